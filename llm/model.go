@@ -1,0 +1,133 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"iter"
+	"strings"
+)
+
+// A Model answers requests. Implementations are safe for concurrent use.
+type Model interface {
+	// Stream sends r and returns the deltas of the answer as they arrive. No
+	// work is done before the sequence is ranged over.
+	//
+	// The sequence is for a single use. After a success its last element is a
+	// Delta with Done set; after a failure its last element carries the error,
+	// and the parts that came before it must not be taken for a reply. Leaving
+	// the loop cancels the call and releases its connection before the loop
+	// statement ends. When ctx ends, the error satisfies errors.Is with
+	// ctx.Err(); a failure of the provider is an *Error.
+	Stream(ctx context.Context, r Request) iter.Seq2[Delta, error]
+}
+
+// A Request is everything a model is told for one reply. Only Messages is
+// required; the zero value of every other field leaves the choice to the
+// provider.
+type Request struct {
+	System      string     `json:"system,omitempty"` // sent as given; empty: none
+	Messages    []Message  `json:"messages"`         // oldest first
+	Tools       []ToolSpec `json:"tools,omitempty"`
+	Temperature *float64   `json:"temperature,omitempty"` // nil: not sent
+	TopP        *float64   `json:"top_p,omitempty"`       // nil: not sent
+	MaxTokens   int        `json:"max_tokens,omitempty"`  // most tokens in the reply; 0: the provider's limit
+	// Effort is how hard the model should think, in the provider's own words,
+	// such as "low" or "high". Empty: not sent.
+	Effort string `json:"effort,omitempty"`
+	// Schema, if set, is the JSON Schema that the text of the reply must
+	// satisfy. Providers enforce it to different degrees: validate the reply.
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+// A ToolSpec tells the model of a function it may ask to have called.
+type ToolSpec struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	// Schema is the JSON Schema of the arguments, an object. Empty: no arguments.
+	Schema json.RawMessage `json:"schema,omitempty"`
+}
+
+// A Delta is one piece of a streaming reply. Exactly one of its fields is set.
+type Delta struct {
+	Text      string         `json:"text,omitempty"`
+	Reasoning string         `json:"reasoning,omitempty"`
+	ToolCall  *ToolCallDelta `json:"tool_call,omitempty"`
+	Done      *Reply         `json:"done,omitempty"` // the whole reply; always the last delta
+}
+
+// A ToolCallDelta is a fragment of a tool call, for display. Fragments of
+// several calls may interleave; Index says which call one belongs to. The
+// arguments are complete, and known to be valid JSON, only in Delta.Done.
+type ToolCallDelta struct {
+	Index int    `json:"index"`          // position of the call among the calls of the reply
+	ID    string `json:"id,omitempty"`   // set on the first fragment, if the provider gave one
+	Name  string `json:"name,omitempty"` // set on the first fragment
+	Args  string `json:"args,omitempty"` // the next piece of the JSON text of the arguments
+}
+
+// A Reply is a finished answer.
+type Reply struct {
+	ID      string     `json:"id,omitempty"` // the provider's name for this reply, if it has one
+	Message Message    `json:"message"`      // of RoleAssistant; its parts may be empty
+	Usage   Usage      `json:"usage,omitzero"`
+	Stop    StopReason `json:"stop,omitempty"`
+	Model   string     `json:"model,omitempty"` // the model that answered, as the provider names it
+}
+
+// Text returns the text parts of the reply in order, with nothing between them.
+func (r Reply) Text() string { return r.Message.Text() }
+
+// Usage counts tokens. Counts a provider does not report are zero.
+type Usage struct {
+	Input     int `json:"input,omitempty"`     // all tokens of the prompt, cached ones included
+	Output    int `json:"output,omitempty"`    // all tokens of the reply, reasoning included
+	Cached    int `json:"cached,omitempty"`    // the part of Input that was read from the provider's cache
+	Reasoning int `json:"reasoning,omitempty"` // the part of Output that was spent on reasoning
+}
+
+// Add returns the sum of u and v.
+func (u Usage) Add(v Usage) Usage {
+	return Usage{
+		Input:     u.Input + v.Input,
+		Output:    u.Output + v.Output,
+		Cached:    u.Cached + v.Cached,
+		Reasoning: u.Reasoning + v.Reasoning,
+	}
+}
+
+// A StopReason says why a model stopped. A reason that has no constant here is
+// passed on in the provider's words.
+type StopReason string
+
+// The reasons that callers act on.
+const (
+	StopEnd    StopReason = "end"    // the model had finished
+	StopTools  StopReason = "tools"  // the model waits for the results of its tool calls
+	StopLength StopReason = "length" // a token limit cut the reply off
+	StopFilter StopReason = "filter" // the provider withheld the reply, or the model refused
+)
+
+// Generate sends r and collects the stream into its reply. It returns the
+// first error of the stream, and an *Error of class Network if the stream ends
+// without a reply.
+func Generate(ctx context.Context, m Model, r Request) (Reply, error) {
+	for d, err := range m.Stream(ctx, r) {
+		if err != nil {
+			return Reply{}, err
+		}
+		if d.Done != nil {
+			return *d.Done, nil
+		}
+	}
+	return Reply{}, &Error{Class: Network, Code: CodeReset, Message: "the stream ended without a reply"}
+}
+
+func joinText(parts []Part) string {
+	var b strings.Builder
+	for _, p := range parts {
+		if t, ok := p.(Text); ok {
+			b.WriteString(t.Text)
+		}
+	}
+	return b.String()
+}
