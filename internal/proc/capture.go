@@ -1,0 +1,57 @@
+package proc
+
+import "fmt"
+
+// A capture keeps the beginning and the end of what is written to it, at most limit bytes in all. Memory grows with what is written,
+// not with the limit. It is not safe for concurrent use.
+type capture struct {
+	limit int
+	total int64
+	head  []byte // the first limit/2 bytes
+	tail  []byte // a ring of the last limit-limit/2 bytes
+	next  int    // where the full ring is written next, which is also its oldest byte
+}
+
+// Write keeps what there is room for. It never fails, so that the writer's pipe is always drained.
+func (c *capture) Write(p []byte) (int, error) {
+	n := len(p)
+	c.total += int64(n)
+	if room := c.limit/2 - len(c.head); room > 0 {
+		k := min(room, len(p))
+		c.head = append(c.head, p[:k]...)
+		p = p[k:]
+	}
+	size := c.limit - c.limit/2
+	if room := size - len(c.tail); room > 0 {
+		k := min(room, len(p))
+		c.tail = append(c.tail, p[:k]...)
+		p = p[k:]
+	}
+	if len(p) > size {
+		p = p[len(p)-size:]
+	}
+	for len(p) > 0 {
+		k := copy(c.tail[c.next:], p)
+		c.next = (c.next + k) % size
+		p = p[k:]
+	}
+	return n, nil
+}
+
+// dropped is the number of bytes between the beginning and the end that were not kept.
+func (c *capture) dropped() int64 {
+	return c.total - int64(len(c.head)+len(c.tail))
+}
+
+// bytes is what was kept, with a line in place of what was not.
+func (c *capture) bytes() []byte {
+	if len(c.tail) == 0 {
+		return c.head
+	}
+	out := c.head
+	if n := c.dropped(); n > 0 {
+		out = fmt.Appendf(out, "\n[... %d bytes left out ...]\n", n)
+	}
+	out = append(out, c.tail[c.next:]...)
+	return append(out, c.tail[:c.next]...)
+}

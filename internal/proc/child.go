@@ -1,0 +1,230 @@
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+)
+
+// lastRead bounds the wait for the end of the output once the whole group has been killed. Only a process that left the group can
+// keep the output open for longer.
+const lastRead = 100 * time.Millisecond
+
+// A child is a started command. Its life is: start, waitExit beside supervise, finish.
+type child struct {
+	cmd     *exec.Cmd
+	started time.Time
+	took    time.Duration
+	exited  chan struct{} // closed when the child has ended; on Linux it is a zombie until finish
+	waitErr error         // why waiting failed; the state of the process tells what it was waited for
+
+	stdin   *os.File // the writing end, nil without input
+	outputs [2]output
+	drained chan struct{} // closed when both outputs have been read to their end
+}
+
+// An output is the reading end of stdout or stderr and what came out of it.
+type output struct {
+	pipe *os.File
+	kept capture
+	err  error // set before drained is closed
+}
+
+// start starts the command in a group of its own and begins to move its input and output. The caller must hold the thread.
+func start(c Command) (*child, error) {
+	cmd, err := prepare(c)
+	if err != nil {
+		return nil, &StartError{Path: c.Path, Err: err}
+	}
+	ch := &child{cmd: cmd, exited: make(chan struct{}), drained: make(chan struct{})}
+	theirs, err := ch.connect(c)
+	if err == nil {
+		ch.started = time.Now()
+		err = cmd.Start()
+	}
+	for _, f := range theirs {
+		f.Close()
+	}
+	if err != nil {
+		ch.closePipes()
+		return nil, &StartError{Path: c.Path, Err: err}
+	}
+	ch.move(c.Stdin)
+	return ch, nil
+}
+
+// prepare builds the command without its pipes.
+func prepare(c Command) (*exec.Cmd, error) {
+	if c.Path == "" {
+		return nil, errors.New("no program is named")
+	}
+	if c.Dir != "" {
+		if _, err := os.Stat(c.Dir); err != nil {
+			return nil, fmt.Errorf("working directory: %w", err) // the system would blame the program
+		}
+	}
+	path, err := lookPath(c.Path, c.Env)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, c.Args...)
+	cmd.Args[0] = c.Path
+	cmd.Dir = c.Dir
+	cmd.Env = append([]string{}, c.Env...) // not nil, which would mean our own
+	cmd.SysProcAttr = attributes()
+	return cmd, nil
+}
+
+// connect makes the pipes and returns the ends that belong to the child, also when it fails half way.
+func (ch *child) connect(c Command) (theirs []*os.File, err error) {
+	for i := range ch.outputs {
+		r, w, err := os.Pipe()
+		if err != nil {
+			return theirs, err
+		}
+		ch.outputs[i] = output{pipe: r, kept: capture{limit: c.limit()}}
+		theirs = append(theirs, w)
+	}
+	ch.cmd.Stdout, ch.cmd.Stderr = theirs[0], theirs[1]
+	if len(c.Stdin) == 0 {
+		return theirs, nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		return theirs, err
+	}
+	ch.cmd.Stdin, ch.stdin = r, w
+	return append(theirs, r), nil
+}
+
+// move starts the goroutines that feed the child and read from it.
+func (ch *child) move(stdin []byte) {
+	if ch.stdin != nil {
+		go func() {
+			ch.stdin.Write(stdin) // a child need not read its input
+			ch.stdin.Close()
+		}()
+	}
+	var readers sync.WaitGroup
+	for i := range ch.outputs {
+		o := &ch.outputs[i]
+		readers.Go(func() { _, o.err = io.Copy(&o.kept, o.pipe) })
+	}
+	go func() {
+		readers.Wait()
+		close(ch.drained)
+	}()
+}
+
+// waitExit blocks until the child has ended. Where the system can tell without reaping, the child's id, and with it the id of the
+// group, stays taken until finish.
+func (ch *child) waitExit() {
+	ch.waitErr = ch.block()
+	ch.took = time.Since(ch.started)
+	close(ch.exited)
+}
+
+// supervise ends the child when ctx ends or its time is over, and returns when it may be finished: nil, if it ended by itself.
+func (ch *child) supervise(ctx context.Context, c Command) error {
+	err := ch.watch(ctx, c)
+	grace := time.NewTimer(c.grace())
+	defer grace.Stop()
+	cancelled := ctx.Done()
+	if err != nil {
+		cancelled = nil
+		ch.terminate()
+		select {
+		case <-ch.exited:
+		case <-grace.C:
+			ch.kill()
+			return err
+		}
+	}
+	select {
+	case <-ch.drained:
+	case <-grace.C:
+	case <-cancelled:
+	}
+	return err
+}
+
+// watch waits for the first of three: the end of the child, of its time, or of ctx. The child's own end wins a tie.
+func (ch *child) watch(ctx context.Context, c Command) error {
+	var over <-chan time.Time
+	if c.Timeout > 0 {
+		t := time.NewTimer(c.Timeout)
+		defer t.Stop()
+		over = t.C
+	}
+	var err error
+	select {
+	case <-ch.exited:
+	case <-ctx.Done():
+		err = stopped(ctx, c.Path)
+	case <-over:
+		err = &TimeoutError{Path: c.Path, After: c.Timeout}
+	}
+	select {
+	case <-ch.exited:
+		return nil
+	default:
+		return err
+	}
+}
+
+// finish kills what is left of the group, reaps the child and tells what is known. The child has ended.
+func (ch *child) finish(c Command, err error) (Result, error) {
+	ch.kill()
+	reapErr := ch.reap()
+	readErr := ch.drain()
+	stdout, stderr := &ch.outputs[0].kept, &ch.outputs[1].kept
+	res := Result{
+		Stdout: stdout.bytes(), StdoutDropped: stdout.dropped(),
+		Stderr: stderr.bytes(), StderrDropped: stderr.dropped(),
+		ExitCode: -1, Duration: ch.took,
+	}
+	state := ch.cmd.ProcessState
+	if state != nil {
+		res.ExitCode, res.Signal = state.ExitCode(), signalName(state)
+	}
+	switch {
+	case err != nil:
+		return res, err
+	case state == nil:
+		return res, fmt.Errorf("%s: waiting for its end: %w", c.Path, errors.Join(ch.waitErr, reapErr))
+	case !state.Success():
+		return res, &ExitError{Path: c.Path, Code: res.ExitCode, Signal: res.Signal, Stderr: lastLine(res.Stderr)}
+	case readErr != nil:
+		return res, fmt.Errorf("%s: reading its output: %w", c.Path, readErr)
+	}
+	return res, nil
+}
+
+// drain waits for the end of the outputs, at most lastRead, and closes the pipes.
+func (ch *child) drain() error {
+	for i := range ch.outputs {
+		ch.outputs[i].pipe.SetReadDeadline(time.Now().Add(lastRead))
+	}
+	<-ch.drained
+	ch.closePipes()
+	for i := range ch.outputs {
+		if err := ch.outputs[i].err; err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+	}
+	return nil
+}
+
+// closePipes closes our ends. Closing the input twice is harmless, and wakes its writer.
+func (ch *child) closePipes() {
+	for _, f := range []*os.File{ch.stdin, ch.outputs[0].pipe, ch.outputs[1].pipe} {
+		if f != nil {
+			f.Close()
+		}
+	}
+}

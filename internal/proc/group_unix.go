@@ -1,0 +1,34 @@
+//go:build unix
+
+package proc
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// terminate asks the whole group to end. A stopped process has to be continued to hear it.
+func (ch *child) terminate() {
+	unix.Kill(-ch.cmd.Process.Pid, unix.SIGTERM)
+	unix.Kill(-ch.cmd.Process.Pid, unix.SIGCONT)
+}
+
+// kill ends the whole group. That nobody is left in it is no error.
+func (ch *child) kill() { killGroup(ch.cmd.Process.Pid) }
+
+func killGroup(pgid int) error { return unix.Kill(-pgid, unix.SIGKILL) }
+
+// signalName names the signal that ended a process, if one did.
+func signalName(st *os.ProcessState) string {
+	ws, ok := st.Sys().(syscall.WaitStatus)
+	if !ok || !ws.Signaled() {
+		return ""
+	}
+	if name := unix.SignalName(ws.Signal()); name != "" {
+		return name
+	}
+	return fmt.Sprintf("signal %d", ws.Signal())
+}

@@ -1,0 +1,36 @@
+package proc
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+)
+
+// bootID names the current boot of the machine: starts are counted from it.
+var bootID = sync.OnceValue(func() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+})
+
+// look reads the state (field 3) and the start (field 22, in clock ticks since the boot) of a process; see proc_pid_stat(5).
+func look(pid int) (sighting, bool) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil || bootID() == "" {
+		return sighting{}, false
+	}
+	// The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
+	const state, start = 0, 19 // counted after the second field
+	if len(fields) <= start {
+		return sighting{}, false
+	}
+	return sighting{
+		start: bootID() + "/" + string(fields[start]),
+		dead:  bytes.ContainsAny(fields[state], "ZX"),
+	}, true
+}

@@ -1,0 +1,121 @@
+// Package proc runs a child process that cannot get away: it has its own process group, a time limit, capped output and an end that is
+// always reaped. The process that drives a run may die at any moment; what a child leaves behind is then found again by its [Handle].
+//
+//	res, err := proc.Run(ctx, proc.Command{
+//		Path:    "bash",
+//		Args:    []string{"triage.sh"},
+//		Env:     []string{"PATH=" + os.Getenv("PATH")},
+//		Timeout: 30 * time.Second,
+//	})
+//
+// What is promised, in this order of strength:
+//
+//   - When [Run] returns, the child has been reaped and, on Unix, every process left in its group has been sent SIGKILL.
+//   - Run returns. A process that left the group and keeps the output open delays it by [Command.Grace] at most.
+//   - On Linux the child is killed when this process dies, even by SIGKILL. Its own children are not: they are found by [End] as long
+//     as the child itself still lives, and otherwise stay.
+//   - On systems other than Linux and macOS a [Handle] cannot be verified and End does nothing. On Windows only the child itself is
+//     ended, not the processes it started.
+package proc
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+)
+
+const (
+	// DefaultGrace is the time between asking and killing where [Command.Grace] is zero.
+	DefaultGrace = 2 * time.Second
+	// DefaultLimit is the number of bytes kept of each output where [Command.Limit] is zero.
+	DefaultLimit = 16 << 20
+)
+
+// A Command says what to run. Only Path is required.
+type Command struct {
+	// Path is the program. A name without a separator is looked up in the PATH of Env, or in that of this process where Env has
+	// none; a relative path is relative to Dir.
+	Path string
+	// Args are the arguments after the program's name.
+	Args []string
+	// Dir is the working directory; empty: that of this process.
+	Dir string
+	// Env is the complete environment, as "NAME=value". Nothing is inherited, so a secret reaches the child only if it is put here.
+	Env []string
+	// Stdin is what the child reads; empty: nothing.
+	Stdin []byte
+	// Timeout ends the child after this time; zero: no limit.
+	Timeout time.Duration
+	// Grace is how long the group may take to end after SIGTERM before SIGKILL follows, and how long the output may stay open after the
+	// child has ended by itself; zero: [DefaultGrace].
+	Grace time.Duration
+	// Limit is the number of bytes kept of each of the two outputs: where there is more, its beginning and its end; zero: [DefaultLimit].
+	Limit int
+	// Started, if set, is called once with the child's identity, before Run waits for anything. The child is running by then. An error
+	// kills the group, and Run returns it.
+	Started func(Handle) error
+}
+
+// A Result is what is known of a child that has ended.
+type Result struct {
+	// Stdout and Stderr are what was kept of the outputs. Where bytes were left out, a line in the middle says how many.
+	Stdout, Stderr []byte
+	// StdoutDropped and StderrDropped count the bytes that were left out; zero: the output is complete.
+	StdoutDropped, StderrDropped int64
+	// ExitCode is -1 for a child that was ended by a signal.
+	ExitCode int
+	// Signal names the signal that ended the child, such as "SIGKILL"; empty: it exited.
+	Signal string
+	// Duration is the time from the start of the child to its end, without the wait for its output.
+	Duration time.Duration
+}
+
+// Run starts the command, waits for its end and collects what it wrote.
+//
+// A child that could not be started is a [*StartError], one that did not exit with code zero an [*ExitError], one that outlived its
+// Timeout a [*TimeoutError]. If ctx ends first, the error wraps ctx.Err() and the cause. In the last two cases the group is sent
+// SIGTERM, and SIGKILL after the grace. Except for a child that was never started, the Result is filled whatever the error.
+//
+// Whatever is left of the group when the child has ended and the output is closed is killed: a process that is to outlive the command
+// must leave the group and close its output (setsid and redirections).
+func Run(ctx context.Context, c Command) (Result, error) {
+	if ctx.Err() != nil {
+		return Result{ExitCode: -1}, stopped(ctx, c.Path)
+	}
+	// Linux kills the child when the thread that started it ends, and another goroutine may end a thread. This thread is therefore
+	// kept until the child is reaped; it is the one that waits for the child anyway.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+
+	ch, err := start(c)
+	if err != nil {
+		return Result{ExitCode: -1}, err
+	}
+	if c.Started != nil {
+		err = c.Started(identify(ch.cmd.Process.Pid))
+	}
+	if err != nil {
+		ch.kill()
+		ch.waitExit()
+		return ch.finish(c, fmt.Errorf("%s: its start could not be recorded: %w", c.Path, err))
+	}
+	verdict := make(chan error, 1)
+	go func() { verdict <- ch.supervise(ctx, c) }()
+	ch.waitExit()
+	return ch.finish(c, <-verdict)
+}
+
+func (c Command) grace() time.Duration {
+	if c.Grace > 0 {
+		return c.Grace
+	}
+	return DefaultGrace
+}
+
+func (c Command) limit() int {
+	if c.Limit > 0 {
+		return c.Limit
+	}
+	return DefaultLimit
+}
