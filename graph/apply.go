@@ -1,0 +1,177 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+)
+
+// A patch is what one step did to one key, as the journal will hold it.
+type patch struct {
+	key  *keyDef
+	slot int
+	fold fold // foldSet: val replaces what was there
+	val  any
+	by   int // the task that wrote it, by its place in the step
+}
+
+// buffers holds, by slot, the growing side of the Append keys of one frame: only
+// the frame that owns them may pass them to apply.
+type buffers []any
+
+func (b buffers) at(slot int) any {
+	if slot < len(b) {
+		return b[slot]
+	}
+	return nil
+}
+
+// mark says that a slot has been written in this step, and by whom first.
+type mark struct{ slot, by int }
+
+// A folding is the state of one apply.
+type folding struct {
+	st    State
+	own   bool // st.v is ours to write
+	marks []mark
+	bufs  buffers
+	keep  bool // bufs outlive the call
+	rec   *[]patch
+}
+
+// apply is the second half of the engine's pure core: it folds the writes of the
+// tasks of a step, in task order, into a new state. Patches for the journal are
+// appended to rec where it is not nil. On an error by says whose write it was.
+func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by int, err error) {
+	f := folding{st: st, rec: rec}
+	var few [8]mark
+	f.marks = few[:0]
+	if bufs != nil {
+		f.bufs, f.keep = *bufs, true
+	}
+	for by, list := range writes {
+		for _, w := range list {
+			if err := f.write(w, by); err != nil {
+				if c, ok := err.(*ConflictError); ok {
+					c.writers = writersOf(writes, w.key.name)
+				}
+				return st, by, err
+			}
+		}
+	}
+	f.finish()
+	if bufs != nil {
+		*bufs = f.bufs
+	}
+	return f.st, 0, nil
+}
+
+func (f *folding) write(w Write, by int) error {
+	st, slot := f.st.ensure(w.key)
+	if slot < 0 {
+		return f.unknown(w)
+	}
+	if !f.own || st.t != f.st.t {
+		if st.t == f.st.t {
+			st.v = slices.Clone(st.v)
+		}
+		f.own = true
+	}
+	f.st = st
+	k, v := st.t.keys[slot], st.v
+	m := slices.IndexFunc(f.marks, func(m mark) bool { return m.slot == slot })
+	switch {
+	case m < 0:
+		m = len(f.marks)
+		f.marks = append(f.marks, mark{slot, by})
+		if k.begin != nil && !w.reset {
+			v[slot] = k.begin(v[slot], f.bufs.at(slot))
+		}
+	case k.single && f.marks[m].by != by:
+		return &ConflictError{Key: k.name}
+	}
+	f.marks[m].by = by
+	switch {
+	case w.reset && k.begin != nil:
+		v[slot] = k.begin(w.val, nil)
+	case w.reset || k.add == nil:
+		v[slot] = w.val
+	default:
+		old := v[slot]
+		folded, err := reduce(k, unbox(old), old != nil, unbox(w.val))
+		if err != nil {
+			return err
+		}
+		v[slot] = box(folded)
+	}
+	if f.rec != nil && k.fold != foldSet {
+		p := patch{k, slot, k.fold, w.val, by}
+		if w.reset {
+			p.fold = foldSet
+		}
+		*f.rec = append(*f.rec, p)
+	}
+	return nil
+}
+
+// reduce calls a reducer; a panic in it is an error of the task that wrote.
+func reduce(k *keyDef, old any, present bool, upd any) (v any, err error) {
+	if k.begin == nil { // the reducers of Append and Merge are ours
+		defer func() {
+			if p := recover(); p != nil {
+				v, err = nil, panicError(fmt.Sprintf("the reducer of key %q", k.name), p)
+			}
+		}()
+	}
+	v, err = k.add(old, present, upd)
+	if err != nil {
+		return nil, fmt.Errorf("key %q: %w", k.name, err)
+	}
+	return v, nil
+}
+
+func (f *folding) unknown(w Write) error {
+	if i, ok := f.st.t.index[w.key.name]; ok {
+		return fmt.Errorf("key %q is declared with type %s, written with type %s", w.key.name, f.st.t.keys[i].tag, w.key.tag)
+	}
+	return fmt.Errorf("key %q is not declared in the graph; add it to Def.Keys", w.key.name)
+}
+
+// finish turns accumulators into values again.
+func (f *folding) finish() {
+	for _, m := range f.marks {
+		k := f.st.t.keys[m.slot]
+		if k.end != nil {
+			var buf any
+			f.st.v[m.slot], buf = k.end(f.st.v[m.slot])
+			if f.keep {
+				for len(f.bufs) <= m.slot {
+					f.bufs = append(f.bufs, nil)
+				}
+				f.bufs[m.slot] = buf
+			}
+		}
+		if f.rec != nil && k.fold == foldSet {
+			*f.rec = append(*f.rec, patch{k, m.slot, foldSet, f.st.v[m.slot], m.by})
+		}
+	}
+}
+
+// writersOf lists the tasks, by place, that write a key.
+func writersOf(writes [][]Write, name string) []int {
+	var by []int
+	for i, list := range writes {
+		if slices.ContainsFunc(list, func(w Write) bool { return w.key.name == name }) {
+			by = append(by, i)
+		}
+	}
+	return by
+}
+
+// overlay is the state as one task of a Send sees it.
+func overlay(st State, ws []Write) (State, error) {
+	if len(ws) == 0 {
+		return st, nil
+	}
+	s, _, err := apply(st, [][]Write{ws}, nil, nil)
+	return s, err
+}

@@ -1,0 +1,136 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Child is the outcome of a child graph.
+type Child struct {
+	State State
+	Value any // of the Halt that ended it; nil: it ran out
+}
+
+// Call runs the child graph of the node that ctx belongs to, once per task, as
+// part of the same run: its steps, effects and questions are in the same journal,
+// under the task's path. When the child waits or is paused, so is the task; the
+// error is ErrWaiting or ErrPaused, and the node passes it on. Every other end
+// but a good one is the child's error.
+func Call(ctx context.Context, set ...Write) (Child, error) {
+	t := taskOf(ctx)
+	if t == nil {
+		return Child{}, errors.New("graph: Call needs the context of a node")
+	}
+	n := t.node()
+	if n.Graph == nil {
+		return Child{}, fmt.Errorf("graph: node %s calls a child, but its Node.Graph is nil", n.Name)
+	}
+	if t.ordinal("\x00call") != "0" {
+		return Child{}, fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", n.Name)
+	}
+	st, err := overlay(t.frame.st, t.ref.over)
+	if err != nil {
+		return Child{}, err
+	}
+	f, returned, err := t.childFrame(n, st, set)
+	if err != nil {
+		return Child{}, err
+	}
+	if !returned {
+		if err := t.drive.child(ctx, t, f); err != nil {
+			return Child{}, err
+		}
+	}
+	return Child{State: f.st, Value: f.value}, nil
+}
+
+// mapped is the body of a node that is nothing but a child.
+func mapped(ctx context.Context, n *cnode, st State) (up Update, err error) {
+	var set []Write
+	if n.In != nil {
+		if set, err = n.In(st); err != nil {
+			return up, err
+		}
+	}
+	child, err := Call(ctx, set...)
+	if err != nil || n.Out == nil {
+		return up, err
+	}
+	return n.Out(st, child)
+}
+
+// childFrame opens the frame that the journal holds, or begins a new one.
+func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned bool, err error) {
+	x := t.drive
+	path, public := t.frame.path+t.local()+"/", t.public()+"/"
+	raw, err := t.journaledChild(path)
+	if err != nil {
+		return nil, false, err
+	}
+	if raw != nil {
+		if f, err = raw.open(n.Graph, path, public); err != nil {
+			return nil, false, err
+		}
+		if n.Inherit {
+			f.st = f.st.inherit(st)
+		}
+		return f, raw.returned, nil
+	}
+	f = newFrame(n.Graph, path, public)
+	f.since = x.active()
+	if err := x.begin(f, set, KindCall, nil, nil); err != nil {
+		return nil, false, err
+	}
+	if n.Inherit {
+		f.st = f.st.inherit(st)
+	}
+	return f, false, nil
+}
+
+// journaledChild is the frame that an earlier drive or attempt left, if any: a
+// retried child goes on where it failed.
+func (t *task) journaledChild(path string) (*rawFrame, error) {
+	x := t.drive
+	switch {
+	case t.frame.raw != nil && t.attempt == 1:
+		return x.frames[path], nil
+	case x.j != nil && t.attempt > 1:
+		if err := x.j.flush(); err != nil {
+			return nil, err
+		}
+		s, err := load(t.base, x.j.store, x.j.thread, 0)
+		if err != nil {
+			return nil, err
+		}
+		return s.frames[path], nil
+	}
+	return nil, nil
+}
+
+// child drives a child frame to its end.
+func (x *drive) child(ctx context.Context, t *task, f *frame) error {
+	if limit := f.g.def.Timeout; limit > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, limit-(x.active()-f.since), errRunTimeout)
+		defer cancel()
+		ctx = limited
+	}
+	status, err := x.loop(ctx, f, false)
+	switch {
+	case status == Waiting || status == Paused:
+		t.mu.Lock()
+		t.waiting, t.paused = t.waiting || status == Waiting, t.paused || status == Paused
+		t.mu.Unlock()
+		if status == Waiting {
+			return ErrWaiting
+		}
+		return ErrPaused
+	case err != nil:
+		return err
+	}
+	if x.j != nil {
+		x.j.grew(-f.weigh())
+		return x.j.add(KindReturn, putString(nil, f.path), nil, false)
+	}
+	return nil
+}

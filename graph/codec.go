@@ -1,0 +1,64 @@
+package graph
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"strconv"
+)
+
+// encodeValue appends the stored form of a typed value: text for numbers and
+// strings, bytes as they are, the dynamic codec for interfaces, JSON for the rest.
+func encodeValue[T any](dst []byte, v T) ([]byte, error) {
+	switch x := any(v).(type) {
+	case int:
+		return strconv.AppendInt(dst, int64(x), 10), nil
+	case int64:
+		return strconv.AppendInt(dst, x, 10), nil
+	case string:
+		return append(dst, x...), nil
+	case []byte:
+		if x == nil {
+			return dst, nil
+		}
+		return append(append(dst, '='), x...), nil
+	}
+	if reflect.TypeFor[T]().Kind() == reflect.Interface {
+		return encodeDynamic(dst, v)
+	}
+	j, err := json.Marshal(v)
+	if dst == nil {
+		return j, err
+	}
+	return append(dst, j...), err
+}
+
+// decodeValue reads what encodeValue wrote. It keeps nothing of b.
+func decodeValue[T any](b []byte) (v T, err error) {
+	switch p := any(&v).(type) {
+	case *int:
+		*p, err = strconv.Atoi(string(b))
+		return v, err
+	case *int64:
+		*p, err = strconv.ParseInt(string(b), 10, 64)
+		return v, err
+	case *string:
+		*p = string(b)
+		return v, nil
+	case *[]byte:
+		if len(b) > 0 {
+			*p = bytes.Clone(b[1:])
+		}
+		return v, nil
+	}
+	if reflect.TypeFor[T]().Kind() == reflect.Interface {
+		x, err := decodeDynamic(b)
+		if err != nil {
+			return v, err
+		}
+		v, _ = x.(T)
+		return v, nil
+	}
+	err = json.Unmarshal(b, &v)
+	return v, err
+}

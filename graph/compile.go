@@ -1,0 +1,369 @@
+package graph
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Graph is a compiled, immutable Def: safe for any number of concurrent runs.
+type Graph struct {
+	def    Def
+	table  *table
+	nodes  []cnode
+	joins  []join
+	start  []int
+	byName map[string]int
+	digest string
+}
+
+// A cnode is a Node with its targets resolved: end (-1) is End.
+type cnode struct {
+	Node
+	to     []int
+	picks  []pick
+	joins  []joinRef
+	routes map[string]int
+}
+
+type pick struct {
+	choose func(State) ([]string, error)
+	cases  map[string]int
+}
+
+type join struct {
+	id   string // names it in the journal
+	from []string
+	to   int
+}
+
+// joinRef is one source of one join.
+type joinRef struct{ join, src int }
+
+const end = -1
+
+const defaultMaxSteps = 10_000_000
+
+// Name is the Def's name.
+func (g *Graph) Name() string { return g.def.Name }
+
+// Digest identifies the definition: keys, nodes, edges, limits and children, not
+// the code of functions. A run remembers the digest it was started with.
+func (g *Graph) Digest() string { return g.digest }
+
+// Compile freezes a Def and proves it sound: names are unique and known, every
+// node has a body and leads somewhere, every node can be reached, every join can
+// fire. The error joins all faults.
+func Compile(d Def) (*Graph, error) {
+	c := &compiler{g: &Graph{def: d, byName: map[string]int{End: end}}}
+	if c.g.def.MaxSteps == 0 {
+		c.g.def.MaxSteps = defaultMaxSteps
+	}
+	c.keys()
+	c.declare()
+	c.wire()
+	c.starts()
+	if len(c.errs) == 0 {
+		c.reach()
+	}
+	if len(c.errs) > 0 {
+		return nil, errors.Join(c.errs...)
+	}
+	c.g.digest = digest(c.g)
+	return c.g, nil
+}
+
+type compiler struct {
+	g    *Graph
+	errs []error
+}
+
+func (c *compiler) fault(format string, args ...any) {
+	c.errs = append(c.errs, fmt.Errorf("graph %s: "+format, append([]any{c.g.def.Name}, args...)...))
+}
+
+func (c *compiler) keys() {
+	t := &table{index: map[string]int{}, open: c.g.def.Open}
+	for _, k := range c.g.def.Keys {
+		if k == nil || k.def() == nil {
+			c.fault("a key in Keys was not made by Last, Append, Merge, Sum, Max, Min, Concat, Fold or Dyn")
+			continue
+		}
+		d := k.def()
+		if _, dup := t.index[d.name]; dup {
+			c.fault("key %q is declared twice", d.name)
+			continue
+		}
+		if d.name == "" {
+			c.fault("a key has no name")
+		}
+		t.index[d.name] = len(t.keys)
+		t.keys = append(t.keys, d)
+	}
+	c.g.table = t
+}
+
+func (c *compiler) declare() {
+	for _, n := range c.g.def.Nodes {
+		switch {
+		case n.Name == "" || n.Name == End || strings.ContainsAny(n.Name, "/#["):
+			c.fault("node name %q: a name is not empty, not %s, and has no '/', '#' or '['", n.Name, End)
+		case n.Run == nil && n.Graph == nil:
+			c.fault("node %q has neither Run nor Graph", n.Name)
+		case n.Graph == nil && (n.In != nil || n.Out != nil || n.Inherit):
+			c.fault("node %q has In, Out or Inherit but no Graph", n.Name)
+		case n.Run != nil && (n.In != nil || n.Out != nil):
+			c.fault("node %q has both Run and In or Out: with Run, pass writes to Call", n.Name)
+		}
+		if _, dup := c.g.byName[n.Name]; dup && n.Name != End {
+			c.fault("node %q is declared twice", n.Name)
+			continue
+		}
+		c.g.byName[n.Name] = len(c.g.nodes)
+		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}})
+	}
+}
+
+// node resolves a name; unknown ones are faults.
+func (c *compiler) node(name, where string) (int, bool) {
+	i, ok := c.g.byName[name]
+	if !ok {
+		c.fault("%s names node %q, which is not declared%s", where, name, didYouMean(name, c.g.byName))
+	}
+	return i, ok
+}
+
+func (c *compiler) wire() {
+	for i := range c.g.nodes {
+		n := &c.g.nodes[i]
+		for _, r := range n.Routes {
+			if to, ok := c.node(r, fmt.Sprintf("Routes of node %q", n.Name)); ok {
+				n.routes[r] = to
+			}
+		}
+		if n.OnError != "" {
+			if to, ok := c.node(n.OnError, fmt.Sprintf("OnError of node %q", n.Name)); ok && to == i {
+				c.fault("OnError of node %q names the node itself", n.Name)
+			}
+		}
+	}
+	for _, e := range c.g.def.Edges {
+		switch {
+		case len(e.From) == 0:
+			c.fault("an edge to %s has no From", strings.Join(e.To, ", "))
+		case len(e.From) > 1:
+			c.join(e)
+		default:
+			c.edge(e)
+		}
+	}
+	for i := range c.g.nodes {
+		n := &c.g.nodes[i]
+		if n.edges()+len(n.Routes) == 0 {
+			c.fault("node %q leads nowhere: give it an edge (to %s, if it ends a path) or Routes", n.Name, End)
+		}
+	}
+}
+
+// exits tells whether the node may end its path on its own.
+func (n *cnode) exits() bool {
+	return slices.Contains(n.to, end) || slices.Contains(n.Routes, End)
+}
+
+func (c *compiler) edge(e Edge) {
+	src, ok := c.node(e.From[0], "an edge")
+	if !ok {
+		return
+	}
+	if src == end {
+		c.fault("an edge leads from %s", End)
+		return
+	}
+	n := &c.g.nodes[src]
+	if e.Pick == nil {
+		if len(e.To) == 0 || len(e.Cases) > 0 {
+			c.fault("the edge from %q needs To, or Pick with Cases", n.Name)
+		}
+		for _, t := range e.To {
+			if to, ok := c.node(t, fmt.Sprintf("an edge from %q", n.Name)); ok {
+				n.to = append(n.to, to)
+			}
+		}
+		return
+	}
+	if len(e.To) > 0 || len(e.Cases) == 0 {
+		c.fault("the branch from %q has Pick: it needs Cases, and no To", n.Name)
+	}
+	p := pick{e.Pick, map[string]int{}}
+	for _, label := range slices.Sorted(maps.Keys(e.Cases)) {
+		if to, ok := c.node(e.Cases[label], fmt.Sprintf("case %q of the branch from %q", label, n.Name)); ok {
+			p.cases[label] = to
+		}
+	}
+	n.picks = append(n.picks, p)
+}
+
+func (c *compiler) join(e Edge) {
+	if e.Pick != nil || len(e.Cases) > 0 || len(e.To) != 1 {
+		c.fault("the join of %s needs exactly one To, and no Pick or Cases", strings.Join(e.From, ", "))
+		return
+	}
+	to, ok := c.node(e.To[0], "a join")
+	if ok && to == end {
+		c.fault("the join of %s leads to %s: it needs a node", strings.Join(e.From, ", "), End)
+		return
+	}
+	j := join{id: strings.Join(e.From, "+") + ">" + e.To[0], from: e.From, to: to}
+	if slices.ContainsFunc(c.g.joins, func(o join) bool { return o.id == j.id }) {
+		c.fault("the join of %s to %q is declared twice", strings.Join(e.From, ", "), e.To[0])
+		return
+	}
+	for i, f := range e.From {
+		if slices.Contains(e.From[:i], f) {
+			c.fault("the join before %q names source %q twice", e.To[0], f)
+			continue
+		}
+		if src, ok := c.node(f, fmt.Sprintf("the join before %q", e.To[0])); ok && src != end {
+			c.g.nodes[src].joins = append(c.g.nodes[src].joins, joinRef{len(c.g.joins), i})
+		}
+	}
+	c.g.joins = append(c.g.joins, j)
+}
+
+func (c *compiler) starts() {
+	if len(c.g.def.Start) == 0 {
+		c.fault("Start names no node")
+	}
+	for _, s := range c.g.def.Start {
+		to, ok := c.node(s, "Start")
+		switch {
+		case !ok:
+		case to == end || slices.Contains(c.g.start, to):
+			c.fault("Start names %q twice, or %s", s, End)
+		default:
+			c.g.start = append(c.g.start, to)
+		}
+	}
+	slices.Sort(c.g.start)
+}
+
+// reach walks from the start; a join is passed when all its sources are reached.
+func (c *compiler) reach() {
+	seen := make([]bool, len(c.g.nodes))
+	arrived := make([]int, len(c.g.joins))
+	todo := slices.Clone(c.g.start)
+	for len(todo) > 0 {
+		i := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		if i == end || seen[i] {
+			continue
+		}
+		seen[i] = true
+		n := &c.g.nodes[i]
+		todo = append(todo, n.targets(c.g)...)
+		for _, j := range n.joins {
+			if arrived[j.join]++; arrived[j.join] == len(c.g.joins[j.join].from) {
+				todo = append(todo, c.g.joins[j.join].to)
+			}
+		}
+	}
+	for i := range c.g.nodes {
+		if !seen[i] {
+			c.fault("node %q cannot be reached from %s", c.g.nodes[i].Name, strings.Join(c.g.def.Start, ", "))
+		}
+	}
+	for i, j := range c.g.joins {
+		if arrived[i] < len(j.from) {
+			c.fault("the join before %q can never fire: not all of %s can be reached", c.g.nodes[j.to].Name, strings.Join(j.from, ", "))
+		}
+	}
+}
+
+// targets lists every node that may follow, joins apart.
+func (n *cnode) targets(g *Graph) []int {
+	ts := slices.Clone(n.to)
+	for _, r := range n.Routes {
+		ts = append(ts, n.routes[r])
+	}
+	for _, p := range n.picks {
+		for _, label := range slices.Sorted(maps.Keys(p.cases)) {
+			ts = append(ts, p.cases[label])
+		}
+	}
+	if n.OnError != "" {
+		ts = append(ts, g.byName[n.OnError])
+	}
+	return ts
+}
+
+func (g *Graph) nameOf(i int) string {
+	if i == end {
+		return End
+	}
+	return g.nodes[i].Name
+}
+
+// digest hashes all that a journal's meaning depends on.
+func digest(g *Graph) string {
+	h := sha256.New()
+	put := func(parts ...any) { _, _ = io.WriteString(h, fmt.Sprintf("%q\n", parts)) }
+	put("graph", g.def.Name, g.def.Version, g.def.Start, g.def.Open != nil)
+	for _, k := range g.table.keys {
+		put("key", k.name, k.tag, int(k.fold))
+	}
+	for i := range g.nodes {
+		n := &g.nodes[i]
+		put("node", n.Name, n.Kind, n.Routes, n.OnError, n.to)
+		for _, p := range n.picks {
+			for _, label := range slices.Sorted(maps.Keys(p.cases)) {
+				put("case", label, p.cases[label])
+			}
+		}
+		if n.Graph != nil {
+			put("child", n.Graph.digest)
+		}
+	}
+	for _, j := range g.joins {
+		put("join", j.id)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+// didYouMean is a hint with the declared name that is nearest, if one is near.
+func didYouMean(name string, known map[string]int) string {
+	best, at := "", 3
+	for _, k := range slices.Sorted(maps.Keys(known)) {
+		if d := distance(name, k); d < at && d < len(name) {
+			best, at = k, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf("; did you mean %q?", best)
+}
+
+// distance is the Levenshtein distance of two names.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diag := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			sub := diag
+			if a[i] != b[j] {
+				sub++
+			}
+			diag = row[j+1]
+			row[j+1] = min(sub, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,102 @@
+package graph
+
+import (
+	"context"
+	"time"
+)
+
+// End is the target that ends a path. A run is done when nothing is left to run.
+const End = "END"
+
+// Func is the body of a node. ctx ends when the run is cancelled or a timeout
+// passes, and gives access to Do, Interrupt, Emit and Call; s is the state
+// before the step. A Func that fails has written nothing.
+type Func func(ctx context.Context, s State) (Update, error)
+
+// Update is what a node returns: its writes and where to go.
+type Update struct {
+	Writes []Write
+	Goto   []string // targets instead of the node's edges; nil: follow the edges
+	Send   []Send   // tasks of their own, besides the edges or Goto
+	Halt   *Halt    // ends the run at the end of this step
+
+	failed string // the failure that OnError takes over
+}
+
+// Put is an Update of writes only.
+func Put(w ...Write) Update { return Update{Writes: w} }
+
+// Send starts one task of a node with its own overlay: writes folded into the
+// state that this task alone sees.
+type Send struct {
+	To      string
+	Overlay []Write
+}
+
+// Halt ends the run, not just its path: what siblings would have gone on to is
+// dropped and named in the StepCommitted event.
+type Halt struct{ Value any }
+
+// Node is one node. Give it a Run, or a child Graph with In and Out, or both:
+// then Run calls the child with Call.
+type Node struct {
+	Name  string // unique; not empty, not End, without '/', '#' and '[' (they build paths)
+	Kind  string // for pictures and events: "llm", "script", …
+	Title string // for pictures; "" means Name
+	Doc   string // one or two sentences for people
+
+	Run Func
+
+	Graph   *Graph                             // the child
+	In      func(State) ([]Write, error)       // the child's first writes; nil: none. Pure: it may run again
+	Out     func(State, Child) (Update, error) // the node's update; nil: none. Pure
+	Inherit bool                               // the child reads the parent's keys where it has not written them itself
+
+	Routes    []string // what Goto and Send may name, besides End
+	OnError   string   // the node that runs when this one has failed for good; see Cause
+	Timeout   time.Duration
+	Retry     Retry
+	MaxVisits int // steps of a run in which the node may run; 0: Def.MaxVisits
+}
+
+// Retry says when a failed attempt of a node is followed by another. Attempts
+// that fail write nothing, and all see the same input; effects that succeeded
+// are not repeated. A waiting, paused or cancelled node is never retried.
+type Retry struct {
+	Attempts int              // in all; 0 and 1: no retry
+	Delay    time.Duration    // before the second attempt
+	Factor   float64          // growth of the delay; 0: 2
+	MaxDelay time.Duration    // 0: 30 s
+	Jitter   float64          // share of the delay that is random, 0 to 1
+	If       func(error) bool // nil: every error
+}
+
+// Edge leads from nodes to nodes. With one From it is taken whenever that node
+// is done; with Pick only the targets of the labels it returns are taken. With
+// several From it is a join: it is taken once when all have been done since it
+// was last taken.
+type Edge struct {
+	From  []string
+	To    []string
+	Pick  func(State) ([]string, error) // labels; evaluated on the state after the step. Pure
+	Cases map[string]string             // label to target
+}
+
+// Def is a graph as plain data. Compile proves it sound.
+type Def struct {
+	Name    string
+	Version string // part of the digest: change it when the meaning of nodes changes
+	Keys    []AnyKey
+	// Open makes a key that Keys does not list, so that nodes may write names
+	// nobody declared. It must be pure. nil: unknown keys are errors.
+	Open  func(name string) AnyKey
+	Nodes []Node // their order is the order in which writes of a step are folded
+	Edges []Edge
+	Start []string // several: they run in the first step together
+
+	MaxSteps    int           // steps of a run; 0: 10,000,000
+	MaxVisits   int           // steps of a run in which one node may run; 0: no limit
+	Concurrency int           // tasks of a step at once; 0: no limit
+	Timeout     time.Duration // active time of a run, waiting for people not counted; 0: none
+	FailFast    bool          // the first failed task cancels its siblings; else they finish and are recorded
+}

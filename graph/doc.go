@@ -1,0 +1,84 @@
+// Package graph runs graphs of Go functions that never lose their place: every
+// run is a journal, and a run whose process died goes on where the journal ends.
+//
+// # Write a graph
+//
+// A Key names one value of the state, its type, and how writes to it are folded.
+// A node is a function from the state to an Update: what to write, and where to
+// go when the edges do not say. A Def lists keys, nodes and edges; Compile proves
+// it sound.
+//
+//	var name = graph.Last[string]("name")
+//
+//	g, err := graph.Compile(graph.Def{
+//		Name: "hello",
+//		Keys: []graph.AnyKey{name},
+//		Nodes: []graph.Node{{Name: "greet", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+//			return graph.Put(name.Set("hello " + name.Get(s))), nil
+//		}}},
+//		Edges: []graph.Edge{{From: []string{"greet"}, To: []string{graph.End}}},
+//		Start: []string{"greet"},
+//	})
+//
+// # Run it
+//
+// A Runner drives runs. Invoke runs to the end and returns a Result; Run yields
+// what happens as events.
+//
+//	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+//	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: []graph.Write{name.Set("ada")}})
+//
+// # Ask, and go on
+//
+// A node asks with Interrupt. The run ends as Waiting; Resume continues it with
+// the answer, in this process or another. What a node did before the question
+// happens again when it runs again, unless it is inside Do, which journals a
+// result before it is used and returns the recorded one from then on.
+//
+// # The contract
+//
+// Steps. All tasks of a step see the state before it. When all are done their
+// writes are folded in one fixed order, the declaration of the nodes and then the
+// index of the task, never the order in which they finished. Two tasks that
+// overwrite one Last key in one step are an error. What Compile accepts has no
+// unknown target, no dead end, no unreachable node and no join that cannot fire.
+//
+// Routing. Edges, branches and joins are followed when a node returns; Goto takes
+// their place; Send adds tasks with an overlay of their own. A target that is
+// reached from several nodes in one step runs once. A path ends at End; a run is
+// done when no task is left, or when a node halts it.
+//
+// What a crash loses. Recorded means: the store has acknowledged it. With the
+// durability EveryEffect an effect's result is recorded before Do returns it, a
+// task's update before its siblings end, a step's writes before the next begins.
+// A recorded outcome is never repeated. Between a side effect and its record lies
+// a gap that nobody can close: what becomes of an effect in that gap says
+// Effect.InDoubt.
+//
+// What a resume repeats. The tasks of the step under way that have no recorded
+// update run again from their top; inside them recorded effects and answers are
+// returned, not made again. Steps before it are not touched.
+//
+// Ends. Every way to end has its own Status and, unless it is good news, its own
+// error: *StepError with a *NodeError for each failed task, *LimitError,
+// *CanceledError, *ConflictError, *HaltError, *StuckError, and ErrConflict when
+// somebody else drives the thread. A failed run continues at its failed tasks
+// when it is resumed.
+//
+// Concurrency. Graph, Key, State and Store are safe for concurrent use. Functions
+// of one graph run concurrently with each other and with other runs; they must
+// not change what they read from a State.
+//
+// # Words
+//
+//   - thread: a history that can be continued; what runs are appended to
+//   - run: from its start record to its final end record
+//   - drive: one process working on a run
+//   - step: one round of tasks; task: one node in one step
+//   - key, reducer, write, update: what state is made of and how it changes
+//   - journal, record: the ordered log of a thread; checkpoint: a step in it
+//   - effect: a call whose result is journaled; intent: its announcement
+//   - question, answer: how a run waits for somebody
+//   - frontier: what runs next; frame: a graph at work, root or child
+//   - overlay: writes that one task of a Send sees, and nobody else
+package graph

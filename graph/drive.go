@@ -1,0 +1,437 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// drive is one process working on a run.
+type drive struct {
+	r      *Runner
+	topics Topic
+	exec   Executor
+	clock  Clock
+	out    outlet
+	live   bool // tasks never run on the reader's goroutine
+
+	thread, run string
+	ctx         context.Context
+	cancel      context.CancelFunc
+	j           *journal             // nil: nothing is kept
+	frames      map[string]*rawFrame // what the journal held when the drive began
+	pause       <-chan struct{}
+	answered    []Answered
+	questions   []Question
+
+	begun  time.Time
+	before time.Duration // active time of earlier drives
+
+	mu    sync.Mutex // guards what follows
+	ahead []aheadAnswer
+	asked map[string]int
+}
+
+// errRunTimeout is the cause of a context that ended because of Def.Timeout.
+var errRunTimeout = errors.New("graph: the run's timeout has passed")
+
+func (x *drive) now() time.Time { return x.clock.Now() }
+
+// active is the time that drives have worked on the run. Without timeouts nobody
+// asks, and no clock is read.
+func (x *drive) active() time.Duration { return x.before + x.now().Sub(x.begun) }
+
+// attach reads the thread and makes the drive its writer.
+func (x *drive) attach(ctx context.Context) (*replay, error) {
+	x.ctx, x.cancel = context.WithCancel(ctx)
+	x.out.cancel, x.out.thread, x.out.run = x.cancel, x.thread, x.run
+	x.begun = x.now()
+	x.asked = map[string]int{}
+	if x.r.Store == nil {
+		return nil, nil
+	}
+	s, err := load(ctx, x.r.Store, x.thread, 0)
+	if err != nil {
+		x.cancel()
+		return nil, err
+	}
+	if !s.run.status.Final() {
+		x.before = s.active
+	}
+	x.j = &journal{store: x.r.Store, thread: x.thread, level: x.r.Durability, now: x.now, stop: x.cancel,
+		head: s.head, weight: s.weight, size: s.size}
+	return s, nil
+}
+
+// begin folds the first writes of a frame, sets its frontier to the start nodes
+// and journals both. head and tail are what the kind of record has besides.
+func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
+	f.next, f.from = frontier{}, f.step
+	for _, n := range f.g.start {
+		f.next.tasks = append(f.next.tasks, taskRef{node: n})
+	}
+	f.count()
+	rec := x.recording(f)
+	st, _, err := apply(f.st, [][]Write{set}, &f.bufs, rec)
+	if err != nil {
+		return err
+	}
+	f.st = st
+	if x.j == nil {
+		return nil
+	}
+	if k == KindCall {
+		head = putString(nil, f.path)
+	}
+	head = putTags(putString(head, f.g.digest), f.g.table.keys)
+	return x.commit(f, k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
+}
+
+// recording is where apply leaves its patches: nowhere, without a journal.
+func (x *drive) recording(f *frame) *[]patch {
+	if x.j == nil {
+		return nil
+	}
+	f.rec = f.rec[:0]
+	return &f.rec
+}
+
+// commit journals what apply recorded and the frontier after it.
+func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
+	data := putInt(make([]byte, 0, 64), len(f.rec))
+	grew := 0
+	for _, p := range f.rec {
+		v, err := p.key.encode(nil, unbox(p.val))
+		if err != nil {
+			return fmt.Errorf("key %q: %w", p.key.name, err)
+		}
+		grew += f.grow(p.slot, len(v), p.fold == foldSet)
+		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
+	}
+	x.j.grew(grew)
+	head, data, err := putFrontier(head, data, f.g, &f.next)
+	if err != nil {
+		return err
+	}
+	if k == KindStep {
+		if head = putBool(head, f.halted); f.halted {
+			b, err := encodeDynamic(nil, f.value)
+			if err != nil {
+				return fmt.Errorf("halt: %w", err)
+			}
+			data = putString(data, b)
+		}
+	}
+	return x.j.add(k, head, append(data, tail...), flush)
+}
+
+// finish drives the root frame to its end and journals how it ended.
+func (x *drive) finish(f *frame, pause <-chan struct{}) (Result, error) {
+	x.pause = pause
+	first := f.step
+	ctx := x.ctx
+	if limit := f.g.def.Timeout; limit > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, limit-x.active(), errRunTimeout)
+		defer cancel()
+		ctx = limited
+	}
+	status, err := x.loop(ctx, f, true)
+	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Questions: x.questions}
+	if x.j == nil {
+		return res, err
+	}
+	if e := x.end(f, status, err); e != nil && x.j.failed() != nil {
+		res.Status, err = Failed, firstError(err, e)
+	}
+	res.Head = x.j.head
+	return res, err
+}
+
+// firstError prefers the failure of the store where the other only follows from it.
+func firstError(err, store error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return store
+	}
+	if errors.Is(err, store) {
+		return err
+	}
+	return errors.Join(err, store)
+}
+
+// end journals that the drive stops.
+func (x *drive) end(f *frame, status Status, err error) error {
+	head := putString(append(make([]byte, 0, 64), byte(status)), text(err))
+	var data []byte
+	if head = putBool(head, f.halted); f.halted {
+		b, err := encodeDynamic(nil, f.value)
+		if err != nil {
+			return err
+		}
+		data = putString(nil, b)
+	}
+	head = putString(head, x.run)
+	head = putInt(head, len(x.questions))
+	for _, q := range x.questions {
+		head = putString(putString(head, q.ID), q.Prompt)
+	}
+	return x.j.add(KindEnd, head, data, true)
+}
+
+// loop is the whole engine: plan, execute, apply, route, commit. root says that
+// it runs on the reader's goroutine.
+func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
+	for {
+		if status, err := x.next(ctx, f); status != running {
+			return status, err
+		}
+		ts, err := x.tasks(ctx, f)
+		if err != nil {
+			return Failed, err
+		}
+		x.execute(ctx, ts, root)
+		status, err := x.settle(ctx, f, ts, root)
+		if status != running {
+			return status, err
+		}
+		if err := x.advance(f, ts, root); err != nil {
+			return Failed, err
+		}
+	}
+}
+
+// next decides whether there is another step; running means yes.
+func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
+	g, done := f.g, f.step-f.from
+	if f.halted {
+		return Done, nil
+	}
+	if ctx.Err() != nil {
+		return x.interrupted(ctx, f, false)
+	}
+	if len(f.next.tasks) == 0 {
+		if len(f.next.arrived) > 0 {
+			return Stuck, f.next.stuck(g)
+		}
+		return Done, nil
+	}
+	select {
+	case <-x.pause:
+		return Paused, nil
+	default:
+	}
+	if done >= g.def.MaxSteps {
+		return StepLimit, &LimitError{Status: StepLimit, Graph: g.def.Name, Path: f.public, Limit: done, Frontier: f.next.names(g)}
+	}
+	for i := range f.next.tasks {
+		n := &g.nodes[f.next.tasks[i].node]
+		limit := n.MaxVisits
+		if limit == 0 {
+			limit = g.def.MaxVisits
+		}
+		if v := f.visits[f.next.tasks[i].node]; limit > 0 && v > limit {
+			return VisitLimit, &LimitError{Status: VisitLimit, Graph: g.def.Name, Path: f.public, Node: n.Name, Limit: limit, Count: v, Frontier: f.next.names(g)}
+		}
+	}
+	return running, nil
+}
+
+// interrupted is how a frame ends whose context has ended.
+func (x *drive) interrupted(ctx context.Context, f *frame, during bool) (Status, error) {
+	if err := x.j.failed(); err != nil {
+		return Failed, err
+	}
+	names := f.next.names(f.g)
+	slices.Sort(names)
+	if context.Cause(ctx) == errRunTimeout {
+		return TimedOut, &LimitError{Status: TimedOut, Graph: f.g.def.Name, Path: f.public, After: f.g.def.Timeout, Frontier: names, During: during}
+	}
+	return Canceled, &CanceledError{Graph: f.g.def.Name, Frontier: names, During: during, Err: context.Cause(ctx)}
+}
+
+// tasks makes the tasks of a step and recalls what the journal holds of them.
+func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
+	ts := make([]task, len(f.next.tasks))
+	for i, ref := range f.next.tasks {
+		t := &ts[i]
+		t.drive, t.frame, t.ref, t.base = x, f, ref, ctx
+		if f.raw != nil {
+			if err := t.recall(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return ts, nil
+}
+
+// execute runs the tasks of a step and, at the root, delivers their events.
+func (x *drive) execute(ctx context.Context, ts []task, root bool) {
+	if len(ts) == 1 && !(x.live && root) {
+		ts[0].inline = root
+		ts[0].run(false)
+		return
+	}
+	all := func() { x.all(ctx, ts) }
+	if x.out.ch == nil || !root {
+		all()
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		all()
+	}()
+	x.out.pump(done)
+}
+
+func (x *drive) all(ctx context.Context, ts []task) {
+	g := ts[0].frame.g
+	if !g.def.FailFast || len(ts) == 1 {
+		x.exec.Execute(len(ts), g.def.Concurrency, func(i int) { ts[i].run(len(ts) > 1) })
+		return
+	}
+	step, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	for i := range ts {
+		ts[i].base = step
+	}
+	x.exec.Execute(len(ts), g.def.Concurrency, func(i int) {
+		if ts[i].run(true); ts[i].err != nil {
+			cancel(errSibling)
+		}
+	})
+}
+
+// errSibling is the cause of a context that ended because a sibling failed.
+var errSibling = errors.New("graph: canceled because a sibling failed")
+
+// settle looks at how the tasks ended; running means that the step can be applied.
+func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
+	var failed []*NodeError
+	waiting, paused := false, false
+	f.ups, f.writes = f.ups[:0], f.writes[:0]
+	for i := range ts {
+		t := &ts[i]
+		waiting, paused = waiting || t.waiting, paused || t.paused
+		if t.err != nil {
+			failed = append(failed, asNodeError(t))
+		}
+		f.ups, f.writes = append(f.ups, t.up), append(f.writes, t.up.Writes)
+		if len(t.notes) > 0 || len(t.open) > 0 {
+			x.report(t, root)
+		}
+	}
+	if err := x.j.failed(); err != nil {
+		return Failed, err
+	}
+	if ctx.Err() != nil && (failed != nil || waiting || paused) {
+		return x.interrupted(ctx, f, true)
+	}
+	switch {
+	case failed != nil:
+		failed = slices.DeleteFunc(failed, func(e *NodeError) bool { return len(failed) > 1 && errors.Is(e.Err, errSibling) })
+		return Failed, &StepError{Path: f.public, Step: f.step, Tasks: failed}
+	case waiting:
+		return Waiting, nil
+	case paused:
+		return Paused, nil
+	}
+	return running, nil
+}
+
+// asNodeError is a task's error; what came from outside the node is wrapped.
+func asNodeError(t *task) *NodeError {
+	if e, ok := t.err.(*NodeError); ok {
+		return e
+	}
+	return t.fail(t.err).(*NodeError)
+}
+
+// report delivers what a task asked, once it is durable.
+func (x *drive) report(t *task, root bool) {
+	if x.j.flush() != nil {
+		return
+	}
+	x.mu.Lock()
+	x.questions = append(x.questions, t.open...)
+	x.mu.Unlock()
+	if x.topics&TopicQuestion == 0 {
+		return
+	}
+	for _, q := range t.open {
+		t.notes = append(t.notes, Asked{q})
+	}
+	for _, b := range t.notes {
+		if e := t.event(b); root {
+			x.out.deliver(e)
+		} else {
+			x.out.send(e)
+		}
+	}
+}
+
+// advance applies a step: fold, route, commit.
+func (x *drive) advance(f *frame, ts []task, root bool) error {
+	st, by, err := apply(f.st, f.writes, &f.bufs, x.recording(f))
+	if err != nil {
+		return x.blame(f, ts, by, err)
+	}
+	was := f.next
+	next, by, err := route(f.g, st, &was, f.ups, f.tasks)
+	if err != nil {
+		return &StepError{Path: f.public, Step: f.step, Tasks: []*NodeError{ts[by].fail(err).(*NodeError)}}
+	}
+	var dropped []string
+	if halts := halting(f.ups); len(halts) > 0 {
+		if len(halts) > 1 {
+			e := &HaltError{}
+			for _, i := range halts {
+				e.Nodes = append(e.Nodes, ts[i].node().Name)
+			}
+			return e
+		}
+		f.halted, f.value = true, f.ups[halts[0]].Halt.Value
+		dropped = next.names(f.g)
+		next = frontier{}
+	}
+	f.st, f.next, f.tasks = st, next, was.tasks[:0]
+	if x.j != nil {
+		if err := x.commit(f, KindStep, putString(make([]byte, 0, 48), f.path), nil, x.j.level < QuestionsOnly); err != nil {
+			return err
+		}
+		if err := x.j.snapshot(); err != nil {
+			return err
+		}
+	}
+	if x.topics&TopicStep != 0 {
+		x.committed(f, ts, &was, dropped, root)
+	}
+	f.step++
+	f.count()
+	f.raw = nil
+	return nil
+}
+
+// halting lists the tasks, by place, that end the run.
+func halting(ups []Update) (at []int) {
+	for i := range ups {
+		if ups[i].Halt != nil {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+// blame makes an error of apply one of the task whose write it was.
+func (x *drive) blame(f *frame, ts []task, by int, err error) error {
+	var c *ConflictError
+	if errors.As(err, &c) {
+		for _, i := range c.writers {
+			c.Nodes = append(c.Nodes, ts[i].node().Name)
+		}
+		return c
+	}
+	return &StepError{Path: f.public, Step: f.step, Tasks: []*NodeError{ts[by].fail(err).(*NodeError)}}
+}

@@ -1,0 +1,231 @@
+package graph
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+var (
+	// ErrConflict says that another writer has appended to the thread since this
+	// one read it: somebody else drives the run. Read again, or leave it to them.
+	ErrConflict = errors.New("graph: the thread has moved on: another process drives it")
+
+	// ErrWaiting ends a task that asked a question. A node passes it on as it is.
+	ErrWaiting = errors.New("graph: waiting for an answer")
+
+	// ErrPaused ends a task whose child graph was paused. A node passes it on.
+	ErrPaused = errors.New("graph: paused")
+
+	// ErrTimeout is inside the error of a node that exceeded Node.Timeout.
+	ErrTimeout = errors.New("graph: the node's timeout has passed")
+
+	// ErrNoThread says that the store holds no such thread.
+	ErrNoThread = errors.New("graph: no such thread")
+)
+
+// NodeError is a failure of a node: what it returned, or a panic in it.
+type NodeError struct {
+	Path    string // of the child frame, "" at the root
+	Node    string
+	Task    string // step.node.index
+	Index   int    // among the tasks of a Send; 0 for the others
+	Step    int
+	Attempt int // the last one, from 1
+	Err     error
+	Stack   []byte // of a panic
+}
+
+func (e *NodeError) Error() string {
+	return fmt.Sprintf("node %s%s (step %d, attempt %d): %v", e.Path, e.Node, e.Step, e.Attempt, e.Err)
+}
+
+// Unwrap is the node's own error.
+func (e *NodeError) Unwrap() error { return e.Err }
+
+// StepError holds all failures of a step, in task order.
+type StepError struct {
+	Path  string
+	Step  int
+	Tasks []*NodeError
+}
+
+func (e *StepError) Error() string {
+	if len(e.Tasks) == 1 {
+		return e.Tasks[0].Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d tasks of step %d failed:", len(e.Tasks), e.Step)
+	for _, t := range e.Tasks {
+		b.WriteString("\n  " + strings.ReplaceAll(t.Error(), "\n", "\n  "))
+	}
+	return b.String()
+}
+
+// Unwrap lists the failures.
+func (e *StepError) Unwrap() []error {
+	errs := make([]error, len(e.Tasks))
+	for i, t := range e.Tasks {
+		errs[i] = t
+	}
+	return errs
+}
+
+// LimitError says that a run met a limit of its graph. Status tells which:
+// StepLimit, VisitLimit or TimedOut.
+type LimitError struct {
+	Status   Status
+	Graph    string
+	Path     string
+	Node     string        // VisitLimit: the node
+	Limit    int           // steps or visits allowed
+	Count    int           // VisitLimit: the visit that was refused
+	After    time.Duration // TimedOut: the time allowed
+	Frontier []string      // nodes that were to run, or ran, sorted
+	During   bool          // TimedOut: inside the step, not before it
+}
+
+func (e *LimitError) Error() string {
+	switch e.Status {
+	case VisitLimit:
+		return fmt.Sprintf("graph %s: node %q would run for the %d. time; the limit is %d", e.Graph, e.Node, e.Count, e.Limit)
+	case TimedOut:
+		when := "before"
+		if e.During {
+			when = "in"
+		}
+		return fmt.Sprintf("graph %s: timed out after %v %s the step of %s", e.Graph, e.After, when, strings.Join(e.Frontier, ", "))
+	}
+	return fmt.Sprintf("graph %s: %d steps done, and %s would run next; the limit is Def.MaxSteps", e.Graph, e.Limit, strings.Join(e.Frontier, ", "))
+}
+
+// CanceledError says that the run's context ended. What was recorded is kept, and
+// the run can be resumed.
+type CanceledError struct {
+	Graph    string
+	Frontier []string // nodes that were to run, or ran, sorted
+	During   bool     // inside the step, not before it
+	Err      error    // why: the context's cause
+}
+
+func (e *CanceledError) Error() string {
+	when := "before"
+	if e.During {
+		when = "in"
+	}
+	return fmt.Sprintf("graph %s: canceled %s the step of %s: %v", e.Graph, when, strings.Join(e.Frontier, ", "), e.Err)
+}
+
+// Unwrap is the context's cause.
+func (e *CanceledError) Unwrap() error { return e.Err }
+
+// ConflictError says that several tasks of one step overwrote one key.
+type ConflictError struct {
+	Key     string
+	Nodes   []string // the writers, in task order
+	writers []int
+}
+
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("key %q is overwritten by %d tasks of one step (%s): give it a reducer, or let one node write it",
+		e.Key, len(e.Nodes), strings.Join(e.Nodes, ", "))
+}
+
+// HaltError says that several tasks of one step ended the run.
+type HaltError struct {
+	Nodes []string // in task order
+}
+
+func (e *HaltError) Error() string {
+	return fmt.Sprintf("nodes %s all halt the run in one step", strings.Join(e.Nodes, ", "))
+}
+
+// RouteError says that a node named a target that it may not go to.
+type RouteError struct {
+	Node, Target string
+	Allowed      []string
+	By           string // "goto", "send" or "branch"
+}
+
+func (e *RouteError) Error() string {
+	if e.Target == "" {
+		return fmt.Sprintf("node %s has no edges and named no target; it may name %s", e.Node, strings.Join(e.Allowed, ", "))
+	}
+	return fmt.Sprintf("node %s: %s to %q; it may name %s", e.Node, e.By, e.Target, strings.Join(e.Allowed, ", "))
+}
+
+// StuckError says that nothing is left to run while a join still waits.
+type StuckError struct {
+	Graph  string
+	Target string   // the node behind the join
+	Have   []string // sources that arrived
+	Miss   []string // sources that cannot arrive any more
+}
+
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("graph %s: the join before %q waits for %s, which will not run any more (arrived: %s)",
+		e.Graph, e.Target, strings.Join(e.Miss, ", "), strings.Join(e.Have, ", "))
+}
+
+// ChangedError says that a run was started with another graph than the one that
+// is to continue it.
+type ChangedError struct {
+	Thread  string
+	Was, Is string   // digests
+	Missing []string // nodes the run is about to execute and the graph no longer has
+}
+
+func (e *ChangedError) Error() string {
+	s := fmt.Sprintf("thread %s was started with graph %s, which is now %s", e.Thread, e.Was, e.Is)
+	if len(e.Missing) > 0 {
+		return s + "; it no longer has " + strings.Join(e.Missing, ", ")
+	}
+	return s + "; set AcceptChanges to continue with the new one"
+}
+
+// BusyError says that a thread has a run that has not ended.
+type BusyError struct {
+	Thread, Run string
+	Status      Status
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("thread %s has an unfinished run %s (%s): resume it", e.Thread, e.Run, e.Status)
+}
+
+// AnswerError says why an answer cannot be taken. Nothing has been recorded.
+type AnswerError struct {
+	ID     string
+	Open   []string // the questions that can be answered
+	Reason string
+}
+
+func (e *AnswerError) Error() string {
+	if len(e.Open) == 0 {
+		return fmt.Sprintf("answer to %q: %s; no question is open", e.ID, e.Reason)
+	}
+	return fmt.Sprintf("answer to %q: %s; open questions: %s", e.ID, e.Reason, strings.Join(e.Open, ", "))
+}
+
+// RefusedError is what Interrupt returns when no answer will come: the person
+// declined, or a deadline passed.
+type RefusedError struct{ Reason string }
+
+func (e *RefusedError) Error() string { return e.Reason }
+
+// A panicked error carries the stack to the NodeError around it.
+type panicked struct {
+	msg   string
+	err   error // the panic's value, where it is an error
+	stack []byte
+}
+
+func (e *panicked) Error() string { return e.msg }
+func (e *panicked) Unwrap() error { return e.err }
+
+func panicError(where string, p any) error {
+	err, _ := p.(error)
+	return &panicked{msg: fmt.Sprintf("panic in %s: %v", where, p), err: err, stack: debug.Stack()}
+}

@@ -1,0 +1,180 @@
+package graph
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Topic is a set of events that a consumer asks for. What nobody asks for is not
+// built.
+type Topic uint8
+
+// The topics. RunEnded is always delivered.
+const (
+	TopicRun      Topic = 1 << iota // RunStarted
+	TopicStep                       // StepCommitted
+	TopicTask                       // TaskStarted, TaskRetry, TaskDone
+	TopicEmit                       // Emitted
+	TopicQuestion                   // Asked, Answered
+
+	AllTopics Topic = 255
+)
+
+// Event is one thing that happened. Events of one drive come in one order; Seq
+// counts them from 1.
+type Event struct {
+	Seq    int64
+	Time   time.Time
+	Thread string
+	Run    string
+	Path   string // of the child frame: "" at the root, else the nodes above it, each with a '/'
+	Step   int
+	Task   string // step.node.index; "" outside tasks
+	Node   string
+	Body   Body
+}
+
+// Body is one of RunStarted, StepCommitted, TaskStarted, TaskRetry, TaskDone,
+// Emitted, Asked, Answered and RunEnded.
+type Body interface{ kind() string }
+
+// RunStarted is the first event of a drive.
+type RunStarted struct {
+	Graph   string `json:"graph"`
+	Label   string `json:"label,omitempty"`
+	Resumed bool   `json:"resumed,omitempty"`
+}
+
+// TaskStarted says that a node begins.
+type TaskStarted struct {
+	Kind string `json:"kind,omitempty"` // Node.Kind
+}
+
+// TaskRetry says that an attempt failed and another will follow.
+type TaskRetry struct {
+	Attempt int           // the one that failed, from 1
+	After   time.Duration // until the next
+	Err     error
+}
+
+// TaskDone says that a node has returned, or that its result was found in the
+// journal.
+type TaskDone struct {
+	Err      error // nil: success
+	Took     time.Duration
+	Attempts int
+	Recorded bool // found in the journal; the node did not run
+	Waiting  bool // it asked, and has no answer yet
+	Failed   bool // Err was handed to OnError
+}
+
+// StepCommitted says that a step's writes are durable as far as the run's
+// durability promises.
+type StepCommitted struct {
+	Nodes   []string `json:"nodes"`             // that ran, in task order
+	Keys    []string `json:"keys,omitempty"`    // that were written
+	Next    []string `json:"next,omitempty"`    // nodes that run next
+	Moves   []Move   `json:"moves,omitempty"`   // who leads where
+	Dropped []string `json:"dropped,omitempty"` // targets that a Halt made void
+	Halted  bool     `json:"halted,omitempty"`
+}
+
+// Move is one node of a committed step and where it led: node names, or End.
+type Move struct {
+	From string   `json:"from"`
+	To   []string `json:"to"`
+}
+
+// Emitted is a value that a node sent with Emit.
+type Emitted struct{ Value any }
+
+// Asked says that a question is open.
+type Asked struct {
+	Question Question `json:"question"`
+}
+
+// Answered says that a question has got its answer.
+type Answered struct {
+	ID      string `json:"id"`
+	Ahead   bool   `json:"ahead,omitempty"` // the answer had been given when the run was started
+	Refused string `json:"refused,omitempty"`
+}
+
+// RunEnded is the last event of a drive.
+type RunEnded struct{ Result Result }
+
+func (RunStarted) kind() string    { return "run.started" }
+func (TaskStarted) kind() string   { return "task.started" }
+func (TaskRetry) kind() string     { return "task.retry" }
+func (TaskDone) kind() string      { return "task.done" }
+func (StepCommitted) kind() string { return "step.committed" }
+func (Emitted) kind() string       { return "emitted" }
+func (Asked) kind() string         { return "question.asked" }
+func (Answered) kind() string      { return "question.answered" }
+func (RunEnded) kind() string      { return "run.ended" }
+
+// MarshalJSON is the form of events on the wire, in logs and in tests: the
+// envelope, the kind, and the body under "data".
+func (e Event) MarshalJSON() ([]byte, error) {
+	wire := struct {
+		Seq    int64     `json:"seq"`
+		Time   time.Time `json:"time"`
+		Thread string    `json:"thread,omitempty"`
+		Run    string    `json:"run,omitempty"`
+		Path   string    `json:"path,omitempty"`
+		Step   int       `json:"step"`
+		Task   string    `json:"task,omitempty"`
+		Node   string    `json:"node,omitempty"`
+		Kind   string    `json:"kind"`
+		Data   Body      `json:"data"`
+	}{e.Seq, e.Time, e.Thread, e.Run, e.Path, e.Step, e.Task, e.Node, "", e.Body}
+	if e.Body != nil {
+		wire.Kind = e.Body.kind()
+	}
+	return json.Marshal(wire)
+}
+
+// MarshalJSON gives durations in milliseconds and errors as text.
+func (b TaskRetry) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Attempt int     `json:"attempt"`
+		After   float64 `json:"after_ms"`
+		Error   string  `json:"error"`
+	}{b.Attempt, millis(b.After), text(b.Err)})
+}
+
+// MarshalJSON gives durations in milliseconds and errors as text.
+func (b TaskDone) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Error    string  `json:"error,omitempty"`
+		Took     float64 `json:"took_ms"`
+		Attempts int     `json:"attempts,omitempty"`
+		Recorded bool    `json:"recorded,omitempty"`
+		Waiting  bool    `json:"waiting,omitempty"`
+		Failed   bool    `json:"failed,omitempty"`
+	}{text(b.Err), millis(b.Took), b.Attempts, b.Recorded, b.Waiting, b.Failed})
+}
+
+// MarshalJSON is the emitted value itself.
+func (b Emitted) MarshalJSON() ([]byte, error) { return json.Marshal(b.Value) }
+
+// MarshalJSON leaves the state out: it may be large, and StepCommitted named
+// what changed.
+func (b RunEnded) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Status    Status     `json:"status"`
+		Value     any        `json:"value,omitempty"`
+		Questions []Question `json:"questions,omitempty"`
+		Steps     int        `json:"steps"`
+		Error     string     `json:"error,omitempty"`
+	}{b.Result.Status, b.Result.Value, b.Result.Questions, b.Result.Steps, text(b.Result.Err)})
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

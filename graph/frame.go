@@ -1,0 +1,146 @@
+package graph
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A frame is one running graph: the root of a run, or a child under a task.
+type frame struct {
+	path   string // in the journal: the tasks above, each with a '/'
+	public string // for people: the nodes above, each with a '/'
+	g      *Graph
+	step   int
+	from   int // the step at which its run began
+	st     State
+	next   frontier
+	visits []int // by node
+	halted bool
+	value  any
+	since  time.Duration // active time of the run when the frame began
+
+	raw *rawFrame // what the journal holds of the step under way; nil: nothing
+
+	bufs   buffers
+	sizes  []int     // stored bytes, by slot
+	tasks  []taskRef // reused for the next frontier
+	ups    []Update  // reused
+	writes [][]Write // reused
+	rec    []patch   // reused
+}
+
+func newFrame(g *Graph, path, public string) *frame {
+	return &frame{path: path, public: public, g: g, st: State{g.table, make([]any, len(g.table.keys))}, visits: make([]int, len(g.nodes))}
+}
+
+// count marks the nodes that are about to run as visited once more.
+func (f *frame) count() {
+	for i := range f.next.tasks {
+		if n := f.next.tasks[i].node; i == 0 || f.next.tasks[i-1].node != n {
+			f.visits[n]++
+		}
+	}
+}
+
+// grow notes that a slot's stored form now weighs n bytes more (or n in all),
+// and returns the difference.
+func (f *frame) grow(slot, n int, replaced bool) int {
+	for len(f.sizes) <= slot {
+		f.sizes = append(f.sizes, 0)
+	}
+	if replaced {
+		n -= f.sizes[slot]
+	}
+	f.sizes[slot] += n
+	return n
+}
+
+// weigh is the stored size of the whole frame.
+func (f *frame) weigh() (n int) {
+	for _, s := range f.sizes {
+		n += s
+	}
+	return n
+}
+
+// open decodes what the journal holds of a frame for graph g. Keys that g does
+// not know stay in the journal.
+func (f *rawFrame) open(g *Graph, path, public string) (*frame, error) {
+	fr := newFrame(g, path, public)
+	fr.raw, fr.step, fr.from, fr.since, fr.halted = f, f.step, f.from, f.since, f.halted
+	for _, name := range sortedKeys(f.keys) {
+		if err := fr.restore(name, f.keys[name], f.tags[name]); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range f.tasks {
+		n, ok := g.byName[t.node]
+		if !ok {
+			return nil, fmt.Errorf("graph %s no longer has node %q, which would run next", g.def.Name, t.node)
+		}
+		over, err := fr.st.writes(t.over)
+		if err != nil {
+			return nil, fmt.Errorf("what node %q alone sees: %w", t.node, err)
+		}
+		fr.next.tasks = append(fr.next.tasks, taskRef{node: n, index: t.index, over: over, cause: t.cause})
+	}
+	plan(&fr.next)
+	for _, a := range f.arrived {
+		if j, ok := g.arrival(a); ok {
+			fr.next.arrived = append(fr.next.arrived, j)
+		}
+	}
+	for name, n := range f.visits {
+		if i, ok := g.byName[name]; ok && i >= 0 {
+			fr.visits[i] = n
+		}
+	}
+	if f.value != nil {
+		var err error
+		if fr.value, err = decodeDynamic(f.value); err != nil {
+			return nil, err
+		}
+	}
+	return fr, nil
+}
+
+// restore folds the journaled patches of one key.
+func (f *frame) restore(name string, ps []rawPatch, tag string) error {
+	d := f.st.named(name)
+	if d == nil {
+		return nil
+	}
+	if tag != "" && tag != d.tag {
+		return fmt.Errorf("key %q was stored with type %s and is now declared with type %s", name, tag, d.tag)
+	}
+	ws := make([]Write, len(ps))
+	for i, p := range ps {
+		v, err := d.decode(p.val)
+		if err != nil {
+			return fmt.Errorf("key %q: %w", name, err)
+		}
+		ws[i] = Write{d, box(v), p.fold == foldSet}
+	}
+	st, _, err := apply(f.st, [][]Write{ws}, &f.bufs, nil)
+	if err != nil {
+		return err
+	}
+	f.st = st
+	slot := st.t.slot(d)
+	for _, p := range ps {
+		f.grow(slot, len(p.val), p.fold == foldSet)
+	}
+	return nil
+}
+
+// arrival finds a journaled arrival in the graph's joins.
+func (g *Graph) arrival(a rawArrival) (joinRef, bool) {
+	for i, j := range g.joins {
+		if j.id == a.join {
+			src := slices.Index(j.from, a.source)
+			return joinRef{i, src}, src >= 0
+		}
+	}
+	return joinRef{}, false
+}

@@ -1,0 +1,203 @@
+package graph
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// A taskRef is one task that is to run: a node, its place among the tasks of a
+// Send (0 for others), what it alone sees, and the failure that led to it.
+type taskRef struct {
+	node, index int
+	over        []Write
+	cause       string
+}
+
+// A frontier is all that a run will do next. It is data: nothing that can be
+// scheduled lives anywhere else.
+type frontier struct {
+	tasks   []taskRef
+	arrived []joinRef // sources that reached a join that has not fired, in order of arrival
+}
+
+// plan is the first half of the engine's pure core: it puts the tasks of a
+// frontier into the order in which their writes are folded, which is the
+// declaration of their nodes, then their index.
+func plan(fr *frontier) {
+	if len(fr.tasks) > 1 {
+		slices.SortStableFunc(fr.tasks, func(a, b taskRef) int {
+			if a.node != b.node {
+				return a.node - b.node
+			}
+			return a.index - b.index
+		})
+	}
+}
+
+// routing computes the frontier after a step.
+type routing struct {
+	g    *Graph
+	st   State // after the step
+	next frontier
+	seen map[int]bool // with many tasks; else a scan is faster
+	sent int
+}
+
+// manyTasks is where a map beats a scan for finding duplicates.
+const manyTasks = 16
+
+// route is the last part of the pure core: where each task of the frontier goes.
+// Targets of edges and Goto are tasks once a node, Sends never merge. On an
+// error by says whose routing it was. into is reused for the new tasks.
+func route(g *Graph, st State, fr *frontier, ups []Update, into []taskRef) (_ frontier, by int, err error) {
+	r := routing{g: g, st: st, next: frontier{tasks: into[:0], arrived: fr.arrived}}
+	if len(fr.tasks) > manyTasks {
+		r.seen = map[int]bool{}
+	}
+	for i := range fr.tasks {
+		if err := r.task(&g.nodes[fr.tasks[i].node], &ups[i]); err != nil {
+			return frontier{}, i, err
+		}
+	}
+	plan(&r.next)
+	return r.next, 0, nil
+}
+
+func (r *routing) add(node int, cause string) {
+	switch {
+	case node == end:
+		return
+	case r.seen != nil:
+		if r.seen[node] {
+			return
+		}
+		r.seen[node] = true
+	default:
+		for i := range r.next.tasks {
+			if t := &r.next.tasks[i]; t.node == node && t.index == 0 {
+				return
+			}
+		}
+	}
+	r.next.tasks = append(r.next.tasks, taskRef{node: node, cause: cause})
+}
+
+func (r *routing) task(n *cnode, u *Update) error {
+	if u.failed != "" {
+		r.add(r.g.byName[n.OnError], u.failed)
+		return nil
+	}
+	for _, s := range u.Send {
+		to, ok := n.routes[s.To]
+		if !ok || to == end {
+			return n.refuse("send", s.To)
+		}
+		r.sent++
+		r.next.tasks = append(r.next.tasks, taskRef{node: to, index: r.sent, over: s.Overlay})
+	}
+	if u.Goto != nil {
+		for _, name := range u.Goto {
+			to, ok := n.routes[name]
+			if !ok {
+				return n.refuse("goto", name)
+			}
+			r.add(to, "")
+		}
+		return nil
+	}
+	if u.Send == nil && u.Halt == nil && n.edges() == 0 && !n.exits() {
+		return &RouteError{Node: n.Name, Target: "", By: "goto", Allowed: slices.Sorted(maps.Keys(n.routes))}
+	}
+	for _, to := range n.to {
+		r.add(to, "")
+	}
+	for i := range n.picks {
+		if err := r.pick(n, &n.picks[i]); err != nil {
+			return err
+		}
+	}
+	for _, j := range n.joins {
+		r.arrive(j)
+	}
+	return nil
+}
+
+// edges counts what leads from the node without being named by it.
+func (n *cnode) edges() int { return len(n.to) + len(n.picks) + len(n.joins) }
+
+func (n *cnode) refuse(by, target string) error {
+	return &RouteError{Node: n.Name, Target: target, By: by, Allowed: slices.Sorted(maps.Keys(n.routes))}
+}
+
+func (r *routing) pick(n *cnode, p *pick) error {
+	labels, err := choose(n, p, r.st)
+	if err != nil {
+		return err
+	}
+	for _, l := range labels {
+		to, ok := p.cases[l]
+		if !ok {
+			return &RouteError{Node: n.Name, Target: l, By: "branch", Allowed: slices.Sorted(maps.Keys(p.cases))}
+		}
+		r.add(to, "")
+	}
+	return nil
+}
+
+// choose calls a branch function; a panic in it is an error of its node.
+func choose(n *cnode, p *pick, st State) (labels []string, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = panicError("the branch function of node "+n.Name, v)
+		}
+	}()
+	if labels, err = p.choose(st); err != nil {
+		err = fmt.Errorf("branch of node %s: %w", n.Name, err)
+	}
+	return labels, err
+}
+
+// arrive marks one source of a join; the last one fires it and re-arms it.
+func (r *routing) arrive(j joinRef) {
+	if slices.Contains(r.next.arrived, j) {
+		return
+	}
+	arrived := append(slices.Clone(r.next.arrived), j)
+	have := 0
+	for _, a := range arrived {
+		if a.join == j.join {
+			have++
+		}
+	}
+	if have == len(r.g.joins[j.join].from) {
+		arrived = slices.DeleteFunc(arrived, func(a joinRef) bool { return a.join == j.join })
+		r.add(r.g.joins[j.join].to, "")
+	}
+	r.next.arrived = arrived
+}
+
+// stuck explains an empty frontier in which a join still waits.
+func (fr *frontier) stuck(g *Graph) error {
+	first := fr.arrived[0].join
+	e := &StuckError{Graph: g.def.Name, Target: g.nameOf(g.joins[first].to)}
+	for i, name := range g.joins[first].from {
+		if slices.Contains(fr.arrived, joinRef{first, i}) {
+			e.Have = append(e.Have, name)
+		} else {
+			e.Miss = append(e.Miss, name)
+		}
+	}
+	return e
+}
+
+// names lists the nodes of the tasks, each once, in task order.
+func (fr *frontier) names(g *Graph) []string {
+	var names []string
+	for i := range fr.tasks {
+		if i == 0 || fr.tasks[i].node != fr.tasks[i-1].node {
+			names = append(names, g.nodes[fr.tasks[i].node].Name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,190 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/graph"
+)
+
+func TestChainRunsInOrder(t *testing.T) {
+	log := graph.Append[string]("log")
+	say := func(s string) graph.Func {
+		return func(context.Context, graph.State) (graph.Update, error) { return graph.Put(log.Set([]string{s})), nil }
+	}
+	g := compile(t, graph.Def{
+		Name: "chain", Keys: []graph.AnyKey{log}, Start: []string{"a"},
+		Nodes: []graph.Node{{Name: "a", Run: say("a")}, {Name: "b", Run: say("b")}, {Name: "c", Run: say("c")}},
+		Edges: []graph.Edge{edge("a", "b"), edge("b", "c"), edge("c", graph.End)},
+	})
+	res, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+	if err != nil || res.Status != graph.Done || res.Steps != 3 {
+		t.Fatalf("result %+v, error %v", res, err)
+	}
+	if diff := cmp.Diff([]string{"a", "b", "c"}, log.Get(res.State)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func edge(from string, to ...string) graph.Edge { return graph.Edge{From: []string{from}, To: to} }
+
+func compile(t testing.TB, d graph.Def) *graph.Graph {
+	t.Helper()
+	g, err := graph.Compile(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestCompileReportsAllFaultsAtOnce(t *testing.T) {
+	nop := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }
+	k := graph.Last[int]("k")
+	_, err := graph.Compile(graph.Def{
+		Name: "bad", Keys: []graph.AnyKey{k, k},
+		Nodes: []graph.Node{{Name: "a", Run: nop, Routes: []string{"nowhere"}}, {Name: "a", Run: nop}, {Name: "x/y", Run: nop}, {Name: "empty"}},
+		Edges: []graph.Edge{edge("a", "ghost"), {From: []string{"a"}, Pick: func(graph.State) ([]string, error) { return nil, nil }, Cases: map[string]string{"l": "phantom"}}, {From: []string{"a", "mist"}, To: []string{"a"}}},
+	})
+	if err == nil {
+		t.Fatal("compiled")
+	}
+	for _, want := range []string{`key "k" is declared twice`, `node "a" is declared twice`, `"nowhere"`, `"ghost"`, `"phantom"`, `"mist"`, `x/y`, `"empty" has neither`, "Start names no node"} {
+		if !contains(err.Error(), want) {
+			t.Errorf("the error lacks %s:\n%v", want, err)
+		}
+	}
+}
+
+func contains(s, sub string) bool {
+	for i := range len(s) - len(sub) + 1 {
+		if s[i:i+len(sub)] == sub {
+			return true
+		}
+	}
+	return false
+}
+
+func TestTwoWritersConflict(t *testing.T) {
+	k := graph.Last[int]("k")
+	write := func(context.Context, graph.State) (graph.Update, error) { return graph.Put(k.Set(1)), nil }
+	g := compile(t, graph.Def{
+		Name: "two", Keys: []graph.AnyKey{k}, Start: []string{"a", "b"},
+		Nodes: []graph.Node{{Name: "a", Run: write}, {Name: "b", Run: write}},
+		Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End)},
+	})
+	res, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+	var c *graph.ConflictError
+	if !errors.As(err, &c) || res.Status != graph.Failed {
+		t.Fatalf("status %v, error %v", res.Status, err)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, c.Nodes); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestRetrySeesTheSameInputAndKeepsEffects(t *testing.T) {
+	n := graph.Sum[int]("n")
+	calls, effects := 0, 0
+	g := compile(t, graph.Def{
+		Name: "retry", Keys: []graph.AnyKey{n}, Start: []string{"a"},
+		Nodes: []graph.Node{{Name: "a", Retry: graph.Retry{Attempts: 3}, Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+			calls++
+			v, err := graph.Do(ctx, "pay", func(context.Context) (int, error) { effects++; return 7, nil })
+			if err != nil {
+				return graph.Update{}, err
+			}
+			if graph.Attempt(ctx) < 3 {
+				return graph.Put(n.Set(100)), fmt.Errorf("attempt %d", graph.Attempt(ctx))
+			}
+			return graph.Put(n.Set(v)), nil
+		}}},
+		Edges: []graph.Edge{edge("a", graph.End)},
+	})
+	res, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+	if err != nil || calls != 3 || effects != 1 || n.Get(res.State) != 7 {
+		t.Fatalf("calls %d, effects %d, n %d, error %v", calls, effects, n.Get(res.State), err)
+	}
+}
+
+func TestOnErrorTakesOver(t *testing.T) {
+	k := graph.Last[string]("k")
+	g := compile(t, graph.Def{
+		Name: "recover", Keys: []graph.AnyKey{k}, Start: []string{"a"},
+		Nodes: []graph.Node{
+			{Name: "a", OnError: "b", Run: func(context.Context, graph.State) (graph.Update, error) { panic("boom") }},
+			{Name: "b", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+				return graph.Put(k.Set(graph.Cause(ctx))), nil
+			}},
+		},
+		Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End)},
+	})
+	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{})
+	if err != nil || !contains(k.Get(res.State), "boom") {
+		t.Fatalf("k %q, error %v", k.Get(res.State), err)
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	wait := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		<-ctx.Done()
+		return graph.Update{}, ctx.Err()
+	}
+	def := graph.Def{Name: "slow", Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: wait}}, Edges: []graph.Edge{edge("a", graph.End)}}
+	def.Nodes[0].Timeout = time.Millisecond
+	res, err := (&graph.Runner{Graph: compile(t, def)}).Invoke(t.Context(), graph.Input{})
+	if res.Status != graph.Failed || !errors.Is(err, graph.ErrTimeout) {
+		t.Errorf("node: %v, %v", res.Status, err)
+	}
+	def.Nodes = []graph.Node{{Name: "a", Run: wait}}
+	def.Timeout = time.Millisecond
+	res, err = (&graph.Runner{Graph: compile(t, def)}).Invoke(t.Context(), graph.Input{})
+	var l *graph.LimitError
+	if res.Status != graph.TimedOut || !errors.As(err, &l) || !l.During {
+		t.Errorf("graph: %v, %v", res.Status, err)
+	}
+}
+
+func TestVisitAndStepLimits(t *testing.T) {
+	nop := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }
+	def := graph.Def{Name: "loop", Start: []string{"a"}, MaxVisits: 3, Nodes: []graph.Node{{Name: "a", Run: nop}}, Edges: []graph.Edge{edge("a", "a")}}
+	res, err := (&graph.Runner{Graph: compile(t, def)}).Invoke(t.Context(), graph.Input{})
+	var l *graph.LimitError
+	if res.Status != graph.VisitLimit || !errors.As(err, &l) || l.Count != 4 || res.Steps != 3 {
+		t.Errorf("visits: %v after %d steps, %v", res.Status, res.Steps, err)
+	}
+	def.MaxVisits, def.MaxSteps = 0, 5
+	res, err = (&graph.Runner{Graph: compile(t, def)}).Invoke(t.Context(), graph.Input{})
+	if res.Status != graph.StepLimit || err == nil || res.Steps != 5 {
+		t.Errorf("steps: %v after %d steps, %v", res.Status, res.Steps, err)
+	}
+}
+
+func TestHaltDropsSiblings(t *testing.T) {
+	nop := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }
+	g := compile(t, graph.Def{Name: "halt", Start: []string{"a", "b"},
+		Nodes: []graph.Node{{Name: "a", Run: func(context.Context, graph.State) (graph.Update, error) {
+			return graph.Update{Halt: &graph.Halt{Value: "out"}}, nil
+		}}, {Name: "b", Run: nop}, {Name: "c", Run: nop}},
+		Edges: []graph.Edge{edge("a", graph.End), edge("b", "c"), edge("c", graph.End)}})
+	var dropped []string
+	var res graph.Result
+	for e, err := range (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Run(t.Context(), graph.Input{Topics: graph.AllTopics}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := e.Body.(type) {
+		case graph.StepCommitted:
+			dropped = append(dropped, b.Dropped...)
+		case graph.RunEnded:
+			res = b.Result
+		}
+	}
+	if diff := cmp.Diff([]string{"c"}, dropped); diff != "" || res.Value != "out" || res.Status != graph.Done {
+		t.Errorf("%s, value %v, status %v", diff, res.Value, res.Status)
+	}
+}

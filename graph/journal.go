@@ -1,0 +1,161 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// Durability says when a run waits for its store. A crash loses at most what was
+// not yet waited for; what was lost is done again.
+type Durability int
+
+// The levels of durability, strictest first.
+const (
+	EveryEffect   Durability = iota // each effect and each task before its result is used
+	EveryStep                       // each step; effects and tasks ride along
+	QuestionsOnly                   // questions and the end of a drive; everything rides along
+)
+
+// journal is the writing side of a thread. It is the only writer of a drive:
+// records are gathered, and whoever needs them durable writes all that have
+// gathered.
+type journal struct {
+	store  Store
+	thread string
+	level  Durability
+	now    func() time.Time
+	stop   func() // cancels the drive: nothing starts after a failed save
+
+	writing sync.Mutex // one batch at a time
+	mu      sync.Mutex // guards what follows
+	head    int64
+	pending []Record
+	spare   []Record // the backing of the last batch, for reuse
+	err     error
+	weight  int // since the last snapshot
+	size    int // of live state
+}
+
+// add gathers a record; with flush it returns when the record is durable.
+func (j *journal) add(k Kind, head, data []byte, flush bool) error {
+	j.mu.Lock()
+	if err := j.err; err != nil {
+		j.mu.Unlock()
+		return err
+	}
+	j.pending = append(j.pending, Record{Kind: k, Time: j.now().UnixMicro(), Head: head, Data: data})
+	j.weight += len(head) + len(data) + recordWeight
+	j.mu.Unlock()
+	if !flush {
+		return nil
+	}
+	return j.flush()
+}
+
+// grew tells of live state that came or went.
+func (j *journal) grew(n int) {
+	j.mu.Lock()
+	j.size += n
+	j.mu.Unlock()
+}
+
+// failed is the first error of the store. Without a journal there is none.
+func (j *journal) failed() error {
+	if j == nil {
+		return nil
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.err
+}
+
+// flush makes everything gathered so far durable.
+func (j *journal) flush() error {
+	if j == nil {
+		return nil
+	}
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	return j.write()
+}
+
+// write appends what has gathered; the caller holds writing.
+func (j *journal) write() error {
+	j.mu.Lock()
+	batch, err, head := j.pending, j.err, j.head
+	j.pending, j.spare = j.spare[:0], batch[:0]
+	j.mu.Unlock()
+	if err != nil || len(batch) == 0 {
+		return err
+	}
+	err = j.append(head, batch)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err != nil {
+		j.err = err
+		j.stop()
+		return err
+	}
+	j.head = head + int64(len(batch))
+	clear(batch)
+	return nil
+}
+
+// append calls the store with a context that never ends: a save is not half
+// cancelled. A panic in a store is a failed save.
+func (j *journal) append(head int64, batch []Record) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicError("Store.Append", p)
+		}
+	}()
+	if err = j.store.Append(context.Background(), j.thread, head, batch); err != nil {
+		return fmt.Errorf("save thread %s: %w", j.thread, err)
+	}
+	return nil
+}
+
+// A snapshot is worth its bytes when reading without it would cost several times
+// the live state.
+const (
+	snapshotAfter = 64 << 10 // bytes of records, with recordWeight
+	snapshotRatio = 2        // times the live state
+)
+
+// snapshot writes the fold of the journal when that is due, so that reading is
+// bounded and writing at most doubles. The fold is read back from the store:
+// there is no second live model to keep.
+func (j *journal) snapshot() error {
+	j.mu.Lock()
+	due := j.weight >= snapshotAfter && j.weight >= snapshotRatio*j.size
+	j.mu.Unlock()
+	if !due {
+		return nil
+	}
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if err := j.write(); err != nil {
+		return err
+	}
+	s, err := load(context.Background(), j.store, j.thread, 0)
+	if err != nil {
+		return err
+	}
+	j.mu.Lock()
+	head := j.head
+	j.weight, j.size = 0, s.size
+	j.mu.Unlock()
+	if s.head != head {
+		return fmt.Errorf("save thread %s: %w", j.thread, ErrConflict)
+	}
+	rec := Record{Kind: KindSnapshot, Time: j.now().UnixMicro(), Head: s.headline(), Data: s.encode()}
+	if err := j.append(head, []Record{rec}); err != nil {
+		return err
+	}
+	j.mu.Lock()
+	j.head++
+	j.mu.Unlock()
+	return nil
+}

@@ -1,0 +1,247 @@
+package graph
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"reflect"
+)
+
+// A fold is how a key's writes reach the journal: as the new value, or as
+// what was added to it.
+type fold uint8
+
+const (
+	foldSet    fold = iota // the journal holds the resulting value
+	foldAppend             // the journal holds the appended elements
+	foldMerge              // the journal holds the merged entries
+)
+
+// keyDef is the untyped side of a Key. begin, add and end fold the writes of
+// one step: begin makes an accumulator from the old value, add folds one write
+// into it, end makes it a value again. Without begin the accumulator is the
+// value itself.
+type keyDef struct {
+	name   string
+	tag    string // names type and codec in the journal
+	fold   fold
+	single bool // at most one task of a step may write it
+	begin  func(old any, buf any) any
+	add    func(acc any, present bool, upd any) (any, error) // nil: overwrite
+	end    func(acc any) (val, buf any)
+	encode func(dst []byte, v any) ([]byte, error)
+	decode func(b []byte) (any, error)
+}
+
+// AnyKey is a Key of any type; only Keys implement it.
+type AnyKey interface {
+	Name() string
+	def() *keyDef
+}
+
+// Key names one value of the state, its Go type and the reducer that folds
+// writes into it. Make one with Last, Append, Merge, Sum, Max, Min, Concat,
+// Fold or Dyn, usually as a package variable, and list it in Def.Keys. A Key is
+// immutable and safe for concurrent use.
+type Key[T any] struct{ d *keyDef }
+
+// Name is the key's name: its identity in the journal.
+func (k Key[T]) Name() string { return k.d.name }
+
+func (k Key[T]) def() *keyDef { return k.d }
+
+// Write is one write of a node: a key and what to fold into it.
+type Write struct {
+	key   *keyDef
+	val   any
+	reset bool
+}
+
+// Key is the name of the key written.
+func (w Write) Key() string { return w.key.name }
+
+// nullValue stands in a slot for a present nil, so that nil there means absent.
+type nullValue struct{}
+
+func box(v any) any {
+	if v == nil {
+		return nullValue{}
+	}
+	return v
+}
+
+func unbox(v any) any {
+	if _, ok := v.(nullValue); ok {
+		return nil
+	}
+	return v
+}
+
+func newKey[T any](name string) *keyDef {
+	return &keyDef{
+		name:   name,
+		tag:    typeTag[T](),
+		encode: func(dst []byte, v any) ([]byte, error) { t, _ := v.(T); return encodeValue(dst, t) },
+		decode: func(b []byte) (any, error) { return decodeValue[T](b) },
+	}
+}
+
+func typeTag[T any]() string { return reflect.TypeFor[T]().String() }
+
+// Last is a key that each write overwrites. Two tasks of one step that both
+// write it end the run with a *ConflictError that names them.
+func Last[T any](name string) Key[T] {
+	d := newKey[T](name)
+	d.single = true
+	return Key[T]{d}
+}
+
+// Dyn is a Last key whose values have any type known to the dynamic codec: see
+// Register.
+func Dyn(name string) Key[any] { return Last[any](name) }
+
+// Fold is a key with a reducer of your own. The function must be pure; present
+// is false on the first write, when old is T's zero value. Its error fails the
+// task whose write was being folded. The journal keeps the result, so that
+// reading a journal needs no user code.
+func Fold[T any](name string, reduce func(old T, present bool, upd T) (T, error)) Key[T] {
+	d := newKey[T](name)
+	d.add = func(acc any, present bool, upd any) (any, error) {
+		o, _ := acc.(T)
+		u, _ := upd.(T)
+		return reduce(o, present, u)
+	}
+	return Key[T]{d}
+}
+
+// total wraps a reducer that cannot fail and does not care for absence.
+func total[T any](name string, reduce func(a, b T) T) Key[T] {
+	return Fold(name, func(old T, present bool, upd T) (T, error) {
+		if !present {
+			return upd, nil
+		}
+		return reduce(old, upd), nil
+	})
+}
+
+// Number is what Sum adds.
+type Number interface {
+	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
+}
+
+// Sum is a key whose writes are added, in task order.
+func Sum[T Number](name string) Key[T] { return total(name, func(a, b T) T { return a + b }) }
+
+// Max is a key that keeps the greatest value written.
+func Max[T cmp.Ordered](name string) Key[T] { return total(name, func(a, b T) T { return max(a, b) }) }
+
+// Min is a key that keeps the least value written.
+func Min[T cmp.Ordered](name string) Key[T] { return total(name, func(a, b T) T { return min(a, b) }) }
+
+// Concat is a text key: each write is added on a line of its own.
+func Concat(name string) Key[string] {
+	return total(name, func(a, b string) string {
+		if a == "" {
+			return b
+		}
+		return a + "\n" + b
+	})
+}
+
+// Append is a list key: writes are concatenated in task order, and the journal
+// keeps only the elements added. Readers see a slice whose capacity is its
+// length, so appending to it cannot reach anyone else.
+func Append[E any](name string) Key[[]E] {
+	d := newKey[[]E](name)
+	d.fold = foldAppend
+	d.begin = func(old, buf any) any {
+		o, _ := old.([]E)
+		if b, ok := buf.(*[]E); ok && len(*b) == len(o) && (len(o) == 0 || &(*b)[0] == &o[0]) {
+			return b
+		}
+		c := make([]E, len(o), max(8, 2*len(o)))
+		copy(c, o)
+		return &c
+	}
+	d.add = func(acc any, _ bool, upd any) (any, error) {
+		b := acc.(*[]E)
+		u, _ := upd.([]E)
+		*b = append(*b, u...)
+		return b, nil
+	}
+	d.end = func(acc any) (any, any) { b := acc.(*[]E); return (*b)[:len(*b):len(*b)], b }
+	return Key[[]E]{d}
+}
+
+// Merge is a map key: the entries of each write replace those of the same name,
+// and the journal keeps only the entries written. A write clones the map, so it
+// costs what the map weighs: keep large collections elsewhere.
+func Merge[K comparable, V any](name string) Key[map[K]V] {
+	d := newKey[map[K]V](name)
+	d.fold = foldMerge
+	d.begin = func(old, _ any) any {
+		o, _ := old.(map[K]V)
+		c := make(map[K]V, len(o)+1)
+		maps.Copy(c, o)
+		return c
+	}
+	d.add = func(acc any, _ bool, upd any) (any, error) {
+		u, _ := upd.(map[K]V)
+		maps.Copy(acc.(map[K]V), u)
+		return acc, nil
+	}
+	return Key[map[K]V]{d}
+}
+
+// Codec says how the values of a key are stored.
+type Codec[T any] struct {
+	Tag    string // names the encoding in the journal; changing it makes old values unreadable
+	Encode func(dst []byte, v T) ([]byte, error)
+	Decode func(b []byte) (T, error)
+}
+
+// Codec returns the key with another way of storing its values: encrypted,
+// redacted, or in a form that other programs read. Both functions must be pure;
+// Decode must not keep b. It panics for Append and Merge keys of a codec that
+// lacks either function.
+func (k Key[T]) Codec(c Codec[T]) Key[T] {
+	if c.Encode == nil || c.Decode == nil {
+		panic("graph: the codec of key " + k.d.name + " lacks Encode or Decode")
+	}
+	d := *k.d
+	d.tag = c.Tag
+	d.encode = func(dst []byte, v any) ([]byte, error) { t, _ := v.(T); return c.Encode(dst, t) }
+	d.decode = func(b []byte) (any, error) { return c.Decode(b) }
+	return Key[T]{&d}
+}
+
+// Get reads the value, or T's zero value where the key is absent. It panics when
+// the graph that s belongs to does not declare the key: inside a node that is a
+// *NodeError.
+func (k Key[T]) Get(s State) T {
+	v, _ := k.Lookup(s)
+	return v
+}
+
+// Lookup is Get, and tells whether the key is present: a present nil is not an
+// absent key.
+func (k Key[T]) Lookup(s State) (v T, present bool) {
+	i := s.t.slot(k.d)
+	if i < 0 {
+		if s.t != nil && s.t.open != nil {
+			return v, false
+		}
+		panic(fmt.Sprintf("graph: key %q is not declared in the graph; add it to Def.Keys", k.d.name))
+	}
+	if s.v[i] == nil {
+		return v, false
+	}
+	v, _ = s.v[i].(T)
+	return v, true
+}
+
+// Set writes v through the key's reducer.
+func (k Key[T]) Set(v T) Write { return Write{k.d, box(v), false} }
+
+// Reset replaces the value, whatever the reducer: to trim a history, for one.
+func (k Key[T]) Reset(v T) Write { return Write{k.d, box(v), true} }

@@ -1,0 +1,160 @@
+package graph
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Memory is a Store that forgets when the process ends.
+type Memory struct {
+	mu      sync.RWMutex
+	threads map[string]*memThread
+}
+
+// memThread holds the records first, first+1, …; a slice once taken under the
+// lock may be read without it, because entries never change.
+type memThread struct {
+	first int64
+	recs  []Record
+}
+
+func (t *memThread) head() int64 { return t.first + int64(len(t.recs)) - 1 }
+
+// NewMemory returns an empty Memory.
+func NewMemory() *Memory { return &Memory{threads: map[string]*memThread{}} }
+
+// Append implements Store.
+func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []Record) error {
+	if err := ctx.Err(); err != nil || len(recs) == 0 {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.threads[thread]
+	switch {
+	case t == nil && after != 0, t != nil && t.head() != after:
+		return ErrConflict
+	case t == nil:
+		t = &memThread{first: 1}
+		m.threads[thread] = t
+	}
+	for i, r := range recs {
+		r.Seq = after + int64(i) + 1
+		b := make([]byte, len(r.Head)+len(r.Data))
+		n := copy(b, r.Head)
+		copy(b[n:], r.Data)
+		r.Head, r.Data = b[:n:n], b[n:]
+		t.recs = append(t.recs, r)
+	}
+	return nil
+}
+
+// Read implements Store.
+func (m *Memory) Read(ctx context.Context, thread string, r Range) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(Record{}, err)
+			return
+		}
+		l := m.slice(thread, r)
+		for i := range l {
+			rec := l[i]
+			if r.Newest {
+				rec = l[len(l)-1-i]
+			}
+			if r.Limit > 0 && i >= r.Limit {
+				return
+			}
+			rec.Head = slices.Clone(rec.Head)
+			rec.Data = slices.Clone(rec.Data)
+			if r.Heads {
+				rec.Data = nil
+			}
+			if !yield(rec, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Memory) slice(thread string, r Range) []Record {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	t := m.threads[thread]
+	if t == nil {
+		return nil
+	}
+	from, to := max(0, r.After+1-t.first), int64(len(t.recs))
+	if r.UpTo > 0 {
+		to = min(to, r.UpTo+1-t.first)
+	}
+	if from >= to {
+		return nil
+	}
+	l := t.recs[from:to]
+	if r.FromSnapshot {
+		for i := len(l) - 1; i >= 0; i-- {
+			if l[i].Kind.base() {
+				return l[i:]
+			}
+		}
+	}
+	return l
+}
+
+// Threads implements Store.
+func (m *Memory) Threads(ctx context.Context, prefix string) iter.Seq2[ThreadInfo, error] {
+	return func(yield func(ThreadInfo, error) bool) {
+		if err := ctx.Err(); err != nil {
+			yield(ThreadInfo{}, err)
+			return
+		}
+		for _, i := range m.list(prefix) {
+			if !yield(i, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m *Memory) list(prefix string) []ThreadInfo {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var l []ThreadInfo
+	for name, t := range m.threads {
+		if strings.HasPrefix(name, prefix) {
+			i := ThreadInfo{Name: name, Head: t.head(), First: t.recs[0], Last: t.recs[len(t.recs)-1]}
+			i.First.Data, i.Last.Data = nil, nil
+			i.First.Head, i.Last.Head = slices.Clone(i.First.Head), slices.Clone(i.Last.Head)
+			l = append(l, i)
+		}
+	}
+	slices.SortFunc(l, func(a, b ThreadInfo) int { return cmp.Compare(b.Name, a.Name) })
+	return l
+}
+
+// Prune implements Store.
+func (m *Memory) Prune(ctx context.Context, thread string, before int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	t := m.threads[thread]
+	switch {
+	case t == nil || before <= t.first:
+		return nil
+	case before > t.head():
+		delete(m.threads, thread)
+		return nil
+	}
+	m.threads[thread] = &memThread{first: before, recs: slices.Clone(t.recs[before-t.first:])}
+	return nil
+}
+
+// Close implements Store.
+func (m *Memory) Close() error { return nil }

@@ -1,0 +1,330 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A replay is a thread's journal folded into what a drive needs. Values stay
+// encoded: folding needs no graph and no user code, and keys that nobody knows
+// any more are kept.
+type replay struct {
+	head   int64
+	run    runHead
+	meta   []byte
+	ahead  []aheadAnswer
+	asked  map[string]int // questions of this run, by node path
+	frames map[string]*rawFrame
+
+	active  time.Duration // of this run, up to last
+	last    int64         // Unix microseconds of the newest record
+	driving bool          // a drive has begun and not said that it stopped
+
+	weight int // bytes of records since the last snapshot, and 256 for each
+	size   int // bytes of live state, computed by measure
+}
+
+// runHead is what the start record says of the run, and the end record of its
+// last drive.
+type runHead struct {
+	id, label, graph string
+	started          int64
+	status           Status
+	reason           string // of a failure
+	value            []byte // of a Halt, dynamic codec; nil: none
+}
+
+type aheadAnswer struct {
+	id      string // "": for any question
+	value   []byte // JSON
+	refused string
+	used    bool
+}
+
+// A rawFrame is one running graph: the root, or a child under a task of its
+// parent's step.
+type rawFrame struct {
+	digest   string
+	step     int
+	from     int                   // the step at which its run began
+	keys     map[string][]rawPatch // a set, then what was added to it
+	tags     map[string]string
+	tasks    []rawTask
+	arrived  []rawArrival
+	visits   map[string]int
+	halted   bool
+	value    []byte        // of the Halt
+	returned bool          // a child that has ended
+	since    time.Duration // active time of the run when the frame began
+	done     map[string][]byte
+	effects  map[string][]byte
+	notes    map[string][]byte
+	asks     map[string]*rawQuestion
+	order    []string // keys of asks, in order of asking
+}
+
+type rawPatch struct {
+	key  string
+	fold fold
+	by   int
+	val  []byte
+}
+
+type rawTask struct {
+	node  string
+	index int
+	cause string
+	over  []rawPatch
+}
+
+type rawArrival struct{ join, source string }
+
+type rawQuestion struct {
+	q        Question
+	base     string
+	answered bool
+	answer   []byte // JSON
+	refused  string
+}
+
+func newReplay() *replay {
+	return &replay{frames: map[string]*rawFrame{}, asked: map[string]int{}}
+}
+
+func (s *replay) frame(path string) *rawFrame {
+	f := s.frames[path]
+	if f == nil {
+		f = &rawFrame{keys: map[string][]rawPatch{}, visits: map[string]int{}, done: map[string][]byte{},
+			effects: map[string][]byte{}, notes: map[string][]byte{}, asks: map[string]*rawQuestion{}}
+		s.frames[path] = f
+	}
+	return f
+}
+
+// fork-proof: a weight of a record beyond its bytes, for the row that holds it.
+const recordWeight = 256
+
+// add folds one record.
+func (s *replay) add(r Record) error {
+	s.head = r.Seq
+	s.weight += len(r.Head) + len(r.Data) + recordWeight
+	s.tick(r)
+	h, d := &reader{b: r.Head}, &reader{b: r.Data}
+	if r.Kind.base() {
+		s.restore(d)
+		return errors.Join(h.err, d.err)
+	}
+	switch r.Kind {
+	case KindStart:
+		s.start(r, h, d)
+	case KindClaim:
+		s.run.status = running
+	case KindCall:
+		path := h.string()
+		delete(s.frames, path)
+		s.frame(path).begin(h, d, s.active)
+	case KindIntent:
+		f := s.frame(h.string())
+		f.notes[h.string()] = d.b
+	case KindEffect:
+		f := s.frame(h.string())
+		f.effects[h.string()] = d.b
+	case KindTask:
+		f := s.frame(h.string())
+		f.done[h.string()] = d.b
+	case KindStep:
+		s.step(h, d)
+	case KindReturn:
+		f := s.frame(h.string())
+		f.returned = true
+	case KindQuestion:
+		s.question(h, d)
+	case KindAnswer:
+		s.answer(h, d)
+	case KindEdit:
+		f := s.frame(h.string())
+		f.apply(readPatches(d))
+		f.forgetStep()
+	case KindEnd:
+		s.end(h, d)
+	default:
+		return fmt.Errorf("record of unknown kind %d: written by a newer version?", r.Kind)
+	}
+	return errors.Join(h.err, d.err)
+}
+
+// tick keeps the active time: what passes between records of one drive.
+func (s *replay) tick(r Record) {
+	switch r.Kind {
+	case KindStart:
+		s.active, s.driving = 0, true
+	case KindClaim:
+		s.driving = true
+	default:
+		if s.driving && r.Time > s.last {
+			s.active += time.Duration(r.Time-s.last) * time.Microsecond
+		}
+		if r.Kind == KindEnd {
+			s.driving = false
+		}
+	}
+	s.last = r.Time
+}
+
+func (s *replay) start(r Record, h, d *reader) {
+	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: running}
+	s.asked = map[string]int{}
+	f := s.frame("")
+	f.begin(h, d, 0)
+	s.ahead = make([]aheadAnswer, d.count())
+	for i := range s.ahead {
+		s.ahead[i] = aheadAnswer{id: d.string(), value: d.bytes(), refused: d.string()}
+	}
+	s.meta = d.bytes()
+}
+
+// begin reads what KindStart and KindCall share.
+func (f *rawFrame) begin(h, d *reader, active time.Duration) {
+	f.digest = h.string()
+	f.since, f.from = active, f.step
+	f.halted, f.value, f.returned = false, nil, false
+	clear(f.visits)
+	f.tags = readTags(h)
+	f.apply(readPatches(d))
+	f.advance(h, d)
+}
+
+// advance reads a frontier and forgets what belonged to the step before it.
+func (f *rawFrame) advance(h, d *reader) {
+	f.tasks, f.arrived = readFrontier(h, d)
+	f.visit()
+	f.forgetStep()
+}
+
+func (f *rawFrame) forgetStep() {
+	clear(f.done)
+	clear(f.effects)
+	clear(f.notes)
+	clear(f.asks)
+	f.order = nil
+}
+
+// visit counts the nodes that are about to run.
+func (f *rawFrame) visit() {
+	for i, t := range f.tasks {
+		if i == 0 || f.tasks[i-1].node != t.node {
+			f.visits[t.node]++
+		}
+	}
+}
+
+func (s *replay) step(h, d *reader) {
+	path := h.string()
+	f := s.frame(path)
+	prefix := fmt.Sprintf("%s%d.", path, f.step)
+	for p := range s.frames { // the children of the step's tasks end with it
+		if strings.HasPrefix(p, prefix) {
+			delete(s.frames, p)
+		}
+	}
+	f.step++
+	f.apply(readPatches(d))
+	f.advance(h, d)
+	if f.halted = h.bool(); f.halted {
+		f.value = d.bytes()
+	}
+}
+
+func (f *rawFrame) apply(ps []rawPatch) {
+	for _, p := range ps {
+		if p.fold == foldSet {
+			f.keys[p.key] = append(f.keys[p.key][:0:0], p)
+		} else {
+			f.keys[p.key] = append(f.keys[p.key], p)
+		}
+	}
+}
+
+func (s *replay) question(h, d *reader) {
+	f := s.frame(h.string())
+	key := h.string()
+	q := &rawQuestion{base: h.string()}
+	if err := json.Unmarshal(d.b, &q.q); err != nil && d.err == nil {
+		d.err = fmt.Errorf("question: %w", err)
+	}
+	f.asks[key] = q
+	f.order = append(f.order, key)
+	s.asked[q.base]++
+}
+
+func (s *replay) answer(h, d *reader) {
+	f := s.frame(h.string())
+	q := f.asks[h.string()]
+	ahead := h.int()
+	if q == nil || ahead > len(s.ahead) {
+		h.damaged("an answer to no question")
+		return
+	}
+	q.answered, q.refused, q.answer = true, h.string(), d.b
+	if ahead > 0 {
+		s.ahead[ahead-1].used = true
+	}
+}
+
+func (s *replay) end(h, d *reader) {
+	s.run.status = Status(h.byte())
+	s.run.reason = h.string()
+	if h.bool() {
+		s.run.value = d.bytes()
+	}
+}
+
+// open lists the questions without an answer, in order of asking, with the frame
+// and key of each.
+func (s *replay) open() (qs []openQuestion) {
+	for _, path := range sortedKeys(s.frames) {
+		f := s.frames[path]
+		for _, key := range f.order {
+			if q := f.asks[key]; !q.answered {
+				qs = append(qs, openQuestion{path, key, q})
+			}
+		}
+	}
+	return qs
+}
+
+type openQuestion struct {
+	path, key string
+	q         *rawQuestion
+}
+
+// measure computes the bytes of live state: what a snapshot would weigh.
+func (s *replay) measure() {
+	s.size = len(s.meta)
+	for _, f := range s.frames {
+		for _, ps := range f.keys {
+			for _, p := range ps {
+				s.size += len(p.val)
+			}
+		}
+	}
+}
+
+// load reads and folds a thread up to a record (0: all).
+func load(ctx context.Context, st Store, thread string, upTo int64) (*replay, error) {
+	s := newReplay()
+	for r, err := range st.Read(ctx, thread, Range{FromSnapshot: true, UpTo: upTo}) {
+		if err != nil {
+			return nil, fmt.Errorf("read thread %s: %w", thread, err)
+		}
+		if err := s.add(r); err != nil {
+			return nil, fmt.Errorf("thread %s, record %d (%s): %w", thread, r.Seq, r.Kind, err)
+		}
+	}
+	s.measure()
+	return s, nil
+}

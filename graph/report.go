@@ -1,0 +1,73 @@
+package graph
+
+// committed delivers what a step did.
+func (x *drive) committed(f *frame, ts []task, was *frontier, dropped []string, root bool) {
+	b := StepCommitted{Nodes: was.names(f.g), Next: f.next.names(f.g), Dropped: dropped, Halted: f.halted}
+	seen := map[string]bool{}
+	for _, ws := range f.writes {
+		for _, w := range ws {
+			if !seen[w.key.name] {
+				seen[w.key.name] = true
+				b.Keys = append(b.Keys, w.key.name)
+			}
+		}
+	}
+	for i := range ts {
+		b.Moves = f.move(b.Moves, &ts[i])
+	}
+	e := Event{Path: f.public, Step: f.step, Body: b}
+	if root {
+		x.out.deliver(e)
+	} else {
+		x.out.send(e)
+	}
+}
+
+// move adds where a task led; the tasks of one node share a Move.
+func (f *frame) move(moves []Move, t *task) []Move {
+	n := t.node()
+	if len(moves) == 0 || moves[len(moves)-1].From != n.Name {
+		moves = append(moves, Move{From: n.Name})
+	}
+	m := &moves[len(moves)-1]
+	add := func(name string) {
+		for _, to := range m.To {
+			if to == name {
+				return
+			}
+		}
+		m.To = append(m.To, name)
+	}
+	switch {
+	case t.up.Halt != nil:
+		add(End)
+		return moves
+	case t.up.failed != "":
+		add(n.OnError)
+		return moves
+	}
+	for _, s := range t.up.Send {
+		add(s.To)
+	}
+	if t.up.Goto != nil {
+		for _, name := range t.up.Goto {
+			add(name)
+		}
+		return moves
+	}
+	for _, to := range n.to {
+		add(f.g.nameOf(to))
+	}
+	for i := range n.picks {
+		labels, err := choose(n, &n.picks[i], f.st)
+		if err != nil {
+			continue
+		}
+		for _, l := range labels {
+			if to, ok := n.picks[i].cases[l]; ok {
+				add(f.g.nameOf(to))
+			}
+		}
+	}
+	return moves
+}

@@ -1,0 +1,41 @@
+package graph
+
+import (
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"time"
+)
+
+const (
+	defaultFactor   = 2
+	defaultMaxDelay = 30 * time.Second
+)
+
+// allows tells whether another attempt follows the one that failed.
+func (r *Retry) allows(attempt int, err error) bool {
+	return attempt < r.Attempts && (r.If == nil || r.If(err))
+}
+
+// delay is the pause after an attempt. Its random part is the same for the same
+// task and attempt, so that a run can be repeated exactly.
+func (r *Retry) delay(attempt int, task string) time.Duration {
+	if r.Delay <= 0 {
+		return 0
+	}
+	factor, most := r.Factor, r.MaxDelay
+	if factor <= 0 {
+		factor = defaultFactor
+	}
+	if most <= 0 {
+		most = defaultMaxDelay
+	}
+	d := min(float64(r.Delay)*math.Pow(factor, float64(attempt-1)), float64(most))
+	if j := min(max(r.Jitter, 0), 1); j > 0 {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(task))
+		share := rand.New(rand.NewPCG(h.Sum64(), uint64(attempt))).Float64()
+		d = d*(1-j) + d*j*share
+	}
+	return time.Duration(d)
+}

@@ -1,0 +1,266 @@
+package graph
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// Runner drives runs of one graph. Its fields are the engine's seams; the zero
+// value of each but Graph works. A Runner may drive any number of runs at once.
+type Runner struct {
+	Graph      *Graph
+	Store      Store         // nil: nothing is kept, and nodes cannot ask
+	Durability Durability    // EveryEffect by default
+	Executor   Executor      // nil: goroutines of this process
+	Clock      Clock         // nil: the wall clock
+	IDs        func() string // nil: NewID
+}
+
+// Input starts a run.
+type Input struct {
+	Thread string   // what the run appends to; "": a thread of its own, named like the run
+	Run    string   // its id; "": Runner.IDs. Starting an id again that has ended returns its result and runs nothing
+	Label  string   // a short text for listings
+	Set    []Write  // folded into the thread's state before the first step
+	Meta   []byte   // kept with the run as it is, for whoever resumes it
+	Ahead  []Answer // answers to questions that will be asked
+
+	Topics Topic           // events to deliver
+	Pause  <-chan struct{} // closing it stops the run, Paused, when the step under way is done
+}
+
+// Resume continues a run that waits, was paused, failed, was cancelled or crashed.
+type Resume struct {
+	Thread        string
+	Answers       []Answer // all are checked before any is recorded
+	AcceptChanges bool     // continue although the graph's digest has changed
+
+	Topics Topic
+	Pause  <-chan struct{}
+}
+
+// Run starts a run and yields its events. The sequence is for one use; its error,
+// if any, comes last, after RunEnded. Leaving the loop cancels the run, waits for
+// its tasks and saves what they recorded. A slow reader slows the run. Starting a
+// run on a thread whose last run has not ended is a *BusyError.
+func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
+	return r.events(in.Topics, func(x *drive) (Result, error) { return x.start(ctx, in) })
+}
+
+// Resume continues the thread's last run and yields its events, like Run. Tasks
+// and effects with a recorded result are not run again. A run that is over is
+// returned as it ended, unless there are answers: then it is an *AnswerError.
+func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] {
+	return r.events(in.Topics, func(x *drive) (Result, error) { return x.resume(ctx, in) })
+}
+
+// Invoke is Run without events: to the end, on the caller's goroutine.
+func (r *Runner) Invoke(ctx context.Context, in Input) (Result, error) {
+	in.Topics = 0
+	return r.drive(0).start(ctx, in)
+}
+
+// InvokeResume is Resume without events.
+func (r *Runner) InvokeResume(ctx context.Context, in Resume) (Result, error) {
+	in.Topics = 0
+	return r.drive(0).resume(ctx, in)
+}
+
+func (r *Runner) events(topics Topic, run func(*drive) (Result, error)) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		x := r.drive(topics)
+		x.out.yield = yield
+		res, err := run(x)
+		if x.out.gone {
+			return
+		}
+		if res.Status != running {
+			res.Err = err
+			x.out.deliver(Event{Step: res.Steps, Body: RunEnded{res}})
+		}
+		if err != nil && !x.out.gone {
+			yield(Event{}, err)
+		}
+	}
+}
+
+func (r *Runner) drive(topics Topic) *drive {
+	x := &drive{r: r, topics: topics, exec: r.Executor, clock: r.Clock}
+	if x.exec == nil {
+		x.exec = goroutines{}
+	}
+	if x.clock == nil {
+		x.clock = wallClock{}
+	}
+	x.out.now = x.now
+	if topics != 0 {
+		x.out.ch = make(chan Event, sendBuffer)
+		x.live = topics&TopicEmit != 0
+		for i := range r.Graph.nodes {
+			x.live = x.live || r.Graph.nodes[i].Graph != nil
+		}
+	}
+	return x
+}
+
+func (r *Runner) newID(now time.Time) string {
+	if r.IDs != nil {
+		return r.IDs()
+	}
+	return NewID(now)
+}
+
+// start begins a run, or returns one that has already ended.
+func (x *drive) start(ctx context.Context, in Input) (Result, error) {
+	x.run, x.thread = in.Run, in.Thread
+	if x.run == "" {
+		x.run = x.r.newID(x.now())
+	}
+	if x.thread == "" {
+		x.thread = x.run
+	}
+	s, err := x.attach(ctx)
+	if err != nil {
+		return Result{Thread: x.thread, Run: x.run}, err
+	}
+	defer x.cancel()
+	x.out.run = x.run
+	f, err := x.idle(s)
+	if err != nil {
+		return Result{Thread: x.thread, Run: x.run}, err
+	}
+	if s != nil && s.run.id == x.run {
+		return x.ended(s, f)
+	}
+	head := putString(putString(putString(nil, x.run), in.Label), x.r.Graph.def.Name)
+	tail, err := x.giveAhead(in.Ahead)
+	if err != nil {
+		return Result{Thread: x.thread, Run: x.run}, err
+	}
+	if err := x.begin(f, in.Set, KindStart, head, putString(tail, in.Meta)); err != nil {
+		return Result{Thread: x.thread, Run: x.run}, err
+	}
+	if x.topics&TopicRun != 0 {
+		x.out.deliver(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: in.Label}})
+	}
+	return x.finish(f, in.Pause)
+}
+
+// idle opens the thread's state for a new run.
+func (x *drive) idle(s *replay) (*frame, error) {
+	if s == nil || s.head == 0 {
+		return newFrame(x.r.Graph, "", ""), nil
+	}
+	if !s.run.status.Final() {
+		return nil, &BusyError{Thread: x.thread, Run: s.run.id, Status: s.status()}
+	}
+	raw := s.frame("")
+	raw.tasks, raw.arrived = nil, nil // an abandoned run's
+	f, err := raw.open(x.r.Graph, "", "")
+	if err == nil && s.run.id != x.run {
+		f.raw, f.halted, f.value, f.since = nil, false, nil, 0
+		clear(f.visits)
+	}
+	return f, err
+}
+
+// resume continues a run, or returns one that is over.
+func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
+	x.thread = in.Thread
+	if x.r.Store == nil {
+		return Result{Thread: x.thread}, errors.New("graph: resuming needs a store; give the Runner one")
+	}
+	s, err := x.attach(ctx)
+	if err != nil {
+		return Result{Thread: x.thread}, err
+	}
+	defer x.cancel()
+	res := Result{Thread: x.thread, Run: s.run.id}
+	if s.head == 0 {
+		return res, fmt.Errorf("%w: %s", ErrNoThread, x.thread)
+	}
+	x.run, x.out.run = s.run.id, s.run.id
+	if s.run.status.Final() {
+		if len(in.Answers) > 0 {
+			return res, &AnswerError{ID: in.Answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.run.id, s.run.status)}
+		}
+		f, err := x.idle(s)
+		if err != nil {
+			return res, err
+		}
+		return x.ended(s, f)
+	}
+	raw := s.frame("")
+	if err := x.unchanged(raw, in.AcceptChanges); err != nil {
+		return res, err
+	}
+	x.frames, x.ahead, x.asked = s.frames, s.ahead, s.asked
+	if err := x.answers(s, in.Answers); err != nil {
+		return res, err
+	}
+	f, err := raw.open(x.r.Graph, "", "")
+	if err != nil {
+		return res, fmt.Errorf("thread %s: %w", x.thread, err)
+	}
+	if err := x.j.add(KindClaim, putString(nil, x.run), nil, true); err != nil {
+		return res, err
+	}
+	if x.topics&TopicRun != 0 {
+		x.out.deliver(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: s.run.label, Resumed: true}})
+	}
+	if x.topics&TopicQuestion != 0 {
+		for _, a := range x.answered {
+			x.out.deliver(Event{Step: f.step, Body: a})
+		}
+	}
+	return x.finish(f, in.Pause)
+}
+
+// unchanged compares the graph with the one the run was started with.
+func (x *drive) unchanged(raw *rawFrame, accept bool) error {
+	g := x.r.Graph
+	if raw.digest == g.digest {
+		return nil
+	}
+	e := &ChangedError{Thread: x.thread, Was: raw.digest, Is: g.digest}
+	for _, t := range raw.tasks {
+		if _, ok := g.byName[t.node]; !ok {
+			e.Missing = append(e.Missing, t.node)
+		}
+	}
+	if accept && e.Missing == nil {
+		return nil
+	}
+	return e
+}
+
+// ended is the result of a run that is over, from its journal.
+func (x *drive) ended(s *replay, f *frame) (Result, error) {
+	res := Result{Thread: x.thread, Run: s.run.id, Status: s.run.status, State: f.st, Head: s.head}
+	if s.run.value != nil {
+		v, err := decodeDynamic(s.run.value)
+		if err != nil {
+			return res, err
+		}
+		res.Value = v
+	}
+	return res, nil
+}
+
+// giveAhead takes the answers given with the start.
+func (x *drive) giveAhead(answers []Answer) ([]byte, error) {
+	b := putInt(nil, len(answers))
+	for _, a := range answers {
+		v, err := json.Marshal(a.Value)
+		if err != nil {
+			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
+		}
+		b = putString(putString(putString(b, a.ID), v), a.Refused)
+		x.ahead = append(x.ahead, aheadAnswer{id: a.ID, value: v, refused: a.Refused})
+	}
+	return b, nil
+}

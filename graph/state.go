@@ -1,0 +1,129 @@
+package graph
+
+import (
+	"maps"
+	"slices"
+)
+
+// State is a read-only view of all keys at one moment. It is a small value, may
+// be kept and shared, and never changes. What its keys hold must not be changed
+// either: slices and maps are shared with every other reader.
+type State struct {
+	t *table
+	v []any // by slot of t; nil: absent
+}
+
+// A table maps keys to slots. Tables are immutable: an open graph that meets a
+// new key makes a longer copy.
+type table struct {
+	keys  []*keyDef
+	index map[string]int
+	open  func(name string) AnyKey // nil: only declared keys
+}
+
+// fewKeys is where comparing pointers beats a map look-up.
+const fewKeys = 8
+
+// slot is the place of a key, or -1. Another Key of the same name and type is
+// the same key.
+func (t *table) slot(d *keyDef) int {
+	if t == nil {
+		return -1
+	}
+	if len(t.keys) <= fewKeys {
+		for i, k := range t.keys {
+			if k == d {
+				return i
+			}
+		}
+	}
+	if i, ok := t.index[d.name]; ok && (t.keys[i] == d || t.keys[i].tag == d.tag) {
+		return i
+	}
+	return -1
+}
+
+// with is a table that has the key too.
+func (t *table) with(d *keyDef) *table {
+	n := &table{keys: append(slices.Clip(t.keys), d), index: maps.Clone(t.index), open: t.open}
+	if n.index == nil {
+		n.index = map[string]int{}
+	}
+	n.index[d.name] = len(t.keys)
+	return n
+}
+
+// Value reads a key by name: for readers that do not know the keys.
+func (s State) Value(name string) (v any, present bool) {
+	if s.t == nil {
+		return nil, false
+	}
+	i, ok := s.t.index[name]
+	if !ok || s.v[i] == nil {
+		return nil, false
+	}
+	return unbox(s.v[i]), true
+}
+
+// Keys lists the names of the present keys, sorted.
+func (s State) Keys() []string {
+	if s.t == nil {
+		return nil
+	}
+	names := make([]string, 0, len(s.v))
+	for i, v := range s.v {
+		if v != nil {
+			names = append(names, s.t.keys[i].name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// ensure finds or, in an open graph, makes the slot of a key. The state that
+// comes back has its own vector when grown is true.
+func (s State) ensure(d *keyDef) (_ State, slot int) {
+	if i := s.t.slot(d); i >= 0 {
+		return s, i
+	}
+	if _, taken := s.t.index[d.name]; taken || s.t.open == nil {
+		return s, -1
+	}
+	t := s.t.with(d)
+	v := make([]any, len(t.keys))
+	copy(v, s.v)
+	return State{t, v}, len(s.v)
+}
+
+// named is the definition of a key by name; an open graph knows every name.
+func (s State) named(name string) *keyDef {
+	if i, ok := s.t.index[name]; ok {
+		return s.t.keys[i]
+	}
+	if s.t.open == nil {
+		return nil
+	}
+	if k := s.t.open(name); k != nil {
+		return k.def()
+	}
+	return nil
+}
+
+// inherit lays the present keys of a parent under the child's own empty slots.
+func (s State) inherit(parent State) State {
+	v := slices.Clone(s.v)
+	s = State{s.t, v}
+	for i, val := range parent.v {
+		if val == nil {
+			continue
+		}
+		d := parent.t.keys[i]
+		next, slot := s.ensure(d)
+		if slot < 0 {
+			continue
+		}
+		s = next
+		s.v[slot] = val
+	}
+	return s
+}

@@ -1,0 +1,49 @@
+package graph
+
+// Status says how a run stands when a drive has stopped.
+type Status uint8
+
+// The statuses. Only Done and Abandoned end a run for good; every other run can
+// be resumed.
+const (
+	running    Status = iota
+	Done              // nothing is left to run, or a node halted the run
+	Waiting           // questions are open
+	Paused            // Pause was closed; the step that ran was committed
+	Failed            // a node, a reducer or the store failed; resuming runs the failed tasks again
+	Canceled          // the context ended; recorded results are kept
+	StepLimit         // Def.MaxSteps
+	VisitLimit        // Node.MaxVisits or Def.MaxVisits
+	TimedOut          // Def.Timeout
+	Stuck             // a join waits for a source that will not run any more
+	Abandoned         // somebody ended the run by hand
+	Crashed           // a drive stopped without a word; only listings report it
+)
+
+var statusNames = [...]string{"running", "done", "waiting", "paused", "failed", "canceled", "step-limit", "visit-limit", "timed-out", "stuck", "abandoned", "crashed"}
+
+func (s Status) String() string {
+	if int(s) < len(statusNames) {
+		return statusNames[s]
+	}
+	return "unknown"
+}
+
+// MarshalText makes statuses read the same on the wire as in messages.
+func (s Status) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Final tells whether the run is over: it cannot be resumed.
+func (s Status) Final() bool { return s == Done || s == Abandoned }
+
+// Result is the outcome of a drive.
+type Result struct {
+	Thread    string
+	Run       string
+	Status    Status
+	State     State
+	Value     any        // of the Halt that ended the run
+	Questions []Question // all that are open, in order of asking
+	Steps     int        // steps this drive committed at the root
+	Head      int64      // the newest record
+	Err       error      // what RunEnded reports: nil for Done, Waiting and Paused
+}

@@ -1,0 +1,94 @@
+package graph
+
+import (
+	"context"
+	"iter"
+)
+
+// Kind says what a record tells.
+type Kind uint8
+
+// The kinds of records. Every record but a snapshot is a fact; a snapshot is the
+// fold of all before it, so that readers may start there. A fork is a snapshot
+// of another thread.
+const (
+	KindStart    Kind = 1 + iota // a run began: input, frontier, what the caller attached
+	KindClaim                    // a drive took the run over
+	KindCall                     // a child graph began
+	KindIntent                   // an effect is about to happen, or says something of itself
+	KindEffect                   // an effect's result
+	KindTask                     // a task's update, while its siblings may still run
+	KindStep                     // a step's writes, and the frontier after it
+	KindReturn                   // a child graph ended
+	KindQuestion                 // a task asks
+	KindAnswer                   // somebody answered
+	KindEdit                     // somebody changed the state
+	KindFork                     // the thread began as a copy of another
+	KindEnd                      // a drive stopped, and why
+	KindSnapshot
+)
+
+var kindNames = [...]string{"", "start", "claim", "call", "intent", "effect", "task", "step", "return", "question", "answer", "edit", "fork", "end", "snapshot"}
+
+func (k Kind) String() string {
+	if int(k) < len(kindNames) {
+		return kindNames[k]
+	}
+	return "unknown"
+}
+
+// base tells whether a reader may start at such a record.
+func (k Kind) base() bool { return k == KindSnapshot || k == KindFork }
+
+// Record is one entry of a journal. Head is small and tells what happened; Data
+// holds values. Both are opaque to a store.
+type Record struct {
+	Seq  int64 // its place in the thread, from 1, without gaps
+	Kind Kind
+	Time int64 // Unix microseconds
+	Head []byte
+	Data []byte
+}
+
+// Range selects records of a thread. The zero Range is all of them, oldest first.
+type Range struct {
+	After        int64 // only records with a greater Seq
+	UpTo         int64 // only records with at most this Seq; 0: all
+	FromSnapshot bool  // start at the newest KindSnapshot or KindFork within the range, if there is one
+	Heads        bool  // leave Data nil
+	Newest       bool  // newest first
+	Limit        int   // at most so many; 0: all
+}
+
+// ThreadInfo is a line of a listing.
+type ThreadInfo struct {
+	Name  string
+	Head  int64  // the newest Seq
+	First Record // the oldest record kept, Data nil
+	Last  Record // the newest record, Data nil
+}
+
+// Store keeps journals, one per thread. Implementations are safe for concurrent
+// use, by several processes too where the medium is shared; graphtest has the
+// suite they must pass.
+type Store interface {
+	// Append adds records behind the one numbered after, all or none, and numbers
+	// them on from there; Seq of recs is ignored. It fails with ErrConflict when
+	// the thread's newest record is not after (0: the thread does not exist yet).
+	// It keeps nothing of recs.
+	Append(ctx context.Context, thread string, after int64, recs []Record) error
+
+	// Read yields records; the error, if any, is last. What it yields belongs to
+	// the caller. An unknown thread is empty.
+	Read(ctx context.Context, thread string, r Range) iter.Seq2[Record, error]
+
+	// Threads lists the threads whose name begins with prefix, by name,
+	// descending, without reading Data.
+	Threads(ctx context.Context, prefix string) iter.Seq2[ThreadInfo, error]
+
+	// Prune deletes, all or none, the records numbered below before; the newest
+	// record stays unless before lies beyond it: then the thread is deleted.
+	Prune(ctx context.Context, thread string, before int64) error
+
+	Close() error
+}

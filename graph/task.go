@@ -1,0 +1,319 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// task is one node in one step.
+type task struct {
+	drive  *drive
+	frame  *frame
+	ref    taskRef
+	base   context.Context // of the step
+	first  taskCtx         // of the first attempt: one allocation less
+	id     string          // local(), once computed
+	inline bool            // it runs on the reader's goroutine
+
+	attempt   int
+	took      time.Duration
+	up        Update
+	err       error
+	recovered error // handed to OnError
+	recorded  bool  // the update, or the open question, comes from the journal
+
+	mu       sync.Mutex // guards what follows: a node may use goroutines
+	waiting  bool
+	paused   bool
+	ordinals map[string]int
+	busy     map[string]bool
+	results  map[string][]byte       // effects, for the next attempt
+	asks     map[string]*rawQuestion // answered ahead in this drive
+	open     []Question
+	notes    []Body // events for the end of the step
+}
+
+// taskCtx is the context a node gets: the step's, and the task inside.
+type taskCtx struct {
+	context.Context
+	t *task
+}
+
+type taskKey struct{}
+
+func (c *taskCtx) Value(k any) any {
+	if k == (taskKey{}) {
+		return c.t
+	}
+	return c.Context.Value(k)
+}
+
+func taskOf(ctx context.Context) *task {
+	t, _ := ctx.Value(taskKey{}).(*task)
+	return t
+}
+
+func (t *task) ctx() context.Context {
+	return &taskCtx{t.base, t}
+}
+
+func (t *task) node() *cnode { return &t.frame.g.nodes[t.ref.node] }
+
+// local is the task's identity in its frame: step.node.index.
+func (t *task) local() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.id == "" {
+		t.id = strconv.Itoa(t.frame.step) + "." + t.node().Name + "." + strconv.Itoa(t.ref.index)
+	}
+	return t.id
+}
+
+// public is the task's path for people: the nodes above it and its own.
+func (t *task) public() string {
+	p := t.frame.public + t.node().Name
+	if t.ref.index > 0 {
+		p += "[" + strconv.Itoa(t.ref.index) + "]"
+	}
+	return p
+}
+
+func (t *task) wait(q Question) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.waiting = true
+	for _, o := range t.open {
+		if o.ID == q.ID {
+			return
+		}
+	}
+	t.open = append(t.open, q)
+}
+
+// Attempt counts the attempts of the node that ctx belongs to, from 1; 0 outside
+// a node.
+func Attempt(ctx context.Context) int {
+	t := taskOf(ctx)
+	if t == nil {
+		return 0
+	}
+	return t.attempt
+}
+
+// TaskPath identifies the task that ctx belongs to within its run, the same in
+// every process and attempt; "" outside a node.
+func TaskPath(ctx context.Context) string {
+	t := taskOf(ctx)
+	if t == nil {
+		return ""
+	}
+	return t.frame.path + t.local()
+}
+
+// Cause is the failure that led to this task by way of OnError, as text; ""
+// where nothing failed.
+func Cause(ctx context.Context) string {
+	t := taskOf(ctx)
+	if t == nil {
+		return ""
+	}
+	return t.ref.cause
+}
+
+// Emit sends a value to the run's consumer as an Emitted event. It does nothing
+// when the consumer did not ask for TopicEmit; it waits for a slow one. v should
+// marshal to JSON. Values of one task arrive in order.
+func Emit(ctx context.Context, v any) {
+	t := taskOf(ctx)
+	if t == nil || t.drive.topics&TopicEmit == 0 {
+		return
+	}
+	t.drive.out.send(t.event(Emitted{v}))
+}
+
+// Emits tells whether somebody listens to Emit: for values that cost something to
+// make.
+func Emits(ctx context.Context) bool {
+	t := taskOf(ctx)
+	return t != nil && t.drive.topics&TopicEmit != 0
+}
+
+func (t *task) event(b Body) Event {
+	return Event{Path: t.frame.public, Step: t.frame.step, Task: t.local(), Node: t.node().Name, Body: b}
+}
+
+// tell delivers an event of the engine about the task.
+func (t *task) tell(topic Topic, b Body) {
+	x := t.drive
+	if x.topics&topic == 0 {
+		return
+	}
+	if t.inline {
+		x.out.deliver(t.event(b))
+		return
+	}
+	x.out.send(t.event(b))
+}
+
+// run executes the task: attempts, then OnError; siblings says whether others of
+// the step may still be running when it ends.
+func (t *task) run(siblings bool) {
+	if t.recorded {
+		t.tell(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil})
+		return
+	}
+	if t.err = t.drive.j.failed(); t.err == nil {
+		t.err = context.Cause(t.base)
+	}
+	if t.err != nil {
+		return
+	}
+	n := t.node()
+	t.tell(TopicTask, TaskStarted{Kind: n.Kind})
+	var begun time.Time
+	if t.drive.topics&TopicTask != 0 {
+		begun = t.drive.now()
+	}
+	t.attempts(n)
+	if t.err != nil && n.OnError != "" && t.base.Err() == nil && t.drive.j.failed() == nil {
+		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
+	}
+	if t.err == nil && siblings && !t.waiting && !t.paused {
+		t.err = t.save()
+	}
+	if t.drive.topics&TopicTask != 0 {
+		err := t.err
+		if err == nil {
+			err = t.recovered
+		}
+		t.tell(TopicTask, TaskDone{Err: err, Took: t.drive.now().Sub(begun), Attempts: t.attempt, Waiting: t.waiting, Failed: t.recovered != nil})
+	}
+}
+
+// attempts calls the node until it succeeds, waits, or may not be tried again.
+func (t *task) attempts(n *cnode) {
+	for t.attempt = 1; ; t.attempt++ {
+		t.err = t.call(n)
+		if t.err == nil || t.base.Err() != nil || t.drive.j.failed() != nil || !n.Retry.allows(t.attempt, t.err) {
+			return
+		}
+		after := n.Retry.delay(t.attempt, t.drive.run+t.frame.path+t.local())
+		t.tell(TopicTask, TaskRetry{Attempt: t.attempt, After: after, Err: t.err})
+		if t.drive.clock.Wait(t.base, after) != nil {
+			return
+		}
+		t.mu.Lock()
+		t.ordinals = nil
+		t.mu.Unlock()
+	}
+}
+
+// call is one attempt.
+func (t *task) call(n *cnode) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = t.fail(panicError("node "+n.Name, p))
+		}
+	}()
+	ctx := &t.first
+	if t.attempt > 1 || n.Timeout > 0 {
+		ctx = &taskCtx{t: t}
+	}
+	ctx.t, ctx.Context = t, t.base
+	if n.Timeout > 0 {
+		limited, cancel := context.WithTimeoutCause(t.base, n.Timeout, ErrTimeout)
+		defer cancel()
+		ctx.Context = limited
+	}
+	st, err := overlay(t.frame.st, t.ref.over)
+	if err != nil {
+		return t.fail(err)
+	}
+	var up Update
+	if n.Run != nil {
+		up, err = n.Run(ctx, st)
+	} else {
+		up, err = mapped(ctx, n, st)
+	}
+	t.mu.Lock()
+	waiting, paused := t.waiting, t.paused
+	t.mu.Unlock()
+	switch {
+	case waiting || paused: // whatever the node made of ErrWaiting
+		return nil
+	case errors.Is(err, ErrWaiting) || errors.Is(err, ErrPaused):
+		return t.fail(errors.New("the node returned ErrWaiting or ErrPaused, but nothing waits"))
+	case err != nil && n.Timeout > 0 && context.Cause(ctx.Context) == ErrTimeout:
+		return t.fail(&timedOut{n.Timeout, err})
+	case err != nil:
+		return t.fail(err)
+	}
+	t.up = up
+	return nil
+}
+
+// fail wraps an error with where it happened.
+func (t *task) fail(err error) error {
+	e := &NodeError{Path: t.frame.public, Node: t.node().Name, Task: t.local(), Index: t.ref.index, Step: t.frame.step, Attempt: t.attempt, Err: err}
+	var p *panicked
+	if errors.As(err, &p) {
+		e.Stack = p.stack
+	}
+	return e
+}
+
+// timedOut is a failure of a node whose timeout has passed.
+type timedOut struct {
+	after time.Duration
+	err   error
+}
+
+func (e *timedOut) Error() string {
+	return "timed out after " + e.after.String() + ": " + e.err.Error()
+}
+func (e *timedOut) Unwrap() []error { return []error{ErrTimeout, e.err} }
+
+// save records the task's update, so that it is not run again while its siblings
+// are.
+func (t *task) save() error {
+	j := t.drive.j
+	if j == nil {
+		return nil
+	}
+	b, err := putUpdate(nil, &t.up)
+	if err == nil {
+		err = j.add(KindTask, putString(putString(nil, t.frame.path), t.local()), b, j.level == EveryEffect)
+	}
+	if err != nil {
+		return t.fail(err)
+	}
+	return nil
+}
+
+// recall takes what the journal holds of the task: its update, or a question that
+// is still open.
+func (t *task) recall() error {
+	raw := t.frame.raw
+	id := t.local()
+	if b, ok := raw.done[id]; ok {
+		up, err := t.frame.st.update(b)
+		if err != nil {
+			return t.fail(err)
+		}
+		t.recorded, t.up = true, up
+		if up.failed != "" {
+			t.recovered = errors.New(up.failed)
+		}
+		return nil
+	}
+	for _, key := range raw.order {
+		if q := raw.asks[key]; !q.answered && len(key) > len(id) && key[:len(id)+1] == id+"\x00" {
+			t.recorded = true
+			t.wait(q.q)
+		}
+	}
+	return nil
+}
