@@ -98,5 +98,6 @@ type Def struct {
 	MaxVisits   int           // steps of a run in which one node may run; 0: no limit
 	Concurrency int           // tasks of a step at once; 0: no limit
 	Timeout     time.Duration // active time of a run, waiting for people not counted; 0: none
+	MustHalt    bool          // only a Halt ends a run well; running out of tasks is a *StuckError
 	FailFast    bool          // the first failed task cancels its siblings; else they finish and are recorded
 }

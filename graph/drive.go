@@ -212,7 +212,7 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 		return x.interrupted(ctx, f, false)
 	}
 	if len(f.next.tasks) == 0 {
-		if len(f.next.arrived) > 0 {
+		if len(f.next.arrived) > 0 || g.def.MustHalt {
 			return Stuck, f.next.stuck(g)
 		}
 		return Done, nil

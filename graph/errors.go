@@ -156,15 +156,19 @@ func (e *RouteError) Error() string {
 	return fmt.Sprintf("node %s: %s to %q; it may name %s", e.Node, e.By, e.Target, strings.Join(e.Allowed, ", "))
 }
 
-// StuckError says that nothing is left to run while a join still waits.
+// StuckError says that nothing is left to run, and that is not a good end: a join
+// still waits, or the graph must be halted and was not.
 type StuckError struct {
 	Graph  string
-	Target string   // the node behind the join
+	Target string   // the node behind the join; "": Def.MustHalt
 	Have   []string // sources that arrived
 	Miss   []string // sources that cannot arrive any more
 }
 
 func (e *StuckError) Error() string {
+	if e.Target == "" {
+		return fmt.Sprintf("graph %s: nothing is left to run, and no node halted the run", e.Graph)
+	}
 	return fmt.Sprintf("graph %s: the join before %q waits for %s, which will not run any more (arrived: %s)",
 		e.Graph, e.Target, strings.Join(e.Miss, ", "), strings.Join(e.Have, ", "))
 }

@@ -177,8 +177,11 @@ func (r *routing) arrive(j joinRef) {
 	r.next.arrived = arrived
 }
 
-// stuck explains an empty frontier in which a join still waits.
+// stuck explains an empty frontier that is not a good end.
 func (fr *frontier) stuck(g *Graph) error {
+	if len(fr.arrived) == 0 {
+		return &StuckError{Graph: g.def.Name}
+	}
 	first := fr.arrived[0].join
 	e := &StuckError{Graph: g.def.Name, Target: g.nameOf(g.joins[first].to)}
 	for i, name := range g.joins[first].from {

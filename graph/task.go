@@ -103,6 +103,16 @@ func Attempt(ctx context.Context) int {
 	return t.attempt
 }
 
+// Visit counts the steps of the run in which the node that ctx belongs to has
+// run, this one included; 0 outside a node.
+func Visit(ctx context.Context) int {
+	t := taskOf(ctx)
+	if t == nil {
+		return 0
+	}
+	return t.frame.visits[t.ref.node]
+}
+
 // TaskPath identifies the task that ctx belongs to within its run, the same in
 // every process and attempt; "" outside a node.
 func TaskPath(ctx context.Context) string {
