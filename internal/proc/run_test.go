@@ -16,14 +16,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestRun(t *testing.T) {
+type runCase struct {
+	name    string
+	command Command
+	want    Result
+	err     string
+}
+
+func runCases(t *testing.T) []runCase {
 	dir := t.TempDir()
-	cases := []struct {
-		name    string
-		command Command
-		want    Result
-		err     string
-	}{
+	return []runCase{
 		{
 			name: "two outputs", command: bash("echo out; echo err >&2"),
 			want: Result{Stdout: []byte("out\n"), Stderr: []byte("err\n")},
@@ -72,7 +74,10 @@ func TestRun(t *testing.T) {
 			want: Result{Stdout: []byte("01\n[... 6 bytes left out ...]\n89"), StdoutDropped: 6},
 		},
 	}
-	for _, c := range cases {
+}
+
+func TestRun(t *testing.T) {
+	for _, c := range runCases(t) {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := Run(t.Context(), c.command)
 			if text := errorText(err); text != c.err {
