@@ -1,0 +1,127 @@
+package raddle_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// An importRule is what one package may import of this module, and why that is so. Tests are exempt.
+type importRule struct {
+	of      string
+	may     []string
+	stdOnly bool // nothing outside the standard library either, this module excepted
+	reason  string
+}
+
+// importRules has one row for each package of the module, sorted. What it allows is what ARCHITECTURE.md draws.
+var importRules = []importRule{
+	{of: "draw", may: []string{"draw/internal/layered", "graph"},
+		reason: "a picture shows the structure of a compiled graph, wherever that came from"},
+	{of: "draw/internal/layered",
+		reason: "the layout places boxes and lines; it need not know what they stand for"},
+	{of: "flow", may: []string{"graph", "internal/proc", "llm"},
+		reason: "files become graphs of model calls and child processes; models, stores and terminals are handed in"},
+	{of: "graph", stdOnly: true,
+		reason: "the engine knows nothing of models or files, and whoever uses it takes on nothing else"},
+	{of: "graph/graphtest", may: []string{"graph"},
+		reason: "the suites see what a store or an executor sees"},
+	{of: "internal/boot",
+		reason: "it keeps pinned dependencies in go.mod until their packages are written"},
+	{of: "internal/proc",
+		reason: "a child process knows nothing of graphs: scripts, tools and servers share it"},
+	{of: "llm",
+		reason: "what a model is asked and answers is the same for every vendor and without a network"},
+	{of: "llm/anthropic", may: []string{"llm", "llm/internal/wire"},
+		reason: "one wire each, so that a user links the SDK he uses and no other"},
+	{of: "llm/internal/wire", may: []string{"llm"},
+		reason: "what the wires share: streams, assembly of replies, classes of errors"},
+	{of: "llm/internal/wiretest", may: []string{"llm"},
+		reason: "the same failures are played to every wire"},
+	{of: "llm/openai", may: []string{"llm", "llm/internal/wire"},
+		reason: "one wire each, so that a user links the SDK he uses and no other"},
+	{of: "store/sqlite", may: []string{"graph"},
+		reason: "a store keeps records; it reads none of them"},
+}
+
+func TestImports(t *testing.T) {
+	rules := map[string]importRule{}
+	for _, r := range importRules {
+		rules[r.of] = r
+	}
+	for _, p := range packages(t) {
+		rule, ok := rules[p.name]
+		if !ok {
+			t.Errorf("package %s has no row in importRules (repo_imports_test.go): add one with what it may import and the reason", p.name)
+			continue
+		}
+		for _, f := range p.code() {
+			for _, spec := range f.syntax.Imports {
+				imported, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if why := rule.forbids(imported); why != "" {
+					t.Errorf("%s:%d: %s", f.path, f.line(spec), why)
+				}
+			}
+		}
+	}
+}
+
+// forbids says why an import breaks the rule, or nothing.
+func (r importRule) forbids(imported string) string {
+	if inModule, ok := strings.CutPrefix(imported, modulePath+"/"); ok {
+		if slices.Contains(r.may, inModule) {
+			return ""
+		}
+		return fmt.Sprintf("%s may not import %s (%s): move the code to where it may, or change the row in importRules and say why",
+			r.of, inModule, r.reason)
+	}
+	first, _, _ := strings.Cut(imported, "/")
+	if r.stdOnly && (strings.Contains(first, ".") || imported == "C") {
+		return fmt.Sprintf("%s may import the standard library only (%s), not %s", r.of, r.reason, imported)
+	}
+	return ""
+}
+
+func TestImportRulesAreTrue(t *testing.T) {
+	exists := map[string]bool{}
+	for _, p := range packages(t) {
+		exists[p.name] = true
+	}
+	for i, r := range importRules {
+		if !exists[r.of] {
+			t.Errorf("importRules has a row for %s, which does not exist: delete the row", r.of)
+		}
+		if r.reason == "" {
+			t.Errorf("the row of %s in importRules gives no reason: add one", r.of)
+		}
+		if i > 0 && importRules[i-1].of >= r.of {
+			t.Errorf("importRules: %s stands after %s: sort the rows", r.of, importRules[i-1].of)
+		}
+		for _, m := range r.may {
+			if !exists[m] {
+				t.Errorf("the row of %s in importRules allows %s, which does not exist: delete it", r.of, m)
+			}
+		}
+	}
+}
+
+func TestPackageNames(t *testing.T) {
+	forbidden := []string{"types", "common", "util", "utils", "pkg", "core", "models", "manager", "helpers"}
+	for _, p := range everything(t) {
+		for _, part := range strings.Split(p.name, "/") {
+			if slices.Contains(forbidden, part) {
+				t.Errorf("package %s: %q says nothing about what is in it: name it by the thing it is for", p.name, part)
+			}
+		}
+		for _, f := range p.code() {
+			if name := f.syntax.Name.Name; slices.Contains(forbidden, name) {
+				t.Errorf("%s: package name %q says nothing about what is in it: name it by the thing it is for", f.path, name)
+			}
+		}
+	}
+}
