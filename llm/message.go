@@ -92,9 +92,12 @@ type File struct {
 // provider shows it.
 type Reasoning struct {
 	Text string `json:"text,omitempty"`
-	// Signature is the provider's seal on the thought, or the sealed thought
-	// itself when Text is empty. It is opaque and goes back unchanged.
+	// Signature is the provider's seal on the thought. It is opaque and goes
+	// back unchanged.
 	Signature string `json:"signature,omitempty"`
+	// Redacted says that the provider hides the thought: Text is empty, and
+	// Signature is the thought itself, sealed.
+	Redacted bool `json:"redacted,omitempty"`
 	// Origin names the wire that the part came from. Another wire leaves the
 	// part out of its requests, since it could not verify the seal.
 	Origin string `json:"origin,omitempty"`
@@ -201,7 +204,7 @@ func decodeParts(raw []json.RawMessage) ([]Part, error) {
 	for i, data := range raw {
 		p, err := decodePart(data)
 		if err != nil {
-			return nil, fmt.Errorf("llm: part %d: %w", i, err)
+			return nil, fmt.Errorf("part %d: %w", i, err)
 		}
 		parts[i] = p
 	}

@@ -22,6 +22,7 @@ func TestRequestRoundTrip(t *testing.T) {
 			}},
 			{Role: RoleAssistant, Parts: []Part{
 				Reasoning{Text: "hm", Signature: "s", Origin: "anthropic"},
+				Reasoning{Signature: "xyz", Redacted: true},
 				Reasoning{},
 				Text{Text: "a <b> & c"},
 				ToolCall{ID: "c1", Name: "f", Args: json.RawMessage(`{"n":9007199254740993}`), Signature: "t", Origin: "gemini"},
@@ -107,7 +108,7 @@ func TestMessageUnmarshalErrors(t *testing.T) {
 		{`{"parts":[{"type":"text"},{"type":"smell"}]}`, `part 1: unknown type "smell"`},
 		{`{"parts":[{"type":"text","text":3}]}`, "part 0: json: cannot unmarshal number"},
 		{`{"parts":[3]}`, "part 0: json: cannot unmarshal number"},
-		{`{"parts":[{"type":"tool_result","content":[{"type":"?"}]}]}`, `part 0: llm: part 0: unknown type "?"`},
+		{`{"parts":[{"type":"tool_result","content":[{"type":"?"}]}]}`, `part 0: part 0: unknown type "?"`},
 		{`{"parts":[{"type":"tool_result","content":3}]}`, "part 0: json"},
 	} {
 		var m Message

@@ -1,0 +1,109 @@
+// Package anthropic is the wire of Anthropic's messages.
+//
+//	m, err := anthropic.New(anthropic.Config{Model: "claude-opus-4-5", APIKey: key})
+//
+// Requests are built and sent with the official SDK. Nothing is read from the
+// environment, and nothing is retried.
+//
+// Anthropic wants a limit for every reply; a request that names none gets
+// [DefaultMaxTokens]. The thoughts of the model are asked for when
+// llm.Request.Effort is set: to one of Anthropic's levels, such as "low" or
+// "high", or, for models that have no levels, to a number of tokens, such as
+// "4096"; "none" forbids thinking.
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/anthropics/anthropic-sdk-go"
+	"github.com/anthropics/anthropic-sdk-go/option"
+
+	"raddle.dev/llm"
+	"raddle.dev/llm/internal/wire"
+)
+
+const (
+	defaultURL = "https://api.anthropic.com/"
+	origin     = "anthropic"
+)
+
+// DefaultMaxTokens is the limit of a reply whose request names none. Every model
+// that is on offer can write that much.
+const DefaultMaxTokens = 32000
+
+// A Config says which model to use and where. At Anthropic, Model and APIKey are
+// required.
+type Config struct {
+	Model       string            // the provider's name of the model
+	BaseURL     string            // without "v1/messages"; empty: Anthropic
+	APIKey      string            // required at Anthropic; empty: no key is sent
+	KeyName     string            // what a person must set to supply the key; empty: "ANTHROPIC_API_KEY"
+	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
+	ReadTimeout time.Duration     // longest silence of the server; 0: 300 s
+	Headers     map[string]string // sent with every request
+}
+
+// A Model is one model at one endpoint. It is safe for concurrent use.
+type Model struct {
+	name     string
+	client   *wire.Client
+	messages anthropic.MessageService
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// New checks c; it opens no connection. A missing key is an *llm.Error of class
+// llm.Auth.
+func New(c Config) (*Model, error) {
+	if c.Model == "" {
+		return nil, errors.New("anthropic: no model is named")
+	}
+	if c.KeyName == "" {
+		c.KeyName = "ANTHROPIC_API_KEY"
+	}
+	client, err := wire.New(wire.Config{
+		Name: "anthropic", Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
+		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	base := client.Base()
+	base.Path = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), "/v1") // the SDK adds it
+	options := []option.RequestOption{
+		option.WithBaseURL(base.String()),
+		option.WithHTTPClient(client),
+		option.WithMaxRetries(0),
+	}
+	if c.APIKey != "" {
+		options = append(options, option.WithAPIKey(c.APIKey))
+	}
+	// The service alone, unlike the SDK's Client, takes nothing from the environment.
+	return &Model{name: c.Model, client: client, messages: anthropic.NewMessageService(options...)}, nil
+}
+
+// Stream implements llm.Model.
+func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
+		params, err := m.params(r)
+		if err != nil {
+			return llm.Reply{}, err
+		}
+		var resp *http.Response
+		sent := m.messages.NewStreaming(ctx, params, option.WithResponseBodyInto(&resp), option.WithHeader("Accept", "text/event-stream"))
+		if err := sent.Err(); err != nil {
+			return llm.Reply{}, err
+		}
+		defer resp.Body.Close()
+		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit)}
+		if err := d.read(resp.Body); err != nil {
+			return llm.Reply{}, err
+		}
+		return d.reply(len(r.Messages))
+	})
+}

@@ -1,0 +1,174 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"raddle.dev/llm"
+	"raddle.dev/llm/internal/wiretest"
+)
+
+func ptr(f float64) *float64 { return &f }
+
+func TestRequests(t *testing.T) {
+	const (
+		head = `"model":"claude-x","stream":true,"max_tokens":32000`
+		hi   = `"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]`
+	)
+	user := []llm.Message{llm.User("hi")}
+	for _, c := range []struct {
+		name string
+		r    llm.Request
+		want string
+	}{
+		{"least", llm.Request{Messages: user}, `{` + head + `,` + hi + `}`},
+		{"settings", llm.Request{
+			System: "Be brief.", Messages: user, Temperature: ptr(0), TopP: ptr(0.25), MaxTokens: 9, Schema: json.RawMessage(`{"type":"object"}`),
+		}, `{"model":"claude-x","stream":true,"max_tokens":9,"temperature":0,"top_p":0.25,"system":[{"type":"text","text":"Be brief."}],
+			"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}},` + hi + `}`},
+		{"effort", llm.Request{Messages: user, Effort: "high"},
+			`{` + head + `,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"high"},` + hi + `}`},
+		{"effort as a budget", llm.Request{Messages: user, Effort: "4096"},
+			`{"model":"claude-x","stream":true,"max_tokens":36096,"thinking":{"type":"enabled","budget_tokens":4096},` + hi + `}`},
+		{"no effort", llm.Request{Messages: user, Effort: "none"}, `{` + head + `,"thinking":{"type":"disabled"},` + hi + `}`},
+		{"tools", llm.Request{
+			Messages: user,
+			Tools:    []llm.ToolSpec{{Name: "f", Description: "does f", Schema: json.RawMessage(`{"type":"object","maximum":9007199254740993}`)}, {Name: "g"}},
+		}, `{` + head + `,"tools":[
+			{"name":"f","description":"does f","input_schema":{"type":"object","maximum":9007199254740993}},
+			{"name":"g","input_schema":{"type":"object"}}],` + hi + `}`},
+		{"media", llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{
+			llm.Text{Text: "look"},
+			llm.Text{},
+			llm.Image{MIME: "image/png", Data: []byte{1, 2, 3}},
+			llm.Image{URL: "https://example.org/a.png"},
+			llm.File{Name: "a.pdf", MIME: "application/pdf", Data: []byte("%PDF")},
+			llm.File{MIME: "text/csv", Data: []byte("a,b")},
+			llm.File{URL: "https://example.org/a.pdf"},
+		}}}}, `{` + head + `,"messages":[{"role":"user","content":[
+			{"type":"text","text":"look"},
+			{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AQID"}},
+			{"type":"image","source":{"type":"url","url":"https://example.org/a.png"}},
+			{"type":"document","title":"a.pdf","source":{"type":"base64","media_type":"application/pdf","data":"JVBERg=="}},
+			{"type":"document","source":{"type":"text","media_type":"text/plain","data":"a,b"}},
+			{"type":"document","source":{"type":"url","url":"https://example.org/a.pdf"}}]}]}`},
+		{"tool loop", llm.Request{Messages: []llm.Message{
+			llm.User("weather?"),
+			{Role: llm.RoleAssistant, Parts: []llm.Part{
+				llm.Reasoning{Text: "hm", Signature: "seal", Origin: "anthropic"},
+				llm.Reasoning{Signature: "hidden", Redacted: true, Origin: "anthropic"},
+				llm.Reasoning{Text: "unsealed", Origin: "anthropic"},
+				llm.Reasoning{Text: "foreign", Signature: "s", Origin: "gemini"},
+				llm.Text{},
+				llm.Text{Text: "Let me see."},
+				llm.ToolCall{ID: "c1", Name: "f", Args: json.RawMessage(`{"n":9007199254740993}`)},
+				llm.ToolCall{ID: "c2", Name: "g"},
+			}},
+			{Role: llm.RoleTool, Parts: []llm.Part{
+				llm.ToolResult{CallID: "c1", Name: "f", Content: []llm.Part{llm.Text{Text: "18"}, llm.Image{URL: "https://example.org/map.png"},
+					llm.File{MIME: "text/plain", Data: []byte("x")}}},
+				llm.ToolResult{CallID: "c2", Name: "g", Error: true, Content: []llm.Part{llm.Text{Text: "no such city"}}},
+				llm.ToolResult{CallID: "c3", Name: "g", Content: []llm.Part{llm.Text{}}},
+			}},
+			{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{}}},
+			llm.User("thanks"),
+		}}, `{` + head + `,"messages":[
+			{"role":"user","content":[{"type":"text","text":"weather?"}]},
+			{"role":"assistant","content":[
+				{"type":"thinking","thinking":"hm","signature":"seal"},
+				{"type":"redacted_thinking","data":"hidden"},
+				{"type":"text","text":"Let me see."},
+				{"type":"tool_use","id":"c1","name":"f","input":{"n":9007199254740993}},
+				{"type":"tool_use","id":"c2","name":"g","input":{}}]},
+			{"role":"user","content":[
+				{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"18"},{"type":"image","source":{"type":"url","url":"https://example.org/map.png"}},
+					{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"}}]},
+				{"type":"tool_result","tool_use_id":"c2","is_error":true,"content":[{"type":"text","text":"no such city"}]},
+				{"type":"tool_result","tool_use_id":"c3"}]},
+			{"role":"user","content":[{"type":"text","text":"thanks"}]}]}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := wiretest.Serve(t, wiretest.Stream(events(start, end("end_turn"), stopped)))
+			if _, err := llm.Generate(t.Context(), newModel(t, s.URL), c.r); err != nil {
+				t.Fatal(err)
+			}
+			got := s.Requests()[0]
+			wiretest.EqualJSON(t, []byte(c.want), got.Body)
+			if got.Method != "POST" || got.Path != "/v1/messages" || got.Header.Get("X-Api-Key") != wiretest.Key {
+				t.Errorf("%s %s with the key %q", got.Method, got.Path, got.Header.Get("X-Api-Key"))
+			}
+		})
+	}
+}
+
+// TestSchemaOrder: the order of properties is part of what a model is told.
+func TestSchemaOrder(t *testing.T) {
+	s := wiretest.Serve(t, wiretest.Stream(events(start, end("end_turn"), stopped)))
+	const schema = `{"type":"object","properties":{"zebra":{},"apple":{}}}`
+	if _, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{
+		Messages: []llm.Message{llm.User("hi")}, Tools: []llm.ToolSpec{{Name: "f", Schema: json.RawMessage(schema)}}, Schema: json.RawMessage(schema),
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if got := string(s.Requests()[0].Body); strings.Count(got, schema) != 2 {
+		t.Errorf("the schema has changed: %s", got)
+	}
+}
+
+func TestUnsupported(t *testing.T) {
+	for _, c := range []struct {
+		message llm.Message
+		want    string
+	}{
+		{llm.Message{Role: "narrator"}, "unknown role narrator"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.File{MIME: "audio/mp3", Data: []byte{1}}}}, "file of the type audio/mp3"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolCall{}}}, "does not belong there"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{}}}, "does not belong there"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolResult{}}}, "does not belong there"},
+		{llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Image{}}}, "does not belong there"},
+		{llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.File{}}}, "does not belong there"},
+		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Text{Text: "x"}}}, "does not belong there"},
+		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.ToolCall{}}}}}, "text, images and files only"},
+		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.File{Data: []byte{1}}}}}}, "PDF and text"},
+	} {
+		_, err := llm.Generate(t.Context(), newModel(t, "http://127.0.0.1:1"), llm.Request{Messages: []llm.Message{c.message}})
+		var e *llm.Error
+		if !errors.As(err, &e) || e.Class != llm.BadRequest || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: error is %v, want %q", c.message, err, c.want)
+		}
+	}
+}
+
+func TestNew(t *testing.T) {
+	t.Setenv("ANTHROPIC_API_KEY", "from-the-environment")
+	t.Setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:1")
+	for _, c := range []struct {
+		c    Config
+		want string
+	}{
+		{Config{}, "anthropic: no model is named"},
+		{Config{Model: "m"}, "authentication failed: api.anthropic.com: no API key: set ANTHROPIC_API_KEY"},
+		{Config{Model: "m", BaseURL: "x"}, `anthropic: base URL "x": want an address like https://api.anthropic.com/`},
+	} {
+		if _, err := New(c.c); err == nil || err.Error() != c.want {
+			t.Errorf("New(%+v): %v, want %s", c.c, err, c.want)
+		}
+	}
+	s := wiretest.Serve(t, wiretest.Stream(events(start, end("end_turn"), stopped)))
+	for _, base := range []string{"", "/", "/v1", "/v1/"} {
+		m, err := New(Config{Model: "m", BaseURL: s.URL + base, Headers: map[string]string{"anthropic-beta": "x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := llm.Generate(t.Context(), m, llm.Request{Messages: []llm.Message{llm.User("hi")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, got := range s.Requests() {
+		if h := got.Header; len(h.Values("X-Api-Key"))+len(h.Values("Authorization")) != 0 || h.Get("Anthropic-Beta") != "x" || got.Path != "/v1/messages" {
+			t.Errorf("sent %s with %v", got.Path, h)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"raddle.dev/llm"
+)
+
+// An Assembly puts a reply together from fragments, passing each on as a delta.
+// Fragments belong to slots, which the provider numbers; parts of the reply are
+// in the order in which their slots first appeared. Nothing is closed before
+// the stream ends, so that fragments of different slots may interleave.
+type Assembly struct {
+	client *Client
+	origin string
+	emit   func(llm.Delta) error
+	blocks []*block
+	slots  map[int]*block
+	calls  int
+}
+
+type kind int
+
+const (
+	textBlock kind = iota
+	reasoningBlock
+	callBlock
+	partBlock
+)
+
+type block struct {
+	kind           kind
+	text           strings.Builder
+	id, name, seal string
+	index          int      // of a call, among the calls
+	part           llm.Part // of a partBlock
+}
+
+// NewAssembly returns an empty assembly whose deltas go to emit. Sealed parts
+// will carry origin.
+func (c *Client) NewAssembly(origin string, emit func(llm.Delta) error) *Assembly {
+	return &Assembly{client: c, origin: origin, emit: emit, slots: map[int]*block{}}
+}
+
+func (a *Assembly) slot(n int, k kind) *block {
+	b := a.slots[n]
+	if b == nil || b.kind != k {
+		b = &block{kind: k}
+		a.slots[n] = b
+		a.blocks = append(a.blocks, b)
+	}
+	return b
+}
+
+// Text appends to the text of slot n.
+func (a *Assembly) Text(n int, text string) error {
+	if text == "" {
+		return nil
+	}
+	a.slot(n, textBlock).text.WriteString(text)
+	return a.emit(llm.Delta{Text: text})
+}
+
+// Reasoning appends to the reasoning of slot n.
+func (a *Assembly) Reasoning(n int, text string) error {
+	if text == "" {
+		return nil
+	}
+	a.slot(n, reasoningBlock).text.WriteString(text)
+	return a.emit(llm.Delta{Reasoning: text})
+}
+
+// Seal sets the signature of the reasoning or the call of slot n; where there
+// is none, it makes a reasoning part without text.
+func (a *Assembly) Seal(n int, seal string) {
+	if seal == "" {
+		return
+	}
+	b := a.slots[n]
+	if b == nil {
+		b = a.slot(n, reasoningBlock)
+	}
+	b.seal += seal
+}
+
+// Call appends a fragment to the tool call of slot n. A fragment that brings a
+// name and another id than the slot has opens a new call there: servers that
+// know no index send every call under the same one.
+func (a *Assembly) Call(n int, id, name, args string) error {
+	b := a.slots[n]
+	opens := b == nil || b.kind != callBlock || (id != "" && name != "" && b.id != "" && id != b.id)
+	if opens {
+		b = &block{kind: callBlock, index: a.calls}
+		a.calls++
+		a.slots[n] = b
+		a.blocks = append(a.blocks, b)
+	}
+	d := llm.ToolCallDelta{Index: b.index, Args: args}
+	if b.id == "" {
+		b.id, d.ID = id, id
+	}
+	if b.name == "" {
+		b.name, d.Name = name, name
+	}
+	b.text.WriteString(args)
+	if d == (llm.ToolCallDelta{Index: b.index}) && !opens {
+		return nil
+	}
+	return a.emit(llm.Delta{ToolCall: &d})
+}
+
+// Part adds a part that comes whole.
+func (a *Assembly) Part(p llm.Part) {
+	a.blocks = append(a.blocks, &block{kind: partBlock, part: p})
+}
+
+// Message returns the assembled message. Calls without an id of their own, or
+// with one that another call has, get one made of turn, which must differ
+// between the replies of a conversation.
+func (a *Assembly) Message(turn int, stop llm.StopReason) (llm.Message, error) {
+	m := llm.Message{Role: llm.RoleAssistant}
+	ids := map[string]bool{}
+	for _, b := range a.blocks {
+		switch b.kind {
+		case textBlock:
+			m.Parts = append(m.Parts, llm.Text{Text: b.text.String()})
+		case reasoningBlock:
+			m.Parts = append(m.Parts, llm.Reasoning{Text: b.text.String(), Signature: b.seal, Origin: a.origin})
+		case partBlock:
+			m.Parts = append(m.Parts, b.part)
+		case callBlock:
+			if b.name == "" {
+				return llm.Message{}, a.client.Malformed("the stream holds a tool call", errors.New("it has no name"))
+			}
+			args, err := a.client.ParseArgs(b.name, b.text.String(), stop)
+			if err != nil {
+				return llm.Message{}, err
+			}
+			call := llm.ToolCall{ID: b.id, Name: b.name, Args: args, Signature: b.seal}
+			if call.ID == "" || ids[call.ID] {
+				call.ID = fmt.Sprintf("call_%d_%d", turn, b.index)
+			}
+			ids[call.ID] = true
+			if call.Signature != "" {
+				call.Origin = a.origin
+			}
+			m.Parts = append(m.Parts, call)
+		}
+	}
+	return m, nil
+}

@@ -1,0 +1,102 @@
+package wire
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+	"time"
+
+	"raddle.dev/llm"
+)
+
+// maxErrorBody is how much of a body is read for the sake of its message.
+const maxErrorBody = 64 << 10
+
+// A body is a response body that gives up after too long a silence and fails
+// with classified errors.
+type body struct {
+	client *Client
+	ctx    context.Context // of the exchange
+	cancel context.CancelCauseFunc
+	timer  *time.Timer
+	rc     io.ReadCloser
+}
+
+// Read waits for the server for at most the read timeout. The time a caller
+// takes between two reads does not count.
+func (b *body) Read(p []byte) (int, error) {
+	b.timer.Reset(b.client.read)
+	n, err := b.rc.Read(p)
+	b.timer.Stop()
+	if err != nil && err != io.EOF {
+		err = b.client.broken(b.ctx, err)
+	}
+	return n, err
+}
+
+// Close ends the exchange.
+func (b *body) Close() error {
+	b.timer.Stop()
+	err := b.rc.Close()
+	b.cancel(nil)
+	return err
+}
+
+// expectEvents returns nil if resp is a success and an event stream, and
+// otherwise what it says went wrong.
+func (c *Client) expectEvents(resp *http.Response) error {
+	if resp.StatusCode >= 300 || resp.StatusCode < 200 {
+		return c.refusal(resp)
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if kind == "text/event-stream" {
+		return nil
+	}
+	// Some servers stream events under another type, or under none.
+	r := bufio.NewReader(resp.Body)
+	start, err := skipSpace(r)
+	switch {
+	case err == io.EOF:
+		return &llm.Error{Class: llm.Server, Host: c.base.Hostname(), Message: "the endpoint answered with an empty body"}
+	case err != nil:
+		return err
+	}
+	for _, field := range []string{"data:", "event", "retry", "id:", ":"} {
+		if strings.HasPrefix(start, field) {
+			resp.Body = struct {
+				io.Reader
+				io.Closer
+			}{r, resp.Body}
+			return nil
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(r, maxErrorBody))
+	if err != nil {
+		return err
+	}
+	return c.notEvents(data, kind)
+}
+
+// skipSpace discards white space and peeks at the first bytes after it.
+func skipSpace(r *bufio.Reader) (string, error) {
+	for {
+		b, err := r.ReadByte()
+		if err != nil {
+			return "", err
+		}
+		if b > ' ' {
+			break
+		}
+	}
+	if err := r.UnreadByte(); err != nil {
+		return "", err
+	}
+	start, err := r.Peek(len("data:"))
+	if err == io.EOF {
+		err = nil
+	}
+	return string(start), err
+}

@@ -1,0 +1,167 @@
+// Package wire is what the providers' packages have in common below their SDKs:
+// one HTTP exchange with a read timeout between bytes, failures told apart by
+// type, status and code, server-sent events, and a reply put together from
+// fragments.
+//
+// The SDKs build and send the requests and define the types; their own retries,
+// error types and stream readers are not used. The reasons, each of which a
+// test of the provider's package shows:
+//
+//   - A stream that ends early looks like one that is complete: neither the
+//     OpenAI nor the Anthropic stream reader says whether its terminal marker came.
+//   - A body that is no event stream (a JSON document, an HTML page) is read as
+//     an empty stream.
+//   - An error status whose body is not the provider's JSON loses the status.
+//   - No timeout applies between two bytes of a stream.
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"raddle.dev/llm"
+)
+
+const (
+	connectTimeout = 10 * time.Second
+	readTimeout    = 300 * time.Second
+)
+
+// A Config says where a provider is and how to reach it.
+type Config struct {
+	Name    string            // of the provider's package, for errors of the configuration
+	Default string            // base URL of the provider's own service
+	BaseURL string            // empty: Default
+	Key     string            // required at Default
+	KeyName string            // what a person must set to supply Key
+	HTTP    *http.Client      // nil: one shared client with a connect timeout of 10 s
+	Read    time.Duration     // longest silence while waiting for the server; 0: 300 s
+	Headers map[string]string // added to every request, replacing those of the SDK
+}
+
+// A Client exchanges requests for event streams with one endpoint. It is safe
+// for concurrent use, and serves the SDKs as their HTTP client.
+type Client struct {
+	base    *url.URL
+	http    http.Client
+	read    time.Duration
+	headers map[string]string
+	keyName string
+	hasKey  bool
+	secrets []string
+}
+
+// New checks c. A missing key is an *llm.Error of class Auth; every other error
+// is a plain one.
+func New(c Config) (*Client, error) {
+	address := c.BaseURL
+	if address == "" {
+		address = c.Default
+	}
+	base, err := url.Parse(address)
+	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
+		return nil, fmt.Errorf("%s: base URL %q: want an address like %s", c.Name, address, c.Default)
+	}
+	own := &Client{
+		base: base, read: c.Read, headers: c.Headers, keyName: c.KeyName, hasKey: c.Key != "",
+		secrets: secrets(c.Key, c.Headers),
+	}
+	if own.read == 0 {
+		own.read = readTimeout
+	}
+	if !own.hasKey && c.BaseURL == "" {
+		return nil, &llm.Error{Class: llm.Auth, Host: base.Hostname(), Message: "no API key: set " + c.KeyName}
+	}
+	if c.HTTP != nil {
+		own.http = *c.HTTP
+	} else {
+		own.http.Transport = sharedTransport()
+	}
+	// A redirect would carry the key to wherever it points: net/http takes only
+	// the standard credential headers out.
+	own.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return own, nil
+}
+
+// Base returns the base URL.
+func (c *Client) Base() *url.URL {
+	u := *c.base
+	return &u
+}
+
+// sharedTransport keeps connections for all models of the process.
+var sharedTransport = sync.OnceValue(func() http.RoundTripper {
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	if d, ok := http.DefaultTransport.(*http.Transport); ok {
+		t = d.Clone()
+	}
+	t.DialContext = (&net.Dialer{Timeout: connectTimeout, KeepAlive: 30 * time.Second}).DialContext
+	t.TLSHandshakeTimeout = connectTimeout
+	t.MaxIdleConnsPerHost = 16
+	return t
+})
+
+// secrets lists the values that must not appear in any message, longest first.
+// Values too short to be a secret are left out, as replacing them would only
+// garble the text.
+func secrets(key string, headers map[string]string) []string {
+	var list []string
+	add := func(s string) {
+		if len(s) >= 6 {
+			list = append(list, s)
+		}
+	}
+	add(key)
+	for _, v := range headers {
+		add(v)
+		if _, token, ok := strings.Cut(v, " "); ok {
+			add(token)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int {
+		if len(a) != len(b) {
+			return len(b) - len(a)
+		}
+		return strings.Compare(a, b)
+	})
+	return slices.Compact(list)
+}
+
+// errSilent is the cause of a call that the read timeout has ended.
+var errSilent = errors.New("wire: read timeout")
+
+// Do sends req and returns the response once it is known to be an event stream.
+// Its errors are those of Client.Failure. Reading the body fails in the same
+// way; at most the read timeout passes between two bytes.
+func (c *Client) Do(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	timer := time.AfterFunc(c.read, func() { cancel(errSilent) })
+	timed := req.WithContext(ctx)
+	if len(c.headers) > 0 {
+		timed.Header = req.Header.Clone()
+		for k, v := range c.headers {
+			timed.Header.Set(k, v)
+		}
+	}
+	resp, err := c.http.Do(timed)
+	timer.Stop()
+	if err != nil {
+		err = c.Failure(ctx, err)
+		cancel(nil)
+		return nil, err
+	}
+	resp.Body = &body{client: c, ctx: ctx, cancel: cancel, timer: timer, rc: resp.Body}
+	if err := c.expectEvents(resp); err != nil {
+		resp.Body.Close()
+		return nil, err
+	}
+	return resp, nil
+}

@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
+	"strings"
+
+	"raddle.dev/llm"
+)
+
+// maxEvent bounds one line of an event stream; images come in one line.
+const maxEvent = 64 << 20
+
+// An Event is one server-sent event with data.
+type Event struct {
+	Name string // of the "event" field
+	Data []byte // the "data" lines, joined by a newline; valid until the next event
+	Cut  bool   // the stream ended inside the event
+}
+
+// Events reads the server-sent events of r, leaving out those without data. An
+// event that the end of the stream cuts off is delivered too, marked as Cut,
+// since servers forget the last empty line.
+func (c *Client) Events(r io.Reader) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(make([]byte, 0, 16<<10), maxEvent)
+		var (
+			name string
+			data []byte
+			seen bool
+		)
+		for lines.Scan() {
+			line := lines.Bytes()
+			if len(line) == 0 {
+				if seen && !yield(Event{Name: name, Data: data}, nil) {
+					return
+				}
+				name, data, seen = "", data[:0], false
+				continue
+			}
+			field, value, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("\ufeff")), []byte(":"))
+			value = bytes.TrimPrefix(value, []byte(" "))
+			switch string(field) {
+			case "event":
+				name = string(value)
+			case "data":
+				if seen {
+					data = append(data, '\n')
+				}
+				data, seen = append(data, value...), true
+			}
+		}
+		switch err := lines.Err(); {
+		case errors.Is(err, bufio.ErrTooLong):
+			yield(Event{}, c.Malformed("an event of the stream is too long", err))
+		case err != nil:
+			yield(Event{}, err)
+		case seen:
+			yield(Event{Name: name, Data: data, Cut: true}, nil)
+		}
+	}
+}
+
+// Decode reads the JSON of an event into v. An event that tells of a failure is
+// that failure.
+func (c *Client) Decode(ev Event, v any) error {
+	if err := c.Told(ev.Data); err != nil {
+		return err
+	}
+	if !json.Valid(ev.Data) {
+		if ev.Cut {
+			return c.EndedEarly()
+		}
+		return c.Malformed("the stream holds an event that is not JSON", syntaxError(ev.Data))
+	}
+	if err := json.Unmarshal(ev.Data, v); err != nil {
+		return c.Malformed("the stream holds an event of an unknown shape", err)
+	}
+	return nil
+}
+
+func syntaxError(data []byte) error {
+	var v any
+	return json.Unmarshal(data, &v)
+}
+
+// ParseArgs checks the complete arguments of a tool call. Nothing is a call
+// without arguments; anything else must be valid JSON and is kept as it came.
+func (c *Client) ParseArgs(name, text string, stop llm.StopReason) (json.RawMessage, error) {
+	if strings.TrimSpace(text) == "" && stop != llm.StopLength {
+		return json.RawMessage("{}"), nil
+	}
+	if json.Valid([]byte(text)) {
+		return json.RawMessage(text), nil
+	}
+	what := "the arguments of the tool call " + name + " are not valid JSON"
+	if stop == llm.StopLength {
+		what = "a token limit cut off the arguments of the tool call " + name
+	}
+	return nil, c.Malformed(what, syntaxError([]byte(text)))
+}

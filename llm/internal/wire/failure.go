@@ -1,0 +1,136 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"syscall"
+	"time"
+
+	"raddle.dev/llm"
+)
+
+// Failure turns the error of a call into what the caller is told: an error in
+// whose chain is the error of ctx, if ctx has ended for a reason of the
+// caller's; else an *llm.Error. Errors that already are one are returned bare,
+// without what an SDK may have wrapped around them.
+func (c *Client) Failure(ctx context.Context, err error) error {
+	if stopped := Stopped(ctx); stopped != nil {
+		return stopped
+	}
+	if context.Cause(ctx) == errSilent {
+		return c.silent()
+	}
+	var known *llm.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	if e := c.network(err); e != nil {
+		return e
+	}
+	return &llm.Error{Class: llm.Server, Host: c.base.Hostname(), Message: c.clean(err.Error()), Err: err}
+}
+
+// broken is Failure for an error in the middle of a body, where anything that
+// is not a timeout means that the connection broke.
+func (c *Client) broken(ctx context.Context, err error) error {
+	err = c.Failure(ctx, err)
+	var known *llm.Error
+	if !errors.As(err, &known) || known.Class == llm.Timeout {
+		return err
+	}
+	return c.reset("the connection broke in the middle of the reply", known.Err)
+}
+
+// Stopped returns nil unless ctx has ended for a reason of the caller's. The
+// error satisfies errors.Is with ctx.Err() and with the cause of ctx.
+func Stopped(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if deadline, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(deadline) {
+		// A dialer with the same deadline can report it before the context does.
+		err, cause = context.DeadlineExceeded, context.DeadlineExceeded
+	}
+	switch {
+	case err == nil || cause == errSilent:
+		return nil
+	case cause == err:
+		return fmt.Errorf("model call stopped: %w", err)
+	}
+	return fmt.Errorf("model call stopped: %w (%w)", err, cause)
+}
+
+// IsFailure reports whether err is a failure of the provider or of the way to
+// it, and not the end of the caller's context.
+func IsFailure(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e)
+}
+
+// EndedEarly is the failure of a stream that ends without its terminal marker.
+func (c *Client) EndedEarly() error {
+	return c.reset("stream ended early, before the reply was complete", io.ErrUnexpectedEOF)
+}
+
+// Malformed is the failure of a stream that breaks the provider's protocol.
+func (c *Client) Malformed(what string, err error) error {
+	return &llm.Error{
+		Class: llm.Server, Host: c.base.Hostname(), Err: err,
+		Message: c.clean(fmt.Sprintf("%s: %v", what, err)),
+	}
+}
+
+// Unsupported is the failure of a request that the wire cannot carry.
+func (c *Client) Unsupported(what string) error {
+	return &llm.Error{Class: llm.BadRequest, Host: c.base.Hostname(), Message: what}
+}
+
+func (c *Client) silent() error {
+	return &llm.Error{
+		Class: llm.Timeout, Host: c.base.Host,
+		Message: fmt.Sprintf("nothing came from the server for %v", c.read),
+	}
+}
+
+func (c *Client) reset(what string, err error) error {
+	return &llm.Error{Class: llm.Network, Code: llm.CodeReset, Host: c.base.Host, Message: what, Err: err}
+}
+
+// network classifies what goes wrong before a response has come; nil if err is
+// nothing of the network. The port stands only in errors that are transient
+// anyway: its digits must not read like a status.
+func (c *Client) network(err error) error {
+	var (
+		timeout interface{ Timeout() bool }
+		errno   syscall.Errno
+		op      *net.OpError
+		dns     *net.DNSError
+		post    *url.Error
+	)
+	host := c.base.Hostname()
+	switch {
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return &llm.Error{
+			Class: llm.Network, Code: llm.CodeRefused, Host: c.base.Host, Err: syscall.ECONNREFUSED,
+			Message: "nothing listens there; is the server running, and is the base URL right?",
+		}
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return &llm.Error{Class: llm.Timeout, Host: c.base.Host, Message: "no connection within the time limit"}
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED),
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return c.reset("the server closed the connection without an answer", err)
+	case errors.As(err, &dns):
+		return &llm.Error{Class: llm.Network, Code: llm.CodeUnreachable, Host: host, Message: "cannot look up the host: " + dns.Err, Err: err}
+	case errors.As(err, &errno):
+		err = errno
+	case errors.As(err, &op):
+		err = op.Err
+	case errors.As(err, &post): // no trust in the certificate, or no HTTP
+		err = post.Err
+	default:
+		return nil
+	}
+	return &llm.Error{Class: llm.Network, Code: llm.CodeUnreachable, Host: host, Message: c.clean("no connection: " + err.Error()), Err: err}
+}

@@ -1,0 +1,263 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"raddle.dev/llm"
+)
+
+// classes maps machine-readable codes of the providers to classes. A code is
+// more precise than a status of 400 or 500, and stands alone for an error that
+// comes inside a stream. The names of the providers do not collide.
+var classes = map[string]llm.Class{
+	// OpenAI and compatible servers
+	"invalid_api_key":         llm.Auth,
+	"rate_limit_exceeded":     llm.RateLimited,
+	"insufficient_quota":      llm.RateLimited,
+	"context_length_exceeded": llm.ContextLength,
+	"server_error":            llm.Server,
+	// Anthropic
+	"authentication_error":  llm.Auth,
+	"permission_error":      llm.Auth,
+	"rate_limit_error":      llm.RateLimited,
+	"overloaded_error":      llm.Overloaded,
+	"timeout_error":         llm.Timeout,
+	"api_error":             llm.Server,
+	"invalid_request_error": llm.BadRequest,
+	"not_found_error":       llm.BadRequest,
+	"request_too_large":     llm.BadRequest,
+	"billing_error":         llm.BadRequest,
+	// Google
+	"API_KEY_INVALID":     llm.Auth,
+	"UNAUTHENTICATED":     llm.Auth,
+	"PERMISSION_DENIED":   llm.Auth,
+	"RESOURCE_EXHAUSTED":  llm.RateLimited,
+	"UNAVAILABLE":         llm.Overloaded,
+	"DEADLINE_EXCEEDED":   llm.Timeout,
+	"INTERNAL":            llm.Server,
+	"INVALID_ARGUMENT":    llm.BadRequest,
+	"FAILED_PRECONDITION": llm.BadRequest,
+	"NOT_FOUND":           llm.BadRequest,
+}
+
+// told is what a provider says about a failure.
+type told struct {
+	message    string
+	codes      []string // from the most to the least precise
+	status     int      // a status in the JSON; 0: none
+	retryAfter time.Duration
+}
+
+// parse reads the error documents of the providers and of the usual
+// OpenAI-compatible servers. It reports whether data is one.
+func parse(data []byte) (told, bool) {
+	data = bytes.TrimSpace(data)
+	if list := []json.RawMessage(nil); json.Unmarshal(data, &list) == nil && len(list) > 0 {
+		data = list[0] // Google wraps its document into a list when asked for one
+	}
+	var doc struct {
+		Error, Message, Detail json.RawMessage
+	}
+	if json.Unmarshal(data, &doc) != nil {
+		return told{}, false
+	}
+	for _, raw := range []json.RawMessage{doc.Error, doc.Message, doc.Detail} {
+		if len(raw) == 0 || string(raw) == "null" {
+			continue
+		}
+		var text string
+		if json.Unmarshal(raw, &text) != nil {
+			if t, ok := parseObject(raw); ok {
+				return t, true
+			}
+			return told{message: string(raw)}, true
+		}
+		t, _ := parseObject(data) // the codes may stand beside the text
+		t.message = text
+		return t, text != ""
+	}
+	return told{}, false
+}
+
+func parseObject(raw json.RawMessage) (told, bool) {
+	var e struct {
+		Message, Type string
+		Code          json.RawMessage // a name or a number
+		Status        json.RawMessage // a name at Google
+		Details       json.RawMessage // a list at Google
+	}
+	if json.Unmarshal(raw, &e) != nil {
+		return told{}, false
+	}
+	t := told{message: e.Message}
+	var details []struct{ Reason, RetryDelay string }
+	if json.Unmarshal(e.Details, &details) != nil {
+		details = nil
+	}
+	for _, d := range details {
+		t.codes = append(t.codes, d.Reason)
+		if wait, err := time.ParseDuration(d.RetryDelay); err == nil && wait > 0 {
+			t.retryAfter = wait
+		}
+	}
+	for _, raw := range []json.RawMessage{e.Code, e.Status} {
+		var name string
+		if json.Unmarshal(raw, &name) == nil {
+			t.codes = append(t.codes, name)
+		} else if n, err := strconv.Atoi(string(raw)); err == nil && n >= 400 && n < 600 {
+			t.status = n
+		}
+	}
+	t.codes = append(t.codes, e.Type)
+	return t, true
+}
+
+// Told returns the failure that data, an event of a stream, tells of; nil if it
+// tells of none.
+func (c *Client) Told(data []byte) error {
+	if !bytes.Contains(data, []byte(`"error"`)) {
+		return nil
+	}
+	var doc struct{ Error json.RawMessage }
+	if json.Unmarshal(data, &doc) != nil || len(doc.Error) == 0 || string(doc.Error) == "null" {
+		return nil
+	}
+	t, _ := parse(data)
+	return c.classify(t, t.status)
+}
+
+// refusal is the failure that a response without success tells of.
+func (c *Client) refusal(resp *http.Response) error {
+	if resp.StatusCode < 400 {
+		return &llm.Error{
+			Class: llm.BadRequest, Status: resp.StatusCode, Host: c.base.Hostname(),
+			Message: c.clean(fmt.Sprintf("the endpoint sends elsewhere (%s): put the final address into the base URL", resp.Header.Get("Location"))),
+		}
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	t, ok := parse(data)
+	switch {
+	case ok:
+	case err != nil && len(data) == 0:
+		t.message = http.StatusText(resp.StatusCode)
+	default:
+		t.message = excerpt(data)
+	}
+	if t.message == "" {
+		t.message = http.StatusText(resp.StatusCode)
+	}
+	e := c.classify(t, resp.StatusCode)
+	if wait := retryAfter(resp.Header); wait > 0 {
+		e.RetryAfter = wait
+	}
+	return e
+}
+
+// notEvents is the failure of a success that is no event stream.
+func (c *Client) notEvents(data []byte, kind string) error {
+	var doc struct{ Error json.RawMessage }
+	if json.Unmarshal(data, &doc) == nil && len(doc.Error) > 0 && string(doc.Error) != "null" {
+		t, _ := parse(data)
+		return c.classify(t, t.status)
+	}
+	if kind == "" {
+		kind = "data of no stated type"
+	}
+	return &llm.Error{
+		Class: llm.BadRequest, Host: c.base.Hostname(),
+		Message: c.clean(fmt.Sprintf("the endpoint answered with %s instead of an event stream; check the base URL and whether it supports streaming: %s", kind, excerpt(data))),
+	}
+}
+
+func (c *Client) classify(t told, status int) *llm.Error {
+	e := &llm.Error{Class: llm.Server, Status: status, Host: c.base.Hostname(), RetryAfter: t.retryAfter}
+	if status != 0 {
+		e.Class = llm.StatusClass(status)
+	}
+	vague := status == 0 || e.Class == llm.BadRequest || e.Class == llm.Server
+	for _, code := range t.codes {
+		if e.Code == "" {
+			e.Code = code
+		}
+		class, ok := classes[code]
+		if ok && vague && !(e.Class == llm.Server && status != 0 && class == llm.BadRequest) {
+			e.Class = class
+			break
+		}
+	}
+	e.Message = c.clean(t.message) + c.advice(e)
+	return e
+}
+
+// advice says what a person can do, with a separator in front.
+func (c *Client) advice(e *llm.Error) string {
+	switch {
+	case e.Class == llm.Auth && !c.hasKey:
+		return "; no API key was sent: set " + c.keyName
+	case e.Class == llm.Auth:
+		return "; set " + c.keyName + " to a key that is valid for this model"
+	case e.Status == http.StatusNotFound:
+		return "; check the name of the model and the base URL"
+	}
+	return ""
+}
+
+// retryAfter reads the headers by which providers ask to wait.
+func retryAfter(h http.Header) time.Duration {
+	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e12 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	v := h.Get("Retry-After")
+	if s, err := strconv.ParseFloat(v, 64); err == nil && s > 0 && s < 1e9 {
+		return time.Duration(s * float64(time.Second))
+	}
+	if t, err := http.ParseTime(v); err == nil {
+		return max(0, time.Until(t).Round(time.Second))
+	}
+	return 0
+}
+
+// excerpt shortens a body that is not the provider's JSON: the title of a web
+// page, or the beginning.
+func excerpt(data []byte) string {
+	text := string(data)
+	lower := strings.ToLower(text)
+	if i := strings.Index(lower, "<title>"); i >= 0 && len(lower) == len(text) {
+		title, _, _ := strings.Cut(text[i+len("<title>"):], "<")
+		return fmt.Sprintf("a web page with the title %q", strings.TrimSpace(title))
+	}
+	const most = 200
+	if len(text) > most {
+		text = text[:most] + "..."
+	}
+	return text
+}
+
+// clean makes provider text fit for one line of a terminal, and takes secrets
+// out.
+func (c *Client) clean(text string) string {
+	const most = 1000
+	for _, s := range c.secrets {
+		text = strings.ReplaceAll(text, s, "[key]")
+	}
+	text = strings.ToValidUTF8(text, "?")
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+	text = strings.Join(strings.Fields(text), " ")
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "..."
+	}
+	return text
+}

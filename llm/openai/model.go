@@ -1,0 +1,109 @@
+// Package openai is the wire of OpenAI's chat completions, which also reaches
+// every server that is compatible with them: Ollama, vLLM, llama.cpp, LM Studio,
+// Groq, DeepSeek, Mistral, OpenRouter and many more, by their base URL.
+//
+//	m, err := openai.New(openai.Config{Model: "gpt-5", APIKey: key})
+//	m, err := openai.New(openai.Config{Model: "llama3.2", BaseURL: "http://localhost:11434/v1"})
+//
+// Requests are built and sent with the official SDK. Nothing is read from the
+// environment, and nothing is retried.
+//
+// What compatible servers do differently is tolerated as long as no meaning is
+// lost: usage that is not sent, a missing [DONE] after the finish reason,
+// reasoning under two names, tool calls without an index or an id, events
+// under another content type. A reply that is cut off or garbled is an error.
+package openai
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
+
+	"raddle.dev/llm"
+	"raddle.dev/llm/internal/wire"
+)
+
+const (
+	defaultURL = "https://api.openai.com/v1/"
+	origin     = "openai"
+)
+
+// A Config says which model to use and where. Only Model is required at a
+// server that wants no key.
+type Config struct {
+	Model       string            // the provider's name of the model
+	BaseURL     string            // without "chat/completions"; empty: OpenAI
+	APIKey      string            // required at OpenAI; empty: no Authorization header
+	KeyName     string            // what a person must set to supply the key; empty: "OPENAI_API_KEY"
+	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
+	ReadTimeout time.Duration     // longest silence of the server; 0: 300 s
+	Headers     map[string]string // sent with every request
+}
+
+// A Model is one model at one endpoint. It is safe for concurrent use.
+type Model struct {
+	name   string
+	client *wire.Client
+	chat   openai.ChatCompletionService
+	newer  bool // the endpoint wants max_completion_tokens
+}
+
+var _ llm.Model = (*Model)(nil)
+
+// New checks c; it opens no connection. A missing key is an *llm.Error of class
+// llm.Auth.
+func New(c Config) (*Model, error) {
+	if c.Model == "" {
+		return nil, errors.New("openai: no model is named")
+	}
+	if c.KeyName == "" {
+		c.KeyName = "OPENAI_API_KEY"
+	}
+	client, err := wire.New(wire.Config{
+		Name: "openai", Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
+		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	host := client.Base().Hostname()
+	return &Model{
+		name:   c.Model,
+		client: client,
+		// The service alone, unlike the SDK's Client, takes nothing from the environment.
+		chat: openai.NewChatCompletionService(
+			option.WithBaseURL(client.Base().String()),
+			option.WithAPIKey(c.APIKey),
+			option.WithHTTPClient(client),
+			option.WithMaxRetries(0),
+		),
+		newer: host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com"),
+	}, nil
+}
+
+// Stream implements llm.Model.
+func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
+		params, err := m.params(r)
+		if err != nil {
+			return llm.Reply{}, err
+		}
+		var resp *http.Response
+		sent := m.chat.NewStreaming(ctx, params, option.WithResponseBodyInto(&resp), option.WithHeader("Accept", "text/event-stream"))
+		if err := sent.Err(); err != nil {
+			return llm.Reply{}, err
+		}
+		defer resp.Body.Close()
+		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit)}
+		if err := d.read(resp.Body); err != nil {
+			return llm.Reply{}, err
+		}
+		return d.reply(len(r.Messages))
+	})
+}
