@@ -1,0 +1,169 @@
+package flow
+
+import "fmt"
+
+// Advise reports what the file format allows and can hardly be meant: nodes
+// that are sure to fail when they run, settings without effect, placeholders
+// that never have a value. All findings are warnings.
+func (f *File) Advise() []Finding {
+	a := &adviser{f: f, report: report{class: ClassAdvice}, reached: f.reached(), text: f.locator()}
+	a.settings()
+	a.initialState()
+	for _, n := range f.Nodes {
+		a.routes(n)
+		a.limits(n)
+		a.node(n)
+		a.placeholders(n)
+		a.reducedUpdates(n)
+	}
+	a.neverSet()
+	a.fanOuts()
+	return a.findings
+}
+
+// adviser is one run of the advice.
+type adviser struct {
+	report
+	f       *File
+	text    *locator
+	reached map[string]bool // nodes that a run can get to; all of them when a script can
+}
+
+// warn reports a finding about a node.
+func (a *adviser) warn(n *Node, at Pos, code, message, hint string) {
+	a.add(Finding{Severity: SeverityWarning, Code: code, Node: n.ID, Message: message, Hint: hint, Pos: at})
+}
+
+// reached marks the nodes that a run can get to by themselves: not as the
+// branch of a map only. A script may route to any node.
+func (f *File) reached() map[string]bool {
+	seen := map[string]bool{}
+	queue := []*Node{f.byID[f.Start]}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		if n == nil || seen[n.ID] {
+			continue
+		}
+		seen[n.ID] = true
+		if n.Kind() == "script" {
+			return f.allButBranches()
+		}
+		for _, e := range n.edges() {
+			if e.field != "branch" && (e.field != "next" || n.Kind() != "approval" && n.Kind() != "end") {
+				queue = append(queue, f.byID[e.to])
+			}
+		}
+	}
+	return seen
+}
+
+// allButBranches marks all nodes except those that only a map leads to.
+func (f *File) allButBranches() map[string]bool {
+	all := map[string]bool{}
+	for _, n := range f.Nodes {
+		all[n.ID] = true
+	}
+	for _, n := range f.Nodes {
+		if m, ok := n.Body.(*MapNode); ok {
+			delete(all, m.Branch)
+		}
+	}
+	for _, n := range f.Nodes {
+		for _, e := range n.edges() {
+			if e.field != "branch" && f.byID[e.to] != nil {
+				all[e.to] = true
+			}
+		}
+	}
+	all[f.Start] = true
+	return all
+}
+
+func (a *adviser) settings() {
+	s := a.f.Settings
+	at := a.f.settings.at
+	add := func(field, message string) {
+		a.add(Finding{Severity: SeverityWarning, Code: "zero-limit", Message: message, Pos: at(field)})
+	}
+	if s.MaxLoopIterations == 0 {
+		add("max_loop_iterations", "settings.max_loop_iterations is 0: the first node is refused")
+	}
+	if s.Timeout != nil && *s.Timeout == 0 {
+		add("timeout", "settings.timeout is 0: the run times out at once")
+	}
+}
+
+func (a *adviser) initialState() {
+	place := a.f.src.keys("initial_state")
+	i := 0
+	for key, v := range a.f.InitialState.All() {
+		at := place(i)
+		i++
+		if key == initialPrompt {
+			a.add(Finding{
+				Severity: SeverityWarning, Code: "initial-prompt", Pos: at,
+				Message: "`initial_prompt` in initial_state is overwritten by the caller's prompt", Hint: "remove it",
+			})
+		}
+		if reducer := a.f.Reducer(key); reducer != "" && !takes(reducer, v) {
+			a.add(Finding{
+				Severity: SeverityWarning, Code: "reducer-type", Pos: at,
+				Message: fmt.Sprintf("`%s` starts as %s, and reducer '%s' needs %s: its first write fails", key, TypeName(v), reducer, reducerWants[reducer]),
+			})
+		}
+	}
+}
+
+// reducerWants is what a reducer needs as the value to fold onto; those that
+// take anything are missing.
+var reducerWants = map[string]string{
+	"append": "an array", "extend": "an array", "concat": "a string", "merge": "an object",
+	"sum": "a number", "max": "a number", "min": "a number",
+}
+
+func takes(reducer string, current any) bool {
+	switch kind := TypeName(current); reducerWants[reducer] {
+	case "an array":
+		return kind == "array"
+	case "a string":
+		return kind == "string"
+	case "an object":
+		return kind == "object"
+	case "a number":
+		return kind == "number"
+	}
+	return true
+}
+
+// reducedUpdates reports state_updates of keys whose reducer takes no text:
+// state_updates only store text. The branch of a map is left out, as what it
+// writes never meets a reducer.
+func (a *adviser) reducedUpdates(n *Node) {
+	if !a.reached[n.ID] {
+		return
+	}
+	place := n.src.items("state_updates")
+	for i, u := range n.Updates {
+		switch reducer := a.f.Reducer(u.Key); reducer {
+		case "sum", "max", "min", "extend", "merge":
+			a.warn(n, place(i), "reducer-type",
+				fmt.Sprintf("state_updates store text, and reducer '%s' of `%s` needs %s: this write fails", reducer, u.Key, incoming[reducer]),
+				"let a script or an output_schema write the key with its type")
+		}
+	}
+	if m, ok := n.Body.(*MapNode); ok {
+		switch reducer := a.f.Reducer(m.CollectInto); reducer {
+		case "sum", "max", "min", "concat", "merge":
+			a.warn(n, n.At("collect_into"), "reducer-type",
+				fmt.Sprintf("collect_into writes an array, and reducer '%s' of `%s` needs %s: this write fails", reducer, m.CollectInto, incoming[reducer]),
+				"use append, extend or overwrite")
+		}
+	}
+}
+
+// incoming is what a reducer needs as the value that it folds in.
+var incoming = map[string]string{
+	"sum": "numbers", "max": "numbers", "min": "numbers",
+	"extend": "arrays", "merge": "objects", "concat": "text",
+}

@@ -1,0 +1,97 @@
+package flow
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+)
+
+// placeholders reports placeholders that can never have a value, and texts
+// that look like one and are none.
+func (a *adviser) placeholders(n *Node) {
+	for _, u := range append(n.templates(), n.updateTemplates()...) {
+		for _, part := range u.template.parts {
+			if part.path != nil && part.path.never {
+				a.warn(n, a.text.placeholder(n, u, part.path), "template-path",
+					fmt.Sprintf("{{%s}} never has a value: %s", part.path.text, effect(u)), "write key, key.member or key[0]")
+			}
+		}
+		if near := nearPlaceholder.FindStringSubmatch(u.template.text); near != nil {
+			a.warn(n, n.src.items(u.field)(u.item), "template-literal",
+				fmt.Sprintf("%s is not a placeholder and stays as it is", shorten(near[0], 60)), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
+		}
+	}
+}
+
+// nearPlaceholder matches what other template languages would take.
+var nearPlaceholder = regexp.MustCompile(`\{\{(?:\s+([\w.\[\]]+)\s*|\s*([\w.\[\]]+)\s+)\}\}`)
+
+func effect(u use) string {
+	if u.strict {
+		return "the node fails"
+	}
+	return "it is replaced by nothing"
+}
+
+// neverSet reports lenient placeholders of keys that nothing sets: they are
+// always empty. A script, or a reply by a schema without properties, may set
+// any key; then nothing is known.
+func (a *adviser) neverSet() {
+	set := map[string]bool{initialPrompt: true}
+	for key := range a.f.InitialState.All() {
+		set[key] = true
+	}
+	for _, n := range a.f.Nodes {
+		if n.Kind() == "script" || n.openSchema() {
+			return
+		}
+		for _, key := range n.writes() {
+			set[key] = true
+		}
+		if m, ok := n.Body.(*MapNode); ok {
+			set[m.CollectInto], set[m.As] = true, true
+		}
+	}
+	names := slices.Sorted(maps.Keys(set))
+	for _, n := range a.f.Nodes {
+		k, _ := kindOf(n.Kind())
+		for _, u := range append(n.templates(), n.updateTemplates()...) {
+			if !u.strict {
+				a.unset(n, u, set, names, k.scoped)
+			}
+		}
+	}
+}
+
+// unset reports the placeholders of one lenient template whose key nothing
+// sets, each key once.
+func (a *adviser) unset(n *Node, u use, set map[string]bool, names []string, scoped string) {
+	seen := map[string]bool{}
+	for _, part := range u.template.parts {
+		if part.path == nil || part.path.never {
+			continue
+		}
+		key := part.path.root
+		if set[key] || seen[key] || u.field == "state_updates" && key == scoped {
+			continue
+		}
+		seen[key] = true
+		hint := suggest(key, names)
+		if isScoped(key) {
+			hint = fmt.Sprintf("{{%s}} exists only in the state_updates of the node that makes it", key)
+		}
+		a.warn(n, a.text.placeholder(n, u, part.path), "template-never-set",
+			fmt.Sprintf("nothing in this graph sets `%s`: {{%s}} is always empty", key, part.path.text), hint)
+	}
+}
+
+// isScoped reports whether a name is a variable of some type's state_updates.
+func isScoped(name string) bool {
+	for _, k := range kinds {
+		if k.scoped == name && name != "" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,221 @@
+package flow
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Check runs the validator of the file format over a graph: every check in a
+// fixed order, each through the nodes in file order. The findings are those
+// that the format defines, with its texts; a graph with errors among them is
+// not run unless it asks for it. See also [File.Proof] and [File.Advise].
+func (f *File) Check(k Known) []Finding {
+	c := &checker{f: f, k: k, w: f.network(), report: report{class: ClassValidate}}
+	c.targets()
+	c.cycles()
+	c.reachability()
+	c.scripts()
+	c.agents()
+	c.approvals()
+	c.retrieval()
+	c.models()
+	c.skills()
+	c.concurrency()
+	c.mapBranches()
+	c.interaction()
+	c.parallelWrites()
+	c.parallelReads()
+	return c.findings
+}
+
+// checker is one run of the validator.
+type checker struct {
+	report
+	f *File
+	k Known
+	w *network
+}
+
+// errorAt reports an error of a node.
+func (c *checker) errorAt(n *Node, at Pos, code, format string, args ...any) {
+	c.add(Finding{Severity: SeverityError, Code: code, Node: n.ID, Message: fmt.Sprintf(format, args...), Pos: at})
+}
+
+func (c *checker) warnAt(n *Node, at Pos, code, message string) {
+	c.add(Finding{Severity: SeverityWarning, Code: code, Node: n.ID, Message: message, Pos: at})
+}
+
+// graph reports a finding about no single node.
+func (c *checker) graph(s Severity, at Pos, code, message string) {
+	c.add(Finding{Severity: s, Code: code, Message: message, Pos: at})
+}
+
+func (c *checker) targets() {
+	var ids []string
+	for _, n := range c.f.Nodes {
+		ids = append(ids, n.ID)
+	}
+	for _, n := range c.f.Nodes {
+		for _, e := range n.edges() {
+			if c.f.byID[e.to] != nil || c.full() {
+				continue
+			}
+			c.add(Finding{
+				Severity: SeverityError, Code: "unknown-target", Node: n.ID,
+				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.to, e.label),
+				Hint:    suggest(e.to, ids), Pos: n.src.items(e.field)(e.item),
+			})
+		}
+	}
+}
+
+func (c *checker) cycles() {
+	loop := c.w.cycle()
+	if loop == nil {
+		return
+	}
+	var ids []string
+	for _, i := range append(loop, loop[0]) {
+		ids = append(ids, c.f.Nodes[i].ID)
+	}
+	c.add(Finding{
+		Severity: SeverityError, Code: "cycle", Message: "Cycle detected: " + strings.Join(ids, " -> "),
+		Hint: "a loop goes through a script node that emits `_next`", Pos: c.f.Nodes[loop[0]].Pos(),
+	})
+}
+
+func (c *checker) reachability() {
+	seen := c.w.reachable(c.w.index[c.f.Start])
+	ends, reached := 0, false
+	for i, n := range c.f.Nodes {
+		if !seen[i] {
+			c.warnAt(n, n.Pos(), "unreachable", "Node is unreachable from the start node via declared edges (script `_next` routing is not analyzed)")
+		}
+		if n.Kind() == "end" {
+			ends++
+			reached = reached || seen[i]
+		}
+	}
+	switch {
+	case ends == 0:
+		c.graph(SeverityError, c.f.At("nodes"), "no-end", "Graph has no end nodes; execution would never terminate")
+	case !reached:
+		c.graph(SeverityWarning, c.f.At("start"), "end-unreachable",
+			"No end node is reachable from the start node via declared edges (a script's `_next` may still route to one)")
+	}
+}
+
+func (c *checker) scripts() {
+	for _, n := range c.f.Nodes {
+		s, ok := n.Body.(*ScriptNode)
+		if !ok || c.k.Dir == "" {
+			continue
+		}
+		if path := c.k.scriptPath(s.Script); !exists(path) {
+			c.errorAt(n, n.At("script"), "script-missing", "Script file not found: '%s'", path)
+		}
+	}
+}
+
+func (c *checker) agents() {
+	for _, n := range c.f.Nodes {
+		a, ok := n.Body.(*AgentNode)
+		if !ok || c.k.Dir == "" {
+			continue
+		}
+		switch found, defined := c.k.lookAgent(a.Agent); {
+		case !found:
+			c.errorAt(n, n.At("agent"), "agent-missing", "Agent '%s' not found (directory missing)", a.Agent)
+		case !defined:
+			c.errorAt(n, n.At("agent"), "agent-undefined", "Agent '%s' has neither a config.yaml nor a graph.yaml", a.Agent)
+		}
+	}
+}
+
+func (c *checker) approvals() {
+	for _, n := range c.f.Nodes {
+		a, ok := n.Body.(*ApprovalNode)
+		if !ok {
+			continue
+		}
+		options, routes := map[string]bool{}, map[string]bool{}
+		for _, r := range a.Routes {
+			routes[r.Answer] = true
+		}
+		optionAt, routeAt := n.src.items("options"), n.src.keys("routes")
+		for i, o := range a.Options {
+			options[o] = true
+			if !routes[o] {
+				c.errorAt(n, optionAt(i), "option-without-route", "Approval option '%s' has no route defined", o)
+			}
+		}
+		for i, r := range a.Routes {
+			if !options[r.Answer] {
+				c.warnAt(n, routeAt(i), "route-without-option", fmt.Sprintf("Route '%s' has no corresponding option", r.Answer))
+			}
+		}
+	}
+}
+
+// ragDrivers are the storage drivers of knowledge bases.
+var ragDrivers = map[string]bool{"": true, "yaml": true, "duckdb": true, "qdrant": true}
+
+func (c *checker) retrieval() {
+	for _, n := range c.f.Nodes {
+		r, ok := n.Body.(*RAGNode)
+		if !ok {
+			continue
+		}
+		if len(r.Documents) == 0 {
+			c.errorAt(n, n.At("documents"), "rag-documents", "RAG node has no 'documents'; at least one knowledge source is required")
+		}
+		if n.Updates == nil {
+			c.warnAt(n, n.Pos(), "rag-result-unused", "RAG node has no 'state_updates'; its retrieval result will not be written to state")
+		}
+		if !ragDrivers[r.Driver] {
+			c.errorAt(n, n.At("driver"), "rag-driver", "Unknown RAG driver '%s'. Valid drivers: yaml, duckdb, qdrant.", r.Driver)
+		}
+	}
+}
+
+// models checks what llm nodes name: tools and servers in the order of the
+// list, then the model.
+func (c *checker) models() {
+	if !c.k.Loaded {
+		return
+	}
+	tools := c.k.toolNames(c.f.hasKind("agent"))
+	servers := map[string]bool{}
+	for _, s := range c.k.Servers {
+		servers[s] = true
+	}
+	for _, n := range c.f.Nodes {
+		l, ok := n.Body.(*LLMNode)
+		if !ok {
+			continue
+		}
+		toolAt := n.src.items("tools")
+		for i, tool := range l.Tools {
+			server, isServer := strings.CutPrefix(tool, "mcp:")
+			switch {
+			case isServer && !servers[server]:
+				c.errorAt(n, toolAt(i), "unknown-server", "llm node references unknown MCP server '%s'", tool)
+			case !isServer && !tools[toolStem(tool)]:
+				c.errorAt(n, toolAt(i), "unknown-tool", "llm node references unknown tool '%s'", tool)
+			}
+		}
+		if l.Model != "" && (c.k.Model == nil || !c.k.Model(l.Model)) {
+			c.errorAt(n, n.At("model"), "unknown-model", "llm node references unknown model '%s'", l.Model)
+		}
+	}
+}
+
+// hasKind reports whether a graph has a node of a type.
+func (f *File) hasKind(name string) bool {
+	for _, n := range f.Nodes {
+		if n.Kind() == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,68 @@
+package flow
+
+import (
+	"slices"
+	"strings"
+)
+
+const deadlock = "must be >= 1 (got 0); a zero cap would deadlock the executor"
+
+func (c *checker) concurrency() {
+	if c.f.Settings.MaxConcurrency == 0 {
+		c.graph(SeverityError, c.f.settings.at("max_concurrency"), "concurrency", "settings.max_concurrency "+deadlock)
+	}
+	for _, n := range c.f.Nodes {
+		if m, ok := n.Body.(*MapNode); ok && m.MaxConcurrency != nil && *m.MaxConcurrency == 0 {
+			c.errorAt(n, n.At("max_concurrency"), "concurrency", "map node's `max_concurrency` %s", deadlock)
+		}
+	}
+}
+
+// branchFaults are the types of nodes that no map may run, with the reason.
+var branchFaults = map[string]string{
+	"approval": "which is an approval node; approval/input nodes cannot run inside a parallel map branch (the CLI would prompt the user N times concurrently)",
+	"input":    "which is an input node; input nodes cannot run inside a parallel map branch",
+	"end":      "which is an end node; map branches terminate via the map's collect mechanism, not via end nodes",
+	"map":      "which is itself a map node; nested map fan-outs are not supported in v1",
+}
+
+func (c *checker) mapBranches() {
+	for _, n := range c.f.Nodes {
+		m, ok := n.Body.(*MapNode)
+		if !ok {
+			continue
+		}
+		branch := c.f.byID[m.Branch]
+		if branch == nil {
+			continue // reported as a target
+		}
+		if fault := branchFaults[branch.Kind()]; fault != "" {
+			c.errorAt(n, n.At("branch"), "map-branch", "map node points to branch '%s' %s", m.Branch, fault)
+			continue
+		}
+		c.branchNode(branch, m.OutputKey)
+	}
+}
+
+// branchNode checks what a map demands of the node that it runs.
+func (c *checker) branchNode(n *Node, output string) {
+	if n.Next != nil {
+		c.errorAt(n, n.At("next"), "map-branch-next",
+			"branch node '%s' has a `next` declared, but map branches must be atomic (one node, one execution per item). "+
+				"Remove `next` or restructure the workflow so any chaining happens after the map.", n.ID)
+	}
+	place := n.src.keys("state_updates")
+	for i, u := range n.Updates {
+		if u.Key != output {
+			c.errorAt(n, place(i), "map-branch-write",
+				"branch node '%s' writes state key '%s' via state_updates, but map branches may only write through their `output_key` ('%s'). "+
+					"Rename the write, or move the side effect outside the map.", n.ID, u.Key, output)
+		}
+	}
+	if properties := n.schemaProperties(); properties != nil {
+		slices.Sort(properties)
+		c.errorAt(n, n.At("output_schema"), "map-branch-schema",
+			"branch node '%s' has an `output_schema` with top-level properties (%s); map branches must write only through their `output_key` ('%s'). "+
+				"Remove `output_schema`, or use state_updates to map the output explicitly.", n.ID, strings.Join(properties, ", "), output)
+	}
+}

@@ -1,0 +1,220 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// group is the distinct targets of one fan-out, in the order of the list.
+type group struct {
+	from    *Node
+	members []*Node
+}
+
+// groups lists the fan-outs of a graph: every next with more than one target.
+func (f *File) groups() []group {
+	var list []group
+	for _, n := range f.Nodes {
+		if len(n.Next) < 2 {
+			continue
+		}
+		g := group{from: n}
+		seen := map[string]bool{}
+		for _, id := range n.Next {
+			if to := f.byID[id]; to != nil && !seen[id] {
+				seen[id] = true
+				g.members = append(g.members, to)
+			}
+		}
+		if len(g.members) > 1 {
+			list = append(list, g)
+		}
+	}
+	return list
+}
+
+// interaction reports what may not run beside other branches, each node once.
+func (c *checker) interaction() {
+	seen := map[string]bool{}
+	for _, g := range c.f.groups() {
+		for _, n := range g.members {
+			if seen[n.ID] {
+				continue
+			}
+			seen[n.ID] = true
+			switch n.Kind() {
+			case "approval":
+				c.errorAt(n, n.Pos(), "parallel-approval", "approval node is an immediate target of a fan-out (`next: [...]`); approvals must run after the join, not inside a parallel branch")
+			case "input":
+				c.errorAt(n, n.Pos(), "parallel-input", "input node is an immediate target of a fan-out (`next: [...]`); input nodes must run after the join, not inside a parallel branch")
+			case "script":
+				if n.Updates == nil {
+					c.errorAt(n, n.Pos(), "parallel-script", "script node is in a parallel branch but declares no `state_updates`; parallel scripts must declare their writes explicitly to avoid silent state collisions")
+				}
+			}
+		}
+	}
+}
+
+// writes lists the keys that a node is known to write, each once.
+func (n *Node) writes() []string {
+	var keys []string
+	seen := map[string]bool{}
+	add := func(key string) {
+		if !seen[key] {
+			seen[key] = true
+			keys = append(keys, key)
+		}
+	}
+	for _, u := range n.Updates {
+		add(u.Key)
+	}
+	for _, key := range n.schemaProperties() {
+		add(key)
+	}
+	return keys
+}
+
+// reads lists the keys that a node's templates read, each once, without its
+// scoped variable.
+func (n *Node) reads() []string {
+	k, _ := kindOf(n.Kind())
+	var keys []string
+	seen := map[string]bool{k.scoped: true}
+	for _, t := range append(n.templates(), n.updateTemplates()...) {
+		for _, key := range t.template.Keys() {
+			if !seen[key] {
+				seen[key] = true
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}
+
+// maxGroupWork bounds the keys that the checks of parallel groups look at, so
+// that a hostile file with huge groups of huge nodes ends.
+const maxGroupWork = 2_000_000
+
+// groupKeys remembers the keys of the nodes in groups.
+type groupKeys struct {
+	reads, writes map[*Node][]string
+	work          int
+}
+
+func (k *groupKeys) of(memo map[*Node][]string, n *Node, compute func(*Node) []string) []string {
+	keys, ok := memo[n]
+	if !ok {
+		keys = compute(n)
+		slices.Sort(keys)
+		memo[n] = keys
+	}
+	if k.work += 1 + len(keys); k.work > maxGroupWork {
+		return nil
+	}
+	return keys
+}
+
+func (k *groupKeys) readsOf(n *Node) []string  { return k.of(k.reads, n, (*Node).reads) }
+func (k *groupKeys) writesOf(n *Node) []string { return k.of(k.writes, n, (*Node).writes) }
+
+func newGroupKeys() *groupKeys {
+	return &groupKeys{reads: map[*Node][]string{}, writes: map[*Node][]string{}}
+}
+
+// writers are the members of a group by the key that they write.
+func (g group) writers(k *groupKeys) (keys []string, by map[string][]*Node) {
+	by = map[string][]*Node{}
+	for _, n := range g.members {
+		for _, key := range k.writesOf(n) {
+			if by[key] == nil {
+				keys = append(keys, key)
+			}
+			by[key] = append(by[key], n)
+		}
+	}
+	slices.Sort(keys)
+	return keys, by
+}
+
+// parallelWrites reports keys with several writers and no reducer, each set of
+// writers once.
+func (c *checker) parallelWrites() {
+	seen := map[string]bool{}
+	known := newGroupKeys()
+	for _, g := range c.f.groups() {
+		keys, by := g.writers(known)
+		for _, key := range keys {
+			if len(by[key]) < 2 || c.f.Reducer(key) != "" || c.full() {
+				continue
+			}
+			var ids []string
+			for _, n := range by[key] {
+				ids = append(ids, n.ID)
+			}
+			slices.Sort(ids)
+			message := fmt.Sprintf("nodes [%s] all write key '%s' in the same parallel super-step but no reducer is declared for '%s'. "+
+				"Add `reducers: { %s: <reducer> }` at the graph root (built-ins: append, extend, concat, sum, max, min, merge, overwrite), "+
+				"or rename one node's output.", strings.Join(ids, ", "), key, key, key)
+			if !seen[message] {
+				seen[message] = true
+				c.graph(SeverityError, g.from.At("next"), "parallel-writes", message)
+			}
+		}
+	}
+}
+
+// parallelReads reports members of a group that read what a sibling writes in
+// the same super-step: one finding for each pair of nodes.
+func (c *checker) parallelReads() {
+	type pair struct{ reader, writer string }
+	seen := map[pair]bool{}
+	known := newGroupKeys()
+	for _, g := range c.f.groups() {
+		_, by := g.writers(known)
+		for _, n := range g.members {
+			for _, sibling := range c.siblingReads(n, known.readsOf(n), by) {
+				p := pair{n.ID, sibling.node.ID}
+				if seen[p] {
+					continue
+				}
+				seen[p] = true
+				c.errorAt(n, n.Pos(), "parallel-reads",
+					"node '%s' reads state key(s) %s which sibling parallel branch '%s' writes in the same super-step; "+
+						"parallel branches see a state snapshot taken BEFORE the super-step and cannot observe each other's writes. "+
+						"Move the dependent read to a later super-step (or remove the cross-branch reference).",
+					n.ID, "`"+strings.Join(sibling.keys, "`, `")+"`", sibling.node.ID)
+			}
+		}
+	}
+}
+
+// siblingKeys are the keys that one node reads and another writes.
+type siblingKeys struct {
+	node *Node
+	keys []string
+}
+
+// siblingReads finds the siblings whose writes a node reads, in the order of
+// the graph's file.
+func (c *checker) siblingReads(n *Node, reads []string, by map[string][]*Node) []siblingKeys {
+	var list []siblingKeys
+	at := map[*Node]int{}
+	for _, key := range reads {
+		for _, writer := range by[key] {
+			if writer == n || c.full() {
+				continue
+			}
+			i, ok := at[writer]
+			if !ok {
+				i = len(list)
+				at[writer] = i
+				list = append(list, siblingKeys{node: writer})
+			}
+			list[i].keys = append(list[i].keys, key)
+		}
+	}
+	slices.SortFunc(list, func(a, b siblingKeys) int { return c.w.index[a.node.ID] - c.w.index[b.node.ID] })
+	return list
+}

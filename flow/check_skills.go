@@ -1,0 +1,68 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// skills checks the names of skills that the graph and its llm nodes enable.
+// Each name gets the first finding that fits it.
+func (c *checker) skills() {
+	universe := c.f.Skills.Names
+	place := c.f.src.items("enabled_skills")
+	for i, skill := range universe {
+		if message := c.skillFault("graph 'enabled_skills'", skill); message != "" {
+			c.graph(SeverityError, place(i), "skill", message)
+		}
+	}
+	listed := map[string]bool{}
+	for _, skill := range universe {
+		listed[skill] = true
+	}
+	for _, n := range c.f.Nodes {
+		l, ok := n.Body.(*LLMNode)
+		if !ok {
+			continue
+		}
+		place := n.src.items("enabled_skills")
+		for i, skill := range l.Skills.Names {
+			message := c.skillFault("llm node 'enabled_skills'", skill)
+			if message == "" && universe != nil && !listed[skill] {
+				message = fmt.Sprintf("llm node 'enabled_skills' references '%s' which is not in graph-level 'enabled_skills' (%s)",
+					skill, strings.Join(universe, ", "))
+			}
+			if message != "" && !c.full() {
+				c.errorAt(n, place(i), "skill", "%s", message)
+			}
+		}
+	}
+}
+
+// skillFault tells what is wrong with the name of a skill, "" when nothing is.
+func (c *checker) skillFault(field, skill string) string {
+	switch {
+	case strings.TrimSpace(skill) == "":
+		return field + " contains an empty skill name"
+	case !validSkill(skill):
+		return fmt.Sprintf("%s contains an invalid skill name: '%s': Invalid skill name '%s': only letters, digits, '-', and '_' are allowed",
+			field, skill, skill)
+	case !c.k.Loaded:
+		return ""
+	case !slices.Contains(c.k.Skills, skill):
+		return fmt.Sprintf("%s: '%s' is not installed", field, skill)
+	case c.k.VisibleSkills != nil && !slices.Contains(c.k.VisibleSkills, skill):
+		return fmt.Sprintf("%s: '%s' is not in the global 'visible_skills' allow-list", field, skill)
+	}
+	return ""
+}
+
+func validSkill(name string) bool {
+	for _, r := range name {
+		letter := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+		if !letter && (r < '0' || r > '9') && r != '-' && r != '_' {
+			return false
+		}
+	}
+	return name != ""
+}

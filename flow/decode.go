@@ -1,0 +1,363 @@
+package flow
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// journalDepth bounds values read back from a journal. It is far above
+// maxDepth, because a value that came in can grow by one level in every step.
+const journalDepth = 100_000
+
+// JSONError tells where a text stops being JSON. Line and Column start at 1;
+// columns count bytes.
+type JSONError struct {
+	Line, Column int
+	Reason       string
+}
+
+// Error is the reason and the place.
+func (e *JSONError) Error() string {
+	return fmt.Sprintf("%s at line %d column %d", e.Reason, e.Line, e.Column)
+}
+
+// ParseJSON reads exactly one JSON value, with white space around it. It is
+// strict: no comments, no trailing commas, no lone surrogates, no more than
+// 1000 levels. Objects keep the order of their members; of members with one
+// key the last wins, at the place of the first. An integer that fits becomes
+// int64 or uint64, any other number float64. The error is a [*JSONError].
+func ParseJSON(data []byte) (any, error) { return parseJSON(data, maxDepth) }
+
+func parseJSON(data []byte, depth int) (any, error) {
+	p := jsonParser{data: data, room: depth}
+	v, err := p.value()
+	if err != nil {
+		return nil, err
+	}
+	if p.space(); p.at < len(data) {
+		return nil, p.fail("unexpected text after the value")
+	}
+	return v, nil
+}
+
+type jsonParser struct {
+	data []byte
+	at   int
+	room int // levels that may still be opened
+}
+
+func (p *jsonParser) fail(reason string) error {
+	before := p.data[:min(p.at, len(p.data))]
+	if p.at >= len(p.data) {
+		reason = "the text ends too early: " + reason
+	}
+	return &JSONError{
+		Line:   1 + bytes.Count(before, []byte{'\n'}),
+		Column: len(before) - bytes.LastIndexByte(before, '\n'),
+		Reason: reason,
+	}
+}
+
+func (p *jsonParser) space() {
+	for p.at < len(p.data) {
+		switch p.data[p.at] {
+		case ' ', '\t', '\n', '\r':
+			p.at++
+		default:
+			return
+		}
+	}
+}
+
+// peek is the next byte that is no white space, 0 at the end.
+func (p *jsonParser) peek() byte {
+	p.space()
+	if p.at < len(p.data) {
+		return p.data[p.at]
+	}
+	return 0
+}
+
+func (p *jsonParser) value() (any, error) {
+	switch c := p.peek(); c {
+	case '{':
+		return p.object()
+	case '[':
+		return p.array()
+	case '"':
+		return p.text()
+	case 't':
+		return p.word("true", true)
+	case 'f':
+		return p.word("false", false)
+	case 'n':
+		return p.word("null", nil)
+	default:
+		if c == '-' || c >= '0' && c <= '9' {
+			return p.number()
+		}
+		return nil, p.fail("expected a value")
+	}
+}
+
+func (p *jsonParser) word(word string, v any) (any, error) {
+	if !bytes.HasPrefix(p.data[p.at:], []byte(word)) {
+		return nil, p.fail("expected " + word)
+	}
+	p.at += len(word)
+	return v, nil
+}
+
+// open enters an array or object and reports whether it is empty.
+func (p *jsonParser) open(end byte) (empty bool, err error) {
+	if p.room--; p.room < 0 {
+		return false, p.fail("too many nested levels")
+	}
+	p.at++
+	if p.peek() == end {
+		p.at++
+		p.room++
+		return true, nil
+	}
+	return false, nil
+}
+
+// more reads the sign after an element and reports whether another follows.
+func (p *jsonParser) more(end byte) (bool, error) {
+	switch p.peek() {
+	case ',':
+		p.at++
+		return true, nil
+	case end:
+		p.at++
+		p.room++
+		return false, nil
+	}
+	return false, p.fail("expected , or " + string(rune(end)))
+}
+
+func (p *jsonParser) array() (any, error) {
+	list := []any{}
+	empty, err := p.open(']')
+	if empty || err != nil {
+		return list, err
+	}
+	for {
+		v, err := p.value()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+		if again, err := p.more(']'); !again {
+			return list, err
+		}
+	}
+}
+
+func (p *jsonParser) object() (any, error) {
+	o := &Object{}
+	empty, err := p.open('}')
+	if empty || err != nil {
+		return o, err
+	}
+	for {
+		if p.peek() != '"' {
+			return nil, p.fail("expected a member's name in double quotes")
+		}
+		key, err := p.text()
+		if err != nil {
+			return nil, err
+		}
+		if p.peek() != ':' {
+			return nil, p.fail("expected :")
+		}
+		p.at++
+		v, err := p.value()
+		if err != nil {
+			return nil, err
+		}
+		o.Set(key, v)
+		if again, err := p.more('}'); !again {
+			return o, err
+		}
+	}
+}
+
+func (p *jsonParser) number() (any, error) {
+	start := p.at
+	whole := true
+	if p.data[p.at] == '-' {
+		p.at++
+	}
+	switch n := p.digits(); {
+	case n == 0:
+		return nil, p.fail("expected a digit")
+	case n > 1 && p.data[p.at-n] == '0':
+		p.at -= n - 1
+		return nil, p.fail("a number may not start with 0")
+	}
+	if p.is('.') {
+		whole = false
+		p.at++
+		if p.digits() == 0 {
+			return nil, p.fail("expected a digit after the decimal point")
+		}
+	}
+	if p.is('e') || p.is('E') {
+		whole = false
+		p.at++
+		if p.is('+') || p.is('-') {
+			p.at++
+		}
+		if p.digits() == 0 {
+			return nil, p.fail("expected a digit in the exponent")
+		}
+	}
+	text := string(p.data[start:p.at])
+	if whole {
+		if v := wholeNumber(text); v != nil {
+			return v, nil
+		}
+	} else if f, err := strconv.ParseFloat(text, 64); err == nil {
+		return f, nil
+	}
+	p.at = start
+	return nil, p.fail("number out of range")
+}
+
+func (p *jsonParser) is(c byte) bool { return p.at < len(p.data) && p.data[p.at] == c }
+
+func (p *jsonParser) digits() int {
+	start := p.at
+	for p.at < len(p.data) && p.data[p.at] >= '0' && p.data[p.at] <= '9' {
+		p.at++
+	}
+	return p.at - start
+}
+
+// wholeNumber reads decimal digits with an optional minus sign: as an integer
+// where it fits, else as a float. Minus zero is a float, as it is no integer.
+// The result is nil when not even a float is large enough.
+func wholeNumber(text string) any {
+	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+		if i == 0 && text[0] == '-' {
+			return negativeZero
+		}
+		return i
+	}
+	if u, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return u
+	}
+	if f, err := strconv.ParseFloat(text, 64); err == nil {
+		return f
+	}
+	return nil
+}
+
+func (p *jsonParser) text() (string, error) {
+	p.at++
+	start := p.at
+	for p.at < len(p.data) {
+		switch c := p.data[p.at]; {
+		case c == '"':
+			raw := p.data[start:p.at]
+			if !utf8.Valid(raw) {
+				return "", p.fail("text that is not UTF-8")
+			}
+			p.at++
+			return string(raw), nil
+		case c == '\\':
+			return p.escapedText(start)
+		case c < ' ':
+			return "", p.fail("a control character in a string must be escaped")
+		}
+		p.at++
+	}
+	return "", p.fail("expected the closing quote of a string")
+}
+
+// escapedText reads a string that has escapes; start is where it begins.
+func (p *jsonParser) escapedText(start int) (string, error) {
+	out := append(make([]byte, 0, 2*(p.at-start)+16), p.data[start:p.at]...)
+	for p.at < len(p.data) {
+		switch c := p.data[p.at]; {
+		case c == '"':
+			if !utf8.Valid(out) {
+				return "", p.fail("text that is not UTF-8")
+			}
+			p.at++
+			return string(out), nil
+		case c == '\\':
+			var err error
+			if out, err = p.escape(out); err != nil {
+				return "", err
+			}
+		case c < ' ':
+			return "", p.fail("a control character in a string must be escaped")
+		default:
+			out = append(out, c)
+			p.at++
+		}
+	}
+	return "", p.fail("expected the closing quote of a string")
+}
+
+func (p *jsonParser) escape(out []byte) ([]byte, error) {
+	p.at++
+	if p.at >= len(p.data) {
+		return nil, p.fail("expected an escape")
+	}
+	c := p.data[p.at]
+	if c == 'u' {
+		return p.unicodeEscape(out)
+	}
+	for i := 0; i < len(escapes); i += 2 {
+		if escapes[i] == c {
+			p.at++
+			return append(out, escapes[i+1]), nil
+		}
+	}
+	return nil, p.fail("unknown escape")
+}
+
+// escapes lists the letters of the short escapes, each before its byte.
+const escapes = "\"\"\\\\//b\bf\fn\nr\rt\t"
+
+func (p *jsonParser) unicodeEscape(out []byte) ([]byte, error) {
+	r, err := p.hex4()
+	if err != nil {
+		return nil, err
+	}
+	if !utf16.IsSurrogate(r) {
+		return utf8.AppendRune(out, r), nil
+	}
+	if p.at+1 < len(p.data) && p.data[p.at] == '\\' && p.data[p.at+1] == 'u' {
+		p.at++
+		low, err := p.hex4()
+		if err != nil {
+			return nil, err
+		}
+		if full := utf16.DecodeRune(r, low); full != utf8.RuneError {
+			return utf8.AppendRune(out, full), nil
+		}
+	}
+	return nil, p.fail("half of a surrogate pair")
+}
+
+// hex4 reads the u and the four digits of an escape.
+func (p *jsonParser) hex4() (rune, error) {
+	p.at++
+	if p.at+4 > len(p.data) {
+		p.at = len(p.data)
+		return 0, p.fail("expected four hexadecimal digits")
+	}
+	n, err := strconv.ParseUint(string(p.data[p.at:p.at+4]), 16, 16)
+	if err != nil {
+		return 0, p.fail("expected four hexadecimal digits")
+	}
+	p.at += 4
+	return rune(n), nil
+}

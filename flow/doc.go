@@ -1,0 +1,16 @@
+// Package flow turns agent files into graphs: it reads graph.yaml with the
+// place of every field, tells all that is wrong with it at once, and proves
+// what can be proven before a model is called.
+//
+// The package has two halves. This one is pure: text goes in, a [File] and
+// [Finding] values come out, templates are rendered, state values are encoded
+// and decoded. The other half compiles a [File] to a graph and runs its nodes.
+//
+// # Values
+//
+// A value of a graph's state is one of nil, bool, string, int64, uint64 (only
+// above the largest int64), float64, []any and [*Object]. Integers and floats
+// are different kinds: 3 is not 3.0. Objects keep the order of their members.
+// Values are immutable once they are in a state; nodes share them without
+// copies.
+package flow

@@ -1,0 +1,119 @@
+package flow
+
+// edge is a declared way from a node to another.
+type edge struct {
+	to    string
+	label string // what declares it, as messages say
+	field string
+	item  int // index in the field
+}
+
+// edges lists the declared edges of a node, ignored ones too: next, then what
+// its type declares, in file order.
+func (n *Node) edges() []edge {
+	var list []edge
+	for i, to := range n.Next {
+		list = append(list, edge{to, "'next'", "next", i})
+	}
+	switch b := n.Body.(type) {
+	case *ApprovalNode:
+		for i, r := range b.Routes {
+			list = append(list, edge{r.Target, "approval 'routes'", "routes", i})
+		}
+		list = append(list, edge{b.OnOther, "approval 'on_other'", "on_other", 0})
+	case *ScriptNode:
+		if b.Fallback != "" {
+			list = append(list, edge{b.Fallback, "script 'fallback'", "fallback", 0})
+		}
+	case *LLMNode:
+		if b.Fallback != "" {
+			list = append(list, edge{b.Fallback, "llm 'fallback'", "fallback", 0})
+		}
+	case *MapNode:
+		list = append(list, edge{b.Branch, "map 'branch'", "branch", 0})
+	}
+	return list
+}
+
+// network is the declared edges of a graph as indices of nodes in file order.
+// Edges to nodes that do not exist are left out.
+type network struct {
+	index map[string]int
+	next  [][]int
+}
+
+func (f *File) network() *network {
+	w := &network{index: make(map[string]int, len(f.Nodes)), next: make([][]int, len(f.Nodes))}
+	for i, n := range f.Nodes {
+		w.index[n.ID] = i
+	}
+	for i, n := range f.Nodes {
+		for _, e := range n.edges() {
+			if to, ok := w.index[e.to]; ok {
+				w.next[i] = append(w.next[i], to)
+			}
+		}
+	}
+	return w
+}
+
+// reachable marks the nodes that declared edges lead to from a node, itself
+// included.
+func (w *network) reachable(from int) []bool {
+	seen := make([]bool, len(w.next))
+	seen[from] = true
+	queue := []int{from}
+	for len(queue) > 0 {
+		i := queue[0]
+		queue = queue[1:]
+		for _, to := range w.next[i] {
+			if !seen[to] {
+				seen[to] = true
+				queue = append(queue, to)
+			}
+		}
+	}
+	return seen
+}
+
+// cycle finds the first cycle of a depth-first walk from each node in file
+// order: its nodes, from where it is entered. Nil when there is none.
+func (w *network) cycle() []int {
+	const (
+		fresh = iota
+		onPath
+		done
+	)
+	state := make([]byte, len(w.next))
+	for root := range w.next {
+		if state[root] != fresh {
+			continue
+		}
+		path := []int{root}
+		turn := []int{0} // next edge to follow of each node on the path
+		state[root] = onPath
+		for len(path) > 0 {
+			top := len(path) - 1
+			node := path[top]
+			if turn[top] == len(w.next[node]) {
+				state[node] = done
+				path, turn = path[:top], turn[:top]
+				continue
+			}
+			to := w.next[node][turn[top]]
+			turn[top]++
+			switch state[to] {
+			case fresh:
+				state[to] = onPath
+				path, turn = append(path, to), append(turn, 0)
+			case onPath:
+				for i, n := range path {
+					if n == to {
+						return path[i:]
+					}
+				}
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,195 @@
+package flow
+
+import (
+	"math"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// File is a graph.yaml that has been read: its fields with their defaults
+// filled in, and where each of them stands. It is never changed after Parse.
+type File struct {
+	Path                 string // as given to Parse
+	Name                 string
+	Description          string
+	Version              string
+	Model                string // default model of llm nodes; empty: the caller's
+	Temperature, TopP    *float64
+	ReasoningEffort      string
+	GlobalTools          []string
+	MCPServers           []string
+	ConversationStarters []string
+	Skills               Skills
+	Variables            []Variable
+	Settings             Settings
+	InitialState         *Object
+	Reducers             []KeyReducer // in file order
+	Start                string
+	Nodes                []*Node // in file order
+
+	// Findings are the warnings of the reading: unknown keys, values that
+	// were adapted.
+	Findings []Finding
+
+	text     []byte
+	src      source
+	settings source
+	byID     map[string]*Node
+	reducers map[string]string
+}
+
+// Settings is the settings block of a graph.
+type Settings struct {
+	MaxLoopIterations int      // visits of one node; 0 refuses the first node
+	Timeout           *Seconds // of the whole run; nil: none
+	MaxConcurrency    int      // branches of a super-step at a time
+	LogStateSnapshots bool
+	ValidateBeforeRun bool
+}
+
+// Skills are the four skill fields of a graph or of an llm node.
+type Skills struct {
+	Enabled      *bool
+	Names        []string // enabled_skills; nil: not given
+	Inject       *bool    // inject_skill_instructions
+	Instructions string
+}
+
+// Variable is an agent variable that the caller may set.
+type Variable struct {
+	Name        string
+	Description string
+	Default     *string
+}
+
+// KeyReducer names the reducer of one key of the state.
+type KeyReducer struct {
+	Key     string
+	Reducer string
+}
+
+// Update is one entry of state_updates.
+type Update struct {
+	Key   string
+	Value Template
+}
+
+// Route is one entry of an approval's routes.
+type Route struct {
+	Answer string
+	Target string
+}
+
+// Seconds is a time in whole seconds.
+type Seconds uint64
+
+// Duration is the time, at most the longest there is.
+func (s Seconds) Duration() time.Duration {
+	if s > math.MaxInt64/Seconds(time.Second) {
+		return math.MaxInt64
+	}
+	return time.Duration(s) * time.Second
+}
+
+// Node returns the node with an id, nil when there is none.
+func (f *File) Node(id string) *Node { return f.byID[id] }
+
+// Reducer names the reducer of a key, "" when it has none.
+func (f *File) Reducer(key string) string { return f.reducers[key] }
+
+// At is the place of a top-level field's value, the top of the file when the
+// field is not written there.
+func (f *File) At(field string) Pos { return f.src.at(field) }
+
+// Node is one node of a graph: the fields that all types share, and the rest
+// in Body.
+type Node struct {
+	ID          string
+	Description string
+	Next        []string // nil: no next; empty: an empty list
+	Updates     []Update // state_updates in order; nil: none; empty: an empty map
+	Body        Body
+
+	src source
+}
+
+// Body is what is special to a node's type: one of *AgentNode, *ApprovalNode,
+// *EndNode, *InputNode, *LLMNode, *MapNode, *RAGNode and *ScriptNode.
+type Body interface {
+	// Kind is the node type as files write it.
+	Kind() string
+}
+
+// Kind is the node's type as files write it.
+func (n *Node) Kind() string { return n.Body.Kind() }
+
+// Pos is the place of the node's id.
+func (n *Node) Pos() Pos { return n.src.pos }
+
+// At is the place of a field's value, or of the node when the field is not
+// written there.
+func (n *Node) At(field string) Pos { return n.src.at(field) }
+
+// source is a mapping of the file and the place it is known by.
+type source struct {
+	pos  Pos
+	node *yaml.Node
+}
+
+func (s source) place(n *yaml.Node) Pos { return Pos{s.pos.File, n.Line, n.Column} }
+
+// value is the node of a field, nil when it is not written.
+func (s source) value(field string) *yaml.Node {
+	if s.node == nil {
+		return nil
+	}
+	content := resolve(s.node).Content
+	for i := 0; i+1 < len(content); i += 2 {
+		if content[i].Value == field && !isBroken(content[i]) {
+			return content[i+1]
+		}
+	}
+	return nil
+}
+
+func (s source) at(field string) Pos {
+	if n := s.value(field); n != nil {
+		return s.place(n)
+	}
+	return s.pos
+}
+
+// items gives the place of every element of a list field, of every value of a
+// map field, or of the one scalar.
+func (s source) items(field string) func(i int) Pos {
+	n := s.value(field)
+	if n == nil {
+		return func(int) Pos { return s.pos }
+	}
+	list := resolve(n)
+	return func(i int) Pos {
+		switch {
+		case list.Kind == yaml.SequenceNode && i < len(list.Content):
+			return s.place(list.Content[i])
+		case list.Kind == yaml.MappingNode && 2*i+1 < len(list.Content):
+			return s.place(list.Content[2*i+1])
+		}
+		return s.place(n)
+	}
+}
+
+// keys gives the place of every key of a map field.
+func (s source) keys(field string) func(i int) Pos {
+	n := s.value(field)
+	if n == nil || resolve(n).Kind != yaml.MappingNode {
+		return func(int) Pos { return s.pos }
+	}
+	list := resolve(n)
+	return func(i int) Pos {
+		if 2*i < len(list.Content) {
+			return s.place(list.Content[2*i])
+		}
+		return s.place(n)
+	}
+}

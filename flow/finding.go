@@ -1,0 +1,164 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Severity tells whether a finding keeps a graph from running.
+type Severity string
+
+// The severities.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+)
+
+// Class tells which check made a finding.
+type Class string
+
+// The classes.
+const (
+	ClassParse      Class = "parse"       // the file is no graph: YAML, types, structure
+	ClassUnknownKey Class = "unknown-key" // a key that nothing reads
+	ClassValidate   Class = "validate"    // the validator of the file format
+	ClassProof      Class = "proof"       // a placeholder that has no value on some path
+	ClassAdvice     Class = "advice"      // what is allowed but can hardly be meant
+)
+
+// Pos is a place in a file. Lines and columns start at 1, columns count
+// characters. The zero Pos is no place.
+type Pos struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Col  int    `json:"col"`
+}
+
+// String is file:line:col.
+func (p Pos) String() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
+}
+
+// Finding is one thing that a check has to say about a file.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	Class    Class    `json:"class"`
+	Code     string   `json:"code"`           // stable name of the check, in lower case with hyphens
+	Node     string   `json:"node,omitempty"` // id of the node it is about; empty: the whole graph
+	Message  string   `json:"message"`
+	Hint     string   `json:"hint,omitempty"` // what to do about it
+	Pos      Pos      `json:"pos"`
+}
+
+// Text is the message with the node before it, as lists of findings show it.
+func (f Finding) Text() string {
+	if f.Node == "" {
+		return f.Message
+	}
+	return "[" + f.Node + "] " + f.Message
+}
+
+// String is the finding in one line, with its place.
+func (f Finding) String() string {
+	line := fmt.Sprintf("%s: %s: %s", f.Pos, f.Severity, f.Text())
+	if f.Hint != "" {
+		line += " (" + f.Hint + ")"
+	}
+	return line
+}
+
+// Strict returns the findings with unknown keys made errors.
+func Strict(findings []Finding) []Finding {
+	strict := slices.Clone(findings)
+	for i := range strict {
+		if strict[i].Class == ClassUnknownKey {
+			strict[i].Severity = SeverityError
+		}
+	}
+	return strict
+}
+
+// HasErrors reports whether a finding is an error.
+func HasErrors(findings []Finding) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == SeverityError })
+}
+
+// sortFindings puts findings in the order of the file.
+func sortFindings(findings []Finding) {
+	slices.SortStableFunc(findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
+	})
+}
+
+// ParseError is a file that is no graph. Its text is the first problem in the
+// words of the file format; Findings has all of them, warnings too, in the
+// order of the file.
+type ParseError struct {
+	Path     string
+	Findings []Finding
+	text     string
+}
+
+// Error is the text of the problem that stops the file from loading.
+func (e *ParseError) Error() string { return e.text }
+
+// ValidationError is a graph that the validator refuses.
+type ValidationError struct {
+	Findings []Finding // the errors among the findings
+}
+
+// Error lists the errors, one a line.
+func (e *ValidationError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Graph validation failed with %d error(s):", len(e.Findings))
+	for _, f := range e.Findings {
+		b.WriteString("\n  " + f.Text())
+	}
+	return b.String()
+}
+
+// Rejected returns a [*ValidationError] with the errors of the validator among
+// the findings, nil when there is none.
+func Rejected(findings []Finding) error {
+	var errs []Finding
+	for _, f := range findings {
+		if f.Severity == SeverityError && f.Class == ClassValidate {
+			errs = append(errs, f)
+		}
+	}
+	if errs == nil {
+		return nil
+	}
+	return &ValidationError{Findings: errs}
+}
+
+// maxFindings is how many findings one check keeps. A file with more of them
+// is not looked at more closely.
+const maxFindings = 2000
+
+// report collects the findings of one class.
+type report struct {
+	class    Class
+	findings []Finding
+}
+
+// full reports whether further findings would be dropped.
+func (r *report) full() bool { return len(r.findings) >= maxFindings }
+
+func (r *report) add(f Finding) {
+	f.Class = r.class
+	switch {
+	case len(r.findings) < maxFindings:
+		r.findings = append(r.findings, f)
+	case len(r.findings) == maxFindings:
+		r.findings = append(r.findings, Finding{
+			Severity: SeverityWarning, Class: r.class, Code: "too-many-findings", Pos: f.Pos,
+			Message: fmt.Sprintf("more than %d findings; the rest is not listed", maxFindings),
+		})
+	}
+}

@@ -1,0 +1,236 @@
+package flow
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxExpanded bounds the size of a file with its aliases written out.
+const maxExpanded = 4 * maxFileSize
+
+// inspector walks a YAML tree once and makes a finding for everything that no
+// reader of the tree could use. Such nodes are marked as broken, so that later
+// readers pass over them in silence and can recurse without fear.
+type inspector struct {
+	d        *document
+	path     []segment
+	open     map[*yaml.Node]bool    // anchored nodes around the current one
+	measured map[*yaml.Node]measure // anchored nodes that are done
+	expanded int                    // what aliases add to the size of the file
+}
+
+// segment is one step from the root to a node: a key, or an index after "".
+type segment struct {
+	key   string
+	index int
+}
+
+func pathText(path []segment) string {
+	var b strings.Builder
+	for i, s := range path {
+		switch {
+		case s.key == "":
+			fmt.Fprintf(&b, "[%d]", s.index)
+		case i == 0:
+			b.WriteString(s.key)
+		default:
+			b.WriteString("." + s.key)
+		}
+	}
+	return b.String()
+}
+
+// measure is the size of a node with its aliases written out.
+type measure struct {
+	weight int // about its bytes
+	height int // levels below it
+}
+
+func inspect(d *document) {
+	in := &inspector{d: d, open: map[*yaml.Node]bool{}, measured: map[*yaml.Node]measure{}}
+	in.walk(d.root, 0)
+}
+
+// broken marks a node as one that a finding was made for.
+func broken(n *yaml.Node) {
+	*n = yaml.Node{Kind: yaml.ScalarNode, Tag: tagBroken, Style: yaml.TaggedStyle, Line: n.Line, Column: n.Column}
+}
+
+func isBroken(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == tagBroken }
+
+func (in *inspector) fail(n *yaml.Node, f Finding) {
+	f.Pos = Pos{in.d.path, n.Line, n.Column}
+	f.Message = at(pathText(in.path), f.Message)
+	in.d.add(f)
+	broken(n)
+}
+
+// at puts the path of a field before a message.
+func at(path, message string) string {
+	if path == "" {
+		return message
+	}
+	return path + ": " + message
+}
+
+func (in *inspector) walk(n *yaml.Node, depth int) measure {
+	if depth > maxDepth {
+		in.fail(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("more than %d nested levels", maxDepth)})
+		return measure{}
+	}
+	if n.Anchor != "" && n.Kind != yaml.AliasNode {
+		in.open[n] = true
+		defer delete(in.open, n)
+	}
+	m := measure{weight: 16 + len(n.Value)}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return in.alias(n, depth)
+	case yaml.ScalarNode:
+		in.scalar(n)
+	case yaml.SequenceNode:
+		in.collection(n, "seq")
+		for i, child := range n.Content {
+			m.cover(in.child(child, segment{index: i}, depth))
+		}
+	case yaml.MappingNode:
+		in.collection(n, "map")
+		in.keys(n)
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			m.cover(in.child(n.Content[i+1], segment{key: n.Content[i].Value}, depth))
+		}
+	}
+	if n.Anchor != "" {
+		in.measured[n] = m
+	}
+	return m
+}
+
+func (m *measure) cover(child measure) {
+	m.weight = min(m.weight+child.weight, 2*maxExpanded)
+	m.height = max(m.height, child.height+1)
+}
+
+func (in *inspector) child(n *yaml.Node, s segment, depth int) measure {
+	in.path = append(in.path, s)
+	m := in.walk(n, depth+1)
+	in.path = in.path[:len(in.path)-1]
+	return m
+}
+
+func (in *inspector) alias(n *yaml.Node, depth int) measure {
+	target := n.Alias
+	m, known := in.measured[target]
+	switch {
+	case in.open[target]:
+		in.fail(n, Finding{Code: "yaml-alias-cycle", Message: fmt.Sprintf("alias *%s stands for a value that contains it", n.Value)})
+	case !known: // the anchored node was broken
+		broken(n)
+	case depth+m.height > maxDepth:
+		in.fail(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("alias *%s makes more than %d nested levels", n.Value, maxDepth)})
+	case in.expanded+m.weight > maxExpanded:
+		in.fail(n, Finding{Code: "yaml-alias-size", Message: "repetition limit exceeded: the aliases of this file stand for too much text"})
+	default:
+		in.expanded += m.weight
+		return m
+	}
+	return measure{}
+}
+
+func (in *inspector) scalar(n *yaml.Node) {
+	switch coreTag(n) {
+	case "?", "map", "seq":
+		in.fail(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("unsupported tag `%s`", n.Tag)})
+		return
+	}
+	if _, ok := scalarValue(n); !ok {
+		in.fail(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("invalid value: %q does not fit the tag `%s`", n.Value, n.Tag)})
+	}
+}
+
+func (in *inspector) collection(n *yaml.Node, want string) {
+	if tag := coreTag(n); tag != "" && tag != want {
+		in.fail(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("unsupported tag `%s`", n.Tag)})
+	}
+}
+
+// keys checks the keys of a mapping: scalars, each once. Keys that fail are
+// marked as broken.
+func (in *inspector) keys(n *yaml.Node) {
+	if len(n.Content) == 2 && in.unquoted(n) {
+		return
+	}
+	seen := make(map[string]int, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if key.Kind == yaml.AliasNode && key.Alias != nil && key.Alias.Kind == yaml.ScalarNode {
+			alias := *key
+			*key = *key.Alias
+			key.Line, key.Column, key.Anchor = alias.Line, alias.Column, ""
+		}
+		if key.Kind != yaml.ScalarNode {
+			in.fail(key, Finding{Code: "yaml-key", Message: fmt.Sprintf("invalid type: %s, expected a string key", unexpected(key))})
+			continue
+		}
+		if key.Anchor != "" {
+			in.measured[key] = measure{weight: 16 + len(key.Value)}
+		}
+		if first, twice := seen[key.Value]; twice {
+			in.fail(key, Finding{Code: "yaml-duplicate-key", Message: fmt.Sprintf("duplicate key `%s`, first at line %d", key.Value, first)})
+			continue
+		}
+		seen[key.Value] = key.Line
+	}
+}
+
+// unquoted recognises {{path}} without quotes, which YAML reads as a map whose
+// key is a map.
+func (in *inspector) unquoted(n *yaml.Node) bool {
+	inner := n.Content[0]
+	if n.Style&yaml.FlowStyle == 0 || inner.Kind != yaml.MappingNode || inner.Style&yaml.FlowStyle == 0 ||
+		len(inner.Content) != 2 || inner.Content[0].Kind != yaml.ScalarNode || !emptyScalar(n.Content[1]) {
+		return false
+	}
+	in.fail(n, Finding{
+		Code: "unquoted-template", Message: "invalid type: map, expected a string",
+		Hint: fmt.Sprintf("quote it: \"{{%s}}\"; YAML reads braces without quotes as a map", inner.Content[0].Value),
+	})
+	return true
+}
+
+// unexpected describes a node as type errors do.
+func unexpected(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return "sequence"
+	case yaml.MappingNode:
+		return "map"
+	case yaml.AliasNode:
+		return unexpected(n.Alias)
+	}
+	switch v, _ := scalarValue(n); x := v.(type) {
+	case nil:
+		return "unit value"
+	case bool:
+		return fmt.Sprintf("boolean `%t`", x)
+	case string:
+		return fmt.Sprintf("string %q", shorten(x, 60))
+	case float64:
+		return fmt.Sprintf("floating point `%s`", appendFloat(nil, x))
+	default:
+		return fmt.Sprintf("integer `%v`", x)
+	}
+}
+
+// shorten cuts a text that is too long for a message.
+func shorten(s string, limit int) string {
+	count := 0
+	for i := range s {
+		if count++; count > limit {
+			return s[:i] + "..."
+		}
+	}
+	return s
+}

@@ -1,0 +1,42 @@
+package flow
+
+// ApprovalNode asks a person to choose and routes by the answer.
+type ApprovalNode struct {
+	Question Template // strict
+	Options  []string
+	Routes   []Route // in file order
+	OnOther  string
+}
+
+// Kind is approval.
+func (*ApprovalNode) Kind() string { return "approval" }
+
+// Target is where an answer leads: an exact match among the routes, else
+// OnOther.
+func (a *ApprovalNode) Target(answer string) string {
+	for _, r := range a.Routes {
+		if r.Answer == answer {
+			return r.Target
+		}
+	}
+	return a.OnOther
+}
+
+var approvalKind = kind{
+	name:     "approval",
+	doc:      "Asks a person to choose and routes by the answer.",
+	required: []string{"question", "options", "routes", "on_other"},
+	optional: []string{"state_updates"},
+	scoped:   "choice",
+	decode: func(m *fields) Body {
+		a := &ApprovalNode{
+			Question: ParseTemplate(m.str("question", required)),
+			Options:  m.strings("options", required),
+			OnOther:  m.str("on_other", required),
+		}
+		for _, p := range m.pairs("routes", required) {
+			a.Routes = append(a.Routes, Route{p.key, p.value})
+		}
+		return a
+	},
+}

@@ -1,0 +1,31 @@
+package flow
+
+import "fmt"
+
+// EndNode ends the run with a result.
+type EndNode struct {
+	Output   Template // lenient
+	ExitCode int      // of the process, 64 to 113; 0: the run's own
+}
+
+// Kind is end.
+func (*EndNode) Kind() string { return "end" }
+
+// The exit codes that end nodes may give, which no other ending uses.
+const minExitCode, maxExitCode = 64, 113
+
+var endKind = kind{
+	name:     "end",
+	doc:      "Ends the run with a result.",
+	optional: []string{"output", "state_updates", "exit_code"},
+	decode: func(m *fields) Body {
+		e := &EndNode{Output: ParseTemplate(m.str("output", defaulted))}
+		if code := m.maybeCount("exit_code"); code != nil {
+			if e.ExitCode = *code; *code < minExitCode || *code > maxExitCode {
+				m.fail(m.find("exit_code"), "exit_code", "invalid-value",
+					fmt.Sprintf("invalid value: integer `%d`, expected an exit code from %d to %d", *code, minExitCode, maxExitCode))
+			}
+		}
+		return e
+	},
+}

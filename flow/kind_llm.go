@@ -1,0 +1,58 @@
+package flow
+
+// LLMNode is one conversation with a model, with tools where it lists some.
+type LLMNode struct {
+	Instructions      *Template // strict; nil: no system prompt
+	Prompt            Template  // strict
+	Tools             []string
+	Model             string // empty: the graph's
+	Temperature, TopP *float64
+	ReasoningEffort   string
+	Fallback          string // where a failure leads; empty: on to next
+	MaxAttempts       int
+	MaxIterations     int
+	OutputSchema      any      // nil: the text is not parsed
+	Timeout           *Seconds // nil: none
+	Skills            Skills
+}
+
+// Kind is llm.
+func (*LLMNode) Kind() string { return "llm" }
+
+var llmKind = kind{
+	name:     "llm",
+	doc:      "Asks a model, which may use the listed tools.",
+	required: []string{"prompt"},
+	optional: []string{
+		"instructions", "tools", "model", "temperature", "top_p", "fallback", "max_attempts",
+		"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort",
+		"skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions",
+	},
+	scoped: "output",
+	decode: func(m *fields) Body {
+		l := &LLMNode{
+			Prompt:          ParseTemplate(m.str("prompt", required)),
+			Tools:           m.strings("tools", optional),
+			Model:           m.str("model", optional),
+			Temperature:     m.float("temperature"),
+			TopP:            m.float("top_p"),
+			ReasoningEffort: m.str("reasoning_effort", optional),
+			Fallback:        m.str("fallback", optional),
+			MaxAttempts:     m.count("max_attempts", 1),
+			MaxIterations:   m.count("max_iterations", 10),
+			OutputSchema:    m.any("output_schema"),
+			Timeout:         m.maybeSeconds("timeout"),
+			Skills: Skills{
+				Enabled:      m.maybeFlag("skills_enabled"),
+				Names:        m.strings("enabled_skills", optional),
+				Inject:       m.maybeFlag("inject_skill_instructions"),
+				Instructions: m.str("skill_instructions", optional),
+			},
+		}
+		if m.has("instructions") {
+			t := ParseTemplate(m.str("instructions", optional))
+			l.Instructions = &t
+		}
+		return l
+	},
+}

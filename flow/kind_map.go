@@ -1,0 +1,35 @@
+package flow
+
+// MapNode runs one node for every item of a list.
+type MapNode struct {
+	Over           Template // strict and typed: an array
+	As             string   // key that holds the item while the branch runs
+	Branch         string   // id of the node to run
+	OutputKey      string   // key that holds the branch's result
+	CollectInto    string   // key that gets the array of results
+	MaxConcurrency *int     // nil: the graph's
+}
+
+// Kind is map.
+func (*MapNode) Kind() string { return "map" }
+
+var mapKind = kind{
+	name:     "map",
+	doc:      "Runs one node for every item of a list and collects the results.",
+	required: []string{"over", "as", "branch", "collect_into"},
+	optional: []string{"output_key", "max_concurrency"},
+	decode: func(m *fields) Body {
+		n := &MapNode{
+			Over:           ParseTemplate(m.str("over", required)),
+			As:             m.str("as", required),
+			Branch:         m.str("branch", required),
+			OutputKey:      "output",
+			CollectInto:    m.str("collect_into", required),
+			MaxConcurrency: m.maybeCount("max_concurrency"),
+		}
+		if m.has("output_key") {
+			n.OutputKey = m.str("output_key", defaulted)
+		}
+		return n
+	},
+}

@@ -1,0 +1,57 @@
+package flow
+
+// RAGNode searches the knowledge base that belongs to the node.
+type RAGNode struct {
+	Documents       []string
+	Query           Template // strict
+	TopK            *int     // nil: the knowledge base's own
+	EmbeddingModel  string
+	ChunkSize       *int
+	ChunkOverlap    *int
+	RerankerModel   string
+	BatchSize       *int
+	Timeout         Seconds
+	ExtractorModel  string
+	ExtractorPrompt string
+	GraphHops       *int
+	Driver          string
+}
+
+// Kind is rag.
+func (*RAGNode) Kind() string { return "rag" }
+
+// defaultQuery is what a rag node searches for when it names nothing.
+const defaultQuery = "{{initial_prompt}}"
+
+var ragKind = kind{
+	name:     "rag",
+	doc:      "Searches the documents that belong to the node.",
+	required: []string{"documents"},
+	optional: []string{
+		"query", "top_k", "embedding_model", "chunk_size", "chunk_overlap", "reranker_model",
+		"batch_size", "state_updates", "timeout", "extractor_model", "extractor_prompt",
+		"graph_hops", "driver",
+	},
+	scoped: "output",
+	decode: func(m *fields) Body {
+		query := defaultQuery
+		if m.has("query") {
+			query = m.str("query", optional)
+		}
+		return &RAGNode{
+			Documents:       m.strings("documents", required),
+			Query:           ParseTemplate(query),
+			TopK:            m.maybeCount("top_k"),
+			EmbeddingModel:  m.str("embedding_model", optional),
+			ChunkSize:       m.maybeCount("chunk_size"),
+			ChunkOverlap:    m.maybeCount("chunk_overlap"),
+			RerankerModel:   m.str("reranker_model", optional),
+			BatchSize:       m.maybeCount("batch_size"),
+			Timeout:         m.seconds("timeout", 120),
+			ExtractorModel:  m.str("extractor_model", optional),
+			ExtractorPrompt: m.str("extractor_prompt", optional),
+			GraphHops:       m.maybeCount("graph_hops"),
+			Driver:          m.str("driver", optional),
+		}
+	},
+}

@@ -1,0 +1,88 @@
+package flow
+
+import "slices"
+
+// kind is one type of node. A new type is one entry here and one file.
+type kind struct {
+	name     string
+	doc      string   // what such a node does, one sentence
+	required []string // fields besides type
+	optional []string // fields besides id, type, description and next
+	scoped   string   // the variable that its state_updates see; empty: none
+	decode   func(m *fields) Body
+}
+
+// kinds are all types of nodes, by name.
+var kinds = []kind{
+	agentKind, approvalKind, endKind, inputKind, llmKind, mapKind, ragKind, scriptKind,
+}
+
+// kindOrder is the order in which messages list the types.
+var kindOrder = []string{"agent", "script", "approval", "input", "llm", "rag", "end", "map"}
+
+// commonFields are the fields that every type has.
+var commonFields = []string{"id", "type", "description", "next"}
+
+// kindOf finds a type by name.
+func kindOf(name string) (kind, bool) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })
+	if i < 0 {
+		return kind{}, false
+	}
+	return kinds[i], true
+}
+
+// kindsWith lists the types that have a field.
+func kindsWith(field string) []string {
+	var names []string
+	for _, k := range kinds {
+		if slices.Contains(k.required, field) || slices.Contains(k.optional, field) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// outputSchema is a node's output_schema, nil when it has none.
+func (n *Node) outputSchema() any {
+	switch b := n.Body.(type) {
+	case *LLMNode:
+		return b.OutputSchema
+	case *AgentNode:
+		return b.OutputSchema
+	}
+	return nil
+}
+
+// schemaProperties lists the top-level properties that a node's output_schema
+// declares, in file order.
+func (n *Node) schemaProperties() []string {
+	o, _ := n.outputSchema().(*Object)
+	properties, _ := o.Get("properties")
+	declared, _ := properties.(*Object)
+	var names []string
+	for name := range declared.All() {
+		names = append(names, name)
+	}
+	return names
+}
+
+// openSchema reports whether a node has an output_schema that does not say
+// which keys its result has.
+func (n *Node) openSchema() bool {
+	schema := n.outputSchema()
+	if schema == nil {
+		return false
+	}
+	if n.schemaProperties() == nil {
+		return true
+	}
+	o := schema.(*Object)
+	for _, word := range []string{"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"} {
+		if _, ok := o.Get(word); ok {
+			return true
+		}
+	}
+	more, ok := o.Get("additionalProperties")
+	return ok && more != false
+}

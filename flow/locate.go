@@ -1,0 +1,67 @@
+package flow
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// locator finds placeholders in the text of a file.
+type locator struct {
+	text  []byte
+	lines []int // where each line begins
+}
+
+func (f *File) locator() *locator {
+	l := &locator{text: f.text, lines: []int{0}}
+	for i, c := range f.text {
+		if c == '\n' {
+			l.lines = append(l.lines, i+1)
+		}
+	}
+	return l
+}
+
+// placeholder is the place of the first placeholder of a template with the
+// same text as p: where it is written, or the template's own place when the
+// file spells it with escapes or by an alias.
+func (l *locator) placeholder(n *Node, u use, p *path) Pos {
+	from := n.src.items(u.field)(u.item)
+	start := l.offset(from)
+	if start < 0 || start < len(l.text) && l.text[start] == '*' {
+		return from
+	}
+	window := l.text[start:min(len(l.text), start+4*len(u.template.text)+1024)]
+	found := bytes.Index(window, []byte("{{"+p.text+"}}"))
+	if found < 0 {
+		return from
+	}
+	return l.place(from, start+found)
+}
+
+// maxColumn is the column above which placeholders are not looked for.
+const maxColumn = 100_000
+
+// offset is the index of a place in the text, -1 for no place.
+func (l *locator) offset(p Pos) int {
+	if p.Line < 1 || p.Line > len(l.lines) || p.Col > maxColumn {
+		return -1
+	}
+	at := l.lines[p.Line-1]
+	for range p.Col - 1 {
+		if at >= len(l.text) {
+			return -1
+		}
+		_, size := utf8.DecodeRune(l.text[at:])
+		at += size
+	}
+	return at
+}
+
+// place is the place of an index at or after a known place.
+func (l *locator) place(from Pos, at int) Pos {
+	line := from.Line
+	for line < len(l.lines) && l.lines[line] <= at {
+		line++
+	}
+	return Pos{from.File, line, 1 + utf8.RuneCount(l.text[l.lines[line-1]:at])}
+}

@@ -1,0 +1,148 @@
+package flow
+
+import "iter"
+
+// indexAbove is the number of members above which an object is indexed;
+// below it a scan is faster.
+const indexAbove = 8
+
+// Object is a JSON object that keeps the order of its members. The zero value
+// and nil are empty objects; nil can be read but not changed. An object that
+// has become part of a state must not be changed any more: Clone it first.
+type Object struct {
+	members []Member
+	index   map[string]int
+}
+
+// Member is one member of an [Object].
+type Member struct {
+	Key   string
+	Value any
+}
+
+// NewObject makes an object of the members, in their order. Of two members
+// with one key the last wins, at the place of the first.
+func NewObject(members ...Member) *Object {
+	o := &Object{members: make([]Member, 0, len(members))}
+	for _, m := range members {
+		o.Set(m.Key, m.Value)
+	}
+	return o
+}
+
+// Len is the number of members.
+func (o *Object) Len() int {
+	if o == nil {
+		return 0
+	}
+	return len(o.members)
+}
+
+// Get returns the value of a member and whether there is one.
+func (o *Object) Get(key string) (any, bool) {
+	if i := o.find(key); i >= 0 {
+		return o.members[i].Value, true
+	}
+	return nil, false
+}
+
+// Set gives a member a value. A new member comes last, a known one keeps its
+// place.
+func (o *Object) Set(key string, v any) {
+	if i := o.find(key); i >= 0 {
+		o.members[i].Value = v
+		return
+	}
+	o.members = append(o.members, Member{key, v})
+	switch {
+	case o.index != nil:
+		o.index[key] = len(o.members) - 1
+	case len(o.members) > indexAbove:
+		o.reindex()
+	}
+}
+
+// Delete removes a member and reports whether it was there. The others keep
+// their order.
+func (o *Object) Delete(key string) bool {
+	i := o.find(key)
+	if i < 0 {
+		return false
+	}
+	o.members = append(o.members[:i], o.members[i+1:]...)
+	if o.index != nil {
+		o.reindex()
+	}
+	return true
+}
+
+// All yields the members in order.
+func (o *Object) All() iter.Seq2[string, any] {
+	return func(yield func(string, any) bool) {
+		if o == nil {
+			return
+		}
+		for _, m := range o.members {
+			if !yield(m.Key, m.Value) {
+				return
+			}
+		}
+	}
+}
+
+// Clone returns an object with the same members that can be changed without
+// changing o. The values are shared.
+func (o *Object) Clone() *Object {
+	c := &Object{}
+	if o == nil {
+		return c
+	}
+	c.members = append(make([]Member, 0, len(o.members)), o.members...)
+	if len(c.members) > indexAbove {
+		c.reindex()
+	}
+	return c
+}
+
+// MarshalJSON writes the members in order. It fails on a value that is no
+// state value.
+func (o *Object) MarshalJSON() ([]byte, error) { return AppendJSON(nil, o) }
+
+// UnmarshalJSON reads an object and keeps the order of its members.
+func (o *Object) UnmarshalJSON(data []byte) error {
+	v, err := ParseJSON(data)
+	if err != nil {
+		return err
+	}
+	read, ok := v.(*Object)
+	if !ok {
+		return &JSONError{Line: 1, Column: 1, Reason: "expected an object, got " + TypeName(v)}
+	}
+	*o = *read
+	return nil
+}
+
+func (o *Object) find(key string) int {
+	if o == nil {
+		return -1
+	}
+	if o.index != nil {
+		if i, ok := o.index[key]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range o.members {
+		if o.members[i].Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func (o *Object) reindex() {
+	o.index = make(map[string]int, len(o.members)+len(o.members)/2)
+	for i := range o.members {
+		o.index[o.members[i].Key] = i
+	}
+}

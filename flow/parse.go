@@ -1,0 +1,296 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Parse reads the text of a graph.yaml. The path only names the file in
+// messages. All that is wrong with the text is reported at once: the error is
+// a [*ParseError]. Unknown keys do not keep a file from loading; they are among
+// the findings of the [File].
+//
+// Parse checks the file alone: types, required fields, the version, ids and the
+// start node. [File.Check] is the validator of the graph.
+func Parse(path string, text []byte) (*File, error) {
+	d := readYAML(path, text)
+	f := &File{Path: path, text: text, InitialState: &Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}
+	if d.fatal {
+		return nil, d.rejected(nil, nil)
+	}
+	f.src = source{pos: Pos{path, 1, 1}, node: d.root}
+	p := &parser{f: f, problems: &d.problems}
+	if d.root != nil && resolve(d.root).Kind != yaml.MappingNode {
+		if !isBroken(d.root) {
+			d.add(Finding{
+				Code: "invalid-type", Pos: Pos{path, d.root.Line, d.root.Column},
+				Message: fmt.Sprintf("invalid type: %s, expected a map", unexpected(d.root)),
+			})
+		}
+		return nil, d.rejected(nil, nil)
+	}
+	p.file()
+	p.structure()
+	if len(d.list) > 0 || len(p.broken) > 0 {
+		return nil, d.rejected(p.broken, f.Findings)
+	}
+	sortFindings(f.Findings)
+	return f, nil
+}
+
+// rejected builds the error of a file. The problems of the reading come before
+// those of the structure, and among them the first in the file is the one that
+// names the error; missing top-level fields come last, as they are only
+// noticed at the end of the file.
+func (d *document) rejected(structure, warnings []Finding) *ParseError {
+	e := &ParseError{Path: d.path}
+	sortFindings(d.list)
+	if len(d.list) > 0 {
+		first := slices.IndexFunc(d.list, func(f Finding) bool {
+			return f.Code != "missing-field" || f.Pos.Line > 1 || f.Pos.Col > 1
+		})
+		e.text = yamlError(d.list[max(first, 0)])
+	} else {
+		e.text = structure[0].Message
+	}
+	e.Findings = slices.Concat(d.list, structure, warnings)
+	sortFindings(e.Findings)
+	return e
+}
+
+// yamlError is the text of a problem with the reading of a file, with the
+// advice that belongs to its kind.
+func yamlError(f Finding) string {
+	text := fmt.Sprintf("YAML parsing error: %s at line %d column %d", f.Message, f.Pos.Line, f.Pos.Col)
+	if f.Hint != "" {
+		text += " (" + f.Hint + ")"
+	}
+	return text + typeHint(f.Message)
+}
+
+// parser fills a File.
+type parser struct {
+	*problems
+	f      *File
+	broken []Finding // structure, in the order of the checks
+}
+
+func (p *parser) file() {
+	f := p.f
+	m := &fields{p: p.problems, src: f.src, plain: true}
+	f.Name = m.str("name", required)
+	f.Description = m.str("description", optional)
+	f.Version = "1.0"
+	if m.has("version") {
+		f.Version = m.str("version", optional)
+	}
+	f.Model = m.str("model", optional)
+	f.Temperature = m.float("temperature")
+	f.TopP = m.float("top_p")
+	f.ReasoningEffort = m.str("reasoning_effort", optional)
+	f.GlobalTools = m.strings("global_tools", optional)
+	f.MCPServers = m.strings("mcp_servers", optional)
+	f.ConversationStarters = m.strings("conversation_starters", optional)
+	f.Skills = Skills{
+		Enabled:      m.maybeFlag("skills_enabled"),
+		Names:        m.strings("enabled_skills", optional),
+		Inject:       m.maybeFlag("inject_skill_instructions"),
+		Instructions: m.str("skill_instructions", optional),
+	}
+	m.find("enabled_macros") // known and without effect
+	p.variables(m)
+	p.settings(m)
+	p.initialState(m)
+	p.reducers(m)
+	f.Start = m.str("start", required)
+	p.nodes(m)
+	f.Findings = append(f.Findings, m.unknown("", nil)...)
+}
+
+func (p *parser) settings(m *fields) {
+	s := &fields{p: p.problems, path: "settings", plain: true}
+	s.src = source{pos: m.src.pos, node: p.mapping(m, "settings")}
+	if s.src.node != nil {
+		s.src.pos = m.src.place(s.src.node)
+	}
+	p.f.Settings = Settings{
+		MaxLoopIterations: s.count("max_loop_iterations", 100),
+		Timeout:           s.maybeSeconds("timeout"),
+		MaxConcurrency:    s.count("max_concurrency", 8),
+		LogStateSnapshots: s.flag("log_state_snapshots", true),
+		ValidateBeforeRun: s.flag("validate_before_run", true),
+	}
+	p.f.settings = s.src
+	p.f.Findings = append(p.f.Findings, s.unknown("", nil)...)
+}
+
+// mapping is the node of a top-level field that must be a map; nil when it is
+// unset or of another type, which is reported.
+func (p *parser) mapping(m *fields, name string) *yaml.Node {
+	n := m.get(name, optional)
+	if n == nil {
+		return nil
+	}
+	if resolve(n).Kind != yaml.MappingNode {
+		m.wrongType(n, name, "a map")
+		return nil
+	}
+	return n
+}
+
+func (p *parser) initialState(m *fields) {
+	if n := p.mapping(m, "initial_state"); n != nil {
+		p.f.InitialState = yamlValue(n).(*Object)
+	}
+}
+
+func (p *parser) variables(m *fields) {
+	n := m.get("variables", optional)
+	if n == nil {
+		return
+	}
+	list := resolve(n)
+	if list.Kind != yaml.SequenceNode {
+		m.wrongType(n, "variables", "a sequence")
+		return
+	}
+	for i, item := range list.Content {
+		name := fmt.Sprintf("variables[%d]", i)
+		if resolve(item).Kind != yaml.MappingNode {
+			if !isBroken(resolve(item)) {
+				m.wrongType(item, name, "a map")
+			}
+			continue
+		}
+		v := &fields{p: p.problems, src: source{m.src.place(item), item}, path: name, plain: true}
+		variable := Variable{Name: v.str("name", required), Description: v.str("description", required)}
+		if v.has("default") {
+			def := v.str("default", optional)
+			variable.Default = &def
+		}
+		p.f.Variables = append(p.f.Variables, variable)
+		p.f.Findings = append(p.f.Findings, v.unknown("", nil)...)
+	}
+}
+
+func (p *parser) reducers(m *fields) {
+	n := p.mapping(m, "reducers")
+	if n == nil {
+		return
+	}
+	content := resolve(n).Content
+	for i, pair := range m.pairs("reducers", optional) {
+		if _, ok := reducers[pair.value]; !ok {
+			m.fail(content[2*i+1], "reducers."+pair.key, "unknown-variant", unknownVariant(pair.value, reducerNames))
+			continue
+		}
+		p.f.Reducers = append(p.f.Reducers, KeyReducer{pair.key, pair.value})
+		p.f.reducers[pair.key] = pair.value
+	}
+}
+
+func unknownVariant(got string, allowed []string) string {
+	return fmt.Sprintf("unknown variant `%s`, expected one of `%s`", got, strings.Join(allowed, "`, `"))
+}
+
+func (p *parser) nodes(m *fields) {
+	m.known = append(m.known, "nodes")
+	if m.src.value("nodes") == nil {
+		m.missing("nodes")
+		return
+	}
+	n := p.mapping(m, "nodes")
+	if n == nil {
+		return
+	}
+	content := resolve(n).Content
+	for i := 0; i+1 < len(content); i += 2 {
+		key, value := content[i], content[i+1]
+		if isBroken(key) {
+			continue
+		}
+		node := &Node{ID: key.Value, src: source{m.src.place(key), value}}
+		p.f.Nodes = append(p.f.Nodes, node)
+		p.f.byID[node.ID] = node
+		switch body := resolve(value); {
+		case body.Kind == yaml.MappingNode:
+			p.node(node)
+		case !isBroken(body):
+			m.wrongType(value, "nodes."+key.Value, "a map")
+		}
+	}
+}
+
+func (p *parser) node(n *Node) {
+	m := &fields{p: p.problems, src: n.src, path: "nodes." + n.ID}
+	id := m.plainStr("id")
+	if id != "" && id != n.ID {
+		p.broken = append(p.broken, Finding{
+			Severity: SeverityError, Class: ClassParse, Code: "node-id", Node: n.ID, Pos: n.At("id"),
+			Message: fmt.Sprintf("Node ID mismatch: key '%s' does not match node.id '%s'", n.ID, id),
+			Hint:    "remove id: it is filled in from the key",
+		})
+	}
+	n.Description = m.plainStr("description")
+	n.Next = m.next()
+	typeNode := m.get("type", required)
+	if typeNode == nil {
+		return
+	}
+	name := m.str("type", required)
+	k, ok := kindOf(name)
+	if !ok {
+		if _, isText := scalarText(typeNode, false); isText {
+			p.add(Finding{
+				Code: "unknown-variant", Message: at(m.path+".type", unknownVariant(name, kindOrder)),
+				Hint: suggest(name, kindOrder), Pos: n.At("type"),
+			})
+		}
+		return
+	}
+	n.Body = k.decode(m)
+	if k.name != "map" {
+		for _, pair := range m.pairs("state_updates", optional) {
+			n.Updates = append(n.Updates, Update{pair.key, ParseTemplate(pair.value)})
+		}
+		if n.Updates == nil && m.has("state_updates") {
+			n.Updates = []Update{}
+		}
+	}
+	p.f.Findings = append(p.f.Findings, m.unknown(n.ID, &k)...)
+}
+
+// structure checks what the reading of single fields cannot.
+func (p *parser) structure() {
+	f := p.f
+	ids := p.broken // found on the way
+	p.broken = nil
+	add := func(code string, at Pos, message, hint string) {
+		p.broken = append(p.broken, Finding{
+			Severity: SeverityError, Class: ClassParse, Code: code, Message: message, Hint: hint, Pos: at,
+		})
+	}
+	if f.Version != "1.0" {
+		add("version", f.At("version"), fmt.Sprintf("Unsupported graph schema version '%s'. Supported versions: 1.0", f.Version),
+			"this is the version of the file format, not of the agent")
+	}
+	p.broken = append(p.broken, ids...)
+	if f.Name == "" && f.src.value("name") != nil {
+		add("empty-name", f.At("name"), "Graph must have a non-empty 'name' field", "")
+	}
+	switch nodes := f.src.value("nodes"); {
+	case nodes == nil || resolve(nodes).Kind != yaml.MappingNode && !emptyScalar(resolve(nodes)):
+	case len(f.Nodes) == 0:
+		add("no-nodes", f.At("nodes"), fmt.Sprintf("Graph '%s' has no nodes defined", f.Name), "")
+	case f.src.value("start") != nil && f.byID[f.Start] == nil:
+		names := make([]string, len(f.Nodes))
+		for i, n := range f.Nodes {
+			names[i] = n.ID
+		}
+		add("start", f.At("start"), fmt.Sprintf("Start node '%s' not found in graph '%s'. Available nodes: %s",
+			f.Start, f.Name, strings.Join(names, ", ")), suggest(f.Start, names))
+	}
+}

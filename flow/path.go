@@ -1,0 +1,92 @@
+package flow
+
+import (
+	"strconv"
+	"strings"
+)
+
+// path is the parsed text of one placeholder: a key of the state and what to
+// select in its value.
+type path struct {
+	text  string // as written between the braces
+	root  string
+	steps []step
+	never bool // malformed: it resolves in no state
+}
+
+// step selects a member of an object or an element of an array.
+type step struct {
+	name  string
+	index int // -1: select by name
+}
+
+// parsePath reads a text of letters, digits, underscores, dots and brackets.
+// Every text is a path, though some never resolve: an empty key, a bracket
+// that is not a closed [n], text after a closing bracket.
+func parsePath(text string) path {
+	p := path{text: text}
+	for i, segment := range strings.Split(text, ".") {
+		name, indices, indexed := strings.Cut(segment, "[")
+		if i == 0 {
+			p.root = name
+			p.never = name == ""
+		} else if name != "" {
+			p.steps = append(p.steps, step{name: name, index: -1})
+		}
+		if strings.Contains(name, "]") {
+			p.never = true
+		}
+		if indexed && !p.addIndices(indices) {
+			p.never = true
+		}
+	}
+	if end := strings.IndexByte(p.root, ']'); end >= 0 {
+		p.root = p.root[:end]
+	}
+	return p
+}
+
+// addIndices reads what follows the first opening bracket of a segment.
+func (p *path) addIndices(text string) bool {
+	for {
+		digits, rest, closed := strings.Cut(text, "]")
+		n, err := strconv.ParseUint(digits, 10, 63)
+		if !closed || err != nil || n > maxIndex {
+			return false
+		}
+		p.steps = append(p.steps, step{index: int(n)})
+		if rest == "" {
+			return true
+		}
+		if rest[0] != '[' {
+			return false
+		}
+		text = rest[1:]
+	}
+}
+
+// maxIndex is above the length of any array in memory.
+const maxIndex = 1 << 30
+
+// resolve selects the value of the path; false is a miss.
+func (p *path) resolve(lookup func(key string) (any, bool)) (any, bool) {
+	if p.never {
+		return nil, false
+	}
+	v, ok := lookup(p.root)
+	for i := 0; ok && i < len(p.steps); i++ {
+		v, ok = p.steps[i].selectFrom(v)
+	}
+	return v, ok
+}
+
+func (s step) selectFrom(v any) (any, bool) {
+	if s.index < 0 {
+		o, _ := v.(*Object)
+		return o.Get(s.name)
+	}
+	if list, _ := v.([]any); s.index < len(list) {
+		return list[s.index], true
+	}
+	return nil, false
+}

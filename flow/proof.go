@@ -1,0 +1,232 @@
+package flow
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The template proof is a data-flow analysis: for every node the set of keys
+// that some way from the start reaches it without having set. It follows what
+// a run can do (an approval's next is no way, an llm's fallback is one) and
+// takes every doubt for "set": a script that succeeds may have set any key,
+// and branches that run at the same time all that they ever set.
+//
+// A node sets the keys of its state_updates, an llm or agent node that
+// succeeds also the properties of its output_schema, a map collect_into. A
+// failure is followed where the file declares where it leads; that a script or
+// llm node without fallback goes on to next when it fails is not, since every
+// use of its results would be reported.
+
+// maxProof is how many unset placeholders are listed, each with its path.
+const maxProof = 100
+
+// initialPrompt is the key that holds the caller's text.
+const initialPrompt = "initial_prompt"
+
+// Proof reports the placeholders in strict fields that have no value on some
+// way from the start node, and names the shortest such way. All findings are
+// warnings. What is reported is certain as far as the file tells; what is not
+// reported may still fail.
+func (f *File) Proof() []Finding {
+	p := newProver(f)
+	p.solve()
+	return p.findings
+}
+
+// read is a placeholder in a strict field.
+type read struct {
+	node int
+	use  use
+	path *path
+	key  int // index in prover.keys
+}
+
+// prover holds a graph as indices: nodes in file order, keys in order of their
+// first strict use.
+type prover struct {
+	report
+	f       *File
+	index   map[string]int
+	keys    []string
+	keyAt   map[string]int
+	reads   []read
+	exits   [][]exit
+	free    []bool // nodes that may set any key
+	regions *regions
+	sets    [3][]setKey   // by kind: updates, properties, collect_into
+	bySet   [3][][]setKey // the same, 64 keys at a time
+	found   []miss
+}
+
+// setKey is a key that a node sets.
+type setKey struct{ node, key int }
+
+// The kinds of prover.sets.
+const (
+	byUpdates = iota
+	byProperties
+	byCollect
+)
+
+// exit is a way out of a node and what is set on it.
+type exit struct {
+	to  int
+	any bool   // a script ran, or a model answered freely: any key may be set
+	by  []byte // kinds of keys that are set
+}
+
+// miss is a read that has no value on some way.
+type miss struct {
+	read read
+	via  int // the map node that runs the reader as its branch, -1 for none
+}
+
+func newProver(f *File) *prover {
+	p := &prover{
+		report: report{class: ClassProof},
+		f:      f, index: map[string]int{}, keyAt: map[string]int{}, exits: make([][]exit, len(f.Nodes)), free: make([]bool, len(f.Nodes)),
+	}
+	for i, n := range f.Nodes {
+		p.index[n.ID] = i
+	}
+	for i, n := range f.Nodes {
+		p.exits[i] = p.exitsOf(n)
+		p.free[i] = n.Kind() == "script" || n.openSchema()
+		p.addReads(i, n)
+	}
+	for i, n := range f.Nodes {
+		p.addSets(i, n)
+	}
+	p.regions = p.findRegions()
+	return p
+}
+
+// exitsOf lists the ways out of a node at run time.
+func (p *prover) exitsOf(n *Node) []exit {
+	var list []exit
+	add := func(e exit, targets ...string) {
+		for _, id := range targets {
+			if to, ok := p.index[id]; ok {
+				e.to = to
+				list = append(list, e)
+			}
+		}
+	}
+	updates := exit{by: []byte{byUpdates}}
+	success := exit{by: []byte{byUpdates, byProperties}, any: n.openSchema()}
+	switch b := n.Body.(type) {
+	case *AgentNode:
+		add(success, n.Next...)
+	case *LLMNode:
+		add(success, n.Next...)
+		add(updates, b.Fallback)
+	case *ScriptNode:
+		add(exit{any: true}, n.Next...)
+		add(exit{}, b.Fallback)
+	case *ApprovalNode:
+		for _, r := range b.Routes {
+			add(updates, r.Target)
+		}
+		add(updates, b.OnOther)
+	case *InputNode:
+		add(updates, n.Next[:min(1, len(n.Next))]...)
+	case *RAGNode:
+		add(updates, n.Next...)
+	case *MapNode:
+		add(exit{by: []byte{byCollect}}, n.Next...)
+	}
+	return list
+}
+
+// addReads collects the strict placeholders of a node, each key once.
+func (p *prover) addReads(i int, n *Node) {
+	seen := map[string]bool{}
+	for _, u := range n.templates() {
+		for _, part := range u.template.parts {
+			if !u.strict || part.path == nil || part.path.never {
+				continue
+			}
+			key := part.path.root
+			if _, initial := p.f.InitialState.Get(key); initial || key == initialPrompt || seen[key] {
+				continue
+			}
+			seen[key] = true
+			at, ok := p.keyAt[key]
+			if !ok {
+				at = len(p.keys)
+				p.keyAt[key] = at
+				p.keys = append(p.keys, key)
+			}
+			p.reads = append(p.reads, read{i, u, part.path, at})
+		}
+	}
+}
+
+// addSets collects the keys that a node sets and some node reads.
+func (p *prover) addSets(i int, n *Node) {
+	add := func(kind int, key string) {
+		if at, ok := p.keyAt[key]; ok {
+			p.sets[kind] = append(p.sets[kind], setKey{i, at})
+		}
+	}
+	for _, u := range n.Updates {
+		add(byUpdates, u.Key)
+	}
+	for _, key := range n.schemaProperties() {
+		add(byProperties, key)
+	}
+	if m, ok := n.Body.(*MapNode); ok {
+		add(byCollect, m.CollectInto)
+	}
+}
+
+// tell makes the finding of a miss.
+func (p *prover) tell(m miss, l *locator) {
+	n := p.f.Nodes[m.read.node]
+	way := p.pathTo(m)
+	if way == nil {
+		return
+	}
+	key := p.keys[m.read.key]
+	p.add(Finding{
+		Severity: SeverityWarning, Code: "template-unassigned", Node: n.ID,
+		Message: fmt.Sprintf("`%s` reads {{%s}}, but nothing sets `%s` on the path %s",
+			m.read.use.field, m.read.path.text, key, wayText(way)),
+		Hint: p.hint(key), Pos: l.placeholder(n, m.read.use, m.read.path),
+	})
+}
+
+func (p *prover) hint(key string) string {
+	if isScoped(key) {
+		return fmt.Sprintf("{{%s}} exists only inside state_updates: store it under a key of your own there", key)
+	}
+	var set []string
+	for _, n := range p.f.Nodes {
+		set = append(set, n.writes()...)
+		if m, ok := n.Body.(*MapNode); ok {
+			set = append(set, m.CollectInto)
+		}
+	}
+	for name := range p.f.InitialState.All() {
+		set = append(set, name)
+	}
+	for _, name := range set {
+		if name == key {
+			return "give it a value in initial_state, or set it on that path"
+		}
+	}
+	if hint := suggest(key, append(set, initialPrompt)); hint != "" {
+		return hint
+	}
+	return "give it a value in initial_state; no node sets it"
+}
+
+// wayText is a path by node ids, shortened in the middle when it is long.
+func wayText(ids []string) string {
+	const keep = 6
+	if len(ids) > 2*keep+1 {
+		ids = append(append(append([]string{}, ids[:keep]...),
+			fmt.Sprintf("... (%d more)", len(ids)-2*keep)), ids[len(ids)-keep:]...)
+	}
+	return strings.Join(ids, " -> ")
+}

@@ -1,0 +1,196 @@
+package flow
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+)
+
+// maxProofWork bounds the steps of the analysis; a graph that needs more is
+// proven in part.
+const maxProofWork = 200_000_000
+
+// solve finds all misses, 64 keys at a time, and reports the first of them.
+func (p *prover) solve() {
+	if len(p.keys) == 0 {
+		return
+	}
+	count := (len(p.keys) + 63) / 64
+	for kind, sets := range p.sets {
+		p.bySet[kind] = make([][]setKey, count)
+		for _, s := range sets {
+			p.bySet[kind][s.key/64] = append(p.bySet[kind][s.key/64], s)
+		}
+	}
+	readers := make([][]read, count)
+	for _, r := range p.reads {
+		readers[r.key/64] = append(readers[r.key/64], r)
+	}
+	size := len(p.f.Nodes) + p.regions.size
+	for _, list := range p.exits {
+		size += len(list)
+	}
+	for b := range min(count, 1+maxProofWork/size) {
+		flow := p.newBlock(b)
+		flow.run()
+		for _, r := range readers[b] {
+			p.judge(flow, r)
+		}
+	}
+	slices.SortStableFunc(p.found, func(a, b miss) int { return cmp.Compare(a.read.node, b.read.node) })
+	l := p.f.locator()
+	for _, m := range p.found[:min(len(p.found), maxProof)] {
+		p.tell(m, l)
+	}
+	if more := len(p.found) - maxProof; more > 0 {
+		n := p.f.Nodes[p.found[maxProof].read.node]
+		p.add(Finding{
+			Severity: SeverityWarning, Code: "template-unassigned", Node: n.ID, Pos: n.Pos(),
+			Message: fmt.Sprintf("%d more placeholders have no value on some path; they are not listed", more),
+		})
+	}
+}
+
+// judge records a read that its node reaches unset, as a node of its own or as
+// the branch of a map.
+func (p *prover) judge(flow *block, r read) {
+	bit := uint64(1) << (r.key % 64)
+	if flow.unset[r.node]&bit != 0 {
+		p.found = append(p.found, miss{r, -1})
+		return
+	}
+	for _, m := range p.regions.mapsOf[r.node] {
+		if flow.unset[m]&bit != 0 && p.f.Nodes[m].Body.(*MapNode).As != p.keys[r.key] {
+			p.found = append(p.found, miss{r, m})
+			return
+		}
+	}
+}
+
+// block is the analysis of 64 keys, a bit each.
+type block struct {
+	p     *prover
+	all   uint64      // the keys of the block
+	sets  [3][]uint64 // by kind and node
+	extra []uint64    // keys that a branch at the same time may have set when a node begins
+	unset []uint64    // keys that some way reaches a node without having set
+}
+
+func (p *prover) newBlock(b int) *block {
+	n := len(p.f.Nodes)
+	f := &block{p: p, all: ^uint64(0), unset: make([]uint64, n), extra: make([]uint64, n)}
+	if keys := len(p.keys) - 64*b; keys < 64 {
+		f.all = 1<<keys - 1
+	}
+	for kind := range p.bySet {
+		f.sets[kind] = make([]uint64, n)
+		for _, s := range p.bySet[kind][b] {
+			f.sets[kind][s.node] |= 1 << (s.key % 64)
+		}
+	}
+	f.addExtra()
+	return f
+}
+
+// addExtra gives every node of a parallel region the keys that earlier steps
+// of the region may have set.
+func (f *block) addExtra() {
+	for _, r := range f.p.regions.list {
+		visible := uint64(0)
+		for _, step := range r.steps {
+			for _, n := range step {
+				f.extra[n] |= visible
+			}
+			for _, n := range step {
+				visible |= f.writes(n)
+			}
+		}
+	}
+	for n, opaque := range f.p.regions.opaque {
+		if opaque {
+			f.extra[n] = f.all
+		}
+	}
+}
+
+// writes is all that a node may set.
+func (f *block) writes(n int) uint64 {
+	if f.p.free[n] {
+		return f.all
+	}
+	return f.sets[byUpdates][n] | f.sets[byProperties][n] | f.sets[byCollect][n]
+}
+
+// set is what is set on a way out of a node.
+func (f *block) set(n int, e exit) uint64 {
+	if e.any {
+		return f.all
+	}
+	bits := uint64(0)
+	for _, kind := range e.by {
+		bits |= f.sets[kind][n]
+	}
+	return bits
+}
+
+// run follows the ways from the start until nothing changes.
+func (f *block) run() {
+	start := f.p.index[f.p.f.Start]
+	f.unset[start] = f.all
+	waiting := make([]bool, len(f.unset))
+	queue := []int{start}
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		waiting[n] = false
+		for _, e := range f.p.exits[n] {
+			left := f.unset[n] &^ f.set(n, e) &^ f.extra[e.to]
+			if left&^f.unset[e.to] == 0 {
+				continue
+			}
+			f.unset[e.to] |= left
+			if !waiting[e.to] {
+				waiting[e.to] = true
+				queue = append(queue, e.to)
+			}
+		}
+	}
+}
+
+// pathTo is the shortest way on which a read has no value, by node ids.
+func (p *prover) pathTo(m miss) []string {
+	flow := p.newBlock(m.read.key / 64)
+	bit := uint64(1) << (m.read.key % 64)
+	goal := m.read.node
+	if m.via >= 0 {
+		goal = m.via
+	}
+	start := p.index[p.f.Start]
+	from := map[int]int{start: -1}
+	queue := []int{start}
+	for len(queue) > 0 {
+		n := queue[0]
+		if n == goal {
+			break
+		}
+		queue = queue[1:]
+		for _, e := range p.exits[n] {
+			if _, seen := from[e.to]; !seen && (flow.set(n, e)|flow.extra[e.to])&bit == 0 {
+				from[e.to] = n
+				queue = append(queue, e.to)
+			}
+		}
+	}
+	if _, reached := from[goal]; !reached {
+		return nil
+	}
+	var ids []string
+	if m.via >= 0 {
+		ids = append(ids, p.f.Nodes[m.read.node].ID)
+	}
+	for n := goal; n >= 0; n = from[n] {
+		ids = append(ids, p.f.Nodes[n].ID)
+	}
+	slices.Reverse(ids)
+	return ids
+}

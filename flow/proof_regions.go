@@ -1,0 +1,102 @@
+package flow
+
+import "slices"
+
+// maxRegionWork bounds the nodes that all regions together list.
+const maxRegionWork = 500_000
+
+// regions are the parts of a graph where several branches run at a time.
+type regions struct {
+	list   []region
+	size   int // nodes in the steps of all regions
+	opaque []bool
+	mapsOf map[int][]int // by branch node: the map nodes that run it
+}
+
+// region is what may run after one fan-out, super-step by super-step, all ways
+// taken together. When they all meet in one node, that is the last step.
+type region struct {
+	steps [][]int
+}
+
+// findRegions follows every fan-out until its branches meet or end. Where that
+// would take too long, everything behind the fan-out becomes opaque: nothing
+// is known about what is set there.
+func (p *prover) findRegions() *regions {
+	r := &regions{opaque: make([]bool, len(p.f.Nodes)), mapsOf: map[int][]int{}}
+	for i, n := range p.f.Nodes {
+		if m, ok := n.Body.(*MapNode); ok {
+			if branch, ok := p.index[m.Branch]; ok {
+				r.mapsOf[branch] = append(r.mapsOf[branch], i)
+			}
+		}
+		members := p.fanOut(i, n)
+		if len(members) < 2 {
+			continue
+		}
+		if found, ok := p.follow(members, maxRegionWork-r.size); ok {
+			r.list = append(r.list, found)
+			for _, step := range found.steps {
+				r.size += len(step)
+			}
+			continue
+		}
+		p.hide(members, r.opaque)
+	}
+	return r
+}
+
+// fanOut lists the nodes that a node starts in one super-step.
+func (p *prover) fanOut(i int, n *Node) []int {
+	switch n.Kind() {
+	case "approval", "input", "end":
+		return nil // next is ignored, or only its first element counts
+	}
+	var members []int
+	for _, id := range n.Next {
+		if to, ok := p.index[id]; ok {
+			members = append(members, to)
+		}
+	}
+	slices.Sort(members)
+	return slices.Compact(members)
+}
+
+// follow lists the steps after a fan-out; false when there are too many.
+func (p *prover) follow(members []int, budget int) (region, bool) {
+	var r region
+	for step := members; len(step) > 0; {
+		r.steps = append(r.steps, step)
+		if budget -= len(step); budget < 0 || len(r.steps) > len(p.f.Nodes)+1 {
+			return r, false
+		}
+		if len(step) == 1 {
+			break
+		}
+		var next []int
+		for _, n := range step {
+			for _, e := range p.exits[n] {
+				next = append(next, e.to)
+			}
+		}
+		slices.Sort(next)
+		step = slices.Compact(next)
+	}
+	return r, true
+}
+
+// hide marks everything behind a fan-out.
+func (p *prover) hide(members []int, opaque []bool) {
+	queue := slices.Clone(members)
+	for len(queue) > 0 {
+		n := queue[0]
+		queue = queue[1:]
+		if opaque[n] {
+			continue
+		}
+		opaque[n] = true
+		for _, e := range p.exits[n] {
+			queue = append(queue, e.to)
+		}
+	}
+}

@@ -1,0 +1,47 @@
+package flow
+
+import (
+	"strings"
+)
+
+// nextKey is the member of a script's output that routes and is not merged.
+const nextKey = "_next"
+
+// scriptResult is what a script printed.
+type scriptResult struct {
+	Writes *Object // without _next
+	Next   string
+	Routed bool // there is a _next that is a string, which may be empty
+}
+
+// parseScriptOutput reads the standard output of a script: one JSON object.
+// A _next that is no string is dropped.
+func parseScriptOutput(stdout string) (scriptResult, error) {
+	v, err := ParseJSON([]byte(strings.TrimSpace(stdout)))
+	if err != nil {
+		return scriptResult{}, failf("Script output must be valid JSON: %w", err)
+	}
+	writes, ok := v.(*Object)
+	if !ok {
+		return scriptResult{}, failf("Script output must be a JSON object, not array or primitive")
+	}
+	r := scriptResult{Writes: writes}
+	if next, ok := writes.Get(nextKey); ok {
+		r.Next, r.Routed = next.(string)
+		writes.Delete(nextKey)
+	}
+	return r, nil
+}
+
+// readScriptOutput is parseScriptOutput with the script's path in the errors,
+// and with an error of its own for a script that printed nothing.
+func readScriptOutput(path, stdout string) (scriptResult, error) {
+	if strings.TrimSpace(stdout) == "" {
+		return scriptResult{}, failf("Script '%s' produced no output (scripts must emit a single JSON object on stdout)", path)
+	}
+	r, err := parseScriptOutput(stdout)
+	if err != nil {
+		return r, failf("Failed to merge output from script '%s': %w", path, err)
+	}
+	return r, nil
+}

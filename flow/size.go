@@ -1,0 +1,51 @@
+package flow
+
+import (
+	"math"
+	"unicode/utf8"
+)
+
+var negativeZero = math.Copysign(0, -1)
+
+// JSONSize is the length in bytes of the compact JSON text of a state value,
+// measured without building the text.
+func JSONSize(v any) int {
+	switch x := v.(type) {
+	case []any:
+		size := 2 + max(len(x)-1, 0)
+		for _, item := range x {
+			size += JSONSize(item)
+		}
+		return size
+	case *Object:
+		size := 2 + max(x.Len()-1, 0)
+		for key, item := range x.All() {
+			size += stringSize(key) + 1 + JSONSize(item)
+		}
+		return size
+	case string:
+		return stringSize(x)
+	}
+	var room [32]byte
+	text, err := appendScalar(room[:0], v)
+	if err != nil {
+		return len("null")
+	}
+	return len(text)
+}
+
+func stringSize(s string) int {
+	if !utf8.ValidString(s) {
+		s = toValid(s)
+	}
+	size := 2 + len(s)
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '"' || c == '\\' || c == '\b' || c == '\f' || c == '\n' || c == '\r' || c == '\t':
+			size++
+		case c < ' ':
+			size += 5
+		}
+	}
+	return size
+}

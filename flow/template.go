@@ -1,0 +1,174 @@
+package flow
+
+import "strings"
+
+// Template is a text with {{path}} placeholders, parsed once and rendered
+// often. A placeholder is two opening braces, one or more of the letters,
+// digits, _ . [ ] and two closing braces; anything else, also a space between
+// the braces, is plain text. There is no escape. The zero value is the empty
+// text. A Template is safe for concurrent use.
+type Template struct {
+	text  string
+	parts []part
+}
+
+// part is plain text followed by a placeholder (nil: none).
+type part struct {
+	text string
+	path *path
+}
+
+// ParseTemplate parses a text. Every text is a template.
+func ParseTemplate(text string) Template {
+	t := Template{text: text}
+	done := 0
+	for at := 0; ; {
+		open := strings.Index(text[at:], "{{")
+		if open < 0 {
+			break
+		}
+		open += at
+		end := open + 2
+		for end < len(text) && inPath(text[end]) {
+			end++
+		}
+		if end == open+2 || !strings.HasPrefix(text[end:], "}}") {
+			at = open + 1
+			continue
+		}
+		p := parsePath(text[open+2 : end])
+		t.parts = append(t.parts, part{text[done:open], &p})
+		at = end + 2
+		done = at
+	}
+	if t.parts != nil && done < len(text) {
+		t.parts = append(t.parts, part{text[done:], nil})
+	}
+	return t
+}
+
+func inPath(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+		c == '_' || c == '.' || c == '[' || c == ']'
+}
+
+// String is the text as written.
+func (t Template) String() string { return t.text }
+
+// Paths lists the texts between the braces in order, repeated ones too.
+func (t Template) Paths() []string {
+	var paths []string
+	for _, p := range t.parts {
+		if p.path != nil {
+			paths = append(paths, p.path.text)
+		}
+	}
+	return paths
+}
+
+// Keys lists the keys of the state that the template reads, each once, in
+// order. Placeholders that never resolve read none.
+func (t Template) Keys() []string {
+	var keys []string
+	seen := map[string]bool{}
+	for _, p := range t.parts {
+		if p.path != nil && !p.path.never && !seen[p.path.root] {
+			seen[p.path.root] = true
+			keys = append(keys, p.path.root)
+		}
+	}
+	return keys
+}
+
+// Render replaces every placeholder by the text of its value: a string as it
+// is, any other value as compact JSON. It is one pass: braces inside a value
+// are not looked at. Placeholders without a value are a [*MissingError].
+func (t Template) Render(lookup func(key string) (any, bool)) (string, error) {
+	text, missing := t.render(lookup)
+	if missing != nil {
+		return "", &MissingError{Paths: missing}
+	}
+	return text, nil
+}
+
+// RenderLenient is Render with placeholders without a value replaced by
+// nothing.
+func (t Template) RenderLenient(lookup func(key string) (any, bool)) string {
+	text, _ := t.render(lookup)
+	return text
+}
+
+// Eval gives the typed value when the template is exactly one placeholder with
+// white space around it, else the rendered text. A miss is a [*MissingError].
+func (t Template) Eval(lookup func(key string) (any, bool)) (any, error) {
+	p := t.single()
+	if p == nil {
+		return t.trimmed().Render(lookup)
+	}
+	v, ok := p.resolve(lookup)
+	if !ok {
+		return nil, &MissingError{Paths: []string{p.text}}
+	}
+	return v, nil
+}
+
+// single is the path of a template that is one placeholder, else nil.
+func (t Template) single() *path {
+	text := strings.TrimSpace(t.text)
+	for i, p := range t.parts {
+		if i == 0 && p.path != nil && len(text) == len(p.path.text)+len("{{}}") {
+			return p.path
+		}
+	}
+	return nil
+}
+
+func (t Template) trimmed() Template {
+	if text := strings.TrimSpace(t.text); text != t.text {
+		return ParseTemplate(text)
+	}
+	return t
+}
+
+func (t Template) render(lookup func(key string) (any, bool)) (text string, missing []string) {
+	if t.parts == nil {
+		return t.text, nil
+	}
+	out := make([]byte, 0, 2*len(t.text))
+	for _, p := range t.parts {
+		out = append(out, p.text...)
+		if p.path == nil {
+			continue
+		}
+		v, ok := p.path.resolve(lookup)
+		if !ok {
+			missing = append(missing, p.path.text)
+			continue
+		}
+		out = appendText(out, v)
+	}
+	return string(out), missing
+}
+
+// appendText appends a value as templates show it.
+func appendText(dst []byte, v any) []byte {
+	if s, ok := v.(string); ok {
+		return append(dst, s...)
+	}
+	out, err := AppendJSON(dst, v)
+	if err != nil {
+		return append(dst, "null"...)
+	}
+	return out
+}
+
+// MissingError lists the placeholders of a strict template that have no value,
+// in order of appearance, repeated ones too.
+type MissingError struct {
+	Paths []string
+}
+
+// Error names the placeholders.
+func (e *MissingError) Error() string {
+	return "Template interpolation failed: '" + strings.Join(e.Paths, "', '") + "' not found in state"
+}

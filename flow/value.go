@@ -1,0 +1,103 @@
+package flow
+
+import "fmt"
+
+// maxDepth is how deep values in files, script output and model replies may
+// nest. It keeps recursion far from the end of the stack.
+const maxDepth = 1000
+
+// TypeName names the JSON type of a state value as messages write it: null,
+// bool, number, string, array or object. Other Go types give their Go name.
+func TypeName(v any) string {
+	switch v.(type) {
+	case nil:
+		return "null"
+	case bool:
+		return "bool"
+	case int64, uint64, float64:
+		return "number"
+	case string:
+		return "string"
+	case []any:
+		return "array"
+	case *Object:
+		return "object"
+	}
+	return fmt.Sprintf("%T", v)
+}
+
+// Equal reports whether two state values are the same JSON value. Numbers of
+// different kinds differ (1 is not 1.0), the order of members does not matter,
+// and values of types that are no state values are never equal.
+func Equal(a, b any) bool {
+	switch x := a.(type) {
+	case nil:
+		return b == nil
+	case bool:
+		y, ok := b.(bool)
+		return ok && x == y
+	case string:
+		y, ok := b.(string)
+		return ok && x == y
+	case int64:
+		y, ok := b.(int64)
+		return ok && x == y
+	case uint64:
+		y, ok := b.(uint64)
+		return ok && x == y
+	case float64:
+		y, ok := b.(float64)
+		return ok && x == y
+	case []any:
+		y, ok := b.([]any)
+		return ok && equalArrays(x, y)
+	case *Object:
+		y, ok := b.(*Object)
+		return ok && equalObjects(x, y)
+	}
+	return false
+}
+
+func equalArrays(a, b []any) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	if len(a) > 0 && &a[0] == &b[0] {
+		return true // shared, and values never change
+	}
+	for i := range a {
+		if !Equal(a[i], b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func equalObjects(a, b *Object) bool {
+	if a == b {
+		return true
+	}
+	if a.Len() != b.Len() {
+		return false
+	}
+	for key, x := range a.All() {
+		y, ok := b.Get(key)
+		if !ok || !Equal(x, y) {
+			return false
+		}
+	}
+	return true
+}
+
+// asFloat gives a number of any kind as a float.
+func asFloat(v any) (float64, bool) {
+	switch x := v.(type) {
+	case int64:
+		return float64(x), true
+	case uint64:
+		return float64(x), true
+	case float64:
+		return x, true
+	}
+	return 0, false
+}

@@ -1,0 +1,205 @@
+package flow
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// maxFileSize is the size above which a graph file is refused.
+const maxFileSize = 4 << 20
+
+// document is one YAML file: its tree with the nodes that cannot be used
+// marked, and what was found wrong on the way.
+type document struct {
+	path string
+	text []byte
+	root *yaml.Node // nil: nothing but comments, or a fatal problem
+	problems
+}
+
+// problems collects findings on the reading of one file.
+type problems struct {
+	list  []Finding
+	fatal bool // the text is no YAML at all
+}
+
+func (p *problems) add(f Finding) {
+	f.Severity, f.Class = SeverityError, ClassParse
+	if len(p.list) < maxFindings {
+		p.list = append(p.list, f)
+	}
+}
+
+// readYAML parses the text of a file that must hold one YAML document.
+func readYAML(path string, text []byte) *document {
+	d := &document{path: path, text: text}
+	if f, ok := unreadable(text); ok {
+		d.stop(f)
+		return d
+	}
+	loader, err := yaml.NewLoader(bytes.NewReader(text))
+	if err != nil {
+		d.stop(Finding{Code: "yaml-syntax", Message: err.Error(), Pos: Pos{Line: 1, Col: 1}})
+		return d
+	}
+	var first, second yaml.Node
+	if err := loader.Load(&first); err != nil {
+		if !errors.Is(err, io.EOF) {
+			d.stop(syntaxFinding(text, err))
+		}
+		return d
+	}
+	if err := loader.Load(&second); !errors.Is(err, io.EOF) {
+		f := Finding{
+			Code: "yaml-documents", Message: "the file holds more than one YAML document",
+			Hint: "remove everything from the second --- on",
+			Pos:  Pos{Line: second.Line, Col: second.Column},
+		}
+		if err != nil {
+			f = syntaxFinding(text, err)
+		}
+		d.stop(f)
+		return d
+	}
+	if len(first.Content) == 1 && !emptyScalar(first.Content[0]) {
+		d.root = first.Content[0]
+		inspect(d)
+	}
+	return d
+}
+
+// stop records the problem that ends the reading.
+func (d *document) stop(f Finding) {
+	d.fatal = true
+	f.Pos.File = d.path
+	d.add(f)
+}
+
+func emptyScalar(n *yaml.Node) bool {
+	if n.Kind != yaml.ScalarNode {
+		return false
+	}
+	v, ok := scalarValue(n)
+	return ok && v == nil
+}
+
+// unreadable finds what keeps the parser from reading the text at all, and for
+// which it would give no place.
+func unreadable(text []byte) (Finding, bool) {
+	if len(text) > maxFileSize {
+		return Finding{
+			Code:    "file-too-large",
+			Message: fmt.Sprintf("the file has %d bytes; a graph file may have at most %d (4 MiB)", len(text), maxFileSize),
+			Hint:    "move large texts into files that a script or rag node reads",
+			Pos:     Pos{Line: 1, Col: 1},
+		}, true
+	}
+	line, lineStart := 1, 0
+	for i := 0; i < len(text); {
+		r, size := rune(text[i]), 1
+		if r >= utf8.RuneSelf {
+			r, size = utf8.DecodeRune(text[i:])
+		}
+		if r == utf8.RuneError && size == 1 || !printable(r) {
+			col := 1 + utf8.RuneCount(text[lineStart:i])
+			return badCharacter(text, r, size, Pos{Line: line, Col: col}), true
+		}
+		i += size
+		if r == '\n' {
+			line, lineStart = line+1, i
+		}
+	}
+	return Finding{}, false
+}
+
+func badCharacter(text []byte, r rune, size int, at Pos) Finding {
+	f := Finding{Code: "yaml-characters", Pos: at, Hint: "remove it, or write it as an escape in double quotes"}
+	switch {
+	case bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff}):
+		f.Message = "the file is UTF-16, not UTF-8"
+		f.Hint = "save it as UTF-8"
+	case r == utf8.RuneError && size == 1:
+		f.Message = "the file is not valid UTF-8 here"
+		f.Hint = "save it as UTF-8"
+	default:
+		f.Message = fmt.Sprintf("control character U+%04X is not allowed", r)
+	}
+	return f
+}
+
+// printable reports whether YAML allows a character.
+func printable(r rune) bool {
+	switch {
+	case r == '\t' || r == '\n' || r == '\r' || r == 0x85:
+		return true
+	case r < ' ' || r >= 0x7f && r < 0xa0 || r == 0xfffe || r == 0xffff:
+		return false
+	}
+	return true
+}
+
+// syntaxFinding turns an error of the YAML library into a finding.
+func syntaxFinding(text []byte, err error) Finding {
+	f := Finding{Code: "yaml-syntax", Message: err.Error(), Pos: Pos{Line: 1, Col: 1}}
+	var load *yaml.LoadError
+	if !errors.As(err, &load) {
+		return f
+	}
+	mark, context := load.Mark, load.ContextMark
+	if mark.Line == 0 {
+		mark = context
+	}
+	f.Message = load.Message
+	if load.ContextMsg != "" {
+		f.Message = load.ContextMsg + ": " + load.Message
+	}
+	if mark.Line > 0 {
+		f.Pos = Pos{Line: mark.Line, Col: max(mark.Column, 1)}
+	}
+	if context.Line > 0 && context.Line < mark.Line {
+		f.Message = fmt.Sprintf("%s (it began at line %d)", f.Message, context.Line)
+	}
+	f.Hint = syntaxHint(text, f)
+	return f
+}
+
+// syntaxHint guesses the usual mistakes behind a syntax error from the line it
+// is on or the line before.
+func syntaxHint(text []byte, f Finding) string {
+	for _, n := range []int{f.Pos.Line, f.Pos.Line - 1} {
+		line := bytes.TrimSpace(lineOf(text, n))
+		if at := bytes.Index(line, []byte("{{")); at > 0 && !bytes.ContainsAny(line[:at], `"'|>`) {
+			if end := bytes.Index(line[at:], []byte("}}")); end > 0 {
+				return fmt.Sprintf("a text that begins with braces needs quotes: \"%s...\"", line[at:at+end+2])
+			}
+		}
+	}
+	line := lineOf(text, f.Pos.Line)
+	switch {
+	case len(bytes.TrimLeft(line, " \t")) > 0 && bytes.ContainsRune(line[:len(line)-len(bytes.TrimLeft(line, " \t"))], '\t'):
+		return "indent with spaces: YAML allows no tabs there"
+	case bytes.Contains([]byte(f.Message), []byte("mapping values are not allowed")):
+		return "a text that contains `: ` needs quotes"
+	case bytes.Contains([]byte(f.Message), []byte("cannot start any token")):
+		return "a text that begins with @, `, % or a tab needs quotes"
+	}
+	return ""
+}
+
+// lineOf is the n-th line of a text, counted from 1, without its line break.
+func lineOf(text []byte, n int) []byte {
+	for ; n > 1; n-- {
+		end := bytes.IndexByte(text, '\n')
+		if end < 0 {
+			return nil
+		}
+		text = text[end+1:]
+	}
+	line, _, _ := bytes.Cut(text, []byte{'\n'})
+	return line
+}

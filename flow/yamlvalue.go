@@ -1,0 +1,45 @@
+package flow
+
+import (
+	"math"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// resolve follows an alias to the node it stands for.
+func resolve(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		return n.Alias
+	}
+	return n
+}
+
+// yamlValue converts an inspected YAML tree to a state value. Keys are taken
+// as text; a float that is no number becomes null, as JSON has none.
+func yamlValue(n *yaml.Node) any {
+	n = resolve(n)
+	switch n.Kind {
+	case yaml.SequenceNode:
+		list := make([]any, len(n.Content))
+		for i, child := range n.Content {
+			list[i] = yamlValue(child)
+		}
+		return list
+	case yaml.MappingNode:
+		o := &Object{members: make([]Member, 0, len(n.Content)/2)}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if key := n.Content[i]; !isBroken(key) {
+				o.Set(key.Value, yamlValue(n.Content[i+1]))
+			}
+		}
+		return o
+	}
+	if isBroken(n) {
+		return nil
+	}
+	v, _ := scalarValue(n)
+	if f, ok := v.(float64); ok && (math.IsNaN(f) || math.IsInf(f, 0)) {
+		return nil
+	}
+	return v
+}
