@@ -84,7 +84,7 @@ func TestRunTimeout(t *testing.T) {
 func TestRunEndsGently(t *testing.T) {
 	w := newWire(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	c := bash(w.script("trap 'echo saved; exit 0' TERM; say ready; forever"))
+	c := bash(w.script("trap 'echo saved; exit 0' TERM; say ready; while :; do :; done")) // bash may miss a signal just before it blocks
 	c.Grace = long
 	done := begin(ctx, c)
 	w.expect("ready")

