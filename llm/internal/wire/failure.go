@@ -82,6 +82,12 @@ func (c *Client) Malformed(what string, err error) error {
 	}
 }
 
+// Refused is the failure of a request that the provider has answered with a
+// reason instead of a reply.
+func (c *Client) Refused(class llm.Class, code, why string) error {
+	return &llm.Error{Class: class, Code: code, Host: c.base.Hostname(), Message: c.clean(why)}
+}
+
 // Unsupported is the failure of a request that the wire cannot carry.
 func (c *Client) Unsupported(what string) error {
 	return &llm.Error{Class: llm.BadRequest, Host: c.base.Hostname(), Message: what}

@@ -203,7 +203,7 @@ func streams(t *testing.T, p Provider) {
 		t.Run("events as "+kind, func(t *testing.T) {
 			s := Serve(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header()["Content-Type"] = []string{kind}
-				Send(w, "\r\n"+strings.ReplaceAll(p.Start+p.Rest, "\n", "\r\n"))
+				Send(w, "\r\n"+strings.ReplaceAll(strings.ReplaceAll(p.Start+p.Rest, "\r", ""), "\n", "\r\n"))
 			})
 			reply, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
 			if err != nil || reply.Text() != "Hello" {
