@@ -12,8 +12,8 @@
 //
 //   - When [Run] returns, the child has been reaped and, on Unix, every process left in its group has been sent SIGKILL.
 //   - Run returns. A process that left the group and keeps the output open delays it by [Command.Grace] at most.
-//   - On Linux the child is killed when this process dies, even by SIGKILL. Its own children are not: they are found by [End] as long
-//     as the child itself still lives, and otherwise stay.
+//   - On Linux the child is killed when this process dies, even by SIGKILL. What the child had started itself is not killed then: [End]
+//     reaches it only while the child is there, running or not yet reaped.
 //   - On systems other than Linux and macOS a [Handle] cannot be verified and End does nothing. On Windows only the child itself is
 //     ended, not the processes it started.
 package proc
