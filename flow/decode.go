@@ -31,6 +31,10 @@ func (e *JSONError) Error() string {
 // int64 or uint64, any other number float64. The error is a [*JSONError].
 func ParseJSON(data []byte) (any, error) { return parseJSON(data, maxDepth) }
 
+// parseStored reads what AppendJSON has written to a journal. Values in a state
+// may have grown deeper than ParseJSON reads.
+func parseStored(data []byte) (any, error) { return parseJSON(data, journalDepth) }
+
 func parseJSON(data []byte, depth int) (any, error) {
 	p := jsonParser{data: data, room: depth}
 	v, err := p.value()

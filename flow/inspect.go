@@ -178,7 +178,7 @@ func (in *inspector) keys(n *yaml.Node) {
 			in.measured[key] = measure{weight: 16 + len(key.Value)}
 		}
 		if first, twice := seen[key.Value]; twice {
-			in.fail(key, Finding{Code: "yaml-duplicate-key", Message: fmt.Sprintf("duplicate key `%s`, first at line %d", key.Value, first)})
+			in.fail(key, Finding{Code: "yaml-duplicate-key", Message: fmt.Sprintf("duplicate key `%s` (first on line %d)", key.Value, first)})
 			continue
 		}
 		seen[key.Value] = key.Line

@@ -32,11 +32,11 @@ var approvalKind = kind{
 		a := &ApprovalNode{
 			Question: ParseTemplate(m.str("question", required)),
 			Options:  m.strings("options", required),
-			OnOther:  m.str("on_other", required),
 		}
 		for _, p := range m.pairs("routes", required) {
 			a.Routes = append(a.Routes, Route{p.key, p.value})
 		}
+		a.OnOther = m.str("on_other", required)
 		return a
 	},
 }

@@ -278,14 +278,14 @@ func (p *parser) structure() {
 			"this is the version of the file format, not of the agent")
 	}
 	p.broken = append(p.broken, ids...)
-	if f.Name == "" && f.src.value("name") != nil {
+	if f.Name == "" && p.usable("name") {
 		add("empty-name", f.At("name"), "Graph must have a non-empty 'name' field", "")
 	}
 	switch nodes := f.src.value("nodes"); {
 	case nodes == nil || resolve(nodes).Kind != yaml.MappingNode && !emptyScalar(resolve(nodes)):
 	case len(f.Nodes) == 0:
 		add("no-nodes", f.At("nodes"), fmt.Sprintf("Graph '%s' has no nodes defined", f.Name), "")
-	case f.src.value("start") != nil && f.byID[f.Start] == nil:
+	case f.byID[f.Start] == nil && p.usable("start"):
 		names := make([]string, len(f.Nodes))
 		for i, n := range f.Nodes {
 			names[i] = n.ID
@@ -293,4 +293,14 @@ func (p *parser) structure() {
 		add("start", f.At("start"), fmt.Sprintf("Start node '%s' not found in graph '%s'. Available nodes: %s",
 			f.Start, f.Name, strings.Join(names, ", ")), suggest(f.Start, names))
 	}
+}
+
+// usable reports whether a top-level text is written and was read.
+func (p *parser) usable(field string) bool {
+	n := p.f.src.value(field)
+	if n == nil {
+		return false
+	}
+	_, ok := scalarText(n, true)
+	return ok && !isBroken(resolve(n))
 }

@@ -54,7 +54,7 @@ func suggest(wrong string, known []string) string {
 	if len(known) > maxSuggest {
 		return ""
 	}
-	best, bestDistance := "", 1+max(1, min(len(wrong)/3, 3))
+	best, bestDistance := "", 1+min((len(wrong)+1)/3, 3) // words of one letter have no neighbours
 	for _, word := range known {
 		if strings.EqualFold(word, wrong) {
 			return fmt.Sprintf("did you mean `%s`?", word)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -42,35 +43,49 @@ func readYAML(path string, text []byte) *document {
 		d.stop(f)
 		return d
 	}
+	root, f := loadYAML(text)
+	if f != nil {
+		d.stop(*f)
+		return d
+	}
+	if root != nil && !emptyScalar(root) {
+		d.root = root
+		inspect(d)
+	}
+	return d
+}
+
+// loadYAML reads the one document of a text; nil when there is none.
+func loadYAML(text []byte) (root *yaml.Node, fault *Finding) {
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
-		d.stop(Finding{Code: "yaml-syntax", Message: err.Error(), Pos: Pos{Line: 1, Col: 1}})
-		return d
+		f := syntaxFinding(text, err)
+		return nil, &f
 	}
 	var first, second yaml.Node
 	if err := loader.Load(&first); err != nil {
-		if !errors.Is(err, io.EOF) {
-			d.stop(syntaxFinding(text, err))
+		if errors.Is(err, io.EOF) {
+			return nil, nil
 		}
-		return d
+		f := syntaxFinding(text, err)
+		return nil, &f
 	}
-	if err := loader.Load(&second); !errors.Is(err, io.EOF) {
-		f := Finding{
+	switch err := loader.Load(&second); {
+	case errors.Is(err, io.EOF):
+	case err != nil:
+		f := syntaxFinding(text, err)
+		return nil, &f
+	default:
+		return nil, &Finding{
 			Code: "yaml-documents", Message: "the file holds more than one YAML document",
 			Hint: "remove everything from the second --- on",
 			Pos:  Pos{Line: second.Line, Col: second.Column},
 		}
-		if err != nil {
-			f = syntaxFinding(text, err)
-		}
-		d.stop(f)
-		return d
 	}
-	if len(first.Content) == 1 && !emptyScalar(first.Content[0]) {
-		d.root = first.Content[0]
-		inspect(d)
+	if len(first.Content) != 1 {
+		return nil, nil
 	}
-	return d
+	return first.Content[0], nil
 }
 
 // stop records the problem that ends the reading.
@@ -164,28 +179,39 @@ func syntaxFinding(text []byte, err error) Finding {
 	if context.Line > 0 && context.Line < mark.Line {
 		f.Message = fmt.Sprintf("%s (it began at line %d)", f.Message, context.Line)
 	}
-	f.Hint = syntaxHint(text, f)
+	if f.Hint = unquotedHint(text, &f.Pos); f.Hint == "" {
+		f.Hint = syntaxHint(text, f)
+	}
 	return f
 }
 
-// syntaxHint guesses the usual mistakes behind a syntax error from the line it
-// is on or the line before.
-func syntaxHint(text []byte, f Finding) string {
-	for _, n := range []int{f.Pos.Line, f.Pos.Line - 1} {
-		line := bytes.TrimSpace(lineOf(text, n))
-		if at := bytes.Index(line, []byte("{{")); at > 0 && !bytes.ContainsAny(line[:at], `"'|>`) {
-			if end := bytes.Index(line[at:], []byte("}}")); end > 0 {
-				return fmt.Sprintf("a text that begins with braces needs quotes: \"%s...\"", line[at:at+end+2])
-			}
+// unquotedHint looks for a text that begins with braces and has no quotes, on
+// the line of a syntax error or the line before, and moves the place there.
+func unquotedHint(text []byte, at *Pos) string {
+	for _, n := range []int{at.Line, at.Line - 1} {
+		line := lineOf(text, n)
+		open := bytes.Index(line, []byte("{{"))
+		if open <= 0 || bytes.ContainsAny(line[:open], `"'|>#`) {
+			continue
+		}
+		if end := bytes.Index(line[open:], []byte("}}")); end > 0 {
+			*at = Pos{File: at.File, Line: n, Col: 1 + utf8.RuneCount(line[:open])}
+			return fmt.Sprintf("quote it: \"%s...\"; YAML reads braces without quotes as a map", shorten(string(line[open:open+end+2]), 60))
 		}
 	}
+	return ""
+}
+
+// syntaxHint guesses the mistake behind a syntax error from its line.
+func syntaxHint(text []byte, f Finding) string {
 	line := lineOf(text, f.Pos.Line)
+	indent := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 	switch {
-	case len(bytes.TrimLeft(line, " \t")) > 0 && bytes.ContainsRune(line[:len(line)-len(bytes.TrimLeft(line, " \t"))], '\t'):
+	case bytes.ContainsRune(indent, '\t'):
 		return "indent with spaces: YAML allows no tabs there"
-	case bytes.Contains([]byte(f.Message), []byte("mapping values are not allowed")):
+	case strings.Contains(f.Message, "mapping values are not allowed"):
 		return "a text that contains `: ` needs quotes"
-	case bytes.Contains([]byte(f.Message), []byte("cannot start any token")):
+	case strings.Contains(f.Message, "cannot start any token"):
 		return "a text that begins with @, `, % or a tab needs quotes"
 	}
 	return ""

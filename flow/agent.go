@@ -1,0 +1,208 @@
+package flow
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"raddle.dev/graph"
+)
+
+// Agent is an agent directory that has been read: a graph and the agents it
+// runs. It is never changed after Load.
+type Agent struct {
+	Name     string // of the directory
+	Dir      string // absolute
+	File     *File
+	Findings []Finding // of the file, the validator and the proof, in the order of their checks
+
+	host     *Host
+	depth    int
+	children map[string]*Agent // by the name that agent nodes use; graphs only
+	broken   []brokenChild
+}
+
+// brokenChild is an agent node whose agent cannot be loaded.
+type brokenChild struct {
+	node string
+	err  error
+}
+
+// Rejected is the [*ValidationError] that keeps the agent from running, nil when
+// there is none or the file switches the validator off.
+func (a *Agent) Rejected() error {
+	if !a.File.Settings.ValidateBeforeRun {
+		return nil
+	}
+	return Rejected(a.Findings)
+}
+
+// Input is what starts a run: the initial state, and the prompt in it.
+func (a *Agent) Input(prompt string) graph.Input {
+	return graph.Input{Label: a.Name, Set: a.initial(prompt)}
+}
+
+// promptKey is where the caller's text is.
+const promptKey = "initial_prompt"
+
+// initial are the first writes of a run. They replace: reducers fold what nodes
+// write.
+func (a *Agent) initial(prompt string) []graph.Write {
+	ring := &keyring{file: a.File}
+	var set []graph.Write
+	for name, v := range a.File.InitialState.All() {
+		if name != promptKey {
+			set = append(set, ring.key(name).Reset(v))
+		}
+	}
+	return append(set, ring.key(promptKey).Reset(prompt))
+}
+
+// Outcome is what an agent's run hands to its caller.
+type Outcome struct {
+	Output   string
+	ExitCode int // what the end node wants the process to exit with; 0: nothing special
+}
+
+// OutcomeOf reads the outcome of a run that is [graph.Done].
+func OutcomeOf(r graph.Result) Outcome { return outcome(r.Value) }
+
+func outcome(value any) Outcome {
+	switch v := value.(type) {
+	case string:
+		return Outcome{Output: v}
+	case map[string]any:
+		output, _ := v["output"].(string)
+		code, _ := v["exit_code"].(int)
+		return Outcome{Output: output, ExitCode: code}
+	}
+	return Outcome{}
+}
+
+func (o Outcome) halt() *graph.Halt {
+	if o.ExitCode == 0 {
+		return &graph.Halt{Value: o.Output}
+	}
+	return &graph.Halt{Value: map[string]any{"output": o.Output, "exit_code": o.ExitCode}}
+}
+
+// model is the id of the model that a node of the agent calls, "" when nobody
+// named one.
+func (a *Agent) model(own string) string {
+	for _, id := range []string{a.host.Override, own, a.File.Model, a.host.Model} {
+		if id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// MissingModelError says that nodes call a model and nobody named one.
+type MissingModelError struct {
+	Agent string
+	Node  string // the first of them
+	Pos   Pos
+}
+
+func (e *MissingModelError) Error() string {
+	return fmt.Sprintf("%s: node '%s' of agent '%s' calls a model, and none is named", e.Pos, e.Node, e.Agent)
+}
+
+// NotYetError says that a file uses something that this version reads and
+// checks, but cannot run.
+type NotYetError struct {
+	Agent, Node string
+	What        string // what cannot run
+	Hint        string
+	Pos         Pos
+}
+
+func (e *NotYetError) Error() string {
+	return fmt.Sprintf("%s: node '%s' of agent '%s': %s; %s", e.Pos, e.Node, e.Agent, e.What, e.Hint)
+}
+
+// VariablesError says that the caller must set agent variables.
+type VariablesError struct {
+	Missing []Variable
+}
+
+func (e *VariablesError) Error() string {
+	var b strings.Builder
+	b.WriteString("The following agent variables are required:")
+	for _, v := range e.Missing {
+		b.WriteString("\n  - " + v.Name + ": " + v.Description)
+	}
+	return b.String()
+}
+
+// ready says why the agent cannot run although its file is valid.
+func (a *Agent) ready() error {
+	for _, n := range a.reachable() {
+		for _, c := range a.broken {
+			if c.node == n.ID {
+				return failf("Graph execution failed for agent '%s': at node '%s': %w", a.Name, n.ID, c.err)
+			}
+		}
+		switch b := n.Body.(type) {
+		case *LLMNode:
+			if len(b.Tools) > 0 {
+				return &NotYetError{a.Name, n.ID, "llm nodes cannot use tools yet", "remove the list or leave it empty", n.At("tools")}
+			}
+			if a.model(b.Model) == "" {
+				return &MissingModelError{a.Name, n.ID, n.Pos()}
+			}
+		case *RAGNode:
+			return &NotYetError{a.Name, n.ID, "rag nodes cannot run yet", "retrieval is checked, but not built in", n.Pos()}
+		}
+	}
+	var missing []Variable
+	for _, v := range a.File.Variables {
+		if _, set := a.host.Variables[v.Name]; !set && v.Default == nil {
+			missing = append(missing, v)
+		}
+	}
+	if missing != nil {
+		return &VariablesError{missing}
+	}
+	return nil
+}
+
+// variable is the value of an agent variable.
+func (a *Agent) variable(v Variable) string {
+	if s, ok := a.host.Variables[v.Name]; ok {
+		return s
+	}
+	if v.Default != nil {
+		return *v.Default
+	}
+	return ""
+}
+
+// reachable lists the nodes that a run can get to, by id. A script may name any
+// node, so a graph with a reachable script reaches them all.
+func (a *Agent) reachable() []*Node {
+	seen := map[string]bool{}
+	todo := []string{a.File.Start}
+	scripted := false
+	for len(todo) > 0 {
+		n := a.File.Node(todo[0])
+		todo = todo[1:]
+		if n == nil || seen[n.ID] {
+			continue
+		}
+		seen[n.ID] = true
+		_, script := n.Body.(*ScriptNode)
+		scripted = scripted || script
+		for _, e := range n.edges() {
+			todo = append(todo, e.to)
+		}
+	}
+	var nodes []*Node
+	for _, n := range a.File.Nodes {
+		if seen[n.ID] || scripted {
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortFunc(nodes, func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
+	return nodes
+}

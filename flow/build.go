@@ -1,0 +1,160 @@
+package flow
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"raddle.dev/graph"
+)
+
+// Graph compiles the agent, and the graphs that its agent nodes run. It fails
+// with a [*ValidationError] when the validator refuses the file, and with a
+// [*NotYetError], [*MissingModelError] or [*VariablesError] when it could not
+// run.
+func (a *Agent) Graph() (*graph.Graph, error) {
+	if err := a.Rejected(); err != nil {
+		return nil, because(fmt.Sprintf("Graph execution failed for agent '%s'", a.Name), err)
+	}
+	b := &builder{graphs: map[*Agent]*graph.Graph{}}
+	return b.agent(a)
+}
+
+// builder compiles agents, each once.
+type builder struct {
+	graphs map[*Agent]*graph.Graph
+}
+
+func (b *builder) agent(a *Agent) (*graph.Graph, error) {
+	if g := b.graphs[a]; g != nil {
+		return g, nil
+	}
+	if err := a.ready(); err != nil {
+		return nil, err
+	}
+	r := &runtime{agent: a, ring: &keyring{file: a.File}, models: &modelCache{host: a.host, dir: a.Dir}}
+	f := a.File
+	def := graph.Def{
+		Name: f.Name, Version: fmt.Sprintf("%x", sha256.Sum256(f.text)), Open: r.ring.open, Start: []string{f.Start},
+		MaxVisits: f.Settings.MaxLoopIterations, Concurrency: max(1, f.Settings.MaxConcurrency), MustHalt: true,
+	}
+	if t := f.Settings.Timeout; t != nil {
+		def.Timeout = max(1, t.Duration())
+	}
+	for _, n := range a.reachable() {
+		node, err := b.node(r, n)
+		if err != nil {
+			return nil, err
+		}
+		node.Run = r.body(n)
+		node.Routes = r.routes(n)
+		def.Nodes = append(def.Nodes, node)
+	}
+	g, err := graph.Compile(def)
+	if err != nil {
+		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
+	}
+	b.graphs[a] = g
+	return g, nil
+}
+
+// node is a node without its body: its name, and the graph that it calls.
+func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
+	node := graph.Node{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
+	switch body := n.Body.(type) {
+	case *AgentNode:
+		if child := r.agent.children[body.Agent]; child != nil {
+			g, err := b.agent(child)
+			if err != nil {
+				return node, err
+			}
+			node.Graph = g
+		}
+	case *MapNode:
+		g, err := b.branches(r, n, body)
+		if err != nil {
+			return node, err
+		}
+		node.Graph, node.Inherit = g, true
+	}
+	return node, nil
+}
+
+// routes lists the nodes that a node may lead to. A script may name any.
+func (r *runtime) routes(n *Node) []string {
+	var names []string
+	add := func(id string) {
+		if r.agent.File.Node(id) != nil && !slices.Contains(names, id) {
+			names = append(names, id)
+		}
+	}
+	if _, script := n.Body.(*ScriptNode); script {
+		for _, o := range r.agent.reachable() {
+			add(o.ID)
+		}
+		return names
+	}
+	for _, e := range n.edges() {
+		add(e.to)
+	}
+	if names == nil {
+		names = []string{graph.End} // it ends the run, or fails for want of a next
+	}
+	return names
+}
+
+// runtime is what the nodes of one agent share.
+type runtime struct {
+	agent  *Agent
+	ring   *keyring
+	models *modelCache
+}
+
+// run is the body of a node's visit, by its type.
+func (v *visit) run() error {
+	switch b := v.node.Body.(type) {
+	case *AgentNode:
+		return v.runAgent(b)
+	case *ApprovalNode:
+		return v.runApproval(b)
+	case *EndNode:
+		return v.runEnd(b)
+	case *InputNode:
+		return v.runInput(b)
+	case *LLMNode:
+		return v.runLLM(b)
+	case *MapNode:
+		return v.runMap(b)
+	case *ScriptNode:
+		return v.runScript(b)
+	}
+	return fmt.Errorf("a node of type %s cannot run", v.node.Kind())
+}
+
+// body makes the function of a node.
+func (r *runtime) body(n *Node) graph.Func {
+	return func(ctx context.Context, s graph.State) (graph.Update, error) {
+		if r.agent.File.Settings.MaxLoopIterations == 0 {
+			return graph.Update{}, &plainError{visitText(n.ID, 1, 0)}
+		}
+		v := &visit{Context: ctx, runtime: r, node: n, before: s}
+		v.logEntry()
+		if err := v.run(); err != nil {
+			return graph.Update{}, err
+		}
+		v.logMove()
+		return v.update(), nil
+	}
+}
+
+// unrouted is the failure of a node that names a node which does not exist.
+func (r *runtime) unrouted(id string) error {
+	return &plainError{fmt.Sprintf("Node '%s' not found in graph '%s'", id, r.agent.File.Name)}
+}
+
+// isWaiting reports whether an error only says that the run stops here for now.
+func isWaiting(err error) bool {
+	return errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused)
+}

@@ -1,0 +1,653 @@
+package flow
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// needs says which capability that does not exist yet a case asks for, "" for
+// none. A case that stops needing one runs at once.
+func (c *caseFile) needs() string {
+	for _, n := range c.parsedNodes() {
+		switch b := n.Body.(type) {
+		case *RAGNode:
+			return "retrieval"
+		case *LLMNode:
+			if len(b.Tools) > 0 {
+				return "tools"
+			}
+		}
+	}
+	switch {
+	case c.RAG != nil || strings.HasPrefix(c.ID, "rag-"):
+		return "retrieval"
+	case slices.Contains(boolKeys(c.Host), "headless"):
+		return "headless runs"
+	}
+	return ""
+}
+
+func boolKeys(o *Object) (keys []string) {
+	for k, v := range o.All() {
+		if b, ok := v.(bool); ok && b {
+			keys = append(keys, k)
+		}
+	}
+	return keys
+}
+
+func (c *caseFile) parsedNodes() []*Node {
+	f, err := Parse("graph.yaml", []byte(c.Graph))
+	if err != nil {
+		return nil
+	}
+	return f.Nodes
+}
+
+// runsElsewhere are the run cases in testdata that need a later capability.
+var runsElsewhere = []string{
+	"llm-max-iterations", "llm-tool-loop", "llm-tools-whitelist",
+	"rag-built-without-prompts", "rag-document-escape", "rag-kb-file", "rag-not-built-declined", "rag-not-built-non-interactive",
+	"rag-query-template", "rag-top-k", "scenario-map-research",
+}
+
+// TestCaseRuns runs the conformance cases that run a graph, through the public
+// API alone.
+func TestCaseRuns(t *testing.T) {
+	var elsewhere []string
+	for _, c := range readCases(t) {
+		if c.Kind != "run" {
+			continue
+		}
+		if need := c.needs(); need != "" {
+			if strings.HasPrefix(c.Path, "testdata") {
+				elsewhere = append(elsewhere, c.ID)
+			}
+			t.Logf("%s does not run yet: it needs %s", c.ID, need)
+			continue
+		}
+		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
+			runCase(t, c)
+		})
+	}
+	if diff := cmp.Diff(runsElsewhere, elsewhere); diff != "" {
+		t.Errorf("runsElsewhere is stale (-listed +found):\n%s", diff)
+	}
+}
+
+// caseRun is one case at work.
+type caseRun struct {
+	t     *testing.T
+	c     *caseFile
+	dir   string
+	agent *Agent
+
+	mu      sync.Mutex
+	script  []*scriptedReply
+	calls   []*Object // requests made, in order
+	people  []*Object // what the person does, in order
+	stubs   map[string][]any
+	visited []any
+	stderr  bytes.Buffer
+	log     *recordedLog
+	stop    context.CancelFunc
+}
+
+type scriptedReply struct {
+	*Object
+	used int
+}
+
+func runCase(t *testing.T, c *caseFile) {
+	for _, program := range c.Requires {
+		need(t, program)
+	}
+	r := &caseRun{t: t, c: c, dir: c.makeDirs(t), log: &recordedLog{}, stubs: map[string][]any{}}
+	for _, v := range c.LLM {
+		r.script = append(r.script, &scriptedReply{Object: v.(*Object)})
+	}
+	for _, v := range c.User {
+		r.people = append(r.people, v.(*Object))
+	}
+	for name, v := range c.Agents.All() {
+		r.stubs[name] = list(v.(*Object), "stub")
+	}
+	r.fill()
+	begun := time.Now()
+	res, err := r.run()
+	took := time.Since(begun)
+	if err != nil && r.agent != nil {
+		t.Logf("error: %v", err)
+	}
+	r.check(res, err, took)
+}
+
+// need fails where a program is missing: a case that does not run proves nothing.
+func need(t *testing.T, program string) {
+	t.Helper()
+	if program == "tsx" {
+		if exec.Command("npx", "--no-install", "tsx", "--version").Run() == nil {
+			return
+		}
+	} else if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	t.Skipf("%s is not installed: make test installs it", program)
+}
+
+// host is the surroundings that the case asks for.
+func (r *caseRun) host() Host {
+	c := r.c
+	k := c.known(r.dir)
+	h := Host{Models: caseModels{r, k.Model}, Depth: intOf(c.Host, "depth"), NoSpawn: !flagOf(c.Host, "function_calling", true),
+		Tools: k.Tools, Servers: k.Servers, Skills: k.Skills, Log: slog.New(r.log), Child: r.child, Session: textOf(c.Host, "session"),
+		Workspace: filepath.Join(filepath.Dir(r.dir), "cwd"), Variables: map[string]string{}}
+	if models, ok := c.Host.Get("models"); ok {
+		h.Model = models.([]any)[0].(string)
+	} else {
+		h.Model = "fake:main"
+	}
+	vars, _ := c.Host.Get("variables")
+	if o, ok := vars.(*Object); ok {
+		for name, v := range o.All() {
+			h.Variables[name] = fmt.Sprint(v)
+		}
+	}
+	env, _ := c.Host.Get("env")
+	h.Env = os.Environ()
+	if o, ok := env.(*Object); ok {
+		for name, v := range o.All() {
+			h.Env = append(h.Env, name+"="+fmt.Sprint(v))
+		}
+	}
+	return h
+}
+
+// fill pads the initial state to the size that the case wants.
+func (r *caseRun) fill() {
+	if r.c.FillState == nil {
+		return
+	}
+	f, err := Parse("graph.yaml", []byte(r.c.Graph))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	key, total := textOf(r.c.FillState, "key"), intOf(r.c.FillState, "total_bytes")
+	state := f.InitialState.Clone()
+	state.Set("initial_prompt", r.c.Prompt)
+	state.Set(key, "")
+	pad := strings.Repeat("x", total-JSONSize(state))
+	text := strings.Replace(r.c.Graph, "start:", "initial_state: {"+key+": \""+pad+"\"}\nstart:", 1)
+	if f.InitialState.Len() > 0 {
+		r.t.Fatal("fill_state of a graph with an initial_state of its own")
+	}
+	writeCaseFile(r.t, r.dir, "graph.yaml", text)
+}
+
+// run loads and runs the agent, answering questions as the case says.
+func (r *caseRun) run() (graph.Result, error) {
+	a, err := Load(r.dir, r.host())
+	if err != nil {
+		return graph.Result{}, err
+	}
+	r.agent = a
+	g, err := a.Graph()
+	if err != nil {
+		return graph.Result{}, err
+	}
+	ctx, stop := context.WithCancel(r.t.Context())
+	defer stop()
+	r.stop = stop
+	runner := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	narrator, journal := Narrate(&r.stderr, a, false), LogRun(slog.New(r.log), a)
+	drive := func(events iter.Seq2[graph.Event, error]) (res graph.Result, err error) {
+		for e, failure := range events {
+			if failure != nil {
+				return res, a.Explain(failure)
+			}
+			narrator.Event(e)
+			journal.Event(e)
+			r.note(e)
+			if b, ok := e.Body.(graph.RunEnded); ok {
+				res = b.Result
+			}
+		}
+		return res, nil
+	}
+	in := a.Input(r.c.Prompt)
+	in.Thread, in.Topics = "case", graph.AllTopics
+	res, err := drive(runner.Run(ctx, in))
+	for err == nil && res.Status == graph.Waiting {
+		resume := graph.Resume{Thread: "case", Topics: graph.AllTopics}
+		for _, q := range res.Questions {
+			resume.Answers = append(resume.Answers, r.answer(q))
+		}
+		res, err = drive(runner.Resume(ctx, resume))
+	}
+	return res, err
+}
+
+// note keeps what the run visited, and raises the abort signal where the case
+// says.
+func (r *caseRun) note(e graph.Event) {
+	if e.Path != "" {
+		return
+	}
+	switch b := e.Body.(type) {
+	case graph.TaskDone:
+		if b.Waiting {
+			return
+		}
+		if n := len(r.visited); n > 0 {
+			if last := r.visited[n-1].(*visitedStep); last.step == e.Step {
+				last.nodes = append(last.nodes, e.Node)
+				break
+			}
+		}
+		r.visited = append(r.visited, &visitedStep{e.Step, []string{e.Node}})
+	}
+	if node := textOf(r.c.Host, "abort_after_node"); node != "" && e.Node == node {
+		if _, done := e.Body.(graph.TaskDone); done {
+			r.stop()
+		}
+	}
+}
+
+type visitedStep struct {
+	step  int
+	nodes []string
+}
+
+// answer is what the person, or the root above this agent, does.
+func (r *caseRun) answer(q graph.Question) graph.Answer {
+	r.t.Helper()
+	if up, ok := r.c.Host.Get("escalation"); ok && intOf(r.c.Host, "depth") > 0 {
+		return r.escalated(q, up.(*Object))
+	}
+	if !flagOf(r.c.Host, "tty", true) {
+		return graph.Answer{ID: q.ID, Refused: "no terminal"}
+	}
+	if len(r.people) == 0 {
+		r.t.Fatalf("nobody answers %q", q.Prompt)
+	}
+	p := r.people[0]
+	r.people = r.people[1:]
+	if kind := textOf(p, "kind"); kind != q.Kind {
+		r.t.Errorf("%s is asked as %s, want %s", q.Prompt, q.Kind, kind)
+	}
+	r.sameText(p, "question", q.Prompt)
+	if want, ok := p.Get("options"); ok {
+		if diff := cmp.Diff(texts(p, "options"), q.Options); diff != "" {
+			r.t.Errorf("options %v:\n%s", want, diff)
+		}
+	}
+	r.sameText(p, "default", q.Default)
+	if flagOf(p, "cancel", false) {
+		return graph.Answer{ID: q.ID, Refused: "cancelled"}
+	}
+	if text, ok := p.Get("custom"); ok {
+		return graph.Answer{ID: q.ID, Value: text}
+	}
+	return graph.Answer{ID: q.ID, Value: textOf(p, "answer")}
+}
+
+func (r *caseRun) escalated(q graph.Question, up *Object) graph.Answer {
+	tag := map[string]string{"select": "[ask] ", "input": "[input] "}[q.Kind]
+	r.sameText(up, "question", tag+q.Prompt)
+	switch outcome := textOf(up, "outcome"); outcome {
+	case "timeout":
+		return graph.Answer{ID: q.ID, Refused: "Escalation timed out after 300 seconds waiting for user response"}
+	case "dropped":
+		return graph.Answer{ID: q.ID, Refused: "Escalation was cancelled. The parent agent dropped the request"}
+	default:
+		return graph.Answer{ID: q.ID, Value: outcome}
+	}
+}
+
+func (r *caseRun) sameText(o *Object, key, got string) {
+	r.t.Helper()
+	if want, ok := o.Get(key); ok && want != got {
+		r.t.Errorf("%s is %q, want %q", key, got, want)
+	}
+}
+
+// child plays the scripted runs of an agent that is no graph.
+func (r *caseRun) child(ctx context.Context, s Spawn) (string, error) {
+	r.mu.Lock()
+	if len(r.stubs[s.Agent]) == 0 {
+		r.mu.Unlock()
+		return "", fmt.Errorf("agent %s has no scripted run left", s.Agent)
+	}
+	stub := r.stubs[s.Agent][0].(*Object)
+	r.stubs[s.Agent] = r.stubs[s.Agent][1:]
+	r.sameText(stub, "expect_prompt", s.Prompt)
+	r.mu.Unlock()
+	if err := pause(ctx, stub); err != nil {
+		return "", err
+	}
+	if text := textOf(stub, "error"); text != "" {
+		return "", errors.New(text)
+	}
+	return textOf(stub, "reply"), nil
+}
+
+// pause waits as long as a script says.
+func pause(ctx context.Context, o *Object) error {
+	select {
+	case <-time.After(time.Duration(intOf(o, "delay_ms")) * time.Millisecond):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// caseModels are the models of a case: all of them read its script.
+type caseModels struct {
+	run   *caseRun
+	known func(id string) bool
+}
+
+func (m caseModels) Known(_, id string) bool { return m.known(id) }
+
+func (m caseModels) Open(_ context.Context, _, id string) (llm.Model, error) {
+	return caseModel{m.run, id}, nil
+}
+
+func (m caseModels) Efforts(_, id string) []string {
+	levels, _ := m.run.c.Host.Get("reasoning_levels")
+	o, _ := levels.(*Object)
+	return texts(o, id)
+}
+
+type caseModel struct {
+	run *caseRun
+	id  string
+}
+
+// Stream takes the first unused reply that matches.
+func (m caseModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		reply, err := m.run.reply(m.id, req)
+		if err == nil {
+			err = pause(ctx, reply)
+		}
+		if text := textOf(reply, "error"); err == nil && text != "" {
+			err = errors.New(text)
+		}
+		if err != nil {
+			yield(llm.Delta{}, err)
+			return
+		}
+		yield(llm.Delta{Done: &llm.Reply{Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: textOf(reply, "text")}}}}}, nil)
+	}
+}
+
+func (r *caseRun) reply(model string, req llm.Request) (*Object, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	user := req.Messages[0].Text()
+	r.calls = append(r.calls, NewObject(Member{"user", user}, Member{"system", req.System}, Member{"model", model}))
+	for _, s := range r.script {
+		if s.used > 0 && !flagOf(s.Object, "repeat", false) {
+			continue
+		}
+		if slices.ContainsFunc(texts(s.Object, "match"), func(m string) bool { return !strings.Contains(req.System+"\n"+user, m) }) {
+			continue
+		}
+		s.used++
+		r.checkRequest(s.Object, model, user, req)
+		return s.Object, nil
+	}
+	r.t.Errorf("no scripted reply for %q", user)
+	return nil, errors.New("no scripted reply")
+}
+
+// checkRequest compares a request with what its reply expects of it.
+func (r *caseRun) checkRequest(s *Object, model, user string, req llm.Request) {
+	r.sameText(s, "expect_user", user)
+	r.sameText(s, "expect_model", model)
+	if want, ok := s.Get("expect_system"); ok {
+		if want == nil {
+			want = ""
+		}
+		if want != req.System {
+			r.t.Errorf("system prompt %q, want %q", req.System, want)
+		}
+	}
+	for _, part := range texts(s, "expect_user_contains") {
+		if !strings.Contains(user, part) {
+			r.t.Errorf("the prompt %q lacks %q", user, part)
+		}
+	}
+	for _, part := range texts(s, "expect_user_not_contains") {
+		if strings.Contains(user, part) {
+			r.t.Errorf("the prompt %q has %q", user, part)
+		}
+	}
+	for _, part := range texts(s, "expect_system_not_contains") {
+		if strings.Contains(req.System, part) {
+			r.t.Errorf("the system prompt %q has %q", req.System, part)
+		}
+	}
+	if want, ok := s.Get("expect_messages"); ok && want != int64(len(req.Messages)) {
+		r.t.Errorf("%d messages, want %v", len(req.Messages), want)
+	}
+	for key, got := range map[string]*float64{"expect_temperature": req.Temperature, "expect_top_p": req.TopP} {
+		want, ok := s.Get(key)
+		switch f, number := asFloat(want); {
+		case !ok:
+		case !number && got != nil, number && (got == nil || *got != f):
+			r.t.Errorf("%s: want %v", key, want)
+		}
+	}
+	for _, key := range []string{"expect_tools", "expect_mcp"} {
+		if _, ok := s.Get(key); ok && len(texts(s, key)) != len(req.Tools) {
+			r.t.Errorf("%s: %d tools offered, want %v", key, len(req.Tools), texts(s, key))
+		}
+	}
+}
+
+// check compares the outcome with the case's expectations.
+func (r *caseRun) check(res graph.Result, err error, took time.Duration) {
+	t, e := r.t, r.c.Expect
+	r.c.wantErrors(t, err)
+	if want, ok := e.Get("output"); ok && err == nil && OutcomeOf(res).Output != want {
+		t.Errorf("output %q, want %q", OutcomeOf(res).Output, want)
+	}
+	if want := textOf(e, "output_regex"); want != "" && !regexp.MustCompile(want).MatchString(OutcomeOf(res).Output) {
+		t.Errorf("output %q does not match %q", OutcomeOf(res).Output, want)
+	}
+	r.checkState(res)
+	r.checkVisits()
+	if want, ok := e.Get("llm_calls"); ok && want != int64(len(r.calls)) {
+		t.Errorf("%d model calls, want %v", len(r.calls), want)
+	}
+	for i, want := range list(e, "llm_requests") {
+		for key, v := range want.(*Object).All() {
+			if got, _ := r.calls[i].Get(key); got != v {
+				t.Errorf("request %d: %s is %q, want %q", i, key, got, v)
+			}
+		}
+	}
+	for _, s := range r.script {
+		optional := flagOf(s.Object, "optional", false) || flagOf(s.Object, "repeat", false)
+		if never := flagOf(s.Object, "never", false); never && s.used > 0 || !never && !optional && s.used == 0 {
+			t.Errorf("reply %s was used %d times", Compact(s.Object), s.used)
+		}
+	}
+	if len(r.people) > 0 {
+		t.Errorf("%d answers were not asked for", len(r.people))
+	}
+	if most, ok := e.Get("max_seconds"); ok {
+		if limit, _ := asFloat(most); took.Seconds() > limit {
+			t.Errorf("it took %v, at most %v s allowed", took, limit)
+		}
+	}
+	r.checkFindings()
+	for _, path := range texts(e, "files_exist") {
+		if !exists(filepath.Join(r.dir, path)) {
+			t.Errorf("%s does not exist", path)
+		}
+	}
+	linesInOrder(t, "stderr", texts(e, "stderr_lines_in_order"), strings.Split(r.stderr.String(), "\n"))
+	r.checkLog()
+}
+
+func (r *caseRun) checkState(res graph.Result) {
+	t, e := r.t, r.c.Expect
+	if want, ok := e.Get("state"); ok {
+		for key, v := range want.(*Object).All() {
+			if got, present := res.State.Value(key); !present || !Equal(got, v) {
+				t.Errorf("state %s is %s (present: %v), want %s", key, Compact(got), present, Compact(v))
+			}
+		}
+	}
+	for _, key := range texts(e, "state_absent") {
+		if got, present := res.State.Value(key); present {
+			t.Errorf("state has %s: %s", key, Compact(got))
+		}
+	}
+	if key := textOf(e, "file_gone"); key != "" {
+		path, _ := res.State.Value(key)
+		if text, _ := path.(string); text == "" || exists(text) {
+			t.Errorf("the file %q of %s is still there", text, key)
+		}
+	}
+}
+
+func (r *caseRun) checkVisits() {
+	t, e := r.t, r.c.Expect
+	var got, want [][]string
+	for _, v := range r.visited {
+		nodes := v.(*visitedStep).nodes
+		slices.Sort(nodes)
+		got = append(got, nodes)
+	}
+	for _, v := range list(e, "visited") {
+		switch v := v.(type) {
+		case string:
+			want = append(want, []string{v})
+		case []any:
+			var nodes []string
+			for _, id := range v {
+				nodes = append(nodes, id.(string))
+			}
+			slices.Sort(nodes)
+			want = append(want, nodes)
+		}
+	}
+	if diff := cmp.Diff(want, got); want != nil && diff != "" {
+		t.Errorf("visited (-want +got):\n%s", diff)
+	}
+	for _, id := range texts(e, "not_visited") {
+		if slices.ContainsFunc(got, func(nodes []string) bool { return slices.Contains(nodes, id) }) {
+			t.Errorf("%s was visited", id)
+		}
+	}
+}
+
+func (r *caseRun) checkFindings() {
+	t, e := r.t, r.c.Expect
+	var warnings, nodes []string
+	if r.agent != nil {
+		for _, f := range r.agent.Findings {
+			if f.Class == ClassValidate && f.Severity == SeverityWarning {
+				warnings, nodes = append(warnings, findingText(f.Node, f.Message)), append(nodes, f.Node)
+			}
+		}
+	}
+	for _, w := range list(e, "warnings_include") {
+		node, _ := w.(*Object).Get("node")
+		if want := findingText(node, textOf(w.(*Object), "message")); !slices.Contains(warnings, want) {
+			t.Errorf("no warning %q among %q", want, warnings)
+		}
+	}
+	if _, ok := e.Get("warnings_nodes"); ok {
+		if diff := cmp.Diff(texts(e, "warnings_nodes"), nodes); diff != "" {
+			t.Errorf("nodes of the warnings:\n%s", diff)
+		}
+	}
+}
+
+func (r *caseRun) checkLog() {
+	var want []string
+	for _, v := range list(r.c.Expect, "log_lines_in_order") {
+		o := v.(*Object)
+		line := regexp.QuoteMeta(textOf(o, "text"))
+		if pattern := textOf(o, "regex"); pattern != "" {
+			line = strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
+		}
+		want = append(want, "/^"+textOf(o, "level")+" "+line+"$/")
+	}
+	linesInOrder(r.t, "the log", want, r.log.lines)
+}
+
+// linesInOrder looks for lines, or /patterns/, one after the other.
+func linesInOrder(t *testing.T, what string, want, got []string) {
+	t.Helper()
+	at := 0
+	for _, w := range want {
+		matches := func(line string) bool { return line == w }
+		if len(w) > 1 && w[0] == '/' && w[len(w)-1] == '/' {
+			matches = regexp.MustCompile(w[1 : len(w)-1]).MatchString
+		}
+		found := slices.IndexFunc(got[at:], matches)
+		if found < 0 {
+			t.Errorf("%s lacks %q behind line %d:\n%s", what, w, at, strings.Join(got, "\n"))
+			return
+		}
+		at += found + 1
+	}
+}
+
+// recordedLog is a slog.Handler that keeps its lines as "level text".
+type recordedLog struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *recordedLog) Enabled(context.Context, slog.Level) bool { return true }
+func (l *recordedLog) WithAttrs([]slog.Attr) slog.Handler       { return l }
+func (l *recordedLog) WithGroup(string) slog.Handler            { return l }
+
+func (l *recordedLog) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	level := strings.ToLower(r.Level.String())
+	if r.Level < slog.LevelDebug {
+		level = "trace"
+	}
+	l.lines = append(l.lines, level+" "+r.Message)
+	return nil
+}
+
+func textOf(o *Object, key string) string {
+	v, _ := o.Get(key)
+	s, _ := v.(string)
+	return s
+}
+
+func intOf(o *Object, key string) int {
+	v, _ := o.Get(key)
+	n, _ := v.(int64)
+	return int(n)
+}

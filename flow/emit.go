@@ -1,0 +1,108 @@
+package flow
+
+import (
+	"encoding/json"
+
+	"raddle.dev/llm"
+)
+
+// The values that nodes send while they run, as [graph.Emitted] events.
+type (
+	// ModelCall says that a model is about to be called. Model is empty where
+	// the node names none of its own.
+	ModelCall struct {
+		Model string   `json:"model,omitempty"`
+		Tools []string `json:"tools,omitempty"`
+	}
+	// Delta is a piece of a model's reply.
+	Delta struct {
+		Text string `json:"text"`
+	}
+	// ModelDone says that a reply is complete. It is not sent for a reply that
+	// an earlier drive has recorded.
+	ModelDone struct {
+		Model string    `json:"model,omitempty"`
+		Usage llm.Usage `json:"usage"`
+	}
+	// ScriptRun says that a script starts.
+	ScriptRun struct {
+		Script string `json:"script"`
+	}
+	// Merged lists the keys that a node's result brought into the state.
+	Merged struct {
+		Keys []string `json:"keys"`
+	}
+	// ScriptNext says that a script chose the next node.
+	ScriptNext struct {
+		Node string `json:"node"`
+	}
+	// Spawned says that a child agent starts.
+	Spawned struct {
+		Agent  string `json:"agent"`
+		Prompt string `json:"prompt"`
+	}
+	// Extracting says that a model is asked to turn a text into data, the second
+	// time with Repair.
+	Extracting struct {
+		Repair bool `json:"repair,omitempty"`
+	}
+	// Warning is something that went wrong and was tolerated.
+	Warning struct {
+		Text string `json:"text"`
+	}
+)
+
+// typed marshals an emitted value with its type beside its fields.
+func typed(name string, v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	out := append([]byte(`{"type":"`+name+`"`), ',')
+	if len(b) == len("{}") {
+		return append(out[:len(out)-1], '}'), nil
+	}
+	return append(out, b[1:]...), nil
+}
+
+// MarshalJSON adds the type.
+func (v ModelCall) MarshalJSON() ([]byte, error) {
+	type plain ModelCall
+	return typed("model_call", plain(v))
+}
+
+// MarshalJSON adds the type.
+func (v Delta) MarshalJSON() ([]byte, error) { type plain Delta; return typed("delta", plain(v)) }
+
+// MarshalJSON adds the type.
+func (v ModelDone) MarshalJSON() ([]byte, error) {
+	type plain ModelDone
+	return typed("model_done", plain(v))
+}
+
+// MarshalJSON adds the type.
+func (v ScriptRun) MarshalJSON() ([]byte, error) {
+	type plain ScriptRun
+	return typed("script_run", plain(v))
+}
+
+// MarshalJSON adds the type.
+func (v Merged) MarshalJSON() ([]byte, error) { type plain Merged; return typed("merged", plain(v)) }
+
+// MarshalJSON adds the type.
+func (v ScriptNext) MarshalJSON() ([]byte, error) {
+	type plain ScriptNext
+	return typed("script_next", plain(v))
+}
+
+// MarshalJSON adds the type.
+func (v Spawned) MarshalJSON() ([]byte, error) { type plain Spawned; return typed("spawned", plain(v)) }
+
+// MarshalJSON adds the type.
+func (v Extracting) MarshalJSON() ([]byte, error) {
+	type plain Extracting
+	return typed("extracting", plain(v))
+}
+
+// MarshalJSON adds the type.
+func (v Warning) MarshalJSON() ([]byte, error) { type plain Warning; return typed("warning", plain(v)) }

@@ -1,0 +1,106 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/graph"
+)
+
+// Explain puts an error of a run of this agent into the words of the file
+// format. The engine's own error stays inside, for errors.As.
+func (a *Agent) Explain(err error) error {
+	if err == nil {
+		return nil
+	}
+	text, cause := a.explain(err)
+	head := fmt.Sprintf("Graph execution failed for agent '%s'", a.Name)
+	if cause == nil {
+		return &explained{head + ": " + text, err}
+	}
+	return &explained{head + ": " + text + ": " + cause.Error(), err}
+}
+
+// explained is an error of the engine in other words.
+type explained struct {
+	text string
+	err  error
+}
+
+func (e *explained) Error() string { return e.text }
+
+// Unwrap is the engine's error.
+func (e *explained) Unwrap() error { return e.err }
+
+// explain gives the first words and the cause behind them, if there is one.
+func (a *Agent) explain(err error) (text string, cause error) {
+	var (
+		step     *graph.StepError
+		conflict *graph.ConflictError
+		halt     *graph.HaltError
+		limit    *graph.LimitError
+		canceled *graph.CanceledError
+		stuck    *graph.StuckError
+	)
+	name := a.File.Name
+	switch {
+	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.VisitLimit:
+		return visitText(limit.Node, limit.Count, limit.Limit), nil
+	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.TimedOut:
+		return fmt.Sprintf("Graph '%s' timed out after %ds%s", name, int64(limit.After/time.Second), place(limit.Frontier, limit.During)), nil
+	case errors.As(err, &canceled):
+		return fmt.Sprintf("Graph '%s' aborted%s", name, place(canceled.Frontier, canceled.During)), nil
+	case errors.As(err, &step) && len(step.Tasks) > 0:
+		return a.nodeText(step.Tasks[0])
+	case errors.As(err, &limit):
+		return a.childLimit(limit), nil
+	case errors.As(err, &conflict):
+		return fmt.Sprintf("Key '%s' was written by %d parallel branches but has no reducer declared. Add a reducer for '%s' to the graph's `reducers:` block, or rename one writer.", conflict.Key, len(conflict.Nodes), conflict.Key), nil
+	case errors.As(err, &halt):
+		ends := slices.Sorted(slices.Values(halt.Nodes))
+		return fmt.Sprintf("super-step ended with multiple End targets (%s). Fan-out branches must converge at a join node before terminating. To fix: route all parallel branches to a single shared next-node, then terminate from there.", strings.Join(ends, ", ")), nil
+	case errors.As(err, &stuck):
+		return fmt.Sprintf("Graph '%s' frontier emptied without reaching an End node", name), nil
+	}
+	return err.Error(), nil
+}
+
+// nodeText is the failure of a node; some failures are not told with its name.
+func (a *Agent) nodeText(e *graph.NodeError) (string, error) {
+	var plain *plainError
+	if errors.As(e.Err, &plain) {
+		return plain.text, nil
+	}
+	return fmt.Sprintf("at node '%s'", e.Node), e.Err
+}
+
+// childLimit is a limit that the file's own graph did not meet itself.
+func (a *Agent) childLimit(l *graph.LimitError) string {
+	if l.Status == graph.VisitLimit {
+		return visitText(l.Node, l.Count, l.Limit)
+	}
+	return fmt.Sprintf("Graph '%s' timed out after %ds%s", l.Graph, int64(l.After/time.Second), place(l.Frontier, l.During))
+}
+
+func visitText(node string, count, limit int) string {
+	return fmt.Sprintf("Node '%s' visited %d times (max_loop_iterations=%d). Possible infinite loop.", node, count, limit)
+}
+
+// place tells where a run was stopped.
+func place(frontier []string, during bool) string {
+	if len(frontier) == 1 && !during {
+		return fmt.Sprintf(" at '%s'", frontier[0])
+	}
+	quoted := make([]string, len(frontier))
+	for i, id := range frontier {
+		quoted[i] = `"` + id + `"`
+	}
+	when := "before"
+	if during {
+		when = "during"
+	}
+	return fmt.Sprintf(" %s super-step with frontier [%s]", when, strings.Join(quoted, ", "))
+}

@@ -1,0 +1,39 @@
+package flow
+
+import (
+	"errors"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// extract turns a text into data: as it is, or else by asking a model to do it,
+// twice at most. Node timeouts and attempts do not cover it. own is the node's
+// model, for agents that name none.
+func (v *visit) extract(own string, schema any, text string) (any, error) {
+	if value, ok := fastPath(text); ok {
+		return value, nil
+	}
+	if v.agent.model("") != "" {
+		own = ""
+	}
+	reply := text
+	for attempt, name := range []string{"extractor", "extractor repair"} {
+		if graph.Emits(v) {
+			graph.Emit(v, Extracting{Repair: attempt > 0})
+		}
+		prompt := extractorPrompt(schema, reply)
+		if attempt > 0 {
+			prompt = repairPrompt(schema, reply)
+		}
+		answer, err := v.ask(v, name, own, llm.Request{System: extractorSystem, Messages: []llm.Message{llm.User(prompt)}})
+		if err != nil {
+			return nil, because("Structured-output extractor LLM call failed", err)
+		}
+		if value, ok := fastPath(answer); ok {
+			return value, nil
+		}
+		reply = answer
+	}
+	return nil, errors.New(extractionError(reply))
+}

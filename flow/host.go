@@ -1,0 +1,108 @@
+package flow
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"strings"
+
+	"raddle.dev/llm"
+)
+
+// Host is the surroundings that an agent is loaded into and runs in. Its zero
+// value works for graphs that call no model.
+type Host struct {
+	Models   Models // nil: model names are taken on trust, and calling one fails
+	Model    string // the caller's current model, for graphs that name none
+	Override string // takes the place of every model of the graph and its children
+
+	Temperature, TopP *float64 // the caller's, where neither graph nor node sets one
+
+	AgentDirs []string // where `agent:` names are looked for, after the directory beside the agent's own
+	Depth     int      // how many agents are above this one
+	MaxDepth  int      // the deepest level an agent may be spawned at; 0: 3
+	NoSpawn   bool     // function calling is off, so agent nodes cannot spawn
+	// Child runs an agent that is not a graph; nil: such agents cannot run. Its
+	// result is recorded before it is used.
+	Child func(ctx context.Context, s Spawn) (string, error)
+
+	Tools, Servers, Skills []string // what the host offers, for the validator
+	VisibleSkills          []string // nil: all
+	Offline                bool     // the validator trusts names of tools, servers, models and skills
+
+	Session   string            // a session that the caller asked for: graphs refuse it
+	Variables map[string]string // agent variables that the caller set
+	Env       []string          // environment of scripts; nil: this process's
+	ConfigDir string            // what scripts know as LLM_ROOT_DIR; empty: not set
+	Workspace string            // what scripts know as RADDLE_WORKSPACE; empty: not set
+	Secrets   []string          // values that must not get into a state or a journal
+	Strict    bool              // unknown keys are errors
+	Log       *slog.Logger      // nil: no log
+}
+
+// Models opens the models that agents name as "client:name".
+type Models interface {
+	// Known tells whether an agent in dir may name a model. It opens nothing.
+	Known(dir, id string) bool
+	// Open opens a model for an agent in dir. Missing credentials may be an
+	// error of the first call instead.
+	Open(ctx context.Context, dir, id string) (llm.Model, error)
+	// Efforts lists the levels of reasoning effort that a model declares.
+	Efforts(dir, id string) []string
+}
+
+// Spawn is a child agent that is about to run.
+type Spawn struct {
+	Agent  string
+	Prompt string
+	Depth  int    // the child's own
+	Model  string // the parent's, for children that set none
+}
+
+const defaultMaxDepth = 3
+
+func (h *Host) maxDepth() int {
+	if h.MaxDepth > 0 {
+		return h.MaxDepth
+	}
+	return defaultMaxDepth
+}
+
+func (h *Host) log() *slog.Logger {
+	if h.Log == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return h.Log
+}
+
+// redacted stands where a secret was.
+const redacted = "[redacted]"
+
+// shortestSecret is the length below which a value is too ordinary to be
+// replaced wherever it occurs.
+const shortestSecret = 6
+
+// redact removes the known secrets from a text.
+func (h *Host) redact(text string) string {
+	for _, s := range h.Secrets {
+		if len(s) >= shortestSecret {
+			text = strings.ReplaceAll(text, s, redacted)
+		}
+	}
+	return text
+}
+
+func (h *Host) environ() []string {
+	if h.Env != nil {
+		return h.Env
+	}
+	return os.Environ()
+}
+
+// known is what the validator may know of the surroundings.
+func (h *Host) known(dir string) Known {
+	k := Known{Dir: dir, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
+		Tools: h.Tools, Servers: h.Servers, Skills: h.Skills, VisibleSkills: h.VisibleSkills}
+	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
+	return k
+}

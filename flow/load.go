@@ -1,0 +1,267 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+const (
+	graphFile  = "graph.yaml"
+	configFile = "config.yaml"
+)
+
+// LoadError is an agent that cannot be loaded. Where its file was read,
+// Findings has all that is wrong with it.
+type LoadError struct {
+	Agent    string
+	Findings []Finding
+	err      error
+}
+
+func (e *LoadError) Error() string { return e.err.Error() }
+
+// Unwrap is the cause.
+func (e *LoadError) Unwrap() error { return e.err }
+
+// Load reads an agent, checks it, and reads the graphs that its agent nodes run.
+// path is an agent directory or a graph.yaml. A file that is no graph, and an
+// agent that its surroundings do not allow, is a [*LoadError]; what the
+// validator finds is in [Agent.Findings] and keeps the agent from running only.
+func Load(path string, h Host) (*Agent, error) {
+	dir, err := agentDir(path)
+	if err != nil {
+		return nil, err
+	}
+	l := &loader{host: &h, agents: map[string]*Agent{}}
+	return l.load(dir, h.Depth)
+}
+
+// agentDir is the absolute directory of an agent that is named by its directory
+// or its file.
+func agentDir(path string) (string, error) {
+	dir, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if base := filepath.Base(dir); base == graphFile || base == configFile {
+		if info, err := os.Stat(dir); err == nil && !info.IsDir() {
+			dir = filepath.Dir(dir)
+		}
+	}
+	return dir, nil
+}
+
+func parentOf(dir string) string { return filepath.Dir(filepath.Clean(dir)) }
+
+// loader reads agents, each once for every depth that it can run at.
+type loader struct {
+	host   *Host
+	agents map[string]*Agent
+}
+
+func (l *loader) load(dir string, depth int) (*Agent, error) {
+	name := filepath.Base(dir)
+	fail := func(err error, findings []Finding) (*Agent, error) {
+		return nil, &LoadError{Agent: name, Findings: findings, err: err}
+	}
+	text, err := readDefinition(name, dir)
+	if err != nil {
+		return fail(err, nil)
+	}
+	path := filepath.Join(dir, graphFile)
+	file, err := Parse(path, text)
+	var parse *ParseError
+	switch {
+	case errors.As(err, &parse):
+		return fail(failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", name, path, err), parse.Findings)
+	case err != nil:
+		return fail(failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", name, path, err), nil)
+	}
+	a := &Agent{Name: name, Dir: dir, File: file, host: l.host, depth: depth, children: map[string]*Agent{}}
+	if err := a.override(os.Getenv); err != nil {
+		return fail(err, nil)
+	}
+	if err := a.admit(); err != nil {
+		return fail(err, nil)
+	}
+	l.agents[key(dir, depth)] = a
+	a.Findings = a.check()
+	l.spawned(a)
+	return a, nil
+}
+
+func key(dir string, depth int) string { return strconv.Itoa(depth) + " " + dir }
+
+// readDefinition reads the one definition file of an agent directory.
+func readDefinition(name, dir string) ([]byte, error) {
+	path := filepath.Join(dir, graphFile)
+	switch graph, config := exists(path), exists(filepath.Join(dir, configFile)); {
+	case graph && config:
+		return nil, failf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
+	case config:
+		return nil, failf("Agent '%s' is defined by a config.yaml: agents of that kind cannot run yet, only graphs can (graph.yaml)", name)
+	case !graph:
+		return nil, failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
+	}
+	text, err := readFile(path)
+	if err != nil {
+		return nil, failf("Failed to load graph.yaml for agent '%s': Failed to read graph file at '%s': %w", name, path, err)
+	}
+	return text, nil
+}
+
+// readFile reads a file whose size Parse will look at, without reading one that
+// is far too large.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("is a directory")}
+	case info.Size() > 2*maxFileSize:
+		return nil, fmt.Errorf("it has %d MiB; a graph file has at most %d", info.Size()>>20, maxFileSize>>20)
+	}
+	return os.ReadFile(path)
+}
+
+// override applies the environment's values for this agent.
+func (a *Agent) override(getenv func(string) string) error {
+	prefix := strings.ToUpper(strings.ReplaceAll(a.Name, "-", "_")) + "_"
+	if v := getenv(prefix + "MODEL"); v != "" {
+		a.File.Model = v
+	}
+	for name, field := range map[string]**float64{"TEMPERATURE": &a.File.Temperature, "TOP_P": &a.File.TopP} {
+		if v := getenv(prefix + name); v != "" {
+			f, err := strconv.ParseFloat(v, 64)
+			if err != nil {
+				return fmt.Errorf("the environment variable %s%s is %q, which is no number", prefix, name, v)
+			}
+			*field = &f
+		}
+	}
+	for name, field := range map[string]*[]string{"GLOBAL_TOOLS": &a.File.GlobalTools, "MCP_SERVERS": &a.File.MCPServers} {
+		if v := getenv(prefix + name); v != "" {
+			list, err := parseNames(v)
+			if err != nil {
+				return fmt.Errorf("the environment variable %s%s: %w", prefix, name, err)
+			}
+			*field = list
+		}
+	}
+	return nil
+}
+
+func parseNames(text string) ([]string, error) {
+	v, err := ParseJSON([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("it must be a JSON list of names: %w", err)
+	}
+	items, ok := v.([]any)
+	if !ok {
+		return nil, fmt.Errorf("it must be a JSON list of names, not a %s", TypeName(v))
+	}
+	names := make([]string, len(items))
+	for i, item := range items {
+		if names[i], ok = item.(string); !ok {
+			return nil, fmt.Errorf("it must be a JSON list of names, and element %d is a %s", i+1, TypeName(item))
+		}
+	}
+	return names, nil
+}
+
+// admit checks what the file format refuses before its validator runs.
+func (a *Agent) admit() error {
+	h, f := a.host, a.File
+	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
+		return failf("Unknown chat model '%s'", id)
+	}
+	if h.Session != "" && a.depth == h.Depth {
+		return failf("Graph-based agent '%s' does not support sessions. The graph manages its own state; re-run without a session.", a.Name)
+	}
+	return a.admitEffort()
+}
+
+// admitEffort holds the graph's reasoning_effort against what its model declares.
+func (a *Agent) admitEffort() error {
+	effort := a.File.ReasoningEffort
+	if effort == "" || a.host.Models == nil {
+		return nil
+	}
+	levels := a.host.Models.Efforts(a.Dir, a.model(""))
+	if len(levels) == 0 {
+		return failf("Agent has reasoning_effort '%s' configured but the model does not support reasoning effort", effort)
+	}
+	for _, l := range levels {
+		if l == effort {
+			return nil
+		}
+	}
+	return failf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, strings.Join(levels, ", "))
+}
+
+// check gathers the findings of the file, the validator and the proof.
+func (a *Agent) check() []Finding {
+	findings := append([]Finding(nil), a.File.Findings...)
+	findings = append(findings, a.File.Check(a.host.known(a.Dir))...)
+	findings = append(findings, a.File.Proof()...)
+	findings = append(findings, a.File.Advise()...)
+	if a.host.Strict {
+		findings = Strict(findings)
+	}
+	return findings
+}
+
+// spawned loads the graphs that the agent nodes run, as deep as they may run. A
+// child that cannot be loaded keeps the agent from running, not from loading.
+func (l *loader) spawned(a *Agent) {
+	if a.depth+1 > l.host.maxDepth() || l.host.NoSpawn {
+		return
+	}
+	for _, n := range a.File.Nodes {
+		b, ok := n.Body.(*AgentNode)
+		if !ok || a.children[b.Agent] != nil {
+			continue
+		}
+		dir := l.find(a, b.Agent)
+		if dir == "" || !exists(filepath.Join(dir, graphFile)) {
+			continue // the validator has said so, or Host.Child runs it
+		}
+		child := l.agents[key(dir, a.depth+1)]
+		if child == nil {
+			var err error
+			if child, err = l.load(dir, a.depth+1); err != nil {
+				a.reject(n, b.Agent, err)
+				continue
+			}
+		}
+		a.children[b.Agent] = child
+	}
+}
+
+// reject notes that a child cannot be loaded, with all that is wrong with it.
+func (a *Agent) reject(n *Node, name string, err error) {
+	err = failf("Agent '%s' failed: %w", name, err)
+	a.broken = append(a.broken, brokenChild{n.ID, err})
+	a.Findings = append(a.Findings, Finding{Severity: SeverityError, Class: ClassParse, Code: "agent-broken", Node: n.ID, Message: err.Error(), Pos: n.At("agent")})
+	var load *LoadError
+	if errors.As(err, &load) {
+		a.Findings = append(a.Findings, load.Findings...)
+	}
+}
+
+// find looks an agent up: beside its parent, then in the host's directories.
+func (l *loader) find(a *Agent, name string) string {
+	for _, dir := range append([]string{parentOf(a.Dir)}, l.host.AgentDirs...) {
+		path := filepath.Join(dir, name)
+		if exists(filepath.Join(path, graphFile)) || exists(filepath.Join(path, configFile)) {
+			return path
+		}
+	}
+	return ""
+}

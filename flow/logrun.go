@@ -1,0 +1,99 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"raddle.dev/graph"
+)
+
+// RunLog writes the records of a run that its nodes do not write themselves: the
+// beginning, the end and how long each node took. It wants all events of
+// [LogTopics]; it is not safe for concurrent use.
+type RunLog struct {
+	agent *Agent
+	log   *slog.Logger
+	begun time.Time
+	nodes map[string]*nodeTime
+}
+
+type nodeTime struct {
+	id         string
+	visits     int
+	total, max time.Duration
+}
+
+// LogTopics are the events that a RunLog needs.
+const LogTopics = graph.TopicRun | graph.TopicTask
+
+// LogRun makes the log of one drive of the agent.
+func LogRun(log *slog.Logger, a *Agent) *RunLog {
+	return &RunLog{agent: a, log: log, nodes: map[string]*nodeTime{}}
+}
+
+// Event records one event, if there is something to record.
+func (l *RunLog) Event(e graph.Event) {
+	if e.Path != "" {
+		return
+	}
+	switch b := e.Body.(type) {
+	case graph.RunStarted:
+		l.begun = e.Time
+		for _, f := range l.agent.Findings {
+			if f.Severity == SeverityWarning {
+				l.put(slog.LevelWarn, f.Text())
+			}
+		}
+		l.put(slog.LevelInfo, fmt.Sprintf("start at '%s' (%d nodes)", l.agent.File.Start, len(l.agent.File.Nodes)))
+	case graph.TaskDone:
+		if !b.Recorded && !b.Waiting {
+			l.took(e.Node, b.Took)
+		}
+	case graph.RunEnded:
+		l.ended(e, b.Result)
+	}
+}
+
+func (l *RunLog) took(id string, d time.Duration) {
+	n := l.nodes[id]
+	if n == nil {
+		n = &nodeTime{id: id}
+		l.nodes[id] = n
+	}
+	n.visits++
+	n.total += d
+	n.max = max(n.max, d)
+}
+
+func (l *RunLog) ended(e graph.Event, r graph.Result) {
+	if r.Err != nil {
+		l.put(slog.LevelError, "execution failed: "+l.agent.Explain(r.Err).Error())
+		return
+	}
+	if r.Status != graph.Done {
+		return
+	}
+	for _, id := range sortedNames(l.nodes) {
+		if n := l.agent.File.Node(id); n != nil && n.Kind() == "end" {
+			l.put(slog.LevelInfo, fmt.Sprintf("end '%s' (elapsed %s)", id, elapsed(e.Time.Sub(l.begun))))
+		}
+	}
+	l.put(slog.LevelInfo, "performance summary (slowest first):")
+	list := make([]*nodeTime, 0, len(l.nodes))
+	for _, id := range sortedNames(l.nodes) {
+		list = append(list, l.nodes[id])
+	}
+	slices.SortStableFunc(list, func(a, b *nodeTime) int { return cmp.Compare(b.total, a.total) })
+	for _, n := range list {
+		l.put(slog.LevelInfo, fmt.Sprintf("  %s: %d visit(s), total %dms, avg %dms, max %dms", n.id, n.visits,
+			n.total.Milliseconds(), n.total.Milliseconds()/int64(n.visits), n.max.Milliseconds()))
+	}
+}
+
+func (l *RunLog) put(level slog.Level, text string) {
+	l.log.Log(context.Background(), level, "[graph:"+l.agent.File.Name+"] "+text)
+}

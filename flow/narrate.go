@@ -1,0 +1,131 @@
+package flow
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"raddle.dev/graph"
+)
+
+// Narrator tells a run as it happens, in plain lines: for people who watch. It
+// wants all events of [NarrateTopics]. It is not safe for concurrent use.
+type Narrator struct {
+	w     io.Writer
+	agent *Agent
+	color bool
+	begun time.Time
+}
+
+// NarrateTopics are the events that a Narrator needs.
+const NarrateTopics = graph.TopicRun | graph.TopicTask | graph.TopicStep | graph.TopicEmit
+
+// Narrate makes a narrator of the agent's runs. With color the lines are dimmed.
+func Narrate(w io.Writer, a *Agent, color bool) *Narrator {
+	return &Narrator{w: w, agent: a, color: color}
+}
+
+// promptLines is how much of a child's prompt is shown.
+const promptLines = 12
+
+// Event tells one event, if there is something to tell.
+func (n *Narrator) Event(e graph.Event) {
+	indent := ""
+	a := n.agent
+	for _, id := range strings.FieldsFunc(e.Path, func(r rune) bool { return r == '/' }) {
+		id, _, _ = strings.Cut(id, "[")
+		node := a.File.Node(id)
+		if node == nil {
+			return
+		}
+		b, ok := node.Body.(*AgentNode)
+		if !ok || a.children[b.Agent] == nil {
+			return // branches of a map are not told
+		}
+		a, indent = a.children[b.Agent], indent+"  "
+	}
+	switch b := e.Body.(type) {
+	case graph.RunStarted:
+		n.begun = e.Time
+		n.line("", "graph: %s (start: %s)", a.File.Name, a.File.Start)
+	case graph.TaskStarted:
+		n.line(indent, "%s (%s)", e.Node, b.Kind)
+	case graph.StepCommitted:
+		n.moves(indent, b)
+	case graph.Emitted:
+		n.emitted(indent, b.Value)
+	case graph.RunEnded:
+		if b.Result.Status == graph.Done && e.Path == "" {
+			n.line("", "graph done in %s", elapsed(e.Time.Sub(n.begun)))
+		}
+	}
+}
+
+// moves tells where a step led: one line a node, or one for nodes that led to
+// the same place from one.
+func (n *Narrator) moves(indent string, b graph.StepCommitted) {
+	for _, m := range b.Moves {
+		if len(m.To) > 0 && m.To[0] != graph.End && !b.Halted {
+			n.line(indent, "%s -> %s", m.From, strings.Join(m.To, ", "))
+		}
+	}
+	if len(b.Dropped) > 0 {
+		n.line(indent, "  not run, because the graph has ended: %s", strings.Join(b.Dropped, ", "))
+	}
+}
+
+func (n *Narrator) emitted(indent string, v any) {
+	indent += "  "
+	switch v := v.(type) {
+	case ModelCall:
+		n.line(indent, "llm call: model=%s tools=%s", orElse(v.Model, "<active>"), orElse(strings.Join(v.Tools, ","), "<none>"))
+	case ScriptRun:
+		n.line(indent, "running script '%s'", v.Script)
+	case Merged:
+		n.line(indent, "merged: %s", strings.Join(v.Keys, ", "))
+	case ScriptNext:
+		n.line(indent, "script set _next = '%s'", v.Node)
+	case Extracting:
+		if v.Repair {
+			n.line(indent, "structured-output: extractor returned invalid JSON, retrying")
+		} else {
+			n.line(indent, "structured-output: parsing raw output failed, invoking extractor")
+		}
+	case Spawned:
+		n.spawned(indent, v)
+	case Warning:
+		n.line(indent, "warning: %s", v.Text)
+	}
+}
+
+func (n *Narrator) spawned(indent string, v Spawned) {
+	n.line(indent, "spawning agent '%s' with prompt:", v.Agent)
+	lines := strings.Split(strings.TrimRight(v.Prompt, "\n"), "\n")
+	for _, l := range lines[:min(len(lines), promptLines)] {
+		n.write(indent + "    " + l)
+	}
+	if more := len(lines) - promptLines; more > 0 {
+		n.write(fmt.Sprintf("%s    ... (%d more lines)", indent, more))
+	}
+}
+
+func (n *Narrator) line(indent, format string, args ...any) {
+	n.write("▸ " + indent + fmt.Sprintf(format, args...))
+}
+
+func (n *Narrator) write(line string) {
+	if n.color {
+		line = "\x1b[2m" + line + "\x1b[0m"
+	}
+	_, _ = io.WriteString(n.w, line+"\n")
+}
+
+func elapsed(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}

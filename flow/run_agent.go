@@ -1,0 +1,72 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+
+	"raddle.dev/graph"
+)
+
+// runAgent runs another agent and takes its result.
+func (v *visit) runAgent(b *AgentNode) error {
+	prompt, err := v.strict(b.Prompt, fmt.Sprintf("Failed to interpolate prompt for agent '%s'", b.Agent))
+	if err != nil {
+		return err
+	}
+	if graph.Emits(v) {
+		graph.Emit(v, Spawned{b.Agent, prompt})
+	}
+	text, err := v.spawn(b, prompt)
+	if err != nil {
+		return err
+	}
+	value := any(text)
+	if b.OutputSchema != nil {
+		if value, err = v.extract("", b.OutputSchema, text); err != nil {
+			return because(fmt.Sprintf("Agent '%s' output failed structured-output extraction", b.Agent), err)
+		}
+	}
+	v.succeed(value)
+	return v.goNext()
+}
+
+// spawn runs the child, within its timeout, and returns its text.
+func (v *visit) spawn(b *AgentNode, prompt string) (string, error) {
+	failed := func(err error) error { return because(fmt.Sprintf("Agent '%s' failed", b.Agent), err) }
+	depth, most := v.agent.depth+1, v.host().maxDepth()
+	if depth > most {
+		return "", failed(failf("Max agent depth exceeded (%d/%d)", depth, most))
+	}
+	if v.host().NoSpawn {
+		return "", failed(failf("Function calling support must be enabled to spawn agents."))
+	}
+	ctx, cancel := context.WithTimeoutCause(v, max(1, b.Timeout.Duration()), errNodeTimeout)
+	defer cancel()
+	text, err := v.child(ctx, b.Agent, Spawn{Agent: b.Agent, Prompt: prompt, Depth: depth, Model: v.agent.model("")})
+	switch {
+	case err == nil || isWaiting(err) || v.Err() != nil:
+		return text, err
+	case context.Cause(ctx) == errNodeTimeout:
+		return "", failf("Agent '%s' timed out after %ds", b.Agent, b.Timeout)
+	}
+	return "", failed(err)
+}
+
+// child runs a graph as part of this run, and any other agent as one effect.
+func (v *visit) child(ctx context.Context, name string, s Spawn) (string, error) {
+	child := v.agent.children[name]
+	switch {
+	case child != nil:
+		done, err := graph.Call(ctx, child.initial(s.Prompt)...)
+		if err != nil && !isWaiting(err) {
+			err = child.Explain(err)
+		}
+		return outcome(done.Value).Output, err
+	case v.host().Child == nil:
+		return "", fmt.Errorf("no graph agent of that name was found, and agents of other kinds cannot run yet")
+	}
+	return graph.Do(ctx, "agent", func(ctx context.Context) (string, error) {
+		text, err := v.host().Child(ctx, s)
+		return v.host().redact(text), err
+	})
+}

@@ -1,0 +1,68 @@
+package flow
+
+import (
+	"errors"
+
+	"raddle.dev/graph"
+)
+
+// runEnd finishes the run with a rendered output.
+func (v *visit) runEnd(b *EndNode) error {
+	v.updates("", nil)
+	v.halt = Outcome{Output: v.host().redact(b.Output.RenderLenient(v.lookup)), ExitCode: b.ExitCode}.halt()
+	return nil
+}
+
+// runApproval asks a person to choose, and routes by the answer.
+func (v *visit) runApproval(b *ApprovalNode) error {
+	question, err := v.strict(b.Question, "Failed to interpolate approval question")
+	if err != nil {
+		return err
+	}
+	answer, err := graph.Interrupt[string](v, graph.Ask{Kind: "select", Prompt: question, Options: b.Options, Free: true})
+	if err != nil {
+		return v.unanswered("user__ask failed", "Approval interaction failed", err)
+	}
+	answer = v.host().redact(answer)
+	v.updates("choice", answer)
+	return v.goTo(b.Target(answer))
+}
+
+// runInput asks a person for a text.
+func (v *visit) runInput(b *InputNode) error {
+	question, err := v.strict(b.Question, "Failed to interpolate input question")
+	if err != nil {
+		return err
+	}
+	fallback := b.Default.RenderLenient(v.lookup)
+	if fallback != "" {
+		question += " [default: " + fallback + "]"
+	}
+	answer, err := graph.Interrupt[string](v, graph.Ask{Kind: "input", Prompt: question, Default: fallback})
+	if err != nil {
+		return v.unanswered("user__input failed", "Input interaction failed", err)
+	}
+	if answer == "" {
+		answer = fallback
+	} else if err := validateInput(b.Validation, answer); err != nil {
+		return err
+	}
+	v.updates("input", v.host().redact(answer))
+	if v.node.Next == nil {
+		return v.noNext()
+	}
+	return v.goTo(v.node.Next[:min(1, len(v.node.Next))]...)
+}
+
+// unanswered says why a question has no answer. At the root it was refused by
+// the person; below it, by the way to the person.
+func (v *visit) unanswered(root, below string, err error) error {
+	var refused *graph.RefusedError
+	switch {
+	case isWaiting(err) || !errors.As(err, &refused):
+		return err
+	case v.agent.depth > 0:
+		return because(below, err)
+	}
+	return because(root, err)
+}

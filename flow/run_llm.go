@@ -1,0 +1,204 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// errNodeTimeout is the cause of a context that ended because of a node's own
+// timeout.
+var errNodeTimeout = errors.New("the node's timeout has passed")
+
+// runLLM holds one conversation with a model. A failure is a result too: it is
+// what state_updates see, and it has a route.
+func (v *visit) runLLM(b *LLMNode) error {
+	answer, err := v.converse(b)
+	if err != nil {
+		return v.llmFailed(b, "LLM node failed: ", "llm node failed: ", err)
+	}
+	value := any(answer)
+	if b.OutputSchema != nil {
+		if value, err = v.extract(b.Model, b.OutputSchema, answer); err != nil {
+			return v.llmFailed(b, "LLM node structured-extraction failed: ", "llm node structured extraction failed: ", err)
+		}
+	}
+	v.succeed(value)
+	return v.goNext()
+}
+
+// succeed brings a node's result into its state.
+func (v *visit) succeed(value any) {
+	v.output = &value
+	if o, ok := value.(*Object); ok {
+		v.merge(o)
+	}
+	v.updates("output", value)
+}
+
+// llmFailed takes the route of a failure: fallback, else next.
+func (v *visit) llmFailed(b *LLMNode, result, log string, err error) error {
+	if fatal(v, err) || v.branch && b.Fallback == "" {
+		return err
+	}
+	v.warn("%s%v", log, err)
+	text := any(v.host().redact(result + outermost(err)))
+	v.output = &text
+	v.updates("output", text)
+	if b.Fallback != "" {
+		return v.goTo(b.Fallback)
+	}
+	if v.node.Next == nil {
+		return because(v.noNext().Error(), err)
+	}
+	return v.goNext()
+}
+
+// converse renders the node's texts and asks the model, again after errors that
+// may pass.
+func (v *visit) converse(b *LLMNode) (string, error) {
+	req, err := v.request(b)
+	if err != nil {
+		return "", err
+	}
+	if b.MaxAttempts > 0 && b.MaxIterations == 0 {
+		return "", failf("llm node ended without producing output")
+	}
+	ctx := context.Context(v)
+	if b.Timeout != nil {
+		limited, cancel := context.WithTimeoutCause(v, b.Timeout.Duration(), errNodeTimeout)
+		defer cancel()
+		ctx = limited
+	}
+	for attempt := 1; attempt <= b.MaxAttempts; attempt++ {
+		answer, err := v.ask(ctx, fmt.Sprintf("model attempt %d", attempt), b.Model, req)
+		switch {
+		case err == nil:
+			return answer, nil
+		case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
+			return "", failf("llm node timed out after %ds", *b.Timeout)
+		case fatal(v, err) || attempt == b.MaxAttempts || !isTransient(err.Error()):
+			return "", err
+		}
+		v.warn("llm node attempt %d failed (transient): %v; retrying", attempt, err)
+	}
+	return "", failf("llm node exhausted retries")
+}
+
+// request is the conversation as the node begins it.
+func (v *visit) request(b *LLMNode) (llm.Request, error) {
+	var req llm.Request
+	var instructions string
+	var err error
+	if b.Instructions != nil {
+		if instructions, err = v.strict(*b.Instructions, "Failed to interpolate llm node instructions"); err != nil {
+			return req, err
+		}
+	}
+	prompt, err := v.strict(b.Prompt, "Failed to interpolate llm node prompt")
+	if err != nil {
+		return req, err
+	}
+	switch {
+	case b.OutputSchema == nil:
+	case b.Instructions != nil:
+		instructions = withSchemaHint(instructions, b.OutputSchema)
+	default:
+		prompt = withSchemaHint(prompt, b.OutputSchema)
+	}
+	f, h := v.agent.File, v.host()
+	req = llm.Request{System: strings.TrimSpace(instructions), Messages: []llm.Message{llm.User(prompt)},
+		Temperature: firstSet(b.Temperature, f.Temperature, h.Temperature), TopP: firstSet(b.TopP, f.TopP, h.TopP), Effort: b.ReasoningEffort}
+	if req.Effort == "" {
+		req.Effort = f.ReasoningEffort
+	}
+	if graph.Emits(v) {
+		graph.Emit(v, ModelCall{Model: b.Model, Tools: b.Tools})
+	}
+	return req, nil
+}
+
+func firstSet(values ...*float64) *float64 {
+	for _, f := range values {
+		if f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// modelReply is what the journal keeps of a reply.
+type modelReply struct {
+	Text  string    `json:"text"`
+	Model string    `json:"model,omitempty"`
+	Usage llm.Usage `json:"usage,omitzero"`
+}
+
+// ask calls a model once; its reply is recorded before it is used. own is the
+// node's model, which may be empty.
+func (v *visit) ask(ctx context.Context, name, own string, req llm.Request) (string, error) {
+	id := v.agent.model(own)
+	reply, err := graph.Do(ctx, name, func(ctx context.Context) (modelReply, error) {
+		m, err := v.models.open(ctx, id)
+		if err != nil {
+			return modelReply{}, err
+		}
+		return v.stream(ctx, m, req)
+	})
+	return reply.Text, err
+}
+
+// stream collects a reply and passes its pieces on to whoever listens.
+func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (modelReply, error) {
+	emits := graph.Emits(v)
+	for d, err := range m.Stream(ctx, req) {
+		switch {
+		case err != nil:
+			return modelReply{}, err
+		case d.Done != nil:
+			if emits {
+				graph.Emit(v, ModelDone{Model: d.Done.Model, Usage: d.Done.Usage})
+			}
+			return modelReply{Text: v.host().redact(d.Done.Text()), Model: d.Done.Model, Usage: d.Done.Usage}, nil
+		case emits && d.Text != "":
+			graph.Emit(v, Delta{d.Text})
+		}
+	}
+	return modelReply{}, errors.New("the model ended its stream without a reply")
+}
+
+// modelCache opens each model of an agent once.
+type modelCache struct {
+	host   *Host
+	dir    string
+	mu     sync.Mutex
+	opened map[string]llm.Model
+}
+
+func (c *modelCache) open(ctx context.Context, id string) (llm.Model, error) {
+	if id == "" {
+		return nil, errors.New("no model is named: set `model:` in graph.yaml, or choose one for the run")
+	}
+	if c.host.Models == nil || !c.host.Models.Known(c.dir, id) {
+		return nil, failf("Unknown model '%s' on llm node", id)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m := c.opened[id]; m != nil {
+		return m, nil
+	}
+	m, err := c.host.Models.Open(ctx, c.dir, id)
+	if err != nil {
+		return nil, err
+	}
+	if c.opened == nil {
+		c.opened = map[string]llm.Model{}
+	}
+	c.opened[id] = m
+	return m, nil
+}

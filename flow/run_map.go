@@ -1,0 +1,156 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"raddle.dev/graph"
+)
+
+// A map is one node of one step: it calls a graph of two nodes, one that sends a
+// task for every item and the branch itself.
+
+// fanNode sends the items; its name is no node id that a file could mean.
+const fanNode = "(items)"
+
+// branchResults gathers what the branches return, in the order of the items.
+var branchResults = graph.Append[any]("(results)").Codec(graph.Codec[[]any]{
+	Tag:    "json list",
+	Encode: func(dst []byte, list []any) ([]byte, error) { return AppendJSON(dst, list) },
+	Decode: func(b []byte) ([]any, error) {
+		v, err := ParseJSON(b)
+		list, _ := v.([]any)
+		return list, err
+	},
+})
+
+// branches compiles the graph of a map node.
+func (b *builder) branches(r *runtime, n *Node, body *MapNode) (*graph.Graph, error) {
+	def := graph.Def{Name: n.ID, Keys: []graph.AnyKey{branchResults}, Open: r.ring.open, Start: []string{fanNode}}
+	def.Concurrency = max(1, r.agent.File.Settings.MaxConcurrency)
+	if c := body.MaxConcurrency; c != nil {
+		def.Concurrency = max(1, *c)
+	}
+	fan := graph.Node{Name: fanNode, Kind: "map", Run: r.fan(body), Routes: []string{graph.End}}
+	branch := r.agent.File.Node(body.Branch)
+	if runnable(branch) {
+		node, err := b.node(r, branch)
+		if err != nil {
+			return nil, err
+		}
+		node.Run = r.branchBody(branch, body)
+		fan.Routes = []string{branch.ID}
+		def.Nodes = append(def.Nodes, node)
+		def.Edges = []graph.Edge{{From: []string{branch.ID}, To: []string{graph.End}}}
+	}
+	def.Nodes = append(def.Nodes, fan)
+	return graph.Compile(def)
+}
+
+// runnable tells whether a node can be a branch; the validator says more.
+func runnable(n *Node) bool {
+	if n == nil {
+		return false
+	}
+	switch n.Body.(type) {
+	case *MapNode, *EndNode, *RAGNode:
+		return false
+	}
+	return true
+}
+
+// fan sends every item to the branch, which alone sees it.
+func (r *runtime) fan(b *MapNode) graph.Func {
+	return func(ctx context.Context, s graph.State) (graph.Update, error) {
+		items, err := b.items(s)
+		if err != nil {
+			return graph.Update{}, err
+		}
+		as := r.ring.key(b.As)
+		u := graph.Update{Goto: []string{}, Send: make([]graph.Send, len(items))}
+		for i, item := range items {
+			u.Send[i] = graph.Send{To: b.Branch, Overlay: []graph.Write{as.Reset(item)}}
+		}
+		return u, nil
+	}
+}
+
+// items is the list that a map runs over.
+func (b *MapNode) items(s graph.State) ([]any, error) {
+	over, err := b.Over.Eval(s.Value)
+	if err != nil {
+		return nil, because("evaluating `over` template", err)
+	}
+	items, ok := over.([]any)
+	if !ok {
+		return nil, failf("`over` template '%s' must resolve to an array, got %s", b.Over, TypeName(over))
+	}
+	return items, nil
+}
+
+// errNoOutput is the failure of a branch that ended without a result.
+var errNoOutput = errors.New("the branch has no result")
+
+// branchBody runs the branch for one item; only its result leaves it.
+func (r *runtime) branchBody(n *Node, b *MapNode) graph.Func {
+	return func(ctx context.Context, s graph.State) (graph.Update, error) {
+		v := &visit{Context: ctx, runtime: r, node: n, before: s, branch: true}
+		if err := v.run(); err != nil {
+			return graph.Update{}, err
+		}
+		result, ok := v.writes.Get(b.OutputKey)
+		switch {
+		case ok:
+		case v.output != nil:
+			result = *v.output
+		default:
+			if result, ok = v.lookup(b.OutputKey); !ok {
+				return graph.Update{}, errNoOutput
+			}
+		}
+		return graph.Put(branchResults.Set([]any{result})), nil
+	}
+}
+
+// runMap runs the branch for every item and collects the results.
+func (v *visit) runMap(b *MapNode) error {
+	if v.node.Next == nil {
+		return v.noNext()
+	}
+	name := fmt.Sprintf("map node '%s'", v.node.ID)
+	items, err := b.items(v.before)
+	if err != nil {
+		return failf("%s: %w", name, err)
+	}
+	if branch := v.agent.File.Node(b.Branch); len(items) > 0 && !runnable(branch) {
+		if branch == nil {
+			return v.unrouted(b.Branch)
+		}
+		return failf("%s points to branch '%s' which is of type %s: such a node cannot run for every item", name, b.Branch, branch.Kind())
+	}
+	child, err := graph.Call(v)
+	if err != nil {
+		return v.branchError(b, name, err)
+	}
+	results := branchResults.Get(child.State)
+	if results == nil {
+		results = []any{}
+	}
+	v.writes.Set(b.CollectInto, results)
+	return v.goNext()
+}
+
+// branchError names the first item that failed.
+func (v *visit) branchError(b *MapNode, name string, err error) error {
+	var step *graph.StepError
+	if isWaiting(err) || v.Err() != nil || !errors.As(err, &step) || len(step.Tasks) == 0 {
+		return err
+	}
+	first := step.Tasks[0]
+	at := fmt.Sprintf("%s: sub-branch [%d]", name, first.Index-1)
+	if errors.Is(first.Err, errNoOutput) {
+		return failf("%s did not write `output_key` '%s'", at, b.OutputKey)
+	}
+	return because(at+" failed", first.Err)
+}

@@ -1,0 +1,215 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/proc"
+)
+
+// runScript runs a script and merges the object that it prints.
+func (v *visit) runScript(b *ScriptNode) error {
+	result, err := v.printed(b)
+	if err != nil {
+		return v.scriptFailed(b, err)
+	}
+	v.merge(result.Writes)
+	v.updates("", nil)
+	if !result.Routed {
+		return v.goNext()
+	}
+	if graph.Emits(v) {
+		graph.Emit(v, ScriptNext{result.Next})
+	}
+	return v.goTo(result.Next)
+}
+
+// scriptFailed takes the route of a failure: fallback, else next. Nothing that
+// the script printed is kept.
+func (v *visit) scriptFailed(b *ScriptNode, err error) error {
+	if v.branch || fatal(v, err) || isWaiting(err) {
+		return err
+	}
+	switch {
+	case b.Fallback != "":
+		v.warn("[graph:%s] script '%s' failed, routing to fallback '%s': %v", v.agent.File.Name, v.node.ID, b.Fallback, err)
+		return v.goTo(b.Fallback)
+	case v.node.Next != nil:
+		v.warn("[graph:%s] script '%s' failed, going on to '%s': %v", v.agent.File.Name, v.node.ID, strings.Join(v.node.Next, "', '"), err)
+		return v.goNext()
+	}
+	return err
+}
+
+// printed runs the script and reads what it printed.
+func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
+	path := b.Script
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(v.agent.Dir, path)
+	}
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
+		return scriptResult{}, failf("Script file not found: '%s'", path)
+	}
+	program, args, err := interpreter(path)
+	if err != nil {
+		return scriptResult{}, err
+	}
+	if graph.Emits(v) {
+		graph.Emit(v, ScriptRun{b.Script})
+	}
+	stdout, err := graph.Do(v, "script", func(ctx context.Context) (string, error) {
+		return v.execute(ctx, path, program, args, b.Timeout.Duration())
+	})
+	if err != nil {
+		return scriptResult{}, err
+	}
+	return readScriptOutput(path, stdout)
+}
+
+// interpreter is what runs a script, by its extension alone.
+func interpreter(path string) (program string, args []string, err error) {
+	switch ext := strings.TrimPrefix(filepath.Ext(path), "."); strings.ToLower(ext) {
+	case "sh":
+		return "bash", []string{path}, nil
+	case "py":
+		return "python3", []string{path}, nil
+	case "ts":
+		return "npx", []string{"tsx", path}, nil
+	case "":
+		return "", nil, failf("Script has no file extension: '%s'", path)
+	default:
+		return "", nil, failf("Unsupported script extension '.%s' for '%s'", ext, path)
+	}
+}
+
+// execute runs the child process and returns what it printed, trimmed. Its
+// identity is recorded as soon as it runs, so that a later drive can end it.
+func (v *visit) execute(ctx context.Context, path, program string, args []string, timeout time.Duration) (string, error) {
+	env, cleanup, err := v.scriptEnv(graph.EffectKey(ctx))
+	if err != nil {
+		return "", err
+	}
+	defer cleanup()
+	res, err := proc.Run(ctx, proc.Command{
+		Path: program, Args: args, Dir: v.agent.Dir, Env: env, Timeout: max(timeout, time.Nanosecond),
+		Started: func(h proc.Handle) error {
+			note, err := json.Marshal(h)
+			if err != nil {
+				return err
+			}
+			return graph.Note(ctx, note)
+		},
+	})
+	if err != nil {
+		return "", v.scriptError(path, timeout, res, err)
+	}
+	if res.StdoutDropped > 0 {
+		return "", failf("Script '%s' printed more than %d MiB to stdout", path, proc.DefaultLimit>>20)
+	}
+	return v.host().redact(strings.TrimSpace(string(res.Stdout))), nil
+}
+
+// scriptError puts a failed child into the words of the file format.
+func (v *visit) scriptError(path string, timeout time.Duration, res proc.Result, err error) error {
+	var (
+		late   *proc.TimeoutError
+		exit   *proc.ExitError
+		absent *proc.StartError
+	)
+	switch {
+	case errors.As(err, &late):
+		return failf("Script '%s' timed out after %ds", path, int64(timeout/time.Second))
+	case errors.As(err, &exit):
+		code := "None"
+		if exit.Signal == "" {
+			code = fmt.Sprintf("Some(%d)", exit.Code)
+		}
+		stderr := strings.TrimSpace(string(proc.StripEscapes(res.Stderr)))
+		return failf("Script '%s' failed with exit code %s:\n%s", path, code, v.host().redact(stderr))
+	case errors.As(err, &absent):
+		return because(fmt.Sprintf("Failed to spawn script process for '%s'", path), err)
+	}
+	return err
+}
+
+// inlineState is the largest state that fits a script's environment.
+const inlineState = 32768
+
+// scriptEnv is the environment of a script: the host's, the state, and what
+// raddle tells besides. cleanup removes the state's file.
+func (v *visit) scriptEnv(effect string) (env []string, cleanup func(), err error) {
+	set := map[string]string{"LLM_AGENT_DATA_DIR": v.agent.Dir, "AUTO_CONFIRM": "true", "RADDLE_EFFECT_KEY": effect}
+	if dir := v.host().ConfigDir; dir != "" {
+		set["LLM_ROOT_DIR"] = dir
+	}
+	if dir := v.host().Workspace; dir != "" {
+		set["RADDLE_WORKSPACE"] = dir
+	}
+	for _, variable := range v.agent.File.Variables {
+		name := strings.ToUpper(strings.ReplaceAll(variable.Name, "-", "_"))
+		set["LLM_AGENT_VAR_"+name] = v.agent.variable(variable)
+	}
+	cleanup = func() {}
+	state := StateJSON(v.before)
+	if len(state) <= inlineState {
+		set["GRAPH_STATE"] = string(state)
+	} else {
+		file, err := writeState(state)
+		if err != nil {
+			return nil, nil, fmt.Errorf("write the state for the script: %w", err)
+		}
+		set["GRAPH_STATE_FILE"] = file
+		cleanup = func() { _ = os.Remove(file) }
+	}
+	for _, pair := range v.host().environ() {
+		name, _, _ := strings.Cut(pair, "=")
+		if _, ours := set[name]; !ours && name != "GRAPH_STATE" && name != "GRAPH_STATE_FILE" {
+			env = append(env, pair)
+		}
+	}
+	for _, name := range sortedNames(set) {
+		env = append(env, name+"="+set[name])
+	}
+	return env, cleanup, nil
+}
+
+// writeState puts a large state into a file that only this user can read.
+func writeState(state []byte) (path string, err error) {
+	f, err := os.CreateTemp("", "raddle-state-*.json")
+	if err != nil {
+		return "", err
+	}
+	if _, err = f.Write(state); err == nil {
+		err = f.Close()
+	} else {
+		_ = f.Close()
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return "", err
+	}
+	return f.Name(), nil
+}
+
+// EndSurvivors ends the child processes that a killed drive has left behind, of
+// those that its journal knows. It returns what could not be ended.
+func EndSurvivors(in []graph.Intent) []error {
+	var errs []error
+	for _, i := range in {
+		var h proc.Handle
+		if json.Unmarshal(i.Note, &h) != nil || h.PID == 0 {
+			continue
+		}
+		if _, err := proc.End(h); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+			errs = append(errs, err)
+		}
+	}
+	return errs
+}

@@ -1,0 +1,86 @@
+package flow
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Source is one file that a run depends on.
+type Source struct {
+	Path string `json:"path"` // relative to the agent's directory, or absolute outside it
+	Hash string `json:"hash"` // of its content; empty: it could not be read
+}
+
+// Sources lists the files that a run of the agent depends on: its definition,
+// its scripts, and those of the graphs it runs. The order is that of the file.
+func (a *Agent) Sources() []Source {
+	s := &sources{root: a.Dir, seen: map[string]bool{}}
+	s.agent(a)
+	return s.list
+}
+
+// Definition is the text of the agent's graph.yaml as it was loaded.
+func (a *Agent) Definition() string { return string(a.File.text) }
+
+type sources struct {
+	root string
+	list []Source
+	seen map[string]bool
+}
+
+func (s *sources) agent(a *Agent) {
+	if !s.add(filepath.Join(a.Dir, graphFile)) {
+		return
+	}
+	for _, n := range a.File.Nodes {
+		switch b := n.Body.(type) {
+		case *ScriptNode:
+			s.add(a.host.known(a.Dir).scriptPath(b.Script))
+		case *AgentNode:
+			if child := a.children[b.Agent]; child != nil {
+				s.agent(child)
+			}
+		}
+	}
+}
+
+// add reports whether the file is new.
+func (s *sources) add(path string) bool {
+	if s.seen[path] {
+		return false
+	}
+	s.seen[path] = true
+	src := Source{Path: path}
+	if rel, err := filepath.Rel(s.root, path); err == nil && filepath.IsLocal(rel) {
+		src.Path = filepath.ToSlash(rel)
+	}
+	if text, err := os.ReadFile(path); err == nil {
+		src.Hash = fmt.Sprintf("%x", sha256.Sum256(text))[:16]
+	}
+	s.list = append(s.list, src)
+	return true
+}
+
+// Changed says what is different between the files of a run's start and those of
+// now, one line each; nothing when all are the same.
+func Changed(was, is []Source) []string {
+	var lines []string
+	for _, w := range was {
+		i := slices.IndexFunc(is, func(s Source) bool { return s.Path == w.Path })
+		switch {
+		case i < 0 || is[i].Hash == "" && w.Hash != "":
+			lines = append(lines, w.Path+" is gone, or is not used any more")
+		case is[i].Hash != w.Hash:
+			lines = append(lines, w.Path+" has changed")
+		}
+	}
+	for _, s := range is {
+		if !slices.ContainsFunc(was, func(w Source) bool { return w.Path == s.Path }) {
+			lines = append(lines, s.Path+" is new")
+		}
+	}
+	return lines
+}

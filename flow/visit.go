@@ -1,0 +1,174 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"raddle.dev/graph"
+)
+
+// visit is one node at work: the state before its step, what it has written on
+// top of that, and where it goes.
+type visit struct {
+	context.Context
+	*runtime
+	node   *Node
+	before graph.State
+	writes Object // what the node has written; only the last value of a key counts
+
+	hidden string // a scoped variable …
+	value  any    // … and its value, while state_updates run
+
+	output *any // the result that state_updates saw, of nodes that have one
+	branch bool // it runs under a map: nothing is routed
+	next   []string
+	halt   *graph.Halt
+}
+
+// lookup reads a key as the node sees it now.
+func (v *visit) lookup(name string) (any, bool) {
+	if v.hidden != "" && name == v.hidden {
+		return v.value, true
+	}
+	if val, ok := v.writes.Get(name); ok {
+		return val, true
+	}
+	return v.before.Value(name)
+}
+
+// strict renders a template in which every placeholder must have a value.
+func (v *visit) strict(t Template, failure string) (string, error) {
+	text, err := t.Render(v.lookup)
+	if err != nil {
+		return "", because(failure, err)
+	}
+	return text, nil
+}
+
+// updates runs state_updates, with the node's result under a scoped name.
+func (v *visit) updates(scoped string, value any) {
+	v.hidden, v.value = scoped, value
+	var own any
+	written := false
+	for _, u := range v.node.Updates {
+		text := v.host().redact(u.Value.RenderLenient(v.lookup))
+		if u.Key == scoped && scoped != "" {
+			own, written = text, true // stored under the name once the scope ends
+			continue
+		}
+		v.writes.Set(u.Key, text)
+	}
+	v.hidden, v.value = "", nil
+	if written {
+		v.writes.Set(scoped, own)
+	}
+}
+
+// merge writes the members of an object, and tells about it.
+func (v *visit) merge(o *Object) {
+	keys := make([]string, 0, o.Len())
+	for name, val := range o.All() {
+		v.writes.Set(name, val)
+		keys = append(keys, name)
+	}
+	if len(keys) > 0 && graph.Emits(v) {
+		slices.Sort(keys)
+		graph.Emit(v, Merged{keys})
+	}
+}
+
+// goNext routes to the node's next.
+func (v *visit) goNext() error {
+	if v.branch {
+		return nil
+	}
+	if v.node.Next == nil {
+		return v.noNext()
+	}
+	return v.goTo(v.node.Next...)
+}
+
+// noNext is the failure of a node that would go on and has nowhere to go.
+func (v *visit) noNext() error {
+	switch v.node.Body.(type) {
+	case *ScriptNode:
+		return failf("script node '%s' did not emit `_next` and has no static `next`", v.node.ID)
+	case *InputNode:
+		return failf("Input node has no `next` set")
+	}
+	return failf("%s node '%s' has no `next` and is not an end node", v.node.Kind(), v.node.ID)
+}
+
+// goTo routes to nodes by name.
+func (v *visit) goTo(ids ...string) error {
+	if v.branch {
+		return nil
+	}
+	v.next = []string{}
+	for _, id := range ids {
+		if v.agent.File.Node(id) == nil {
+			return v.unrouted(id)
+		}
+		if !slices.Contains(v.next, id) {
+			v.next = append(v.next, id)
+		}
+	}
+	return nil
+}
+
+// update is what the node did: keys whose value is not what it was before.
+func (v *visit) update() graph.Update {
+	u := graph.Update{Goto: v.next, Halt: v.halt}
+	for name, val := range v.writes.All() {
+		was, present := v.before.Value(name)
+		if !present || !Equal(was, val) {
+			u.Writes = append(u.Writes, v.ring.key(name).Set(val))
+		}
+	}
+	return u
+}
+
+func (v *visit) host() *Host { return v.agent.host }
+
+// warn reports a failure that the file tolerates.
+func (v *visit) warn(format string, args ...any) {
+	text := v.host().redact(fmt.Sprintf(format, args...))
+	v.host().log().Warn(text)
+	graph.Emit(v, Warning{text})
+}
+
+func (v *visit) logf(level slog.Level, format string, args ...any) {
+	log := v.host().log()
+	if log.Enabled(v, level) {
+		log.Log(v, level, "[graph:"+v.agent.File.Name+"] "+fmt.Sprintf(format, args...))
+	}
+}
+
+// levelTrace is below slog's levels: it shows whole states, secrets included.
+const levelTrace = slog.LevelDebug - 4
+
+func (v *visit) logEntry() {
+	if v.branch || !v.host().log().Enabled(v, slog.LevelDebug) {
+		return
+	}
+	v.logf(slog.LevelDebug, "entering '%s' (visit %d)", v.node.ID, graph.Visit(v))
+	if !v.agent.File.Settings.LogStateSnapshots {
+		return
+	}
+	state := StateJSON(v.before)
+	keys := v.before.Keys()
+	for i, k := range keys {
+		keys[i] = string(appendString(nil, k))
+	}
+	v.logf(slog.LevelDebug, "[%s] state: %d bytes, keys=[%s]", v.node.ID, len(state), strings.Join(keys, ", "))
+	v.logf(levelTrace, "[%s] full state: %s", v.node.ID, state)
+}
+
+func (v *visit) logMove() {
+	if len(v.next) > 0 {
+		v.logf(slog.LevelDebug, "%s -> %s", v.node.ID, strings.Join(v.next, ", "))
+	}
+}
