@@ -1,0 +1,84 @@
+package graphtest
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"raddle.dev/graph"
+)
+
+// ErrCrash is what a Crash answers once it has crashed.
+var ErrCrash = errors.New("graphtest: the store has crashed, as it was told to")
+
+// Crash is a graph.Store that lets a number of records through and then fails for
+// good, as if the process had been killed at that point. A harness counts the
+// records of an undisturbed run with a negative Limit, repeats the run with each
+// Limit from 0 up to that number, and resumes on the Store inside.
+//
+// Reading goes on working after the crash: a caller that appends nothing more
+// does no harm. It is safe for concurrent use.
+type Crash struct {
+	graph.Store // what it protects, or crashes
+
+	Limit int  // records to let through; a batch that exceeds it fails as a whole; negative: no limit
+	Lost  bool // the append that fails first is stored all the same, as when only the answer was lost
+
+	mu      sync.Mutex
+	records int
+	batches int
+	crashed bool
+}
+
+// Append implements graph.Store.
+func (c *Crash) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.crashed {
+		return ErrCrash
+	}
+	crash := c.Limit >= 0 && c.records+len(recs) > c.Limit
+	if !crash || c.Lost {
+		if err := c.Store.Append(ctx, thread, after, recs); err != nil {
+			return err
+		}
+		c.records += len(recs)
+		c.batches++
+	}
+	if crash {
+		c.crashed = true
+		return ErrCrash
+	}
+	return nil
+}
+
+// Prune implements graph.Store.
+func (c *Crash) Prune(ctx context.Context, thread string, before int64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.crashed {
+		return ErrCrash
+	}
+	return c.Store.Prune(ctx, thread, before)
+}
+
+// Records returns how many records were stored.
+func (c *Crash) Records() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.records
+}
+
+// Batches returns in how many appends they were stored.
+func (c *Crash) Batches() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.batches
+}
+
+// Crashed tells whether an append has failed with ErrCrash.
+func (c *Crash) Crashed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.crashed
+}

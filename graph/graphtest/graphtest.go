@@ -1,0 +1,62 @@
+// Package graphtest has what proves an implementation of the seams of package
+// graph, and what makes a run repeatable in a test.
+//
+// TestStore and TestDurable are the contract of graph.Store as tests. Clock, IDs
+// and Crash take the places of the clock, the ids and the store that a Runner
+// uses: the first two so that two runs write the same journal, the third so that
+// a run stops at a chosen record.
+package graphtest
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"raddle.dev/graph"
+)
+
+// Clock is a graph.Clock that nothing but its use moves on. The zero Clock stands
+// still at midnight, 1 January 2026, UTC. It is safe for concurrent use.
+type Clock struct {
+	Start time.Time     // what the first Now returns; zero: as said above
+	Tick  time.Duration // how much later each further Now is; 0: it stands still
+
+	mu     sync.Mutex
+	passed time.Duration
+}
+
+var _ graph.Clock = (*Clock)(nil)
+
+// Now returns the time, and lets a Tick pass.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	start := c.Start
+	if start.IsZero() {
+		start = time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	}
+	now := start.Add(c.passed)
+	c.passed += c.Tick
+	return now
+}
+
+// Wait returns at once, with d having passed, or with the error of a context
+// that has ended.
+func (c *Clock) Wait(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.passed += max(d, 0)
+	return nil
+}
+
+// IDs returns a function that counts: prefix-1, prefix-2 and so on. It is safe
+// for concurrent use.
+func IDs(prefix string) func() string {
+	var n atomic.Int64
+	return func() string { return prefix + "-" + strconv.FormatInt(n.Add(1), 10) }
+}
