@@ -1,0 +1,178 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	driver "modernc.org/sqlite"
+)
+
+const (
+	application = 0x7261646c // "radl", in the file's header
+	version     = 1          // of the schema, in the file's header
+
+	readers     = 4                      // connections, besides the writer's
+	logBytes    = 64 << 20               // of the write-ahead log that are left to it after a burst
+	busyTimeout = 250 * time.Millisecond // SQLite's own wait for a lock, which a cancelled context does not end
+	patience    = 10 * time.Second       // all waiting for a lock, in steps of busyTimeout
+	pause       = 5 * time.Millisecond   // between them, for what SQLite does not wait for
+)
+
+// The numbers in the index are those of graph.KindFork and graph.KindSnapshot.
+const schema = `
+CREATE TABLE thread (
+	id   INTEGER PRIMARY KEY AUTOINCREMENT, -- of a deleted thread: never given out again
+	name TEXT NOT NULL UNIQUE
+);
+CREATE TABLE record (
+	id   INTEGER PRIMARY KEY, -- thread.id << 32 | seq
+	kind INTEGER NOT NULL,
+	time INTEGER NOT NULL,    -- Unix microseconds
+	head BLOB,
+	data BLOB                 -- last: what stands before it is read without it
+);
+CREATE INDEX base ON record(id) WHERE kind IN (12, 14);
+`
+
+// Open opens the file at path. It creates the file, for its owner only, and the
+// directories above it where they are missing. A path is only a path: nothing in
+// it is taken for an option.
+//
+// Open refuses, and leaves as it is, a file that is no SQLite database, that
+// belongs to another program, that a newer version of this package has written,
+// or that it may not write to.
+func Open(path string) (*Store, error) {
+	s := &Store{path: path, patience: patience}
+	if err := s.open(path); err != nil {
+		return nil, s.explain("open", err)
+	}
+	return s, nil
+}
+
+func (s *Store) open(path string) error {
+	if path == "" {
+		return errors.New("the path is empty: name the file to keep journals in")
+	}
+	path, err := filepath.Abs(path) // connections are opened later too, perhaps in another directory
+	if err != nil {
+		return err
+	}
+	s.path = path
+	if err := create(path); err != nil {
+		return err
+	}
+	c, err := driver.NewConnector(dsn(path))
+	if err != nil {
+		return err
+	}
+	s.db = sql.OpenDB(c)
+	s.db.SetMaxOpenConns(readers + 1)
+	s.db.SetMaxIdleConns(readers + 1)
+	s.read.on = s.db
+	if err := s.patiently(context.Background(), s.connect); err != nil {
+		return errors.Join(err, s.db.Close())
+	}
+	return nil
+}
+
+// dsn is a URI, so that no character of the path means anything.
+func dsn(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") { // C:/…
+		path = "/" + path
+	}
+	q := url.Values{"_pragma": {
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()),
+		"synchronous(normal)",
+		"temp_store(memory)",
+		fmt.Sprintf("journal_size_limit(%d)", logBytes),
+	}}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
+}
+
+// creating makes sure that no descriptor of a database which this process uses
+// is ever closed by create: that would drop every lock of the process on it.
+var creating sync.Mutex
+
+func create(path string) error {
+	creating.Lock()
+	defer creating.Unlock()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		return f.Close()
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	i, err := os.Stat(path)
+	if err == nil && !i.Mode().IsRegular() {
+		err = errors.New("this is not a file: name the file to keep journals in")
+	}
+	return err
+}
+
+// connect opens the writer's connection, having found out whose file it is.
+func (s *Store) connect() (err error) {
+	ctx := context.Background()
+	c, err := s.db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	s.w.use(c)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.w.close())
+		}
+	}()
+	ours, err := check(ctx, c)
+	if err != nil {
+		return err
+	}
+	var mode string
+	if err := c.QueryRowContext(ctx, "PRAGMA journal_mode=WAL").Scan(&mode); err != nil {
+		return err
+	}
+	if mode != "wal" {
+		return fmt.Errorf("the file system does not allow a write-ahead log (journal mode %q): put the file on a local disk", mode)
+	}
+	if ours {
+		return s.w.probe()
+	}
+	return s.w.transaction(func() error {
+		if ours, err := check(ctx, c); ours || err != nil { // another process may have been faster
+			return err
+		}
+		_, err := c.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version))
+		return err
+	})
+}
+
+// check tells whether the file has our schema already; an empty one has not.
+func check(ctx context.Context, c *sql.Conn) (bool, error) {
+	var app, ver, tables int64
+	const q = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"
+	if err := c.QueryRowContext(ctx, q).Scan(&app, &ver, &tables); err != nil {
+		return false, err
+	}
+	switch {
+	case app == 0 && ver == 0 && tables == 0:
+		return false, nil
+	case app != application:
+		return false, errors.New("this database belongs to another program: name another file")
+	case ver > version:
+		return false, fmt.Errorf("a newer version has written this file (schema %d, this one knows %d): update raddle, or name another file", ver, version)
+	}
+	return true, nil
+}

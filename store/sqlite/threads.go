@@ -1,0 +1,90 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"raddle.dev/graph"
+)
+
+// The first page of a listing is short, for those who want to see the newest
+// threads only; each further one is larger, so that all takes few queries.
+const (
+	firstThreads = 64
+	moreThreads  = 8
+	maxThreads   = 32768
+)
+
+const listThreads = `
+SELECT t.name, f.id, f.kind, f.time, f.head, l.id, l.kind, l.time, l.head
+FROM thread t
+CROSS JOIN record f ON f.id = (SELECT min(id) FROM record WHERE id > t.id << 32)
+CROSS JOIN record l ON l.id = (SELECT max(id) FROM record WHERE id < (t.id + 1) << 32)
+WHERE t.name >= ? AND t.name < ?
+ORDER BY t.name DESC
+LIMIT ?`
+
+// Threads implements graph.Store. It looks up the first and the last record of
+// each thread by their keys, and reads none of their Data. A thread that is
+// created or deleted during the iteration may or may not be in it.
+func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.ThreadInfo, error] {
+	return func(yield func(graph.ThreadInfo, error) bool) {
+		below := successor(prefix)
+		for size := firstThreads; ; size = min(size*moreThreads, maxThreads) {
+			var page []graph.ThreadInfo
+			err := s.query(ctx, func() (err error) { page, err = s.threads(prefix, below, size); return err })
+			for _, t := range page {
+				if !yield(t, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(graph.ThreadInfo{}, s.explain(fmt.Sprintf("list threads %q", prefix), err))
+			}
+			if err != nil || len(page) < size {
+				return
+			}
+			below = page[size-1].Name
+		}
+	}
+}
+
+// successor is the bound above all names with the prefix: a string, or where
+// there is none a blob, which SQLite sorts behind every string.
+func successor(prefix string) any {
+	b := []byte(prefix)
+	for i := len(b) - 1; i >= 0; i-- {
+		if b[i] < 0xff {
+			b[i]++
+			return string(b[:i+1])
+		}
+	}
+	return []byte{0}
+}
+
+func (s *Store) threads(from string, below any, limit int) ([]graph.ThreadInfo, error) {
+	st, err := s.read.get(listThreads)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.QueryContext(context.Background(), from, below, limit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = rows.Close() }()
+	var page []graph.ThreadInfo
+	for rows.Next() {
+		var t graph.ThreadInfo
+		var first, last int64
+		f, l := &t.First, &t.Last
+		if err := rows.Scan(&t.Name, &f.Seq, &first, &f.Time, &f.Head, &l.Seq, &last, &l.Time, &l.Head); err != nil {
+			return page, err
+		}
+		f.Seq, f.Kind = f.Seq&maxSeq, graph.Kind(first)
+		l.Seq, l.Kind = l.Seq&maxSeq, graph.Kind(last)
+		t.Head = l.Seq
+		page = append(page, t)
+	}
+	return page, rows.Err()
+}
