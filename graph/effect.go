@@ -109,6 +109,9 @@ type effectCall struct {
 }
 
 func (t *task) begin(e Effect) (*effectCall, error) {
+	if err := t.returned(); err != nil {
+		return nil, err
+	}
 	c := &effectCall{t: t, e: e, ord: e.Key}
 	t.mu.Lock()
 	if t.busy[e.Name+"\x00"+e.Key] {

@@ -1,3 +1,7 @@
+// Size: the package's exported names are one vocabulary. Half of them are members
+// of closed sets (bodies of events here, kinds of records, statuses, errors) that
+// readers switch over, and that would be harder to find in packages of their own.
+
 package graph
 
 import (

@@ -38,6 +38,9 @@ type journal struct {
 	size    int // of live state
 }
 
+// mostPending bounds what is gathered, however lax the durability.
+const mostPending = 1000
+
 // add gathers a record; with flush it returns when the record is durable.
 func (j *journal) add(k Kind, head, data []byte, flush bool) error {
 	j.mu.Lock()
@@ -47,6 +50,7 @@ func (j *journal) add(k Kind, head, data []byte, flush bool) error {
 	}
 	j.pending = append(j.pending, Record{Kind: k, Time: j.now().UnixMicro(), Head: head, Data: data})
 	j.weight += len(head) + len(data) + recordWeight
+	flush = flush || len(j.pending) >= mostPending
 	j.mu.Unlock()
 	if !flush {
 		return nil

@@ -7,6 +7,7 @@ import "time"
 type outlet struct {
 	yield  func(Event, error) bool // nil: nobody reads
 	ch     chan Event              // from tasks; nil: none is sent
+	over   chan struct{}           // closed when the drive has ended
 	now    func() time.Time
 	thread string
 	run    string
@@ -35,10 +36,13 @@ func (o *outlet) deliver(e Event) {
 }
 
 // send hands an event over from a task's goroutine. The pump runs for as long as
-// tasks do, so it cannot block for ever.
+// tasks do; what comes later is dropped.
 func (o *outlet) send(e Event) {
 	e.Time = o.now()
-	o.ch <- e
+	select {
+	case o.ch <- e:
+	case <-o.over:
+	}
 }
 
 // pump delivers what tasks send until done is closed. When the reader panics, the

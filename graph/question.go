@@ -86,6 +86,9 @@ func (t *task) ask(ask Ask, typ string) ([]byte, error) {
 	if x.j == nil {
 		return nil, errors.New("graph: a question needs a store to wait in; give the Runner one")
 	}
+	if err := t.returned(); err != nil {
+		return nil, err
+	}
 	key := t.local() + "\x00" + t.ordinal("?"+ask.Name)
 	if q := t.asked(key); q != nil {
 		return t.recalled(q)

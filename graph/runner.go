@@ -74,6 +74,9 @@ func (r *Runner) events(topics Topic, run func(*drive) (Result, error)) iter.Seq
 	return func(yield func(Event, error) bool) {
 		x := r.drive(topics)
 		x.out.yield = yield
+		if x.out.over != nil {
+			defer close(x.out.over)
+		}
 		res, err := run(x)
 		if x.out.gone {
 			return
@@ -98,7 +101,7 @@ func (r *Runner) drive(topics Topic) *drive {
 	}
 	x.out.now = x.now
 	if topics != 0 {
-		x.out.ch = make(chan Event, sendBuffer)
+		x.out.ch, x.out.over = make(chan Event, sendBuffer), make(chan struct{})
 		x.live = topics&TopicEmit != 0
 		for i := range r.Graph.nodes {
 			x.live = x.live || r.Graph.nodes[i].Graph != nil

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -19,7 +20,6 @@ type task struct {
 	inline bool            // it runs on the reader's goroutine
 
 	attempt   int
-	took      time.Duration
 	up        Update
 	err       error
 	recovered error // handed to OnError
@@ -28,6 +28,7 @@ type task struct {
 	mu       sync.Mutex // guards what follows: a node may use goroutines
 	waiting  bool
 	paused   bool
+	over     bool // the node has returned: what its goroutines still do is refused
 	ordinals map[string]int
 	busy     map[string]bool
 	results  map[string][]byte       // effects, for the next attempt
@@ -141,7 +142,19 @@ func Emit(ctx context.Context, v any) {
 	if t == nil || t.drive.topics&TopicEmit == 0 {
 		return
 	}
-	t.drive.out.send(t.event(Emitted{v}))
+	if t.returned() == nil {
+		t.drive.out.send(t.event(Emitted{v}))
+	}
+}
+
+// returned is an error for what a goroutine of the node does after its end.
+func (t *task) returned() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.over {
+		return fmt.Errorf("graph: node %s has returned; wait for its goroutines before it does", t.node().Name)
+	}
+	return nil
 }
 
 // Emits tells whether somebody listens to Emit: for values that cost something to
@@ -188,6 +201,9 @@ func (t *task) run(siblings bool) {
 		begun = t.drive.now()
 	}
 	t.attempts(n)
+	t.mu.Lock()
+	t.over = true
+	t.mu.Unlock()
 	if t.err != nil && n.OnError != "" && t.base.Err() == nil && t.drive.j.failed() == nil {
 		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
 	}
