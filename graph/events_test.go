@@ -94,14 +94,14 @@ func TestEmittedValuesKeepTheirOrder(t *testing.T) {
 }
 
 // settled runs f in a bubble, which fails when f leaves a goroutine behind.
-func settled(t *testing.T, f func()) {
+func settled(t *testing.T, f func(t *testing.T)) {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) { f() })
+	synctest.Test(t, f)
 }
 
 func TestAReaderThatPanicsLeavesNothingBehind(t *testing.T) {
 	e := newEverything(t)
-	settled(t, func() {
+	settled(t, func(t *testing.T) {
 		defer func() {
 			if recover() == nil {
 				t.Error("the panic was swallowed")
@@ -116,7 +116,7 @@ func TestAReaderThatPanicsLeavesNothingBehind(t *testing.T) {
 }
 
 func TestAReaderThatLeavesEndsTheRun(t *testing.T) {
-	started := make(chan struct{})
+	var started chan struct{}
 	slow := func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		close(started)
 		<-ctx.Done()
@@ -130,7 +130,8 @@ func TestAReaderThatLeavesEndsTheRun(t *testing.T) {
 	g := compile(t, graph.Def{Name: "leave", Start: []string{"slow", "quick"}, Nodes: []graph.Node{{Name: "slow", Run: slow}, {Name: "quick", Run: quick}},
 		Edges: []graph.Edge{edge("slow", graph.End), edge("quick", graph.End)}})
 	mem := graph.NewMemory()
-	settled(t, func() {
+	settled(t, func(t *testing.T) {
+		started = make(chan struct{})
 		for e := range (&graph.Runner{Graph: g, Store: mem}).Run(t.Context(), graph.Input{Thread: "t", Topics: graph.AllTopics}) {
 			if _, ok := e.Body.(graph.Emitted); ok {
 				break
@@ -254,7 +255,7 @@ func TestConcurrencyIsCapped(t *testing.T) {
 
 func TestSnapshotsBoundReadingAndKeepTheState(t *testing.T) {
 	mem := graph.NewMemory()
-	g := messagesOf(t, 3000)
+	g := messagesOf(t, 1500)
 	pause := make(chan struct{})
 	close(pause)
 	r := &graph.Runner{Graph: g, Store: mem}
@@ -276,7 +277,7 @@ func TestSnapshotsBoundReadingAndKeepTheState(t *testing.T) {
 	if snapshots < 2 {
 		t.Fatalf("%d snapshots in %d records", snapshots, len(recs))
 	}
-	for n := 1; n < len(recs); n += 97 {
+	for n := 1; n < len(recs); n += 211 {
 		part := graph.NewMemory()
 		if err := part.Append(t.Context(), "t", 0, recs[:n]); err != nil {
 			t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -283,18 +284,28 @@ func (s *replay) end(h, d *reader) {
 	}
 }
 
-// open lists the questions without an answer, in order of asking, with the frame
-// and key of each.
+// open lists the questions without an answer, with the frame and key of each: in
+// the order of their tasks, and those of one task in order of asking.
 func (s *replay) open() (qs []openQuestion) {
 	for _, path := range sortedKeys(s.frames) {
 		f := s.frames[path]
+		first := len(qs)
 		for _, key := range f.order {
 			if q := f.asks[key]; !q.answered {
 				qs = append(qs, openQuestion{path, key, q})
 			}
 		}
+		slices.SortStableFunc(qs[first:], func(a, b openQuestion) int { return f.taskOf(a.key) - f.taskOf(b.key) })
 	}
 	return qs
+}
+
+// taskOf is the place in the step of the task that asked a question.
+func (f *rawFrame) taskOf(key string) int {
+	id, _, _ := strings.Cut(key, "\x00")
+	return slices.IndexFunc(f.tasks, func(t rawTask) bool {
+		return id == fmt.Sprintf("%d.%s.%d", f.step, t.node, t.index)
+	})
 }
 
 type openQuestion struct {

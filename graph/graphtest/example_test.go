@@ -3,21 +3,15 @@ package graphtest_test
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 )
 
-// A test of a store of one's own is one line.
-func ExampleTestStore() {
-	// func TestStore(t *testing.T) {
-	//	graphtest.TestStore(t, func(t *testing.T) graph.Store { return mystore.New() })
-	// }
-}
-
-// Two runs with a Clock and IDs write the same journal.
-func ExampleClock() {
+// Two runs with a Clock and IDs of their own write the same journal.
+func Example() {
 	n := graph.Sum[int]("n")
 	g, err := graph.Compile(graph.Def{
 		Name: "count", Keys: []graph.AnyKey{n}, Start: []string{"one"},
@@ -30,18 +24,18 @@ func ExampleClock() {
 		fmt.Println(err)
 		return
 	}
-	for range 2 {
+	var journals [2][]graph.Record
+	for i := range journals {
 		r := &graph.Runner{Graph: g, Store: graph.NewMemory(), Clock: &graphtest.Clock{Tick: time.Second}, IDs: graphtest.IDs("run")}
 		res, err := r.Invoke(context.Background(), graph.Input{Thread: "t"})
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		for rec := range r.Store.Read(context.Background(), "t", graph.Range{Newest: true, Limit: 1}) {
-			fmt.Println(res.Run, rec.Seq, rec.Kind, time.UnixMicro(rec.Time).UTC().Format(time.TimeOnly))
+		fmt.Println(res.Run, res.Status, err)
+		for rec := range r.Store.Read(context.Background(), "t", graph.Range{}) {
+			journals[i] = append(journals[i], rec)
 		}
 	}
+	fmt.Println("equal:", reflect.DeepEqual(journals[0], journals[1]))
 	// Output:
-	// run-1 2 end 00:00:01
-	// run-1 2 end 00:00:01
+	// run-1 done <nil>
+	// run-1 done <nil>
+	// equal: true
 }
