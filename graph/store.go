@@ -70,16 +70,19 @@ type ThreadInfo struct {
 
 // Store keeps journals, one per thread. Implementations are safe for concurrent
 // use, by several processes too where the medium is shared; graphtest has the
-// suite they must pass.
+// suite they must pass. A call whose context has ended does nothing and returns
+// the context's error.
 type Store interface {
 	// Append adds records behind the one numbered after, all or none, and numbers
 	// them on from there; Seq of recs is ignored. It fails with ErrConflict when
 	// the thread's newest record is not after (0: the thread does not exist yet).
-	// It keeps nothing of recs.
+	// It keeps nothing of recs; appending none does nothing.
 	Append(ctx context.Context, thread string, after int64, recs []Record) error
 
-	// Read yields records; the error, if any, is last. What it yields belongs to
-	// the caller. An unknown thread is empty.
+	// Read yields the records that the thread held when the loop began, batches
+	// whole or not at all; the error, if any, is last. What it yields belongs to
+	// the caller; nil and empty Head and Data are the same. An unknown thread is
+	// empty. The caller may use the store inside the loop.
 	Read(ctx context.Context, thread string, r Range) iter.Seq2[Record, error]
 
 	// Threads lists the threads whose name begins with prefix, by name,
@@ -90,5 +93,6 @@ type Store interface {
 	// record stays unless before lies beyond it: then the thread is deleted.
 	Prune(ctx context.Context, thread string, before int64) error
 
+	// Close releases what the store holds. Closing twice is fine.
 	Close() error
 }
