@@ -50,7 +50,8 @@ func parseJSON(data []byte, depth int) (any, error) {
 type jsonParser struct {
 	data []byte
 	at   int
-	room int // levels that may still be opened
+	room int        // levels that may still be opened
+	keys [32]string // names of members seen before, which mostly come again
 }
 
 func (p *jsonParser) fail(reason string) error {
@@ -167,11 +168,12 @@ func (p *jsonParser) object() (any, error) {
 	if empty || err != nil {
 		return o, err
 	}
+	o.members = make([]Member, 0, 4)
 	for {
 		if p.peek() != '"' {
 			return nil, p.fail("expected a member's name in double quotes")
 		}
-		key, err := p.text()
+		key, err := p.key()
 		if err != nil {
 			return nil, err
 		}
@@ -259,6 +261,26 @@ func wholeNumber(text string) any {
 		return f
 	}
 	return nil
+}
+
+// key reads the name of a member. A plain name that was seen before is not
+// copied again.
+func (p *jsonParser) key() (string, error) {
+	rest := p.data[p.at+1:]
+	end := bytes.IndexByte(rest[:min(len(rest), 64)], '"')
+	if end <= 0 {
+		return p.text()
+	}
+	slot := &p.keys[(int(rest[0])+int(rest[end-1])*7+end)%len(p.keys)]
+	if *slot == string(rest[:end]) {
+		p.at += end + 2
+		return *slot, nil
+	}
+	key, err := p.text()
+	if err == nil && len(key) == end {
+		*slot = key
+	}
+	return key, err
 }
 
 func (p *jsonParser) text() (string, error) {

@@ -1,6 +1,7 @@
-# Sends high severity to a person; anything else follows the node's `next`.
+# High severity follows the node's `next`, to a person; anything else is only
+# answered.
 set -eu
 case "$GRAPH_STATE" in
-*'"severity":"high"'*) echo '{"_next": "page"}' ;;
-*) echo '{}' ;;
+*'"severity":"high"'*) echo '{}' ;;
+*) echo '{"_next": "answered"}' ;;
 esac

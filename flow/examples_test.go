@@ -1,0 +1,199 @@
+package flow_test
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
+	"raddle.dev/llm"
+	"raddle.dev/llm/script"
+	"raddle.dev/store/sqlite"
+)
+
+// transcripts opens the models that the examples name, and counts their calls.
+type transcripts struct {
+	mu    sync.Mutex
+	calls map[string]int // by prompt
+}
+
+func (*transcripts) Known(_, id string) bool         { return strings.HasPrefix(id, "script:") }
+func (*transcripts) Efforts(string, string) []string { return nil }
+
+func (c *transcripts) Open(_ context.Context, dir, id string) (llm.Model, error) {
+	m, err := script.Open(filepath.Join(dir, strings.TrimPrefix(id, "script:")))
+	return counted{m, c}, err
+}
+
+type counted struct {
+	llm.Model
+	c *transcripts
+}
+
+func (m counted) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	m.c.mu.Lock()
+	m.c.calls[r.Messages[0].Text()]++
+	m.c.mu.Unlock()
+	return m.Model.Stream(ctx, r)
+}
+
+// inOrder runs one task after the other.
+type inOrder struct{}
+
+func (inOrder) Execute(n, _ int, task func(int)) {
+	for i := range n {
+		task(i)
+	}
+}
+
+// An exampleRun drives an example in one process after another.
+type exampleRun struct {
+	t      *testing.T
+	dir    string
+	models *transcripts
+}
+
+func (r *exampleRun) runner(st graph.Store) (*graph.Runner, *flow.Agent) {
+	r.t.Helper()
+	a, err := flow.Load(r.dir, flow.Host{Models: r.models})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	g, err := a.Graph()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return &graph.Runner{Graph: g, Store: st, Executor: inOrder{}}, a
+}
+
+// finish starts or resumes the run and answers what is asked: "yes" where that
+// can be chosen, else the default. ok is false when the store died.
+func (r *exampleRun) finish(st graph.Store) (res graph.Result, ok bool) {
+	r.t.Helper()
+	runner, a := r.runner(st)
+	ctx := r.t.Context()
+	res, err := runner.InvokeResume(ctx, graph.Resume{Thread: "run"})
+	if errors.Is(err, graph.ErrNoThread) {
+		in := a.Input("hello")
+		in.Thread = "run"
+		res, err = runner.Invoke(ctx, in)
+	}
+	for err == nil && res.Status == graph.Waiting {
+		in := graph.Resume{Thread: "run"}
+		for _, q := range res.Questions {
+			answer := q.Default
+			if len(q.Options) > 0 {
+				answer = q.Options[0]
+			}
+			in.Answers = append(in.Answers, graph.Answer{ID: q.ID, Value: answer})
+		}
+		res, err = runner.InvokeResume(ctx, in)
+	}
+	if errors.Is(err, graphtest.ErrCrash) {
+		return res, false
+	}
+	if err != nil {
+		r.t.Fatal(a.Explain(err))
+	}
+	return res, true
+}
+
+// Every example is stopped after each of its records in turn and goes on with a
+// new engine on the reopened file: the same output, the same state, and of the
+// calls that were made only the one whose reply had no record is made again.
+func TestExamplesSurviveACrashAtEveryRecord(t *testing.T) {
+	dirs, err := filepath.Glob("../examples/*/graph.yaml")
+	if err != nil || len(dirs) < 3 {
+		t.Fatalf("%d examples, %v", len(dirs), err)
+	}
+	for _, file := range dirs {
+		dir := filepath.Dir(file)
+		t.Run(filepath.Base(dir), func(t *testing.T) {
+			t.Parallel()
+			whole := &exampleRun{t, dir, &transcripts{calls: map[string]int{}}}
+			count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+			want, _ := whole.finish(count)
+			if flow.OutcomeOf(want).Output == "" {
+				t.Fatal("no output")
+			}
+			for limit := range count.Records() {
+				crashExample(t, dir, limit, want)
+			}
+		})
+	}
+}
+
+func crashExample(t *testing.T, dir string, limit int, want graph.Result) {
+	t.Helper()
+	r := &exampleRun{t, dir, &transcripts{calls: map[string]int{}}}
+	path := filepath.Join(t.TempDir(), "runs.db")
+	st := openStore(t, path)
+	if _, ok := r.finish(&graphtest.Crash{Store: st, Limit: limit}); ok {
+		t.Fatalf("crash after %d records: the run ended", limit)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	st = openStore(t, path)
+	got, ok := r.finish(st)
+	if err := st.Close(); err != nil || !ok {
+		t.Fatalf("crash after %d records: %v", limit, err)
+	}
+	if g, w := flow.OutcomeOf(got), flow.OutcomeOf(want); g != w {
+		t.Errorf("crash after %d records: outcome %+v, want %+v", limit, g, w)
+	}
+	if g, w := string(flow.StateJSON(got.State)), string(flow.StateJSON(want.State)); g != w {
+		t.Errorf("crash after %d records: state\n%s\nwant\n%s", limit, g, w)
+	}
+	again := 0
+	for prompt, n := range r.models.calls {
+		if again += n - 1; n > 2 {
+			t.Errorf("crash after %d records: %d calls for %q", limit, n, prompt)
+		}
+	}
+	if again > 1 {
+		t.Errorf("crash after %d records: %d calls were made again: %v", limit, again, r.models.calls)
+	}
+}
+
+func openStore(t *testing.T, path string) graph.Store {
+	t.Helper()
+	st, err := sqlite.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// The examples are what the README promises: no warning, nothing that needs more
+// than bash.
+func TestExamplesAreCleanAndNeedBashOnly(t *testing.T) {
+	files, err := filepath.Glob("../examples/*/graph.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		a, err := flow.Load(filepath.Dir(file), flow.Host{Models: &transcripts{}, Strict: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range a.Findings {
+			t.Errorf("%s", f)
+		}
+		for _, s := range a.Sources() {
+			if ext := filepath.Ext(s.Path); ext == ".py" || ext == ".ts" {
+				t.Errorf("%s needs %s", file, s.Path)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(a.Dir, "transcript.yaml")); err != nil {
+			t.Error(err)
+		}
+	}
+}
