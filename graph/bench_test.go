@@ -3,9 +3,11 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/store/sqlite"
 )
 
 var counter = graph.Last[int]("count")
@@ -91,22 +93,36 @@ var workloads = []struct {
 	{"messages200", 200, func(t testing.TB) *graph.Graph { return messagesOf(t, 200) }},
 }
 
+func openSQLite(t testing.TB) graph.Store {
+	st, err := sqlite.Open(filepath.Join(t.TempDir(), "runs.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := st.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return st
+}
+
 func BenchmarkRun(b *testing.B) {
 	for _, w := range workloads {
 		g := w.graph(b)
 		for _, s := range []struct {
 			name   string
-			store  func() graph.Store
+			store  func(testing.TB) graph.Store
 			topics graph.Topic
 		}{
-			{"none", func() graph.Store { return nil }, 0},
-			{"memory", func() graph.Store { return graph.NewMemory() }, 0},
-			{"events", func() graph.Store { return nil }, graph.AllTopics},
+			{"none", func(testing.TB) graph.Store { return nil }, 0},
+			{"memory", func(testing.TB) graph.Store { return graph.NewMemory() }, 0},
+			{"sqlite", openSQLite, 0},
+			{"events", func(testing.TB) graph.Store { return nil }, graph.AllTopics},
 		} {
 			b.Run(w.name+"/"+s.name, func(b *testing.B) {
 				b.ReportAllocs()
+				r := &graph.Runner{Graph: g, Store: s.store(b)}
 				for b.Loop() {
-					r := &graph.Runner{Graph: g, Store: s.store()}
 					if s.topics == 0 {
 						if _, err := r.Invoke(b.Context(), graph.Input{}); err != nil {
 							b.Fatal(err)
@@ -123,4 +139,19 @@ func BenchmarkRun(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkLongRun is 100,000 steps of two nodes on a file: what a step costs must
+// not depend on how many came before.
+func BenchmarkLongRun(b *testing.B) {
+	const steps = 100_000
+	g := loopOf(b, steps)
+	for b.Loop() {
+		w := &weighing{Store: openSQLite(b)}
+		if _, err := (&graph.Runner{Graph: g, Store: w}).Invoke(b.Context(), graph.Input{}); err != nil {
+			b.Fatal(err)
+		}
+		b.ReportMetric(float64(w.bytes)/steps, "bytes/step")
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*steps), "ns/step")
 }
