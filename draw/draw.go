@@ -1,0 +1,43 @@
+package draw
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"raddle.dev/graph"
+)
+
+// Direction is where the edges of a picture lead.
+type Direction int
+
+// The directions.
+const (
+	Down  Direction = iota // from top to bottom
+	Right                  // from left to right
+)
+
+// Options of a drawing. The zero value is a drawing from top to bottom.
+type Options struct {
+	Direction Direction
+}
+
+// Formats are the names that [Write] knows.
+func Formats() []string { return []string{"mermaid", "dot", "svg", "png", "json"} }
+
+// Write draws s in the named format.
+func Write(w io.Writer, format string, s graph.Structure, o Options) error {
+	switch format {
+	case "mermaid":
+		return Mermaid(w, s, o)
+	case "dot":
+		return DOT(w, s, o)
+	case "svg":
+		return SVG(w, s, o)
+	case "png":
+		return PNG(w, s, o)
+	case "json":
+		return JSON(w, s)
+	}
+	return fmt.Errorf("draw: unknown format %q: use one of %s", format, strings.Join(Formats(), ", "))
+}

@@ -1,0 +1,39 @@
+package draw_test
+
+import (
+	"fmt"
+	"os"
+
+	"raddle.dev/draw"
+	"raddle.dev/graph"
+)
+
+func ExampleMermaid() {
+	s := graph.Structure{
+		Start: []string{"draft"},
+		Nodes: []graph.NodeInfo{{Name: "draft", Kind: "llm"}, {Name: "review", Kind: "approval", Title: "Publish it?"}},
+		Edges: []graph.EdgeInfo{
+			{From: "draft", To: "review", Kind: graph.EdgePlain},
+			{From: "review", To: "draft", Label: "no", Kind: graph.EdgeRoute},
+			{From: "review", To: graph.End, Label: "yes", Kind: graph.EdgeRoute},
+		},
+	}
+	if err := draw.Mermaid(os.Stdout, s, draw.Options{Direction: draw.Right}); err != nil {
+		fmt.Println(err)
+	}
+	// Output:
+	// flowchart LR
+	//   n0(("start")):::start
+	//   n1("draft"):::k_llm
+	//   n2{{"Publish it?"}}:::k_approval
+	//   n3((("end"))):::finish
+	//   n0 --> n1
+	//   n1 --> n2
+	//   n2 -.->|"no"| n1
+	//   n2 -.->|"yes"| n3
+	//   classDef start fill:#334155,stroke:#334155,color:#ffffff
+	//   classDef k_llm fill:#f3f0ff,stroke:#7c5cdb,color:#1e293b
+	//   classDef k_approval fill:#fff6e0,stroke:#d1930f,color:#1e293b
+	//   classDef finish fill:#334155,stroke:#334155,color:#ffffff
+	//   linkStyle 2,3 stroke:#0f7b72,stroke-dasharray:3 3
+}

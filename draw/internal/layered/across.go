@@ -1,0 +1,215 @@
+package layered
+
+import "slices"
+
+// placeAcross gives every vertex its x. Four times, from each corner, every vertex is aligned with the middle one of
+// its neighbours, and the blocks that arise are packed; the middle of the four results is taken. It keeps the order
+// and the distances, because each of the four does.
+func (s *sketch) placeAcross() {
+	s.markConflicts()
+	var all [4][]int
+	narrow, width := 0, 0
+	var lows, highs [4]int
+	for i := range all {
+		c := corner{s: s, fromBelow: i&1 != 0, fromRight: i&2 != 0}
+		all[i] = c.pack(c.align())
+		lows[i], highs[i] = s.extent(all[i])
+		if w := highs[i] - lows[i]; i == 0 || w < width {
+			narrow, width = i, w
+		}
+	}
+	for i, xs := range all {
+		shift := lows[narrow] - lows[i]
+		if i&2 != 0 {
+			shift = highs[narrow] - highs[i]
+		}
+		for v := range xs {
+			xs[v] += shift
+		}
+	}
+	for v := range s.vs {
+		x := [4]int{all[0][v], all[1][v], all[2][v], all[3][v]}
+		slices.Sort(x[:])
+		s.vs[v].x = (x[1] + x[2]) >> 1
+	}
+}
+
+// extent returns the left and right end of a placement.
+func (s *sketch) extent(xs []int) (lo, hi int) {
+	for v, x := range xs {
+		l, r := x-s.vs[v].left, x+s.vs[v].right
+		if v == 0 {
+			lo, hi = l, r
+		}
+		lo, hi = min(lo, l), max(hi, r)
+	}
+	return lo, hi
+}
+
+// distance is the least distance of the middles of two neighbours.
+func (s *sketch) distance(left, right int) int {
+	a, b := &s.vs[left], &s.vs[right]
+	gap := edgeGap
+	switch {
+	case a.node >= 0 && b.node >= 0:
+		gap = nodeGap
+	case a.label || b.label:
+		gap = labelGap
+	}
+	return a.right + gap + b.left
+}
+
+// markConflicts finds the segments that cross the inner part of a long edge: the long edge stays straight.
+func (s *sketch) markConflicts() {
+	inner := func(g int) bool { return s.isPiece(s.segs[g].up) && s.isPiece(s.segs[g].down) }
+	for _, layer := range s.layers {
+		// The inner segments that end in this layer, from left to right, split it into stretches: a segment that
+		// ends within a stretch must begin between the upper ends of the inner segments beside the stretch.
+		left, begin := -1, 0
+		for i, v := range layer {
+			right := -1
+			for _, g := range s.ups[v] {
+				if inner(g) {
+					right = s.vs[s.segs[g].up].pos
+				}
+			}
+			if right < 0 && i < len(layer)-1 {
+				continue
+			}
+			for _, w := range layer[begin : i+1] {
+				for _, g := range s.ups[w] {
+					p := s.vs[s.segs[g].up].pos
+					if !inner(g) && (p < left || right >= 0 && p > right) {
+						s.segs[g].conflict = true
+					}
+				}
+			}
+			left, begin = right, i+1
+		}
+	}
+}
+
+// corner is one of the four directions of placeAcross.
+type corner struct {
+	s                    *sketch
+	fromBelow, fromRight bool
+}
+
+// align joins vertices of neighbouring layers to blocks and returns the root of each vertex's block.
+func (c corner) align() []int {
+	s := c.s
+	root, next := make([]int, len(s.vs)), make([]int, len(s.vs))
+	for v := range root {
+		root[v], next[v] = v, v
+	}
+	for i := range s.layers {
+		l := i
+		if c.fromBelow {
+			l = len(s.layers) - 1 - i
+		}
+		limit := -1
+		for j := range s.layers[l] {
+			v := s.layers[l][j]
+			if c.fromRight {
+				v = s.layers[l][len(s.layers[l])-1-j]
+			}
+			for _, u := range c.middles(v) {
+				if next[v] == v && limit < c.place(u) {
+					next[u], root[v] = v, root[u]
+					next[v] = root[v]
+					limit = c.place(u)
+				}
+			}
+		}
+	}
+	return root
+}
+
+// place is the position of a vertex as seen from the corner.
+func (c corner) place(v int) int {
+	if c.fromRight {
+		return len(c.s.layers[c.s.vs[v].layer]) - 1 - c.s.vs[v].pos
+	}
+	return c.s.vs[v].pos
+}
+
+// middles returns the middle neighbours of v in the layer before, those it may be aligned with; of two, the one that
+// is nearer to the corner comes first.
+func (c corner) middles(v int) []int {
+	s := c.s
+	segs := s.ups[v]
+	if c.fromBelow {
+		segs = s.downs[v]
+	}
+	type end struct{ v, key, seg int }
+	var ends []end
+	for _, g := range segs {
+		if c.fromBelow {
+			ends = append(ends, end{s.segs[g].down, s.downKey(g), g})
+		} else {
+			ends = append(ends, end{s.segs[g].up, s.upKey(g), g})
+		}
+	}
+	slices.SortStableFunc(ends, func(a, b end) int { return a.key - b.key })
+	if c.fromRight {
+		slices.Reverse(ends)
+	}
+	var out []int
+	if n := len(ends); n > 0 {
+		for m := (n - 1) / 2; m <= n/2; m++ {
+			if !s.segs[ends[m].seg].conflict {
+				out = append(out, ends[m].v)
+			}
+		}
+	}
+	return out
+}
+
+// pack places the blocks: each as near to the corner's side as its neighbours allow, then back towards the other
+// side as far as there is room before the next block.
+func (c corner) pack(root []int) []int {
+	s := c.s
+	type gap struct{ from, to, size int }
+	gaps := make([][]gap, len(s.vs)) // by block: the blocks behind it
+	waits := make([]int, len(s.vs))
+	for _, layer := range s.layers {
+		for i := 1; i < len(layer); i++ {
+			a, b := root[layer[i-1]], root[layer[i]]
+			if c.fromRight {
+				a, b = b, a
+			}
+			gaps[a] = append(gaps[a], gap{a, b, s.distance(layer[i-1], layer[i])})
+			waits[b]++
+		}
+	}
+	var order []int
+	for v := range root {
+		if root[v] == v && waits[v] == 0 {
+			order = append(order, v)
+		}
+	}
+	at := make([]int, len(s.vs))
+	for i := 0; i < len(order); i++ {
+		for _, g := range gaps[order[i]] {
+			at[g.to] = max(at[g.to], at[g.from]+g.size)
+			if waits[g.to]--; waits[g.to] == 0 {
+				order = append(order, g.to)
+			}
+		}
+	}
+	for i := range order {
+		b := order[len(order)-1-i]
+		for j, g := range gaps[b] {
+			if room := at[g.to] - g.size; j == 0 || room < at[b] {
+				at[b] = room
+			}
+		}
+	}
+	xs := make([]int, len(s.vs))
+	for v := range xs {
+		if xs[v] = at[root[v]]; c.fromRight {
+			xs[v] = -xs[v]
+		}
+	}
+	return xs
+}

@@ -1,0 +1,142 @@
+package layered
+
+import "math"
+
+// isLoose tells whether a vertex is a piece that passes a layer of labels without carrying one. Such a piece keeps
+// edges apart from labels, but need not be passed at its x.
+func (s *sketch) isLoose(v int) bool {
+	return s.isPiece(v) && !s.vs[v].label && s.isLabel[s.vs[v].layer]
+}
+
+// easeLayers chooses for every loose piece the points by which its edge passes: as few as can be, so that the edge
+// swings from the layer above to the layer below without a step at the labels.
+func (s *sketch) easeLayers(at ports) [][]Point {
+	eased := make([][]Point, len(s.vs))
+	for l, layer := range s.layers {
+		if !s.isLabel[l] {
+			continue
+		}
+		lines := make([][]Point, len(layer))
+		stiff := make([]bool, len(layer))
+		for i, v := range layer {
+			lines[i] = s.passage(v, at, false)
+		}
+		for changed := true; changed; {
+			changed = false
+			for i := 1; i < len(layer); i++ {
+				if !s.tangled(l, lines[i-1], lines[i]) {
+					continue
+				}
+				for _, j := range []int{i - 1, i} {
+					if !stiff[j] && s.isLoose(layer[j]) {
+						lines[j] = s.passage(layer[j], at, true)
+						stiff[j], changed = true, true
+					}
+				}
+			}
+		}
+		for i, v := range layer {
+			eased[v] = lines[i][1 : len(lines[i])-1]
+		}
+	}
+	return eased
+}
+
+// passage is the way of a piece in a layer of labels from the layer above to the layer below. A loose piece takes the
+// direct way if that is free. Else, if its x would make a step in the way, it passes a point as near to the direct
+// way as its neighbours allow. Where that is too narrow, and whenever it is to be stiff, it passes straight down.
+func (s *sketch) passage(v int, at ports, stiff bool) []Point {
+	a, b := s.around(v, at)
+	upright := s.upright(v)
+	if stiff || !s.isLoose(v) {
+		return appendNew([]Point{a}, append(upright, b)...)
+	}
+	top, bottom := upright[0].Y, upright[1].Y
+	lo, hi := s.bounds(v)
+	free := func(line []Point) bool {
+		path := smooth(line)
+		x, y := xAt(path, top), xAt(path, bottom)
+		return min(x, y) >= lo && max(x, y) <= hi
+	}
+	direct := []Point{a, b}
+	if free(direct) {
+		return direct
+	}
+	if x := s.vs[v].x; x > min(a.X, b.X) && x < max(a.X, b.X) {
+		p := Point{int(math.Round(min(max(xAt(smooth(direct), (top+bottom)/2), lo), hi))), (top + bottom) / 2}
+		off := math.Abs(middleSlope(a, p, b)) * float64(bottom-top) * 0.7 // half the height, and some more
+		p.X = int(math.Round(min(max(float64(p.X), lo+off), hi-off)))
+		if via := appendNew([]Point{a}, p, b); free(via) {
+			return via
+		}
+	}
+	return appendNew([]Point{a}, upright[0], upright[1], b)
+}
+
+// around returns where the edge of a piece leaves the layer above and enters the layer below.
+func (s *sketch) around(v int, at ports) (a, b Point) {
+	e, l := s.vs[v].edge, s.vs[v].layer
+	chain := s.chains[e]
+	i := l - s.vs[chain[0]].layer
+	if s.reversed[e] {
+		i++ // after the bend beside the upper node
+	}
+	a = Point{s.vs[chain[i-1]].x, s.bottom[l-1]}
+	b = Point{s.vs[chain[i+1]].x, s.top[l+1]}
+	down, up := s.bendPoints(e, at)
+	switch {
+	case s.reversed[e] && i == 2:
+		a.Y = max(a.Y, down.Y)
+	case !s.reversed[e] && i == 1:
+		a.X = at.upper[e]
+	}
+	switch {
+	case s.reversed[e] && i == len(chain)-3:
+		b.Y = min(b.Y, up.Y)
+	case !s.reversed[e] && i == len(chain)-2:
+		b.X = at.lower[e]
+	}
+	return a, b
+}
+
+// bounds returns how far to the left and right a loose piece may move: up to the labels beside it, and half the way
+// to other loose pieces.
+func (s *sketch) bounds(v int) (lo, hi float64) {
+	layer, pos, x := s.layers[s.vs[v].layer], s.vs[v].pos, s.vs[v].x
+	lo, hi = math.Inf(-1), math.Inf(1)
+	if pos > 0 {
+		w := s.vs[layer[pos-1]]
+		if lo = float64((w.x+x)/2 + 1); w.label {
+			lo = float64(w.x + w.right + labelGap/2)
+		}
+	}
+	if pos < len(layer)-1 {
+		w := s.vs[layer[pos+1]]
+		if hi = float64((w.x+x)/2 - 1); w.label {
+			hi = float64(w.x - w.left - labelGap/2)
+		}
+	}
+	return lo, hi
+}
+
+// tangled tells whether two neighbouring ways through a layer of labels meet above or below the layer, though they
+// begin or end there in the right order.
+func (s *sketch) tangled(l int, left, right []Point) bool {
+	const samples = 6
+	p, q := smooth(left), smooth(right)
+	n, m := len(left)-1, len(right)-1
+	meet := func(from, to, apart int) bool {
+		if apart < 0 {
+			return false // a true crossing
+		}
+		for i := 1; i < samples; i++ {
+			y := from + (to-from)*i/samples
+			if xAt(q, y)-xAt(p, y) < min(5, float64(apart)-0.5) {
+				return true
+			}
+		}
+		return false
+	}
+	return meet(max(left[0].Y, right[0].Y), s.top[l], right[0].X-left[0].X) ||
+		meet(s.bottom[l], min(left[n].Y, right[m].Y), right[m].X-left[n].X)
+}

@@ -1,0 +1,35 @@
+package draw
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// clean makes a text fit for a label: valid UTF-8, lines parted by a single newline, no other control characters.
+// Nothing disappears: what cannot be shown becomes the replacement character.
+func clean(s string) string {
+	s = strings.TrimRightFunc(strings.ReplaceAll(s, "\r\n", "\n"), unicode.IsSpace)
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\r', r == '\v', r == '\f', r == '\u0085', r == '\u2028', r == '\u2029':
+			return '\n'
+		case r == '\t':
+			return ' '
+		case r != '\n' && unicode.IsControl(r), r == 0xFFFE, r == 0xFFFF:
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
+}
+
+// name returns what a node is called in the picture.
+func (v vertex) name() string {
+	if t := clean(v.info.Title); t != "" {
+		return t
+	}
+	return clean(v.info.Name)
+}
+
+// oneLine joins the lines of a text.
+func oneLine(s string) string { return strings.ReplaceAll(s, "\n", " ") }

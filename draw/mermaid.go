@@ -1,0 +1,167 @@
+package draw
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"raddle.dev/graph"
+)
+
+// Mermaid writes s as a Mermaid flowchart, for instance for a Markdown page. Ids are generated; names are labels.
+func Mermaid(w io.Writer, s graph.Structure, o Options) error {
+	top, err := plan(s)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(w)
+	m := &mermaid{w: b, direction: "TB", edges: make(map[graph.EdgeKind][]string)}
+	if o.Direction == Right {
+		m.direction = "LR"
+	}
+	if top.name != "" {
+		title, err := json.Marshal(strings.ReplaceAll(top.name, "\n", " ")) // is a YAML string, too
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(b, "---\ntitle: %s\n---\n", title)
+	}
+	fmt.Fprintf(b, "flowchart %s\n", m.direction)
+	m.level(top, "  ")
+	m.styles(top)
+	return b.Flush()
+}
+
+// mermaid writes one flowchart. Errors of the writer are kept by it until Flush.
+type mermaid struct {
+	w         *bufio.Writer
+	direction string
+	count     int                         // edges so far
+	edges     map[graph.EdgeKind][]string // their numbers
+}
+
+func (m *mermaid) level(l *level, indent string) {
+	for _, v := range l.vertices {
+		if v.sub == nil {
+			fmt.Fprintf(m.w, "%s%s%s:::%s\n", indent, v.id, mermaidShape(v), mermaidClass(v))
+			continue
+		}
+		fmt.Fprintf(m.w, "%ssubgraph %s[%s]\n%s  direction %s\n", indent, v.id, mermaidQuote(v.name()), indent, m.direction)
+		m.level(v.sub, indent+"  ")
+		fmt.Fprintf(m.w, "%send\n", indent)
+	}
+	for _, k := range l.links {
+		from, to := l.vertices[k.from], l.vertices[k.to]
+		if k.from == k.to && from.sub != nil { // an edge from a subgraph to itself is not drawn by Mermaid
+			relay := fmt.Sprintf("%sloop%d", from.id, m.count)
+			fmt.Fprintf(m.w, "%s%s((\" \")):::start\n", indent, relay)
+			half := k
+			half.headless = true
+			m.edge(half, indent, from.id, relay)
+			k.label = ""
+			m.edge(k, indent, relay, to.id)
+			continue
+		}
+		m.edge(k, indent, from.id, to.id)
+	}
+}
+
+func (m *mermaid) edge(k link, indent, from, to string) {
+	arrow := "-->"
+	switch {
+	case k.headless:
+		arrow = "---"
+	case k.look().dash != nil:
+		arrow = "-.->"
+	}
+	if k.label != "" {
+		arrow += "|" + mermaidQuote(k.label) + "|"
+	}
+	fmt.Fprintf(m.w, "%s%s %s %s\n", indent, from, arrow, to)
+	if k.look().dash != nil {
+		m.edges[k.kind] = append(m.edges[k.kind], fmt.Sprint(m.count))
+	}
+	m.count++
+}
+
+// mermaidShape returns the label of a vertex in the brackets of its shape.
+func mermaidShape(v vertex) string {
+	label := mermaidQuote(v.name())
+	switch v.look().form {
+	case formRound:
+		return "(" + label + ")"
+	case formPill:
+		return "([" + label + "])"
+	case formHexagon:
+		return "{{" + label + "}}"
+	case formSlanted:
+		return "[/" + label + "/]"
+	case formCylinder:
+		return "[(" + label + ")]"
+	case formStack:
+		return `[/` + label + `\]`
+	case formCall:
+		return "[[" + label + "]]"
+	case formDot:
+		return `(("start"))`
+	case formRing:
+		return `((("end")))`
+	case formBar:
+		return `["join"]`
+	}
+	return "[" + label + "]"
+}
+
+// mermaidClass names the class of a vertex. Kinds are words of users, so only known ones become a class of their own.
+func mermaidClass(v vertex) string {
+	switch v.role {
+	case roleStart:
+		return "start"
+	case roleFinish:
+		return "finish"
+	case roleJoin:
+		return "join"
+	}
+	if _, ok := kindStyles[v.info.Kind]; ok {
+		return "k_" + v.info.Kind
+	}
+	return "plain"
+}
+
+// styles writes the classes that occur and the look of the edges that are not plain.
+func (m *mermaid) styles(top *level) {
+	seen := make(map[string]bool)
+	var walk func(l *level)
+	walk = func(l *level) {
+		for _, v := range l.vertices {
+			class, s := mermaidClass(v), v.look()
+			if v.sub != nil {
+				fmt.Fprintf(m.w, "  style %s fill:%s,stroke:%s\n", v.id, frameFill, frameLine)
+				walk(v.sub)
+				continue
+			}
+			if seen[class] {
+				continue
+			}
+			seen[class] = true
+			ink := inkColor
+			if v.role != roleNode {
+				ink = paperColor
+			}
+			fmt.Fprintf(m.w, "  classDef %s fill:%s,stroke:%s,color:%s\n", class, s.fill, s.stroke, ink)
+		}
+	}
+	walk(top)
+	for _, kind := range []graph.EdgeKind{graph.EdgeBranch, graph.EdgeRoute, graph.EdgeError} {
+		if len(m.edges[kind]) == 0 {
+			continue
+		}
+		s := link{kind: kind}.look()
+		if s.round {
+			s.dash = []float64{2, 3} // Mermaid's strokes have no round ends
+		}
+		fmt.Fprintf(m.w, "  linkStyle %s stroke:%s,stroke-dasharray:%s\n", strings.Join(m.edges[kind], ","), s.color, dashText(s))
+	}
+}

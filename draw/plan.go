@@ -1,0 +1,179 @@
+package draw
+
+import (
+	"fmt"
+	"strconv"
+
+	"raddle.dev/graph"
+)
+
+// Bounds of what is drawn. They are far above what a person can read, and keep a structure that contains itself, or
+// the same child in many places, from filling the memory.
+const (
+	maxDepth = 32
+	maxNodes = 20_000
+)
+
+// role says what a vertex of the picture stands for.
+type role int
+
+const (
+	roleNode   role = iota
+	roleStart       // the dot from which a graph starts
+	roleFinish      // the dot at which its branches end
+	roleJoin        // the bar at which the sources of a join meet
+)
+
+// vertex is something drawn with edges at it.
+type vertex struct {
+	id   string // unique in the whole picture and safe in every format
+	role role
+	info graph.NodeInfo // of a node
+	path string         // the names from the outermost graph to the node, with slashes
+	sub  *level         // the graph inside the node
+}
+
+// link is a drawn edge between two vertices of a level.
+type link struct {
+	from, to int
+	label    string
+	kind     graph.EdgeKind
+	headless bool // leads into a join's bar: no arrow
+}
+
+// level is one graph of the picture.
+type level struct {
+	name     string
+	vertices []vertex
+	links    []link
+}
+
+// planner turns structures into levels.
+type planner struct {
+	nodes int // drawn so far
+}
+
+// plan checks s and adds what a picture shows besides nodes and edges.
+func plan(s graph.Structure) (*level, error) {
+	return new(planner).level(&s, "", 0)
+}
+
+func (p *planner) vertex(r role) vertex {
+	p.nodes++
+	return vertex{id: "n" + strconv.Itoa(p.nodes-1), role: r}
+}
+
+func (p *planner) level(s *graph.Structure, path string, depth int) (*level, error) {
+	if depth > maxDepth {
+		return nil, depthError(s.Name)
+	}
+	l := &level{name: clean(s.Name)}
+	if len(s.Start) > 0 {
+		l.vertices = append(l.vertices, p.vertex(roleStart))
+	}
+	at := make(map[string]int, len(s.Nodes))
+	for _, n := range s.Nodes {
+		if _, twice := at[n.Name]; twice || n.Name == graph.End {
+			return nil, fmt.Errorf("draw: graph %q: two nodes are named %q: give each its own name", s.Name, n.Name)
+		}
+		at[n.Name] = len(l.vertices)
+		v := p.vertex(roleNode)
+		if p.nodes > maxNodes {
+			return nil, sizeError(s.Name)
+		}
+		v.info = n
+		v.path = path + n.Name
+		if c := n.Child; c != nil && len(c.Nodes) > 0 {
+			var err error
+			if v.sub, err = p.level(c, v.path+"/", depth+1); err != nil {
+				return nil, err
+			}
+		}
+		l.vertices = append(l.vertices, v)
+	}
+	return l, p.connect(l, s, at)
+}
+
+// connect adds the links of a level, and the bars and the end to which they lead.
+func (p *planner) connect(l *level, s *graph.Structure, at map[string]int) error {
+	find := func(what, name string) (int, error) {
+		i, ok := at[name]
+		if !ok {
+			return 0, fmt.Errorf("draw: graph %q: %s node %q, which the graph does not have", s.Name, what, name)
+		}
+		return i, nil
+	}
+	for _, name := range s.Start {
+		to, err := find("starts at", name)
+		if err != nil {
+			return err
+		}
+		l.links = append(l.links, link{from: 0, to: to, kind: graph.EdgePlain})
+	}
+	type group struct {
+		to   string
+		join int
+	}
+	bars := make(map[group]int)
+	for _, e := range s.Edges {
+		if e.From == graph.End {
+			return fmt.Errorf("draw: graph %q: an edge leads from %s to %q: nothing follows the end", s.Name, graph.End, e.To)
+		}
+		from, err := find("an edge leads from", e.From)
+		if err != nil {
+			return err
+		}
+		if _, known := at[graph.End]; !known && e.To == graph.End {
+			at[graph.End] = len(l.vertices)
+			l.vertices = append(l.vertices, p.vertex(roleFinish))
+		}
+		to, err := find(fmt.Sprintf("an edge leads from %q to", e.From), e.To)
+		if err != nil {
+			return err
+		}
+		k := link{from: from, to: to, label: clean(e.Label), kind: e.Kind}
+		if e.Kind == graph.EdgeJoin {
+			bar, known := bars[group{e.To, e.Join}]
+			if !known {
+				bar = len(l.vertices)
+				bars[group{e.To, e.Join}] = bar
+				l.vertices = append(l.vertices, p.vertex(roleJoin))
+				l.links = append(l.links, link{from: bar, to: to, kind: graph.EdgeJoin})
+			}
+			k.to, k.headless = bar, true
+		}
+		l.links = append(l.links, k)
+	}
+	return nil
+}
+
+func depthError(name string) error {
+	return fmt.Errorf("draw: graph %q: more than %d graphs within each other: does it contain itself?", name, maxDepth)
+}
+
+func sizeError(name string) error {
+	return fmt.Errorf("draw: graph %q: more than %d nodes, those of its child graphs included: draw a part of it", name, maxNodes)
+}
+
+// checkDepth finds a structure that contains itself.
+func checkDepth(s *graph.Structure) error {
+	var walk func(s *graph.Structure, depth int) error
+	left := maxNodes
+	walk = func(s *graph.Structure, depth int) error {
+		if depth > maxDepth {
+			return depthError(s.Name)
+		}
+		for i := range s.Nodes {
+			if left--; left < 0 {
+				return sizeError(s.Name)
+			}
+			if c := s.Nodes[i].Child; c != nil {
+				if err := walk(c, depth+1); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	}
+	return walk(s, 0)
+}

@@ -1,0 +1,157 @@
+package draw
+
+import (
+	"bytes"
+	"image"
+	"image/color"
+	"image/png"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"raddle.dev/graph"
+)
+
+func decodePNG(t *testing.T, s graph.Structure, o Options) image.Image {
+	t.Helper()
+	var b bytes.Buffer
+	if err := PNG(&b, s, o); err != nil {
+		t.Fatal(err)
+	}
+	img, err := png.Decode(&b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+// pngSamples show every form, every kind of edge and frames within frames; more pictures would only take time.
+var pngSamples = []string{"empty", "linear", "kinds", "loops-right", "nested", "triage"}
+
+// TestPNG checks the size of the picture, the fill of every node, frame and dot near its upper edge, and the colour
+// of every edge along its line.
+func TestPNG(t *testing.T) {
+	for _, tt := range samples() {
+		if !slices.Contains(pngSamples, tt.name) {
+			continue
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			sc, err := picture(tt.s, tt.o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			img := decodePNG(t, tt.s, tt.o)
+			if got, want := img.Bounds().Size(), image.Pt(2*int(sc.w), 2*int(sc.h)); got != want {
+				t.Fatalf("size %v, want %v", got, want)
+			}
+			if c := img.At(1, 1); !near(c, paperColor) {
+				t.Errorf("the corner is %v, want white", c)
+			}
+			for _, g := range sc.groups {
+				for _, f := range g.figs {
+					checkFigure(t, img, g, f)
+				}
+			}
+		})
+	}
+}
+
+// checkFigure looks for the colours of a figure. Something painted later may cover a part of it, but not all.
+func checkFigure(t *testing.T, img image.Image, g group, f figure) {
+	t.Helper()
+	want := f.stroke
+	if want == "" {
+		want = f.fill
+	}
+	for _, l := range flatten(f.path, pngScale) {
+		for i, q := range l.points {
+			next := l.points[(i+1)%len(l.points)]
+			for at := 0.0; at < 1; at += 0.02 {
+				p := mix(q, next, at)
+				for dy := -1; dy <= 1; dy++ {
+					for dx := -1; dx <= 1; dx++ {
+						if near(img.At(int(math.Floor(p.x))+dx, int(math.Floor(p.y))+dy), want) {
+							return
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Errorf("%s %v: a figure's colour %s is nowhere on its line", g.class, g.data, want)
+}
+
+// near tells whether a pixel has a colour, smoothing apart.
+func near(c color.Color, want string) bool {
+	got, w := color.RGBAModel.Convert(c).(color.RGBA), parseColor(want)
+	diff := func(a, b uint8) int { return max(int(a)-int(b), int(b)-int(a)) }
+	return max(diff(got.R, w.R), diff(got.G, w.G), diff(got.B, w.B)) <= 12
+}
+
+func TestPNGDrawsText(t *testing.T) {
+	img := decodePNG(t, graph.Structure{Nodes: []graph.NodeInfo{{Name: "MMMM"}}}, Options{})
+	dark := 0
+	for y := range img.Bounds().Dy() {
+		for x := range img.Bounds().Dx() {
+			if near(img.At(x, y), inkColor) {
+				dark++
+			}
+		}
+	}
+	if dark < 200 {
+		t.Errorf("%d dark pixels: the name is not drawn", dark)
+	}
+}
+
+func TestPNGRefusesMissingGlyphs(t *testing.T) {
+	s := graph.Structure{Nodes: []graph.NodeInfo{{Name: "a", Title: "日本"}}}
+	var b bytes.Buffer
+	err := PNG(&b, s, Options{})
+	if err == nil || !strings.Contains(err.Error(), `"日本"`) || !strings.Contains(err.Error(), "svg") {
+		t.Errorf("got %v, want an error that names the label and suggests svg", err)
+	}
+	if b.Len() > 0 {
+		t.Error("something was written")
+	}
+	if err := PNG(&b, graph.Structure{Nodes: []graph.NodeInfo{{Name: "größer – Ελλάδα, Москва…\u200b"}}}, Options{}); err != nil {
+		t.Errorf("European letters: %v", err)
+	}
+}
+
+func TestPNGRefusesHugePictures(t *testing.T) {
+	s := graph.Structure{Name: "long"}
+	for i := range 200 {
+		s.Nodes = append(s.Nodes, graph.NodeInfo{Name: strings.Repeat("x", i+1)})
+		if i > 0 {
+			s.Edges = append(s.Edges, plain(s.Nodes[i-1].Name, s.Nodes[i].Name))
+		}
+	}
+	err := PNG(&bytes.Buffer{}, s, Options{})
+	if err == nil || !strings.Contains(err.Error(), "pixels") || !strings.Contains(err.Error(), `"long"`) {
+		t.Errorf("got %v, want an error about the size", err)
+	}
+}
+
+func TestDashLine(t *testing.T) {
+	line := []pt{{0, 0}, {4, 0}, {10, 0}}
+	var got float64
+	for _, l := range dashLine(line, []float64{3, 2}, 1) {
+		for i := 1; i < len(l.points); i++ {
+			got += distance(l.points[i-1], l.points[i])
+		}
+	}
+	if got != 6 {
+		t.Errorf("%v painted of 10, want 6", got)
+	}
+	for _, l := range (stroke{width: 2}).outline(dashLine(line, []float64{4, 2}, 1)) {
+		for _, q := range l.points {
+			if math.Abs(q.y) > 1.001 {
+				t.Errorf("a stroke of width 2 reaches %v from its line", q.y)
+			}
+		}
+	}
+	if dots := dashLine(line, []float64{0, 5}, 1); len(dots) != 2 && len(dots) != 3 {
+		t.Errorf("%d dots on a line of two gaps", len(dots))
+	}
+}

@@ -1,0 +1,244 @@
+package draw
+
+import (
+	"image"
+	"image/color"
+	"math"
+
+	"golang.org/x/image/vector"
+)
+
+// bandHeight bounds the buffer of the rasterizer: large shapes are filled band by band.
+const bandHeight = 512
+
+// polyline is a chain of points.
+type polyline struct {
+	points []pt
+	closed bool
+}
+
+// flatten turns curves into short straight pieces and scales them.
+func flatten(p path, scale float64) []polyline {
+	var out []polyline
+	var cur *polyline
+	for _, o := range p {
+		switch o.cmd {
+		case 'M':
+			out = append(out, polyline{points: []pt{o.p[0]}})
+			cur = &out[len(out)-1]
+		case 'L':
+			cur.points = append(cur.points, o.p[0])
+		case 'C':
+			cur.points = appendCurve(cur.points, o.p, scale)
+		case 'Z':
+			cur.closed = true
+		}
+	}
+	for i := range out {
+		out[i].points = scaled(out[i].points, scale)
+		if n := len(out[i].points); out[i].closed && n > 1 && out[i].points[0] == out[i].points[n-1] {
+			out[i].points = out[i].points[:n-1]
+		}
+	}
+	return out
+}
+
+// scaled multiplies the points and drops those that do not differ from the one before.
+func scaled(points []pt, scale float64) []pt {
+	out := points[:0]
+	for _, q := range points {
+		q = pt{q.x * scale, q.y * scale}
+		if len(out) == 0 || distance(out[len(out)-1], q) > 1e-6 {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+func appendCurve(points []pt, c [3]pt, scale float64) []pt {
+	a := points[len(points)-1]
+	length := distance(a, c[0]) + distance(c[0], c[1]) + distance(c[1], c[2])
+	steps := min(200, 4+int(length*scale/6))
+	for i := 1; i <= steps; i++ {
+		t := float64(i) / float64(steps)
+		ab, bc, cd := mix(a, c[0], t), mix(c[0], c[1], t), mix(c[1], c[2], t)
+		points = append(points, mix(mix(ab, bc, t), mix(bc, cd, t), t))
+	}
+	return points
+}
+
+// fillShape fills the area within the lines, each of which is closed. Areas that overlap must turn the same way.
+func fillShape(dst *image.RGBA, lines []polyline, c color.RGBA) {
+	lo, hi := pt{math.Inf(1), math.Inf(1)}, pt{math.Inf(-1), math.Inf(-1)}
+	for _, l := range lines {
+		for _, q := range l.points {
+			lo = pt{math.Min(lo.x, q.x), math.Min(lo.y, q.y)}
+			hi = pt{math.Max(hi.x, q.x), math.Max(hi.y, q.y)}
+		}
+	}
+	if lo.x > hi.x {
+		return
+	}
+	bounds := image.Rect(int(math.Floor(lo.x)), int(math.Floor(lo.y)), int(math.Ceil(hi.x))+1, int(math.Ceil(hi.y))+1)
+	bounds = bounds.Intersect(dst.Bounds())
+	src := image.NewUniform(c)
+	var r vector.Rasterizer
+	for y := bounds.Min.Y; y < bounds.Max.Y; y += bandHeight {
+		band := image.Rect(bounds.Min.X, y, bounds.Max.X, min(y+bandHeight, bounds.Max.Y))
+		r.Reset(band.Dx(), band.Dy())
+		for _, l := range lines {
+			addLine(&r, l, band.Min)
+		}
+		r.Draw(dst, band, src, image.Point{})
+	}
+}
+
+func addLine(r *vector.Rasterizer, l polyline, origin image.Point) {
+	for i, q := range l.points {
+		x, y := float32(q.x-float64(origin.X)), float32(q.y-float64(origin.Y))
+		if i == 0 {
+			r.MoveTo(x, y)
+		} else {
+			r.LineTo(x, y)
+		}
+	}
+	r.ClosePath()
+}
+
+// dashed cuts lines into strokes.
+func dashed(lines []polyline, dash []float64, scale float64) []polyline {
+	var out []polyline
+	for _, l := range lines {
+		points := l.points
+		if l.closed && len(points) > 0 {
+			points = append(points[:len(points):len(points)], points[0])
+		}
+		out = append(out, dashLine(points, dash, scale)...)
+	}
+	return out
+}
+
+func dashLine(points []pt, dash []float64, scale float64) []polyline {
+	var out []polyline
+	at, left := 0, dash[0]*scale
+	var cur []pt
+	if len(points) > 0 {
+		cur = []pt{points[0]}
+	}
+	for i := 1; i < len(points); i++ {
+		a, b := points[i-1], points[i]
+		for d := distance(a, b); d > left; d = distance(a, b) {
+			a = mix(a, b, left/d)
+			if at%2 == 0 {
+				out = append(out, polyline{points: scaled(append(cur, a), 1)}) // a dot is a single point
+			}
+			at = (at + 1) % len(dash)
+			left = dash[at] * scale
+			cur = []pt{a}
+		}
+		left -= distance(a, b)
+		cur = append(cur, b)
+	}
+	if at%2 == 0 && len(cur) > 1 {
+		out = append(out, polyline{points: scaled(cur, 1)})
+	}
+	return out
+}
+
+// stroke is a pen.
+type stroke struct {
+	width float64
+	round bool // the ends of a line are round
+}
+
+// outline returns the area that the pen covers along the lines.
+func (s stroke) outline(lines []polyline) []polyline {
+	var out []polyline
+	for _, l := range lines {
+		n := len(l.points)
+		if s.round && n > 0 {
+			out = append(out, s.disc(l.points[0]))
+			if last := l.points[n-1]; last != l.points[0] {
+				out = append(out, s.disc(last))
+			}
+		}
+		left, right := s.offsets(l)
+		for i := 1; i < len(left); i++ {
+			out = append(out, turned(polyline{points: []pt{left[i-1], left[i], right[i], right[i-1]}, closed: true}))
+		}
+	}
+	return out
+}
+
+// offsets returns the two lines at half the width beside l. At each point both lie on the bisector of the angle, so
+// the pieces between neighbours fit together without gap or overlap.
+func (s stroke) offsets(l polyline) (left, right []pt) {
+	p := l.points
+	n := len(p)
+	if n < 2 {
+		return nil, nil
+	}
+	count := n
+	if l.closed {
+		count++
+	}
+	for i := range count {
+		j := i % n
+		before, after := j-1, j+1
+		if l.closed {
+			before, after = (j+n-1)%n, (j+1)%n
+		}
+		normal := bisector(p, max(before, 0), j, min(after, n-1))
+		h := s.width / 2
+		left = append(left, pt{p[j].x + normal.x*h, p[j].y + normal.y*h})
+		right = append(right, pt{p[j].x - normal.x*h, p[j].y - normal.y*h})
+	}
+	return left, right
+}
+
+// bisector returns the direction across a line at point j, long enough to keep the width in the corner.
+func bisector(p []pt, before, j, after int) pt {
+	a, b := across(p[before], p[j]), across(p[j], p[after])
+	if a == (pt{}) {
+		a = b // the line begins at j
+	}
+	if b == (pt{}) {
+		b = a // the line ends at j
+	}
+	m := pt{a.x + b.x, a.y + b.y}
+	l2 := m.x*m.x + m.y*m.y
+	if l2 < 0.25 { // a turn by more than 150 degrees: no corner that sharp occurs, do not draw a spike
+		return b
+	}
+	return pt{2 * m.x / l2, 2 * m.y / l2}
+}
+
+// across is the unit vector to the left of the way from a to b.
+func across(a, b pt) pt {
+	d := distance(a, b)
+	if d == 0 {
+		return pt{}
+	}
+	return pt{(b.y - a.y) / d, -(b.x - a.x) / d}
+}
+
+func (s stroke) disc(at pt) polyline {
+	r := s.width / 2
+	l := flatten(ellipse(box{at.x - r, at.y - r, s.width, s.width}), 1)[0]
+	return turned(l)
+}
+
+// turned makes an area turn clockwise, so that overlapping ones do not cancel each other.
+func turned(l polyline) polyline {
+	sum := 0.0
+	for i, q := range l.points {
+		next := l.points[(i+1)%len(l.points)]
+		sum += q.x*next.y - next.x*q.y
+	}
+	if sum < 0 {
+		for i, j := 0, len(l.points)-1; i < j; i, j = i+1, j-1 {
+			l.points[i], l.points[j] = l.points[j], l.points[i]
+		}
+	}
+	return l
+}

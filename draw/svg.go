@@ -1,0 +1,127 @@
+package draw
+
+import (
+	"bufio"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"raddle.dev/graph"
+)
+
+// fontFamily begins with the font by which the pictures are measured; the others are not wider.
+const fontFamily = "Go, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, sans-serif"
+
+// SVG writes s as a picture. Nodes carry data-node (the names from the outermost graph on, with slashes) and
+// data-kind, edges data-from and data-to, for pages that want to point at them.
+func SVG(w io.Writer, s graph.Structure, o Options) error {
+	sc, err := picture(s, o)
+	if err != nil {
+		return err
+	}
+	b := bufio.NewWriter(w)
+	v := svg{b}
+	v.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img" font-family="%s">`+"\n",
+		number(sc.w), number(sc.h), fontFamily)
+	if sc.title != "" {
+		v.printf("<title>%s</title>\n", escapeXML(sc.title))
+	}
+	v.printf(`<rect width="100%%" height="100%%" fill="%s"/>`+"\n", paperColor)
+	for _, g := range sc.groups {
+		v.group(g)
+	}
+	v.printf("</svg>\n")
+	return b.Flush()
+}
+
+// svg writes the elements. Errors of the writer are kept by it until Flush.
+type svg struct{ w *bufio.Writer }
+
+func (v svg) printf(format string, args ...any) { fmt.Fprintf(v.w, format, args...) }
+
+func (v svg) group(g group) {
+	v.printf(`<g class="%s"`, g.class)
+	for _, a := range g.data {
+		v.printf(` %s="%s"`, a.key, escapeXML(a.value))
+	}
+	v.printf(">\n")
+	if g.tip != "" {
+		v.printf("<title>%s</title>\n", escapeXML(g.tip))
+	}
+	for _, f := range g.figs {
+		v.figure(f)
+	}
+	for _, t := range g.texts {
+		v.text(t)
+	}
+	v.printf("</g>\n")
+}
+
+func (v svg) figure(f figure) {
+	fill := f.fill
+	if fill == "" {
+		fill = "none"
+	}
+	v.printf(`<path d="%s" fill="%s"`, pathData(f.path), fill)
+	if f.stroke != "" {
+		v.printf(` stroke="%s" stroke-width="%s"`, f.stroke, number(f.width))
+	}
+	if f.dash != nil {
+		v.printf(` stroke-dasharray="%s"`, dashText(edgeStyle{dash: f.dash}))
+	}
+	if f.round {
+		v.printf(` stroke-linecap="round"`)
+	}
+	v.printf("/>\n")
+}
+
+func (v svg) text(t caption) {
+	anchor := ` text-anchor="middle"`
+	if t.left {
+		anchor = ""
+	}
+	v.printf(`<text x="%s" y="%s"%s font-size="%d" font-weight="%s" fill="%s" xml:space="preserve">%s</text>`+"\n",
+		number(t.at.x), number(t.at.y), anchor, t.style.size, t.style.face.weight, t.color, escapeXML(t.text))
+}
+
+// pathData writes a path in the notation of SVG.
+func pathData(p path) string {
+	var b strings.Builder
+	for _, o := range p {
+		b.WriteByte(o.cmd)
+		n := map[byte]int{'M': 1, 'L': 1, 'C': 3}[o.cmd]
+		for i, q := range o.p[:n] {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(number(q.x) + "," + number(q.y))
+		}
+	}
+	return b.String()
+}
+
+// dashText writes the lengths of strokes and gaps.
+func dashText(s edgeStyle) string {
+	var parts []string
+	for _, d := range s.dash {
+		parts = append(parts, number(d))
+	}
+	return strings.Join(parts, " ")
+}
+
+// number writes a coordinate with at most one decimal.
+func number(f float64) string {
+	return strconv.FormatFloat(math.Round(f*10)/10+0, 'f', -1, 64)
+}
+
+// escapeXML makes text safe between tags and in quotes.
+func escapeXML(s string) string {
+	var b strings.Builder
+	if err := xml.EscapeText(&b, []byte(s)); err != nil {
+		return "" // a strings.Builder does not fail
+	}
+	return b.String()
+}
