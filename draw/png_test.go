@@ -27,7 +27,7 @@ func decodePNG(t *testing.T, s graph.Structure, o Options) image.Image {
 }
 
 // pngSamples show every form, every kind of edge and frames within frames; more pictures would only take time.
-var pngSamples = []string{"empty", "linear", "kinds", "loops-right", "nested", "triage"}
+var pngSamples = []string{"empty", "linear", "kinds", "loops-right", "nested"}
 
 // TestPNG checks the size of the picture, the fill of every node, frame and dot near its upper edge, and the colour
 // of every edge along its line.
