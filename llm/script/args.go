@@ -1,0 +1,150 @@
+package script
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+const (
+	maxDepth = 100    // of nested arguments
+	maxNodes = 100000 // in the arguments of a file, aliases followed
+)
+
+// arguments turns a YAML mapping into JSON, keeping the order of keys and the
+// digits of numbers.
+func (l *loader) arguments(n *yaml.Node) json.RawMessage {
+	if n = resolve(n); n.Kind != yaml.MappingNode {
+		l.fault(n, "want the arguments, a mapping, found %s", describe(n))
+		return nil
+	}
+	var b bytes.Buffer
+	l.json(&b, n, 0)
+	return b.Bytes()
+}
+
+func (l *loader) json(b *bytes.Buffer, n *yaml.Node, depth int) {
+	n = resolve(n)
+	if l.nodes++; depth > maxDepth || l.nodes > maxNodes {
+		if l.nodes < maxNodes*2 { // say it once
+			l.fault(n, "the arguments are nested too deep, or their aliases make them too large")
+			l.nodes = maxNodes * 2
+		}
+		b.WriteString("null")
+		return
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		b.WriteByte('{')
+		seen := map[string]bool{}
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := resolve(n.Content[i])
+			switch {
+			case key.Kind != yaml.ScalarNode:
+				l.fault(key, "want a name, found %s; put quotes around it", describe(key))
+			case key.ShortTag() == "!!merge":
+				l.fault(key, "merge keys cannot be used here")
+			case seen[key.Value]:
+				l.fault(key, "the key %q is given twice", key.Value)
+			}
+			seen[key.Value] = true
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			quote(b, key.Value)
+			b.WriteByte(':')
+			l.json(b, n.Content[i+1], depth+1)
+		}
+		b.WriteByte('}')
+	case yaml.SequenceNode:
+		b.WriteByte('[')
+		for i, item := range n.Content {
+			if i > 0 {
+				b.WriteByte(',')
+			}
+			l.json(b, item, depth+1)
+		}
+		b.WriteByte(']')
+	default:
+		l.scalar(b, n)
+	}
+}
+
+func (l *loader) scalar(b *bytes.Buffer, n *yaml.Node) {
+	switch n.ShortTag() {
+	case "!!null":
+		b.WriteString("null")
+	case "!!bool":
+		b.WriteString(strings.ToLower(n.Value))
+	case "!!str", "!!timestamp":
+		quote(b, n.Value)
+	case "!!int", "!!float":
+		if json.Valid([]byte(n.Value)) {
+			b.WriteString(n.Value) // to the last digit
+			return
+		}
+		if v, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
+			b.WriteString(strconv.FormatInt(v, 10))
+		} else if v, err := strconv.ParseFloat(n.Value, 64); err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) {
+			b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
+		} else {
+			l.fault(n, "the number %s has no form in JSON; put quotes around it if it is text", n.Value)
+		}
+	default:
+		l.fault(n, "a value with the tag %s has no form in JSON", n.ShortTag())
+	}
+}
+
+// quote writes s as JSON, without the escapes that are for web pages.
+func quote(b *bytes.Buffer, s string) {
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(s) == nil { // a string cannot fail
+		b.Truncate(b.Len() - 1) // the line break
+	}
+}
+
+// argumentsNode turns JSON into a YAML mapping on one line.
+func argumentsNode(args json.RawMessage) (*yaml.Node, error) {
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	return jsonNode(dec)
+}
+
+func jsonNode(dec *json.Decoder) (*yaml.Node, error) {
+	token, err := dec.Token()
+	if err != nil {
+		return nil, err
+	}
+	switch v := token.(type) {
+	case json.Delim:
+		n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Style: yaml.FlowStyle}
+		if v == '[' {
+			n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
+		}
+		for dec.More() {
+			item, err := jsonNode(dec) // keys are strings, and come as such
+			if err != nil {
+				return nil, err
+			}
+			n.Content = append(n.Content, item)
+		}
+		_, err := dec.Token() // the closing one
+		return n, err
+	case string:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v, Style: yaml.DoubleQuotedStyle}, nil
+	case json.Number:
+		tag := "!!int"
+		if strings.ContainsAny(v.String(), ".eE") {
+			tag = "!!float"
+		}
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: v.String()}, nil
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}, nil
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
+}

@@ -1,0 +1,165 @@
+package script
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestFaults(t *testing.T) {
+	for _, c := range []struct{ name, in, want string }{
+		{"empty", "\n", "f:1:1: the transcript is empty; want a list of replies"},
+		{"comment", "# hi\n", "f: no documents in stream"},
+		{"empty list", "[]", "f:1:1: the list of replies is empty"},
+		{"mapping", "replies: []", "f:1:1: want a list of replies, found a mapping"},
+		{"text", "hello", `f:1:1: want a list of replies, found "hello"`},
+		{"syntax", "- text: [", "f:2:1: while parsing a flow node: did not find expected node content"},
+		{"two documents", "- text: a\n---\n- text: b\n", "f: expected single document, found multiple"},
+		{"control character", "- text: \x01\n", "f: control characters are not allowed (value: 1)"},
+		{"all at once", "- txt: a\n- text: {{a}}\n  match: []\n- turn: 0\n  text: b\n  text: c\n- error: {clas: x, status: 4}\n- hello\n", strings.Join([]string{
+			`f:1:3: unknown key "txt" of a reply (did you mean text?)`,
+			`f:2:9: want text, found a mapping; put quotes around text that begins with a brace`,
+			`f:3:10: an empty match fits every request; leave it out`,
+			`f:4:9: want a whole number from 1 on, found "0"`,
+			`f:6:3: the key "text" is given twice`,
+			`f:7:11: unknown key "clas" of error (did you mean class?)`,
+			`f:7:28: want a whole number from 400 on, found "4"`,
+			`f:8:3: want a reply, a mapping, found "hello"`,
+		}, "\n")},
+		{"says nothing", "- match: a", "f:1:3: the reply says nothing; want text, reasoning, tool_calls or error"},
+		{"says too much", "- {error: x, text: a}", "f:1:3: the reply has an error and something else; a failure is the whole reply"},
+		{"texts", "- text: [a]\n  reasoning: {a: b}\n- match: ['', [a]]\n  text: a", strings.Join([]string{
+			"f:1:9: want text, found a list",
+			"f:2:14: want text, found a mapping; put quotes around text that begins with a brace",
+			"f:3:11: an empty match fits every request; leave it out",
+			"f:3:15: want text, found a list",
+		}, "\n")},
+		{"numbers", "- {text: a, delay_ms: -1, usage: {input: 1.5, out: 3}, repeat: yes}", strings.Join([]string{
+			`f:1:23: want a whole number from 0 on, found "-1"`,
+			`f:1:42: want a whole number from 0 on, found "1.5"`,
+			`f:1:47: unknown key "out" of usage`,
+			`f:1:64: want true or false, found "yes"`,
+		}, "\n")},
+		{"usage", "- {text: a, usage: 3}", `f:1:20: want usage, a mapping, found "3"`},
+		{"calls", "- tool_calls: {name: f}\n- tool_calls: [{args: {}}, f, {name: f, args: [1]}, {name: f, args: }]", strings.Join([]string{
+			"f:1:15: want a list of tool calls, found a mapping",
+			"f:2:16: the tool call has no name",
+			`f:2:28: want a tool call, a mapping, found "f"`,
+			"f:2:47: want the arguments, a mapping, found a list",
+			"f:2:69: want the arguments, a mapping, found nothing",
+		}, "\n")},
+		{"arguments", "- tool_calls:\n  - name: f\n    args:\n      a: .inf\n      b: !!binary aGk=\n      [c]: 1\n      a: 2\n      <<: {d: 1}\n      e: 99999999999999999999_9\n", strings.Join([]string{
+			"f:4:10: the number .inf has no form in JSON; put quotes around it if it is text",
+			"f:5:10: a value with the tag !!binary has no form in JSON",
+			"f:6:7: want a name, found a list; put quotes around it",
+			`f:7:7: the key "a" is given twice`,
+			"f:8:7: merge keys cannot be used here",
+		}, "\n")},
+		{"cycle", "- tool_calls:\n  - name: f\n    args: &a {b: *a}\n", "f:3:11: the arguments are nested too deep, or their aliases make them too large"},
+		{"errors", "- error:\n- error: []\n- error: {}\n- error: {class: odd}\n", strings.Join([]string{
+			"f:1:9: want the text of an error, or a mapping with its class or status",
+			"f:2:10: want error, a mapping, found a list",
+			"f:3:10: the error needs a class or a status",
+			`f:4:18: unknown class "odd"; the classes are auth, rate_limited, overloaded, context_length, bad_request, network, timeout, server`,
+		}, "\n")},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse("f", []byte(c.in))
+			var e *LoadError
+			if !errors.As(err, &e) {
+				t.Fatalf("error is %v", err)
+			}
+			if d := cmp.Diff(strings.Split(c.want, "\n"), strings.Split(err.Error(), "\n")); d != "" {
+				t.Errorf("faults (-want +got):\n%s", d)
+			}
+		})
+	}
+}
+
+func TestAliasesAndNumbers(t *testing.T) {
+	tr := parse(t, `
+- match: &m [x]
+  tool_calls: [{name: f, args: &a {n: 1_000, o: 0o17, h: -0x1F, p: +5, f: .5, e: 1e5, "s": "1", true: 2, é: "<&>"}}]
+- match: *m
+  tool_calls: [{name: f, args: {again: *a}}]
+`)
+	const first = `{"n":1000,"o":15,"h":-31,"p":5,"f":0.5,"e":1e5,"s":"1","true":2,"é":"<&>"}`
+	for i, want := range []string{first, `{"again":` + first + `}`} {
+		if got := string(tr.entries[i].calls[0].Args); got != want {
+			t.Errorf("arguments %d are %s, want %s", i, got, want)
+		}
+	}
+}
+
+func TestBomb(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("- tool_calls:\n  - name: f\n    args:\n      a0: &a0 [1,1,1,1,1,1,1,1,1,1]\n")
+	for i := 1; i < 9; i++ {
+		n, m := string(rune('0'+i)), string(rune('0'+i-1))
+		b.WriteString("      a" + n + ": &a" + n + " [" + strings.TrimSuffix(strings.Repeat("*a"+m+",", 10), ",") + "]\n")
+	}
+	_, err := Parse("f", []byte(b.String()))
+	if err == nil || !strings.Contains(err.Error(), "too large") || len(err.Error()) > 200 {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Open(filepath.Join(dir, "none.yaml")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error is %v", err)
+	}
+	path := filepath.Join(dir, "t.yaml")
+	if err := os.WriteFile(path, []byte("- text: a\n- {}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || err.Error() != path+":2:3: the reply says nothing; want text, reasoning, tool_calls or error" {
+		t.Errorf("error is %v", err)
+	}
+	if err := os.WriteFile(path, []byte("- text: a"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tr, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(t, tr, user("x")); got != "a" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// FuzzParse: any text is a transcript or has faults, and a transcript whose
+// entries are written again stays the same.
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		"- text: a\n", "- match: [a, b]\n  turn: 2\n  request: '12'\n  reasoning: |\n    a\n     b\n  repeat: true\n  usage: {input: 1}\n  stop: length\n  text: ''\n",
+		"- tool_calls:\n  - {id: x, name: f, args: {a: [1, 1.10, ~, true, {b: c}], \"é\\n\": '\"'}}\n", "- error: boom\n- error: {class: network, code: reset, retry_after_ms: 3, message: m}\n",
+		"- &a {text: b}\n- *a\n", "- tool_calls: [{name: f, args: &a {b: *a}}]\n", "- text: \"\\u2028 \\t x\\n\\n\"\n", "[]", "a: b", "- {text: {{x}}}", "- \t", "\ufeff- text: a", "- text: >+\n\n  a\n\n",
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		tr, err := Parse("f", data)
+		var e *LoadError
+		if err != nil && (!errors.As(err, &e) || len(e.Faults) == 0) {
+			t.Fatalf("error %v has no faults", err)
+		}
+		if err != nil {
+			return
+		}
+		for _, e := range tr.entries {
+			kept := &entry{turn: e.turn, digest: e.digest, text: e.text, reasoning: e.reasoning, calls: e.calls, err: e.err, usage: e.usage, stop: e.stop}
+			if e.err != nil {
+				kept = &entry{turn: e.turn, digest: e.digest, err: e.err}
+			}
+			if _, err := render(kept, nil); err != nil {
+				t.Errorf("%+v: %v", kept, err)
+			}
+		}
+	})
+}

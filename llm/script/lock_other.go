@@ -1,0 +1,15 @@
+//go:build !(darwin || dragonfly || freebsd || linux || netbsd || openbsd)
+
+package script
+
+import "sync"
+
+var locked sync.Mutex
+
+// lock keeps other recorders of this process from writing until unlock is
+// called. Where there is no flock, several processes must not record into one
+// file.
+func lock(string) (unlock func(), err error) {
+	locked.Lock()
+	return locked.Unlock, nil
+}

@@ -1,0 +1,227 @@
+package script
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"raddle.dev/llm"
+)
+
+// A Recorder is a model that passes requests on to another one and adds every
+// reply, and every failure of the provider, to a transcript. Replies are matched
+// by the digest of their request, so that parallel calls replay as they were.
+//
+// A transcript holds the replies and the beginnings of the prompts. What
+// belongs to the connection, such as keys and headers, never gets here; what a
+// person or a tool has put into the conversation does, unless it is one of the
+// Secrets.
+//
+// A Recorder is safe for concurrent use, and so are several of them, in several
+// processes, on one file.
+type Recorder struct {
+	Model   llm.Model // answers; required
+	Path    string    // of the transcript, which is created or added to; required
+	Secrets []string  // values that are replaced by *** in the file
+
+	mu sync.Mutex
+}
+
+var _ llm.Model = (*Recorder)(nil)
+
+// Stream implements llm.Model. A reply is in the file before its last delta is
+// delivered; if it cannot be written, that is the error of the stream. The end
+// of ctx is not recorded.
+func (r *Recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range r.Model.Stream(ctx, req) {
+			var failure *llm.Error
+			switch {
+			case errors.As(err, &failure):
+				if werr := r.add(req, llm.Reply{}, failure); werr != nil {
+					err = errors.Join(err, werr)
+				}
+			case err == nil && d.Done != nil:
+				err = r.add(req, *d.Done, nil)
+			}
+			if err != nil {
+				yield(llm.Delta{}, err)
+				return
+			}
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// header is the beginning of a new file.
+const header = "# Recorded by raddle. A reply with a request key answers exactly that request;\n" +
+	"# without the key, it answers by its other conditions.\n"
+
+// add appends an entry to the file, which is replaced as a whole: whoever reads
+// it meanwhile sees the old one or the new one.
+func (r *Recorder) add(req llm.Request, reply llm.Reply, failure *llm.Error) error {
+	text, err := render(r.entry(req, reply, failure))
+	if err != nil {
+		return fmt.Errorf("script: record %s: %w", r.Path, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.replace(text); err != nil {
+		return fmt.Errorf("script: record %s: %w", r.Path, err)
+	}
+	return nil
+}
+
+func (r *Recorder) replace(text []byte) error {
+	path := r.Path
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		path = real
+	}
+	unlock, err := lock(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	old, mode, err := read(path)
+	if err != nil {
+		return err
+	}
+	data, err := join(old, text)
+	if err != nil {
+		return err
+	}
+	return writeFile(path, data, mode)
+}
+
+func read(path string) ([]byte, fs.FileMode, error) {
+	const private = 0o600 // a conversation is nobody else's business
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(bytes.TrimSpace(data)) == 0) {
+		return []byte(header), private, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, 0, err
+	}
+	return data, info.Mode().Perm(), nil
+}
+
+// join adds an entry to the text of a transcript, and refuses to make anything
+// but a transcript with one more entry.
+func join(old, text []byte) ([]byte, error) {
+	data := old
+	if !bytes.HasSuffix(data, []byte("\n")) {
+		data = append(data[:len(data):len(data)], '\n')
+	}
+	data = append(data[:len(data):len(data)], text...)
+	before, faults := load(old)
+	if len(faults) > 0 && !bytes.Equal(old, []byte(header)) {
+		return nil, fmt.Errorf("the file is not a transcript, and is left as it is: line %d: %s", faults[0].Line, faults[0].Message)
+	}
+	after, faults := load(data)
+	if len(faults) > 0 || len(after) != len(before)+1 {
+		return nil, errors.New("nothing can be added to the list as it is written; begin its lines with - in the first column")
+	}
+	return data, nil
+}
+
+// writeFile replaces path in one step.
+func writeFile(path string, data []byte, mode fs.FileMode) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	if _, err := f.Write(data); err != nil {
+		return err
+	}
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// entry makes an entry of what has happened, with the secrets taken out.
+func (r *Recorder) entry(req llm.Request, reply llm.Reply, failure *llm.Error) (*entry, []llm.Part) {
+	e := &entry{turn: turn(req), digest: digest(req), usage: reply.Usage}
+	// The first line of the prompt is for readers, and for those who take the
+	// digest out.
+	for line := range strings.Lines(prompt(req)) {
+		line = strings.TrimSpace(line)
+		if short := []rune(line); len(short) > 60 {
+			line = strings.TrimSpace(string(short[:60]))
+		}
+		if line != "" && r.clean(line) == line {
+			e.match = []string{line}
+			break
+		}
+	}
+	if failure != nil {
+		f := *failure
+		f.Message, f.Host, f.Err = r.clean(f.Message), "", nil
+		f.RetryAfter = f.RetryAfter.Truncate(time.Millisecond)
+		e.err = &f
+		return e, nil
+	}
+	if reply.Stop != llm.StopEnd && reply.Stop != llm.StopTools {
+		e.stop = reply.Stop
+	}
+	var others []llm.Part
+	for _, p := range reply.Message.Parts {
+		switch p := p.(type) {
+		case llm.Text:
+			e.text += r.clean(p.Text)
+		case llm.Reasoning:
+			e.reasoning += r.clean(p.Text)
+		case llm.ToolCall:
+			e.calls = append(e.calls, llm.ToolCall{ID: p.ID, Name: p.Name, Args: r.cleanJSON(p.Args)})
+		default:
+			others = append(others, p)
+		}
+	}
+	return e, others
+}
+
+// cleanJSON is clean for text in which strings are quoted.
+func (r *Recorder) cleanJSON(raw json.RawMessage) json.RawMessage {
+	quoted := &Recorder{Secrets: r.Secrets}
+	for _, secret := range r.Secrets {
+		var b bytes.Buffer
+		quote(&b, secret)
+		quoted.Secrets = append(quoted.Secrets, strings.Trim(b.String(), `"`))
+	}
+	return json.RawMessage(quoted.clean(string(raw)))
+}
+
+func (r *Recorder) clean(s string) string {
+	for _, secret := range r.Secrets {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, "***")
+		}
+	}
+	return s
+}

@@ -1,0 +1,173 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"raddle.dev/llm"
+)
+
+// render writes an entry as a list of one, such that reading it gives the same
+// entry.
+func render(e *entry, others []llm.Part) ([]byte, error) {
+	if len(others) > 0 {
+		return nil, fmt.Errorf("a transcript cannot hold a reply with %T", others[0])
+	}
+	// Blocks are for people, but not every text survives in one.
+	for _, style := range []yaml.Style{yaml.LiteralStyle, yaml.DoubleQuotedStyle} {
+		n, err := e.node(style)
+		if err != nil {
+			return nil, err
+		}
+		data, err := yaml.Dump(&yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq", Content: []*yaml.Node{n}}, yaml.WithLineWidth(-1))
+		if err != nil {
+			continue
+		}
+		if back, faults := load(data); len(faults) == 0 && len(back) == 1 && back[0].same(e) {
+			return data, nil
+		}
+	}
+	return nil, errors.New("the reply cannot be written as YAML")
+}
+
+// same compares what entries say; e.line and e.col may differ.
+func (e *entry) same(o *entry) bool {
+	if len(e.match) != len(o.match) || len(e.calls) != len(o.calls) {
+		return false
+	}
+	for i := range e.match {
+		if e.match[i] != o.match[i] {
+			return false
+		}
+	}
+	for i, c := range e.calls {
+		if p := o.calls[i]; c.ID != p.ID || c.Name != p.Name || compact(c.Args) != compact(p.Args) {
+			return false
+		}
+	}
+	return e.turn == o.turn && e.digest == o.digest && e.text == o.text && e.reasoning == o.reasoning && e.repeat == o.repeat &&
+		e.delay == o.delay && e.usage == o.usage && e.stop == o.stop && sameError(e.err, o.err)
+}
+
+func sameError(a, b error) bool {
+	var x, y *llm.Error
+	if errors.As(a, &x) && errors.As(b, &y) {
+		return *x == *y
+	}
+	return x == nil && y == nil && fmt.Sprint(a) == fmt.Sprint(b)
+}
+
+// A mapping is built in the order of its keys.
+type mapping struct {
+	node  *yaml.Node
+	style yaml.Style // of texts with several lines
+}
+
+func newMapping(style yaml.Style) mapping {
+	return mapping{node: &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}, style: style}
+}
+
+func (m mapping) set(key string, value *yaml.Node) {
+	m.node.Content = append(m.node.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
+}
+
+func (m mapping) text(key, value string) {
+	m.set(key, m.scalar(value))
+}
+
+func (m mapping) scalar(value string) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
+	if m.style == yaml.DoubleQuotedStyle || strings.Contains(strings.TrimSuffix(value, "\n"), "\n") {
+		n.Style = m.style
+	}
+	return n
+}
+
+// count leaves zero out.
+func (m mapping) count(key string, value int) {
+	if value != 0 {
+		m.set(key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(value)})
+	}
+}
+
+func (e *entry) node(style yaml.Style) (*yaml.Node, error) {
+	m := newMapping(style)
+	for _, s := range e.match { // a recorder writes one at most
+		m.text("match", s)
+	}
+	m.count("turn", e.turn)
+	if e.digest != "" {
+		m.set("request", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: e.digest, Style: yaml.SingleQuotedStyle})
+	}
+	if e.err != nil {
+		m.set("error", failureNode(e.err, style))
+		return m.node, nil
+	}
+	if e.reasoning != "" {
+		m.text("reasoning", e.reasoning)
+	}
+	if e.text != "" || len(e.calls) == 0 {
+		m.text("text", e.text)
+	}
+	if len(e.calls) > 0 {
+		calls, err := callsNode(e.calls, style)
+		if err != nil {
+			return nil, err
+		}
+		m.set("tool_calls", calls)
+	}
+	if e.usage != (llm.Usage{}) {
+		u := newMapping(style)
+		u.node.Style = yaml.FlowStyle
+		u.count("input", e.usage.Input)
+		u.count("output", e.usage.Output)
+		u.count("cached", e.usage.Cached)
+		u.count("reasoning", e.usage.Reasoning)
+		m.set("usage", u.node)
+	}
+	if e.stop != "" {
+		m.text("stop", string(e.stop))
+	}
+	return m.node, nil
+}
+
+func callsNode(calls []llm.ToolCall, style yaml.Style) (*yaml.Node, error) {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
+	for _, c := range calls {
+		m := newMapping(style)
+		if c.ID != "" {
+			m.text("id", c.ID)
+		}
+		m.text("name", c.Name)
+		args, err := argumentsNode(c.Args)
+		if err != nil {
+			return nil, fmt.Errorf("the arguments of the tool call %s: %w", c.Name, err)
+		}
+		m.set("args", args)
+		list.Content = append(list.Content, m.node)
+	}
+	return list, nil
+}
+
+func failureNode(err error, style yaml.Style) *yaml.Node {
+	m := newMapping(style)
+	var e *llm.Error
+	if !errors.As(err, &e) {
+		return m.scalar(err.Error())
+	}
+	m.text("class", string(e.Class))
+	m.count("status", e.Status)
+	if e.Code != "" {
+		m.text("code", e.Code)
+	}
+	if e.Message != "" {
+		m.text("message", e.Message)
+	}
+	m.count("retry_after_ms", int(e.RetryAfter/time.Millisecond))
+	return m.node
+}

@@ -1,0 +1,250 @@
+package script
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"raddle.dev/llm"
+)
+
+// A Transcript is a model that replays a file. It is safe for concurrent use.
+// Since it counts what it has given, open one for every run.
+type Transcript struct {
+	// Position, if set before the first request, says which of the replies
+	// without a condition a request gets, counted from 0. It is asked only for
+	// requests that no condition fits, and such replies are then not used up. A
+	// false second result leaves the choice to the order of requests.
+	Position func(ctx context.Context, r llm.Request) (int, bool)
+
+	file    string
+	entries []*entry
+
+	mu   sync.Mutex
+	used []bool
+}
+
+var _ llm.Model = (*Transcript)(nil)
+
+// Open reads the transcript at path. If the file is not a transcript, the error
+// is a *LoadError that lists every fault with its position.
+func Open(path string) (*Transcript, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("script: %w", err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads a transcript from memory. Name stands for the file in errors and
+// in the IDs of replies.
+func Parse(name string, data []byte) (*Transcript, error) {
+	entries, faults := load(data)
+	if len(faults) > 0 {
+		return nil, &LoadError{File: name, Faults: faults}
+	}
+	return &Transcript{file: name, entries: entries, used: make([]bool, len(entries))}, nil
+}
+
+// Skip marks replies as used that a former process has got, given the ID that
+// each of them carried (llm.Reply.ID). An ID that this transcript does not give
+// is an error, and then nothing is marked.
+func (t *Transcript) Skip(ids ...string) error {
+	numbers := make([]int, len(ids))
+	for i, id := range ids {
+		number, ok := strings.CutPrefix(id, t.id(0))
+		n, err := strconv.Atoi(number)
+		if !ok || err != nil || n < 1 || n > len(t.entries) {
+			return fmt.Errorf("script: %s has no reply %q; it has %d, from %s1 on: has the file changed?", t.file, id, len(t.entries), t.id(0))
+		}
+		numbers[i] = n
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range numbers {
+		t.used[n-1] = true
+	}
+	return nil
+}
+
+// id names the reply of number n, from 1; for 0 it returns what all have in front.
+func (t *Transcript) id(n int) string {
+	prefix := filepath.Base(t.file) + "#"
+	if n == 0 {
+		return prefix
+	}
+	return prefix + strconv.Itoa(n)
+}
+
+// Unused describes the replies that nothing has asked for, in the order of the
+// file. It is how a test finds out that an example has taken another way. Replies
+// that Position places are never used.
+func (t *Transcript) Unused() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var list []string
+	for i, e := range t.entries {
+		if !t.used[i] {
+			list = append(list, e.describe())
+		}
+	}
+	return list
+}
+
+// Stream implements llm.Model. The text comes word by word, all at once or, with
+// a delay, after it.
+func (t *Transcript) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	var used atomic.Bool
+	return func(yield func(llm.Delta, error) bool) {
+		if used.Swap(true) {
+			yield(llm.Delta{}, errors.New("llm: a stream is for a single use; call Stream again"))
+			return
+		}
+		if err := ctx.Err(); err != nil {
+			yield(llm.Delta{}, stopped(ctx))
+			return
+		}
+		n, err := t.take(ctx, r)
+		if err != nil {
+			yield(llm.Delta{}, err)
+			return
+		}
+		e := t.entries[n]
+		if err := wait(ctx, e.delay); err != nil {
+			yield(llm.Delta{}, err)
+			return
+		}
+		if e.err != nil {
+			yield(llm.Delta{}, e.err)
+			return
+		}
+		reply := llm.Reply{ID: t.id(n + 1), Message: e.message(r), Usage: e.usage, Stop: e.reason(), Model: "script:" + filepath.Base(t.file)}
+		for _, d := range deltas(reply) {
+			if !yield(d, nil) {
+				return
+			}
+		}
+	}
+}
+
+// take chooses the reply for r, marks it as used and returns its index.
+func (t *Transcript) take(ctx context.Context, r llm.Request) (int, error) {
+	text := subject(r)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var ordered []int
+	for i, e := range t.entries {
+		switch {
+		case e.ordered():
+			ordered = append(ordered, i)
+		case (!t.used[i] || e.repeat) && e.answers(r, text):
+			t.used[i] = true
+			return i, nil
+		}
+	}
+	if t.Position != nil {
+		if p, ok := t.Position(ctx, r); ok {
+			if p >= 0 && p < len(ordered) {
+				return ordered[p], nil
+			}
+			if last := len(ordered) - 1; p > last && last >= 0 && t.entries[ordered[last]].repeat {
+				return ordered[last], nil
+			}
+			return 0, t.unmatched(r)
+		}
+	}
+	for _, i := range ordered {
+		if !t.used[i] || t.entries[i].repeat {
+			t.used[i] = true
+			return i, nil
+		}
+	}
+	return 0, t.unmatched(r)
+}
+
+func (t *Transcript) unmatched(r llm.Request) error {
+	e := &UnmatchedError{File: t.file, Prompt: prompt(r), Turn: turn(r), Replies: len(t.entries)}
+	for i, entry := range t.entries {
+		if !t.used[i] {
+			e.Unused = append(e.Unused, entry.describe())
+		}
+	}
+	return e
+}
+
+// An UnmatchedError reports a request that no reply of the transcript is for.
+type UnmatchedError struct {
+	File    string
+	Prompt  string   // the text of the user's messages
+	Turn    int      // of the request within its conversation
+	Replies int      // that the transcript has
+	Unused  []string // those of them that nothing has asked for
+}
+
+// Error returns one line with the beginning of the prompt and of the list.
+func (e *UnmatchedError) Error() string {
+	const most = 8
+	head := fmt.Sprintf("script: %s: no reply for the request %q (turn %d): ", e.File, shorten(e.Prompt, 120), e.Turn)
+	if len(e.Unused) == 0 {
+		return head + fmt.Sprintf("all replies (%d) are used up; add one, or let one of them repeat", e.Replies)
+	}
+	list := e.Unused
+	more := ""
+	if len(list) > most {
+		list, more = list[:most], fmt.Sprintf(" and %d more", len(e.Unused)-most)
+	}
+	return head + "still unused: " + strings.Join(list, "; ") + more
+}
+
+// deltas cuts a reply into what a provider would stream.
+func deltas(r llm.Reply) []llm.Delta {
+	var list []llm.Delta
+	call := 0
+	for _, p := range r.Message.Parts {
+		switch p := p.(type) {
+		case llm.Reasoning:
+			list = append(list, llm.Delta{Reasoning: p.Text})
+		case llm.Text:
+			for word := range strings.SplitAfterSeq(p.Text, " ") {
+				if word != "" {
+					list = append(list, llm.Delta{Text: word})
+				}
+			}
+		case llm.ToolCall:
+			list = append(list, llm.Delta{ToolCall: &llm.ToolCallDelta{Index: call, ID: p.ID, Name: p.Name, Args: string(p.Args)}})
+			call++
+		}
+	}
+	return append(list, llm.Delta{Done: &r})
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return stopped(ctx)
+	}
+}
+
+// stopped is the error of a call whose context has ended.
+func stopped(ctx context.Context) error {
+	err, cause := ctx.Err(), context.Cause(ctx)
+	if cause == err {
+		return fmt.Errorf("model call stopped: %w", err)
+	}
+	return fmt.Errorf("model call stopped: %w (%w)", err, cause)
+}
