@@ -45,13 +45,13 @@ func Example() {
 		case delta.Done != nil:
 			fmt.Println("stopped:", delta.Done.Stop)
 		default:
-			fmt.Println("heard:", delta.Text)
+			fmt.Printf("heard: %q\n", delta.Text)
 		}
 	}
 	// Output:
 	// GOOD! MORNING!  <nil>
-	// heard: GOOD!
-	// heard: NIGHT!
+	// heard: "GOOD! "
+	// heard: "NIGHT! "
 	// stopped: end
 }
 
