@@ -1,0 +1,122 @@
+package app
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Place is where an agent is.
+type Place struct {
+	Name string `json:"name"` // of its directory, which is the agent's identity
+	Dir  string `json:"dir"`  // absolute
+}
+
+// definitions are the files that make a directory an agent.
+var definitions = []string{"graph.yaml", "config.yaml"}
+
+// IsPath tells whether a word names an agent by its path: it has a separator, a
+// leading dot, or a YAML file's suffix.
+func IsPath(s string) bool {
+	ext := strings.ToLower(filepath.Ext(s))
+	return strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/"+string(filepath.Separator)) || ext == ".yaml" || ext == ".yml"
+}
+
+// Find locates an agent by its name in the agents directory, or by its path.
+func (p *Process) Find(agent string) (Place, error) {
+	switch {
+	case agent == "":
+		return Place{}, usage("name one: an agent in "+p.Dirs.Short(p.Dirs.Agents)+", or a path", "the agent's name is empty")
+	case IsPath(agent):
+		return p.findPath(agent)
+	}
+	dir := p.agentDir(agent)
+	if isDir(dir) {
+		return Place{Name: filepath.Base(dir), Dir: dir}, nil
+	}
+	return Place{}, p.unknownAgent(agent)
+}
+
+// agentDir is where the agent of a name is: <AGENT>_DATA_DIR may move it.
+func (p *Process) agentDir(name string) string {
+	if moved, ok := p.env.lookup(upper(name) + "_DATA_DIR"); ok {
+		return p.Dirs.Abs(moved)
+	}
+	return filepath.Join(p.Dirs.Agents, name)
+}
+
+func (p *Process) unknownAgent(name string) error {
+	var known []string
+	for _, a := range p.Agents() {
+		known = append(known, a.Name)
+	}
+	next := didYouMean(name, known)
+	switch local := filepath.Join(p.Dirs.Work, name); {
+	case hasDefinition(local):
+		next = "the directory here is ./" + name
+	case next != "":
+	case len(known) == 0:
+		next = "there are no agents in that directory; to name one by its path, write ./" + name
+	default:
+		next = "the agents there are " + strings.Join(known, ", ") + "; to name one by its path, write ./" + name
+	}
+	return usage(next, "unknown agent %q: there is no directory %s", name, p.Dirs.Short(p.agentDir(name)))
+}
+
+// findPath locates an agent by its directory or by its definition file.
+func (p *Process) findPath(path string) (Place, error) {
+	abs := p.Dirs.Abs(path)
+	info, err := os.Stat(abs)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Place{}, usage(nearSibling(abs), "unknown agent %q: there is no such file or directory", path)
+	case err != nil:
+		return Place{}, &Error{Kind: Usage, Msg: "unknown agent " + path, Err: err}
+	case info.IsDir():
+		return Place{Name: filepath.Base(abs), Dir: abs}, nil
+	case !slices.Contains(definitions, filepath.Base(abs)):
+		return Place{}, usage("give the agent's directory", "%s is no agent: the file of one is called graph.yaml or config.yaml", path)
+	}
+	dir := filepath.Dir(abs)
+	return Place{Name: filepath.Base(dir), Dir: dir}, nil
+}
+
+// nearSibling suggests a name beside a path that does not exist.
+func nearSibling(path string) string {
+	entries, err := os.ReadDir(filepath.Dir(path))
+	if err != nil {
+		return ""
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return didYouMean(filepath.Base(path), names)
+}
+
+// Agents lists the agents that can be called by their name, sorted.
+func (p *Process) Agents() []Place {
+	entries, err := os.ReadDir(p.Dirs.Agents)
+	if err != nil {
+		return nil
+	}
+	var agents []Place
+	for _, e := range entries {
+		if dir := filepath.Join(p.Dirs.Agents, e.Name()); hasDefinition(dir) {
+			agents = append(agents, Place{Name: e.Name(), Dir: dir})
+		}
+	}
+	return agents
+}
+
+func hasDefinition(dir string) bool {
+	return slices.ContainsFunc(definitions, func(name string) bool { return isFile(filepath.Join(dir, name)) })
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,136 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Config is what config.yaml, the environment and the caller's flags say
+// together; later ones beat earlier ones. The zero Config works.
+type Config struct {
+	Model           string // for graphs that name none
+	Temperature     *float64
+	TopP            *float64
+	FunctionCalling *bool // nil: on
+	Store           string
+	ReadTimeout     time.Duration // longest silence of a provider; 0: the wires' own
+	Clients         []ClientConfig
+	Unused          []string // keys of config.yaml that nothing uses yet
+}
+
+// ClientConfig is a named provider of models.
+type ClientConfig struct {
+	Name   string
+	Type   string
+	Base   string // URL; "": the provider's own
+	Key    string
+	Models []ModelConfig // in file order; the first chat model is what the client's bare name means
+}
+
+// ModelConfig is a model that a client is known to offer.
+type ModelConfig struct {
+	Name    string
+	Kind    string   // "chat", "embedding" or "reranker"
+	Efforts []string // levels of reasoning effort that it declares
+}
+
+// setting is a key of config.yaml whose value is one word or number. RADDLE_ and
+// the key in upper case is the variable that beats it.
+type setting struct {
+	key string
+	set func(c *Config, text string) error
+}
+
+var settings = []setting{
+	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = boolean(s); return }},
+	{"model", func(c *Config, s string) error { c.Model = s; return nil }},
+	{"read_timeout", func(c *Config, s string) (err error) { c.ReadTimeout, err = seconds(s); return }},
+	{"store", func(c *Config, s string) error { c.Store = s; return nil }},
+	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = number(s, 0, 2); return }},
+	{"top_p", func(c *Config, s string) (err error) { c.TopP, err = number(s, 0, 1); return }},
+}
+
+// later are keys whose behaviour belongs to parts that do not exist yet.
+var later = []string{
+	"mcp", "mcp_server_support", "permissions",
+	"rag_chunk_overlap", "rag_chunk_size", "rag_embedding_model", "rag_reranker_model", "rag_template", "rag_top_k",
+}
+
+// known lists all keys of config.yaml.
+func known() []string {
+	keys := append([]string{"clients"}, later...)
+	for _, s := range settings {
+		keys = append(keys, s.key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// loadConfig reads config.yaml, which need not exist, and the environment.
+func loadConfig(dir string, env environ) (Config, error) {
+	var c Config
+	path := filepath.Join(dir, "config.yaml")
+	text, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return c, &Error{Kind: Invalid, Msg: "the configuration cannot be read", Err: err, Next: "make the file readable, or move it away"}
+	default:
+		r := &configReader{path: path, env: env}
+		if r.read(text, &c); len(r.faults) > 0 {
+			return c, &ConfigError{Faults: r.faults}
+		}
+	}
+	return c, c.environment(env)
+}
+
+// environment applies the RADDLE_ variables.
+func (c *Config) environment(env environ) error {
+	for _, s := range settings {
+		name := "RADDLE_" + strings.ToUpper(s.key)
+		if text, ok := env.lookup(name); ok {
+			if err := s.set(c, text); err != nil {
+				return invalid("correct it, or unset it", "environment variable %s: %v", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+func boolean(s string) (*bool, error) {
+	switch strings.ToLower(s) {
+	case "true", "1", "yes", "on":
+		return new(true), nil
+	case "false", "0", "no", "off":
+		return new(false), nil
+	}
+	return nil, fmt.Errorf("%q is neither true nor false", s)
+}
+
+func number(s string, least, most float64) (*float64, error) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil {
+		return nil, fmt.Errorf("%q is no number", s)
+	}
+	if !(f >= least && f <= most) {
+		return nil, fmt.Errorf("%s is not between %g and %g", s, least, most)
+	}
+	return &f, nil
+}
+
+func seconds(s string) (time.Duration, error) {
+	if f, err := strconv.ParseFloat(s, 64); err == nil && f > 0 && f < 1e9 {
+		return time.Duration(f * float64(time.Second)), nil
+	}
+	if d, err := time.ParseDuration(s); err == nil && d > 0 {
+		return d, nil
+	}
+	return 0, fmt.Errorf("%q is no time: give seconds (300) or a duration (5m)", s)
+}

@@ -1,0 +1,114 @@
+package app
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+var (
+	clientKeys = []string{"api_base", "api_key", "models", "name", "type"}
+
+	// modelKeys are those of a model; all but the first four are accepted because
+	// configurations have them, and say nothing that is used.
+	modelKeys = []string{
+		"name", "type", "reasoning_levels", "reasoning_effort_levels",
+		"input_price", "max_input_tokens", "max_output_tokens", "output_price", "require_max_tokens",
+		"supports_function_calling", "supports_reasoning", "supports_vision",
+	}
+	modelKinds = []string{"chat", "embedding", "reranker"}
+)
+
+// clients reads a list of clients, or a mapping from their names.
+func (r *configReader) clients(n *yaml.Node, c *Config) {
+	if n = resolve(n); n.Kind == yaml.MappingNode {
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			r.client(n.Content[i+1], n.Content[i].Value, c)
+		}
+		return
+	}
+	for _, item := range r.list(n, "clients") {
+		r.client(item, "", c)
+	}
+}
+
+func (r *configReader) client(n *yaml.Node, name string, c *Config) {
+	cl := ClientConfig{Name: name}
+	r.mapping(n, "a client", clientKeys, func(key string, v *yaml.Node) {
+		if key == "models" {
+			for _, item := range r.list(v, "models") {
+				r.model(item, &cl)
+			}
+			return
+		}
+		s, ok := r.scalar(v, key)
+		switch {
+		case !ok:
+		case key == "name":
+			cl.Name = s
+		case key == "type":
+			cl.Type = s
+			if !slices.Contains(clientTypes, s) {
+				r.fault(v, didYouMean(s, clientTypes), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
+			}
+		case key == "api_base":
+			cl.Base = s
+		case key == "api_key":
+			cl.Key = s
+		}
+	})
+	r.complete(n, &cl, c)
+	c.Clients = append(c.Clients, cl)
+}
+
+// complete checks what only the whole client shows.
+func (r *configReader) complete(n *yaml.Node, cl *ClientConfig, c *Config) {
+	switch {
+	case cl.Type == "" && slices.Contains(clientTypes, cl.Name):
+		cl.Type = cl.Name
+	case cl.Type == "":
+		r.fault(n, "", "a client needs a type: one of %s", strings.Join(clientTypes, ", "))
+	case cl.Name == "":
+		cl.Name = cl.Type
+	}
+	switch {
+	case strings.Contains(cl.Name, ":"):
+		r.fault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
+	case slices.ContainsFunc(c.Clients, func(o ClientConfig) bool { return o.Name == cl.Name }):
+		r.fault(n, "give one of them another name", "two clients are named %q", cl.Name)
+	case cl.Type == "openai-compatible" && cl.Base == "":
+		r.fault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
+	}
+}
+
+// model reads a model: its name, or a mapping.
+func (r *configReader) model(n *yaml.Node, cl *ClientConfig) {
+	m := ModelConfig{Kind: "chat"}
+	if resolve(n).Kind == yaml.ScalarNode {
+		m.Name, _ = r.scalar(n, "a model")
+		cl.Models = append(cl.Models, m)
+		return
+	}
+	r.mapping(n, "a model", modelKeys, func(key string, v *yaml.Node) {
+		switch key {
+		case "name":
+			m.Name, _ = r.scalar(v, key)
+		case "type":
+			m.Kind, _ = r.scalar(v, key)
+			if !slices.Contains(modelKinds, m.Kind) {
+				r.fault(v, didYouMean(m.Kind, modelKinds), "unknown model type %q; the types are %s", m.Kind, strings.Join(modelKinds, ", "))
+			}
+		case "reasoning_levels", "reasoning_effort_levels":
+			for _, item := range r.list(v, key) {
+				if s, ok := r.scalar(item, key); ok {
+					m.Efforts = append(m.Efforts, s)
+				}
+			}
+		}
+	})
+	if m.Name == "" {
+		r.fault(n, "", "a model needs a name")
+	}
+	cl.Models = append(cl.Models, m)
+}

@@ -1,0 +1,93 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// Dirs are the directories of the process, all absolute. None of them needs to
+// exist.
+type Dirs struct {
+	Config string `json:"config"` // config.yaml
+	Agents string `json:"agents"` // agents that are called by their name
+	State  string `json:"state"`  // runs and journals
+	Cache  string `json:"cache"`  // what can be made again
+	Work   string `json:"work"`   // where the process was started
+	home   string
+}
+
+// findDirs applies RADDLE_CONFIG_DIR and the XDG variables.
+func findDirs(env environ, work string) (Dirs, error) {
+	if work == "" {
+		dir, err := os.Getwd()
+		if err != nil {
+			return Dirs{}, fmt.Errorf("the working directory: %w", err)
+		}
+		work = dir
+	}
+	d := Dirs{Work: work, home: env.get("HOME")}
+	if d.home == "" {
+		d.home, _ = os.UserHomeDir() // without one, what needs it says so
+	}
+	if runtime.GOOS == "windows" {
+		d.Config = env.base("XDG_CONFIG_HOME", env.get("AppData"))
+		d.State = env.base("XDG_STATE_HOME", env.get("LocalAppData"))
+		d.Cache = env.base("XDG_CACHE_HOME", env.get("LocalAppData"))
+	} else {
+		d.Config = env.base("XDG_CONFIG_HOME", filepath.Join(d.home, ".config"))
+		d.State = env.base("XDG_STATE_HOME", filepath.Join(d.home, ".local", "state"))
+		d.Cache = env.base("XDG_CACHE_HOME", filepath.Join(d.home, ".cache"))
+	}
+	if dir, ok := env.lookup("RADDLE_CONFIG_DIR"); ok {
+		d.Config = d.Abs(dir)
+	}
+	for _, dir := range []string{d.Config, d.State, d.Cache} {
+		if !filepath.IsAbs(dir) {
+			return d, usage("set HOME, or RADDLE_CONFIG_DIR, XDG_STATE_HOME and XDG_CACHE_HOME",
+				"there is no home directory to keep configuration and runs in")
+		}
+	}
+	d.Agents = filepath.Join(d.Config, "agents")
+	return d, nil
+}
+
+// base is raddle's directory below the one that a variable names. As the XDG
+// rules say, a relative path there counts for nothing.
+func (e environ) base(name, fallback string) string {
+	if dir := e.get(name); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "raddle")
+	}
+	return filepath.Join(fallback, "raddle")
+}
+
+// Abs is a path as the user of this process means it: relative to the working
+// directory, or to the home directory after "~/".
+func (d Dirs) Abs(path string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && d.home != "" {
+		return filepath.Join(d.home, rest)
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path)
+	}
+	return filepath.Join(d.Work, path)
+}
+
+// Short is a path for people: relative where it lies in the working directory,
+// with "~" where it lies in the home directory.
+func (d Dirs) Short(path string) string {
+	if !filepath.IsAbs(path) {
+		return path
+	}
+	if rel, err := filepath.Rel(d.Work, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	if d.home != "" && d.home != "/" {
+		if rel, err := filepath.Rel(d.home, path); err == nil && filepath.IsLocal(rel) && rel != "." {
+			return filepath.Join("~", rel)
+		}
+	}
+	return path
+}

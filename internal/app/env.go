@@ -1,0 +1,52 @@
+package app
+
+import (
+	"os"
+	"slices"
+	"strings"
+)
+
+// environ is an environment as "NAME=value". Of a name that occurs twice the
+// last one counts, as for child processes.
+type environ []string
+
+// lookup returns a variable's value, and whether it is set and not empty.
+func (e environ) lookup(name string) (string, bool) {
+	for i := len(e) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(e[i], name+"="); ok {
+			return v, v != ""
+		}
+	}
+	return "", false
+}
+
+func (e environ) get(name string) string {
+	v, _ := e.lookup(name)
+	return v
+}
+
+// without returns the environment with some variables left out.
+func (e environ) without(names []string) environ {
+	return slices.DeleteFunc(slices.Clone(e), func(entry string) bool {
+		name, _, _ := strings.Cut(entry, "=")
+		return slices.Contains(names, name)
+	})
+}
+
+// upper is a name as environment variables spell it.
+func upper(name string) string {
+	return strings.ToUpper(strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':
+			return r
+		}
+		return '_'
+	}, name))
+}
+
+func environOf(given []string) environ {
+	if given == nil {
+		return os.Environ()
+	}
+	return given
+}

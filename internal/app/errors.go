@@ -1,0 +1,49 @@
+package app
+
+import "fmt"
+
+// Kind sorts failures by what a person can do about them. A user interface
+// turns it into an exit code.
+type Kind string
+
+// The kinds.
+const (
+	Usage   Kind = "usage"   // what was asked for does not exist or makes no sense
+	Invalid Kind = "invalid" // the configuration or an agent has faults
+	Stale   Kind = "stale"   // a run cannot be continued as it is
+)
+
+// Error is a failure before anything has run. Its text says what is wrong and
+// where; Next, if set, is what to do about it.
+type Error struct {
+	Kind Kind
+	Msg  string
+	Next string
+	Err  error // the cause; may be nil
+}
+
+// Error is the message and its cause, without Next.
+func (e *Error) Error() string {
+	switch {
+	case e.Err == nil:
+		return e.Msg
+	case e.Msg == "":
+		return e.Err.Error()
+	}
+	return e.Msg + ": " + e.Err.Error()
+}
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+func usage(next, format string, args ...any) *Error {
+	return &Error{Kind: Usage, Msg: fmt.Sprintf(format, args...), Next: next}
+}
+
+func invalid(next, format string, args ...any) *Error {
+	return &Error{Kind: Invalid, Msg: fmt.Sprintf(format, args...), Next: next}
+}
+
+func stale(next, format string, args ...any) *Error {
+	return &Error{Kind: Stale, Msg: fmt.Sprintf(format, args...), Next: next}
+}

@@ -1,0 +1,81 @@
+package app
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+
+	"raddle.dev/flow"
+)
+
+// Surroundings are what the user interface adds to an agent's surroundings. The
+// zero value works.
+type Surroundings struct {
+	Log     *slog.Logger      // nil: no log
+	Replays func(file string) // told once of every transcript that is replayed in place of a model
+
+	recorded []string // ids of replies that the run has recorded
+}
+
+// host is what an agent runs in, as its start record says.
+func (p *Process) host(r *Record, s Surroundings) flow.Host {
+	return flow.Host{
+		Models:      &models{process: p, clients: clients(&p.Config, p.env), replays: s.Replays, recorded: s.recorded},
+		Model:       r.Model,
+		Override:    r.Override,
+		Temperature: r.Temperature,
+		TopP:        r.TopP,
+		AgentDirs:   []string{p.Dirs.Agents},
+		NoSpawn:     r.NoSpawn,
+		Variables:   r.Variables,
+		Env:         p.scriptEnv(),
+		ConfigDir:   p.Dirs.Config,
+		Workspace:   r.Workspace,
+		Secrets:     secretValues(&p.Config, p.env),
+		Strict:      r.Strict,
+		Log:         s.Log,
+	}
+}
+
+// Look is what to load an agent for without running it.
+type Look struct {
+	Agent  string // name or path
+	Model  string // in place of every model; "": as the agent says
+	Strict bool   // unknown keys are errors
+}
+
+// Load reads and checks an agent. It calls no model and needs no key.
+func (p *Process) Load(l Look) (*flow.Agent, error) {
+	place, err := p.Find(l.Agent)
+	if err != nil {
+		return nil, err
+	}
+	r := &Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.override(l.Model), Strict: l.Strict, Workspace: p.Dirs.Work}
+	return load(place.Dir, p.host(r, Surroundings{}))
+}
+
+// load reads and checks an agent. There are no tools yet that a name could be
+// looked up in, so names of tools and servers are taken on trust: a run that
+// would use one is refused.
+func load(dir string, host flow.Host) (*flow.Agent, error) {
+	agent, err := flow.Load(dir, host)
+	if err != nil || !slices.ContainsFunc(agent.Findings, namesTool) {
+		return agent, err
+	}
+	for _, n := range agent.File.Nodes {
+		b, ok := n.Body.(*flow.LLMNode)
+		if !ok {
+			continue
+		}
+		for _, name := range b.Tools {
+			if server, ok := strings.CutPrefix(name, "mcp:"); ok {
+				host.Servers = append(host.Servers, server)
+			} else {
+				host.Tools = append(host.Tools, name)
+			}
+		}
+	}
+	return flow.Load(dir, host)
+}
+
+func namesTool(f flow.Finding) bool { return f.Code == "unknown-tool" || f.Code == "unknown-server" }

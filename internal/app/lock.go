@@ -1,0 +1,113 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DrivenError says that another process works on a run.
+type DrivenError struct {
+	Run string
+	PID int // 0: not known
+}
+
+func (e *DrivenError) Error() string {
+	if e.PID == 0 {
+		return fmt.Sprintf("run %s is being driven by another process", e.Run)
+	}
+	return fmt.Sprintf("run %s is being driven by process %d", e.Run, e.PID)
+}
+
+// errLocked says that somebody else holds a lock.
+var errLocked = errors.New("locked")
+
+// A listing takes a lock for a moment to see whether a run is being driven. Who
+// wants to drive it therefore tries for a little longer than a moment.
+const (
+	lockTries = 10
+	lockPause = 10 * time.Millisecond
+)
+
+// runLock is held while a run is driven. The system releases it when the process
+// ends, however it ends.
+type runLock struct{ file *os.File }
+
+// lockRun takes the lock of a run, in a directory that is created if need be.
+// An empty directory needs no locks.
+func lockRun(dir, run string) (*runLock, error) {
+	if dir == "" {
+		return &runLock{}, nil
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("the lock of run %s: %w", run, err)
+	}
+	path := filepath.Join(dir, run)
+	for try := 0; ; try++ {
+		f, err := lockFile(path)
+		if err == nil {
+			return held(f)
+		}
+		if !errors.Is(err, errLocked) {
+			return nil, fmt.Errorf("the lock of run %s: %w", run, err)
+		}
+		if try == lockTries {
+			return nil, &DrivenError{Run: run, PID: holder(path)}
+		}
+		time.Sleep(lockPause)
+	}
+}
+
+// held writes into a lock who holds it.
+func held(f *os.File) (*runLock, error) {
+	err := f.Truncate(0)
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &runLock{file: f}, nil
+}
+
+// holder reads who holds a lock, 0 when it does not say.
+func holder(path string) int {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	return pid
+}
+
+// release gives the lock back. Its file goes first: once it is unlocked, another
+// process may be about to use it.
+func (l *runLock) release() {
+	if l.file == nil {
+		return
+	}
+	_ = os.Remove(l.file.Name()) // a file that stays behind does no harm
+	_ = l.file.Close()
+	l.file = nil
+}
+
+// driven tells whether a process drives a run, and which.
+func driven(dir, run string) (pid int, yes bool) {
+	if dir == "" {
+		return 0, false
+	}
+	path := filepath.Join(dir, run)
+	if !isFile(path) {
+		return 0, false
+	}
+	switch err := tryLock(path); {
+	case errors.Is(err, errLocked):
+		return holder(path), true
+	default:
+		return 0, false
+	}
+}

@@ -1,0 +1,186 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"raddle.dev/flow"
+	"raddle.dev/llm"
+)
+
+// models opens models by id for the agents of one process.
+type models struct {
+	process *Process
+	clients []client
+	replays func(file string) // told once of every transcript that is replayed
+
+	recorded []string // ids of replies that the run has recorded
+
+	mu      sync.Mutex
+	scripts map[string]*lazy // by the absolute path of the transcript
+}
+
+var _ flow.Models = (*models)(nil)
+
+// find is the client and the model's name behind an id.
+func (m *models) find(id string) (*client, string) {
+	clientName, name := splitModel(id)
+	i := slices.IndexFunc(m.clients, func(c client) bool { return c.Name == clientName })
+	if i < 0 {
+		return nil, ""
+	}
+	c := &m.clients[i]
+	if name == "" {
+		name = c.chat()
+	}
+	return c, name
+}
+
+// Known implements [flow.Models].
+func (m *models) Known(dir, id string) bool {
+	if c, name := m.find(id); c != nil {
+		return name != "" && (c.Type != "script" || isFile(m.transcript(dir, c, name)))
+	}
+	file, ok := strings.CutPrefix(id, "script:")
+	return ok && isFile(m.transcript(dir, nil, file))
+}
+
+// Efforts implements [flow.Models].
+func (m *models) Efforts(_, id string) []string {
+	c, name := m.find(id)
+	if c == nil {
+		return nil
+	}
+	for _, known := range c.Models {
+		if known.Name == name {
+			return known.Efforts
+		}
+	}
+	return nil
+}
+
+// Open implements [flow.Models]. It connects to nothing: what is wrong with a
+// client's key or address is an error of the first call.
+func (m *models) Open(_ context.Context, dir, id string) (llm.Model, error) {
+	c, name := m.find(id)
+	file, script := strings.CutPrefix(id, "script:")
+	switch {
+	case c != nil && c.Type == "script":
+		return m.replay(m.transcript(dir, c, name))
+	case c != nil && name == "":
+		return nil, invalid("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
+	case c != nil:
+		return &lazy{open: func() (llm.Model, error) { return connect(c, name, m.process.Config.ReadTimeout) }}, nil
+	case script:
+		return m.replay(m.transcript(dir, nil, file))
+	}
+	return nil, m.unknown(id)
+}
+
+// unknown says what is wrong with an id that names no client.
+func (m *models) unknown(id string) error {
+	clientName, _ := splitModel(id)
+	var names []string
+	for _, c := range m.clients {
+		names = append(names, c.Name)
+	}
+	next := didYouMean(clientName, append(names, "script"))
+	if next == "" {
+		next = "model ids are CLIENT:MODEL; the clients are " + strings.Join(names, ", ") + " and script (raddle info)"
+	}
+	return invalid(next, "unknown model %q: there is no client %q", id, clientName)
+}
+
+// transcript is the file that a script model replays: relative to the agent's
+// directory, or, for a client of config.yaml, to that file's.
+func (m *models) transcript(dir string, c *client, name string) string {
+	if c != nil && c.Base != "" {
+		name, dir = c.Base, m.process.Dirs.Config
+	}
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(dir, name)
+}
+
+// replay returns the one model that replays a file: several nodes take their
+// replies from the same transcript, in the order of their calls.
+func (m *models) replay(path string) (llm.Model, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if model := m.scripts[path]; model != nil {
+		return model, nil
+	}
+	model := &lazy{open: func() (llm.Model, error) {
+		model, err := openScript(path, m.recorded)
+		if err == nil && m.replays != nil {
+			m.replays(path)
+		}
+		return model, err
+	}}
+	if m.scripts == nil {
+		m.scripts = map[string]*lazy{}
+	}
+	m.scripts[path] = model
+	return model, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.IsDir()
+}
+
+// ModelInfo is a client as a person sees it, without its key.
+type ModelInfo struct {
+	Client string   `json:"client"`
+	Type   string   `json:"type"`
+	Base   string   `json:"api_base,omitempty"`
+	Key    string   `json:"key,omitempty"` // the variable that holds it, or "config.yaml"
+	Ready  bool     `json:"ready"`         // nothing is missing as far as can be told without a call
+	Models []string `json:"models"`
+}
+
+// Models lists the clients that can be named in model ids.
+func (p *Process) Models() []ModelInfo {
+	var infos []ModelInfo
+	for _, c := range clients(&p.Config, p.env) {
+		info := ModelInfo{Client: c.Name, Type: c.Type, Base: c.Base, Ready: c.ready(), Models: []string{}}
+		for _, m := range c.Models {
+			info.Models = append(info.Models, m.Name)
+		}
+		for _, name := range c.keyNames {
+			if _, ok := p.env.lookup(name); ok && info.Key == "" {
+				info.Key = name
+			}
+		}
+		if c.configured && p.Config.key(c.Name) != "" {
+			info.Key = "config.yaml"
+		}
+		infos = append(infos, info)
+	}
+	return infos
+}
+
+// key is what config.yaml itself says of a client's key.
+func (c *Config) key(name string) string {
+	for _, cc := range c.Clients {
+		if cc.Name == name {
+			return cc.Key
+		}
+	}
+	return ""
+}
+
+// NoModel is what to do about a graph that calls a model when none is named.
+func (p *Process) NoModel() string {
+	next := "name one: --model CLIENT:MODEL, RADDLE_MODEL, or `model:` in the graph or in " + p.Dirs.Short(filepath.Join(p.Dirs.Config, "config.yaml"))
+	if found := p.KeysFound(); len(found) > 0 {
+		return fmt.Sprintf("%s; keys found: %s", next, strings.Join(found, ", "))
+	}
+	return next + "; no provider's key was found in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...)"
+}

@@ -1,0 +1,99 @@
+package app
+
+import (
+	"errors"
+	"sync"
+
+	"raddle.dev/graph"
+)
+
+// Options say how a process differs from what its surroundings say. The zero
+// value takes everything from them.
+type Options struct {
+	Environ []string // nil: this process's
+	Work    string   // working directory; "": this process's
+	Store   string   // URL; "": what the configuration says
+}
+
+// Process is the part of a raddle process that all user interfaces share. It is
+// safe for concurrent use.
+type Process struct {
+	Dirs   Dirs
+	Config Config
+
+	env   environ
+	mu    sync.Mutex
+	store *journals // nil until it is used
+}
+
+// Open finds the directories and reads the configuration. When the configuration
+// has faults it returns them together with a Process that works without it, so
+// that whoever reports on the surroundings still can.
+func Open(o Options) (*Process, error) {
+	p := &Process{env: environOf(o.Environ)}
+	var err error
+	if p.Dirs, err = findDirs(p.env, o.Work); err != nil {
+		return p, err
+	}
+	p.Config, err = loadConfig(p.Dirs.Config, p.env)
+	if o.Store != "" {
+		p.Config.Store = o.Store
+	}
+	return p, err
+}
+
+// Close closes the store.
+func (p *Process) Close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.store == nil {
+		return nil
+	}
+	err := p.store.Close()
+	p.store = nil
+	return err
+}
+
+// journals is the open store of runs.
+type journals struct {
+	graph.Store
+	file string // of SQLite; "": the store lives in this process only
+}
+
+// open returns the store, opening it when it is first needed.
+func (p *Process) open() (*journals, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.store != nil {
+		return p.store, nil
+	}
+	where, err := p.location()
+	if err != nil {
+		return nil, err
+	}
+	st, err := where.open()
+	if err != nil {
+		return nil, &Error{Kind: Invalid, Msg: "the store of runs cannot be opened", Err: err, Next: "correct `store` in config.yaml or RADDLE_STORE"}
+	}
+	p.store = st
+	return st, nil
+}
+
+// errNoStore says that there is no store yet, and so no runs.
+var errNoStore = errors.New("no run has been started yet")
+
+// existing returns the store if it exists, so that looking at runs creates
+// nothing.
+func (p *Process) existing() (*journals, error) {
+	where, err := p.location()
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	opened := p.store != nil
+	p.mu.Unlock()
+	if !opened && !where.exists() {
+		return nil, errNoStore
+	}
+	return p.open()
+}

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"raddle.dev/llm"
+	"raddle.dev/llm/script"
+)
+
+// lazy is a model that is opened by its first call.
+type lazy struct {
+	once  sync.Once
+	open  func() (llm.Model, error)
+	model llm.Model
+	err   error
+}
+
+// Stream implements [llm.Model].
+func (l *lazy) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		l.once.Do(func() { l.model, l.err = l.open() })
+		if l.err != nil {
+			yield(llm.Delta{}, l.err)
+			return
+		}
+		for d, err := range l.model.Stream(ctx, r) {
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
+
+// replayed is a transcript whose replies can be told from those of another file
+// of the same name: their ids have the directory's name in front.
+type replayed struct {
+	*script.Transcript
+	dir string
+}
+
+// openScript opens a transcript that goes on where the recorded replies of a run
+// end. Replies that it does not know any more are no matter: then it was changed.
+func openScript(path string, recorded []string) (llm.Model, error) {
+	t, err := script.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("the transcript cannot be replayed: %w", err)
+	}
+	m := &replayed{t, filepath.Base(filepath.Dir(path)) + "/"}
+	for _, id := range recorded {
+		if own, ok := strings.CutPrefix(id, m.dir+filepath.Base(path)+"#"); ok {
+			_ = t.Skip(filepath.Base(path) + "#" + own)
+		}
+	}
+	return m, nil
+}
+
+// Stream implements [llm.Model].
+func (m *replayed) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range m.Transcript.Stream(ctx, r) {
+			if d.Done != nil && d.Done.ID != "" {
+				reply := *d.Done
+				reply.ID = m.dir + reply.ID
+				d.Done = &reply
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}

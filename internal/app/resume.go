@@ -1,0 +1,151 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"os"
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+)
+
+// Continue is how to continue a run.
+type Continue struct {
+	Agent         string // name or path of the agent, if it has moved; "": where it was
+	AcceptChanges bool   // continue although the agent's files have changed
+	Surroundings
+}
+
+// Resume prepares to continue a run: it takes the run's lock, rebuilds the agent
+// from the start record, and ends what a killed process left behind. id may be a
+// unique prefix.
+func (p *Process) Resume(ctx context.Context, id string, c Continue) (*Run, error) {
+	st, id, err := p.lookUp(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockRun(st.locks(), id)
+	if err != nil {
+		if driven, ok := errors.AsType[*DrivenError](err); ok {
+			return nil, &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it"}
+		}
+		return nil, err
+	}
+	run, err := p.rebuild(ctx, st, id, c)
+	if err != nil {
+		lock.release()
+		return nil, err
+	}
+	run.lock = lock
+	return run, nil
+}
+
+// rebuild makes a run from its journal.
+func (p *Process) rebuild(ctx context.Context, st *journals, id string, c Continue) (*Run, error) {
+	snap, err := graph.Inspect(ctx, st, id, 0)
+	if err != nil {
+		return nil, err
+	}
+	if snap.Status.Final() {
+		return nil, stale("see its result with: raddle runs show "+id, "run %s is over (%s)", id, snap.Status)
+	}
+	rec, err := decodeRecord(snap.Meta)
+	if err != nil {
+		return nil, stale("", "run %s cannot be continued from here: %v", id, err)
+	}
+	if err := p.relocate(id, rec, c.Agent); err != nil {
+		return nil, err
+	}
+	calls, err := st.calls(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	c.recorded = calls.ids
+	agent, g, err := compile(rec.Dir, p.host(rec, c.Surroundings))
+	if err != nil {
+		return nil, err
+	}
+	if changes := flow.Changed(rec.Sources, agent.Sources()); len(changes) > 0 && !c.AcceptChanges {
+		return nil, stale("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
+			"the files of agent '%s' have changed since run %s was started:\n  %s", rec.Agent, id, strings.Join(changes, "\n  "))
+	}
+	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
+		return nil, stale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
+	}
+	return &Run{
+		ID: id, Agent: agent, Record: rec, Resumed: true, Kept: st.file != "", Questions: snap.Questions,
+		runner: &graph.Runner{Graph: g, Store: st}, accept: c.AcceptChanges, status: snap.Status,
+	}, nil
+}
+
+// relocate finds the agent's directory where it was, or where the caller says
+// that it is now.
+func (p *Process) relocate(id string, rec *Record, agent string) error {
+	if agent != "" {
+		place, err := p.Find(agent)
+		if err != nil {
+			return err
+		}
+		rec.Dir = place.Dir
+		return nil
+	}
+	switch _, err := os.Stat(rec.Dir); {
+	case errors.Is(err, fs.ErrNotExist):
+		return stale("if it has moved: raddle resume "+id+" --agent PATH", "the agent '%s' of run %s is gone: there is no directory %s", rec.Agent, id, rec.Dir)
+	case err != nil:
+		return &Error{Kind: Stale, Msg: fmt.Sprintf("the agent '%s' of run %s cannot be read", rec.Agent, id), Err: err}
+	}
+	return nil
+}
+
+type eventSeq = iter.Seq2[graph.Event, error]
+
+func (r *Run) resume(ctx context.Context, d Driver, answers []graph.Answer) (graph.Result, error) {
+	return r.follow(d, func() eventSeq {
+		return r.runner.Resume(ctx, graph.Resume{Thread: r.ID, Answers: answers, AcceptChanges: r.accept, Topics: d.Topics, Pause: d.Pause})
+	})
+}
+
+// follow passes the events of one drive on and returns how it ended.
+func (r *Run) follow(d Driver, drive func() eventSeq) (graph.Result, error) {
+	res := graph.Result{Run: r.ID, Thread: r.ID, Status: graph.Failed}
+	var failed error
+	for ev, err := range drive() {
+		if err != nil {
+			failed = err
+			break
+		}
+		if end, ok := ev.Body.(graph.RunEnded); ok {
+			res = end.Result
+		}
+		if d.Event != nil {
+			d.Event(ev)
+		}
+	}
+	if failed != nil {
+		failed = r.explain(failed)
+		res.Err = failed
+	}
+	return res, failed
+}
+
+// explain puts an error into words for people.
+func (r *Run) explain(err error) error {
+	changed, ok := errors.AsType[*graph.ChangedError](err)
+	switch {
+	case ok && len(changed.Missing) > 0:
+		return stale("put them back, or start a new run", "run %s is about to execute nodes that the graph no longer has: %s", r.ID, strings.Join(changed.Missing, ", "))
+	case ok:
+		return stale("to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes", "the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
+	case errors.Is(err, graph.ErrConflict):
+		return &Error{Kind: Stale, Msg: "run " + r.ID + " is being driven elsewhere too", Err: err, Next: "let the other process go on; see: raddle runs ls"}
+	}
+	if answer, ok := errors.AsType[*graph.AnswerError](err); ok {
+		return &Error{Kind: Usage, Err: answer}
+	}
+	return r.Agent.Explain(err)
+}

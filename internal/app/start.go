@@ -1,0 +1,245 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+)
+
+// Request is what starts a run. Only Agent is required.
+type Request struct {
+	Agent     string // name or path
+	Prompt    string // complete, with the text of Files
+	Files     []string
+	Model     string            // in place of every model of the agent and its children
+	Variables map[string]string // agent variables
+	Session   string            // refused for graphs, in their words
+	Strict    bool              // unknown keys are errors
+	Surroundings
+}
+
+// Run is a run that this process may drive, and no other as long as it is not
+// closed.
+type Run struct {
+	ID        string
+	Agent     *flow.Agent
+	Record    *Record
+	Resumed   bool
+	Kept      bool             // the run outlives this process
+	Questions []graph.Question // open when it was resumed
+
+	runner *graph.Runner
+	lock   *runLock
+	input  graph.Input // of a run that has not begun
+	accept bool
+	status graph.Status // before it was resumed
+}
+
+// Start prepares a new run: it loads the agent, compiles it, and takes the run's
+// lock. Nothing is recorded and no model is called before [Run.Drive].
+func (p *Process) Start(req Request) (*Run, error) {
+	place, err := p.Find(req.Agent)
+	if err != nil {
+		return nil, err
+	}
+	rec := p.record(place, req)
+	if err := p.checkModels(rec); err != nil {
+		return nil, err
+	}
+	host := p.host(rec, req.Surroundings)
+	host.Session = req.Session
+	agent, g, err := compile(rec.Dir, host)
+	if err != nil && req.Session != "" {
+		host.Session = ""
+		if _, other := load(rec.Dir, host); other == nil {
+			return nil, &Error{Kind: Usage, Err: err}
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkVariables(agent, req.Variables); err != nil {
+		return nil, err
+	}
+	rec.Sources, rec.Definition = agent.Sources(), agent.Definition()
+	run := &Run{ID: graph.NewID(time.Now()), Agent: agent, Record: rec, input: agent.Input(req.Prompt)}
+	if run.input.Meta, err = rec.encode(); err != nil {
+		return nil, err
+	}
+	return run, p.take(run, g)
+}
+
+// take gives a run its store and its lock.
+func (p *Process) take(run *Run, g *graph.Graph) error {
+	st, err := p.open()
+	if err != nil {
+		return err
+	}
+	run.Kept = st.file != ""
+	run.runner = &graph.Runner{Graph: g, Store: st}
+	if run.lock == nil {
+		run.lock, err = lockRun(st.locks(), run.ID)
+	}
+	return err
+}
+
+func (p *Process) record(place Place, req Request) *Record {
+	return &Record{
+		Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files,
+		Model: p.Config.Model, Override: p.override(req.Model), Variables: req.Variables,
+		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
+		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
+		Strict:  req.Strict, Workspace: p.Dirs.Work, Version: Version(),
+	}
+}
+
+// override is a model that the caller named. The path of a transcript means the
+// working directory if there is such a file, else the agent's directory.
+func (p *Process) override(id string) string {
+	if file, ok := strings.CutPrefix(id, "script:"); ok && !filepath.IsAbs(file) {
+		if abs := p.Dirs.Abs(file); isFile(abs) {
+			return "script:" + abs
+		}
+	}
+	return id
+}
+
+// checkModels refuses a model of the caller that does not exist before anything
+// runs.
+func (p *Process) checkModels(r *Record) error {
+	m := &models{process: p, clients: clients(&p.Config, p.env)}
+	if id := r.Override; id != "" && !m.Known(r.Dir, id) {
+		return m.notKnown(r.Dir, id, Usage)
+	}
+	if id := r.Model; id != "" && r.Override == "" && !m.Known(r.Dir, id) {
+		return m.notKnown(r.Dir, id, Invalid)
+	}
+	return nil
+}
+
+// notKnown says why an id of the caller is not known.
+func (m *models) notKnown(dir, id string, kind Kind) error {
+	c, name := m.find(id)
+	file, script := strings.CutPrefix(id, "script:")
+	switch {
+	case c != nil && name == "":
+		return &Error{Kind: kind, Msg: "model " + id + ": the client lists no chat model", Next: "name the model: " + c.Name + ":MODEL"}
+	case c != nil || script:
+		return &Error{Kind: kind, Msg: "model " + id + ": there is no file " + m.process.Dirs.Short(m.transcript(dir, c, file))}
+	}
+	err := m.unknown(id)
+	if e, ok := err.(*Error); ok {
+		e.Kind = kind
+	}
+	return err
+}
+
+// compile loads an agent and compiles it.
+func compile(dir string, host flow.Host) (*flow.Agent, *graph.Graph, error) {
+	agent, err := load(dir, host)
+	if err != nil {
+		return nil, nil, err
+	}
+	if host.Strict && flow.HasErrors(agent.Findings) {
+		return nil, nil, &StrictError{Agent: agent.Name, Findings: agent.Findings}
+	}
+	g, err := agent.Graph()
+	return agent, g, err
+}
+
+// StrictError is an agent that could run, but was asked for strictly.
+type StrictError struct {
+	Agent    string
+	Findings []flow.Finding
+}
+
+func (e *StrictError) Error() string {
+	return "agent '" + e.Agent + "' has faults, and it was to be held to the letter"
+}
+
+// checkVariables refuses variables that the agent does not declare.
+func checkVariables(a *flow.Agent, given map[string]string) error {
+	var declared []string
+	for _, v := range a.File.Variables {
+		declared = append(declared, v.Name)
+	}
+	var names []string
+	for name := range given {
+		if !slices.Contains(declared, name) {
+			names = append(names, name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	slices.Sort(names)
+	next := didYouMean(names[0], declared)
+	switch {
+	case next != "":
+	case declared == nil:
+		next = "it declares none"
+	default:
+		next = "it declares " + strings.Join(declared, ", ")
+	}
+	return usage(next, "agent '%s' has no variable %q", a.Name, names[0])
+}
+
+// Close gives the run back, so that others may drive it.
+func (r *Run) Close() {
+	if r.lock != nil {
+		r.lock.release()
+	}
+}
+
+// Ask answers open questions, in the order in which they were asked; those that
+// it leaves out stay open. It returns park to stop once the answers it gave are
+// used. ctx ends when the run is to stop.
+type Ask func(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error)
+
+// Driver is who takes part in a drive. The zero value lets a run go on until it
+// ends or asks.
+type Driver struct {
+	Ahead  []graph.Answer       // answers to questions that a new run will ask; they are recorded with its start
+	Ask    Ask                  // nil: questions stay open
+	Event  func(ev graph.Event) // nil: nobody looks
+	Topics graph.Topic          // the events to build
+	Pause  <-chan struct{}      // closing it stops the run after the step under way
+}
+
+// Drive works on the run until it ends, is paused, or waits for somebody. The
+// error is the one that [graph.Runner.Run] ends with, in the words of the file
+// format.
+func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
+	res := graph.Result{Run: r.ID, Thread: r.ID, Status: r.status, Questions: r.Questions}
+	if !r.Resumed {
+		in := r.input
+		in.Run, in.Thread, in.Ahead, in.Topics, in.Pause = r.ID, r.ID, d.Ahead, d.Topics, d.Pause
+		var err error
+		if res, err = r.follow(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
+			return res, err
+		}
+	} else if res.Status != graph.Waiting {
+		var err error
+		if res, err = r.resume(ctx, d, nil); err != nil {
+			return res, err
+		}
+	}
+	for res.Status == graph.Waiting && d.Ask != nil {
+		answers, park, err := d.Ask(ctx, res.Questions)
+		if err != nil || len(answers) == 0 {
+			return res, err
+		}
+		if park {
+			d.Ask = nil
+		}
+		if res, err = r.resume(ctx, d, answers); err != nil {
+			return res, err
+		}
+	}
+	return res, nil
+}

@@ -1,0 +1,79 @@
+package app
+
+import (
+	"path/filepath"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/store/sqlite"
+)
+
+// location is a parsed store URL.
+type location struct {
+	file string // of SQLite; "": memory
+}
+
+// location parses the configured store URL.
+func (p *Process) location() (location, error) {
+	url := p.Config.Store
+	if url == "" {
+		return location{file: filepath.Join(p.Dirs.State, "runs.db")}, nil
+	}
+	scheme, rest, _ := strings.Cut(url, ":")
+	switch scheme {
+	case "memory":
+		return location{}, nil
+	case "sqlite":
+		rest = strings.TrimPrefix(rest, "//")
+		if rest == "" {
+			return location{}, invalid("write sqlite:PATH", "the store %q names no file", url)
+		}
+		return location{file: p.Dirs.Abs(rest)}, nil
+	case "postgres", "postgresql", "redis", "rediss":
+		return location{}, invalid("use sqlite:PATH for now", "stores on %s cannot be opened yet", scheme)
+	}
+	next := didYouMean(scheme, []string{"sqlite", "memory", "postgres", "redis"})
+	if next == "" {
+		next = "write sqlite:PATH or memory:"
+	}
+	return location{}, invalid(next, "the store %q begins with an unknown scheme", url)
+}
+
+func (l location) open() (*journals, error) {
+	if l.file == "" {
+		return &journals{Store: graph.NewMemory()}, nil
+	}
+	st, err := sqlite.Open(l.file)
+	if err != nil {
+		return nil, err
+	}
+	return &journals{Store: st, file: l.file}, nil
+}
+
+func (l location) exists() bool { return l.file != "" && isFile(l.file) }
+
+// StoreURL is where runs are kept.
+func (p *Process) StoreURL() string {
+	where, err := p.location()
+	switch {
+	case err != nil:
+		return p.Config.Store
+	case where.file == "":
+		return "memory:"
+	}
+	return "sqlite:" + where.file
+}
+
+// Kept tells whether runs outlive this process.
+func (p *Process) Kept() bool {
+	where, err := p.location()
+	return err == nil && where.file != ""
+}
+
+// locks is the directory of the lock files of a store's runs; "": none needed.
+func (j *journals) locks() string {
+	if j.file == "" {
+		return ""
+	}
+	return j.file + ".locks"
+}

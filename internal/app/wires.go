@@ -1,0 +1,50 @@
+package app
+
+import (
+	"strings"
+	"time"
+
+	"raddle.dev/llm"
+	"raddle.dev/llm/anthropic"
+	"raddle.dev/llm/gemini"
+	"raddle.dev/llm/openai"
+)
+
+// connect makes the model of a client. It opens no connection.
+func connect(c *client, name string, timeout time.Duration) (llm.Model, error) {
+	key := c.keyNames[0]
+	switch c.Type {
+	case "openai", "openai-compatible":
+		return openai.New(openai.Config{Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
+	case "ollama":
+		return openai.New(openai.Config{Model: name, BaseURL: ollamaBase(c.Base), APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
+	case "anthropic":
+		return anthropic.New(anthropic.Config{Model: name, BaseURL: cutVersion(c.Base), APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
+	case "gemini":
+		return gemini.New(gemini.Config{Model: name, BaseURL: cutVersion(c.Base), APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
+	}
+	return nil, invalid("use another client; openai-compatible gateways to it work today", "clients of type %q cannot be called yet", c.Type)
+}
+
+// ollamaBase turns what OLLAMA_HOST may hold, such as "host:11434", into the
+// address of the interface that is compatible with OpenAI's.
+func ollamaBase(host string) string {
+	if !strings.Contains(host, "://") {
+		host = "http://" + host
+	}
+	host = strings.TrimRight(host, "/")
+	if strings.HasSuffix(host, "/v1") {
+		return host
+	}
+	return host + "/v1"
+}
+
+// cutVersion removes the version from an address, because the wires of Anthropic
+// and Gemini add it, and configurations write it.
+func cutVersion(base string) string {
+	base = strings.TrimRight(base, "/")
+	for _, version := range []string{"/v1beta", "/v1"} {
+		base = strings.TrimSuffix(base, version)
+	}
+	return base
+}

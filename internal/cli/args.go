@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"raddle.dev/internal/app"
+)
+
+// commandNames are the words that a command line may begin with. A test holds
+// them to the commands there are.
+var commandNames = []string{"check", "completion", "graph", "help", "info", "resume", "run", "runs", "schema", "version", "__complete", "__completeNoDesc"}
+
+// takesValue are the flags of run, and those of every command, whose next word is
+// their value. A test holds them to the flags there are.
+var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--agent-variable", "--answer", "--output", "--color"}
+
+// rearrange turns two spellings of the reference tool into this one's. The name
+// and the value of an agent variable become one word. A command line without a
+// command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
+// --info.
+func rearrange(args []string) []string {
+	args = joinVariables(args)
+	at, value := -1, ""
+	word := false // the first word that is no flag has been seen
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		switch {
+		case arg == "--":
+			i = len(args)
+		case (arg == "-a" || arg == "--agent") && i+1 < len(args):
+			at, value = i, args[i+1]
+			args = slices.Delete(slices.Clone(args), i, i+2)
+			i = len(args)
+		case strings.HasPrefix(arg, "--agent="):
+			at, value = i, strings.TrimPrefix(arg, "--agent=")
+			args = slices.Delete(slices.Clone(args), i, i+1)
+			i = len(args)
+		case slices.Contains(takesValue, arg):
+			i++
+		case !strings.HasPrefix(arg, "-") || arg == "-":
+			if !word && slices.Contains(commandNames, arg) {
+				return args
+			}
+			word = true
+		}
+	}
+	if at < 0 {
+		return args
+	}
+	end := slices.Index(args, "--")
+	if end < 0 {
+		end = len(args)
+	}
+	if info := slices.Index(args[:end], "--info"); info >= 0 {
+		return append([]string{"info", "--agent=" + value}, slices.Delete(args, info, info+1)...)
+	}
+	if strings.HasPrefix(value, "-") {
+		value = "./" + value // an agent's name cannot begin like a flag, a directory's can
+	}
+	return append([]string{"run", value}, args...)
+}
+
+// joinVariables makes "--agent-variable NAME VALUE" one flag with one value.
+func joinVariables(args []string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i] == "--":
+			return append(out, args[i:]...)
+		case args[i] == "--agent-variable" && i+2 < len(args):
+			out = append(out, "--agent-variable="+args[i+1]+"="+args[i+2])
+			i += 2
+		default:
+			out = append(out, args[i])
+		}
+	}
+	return out
+}
+
+// want checks the number of a command's arguments.
+func want(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		usage := "usage: " + cmd.UseLine()
+		switch {
+		case len(args) < least:
+			return badUsage(usage, "%s: %s is missing", cmd.CommandPath(), what)
+		case most >= 0 && len(args) > most:
+			return badUsage(usage, "%s: there is a word too much: %q", cmd.CommandPath(), args[most])
+		}
+		return nil
+	}
+}
+
+// flagError says what is wrong with a flag, and which one may have been meant.
+func flagError(cmd *cobra.Command, err error) error {
+	next := "see: " + cmd.CommandPath() + " --help"
+	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
+		var names []string
+		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+		if near := app.Nearest(name, names); near != "" {
+			next = "did you mean --" + near + "?"
+		}
+	}
+	return &failure{code: exitUsage, next: next, err: err}
+}
+
+// quote writes a word so that a shell reads it as one.
+func quote(s string) string {
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:@%+,", r)
+	}) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

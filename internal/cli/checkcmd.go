@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) checkCommand() *cobra.Command {
+	var strict bool
+	var output string
+	cmd := &cobra.Command{
+		Use:   "check AGENT...",
+		Short: "Find faults in agents without running them",
+		Long: `Reads and validates agents, and proves that every placeholder has a value on every path to it.
+No model is called, and no key is needed. The exit code is 3 if there are errors.`,
+		Example: `  raddle check examples/triage
+  raddle check --strict agents/*/graph.yaml`,
+		Args: want(1, -1, "the agent"),
+		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return sh.agentNames(), cobra.ShellCompDirectiveDefault
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			return sh.check(args, strict, output)
+		},
+	}
+	cmd.Flags().BoolVar(&strict, "strict", false, "make unknown keys errors")
+	cmd.Flags().StringVar(&output, "output", formatText, "write the findings as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+// checked is what is wrong with one agent.
+type checked struct {
+	Agent    string         `json:"agent"`
+	Dir      string         `json:"dir"`
+	OK       bool           `json:"ok"`
+	Errors   int            `json:"errors"`
+	Warnings int            `json:"warnings"`
+	Error    string         `json:"error,omitempty"` // of a file that cannot be loaded
+	Findings []flow.Finding `json:"findings"`
+	err      error
+}
+
+func (sh *shell) check(agents []string, strict bool, output string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	var all []checked
+	ok := true
+	for _, name := range agents {
+		place, err := p.Find(name)
+		if err != nil {
+			return err
+		}
+		c := checkAgent(p, place, strict)
+		all, ok = append(all, c), ok && c.OK
+		if output == formatText {
+			sh.showChecked(&c)
+		}
+	}
+	if output == formatJSON {
+		b, err := json.Marshal(map[string]any{"ok": ok, "agents": all})
+		if err != nil {
+			return err
+		}
+		sh.out.text(string(b))
+	}
+	if !ok {
+		return silent{exitInvalid}
+	}
+	return nil
+}
+
+func checkAgent(p *app.Process, place app.Place, strict bool) checked {
+	c := checked{Agent: place.Name, Dir: place.Dir, Findings: []flow.Finding{}}
+	agent, err := p.Load(app.Look{Agent: place.Dir, Strict: strict})
+	if err == nil {
+		c.Findings = append(c.Findings, agent.Findings...)
+		c.Findings = append(c.Findings, unable(agent)...)
+	} else {
+		c.err, c.Error = err, err.Error()
+		c.Findings = append(c.Findings, findingsOf(err)...)
+	}
+	for _, f := range c.Findings {
+		if f.Severity == flow.SeverityError {
+			c.Errors++
+		} else {
+			c.Warnings++
+		}
+	}
+	if c.err != nil && c.Errors == 0 {
+		c.Errors++
+	}
+	c.OK = c.Errors == 0
+	return c
+}
+
+// unable says why a valid agent could not run all the same. That nobody named a
+// model or a variable yet is no fault of its file.
+func unable(a *flow.Agent) []flow.Finding {
+	_, err := a.Graph()
+	var (
+		refused *flow.ValidationError
+		notYet  *flow.NotYetError
+		model   *flow.MissingModelError
+		needs   *flow.VariablesError
+	)
+	switch {
+	case err == nil || errors.As(err, &refused) || errors.As(err, &model) || errors.As(err, &needs) || flow.HasErrors(a.Findings):
+		return nil
+	case errors.As(err, &notYet):
+		return []flow.Finding{{Severity: flow.SeverityWarning, Class: flow.ClassAdvice, Code: "not-yet", Node: notYet.Node, Message: notYet.What, Hint: notYet.Hint, Pos: notYet.Pos}}
+	}
+	return []flow.Finding{{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-graph", Message: err.Error(), Pos: flow.Pos{File: a.File.Path}}}
+}
+
+// showChecked writes the findings of an agent, and a line that sums up.
+func (sh *shell) showChecked(c *checked) {
+	colors := sh.outColors()
+	for _, f := range c.Findings {
+		sh.out.text(sh.finding(f, colors))
+	}
+	if c.err != nil && !flow.HasErrors(c.Findings) {
+		sh.out.text(sh.process.Dirs.Short(c.Dir) + ": " + paint(colors, red, "error:") + " " + c.err.Error())
+	}
+	if sh.quiet {
+		return
+	}
+	verdict := paint(colors, green, "ok")
+	if !c.OK {
+		verdict = paint(colors, red, plural(c.Errors, "error"))
+	}
+	if c.Warnings > 0 {
+		verdict += ", " + paint(colors, yellow, plural(c.Warnings, "warning"))
+	}
+	sh.out.text(c.Agent + ": " + verdict)
+}
+
+// plural counts things.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

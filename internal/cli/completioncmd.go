@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) completionCommand() *cobra.Command {
+	shells := []string{"bash", "zsh", "fish", "powershell"}
+	return &cobra.Command{
+		Use:   "completion SHELL",
+		Short: "Print the completion script of a shell",
+		Long:  "The shells are bash, zsh, fish and powershell. Names of agents, ids of runs and formats are completed too.",
+		Example: `  source <(raddle completion bash)                                      for this shell
+  raddle completion zsh > "${fpath[1]}/_raddle"                         for good
+  raddle completion fish > ~/.config/fish/completions/raddle.fish`,
+		Args:      want(1, 1, "the name of a shell"),
+		ValidArgs: shells,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			root := cmd.Root()
+			switch args[0] {
+			case "bash":
+				return root.GenBashCompletionV2(sh.out, true)
+			case "zsh":
+				return root.GenZshCompletion(sh.out)
+			case "fish":
+				return root.GenFishCompletion(sh.out, true)
+			case "powershell":
+				return root.GenPowerShellCompletionWithDesc(sh.out)
+			}
+			return badUsage(meant(args[0], shells), "there is no completion for %q", args[0])
+		},
+	}
+}
+
+// meant suggests one of a few words, or lists them.
+func meant(wrong string, known []string) string {
+	if near := app.Nearest(wrong, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return "use one of " + list(known)
+}
+
+// fixed completes a flag with a few words.
+func fixed(cmd *cobra.Command, flag string, words ...string) {
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// completeAgents completes the first argument with the names of agents; the shell
+// adds paths.
+func (sh *shell) completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	return sh.agentNames(), cobra.ShellCompDirectiveDefault
+}
+
+func (sh *shell) agentNames() []string {
+	var names []string
+	for _, a := range sh.surroundings().Agents() {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+// completeRuns completes arguments with ids of runs, described by their agent and
+// status. keep selects.
+func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if most > 0 && len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		runs, err := sh.surroundings().Runs(context.Background(), word)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var ids []string
+		for _, r := range runs {
+			if keep == nil || keep(r) {
+				ids = append(ids, cobra.CompletionWithDesc(r.Run, r.Agent+", "+r.Status))
+			}
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}

@@ -1,0 +1,212 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+)
+
+// The output formats of commands that drive a run.
+const (
+	formatText   = "text"
+	formatJSON   = "json"
+	formatStream = "stream-json"
+)
+
+// drive is a run and how the command wants it driven and reported.
+type drive struct {
+	sh      *shell
+	run     *app.Run
+	format  string
+	answers []given
+	still   bool // no changing line
+
+	watch *watch
+	stop  *stopper
+}
+
+// do works on the run until it ends, is stopped or parks, and reports on it. The
+// error carries the exit code.
+func (d *drive) do() error {
+	defer d.run.Close()
+	d.watch = d.sh.newWatch(d.run, d.format == formatStream, !d.still)
+	d.sh.watching.Store(d.watch)
+	d.stop = d.sh.newStopper()
+	res, err := d.follow()
+	d.watch.done()
+	d.stop.close()
+	return d.report(outcome{res: res, err: err, code: d.code(res, err)})
+}
+
+// follow drives the run.
+func (d *drive) follow() (graph.Result, error) {
+	ask := &asker{sh: d.sh, prompter: d.sh.prompter(), stopped: d.stop.stopped, seen: d.tookDefault}
+	driver := app.Driver{
+		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+			d.sh.setBusy(false)
+			defer d.sh.setBusy(true)
+			return ask.answer(d.stop.asking, open)
+		},
+		Event: d.event, Topics: d.watch.topics(), Pause: d.stop.pause,
+	}
+	if d.run.Resumed {
+		ask.given = d.answers
+	} else {
+		driver.Ahead, d.watch.given = ahead(d.answers), d.answers
+	}
+	d.sh.setBusy(true)
+	res, err := d.run.Drive(d.stop.ctx, driver)
+	d.answers = d.watch.given
+	if d.run.Resumed {
+		d.answers = ask.given
+	}
+	return res, err
+}
+
+// event shows an event. When nobody reads the events any more, the run stops.
+func (d *drive) event(ev graph.Event) {
+	d.watch.event(ev)
+	if d.sh.out.gone && d.format == formatStream {
+		d.stop.cancel()
+	}
+}
+
+func (d *drive) tookDefault(q graph.Question, text string) {
+	if !d.sh.quiet {
+		d.sh.err.line(fmt.Sprintf("raddle: question %s takes its default: %s", q.ID, text))
+	}
+}
+
+// code is the exit code of a drive.
+func (d *drive) code(res graph.Result, err error) int {
+	signal := d.stop.got()
+	switch res.Status {
+	case graph.Done:
+		return flow.OutcomeOf(res).ExitCode
+	case graph.Waiting:
+		if err != nil {
+			return exitCode(err)
+		}
+		if signal != nil && signalCode(signal) != exitInterrupted {
+			return signalCode(signal)
+		}
+		return exitParked
+	case graph.Paused, graph.Canceled:
+		switch {
+		case signal != nil:
+			return signalCode(signal)
+		case d.sh.out.gone:
+			return exitPipe
+		}
+		return exitInterrupted
+	case graph.TimedOut:
+		return exitTimeout
+	case graph.StepLimit, graph.VisitLimit:
+		return exitLimit
+	}
+	return exitCode(err)
+}
+
+// report writes the result to standard output and the rest to standard error.
+func (d *drive) report(o outcome) error {
+	if o.res.Status == graph.Done && !d.sh.quiet {
+		for _, raw := range unused(d.answers) {
+			d.sh.err.line("raddle: " + d.sh.err.paint(yellow, "warning:") + " nothing asked for the answer " + quote(raw))
+		}
+	}
+	switch d.format {
+	case formatText:
+		if o.res.Status == graph.Done {
+			d.sh.out.text(flow.OutcomeOf(o.res).Output)
+		}
+	default:
+		r, err := d.sh.reportRun(d.run, o, d.watch.warnings)
+		if err != nil {
+			return errors.Join(o.err, err)
+		}
+		d.sh.writeReport(d.format, r, d.watch.seq+1)
+	}
+	return d.notice(o)
+}
+
+// notice says on standard error how a run that is not over can go on. Like
+// errors, it is said however quiet the command is to be.
+func (d *drive) notice(o outcome) error {
+	id := d.run.ID
+	if o.code == exitPipe {
+		return silent{o.code} // nobody is listening
+	}
+	switch o.res.Status {
+	case graph.Done:
+		return exitSilently(o.code)
+	case graph.Waiting:
+		if o.err != nil {
+			return &failure{code: o.code, err: o.err, next: d.again()}
+		}
+		d.sh.parkNotice(d.run, o.res)
+		return silent{o.code}
+	case graph.Paused, graph.Canceled:
+		text := "raddle: run " + id + " was stopped"
+		if d.run.Kept {
+			text += ", and is saved\nnext: " + resumeLine(id, o.res)
+		}
+		d.sh.err.line(text)
+		return silent{o.code}
+	}
+	if o.res.Head == 0 && !d.run.Resumed {
+		return &failure{code: o.code, err: o.err, next: d.sh.next(o.err)} // nothing was recorded
+	}
+	next := d.sh.next(o.err)
+	if next == "" {
+		next = d.again()
+	}
+	return &failure{code: o.code, err: o.err, next: next}
+}
+
+// again is the next step after a failure.
+func (d *drive) again() string {
+	if !d.run.Kept {
+		return ""
+	}
+	return "remove the cause, then go on where it failed: raddle resume " + d.run.ID
+}
+
+func exitSilently(code int) error {
+	if code == exitDone {
+		return nil
+	}
+	return silent{code}
+}
+
+// writeReport writes a report as JSON, alone or as the last line of a stream.
+func (sh *shell) writeReport(format string, r *report, seq int64) {
+	sh.answered = true
+	var v any = r
+	if format == formatStream {
+		line := resultLine{Seq: seq, Time: time.Now(), Kind: "result", Data: r}
+		if r.Run != nil {
+			line.Run, line.Thread = *r.Run, *r.Run
+		}
+		v = line
+	}
+	b, err := json.Marshal(v)
+	if err != nil { // it holds nothing that JSON cannot say
+		b = []byte("{}")
+	}
+	_, _ = sh.out.Write(append(b, '\n'))
+}
+
+// refuse reports an error before a run has begun in the format that was asked
+// for, and returns it.
+func (sh *shell) refuse(format string, err error) error {
+	if format != formatText && !sh.answered && err != nil {
+		sh.writeReport(format, emptyReport(exitCode(err), err), 1)
+	}
+	return err
+}

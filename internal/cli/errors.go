@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+)
+
+// tell writes an error to standard error: what and where, why, and the next step.
+func (sh *shell) tell(err error) {
+	var b strings.Builder
+	b.WriteString(sh.err.paint(red, "raddle: "))
+	if list := findingsOf(err); len(list) > 0 {
+		b.WriteString(heading(err) + "\n")
+		for _, f := range list {
+			b.WriteString("  " + sh.finding(f, sh.err.colors) + "\n")
+		}
+	} else {
+		b.WriteString(causes(err))
+	}
+	for _, also := range alsoFailed(err) {
+		fmt.Fprintf(&b, "also failed: %s\n", also)
+	}
+	if next := sh.next(err); next != "" {
+		fmt.Fprintf(&b, "next: %s\n", next)
+	}
+	_, _ = sh.err.Write([]byte(b.String()))
+}
+
+// next is what to do about an error, "" when nothing is to be said.
+func (sh *shell) next(err error) string {
+	var (
+		own   *failure
+		ours  *app.Error
+		model *flow.MissingModelError
+		needs *flow.VariablesError
+	)
+	switch {
+	case errors.As(err, &own) && own.next != "":
+		return own.next
+	case errors.As(err, &ours):
+		return ours.Next
+	case errors.As(err, &model):
+		return sh.surroundings().NoModel()
+	case errors.As(err, &needs):
+		return "set them: --agent-variable NAME VALUE"
+	}
+	return ""
+}
+
+// findingsOf are the positioned faults that an error stands for.
+func findingsOf(err error) []flow.Finding {
+	var (
+		load    *flow.LoadError
+		refused *flow.ValidationError
+		strict  *app.StrictError
+	)
+	switch {
+	case errors.As(err, &load):
+		return load.Findings
+	case errors.As(err, &refused):
+		return refused.Findings
+	case errors.As(err, &strict):
+		return strict.Findings
+	}
+	return nil
+}
+
+// heading is the first line above the faults of a file.
+func heading(err error) string {
+	parts := chain(err)
+	var load *flow.LoadError
+	if errors.As(err, &load) {
+		return fmt.Sprintf("agent '%s' cannot be loaded:", load.Agent)
+	}
+	return parts[0] + ":"
+}
+
+// causes is an error in lines: the outermost words first, and then what is
+// behind them.
+func causes(err error) string {
+	parts := chain(err)
+	var b strings.Builder
+	b.WriteString(parts[0] + "\n")
+	if len(parts) == 1 {
+		return b.String()
+	}
+	b.WriteString("Caused by:\n")
+	for i, p := range parts[1:] {
+		p = strings.ReplaceAll(strings.TrimRight(p, "\n"), "\n", "\n       ")
+		fmt.Fprintf(&b, "    %d: %s\n", i, p)
+	}
+	return b.String()
+}
+
+// graphFailed is how the failure of an agent begins; its cause follows without
+// an error of its own.
+var graphFailed = regexp.MustCompile(`(?s)^(Graph execution failed for agent '[^']*'): (.*)$`)
+
+// chain splits an error into the words of each of the errors that it wraps.
+func chain(err error) []string {
+	var parts []string
+	for _, p := range unwrapped(err.Error(), err) {
+		if m := graphFailed.FindStringSubmatch(p); m != nil {
+			parts = append(parts, m[1], m[2])
+		} else {
+			parts = append(parts, p)
+		}
+	}
+	return parts
+}
+
+// unwrapped splits text, which err or an error around it has, where an error
+// inside err begins.
+func unwrapped(text string, err error) []string {
+	for _, inner := range inside(err) {
+		rest := inner.Error()
+		if head, ok := strings.CutSuffix(text, ": "+rest); ok && rest != "" {
+			return append([]string{head}, unwrapped(rest, inner)...)
+		}
+		if parts := unwrapped(text, inner); len(parts) > 1 {
+			return parts
+		}
+	}
+	return []string{text}
+}
+
+func inside(err error) []error {
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		if inner := e.Unwrap(); inner != nil {
+			return []error{inner}
+		}
+	case interface{ Unwrap() []error }:
+		return e.Unwrap()
+	}
+	return nil
+}
+
+// alsoFailed tells of the other branches that failed in the same step.
+func alsoFailed(err error) []string {
+	var step *graph.StepError
+	if !errors.As(err, &step) || step.Path != "" {
+		return nil
+	}
+	var list []string
+	for _, t := range step.Tasks[1:] {
+		list = append(list, fmt.Sprintf("at node '%s': %v", t.Node, t.Err))
+	}
+	return list
+}
+
+// finding is a finding in one line, with its place as the user would write it.
+func (sh *shell) finding(f flow.Finding, colors bool) string {
+	f.Pos.File = sh.surroundings().Dirs.Short(f.Pos.File)
+	color := yellow
+	if f.Severity == flow.SeverityError {
+		color = red
+	}
+	line := paint(colors, bold, f.Pos.String()+":") + " " + paint(colors, color, string(f.Severity)+":") + " " + f.Text()
+	if f.Hint != "" {
+		line += " (" + f.Hint + ")"
+	}
+	return line
+}

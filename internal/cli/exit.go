@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/llm"
+)
+
+// The exit codes. They are documented and stable; an end node may set others from
+// 64 to 113.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInvalid     = 3
+	exitAuth        = 4
+	exitParked      = 5
+	exitLimit       = 7
+	exitStale       = 8
+	exitTimeout     = 124
+	exitHangup      = 129
+	exitInterrupted = 130
+	exitPipe        = 141 // nobody read the output, and the run was stopped for that
+	exitTerminated  = 143
+)
+
+// failure is an error with an exit code and, where there is one, the next step.
+type failure struct {
+	code int
+	next string
+	err  error
+}
+
+func (e *failure) Error() string { return e.err.Error() }
+
+// Unwrap is the error.
+func (e *failure) Unwrap() error { return e.err }
+
+// silent ends the command with a code when everything has been said.
+type silent struct{ code int }
+
+func (e silent) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+func badUsage(next, format string, args ...any) error {
+	return &failure{code: exitUsage, next: next, err: fmt.Errorf(format, args...)}
+}
+
+// exitCode is the exit code of an error.
+func exitCode(err error) int {
+	var (
+		quiet  silent
+		own    *failure
+		ours   *app.Error
+		model  *llm.Error
+		config *app.ConfigError
+		answer *graph.AnswerError
+		limit  *graph.LimitError
+		needs  *flow.VariablesError
+	)
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &quiet):
+		return quiet.code
+	case errors.As(err, &own):
+		return own.code
+	case errors.As(err, &model) && model.Class == llm.Auth:
+		return exitAuth
+	case errors.As(err, &ours):
+		return kindCode(ours.Kind)
+	case errors.As(err, &config), invalidAgent(err):
+		return exitInvalid
+	case errors.As(err, &answer), errors.As(err, &needs):
+		return exitUsage
+	case errors.As(err, &limit) && limit.Status == graph.TimedOut && limit.Path == "":
+		return exitTimeout
+	case errors.As(err, &limit) && limit.Status != graph.TimedOut:
+		return exitLimit
+	}
+	return exitFailed
+}
+
+func kindCode(k app.Kind) int {
+	switch k {
+	case app.Usage:
+		return exitUsage
+	case app.Invalid:
+		return exitInvalid
+	}
+	return exitStale
+}
+
+// invalidAgent tells whether an error is about an agent's definition.
+func invalidAgent(err error) bool {
+	var (
+		load    *flow.LoadError
+		refused *flow.ValidationError
+		strict  *app.StrictError
+		model   *flow.MissingModelError
+		notYet  *flow.NotYetError
+	)
+	return errors.As(err, &load) || errors.As(err, &refused) || errors.As(err, &strict) || errors.As(err, &model) || errors.As(err, &notYet)
+}
+
+// signalCode is the exit code of a run that a signal stopped.
+func signalCode(s os.Signal) int {
+	switch s {
+	case syscall.SIGTERM:
+		return exitTerminated
+	case syscall.SIGHUP:
+		return exitHangup
+	}
+	return exitInterrupted
+}
+
+// finish tells what went wrong, if anything, and returns the exit code.
+func (sh *shell) finish(err error) int {
+	sh.err.still()
+	if err == nil && sh.out.err != nil {
+		err = &failure{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", sh.out.err)}
+	}
+	code := exitCode(err)
+	var quiet silent
+	if err != nil && !errors.As(err, &quiet) {
+		sh.tell(err)
+	}
+	return code
+}

@@ -1,0 +1,115 @@
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/draw"
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) graphCommand() *cobra.Command {
+	var format, file string
+	var right bool
+	cmd := &cobra.Command{
+		Use:   "graph AGENT",
+		Short: "Draw an agent's graph",
+		Long:  "The format is that of the file's name if --format is not given, and else mermaid. Nothing needs to be installed.",
+		Example: `  raddle graph examples/triage
+  raddle graph examples/triage -o triage.svg
+  raddle graph examples/triage --format dot | dot -Tpdf > triage.pdf`,
+		Args:              want(1, 1, "the agent"),
+		ValidArgsFunction: sh.completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if format == "" {
+				format = formatOf(file)
+			}
+			if err := checkFormat(format, draw.Formats()...); err != nil {
+				return err
+			}
+			o := draw.Options{}
+			if right {
+				o.Direction = draw.Right
+			}
+			return sh.draw(args[0], format, file, o)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "", "draw as `FORMAT`: "+list(draw.Formats()))
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`; - is standard output")
+	cmd.Flags().BoolVar(&right, "right", false, "draw from left to right")
+	fixed(cmd, "format", draw.Formats()...)
+	return cmd
+}
+
+// formatOf is the format that a file's name asks for.
+func formatOf(file string) string {
+	ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")
+	switch {
+	case slices.Contains(draw.Formats(), ext):
+		return ext
+	case ext == "gv":
+		return "dot"
+	}
+	return "mermaid"
+}
+
+func (sh *shell) draw(agent, format, file string, o draw.Options) error {
+	if file == "-" {
+		file = ""
+	}
+	if format == "png" && file == "" && sh.out.isTerminal() {
+		return badUsage("write it to a file: -o graph.png", "a picture in PNG is nothing to print on a terminal")
+	}
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	a, err := p.Load(app.Look{Agent: agent})
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	if err := draw.Write(&b, format, a.Structure(), o); err != nil {
+		return err
+	}
+	if file != "" {
+		return writeFile(file, b.Bytes())
+	}
+	_, _ = sh.out.Write(b.Bytes())
+	return nil
+}
+
+// writeFile writes a file whole or not at all. What is no ordinary file, such as a
+// device, is written to as it is.
+func writeFile(path string, data []byte) (err error) {
+	fail := func(err error) error {
+		return &failure{code: exitUsage, err: fmt.Errorf("write %s: %w", path, err)}
+	}
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return fail(err)
+		}
+		return nil
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err != nil {
+		return fail(err)
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Chmod(0o644), f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+		return fail(err)
+	}
+	return nil
+}

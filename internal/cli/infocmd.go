@@ -1,0 +1,234 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) infoCommand() *cobra.Command {
+	var agent, output string
+	cmd := &cobra.Command{
+		Use:   "info",
+		Short: "Show where everything is, and what is wrong with it",
+		Example: `  raddle info
+  raddle info --agent examples/triage`,
+		Args: want(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			if agent != "" {
+				return sh.agentInfo(agent, output)
+			}
+			return sh.info(output)
+		},
+	}
+	cmd.Flags().StringVarP(&agent, "agent", "a", "", "tell about one `AGENT`, without running it")
+	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	_ = cmd.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return sh.agentNames(), cobra.ShellCompDirectiveDefault
+	})
+	return cmd
+}
+
+// infoReport is what "info --output json" writes. Of keys it has the names of
+// variables only.
+type infoReport struct {
+	Version  string          `json:"version"`
+	Platform string          `json:"platform"`
+	Dirs     app.Dirs        `json:"dirs"`
+	Config   string          `json:"config"` // path of config.yaml
+	Exists   bool            `json:"config_exists"`
+	Store    string          `json:"store"`
+	Runs     int             `json:"runs"`
+	Agents   []app.Place     `json:"agents"`
+	Model    string          `json:"model"`
+	Clients  []app.ModelInfo `json:"clients"`
+	Keys     []string        `json:"keys"`
+	Problems []string        `json:"problems"`
+}
+
+func (sh *shell) info(output string) error {
+	p := sh.surroundings()
+	r := infoReport{
+		Version: app.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Dirs: p.Dirs, Config: filepath.Join(p.Dirs.Config, "config.yaml"),
+		Store: p.StoreURL(), Agents: append([]app.Place{}, p.Agents()...), Model: p.Config.Model, Clients: p.Models(),
+		Keys: append([]string{}, p.KeysFound()...), Problems: []string{},
+	}
+	r.Exists = exists(r.Config)
+	var faults *app.ConfigError
+	switch {
+	case errors.As(sh.problem, &faults):
+		for _, f := range faults.Faults {
+			r.Problems = append(r.Problems, f.String())
+		}
+	case sh.problem != nil:
+		r.Problems = append(r.Problems, sh.problem.Error())
+	}
+	for _, key := range p.Config.Unused {
+		r.Problems = append(r.Problems, fmt.Sprintf("%s: `%s` is accepted, but nothing uses it yet", r.Config, key))
+	}
+	runs, err := p.Runs(context.Background(), "")
+	if err != nil {
+		r.Problems = append(r.Problems, err.Error())
+	}
+	r.Runs = len(runs)
+	if output == formatJSON {
+		return sh.json(r)
+	}
+	sh.out.text(infoText(&r, p.Dirs.Short))
+	return nil
+}
+
+func infoText(r *infoReport, short func(string) string) string {
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	row("version", "raddle %s, %s", r.Version, r.Platform)
+	missing := ""
+	if !r.Exists {
+		missing = " (does not exist; none is needed)"
+	}
+	row("config", "%s%s", short(r.Config), missing)
+	var names []string
+	for _, a := range r.Agents {
+		names = append(names, a.Name)
+	}
+	row("agents", "%s (%s)", short(r.Dirs.Agents), orElse(list(names), "none"))
+	row("runs", "%s (%d)", r.Store, r.Runs)
+	row("cache", "%s", short(r.Dirs.Cache))
+	row("model", "%s", orElse(r.Model, "none is chosen; graphs name their own, or use --model"))
+	for _, c := range r.Clients {
+		if !c.Ready {
+			continue
+		}
+		line := c.Client
+		if c.Type != c.Client {
+			line += " (" + c.Type + ")"
+		}
+		if c.Base != "" {
+			line += " at " + c.Base
+		}
+		if c.Key != "" {
+			line += ", key from " + c.Key
+		}
+		if len(c.Models) > 0 {
+			line += ": " + list(c.Models)
+		}
+		row("client", "%s", line)
+	}
+	for _, problem := range r.Problems {
+		row("problem", "%s", problem)
+	}
+	return b.String()
+}
+
+// agentReport is what "info --agent" tells.
+type agentReport struct {
+	Agent       string           `json:"agent"`
+	Dir         string           `json:"dir"`
+	Name        string           `json:"name"`
+	Description string           `json:"description"`
+	Version     string           `json:"version"`
+	Model       string           `json:"model"`
+	Start       string           `json:"start"`
+	Nodes       []nodeReport     `json:"nodes"`
+	Variables   []variableReport `json:"variables"`
+	Starters    []string         `json:"conversation_starters"`
+	Files       []flow.Source    `json:"files"`
+	Findings    []flow.Finding   `json:"findings"`
+}
+
+type nodeReport struct {
+	ID          string `json:"id"`
+	Type        string `json:"type"`
+	Description string `json:"description,omitempty"`
+}
+
+type variableReport struct {
+	Name        string  `json:"name"`
+	Description string  `json:"description"`
+	Default     *string `json:"default"` // null: it must be set
+}
+
+func (sh *shell) agentInfo(name, output string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	a, err := p.Load(app.Look{Agent: name})
+	if err != nil {
+		return err
+	}
+	f := a.File
+	r := agentReport{
+		Agent: a.Name, Dir: a.Dir, Name: f.Name, Description: f.Description, Version: f.Version, Model: f.Model, Start: f.Start,
+		Nodes: []nodeReport{}, Variables: []variableReport{}, Starters: append([]string{}, f.ConversationStarters...),
+		Files: a.Sources(), Findings: append([]flow.Finding{}, a.Findings...),
+	}
+	for _, n := range f.Nodes {
+		r.Nodes = append(r.Nodes, nodeReport{n.ID, n.Kind(), n.Description})
+	}
+	for _, v := range f.Variables {
+		r.Variables = append(r.Variables, variableReport{v.Name, v.Description, v.Default})
+	}
+	if output == formatJSON {
+		return sh.json(r)
+	}
+	sh.out.text(agentText(&r, p.Dirs.Short))
+	return nil
+}
+
+func agentText(r *agentReport, short func(string) string) string {
+	var b strings.Builder
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", name, strings.TrimRight(value, "\n"))
+		}
+	}
+	row("agent", r.Agent)
+	row("directory", short(r.Dir))
+	row("graph", r.Name)
+	row("about", strings.ReplaceAll(strings.TrimSpace(r.Description), "\n", "\n           "))
+	row("model", r.Model)
+	row("start", r.Start)
+	for _, n := range r.Nodes {
+		row("node", fmt.Sprintf("%s (%s) %s", n.ID, n.Type, n.Description))
+	}
+	for _, v := range r.Variables {
+		text := v.Name + ": " + v.Description
+		if v.Default != nil {
+			text += " [default: " + *v.Default + "]"
+		}
+		row("variable", text)
+	}
+	for _, s := range r.Starters {
+		row("starter", s)
+	}
+	for _, f := range r.Files {
+		row("file", f.Path)
+	}
+	if len(r.Findings) > 0 {
+		row("findings", fmt.Sprintf("%d; see: raddle check %s", len(r.Findings), quote(short(r.Dir))))
+	}
+	return b.String()
+}
+
+// listAgents is the reference tool's --list-agents.
+func (sh *shell) listAgents() error {
+	for _, name := range sh.agentNames() {
+		sh.out.text(name)
+	}
+	return nil
+}

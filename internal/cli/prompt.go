@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// firstByte is how long a run without a prompt waits for standard input to begin:
+// a supervisor may have left it open without ever writing to it.
+const firstByte = time.Second
+
+// promptText is the whole prompt of a run: the words of the command line, or
+// standard input in place of "-" or of no words at all, and then the files.
+func (sh *shell) promptText(words, files []string, noStdin bool) (string, error) {
+	var text string
+	var err error
+	switch {
+	case slices.Contains(words, "-"):
+		if noStdin {
+			return "", badUsage("leave one of them out", "the prompt \"-\" is standard input, and --no-stdin forbids reading it")
+		}
+		words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "-" })
+		if text, err = readAll(sh.in); err != nil {
+			return "", err
+		}
+		text = joined("\n\n", strings.Join(words, " "), text)
+	case len(words) > 0:
+		text = strings.Join(words, " ")
+	case !noStdin && !isTerminal(sh.in):
+		if text, err = readSoon(sh.in, firstByte); err != nil {
+			return "", err
+		}
+	}
+	return sh.withFiles(text, files)
+}
+
+// withFiles adds the text of files to a prompt. A prompt that is one file alone
+// is that file's text.
+func (sh *shell) withFiles(text string, files []string) (string, error) {
+	for _, path := range files {
+		content, err := os.ReadFile(path)
+		switch {
+		case err != nil:
+			return "", &failure{code: exitUsage, err: fmt.Errorf("-f: %w", err)}
+		case !utf8.Valid(content):
+			return "", badUsage("only text can be put into a prompt", "-f: %s is no text in UTF-8", path)
+		}
+		body := trimEnd(string(content))
+		if text != "" || len(files) > 1 {
+			body = "File " + filepath.ToSlash(path) + ":\n" + body
+		}
+		text = joined("\n\n", text, body)
+	}
+	return text, nil
+}
+
+// joined joins the texts that are not empty.
+func joined(sep string, texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
+}
+
+func trimEnd(s string) string { return strings.TrimRight(s, "\r\n") }
+
+func readAll(r io.Reader) (string, error) {
+	b, err := io.ReadAll(r)
+	switch {
+	case err != nil:
+		return "", &failure{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
+	case !utf8.Valid(b):
+		return "", badUsage("", "standard input is no text in UTF-8")
+	}
+	return trimEnd(string(b)), nil
+}
+
+// readSoon reads everything from r, or nothing if the first byte does not come in
+// time. The goroutine that is then left waits for as long as the process lives;
+// nobody else reads from r.
+func readSoon(r io.Reader, wait time.Duration) (string, error) {
+	type first struct {
+		b   []byte
+		err error
+	}
+	began := make(chan first, 1)
+	go func() {
+		b := make([]byte, 1)
+		n, err := r.Read(b)
+		began <- first{b[:n], err}
+	}()
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return "", nil
+	case f := <-began:
+		if f.err != nil && f.err != io.EOF {
+			return "", nil // it is closed, or cannot be read: there is no input
+		}
+		if f.err == io.EOF {
+			return trimEnd(string(f.b)), nil
+		}
+		rest, err := io.ReadAll(r)
+		if err != nil {
+			return "", &failure{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
+		}
+		return readAll(strings.NewReader(string(f.b) + string(rest)))
+	}
+}

@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+)
+
+// refused is the status of a report about a run that has not begun.
+const refused = "refused"
+
+// report is how a run stands when a command leaves it: what --output json writes.
+type report struct {
+	Run       *string          `json:"run"` // null: it has not begun
+	Agent     *string          `json:"agent"`
+	Status    string           `json:"status"`
+	ExitCode  int              `json:"exit_code"`
+	Output    *string          `json:"output"` // null: there is none
+	State     json.RawMessage  `json:"state"`
+	Path      []any            `json:"path"` // names of the nodes that ran; those of a parallel step in a list
+	Usage     usage            `json:"usage"`
+	Error     *string          `json:"error"`
+	Warnings  []string         `json:"warnings"`
+	Questions []graph.Question `json:"questions"` // open
+	Resume    *string          `json:"resume"`    // the command that goes on with the run; null: it is over
+}
+
+type usage struct {
+	Calls     int `json:"calls"` // replies of models that were recorded
+	Input     int `json:"input_tokens"`
+	Output    int `json:"output_tokens"`
+	Cached    int `json:"cached_tokens"`
+	Reasoning int `json:"reasoning_tokens"`
+}
+
+func usageOf(c app.Calls) usage {
+	u := c.Usage
+	return usage{Calls: c.Count, Input: u.Input, Output: u.Output, Cached: u.Cached, Reasoning: u.Reasoning}
+}
+
+// outcome is how a drive went.
+type outcome struct {
+	res  graph.Result
+	err  error
+	code int
+}
+
+// reportRun describes a run after a drive.
+func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report, error) {
+	r := emptyReport(o.code, o.err)
+	r.Run, r.Agent, r.Status = &run.ID, &run.Agent.Name, o.res.Status.String()
+	r.Warnings = append(r.Warnings, warnings...)
+	if o.res.Status == graph.Done {
+		r.Output = new(flow.OutcomeOf(o.res).Output)
+	} else if run.Kept {
+		r.Resume = new(resumeLine(run.ID, o.res))
+	}
+	if o.res.Status == graph.Waiting {
+		r.Questions = append(r.Questions, o.res.Questions...)
+	}
+	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
+		return r, nil // nothing of it was recorded
+	}
+	return r, sh.fromJournal(run.ID, o.res.Status, r)
+}
+
+// fromJournal adds what a journal says: earlier drives count too.
+func (sh *shell) fromJournal(id string, status graph.Status, r *report) error {
+	ctx := context.Background() // the run's own may have ended
+	detail, err := sh.process.Show(ctx, id)
+	if err != nil {
+		return err
+	}
+	r.State = flow.StoredJSON(detail.Snapshot.Values)
+	_, entries, err := sh.process.History(ctx, id)
+	if err != nil {
+		return err
+	}
+	r.Path = append(r.Path, visited(entries, status)...)
+	calls, err := sh.process.Calls(ctx, id)
+	r.Usage = usageOf(calls)
+	return err
+}
+
+func emptyReport(code int, err error) *report {
+	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Warnings: []string{}, Questions: []graph.Question{}}
+	if err != nil {
+		r.Error = new(err.Error())
+	}
+	return r
+}
+
+// visited lists the nodes that a run has entered, from its journal, newest record
+// first. Nodes of child graphs do not count.
+func visited(entries []graph.Entry, status graph.Status) []any {
+	var steps []any
+	add := func(names []string) {
+		switch len(names) {
+		case 0:
+		case 1:
+			steps = append(steps, names[0])
+		default:
+			steps = append(steps, slices.Clone(names))
+		}
+	}
+	var next []string
+	begun := false // a record inside the next step shows that it was entered
+	for _, e := range slices.Backward(entries) {
+		if e.Path != "" {
+			begun = true
+			continue
+		}
+		switch e.Kind {
+		case graph.KindStart:
+			next, begun = e.Next, false
+		case graph.KindStep:
+			add(next)
+			next, begun = e.Next, false
+		case graph.KindIntent, graph.KindEffect, graph.KindTask, graph.KindQuestion:
+			begun = true
+		}
+	}
+	if begun || status == graph.Failed || status == graph.Waiting {
+		add(next)
+	}
+	return steps
+}
+
+// resumeLine is the command that goes on with a run. Where questions are open it
+// answers them, with TEXT in the place of each answer.
+func resumeLine(id string, res graph.Result) string {
+	line := "raddle resume " + id
+	if res.Status != graph.Waiting {
+		return line
+	}
+	if len(res.Questions) == 1 {
+		return line + " --answer TEXT"
+	}
+	for _, q := range res.Questions {
+		line += " --answer " + quote(q.ID+"=TEXT")
+	}
+	return line
+}
+
+// parkNotice says what a run waits for and how to go on.
+func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
+	for _, q := range res.Questions {
+		fmt.Fprintf(&b, "  %s: %s\n", sh.err.paint(bold, q.ID), strings.ReplaceAll(q.Prompt, "\n", "\n    "))
+		if len(q.Options) > 0 {
+			fmt.Fprintf(&b, "    answers: %s\n", list(q.Options))
+		}
+	}
+	if run.Kept {
+		fmt.Fprintf(&b, "next: %s\n", resumeLine(run.ID, res))
+	} else {
+		b.WriteString("next: nothing, because the store is memory: and the run is lost; give answers ahead with --answer\n")
+	}
+	_, _ = sh.err.Write([]byte(b.String()))
+}
+
+// list joins words for people.
+func list(words []string) string { return strings.Join(words, ", ") }

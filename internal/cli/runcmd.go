@@ -1,0 +1,144 @@
+package cli
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+)
+
+// runFlags are the flags of a command that starts a run.
+type runFlags struct {
+	model, session string
+	files, answers []string
+	variables      []string
+	output         string
+	noStream       bool
+	noStdin        bool
+	strict         bool
+}
+
+func (sh *shell) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run AGENT [PROMPT...]",
+		Short: "Run an agent",
+		Long: `AGENT is a name in the agents directory, or a path to an agent's directory or graph.yaml.
+The prompt is the words after it; standard input in place of "-" or of no words; then the files.
+
+On a terminal, questions are asked. Elsewhere --answer answers them, or a default of the file;
+else the run parks with exit code 5 and "raddle resume" goes on with it.`,
+		Example: `  raddle run examples/hello "Ada Lovelace"
+  raddle run examples/triage --answer yes
+  git diff | raddle run reviewer - "Review this change:"
+  raddle run writer -f notes.md --model openai:gpt-5 --output json`,
+		Args:              want(1, -1, "the agent"),
+		ValidArgsFunction: sh.completeAgents,
+		RunE:              func(_ *cobra.Command, args []string) error { return sh.refuse(f.output, sh.startRun(args, &f)) },
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&f.model, "model", "m", "", "use `CLIENT:MODEL` in place of every model of the agent")
+	flags.StringArrayVarP(&f.files, "file", "f", nil, "add the text of `FILE` to the prompt (repeatable)")
+	flags.StringArrayVar(&f.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
+	flags.StringArrayVar(&f.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
+	flags.StringVar(&f.output, "output", formatText, "write the result as `FORMAT`: text, json or stream-json")
+	flags.BoolVarP(&f.noStream, "no-stream", "S", false, "show no changing line on the terminal")
+	flags.BoolVar(&f.noStdin, "no-stdin", false, "do not read standard input")
+	flags.BoolVar(&f.strict, "strict", false, "refuse keys of the file that are unknown")
+	flags.StringVarP(&f.session, "session", "s", "", "continue the session `NAME` (graph agents have none)")
+	fixed(cmd, "output", formatText, formatJSON, formatStream)
+	sh.completeModels(cmd)
+	return cmd
+}
+
+// startRun is the command "run".
+func (sh *shell) startRun(args []string, f *runFlags) error {
+	if err := checkFormat(f.output, formatText, formatJSON, formatStream); err != nil {
+		return err
+	}
+	variables, err := parseVariables(f.variables)
+	if err != nil {
+		return err
+	}
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	if _, err := p.Find(args[0]); err != nil { // before anything is read from a pipe
+		return err
+	}
+	text, err := sh.promptText(args[1:], f.files, f.noStdin)
+	if err != nil {
+		return err
+	}
+	req := app.Request{
+		Agent: args[0], Prompt: text, Model: f.model, Variables: variables, Session: f.session, Strict: f.strict,
+		Surroundings: sh.around(),
+	}
+	for _, path := range f.files {
+		req.Files = append(req.Files, p.Dirs.Abs(path))
+	}
+	run, err := p.Start(req)
+	if err != nil {
+		return err
+	}
+	d := &drive{sh: sh, run: run, format: f.output, still: f.noStream}
+	d.answers = parseAnswers(f.answers, names(nil, run.Agent.Structure()))
+	return d.do()
+}
+
+// around is what the command line adds to the surroundings of agents.
+func (sh *shell) around() app.Surroundings {
+	s := app.Surroundings{Replays: func(file string) {
+		if w := sh.watching.Load(); w != nil && !sh.quiet {
+			w.note("raddle: replays a transcript: " + sh.process.Dirs.Short(file))
+		}
+	}}
+	if sh.verbose {
+		s.Log = slogTo(sh)
+	}
+	return s
+}
+
+// parseVariables reads NAME=VALUE, which the two words of --agent-variable have
+// become.
+func parseVariables(flags []string) (map[string]string, error) {
+	var variables map[string]string
+	for _, f := range flags {
+		name, value, ok := strings.Cut(f, "=")
+		if !ok || name == "" {
+			return nil, badUsage("write: --agent-variable NAME VALUE", "--agent-variable %s: there is no value", f)
+		}
+		if variables == nil {
+			variables = map[string]string{}
+		}
+		variables[name] = value
+	}
+	return variables, nil
+}
+
+func checkFormat(format string, known ...string) error {
+	for _, k := range known {
+		if format == k {
+			return nil
+		}
+	}
+	return badUsage(meant(format, known), "there is no output format %q", format)
+}
+
+// completeModels completes --model with the models of configured clients.
+func (sh *shell) completeModels(cmd *cobra.Command) {
+	_ = cmd.RegisterFlagCompletionFunc("model", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		var ids []string
+		for _, c := range sh.surroundings().Models() {
+			if len(c.Models) == 0 && c.Ready {
+				ids = append(ids, c.Client+":")
+			}
+			for _, m := range c.Models {
+				ids = append(ids, c.Client+":"+m)
+			}
+		}
+		return append(ids, "script:"), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+	})
+}

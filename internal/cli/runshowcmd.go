@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) runsShowCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:               "show RUN",
+		Short:             "Show how a run stands, and its result",
+		Long:              "What is shown comes from the run's journal alone: the agent need not exist any more.",
+		Example:           `  raddle runs show 06ab --output json`,
+		Args:              want(1, 1, "the id of a run"),
+		ValidArgsFunction: sh.completeRuns(1, nil),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			return sh.showRun(args[0], output)
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+// shown is a run as "runs show --output json" writes it.
+type shown struct {
+	app.RunInfo
+	Questions []graph.Question `json:"questions"`
+	Output    *string          `json:"output"`
+	ExitCode  *int             `json:"exit_code"`
+	State     json.RawMessage  `json:"state"`
+	Path      []any            `json:"path"`
+	Next      []string         `json:"next"`
+	Usage     usage            `json:"usage"`
+	Seconds   float64          `json:"active_seconds"`
+	Start     *app.Record      `json:"start"` // null: it was not started by the command line
+}
+
+func (sh *shell) showRun(id, output string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	d, err := p.Show(context.Background(), id)
+	if err != nil {
+		return err
+	}
+	r := emptyReport(0, nil)
+	if err := sh.fromJournal(d.Run, d.Snapshot.Status, r); err != nil {
+		return err
+	}
+	s := shown{RunInfo: d.RunInfo, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
+		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record}
+	if d.Snapshot.Status == graph.Done {
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
+		s.Output, s.ExitCode, s.Next = &o.Output, &o.ExitCode, []string{}
+	}
+	if output == formatJSON {
+		return sh.json(s)
+	}
+	sh.out.text(shownText(&s))
+	return nil
+}
+
+// shownText is a run for people.
+func shownText(s *shown) string {
+	var b strings.Builder
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%-10s %s\n", name, strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n           "))
+		}
+	}
+	row("run", s.Run)
+	row("status", s.Status)
+	row("reason", s.Reason)
+	row("agent", s.Agent)
+	if r := s.Start; r != nil {
+		row("directory", r.Dir)
+		row("model", orElse(r.Override, r.Model))
+		row("variables", pairs(r.Variables))
+		row("prompt", r.Prompt)
+	}
+	row("started", s.Started.Local().Format(time.DateTime)+" ("+ago(time.Since(s.Started))+")")
+	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+ago(time.Since(s.Updated))+")")
+	row("active", fmt.Sprintf("%.2fs", s.Seconds))
+	row("path", pathText(s.Path))
+	row("next", list(s.Next))
+	if u := s.Usage; u.Calls > 0 {
+		row("usage", fmt.Sprintf("%s, %d tokens in, %d out", plural(u.Calls, "model call"), u.Input, u.Output))
+	}
+	for _, q := range s.Questions {
+		row("question", q.ID+": "+q.Prompt)
+		row("", optionsText(q))
+	}
+	row("state", string(s.State))
+	if s.Output != nil {
+		row("output", *s.Output)
+	} else if s.Status != app.Running {
+		row("continue", resumeLine(s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
+	}
+	return b.String()
+}
+
+func statusOf(s *shown) graph.Status {
+	if len(s.Questions) > 0 {
+		return graph.Waiting
+	}
+	return graph.Paused
+}
+
+func optionsText(q graph.Question) string {
+	if len(q.Options) == 0 {
+		return ""
+	}
+	return "answers: " + list(q.Options)
+}
+
+// pathText joins the visited nodes; those of a parallel step are in brackets.
+func pathText(path []any) string {
+	var parts []string
+	for _, p := range path {
+		switch p := p.(type) {
+		case string:
+			parts = append(parts, p)
+		case []string:
+			parts = append(parts, "["+list(p)+"]")
+		}
+	}
+	const most = 40
+	if len(parts) > most {
+		parts = append([]string{fmt.Sprintf("(%d steps)", len(parts)-most)}, parts[len(parts)-most:]...)
+	}
+	return strings.Join(parts, " -> ")
+}
+
+// pairs writes variables, sorted by their names.
+func pairs(m map[string]string) string {
+	var list []string
+	for k, v := range m {
+		list = append(list, k+"="+v)
+	}
+	sort.Strings(list)
+	return strings.Join(list, ", ")
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+func (sh *shell) runsHistoryCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:               "history RUN",
+		Short:             "List the records of a run's journal, newest first",
+		Example:           `  raddle runs history 06ab`,
+		Args:              want(1, 1, "the id of a run"),
+		ValidArgsFunction: sh.completeRuns(1, nil),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			return sh.history(args[0], output)
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+// historyLine is a record as "runs history --output json" writes it.
+type historyLine struct {
+	Seq  int64     `json:"seq"`
+	Time time.Time `json:"time"`
+	Kind string    `json:"kind"`
+	Path string    `json:"path,omitempty"`
+	What string    `json:"what,omitempty"`
+	Next []string  `json:"next,omitempty"`
+}
+
+func (sh *shell) history(id, output string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	_, entries, err := p.History(context.Background(), id)
+	if err != nil {
+		return err
+	}
+	lines := []historyLine{}
+	for _, e := range entries {
+		what := strings.Join(strings.FieldsFunc(e.What, func(r rune) bool { return r == 0 }), " ")
+		lines = append(lines, historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, what, e.Next})
+	}
+	if output == formatJSON {
+		return sh.json(lines)
+	}
+	for _, l := range lines {
+		text := fmt.Sprintf("%6d  %s  %-9s %s", l.Seq, l.Time.Local().Format("15:04:05.000"), l.Kind, l.Path+l.What)
+		if len(l.Next) > 0 {
+			text += " -> " + list(l.Next)
+		}
+		sh.out.text(strings.TrimRight(text, " "))
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package cli
+
+import (
+	_ "embed"
+
+	"github.com/spf13/cobra"
+)
+
+//go:embed schema/events.json
+var eventsSchema string
+
+//go:embed schema/result.json
+var resultSchema string
+
+func (sh *shell) schemaCommand() *cobra.Command {
+	names := []string{"events", "result"}
+	return &cobra.Command{
+		Use:   "schema NAME",
+		Short: "Print the JSON schema of an output format",
+		Long: `"result" is the schema of what --output json writes, "events" that of each line of --output stream-json.
+They hold for run and resume.`,
+		Example:   `  raddle schema result > result.schema.json`,
+		Args:      want(1, 1, "the name of a schema"),
+		ValidArgs: names,
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch args[0] {
+			case "events":
+				sh.out.text(eventsSchema)
+			case "result":
+				sh.out.text(resultSchema)
+			default:
+				return badUsage(meant(args[0], names), "there is no schema %q", args[0])
+			}
+			return nil
+		},
+	}
+}

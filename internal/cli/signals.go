@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// drainTime is how long a run that was told to end may take for the step under
+// way before it is cut short.
+const drainTime = 10 * time.Second
+
+// stopper turns signals into the two ways to stop a run: after the step under
+// way, and at once.
+type stopper struct {
+	ctx    context.Context // ends when work in flight is to be cut short
+	asking context.Context // ends with the first signal, so that no question stays on the screen
+	pause  chan struct{}   // closed by the first signal
+
+	sh     *shell
+	cut    context.CancelCauseFunc
+	mute   context.CancelFunc
+	quit   func(code int) // ends the process
+	signal chan os.Signal
+	stop   chan struct{}
+	done   sync.WaitGroup
+
+	mu    sync.Mutex
+	first os.Signal // nil: none has come
+}
+
+// newStopper begins to listen for signals. close ends that.
+func (sh *shell) newStopper() *stopper {
+	s := &stopper{sh: sh, pause: make(chan struct{}), signal: make(chan os.Signal, 4), stop: make(chan struct{}), quit: os.Exit}
+	s.ctx, s.cut = context.WithCancelCause(context.Background())
+	s.asking, s.mute = context.WithCancel(s.ctx)
+	signal.Notify(s.signal, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	s.done.Go(s.listen)
+	return s
+}
+
+func (s *stopper) listen() {
+	var late <-chan time.Time
+	count := 0
+	for {
+		select {
+		case <-s.stop:
+			return
+		case <-late:
+			s.say("still busy; cutting the step short")
+			s.cancel()
+		case got := <-s.signal:
+			count++
+			if count == 1 {
+				s.drain(got)
+			}
+			switch {
+			case count == 1 && got != os.Interrupt:
+				timer := time.NewTimer(drainTime)
+				defer timer.Stop()
+				late = timer.C
+			case count == 2:
+				s.say("cutting the step short; once more to quit at once")
+				s.cancel()
+			case count > 2:
+				s.sh.err.still()
+				s.quit(signalCode(got))
+			}
+		}
+	}
+}
+
+// drain lets the step under way finish.
+func (s *stopper) drain(got os.Signal) {
+	s.mu.Lock()
+	s.first = got
+	s.mu.Unlock()
+	if s.asking.Err() == nil && s.sh.busy() {
+		hint := ""
+		if got == os.Interrupt {
+			hint = "; Ctrl-C again cuts it short"
+		}
+		s.say("finishing the step under way, then the run is saved" + hint)
+	}
+	close(s.pause)
+	s.mute()
+}
+
+func (s *stopper) say(text string) { s.sh.err.line("raddle: " + text) }
+
+// cancel cuts work in flight short.
+func (s *stopper) cancel() { s.cut(fmt.Errorf("interrupted")) }
+
+// got is the first signal, nil when none has come.
+func (s *stopper) got() os.Signal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first
+}
+
+func (s *stopper) stopped() bool { return s.got() != nil }
+
+func (s *stopper) close() {
+	signal.Stop(s.signal)
+	close(s.stop)
+	s.done.Wait()
+	s.cut(nil)
+}

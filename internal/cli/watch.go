@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+)
+
+// watch is what a command keeps and shows of a run while it is driven. All its
+// methods are called by the goroutine that drives.
+type watch struct {
+	sh     *shell
+	run    *app.Run
+	stream bool // events go to standard output
+
+	narrator *flow.Narrator
+	log      *flow.RunLog // nil: no log
+	live     *live        // nil: no changing line
+
+	begun    bool                      // a drive of this process has begun
+	again    map[string]bool           // tasks that asked, and run again once they are answered
+	asked    map[string]graph.Question // by id
+	given    []given                   // answers that were recorded with the start
+	warnings []string
+	seq      int64
+
+	mu    sync.Mutex
+	notes []string // to be told with the next piece of a reply
+}
+
+// newWatch prepares for a run. live asks for a changing line where that is
+// possible.
+func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
+	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, asked: map[string]graph.Question{}}
+	if !sh.quiet {
+		w.narrator = flow.Narrate(sh.err, run.Agent, sh.err.colors)
+		if wantLive && isTerminal(sh.err.file) && !dumb() {
+			w.live = newLive(sh.err)
+		}
+	}
+	if sh.verbose {
+		w.log = flow.LogRun(slogTo(sh), run.Agent)
+	}
+	return w
+}
+
+// topics are the events that have to be built.
+func (w *watch) topics() graph.Topic {
+	t := graph.TopicRun | graph.TopicQuestion | graph.TopicEmit
+	if w.narrator != nil {
+		t |= flow.NarrateTopics
+	}
+	if w.log != nil {
+		t |= flow.LogTopics
+	}
+	if w.stream {
+		t |= graph.AllTopics
+	}
+	return t
+}
+
+// event takes one event in.
+func (w *watch) event(ev graph.Event) {
+	w.seq++
+	ev.Seq = w.seq // a command may drive several times: the lines of its stream are counted on
+	if w.stream {
+		w.write(ev)
+	}
+	switch b := ev.Body.(type) {
+	case graph.RunStarted:
+		w.started(b)
+		if w.begun {
+			return // it goes on after an answer; that is no news
+		}
+		w.begun = true
+	case graph.Emitted:
+		if warning, ok := b.Value.(flow.Warning); ok {
+			w.warnings = append(w.warnings, warning.Text)
+		}
+	case graph.Asked:
+		w.asked[b.Question.ID] = b.Question
+	case graph.Answered:
+		if b.Ahead {
+			_, _ = take(w.given, w.asked[b.ID], true)
+		}
+	case graph.TaskDone:
+		if b.Waiting {
+			w.again[ev.Path+ev.Task] = true
+		}
+	case graph.TaskStarted:
+		if w.again[ev.Path+ev.Task] {
+			delete(w.again, ev.Path+ev.Task)
+			return
+		}
+	}
+	w.show(ev)
+}
+
+// note takes in a line that a model wants told, from whatever goroutine. It is
+// told when the model speaks, after the lines that lead up to that.
+func (w *watch) note(line string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.notes = append(w.notes, line)
+}
+
+func (w *watch) tellNotes(ev graph.Event) {
+	switch b := ev.Body.(type) {
+	case graph.Emitted:
+		switch b.Value.(type) {
+		case flow.Delta, flow.ModelDone:
+		default:
+			return
+		}
+	case graph.TaskDone, graph.RunEnded:
+	default:
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, line := range w.notes {
+		w.sh.err.line(line)
+	}
+	w.notes = nil
+}
+
+func (w *watch) show(ev graph.Event) {
+	w.tellNotes(ev)
+	if w.narrator != nil {
+		w.narrator.Event(ev)
+	}
+	if w.live != nil {
+		w.live.event(ev)
+	}
+	if w.log != nil {
+		w.log.Event(ev)
+	}
+}
+
+// started says which run this is. The run is recorded by now, and no node has
+// run yet.
+func (w *watch) started(b graph.RunStarted) {
+	if w.sh.quiet || w.begun {
+		return
+	}
+	verb := "run"
+	if b.Resumed {
+		verb = "resuming run"
+	}
+	w.sh.err.line(fmt.Sprintf("raddle: %s %s", verb, w.sh.err.paint(cyan, w.run.ID)))
+	for _, f := range w.run.Agent.Findings {
+		w.sh.err.line(w.sh.finding(f, w.sh.err.colors))
+	}
+}
+
+// done ends the showing.
+func (w *watch) done() {
+	if w.live != nil {
+		w.live.close()
+	}
+	w.sh.err.still()
+}
+
+// write writes an event to standard output, as one line of JSON.
+func (w *watch) write(ev graph.Event) {
+	b, err := json.Marshal(ev)
+	if err != nil { // a node sent what JSON cannot say
+		ev.Body = graph.Emitted{Value: flow.Warning{Text: err.Error()}}
+		b, _ = json.Marshal(ev)
+	}
+	_, _ = w.sh.out.Write(append(b, '\n'))
+}
+
+// resultLine is the last line of a stream: the report in the envelope of events.
+type resultLine struct {
+	Seq    int64     `json:"seq"`
+	Time   time.Time `json:"time"`
+	Thread string    `json:"thread,omitempty"`
+	Run    string    `json:"run,omitempty"`
+	Kind   string    `json:"kind"`
+	Data   *report   `json:"data"`
+}
