@@ -4,14 +4,14 @@
 // fragments.
 //
 // The SDKs build and send the requests and define the types; their own retries,
-// error types and stream readers are not used. The reasons, each of which a
-// test of the provider's package shows:
+// error types and stream readers are not used. The reasons, which the tests
+// named TestSDKFaults show as far as a test can:
 //
 //   - A stream that ends early looks like one that is complete: neither the
 //     OpenAI nor the Anthropic stream reader says whether its terminal marker came.
 //   - A body that is no event stream (a JSON document, an HTML page) is read as
 //     an empty stream.
-//   - An error status whose body is not the provider's JSON loses the status.
+//   - What a failure inside a stream means cannot be told by type.
 //   - No timeout applies between two bytes of a stream.
 package wire
 
@@ -74,7 +74,7 @@ func New(c Config) (*Client, error) {
 		base: base, read: c.Read, headers: c.Headers, keyName: c.KeyName, hasKey: c.Key != "",
 		secrets: secrets(c.Key, c.Headers),
 	}
-	if own.read == 0 {
+	if own.read <= 0 {
 		own.read = readTimeout
 	}
 	if !own.hasKey && c.BaseURL == "" {
@@ -99,7 +99,7 @@ func (c *Client) Base() *url.URL {
 
 // sharedTransport keeps connections for all models of the process.
 var sharedTransport = sync.OnceValue(func() http.RoundTripper {
-	t := &http.Transport{Proxy: http.ProxyFromEnvironment}
+	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	if d, ok := http.DefaultTransport.(*http.Transport); ok {
 		t = d.Clone()
 	}

@@ -104,6 +104,51 @@ func TestTLS(t *testing.T) {
 	}
 }
 
+// TestHTTP2: the providers speak HTTP/2, whose failures have types of their own.
+func TestHTTP2(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		end  func(r *http.Request)
+		want string
+	}{
+		{"broken", func(*http.Request) { panic(http.ErrAbortHandler) }, "Connection reset: "},
+		{"silent", func(r *http.Request) { <-r.Context().Done() }, "request timed out: "},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, "data: "+r.Proto+"\n\n")
+				_ = http.NewResponseController(w).Flush()
+				c.end(r)
+			}))
+			s.EnableHTTP2 = true
+			s.StartTLS()
+			defer s.Close()
+			client := newClient(t, Config{BaseURL: s.URL, HTTP: s.Client(), Read: 50 * time.Millisecond})
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			resp, err := client.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer resp.Body.Close()
+			for ev, err := range client.Events(resp.Body) {
+				switch {
+				case err == nil && string(ev.Data) != "HTTP/2.0":
+					t.Errorf("the server speaks %s", ev.Data)
+				case err != nil && !strings.HasPrefix(err.Error(), c.want):
+					t.Errorf("error is %v, want %s", err, c.want)
+				case err != nil:
+					return
+				}
+			}
+			t.Error("the stream ended without an error")
+		})
+	}
+}
+
 // TestFailureOfOthers: what nobody knows is a fault of the server.
 func TestFailureOfOthers(t *testing.T) {
 	err := newClient(t, Config{}).Failure(t.Context(), errors.New("odd"))
