@@ -288,8 +288,12 @@ func (x *drive) execute(ctx context.Context, ts []task, root bool) {
 
 func (x *drive) all(ctx context.Context, ts []task) {
 	g := ts[0].frame.g
-	if !g.def.FailFast || len(ts) == 1 {
-		x.exec.Execute(len(ts), g.def.Concurrency, func(i int) { ts[i].run(len(ts) > 1) })
+	switch {
+	case len(ts) == 1:
+		ts[0].run(false)
+		return
+	case !g.def.FailFast:
+		x.exec.Execute(len(ts), g.def.Concurrency, func(i int) { ts[i].run(true) })
 		return
 	}
 	step, cancel := context.WithCancelCause(ctx)

@@ -1,13 +1,13 @@
 package graph
 
+import "slices"
+
 // committed delivers what a step did.
 func (x *drive) committed(f *frame, ts []task, was *frontier, dropped []string, root bool) {
 	b := StepCommitted{Nodes: was.names(f.g), Next: f.next.names(f.g), Dropped: dropped, Halted: f.halted}
-	seen := map[string]bool{}
 	for _, ws := range f.writes {
 		for _, w := range ws {
-			if !seen[w.key.name] {
-				seen[w.key.name] = true
+			if !slices.Contains(b.Keys, w.key.name) {
 				b.Keys = append(b.Keys, w.key.name)
 			}
 		}
@@ -31,12 +31,9 @@ func (f *frame) move(moves []Move, t *task) []Move {
 	}
 	m := &moves[len(moves)-1]
 	add := func(name string) {
-		for _, to := range m.To {
-			if to == name {
-				return
-			}
+		if !slices.Contains(m.To, name) {
+			m.To = append(m.To, name)
 		}
-		m.To = append(m.To, name)
 	}
 	switch {
 	case t.up.Halt != nil:
