@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -95,8 +96,9 @@ func TestClientTimeout(t *testing.T) {
 }
 
 func TestTLS(t *testing.T) {
-	s := httptest.NewTLSServer(http.NotFoundHandler())
-	s.Config.ErrorLog = nil
+	s := httptest.NewUnstartedServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // it does not like to be mistrusted
+	s.StartTLS()
 	defer s.Close()
 	err := do(t, newClient(t, Config{BaseURL: s.URL}))
 	if err == nil || !strings.HasPrefix(err.Error(), "network error: 127.0.0.1: no connection: tls: failed to verify certificate: x509: ") {
@@ -124,7 +126,7 @@ func TestHTTP2(t *testing.T) {
 			s.EnableHTTP2 = true
 			s.StartTLS()
 			defer s.Close()
-			client := newClient(t, Config{BaseURL: s.URL, HTTP: s.Client(), Read: 50 * time.Millisecond})
+			client := newClient(t, Config{BaseURL: s.URL, HTTP: s.Client(), Read: time.Second})
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL, strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)
