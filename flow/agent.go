@@ -52,10 +52,10 @@ func (a *Agent) initial(prompt string) []graph.Write {
 	var set []graph.Write
 	for name, v := range a.File.InitialState.All() {
 		if name != promptKey {
-			set = append(set, ring.key(name).Reset(v))
+			set = append(set, ring.reset(name, v))
 		}
 	}
-	return append(set, ring.key(promptKey).Reset(prompt))
+	return append(set, ring.reset(promptKey, prompt))
 }
 
 // Outcome is what an agent's run hands to its caller.

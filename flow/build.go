@@ -145,7 +145,7 @@ func (r *runtime) body(n *Node) graph.Func {
 			return graph.Update{}, err
 		}
 		v.logMove()
-		return v.update(), nil
+		return v.update()
 	}
 }
 

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"fmt"
 	"sync"
 
 	"raddle.dev/graph"
@@ -13,8 +14,23 @@ var valueCodec = graph.Codec[any]{
 	Decode: func(b []byte) (any, error) { return ParseJSON(b) },
 }
 
+// listCodec stores a list, or what was added to it, as a compact JSON array.
+var listCodec = graph.Codec[[]any]{
+	Tag:    "json list",
+	Encode: func(dst []byte, list []any) ([]byte, error) { return AppendJSON(dst, list) },
+	Decode: func(b []byte) ([]any, error) {
+		v, err := ParseJSON(b)
+		list, _ := v.([]any)
+		return list, err
+	},
+}
+
 // keyring makes the keys of a graph by name. Scripts write names that nobody
 // declared, so there is no list of them.
+//
+// A key that append or extend reduces is a list of the engine's, of which the
+// journal keeps only what was added: a log that grows over a long run is stored
+// once. All other reducers fold whole values.
 type keyring struct {
 	file *File
 	mu   sync.Mutex
@@ -23,6 +39,27 @@ type keyring struct {
 
 // mostKeys bounds what a keyring remembers; a key can always be made again.
 const mostKeys = 1000
+
+// open is the key of a name, of either kind.
+func (r *keyring) open(name string) graph.AnyKey {
+	if r.grows(name) {
+		return graph.Append[any](name).Codec(listCodec)
+	}
+	return r.key(name)
+}
+
+// grows tells whether a key is a list that is only added to. One that does not
+// begin as a list fails with its first write, as its reducer says.
+func (r *keyring) grows(name string) bool {
+	switch r.file.Reducer(name) {
+	case "append", "extend":
+	default:
+		return false
+	}
+	first, present := r.file.InitialState.Get(name)
+	_, list := first.([]any)
+	return !present || list
+}
 
 func (r *keyring) key(name string) graph.Key[any] {
 	r.mu.Lock()
@@ -40,8 +77,6 @@ func (r *keyring) key(name string) graph.Key[any] {
 	return k
 }
 
-func (r *keyring) open(name string) graph.AnyKey { return r.key(name) }
-
 func newStateKey(name string, reduce reduceFunc) graph.Key[any] {
 	if reduce == nil {
 		return graph.Dyn(name).Codec(valueCodec)
@@ -49,6 +84,26 @@ func newStateKey(name string, reduce reduceFunc) graph.Key[any] {
 	return graph.Fold(name, func(old any, present bool, incoming any) (any, error) {
 		return reduce(old, present, incoming)
 	}).Codec(valueCodec)
+}
+
+// set writes a value through the key's reducer.
+func (r *keyring) set(name string, v any) (graph.Write, error) {
+	if !r.grows(name) {
+		return r.key(name).Set(v), nil
+	}
+	added, err := reducers[r.file.Reducer(name)](nil, false, v)
+	if err != nil {
+		return graph.Write{}, fmt.Errorf("key %q: %w", name, err)
+	}
+	return graph.Append[any](name).Codec(listCodec).Set(added.([]any)), nil
+}
+
+// reset replaces a value, whatever its reducer.
+func (r *keyring) reset(name string, v any) graph.Write {
+	if list, ok := v.([]any); ok && r.grows(name) {
+		return graph.Append[any](name).Codec(listCodec).Reset(list)
+	}
+	return r.key(name).Reset(v)
 }
 
 // StateJSON is a state as one compact JSON object, sorted by key.
@@ -79,7 +134,25 @@ func StoredJSON(values []graph.Stored) []byte {
 			b = append(b, ',')
 		}
 		b = append(appendString(b, v.Key), ':')
-		b = append(b, v.Parts[len(v.Parts)-1]...)
+		b = appendParts(b, v.Parts)
 	}
 	return append(b, '}')
+}
+
+// appendParts joins what the journal holds of a key: one value, or a list and
+// what was added to it.
+func appendParts(b []byte, parts [][]byte) []byte {
+	if len(parts) == 1 {
+		return append(b, parts[0]...)
+	}
+	b = append(b, '[')
+	for _, p := range parts {
+		if inner := p[1 : len(p)-1]; len(inner) > 0 {
+			if b[len(b)-1] != '[' {
+				b = append(b, ',')
+			}
+			b = append(b, inner...)
+		}
+	}
+	return append(b, ']')
 }

@@ -82,12 +82,22 @@ func (v *visit) converse(b *LLMNode) (string, error) {
 			return answer, nil
 		case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
 			return "", failf("llm node timed out after %ds", *b.Timeout)
-		case fatal(v, err) || attempt == b.MaxAttempts || !isTransient(err.Error()):
+		case fatal(v, err) || attempt == b.MaxAttempts || !mayPass(err):
 			return "", err
 		}
 		v.warn("llm node attempt %d failed (transient): %v; retrying", attempt, err)
 	}
 	return "", failf("llm node exhausted retries")
+}
+
+// mayPass reports whether another attempt may succeed: a provider's error knows
+// it, any other is judged by its text.
+func mayPass(err error) bool {
+	var provider *llm.Error
+	if errors.As(err, &provider) {
+		return provider.Transient()
+	}
+	return isTransient(err.Error())
 }
 
 // request is the conversation as the node begins it.

@@ -15,15 +15,7 @@ import (
 const fanNode = "(items)"
 
 // branchResults gathers what the branches return, in the order of the items.
-var branchResults = graph.Append[any]("(results)").Codec(graph.Codec[[]any]{
-	Tag:    "json list",
-	Encode: func(dst []byte, list []any) ([]byte, error) { return AppendJSON(dst, list) },
-	Decode: func(b []byte) ([]any, error) {
-		v, err := ParseJSON(b)
-		list, _ := v.([]any)
-		return list, err
-	},
-})
+var branchResults = graph.Append[any]("(results)").Codec(listCodec)
 
 // branches compiles the graph of a map node.
 func (b *builder) branches(r *runtime, n *Node, body *MapNode) (*graph.Graph, error) {
@@ -67,10 +59,9 @@ func (r *runtime) fan(b *MapNode) graph.Func {
 		if err != nil {
 			return graph.Update{}, err
 		}
-		as := r.ring.key(b.As)
 		u := graph.Update{Goto: []string{}, Send: make([]graph.Send, len(items))}
 		for i, item := range items {
-			u.Send[i] = graph.Send{To: b.Branch, Overlay: []graph.Write{as.Reset(item)}}
+			u.Send[i] = graph.Send{To: b.Branch, Overlay: []graph.Write{r.ring.reset(b.As, item)}}
 		}
 		return u, nil
 	}

@@ -120,15 +120,20 @@ func (v *visit) goTo(ids ...string) error {
 }
 
 // update is what the node did: keys whose value is not what it was before.
-func (v *visit) update() graph.Update {
+func (v *visit) update() (graph.Update, error) {
 	u := graph.Update{Goto: v.next, Halt: v.halt}
 	for name, val := range v.writes.All() {
 		was, present := v.before.Value(name)
-		if !present || !Equal(was, val) {
-			u.Writes = append(u.Writes, v.ring.key(name).Set(val))
+		if present && Equal(was, val) {
+			continue
 		}
+		w, err := v.ring.set(name, val)
+		if err != nil {
+			return u, err
+		}
+		u.Writes = append(u.Writes, w)
 	}
-	return u
+	return u, nil
 }
 
 func (v *visit) host() *Host { return v.agent.host }

@@ -1,0 +1,112 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"raddle.dev/graph"
+)
+
+// written counts the bytes that a store is given.
+type written struct {
+	graph.Store
+	bytes int
+}
+
+func (w *written) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+	for _, r := range recs {
+		w.bytes += len(r.Head) + len(r.Data)
+	}
+	return w.Store.Append(ctx, thread, after, recs)
+}
+
+// A list that a loop appends to costs the journal what is added, not the list
+// again with every step; a reader without the graph sees it whole.
+func TestAGrowingListIsStoredOnce(t *testing.T) {
+	bytesOf := func(rounds int) int {
+		dir := filepath.Join(t.TempDir(), "loop")
+		writeCaseFile(t, dir, "graph.yaml", fmt.Sprintf(`
+name: loop
+settings: {max_loop_iterations: 1000, validate_before_run: false}
+reducers: {log: append, n: sum}
+initial_state: {log: [first], left: %d}
+start: turn
+nodes:
+  turn: {type: input, question: more?, state_updates: {log: "an entry of the log with some text in it"}, next: again}
+  again: {type: approval, question: again?, options: ["yes", "no"], routes: {"yes": turn, "no": done}, on_other: done}
+  done: {type: end, output: "{{log}}"}
+`, rounds))
+		a, err := Load(dir, Host{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := a.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := a.Input("")
+		in.Thread = "t"
+		for range rounds - 1 {
+			in.Ahead = append(in.Ahead, graph.Answer{ID: "turn", Value: "x"}, graph.Answer{ID: "again", Value: "yes"})
+		}
+		in.Ahead = append(in.Ahead, graph.Answer{ID: "turn", Value: "x"}, graph.Answer{ID: "again", Value: "no"})
+		w := &written{Store: graph.NewMemory()}
+		res, err := (&graph.Runner{Graph: g, Store: w}).Invoke(t.Context(), in)
+		if err != nil || res.Status != graph.Done {
+			t.Fatalf("%v, %v", res.Status, err)
+		}
+		list, _ := res.State.Value("log")
+		if items, _ := list.([]any); len(items) != rounds+1 {
+			t.Fatalf("%d entries after %d rounds", len(items), rounds)
+		}
+		s, err := graph.Inspect(t.Context(), w, "t", 0)
+		if err != nil || string(StoredJSON(s.Values)) != string(StateJSON(res.State)) {
+			t.Errorf("the journal says %s, the state is %s (%v)", StoredJSON(s.Values), StateJSON(res.State), err)
+		}
+		return w.bytes
+	}
+	small, large := bytesOf(100), bytesOf(400)
+	if ratio := float64(large) / float64(small); ratio > 6 {
+		t.Errorf("100 rounds wrote %d bytes, 400 wrote %d: %.2f times as much", small, large, ratio)
+	}
+}
+
+func TestSecretsReachNeitherStateNorJournal(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "leak")
+	writeCaseFile(t, dir, "graph.yaml", `
+name: leak
+start: s
+nodes:
+  s: {type: script, script: s.sh, next: e}
+  e: {type: end, output: "{{key}}"}
+`)
+	writeCaseFile(t, dir, "s.sh", "echo \"{\\\"key\\\": \\\"$TOKEN\\\"}\"\n")
+	const secret = "tok-very-secret-1"
+	a, err := Load(dir, Host{Env: append(os.Environ(), "TOKEN="+secret), Secrets: []string{secret}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := a.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := graph.NewMemory()
+	in := a.Input("")
+	in.Thread = "t"
+	res, err := (&graph.Runner{Graph: g, Store: mem}).Invoke(t.Context(), in)
+	if err != nil || OutcomeOf(res).Output != "[redacted]" {
+		t.Fatalf("%q, %v", OutcomeOf(res).Output, err)
+	}
+	for r, err := range mem.Read(t.Context(), "t", graph.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all := string(r.Head) + string(r.Data); strings.Contains(all, secret) {
+			t.Errorf("record %d (%s) holds the secret", r.Seq, r.Kind)
+		}
+	}
+}
