@@ -19,8 +19,10 @@ type Surroundings struct {
 
 // host is what an agent runs in, as its start record says.
 func (p *Process) host(r *Record, s Surroundings) flow.Host {
+	m := p.models()
+	m.replays, m.recorded = s.Replays, s.recorded
 	return flow.Host{
-		Models:      &models{process: p, clients: clients(&p.Config, p.env), replays: s.Replays, recorded: s.recorded},
+		Models:      m,
 		Model:       r.Model,
 		Override:    r.Override,
 		Temperature: r.Temperature,

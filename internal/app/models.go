@@ -27,6 +27,9 @@ type models struct {
 
 var _ flow.Models = (*models)(nil)
 
+// models are those of a process, without an agent's surroundings.
+func (p *Process) models() *models { return &models{process: p, clients: clients(&p.Config, p.env)} }
+
 // find is the client and the model's name behind an id.
 func (m *models) find(id string) (*client, string) {
 	clientName, name := splitModel(id)
@@ -83,7 +86,7 @@ func (m *models) Open(_ context.Context, dir, id string) (llm.Model, error) {
 }
 
 // unknown says what is wrong with an id that names no client.
-func (m *models) unknown(id string) error {
+func (m *models) unknown(id string) *Error {
 	clientName, _ := splitModel(id)
 	var names []string
 	for _, c := range m.clients {

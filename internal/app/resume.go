@@ -65,7 +65,12 @@ func (p *Process) rebuild(ctx context.Context, st *journals, id string, c Contin
 		return nil, err
 	}
 	c.recorded = calls.ids
-	agent, g, err := compile(rec.Dir, p.host(rec, c.Surroundings))
+	host := p.host(rec, c.Surroundings)
+	agent, err := load(rec.Dir, host)
+	if err != nil {
+		return nil, err
+	}
+	g, err := compile(agent, host)
 	if err != nil {
 		return nil, err
 	}

@@ -53,17 +53,15 @@ func (p *Process) Start(req Request) (*Run, error) {
 	}
 	host := p.host(rec, req.Surroundings)
 	host.Session = req.Session
-	agent, g, err := compile(rec.Dir, host)
-	if err != nil && req.Session != "" {
-		host.Session = ""
-		if _, other := load(rec.Dir, host); other == nil {
-			return nil, &Error{Kind: Usage, Err: err}
-		}
-	}
+	agent, err := p.admit(host, rec)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkVariables(agent, req.Variables); err != nil {
+	g, err := compile(agent, host)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.checkCalls(agent, rec); err != nil {
 		return nil, err
 	}
 	rec.Sources, rec.Definition = agent.Sources(), agent.Definition()
@@ -109,47 +107,27 @@ func (p *Process) override(id string) string {
 	return id
 }
 
-// checkModels refuses a model of the caller that does not exist before anything
-// runs.
-func (p *Process) checkModels(r *Record) error {
-	m := &models{process: p, clients: clients(&p.Config, p.env)}
-	if id := r.Override; id != "" && !m.Known(r.Dir, id) {
-		return m.notKnown(r.Dir, id, Usage)
+// admit loads the agent of a request and holds the request against it.
+func (p *Process) admit(host flow.Host, rec *Record) (*flow.Agent, error) {
+	agent, err := load(rec.Dir, host)
+	if err != nil && host.Session != "" {
+		host.Session = ""
+		if _, other := load(rec.Dir, host); other == nil {
+			return nil, &Error{Kind: Usage, Err: err} // the session is all that is wrong
+		}
 	}
-	if id := r.Model; id != "" && r.Override == "" && !m.Known(r.Dir, id) {
-		return m.notKnown(r.Dir, id, Invalid)
-	}
-	return nil
-}
-
-// notKnown says why an id of the caller is not known.
-func (m *models) notKnown(dir, id string, kind Kind) error {
-	c, name := m.find(id)
-	file, script := strings.CutPrefix(id, "script:")
-	switch {
-	case c != nil && name == "":
-		return &Error{Kind: kind, Msg: "model " + id + ": the client lists no chat model", Next: "name the model: " + c.Name + ":MODEL"}
-	case c != nil || script:
-		return &Error{Kind: kind, Msg: "model " + id + ": there is no file " + m.process.Dirs.Short(m.transcript(dir, c, file))}
-	}
-	err := m.unknown(id)
-	if e, ok := err.(*Error); ok {
-		e.Kind = kind
-	}
-	return err
-}
-
-// compile loads an agent and compiles it.
-func compile(dir string, host flow.Host) (*flow.Agent, *graph.Graph, error) {
-	agent, err := load(dir, host)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if host.Strict && flow.HasErrors(agent.Findings) {
-		return nil, nil, &StrictError{Agent: agent.Name, Findings: agent.Findings}
+	return agent, checkVariables(agent, rec.Variables)
+}
+
+// compile makes a loaded agent ready to run.
+func compile(a *flow.Agent, host flow.Host) (*graph.Graph, error) {
+	if host.Strict && flow.HasErrors(a.Findings) {
+		return nil, &StrictError{Agent: a.Name, Findings: a.Findings}
 	}
-	g, err := agent.Graph()
-	return agent, g, err
+	return a.Graph()
 }
 
 // StrictError is an agent that could run, but was asked for strictly.

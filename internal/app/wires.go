@@ -23,7 +23,11 @@ func connect(c *client, name string, timeout time.Duration) (llm.Model, error) {
 	case "gemini":
 		return gemini.New(gemini.Config{Model: name, BaseURL: cutVersion(c.Base), APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
 	}
-	return nil, invalid("use another client; openai-compatible gateways to it work today", "clients of type %q cannot be called yet", c.Type)
+	return nil, notYet(c)
+}
+
+func notYet(c *client) *Error {
+	return invalid("use another client; gateways that are compatible with OpenAI's interface work today", "client %q: models of type %s cannot be called yet", c.Name, c.Type)
 }
 
 // ollamaBase turns what OLLAMA_HOST may hold, such as "host:11434", into the

@@ -87,6 +87,10 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checked {
 	if err == nil {
 		c.Findings = append(c.Findings, agent.Findings...)
 		c.Findings = append(c.Findings, unable(agent)...)
+		if err := p.Callable(agent); err != nil {
+			c.Findings = append(c.Findings, flow.Finding{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-model",
+				Message: err.Error(), Pos: agent.File.At("model")})
+		}
 	} else {
 		c.err, c.Error = err, err.Error()
 		c.Findings = append(c.Findings, findingsOf(err)...)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -90,6 +91,9 @@ func (sh *shell) draw(agent, format, file string, o draw.Options) error {
 // device, is written to as it is.
 func writeFile(path string, data []byte) (err error) {
 	fail := func(err error) error {
+		if p, ok := errors.AsType[*fs.PathError](err); ok {
+			err = p.Err // its path is that of the temporary file
+		}
 		return &failure{code: exitUsage, err: fmt.Errorf("write %s: %w", path, err)}
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {

@@ -99,7 +99,7 @@ func (sh *shell) root() *cobra.Command {
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&sh.quiet, "quiet", "q", false, "print no progress; errors and open questions are printed all the same")
 	flags.BoolVarP(&sh.verbose, "verbose", "v", false, "print details of what happens")
-	flags.StringVar(&sh.color, "color", "auto", "use colours: auto, always or never")
+	flags.StringVar(&sh.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
 	fixed(root, "color", "auto", "always", "never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return sh.colors() }
 	root.SetHelpFunc(sh.help)
@@ -109,7 +109,16 @@ func (sh *shell) root() *cobra.Command {
 		sh.runCommand(), sh.resumeCommand(), sh.checkCommand(), sh.graphCommand(), sh.runsCommand(),
 		sh.infoCommand(), sh.schemaCommand(), sh.completionCommand(), sh.versionCommand(),
 	)
+	plainUsage(root)
 	return root
+}
+
+// plainUsage keeps the library from adding to the usage lines of commands.
+func plainUsage(cmd *cobra.Command) {
+	cmd.DisableFlagsInUseLine = true
+	for _, c := range cmd.Commands() {
+		plainUsage(c)
+	}
 }
 
 // noCommand refuses words that name no command.

@@ -1,0 +1,90 @@
+package app
+
+import (
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/llm/script"
+)
+
+// checkModels refuses a model of the caller that does not exist before anything
+// runs.
+func (p *Process) checkModels(r *Record) error {
+	m := p.models()
+	if id := r.Override; id != "" && !m.Known(r.Dir, id) {
+		return m.notKnown(r.Dir, id, Usage)
+	}
+	if id := r.Model; id != "" && r.Override == "" && !m.Known(r.Dir, id) {
+		return m.notKnown(r.Dir, id, Invalid)
+	}
+	return nil
+}
+
+// notKnown says why an id of the caller is not known.
+func (m *models) notKnown(dir, id string, kind Kind) error {
+	c, name := m.find(id)
+	file, script := strings.CutPrefix(id, "script:")
+	switch {
+	case c != nil && name == "":
+		return &Error{Kind: kind, Msg: "model " + id + ": the client lists no chat model", Next: "name the model: " + c.Name + ":MODEL"}
+	case c != nil || script:
+		return &Error{Kind: kind, Msg: "model " + id + ": there is no file " + m.process.Dirs.Short(m.transcript(dir, c, file))}
+	}
+	err := m.unknown(id)
+	err.Kind = kind
+	return err
+}
+
+// Callable tells what keeps an agent from calling its models, as far as that can
+// be seen without a call: transcripts with faults, and clients that cannot be
+// called yet. A graph may go on after the failure of a node, so that what is
+// wrong from the start would be found late. Missing keys are left to the call.
+func (p *Process) Callable(a *flow.Agent) error {
+	return p.checkCalls(a, &Record{Dir: a.Dir, Model: p.Config.Model})
+}
+
+func (p *Process) checkCalls(a *flow.Agent, r *Record) error {
+	m := p.models()
+	seen := map[string]bool{}
+	for _, n := range a.File.Nodes {
+		b, ok := n.Body.(*flow.LLMNode)
+		if !ok {
+			continue
+		}
+		id := firstSet(r.Override, b.Model, a.File.Model, r.Model)
+		if id == "" || seen[id] {
+			continue
+		}
+		seen[id] = true
+		if err := m.callable(a.Dir, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func firstSet(texts ...string) string {
+	for _, s := range texts {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func (m *models) callable(dir, id string) error {
+	c, name := m.find(id)
+	file, isScript := strings.CutPrefix(id, "script:")
+	switch {
+	case c != nil && c.Type == "bedrock":
+		return notYet(c)
+	case c != nil && c.Type == "script":
+		file = name
+	case c != nil || !isScript:
+		return nil
+	}
+	if _, err := script.Open(m.transcript(dir, c, file)); err != nil {
+		return &Error{Kind: Invalid, Msg: "the transcript of model " + id + " cannot be replayed", Err: err}
+	}
+	return nil
+}
