@@ -272,7 +272,7 @@ func (s *replay) answer(h, d *reader) {
 	}
 	q.answered, q.refused, q.answer = true, h.string(), d.b
 	if ahead > 0 {
-		s.ahead[ahead-1].used = true
+		s.ahead[ahead-1] = aheadAnswer{used: true}
 	}
 }
 
@@ -316,6 +316,9 @@ type openQuestion struct {
 // measure computes the bytes of live state: what a snapshot would weigh.
 func (s *replay) measure() {
 	s.size = len(s.meta)
+	for _, a := range s.ahead {
+		s.size += len(a.id) + len(a.value)
+	}
 	for _, f := range s.frames {
 		for _, ps := range f.keys {
 			for _, p := range ps {

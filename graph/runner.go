@@ -144,8 +144,12 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	if err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
-	if err := x.begin(f, in.Set, KindStart, head, putString(tail, in.Meta)); err != nil {
+	tail = putString(tail, in.Meta)
+	if err := x.begin(f, in.Set, KindStart, head, tail); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
+	}
+	if x.j != nil {
+		x.j.grew(len(tail))
 	}
 	if x.topics&TopicRun != 0 {
 		x.out.deliver(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: in.Label}})
