@@ -12,7 +12,7 @@ import (
 func (a *adviser) placeholders(n *Node) {
 	for _, u := range append(n.templates(), n.updateTemplates()...) {
 		for _, part := range u.template.parts {
-			if part.path != nil && part.path.never {
+			if part.path != nil && part.path.never && !a.full() {
 				a.warn(n, a.text.placeholder(n, u, part.path), "template-path",
 					fmt.Sprintf("{{%s}} never has a value: %s", part.path.text, effect(u)), "write key, key.member or key[0]")
 			}
@@ -38,14 +38,31 @@ func effect(u use) string {
 // always empty. A script, or a reply by a schema without properties, may set
 // any key; then nothing is known.
 func (a *adviser) neverSet() {
-	set := map[string]bool{initialPrompt: true}
-	for key := range a.f.InitialState.All() {
-		set[key] = true
-	}
+	set := a.f.settable()
 	for _, n := range a.f.Nodes {
 		if n.Kind() == "script" || n.openSchema() {
 			return
 		}
+	}
+	names := slices.Sorted(maps.Keys(set))
+	for _, n := range a.f.Nodes {
+		k, _ := kindOf(n.Kind())
+		for _, u := range append(n.templates(), n.updateTemplates()...) {
+			if !u.strict && !a.full() {
+				a.unset(n, u, set, names, k.scoped)
+			}
+		}
+	}
+}
+
+// settable is the set of keys that are known to be set somewhere, by the caller,
+// in initial_state or by a node.
+func (f *File) settable() map[string]bool {
+	set := map[string]bool{initialPrompt: true}
+	for key := range f.InitialState.All() {
+		set[key] = true
+	}
+	for _, n := range f.Nodes {
 		for _, key := range n.writes() {
 			set[key] = true
 		}
@@ -53,15 +70,7 @@ func (a *adviser) neverSet() {
 			set[m.CollectInto], set[m.As] = true, true
 		}
 	}
-	names := slices.Sorted(maps.Keys(set))
-	for _, n := range a.f.Nodes {
-		k, _ := kindOf(n.Kind())
-		for _, u := range append(n.templates(), n.updateTemplates()...) {
-			if !u.strict {
-				a.unset(n, u, set, names, k.scoped)
-			}
-		}
-	}
+	return set
 }
 
 // unset reports the placeholders of one lenient template whose key nothing
@@ -73,7 +82,7 @@ func (a *adviser) unset(n *Node, u use, set map[string]bool, names []string, sco
 			continue
 		}
 		key := part.path.root
-		if set[key] || seen[key] || u.field == "state_updates" && key == scoped {
+		if set[key] || seen[key] || a.full() || u.field == "state_updates" && key == scoped {
 			continue
 		}
 		seen[key] = true

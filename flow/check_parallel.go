@@ -95,7 +95,7 @@ func (n *Node) reads() []string {
 
 // maxGroupWork bounds the keys that the checks of parallel groups look at, so
 // that a hostile file with huge groups of huge nodes ends.
-const maxGroupWork = 2_000_000
+const maxGroupWork = 1_000_000
 
 // groupKeys remembers the keys of the nodes in groups.
 type groupKeys struct {

@@ -69,17 +69,42 @@ func (m *fields) missing(name string) {
 	})
 }
 
-// fail reports a problem with the field name at node n.
-func (m *fields) fail(n *yaml.Node, name, code, message string) {
-	path := name
-	if m.path != "" {
-		path = m.path + "." + name
+// field is the path of a field of the mapping.
+func (m *fields) field(name string) string {
+	if m.path == "" {
+		return name
 	}
-	m.p.add(Finding{Code: code, Message: at(path, message), Pos: m.src.place(n)})
+	return m.path + "." + name
 }
 
+// fail reports a problem with the field name at node n.
+func (m *fields) fail(n *yaml.Node, name, code, message string) {
+	m.p.add(Finding{Code: code, Message: at(m.field(name), message), Pos: m.src.place(n)})
+}
+
+// What fields may be expected to hold, as messages say it. The names of the
+// number types are those of the file format's reference.
+const (
+	aString  = "a string"
+	aTime    = "u64 (a whole number of seconds)"
+	aCount   = "usize (a whole number)"
+	aNumber  = "f64 (a number)"
+	aList    = "a sequence"
+	aMapping = "a map"
+)
+
 func (m *fields) wrongType(n *yaml.Node, name, want string) {
-	m.fail(n, name, "invalid-type", fmt.Sprintf("invalid type: %s, expected %s", unexpected(n), want))
+	if m.p.full() {
+		return
+	}
+	hint := ""
+	if s := resolve(n); want == aString && s.Kind == yaml.ScalarNode && !emptyScalar(s) {
+		hint = fmt.Sprintf("quote it: %q", shorten(s.Value, 60))
+	}
+	m.p.add(Finding{
+		Code: "invalid-type", Message: at(m.field(name), fmt.Sprintf("invalid type: %s, expected %s", unexpected(n), want)),
+		Hint: hint, Pos: m.src.place(n),
+	})
 }
 
 // scalarText converts a scalar to text: only strings, or every plain scalar
@@ -105,7 +130,7 @@ func scalarText(n *yaml.Node, plain bool) (string, bool) {
 func (m *fields) text(n *yaml.Node, name string, plain bool) string {
 	s, ok := scalarText(n, plain)
 	if !ok {
-		m.wrongType(n, name, "a string")
+		m.wrongType(n, name, aString)
 	}
 	return s
 }
@@ -115,8 +140,8 @@ func (m *fields) texts(items []*yaml.Node, name string, plain bool) []string {
 	texts := make([]string, len(items))
 	for i, item := range items {
 		s, ok := scalarText(item, plain)
-		if !ok {
-			m.wrongType(item, fmt.Sprintf("%s[%d]", name, i), "a string")
+		if !ok && !m.p.full() {
+			m.wrongType(item, fmt.Sprintf("%s[%d]", name, i), aString)
 		}
 		texts[i] = s
 	}
@@ -147,7 +172,7 @@ func (m *fields) strings(name string, p presence) []string {
 	}
 	list := resolve(n)
 	if list.Kind != yaml.SequenceNode {
-		m.wrongType(n, name, "a sequence")
+		m.wrongType(n, name, aList)
 		return nil
 	}
 	return m.texts(list.Content, name, m.plain)
@@ -161,7 +186,7 @@ func (m *fields) pairs(name string, p presence) []pair {
 	}
 	list := resolve(n)
 	if list.Kind != yaml.MappingNode {
-		m.wrongType(n, name, "a map")
+		m.wrongType(n, name, aMapping)
 		return nil
 	}
 	pairs := make([]pair, 0, len(list.Content)/2)
@@ -218,14 +243,14 @@ func (m *fields) unsigned(n *yaml.Node, name, want string) uint64 {
 
 func (m *fields) seconds(name string, def Seconds) Seconds {
 	if n := m.get(name, defaulted); n != nil {
-		return Seconds(m.unsigned(n, name, "u64"))
+		return Seconds(m.unsigned(n, name, aTime))
 	}
 	return def
 }
 
 func (m *fields) maybeSeconds(name string) *Seconds {
 	if n := m.get(name, optional); n != nil {
-		s := Seconds(m.unsigned(n, name, "u64"))
+		s := Seconds(m.unsigned(n, name, aTime))
 		return &s
 	}
 	return nil
@@ -234,14 +259,14 @@ func (m *fields) maybeSeconds(name string) *Seconds {
 // count reads a number of things; what is beyond int is the largest int.
 func (m *fields) count(name string, def int) int {
 	if n := m.get(name, defaulted); n != nil {
-		return clampInt(m.unsigned(n, name, "usize"))
+		return clampInt(m.unsigned(n, name, aCount))
 	}
 	return def
 }
 
 func (m *fields) maybeCount(name string) *int {
 	if n := m.get(name, optional); n != nil {
-		c := clampInt(m.unsigned(n, name, "usize"))
+		c := clampInt(m.unsigned(n, name, aCount))
 		return &c
 	}
 	return nil
@@ -260,7 +285,7 @@ func (m *fields) float(name string) *float64 {
 			return &f
 		}
 	}
-	m.wrongType(n, name, "f64")
+	m.wrongType(n, name, aNumber)
 	return nil
 }
 

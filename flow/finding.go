@@ -148,7 +148,7 @@ type report struct {
 }
 
 // full reports whether further findings would be dropped.
-func (r *report) full() bool { return len(r.findings) >= maxFindings }
+func (r *report) full() bool { return len(r.findings) > maxFindings }
 
 func (r *report) add(f Finding) {
 	f.Class = r.class

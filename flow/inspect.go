@@ -27,9 +27,16 @@ type segment struct {
 	index int
 }
 
+// maxPathText is the length above which paths are cut in messages.
+const maxPathText = 12
+
 func pathText(path []segment) string {
 	var b strings.Builder
 	for i, s := range path {
+		if i == maxPathText && len(path) > i+1 {
+			b.WriteString("...")
+			break
+		}
 		switch {
 		case s.key == "":
 			fmt.Fprintf(&b, "[%d]", s.index)
@@ -61,6 +68,10 @@ func broken(n *yaml.Node) {
 func isBroken(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == tagBroken }
 
 func (in *inspector) fail(n *yaml.Node, f Finding) {
+	if in.d.full() {
+		broken(n)
+		return
+	}
 	f.Pos = Pos{in.d.path, n.Line, n.Column}
 	f.Message = at(pathText(in.path), f.Message)
 	in.d.add(f)

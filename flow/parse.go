@@ -135,7 +135,7 @@ func (p *parser) mapping(m *fields, name string) *yaml.Node {
 		return nil
 	}
 	if resolve(n).Kind != yaml.MappingNode {
-		m.wrongType(n, name, "a map")
+		m.wrongType(n, name, aMapping)
 		return nil
 	}
 	return n
@@ -154,14 +154,14 @@ func (p *parser) variables(m *fields) {
 	}
 	list := resolve(n)
 	if list.Kind != yaml.SequenceNode {
-		m.wrongType(n, "variables", "a sequence")
+		m.wrongType(n, "variables", aList)
 		return
 	}
 	for i, item := range list.Content {
 		name := fmt.Sprintf("variables[%d]", i)
 		if resolve(item).Kind != yaml.MappingNode {
 			if !isBroken(resolve(item)) {
-				m.wrongType(item, name, "a map")
+				m.wrongType(item, name, aMapping)
 			}
 			continue
 		}
@@ -219,7 +219,7 @@ func (p *parser) nodes(m *fields) {
 		case body.Kind == yaml.MappingNode:
 			p.node(node)
 		case !isBroken(body):
-			m.wrongType(value, "nodes."+key.Value, "a map")
+			m.wrongType(value, "nodes."+key.Value, aMapping)
 		}
 	}
 }

@@ -2,6 +2,8 @@ package flow
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 )
 
@@ -56,6 +58,8 @@ type prover struct {
 	sets    [3][]setKey   // by kind: updates, properties, collect_into
 	bySet   [3][][]setKey // the same, 64 keys at a time
 	found   []miss
+
+	settable map[string]bool // keys that are known to be set somewhere
 }
 
 // setKey is a key that a node sets.
@@ -98,6 +102,7 @@ func newProver(f *File) *prover {
 		p.addSets(i, n)
 	}
 	p.regions = p.findRegions()
+	p.settable = f.settable()
 	return p
 }
 
@@ -200,25 +205,13 @@ func (p *prover) hint(key string) string {
 	if isScoped(key) {
 		return fmt.Sprintf("{{%s}} exists only inside state_updates: store it under a key of your own there", key)
 	}
-	var set []string
-	for _, n := range p.f.Nodes {
-		set = append(set, n.writes()...)
-		if m, ok := n.Body.(*MapNode); ok {
-			set = append(set, m.CollectInto)
-		}
+	if p.settable[key] {
+		return "give it a value in initial_state, or set it on that path"
 	}
-	for name := range p.f.InitialState.All() {
-		set = append(set, name)
-	}
-	for _, name := range set {
-		if name == key {
-			return "give it a value in initial_state, or set it on that path"
-		}
-	}
-	if hint := suggest(key, append(set, initialPrompt)); hint != "" {
+	if hint := suggest(key, slices.Sorted(maps.Keys(p.settable))); hint != "" {
 		return hint
 	}
-	return "give it a value in initial_state; no node sets it"
+	return "give it a value in initial_state: no node sets it"
 }
 
 // wayText is a path by node ids, shortened in the middle when it is long.

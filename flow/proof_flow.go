@@ -36,17 +36,20 @@ func (p *prover) solve() {
 		for _, r := range readers[b] {
 			p.judge(flow, r)
 		}
+		if len(p.found) > maxProof {
+			break // keys come in the order of their first use: the first misses are found
+		}
 	}
 	slices.SortStableFunc(p.found, func(a, b miss) int { return cmp.Compare(a.read.node, b.read.node) })
 	l := p.f.locator()
 	for _, m := range p.found[:min(len(p.found), maxProof)] {
 		p.tell(m, l)
 	}
-	if more := len(p.found) - maxProof; more > 0 {
+	if len(p.found) > maxProof {
 		n := p.f.Nodes[p.found[maxProof].read.node]
 		p.add(Finding{
-			Severity: SeverityWarning, Code: "template-unassigned", Node: n.ID, Pos: n.Pos(),
-			Message: fmt.Sprintf("%d more placeholders have no value on some path; they are not listed", more),
+			Severity: SeverityWarning, Code: "too-many-findings", Node: n.ID, Pos: n.Pos(),
+			Message: fmt.Sprintf("more than %d placeholders have no value on some path; the rest is not listed", maxProof),
 		})
 	}
 }
@@ -166,7 +169,9 @@ func (p *prover) pathTo(m miss) []string {
 		goal = m.via
 	}
 	start := p.index[p.f.Start]
-	from := map[int]int{start: -1}
+	const unseen, first = -2, -1
+	from := slices.Repeat([]int{unseen}, len(p.f.Nodes))
+	from[start] = first
 	queue := []int{start}
 	for len(queue) > 0 {
 		n := queue[0]
@@ -175,13 +180,13 @@ func (p *prover) pathTo(m miss) []string {
 		}
 		queue = queue[1:]
 		for _, e := range p.exits[n] {
-			if _, seen := from[e.to]; !seen && (flow.set(n, e)|flow.extra[e.to])&bit == 0 {
+			if from[e.to] == unseen && (flow.set(n, e)|flow.extra[e.to])&bit == 0 {
 				from[e.to] = n
 				queue = append(queue, e.to)
 			}
 		}
 	}
-	if _, reached := from[goal]; !reached {
+	if from[goal] == unseen {
 		return nil
 	}
 	var ids []string

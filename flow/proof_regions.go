@@ -2,13 +2,13 @@ package flow
 
 import "slices"
 
-// maxRegionWork bounds the nodes that all regions together list.
+// maxRegionWork bounds the nodes in the steps of all regions together.
 const maxRegionWork = 500_000
 
 // regions are the parts of a graph where several branches run at a time.
 type regions struct {
 	list   []region
-	size   int // nodes in the steps of all regions
+	size   int // nodes in all steps that were looked at
 	opaque []bool
 	mapsOf map[int][]int // by branch node: the map nodes that run it
 }
@@ -24,6 +24,7 @@ type region struct {
 // is known about what is set there.
 func (p *prover) findRegions() *regions {
 	r := &regions{opaque: make([]bool, len(p.f.Nodes)), mapsOf: map[int][]int{}}
+	work := 0
 	for i, n := range p.f.Nodes {
 		if m, ok := n.Body.(*MapNode); ok {
 			if branch, ok := p.index[m.Branch]; ok {
@@ -34,15 +35,17 @@ func (p *prover) findRegions() *regions {
 		if len(members) < 2 {
 			continue
 		}
-		if found, ok := p.follow(members, maxRegionWork-r.size); ok {
-			r.list = append(r.list, found)
-			for _, step := range found.steps {
-				r.size += len(step)
-			}
-			continue
+		found, ok := p.follow(members, maxRegionWork-work)
+		for _, step := range found.steps {
+			work += len(step)
 		}
-		p.hide(members, r.opaque)
+		if ok {
+			r.list = append(r.list, found)
+		} else {
+			p.hide(members, r.opaque)
+		}
 	}
+	r.size = work
 	return r
 }
 

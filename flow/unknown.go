@@ -19,13 +19,9 @@ func (m *fields) unknown(node string, k *kind) []Finding {
 		if isBroken(key) || slices.Contains(m.known, key.Value) || len(found) >= maxFindings {
 			continue
 		}
-		path := key.Value
-		if m.path != "" {
-			path = m.path + "." + path
-		}
 		found = append(found, Finding{
 			Severity: SeverityWarning, Class: ClassUnknownKey, Code: "unknown-key", Node: node,
-			Message: fmt.Sprintf("unknown key `%s` is ignored", path),
+			Message: fmt.Sprintf("unknown key `%s` is ignored", m.field(key.Value)),
 			Hint:    m.keyHint(key.Value, k), Pos: m.src.place(key),
 		})
 	}

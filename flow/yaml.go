@@ -31,10 +31,13 @@ type problems struct {
 
 func (p *problems) add(f Finding) {
 	f.Severity, f.Class = SeverityError, ClassParse
-	if len(p.list) < maxFindings {
+	if !p.full() {
 		p.list = append(p.list, f)
 	}
 }
+
+// full reports whether further findings would be dropped.
+func (p *problems) full() bool { return len(p.list) >= maxFindings }
 
 // readYAML parses the text of a file that must hold one YAML document.
 func readYAML(path string, text []byte) *document {
@@ -57,7 +60,7 @@ func readYAML(path string, text []byte) *document {
 
 // loadYAML reads the one document of a text; nil when there is none.
 func loadYAML(text []byte) (root *yaml.Node, fault *Finding) {
-	loader, err := yaml.NewLoader(bytes.NewReader(text))
+	loader, err := yaml.NewLoader(bytes.NewReader(acceptVersion(text)))
 	if err != nil {
 		f := syntaxFinding(text, err)
 		return nil, &f
@@ -86,6 +89,26 @@ func loadYAML(text []byte) (root *yaml.Node, fault *Finding) {
 		return nil, nil
 	}
 	return first.Content[0], nil
+}
+
+// acceptVersion rewrites the directive %YAML 1.2 to 1.1, the only one that the
+// library takes. The version means nothing to it, and scalars are resolved
+// here.
+func acceptVersion(text []byte) []byte {
+	for at := 0; at < len(text); {
+		line, _, _ := bytes.Cut(text[at:], []byte{'\n'})
+		words := bytes.Fields(bytes.TrimPrefix(line, []byte("\ufeff")))
+		switch {
+		case len(words) > 1 && string(words[0]) == "%YAML" && string(words[1]) == "1.2":
+			changed := bytes.Clone(text)
+			changed[at+bytes.Index(line, []byte("1.2"))+2] = '1'
+			return changed
+		case len(words) > 0 && words[0][0] != '#' && words[0][0] != '%':
+			return text
+		}
+		at += len(line) + 1
+	}
+	return text
 }
 
 // stop records the problem that ends the reading.

@@ -1,0 +1,443 @@
+package flow
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func mustParse(t testing.TB, text string) *File {
+	t.Helper()
+	f, err := Parse("graph.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// TestParseEveryField reads a file that has every field of the format.
+func TestParseEveryField(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "every-field.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := mustParse(t, string(text))
+	if len(f.Findings) > 0 {
+		t.Errorf("unknown keys: %v", f.Findings)
+	}
+	want, err := os.ReadFile(filepath.Join("testdata", "every-field.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), Pretty(fileData(f))+"\n"); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, k := range kinds {
+		i := slices.IndexFunc(f.Nodes, func(n *Node) bool { return n.Kind() == k.name })
+		if i < 0 {
+			t.Errorf("no node of type %s", k.name)
+			continue
+		}
+		for _, field := range slices.Concat(k.required, k.optional) {
+			if n := f.Nodes[i]; n.src.value(field) == nil {
+				t.Errorf("node %s has no %s", n.ID, field)
+			}
+		}
+	}
+}
+
+func TestParseDefaults(t *testing.T) {
+	f := mustParse(t, `
+name: g
+start: l
+nodes:
+  l: {type: llm, prompt: p}
+  a: {type: agent, agent: x, prompt: p}
+  s: {type: script, script: s.sh}
+  r: {type: rag, documents: [d]}
+  m: {type: map, over: "{{x}}", as: i, branch: l, collect_into: o}
+  i: {type: input, question: q}
+  e: {type: end}
+`)
+	data := fileData(f)
+	for path, want := range map[string]any{
+		"version": "1.0", "description": "", "model": nil, "settings.max_loop_iterations": int64(100), "settings.timeout": nil,
+		"settings.log_state_snapshots": true, "settings.validate_before_run": true, "settings.max_concurrency": int64(8),
+		"nodes.l.max_attempts": int64(1), "nodes.l.max_iterations": int64(10), "nodes.l.timeout": nil, "nodes.l.tools": nil, "nodes.l.next": nil,
+		"nodes.a.timeout": int64(300), "nodes.s.timeout": int64(30), "nodes.r.timeout": int64(120), "nodes.r.query": "{{initial_prompt}}",
+		"nodes.m.output_key": "output", "nodes.m.max_concurrency": nil, "nodes.e.output": "", "nodes.e.description": "", "nodes.e.id": "e",
+	} {
+		if got := lookData(data, path); !Equal(got, want) {
+			t.Errorf("%s is %s", path, Compact(got))
+		}
+	}
+	if f.InitialState.Len() != 0 || f.Node("nobody") != nil || f.Reducer("x") != "" {
+		t.Error("something was made up")
+	}
+}
+
+func TestParsePlainScalars(t *testing.T) {
+	f := mustParse(t, `
+name: 017
+description: true
+version: 1.0
+model: 12
+start: 1
+global_tools: [1, yes, 2.50]
+variables: [{name: 1, description: no, default: 3}]
+nodes:
+  1: {type: llm, id: 1, description: 1.50, prompt: "p", next: [2, true]}
+  2: {type: end}
+  true: {type: end}
+`)
+	data := fileData(f)
+	for path, want := range map[string]any{
+		"name": "017", "description": "true", "model": "12", "start": "1", "global_tools": []any{"1", "yes", "2.50"},
+		"variables[0].name": "1", "variables[0].description": "no", "variables[0].default": "3",
+		"nodes.1.id": "1", "nodes.1.description": "1.50", "nodes.1.next": []any{"2", "true"},
+	} {
+		if got := lookData(data, path); !Equal(got, want) {
+			t.Errorf("%s is %s, want %s", path, Compact(got), Compact(want))
+		}
+	}
+}
+
+func TestParseNull(t *testing.T) {
+	f := mustParse(t, `
+name: g
+description:
+version: ~
+model: null
+temperature: null
+global_tools:
+settings:
+initial_state:
+reducers:
+variables:
+start: l
+nodes:
+  l:
+    type: llm
+    id: null
+    description: null
+    next: null
+    prompt: p
+    instructions: null
+    tools: null
+    model: ~
+    temperature:
+    fallback: null
+    timeout: null
+    state_updates: null
+    output_schema: null
+    enabled_skills: null
+  r: {type: rag, documents: [x], query: null, state_updates: {}}
+`)
+	l := f.Node("l")
+	b := l.Body.(*LLMNode)
+	if l.Next != nil || l.Updates != nil || b.Instructions != nil || b.Tools != nil || b.Model != "" || b.Timeout != nil || b.OutputSchema != nil || b.Skills.Names != nil {
+		t.Errorf("null is not unset: %+v %+v", l, b)
+	}
+	r := f.Node("r")
+	if r.Updates == nil || len(r.Updates) != 0 || r.Body.(*RAGNode).Query.String() != defaultQuery {
+		t.Errorf("%+v", r)
+	}
+	if f.Version != "1.0" || f.Settings.MaxConcurrency != 8 {
+		t.Errorf("version %q, %+v", f.Version, f.Settings)
+	}
+}
+
+func TestParseKeepsOrderAndNumbers(t *testing.T) {
+	f := mustParse(t, `
+name: g
+start: z
+initial_state: {z: 3.0, a: 3, big: 18446744073709551615, date: 2001-01-01, on: off, nan: .nan, list: [{y: 1, x: 2}]}
+nodes:
+  z: {type: approval, question: q, options: [b, a], routes: {b: y, a: y}, on_other: y, state_updates: {k2: x, k1: y}}
+  y: {type: end}
+`)
+	want := `{"z":3.0,"a":3,"big":18446744073709551615,"date":"2001-01-01","on":"off","nan":null,"list":[{"y":1,"x":2}]}`
+	if got := Compact(f.InitialState); got != want {
+		t.Error(got)
+	}
+	n := f.Nodes[0]
+	a := n.Body.(*ApprovalNode)
+	if n.ID != "z" || a.Routes[0].Answer != "b" || n.Updates[0].Key != "k2" || a.Options[0] != "b" {
+		t.Errorf("order is lost: %+v %+v", n, a)
+	}
+	if a.Target("a") != "y" || a.Target("A") != "y" || a.Target("") != "y" {
+		t.Error("Target")
+	}
+	if at := n.At("on_other"); at.Line != 6 || n.Pos().String() != "graph.yaml:6:3" || n.At("nothing") != n.Pos() {
+		t.Errorf("places: %v %v", at, n.Pos())
+	}
+}
+
+func TestParseErrorText(t *testing.T) {
+	_, err := Parse("dir/graph.yaml", []byte("name: g\nstart: x\nnodes:\n  x: {output: hi}\n"))
+	want := "YAML parsing error: nodes.x: missing field `type` at line 4 column 3\n\n" +
+		"Hint: Check that all required fields are present.\n" +
+		"Top-level required fields: `name`, `start`, `nodes`.\n" +
+		"Each node requires `type` plus that type's fields:\n" +
+		"- agent:    `agent`, `prompt`\n" +
+		"- script:   `script`\n" +
+		"- approval: `question`, `options`, `routes`, `on_other`\n" +
+		"- input:    `question`\n" +
+		"- llm:      `prompt`\n" +
+		"- rag:      `documents`\n" +
+		"- end:      (no required fields)"
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+	_, err = Parse("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: job}\n"))
+	want = "YAML parsing error: nodes.x.type: unknown variant `job`, expected one of `agent`, `script`, `approval`, `input`, `llm`, `rag`, `end`, `map` at line 4 column 13\n\n" +
+		"Hint: Check for typos in field names or `type:` values.\n" +
+		"Valid node types: agent, script, approval, input, llm, rag, end."
+	if err.Error() != want {
+		t.Error(err)
+	}
+	_, err = Parse("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: end, exit_code: 1}\n"))
+	if want = "YAML parsing error: nodes.x.exit_code: invalid value: integer `1`, expected an exit code from 64 to 113 at line 4 column 29"; err.Error() != want {
+		t.Error(err)
+	}
+}
+
+// TestParseOrderOfErrors checks which problem names the error.
+func TestParseOrderOfErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"nodes: {x: {type: end, output: 1}}":                                                   "output: invalid type",
+		"name: g\nstart: q\nversion: 3\nnodes: {x: {type: end, output: 1}}":                    "output: invalid type",
+		"name: ''\nstart: q\nversion: 3\nnodes: {x: {id: y, type: end}}":                       "Unsupported graph schema version '3'",
+		"name: ''\nstart: q\nnodes: {x: {id: y, type: end}}":                                   "Node ID mismatch: key 'x'",
+		"name: ''\nstart: q\nnodes: {x: {type: end}}":                                          "Graph must have a non-empty 'name' field",
+		"name: g\nstart: q\nnodes:":                                                            "Graph 'g' has no nodes defined",
+		"name: g\nstart: q\nnodes: []":                                                         "nodes: invalid type: sequence, expected a map",
+		"name: g\nstart:\nnodes: {a: {type: end}, b: {type: end}}":                             "Start node '' not found in graph 'g'. Available nodes: a, b",
+		"name: g\nstart: a\nnodes: {a: {type: llm, next: 1}, b: {type: x}}":                    "missing field `prompt`",
+		"name: {a: b}\nstart: a\nnodes: {a: {type: end}}":                                      "name: invalid type: map, expected a string",
+		"name: g\nstart: a\nnodes: {a: }":                                                      "nodes.a: invalid type: unit value, expected a map",
+		"name: g\nstart: a\nnodes: {a: {type: END}}":                                           "unknown variant `END`",
+		"name: g\nstart: a\nsettings: 5\nnodes: {a: {type: end}}":                              "settings: invalid type: integer `5`, expected a map",
+		"name: g\nstart: a\nskills_enabled: 1\nnodes: {a: {type: end}}":                        "skills_enabled: invalid type: integer `1`, expected a boolean",
+		"name: g\nstart: a\nnodes: {a: {type: llm, prompt: p, timeout: 18446744073709551616}}": "timeout: invalid type: floating point",
+	} {
+		_, err := Parse("g", []byte(text))
+		if err == nil || !strings.Contains(strings.SplitN(err.Error(), "\n", 2)[0], want) {
+			t.Errorf("%s\ngives %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestParseHugeNumbers(t *testing.T) {
+	f := mustParse(t, "name: g\nstart: a\nnodes: {a: {type: llm, prompt: p, timeout: 18446744073709551615, max_attempts: 18446744073709551615}}")
+	l := f.Node("a").Body.(*LLMNode)
+	if l.Timeout.Duration() < 290*365*24*time.Hour || l.MaxAttempts <= 0 {
+		t.Errorf("%v, %d", l.Timeout.Duration(), l.MaxAttempts)
+	}
+	if Seconds(90).Duration() != 90*time.Second {
+		t.Error("seconds")
+	}
+}
+
+func TestParseRefusesLargeFiles(t *testing.T) {
+	text := "name: g\nstart: a\nnodes: {a: {type: end}}\n#"
+	fits := text + strings.Repeat("x", maxFileSize-len(text))
+	if _, err := Parse("g", []byte(fits)); err != nil {
+		t.Errorf("4 MiB: %v", err)
+	}
+	_, err := Parse("g", []byte(fits+"x"))
+	if err == nil || !strings.Contains(err.Error(), "the file has 4194305 bytes; a graph file may have at most 4194304 (4 MiB)") {
+		t.Error(err)
+	}
+}
+
+func TestParseEncodings(t *testing.T) {
+	valid := "name: g\nstart: a\nnodes: {a: {type: end, output: é}}\n"
+	for _, text := range []string{"\ufeff" + valid, strings.ReplaceAll(valid, "\n", "\r\n"), "%YAML 1.2\n---\n" + valid + "...\n", valid + "# é"} {
+		f, err := Parse("g", []byte(text))
+		if err != nil || f.Node("a").Body.(*EndNode).Output.String() != "é" {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for text, want := range map[string]Pos{
+		"name: é\xff":          {"g", 1, 8},
+		"a: b\nname: \"\x00\"": {"g", 2, 8},
+		"\xff\xfen\x00":        {"g", 1, 1},
+		"x: \u0080":            {"g", 1, 4},
+		"x: \uffff":            {"g", 1, 4},
+	} {
+		_, err := Parse("g", []byte(text))
+		var bad *ParseError
+		if !errors.As(err, &bad) || bad.Findings[0].Pos != want {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+func TestParseLimits(t *testing.T) {
+	head := "name: g\nstart: e\nnodes: {e: {type: end}}\ninitial_state:\n"
+	bomb := head + "  b0: &b0 [x, x, x, x, x, x, x, x]\n"
+	for i := range 20 {
+		n := string(rune('a' + i))
+		p := "b0"
+		if i > 0 {
+			p = string(rune('a' + i - 1))
+		}
+		bomb += "  " + n + ": &" + n + " [" + strings.Repeat("*"+p+", ", 8) + "]\n"
+	}
+	for name, tt := range map[string]struct{ text, want string }{
+		"alias bomb":      {bomb, "repetition limit exceeded"},
+		"large text":      {head + "  a: &a " + strings.Repeat("x", 1<<20) + "\n  b: [" + strings.Repeat("*a,", 100) + "]", "repetition limit exceeded"},
+		"cycle":           {head + "  a: &a {b: [*a]}", "alias *a stands for a value that contains it"},
+		"whole file":      {"&a\nname: g\nstart: e\nnodes: {e: {type: end}, f: *a}", "alias *a stands for a value that contains it"},
+		"deep":            {head + "  a: " + strings.Repeat("[", 2000) + strings.Repeat("]", 2000), "more than 1000 nested levels"},
+		"deep by alias":   {head + "  a: &a " + strings.Repeat("[", 600) + strings.Repeat("]", 600) + "\n  b: " + strings.Repeat("[", 600) + "*a" + strings.Repeat("]", 600), "makes more than 1000 nested levels"},
+		"deeper":          {head + "  a: " + strings.Repeat("[", 100_000), "exceeded max depth"},
+		"unknown anchor":  {head + "  a: *nobody", "unknown anchor 'nobody' referenced"},
+		"alias of broken": {head + "  a: &a {{x}}\n  b: *a", "quote it"},
+	} {
+		_, err := Parse("g", []byte(tt.text))
+		if err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestParseHostileSizes checks that large files of every shape are read and
+// checked in time that grows with their size.
+func TestParseHostileSizes(t *testing.T) {
+	const size = 96 << 10
+	fill := func(head string, line func(i int) string, tail string) string {
+		var b strings.Builder
+		b.WriteString(head)
+		for i := 0; b.Len() < size; i++ {
+			b.WriteString(line(i))
+		}
+		return b.String() + tail
+	}
+	head, end := "name: g\nstart: n0\nnodes:\n", "  e: {type: end}\n"
+	id := func(i int) string { return Compact(int64(i)) }
+	var big strings.Builder
+	for i := range 5000 {
+		big.WriteString("k" + id(i) + ": x, ")
+	}
+	for name, text := range map[string]string{
+		"chain": fill(head, func(i int) string {
+			return "  n" + id(i) + ": {type: llm, prompt: \"{{k" + id(i) + "}}\", fallback: n" + id(i+2) + ", next: n" + id(i+1) + "}\n"
+		}, end),
+		"fan-outs": fill(head+"  big: {type: llm, prompt: p, next: e, state_updates: {"+big.String()+"}}\n", func(i int) string {
+			return "  n" + id(i) + ": {type: llm, prompt: \"{{k" + id(i) + "}}\", state_updates: {k1: x}, next: [n" + id(i+1) + ", n" + id(i+2) + ", big]}\n"
+		}, end),
+		"loops": fill(head, func(i int) string {
+			return "  n" + id(i) + ": {type: llm, prompt: \"{{k}}\", fallback: n" + id(i/2) + ", next: n" + id(i+1) + "}\n"
+		}, end),
+		"maps": fill(head, func(i int) string {
+			return "  n" + id(i) + ": {type: map, over: \"{{k}}\", as: x, branch: b, collect_into: y, next: n" + id(i+1) + "}\n"
+		}, "  b: {type: llm, prompt: \"{{q}}\"}\n"+end),
+		"placeholders": fill(head+"  n0: {type: end, output: \"", func(i int) string { return "{{a" + id(i) + "}} " }, "\"}\n"),
+		"missing":      fill(head, func(i int) string { return "  n" + id(i) + ": {}\n" }, end),
+		"wrong types":  fill(head+"  n0: {type: approval, question: q, routes: {}, on_other: n0, options: [", func(int) string { return "1," }, "]}\n"),
+		"unknown keys": fill("name: g\nstart: e\n", func(i int) string { return "k" + id(i) + ": 1\n" }, "nodes:\n"+end),
+		"one line":     fill("{name: g, start: n0, nodes: {", func(i int) string { return "n" + id(i) + ": {type: llm, prompt: \"{{k}}\"}, " }, "}}"),
+	} {
+		start := time.Now()
+		if f, err := Parse("g", []byte(text)); err == nil {
+			f.Check(Known{Loaded: true})
+			f.Proof()
+			f.Advise()
+		} else if !errors.As(err, new(*ParseError)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("%s took %v", name, took)
+		}
+	}
+}
+
+func TestSuggest(t *testing.T) {
+	known := []string{"fallback", "next", "timeout", "state_updates", "id"}
+	for wrong, want := range map[string]string{
+		"falback": "fallback", "fallbakc": "fallback", "nxet": "next", "Timeout": "timeout", "state_update": "state_updates",
+		"stateupdates": "state_updates", "xyz": "", "": "", "n": "", "identity": "", "ne": "",
+	} {
+		if want != "" {
+			want = "did you mean `" + want + "`?"
+		}
+		if got := suggest(wrong, known); got != want {
+			t.Errorf("%q: %q, want %q", wrong, got, want)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	cases, err := filepath.Glob(filepath.Join("testdata", "cases", "*.yaml"))
+	if err != nil || len(cases) == 0 {
+		f.Fatal("no seeds")
+	}
+	for _, path := range cases {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		if o, ok := yamlValue(readYAML(path, text).root).(*Object); ok {
+			if graph, ok := o.Get("graph"); ok {
+				f.Add([]byte(graph.(string)))
+			}
+		}
+	}
+	for _, seed := range []string{"", "a: &x [*x]", "name: {{path}}", "{", "- ? a", "&a *a", "a: !!int x", "\xff", "---\n---\n", "name: g\nstart: a\nnodes: &n {a: {type: map, branch: a, over: x, as: x, collect_into: x, next: [a, a]}}"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		file, err := Parse("graph.yaml", text)
+		var findings []Finding
+		if err != nil {
+			var bad *ParseError
+			if !errors.As(err, &bad) || len(bad.Findings) == 0 || bad.Error() == "" || !HasErrors(bad.Findings) {
+				t.Fatalf("error without findings: %v", err)
+			}
+			findings = bad.Findings
+		} else {
+			findings = slices.Concat(file.Findings, file.Check(Known{Loaded: true}), file.Proof(), file.Advise())
+		}
+		for _, found := range findings {
+			if found.Pos.Line < 1 || found.Pos.Col < 1 || found.Pos.File != "graph.yaml" || found.Message == "" || found.Code == "" {
+				t.Fatalf("finding without a place: %+v", found)
+			}
+		}
+	})
+}
+
+func BenchmarkParse(b *testing.B) {
+	text, err := os.ReadFile(filepath.Join("testdata", "every-field.yaml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse("graph.yaml", text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkCheck(b *testing.B) {
+	text, err := os.ReadFile(filepath.Join("testdata", "every-field.yaml"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	f := mustParse(b, string(text))
+	b.ReportAllocs()
+	for b.Loop() {
+		f.Check(Known{Loaded: true})
+		f.Proof()
+		f.Advise()
+	}
+}
