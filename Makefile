@@ -8,7 +8,6 @@ GO       ?= go
 TIMEOUT  ?= 10m
 FUZZTIME ?= 20s
 BENCH    ?= .
-VERSION  := $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 
 # In CI (CI set, and not to 0 or false) a skipped test is a failure, and `make test` does this as well. `make test CI=1 ALSO=` does not.
 IN_CI := $(filter-out 0 false no,$(CI))
@@ -24,7 +23,7 @@ help: ## say what there is to make
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
 build: ## build bin/raddle
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION)' -o bin/raddle ./cmd/raddle
+	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags '-s -w' -o bin/raddle ./cmd/raddle
 
 check: build ## build, vet, gofmt and staticcheck
 	$(GO) vet ./...

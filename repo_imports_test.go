@@ -18,6 +18,8 @@ type importRule struct {
 
 // importRules has one row for each package of the module, sorted. What it allows is what ARCHITECTURE.md draws.
 var importRules = []importRule{
+	{of: "cmd/raddle", may: []string{"internal/cli"},
+		reason: "the program is its command line and nothing else"},
 	{of: "draw", may: []string{"draw/internal/layered", "graph"},
 		reason: "a picture shows the structure of a compiled graph, wherever that came from"},
 	{of: "draw/internal/layered",
@@ -31,8 +33,8 @@ var importRules = []importRule{
 	{of: "internal/app", may: []string{
 		"flow", "graph", "internal/proc", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "store/sqlite"},
 		reason: "it puts a process together from all parts, and is the only one to know every vendor and store"},
-	{of: "internal/boot",
-		reason: "it keeps pinned dependencies in go.mod until their packages are written"},
+	{of: "internal/cli", may: []string{"draw", "flow", "graph", "internal/app", "llm"},
+		reason: "it talks to people: it knows what is run and shown, and leaves vendors and stores to internal/app"},
 	{of: "internal/proc",
 		reason: "a child process knows nothing of graphs: scripts, tools and servers share it"},
 	{of: "llm",
