@@ -89,7 +89,7 @@ func (t *task) ask(ask Ask, typ string) ([]byte, error) {
 	if err := t.returned(); err != nil {
 		return nil, err
 	}
-	key := t.local() + "\x00" + t.ordinal("?"+ask.Name)
+	key := t.local() + "\x00" + ask.Name + "\x00" + t.ordinal("?"+ask.Name)
 	if q := t.asked(key); q != nil {
 		return t.recalled(q)
 	}
