@@ -1,0 +1,196 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+// A question with options, one for a text, and their answers.
+const asking = `
+-- ask/graph.yaml --
+name: ask
+start: review
+nodes:
+  review:
+    type: approval
+    question: Send it to the printer?
+    options: [yes, no, later]
+    routes: {yes: name, no: done, later: done}
+    on_other: name
+    state_updates: {said: "{{choice}}"}
+  name:
+    type: input
+    question: Who signs?
+    default: Bob
+    state_updates: {who: "{{input}}"}
+    next: done
+  done: {type: end, output: "RESULT={{said}}/{{who}}."}
+`
+
+const (
+	down  = "\x1b[B"
+	enter = "\r"
+	esc   = "\x1b"
+	ctrlC = "\x03"
+)
+
+// screen is a process on a terminal.
+type screen struct {
+	t    *testing.T
+	cmd  *exec.Cmd
+	tty  *os.File
+	seen *console
+}
+
+func (w *workplace) screen(env []string, args ...string) *screen {
+	w.t.Helper()
+	cmd := w.command(args...)
+	cmd.Env = append(cmd.Env, env...)
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 100})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := &screen{t: w.t, cmd: cmd, tty: tty, seen: newConsole()}
+	go func() { _, _ = io.Copy(s.seen, tty) }() // until the process closes its side
+	w.t.Cleanup(func() { _ = cmd.Process.Kill(); _ = tty.Close() })
+	return s
+}
+
+func (s *screen) await(text string) {
+	s.t.Helper()
+	s.seen.await(s.t, text)
+}
+
+func (s *screen) press(keys ...string) {
+	s.t.Helper()
+	for _, k := range keys {
+		if _, err := s.tty.WriteString(k); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// ends waits for the end of the process.
+func (s *screen) ends(code int, output string) {
+	s.t.Helper()
+	if got := wait(s.t, s.cmd); got != code {
+		s.t.Errorf("exit code %d, want %d\n%s", got, code, s.seen)
+	}
+	if output != "" {
+		s.await(output)
+	}
+}
+
+func TestPrompts(t *testing.T) {
+	w := newWorkplace(t, asking)
+	tests := map[string]struct {
+		env  []string
+		keys func(s *screen)
+		want string
+	}{
+		"the first option is chosen": {keys: func(s *screen) {
+			s.await("later")
+			s.press(enter)
+			s.await("Your answer:")
+			s.press("Zoë", enter)
+		}, want: "RESULT=yes/Zoë."},
+		"arrow keys choose": {keys: func(s *screen) {
+			s.await("later")
+			s.press(down, down, enter)
+		}, want: "RESULT=later/."},
+		"another answer, and the default": {keys: func(s *screen) {
+			s.await("Other (custom)")
+			s.press(down, down, down, enter)
+			s.await("Custom response:")
+			s.press("maybe", enter)
+			s.await("Your answer:")
+			s.press(enter)
+		}, want: "RESULT=maybe/Bob."},
+		"no colours": {env: []string{"NO_COLOR=1"}, keys: func(s *screen) {
+			s.await("later")
+			s.press(down, enter)
+		}, want: "RESULT=no/."},
+		"a terminal that prints lines only": {env: []string{"TERM=dumb"}, keys: func(s *screen) {
+			s.await("4) Other (custom)")
+			s.press("7\n")
+			s.await("There is no option")
+			s.press("4\n")
+			s.await("Custom response:")
+			s.press("maybe\n")
+			s.await("Your answer: ")
+			s.press("Ann\n")
+		}, want: "RESULT=maybe/Ann."},
+		"lines: the option's own words": {env: []string{"TERM=dumb"}, keys: func(s *screen) {
+			s.await("Number [1-4]: ")
+			s.press("later\n")
+		}, want: "RESULT=later/."},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := (&workplace{t: t, dir: w.dir, env: w.env}).screen(test.env, "run", "./ask")
+			s.await("Send it to the printer?")
+			test.keys(s)
+			s.ends(0, test.want)
+			if dumb := len(test.env) > 0 && test.env[0] == "TERM=dumb"; dumb && strings.Contains(s.seen.String(), "\x1b") {
+				t.Errorf("escapes on a terminal that has none: %q", s.seen)
+			}
+		})
+	}
+}
+
+var resumeHint = regexp.MustCompile(`next: raddle resume ([0-9a-z]+) --answer TEXT`)
+
+// Leaving a question open parks the run.
+func TestLeavingAPromptParks(t *testing.T) {
+	w := newWorkplace(t, asking)
+	tests := map[string]struct {
+		env   []string
+		leave func(s *screen)
+		code  int
+	}{
+		"esc":                 {leave: func(s *screen) { s.press(esc) }, code: 5},
+		"ctrl-c":              {leave: func(s *screen) { s.press(ctrlC) }, code: 5},
+		"sigint":              {leave: func(s *screen) { _ = s.cmd.Process.Signal(syscall.SIGINT) }, code: 5},
+		"sigterm":             {leave: func(s *screen) { _ = s.cmd.Process.Signal(syscall.SIGTERM) }, code: 143},
+		"lines, end of input": {env: []string{"TERM=dumb"}, leave: func(s *screen) { s.press("\x04") }, code: 5},
+		"lines, ctrl-c":       {env: []string{"TERM=dumb"}, leave: func(s *screen) { s.press(ctrlC) }, code: 5},
+		"lines, sigterm":      {env: []string{"TERM=dumb"}, leave: func(s *screen) { _ = s.cmd.Process.Signal(syscall.SIGTERM) }, code: 143},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := &workplace{t: t, dir: w.dir, env: w.env}
+			s := w.screen(test.env, "run", "./ask")
+			if test.env == nil {
+				s.await("later")
+			} else {
+				s.await("Number [1-4]: ")
+			}
+			test.leave(s)
+			s.ends(test.code, "next: raddle resume ")
+			m := resumeHint.FindStringSubmatch(s.seen.String())
+			if m == nil {
+				t.Fatalf("no line to go on with:\n%s", s.seen)
+			}
+			// The same terminal is asked when the run is resumed there.
+			again := w.screen(nil, "resume", m[1])
+			again.await("later")
+			again.press(down, enter)
+			again.ends(0, "RESULT=no/.")
+		})
+	}
+}
+
+// A picture is not printed on a terminal.
+func TestPNGOnATerminal(t *testing.T) {
+	w := newWorkplace(t, asking)
+	w.screen(nil, "graph", "./ask", "--format", "png").ends(2, "-o graph.png")
+}

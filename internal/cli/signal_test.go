@@ -1,0 +1,177 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
+
+func needBash(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("bash"); err != nil {
+		t.Skip("no bash to run the scripts of the agents with")
+	}
+}
+
+// Two scripts, the first of which waits at a gate.
+const gated = `
+-- slow/graph.yaml --
+name: slow
+start: a
+nodes:
+  a: {type: script, script: a.sh, next: b, timeout: 100}
+  b: {type: script, script: b.sh, next: done}
+  done: {type: end, output: "a ran {{a}} times"}
+-- slow/a.sh --
+echo a >> "$RADDLE_WORKSPACE/log"
+cat "$RADDLE_WORKSPACE/gate"
+printf '{"a": %s}' "$(grep -c a "$RADDLE_WORKSPACE/log")"
+-- slow/b.sh --
+echo b >> "$RADDLE_WORKSPACE/log"
+echo '{}'
+`
+
+func (w *workplace) begin(args ...string) (*exec.Cmd, *console) {
+	w.t.Helper()
+	cmd, c := w.command(args...), newConsole()
+	cmd.Stderr = c
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() { _ = cmd.Process.Kill() })
+	return cmd, c
+}
+
+func (w *workplace) send(cmd *exec.Cmd, sig syscall.Signal) {
+	w.t.Helper()
+	if err := cmd.Process.Signal(sig); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// The first signal lets the step under way finish, and saves the run.
+func TestSignalDrains(t *testing.T) {
+	needBash(t)
+	for sig, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
+		t.Run(sig.String(), func(t *testing.T) {
+			w := newWorkplace(t, gated)
+			g := w.gate("gate")
+			cmd, c := w.begin("run", "./slow")
+			pass := g.arrive()
+			w.send(cmd, sig)
+			c.await(t, "finishing the step under way")
+			pass()
+			if got := wait(t, cmd); got != code {
+				t.Errorf("exit code %d, want %d\n%s", got, code, c)
+			}
+			if got := w.read("log"); got != "a\n" {
+				t.Errorf("the scripts that ran: %q, want only the one under way", got)
+			}
+			runs := w.runs()
+			if len(runs) != 1 || runs[0].Status != "paused" {
+				t.Fatalf("runs: %v", runs)
+			}
+			if want := "next: raddle resume " + runs[0].Run; !strings.Contains(c.String(), want) {
+				t.Errorf("standard error lacks %q:\n%s", want, c)
+			}
+			r := w.run("resume", "-q", runs[0].Run)
+			if r.out != "a ran 1 times\n" || w.read("log") != "a\nb\n" {
+				t.Errorf("resumed: %q %q, log %q", r.out, r.err, w.read("log"))
+			}
+		})
+	}
+}
+
+// The second signal cuts the work in flight short. It runs again.
+func TestSecondSignalCancels(t *testing.T) {
+	needBash(t)
+	w := newWorkplace(t, gated)
+	g := w.gate("gate")
+	cmd, c := w.begin("run", "./slow", "--output", "stream-json")
+	first := g.arrive()
+	w.send(cmd, syscall.SIGINT)
+	c.await(t, "Ctrl-C again")
+	w.send(cmd, syscall.SIGINT)
+	if got := wait(t, cmd); got != 130 {
+		t.Errorf("exit code %d, want 130\n%s", got, c)
+	}
+	first()
+	runs := w.runs()
+	if len(runs) != 1 || runs[0].Status != "canceled" {
+		t.Fatalf("runs: %v\n%s", runs, c)
+	}
+	again, c := w.begin("resume", runs[0].Run)
+	g.arrive()()
+	if got := wait(t, again); got != 0 || w.read("log") != "a\na\nb\n" {
+		t.Errorf("resumed: exit code %d, log %q\n%s", got, w.read("log"), c)
+	}
+}
+
+// The third signal quits, whatever the work does; the run is as if it had crashed.
+func TestThirdSignalQuits(t *testing.T) {
+	needBash(t)
+	w := newWorkplace(t, strings.Replace(gated, "cat ", "trap '' TERM\ncat ", 1))
+	g := w.gate("gate")
+	cmd, c := w.begin("run", "./slow")
+	defer g.arrive()()
+	w.send(cmd, syscall.SIGINT)
+	c.await(t, "Ctrl-C again")
+	w.send(cmd, syscall.SIGINT)
+	c.await(t, "once more")
+	w.send(cmd, syscall.SIGINT)
+	if got := wait(t, cmd); got != 130 {
+		t.Errorf("exit code %d, want 130\n%s", got, c)
+	}
+}
+
+// One process drives a run. A second one is refused, and listings tell.
+func TestOneDriver(t *testing.T) {
+	needBash(t)
+	w := newWorkplace(t, gated)
+	g := w.gate("gate")
+	cmd, _ := w.begin("run", "./slow")
+	pass := g.arrive()
+	runs := w.runs()
+	if len(runs) != 1 || runs[0].Status != "running" {
+		t.Fatalf("runs: %v", runs)
+	}
+	for _, args := range [][]string{{"resume", runs[0].Run}, {"runs", "rm", runs[0].Run}} {
+		r := w.run(args...)
+		if r.code != 8 || !strings.Contains(r.err, "is being driven by process "+itoa(cmd.Process.Pid)) {
+			t.Errorf("%v: exit code %d, %s", args, r.code, r.err)
+		}
+	}
+	pass()
+	if got := wait(t, cmd); got != 0 {
+		t.Errorf("exit code %d", got)
+	}
+	if runs := w.runs(); runs[0].Status != "done" {
+		t.Errorf("runs: %v", runs)
+	}
+}
+
+// A process that was killed leaves a run that crashed, and no child.
+func TestKilledRunGoesOn(t *testing.T) {
+	needBash(t)
+	w := newWorkplace(t, gated)
+	g := w.gate("gate")
+	cmd, _ := w.begin("run", "./slow")
+	first := g.arrive()
+	w.send(cmd, syscall.SIGKILL)
+	wait(t, cmd)
+	first()
+	runs := w.runs()
+	if len(runs) != 1 || runs[0].Status != "crashed" {
+		t.Fatalf("runs: %v", runs)
+	}
+	again, c := w.begin("resume", runs[0].Run)
+	g.arrive()()
+	if got := wait(t, again); got != 0 || w.read("log") != "a\na\nb\n" {
+		t.Errorf("resumed: exit code %d, log %q\n%s", got, w.read("log"), c)
+	}
+}
