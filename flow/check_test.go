@@ -1,0 +1,270 @@
+package flow
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// texts of findings, with their nodes.
+func findingTexts(findings []Finding) []string {
+	texts := []string{}
+	for _, f := range findings {
+		texts = append(texts, findingText(f.Node, f.Message))
+	}
+	return texts
+}
+
+func TestCheckTools(t *testing.T) {
+	text := func(nodes string) string {
+		return "name: g\nstart: l\nnodes:\n  l: {type: llm, prompt: p, next: e, tools: [a, a.sh, b, b.py, c.rb, user__ask, user__select, agent__check_inbox, agent__spawn, 'mcp:s', 'mcp:', mcp_search_s, .sh]}\n" + nodes + "  e: {type: end}\n"
+	}
+	k := Known{Loaded: true, Tools: []string{"a", "b.py"}, Servers: []string{"s"}}
+	want := []string{
+		"l: llm node references unknown tool 'c.rb'",
+		"l: llm node references unknown tool 'agent__spawn'",
+		"l: llm node references unknown MCP server 'mcp:'",
+		"l: llm node references unknown tool '.sh'",
+	}
+	if diff := cmp.Diff(want, findingTexts(mustParse(t, text("")).Check(k))); diff != "" {
+		t.Error(diff)
+	}
+	agent := "  x: {type: agent, agent: y, prompt: p, next: e}\n"
+	want = append(slices.Delete(want, 1, 2), "x: unreachable")
+	got := findingTexts(mustParse(t, text(agent)).Check(k))
+	if len(got) != 4 || got[1] != want[0] {
+		t.Errorf("with an agent node: %q", got)
+	}
+	if got := mustParse(t, text("")).Check(Known{}); len(got) != 0 {
+		t.Errorf("without a loaded agent: %v", got)
+	}
+}
+
+func TestCheckSkills(t *testing.T) {
+	f := mustParse(t, "name: g\nstart: l\nenabled_skills: [seen, hidden]\nnodes:\n  l: {type: llm, prompt: p, next: e, enabled_skills: [seen, hidden, away]}\n  e: {type: end}\n")
+	k := Known{Loaded: true, Skills: []string{"seen", "hidden"}, VisibleSkills: []string{"seen"}}
+	want := []string{
+		"graph 'enabled_skills': 'hidden' is not in the global 'visible_skills' allow-list",
+		"l: llm node 'enabled_skills': 'hidden' is not in the global 'visible_skills' allow-list",
+		"l: llm node 'enabled_skills': 'away' is not installed",
+	}
+	if diff := cmp.Diff(want, findingTexts(f.Check(k))); diff != "" {
+		t.Error(diff)
+	}
+	want = []string{"l: llm node 'enabled_skills' references 'away' which is not in graph-level 'enabled_skills' (seen, hidden)"}
+	if diff := cmp.Diff(want, findingTexts(f.Check(Known{}))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCheckAgents(t *testing.T) {
+	root := t.TempDir()
+	for _, path := range []string{"main/graph.yaml", "graphic/graph.yaml", "plain/config.yaml", "empty/notes.txt", "file", "more/far/config.yaml", "more/empty/graph.yaml"} {
+		writeCaseFile(t, root, path, "x")
+	}
+	f := mustParse(t, `
+name: g
+start: a
+nodes:
+  a: {type: agent, agent: graphic, prompt: p, next: b}
+  b: {type: agent, agent: plain, prompt: p, next: c}
+  c: {type: agent, agent: empty, prompt: p, next: d}
+  d: {type: agent, agent: file, prompt: p, next: f}
+  f: {type: agent, agent: far, prompt: p, next: g}
+  g: {type: agent, agent: "", prompt: p, next: h}
+  h: {type: agent, agent: memory, prompt: p, next: e}
+  e: {type: end}
+`)
+	dir := filepath.Join(root, "main")
+	want := []string{
+		"c: Agent 'empty' has neither a config.yaml nor a graph.yaml",
+		"d: Agent 'file' not found (directory missing)",
+		"f: Agent 'far' not found (directory missing)",
+		"g: Agent '' not found (directory missing)",
+		"h: Agent 'memory' not found (directory missing)",
+	}
+	if diff := cmp.Diff(want, findingTexts(f.Check(Known{Dir: dir}))); diff != "" {
+		t.Error(diff)
+	}
+	k := Known{Dir: dir, AgentDirs: []string{root, filepath.Join(root, "more")}, Agent: func(name string) bool { return name == "memory" }}
+	want = []string{"d: Agent 'file' not found (directory missing)", "g: Agent '' not found (directory missing)"}
+	if diff := cmp.Diff(want, findingTexts(f.Check(k))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCheckScriptPaths(t *testing.T) {
+	dir := t.TempDir()
+	writeCaseFile(t, dir, "agent/scripts/a.sh", "x")
+	writeCaseFile(t, dir, "shared/b.sh", "x")
+	f := mustParse(t, "name: g\nstart: a\nnodes:\n  a: {type: script, script: ./scripts/a.sh, next: b}\n  b: {type: script, script: ../shared/b.sh, next: c}\n"+
+		"  c: {type: script, script: "+filepath.Join(dir, "shared", "b.sh")+", next: d}\n  d: {type: script, script: none.sh, next: e}\n  e: {type: end}\n")
+	agent := filepath.Join(dir, "agent")
+	want := []string{"d: Script file not found: '" + filepath.Join(agent, "none.sh") + "'"}
+	if diff := cmp.Diff(want, findingTexts(f.Check(Known{Dir: agent}))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCheckCycles(t *testing.T) {
+	for name, tt := range map[string]struct{ nodes, want string }{
+		"self":           {"a: {type: llm, prompt: p, next: a}", "a -> a"},
+		"first in order": {"a: {type: llm, prompt: p, next: e, fallback: b}\n  b: {type: llm, prompt: p, next: [e, c]}\n  c: {type: input, question: q, next: b}\n  x: {type: input, question: q, next: x}", "b -> c -> b"},
+		"unreachable":    {"a: {type: input, question: q, next: e}\n  x: {type: input, question: q, next: y}\n  y: {type: script, script: s.sh, fallback: x}", "x -> y -> x"},
+		"end":            {"a: {type: input, question: q, next: z}\n  z: {type: end, next: a}", "a -> z -> a"},
+		"map branch":     {"a: {type: map, over: '{{x}}', as: i, branch: b, collect_into: o, next: e}\n  b: {type: llm, prompt: p, fallback: a}", "a -> b -> a"},
+		"none":           {"a: {type: llm, prompt: p, next: [b, c]}\n  b: {type: llm, prompt: p, next: d}\n  c: {type: llm, prompt: p, next: d}\n  d: {type: llm, prompt: p, next: e}", ""},
+	} {
+		f := mustParse(t, "name: g\nstart: a\nnodes:\n  "+tt.nodes+"\n  e: {type: end}\n")
+		got := ""
+		for _, found := range f.Check(Known{}) {
+			if found.Code == "cycle" {
+				got += found.Message
+			}
+		}
+		if tt.want != "" {
+			tt.want = "Cycle detected: " + tt.want
+		}
+		if got != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+func TestCheckGroups(t *testing.T) {
+	f := mustParse(t, `
+name: g
+start: a
+reducers: {sum: sum}
+nodes:
+  a: {type: llm, prompt: p, next: [x, y, x]}
+  b: {type: llm, prompt: p, next: [y, x]}
+  one: {type: llm, prompt: p, next: [ask]}
+  same: {type: llm, prompt: p, next: [ask, ask]}
+  ask: {type: approval, question: q, options: [], routes: {}, on_other: e}
+  x: {type: llm, prompt: "{{output}} {{own}}", state_updates: {sum: "1", own: "{{own}}", both: x}, next: e}
+  y: {type: agent, agent: z, prompt: "{{own.deep[0]}} {{sum}}", state_updates: {sum: "1", both: x}, output_schema: {properties: {output: {}}}, next: e}
+  e: {type: end}
+`)
+	var got []string
+	for _, found := range f.Check(Known{}) {
+		if found.Severity == SeverityError {
+			got = append(got, found.Code+" "+found.Node)
+		}
+	}
+	want := []string{"parallel-writes ", "parallel-reads y"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestValidationError(t *testing.T) {
+	f := mustParse(t, "name: g\nstart: a\nnodes:\n  a: {type: llm, prompt: '{{x}}', next: b, extra: 1}\n")
+	findings := slices.Concat(f.Findings, f.Check(Known{}), f.Proof())
+	err := Rejected(findings)
+	var invalid *ValidationError
+	if !errors.As(err, &invalid) || len(invalid.Findings) != 2 {
+		t.Fatal(err)
+	}
+	want := "Graph validation failed with 2 error(s):\n  [a] References non-existent node 'b' in 'next'\n  Graph has no end nodes; execution would never terminate"
+	if err.Error() != want {
+		t.Error(err)
+	}
+	if !HasErrors(findings) || HasErrors(f.Findings) || !HasErrors(Strict(f.Findings)) || HasErrors(f.Findings) {
+		t.Error("strict changes the wrong findings")
+	}
+	if Rejected(Strict(f.Findings)) != nil {
+		t.Error("an unknown key is no finding of the validator")
+	}
+	if got := f.Findings[0].String(); got != "graph.yaml:4:44: warning: [a] unknown key `nodes.a.extra` is ignored" {
+		t.Error(got)
+	}
+	if (Pos{File: "x"}).String() != "x" {
+		t.Error("a place without a line")
+	}
+}
+
+func TestReportIsBounded(t *testing.T) {
+	r := report{class: ClassAdvice}
+	for range maxFindings + 5 {
+		r.add(Finding{Severity: SeverityWarning, Message: "again"})
+	}
+	if last := r.findings[len(r.findings)-1]; len(r.findings) != maxFindings+1 || last.Code != "too-many-findings" {
+		t.Errorf("%d findings, the last is %v", len(r.findings), last)
+	}
+}
+
+// TestKinds holds the table of types against the decoders: a decoder that asks
+// for a field must list it, and the other way round.
+func TestKinds(t *testing.T) {
+	names := []string{}
+	for _, k := range kinds {
+		names = append(names, k.name)
+		m := &fields{p: &problems{}}
+		body := k.decode(m)
+		if body.Kind() != k.name {
+			t.Errorf("%s makes %s", k.name, body.Kind())
+		}
+		listed := slices.Sorted(slices.Values(slices.Concat(k.required, k.optional)))
+		listed = slices.DeleteFunc(listed, func(f string) bool { return f == "state_updates" })
+		asked := slices.Sorted(slices.Values(m.known))
+		if diff := cmp.Diff(listed, asked); diff != "" {
+			t.Errorf("%s (-listed +asked):\n%s", k.name, diff)
+		}
+		var missing []string
+		for _, f := range m.p.list {
+			missing = append(missing, f.Message)
+		}
+		if len(missing) != len(k.required) {
+			t.Errorf("%s requires %q but says %q", k.name, k.required, missing)
+		}
+		if k.doc == "" || slices.Contains(k.optional, "state_updates") == (k.name == "map") {
+			t.Errorf("%s: doc %q, state_updates", k.name, k.doc)
+		}
+	}
+	if !slices.IsSorted(names) {
+		t.Errorf("types are not sorted: %q", names)
+	}
+	if diff := cmp.Diff(names, slices.Sorted(slices.Values(kindOrder))); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(slices.Sorted(slices.Values(reducerNames)), reducerTable()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func reducerTable() []string {
+	var names []string
+	for name := range reducers {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// TestProofFindsNothingInSoundGraphs runs the proof over the graphs of the
+// cases: where it finds something, the case has to be listed here.
+func TestProofFindsNothingInSoundGraphs(t *testing.T) {
+	// These graphs read keys on purpose that nothing sets.
+	unset := []string{
+		"agent-prompt-strict", "approval-question-strict", "input-question-strict", "llm-strict-miss-is-node-failure",
+		"map-over-missing", "tpl-scoped-var-cleared",
+	}
+	var found []string
+	for _, c := range readCases(t) {
+		if !c.HasGraph || !strings.HasPrefix(c.Path, "testdata") {
+			continue
+		}
+		f, err := Parse("graph.yaml", []byte(c.Graph))
+		if err == nil && c.Kind == "run" && len(f.Proof()) > 0 {
+			found = append(found, c.ID)
+		}
+	}
+	if diff := cmp.Diff(unset, found); diff != "" {
+		t.Errorf("(-listed +found):\n%s", diff)
+	}
+}
