@@ -68,24 +68,16 @@ func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned b
 	if err != nil {
 		return nil, false, err
 	}
-	if raw != nil {
-		if f, err = raw.open(n.Graph, path, public); err != nil {
-			return nil, false, err
-		}
-		if n.Inherit {
-			f.st = f.st.inherit(st)
-		}
-		return f, raw.returned, nil
-	}
 	f = newFrame(n.Graph, path, public)
-	f.since = x.active()
-	if err := x.begin(f, set, KindCall, nil, nil); err != nil {
-		return nil, false, err
-	}
-	if n.Inherit {
+	if n.Inherit { // what the child writes is folded onto it, now and when the frame is opened again
 		f.st = f.st.inherit(st)
 	}
-	return f, false, nil
+	if raw != nil {
+		f, err = raw.open(f)
+		return f, raw.returned, err
+	}
+	f.since = x.active()
+	return f, false, x.begin(f, set, KindCall, nil, nil)
 }
 
 // journaledChild is the frame that an earlier drive or attempt left, if any: a

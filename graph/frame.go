@@ -64,10 +64,10 @@ func (f *frame) weigh() (n int) {
 	return n
 }
 
-// open decodes what the journal holds of a frame for graph g. Keys that g does
-// not know stay in the journal.
-func (f *rawFrame) open(g *Graph, path, public string) (*frame, error) {
-	fr := newFrame(g, path, public)
+// open decodes what the journal holds of a frame, on top of fr, which is new.
+// Keys that its graph does not know stay in the journal.
+func (f *rawFrame) open(fr *frame) (*frame, error) {
+	g := fr.g
 	fr.raw, fr.step, fr.from, fr.since, fr.halted = f, f.step, f.from, f.since, f.halted
 	for _, name := range sortedKeys(f.keys) {
 		if err := fr.restore(name, f.keys[name], f.tags[name]); err != nil {
@@ -76,7 +76,7 @@ func (f *rawFrame) open(g *Graph, path, public string) (*frame, error) {
 	}
 	for _, t := range f.tasks {
 		n, ok := g.byName[t.node]
-		if !ok {
+		if !ok || n == end {
 			return nil, fmt.Errorf("graph %s no longer has node %q, which would run next", g.def.Name, t.node)
 		}
 		over, err := fr.st.writes(t.over)

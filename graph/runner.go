@@ -167,7 +167,7 @@ func (x *drive) idle(s *replay) (*frame, error) {
 	}
 	raw := s.frame("")
 	raw.tasks, raw.arrived = nil, nil // an abandoned run's
-	f, err := raw.open(x.r.Graph, "", "")
+	f, err := raw.open(newFrame(x.r.Graph, "", ""))
 	if err == nil && s.run.id != x.run {
 		f.raw, f.halted, f.value, f.since = nil, false, nil, 0
 		clear(f.visits)
@@ -209,7 +209,7 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if err := x.answers(s, in.Answers); err != nil {
 		return res, err
 	}
-	f, err := raw.open(x.r.Graph, "", "")
+	f, err := raw.open(newFrame(x.r.Graph, "", ""))
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}

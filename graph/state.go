@@ -109,7 +109,7 @@ func (s State) named(name string) *keyDef {
 	return nil
 }
 
-// inherit lays the present keys of a parent under the child's own empty slots.
+// inherit lays the present keys of a parent under a child's state that is empty.
 func (s State) inherit(parent State) State {
 	v := slices.Clone(s.v)
 	s = State{s.t, v}
