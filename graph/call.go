@@ -64,7 +64,7 @@ func mapped(ctx context.Context, n *cnode, st State) (up Update, err error) {
 func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned bool, err error) {
 	x := t.drive
 	path, public := t.frame.path+t.local()+"/", t.public()+"/"
-	raw, err := t.journaledChild(path)
+	frames, err := t.journaled()
 	if err != nil {
 		return nil, false, err
 	}
@@ -72,7 +72,8 @@ func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned b
 	if n.Inherit { // what the child writes is folded onto it, now and when the frame is opened again
 		f.st = f.st.inherit(st)
 	}
-	if raw != nil {
+	if raw := frames[path]; raw != nil {
+		f.frames = frames
 		f, err = raw.open(f)
 		return f, raw.returned, err
 	}
@@ -80,13 +81,13 @@ func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned b
 	return f, false, x.begin(f, set, KindCall, nil, nil)
 }
 
-// journaledChild is the frame that an earlier drive or attempt left, if any: a
-// retried child goes on where it failed.
-func (t *task) journaledChild(path string) (*rawFrame, error) {
+// journaled is the frames that an earlier drive or attempt left, if any: a
+// retried child goes on where it failed, and so do the children below it.
+func (t *task) journaled() (map[string]*rawFrame, error) {
 	x := t.drive
 	switch {
 	case t.frame.raw != nil && t.attempt == 1:
-		return x.frames[path], nil
+		return t.frame.frames, nil
 	case x.j != nil && t.attempt > 1:
 		if err := x.j.flush(); err != nil {
 			return nil, err
@@ -95,7 +96,7 @@ func (t *task) journaledChild(path string) (*rawFrame, error) {
 		if err != nil {
 			return nil, err
 		}
-		return s.frames[path], nil
+		return s.frames, nil
 	}
 	return nil, nil
 }

@@ -21,8 +21,7 @@ type drive struct {
 	thread, run string
 	ctx         context.Context
 	cancel      context.CancelFunc
-	j           *journal             // nil: nothing is kept
-	frames      map[string]*rawFrame // what the journal held when the drive began
+	j           *journal // nil: nothing is kept
 	pause       <-chan struct{}
 	answered    []Answered
 	questions   []Question

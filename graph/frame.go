@@ -20,7 +20,8 @@ type frame struct {
 	value  any
 	since  time.Duration // active time of the run when the frame began
 
-	raw *rawFrame // what the journal holds of the step under way; nil: nothing
+	raw    *rawFrame            // what the journal holds of the step under way; nil: nothing
+	frames map[string]*rawFrame // what it held of all frames when raw was read
 
 	bufs   buffers
 	sizes  []int     // stored bytes, by slot

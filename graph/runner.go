@@ -205,7 +205,7 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if err := x.unchanged(raw, in.AcceptChanges); err != nil {
 		return res, err
 	}
-	x.frames, x.ahead, x.asked = s.frames, s.ahead, s.asked
+	x.ahead, x.asked = s.ahead, s.asked
 	if err := x.answers(s, in.Answers); err != nil {
 		return res, err
 	}
@@ -213,6 +213,7 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}
+	f.frames = s.frames
 	if err := x.j.add(KindClaim, putString(nil, x.run), nil, true); err != nil {
 		return res, err
 	}
