@@ -52,7 +52,7 @@ func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by
 		for _, w := range list {
 			if err := f.write(w, by); err != nil {
 				if c, ok := err.(*ConflictError); ok {
-					c.writers = writersOf(writes, w.key.name)
+					c.writers = writersOf(writes, w.Key())
 				}
 				return st, by, err
 			}
@@ -66,6 +66,9 @@ func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by
 }
 
 func (f *folding) write(w Write, by int) error {
+	if w.key == nil {
+		return errNoKey
+	}
 	st, slot := f.st.ensure(w.key)
 	if slot < 0 {
 		return f.unknown(w)
@@ -160,7 +163,7 @@ func (f *folding) finish() {
 func writersOf(writes [][]Write, name string) []int {
 	var by []int
 	for i, list := range writes {
-		if slices.ContainsFunc(list, func(w Write) bool { return w.key.name == name }) {
+		if slices.ContainsFunc(list, func(w Write) bool { return w.Key() == name }) {
 			by = append(by, i)
 		}
 	}

@@ -103,9 +103,9 @@ func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
 	data := putInt(make([]byte, 0, 64), len(f.rec))
 	grew := 0
 	for _, p := range f.rec {
-		v, err := p.key.encode(nil, unbox(p.val))
+		v, err := p.key.store(p.val)
 		if err != nil {
-			return fmt.Errorf("key %q: %w", p.key.name, err)
+			return err
 		}
 		grew += f.grow(p.slot, len(v), p.fold == foldSet)
 		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)

@@ -117,9 +117,9 @@ func (f *frame) restore(name string, ps []rawPatch, tag string) error {
 	}
 	ws := make([]Write, len(ps))
 	for i, p := range ps {
-		v, err := d.decode(p.val)
+		v, err := d.load(p.val)
 		if err != nil {
-			return fmt.Errorf("key %q: %w", name, err)
+			return err
 		}
 		ws[i] = Write{d, box(v), p.fold == foldSet}
 	}

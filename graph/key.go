@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"reflect"
@@ -33,6 +34,28 @@ type keyDef struct {
 	decode func(b []byte) (any, error)
 }
 
+// store encodes a value; a panic in a codec is an error.
+func (k *keyDef) store(v any) (b []byte, err error) {
+	defer k.codecFault(&err)
+	return k.encode(nil, unbox(v))
+}
+
+// load decodes a value; a panic in a codec is an error.
+func (k *keyDef) load(b []byte) (v any, err error) {
+	defer k.codecFault(&err)
+	return k.decode(b)
+}
+
+// codecFault names the key in what a codec returned or panicked with.
+func (k *keyDef) codecFault(err *error) {
+	if p := recover(); p != nil {
+		*err = panicError("the codec", p)
+	}
+	if *err != nil {
+		*err = fmt.Errorf("key %q: %w", k.name, *err)
+	}
+}
+
 // AnyKey is a Key of any type; only Keys implement it.
 type AnyKey interface {
 	Name() string
@@ -57,8 +80,16 @@ type Write struct {
 	reset bool
 }
 
-// Key is the name of the key written.
-func (w Write) Key() string { return w.key.name }
+// Key is the name of the key written; "" for the zero Write.
+func (w Write) Key() string {
+	if w.key == nil {
+		return ""
+	}
+	return w.key.name
+}
+
+// errNoKey refuses the zero Write.
+var errNoKey = errors.New("a Write was not made by Set or Reset of a key")
 
 // nullValue stands in a slot for a present nil, so that nil there means absent.
 type nullValue struct{}

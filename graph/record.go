@@ -45,9 +45,12 @@ const foldReduce fold = 3
 func putWrites(b []byte, ws []Write) ([]byte, error) {
 	b = putInt(b, len(ws))
 	for _, w := range ws {
-		v, err := w.key.encode(nil, unbox(w.val))
+		if w.key == nil {
+			return b, errNoKey
+		}
+		v, err := w.key.store(w.val)
 		if err != nil {
-			return b, fmt.Errorf("key %q: %w", w.key.name, err)
+			return b, err
 		}
 		f := w.key.fold
 		switch {
@@ -69,9 +72,9 @@ func (s State) writes(ps []rawPatch) ([]Write, error) {
 		if d == nil {
 			return nil, fmt.Errorf("key %q is not in the graph any more", p.key)
 		}
-		v, err := d.decode(p.val)
+		v, err := d.load(p.val)
 		if err != nil {
-			return nil, fmt.Errorf("key %q: %w", p.key, err)
+			return nil, err
 		}
 		ws = append(ws, Write{d, box(v), p.fold == foldSet})
 	}

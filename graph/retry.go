@@ -12,9 +12,15 @@ const (
 	defaultMaxDelay = 30 * time.Second
 )
 
-// allows tells whether another attempt follows the one that failed.
-func (r *Retry) allows(attempt int, err error) bool {
-	return attempt < r.Attempts && (r.If == nil || r.If(err))
+// allows tells whether another attempt follows the one that failed. A panic in
+// If is an error of its node.
+func (r *Retry) allows(attempt int, err error) (again bool, fault error) {
+	defer func() {
+		if p := recover(); p != nil {
+			again, fault = false, panicError("Retry.If", p)
+		}
+	}()
+	return attempt < r.Attempts && (r.If == nil || r.If(err)), nil
 }
 
 // delay is the pause after an attempt. Its random part is the same for the same

@@ -223,7 +223,14 @@ func (t *task) run(siblings bool) {
 func (t *task) attempts(n *cnode) {
 	for t.attempt = 1; ; t.attempt++ {
 		t.err = t.call(n)
-		if t.err == nil || t.base.Err() != nil || t.drive.j.failed() != nil || !n.Retry.allows(t.attempt, t.err) {
+		if t.err == nil || t.base.Err() != nil || t.drive.j.failed() != nil {
+			return
+		}
+		again, fault := n.Retry.allows(t.attempt, t.err)
+		if fault != nil {
+			t.err = t.fail(errors.Join(fault, t.err))
+		}
+		if !again {
 			return
 		}
 		after := n.Retry.delay(t.attempt, t.drive.run+t.frame.path+t.local())
