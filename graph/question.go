@@ -232,8 +232,9 @@ func jsonTypeOf(b []byte) string {
 	return "number"
 }
 
-// answers checks the answers given to a resume, all before any is recorded, and
-// gathers their records.
+// answers checks the answers given to a resume, all before any is recorded. Then
+// it gathers the drive's claim and their records: the claim first, because the
+// time before it is nobody's.
 func (x *drive) answers(s *replay, answers []Answer) error {
 	open := s.open()
 	var ids []string
@@ -257,6 +258,9 @@ func (x *drive) answers(s *replay, answers []Answer) error {
 			return &AnswerError{ID: a.ID, Open: ids, Reason: why}
 		}
 		values[i] = b
+	}
+	if err := x.j.add(KindClaim, putString(nil, x.run), nil, false); err != nil {
+		return err
 	}
 	for i, a := range answers {
 		o := open[slices.Index(ids, a.ID)]

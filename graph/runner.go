@@ -214,7 +214,7 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}
 	f.frames = s.frames
-	if err := x.j.add(KindClaim, putString(nil, x.run), nil, true); err != nil {
+	if err := x.j.flush(); err != nil {
 		return res, err
 	}
 	if x.topics&TopicRun != 0 {
