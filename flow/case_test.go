@@ -82,7 +82,7 @@ func readCase(t *testing.T, path string) *caseFile {
 	}
 	for key := range raw.All() {
 		if !slices.Contains(caseKeys, key) {
-			t.Fatalf("%s: unknown key %q", path, key)
+			t.Errorf("%s: unknown key %q", path, key)
 		}
 	}
 	c := &caseFile{Path: path, Raw: raw, Kind: "run", Agent: "case", Prompt: "hello"}
@@ -108,7 +108,7 @@ func readCase(t *testing.T, path string) *caseFile {
 		c.Requires = append(c.Requires, v.(string))
 	}
 	if name := strings.TrimSuffix(filepath.Base(path), ".yaml"); c.ID != name {
-		t.Fatalf("%s: id is %q, not the file's name", path, c.ID)
+		t.Errorf("%s: id is %q, not the file's name", path, c.ID)
 	}
 	return c
 }
@@ -121,7 +121,8 @@ func caseField[T any](t *testing.T, c *caseFile, key string, to *T) {
 	}
 	typed, ok := v.(T)
 	if !ok {
-		t.Fatalf("%s: %s is %s", c.Path, key, TypeName(v))
+		t.Errorf("%s: %s is %s", c.Path, key, TypeName(v))
+		return
 	}
 	*to = typed
 }

@@ -20,9 +20,6 @@ var kinds = []kind{
 // kindOrder is the order in which messages list the types.
 var kindOrder = []string{"agent", "script", "approval", "input", "llm", "rag", "end", "map"}
 
-// commonFields are the fields that every type has.
-var commonFields = []string{"id", "type", "description", "next"}
-
 // kindOf finds a type by name.
 func kindOf(name string) (kind, bool) {
 	i := slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })

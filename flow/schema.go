@@ -51,10 +51,7 @@ func dropThinking(text string) (string, bool) {
 	}
 }
 
-// extractorRole is the name of the built-in role that turns prose into JSON.
-const extractorRole = "__structured_output__"
-
-// extractorSystem is the system prompt of that role.
+// extractorSystem is the system prompt of the call that turns prose into JSON.
 const extractorSystem = "You convert text into data. You are given a JSON schema and an input text. " +
 	"Answer with exactly one JSON object that follows the schema and says what the input says. " +
 	"Use null or an empty value for what the input does not tell; never invent facts. " +
