@@ -132,17 +132,35 @@ const (
 // bounded and writing at most doubles. The fold is read back from the store:
 // there is no second live model to keep.
 func (j *journal) snapshot() error {
-	j.mu.Lock()
-	due := j.weight >= snapshotAfter && j.weight >= snapshotRatio*j.size
-	j.mu.Unlock()
-	if !due {
+	if !j.due() {
 		return nil
 	}
 	j.writing.Lock()
 	defer j.writing.Unlock()
+	if !j.due() { // another child has written it
+		return nil
+	}
 	if err := j.write(); err != nil {
 		return err
 	}
+	err := j.compact()
+	if err != nil {
+		j.mu.Lock()
+		j.err = err
+		j.mu.Unlock()
+		j.stop()
+	}
+	return err
+}
+
+func (j *journal) due() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.weight >= snapshotAfter && j.weight >= snapshotRatio*j.size
+}
+
+// compact appends the snapshot; the caller holds writing.
+func (j *journal) compact() error {
 	s, err := load(context.Background(), j.store, j.thread, 0)
 	if err != nil {
 		return err
