@@ -100,7 +100,7 @@ func (a *adviser) initialState() {
 	for key, v := range a.f.InitialState.All() {
 		at := place(i)
 		i++
-		if key == initialPrompt {
+		if key == promptKey {
 			a.add(Finding{
 				Severity: SeverityWarning, Code: "initial-prompt", Pos: at,
 				Message: "`initial_prompt` in initial_state is overwritten by the caller's prompt", Hint: "remove it",

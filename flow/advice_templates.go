@@ -58,7 +58,7 @@ func (a *adviser) neverSet() {
 // settable is the set of keys that are known to be set somewhere, by the caller,
 // in initial_state or by a node.
 func (f *File) settable() map[string]bool {
-	set := map[string]bool{initialPrompt: true}
+	set := map[string]bool{promptKey: true}
 	for key := range f.InitialState.All() {
 		set[key] = true
 	}

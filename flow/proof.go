@@ -22,9 +22,6 @@ import (
 // maxProof is how many unset placeholders are listed, each with its path.
 const maxProof = 100
 
-// initialPrompt is the key that holds the caller's text.
-const initialPrompt = "initial_prompt"
-
 // Proof reports the placeholders in strict fields that have no value on some
 // way from the start node, and names the shortest such way. All findings are
 // warnings. What is reported is certain as far as the file tells; what is not
@@ -152,7 +149,7 @@ func (p *prover) addReads(i int, n *Node) {
 				continue
 			}
 			key := part.path.root
-			if _, initial := p.f.InitialState.Get(key); initial || key == initialPrompt || seen[key] {
+			if _, initial := p.f.InitialState.Get(key); initial || key == promptKey || seen[key] {
 				continue
 			}
 			seen[key] = true
