@@ -116,6 +116,10 @@ func decodeDynamic(b []byte) (any, error) {
 // exhaust the stack.
 const deepest = 10_000
 
+// fewElements is what is allocated for a list before its elements are seen: the
+// length of a list in a damaged record says nothing.
+const fewElements = 16
+
 func (r *reader) dynamic(depth int) any {
 	if depth > deepest {
 		r.damaged("nested too deep")
@@ -145,15 +149,16 @@ func (r *reader) dynamic(depth int) any {
 		}
 		return t
 	case dynList:
-		l := make([]any, r.count())
-		for i := range l {
-			l[i] = r.dynamic(depth + 1)
+		n := r.count()
+		l := make([]any, 0, min(n, fewElements))
+		for len(l) < n && r.err == nil {
+			l = append(l, r.dynamic(depth+1))
 		}
 		return l
 	case dynMap:
 		n := r.count()
-		m := make(map[string]any, n)
-		for range n {
+		m := make(map[string]any, min(n, fewElements))
+		for i := 0; i < n && r.err == nil; i++ {
 			k := r.string()
 			m[k] = r.dynamic(depth + 1)
 		}
