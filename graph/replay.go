@@ -180,6 +180,7 @@ func (s *replay) start(r Record, h, d *reader) {
 	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: running}
 	s.asked = map[string]int{}
 	f := s.frame("")
+	s.frames = map[string]*rawFrame{"": f} // the children were an abandoned run's
 	f.begin(h, d, 0)
 	s.ahead = make([]aheadAnswer, d.count())
 	for i := range s.ahead {
