@@ -26,6 +26,9 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 	if n.Graph == nil {
 		return Child{}, fmt.Errorf("graph: node %s calls a child, but its Node.Graph is nil", n.Name)
 	}
+	if err := t.returned(); err != nil {
+		return Child{}, err
+	}
 	if t.ordinal("\x00call") != "0" {
 		return Child{}, fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", n.Name)
 	}
