@@ -399,9 +399,11 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 		dropped = next.names(f.g)
 		next = frontier{}
 	}
+	before := f.st
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	if x.j != nil {
 		if err := x.commit(f, KindStep, putString(make([]byte, 0, 48), f.path), nil, x.j.level < QuestionsOnly); err != nil {
+			f.st, f.halted, f.value = before, false, nil // nothing of it is kept
 			return err
 		}
 		if err := x.j.snapshot(); err != nil {
