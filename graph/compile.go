@@ -59,6 +59,7 @@ func (g *Graph) Digest() string { return g.digest }
 // node has a body and leads somewhere, every node can be reached, every join can
 // fire. The error joins all faults.
 func Compile(d Def) (*Graph, error) {
+	d.Start = slices.Clone(d.Start)
 	c := &compiler{g: &Graph{def: d, byName: map[string]int{End: end}}}
 	if c.g.def.MaxSteps == 0 {
 		c.g.def.MaxSteps = defaultMaxSteps
@@ -123,6 +124,7 @@ func (c *compiler) declare() {
 			c.fault("node %q is declared twice", n.Name)
 			continue
 		}
+		n.Routes = slices.Clone(n.Routes)
 		c.g.byName[n.Name] = len(c.g.nodes)
 		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}})
 	}
@@ -217,7 +219,7 @@ func (c *compiler) join(e Edge) {
 		c.fault("the join of %s leads to %s: it needs a node", strings.Join(e.From, ", "), End)
 		return
 	}
-	j := join{id: strings.Join(e.From, "+") + ">" + e.To[0], from: e.From, to: to}
+	j := join{id: strings.Join(e.From, "+") + ">" + e.To[0], from: slices.Clone(e.From), to: to}
 	if slices.ContainsFunc(c.g.joins, func(o join) bool { return o.id == j.id }) {
 		c.fault("the join of %s to %q is declared twice", strings.Join(e.From, ", "), e.To[0])
 		return
