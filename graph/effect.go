@@ -112,7 +112,7 @@ func (t *task) begin(e Effect) (*effectCall, error) {
 	if err := t.returned(); err != nil {
 		return nil, err
 	}
-	c := &effectCall{t: t, e: e, ord: e.Key}
+	c := &effectCall{t: t, e: e}
 	t.mu.Lock()
 	if t.busy[e.Name+"\x00"+e.Key] {
 		t.mu.Unlock()
@@ -123,7 +123,9 @@ func (t *task) begin(e Effect) (*effectCall, error) {
 	}
 	t.busy[e.Name+"\x00"+e.Key] = true
 	t.mu.Unlock()
-	if c.ord == "" {
+	if e.Key != "" {
+		c.ord = "=" + e.Key // no key is taken for an ordinal
+	} else {
 		c.ord = t.ordinal(e.Name)
 	}
 	c.id = t.local() + "\x00" + e.Name + "\x00" + c.ord

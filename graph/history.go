@@ -93,7 +93,7 @@ type Stored struct {
 // Intent is an effect that had begun.
 type Intent struct {
 	Path string // of its frame
-	ID   string // task, name and ordinal, each ended by a zero byte but the last
+	ID   string // task, name, and ordinal or '=' and key, each ended by a zero byte but the last
 	Note []byte
 }
 
