@@ -11,7 +11,7 @@ import (
 var valueCodec = graph.Codec[any]{
 	Tag:    "json",
 	Encode: AppendJSON,
-	Decode: func(b []byte) (any, error) { return ParseJSON(b) },
+	Decode: func(b []byte) (any, error) { return parseStored(b) },
 }
 
 // listCodec stores a list, or what was added to it, as a compact JSON array.
@@ -19,7 +19,7 @@ var listCodec = graph.Codec[[]any]{
 	Tag:    "json list",
 	Encode: func(dst []byte, list []any) ([]byte, error) { return AppendJSON(dst, list) },
 	Decode: func(b []byte) ([]any, error) {
-		v, err := ParseJSON(b)
+		v, err := parseStored(b)
 		list, _ := v.([]any)
 		return list, err
 	},
