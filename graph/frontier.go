@@ -51,7 +51,7 @@ const manyTasks = 16
 // Targets of edges and Goto are tasks once a node, Sends never merge. On an
 // error by says whose routing it was. into is reused for the new tasks.
 func route(g *Graph, st State, fr *frontier, ups []Update, into []taskRef) (_ frontier, by int, err error) {
-	r := routing{g: g, st: st, next: frontier{tasks: into[:0], arrived: fr.arrived}}
+	r := routing{g: g, st: st, next: frontier{tasks: into[:0], arrived: slices.Clip(fr.arrived)}}
 	if len(fr.tasks) > manyTasks {
 		r.seen = map[int]bool{}
 	}
@@ -60,6 +60,7 @@ func route(g *Graph, st State, fr *frontier, ups []Update, into []taskRef) (_ fr
 			return frontier{}, i, err
 		}
 	}
+	r.fire()
 	plan(&r.next)
 	return r.next, 0, nil
 }
@@ -158,23 +159,30 @@ func choose(n *cnode, p *pick, st State) (labels []string, err error) {
 	return labels, err
 }
 
-// arrive marks one source of a join; the last one fires it and re-arms it.
+// arrive marks one source of a join.
 func (r *routing) arrive(j joinRef) {
-	if slices.Contains(r.next.arrived, j) {
-		return
+	if !slices.Contains(r.next.arrived, j) {
+		r.next.arrived = append(r.next.arrived, j)
 	}
-	arrived := append(slices.Clone(r.next.arrived), j)
-	have := 0
-	for _, a := range arrived {
-		if a.join == j.join {
-			have++
+}
+
+// fire takes the joins whose sources have all arrived, and arms them again. It
+// comes after the whole step: a source that was done before and is done again in
+// the step that completes the join counts once, wherever it is declared.
+func (r *routing) fire() {
+	for i := 0; i < len(r.next.arrived); i++ {
+		join, have := r.next.arrived[i].join, 0
+		for _, a := range r.next.arrived {
+			if a.join == join {
+				have++
+			}
+		}
+		if have == len(r.g.joins[join].from) {
+			r.add(r.g.joins[join].to, "")
+			r.next.arrived = slices.DeleteFunc(slices.Clone(r.next.arrived), func(a joinRef) bool { return a.join == join })
+			i = -1
 		}
 	}
-	if have == len(r.g.joins[j.join].from) {
-		arrived = slices.DeleteFunc(arrived, func(a joinRef) bool { return a.join == j.join })
-		r.add(r.g.joins[j.join].to, "")
-	}
-	r.next.arrived = arrived
 }
 
 // stuck explains an empty frontier that is not a good end.
