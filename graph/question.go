@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,6 +66,12 @@ func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 
 // jsonType names the JSON type that decodes into a Go type, where there is one.
 func jsonType(t reflect.Type) string {
+	switch p := reflect.PointerTo(t); {
+	case p.Implements(reflect.TypeFor[json.Unmarshaler]()):
+		return "" // it reads whatever it likes
+	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()), t == reflect.TypeFor[[]byte]():
+		return "string"
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return "string"
