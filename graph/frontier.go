@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -69,17 +70,20 @@ func (r *routing) add(node int, cause string) {
 	switch {
 	case node == end:
 		return
-	case r.seen != nil:
+	case r.seen != nil && cause == "":
 		if r.seen[node] {
 			return
 		}
-		r.seen[node] = true
 	default:
 		for i := range r.next.tasks {
 			if t := &r.next.tasks[i]; t.node == node && t.index == 0 {
+				t.cause = cmp.Or(t.cause, cause) // the first failure
 				return
 			}
 		}
+	}
+	if r.seen != nil {
+		r.seen[node] = true
 	}
 	r.next.tasks = append(r.next.tasks, taskRef{node: node, cause: cause})
 }
