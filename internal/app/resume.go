@@ -20,6 +20,16 @@ type Continue struct {
 	Surroundings
 }
 
+// OverError is a run that cannot be continued because it has ended. It carries
+// what the run's process may not have lived to print.
+type OverError struct {
+	ID     string
+	Status graph.Status
+	Output string
+}
+
+func (e *OverError) Error() string { return fmt.Sprintf("run %s is over (%s)", e.ID, e.Status) }
+
 // Resume prepares to continue a run: it takes the run's lock, rebuilds the agent
 // from the start record, and ends what a killed process left behind. id may be a
 // unique prefix.
@@ -51,7 +61,8 @@ func (p *Process) rebuild(ctx context.Context, st *journals, id string, c Contin
 		return nil, err
 	}
 	if snap.Status.Final() {
-		return nil, stale("see its result with: raddle runs show "+id, "run %s is over (%s)", id, snap.Status)
+		over := &OverError{ID: id, Status: snap.Status, Output: flow.OutcomeOf(graph.Result{Value: snap.Result}).Output}
+		return nil, &Error{Kind: Stale, Err: over, Next: "see all of it with: raddle runs show " + id}
 	}
 	rec, err := decodeRecord(snap.Meta)
 	if err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -50,6 +51,9 @@ func (sh *shell) resumeRun(id string, c app.Continue, answers []string, d *drive
 	}
 	c.Surroundings = sh.around()
 	run, err := p.Resume(context.Background(), id, c)
+	if over, ok := errors.AsType[*app.OverError](err); ok && d.format == formatText {
+		sh.out.text(over.Output) // the process that made it may have died before it printed it
+	}
 	if err != nil {
 		return err
 	}
