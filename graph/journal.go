@@ -43,13 +43,22 @@ const mostPending = 1000
 
 // add gathers a record; with flush it returns when the record is durable.
 func (j *journal) add(k Kind, head, data []byte, flush bool) error {
+	return j.gather(flush, Record{Kind: k, Head: head, Data: data})
+}
+
+// gather adds records that reach the store together or not at all.
+func (j *journal) gather(flush bool, recs ...Record) error {
 	j.mu.Lock()
 	if err := j.err; err != nil {
 		j.mu.Unlock()
 		return err
 	}
-	j.pending = append(j.pending, Record{Kind: k, Time: j.now().UnixMicro(), Head: head, Data: data})
-	j.weight += len(head) + len(data) + recordWeight
+	now := j.now().UnixMicro()
+	for _, r := range recs {
+		r.Time = now
+		j.pending = append(j.pending, r)
+		j.weight += len(r.Head) + len(r.Data) + recordWeight
+	}
 	flush = flush || len(j.pending) >= mostPending
 	j.mu.Unlock()
 	if !flush {

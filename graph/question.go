@@ -120,10 +120,8 @@ func (t *task) ask(ask Ask, typ string) ([]byte, error) {
 		return nil, ErrWaiting
 	}
 	a := &x.ahead[*ahead]
-	if err := x.j.add(KindQuestion, head, q.encode(), false); err != nil {
-		return nil, err
-	}
-	if err := x.j.add(KindAnswer, answerHead(f.path, key, *ahead+1, a.refused), a.value, x.j.level == EveryEffect); err != nil {
+	if err := x.j.gather(x.j.level == EveryEffect, Record{Kind: KindQuestion, Head: head, Data: q.encode()},
+		Record{Kind: KindAnswer, Head: answerHead(f.path, key, *ahead+1, a.refused), Data: a.value}); err != nil {
 		return nil, err
 	}
 	t.answeredNow(key, &rawQuestion{q: q, answered: true, answer: a.value, refused: a.refused})
