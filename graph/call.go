@@ -112,6 +112,9 @@ func (x *drive) child(ctx context.Context, t *task, f *frame) error {
 		ctx = limited
 	}
 	status, err := x.loop(ctx, f, false)
+	t.mu.Lock()
+	t.below = f.asked
+	t.mu.Unlock()
 	switch {
 	case status == Waiting || status == Paused:
 		t.mu.Lock()

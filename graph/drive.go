@@ -24,7 +24,6 @@ type drive struct {
 	j           *journal // nil: nothing is kept
 	pause       <-chan struct{}
 	answered    []Answered
-	questions   []Question
 
 	begun  time.Time
 	before time.Duration // active time of earlier drives
@@ -138,7 +137,7 @@ func (x *drive) finish(f *frame, pause <-chan struct{}) (Result, error) {
 		ctx = limited
 	}
 	status, err := x.loop(ctx, f, true)
-	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Questions: x.questions}
+	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Questions: f.asked}
 	if x.j == nil {
 		return res, err
 	}
@@ -172,8 +171,8 @@ func (x *drive) end(f *frame, status Status, err error) error {
 		data = putString(nil, b)
 	}
 	head = putString(head, x.run)
-	head = putInt(head, len(x.questions))
-	for _, q := range x.questions {
+	head = putInt(head, len(f.asked))
+	for _, q := range f.asked {
 		head = putString(putString(head, q.ID), q.Prompt)
 	}
 	return x.j.add(KindEnd, head, data, true)
@@ -314,7 +313,7 @@ var errSibling = errors.New("graph: canceled because a sibling failed")
 func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
 	var failed []*NodeError
 	waiting, paused := false, false
-	f.ups, f.writes = f.ups[:0], f.writes[:0]
+	f.ups, f.writes, f.asked = f.ups[:0], f.writes[:0], nil
 	for i := range ts {
 		t := &ts[i]
 		waiting, paused = waiting || t.waiting, paused || t.paused
@@ -325,6 +324,7 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 		if len(t.notes) > 0 || len(t.open) > 0 {
 			x.report(t, root)
 		}
+		f.asked = append(append(f.asked, t.open...), t.below...)
 	}
 	if err := x.j.failed(); err != nil {
 		return Failed, err
@@ -357,9 +357,6 @@ func (x *drive) report(t *task, root bool) {
 	if x.j.flush() != nil {
 		return
 	}
-	x.mu.Lock()
-	x.questions = append(x.questions, t.open...)
-	x.mu.Unlock()
 	if x.topics&TopicQuestion == 0 {
 		return
 	}

@@ -22,6 +22,7 @@ type frame struct {
 
 	raw    *rawFrame            // what the journal holds of the step under way; nil: nothing
 	frames map[string]*rawFrame // what it held of all frames when raw was read
+	asked  []Question           // open after the step, children's included, in task order
 
 	bufs   buffers
 	sizes  []int     // stored bytes, by slot

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 )
@@ -286,27 +285,31 @@ func (s *replay) end(h, d *reader) {
 }
 
 // open lists the questions without an answer, with the frame and key of each: in
-// the order of their tasks, and those of one task in order of asking.
-func (s *replay) open() (qs []openQuestion) {
-	for _, path := range sortedKeys(s.frames) {
-		f := s.frames[path]
-		first := len(qs)
+// the order of their tasks, those of one task in order of asking, and those of
+// its child after them. A task with a recorded update waits for nothing.
+func (s *replay) open() []openQuestion { return s.openIn("", map[string]bool{}, nil) }
+
+// openIn does so for one frame; seen keeps a damaged frontier from being walked
+// over and over.
+func (s *replay) openIn(path string, seen map[string]bool, qs []openQuestion) []openQuestion {
+	f := s.frames[path]
+	if f == nil || seen[path] {
+		return qs
+	}
+	seen[path] = true
+	for _, t := range f.tasks {
+		id := fmt.Sprintf("%d.%s.%d", f.step, t.node, t.index)
+		if _, done := f.done[id]; done {
+			continue
+		}
 		for _, key := range f.order {
-			if q := f.asks[key]; !q.answered {
+			if q := f.asks[key]; !q.answered && strings.HasPrefix(key, id+"\x00") {
 				qs = append(qs, openQuestion{path, key, q})
 			}
 		}
-		slices.SortStableFunc(qs[first:], func(a, b openQuestion) int { return f.taskOf(a.key) - f.taskOf(b.key) })
+		qs = s.openIn(path+id+"/", seen, qs)
 	}
 	return qs
-}
-
-// taskOf is the place in the step of the task that asked a question.
-func (f *rawFrame) taskOf(key string) int {
-	id, _, _ := strings.Cut(key, "\x00")
-	return slices.IndexFunc(f.tasks, func(t rawTask) bool {
-		return id == fmt.Sprintf("%d.%s.%d", f.step, t.node, t.index)
-	})
 }
 
 type openQuestion struct {

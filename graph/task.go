@@ -34,7 +34,8 @@ type task struct {
 	results  map[string][]byte       // effects, for the next attempt
 	asks     map[string]*rawQuestion // answered ahead in this drive
 	open     []Question
-	notes    []Body // events for the end of the step
+	below    []Question // open in the task's child
+	notes    []Body     // events for the end of the step
 }
 
 // taskCtx is the context a node gets: the step's, and the task inside.
@@ -205,7 +206,7 @@ func (t *task) run(siblings bool) {
 	t.over = true
 	t.mu.Unlock()
 	if t.err != nil && n.OnError != "" && t.base.Err() == nil && t.drive.j.failed() == nil {
-		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
+		t.recovered, t.up, t.err, t.below = t.err, Update{failed: t.err.Error()}, nil, nil
 	}
 	if t.err == nil && siblings && !t.waiting && !t.paused {
 		t.err = t.save()
@@ -239,7 +240,7 @@ func (t *task) attempts(n *cnode) {
 			return
 		}
 		t.mu.Lock()
-		t.ordinals = nil
+		t.ordinals, t.below = nil, nil
 		t.mu.Unlock()
 	}
 }
