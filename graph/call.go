@@ -77,7 +77,9 @@ func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned b
 	}
 	if raw := frames[path]; raw != nil {
 		f.frames = frames
-		f, err = raw.open(f)
+		if f, err = raw.open(f); err == nil && t.attempt > 1 && !raw.returned {
+			x.j.grew(f.weigh())
+		}
 		return f, raw.returned, err
 	}
 	f.since = x.active()
@@ -125,6 +127,7 @@ func (x *drive) child(ctx context.Context, t *task, f *frame) error {
 		}
 		return ErrPaused
 	case err != nil:
+		x.j.grew(-f.weigh())
 		return err
 	}
 	if x.j != nil {

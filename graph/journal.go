@@ -69,6 +69,9 @@ func (j *journal) gather(flush bool, recs ...Record) error {
 
 // grew tells of live state that came or went.
 func (j *journal) grew(n int) {
+	if j == nil {
+		return
+	}
 	j.mu.Lock()
 	j.size += n
 	j.mu.Unlock()
@@ -174,14 +177,14 @@ func (j *journal) compact() error {
 	if err != nil {
 		return err
 	}
+	rec := Record{Kind: KindSnapshot, Time: j.now().UnixMicro(), Head: s.headline(), Data: s.encode()}
 	j.mu.Lock()
 	head := j.head
-	j.weight, j.size = 0, s.size
+	j.weight, j.size = 0, len(rec.Data) // overlays, effects and updates of open steps included
 	j.mu.Unlock()
 	if s.head != head {
 		return fmt.Errorf("save thread %s: %w", j.thread, ErrConflict)
 	}
-	rec := Record{Kind: KindSnapshot, Time: j.now().UnixMicro(), Head: s.headline(), Data: s.encode()}
 	if err := j.append(head, []Record{rec}); err != nil {
 		return err
 	}
