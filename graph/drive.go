@@ -19,6 +19,7 @@ type drive struct {
 	live   bool // tasks never run on the reader's goroutine
 
 	thread, run string
+	branch      string // of effects, after a fork or an edit
 	ctx         context.Context
 	cancel      context.CancelFunc
 	j           *journal // nil: nothing is kept
@@ -123,6 +124,11 @@ func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
 			data = putString(data, b)
 		}
 	}
+	steps := f.step
+	if k == KindStep {
+		steps++
+	}
+	head = putInt(head, steps)
 	return x.j.add(k, head, append(data, tail...), flush)
 }
 

@@ -76,13 +76,14 @@ func Note(ctx context.Context, note []byte) error {
 }
 
 // EffectKey identifies the effect under way, the same in every process and
-// attempt: pass it on as an idempotency key. It is "" outside Do.
+// attempt, and another after a Fork or an Edit: pass it on as an idempotency key.
+// It is "" outside Do.
 func EffectKey(ctx context.Context) string {
 	c, _ := ctx.Value(effectKey{}).(*effectCall)
 	if c == nil {
 		return ""
 	}
-	return c.t.drive.run + "/" + c.t.frame.path + c.t.local() + "/" + c.e.Name + "/" + c.ord
+	return c.t.drive.run + c.t.drive.branch + "/" + c.t.frame.path + c.t.local() + "/" + c.e.Name + "/" + c.ord
 }
 
 type effectKey struct{}

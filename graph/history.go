@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,44 +20,46 @@ type RunInfo struct {
 	Questions []Question // ID and Prompt only; open when the last drive stopped
 	Reason    string     // of a failure
 	Head      int64
+	From      Point // what the thread was forked from; zero: nothing
 }
 
 // Describe reads a line of a listing. It decodes no state.
 func Describe(t ThreadInfo) (RunInfo, error) {
 	i := RunInfo{Thread: t.Name, Head: t.Head, Started: time.UnixMicro(t.First.Time), Updated: time.UnixMicro(t.Last.Time), Status: Crashed}
 	h := &reader{b: t.First.Head}
-	switch t.First.Kind {
-	case KindStart, KindSnapshot, KindFork:
+	switch {
+	case t.First.Kind == KindStart:
 		i.Run, i.Label, i.Graph = h.string(), h.string(), h.string()
+	case t.First.Kind.base():
+		h.headline(&i)
 	}
-	if t.First.Kind.base() {
-		i.Started = time.UnixMicro(h.varint())
+	l := &reader{b: t.Last.Head}
+	switch {
+	case t.Last.Kind == KindEnd:
+		l.ended(&i)
+	case t.Last.Kind == KindEdit:
+		l.edited(&i)
+	case t.Head == t.First.Seq:
+	case t.Last.Kind.base():
+		last := RunInfo{Status: Crashed}
+		l.headline(&last)
+		i.Run, i.Status, i.Reason, i.Questions = last.Run, last.Status, last.Reason, last.Questions
+	default:
+		i.Status, i.Reason, i.Questions = Crashed, "", nil
 	}
-	if h.err != nil {
-		return i, fmt.Errorf("thread %s: %w", t.Name, h.err)
+	if err := firstError(h.err, l.err); err != nil {
+		return i, fmt.Errorf("thread %s: %w", t.Name, err)
 	}
-	if t.Last.Kind != KindEnd {
-		return i, nil
-	}
-	h = &reader{b: t.Last.Head}
-	i.Status = Status(h.byte())
-	i.Reason = h.string()
+	return i, nil
+}
+
+func (h *reader) ended(i *RunInfo) {
+	i.Status, i.Reason, i.Questions = Status(h.byte()), h.string(), nil
 	h.bool()
 	i.Run = h.string()
 	for range h.count() {
 		i.Questions = append(i.Questions, Question{ID: h.string(), Prompt: h.string()})
 	}
-	if h.err != nil {
-		return i, fmt.Errorf("thread %s: %w", t.Name, h.err)
-	}
-	return i, nil
-}
-
-// headline is what the head of a snapshot repeats of the start record, so that
-// listings work after a prune.
-func (s *replay) headline() []byte {
-	b := putString(putString(putString(nil, s.run.id), s.run.label), s.run.graph)
-	return appendVarint(b, s.run.started)
 }
 
 // status is the run's status, Crashed where no drive said that it stopped.
@@ -99,23 +101,15 @@ type Intent struct {
 
 // Inspect folds a thread up to a record (0: all) without its graph.
 func Inspect(ctx context.Context, st Store, thread string, at int64) (*Snapshot, error) {
-	s, err := load(ctx, st, thread, at)
+	s, err := loadPoint(ctx, st, Point{thread, at})
 	if err != nil {
 		return nil, err
-	}
-	if s.head == 0 {
-		return nil, fmt.Errorf("%w: %s", ErrNoThread, thread)
 	}
 	f := s.frame("")
 	v := &Snapshot{
 		RunInfo: RunInfo{Thread: thread, Run: s.run.id, Label: s.run.label, Graph: s.run.graph, Status: s.status(), Reason: s.run.reason,
-			Started: time.UnixMicro(s.run.started), Updated: time.UnixMicro(s.last), Head: s.head},
-		Meta: s.meta, Digest: f.digest, Steps: f.step - f.from, Active: s.active,
-	}
-	for _, t := range f.tasks {
-		if !slices.Contains(v.Next, t.node) {
-			v.Next = append(v.Next, t.node)
-		}
+			Started: time.UnixMicro(s.run.started), Updated: time.UnixMicro(s.last), Head: s.head, From: s.origin},
+		Meta: s.meta, Digest: f.digest, Steps: f.step - f.from, Active: s.active, Next: f.nextNames(),
 	}
 	for _, o := range s.open() {
 		v.Questions = append(v.Questions, o.q.q)
@@ -149,8 +143,10 @@ type Entry struct {
 	Time time.Time
 	Kind Kind
 	Path string   // of the frame
-	What string   // the task, effect, question or status it tells of
-	Next []string // nodes that run next, after a start, call or step
+	What string   // the task, effect, question, status or keys it tells of
+	Step int      // steps the frame has done, after a start, call, step, edit, fork or snapshot: the number of the next
+	Next []string // nodes that run next, after the same
+	From Point    // of a fork: what was copied
 }
 
 // History lists a thread's records, newest first, without reading any value.
@@ -172,6 +168,7 @@ func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, erro
 func entry(r Record) (Entry, error) {
 	e := Entry{Seq: r.Seq, Time: time.UnixMicro(r.Time), Kind: r.Kind}
 	h := &reader{b: r.Head}
+	var i RunInfo
 	switch r.Kind {
 	case KindStart:
 		e.What = h.string()
@@ -179,15 +176,15 @@ func entry(r Record) (Entry, error) {
 		h.string()
 		h.string()
 		readTags(h)
-		e.Next = nextNames(h)
+		h.frontier(&e)
 	case KindCall:
 		e.Path = h.string()
 		h.string()
 		readTags(h)
-		e.Next = nextNames(h)
+		h.frontier(&e)
 	case KindStep:
 		e.Path = h.string()
-		e.Next = nextNames(h)
+		h.frontier(&e)
 	case KindIntent, KindEffect, KindTask:
 		e.Path, e.What = h.string(), h.string()
 	case KindQuestion:
@@ -196,10 +193,21 @@ func entry(r Record) (Entry, error) {
 		e.What = h.string()
 	case KindAnswer:
 		e.Path, e.What = h.string(), h.string()
-	case KindReturn, KindEdit:
+	case KindReturn:
 		e.Path = h.string()
-	case KindClaim, KindSnapshot, KindFork:
+	case KindEdit:
+		e.Path = h.edited(&i)
+		h.place(&e)
+		e.What = strings.Join(h.strings(), ", ")
+	case KindClaim:
 		e.What = h.string()
+	case KindSnapshot, KindFork:
+		h.headline(&i)
+		h.place(&e)
+		e.What = i.Run
+		if r.Kind == KindFork {
+			e.From = i.From
+		}
 	case KindEnd:
 		e.What = Status(h.byte()).String()
 	}
@@ -209,13 +217,15 @@ func entry(r Record) (Entry, error) {
 	return e, nil
 }
 
-func nextNames(h *reader) []string {
-	tasks, _ := readHeads(h)
-	var names []string
-	for _, t := range tasks {
-		if !slices.Contains(names, t.node) {
-			names = append(names, t.node)
-		}
+// frontier reads what runs next, and the steps done where the record says.
+func (h *reader) frontier(e *Entry) {
+	f := &rawFrame{}
+	f.tasks, _ = readHeads(h)
+	e.Next = f.nextNames()
+	if e.Kind == KindStep {
+		h.bool()
 	}
-	return names
+	if len(h.b) > 0 { // else it was written before records said
+		e.Step = h.int()
+	}
 }

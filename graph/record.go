@@ -211,7 +211,7 @@ func (s *replay) encode() []byte {
 	for _, p := range sortedKeys(s.frames) {
 		b = s.frames[p].encode(putString(b, p))
 	}
-	return b
+	return appendVarint(putString(putString(b, s.branch), s.origin.Thread), s.origin.Seq)
 }
 
 func (s *replay) restore(r *reader) {
@@ -229,6 +229,9 @@ func (s *replay) restore(r *reader) {
 	s.frames = map[string]*rawFrame{}
 	for range r.count() {
 		s.frame(r.string()).decode(r)
+	}
+	if s.branch, s.origin = "", (Point{}); len(r.b) > 0 { // else it was written before there were branches
+		s.branch, s.origin = r.string(), Point{Thread: r.string(), Seq: r.varint()}
 	}
 	s.weight = 0
 }
@@ -267,7 +270,11 @@ func (f *rawFrame) encode(b []byte) []byte {
 	for _, k := range f.order {
 		q := f.asks[k]
 		b = putString(putString(putString(b, k), q.base), q.q.encode())
-		b = putString(putString(putBool(b, q.answered), q.answer), q.refused)
+		n := 0 // else 1, or one more than the place of the answer given ahead
+		if q.answered {
+			n = 1 + q.ahead
+		}
+		b = putString(putString(putInt(b, n), q.answer), q.refused)
 	}
 	return b
 }
@@ -293,7 +300,9 @@ func (f *rawFrame) decode(r *reader) {
 		k := r.string()
 		q := &rawQuestion{base: r.string()}
 		q.q.decode(r)
-		q.answered, q.answer, q.refused = r.bool(), r.bytes(), r.string()
+		n := r.int()
+		q.answered, q.ahead = n > 0, max(0, n-1)
+		q.answer, q.refused = r.bytes(), r.string()
 		f.asks[k] = q
 		f.order = append(f.order, k)
 	}

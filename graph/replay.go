@@ -19,6 +19,8 @@ type replay struct {
 	ahead  []aheadAnswer
 	asked  map[string]int // questions of this run, by node path
 	frames map[string]*rawFrame
+	origin Point  // where the thread was forked from
+	branch string // of effects: the run's last edit, or the fork it began with
 
 	active  time.Duration // of this run, up to last
 	last    int64         // Unix microseconds of the newest record
@@ -87,6 +89,7 @@ type rawQuestion struct {
 	q        Question
 	base     string
 	answered bool
+	ahead    int    // the place, from 1, of the answer given ahead that it used
 	answer   []byte // JSON
 	refused  string
 }
@@ -146,9 +149,7 @@ func (s *replay) add(r Record) error {
 	case KindAnswer:
 		s.answer(h, d)
 	case KindEdit:
-		f := s.frame(h.string())
-		f.apply(readPatches(d))
-		f.forgetStep()
+		s.edit(h, d)
 	case KindEnd:
 		s.end(h, d)
 	default:
@@ -164,6 +165,8 @@ func (s *replay) tick(r Record) {
 		s.active, s.driving = 0, true
 	case KindClaim:
 		s.driving = true
+	case KindEdit:
+		s.driving = false // what went before it is nobody's time
 	default:
 		if s.driving && r.Time > s.last {
 			s.active += time.Duration(r.Time-s.last) * time.Microsecond
@@ -177,7 +180,7 @@ func (s *replay) tick(r Record) {
 
 func (s *replay) start(r Record, h, d *reader) {
 	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: running}
-	s.asked = map[string]int{}
+	s.asked, s.branch = map[string]int{}, ""
 	f := s.frame("")
 	s.frames = map[string]*rawFrame{"": f} // the children were an abandoned run's
 	f.begin(h, d, 0)
@@ -270,9 +273,9 @@ func (s *replay) answer(h, d *reader) {
 		h.damaged("an answer to no question")
 		return
 	}
-	q.answered, q.refused, q.answer = true, h.string(), d.b
+	q.answered, q.ahead, q.refused, q.answer = true, ahead, h.string(), d.b
 	if ahead > 0 {
-		s.ahead[ahead-1] = aheadAnswer{used: true}
+		s.ahead[ahead-1] = aheadAnswer{id: s.ahead[ahead-1].id, used: true}
 	}
 }
 
@@ -338,6 +341,9 @@ func load(ctx context.Context, st Store, thread string, upTo int64) (*replay, er
 	for r, err := range st.Read(ctx, thread, Range{FromSnapshot: true, UpTo: upTo}) {
 		if err != nil {
 			return nil, fmt.Errorf("read thread %s: %w", thread, err)
+		}
+		if s.head == 0 && r.Seq > 1 && !r.Kind.base() {
+			return nil, fmt.Errorf("%w %s: what lies before record %d was pruned", ErrNoPoint, thread, r.Seq)
 		}
 		if err := s.add(r); err != nil {
 			return nil, fmt.Errorf("thread %s, record %d (%s): %w", thread, r.Seq, r.Kind, err)

@@ -206,6 +206,9 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 		return res, err
 	}
 	x.ahead, x.asked = s.ahead, s.asked
+	if s.branch != "" {
+		x.branch = "~" + s.branch
+	}
 	if err := x.answers(s, in.Answers); err != nil {
 		return res, err
 	}

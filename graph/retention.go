@@ -1,0 +1,116 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Keep says what Prune keeps besides what a resume needs. A record that any of its
+// fields names is kept; the zero Keep names none.
+type Keep struct {
+	Records int       // that many of the newest records
+	Steps   int       // the newest steps of the root, and all since
+	Since   time.Time // everything written at this time or later
+}
+
+// Prune shortens a thread from its beginning, and returns the oldest record that is
+// left. What is left is whole: the newest state, the frontier, open questions and
+// answers, and every record named by k with the state at it. Forks made from the
+// thread are copies and lose nothing.
+//
+// A thread can be cut only where a snapshot stands, so more may be left than k
+// names. Where none stands a snapshot is written behind the newest record, which
+// is where the thread, with the zero Keep, or a later Prune cuts. To a thread that
+// is being driven, or whose last drive did not say that it stopped, nothing is
+// written. A drive that begins at the same time gets ErrConflict, or Prune does.
+func Prune(ctx context.Context, st Store, thread string, k Keep) (first int64, err error) {
+	c, err := k.cut(ctx, st, thread)
+	if err == nil && c.excess() && c.inside == 0 {
+		err = c.snapshot(ctx, st, thread)
+	}
+	if err == nil && c.base > 0 {
+		err = st.Prune(ctx, thread, c.base)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("prune thread %s: %w", thread, err)
+	}
+	return max(c.base, c.first), nil
+}
+
+// cut is where a thread can be cut, and where it should be.
+type cut struct {
+	first  int64 // the oldest record, or base
+	head   int64 // the newest
+	named  int64 // the oldest record that Keep names; head+1: it names none
+	base   int64 // the newest snapshot at or before named; 0: none
+	inside int64 // the oldest snapshot among those named; 0: none
+}
+
+// named tells whether k names a record that has newer ones, and steps, behind it.
+func (k Keep) named(e Entry, newer int64, steps int) bool {
+	return newer < int64(k.Records) || steps < k.Steps || !k.Since.IsZero() && !e.Time.Before(k.Since)
+}
+
+// cut reads back as far as it must.
+func (k Keep) cut(ctx context.Context, st Store, thread string) (c cut, err error) {
+	steps, more := 0, true
+	for e, err := range History(ctx, st, thread) {
+		if err != nil {
+			return c, err
+		}
+		if c.head == 0 {
+			c.head, c.named = e.Seq, e.Seq+1
+		}
+		c.first = e.Seq
+		if more = more && k.named(e, c.head-e.Seq, steps); more {
+			c.named = e.Seq
+		} else if c.inside == c.named {
+			c.base, c.first = c.inside, c.inside
+			return c, nil
+		}
+		switch {
+		case e.Kind.base() && more:
+			c.inside = e.Seq
+		case e.Kind.base():
+			c.base = e.Seq
+			return c, nil
+		case e.Kind == KindStep && e.Path == "":
+			steps++
+		}
+	}
+	if c.head == 0 {
+		return c, ErrNoThread
+	}
+	return c, nil
+}
+
+// excess tells whether records are left that neither k nor a resume needs.
+func (c *cut) excess() bool {
+	if c.base == 0 {
+		return c.first < c.named
+	}
+	return c.base+1 < c.named
+}
+
+// snapshot writes one behind the newest record, if nobody can be at work there.
+func (c *cut) snapshot(ctx context.Context, st Store, thread string) error {
+	s, err := load(ctx, st, thread, 0)
+	if err != nil {
+		return err
+	}
+	if s.head != c.head {
+		return ErrConflict
+	}
+	if s.run.status == running {
+		return nil
+	}
+	rec := Record{Kind: KindSnapshot, Time: s.last, Head: s.headline(), Data: s.encode()}
+	if err := st.Append(ctx, thread, c.head, []Record{rec}); err != nil {
+		return err
+	}
+	if c.named > c.head {
+		c.base = c.head + 1
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A Point is a place in a thread's history: everything up to one record. Points
+// inside a step and inside a child graph are points too.
+type Point struct {
+	Thread string
+	Seq    int64 // of the record; 0: the newest
+}
+
+var (
+	// ErrNoPoint says that a thread has no such record: it was pruned, or nobody
+	// has written it yet.
+	ErrNoPoint = errors.New("graph: no such point in the thread")
+
+	// ErrThreadExists says that a fork would overwrite a thread.
+	ErrThreadExists = errors.New("graph: the thread exists already")
+)
+
+// Fork begins the thread into as a copy of another at one of its records (0: the
+// newest). The original stays as it is, and the two go on independently.
+//
+// The copy is a new branch: what the step under way has done up to that record
+// (effects, updates of tasks, questions and their answers) is not taken over, so
+// its tasks run again from their tops, and EffectKey is another. Steps that are
+// done stay done, those of child graphs under way too. A run that was not over
+// is Paused in the copy, under the name of the new thread, until it is resumed; a
+// run that was over stays over, and another can be started behind it.
+//
+// It fails with ErrNoThread, ErrNoPoint or ErrThreadExists, and needs no graph.
+func Fork(ctx context.Context, st Store, thread string, at int64, into string) error {
+	fail := func(err error) error { return fmt.Errorf("fork thread %s into %q: %w", thread, into, err) }
+	if into == "" {
+		return fail(errors.New("the new thread needs a name"))
+	}
+	s, err := loadPoint(ctx, st, Point{thread, at})
+	if err != nil {
+		return fail(err)
+	}
+	now := time.Now()
+	s.forgetSteps()
+	s.origin, s.branch, s.driving = Point{thread, s.head}, NewID(now), false
+	if !s.run.status.Final() {
+		s.run.id, s.run.status, s.run.reason, s.run.started = into, Paused, "", now.UnixMicro()
+	}
+	rec := Record{Kind: KindFork, Time: now.UnixMicro(), Head: s.headline(), Data: s.encode()}
+	err = st.Append(ctx, into, 0, []Record{rec})
+	if errors.Is(err, ErrConflict) {
+		err = ErrThreadExists
+	}
+	if err != nil {
+		return fail(err)
+	}
+	return nil
+}
+
+// State reads the state of the root graph at a record of a thread (0: the newest).
+// Keys that the graph does not know are left out. It fails with ErrNoThread,
+// ErrNoPoint, or when a key was stored with another type than it now has.
+func (r *Runner) State(ctx context.Context, thread string, at int64) (State, error) {
+	s, err := r.loadPoint(ctx, Point{thread, at})
+	if err != nil {
+		return State{}, err
+	}
+	f, err := s.frame("").state(r.Graph)
+	if err != nil {
+		return State{}, fmt.Errorf("thread %s: %w", thread, err)
+	}
+	return f.st, nil
+}
+
+// Edit folds writes into the newest state of a thread and returns the number of
+// the record that says so; nothing is changed in place. Set goes through the
+// key's reducer, Reset replaces. To edit an older point, Fork there and edit the
+// copy.
+//
+// What runs next runs in a new branch, as after a Fork: a run that was not over is
+// Paused, and its resume repeats the tasks of the step under way, effects and
+// questions included. Child graphs under way keep their own state.
+//
+// Unknown keys, other types than those stored, and values that cannot be stored
+// are refused before anything is written. A drive that is at work on the thread
+// cannot be seen: whoever appends first goes on, and the other gets ErrConflict.
+func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
+	s, err := r.loadPoint(ctx, Point{Thread: thread})
+	if err != nil {
+		return 0, err
+	}
+	rec, err := r.edit(s, set)
+	if err == nil {
+		err = r.Store.Append(ctx, thread, s.head, []Record{rec})
+	}
+	if err != nil {
+		return 0, fmt.Errorf("edit thread %s: %w", thread, err)
+	}
+	return s.head + 1, nil
+}
+
+// edit makes the record of an edit.
+func (r *Runner) edit(s *replay, set []Write) (Record, error) {
+	if len(set) == 0 {
+		return Record{}, errors.New("there is nothing to write")
+	}
+	raw := s.frame("")
+	for _, w := range set {
+		if tag := raw.tags[w.Key()]; w.key != nil && tag != "" && tag != w.key.tag {
+			return Record{}, fmt.Errorf("key %q was stored with type %s, and is written with type %s", w.Key(), tag, w.key.tag)
+		}
+	}
+	f, err := raw.state(r.Graph)
+	if err != nil {
+		return Record{}, err
+	}
+	var done []patch
+	if _, _, err := apply(f.st, [][]Write{set}, nil, &done); err != nil {
+		return Record{}, err
+	}
+	data := putInt(nil, len(done))
+	var keys []string
+	for _, p := range done {
+		v, err := p.key.store(p.val)
+		if err != nil {
+			return Record{}, err
+		}
+		data = putPatch(data, p.key.name, p.fold, 0, v)
+		keys = append(keys, p.key.name)
+	}
+	now := r.drive(0).now()
+	s.pause(r.newID(now))
+	return Record{Kind: KindEdit, Time: now.UnixMicro(), Head: s.editHead("", keys), Data: data}, nil
+}
+
+// pause is what an edit makes of a run: what is under way belongs to the branch
+// before it.
+func (s *replay) pause(branch string) {
+	s.branch = branch
+	s.forgetSteps()
+	if !s.run.status.Final() {
+		s.run.status, s.run.reason = Paused, ""
+	}
+}
+
+// edit folds the record of an edit.
+func (s *replay) edit(h, d *reader) {
+	path := h.string()
+	s.pause(h.string())
+	s.frame(path).apply(readPatches(d))
+}
+
+// forgetSteps forgets what the steps under way have done, and gives the numbers
+// of their questions, and the answers given ahead that these used, back.
+func (s *replay) forgetSteps() {
+	for _, path := range sortedKeys(s.frames) {
+		f := s.frames[path]
+		for _, key := range f.order {
+			q := f.asks[key]
+			if s.asked[q.base]--; s.asked[q.base] <= 0 {
+				delete(s.asked, q.base)
+			}
+			if q.ahead > 0 && q.ahead <= len(s.ahead) {
+				a := &s.ahead[q.ahead-1]
+				a.value, a.refused, a.used = q.answer, q.refused, false
+			}
+		}
+		f.forgetStep()
+	}
+}
+
+// state decodes the values of a frame, not what it runs next: a graph that has
+// lost nodes can still read them.
+func (f *rawFrame) state(g *Graph) (*frame, error) {
+	fr := newFrame(g, "", "")
+	for _, name := range sortedKeys(f.keys) {
+		if err := fr.restore(name, f.keys[name], f.tags[name]); err != nil {
+			return nil, err
+		}
+	}
+	return fr, nil
+}
+
+func (r *Runner) loadPoint(ctx context.Context, p Point) (*replay, error) {
+	if r.Store == nil {
+		return nil, errors.New("graph: a thread is read from a store; give the Runner one")
+	}
+	return loadPoint(ctx, r.Store, p)
+}
+
+// loadPoint is load for a thread and a record that must exist.
+func loadPoint(ctx context.Context, st Store, p Point) (*replay, error) {
+	if p.Seq < 0 {
+		return nil, fmt.Errorf("%w %s: records are numbered from 1, not %d", ErrNoPoint, p.Thread, p.Seq)
+	}
+	s, err := load(ctx, st, p.Thread, p.Seq)
+	if err != nil || s.head > 0 && (p.Seq == 0 || p.Seq == s.head) {
+		return s, err
+	}
+	for r, err := range st.Read(ctx, p.Thread, Range{Heads: true, Newest: true, Limit: 1}) {
+		if err != nil {
+			return nil, fmt.Errorf("read thread %s: %w", p.Thread, err)
+		}
+		if p.Seq > r.Seq {
+			return nil, fmt.Errorf("%w %s: its newest record is %d, not %d", ErrNoPoint, p.Thread, r.Seq, p.Seq)
+		}
+		return nil, fmt.Errorf("%w %s: record %d was pruned", ErrNoPoint, p.Thread, p.Seq)
+	}
+	return nil, fmt.Errorf("%w: %s", ErrNoThread, p.Thread)
+}

@@ -1,0 +1,121 @@
+package graph
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Written is one record that wrote a key.
+type Written struct {
+	Seq   int64
+	Time  time.Time
+	Kind  Kind     // KindStep: nodes; KindStart, KindCall: input; KindEdit; KindFork, KindSnapshot: it is older than the thread's first record
+	Path  string   // of the frame: "" is the root
+	Step  int      // of a KindStep the step that wrote, else the one that runs next
+	Tasks []Writer // of a KindStep: who wrote, in the order in which their writes were folded
+	From  Point    // of a KindFork: where to look on
+}
+
+// Writer is a task that wrote.
+type Writer struct {
+	Node  string
+	Index int // among the tasks of a Send; 0 for the others
+}
+
+// Blame lists the records that wrote a key, in the root and in child graphs,
+// newest first. It reads the whole thread, and needs no graph. A key that nobody
+// wrote has none; an unknown thread is ErrNoThread.
+func Blame(ctx context.Context, st Store, thread, key string) ([]Written, error) {
+	s := newReplay()
+	var found []Written
+	for r, err := range st.Read(ctx, thread, Range{}) {
+		if err != nil {
+			return nil, fmt.Errorf("read thread %s: %w", thread, err)
+		}
+		first := s.head == 0
+		w, err := s.writing(r, key)
+		if err == nil {
+			err = s.add(r)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("thread %s, record %d (%s): %w", thread, r.Seq, r.Kind, err)
+		}
+		switch {
+		case w != nil:
+			if w.Kind != KindStep {
+				w.Step = s.frame(w.Path).step
+			}
+			found = append(found, *w)
+		case first && r.Kind.base():
+			found = append(found, s.inherited(r, key)...)
+		}
+	}
+	if s.head == 0 {
+		return nil, fmt.Errorf("%w: %s", ErrNoThread, thread)
+	}
+	slices.Reverse(found)
+	return found, nil
+}
+
+// writing is what a record that is about to be folded writes to a key; nil:
+// nothing.
+func (s *replay) writing(r Record, key string) (*Written, error) {
+	h, d := &reader{b: r.Head}, &reader{b: r.Data}
+	w := &Written{Seq: r.Seq, Time: time.UnixMicro(r.Time), Kind: r.Kind}
+	switch r.Kind {
+	case KindStart:
+	case KindCall, KindStep, KindEdit:
+		w.Path = h.string()
+	default:
+		return nil, nil
+	}
+	ps := readPatches(d)
+	if h.err != nil || d.err != nil {
+		return nil, firstError(h.err, d.err)
+	}
+	ps = slices.DeleteFunc(ps, func(p rawPatch) bool { return p.key != key })
+	if len(ps) == 0 {
+		return nil, nil
+	}
+	if r.Kind == KindStep {
+		f := s.frame(w.Path)
+		w.Step = f.step
+		w.Tasks = f.writers(key, ps)
+	}
+	return w, nil
+}
+
+// writers are the tasks of a step that wrote a key. The updates of parallel tasks
+// are recorded before the step is; of a lone task the step's own record is enough.
+func (f *rawFrame) writers(key string, ps []rawPatch) (ws []Writer) {
+	for i, t := range f.tasks {
+		wrote := slices.ContainsFunc(ps, func(p rawPatch) bool { return p.by == i })
+		if up, ok := f.done[strconv.Itoa(f.step)+"."+t.node+"."+strconv.Itoa(t.index)]; ok && !wrote {
+			wrote = slices.ContainsFunc(readPatches(&reader{b: up}), func(p rawPatch) bool { return p.key == key })
+		}
+		if wrote {
+			ws = append(ws, Writer{t.node, t.index})
+		}
+	}
+	return ws
+}
+
+// inherited is what the first record of a thread, a snapshot or a fork, holds of
+// a key.
+func (s *replay) inherited(r Record, key string) (found []Written) {
+	for _, path := range slices.Backward(sortedKeys(s.frames)) {
+		f := s.frames[path]
+		if f.keys[key] == nil {
+			continue
+		}
+		w := Written{Seq: r.Seq, Time: time.UnixMicro(r.Time), Kind: r.Kind, Path: path, Step: f.step}
+		if r.Kind == KindFork {
+			w.From = s.origin
+		}
+		found = append(found, w)
+	}
+	return found
+}

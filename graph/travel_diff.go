@@ -1,0 +1,65 @@
+package graph
+
+import (
+	"bytes"
+	"context"
+	"slices"
+)
+
+// Change is a key whose stored value differs between two points.
+type Change struct {
+	Path string // of the frame: "" is the root
+	Key  string
+	Tag  string   // of the type or codec, at the second point where it has one
+	Was  [][]byte // its parts at the first point, as in Stored; nil: absent
+	Is   [][]byte // its parts at the second; nil: absent
+}
+
+// Diff lists what differs in the state of two points, of one thread or of two: by
+// frame, then by key, those of child graphs under way at one of the points
+// included. It compares what is stored and needs no graph: a list that was written
+// in other portions differs.
+func Diff(ctx context.Context, st Store, a, b Point) ([]Change, error) {
+	was, err := loadPoint(ctx, st, a)
+	if err != nil {
+		return nil, err
+	}
+	is, err := loadPoint(ctx, st, b)
+	if err != nil {
+		return nil, err
+	}
+	var changes []Change
+	for _, path := range both(was.frames, is.frames) {
+		changes = append(changes, diffFrames(path, was.frame(path), is.frame(path))...)
+	}
+	return changes, nil
+}
+
+func diffFrames(path string, was, is *rawFrame) (changes []Change) {
+	for _, key := range both(was.keys, is.keys) {
+		c := Change{Path: path, Key: key, Tag: is.tags[key], Was: was.parts(key), Is: is.parts(key)}
+		if (c.Was == nil) == (c.Is == nil) && slices.EqualFunc(c.Was, c.Is, bytes.Equal) {
+			continue
+		}
+		if c.Tag == "" {
+			c.Tag = was.tags[key]
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// parts is the stored form of a key; nil: absent.
+func (f *rawFrame) parts(key string) (parts [][]byte) {
+	for _, p := range f.keys[key] {
+		parts = append(parts, p.val)
+	}
+	return parts
+}
+
+// both lists the names that either map has, sorted.
+func both[V any](a, b map[string]V) []string {
+	names := append(sortedKeys(a), sortedKeys(b)...)
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,90 @@
+package graph
+
+import (
+	"slices"
+	"time"
+)
+
+// What the heads of snapshots, forks and edits say, so that listings need nothing
+// else: every put has its read beside it. Each part is absent from records that
+// were written before it existed.
+
+// headline is the head of a snapshot or fork: what it repeats of the start
+// record, how the run stands, where the thread came from, and what runs next.
+func (s *replay) headline() []byte {
+	b := putString(putString(putString(nil, s.run.id), s.run.label), s.run.graph)
+	b = s.standing(appendVarint(b, s.run.started))
+	b = appendVarint(putString(b, s.origin.Thread), s.origin.Seq)
+	return s.place(b, "")
+}
+
+func (h *reader) headline(i *RunInfo) {
+	i.Run, i.Label, i.Graph = h.string(), h.string(), h.string()
+	i.Started = time.UnixMicro(h.varint())
+	if len(h.b) == 0 {
+		return
+	}
+	h.standing(i)
+	i.From = Point{Thread: h.string(), Seq: h.varint()}
+}
+
+// editHead is the head of an edit.
+func (s *replay) editHead(path string, keys []string) []byte {
+	b := putString(putString(putString(nil, path), s.branch), s.run.id)
+	b = s.place(s.standing(b), path)
+	return putStrings(b, keys)
+}
+
+// edited reads it up to the place.
+func (h *reader) edited(i *RunInfo) (path string) {
+	path = h.string()
+	_ = h.string() // the branch
+	i.Run = h.string()
+	h.standing(i)
+	return path
+}
+
+// standing is how the run stands.
+func (s *replay) standing(b []byte) []byte {
+	b = putString(append(b, byte(s.run.status)), s.run.reason)
+	open := s.open()
+	b = putInt(b, len(open))
+	for _, o := range open {
+		b = putString(putString(b, o.q.q.ID), o.q.q.Prompt)
+	}
+	return b
+}
+
+func (h *reader) standing(i *RunInfo) {
+	i.Status, i.Reason, i.Questions = Status(h.byte()), h.string(), nil
+	if i.Status == running {
+		i.Status = Crashed
+	}
+	for range h.count() {
+		i.Questions = append(i.Questions, Question{ID: h.string(), Prompt: h.string()})
+	}
+}
+
+// place is how far a frame is, and the nodes that run next.
+func (s *replay) place(b []byte, path string) []byte {
+	f := s.frame(path)
+	return putStrings(putInt(b, f.step), f.nextNames())
+}
+
+func (h *reader) place(e *Entry) {
+	if len(h.b) > 0 {
+		e.Step, e.Next = h.int(), h.strings()
+	}
+}
+
+// nextNames lists the nodes of a frame that run next, each once, in task order.
+func (f *rawFrame) nextNames() []string {
+	var names []string
+	for i, t := range f.tasks {
+		if i > 0 && f.tasks[i-1].node == t.node || slices.Contains(names, t.node) {
+			continue
+		}
+		names = append(names, t.node)
+	}
+	return names
+}
