@@ -94,47 +94,6 @@ func (w *workplace) read(name string) string {
 	return string(b)
 }
 
-// gate is a named pipe between a test and a script: the script waits in it until
-// the test lets it go on.
-type gate struct {
-	w    *workplace
-	path string
-}
-
-func (w *workplace) gate(name string) gate {
-	w.t.Helper()
-	g := gate{w, filepath.Join(w.dir, name)}
-	if err := mkfifo(g.path); err != nil {
-		w.t.Fatal(err)
-	}
-	return g
-}
-
-// arrive blocks until a script opens the gate for reading, and returns what lets
-// it pass.
-func (g gate) arrive() (pass func()) {
-	g.w.t.Helper()
-	opened := make(chan *os.File, 1)
-	go func() {
-		f, err := os.OpenFile(g.path, os.O_WRONLY, 0)
-		if err != nil {
-			close(opened)
-			return
-		}
-		opened <- f
-	}()
-	select {
-	case f := <-opened:
-		if f == nil {
-			g.w.t.Fatalf("%s cannot be opened", g.path)
-		}
-		return func() { _ = f.Close() }
-	case <-time.After(patience):
-		g.w.t.Fatalf("nothing arrived at %s", g.path)
-	}
-	return nil
-}
-
 // wait ends a test that would hang.
 func wait(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()

@@ -3,19 +3,61 @@
 package cli_test
 
 import (
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
-
-func mkfifo(path string) error { return syscall.Mkfifo(path, 0o600) }
 
 func needBash(t *testing.T) {
 	t.Helper()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("no bash to run the scripts of the agents with")
 	}
+}
+
+// gate is a named pipe between a test and a script: the script waits in it until
+// the test lets it go on.
+type gate struct {
+	w    *workplace
+	path string
+}
+
+func (w *workplace) gate(name string) gate {
+	w.t.Helper()
+	g := gate{w, filepath.Join(w.dir, name)}
+	if err := syscall.Mkfifo(g.path, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	return g
+}
+
+// arrive blocks until a script opens the gate for reading, and returns what lets
+// it pass.
+func (g gate) arrive() (pass func()) {
+	g.w.t.Helper()
+	opened := make(chan *os.File, 1)
+	go func() {
+		f, err := os.OpenFile(g.path, os.O_WRONLY, 0)
+		if err != nil {
+			close(opened)
+			return
+		}
+		opened <- f
+	}()
+	select {
+	case f := <-opened:
+		if f == nil {
+			g.w.t.Fatalf("%s cannot be opened", g.path)
+		}
+		return func() { _ = f.Close() }
+	case <-time.After(patience):
+		g.w.t.Fatalf("nothing arrived at %s", g.path)
+	}
+	return nil
 }
 
 // Two scripts, the first of which waits at a gate.
