@@ -306,7 +306,11 @@ func (x *drive) all(ctx context.Context, ts []task) {
 		ts[i].base = step
 	}
 	x.exec.Execute(len(ts), g.def.Concurrency, func(i int) {
-		if ts[i].run(true); ts[i].err != nil {
+		switch ts[i].run(true); {
+		case ts[i].err == nil:
+		case context.Cause(step) == errSibling && errors.Is(ts[i].err, context.Canceled):
+			ts[i].err = errSibling // not a failure of its own
+		default:
 			cancel(errSibling)
 		}
 	})
