@@ -26,6 +26,9 @@ type drive struct {
 	pause       <-chan struct{}
 	answered    []Answered
 
+	lone     chan *task    // to the goroutine of steps with one task; nil: not started
+	loneDone chan struct{} // from it
+
 	begun  time.Time
 	before time.Duration // active time of earlier drives
 
@@ -272,31 +275,52 @@ func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
 
 // execute runs the tasks of a step and, at the root, delivers their events.
 func (x *drive) execute(ctx context.Context, ts []task, root bool) {
-	if len(ts) == 1 && !(x.live && root) {
-		ts[0].inline = root
+	switch {
+	case len(ts) == 1 && !root:
 		ts[0].run(false)
+	case len(ts) == 1 && !x.live:
+		ts[0].inline = true
+		ts[0].run(false)
+	case len(ts) == 1:
+		x.alone(&ts[0])
+	case x.out.ch == nil || !root:
+		x.all(ctx, ts)
+	default:
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			x.all(ctx, ts)
+		}()
+		x.out.pump(done)
+	}
+}
+
+// alone runs the one task of a step on a goroutine that serves all such steps, so
+// that what the node emits can be delivered while it runs.
+func (x *drive) alone(t *task) {
+	t.inline = true
+	if !t.begin() {
 		return
 	}
-	all := func() { x.all(ctx, ts) }
-	if x.out.ch == nil || !root {
-		all()
-		return
+	t.inline = false
+	if x.lone == nil {
+		x.lone, x.loneDone = make(chan *task), make(chan struct{})
+		go func(tasks <-chan *task, done chan<- struct{}) {
+			for t := range tasks {
+				t.work(false)
+				done <- struct{}{}
+			}
+		}(x.lone, x.loneDone)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		all()
-	}()
-	x.out.pump(done)
+	x.lone <- t
+	x.out.pump(x.loneDone)
+	t.inline = true
+	t.end()
 }
 
 func (x *drive) all(ctx context.Context, ts []task) {
 	g := ts[0].frame.g
-	switch {
-	case len(ts) == 1:
-		ts[0].run(false)
-		return
-	case !g.def.FailFast:
+	if !g.def.FailFast {
 		x.exec.Execute(len(ts), g.def.Concurrency, func(i int) { ts[i].run(true) })
 		return
 	}

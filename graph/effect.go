@@ -42,7 +42,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 	if t == nil {
 		return v, errors.New("graph: Do needs the context of a node")
 	}
-	call, err := t.begin(e)
+	call, err := t.effect(e)
 	if err != nil {
 		return v, err
 	}
@@ -109,7 +109,7 @@ type effectCall struct {
 	id  string // within its frame
 }
 
-func (t *task) begin(e Effect) (*effectCall, error) {
+func (t *task) effect(e Effect) (*effectCall, error) {
 	if err := t.returned(); err != nil {
 		return nil, err
 	}

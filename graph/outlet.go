@@ -17,7 +17,7 @@ type outlet struct {
 }
 
 // sendBuffer is how far tasks may run ahead of the reader.
-const sendBuffer = 64
+const sendBuffer = 16
 
 // deliver hands an event to the reader; only its own goroutine may.
 func (o *outlet) deliver(e Event) {

@@ -74,9 +74,7 @@ func (r *Runner) events(topics Topic, run func(*drive) (Result, error)) iter.Seq
 	return func(yield func(Event, error) bool) {
 		x := r.drive(topics)
 		x.out.yield = yield
-		if x.out.over != nil {
-			defer close(x.out.over)
-		}
+		defer x.stop()
 		res, err := run(x)
 		if x.out.gone {
 			return
@@ -88,6 +86,16 @@ func (r *Runner) events(topics Topic, run func(*drive) (Result, error)) iter.Seq
 		if err != nil && !x.out.gone {
 			yield(Event{}, err)
 		}
+	}
+}
+
+// stop ends what a drive with events has started.
+func (x *drive) stop() {
+	if x.out.over != nil {
+		close(x.out.over)
+	}
+	if x.lone != nil {
+		close(x.lone)
 	}
 }
 

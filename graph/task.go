@@ -19,6 +19,7 @@ type task struct {
 	id     string          // local(), once computed
 	inline bool            // it runs on the reader's goroutine
 
+	begun     time.Time // where somebody wants its events
 	attempt   int
 	up        Update
 	err       error
@@ -182,25 +183,37 @@ func (t *task) tell(topic Topic, b Body) {
 	x.out.send(t.event(b))
 }
 
-// run executes the task: attempts, then OnError; siblings says whether others of
-// the step may still be running when it ends.
+// run executes the task: its events, attempts and OnError; siblings says whether
+// others of the step may still be running when it ends.
 func (t *task) run(siblings bool) {
+	if t.begin() {
+		t.work(siblings)
+		t.end()
+	}
+}
+
+// begin tells that the node starts. It is false for a task that is not to run.
+func (t *task) begin() bool {
 	if t.recorded {
 		t.tell(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil})
-		return
+		return false
 	}
-	if t.err = t.drive.j.failed(); t.err == nil {
+	if t.err = t.drive.j.failed(); t.err == nil && t.base.Err() != nil {
 		t.err = context.Cause(t.base)
 	}
 	if t.err != nil {
-		return
+		return false
 	}
-	n := t.node()
-	t.tell(TopicTask, TaskStarted{Kind: n.Kind})
-	var begun time.Time
 	if t.drive.topics&TopicTask != 0 {
-		begun = t.drive.now()
+		t.begun = t.drive.now()
+		t.tell(TopicTask, TaskStarted{Kind: t.node().Kind})
 	}
+	return true
+}
+
+// work is everything between the task's events.
+func (t *task) work(siblings bool) {
+	n := t.node()
 	t.attempts(n)
 	t.mu.Lock()
 	t.over = true
@@ -211,13 +224,18 @@ func (t *task) run(siblings bool) {
 	if t.err == nil && siblings && !t.waiting && !t.paused {
 		t.err = t.save()
 	}
-	if t.drive.topics&TopicTask != 0 {
-		err := t.err
-		if err == nil {
-			err = t.recovered
-		}
-		t.tell(TopicTask, TaskDone{Err: err, Took: t.drive.now().Sub(begun), Attempts: t.attempt, Waiting: t.waiting, Failed: t.recovered != nil})
+}
+
+// end tells how the node ended.
+func (t *task) end() {
+	if t.drive.topics&TopicTask == 0 {
+		return
 	}
+	err := t.err
+	if err == nil {
+		err = t.recovered
+	}
+	t.tell(TopicTask, TaskDone{Err: err, Took: t.drive.now().Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Failed: t.recovered != nil})
 }
 
 // attempts calls the node until it succeeds, waits, or may not be tried again.
