@@ -5,6 +5,9 @@ import "strings"
 // Nearest returns the known word that a mistyped one most likely means, "" when
 // none is close. Upper and lower case are the same.
 func Nearest(wrong string, known []string) string {
+	if wrong == "" {
+		return ""
+	}
 	wrong = strings.ToLower(wrong)
 	best, least := "", 1+max(1, min(len(wrong)/3, 3))
 	for _, word := range known {

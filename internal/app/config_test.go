@@ -1,0 +1,115 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestConfig(t *testing.T) {
+	tests := map[string]struct {
+		file string
+		env  environ
+		want Config
+	}{
+		"nothing":                   {},
+		"a file with comments only": {file: "# model: x\n"},
+		"the file": {
+			file: "model: a:b\ntemperature: 0.5\ntop_p: 1\nfunction_calling_support: false\nread_timeout: 5m\nstore: 'memory:'\nrag_top_k: 3\n",
+			want: Config{Model: "a:b", Temperature: new(0.5), TopP: new(1.0), FunctionCalling: new(false), ReadTimeout: 5 * time.Minute, Store: "memory:", Unused: []string{"rag_top_k"}},
+		},
+		"the environment beats the file": {
+			file: "model: a:b\nstore: sqlite:x\n",
+			env:  environ{"RADDLE_MODEL=c:d", "RADDLE_STORE=", "RADDLE_READ_TIMEOUT=20"},
+			want: Config{Model: "c:d", Store: "sqlite:x", ReadTimeout: 20 * time.Second},
+		},
+		"clients in a list": {
+			file: "clients:\n- {type: openai, api_key: '${KEY}'}\n- name: mine\n  type: openai-compatible\n  api_base: http://x\n  models: [a, {name: b, type: embedding, reasoning_levels: [low]}]\n",
+			env:  environ{"KEY=secret"},
+			want: Config{Clients: []ClientConfig{
+				{Name: "openai", Type: "openai", Key: "secret"},
+				{Name: "mine", Type: "openai-compatible", Base: "http://x", Models: []ModelConfig{{Name: "a", Kind: "chat"}, {Name: "b", Kind: "embedding", Efforts: []string{"low"}}}},
+			}},
+		},
+		"clients by name": {
+			file: "clients:\n  gemini: {api_key: k}\n  far: {type: ollama, api_base: h}\n",
+			want: Config{Clients: []ClientConfig{{Name: "gemini", Type: "gemini", Key: "k"}, {Name: "far", Type: "ollama", Base: "h"}}},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			if test.file != "" {
+				write(t, filepath.Join(dir, "config.yaml"), test.file)
+			}
+			got, err := loadConfig(dir, test.env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestConfigFaults(t *testing.T) {
+	tests := map[string][]string{
+		"modle: x\n":           {`1:1: error: unknown key "modle" in the file (did you mean model?)`},
+		"- a\n":                {"1:1: error: the file must be a mapping"},
+		"model: [a]\n":         {"1:8: error: model must be a single value"},
+		"temperature: 3\n":     {"1:14: error: temperature: 3 is not between 0 and 2"},
+		"temperature: .nan\n":  {"1:14: error: temperature: \".nan\" is no number"},
+		"read_timeout: soon\n": {`1:15: error: read_timeout: "soon" is no time`},
+		"model: a\nmodel: b\n": {`2:1: error: key "model" is given twice`},
+		"clients: {x: {}}\n":   {"1:14: error: a client needs a type"},
+		"clients: [{type: openai, name: 'a:b'}]\n":                     {`1:11: error: the client's name "a:b" has a colon`},
+		"clients: [{type: openai}, {type: openai}]\n":                  {`1:27: error: two clients are named "openai"`},
+		"clients: [{type: openai-compatible, name: x}]\n":              {`1:11: error: client "x" needs an api_base`},
+		"clients: [{type: ollama, models: [{}]}]\n":                    {"1:35: error: a model needs a name"},
+		"clients: [{type: ollama, models: {}}]\n":                      {"1:34: error: models must be a list"},
+		"clients: [{type: ollama, models: [{name: a, type: chta}]}]\n": {`1:51: error: unknown model type "chta"; the types are chat, embedding, reranker (did you mean chat?)`},
+		"a: &x [*x]\n":         {`1:1: error: unknown key "a"`},
+		"model: 'x\n":          {"error: "},
+		"top_p: x\nstroe: y\n": {"1:8: error: top_p", "2:1: error: unknown key \"stroe\" in the file (did you mean store?)"},
+	}
+	for file, wants := range tests {
+		t.Run(file, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "config.yaml"), file)
+			_, err := loadConfig(dir, nil)
+			var faults *ConfigError
+			if !errors.As(err, &faults) || len(faults.Faults) != len(wants) {
+				t.Fatalf("%v, want %d faults", err, len(wants))
+			}
+			for i, want := range wants {
+				if got := faults.Faults[i].String(); !strings.Contains(got, want) {
+					t.Errorf("%s\nlacks %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestConfigEnvironmentFault(t *testing.T) {
+	_, err := loadConfig(t.TempDir(), environ{"RADDLE_FUNCTION_CALLING_SUPPORT=maybe"})
+	var e *Error
+	if !errors.As(err, &e) || e.Kind != Invalid || !strings.Contains(e.Msg, "RADDLE_FUNCTION_CALLING_SUPPORT") {
+		t.Errorf("%v", err)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,291 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// process opens a process with nothing around it but env.
+func process(t *testing.T, env ...string) *Process {
+	t.Helper()
+	dir := t.TempDir()
+	p, err := Open(Options{Work: dir, Environ: append([]string{"HOME=" + filepath.Join(dir, "home"), "PATH=" + os.Getenv("PATH")}, env...)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+func TestDirs(t *testing.T) {
+	tests := map[string]struct {
+		env  environ
+		want Dirs
+	}{
+		"home": {
+			env:  environ{"HOME=/h"},
+			want: Dirs{Config: "/h/.config/raddle", Agents: "/h/.config/raddle/agents", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
+		},
+		"the standard's variables": {
+			env:  environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "XDG_STATE_HOME=/s", "XDG_CACHE_HOME=relative"},
+			want: Dirs{Config: "/c/raddle", Agents: "/c/raddle/agents", State: "/s/raddle", Cache: "/h/.cache/raddle"},
+		},
+		"our own": {
+			env:  environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "RADDLE_CONFIG_DIR=mine"},
+			want: Dirs{Config: "/w/mine", Agents: "/w/mine/agents", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got, err := findDirs(test.env, "/w")
+			if err != nil {
+				t.Fatal(err)
+			}
+			test.want.Work, test.want.home = "/w", "/h"
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Dirs{})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestShort(t *testing.T) {
+	d := Dirs{Work: "/w/x", home: "/h"}
+	for path, want := range map[string]string{
+		"/w/x/a/b": "a/b", "/w/x": ".", "/w/y": "/w/y", "/h/a": "~/a", "/h": "/h", "rel": "rel",
+	} {
+		if got := d.Short(path); got != want {
+			t.Errorf("Short(%q) = %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestStoreLocation(t *testing.T) {
+	for url, want := range map[string]string{
+		"": "sqlite:/h/.local/state/raddle/runs.db", "memory:": "memory:", "sqlite:a.db": "sqlite:/w/a.db", "sqlite:///a/b.db": "sqlite:/a/b.db", "sqlite:~/b.db": "sqlite:/h/b.db",
+	} {
+		p := &Process{Dirs: Dirs{Work: "/w", State: "/h/.local/state/raddle", home: "/h"}, Config: Config{Store: url}}
+		if got := p.StoreURL(); got != want {
+			t.Errorf("StoreURL for %q = %q, want %q", url, got, want)
+		}
+	}
+	for url, want := range map[string]string{
+		"postgres://x": "cannot be opened yet", "redis://x": "cannot be opened yet", "sqlite:": "names no file", "file:x": "unknown scheme", "x.db": "unknown scheme",
+	} {
+		p := &Process{Config: Config{Store: url}}
+		var e *Error
+		if _, err := p.open(); !errors.As(err, &e) || e.Kind != Invalid || !strings.Contains(e.Error(), want) {
+			t.Errorf("open %q: %v, want %q", url, err, want)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	known := []string{"hello", "triage", "map-reduce", "x"}
+	for wrong, want := range map[string]string{
+		"helo": "hello", "Hello": "hello", "hlelo": "hello", "triag": "triage", "map": "map-reduce", "zebra": "", "": "", "ma": "",
+	} {
+		if got := Nearest(wrong, known); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", wrong, got, want)
+		}
+	}
+}
+
+func TestLock(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "locks")
+	if _, yes := driven(dir, "r1"); yes {
+		t.Error("a run that nobody drives is said to be driven")
+	}
+	lock, err := lockRun(dir, "r1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pid, yes := driven(dir, "r1"); !yes || pid != os.Getpid() {
+		t.Errorf("driven: %d %v", pid, yes)
+	}
+	var e *DrivenError
+	if _, err := lockRun(dir, "r1"); !errors.As(err, &e) || e.PID != os.Getpid() || e.Run != "r1" {
+		t.Errorf("a second lock: %v", err)
+	}
+	other, err := lockRun(dir, "r2")
+	if err != nil {
+		t.Errorf("another run: %v", err)
+	}
+	other.release()
+	lock.release()
+	lock.release() // once more does no harm
+	if _, yes := driven(dir, "r1"); yes {
+		t.Error("a run whose lock was released is said to be driven")
+	}
+	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
+		t.Errorf("files are left: %v", entries)
+	}
+	// A file that a killed process left behind is no lock.
+	write(t, filepath.Join(dir, "r3"), "99999\n")
+	if _, yes := driven(dir, "r3"); yes {
+		t.Error("a file that nobody holds is said to be a lock")
+	}
+	if lock, err := lockRun(dir, "r3"); err != nil {
+		t.Errorf("a file that nobody holds: %v", err)
+	} else {
+		lock.release()
+	}
+}
+
+func TestClients(t *testing.T) {
+	env := environ{"OPENAI_API_KEY=ok", "GOOGLE_API_KEY=gk", "OLLAMA_HOST=far:1", "WORK_API_KEY=wk", "MINE_API_BASE=http://mine"}
+	c := &Config{Clients: []ClientConfig{
+		{Name: "work", Type: "openai"},
+		{Name: "mine", Type: "openai-compatible", Base: "http://x/v1"},
+		{Name: "groq", Type: "openai-compatible", Models: []ModelConfig{{Name: "e", Kind: "embedding"}, {Name: "c", Kind: "chat"}}},
+	}}
+	got := map[string][3]string{}
+	for _, cl := range clients(c, env) {
+		got[cl.Name] = [3]string{cl.Key, cl.Base, cl.chat()}
+	}
+	want := map[string][3]string{
+		"work":       {"wk", "", ""},
+		"mine":       {"", "http://x/v1", ""},
+		"groq":       {"", "https://api.groq.com/openai/v1", "c"},
+		"openai":     {"ok", "", ""},
+		"anthropic":  {"", "", ""},
+		"gemini":     {"gk", "", ""},
+		"ollama":     {"", "far:1", ""},
+		"deepseek":   {"", "https://api.deepseek.com/v1", ""},
+		"mistral":    {"", "https://api.mistral.ai/v1", ""},
+		"openrouter": {"", "https://openrouter.ai/api/v1", ""},
+		"xai":        {"", "https://api.x.ai/v1", ""},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestModelsAreOpenedLate(t *testing.T) {
+	p := process(t)
+	m := p.models()
+	model, err := m.Open(context.Background(), "", "openai:gpt-5")
+	if err != nil {
+		t.Fatalf("opening needs a key: %v", err)
+	}
+	_, err = llm.Generate(context.Background(), model, llm.Request{Messages: []llm.Message{llm.User("hi")}})
+	var e *llm.Error
+	if !errors.As(err, &e) || e.Class != llm.Auth || !strings.Contains(e.Error(), "OPENAI_API_KEY") {
+		t.Errorf("calling without a key: %v", err)
+	}
+	for id, want := range map[string]bool{"openai:x": true, "openai": false, "opnai:x": false, "ollama:a:b": true, "script:none": false, "": false} {
+		if got := m.Known("", id); got != want {
+			t.Errorf("Known(%q) = %v", id, got)
+		}
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for base, want := range map[string]string{
+		"http://localhost:11434": "http://localhost:11434/v1", "far:1": "http://far:1/v1", "https://x/v1/": "https://x/v1",
+	} {
+		if got := ollamaBase(base); got != want {
+			t.Errorf("ollamaBase(%q) = %q, want %q", base, got, want)
+		}
+	}
+	for base, want := range map[string]string{
+		"": "", "https://a/v1": "https://a", "https://a/v1beta/": "https://a", "https://a/x": "https://a/x",
+	} {
+		if got := cutVersion(base); got != want {
+			t.Errorf("cutVersion(%q) = %q, want %q", base, got, want)
+		}
+	}
+}
+
+func TestSecrets(t *testing.T) {
+	p := process(t, "OPENAI_API_KEY=one", "MINE_API_KEY=one-and-more", "COHERE_API_KEY=two", "OTHER=kept")
+	p.Config.Clients = []ClientConfig{{Name: "mine", Type: "openai", Key: "three"}}
+	if got, want := secretValues(&p.Config, p.env), []string{"one-and-more", "three", "two", "one"}; !slices.Equal(got, want) {
+		t.Errorf("secrets %v, want %v", got, want)
+	}
+	env := p.scriptEnv()
+	for _, entry := range env {
+		if strings.Contains(entry, "_API_KEY=") {
+			t.Errorf("scripts get %s", entry)
+		}
+	}
+	if !slices.Contains(env, "OTHER=kept") {
+		t.Errorf("scripts lack OTHER: %v", env)
+	}
+}
+
+// A run in a process without a user interface: it asks, and goes on with the
+// answer.
+func TestDrive(t *testing.T) {
+	p := process(t, "RADDLE_STORE=memory:")
+	write(t, filepath.Join(p.Dirs.Work, "a", "graph.yaml"), `
+name: a
+start: ask
+nodes:
+  ask: {type: input, question: Who?, state_updates: {who: "{{input}}"}, next: done}
+  done: {type: end, output: "{{who}}"}
+`)
+	run, err := p.Start(Request{Agent: "./a", Prompt: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	asked := 0
+	res, err := run.Drive(context.Background(), Driver{Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+		asked++
+		return []graph.Answer{{ID: open[0].ID, Value: "Ada"}}, false, nil
+	}})
+	if err != nil || res.Status != graph.Done || asked != 1 || res.Value != "Ada" {
+		t.Errorf("%v %v, asked %d times, %v", res.Status, err, asked, res.Value)
+	}
+	detail, err := p.Show(context.Background(), run.ID)
+	if err != nil || detail.Record == nil || detail.Record.Prompt != "x" || detail.Agent != "a" {
+		t.Errorf("%+v %v", detail, err)
+	}
+}
+
+// Leaving questions open, and failing to ask, both leave the run as it is.
+func TestDriveParks(t *testing.T) {
+	p := process(t)
+	write(t, filepath.Join(p.Dirs.Work, "a", "graph.yaml"), `
+name: a
+start: ask
+nodes:
+  ask: {type: input, question: Who?, next: done}
+  done: {type: end}
+`)
+	run, err := p.Start(Request{Agent: "./a"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := errors.New("no terminal")
+	res, err := run.Drive(context.Background(), Driver{Ask: func(context.Context, []graph.Question) ([]graph.Answer, bool, error) { return nil, false, broken }})
+	run.Close()
+	if !errors.Is(err, broken) || res.Status != graph.Waiting {
+		t.Errorf("%v %v", res.Status, err)
+	}
+	run, err = p.Resume(context.Background(), run.ID[:13], Continue{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if len(run.Questions) != 1 || run.Questions[0].ID != "ask" {
+		t.Errorf("open questions: %v", run.Questions)
+	}
+	if res, err := run.Drive(context.Background(), Driver{}); err != nil || res.Status != graph.Waiting {
+		t.Errorf("%v %v", res.Status, err)
+	}
+	if _, err := p.Resume(context.Background(), run.ID, Continue{}); err == nil || !strings.Contains(err.Error(), "is being driven by process") {
+		t.Errorf("a second driver: %v", err)
+	}
+}

@@ -1,0 +1,246 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+	"raddle.dev/llm"
+)
+
+func TestRearrange(t *testing.T) {
+	tests := map[string]string{
+		"run a b":                         "run a b",
+		"-a x hello world":                "run x hello world",
+		"--agent x -m m check":            "run x -m m check",
+		"-m m -a x run":                   "run x -m m run",
+		"-q --agent=x":                    "run x -q",
+		"hello -a x":                      "run x hello",
+		"-a x --info":                     "info --agent=x",
+		"-a -x":                           "run ./-x",
+		"resume r --agent p":              "resume r --agent p",
+		"info -a x":                       "info -a x",
+		"-- -a x":                         "-- -a x",
+		"-a":                              "-a",
+		"-a x -- --info":                  "run x -- --info",
+		"run x --agent-variable k v w":    "run x --agent-variable=k=v w",
+		"run x -- --agent-variable k v":   "run x -- --agent-variable k v",
+		"run x --agent-variable k":        "run x --agent-variable k",
+		"-f a.txt --answer run -a x":      "run x -f a.txt --answer run",
+		"--version":                       "--version",
+		"":                                "",
+		"--agent-variable k v -a x hello": "run x --agent-variable=k=v hello",
+	}
+	for in, want := range tests {
+		if got := strings.Join(rearrange(strings.Fields(in)), " "); got != want {
+			t.Errorf("rearrange(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// The lists that rearrange goes by are those of the commands.
+func TestRearrangeKnowsTheCommands(t *testing.T) {
+	sh := newShell(os.Stdin, os.Stdout, os.Stderr)
+	root := sh.root()
+	for _, c := range root.Commands() {
+		if !slices.Contains(commandNames, c.Name()) {
+			t.Errorf("commandNames lacks %s", c.Name())
+		}
+	}
+	run, _, err := root.Find([]string{"run"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(f *pflag.Flag) {
+		for _, spelling := range []string{"--" + f.Name, "-" + f.Shorthand} {
+			takes := f.Value.Type() != "bool" && spelling != "-"
+			if takes != slices.Contains(takesValue, spelling) {
+				t.Errorf("takesValue and the flags disagree about %s", spelling)
+			}
+		}
+	}
+	run.Flags().VisitAll(check)
+	root.PersistentFlags().VisitAll(check)
+}
+
+func TestColorful(t *testing.T) {
+	tests := []struct {
+		flag     string
+		terminal bool
+		env      string
+		want     bool
+	}{
+		{"auto", true, "TERM=xterm", true},
+		{"auto", false, "TERM=xterm", false},
+		{"auto", true, "TERM=dumb", false},
+		{"auto", true, "NO_COLOR=1", false},
+		{"auto", false, "CLICOLOR_FORCE=1", true},
+		{"auto", false, "CLICOLOR_FORCE=0", false},
+		{"auto", false, "FORCE_COLOR=3", true},
+		{"auto", false, "FORCE_COLOR=false", false},
+		{"auto", false, "FORCE_COLOR=1 NO_COLOR=1", false},
+		{"always", false, "NO_COLOR=1", true},
+		{"never", true, "FORCE_COLOR=1", false},
+	}
+	for _, test := range tests {
+		env := map[string]string{}
+		for _, kv := range strings.Fields(test.env) {
+			name, value, _ := strings.Cut(kv, "=")
+			env[name] = value
+		}
+		if got := colorful(test.flag, test.terminal, func(name string) string { return env[name] }); got != test.want {
+			t.Errorf("%+v: %v", test, got)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	s := graph.Structure{Nodes: []graph.NodeInfo{{Name: "a"}, {Name: "child", Child: &graph.Structure{Nodes: []graph.NodeInfo{{Name: "b"}}}}}}
+	known := names([]graph.Question{{ID: "x/y#2"}}, s)
+	list := parseAnswers([]string{"a=1", "child/b#2=2", "b=3", "x/y#2=4", "c=5", "=a=6", "7", "a=b=c"}, known)
+	var got []string
+	for _, g := range list {
+		got = append(got, g.id+"|"+g.text)
+	}
+	want := []string{"a|1", "child/b#2|2", "b|3", "x/y#2|4", "|c=5", "|a=6", "|7", "a|b=c"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	take := func(id, node string, bare bool) string {
+		text, ok := take(list, graph.Question{ID: id, Node: node}, bare)
+		return fmt.Sprint(text, ok)
+	}
+	for _, step := range []struct {
+		id, node, want string
+		bare           bool
+	}{
+		{"child/b#2", "b", "2true", true},
+		{"child/b#3", "b", "3true", true},
+		{"a", "a", "1true", false},
+		{"other", "other", "false", false},
+		{"other", "other", "c=5true", true},
+	} {
+		if got := take(step.id, step.node, step.bare); got != step.want {
+			t.Errorf("answer for %s: %s, want %s", step.id, got, step.want)
+		}
+	}
+	if diff := cmp.Diff([]string{"x/y#2=4", "=a=6", "7", "a=b=c"}, unused(list)); diff != "" {
+		t.Errorf("unused (-want +got):\n%s", diff)
+	}
+}
+
+func TestChain(t *testing.T) {
+	cause := errors.New("broken pipe: really")
+	inner := fmt.Errorf("at the pump: %w", cause)
+	tests := map[string]struct {
+		err  error
+		want []string
+	}{
+		"one":      {errors.New("a: b"), []string{"a: b"}},
+		"wrapped":  {fmt.Errorf("outside: %w", inner), []string{"outside", "at the pump", "broken pipe: really"}},
+		"reworded": {&failure{err: fmt.Errorf("told otherwise (%w)", inner)}, []string{"told otherwise (at the pump: broken pipe: really)"}},
+		"a graph":  {fmt.Errorf("Graph execution failed for agent 'x': at node 'n': %w", inner), []string{"Graph execution failed for agent 'x'", "at node 'n'", "at the pump", "broken pipe: really"}},
+		"joined":   {fmt.Errorf("both: %w", errors.Join(inner)), []string{"both", "at the pump", "broken pipe: really"}},
+	}
+	for name, test := range tests {
+		if diff := cmp.Diff(test.want, chain(test.err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+func TestExitCodes(t *testing.T) {
+	for code, err := range map[int]error{
+		0:   nil,
+		1:   errors.New("x"),
+		2:   badUsage("", "x"),
+		3:   &app.ConfigError{},
+		4:   fmt.Errorf("x: %w", &llm.Error{Class: llm.Auth}),
+		7:   &graph.StepError{Tasks: []*graph.NodeError{{Err: &graph.LimitError{Status: graph.VisitLimit, Path: "child/"}}}},
+		8:   fmt.Errorf("x: %w", &app.Error{Kind: app.Stale}),
+		70:  silent{70},
+		124: &graph.LimitError{Status: graph.TimedOut},
+	} {
+		if got := exitCode(err); got != code {
+			t.Errorf("exit code of %v: %d, want %d", err, got, code)
+		}
+	}
+}
+
+func TestQuote(t *testing.T) {
+	for in, want := range map[string]string{"a=TEXT": "a=TEXT", "a b": "'a b'", "": "''", "it's": `'it'\''s'`, "x#2=T": "'x#2=T'"} {
+		if got := quote(in); got != want {
+			t.Errorf("quote(%q) = %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestFit(t *testing.T) {
+	for _, test := range []struct {
+		line        string
+		width, keep int
+		want        string
+	}{
+		{"short", 10, 3, "short"},
+		{"head: a long text at the end", 14, 6, "head: …the end"},
+		{"a\nb\x1bc", 10, 1, "abc"},
+		{"very long head", 5, 14, "very "},
+	} {
+		if got := fit(test.line, test.width, test.keep); got != test.want {
+			t.Errorf("fit(%q, %d) = %q, want %q", test.line, test.width, got, test.want)
+		}
+	}
+}
+
+// Input that does not begin in time is none; input that has begun is read whole.
+func TestReadSoon(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		never, unblock := io.Pipe()
+		defer unblock.Close()
+		if text, err := readSoon(never, firstByte); text != "" || err != nil {
+			t.Errorf("%q %v", text, err)
+		}
+		late, w := io.Pipe()
+		go func() {
+			_, _ = io.WriteString(w, "a")
+			synctest.Wait()
+			_, _ = io.WriteString(w, "bc\r\n")
+			_ = w.Close()
+		}()
+		if text, err := readSoon(late, firstByte); text != "abc" || err != nil {
+			t.Errorf("%q %v", text, err)
+		}
+		if text, err := readSoon(strings.NewReader(""), firstByte); text != "" || err != nil {
+			t.Errorf("%q %v", text, err)
+		}
+		if _, err := readSoon(strings.NewReader("\xff\xfe"), firstByte); err == nil {
+			t.Error("bytes that are no text are taken")
+		}
+	})
+}
+
+// The result has the same schema in both places.
+func TestSchemasAgree(t *testing.T) {
+	indent := func(s string) string { return strings.Join(strings.Fields(s), " ") }
+	_, result, ok := strings.Cut(resultSchema, `"type": "object"`)
+	if !ok {
+		t.Fatal("result.json has another shape")
+	}
+	result, _, ok = strings.Cut(result, `"$defs"`)
+	if !ok {
+		t.Fatal("result.json has another shape")
+	}
+	if body := strings.TrimSuffix(indent(result), ","); !strings.Contains(indent(eventsSchema), body) {
+		t.Error("events.json holds another schema of the result than result.json")
+	}
+}
