@@ -10,6 +10,9 @@ import (
 // encodeValue appends the stored form of a typed value: text for numbers and
 // strings, bytes as they are, the dynamic codec for interfaces, JSON for the rest.
 func encodeValue[T any](dst []byte, v T) ([]byte, error) {
+	if reflect.TypeFor[T]().Kind() == reflect.Interface { // whatever is in it
+		return encodeDynamic(dst, v)
+	}
 	switch x := any(v).(type) {
 	case int:
 		return strconv.AppendInt(dst, int64(x), 10), nil
@@ -22,9 +25,6 @@ func encodeValue[T any](dst []byte, v T) ([]byte, error) {
 			return dst, nil
 		}
 		return append(append(dst, '='), x...), nil
-	}
-	if reflect.TypeFor[T]().Kind() == reflect.Interface {
-		return encodeDynamic(dst, v)
 	}
 	j, err := json.Marshal(v)
 	if dst == nil {
