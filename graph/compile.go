@@ -28,6 +28,7 @@ type cnode struct {
 	picks  []pick
 	joins  []joinRef
 	routes map[string]int
+	hooks  []Hooks // the graph's, then the node's
 }
 
 type pick struct {
@@ -124,9 +125,9 @@ func (c *compiler) declare() {
 			c.fault("node %q is declared twice", n.Name)
 			continue
 		}
-		n.Routes = slices.Clone(n.Routes)
+		n.Routes, n.Ends = slices.Clone(n.Routes), maps.Clone(n.Ends)
 		c.g.byName[n.Name] = len(c.g.nodes)
-		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}})
+		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}, hooks: slices.Concat(c.g.def.Hooks, n.Hooks)})
 	}
 }
 
@@ -147,6 +148,7 @@ func (c *compiler) wire() {
 				n.routes[r] = to
 			}
 		}
+		c.ends(n)
 		if n.OnError != "" {
 			if to, ok := c.node(n.OnError, fmt.Sprintf("OnError of node %q", n.Name)); ok && to == i {
 				c.fault("OnError of node %q names the node itself", n.Name)
@@ -165,15 +167,39 @@ func (c *compiler) wire() {
 	}
 	for i := range c.g.nodes {
 		n := &c.g.nodes[i]
-		if n.edges()+len(n.Routes) == 0 {
+		if n.edges()+len(n.Routes)+len(n.Ends) == 0 {
 			c.fault("node %q leads nowhere: give it an edge (to %s, if it ends a path) or Routes", n.Name, End)
+		}
+	}
+}
+
+// ends resolves a node's own names for targets, and checks what its cache needs.
+func (c *compiler) ends(n *cnode) {
+	for _, label := range slices.Sorted(maps.Keys(n.Ends)) {
+		to, ok := c.node(n.Ends[label], fmt.Sprintf("end %q of node %q", label, n.Name))
+		if was, taken := n.routes[label]; ok && taken && was != to {
+			c.fault("end %q of node %q leads to %q, but Routes lets it name the node %q itself", label, n.Name, n.Ends[label], label)
+		}
+		if ok {
+			n.routes[label] = to
+		}
+	}
+	if n.Cache == nil {
+		return
+	}
+	if len(n.Cache.Keys) == 0 {
+		c.fault("the cache of node %q names no Keys: its result would be the same for every input", n.Name)
+	}
+	for _, k := range n.Cache.Keys {
+		if k == nil || c.g.table.slot(k.def()) < 0 && c.g.def.Open == nil {
+			c.fault("the cache of node %q names a key that Def.Keys does not declare", n.Name)
 		}
 	}
 }
 
 // exits tells whether the node may end its path on its own.
 func (n *cnode) exits() bool {
-	return slices.Contains(n.to, end) || slices.Contains(n.Routes, End)
+	return slices.Contains(n.to, end) || slices.Contains(n.Routes, End) || slices.Contains(slices.Collect(maps.Values(n.Ends)), End)
 }
 
 func (c *compiler) edge(e Edge) {
@@ -291,6 +317,9 @@ func (n *cnode) targets(g *Graph) []int {
 	for _, r := range n.Routes {
 		ts = append(ts, n.routes[r])
 	}
+	for _, label := range slices.Sorted(maps.Keys(n.Ends)) {
+		ts = append(ts, n.routes[label])
+	}
 	for _, p := range n.picks {
 		for _, label := range slices.Sorted(maps.Keys(p.cases)) {
 			ts = append(ts, p.cases[label])
@@ -320,6 +349,9 @@ func digest(g *Graph) string {
 	for i := range g.nodes {
 		n := &g.nodes[i]
 		put("node", n.Name, n.Kind, n.Routes, n.OnError, n.to)
+		for _, label := range slices.Sorted(maps.Keys(n.Ends)) {
+			put("end", label, n.Ends[label])
+		}
 		for _, p := range n.picks {
 			for _, label := range slices.Sorted(maps.Keys(p.cases)) {
 				put("case", label, p.cases[label])

@@ -52,11 +52,14 @@ type Node struct {
 	Out     func(State, Child) (Update, error) // the node's update; nil: none. Pure
 	Inherit bool                               // the child reads the parent's keys where it has not written them itself
 
-	Routes    []string // what Goto and Send may name, besides End
-	OnError   string   // the node that runs when this one has failed for good; see Cause
+	Routes    []string          // what Goto and Send may name, besides End
+	Ends      map[string]string // further names for Goto and Send: a name of this node's own to a target
+	OnError   string            // the node that runs when this one has failed for good; see Cause
 	Timeout   time.Duration
 	Retry     Retry
-	MaxVisits int // steps of a run in which the node may run; 0: Def.MaxVisits
+	Hooks     []Hooks
+	Cache     *CachePolicy // nil: never skipped
+	MaxVisits int          // steps of a run in which the node may run; 0: Def.MaxVisits
 }
 
 // Retry says when a failed attempt of a node is followed by another. Attempts
@@ -92,6 +95,7 @@ type Def struct {
 	Open  func(name string) AnyKey
 	Nodes []Node // their order is the order in which writes of a step are folded
 	Edges []Edge
+	Hooks []Hooks  // around every node; those of children are their own
 	Start []string // several: they run in the first step together
 
 	MaxSteps    int           // steps of a run; 0: 10,000,000

@@ -69,6 +69,7 @@ type TaskDone struct {
 	Attempts int
 	Recorded bool // found in the journal; the node did not run
 	Waiting  bool // it asked, and has no answer yet
+	Cached   bool // the update comes from the cache; the node did not run
 	Failed   bool // Err was handed to OnError
 }
 
@@ -155,8 +156,9 @@ func (b TaskDone) MarshalJSON() ([]byte, error) {
 		Attempts int     `json:"attempts,omitempty"`
 		Recorded bool    `json:"recorded,omitempty"`
 		Waiting  bool    `json:"waiting,omitempty"`
+		Cached   bool    `json:"cached,omitempty"`
 		Failed   bool    `json:"failed,omitempty"`
-	}{text(b.Err), millis(b.Took), b.Attempts, b.Recorded, b.Waiting, b.Failed})
+	}{text(b.Err), millis(b.Took), b.Attempts, b.Recorded, b.Waiting, b.Cached, b.Failed})
 }
 
 // MarshalJSON is the emitted value itself.

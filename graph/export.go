@@ -39,6 +39,9 @@ func (g *Graph) leading(n *cnode) (es []EdgeInfo) {
 	for _, r := range n.Routes {
 		es = append(es, EdgeInfo{From: n.Name, To: r, Kind: EdgeRoute})
 	}
+	for _, label := range slices.Sorted(maps.Keys(n.Ends)) {
+		es = append(es, EdgeInfo{From: n.Name, To: n.Ends[label], Label: label, Kind: EdgeRoute})
+	}
 	if n.OnError != "" {
 		es = append(es, EdgeInfo{From: n.Name, To: n.OnError, Kind: EdgeError})
 	}

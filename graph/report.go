@@ -44,11 +44,11 @@ func (f *frame) move(moves []Move, t *task) []Move {
 		return moves
 	}
 	for _, s := range t.up.Send {
-		add(s.To)
+		add(f.g.nameOf(n.routes[s.To]))
 	}
 	if t.up.Goto != nil {
 		for _, name := range t.up.Goto {
-			add(name)
+			add(f.g.nameOf(n.routes[name]))
 		}
 		return moves
 	}

@@ -15,6 +15,7 @@ type Runner struct {
 	Graph      *Graph
 	Store      Store         // nil: nothing is kept, and nodes cannot ask
 	Durability Durability    // EveryEffect by default
+	Cache      Cache         // nil: nodes with a CachePolicy always run
 	Executor   Executor      // nil: goroutines of this process
 	Clock      Clock         // nil: the wall clock
 	IDs        func() string // nil: NewID

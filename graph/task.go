@@ -20,6 +20,7 @@ type task struct {
 	inline bool            // it runs on the reader's goroutine
 
 	begun     time.Time // where somebody wants its events
+	hit       bool      // the update comes from the cache
 	attempt   int
 	up        Update
 	err       error
@@ -159,6 +160,17 @@ func (t *task) returned() error {
 	return nil
 }
 
+// Progress is a value for Emit: how far a node is.
+type Progress struct {
+	Part float64 `json:"part"` // 0 to 1
+	Note string  `json:"note,omitempty"`
+}
+
+// EmitProgress emits a Progress; part is held between 0 and 1.
+func EmitProgress(ctx context.Context, part float64, note string) {
+	Emit(ctx, Progress{Part: min(max(part, 0), 1), Note: note})
+}
+
 // Emits tells whether somebody listens to Emit: for values that cost something to
 // make.
 func Emits(ctx context.Context) bool {
@@ -235,7 +247,7 @@ func (t *task) end() {
 	if err == nil {
 		err = t.recovered
 	}
-	t.tell(TopicTask, TaskDone{Err: err, Took: t.drive.now().Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Failed: t.recovered != nil})
+	t.tell(TopicTask, TaskDone{Err: err, Took: t.drive.now().Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
 }
 
 // attempts calls the node until it succeeds, waits, or may not be tried again.
@@ -284,17 +296,12 @@ func (t *task) call(n *cnode) (err error) {
 	if err != nil {
 		return t.fail(err)
 	}
-	var up Update
-	if n.Run != nil {
-		up, err = n.Run(ctx, st)
-	} else {
-		up, err = mapped(ctx, n, st)
+	up, err := t.around(ctx, n, st)
+	if err != nil && n.hooks != nil && !t.stopped() {
+		defer func() { t.tellHooks(ctx, err) }()
 	}
-	t.mu.Lock()
-	waiting, paused := t.waiting, t.paused
-	t.mu.Unlock()
 	switch {
-	case waiting || paused: // whatever the node made of ErrWaiting
+	case t.stopped(): // whatever the node made of ErrWaiting
 		return nil
 	case errors.Is(err, ErrWaiting) || errors.Is(err, ErrPaused):
 		return t.fail(errors.New("the node returned ErrWaiting or ErrPaused, but nothing waits"))
@@ -305,6 +312,14 @@ func (t *task) call(n *cnode) (err error) {
 	}
 	t.up = up
 	return nil
+}
+
+// plain calls the node itself.
+func (t *task) plain(ctx context.Context, n *cnode, st State) (Update, error) {
+	if n.Run == nil {
+		return mapped(ctx, n, st)
+	}
+	return n.Run(ctx, st)
 }
 
 // fail wraps an error with where it happened.

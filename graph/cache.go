@@ -1,0 +1,186 @@
+package graph
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// CachePolicy lets a node be skipped when it has run with the same input before,
+// in any run. It is for pure nodes: their effects, questions and events do not
+// happen again.
+type CachePolicy struct {
+	Keys    []AnyKey      // the input: what the result depends on. At least one
+	Version string        // part of the identity: change it when the node's meaning changes
+	TTL     time.Duration // 0: for ever
+}
+
+// Cache keeps the updates of nodes that have a CachePolicy. Implementations are
+// safe for concurrent use. What fails is a failure of the node.
+type Cache interface {
+	// Get finds a value that has not expired.
+	Get(ctx context.Context, key string) (value []byte, found bool, err error)
+	// Set keeps a value; ttl 0 is for ever. It keeps nothing of value.
+	Set(ctx context.Context, key string, value []byte, ttl time.Duration) error
+	// Clear forgets all keys that begin with prefix: see CacheKey.
+	Clear(ctx context.Context, prefix string) error
+}
+
+// CacheKey is what the keys of a node's cached updates begin with, for
+// Cache.Clear; with node "" those of the whole graph.
+func CacheKey(graph, node string) string {
+	if node == "" {
+		return graph + "/"
+	}
+	return graph + "/" + node + "/"
+}
+
+// cached is the node's update from the cache, or from the node.
+func (t *task) cached(ctx context.Context, n *cnode, st State) (u Update, err error) {
+	store, p := t.drive.r.Cache, n.Cache
+	if store == nil || p == nil {
+		return t.plain(ctx, n, st)
+	}
+	key, err := t.cacheKey(n, st)
+	if err != nil {
+		return u, err
+	}
+	b, found, err := store.Get(ctx, key)
+	if err != nil {
+		return u, fmt.Errorf("cache: %w", err)
+	}
+	if found {
+		if u, err = t.frame.st.update(b); err != nil {
+			return u, fmt.Errorf("cache: %w", err)
+		}
+		t.hit = true
+		return u, nil
+	}
+	if u, err = t.plain(ctx, n, st); err != nil || t.stopped() {
+		return u, err
+	}
+	if b, err = putUpdate(nil, &u); err != nil {
+		return u, err
+	}
+	if err = store.Set(ctx, key, b, p.TTL); err != nil {
+		return u, fmt.Errorf("cache: %w", err)
+	}
+	return u, nil
+}
+
+// cacheKey identifies the node, its version and its input.
+func (t *task) cacheKey(n *cnode, st State) (string, error) {
+	h := sha256.New()
+	put := func(b []byte, present bool) {
+		var head [9]byte
+		binary.BigEndian.PutUint64(head[:], uint64(len(b)))
+		if present {
+			head[8] = 1
+		}
+		_, _ = h.Write(head[:]) // a hash never fails
+		_, _ = h.Write(b)
+	}
+	put([]byte(n.Cache.Version), true)
+	for _, k := range n.Cache.Keys {
+		d := k.def()
+		i := st.t.slot(d)
+		if i < 0 || st.v[i] == nil {
+			put([]byte(d.name), false)
+			continue
+		}
+		b, err := d.store(st.v[i])
+		if err != nil {
+			return "", err
+		}
+		put([]byte(d.name), true)
+		put(b, true)
+	}
+	return CacheKey(t.frame.g.def.Name, n.Name) + hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// MemoryCache is a Cache that forgets when the process ends, and the oldest
+// entries when it is full.
+type MemoryCache struct {
+	Max   int   // entries; 0: 10,000
+	Clock Clock // nil: the wall clock
+
+	mu      sync.Mutex
+	entries map[string]cacheEntry
+	order   []string // of setting; may name entries that are gone
+}
+
+type cacheEntry struct {
+	value   []byte
+	expires time.Time // zero: never
+}
+
+const defaultCacheMax = 10_000
+
+func (c *MemoryCache) now() time.Time {
+	if c.Clock == nil {
+		return time.Now()
+	}
+	return c.Clock.Now()
+}
+
+// Get implements Cache.
+func (c *MemoryCache) Get(_ context.Context, key string) ([]byte, bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e, ok := c.entries[key]
+	if ok && !e.expires.IsZero() && !c.now().Before(e.expires) {
+		delete(c.entries, key)
+		ok = false
+	}
+	if !ok {
+		return nil, false, nil
+	}
+	return append([]byte(nil), e.value...), true, nil
+}
+
+// Set implements Cache.
+func (c *MemoryCache) Set(_ context.Context, key string, value []byte, ttl time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.entries == nil {
+		c.entries = map[string]cacheEntry{}
+	}
+	most := c.Max
+	if most <= 0 {
+		most = defaultCacheMax
+	}
+	if _, known := c.entries[key]; !known {
+		for len(c.entries) >= most && len(c.order) > 0 {
+			delete(c.entries, c.order[0])
+			c.order = c.order[1:]
+		}
+		c.order = append(c.order, key)
+	}
+	e := cacheEntry{value: append([]byte(nil), value...)}
+	if ttl > 0 {
+		e.expires = c.now().Add(ttl)
+	}
+	c.entries[key] = e
+	return nil
+}
+
+// Clear implements Cache.
+func (c *MemoryCache) Clear(_ context.Context, prefix string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := c.order[:0]
+	for _, key := range c.order {
+		if strings.HasPrefix(key, prefix) {
+			delete(c.entries, key)
+		} else {
+			kept = append(kept, key)
+		}
+	}
+	c.order = kept
+	return nil
+}

@@ -1,0 +1,230 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
+)
+
+func TestHooksWrapTheNodeInOrder(t *testing.T) {
+	var log []string
+	named := func(name string) graph.Hooks {
+		return graph.Hooks{
+			Before: func(_ context.Context, i graph.Info, _ graph.State) ([]graph.Write, *graph.Update, error) {
+				log = append(log, name+" before "+i.Node)
+				return nil, nil, nil
+			},
+			After: func(_ context.Context, _ graph.Info, _ graph.State, u graph.Update, err error) (graph.Update, error) {
+				log = append(log, name+" after")
+				return u, err
+			},
+			Error: func(_ context.Context, i graph.Info, err error) { log = append(log, name+" error") },
+		}
+	}
+	n := graph.Sum[int]("n")
+	g := compile(t, graph.Def{Name: "hooks", Keys: []graph.AnyKey{n}, Start: []string{"a"}, Hooks: []graph.Hooks{named("graph")},
+		Nodes: []graph.Node{{Name: "a", Hooks: []graph.Hooks{named("node")}, Retry: graph.Retry{Attempts: 2}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			log = append(log, "run")
+			if graph.Attempt(ctx) == 1 {
+				return graph.Update{}, errors.New("first")
+			}
+			return graph.Put(n.Set(1)), nil
+		}}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	if _, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{}); err != nil {
+		t.Fatal(err)
+	}
+	attempt := []string{"graph before a", "node before a", "run", "node after", "graph after"}
+	want := append(append(append([]string{}, attempt...), "graph error", "node error"), attempt...)
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestHooksReplaceInputResultAndError(t *testing.T) {
+	in, out := graph.Last[string]("in"), graph.Last[string]("out")
+	ran := 0
+	node := graph.Node{Name: "a", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+		ran++
+		if in.Get(s) == "fail" {
+			return graph.Update{}, errors.New("broken")
+		}
+		return graph.Put(out.Set("ran on " + in.Get(s))), nil
+	}}
+	for _, c := range []struct {
+		name  string
+		hooks graph.Hooks
+		in    string
+		want  string
+		runs  int
+	}{
+		{"input", graph.Hooks{Before: func(context.Context, graph.Info, graph.State) ([]graph.Write, *graph.Update, error) {
+			return []graph.Write{in.Set("other")}, nil, nil
+		}}, "x", "ran on other", 1},
+		{"result", graph.Hooks{Before: func(context.Context, graph.Info, graph.State) ([]graph.Write, *graph.Update, error) {
+			u := graph.Put(out.Set("not run"))
+			return nil, &u, nil
+		}}, "x", "not run", 0},
+		{"error", graph.Hooks{After: func(_ context.Context, _ graph.Info, _ graph.State, u graph.Update, err error) (graph.Update, error) {
+			if err != nil {
+				return graph.Put(out.Set("recovered from " + err.Error())), nil
+			}
+			return u, nil
+		}}, "fail", "recovered from broken", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ran = 0
+			n := node
+			n.Hooks = []graph.Hooks{c.hooks}
+			g := compile(t, graph.Def{Name: "h", Keys: []graph.AnyKey{in, out}, Start: []string{"a"}, Nodes: []graph.Node{n}, Edges: []graph.Edge{edge("a", graph.End)}})
+			res, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{Set: []graph.Write{in.Set(c.in)}})
+			if err != nil || out.Get(res.State) != c.want || ran != c.runs {
+				t.Errorf("out %q, %d runs, %v", out.Get(res.State), ran, err)
+			}
+			if c.name == "input" && in.Get(res.State) != "x" {
+				t.Errorf("what a hook showed one attempt got into the state: %q", in.Get(res.State))
+			}
+		})
+	}
+}
+
+func TestHooksAreNotToldOfAQuestion(t *testing.T) {
+	told := 0
+	g := compile(t, graph.Def{Name: "q", Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Retry: graph.Retry{Attempts: 3}, Hooks: []graph.Hooks{{
+		After: func(_ context.Context, _ graph.Info, _ graph.State, u graph.Update, err error) (graph.Update, error) {
+			told++
+			return u, err
+		},
+		Error: func(context.Context, graph.Info, error) { told++ },
+	}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "?"})
+		return graph.Update{}, err
+	}}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{})
+	if err != nil || res.Status != graph.Waiting || told != 0 {
+		t.Errorf("%v, %v, told %d times", res.Status, err, told)
+	}
+}
+
+func TestAPanicInAHookIsAnErrorOfItsNode(t *testing.T) {
+	nop := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, errors.New("x") }
+	for name, h := range map[string]graph.Hooks{
+		"before": {Before: func(context.Context, graph.Info, graph.State) ([]graph.Write, *graph.Update, error) { panic("hook") }},
+		"after": {After: func(context.Context, graph.Info, graph.State, graph.Update, error) (graph.Update, error) {
+			panic("hook")
+		}},
+		"error": {Error: func(context.Context, graph.Info, error) { panic("hook") }},
+	} {
+		g := compile(t, graph.Def{Name: "p", Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Hooks: []graph.Hooks{h}, Run: nop}}, Edges: []graph.Edge{edge("a", graph.End)}})
+		_, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+		var ne *graph.NodeError
+		if !errors.As(err, &ne) || !strings.Contains(err.Error(), "hook") || ne.Stack == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestACachedNodeIsSkipped(t *testing.T) {
+	x, other, y := graph.Last[int]("x"), graph.Last[int]("other"), graph.Last[int]("y")
+	runs := 0
+	def := func(version string) graph.Def {
+		return graph.Def{Name: "cache", Keys: []graph.AnyKey{x, other, y}, Start: []string{"a"}, Nodes: []graph.Node{
+			{Name: "a", Ends: map[string]string{"small": "s", "large": "l"}, Cache: &graph.CachePolicy{Keys: []graph.AnyKey{x}, Version: version, TTL: time.Minute}, Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+				runs++
+				if x.Get(s) < 0 {
+					return graph.Update{}, errors.New("negative")
+				}
+				u := graph.Put(y.Set(x.Get(s) * 2))
+				u.Goto = []string{"small"}
+				return u, nil
+			}},
+			{Name: "s", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }},
+			{Name: "l", Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }},
+		}, Edges: []graph.Edge{edge("s", graph.End), edge("l", graph.End)}}
+	}
+	clock := &graphtest.Clock{}
+	cache := &graph.MemoryCache{Clock: clock}
+	run := func(version string, xv, ov int) (hit bool) {
+		t.Helper()
+		for e, err := range (&graph.Runner{Graph: compile(t, def(version)), Cache: cache}).Run(t.Context(), graph.Input{Topics: graph.TopicTask, Set: []graph.Write{x.Set(xv), other.Set(ov)}}) {
+			if err != nil && xv >= 0 {
+				t.Fatal(err)
+			}
+			switch b := e.Body.(type) {
+			case graph.TaskDone:
+				hit = hit || b.Cached
+			case graph.RunEnded:
+				if xv >= 0 && y.Get(b.Result.State) != 2*xv {
+					t.Errorf("y = %d", y.Get(b.Result.State))
+				}
+			}
+		}
+		return hit
+	}
+	for i, c := range []struct {
+		version   string
+		x, other  int
+		hit       bool
+		totalRuns int
+	}{
+		{"1", 3, 0, false, 1}, {"1", 3, 9, true, 1}, {"1", 4, 0, false, 2}, {"2", 3, 0, false, 3}, {"2", 3, 0, true, 3},
+		{"1", -1, 0, false, 4}, {"1", -1, 0, false, 5},
+	} {
+		if hit := run(c.version, c.x, c.other); hit != c.hit || runs != c.totalRuns {
+			t.Errorf("case %d: hit %v, %d runs", i, hit, runs)
+		}
+	}
+	if err := clock.Wait(t.Context(), 2*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if run("1", 3, 0) {
+		t.Error("an expired entry was used")
+	}
+	if err := cache.Clear(t.Context(), graph.CacheKey("cache", "a")); err != nil {
+		t.Fatal(err)
+	}
+	if run("1", 3, 0) {
+		t.Error("a cleared entry was used")
+	}
+}
+
+func TestACacheThatFailsFailsTheNode(t *testing.T) {
+	x := graph.Last[int]("x")
+	g := compile(t, graph.Def{Name: "c", Keys: []graph.AnyKey{x}, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Cache: &graph.CachePolicy{Keys: []graph.AnyKey{x}},
+		Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	_, err := (&graph.Runner{Graph: g, Cache: brokenCache{}}).Invoke(t.Context(), graph.Input{})
+	if !errors.Is(err, errBrokenCache) {
+		t.Error(err)
+	}
+}
+
+var errBrokenCache = errors.New("the cache is away")
+
+type brokenCache struct{ graph.Cache }
+
+func (brokenCache) Get(context.Context, string) ([]byte, bool, error) {
+	return nil, false, errBrokenCache
+}
+
+func TestEndsAndCachesAreChecked(t *testing.T) {
+	nop := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }
+	k := graph.Last[int]("k")
+	_, err := graph.Compile(graph.Def{Name: "bad", Start: []string{"a"}, Nodes: []graph.Node{
+		{Name: "a", Run: nop, Routes: []string{"b"}, Ends: map[string]string{"b": "a", "away": "ghost"}, Cache: &graph.CachePolicy{}},
+		{Name: "b", Run: nop, Cache: &graph.CachePolicy{Keys: []graph.AnyKey{k}}},
+	}, Edges: []graph.Edge{edge("b", graph.End)}})
+	if err == nil {
+		t.Fatal("compiled")
+	}
+	for _, want := range []string{`end "b" of node "a" leads to "a"`, `end "away" of node "a" names node "ghost"`, `cache of node "a" names no Keys`, `cache of node "b" names a key`} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %s:\n%v", want, err)
+		}
+	}
+}
