@@ -18,6 +18,7 @@ type Graph struct {
 	joins  []join
 	start  []int
 	byName map[string]int
+	breaks bool // a node has one
 	digest string
 }
 
@@ -125,6 +126,7 @@ func (c *compiler) declare() {
 			c.fault("node %q is declared twice", n.Name)
 			continue
 		}
+		c.g.breaks = c.g.breaks || n.BreakBefore || n.BreakAfter
 		n.Routes, n.Ends = slices.Clone(n.Routes), maps.Clone(n.Ends)
 		c.g.byName[n.Name] = len(c.g.nodes)
 		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}, hooks: slices.Concat(c.g.def.Hooks, n.Hooks)})

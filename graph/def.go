@@ -52,14 +52,16 @@ type Node struct {
 	Out     func(State, Child) (Update, error) // the node's update; nil: none. Pure
 	Inherit bool                               // the child reads the parent's keys where it has not written them itself
 
-	Routes    []string          // what Goto and Send may name, besides End
-	Ends      map[string]string // further names for Goto and Send: a name of this node's own to a target
-	OnError   string            // the node that runs when this one has failed for good; see Cause
-	Timeout   time.Duration
-	Retry     Retry
-	Hooks     []Hooks
-	Cache     *CachePolicy // nil: never skipped
-	MaxVisits int          // steps of a run in which the node may run; 0: Def.MaxVisits
+	Routes                  []string          // what Goto and Send may name, besides End
+	Ends                    map[string]string // further names for Goto and Send: a name of this node's own to a target
+	OnError                 string            // the node that runs when this one has failed for good; see Cause
+	Timeout                 time.Duration
+	Retry                   Retry
+	Hooks                   []Hooks
+	Cache                   *CachePolicy // nil: never skipped
+	BreakBefore, BreakAfter bool         // the run stops there, Paused: see Break
+
+	MaxVisits int // steps of a run in which the node may run; 0: Def.MaxVisits
 }
 
 // Retry says when a failed attempt of a node is followed by another. Attempts

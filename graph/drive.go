@@ -32,9 +32,13 @@ type drive struct {
 	begun  time.Time
 	before time.Duration // active time of earlier drives
 
-	mu    sync.Mutex // guards what follows
-	ahead []aheadAnswer
-	asked map[string]int
+	passed map[string]int // breaks that the last drive stopped at: the step, by frame
+
+	mu     sync.Mutex // guards what follows
+	breaks []Break
+	broken []brokenStep
+	ahead  []aheadAnswer
+	asked  map[string]int
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.
@@ -146,7 +150,7 @@ func (x *drive) finish(f *frame, pause <-chan struct{}) (Result, error) {
 		ctx = limited
 	}
 	status, err := x.loop(ctx, f, true)
-	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Questions: f.asked}
+	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Breaks: x.breaks, Questions: f.asked}
 	if x.j == nil {
 		return res, err
 	}
@@ -184,7 +188,7 @@ func (x *drive) end(f *frame, status Status, err error) error {
 	for _, q := range f.asked {
 		head = putString(putString(head, q.ID), q.Prompt)
 	}
-	return x.j.add(KindEnd, head, data, true)
+	return x.j.add(KindEnd, putBroken(head, x.broken), data, true)
 }
 
 // loop is the whole engine: plan, execute, apply, route, commit. root says that
@@ -212,11 +216,14 @@ func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
 // next decides whether there is another step; running means yes.
 func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 	g, done := f.g, f.step-f.from
+	if ctx.Err() != nil && !f.halted {
+		return x.interrupted(ctx, f, false)
+	}
+	if g.breaks && x.breakHere(f) {
+		return Paused, nil
+	}
 	if f.halted {
 		return Done, nil
-	}
-	if ctx.Err() != nil {
-		return x.interrupted(ctx, f, false)
 	}
 	if len(f.next.tasks) == 0 {
 		if len(f.next.arrived) > 0 || g.def.MustHalt {
@@ -447,6 +454,9 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	f.step++
 	f.count()
 	f.raw = nil
+	if f.g.breaks {
+		f.breakAfter(ts)
+	}
 	return nil
 }
 

@@ -170,10 +170,11 @@ func (b RunEnded) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Status    Status     `json:"status"`
 		Value     any        `json:"value,omitempty"`
+		Breaks    []Break    `json:"breaks,omitempty"`
 		Questions []Question `json:"questions,omitempty"`
 		Steps     int        `json:"steps"`
 		Error     string     `json:"error,omitempty"`
-	}{b.Result.Status, b.Result.Value, b.Result.Questions, b.Result.Steps, text(b.Result.Err)})
+	}{b.Result.Status, b.Result.Value, b.Result.Breaks, b.Result.Questions, b.Result.Steps, text(b.Result.Err)})
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

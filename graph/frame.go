@@ -18,6 +18,7 @@ type frame struct {
 	visits []int // by node
 	halted bool
 	value  any
+	broke  []Break       // nodes of the last step that ask for a stop after them
 	since  time.Duration // active time of the run when the frame began
 
 	raw    *rawFrame            // what the journal holds of the step under way; nil: nothing

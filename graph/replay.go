@@ -36,8 +36,9 @@ type runHead struct {
 	id, label, graph string
 	started          int64
 	status           Status
-	reason           string // of a failure
-	value            []byte // of a Halt, dynamic codec; nil: none
+	reason           string         // of a failure
+	value            []byte         // of a Halt, dynamic codec; nil: none
+	broken           map[string]int // steps that the last drive stopped before, by frame
 }
 
 type aheadAnswer struct {
@@ -285,6 +286,12 @@ func (s *replay) end(h, d *reader) {
 	if h.bool() {
 		s.run.value = d.bytes()
 	}
+	h.string() // the run's id
+	for range h.count() {
+		h.string() // a question, for listings
+		h.string()
+	}
+	s.run.broken = readBroken(h)
 }
 
 // open lists the questions without an answer, with the frame and key of each: in

@@ -42,6 +42,7 @@ type Result struct {
 	Status    Status
 	State     State
 	Value     any        // of the Halt that ended the run
+	Breaks    []Break    // where it stopped because nodes ask for it
 	Questions []Question // all that are open, in order of asking
 	Steps     int        // steps this drive committed at the root
 	Head      int64      // the newest record
