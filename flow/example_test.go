@@ -1,35 +1,149 @@
 package flow_test
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/llm/script"
+	"raddle.dev/store/sqlite"
 )
 
-func ExampleParse() {
-	_, err := flow.Parse("graph.yaml", []byte("name: demo\nstart: a\nnodes:\n  a: {type: end, id: b}\n"))
-	fmt.Println(err)
-	f, err := flow.Parse("graph.yaml", []byte("name: demo\nstart: a\nnodes:\n  a: {type: llm, prompt: '{{topic}}', next: b}\n  b: {type: end}\n"))
-	fmt.Println(err)
-	for _, finding := range f.Proof() {
-		fmt.Println(finding)
-	}
-	// Output:
-	// Node ID mismatch: key 'a' does not match node.id 'b'
-	// <nil>
-	// graph.yaml:4:27: warning: [a] `prompt` reads {{topic}}, but nothing sets `topic` on the path a (give it a value in initial_state: no node sets it)
+// replays is a flow.Models that knows transcripts only. A program opens its
+// providers here.
+type replays struct{}
+
+func (replays) Known(_, id string) bool         { return strings.HasPrefix(id, "script:") }
+func (replays) Efforts(string, string) []string { return nil }
+func (replays) Open(_ context.Context, dir, id string) (llm.Model, error) {
+	return script.Open(filepath.Join(dir, strings.TrimPrefix(id, "script:")))
 }
 
-func ExampleTemplate() {
-	state := flow.NewObject(
-		flow.Member{Key: "user", Value: flow.NewObject(flow.Member{Key: "name", Value: "Ada"})},
-		flow.Member{Key: "scores", Value: []any{int64(3), 4.0}},
-	)
-	t := flow.ParseTemplate("{{user.name}} has {{scores}}, first {{scores[0]}}.")
-	fmt.Println(t.Render(state.Get))
-	_, err := flow.ParseTemplate("{{user.mail}} {{age}}").Render(state.Get)
-	fmt.Println(err)
+// An agent's directory becomes a graph, and a prompt the input of its run.
+func ExampleLoad() {
+	agent, err := flow.Load("../examples/hello", flow.Host{Models: replays{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	g, err := agent.Graph()
+	if err != nil {
+		fmt.Println(err) // what the validator refuses, or what cannot run
+		return
+	}
+	in := agent.Input("a haiku about warp and weft")
+	in.Topics = graph.TopicEmit
+	for ev, err := range (&graph.Runner{Graph: g}).Run(context.Background(), in) {
+		if err != nil {
+			fmt.Println(agent.Explain(err))
+			return
+		}
+		switch b := ev.Body.(type) {
+		case graph.Emitted:
+			if done, ok := b.Value.(flow.ModelDone); ok {
+				fmt.Println("tokens:", done.Usage.Input, "in,", done.Usage.Output, "out")
+			}
+		case graph.RunEnded:
+			fmt.Println(flow.OutcomeOf(b.Result).Output)
+		}
+	}
 	// Output:
-	// Ada has [3,4.0], first 3. <nil>
-	// Template interpolation failed: 'user.mail', 'age' not found in state
+	// tokens: 31 in, 16 out
+	// Warp holds, weft passes, and the comb remembers where every thread was.
+}
+
+// A run that asks waits in its store. Whoever loads the agent again can answer.
+func ExampleAgent_Input() {
+	dir, err := os.MkdirTemp("", "agent")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	const text = `
+name: publish
+start: ask
+nodes:
+  ask:
+    type: approval
+    question: "Publish {{initial_prompt}}?"
+    options: ["yes"]
+    routes: {"yes": done}
+    on_other: done
+    state_updates: {said: "{{choice}}"}
+  done: {type: end, output: "{{said}}"}
+`
+	if err := os.WriteFile(filepath.Join(dir, "graph.yaml"), []byte(text), 0o600); err != nil {
+		fmt.Println(err)
+		return
+	}
+	ctx := context.Background()
+
+	// Each call is a process of its own: it opens the store and loads the agent.
+	process := func(drive func(r *graph.Runner, a *flow.Agent) (graph.Result, error)) graph.Result {
+		st, err := sqlite.Open(filepath.Join(dir, "runs.db"))
+		if err != nil {
+			fmt.Println(err)
+			return graph.Result{}
+		}
+		defer st.Close()
+		a, err := flow.Load(dir, flow.Host{})
+		if err != nil {
+			fmt.Println(err)
+			return graph.Result{}
+		}
+		g, err := a.Graph()
+		if err != nil {
+			fmt.Println(err)
+			return graph.Result{}
+		}
+		res, err := drive(&graph.Runner{Graph: g, Store: st}, a)
+		if err != nil {
+			fmt.Println(a.Explain(err))
+		}
+		return res
+	}
+	res := process(func(r *graph.Runner, a *flow.Agent) (graph.Result, error) {
+		in := a.Input("the notes")
+		in.Thread = "publish-1"
+		return r.Invoke(ctx, in)
+	})
+	q := res.Questions[0]
+	fmt.Println(res.Status, q.ID, q.Prompt, q.Options)
+
+	res = process(func(r *graph.Runner, _ *flow.Agent) (graph.Result, error) {
+		return r.InvokeResume(ctx, graph.Resume{Thread: "publish-1", Answers: []graph.Answer{{ID: q.ID, Value: "yes"}}})
+	})
+	fmt.Println(res.Status, flow.OutcomeOf(res).Output, string(flow.StateJSON(res.State)))
+	// Output:
+	// waiting ask Publish the notes? [yes]
+	// done yes {"initial_prompt":"the notes","said":"yes"}
+}
+
+// A file can be checked without a directory around it.
+func ExampleFile_Check() {
+	f, err := flow.Parse("graph.yaml", []byte(`
+name: sketch
+start: draft
+nodes:
+  draft: {type: llm, prompt: "Sum up {{text}}", next: done, promt: x}
+  done: {type: end, output: ok}
+`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, list := range [][]flow.Finding{f.Findings, f.Check(flow.Known{}), f.Proof(), f.Advise()} {
+		for _, found := range list {
+			fmt.Println(found)
+		}
+	}
+	// Output:
+	// graph.yaml:5:61: warning: [draft] unknown key `nodes.draft.promt` is ignored (did you mean `prompt`?)
+	// graph.yaml:5:38: warning: [draft] `prompt` reads {{text}}, but nothing sets `text` on the path draft (give it a value in initial_state: no node sets it)
 }

@@ -1,0 +1,225 @@
+package flow
+
+import (
+	"go/ast"
+	goparser "go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// guide is the text of the guide to the file format.
+func guide(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/guide/graph-files.md")
+	if err != nil {
+		t.Fatalf("%v: the file format needs its guide", err)
+	}
+	return string(text)
+}
+
+// The guide has a section for every type of node, which names each of its fields.
+func TestGuideNamesEveryFieldOfEveryNode(t *testing.T) {
+	text := guide(t)
+	for _, field := range []string{"id", "type", "description", "next"} {
+		if !strings.Contains(text, "`"+field+"`") {
+			t.Errorf("the guide does not name the field `%s`, which every node has", field)
+		}
+	}
+	for _, k := range kinds {
+		_, section, ok := strings.Cut(text, "\n### "+k.name+"\n")
+		if !ok {
+			t.Errorf("the guide has no section %q", "### "+k.name)
+			continue
+		}
+		if end := strings.Index(section, "\n##"); end >= 0 {
+			section = section[:end]
+		}
+		for _, field := range slices.Concat(k.required, k.optional) {
+			if !strings.Contains(section, "`"+field+"`") {
+				t.Errorf("the guide's section %q does not name the field `%s`", k.name, field)
+			}
+		}
+	}
+	for _, name := range reducerNames {
+		if !strings.Contains(text, "`"+name+"`") {
+			t.Errorf("the guide does not name the reducer `%s`", name)
+		}
+	}
+}
+
+// The guide names whatever the parser asks a file for.
+func TestGuideNamesEveryTopLevelField(t *testing.T) {
+	text := guide(t)
+	fields := fieldsAskedFor(t, "parse.go")
+	for _, must := range []string{"name", "nodes", "max_concurrency", "variables", "default"} {
+		if !slices.Contains(fields, must) {
+			t.Fatalf("`%s` is not among what the parser asks for, %q: has it changed its ways?", must, fields)
+		}
+	}
+	for _, field := range fields {
+		if !strings.Contains(text, "`"+field+"`") {
+			t.Errorf("the guide does not name the field `%s`", field)
+		}
+	}
+}
+
+var fieldName = regexp.MustCompile(`^[a-z][a-z_]*$`)
+
+// fieldsAskedFor lists the names that a source file gives to the methods that
+// read fields.
+func fieldsAskedFor(t *testing.T, file string) []string {
+	t.Helper()
+	found := map[string]bool{}
+	asks := []string{"str", "plainStr", "strings", "pairs", "any", "float", "seconds", "maybeSeconds", "count", "maybeCount", "flag", "maybeFlag", "find", "get", "mapping", "missing"}
+	eachCall(parsed(t, file), func(method string, args []ast.Expr) {
+		if !slices.Contains(asks, method) {
+			return
+		}
+		for _, arg := range args {
+			if name, ok := textLiteral(arg); ok && fieldName.MatchString(name) {
+				found[name] = true
+			}
+		}
+	})
+	return slices.Sorted(maps.Keys(found))
+}
+
+// eachCall calls visit for every call of a method in a source file.
+func eachCall(tree *ast.File, visit func(method string, args []ast.Expr)) {
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if call, ok := n.(*ast.CallExpr); ok {
+			if method, ok := call.Fun.(*ast.SelectorExpr); ok {
+				visit(method.Sel.Name, call.Args)
+			}
+		}
+		return true
+	})
+}
+
+func textLiteral(e ast.Expr) (string, bool) {
+	lit, ok := e.(*ast.BasicLit)
+	if !ok || lit.Kind != token.STRING {
+		return "", false
+	}
+	s, err := strconv.Unquote(lit.Value)
+	return s, err == nil
+}
+
+// The guide lists the codes of all findings.
+func TestGuideListsEveryCode(t *testing.T) {
+	text := guide(t)
+	codes := map[string]bool{}
+	for _, file := range sourceFiles(t) {
+		findingCodes(t, file, codes)
+	}
+	for _, must := range []string{"no-end", "missing-next", "parallel-reads", "yaml-tag", "empty-name", "template-unassigned", "unknown-key"} {
+		if !codes[must] {
+			t.Fatalf("`%s` is not among the codes found, %q: are findings made in another way now?", must, slices.Sorted(maps.Keys(codes)))
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		if !strings.Contains(text, "`"+code+"`") {
+			t.Errorf("the guide does not list the code `%s`", code)
+		}
+	}
+}
+
+// findingCodes adds the codes of the findings that a source file makes: as a field
+// of a Finding, or as an argument of the methods that make one.
+func findingCodes(t *testing.T, file string, codes map[string]bool) {
+	t.Helper()
+	place := map[string]int{"errorAt": 2, "warnAt": 2, "graph": 2, "warn": 2, "fail": 2}
+	tree := parsed(t, file)
+	eachCall(tree, func(method string, args []ast.Expr) {
+		if at, ok := place[method]; ok && at < len(args) {
+			if code, ok := textLiteral(args[at]); ok {
+				codes[code] = true
+			}
+		}
+	})
+	ast.Inspect(tree, func(n ast.Node) bool {
+		if kv, ok := n.(*ast.KeyValueExpr); ok {
+			if key, ok := kv.Key.(*ast.Ident); ok && key.Name == "Code" {
+				if code, ok := textLiteral(kv.Value); ok {
+					codes[code] = true
+				}
+			}
+		}
+		return true
+	})
+	if file == "parse.go" { // structure has a function for it
+		ast.Inspect(tree, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "add" {
+					if code, ok := textLiteral(call.Args[0]); ok {
+						codes[code] = true
+					}
+				}
+			}
+			return true
+		})
+	}
+}
+
+// sourceFiles lists the source files of the package.
+func sourceFiles(t *testing.T) []string {
+	t.Helper()
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, e := range entries {
+		if name := e.Name(); strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
+func parsed(t *testing.T, file string) *ast.File {
+	t.Helper()
+	tree, err := goparser.ParseFile(token.NewFileSet(), file, nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// Every line of Go in the guide to embedding is a line of an example that runs.
+func TestEmbeddingShowsExamplesOnly(t *testing.T) {
+	var text string
+	for _, file := range []string{"example_test.go", "../graph/example_test.go"} {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text += string(b)
+	}
+	compiled := map[string]bool{}
+	for line := range strings.Lines(text) {
+		compiled[strings.TrimSpace(line)] = true
+	}
+	doc, err := os.ReadFile("../docs/guide/embedding.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := strings.Split(string(doc), "```go\n")[1:]
+	if len(blocks) < 5 {
+		t.Fatalf("there are %d snippets", len(blocks))
+	}
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		for line := range strings.Lines(block) {
+			if line := strings.TrimSpace(line); !compiled[line] {
+				t.Errorf("no example has the line %q", line)
+			}
+		}
+	}
+}
