@@ -265,7 +265,16 @@ func TestANewBranchRepeatsTheStepUnderWay(t *testing.T) {
 	}
 	resume("t")
 	resume("t") // recorded by now
-	if len(keys) != 4 {
+	if _, err := r.Edit(ctx, "t", lines.Set(nil)); err != nil {
+		t.Fatal(err)
+	}
+	resume("t")
+	if err := st.Prune(ctx, "u", 1<<60); err != nil { // a fork of the same name is another branch
+		t.Fatal(err)
+	}
+	fork(t, st, "t", 3, "u")
+	resume("u")
+	if len(keys) != 6 {
 		t.Fatalf("effects: %q", keys)
 	}
 	for i, k := range keys {
@@ -399,4 +408,21 @@ func TestPointsThatAreNot(t *testing.T) {
 			t.Error("a fork without a name")
 		}
 	})
+}
+
+// The time between a crash and an edit is nobody's working time.
+func TestEditAfterACrashCountsNoTime(t *testing.T) {
+	mem, clock := graph.NewMemory(), &calendar{day: 1}
+	r := &graph.Runner{Graph: said(t, "a", "b"), Store: &dying{Store: mem, left: 2}, Clock: clock}
+	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t"}); !errors.Is(err, errDied) {
+		t.Fatal(err)
+	}
+	clock.day, r.Store = 3, mem
+	if _, err := r.Edit(t.Context(), "t", lines.Set(nil)); err != nil {
+		t.Fatal(err)
+	}
+	s, err := graph.Inspect(t.Context(), mem, "t", 0)
+	if err != nil || s.Active != 0 || s.Status != graph.Paused {
+		t.Errorf("active for %v, %v, %v", s.Active, s.Status, err)
+	}
 }
