@@ -35,6 +35,17 @@
 // happens again when it runs again, unless it is inside Do, which journals a
 // result before it is used and returns the recorded one from then on.
 //
+// # Travel in time
+//
+// A record of a thread is a point one can go back to, inside a step and inside a
+// child graph too. Checkpoints lists those worth it, State and Inspect read one, Diff
+// compares two, Blame tells who wrote a key. Fork begins a thread as a copy of
+// another at a point; Edit changes the newest state, through the journal; to edit an
+// older point is to fork there and edit the copy. What follows is a new branch: the
+// step under way runs again from its top, effects included, under other effect keys.
+// Lineage lists the forks of threads as a tree, and Prune shortens a thread without
+// losing what a resume needs.
+//
 // # The contract
 //
 // Steps. All tasks of a step see the state before it. When all are done their
@@ -77,6 +88,8 @@
 //   - step: one round of tasks; task: one node in one step
 //   - key, reducer, write, update: what state is made of and how it changes
 //   - journal, record: the ordered log of a thread; checkpoint: a step in it
+//   - point: a thread up to one of its records; fork: a thread that began as a copy
+//   - branch: what runs between two forks or edits; effects belong to one
 //   - effect: a call whose result is journaled; intent: its announcement
 //   - question, answer: how a run waits for somebody
 //   - frontier: what runs next; frame: a graph at work, root or child
