@@ -73,6 +73,7 @@ type Retry struct {
 	Factor   float64          // growth of the delay; 0: 2
 	MaxDelay time.Duration    // 0: 30 s
 	Jitter   float64          // share of the delay that is random, 0 to 1
+	Within   time.Duration    // no attempt begins later than this after the first; 0: no limit
 	If       func(error) bool // nil: every error
 }
 
@@ -104,6 +105,7 @@ type Def struct {
 	MaxVisits   int           // steps of a run in which one node may run; 0: no limit
 	Concurrency int           // tasks of a step at once; 0: no limit
 	Timeout     time.Duration // active time of a run, waiting for people not counted; 0: none
+	StepTimeout time.Duration // of one step; its tasks then fail with ErrTimeout; 0: none
 	MustHalt    bool          // only a Halt ends a run well; running out of tasks is a *StuckError
 	FailFast    bool          // the first failed task cancels its siblings; else they finish and are recorded
 }

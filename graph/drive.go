@@ -198,11 +198,10 @@ func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
 		if status, err := x.next(ctx, f); status != running {
 			return status, err
 		}
-		ts, err := x.tasks(ctx, f)
+		ts, err := x.step(ctx, f, root)
 		if err != nil {
 			return Failed, err
 		}
-		x.execute(ctx, ts, root)
 		status, err := x.settle(ctx, f, ts, root)
 		if status != running {
 			return status, err
@@ -211,6 +210,20 @@ func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
 			return Failed, err
 		}
 	}
+}
+
+// step makes the tasks of the frontier and runs them, within the step's timeout.
+func (x *drive) step(ctx context.Context, f *frame, root bool) ([]task, error) {
+	if limit := f.g.def.StepTimeout; limit > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
+		defer cancel()
+		ctx = limited
+	}
+	ts, err := x.tasks(ctx, f)
+	if err == nil {
+		x.execute(ctx, ts, root)
+	}
+	return ts, err
 }
 
 // next decides whether there is another step; running means yes.

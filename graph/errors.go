@@ -19,8 +19,9 @@ var (
 	// ErrPaused ends a task whose child graph was paused. A node passes it on.
 	ErrPaused = errors.New("graph: paused")
 
-	// ErrTimeout is inside the error of a node that exceeded Node.Timeout.
-	ErrTimeout = errors.New("graph: the node's timeout has passed")
+	// ErrTimeout is inside the error of a node that exceeded Node.Timeout, or whose
+	// step exceeded Def.StepTimeout.
+	ErrTimeout = errors.New("graph: a timeout has passed")
 
 	// ErrNoThread says that the store holds no such thread.
 	ErrNoThread = errors.New("graph: no such thread")

@@ -314,3 +314,42 @@ func TestAThreadThatEndedIsUsedAgain(t *testing.T) {
 		}
 	}
 }
+
+func TestAStepTimeoutFailsItsTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := graph.Last[int]("k")
+		slow := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			<-ctx.Done()
+			return graph.Update{}, ctx.Err()
+		}
+		quick := func(context.Context, graph.State) (graph.Update, error) { return graph.Put(k.Set(1)), nil }
+		g := compile(t, graph.Def{Name: "slow", Keys: []graph.AnyKey{k}, StepTimeout: time.Second, Concurrency: 2, Start: []string{"a", "b"},
+			Nodes: []graph.Node{{Name: "a", Run: slow, Retry: graph.Retry{Attempts: 5}}, {Name: "b", Run: quick}},
+			Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End)}})
+		begun := time.Now()
+		res, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+		var step *graph.StepError
+		if res.Status != graph.Failed || !errors.As(err, &step) || len(step.Tasks) != 1 || step.Tasks[0].Attempt != 1 || !errors.Is(err, graph.ErrTimeout) {
+			t.Errorf("%v, %v", res.Status, err)
+		}
+		if took := time.Since(begun); took != time.Second {
+			t.Errorf("it took %v", took)
+		}
+	})
+}
+
+func TestRetriesStopWithinTheirTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		g := compile(t, graph.Def{Name: "r", Start: []string{"a"}, Nodes: []graph.Node{{Name: "a",
+			Retry: graph.Retry{Attempts: 100, Delay: time.Second, Factor: 1, Within: 3500 * time.Millisecond},
+			Run: func(context.Context, graph.State) (graph.Update, error) {
+				attempts++
+				return graph.Update{}, errors.New("again")
+			}}}, Edges: []graph.Edge{edge("a", graph.End)}})
+		_, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+		if attempts != 4 || err == nil || !strings.Contains(err.Error(), "no attempt is left within 3.5s: ") {
+			t.Errorf("%d attempts, %v", attempts, err)
+		}
+	})
+}

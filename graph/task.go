@@ -252,6 +252,10 @@ func (t *task) end() {
 
 // attempts calls the node until it succeeds, waits, or may not be tried again.
 func (t *task) attempts(n *cnode) {
+	var first time.Time
+	if n.Retry.Within > 0 {
+		first = t.drive.now()
+	}
 	for t.attempt = 1; ; t.attempt++ {
 		t.err = t.call(n)
 		if t.err == nil || t.base.Err() != nil || t.drive.j.failed() != nil {
@@ -265,6 +269,10 @@ func (t *task) attempts(n *cnode) {
 			return
 		}
 		after := n.Retry.delay(t.attempt, t.drive.run+t.frame.path+t.local())
+		if within := n.Retry.Within; within > 0 && t.drive.now().Add(after).Sub(first) > within {
+			t.err = t.fail(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
+			return
+		}
 		t.tell(TopicTask, TaskRetry{Attempt: t.attempt, After: after, Err: t.err})
 		if t.drive.clock.Wait(t.base, after) != nil {
 			return
@@ -305,8 +313,10 @@ func (t *task) call(n *cnode) (err error) {
 		return nil
 	case errors.Is(err, ErrWaiting) || errors.Is(err, ErrPaused):
 		return t.fail(errors.New("the node returned ErrWaiting or ErrPaused, but nothing waits"))
-	case err != nil && n.Timeout > 0 && context.Cause(ctx.Context) == ErrTimeout:
-		return t.fail(&timedOut{n.Timeout, err})
+	case err != nil && n.Timeout > 0 && t.base.Err() == nil && context.Cause(ctx.Context) == ErrTimeout:
+		return t.fail(&timedOut{"timed out", n.Timeout, err})
+	case err != nil && context.Cause(t.base) == ErrTimeout:
+		return t.fail(&timedOut{"the step timed out", t.frame.g.def.StepTimeout, err})
 	case err != nil:
 		return t.fail(err)
 	}
@@ -332,14 +342,15 @@ func (t *task) fail(err error) error {
 	return e
 }
 
-// timedOut is a failure of a node whose timeout has passed.
+// timedOut is a failure of a node because a timeout has passed.
 type timedOut struct {
+	what  string
 	after time.Duration
 	err   error
 }
 
 func (e *timedOut) Error() string {
-	return "timed out after " + e.after.String() + ": " + e.err.Error()
+	return e.what + " after " + e.after.String() + ": " + e.err.Error()
 }
 func (e *timedOut) Unwrap() []error { return []error{ErrTimeout, e.err} }
 
