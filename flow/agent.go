@@ -18,6 +18,7 @@ type Agent struct {
 
 	host     *Host
 	depth    int
+	parent   string            // the model of the agent that spawns it, for one that names none
 	children map[string]*Agent // by the name that agent nodes use; graphs only
 	broken   []brokenChild
 }
@@ -89,7 +90,7 @@ func (o Outcome) halt() *graph.Halt {
 // model is the id of the model that a node of the agent calls, "" when nobody
 // named one.
 func (a *Agent) model(own string) string {
-	for _, id := range []string{a.host.Override, own, a.File.Model, a.host.Model} {
+	for _, id := range []string{a.host.Override, own, a.File.Model, a.parent, a.host.Model} {
 		if id != "" {
 			return id
 		}

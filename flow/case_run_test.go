@@ -375,7 +375,7 @@ func (m caseModels) Open(_ context.Context, _, id string) (llm.Model, error) {
 func (m caseModels) Efforts(_, id string) []string {
 	levels, _ := m.run.c.Host.Get("reasoning_levels")
 	o, _ := levels.(*Object)
-	return texts(o, id)
+	return append([]string{}, texts(o, id)...)
 }
 
 type caseModel struct {

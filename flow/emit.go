@@ -8,11 +8,12 @@ import (
 
 // The values that nodes send while they run, as [graph.Emitted] events.
 type (
-	// ModelCall says that a model is about to be called. Model is empty where
-	// the node names none of its own.
+	// ModelCall says that a model is about to be called. Active is set where the
+	// node names none of its own.
 	ModelCall struct {
-		Model string   `json:"model,omitempty"`
-		Tools []string `json:"tools,omitempty"`
+		Model  string   `json:"model,omitempty"`
+		Active bool     `json:"active,omitempty"`
+		Tools  []string `json:"tools,omitempty"`
 	}
 	// Delta is a piece of a model's reply.
 	Delta struct {

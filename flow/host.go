@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 
 	"raddle.dev/llm"
@@ -32,7 +33,7 @@ type Host struct {
 
 	Session   string            // a session that the caller asked for: graphs refuse it
 	Variables map[string]string // agent variables that the caller set
-	Env       []string          // environment of scripts; nil: this process's
+	Env       []string          // environment of scripts; nil: this process's without what ends in _API_KEY
 	ConfigDir string            // what scripts know as LLM_ROOT_DIR; empty: not set
 	Workspace string            // what scripts know as RADDLE_WORKSPACE; empty: not set
 	Secrets   []string          // values that must not get into a state or a journal
@@ -47,7 +48,8 @@ type Models interface {
 	// Open opens a model for an agent in dir. Missing credentials may be an
 	// error of the first call instead.
 	Open(ctx context.Context, dir, id string) (llm.Model, error)
-	// Efforts lists the levels of reasoning effort that a model declares.
+	// Efforts lists the levels of reasoning effort that a model declares: empty
+	// for one that has none, nil where that is not known.
 	Efforts(dir, id string) []string
 }
 
@@ -96,7 +98,10 @@ func (h *Host) environ() []string {
 	if h.Env != nil {
 		return h.Env
 	}
-	return os.Environ()
+	return slices.DeleteFunc(os.Environ(), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return strings.HasSuffix(name, "_API_KEY")
+	})
 }
 
 // known is what the validator may know of the surroundings.

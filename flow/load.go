@@ -38,7 +38,7 @@ func Load(path string, h Host) (*Agent, error) {
 		return nil, err
 	}
 	l := &loader{host: &h, agents: map[string]*Agent{}}
-	return l.load(dir, h.Depth)
+	return l.load(dir, h.Depth, "")
 }
 
 // agentDir is the absolute directory of an agent that is named by its directory
@@ -58,13 +58,14 @@ func agentDir(path string) (string, error) {
 
 func parentOf(dir string) string { return filepath.Dir(filepath.Clean(dir)) }
 
-// loader reads agents, each once for every depth that it can run at.
+// loader reads agents, each once for every depth and parent's model that it can
+// run with.
 type loader struct {
 	host   *Host
 	agents map[string]*Agent
 }
 
-func (l *loader) load(dir string, depth int) (*Agent, error) {
+func (l *loader) load(dir string, depth int, parent string) (*Agent, error) {
 	name := filepath.Base(dir)
 	fail := func(err error, findings []Finding) (*Agent, error) {
 		return nil, &LoadError{Agent: name, Findings: findings, err: err}
@@ -82,20 +83,22 @@ func (l *loader) load(dir string, depth int) (*Agent, error) {
 	case err != nil:
 		return fail(failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", name, path, err), nil)
 	}
-	a := &Agent{Name: name, Dir: dir, File: file, host: l.host, depth: depth, children: map[string]*Agent{}}
+	a := &Agent{Name: name, Dir: dir, File: file, host: l.host, depth: depth, parent: parent, children: map[string]*Agent{}}
 	if err := a.override(os.Getenv); err != nil {
 		return fail(err, nil)
 	}
 	if err := a.admit(); err != nil {
 		return fail(err, nil)
 	}
-	l.agents[key(dir, depth)] = a
+	l.agents[key(dir, depth, parent)] = a
 	a.Findings = a.check()
 	l.spawned(a)
 	return a, nil
 }
 
-func key(dir string, depth int) string { return strconv.Itoa(depth) + " " + dir }
+func key(dir string, depth int, parent string) string {
+	return strconv.Itoa(depth) + " " + parent + " " + dir
+}
 
 // readDefinition reads the one definition file of an agent directory.
 func readDefinition(name, dir string) ([]byte, error) {
@@ -104,7 +107,7 @@ func readDefinition(name, dir string) ([]byte, error) {
 	case graph && config:
 		return nil, failf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
 	case config:
-		return nil, failf("Agent '%s' is defined by a config.yaml: agents of that kind cannot run yet, only graphs can (graph.yaml)", name)
+		return nil, configOnly(name)
 	case !graph:
 		return nil, failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
 	}
@@ -113,6 +116,10 @@ func readDefinition(name, dir string) ([]byte, error) {
 		return nil, failf("Failed to load graph.yaml for agent '%s': Failed to read graph file at '%s': %w", name, path, err)
 	}
 	return text, nil
+}
+
+func configOnly(name string) error {
+	return failf("Agent '%s' is defined by a config.yaml: agents of that kind cannot run yet, only graphs can (graph.yaml)", name)
 }
 
 // readFile reads a file whose size Parse will look at, without reading one that
@@ -194,6 +201,9 @@ func (a *Agent) admitEffort() error {
 		return nil
 	}
 	levels := a.host.Models.Efforts(a.Dir, a.model(""))
+	if levels == nil {
+		return nil // nobody knows
+	}
 	if len(levels) == 0 {
 		return failf("Agent has reasoning_effort '%s' configured but the model does not support reasoning effort", effort)
 	}
@@ -229,13 +239,17 @@ func (l *loader) spawned(a *Agent) {
 			continue
 		}
 		dir := l.find(a, b.Agent)
-		if dir == "" || !exists(filepath.Join(dir, graphFile)) {
+		switch graph := dir != "" && exists(filepath.Join(dir, graphFile)); {
+		case !graph && dir != "" && l.host.Child == nil:
+			a.reject(n, b.Agent, &LoadError{Agent: b.Agent, err: configOnly(b.Agent)})
+			continue
+		case !graph:
 			continue // the validator has said so, or Host.Child runs it
 		}
-		child := l.agents[key(dir, a.depth+1)]
+		child := l.agents[key(dir, a.depth+1, a.model(""))]
 		if child == nil {
 			var err error
-			if child, err = l.load(dir, a.depth+1); err != nil {
+			if child, err = l.load(dir, a.depth+1, a.model("")); err != nil {
 				a.reject(n, b.Agent, err)
 				continue
 			}

@@ -79,7 +79,11 @@ func (n *Narrator) emitted(indent string, v any) {
 	indent += "  "
 	switch v := v.(type) {
 	case ModelCall:
-		n.line(indent, "llm call: model=%s tools=%s", orElse(v.Model, "<active>"), orElse(strings.Join(v.Tools, ","), "<none>"))
+		model := v.Model
+		if v.Active {
+			model = "<active>"
+		}
+		n.line(indent, "llm call: model=%s tools=%s", model, orElse(strings.Join(v.Tools, ","), "<none>"))
 	case ScriptRun:
 		n.line(indent, "running script '%s'", v.Script)
 	case Merged:

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"errors"
+	"fmt"
 
 	"raddle.dev/graph"
 )
@@ -38,11 +39,15 @@ func (v *visit) runInput(b *InputNode) error {
 	if fallback != "" {
 		question += " [default: " + fallback + "]"
 	}
-	answer, err := graph.Interrupt[string](v, graph.Ask{Kind: "input", Prompt: question, Default: fallback})
+	ask := graph.Ask{Kind: "input", Prompt: question, Default: fallback}
+	if n := graph.Failures(v); n > 0 && b.Validation != "" {
+		ask.Name = fmt.Sprintf("after failure %d", n) // an answer that was refused is not taken again
+	}
+	answer, err := graph.Interrupt[string](v, ask)
 	if err != nil {
 		return v.unanswered("user__input failed", "Input interaction failed", err)
 	}
-	if answer == "" {
+	if answer == "" || answer == fallback { // the default is not validated
 		answer = fallback
 	} else if err := validateInput(b.Validation, answer); err != nil {
 		return err

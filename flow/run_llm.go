@@ -76,6 +76,9 @@ func (v *visit) converse(b *LLMNode) (string, error) {
 		ctx = limited
 	}
 	for attempt := 1; attempt <= b.MaxAttempts; attempt++ {
+		if attempt == 1 {
+			v.announce = &ModelCall{Model: v.agent.model(b.Model), Active: b.Model == "", Tools: b.Tools}
+		}
 		answer, err := v.ask(ctx, fmt.Sprintf("model attempt %d", attempt), b.Model, req)
 		switch {
 		case err == nil:
@@ -127,9 +130,6 @@ func (v *visit) request(b *LLMNode) (llm.Request, error) {
 	if req.Effort == "" {
 		req.Effort = f.ReasoningEffort
 	}
-	if graph.Emits(v) {
-		graph.Emit(v, ModelCall{Model: b.Model, Tools: b.Tools})
-	}
 	return req, nil
 }
 
@@ -144,6 +144,7 @@ func firstSet(values ...*float64) *float64 {
 
 // modelReply is what the journal keeps of a reply.
 type modelReply struct {
+	ID    string    `json:"id,omitempty"` // the model's own, where it gives one
 	Text  string    `json:"text"`
 	Model string    `json:"model,omitempty"`
 	Usage llm.Usage `json:"usage,omitzero"`
@@ -154,6 +155,10 @@ type modelReply struct {
 func (v *visit) ask(ctx context.Context, name, own string, req llm.Request) (string, error) {
 	id := v.agent.model(own)
 	reply, err := graph.Do(ctx, name, func(ctx context.Context) (modelReply, error) {
+		if v.announce != nil && graph.Emits(v) {
+			graph.Emit(v, *v.announce)
+		}
+		v.announce = nil
 		m, err := v.models.open(ctx, id)
 		if err != nil {
 			return modelReply{}, err
@@ -174,7 +179,7 @@ func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (model
 			if emits {
 				graph.Emit(v, ModelDone{Model: d.Done.Model, Usage: d.Done.Usage})
 			}
-			return modelReply{Text: v.host().redact(d.Done.Text()), Model: d.Done.Model, Usage: d.Done.Usage}, nil
+			return modelReply{ID: d.Done.ID, Text: v.host().redact(d.Done.Text()), Model: d.Done.Model, Usage: d.Done.Usage}, nil
 		case emits && d.Text != "":
 			graph.Emit(v, Delta{d.Text})
 		}

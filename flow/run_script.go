@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,7 +35,8 @@ func (v *visit) runScript(b *ScriptNode) error {
 // scriptFailed takes the route of a failure: fallback, else next. Nothing that
 // the script printed is kept.
 func (v *visit) scriptFailed(b *ScriptNode, err error) error {
-	if v.branch || fatal(v, err) || isWaiting(err) {
+	var plain *plainError // a _next that names no node is no failure of the script
+	if v.branch || fatal(v, err) || isWaiting(err) || errors.As(err, &plain) {
 		return err
 	}
 	switch {
@@ -61,16 +63,44 @@ func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
 	if err != nil {
 		return scriptResult{}, err
 	}
-	if graph.Emits(v) {
-		graph.Emit(v, ScriptRun{b.Script})
-	}
+	var result scriptResult
 	stdout, err := graph.Do(v, "script", func(ctx context.Context) (string, error) {
-		return v.execute(ctx, path, program, args, b.Timeout.Duration())
+		if graph.Emits(v) {
+			graph.Emit(v, ScriptRun{b.Script})
+		}
+		stdout, err := v.execute(ctx, path, program, args, b.Timeout.Duration())
+		if err != nil {
+			return "", err
+		}
+		if result, err = readScriptOutput(path, stdout); err != nil {
+			return "", err
+		}
+		return stdout, v.usable(result)
 	})
-	if err != nil {
-		return scriptResult{}, err
+	if err != nil || result.Writes != nil {
+		return result, err
 	}
-	return readScriptOutput(path, stdout)
+	return readScriptOutput(path, stdout) // recorded by an earlier drive
+}
+
+// usable refuses, before it is recorded, what the node could never go on with:
+// once its script is mended, a resumed run must run it again.
+func (v *visit) usable(r scriptResult) error {
+	if r.Routed && !v.branch && v.agent.File.Node(r.Next) == nil {
+		return v.unrouted(r.Next)
+	}
+	if v.branch && v.outputKey != "" {
+		_, written := r.Writes.Get(v.outputKey)
+		if _, known := v.lookup(v.outputKey); !written && !known && !v.updatesKey(v.outputKey) {
+			return errNoOutput
+		}
+	}
+	return nil
+}
+
+// updatesKey tells whether state_updates write a key.
+func (v *visit) updatesKey(key string) bool {
+	return slices.ContainsFunc(v.node.Updates, func(u Update) bool { return u.Key == key })
 }
 
 // interpreter is what runs a script, by its extension alone.

@@ -22,10 +22,13 @@ type visit struct {
 	hidden string // a scoped variable …
 	value  any    // … and its value, while state_updates run
 
-	output *any // the result that state_updates saw, of nodes that have one
-	branch bool // it runs under a map: nothing is routed
-	next   []string
-	halt   *graph.Halt
+	output    *any   // the result that state_updates saw, of nodes that have one
+	branch    bool   // it runs under a map: nothing is routed
+	outputKey string // under a map: the key that must have the result
+	next      []string
+	halt      *graph.Halt
+
+	announce *ModelCall // told when the model is really called, not for a recorded reply
 }
 
 // lookup reads a key as the node sees it now.

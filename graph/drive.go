@@ -32,7 +32,8 @@ type drive struct {
 	begun  time.Time
 	before time.Duration // active time of earlier drives
 
-	passed map[string]int // breaks that the last drive stopped at: the step, by frame
+	failures int            // drives that failed in the root step under way
+	passed   map[string]int // breaks that the last drive stopped at: the step, by frame
 
 	mu     sync.Mutex // guards what follows
 	breaks []Break
@@ -467,6 +468,9 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	f.step++
 	f.count()
 	f.raw = nil
+	if root {
+		x.failures = 0
+	}
 	if f.g.breaks {
 		f.breakAfter(ts)
 	}

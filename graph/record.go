@@ -198,7 +198,7 @@ func (s State) update(b []byte) (u Update, err error) {
 func (s *replay) encode() []byte {
 	b := putString(putString(putString(nil, s.run.id), s.run.label), s.run.graph)
 	b = appendVarint(append(b, byte(s.run.status)), s.run.started)
-	b = putString(putString(b, s.run.reason), s.run.value)
+	b = putInt(putString(putString(b, s.run.reason), s.run.value), s.run.failures)
 	b = putString(b, s.meta)
 	b = putInt(b, len(s.ahead))
 	for _, a := range s.ahead {
@@ -217,7 +217,7 @@ func (s *replay) encode() []byte {
 func (s *replay) restore(r *reader) {
 	s.run = runHead{id: r.string(), label: r.string(), graph: r.string(), status: Status(r.byte())}
 	s.run.started = r.varint()
-	s.run.reason, s.run.value = r.string(), some(r.bytes())
+	s.run.reason, s.run.value, s.run.failures = r.string(), some(r.bytes()), r.int()
 	s.meta = r.bytes()
 	s.ahead = make([]aheadAnswer, r.count())
 	for i := range s.ahead {

@@ -38,6 +38,7 @@ type runHead struct {
 	status           Status
 	reason           string         // of a failure
 	value            []byte         // of a Halt, dynamic codec; nil: none
+	failures         int            // drives that failed since the last step of the root
 	broken           map[string]int // steps that the last drive stopped before, by frame
 }
 
@@ -229,6 +230,9 @@ func (f *rawFrame) visit() {
 
 func (s *replay) step(h, d *reader) {
 	path := h.string()
+	if path == "" {
+		s.run.failures = 0
+	}
 	f := s.frame(path)
 	prefix := fmt.Sprintf("%s%d.", path, f.step)
 	for p := range s.frames { // the children of the step's tasks end with it
@@ -281,7 +285,9 @@ func (s *replay) answer(h, d *reader) {
 }
 
 func (s *replay) end(h, d *reader) {
-	s.run.status = Status(h.byte())
+	if s.run.status = Status(h.byte()); s.run.status == Failed {
+		s.run.failures++
+	}
 	s.run.reason = h.string()
 	if h.bool() {
 		s.run.value = d.bytes()

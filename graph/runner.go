@@ -214,7 +214,7 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if err := x.unchanged(raw, in.AcceptChanges); err != nil {
 		return res, err
 	}
-	x.ahead, x.asked, x.passed = s.ahead, s.asked, s.run.broken
+	x.ahead, x.asked, x.passed, x.failures = s.ahead, s.asked, s.run.broken, s.run.failures
 	if s.branch != "" {
 		x.branch = "~" + s.branch
 	}

@@ -117,6 +117,17 @@ func Visit(ctx context.Context) int {
 	return t.frame.visits[t.ref.node]
 }
 
+// Failures counts the drives that ended as Failed in the root step under way
+// before this one: a node that must not take an answer again that it refused asks
+// under another Ask.Name after a failure. It is 0 after a crash.
+func Failures(ctx context.Context) int {
+	t := taskOf(ctx)
+	if t == nil {
+		return 0
+	}
+	return t.drive.failures
+}
+
 // TaskPath identifies the task that ctx belongs to within its run, the same in
 // every process and attempt; "" outside a node.
 func TaskPath(ctx context.Context) string {
