@@ -46,6 +46,13 @@ type client struct {
 	configured bool
 }
 
+// needsKey tells whether a call without a key is of no use: a provider that is
+// known without configuration wants one, unless it is free or stands elsewhere.
+func (c *client) needsKey() bool {
+	p := providerOf(c.Name)
+	return !c.configured && p != nil && !p.free && c.Base == p.base
+}
+
 func providerOf(typ string) *provider {
 	i := slices.IndexFunc(providers, func(p provider) bool { return p.name == typ })
 	if i < 0 {

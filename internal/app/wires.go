@@ -13,6 +13,9 @@ import (
 // connect makes the model of a client. It opens no connection.
 func connect(c *client, name string, timeout time.Duration) (llm.Model, error) {
 	key := c.keyNames[0]
+	if c.Key == "" && c.needsKey() {
+		return nil, &llm.Error{Class: llm.Auth, Message: "no API key: set " + key}
+	}
 	switch c.Type {
 	case "openai", "openai-compatible":
 		return openai.New(openai.Config{Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
