@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"strings"
 
 	"charm.land/bubbles/v2/key"
 	tea "charm.land/bubbletea/v2"
@@ -46,9 +46,9 @@ func (p *formPrompter) choose(ctx context.Context, q graph.Question) (int, error
 		options = append(options, huh.NewOption(otherOption, len(q.Options)))
 	}
 	chosen := 0
-	field := huh.NewSelect[int]().Options(options...).Value(&chosen)
-	if _, rows, err := term.GetSize(int(p.sh.err.file.Fd())); err == nil && len(options) > rows-3 {
-		field = field.Height(max(rows-3, 3))
+	field := huh.NewSelect[int]().Description("arrow keys and Enter; Esc leaves the question open").Options(options...).Value(&chosen)
+	if _, rows, err := term.GetSize(int(p.sh.err.file.Fd())); err == nil && len(options) > rows-4 {
+		field = field.Height(max(rows-4, 3))
 	}
 	return chosen, p.run(ctx, field)
 }
@@ -72,15 +72,42 @@ func (p *formPrompter) run(ctx context.Context, field huh.Field) error {
 	if !p.sh.err.colors {
 		options = append(options, tea.WithColorProfile(colorprofile.ASCII))
 	}
-	form := huh.NewForm(huh.NewGroup(field)).WithKeyMap(keys).WithShowHelp(false).WithTheme(huh.ThemeFunc(huh.ThemeBase)).WithProgramOptions(options...)
-	err := form.RunWithContext(ctx)
+	form := huh.NewForm(huh.NewGroup(field)).WithKeyMap(keys).WithShowHelp(false).WithTheme(huh.ThemeFunc(huh.ThemeBase))
+	form.SubmitCmd, form.CancelCmd = tea.Quit, tea.Quit
+	shown := &shownForm{Form: form}
+	_, err := tea.NewProgram(shown, append(options, tea.WithContext(ctx))...).Run()
+	if shown.lines > 1 { // the cursor is in the last one
+		_, _ = fmt.Fprintf(p.sh.err, "\x1b[%dA\r\x1b[J", shown.lines-1)
+	}
 	switch {
-	case err == nil:
-		return nil
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case errors.Is(err, huh.ErrUserAborted):
+	case err != nil:
+		return err
+	case form.State != huh.StateCompleted:
 		return errParked
 	}
-	return fmt.Errorf("the prompt: %w", err)
+	return nil
+}
+
+// shownForm is a form that remembers how many lines it takes on the screen: the
+// last of them stay there, and have to be taken away.
+type shownForm struct {
+	*huh.Form
+	lines int
+}
+
+// Update implements tea.Model.
+func (f *shownForm) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	_, cmd := f.Form.Update(msg)
+	return f, cmd
+}
+
+// View implements tea.Model.
+func (f *shownForm) View() tea.View {
+	text := f.Form.View()
+	if text != "" {
+		f.lines = strings.Count(text, "\n") + 1
+	}
+	return tea.NewView(text)
 }

@@ -205,7 +205,7 @@ func (sh *shell) writeReport(format string, r *report, seq int64) {
 // refuse reports an error before a run has begun in the format that was asked
 // for, and returns it.
 func (sh *shell) refuse(format string, err error) error {
-	if format != formatText && !sh.answered && err != nil {
+	if (format == formatJSON || format == formatStream) && !sh.answered && err != nil {
 		sh.writeReport(format, emptyReport(exitCode(err), err), 1)
 	}
 	return err
