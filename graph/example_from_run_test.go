@@ -1,0 +1,497 @@
+package graph_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
+)
+
+// This file has the examples of events, questions, threads and storage; see
+// example_from_test.go.
+
+// steps is a graph of nodes in a chain, each of which adds its name to story.
+func steps(names ...string) *graph.Graph {
+	d := graph.Def{Name: "steps", Keys: []graph.AnyKey{story}, Start: names[:1]}
+	for i, name := range names {
+		next := append(names, graph.End)[i+1]
+		d.Nodes, d.Edges = append(d.Nodes, aLine(name, story, name)), append(d.Edges, anEdge(name, next))
+	}
+	return sound(d)
+}
+
+// questioning is a graph of one node that asks and keeps the answer.
+func questioning(q graph.Ask) *graph.Graph {
+	return sound(graph.Def{
+		Name: "asking",
+		Keys: []graph.AnyKey{story},
+		Nodes: []graph.Node{aNode("ask", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			a, err := graph.Interrupt[string](ctx, q)
+			return graph.Put(story.Set([]string{a})), err
+		})},
+		Edges: []graph.Edge{anEdge("ask", graph.End)},
+		Start: []string{"ask"},
+	})
+}
+
+// Topics says which events a run builds. The end is always told.
+func Example_topics() {
+	r := &graph.Runner{Graph: steps("write", "print")}
+	for ev, err := range r.Run(context.Background(), graph.Input{Topics: graph.TopicStep | graph.TopicTask}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%d %s %T\n", ev.Seq, ev.Task, ev.Body)
+	}
+	// Output:
+	// 1 0.write.0 graph.TaskStarted
+	// 2 0.write.0 graph.TaskDone
+	// 3  graph.StepCommitted
+	// 4 1.print.0 graph.TaskStarted
+	// 5 1.print.0 graph.TaskDone
+	// 6  graph.StepCommitted
+	// 7  graph.RunEnded
+}
+
+// A node sends values of any type, and how far it is, to whoever listens.
+func Example_progress() {
+	g := sound(graph.Def{
+		Name: "load",
+		Nodes: []graph.Node{aNode("load", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			graph.EmitProgress(ctx, 0.5, "half of it")
+			if graph.Emits(ctx) { // for values that cost something to make
+				graph.Emit(ctx, map[string]int{"rows": 7})
+			}
+			return graph.Update{}, nil
+		})},
+		Edges: []graph.Edge{anEdge("load", graph.End)},
+		Start: []string{"load"},
+	})
+	for ev := range (&graph.Runner{Graph: g}).Run(context.Background(), graph.Input{Topics: graph.TopicEmit}) {
+		if b, ok := ev.Body.(graph.Emitted); ok {
+			fmt.Printf("%s: %+v\n", ev.Node, b.Value)
+		}
+	}
+	// Output:
+	// load: {Part:0.5 Note:half of it}
+	// load: map[rows:7]
+}
+
+// Events have one form as JSON: on the wire, in logs and in tests.
+func Example_eventsAsJSON() {
+	r := &graph.Runner{Graph: steps("write"), Clock: &graphtest.Clock{}, IDs: graphtest.IDs("run")}
+	for ev, err := range r.Run(context.Background(), graph.Input{Topics: graph.TopicStep}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		b, err := json.Marshal(ev)
+		fmt.Println(string(b), err)
+	}
+	// Output:
+	// {"seq":1,"time":"2026-01-01T00:00:00Z","thread":"run-1","run":"run-1","step":0,"kind":"step.committed","data":{"nodes":["write"],"keys":["story"],"moves":[{"from":"write","to":["END"]}]}} <nil>
+	// {"seq":2,"time":"2026-01-01T00:00:00Z","thread":"run-1","run":"run-1","step":1,"kind":"run.ended","data":{"status":"done","steps":1}} <nil>
+}
+
+// Leaving the loop over events cancels the run, waits for its tasks and saves
+// what they did. Nobody has to read on, and nothing goes on unseen.
+func Example_leavingTheLoop() {
+	ctx := context.Background()
+	r := &graph.Runner{Graph: steps("write", "print"), Store: graph.NewMemory()}
+	for ev := range r.Run(ctx, graph.Input{Thread: "t1", Topics: graph.TopicStep}) {
+		if b, ok := ev.Body.(graph.StepCommitted); ok {
+			fmt.Println("leaving before", b.Next)
+			break
+		}
+	}
+	snap, err := graph.Inspect(ctx, r.Store, "t1", 0)
+	fmt.Println(snap.Status, err)
+	res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t1"})
+	fmt.Println(res.Status, story.Get(res.State), err)
+	// Output:
+	// leaving before [print]
+	// canceled <nil>
+	// done [write print] <nil>
+}
+
+// A run stops, Paused, before or after nodes that ask for it; a resume passes.
+func Example_breakpoints() {
+	ctx := context.Background()
+	g := sound(graph.Def{
+		Name: "breaks",
+		Keys: []graph.AnyKey{story},
+		Nodes: []graph.Node{
+			{Name: "write", BreakAfter: true, Run: aLine("", story, "write").Run},
+			aLine("review", story, "review"),
+			{Name: "print", BreakBefore: true, Run: aLine("", story, "print").Run},
+		},
+		Edges: []graph.Edge{anEdge("write", "review"), anEdge("review", "print"), anEdge("print", graph.End)},
+		Start: []string{"write"},
+	})
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t1"})
+	for res.Status == graph.Paused && err == nil {
+		fmt.Printf("%v %+v\n", story.Get(res.State), res.Breaks)
+		res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1"})
+	}
+	fmt.Println(res.Status, story.Get(res.State), err)
+	// Output:
+	// [write] [{Node:write After:true}]
+	// [write review] [{Node:print After:false}]
+	// done [write review print] <nil>
+}
+
+// Closing Pause, from anywhere, stops the run when the step under way is done.
+func Example_pause() {
+	ctx, pause := context.Background(), make(chan struct{})
+	r := &graph.Runner{Graph: steps("write", "print"), Store: graph.NewMemory()}
+	var res graph.Result
+	for ev := range r.Run(ctx, graph.Input{Thread: "t1", Pause: pause, Topics: graph.TopicTask}) {
+		switch b := ev.Body.(type) {
+		case graph.TaskStarted:
+			close(pause)
+		case graph.RunEnded:
+			res = b.Result
+		}
+	}
+	fmt.Println(res.Status, story.Get(res.State))
+	res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t1"})
+	fmt.Println(res.Status, story.Get(res.State), err)
+	// Output:
+	// paused [write]
+	// done [write print] <nil>
+}
+
+// Each task of a Send may ask; so may nodes side by side. All questions are
+// listed, each with an id of its own, and may be answered one by one.
+func Example_parallelQuestions() {
+	item, verdicts := graph.Last[string]("item"), graph.Append[string]("verdicts")
+	g := sound(graph.Def{
+		Name: "reviews",
+		Keys: []graph.AnyKey{item, verdicts},
+		Nodes: []graph.Node{
+			{Name: "split", Routes: []string{"review"}, Run: func(context.Context, graph.State) (graph.Update, error) {
+				return graph.Update{Send: []graph.Send{
+					{To: "review", Overlay: []graph.Write{item.Set("the text")}},
+					{To: "review", Overlay: []graph.Write{item.Set("the picture")}},
+				}}, nil
+			}},
+			aNode("review", func(ctx context.Context, s graph.State) (graph.Update, error) {
+				a, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "Is " + item.Get(s) + " good?", Options: []string{"yes", "no"}})
+				return graph.Put(verdicts.Set([]string{item.Get(s) + ": " + a})), err
+			}),
+		},
+		Edges: []graph.Edge{anEdge("review", graph.End)},
+		Start: []string{"split"},
+	})
+	ctx := context.Background()
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t1"})
+	for _, a := range []graph.Answer{{ID: "review[2]", Value: "no"}, {ID: "review[1]", Value: "yes"}} {
+		for _, q := range res.Questions {
+			fmt.Println(q.ID, q.Prompt)
+		}
+		res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{a}})
+	}
+	fmt.Println(res.Status, verdicts.Get(res.State), err)
+	// Output:
+	// review[1] Is the text good?
+	// review[2] Is the picture good?
+	// review[1] Is the text good?
+	// done [the text: yes the picture: no] <nil>
+}
+
+// A question of a child graph has the nodes above it in its id. It is answered
+// like any other; the child goes on where it was.
+func Example_nestedQuestion() {
+	g := sound(graph.Def{
+		Name: "parent",
+		Keys: []graph.AnyKey{story},
+		Nodes: []graph.Node{{Name: "desk", Graph: questioning(graph.Ask{Prompt: "Who?"}), Out: func(_ graph.State, c graph.Child) (graph.Update, error) {
+			return graph.Put(story.Set(story.Get(c.State))), nil
+		}}},
+		Edges: []graph.Edge{anEdge("desk", graph.End)},
+		Start: []string{"desk"},
+	})
+	ctx := context.Background()
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	for ev := range r.Run(ctx, graph.Input{Thread: "t1", Topics: graph.TopicQuestion}) {
+		switch b := ev.Body.(type) {
+		case graph.Asked:
+			fmt.Println(ev.Path, ev.Node, "asks", b.Question.ID)
+		case graph.RunEnded:
+			fmt.Println(b.Result.Status)
+		}
+	}
+	res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{{ID: "desk/ask", Value: "Ada"}}})
+	fmt.Println(res.Status, story.Get(res.State), err)
+	// Output:
+	// desk/ ask asks desk/ask
+	// waiting
+	// done [Ada] <nil>
+}
+
+// Every visit of a node asks anew: an answer belongs to one question, not to a
+// name.
+func Example_questionInALoop() {
+	g := sound(graph.Def{
+		Name: "loop",
+		Keys: []graph.AnyKey{story},
+		Nodes: []graph.Node{{Name: "ask", Routes: []string{"ask", graph.End}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			a, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "And then?"})
+			next := "ask"
+			if a == "the end" {
+				next = graph.End
+			}
+			return graph.Update{Writes: []graph.Write{story.Set([]string{a})}, Goto: []string{next}}, err
+		}}},
+		Start: []string{"ask"},
+	})
+	ctx := context.Background()
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t1"})
+	for _, text := range []string{"a wolf came", "the end"} {
+		id := res.Questions[0].ID
+		fmt.Println(id)
+		res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{{ID: id, Value: text}}})
+	}
+	fmt.Println(res.Status, story.Get(res.State), err)
+	// Output:
+	// ask
+	// ask#2
+	// done [a wolf came the end] <nil>
+}
+
+// Answers may be given before they are asked for, and a question may be refused.
+// Without a store nobody can ask.
+func Example_answersAhead() {
+	ctx := context.Background()
+	r := &graph.Runner{Graph: questioning(graph.Ask{Prompt: "Who?"}), Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Ahead: []graph.Answer{{ID: "ask", Value: "Ada"}}})
+	fmt.Println(res.Status, story.Get(res.State), err)
+
+	_, err = r.Invoke(ctx, graph.Input{Ahead: []graph.Answer{{ID: "ask", Refused: "nobody is there"}}})
+	var refused *graph.RefusedError
+	fmt.Println(errors.As(err, &refused), refused.Reason)
+
+	_, err = invoke(questioning(graph.Ask{Prompt: "Who?"}))
+	fmt.Println(err)
+	// Output:
+	// done [Ada] <nil>
+	// true nobody is there
+	// node ask (step 0, attempt 1): graph: a question needs a store to wait in; give the Runner one
+}
+
+// A thread whose run is over is continued by the next run, on its state. One
+// whose run is not over is resumed, never run again by accident.
+func Example_nextRun() {
+	ctx := context.Background()
+	r := &graph.Runner{Graph: questioning(graph.Ask{Prompt: "What?"}), Store: graph.NewMemory()}
+	for _, line := range []string{"hello", "how are you"} {
+		res, err := r.Invoke(ctx, graph.Input{Thread: "chat", Ahead: []graph.Answer{{Value: line}}})
+		fmt.Println(res.Status, len(story.Get(res.State)), err)
+	}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "chat", Run: "r3"})
+	fmt.Println(res.Status, err)
+	_, err = r.Invoke(ctx, graph.Input{Thread: "chat"})
+	fmt.Println(err)
+	// Output:
+	// done 1 <nil>
+	// done 2 <nil>
+	// waiting <nil>
+	// thread chat has an unfinished run r3 (waiting): resume it
+}
+
+// A run is continued with the graph it was started with, or with consent.
+func Example_changedGraph() {
+	def := graph.Def{
+		Name:  "changing",
+		Nodes: []graph.Node{{Name: "a", BreakAfter: true, Run: doNothing}, aNode("b", doNothing)},
+		Edges: []graph.Edge{anEdge("a", "b"), anEdge("b", graph.End)},
+		Start: []string{"a"},
+	}
+	ctx, store := context.Background(), graph.NewMemory()
+	if _, err := (&graph.Runner{Graph: sound(def), Store: store}).Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
+		fmt.Println(err)
+	}
+	def.Version = "2"
+	r := &graph.Runner{Graph: sound(def), Store: store}
+	_, err := r.InvokeResume(ctx, graph.Resume{Thread: "t1"})
+	var changed *graph.ChangedError
+	fmt.Println(errors.As(err, &changed))
+	res, err := r.InvokeResume(ctx, graph.Resume{Thread: "t1", AcceptChanges: true})
+	fmt.Println(res.Status, err)
+	// Output:
+	// true
+	// done <nil>
+}
+
+// What ctx holds is there for every node, and is not stored: a resume brings its
+// own.
+func Example_callerContext() {
+	type user struct{}
+	g := sound(graph.Def{
+		Name: "context",
+		Nodes: []graph.Node{aNode("greet", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			fmt.Println("hello", ctx.Value(user{}))
+			return graph.Update{}, nil
+		})},
+		Edges: []graph.Edge{anEdge("greet", graph.End)},
+		Start: []string{"greet"},
+	})
+	_, err := (&graph.Runner{Graph: g}).Invoke(context.WithValue(context.Background(), user{}, "Ada"), graph.Input{})
+	fmt.Println(err)
+	// Output:
+	// hello Ada
+	// <nil>
+}
+
+type parcel struct {
+	To     string
+	Weight float64
+}
+
+// Values come back from the journal with the types they went in with.
+func Example_storedTypes() {
+	graph.Register[parcel]("example.parcel") // for keys of any type
+	number, raw, thing := graph.Last[int64]("number"), graph.Last[[]byte]("raw"), graph.Dyn("thing")
+	g := sound(graph.Def{
+		Name:  "types",
+		Keys:  []graph.AnyKey{number, raw, thing},
+		Nodes: []graph.Node{aNode("a", doNothing)},
+		Edges: []graph.Edge{anEdge("a", graph.End)},
+		Start: []string{"a"},
+	})
+	ctx := context.Background()
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	set := []graph.Write{number.Set(1<<62 + 1), raw.Set([]byte{1, 2}), thing.Set(parcel{To: "Ada", Weight: 1.5})}
+	if _, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: set}); err != nil {
+		fmt.Println(err)
+	}
+	s, err := r.State(ctx, "t1", 0)
+	fmt.Printf("%d %v %+v %v\n", number.Get(s), raw.Get(s), thing.Get(s).(parcel), err)
+	// Output: 4611686018427387905 [1 2] {To:Ada Weight:1.5} <nil>
+}
+
+// Durability says what a run waits for. What was not yet stored when the process
+// dies is done again; nothing is stored by halves.
+func Example_durability() {
+	g := sound(graph.Def{
+		Name: "effect",
+		Nodes: []graph.Node{aNode("call", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Do(ctx, "call", func(context.Context) (string, error) { return "a reply", nil })
+			return graph.Update{}, err
+		})},
+		Edges: []graph.Edge{anEdge("call", graph.End)},
+		Start: []string{"call"},
+	})
+	for _, d := range []graph.Durability{graph.EveryEffect, graph.EveryStep, graph.QuestionsOnly} {
+		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1} // only counts
+		_, err := (&graph.Runner{Graph: g, Store: store, Durability: d}).Invoke(context.Background(), graph.Input{})
+		fmt.Println(store.Records(), "records, waited", store.Batches(), "times", err)
+	}
+	// Output:
+	// 4 records, waited 4 times <nil>
+	// 4 records, waited 3 times <nil>
+	// 4 records, waited 1 times <nil>
+}
+
+// Prune shortens a thread. Its state, and what a resume needs, stay.
+func Example_prune() {
+	ctx := context.Background()
+	r := &graph.Runner{Graph: steps("write", "print"), Store: graph.NewMemory()}
+	for range 3 {
+		if _, err := r.Invoke(ctx, graph.Input{Thread: "t1"}); err != nil {
+			fmt.Println(err)
+		}
+	}
+	first, err := graph.Prune(ctx, r.Store, "t1", graph.Keep{})
+	fmt.Println("begins at record", first, err)
+	s, err := r.State(ctx, "t1", 0)
+	fmt.Println(story.Get(s), err)
+
+	fmt.Println(r.Store.Prune(ctx, "t1", 1<<62)) // beyond its head: all of it
+	_, err = r.State(ctx, "t1", 0)
+	fmt.Println(err)
+	// Output:
+	// begins at record 13 <nil>
+	// [write print write print write print] <nil>
+	// <nil>
+	// graph: no such thread: t1
+}
+
+// Threads are listed without reading what they hold.
+func Example_listing() {
+	ctx := context.Background()
+	r := &graph.Runner{Graph: questioning(graph.Ask{Prompt: "Who?"}), Store: graph.NewMemory()}
+	for _, in := range []graph.Input{{Thread: "monday", Ahead: []graph.Answer{{Value: "Ada"}}}, {Thread: "tuesday"}} {
+		if _, err := r.Invoke(ctx, in); err != nil {
+			fmt.Println(err)
+		}
+	}
+	for t, err := range r.Store.Threads(ctx, "") {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		info, err := graph.Describe(t)
+		fmt.Println(info.Thread, info.Graph, info.Status, len(info.Questions), err)
+	}
+	// Output:
+	// tuesday asking waiting 1 <nil>
+	// monday asking done 0 <nil>
+}
+
+// Of two writers of one thread the slower one stops: nothing is mixed.
+func Example_twoWriters() {
+	ctx := context.Background()
+	r := &graph.Runner{Graph: steps("write", "review", "print"), Store: graph.NewMemory()}
+	for ev, err := range r.Run(ctx, graph.Input{Thread: "t1", Topics: graph.TopicStep}) {
+		if b, ok := ev.Body.(graph.StepCommitted); ok && b.Nodes[0] == "write" {
+			_, err := r.Edit(ctx, "t1", story.Reset([]string{"somebody else was here"}))
+			fmt.Println("edited", err)
+		}
+		if err != nil {
+			fmt.Println(errors.Is(err, graph.ErrConflict))
+		}
+	}
+	s, err := r.State(ctx, "t1", 0)
+	fmt.Println(story.Get(s), err)
+	// Output:
+	// edited <nil>
+	// true
+	// [somebody else was here] <nil>
+}
+
+// A fork is a new branch: effects of the step under way are made again, and have
+// another key.
+func Example_forkedEffect() {
+	var keys []string
+	g := sound(graph.Def{
+		Name: "effect",
+		Nodes: []graph.Node{aNode("pay", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Do(ctx, "pay", func(ctx context.Context) (string, error) {
+				keys = append(keys, graph.EffectKey(ctx))
+				return "paid", nil
+			})
+			return graph.Update{}, err
+		})},
+		Edges: []graph.Edge{anEdge("pay", graph.End)},
+		Start: []string{"pay"},
+	})
+	ctx := context.Background()
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	_, err := r.Invoke(ctx, graph.Input{Thread: "t1"})
+	fmt.Println(err)
+	fmt.Println(graph.Fork(ctx, r.Store, "t1", 2, "t2")) // 1 is the start, 2 the effect
+	_, err = r.InvokeResume(ctx, graph.Resume{Thread: "t2"})
+	fmt.Println(len(keys), keys[0] != keys[1], err)
+	// Output:
+	// <nil>
+	// <nil>
+	// 2 true <nil>
+}
