@@ -53,7 +53,7 @@ const defaultMaxSteps = 10_000_000
 // Name is the Def's name.
 func (g *Graph) Name() string { return g.def.Name }
 
-// Digest identifies the definition: keys, nodes, edges, limits and children, not
+// Digest identifies the definition: keys, nodes, edges and children, not limits or
 // the code of functions. A run remembers the digest it was started with.
 func (g *Graph) Digest() string { return g.digest }
 
