@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -69,11 +68,13 @@ func (sh *shell) check(agents []string, strict bool, output string) error {
 		}
 	}
 	if output == formatJSON {
-		b, err := json.Marshal(map[string]any{"ok": ok, "agents": all})
+		err := sh.json(struct {
+			OK     bool      `json:"ok"`
+			Agents []checked `json:"agents"`
+		}{ok, all})
 		if err != nil {
 			return err
 		}
-		sh.out.text(string(b))
 	}
 	if !ok {
 		return silent{exitInvalid}

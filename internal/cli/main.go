@@ -77,6 +77,9 @@ func (sh *shell) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "raddle",
 		Short: "Run graph agents that never lose their place",
+		Long: `Exit codes: 0 finished, 1 failed, 2 bad usage or input, 3 configuration or agent invalid, 4 key missing or
+rejected, 5 parked for a person, 7 step or loop limit, 8 cannot resume, 124 timeout, 129, 130 and 143 stopped by a
+signal, 141 nobody read the output; an end node may set 64 to 113.`,
 		Example: `  raddle run examples/hello "Ada"        run an agent
   raddle resume 06ab                     go on with a run that waits or was killed
   raddle check examples/triage           find faults without running anything`,

@@ -117,7 +117,7 @@ func visited(entries []graph.Entry, status graph.Status) []any {
 			continue
 		}
 		switch e.Kind {
-		case graph.KindStart:
+		case graph.KindStart, graph.KindEdit, graph.KindFork:
 			next, begun = e.Next, false
 		case graph.KindStep:
 			add(next)

@@ -1,0 +1,62 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// Every event that the engine and the nodes can send has its place in the
+// published schema, with all its members.
+func TestEventsConform(t *testing.T) {
+	schema, err := strictSchema("events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := graph.Question{ID: "a", Node: "a", Kind: "select", Prompt: "?", Options: []string{"x"}, Free: true, Default: "x", Type: "string", Data: json.RawMessage(`{"a":1}`)}
+	bodies := []graph.Body{
+		graph.RunStarted{Graph: "g", Label: "l", Resumed: true},
+		graph.TaskStarted{Kind: "llm"},
+		graph.TaskRetry{Attempt: 1, After: time.Second, Err: errors.New("x")},
+		graph.TaskDone{Err: errors.New("x"), Took: time.Second, Attempts: 2, Recorded: true, Waiting: true, Failed: true, Cached: true},
+		graph.StepCommitted{Nodes: []string{"a"}, Keys: []string{"k"}, Next: []string{"b"}, Moves: []graph.Move{{From: "a", To: []string{"b"}}, {From: "c"}}, Dropped: []string{"d"}, Halted: true},
+		graph.StepCommitted{},
+		graph.Asked{Question: q},
+		graph.Answered{ID: "a", Ahead: true, Refused: "no"},
+		graph.RunEnded{Result: graph.Result{Status: graph.Done, Value: map[string]any{"output": "x", "exit_code": 70}, Steps: 1}},
+		graph.RunEnded{Result: graph.Result{Status: graph.Waiting, Questions: []graph.Question{q}, Breaks: []graph.Break{{Node: "a", After: true}}, Err: errors.New("x")}},
+	}
+	for _, v := range []any{
+		flow.ModelCall{Model: "m", Active: true, Tools: []string{"t"}}, flow.ModelCall{}, flow.Delta{Text: "t"},
+		flow.ModelDone{Model: "m", Usage: llm.Usage{Input: 1, Output: 2, Cached: 3, Reasoning: 4}}, flow.ModelDone{},
+		flow.ScriptRun{Script: "s"}, flow.Merged{Keys: []string{"k"}}, flow.ScriptNext{Node: "n"}, flow.Spawned{Agent: "a", Prompt: "p"},
+		flow.Extracting{Repair: true}, flow.Extracting{}, flow.Warning{Text: "w"},
+	} {
+		bodies = append(bodies, graph.Emitted{Value: v})
+	}
+	for s := graph.Done; s < graph.Crashed; s++ {
+		bodies = append(bodies, graph.RunEnded{Result: graph.Result{Status: s}})
+	}
+	for _, body := range bodies {
+		ev := graph.Event{Seq: 1, Time: time.Now(), Thread: "t", Run: "r", Path: "p/", Step: 1, Task: "1.a.0", Node: "a", Body: body}
+		b, err := json.Marshal(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(string(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(v); err != nil {
+			t.Errorf("%s\n%v", b, err)
+		}
+	}
+}
