@@ -94,7 +94,7 @@ func (p *Process) rebuild(ctx context.Context, st *journals, id string, c Contin
 	}
 	return &Run{
 		ID: id, Agent: agent, Record: rec, Resumed: true, Kept: st.file != "", Questions: snap.Questions,
-		runner: &graph.Runner{Graph: g, Store: st}, accept: c.AcceptChanges, status: snap.Status,
+		runner: &graph.Runner{Graph: g, Store: st}, accept: c.AcceptChanges, moved: c.Agent, status: snap.Status,
 	}, nil
 }
 

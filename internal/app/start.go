@@ -37,7 +37,21 @@ type Run struct {
 	lock   *runLock
 	input  graph.Input // of a run that has not begun
 	accept bool
+	moved  string       // where the caller said that the agent is now
 	status graph.Status // before it was resumed
+}
+
+// Again is the command that resumes the run as it was resumed now: what the caller
+// consented to is not recorded.
+func (r *Run) Again() string {
+	line := "raddle resume " + r.ID
+	if r.moved != "" {
+		line += " --agent " + r.moved
+	}
+	if r.accept {
+		line += " --accept-changes"
+	}
+	return line
 }
 
 // Start prepares a new run: it loads the agent, compiles it, and takes the run's

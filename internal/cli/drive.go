@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -154,7 +155,7 @@ func (d *drive) notice(o outcome) error {
 	case graph.Paused, graph.Canceled:
 		text := "raddle: run " + id + " was stopped"
 		if d.run.Kept {
-			text += ", and is saved\nnext: " + resumeLine(id, o.res)
+			text += ", and is saved\nnext: " + resumeLine(d.run.Again(), o.res)
 		}
 		d.sh.err.line(text)
 		return silent{o.code}
@@ -174,7 +175,7 @@ func (d *drive) again() string {
 	if !d.run.Kept {
 		return ""
 	}
-	return "remove the cause, then go on where it failed: raddle resume " + d.run.ID
+	return "remove the cause, then go on where it failed: " + d.run.Again()
 }
 
 func exitSilently(code int) error {
@@ -195,11 +196,14 @@ func (sh *shell) writeReport(format string, r *report, seq int64) {
 		}
 		v = line
 	}
-	b, err := json.Marshal(v)
-	if err != nil { // it holds nothing that JSON cannot say
-		b = []byte("{}")
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil { // it holds nothing that JSON cannot say
+		b.Reset()
+		b.WriteString("{}\n")
 	}
-	_, _ = sh.out.Write(append(b, '\n'))
+	_, _ = sh.out.Write(b.Bytes())
 }
 
 // refuse reports an error before a run has begun in the format that was asked

@@ -59,7 +59,7 @@ func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report,
 	if o.res.Status == graph.Done {
 		r.Output = new(flow.OutcomeOf(o.res).Output)
 	} else if run.Kept {
-		r.Resume = new(resumeLine(run.ID, o.res))
+		r.Resume = new(resumeLine(run.Again(), o.res))
 	}
 	if o.res.Status == graph.Waiting {
 		r.Questions = append(r.Questions, o.res.Questions...)
@@ -132,10 +132,9 @@ func visited(entries []graph.Entry, status graph.Status) []any {
 	return steps
 }
 
-// resumeLine is the command that goes on with a run. Where questions are open it
+// resumeLine completes the command that resumes a run: where questions are open it
 // answers them, with TEXT in the place of each answer.
-func resumeLine(id string, res graph.Result) string {
-	line := "raddle resume " + id
+func resumeLine(line string, res graph.Result) string {
 	if res.Status != graph.Waiting {
 		return line
 	}
@@ -153,13 +152,16 @@ func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
 	for _, q := range res.Questions {
-		fmt.Fprintf(&b, "  %s: %s\n", sh.err.paint(bold, q.ID), strings.ReplaceAll(q.Prompt, "\n", "\n    "))
-		if len(q.Options) > 0 {
+		fmt.Fprintf(&b, "  %s: %s\n", sh.err.paint(bold, q.ID), strings.ReplaceAll(strings.TrimSpace(q.Prompt), "\n", "\n    "))
+		switch {
+		case len(q.Options) > 0 && q.Free:
+			fmt.Fprintf(&b, "    answers: %s, or any other text\n", list(q.Options))
+		case len(q.Options) > 0:
 			fmt.Fprintf(&b, "    answers: %s\n", list(q.Options))
 		}
 	}
 	if run.Kept {
-		fmt.Fprintf(&b, "next: %s\n", resumeLine(run.ID, res))
+		fmt.Fprintf(&b, "next: %s\n", resumeLine(run.Again(), res))
 	} else {
 		b.WriteString("next: nothing, because the store is memory: and the run is lost; give answers ahead with --answer\n")
 	}

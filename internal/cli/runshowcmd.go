@@ -110,7 +110,7 @@ func shownText(s *shown) string {
 	if s.Output != nil {
 		row("output", *s.Output)
 	} else if s.Status != app.Running {
-		row("continue", resumeLine(s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
+		row("continue", resumeLine("raddle resume "+s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
 	}
 	return b.String()
 }
