@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,9 +26,12 @@ func stops(t *testing.T, r *graph.Runner) (at [][]graph.Break, last graph.Result
 
 func TestBreaksStopOnceAndArmAgain(t *testing.T) {
 	n := graph.Sum[int]("n")
+	var mu sync.Mutex
 	ran := map[string]int{}
 	count := func(name string) graph.Node {
 		return graph.Node{Name: name, Run: func(context.Context, graph.State) (graph.Update, error) {
+			mu.Lock()
+			defer mu.Unlock()
 			ran[name]++
 			return graph.Put(n.Set(1)), nil
 		}}

@@ -267,7 +267,7 @@ func (k Key[T]) Lookup(s State) (v T, present bool) {
 	if s.v[i] == nil {
 		return v, false
 	}
-	v, _ = s.v[i].(T)
+	v, _ = unbox(s.v[i]).(T)
 	return v, true
 }
 

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"context"
 	"encoding"
 	"encoding/json"
@@ -280,15 +281,16 @@ func (x *drive) answers(s *replay, answers []Answer) error {
 
 // encode is the question as records hold it.
 func (q *Question) encode() []byte {
-	b, err := json.Marshal(q)
-	if err != nil { // only Data could fail, and it was made by Marshal
-		return []byte("{}")
+	b := make([]byte, 0, 64+len(q.Prompt)+len(q.Data))
+	for _, part := range []string{q.ID, q.Node, q.Kind, q.Prompt, q.Default, q.Type} {
+		b = putString(b, part)
 	}
-	return b
+	return putString(putBool(putStrings(b, q.Options), q.Free), q.Data)
 }
 
 func (q *Question) decode(r *reader) {
-	if err := json.Unmarshal(r.bytes(), q); err != nil && r.err == nil {
-		r.err = fmt.Errorf("question: %w", err)
+	for _, part := range []*string{&q.ID, &q.Node, &q.Kind, &q.Prompt, &q.Default, &q.Type} {
+		*part = r.string()
 	}
+	q.Options, q.Free, q.Data = r.strings(), r.bool(), some(bytes.Clone(r.bytes()))
 }

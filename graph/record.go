@@ -283,27 +283,27 @@ func (f *rawFrame) decode(r *reader) {
 	f.digest, f.step, f.from = r.string(), r.int(), r.int()
 	for range r.count() {
 		k := r.string()
-		f.keys[k] = readPatches(r)
+		keep(&f.keys, k, readPatches(r))
 	}
 	f.tags = readTags(r)
 	f.tasks, f.arrived = readFrontier(r, r)
 	f.visits = readCounts(r)
 	f.halted, f.returned, f.value = r.bool(), r.bool(), some(r.bytes())
 	f.since = readDuration(r)
-	for _, m := range []map[string][]byte{f.done, f.effects, f.notes} {
+	for _, m := range []*map[string][]byte{&f.done, &f.effects, &f.notes} {
 		for range r.count() {
 			k := r.string()
-			m[k] = r.bytes()
+			keep(m, k, r.bytes())
 		}
 	}
 	for range r.count() {
 		k := r.string()
 		q := &rawQuestion{base: r.string()}
-		q.q.decode(r)
+		q.q.decode(&reader{b: r.bytes()})
 		n := r.int()
 		q.answered, q.ahead = n > 0, max(0, n-1)
 		q.answer, q.refused = r.bytes(), r.string()
-		f.asks[k] = q
+		keep(&f.asks, k, q)
 		f.order = append(f.order, k)
 	}
 }

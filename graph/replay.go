@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -103,14 +102,22 @@ func newReplay() *replay {
 func (s *replay) frame(path string) *rawFrame {
 	f := s.frames[path]
 	if f == nil {
-		f = &rawFrame{keys: map[string][]rawPatch{}, visits: map[string]int{}, done: map[string][]byte{},
-			effects: map[string][]byte{}, notes: map[string][]byte{}, asks: map[string]*rawQuestion{}}
+		f = &rawFrame{}
 		s.frames[path] = f
 	}
 	return f
 }
 
-// fork-proof: a weight of a record beyond its bytes, for the row that holds it.
+// keep puts a value into a map that is made when it is first needed: most frames
+// have no effects, notes or questions.
+func keep[V any](m *map[string]V, k string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[k] = v
+}
+
+// recordWeight is what a record weighs beyond its bytes, for the row that holds it.
 const recordWeight = 256
 
 // add folds one record.
@@ -134,13 +141,13 @@ func (s *replay) add(r Record) error {
 		s.frame(path).begin(h, d, s.active)
 	case KindIntent:
 		f := s.frame(h.string())
-		f.notes[h.string()] = d.b
+		keep(&f.notes, h.string(), d.b)
 	case KindEffect:
 		f := s.frame(h.string())
-		f.effects[h.string()] = d.b
+		keep(&f.effects, h.string(), d.b)
 	case KindTask:
 		f := s.frame(h.string())
-		f.done[h.string()] = d.b
+		keep(&f.done, h.string(), d.b)
 	case KindStep:
 		s.step(h, d)
 	case KindReturn:
@@ -223,7 +230,7 @@ func (f *rawFrame) forgetStep() {
 func (f *rawFrame) visit() {
 	for i, t := range f.tasks {
 		if i == 0 || f.tasks[i-1].node != t.node {
-			f.visits[t.node]++
+			keep(&f.visits, t.node, f.visits[t.node]+1)
 		}
 	}
 }
@@ -251,9 +258,9 @@ func (s *replay) step(h, d *reader) {
 func (f *rawFrame) apply(ps []rawPatch) {
 	for _, p := range ps {
 		if p.fold == foldSet {
-			f.keys[p.key] = append(f.keys[p.key][:0:0], p)
+			keep(&f.keys, p.key, append(f.keys[p.key][:0:0], p))
 		} else {
-			f.keys[p.key] = append(f.keys[p.key], p)
+			keep(&f.keys, p.key, append(f.keys[p.key], p))
 		}
 	}
 }
@@ -262,10 +269,8 @@ func (s *replay) question(h, d *reader) {
 	f := s.frame(h.string())
 	key := h.string()
 	q := &rawQuestion{base: h.string()}
-	if err := json.Unmarshal(d.b, &q.q); err != nil && d.err == nil {
-		d.err = fmt.Errorf("question: %w", err)
-	}
-	f.asks[key] = q
+	q.q.decode(d)
+	keep(&f.asks, key, q)
 	f.order = append(f.order, key)
 	s.asked[q.base]++
 }
