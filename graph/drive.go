@@ -233,6 +233,9 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 	if ctx.Err() != nil && !f.halted {
 		return x.interrupted(ctx, f, false)
 	}
+	if limit := g.def.Timeout; limit > 0 && !f.halted && x.active()-f.since > limit {
+		return x.timedOut(f, false) // by the Runner's clock, which may not be the context's
+	}
 	if g.breaks && x.breakHere(f) {
 		return Paused, nil
 	}
@@ -274,9 +277,16 @@ func (x *drive) interrupted(ctx context.Context, f *frame, during bool) (Status,
 	names := f.next.names(f.g)
 	slices.Sort(names)
 	if context.Cause(ctx) == errRunTimeout {
-		return TimedOut, &LimitError{Status: TimedOut, Graph: f.g.def.Name, Path: f.public, After: f.g.def.Timeout, Frontier: names, During: during}
+		return x.timedOut(f, during)
 	}
 	return Canceled, &CanceledError{Graph: f.g.def.Name, Frontier: names, During: during, Err: context.Cause(ctx)}
+}
+
+// timedOut is how a frame ends that has used up Def.Timeout.
+func (x *drive) timedOut(f *frame, during bool) (Status, error) {
+	names := f.next.names(f.g)
+	slices.Sort(names)
+	return TimedOut, &LimitError{Status: TimedOut, Graph: f.g.def.Name, Path: f.public, After: f.g.def.Timeout, Frontier: names, During: during}
 }
 
 // tasks makes the tasks of a step and recalls what the journal holds of them.
