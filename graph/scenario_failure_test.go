@@ -1,0 +1,469 @@
+package graph_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/graph"
+)
+
+// By default the siblings of a failed task finish, and are not run again.
+func TestSiblingsOfAFailureFinish(t *testing.T) {
+	var c tally
+	failed := make(chan struct{})
+	g := parallel(t,
+		graph.Node{Name: "a", Run: func(context.Context, graph.State) (graph.Update, error) {
+			defer close(failed)
+			return graph.Update{}, errors.New("a is down")
+		}},
+		graph.Node{Name: "b", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			<-failed
+			return graph.Put(list.Set([]string{fmt.Sprint("b", c.add("b"))})), ctx.Err()
+		}},
+		graph.Node{Name: "c", Run: func(context.Context, graph.State) (graph.Update, error) {
+			if c.add("c") == 1 {
+				return graph.Update{}, errors.New("c is down")
+			}
+			return graph.Put(list.Set([]string{"c"})), nil
+		}})
+	r := kept(g)
+	res, err := start(t, r)
+	is(t, graph.Failed, res, err)
+	var step *graph.StepError
+	if !errors.As(err, &step) || len(step.Tasks) != 2 || step.Tasks[0].Node != "a" || step.Tasks[1].Node != "c" || step.Tasks[1].Attempt != 1 {
+		t.Fatalf("all failures, in task order: %v", err)
+	}
+	failed = make(chan struct{})
+	if res, err = resume(t, r); res.Status != graph.Failed || c.of("b") != 1 || c.of("c") != 2 {
+		t.Errorf("%v; b ran %d times, c %d times", err, c.of("b"), c.of("c"))
+	}
+}
+
+// With FailFast the first failure cancels the siblings, at once, and is the only
+// one that is reported.
+func TestFailFastCancelsSiblings(t *testing.T) {
+	settled(t, func(t *testing.T) {
+		d := graph.Def{Name: "fast", FailFast: true, Start: []string{"a", "b", "c"}, Nodes: []graph.Node{
+			{Name: "a", Run: func(context.Context, graph.State) (graph.Update, error) {
+				time.Sleep(time.Second)
+				return graph.Update{}, errors.New("down")
+			}},
+			{Name: "b", OnError: "d", Retry: graph.Retry{Attempts: 5}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				<-ctx.Done()
+				return graph.Update{}, ctx.Err()
+			}},
+			{Name: "c", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				<-ctx.Done()
+				return graph.Update{}, fmt.Errorf("fetch: %w", context.Cause(ctx))
+			}},
+			{Name: "d", Run: idle},
+		}}
+		for _, n := range d.Nodes {
+			d.Edges = append(d.Edges, edge(n.Name, graph.End))
+		}
+		begun := time.Now()
+		res, err := start(t, kept(compile(t, d)))
+		is(t, graph.Failed, res, err)
+		var step *graph.StepError
+		if !errors.As(err, &step) || len(step.Tasks) != 1 || step.Tasks[0].Node != "a" || time.Since(begun) != time.Second {
+			t.Errorf("after %v: %v", time.Since(begun), err)
+		}
+	})
+}
+
+func TestRetriesWaitAndTell(t *testing.T) {
+	settled(t, func(t *testing.T) {
+		var at []time.Duration
+		begun := time.Now()
+		g := parallel(t, graph.Node{Name: "a", Retry: graph.Retry{Attempts: 6, Delay: time.Second, Factor: 3, MaxDelay: 10 * time.Second, If: func(err error) bool { return err.Error() != "node a (step 0, attempt 5): fatal" }},
+			Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				if at = append(at, time.Since(begun)); graph.Attempt(ctx) == 5 {
+					return graph.Update{}, errors.New("fatal")
+				}
+				return graph.Put(only.Set("nothing")), errors.New("not yet")
+			}})
+		var got []string
+		var last error
+		for e, err := range kept(g).Run(t.Context(), graph.Input{Topics: graph.TopicTask}) {
+			switch b := e.Body.(type) {
+			case graph.TaskRetry:
+				got = append(got, fmt.Sprint("retry ", b.Attempt, b.After))
+			case graph.TaskDone:
+				got = append(got, fmt.Sprint("done ", b.Attempts, b.Took))
+			}
+			last = err
+		}
+		want := []string{"retry 1 1s", "retry 2 3s", "retry 3 9s", "retry 4 10s", "done 5 23s"}
+		if diff := cmp.Diff(want, got); diff != "" || last == nil {
+			t.Errorf("%v\n%s", last, diff)
+		}
+		if diff := cmp.Diff([]time.Duration{0, 1e9, 4e9, 13e9, 23e9}, at); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestATimeoutIsPerAttempt(t *testing.T) {
+	settled(t, func(t *testing.T) {
+		var c tally
+		g := parallel(t, graph.Node{Name: "a", Timeout: time.Second, Retry: graph.Retry{Attempts: 3}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			if c.add("a") == 3 {
+				return graph.Put(only.Set("in time")), nil
+			}
+			<-ctx.Done()
+			return graph.Update{}, ctx.Err()
+		}})
+		begun := time.Now()
+		res, err := start(t, kept(g))
+		if is(t, graph.Done, res, err); only.Get(res.State) != "in time" || time.Since(begun) != 2*time.Second {
+			t.Error(only.Get(res.State), time.Since(begun))
+		}
+	})
+}
+
+// A cancelled run is not a failure of its nodes: it is not routed and not retried.
+func TestACancelledRunIsNobodysFailure(t *testing.T) {
+	for _, inChild := range []bool{false, true} {
+		var c tally
+		ctx, cancel := context.WithCancel(t.Context())
+		node := graph.Node{Name: "a", OnError: "h", Retry: graph.Retry{Attempts: 3}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			if c.add("a") == 1 {
+				cancel()
+				return graph.Update{}, errors.New("whatever")
+			}
+			return graph.Update{}, nil
+		}}
+		def := graph.Def{Name: "g", Start: []string{"a"}, Nodes: []graph.Node{node, {Name: "h", Run: c.counts("h")}}, Edges: []graph.Edge{edge("a", graph.End), edge("h", graph.End)}}
+		if inChild {
+			def.Nodes[0].Graph, def.Nodes[0].Run = compile(t, graph.Def{Name: "c", Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: node.Run, OnError: "y"}, {Name: "y", Run: c.counts("h")}},
+				Edges: []graph.Edge{edge("x", graph.End), edge("y", graph.End)}}), nil
+		}
+		r := kept(compile(t, def))
+		res, err := r.Invoke(ctx, graph.Input{Thread: thread})
+		is(t, graph.Canceled, res, err)
+		var e *graph.CanceledError
+		if !errors.As(err, &e) || !errors.Is(err, context.Canceled) || !e.During {
+			t.Error(err)
+		}
+		res, err = resume(t, r)
+		if is(t, graph.Done, res, err); c.of("a") != 2 || c.of("h") != 0 {
+			t.Errorf("in a child %v: a ran %d times, the handler %d times", inChild, c.of("a"), c.of("h"))
+		}
+	}
+}
+
+// A panic in anything of the caller's is an error that names it; the process and
+// its other runs go on.
+func TestPanicsAreErrorsWhereverTheyAre(t *testing.T) {
+	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{say("x")}, Edges: []graph.Edge{edge("x", graph.End)}})
+	bomb := graph.Last[string]("bomb").Codec(graph.Codec[string]{Tag: "t",
+		Encode: func(b []byte, s string) ([]byte, error) { return append(b, s...), nil },
+		Decode: func([]byte) (string, error) { panic("in Decode") }})
+	for want, n := range map[string]graph.Node{
+		"in Run": {Run: func(context.Context, graph.State) (graph.Update, error) { panic("in Run") }},
+		"in If":  {Run: fails("no"), Retry: graph.Retry{Attempts: 2, If: func(error) bool { panic("in If") }}},
+		"in In":  {Graph: child, In: func(graph.State) ([]graph.Write, error) { panic("in In") }},
+		"in Out": {Graph: child, Out: func(graph.State, graph.Child) (graph.Update, error) { panic("in Out") }},
+		"in Do": {Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Do(ctx, "e", func(context.Context) (int, error) { panic("in Do") })
+			return graph.Update{}, err
+		}},
+		"in Codec": {Run: writes(only.Codec(graph.Codec[string]{Tag: "string", Encode: func([]byte, string) ([]byte, error) { panic("in Codec") }, Decode: func([]byte) (string, error) { return "", nil }}).Set("x"))},
+	} {
+		n.Name = "a"
+		g := parallel(t, n, graph.Node{Name: "b", Run: idle}, graph.Node{Name: "c", Run: idle})
+		res, err := start(t, kept(g))
+		is(t, graph.Failed, res, err)
+		var e *graph.NodeError
+		if !errors.As(err, &e) || e.Node != "a" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		} else if e.Stack == nil {
+			t.Errorf("%s: no stack", want)
+		}
+	}
+	d := graph.Def{Name: "g", Keys: []graph.AnyKey{bomb}, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: asks(nil)}}, Edges: []graph.Edge{edge("a", graph.End)}}
+	r := kept(compile(t, d))
+	res, err := start(t, r, bomb.Set("x"))
+	is(t, graph.Waiting, res, err)
+	if _, err := resume(t, r, says("a", "")); err == nil || !strings.Contains(err.Error(), `key "bomb": panic in the codec: in Decode`) {
+		t.Error(err)
+	}
+}
+
+// The failure of a child is its node's, unless the node handles it; the error says
+// where it was.
+func TestAFailureInAChildIsItsNodes(t *testing.T) {
+	inner := compile(t, graph.Def{Name: "inner", Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: fails("deep down")}}, Edges: []graph.Edge{edge("x", graph.End)}})
+	outer := compile(t, graph.Def{Name: "outer", Start: []string{"mid"}, Nodes: []graph.Node{{Name: "mid", Graph: inner}}, Edges: []graph.Edge{edge("mid", graph.End)}})
+	d := graph.Def{Name: "g", Keys: all, Start: []string{"top"}, Nodes: []graph.Node{{Name: "top", Graph: outer}, {Name: "h", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		return graph.Put(only.Set(graph.Cause(ctx))), nil
+	}}}, Edges: []graph.Edge{edge("top", graph.End, "h"), edge("h", graph.End)}}
+	res, err := start(t, kept(compile(t, d)))
+	is(t, graph.Failed, res, err)
+	var deepest *graph.NodeError
+	for e := err; e != nil; {
+		var n *graph.NodeError
+		if !errors.As(e, &n) {
+			break
+		}
+		deepest, e = n, n.Err
+	}
+	if deepest == nil || deepest.Path != "top/mid/" || deepest.Node != "x" || !strings.HasSuffix(err.Error(), "deep down") {
+		t.Errorf("%+v of %v", deepest, err)
+	}
+	d.Nodes[0].OnError, d.Edges[0] = "h", edge("top", graph.End)
+	res, err = start(t, kept(compile(t, d)))
+	if is(t, graph.Done, res, err); !strings.HasSuffix(only.Get(res.State), "deep down") {
+		t.Error(only.Get(res.State))
+	}
+}
+
+// A retried child goes on where it failed, with all that is below it: what was
+// recorded there is not done again, in this drive or the next.
+func TestARetriedChildGoesOnWhereItFailed(t *testing.T) {
+	for _, drives := range []int{1, 2} {
+		var c tally
+		low := compile(t, graph.Def{Name: "low", Keys: all, Start: []string{"pay", "ask"}, Nodes: []graph.Node{
+			{Name: "pay", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				_, err := graph.Do(ctx, "pay", func(context.Context) (int, error) { return c.add("paid"), nil })
+				return graph.Put(total.Set(1)), err
+			}},
+			{Name: "ask", Run: asks(nil)},
+			{Name: "flaky", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+				if c.add("flaky") < 4 {
+					return graph.Update{}, errors.New("flaky")
+				}
+				return graph.Put(total.Set(10)), nil
+			}},
+		}, Edges: []graph.Edge{edge("pay", "flaky"), edge("ask", graph.End), edge("flaky", graph.End)}})
+		mid := compile(t, graph.Def{Name: "mid", Keys: all, Start: []string{"low"}, Nodes: []graph.Node{{Name: "low", Graph: low, Out: func(_ graph.State, ch graph.Child) (graph.Update, error) {
+			return graph.Put(total.Set(total.Get(ch.State))), nil
+		}}}, Edges: []graph.Edge{edge("low", graph.End)}})
+		d := graph.Def{Name: "top", Keys: all, Start: []string{"first"}, Nodes: []graph.Node{{Name: "first", Run: asks(nil)}, {Name: "mid", Graph: mid, Retry: graph.Retry{Attempts: 3 - drives}, Out: func(_ graph.State, ch graph.Child) (graph.Update, error) {
+			return graph.Put(total.Set(total.Get(ch.State))), nil
+		}}}, Edges: []graph.Edge{edge("first", "mid"), edge("mid", graph.End)}}
+		r := kept(compile(t, d))
+		res, err := start(t, r)
+		is(t, graph.Waiting, res, err)
+		for i := 0; res.Status != graph.Done && i < 10; i++ {
+			var as []graph.Answer
+			for _, q := range res.Questions {
+				as = append(as, says(q.ID, "x"))
+			}
+			if res.Status == graph.Failed { // the question is still open, but this time only the failure is looked at
+				as = nil
+			}
+			res, err = resume(t, r, as...)
+		}
+		if is(t, graph.Done, res, err); c.of("paid") != 1 || total.Get(res.State) != 11 {
+			t.Errorf("%d drives: paid %d times, total %d", drives, c.of("paid"), total.Get(res.State))
+		}
+	}
+}
+
+// A store that fails while a child runs ends the run: no node is retried for it
+// and no handler hears of it, not even when it is only a snapshot that is lost.
+func TestAStoreThatFailsIsNoNodesFailure(t *testing.T) {
+	var c tally
+	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: writes(list.Reset([]string{strings.Repeat("y", 20_000)}), total.Set(1))}},
+		Edges: []graph.Edge{branch("x", map[string]string{"again": "x", "stop": graph.End}, func(s graph.State) string {
+			if total.Get(s) < 30 {
+				return "again"
+			}
+			return "stop"
+		})}})
+	d := graph.Def{Name: "g", Start: []string{"sub"}, Nodes: []graph.Node{{Name: "sub", Graph: child, OnError: "h", Retry: graph.Retry{Attempts: 5, If: func(error) bool { c.add("retry"); return true }}}, {Name: "h", Run: c.counts("h")}},
+		Edges: []graph.Edge{edge("sub", graph.End), edge("h", graph.End)}}
+	for _, kind := range []graph.Kind{graph.KindSnapshot, graph.KindStep, graph.KindCall, graph.KindReturn} {
+		store := &choosy{Store: graph.NewMemory(), refuses: kind}
+		res, err := start(t, &graph.Runner{Graph: compile(t, d), Store: store})
+		if is(t, graph.Failed, res, err); store.refused != 1 || !errors.Is(err, errRefused) || c.of("h")+c.of("retry") > 0 {
+			t.Errorf("%v: refused %d appends, %v", kind, store.refused, err)
+		}
+	}
+}
+
+// choosy is a store that refuses one kind of record.
+type choosy struct {
+	graph.Store
+	refuses graph.Kind
+	refused int
+}
+
+var errRefused = errors.New("disk full")
+
+func (s *choosy) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
+	for _, r := range recs {
+		if r.Kind == s.refuses {
+			s.refused++
+			return errRefused
+		}
+	}
+	return s.Store.Append(ctx, thread, after, recs)
+}
+
+// What the goroutines of a node do after it has returned is refused.
+func TestGoroutinesThatOutliveTheirNodeAreRefused(t *testing.T) {
+	child := compile(t, graph.Def{Name: "c", Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: idle}}, Edges: []graph.Edge{edge("x", graph.End)}})
+	release, errs := make(chan struct{}), make(chan error, 10)
+	g := compile(t, graph.Def{Name: "g", Start: []string{"a"}, Nodes: []graph.Node{
+		{Name: "a", Graph: child, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			go func() {
+				<-release
+				graph.Emit(ctx, "late")
+				_, err := graph.Do(ctx, "late", func(context.Context) (int, error) { return 1, nil })
+				errs <- err
+				_, err = graph.Interrupt[string](ctx, graph.Ask{})
+				errs <- err
+				_, err = graph.Call(ctx)
+				errs <- err
+				close(errs)
+			}()
+			return graph.Update{}, nil
+		}},
+		{Name: "b", Run: func(context.Context, graph.State) (graph.Update, error) {
+			close(release)
+			for err := range errs {
+				if err == nil || !strings.Contains(err.Error(), "node a has returned") {
+					t.Errorf("%v", err)
+				}
+			}
+			return graph.Update{}, nil
+		}},
+	}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
+	settled(t, func(t *testing.T) {
+		release, errs = make(chan struct{}), make(chan error, 10)
+		for e, err := range kept(g).Run(t.Context(), graph.Input{Topics: graph.AllTopics}) {
+			if b, ok := e.Body.(graph.Emitted); ok || err != nil {
+				t.Errorf("%v, %v", b, err)
+			}
+		}
+	})
+}
+
+// An effect that is under way when its node returns does no harm to what follows.
+func TestAnEffectThatOutlivesItsNodeDoesNoHarm(t *testing.T) {
+	settled(t, func(t *testing.T) {
+		under, release, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
+		g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"a"}, Nodes: []graph.Node{
+			{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				go func() {
+					defer close(done)
+					_, _ = graph.Do(ctx, "slow", func(context.Context) (int, error) { close(under); <-release; return 1, nil })
+				}()
+				<-under
+				return graph.Put(total.Set(1)), nil
+			}},
+			{Name: "b", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				close(release)
+				<-done
+				_, err := graph.Interrupt[string](ctx, graph.Ask{})
+				return graph.Put(total.Set(10)), err
+			}},
+		}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
+		r := kept(g)
+		res, err := start(t, r)
+		if is(t, graph.Waiting, res, err); len(res.Questions) != 1 {
+			t.Error(res.Questions)
+		}
+		release, done = make(chan struct{}), make(chan struct{})
+		close(done)
+		if res, err = resume(t, r, says("b", "")); res.Status != graph.Done || total.Get(res.State) != 11 {
+			t.Errorf("%v, %v", res.Status, err)
+		}
+	})
+}
+
+// Leaving the loop at any event leaves no goroutine behind, and the run goes on
+// from there.
+func TestLeavingAtEachEventLeavesNothingBehind(t *testing.T) {
+	for at, more := int64(1), true; more; at++ {
+		settled(t, func(t *testing.T) {
+			e := newEverything(t)
+			r := kept(e.g)
+			more = false
+			for ev := range r.Run(t.Context(), graph.Input{Thread: thread, Run: "r", Topics: graph.AllTopics}) {
+				if more = ev.Seq == at; more {
+					break
+				}
+			}
+			if got := e.finish(t, r, false); repeated(e.hits) != 0 || got.Value == nil {
+				t.Errorf("left at event %d: %v, effects %v", at, got.Value, e.hits)
+			}
+		})
+	}
+}
+
+// Values that many goroutines of one node emit all arrive, those of each goroutine
+// in order.
+func TestAllThatIsEmittedArrives(t *testing.T) {
+	const goroutines, values = 20, 50
+	emits := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		var c tally
+		done := make(chan struct{})
+		for g := range goroutines {
+			go func() {
+				for i := range values {
+					graph.Emit(ctx, [2]int{g, i})
+				}
+				if c.add("done") == goroutines {
+					close(done)
+				}
+			}()
+		}
+		<-done
+		return graph.Update{}, nil
+	}
+	child := compile(t, graph.Def{Name: "c", Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: emits}}, Edges: []graph.Edge{edge("x", graph.End)}})
+	settled(t, func(t *testing.T) {
+		next := map[string]int{}
+		g := parallel(t, graph.Node{Name: "a", Run: emits}, graph.Node{Name: "b", Graph: child})
+		for e, err := range kept(g).Run(t.Context(), graph.Input{Topics: graph.TopicEmit}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, ok := e.Body.(graph.Emitted); ok {
+				v := b.Value.([2]int)
+				k := fmt.Sprint(e.Path, e.Node, v[0])
+				if next[k] != v[1] {
+					t.Fatalf("%s: got %d, want %d", k, v[1], next[k])
+				}
+				next[k]++
+			}
+		}
+		if len(next) != 2*goroutines {
+			t.Errorf("values of %d goroutines", len(next))
+		}
+		for k, n := range next {
+			if n != values {
+				t.Errorf("%s: %d values", k, n)
+			}
+		}
+	})
+}
+
+// An event inside a child tells the nodes above it.
+func TestEventsTellTheirPath(t *testing.T) {
+	g := parallel(t, graph.Node{Name: "n0", Run: idle})
+	for i := range 3 {
+		g = parallel(t, graph.Node{Name: fmt.Sprint("n", i+1), Graph: g})
+	}
+	var got []string
+	for e, err := range kept(g).Run(t.Context(), graph.Input{Topics: graph.TopicTask | graph.TopicStep}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, strings.TrimPrefix(fmt.Sprintf("%T %s%s", e.Body, e.Path, e.Node), "graph."))
+	}
+	want := []string{"TaskStarted n3", "TaskStarted n3/n2", "TaskStarted n3/n2/n1", "TaskStarted n3/n2/n1/n0",
+		"TaskDone n3/n2/n1/n0", "StepCommitted n3/n2/n1/", "TaskDone n3/n2/n1", "StepCommitted n3/n2/", "TaskDone n3/n2", "StepCommitted n3/", "TaskDone n3", "StepCommitted ", "RunEnded "}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
