@@ -407,7 +407,7 @@ func TestLeavingAtAnyEventChangesNothing(t *testing.T) {
 			}
 		}
 		same(t, want, p.finish(), "left at some events")
-		if p.w.more(whole.w) != 0 {
+		if p.w.more(whole.w) != 0 && !s.hasty() {
 			t.Fatal("effects happened again, or others")
 		}
 	})
