@@ -31,11 +31,16 @@ type sketch struct {
 // hasty tells whether failures cancel siblings anywhere: then the order in which
 // tasks run decides which of them run in vain.
 func (s sketch) hasty() bool {
+	return s.Fast || s.has(func(p piece) bool { return p.Child != nil && p.Child.Fast })
+}
+
+// has tells whether a piece is anywhere in the sketch.
+func (s sketch) has(it func(piece) bool) bool {
 	var in func(ps []piece) bool
 	in = func(ps []piece) bool {
-		return slices.ContainsFunc(ps, func(p piece) bool { return in(p.Body) || p.Child != nil && p.Child.hasty() })
+		return slices.ContainsFunc(ps, func(p piece) bool { return it(p) || in(p.Body) || p.Child != nil && in(p.Child.Pieces) })
 	}
-	return s.Fast || in(s.Pieces)
+	return in(s.Pieces)
 }
 
 // A piece is some nodes of a sketch; Kind says which.
@@ -87,7 +92,7 @@ func sketches(w where) *rapid.Generator[sketch] {
 }
 
 func pieces(w where) *rapid.Generator[piece] {
-	kinds := []string{"step", "fan", "side", "send", "loop", "handled", "retried"}
+	kinds := []string{"step", "break", "fan", "side", "send", "loop", "handled", "retried"}
 	if !w.routed {
 		kinds = append(kinds, "flaky")
 	}
@@ -241,8 +246,9 @@ func (b *builder) row(ps []piece, next string) (entry string, err error) {
 
 func (b *builder) piece(p piece, next string) (entry string, err error) {
 	switch p.Kind {
-	case "step":
-		return b.node("step", graph.Node{Run: b.w.run(p.Acts, nil)}, next), nil
+	case "step", "break":
+		breaks := p.Kind == "break"
+		return b.node("step", graph.Node{Run: b.w.run(p.Acts, nil), BreakBefore: breaks && p.N != 1, BreakAfter: breaks && p.N != 2}, next), nil
 	case "fan":
 		var lasts, firsts []string
 		for _, arm := range p.Arms {
