@@ -94,7 +94,7 @@ func before(t testing.TB, s graph.Store, stop func(graph.Record) bool) *graph.Me
 	return m
 }
 
-// kinds is the nth record of a kind, for before.
+// nth stops before the nth record of a kind.
 func nth(k graph.Kind, n int) func(graph.Record) bool {
 	return func(r graph.Record) bool {
 		if r.Kind == k {
