@@ -10,6 +10,9 @@ import (
 // InDoubt says what becomes of an effect whose intent was recorded and whose
 // result was not: the process died in between, and nobody knows whether it
 // happened.
+//
+// An effect whose function returned an error is in doubt too when the run is
+// resumed: that it failed is not recorded.
 type InDoubt int
 
 // The policies. Every call other than Retry records its intent first.
