@@ -65,6 +65,8 @@ var importRules = []importRule{
 		reason: "a transcript stands in for any vendor, so it knows none"},
 	{of: "store/sqlite", may: []string{"graph"},
 		reason: "a store keeps records; it reads none of them"},
+	{of: "tool", may: []string{"llm"},
+		reason: "a tool is a function with a schema: it knows neither journals nor who gives permission"},
 }
 
 func TestImports(t *testing.T) {

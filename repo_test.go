@@ -112,7 +112,7 @@ func walk(visit func(name string) error) error {
 		case err != nil:
 			return err
 		case !d.IsDir():
-			if d.Type().IsRegular() {
+			if d.Type().IsRegular() && name != ".git" { // a file in a worktree
 				return visit(name)
 			}
 			return nil

@@ -1,0 +1,93 @@
+package tool
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"raddle.dev/llm"
+)
+
+// A Result is the outcome of a call, as the model will read it. It survives a
+// round trip through encoding/json.
+type Result struct {
+	Content []llm.Part `json:"-"`
+	Error   bool       `json:"error,omitempty"`
+}
+
+// done stands for a result that says nothing: a model that is told nothing tends
+// to repeat the call.
+const done = `"DONE"`
+
+// Text is a result of plain text.
+func Text(text string) Result {
+	if text == "" {
+		return Result{}
+	}
+	return JSON(map[string]string{"output": text})
+}
+
+// JSON is a result whose text is the JSON of v, without escapes for HTML. A
+// json.RawMessage is taken as it is.
+func JSON(v any) Result {
+	text, err := compact(v)
+	if err != nil {
+		return Failed("the result cannot be told: %v", err)
+	}
+	return Result{Content: []llm.Part{llm.Text{Text: text}}}
+}
+
+// Failed is the result of a call that went wrong.
+func Failed(format string, args ...any) Result {
+	text, _ := compact(map[string]string{"tool_call_error": fmt.Sprintf(format, args...)})
+	return Result{Content: []llm.Part{llm.Text{Text: text}}, Error: true}
+}
+
+// Text returns the text of the result: "DONE" in quotes where it has none and
+// no other part either.
+func (r Result) Text() string {
+	if len(r.Content) == 0 {
+		return done
+	}
+	var b strings.Builder
+	for _, p := range r.Content {
+		if t, ok := p.(llm.Text); ok {
+			b.WriteString(t.Text)
+		}
+	}
+	return b.String()
+}
+
+// Part is the result as a message carries it.
+func (r Result) Part(call llm.ToolCall) llm.ToolResult {
+	content := r.Content
+	if len(content) == 0 {
+		content = []llm.Part{llm.Text{Text: done}}
+	}
+	return llm.ToolResult{CallID: call.ID, Name: call.Name, Content: content, Error: r.Error}
+}
+
+// MarshalJSON encodes the result with its parts' type tags.
+func (r Result) MarshalJSON() ([]byte, error) {
+	return json.Marshal(llm.ToolResult{Content: r.Content, Error: r.Error})
+}
+
+// UnmarshalJSON decodes what MarshalJSON wrote.
+func (r *Result) UnmarshalJSON(data []byte) error {
+	var t llm.ToolResult
+	if err := json.Unmarshal(data, &t); err != nil {
+		return err
+	}
+	*r = Result{Content: t.Content, Error: t.Error}
+	return nil
+}
+
+func compact(v any) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return "", err
+	}
+	return strings.TrimSuffix(b.String(), "\n"), nil
+}

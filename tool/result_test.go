@@ -1,0 +1,52 @@
+package tool_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+func TestResultText(t *testing.T) {
+	for name, c := range map[string]struct {
+		result tool.Result
+		want   string
+		failed bool
+	}{
+		"nothing":  {tool.Text(""), `"DONE"`, false},
+		"text":     {tool.Text("a <b> & c\n"), `{"output":"a <b> & c\n"}`, false},
+		"value":    {tool.JSON(json.RawMessage(`{"b":1,"a":2}`)), `{"b":1,"a":2}`, false},
+		"failure":  {tool.Failed("no %s", "way"), `{"tool_call_error":"no way"}`, true},
+		"unspoken": {tool.JSON(func() {}), `{"tool_call_error":"the result cannot be told: json: unsupported type: func()"}`, true},
+		"a picture": {tool.Result{Content: []llm.Part{llm.Image{MIME: "image/png", Data: []byte{1}}}},
+			"", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := c.result.Text(); got != c.want || c.result.Error != c.failed {
+				t.Errorf("got %s, error %v; want %s, %v", got, c.result.Error, c.want, c.failed)
+			}
+			text, err := json.Marshal(c.result)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var back tool.Result
+			if err := json.Unmarshal(text, &back); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.result, back); diff != "" {
+				t.Errorf("after a round trip (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestResultPartAlwaysSaysSomething(t *testing.T) {
+	got := tool.Result{}.Part(llm.ToolCall{ID: "c1", Name: "mkdir"})
+	want := llm.ToolResult{CallID: "c1", Name: "mkdir", Content: []llm.Part{llm.Text{Text: `"DONE"`}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
