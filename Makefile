@@ -6,7 +6,7 @@ SHELL       := bash
 
 GO       ?= go
 TIMEOUT  ?= 10m
-FUZZTIME ?= 20s
+FUZZTIME ?= 10s
 BENCH    ?= .
 
 # In CI (CI set, and not to 0 or false) a skipped test is a failure, and `make test` does this as well. `make test CI=1 ALSO=` does not.
@@ -22,8 +22,12 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 help: ## say what there is to make
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
 
+# One way to build for all three, so that the dependencies are compiled once for them, and once more for the tests.
+build check fuzz: export CGO_ENABLED = 0
+build check fuzz: export GOFLAGS += -trimpath
+
 build: ## build bin/raddle
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=auto -ldflags '-s -w' -o bin/raddle ./cmd/raddle
+	$(GO) build -buildvcs=auto -ldflags '-s -w' -o bin/raddle ./cmd/raddle
 
 check: build ## build, vet, gofmt and staticcheck
 	$(GO) vet ./...
