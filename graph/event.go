@@ -85,6 +85,7 @@ type StepCommitted struct {
 }
 
 // Move is one node of a committed step and where it led: node names, or End.
+// A source of a join leads to the node behind it, which runs when all have.
 type Move struct {
 	From string   `json:"from"`
 	To   []string `json:"to"`

@@ -66,5 +66,8 @@ func (f *frame) move(moves []Move, t *task) []Move {
 			}
 		}
 	}
+	for _, j := range n.joins {
+		add(f.g.nameOf(f.g.joins[j.join].to))
+	}
 	return moves
 }
