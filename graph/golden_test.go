@@ -152,8 +152,10 @@ var shapes = map[string]func(t *testing.T) shape{
 func subgraphShape(t *testing.T) shape {
 	child := compile(t, graph.Def{Name: "inner", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{say("x"), say("y")}, Edges: []graph.Edge{edge("x", "y"), edge("y", graph.End)}})
 	return shape{def: graph.Def{Start: []string{"sub"}, Nodes: []graph.Node{{Name: "sub", Kind: "graph", Graph: child,
-		In:  func(graph.State) ([]graph.Write, error) { return []graph.Write{list.Set([]string{"in"})}, nil },
-		Out: func(_ graph.State, c graph.Child) (graph.Update, error) { return graph.Put(list.Set(list.Get(c.State))), nil }}},
+		In: func(graph.State) ([]graph.Write, error) { return []graph.Write{list.Set([]string{"in"})}, nil },
+		Out: func(_ graph.State, c graph.Child) (graph.Update, error) {
+			return graph.Put(list.Set(list.Get(c.State))), nil
+		}}},
 		Edges: []graph.Edge{edge("sub", graph.End)}}}
 }
 

@@ -39,7 +39,7 @@ func TestTheGuideNamesExamplesThatExist(t *testing.T) {
 	if len(named) == 0 {
 		t.Error("the guide names no example")
 	}
-	for _, f := range []string{"example_from_test.go", "example_from_run_test.go"} {
+	for _, f := range []string{"example_from_test.go", "example_from_run_test.go", "example_from_key_test.go"} {
 		for _, name := range examplesOf(t, f) {
 			if !named["."+name] {
 				t.Errorf("%s is an example for the guide, which does not name it", name)

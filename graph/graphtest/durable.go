@@ -19,6 +19,10 @@ func TestDurable(t *testing.T, open func(t *testing.T, place string) graph.Store
 			c.run(t, func() *harness { return newHarness(t, open(t, place)) })
 		})
 	}
+	t.Run("SecretsStayOut", func(t *testing.T) {
+		place := t.TempDir()
+		durableSecrets(t, place, func() *harness { return newHarness(t, open(t, place)) })
+	})
 }
 
 var durableCases = []struct {
