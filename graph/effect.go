@@ -8,11 +8,12 @@ import (
 )
 
 // InDoubt says what becomes of an effect whose intent was recorded and whose
-// result was not: the process died in between, and nobody knows whether it
-// happened.
+// outcome was not: the process died in between, the function panicked, or its
+// context ended while it ran, and nobody knows whether it happened.
 //
-// An effect whose function returned an error is in doubt too when the run is
-// resumed: that it failed is not recorded.
+// A function that returns an error while its context is alive has failed, and
+// that is recorded: the effect is in doubt no more, and is called again whatever
+// the policy.
 type InDoubt int
 
 // The policies. Every call other than Retry records its intent first.
@@ -54,11 +55,17 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 		return decodeValue[T](b)
 	}
 	skip, err := call.doubt()
-	if skip || err != nil {
+	if err != nil {
 		return v, err
 	}
-	if v, err = fn(&effectCtx{ctx, call}); err != nil || !call.kept() {
-		return v, err
+	if !skip {
+		if v, err = fn(&effectCtx{ctx, call}); err != nil {
+			call.failed(ctx)
+			return v, err
+		}
+	}
+	if !call.kept() {
+		return v, nil
 	}
 	b, err := encodeValue(nil, v)
 	if err != nil {
@@ -157,16 +164,16 @@ func (c *effectCall) finish() {
 // recorded is the result that an earlier drive or attempt left.
 func (c *effectCall) recorded() ([]byte, bool) {
 	c.t.mu.Lock()
-	b, ok := c.t.results[c.id]
+	o := c.t.results[c.id]
 	c.t.mu.Unlock()
-	if ok || c.t.frame.raw == nil {
-		return b, ok
+	if o.known == succeeded || c.t.frame.raw == nil {
+		return o.value, o.known == succeeded
 	}
-	b, ok = c.t.frame.raw.effects[c.id]
+	b, ok := c.t.frame.raw.effects[c.id]
 	return b, ok
 }
 
-// doubt applies the policy to an intent without a result, or records the intent.
+// doubt applies the policy to an intent without an outcome, or records the intent.
 func (c *effectCall) doubt() (skip bool, err error) {
 	x := c.t.drive
 	if err := x.j.failed(); err != nil {
@@ -175,25 +182,48 @@ func (c *effectCall) doubt() (skip bool, err error) {
 	if c.e.InDoubt == DoubtRetry || x.j == nil {
 		return false, nil
 	}
-	if raw := c.t.frame.raw; raw != nil {
-		if _, intended := raw.notes[c.id]; intended {
-			return c.decide()
+	if c.intended() {
+		if skip, err = c.decide(); skip || err != nil {
+			return skip, err
 		}
 	}
 	return false, c.intend(nil)
 }
 
+// intended tells whether the effect has begun and nobody knows how it ended.
+func (c *effectCall) intended() bool {
+	c.t.mu.Lock()
+	o := c.t.results[c.id]
+	c.t.mu.Unlock()
+	if o.known != unknown || c.t.frame.raw == nil {
+		return o.known == begun
+	}
+	_, open := c.t.frame.raw.notes[c.id]
+	return open
+}
+
+// failed records that fn has returned an error. Who was cut short cannot say
+// what became of it: that stays in doubt.
+func (c *effectCall) failed(ctx context.Context) {
+	if ctx.Err() != nil || !c.intended() {
+		return
+	}
+	c.t.remember(c.id, outcome{known: failed})
+	_ = c.t.drive.j.add(KindFailure, putString(putString(nil, c.t.frame.path), c.id), nil, false) // a lost one leaves a doubt, no harm
+}
+
 func (c *effectCall) decide() (skip bool, err error) {
+	const doubt = "was cut off before its outcome was recorded, and may or may not have happened"
 	switch c.e.InDoubt {
 	case DoubtSkip:
 		return true, nil
 	case DoubtFail:
-		return false, fmt.Errorf("effect %q was under way when the process died, and may or may not have happened", c.e.Name)
+		return false, fmt.Errorf("effect %q %s", c.e.Name, doubt)
 	}
 	answer, err := Interrupt[string](c.t.ctx(), Ask{
-		Name:    "doubt " + c.e.Name + c.ord,
+		Name:    c.question(),
 		Kind:    "select",
-		Prompt:  fmt.Sprintf("%q was under way when the process died, and may or may not have happened. Do it again?", c.e.Name),
+		Prompt:  fmt.Sprintf("%q %s. Do it again?", c.e.Name, doubt),
 		Options: []string{"retry", "skip", "fail"},
 	})
 	switch {
@@ -205,11 +235,30 @@ func (c *effectCall) decide() (skip bool, err error) {
 	return false, fmt.Errorf("effect %q: failed by the answer to its question", c.e.Name)
 }
 
+// question names the question about the doubt. An answer holds for the drive that
+// it was given to: who said "retry" has not said what to do if that is cut off
+// too, and who said "fail" may try again.
+func (c *effectCall) question() string {
+	name := "doubt " + c.e.Name + c.ord
+	raw := c.t.frame.raw
+	if raw == nil {
+		return name
+	}
+	for n := 2; ; n++ {
+		q := raw.asks[c.t.local()+"\x00"+name+"\x000"]
+		if q == nil || !q.answered || q.now {
+			return name
+		}
+		name = fmt.Sprintf("doubt %s%s again %d", c.e.Name, c.ord, n)
+	}
+}
+
 func (c *effectCall) intend(note []byte) error {
 	j := c.t.drive.j
 	if j == nil {
 		return nil
 	}
+	c.t.remember(c.id, outcome{known: begun})
 	return j.add(KindIntent, putString(putString(nil, c.t.frame.path), c.id), note, j.level == EveryEffect)
 }
 
@@ -219,24 +268,39 @@ func (c *effectCall) kept() bool { return c.t.drive.j != nil || c.t.node().Retry
 func (c *effectCall) record(b []byte) error {
 	j := c.t.drive.j
 	if j == nil {
-		c.t.remember(c.id, b)
+		c.t.remember(c.id, outcome{succeeded, b})
 		return nil
 	}
 	if err := j.add(KindEffect, putString(putString(nil, c.t.frame.path), c.id), b, j.level == EveryEffect); err != nil {
 		return err
 	}
 	if c.t.node().Retry.Attempts > 1 {
-		c.t.remember(c.id, b)
+		c.t.remember(c.id, outcome{succeeded, b})
 	}
 	return nil
 }
 
-// remember keeps a result for the next attempt.
-func (t *task) remember(id string, b []byte) {
+// outcome is what this drive knows of an effect.
+type outcome struct {
+	known stage
+	value []byte // of one that succeeded
+}
+
+type stage uint8
+
+const (
+	unknown stage = iota
+	begun         // its intent was recorded
+	failed        // and then it failed
+	succeeded
+)
+
+// remember keeps what became of an effect for the next attempt.
+func (t *task) remember(id string, o outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.results == nil {
-		t.results = map[string][]byte{}
+		t.results = map[string]outcome{}
 	}
-	t.results[id] = b
+	t.results[id] = o
 }

@@ -185,7 +185,7 @@ func entry(r Record) (Entry, error) {
 	case KindStep:
 		e.Path = h.string()
 		h.frontier(&e)
-	case KindIntent, KindEffect, KindTask:
+	case KindIntent, KindEffect, KindFailure, KindTask:
 		e.Path, e.What = h.string(), h.string()
 	case KindQuestion:
 		e.Path = h.string()

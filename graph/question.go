@@ -270,7 +270,7 @@ func (x *drive) answers(s *replay, answers []Answer) error {
 	}
 	for i, a := range answers {
 		o := open[slices.Index(ids, a.ID)]
-		o.q.answered, o.q.answer, o.q.refused = true, values[i], a.Refused
+		o.q.answered, o.q.now, o.q.answer, o.q.refused = true, true, values[i], a.Refused
 		if err := x.j.add(KindAnswer, answerHead(o.path, o.key, 0, a.Refused), values[i], false); err != nil {
 			return err
 		}

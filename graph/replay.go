@@ -90,6 +90,7 @@ type rawQuestion struct {
 	q        Question
 	base     string
 	answered bool
+	now      bool   // the answer was given to the drive that has read it
 	ahead    int    // the place, from 1, of the answer given ahead that it used
 	answer   []byte // JSON
 	refused  string
@@ -145,6 +146,9 @@ func (s *replay) add(r Record) error {
 	case KindEffect:
 		f := s.frame(h.string())
 		keep(&f.effects, h.string(), d.b)
+	case KindFailure:
+		f := s.frame(h.string())
+		delete(f.notes, h.string())
 	case KindTask:
 		f := s.frame(h.string())
 		keep(&f.done, h.string(), d.b)

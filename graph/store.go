@@ -26,9 +26,10 @@ const (
 	KindFork                     // the thread began as a copy of another
 	KindEnd                      // a drive stopped, and why
 	KindSnapshot
+	KindFailure // an effect with an intent has failed: it is not in doubt
 )
 
-var kindNames = [...]string{"", "start", "claim", "call", "intent", "effect", "task", "step", "return", "question", "answer", "edit", "fork", "end", "snapshot"}
+var kindNames = [...]string{"", "start", "claim", "call", "intent", "effect", "task", "step", "return", "question", "answer", "edit", "fork", "end", "snapshot", "failure"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {

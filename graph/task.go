@@ -33,7 +33,7 @@ type task struct {
 	over     bool // the node has returned: what its goroutines still do is refused
 	ordinals map[string]int
 	busy     map[string]bool
-	results  map[string][]byte       // effects, for the next attempt
+	results  map[string]outcome      // effects, for the next attempt
 	asks     map[string]*rawQuestion // answered ahead in this drive
 	open     []Question
 	below    []Question // open in the task's child
