@@ -14,15 +14,25 @@ type patch struct {
 	by   int // the task that wrote it, by its place in the step
 }
 
-// buffers holds, by slot, the growing side of the Append keys of one frame: only
-// the frame that owns them may pass them to apply.
-type buffers []any
+// buffers are what apply reuses from step to step of one frame: only the frame
+// that owns them may pass them to apply.
+type buffers struct {
+	grown []any // by slot: the growing side of an Append key
+	marks []mark
+}
 
-func (b buffers) at(slot int) any {
-	if slot < len(b) {
-		return b[slot]
+func (b *buffers) at(slot int) any {
+	if b != nil && slot < len(b.grown) {
+		return b.grown[slot]
 	}
 	return nil
+}
+
+func (b *buffers) keep(slot int, buf any) {
+	for len(b.grown) <= slot {
+		b.grown = append(b.grown, nil)
+	}
+	b.grown[slot] = buf
 }
 
 // mark says that a slot has been written in this step, and by whom first.
@@ -33,8 +43,7 @@ type folding struct {
 	st    State
 	own   bool // st.v is ours to write
 	marks []mark
-	bufs  buffers
-	keep  bool // bufs outlive the call
+	bufs  *buffers // nil: nothing outlives the call
 	rec   *[]patch
 }
 
@@ -42,11 +51,9 @@ type folding struct {
 // tasks of a step, in task order, into a new state. Patches for the journal are
 // appended to rec where it is not nil. On an error by says whose write it was.
 func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by int, err error) {
-	f := folding{st: st, rec: rec}
-	var few [8]mark
-	f.marks = few[:0]
+	f := folding{st: st, bufs: bufs, rec: rec}
 	if bufs != nil {
-		f.bufs, f.keep = *bufs, true
+		f.marks = bufs.marks[:0]
 	}
 	for by, list := range writes {
 		for _, w := range list {
@@ -60,7 +67,7 @@ func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by
 	}
 	f.finish()
 	if bufs != nil {
-		*bufs = f.bufs
+		bufs.marks = f.marks
 	}
 	return f.st, 0, nil
 }
@@ -146,11 +153,8 @@ func (f *folding) finish() {
 		if k.end != nil {
 			var buf any
 			f.st.v[m.slot], buf = k.end(f.st.v[m.slot])
-			if f.keep {
-				for len(f.bufs) <= m.slot {
-					f.bufs = append(f.bufs, nil)
-				}
-				f.bufs[m.slot] = buf
+			if f.bufs != nil {
+				f.bufs.keep(m.slot, buf)
 			}
 		}
 		if f.rec != nil && k.fold == foldSet {

@@ -26,8 +26,7 @@ type drive struct {
 	pause       <-chan struct{}
 	answered    []Answered
 
-	lone     chan *task    // to the goroutine of steps with one task; nil: not started
-	loneDone chan struct{} // from it
+	lone chan *task // to the goroutine of steps with one task; nil: not started
 
 	begun  time.Time
 	before time.Duration // active time of earlier drives
@@ -314,15 +313,14 @@ func (x *drive) execute(ctx context.Context, ts []task, root bool) {
 		ts[0].run(false)
 	case len(ts) == 1:
 		x.alone(&ts[0])
-	case x.out.ch == nil || !root:
+	case x.topics == 0 || !root:
 		x.all(ctx, ts)
 	default:
-		done := make(chan struct{})
 		go func() {
-			defer close(done)
+			defer x.out.finish()
 			x.all(ctx, ts)
 		}()
-		x.out.pump(done)
+		x.out.pump()
 	}
 }
 
@@ -335,16 +333,16 @@ func (x *drive) alone(t *task) {
 	}
 	t.inline = false
 	if x.lone == nil {
-		x.lone, x.loneDone = make(chan *task), make(chan struct{})
-		go func(tasks <-chan *task, done chan<- struct{}) {
+		x.lone = make(chan *task)
+		go func(tasks <-chan *task) {
 			for t := range tasks {
 				t.work(false)
-				done <- struct{}{}
+				x.out.finish()
 			}
-		}(x.lone, x.loneDone)
+		}(x.lone)
 	}
 	x.lone <- t
-	x.out.pump(x.loneDone)
+	x.out.pump()
 	t.inline = true
 	t.end()
 }

@@ -19,20 +19,48 @@ type Executor interface {
 type goroutines struct{}
 
 func (goroutines) Execute(n, limit int, task func(i int)) {
-	workers := n
-	if limit > 0 {
-		workers = min(n, limit)
+	if limit <= 0 || limit > n {
+		limit = n
 	}
-	var next atomic.Int64
-	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() {
-			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				task(i)
-			}
-		})
+	c := &crew{n: int64(n), limit: int64(limit), task: task}
+	defer c.rest.Wait()
+	c.work()
+}
+
+// A crew works through the tasks of a step. For as long as a task is left, one of
+// the crew is on its way to it, and starts another when it has taken it: a task
+// that blocks holds up nobody, and tasks that do not block share a few goroutines.
+type crew struct {
+	n, limit int64
+	task     func(i int)
+	next     atomic.Int64
+	started  atomic.Int64 // workers besides the caller
+	coming   atomic.Bool  // a worker is on its way
+	rest     sync.WaitGroup
+}
+
+func (c *crew) work() {
+	for {
+		i := c.next.Add(1) - 1
+		if i >= c.n {
+			return
+		}
+		if i+1 < c.n && c.coming.CompareAndSwap(false, true) {
+			c.call()
+		}
+		c.task(int(i))
 	}
-	wg.Wait()
+}
+
+// call starts another worker, unless there are as many as there may be.
+func (c *crew) call() {
+	if c.started.Add(1) >= c.limit {
+		return // coming stays true: nobody tries again
+	}
+	c.rest.Go(func() {
+		c.coming.Store(false)
+		c.work()
+	})
 }
 
 // Clock is where a Runner gets the time.

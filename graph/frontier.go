@@ -26,13 +26,14 @@ type frontier struct {
 // frontier into the order in which their writes are folded, which is the
 // declaration of their nodes, then their index.
 func plan(fr *frontier) {
-	if len(fr.tasks) > 1 {
-		slices.SortStableFunc(fr.tasks, func(a, b taskRef) int {
-			if a.node != b.node {
-				return a.node - b.node
-			}
-			return a.index - b.index
-		})
+	before := func(a, b taskRef) int {
+		if a.node != b.node {
+			return a.node - b.node
+		}
+		return a.index - b.index
+	}
+	if !slices.IsSortedFunc(fr.tasks, before) {
+		slices.SortStableFunc(fr.tasks, before)
 	}
 }
 
@@ -41,7 +42,7 @@ type routing struct {
 	g    *Graph
 	st   State // after the step
 	next frontier
-	seen map[int]bool // with many tasks; else a scan is faster
+	seen map[int]int // with many tasks: the place, in next, of a node's own task; else a scan is faster
 	sent int
 }
 
@@ -53,9 +54,6 @@ const manyTasks = 16
 // error by says whose routing it was. into is reused for the new tasks.
 func route(g *Graph, st State, fr *frontier, ups []Update, into []taskRef) (_ frontier, by int, err error) {
 	r := routing{g: g, st: st, next: frontier{tasks: into[:0], arrived: slices.Clip(fr.arrived)}}
-	if len(fr.tasks) > manyTasks {
-		r.seen = map[int]bool{}
-	}
 	for i := range fr.tasks {
 		if err := r.task(&g.nodes[fr.tasks[i].node], &ups[i]); err != nil {
 			return frontier{}, i, err
@@ -67,25 +65,38 @@ func route(g *Graph, st State, fr *frontier, ups []Update, into []taskRef) (_ fr
 }
 
 func (r *routing) add(node int, cause string) {
-	switch {
-	case node == end:
+	if node == end {
 		return
-	case r.seen != nil && cause == "":
-		if r.seen[node] {
-			return
-		}
-	default:
+	}
+	if at := r.find(node); at >= 0 {
+		t := &r.next.tasks[at]
+		t.cause = cmp.Or(t.cause, cause) // the first failure
+		return
+	}
+	if r.seen != nil {
+		r.seen[node] = len(r.next.tasks)
+	}
+	r.next.tasks = append(r.next.tasks, taskRef{node: node, cause: cause})
+}
+
+// find is the place of the task that a node has without a Send, or -1.
+func (r *routing) find(node int) int {
+	own := func(t taskRef) bool { return t.node == node && t.index == 0 }
+	if len(r.next.tasks) <= manyTasks {
+		return slices.IndexFunc(r.next.tasks, own)
+	}
+	if r.seen == nil {
+		r.seen = make(map[int]int, len(r.next.tasks))
 		for i := range r.next.tasks {
-			if t := &r.next.tasks[i]; t.node == node && t.index == 0 {
-				t.cause = cmp.Or(t.cause, cause) // the first failure
-				return
+			if t := &r.next.tasks[i]; t.index == 0 {
+				r.seen[t.node] = i
 			}
 		}
 	}
-	if r.seen != nil {
-		r.seen[node] = true
+	if at, ok := r.seen[node]; ok {
+		return at
 	}
-	r.next.tasks = append(r.next.tasks, taskRef{node: node, cause: cause})
+	return -1
 }
 
 func (r *routing) task(n *cnode, u *Update) error {
@@ -176,6 +187,9 @@ func (r *routing) arrive(j joinRef) {
 func (r *routing) fire() {
 	for i := 0; i < len(r.next.arrived); i++ {
 		join, have := r.next.arrived[i].join, 0
+		if slices.ContainsFunc(r.next.arrived[:i], func(a joinRef) bool { return a.join == join }) {
+			continue // counted
+		}
 		for _, a := range r.next.arrived {
 			if a.join == join {
 				have++

@@ -1,23 +1,39 @@
 package graph
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // outlet is how events leave a drive: always on the reader's goroutine, never
 // beneath user code, numbered in the order of delivery.
 type outlet struct {
 	yield  func(Event, error) bool // nil: nobody reads
-	ch     chan Event              // from tasks; nil: none is sent
-	over   chan struct{}           // closed when the drive has ended
 	now    func() time.Time
 	thread string
 	run    string
 	seq    int64
 	gone   bool   // the reader has left
 	cancel func() // ends the drive when the reader leaves
+	spare  []Event
+
+	mu    sync.Mutex // guards what follows
+	queue []Event    // from tasks
+	full  bool       // a task waits for room
+	room  sync.Cond  // on mu
+	done  bool       // no task is left to pump for
+	over  bool       // the drive has ended
+	wake  chan struct{}
 }
 
 // sendBuffer is how far tasks may run ahead of the reader.
 const sendBuffer = 16
+
+// open makes the outlet ready for send and pump.
+func (o *outlet) open() {
+	o.room.L = &o.mu
+	o.wake = make(chan struct{}, 1)
+}
 
 // deliver hands an event to the reader; only its own goroutine may.
 func (o *outlet) deliver(e Event) {
@@ -39,41 +55,91 @@ func (o *outlet) deliver(e Event) {
 // tasks do; what comes later is dropped.
 func (o *outlet) send(e Event) {
 	e.Time = o.now()
-	select {
-	case o.ch <- e:
-	case <-o.over:
+	o.mu.Lock()
+	for len(o.queue) >= sendBuffer && !o.over {
+		o.full = true
+		o.room.Wait()
+	}
+	first := len(o.queue) == 0
+	if !o.over {
+		o.queue = append(o.queue, e)
+	}
+	o.mu.Unlock()
+	if first {
+		o.rouse()
 	}
 }
 
-// pump delivers what tasks send until done is closed. When the reader panics, the
-// tasks are cancelled and drained before the panic goes on.
-func (o *outlet) pump(done <-chan struct{}) {
+// finish tells the pump that its tasks have ended.
+func (o *outlet) finish() {
+	o.mu.Lock()
+	o.done = true
+	o.mu.Unlock()
+	o.rouse()
+}
+
+// close lets go of whoever still sends.
+func (o *outlet) close() {
+	o.mu.Lock()
+	o.over = true
+	o.mu.Unlock()
+	o.room.Broadcast()
+}
+
+// rouse wakes the pump.
+func (o *outlet) rouse() {
+	select {
+	case o.wake <- struct{}{}:
+	default:
+	}
+}
+
+// pump delivers what tasks send until finish is called. When the reader panics,
+// the tasks are cancelled and drained before the panic goes on.
+func (o *outlet) pump() {
 	finished := false
 	defer func() {
 		if !finished {
 			o.gone = true
 			o.cancel()
-			o.drain(done)
+			o.drain()
 		}
 	}()
-	o.drain(done)
+	o.drain()
 	finished = true
 }
 
-func (o *outlet) drain(done <-chan struct{}) {
+func (o *outlet) drain() {
 	for {
-		select {
-		case e := <-o.ch:
-			o.deliver(e)
-		case <-done:
-			for {
-				select {
-				case e := <-o.ch:
-					o.deliver(e)
-				default:
-					return
-				}
-			}
+		batch, done := o.take()
+		for i := range batch {
+			o.deliver(batch[i])
+		}
+		clear(batch)
+		switch {
+		case len(batch) > 0:
+		case done:
+			return
+		default:
+			<-o.wake
 		}
 	}
+}
+
+// take returns what has been sent; or, when that is nothing, whether the tasks
+// have ended.
+func (o *outlet) take() (batch []Event, done bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) == 0 {
+		done, o.done = o.done, false
+		return nil, done
+	}
+	batch = o.queue
+	o.queue, o.spare = o.spare[:0], batch
+	if o.full {
+		o.full = false
+		o.room.Broadcast()
+	}
+	return batch, false
 }

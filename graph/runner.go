@@ -92,8 +92,8 @@ func (r *Runner) events(topics Topic, run func(*drive) (Result, error)) iter.Seq
 
 // stop ends what a drive with events has started.
 func (x *drive) stop() {
-	if x.out.over != nil {
-		close(x.out.over)
+	if x.topics != 0 {
+		x.out.close()
 	}
 	if x.lone != nil {
 		close(x.lone)
@@ -110,7 +110,7 @@ func (r *Runner) drive(topics Topic) *drive {
 	}
 	x.out.now = x.now
 	if topics != 0 {
-		x.out.ch, x.out.over = make(chan Event, sendBuffer), make(chan struct{})
+		x.out.open()
 		x.live = topics&TopicEmit != 0
 		for i := range r.Graph.nodes {
 			x.live = x.live || r.Graph.nodes[i].Graph != nil
