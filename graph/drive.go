@@ -290,10 +290,14 @@ func (x *drive) timedOut(f *frame, during bool) (Status, error) {
 
 // tasks makes the tasks of a step and recalls what the journal holds of them.
 func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
-	ts := make([]task, len(f.next.tasks))
+	ts := f.slots(len(f.next.tasks))
+	firsts := make([]taskCtx, len(ts))
+	if f.drive == nil {
+		f.drive = x
+	}
 	for i, ref := range f.next.tasks {
 		t := &ts[i]
-		t.drive, t.frame, t.ref, t.base = x, f, ref, ctx
+		t.drive, t.frame, t.ref, t.step, t.base, t.first = x, f, ref, f.step, ctx, &firsts[i]
 		if f.raw != nil {
 			if err := t.recall(); err != nil {
 				return nil, err
@@ -301,6 +305,21 @@ func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
 		}
 	}
 	return ts, nil
+}
+
+// slots is room for n tasks, used again where no node holds one of the last step's.
+func (f *frame) slots(n int) []task {
+	held := false
+	for i := range f.ts {
+		held = held || f.ts[i].held
+	}
+	if held || cap(f.ts) < n {
+		f.ts = make([]task, n)
+	} else {
+		clear(f.ts)
+		f.ts = f.ts[:n]
+	}
+	return f.ts
 }
 
 // execute runs the tasks of a step and, at the root, delivers their events.
@@ -376,7 +395,7 @@ var errSibling = errors.New("graph: canceled because a sibling failed")
 func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
 	var failed []*NodeError
 	waiting, paused := false, false
-	f.ups, f.writes, f.asked = f.ups[:0], f.writes[:0], nil
+	f.ups, f.writes, f.asked = slices.Grow(f.ups[:0], len(ts)), slices.Grow(f.writes[:0], len(ts)), nil
 	for i := range ts {
 		t := &ts[i]
 		waiting, paused = waiting || t.waiting, paused || t.paused
@@ -384,10 +403,12 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 			failed = append(failed, asNodeError(t))
 		}
 		f.ups, f.writes = append(f.ups, t.up), append(f.writes, t.up.Writes)
-		if len(t.notes) > 0 || len(t.open) > 0 {
-			x.report(t, root)
+		if in := t.inner; in != nil {
+			if len(in.notes) > 0 || len(in.open) > 0 {
+				x.report(t, root)
+			}
+			f.asked = append(append(f.asked, in.open...), in.below...)
 		}
-		f.asked = append(append(f.asked, t.open...), t.below...)
 	}
 	if err := x.j.failed(); err != nil {
 		return Failed, err
@@ -423,10 +444,11 @@ func (x *drive) report(t *task, root bool) {
 	if x.topics&TopicQuestion == 0 {
 		return
 	}
-	for _, q := range t.open {
-		t.notes = append(t.notes, Asked{q})
+	in := t.inner
+	for _, q := range in.open {
+		in.notes = append(in.notes, Asked{q})
 	}
-	for _, b := range t.notes {
+	for _, b := range in.notes {
 		if e := t.event(b); root {
 			x.out.deliver(e)
 		} else {

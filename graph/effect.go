@@ -125,14 +125,15 @@ func (t *task) effect(e Effect) (*effectCall, error) {
 	}
 	c := &effectCall{t: t, e: e}
 	t.mu.Lock()
-	if t.busy[e.Name+"\x00"+e.Key] {
+	in, name := t.in(), e.Name+"\x00"+e.Key
+	if in.busy[name] {
 		t.mu.Unlock()
 		return nil, fmt.Errorf("graph: effect %q is already under way in node %s: give concurrent effects distinct names", e.Name, t.node().Name)
 	}
-	if t.busy == nil {
-		t.busy = map[string]bool{}
+	if in.busy == nil {
+		in.busy = map[string]bool{}
 	}
-	t.busy[e.Name+"\x00"+e.Key] = true
+	in.busy[name] = true
 	t.mu.Unlock()
 	if e.Key != "" {
 		c.ord = "=" + e.Key // no key is taken for an ordinal
@@ -147,24 +148,25 @@ func (t *task) effect(e Effect) (*effectCall, error) {
 func (t *task) ordinal(name string) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.ordinals == nil {
-		t.ordinals = map[string]int{}
+	in := t.in()
+	if in.ordinals == nil {
+		in.ordinals = map[string]int{}
 	}
-	n := t.ordinals[name]
-	t.ordinals[name]++
+	n := in.ordinals[name]
+	in.ordinals[name]++
 	return strconv.Itoa(n)
 }
 
 func (c *effectCall) finish() {
 	c.t.mu.Lock()
-	delete(c.t.busy, c.e.Name+"\x00"+c.e.Key)
+	delete(c.t.inner.busy, c.e.Name+"\x00"+c.e.Key)
 	c.t.mu.Unlock()
 }
 
 // recorded is the result that an earlier drive or attempt left.
 func (c *effectCall) recorded() ([]byte, bool) {
 	c.t.mu.Lock()
-	o := c.t.results[c.id]
+	o := c.t.inner.results[c.id]
 	c.t.mu.Unlock()
 	if o.known == succeeded || c.t.frame.raw == nil {
 		return o.value, o.known == succeeded
@@ -193,7 +195,7 @@ func (c *effectCall) doubt() (skip bool, err error) {
 // intended tells whether the effect has begun and nobody knows how it ended.
 func (c *effectCall) intended() bool {
 	c.t.mu.Lock()
-	o := c.t.results[c.id]
+	o := c.t.inner.results[c.id]
 	c.t.mu.Unlock()
 	if o.known != unknown || c.t.frame.raw == nil {
 		return o.known == begun
@@ -220,7 +222,7 @@ func (c *effectCall) decide() (skip bool, err error) {
 	case DoubtFail:
 		return false, fmt.Errorf("effect %q %s", c.e.Name, doubt)
 	}
-	answer, err := Interrupt[string](c.t.ctx(), Ask{
+	answer, err := Interrupt[string](c.t.another(), Ask{
 		Name:    c.question(),
 		Kind:    "select",
 		Prompt:  fmt.Sprintf("%q %s. Do it again?", c.e.Name, doubt),
@@ -299,8 +301,9 @@ const (
 func (t *task) remember(id string, o outcome) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.results == nil {
-		t.results = map[string]outcome{}
+	in := t.in()
+	if in.results == nil {
+		in.results = map[string]outcome{}
 	}
-	t.results[id] = o
+	in.results[id] = o
 }

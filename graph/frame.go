@@ -11,6 +11,7 @@ type frame struct {
 	path   string // in the journal: the tasks above, each with a '/'
 	public string // for people: the nodes above, each with a '/'
 	g      *Graph
+	drive  *drive
 	step   int
 	from   int // the step at which its run began
 	st     State
@@ -27,6 +28,7 @@ type frame struct {
 
 	bufs   buffers
 	sizes  []int     // stored bytes, by slot
+	ts     []task    // of the step under way
 	tasks  []taskRef // reused for the next frontier
 	ups    []Update  // reused
 	writes [][]Write // reused

@@ -35,7 +35,7 @@ type Hooks struct {
 
 func (t *task) info() Info {
 	n := t.node()
-	return Info{Graph: t.frame.g.def.Name, Path: t.frame.public, Node: n.Name, Kind: n.Kind, Step: t.frame.step, Index: t.ref.index, Attempt: t.attempt}
+	return Info{Graph: t.frame.g.def.Name, Path: t.frame.public, Node: n.Name, Kind: n.Kind, Step: t.step, Index: t.ref.index, Attempt: t.attempt}
 }
 
 // around calls the node within its hooks.

@@ -132,7 +132,7 @@ func (t *task) ask(ask Ask, typ string) ([]byte, error) {
 // asked finds a question of the task that this or an earlier drive has recorded.
 func (t *task) asked(key string) *rawQuestion {
 	t.mu.Lock()
-	q := t.asks[key]
+	q := t.in().asks[key]
 	t.mu.Unlock()
 	if q == nil && t.frame.raw != nil {
 		q = t.frame.raw.asks[key]
@@ -145,11 +145,12 @@ func (t *task) asked(key string) *rawQuestion {
 func (t *task) answeredNow(key string, q *rawQuestion) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.asks == nil {
-		t.asks = map[string]*rawQuestion{}
+	in := t.in()
+	if in.asks == nil {
+		in.asks = map[string]*rawQuestion{}
 	}
-	t.asks[key] = q
-	t.notes = append(t.notes, Asked{q.q}, Answered{ID: q.q.ID, Ahead: true, Refused: q.refused})
+	in.asks[key] = q
+	in.notes = append(in.notes, Asked{q.q}, Answered{ID: q.q.ID, Ahead: true, Refused: q.refused})
 }
 
 // recalled is what the journal knows of a question.

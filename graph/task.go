@@ -9,28 +9,36 @@ import (
 	"time"
 )
 
-// task is one node in one step.
+// task is one node in one step. A task whose context nobody has looked into is
+// used again for a later step of its frame.
 type task struct {
 	drive  *drive
 	frame  *frame
 	ref    taskRef
+	step   int
 	base   context.Context // of the step
-	first  taskCtx         // of the first attempt: one allocation less
+	first  *taskCtx        // for the first attempt
 	id     string          // local(), once computed
 	inline bool            // it runs on the reader's goroutine
+	held   bool            // the node may still have it when the step is over
 
 	begun     time.Time // where somebody wants its events
 	hit       bool      // the update comes from the cache
+	recorded  bool      // the update, or the open question, comes from the journal
 	attempt   int
 	up        Update
 	err       error
 	recovered error // handed to OnError
-	recorded  bool  // the update, or the open question, comes from the journal
 
-	mu       sync.Mutex // guards what follows: a node may use goroutines
-	waiting  bool
-	paused   bool
-	over     bool // the node has returned: what its goroutines still do is refused
+	mu      sync.Mutex // guards what follows: a node may use goroutines
+	waiting bool
+	paused  bool
+	over    bool   // the node has returned: what its goroutines still do is refused
+	inner   *inner // nil: it has done nothing that needs one
+}
+
+// inner is what a node does besides returning: most do nothing.
+type inner struct {
 	ordinals map[string]int
 	busy     map[string]bool
 	results  map[string]outcome      // effects, for the next attempt
@@ -40,28 +48,12 @@ type task struct {
 	notes    []Body     // events for the end of the step
 }
 
-// taskCtx is the context a node gets: the step's, and the task inside.
-type taskCtx struct {
-	context.Context
-	t *task
-}
-
-type taskKey struct{}
-
-func (c *taskCtx) Value(k any) any {
-	if k == (taskKey{}) {
-		return c.t
+// in is t.inner, made when it is first needed; the caller holds t.mu.
+func (t *task) in() *inner {
+	if t.inner == nil {
+		t.inner = &inner{}
 	}
-	return c.Context.Value(k)
-}
-
-func taskOf(ctx context.Context) *task {
-	t, _ := ctx.Value(taskKey{}).(*task)
-	return t
-}
-
-func (t *task) ctx() context.Context {
-	return &taskCtx{t.base, t}
+	return t.inner
 }
 
 func (t *task) node() *cnode { return &t.frame.g.nodes[t.ref.node] }
@@ -71,7 +63,10 @@ func (t *task) local() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.id == "" {
-		t.id = strconv.Itoa(t.frame.step) + "." + t.node().Name + "." + strconv.Itoa(t.ref.index)
+		var few [48]byte
+		b := append(strconv.AppendInt(few[:0], int64(t.step), 10), '.')
+		b = append(append(b, t.node().Name...), '.')
+		t.id = string(strconv.AppendInt(b, int64(t.ref.index), 10))
 	}
 	return t.id
 }
@@ -89,12 +84,13 @@ func (t *task) wait(q Question) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.waiting = true
-	for _, o := range t.open {
+	in := t.in()
+	for _, o := range in.open {
 		if o.ID == q.ID {
 			return
 		}
 	}
-	t.open = append(t.open, q)
+	in.open = append(in.open, q)
 }
 
 // Attempt counts the attempts of the node that ctx belongs to, from 1; 0 outside
@@ -190,7 +186,7 @@ func Emits(ctx context.Context) bool {
 }
 
 func (t *task) event(b Body) Event {
-	return Event{Path: t.frame.public, Step: t.frame.step, Task: t.local(), Node: t.node().Name, Body: b}
+	return Event{Path: t.frame.public, Step: t.step, Task: t.local(), Node: t.node().Name, Body: b}
 }
 
 // tell delivers an event of the engine about the task.
@@ -238,14 +234,32 @@ func (t *task) begin() bool {
 func (t *task) work(siblings bool) {
 	n := t.node()
 	t.attempts(n)
-	t.mu.Lock()
-	t.over = true
-	t.mu.Unlock()
+	t.leave()
 	if t.err != nil && n.OnError != "" && t.base.Err() == nil && t.drive.j.failed() == nil {
-		t.recovered, t.up, t.err, t.below = t.err, Update{failed: t.err.Error()}, nil, nil
+		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
+		t.forgetBelow()
 	}
 	if t.err == nil && siblings && !t.waiting && !t.paused {
 		t.err = t.save()
+	}
+}
+
+// leave refuses what goroutines of the node still do.
+func (t *task) leave() {
+	t.held = t.held || !t.first.end()
+	if t.held {
+		t.mu.Lock()
+		t.over = true
+		t.mu.Unlock()
+	}
+}
+
+// forgetBelow drops the questions of a child that does not count.
+func (t *task) forgetBelow() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inner != nil {
+		t.inner.below = nil
 	}
 }
 
@@ -289,7 +303,9 @@ func (t *task) attempts(n *cnode) {
 			return
 		}
 		t.mu.Lock()
-		t.ordinals, t.below = nil, nil
+		if t.inner != nil {
+			t.inner.ordinals, t.inner.below = nil, nil
+		}
 		t.mu.Unlock()
 	}
 }
@@ -301,11 +317,12 @@ func (t *task) call(n *cnode) (err error) {
 			err = t.fail(panicError("node "+n.Name, p))
 		}
 	}()
-	ctx := &t.first
-	if t.attempt > 1 || n.Timeout > 0 {
-		ctx = &taskCtx{t: t}
+	ctx := t.first
+	if t.attempt == 1 {
+		ctx.into(t)
+	} else {
+		ctx, t.held = t.another(), true
 	}
-	ctx.t, ctx.Context = t, t.base
 	if n.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(t.base, n.Timeout, ErrTimeout)
 		defer cancel()
@@ -345,7 +362,7 @@ func (t *task) plain(ctx context.Context, n *cnode, st State) (Update, error) {
 
 // fail wraps an error with where it happened.
 func (t *task) fail(err error) error {
-	e := &NodeError{Path: t.frame.public, Node: t.node().Name, Task: t.local(), Index: t.ref.index, Step: t.frame.step, Attempt: t.attempt, Err: err}
+	e := &NodeError{Path: t.frame.public, Node: t.node().Name, Task: t.local(), Index: t.ref.index, Step: t.step, Attempt: t.attempt, Err: err}
 	var p *panicked
 	if errors.As(err, &p) {
 		e.Stack = p.stack

@@ -1,0 +1,68 @@
+package graph
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// taskCtx is the context a node gets: the step's, and the task inside. It knows
+// whether anybody has looked for the task, and outlives it otherwise.
+type taskCtx struct {
+	context.Context
+	t                 *task
+	frame             *frame
+	node, index, step int32
+	state             atomic.Uint32
+}
+
+// The states of a taskCtx.
+const (
+	ctxFresh uint32 = iota // nobody has looked for the task
+	ctxHeld                // somebody has, and may keep it
+	ctxOver                // nobody had when the node returned: the task is another one now
+)
+
+type taskKey struct{}
+
+func (c *taskCtx) Value(k any) any {
+	if k == (taskKey{}) {
+		return c.task()
+	}
+	return c.Context.Value(k)
+}
+
+// taskOf is the task that a node's context belongs to, or nil.
+func taskOf(ctx context.Context) *task {
+	t, _ := ctx.Value(taskKey{}).(*task)
+	return t
+}
+
+// task is the task inside, held from now on. A goroutine that looks for it only
+// after its node has returned gets one that refuses everything.
+func (c *taskCtx) task() *task {
+	if c.state.Load() == ctxHeld || c.state.CompareAndSwap(ctxFresh, ctxHeld) {
+		return c.t
+	}
+	if c.state.Load() == ctxHeld { // another goroutine was faster
+		return c.t
+	}
+	return &task{drive: c.frame.drive, frame: c.frame, step: int(c.step), base: c.Context,
+		ref: taskRef{node: int(c.node), index: int(c.index)}, attempt: 1, held: true, over: true}
+}
+
+// end tells that the node has returned, and whether nobody holds the task.
+func (c *taskCtx) end() bool { return c.state.CompareAndSwap(ctxFresh, ctxOver) }
+
+// into makes c the context of t.
+func (c *taskCtx) into(t *task) {
+	c.Context, c.t, c.frame = t.base, t, t.frame
+	c.node, c.index, c.step = int32(t.ref.node), int32(t.ref.index), int32(t.step)
+}
+
+// another is a context for one more attempt, or for the engine's own questions.
+func (t *task) another() *taskCtx {
+	c := &taskCtx{}
+	c.into(t)
+	c.state.Store(ctxHeld)
+	return c
+}
