@@ -59,7 +59,7 @@ func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by
 		for _, w := range list {
 			if err := f.write(w, by); err != nil {
 				if c, ok := err.(*ConflictError); ok {
-					c.writers = writersOf(writes, w.Key())
+					c.tasks = writersOf(writes, w.Key())
 				}
 				return st, by, err
 			}

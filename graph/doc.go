@@ -74,8 +74,9 @@
 // error: *StepError with a *NodeError for each failed task, *LimitError,
 // *CanceledError, *ConflictError, *HaltError, *StuckError, and ErrConflict when
 // somebody else drives the thread. A failed run continues at its failed tasks
-// when it is resumed; one that failed while a step of several tasks was folded or
-// routed has no failed task, and fails there again until its graph is changed.
+// when it is resumed. Where a step of several tasks cannot be applied, its error
+// names those at fault: the task whose write or target was refused, all that
+// overwrote one key, all that halted. They run again; the others do not.
 //
 // Concurrency. Graph, Key, State and Store are safe for concurrent use. Functions
 // of one graph run concurrently with each other and with other runs; they must

@@ -112,7 +112,7 @@ func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
 	for _, p := range f.rec {
 		v, err := p.key.store(p.val)
 		if err != nil {
-			return err
+			return &writeError{p.by, err}
 		}
 		grew += f.grow(p.slot, len(v), p.fold == foldSet)
 		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
@@ -138,6 +138,15 @@ func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
 	head = putInt(head, steps)
 	return x.j.add(k, head, append(data, tail...), flush)
 }
+
+// writeError says whose write the journal cannot hold.
+type writeError struct {
+	by  int // the task, by its place in the step
+	err error
+}
+
+func (e *writeError) Error() string { return e.err.Error() }
+func (e *writeError) Unwrap() error { return e.err }
 
 // finish drives the root frame to its end and journals how it ended.
 func (x *drive) finish(f *frame, pause <-chan struct{}) (Result, error) {
@@ -466,16 +475,12 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	was := f.next
 	next, by, err := route(f.g, st, &was, f.ups, f.tasks)
 	if err != nil {
-		return &StepError{Path: f.public, Step: f.step, Tasks: []*NodeError{ts[by].fail(err).(*NodeError)}}
+		return x.blame(f, ts, by, err)
 	}
 	var dropped []string
 	if halts := halting(f.ups); len(halts) > 0 {
 		if len(halts) > 1 {
-			e := &HaltError{}
-			for _, i := range halts {
-				e.Nodes = append(e.Nodes, ts[i].node().Name)
-			}
-			return e
+			return x.blame(f, ts, 0, &HaltError{tasks: halts})
 		}
 		f.halted, f.value = true, f.ups[halts[0]].Halt.Value
 		dropped = next.names(f.g)
@@ -485,7 +490,10 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	if x.j != nil {
 		if err := x.commit(f, KindStep, putString(make([]byte, 0, 48), f.path), nil, x.j.level < QuestionsOnly); err != nil {
-			f.st, f.halted, f.value = before, false, nil // nothing of it is kept
+			f.st, f.next, f.halted, f.value = before, was, false, nil // nothing of it is kept
+			if w := (*writeError)(nil); errors.As(err, &w) {
+				return x.blame(f, ts, w.by, w.err)
+			}
 			return err
 		}
 		if err := x.j.snapshot(); err != nil {
@@ -517,14 +525,35 @@ func halting(ups []Update) (at []int) {
 	return at
 }
 
-// blame makes an error of apply one of the task whose write it was.
+// blame names the tasks at fault for a step that cannot be applied, and makes
+// their recorded updates void: they run again, and the others keep theirs.
 func (x *drive) blame(f *frame, ts []task, by int, err error) error {
-	var c *ConflictError
-	if errors.As(err, &c) {
-		for _, i := range c.writers {
-			c.Nodes = append(c.Nodes, ts[i].node().Name)
-		}
-		return c
+	at := []int{by}
+	switch e := err.(type) {
+	case *ConflictError:
+		at, e.Nodes = e.tasks, named(ts, e.tasks)
+	case *HaltError:
+		at, e.Nodes = e.tasks, named(ts, e.tasks)
+	default:
+		err = &StepError{Path: f.public, Step: f.step, Tasks: []*NodeError{ts[by].fail(err).(*NodeError)}}
 	}
-	return &StepError{Path: f.public, Step: f.step, Tasks: []*NodeError{ts[by].fail(err).(*NodeError)}}
+	if x.j == nil || len(ts) == 1 { // a lone task has no record
+		return err
+	}
+	ids := make([]string, len(at))
+	for i, t := range at {
+		ids[i] = ts[t].local()
+	}
+	if e := x.j.add(KindVoid, putStrings(putString(nil, f.path), ids), nil, false); e != nil {
+		return firstError(err, e)
+	}
+	return err
+}
+
+// named lists the nodes of tasks, by place.
+func named(ts []task, at []int) (names []string) {
+	for _, i := range at {
+		names = append(names, ts[i].node().Name)
+	}
+	return names
 }

@@ -34,12 +34,15 @@ type NodeError struct {
 	Task    string // step.node.index
 	Index   int    // among the tasks of a Send; 0 for the others
 	Step    int
-	Attempt int // the last one, from 1
+	Attempt int // the last one, from 1; 0: an earlier drive ran the node
 	Err     error
 	Stack   []byte // of a panic
 }
 
 func (e *NodeError) Error() string {
+	if e.Attempt == 0 {
+		return fmt.Sprintf("node %s%s (step %d): %v", e.Path, e.Node, e.Step, e.Err)
+	}
 	return fmt.Sprintf("node %s%s (step %d, attempt %d): %v", e.Path, e.Node, e.Step, e.Attempt, e.Err)
 }
 
@@ -124,9 +127,9 @@ func (e *CanceledError) Unwrap() error { return e.Err }
 
 // ConflictError says that several tasks of one step overwrote one key.
 type ConflictError struct {
-	Key     string
-	Nodes   []string // the writers, in task order
-	writers []int
+	Key   string
+	Nodes []string // the writers, in task order
+	tasks []int    // by place
 }
 
 func (e *ConflictError) Error() string {
@@ -137,6 +140,7 @@ func (e *ConflictError) Error() string {
 // HaltError says that several tasks of one step ended the run.
 type HaltError struct {
 	Nodes []string // in task order
+	tasks []int    // by place
 }
 
 func (e *HaltError) Error() string {

@@ -187,6 +187,9 @@ func entry(r Record) (Entry, error) {
 		h.frontier(&e)
 	case KindIntent, KindEffect, KindFailure, KindTask:
 		e.Path, e.What = h.string(), h.string()
+	case KindVoid:
+		e.Path = h.string()
+		e.What = strings.Join(h.strings(), ", ")
 	case KindQuestion:
 		e.Path = h.string()
 		h.string()

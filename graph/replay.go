@@ -152,6 +152,11 @@ func (s *replay) add(r Record) error {
 	case KindTask:
 		f := s.frame(h.string())
 		keep(&f.done, h.string(), d.b)
+	case KindVoid:
+		f := s.frame(h.string())
+		for _, task := range h.strings() {
+			delete(f.done, task)
+		}
 	case KindStep:
 		s.step(h, d)
 	case KindReturn:

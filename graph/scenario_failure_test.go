@@ -467,3 +467,68 @@ func TestEventsTellTheirPath(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A step that cannot be folded or routed names the tasks at fault. They run again
+// when the run is resumed, and the others do not.
+func TestTheTasksAtFaultForAStepRunAgain(t *testing.T) {
+	even := graph.Fold("even", func(_ int, _ bool, n int) (int, error) {
+		if n%2 != 0 {
+			return 0, fmt.Errorf("%d is odd", n)
+		}
+		return n, nil
+	})
+	ratio := graph.Fold("ratio", func(_ float64, _ bool, f float64) (float64, error) { return 1 / f, nil })
+	halt := graph.Update{Halt: &graph.Halt{Value: 1}}
+	odd := graph.Put(even.Set(1))
+	for name, c := range map[string]struct {
+		bad, good map[string]graph.Update
+		again     string
+	}{
+		"a reducer":          {map[string]graph.Update{"b": odd}, nil, "b"},
+		"a value to store":   {map[string]graph.Update{"c": graph.Put(ratio.Set(0))}, nil, "c"},
+		"a route":            {map[string]graph.Update{"b": {Goto: []string{"x"}}}, nil, "b"},
+		"overwrites":         {map[string]graph.Update{"a": graph.Put(only.Set("a")), "c": graph.Put(only.Set("c"))}, map[string]graph.Update{"c": graph.Put(only.Set("c"))}, "a c"},
+		"halts":              {map[string]graph.Update{"a": halt, "b": halt}, map[string]graph.Update{"a": halt}, "a b"},
+		"still and for ever": {map[string]graph.Update{"b": odd}, map[string]graph.Update{"b": odd}, "b"},
+	} {
+		for _, inChild := range []bool{false, true} {
+			var ran tally
+			node := func(name string) graph.Node {
+				return graph.Node{Name: name, Routes: []string{graph.End}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+					_, err := graph.Do(ctx, "effect", func(context.Context) (int, error) { return ran.add("effect of " + name), nil })
+					if ran.add(name) == 1 {
+						return c.bad[name], err
+					}
+					return c.good[name], err
+				}}
+			}
+			d := graph.Def{Name: "g", Keys: append([]graph.AnyKey{even, ratio}, all...), Start: []string{"a", "b", "c"}, Nodes: []graph.Node{node("a"), node("b"), node("c")}}
+			if inChild {
+				d = graph.Def{Name: "p", Start: []string{"sub"}, Nodes: []graph.Node{{Name: "sub", Graph: compile(t, d), Retry: graph.Retry{Attempts: 2}}}, Edges: []graph.Edge{edge("sub", graph.End)}}
+			}
+			r := kept(compile(t, d))
+			res, err := start(t, r)
+			if !inChild {
+				is(t, graph.Failed, res, err)
+				res, err = resume(t, r)
+			}
+			want := graph.Done
+			if c.good["b"].Writes != nil {
+				want = graph.Failed
+			}
+			is(t, want, res, err)
+			var again []string
+			for _, n := range []string{"a", "b", "c"} {
+				if ran.of(n) > 1 {
+					again = append(again, n)
+				}
+				if ran.of("effect of "+n) != 1 {
+					t.Errorf("%s: the effect of %s happened %d times", name, n, ran.of("effect of "+n))
+				}
+			}
+			if strings.Join(again, " ") != c.again {
+				t.Errorf("%s, in a child %v: %v ran again, want %s", name, inChild, again, c.again)
+			}
+		}
+	}
+}

@@ -27,9 +27,10 @@ const (
 	KindEnd                      // a drive stopped, and why
 	KindSnapshot
 	KindFailure // an effect with an intent has failed: it is not in doubt
+	KindVoid    // a step cannot be applied: the updates of the tasks at fault are void
 )
 
-var kindNames = [...]string{"", "start", "claim", "call", "intent", "effect", "task", "step", "return", "question", "answer", "edit", "fork", "end", "snapshot", "failure"}
+var kindNames = [...]string{"", "start", "claim", "call", "intent", "effect", "task", "step", "return", "question", "answer", "edit", "fork", "end", "snapshot", "failure", "void"}
 
 func (k Kind) String() string {
 	if int(k) < len(kindNames) {
