@@ -30,6 +30,8 @@ type cnode struct {
 	joins  []joinRef
 	routes map[string]int
 	hooks  []Hooks // the graph's, then the node's
+
+	started Body // a TaskStarted
 }
 
 type pick struct {
@@ -129,7 +131,7 @@ func (c *compiler) declare() {
 		c.g.breaks = c.g.breaks || n.BreakBefore || n.BreakAfter
 		n.Routes, n.Ends = slices.Clone(n.Routes), maps.Clone(n.Ends)
 		c.g.byName[n.Name] = len(c.g.nodes)
-		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}, hooks: slices.Concat(c.g.def.Hooks, n.Hooks)})
+		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}, hooks: slices.Concat(c.g.def.Hooks, n.Hooks), started: TaskStarted{Kind: n.Kind}})
 	}
 }
 

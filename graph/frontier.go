@@ -222,11 +222,5 @@ func (fr *frontier) stuck(g *Graph) error {
 
 // names lists the nodes of the tasks, each once, in task order.
 func (fr *frontier) names(g *Graph) []string {
-	var names []string
-	for i := range fr.tasks {
-		if i == 0 || fr.tasks[i].node != fr.tasks[i-1].node {
-			names = append(names, g.nodes[fr.tasks[i].node].Name)
-		}
-	}
-	return names
+	return new(lists).nodes(g, fr)
 }

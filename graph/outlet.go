@@ -54,7 +54,9 @@ func (o *outlet) deliver(e Event) {
 // send hands an event over from a task's goroutine. The pump runs for as long as
 // tasks do; what comes later is dropped.
 func (o *outlet) send(e Event) {
-	e.Time = o.now()
+	if e.Time.IsZero() {
+		e.Time = o.now()
+	}
 	o.mu.Lock()
 	for len(o.queue) >= sendBuffer && !o.over {
 		o.full = true

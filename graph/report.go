@@ -4,17 +4,26 @@ import "slices"
 
 // committed delivers what a step did.
 func (x *drive) committed(f *frame, ts []task, was *frontier, dropped []string, root bool) {
-	b := StepCommitted{Nodes: was.names(f.g), Next: f.next.names(f.g), Dropped: dropped, Halted: f.halted}
+	now, next := len(was.tasks), len(f.next.tasks)
+	l := &lists{all: make([]string, 0, now+next+max(now, next)+1)}
+	b := StepCommitted{Nodes: l.nodes(f.g, was), Next: l.nodes(f.g, &f.next), Dropped: dropped, Halted: f.halted}
 	for _, ws := range f.writes {
 		for _, w := range ws {
-			if !slices.Contains(b.Keys, w.key.name) {
-				b.Keys = append(b.Keys, w.key.name)
-			}
+			l.add(w.key.name)
 		}
 	}
+	b.Keys = l.cut()
+	b.Moves = make([]Move, 0, len(b.Nodes))
 	for i := range ts {
-		b.Moves = f.move(b.Moves, &ts[i])
+		if n := ts[i].node(); i == 0 || n != ts[i-1].node() {
+			if i > 0 {
+				b.Moves[len(b.Moves)-1].To = l.cut()
+			}
+			b.Moves = append(b.Moves, Move{From: n.Name})
+		}
+		f.move(l, &ts[i])
 	}
+	b.Moves[len(b.Moves)-1].To = l.cut()
 	e := Event{Path: f.public, Step: f.step, Body: b}
 	if root {
 		x.out.deliver(e)
@@ -23,25 +32,65 @@ func (x *drive) committed(f *frame, ts []task, was *frontier, dropped []string, 
 	}
 }
 
-// move adds where a task led; the tasks of one node share a Move.
-func (f *frame) move(moves []Move, t *task) []Move {
-	n := t.node()
-	if len(moves) == 0 || moves[len(moves)-1].From != n.Name {
-		moves = append(moves, Move{From: n.Name})
+// lists makes lists of names, each name once, that share an array.
+type lists struct {
+	all  []string
+	from int             // where the list under way begins
+	seen map[string]bool // what is in it, when it is long
+}
+
+func (l *lists) add(name string) {
+	list := l.all[l.from:]
+	switch {
+	case len(list) < manyTasks:
+		if slices.Contains(list, name) {
+			return
+		}
+	case l.seen == nil:
+		l.seen = make(map[string]bool, 2*len(list))
+		for _, s := range list {
+			l.seen[s] = true
+		}
+		fallthrough
+	default:
+		if l.seen[name] {
+			return
+		}
+		l.seen[name] = true
 	}
-	m := &moves[len(moves)-1]
-	add := func(name string) {
-		if !slices.Contains(m.To, name) {
-			m.To = append(m.To, name)
+	l.all = append(l.all, name)
+}
+
+// cut ends a list, and is nil when it is empty.
+func (l *lists) cut() []string {
+	from := l.from
+	l.from, l.seen = len(l.all), nil
+	if from == l.from {
+		return nil
+	}
+	return l.all[from:l.from:l.from]
+}
+
+// nodes lists the nodes of the tasks, each once, in task order.
+func (l *lists) nodes(g *Graph, fr *frontier) []string {
+	for i := range fr.tasks {
+		if i == 0 || fr.tasks[i].node != fr.tasks[i-1].node {
+			l.all = append(l.all, g.nodes[fr.tasks[i].node].Name)
 		}
 	}
+	return l.cut()
+}
+
+// move adds where a task led.
+func (f *frame) move(l *lists, t *task) {
+	n, add := t.node(), l.add
 	switch {
 	case t.up.Halt != nil:
 		add(End)
-		return moves
+		return
 	case t.up.failed != "":
 		add(n.OnError)
-		return moves
+		return
 	}
 	for _, s := range t.up.Send {
 		add(f.g.nameOf(n.routes[s.To]))
@@ -50,7 +99,7 @@ func (f *frame) move(moves []Move, t *task) []Move {
 		for _, name := range t.up.Goto {
 			add(f.g.nameOf(n.routes[name]))
 		}
-		return moves
+		return
 	}
 	for _, to := range n.to {
 		add(f.g.nameOf(to))
@@ -69,5 +118,4 @@ func (f *frame) move(moves []Move, t *task) []Move {
 	for _, j := range n.joins {
 		add(f.g.nameOf(f.g.joins[j.join].to))
 	}
-	return moves
 }

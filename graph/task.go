@@ -191,15 +191,19 @@ func (t *task) event(b Body) Event {
 
 // tell delivers an event of the engine about the task.
 func (t *task) tell(topic Topic, b Body) {
-	x := t.drive
-	if x.topics&topic == 0 {
+	if t.drive.topics&topic != 0 {
+		t.tellAt(time.Time{}, b)
+	}
+}
+
+// tellAt delivers an event that happened at a time, or now.
+func (t *task) tellAt(at time.Time, b Body) {
+	e := t.event(b)
+	if e.Time = at; t.inline {
+		t.drive.out.deliver(e)
 		return
 	}
-	if t.inline {
-		x.out.deliver(t.event(b))
-		return
-	}
-	x.out.send(t.event(b))
+	t.drive.out.send(e)
 }
 
 // run executes the task: its events, attempts and OnError; siblings says whether
@@ -225,7 +229,7 @@ func (t *task) begin() bool {
 	}
 	if t.drive.topics&TopicTask != 0 {
 		t.begun = t.drive.now()
-		t.tell(TopicTask, TaskStarted{Kind: t.node().Kind})
+		t.tellAt(t.begun, t.node().started)
 	}
 	return true
 }
@@ -272,7 +276,8 @@ func (t *task) end() {
 	if err == nil {
 		err = t.recovered
 	}
-	t.tell(TopicTask, TaskDone{Err: err, Took: t.drive.now().Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
+	now := t.drive.now()
+	t.tellAt(now, TaskDone{Err: err, Took: now.Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
 }
 
 // attempts calls the node until it succeeds, waits, or may not be tried again.
