@@ -38,6 +38,26 @@ func (a *Agent) Rejected() error {
 	return Rejected(a.Findings)
 }
 
+// Agents lists the agent and the graphs below it that its agent nodes run, each
+// directory once: the agent first, then by the order of their nodes.
+func (a *Agent) Agents() []*Agent {
+	seen := map[string]bool{a.Dir: true}
+	all := []*Agent{a}
+	for i := 0; i < len(all); i++ {
+		for _, n := range all[i].File.Nodes {
+			b, ok := n.Body.(*AgentNode)
+			if !ok {
+				continue
+			}
+			if child := all[i].children[b.Agent]; child != nil && !seen[child.Dir] {
+				seen[child.Dir] = true
+				all = append(all, child)
+			}
+		}
+	}
+	return all
+}
+
 // Input is what starts a run: the initial state, and the prompt in it.
 func (a *Agent) Input(prompt string) graph.Input {
 	return graph.Input{Label: a.Name, Set: a.initial(prompt)}
@@ -145,6 +165,12 @@ func (a *Agent) ready() error {
 			}
 		}
 		switch b := n.Body.(type) {
+		case *AgentNode:
+			if child := a.children[b.Agent]; child != nil {
+				if err := child.Rejected(); err != nil {
+					return failf("Graph execution failed for agent '%s': at node '%s': Agent '%s' failed: %w", a.Name, n.ID, b.Agent, err)
+				}
+			}
 		case *LLMNode:
 			if len(b.Tools) > 0 {
 				return &NotYetError{a.Name, n.ID, "llm nodes cannot use tools yet", "remove the list or leave it empty", n.At("tools")}

@@ -137,7 +137,7 @@ func (v *visit) run() error {
 func (r *runtime) body(n *Node) graph.Func {
 	return func(ctx context.Context, s graph.State) (graph.Update, error) {
 		if r.agent.File.Settings.MaxLoopIterations == 0 {
-			return graph.Update{}, &plainError{visitText(n.ID, 1, 0)}
+			return graph.Update{}, &graph.LimitError{Status: graph.VisitLimit, Graph: r.agent.File.Name, Node: n.ID, Count: 1}
 		}
 		v := &visit{Context: ctx, runtime: r, node: n, before: s}
 		v.logEntry()

@@ -3,6 +3,7 @@ package flow
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,14 @@ func (a *Agent) Explain(err error) error {
 	}
 	return &explained{head + ": " + text + ": " + cause.Error(), err}
 }
+
+// engineNode is how the engine names a node that failed.
+var engineNode = regexp.MustCompile(`node (\S+) \(step \d+, attempt \d+\)`)
+
+// PlainReason puts the reason of a failure as a journal keeps it, which is the
+// engine's text, into the words of the file format: for listings, which have no
+// agent and no error any more.
+func PlainReason(reason string) string { return engineNode.ReplaceAllString(reason, "at node '$1'") }
 
 // explained is an error of the engine in other words.
 type explained struct {

@@ -18,7 +18,7 @@ func (v *visit) extract(own string, schema any, text string) (any, error) {
 		own = ""
 	}
 	reply := text
-	for attempt, name := range []string{"extractor", "extractor repair"} {
+	for attempt, name := range []string{effectExtract, effectRepair} {
 		if graph.Emits(v) {
 			graph.Emit(v, Extracting{Repair: attempt > 0})
 		}

@@ -31,6 +31,10 @@ type Host struct {
 	VisibleSkills          []string // nil: all
 	Offline                bool     // the validator trusts names of tools, servers, models and skills
 
+	// Getenv looks up the variables that override an agent's values, such as
+	// WRITER_MODEL; nil: os.Getenv. All of them are looked up while it is loaded.
+	Getenv func(name string) string
+
 	Session   string            // a session that the caller asked for: graphs refuse it
 	Variables map[string]string // agent variables that the caller set
 	Env       []string          // environment of scripts; nil: this process's without what ends in _API_KEY
@@ -68,6 +72,13 @@ func (h *Host) maxDepth() int {
 		return h.MaxDepth
 	}
 	return defaultMaxDepth
+}
+
+func (h *Host) getenv(name string) string {
+	if h.Getenv == nil {
+		return os.Getenv(name)
+	}
+	return h.Getenv(name)
 }
 
 func (h *Host) log() *slog.Logger {

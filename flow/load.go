@@ -84,7 +84,7 @@ func (l *loader) load(dir string, depth int, parent string) (*Agent, error) {
 		return fail(failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", name, path, err), nil)
 	}
 	a := &Agent{Name: name, Dir: dir, File: file, host: l.host, depth: depth, parent: parent, children: map[string]*Agent{}}
-	if err := a.override(os.Getenv); err != nil {
+	if err := a.override(l.host.getenv); err != nil {
 		return fail(err, nil)
 	}
 	if err := a.admit(); err != nil {

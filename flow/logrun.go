@@ -17,7 +17,8 @@ import (
 type RunLog struct {
 	agent *Agent
 	log   *slog.Logger
-	begun time.Time
+	told  bool // the beginning
+	watch stopwatch
 	nodes map[string]*nodeTime
 }
 
@@ -30,7 +31,7 @@ type nodeTime struct {
 // LogTopics are the events that a RunLog needs.
 const LogTopics = graph.TopicRun | graph.TopicTask
 
-// LogRun makes the log of one drive of the agent.
+// LogRun makes the log of a run of the agent, or of what this process drives of it.
 func LogRun(log *slog.Logger, a *Agent) *RunLog {
 	return &RunLog{agent: a, log: log, nodes: map[string]*nodeTime{}}
 }
@@ -40,9 +41,13 @@ func (l *RunLog) Event(e graph.Event) {
 	if e.Path != "" {
 		return
 	}
+	l.watch.event(e)
 	switch b := e.Body.(type) {
 	case graph.RunStarted:
-		l.begun = e.Time
+		if l.told {
+			return
+		}
+		l.told = true
 		for _, f := range l.agent.Findings {
 			if f.Severity == SeverityWarning {
 				l.put(slog.LevelWarn, f.Text())
@@ -79,7 +84,7 @@ func (l *RunLog) ended(e graph.Event, r graph.Result) {
 	}
 	for _, id := range sortedNames(l.nodes) {
 		if n := l.agent.File.Node(id); n != nil && n.Kind() == "end" {
-			l.put(slog.LevelInfo, fmt.Sprintf("end '%s' (elapsed %s)", id, elapsed(e.Time.Sub(l.begun))))
+			l.put(slog.LevelInfo, fmt.Sprintf("end '%s' (elapsed %s)", id, elapsed(l.watch.took)))
 		}
 	}
 	l.put(slog.LevelInfo, "performance summary (slowest first):")

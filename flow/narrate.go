@@ -10,12 +10,32 @@ import (
 )
 
 // Narrator tells a run as it happens, in plain lines: for people who watch. It
-// wants all events of [NarrateTopics]. It is not safe for concurrent use.
+// wants all events of [NarrateTopics], of one drive or of several drives of one
+// run; the time it tells does not count the time between them. It is not safe for concurrent use.
 type Narrator struct {
 	w     io.Writer
 	agent *Agent
 	color bool
+	told  bool // the first line
+	watch stopwatch
+}
+
+// stopwatch adds up the time of drives. Between them a run waits for somebody.
+type stopwatch struct {
 	begun time.Time
+	took  time.Duration
+}
+
+func (s *stopwatch) event(e graph.Event) {
+	if e.Path != "" {
+		return
+	}
+	switch e.Body.(type) {
+	case graph.RunStarted:
+		s.begun = e.Time
+	case graph.RunEnded:
+		s.took += e.Time.Sub(s.begun)
+	}
 }
 
 // NarrateTopics are the events that a Narrator needs.
@@ -45,10 +65,13 @@ func (n *Narrator) Event(e graph.Event) {
 		}
 		a, indent = a.children[b.Agent], indent+"  "
 	}
+	n.watch.event(e)
 	switch b := e.Body.(type) {
 	case graph.RunStarted:
-		n.begun = e.Time
-		n.line("", "graph: %s (start: %s)", a.File.Name, a.File.Start)
+		if !n.told { // else it goes on after an answer; that is no news
+			n.line("", "graph: %s (start: %s)", a.File.Name, a.File.Start)
+		}
+		n.told = true
 	case graph.TaskStarted:
 		n.line(indent, "%s (%s)", e.Node, b.Kind)
 	case graph.StepCommitted:
@@ -57,7 +80,7 @@ func (n *Narrator) Event(e graph.Event) {
 		n.emitted(indent, b.Value)
 	case graph.RunEnded:
 		if b.Result.Status == graph.Done && e.Path == "" {
-			n.line("", "graph done in %s", elapsed(e.Time.Sub(n.begun)))
+			n.line("", "graph done in %s", elapsed(n.watch.took))
 		}
 	}
 }

@@ -3,7 +3,6 @@ package flow
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -79,7 +78,7 @@ func (v *visit) converse(b *LLMNode) (string, error) {
 		if attempt == 1 {
 			v.announce = &ModelCall{Model: v.agent.model(b.Model), Active: b.Model == "", Tools: b.Tools}
 		}
-		answer, err := v.ask(ctx, fmt.Sprintf("model attempt %d", attempt), b.Model, req)
+		answer, err := v.ask(ctx, attemptName(attempt), b.Model, req)
 		switch {
 		case err == nil:
 			return answer, nil
@@ -142,26 +141,18 @@ func firstSet(values ...*float64) *float64 {
 	return nil
 }
 
-// modelReply is what the journal keeps of a reply.
-type modelReply struct {
-	ID    string    `json:"id,omitempty"` // the model's own, where it gives one
-	Text  string    `json:"text"`
-	Model string    `json:"model,omitempty"`
-	Usage llm.Usage `json:"usage,omitzero"`
-}
-
 // ask calls a model once; its reply is recorded before it is used. own is the
 // node's model, which may be empty.
 func (v *visit) ask(ctx context.Context, name, own string, req llm.Request) (string, error) {
 	id := v.agent.model(own)
-	reply, err := graph.Do(ctx, name, func(ctx context.Context) (modelReply, error) {
+	reply, err := graph.Do(ctx, name, func(ctx context.Context) (Reply, error) {
 		if v.announce != nil && graph.Emits(v) {
 			graph.Emit(v, *v.announce)
 		}
 		v.announce = nil
 		m, err := v.models.open(ctx, id)
 		if err != nil {
-			return modelReply{}, err
+			return Reply{}, err
 		}
 		return v.stream(ctx, m, req)
 	})
@@ -169,22 +160,22 @@ func (v *visit) ask(ctx context.Context, name, own string, req llm.Request) (str
 }
 
 // stream collects a reply and passes its pieces on to whoever listens.
-func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (modelReply, error) {
+func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (Reply, error) {
 	emits := graph.Emits(v)
 	for d, err := range m.Stream(ctx, req) {
 		switch {
 		case err != nil:
-			return modelReply{}, err
+			return Reply{}, err
 		case d.Done != nil:
 			if emits {
 				graph.Emit(v, ModelDone{Model: d.Done.Model, Usage: d.Done.Usage})
 			}
-			return modelReply{ID: d.Done.ID, Text: v.host().redact(d.Done.Text()), Model: d.Done.Model, Usage: d.Done.Usage}, nil
+			return Reply{ID: d.Done.ID, Text: v.host().redact(d.Done.Text()), Model: d.Done.Model, Usage: d.Done.Usage}, nil
 		case emits && d.Text != "":
 			graph.Emit(v, Delta{d.Text})
 		}
 	}
-	return modelReply{}, errors.New("the model ended its stream without a reply")
+	return Reply{}, errors.New("the model ended its stream without a reply")
 }
 
 // modelCache opens each model of an agent once.

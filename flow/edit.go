@@ -1,0 +1,63 @@
+package flow
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"raddle.dev/graph"
+)
+
+// ParseValue reads a value that a person typed, as graph.yaml would read it where
+// it stands on one line: numbers, true, false, null, [lists], {maps: 1} and
+// "quoted text"; everything else is text as it is. Nothing is the empty text.
+func ParseValue(text string) (any, error) {
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case trimmed == "" || strings.Contains(trimmed, "\n") && !bracketed(trimmed):
+		return text, nil
+	case !bracketed(trimmed):
+		if v, ok := scalarValue(&yaml.Node{Kind: yaml.ScalarNode, Value: trimmed}); ok {
+			if _, same := v.(string); !same {
+				return v, nil
+			}
+		}
+		return text, nil
+	}
+	d := readYAML("", []byte(trimmed))
+	if len(d.list) > 0 {
+		return nil, fmt.Errorf("%s (to write it as text, put it into quotes)", d.list[0].Message)
+	}
+	if d.root == nil { // a comment
+		return text, nil
+	}
+	return yamlValue(d.root), nil
+}
+
+// bracketed tells whether a text is marked as a list, a map or quoted text.
+func bracketed(s string) bool {
+	switch s[0] {
+	case '[', '{':
+		return true
+	case '"', '\'':
+		return len(s) > 1 && s[len(s)-1] == s[0]
+	}
+	return false
+}
+
+// Replace is a write to a key of the agent's state that takes the place of its
+// value, whatever the key's reducer.
+func (a *Agent) Replace(name string, v any) graph.Write {
+	ring := &keyring{file: a.File}
+	return ring.reset(name, v)
+}
+
+// StoredValue is the JSON of one value whose parts a journal holds; nil where the
+// key is absent.
+func StoredValue(parts [][]byte) []byte {
+	if parts == nil {
+		return nil
+	}
+	return appendParts(nil, parts)
+}

@@ -1,0 +1,45 @@
+package flow
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"raddle.dev/llm"
+)
+
+// Names of the effects that are calls of a model. Nothing but ask uses them.
+const (
+	effectModel   = "model attempt "
+	effectExtract = "extractor"
+	effectRepair  = "extractor repair"
+)
+
+func attemptName(n int) string { return fmt.Sprintf("%s%d", effectModel, n) }
+
+// Reply is what the journal keeps of a model's reply.
+type Reply struct {
+	ID    string    `json:"id,omitempty"` // the model's own, where it gives one
+	Text  string    `json:"text"`
+	Model string    `json:"model,omitempty"`
+	Usage llm.Usage `json:"usage,omitzero"`
+}
+
+// IsReply tells whether an effect of an agent's run is a model's reply. what is
+// the effect's id, as [graph.Entry] has it in What.
+func IsReply(what string) bool {
+	_, rest, ok := strings.Cut(what, "\x00") // the task
+	if !ok {
+		return false
+	}
+	name, _, _ := strings.Cut(rest, "\x00")
+	return strings.HasPrefix(name, effectModel) || name == effectExtract || name == effectRepair
+}
+
+// ReadReply reads the data of a record for which [IsReply] is true.
+func ReadReply(data []byte) (r Reply, err error) {
+	if err := json.Unmarshal(data, &r); err != nil {
+		return r, fmt.Errorf("the recorded reply of a model: %w", err)
+	}
+	return r, nil
+}
