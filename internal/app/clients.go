@@ -46,9 +46,13 @@ type client struct {
 	configured bool
 }
 
-// needsKey tells whether a call without a key is of no use: a provider that is
-// known without configuration wants one, unless it is free or stands elsewhere.
+// needsKey tells whether a call without a key is of no use: config.yaml says where
+// to take one from, or it is a provider that is known without configuration, which
+// wants one unless it is free or stands elsewhere.
 func (c *client) needsKey() bool {
+	if c.KeyVar != "" {
+		return true
+	}
 	p := providerOf(c.Name)
 	return !c.configured && p != nil && !p.free && c.Base == p.base
 }
@@ -96,7 +100,10 @@ func configuredClient(cc ClientConfig, env environ) client {
 		cl.keyNames = append(cl.keyNames, p.keys...)
 		at = append(at, p.at...)
 	}
-	if cl.Key == "" {
+	switch {
+	case cc.KeyVar != "":
+		cl.keyNames = []string{cc.KeyVar}
+	case cl.Key == "":
 		cl.Key, _ = env.first(cl.keyNames)
 	}
 	if cl.Base == "" {
@@ -131,7 +138,7 @@ func (c *client) chat() string {
 // ready tells whether calls to the client can succeed as far as keys go.
 func (c *client) ready() bool {
 	p := providerOf(c.Name)
-	return c.Key != "" || c.configured && c.Base != "" || p != nil && p.free
+	return c.Key != "" || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
 }
 
 // keyVariables lists the variables that may hold keys, configured ones included.
@@ -142,6 +149,9 @@ func keyVariables(c *Config) []string {
 	}
 	for _, cc := range c.Clients {
 		names = append(names, upper(cc.Name)+"_API_KEY")
+		if cc.KeyVar != "" {
+			names = append(names, cc.KeyVar)
+		}
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

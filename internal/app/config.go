@@ -31,6 +31,7 @@ type ClientConfig struct {
 	Type   string
 	Base   string // URL; "": the provider's own
 	Key    string
+	KeyVar string        // variable that Key was to be taken from; "": it is written out, or not there
 	Models []ModelConfig // in file order; the first chat model is what the client's bare name means
 }
 

@@ -32,7 +32,7 @@ func TestConfig(t *testing.T) {
 			file: "clients:\n- {type: openai, api_key: '${KEY}'}\n- name: mine\n  type: openai-compatible\n  api_base: http://x\n  models: [a, {name: b, type: embedding, reasoning_levels: [low]}]\n",
 			env:  environ{"KEY=secret"},
 			want: Config{Clients: []ClientConfig{
-				{Name: "openai", Type: "openai", Key: "secret"},
+				{Name: "openai", Type: "openai", Key: "secret", KeyVar: "KEY"},
 				{Name: "mine", Type: "openai-compatible", Base: "http://x", Models: []ModelConfig{{Name: "a", Kind: "chat"}, {Name: "b", Kind: "embedding", Efforts: []string{"low"}}}},
 			}},
 		},

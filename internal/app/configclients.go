@@ -56,6 +56,9 @@ func (r *configReader) client(n *yaml.Node, name string, c *Config) {
 			cl.Base = s
 		case key == "api_key":
 			cl.Key = s
+			if m := reference.FindStringSubmatch(resolve(v).Value); m != nil {
+				cl.KeyVar = m[1]
+			}
 		}
 	})
 	r.complete(n, &cl, c)

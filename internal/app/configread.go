@@ -125,7 +125,7 @@ func (r *configReader) mapping(n *yaml.Node, what string, known []string, each f
 var reference = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
 // scalar is a value as text. ${NAME} is the variable's value; a variable that is
-// not set makes it empty, so that a missing key is noticed where it is used.
+// not set makes it empty; a key that is missing for that is an error of its call.
 func (r *configReader) scalar(n *yaml.Node, what string) (string, bool) {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {

@@ -2,9 +2,10 @@ package app
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"strings"
 
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 )
@@ -26,36 +27,94 @@ func (p *Process) Calls(ctx context.Context, id string) (Calls, error) {
 	return st.calls(ctx, id)
 }
 
+// calls adds up the replies of a run. A step that runs again from its top after an
+// edit, or in a fork, asks its models again: the ids of its replies do not count.
 func (j *journals) calls(ctx context.Context, id string) (Calls, error) {
+	heads, origin, err := j.replies(ctx, graph.Point{Thread: id})
+	if err != nil {
+		return Calls{}, err
+	}
 	var c Calls
-	for r, err := range j.Read(ctx, id, graph.Range{}) {
+	for seen := map[string]bool{id: true}; origin.Thread != "" && !seen[origin.Thread]; {
+		seen[origin.Thread] = true
+		older, next, err := j.replies(ctx, origin)
 		if err != nil {
 			return c, err
 		}
-		if r.Kind != graph.KindEffect {
-			continue
+		if err := j.each(ctx, origin.Thread, older, func(r flow.Reply, kept bool) { c.keep(r, kept) }); err != nil {
+			return c, err
 		}
-		// What a model replied is the one effect that is an object with these.
-		var reply struct {
-			ID    string    `json:"id"`
-			Text  *string   `json:"text"`
-			Usage llm.Usage `json:"usage"`
-		}
-		if len(r.Data) == 0 || r.Data[0] != '{' || !isModelCall(r) || json.Unmarshal(r.Data, &reply) != nil || reply.Text == nil {
-			continue
-		}
-		c.Count++
-		c.Usage = c.Usage.Add(reply.Usage)
-		if reply.ID != "" {
-			c.ids = append(c.ids, reply.ID)
-		}
+		origin = next
 	}
-	return c, nil
+	err = j.each(ctx, id, heads, func(r flow.Reply, kept bool) {
+		c.Count++
+		c.Usage = c.Usage.Add(r.Usage)
+		c.keep(r, kept)
+	})
+	return c, err
 }
 
-// isModelCall tells by an effect's name whether it is a call of a model: scripts
-// may print objects too.
-func isModelCall(r graph.Record) bool {
-	head := string(r.Head)
-	return strings.Contains(head, "\x00model attempt ") || strings.Contains(head, "\x00extractor")
+// keep notes the id of a reply that will not be asked for again.
+func (c *Calls) keep(r flow.Reply, kept bool) {
+	if kept && r.ID != "" {
+		c.ids = append(c.ids, r.ID)
+	}
+}
+
+// replies are the records of a run that are replies of models, and whether each
+// counts for what is done up to a point; and what the run was forked from.
+func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int64]bool, origin graph.Point, err error) {
+	kept = map[int64]bool{}
+	redo := upTo.Seq > 0 // replies of the step under way are asked for again
+	done := map[string]bool{}
+	for e, err := range graph.History(ctx, j, upTo.Thread) {
+		if err != nil {
+			return nil, origin, err
+		}
+		origin = e.From
+		switch {
+		case upTo.Seq > 0 && e.Seq > upTo.Seq:
+		case e.Kind == graph.KindEdit:
+			redo = true
+			clear(done)
+		case e.Kind == graph.KindStep:
+			done[e.Path] = true
+		case e.Kind == graph.KindEffect && flow.IsReply(e.What):
+			kept[e.Seq] = !redo || inside(e.Path, done)
+		}
+	}
+	return kept, origin, nil
+}
+
+// inside tells whether a frame, or one around it, is among some: then one of its
+// steps ended later.
+func inside(path string, frames map[string]bool) bool {
+	for {
+		if frames[path] || path == "" {
+			return frames[path]
+		}
+		path = path[:max(0, strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1)]
+	}
+}
+
+// each reads some records of a run as replies, oldest first.
+func (j *journals) each(ctx context.Context, id string, kept map[int64]bool, use func(r flow.Reply, kept bool)) error {
+	if len(kept) == 0 {
+		return nil
+	}
+	for r, err := range j.Read(ctx, id, graph.Range{}) {
+		if err != nil {
+			return err
+		}
+		is, reply := kept[r.Seq]
+		if !reply {
+			continue
+		}
+		parsed, err := flow.ReadReply(r.Data)
+		if err != nil {
+			return fmt.Errorf("run %s, record %d: %w", id, r.Seq, err)
+		}
+		use(parsed, is)
+	}
+	return nil
 }

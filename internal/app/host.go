@@ -30,6 +30,7 @@ func (p *Process) host(r *Record, s Surroundings) flow.Host {
 		AgentDirs:   []string{p.Dirs.Agents},
 		NoSpawn:     r.NoSpawn,
 		Variables:   r.Variables,
+		Getenv:      p.overrides(r),
 		Env:         p.scriptEnv(),
 		ConfigDir:   p.Dirs.Config,
 		Workspace:   r.Workspace,
@@ -37,6 +38,15 @@ func (p *Process) host(r *Record, s Surroundings) flow.Host {
 		Strict:      r.Strict,
 		Log:         s.Log,
 	}
+}
+
+// overrides looks up the variables that replace an agent's values: in the start
+// record, where they were found when the run was started; else here.
+func (p *Process) overrides(r *Record) func(string) string {
+	if r.Overrides == nil {
+		return p.env.get
+	}
+	return func(name string) string { return r.Overrides[name] }
 }
 
 // Look is what to load an agent for without running it.

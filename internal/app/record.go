@@ -26,7 +26,12 @@ type Record struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
 	NoSpawn     bool     `json:"no_spawn,omitempty"`
-	Strict      bool     `json:"strict,omitempty"`
+
+	// Overrides are the variables of the environment that replaced values of the
+	// agent or of one below it. nil: an earlier version did not record them.
+	Overrides map[string]string `json:"overrides"`
+
+	Strict bool `json:"strict,omitempty"`
 }
 
 func (r *Record) encode() ([]byte, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 )
 
@@ -30,6 +31,7 @@ type RunInfo struct {
 	PID       int            `json:"pid,omitempty"` // of the process that drives it, where it is known
 	Questions []OpenQuestion `json:"questions"`
 	Reason    string         `json:"reason,omitempty"` // of a failure
+	From      *At            `json:"from,omitempty"`   // of a fork: what was copied
 	Final     bool           `json:"-"`
 }
 
@@ -64,9 +66,12 @@ func (p *Process) Runs(ctx context.Context, prefix string) ([]RunInfo, error) {
 
 func (j *journals) info(d graph.RunInfo) RunInfo {
 	i := RunInfo{Run: d.Thread, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
-		Questions: []OpenQuestion{}, Reason: d.Reason, Final: d.Status.Final()}
+		Questions: []OpenQuestion{}, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}
 	for _, q := range d.Questions {
 		i.Questions = append(i.Questions, OpenQuestion{q.ID, q.Prompt})
+	}
+	if d.From.Thread != "" {
+		i.From = &At{d.From.Thread, d.From.Seq}
 	}
 	if pid, yes := driven(j.locks(), d.Thread); yes {
 		i.Status, i.PID, i.Final = Running, pid, false
@@ -106,25 +111,35 @@ func (p *Process) lookUp(ctx context.Context, id string) (*journals, string, err
 	return nil, "", stale("give more letters of it", "run %q is not the only one: %s", id, strings.Join(found, ", "))
 }
 
-// RunDetail is everything that a run's journal says of how it stands.
+// RunDetail is everything that a run's journal says of how it stands, or stood.
 type RunDetail struct {
 	RunInfo
+	At       int64 // the record that was asked for; 0: the newest
 	Snapshot *graph.Snapshot
 	Record   *Record // nil: it was not started by the command line
 }
 
-// Show reads a run from its journal alone; its agent need not exist any more.
-func (p *Process) Show(ctx context.Context, id string) (*RunDetail, error) {
-	st, id, err := p.lookUp(ctx, id)
+// Show reads a run from its journal alone, as it stands or as it stood at RUN@AT;
+// its agent need not exist any more.
+func (p *Process) Show(ctx context.Context, point string) (*RunDetail, error) {
+	st, at, err := p.point(ctx, point)
 	if err != nil {
 		return nil, err
 	}
-	snap, err := graph.Inspect(ctx, st, id, 0)
+	snap, err := graph.Inspect(ctx, st, at.Thread, at.Seq)
 	if err != nil {
-		return nil, err
+		return nil, st.pointError(ctx, at, err)
 	}
 	rec, _ := decodeRecord(snap.Meta)
-	return &RunDetail{RunInfo: st.info(snap.RunInfo), Snapshot: snap, Record: rec}, nil
+	d := &RunDetail{RunInfo: st.info(snap.RunInfo), At: at.Seq, Snapshot: snap, Record: rec}
+	if at.Seq == 0 {
+		return d, nil
+	}
+	now, err := p.Runs(ctx, at.Thread)
+	if len(now) > 0 { // the oldest is listed last, and no other id begins with all of its own
+		d.RunInfo = now[len(now)-1]
+	}
+	return d, err
 }
 
 // History lists the records of a run, newest first.
@@ -149,11 +164,8 @@ func (p *Process) Remove(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	lock, err := lockRun(st.locks(), id)
+	lock, err := st.hold(id)
 	if err != nil {
-		if driven, ok := errors.AsType[*DrivenError](err); ok {
-			return id, &Error{Kind: Stale, Err: driven, Next: "stop it first"}
-		}
 		return id, err
 	}
 	defer lock.release()

@@ -67,6 +67,14 @@ func (p *Process) Start(req Request) (*Run, error) {
 	}
 	host := p.host(rec, req.Surroundings)
 	host.Session = req.Session
+	found := map[string]string{}
+	host.Getenv = func(name string) string {
+		value, set := p.env.lookup(name)
+		if set {
+			found[name] = value
+		}
+		return value
+	}
 	agent, err := p.admit(host, rec)
 	if err != nil {
 		return nil, err
@@ -78,7 +86,7 @@ func (p *Process) Start(req Request) (*Run, error) {
 	if err := p.checkCalls(agent, rec); err != nil {
 		return nil, err
 	}
-	rec.Sources, rec.Definition = agent.Sources(), agent.Definition()
+	rec.Sources, rec.Definition, rec.Overrides = agent.Sources(), agent.Definition(), found
 	run := &Run{ID: graph.NewID(time.Now()), Agent: agent, Record: rec, input: agent.Input(req.Prompt)}
 	if run.input.Meta, err = rec.encode(); err != nil {
 		return nil, err

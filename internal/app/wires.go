@@ -14,7 +14,11 @@ import (
 func connect(c *client, name string, timeout time.Duration) (llm.Model, error) {
 	key := c.keyNames[0]
 	if c.Key == "" && c.needsKey() {
-		return nil, &llm.Error{Class: llm.Auth, Message: "no API key: set " + key}
+		text := "no API key: set " + key
+		if c.KeyVar != "" {
+			text += ", which config.yaml names as the api_key of client " + c.Name
+		}
+		return nil, &llm.Error{Class: llm.Auth, Message: text}
 	}
 	switch c.Type {
 	case "openai", "openai-compatible":

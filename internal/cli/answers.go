@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/app"
 )
 
 // given is an answer from the command line.
@@ -16,37 +18,62 @@ type given struct {
 }
 
 // parseAnswers reads --answer flags: ID=TEXT names a question where ID is one,
-// =TEXT is TEXT for whatever is asked, and so is everything else as it is.
-func parseAnswers(flags []string, names func(id string) bool) []given {
+// =TEXT is TEXT for whatever is asked, and so is everything else as it is. An ID
+// that is almost one was mistyped, and is refused.
+func parseAnswers(flags []string, q questions) ([]given, error) {
 	var list []given
 	for _, raw := range flags {
 		g := given{raw: raw, text: raw}
-		if id, text, ok := strings.Cut(raw, "="); ok && (id == "" || names(id)) {
-			g.id, g.text = id, text
+		if id, text, ok := strings.Cut(raw, "="); ok {
+			switch near := app.Nearest(id, q.asking); {
+			case id == "" || q.names(id):
+				g.id, g.text = id, text
+			case near != "" && len(id) >= leastTypo && !strings.ContainsAny(id, " \t\n"):
+				return nil, badUsage(fmt.Sprintf("did you mean %s? A text that begins like this is written --answer %s", quote(near+"="+text), quote("="+raw)),
+					"--answer %s: no question and no node has the id %q", raw, id)
+			}
 		}
 		list = append(list, g)
 	}
-	return list
+	return list, nil
 }
 
-// names tells whether a word is a question that is open, or a node of a graph
-// by its name or path.
-func names(open []graph.Question, s graph.Structure) func(string) bool {
-	nodes := map[string]bool{}
+// leastTypo is the length from which a word can be taken for a mistyped id.
+const leastTypo = 3
+
+// questions are the words that may name a question.
+type questions struct {
+	nodes  map[string]bool // of a graph and those below it, by name and by path
+	open   []graph.Question
+	asking []string // what is open, and what may ask
+}
+
+// questionsOf are those of a run that has some open.
+func questionsOf(open []graph.Question, s graph.Structure) questions {
+	q := questions{nodes: map[string]bool{}, open: open}
+	for _, o := range open {
+		q.asking = append(q.asking, o.ID)
+	}
 	var add func(prefix string, s graph.Structure)
 	add = func(prefix string, s graph.Structure) {
 		for _, n := range s.Nodes {
-			nodes[n.Name], nodes[prefix+n.Name] = true, true
+			q.nodes[n.Name], q.nodes[prefix+n.Name] = true, true
+			if n.Kind == "approval" || n.Kind == "input" {
+				q.asking = append(q.asking, prefix+n.Name)
+			}
 			if n.Child != nil {
 				add(prefix+n.Name+"/", *n.Child)
 			}
 		}
 	}
 	add("", s)
-	return func(id string) bool {
-		node, _, _ := strings.Cut(id, "#")
-		return nodes[node] || slices.ContainsFunc(open, func(q graph.Question) bool { return q.ID == id })
-	}
+	return q
+}
+
+// names tells whether a word is a question that is open, or a node.
+func (q *questions) names(id string) bool {
+	node, _, _ := strings.Cut(id, "#")
+	return q.nodes[node] || slices.ContainsFunc(q.open, func(o graph.Question) bool { return o.ID == id })
 }
 
 // ahead are all answers for a run that has asked nothing yet.

@@ -86,7 +86,9 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checked {
 	c := checked{Agent: place.Name, Dir: place.Dir, Findings: []flow.Finding{}}
 	agent, err := p.Load(app.Look{Agent: place.Dir, Strict: strict})
 	if err == nil {
-		c.Findings = append(c.Findings, agent.Findings...)
+		for _, a := range agent.Agents() { // those that it runs too
+			c.Findings = append(c.Findings, a.Findings...)
+		}
 		c.Findings = append(c.Findings, unable(agent)...)
 		if err := p.Callable(agent); err != nil {
 			c.Findings = append(c.Findings, flow.Finding{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-model",

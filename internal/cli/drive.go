@@ -32,10 +32,19 @@ type drive struct {
 	stop  *stopper
 }
 
+// begin drives the run with the answers of the command line.
+func (d *drive) begin(answers []string) (err error) {
+	defer d.run.Close()
+	d.answers, err = parseAnswers(answers, questionsOf(d.run.Questions, d.run.Agent.Structure()))
+	if err != nil {
+		return err
+	}
+	return d.do()
+}
+
 // do works on the run until it ends, is stopped or parks, and reports on it. The
 // error carries the exit code.
 func (d *drive) do() error {
-	defer d.run.Close()
 	d.watch = d.sh.newWatch(d.run, d.format == formatStream, !d.still)
 	d.sh.watching.Store(d.watch)
 	d.stop = d.sh.newStopper()

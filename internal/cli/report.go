@@ -67,23 +67,27 @@ func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report,
 	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
 		return r, nil // nothing of it was recorded
 	}
-	return r, sh.fromJournal(run.ID, o.res.Status, r)
+	detail, err := sh.process.Show(context.Background(), run.ID)
+	if err != nil {
+		return nil, err
+	}
+	detail.Snapshot.Status = o.res.Status // a drive may not have been able to record its end
+	return r, sh.fromJournal(detail, r)
 }
 
 // fromJournal adds what a journal says: earlier drives count too.
-func (sh *shell) fromJournal(id string, status graph.Status, r *report) error {
+func (sh *shell) fromJournal(d *app.RunDetail, r *report) error {
 	ctx := context.Background() // the run's own may have ended
-	detail, err := sh.process.Show(ctx, id)
+	r.State = flow.StoredJSON(d.Snapshot.Values)
+	_, entries, err := sh.process.History(ctx, d.Run)
 	if err != nil {
 		return err
 	}
-	r.State = flow.StoredJSON(detail.Snapshot.Values)
-	_, entries, err := sh.process.History(ctx, id)
-	if err != nil {
-		return err
+	if d.At > 0 {
+		entries = slices.DeleteFunc(entries, func(e graph.Entry) bool { return e.Seq > d.At })
 	}
-	r.Path = append(r.Path, visited(entries, status)...)
-	calls, err := sh.process.Calls(ctx, id)
+	r.Path = append(r.Path, visited(entries, d.Snapshot.Status)...)
+	calls, err := sh.process.Calls(ctx, d.Run)
 	r.Usage = usageOf(calls)
 	return err
 }
@@ -119,6 +123,10 @@ func visited(entries []graph.Entry, status graph.Status) []any {
 		switch e.Kind {
 		case graph.KindStart, graph.KindEdit, graph.KindFork:
 			next, begun = e.Next, false
+		case graph.KindSnapshot:
+			if next == nil { // what was before it was pruned
+				next = e.Next
+			}
 		case graph.KindStep:
 			add(next)
 			next, begun = e.Next, false

@@ -58,6 +58,5 @@ func (sh *shell) resumeRun(id string, c app.Continue, answers []string, d *drive
 		return err
 	}
 	d.sh, d.run = sh, run
-	d.answers = parseAnswers(answers, names(run.Questions, run.Agent.Structure()))
-	return d.do()
+	return d.begin(answers)
 }

@@ -84,8 +84,7 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 		return err
 	}
 	d := &drive{sh: sh, run: run, format: f.output, still: f.noStream}
-	d.answers = parseAnswers(f.answers, names(nil, run.Agent.Structure()))
-	return d.do()
+	return d.begin(f.answers)
 }
 
 // around is what the command line adds to the surroundings of agents.

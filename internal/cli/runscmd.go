@@ -17,14 +17,20 @@ import (
 func (sh *shell) runsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs COMMAND",
-		Short: "Look at runs, and remove them",
+		Short: "Look at runs, go back in them, and remove them",
+		Long: `Everything that a run did is in its journal. RUN is the id of a run, or enough of its beginning; RUN@N is
+a checkpoint of it, as "raddle runs show" lists them.`,
 		Example: `  raddle runs ls
   raddle runs show 06ab
-  raddle runs rm --all-finished`,
+  raddle runs diff 06ab@3
+  raddle runs fork 06ab@7`,
 		Args: sh.noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(sh.runsLsCommand(), sh.runsShowCommand(), sh.runsHistoryCommand(), sh.runsRmCommand())
+	cmd.AddCommand(
+		sh.runsLsCommand(), sh.runsShowCommand(), sh.runsHistoryCommand(), sh.runsDiffCommand(), sh.runsBlameCommand(),
+		sh.runsForkCommand(), sh.runsEditCommand(), sh.runsPruneCommand(), sh.runsGCCommand(), sh.runsRmCommand(),
+	)
 	return cmd
 }
 

@@ -18,10 +18,10 @@ import (
 func (sh *shell) runsShowCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use:               "show RUN",
-		Short:             "Show how a run stands, and its result",
+		Use:               "show RUN[@N]",
+		Short:             "Show how a run stands or stood, and its result",
 		Long:              "What is shown comes from the run's journal alone: the agent need not exist any more.",
-		Example:           `  raddle runs show 06ab --output json`,
+		Example:           "  raddle runs show 06ab --output json\n  raddle runs show 06ab@7",
 		Args:              want(1, 1, "the id of a run"),
 		ValidArgsFunction: sh.completeRuns(1, nil),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -39,6 +39,7 @@ func (sh *shell) runsShowCommand() *cobra.Command {
 // shown is a run as "runs show --output json" writes it.
 type shown struct {
 	app.RunInfo
+	At        int64            `json:"at,omitempty"` // the checkpoint that is shown; absent: the run as it stands
 	Questions []graph.Question `json:"questions"`
 	Output    *string          `json:"output"`
 	ExitCode  *int             `json:"exit_code"`
@@ -47,33 +48,55 @@ type shown struct {
 	Next      []string         `json:"next"`
 	Usage     usage            `json:"usage"`
 	Seconds   float64          `json:"active_seconds"`
-	Start     *app.Record      `json:"start"` // null: it was not started by the command line
+	Start     *app.Record      `json:"start"`       // null: it was not started by the command line
+	Points    []app.Checkpoint `json:"checkpoints"` // newest first
+	Forks     []app.At         `json:"forks"`       // runs that were forked from it, and where
 }
 
-func (sh *shell) showRun(id, output string) error {
+func (sh *shell) showRun(point, output string) error {
 	p, err := sh.app()
 	if err != nil {
 		return err
 	}
-	d, err := p.Show(context.Background(), id)
+	d, err := p.Show(context.Background(), point)
 	if err != nil {
 		return err
 	}
-	r := emptyReport(0, nil)
-	if err := sh.fromJournal(d.Run, d.Snapshot.Status, r); err != nil {
+	s, err := sh.describe(p, d)
+	if err != nil {
 		return err
-	}
-	s := shown{RunInfo: d.RunInfo, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
-		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record}
-	if d.Snapshot.Status == graph.Done {
-		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		s.Output, s.ExitCode, s.Next = &o.Output, &o.ExitCode, []string{}
 	}
 	if output == formatJSON {
 		return sh.json(s)
 	}
-	sh.out.text(shownText(&s))
+	sh.out.text(shownText(s))
 	return nil
+}
+
+// describe gathers what is to be shown of a run.
+func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
+	ctx := context.Background()
+	r := emptyReport(0, nil)
+	if err := sh.fromJournal(d, r); err != nil {
+		return nil, err
+	}
+	s := &shown{RunInfo: d.RunInfo, At: d.At, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
+		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []app.At{}}
+	if d.Snapshot.Status == graph.Done {
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
+		s.Output, s.ExitCode, s.Next = &o.Output, &o.ExitCode, []string{}
+	}
+	var err error
+	if s.Points, err = p.Checkpoints(ctx, d.Run); err != nil {
+		return nil, err
+	}
+	all, err := p.Runs(ctx, "")
+	for _, other := range all {
+		if other.From != nil && other.From.Run == d.Run {
+			s.Forks = append(s.Forks, app.At{Run: other.Run, At: other.From.At})
+		}
+	}
+	return s, err
 }
 
 // shownText is a run for people.
@@ -84,7 +107,7 @@ func shownText(s *shown) string {
 			fmt.Fprintf(&b, "%-10s %s\n", name, strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n           "))
 		}
 	}
-	row("run", s.Run)
+	row("run", app.At{Run: s.Run, At: s.At}.String())
 	row("status", s.Status)
 	row("reason", s.Reason)
 	row("agent", s.Agent)
@@ -93,6 +116,9 @@ func shownText(s *shown) string {
 		row("model", orElse(r.Override, r.Model))
 		row("variables", pairs(r.Variables))
 		row("prompt", r.Prompt)
+	}
+	if s.From != nil {
+		row("forked", "from "+s.From.String())
 	}
 	row("started", s.Started.Local().Format(time.DateTime)+" ("+ago(time.Since(s.Started))+")")
 	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+ago(time.Since(s.Updated))+")")
@@ -107,10 +133,43 @@ func shownText(s *shown) string {
 		row("", optionsText(q))
 	}
 	row("state", string(s.State))
-	if s.Output != nil {
+	row("points", pointsText(s.Points))
+	for _, f := range s.Forks {
+		row("fork", fmt.Sprintf("%s, at @%d", f.Run, f.At))
+	}
+	switch {
+	case s.At > 0:
+		row("go back", "raddle runs fork "+app.At{Run: s.Run, At: s.At}.String())
+	case s.Output != nil:
 		row("output", *s.Output)
-	} else if s.Status != app.Running {
+	case s.Status != app.Running:
 		row("continue", resumeLine("raddle resume "+s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
+	}
+	return b.String()
+}
+
+// mostPoints is how many checkpoints are shown to people.
+const mostPoints = 15
+
+// pointsText lists checkpoints, newest first.
+func pointsText(points []app.Checkpoint) string {
+	var b strings.Builder
+	for i, c := range points {
+		if i == mostPoints {
+			fmt.Fprintf(&b, "(%d more: --output json)", len(points)-i)
+			break
+		}
+		what := c.Kind
+		if c.What != "" {
+			what += " of " + c.What
+		}
+		if c.Path != "" {
+			what += " in " + strings.TrimSuffix(c.Path, "/")
+		}
+		if len(c.Next) > 0 {
+			what += ", then " + list(c.Next)
+		}
+		fmt.Fprintf(&b, "@%-4d %s\n", c.At, what)
 	}
 	return b.String()
 }

@@ -106,8 +106,11 @@ func TestColorful(t *testing.T) {
 
 func TestAnswers(t *testing.T) {
 	s := graph.Structure{Nodes: []graph.NodeInfo{{Name: "a"}, {Name: "child", Child: &graph.Structure{Nodes: []graph.NodeInfo{{Name: "b"}}}}}}
-	known := names([]graph.Question{{ID: "x/y#2"}}, s)
-	list := parseAnswers([]string{"a=1", "child/b#2=2", "b=3", "x/y#2=4", "c=5", "=a=6", "7", "a=b=c"}, known)
+	known := questionsOf([]graph.Question{{ID: "x/y#2"}}, s)
+	list, err := parseAnswers([]string{"a=1", "child/b#2=2", "b=3", "x/y#2=4", "c=5", "=a=6", "7", "a=b=c"}, known)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var got []string
 	for _, g := range list {
 		got = append(got, g.id+"|"+g.text)

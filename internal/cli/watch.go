@@ -74,9 +74,6 @@ func (w *watch) event(ev graph.Event) {
 	switch b := ev.Body.(type) {
 	case graph.RunStarted:
 		w.started(b)
-		if w.begun {
-			return // it goes on after an answer; that is no news
-		}
 		w.begun = true
 	case graph.Emitted:
 		if warning, ok := b.Value.(flow.Warning); ok {

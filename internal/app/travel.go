@@ -1,0 +1,197 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+)
+
+// Place in a history, as JSON.
+type At struct {
+	Run string `json:"run"`
+	At  int64  `json:"at"` // number of the record
+}
+
+// String is the place as commands take it.
+func (a At) String() string {
+	if a.At == 0 {
+		return a.Run
+	}
+	return a.Run + "@" + strconv.FormatInt(a.At, 10)
+}
+
+// Change is a key whose value differs between two points.
+type Change struct {
+	Path string          `json:"path,omitempty"` // of the child graph; "": the run's own
+	Key  string          `json:"key"`
+	Was  json.RawMessage `json:"was,omitempty"` // absent: there was no such key
+	Is   json.RawMessage `json:"is,omitempty"`  // absent: there is none any more
+}
+
+// Diff lists what differs in the states of two points, RUN or RUN@AT, of one run
+// or of two.
+func (p *Process) Diff(ctx context.Context, from, to string) (was, is At, changes []Change, err error) {
+	st, a, err := p.point(ctx, from)
+	if err != nil {
+		return was, is, nil, err
+	}
+	_, b, err := p.point(ctx, to)
+	if err != nil {
+		return was, is, nil, err
+	}
+	for _, at := range []*graph.Point{&a, &b} {
+		snap, err := graph.Inspect(ctx, st, at.Thread, at.Seq)
+		if err != nil {
+			return was, is, nil, st.pointError(ctx, *at, err)
+		}
+		at.Seq = snap.Head
+	}
+	list, err := graph.Diff(ctx, st, a, b)
+	if err != nil {
+		return was, is, nil, err
+	}
+	changes = []Change{}
+	for _, c := range list {
+		change := Change{Path: c.Path, Key: c.Key, Was: flow.StoredValue(c.Was), Is: flow.StoredValue(c.Is)}
+		if c.Was == nil || c.Is == nil || !bytes.Equal(change.Was, change.Is) {
+			changes = append(changes, change)
+		}
+	}
+	return At{a.Thread, a.Seq}, At{b.Thread, b.Seq}, changes, nil
+}
+
+// Fork begins a new run as a copy of another at RUN@AT and returns its id, and
+// what was copied. A run that is over can be copied where it was not.
+func (p *Process) Fork(ctx context.Context, from string) (id string, origin At, err error) {
+	st, at, err := p.point(ctx, from)
+	if err != nil {
+		return "", origin, err
+	}
+	snap, err := graph.Inspect(ctx, st, at.Thread, at.Seq)
+	if err != nil {
+		return "", origin, st.pointError(ctx, at, err)
+	}
+	if snap.Status.Final() {
+		return "", origin, stale("fork it where it was not: "+st.choices(ctx, at.Thread), "run %s is over (%s), so that a copy would have nothing to do", at.Thread, snap.Status)
+	}
+	id = graph.NewID(time.Now())
+	if err := graph.Fork(ctx, st, at.Thread, snap.Head, id); err != nil {
+		return "", origin, err
+	}
+	return id, At{at.Thread, snap.Head}, nil
+}
+
+// Setting is a value for a key of a run's state.
+type Setting struct {
+	Key   string
+	Value any // as flow.ParseValue makes it
+}
+
+// Edit replaces values in the state of a run that nobody drives and that is not
+// over; the journal keeps what was. It ends what a killed process left behind
+// first, and returns the place of the record.
+func (p *Process) Edit(ctx context.Context, id string, set []Setting) (At, error) {
+	if run, at, err := SplitPoint(id); err != nil || at != 0 {
+		if err == nil {
+			err = usage("edit a copy of it: raddle runs fork "+id+", then raddle runs edit on the new run", "the past of run %s cannot be edited", run)
+		}
+		return At{}, err
+	}
+	run, err := p.Resume(ctx, id, Continue{AcceptChanges: true})
+	if over, ok := errors.AsType[*OverError](err); ok {
+		st, _, err := p.point(ctx, id)
+		if err != nil {
+			return At{}, err
+		}
+		return At{}, &Error{Kind: Stale, Err: over, Next: "fork it where it was not, and edit the copy: " + st.choices(ctx, over.ID)}
+	}
+	if err != nil {
+		return At{}, err
+	}
+	defer run.Close()
+	var writes []graph.Write
+	for _, s := range set {
+		writes = append(writes, run.Agent.Replace(s.Key, s.Value))
+	}
+	seq, err := run.runner.Edit(ctx, run.ID, writes...)
+	return At{run.ID, seq}, err
+}
+
+// Author is a record that wrote a key.
+type Author struct {
+	At
+	Time  time.Time `json:"time"`
+	Kind  string    `json:"kind"`
+	Path  string    `json:"path,omitempty"`  // of the child graph; "": the run's own
+	Nodes []string  `json:"nodes,omitempty"` // of a step: who wrote
+	From  *At       `json:"from,omitempty"`  // of a fork: what was copied
+}
+
+// Blame lists who wrote a key of a run, newest first. It goes on in the runs that
+// this one was forked from, as long as they are kept.
+func (p *Process) Blame(ctx context.Context, id, key string) ([]Author, error) {
+	st, at, err := p.point(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	snap, err := graph.Inspect(ctx, st, at.Thread, at.Seq)
+	if err != nil {
+		return nil, st.pointError(ctx, at, err)
+	}
+	list := []Author{}
+	for at.Seq = snap.Head; at.Thread != ""; {
+		written, err := graph.Blame(ctx, st, at.Thread, key)
+		if errors.Is(err, graph.ErrNoThread) && len(list) > 0 {
+			break // the original was removed
+		}
+		if err != nil {
+			return nil, err
+		}
+		var next graph.Point
+		for _, w := range written {
+			if w.Seq <= at.Seq {
+				list, next = append(list, author(at.Thread, &w)), w.From
+			}
+		}
+		at = next
+	}
+	if len(list) == 0 {
+		return nil, noKey(snap, key)
+	}
+	return list, nil
+}
+
+func author(run string, w *graph.Written) Author {
+	a := Author{At: At{run, w.Seq}, Time: w.Time, Kind: w.Kind.String(), Path: w.Path}
+	for _, t := range w.Tasks {
+		name := t.Node
+		if t.Index > 0 {
+			name += "[" + strconv.Itoa(t.Index) + "]"
+		}
+		a.Nodes = append(a.Nodes, name)
+	}
+	if w.From.Thread != "" {
+		a.From = &At{w.From.Thread, w.From.Seq}
+	}
+	return a
+}
+
+// noKey says that nobody wrote a key, and which ones there are.
+func noKey(snap *graph.Snapshot, key string) error {
+	var keys []string
+	for _, v := range snap.Values {
+		keys = append(keys, v.Key)
+	}
+	next := didYouMean(key, keys)
+	if next == "" {
+		next = "its keys are " + strings.Join(keys, ", ")
+	}
+	return usage(next, "nothing has written the key %q in run %s", key, snap.Thread)
+}

@@ -1,0 +1,79 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) runsBlameCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "blame RUN[@N] KEY",
+		Short: "Tell who wrote a key of the state, newest first",
+		Long:  "Runs that were forked are followed into the runs that they were forked from.",
+		Example: `  raddle runs blame 06ab owner
+  raddle runs blame 06ab@7 owner --output json`,
+		Args:              want(2, 2, "the id of a run, or a key,"),
+		ValidArgsFunction: sh.completeRuns(1, nil),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			return sh.blame(args[0], args[1], output)
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+func (sh *shell) blame(run, key, output string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	authors, err := p.Blame(context.Background(), run, key)
+	if err != nil {
+		return err
+	}
+	if output == formatJSON {
+		return sh.json(authors)
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "CHECKPOINT\tTIME\tWRITTEN BY")
+	for _, a := range authors {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", a.At, a.Time.Local().Format(time.DateTime), writer(&a))
+	}
+	_ = w.Flush() // it writes to memory
+	sh.out.text(b.String())
+	return nil
+}
+
+// writer says who wrote.
+func writer(a *app.Author) string {
+	switch {
+	case a.From != nil:
+		return "before the fork of " + a.From.String()
+	case a.Kind == "start":
+		return "the start"
+	case a.Kind == "call":
+		return "the call of " + strings.TrimSuffix(a.Path, "/")
+	case a.Kind == "edit":
+		return "an edit"
+	case a.Kind == "snapshot":
+		return "records that were pruned"
+	}
+	var names []string
+	for _, n := range a.Nodes {
+		names = append(names, a.Path+n)
+	}
+	return list(names)
+}

@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) runsDiffCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "diff RUN[@N] [RUN[@N]]",
+		Short: "Compare the state of two checkpoints, or of two runs",
+		Long: `RUN@N is a checkpoint of a run, as "raddle runs show" lists them; RUN alone is the run as it stands.
+With one argument: RUN@N is compared with the run as it stands, and RUN with its own beginning.`,
+		Example: `  raddle runs diff 06ab@3
+  raddle runs diff 06ab@3 06ab@7
+  raddle runs diff 06ab 06ac`,
+		Args:              want(1, 2, "a checkpoint"),
+		ValidArgsFunction: sh.completeRuns(2, nil),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			return sh.diff(args, output)
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", formatText, "write the differences as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+func (sh *shell) diff(args []string, output string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	from, to, err := between(p, args)
+	if err != nil {
+		return err
+	}
+	was, is, changes, err := p.Diff(context.Background(), from, to)
+	if err != nil {
+		return err
+	}
+	if output == formatJSON {
+		return sh.json(struct {
+			From    app.At       `json:"from"`
+			To      app.At       `json:"to"`
+			Changes []app.Change `json:"changes"`
+		}{was, is, changes})
+	}
+	if !sh.quiet {
+		sh.err.line(fmt.Sprintf("raddle: from %s to %s: %s", was, is, differences(len(changes))))
+	}
+	for _, c := range changes {
+		sh.out.text(changeText(&c, sh.outColors()))
+	}
+	return nil
+}
+
+func differences(n int) string {
+	if n == 0 {
+		return "nothing differs"
+	}
+	return plural(n, "key") + " differ"
+}
+
+// between are the two points that diff compares.
+func between(p *app.Process, args []string) (from, to string, err error) {
+	if len(args) == 2 {
+		if strings.HasPrefix(args[1], "@") {
+			run, _, _ := strings.Cut(args[0], "@")
+			return args[0], run + args[1], nil
+		}
+		return args[0], args[1], nil
+	}
+	run, at, err := app.SplitPoint(args[0])
+	if err != nil || at > 0 {
+		return args[0], run, err
+	}
+	list, err := p.Checkpoints(context.Background(), run)
+	if err != nil || len(list) == 0 {
+		return run, run, err
+	}
+	return app.At{Run: run, At: list[len(list)-1].At}.String(), run, nil
+}
+
+// changeText is a change for people: the sign of what happened, the key, and what
+// was and is below it where that is long.
+func changeText(c *app.Change, colors bool) string {
+	sign, color := "~", yellow
+	switch {
+	case c.Was == nil:
+		sign, color = "+", green
+	case c.Is == nil:
+		sign, color = "-", red
+	}
+	head := paint(colors, color, sign) + " " + paint(colors, bold, c.Path+c.Key)
+	var was, is []string
+	if c.Was != nil {
+		was = valueLines(c.Was)
+	}
+	if c.Is != nil {
+		is = valueLines(c.Is)
+	}
+	switch {
+	case c.Was == nil && short(is):
+		return head + ": " + is[0]
+	case c.Is == nil && short(was):
+		return head + ": " + was[0]
+	case c.Was != nil && c.Is != nil && short(was) && short(is):
+		return head + ": " + was[0] + " -> " + is[0]
+	}
+	return head + "\n" + unlike(was, is, colors)
+}
+
+// unlike shows the lines in which two values differ.
+func unlike(was, is []string, colors bool) string {
+	head := 0
+	for head < min(len(was), len(is)) && was[head] == is[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(was), len(is))-head && was[len(was)-1-tail] == is[len(is)-1-tail] {
+		tail++
+	}
+	var b strings.Builder
+	same := func(n int) {
+		if n > 0 {
+			fmt.Fprintf(&b, "    (%s alike)\n", plural(n, "line"))
+		}
+	}
+	same(head)
+	for _, line := range was[head : len(was)-tail] {
+		b.WriteString("  " + paint(colors, red, "- "+line) + "\n")
+	}
+	for _, line := range is[head : len(is)-tail] {
+		b.WriteString("  " + paint(colors, green, "+ "+line) + "\n")
+	}
+	same(tail)
+	return b.String()
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) runsForkCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "fork RUN[@N]",
+		Short: "Begin a new run as a copy of one at a checkpoint",
+		Long: `Prints the id of the new run. It stands where the other one stood at the checkpoint, and goes on with
+"raddle resume": steps that were done stay done, the step under way begins again from its top.`,
+		Example: `  raddle runs fork 06ab@7
+  raddle resume $(raddle runs fork 06ab@7)`,
+		Args:              want(1, 1, "the id of a run"),
+		ValidArgsFunction: sh.completeRuns(1, nil),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			return sh.fork(args[0], output)
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", formatText, "write the id as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+func (sh *shell) fork(from, output string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	id, origin, err := p.Fork(context.Background(), from)
+	if err != nil {
+		return err
+	}
+	if !sh.quiet {
+		sh.err.line(fmt.Sprintf("raddle: run %s is a copy of %s\nnext: raddle resume %s", sh.err.paint(cyan, id), origin, id))
+	}
+	if output == formatJSON {
+		return sh.json(struct {
+			Run  string `json:"run"`
+			From app.At `json:"from"`
+		}{id, origin})
+	}
+	sh.out.text(id)
+	return nil
+}
+
+func (sh *shell) runsEditCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use:   "edit RUN KEY=VALUE...",
+		Short: "Replace values in the state of a run that is not over",
+		Long: `A VALUE is read as in graph.yaml: 3, true, null, [a, b], {a: 1} and "quoted text" are what they look like,
+everything else is text. The journal keeps what was. The step under way begins again from its top, with its
+questions; to edit an older checkpoint, fork it and edit the copy.`,
+		Example: `  raddle runs edit 06ab severity=high
+  raddle runs edit 06ab 'owners=[ann, bob]' approved=true`,
+		Args:              want(2, -1, "the id of a run, or KEY=VALUE,"),
+		ValidArgsFunction: sh.completeRuns(1, func(r app.RunInfo) bool { return !r.Final && r.Status != app.Running }),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			return sh.edit(args[0], args[1:], output)
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", formatText, "write what was done as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+func (sh *shell) edit(id string, words []string, output string) error {
+	set, err := settings(words)
+	if err != nil {
+		return err
+	}
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	d, err := p.Show(context.Background(), id)
+	if err != nil {
+		return err
+	}
+	var known, keys []string
+	for _, v := range d.Snapshot.Values {
+		known = append(known, v.Key)
+	}
+	at, err := p.Edit(context.Background(), id, set)
+	if err != nil {
+		return err
+	}
+	for _, s := range set {
+		keys = append(keys, s.Key)
+		if !slices.Contains(known, s.Key) && !sh.quiet {
+			sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " the state had no key " + quote(s.Key) + meantKey(s.Key, known))
+		}
+	}
+	if !sh.quiet {
+		sh.err.line(fmt.Sprintf("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, list(keys), at.Run))
+	}
+	if output == formatJSON {
+		return sh.json(struct {
+			app.At
+			Keys []string `json:"keys"`
+		}{at, keys})
+	}
+	return nil
+}
+
+func meantKey(key string, known []string) string {
+	if near := app.Nearest(key, known); near != "" {
+		return "; did you mean " + near + "?"
+	}
+	return ""
+}
+
+// settings reads KEY=VALUE words.
+func settings(words []string) ([]app.Setting, error) {
+	var set []app.Setting
+	for _, word := range words {
+		key, text, ok := strings.Cut(word, "=")
+		if !ok || key == "" {
+			return nil, badUsage("write KEY=VALUE", "raddle runs edit: %q is no KEY=VALUE", word)
+		}
+		if slices.ContainsFunc(set, func(s app.Setting) bool { return s.Key == key }) {
+			return nil, badUsage("give it one value", "raddle runs edit: the key %q is given twice", key)
+		}
+		v, err := flow.ParseValue(text)
+		if err != nil {
+			return nil, badUsage("", "raddle runs edit: the value of %s: %v", key, err)
+		}
+		set = append(set, app.Setting{Key: key, Value: v})
+	}
+	return set, nil
+}

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) runsPruneCommand() *cobra.Command {
+	var keep graph.Keep
+	var age, output string
+	cmd := &cobra.Command{
+		Use:   "prune RUN...",
+		Short: "Shorten the journals of runs, from their beginning",
+		Long: `How the run stands, its state and all that a resume needs stay; older checkpoints go, and so do the
+records of its model calls, so that usage counts only what is left. The flags say what to keep besides; a
+journal is cut only where a snapshot stands, so more may stay.`,
+		Example: `  raddle runs prune 06ab
+  raddle runs prune --keep-steps 10 06ab 06ac`,
+		Args:              want(1, -1, "the id of a run"),
+		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return r.Status != app.Running }),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			if age != "" {
+				d, err := parseAge("--keep-since", age)
+				if err != nil {
+					return err
+				}
+				keep.Since = time.Now().Add(-d)
+			}
+			if keep.Records < 0 || keep.Steps < 0 {
+				return badUsage("give 0 or more", "there is no negative number of records or steps")
+			}
+			return sh.prune(args, keep, output)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&keep.Steps, "keep-steps", 0, "keep the newest `N` steps")
+	flags.IntVar(&keep.Records, "keep-records", 0, "keep the newest `N` records")
+	flags.StringVar(&age, "keep-since", "", "keep what was written in the last `TIME`: 12h, 7d")
+	flags.StringVar(&output, "output", formatText, "write what is left as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+func (sh *shell) prune(ids []string, keep graph.Keep, output string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	left := []app.Pruned{}
+	for _, id := range ids {
+		one, err := p.Prune(context.Background(), id, keep)
+		if err != nil {
+			return err
+		}
+		left = append(left, one)
+		if !sh.quiet {
+			sh.err.line(fmt.Sprintf("raddle: run %s begins at @%d, %s removed", one.Run, one.First, plural(int(one.Removed), "record")))
+		}
+	}
+	if output == formatJSON {
+		return sh.json(left)
+	}
+	return nil
+}
+
+// oldRun is the age from which runs that are over are removed.
+const oldRun = "30d"
+
+func (sh *shell) runsGCCommand() *cobra.Command {
+	var age string
+	cmd := &cobra.Command{
+		Use:   "gc",
+		Short: "Remove runs that have been over for long",
+		Long:  "Runs that wait, failed or were stopped stay, however old they are.",
+		Example: `  raddle runs gc
+  raddle runs gc --older-than 12h`,
+		Args: want(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			d, err := parseAge("--older-than", age)
+			if err != nil {
+				return err
+			}
+			p, err := sh.app()
+			if err != nil {
+				return err
+			}
+			ids, err := p.Over(context.Background(), d)
+			if err != nil {
+				return err
+			}
+			if len(ids) == 0 && !sh.quiet {
+				sh.err.line("no run has been over for that long")
+			}
+			return sh.remove(ids)
+		},
+	}
+	cmd.Flags().StringVar(&age, "older-than", oldRun, "remove what ended `TIME` ago: 12h, 7d")
+	return cmd
+}
+
+// parseAge reads a time span: of Go's, or days.
+func parseAge(flag, text string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		if n, err := strconv.ParseUint(days, 10, 16); err == nil {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 {
+		return d, nil
+	}
+	return 0, badUsage("write 90m, 12h or 7d", "%s %s: that is no time", flag, text)
+}
