@@ -26,7 +26,7 @@ func (a *Agent) Explain(err error) error {
 }
 
 // engineNode is how the engine names a node that failed.
-var engineNode = regexp.MustCompile(`node (\S+) \(step \d+, attempt \d+\)`)
+var engineNode = regexp.MustCompile(`node (\S+) \(step \d+[^)]*\)`)
 
 // PlainReason puts the reason of a failure as a journal keeps it, which is the
 // engine's text, into the words of the file format: for listings, which have no
