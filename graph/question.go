@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -34,6 +35,9 @@ type Question struct {
 	Default string          `json:"default,omitempty"`
 	Type    string          `json:"type,omitempty"` // JSON type of the answer: string, number, boolean, array, object; "": any
 	Data    json.RawMessage `json:"data,omitempty"`
+
+	Integer  string `json:"integer,omitempty"`  // of a number that must be an integer, the Go type: int, uint8, …
+	Rejected string `json:"rejected,omitempty"` // why the last answer did not fit: the question is open again
 }
 
 // Answer answers one question.
@@ -47,22 +51,37 @@ type Answer struct {
 // ErrWaiting, and the node must return that: the run ends as Waiting, and when it
 // is resumed with an answer the node runs again from its top, so do what must not
 // happen twice inside Do. Each call is a question of its own, told apart by
-// Ask.Name and order. It needs a store.
+// Ask.Name and order. An answer that does not decode into an A is not an error
+// of the node: the question is open again, and Question.Rejected says why. It needs
+// a store.
 func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	var zero A
 	t := taskOf(ctx)
 	if t == nil {
 		return zero, errors.New("graph: Interrupt needs the context of a node")
 	}
-	raw, err := t.ask(ask, jsonType(reflect.TypeFor[A]()))
+	key, raw, err := t.ask(ask, reflect.TypeFor[A]())
 	if err != nil {
 		return zero, err
 	}
-	var a A
-	if err := json.Unmarshal(raw, &a); err != nil {
-		return zero, fmt.Errorf("the answer %s does not fit %T: %w", raw, zero, err)
+	a, err := decodeAnswer[A](raw)
+	if err != nil {
+		return zero, t.askAgain(key, err)
 	}
 	return a, nil
+}
+
+// decodeAnswer decodes the JSON of an answer; a panic in a decoder is an error.
+func decodeAnswer[A any](raw []byte) (a A, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in the decoder of %T: %v", a, p)
+		}
+	}()
+	if err = json.Unmarshal(raw, &a); err != nil {
+		err = fmt.Errorf("the answer %s does not fit %T: %w", raw, a, err)
+	}
+	return a, err
 }
 
 // jsonType names the JSON type that decodes into a Go type, where there is one.
@@ -73,12 +92,15 @@ func jsonType(t reflect.Type) string {
 	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()), t == reflect.TypeFor[[]byte]():
 		return "string"
 	}
+	if integerTypes[t.Kind().String()] > 0 {
+		return "number"
+	}
 	switch t.Kind() {
 	case reflect.String:
 		return "string"
 	case reflect.Bool:
 		return "boolean"
-	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64, reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float32, reflect.Float64:
+	case reflect.Float32, reflect.Float64:
 		return "number"
 	case reflect.Slice, reflect.Array:
 		return "array"
@@ -88,25 +110,30 @@ func jsonType(t reflect.Type) string {
 	return ""
 }
 
-// ask returns the JSON of the answer, or ErrWaiting.
-func (t *task) ask(ask Ask, typ string) ([]byte, error) {
+// ask returns the JSON of the answer, or ErrWaiting. key names the question in the
+// frame.
+func (t *task) ask(ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
 	x, f := t.drive, t.frame
 	if x.j == nil {
-		return nil, errors.New("graph: a question needs a store to wait in; give the Runner one")
+		return "", nil, errors.New("graph: a question needs a store to wait in; give the Runner one")
 	}
 	if err := t.returned(); err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	key := t.local() + "\x00" + ask.Name + "\x00" + t.ordinal("?"+ask.Name)
+	key = t.local() + "\x00" + ask.Name + "\x00" + t.ordinal("?"+ask.Name)
 	if q := t.asked(key); q != nil {
-		return t.recalled(q)
+		answer, err = t.recalled(q)
+		return key, answer, err
 	}
 	q := Question{Node: t.node().Name, Kind: ask.Kind, Prompt: ask.Prompt, Options: ask.Options,
-		Free: ask.Free || len(ask.Options) == 0, Default: ask.Default, Type: typ}
+		Free: ask.Free || len(ask.Options) == 0, Default: ask.Default, Type: jsonType(typ)}
+	if q.Type == "number" && integerTypes[typ.Kind().String()] > 0 {
+		q.Integer = typ.Kind().String()
+	}
 	if ask.Data != nil {
 		b, err := json.Marshal(ask.Data)
 		if err != nil {
-			return nil, fmt.Errorf("question of node %s: %w", q.Node, err)
+			return "", nil, fmt.Errorf("question of node %s: %w", q.Node, err)
 		}
 		q.Data = b
 	}
@@ -116,17 +143,33 @@ func (t *task) ask(ask Ask, typ string) ([]byte, error) {
 	if ahead == nil {
 		t.wait(q)
 		if err := x.j.add(KindQuestion, head, q.encode(), false); err != nil {
-			return nil, err
+			return "", nil, err
 		}
-		return nil, ErrWaiting
+		return "", nil, ErrWaiting
 	}
 	a := &x.ahead[*ahead]
 	if err := x.j.gather(x.j.level == EveryEffect, Record{Kind: KindQuestion, Head: head, Data: q.encode()},
 		Record{Kind: KindAnswer, Head: answerHead(f.path, key, *ahead+1, a.refused), Data: a.value}); err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	t.answeredNow(key, &rawQuestion{q: q, answered: true, answer: a.value, refused: a.refused})
-	return answerOf(a.value, a.refused)
+	t.answeredNow(key, &rawQuestion{q: q, base: base, answered: true, answer: a.value, refused: a.refused})
+	answer, err = answerOf(a.value, a.refused)
+	return key, answer, err
+}
+
+// askAgain opens a question again whose answer did not fit.
+func (t *task) askAgain(key string, why error) error {
+	was := t.asked(key)
+	q := was.q
+	q.Rejected = why.Error()
+	t.mu.Lock()
+	keep(&t.in().asks, key, &rawQuestion{q: q, base: was.base})
+	t.mu.Unlock()
+	t.wait(q)
+	if err := t.drive.j.add(KindQuestion, putString(putString(putString(nil, t.frame.path), key), was.base), q.encode(), false); err != nil {
+		return err
+	}
+	return ErrWaiting
 }
 
 // asked finds a question of the task that this or an earlier drive has recorded.
@@ -206,8 +249,12 @@ func fits(q *Question, value []byte, refused string) string {
 	if refused != "" {
 		return ""
 	}
-	if got := jsonTypeOf(value); q.Type != "" && got != q.Type {
-		return fmt.Sprintf("it must be a %s, not a %s", q.Type, got)
+	switch got := jsonTypeOf(value); {
+	case q.Integer != "" && got == "number" && isInteger(string(value), q.Integer):
+	case q.Integer != "":
+		return fmt.Sprintf("it must be an integer (%s), not %s", q.Integer, value)
+	case q.Type != "" && got != q.Type:
+		return fmt.Sprintf("it must be %s, not %s", article(q.Type), article(got))
 	}
 	if q.Free || q.Type != "string" {
 		return ""
@@ -217,6 +264,32 @@ func fits(q *Question, value []byte, refused string) string {
 		return ""
 	}
 	return "it must be one of " + strings.Join(q.Options, ", ")
+}
+
+// integerTypes are the Go types of integers by their sizes in bits.
+var integerTypes = map[string]int{"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int": strconv.IntSize,
+	"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint": strconv.IntSize}
+
+// isInteger tells whether a JSON number is a value of a Go type of integers.
+func isInteger(number, typ string) bool {
+	var err error
+	if bits := integerTypes[typ]; typ[0] == 'u' {
+		_, err = strconv.ParseUint(number, 10, bits)
+	} else {
+		_, err = strconv.ParseInt(number, 10, bits)
+	}
+	return err == nil
+}
+
+// article puts an article before the name of a type.
+func article(typ string) string {
+	switch typ {
+	case "array", "object":
+		return "an " + typ
+	case "null", "nothing":
+		return typ
+	}
+	return "a " + typ
 }
 
 // jsonTypeOf names the type of a JSON text.
@@ -286,7 +359,8 @@ func (q *Question) encode() []byte {
 	for _, part := range []string{q.ID, q.Node, q.Kind, q.Prompt, q.Default, q.Type} {
 		b = putString(b, part)
 	}
-	return putString(putBool(putStrings(b, q.Options), q.Free), q.Data)
+	b = putString(putBool(putStrings(b, q.Options), q.Free), q.Data)
+	return putString(putString(b, q.Integer), q.Rejected)
 }
 
 func (q *Question) decode(r *reader) {
@@ -294,4 +368,10 @@ func (q *Question) decode(r *reader) {
 		*part = r.string()
 	}
 	q.Options, q.Free, q.Data = r.strings(), r.bool(), some(bytes.Clone(r.bytes()))
+	if q.Integer, q.Rejected = "", ""; len(r.b) > 0 { // else it was written before there were these
+		q.Integer, q.Rejected = r.string(), r.string()
+	}
+	if integerTypes[q.Integer] == 0 {
+		q.Integer = ""
+	}
 }

@@ -279,9 +279,11 @@ func (s *replay) question(h, d *reader) {
 	key := h.string()
 	q := &rawQuestion{base: h.string()}
 	q.q.decode(d)
+	if f.asks[key] == nil { // else it is asked again
+		f.order = append(f.order, key)
+		s.asked[q.base]++
+	}
 	keep(&f.asks, key, q)
-	f.order = append(f.order, key)
-	s.asked[q.base]++
 }
 
 func (s *replay) answer(h, d *reader) {

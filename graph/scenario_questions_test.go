@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -380,6 +381,87 @@ func TestAnswersThatDoNotFitChangeNothing(t *testing.T) {
 	var e *graph.AnswerError
 	if _, err := resume(t, r, says("a", "no")); !errors.As(err, &e) || e.Open != nil {
 		t.Errorf("an answer to a run that is over: %v", err)
+	}
+}
+
+// A number that is no integer is refused before it is recorded.
+func TestAnAnswerThatIsNoIntegerIsRefused(t *testing.T) {
+	g := parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		n, err := graph.Interrupt[int](ctx, graph.Ask{Prompt: "how many?"})
+		return graph.Put(total.Set(n)), err
+	}})
+	r := kept(g)
+	res, err := start(t, r)
+	if is(t, graph.Waiting, res, err); res.Questions[0].Type != "number" || res.Questions[0].Integer != "int" {
+		t.Error(res.Questions[0])
+	}
+	records := len(journalOf(t, r.Store, thread))
+	for _, bad := range []any{2.5, 1e30, "3", true, nil, json.Number("3.0")} {
+		_, err := resume(t, r, graph.Answer{ID: "a", Value: bad})
+		var e *graph.AnswerError
+		if !errors.As(err, &e) || !strings.Contains(err.Error(), "it must be an integer") || len(journalOf(t, r.Store, thread)) != records {
+			t.Errorf("%v: %v", bad, err)
+		}
+	}
+	res, err = resume(t, r, graph.Answer{ID: "a", Value: 3})
+	if is(t, graph.Done, res, err); total.Get(res.State) != 3 {
+		t.Error(total.Get(res.State))
+	}
+}
+
+// An integer has the range of its Go type.
+func TestAnAnswerOutOfRangeIsRefused(t *testing.T) {
+	r := kept(parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Interrupt[uint8](ctx, graph.Ask{})
+		return graph.Update{}, err
+	}}))
+	_, _ = start(t, r)
+	for _, bad := range []int{-1, 256} {
+		var e *graph.AnswerError
+		if _, err := resume(t, r, graph.Answer{ID: "a", Value: bad}); !errors.As(err, &e) || !strings.Contains(e.Reason, "integer (uint8)") {
+			t.Errorf("%d: %v", bad, err)
+		}
+	}
+	res, err := resume(t, r, graph.Answer{ID: "a", Value: 255})
+	is(t, graph.Done, res, err)
+}
+
+type seats struct{ Row int8 }
+
+// What only the node can tell opens the question again, with the reason; also when
+// the answer was given ahead, and when the process dies in between.
+func TestAnAnswerThatDoesNotDecodeOpensTheQuestionAgain(t *testing.T) {
+	var top tally
+	g := parallel(t, graph.Node{Name: "a", Retry: graph.Retry{Attempts: 3}, OnError: "h", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		top.add("a")
+		s, err := graph.Interrupt[seats](ctx, graph.Ask{Prompt: "which?"})
+		return graph.Put(total.Set(int(s.Row))), err
+	}}, graph.Node{Name: "h", Run: top.counts("h")}, graph.Node{Name: "b", Run: asks(nil)})
+	bad, good := graph.Answer{ID: "a", Value: map[string]int{"Row": 300}}, graph.Answer{ID: "a", Value: map[string]int{"Row": 7}}
+	for _, ahead := range [][]graph.Answer{nil, {bad}} {
+		r := kept(g)
+		res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Ahead: ahead})
+		if ahead == nil {
+			is(t, graph.Waiting, res, err)
+			res, err = resume(t, r, bad)
+		}
+		for range 2 {
+			if is(t, graph.Waiting, res, err); !slices.Equal(ids(res.Questions), []string{"a", "b"}) || !strings.Contains(res.Questions[0].Rejected, "300") {
+				t.Fatalf("%+v", res.Questions)
+			}
+			s, err := graph.Inspect(t.Context(), r.Store, thread, 0)
+			if err != nil || !slices.Equal(ids(s.Questions), []string{"a", "b"}) || s.Questions[0].Rejected == "" {
+				t.Errorf("%v, %v", s.Questions, err)
+			}
+			res, err = resume(t, r)
+		}
+		res, err = resume(t, r, good, says("b", ""))
+		if is(t, graph.Done, res, err); total.Get(res.State) != 7 {
+			t.Error(total.Get(res.State))
+		}
+		if err := graph.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
+			t.Error(err)
+		}
 	}
 }
 
