@@ -18,6 +18,8 @@ type importRule struct {
 
 // importRules has one row for each package of the module, sorted. What it allows is what ARCHITECTURE.md draws.
 var importRules = []importRule{
+	{of: "agent", may: []string{"graph", "llm", "tool"},
+		reason: "the loop of a model and its tools is a graph; where models and tools come from is its caller's business"},
 	{of: "cmd/raddle", may: []string{"internal/cli"},
 		reason: "the program is its command line and nothing else"},
 	{of: "draw", may: []string{"draw/internal/layered", "graph"},

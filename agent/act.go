@@ -1,0 +1,297 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// Act makes the calls of a reply. Its node takes the newest message with calls,
+// makes those that have no outcome yet, in order, and appends the outcomes. It
+// takes a step for each call, or for each group of neighbours whose tools are
+// Parallel, so that an outcome is part of the conversation as soon as possible;
+// then it follows its edges.
+type Act struct {
+	Tools    []tool.Tool
+	More     func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
+	Gate     Gate                                           // nil: every call may be made
+	Headless bool                                           // nobody can be asked: what needs consent is refused
+	Calls    Calls
+	Budget   Budget              // its ToolCalls
+	Around   []ToolMiddleware    // the first outermost
+	Redact   func(string) string // takes secrets out of the text of results, before they are recorded; nil: nothing is taken out
+}
+
+// Calls says how calls of tools are made. The zero value is a good choice.
+type Calls struct {
+	Concurrency int           // calls at once; 0: no limit
+	Timeout     time.Duration // of one attempt; 0: none
+	Repeats     int           // how often in a row a call with one result is made before it is taken for a loop; 0: 2; negative: always
+	Retry       Again
+}
+
+// acting is one step of an act node.
+type acting struct {
+	act    *Act
+	tools  map[string]tool.Tool
+	past   []pastCall
+	calls  []llm.ToolCall // of the round
+	todo   *TodoList
+	events bool
+
+	mu        sync.Mutex // guards what follows
+	grants    map[string]bool
+	newGrants []string
+}
+
+// Node is the tools node of a graph.
+func (a Act) Node(name string) graph.Node {
+	return graph.Node{
+		Name: name, Kind: "tools", Routes: []string{name},
+		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return a.run(ctx, name, s) },
+	}
+}
+
+// What keeps an act node from running.
+var (
+	errNoMessages = errors.New("no messages in state")
+	errNoCalls    = errors.New("no assistant message with tool calls found")
+	errPassed     = errors.New("no assistant message with tool calls found before user message")
+)
+
+func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
+	entries := Messages.Get(s)
+	lines := fold(entries)
+	r := newest(lines)
+	switch {
+	case len(lines) == 0:
+		return graph.Update{}, errNoMessages
+	case len(r.calls) == 0 && r.passed:
+		return graph.Update{}, errPassed
+	case len(r.calls) == 0:
+		return graph.Update{}, errNoCalls
+	case len(r.pending) == 0:
+		return graph.Update{}, nil
+	case r.passed: // a new turn has begun instead
+		return graph.Put(cutOff(name, r.pending)), nil
+	}
+	x, err := a.begin(ctx, s, lines, r)
+	if err != nil {
+		return graph.Update{}, err
+	}
+	batch := x.batch(r.pending)
+	if err := a.Budget.allowsTools(Spent.Get(s), len(batch)); err != nil {
+		return graph.Update{}, err
+	}
+	results, err := x.all(ctx, batch)
+	if err != nil && (ctx.Err() == nil || len(results) == 0) {
+		return graph.Update{}, err
+	}
+	u := graph.Put(Messages.Set([]Entry{{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name}}), Spent.Set(Spend{ToolCalls: len(results)}))
+	if len(x.newGrants) > 0 {
+		u.Writes = append(u.Writes, Grants.Set(x.newGrants))
+	}
+	if x.todo.changed {
+		u.Writes = append(u.Writes, Todo.Set(*x.todo))
+	}
+	if len(results) < len(r.pending) {
+		u.Goto = []string{name}
+	}
+	return u, nil
+}
+
+func (a *Act) begin(ctx context.Context, s graph.State, lines []line, r round) (*acting, error) {
+	x := &acting{act: a, calls: r.calls, past: pastCalls(lines), events: graph.Emits(ctx), grants: map[string]bool{}}
+	for _, g := range Grants.Get(s) {
+		x.grants[g] = true
+	}
+	todo := Todo.Get(s).clone()
+	x.todo = &todo
+	tools, err := all(ctx, a.Tools, a.More)
+	if err != nil {
+		return nil, err
+	}
+	x.tools = make(map[string]tool.Tool, len(tools))
+	for _, t := range tools {
+		x.tools[t.Name] = t
+	}
+	return x, nil
+}
+
+// all is the tools of a node. Where two have one name the first counts.
+func all(ctx context.Context, tools []tool.Tool, more func(context.Context) ([]tool.Tool, error)) ([]tool.Tool, error) {
+	if more == nil {
+		return tools, nil
+	}
+	further, err := more(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the tools: %w", err)
+	}
+	list := slices.Clone(tools)
+	for _, t := range further {
+		if !slices.ContainsFunc(list, func(o tool.Tool) bool { return o.Name == t.Name }) {
+			list = append(list, t)
+		}
+	}
+	return list, nil
+}
+
+// find is the tool of a call.
+func (x *acting) find(name string) (tool.Tool, bool) {
+	t, ok := x.tools[name]
+	if !ok {
+		t, ok = x.tools[aliases[name]]
+	}
+	return t, ok
+}
+
+// batch is the calls of the next step: the first that is pending, and with it its
+// neighbours while all their tools are Parallel.
+func (x *acting) batch(pending []llm.ToolCall) []llm.ToolCall {
+	parallel := func(c llm.ToolCall) bool {
+		t, ok := x.find(c.Name)
+		return !ok || t.Parallel
+	}
+	n := 1
+	for parallel(pending[0]) && n < len(pending) && parallel(pending[n]) {
+		n++
+	}
+	return pending[:n]
+}
+
+// all makes the calls of a batch, each to its end. Without an error there is a
+// result for each; with one, those that have one are returned.
+func (x *acting) all(ctx context.Context, batch []llm.ToolCall) ([]llm.Part, error) {
+	if len(batch) == 1 {
+		r, err := x.outcome(ctx, batch[0])
+		if err != nil {
+			return nil, err
+		}
+		return []llm.Part{r.Part(batch[0])}, nil
+	}
+	results, errs := make([]llm.Part, len(batch)), make([]error, len(batch))
+	var slots chan struct{}
+	if n := x.act.Calls.Concurrency; n > 0 {
+		slots = make(chan struct{}, n)
+	}
+	var wg sync.WaitGroup
+	for i, c := range batch {
+		if slots != nil {
+			slots <- struct{}{}
+		}
+		wg.Go(func() {
+			r, err := x.outcome(ctx, c)
+			if errs[i] = err; err == nil {
+				results[i] = r.Part(c)
+			}
+			if slots != nil {
+				<-slots
+			}
+		})
+	}
+	wg.Wait()
+	results = slices.DeleteFunc(results, func(p llm.Part) bool { return p == nil })
+	return results, worst(errs)
+}
+
+// worst is the error to return for several calls: that a person is asked counts
+// least, since it would hide the others.
+func worst(errs []error) (err error) {
+	for _, e := range errs {
+		if e != nil && (err == nil || errors.Is(err, graph.ErrWaiting)) {
+			err = e
+		}
+	}
+	return err
+}
+
+// outcome brings one call to its outcome. The error is one of the run, not of the
+// tool: the run waits, is cancelled or cannot be saved.
+func (x *acting) outcome(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
+	args, ok := object(c.Args)
+	if !ok {
+		return tool.Failed("The call '%s' has invalid arguments: %s", c.Name, c.Args), nil
+	}
+	t, ok := x.find(c.Name)
+	if past := x.upTo(c.ID); !t.Polls && looping(past, x.repeats()) {
+		return alert(past), nil
+	}
+	if !ok {
+		return tool.Failed("Unexpected call: %s %s. This tool is not available or the call failed; use only tools listed in your catalog.%s",
+			c.Name, args, x.catalog()), nil
+	}
+	call := tool.Call{ID: c.ID, Args: args}
+	if do := todoActions[t.Name]; do != nil {
+		return do(x.todo, args), nil // it changes nothing but the state
+	}
+	return x.once(ctx, t, call)
+}
+
+// catalog names the tools there are.
+func (x *acting) catalog() string {
+	const many = 50
+	names := slices.Sorted(maps.Keys(x.tools))
+	if len(names) == 0 || len(names) > many {
+		return ""
+	}
+	return fmt.Sprintf(" Your tools: %s", names)
+}
+
+func (x *acting) repeats() int {
+	if x.act.Calls.Repeats == 0 {
+		return defaultRepeats
+	}
+	return x.act.Calls.Repeats
+}
+
+// upTo is the calls of the turn up to one of this round.
+func (x *acting) upTo(id string) []pastCall {
+	first := len(x.past) - len(x.calls)
+	return x.past[:first+1+slices.IndexFunc(x.calls, func(c llm.ToolCall) bool { return c.ID == id })]
+}
+
+// object is the arguments of a call as a JSON object: nothing is an empty one,
+// and a text may hold one.
+func object(args json.RawMessage) (json.RawMessage, bool) {
+	var text string
+	if json.Unmarshal(args, &text) == nil {
+		args = json.RawMessage(text)
+	}
+	var o map[string]json.RawMessage
+	switch {
+	case len(args) == 0:
+		return json.RawMessage("{}"), true
+	case json.Unmarshal(args, &o) != nil || o == nil:
+		return nil, false
+	}
+	return args, true
+}
+
+// cutOff is the outcome of calls that were cut off and are not continued.
+func cutOff(by string, calls []llm.ToolCall) graph.Write {
+	return Messages.Set([]Entry{{Message: cutOffMessage(calls), By: by}})
+}
+
+func cutOffMessage(calls []llm.ToolCall) llm.Message {
+	parts := make([]llm.Part, len(calls))
+	for i, c := range calls {
+		parts[i] = tool.Failed("The call was cut off: the run was stopped before it had an outcome. It may or may not have happened; check before you repeat it.").Part(c)
+	}
+	return llm.Message{Role: llm.RoleTool, Parts: parts}
+}
+
+func (a *Act) redact(text string) string {
+	if a.Redact == nil {
+		return text
+	}
+	return a.Redact(text)
+}

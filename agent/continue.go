@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"context"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// Continue sends a model on that stops although its todo list has open items:
+// in every run, children and runs without a terminal included.
+type Continue struct {
+	// Max is how often in one turn. It is a hard limit: neither clearing the list
+	// nor a summary begins the count anew. 0: never, and there are no todo tools.
+	Max    int
+	Prompt string // in front of the list; empty: DefaultContinuation
+	Plain  bool   // the system prompt says nothing of the todo tools
+}
+
+// DefaultContinuation is what a model is told that stops early.
+const DefaultContinuation = `[system reminder: your todo list still has open items]
+1. Mark an item as done only when you have checked its result.
+2. If an item covers several steps, split it into small ones before you begin.
+3. Do one step of one item at a time.
+4. Go on with the next open item now, by calling tools. Do not announce it, do it.
+5. If an item cannot be done or is no longer needed, say why and mark it as done or clear the list.`
+
+// todoInstructions is what the system prompt says of the todo tools.
+const todoInstructions = `## Todo list
+
+Work that takes several steps is planned on a todo list.
+- todo__init starts a list with its goal; todo__add adds one item; todo__done marks one as done; todo__update changes one; todo__list shows all; todo__clear removes the list.
+- Plan before you begin: add one item for each step.
+- Mark each item as done as soon as it is, one by one, never several at the end.
+- When the user changes direction, clear the list and plan again.
+- If you stop while items are open you are told to go on.`
+
+// due tells whether the model is to be sent on.
+func (c *Continue) due(s graph.State) bool {
+	return Continued.Get(s) < c.Max && Todo.Get(s).Open() > 0
+}
+
+// node appends the continuation message.
+func (c Continue) node(name string) graph.Node {
+	return graph.Node{Name: name, Kind: "continue", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+		prompt := c.Prompt
+		if prompt == "" {
+			prompt = DefaultContinuation
+		}
+		list, count := Todo.Get(s), Continued.Get(s)+1
+		graph.Emit(ctx, Continuing{Count: count, Max: c.Max, Open: list.Open()})
+		return graph.Put(Continued.Set(count), Messages.Set([]Entry{{Message: llm.User(prompt + "\n\n" + list.String()), By: name}})), nil
+	}}
+}

@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/tool"
+)
+
+// A Gate gives permission for calls of tools. It is asked before each call, and
+// again for a call that runs again; a call whose outcome is recorded needs no
+// permission any more. It must be safe for concurrent use.
+type Gate interface {
+	// Decide says whether a call may be made. An error says that this cannot be
+	// told: it is told to the model, and the call is not made.
+	Decide(ctx context.Context, t tool.Tool, c tool.Call) (Decision, error)
+	// Always keeps what a person has allowed for good: the Grant of a Decision.
+	// It is an effect, and may be repeated after a crash.
+	Always(ctx context.Context, grant string) error
+}
+
+// A Decision is what a Gate says of a call.
+type Decision struct {
+	Verdict Verdict
+	Reason  string // of a Deny: told to the model
+	Prompt  string // of an Ask; empty: a default that names the tool and its arguments
+	// Grant names what may be allowed for longer than this one call: an Ask with
+	// a Grant that a person has allowed for the run is an Allow. Empty: a person
+	// can allow this call only.
+	Grant string
+}
+
+// A Verdict is allow, deny, or ask a person.
+type Verdict int
+
+// The verdicts.
+const (
+	Ask Verdict = iota
+	Allow
+	Deny
+)
+
+// The kinds of questions that this package asks, besides "select", "confirm" and
+// "input". Their answers are texts.
+const (
+	// KindPermission asks whether a call may be made. Its answers are "once",
+	// "run", "always" and "no"; any other text is a no with its reason.
+	KindPermission = "permission"
+	// KindDoubt asks what is to become of a call that was under way when its
+	// process died: "retry" or "skip".
+	KindDoubt = "doubt"
+	// KindCheckbox asks for any number of the options. Its answer is a list of
+	// texts, or a text with one of them in each line.
+	KindCheckbox = "checkbox"
+)
+
+// The answers to a question about permission.
+const (
+	answerOnce   = "once"
+	answerRun    = "run"
+	answerAlways = "always"
+	answerNo     = "no"
+)
+
+// CallData is Question.Data of the questions about a call.
+type CallData struct {
+	ID    string          `json:"id"`
+	Tool  string          `json:"tool"`
+	Args  json.RawMessage `json:"args"`
+	Grant string          `json:"grant,omitempty"` // what "run" and "always" allow
+}
+
+// permit asks the gate and, where that says so, a person. refused is the outcome
+// of a call that may not be made; grant is what was allowed for the run.
+func (a *acting) permit(ctx context.Context, t tool.Tool, c tool.Call) (refused *tool.Result, err error) {
+	if a.act.Gate == nil {
+		return nil, nil
+	}
+	d, err := a.act.Gate.Decide(ctx, t, c)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	switch {
+	case err != nil:
+		return denied("%v", err), nil
+	case d.Verdict == Allow || d.Verdict == Ask && a.granted(d.Grant):
+		return nil, nil
+	case d.Verdict == Deny && d.Reason == "":
+		return denied("permission denied: a rule forbids this call of %s", t.Name), nil
+	case d.Verdict == Deny:
+		return denied("permission denied: %s", d.Reason), nil
+	case a.act.Headless:
+		return denied("permission denied: this call of %s needs the consent of a person, and there is none. Find another way, or say what you could not do.", t.Name), nil
+	}
+	return a.askPermission(ctx, t, c, d)
+}
+
+func denied(format string, args ...any) *tool.Result {
+	r := tool.Failed(format, args...)
+	return &r
+}
+
+func (a *acting) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d Decision) (*tool.Result, error) {
+	prompt := d.Prompt
+	if prompt == "" {
+		prompt = fmt.Sprintf("May %s be called with %s?", t.Name, c.Args)
+	}
+	options := []string{answerOnce, answerNo}
+	if d.Grant != "" {
+		options = []string{answerOnce, answerRun, answerAlways, answerNo}
+	}
+	answer, err := graph.Interrupt[any](ctx, graph.Ask{Name: "permit " + c.ID, Kind: KindPermission, Prompt: a.act.redact(prompt),
+		Options: options, Free: true, Data: CallData{ID: c.ID, Tool: t.Name, Args: c.Args, Grant: d.Grant}})
+	var refusal *graph.RefusedError
+	switch {
+	case errors.As(err, &refusal):
+		return denied("permission denied: %s", refusal.Reason), nil
+	case err != nil:
+		return nil, err
+	}
+	switch text := strings.TrimSpace(fmt.Sprint(answer)); strings.ToLower(text) {
+	case answerOnce, "yes", "y", "true":
+		return nil, nil
+	case answerRun:
+		a.grant(d.Grant)
+		return nil, nil
+	case answerAlways:
+		a.grant(d.Grant)
+		_, err := graph.DoEffect(ctx, graph.Effect{Name: "always", Key: c.ID}, func(ctx context.Context) (bool, error) {
+			return true, a.act.Gate.Always(ctx, d.Grant)
+		})
+		return nil, err
+	case "", answerNo, "n", "false":
+		return denied("permission denied: the user does not want this call of %s", t.Name), nil
+	default:
+		text = strings.TrimSpace(strings.TrimPrefix(text, answerNo+":"))
+		return denied("permission denied: the user does not want this call of %s: %s", t.Name, text), nil
+	}
+}
+
+// granted tells whether a person has allowed something for the run.
+func (a *acting) granted(grant string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return grant != "" && a.grants[grant]
+}
+
+func (a *acting) grant(grant string) {
+	if grant == "" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.grants[grant] {
+		a.grants[grant] = true
+		a.newGrants = append(a.newGrants, grant)
+	}
+}

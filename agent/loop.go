@@ -1,0 +1,168 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// Config is an agent: a model, its tools and its bounds. Only Model is required.
+type Config struct {
+	Name    string // of the graph; empty: "agent"
+	Model   llm.Model
+	Request llm.Request                         // see Think.Request
+	System  func(s graph.State) (string, error) // see Think.System
+	Tools   []tool.Tool
+	More    func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
+
+	MaxIterations int // replies in a run; 0: 50. Exceeding it ends the run as graph.VisitLimit
+	Window        Window
+	Budget        Budget
+	Continue      Continue
+
+	Gate     Gate // nil: every call may be made
+	Headless bool // nobody can be asked: what needs consent is refused
+	Calls    Calls
+
+	AroundModel []ModelMiddleware
+	AroundTools []ToolMiddleware
+	Redact      func(string) string
+	Retry       graph.Retry // of model calls: see Think.Retry
+}
+
+// The nodes of an agent's graph.
+const (
+	NodeThink    = "think"
+	NodeAct      = "act"
+	NodeContinue = "continue"
+)
+
+const defaultIterations = 50
+
+// Compile makes the agent's graph. A fault of the configuration is an error.
+func (c Config) Compile() (*graph.Graph, error) {
+	d, err := c.Def()
+	if err != nil {
+		return nil, err
+	}
+	return graph.Compile(d)
+}
+
+// Def is the agent as plain data, to be changed before it is compiled.
+func (c Config) Def() (graph.Def, error) {
+	tools := c.Tools
+	if c.Continue.Max > 0 {
+		tools = slices.Concat(TodoTools(), tools)
+	}
+	if err := c.check(tools); err != nil {
+		return graph.Def{}, err
+	}
+	think := Think{Model: c.Model, Request: c.Request, System: c.system(), Tools: tools, More: c.More, Window: c.Window,
+		Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Retry: c.Retry}.Node(NodeThink)
+	if think.MaxVisits = c.MaxIterations; think.MaxVisits == 0 {
+		think.MaxVisits = defaultIterations
+	}
+	act := Act{Tools: tools, More: c.More, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
+		Around: c.AroundTools, Redact: c.Redact}.Node(NodeAct)
+	d := graph.Def{Name: c.Name, Keys: Keys(), Nodes: []graph.Node{think, act}, Start: []string{NodeThink}, Timeout: c.Budget.Time}
+	if d.Name == "" {
+		d.Name = "agent"
+	}
+	after := graph.End
+	if c.Continue.Max > 0 {
+		d.Nodes = append(d.Nodes, c.Continue.node(NodeContinue))
+		d.Edges = append(d.Edges, graph.Edge{From: []string{NodeContinue}, To: []string{NodeThink}})
+		after = NodeContinue
+	}
+	if err := ToolsEdge(&d, NodeThink, NodeAct, graph.End); err != nil {
+		return d, err
+	}
+	if after == NodeContinue {
+		c.Continue.divert(&d.Edges[len(d.Edges)-2])
+	}
+	return d, nil
+}
+
+// divert sends those on who stop early.
+func (c Continue) divert(e *graph.Edge) {
+	pick := e.Pick
+	e.Cases["continue"] = NodeContinue
+	e.Pick = func(s graph.State) ([]string, error) {
+		labels, err := pick(s)
+		if err == nil && labels[0] == caseDone && c.due(s) {
+			labels = []string{"continue"}
+		}
+		return labels, err
+	}
+}
+
+// system adds what the todo tools need to the system prompt.
+func (c Config) system() func(graph.State) (string, error) {
+	if c.Continue.Max == 0 || c.Continue.Plain {
+		return c.System
+	}
+	return func(s graph.State) (string, error) {
+		text := c.Request.System
+		if c.System != nil {
+			var err error
+			if text, err = c.System(s); err != nil {
+				return "", err
+			}
+		}
+		if text != "" {
+			text += "\n\n"
+		}
+		return text + todoInstructions, nil
+	}
+}
+
+func (c Config) check(tools []tool.Tool) error {
+	if c.Model == nil {
+		return fmt.Errorf("agent %s: no model; set Config.Model", c.Name)
+	}
+	seen := map[string]bool{}
+	for _, t := range tools {
+		switch {
+		case t.Name == "" || t.Run == nil:
+			return fmt.Errorf("agent %s: tool %q lacks a name or a function", c.Name, t.Name)
+		case seen[t.Name]:
+			return fmt.Errorf("agent %s: two tools are named %q; rename one or leave it out", c.Name, t.Name)
+		}
+		seen[t.Name] = true
+	}
+	return nil
+}
+
+// The labels of a tools edge.
+const (
+	caseTools = "tools"
+	caseDone  = "done"
+)
+
+// ToolsEdge adds the loop of a model and its tools to a graph: from think to act
+// while the newest reply has calls, else to done; and from act back to think. It
+// fails where the graph does not have the keys that the nodes need, so list Keys
+// first.
+func ToolsEdge(d *graph.Def, think, act, done string) error {
+	for _, k := range Keys() {
+		if !slices.ContainsFunc(d.Keys, func(o graph.AnyKey) bool { return o.Name() == k.Name() }) {
+			return fmt.Errorf("graph %s: the tools edge from %s needs the key %q: put agent.Keys() into Def.Keys", d.Name, think, k.Name())
+		}
+	}
+	d.Edges = append(d.Edges,
+		graph.Edge{From: []string{think}, Cases: map[string]string{caseTools: act, caseDone: done}, Pick: func(s graph.State) ([]string, error) {
+			if HasCalls(s) {
+				return []string{caseTools}, nil
+			}
+			return []string{caseDone}, nil
+		}},
+		graph.Edge{From: []string{act}, To: []string{think}})
+	return nil
+}
+
+// HasCalls tells whether the newest reply has calls that have no outcome yet.
+func HasCalls(s graph.State) bool { return len(newest(fold(Messages.Get(s))).pending) > 0 }

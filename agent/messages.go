@@ -1,0 +1,201 @@
+package agent
+
+import (
+	"slices"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// Messages is the conversation: what was said, and what was done to it. It only
+// grows, by what each step adds, so that journals grow with what is said and
+// nothing is lost; History folds it into messages. Write it with Append,
+// ReplaceLastUser and RemoveAll.
+var Messages = graph.Append[Entry]("messages")
+
+// An Entry is one addition to a conversation.
+type Entry struct {
+	Message llm.Message `json:"message,omitzero"`
+	Op      Op          `json:"op,omitempty"`
+	By      string      `json:"by,omitempty"` // the node that wrote it; empty: it came from outside
+
+	Reply *ReplyInfo `json:"reply,omitempty"` // of a model's reply
+}
+
+// ReplyInfo is what is known of a model's reply besides its message.
+type ReplyInfo struct {
+	ID       string         `json:"id,omitempty"` // the provider's name for it, if it has one
+	Model    string         `json:"model,omitempty"`
+	Usage    llm.Usage      `json:"usage,omitzero"`
+	Stop     llm.StopReason `json:"stop,omitempty"`
+	Estimate int            `json:"estimate,omitempty"` // tokens the request was taken for
+}
+
+// An Op is what an Entry does to the messages before it.
+type Op string
+
+// The operations.
+const (
+	OpAppend  Op = ""        // Message follows them
+	OpReplace Op = "replace" // Message's parts take the place of the last user message's; without one it follows
+	OpClear   Op = "clear"   // they are left out from here on
+)
+
+// Append adds messages to the conversation.
+func Append(messages ...llm.Message) graph.Write {
+	entries := make([]Entry, len(messages))
+	for i, m := range messages {
+		entries[i] = Entry{Message: m}
+	}
+	return Messages.Set(entries)
+}
+
+// ReplaceLastUser puts a text in the place of what the user said last. Where the
+// user has said nothing it is appended.
+func ReplaceLastUser(text string) graph.Write {
+	return Messages.Set([]Entry{{Message: llm.User(text), Op: OpReplace}})
+}
+
+// RemoveAll begins the conversation anew: requests no longer hold what was said
+// before. The key and the journal still do.
+func RemoveAll() graph.Write { return Messages.Set([]Entry{{Op: OpClear}}) }
+
+// History is the conversation as a model would be told it, if it all fitted.
+func History(s graph.State) []llm.Message {
+	lines := fold(Messages.Get(s))
+	messages := make([]llm.Message, len(lines))
+	for i, l := range lines {
+		messages[i] = l.message
+	}
+	return messages
+}
+
+// LastResponse is the text of the newest reply of any model, empty before the
+// first.
+func LastResponse(s graph.State) string { return response(Messages.Get(s), nil) }
+
+// Response is the text of the newest reply that a node has got, empty before the
+// first.
+func Response(s graph.State, node string) string {
+	return response(Messages.Get(s), func(e *Entry) bool { return e.By == node })
+}
+
+func response(entries []Entry, wanted func(*Entry) bool) string {
+	for i := len(entries) - 1; i >= 0; i-- {
+		if e := &entries[i]; e.Message.Role == llm.RoleAssistant && (wanted == nil || wanted(e)) {
+			return e.Message.Text()
+		}
+	}
+	return ""
+}
+
+// A line is one message of a folded conversation.
+type line struct {
+	message llm.Message
+	entry   int  // where it stands in the key
+	person  bool // it came from outside
+}
+
+// fold applies the operations. An outcome goes to its call, even where something
+// was said in between; one without a call is left out. It changes no entry.
+func fold(entries []Entry) []line {
+	lines := make([]line, 0, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		switch {
+		case e.Op == OpClear:
+			lines = lines[:0]
+		case e.Op == OpReplace:
+			lines = replaceLastUser(lines, line{e.Message, i, e.By == ""})
+		case e.Message.Role == llm.RoleTool:
+			lines = attach(lines, line{e.Message, i, e.By == ""})
+		default:
+			lines = append(lines, line{e.Message, i, e.By == ""})
+		}
+	}
+	return lines
+}
+
+func replaceLastUser(lines []line, with line) []line {
+	for i := len(lines) - 1; i >= 0; i-- {
+		if lines[i].message.Role == llm.RoleUser {
+			lines[i].message, lines[i].person = with.message, with.person
+			return lines
+		}
+	}
+	return append(lines, with)
+}
+
+// attach puts outcomes behind the newest message with calls: one tool message,
+// in the order of the calls.
+func attach(lines []line, results line) []line {
+	at := len(lines) - 1
+	for at >= 0 && len(lines[at].message.ToolCalls()) == 0 {
+		at--
+	}
+	if at < 0 {
+		return lines
+	}
+	parts := slices.Clone(results.message.Parts)
+	if at+1 < len(lines) && lines[at+1].message.Role == llm.RoleTool {
+		parts = append(slices.Clone(lines[at+1].message.Parts), parts...)
+		lines = slices.Delete(lines, at+1, at+2)
+	}
+	results.message = llm.Message{Role: llm.RoleTool, Parts: paired(lines[at].message.ToolCalls(), parts)}
+	if len(results.message.Parts) == 0 {
+		return lines
+	}
+	return slices.Insert(lines, at+1, results)
+}
+
+// paired is one outcome for each call that has one, in the order of the calls.
+func paired(calls []llm.ToolCall, outcomes []llm.Part) []llm.Part {
+	var parts []llm.Part
+	for _, c := range calls {
+		for _, p := range outcomes {
+			if r, ok := p.(llm.ToolResult); ok && r.CallID == c.ID {
+				parts = append(parts, r)
+				break
+			}
+		}
+	}
+	return parts
+}
+
+// A round is the newest message with calls, and what has become of them.
+type round struct {
+	calls   []llm.ToolCall
+	pending []llm.ToolCall // without an outcome
+	passed  bool           // somebody has spoken since
+}
+
+// newest finds the newest round. It has no calls where there is none, or where
+// all was answered and spoken about.
+func newest(lines []line) round {
+	passed := false
+	for i := len(lines) - 1; i >= 0; i-- {
+		m := &lines[i].message
+		switch {
+		case m.Role == llm.RoleTool:
+			continue
+		case m.Role == llm.RoleAssistant:
+			calls := m.ToolCalls()
+			r := round{calls: calls, pending: calls, passed: passed}
+			if i+1 < len(lines) && lines[i+1].message.Role == llm.RoleTool {
+				r.pending = unanswered(calls, lines[i+1].message.Parts)
+			}
+			return r
+		}
+		passed = true
+	}
+	return round{passed: passed}
+}
+
+func unanswered(calls []llm.ToolCall, outcomes []llm.Part) (rest []llm.ToolCall) {
+	for _, c := range calls {
+		if !slices.ContainsFunc(outcomes, func(p llm.Part) bool { r, ok := p.(llm.ToolResult); return ok && r.CallID == c.ID }) {
+			rest = append(rest, c)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,131 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// defaultRepeats is how often in a row the same call may be made with the same
+// result before it is taken for a loop.
+const defaultRepeats = 2
+
+// A pastCall is a call that was made, or stands before another in its reply.
+type pastCall struct {
+	name, args string
+	result     string
+	known      bool // result is
+	blocked    bool
+}
+
+// history lists the calls of the turn, oldest first, the pending ones last.
+func pastCalls(lines []line) []pastCall {
+	first := len(lines)
+	for first > 0 && lines[first-1].message.Role != llm.RoleUser {
+		first--
+	}
+	var past []pastCall
+	for i := first; i < len(lines); i++ {
+		calls := lines[i].message.ToolCalls()
+		if len(calls) == 0 {
+			continue
+		}
+		results := map[string]string{}
+		if i+1 < len(lines) && lines[i+1].message.Role == llm.RoleTool {
+			for _, p := range lines[i+1].message.Parts {
+				if r, ok := p.(llm.ToolResult); ok {
+					results[r.CallID] = tool.Result{Content: r.Content}.Text()
+				}
+			}
+		}
+		for _, c := range calls {
+			text, known := results[c.ID]
+			past = append(past, pastCall{name: c.Name, args: canonical(c.Args), result: text, known: known, blocked: isLoopAlert(text)})
+		}
+	}
+	return past
+}
+
+// looping tells whether the last of past repeats those before it: most of them
+// made in a row, all with one result as far as it is known.
+func looping(past []pastCall, most int) bool {
+	last := past[len(past)-1]
+	before := past[:len(past)-1]
+	if most < 1 || len(before) < most {
+		return false
+	}
+	result, known := "", false
+	for i := len(before) - 1; i >= len(before)-most; i-- {
+		p := before[i]
+		switch {
+		case p.name != last.name || p.args != last.args:
+			return false
+		case p.blocked || !p.known:
+		case known && p.result != result:
+			return false
+		default:
+			result, known = p.result, true
+		}
+	}
+	return true
+}
+
+// canonical is the JSON text of arguments without regard to blanks and the order
+// of names.
+func canonical(args json.RawMessage) string {
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return string(args)
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return string(args)
+	}
+	return string(b)
+}
+
+// loopAlert is the result of a call that is not made because it repeats itself.
+type loopAlert struct {
+	Alert struct {
+		Error loopError `json:"error"`
+	} `json:"tool_call_loop_alert"`
+}
+
+type loopError struct {
+	Message string       `json:"message"`
+	Code    int          `json:"code"`
+	Param   string       `json:"param"`
+	History []calledOnce `json:"call_history"`
+}
+
+type calledOnce struct {
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"arguments"`
+}
+
+const loopAlertHead = `{"tool_call_loop_alert":`
+
+func isLoopAlert(text string) bool {
+	return len(text) > len(loopAlertHead) && text[:len(loopAlertHead)] == loopAlertHead
+}
+
+// alert tells the model that it goes round in circles.
+func alert(past []pastCall) tool.Result {
+	const shown, badRequest = 3, 400
+	var a loopAlert
+	a.Alert.Error = loopError{
+		Message: "This call was not made: the same call has been made before with the same result, and would give it again.",
+		Code:    badRequest,
+		Param:   "Use the result you have. If it is not enough, call with other arguments, use another tool, or tell the user what is missing.",
+	}
+	for _, p := range past[max(0, len(past)-shown):] {
+		a.Alert.Error.History = append(a.Alert.Error.History, calledOnce{p.name, json.RawMessage(p.args)})
+	}
+	r := tool.JSON(a)
+	r.Error = true
+	return r
+}

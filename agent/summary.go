@@ -1,0 +1,104 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// defaultSummary tells a model how to sum up.
+const defaultSummary = `You sum up the beginning of a conversation between a user, an assistant and its tools, so that the assistant can go on without it.
+Keep what the user wants and has decided, what was found out, what was changed and where (names, paths, numbers to the letter), and what is still open.
+Leave out greetings and what no longer matters. Write plain text, without an introduction.`
+
+const (
+	summaryShare  = 8    // of the room is what a summary may hold
+	leastSummary  = 200  // tokens
+	longestQuoted = 1000 // tokens of one message that is summed up
+)
+
+// fit leaves out what does not fit the window. A summary is one more call of a
+// model; where it fails, what is left out is only noted.
+func (x *thinking) fit(ctx context.Context, s graph.State, f *fitting) error {
+	if f.fits() {
+		return nil
+	}
+	at := f.cut()
+	if at > f.from {
+		was, from := f.view.Summary, f.from
+		f.leave(at)
+		if f.view.Left > 0 && x.think.Window.Summary != nil {
+			text, err := x.summarise(ctx, s, f, from, was)
+			if err != nil {
+				return err
+			}
+			f.view.Summary = text
+		}
+	}
+	if graph.Emits(ctx) {
+		graph.Emit(ctx, Shortened{Messages: f.view.Left, Tokens: f.scaled(f.tokens(f.from)), Limit: f.limit, Summary: f.view.Summary != ""})
+	}
+	return nil
+}
+
+// summarise has the lines from one on to the view's beginning summed up, with
+// what was left out before them.
+func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, from int, was string) (string, error) {
+	if err := x.think.Budget.allows(Spent.Get(s).add(x.spent)); err != nil {
+		return "", err
+	}
+	most := max(f.limit/summaryShare, leastSummary)
+	prompt := x.think.Window.Prompt
+	if prompt == "" {
+		prompt = defaultSummary
+	}
+	text := transcript(f.lines[from:f.from], was, f.limit*percent/max(f.factor, 1)/2)
+	req := llm.Request{System: prompt, MaxTokens: most, Messages: []llm.Message{llm.User(x.think.redact(text))}}
+	reply, err := graph.Do(ctx, "summary", func(ctx context.Context) (llm.Reply, error) {
+		r, err := llm.Generate(ctx, x.think.Window.Summary, req)
+		if err == nil {
+			r.Message = x.think.redactMessage(r.Message)
+		}
+		return r, err
+	})
+	var failure *llm.Error
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case errors.As(err, &failure) && failure.Class != llm.Auth:
+		graph.Emit(ctx, Warning{Text: "what was left out could not be summed up: " + failure.Error()})
+		return was, nil
+	case err != nil:
+		return "", err
+	}
+	x.spent = x.spent.add(x.think.Budget.spend(&reply))
+	return shorten(strings.TrimSpace(reply.Text()), 2*most), nil
+}
+
+// transcript is messages as a text to be summed up, of about so many tokens.
+func transcript(lines []line, was string, most int) string {
+	quoted := longestQuoted
+	if n := len(lines); n > 0 {
+		quoted = max(smallest, min(quoted, most/n))
+	}
+	var b strings.Builder
+	if was != "" {
+		b.WriteString("Summary of what came before:\n" + was + "\n\n")
+	}
+	for _, l := range lines {
+		for _, p := range l.message.Parts {
+			switch p := p.(type) {
+			case llm.Text:
+				b.WriteString(string(l.message.Role) + ": " + shorten(p.Text, quoted) + "\n")
+			case llm.ToolCall:
+				b.WriteString("call of " + p.Name + ": " + shorten(string(p.Args), quoted) + "\n")
+			case llm.ToolResult:
+				b.WriteString("result of " + p.Name + ": " + shorten(llm.Message{Parts: p.Content}.Text(), quoted) + "\n")
+			}
+		}
+	}
+	return shorten(b.String(), most)
+}

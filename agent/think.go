@@ -1,0 +1,225 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// Think asks a model. Its node sends the conversation, appends the reply and
+// follows its edges; it makes no calls: that is what Act is for.
+type Think struct {
+	Model   llm.Model
+	Request llm.Request // what every request has besides messages: the system prompt, the temperature, a schema
+	// System makes the system prompt; nil: Request.System. It must be pure.
+	System func(s graph.State) (string, error)
+	Tools  []tool.Tool                                    // what the model may call
+	More   func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
+	Window Window
+	Budget Budget
+	Around []ModelMiddleware   // the first outermost
+	Redact func(string) string // takes secrets out of what is sent and of replies; nil: nothing is taken out
+	// Retry says when a call that failed is made again. Without Attempts there are
+	// three, one second apart at first; without If only failures that pass count.
+	Retry graph.Retry
+}
+
+// shorterTries is how often a request is made shorter that the provider calls too
+// long, each time to shorterPercent of what it was.
+const (
+	shorterTries   = 2
+	shorterPercent = 70
+)
+
+// thinking is one step of a think node.
+type thinking struct {
+	think  *Think
+	name   string
+	model  llm.Model
+	spent  Spend // in this step
+	writes []graph.Write
+}
+
+// Node is the model node of a graph.
+func (t Think) Node(name string) graph.Node {
+	retry := t.Retry
+	if retry.Attempts == 0 {
+		const attempts = 3
+		retry.Attempts, retry.Delay = attempts, time.Second
+	}
+	if retry.If == nil {
+		retry.If = passing
+	}
+	return graph.Node{
+		Name: name, Kind: "llm", Retry: retry,
+		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return t.run(ctx, name, s) },
+	}
+}
+
+// passing tells whether a failure may be gone at the next attempt.
+func passing(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && e.Transient()
+}
+
+func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
+	x := &thinking{think: t, name: name, model: wrapped(t.Model, t.Around)}
+	entries := Messages.Get(s)
+	lines := fold(entries)
+	if r := newest(lines); len(r.pending) > 0 { // a new turn has begun before they had an outcome
+		cut := Entry{Message: cutOffMessage(r.pending), By: name}
+		x.writes = append(x.writes, Messages.Set([]Entry{cut}))
+		lines = attach(lines, line{message: cut.Message, entry: len(entries)})
+	}
+	if len(lines) == 0 {
+		return graph.Update{}, errNoMessages
+	}
+	req, err := t.request(ctx, s)
+	if err != nil {
+		return graph.Update{}, err
+	}
+	view := Views.Get(s)[name]
+	f := newFitting(lines, &req, view, factor(entries, name))
+	f.limit = t.Window.room(&req)
+	reply, tokens, err := x.ask(ctx, s, req, f)
+	if err != nil {
+		return graph.Update{}, err
+	}
+	info := &ReplyInfo{ID: reply.ID, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Estimate: tokens}
+	x.writes = append(x.writes, Messages.Set([]Entry{{Message: reply.Message, By: name, Reply: info}}), Spent.Set(x.spent))
+	if f.view != view {
+		x.writes = append(x.writes, Views.Set(map[string]View{name: f.view}))
+	}
+	return graph.Put(x.writes...), nil
+}
+
+// request is everything but the messages.
+func (t *Think) request(ctx context.Context, s graph.State) (llm.Request, error) {
+	req := t.Request
+	if t.System != nil {
+		var err error
+		if req.System, err = t.System(s); err != nil {
+			return req, err
+		}
+	}
+	req.System = t.redact(req.System)
+	tools, err := all(ctx, t.Tools, t.More)
+	if err != nil {
+		return req, err
+	}
+	req.Tools = append([]llm.ToolSpec(nil), t.Request.Tools...)
+	for _, tl := range tools {
+		req.Tools = append(req.Tools, tl.Spec())
+	}
+	return req, nil
+}
+
+// ask gets a reply, from a shorter request where the provider says that the first
+// one is too long. All of them are one effect: what is recorded is the reply.
+func (x *thinking) ask(ctx context.Context, s graph.State, req llm.Request, f *fitting) (llm.Reply, int, error) {
+	for try := 0; ; try++ {
+		if err := x.fit(ctx, s, f); err != nil {
+			return llm.Reply{}, 0, err
+		}
+		messages, tokens, err := f.messages()
+		if err != nil {
+			return llm.Reply{}, 0, err
+		}
+		req.Messages = x.think.redactAll(messages)
+		if err := x.think.Budget.allows(Spent.Get(s).add(x.spent)); err != nil {
+			return llm.Reply{}, 0, err
+		}
+		reply, err := graph.Do(ctx, "model", func(ctx context.Context) (llm.Reply, error) { return x.stream(ctx, req) })
+		if err == nil {
+			x.spent = x.spent.add(x.think.Budget.spend(&reply))
+			if graph.Emits(ctx) {
+				graph.Emit(ctx, Spending{Spent.Get(s).add(x.spent)})
+			}
+			return reply, tokens, nil
+		}
+		var failure *llm.Error
+		if !errors.As(err, &failure) || failure.Class != llm.ContextLength || try == shorterTries {
+			return reply, tokens, err
+		}
+		f.limit = f.scaled(tokens) * shorterPercent / percent
+	}
+}
+
+// stream makes the call and passes on what arrives.
+func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, error) {
+	emits := graph.Emits(ctx)
+	for d, err := range x.model.Stream(ctx, req) {
+		switch {
+		case err != nil:
+			return llm.Reply{}, err
+		case d.Done != nil:
+			return x.finish(ctx, *d.Done), nil
+		case !emits:
+		case d.Text != "":
+			graph.Emit(ctx, TextDelta{x.think.redact(d.Text)})
+		case d.Reasoning != "":
+			graph.Emit(ctx, ReasoningDelta{x.think.redact(d.Reasoning)})
+		}
+	}
+	return llm.Reply{}, &llm.Error{Class: llm.Network, Code: llm.CodeReset, Message: "the stream ended without a reply"}
+}
+
+// finish makes a reply fit to be kept.
+func (x *thinking) finish(ctx context.Context, r llm.Reply) llm.Reply {
+	r.Message = distinct(x.think.redactMessage(r.Message))
+	if graph.Emits(ctx) {
+		cost, priced := x.think.Budget.cost(r.Model, r.Usage)
+		graph.Emit(ctx, Replied{Message: r.Message, Model: r.Model, Usage: r.Usage, Stop: r.Stop, Cost: cost, Priced: priced})
+	}
+	return r
+}
+
+// factor is how the provider counted the node's last request, against the
+// estimate, in per cent.
+func factor(entries []Entry, name string) int {
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := &entries[i]
+		if e.By == name && e.Reply != nil && e.Reply.Usage.Input > 0 && e.Reply.Estimate > 0 {
+			return min(max(e.Reply.Usage.Input*percent/e.Reply.Estimate, leastFactor), mostFactor)
+		}
+	}
+	return percent
+}
+
+func (t *Think) redact(text string) string {
+	if t.Redact == nil {
+		return text
+	}
+	return t.Redact(text)
+}
+
+// redactMessage takes secrets out of a message's texts.
+func (t *Think) redactMessage(m llm.Message) llm.Message {
+	if t.Redact == nil {
+		return m
+	}
+	parts := make([]llm.Part, len(m.Parts))
+	for i, p := range m.Parts {
+		if text, ok := p.(llm.Text); ok {
+			p = llm.Text{Text: t.Redact(text.Text)}
+		}
+		parts[i] = p
+	}
+	m.Parts = parts
+	return m
+}
+
+func (t *Think) redactAll(list []llm.Message) []llm.Message {
+	if t.Redact == nil {
+		return list
+	}
+	out := make([]llm.Message, len(list))
+	for i, m := range list {
+		out[i] = t.redactMessage(m)
+	}
+	return out
+}

@@ -1,0 +1,215 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"raddle.dev/tool"
+)
+
+// TodoList is what the todo tools keep.
+type TodoList struct {
+	Goal  string     `json:"goal"`
+	Items []TodoItem `json:"todos"`
+
+	changed bool
+}
+
+// TodoItem is one thing to do.
+type TodoItem struct {
+	ID   int    `json:"id"`
+	Desc string `json:"desc"`
+	Done bool   `json:"done"`
+}
+
+// Open counts what is not done.
+func (l TodoList) Open() (n int) {
+	for _, i := range l.Items {
+		if !i.Done {
+			n++
+		}
+	}
+	return n
+}
+
+// String is the list as a continuation tells it.
+func (l TodoList) String() string {
+	var b strings.Builder
+	if l.Goal != "" {
+		b.WriteString("Goal: " + l.Goal + "\n")
+	}
+	fmt.Fprintf(&b, "Progress: %d/%d completed", len(l.Items)-l.Open(), len(l.Items))
+	for _, i := range l.Items {
+		mark := "○"
+		if i.Done {
+			mark = "✓"
+		}
+		fmt.Fprintf(&b, "\n  %s %d. %s", mark, i.ID, i.Desc)
+	}
+	return b.String()
+}
+
+func (l TodoList) clone() TodoList {
+	l.Items = slices.Clone(l.Items)
+	return l
+}
+
+// todoActions are the todo tools by name. They change the list and nothing else,
+// and what they do follows from the list and the arguments: the act node runs
+// them again instead of recording their results.
+var todoActions = map[string]func(l *TodoList, args json.RawMessage) tool.Result{
+	"todo__init":   (*TodoList).start,
+	"todo__add":    (*TodoList).add,
+	"todo__done":   (*TodoList).done,
+	"todo__update": (*TodoList).update,
+	"todo__list":   (*TodoList).list,
+	"todo__clear":  (*TodoList).drop,
+}
+
+// TodoTools are the tools by which a model keeps a list of what it has to do.
+// They work in an act node only: the list is the value of the key Todo.
+func TodoTools() []tool.Tool {
+	id := `"id":{"type":"integer","description":"The number of the item"}`
+	specs := []struct{ name, doc, schema string }{
+		{"todo__init", "Begin a new todo list, in place of the old one.",
+			`{"type":"object","properties":{"goal":{"type":"string","description":"What is to be reached in the end"}},"required":["goal"]}`},
+		{"todo__add", "Add an item to the todo list. Returns its id.",
+			`{"type":"object","properties":{"task":{"type":"string","description":"One thing to do"}},"required":["task"]}`},
+		{"todo__done", "Mark an item of the todo list as done.",
+			`{"type":"object","properties":{` + id + `},"required":["id"]}`},
+		{"todo__update", "Change an item of the todo list: its text, or whether it is done.",
+			`{"type":"object","properties":{` + id + `,"task":{"type":"string","description":"The new text"},"done":{"type":"boolean","description":"Whether it is done"}},"required":["id"]}`},
+		{"todo__list", "Show the todo list.", `{"type":"object","properties":{}}`},
+		{"todo__clear", "Remove the todo list.", `{"type":"object","properties":{}}`},
+	}
+	tools := make([]tool.Tool, len(specs))
+	for i, s := range specs {
+		tools[i] = tool.Tool{Name: s.name, Description: s.doc, Schema: json.RawMessage(s.schema), Effect: tool.ReadOnly,
+			Polls: s.name == "todo__list", Run: outsideAct}
+	}
+	return tools
+}
+
+// outsideAct is Run of tools that need more than the contract of tools gives.
+func outsideAct(context.Context, tool.Call) (tool.Result, error) {
+	return tool.Failed("Todo tool failed: No active agent"), nil
+}
+
+type todoArgs struct {
+	Goal string          `json:"goal"`
+	Task string          `json:"task"`
+	ID   json.RawMessage `json:"id"`
+	Done *bool           `json:"done"`
+}
+
+func succeeded(message string) tool.Result {
+	return tool.JSON(struct {
+		Status  string `json:"status"`
+		Message string `json:"message"`
+	}{"ok", message})
+}
+
+// soft is an error that the model can mend by another call.
+func soft(format string, args ...any) tool.Result {
+	return tool.JSON(map[string]string{"error": fmt.Sprintf(format, args...)})
+}
+
+func (l *TodoList) args(raw json.RawMessage) (a todoArgs, bad *tool.Result) {
+	if err := json.Unmarshal(raw, &a); err != nil {
+		r := tool.Failed("Todo tool failed: %v", err)
+		bad = &r
+	}
+	return a, bad
+}
+
+func (l *TodoList) start(raw json.RawMessage) tool.Result {
+	a, bad := l.args(raw)
+	if bad != nil {
+		return *bad
+	}
+	*l = TodoList{Goal: a.Goal, changed: true}
+	return succeeded("Initialized new todo list")
+}
+
+func (l *TodoList) add(raw json.RawMessage) tool.Result {
+	a, bad := l.args(raw)
+	switch {
+	case bad != nil:
+		return *bad
+	case strings.TrimSpace(a.Task) == "":
+		return soft("task description is required")
+	}
+	id := 1
+	for _, i := range l.Items {
+		id = max(id, i.ID+1)
+	}
+	l.Items, l.changed = append(l.Items, TodoItem{ID: id, Desc: a.Task}), true
+	return tool.JSON(struct {
+		Status string `json:"status"`
+		ID     int    `json:"id"`
+	}{"ok", id})
+}
+
+// item finds the item that a call names.
+func (l *TodoList) item(a todoArgs) (*TodoItem, *tool.Result) {
+	text := strings.TrimSpace(strings.Trim(string(a.ID), `"`))
+	id, err := strconv.Atoi(text)
+	if err != nil {
+		r := soft("id is required and must be a number")
+		return nil, &r
+	}
+	for i := range l.Items {
+		if l.Items[i].ID == id {
+			return &l.Items[i], nil
+		}
+	}
+	r := soft("Todo %d not found", id)
+	return nil, &r
+}
+
+func (l *TodoList) done(raw json.RawMessage) tool.Result {
+	a, bad := l.args(raw)
+	if bad != nil {
+		return *bad
+	}
+	i, bad := l.item(a)
+	if bad != nil {
+		return *bad
+	}
+	i.Done, l.changed = true, true
+	return succeeded(fmt.Sprintf("Marked todo %d as done", i.ID))
+}
+
+func (l *TodoList) update(raw json.RawMessage) tool.Result {
+	a, bad := l.args(raw)
+	if bad != nil {
+		return *bad
+	}
+	i, bad := l.item(a)
+	if bad != nil {
+		return *bad
+	}
+	if strings.TrimSpace(a.Task) != "" {
+		i.Desc, l.changed = a.Task, true
+	}
+	if a.Done != nil {
+		i.Done, l.changed = *a.Done, true
+	}
+	return succeeded(fmt.Sprintf("Updated todo %d", i.ID))
+}
+
+func (l *TodoList) list(json.RawMessage) tool.Result {
+	if len(l.Items) == 0 {
+		return tool.JSON(TodoList{Items: []TodoItem{}})
+	}
+	return tool.JSON(*l)
+}
+
+func (l *TodoList) drop(json.RawMessage) tool.Result {
+	*l = TodoList{changed: true}
+	return succeeded("Todo list cleared")
+}

@@ -1,0 +1,226 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/tool"
+)
+
+// aliases are other names that models may use for a tool.
+var aliases = map[string]string{"user__select": "user__ask"}
+
+// userTool is one of the tools by which a model asks a person.
+type userTool struct {
+	name, doc string
+	options   bool
+	kind      string // of the question
+	answer    func(u *userTool, in userArgs, answer any) (result any, problem string)
+}
+
+var userTools = []userTool{
+	{name: "user__ask", kind: "select", options: true, answer: oneOption,
+		doc: "Ask the user to choose one of several options. The user may also give an answer of their own."},
+	{name: "user__confirm", kind: "confirm", answer: yesOrNo, doc: "Ask the user a question that is answered with yes or no."},
+	{name: "user__input", kind: "input", answer: anyText, doc: "Ask the user a question that is answered with a text."},
+	{name: "user__checkbox", kind: KindCheckbox, options: true, answer: someOptions,
+		doc: "Ask the user to choose any number of several options, or none of them."},
+}
+
+// UserTools are the tools by which a model asks the user: user__ask (also known
+// as user__select), user__confirm, user__input and user__checkbox. Each is a
+// question of the run, which waits for its answer, in this process or a later
+// one. With headless nobody is asked: the model is told that no one is there.
+func UserTools(headless bool) []tool.Tool {
+	tools := make([]tool.Tool, len(userTools))
+	for i := range userTools {
+		u := &userTools[i]
+		tools[i] = tool.Tool{Name: u.name, Description: u.doc, Schema: json.RawMessage(u.schema()),
+			Effect: tool.ReadOnly, Polls: true,
+			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) { return u.run(ctx, c, headless) }}
+	}
+	return tools
+}
+
+func (u *userTool) schema() string {
+	if u.options {
+		return `{"type":"object","properties":{"question":{"type":"string","description":"What the user is asked"},` +
+			`"options":{"type":"array","items":{"type":"string"},"description":"What the user may choose from"}},"required":["question","options"]}`
+	}
+	return `{"type":"object","properties":{"question":{"type":"string","description":"What the user is asked"}},"required":["question"]}`
+}
+
+type userArgs struct {
+	Question string
+	Options  []string
+}
+
+// read reads the arguments. A list of options may be a text that holds one; what
+// is no text in it is left out.
+func (u *userTool) read(raw json.RawMessage) (in userArgs, problem string) {
+	var a struct {
+		Question any             `json:"question"`
+		Options  json.RawMessage `json:"options"`
+	}
+	if err := json.Unmarshal(raw, &a); err != nil {
+		return in, err.Error()
+	}
+	in.Question, _ = a.Question.(string)
+	if strings.TrimSpace(in.Question) == "" {
+		return in, "'question' is required"
+	}
+	if !u.options {
+		return in, ""
+	}
+	var text string
+	if json.Unmarshal(a.Options, &text) == nil {
+		a.Options = json.RawMessage(text)
+	}
+	var list []any
+	if json.Unmarshal(a.Options, &list) != nil || list == nil {
+		return in, "'options' is required and must be an array of strings"
+	}
+	for _, o := range list {
+		if s, ok := o.(string); ok {
+			in.Options = append(in.Options, s)
+		}
+	}
+	if len(in.Options) == 0 {
+		return in, "'options' is required and must be an array of strings"
+	}
+	return in, ""
+}
+
+// needsHuman is the result of a question where nobody can be asked.
+type needsHuman struct {
+	NeedsHuman bool     `json:"needs_human"`
+	Action     string   `json:"action"`
+	Question   string   `json:"question"`
+	Options    []string `json:"options,omitempty"`
+	Guidance   string   `json:"guidance"`
+}
+
+const guidance = "No one is present to answer. Choose a sensible default and go on, or stop and say what you need to know."
+
+// noAnswer is the result of a question that will not be answered.
+type noAnswer struct {
+	Error    string `json:"error"`
+	Fallback string `json:"fallback"`
+}
+
+func (u *userTool) run(ctx context.Context, c tool.Call, headless bool) (tool.Result, error) {
+	in, problem := u.read(c.Args)
+	if problem != "" {
+		return tool.Failed("User interaction failed: %s", problem), nil
+	}
+	action := strings.TrimPrefix(u.name, "user__")
+	if headless {
+		return tool.JSON(needsHuman{true, action, in.Question, in.Options, guidance}), nil
+	}
+	ask := graph.Ask{Name: "user " + c.ID, Kind: u.kind, Prompt: in.Question, Options: in.Options, Free: true,
+		Data: CallData{ID: c.ID, Tool: u.name, Args: c.Args}}
+	if u.kind == "confirm" {
+		ask.Options = []string{"yes", "no"}
+	}
+	for {
+		answer, err := graph.Interrupt[any](ctx, ask)
+		var refusal *graph.RefusedError
+		switch {
+		case errors.As(err, &refusal):
+			return tool.JSON(noAnswer{refusal.Reason, "Make your best judgment and proceed"}), nil
+		case err != nil:
+			return tool.Result{}, err
+		}
+		result, problem := u.answer(u, in, answer)
+		if problem == "" {
+			return tool.JSON(result), nil
+		}
+		ask.Prompt = in.Question + "\n(" + problem + ")"
+	}
+}
+
+type oneAnswer struct {
+	Answer string `json:"answer"`
+}
+
+type manyAnswers struct {
+	Answers []string `json:"answers"`
+}
+
+func plain(answer any) string {
+	if s, ok := answer.(string); ok {
+		return s
+	}
+	b, err := json.Marshal(answer)
+	if err != nil {
+		return fmt.Sprint(answer)
+	}
+	return string(b)
+}
+
+func anyText(_ *userTool, _ userArgs, answer any) (any, string) { return oneAnswer{plain(answer)}, "" }
+
+func oneOption(_ *userTool, _ userArgs, answer any) (any, string) {
+	text := plain(answer)
+	if strings.TrimSpace(text) == "" {
+		return nil, "the answer is empty"
+	}
+	return oneAnswer{text}, ""
+}
+
+func yesOrNo(_ *userTool, _ userArgs, answer any) (any, string) {
+	switch strings.ToLower(strings.TrimSpace(plain(answer))) {
+	case "yes", "y", "true", "":
+		return oneAnswer{"yes"}, ""
+	case "no", "n", "false":
+		return oneAnswer{"no"}, ""
+	}
+	return nil, "answer yes or no"
+}
+
+// someOptions takes a list, or a text with an option in each line or between
+// commas.
+func someOptions(_ *userTool, in userArgs, answer any) (any, string) {
+	var chosen []string
+	switch a := answer.(type) {
+	case nil:
+	case []any:
+		for _, o := range a {
+			chosen = append(chosen, plain(o))
+		}
+	case string:
+		chosen = splitOptions(a, in.Options)
+	default:
+		return nil, "answer with a list of options"
+	}
+	for _, c := range chosen {
+		if !slices.Contains(in.Options, c) {
+			return nil, fmt.Sprintf("%q is not one of %s", c, strings.Join(in.Options, ", "))
+		}
+	}
+	if chosen == nil {
+		chosen = []string{}
+	}
+	return manyAnswers{chosen}, ""
+}
+
+func splitOptions(text string, options []string) (chosen []string) {
+	if slices.Contains(options, text) {
+		return []string{text}
+	}
+	sep := "\n"
+	if !strings.Contains(text, sep) {
+		sep = ","
+	}
+	for part := range strings.SplitSeq(text, sep) {
+		if part = strings.TrimSpace(part); part != "" {
+			chosen = append(chosen, part)
+		}
+	}
+	return chosen
+}

@@ -1,0 +1,249 @@
+package agent
+
+import (
+	"fmt"
+	"strings"
+
+	"raddle.dev/llm"
+)
+
+// Window bounds what a model is sent. It is checked before every call: what does
+// not fit is left out of the request, from the beginning, never between a call
+// and its outcome; what the user said last always stays. The conversation's key
+// keeps everything.
+type Window struct {
+	Tokens  int       // what the model can take, its reply included; 0: no limit is known, and nothing is left out
+	Reply   int       // tokens kept free for the reply; 0: Request.MaxTokens, else a quarter of Tokens and at most 4096
+	Summary llm.Model // sums up what is left out; nil: it is left out with a note
+	Prompt  string    // tells that model what to do; empty: a default
+}
+
+// View is how much of a conversation one node sees.
+type View struct {
+	From    int    `json:"from,omitempty"`    // the entry that requests begin with
+	Left    int    `json:"left,omitempty"`    // messages left out
+	Summary string `json:"summary,omitempty"` // of these
+}
+
+// WindowError says that a request is too long although all was left out that may
+// be.
+type WindowError struct {
+	Tokens, Limit int // estimated; without the reply
+}
+
+func (e *WindowError) Error() string {
+	return fmt.Sprintf("the request would hold about %d tokens, and the model's window has room for %d: shorten the system prompt, the tools or what the user says, or take a model with a larger window",
+		e.Tokens, e.Limit)
+}
+
+const (
+	mostReply   = 4096
+	replyShare  = 4                     // of the window
+	keepPercent = 60                    // of the room is filled after a cut, so that the next ones need none
+	smallest    = 64                    // tokens a shortened outcome still has
+	percent     = 100                   // keeps factors whole
+	leastFactor = percent / 2           // tokens are never taken for less than half of the estimate
+	mostFactor  = percent * 4           // nor for more than four times
+	largestCut  = 8192                  // tokens of the longest outcome when outcomes are shortened
+	shareMarker = "\n[… shortened …]\n" // within shortened texts
+	leftOutNote = "[%d earlier messages were left out to fit the context window.]"
+	summaryNote = "[Summary of %d earlier messages, which were left out to fit the context window.]\n%s"
+)
+
+// fitting is one attempt to make a request fit.
+type fitting struct {
+	lines  []line
+	sizes  []int // of lines, estimated
+	head   int   // everything but messages
+	factor int   // per cent: reported tokens for estimated ones
+	limit  int   // tokens for the request; 0: none
+	view   View
+	from   int // the line of view.From
+}
+
+// room is what a request may hold.
+func (w *Window) room(r *llm.Request) int {
+	if w.Tokens <= 0 {
+		return 0
+	}
+	reply := w.Reply
+	if reply == 0 {
+		reply = r.MaxTokens
+	}
+	if reply == 0 {
+		reply = min(mostReply, w.Tokens/replyShare)
+	}
+	return max(1, w.Tokens-reply)
+}
+
+func newFitting(lines []line, r *llm.Request, view View, factor int) *fitting {
+	f := &fitting{lines: lines, head: headTokens(r), factor: factor, view: view, sizes: make([]int, len(lines))}
+	for i := range lines {
+		f.sizes[i] = messageTokens(&lines[i].message)
+	}
+	if len(lines) == 0 || lines[0].entry >= view.From { // cleared since, or nothing is left out
+		f.view = View{}
+		return f
+	}
+	for f.from < len(lines) && (lines[f.from].entry < view.From || lines[f.from].message.Role == llm.RoleTool) {
+		f.from++
+	}
+	if f.from == len(lines) { // the key was reset to something shorter
+		f.view, f.from = View{}, 0
+	}
+	return f
+}
+
+// said is the line of what the user said last, or -1.
+func (f *fitting) said() int {
+	for i := len(f.lines) - 1; i >= 0; i-- {
+		if f.lines[i].person && f.lines[i].message.Role == llm.RoleUser {
+			return i
+		}
+	}
+	return -1
+}
+
+// tokens estimates a request that begins with a line.
+func (f *fitting) tokens(from int) int {
+	n := f.head
+	if from > 0 {
+		n += textTokens(leftOutNote) + textTokens(f.view.Summary)
+	}
+	if u := f.said(); u >= 0 && u < from {
+		n += f.sizes[u]
+	}
+	for _, s := range f.sizes[from:] {
+		n += s
+	}
+	return n
+}
+
+func (f *fitting) scaled(n int) int { return n * f.factor / percent }
+
+// fits tells whether the view needs no change.
+func (f *fitting) fits() bool { return f.limit <= 0 || f.scaled(f.tokens(f.from)) <= f.limit }
+
+// cut is the line to begin with: the first that leaves enough out, where the user
+// speaks if there is such a line, else the last one possible.
+func (f *fitting) cut() int {
+	target := f.limit * keepPercent / percent
+	best, last := -1, f.from
+	for i := f.from + 1; i < len(f.lines); i++ {
+		role := f.lines[i].message.Role
+		if role == llm.RoleTool {
+			continue
+		}
+		last = i
+		if f.scaled(f.tokens(i)) > target {
+			continue
+		}
+		if role == llm.RoleUser {
+			return i
+		}
+		if best < 0 {
+			best = i
+		}
+	}
+	if best >= 0 {
+		return best
+	}
+	return last
+}
+
+// leave moves the view to a line.
+func (f *fitting) leave(at int) {
+	f.from = at
+	f.view.From = f.lines[at].entry
+	f.view.Left = at
+	if u := f.said(); u >= 0 && u < at {
+		f.view.Left--
+	}
+	if f.view.Left == 0 {
+		f.view.Summary = ""
+	}
+}
+
+// note stands for what is left out.
+func (v View) note() string {
+	switch {
+	case v.Left == 0:
+		return ""
+	case v.Summary == "":
+		return fmt.Sprintf(leftOutNote, v.Left)
+	}
+	return fmt.Sprintf(summaryNote, v.Left, v.Summary)
+}
+
+// messages is what the model is told, in a form that every provider accepts. Where
+// it is too long, outcomes are shortened.
+func (f *fitting) messages() ([]llm.Message, int, error) {
+	var list []llm.Message
+	if note := f.view.note(); note != "" {
+		list = append(list, llm.User(note))
+	}
+	if u := f.said(); u >= 0 && u < f.from {
+		list = append(list, f.lines[u].message)
+	}
+	for _, l := range f.lines[f.from:] {
+		list = append(list, l.message)
+	}
+	tokens := f.tokens(f.from)
+	if f.limit <= 0 || f.scaled(tokens) <= f.limit {
+		return valid(list), tokens, nil
+	}
+	for most := largestCut; most >= smallest; most /= 2 {
+		short := shortened(list, most)
+		tokens = f.head
+		for i := range short {
+			tokens += messageTokens(&short[i])
+		}
+		if f.scaled(tokens) <= f.limit {
+			return valid(short), tokens, nil
+		}
+	}
+	return nil, tokens, &WindowError{Tokens: f.scaled(tokens), Limit: f.limit}
+}
+
+// shortened is the messages with no outcome of more than so many tokens.
+func shortened(list []llm.Message, most int) []llm.Message {
+	out := make([]llm.Message, len(list))
+	for i, m := range list {
+		if out[i] = m; m.Role != llm.RoleTool {
+			continue
+		}
+		parts := make([]llm.Part, len(m.Parts))
+		for j, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				r.Content = shortenedTexts(r.Content, most)
+				p = r
+			}
+			parts[j] = p
+		}
+		out[i].Parts = parts
+	}
+	return out
+}
+
+func shortenedTexts(parts []llm.Part, most int) []llm.Part {
+	out := make([]llm.Part, len(parts))
+	for i, p := range parts {
+		if t, ok := p.(llm.Text); ok {
+			p = llm.Text{Text: shorten(t.Text, most)}
+		}
+		out[i] = p
+	}
+	return out
+}
+
+// shorten keeps the head and the tail of a text that has more than so many tokens.
+func shorten(text string, most int) string {
+	n := textTokens(text)
+	if n <= most {
+		return text
+	}
+	const headShare = 3
+	keep := len(text) * most / n
+	tail := keep / headShare
+	return strings.ToValidUTF8(text[:keep-tail], "") + shareMarker + strings.ToValidUTF8(text[len(text)-tail:], "")
+}
