@@ -11,7 +11,7 @@ import (
 
 // DOT writes s as a digraph for Graphviz. Ids are generated; names are labels.
 func DOT(w io.Writer, s graph.Structure, o Options) error {
-	top, err := plan(s)
+	top, err := plan(s, o)
 	if err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func (d *dot) level(l *level, indent string) {
 			continue
 		}
 		fmt.Fprintf(d.w, "%ssubgraph cluster_%s {\n", indent, v.id)
-		fmt.Fprintf(d.w, "%s  graph [label=%s, labeljust=l, fontsize=13, style=\"rounded,filled\", fillcolor=%q, color=%q]\n",
-			indent, dotQuote(v.name()), frameFill, frameLine)
+		fmt.Fprintf(d.w, "%s  graph [label=%s, labeljust=l, fontsize=13, style=\"rounded,filled\", fillcolor=%q, color=%q%s]\n",
+			indent, dotQuote(v.name()), frameFill, frameLine, v.dotWidth())
 		d.level(v.sub, indent+"  ")
 		fmt.Fprintf(d.w, "%s}\n", indent)
 	}
@@ -89,11 +89,19 @@ func (d *dot) node(v vertex) string {
 		return fmt.Sprintf(`label="", tooltip="join", shape=box, width=%g, height=%g, fillcolor=%q, color=%q`,
 			width, height, s.fill, s.stroke)
 	}
-	label := fmt.Sprintf("label=%s, %s, fillcolor=%q, color=%q", dotQuote(v.name()), attrs, s.fill, s.stroke)
+	label := fmt.Sprintf("label=%s, %s, fillcolor=%q, color=%q%s", dotQuote(v.name()), attrs, s.fill, s.stroke, v.dotWidth())
 	if doc := clean(v.info.Doc); doc != "" {
 		label += ", tooltip=" + dotQuote(doc)
 	}
 	return label
+}
+
+// dotWidth makes the outline of a node that runs first bold.
+func (v vertex) dotWidth() string {
+	if !v.first {
+		return ""
+	}
+	return fmt.Sprintf(", penwidth=%g", boldWidth)
 }
 
 // edge writes a link. Graphviz draws edges between nodes only: one at a cluster is drawn to a node within and cut off

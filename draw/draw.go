@@ -17,9 +17,12 @@ const (
 	Right                  // from left to right
 )
 
-// Options of a drawing. The zero value is a drawing from top to bottom.
+// Options of a drawing. The zero value is a drawing of everything, from top to bottom.
 type Options struct {
 	Direction Direction
+	Title     string // above the drawing; "": the name of the graph
+	NoRoutes  bool   // leaves out the targets that nodes name themselves
+	NoEnds    bool   // leaves out the dots of start and end; the nodes that run first get a bold outline
 }
 
 // Formats are the names that [Write] knows.

@@ -12,7 +12,7 @@ import (
 
 // Mermaid writes s as a Mermaid flowchart, for instance for a Markdown page. Ids are generated; names are labels.
 func Mermaid(w io.Writer, s graph.Structure, o Options) error {
-	top, err := plan(s)
+	top, err := plan(s, o)
 	if err != nil {
 		return err
 	}
@@ -137,6 +137,9 @@ func (m *mermaid) styles(top *level) {
 	walk = func(l *level) {
 		for _, v := range l.vertices {
 			class, s := mermaidClass(v), v.look()
+			if v.first {
+				fmt.Fprintf(m.w, "  style %s stroke-width:%gpx\n", v.id, boldWidth)
+			}
 			if v.sub != nil {
 				fmt.Fprintf(m.w, "  style %s fill:%s,stroke:%s\n", v.id, frameFill, frameLine)
 				walk(v.sub)

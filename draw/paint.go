@@ -61,6 +61,9 @@ func (p *painter) paintNode(v vertex, b block, r box) {
 	case formPill:
 		g.figs[0].width = 2.5
 	}
+	if v.first {
+		g.figs[0].width = boldWidth
+	}
 	pad := s.form.padding()
 	middle := r.x + float64(pad[0]) + (r.w-float64(pad[0]+pad[2]))/2
 	y := r.y + float64(pad[1])
@@ -83,6 +86,9 @@ func textAt(s textStyle, top pt, color, text string) caption {
 func (p *painter) paintFrame(v vertex, b block, r box) {
 	g := v.group("frame")
 	g.figs = []figure{{path: roundRect(r, frameRound, frameRound), fill: frameFill, stroke: frameLine, width: lineWidth}}
+	if v.first {
+		g.figs[0].width = boldWidth
+	}
 	at := pt{r.x + 14, r.y + 22}
 	g.texts = []caption{{at: at, left: true, style: nameText, color: inkColor, text: b.name[0]}}
 	if b.small != "" {

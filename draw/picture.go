@@ -43,7 +43,7 @@ type painter struct {
 
 // picture lays s out and returns the scene.
 func picture(s graph.Structure, o Options) (*scene, error) {
-	top, err := plan(s)
+	top, err := plan(s, o)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,8 @@ type vertex struct {
 	info graph.NodeInfo // of a node
 	path string         // the names from the outermost graph to the node, with slashes
 	sub  *level         // the graph inside the node
+
+	first bool // it runs first, and no dot says so
 }
 
 // link is a drawn edge between two vertices of a level.
@@ -50,12 +52,17 @@ type level struct {
 
 // planner turns structures into levels.
 type planner struct {
+	o     Options
 	nodes int // drawn so far
 }
 
 // plan checks s and adds what a picture shows besides nodes and edges.
-func plan(s graph.Structure) (*level, error) {
-	return new(planner).level(&s, "", 0)
+func plan(s graph.Structure, o Options) (*level, error) {
+	l, err := (&planner{o: o}).level(&s, "", 0)
+	if err == nil && o.Title != "" {
+		l.name = clean(o.Title)
+	}
+	return l, err
 }
 
 func (p *planner) vertex(r role) vertex {
@@ -68,7 +75,7 @@ func (p *planner) level(s *graph.Structure, path string, depth int) (*level, err
 		return nil, depthError(s.Name)
 	}
 	l := &level{name: clean(s.Name)}
-	if len(s.Start) > 0 {
+	if len(s.Start) > 0 && !p.o.NoEnds {
 		l.vertices = append(l.vertices, p.vertex(roleStart))
 	}
 	at := make(map[string]int, len(s.Nodes))
@@ -108,6 +115,10 @@ func (p *planner) connect(l *level, s *graph.Structure, at map[string]int) error
 		if err != nil {
 			return err
 		}
+		if p.o.NoEnds {
+			l.vertices[to].first = true
+			continue
+		}
 		l.links = append(l.links, link{from: 0, to: to, kind: graph.EdgePlain})
 	}
 	type group struct {
@@ -122,6 +133,9 @@ func (p *planner) connect(l *level, s *graph.Structure, at map[string]int) error
 		from, err := find("an edge leads from", e.From)
 		if err != nil {
 			return err
+		}
+		if p.o.NoEnds && e.To == graph.End || p.o.NoRoutes && e.Kind == graph.EdgeRoute {
+			continue
 		}
 		if _, known := at[graph.End]; !known && e.To == graph.End {
 			at[graph.End] = len(l.vertices)

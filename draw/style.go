@@ -25,6 +25,9 @@ type style struct {
 	fill, stroke string
 }
 
+// boldWidth is the width of the outline of a node that runs first, where no dot says so.
+const boldWidth = 3.0
+
 // kindStyles maps the kinds of nodes to their look. Colours come in families: models are violet, people amber,
 // code green, knowledge blue.
 var kindStyles = map[string]style{
