@@ -3,6 +3,7 @@ package graph
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strconv"
 )
@@ -61,4 +62,24 @@ func decodeValue[T any](b []byte) (v T, err error) {
 	}
 	err = json.Unmarshal(b, &v)
 	return v, err
+}
+
+// marshal is JSON of a value where nobody else would catch a panic in its method.
+func marshal(v any) (b []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicError(fmt.Sprintf("the JSON of a %T", v), p)
+		}
+	}()
+	return json.Marshal(v)
+}
+
+// unmarshal is the way back.
+func unmarshal(b []byte, into any) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicError(fmt.Sprintf("the JSON of a %T", into), p)
+		}
+	}()
+	return json.Unmarshal(b, into)
 }

@@ -494,6 +494,9 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return x.blame(f, ts, w.by, w.err)
 			}
+			if len(ts) == 1 && x.j.failed() == nil { // its overlays or its halt; those of siblings were stored before
+				return x.blame(f, ts, 0, err)
+			}
 			return err
 		}
 		if err := x.j.snapshot(); err != nil {

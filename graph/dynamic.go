@@ -3,7 +3,6 @@ package graph
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
@@ -102,7 +101,7 @@ func encodeDynamic(dst []byte, v any) (_ []byte, err error) {
 	if !ok {
 		return dst, fmt.Errorf("a value of type %T cannot be stored: call graph.Register for it, or use a typed key", v)
 	}
-	j, err := json.Marshal(v)
+	j, err := marshal(v)
 	return putString(putString(append(dst, dynNamed), name), j), err
 }
 
@@ -184,7 +183,7 @@ func (r *reader) named() any {
 		return nil
 	}
 	p := reflect.New(t)
-	if err := json.Unmarshal(j, p.Interface()); err != nil {
+	if err := unmarshal(j, p.Interface()); err != nil {
 		r.err = fmt.Errorf("a value of type %q: %w", name, err)
 	}
 	return p.Elem().Interface()

@@ -330,7 +330,7 @@ func (x *drive) answers(s *replay, answers []Answer) error {
 		if slices.ContainsFunc(answers[:i], func(b Answer) bool { return b.ID == a.ID }) {
 			return &AnswerError{ID: a.ID, Open: ids, Reason: "answered twice"}
 		}
-		b, err := json.Marshal(a.Value)
+		b, err := marshal(a.Value)
 		if err != nil {
 			return &AnswerError{ID: a.ID, Open: ids, Reason: err.Error()}
 		}

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -275,7 +274,7 @@ func (x *drive) ended(s *replay, f *frame) (Result, error) {
 func (x *drive) giveAhead(answers []Answer) ([]byte, error) {
 	b := putInt(nil, len(answers))
 	for _, a := range answers {
-		v, err := json.Marshal(a.Value)
+		v, err := marshal(a.Value)
 		if err != nil {
 			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
 		}
