@@ -10,7 +10,8 @@ const End = "END"
 
 // Func is the body of a node. ctx ends when the run is cancelled or a timeout
 // passes, and gives access to Do, Interrupt, Emit and Call; s is the state
-// before the step. A Func that fails has written nothing.
+// before the step. A Func that fails has written nothing. One that ignores ctx
+// holds its run up until it returns, and an update it returns then counts.
 type Func func(ctx context.Context, s State) (Update, error)
 
 // Update is what a node returns: its writes and where to go.

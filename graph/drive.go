@@ -377,6 +377,13 @@ func (x *drive) alone(t *task) {
 
 func (x *drive) all(ctx context.Context, ts []task) {
 	g := ts[0].frame.g
+	defer func() {
+		if p := recover(); p != nil {
+			notRun(ts, panicError("the Executor", p))
+		} else {
+			notRun(ts, errNotRun)
+		}
+	}()
 	if !g.def.FailFast {
 		x.exec.Execute(len(ts), g.def.Concurrency, func(i int) { ts[i].run(true) })
 		return
@@ -395,6 +402,17 @@ func (x *drive) all(ctx context.Context, ts []task) {
 			cancel(errSibling)
 		}
 	})
+}
+
+var errNotRun = errors.New("graph: the Executor has returned without running the task")
+
+// notRun fails the tasks that the Executor has left out.
+func notRun(ts []task, err error) {
+	for i := range ts {
+		if t := &ts[i]; t.attempt == 0 && !t.recorded && t.err == nil {
+			t.err = err
+		}
+	}
 }
 
 // errSibling is the cause of a context that ended because a sibling failed.

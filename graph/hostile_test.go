@@ -2,10 +2,7 @@ package graph_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"iter"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -242,6 +239,32 @@ func armed(t *testing.T, where string, arm func(*graph.Node, *graph.Def)) *graph
 	return g
 }
 
-var _ = json.Marshal
-var _ iter.Seq[int]
-var _ = fmt.Sprint
+// An Executor that panics, or forgets tasks, fails them; those that ran are kept.
+func TestAnExecutorThatFailsFailsItsTasks(t *testing.T) {
+	for want, exec := range map[string]graph.Executor{
+		"panic in the Executor: the pool is closed": executor(func(_ int, task func(int)) { task(0); panic("the pool is closed") }),
+		"without running the task":                  executor(func(_ int, task func(int)) { task(0) }),
+	} {
+		for _, topics := range []graph.Topic{0, graph.AllTopics} {
+			settled(t, func(t *testing.T) {
+				var c tally
+				r := kept(parallel(t, graph.Node{Name: "a", Run: c.counts("a")}, graph.Node{Name: "b", Run: c.counts("b")}))
+				r.Executor = exec
+				_, res, err := collect(r.Run(t.Context(), graph.Input{Thread: thread, Topics: topics}))
+				var e *graph.NodeError
+				if res.Status != graph.Failed || !errors.As(err, &e) || e.Node != "b" || !strings.Contains(err.Error(), want) {
+					t.Errorf("%v, %v", res.Status, err)
+				}
+				r.Executor = nil
+				res, err = resume(t, r)
+				if is(t, graph.Done, res, err); c.of("a") != 1 || c.of("b") != 1 {
+					t.Errorf("a ran %d times, b %d times", c.of("a"), c.of("b"))
+				}
+			})
+		}
+	}
+}
+
+type executor func(n int, task func(int))
+
+func (e executor) Execute(n, _ int, task func(int)) { e(n, task) }

@@ -364,9 +364,15 @@ func (s *replay) measure() {
 	}
 }
 
-// load reads and folds a thread up to a record (0: all).
-func load(ctx context.Context, st Store, thread string, upTo int64) (*replay, error) {
-	s := newReplay()
+// load reads and folds a thread up to a record (0: all). A panic in a store is a
+// failure to read.
+func load(ctx context.Context, st Store, thread string, upTo int64) (s *replay, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s, err = nil, fmt.Errorf("read thread %s: %w", thread, panicError("Store.Read", p))
+		}
+	}()
+	s = newReplay()
 	for r, err := range st.Read(ctx, thread, Range{FromSnapshot: true, UpTo: upTo}) {
 		if err != nil {
 			return nil, fmt.Errorf("read thread %s: %w", thread, err)
