@@ -1,0 +1,138 @@
+package permission
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Consents remember for which directories somebody agreed that their scripts and
+// rules may be used though nobody named them: what was picked up because it lay
+// there. A consent is for the files as they were; when one of them changes it is
+// needed again. The zero value remembers nothing.
+type Consents struct {
+	Path string // of the file that holds them; it need not exist
+}
+
+// Given reports whether the consent for a directory holds for its files as they
+// are now, of which digest tells.
+func (c Consents) Given(dir, digest string) (bool, error) {
+	dir, err := resolveAbs(dir)
+	if err != nil {
+		return false, fmt.Errorf("look up a consent: %w", err)
+	}
+	known, err := c.read()
+	if err != nil {
+		return false, fmt.Errorf("look up a consent: %w", err)
+	}
+	given, ok := known[dir]
+	return ok && given == digest, nil
+}
+
+// Give records the consent for a directory with the digest that the person was
+// asked about.
+func (c Consents) Give(dir, digest string) error {
+	dir, err := resolveAbs(dir)
+	if err != nil {
+		return fmt.Errorf("record a consent: %w", err)
+	}
+	known, err := c.read()
+	if err != nil {
+		return fmt.Errorf("record a consent: %w", err)
+	}
+	known[dir] = digest
+	text, err := json.MarshalIndent(known, "", "  ")
+	if err == nil {
+		err = replaceFile(c.Path, append(text, '\n'))
+	}
+	if err != nil {
+		return fmt.Errorf("record a consent: %w", err)
+	}
+	return nil
+}
+
+func (c Consents) read() (map[string]string, error) {
+	known := map[string]string{}
+	text, err := os.ReadFile(c.Path)
+	if errors.Is(err, fs.ErrNotExist) || c.Path == "" {
+		return known, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &known); err != nil {
+		return nil, fmt.Errorf("%s: %w: delete the file to be asked again", c.Path, err)
+	}
+	return known, nil
+}
+
+func resolveAbs(dir string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return resolve(dir)
+}
+
+var (
+	scriptEndings = []string{".sh", ".bash", ".py", ".ts", ".js", ".mjs", ".cjs"}
+	scriptNames   = []string{"graph.yaml", "graph.yml", "config.yaml", "config.yml", "permissions.yaml", "mcp.json", ".env"}
+	passedOver    = []string{".git", "node_modules", "__pycache__", ".venv", "sessions", "cache"}
+)
+
+// Digest is a digest of everything in a directory that may run or that decides
+// what runs: scripts, files that may be executed, agent files, rules, servers.
+// The files that count are returned as well, relative to the directory, for a
+// person to see. What is in .git, node_modules, __pycache__, .venv, sessions and
+// cache does not count.
+func Digest(dir string) (digest string, files []string, err error) {
+	sum := sha256.New()
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if path != dir && slices.Contains(passedOver, d.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		info, err := os.Stat(path)
+		if err != nil || !info.Mode().IsRegular() {
+			return nil // a link that leads nowhere, a socket: nothing that could run
+		}
+		ending := strings.ToLower(filepath.Ext(path))
+		if !slices.Contains(scriptEndings, ending) && !slices.Contains(scriptNames, d.Name()) && info.Mode()&0o111 == 0 {
+			return nil
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		files = append(files, filepath.ToSlash(rel))
+		return addFile(sum, path, filepath.ToSlash(rel), info.Size())
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("look at the scripts of %s: %w", dir, err)
+	}
+	return hex.EncodeToString(sum.Sum(nil)), files, nil
+}
+
+func addFile(sum io.Writer, path, name string, size int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	fmt.Fprintf(sum, "%d:%s %d:", len(name), name, size)
+	_, err = io.Copy(sum, f)
+	return err
+}

@@ -1,0 +1,23 @@
+// Package permission decides whether a tool call may run, from what the call
+// would touch, from rules that people wrote, and from answers they gave. It only
+// decides: it asks nobody, runs nothing and writes nothing but what [Remember]
+// and [Consents] are told to.
+//
+//	policy := permission.Policy{Rules: []permission.Rules{user}, Workspace: dir}
+//	decision, err := policy.Decide(t, call)
+//
+// A call is taken apart into its needs: each simple command of a shell text,
+// each file read or written, each host. Every need must be allowed by itself, so
+// that nothing hides behind something harmless. For a need, in this order:
+//
+//  1. a Deny rule that matches denies it,
+//  2. what was granted for this run allows it,
+//  3. an Ask rule that matches, or a Deny rule that might, asks,
+//  4. an Allow rule that matches allows it,
+//  5. otherwise the default: reading inside the workspace and writing there are
+//     allowed, a small list of commands that only read is allowed, everything
+//     else asks.
+//
+// What is enforced is the call, not the process: a program that was allowed to
+// run does whatever its user may.
+package permission

@@ -1,0 +1,74 @@
+package permission
+
+import (
+	"path/filepath"
+	"strings"
+)
+
+// An Answer is what a person may say to a call that asks.
+type Answer string
+
+// The answers. No may come with a reason, which the model is told.
+const (
+	Once   Answer = "once"   // this call, and nothing else
+	Run    Answer = "run"    // what Decision.Grant says, until the run ends
+	Always Answer = "always" // what Decision.Grant says, from now on
+	No     Answer = "no"
+)
+
+// Answers are those that make sense for a decision that asks, in the order in
+// which to offer them.
+func (d Decision) Answers() []Answer {
+	switch {
+	case d.Verdict != Ask:
+		return nil
+	case len(d.Grant) == 0:
+		return []Answer{Once, No}
+	case !d.Lasting:
+		return []Answer{Once, Run, No}
+	}
+	return []Answer{Once, Run, Always, No}
+}
+
+// grant is the narrowest rule that allows a need, and whether there is one.
+func (m matcher) grant(n need) (rule string, ok bool) {
+	switch n.facet {
+	case theCall:
+		return m.tool, true
+	case command:
+		return m.grantCommand(n)
+	case network:
+		return m.tool + "(" + n.hosts[0] + ")", !strings.ContainsAny(n.hosts[0], "*\\=") || n.hosts[0] == "*"
+	}
+	if len(n.paths) != 1 {
+		return "", false
+	}
+	who := m.tool
+	if m.shell {
+		who = "any " + string(n.facet)
+	}
+	return who + "(" + m.shortPath(n.paths[0]) + ")", true
+}
+
+func (m matcher) grantCommand(n need) (string, bool) {
+	if len(n.words) == 0 {
+		return "", false
+	}
+	all := append(n.env[:len(n.env):len(n.env)], n.words...)
+	for _, w := range all {
+		if !w.plain() {
+			return "", false
+		}
+	}
+	return m.tool + "(" + texts(all) + ")", true
+}
+
+// shortPath is a path as a pattern that matches it and nothing else.
+func (m matcher) shortPath(path string) string {
+	if path != m.area.workspace && within(m.area.workspace, path, false) {
+		if rel, err := filepath.Rel(m.area.workspace, path); err == nil && !strings.HasPrefix(rel, "~") {
+			return escapePattern(rel)
+		}
+	}
+	return escapePattern(path)
+}

@@ -1,0 +1,308 @@
+package permission
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// A harmless says how a command that only reads is told from the same command
+// doing more.
+type harmless struct {
+	text     bool     // its arguments are texts, not files
+	skip     int      // so many operands before the files are no files, such as the pattern of grep
+	skipped  string   // letters of flags that stand in for those operands
+	most     int      // with more operands than this it does more than read; 0: any number
+	letters  string   // flags of one letter with which it does more than read
+	flags    []string // and long ones, without the dashes; whatever they may be short for counts
+	anywhere bool     // arguments that only the shell knows make no difference
+	// check gives the reason why it is not harmless with these arguments; nil: nothing else to look at.
+	check func(args []word) string
+}
+
+// readers are the commands that run without asking: they read, and do nothing
+// else with the flags that are not listed.
+var readers = map[string]harmless{
+	":": {text: true, anywhere: true}, "true": {text: true, anywhere: true}, "false": {text: true, anywhere: true},
+	"echo": {text: true, anywhere: true}, "pwd": {text: true, anywhere: true},
+	"basename": {text: true, anywhere: true}, "dirname": {text: true, anywhere: true},
+	"seq": {text: true, anywhere: true}, "sleep": {text: true, anywhere: true}, "tr": {text: true, anywhere: true},
+	"exit": {text: true, anywhere: true}, "return": {text: true, anywhere: true},
+	"break": {text: true, anywhere: true}, "continue": {text: true, anywhere: true}, "shift": {text: true, anywhere: true},
+	"whoami": {text: true}, "id": {text: true}, "uname": {text: true}, "arch": {text: true}, "nproc": {text: true},
+	"which": {text: true}, "type": {text: true}, "wait": {text: true, letters: "p"},
+	"printf": {text: true, check: printfCheck},
+	"test":   {text: true, check: testCheck}, "[": {text: true, check: testCheck},
+	"date": {text: true, letters: "sfr", flags: []string{"set", "file", "reference"}, check: dateCheck},
+	"set":  {text: true, check: setCheck}, "read": {text: true, check: readCheck},
+
+	"ls": {}, "cat": {}, "head": {}, "tail": {}, "nl": {}, "tac": {}, "rev": {}, "cut": {}, "paste": {}, "column": {},
+	"wc": {flags: []string{"files0-from"}}, "fold": {}, "expand": {}, "unexpand": {}, "comm": {}, "cmp": {}, "stat": {},
+	"diff": {letters: "l", flags: []string{"paginate"}}, "du": {flags: []string{"files0-from"}}, "df": {},
+	"file": {letters: "Cmf", flags: []string{"compile", "magic-file", "files-from"}},
+	"tree": {letters: "olR", flags: []string{"output"}}, "realpath": {}, "readlink": {},
+	"md5sum": {letters: "c", flags: []string{"check"}}, "sha1sum": {letters: "c", flags: []string{"check"}},
+	"sha256sum": {letters: "c", flags: []string{"check"}}, "sha512sum": {letters: "c", flags: []string{"check"}},
+	"cksum": {letters: "c", flags: []string{"check"}}, "od": {}, "hexdump": {},
+	"xxd": {most: 1, letters: "r", flags: []string{"revert"}}, "uniq": {most: 1},
+	"sort": {letters: "oT", flags: []string{"output", "compress-program", "temporary-directory", "files0-from"}},
+	"grep": grep, "egrep": grep, "fgrep": grep,
+	"rg": {skip: 1, skipped: "ef", letters: "Lz",
+		flags: []string{"pre", "pre-glob", "follow", "hostname-bin", "search-zip"}},
+	"jq":   {skip: 1, letters: "fL", flags: []string{"from-file", "library-path"}},
+	"sed":  {skip: 1, check: sedCheck},
+	"git":  {check: gitCheck},
+	"find": {check: findCheck},
+}
+
+var grep = harmless{skip: 1, skipped: "ef", letters: "R", flags: []string{"dereference-recursive"}}
+
+// versions are programs that may be asked for their version.
+var versions = []string{"bash", "cargo", "gcc", "git", "go", "java", "make", "node", "npm", "python", "python3", "ruby", "rustc"}
+
+// judge decides on a command with a plain name: the verdict without any rule,
+// the reason, and which arguments are files that it reads.
+func (s *shell) judge(words []word) (verdict Verdict, why string, files []word) {
+	name, args := words[0].text, words[1:]
+	if slices.Contains(versions, name) && len(args) == 1 && args[0].plain() && (args[0].text == "--version" || name == "go" && args[0].text == "version") {
+		return Allow, "", nil
+	}
+	h, ok := readers[name]
+	if !ok {
+		return Ask, "is not known to be harmless", nil
+	}
+	if !h.text {
+		files = h.files(args)
+	}
+	if h.anywhere {
+		return Allow, "", nil
+	}
+	if why := h.faults(args); why != "" {
+		return Ask, why, files
+	}
+	if s.dashes(args) {
+		return Ask, "has a pattern that may stand for a file whose name begins with -", files
+	}
+	return Allow, "", files
+}
+
+// faults is the reason why the command does more than read.
+func (h harmless) faults(args []word) string {
+	operands, ended := 0, false
+	for i, a := range args {
+		if (a.vague || a.splits) && h.check == nil {
+			return "has an argument that is known only when it runs"
+		}
+		switch {
+		case ended || !strings.HasPrefix(a.text, "-") || a.text == "-":
+			operands++
+		case a.text == "--":
+			ended = true
+		case h.forbids(a.text):
+			return "does more than read with " + args[i].text
+		}
+	}
+	if h.most > 0 && operands > h.most {
+		return "writes a file with so many arguments"
+	}
+	if h.check != nil {
+		return h.check(args)
+	}
+	return ""
+}
+
+// forbids reports whether a flag is one with which the command does more than read.
+func (h harmless) forbids(flag string) bool {
+	if long, ok := strings.CutPrefix(flag, "--"); ok {
+		long, _, _ = strings.Cut(long, "=")
+		return long != "" && slices.ContainsFunc(h.flags, func(f string) bool { return strings.HasPrefix(f, long) })
+	}
+	return strings.ContainsAny(flag[1:], h.letters) || slices.Contains(h.flags, flag[1:])
+}
+
+// files are the arguments that may be files: operands, and what stands behind a
+// flag. What is no file after all lies in the workspace, as any name does.
+func (h harmless) files(args []word) (files []word) {
+	skip := h.skip
+	ended := false
+	for _, a := range args {
+		if a.vague || a.splits {
+			continue
+		}
+		if ended || !strings.HasPrefix(a.text, "-") || a.text == "-" {
+			if skip--; skip < 0 && a.text != "" {
+				files = append(files, a)
+			}
+			continue
+		}
+		if a.text == "--" {
+			ended = true
+			continue
+		}
+		_, value, ok := strings.Cut(a.text, "=")
+		long := strings.HasPrefix(a.text, "--")
+		if !ok && !long && len(a.text) > 2 {
+			value = a.text[2:]
+		}
+		if !long && strings.ContainsAny(a.text, h.skipped) || long && standsIn(a.text) {
+			skip = 0
+		}
+		if value != "" {
+			files = append(files, literalWord(value))
+		}
+	}
+	return files
+}
+
+// standsIn reports whether a long flag takes the place of the pattern: --regexp,
+// --file, --files, also abbreviated.
+func standsIn(flag string) bool {
+	name, _, _ := strings.Cut(flag, "=")
+	return strings.HasPrefix("--regexp", name) || strings.HasPrefix("--files", name)
+}
+
+// dashes reports whether a pattern of files may turn into a flag.
+func (s *shell) dashes(args []word) bool {
+	if !slices.ContainsFunc(args, func(a word) bool { return a.glob != "" && strings.ContainsAny(a.glob[:1], "*?[") }) {
+		return false
+	}
+	for _, dir := range s.dirs {
+		if found, err := filepath.Glob(filepath.Join(escapeGlob(dir), "-*")); err != nil || len(found) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+const unknownArgument = "has an argument that is known only when it runs"
+
+func allPlain(args []word) bool {
+	return !slices.ContainsFunc(args, func(a word) bool { return a.vague || a.splits })
+}
+
+// printfSets is a format that gives a variable a value.
+var printfSets = regexp.MustCompile(`%[^%a-zA-Z]*[hlLjzt]*n`)
+
+func printfCheck(args []word) string {
+	if len(args) == 0 || !args[0].plain() {
+		return unknownArgument
+	}
+	if format := args[0].text; strings.HasPrefix(format, "-") || printfSets.MatchString(format) {
+		return "may set a variable"
+	}
+	return ""
+}
+
+func dateCheck(args []word) string {
+	for _, a := range args {
+		if a.vague || a.splits {
+			return unknownArgument
+		}
+		if !strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "+") {
+			return "may set the clock"
+		}
+	}
+	return ""
+}
+
+var (
+	unaryTests  = regexp.MustCompile(`^-[abcdefghknprstuwxzGLNOS]$`)
+	binaryTests = regexp.MustCompile(`^(=|==|!=|<|>|-eq|-ne|-lt|-le|-gt|-ge|-nt|-ot|-ef)$`)
+)
+
+// testCheck keeps away from test -v, whose operand may run a command. An
+// argument that only the shell knows must stand where it is no operator.
+func testCheck(args []word) string {
+	for _, a := range args {
+		if a.text == "-v" || a.text == "-R" {
+			return "may run commands in a subscript"
+		}
+	}
+	if n := len(args); n > 0 && args[n-1].plain() && args[n-1].text == "]" {
+		args = args[:n-1]
+	}
+	if len(args) > 0 && args[0].plain() && args[0].text == "!" {
+		args = args[1:]
+	}
+	if allPlain(args) {
+		return ""
+	}
+	certain := func(i int, re *regexp.Regexp) bool { return args[i].plain() && re.MatchString(args[i].text) }
+	one := func(i int) bool { return !args[i].splits }
+	switch {
+	case len(args) == 1 && one(0), len(args) == 2 && certain(0, unaryTests) && one(1),
+		len(args) == 3 && certain(1, binaryTests) && one(0) && one(2):
+		return ""
+	}
+	return unknownArgument
+}
+
+var (
+	setFlags   = regexp.MustCompile(`^[-+][efu]+$`)
+	setOption  = regexp.MustCompile(`^[-+][efu]*o$`)
+	setOptions = []string{"pipefail", "errexit", "nounset", "noglob"}
+)
+
+func setCheck(args []word) string {
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case !a.plain():
+			return unknownArgument
+		case setFlags.MatchString(a.text):
+		case setOption.MatchString(a.text) && i+1 < len(args) && args[i+1].plain() && slices.Contains(setOptions, args[i+1].text):
+			i++
+		default:
+			return "changes how the shell works"
+		}
+	}
+	return ""
+}
+
+func readCheck(args []word) string {
+	for _, a := range args {
+		if !a.plain() || a.text != "-r" && !ownName(a.text) {
+			return "may set a variable that other programs heed"
+		}
+	}
+	return ""
+}
+
+// sedPrints is a script that prints lines by number and does nothing else.
+var sedPrints = regexp.MustCompile(`^([0-9]+|\$)(,([0-9]+|\$))?[pdq](;([0-9]+|\$)(,([0-9]+|\$))?[pdq])*$`)
+
+func sedCheck(args []word) string {
+	if !allPlain(args) {
+		return unknownArgument
+	}
+	script := false
+	for _, a := range args {
+		switch {
+		case script:
+			if strings.HasPrefix(a.text, "-") {
+				return "may change files"
+			}
+		case a.text == "-n" || a.text == "-E" || a.text == "-r" || a.text == "--quiet":
+		case sedPrints.MatchString(a.text):
+			script = true
+		default:
+			return "has a script that may change files or run commands"
+		}
+	}
+	return ""
+}
+
+func findCheck(args []word) string {
+	if !allPlain(args) {
+		return unknownArgument
+	}
+	for _, a := range args {
+		switch t := a.text; {
+		case t == "-delete", t == "-fls", t == "-L", t == "-follow", t == "-ok", t == "-okdir", t == "-execdir", t == "-exec",
+			strings.HasPrefix(t, "-fprint"), strings.HasPrefix(t, "-files0"):
+			return "does more than read with " + t
+		}
+	}
+	return ""
+}

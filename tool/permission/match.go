@@ -1,0 +1,252 @@
+package permission
+
+import (
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// A fit is how far a rule speaks of a need.
+type fit int
+
+const (
+	no    fit = iota
+	maybe     // nobody can tell before the call runs
+	sure
+)
+
+// A matcher holds what rules are compared with besides the need itself.
+type matcher struct {
+	tool  string
+	shell bool // the tool runs commands: the patterns of its rules are commands
+	area  area
+	home  string
+	args  map[string]string // the arguments of the call as text
+}
+
+// forbids is how far a rule that denies or asks speaks of a need: one of the
+// things that it may be is enough.
+func (m matcher) forbids(r Rule, n need) fit {
+	if !m.speaks(r, n) {
+		return no
+	}
+	if r.bare {
+		return sure
+	}
+	switch n.facet {
+	case command:
+		return m.forbidsCommand(r, n)
+	case reading, writing:
+		return m.forbidsPath(r, n)
+	case network:
+		return m.host(r, n)
+	}
+	return m.arguments(r)
+}
+
+// covers reports whether a rule allows a need, whatever it turns out to be.
+func (m matcher) covers(r Rule, n need) bool {
+	if !m.speaks(r, n) {
+		return false
+	}
+	if r.bare {
+		return n.root == ""
+	}
+	switch n.facet {
+	case command:
+		if r.broken {
+			return false
+		}
+		if len(n.words) == 0 {
+			return len(r.words) == 1 && r.words[0] == "*"
+		}
+		return coversWords(r.words, append(n.env[:len(n.env):len(n.env)], n.words...))
+	case reading, writing:
+		return len(n.paths) > 0 && !slices.ContainsFunc(n.paths, func(path string) bool { return !m.coversPath(r, n, path) })
+	case network:
+		return m.host(r, n) == sure
+	}
+	return m.arguments(r) == sure
+}
+
+// speaks reports whether a rule is about this tool and this kind of need.
+func (m matcher) speaks(r Rule, n need) bool {
+	if !like(r.tool, m.tool) {
+		return false
+	}
+	if r.facet != "" {
+		return r.facet == n.facet
+	}
+	return r.bare || !m.shell || n.facet == command
+}
+
+// coversWords reports whether the words of a pattern allow a command.
+func coversWords(pattern []string, words []word) bool {
+	for i, p := range pattern {
+		if p == "*" && i == len(pattern)-1 {
+			return true
+		}
+		if i >= len(words) {
+			return false
+		}
+		w := words[i]
+		if w.splits || w.glob != "" || w.vague && p != "*" || !w.vague && !like(p, w.text) {
+			return false
+		}
+	}
+	return len(words) == len(pattern)
+}
+
+func (m matcher) forbidsCommand(r Rule, n need) fit {
+	if r.broken || len(n.words) == 0 {
+		return maybe
+	}
+	best := forbidsWords(r.words, n.words)
+	if first := n.words[0]; first.plain() {
+		base := append([]word{literalWord(filepath.Base(first.text))}, n.words[1:]...)
+		best = max(best, forbidsWords(r.words, base))
+	}
+	if len(n.env) > 0 {
+		best = max(best, forbidsWords(r.words, append(slices.Clone(n.env), n.words...)))
+	}
+	return best
+}
+
+func forbidsWords(pattern []string, words []word) fit {
+	result := sure
+	for i, p := range pattern {
+		if p == "*" && i == len(pattern)-1 {
+			return result
+		}
+		if i >= len(words) {
+			return no
+		}
+		switch w := words[i]; {
+		case w.splits || w.glob != "":
+			return maybe
+		case w.vague:
+			if p != "*" {
+				result = maybe
+			}
+		case !like(p, w.text):
+			return no
+		}
+	}
+	if len(words) > len(pattern) {
+		for _, w := range words[len(pattern):] {
+			if !w.splits {
+				return no
+			}
+		}
+		return maybe
+	}
+	return result
+}
+
+// pathPattern is the pattern of a rule as an absolute one.
+func (m matcher) pathPattern(r Rule) string {
+	p := filepath.ToSlash(r.pattern)
+	switch {
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		if m.home == "" {
+			return p
+		}
+		return escapePattern(m.home) + p[1:]
+	case filepath.IsAbs(p):
+		return p
+	}
+	return escapePattern(m.area.workspace) + "/" + strings.TrimPrefix(p, "./")
+}
+
+func escapePattern(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `{`, `\{`).Replace(filepath.ToSlash(path))
+}
+
+func matchesPath(pattern, path string) bool {
+	path = filepath.ToSlash(path)
+	if ok, err := doublestar.Match(pattern, path); err == nil && ok {
+		return true
+	}
+	dir, ok := strings.CutSuffix(pattern, "/**")
+	if !ok {
+		return false
+	}
+	same, err := doublestar.Match(dir, path)
+	return err == nil && same
+}
+
+func (m matcher) coversPath(r Rule, n need, path string) bool {
+	pattern := m.pathPattern(r)
+	if n.root != "" {
+		base, _ := doublestar.SplitPattern(pattern)
+		if !within(n.root, filepath.FromSlash(unescapePattern(base)), true) && pattern != escapePattern(path) {
+			return false
+		}
+	}
+	return matchesPath(pattern, path)
+}
+
+func unescapePattern(pattern string) string { return strings.ReplaceAll(pattern, `\`, "") }
+
+// forbidsPath also asks about a directory in which something forbidden may lie.
+func (m matcher) forbidsPath(r Rule, n need) fit {
+	if len(n.paths) == 0 {
+		return maybe
+	}
+	pattern := m.pathPattern(r)
+	if !doublestar.ValidatePattern(pattern) {
+		return maybe
+	}
+	base, _ := doublestar.SplitPattern(pattern)
+	best := no
+	for _, path := range n.paths {
+		if matchesPath(pattern, path) {
+			return sure
+		}
+		if isDir(path) && within(path, filepath.FromSlash(unescapePattern(base)), false) {
+			best = maybe
+		}
+	}
+	return best
+}
+
+// host compares the name of a host, or the URL that the call would fetch from it.
+func (m matcher) host(r Rule, n need) fit {
+	if argumentsText.MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
+		return m.arguments(r)
+	}
+	for _, h := range n.hosts {
+		if h != "*" && like(strings.ToLower(r.pattern), strings.ToLower(h)) || r.pattern == "*" {
+			return sure
+		}
+	}
+	if slices.Contains(n.hosts, "*") {
+		return maybe
+	}
+	return no
+}
+
+// argumentsText is how a pattern of arguments begins.
+var argumentsText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
+
+// arguments compares the arguments of the call with name=pattern, name=pattern.
+func (m matcher) arguments(r Rule) fit {
+	if r.pattern == "*" {
+		return sure
+	}
+	for part := range strings.SplitSeq(r.pattern, ",") {
+		part = strings.TrimSpace(part)
+		if !argumentsText.MatchString(part) {
+			return no
+		}
+		name, pattern, _ := strings.Cut(part, "=")
+		value, ok := m.args[name]
+		if !ok || !like(pattern, value) {
+			return no
+		}
+	}
+	return sure
+}

@@ -1,0 +1,247 @@
+package permission
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"raddle.dev/tool"
+)
+
+// A Policy is what decisions are made from. It is only read: it may be used by
+// several goroutines at once, and a changed copy is a new policy.
+type Policy struct {
+	Rules     []Rules // of the user, of the project, and so on: all of them count alike
+	Granted   []Rule  // by answers for this run; they also beat rules that ask
+	Workspace string  // absolute; where tools run, and what they may read and write
+	Home      string  // absolute, what ~ stands for; empty: ~ is known to nobody and asks
+
+	// Readable are directories outside of the workspace that may be read without
+	// asking: the agent's own. Writing there asks, also where they lie inside.
+	Readable []string
+	// Guarded are files and directories that are not written without asking, also
+	// in the workspace: those that hold permissions. No rule with a wildcard
+	// covers them, and none without a pattern.
+	Guarded []string
+
+	// Trusted reports whether somebody consented to a tool by naming what it
+	// belongs to. Such a tool runs though nobody knows what it does, unless it is
+	// declared dangerous. nil: no tool is trusted.
+	Trusted func(name string) bool
+}
+
+// A Decision is what becomes of a call, and why.
+type Decision struct {
+	Verdict Verdict
+	// Reasons tell a person what the call needs that is not simply allowed, one
+	// line each.
+	Reasons []string
+	// Model tells the model why the call was denied; empty: it was not.
+	Model string
+	// Grant are the rules that would have allowed the call. Empty with Ask: no
+	// rule could name what only running it will show, so it can be allowed once.
+	Grant []string
+	// Lasting reports whether Grant would help in the next run as well. Not if a
+	// rule that asks was the reason.
+	Lasting bool
+}
+
+// Decide decides on a call. An error is arguments that the tool cannot use, or a
+// policy that names no workspace; the call must not run.
+func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
+	a, err := p.area()
+	if err != nil {
+		return Decision{}, fmt.Errorf("decide on %s: %w", t.Name, err)
+	}
+	args := c.Args
+	if len(bytes.TrimSpace(args)) == 0 {
+		args = json.RawMessage("{}")
+	}
+	var touch tool.Touch
+	if t.Touches != nil {
+		if touch, err = t.Touches(args); err != nil {
+			return Decision{}, fmt.Errorf("%s: %w", t.Name, err)
+		}
+	}
+	m := matcher{tool: t.Name, shell: len(touch.Commands) > 0, area: a, home: p.Home, args: argumentTexts(args)}
+	return p.judge(m, p.needs(t, touch, m)), nil
+}
+
+// needs takes a call apart. The first need is the call itself.
+func (p *Policy) needs(t tool.Tool, touch tool.Touch, m matcher) []need {
+	needs := []need{p.call(t)}
+	for _, f := range touch.Reads {
+		needs = append(needs, m.area.file(reading, f, m.area.workspace, f))
+	}
+	for _, f := range touch.Writes {
+		needs = append(needs, m.area.file(writing, f, m.area.workspace, f))
+	}
+	for _, text := range touch.Commands {
+		s := shell{area: m.area, home: p.Home, dirs: []string{m.area.workspace}}
+		s.take(text)
+		needs = append(needs, s.needs...)
+	}
+	for _, host := range touch.Network {
+		needs = append(needs, need{facet: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network"})
+	}
+	return needs
+}
+
+// call is the need for the tool itself.
+func (p *Policy) call(t tool.Tool) need {
+	n := need{facet: theCall, text: t.Name}
+	trusted := p.Trusted != nil && p.Trusted(t.Name)
+	switch {
+	case t.Effect == tool.Dangerous:
+		n.fallback, n.why = Ask, "is declared dangerous"
+	case t.Touches != nil || trusted || t.Effect == tool.ReadOnly:
+	default:
+		n.fallback, n.why = Ask, "does not tell what it touches"
+	}
+	return n
+}
+
+// judge puts the rules and the needs together: the strictest need decides.
+func (p *Policy) judge(m matcher, needs []need) Decision {
+	d := Decision{Lasting: true}
+	var denied []string
+	nameable := true
+	for _, n := range needs {
+		verdict, why, rule := p.verdict(m, n)
+		if verdict == Allow {
+			continue
+		}
+		reason := strings.TrimSpace(shorten(n.text) + " " + why)
+		if slices.Contains(d.Reasons, reason) {
+			continue
+		}
+		d.Reasons = append(d.Reasons, reason)
+		d.Verdict = max(d.Verdict, verdict)
+		if verdict == Deny {
+			denied = append(denied, reason)
+			continue
+		}
+		d.Lasting = d.Lasting && !rule
+		grant, ok := m.grant(n)
+		nameable = nameable && ok
+		if !slices.Contains(d.Grant, grant) {
+			d.Grant = append(d.Grant, grant)
+		}
+	}
+	switch {
+	case d.Verdict == Deny:
+		d.Model = "not permitted: " + strings.Join(denied, "; ") + ". Do not try the same in another form."
+		d.Grant, d.Lasting = nil, false
+	case d.Verdict == Allow || !nameable:
+		d.Grant, d.Lasting = nil, false
+	}
+	return d
+}
+
+// verdict decides on one need. It reports whether a rule was the reason.
+func (p *Policy) verdict(m matcher, n need) (v Verdict, why string, rule bool) {
+	best, by := no, Rule{}
+	for _, rules := range p.Rules {
+		for _, r := range rules.Deny {
+			if f := m.forbids(r, n); f > best {
+				best, by = f, r
+			}
+		}
+	}
+	if best == sure {
+		return Deny, "is denied by the rule " + by.where(), true
+	}
+	covered := func(r Rule) bool { return m.covers(r, n) }
+	if slices.ContainsFunc(p.Granted, covered) {
+		return Allow, "", false
+	}
+	if best == maybe {
+		return Ask, "may be what the rule " + by.where() + " denies", true
+	}
+	for _, rules := range p.Rules {
+		for _, r := range rules.Ask {
+			if m.forbids(r, n) != no {
+				return Ask, "is asked about by the rule " + r.where(), true
+			}
+		}
+	}
+	for _, rules := range p.Rules {
+		if slices.ContainsFunc(rules.Allow, covered) {
+			return Allow, "", false
+		}
+	}
+	return n.fallback, n.why, false
+}
+
+// where is a rule with its place.
+func (r Rule) where() string {
+	if r.Source == "" {
+		return r.Text
+	}
+	return r.Text + " (" + r.Source + ")"
+}
+
+// longestReason is how much of a command a reason tells, in bytes.
+const longestReason = 300
+
+func shorten(text string) string {
+	if len(text) <= longestReason {
+		return text
+	}
+	end := longestReason
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end] + " ..."
+}
+
+// hostForms are the ways in which a rule may name a host: its name, with its
+// port, and the URLs among the arguments that lie on it.
+func (m matcher) hostForms(host string) []string {
+	forms := []string{host}
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		forms = append(forms, name)
+	}
+	for _, arg := range m.args {
+		u, err := url.Parse(arg)
+		if err != nil || u.Host == "" || u.Hostname() != host && u.Host != host {
+			continue
+		}
+		plain := url.URL{Scheme: strings.ToLower(u.Scheme), Host: u.Host, Path: path.Clean("/" + u.Path), RawQuery: u.RawQuery}
+		if strings.HasSuffix(u.Path, "/") && plain.Path != "/" {
+			plain.Path += "/"
+		}
+		forms = append(forms, plain.String())
+	}
+	slices.Sort(forms[1:])
+	return slices.Compact(forms)
+}
+
+// argumentTexts are the arguments by name: texts as they are, all else as JSON.
+func argumentTexts(args json.RawMessage) map[string]string {
+	var raw map[string]json.RawMessage
+	if json.Unmarshal(args, &raw) != nil {
+		return nil
+	}
+	out := make(map[string]string, len(raw))
+	for name, value := range raw {
+		var text string
+		if json.Unmarshal(value, &text) != nil {
+			text = string(value)
+		}
+		out[name] = text
+	}
+	return out
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}

@@ -1,0 +1,192 @@
+package permission
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// A facet is one kind of thing that a call needs.
+type facet string
+
+const (
+	theCall facet = "call"    // the call of the tool itself
+	command facet = "command" // a simple command of a shell text
+	reading facet = "read"    // a file or directory that is read
+	writing facet = "write"   // a file or directory that is written, made or removed
+	network facet = "host"    // a host that is spoken to
+)
+
+// facets are those that a rule for any tool may name.
+var facets = []string{string(command), string(reading), string(writing), string(network)}
+
+// A Rule says of which calls it speaks. It is written in one of the forms
+//
+//	fs_write                       every call of a tool; * stands for any text in the name
+//	fs_write(src/**)               calls of a tool where what they need matches
+//	execute_command(git status *)
+//	fetch_url_via_curl(https://api.example.com/*)
+//	mcp_invoke_tracker(tool=list_*, project=web)
+//	any write(/tmp/**)             what calls of any tool need: command, read, write or host
+//
+// In a command, each word of the pattern stands for one word, in which * is any
+// text; a * as the last word is any number of further words, also none. Quotes
+// and backslashes take the meaning from *. A path is relative to the workspace,
+// absolute, or begins with ~/; *, ?, [a-z], {a,b} and ** are what they are in
+// shells, and dir/** includes dir. A host is a name such as *.example.com, or
+// the beginning of a URL with ://. Of a tool that does not tell what it touches,
+// the pattern lists arguments.
+type Rule struct {
+	Text   string // as it was written
+	Source string // where, as "file:line:col"; empty: nowhere in a file
+
+	tool    string   // pattern of the tool's name
+	facet   facet    // of a rule for any tool; empty: all
+	pattern string   // between the parentheses
+	bare    bool     // there are no parentheses
+	words   []string // the pattern as words of a command: see split
+	broken  bool     // the words cannot be told apart, for an unclosed quote
+}
+
+// nameText is what a tool's name in a rule may look like.
+var nameText = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)
+
+// Parse reads a rule. An error says what is wrong with the text.
+func Parse(text string) (Rule, error) {
+	r := Rule{Text: strings.TrimSpace(text), bare: true}
+	head := r.Text
+	if i := strings.IndexByte(head, '('); i >= 0 {
+		if !strings.HasSuffix(head, ")") {
+			return Rule{}, fmt.Errorf("rule %q: the closing ) is missing", text)
+		}
+		head, r.pattern, r.bare = head[:i], strings.TrimSpace(head[i+1:len(head)-1]), false
+	}
+	head = strings.TrimSpace(head)
+	if kind, ok := strings.CutPrefix(head, "any "); ok {
+		return r.forAny(strings.TrimSpace(kind))
+	}
+	if !nameText.MatchString(head) {
+		if head == "" {
+			return Rule{}, fmt.Errorf("rule %q: the name of a tool is missing", text)
+		}
+		return Rule{}, fmt.Errorf("rule %q: %q is no name of a tool: letters, digits, _, -, . and * only", text, head)
+	}
+	r.tool = head
+	return r.finish()
+}
+
+// forAny makes it a rule for what calls of any tool need.
+func (r Rule) forAny(kind string) (Rule, error) {
+	if !slices.Contains(facets, kind) {
+		hint := ""
+		if near := nearest(kind, facets); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		return Rule{}, fmt.Errorf("rule %q: after any stands one of %s, not %q%s", r.Text, strings.Join(facets, ", "), kind, hint)
+	}
+	r.tool, r.facet = "*", facet(kind)
+	if r.facet == reading || r.facet == writing {
+		if !r.bare && !doublestar.ValidatePattern(r.pattern) {
+			return Rule{}, fmt.Errorf("rule %q: %q is no pattern of paths: a bracket or a brace is not closed", r.Text, r.pattern)
+		}
+	}
+	return r.finish()
+}
+
+// finish reads what is between the parentheses.
+func (r Rule) finish() (Rule, error) {
+	if r.bare {
+		return r, nil
+	}
+	if r.pattern == "" {
+		return Rule{}, fmt.Errorf("rule %q: there is nothing between the parentheses: leave them out to mean every call", r.Text)
+	}
+	words, err := split(r.pattern)
+	if err != nil && r.facet == command {
+		return Rule{}, fmt.Errorf("rule %q: %w", r.Text, err)
+	}
+	r.words, r.broken = words, err != nil
+	return r, nil
+}
+
+// split takes a pattern of a command apart at blanks. In the words, a * is any
+// text and a \ takes the meaning from the next character; quotes are gone.
+func split(pattern string) ([]string, error) {
+	var words []string
+	var b strings.Builder
+	open, begun := rune(0), false
+	escaped := false
+	literal := func(c rune) {
+		if c == '*' || c == '\\' {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	for _, c := range pattern {
+		switch {
+		case escaped:
+			literal(c)
+			escaped = false
+		case c == '\\' && open != '\'':
+			escaped, begun = true, true
+		case open != 0 && c == open:
+			open = 0
+		case open != 0:
+			literal(c)
+		case c == '\'' || c == '"':
+			open, begun = c, true
+		case c == ' ' || c == '\t' || c == '\n':
+			if begun {
+				words, begun = append(words, b.String()), false
+				b.Reset()
+			}
+		default:
+			b.WriteRune(c)
+			begun = true
+		}
+	}
+	if open != 0 || escaped {
+		return nil, errors.New("a quote is not closed, or a \\ stands at the end")
+	}
+	if begun {
+		words = append(words, b.String())
+	}
+	return words, nil
+}
+
+// like reports whether a text matches a pattern in which * is any text and \
+// takes the meaning from the next character.
+func like(pattern, text string) bool {
+	// star and mark are where to go on when the text since the last * does not fit.
+	p, t, star, mark := 0, 0, -1, 0
+	for t < len(text) {
+		if p < len(pattern) && pattern[p] == '*' {
+			star, mark = p, t
+			p++
+			continue
+		}
+		if p < len(pattern) {
+			next := p
+			if pattern[p] == '\\' && p+1 < len(pattern) {
+				next++
+			}
+			if pattern[next] == text[t] {
+				p, t = next+1, t+1
+				continue
+			}
+		}
+		if star < 0 {
+			return false
+		}
+		mark++
+		p, t = star+1, mark
+	}
+	for p < len(pattern) && pattern[p] == '*' {
+		p++
+	}
+	return p == len(pattern)
+}

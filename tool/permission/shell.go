@@ -1,0 +1,337 @@
+package permission
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	longestShell = 64 << 10 // bytes of a shell text; more is not looked into
+	deepestShell = 6        // levels of shells in shells
+	mostFiles    = 500      // names that a pattern of files may stand for
+	mostDirs     = 16       // directories that a text may work in
+)
+
+// A shell takes a shell text apart. All that it finds becomes needs; what it does
+// not understand becomes a doubt, and asks.
+type shell struct {
+	area  area
+	home  string
+	dirs  []string // where the commands that follow may work
+	depth int
+	needs []need
+
+	source    string
+	repeats   int                  // loops and functions around what is looked at
+	functions map[string]bool      // declared before what is looked at, whatever happens
+	declares  bool                 // there is a function anywhere
+	texts     map[*syntax.Lit]bool // what the shell takes as it is, or the parser has taken apart to the end
+}
+
+// take looks into a text.
+func (s *shell) take(text string) {
+	if len(text) > longestShell {
+		s.doubt(text[:80]+" ...", "is too long to be looked into")
+		return
+	}
+	if i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\uFFFD' }); i >= 0 {
+		s.doubt(text, "holds a character that shells read in different ways")
+		return
+	}
+	file, err := parse(text)
+	if err != nil {
+		s.doubt(text, fmt.Sprintf("cannot be understood as shell (%v)", err))
+		return
+	}
+	s.source = text
+	s.functions, s.texts = map[string]bool{}, map[*syntax.Lit]bool{}
+	s.declares = slices.ContainsFunc(slices.Collect(syntax.Preorder(file)), func(n syntax.Node) bool {
+		_, ok := n.(*syntax.FuncDecl)
+		return ok
+	})
+	for _, stmt := range file.Stmts {
+		s.walk(stmt)
+		if f, ok := stmt.Cmd.(*syntax.FuncDecl); ok && !stmt.Background && len(stmt.Redirs) == 0 && f.Name != nil {
+			s.functions[f.Name.Value] = true
+		}
+	}
+}
+
+// parse reads a text as bash. A parser that breaks is an error like another.
+func parse(text string) (file *syntax.File, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("the parser failed: %v", r)
+		}
+	}()
+	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+}
+
+// nested looks into a text that a command of this one runs in a shell.
+func (s *shell) nested(text string) {
+	if s.depth >= deepestShell {
+		s.doubt(text, "is a shell in too many shells")
+		return
+	}
+	inner := shell{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, repeats: s.repeats}
+	inner.take(text)
+	s.needs = append(s.needs, inner.needs...)
+	s.dirs = inner.dirs
+}
+
+func (s *shell) doubt(text, why string) { s.needs = append(s.needs, doubt(text, why)) }
+
+// src is the source of a part of the text.
+func (s *shell) src(n syntax.Node) string {
+	from, to := int(n.Pos().Offset()), int(n.End().Offset())
+	if from < 0 || to > len(s.source) || from >= to {
+		return "a part of the command"
+	}
+	return s.source[from:to]
+}
+
+func (s *shell) word(n *syntax.Word) word { return known(n, s.src(n), s.home) }
+
+// walk visits everything below a node, in the order of the text.
+func (s *shell) walk(n syntax.Node) {
+	var open []bool // of each node around: whether what is in it may run more than once, or later
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if n == nil {
+			if open[len(open)-1] {
+				s.repeats--
+			}
+			open = open[:len(open)-1]
+			return true
+		}
+		repeats := false
+		switch n.(type) {
+		case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
+			repeats = true
+			s.repeats++
+		}
+		open = append(open, repeats)
+		s.node(n)
+		return true
+	})
+}
+
+// node looks at one node; what is below it is visited on its own.
+func (s *shell) node(n syntax.Node) {
+	switch n := n.(type) {
+	case *syntax.CallExpr:
+		s.callExpr(n)
+	case *syntax.Redirect:
+		s.redirect(n)
+	case *syntax.DeclClause:
+		s.declaration(n)
+	case *syntax.WordIter:
+		s.assigned(n.Name.Value, n)
+	case *syntax.DblQuoted:
+		s.inert(n.Parts)
+	case *syntax.Lit:
+		if !s.texts[n] && unquotedSubstitution(n.Value) {
+			s.doubt(n.Value, "may be run by the shell")
+		}
+	case *syntax.ParamExp:
+		s.parameter(n)
+	case *syntax.ArithmExp:
+		s.arithmetic(n.X, n)
+	case *syntax.ArithmCmd:
+		s.arithmetic(n.X, n)
+	case *syntax.CStyleLoop:
+		s.doubt(s.src(n), "calculates with variables, which may run commands")
+	case *syntax.LetClause, *syntax.CoprocClause, *syntax.ExtGlob, *syntax.TestDecl:
+		s.doubt(s.src(n), "is more than can be told before it runs")
+	case *syntax.ArrayExpr:
+		s.doubt(s.src(n), "is an array, whose subscripts may run commands")
+	case *syntax.UnaryTest:
+		if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
+			s.doubt(s.src(n), "may run commands in a subscript")
+		}
+	case *syntax.BinaryTest:
+		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
+			s.number(n.X, n)
+			s.number(n.Y, n)
+		}
+	}
+}
+
+// arithmetic lets pass what has numbers only: the value of a variable is
+// calculated in turn, and may hold a command.
+func (s *shell) arithmetic(x syntax.ArithmExpr, whole syntax.Node) {
+	for n := range syntax.Preorder(x) {
+		if w, ok := n.(*syntax.Word); ok && !isNumber(w) {
+			s.doubt(s.src(whole), "calculates with variables, which may run commands")
+			return
+		}
+	}
+}
+
+func (s *shell) number(x syntax.TestExpr, whole syntax.Node) {
+	if w, ok := x.(*syntax.Word); !ok || !isNumber(w) {
+		s.doubt(s.src(whole), "calculates with variables, which may run commands")
+	}
+}
+
+func isNumber(w *syntax.Word) bool {
+	lit := w.Lit()
+	return lit != "" && strings.Trim(lit, "0123456789") == ""
+}
+
+func (s *shell) parameter(n *syntax.ParamExp) {
+	const why = "is an expansion that may run commands or change variables"
+	switch {
+	case n.Excl, n.Index != nil, n.NestedParam != nil, n.Flags != nil, n.Width, n.Names != 0:
+		s.doubt(s.src(n), why)
+	case n.Slice != nil:
+		for _, x := range []syntax.ArithmExpr{n.Slice.Offset, n.Slice.Length} {
+			if x != nil {
+				s.arithmetic(x, n)
+			}
+		}
+	case n.Exp != nil:
+		switch n.Exp.Op {
+		case syntax.OtherParamOps, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			s.doubt(s.src(n), why)
+		}
+	}
+}
+
+// assigned looks at a name that is given a value.
+func (s *shell) assigned(name string, n syntax.Node) {
+	if !ownName(name) {
+		s.doubt(s.src(n), "changes a variable that other programs may heed")
+	}
+}
+
+// ownName reports whether a variable matters to this text alone: names in
+// capitals are the system's.
+func ownName(name string) bool {
+	if name == "" || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_") != "" || strings.HasSuffix(name, "_proxy") {
+		return false
+	}
+	return name != "histchars" && name != "auto_resume"
+}
+
+// declaration is export, declare, local and their like.
+func (s *shell) declaration(n *syntax.DeclClause) {
+	switch n.Variant.Value {
+	case "declare", "local", "readonly", "typeset":
+		for _, a := range n.Args {
+			if a.Name == nil || a.Index != nil {
+				s.doubt(s.src(n), "changes variables in a way that cannot be told")
+				return
+			}
+			s.assigned(a.Name.Value, n)
+		}
+	default:
+		s.doubt(s.src(n), "changes the surroundings of other programs")
+	}
+}
+
+// callExpr is a simple command, or assignments alone.
+func (s *shell) callExpr(n *syntax.CallExpr) {
+	var env []word
+	for _, a := range n.Assigns {
+		if a.Index != nil {
+			s.doubt(s.src(a), "is an array, whose subscripts may run commands")
+		}
+		value := word{}
+		if a.Value != nil {
+			value = s.word(a.Value)
+		}
+		value.text = a.Name.Value + "=" + value.text
+		env = append(env, value)
+		if len(n.Args) == 0 {
+			s.assigned(a.Name.Value, a)
+		}
+	}
+	if len(n.Args) == 0 {
+		return
+	}
+	words := make([]word, len(n.Args))
+	for i, a := range n.Args {
+		words[i] = s.word(a)
+	}
+	s.run(env, words)
+}
+
+// redirect is a file that is opened, or a text that is given.
+func (s *shell) redirect(n *syntax.Redirect) {
+	if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
+		s.assigned(strings.Trim(n.N.Value, "{}"), n)
+	}
+	w := s.word(n.Word)
+	switch n.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		if n.Hdoc != nil && quotedWord(n.Word) {
+			s.inert(n.Hdoc.Parts)
+		}
+	case syntax.WordHdoc:
+	case syntax.DplIn, syntax.DplOut:
+		if !w.plain() || strings.Trim(w.text, "0123456789-") != "" {
+			s.file(writing, w)
+		}
+	case syntax.RdrIn:
+		s.file(reading, w)
+	default:
+		s.file(writing, w)
+	}
+}
+
+// inert notes text in which nothing is left to be run.
+func (s *shell) inert(parts []syntax.WordPart) {
+	for _, p := range parts {
+		if lit, ok := p.(*syntax.Lit); ok {
+			s.texts[lit] = true
+		}
+	}
+}
+
+// quotedWord reports whether any part of a word is quoted: the here-document that
+// it ends is then taken as it is.
+func quotedWord(w *syntax.Word) bool {
+	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		lit, ok := p.(*syntax.Lit)
+		return !ok || strings.Contains(lit.Value, `\`)
+	})
+}
+
+// file is a file that is read or written, from wherever the text may work.
+func (s *shell) file(f facet, w word) {
+	n := need{facet: f, text: w.text}
+	if w.vague || w.splits {
+		n.fallback, n.why = Ask, "is known only when it runs"
+		s.needs = append(s.needs, n)
+		return
+	}
+	if w.plain() && isDevice(w.text) {
+		return
+	}
+	for _, dir := range s.dirs {
+		names := []string{w.text}
+		if w.glob != "" {
+			pattern := w.glob
+			if !filepath.IsAbs(pattern) {
+				pattern = escapeGlob(dir) + string(filepath.Separator) + pattern
+			}
+			found, err := filepath.Glob(pattern)
+			if err != nil || len(found) > mostFiles {
+				s.doubt(w.text, "stands for too many files to look at")
+				return
+			}
+			names = append(names, found...)
+		}
+		for _, name := range names {
+			s.needs = append(s.needs, s.area.file(f, w.text, dir, name))
+		}
+	}
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
+}

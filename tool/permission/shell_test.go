@@ -1,0 +1,408 @@
+package permission_test
+
+import (
+	"strings"
+	"testing"
+
+	"raddle.dev/tool/permission"
+)
+
+// harmless are commands that run without asking.
+const harmless = `
+ls
+ls -la src
+pwd; whoami
+cat a.txt | head -n 5 | wc -l
+cat -- -x
+cat 'a b' "c d" e\ f
+cat *.txt
+cat src/*.go
+echo "$HOME" $x $(pwd)
+echo hello > out.txt
+echo hello >> src/new/out.txt 2>&1
+ls nothing 2>/dev/null || true
+cat <<EOF
+cat <<'EOF' > notes.md ⏎ $(rm x) ${x@P} $((a)) ⏎EOF
+cat < a.txt
+grep -rn 'foo(bar' src
+grep -e foo a.txt
+rg 'x{1,2}' src
+find . -name '*.go' -type f
+find src -type f -exec grep -l foo {} +
+find src -type f -exec cat {} \;
+ls | xargs echo
+ls | xargs
+git status
+git -C src log --oneline -n 3 -- a.txt
+git --no-pager diff HEAD~1..HEAD
+git branch -a
+git show HEAD:a.txt
+sed -n '1,20p' a.txt
+sort -u a.txt | uniq -c
+date +%s
+date -u
+printf '%s\n' "$x"
+if [ -f "$x" ]; then cat a.txt; else echo no; fi
+test "$a" = "$b" && echo same
+[[ -f $x && $y == z* ]]
+for f in a b; do echo $f; done
+while true; do sleep 1; break; done
+for x in $(ls); do echo "$x"; done
+case "$x" in a) ls;; *) pwd;; esac
+x=1; y=$(pwd); echo $x$y
+set -euo pipefail; ls
+cd src && cat b.go
+(cd src; ls deep)
+cd src/deep; ls
+bash -c 'ls | wc -l'
+sh -ec ls
+env ls
+LC_ALL=C sort a.txt
+while IFS= read -r line; do echo "$line"; done < a.txt
+timeout 5 ls
+timeout -k 1 5s nohup nice -n 5 ls
+time ls
+command ls
+command -v make
+eval ls src
+eval 'ls; pwd'
+f() { ls; }; f src
+{ ls; pwd; }
+! ls
+ls &
+echo $((1 + 2))
+diff <(ls src) <(ls .)
+go version
+python3 --version
+cat /dev/null
+echo a{}b
+cat agent:/x
+`
+
+// asking are commands of which each needs a rule or an answer.
+const asking = `
+danger
+true && danger
+false || danger
+ls; danger
+ls & danger
+ls | danger
+danger | ls
+! danger
+(danger)
+{ danger; }
+echo $(danger)
+echo "$(danger)"
+echo ` + "`danger`" + `
+echo "` + "`danger`" + `"
+echo ${x:-$(danger)}
+echo $((1 + $(danger)))
+echo $[ $(danger) ]
+x=$(danger)
+x=$(danger) ls
+x=($(danger))
+x[$(danger)]=1
+cat <(danger)
+ls > >(danger)
+cat <<EOF ⏎$(danger)⏎EOF
+cat <<< "$(danger)"
+ls > "$(danger)"
+if danger; then ls; fi
+if true; then danger; fi
+if true; then ls; elif danger; then ls; fi
+while danger; do ls; done
+until danger; do ls; done
+for x in $(danger); do ls; done
+for x in a; do danger; done
+for ((i=0; i<$(danger); i++)); do ls; done
+case $(danger) in a) ls;; esac
+case a in a) danger;; esac
+case a in $(danger)) ls;; esac
+[[ -n $(danger) ]]
+[[ x =~ $(danger) ]]
+[ -n "$(danger)" ]
+f() { danger; }; f
+f() { ls; }; g
+function f { danger; }
+danger() { ls; } ; (unset -f danger; danger)
+false && danger() { :; }; danger
+danger; danger() { :; }
+eval() { ls; }; eval danger
+coproc danger
+time danger
+select x in a; do danger; done
+bash -c danger
+bash -c 'ls; danger'
+bash -xc danger
+bash -c "$x"
+bash -c 'bash -c "bash -c danger"'
+bash script.sh
+bash < script.sh
+echo danger | bash
+sh -c danger
+bash -i -c danger
+eval danger
+eval "dan""ger"
+eval "$x"
+$x
+"$x" y
+$(echo danger)
+d*
+/bin/danger
+./danger
+\danger
+'danger'
+"dan"ger
+dan\ger
+$'danger'
+$'\x64anger'
+{danger,-x}
+env danger
+env -i danger
+env -S danger
+env A=b danger
+A=b danger
+PATH=/tmp/x ls
+PATH=/tmp/x; ls
+LD_PRELOAD=x.so ls
+LC_ALL=/tmp/x ls
+export PATH=.
+declare -x PATH=.
+declare PATH=.
+for PATH in .; do ls; done
+read PATH
+read -a x
+printf -v PATH x
+printf %n PATH
+printf "$x"
+nohup danger
+nice danger
+nice -n 5 danger
+timeout 5 danger
+timeout --signal=KILL 5 danger
+timeout "$x" ls
+stdbuf -oL danger
+setsid danger
+exec danger
+command danger
+command -p danger
+builtin danger
+sudo ls
+sudo danger
+doas ls
+su -c danger
+busybox danger
+ls | xargs danger
+ls | xargs -n 1 danger
+ls | xargs bash -c danger
+ls | xargs -I{} bash -c 'echo {}'
+echo x | xargs -I ls ls
+ls | xargs cat
+ls | xargs -0 grep foo
+find . -exec danger {} \;
+find . -type f -exec danger {} +
+find . -execdir ls \;
+find . -exec cat {} \;
+find . -type f -exec {} \;
+find . -type f -exec bash -c 'cat {}' \;
+find . -delete
+find . -fprintf x y
+find -L .
+find /etc
+find . $x
+sort -o a.txt a.txt
+sort -uo a.txt
+sort --outp=x a.txt
+sort --compress-program=danger a.txt
+uniq a b
+xxd a b
+tree -o x
+rg --pre danger x
+rg --pre=danger x
+rg --files /etc
+grep -R x .
+grep --re x /etc/passwd
+grep -f /etc/passwd x
+git commit
+git push
+git -c core.pager=danger log
+git --exec-path=. status
+git diff --output=x
+git diff --outpu x
+git log --ext-diff
+git grep -Odanger x
+git grep --open-files-in-pager=danger x
+git branch new
+git config core.pager danger
+git stash
+git -C ../outside log
+git $x
+date -s 12:00
+date 010100002020
+sed -i s/a/b/ a.txt
+sed -n '1w x' a.txt
+sed 1e a.txt
+sed s/a/b/e a.txt
+awk 'BEGIN{system("danger")}'
+python3 -c 'danger'
+perl -e danger
+node -e danger
+curl http://example.com
+wget x
+ssh host
+nc -l 1
+make
+rm -rf src
+rm -rf /
+mkdir x
+touch x
+mv a b
+cp a b
+ln -s / root
+tee x
+dd of=x
+chmod +x a.txt
+kill 1
+alias ls=danger
+alias ls='rm -rf /'; ls
+unalias ls
+source a.txt
+. a.txt
+trap danger EXIT
+hash -p /tmp/x ls
+enable -f x y
+shopt -s extglob
+set -x
+set -- danger
+umask 0
+printenv
+env
+history
+echo x > /etc/passwd
+echo x > ../outside/y
+echo x > out/y
+echo x > secret
+echo x > src/../../outside/y
+echo x > "$f"
+echo x > ~/y
+echo x >| /etc/y
+echo x &> /etc/y
+echo x >& /etc/y
+echo x >& $f
+ls <> /etc/y
+echo x > .git/hooks/pre-commit
+echo x > permissions.yaml
+echo x > /dev/tcp/example.com/80
+cat < /dev/tcp/example.com/80
+exec 3<> /dev/tcp/example.com/80
+cat /etc/passwd
+cat ../outside/secret
+cat out/secret
+cat secret
+cat s*
+cat ~/x
+cat ~root/x
+cat {/etc/passwd,x}
+cat $x
+cat "$x"
+cat "$@"
+head -n5 /etc/passwd
+grep -r x ..
+grep x --file=/etc/passwd
+diff --from-file=/etc/passwd a.txt
+ls /
+cd / && ls
+cd && ls
+cd -
+cd "$x"
+cd src && cat ../../outside/secret
+cd out && ls
+while true; do cd ..; ls; done
+f() { cat ../x; }; cd src; f
+pushd ..
+x='a[$(danger)]'; echo $((x))
+x='a[$(danger)]'; [[ $x -eq 0 ]]
+x='a[$(danger)]'; [[ -v $x ]]
+x='$(danger)'; echo ${x@P}
+x=PATH; echo ${!x}
+test -v 'a[$(danger)]'
+[ "$a" "$b" ]
+let 'a[$(danger)]'
+((a[$(danger)]))
+echo ${a[$(danger)]}
+: ${PATH:=x}
+ls @($(danger)|b)
+ls ]` + "`danger`" + `
+ls
+rm x # two lines
+ls && (
+fi
+ls 'unclosed
+` + "\x01"
+
+func lines(text string) []string {
+	var out []string
+	for line := range strings.SplitSeq(strings.Trim(text, "\n"), "\n") {
+		out = append(out, strings.ReplaceAll(line, "⏎", "\n"))
+	}
+	return out
+}
+
+func TestHarmlessShell(t *testing.T) {
+	r := newRoom(t)
+	for _, text := range lines(harmless) {
+		text = strings.ReplaceAll(text, "agent:", r.agent)
+		if strings.HasSuffix(text, "<<EOF") {
+			text += "\nplain $x\nEOF"
+		}
+		if got := decide(t, r.policy, shellTool, args(t, "command", text)); got.Verdict != permission.Allow {
+			t.Errorf("%s: %v %q", text, got.Verdict, got.Reasons)
+		}
+	}
+}
+
+func TestAskingShell(t *testing.T) {
+	r := newRoom(t)
+	for _, text := range lines(asking) {
+		if text == "ls" {
+			continue // the first line of two
+		}
+		got := decide(t, r.policy, shellTool, args(t, "command", text))
+		if got.Verdict != permission.Ask || len(got.Reasons) == 0 {
+			t.Errorf("%s: %v %q", text, got.Verdict, got.Reasons)
+		}
+	}
+	for _, text := range []string{"ls\ndanger", "ls\\\n; danger", "ls\r\ndanger", strings.Repeat("ls;", 30000) + "danger", "ls \x00 danger"} {
+		if got := decide(t, r.policy, shellTool, args(t, "command", text)); got.Verdict != permission.Ask {
+			t.Errorf("%.40q: %v %q", text, got.Verdict, got.Reasons)
+		}
+	}
+}
+
+// TestNamesOfFilesAreNoFlags looks at patterns that stand for a file whose name
+// begins with a dash.
+func TestNamesOfFilesAreNoFlags(t *testing.T) {
+	r := newRoom(t)
+	write(t, r.dir+"/-delete", "")
+	for text, want := range map[string]permission.Verdict{
+		"find *": permission.Ask, "find ./src*": permission.Allow, "sort *": permission.Ask, "echo *": permission.Allow,
+	} {
+		if got := decide(t, r.policy, shellTool, args(t, "command", text)); got.Verdict != want {
+			t.Errorf("%s: %v %q, want %v", text, got.Verdict, got.Reasons, want)
+		}
+	}
+}
+
+func TestReasonsNameThePart(t *testing.T) {
+	r := newRoom(t)
+	got := decide(t, r.policy, shellTool, args(t, "command", "ls && npm i | tee ../log; cat $x"))
+	want := []string{
+		"npm i is not known to be harmless",
+		"tee ../log is not known to be harmless",
+		"../log is outside the workspace (" + strings.TrimSuffix(r.dir, "work") + "log)",
+		"cat $x has an argument that is known only when it runs",
+	}
+	if strings.Join(got.Reasons, "\n") != strings.Join(want, "\n") || got.Grant != nil {
+		t.Errorf("got  %q %q\nwant %q", got.Reasons, got.Grant, want)
+	}
+}

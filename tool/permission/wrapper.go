@@ -1,0 +1,321 @@
+package permission
+
+import (
+	"slices"
+	"strings"
+)
+
+// run looks at a simple command: the assignments before it, and its words, of
+// which there is at least one.
+func (s *shell) run(env, words []word) {
+	if !words[0].plain() {
+		s.needs = append(s.needs, commandNeed(env, words, Ask, "is a command that is known only when it runs"))
+		return
+	}
+	name := words[0].text
+	surroundings := !harmlessEnv(env, name)
+	if surroundings {
+		s.needs = append(s.needs, commandNeed(env, words, Ask, "changes the surroundings of the command"))
+	}
+	switch {
+	case name == "cd" || name == "pushd":
+		s.chdir(words)
+		return
+	case s.wrapped(words):
+		return
+	}
+	verdict, why, files := s.judge(words)
+	if s.functions[name] && !slices.Contains(special, name) {
+		verdict, why = Allow, "" // what it does was looked at where it is declared
+	}
+	if !surroundings {
+		s.needs = append(s.needs, commandNeed(env, words, verdict, why))
+	}
+	for _, f := range files {
+		s.file(reading, f)
+	}
+	for _, f := range written(words) {
+		s.file(writing, f)
+	}
+}
+
+// special are the shell's own commands that some shells prefer to a function of
+// the same name.
+var special = []string{".", "exec", "eval", "export", "readonly", "return", "set", "shift", "source", "times", "trap", "unset"}
+
+// harmlessEnv reports whether assignments before a command make no difference to
+// what it may do.
+func harmlessEnv(env []word, name string) bool {
+	for _, e := range env {
+		variable, value, _ := strings.Cut(e.text, "=")
+		switch {
+		case variable == "IFS" && name == "read":
+		case !e.plain() || strings.ContainsAny(value, "/\\"):
+			return false
+		case variable == "LANG" || strings.HasPrefix(variable, "LC_") || variable == "NO_COLOR" || variable == "COLUMNS":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// chdir changes where what follows works. Where that cannot be told, it asks.
+func (s *shell) chdir(words []word) {
+	args := words[1:]
+	if len(args) == 2 && args[0].text == "--" {
+		args = args[1:]
+	}
+	if len(args) != 1 || !args[0].plain() || strings.HasPrefix(args[0].text, "-") || s.repeats > 0 || s.declares || len(s.dirs) >= mostDirs {
+		s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes to a directory that is known only when it runs"))
+		return
+	}
+	s.needs = append(s.needs, commandNeed(nil, words, Allow, ""))
+	s.file(reading, args[0])
+	for _, dir := range slices.Clone(s.dirs) {
+		all, err := places(dir, args[0].text)
+		if err != nil {
+			continue // it asks already
+		}
+		for _, at := range all {
+			if !slices.Contains(s.dirs, at) {
+				s.dirs = append(s.dirs, at)
+			}
+		}
+	}
+}
+
+// A wrapper is a command that runs another one, which is then looked at by
+// itself.
+type wrapper struct {
+	values   string   // letters of flags that take the next word as their value
+	flags    string   // letters of flags that take none
+	doubtful string   // letters of flags, among those above, with which the command cannot be made out
+	longs    []string // long flags that it may have, with their value behind =
+	operands int      // operands before the command
+	assigns  bool     // NAME=value may stand before the command
+	more     bool     // the command gets further arguments that nobody knows yet
+	asks     bool     // it asks whatever the command is
+	empty    Verdict  // without a command
+}
+
+var wrappers = map[string]wrapper{
+	"command": {}, "builtin": {}, "exec": {}, "nohup": {empty: Ask}, "setsid": {flags: "cfw", empty: Ask},
+	"nice":    {values: "n", longs: []string{"--adjustment"}},
+	"ionice":  {values: "cn", flags: "t", empty: Ask},
+	"stdbuf":  {values: "ioe", longs: []string{"--input", "--output", "--error"}, empty: Ask},
+	"timeout": {values: "ks", flags: "v", longs: []string{"--signal", "--kill-after", "--foreground", "--preserve-status"}, operands: 1, empty: Ask},
+	"env":     {values: "u", flags: "i0", longs: []string{"--ignore-environment", "--unset"}, assigns: true, empty: Ask},
+	"time":    {flags: "p"},
+	"xargs": {values: "nPILsdE", doubtful: "I", flags: "0rtx", longs: []string{"--null", "--no-run-if-empty", "--max-args", "--max-procs", "--delimiter"},
+		more: true},
+	"sudo":    {values: "ugCphrtTU", flags: "AbEeHiKklnPSsVv", assigns: true, asks: true},
+	"doas":    {values: "uC", flags: "Lns", asks: true},
+	"watch":   {values: "n", flags: "bcdegptx", asks: true},
+	"strace":  {values: "eop", flags: "fqtTvy", asks: true},
+	"chroot":  {operands: 1, asks: true},
+	"busybox": {}, "toybox": {},
+}
+
+// shells run a text as this one.
+var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "ash"}
+
+// wrapped looks at a command that runs another one, and reports whether it is one.
+func (s *shell) wrapped(words []word) bool {
+	name, args := words[0].text, words[1:]
+	switch {
+	case slices.Contains(shells, name):
+		return s.inShell(words)
+	case name == "eval":
+		s.eval(words)
+		return true
+	case name == "alias":
+		s.alias(words)
+		return true
+	case name == "find":
+		return s.find(words)
+	case (name == "command") && len(args) > 0 && args[0].plain() && (args[0].text == "-v" || args[0].text == "-V"):
+		s.needs = append(s.needs, commandNeed(nil, words, Allow, ""))
+		return true
+	}
+	w, ok := wrappers[name]
+	if !ok {
+		return false
+	}
+	env, inner, known := w.inner(args)
+	switch {
+	case !known:
+		s.needs = append(s.needs, commandNeed(nil, words, Ask, "runs a command that cannot be made out"))
+	case w.asks:
+		s.needs = append(s.needs, commandNeed(nil, words, Ask, "runs a command with other rights or in other surroundings"))
+	}
+	if len(inner) == 0 {
+		if known && !w.asks {
+			s.needs = append(s.needs, commandNeed(nil, words, w.empty, "is not known to be harmless"))
+		}
+		return true
+	}
+	if w.more {
+		inner = append(slices.Clone(inner), word{text: "...", vague: true, splits: true})
+	}
+	s.within(env, inner)
+	return true
+}
+
+// within looks at a command inside another one: a shell's own commands and
+// functions are not what runs there.
+func (s *shell) within(env, inner []word) {
+	functions := s.functions
+	s.functions = nil
+	s.run(env, inner)
+	s.functions = functions
+}
+
+// inner finds the command that a wrapper runs. What it finds is looked at also
+// where it is not known to be all.
+func (w wrapper) inner(args []word) (env, inner []word, known bool) {
+	known = true
+	operands := w.operands
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		flag := strings.HasPrefix(a.text, "-") && len(a.text) > 1
+		switch {
+		case a.vague || a.splits:
+			return env, args[i:], known
+		case a.text == "--":
+			rest := args[i+1:]
+			return env, rest[min(operands, len(rest)):], known && len(rest) > 0
+		case flag:
+			takes, ok := w.flag(a.text)
+			known = known && ok
+			if takes {
+				i++
+			}
+		case w.assigns && strings.Contains(a.text, "="):
+			env = append(env, a)
+		case operands > 0:
+			operands--
+		default:
+			return env, args[i:], known
+		}
+	}
+	return env, nil, known
+}
+
+// flag reports whether a flag is known, and takes the next word as its value.
+func (w wrapper) flag(flag string) (takes, known bool) {
+	if strings.HasPrefix(flag, "--") {
+		name, _, _ := strings.Cut(flag, "=")
+		return false, slices.Contains(w.longs, name)
+	}
+	if strings.IndexByte(w.values, flag[1]) >= 0 {
+		return len(flag) == 2, strings.IndexByte(w.doubtful, flag[1]) < 0
+	}
+	return false, strings.Trim(flag[1:], w.flags) == ""
+}
+
+// inShell looks at bash -c and its like.
+func (s *shell) inShell(words []word) bool {
+	args := words[1:]
+	for i, a := range args {
+		if !a.plain() || !strings.HasPrefix(a.text, "-") {
+			break
+		}
+		letters := a.text[1:]
+		if !strings.Contains(letters, "c") || strings.HasPrefix(letters, "-") {
+			continue
+		}
+		if i > 0 || strings.Trim(letters, "celu") != "" || i+1 >= len(args) {
+			break
+		}
+		if text := args[i+1]; text.plain() && !strings.Contains(text.text, "{}") {
+			s.nested(text.text)
+			return true
+		}
+		break
+	}
+	return false // a script, or a text that nobody knows
+}
+
+func (s *shell) eval(words []word) {
+	args := make([]string, 0, len(words))
+	for _, a := range words[1:] {
+		if !a.plain() {
+			s.needs = append(s.needs, commandNeed(nil, words, Ask, "runs a text that is known only then"))
+			return
+		}
+		args = append(args, a.text)
+	}
+	s.nested(strings.Join(args, " "))
+}
+
+// alias asks, and looks at what the names would stand for.
+func (s *shell) alias(words []word) {
+	s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes what commands mean"))
+	for _, a := range words[1:] {
+		if _, text, ok := strings.Cut(a.text, "="); ok && a.plain() {
+			s.nested(text)
+		}
+	}
+}
+
+// find looks at the commands that find -exec runs, and reports whether it has
+// dealt with all of the command.
+func (s *shell) find(words []word) bool {
+	args := words[1:]
+	if !allPlain(args) {
+		return false
+	}
+	var rest []word
+	runs := false
+	for i := 0; i < len(args); i++ {
+		switch args[i].text {
+		case "-exec", "-execdir", "-ok", "-okdir":
+		default:
+			rest = append(rest, args[i])
+			continue
+		}
+		end := i + 1
+		for end < len(args) && args[end].text != ";" && (args[end].text != "+" || args[end-1].text != "{}") {
+			end++
+		}
+		if args[i].text != "-exec" {
+			rest = append(rest, args[i]) // it asks
+		}
+		if inner := args[i+1 : end]; len(inner) > 0 {
+			s.within(nil, inner)
+		}
+		i, runs = end, true
+	}
+	if !runs {
+		return false
+	}
+	verdict, why, files := s.judge(append([]word{words[0]}, rest...))
+	if !slices.ContainsFunc(rest, func(a word) bool { return a.text == "f" }) {
+		verdict, why = max(verdict, Ask), "may find links that lead out of the workspace without -type f"
+	}
+	if s.dashes(args) {
+		verdict, why = Ask, "has a pattern that may stand for a file whose name begins with -"
+	}
+	s.needs = append(s.needs, commandNeed(nil, words, verdict, why))
+	for _, f := range files {
+		s.file(reading, f)
+	}
+	return true
+}
+
+// writers are commands of which the operands are files that they write. They ask;
+// that the files are known is for the rules that deny.
+var writers = []string{"chmod", "chown", "cp", "install", "ln", "mkdir", "mv", "rm", "rmdir", "shred", "tee", "touch", "truncate"}
+
+func written(words []word) (files []word) {
+	if !slices.Contains(writers, words[0].text) {
+		return nil
+	}
+	for _, a := range words[1:] {
+		if a.text != "" && !a.vague && !a.splits && !strings.HasPrefix(a.text, "-") {
+			files = append(files, a)
+		}
+	}
+	return files
+}
