@@ -33,7 +33,8 @@
 // A node asks with Interrupt. The run ends as Waiting; Resume continues it with
 // the answer, in this process or another. What a node did before the question
 // happens again when it runs again, unless it is inside Do, which journals a
-// result before it is used and returns the recorded one from then on.
+// result before it is used and returns the recorded one from then on. A run that
+// nobody wants any more is ended with Abandon.
 //
 // # Travel in time
 //
