@@ -59,14 +59,8 @@ var _ llm.Model = (*Model)(nil)
 // New checks c; it opens no connection. A missing key is an *llm.Error of class
 // llm.Auth.
 func New(c Config) (*Model, error) {
-	if c.Model == "" {
-		return nil, errors.New("gemini: no model is named")
-	}
-	if c.KeyName == "" {
-		c.KeyName = "GEMINI_API_KEY"
-	}
 	client, err := wire.New(wire.Config{
-		Name: "gemini", Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
+		Name: "gemini", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
 		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers,
 	})
 	if err != nil {

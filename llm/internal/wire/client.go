@@ -38,10 +38,11 @@ const (
 // A Config says where a provider is and how to reach it.
 type Config struct {
 	Name    string            // of the provider's package, for errors of the configuration
+	Model   string            // required
 	Default string            // base URL of the provider's own service
 	BaseURL string            // empty: Default
 	Key     string            // required at Default
-	KeyName string            // what a person must set to supply Key
+	KeyName string            // what a person must set to supply Key; empty: NAME_API_KEY
 	HTTP    *http.Client      // nil: one shared client with a connect timeout of 10 s
 	Read    time.Duration     // longest silence while waiting for the server; 0: 300 s
 	Headers map[string]string // added to every request, replacing those of the SDK
@@ -62,6 +63,12 @@ type Client struct {
 // New checks c. A missing key is an *llm.Error of class Auth; every other error
 // is a plain one.
 func New(c Config) (*Client, error) {
+	if c.Model == "" {
+		return nil, fmt.Errorf("%s: no model is named", c.Name)
+	}
+	if c.KeyName == "" {
+		c.KeyName = strings.ToUpper(c.Name) + "_API_KEY"
+	}
 	address := c.BaseURL
 	if address == "" {
 		address = c.Default

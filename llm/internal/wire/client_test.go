@@ -27,7 +27,7 @@ func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f
 
 func newClient(t testing.TB, c Config) *Client {
 	t.Helper()
-	c.Name, c.Default, c.KeyName = "test", "https://api.example.org/v1/", "TEST_KEY"
+	c.Name, c.Model, c.Default, c.KeyName = "test", "m", "https://api.example.org/v1/", "TEST_KEY"
 	if c.Key == "" {
 		c.Key = "secret-key"
 	}
@@ -367,3 +367,14 @@ type endless struct{}
 func (endless) Read(p []byte) (int, error) { return copy(p, xs), nil }
 
 var xs = strings.Repeat("x", 1<<20)
+
+// What a provider's package leaves out is told, or has a usual value.
+func TestNewNeedsAModel(t *testing.T) {
+	if _, err := New(Config{Name: "test", Default: "https://api.example.org/v1/", Key: "k"}); err == nil || err.Error() != "test: no model is named" {
+		t.Errorf("without a model: %v", err)
+	}
+	_, err := New(Config{Name: "test", Model: "m", Default: "https://api.example.org/v1/"})
+	if failed, ok := errors.AsType[*llm.Error](err); !ok || failed.Class != llm.Auth || failed.Message != "no API key: set TEST_API_KEY" {
+		t.Errorf("without a key: %v", err)
+	}
+}
