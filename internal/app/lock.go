@@ -50,7 +50,7 @@ func lockRun(dir, run string) (*runLock, error) {
 	for try := 0; ; try++ {
 		f, err := lockFile(path)
 		if err == nil {
-			return held(f)
+			return held(f), nil
 		}
 		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("the lock of run %s: %w", run, err)
@@ -62,16 +62,13 @@ func lockRun(dir, run string) (*runLock, error) {
 	}
 }
 
-// held writes into a lock who holds it.
-func held(f *os.File) (*runLock, error) {
-	err := f.Truncate(0)
-	if err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+// held writes into a lock who holds it. Where the disk is full it stays unsaid:
+// removing runs must be possible there.
+func held(f *os.File) *runLock {
+	if err := f.Truncate(0); err == nil {
+		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return &runLock{file: f}, nil
+	return &runLock{file: f}
 }
 
 // holder reads who holds a lock, 0 when it does not say.

@@ -73,10 +73,18 @@ func (p *Process) open() (*journals, error) {
 	}
 	st, err := where.open()
 	if err != nil {
-		return nil, &Error{Kind: Invalid, Msg: "the store of runs cannot be opened", Err: err, Next: "correct `store` in config.yaml or RADDLE_STORE"}
+		return nil, &Error{Kind: Invalid, Msg: "the store of runs cannot be opened", Err: err, Next: p.storeHint()}
 	}
 	p.store = st
 	return st, nil
+}
+
+// storeHint is what to do about a store that cannot be opened.
+func (p *Process) storeHint() string {
+	if p.Config.Store == "" {
+		return "name another file: RADDLE_STORE=sqlite:PATH, or `store` in config.yaml; RADDLE_STORE=memory: keeps nothing"
+	}
+	return "correct `store` in config.yaml or RADDLE_STORE"
 }
 
 // errNoStore says that there is no store yet, and so no runs.

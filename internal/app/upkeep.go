@@ -3,8 +3,11 @@ package app
 import (
 	"context"
 	"errors"
+	"os"
+	"syscall"
 	"time"
 
+	"raddle.dev/flow"
 	"raddle.dev/graph"
 )
 
@@ -15,6 +18,81 @@ func (j *journals) hold(run string) (*runLock, error) {
 		return nil, &Error{Kind: Stale, Err: driven, Next: "stop it first"}
 	}
 	return lock, err
+}
+
+// stopWait is how long a process that was told to stop may take to save its run.
+const stopWait = 15 * time.Second
+
+// stop tells the process that drives a run to stop, and waits for the lock.
+func (j *journals) stop(run string) (*runLock, error) {
+	lock, err := lockRun(j.locks(), run)
+	var busy *DrivenError
+	if !errors.As(err, &busy) {
+		return lock, err
+	}
+	refused := &Error{Kind: Stale, Err: busy, Next: "stop it first"}
+	process, err := os.FindProcess(busy.PID)
+	if busy.PID == 0 || err != nil || process.Signal(syscall.SIGTERM) != nil {
+		return nil, refused
+	}
+	for end := time.Now().Add(stopWait); time.Now().Before(end); {
+		if lock, err = lockRun(j.locks(), run); !errors.As(err, &busy) {
+			return lock, err
+		}
+	}
+	return nil, refused
+}
+
+// Cancel ends a run for good: the process that drives it is told to stop, what a
+// killed one left behind is ended, and it cannot be resumed any more. Its journal
+// stays. A run that is over is an [*OverError].
+func (p *Process) Cancel(ctx context.Context, id string) (string, error) {
+	st, id, err := p.lookUp(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	lock, err := st.stop(id)
+	if err != nil {
+		return id, err
+	}
+	defer lock.release()
+	snap, err := graph.Inspect(ctx, st, id, 0)
+	if err != nil {
+		return id, err
+	}
+	if snap.Status.Final() {
+		return id, &Error{Kind: Stale, Err: &OverError{ID: id, Status: snap.Status}}
+	}
+	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
+		return id, stale("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
+	}
+	return id, graph.Abandon(ctx, st, id, "cancelled by hand")
+}
+
+// Export passes the records of a run on, oldest first, with what each tells.
+func (p *Process) Export(ctx context.Context, id string, use func(graph.Entry, graph.Record) error) error {
+	st, id, err := p.lookUp(ctx, id)
+	if err != nil {
+		return err
+	}
+	_, entries, err := p.History(ctx, id)
+	if err != nil {
+		return err
+	}
+	for r, err := range st.Read(ctx, id, graph.Range{}) {
+		if err != nil {
+			return err
+		}
+		last := len(entries) - 1
+		if last < 0 || entries[last].Seq != r.Seq {
+			break // it was written, or pruned, since
+		}
+		if err := use(entries[last], r); err != nil {
+			return err
+		}
+		entries = entries[:last]
+	}
+	return nil
 }
 
 // Pruned is what is left of a run.

@@ -30,6 +30,7 @@ a checkpoint of it, as "raddle runs show" lists them.`,
 	cmd.AddCommand(
 		sh.runsLsCommand(), sh.runsShowCommand(), sh.runsHistoryCommand(), sh.runsDiffCommand(), sh.runsBlameCommand(),
 		sh.runsForkCommand(), sh.runsEditCommand(), sh.runsPruneCommand(), sh.runsGCCommand(), sh.runsRmCommand(),
+		sh.runsCancelCommand(), sh.runsExportCommand(),
 	)
 	return cmd
 }

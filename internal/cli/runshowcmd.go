@@ -84,7 +84,10 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []app.At{}}
 	if d.Snapshot.Status == graph.Done {
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		s.Output, s.ExitCode, s.Next = &o.Output, &o.ExitCode, []string{}
+		s.Output, s.ExitCode = &o.Output, &o.ExitCode
+	}
+	if d.Snapshot.Status.Final() {
+		s.Next, s.Questions = []string{}, []graph.Question{}
 	}
 	var err error
 	if s.Points, err = p.Checkpoints(ctx, d.Run); err != nil {
@@ -142,7 +145,7 @@ func shownText(s *shown) string {
 		row("go back", "raddle runs fork "+app.At{Run: s.Run, At: s.At}.String())
 	case s.Output != nil:
 		row("output", *s.Output)
-	case s.Status != app.Running:
+	case s.Status != app.Running && !s.Final:
 		row("continue", resumeLine("raddle resume "+s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
 	}
 	return b.String()
@@ -253,6 +256,11 @@ type historyLine struct {
 	Next []string  `json:"next,omitempty"`
 }
 
+func lineOf(e *graph.Entry) historyLine {
+	what := strings.Join(strings.FieldsFunc(e.What, func(r rune) bool { return r == 0 }), " ")
+	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, what, e.Next}
+}
+
 func (sh *shell) history(id, output string) error {
 	p, err := sh.app()
 	if err != nil {
@@ -264,8 +272,7 @@ func (sh *shell) history(id, output string) error {
 	}
 	lines := []historyLine{}
 	for _, e := range entries {
-		what := strings.Join(strings.FieldsFunc(e.What, func(r rune) bool { return r == 0 }), " ")
-		lines = append(lines, historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, what, e.Next})
+		lines = append(lines, lineOf(&e))
 	}
 	if output == formatJSON {
 		return sh.json(lines)

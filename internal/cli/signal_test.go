@@ -182,7 +182,7 @@ func TestOneDriver(t *testing.T) {
 	if len(runs) != 1 || runs[0].Status != "running" {
 		t.Fatalf("runs: %v", runs)
 	}
-	for _, args := range [][]string{{"resume", runs[0].Run}, {"runs", "rm", runs[0].Run}} {
+	for _, args := range [][]string{{"resume", runs[0].Run}, {"runs", "rm", runs[0].Run}, {"runs", "edit", runs[0].Run, "a=1"}, {"runs", "prune", runs[0].Run}} {
 		r := w.run(args...)
 		if r.code != 8 || !strings.Contains(r.err, "is being driven by process "+itoa(cmd.Process.Pid)) {
 			t.Errorf("%v: exit code %d, %s", args, r.code, r.err)
@@ -194,6 +194,56 @@ func TestOneDriver(t *testing.T) {
 	}
 	if runs := w.runs(); runs[0].Status != "done" {
 		t.Errorf("runs: %v", runs)
+	}
+}
+
+// Whoever cancels a run that is being driven stops its process first, which saves.
+func TestCancelStopsTheDriver(t *testing.T) {
+	needBash(t)
+	w := newWorkplace(t, gated)
+	g := w.gate("gate")
+	cmd, c := w.begin("run", "./slow")
+	pass := g.arrive()
+	run := w.runs()[0].Run
+	cancel, said := w.begin("runs", "cancel", run)
+	c.await(t, "finishing the step under way")
+	pass()
+	if got := wait(t, cmd); got != 143 {
+		t.Errorf("the driver: exit code %d, want 143\n%s", got, c)
+	}
+	if got := wait(t, cancel); got != 0 {
+		t.Errorf("cancel: exit code %d\n%s", got, said)
+	}
+	if runs := w.runs(); runs[0].Status != "abandoned" {
+		t.Errorf("runs: %v", runs)
+	}
+	if r := w.run("resume", run); r.code != 8 || !strings.Contains(r.err, "is over (abandoned)") {
+		t.Errorf("resume: exit code %d, %s", r.code, r.err)
+	}
+}
+
+// What a killed process has left behind is ended before a run is edited, and the
+// step under way begins again.
+func TestEditAfterAKill(t *testing.T) {
+	needBash(t)
+	w := newWorkplace(t, gated)
+	g := w.gate("gate")
+	cmd, _ := w.begin("run", "./slow")
+	first := g.arrive()
+	w.send(cmd, syscall.SIGKILL)
+	wait(t, cmd)
+	first()
+	run := w.runs()[0].Run
+	if r := w.run("runs", "edit", run, "extra=1"); r.code != 0 {
+		t.Fatalf("edit: exit code %d, %s", r.code, r.err)
+	}
+	again, c := w.begin("resume", run)
+	g.arrive()()
+	if got := wait(t, again); got != 0 || w.read("log") != "a\na\nb\n" {
+		t.Errorf("resumed: exit code %d, log %q\n%s", got, w.read("log"), c)
+	}
+	if r := w.run("runs", "show", run); !strings.Contains(r.out, `"extra":1`) {
+		t.Errorf("show: %s%s", r.out, r.err)
 	}
 }
 

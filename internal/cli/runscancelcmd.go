@@ -1,0 +1,81 @@
+package cli
+
+import (
+	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) runsCancelCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "cancel RUN...",
+		Short: "End runs for good; what they did can still be looked at",
+		Long: `A process that drives the run is told to stop, as by SIGTERM, and waited for. The run cannot be resumed
+after that, but shown, compared and forked.`,
+		Example:           `  raddle runs cancel 06ab`,
+		Args:              want(1, -1, "the id of a run"),
+		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return !r.Final }),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := sh.app()
+			if err != nil {
+				return err
+			}
+			for _, id := range args {
+				if id, err = p.Cancel(context.Background(), id); err != nil {
+					return err
+				}
+				if !sh.quiet {
+					sh.err.line("cancelled run " + id)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func (sh *shell) runsExportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "export RUN",
+		Short: "Write the journal of a run as JSON, one record a line",
+		Long: `The first line tells of the run. Each other line is a record: what it tells, and its two parts, head and
+data, as the store keeps them, in base64.`,
+		Example:           `  raddle runs export 06ab > run.jsonl`,
+		Args:              want(1, 1, "the id of a run"),
+		ValidArgsFunction: sh.completeRuns(1, nil),
+		RunE:              func(_ *cobra.Command, args []string) error { return sh.export(args[0]) },
+	}
+}
+
+// exported is a record as "runs export" writes it.
+type exported struct {
+	historyLine
+	Head []byte `json:"head"`
+	Data []byte `json:"data"`
+}
+
+func (sh *shell) export(id string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	d, err := p.Show(context.Background(), id)
+	if err != nil {
+		return err
+	}
+	err = sh.json(struct {
+		Format   string      `json:"format"`
+		Run      app.RunInfo `json:"run"`
+		Version  string      `json:"version"` // of raddle
+		Exported time.Time   `json:"exported"`
+	}{"raddle-journal-1", d.RunInfo, app.Version(), time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	return p.Export(context.Background(), d.Run, func(e graph.Entry, r graph.Record) error {
+		return sh.json(exported{lineOf(&e), r.Head, r.Data})
+	})
+}
