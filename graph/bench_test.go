@@ -81,6 +81,28 @@ func messagesOf(t testing.TB, n int) *graph.Graph {
 		}}}})
 }
 
+// windowOf is messagesOf with a counter, and with all but the last few messages
+// forgotten: its journal grows, its state does not.
+func windowOf(t testing.TB, n int) *graph.Graph {
+	msgs := graph.Append[message]("messages")
+	again, stop := []string{"again"}, []string{"stop"}
+	return compile(t, graph.Def{Name: "window", Keys: []graph.AnyKey{msgs, counter}, Start: []string{"a"},
+		Nodes: []graph.Node{{Name: "a", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+			now, old := counter.Get(s)+1, msgs.Get(s)
+			add := msgs.Set([]message{{"user", fmt.Sprint("message ", now)}})
+			if len(old) == 20 {
+				return graph.Put(msgs.Reset(old[10:]), add, counter.Set(now)), nil
+			}
+			return graph.Put(add, counter.Set(now)), nil
+		}}},
+		Edges: []graph.Edge{{From: []string{"a"}, Cases: map[string]string{"again": "a", "stop": graph.End}, Pick: func(s graph.State) ([]string, error) {
+			if counter.Get(s) < n {
+				return again, nil
+			}
+			return stop, nil
+		}}}})
+}
+
 // workloads are the shapes the engine is measured on, here and in store/sqlite.
 var workloads = []struct {
 	name  string

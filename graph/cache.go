@@ -93,7 +93,7 @@ func (t *task) cacheKey(n *cnode, st State) (string, error) {
 			put([]byte(d.name), false)
 			continue
 		}
-		b, err := d.store(st.v[i])
+		b, err := d.store(nil, st.v[i])
 		if err != nil {
 			return "", err
 		}

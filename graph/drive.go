@@ -68,7 +68,7 @@ func (x *drive) attach(ctx context.Context) (*replay, error) {
 		x.before = s.active
 	}
 	x.j = &journal{store: x.r.Store, thread: x.thread, level: x.r.Durability, now: x.now, stop: x.cancel,
-		head: s.head, weight: s.weight, size: s.size}
+		head: s.head, bytes: s.bytes, weight: s.weight, size: s.size}
 	return s, nil
 }
 
@@ -107,12 +107,15 @@ func (x *drive) recording(f *frame) *[]patch {
 
 // commit journals what apply recorded and the frontier after it.
 func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
-	data := putInt(make([]byte, 0, 64), len(f.rec))
+	data := putInt(f.data[:0], len(f.rec))
 	grew := 0
 	for _, p := range f.rec {
-		v, err := p.key.store(p.val)
+		v, err := p.key.store(f.val, p.val)
 		if err != nil {
 			return &writeError{p.by, err}
+		}
+		if !p.key.custom {
+			f.val = reusable(v)
 		}
 		grew += f.grow(p.slot, len(v), p.fold == foldSet)
 		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
@@ -135,8 +138,20 @@ func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
 	if k == KindStep {
 		steps++
 	}
-	head = putInt(head, steps)
-	return x.j.add(k, head, append(data, tail...), flush)
+	head, data = putInt(head, steps), append(data, tail...)
+	f.head, f.data = reusable(head), reusable(data)
+	if !flush { // they are not written when add returns
+		head, data = slices.Clone(head), slices.Clone(data)
+	}
+	return x.j.add(k, head, data, flush)
+}
+
+// reusable is b, unless it is too large to be kept for small things.
+func reusable(b []byte) []byte {
+	if cap(b) > 64<<10 {
+		return nil
+	}
+	return b
 }
 
 // writeError says whose write the journal cannot hold.
@@ -507,7 +522,7 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	before := f.st
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	if x.j != nil {
-		if err := x.commit(f, KindStep, putString(make([]byte, 0, 48), f.path), nil, x.j.level < QuestionsOnly); err != nil {
+		if err := x.commit(f, KindStep, putString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value = before, was, false, nil // nothing of it is kept
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return x.blame(f, ts, w.by, w.err)

@@ -255,7 +255,7 @@ func TestConcurrencyIsCapped(t *testing.T) {
 
 func TestSnapshotsBoundReadingAndKeepTheState(t *testing.T) {
 	mem := graph.NewMemory()
-	g := messagesOf(t, 1500)
+	g := windowOf(t, 1500)
 	pause := make(chan struct{})
 	close(pause)
 	r := &graph.Runner{Graph: g, Store: mem}

@@ -33,6 +33,8 @@ type frame struct {
 	ups    []Update  // reused
 	writes [][]Write // reused
 	rec    []patch   // reused
+
+	head, data, val []byte // reused for records
 }
 
 func newFrame(g *Graph, path, public string) *frame {

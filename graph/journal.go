@@ -34,7 +34,8 @@ type journal struct {
 	pending []Record
 	spare   []Record // the backing of the last batch, for reuse
 	err     error
-	weight  int // since the last snapshot
+	bytes   int // of records since the last snapshot
+	weight  int // the same, and recordWeight for each
 	size    int // of live state
 }
 
@@ -57,6 +58,7 @@ func (j *journal) gather(flush bool, recs ...Record) error {
 	for _, r := range recs {
 		r.Time = now
 		j.pending = append(j.pending, r)
+		j.bytes += len(r.Head) + len(r.Data)
 		j.weight += len(r.Head) + len(r.Data) + recordWeight
 	}
 	flush = flush || len(j.pending) >= mostPending
@@ -134,10 +136,13 @@ func (j *journal) append(head int64, batch []Record) (err error) {
 }
 
 // A snapshot is worth its bytes when reading without it would cost several times
-// the live state.
+// the live state. Reading costs what records weigh: for small ones that is much
+// more than their bytes, and a snapshot must not be much larger than those. State
+// that only grows is as long in its records as in a snapshot, and never gets one.
 const (
-	snapshotAfter = 64 << 10 // bytes of records, with recordWeight
-	snapshotRatio = 2        // times the live state
+	snapshotAfter  = 64 << 10 // weight of records
+	snapshotWeight = 8        // times the live state: weight of records
+	snapshotBytes  = 2        // times the live state: bytes of records
 )
 
 // snapshot writes the fold of the journal when that is due, so that reading is
@@ -168,7 +173,7 @@ func (j *journal) snapshot() error {
 func (j *journal) due() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.weight >= snapshotAfter && j.weight >= snapshotRatio*j.size
+	return j.weight >= snapshotAfter && (j.weight >= snapshotWeight*j.size || j.bytes >= snapshotBytes*j.size)
 }
 
 // compact appends the snapshot; the caller holds writing.
@@ -180,7 +185,7 @@ func (j *journal) compact() error {
 	rec := Record{Kind: KindSnapshot, Time: j.now().UnixMicro(), Head: s.headline(), Data: s.encode()}
 	j.mu.Lock()
 	head := j.head
-	j.weight, j.size = 0, len(rec.Data) // overlays, effects and updates of open steps included
+	j.bytes, j.weight, j.size = 0, 0, len(rec.Data) // overlays, effects and updates of open steps included
 	j.mu.Unlock()
 	if s.head != head {
 		return fmt.Errorf("save thread %s: %w", j.thread, ErrConflict)

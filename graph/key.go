@@ -27,6 +27,7 @@ type keyDef struct {
 	tag    string // names type and codec in the journal
 	fold   fold
 	single bool // at most one task of a step may write it
+	custom bool // encode and decode are a Codec's
 	begin  func(old any, buf any) any
 	add    func(acc any, present bool, upd any) (any, error) // nil: overwrite
 	end    func(acc any) (val, buf any)
@@ -34,10 +35,14 @@ type keyDef struct {
 	decode func(b []byte) (any, error)
 }
 
-// store encodes a value; a panic in a codec is an error.
-func (k *keyDef) store(v any) (b []byte, err error) {
+// store encodes a value, over what dst holds unless the codec is the user's; a
+// panic in a codec is an error.
+func (k *keyDef) store(dst []byte, v any) (b []byte, err error) {
 	defer k.codecFault(&err)
-	return k.encode(nil, unbox(v))
+	if k.custom {
+		return k.encode(nil, unbox(v))
+	}
+	return k.encode(dst[:0], unbox(v))
 }
 
 // load decodes a value; a panic in a codec is an error.
@@ -240,7 +245,7 @@ func (k Key[T]) Codec(c Codec[T]) Key[T] {
 		panic("graph: the codec of key " + k.d.name + " lacks Encode or Decode")
 	}
 	d := *k.d
-	d.tag = c.Tag
+	d.tag, d.custom = c.Tag, true
 	d.encode = func(dst []byte, v any) ([]byte, error) { t, _ := v.(T); return c.Encode(dst, t) }
 	d.decode = func(b []byte) (any, error) { return c.Decode(b) }
 	return Key[T]{&d}

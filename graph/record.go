@@ -48,7 +48,7 @@ func putWrites(b []byte, ws []Write) ([]byte, error) {
 		if w.key == nil {
 			return b, errNoKey
 		}
-		v, err := w.key.store(w.val)
+		v, err := w.key.store(nil, w.val)
 		if err != nil {
 			return b, err
 		}
@@ -233,7 +233,7 @@ func (s *replay) restore(r *reader) {
 	if s.branch, s.origin = "", (Point{}); len(r.b) > 0 { // else it was written before there were branches
 		s.branch, s.origin = r.string(), Point{Thread: r.string(), Seq: r.varint()}
 	}
-	s.weight = 0
+	s.bytes, s.weight = 0, 0
 }
 
 func (f *rawFrame) encode(b []byte) []byte {

@@ -25,7 +25,8 @@ type replay struct {
 	last    int64         // Unix microseconds of the newest record
 	driving bool          // a drive has begun and not said that it stopped
 
-	weight int // bytes of records since the last snapshot, and 256 for each
+	bytes  int // of records since the last snapshot
+	weight int // the same, and recordWeight for each
 	size   int // bytes of live state, computed by measure
 }
 
@@ -124,6 +125,7 @@ const recordWeight = 256
 // add folds one record.
 func (s *replay) add(r Record) error {
 	s.head = r.Seq
+	s.bytes += len(r.Head) + len(r.Data)
 	s.weight += len(r.Head) + len(r.Data) + recordWeight
 	s.tick(r)
 	h, d := &reader{b: r.Head}, &reader{b: r.Data}

@@ -134,13 +134,13 @@ func (c *calendar) Wait(context.Context, time.Duration) error { return nil }
 func conversation(t testing.TB, st graph.Store, days int) *graph.Runner {
 	t.Helper()
 	big := graph.Last[string]("big")
-	fill := func(letter string) graph.Func {
+	fill := func(letter string, n int) graph.Func {
 		return func(context.Context, graph.State) (graph.Update, error) {
-			return graph.Put(big.Set(strings.Repeat(letter, 80_000)), lines.Set([]string{letter})), nil
+			return graph.Put(big.Set(strings.Repeat(letter, n)), lines.Set([]string{letter})), nil
 		}
 	}
 	g := compile(t, graph.Def{Name: "day", Keys: []graph.AnyKey{big, lines}, Start: []string{"a"},
-		Nodes: []graph.Node{{Name: "a", Run: fill("a")}, {Name: "b", Run: fill("b")}}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
+		Nodes: []graph.Node{{Name: "a", Run: fill("a", 90_000)}, {Name: "b", Run: fill("b", 80_000)}}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
 	clock := &calendar{}
 	r := &graph.Runner{Graph: g, Store: st, Clock: clock}
 	for clock.day = 1; clock.day <= days; clock.day++ {

@@ -124,7 +124,7 @@ func (r *Runner) edit(s *replay, set []Write) (Record, error) {
 	data := putInt(nil, len(done))
 	var keys []string
 	for _, p := range done {
-		v, err := p.key.store(p.val)
+		v, err := p.key.store(nil, p.val)
 		if err != nil {
 			return Record{}, err
 		}
