@@ -55,7 +55,6 @@ func (x *drive) attach(ctx context.Context) (*replay, error) {
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.out.cancel, x.out.thread, x.out.run = x.cancel, x.thread, x.run
 	x.begun = x.now()
-	x.asked = map[string]int{}
 	if x.r.Store == nil {
 		return nil, nil
 	}
@@ -67,15 +66,17 @@ func (x *drive) attach(ctx context.Context) (*replay, error) {
 	if !s.run.status.Final() {
 		x.before = s.active
 	}
-	x.j = &journal{store: x.r.Store, thread: x.thread, level: x.r.Durability, now: x.now, stop: x.cancel,
+	j := &journal{store: x.r.Store, thread: x.thread, level: x.r.Durability, now: x.now, stop: x.cancel,
 		head: s.head, bytes: s.bytes, weight: s.weight, size: s.size}
+	j.pending = j.few[:0]
+	x.j = j
 	return s, nil
 }
 
 // begin folds the first writes of a frame, sets its frontier to the start nodes
 // and journals both. head and tail are what the kind of record has besides.
 func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
-	f.next, f.from = frontier{}, f.step
+	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
 	for _, n := range f.g.start {
 		f.next.tasks = append(f.next.tasks, taskRef{node: n})
 	}

@@ -37,8 +37,25 @@ type frame struct {
 	head, data, val []byte // reused for records
 }
 
+// narrow is the room that steps of one task need: most graphs have no others.
+type narrow struct {
+	frame
+
+	ts     [1]task
+	tasks  [2]taskRef
+	ups    [1]Update
+	writes [1][]Write
+	rec    [2]patch
+	marks  [2]mark
+}
+
 func newFrame(g *Graph, path, public string) *frame {
-	return &frame{path: path, public: public, g: g, st: State{g.table, make([]any, len(g.table.keys))}, visits: make([]int, len(g.nodes))}
+	n := &narrow{frame: frame{path: path, public: public, g: g, st: State{g.table, make([]any, len(g.table.keys))}, visits: make([]int, len(g.nodes))}}
+	f := &n.frame
+	f.ts, f.ups, f.writes = n.ts[:0], n.ups[:0], n.writes[:0]
+	f.next.tasks, f.tasks = n.tasks[:0:1], n.tasks[1:1]
+	f.rec, f.bufs.marks = n.rec[:0], n.marks[:0]
+	return f
 }
 
 // count marks the nodes that are about to run as visited once more.

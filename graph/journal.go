@@ -32,7 +32,8 @@ type journal struct {
 	mu      sync.Mutex // guards what follows
 	head    int64
 	pending []Record
-	spare   []Record // the backing of the last batch, for reuse
+	spare   []Record // for pending while a batch is written
+	few     [4]Record
 	err     error
 	bytes   int // of records since the last snapshot
 	weight  int // the same, and recordWeight for each
@@ -103,7 +104,7 @@ func (j *journal) flush() error {
 func (j *journal) write() error {
 	j.mu.Lock()
 	batch, err, head := j.pending, j.err, j.head
-	j.pending, j.spare = j.spare[:0], batch[:0]
+	j.pending, j.spare = j.spare, nil
 	j.mu.Unlock()
 	if err != nil || len(batch) == 0 {
 		return err
@@ -118,6 +119,9 @@ func (j *journal) write() error {
 	}
 	j.head = head + int64(len(batch))
 	clear(batch)
+	if j.spare = batch[:0]; len(j.pending) == 0 {
+		j.pending, j.spare = j.spare, j.pending
+	}
 	return nil
 }
 

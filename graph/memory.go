@@ -44,13 +44,18 @@ func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []
 	}
 	for i, r := range recs {
 		r.Seq = after + int64(i) + 1
-		b := make([]byte, len(r.Head)+len(r.Data))
-		n := copy(b, r.Head)
-		copy(b[n:], r.Data)
-		r.Head, r.Data = b[:n:n], b[n:]
-		t.recs = append(t.recs, r)
+		t.recs = append(t.recs, r.clone())
 	}
 	return nil
+}
+
+// clone is the record with bytes of its own.
+func (r Record) clone() Record {
+	b := make([]byte, len(r.Head)+len(r.Data))
+	n := copy(b, r.Head)
+	copy(b[n:], r.Data)
+	r.Head, r.Data = b[:n:n], b[n:]
+	return r
 }
 
 // Read implements Store.
@@ -69,11 +74,10 @@ func (m *Memory) Read(ctx context.Context, thread string, r Range) iter.Seq2[Rec
 			if r.Limit > 0 && i >= r.Limit {
 				return
 			}
-			rec.Head = slices.Clone(rec.Head)
-			rec.Data = slices.Clone(rec.Data)
 			if r.Heads {
 				rec.Data = nil
 			}
+			rec = rec.clone()
 			if !yield(rec, nil) {
 				return
 			}

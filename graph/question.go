@@ -221,7 +221,7 @@ func answerHead(path, key string, ahead int, refused string) []byte {
 func (x *drive) open(q *Question, base string) (ahead *int) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.asked[base]++
+	keep(&x.asked, base, x.asked[base]+1)
 	q.ID = base
 	if n := x.asked[base]; n > 1 {
 		q.ID = fmt.Sprintf("%s#%d", base, n)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 )
@@ -62,6 +63,7 @@ type rawFrame struct {
 	visits   map[string]int
 	halted   bool
 	value    []byte        // of the Halt
+	above    bool          // there may be children
 	returned bool          // a child that has ended
 	since    time.Duration // active time of the run when the frame began
 	done     map[string][]byte
@@ -98,14 +100,20 @@ type rawQuestion struct {
 }
 
 func newReplay() *replay {
-	return &replay{frames: map[string]*rawFrame{}, asked: map[string]int{}}
+	return &replay{}
 }
 
 func (s *replay) frame(path string) *rawFrame {
 	f := s.frames[path]
 	if f == nil {
 		f = &rawFrame{}
-		s.frames[path] = f
+		keep(&s.frames, path, f)
+		if path != "" {
+			parent := path[:strings.LastIndexByte(path[:len(path)-1], '/')+1]
+			if p := s.frames[parent]; p != nil {
+				p.above = true
+			}
+		}
 	}
 	return f
 }
@@ -200,7 +208,7 @@ func (s *replay) tick(r Record) {
 
 func (s *replay) start(r Record, h, d *reader) {
 	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: running}
-	s.asked, s.branch = map[string]int{}, ""
+	s.asked, s.branch = nil, ""
 	f := s.frame("")
 	s.frames = map[string]*rawFrame{"": f} // the children were an abandoned run's
 	f.begin(h, d, 0)
@@ -252,11 +260,10 @@ func (s *replay) step(h, d *reader) {
 		s.run.failures = 0
 	}
 	f := s.frame(path)
-	prefix := fmt.Sprintf("%s%d.", path, f.step)
-	for p := range s.frames { // the children of the step's tasks end with it
-		if strings.HasPrefix(p, prefix) {
-			delete(s.frames, p)
-		}
+	if f.above { // the children of the step's tasks end with it
+		prefix := fmt.Sprintf("%s%d.", path, f.step)
+		maps.DeleteFunc(s.frames, func(p string, _ *rawFrame) bool { return strings.HasPrefix(p, prefix) })
+		f.above = false
 	}
 	f.step++
 	f.apply(readPatches(d))
@@ -283,7 +290,7 @@ func (s *replay) question(h, d *reader) {
 	q.q.decode(d)
 	if f.asks[key] == nil { // else it is asked again
 		f.order = append(f.order, key)
-		s.asked[q.base]++
+		keep(&s.asked, q.base, s.asked[q.base]+1)
 	}
 	keep(&f.asks, key, q)
 }

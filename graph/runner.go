@@ -147,7 +147,7 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	if s != nil && s.run.id == x.run {
 		return x.ended(s, f)
 	}
-	head := putString(putString(putString(nil, x.run), in.Label), x.r.Graph.def.Name)
+	head := putString(putString(putString(make([]byte, 0, 256), x.run), in.Label), x.r.Graph.def.Name)
 	tail, err := x.giveAhead(in.Ahead)
 	if err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
