@@ -26,15 +26,20 @@ type frame struct {
 	frames map[string]*rawFrame // what it held of all frames when raw was read
 	asked  []Question           // open after the step, children's included, in task order
 
-	bufs   buffers
-	sizes  []int     // stored bytes, by slot
-	ts     []task    // of the step under way
-	tasks  []taskRef // reused for the next frontier
-	ups    []Update  // reused
-	writes [][]Write // reused
-	rec    []patch   // reused
+	bufs  buffers
+	sizes []int // stored bytes, by slot
+	room
+}
 
-	head, data, val []byte // reused for records
+// room is what the steps of a frame use again.
+type room struct {
+	ts     []task    // of the step under way
+	tasks  []taskRef // for the next frontier
+	ups    []Update
+	writes [][]Write
+	rec    []patch
+
+	head, data, val []byte // of a record
 }
 
 // narrow is the room that steps of one task need: most graphs have no others.
