@@ -85,7 +85,7 @@ type Retry struct {
 type Edge struct {
 	From  []string
 	To    []string
-	Pick  func(State) ([]string, error) // labels; evaluated on the state after the step. Pure
+	Pick  func(State) ([]string, error) // labels; evaluated on the state after the step. Pure. "" is no label unless Cases has it
 	Cases map[string]string             // label to target
 }
 

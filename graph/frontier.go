@@ -153,6 +153,9 @@ func (r *routing) pick(n *cnode, p *pick) error {
 	}
 	for _, l := range labels {
 		to, ok := p.cases[l]
+		if !ok && l == "" {
+			continue
+		}
 		if !ok {
 			return &RouteError{Node: n.Name, Target: l, By: "branch", Allowed: slices.Sorted(maps.Keys(p.cases))}
 		}

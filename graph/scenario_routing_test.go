@@ -75,19 +75,19 @@ func TestTargetsThatMayNotBeNamedAreErrors(t *testing.T) {
 }
 
 func TestABranchIsTakenOncePerTarget(t *testing.T) {
-	labels := []string{"x", "y", "x", "also x"}
+	labels := []string{"x", "y", "x", "also x", ""}
 	d := graph.Def{Start: []string{"a"}, Nodes: []graph.Node{say("a"), say("b"), say("c")}, Edges: []graph.Edge{
 		{From: []string{"a"}, Cases: map[string]string{"x": "b", "also x": "b", "y": "c", "end": graph.End}, Pick: func(graph.State) ([]string, error) { return labels, nil }},
 		edge("b", graph.End), edge("c", graph.End)}}
 	if got, _, _ := lineOf(t, d, graph.Done); got != "a b c" {
 		t.Error(got)
 	}
-	for _, labels = range [][]string{nil, {}, {"end"}} {
+	for _, labels = range [][]string{nil, {}, {"end"}, {""}} {
 		if got, _, _ := lineOf(t, d, graph.Done); got != "a" {
 			t.Error(got)
 		}
 	}
-	for _, unknown := range []string{"z", "b", ""} {
+	for _, unknown := range []string{"z", "b", " "} {
 		labels = []string{"x", unknown}
 		_, _, err := lineOf(t, d, graph.Failed)
 		var e *graph.RouteError
