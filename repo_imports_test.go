@@ -69,6 +69,8 @@ var importRules = []importRule{
 		reason: "a store keeps records; it reads none of them"},
 	{of: "tool", may: []string{"llm"},
 		reason: "a tool is a function with a schema: it knows neither journals nor who gives permission"},
+	{of: "tool/builtin", may: []string{"internal/proc", "tool"},
+		reason: "tools that come with the program: they do what they are told, and whoever runs them gives permission"},
 	{of: "tool/permission", may: []string{"tool"},
 		reason: "it decides from rules and from what a call would touch, and leaves asking and running to others"},
 }

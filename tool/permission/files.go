@@ -3,6 +3,7 @@ package permission
 import (
 	"fmt"
 	"path/filepath"
+	"strings"
 )
 
 // file is the need for a file that is read or written, with what is right where
@@ -44,4 +45,57 @@ func (a area) inside(f facet, path string) bool {
 		}
 	}
 	return false
+}
+
+// What a pattern of files may stand for is looked up within bounds.
+const (
+	mostFiles     = 500 // names
+	mostWildcards = 2   // parts of the path with a wildcard
+)
+
+// expand returns the names that a pattern of files stands for now. It reports
+// false where there are too many, or where they lie outside of the workspace.
+func (a area) expand(dir, pattern string) (names []string, ok bool) {
+	if !filepath.IsAbs(pattern) {
+		pattern = escapeGlob(dir) + string(filepath.Separator) + pattern
+	}
+	base, wildcards := "", 0
+	for part := range strings.SplitSeq(filepath.ToSlash(pattern), "/") {
+		switch {
+		case strings.ContainsAny(unescaped(part), "*?["):
+			wildcards++
+		case wildcards == 0:
+			base += "/" + strings.ReplaceAll(part, `\`, "")
+		case part == "..":
+			return nil, false
+		}
+	}
+	paths, err := places(dir, base)
+	if err != nil || wildcards > mostWildcards {
+		return nil, false
+	}
+	for _, path := range paths {
+		if !a.inside(reading, path) {
+			return nil, false
+		}
+	}
+	names, err = filepath.Glob(pattern)
+	return names, err == nil && len(names) <= mostFiles
+}
+
+// unescaped is a part of a pattern without what stands behind a backslash.
+func unescaped(part string) string {
+	var b strings.Builder
+	for i := 0; i < len(part); i++ {
+		if part[i] == '\\' {
+			i++
+			continue
+		}
+		b.WriteByte(part[i])
+	}
+	return b.String()
+}
+
+func escapeGlob(path string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -2,7 +2,6 @@ package permission
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -12,7 +11,6 @@ import (
 const (
 	longestShell = 64 << 10 // bytes of a shell text; more is not looked into
 	deepestShell = 6        // levels of shells in shells
-	mostFiles    = 500      // names that a pattern of files may stand for
 	mostDirs     = 16       // directories that a text may work in
 )
 
@@ -313,25 +311,17 @@ func (s *shell) file(f facet, w word) {
 		return
 	}
 	for _, dir := range s.dirs {
-		names := []string{w.text}
-		if w.glob != "" {
-			pattern := w.glob
-			if !filepath.IsAbs(pattern) {
-				pattern = escapeGlob(dir) + string(filepath.Separator) + pattern
-			}
-			found, err := filepath.Glob(pattern)
-			if err != nil || len(found) > mostFiles {
-				s.doubt(w.text, "stands for too many files to look at")
-				return
-			}
-			names = append(names, found...)
+		s.needs = append(s.needs, s.area.file(f, w.text, dir, w.text))
+		if w.glob == "" {
+			continue
+		}
+		names, ok := s.area.expand(dir, w.glob)
+		if !ok {
+			s.doubt(w.text, "stands for files that are too many or too far to look at")
+			return
 		}
 		for _, name := range names {
 			s.needs = append(s.needs, s.area.file(f, w.text, dir, name))
 		}
 	}
-}
-
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }

@@ -301,6 +301,10 @@ cat out/secret
 cat secret
 cat s*
 cat ~/x
+ls /*/*/*/*/*
+ls */*/*
+cat s*/../../x
+cat /e*/passwd
 cat ~root/x
 cat {/etc/passwd,x}
 cat $x

@@ -1,0 +1,250 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/bmatcuk/doublestar/v4"
+
+	"raddle.dev/tool"
+)
+
+const (
+	mostFound   = 100      // files that fs_glob returns
+	mostHits    = 50       // lines that fs_grep returns
+	largestGrep = 10 << 20 // bytes; larger files are not searched
+)
+
+var (
+	skippedDirs   = []string{".git", "node_modules", "target", "dist", "__pycache__", "vendor", ".build"}
+	alsoNotSought = []string{"build", ".next"}
+	unsoughtFiles = []string{"*.min.js", "*.min.css", "*.map", "*.lock", "package-lock.json", "pnpm-lock.yaml", "go.sum"}
+)
+
+var findTools = []definition{
+	{
+		name: "fs_glob", effect: tool.ReadOnly, parallel: true,
+		about: "Find files by name, the newest first, at most 100. *, ?, [a-z], {a,b} and ** are understood. A pattern without / is for the name " +
+			"of a file in any directory.",
+		params: []param{
+			{name: "pattern", required: true, about: "Pattern of names or of paths, such as *.go or src/**/*_test.go"},
+			{name: "path", about: "Directory to look in, the workspace if not given"},
+		},
+		touches: readsTree, run: glob,
+	},
+	{
+		name: "fs_grep", effect: tool.ReadOnly, parallel: true,
+		about: "Search the contents of files for a regular expression, at most 50 lines.",
+		params: []param{
+			{name: "pattern", required: true, about: "Regular expression"},
+			{name: "path", about: "File or directory to search, the workspace if not given"},
+			{name: "include", about: "Pattern of the names of files to search, such as *.{ts,tsx}"},
+		},
+		touches: readsTree, run: grep,
+	},
+}
+
+func readsTree(_ Host, a arguments) (tool.Touch, error) {
+	if a["path"] == "" {
+		return tool.Touch{Reads: []string{"."}}, nil
+	}
+	return tool.Touch{Reads: []string{a["path"]}}, given(a)
+}
+
+// A found file is one that fits, with what it is sorted by.
+type found struct {
+	path string
+	when time.Time
+}
+
+func glob(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+	pattern := filepath.ToSlash(a["pattern"])
+	if !doublestar.ValidatePattern(pattern) {
+		return tool.Failed("%q is no pattern: a bracket or a brace is not closed", pattern), nil
+	}
+	root := h.path(a["path"])
+	var all []found
+	err := walk(ctx, root, skippedDirs, func(path string, d fs.DirEntry) error {
+		if !fits(root, path, pattern) {
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			all = append(all, found{path: path, when: info.ModTime()})
+		}
+		return nil
+	})
+	if ctx.Err() != nil {
+		return tool.Result{}, ctx.Err()
+	}
+	if err != nil {
+		return failed(a["path"], err)
+	}
+	slices.SortFunc(all, func(x, y found) int {
+		if c := y.when.Compare(x.when); c != 0 {
+			return c
+		}
+		return strings.Compare(x.path, y.path)
+	})
+	var b strings.Builder
+	for i, f := range all {
+		if i == mostFound {
+			fmt.Fprintf(&b, "(the newest %d of %d files; use a narrower pattern for the rest)\n", mostFound, len(all))
+			break
+		}
+		b.WriteString(h.shown(f.path) + "\n")
+	}
+	if len(all) == 0 {
+		b.WriteString("No files found")
+	}
+	return tool.Text(h.clip(b.String())), nil
+}
+
+// fits compares a path with a pattern: its name, where the pattern has no /, else
+// all of it below the root.
+func fits(root, path, pattern string) bool {
+	name := filepath.Base(path)
+	if strings.Contains(pattern, "/") {
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return false
+		}
+		name = filepath.ToSlash(rel)
+		pattern = strings.TrimPrefix(pattern, "./")
+		if filepath.IsAbs(filepath.FromSlash(pattern)) {
+			name = filepath.ToSlash(path)
+		}
+	}
+	return doublestar.MatchUnvalidated(pattern, name)
+}
+
+// walk visits the files below a directory, or the one file. Links are not
+// followed, and what cannot be read is passed over.
+func walk(ctx context.Context, root string, skipped []string, each func(path string, d fs.DirEntry) error) error {
+	if info, err := os.Stat(root); err != nil {
+		return err
+	} else if !info.IsDir() {
+		return each(root, fs.FileInfoToDirEntry(info))
+	}
+	if real, err := filepath.EvalSymlinks(root); err != nil {
+		return err
+	} else if real != root { // the walk would not enter a link
+		return walk(ctx, real, skipped, func(path string, d fs.DirEntry) error { return each(root+strings.TrimPrefix(path, real), d) })
+	}
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			if d != nil && d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			if path != root && slices.Contains(skipped, d.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		return each(path, d)
+	})
+}
+
+// shown is a path as the model should name it: relative where it is in the
+// workspace.
+func (h Host) shown(path string) string {
+	if rel, err := filepath.Rel(h.Workspace, path); err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
+func grep(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+	re, err := regexp.Compile(a["pattern"])
+	if err != nil {
+		return tool.Failed("the pattern is no regular expression: %v", err), nil
+	}
+	include := a["include"]
+	if include != "" && !doublestar.ValidatePattern(include) {
+		return tool.Failed("%q is no pattern of names: a bracket or a brace is not closed", include), nil
+	}
+	root := h.path(a["path"])
+	hits := hits{host: h}
+	err = walk(ctx, root, slices.Concat(skippedDirs, alsoNotSought), func(path string, d fs.DirEntry) error {
+		switch {
+		case !d.Type().IsRegular(), include != "" && !fits(root, path, include):
+			return nil
+		case path != root && slices.ContainsFunc(unsoughtFiles, func(p string) bool { return doublestar.MatchUnvalidated(p, d.Name()) }):
+			return nil
+		}
+		return hits.search(path, re)
+	})
+	if ctx.Err() != nil {
+		return tool.Result{}, ctx.Err()
+	}
+	if err != nil && err != fs.SkipAll {
+		return failed(a["path"], err)
+	}
+	return tool.Text(h.clip(hits.text())), nil
+}
+
+// hits are the lines found so far.
+type hits struct {
+	host  Host
+	b     strings.Builder
+	count int
+	large []string // files that were not searched
+}
+
+// search looks through one file. It returns fs.SkipAll when there is enough.
+func (s *hits) search(path string, re *regexp.Regexp) error {
+	if info, err := os.Stat(path); err != nil || info.Size() > largestGrep {
+		if err == nil {
+			s.large = append(s.large, s.host.shown(path))
+		}
+		return nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil || bytes.IndexByte(text[:min(len(text), 8000)], 0) >= 0 {
+		return nil // not to be read, or no text
+	}
+	number := 0
+	for line := range bytes.Lines(text) {
+		number++
+		line = bytes.TrimRight(line, "\r\n")
+		if !re.Match(line) {
+			continue
+		}
+		if s.count == mostHits {
+			s.count++
+			return fs.SkipAll
+		}
+		s.count++
+		shown, cut := firstRunes(string(line), lineRunes)
+		if cut {
+			shown += "... (truncated)"
+		}
+		fmt.Fprintf(&s.b, "%s:%d:%s\n", s.host.shown(path), number, shown)
+	}
+	return nil
+}
+
+func (s *hits) text() string {
+	if s.count > mostHits {
+		fmt.Fprintf(&s.b, "(the first %d lines; there are more: narrow the search)\n", mostHits)
+	}
+	if s.count == 0 {
+		s.b.WriteString("No matches found")
+	}
+	if len(s.large) > 0 {
+		fmt.Fprintf(&s.b, "\n(not searched, for their size: %s)", strings.Join(s.large[:min(len(s.large), 5)], ", "))
+	}
+	return s.b.String()
+}

@@ -1,0 +1,17 @@
+package builtin
+
+import (
+	"context"
+	"time"
+
+	"raddle.dev/tool"
+)
+
+var localTools = []definition{
+	{
+		name: "get_current_time", about: "Get the date, the time and the time zone.", effect: tool.ReadOnly, parallel: true, polls: true,
+		run: func(_ context.Context, h Host, _ arguments) (tool.Result, error) {
+			return tool.Text(h.now().Format(time.UnixDate)), nil
+		},
+	},
+}

@@ -1,0 +1,85 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"raddle.dev/tool"
+)
+
+const (
+	readLines = 2000     // lines that fs_read returns unless told otherwise
+	lineRunes = 2000     // characters of a line
+	largeFile = 50 << 10 // bytes from which on a file is called large
+)
+
+func read(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+	path := h.path(a["path"])
+	info, err := os.Stat(path)
+	if err != nil {
+		return failed(a["path"], err)
+	}
+	if info.IsDir() {
+		return listing(h, a["path"])
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return failed(a["path"], err)
+	}
+	if bytes.IndexByte(text, 0) >= 0 {
+		return tool.Failed("%s is no text: it has %d bytes, some of them zero", a["path"], len(text)), nil
+	}
+	offset, limit := max(a.number("offset", 1), 1), a.number("limit", readLines)
+	if limit <= 0 {
+		limit = readLines
+	}
+	return tool.Text(h.clip(numbered(string(text), offset, limit))), nil
+}
+
+// numbered are some lines of a text with their numbers.
+func numbered(text string, offset, limit int) string {
+	var lines []string
+	if text != "" {
+		lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	}
+	var b strings.Builder
+	if len(text) > largeFile && len(lines) > limit {
+		fmt.Fprintf(&b, "Warning: the file is large (%d bytes). Read it in parts.\n", len(text))
+	}
+	if offset > len(lines) {
+		fmt.Fprintf(&b, "There is no line %d: the file has %d lines.\n", offset, len(lines))
+		return b.String()
+	}
+	end := min(offset-1+limit, len(lines))
+	for i := offset - 1; i < end; i++ {
+		line, cut := firstRunes(lines[i], lineRunes)
+		if cut {
+			line += "... (truncated)"
+		}
+		fmt.Fprintf(&b, "%d: %s\n", i+1, line)
+	}
+	if end < len(lines) {
+		fmt.Fprintf(&b, "(%d total lines. Use --offset %d to read more.)\n", len(lines), end+1)
+	}
+	return b.String()
+}
+
+// listing is a directory with / behind the names of directories.
+func listing(h Host, path string) (tool.Result, error) {
+	entries, err := os.ReadDir(h.path(path))
+	if err != nil {
+		return failed(path, err)
+	}
+	var b strings.Builder
+	for _, e := range entries {
+		b.WriteString(e.Name())
+		if e.IsDir() {
+			b.WriteByte('/')
+		}
+		b.WriteByte('\n')
+	}
+	return tool.Text(h.clip(b.String())), nil
+}

@@ -1,0 +1,243 @@
+package builtin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+
+	"raddle.dev/tool"
+)
+
+// largestBody is how much of an answer is read, in bytes.
+const largestBody = 8 << 20
+
+var urlParam = param{name: "url", required: true, about: "The address, with http:// or https://"}
+
+var webTools = []definition{
+	{
+		name: "fetch_url_via_curl", about: "Get a page from the web; HTML becomes Markdown.", effect: tool.ReadOnly, parallel: true,
+		params: []param{urlParam},
+		touches: func(_ Host, a arguments) (tool.Touch, error) {
+			u, err := pageURL(a["url"])
+			if err != nil {
+				return tool.Touch{}, err
+			}
+			return tool.Touch{Network: []string{u.Host}}, nil
+		},
+		run: fetch,
+	},
+	{
+		name: "fetch_url_via_jina", about: "Get a page from the web as Markdown, through the reader of jina.ai.", effect: tool.ReadOnly, parallel: true,
+		params: []param{urlParam}, touches: service("fetch_url_via_jina", "https://r.jina.ai"),
+		run: func(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+			if _, err := pageURL(a["url"]); err != nil {
+				return tool.Result{}, err
+			}
+			req := request{tool: "fetch_url_via_jina", base: "https://r.jina.ai", path: "/" + a["url"]}
+			if key := h.env("JINA_API_KEY"); key != "" {
+				req.header = map[string]string{"Authorization": "Bearer " + key}
+			}
+			return h.plain(ctx, req)
+		},
+	},
+	{
+		name: "get_current_weather", about: "Get the weather of a place now.", effect: tool.ReadOnly, parallel: true, polls: true,
+		params:  []param{{name: "location", required: true, about: "A town, such as London"}},
+		touches: service("get_current_weather", "https://wttr.in"),
+		run: func(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+			return h.plain(ctx, request{tool: "get_current_weather", base: "https://wttr.in", path: "/" + url.PathEscape(a["location"]),
+				query: url.Values{"format": {"4"}, "M": {""}}})
+		},
+	},
+}
+
+// service is what a tool touches that asks one service.
+func service(name, base string) func(Host, arguments) (tool.Touch, error) {
+	return func(h Host, _ arguments) (tool.Touch, error) {
+		u, err := url.Parse(h.base(name, base))
+		if err != nil {
+			return tool.Touch{}, err
+		}
+		return tool.Touch{Network: []string{u.Host}}, nil
+	}
+}
+
+func (h Host) base(name, base string) string {
+	if b := h.Base[name]; b != "" {
+		return strings.TrimSuffix(b, "/")
+	}
+	return base
+}
+
+func pageURL(text string) (*url.URL, error) {
+	u, err := url.Parse(strings.TrimSpace(text))
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("the argument url must be an address with http:// or https://, not %q", text)
+	}
+	return u, nil
+}
+
+// fetch gets a page. A redirection to another host is told, not followed: the
+// permission was for this one.
+func fetch(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+	u, err := pageURL(a["url"])
+	if err != nil {
+		return tool.Result{}, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	req.Header.Set("Accept", "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5")
+	body, resp, err := h.exchange(req)
+	if err != nil {
+		return h.unreachable(ctx, u.Host, err)
+	}
+	if to := resp.Header.Get("Location"); resp.StatusCode >= 300 && resp.StatusCode < 400 && to != "" {
+		if next, err := resp.Request.URL.Parse(to); err == nil {
+			to = next.String()
+		}
+		return tool.Failed("%s redirects to another host: fetch %s", a["url"], to), nil
+	}
+	text, err := readable(body, resp.Header.Get("Content-Type"), u)
+	if err != nil {
+		return tool.Failed("%s: %v", a["url"], err), nil
+	}
+	if resp.StatusCode >= 400 {
+		return tool.Failed("%s answers %s: %s", a["url"], resp.Status, shortened(text)), nil
+	}
+	return tool.Text(h.clip(text)), nil
+}
+
+// readable is a page as text.
+func readable(body []byte, contentType string, u *url.URL) (string, error) {
+	if contentType == "" {
+		contentType = http.DetectContentType(body)
+	}
+	kind, _, _ := mime.ParseMediaType(contentType)
+	switch {
+	case kind == "text/html" || kind == "application/xhtml+xml":
+		return markdown(string(body), u)
+	case !utf8.Valid(body) || strings.ContainsRune(string(body), 0):
+		return "", fmt.Errorf("it is no text but %s, %d bytes", kind, len(body))
+	}
+	return string(body), nil
+}
+
+// markdown converts a page, without its pictures.
+func markdown(page string, u *url.URL) (string, error) {
+	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	for _, tag := range []string{"img", "picture", "svg", "video", "audio"} {
+		c.Register.TagType(tag, converter.TagTypeRemove, converter.PriorityEarly)
+	}
+	return c.ConvertString(page, converter.WithDomain(u.Scheme+"://"+u.Host))
+}
+
+// A request is what a tool asks of its service.
+type request struct {
+	tool, base, path string
+	query            url.Values
+	header           map[string]string
+	kind, body       string // of what is sent; empty: nothing is
+	user, password   string
+}
+
+// ask returns the answer of a service. What goes wrong is a result, with true.
+func (h Host) ask(ctx context.Context, r request) (body []byte, failure tool.Result, bad bool, err error) {
+	target := h.base(r.tool, r.base) + r.path
+	if len(r.query) > 0 {
+		target += "?" + r.query.Encode()
+	}
+	method, content := http.MethodGet, io.Reader(nil)
+	if r.kind != "" {
+		method, content = http.MethodPost, strings.NewReader(r.body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, content)
+	if err != nil {
+		return nil, tool.Failed("the request cannot be made from these arguments"), true, nil
+	}
+	if r.kind != "" {
+		req.Header.Set("Content-Type", r.kind)
+	}
+	for name, value := range r.header {
+		req.Header.Set(name, value)
+	}
+	if r.user != "" {
+		req.SetBasicAuth(r.user, r.password)
+	}
+	body, resp, err := h.exchange(req)
+	if err != nil {
+		failure, err = h.unreachable(ctx, req.URL.Host, err)
+		return nil, failure, true, err
+	}
+	if resp.StatusCode >= 300 {
+		return nil, tool.Failed("%s answers %s: %s", req.URL.Host, resp.Status, shortened(string(body))), true, nil
+	}
+	return body, tool.Result{}, false, nil
+}
+
+// plain returns the answer of a service as it is.
+func (h Host) plain(ctx context.Context, r request) (tool.Result, error) {
+	body, failure, bad, err := h.ask(ctx, r)
+	if bad || err != nil {
+		return failure, err
+	}
+	return tool.Text(h.clip(strings.ToValidUTF8(string(body), "?"))), nil
+}
+
+// exchange sends a request and reads the answer, within limits.
+func (h Host) exchange(req *http.Request) ([]byte, *http.Response, error) {
+	client := http.Client{Timeout: fetchTimeout}
+	if h.Client != nil {
+		client = *h.Client
+	}
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		if next.URL.Host != via[0].URL.Host || len(via) >= 10 {
+			return http.ErrUseLastResponse
+		}
+		return nil
+	}
+	req.Header.Set("User-Agent", "raddle")
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, largestBody+1))
+	if err == nil && len(body) > largestBody {
+		err = fmt.Errorf("the answer is larger than %d MiB", largestBody>>20)
+	}
+	return body, resp, err
+}
+
+// unreachable tells of a request that failed, without its URL: keys stand in
+// some.
+func (h Host) unreachable(ctx context.Context, host string, err error) (tool.Result, error) {
+	if ctx.Err() != nil {
+		return tool.Result{}, context.Cause(ctx)
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	return tool.Failed("%s cannot be reached: %v", host, err), nil
+}
+
+// shortened is the beginning of what a service says about a failure.
+func shortened(text string) string {
+	text, cut := firstRunes(strings.ToValidUTF8(strings.TrimSpace(text), "?"), 500)
+	if cut {
+		text += " ..."
+	}
+	return text
+}
