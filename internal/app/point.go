@@ -29,18 +29,14 @@ func SplitPoint(text string) (run string, at int64, err error) {
 	if !ok {
 		return run, 0, nil
 	}
+	if run == "" {
+		return "", 0, usage("name the run too: RUN"+text, "%q names no run", text)
+	}
 	at, err = strconv.ParseInt(number, 10, 64)
 	if err != nil || at < 1 {
-		return "", 0, usage("checkpoints are numbers: RUN@7; see: raddle runs show "+orRun(run), "%q names no checkpoint", text)
+		return "", 0, usage("checkpoints are numbers: RUN@7; see: raddle runs show "+run, "%q names no checkpoint", text)
 	}
 	return run, at, nil
-}
-
-func orRun(id string) string {
-	if id == "" {
-		return "RUN"
-	}
-	return id
 }
 
 // point finds the run that RUN or RUN@AT names.

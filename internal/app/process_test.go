@@ -289,3 +289,24 @@ nodes:
 		t.Errorf("a second driver: %v", err)
 	}
 }
+
+// A lock that cannot say who holds it, as on a full disk, is held all the same.
+func TestLockWithoutAName(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "run")
+	if err := os.WriteFile(path, nil, 0o400); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(path) // writing to it fails
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock := held(f)
+	if pid := holder(path); pid != 0 {
+		t.Errorf("holder %d", pid)
+	}
+	lock.release()
+	if isFile(path) {
+		t.Error("the lock's file is still there")
+	}
+}

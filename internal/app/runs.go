@@ -64,6 +64,31 @@ func (p *Process) Runs(ctx context.Context, prefix string) ([]RunInfo, error) {
 	return infos, nil
 }
 
+// Family is Runs with each fork below the run that it was forked from, and how
+// deep below: the runs that were not forked newest first, the forks of one run by
+// where they were forked.
+func (p *Process) Family(ctx context.Context) (infos []RunInfo, depths []int, err error) {
+	st, err := p.existing()
+	if errors.Is(err, errNoStore) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	trees, err := graph.Lineage(ctx, st, "")
+	var add func(b graph.Branch, depth int)
+	add = func(b graph.Branch, depth int) {
+		infos, depths = append(infos, st.info(b.RunInfo)), append(depths, depth)
+		for _, fork := range b.Forks {
+			add(fork, depth+1)
+		}
+	}
+	for _, b := range slices.Backward(trees) {
+		add(b, 0)
+	}
+	return infos, depths, err
+}
+
 func (j *journals) info(d graph.RunInfo) RunInfo {
 	i := RunInfo{Run: d.Thread, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
 		Questions: []OpenQuestion{}, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -84,5 +85,28 @@ func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.Compl
 			}
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+	}
+}
+
+// completePoints completes arguments with ids of runs, and behind an @ with the
+// run's checkpoints.
+func (sh *shell) completePoints(most int) cobra.CompletionFunc {
+	runs := sh.completeRuns(most, nil)
+	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		run, _, ok := strings.Cut(word, "@")
+		if !ok || len(args) >= most {
+			return runs(cmd, args, word)
+		}
+		points, err := sh.surroundings().Checkpoints(context.Background(), run)
+		if err != nil {
+			return nil, cobra.ShellCompDirectiveError
+		}
+		var names []string
+		for _, c := range points {
+			if name := (app.At{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
+				names = append(names, cobra.CompletionWithDesc(name, pointText(&c)))
+			}
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }

@@ -21,7 +21,7 @@ func (sh *shell) runsBlameCommand() *cobra.Command {
 		Example: `  raddle runs blame 06ab owner
   raddle runs blame 06ab@7 owner --output json`,
 		Args:              want(2, 2, "the id of a run, or a key,"),
-		ValidArgsFunction: sh.completeRuns(1, nil),
+		ValidArgsFunction: sh.completePoints(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err

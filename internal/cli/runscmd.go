@@ -38,6 +38,7 @@ a checkpoint of it, as "raddle runs show" lists them.`,
 func (sh *shell) runsLsCommand() *cobra.Command {
 	var output, status, agent string
 	var limit int
+	var tree bool
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List runs, newest first",
@@ -48,6 +49,12 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
+			if tree && (status != "" || agent != "" || limit != 0) {
+				return badUsage("leave the other flags out", "--tree lists all runs")
+			}
+			if tree {
+				return sh.listFamily(output)
+			}
 			return sh.listRuns(output, limit, func(r app.RunInfo) bool {
 				return (status == "" || r.Status == status) && (agent == "" || r.Agent == agent)
 			})
@@ -56,6 +63,7 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
 	cmd.Flags().StringVar(&status, "status", "", "only runs with this `STATUS`: done, waiting, failed, crashed, running, ...")
 	cmd.Flags().StringVar(&agent, "agent", "", "only runs of this `AGENT`")
+	cmd.Flags().BoolVar(&tree, "tree", false, "list all runs, forks below what they were forked from")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most `N` runs (0: all)")
 	fixed(cmd, "output", formatText, formatJSON)
 	fixed(cmd, "status", append(statusNames(), app.Running)...)
@@ -86,6 +94,24 @@ func (sh *shell) listRuns(output string, limit int, keep func(app.RunInfo) bool)
 			runs = append(runs, r)
 		}
 	}
+	return sh.showRuns(output, runs, nil)
+}
+
+// listFamily is "runs ls --tree".
+func (sh *shell) listFamily(output string) error {
+	p, err := sh.app()
+	if err != nil {
+		return err
+	}
+	runs, depths, err := p.Family(context.Background())
+	if err != nil {
+		return err
+	}
+	return sh.showRuns(output, append([]app.RunInfo{}, runs...), depths)
+}
+
+// showRuns writes a list of runs, indented by depths where there are any.
+func (sh *shell) showRuns(output string, runs []app.RunInfo, depths []int) error {
 	if output == formatJSON {
 		return sh.json(runs)
 	}
@@ -98,8 +124,15 @@ func (sh *shell) listRuns(output string, limit int, keep func(app.RunInfo) bool)
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tAGENT\tSTATUS\tSTARTED\tWAITS FOR")
-	for _, r := range runs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", r.Run, r.Agent, r.Status, ago(time.Since(r.Started)), waitsFor(r))
+	for i, r := range runs {
+		id := r.Run
+		if depths != nil && depths[i] > 0 {
+			id = strings.Repeat("  ", depths[i]) + id
+			if r.From != nil {
+				id += fmt.Sprintf(" (from @%d)", r.From.At)
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, r.Agent, r.Status, ago(time.Since(r.Started)), waitsFor(r))
 	}
 	_ = w.Flush() // it writes to memory
 	for line := range strings.Lines(b.String()) {

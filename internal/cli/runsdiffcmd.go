@@ -21,7 +21,7 @@ With one argument: RUN@N is compared with the run as it stands, and RUN with its
   raddle runs diff 06ab@3 06ab@7
   raddle runs diff 06ab 06ac`,
 		Args:              want(1, 2, "a checkpoint"),
-		ValidArgsFunction: sh.completeRuns(2, nil),
+		ValidArgsFunction: sh.completePoints(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err

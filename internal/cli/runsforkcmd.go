@@ -22,7 +22,7 @@ func (sh *shell) runsForkCommand() *cobra.Command {
 		Example: `  raddle runs fork 06ab@7
   raddle resume $(raddle runs fork 06ab@7)`,
 		Args:              want(1, 1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(1, nil),
+		ValidArgsFunction: sh.completePoints(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err

@@ -23,7 +23,7 @@ func (sh *shell) runsShowCommand() *cobra.Command {
 		Long:              "What is shown comes from the run's journal alone: the agent need not exist any more.",
 		Example:           "  raddle runs show 06ab --output json\n  raddle runs show 06ab@7",
 		Args:              want(1, 1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(1, nil),
+		ValidArgsFunction: sh.completePoints(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
@@ -162,19 +162,24 @@ func pointsText(points []app.Checkpoint) string {
 			fmt.Fprintf(&b, "(%d more: --output json)", len(points)-i)
 			break
 		}
-		what := c.Kind
-		if c.What != "" {
-			what += " of " + c.What
-		}
-		if c.Path != "" {
-			what += " in " + strings.TrimSuffix(c.Path, "/")
-		}
-		if len(c.Next) > 0 {
-			what += ", then " + list(c.Next)
-		}
-		fmt.Fprintf(&b, "@%-4d %s\n", c.At, what)
+		fmt.Fprintf(&b, "@%-4d %s\n", c.At, pointText(&c))
 	}
 	return b.String()
+}
+
+// pointText says what a checkpoint is.
+func pointText(c *app.Checkpoint) string {
+	what := c.Kind
+	if c.What != "" {
+		what += " of " + c.What
+	}
+	if c.Path != "" {
+		what += " in " + strings.TrimSuffix(c.Path, "/")
+	}
+	if len(c.Next) > 0 {
+		what += ", then " + list(c.Next)
+	}
+	return what
 }
 
 func statusOf(s *shown) graph.Status {
