@@ -38,7 +38,7 @@ var importRules = []importRule{
 		reason: "examples use the engine as a program of its own would: through what everybody may import"},
 	{of: "examples/go/timetravel", may: []string{"graph"},
 		reason: "examples use the engine as a program of its own would: through what everybody may import"},
-	{of: "flow", may: []string{"graph", "internal/proc", "llm"},
+	{of: "flow", may: []string{"graph", "internal/proc", "llm", "tool"},
 		reason: "files become graphs of model calls and child processes; models, stores and terminals are handed in"},
 	{of: "graph", stdOnly: true,
 		reason: "the engine knows nothing of models or files, and whoever uses it takes on nothing else"},

@@ -23,13 +23,7 @@ func Parse(path string, text []byte) (*File, error) {
 	}
 	f.src = source{pos: Pos{path, 1, 1}, node: d.root}
 	p := &parser{f: f, problems: &d.problems}
-	if d.root != nil && resolve(d.root).Kind != yaml.MappingNode {
-		if !isBroken(d.root) {
-			d.add(Finding{
-				Code: "invalid-type", Pos: Pos{path, d.root.Line, d.root.Column},
-				Message: fmt.Sprintf("invalid type: %s, expected a map", unexpected(d.root)),
-			})
-		}
+	if !d.mustBeMap() {
 		return nil, d.rejected(nil, nil)
 	}
 	p.file()
@@ -39,6 +33,20 @@ func Parse(path string, text []byte) (*File, error) {
 	}
 	sortFindings(f.Findings)
 	return f, nil
+}
+
+// mustBeMap reports whether the file holds fields, which may be none.
+func (d *document) mustBeMap() bool {
+	if d.root == nil || resolve(d.root).Kind == yaml.MappingNode {
+		return true
+	}
+	if !isBroken(d.root) {
+		d.add(Finding{
+			Code: "invalid-type", Pos: Pos{d.path, d.root.Line, d.root.Column},
+			Message: fmt.Sprintf("invalid type: %s, expected a map", unexpected(d.root)),
+		})
+	}
+	return false
 }
 
 // rejected builds the error of a file. The problems of the reading come before
@@ -101,7 +109,9 @@ func (p *parser) file() {
 		Instructions: m.str("skill_instructions", optional),
 	}
 	m.find("enabled_macros") // known and without effect
-	p.variables(m)
+	var found []Finding
+	f.Variables, found = m.variables()
+	f.Findings = append(f.Findings, found...)
 	p.settings(m)
 	p.initialState(m)
 	p.reducers(m)
@@ -147,15 +157,16 @@ func (p *parser) initialState(m *fields) {
 	}
 }
 
-func (p *parser) variables(m *fields) {
+// variables reads the agent variables, and what is unknown about them.
+func (m *fields) variables() (variables []Variable, found []Finding) {
 	n := m.get("variables", optional)
 	if n == nil {
-		return
+		return nil, nil
 	}
 	list := resolve(n)
 	if list.Kind != yaml.SequenceNode {
 		m.wrongType(n, "variables", aList)
-		return
+		return nil, nil
 	}
 	for i, item := range list.Content {
 		name := fmt.Sprintf("variables[%d]", i)
@@ -165,15 +176,16 @@ func (p *parser) variables(m *fields) {
 			}
 			continue
 		}
-		v := &fields{p: p.problems, src: source{m.src.place(item), item}, path: name, plain: true}
+		v := &fields{p: m.p, src: source{m.src.place(item), item}, path: name, plain: true}
 		variable := Variable{Name: v.str("name", required), Description: v.str("description", required)}
 		if v.has("default") {
 			def := v.str("default", optional)
 			variable.Default = &def
 		}
-		p.f.Variables = append(p.f.Variables, variable)
-		p.f.Findings = append(p.f.Findings, v.unknown("", nil)...)
+		variables = append(variables, variable)
+		found = append(found, v.unknown("", nil)...)
 	}
+	return variables, found
 }
 
 func (p *parser) reducers(m *fields) {

@@ -1,0 +1,197 @@
+package flow
+
+import "fmt"
+
+// Config is a config.yaml that has been read: an agent that is a model with
+// tools. Defaults are filled in. It is never changed after Load.
+type Config struct {
+	Path        string // as given to ParseConfig
+	Name        string
+	Description string
+	Version     string // free text
+	Sampling    Sampling
+	Prompting   Prompting
+	Variables   []Variable
+	Session     *string // agent_session: the session to open where the caller names none; nil: none
+	GlobalTools []string
+	MCPServers  []string // one entry "all" means every server
+	Documents   []string
+	Continue    Continue
+	Team        Team
+	Limits      Limits
+	Skills      Skills
+
+	// Findings are the warnings of the reading: unknown keys, values that were
+	// adapted.
+	Findings []Finding
+
+	text []byte
+	src  source
+}
+
+// Sampling is how an agent's model is called.
+type Sampling struct {
+	Model             string // empty: the caller's
+	Temperature, TopP *float64
+	ReasoningEffort   string
+}
+
+// Prompting is what an agent is told before it starts.
+type Prompting struct {
+	Instructions string
+	Dynamic      bool     // the tools script's _instructions makes them instead
+	Starters     []string // conversation_starters
+	Tell         Tell
+}
+
+// Tell switches the texts about built-in tools that are added to the
+// instructions. They never switch the tools.
+type Tell struct{ Todo, Spawn, Teammates, User bool }
+
+// Continue is whether and how an agent goes on by itself while its todo list
+// has open items.
+type Continue struct {
+	Auto   bool // it also gives the agent its todo tools
+	Max    int  // in one turn
+	Prompt string
+}
+
+// Team is what an agent may spawn.
+type Team struct {
+	CanSpawn          bool
+	MaxConcurrent     int
+	MaxDepth          int       // of the children, the root's being 0
+	Spawnable         *[]string // nil: any agent
+	SummaryModel      string    // empty: the agent's own
+	SummaryThreshold  int       // characters of a child's output above which it is summarised
+	EscalationTimeout Seconds   // how long a question to a model above may stay open
+}
+
+// Limits bound an agent's work.
+type Limits struct {
+	Iterations  int      // model calls of one turn
+	Compression *int     // tokens of a conversation above which it is summarised; nil: as its model's window says
+	KeepLast    int      // messages that a summary leaves as they are
+	ToolResult  int      // characters of a tool's result that the model is told; 0: the host's limit
+	Timeout     *Seconds // of one turn; nil: none
+	Tokens      int      // of one turn; 0: no limit
+	Cost        *float64 // in US dollars, of one turn; nil: no limit
+}
+
+// The defaults of the file format.
+const (
+	defaultContinues         = 10
+	defaultConcurrentAgents  = 4
+	defaultSummaryThreshold  = 4000
+	defaultEscalationTimeout = 300
+	defaultIterations        = 100
+	defaultKeepLast          = 6
+)
+
+// At is the place of a top-level field's value, the top of the file when the
+// field is not written there.
+func (c *Config) At(field string) Pos { return c.src.at(field) }
+
+// Variable returns a declared variable, nil when there is none of that name.
+func (c *Config) Variable(name string) *Variable {
+	for i := range c.Variables {
+		if c.Variables[i].Name == name {
+			return &c.Variables[i]
+		}
+	}
+	return nil
+}
+
+// ParseConfig reads the text of an agent's config.yaml. The path only names the
+// file in messages. All that is wrong with it is reported at once: the error is
+// a [*ParseError]. Unknown keys do not keep a file from loading; they are among
+// the findings of the [Config].
+func ParseConfig(path string, text []byte) (*Config, error) {
+	d := readYAML(path, text)
+	c := &Config{Path: path, text: text}
+	if d.fatal {
+		return nil, d.rejected(nil, nil)
+	}
+	c.src = source{pos: Pos{path, 1, 1}, node: d.root}
+	if d.mustBeMap() {
+		c.read(&fields{p: &d.problems, src: c.src, plain: true})
+	}
+	if len(d.list) > 0 {
+		return nil, d.rejected(nil, c.Findings)
+	}
+	sortFindings(c.Findings)
+	return c, nil
+}
+
+func (c *Config) read(m *fields) {
+	c.Name = m.str("name", required)
+	c.Description = m.str("description", optional)
+	c.Version = m.str("version", optional)
+	c.Sampling = Sampling{
+		Model: m.str("model", optional), Temperature: m.float("temperature"), TopP: m.float("top_p"),
+		ReasoningEffort: m.str("reasoning_effort", optional),
+	}
+	c.Prompting = Prompting{
+		Instructions: m.str("instructions", optional), Dynamic: m.flag("dynamic_instructions", false),
+		Starters: m.strings("conversation_starters", optional),
+		Tell: Tell{
+			Todo: m.flag("inject_todo_instructions", true), Spawn: m.flag("inject_spawn_instructions", true),
+			Teammates: m.flag("inject_teammate_instructions", true), User: m.flag("inject_user_instructions", true),
+		},
+	}
+	var found []Finding
+	c.Variables, found = m.variables()
+	if m.has("agent_session") {
+		session := m.str("agent_session", optional)
+		c.Session = &session
+	}
+	c.GlobalTools = m.strings("global_tools", optional)
+	c.MCPServers = m.strings("mcp_servers", optional)
+	c.Documents = m.strings("documents", optional)
+	c.Continue = Continue{
+		Auto: m.flag("auto_continue", false), Max: m.count("max_auto_continues", defaultContinues),
+		Prompt: m.str("continuation_prompt", optional),
+	}
+	c.Team = readTeam(m)
+	c.Limits = readLimits(m)
+	c.Skills = Skills{
+		Enabled: m.maybeFlag("skills_enabled"), Names: m.strings("enabled_skills", optional),
+		Inject: m.maybeFlag("inject_skill_instructions"), Instructions: m.str("skill_instructions", optional),
+	}
+	for _, without := range []string{"enabled_macros", "memory"} {
+		m.find(without) // known and without effect
+	}
+	c.Findings = append(append(c.Findings, found...), m.unknown("", nil)...)
+}
+
+func readTeam(m *fields) Team {
+	t := Team{
+		CanSpawn:          m.flag("can_spawn_agents", false),
+		MaxConcurrent:     m.count("max_concurrent_agents", defaultConcurrentAgents),
+		MaxDepth:          m.count("max_agent_depth", defaultMaxDepth),
+		SummaryModel:      m.str("summarization_model", optional),
+		SummaryThreshold:  m.count("summarization_threshold", defaultSummaryThreshold),
+		EscalationTimeout: m.seconds("escalation_timeout", defaultEscalationTimeout),
+	}
+	if m.has("spawnable_agents") {
+		names := m.strings("spawnable_agents", optional)
+		t.Spawnable = &names
+	}
+	return t
+}
+
+func readLimits(m *fields) Limits {
+	l := Limits{
+		Iterations:  m.count("max_iterations", defaultIterations),
+		Compression: m.maybeCount("compression_threshold"),
+		KeepLast:    m.count("compression_keep_last", defaultKeepLast),
+		ToolResult:  m.count("max_tool_result_chars", 0),
+		Timeout:     m.maybeSeconds("timeout"),
+		Tokens:      m.count("max_tokens_per_turn", 0),
+		Cost:        m.float("max_cost_per_turn"),
+	}
+	if l.Cost != nil && *l.Cost < 0 {
+		m.fail(m.find("max_cost_per_turn"), "max_cost_per_turn", "invalid-value", fmt.Sprintf("invalid value: %v, expected an amount in US dollars", *l.Cost))
+	}
+	return l
+}

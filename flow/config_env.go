@@ -1,0 +1,169 @@
+package flow
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// override applies what the environment says in place of the file. Variables
+// begin with the agent's name, as its directory has it or, failing that, as its
+// file does. A value that cannot be read is a warning, and the file's stays.
+func (c *Config) override(dir string, getenv func(string) string) {
+	o := &overrides{config: c, getenv: getenv, prefixes: []string{envPrefix(dir)}}
+	if own := envPrefix(c.Name); own != o.prefixes[0] {
+		o.prefixes = append(o.prefixes, own)
+	}
+	o.text("MODEL", &c.Sampling.Model)
+	o.text("REASONING_EFFORT", &c.Sampling.ReasoningEffort)
+	o.float("TEMPERATURE", &c.Sampling.Temperature)
+	o.float("TOP_P", &c.Sampling.TopP)
+	o.session()
+	o.names("GLOBAL_TOOLS", &c.GlobalTools)
+	o.names("MCP_SERVERS", &c.MCPServers)
+	if _, _, ok := o.find("SPAWNABLE_AGENTS"); ok {
+		var names []string
+		if o.names("SPAWNABLE_AGENTS", &names) {
+			c.Team.Spawnable = &names
+		}
+	}
+	o.text("INSTRUCTIONS", &c.Prompting.Instructions)
+	o.variables()
+}
+
+// envPrefix is what the environment's names for an agent begin with.
+func envPrefix(agent string) string {
+	return strings.ToUpper(strings.ReplaceAll(agent, "-", "_")) + "_"
+}
+
+// unset is the value that takes a setting of the file away.
+const unset = "null"
+
+type overrides struct {
+	config   *Config
+	getenv   func(string) string
+	prefixes []string
+}
+
+func (o *overrides) find(suffix string) (name, value string, ok bool) {
+	for _, p := range o.prefixes {
+		if v := o.getenv(p + suffix); v != "" {
+			return p + suffix, v, true
+		}
+	}
+	return "", "", false
+}
+
+func (o *overrides) bad(name string, err error) {
+	o.config.Findings = append(o.config.Findings, Finding{
+		Severity: SeverityWarning, Class: ClassAdvice, Code: "environment", Pos: Pos{o.config.Path, 1, 1},
+		Message: fmt.Sprintf("the environment variable %s is not used: %v", name, err),
+	})
+}
+
+func (o *overrides) text(suffix string, field *string) {
+	switch _, v, ok := o.find(suffix); {
+	case !ok:
+	case v == unset:
+		*field = ""
+	default:
+		*field = v
+	}
+}
+
+func (o *overrides) float(suffix string, field **float64) {
+	name, v, ok := o.find(suffix)
+	switch {
+	case !ok:
+		return
+	case v == unset:
+		*field = nil
+		return
+	}
+	f, err := strconv.ParseFloat(v, 64)
+	if err != nil {
+		o.bad(name, fmt.Errorf("%q is no number", v))
+		return
+	}
+	*field = &f
+}
+
+// session may also take the host's own default away, with an empty session.
+func (o *overrides) session() {
+	_, v, ok := o.find("AGENT_SESSION")
+	switch {
+	case !ok:
+	case v == unset:
+		o.config.Session = new(string)
+	default:
+		o.config.Session = &v
+	}
+}
+
+func (o *overrides) names(suffix string, field *[]string) bool {
+	name, v, ok := o.find(suffix)
+	if !ok {
+		return false
+	}
+	list, err := parseNames(v)
+	if err != nil {
+		o.bad(name, err)
+		return false
+	}
+	*field = list
+	return true
+}
+
+// variables replaces the declared variables, and those that have a value in the
+// environment keep it as their default.
+func (o *overrides) variables() {
+	name, v, ok := o.find("VARIABLES")
+	if !ok {
+		return
+	}
+	parsed, err := ParseJSON([]byte(v))
+	if err != nil {
+		o.bad(name, err)
+		return
+	}
+	list, ok := parsed.([]any)
+	if !ok {
+		o.bad(name, fmt.Errorf("it must be a JSON list of objects with a name, not a %s", TypeName(parsed)))
+		return
+	}
+	variables := make([]Variable, 0, len(list))
+	for i, item := range list {
+		variable, err := envVariable(item)
+		if err != nil {
+			o.bad(name, fmt.Errorf("element %d: %w", i+1, err))
+			return
+		}
+		variables = append(variables, variable)
+	}
+	o.config.Variables = variables
+}
+
+func envVariable(item any) (Variable, error) {
+	obj, ok := item.(*Object)
+	if !ok {
+		return Variable{}, fmt.Errorf("it must be an object with a name, not a %s", TypeName(item))
+	}
+	text := func(key string) (string, bool) {
+		v, _ := obj.Get(key)
+		if v == nil {
+			return "", false
+		}
+		return string(appendText(nil, v)), true
+	}
+	var v Variable
+	if v.Name, ok = text("name"); !ok || v.Name == "" {
+		return v, fmt.Errorf("it has no name")
+	}
+	v.Description, _ = text("description")
+	for _, key := range []string{"default", "value"} {
+		if value, ok := text(key); ok {
+			v.Default = &value
+		}
+	}
+	return v, nil
+}

@@ -1,0 +1,156 @@
+package flow
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+func TestParseConfig(t *testing.T) {
+	c, err := ParseConfig("config.yaml", []byte(`
+name: Sql
+version: 1
+temperature: 1
+agent_session: temp
+variables:
+  - {name: dsn, description: where the database is}
+  - {name: limit, description: rows, default: 20}
+mcp_servers: [ddg-search]
+can_spawn_agents: true
+spawnable_agents: []
+compression_threshold: 900
+instruction: typo
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, session, rows, threshold := 1.0, "temp", "20", 900
+	want := &Config{
+		Path: "config.yaml", Name: "Sql", Version: "1", Sampling: Sampling{Temperature: &one},
+		Prompting: Prompting{Tell: Tell{true, true, true, true}},
+		Variables: []Variable{{Name: "dsn", Description: "where the database is"}, {"limit", "rows", &rows}},
+		Session:   &session, MCPServers: []string{"ddg-search"},
+		Continue: Continue{Max: 10},
+		Team: Team{CanSpawn: true, MaxConcurrent: 4, MaxDepth: 3, Spawnable: &[]string{}, SummaryThreshold: 4000,
+			EscalationTimeout: 300},
+		Limits: Limits{Iterations: 100, Compression: &threshold, KeepLast: 6},
+		Findings: []Finding{{Severity: SeverityWarning, Class: ClassUnknownKey, Code: "unknown-key", Message: "unknown key `instruction` is ignored",
+			Hint: "did you mean `instructions`?", Pos: Pos{"config.yaml", 13, 1}}},
+	}
+	c.text, c.src = nil, source{}
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{}, source{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestParseConfigSaysAllThatIsWrong(t *testing.T) {
+	_, err := ParseConfig("config.yaml", []byte("temperature: warm\nmax_auto_continues: -1\nglobal_tools: fs_cat.sh\nvariables: [{name: x}]\n"))
+	parse, ok := err.(*ParseError)
+	if !ok {
+		t.Fatalf("got %v", err)
+	}
+	var got []string
+	for _, f := range parse.Findings {
+		got = append(got, f.String())
+	}
+	want := []string{
+		"config.yaml:1:1: error: missing field `name`",
+		"config.yaml:1:14: error: temperature: invalid type: string \"warm\", expected f64 (a number)",
+		"config.yaml:2:21: error: max_auto_continues: invalid value: integer `-1`, expected usize (a whole number)",
+		"config.yaml:3:15: error: global_tools: invalid type: string \"fs_cat.sh\", expected a sequence",
+		"config.yaml:4:13: error: variables[0]: missing field `description`",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, text := range []string{"", "[]", "a: [", "name: x\n---\nname: y\n"} {
+		if _, err := ParseConfig("c", []byte(text)); err == nil {
+			t.Errorf("%q was taken", text)
+		}
+	}
+}
+
+func TestConfigOverrides(t *testing.T) {
+	env := map[string]string{
+		"MY_BOT_MODEL": "a:b", "MY_BOT_TEMPERATURE": "null", "MY_BOT_TOP_P": "much", "MY_BOT_AGENT_SESSION": "null",
+		"MY_BOT_GLOBAL_TOOLS": `["fs_cat.sh"]`, "MY_BOT_MCP_SERVERS": "ddg",
+		"MY_BOT_VARIABLES": `[{"name":"a","value":"1"},{"name":"b","description":"d","default":2}]`,
+		"BOT_MODEL":        "by:name", "BOT_REASONING_EFFORT": "high",
+	}
+	half := 0.5
+	c := &Config{Path: "config.yaml", Name: "Bot", Sampling: Sampling{Temperature: &half, TopP: &half}, MCPServers: []string{"all"}}
+	c.override("my-bot", func(name string) string { return env[name] })
+	one, two := "1", "2"
+	want := &Config{
+		Path: "config.yaml", Name: "Bot", Sampling: Sampling{Model: "a:b", TopP: &half, ReasoningEffort: "high"},
+		Session: new(string), GlobalTools: []string{"fs_cat.sh"}, MCPServers: []string{"all"},
+		Variables: []Variable{{"a", "", &one}, {"b", "d", &two}},
+	}
+	for _, m := range []string{
+		`the environment variable MY_BOT_TOP_P is not used: "much" is no number`,
+		"the environment variable MY_BOT_MCP_SERVERS is not used: it must be a JSON list of names: expected a value at line 1 column 1",
+	} {
+		want.Findings = append(want.Findings, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "environment", Message: m, Pos: Pos{"config.yaml", 1, 1}})
+	}
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{}, source{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestTexts(t *testing.T) {
+	env := map[string]string{"SHELL": "/usr/bin/Nu", "LANG": "de_AT.UTF-8"}
+	x := &prose{
+		variables: []pair{{"who", "Ada in {{__cwd__}}"}, {"secret", "{{TOKEN}}"}},
+		tools:     []tool.Tool{{Name: "a_b", Description: "\nDoes it.\nAt length."}, {Name: "c"}},
+		env:       func(name string) string { return env[name] }, cwd: "/home/ada",
+		now: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)),
+	}
+	for text, want := range map[string]string{
+		"{{who}}":                         "Ada in /home/ada",
+		"{{ who }} {{nobody}} {{__x__}}":  "{{ who }} {{nobody}} {{__x__}}",
+		"{{secret}}":                      "{{TOKEN}}",
+		"{{__now__}} {{__locale__}}":      "2026-01-02T03:04:05+01:00 de-AT",
+		"{{__shell__}} {{__os_family__}}": "nushell unix",
+		"{{__tools__}}":                   "1. a_b: Does it.\n2. c: ",
+	} {
+		if got := x.fill(text); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+	for _, name := range []string{"__os__", "__os_distro__", "__arch__"} {
+		if got := x.fill("{{" + name + "}}"); got == "" || strings.Contains(got, "{{") {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+}
+
+func TestOpening(t *testing.T) {
+	said := func(role llm.Role, text string) llm.Message {
+		return llm.Message{Role: role, Parts: []llm.Part{llm.Text{Text: text}}}
+	}
+	for name, c := range map[string]struct {
+		instructions, system string
+		messages             []llm.Message
+	}{
+		"plain":  {"Be brief.", "Be brief.", []llm.Message{llm.User("hi")}},
+		"around": {"Translate: __INPUT__!", "", []llm.Message{llm.User("Translate: hi!")}},
+		"shots": {"Name a city.\n### INPUT:\nFrance\n### OUTPUT:\nParis\n", "Name a city.",
+			[]llm.Message{llm.User("France"), said(llm.RoleAssistant, "Paris"), llm.User("hi")}},
+		"unpaired": {"Name it.\n### INPUT:\nFrance\n", "Name it.\n### INPUT:\nFrance\n", []llm.Message{llm.User("hi")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			system, messages := opening(c.instructions, "hi")
+			if system != c.system {
+				t.Errorf("system %q, want %q", system, c.system)
+			}
+			if diff := cmp.Diff(c.messages, messages); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,200 @@
+package flow
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	goruntime "runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// prose fills the placeholders of a config.yaml's texts: first the agent's
+// variables, then the special ones, so that a variable's value may name a
+// special one. Names that are neither stay as they are.
+type prose struct {
+	variables []pair // in the order of their declaration
+	tools     []tool.Tool
+	env       func(name string) string
+	cwd       string
+	now       time.Time
+}
+
+var specialName = regexp.MustCompile(`\{\{(\w+)\}\}`)
+
+func (t *prose) fill(text string) string {
+	for _, v := range t.variables {
+		text = strings.ReplaceAll(text, "{{"+v.key+"}}", v.value)
+	}
+	return specialName.ReplaceAllStringFunc(text, func(found string) string {
+		if value, ok := t.special(found[2 : len(found)-2]); ok {
+			return value
+		}
+		return found
+	})
+}
+
+// special is the value of a special variable.
+func (t *prose) special(name string) (string, bool) {
+	switch name {
+	case "__os__":
+		return osName(goruntime.GOOS), true
+	case "__os_distro__":
+		return distro(), true
+	case "__os_family__":
+		if goruntime.GOOS == "windows" {
+			return "windows", true
+		}
+		return "unix", true
+	case "__arch__":
+		return archName(goruntime.GOARCH), true
+	case "__shell__":
+		return t.shell(), true
+	case "__locale__":
+		return t.locale(), true
+	case "__now__":
+		return t.now.Format(time.RFC3339), true
+	case "__cwd__":
+		return t.cwd, true
+	case "__tools__":
+		return toolList(t.tools), true
+	}
+	return "", false
+}
+
+// toolList is a numbered list of tools, each with the first line of what it is
+// for.
+func toolList(tools []tool.Tool) string {
+	var b strings.Builder
+	for i, u := range tools {
+		what, _, _ := strings.Cut(strings.TrimSpace(u.Description), "\n")
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(strconv.Itoa(i+1) + ". " + u.Name + ": " + what)
+	}
+	return b.String()
+}
+
+// The names of systems and processors are those of the file format's reference.
+func osName(goos string) string {
+	if goos == "darwin" {
+		return "macos"
+	}
+	return goos
+}
+
+func archName(goarch string) string {
+	switch goarch {
+	case "amd64":
+		return "x86_64"
+	case "arm64":
+		return "aarch64"
+	case "386":
+		return "x86"
+	}
+	return goarch
+}
+
+func distro() string {
+	if goruntime.GOOS != "linux" {
+		return osName(goruntime.GOOS)
+	}
+	name := "linux"
+	text, _ := os.ReadFile("/etc/os-release")
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {
+			name = strings.Trim(value, `"'`)
+		}
+	}
+	return name + " (linux)"
+}
+
+func (t *prose) shell() string {
+	shell := t.env("RADDLE_SHELL")
+	if shell == "" {
+		shell = t.env("SHELL")
+	}
+	name := strings.ToLower(strings.TrimSuffix(filepath.Base(filepath.ToSlash(shell)), ".exe"))
+	switch {
+	case shell == "" && goruntime.GOOS == "windows":
+		return "cmd"
+	case shell == "":
+		return "sh"
+	case name == "nu":
+		return "nushell"
+	}
+	return name
+}
+
+func (t *prose) locale() string {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		value, _, _ := strings.Cut(t.env(name), ".")
+		if value != "" && value != "C" && value != "POSIX" {
+			return strings.ReplaceAll(value, "_", "-")
+		}
+	}
+	return "en-US"
+}
+
+// inputMark stands, in instructions, where the user's text goes.
+const inputMark = "__INPUT__"
+
+// opening is how a conversation begins: what its instructions say to the model,
+// as a system prompt, as examples, or around the user's text.
+func opening(instructions, input string) (system string, messages []llm.Message) {
+	if strings.Contains(instructions, inputMark) {
+		return "", []llm.Message{llm.User(strings.ReplaceAll(instructions, inputMark, input))}
+	}
+	system, shots := fewShots(instructions)
+	return system, append(shots, llm.User(input))
+}
+
+// fewShots takes the pairs of example input and output out of instructions.
+// Where they do not come in pairs, they are plain text.
+func fewShots(instructions string) (system string, shots []llm.Message) {
+	marks := [2]string{"### INPUT:", "### OUTPUT:"}
+	var pieces []string
+	rest := instructions
+	for i := 0; ; i++ {
+		before, after, found := strings.Cut(rest, marks[i%2])
+		if found || strings.TrimSpace(before) != "" || i == 0 {
+			pieces = append(pieces, strings.TrimSpace(before))
+		}
+		if !found {
+			break
+		}
+		rest = after
+	}
+	if len(pieces) == 1 || len(pieces)%2 == 0 {
+		return instructions, nil
+	}
+	for i := 1; i < len(pieces); i += 2 {
+		shots = append(shots, llm.User(pieces[i]),
+			llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: pieces[i+1]}}})
+	}
+	return pieces[0], shots
+}
+
+// paragraphs joins texts that are not empty, with a blank line between them.
+func paragraphs(texts ...string) string {
+	var kept []string
+	for _, t := range texts {
+		if t = strings.TrimSpace(t); t != "" {
+			kept = append(kept, t)
+		}
+	}
+	return strings.Join(kept, "\n\n")
+}
+
+// StarterError says that there is no conversation starter of a number.
+type StarterError struct{ Number, Count int }
+
+func (e *StarterError) Error() string {
+	return fmt.Sprintf("Invalid starter value: %d is not among the %d conversation starters of the agent", e.Number, e.Count)
+}
