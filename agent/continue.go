@@ -25,8 +25,9 @@ const DefaultContinuation = `[system reminder: your todo list still has open ite
 4. Go on with the next open item now, by calling tools. Do not announce it, do it.
 5. If an item cannot be done or is no longer needed, say why and mark it as done or clear the list.`
 
-// todoInstructions is what the system prompt says of the todo tools.
-const todoInstructions = `## Todo list
+// TodoInstructions is what the system prompt says of the todo tools, unless
+// Continue.Plain is set.
+const TodoInstructions = `## Todo list
 
 Work that takes several steps is planned on a todo list.
 - todo__init starts a list with its goal; todo__add adds one item; todo__done marks one as done; todo__update changes one; todo__list shows all; todo__clear removes the list.

@@ -31,6 +31,10 @@ func Keys() []graph.AnyKey {
 func Turn(text string) []graph.Write { return TurnWith(llm.User(text)) }
 
 // TurnWith is Turn for a message with images, files or several texts.
-func TurnWith(m llm.Message) []graph.Write {
-	return []graph.Write{Append(m), Spent.Reset(Spend{}), Grants.Reset(nil), Continued.Reset(0)}
+func TurnWith(m llm.Message) []graph.Write { return append(Renew(), Append(m)) }
+
+// Renew is the writes of Turn without a message, for graphs whose first node says
+// what the user says.
+func Renew() []graph.Write {
+	return []graph.Write{Spent.Reset(Spend{}), Grants.Reset(nil), Continued.Reset(0)}
 }

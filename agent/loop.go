@@ -116,7 +116,7 @@ func (c Config) system() func(graph.State) (string, error) {
 		if text != "" {
 			text += "\n\n"
 		}
-		return text + todoInstructions, nil
+		return text + TodoInstructions, nil
 	}
 }
 

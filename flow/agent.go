@@ -8,12 +8,14 @@ import (
 	"raddle.dev/graph"
 )
 
-// Agent is an agent directory that has been read: a graph and the agents it
-// runs. It is never changed after Load.
+// Agent is an agent directory that has been read, with the agents it runs: a
+// graph, or a model with tools. It is never changed after Load.
 type Agent struct {
-	Name     string // of the directory
-	Dir      string // absolute
-	File     *File
+	Name     string    // of the directory
+	Dir      string    // absolute
+	File     *File     // of a graph; else nil
+	Config   *Config   // of a model with tools; else nil
+	Tools    *Toolset  // what it may call; an llm node gets what it lists
 	Findings []Finding // of the file, the validator and the proof, in the order of their checks
 
 	host     *Host
@@ -32,7 +34,7 @@ type brokenChild struct {
 // Rejected is the [*ValidationError] that keeps the agent from running, nil when
 // there is none or the file switches the validator off.
 func (a *Agent) Rejected() error {
-	if !a.File.Settings.ValidateBeforeRun {
+	if a.Config != nil || !a.File.Settings.ValidateBeforeRun {
 		return nil
 	}
 	return Rejected(a.Findings)
@@ -69,6 +71,9 @@ const promptKey = "initial_prompt"
 // initial are the first writes of a run. They replace: reducers fold what nodes
 // write.
 func (a *Agent) initial(prompt string) []graph.Write {
+	if a.Config != nil {
+		return turn(prompt)
+	}
 	ring := &keyring{file: a.File}
 	var set []graph.Write
 	for name, v := range a.File.InitialState.All() {
@@ -110,7 +115,7 @@ func (o Outcome) halt() *graph.Halt {
 // model is the id of the model that a node of the agent calls, "" when nobody
 // named one.
 func (a *Agent) model(own string) string {
-	for _, id := range []string{a.host.Override, own, a.File.Model, a.parent, a.host.Model} {
+	for _, id := range []string{a.host.Override, own, a.ownModel(), a.parent, a.host.Model} {
 		if id != "" {
 			return id
 		}
@@ -118,14 +123,69 @@ func (a *Agent) model(own string) string {
 	return ""
 }
 
+func (a *Agent) ownModel() string {
+	if a.Config != nil {
+		return a.Config.Sampling.Model
+	}
+	return a.File.Model
+}
+
+// Variables lists the variables that the agent's file declares.
+func (a *Agent) Variables() []Variable {
+	if a.Config != nil {
+		return a.Config.Variables
+	}
+	return a.File.Variables
+}
+
+// Models lists the ids of the models that the agent itself may call, each once.
+func (a *Agent) Models() []string {
+	var ids []string
+	add := func(own string) {
+		if id := a.model(own); id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if a.Config != nil {
+		add("")
+		return ids
+	}
+	for _, n := range a.File.Nodes {
+		if b, ok := n.Body.(*LLMNode); ok {
+			add(b.Model)
+		}
+	}
+	return ids
+}
+
+// Path is the file that defines the agent.
+func (a *Agent) Path() string {
+	if a.Config != nil {
+		return a.Config.Path
+	}
+	return a.File.Path
+}
+
+// At is the place of a top-level field in the agent's file, its top when the
+// field is not written there.
+func (a *Agent) At(field string) Pos {
+	if a.Config != nil {
+		return a.Config.At(field)
+	}
+	return a.File.At(field)
+}
+
 // MissingModelError says that nodes call a model and nobody named one.
 type MissingModelError struct {
 	Agent string
-	Node  string // the first of them
+	Node  string // the first of them; empty: the agent itself
 	Pos   Pos
 }
 
 func (e *MissingModelError) Error() string {
+	if e.Node == "" {
+		return fmt.Sprintf("%s: agent '%s' calls a model, and none is named", e.Pos, e.Agent)
+	}
 	return fmt.Sprintf("%s: node '%s' of agent '%s' calls a model, and none is named", e.Pos, e.Node, e.Agent)
 }
 
@@ -158,6 +218,12 @@ func (e *VariablesError) Error() string {
 
 // ready says why the agent cannot run although its file is valid.
 func (a *Agent) ready() error {
+	if a.Config != nil {
+		if a.model("") == "" {
+			return &MissingModelError{Agent: a.Name, Pos: a.At("model")}
+		}
+		return a.unset()
+	}
 	for _, n := range a.reachable() {
 		for _, c := range a.broken {
 			if c.node == n.ID {
@@ -172,9 +238,6 @@ func (a *Agent) ready() error {
 				}
 			}
 		case *LLMNode:
-			if len(b.Tools) > 0 {
-				return &NotYetError{a.Name, n.ID, "llm nodes cannot use tools yet", "remove the list or leave it empty", n.At("tools")}
-			}
 			if a.model(b.Model) == "" {
 				return &MissingModelError{a.Name, n.ID, n.Pos()}
 			}
@@ -182,8 +245,13 @@ func (a *Agent) ready() error {
 			return &NotYetError{a.Name, n.ID, "rag nodes cannot run yet", "retrieval is checked, but not built in", n.Pos()}
 		}
 	}
+	return a.unset()
+}
+
+// unset says which variables still need a value.
+func (a *Agent) unset() error {
 	var missing []Variable
-	for _, v := range a.File.Variables {
+	for _, v := range a.Variables() {
 		if _, set := a.host.Variables[v.Name]; !set && v.Default == nil {
 			missing = append(missing, v)
 		}

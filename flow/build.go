@@ -31,6 +31,9 @@ func (b *builder) agent(a *Agent) (*graph.Graph, error) {
 	if g := b.graphs[a]; g != nil {
 		return g, nil
 	}
+	if a.Config != nil {
+		return b.config(a)
+	}
 	if err := a.ready(); err != nil {
 		return nil, err
 	}
@@ -67,6 +70,14 @@ func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
 	case *AgentNode:
 		if child := r.agent.children[body.Agent]; child != nil {
 			g, err := b.agent(child)
+			if err != nil {
+				return node, err
+			}
+			node.Graph = g
+		}
+	case *LLMNode:
+		if len(body.Tools) > 0 {
+			g, err := r.loop(n, body)
 			if err != nil {
 				return node, err
 			}

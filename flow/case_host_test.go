@@ -27,7 +27,7 @@ func (r *caseRun) host() Host {
 	c := r.c
 	k := c.known(r.dir)
 	h := Host{Models: caseModels{r, k.Model}, Depth: intOf(c.Host, "depth"), NoSpawn: !flagOf(c.Host, "function_calling", true),
-		Tools: k.Tools, Servers: k.Servers, Skills: k.Skills, Log: slog.New(r.log), Child: r.child, Session: textOf(c.Host, "session"),
+		Tooling: Tooling{Box: caseTools{r, k}}, Headless: flagOf(c.Host, "headless", false), Skills: k.Skills, Log: slog.New(r.log), Child: r.child, Session: textOf(c.Host, "session"),
 		Workspace: filepath.Join(filepath.Dir(r.dir), "cwd"), Variables: map[string]string{}}
 	if models, ok := c.Host.Get("models"); ok {
 		h.Model = models.([]any)[0].(string)
@@ -145,10 +145,10 @@ func (m caseModels) Open(_ context.Context, _, id string) (llm.Model, error) {
 	return caseModel{m.run, id}, nil
 }
 
-func (m caseModels) Efforts(_, id string) []string {
+func (m caseModels) Facts(_, id string) ModelFacts {
 	levels, _ := m.run.c.Host.Get("reasoning_levels")
 	o, _ := levels.(*Object)
-	return append([]string{}, texts(o, id)...)
+	return ModelFacts{Efforts: append([]string{}, texts(o, id)...)}
 }
 
 type caseModel struct {
@@ -170,7 +170,7 @@ func (m caseModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 			yield(llm.Delta{}, err)
 			return
 		}
-		yield(llm.Delta{Done: &llm.Reply{Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: textOf(reply, "text")}}}}}, nil)
+		yield(llm.Delta{Done: &llm.Reply{Message: said(reply, len(req.Messages))}}, nil)
 	}
 }
 
@@ -232,11 +232,7 @@ func (r *caseRun) checkRequest(s *Object, model, user string, req llm.Request) {
 			r.t.Errorf("%s: want %v", key, want)
 		}
 	}
-	for _, key := range []string{"expect_tools", "expect_mcp"} {
-		if _, ok := s.Get(key); ok && len(texts(s, key)) != len(req.Tools) {
-			r.t.Errorf("%s: %d tools offered, want %v", key, len(req.Tools), texts(s, key))
-		}
-	}
+	r.checkTools(s, req)
 }
 
 // recordedLog is a slog.Handler that keeps its lines as "level text".

@@ -23,31 +23,14 @@ import (
 // none. A case that stops needing one runs at once.
 func (c *caseFile) needs() string {
 	for _, n := range c.parsedNodes() {
-		switch b := n.Body.(type) {
-		case *RAGNode:
+		if _, rag := n.Body.(*RAGNode); rag {
 			return "retrieval"
-		case *LLMNode:
-			if len(b.Tools) > 0 {
-				return "tools"
-			}
 		}
 	}
-	switch {
-	case c.RAG != nil || strings.HasPrefix(c.ID, "rag-"):
+	if c.RAG != nil || strings.HasPrefix(c.ID, "rag-") {
 		return "retrieval"
-	case slices.Contains(boolKeys(c.Host), "headless"):
-		return "headless runs"
 	}
 	return ""
-}
-
-func boolKeys(o *Object) (keys []string) {
-	for k, v := range o.All() {
-		if b, ok := v.(bool); ok && b {
-			keys = append(keys, k)
-		}
-	}
-	return keys
 }
 
 func (c *caseFile) parsedNodes() []*Node {
@@ -60,7 +43,6 @@ func (c *caseFile) parsedNodes() []*Node {
 
 // runsElsewhere are the run cases in testdata that need a later capability.
 var runsElsewhere = []string{
-	"llm-max-iterations", "llm-tool-loop", "llm-tools-whitelist",
 	"rag-built-without-prompts", "rag-document-escape", "rag-kb-file", "rag-not-built-declined", "rag-not-built-non-interactive",
 	"rag-query-template", "rag-top-k", "scenario-map-research",
 }

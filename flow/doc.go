@@ -1,10 +1,14 @@
-// Package flow turns agent files into graphs: it reads graph.yaml with the
-// place of every field, tells all that is wrong with it at once, and proves
-// what can be proven before a model is called.
+// Package flow turns agent files into graphs: it reads graph.yaml and config.yaml
+// with the place of every field, tells all that is wrong with them at once, and
+// proves what can be proven before a model is called.
 //
-// The package has two halves. This one is pure: text goes in, a [File] and
-// [Finding] values come out, templates are rendered, state values are encoded
-// and decoded. The other half compiles a [File] to a graph and runs its nodes.
+// The package has two halves. This one is pure: text goes in, a [File] or a
+// [Config] and [Finding] values come out, templates are rendered, state values
+// are encoded and decoded. The other half compiles them to graphs and runs their
+// nodes.
+//
+// Size: the exported names are the fields of two file formats, a type for each
+// group of them, and the events of their nodes.
 //
 // # Values
 //

@@ -24,8 +24,8 @@ type transcripts struct {
 	calls map[string]int // by prompt
 }
 
-func (*transcripts) Known(_, id string) bool         { return strings.HasPrefix(id, "script:") }
-func (*transcripts) Efforts(string, string) []string { return nil }
+func (*transcripts) Known(_, id string) bool              { return strings.HasPrefix(id, "script:") }
+func (*transcripts) Facts(string, string) flow.ModelFacts { return flow.ModelFacts{} }
 
 func (c *transcripts) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	m, err := script.Open(filepath.Join(dir, strings.TrimPrefix(id, "script:")))

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/llm"
 )
 
@@ -27,9 +28,11 @@ type Host struct {
 	// result is recorded before it is used.
 	Child func(ctx context.Context, s Spawn) (string, error)
 
-	Tools, Servers, Skills []string // what the host offers, for the validator
-	VisibleSkills          []string // nil: all
-	Offline                bool     // the validator trusts names of tools, servers, models and skills
+	Tooling  Tooling
+	Headless bool // nobody will ever be asked: models are told so
+
+	Skills, VisibleSkills []string // installed, and those that may be used; nil: all of them
+	Offline               bool     // the validator trusts names of tools, servers, models and skills
 
 	// Getenv looks up the variables that override an agent's values, such as
 	// WRITER_MODEL; nil: os.Getenv. All of them are looked up while it is loaded.
@@ -45,6 +48,13 @@ type Host struct {
 	Log       *slog.Logger      // nil: no log
 }
 
+// Tooling is what models may call, and what that may cost.
+type Tooling struct {
+	Box    Toolbox      // nil: agents have no tools but the built-in ones
+	Gate   agent.Gate   // gives permission for calls; nil: every call may be made
+	Budget agent.Budget // of each turn of an agent; what its file says is added
+}
+
 // Models opens the models that agents name as "client:name".
 type Models interface {
 	// Known tells whether an agent in dir may name a model. It opens nothing.
@@ -52,9 +62,17 @@ type Models interface {
 	// Open opens a model for an agent in dir. Missing credentials may be an
 	// error of the first call instead.
 	Open(ctx context.Context, dir, id string) (llm.Model, error)
-	// Efforts lists the levels of reasoning effort that a model declares: empty
-	// for one that has none, nil where that is not known.
-	Efforts(dir, id string) []string
+	// Facts tells what is known of a model. It opens nothing.
+	Facts(dir, id string) ModelFacts
+}
+
+// ModelFacts is what is known of a model. A zero field is not known.
+type ModelFacts struct {
+	Window  int      // tokens of a request and its reply together
+	Output  int      // tokens of a reply
+	Efforts []string // levels of reasoning effort: empty for a model that has none, nil where that is not known
+	NoTools bool     // it cannot call tools
+	Price   agent.Price
 }
 
 // Spawn is a child agent that is about to run.
@@ -116,9 +134,17 @@ func (h *Host) environ() []string {
 }
 
 // known is what the validator may know of the surroundings.
-func (h *Host) known(dir string) Known {
+func (h *Host) known(dir string, tools *Toolset) Known {
 	k := Known{Dir: dir, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
-		Tools: h.Tools, Servers: h.Servers, Skills: h.Skills, VisibleSkills: h.VisibleSkills}
+		Tools: tools.names(), Servers: tools.serverIDs(), Skills: h.Skills, VisibleSkills: h.VisibleSkills}
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
 	return k
+}
+
+// toolset opens the tools that an agent's file asks for.
+func (h *Host) toolset(n ToolNeed) (*Toolset, error) {
+	if h.Tooling.Box == nil {
+		return &Toolset{}, nil
+	}
+	return h.Tooling.Box.Open(n)
 }

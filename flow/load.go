@@ -67,33 +67,67 @@ type loader struct {
 
 func (l *loader) load(dir string, depth int, parent string) (*Agent, error) {
 	name := filepath.Base(dir)
-	fail := func(err error, findings []Finding) (*Agent, error) {
-		return nil, &LoadError{Agent: name, Findings: findings, err: err}
-	}
 	text, err := readDefinition(name, dir)
 	if err != nil {
-		return fail(err, nil)
+		return nil, &LoadError{Agent: name, err: err}
 	}
-	path := filepath.Join(dir, graphFile)
-	file, err := Parse(path, text)
+	a := &Agent{Name: name, Dir: dir, host: l.host, depth: depth, parent: parent, children: map[string]*Agent{}}
+	if exists(filepath.Join(dir, configFile)) {
+		return l.finish(a, l.config(a, text))
+	}
+	return l.finish(a, l.graph(a, text))
+}
+
+// finish makes the error of a load.
+func (l *loader) finish(a *Agent, err error) (*Agent, error) {
 	var parse *ParseError
 	switch {
+	case err == nil:
+		return a, nil
 	case errors.As(err, &parse):
-		return fail(failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", name, path, err), parse.Findings)
-	case err != nil:
-		return fail(failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", name, path, err), nil)
+		return nil, &LoadError{Agent: a.Name, Findings: parse.Findings, err: err}
 	}
-	a := &Agent{Name: name, Dir: dir, File: file, host: l.host, depth: depth, parent: parent, children: map[string]*Agent{}}
+	return nil, &LoadError{Agent: a.Name, err: err}
+}
+
+// graph reads a graph.yaml into the agent.
+func (l *loader) graph(a *Agent, text []byte) (err error) {
+	path := filepath.Join(a.Dir, graphFile)
+	if a.File, err = Parse(path, text); err != nil {
+		return failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", a.Name, path, err)
+	}
 	if err := a.override(l.host.getenv); err != nil {
-		return fail(err, nil)
+		return err
 	}
 	if err := a.admit(); err != nil {
-		return fail(err, nil)
+		return err
 	}
-	l.agents[key(dir, depth, parent)] = a
+	if err := a.open(a.File.GlobalTools, a.File.MCPServers); err != nil {
+		return err
+	}
+	l.agents[key(a.Dir, a.depth, a.parent)] = a
 	a.Findings = a.check()
 	l.spawned(a)
-	return a, nil
+	return nil
+}
+
+// open opens the agent's tools. What is missing is a warning.
+func (a *Agent) open(global, servers []string) (err error) {
+	a.Tools, err = a.host.toolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: a.values()})
+	if err != nil {
+		return failf("the tools of agent '%s': %w", a.Name, err)
+	}
+	return nil
+}
+
+// toolFindings are the problems of the agent's tools, at the place that asked for
+// them.
+func (a *Agent) toolFindings() []Finding {
+	var found []Finding
+	for _, p := range a.Tools.Problems {
+		found = append(found, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "tool-missing", Message: p, Pos: a.At("global_tools")})
+	}
+	return found
 }
 
 func key(dir string, depth int, parent string) string {
@@ -102,13 +136,17 @@ func key(dir string, depth int, parent string) string {
 
 // readDefinition reads the one definition file of an agent directory.
 func readDefinition(name, dir string) ([]byte, error) {
-	path := filepath.Join(dir, graphFile)
-	switch graph, config := exists(path), exists(filepath.Join(dir, configFile)); {
-	case graph && config:
+	path, config := filepath.Join(dir, graphFile), filepath.Join(dir, configFile)
+	switch isGraph, isConfig := exists(path), exists(config); {
+	case isGraph && isConfig:
 		return nil, failf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
-	case config:
-		return nil, configOnly(name)
-	case !graph:
+	case isConfig:
+		text, err := readFile(config)
+		if err != nil {
+			return nil, failf("Failed to read agent config file at '%s': %w", config, err)
+		}
+		return text, nil
+	case !isGraph:
 		return nil, failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
 	}
 	text, err := readFile(path)
@@ -116,10 +154,6 @@ func readDefinition(name, dir string) ([]byte, error) {
 		return nil, failf("Failed to load graph.yaml for agent '%s': Failed to read graph file at '%s': %w", name, path, err)
 	}
 	return text, nil
-}
-
-func configOnly(name string) error {
-	return failf("Agent '%s' is defined by a config.yaml: agents of that kind cannot run yet, only graphs can (graph.yaml)", name)
 }
 
 // readFile reads a file whose size Parse will look at, without reading one that
@@ -200,7 +234,7 @@ func (a *Agent) admitEffort() error {
 	if effort == "" || a.host.Models == nil {
 		return nil
 	}
-	levels := a.host.Models.Efforts(a.Dir, a.model(""))
+	levels := a.host.Models.Facts(a.Dir, a.model("")).Efforts
 	if levels == nil {
 		return nil // nobody knows
 	}
@@ -218,7 +252,8 @@ func (a *Agent) admitEffort() error {
 // check gathers the findings of the file, the validator and the proof.
 func (a *Agent) check() []Finding {
 	findings := append([]Finding(nil), a.File.Findings...)
-	findings = append(findings, a.File.Check(a.host.known(a.Dir))...)
+	findings = append(findings, a.File.Check(a.host.known(a.Dir, a.Tools))...)
+	findings = append(findings, a.toolFindings()...)
 	findings = append(findings, a.File.Proof()...)
 	findings = append(findings, a.File.Advise()...)
 	if a.host.Strict {
@@ -239,11 +274,7 @@ func (l *loader) spawned(a *Agent) {
 			continue
 		}
 		dir := l.find(a, b.Agent)
-		switch graph := dir != "" && exists(filepath.Join(dir, graphFile)); {
-		case !graph && dir != "" && l.host.Child == nil:
-			a.reject(n, b.Agent, &LoadError{Agent: b.Agent, err: configOnly(b.Agent)})
-			continue
-		case !graph:
+		if dir == "" || l.host.Child != nil && !exists(filepath.Join(dir, graphFile)) {
 			continue // the validator has said so, or Host.Child runs it
 		}
 		child := l.agents[key(dir, a.depth+1, a.model(""))]

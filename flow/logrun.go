@@ -53,7 +53,9 @@ func (l *RunLog) Event(e graph.Event) {
 				l.put(slog.LevelWarn, f.Text())
 			}
 		}
-		l.put(slog.LevelInfo, fmt.Sprintf("start at '%s' (%d nodes)", l.agent.File.Start, len(l.agent.File.Nodes)))
+		if l.agent.Config == nil {
+			l.put(slog.LevelInfo, fmt.Sprintf("start at '%s' (%d nodes)", l.agent.File.Start, len(l.agent.File.Nodes)))
+		}
 	case graph.TaskDone:
 		if !b.Recorded && !b.Waiting {
 			l.took(e.Node, b.Took)
@@ -83,6 +85,9 @@ func (l *RunLog) ended(e graph.Event, r graph.Result) {
 		return
 	}
 	for _, id := range sortedNames(l.nodes) {
+		if l.agent.Config != nil {
+			break
+		}
 		if n := l.agent.File.Node(id); n != nil && n.Kind() == "end" {
 			l.put(slog.LevelInfo, fmt.Sprintf("end '%s' (elapsed %s)", id, elapsed(l.watch.took)))
 		}
@@ -100,5 +105,11 @@ func (l *RunLog) ended(e graph.Event, r graph.Result) {
 }
 
 func (l *RunLog) put(level slog.Level, text string) {
-	l.log.Log(context.Background(), level, "[graph:"+l.agent.File.Name+"] "+text)
+	kind, name := "graph", ""
+	if l.agent.Config != nil {
+		kind, name = "agent", l.agent.Name
+	} else {
+		name = l.agent.File.Name
+	}
+	l.log.Log(context.Background(), level, "["+kind+":"+name+"] "+text)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 )
 
@@ -49,40 +50,86 @@ func Narrate(w io.Writer, a *Agent, color bool) *Narrator {
 // promptLines is how much of a child's prompt is shown.
 const promptLines = 12
 
+// frame is what tells itself in a run: an agent, or the conversation of one of its
+// llm nodes.
+type frame struct {
+	agent  *Agent
+	talks  bool // it is a conversation with a model
+	indent string
+}
+
+// frame finds what a path of the run belongs to. Branches of a map are not told.
+func (n *Narrator) frame(path string) (f frame, told bool) {
+	f = frame{agent: n.agent, talks: n.agent.Config != nil}
+	for _, id := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' }) {
+		if f.talks {
+			return f, false
+		}
+		id, _, _ = strings.Cut(id, "[")
+		node := f.agent.File.Node(id)
+		if node == nil {
+			return f, false
+		}
+		f.indent += "  "
+		switch b := node.Body.(type) {
+		case *AgentNode:
+			child := f.agent.children[b.Agent]
+			if child == nil {
+				return f, false
+			}
+			f.agent, f.talks = child, child.Config != nil
+		case *LLMNode:
+			f.talks = true
+		default:
+			return f, false
+		}
+	}
+	return f, true
+}
+
 // Event tells one event, if there is something to tell.
 func (n *Narrator) Event(e graph.Event) {
-	indent := ""
-	a := n.agent
-	for _, id := range strings.FieldsFunc(e.Path, func(r rune) bool { return r == '/' }) {
-		id, _, _ = strings.Cut(id, "[")
-		node := a.File.Node(id)
-		if node == nil {
-			return
-		}
-		b, ok := node.Body.(*AgentNode)
-		if !ok || a.children[b.Agent] == nil {
-			return // branches of a map are not told
-		}
-		a, indent = a.children[b.Agent], indent+"  "
+	f, told := n.frame(e.Path)
+	if !told {
+		return
 	}
 	n.watch.event(e)
 	switch b := e.Body.(type) {
 	case graph.RunStarted:
 		if !n.told { // else it goes on after an answer; that is no news
-			n.line("", "graph: %s (start: %s)", a.File.Name, a.File.Start)
+			n.begin(f)
 		}
 		n.told = true
 	case graph.TaskStarted:
-		n.line(indent, "%s (%s)", e.Node, b.Kind)
+		if !f.talks {
+			n.line(f.indent, "%s (%s)", e.Node, b.Kind)
+		}
 	case graph.StepCommitted:
-		n.moves(indent, b)
+		if !f.talks {
+			n.moves(f.indent, b)
+		}
 	case graph.Emitted:
-		n.emitted(indent, b.Value)
+		n.emitted(f.indent, b.Value)
 	case graph.RunEnded:
 		if b.Result.Status == graph.Done && e.Path == "" {
-			n.line("", "graph done in %s", elapsed(n.watch.took))
+			n.line("", "%s done in %s", f.kind(), elapsed(n.watch.took))
 		}
 	}
+}
+
+func (f frame) kind() string {
+	if f.talks {
+		return "agent"
+	}
+	return "graph"
+}
+
+func (n *Narrator) begin(f frame) {
+	if f.talks {
+		n.line("", "agent: %s (model: %s)", f.agent.Name, f.agent.model(""))
+		return
+	}
+	n.line("", "graph: %s (start: %s)", f.agent.File.Name, f.agent.File.Start)
 }
 
 // moves tells where a step led: one line a node, or one for nodes that led to
@@ -122,6 +169,33 @@ func (n *Narrator) emitted(indent string, v any) {
 	case Spawned:
 		n.spawned(indent, v)
 	case Warning:
+		n.line(indent, "warning: %s", v.Text)
+	default:
+		n.talked(indent, v)
+	}
+}
+
+// mostArgs is how much of the arguments of a call is shown, and of a failure.
+const mostArgs = 200
+
+// talked tells what happens in a conversation with a model.
+func (n *Narrator) talked(indent string, v any) {
+	switch v := v.(type) {
+	case agent.ToolStarted:
+		n.line(indent, "tool call: %s %s", v.Name, shorten(string(v.Args), mostArgs))
+	case agent.ToolDone:
+		if v.Error {
+			n.line(indent, "tool failed: %s: %s", v.Name, shorten(v.Text, mostArgs))
+		}
+	case agent.Shortened:
+		what := "are left out"
+		if v.Summary {
+			what = "are summarised"
+		}
+		n.line(indent, "the conversation is long: %d earlier messages %s", v.Messages, what)
+	case agent.Continuing:
+		n.line(indent, "📋 Auto-continuing (%d/%d): %d incomplete todo(s) remain", v.Count, v.Max, v.Open)
+	case agent.Warning:
 		n.line(indent, "warning: %s", v.Text)
 	}
 }

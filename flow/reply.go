@@ -13,6 +13,7 @@ const (
 	effectModel   = "model attempt "
 	effectExtract = "extractor"
 	effectRepair  = "extractor repair"
+	effectTalk    = "model" // package agent's
 )
 
 func attemptName(n int) string { return fmt.Sprintf("%s%d", effectModel, n) }
@@ -33,13 +34,20 @@ func IsReply(what string) bool {
 		return false
 	}
 	name, _, _ := strings.Cut(rest, "\x00")
-	return strings.HasPrefix(name, effectModel) || name == effectExtract || name == effectRepair
+	return strings.HasPrefix(name, effectModel) || name == effectExtract || name == effectRepair || name == effectTalk
 }
 
 // ReadReply reads the data of a record for which [IsReply] is true.
 func ReadReply(data []byte) (r Reply, err error) {
-	if err := json.Unmarshal(data, &r); err != nil {
+	var stored struct {
+		Reply
+		Message llm.Message `json:"message"` // of a conversation with tools
+	}
+	if err := json.Unmarshal(data, &stored); err != nil {
 		return r, fmt.Errorf("the recorded reply of a model: %w", err)
+	}
+	if r = stored.Reply; r.Text == "" {
+		r.Text = stored.Message.Text()
 	}
 	return r, nil
 }

@@ -21,7 +21,7 @@ func (oneModel) Known(_, _ string) bool { return true }
 
 func (m oneModel) Open(context.Context, string, string) (llm.Model, error) { return m.model, nil }
 
-func (oneModel) Efforts(_, _ string) []string { return nil }
+func (oneModel) Facts(_, _ string) ModelFacts { return ModelFacts{} }
 
 // Of all effects of a run, the replies of models are told by their names: scripts
 // may print what looks like one.

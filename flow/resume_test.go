@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/llm/script"
 )
 
 // resumable is an agent whose run can be driven again after its files were mended.
@@ -149,24 +150,53 @@ nodes:
 	}
 }
 
-func TestAChildOfAnotherKindIsRefusedBeforeTheRun(t *testing.T) {
+// A node of a graph may run an agent that is a model with tools: as part of the
+// same run.
+func TestAChildMayBeAModelWithTools(t *testing.T) {
 	root := t.TempDir()
-	writeCaseFile(t, filepath.Join(root, "other"), "config.yaml", "name: other\n")
+	writeCaseFile(t, filepath.Join(root, "other"), "config.yaml", `
+name: other
+instructions: You are {{who}} on {{__os_family__}}.
+variables: [{name: who, description: the role, default: Ada}]
+`)
+	writeCaseFile(t, filepath.Join(root, "other"), "transcript.yaml", `
+- match: ["You are Ada on", "go"]
+  turn: 1
+  text: Let me ask.
+  tool_calls: [{name: user__confirm, args: {question: Sure?}}]
+- turn: 2
+  text: Done.
+`)
 	writeCaseFile(t, filepath.Join(root, "parent"), "graph.yaml", `
 name: parent
+model: "script:x"
 start: a
 nodes:
-  a: {type: agent, agent: other, prompt: go, next: e}
-  e: {type: end}
+  a: {type: agent, agent: other, prompt: go, state_updates: {said: "{{output}}"}, next: e}
+  e: {type: end, output: "{{said}}"}
 `)
-	a, err := Load(filepath.Join(root, "parent"), Host{})
+	m, err := script.Open(filepath.Join(root, "other", "transcript.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !HasErrors(a.Findings) {
-		t.Error("check finds nothing")
+	a, err := Load(filepath.Join(root, "parent"), Host{Models: oneModel{m}})
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := a.Graph(); err == nil || !strings.Contains(err.Error(), "cannot run yet") {
-		t.Error(err)
+	g, err := a.Graph()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(t.Context(), a.Input("hello"))
+	if err != nil || res.Status != graph.Waiting || len(res.Questions) != 1 {
+		t.Fatalf("%v, %v, questions %v", res.Status, err, res.Questions)
+	}
+	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: res.Thread, Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: "yes"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := OutcomeOf(res).Output; got != "Let me ask.\nDone." {
+		t.Errorf("output %q", got)
 	}
 }

@@ -20,6 +20,9 @@ func (v *visit) runApproval(b *ApprovalNode) error {
 	if err != nil {
 		return err
 	}
+	if v.host().Headless {
+		return failf("Approval response missing 'answer' field")
+	}
 	answer, err := graph.Interrupt[string](v, graph.Ask{Kind: "select", Prompt: question, Options: b.Options, Free: true})
 	if err != nil {
 		return v.unanswered("user__ask failed", "Approval interaction failed", err)
@@ -43,7 +46,7 @@ func (v *visit) runInput(b *InputNode) error {
 	if n := graph.Failures(v); n > 0 && b.Validation != "" {
 		ask.Name = fmt.Sprintf("after failure %d", n) // an answer that was refused is not taken again
 	}
-	answer, err := graph.Interrupt[string](v, ask)
+	answer, err := v.input(ask)
 	if err != nil {
 		return v.unanswered("user__input failed", "Input interaction failed", err)
 	}
@@ -57,6 +60,17 @@ func (v *visit) runInput(b *InputNode) error {
 		return v.noNext()
 	}
 	return v.goTo(v.node.Next[:min(1, len(v.node.Next))]...)
+}
+
+// input asks for a text. Where nobody can be asked the default has to do.
+func (v *visit) input(ask graph.Ask) (string, error) {
+	switch {
+	case !v.host().Headless:
+		return graph.Interrupt[string](v, ask)
+	case ask.Default == "":
+		return "", failf("Input response missing 'answer' field")
+	}
+	return ask.Default, nil
 }
 
 // unanswered says why a question has no answer. At the root it was refused by

@@ -18,6 +18,9 @@ var errNodeTimeout = errors.New("the node's timeout has passed")
 // what state_updates see, and it has a route.
 func (v *visit) runLLM(b *LLMNode) error {
 	answer, err := v.converse(b)
+	if isWaiting(err) {
+		return err
+	}
 	if err != nil {
 		return v.llmFailed(b, "LLM node failed: ", "llm node failed: ", err)
 	}
@@ -73,6 +76,9 @@ func (v *visit) converse(b *LLMNode) (string, error) {
 		limited, cancel := context.WithTimeoutCause(v, b.Timeout.Duration(), errNodeTimeout)
 		defer cancel()
 		ctx = limited
+	}
+	if len(b.Tools) > 0 && b.MaxAttempts > 0 {
+		return v.useTools(ctx, b, req)
 	}
 	for attempt := 1; attempt <= b.MaxAttempts; attempt++ {
 		if attempt == 1 {

@@ -22,8 +22,13 @@ func (a *Agent) Sources() []Source {
 	return s.list
 }
 
-// Definition is the text of the agent's graph.yaml as it was loaded.
-func (a *Agent) Definition() string { return string(a.File.text) }
+// Definition is the text of the agent's file as it was loaded.
+func (a *Agent) Definition() string {
+	if a.Config != nil {
+		return string(a.Config.text)
+	}
+	return string(a.File.text)
+}
 
 type sources struct {
 	root string
@@ -32,13 +37,19 @@ type sources struct {
 }
 
 func (s *sources) agent(a *Agent) {
-	if !s.add(filepath.Join(a.Dir, graphFile)) {
+	if !s.add(a.Path()) {
+		return
+	}
+	for _, path := range a.Tools.Scripts {
+		s.add(path)
+	}
+	if a.Config != nil {
 		return
 	}
 	for _, n := range a.File.Nodes {
 		switch b := n.Body.(type) {
 		case *ScriptNode:
-			s.add(a.host.known(a.Dir).scriptPath(b.Script))
+			s.add(Known{Dir: a.Dir}.scriptPath(b.Script))
 		case *AgentNode:
 			if child := a.children[b.Agent]; child != nil {
 				s.agent(child)

@@ -40,36 +40,13 @@ func (m *models) notKnown(dir, id string, kind Kind) error {
 // called yet. A graph may go on after the failure of a node, so that what is
 // wrong from the start would be found late. Missing keys are left to the call.
 func (p *Process) Callable(a *flow.Agent) error {
-	return p.checkCalls(a, &Record{Dir: a.Dir, Model: p.Config.Model})
-}
-
-func (p *Process) checkCalls(a *flow.Agent, r *Record) error {
 	m := p.models()
-	seen := map[string]bool{}
-	for _, n := range a.File.Nodes {
-		b, ok := n.Body.(*flow.LLMNode)
-		if !ok {
-			continue
-		}
-		id := firstSet(r.Override, b.Model, a.File.Model, r.Model)
-		if id == "" || seen[id] {
-			continue
-		}
-		seen[id] = true
+	for _, id := range a.Models() {
 		if err := m.callable(a.Dir, id); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func firstSet(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 func (m *models) callable(dir, id string) error {

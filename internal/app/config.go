@@ -40,6 +40,10 @@ type ModelConfig struct {
 	Name    string
 	Kind    string   // "chat", "embedding" or "reranker"
 	Efforts []string // levels of reasoning effort that it declares
+
+	Window, Output          int      // tokens of a request and its reply, and of a reply; 0: as is generally known
+	InputPrice, OutputPrice *float64 // of a million tokens, in US dollars; nil: as is generally known
+	NoTools                 bool     // it cannot call tools
 }
 
 // setting is a key of config.yaml whose value is one word or number. RADDLE_ and

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -10,8 +12,8 @@ import (
 var (
 	clientKeys = []string{"api_base", "api_key", "models", "name", "type"}
 
-	// modelKeys are those of a model; all but the first four are accepted because
-	// configurations have them, and say nothing that is used.
+	// modelKeys are those of a model. Some are accepted because configurations have
+	// them, and say nothing that is used.
 	modelKeys = []string{
 		"name", "type", "reasoning_levels", "reasoning_effort_levels",
 		"input_price", "max_input_tokens", "max_output_tokens", "output_price", "require_max_tokens",
@@ -108,10 +110,38 @@ func (r *configReader) model(n *yaml.Node, cl *ClientConfig) {
 					m.Efforts = append(m.Efforts, s)
 				}
 			}
+		default:
+			r.modelFact(key, v, &m)
 		}
 	})
 	if m.Name == "" {
 		r.fault(n, "", "a model needs a name")
 	}
 	cl.Models = append(cl.Models, m)
+}
+
+// modelFact reads what is to be known of a model.
+func (r *configReader) modelFact(key string, v *yaml.Node, m *ModelConfig) {
+	s, ok := r.scalar(v, key)
+	if !ok {
+		return
+	}
+	var err error
+	switch key {
+	case "max_input_tokens":
+		m.Window, err = strconv.Atoi(s)
+	case "max_output_tokens":
+		m.Output, err = strconv.Atoi(s)
+	case "input_price":
+		m.InputPrice, err = number(s, 0, math.MaxFloat64)
+	case "output_price":
+		m.OutputPrice, err = number(s, 0, math.MaxFloat64)
+	case "supports_function_calling":
+		var can *bool
+		can, err = boolean(s)
+		m.NoTools = err == nil && !*can
+	}
+	if err != nil {
+		r.fault(v, "", "%s: %v", key, err)
+	}
 }

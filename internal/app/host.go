@@ -2,8 +2,6 @@ package app
 
 import (
 	"log/slog"
-	"slices"
-	"strings"
 
 	"raddle.dev/flow"
 )
@@ -63,31 +61,5 @@ func (p *Process) Load(l Look) (*flow.Agent, error) {
 		return nil, err
 	}
 	r := &Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.override(l.Model), Strict: l.Strict, Workspace: p.Dirs.Work}
-	return load(place.Dir, p.host(r, Surroundings{}))
+	return flow.Load(place.Dir, p.host(r, Surroundings{}))
 }
-
-// load reads and checks an agent. There are no tools yet that a name could be
-// looked up in, so names of tools and servers are taken on trust: a run that
-// would use one is refused.
-func load(dir string, host flow.Host) (*flow.Agent, error) {
-	agent, err := flow.Load(dir, host)
-	if err != nil || !slices.ContainsFunc(agent.Findings, namesTool) {
-		return agent, err
-	}
-	for _, n := range agent.File.Nodes {
-		b, ok := n.Body.(*flow.LLMNode)
-		if !ok {
-			continue
-		}
-		for _, name := range b.Tools {
-			if server, ok := strings.CutPrefix(name, "mcp:"); ok {
-				host.Servers = append(host.Servers, server)
-			} else {
-				host.Tools = append(host.Tools, name)
-			}
-		}
-	}
-	return flow.Load(dir, host)
-}
-
-func namesTool(f flow.Finding) bool { return f.Code == "unknown-tool" || f.Code == "unknown-server" }

@@ -53,18 +53,19 @@ func (m *models) Known(dir, id string) bool {
 	return ok && isFile(m.transcript(dir, nil, file))
 }
 
-// Efforts implements [flow.Models].
-func (m *models) Efforts(_, id string) []string {
+// Facts implements [flow.Models].
+func (m *models) Facts(_, id string) flow.ModelFacts {
 	c, name := m.find(id)
 	if c == nil {
-		return nil
+		return flow.ModelFacts{}
 	}
-	for _, known := range c.Models {
-		if known.Name == name {
-			return known.Efforts
+	facts := listed(name)
+	for i := range c.Models {
+		if known := &c.Models[i]; known.Name == name {
+			return known.over(facts)
 		}
 	}
-	return nil
+	return facts
 }
 
 // Open implements [flow.Models]. It connects to nothing: what is wrong with a

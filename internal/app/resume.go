@@ -77,7 +77,7 @@ func (p *Process) rebuild(ctx context.Context, st *journals, id string, c Contin
 	}
 	c.recorded = calls.ids
 	host := p.host(rec, c.Surroundings)
-	agent, err := load(rec.Dir, host)
+	agent, err := flow.Load(rec.Dir, host)
 	if err != nil {
 		return nil, err
 	}

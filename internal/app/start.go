@@ -83,7 +83,7 @@ func (p *Process) Start(req Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := p.checkCalls(agent, rec); err != nil {
+	if err := p.Callable(agent); err != nil {
 		return nil, err
 	}
 	rec.Sources, rec.Definition, rec.Overrides = agent.Sources(), agent.Definition(), found
@@ -131,10 +131,10 @@ func (p *Process) override(id string) string {
 
 // admit loads the agent of a request and holds the request against it.
 func (p *Process) admit(host flow.Host, rec *Record) (*flow.Agent, error) {
-	agent, err := load(rec.Dir, host)
+	agent, err := flow.Load(rec.Dir, host)
 	if err != nil && host.Session != "" {
 		host.Session = ""
-		if _, other := load(rec.Dir, host); other == nil {
+		if _, other := flow.Load(rec.Dir, host); other == nil {
 			return nil, &Error{Kind: Usage, Err: err} // the session is all that is wrong
 		}
 	}
@@ -165,7 +165,7 @@ func (e *StrictError) Error() string {
 // checkVariables refuses variables that the agent does not declare.
 func checkVariables(a *flow.Agent, given map[string]string) error {
 	var declared []string
-	for _, v := range a.File.Variables {
+	for _, v := range a.Variables() {
 		declared = append(declared, v.Name)
 	}
 	var names []string

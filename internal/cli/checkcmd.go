@@ -92,7 +92,7 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checked {
 		c.Findings = append(c.Findings, unable(agent)...)
 		if err := p.Callable(agent); err != nil {
 			c.Findings = append(c.Findings, flow.Finding{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-model",
-				Message: err.Error(), Pos: agent.File.At("model")})
+				Message: err.Error(), Pos: agent.At("model")})
 		}
 	} else {
 		c.err, c.Error = err, err.Error()
@@ -128,7 +128,7 @@ func unable(a *flow.Agent) []flow.Finding {
 	case errors.As(err, &notYet):
 		return []flow.Finding{{Severity: flow.SeverityWarning, Class: flow.ClassAdvice, Code: "not-yet", Node: notYet.Node, Message: notYet.What, Hint: notYet.Hint, Pos: notYet.Pos}}
 	}
-	return []flow.Finding{{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-graph", Message: err.Error(), Pos: flow.Pos{File: a.File.Path}}}
+	return []flow.Finding{{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-graph", Message: err.Error(), Pos: flow.Pos{File: a.Path()}}}
 }
 
 // showChecked writes the findings of an agent, and a line that sums up.

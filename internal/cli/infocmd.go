@@ -136,18 +136,25 @@ func infoText(r *infoReport, short func(string) string) string {
 
 // agentReport is what "info --agent" tells.
 type agentReport struct {
-	Agent       string           `json:"agent"`
-	Dir         string           `json:"dir"`
-	Name        string           `json:"name"`
-	Description string           `json:"description"`
-	Version     string           `json:"version"`
-	Model       string           `json:"model"`
-	Start       string           `json:"start"`
-	Nodes       []nodeReport     `json:"nodes"`
-	Variables   []variableReport `json:"variables"`
-	Starters    []string         `json:"conversation_starters"`
-	Files       []flow.Source    `json:"files"`
-	Findings    []flow.Finding   `json:"findings"`
+	Agent        string           `json:"agent"`
+	Dir          string           `json:"dir"`
+	Name         string           `json:"name"`
+	Description  string           `json:"description"`
+	Version      string           `json:"version"`
+	Model        string           `json:"model"`
+	Instructions string           `json:"instructions,omitempty"` // of a config.yaml's agent, with placeholders filled
+	Start        string           `json:"start"`
+	Nodes        []nodeReport     `json:"nodes"`
+	Tools        []toolReport     `json:"tools"`
+	Variables    []variableReport `json:"variables"`
+	Starters     []string         `json:"conversation_starters"`
+	Files        []flow.Source    `json:"files"`
+	Findings     []flow.Finding   `json:"findings"`
+}
+
+type toolReport struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
 }
 
 type nodeReport struct {
@@ -171,23 +178,38 @@ func (sh *shell) agentInfo(name, output string) error {
 	if err != nil {
 		return err
 	}
-	f := a.File
-	r := agentReport{
-		Agent: a.Name, Dir: a.Dir, Name: f.Name, Description: f.Description, Version: f.Version, Model: f.Model, Start: f.Start,
-		Nodes: []nodeReport{}, Variables: []variableReport{}, Starters: append([]string{}, f.ConversationStarters...),
-		Files: a.Sources(), Findings: append([]flow.Finding{}, a.Findings...),
-	}
-	for _, n := range f.Nodes {
-		r.Nodes = append(r.Nodes, nodeReport{n.ID, n.Kind(), n.Description})
-	}
-	for _, v := range f.Variables {
-		r.Variables = append(r.Variables, variableReport{v.Name, v.Description, v.Default})
-	}
+	r := reportOn(a)
 	if output == formatJSON {
 		return sh.json(r)
 	}
 	sh.out.text(agentText(&r, p.Dirs.Short))
 	return nil
+}
+
+// reportOn is what there is to say of an agent of either kind.
+func reportOn(a *flow.Agent) agentReport {
+	r := agentReport{
+		Agent: a.Name, Dir: a.Dir, Nodes: []nodeReport{}, Variables: []variableReport{}, Tools: []toolReport{}, Starters: a.Starters(),
+		Files: a.Sources(), Findings: append([]flow.Finding{}, a.Findings...),
+	}
+	if c := a.Config; c != nil {
+		r.Name, r.Description, r.Version, r.Model = c.Name, c.Description, c.Version, c.Sampling.Model
+		r.Instructions = a.Instructions()
+	} else {
+		f := a.File
+		r.Name, r.Description, r.Version, r.Model, r.Start = f.Name, f.Description, f.Version, f.Model, f.Start
+		for _, n := range f.Nodes {
+			r.Nodes = append(r.Nodes, nodeReport{n.ID, n.Kind(), n.Description})
+		}
+	}
+	for _, t := range a.Offer() {
+		what, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
+		r.Tools = append(r.Tools, toolReport{t.Name, what})
+	}
+	for _, v := range a.Variables() {
+		r.Variables = append(r.Variables, variableReport{v.Name, v.Description, v.Default})
+	}
+	return r
 }
 
 func agentText(r *agentReport, short func(string) string) string {
@@ -203,6 +225,10 @@ func agentText(r *agentReport, short func(string) string) string {
 	row("about", strings.ReplaceAll(strings.TrimSpace(r.Description), "\n", "\n           "))
 	row("model", r.Model)
 	row("start", r.Start)
+	row("says", strings.ReplaceAll(strings.TrimSpace(r.Instructions), "\n", "\n           "))
+	for _, t := range r.Tools {
+		row("tool", t.Name+": "+t.Description)
+	}
 	for _, n := range r.Nodes {
 		row("node", fmt.Sprintf("%s (%s) %s", n.ID, n.Type, n.Description))
 	}

@@ -1,0 +1,301 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// The keys of a config.yaml's agent, beside those of package agent.
+var (
+	saidKey   = graph.Last[string]("prompt") // what the user says in this turn
+	systemKey = graph.Last[string]("system") // the system prompt without what is added about tools; made once for a thread
+	begunKey  = graph.Last[bool]("begun")    // the conversation has its opening
+)
+
+// The nodes of such an agent, around those of package agent.
+const (
+	nodeBegin = "begin"
+	nodeDone  = "done"
+)
+
+// turn is the first writes of a turn.
+func turn(prompt string) []graph.Write {
+	return append(agent.Renew(), saidKey.Set(prompt))
+}
+
+// config compiles an agent that is a model with tools.
+func (b *builder) config(a *Agent) (*graph.Graph, error) {
+	if err := a.ready(); err != nil {
+		return nil, err
+	}
+	c := &conversation{agent: a, models: &modelCache{host: a.host, dir: a.Dir}, tools: a.offer()}
+	def, err := c.loop().Def()
+	if err != nil {
+		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
+	}
+	def.Keys = append(def.Keys, saidKey, systemKey, begunKey)
+	def.Nodes = append(def.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.begin}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}})
+	def.Start = []string{nodeBegin}
+	ends(def.Edges, nodeDone)
+	def.Edges = append(def.Edges, graph.Edge{From: []string{nodeBegin}, To: []string{agent.NodeThink}})
+	g, err := graph.Compile(def)
+	if err != nil {
+		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
+	}
+	b.graphs[a] = g
+	return g, nil
+}
+
+// ends leads the cases of edges that end to a node.
+func ends(edges []graph.Edge, to string) {
+	for _, e := range edges {
+		for label, target := range e.Cases {
+			if target == graph.End {
+				e.Cases[label] = to
+			}
+		}
+	}
+}
+
+// offer is the tools of the agent in the order in which they are declared,
+// without those of its servers, which are asked for when they are needed.
+func (a *Agent) offer() []tool.Tool {
+	tools := a.Tools.unique()
+	for _, t := range agent.UserTools(a.host.Headless) {
+		if !slices.ContainsFunc(tools, func(o tool.Tool) bool { return o.Name == t.Name }) {
+			tools = append(tools, t)
+		}
+	}
+	return tools
+}
+
+// conversation is an agent's turns with its model.
+type conversation struct {
+	agent  *Agent
+	models *modelCache
+	tools  []tool.Tool
+}
+
+// loop is the agent as package agent knows it.
+func (c *conversation) loop() agent.Config {
+	a, f := c.agent, c.agent.Config
+	id := a.model("")
+	s := f.Sampling
+	req := llm.Request{Temperature: s.Temperature, TopP: s.TopP, Effort: s.ReasoningEffort}
+	if s.Model == "" {
+		req.Temperature, req.TopP = firstSet(s.Temperature, a.host.Temperature), firstSet(s.TopP, a.host.TopP)
+	}
+	l := a.loop(id, c.models)
+	l.Name, l.Request, l.System = a.Name, req, c.system
+	l.MaxIterations = f.Limits.Iterations
+	l.Budget = f.Limits.within(l.Budget)
+	if l.Tools = c.tools; a.facts(id).NoTools {
+		l.Tools = nil
+		return l
+	}
+	l.More = a.serverTools(a.Tools.Servers)
+	if f.Continue.Auto {
+		l.Continue = agent.Continue{Max: f.Continue.Max, Prompt: c.prose().fill(f.Continue.Prompt), Plain: true}
+	}
+	return l
+}
+
+// loop is what the loops of an agent have in common: its config.yaml's, and those
+// of its llm nodes.
+func (a *Agent) loop(id string, models *modelCache) agent.Config {
+	facts := a.facts(id)
+	m := &namedModel{cache: models, id: id}
+	l := agent.Config{
+		Model: m, Gate: a.host.Tooling.Gate, Headless: a.host.Headless, Redact: a.host.redact, Budget: a.host.Tooling.Budget,
+		Window: agent.Window{Tokens: facts.Window},
+	}
+	l.Budget.Price = facts.Price
+	if facts.Window > 0 {
+		l.Window.Summary = m
+	}
+	return l
+}
+
+func (a *Agent) facts(id string) ModelFacts {
+	if a.host.Models == nil {
+		return ModelFacts{}
+	}
+	return a.host.Models.Facts(a.Dir, id)
+}
+
+// within adds the file's bounds to a budget: the tighter one counts.
+func (l Limits) within(b agent.Budget) agent.Budget {
+	if l.Tokens > 0 && (b.Tokens == 0 || l.Tokens < b.Tokens) {
+		b.Tokens = l.Tokens
+	}
+	if l.Cost != nil && (b.Money == 0 || *l.Cost < b.Money) {
+		b.Money = *l.Cost
+	}
+	if l.Timeout != nil && (b.Time == 0 || l.Timeout.Duration() < b.Time) {
+		b.Time = max(1, l.Timeout.Duration())
+	}
+	return b
+}
+
+// serverTools lists the tools of servers when they are needed; nil for none.
+func (a *Agent) serverTools(servers []ToolServer) func(context.Context) ([]tool.Tool, error) {
+	if len(servers) == 0 {
+		return nil
+	}
+	return func(ctx context.Context) ([]tool.Tool, error) {
+		var all []tool.Tool
+		for _, s := range servers {
+			tools, err := s.Tools(ctx)
+			if err != nil {
+				return nil, fmt.Errorf("MCP server '%s': %w", s.ID, err)
+			}
+			all = append(all, tools...)
+		}
+		return all, nil
+	}
+}
+
+// begin makes the system prompt, once for a thread, and says what the user says.
+func (c *conversation) begin(ctx context.Context, s graph.State) (graph.Update, error) {
+	prompt := saidKey.Get(s)
+	if begunKey.Get(s) {
+		return graph.Put(agent.Append(llm.User(prompt))), nil
+	}
+	text, err := graph.Do(ctx, "instructions", c.instructions)
+	if err != nil {
+		return graph.Update{}, err
+	}
+	system, messages := opening(text, prompt)
+	return graph.Put(systemKey.Set(system), begunKey.Set(true), agent.Append(messages...)), nil
+}
+
+// instructions are what the agent's file or its script says, with their
+// placeholders filled.
+func (c *conversation) instructions(ctx context.Context) (string, error) {
+	a := c.agent
+	text := a.Config.Prompting.Instructions
+	if a.Config.Prompting.Dynamic {
+		if a.Tools.Instructions == nil {
+			return "", fmt.Errorf("%s: dynamic_instructions is set, but the agent has no tools script with a function `_instructions`", a.At("dynamic_instructions"))
+		}
+		var err error
+		if text, err = a.Tools.Instructions(ctx); err != nil {
+			return "", err
+		}
+		if strings.TrimSpace(text) == "" {
+			return "", failf("No return value from '_instructions' function")
+		}
+	}
+	p := c.prose()
+	if strings.Contains(text, "{{__tools__}}") && len(a.Tools.Servers) > 0 {
+		served, err := a.serverTools(a.Tools.Servers)(ctx)
+		if err != nil {
+			return "", err
+		}
+		p.tools = slices.Insert(slices.Clone(p.tools), len(a.Tools.unique()), served...)
+	}
+	return a.host.redact(p.fill(text)), nil
+}
+
+func (c *conversation) prose() *prose {
+	a := c.agent
+	p := &prose{tools: c.declared(), env: a.host.getenv, cwd: a.host.Workspace, now: time.Now()}
+	values := a.values()
+	for _, v := range a.Config.Variables {
+		if value, ok := values[v.Name]; ok {
+			p.variables = append(p.variables, pair{v.Name, value})
+		}
+	}
+	return p
+}
+
+// system is the system prompt: the agent's own, and what its built-in tools need.
+func (c *conversation) system(s graph.State) (string, error) {
+	return c.told(systemKey.Get(s)), nil
+}
+
+// told is a system prompt with what is said of built-in tools.
+func (c *conversation) told(system string) string {
+	f := c.agent.Config
+	texts := []string{system}
+	if f.Continue.Auto && f.Prompting.Tell.Todo {
+		texts = append(texts, agent.TodoInstructions)
+	}
+	if f.Prompting.Tell.User {
+		texts = append(texts, userInstructions)
+	}
+	return paragraphs(texts...)
+}
+
+// userInstructions is what the system prompt says of the user tools.
+const userInstructions = `## Questions to the user
+
+When a decision is the user's to make, ask instead of guessing:
+- user__ask lets the user choose one of several options.
+- user__confirm is for yes or no.
+- user__input takes a text.
+- user__checkbox lets the user choose any number of options.
+Ask one thing at a time, and do not ask for what you can find out yourself.`
+
+// done ends a turn with its text.
+func (c *conversation) done(_ context.Context, s graph.State) (graph.Update, error) {
+	text := agent.LastResponse(s)
+	if c.agent.depth > c.agent.host.Depth {
+		text = turnText(s)
+	}
+	return graph.Update{Halt: &graph.Halt{Value: text}}, nil
+}
+
+// turnText is what the model has said since the user spoke, a line or more for
+// each reply that says something.
+func turnText(s graph.State) string {
+	entries := agent.Messages.Get(s)
+	first := len(entries)
+	for first > 0 && (entries[first-1].Message.Role != llm.RoleUser || entries[first-1].By != "") {
+		first--
+	}
+	var texts []string
+	for _, e := range entries[first:] {
+		if text := e.Message.Text(); e.Message.Role == llm.RoleAssistant && text != "" {
+			texts = append(texts, text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// namedModel is a model that is opened when it is first called.
+type namedModel struct {
+	cache *modelCache
+	id    string
+}
+
+// Stream implements llm.Model.
+func (m *namedModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		opened, err := m.cache.open(ctx, m.id)
+		if err != nil {
+			yield(llm.Delta{}, err)
+			return
+		}
+		opened.Stream(ctx, r)(yield)
+	}
+}
+
+// childCause is the failure behind the error of a child graph.
+func childCause(err error) error {
+	var step *graph.StepError
+	for errors.As(err, &step) && len(step.Tasks) > 0 {
+		err = step.Tasks[0].Err
+	}
+	return err
+}

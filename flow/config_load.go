@@ -1,0 +1,42 @@
+package flow
+
+import "path/filepath"
+
+// config reads a config.yaml into the agent.
+func (l *loader) config(a *Agent, text []byte) (err error) {
+	path := filepath.Join(a.Dir, configFile)
+	if a.Config, err = ParseConfig(path, text); err != nil {
+		return failf("Failed to load agent config at '%s': %w", path, err)
+	}
+	a.Config.override(a.Name, l.host.getenv)
+	h := a.host
+	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
+		return failf("Failed to load agent config at '%s': Unknown chat model '%s'", path, id)
+	}
+	if h.NoSpawn {
+		return failf("Please enable function calling support before using the agent.")
+	}
+	if err := a.open(a.Config.GlobalTools, a.Config.MCPServers); err != nil {
+		return err
+	}
+	l.agents[key(a.Dir, a.depth, a.parent)] = a
+	a.Findings = append(append([]Finding(nil), a.Config.Findings...), a.toolFindings()...)
+	if h.Strict {
+		a.Findings = Strict(a.Findings)
+	}
+	return nil
+}
+
+// values are the agent's variables, as far as they have a value.
+func (a *Agent) values() map[string]string {
+	values := map[string]string{}
+	for _, v := range a.Variables() {
+		if s, ok := a.host.Variables[v.Name]; ok || v.Default != nil {
+			if !ok {
+				s = *v.Default
+			}
+			values[v.Name] = s
+		}
+	}
+	return values
+}

@@ -1,0 +1,99 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// loop compiles the conversation of an llm node that lists tools: a child graph,
+// so that each reply and each outcome is in the journal.
+func (r *runtime) loop(n *Node, b *LLMNode) (*graph.Graph, error) {
+	a := r.agent
+	tools, servers, err := a.whitelist(n, b)
+	if err != nil {
+		return nil, err
+	}
+	id := a.model(b.Model)
+	c := a.loop(id, r.models)
+	c.Name, c.Tools, c.MaxIterations = n.ID, tools, b.MaxIterations
+	c.Request = llm.Request{Temperature: firstSet(b.Temperature, a.File.Temperature, a.host.Temperature),
+		TopP: firstSet(b.TopP, a.File.TopP, a.host.TopP), Effort: orElse(b.ReasoningEffort, a.File.ReasoningEffort)}
+	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
+	c.More = a.serverTools(servers)
+	c.Retry = graph.Retry{Attempts: b.MaxAttempts, Delay: time.Millisecond, If: mayPass}
+	c.AroundModel = []agent.ModelMiddleware{announced(ModelCall{Model: id, Active: b.Model == "", Tools: b.Tools})}
+	def, err := c.Def()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", n.At("tools"), err)
+	}
+	def.Keys = append(def.Keys, systemKey)
+	g, err := graph.Compile(def)
+	if err != nil {
+		return nil, fmt.Errorf("node '%s' of agent '%s': %w", n.ID, a.Name, err)
+	}
+	return g, nil
+}
+
+// announced tells that a conversation begins, when its model is really called.
+func announced(call ModelCall) agent.ModelMiddleware {
+	return func(next llm.Model) llm.Model {
+		return agent.ModelFunc(func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+			if len(r.Messages) == 1 && graph.Emits(ctx) {
+				graph.Emit(ctx, call)
+			}
+			return next.Stream(ctx, r)
+		})
+	}
+}
+
+// whitelist finds the tools that an llm node lists, and the servers.
+func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []ToolServer, err error) {
+	offer := a.offer()
+	for _, name := range b.Tools {
+		if id, ok := strings.CutPrefix(name, serverPrefix); ok {
+			i := slices.IndexFunc(a.Tools.Servers, func(s ToolServer) bool { return s.ID == id })
+			if i < 0 {
+				return nil, nil, failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(a.Tools.serverIDs(), ", "))
+			}
+			servers = append(servers, a.Tools.Servers[i])
+			continue
+		}
+		i := slices.IndexFunc(offer, func(t tool.Tool) bool {
+			return t.Name == name || t.Name == toolStem(name) || name == "user__select" && t.Name == "user__ask"
+		})
+		switch {
+		case i >= 0 && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name == offer[i].Name }):
+			tools = append(tools, offer[i])
+		case i < 0 && !slices.Contains(builtinTools, name) && !strings.HasPrefix(name, "mcp_"):
+			return nil, nil, failf("llm node references unknown tool '%s'. Agent '%s' provides: [%s]", name, a.Name, strings.Join(a.Tools.names(), ", "))
+		}
+	}
+	return tools, servers, nil
+}
+
+// useTools holds the conversation and returns what the model has said in it.
+func (v *visit) useTools(ctx context.Context, b *LLMNode, req llm.Request) (string, error) {
+	done, err := graph.Call(ctx, append(agent.TurnWith(req.Messages[0]), systemKey.Set(req.System))...)
+	var limit *graph.LimitError
+	switch {
+	case err == nil:
+		return turnText(done.State), nil
+	case isWaiting(err) || v.Err() != nil:
+		return "", err
+	case context.Cause(ctx) == errNodeTimeout:
+		return "", failf("llm node timed out after %ds", *b.Timeout)
+	case errors.As(err, &limit) && limit.Status == graph.VisitLimit:
+		return "", failf("llm node hit max_iterations (%d) before LLM concluded", b.MaxIterations)
+	}
+	return "", childCause(err)
+}
