@@ -1,0 +1,176 @@
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+)
+
+// A Process is a child that is talked to while it runs: what is written goes to its stdin, what is read comes from its stdout. It has
+// the group and the death of any other child here, and no time limit. Reading, writing and closing may go on at the same time.
+type Process struct {
+	path  string
+	grace time.Duration
+	child *child
+
+	stdin, stdout *os.File
+	closing       sync.Once
+	ended         chan struct{} // closed when the child has been reaped and err is set
+	err           error
+
+	reaping sync.Mutex
+	reaped  bool // from here on the child's id may be another's
+}
+
+// Start starts the command and returns while it runs. What the child writes to stderr is copied to stderr by one goroutine. Of c, Stdin,
+// Timeout and Limit mean nothing here; Grace is the time between the steps of [Process.Close]; zero: [DefaultGrace].
+//
+// The caller must Close the Process, also after the child has ended by itself. A child that could not be started is a [*StartError].
+func Start(c Command, stderr io.Writer) (*Process, error) {
+	p := &Process{path: c.Path, grace: c.grace(), ended: make(chan struct{})}
+	started := make(chan error)
+	go p.live(c, stderr, started)
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// live is the life of the child on a thread that is kept for it, as in [Run].
+func (p *Process) live(c Command, stderr io.Writer, started chan<- error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	errs, err := p.start(c)
+	if err == nil && c.Started != nil {
+		if err = c.Started(identify(p.child.cmd.Process.Pid)); err != nil {
+			err = fmt.Errorf("%s: its start could not be recorded: %w", c.Path, err)
+			p.child.kill()
+			p.child.waitExit()
+			err = errors.Join(err, p.child.reap())
+			p.stdin.Close()
+			p.stdout.Close()
+			errs.Close()
+		}
+	}
+	started <- err
+	if err != nil {
+		return
+	}
+	copied := make(chan struct{})
+	go func() {
+		defer close(copied)
+		io.Copy(stderr, errs) // what stderr does not take is lost, and the child is not kept waiting
+		io.Copy(io.Discard, errs)
+	}()
+	p.child.waitExit()
+	p.finish()
+	errs.SetReadDeadline(time.Now().Add(lastRead))
+	<-copied
+	errs.Close()
+	close(p.ended)
+}
+
+// start starts the child and returns the reading end of its stderr.
+func (p *Process) start(c Command) (errs *os.File, err error) {
+	cmd, err := prepare(c)
+	if err != nil {
+		return nil, &StartError{Path: c.Path, Err: err}
+	}
+	var files []*os.File // pairs of a reading and a writing end
+	for range 3 {
+		r, w, e := os.Pipe()
+		if err = e; err != nil {
+			break
+		}
+		files = append(files, r, w)
+	}
+	if err == nil {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = files[0], files[3], files[5]
+		p.child = &child{cmd: cmd, exited: make(chan struct{}), started: time.Now()}
+		err = cmd.Start()
+	}
+	if err != nil {
+		for _, f := range files {
+			f.Close()
+		}
+		return nil, &StartError{Path: c.Path, Err: err}
+	}
+	for _, theirs := range []int{0, 3, 5} {
+		files[theirs].Close()
+	}
+	p.stdin, p.stdout = files[1], files[2]
+	return files[4], nil
+}
+
+// finish kills what is left of the group and reaps the child.
+func (p *Process) finish() {
+	p.reaping.Lock()
+	p.child.kill()
+	err := p.child.reap()
+	p.reaped = true
+	p.reaping.Unlock()
+	// Only a process that left the group can keep the output open now.
+	p.stdout.SetReadDeadline(time.Now().Add(p.grace))
+	switch state := p.child.cmd.ProcessState; {
+	case state == nil:
+		p.err = fmt.Errorf("%s: waiting for its end: %w", p.path, errors.Join(p.child.waitErr, err))
+	case !state.Success():
+		p.err = &ExitError{Path: p.path, Code: state.ExitCode(), Signal: signalName(state)}
+	}
+}
+
+// Read reads from the stdout of the child. After its end what is left can be read; then comes io.EOF.
+func (p *Process) Read(b []byte) (int, error) { return p.stdout.Read(b) }
+
+// Write writes to the stdin of the child. It blocks while the child does not read, and Close unblocks it.
+func (p *Process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
+
+// Close ends the child and returns when it has been reaped and its group sent SIGKILL. The end of its stdin is the request to end; after
+// the grace the group is sent SIGTERM, and SIGKILL after another. Closing again waits for the same.
+func (p *Process) Close() error {
+	p.closing.Do(func() {
+		p.stdin.Close()
+		for _, step := range []func(){p.child.terminate, p.child.kill} {
+			if p.wait(p.grace) {
+				break
+			}
+			p.reaping.Lock()
+			if !p.reaped {
+				step()
+			}
+			p.reaping.Unlock()
+		}
+		<-p.ended
+		p.stdout.Close()
+	})
+	return nil
+}
+
+// wait reports whether the child ends within the time.
+func (p *Process) wait(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-p.ended:
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// Done is closed when the child has ended and been reaped.
+func (p *Process) Done() <-chan struct{} { return p.ended }
+
+// Err says how the child ended once Done is closed: nil after exit code zero, else an [*ExitError] without its stderr.
+func (p *Process) Err() error {
+	select {
+	case <-p.ended:
+		return p.err
+	default:
+		return nil
+	}
+}
