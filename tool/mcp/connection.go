@@ -1,0 +1,190 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/internal/proc"
+)
+
+const (
+	rejected  = -32005          // the SDK's code for what did not get through to the server
+	maxPages  = 1000            // of a list of tools: more is a server that goes in circles
+	farewell  = 2 * time.Second // for a server on the network to be told of the end
+	lastWords = time.Second     // between the end of a child's output and its own
+)
+
+// A connection is a session with a server that runs.
+type connection struct {
+	session *sdk.ClientSession
+	process *proc.Process   // of a server over stdio
+	ended   context.Context // ends with the connection, which is closed thereupon
+	end     context.CancelFunc
+	hangUp  context.CancelFunc // ends the requests of a server on the network
+
+	stale atomic.Bool // the server says that its tools are others now
+	mu    sync.Mutex
+	list  []*sdk.Tool // sorted by name
+}
+
+// dial starts the server, greets it and lists its tools, within the start
+// timeout.
+func (s *server) dial(config Server) (*connection, error) {
+	c := &connection{}
+	c.ended, c.end = context.WithCancel(s.life)
+	// The context of a connection must outlive its start: a stream hangs on it.
+	late := time.AfterFunc(s.options.StartTimeout, c.end)
+	transport, err := s.transport(c, config)
+	if err == nil {
+		client := sdk.NewClient(&sdk.Implementation{Name: "raddle", Version: version()}, &sdk.ClientOptions{
+			Capabilities:           &sdk.ClientCapabilities{},
+			ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { c.stale.Store(true) },
+		})
+		c.session, err = client.Connect(c.ended, transport, nil)
+	}
+	if err == nil {
+		go func() {
+			_ = c.session.Wait() // why it ended is told by whoever used it
+			c.end()
+		}()
+		err = c.refresh(c.ended)
+	}
+	inTime := late.Stop()
+	if err == nil && inTime {
+		s.connections.Go(func() {
+			<-c.ended.Done()
+			c.close()
+		})
+		return c, nil
+	}
+	cause := c.why(err)
+	c.end()
+	c.close()
+	switch {
+	case s.life.Err() != nil:
+		return nil, errClosed
+	case !inTime:
+		return nil, fmt.Errorf("it was not ready within %v and was ended", s.options.StartTimeout)
+	}
+	return nil, fmt.Errorf("it could not be started: %s", cause)
+}
+
+// version is that of this module in the program that uses it.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+func (c *connection) broken() bool { return c.ended.Err() != nil }
+
+// why says what became of the server; err is how that was noticed.
+func (c *connection) why(err error) string {
+	if c.process != nil {
+		select {
+		case <-c.process.Done():
+			if end := c.process.Err(); end != nil {
+				return end.Error()
+			}
+			return "it ended by itself"
+		case <-time.After(lastWords):
+		}
+	}
+	if err == nil || errors.Is(err, context.Canceled) {
+		return "the connection was closed"
+	}
+	return err.Error()
+}
+
+// close ends the session and the process and returns when both are gone. It is
+// called once.
+func (c *connection) close() {
+	if c.process != nil {
+		_ = c.process.Close() // it has no errors
+	}
+	if c.session != nil {
+		// A server on the network is told of the end, and may not answer.
+		told := make(chan struct{})
+		go func() {
+			defer close(told)
+			_ = c.session.Close()
+		}()
+		select {
+		case <-told:
+		case <-time.After(farewell):
+		}
+	}
+	if c.hangUp != nil {
+		c.hangUp()
+	}
+}
+
+// tools returns the list as it was read last.
+func (c *connection) tools() []*sdk.Tool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.list
+}
+
+// catalogue returns the connection of the server, its tools up to date.
+func (s *server) catalogue(ctx context.Context) (*connection, error) {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !c.stale.Load() {
+		return c, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, s.options.StartTimeout)
+	defer cancel()
+	if err := c.refresh(limited); err != nil {
+		return nil, errors.New(s.clean("its tools could not be listed: " + err.Error()))
+	}
+	return c, nil
+}
+
+// refresh reads all pages of the list.
+func (c *connection) refresh(ctx context.Context) error {
+	c.stale.Store(false)
+	var list []*sdk.Tool
+	seen := map[string]bool{"": true}
+	for params := (&sdk.ListToolsParams{}); ; {
+		res, err := c.session.ListTools(ctx, params)
+		if err != nil {
+			c.stale.Store(true)
+			return fmt.Errorf("listing its tools: %w", err)
+		}
+		list = append(list, res.Tools...)
+		if res.NextCursor == "" {
+			break
+		}
+		if seen[res.NextCursor] || len(seen) > maxPages {
+			return errors.New("listing its tools: the pages have no end")
+		}
+		seen[res.NextCursor] = true
+		params = &sdk.ListToolsParams{Cursor: res.NextCursor}
+	}
+	slices.SortStableFunc(list, func(a, b *sdk.Tool) int { return strings.Compare(a.Name, b.Name) })
+	list = slices.CompactFunc(list, func(a, b *sdk.Tool) bool { return a.Name == b.Name })
+	c.mu.Lock()
+	c.list = list
+	c.mu.Unlock()
+	return nil
+}
+
+// isAnswer tells whether an error is what the server said, not that it is gone.
+func isAnswer(err error) bool {
+	var wire *jsonrpc.Error
+	return errors.As(err, &wire) && wire.Code != rejected && !errors.Is(err, sdk.ErrConnectionClosed)
+}

@@ -1,0 +1,107 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/tool"
+)
+
+// longestName is what every provider takes for the name of a function.
+const longestName = 64
+
+// direct returns the tools of a server under their own names.
+func (s *server) direct(list []*sdk.Tool) []tool.Tool {
+	var all []tool.Tool
+	taken := map[string]bool{}
+	for _, t := range list {
+		name := safeName("mcp__"+s.config.ID+"__"+t.Name, false)
+		if taken[name] {
+			name = safeName("mcp__"+s.config.ID+"__"+t.Name, true)
+		}
+		taken[name] = true
+		effect := effect(t)
+		all = append(all, tool.Tool{
+			Name: name, Description: s.clean(t.Description), Schema: schema(t),
+			Effect: effect, Parallel: effect == tool.ReadOnly, Touches: s.touches(),
+			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
+				args, ok := object(c.Args)
+				if !ok {
+					return tool.Failed("the arguments of %s are not an object", name), nil
+				}
+				res, err := s.call(ctx, t.Name, args)
+				if err != nil {
+					return tool.Result{}, err
+				}
+				return s.cleaned(plain(res)), nil
+			},
+		})
+	}
+	return all
+}
+
+// functionName is the name of one of the three functions of a server.
+func functionName(function, id string) string { return safeName("mcp_"+function+"_"+id, false) }
+
+// safeName replaces what providers refuse in a name. Where that could make two
+// names equal, a digest keeps them apart.
+func safeName(name string, marked bool) string {
+	safe := strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '-':
+			return r
+		}
+		return '_'
+	}, name)
+	if len(safe) <= longestName && !marked {
+		return safe
+	}
+	sum := sha256.Sum256([]byte(name))
+	mark := "_" + hex.EncodeToString(sum[:4])
+	return safe[:min(len(safe), longestName-len(mark))] + mark
+}
+
+// schema is the schema of a tool's arguments.
+func schema(t *sdk.Tool) json.RawMessage {
+	text, err := json.Marshal(t.InputSchema)
+	if err != nil || t.InputSchema == nil {
+		return json.RawMessage(`{"type":"object"}`)
+	}
+	return text
+}
+
+// effect takes the server's word for what a tool does. That it says nothing of
+// destruction is not taken for a warning.
+func effect(t *sdk.Tool) tool.Effect {
+	a := t.Annotations
+	switch {
+	case a == nil:
+		return tool.Undeclared
+	case a.ReadOnlyHint:
+		return tool.ReadOnly
+	case a.DestructiveHint != nil && *a.DestructiveHint:
+		return tool.Dangerous
+	case a.IdempotentHint:
+		return tool.Idempotent
+	}
+	return tool.Undeclared
+}
+
+// gravest is the effect of a function that may call any of the tools.
+func gravest(list []*sdk.Tool) tool.Effect {
+	order := []tool.Effect{tool.ReadOnly, tool.Idempotent, tool.Undeclared, tool.Dangerous}
+	worst := 0
+	for _, t := range list {
+		for i, e := range order {
+			if effect(t) == e {
+				worst = max(worst, i)
+			}
+		}
+	}
+	return order[worst]
+}

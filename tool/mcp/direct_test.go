@@ -1,0 +1,57 @@
+package mcp
+
+import (
+	"strings"
+	"testing"
+
+	"raddle.dev/llm"
+)
+
+func TestSafeName(t *testing.T) {
+	for name, want := range map[string]string{
+		"mcp_search_ddg-search":              "mcp_search_ddg-search",
+		"mcp__a.b__c/d":                      "mcp__a_b__c_d",
+		"mcp__x__" + strings.Repeat("n", 80): "mcp__x__" + strings.Repeat("n", 47) + "_",
+	} {
+		if got := safeName(name, false); !strings.HasPrefix(got, want) || len(got) > 64 {
+			t.Errorf("%s becomes %s, want %s", name, got, want)
+		}
+	}
+	if a, b := safeName("mcp__x__a.b", true), safeName("mcp__x__a/b", true); a == b {
+		t.Errorf("two names become %s", a)
+	}
+}
+
+func TestEntry(t *testing.T) {
+	for entry, want := range map[string]string{"mcp:github": "github", "mcp:": "", "github": "", "mcp_search_github": ""} {
+		if id, ok := Entry(entry); ok != (want != "") || ok && id != want {
+			t.Errorf("%s: %q, %v", entry, id, ok)
+		}
+	}
+}
+
+func TestAbsent(t *testing.T) {
+	some := open(t, entry(t, "good"), Options{})
+	for _, c := range []struct {
+		servers    *Servers
+		call, want string
+	}{
+		{nil, "mcp_invoke_x", `{"tool_call_error":"MCP is not configured"}`},
+		{some, "mcp_invoke_x", `{"tool_call_error":"Invoked MCP server does not exist: x"}`},
+		{some, "mcp_describe_x", `{"tool_call_error":"x MCP server not found in config"}`},
+		{some, "mcp_search_x", `[]`},
+		{some, "mcp_search_good", `{"tool_call_error":"MCP server 'good' is not among the tools of this request"}`},
+		{some, "other", ""},
+	} {
+		r, ok := c.servers.Absent(llm.ToolCall{Name: c.call})
+		if ok != (c.want != "") || ok && r.Text() != c.want {
+			t.Errorf("%s: %s, %v, want %s", c.call, r.Text(), ok, c.want)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	if got := strings.Join(words("readFile get_sum-2 HTTPServer Čas"), " "); got != "read file get sum 2 httpserver čas" {
+		t.Errorf("words are %q", got)
+	}
+}

@@ -1,0 +1,200 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+)
+
+// A File is an mcp.json as it was read.
+type File struct {
+	Path    string
+	Servers []Server // sorted by id; those with problems too: they fail when they are started
+	// Problems are the faults of single entries, in the order of the file.
+	Problems []*Problem
+}
+
+// A Server is one entry, with its references to the environment as they stand.
+type Server struct {
+	ID        string
+	Transport Transport
+	Pos       string // path:line:column of the id
+
+	Command string
+	Args    []string
+	Env     map[string]string // on top of Options.Env
+	Dir     string            // cwd; relative to Options.Dir
+
+	URL     string
+	Headers map[string]string
+
+	problem *Problem
+}
+
+// A Transport is the way to a server.
+type Transport string
+
+// The transports.
+const (
+	Stdio Transport = "stdio" // the pipes of a child process
+	HTTP  Transport = "http"  // streamable HTTP
+	SSE   Transport = "sse"   // HTTP with one long event stream, of protocols before 2025-03-26
+)
+
+// A Problem is a fault of the file, or of one entry.
+type Problem struct {
+	Pos     string // path:line:column
+	Server  string // empty: the whole file
+	Message string // what is said of the server, as in `has neither a "command" nor a "url"`
+}
+
+func (p *Problem) Error() string {
+	if p.Server == "" {
+		return p.Pos + ": " + p.Message
+	}
+	return fmt.Sprintf("%s: MCP server '%s' %s", p.Pos, p.Server, p.Message)
+}
+
+// Load reads a file. One that is missing or blank has no servers. The error is
+// of a file that cannot be read at all; faults of entries are in File.Problems
+// and keep only those servers from running.
+func Load(path string) (File, error) {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return File{Path: path}, nil
+	}
+	if err != nil {
+		return File{Path: path}, fmt.Errorf("Failed to load MCP config file at %s: %w", path, err)
+	}
+	return Parse(path, data)
+}
+
+// Parse reads the text of a file; path is for messages. Lines that begin with #
+// are comments, and keys that mean nothing here are passed over.
+func Parse(path string, data []byte) (File, error) {
+	f := File{Path: path}
+	text := source{path: path, text: blankComments(data)}
+	if len(bytes.TrimSpace(text.text)) == 0 {
+		return f, nil
+	}
+	if err := text.check(); err != nil {
+		return f, fmt.Errorf("Failed to load MCP config file at %s: %w", path, err)
+	}
+	top, err := text.members(0)
+	if err != nil {
+		return f, fmt.Errorf("Failed to load MCP config file at %s: %w", path, err)
+	}
+	for _, m := range top {
+		if m.key != "mcpServers" {
+			continue
+		}
+		entries, err := text.members(m.value)
+		if err != nil {
+			return f, fmt.Errorf("Failed to load MCP config file at %s: %w", path, err)
+		}
+		for _, e := range entries {
+			f.add(text, e)
+		}
+	}
+	slices.SortStableFunc(f.Servers, func(a, b Server) int { return strings.Compare(a.ID, b.ID) })
+	return f, nil
+}
+
+func (f *File) add(text source, e member) {
+	r := entryReader{source: text, server: Server{ID: e.key, Pos: text.pos(e.at)}, file: f}
+	r.read(e)
+	i := slices.IndexFunc(f.Servers, func(s Server) bool { return s.ID == e.key })
+	if i >= 0 {
+		r.fault(e.at, "is declared twice; the other one is at %s", f.Servers[i].Pos)
+		f.Servers[i] = r.server
+		return
+	}
+	f.Servers = append(f.Servers, r.server)
+}
+
+// blankComments replaces lines that begin with # by spaces, so that positions
+// stay what they are.
+func blankComments(data []byte) []byte {
+	data = bytes.Clone(bytes.TrimPrefix(data, []byte("\ufeff")))
+	for line := range bytes.Lines(data) {
+		if bytes.HasPrefix(bytes.TrimLeft(line, " \t"), []byte("#")) {
+			for i := range bytes.TrimRight(line, "\r\n") {
+				line[i] = ' '
+			}
+		}
+	}
+	return data
+}
+
+// A source is a JSON text with positions.
+type source struct {
+	path string
+	text []byte
+}
+
+func (s source) pos(at int) string {
+	before := s.text[:min(at, len(s.text))]
+	line := bytes.Count(before, []byte("\n"))
+	column := len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:])))
+	return fmt.Sprintf("%s:%d:%d", s.path, line+1, column+1)
+}
+
+// check finds what is not JSON.
+func (s source) check() error {
+	var v json.RawMessage
+	err := json.Unmarshal(s.text, &v)
+	var syntax *json.SyntaxError
+	if errors.As(err, &syntax) {
+		return &Problem{Pos: s.pos(max(0, int(syntax.Offset)-1)), Message: err.Error()}
+	}
+	return err
+}
+
+// A member is a key and a value of an object, as offsets into the source.
+type member struct {
+	key       string
+	at, value int
+}
+
+// members lists the members of the object at an offset of a valid text.
+func (s source) members(at int) ([]member, error) {
+	dec := json.NewDecoder(bytes.NewReader(s.text[at:]))
+	open, err := dec.Token()
+	if err != nil || open != json.Delim('{') {
+		return nil, &Problem{Pos: s.pos(s.begin(at)), Message: "want an object"}
+	}
+	var list []member
+	for dec.More() {
+		before := at + int(dec.InputOffset())
+		key, err := dec.Token()
+		if err != nil {
+			return nil, err
+		}
+		name, _ := key.(string)
+		m := member{key: name, at: s.begin(before), value: at + int(dec.InputOffset())}
+		var skip json.RawMessage
+		if err := dec.Decode(&skip); err != nil {
+			return nil, err
+		}
+		m.value = s.begin(m.value)
+		list = append(list, m)
+	}
+	return list, nil
+}
+
+// begin passes over white space and the punctuation before a key or a value.
+func (s source) begin(at int) int {
+	return at + len(s.text[at:]) - len(bytes.TrimLeft(s.text[at:], " \t\r\n,:"))
+}
+
+// decode reads the value at an offset.
+func (s source) decode(at int, v any) error {
+	dec := json.NewDecoder(bytes.NewReader(s.text[at:]))
+	dec.UseNumber()
+	return dec.Decode(v)
+}

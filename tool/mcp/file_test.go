@@ -1,0 +1,134 @@
+package mcp
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+func TestParse(t *testing.T) {
+	f, err := Parse("m.json", []byte(`{
+  # a comment, as some tools write them
+  "$schema": "whatever",
+  "mcpServers": {
+    "old": {"command": "npx", "args": ["-y", "pkg"], "env": {"K": "v", "N": 1, "F": 2.50, "B": true}, "cwd": "dir", "disabled": false},
+    "new": {"type": "http", "url": "https://x.org/mcp", "headers": {"Authorization": "Bearer {{T}}"}, "oauth": {"clientId": "x"}},
+    "inferred": {"url": "http://localhost:1"},
+    "stream": {"type": "sse", "url": "http://localhost:2/sse"}
+  }
+}`))
+	if err != nil || len(f.Problems) > 0 {
+		t.Fatal(err, f.Problems)
+	}
+	want := []Server{
+		{ID: "inferred", Transport: HTTP, Pos: "m.json:7:5", URL: "http://localhost:1"},
+		{ID: "new", Transport: HTTP, Pos: "m.json:6:5", URL: "https://x.org/mcp", Headers: map[string]string{"Authorization": "Bearer {{T}}"}},
+		{ID: "old", Transport: Stdio, Pos: "m.json:5:5", Command: "npx", Args: []string{"-y", "pkg"}, Dir: "dir",
+			Env: map[string]string{"K": "v", "N": "1", "F": "2.50", "B": "true"}},
+		{ID: "stream", Transport: SSE, Pos: "m.json:8:5", URL: "http://localhost:2/sse"},
+	}
+	if d := cmp.Diff(want, f.Servers, cmpopts.IgnoreUnexported(Server{})); d != "" {
+		t.Errorf("servers (-want +got):\n%s", d)
+	}
+}
+
+func TestProblemsOfEntries(t *testing.T) {
+	for entry, want := range map[string]string{
+		`{}`:                                          `m.json:2:1: MCP server 'x' has neither a "command" nor a "url"`,
+		`[]`:                                          `m.json:2:5: MCP server 'x' is not an object`,
+		`{"command":1}`:                               `m.json:2:16: MCP server 'x' has a "command" that is not a string`,
+		`{"command":"a","args":"b"}`:                  `m.json:2:27: MCP server 'x' has a "args" that is not a list`,
+		`{"command":"a","args":[[]]}`:                 `m.json:2:27: MCP server 'x' has in "args" an item 0 that is not a string`,
+		`{"command":"a","env":{"A":null}}`:            `m.json:2:31: MCP server 'x' has in "env" a "A" that is not a string, a number, true or false`,
+		`{"command":"a","env":3}`:                     `m.json:2:26: MCP server 'x' has "env" that is not an object`,
+		`{"command":"a","url":"b"}`:                   `m.json:2:20: MCP server 'x' has both a "command" and a "url": take one of them out`,
+		`{"type":"http"}`:                             `m.json:2:1: MCP server 'x' has type "http" but is missing a "url" field`,
+		`{"type":"stdio","url":"b"}`:                  `m.json:2:1: MCP server 'x' has type "stdio" but is missing a "command" field`,
+		`{"type":"sse","url":"b","command":"c"}`:      `m.json:2:29: MCP server 'x' has type "sse" but also a "command" field: take it out`,
+		`{"type":"pigeon","url":"b"}`:                 `m.json:2:6: MCP server 'x' has the unknown type "pigeon": it is "stdio", "http" or "sse"`,
+		`{"command":"a"}, "x":{"command":"b"}`:        `m.json:2:22: MCP server 'x' is declared twice; the other one is at m.json:2:1`,
+		`{"command":"a"}, "y":{"command":"b","env":3`: "",
+	} {
+		f, err := Parse("m.json", []byte("{\"mcpServers\": {\n\"x\":"+entry+"}}"))
+		if want == "" {
+			var p *Problem
+			if !errors.As(err, &p) || !strings.HasPrefix(err.Error(), "Failed to load MCP config file at m.json: m.json:2:") {
+				t.Errorf("%s: error %v", entry, err)
+			}
+			continue
+		}
+		if err != nil || len(f.Problems) != 1 || f.Problems[0].Error() != want {
+			t.Errorf("%s: problems %v, error %v, want %s", entry, f.Problems, err, want)
+		}
+	}
+}
+
+func TestLoadWithoutServers(t *testing.T) {
+	dir := t.TempDir()
+	blank := filepath.Join(dir, "blank.json")
+	if err := os.WriteFile(blank, []byte("\ufeff\n# nothing\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{blank, filepath.Join(dir, "absent.json")} {
+		f, err := Load(path)
+		if err != nil || len(f.Servers) > 0 {
+			t.Errorf("%s: %v, %v", path, f, err)
+		}
+	}
+	for text, want := range map[string]string{
+		`[]`: "want an object", `{"mcpServers":3}`: "want an object", `{"mcpServers":{}} x`: "invalid character 'x'", `{"mcpServers"`: "unexpected end",
+	} {
+		if _, err := Parse("m.json", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", text, err, want)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	values := map[string]string{"HOME": "/home/me", "GH_TOKEN": "ghp_0123456789", "VAULTED": "pass word", "SHORT": "ab"}
+	lookup := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
+	s, secrets, err := expand(Server{
+		Pos: "m.json:1:1", Command: "${HOME}/bin/x", Args: []string{"{{VAULTED}}-{{ SHORT }}", "{{.Names}}", "$HOME ${1}"}, Dir: "${HOME}",
+		Env:     map[string]string{"PAT": "${GH_TOKEN}", "API_KEY": "literal-key", "PLACE": "${HOME}"},
+		Headers: map[string]string{"Authorization": "Bearer ${GH_TOKEN}"},
+	}, lookup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Server{
+		Pos: "m.json:1:1", Command: "/home/me/bin/x", Args: []string{"pass word-ab", "{{.Names}}", "$HOME ${1}"}, Dir: "/home/me",
+		Env:     map[string]string{"PAT": "ghp_0123456789", "API_KEY": "literal-key", "PLACE": "/home/me"},
+		Headers: map[string]string{"Authorization": "Bearer ghp_0123456789"},
+	}
+	if d := cmp.Diff(want, s, cmpopts.IgnoreUnexported(Server{})); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	if d := cmp.Diff([]string{"Bearer ghp_0123456789", "ghp_0123456789", "literal-key", "pass word"}, secrets); d != "" {
+		t.Errorf("secrets (-want +got):\n%s", d)
+	}
+	_, _, err = expand(Server{Pos: "m.json:1:1", URL: "http://${HOST}/${HOST}?{{KEY}}"}, lookup)
+	if want := "m.json:1:1: it refers to what the environment does not have: HOST, KEY; set it and try again"; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"mcpServers": {"a": {"command": "x", "args": ["y"], "env": {"K": 1}}}}`))
+	f.Add([]byte("# c\n{\"mcpServers\": {\"a\": {\"type\": \"http\", \"url\": \"{{X}}\"}, \"a\": 3}}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		file, err := Parse("m.json", data)
+		if err != nil {
+			return
+		}
+		for _, s := range file.Servers {
+			if s.problem == nil && s.Transport == "" {
+				t.Errorf("server %q has neither a transport nor a problem", s.ID)
+			}
+		}
+	})
+}

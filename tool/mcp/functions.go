@@ -1,0 +1,197 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/tool"
+)
+
+// How many tools a search returns if the model does not say, and at most.
+const (
+	usualHits = 8
+	mostHits  = 20
+)
+
+// tools returns what a server offers: the three functions, then each of its
+// tools if it has few.
+func (s *server) tools(c *connection) []tool.Tool {
+	id, list := s.config.ID, c.tools()
+	all := []tool.Tool{
+		{
+			Name: functionName("invoke", id),
+			Description: fmt.Sprintf("Calls a tool of the MCP server %s with its arguments. "+
+				"Ask mcp_describe_%s first what arguments the tool takes.", id, id),
+			Schema: json.RawMessage(`{"type":"object","properties":{` +
+				`"tool":{"type":"string","description":"The name of the tool"},` +
+				`"arguments":{"type":"object","description":"The arguments of the tool"}},"required":["tool"]}`),
+			Effect: gravest(list), Parallel: gravest(list) == tool.ReadOnly,
+			Touches: s.touches(), Run: s.invoke,
+		},
+		{
+			Name:        functionName("search", id),
+			Description: fmt.Sprintf("Searches the tools of the MCP server %s and returns the names and descriptions of those that fit best.", id),
+			Schema: json.RawMessage(`{"type":"object","properties":{` +
+				`"query":{"type":"string","description":"What the tool should do"},` +
+				`"top_k":{"type":"integer","default":8,"description":"How many tools to return, at most 20"}},"required":["query"]}`),
+			Effect: tool.ReadOnly, Parallel: true, Run: s.search,
+		},
+		{
+			Name:        functionName("describe", id),
+			Description: fmt.Sprintf("Returns the full schema of the arguments of one tool of the MCP server %s.", id),
+			Schema: json.RawMessage(`{"type":"object","properties":{` +
+				`"tool":{"type":"string","description":"The name of the tool"}},"required":["tool"]}`),
+			Effect: tool.ReadOnly, Parallel: true, Run: s.describe,
+		},
+	}
+	if len(list) <= s.options.Direct {
+		all = append(all, s.direct(list)...)
+	}
+	return all
+}
+
+// touches tells which host a call reaches; of what a child process does nothing
+// is known.
+func (s *server) touches() func(json.RawMessage) (tool.Touch, error) {
+	at, err := url.Parse(s.config.URL)
+	if s.config.Transport == Stdio || err != nil || at.Hostname() == "" {
+		return nil
+	}
+	return func(json.RawMessage) (tool.Touch, error) { return tool.Touch{Network: []string{at.Hostname()}}, nil }
+}
+
+func (s *server) search(ctx context.Context, c tool.Call) (tool.Result, error) {
+	args := fields(c.Args)
+	query, failed := args.text("query")
+	if failed != nil {
+		return *failed, nil
+	}
+	most := usualHits
+	if v, ok := args["top_k"]; ok {
+		var n float64
+		if json.Unmarshal(v, &n) != nil || n < 0 || n != math.Trunc(n) {
+			return tool.Failed("Invalid 'top_k' in arguments"), nil
+		}
+		most = int(min(n, mostHits))
+	}
+	conn, err := s.catalogue(ctx)
+	if err != nil {
+		return tool.Result{}, s.told(ctx, err)
+	}
+	hits := search(s.config.ID, conn.tools(), query, most)
+	for i := range hits {
+		hits[i].Description = s.clean(hits[i].Description)
+	}
+	return tool.JSON(hits), nil
+}
+
+func (s *server) describe(ctx context.Context, c tool.Call) (tool.Result, error) {
+	name, failed := fields(c.Args).text("tool")
+	if failed != nil {
+		return *failed, nil
+	}
+	t, failed, err := s.find(ctx, name)
+	if failed != nil || err != nil {
+		return deref(failed), err
+	}
+	type property struct {
+		Type string `json:"type"`
+	}
+	return s.cleaned(tool.JSON(struct {
+		Type       string `json:"type"`
+		Properties struct {
+			Tool      property        `json:"tool"`
+			Arguments json.RawMessage `json:"arguments"`
+		} `json:"properties"`
+	}{"object", struct {
+		Tool      property        `json:"tool"`
+		Arguments json.RawMessage `json:"arguments"`
+	}{property{"string"}, schema(t)}})), nil
+}
+
+func (s *server) invoke(ctx context.Context, c tool.Call) (tool.Result, error) {
+	args := fields(c.Args)
+	name, failed := args.text("tool")
+	if failed != nil {
+		return *failed, nil
+	}
+	with, ok := object(args["arguments"])
+	if !ok {
+		return tool.Failed("Invalid 'arguments' in arguments"), nil
+	}
+	t, failed, err := s.find(ctx, name)
+	if failed != nil || err != nil {
+		return deref(failed), err
+	}
+	res, err := s.call(ctx, t.Name, with)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return s.cleaned(raw(res)), nil
+}
+
+// find looks a tool up in the list of the server.
+func (s *server) find(ctx context.Context, name string) (*sdk.Tool, *tool.Result, error) {
+	c, err := s.catalogue(ctx)
+	if err != nil {
+		return nil, nil, s.told(ctx, err)
+	}
+	list := c.tools()
+	i := slices.IndexFunc(list, func(t *sdk.Tool) bool { return t.Name == name })
+	if i < 0 {
+		unknown := tool.Failed("%s not found in %s MCP server catalog", name, s.config.ID)
+		return nil, &unknown, nil
+	}
+	return list[i], nil, nil
+}
+
+func deref(r *tool.Result) tool.Result {
+	if r == nil {
+		return tool.Result{}
+	}
+	return *r
+}
+
+// arguments are the fields of a call's arguments.
+type arguments map[string]json.RawMessage
+
+func fields(args json.RawMessage) arguments {
+	var m arguments
+	_ = json.Unmarshal(args, &m) // what is no object has no fields
+	return m
+}
+
+// text reads a field that must be there.
+func (a arguments) text(name string) (string, *tool.Result) {
+	v, ok := a[name]
+	if !ok {
+		r := tool.Failed("Missing '%s' in arguments", name)
+		return "", &r
+	}
+	var s *string
+	if json.Unmarshal(v, &s) != nil || s == nil {
+		r := tool.Failed("Invalid '%s' in arguments", name)
+		return "", &r
+	}
+	return *s, nil
+}
+
+// object returns an object as it was written. Absent and null are an empty one,
+// and a string that holds an object, which some models write, is that object.
+func object(v json.RawMessage) (json.RawMessage, bool) {
+	var text string
+	if json.Unmarshal(v, &text) == nil && text != "" {
+		v = json.RawMessage(text)
+	}
+	if len(v) == 0 || string(v) == "null" || string(v) == `""` {
+		return json.RawMessage(`{}`), true
+	}
+	var m map[string]json.RawMessage
+	return v, json.Unmarshal(v, &m) == nil
+}

@@ -1,0 +1,150 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// pictures are the types of images that every model with eyes can see.
+var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// raw is the result as the server gave it, in JSON. Bytes that a model cannot
+// read as text are attached or left out, and a note is in their place.
+func raw(res *sdk.CallToolResult) tool.Result {
+	type outcome struct {
+		Content           []any `json:"content"`
+		StructuredContent any   `json:"structuredContent,omitempty"`
+		IsError           bool  `json:"isError,omitempty"`
+	}
+	o := outcome{Content: []any{}, StructuredContent: res.StructuredContent, IsError: res.IsError}
+	var attached []llm.Part
+	for _, c := range res.Content {
+		part, note := media(c)
+		if part == nil && note == "" {
+			o.Content = append(o.Content, c)
+			continue
+		}
+		if part != nil {
+			attached = append(attached, part)
+			note = "attached"
+		}
+		o.Content = append(o.Content, noted(c, note))
+	}
+	result := tool.JSON(o)
+	result.Content = append(result.Content, attached...)
+	result.Error = res.IsError
+	return result
+}
+
+// noted is a content with a note in place of its bytes.
+func noted(c sdk.Content, note string) any {
+	switch c := c.(type) {
+	case *sdk.ImageContent:
+		return map[string]string{"type": "image", "mimeType": c.MIMEType, "data": note}
+	case *sdk.AudioContent:
+		return map[string]string{"type": "audio", "mimeType": c.MIMEType, "data": note}
+	case *sdk.EmbeddedResource:
+		return map[string]any{"type": "resource", "resource": map[string]string{
+			"uri": c.Resource.URI, "mimeType": c.Resource.MIMEType, "blob": note,
+		}}
+	}
+	return c
+}
+
+// plain is the result as parts of a message: texts as they are, and structured
+// content where no text says the same.
+func plain(res *sdk.CallToolResult) tool.Result {
+	result := tool.Result{Error: res.IsError}
+	told := res.StructuredContent == nil
+	for _, c := range res.Content {
+		part, note := media(c)
+		text := note
+		switch c := c.(type) {
+		case *sdk.TextContent:
+			text = c.Text
+			told = told || sameJSON(text, res.StructuredContent)
+		case *sdk.ResourceLink:
+			text = strings.TrimSpace(fmt.Sprintf("Resource %s: %s %s", c.Name, c.URI, c.Description))
+		case *sdk.EmbeddedResource:
+			if part == nil && note == "" && c.Resource != nil {
+				text = c.Resource.Text
+			}
+		}
+		switch {
+		case part != nil:
+			result.Content = append(result.Content, part)
+		case text != "":
+			result.Content = append(result.Content, llm.Text{Text: separated(result.Content, text)})
+		}
+	}
+	if !told {
+		text := tool.JSON(res.StructuredContent).Text()
+		result.Content = append(result.Content, llm.Text{Text: separated(result.Content, text)})
+	}
+	return result
+}
+
+// separated puts a line break before a text that follows another one.
+func separated(before []llm.Part, text string) string {
+	if len(before) == 0 {
+		return text
+	}
+	if last, ok := before[len(before)-1].(llm.Text); ok && !strings.HasSuffix(last.Text, "\n") {
+		return "\n" + text
+	}
+	return text
+}
+
+// media returns the part for a content that is no text, or a note if there is
+// none that models take. Text has neither.
+func media(c sdk.Content) (llm.Part, string) {
+	switch c := c.(type) {
+	case *sdk.ImageContent:
+		return bytesPart(c.MIMEType, "", c.Data)
+	case *sdk.AudioContent:
+		return bytesPart(c.MIMEType, "", c.Data)
+	case *sdk.EmbeddedResource:
+		if c.Resource != nil && len(c.Resource.Blob) > 0 {
+			return bytesPart(c.Resource.MIMEType, c.Resource.URI, c.Resource.Blob)
+		}
+	}
+	return nil, ""
+}
+
+func bytesPart(mime, name string, data []byte) (llm.Part, string) {
+	switch {
+	case len(data) == 0:
+	case slices.Contains(pictures, mime):
+		return llm.Image{MIME: mime, Data: data}, ""
+	case mime == "application/pdf":
+		return llm.File{Name: name, MIME: mime, Data: data}, ""
+	}
+	return nil, fmt.Sprintf("[%d bytes of %s left out]", len(data), mime)
+}
+
+// sameJSON tells whether a text is the JSON of a value that was decoded.
+func sameJSON(text string, v any) bool {
+	var w any
+	if json.Unmarshal([]byte(text), &w) != nil {
+		return false
+	}
+	return reflect.DeepEqual(v, w)
+}
+
+// cleaned takes the known secrets out of the texts of a result.
+func (s *server) cleaned(r tool.Result) tool.Result {
+	for i, p := range r.Content {
+		if t, ok := p.(llm.Text); ok {
+			r.Content[i] = llm.Text{Text: s.clean(t.Text)}
+		}
+	}
+	return r
+}

@@ -1,0 +1,225 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+// A server is one entry and the connection that everybody shares.
+type server struct {
+	config  Server
+	options *Options
+	web     *http.Transport
+	life    context.Context // ends with Servers.Close
+
+	mu       sync.Mutex
+	secrets  []string
+	current  *attempt // the connection, or the way to it; nil: neither
+	failures int      // starts that failed and connections that broke, since a call worked
+	hangs    int      // calls in a row that timed out
+	closed   bool
+
+	connections sync.WaitGroup // those that are not closed yet
+}
+
+// An attempt is a start that is under way or over.
+type attempt struct {
+	done chan struct{} // closed when conn or err is set
+	conn *connection
+	err  error
+}
+
+// errClosed is the end of all.
+var errClosed = errors.New("the MCP servers have been closed")
+
+// connect returns the connection, which it makes if there is none. The start is
+// shared with others, so it goes on when ctx ends.
+func (s *server) connect(ctx context.Context) (*connection, error) {
+	a, err := s.attempt()
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-a.done:
+		return a.conn, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// attempt returns the attempt that counts, and begins one if there is none.
+func (s *server) attempt() (*attempt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errClosed
+	}
+	if s.current != nil && !s.current.over() {
+		return s.current, nil
+	}
+	if s.current != nil { // it failed, or its connection broke
+		s.failures++
+		s.current = nil
+	}
+	if s.failures > max(0, s.options.Restarts) {
+		return nil, fmt.Errorf("it is not started again: %d starts in a row came to nothing", s.failures)
+	}
+	a := &attempt{done: make(chan struct{})}
+	s.current = a
+	go s.begin(a, pause(s.failures))
+	return a, nil
+}
+
+// over tells whether nothing can come of the attempt any more.
+func (a *attempt) over() bool {
+	select {
+	case <-a.done:
+		return a.err != nil || a.conn.broken()
+	default:
+		return false
+	}
+}
+
+// pause is the time before a start that follows so many failures: the first
+// restart is at once.
+func pause(failures int) time.Duration {
+	if failures < 2 {
+		return 0
+	}
+	return min(250*time.Millisecond<<min(failures-1, 10), 30*time.Second)
+}
+
+// begin makes the connection.
+func (s *server) begin(a *attempt, pause time.Duration) {
+	defer close(a.done)
+	select {
+	case <-time.After(pause):
+	case <-s.life.Done():
+		a.err = errClosed
+		return
+	}
+	config, err := s.resolve()
+	if err == nil {
+		a.conn, err = s.dial(config)
+	}
+	if err != nil {
+		a.err = errors.New(s.clean(err.Error()))
+		s.options.Log.Warn("MCP server did not start", "server", s.config.ID, "error", a.err)
+		return
+	}
+	s.options.Log.Debug("MCP server started", "server", s.config.ID, "tools", len(a.conn.tools()))
+}
+
+// resolve fills in the references of the entry.
+func (s *server) resolve() (Server, error) {
+	if s.config.problem != nil {
+		return Server{}, fmt.Errorf("%s: it %s", s.config.problem.Pos, s.config.problem.Message)
+	}
+	config, secrets, err := expand(s.config, s.options.Lookup)
+	s.mu.Lock()
+	s.secrets = secrets
+	s.mu.Unlock()
+	return config, err
+}
+
+// clean takes the known secrets out of a text.
+func (s *server) clean(text string) string {
+	s.mu.Lock()
+	own := s.secrets
+	s.mu.Unlock()
+	return without(without(text, own), s.options.Secrets)
+}
+
+// worked notes a call that was answered.
+func (s *server) worked() {
+	s.mu.Lock()
+	s.failures, s.hangs = 0, 0
+	s.mu.Unlock()
+}
+
+// hung notes a call that was not answered in time. A server that lets two in a
+// row hang is ended, so that the next call gets a fresh one.
+func (s *server) hung(c *connection) {
+	s.mu.Lock()
+	s.hangs++
+	drop := s.hangs >= 2
+	if drop {
+		s.hangs = 0
+	}
+	s.mu.Unlock()
+	if drop {
+		c.end()
+	}
+}
+
+// close waits for the end of all connections, also of one that is just being
+// made. Life is over, which ends them.
+func (s *server) close() {
+	s.mu.Lock()
+	s.closed = true
+	a := s.current
+	s.mu.Unlock()
+	if a != nil {
+		<-a.done
+	}
+	s.connections.Wait()
+}
+
+// errCallTimeout is the cause of the end of a call that took too long.
+var errCallTimeout = errors.New("call timeout")
+
+// call calls a tool. The error is of the caller's context if that has ended,
+// and otherwise something to tell the model.
+func (s *server) call(ctx context.Context, name string, args any) (*sdk.CallToolResult, error) {
+	res, err := s.once(ctx, name, args)
+	if errors.Is(err, sdk.ErrSessionMissing) {
+		// The server was started again while nobody called, and has refused.
+		res, err = s.once(ctx, name, args)
+	}
+	return res, err
+}
+
+func (s *server) once(ctx context.Context, name string, args any) (*sdk.CallToolResult, error) {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return nil, s.told(ctx, err)
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, s.options.CallTimeout, errCallTimeout)
+	defer cancel()
+	stop := context.AfterFunc(c.ended, cancel)
+	defer stop()
+	res, err := c.session.CallTool(limited, &sdk.CallToolParams{Name: name, Arguments: args})
+	switch {
+	case err == nil:
+		s.worked()
+		return res, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case isAnswer(err):
+		s.worked()
+		return nil, s.told(ctx, err)
+	case context.Cause(limited) == errCallTimeout:
+		s.hung(c)
+		return nil, fmt.Errorf("MCP server '%s' timed out after %v; the call was cancelled, and whether it took effect is not known",
+			s.config.ID, s.options.CallTimeout)
+	}
+	c.end()
+	if errors.Is(err, sdk.ErrSessionMissing) {
+		return nil, fmt.Errorf("MCP server '%s': %w", s.config.ID, sdk.ErrSessionMissing)
+	}
+	return nil, fmt.Errorf("MCP server '%s' was lost during the call (%s); whether the call took effect is not known; "+
+		"the server is started again for the next call", s.config.ID, s.clean(c.why(err)))
+}
+
+func (s *server) told(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("MCP server '%s': %s", s.config.ID, s.clean(err.Error()))
+}

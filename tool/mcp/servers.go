@@ -1,0 +1,238 @@
+package mcp
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// Defaults of Options.
+const (
+	DefaultStartTimeout = 60 * time.Second // the first start of a package that is fetched takes its time
+	DefaultCallTimeout  = 5 * time.Minute
+	DefaultRestarts     = 5
+	DefaultDirect       = 10
+)
+
+// Options say how servers are run. The zero value is of use.
+type Options struct {
+	// Env is what child processes get, before their own variables; nil: the
+	// environment of this process.
+	Env []string
+	// Lookup finds what ${NAME} and {{NAME}} stand for; nil: the environment
+	// of this process.
+	Lookup func(name string) (string, bool)
+	// Dir is where child processes run, and what a relative cwd is relative
+	// to; empty: the working directory of this process.
+	Dir string
+
+	StartTimeout time.Duration // until a server has answered and listed its tools; 0: DefaultStartTimeout
+	CallTimeout  time.Duration // of one call; 0: DefaultCallTimeout
+	// Restarts is how often a server is started again without a call that
+	// worked in between; 0: DefaultRestarts; negative: never.
+	Restarts int
+	// Direct is the number of tools up to which a server is offered directly
+	// as well; 0: DefaultDirect; negative: never.
+	Direct int
+
+	// Secrets are values to take out of what servers say, besides those that
+	// their entries refer to.
+	Secrets []string
+	// Log gets what servers write to stderr, at level debug, and what becomes
+	// of them; nil: nothing is logged.
+	Log *slog.Logger
+}
+
+// Servers are the servers of one file. They are safe for concurrent use.
+type Servers struct {
+	list []*server // sorted by id
+	web  *http.Transport
+	end  context.CancelFunc
+}
+
+// Open makes the servers of a file known and starts none. The caller must Close
+// them.
+func Open(f File, o Options) *Servers {
+	o = o.filled()
+	life, end := context.WithCancel(context.Background())
+	s := &Servers{end: end}
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		s.web = t.Clone() // connections of its own, which Close can close
+	} else {
+		s.web = &http.Transport{Proxy: http.ProxyFromEnvironment}
+	}
+	for _, c := range f.Servers {
+		s.list = append(s.list, &server{config: c, options: &o, web: s.web, life: life})
+	}
+	return s
+}
+
+func (o Options) filled() Options {
+	if o.Env == nil {
+		o.Env = os.Environ()
+	}
+	if o.Lookup == nil {
+		o.Lookup = os.LookupEnv
+	}
+	if o.StartTimeout <= 0 {
+		o.StartTimeout = DefaultStartTimeout
+	}
+	if o.CallTimeout <= 0 {
+		o.CallTimeout = DefaultCallTimeout
+	}
+	if o.Restarts == 0 {
+		o.Restarts = DefaultRestarts
+	}
+	if o.Direct == 0 {
+		o.Direct = DefaultDirect
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	o.Secrets = longestFirst(slices.Clone(o.Secrets))
+	return o
+}
+
+// A ServerError is a server that could not be used.
+type ServerError struct {
+	Server string // its id
+	Err    error  // free of secrets
+}
+
+func (e *ServerError) Error() string { return fmt.Sprintf("MCP server '%s': %v", e.Server, e.Err) }
+
+// Unwrap returns the cause.
+func (e *ServerError) Unwrap() error { return e.Err }
+
+// IDs lists the servers of the file, sorted.
+func (s *Servers) IDs() []string {
+	if s == nil {
+		return nil
+	}
+	ids := make([]string, len(s.list))
+	for i, v := range s.list {
+		ids[i] = v.config.ID
+	}
+	return ids
+}
+
+// Tools returns the tools of the named servers, in the order of the names. It
+// starts those that do not run, all at the same time, and waits for them. For
+// each server that cannot be used there is a *ServerError, and the tools of the
+// others are returned nevertheless. When ctx ends, the servers not yet there
+// are among the failed, and go on starting.
+//
+// The list of a server that says it has changed is read again by the next call.
+func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error) {
+	results := make([][]tool.Tool, len(ids))
+	errs := make([]error, len(ids))
+	var all sync.WaitGroup
+	for i, id := range ids {
+		if slices.Index(ids, id) < i {
+			continue
+		}
+		v := s.find(id)
+		if v == nil {
+			errs[i] = &ServerError{Server: id, Err: s.unknown(id)}
+			continue
+		}
+		all.Go(func() {
+			c, err := v.catalogue(ctx)
+			if err != nil {
+				errs[i] = &ServerError{Server: id, Err: err}
+				return
+			}
+			results[i] = v.tools(c)
+		})
+	}
+	all.Wait()
+	failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	return slices.Concat(results...), failed
+}
+
+func (s *Servers) unknown(id string) error {
+	if s == nil || len(s.list) == 0 {
+		return fmt.Errorf("%s MCP server not found in config: no server is configured", id)
+	}
+	return fmt.Errorf("%s MCP server not found in config, which has %s", id, strings.Join(s.IDs(), ", "))
+}
+
+func (s *Servers) find(id string) *server {
+	if s == nil {
+		return nil
+	}
+	i := slices.IndexFunc(s.list, func(v *server) bool { return v.config.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return s.list[i]
+}
+
+// Entry tells whether an entry of a list of tools means all of a server, as in
+// "mcp:github", and which.
+func Entry(entry string) (id string, ok bool) {
+	id, ok = strings.CutPrefix(entry, "mcp:")
+	return id, ok && id != ""
+}
+
+// Absent answers a call to one of the three functions of a server that was not
+// offered; false: the name is none of those. Servers may be nil.
+func (s *Servers) Absent(call llm.ToolCall) (tool.Result, bool) {
+	for _, f := range []string{"invoke", "search", "describe"} {
+		id, ok := strings.CutPrefix(call.Name, "mcp_"+f+"_")
+		switch {
+		case !ok:
+			continue
+		case s == nil || len(s.list) == 0:
+			return tool.Failed("MCP is not configured"), true
+		case s.find(id) != nil:
+			return tool.Failed("MCP server '%s' is not among the tools of this request", id), true
+		case f == "search":
+			return tool.JSON([]hit{}), true
+		case f == "invoke":
+			return tool.Failed("Invoked MCP server does not exist: %s", id), true
+		}
+		return tool.Failed("%s MCP server not found in config", id), true
+	}
+	return tool.Result{}, false
+}
+
+// Secrets lists the values that the entries of the servers that were started
+// refer to and that must not be seen, longest first.
+func (s *Servers) Secrets() []string {
+	var all []string
+	if s == nil {
+		return nil
+	}
+	for _, v := range s.list {
+		v.mu.Lock()
+		all = append(all, v.secrets...)
+		v.mu.Unlock()
+	}
+	return longestFirst(all)
+}
+
+// Close ends all calls and servers and returns when nothing of them is left.
+// Servers may be nil.
+func (s *Servers) Close() error {
+	if s == nil {
+		return nil
+	}
+	s.end()
+	var all sync.WaitGroup
+	for _, v := range s.list {
+		all.Go(v.close)
+	}
+	all.Wait()
+	s.web.CloseIdleConnections()
+	return nil
+}
