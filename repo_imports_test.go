@@ -26,6 +26,8 @@ var importRules = []importRule{
 		reason: "a picture shows the structure of a compiled graph, wherever that came from"},
 	{of: "draw/internal/layered",
 		reason: "the layout places boxes and lines; it need not know what they stand for"},
+	{of: "examples/assistant/server",
+		reason: "a server of tools is a program of its own, for any client"},
 	{of: "examples/go/approval", may: []string{"graph", "store/sqlite"},
 		reason: "examples use the engine as a program of its own would: through what everybody may import"},
 	{of: "examples/go/breakpoints", may: []string{"graph"},
@@ -72,6 +74,8 @@ var importRules = []importRule{
 		reason: "a tool is a function with a schema: it knows neither journals nor who gives permission"},
 	{of: "tool/builtin", may: []string{"internal/proc", "tool"},
 		reason: "tools that come with the program: they do what they are told, and whoever runs them gives permission"},
+	{of: "tool/mcp", may: []string{"internal/proc", "llm", "tool"},
+		reason: "the tools of servers are tools like others; a server over stdio is a child process"},
 	{of: "tool/permission", may: []string{"tool"},
 		reason: "it decides from rules and from what a call would touch, and leaves asking and running to others"},
 }

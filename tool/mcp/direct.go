@@ -28,7 +28,7 @@ func (s *server) direct(list []*sdk.Tool) []tool.Tool {
 		effect := effect(t)
 		all = append(all, tool.Tool{
 			Name: name, Description: s.clean(t.Description), Schema: schema(t),
-			Effect: effect, Parallel: effect == tool.ReadOnly, Touches: s.touches(),
+			Effect: effect, Parallel: effect == tool.ReadOnly,
 			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 				args, ok := object(c.Args)
 				if !ok {

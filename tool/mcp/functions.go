@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/url"
 	"slices"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -32,7 +31,7 @@ func (s *server) tools(c *connection) []tool.Tool {
 				`"tool":{"type":"string","description":"The name of the tool"},` +
 				`"arguments":{"type":"object","description":"The arguments of the tool"}},"required":["tool"]}`),
 			Effect: gravest(list), Parallel: gravest(list) == tool.ReadOnly,
-			Touches: s.touches(), Run: s.invoke,
+			Run: s.invoke,
 		},
 		{
 			Name:        functionName("search", id),
@@ -54,16 +53,6 @@ func (s *server) tools(c *connection) []tool.Tool {
 		all = append(all, s.direct(list)...)
 	}
 	return all
-}
-
-// touches tells which host a call reaches; of what a child process does nothing
-// is known.
-func (s *server) touches() func(json.RawMessage) (tool.Touch, error) {
-	at, err := url.Parse(s.config.URL)
-	if s.config.Transport == Stdio || err != nil || at.Hostname() == "" {
-		return nil
-	}
-	return func(json.RawMessage) (tool.Touch, error) { return tool.Touch{Network: []string{at.Hostname()}}, nil }
 }
 
 func (s *server) search(ctx context.Context, c tool.Call) (tool.Result, error) {
