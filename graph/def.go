@@ -11,7 +11,9 @@ const End = "END"
 // Func is the body of a node. ctx ends when the run is cancelled or a timeout
 // passes, and gives access to Do, Interrupt, Emit and Call; s is the state
 // before the step. A Func that fails has written nothing. One that ignores ctx
-// holds its run up until it returns, and an update it returns then counts.
+// holds its run up until it returns, and an update it returns then counts. It may
+// run on the goroutine that drives the run: one that ends it with runtime.Goexit
+// fails, and may take the caller along.
 type Func func(ctx context.Context, s State) (Update, error)
 
 // Update is what a node returns: its writes and where to go.

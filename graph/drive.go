@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,7 +27,8 @@ type drive struct {
 	pause       <-chan struct{}
 	answered    []Answered
 
-	lone chan *task // to the goroutine of steps with one task; nil: not started
+	gone atomic.Pointer[task] // one that ended its goroutine
+	lone chan *task           // to the goroutine of steps with one task; nil: not started
 
 	begun  time.Time
 	before time.Duration // active time of earlier drives
@@ -174,7 +176,14 @@ func (x *drive) finish(f *frame, pause <-chan struct{}) (Result, error) {
 		defer cancel()
 		ctx = limited
 	}
+	ended := false
+	defer func() {
+		if t := x.gone.Load(); !ended && t != nil && x.j != nil { // and this goroutine with it
+			_ = x.end(f, Failed, t.fail(errGoexit))
+		}
+	}()
 	status, err := x.loop(ctx, f, true)
+	ended = true
 	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Breaks: x.breaks, Questions: f.asked}
 	if x.j == nil {
 		return res, err
@@ -380,8 +389,7 @@ func (x *drive) alone(t *task) {
 		x.lone = make(chan *task)
 		go func(tasks <-chan *task) {
 			for t := range tasks {
-				t.work(false)
-				x.out.finish()
+				x.serve(t)
 			}
 		}(x.lone)
 	}
@@ -389,6 +397,19 @@ func (x *drive) alone(t *task) {
 	x.out.pump()
 	t.inline = true
 	t.end()
+}
+
+// serve is what that goroutine does for one task.
+func (x *drive) serve(t *task) {
+	returned := false
+	defer func() {
+		if !returned {
+			x.lone = nil // it ends with the node
+		}
+		x.out.finish()
+	}()
+	t.work(false)
+	returned = true
 }
 
 func (x *drive) all(ctx context.Context, ts []task) {
@@ -410,13 +431,16 @@ func (x *drive) all(ctx context.Context, ts []task) {
 		ts[i].base = step
 	}
 	x.exec.Execute(len(ts), g.def.Concurrency, func(i int) {
-		switch ts[i].run(true); {
-		case ts[i].err == nil:
-		case context.Cause(step) == errSibling && errors.Is(ts[i].err, context.Canceled):
-			ts[i].err = errSibling // not a failure of its own
-		default:
-			cancel(errSibling)
-		}
+		defer func() {
+			switch {
+			case ts[i].err == nil:
+			case context.Cause(step) == errSibling && errors.Is(ts[i].err, context.Canceled):
+				ts[i].err = errSibling // not a failure of its own
+			default:
+				cancel(errSibling)
+			}
+		}()
+		ts[i].run(true)
 	})
 }
 
@@ -434,6 +458,9 @@ func notRun(ts []task, err error) {
 // errSibling is the cause of a context that ended because a sibling failed.
 var errSibling = errors.New("graph: canceled because a sibling failed")
 
+// errNotRun is the failure of a task that its Executor has left out.
+var errNotRun = errors.New("graph: the Executor has not run the task")
+
 // settle looks at how the tasks ended; running means that the step can be applied.
 func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
 	var failed []*NodeError
@@ -441,6 +468,9 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 	f.ups, f.writes, f.asked = slices.Grow(f.ups[:0], len(ts)), slices.Grow(f.writes[:0], len(ts)), nil
 	for i := range ts {
 		t := &ts[i]
+		if !t.ran {
+			t.err = errNotRun
+		}
 		waiting, paused = waiting || t.waiting, paused || t.paused
 		if t.err != nil {
 			failed = append(failed, asNodeError(t))

@@ -40,9 +40,16 @@ type crew struct {
 }
 
 func (c *crew) work() {
+	done := false
+	defer func() {
+		if !done { // a task has ended this goroutine: the others are run on its way out
+			c.work()
+		}
+	}()
 	for {
 		i := c.next.Add(1) - 1
 		if i >= c.n {
+			done = true
 			return
 		}
 		if i+1 < c.n && c.coming.CompareAndSwap(false, true) {

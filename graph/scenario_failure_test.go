@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -530,5 +532,77 @@ func TestTheTasksAtFaultForAStepRunAgain(t *testing.T) {
 				t.Errorf("%s, in a child %v: %v ran again, want %s", name, inChild, again, c.again)
 			}
 		}
+	}
+}
+
+// A node that ends its goroutine has failed, wherever it runs, and nobody waits
+// for it for ever.
+func TestANodeThatEndsItsGoroutineHasFailed(t *testing.T) {
+	exits := func(context.Context, graph.State) (graph.Update, error) {
+		runtime.Goexit()
+		return graph.Update{}, nil
+	}
+	a := graph.Node{Name: "a", Run: exits}
+	child := graph.Node{Name: "a", Graph: parallel(t, graph.Node{Name: "x", Run: exits})}
+	for name, d := range map[string]graph.Def{
+		"alone":              {Nodes: []graph.Node{a}},
+		"with siblings":      {Nodes: []graph.Node{a, say("b"), say("c"), say("d")}},
+		"one after other":    {Nodes: []graph.Node{a, say("b"), say("c"), say("d")}, Concurrency: 1},
+		"the last":           {Nodes: []graph.Node{say("b"), say("c"), a}, Concurrency: 2},
+		"failing fast":       {Nodes: []graph.Node{a, say("b")}, FailFast: true},
+		"in a child":         {Nodes: []graph.Node{child}},
+		"in a child of many": {Nodes: []graph.Node{child, say("b")}},
+	} {
+		for _, handled := range []bool{false, true} {
+			settled(t, func(t *testing.T) {
+				d := d
+				d.Name, d.Keys, d.Nodes, d.Start, d.Edges = "g", all, slices.Clone(d.Nodes), nil, nil
+				for i, n := range d.Nodes {
+					d.Start = append(d.Start, n.Name)
+					d.Edges = append(d.Edges, edge(n.Name, graph.End))
+					if n.Name == "a" && handled {
+						d.Nodes[i].OnError = "h"
+					}
+				}
+				want := graph.Failed
+				if handled {
+					want = graph.Done
+					d.Nodes, d.Edges = append(d.Nodes, graph.Node{Name: "h", Run: idle}), append(d.Edges, edge("h", graph.End))
+				}
+				r := kept(compile(t, d))
+				var res graph.Result
+				var err error
+				for e, last := range r.Run(t.Context(), graph.Input{Thread: thread, Topics: graph.AllTopics}) {
+					if b, ok := e.Body.(graph.RunEnded); ok {
+						res = b.Result
+					}
+					err = last
+				}
+				is(t, want, res, err)
+				if err != nil && !strings.Contains(err.Error(), "Goexit") {
+					t.Errorf("%s: %v", name, err)
+				}
+				var done []string
+				for _, rec := range journalOf(t, r.Store, thread) {
+					done = append(done, rec.Kind.String())
+				}
+				if n := len(d.Nodes) - 1; !handled && n > 0 && !d.FailFast && strings.Count(strings.Join(done, " "), "task") != n {
+					t.Errorf("%s: the siblings were not all run: %v", name, done)
+				}
+			})
+		}
+	}
+	r := kept(parallel(t, a, say("b")))
+	gone := make(chan bool)
+	go func() { // whose goroutine it may be
+		defer close(gone)
+		_, err := start(t, r)
+		if err == nil {
+			t.Error("Goexit is no failure")
+		}
+	}()
+	<-gone
+	if s, err := graph.Inspect(t.Context(), r.Store, thread, 0); err != nil || s.Status != graph.Failed || !strings.Contains(s.Reason, "Goexit") {
+		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -23,8 +23,9 @@ type task struct {
 	held   bool            // the node may still have it when the step is over
 
 	begun     time.Time // where somebody wants its events
-	hit       bool      // the update comes from the cache
-	recorded  bool      // the update, or the open question, comes from the journal
+	ran       bool
+	hit       bool // the update comes from the cache
+	recorded  bool // the update, or the open question, comes from the journal
 	attempt   int
 	up        Update
 	err       error
@@ -209,14 +210,21 @@ func (t *task) tellAt(at time.Time, b Body) {
 // run executes the task: its events, attempts and OnError; siblings says whether
 // others of the step may still be running when it ends.
 func (t *task) run(siblings bool) {
-	if t.begin() {
+	if !t.begin() {
+		return
+	}
+	if t.inline {
 		t.work(siblings)
 		t.end()
+		return
 	}
+	defer t.end()
+	t.work(siblings)
 }
 
 // begin tells that the node starts. It is false for a task that is not to run.
 func (t *task) begin() bool {
+	t.ran = true
 	if t.recorded {
 		t.tell(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil})
 		return false
@@ -234,18 +242,29 @@ func (t *task) begin() bool {
 	return true
 }
 
-// work is everything between the task's events.
+// errGoexit is the failure of a node that has ended its goroutine.
+var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) in the place of returning")
+
+// work is everything between the task's events. Its second half is deferred: a
+// node that ends its goroutine has failed.
 func (t *task) work(siblings bool) {
-	n := t.node()
+	n, returned := t.node(), false
+	defer func() {
+		if !returned {
+			t.err = t.fail(errGoexit)
+			t.drive.gone.CompareAndSwap(nil, t)
+		}
+		t.leave()
+		if t.err != nil && n.OnError != "" && t.base.Err() == nil && t.drive.j.failed() == nil {
+			t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
+			t.forgetBelow()
+		}
+		if t.err == nil && siblings && !t.waiting && !t.paused {
+			t.err = t.save()
+		}
+	}()
 	t.attempts(n)
-	t.leave()
-	if t.err != nil && n.OnError != "" && t.base.Err() == nil && t.drive.j.failed() == nil {
-		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
-		t.forgetBelow()
-	}
-	if t.err == nil && siblings && !t.waiting && !t.paused {
-		t.err = t.save()
-	}
+	returned = true
 }
 
 // leave refuses what goroutines of the node still do.
