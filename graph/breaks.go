@@ -1,5 +1,12 @@
 package graph
 
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
 // Break is where a run has stopped because a node asks for it: see
 // Node.BreakBefore and Node.BreakAfter. The run is Paused; resuming it goes on
 // from there, once: in a loop the next visit breaks again.
@@ -8,26 +15,46 @@ type Break struct {
 	After bool   `json:"after,omitempty"`
 }
 
+// breakpoints is what a drive knows of where runs stop.
+type breakpoints struct {
+	passed map[string]int // the step that each frame has stopped before already
+	mu     sync.Mutex     // guards what follows
+	at     []brokenStep   // where this drive has stopped
+}
+
 // breakHere reports whether a frame must stop before its next step, and keeps
 // where.
 func (x *drive) breakHere(f *frame) bool {
-	hits := f.broke
-	f.broke = nil
-	if step, passed := x.passed[f.path]; !passed || step != f.step {
+	f.breaks, f.broke = f.broke, nil
+	if step, passed := x.stops.passed[f.path]; !passed || step != f.step {
 		for _, name := range f.next.names(f.g) {
 			if f.g.nodes[f.g.byName[name]].BreakBefore {
-				hits = append(hits, Break{Node: f.public + name})
+				f.breaks = append(f.breaks, Break{Node: f.public + name})
 			}
 		}
 	}
-	if hits == nil {
+	if f.breaks == nil {
 		return false
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.breaks = append(x.breaks, hits...)
-	x.broken = append(x.broken, brokenStep{f.path, f.step})
+	x.stops.mu.Lock()
+	defer x.stops.mu.Unlock()
+	x.stops.at = append(x.stops.at, brokenStep{f.path, f.step})
 	return true
+}
+
+// broken lists the steps that the next drive goes past: those that this one has
+// stopped before, and those that it went past itself and has not finished.
+func (x *drive) broken(f *frame) []brokenStep {
+	all := x.stops.at
+	under := strconv.Itoa(f.step) + "."
+	for path, step := range x.stops.passed {
+		same := func(s brokenStep) bool { return s.path == path }
+		if live := path == "" && step == f.step || strings.HasPrefix(path, under); live && !slices.ContainsFunc(all, same) {
+			all = append(all, brokenStep{path, step})
+		}
+	}
+	slices.SortFunc(all, func(a, b brokenStep) int { return strings.Compare(a.path, b.path) })
+	return all
 }
 
 // breakAfter notes which nodes of the step that was just committed ask for a stop.
@@ -53,6 +80,14 @@ func putBroken(b []byte, steps []brokenStep) []byte {
 		b = putInt(putString(b, s.path), s.step)
 	}
 	return b
+}
+
+// brokenSteps lists what readBroken has read.
+func brokenSteps(m map[string]int) (steps []brokenStep) {
+	for _, path := range sortedKeys(m) {
+		steps = append(steps, brokenStep{path, m[path]})
+	}
+	return steps
 }
 
 func readBroken(r *reader) map[string]int {

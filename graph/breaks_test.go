@@ -2,6 +2,9 @@ package graph_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -94,5 +97,53 @@ func TestABreakInsideAChildPausesTheWholeRun(t *testing.T) {
 	}
 	if n.Get(res.State) != 2 {
 		t.Errorf("n = %d", n.Get(res.State))
+	}
+}
+
+// A visit stops once, however often the node asks, fails or crashes after it; also
+// in children that stop together, and when a snapshot lies in between.
+func TestABreakThatWasPassedStaysPassed(t *testing.T) {
+	var c tally
+	child := compile(t, graph.Def{Name: "child", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{
+		{Name: "x", BreakBefore: true, Run: asker("x1", "x2")}, {Name: "y", BreakBefore: true, Run: asker("y")}}, Edges: []graph.Edge{edge("x", "y"), edge("y", graph.End)}})
+	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"a"}, Nodes: []graph.Node{
+		{Name: "a", BreakBefore: true, Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+			if u, err := asker("a")(ctx, s); err != nil {
+				return u, err
+			}
+			if c.add("a") == 1 {
+				return graph.Update{}, errors.New("not yet")
+			}
+			return graph.Update{}, nil
+		}},
+		{Name: "p", Graph: child}, {Name: "q", BreakBefore: true, Graph: child},
+	}, Edges: []graph.Edge{edge("a", "p", "q"), edge("p", graph.End), edge("q", graph.End)}})
+	r := kept(g)
+	r.Executor = backward{} // the order of Result.Breaks is that of the tasks
+	var at []string
+	res, err := start(t, r)
+	for i := 0; res.Status != graph.Done && i < 30; i++ {
+		at = append(at, fmt.Sprint(res.Breaks))
+		if res.Status == graph.Waiting {
+			if res, err = resume(t, r); res.Status != graph.Waiting {
+				t.Fatalf("%v at %v, %v", res.Status, res.Breaks, err)
+			}
+			at = append(at, fmt.Sprint(res.Breaks))
+		}
+		var as []graph.Answer
+		if len(res.Questions) > 0 {
+			as = append(as, says(res.Questions[i%len(res.Questions)].ID, ""))
+		}
+		if _, err := graph.Prune(t.Context(), r.Store, thread, graph.Keep{}); err != nil {
+			t.Fatal(err)
+		}
+		res, err = resume(t, r, as...)
+	}
+	is(t, graph.Done, res, err)
+	all := strings.Join(at, " ")
+	for _, want := range []string{"[{a false}]", "[{q false}]", "[{p/x false} {q/x false}]", "{p/y false}", "{q/y false}"} {
+		if strings.Count(all, want) != 1 {
+			t.Errorf("%s: %s", want, all)
+		}
 	}
 }

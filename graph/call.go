@@ -115,7 +115,7 @@ func (x *drive) child(ctx context.Context, t *task, f *frame) error {
 	}
 	status, err := x.loop(ctx, f, false)
 	t.mu.Lock()
-	t.in().below = f.asked
+	t.in().below = f
 	t.mu.Unlock()
 	switch {
 	case status == Waiting || status == Paused:

@@ -33,14 +33,12 @@ type drive struct {
 	begun  time.Time
 	before time.Duration // active time of earlier drives
 
-	failures int            // drives that failed in the root step under way
-	passed   map[string]int // breaks that the last drive stopped at: the step, by frame
+	failures int // drives that failed in the root step under way
+	stops    breakpoints
 
-	mu     sync.Mutex // guards what follows
-	breaks []Break
-	broken []brokenStep
-	ahead  []aheadAnswer
-	asked  map[string]int
+	mu    sync.Mutex // guards what follows
+	ahead []aheadAnswer
+	asked map[string]int
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.
@@ -184,7 +182,7 @@ func (x *drive) finish(f *frame, pause <-chan struct{}) (Result, error) {
 	}()
 	status, err := x.loop(ctx, f, true)
 	ended = true
-	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Breaks: x.breaks, Questions: f.asked}
+	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Breaks: f.breaks, Questions: f.asked}
 	if x.j == nil {
 		return res, err
 	}
@@ -222,7 +220,7 @@ func (x *drive) end(f *frame, status Status, err error) error {
 	for _, q := range f.asked {
 		head = putString(putString(head, q.ID), q.Prompt)
 	}
-	return x.j.add(KindEnd, putBroken(head, x.broken), data, true)
+	return x.j.add(KindEnd, putBroken(head, x.broken(f)), data, true)
 }
 
 // loop is the whole engine: plan, execute, apply, route, commit. root says that
@@ -466,6 +464,7 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 	var failed []*NodeError
 	waiting, paused := false, false
 	f.ups, f.writes, f.asked = slices.Grow(f.ups[:0], len(ts)), slices.Grow(f.writes[:0], len(ts)), nil
+	f.breaks = nil
 	for i := range ts {
 		t := &ts[i]
 		if !t.ran {
@@ -480,7 +479,10 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 			if len(in.notes) > 0 || len(in.open) > 0 {
 				x.report(t, root)
 			}
-			f.asked = append(append(f.asked, in.open...), in.below...)
+			f.asked = append(f.asked, in.open...)
+			if below := in.below; below != nil {
+				f.asked, f.breaks = append(f.asked, below.asked...), append(f.breaks, below.breaks...)
+			}
 		}
 	}
 	if err := x.j.failed(); err != nil {

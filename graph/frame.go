@@ -20,6 +20,7 @@ type frame struct {
 	halted bool
 	value  any
 	broke  []Break       // nodes of the last step that ask for a stop after them
+	breaks []Break       // where it has stopped, children's included, in task order
 	since  time.Duration // active time of the run when the frame began
 
 	raw    *rawFrame            // what the journal holds of the step under way; nil: nothing

@@ -211,7 +211,8 @@ func (s *replay) encode() []byte {
 	for _, p := range sortedKeys(s.frames) {
 		b = s.frames[p].encode(putString(b, p))
 	}
-	return appendVarint(putString(putString(b, s.branch), s.origin.Thread), s.origin.Seq)
+	b = appendVarint(putString(putString(b, s.branch), s.origin.Thread), s.origin.Seq)
+	return putHashes(putBroken(b, brokenSteps(s.run.broken)), s.runs)
 }
 
 func (s *replay) restore(r *reader) {
@@ -232,6 +233,9 @@ func (s *replay) restore(r *reader) {
 	}
 	if s.branch, s.origin = "", (Point{}); len(r.b) > 0 { // else it was written before there were branches
 		s.branch, s.origin = r.string(), Point{Thread: r.string(), Seq: r.varint()}
+	}
+	if len(r.b) > 0 { // the same of stops
+		s.run.broken, s.runs = readBroken(r), readHashes(r)
 	}
 	s.bytes, s.weight = 0, 0
 }

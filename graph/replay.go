@@ -19,8 +19,9 @@ type replay struct {
 	ahead  []aheadAnswer
 	asked  map[string]int // questions of this run, by node path
 	frames map[string]*rawFrame
-	origin Point  // where the thread was forked from
-	branch string // of effects: the run's last edit, or the fork it began with
+	origin Point    // where the thread was forked from
+	branch string   // of effects: the run's last edit, or the fork it began with
+	runs   []uint64 // hashes of the ids of the runs before
 
 	active  time.Duration // of this run, up to last
 	last    int64         // Unix microseconds of the newest record
@@ -207,6 +208,9 @@ func (s *replay) tick(r Record) {
 }
 
 func (s *replay) start(r Record, h, d *reader) {
+	if s.run.id != "" {
+		s.runs = append(s.runs, hashOf(s.run.id))
+	}
 	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: running}
 	s.asked, s.branch = nil, ""
 	f := s.frame("")
@@ -360,7 +364,7 @@ type openQuestion struct {
 
 // measure computes the bytes of live state: what a snapshot would weigh.
 func (s *replay) measure() {
-	s.size = len(s.meta)
+	s.size = len(s.meta) + 8*len(s.runs)
 	for _, a := range s.ahead {
 		s.size += len(a.id) + len(a.value)
 	}

@@ -23,7 +23,7 @@ type Runner struct {
 // Input starts a run.
 type Input struct {
 	Thread string   // what the run appends to; "": a thread of its own, named like the run
-	Run    string   // its id; "": Runner.IDs. Starting an id again that has ended returns its result and runs nothing
+	Run    string   // its id; "": Runner.IDs. An id that the thread has seen runs nothing: its run's result is returned, or ErrNoPoint when that was pruned
 	Label  string   // a short text for listings
 	Set    []Write  // folded into the thread's state before the first step
 	Meta   []byte   // kept with the run as it is, for whoever resumes it
@@ -140,6 +140,9 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	}
 	defer x.cancel()
 	x.out.run = x.run
+	if s.past(x.run) {
+		return x.endOf(ctx, x.run)
+	}
 	f, err := x.idle(s)
 	if err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
@@ -213,7 +216,7 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if err := x.unchanged(raw, in.AcceptChanges); err != nil {
 		return res, err
 	}
-	x.ahead, x.asked, x.passed, x.failures = s.ahead, s.asked, s.run.broken, s.run.failures
+	x.ahead, x.asked, x.stops.passed, x.failures = s.ahead, s.asked, s.run.broken, s.run.failures
 	if s.branch != "" {
 		x.branch = "~" + s.branch
 	}

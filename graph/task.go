@@ -45,8 +45,8 @@ type inner struct {
 	results  map[string]outcome      // effects, for the next attempt
 	asks     map[string]*rawQuestion // answered ahead in this drive
 	open     []Question
-	below    []Question // open in the task's child
-	notes    []Body     // events for the end of the step
+	below    *frame // the child, with what is open in it
+	notes    []Body // events for the end of the step
 }
 
 // in is t.inner, made when it is first needed; the caller holds t.mu.
@@ -277,7 +277,7 @@ func (t *task) leave() {
 	}
 }
 
-// forgetBelow drops the questions of a child that does not count.
+// forgetBelow drops a child that does not count, with its questions.
 func (t *task) forgetBelow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -1,0 +1,84 @@
+package graph
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"slices"
+)
+
+// A thread remembers the runs it has seen by the hashes of their ids, so that one
+// of them, started again, is not taken for a new one.
+
+func hashOf(run string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(run)) // a hash never fails
+	return h.Sum64()
+}
+
+func putHashes(b []byte, hs []uint64) []byte {
+	b = putInt(b, len(hs))
+	for _, h := range hs {
+		b = binary.BigEndian.AppendUint64(b, h)
+	}
+	return b
+}
+
+func readHashes(r *reader) []uint64 {
+	n := r.count()
+	if n*8 > len(r.b) {
+		r.damaged("a list is longer than its record")
+		return nil
+	}
+	hs := make([]uint64, n)
+	for i := range hs {
+		hs[i] = binary.BigEndian.Uint64(r.b)
+		r.b = r.b[8:]
+	}
+	return hs
+}
+
+// past tells whether the run came before the thread's last.
+func (s *replay) past(run string) bool {
+	return s != nil && s.run.id != run && slices.Contains(s.runs, hashOf(run))
+}
+
+// endOf is the result of a run that others have followed.
+func (x *drive) endOf(ctx context.Context, run string) (Result, error) {
+	fail := func(err error) (Result, error) {
+		return Result{Thread: x.thread, Run: run}, fmt.Errorf("run %s is over, and its end cannot be read: %w", run, err)
+	}
+	at, err := x.lastOf(ctx, run)
+	if err != nil {
+		return fail(err)
+	}
+	s, err := loadPoint(ctx, x.r.Store, Point{x.thread, at})
+	if err != nil {
+		return fail(err)
+	}
+	f, err := x.idle(s)
+	if err != nil {
+		return fail(err)
+	}
+	return x.ended(s, f)
+}
+
+// lastOf finds the record of a run's end.
+func (x *drive) lastOf(ctx context.Context, run string) (int64, error) {
+	end := int64(0)
+	for r, err := range x.r.Store.Read(ctx, x.thread, Range{Heads: true, Newest: true}) {
+		switch {
+		case err != nil:
+			return 0, fmt.Errorf("read thread %s: %w", x.thread, err)
+		case r.Kind == KindEnd && end == 0:
+			end = r.Seq
+		case r.Kind == KindStart:
+			if h := (&reader{b: r.Head}); h.string() == run && end > 0 {
+				return end, nil
+			}
+			end = 0
+		}
+	}
+	return 0, fmt.Errorf("%w %s", ErrNoPoint, x.thread)
+}
