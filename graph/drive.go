@@ -456,9 +456,6 @@ func notRun(ts []task, err error) {
 // errSibling is the cause of a context that ended because a sibling failed.
 var errSibling = errors.New("graph: canceled because a sibling failed")
 
-// errNotRun is the failure of a task that its Executor has left out.
-var errNotRun = errors.New("graph: the Executor has not run the task")
-
 // settle looks at how the tasks ended; running means that the step can be applied.
 func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
 	var failed []*NodeError
@@ -467,9 +464,6 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 	f.breaks = nil
 	for i := range ts {
 		t := &ts[i]
-		if !t.ran {
-			t.err = errNotRun
-		}
 		waiting, paused = waiting || t.waiting, paused || t.paused
 		if t.err != nil {
 			failed = append(failed, asNodeError(t))

@@ -23,9 +23,8 @@ type task struct {
 	held   bool            // the node may still have it when the step is over
 
 	begun     time.Time // where somebody wants its events
-	ran       bool
-	hit       bool // the update comes from the cache
-	recorded  bool // the update, or the open question, comes from the journal
+	hit       bool      // the update comes from the cache
+	recorded  bool      // the update, or the open question, comes from the journal
 	attempt   int
 	up        Update
 	err       error
@@ -224,7 +223,6 @@ func (t *task) run(siblings bool) {
 
 // begin tells that the node starts. It is false for a task that is not to run.
 func (t *task) begin() bool {
-	t.ran = true
 	if t.recorded {
 		t.tell(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil})
 		return false
