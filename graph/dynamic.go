@@ -54,7 +54,13 @@ func Register[T any](name string) {
 	types.byName[name], types.byType[t] = t, name
 }
 
-func encodeDynamic(dst []byte, v any) (_ []byte, err error) {
+func encodeDynamic(dst []byte, v any) ([]byte, error) { return putDynamic(dst, v, 0) }
+
+// putDynamic writes what reader.dynamic reads, and nothing that is deeper.
+func putDynamic(dst []byte, v any, depth int) (_ []byte, err error) {
+	if depth > deepest {
+		return dst, fmt.Errorf("a value of type %T is nested more than %d deep: does it contain itself?", v, deepest)
+	}
 	switch x := v.(type) {
 	case nil:
 		return append(dst, dynNil), nil
@@ -81,7 +87,7 @@ func encodeDynamic(dst []byte, v any) (_ []byte, err error) {
 	case []any:
 		dst = putInt(append(dst, dynList), len(x))
 		for _, e := range x {
-			if dst, err = encodeDynamic(dst, e); err != nil {
+			if dst, err = putDynamic(dst, e, depth+1); err != nil {
 				return dst, err
 			}
 		}
@@ -89,7 +95,7 @@ func encodeDynamic(dst []byte, v any) (_ []byte, err error) {
 	case map[string]any:
 		dst = putInt(append(dst, dynMap), len(x))
 		for _, k := range slices.Sorted(maps.Keys(x)) {
-			if dst, err = encodeDynamic(putString(dst, k), x[k]); err != nil {
+			if dst, err = putDynamic(putString(dst, k), x[k], depth+1); err != nil {
 				return dst, err
 			}
 		}

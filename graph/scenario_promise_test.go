@@ -181,3 +181,39 @@ func TestGraphsThatShareKeysAreStrangers(t *testing.T) {
 		t.Errorf("the hook of one graph was called %d times for it and %d times for the other", c.of("watched"), c.of("plain"))
 	}
 }
+
+// A value that contains itself, or is deeper than what is read back, is refused
+// where it would be stored; what is accepted is read back.
+func TestValuesThatContainThemselvesAreRefused(t *testing.T) {
+	round := map[string]any{"n": 1}
+	round["self"] = []any{round}
+	nested := func(depth int) any {
+		var v any = "end"
+		for range depth {
+			v = []any{v}
+		}
+		return v
+	}
+	bag := graph.Dyn("bag")
+	def := graph.Def{Name: "g", Keys: []graph.AnyKey{bag}, Start: []string{"a"}, Edges: []graph.Edge{edge("a", graph.End)}}
+	for i, v := range []any{nested(10_000), nested(10_001), round} {
+		fits := i == 0
+		for _, run := range []graph.Func{writes(bag.Set(v)), func(context.Context, graph.State) (graph.Update, error) {
+			return graph.Update{Halt: &graph.Halt{Value: v}}, nil
+		}} {
+			def.Nodes = []graph.Node{{Name: "a", Run: run}}
+			r := kept(compile(t, def))
+			res, err := start(t, r)
+			if !fits {
+				if is(t, graph.Failed, res, err); !strings.Contains(err.Error(), "does it contain itself?") {
+					t.Error(err)
+				}
+				continue
+			}
+			is(t, graph.Done, res, err)
+			if _, err := r.State(t.Context(), thread, 0); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
