@@ -1,11 +1,15 @@
 package proc
 
-import "fmt"
+import (
+	"fmt"
+	"io"
+)
 
 // A capture keeps the beginning and the end of what is written to it, at most limit bytes in all. Memory grows with what is written,
 // not with the limit. It is not safe for concurrent use.
 type capture struct {
 	limit int
+	watch io.Writer // sees everything first; nil: nobody
 	total int64
 	head  []byte // the first limit/2 bytes
 	tail  []byte // a ring of the last limit-limit/2 bytes
@@ -15,6 +19,9 @@ type capture struct {
 // Write keeps what there is room for. It never fails, so that the writer's pipe is always drained.
 func (c *capture) Write(p []byte) (int, error) {
 	n := len(p)
+	if c.watch != nil {
+		c.watch.Write(p)
+	}
 	c.total += int64(n)
 	if room := c.limit/2 - len(c.head); room > 0 {
 		k := min(room, len(p))

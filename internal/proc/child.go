@@ -54,7 +54,7 @@ func start(c Command) (*child, error) {
 		ch.closePipes()
 		return nil, &StartError{Path: c.Path, Err: err}
 	}
-	ch.move(c.Stdin)
+	ch.move(c)
 	return ch, nil
 }
 
@@ -103,16 +103,19 @@ func (ch *child) connect(c Command) (theirs []*os.File, err error) {
 }
 
 // move starts the goroutines that feed the child and read from it.
-func (ch *child) move(stdin []byte) {
+func (ch *child) move(c Command) {
 	if ch.stdin != nil {
 		go func() {
-			ch.stdin.Write(stdin) // a child need not read its input
+			ch.stdin.Write(c.Stdin) // a child need not read its input
 			ch.stdin.Close()
 		}()
 	}
 	var readers sync.WaitGroup
 	for i := range ch.outputs {
 		o := &ch.outputs[i]
+		if i == 0 {
+			o.kept.watch = c.Watch
+		}
 		readers.Go(func() { _, o.err = io.Copy(&o.kept, o.pipe) })
 	}
 	go func() {

@@ -11,6 +11,7 @@
 // What is promised, in this order of strength:
 //
 //   - When [Run] returns, the child has been reaped and, on Unix, every process left in its group has been sent SIGKILL.
+//   - On Linux the same holds for processes that have left the group, where the command has a [Command.Mark] and they have kept it.
 //   - Run returns. A process that left the group and keeps the output open delays it by [Command.Grace] at most.
 //   - On Linux the child is killed when this process dies, even by SIGKILL. What the child had started itself is not killed then: [End]
 //     reaches it only while the child is there, running or not yet reaped.
@@ -21,6 +22,7 @@ package proc
 import (
 	"context"
 	"fmt"
+	"io"
 	"runtime"
 	"time"
 )
@@ -52,6 +54,11 @@ type Command struct {
 	Grace time.Duration
 	// Limit is the number of bytes kept of each of the two outputs: where there is more, its beginning and its end; zero: [DefaultLimit].
 	Limit int
+	// Mark, if set, is one "NAME=value" of Env that no other command has. On Linux, whatever still has it in its environment when the
+	// command has ended is killed as well, even where it has left the group.
+	Mark string
+	// Watch, if set, is given what the child writes to stdout as it comes, all of it. It must not block, and an error is ignored.
+	Watch io.Writer
 	// Started, if set, is called once with the child's identity, before Run waits for anything. The child is running by then. An error
 	// kills the group, and Run returns it.
 	Started func(Handle) error
@@ -91,6 +98,9 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	ch, err := start(c)
 	if err != nil {
 		return Result{ExitCode: -1}, err
+	}
+	if c.Mark != "" {
+		defer endMarked(c.Mark)
 	}
 	if c.Started != nil {
 		err = c.Started(identify(ch.cmd.Process.Pid))
