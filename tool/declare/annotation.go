@@ -1,0 +1,337 @@
+package declare
+
+import (
+	"errors"
+	"strings"
+)
+
+// errSyntax is an annotation that does not follow the grammar.
+var errSyntax = errors.New("syntax error")
+
+// A cursor reads one annotation from left to right.
+type cursor struct {
+	text string
+	at   int
+}
+
+func (c *cursor) rest() string { return c.text[c.at:] }
+
+// take consumes a literal, if it comes next.
+func (c *cursor) take(lit string) bool {
+	if !strings.HasPrefix(c.rest(), lit) {
+		return false
+	}
+	c.at += len(lit)
+	return true
+}
+
+// while consumes the longest text of such bytes.
+func (c *cursor) while(ok func(byte) bool) string {
+	start := c.at
+	for c.at < len(c.text) && ok(c.text[c.at]) {
+		c.at++
+	}
+	return c.text[start:c.at]
+}
+
+// until consumes what stands before the first of the bytes, or all.
+func (c *cursor) until(stops string) string {
+	return c.while(func(b byte) bool { return strings.IndexByte(stops, b) < 0 })
+}
+
+func (c *cursor) blanks() string { return c.while(isBlank) }
+
+func isBlank(b byte) bool { return b == ' ' || b == '\t' }
+
+func isNameByte(b byte) bool {
+	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("_-.:@", b) >= 0
+}
+
+// tail is the description that ends an annotation: nothing, or a blank and text.
+func (c *cursor) tail() (string, error) {
+	if c.rest() != "" && c.blanks() == "" {
+		return "", errSyntax
+	}
+	return strings.TrimSpace(c.rest()), nil
+}
+
+// An annotated parameter is what an @option, @flag, @arg or @env line says.
+type annotated struct {
+	option      Option
+	description string
+	mode        byte // the modifier: ! * + ~ or 0
+}
+
+// parseOption reads what follows @option or @flag.
+func parseOption(text string, flag bool) (annotated, error) {
+	c := &cursor{text: text}
+	a := annotated{option: Option{Flag: flag}}
+	prefix, name, err := c.optionName(flag)
+	if err != nil {
+		return a, err
+	}
+	if flag {
+		if c.take("*") {
+			a.option.Multi = true
+		}
+		a.option.Env = c.env(name)
+	} else if err = c.value(&a, &name); err != nil {
+		return a, err
+	}
+	a.description, err = c.tail()
+	a.option.finish(prefix, name)
+	return a, err
+}
+
+// parseArg reads what follows @arg.
+func parseArg(text string) (annotated, error) {
+	c := &cursor{text: text}
+	a := annotated{}
+	name := c.while(isNameByte)
+	if name == "" {
+		return a, errSyntax
+	}
+	err := c.value(&a, &name)
+	if err != nil {
+		return a, err
+	}
+	a.description, err = c.tail()
+	a.option.finish("", name)
+	return a, err
+}
+
+// parseEnv reads what follows @env.
+func parseEnv(text string) (EnvVar, error) {
+	c := &cursor{text: text}
+	a := annotated{}
+	name := c.while(isNameByte)
+	if name == "" || name != c.varName(name) {
+		return EnvVar{}, errSyntax
+	}
+	if err := c.value(&a, &name); err != nil {
+		return EnvVar{}, err
+	}
+	_, err := c.tail()
+	if a.mode != 0 && a.mode != '!' {
+		err = errSyntax // an environment variable has one value
+	}
+	o := a.option
+	env := EnvVar{Name: name, Required: o.Required, Default: o.Default, Choices: o.Choices}
+	if !o.Unchecked {
+		env.ChoiceFn = o.ChoiceFn
+	}
+	return env, err
+}
+
+// optionName reads "[-s] --name" or "-s", and returns the dashes and the name.
+func (c *cursor) optionName(flag bool) (prefix, name string, err error) {
+	c.blanks()
+	start := c.at
+	if s := c.rest(); len(s) > 2 && (s[0] == '-' || s[0] == '+') && !isBlank(s[1]) && isBlank(s[2]) {
+		c.at += 2 // a short name, if a long one follows
+		c.blanks()
+		if !strings.HasPrefix(c.rest(), "-") && !strings.HasPrefix(c.rest(), "+") {
+			c.at = start
+		}
+	}
+	for _, p := range []string{"--", "-", "+"} {
+		if c.take(p) {
+			prefix = p
+			break
+		}
+	}
+	name = c.while(isNameByte)
+	if name == "" && prefix != "" && prefix != "--" && flag && c.rest() != "" && !isBlank(c.rest()[0]) {
+		name = c.rest()[:1] // a short flag may be any sign
+		c.at++
+	}
+	if prefix == "" || name == "" {
+		return "", "", errSyntax
+	}
+	return prefix, name, nil
+}
+
+// value reads what follows the name: modifier, default or choices, the bound
+// environment variable and notations.
+func (c *cursor) value(a *annotated, name *string) error {
+	o := &a.option
+	if s := c.rest(); s != "" && strings.IndexByte("!*+~", s[0]) >= 0 {
+		a.mode = s[0]
+		c.at++
+	}
+	switch a.mode {
+	case '!':
+		o.Required = true
+	case '~':
+		o.Max = -1
+	case '*', '+':
+		o.Multi, o.Required = true, a.mode == '+'
+		if s := c.rest(); s != "" && strings.IndexByte(",:;@|/", s[0]) >= 0 {
+			o.Delimiter = s[:1]
+			c.at++
+		}
+	}
+	*name = plainName(*name)
+	var err error
+	switch {
+	case *name == "":
+		err = errSyntax
+	case c.take("["):
+		err = c.choices(o)
+	case a.mode == 0 && c.take("="):
+		o.Default, err = c.defaultValue()
+	}
+	if err != nil {
+		return err
+	}
+	o.Env = c.env(*name)
+	for c.notation(o) {
+	}
+	o.Required = o.Required && !o.Default.Given
+	return nil
+}
+
+// plainName drops the sign at the end of a name that says how values are
+// attached; a doubled sign stands for itself.
+func plainName(name string) string {
+	for _, sign := range []string{":", "-"} {
+		if short, ok := strings.CutSuffix(name, sign); ok {
+			return short
+		}
+	}
+	return name
+}
+
+// choices reads the inside of brackets.
+func (c *cursor) choices(o *Option) error {
+	unchecked := c.take("?")
+	if c.take("`") {
+		fn, ok := c.fn()
+		if !ok || !c.take("]") {
+			return errSyntax
+		}
+		o.ChoiceFn, o.Unchecked = fn, unchecked
+		return nil
+	}
+	if unchecked {
+		return errSyntax
+	}
+	first := c.take("=")
+	for {
+		v, ok := c.choice()
+		if !ok {
+			return errSyntax
+		}
+		o.Choices = append(o.Choices, v)
+		if !c.take("|") {
+			break
+		}
+	}
+	if first {
+		o.Default = Value{Text: o.Choices[0], Given: true}
+	}
+	if !c.take("]") || first && len(o.Choices) < 2 {
+		return errSyntax
+	}
+	return nil
+}
+
+func (c *cursor) choice() (string, bool) {
+	if v, ok := c.quoted(); ok {
+		return v, true
+	}
+	if s := c.rest(); s == "" || s[0] == '=' || s[0] == '`' {
+		return "", false
+	}
+	return c.until("|]"), true
+}
+
+func (c *cursor) defaultValue() (Value, error) {
+	if c.take("`") {
+		fn, ok := c.fn()
+		if !ok {
+			return Value{}, errSyntax
+		}
+		return Value{Fn: fn, Given: true}, nil
+	}
+	if v, ok := c.quoted(); ok {
+		return Value{Text: v, Given: true}, nil
+	}
+	return Value{Text: c.until(" \t"), Given: true}, nil
+}
+
+// fn reads the name of a function up to the closing backquote.
+func (c *cursor) fn() (string, bool) {
+	name := c.until("`")
+	return name, isFuncName(name) && c.take("`")
+}
+
+// quoted reads a text in quotes of either kind. A backslash keeps the quote
+// after it from ending the text, and stays.
+func (c *cursor) quoted() (string, bool) {
+	s := c.rest()
+	if s == "" || s[0] != '\'' && s[0] != '"' {
+		return "", false
+	}
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case s[0]:
+			c.at += i + 1
+			return s[1:i], true
+		}
+	}
+	return "", false
+}
+
+// env reads " $$" or " $NAME", which bind an environment variable.
+func (c *cursor) env(name string) string {
+	start := c.at
+	if c.take(" $") {
+		if c.take("$") {
+			return strings.ToUpper(strings.TrimPrefix(variable(name), "argc_"))
+		}
+		if v := c.varName(c.rest()); v != "" {
+			c.at += len(v)
+			return v
+		}
+	}
+	c.at = start
+	return ""
+}
+
+// varName is the name of a variable that text begins with.
+func (c *cursor) varName(text string) string {
+	n := 0
+	for n < len(text) && (text[n] == '_' || isNameByte(text[n]) && strings.IndexByte("-.:@", text[n]) < 0) {
+		n++
+	}
+	if n > 0 && text[0] >= '0' && text[0] <= '9' {
+		return ""
+	}
+	return text[:n]
+}
+
+// notation reads one " <TEXT>", with exactly one blank before it.
+func (c *cursor) notation(o *Option) bool {
+	s := c.rest()
+	if !strings.HasPrefix(s, " <") {
+		return false
+	}
+	depth := 0
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '<':
+			depth++
+		case '>':
+			depth--
+		}
+		if depth == 0 {
+			o.Notations = append(o.Notations, s[2:i])
+			c.at += i + 1
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,301 @@
+package declare
+
+import (
+	"slices"
+	"strings"
+)
+
+// Bash declares the functions of a bash script by the comments above them, in
+// the grammar of the annotations @describe, @cmd, @option, @flag, @arg, @env and
+// @meta. A script without @cmd is one tool under the file's name, whose main
+// function runs; with @cmd each annotated function is a tool. Lines between
+// "# ARGC-BUILD {" and "# ARGC-BUILD }" count as absent. A comment
+//
+//	# raddle: read-only
+//
+// below @cmd, or at the top of a script without @cmd, declares an effect.
+//
+// Annotations and functions begin in the first column. That rule finds what the
+// grammar calls a function also in scripts that a shell parser would refuse.
+func Bash(path string, src []byte) File {
+	b := &bash{file: File{Path: path, Language: LanguageBash}, functions: map[string]int{}}
+	b.lines = strings.Split(string(src), "\n")
+	for i := range b.lines {
+		b.lines[i] = strings.TrimSuffix(b.lines[i], "\r")
+	}
+	b.root = &block{line: 1, name: stem(path)}
+	b.current = b.root
+	for b.at = 0; b.at < len(b.lines); b.at++ {
+		b.line()
+	}
+	b.closeCommand()
+	b.declare()
+	return b.file
+}
+
+// A block is what stands above one function, or above the first one.
+type block struct {
+	line        int
+	name        string // the function, or what names the tool of the file
+	description string
+	effect      string
+	schema      schema
+	command     Command
+	inherit     bool   // @meta inherit-flag-options
+	broken      string // why the tool cannot be declared
+	brokenAt    int
+	functions   []uses
+}
+
+// uses is a shell function that an annotation names.
+type uses struct {
+	name string
+	line int
+}
+
+type bash struct {
+	file      File
+	lines     []string
+	at        int
+	root      *block
+	current   *block // what tags belong to; nil after a function
+	commands  []*block
+	open      *block // a @cmd whose function has not come yet
+	functions map[string]int
+	several   bool // there is a @cmd
+}
+
+// line reads the line at b.at, and skips what belongs to it.
+func (b *bash) line() {
+	text := b.lines[b.at]
+	if strings.Contains(text, "# ARGC-BUILD {") {
+		for b.at < len(b.lines) && !strings.Contains(b.lines[b.at], "# ARGC-BUILD }") {
+			b.at++
+		}
+		return
+	}
+	if tag, rest, ok := tagLine(text); ok {
+		b.tag(tag, rest)
+		return
+	}
+	if name, ok := effectOf(text); ok {
+		b.effect(name)
+		return
+	}
+	if name, ok := functionLine(text); ok {
+		b.function(name)
+	}
+}
+
+// tagLine splits "# @tag rest".
+func tagLine(line string) (tag, rest string, ok bool) {
+	body := strings.TrimLeft(line, "#")
+	if len(body) == len(line) {
+		return "", "", false
+	}
+	body, ok = strings.CutPrefix(strings.TrimLeft(body, " \t"), "@")
+	n := 0
+	for n < len(body) && isNameByte(body[n]) {
+		n++
+	}
+	return body[:n], body[n:], ok && n > 0
+}
+
+// effectOf reads a comment that declares an effect.
+func effectOf(line string) (string, bool) {
+	body := strings.TrimLeft(line, "#")
+	if len(body) == len(line) {
+		return "", false
+	}
+	return effectComment(body)
+}
+
+// functionLine is the name in "name()" or "function name".
+func functionLine(line string) (string, bool) {
+	if rest, ok := strings.CutPrefix(line, "function"); ok && rest != "" && isBlank(rest[0]) {
+		c := cursor{text: strings.TrimLeft(rest, " \t")}
+		name := c.until(notInNames)
+		return name, name != ""
+	}
+	c := cursor{text: line}
+	name := c.until(notInNames)
+	c.blanks()
+	if name == "" || strings.HasPrefix(name, "#") || !c.take("(") {
+		return "", false
+	}
+	c.blanks()
+	return name, c.take(")")
+}
+
+// notInNames are the bytes that end the name of a function.
+const notInNames = " \t\"'`()[]{}<>$&\\;|"
+
+func isFuncName(name string) bool { return name != "" && !strings.ContainsAny(name, notInNames) }
+
+// tag handles one annotation.
+func (b *bash) tag(tag, rest string) {
+	line := b.at + 1
+	if tag == "cmd" {
+		b.closeCommand()
+		b.several = true
+		b.open = &block{line: line, description: b.described(rest)}
+		b.current = b.open
+		return
+	}
+	if !slices.Contains([]string{"describe", "version", "author", "meta", "alias", "option", "flag", "arg", "env"}, tag) {
+		b.file.problem(line, "", "@%s(line %d) is unknown tag: the line is ignored; write it without '@' at its beginning", tag, line)
+		return
+	}
+	if b.current == nil {
+		b.file.problem(line, "", "@%s(line %d) shouldn't be here, @cmd is missing? The line is ignored", tag, line)
+		b.described("")
+		return
+	}
+	switch tag {
+	case "describe":
+		b.current.description = b.described(rest)
+	case "meta":
+		b.meta(strings.TrimSpace(rest))
+	case "option", "flag", "arg":
+		b.parameter(tag, rest)
+	case "env":
+		b.env(rest)
+	}
+}
+
+// described is a description with the comment lines that continue it.
+func (b *bash) described(first string) string {
+	text := []string{strings.TrimSpace(first)}
+	for b.at+1 < len(b.lines) {
+		line := b.lines[b.at+1]
+		body := strings.TrimLeft(line, "#")
+		if len(body) == len(line) || strings.Contains(line, "# ARGC-BUILD {") || strings.HasPrefix(strings.TrimLeft(body, " \t"), "@") {
+			break
+		}
+		b.at++
+		if name, ok := effectOf(line); ok {
+			b.effect(name)
+			continue
+		}
+		if body != "" && isBlank(body[0]) {
+			body = body[1:]
+		}
+		text = append(text, strings.ReplaceAll(body, `\@`, "@"))
+	}
+	return strings.TrimSpace(strings.Join(text, "\n"))
+}
+
+func (b *bash) effect(name string) {
+	if b.current == nil {
+		b.file.problem(b.at+1, "", "an effect is declared below @cmd and above its function: move the line")
+		return
+	}
+	if _, ok := effectNamed(name); !ok {
+		b.file.problem(b.at+1, "", unknownEffect, name)
+		return
+	}
+	b.current.effect = name
+}
+
+func (b *bash) meta(text string) {
+	key, value, _ := strings.Cut(text, " ")
+	value = strings.TrimSpace(value)
+	switch key {
+	case "require-tools":
+		names := strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' })
+		b.current.command.Requires = append(b.current.command.Requires, names...)
+	case "dotenv":
+		b.current.command.Dotenv = value
+		if value == "" {
+			b.current.command.Dotenv = ".env"
+		}
+	case "inherit-flag-options":
+		b.current.inherit = true
+	case "binname":
+		if b.current == b.root && value != "" {
+			b.root.name = value
+		}
+	}
+}
+
+// breaks marks the current tool as one that cannot be declared.
+func (b *bash) breaks(line int, why string) {
+	if b.current.broken == "" {
+		b.current.broken, b.current.brokenAt = why, line
+	}
+}
+
+func (b *bash) parameter(tag, rest string) {
+	line := b.at + 1
+	c := cursor{text: rest}
+	var a annotated
+	var err error
+	switch {
+	case c.blanks() == "":
+		err = errSyntax
+	case tag == "arg":
+		a, err = parseArg(c.rest())
+	default:
+		a, err = parseOption(c.rest(), tag == "flag")
+	}
+	more := b.described(a.description)
+	if err != nil {
+		b.breaks(line, "@"+tag+" does not follow the grammar, as in: # @option --name! <INT> what it is")
+		return
+	}
+	o := a.option
+	b.use(line, o.Default.Fn, o.ChoiceFn)
+	k := &b.current.command
+	if tag == "arg" {
+		k.Positional = append(k.Positional, o)
+		return
+	}
+	for _, other := range k.Options {
+		if other.Var == o.Var {
+			b.file.problem(line, "", "@%s(line %d) has '%s' already exists: the line is ignored, rename one of them", tag, line, o.Name)
+			return
+		}
+	}
+	p := o.property(more)
+	k.Options = append(k.Options, o)
+	b.current.schema.put(p)
+}
+
+func (b *bash) env(rest string) {
+	line := b.at + 1
+	env, err := parseEnv(strings.TrimSpace(rest))
+	b.described("")
+	if err != nil {
+		b.breaks(line, "@env does not follow the grammar, as in: # @env API_KEY! what it is")
+		return
+	}
+	b.use(line, env.Default.Fn, env.ChoiceFn)
+	b.current.command.Env = append(b.current.command.Env, env)
+}
+
+func (b *bash) use(line int, names ...string) {
+	for _, n := range names {
+		if n != "" {
+			b.current.functions = append(b.current.functions, uses{n, line})
+		}
+	}
+}
+
+// closeCommand complains of a @cmd that no function has followed.
+func (b *bash) closeCommand() {
+	if b.open != nil {
+		b.file.problem(b.open.line, "", "@cmd(line %d) missing function? Write 'name() {' below it, in the first column", b.open.line)
+	}
+	b.open = nil
+}
+
+func (b *bash) function(name string) {
+	if _, known := b.functions[name]; !known {
+		b.functions[name] = b.at + 1
+	}
+	if b.open != nil {
+		b.open.name, b.open.line = name, b.at+1
+		b.commands = append(b.commands, b.open)
+	}
+	b.open, b.current = nil, nil
+}

@@ -1,0 +1,169 @@
+package declare
+
+import "strings"
+
+// declare turns what was read into declarations.
+func (b *bash) declare() {
+	if !b.several {
+		b.declareRoot()
+	}
+	for _, c := range b.commands {
+		b.declareCommand(c)
+	}
+}
+
+// declareRoot declares a script without commands.
+func (b *bash) declareRoot() {
+	r := b.root
+	line, found := b.functions["main"]
+	if !found {
+		line = r.line
+		b.file.problem(0, "", "there is no function main, which is what a call runs: write 'main() {' in the first column")
+	}
+	if d := b.declaration(r); d != nil {
+		d.Name, d.Function, d.Line = strings.ReplaceAll(r.name, "-", "_"), "main", line
+		b.file.add(*d)
+	}
+}
+
+// declareCommand declares one function of several. Nested commands and those
+// whose name begins with an underscore stay private.
+func (b *bash) declareCommand(c *block) {
+	private := strings.HasPrefix(c.name, "_") || strings.Contains(c.name, "::")
+	if private && c.name != instructions {
+		return
+	}
+	b.inherit(c)
+	if c.name == instructions && c.description == "" {
+		c.description = instructions // nobody reads it
+	}
+	d := b.declaration(c)
+	if d == nil {
+		return
+	}
+	d.Function, d.Line, d.Agent = c.name, c.line, true
+	d.Name = strings.ReplaceAll(strings.TrimRight(c.name, "_"), "-", "_")
+	if c.name == instructions {
+		d.Name = instructions
+		b.file.Instructions = d
+		return
+	}
+	b.file.add(*d)
+}
+
+// inherit gives a command what it takes over from the root.
+func (b *bash) inherit(c *block) {
+	r, k := &b.root.command, &c.command
+	k.Requires = append(append([]string(nil), r.Requires...), k.Requires...)
+	if k.Dotenv == "" {
+		k.Dotenv = r.Dotenv
+	}
+	var envs []EnvVar
+	for _, e := range r.Env {
+		if !hasEnv(k.Env, e.Name) {
+			envs = append(envs, e)
+		}
+	}
+	k.Env = append(envs, k.Env...)
+	if c.effect == "" && b.root.broken == "" {
+		c.effect = b.root.effect
+	}
+	if !b.root.inherit {
+		return
+	}
+	b.inheritOptions(c)
+}
+
+// inheritOptions puts the root's options before the command's own, which stand
+// in for those of the same name.
+func (b *bash) inheritOptions(c *block) {
+	var options []Option
+	var properties []property
+	for i, o := range b.root.command.Options {
+		if !hasOption(c.command.Options, o.Var) {
+			options = append(options, o)
+			properties = append(properties, b.root.schema.properties[i])
+		}
+	}
+	c.command.Options = append(options, c.command.Options...)
+	c.schema.properties = append(properties, c.schema.properties...)
+}
+
+func hasOption(options []Option, variable string) bool {
+	for _, o := range options {
+		if o.Var == variable {
+			return true
+		}
+	}
+	return false
+}
+
+func hasEnv(envs []EnvVar, name string) bool {
+	for _, e := range envs {
+		if e.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// declaration is the tool of a block without its name, or nil if it has to be
+// left out.
+func (b *bash) declaration(c *block) *Declaration {
+	if c.broken == "" && c != b.root && b.root.inherit {
+		c.broken, c.brokenAt = b.root.broken, b.root.brokenAt
+	}
+	if c.broken != "" {
+		b.file.problem(c.brokenAt, c.name, "syntax error at line %d: %s", c.brokenAt, c.broken)
+		return nil
+	}
+	if c.description == "" {
+		name, tag := c.name, "@describe"
+		if c != b.root {
+			name, tag = stem(b.file.Path)+" "+c.name, "@cmd"
+		}
+		b.file.problem(c.line, c.name, "Tool definition missing or empty description: %s: say after %s what it does", name, tag)
+		return nil
+	}
+	for _, f := range c.functions {
+		if _, ok := b.functions[f.name]; !ok {
+			b.file.problem(f.line, "", "%s(line %d) is missing: write the function, or take its name out of the annotation", f.name, f.line)
+		}
+	}
+	s := schema{kind: "object", properties: c.schema.properties, required: []string{}}
+	for _, o := range c.command.Options {
+		if o.Required {
+			s.required = append(s.required, o.Key)
+		}
+	}
+	command := c.command
+	d := &Declaration{Description: c.description, Command: &command}
+	s.properties = offered(s.properties)
+	s.required = dropped(s.required)
+	d.Schema = s.json()
+	d.Effect, _ = effectNamed(c.effect)
+	return d
+}
+
+// offered are the properties without those that belong to the command line.
+func offered(all []property) []property {
+	var out []property
+	for _, p := range all {
+		if !reserved(p.name) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func dropped(names []string) []string {
+	out := []string{}
+	for _, n := range names {
+		if !reserved(n) {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+func reserved(key string) bool { return key == "help" || key == "version" }

@@ -1,0 +1,133 @@
+package declare
+
+import "strings"
+
+// A Command is what it takes to call a bash function with its arguments. Its
+// options, environment and tools include those of the file's root that it
+// inherits.
+type Command struct {
+	Options    []Option // of @option and @flag
+	Positional []Option // of @arg: a model cannot give them, but they may have defaults
+	Env        []EnvVar // of @env
+	Requires   []string // programs or functions that must exist, of @meta require-tools
+	Dotenv     string   // file of variables to read, of @meta dotenv; empty: none
+}
+
+// An Option is one argument of a bash function.
+type Option struct {
+	Key  string // its property in the schema
+	Name string // as declared, with dashes: "--max-rows"
+	Var  string // the shell variable, "argc_max_rows"
+	Flag bool   // it has no value
+	// Multi: it may be given several times. The variable of a flag counts then,
+	// that of another option is an array.
+	Multi     bool
+	Required  bool   // and has no default
+	Delimiter string // each value is split at it; empty: not at all
+	Min, Max  int    // values of one occurrence; Max below zero: no limit
+
+	Default   Value
+	Choices   []string // empty: any value, or ChoiceFn
+	ChoiceFn  string   // a shell function that prints the choices, one a line
+	Unchecked bool     // what ChoiceFn prints is advice only
+	Env       string   // the environment variable that stands in for it; empty: none
+	Notations []string // upper case, at least one unless it is a flag
+	any       bool     // neither number nor choice: null is a text like any other
+}
+
+// A Value is a default: a text, or what a shell function prints.
+type Value struct {
+	Text  string
+	Fn    string
+	Given bool
+}
+
+// An EnvVar is an environment variable of a bash function.
+type EnvVar struct {
+	Name     string
+	Required bool
+	Default  Value
+	Choices  []string
+	ChoiceFn string // as in Option
+}
+
+// Array tells whether the variable is an array.
+func (o Option) Array() bool { return !o.Flag && (o.Multi || o.Max != 1) }
+
+// AnyText tells whether every text is a value: the option is declared as a
+// single string without choices.
+func (o Option) AnyText() bool { return o.any }
+
+// Label is the option as messages show it: "--tag [TAG]...".
+func (o Option) Label() string {
+	if o.Flag {
+		return o.Name
+	}
+	if len(o.Notations) > 1 {
+		return o.Name + " <" + strings.Join(o.Notations, "> <") + ">"
+	}
+	n := o.Notations[0]
+	switch {
+	case o.Multi && o.Required:
+		return o.Name + " <" + n + ">..."
+	case o.Multi:
+		return o.Name + " [" + n + "]..."
+	}
+	return o.Name + " <" + n + ">"
+}
+
+// variable is the name of an option's shell variable. Signs that no variable
+// may have become underscores.
+func variable(id string) string {
+	return "argc_" + strings.Map(func(r rune) rune {
+		if r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '_'
+	}, id)
+}
+
+// finish derives what follows from an option's name, prefix and notations.
+func (o *Option) finish(prefix, name string) {
+	id := name
+	if prefix == "+" {
+		id = "plus_" + name
+	}
+	o.Name, o.Var, o.Key = prefix+name, variable(id), strings.ReplaceAll(id, "-", "_")
+	if o.Flag {
+		return
+	}
+	if len(o.Notations) == 0 {
+		o.Notations = []string{name}
+	}
+	for i, n := range o.Notations {
+		o.Notations[i] = strings.ReplaceAll(strings.ToUpper(n), "_", "-")
+	}
+	n, rest := len(o.Notations), o.Max < 0
+	o.Min, o.Max = n, n
+	switch last := o.Notations[n-1]; {
+	case rest || strings.HasSuffix(last, "+"):
+		o.Max = -1
+	case strings.HasSuffix(last, "*"):
+		o.Min, o.Max = n-1, -1
+	case strings.HasSuffix(last, "?"):
+		o.Min = n - 1
+	}
+}
+
+// property is the option as a model sees it.
+func (o *Option) property(description string) property {
+	p := property{o.Key, schema{kind: "string", description: description, enum: o.Choices}}
+	switch {
+	case o.Flag:
+		p.kind = "boolean"
+	case o.Multi:
+		p.kind, p.items = "array", &schema{kind: "string"}
+	case o.Notations[0] == "INT":
+		p.kind = "integer"
+	case o.Notations[0] == "NUM":
+		p.kind = "number"
+	}
+	o.any = p.kind == "string" && len(o.Choices) == 0 && o.ChoiceFn == ""
+	return p
+}

@@ -1,0 +1,175 @@
+// Package declare reads what a script says it can do: from annotations in bash,
+// from signatures in Python and TypeScript. It runs nothing, needs no
+// interpreter, and changes no file; what it returns depends on the text alone.
+//
+//	f := declare.Bash("tools/fs_cat.sh", source)
+//	for _, d := range f.Declarations { ... }
+//	for _, p := range f.Problems { log.Print(p) }
+//
+// A file is never refused as a whole: what is wrong with one function is a
+// [Problem], and the others are declared all the same.
+package declare
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"raddle.dev/tool"
+)
+
+// maxSource is the largest file that Load reads, in bytes.
+const maxSource = 4 << 20
+
+// A Language is one that tools are written in.
+type Language string
+
+// The languages, named by the extension of their files.
+const (
+	LanguageBash       Language = "sh"
+	LanguagePython     Language = "py"
+	LanguageTypeScript Language = "ts"
+)
+
+// A File is what one script declares.
+type File struct {
+	Path         string // as given
+	Language     Language
+	Declarations []Declaration // in the order of the source
+	// Instructions is the function _instructions, which writes an agent's
+	// instructions and is never offered to a model; nil: there is none.
+	Instructions *Declaration
+	Problems     []Problem // in the order of the source
+}
+
+// A Declaration is one function that a model may call.
+type Declaration struct {
+	Name        string
+	Description string
+	Schema      json.RawMessage // of the arguments, an object; its keys in a fixed order, properties in that of the source
+	Effect      tool.Effect     // as an annotation says
+	Line        int             // of the function, from 1
+
+	Function string   // what to call, spelt as in the source
+	Agent    bool     // one function of several in its file: called as a sub-command
+	Params   []string // the parameters' names in the order of the source; nil for bash
+	Command  *Command // what bash needs besides; nil for other languages
+}
+
+// MarshalJSON is the declaration as providers are sent it: name, description
+// and parameters.
+func (d Declaration) MarshalJSON() ([]byte, error) {
+	var w writer
+	w.object(func() {
+		w.member("name", d.Name)
+		w.member("description", d.Description)
+		w.raw("parameters", d.Schema)
+	})
+	return []byte(w.String()), nil
+}
+
+// A Problem is something wrong with a source file.
+type Problem struct {
+	File string
+	Line int    // from 1; 0: the file as a whole
+	Text string // what is wrong and what to do
+	Lost string // the function that is not declared because of it; empty: none, or the file as a whole
+}
+
+func (p Problem) String() string {
+	if p.Line == 0 {
+		return p.File + ": " + p.Text
+	}
+	return fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Text)
+}
+
+// Load reads the file and declares it by its extension: .sh, .py or .ts. A file
+// that cannot be read or is in none of these languages is a File with one
+// problem and no declarations.
+func Load(path string) File {
+	f := File{Path: path, Language: Language(strings.TrimPrefix(filepath.Ext(path), "."))}
+	failed := func(format string, args ...any) File {
+		f.Problems = append(f.Problems, Problem{File: path, Text: fmt.Sprintf(format, args...)})
+		return f
+	}
+	parse := map[Language]func(string, []byte) File{
+		LanguageBash: Bash, LanguagePython: Python, LanguageTypeScript: TypeScript,
+	}[f.Language]
+	switch {
+	case f.Language == "":
+		return failed("Unable to extract language from tool file: %s", stem(path))
+	case parse == nil:
+		return failed("Unsupported tool file extension '.%s': write tools in bash (.sh), Python (.py) or TypeScript (.ts)", f.Language)
+	}
+	info, err := os.Stat(path)
+	switch {
+	case os.IsNotExist(err):
+		return failed("Tool definition file not found: %s", path)
+	case err != nil:
+		return failed("Unable to open tool definition file. %v", err)
+	case !info.Mode().IsRegular():
+		return failed("Unable to open tool definition file. It is no regular file")
+	case info.Size() > maxSource:
+		return failed("the file has more than %d MiB: move what is not about arguments into a file of its own", maxSource>>20)
+	}
+	src, err := os.ReadFile(path)
+	if err != nil {
+		return failed("Unable to open tool definition file. %v", err)
+	}
+	return parse(path, src)
+}
+
+func (f *File) problem(line int, lost, format string, args ...any) {
+	f.Problems = append(f.Problems, Problem{File: f.Path, Line: line, Text: fmt.Sprintf(format, args...), Lost: lost})
+}
+
+// add appends a declaration, unless its name is taken.
+func (f *File) add(d Declaration) {
+	for _, other := range f.Declarations {
+		if other.Name == d.Name {
+			f.problem(d.Line, d.Function, "the tool '%s' is declared already, by '%s' in line %d: rename one of them", d.Name, other.Function, other.Line)
+			return
+		}
+	}
+	f.Declarations = append(f.Declarations, d)
+}
+
+// stem is a file's name without directory and extension.
+func stem(path string) string {
+	name := filepath.Base(path)
+	return strings.TrimSuffix(name, filepath.Ext(name))
+}
+
+// inTools tells whether a file is a global tool: of those in Python and
+// TypeScript only the function run is declared, under the file's name.
+func inTools(path string) bool { return filepath.Base(filepath.Dir(path)) == "tools" }
+
+// instructions is the function that writes an agent's instructions.
+const instructions = "_instructions"
+
+// normal is a name of a Python or TypeScript function as models see it.
+func normal(name string) string {
+	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+	return strings.Join(parts, "_")
+}
+
+// effectNamed is the effect that an annotation names.
+func effectNamed(name string) (tool.Effect, bool) {
+	switch e := tool.Effect(name); e {
+	case tool.ReadOnly, tool.Idempotent, tool.Dangerous:
+		return e, true
+	}
+	return tool.Undeclared, false
+}
+
+// effectComment reads "raddle: EFFECT", the text of a comment.
+func effectComment(text string) (name string, ok bool) {
+	name, ok = strings.CutPrefix(strings.TrimSpace(text), "raddle:")
+	return strings.TrimSpace(name), ok
+}
+
+const unknownEffect = "the effect '%s' is unknown: write read-only, idempotent or dangerous"

@@ -1,0 +1,222 @@
+package declare
+
+import "strings"
+
+// Python declares the functions of a Python file by their signatures and
+// docstrings. Of a file in a directory called tools only the function run is
+// declared, under the file's name; of any other file every function of the
+// module whose name does not begin with an underscore. Functions within
+// classes, conditions and functions, and those that are async, are not seen.
+// A comment "# raddle: read-only" right above a function declares its effect.
+func Python(path string, src []byte) File {
+	f := File{Path: path, Language: LanguagePython}
+	sc := scanner{src: string(src), line: 1, comment: "#"}
+	var effect string
+	var effectAt int
+	for {
+		st, err := sc.statement()
+		if err != "" {
+			f.problem(st.line, "", "failed to parse python: %s", err)
+			break
+		}
+		if st.end {
+			break
+		}
+		for _, c := range st.comments {
+			if name, ok := effectComment(strings.TrimLeft(c, "#")); ok {
+				effect, effectAt = name, st.line
+			}
+		}
+		switch {
+		case st.indent > 0 || strings.HasPrefix(st.text, "@"):
+			continue // a decorator: what stands above it is for its function
+		case strings.HasPrefix(st.text, "def ") || strings.HasPrefix(st.text, "def\t"):
+			f.pythonFunction(&sc, st, effect, effectAt)
+		}
+		effect = ""
+	}
+	return f
+}
+
+// pythonFunction declares one function, unless it is private.
+func (f *File) pythonFunction(sc *scanner, st statement, effect string, effectAt int) {
+	name, params, rest, ok := signature(st.text)
+	if !ok {
+		f.problem(st.line, name, "failed to parse python: the signature of '%s' is not complete", name)
+		return
+	}
+	doc, documented := docstring(strings.TrimSpace(rest))
+	if rest = strings.TrimSpace(rest); rest == "" || strings.HasPrefix(rest, "#") {
+		doc, documented = sc.body(st.indent)
+	}
+	if f.private(name) {
+		return
+	}
+	d := f.named(name, st.line)
+	d.Description = strings.TrimSpace(doc)
+	if e, ok := effectNamed(effect); ok {
+		d.Effect = e
+	} else if effect != "" {
+		f.problem(effectAt, "", unknownEffect, effect)
+	}
+	if !documented || d.Description == "" {
+		if name != instructions {
+			f.problem(st.line, name, "Missing or empty description on function: %s: begin it with a docstring, or its name with an underscore to hide it", name)
+			return
+		}
+	}
+	all, complaint := parseParameters(params)
+	if complaint != "" {
+		f.problem(st.line, name, "failed to parse python: in function '%s': %s", name, complaint)
+		return
+	}
+	s := pythonSchema(all, docArguments(doc))
+	d.Schema = s.json()
+	for _, p := range all {
+		d.Params = append(d.Params, p.name)
+	}
+	f.keep(d)
+}
+
+// private tells whether a function of a Python or TypeScript file is not for a model.
+func (f *File) private(name string) bool {
+	if inTools(f.Path) {
+		return name != "run"
+	}
+	return strings.HasPrefix(name, "_") && name != instructions
+}
+
+// named begins the declaration of a Python or TypeScript function.
+func (f *File) named(function string, line int) Declaration {
+	d := Declaration{Name: normal(function), Function: function, Line: line, Agent: true, Params: []string{}}
+	switch {
+	case inTools(f.Path):
+		d.Name, d.Agent = normal(stem(f.Path)), false
+	case function == instructions:
+		d.Name = instructions
+	}
+	return d
+}
+
+// keep adds a declaration where it belongs.
+func (f *File) keep(d Declaration) {
+	if d.Function == instructions {
+		f.Instructions = &d
+		return
+	}
+	f.add(d)
+}
+
+// signature splits "def name(params) -> type: rest".
+func signature(text string) (name, params, rest string, ok bool) {
+	text = strings.TrimLeft(text[len("def"):], " \t\\\n")
+	open := strings.IndexByte(text, '(')
+	if open < 0 {
+		return strings.TrimRight(text, ":"), "", "", false
+	}
+	name = strings.TrimSpace(text[:open])
+	if i := strings.IndexByte(name, '['); i >= 0 {
+		name = strings.TrimSpace(name[:i]) // type parameters
+	}
+	end := balanced(text, open)
+	if end < 0 {
+		return name, "", "", false
+	}
+	colon := topLevel(text, end+1, ':')
+	if colon < 0 {
+		return name, "", "", false
+	}
+	return name, text[open+1 : end], text[colon+1:], true
+}
+
+// A parameter is one of a Python signature.
+type parameter struct {
+	name       string
+	annotation string
+	defaulted  bool
+	kind       byte // 'p' by position, 'k' by keyword, '*' and '^' the rest by position and by keyword
+}
+
+// parseParameters splits a parameter list and puts it in the order of the
+// schema: by position, by keyword alone, *args, **kwargs.
+func parseParameters(text string) (all []parameter, complaint string) {
+	var groups [4][]parameter
+	at := 0
+	for _, part := range splitTop(text, ',') {
+		part = strings.TrimSpace(stripComments(part))
+		switch {
+		case part == "" || part == "/":
+			continue
+		case part == "*":
+			at = 1
+			continue
+		}
+		p := parameter{kind: "pk"[at]}
+		group := at
+		if rest, ok := strings.CutPrefix(part, "**"); ok {
+			part, p.kind, group = rest, '^', 3
+		} else if rest, ok := strings.CutPrefix(part, "*"); ok {
+			part, p.kind, group, at = rest, '*', 2, 1
+		}
+		if i := assignment(part); i >= 0 {
+			part, p.defaulted = part[:i], true
+		}
+		p.name, p.annotation, _ = strings.Cut(part, ":")
+		p.name, p.annotation = strings.TrimSpace(p.name), strings.TrimSpace(p.annotation)
+		if !isIdentifier(p.name) {
+			return nil, "a parameter is not a name"
+		}
+		groups[group] = append(groups[group], p)
+	}
+	for _, g := range groups {
+		all = append(all, g...)
+	}
+	return all, ""
+}
+
+// assignment is the index of the = of a default, or -1.
+func assignment(text string) int {
+	for from := 0; ; {
+		i := topLevel(text, from, '=')
+		if i < 0 || i+1 >= len(text) || text[i+1] != '=' {
+			return i
+		}
+		from = i + 2
+	}
+}
+
+func isIdentifier(s string) bool {
+	for i, r := range s {
+		if r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= 0x80 || i > 0 && r >= '0' && r <= '9' {
+			continue
+		}
+		return false
+	}
+	return s != ""
+}
+
+// pythonSchema is the schema of the parameters.
+func pythonSchema(all []parameter, docs map[string]docArgument) *schema {
+	s := &schema{kind: "object"}
+	for _, p := range all {
+		doc := docs[p.name]
+		kind := &hint{schema: schema{kind: "string"}}
+		switch {
+		case p.kind == '*':
+			inner := hintOf(p.annotation)
+			kind = &hint{schema: schema{kind: "array", items: &inner.schema}, optional: true}
+		case p.kind == '^':
+			kind.optional = true
+		case p.annotation != "":
+			kind = hintOf(p.annotation)
+		case doc.kind != "":
+			kind = docHint(doc.kind)
+		}
+		kind.description = doc.text
+		if !p.defaulted && !kind.optional && !doc.optional {
+			s.required = append(s.required, p.name)
+		}
+		s.put(property{p.name, kind.schema})
+	}
+	return s
+}
