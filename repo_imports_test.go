@@ -74,10 +74,14 @@ var importRules = []importRule{
 		reason: "a tool is a function with a schema: it knows neither journals nor who gives permission"},
 	{of: "tool/builtin", may: []string{"internal/proc", "tool"},
 		reason: "tools that come with the program: they do what they are told, and whoever runs them gives permission"},
+	{of: "tool/declare", may: []string{"tool"},
+		reason: "a declaration is read from text alone: nothing runs, so nothing that runs things is needed"},
 	{of: "tool/mcp", may: []string{"internal/proc", "llm", "tool"},
 		reason: "the tools of servers are tools like others; a server over stdio is a child process"},
 	{of: "tool/permission", may: []string{"tool"},
 		reason: "it decides from rules and from what a call would touch, and leaves asking and running to others"},
+	{of: "tool/script", may: []string{"internal/proc", "tool", "tool/declare"},
+		reason: "a script is a child process whose arguments a declaration names"},
 }
 
 func TestImports(t *testing.T) {

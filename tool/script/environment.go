@@ -1,0 +1,158 @@
+package script
+
+import (
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"raddle.dev/tool/declare"
+)
+
+// An environment is a set of variables.
+type environment struct{ vars map[string]string }
+
+func (e *environment) set(name, value string) { e.vars[name] = value }
+
+// preset sets a variable that has no value yet.
+func (e *environment) preset(name, value string) {
+	if e.vars[name] == "" {
+		e.vars[name] = value
+	}
+}
+
+// list is the environment as a process takes it, sorted.
+func (e *environment) list() []string {
+	all := make([]string, 0, len(e.vars))
+	for name, value := range e.vars {
+		all = append(all, name+"="+value)
+	}
+	sort.Strings(all)
+	return all
+}
+
+// finds tells whether a program is in the PATH.
+func (e *environment) finds(program string) bool {
+	for _, dir := range filepath.SplitList(e.vars["PATH"]) {
+		info, err := os.Stat(filepath.Join(dir, program))
+		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// dotenv reads a file of NAME=value lines: blank lines, comments and a leading
+// "export" are skipped, one pair of quotes around a value is dropped, nothing is
+// evaluated. What is set already stays.
+func (e *environment) dotenv(path string) {
+	const largest = 1 << 20
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > largest {
+		return
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		line = strings.TrimSpace(strings.TrimPrefix(line, "export "))
+		name, value, ok := strings.Cut(line, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if !ok || name == "" || strings.HasPrefix(name, "#") || strings.ContainsAny(name, " \t\x00") || strings.Contains(value, "\x00") {
+			continue
+		}
+		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
+			value = value[1 : n-1]
+		}
+		if _, set := e.vars[name]; !set {
+			e.vars[name] = value
+		}
+	}
+}
+
+// environment is what the call's process sees.
+func (r *running) environment() *environment {
+	h, e := r.host, &environment{vars: map[string]string{}}
+	for _, pair := range h.Env {
+		name, value, ok := strings.Cut(pair, "=")
+		if ok && name != "" && !strings.HasPrefix(name, "argc_") {
+			e.vars[name] = value
+		}
+	}
+	r.readDotenvs(e)
+	r.contract(e)
+	if t := e.vars["TERM"]; t == "" || t == "dumb" {
+		e.set("TERM", "xterm-256color") // tput fails without one that it knows
+	}
+	e.set("CLICOLOR_FORCE", "1")
+	e.set("FORCE_COLOR", "1")
+	// Whoever runs tools has asked already: a script that asks again would find
+	// nobody.
+	e.preset("AUTO_CONFIRM", "true")
+	if r.call.Key != "" {
+		e.set("RADDLE_IDEMPOTENCY_KEY", r.call.Key)
+	}
+	return e
+}
+
+// readDotenvs reads the files of variables, the nearest first.
+func (r *running) readDotenvs(e *environment) {
+	h := r.host
+	if c := r.Command; c != nil && c.Dotenv != "" {
+		path := c.Dotenv
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(h.workspace(), path)
+		}
+		e.dotenv(path)
+	}
+	if h.Agent != nil {
+		e.dotenv(filepath.Join(h.Agent.Dir, ".env"))
+	}
+	for _, dir := range []string{h.Functions, h.Config} {
+		if dir != "" {
+			e.dotenv(filepath.Join(dir, ".env"))
+		}
+	}
+}
+
+// largestInline is the longest argument text that is put into the environment
+// itself, in bytes: systems limit the length of one variable.
+const largestInline = 32 << 10
+
+// contract sets the variables that tools are promised.
+func (r *running) contract(e *environment) {
+	h, stem := r.host, strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file))
+	base, raw := h.Functions, "LLM_TOOL_RAW_JSON"
+	if h.Agent != nil {
+		base = h.Agent.Dir
+		for name, value := range h.Agent.Variables {
+			e.set("LLM_AGENT_VAR_"+strings.ToUpper(strings.ReplaceAll(name, "-", "_")), value)
+		}
+	}
+	if r.own {
+		raw = "LLM_AGENT_RAW_JSON"
+		e.set("LLM_ROOT_DIR", h.Config)
+		e.set("LLM_AGENT_NAME", h.Agent.Name)
+		e.set("LLM_AGENT_FUNC", r.Name)
+		e.set("LLM_AGENT_ROOT_DIR", h.Agent.Dir)
+		e.set("LLM_AGENT_CACHE_DIR", filepath.Join(h.Config, "cache", h.Agent.Name))
+	} else {
+		e.set("LLM_ROOT_DIR", base)
+		e.set("LLM_TOOL_NAME", stem)
+		e.set("LLM_TOOL_CACHE_DIR", filepath.Join(base, "cache", stem))
+	}
+	e.set("LLM_OUTPUT", r.path("output"))
+	if r.language == declare.LanguageBash {
+		e.set("LLM_PROMPT_UTILS_FILE", r.path("prompt-utils.sh"))
+	}
+	if len(r.call.Args) <= largestInline {
+		e.set(raw, string(r.call.Args))
+	}
+	path := filepath.Join(base, "bin")
+	if rest := e.vars["PATH"]; rest != "" {
+		path += string(filepath.ListSeparator) + rest
+	}
+	e.set("PATH", path)
+}

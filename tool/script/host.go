@@ -1,0 +1,196 @@
+// Package script runs tools that are written as scripts: functions of bash,
+// Python or TypeScript files that package declare has read. A call is a child
+// process of its own; nothing is built beforehand, and no file of the user is
+// changed.
+//
+//	h := &script.Host{Functions: dir, Workspace: cwd, Env: os.Environ(), Agent: &script.Agent{Name: "sql", Dir: agentDir}}
+//	own, problems := h.Own()
+//	global, more := h.Global([]string{"fs_cat", "execute_command.sh"}, nil)
+//
+// Arguments reach a tool as they are: as shell variables, as keyword arguments,
+// as parameters. What the tool writes to the file named by LLM_OUTPUT, or
+// returns, is its result.
+//
+// A call ends with its process: whatever it has started in its group is killed,
+// its files are removed, and what it has written is kept up to a limit.
+package script
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/tool"
+	"raddle.dev/tool/declare"
+)
+
+const (
+	// DefaultTimeout is how long a call may take where [Host.Timeout] is zero.
+	DefaultTimeout = 1800 * time.Second
+	// DefaultLimit is the number of bytes kept of each output where [Host.Limit] is zero.
+	DefaultLimit = 64 << 10
+)
+
+// A Host is the surroundings of tools. It must not be changed while tools of it
+// run; they may run concurrently.
+type Host struct {
+	Config    string // the configuration directory; empty: none
+	Functions string // the directory whose subdirectory "tools" holds the global tools; empty: none
+	Workspace string // where tools run; empty: the directory of this process
+	// Env is the environment that tools get, as "NAME=value". Nothing else is
+	// inherited, so a secret reaches a tool only if it is put here or in a .env
+	// file.
+	Env   []string
+	Agent *Agent // whose tools these are; nil: no agent's
+
+	Timeout time.Duration // of one call; zero: DefaultTimeout; negative: none
+	Limit   int           // bytes kept of each output, its beginning and its end; zero: DefaultLimit
+
+	// Started, if set, is called when a call's process runs, with what
+	// identifies it to a later process of this machine. An error ends the call.
+	Started func(ctx context.Context, child json.RawMessage) error
+	// Printed, if set, is given each line that a tool prints to its standard
+	// output, without escapes, as it comes. It must not block.
+	Printed func(ctx context.Context, line string)
+}
+
+// An Agent is a directory with tools of its own.
+type Agent struct {
+	Name      string            // of the directory
+	Dir       string            // absolute
+	Variables map[string]string // each reaches tools as LLM_AGENT_VAR_<NAME>
+}
+
+// languages are the extensions of tools in the order in which they are looked for.
+var languages = []string{".sh", ".py", ".ts"}
+
+// Own returns the tools of the agent's own file: tools.sh, else tools.py, else
+// tools.ts. An agent without one has none.
+func (h *Host) Own() ([]tool.Tool, []declare.Problem) {
+	path := h.ownFile()
+	if path == "" {
+		return nil, nil
+	}
+	f := declare.Load(path)
+	return h.tools(f, true), f.Problems
+}
+
+// ownFile is the agent's file of tools; empty: there is none.
+func (h *Host) ownFile() string {
+	if h.Agent == nil {
+		return ""
+	}
+	for _, ext := range languages {
+		path := filepath.Join(h.Agent.Dir, "tools"+ext)
+		if _, err := os.Stat(path); err == nil {
+			return path
+		}
+	}
+	return ""
+}
+
+// Global returns the global tools of these names. A name is a file of the
+// directory of tools, with or without its extension, or an alias: a list of such
+// names with commas between them. A tool that two files declare is taken from
+// the first. What is broken is reported and left out.
+func (h *Host) Global(names []string, aliases map[string]string) (tools []tool.Tool, problems []declare.Problem) {
+	files := map[string]bool{}
+	from := map[string]string{} // file by tool
+	for _, name := range h.expand(names, aliases) {
+		path := h.find(name)
+		if files[path] {
+			continue
+		}
+		files[path] = true
+		f := declare.Load(path)
+		problems = append(problems, f.Problems...)
+		for _, t := range h.tools(f, false) {
+			if first, taken := from[t.Name]; taken {
+				problems = append(problems, declare.Problem{File: path, Lost: t.Name,
+					Text: "the tool '" + t.Name + "' is left out: " + first + " declares it already; name one of the files only"})
+				continue
+			}
+			from[t.Name] = path
+			tools = append(tools, t)
+		}
+	}
+	return tools, problems
+}
+
+// expand replaces aliases that are no files by what they stand for.
+func (h *Host) expand(names []string, aliases map[string]string) (all []string) {
+	for _, name := range names {
+		list, ok := aliases[name]
+		if _, err := os.Stat(h.find(name)); err == nil || !ok {
+			all = append(all, name)
+			continue
+		}
+		for part := range strings.SplitSeq(list, ",") {
+			if part = strings.TrimSpace(part); part != "" && !slices.Contains(all, part) {
+				all = append(all, part)
+			}
+		}
+	}
+	return all
+}
+
+// find is the file of a global tool, whether it exists or not. A name never
+// leads out of the directory.
+func (h *Host) find(name string) string {
+	dir := filepath.Join(h.Functions, "tools")
+	path := filepath.Join(dir, filepath.Base(filepath.Clean("/"+name)))
+	for _, ext := range append([]string{""}, languages...) {
+		if info, err := os.Stat(path + ext); err == nil && info.Mode().IsRegular() {
+			return path + ext
+		}
+	}
+	if filepath.Ext(path) == "" {
+		return path + languages[0] // what the message names
+	}
+	return path
+}
+
+// tools are the declared functions of a file.
+func (h *Host) tools(f declare.File, own bool) []tool.Tool {
+	tools := make([]tool.Tool, 0, len(f.Declarations))
+	for _, d := range f.Declarations {
+		s := &script{host: h, file: absolute(f.Path), language: f.Language, own: own, Declaration: d}
+		tools = append(tools, tool.Tool{
+			Name: d.Name, Description: d.Description, Schema: d.Schema,
+			Effect: d.Effect, Parallel: d.Effect == tool.ReadOnly, Run: s.run,
+		})
+	}
+	return tools
+}
+
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+func (h *Host) timeout() time.Duration {
+	if h.Timeout == 0 {
+		return DefaultTimeout
+	}
+	return max(h.Timeout, 0)
+}
+
+func (h *Host) limit() int {
+	if h.Limit > 0 {
+		return h.Limit
+	}
+	return DefaultLimit
+}
+
+func (h *Host) workspace() string {
+	if h.Workspace != "" {
+		return absolute(h.Workspace)
+	}
+	return absolute(".")
+}

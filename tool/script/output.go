@@ -1,0 +1,107 @@
+package script
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"unicode/utf8"
+
+	"raddle.dev/internal/proc"
+	"raddle.dev/tool"
+)
+
+// clean is text as a model may read it: without escapes, and valid UTF-8.
+func clean(text []byte) string {
+	return strings.ToValidUTF8(string(proc.StripEscapes(text)), "\uFFFD")
+}
+
+// value is the result of a call that went well: the JSON value that it wrote,
+// else its text.
+func value(output string) tool.Result {
+	switch {
+	case output == "" || output == "null":
+		return tool.Result{}
+	case json.Valid([]byte(output)):
+		return tool.JSON(json.RawMessage(output))
+	}
+	return tool.Text(output)
+}
+
+// failure is the result of a call that went wrong, with all that it has written.
+func failure(what string, res proc.Result, output string) tool.Result {
+	object := failed{
+		What:   what,
+		Stderr: strings.TrimSpace(clean(res.Stderr)),
+		Stdout: strings.TrimSpace(clean(res.Stdout)),
+		Output: strings.TrimSpace(output),
+	}
+	r := tool.JSON(object)
+	r.Error = true
+	return r
+}
+
+// failed is the shape of a failure; the order of the keys is part of it.
+type failed struct {
+	What   string `json:"tool_call_error"`
+	Stderr string `json:"stderr,omitempty"`
+	Stdout string `json:"stdout,omitempty"`
+	Output string `json:"output,omitempty"`
+}
+
+// readOutput is what a tool has written to its output file, at most limit bytes
+// of it: where there is more, its beginning and its end. A tool that has removed
+// the file, or put something else in its place, has written nothing.
+func readOutput(path string, limit int) string {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	size := info.Size()
+	if size <= int64(limit) {
+		text, err := io.ReadAll(io.LimitReader(f, int64(limit)))
+		if err != nil {
+			return ""
+		}
+		return clean(text)
+	}
+	head, tail := make([]byte, limit/2), make([]byte, limit-limit/2)
+	n, err1 := f.ReadAt(head, 0)
+	m, err2 := f.ReadAt(tail, size-int64(len(tail)))
+	if err := errors.Join(err1, err2); err != nil && !errors.Is(err, io.EOF) {
+		return ""
+	}
+	head, tail = wholeHead(head[:n]), wholeTail(tail[:m])
+	left := size - int64(len(head)) - int64(len(tail))
+	return clean(head) + fmt.Sprintf("\n[... %d bytes left out ...]\n", left) + clean(tail)
+}
+
+// wholeHead drops a character that is cut off at the end.
+func wholeHead(text []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
+		if c := text[len(text)-n]; utf8.RuneStart(c) {
+			if !utf8.FullRune(text[len(text)-n:]) {
+				return text[:len(text)-n]
+			}
+			break
+		}
+	}
+	return text
+}
+
+// wholeTail drops the rest of a character that is cut off at the beginning.
+func wholeTail(text []byte) []byte {
+	for n := 0; n < utf8.UTFMax-1 && n < len(text); n++ {
+		if utf8.RuneStart(text[n]) {
+			return text[n:]
+		}
+	}
+	return text
+}
