@@ -190,14 +190,19 @@ func TestMuchOutputIsBounded(t *testing.T) {
 	}
 }
 
-func TestOneGigabyte(t *testing.T) {
-	if testing.Short() {
-		t.Skip("one gigabyte takes a second or two: run without -short")
-	}
+func TestFloodOnStdoutTakesNoMemory(t *testing.T) {
 	need(t, "bash")
-	got := call(t, one(t, surroundings(t), "t.sh", "# @describe T.\nmain() { head -c 1000000000 /dev/zero | tr '\\0' x; echo done >>\"$LLM_OUTPUT\"; }\n"), `{}`)
+	h := surroundings(t)
+	tl := one(t, h, "t.sh", "# @describe T.\nmain() { head -c 300000000 /dev/zero | tr '\\0' x; echo done >>\"$LLM_OUTPUT\"; }\n")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := call(t, tl, `{}`)
+	runtime.ReadMemStats(&after)
 	if got.Text() != `{"output":"done\n"}` {
 		t.Errorf("got %s", got.Text())
+	}
+	if grown := after.TotalAlloc - before.TotalAlloc; grown > 8<<20 {
+		t.Errorf("%d bytes were allocated", grown)
 	}
 }
 
