@@ -5,7 +5,10 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"raddle.dev/internal/proc"
@@ -16,8 +19,11 @@ var commandTools = []definition{
 	{
 		name: "execute_command", about: "Run a shell command in the workspace and get what it prints.",
 		params: []param{{name: "command", required: true, about: "The command, as bash reads it"}},
-		touches: func(_ Host, a arguments) (tool.Touch, error) {
-			return tool.Touch{Commands: []string{a["command"]}}, nil
+		touches: func(h Host, a arguments) (tool.Touch, error) {
+			if h.has("bash") {
+				return tool.Touch{Commands: []string{a["command"]}}, nil
+			}
+			return tool.Touch{Commands: []string{"sh -c " + shellQuote(a["command"])}}, nil // which reads some texts in another way
 		},
 		run: command,
 	},
@@ -55,12 +61,22 @@ func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'",
 
 func command(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	c := proc.Command{Path: "bash", Args: []string{"-c", a["command"]}}
-	result, err := h.program(ctx, "execute_command", c)
-	if errors.Is(err, exec.ErrNotFound) {
+	if !h.has("bash") {
 		c.Path = "sh"
-		result, err = h.program(ctx, "execute_command", c)
 	}
-	return missing(result, err)
+	return missing(h.program(ctx, "execute_command", c))
+}
+
+// has reports whether programs would find another one by its name.
+func (h Host) has(name string) bool {
+	path := h.env("PATH")
+	if path == "" {
+		path = os.Getenv("PATH")
+	}
+	return slices.ContainsFunc(filepath.SplitList(path), func(dir string) bool {
+		_, err := exec.LookPath(filepath.Join(dir, name))
+		return filepath.IsAbs(dir) && err == nil
+	})
 }
 
 //go:embed run.py

@@ -26,7 +26,7 @@ func newRoom(t testing.TB) room {
 		t.Fatal(err)
 	}
 	r := room{dir: filepath.Join(base, "work"), agent: filepath.Join(base, "agent"), outside: filepath.Join(base, "outside")}
-	for _, dir := range []string{filepath.Join(r.dir, "src", "deep"), filepath.Join(r.dir, ".git"), r.agent, r.outside} {
+	for _, dir := range []string{filepath.Join(r.dir, "src", "deep"), filepath.Join(r.dir, ".git"), filepath.Join(r.dir, "feigned", "objects"), r.agent, r.outside} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -270,6 +270,7 @@ func TestGrantsAllow(t *testing.T) {
 		{write, args(t, "path", ".git/config"), args(t, "path", ".git/HEAD")},
 		{write, args(t, "path", "permissions.yaml"), args(t, "path", ".git/HEAD")},
 		{tool.Tool{Name: "served"}, tool.Call{}, tool.Call{}},
+		{tool.Tool{Name: "served"}, args(t, "tool", "list"), args(t, "tool", "delete")},
 	} {
 		d := decide(t, r.policy, c.tool, c.call)
 		if d.Verdict != permission.Ask || len(d.Grant) == 0 || !d.Lasting || !slices.Contains(d.Answers(), permission.Always) {

@@ -62,6 +62,9 @@ func (a area) expand(dir, pattern string) (names []string, ok bool) {
 	base, wildcards := "", 0
 	for part := range strings.SplitSeq(filepath.ToSlash(pattern), "/") {
 		switch {
+		case strings.HasPrefix(part, ".") && !strings.HasPrefix(part, ".\\") && strings.ContainsAny(unescaped(part), "*?[") &&
+			strings.IndexByte(".*?[", part[1]) >= 0:
+			return nil, false // .* stands for .. as well
 		case strings.ContainsAny(unescaped(part), "*?["):
 			wildcards++
 		case wildcards == 0:

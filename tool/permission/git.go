@@ -1,6 +1,8 @@
 package permission
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -68,4 +70,39 @@ func gitCheck(args []word) string {
 		}
 	}
 	return ""
+}
+
+// feignedRepository reports whether git might take a directory for a repository
+// though nothing named .git says so: anybody who writes files can make one, with
+// a configuration that names programs to run.
+func (s *shell) feignedRepository(args []word) bool {
+	dirs := slices.Clone(s.dirs)
+	for i, a := range args {
+		if a.text == "-C" && i+1 < len(args) {
+			for _, dir := range s.dirs {
+				all, err := places(dir, args[i+1].text)
+				if err != nil {
+					return true
+				}
+				dirs = append(dirs, all...)
+			}
+		}
+	}
+	return slices.ContainsFunc(dirs, feigned)
+}
+
+func feigned(dir string) bool {
+	for {
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
+			return false
+		}
+		if isDir(filepath.Join(dir, "objects")) || isDir(filepath.Join(dir, "refs")) {
+			return true
+		}
+		up := filepath.Dir(dir)
+		if up == dir {
+			return false
+		}
+		dir = up
+	}
 }

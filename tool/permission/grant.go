@@ -34,7 +34,7 @@ func (d Decision) Answers() []Answer {
 func (m matcher) grant(n need) (rule string, ok bool) {
 	switch n.facet {
 	case theCall:
-		return m.tool, true
+		return m.grantCall(), true
 	case command:
 		return m.grantCommand(n)
 	case network:
@@ -49,6 +49,18 @@ func (m matcher) grant(n need) (rule string, ok bool) {
 	}
 	return who + "(" + m.shortPath(n.paths[0]) + ")", true
 }
+
+// grantCall allows the tool; of a tool that stands for many, the one that the call
+// names.
+func (m matcher) grantCall() string {
+	if one := m.args["tool"]; one != "" && strings.Trim(one, nameLetters) == "" {
+		return m.tool + "(tool=" + one + ")"
+	}
+	return m.tool
+}
+
+// nameLetters are the characters of names of tools.
+const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
 
 func (m matcher) grantCommand(n need) (string, bool) {
 	if len(n.words) == 0 {

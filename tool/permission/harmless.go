@@ -50,7 +50,7 @@ var readers = map[string]harmless{
 	"grep": grep, "egrep": grep, "fgrep": grep,
 	"rg": {skip: 1, skipped: "ef", letters: "Lz",
 		flags: []string{"pre", "pre-glob", "follow", "hostname-bin", "search-zip"}},
-	"jq":   {skip: 1, letters: "fL", flags: []string{"from-file", "library-path"}},
+	"jq":   {skip: 1, letters: "fL", flags: []string{"from-file", "library-path"}, check: jqCheck},
 	"sed":  {skip: 1, check: sedCheck},
 	"git":  {check: gitCheck},
 	"find": {check: findCheck},
@@ -58,14 +58,15 @@ var readers = map[string]harmless{
 
 var grep = harmless{skip: 1, skipped: "ef", letters: "R", flags: []string{"dereference-recursive"}}
 
-// versions are programs that may be asked for their version.
-var versions = []string{"bash", "cargo", "gcc", "git", "go", "java", "make", "node", "npm", "python", "python3", "ruby", "rustc"}
+// versions are programs that may be asked for their version. Those of languages
+// are not among them: what stands in for them may heed files of the workspace.
+var versions = []string{"bash", "gcc", "git", "make"}
 
 // judge decides on a command with a plain name: the verdict without any rule,
 // the reason, and which arguments are files that it reads.
 func (s *shell) judge(words []word) (verdict Verdict, why string, files []word) {
 	name, args := words[0].text, words[1:]
-	if slices.Contains(versions, name) && len(args) == 1 && args[0].plain() && (args[0].text == "--version" || name == "go" && args[0].text == "version") {
+	if slices.Contains(versions, name) && len(args) == 1 && args[0].plain() && args[0].text == "--version" {
 		return Allow, "", nil
 	}
 	h, ok := readers[name]
@@ -80,6 +81,9 @@ func (s *shell) judge(words []word) (verdict Verdict, why string, files []word) 
 	}
 	if why := h.faults(args); why != "" {
 		return Ask, why, files
+	}
+	if name == "git" && s.feignedRepository(args) {
+		return Ask, "would take a directory of the workspace for a repository and heed its configuration", files
 	}
 	if s.dashes(args) {
 		return Ask, "has a pattern that may stand for a file whose name begins with -", files
@@ -264,6 +268,18 @@ func readCheck(args []word) string {
 	for _, a := range args {
 		if !a.plain() || a.text != "-r" && !ownName(a.text) {
 			return "may set a variable that other programs heed"
+		}
+	}
+	return ""
+}
+
+func jqCheck(args []word) string {
+	for _, a := range args {
+		if a.vague || a.splits {
+			return unknownArgument
+		}
+		if strings.Contains(a.text, "import") || strings.Contains(a.text, "include") {
+			return "may read other files"
 		}
 	}
 	return ""

@@ -112,16 +112,17 @@ func (p *Policy) call(t tool.Tool) need {
 func (p *Policy) judge(m matcher, needs []need) Decision {
 	d := Decision{Lasting: true}
 	var denied []string
-	nameable := true
+	nameable, seen := true, map[string]bool{}
 	for _, n := range needs {
 		verdict, why, rule := p.verdict(m, n)
 		if verdict == Allow {
 			continue
 		}
 		reason := strings.TrimSpace(shorten(n.text) + " " + why)
-		if slices.Contains(d.Reasons, reason) {
+		if seen[reason] {
 			continue
 		}
+		seen[reason] = true
 		d.Reasons = append(d.Reasons, reason)
 		d.Verdict = max(d.Verdict, verdict)
 		if verdict == Deny {
@@ -131,7 +132,8 @@ func (p *Policy) judge(m matcher, needs []need) Decision {
 		d.Lasting = d.Lasting && !rule
 		grant, ok := m.grant(n)
 		nameable = nameable && ok
-		if !slices.Contains(d.Grant, grant) {
+		if key := "grant " + grant; !seen[key] {
+			seen[key] = true
 			d.Grant = append(d.Grant, grant)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	longestShell = 64 << 10 // bytes of a shell text; more is not looked into
+	longestShell = 16 << 10 // bytes of a shell text; more is not looked into
 	deepestShell = 6        // levels of shells in shells
 	mostDirs     = 16       // directories that a text may work in
 )
@@ -21,10 +21,12 @@ type shell struct {
 	home  string
 	dirs  []string // where the commands that follow may work
 	depth int
+	posix bool // it may be a shell that is not bash
 	needs []need
 
 	source    string
 	repeats   int                  // loops and functions around what is looked at
+	inside    int                  // substitutions around it
 	functions map[string]bool      // declared before what is looked at, whatever happens
 	declares  bool                 // there is a function anywhere
 	texts     map[*syntax.Lit]bool // what the shell takes as it is, or the parser has taken apart to the end
@@ -40,7 +42,15 @@ func (s *shell) take(text string) {
 		s.doubt(text, "holds a character that shells read in different ways")
 		return
 	}
-	file, err := parse(text)
+	s.read(text, syntax.LangBash)
+	if s.posix {
+		s.read(text, syntax.LangPOSIX)
+	}
+}
+
+// read looks into a text as one kind of shell reads it.
+func (s *shell) read(text string, lang syntax.LangVariant) {
+	file, err := parse(text, lang)
 	if err != nil {
 		s.doubt(text, fmt.Sprintf("cannot be understood as shell (%v)", err))
 		return
@@ -59,23 +69,23 @@ func (s *shell) take(text string) {
 	}
 }
 
-// parse reads a text as bash. A parser that breaks is an error like another.
-func parse(text string) (file *syntax.File, err error) {
+// parse reads a text. A parser that breaks is an error like another.
+func parse(text string, lang syntax.LangVariant) (file *syntax.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the parser failed: %v", r)
 		}
 	}()
-	return syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	return syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
 }
 
 // nested looks into a text that a command of this one runs in a shell.
-func (s *shell) nested(text string) {
+func (s *shell) nested(text string, posix bool) {
 	if s.depth >= deepestShell {
 		s.doubt(text, "is a shell in too many shells")
 		return
 	}
-	inner := shell{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, repeats: s.repeats}
+	inner := shell{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, repeats: s.repeats}
 	inner.take(text)
 	s.needs = append(s.needs, inner.needs...)
 	s.dirs = inner.dirs
@@ -96,25 +106,29 @@ func (s *shell) word(n *syntax.Word) word { return known(n, s.src(n), s.home) }
 
 // walk visits everything below a node, in the order of the text.
 func (s *shell) walk(n syntax.Node) {
-	var open []bool // of each node around: whether what is in it may run more than once, or later
+	var around []syntax.Node
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if n == nil {
-			if open[len(open)-1] {
-				s.repeats--
-			}
-			open = open[:len(open)-1]
+			s.enter(around[len(around)-1], -1)
+			around = around[:len(around)-1]
 			return true
 		}
-		repeats := false
-		switch n.(type) {
-		case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
-			repeats = true
-			s.repeats++
-		}
-		open = append(open, repeats)
+		around = append(around, n)
+		s.enter(n, 1)
 		s.node(n)
 		return true
 	})
+}
+
+// enter counts what is around the nodes below: what runs them more than once or
+// later, and what puts their output into a text.
+func (s *shell) enter(n syntax.Node, by int) {
+	switch n.(type) {
+	case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
+		s.repeats += by
+	case *syntax.CmdSubst, *syntax.ProcSubst:
+		s.inside += by
+	}
 }
 
 // node looks at one node; what is below it is visited on its own.
@@ -130,6 +144,13 @@ func (s *shell) node(n syntax.Node) {
 		s.assigned(n.Name.Value, n)
 	case *syntax.DblQuoted:
 		s.inert(n.Parts)
+	case *syntax.CmdSubst:
+		// The shell takes backslashes out before it reads what is between backquotes.
+		if n.Backquotes && strings.Contains(s.src(n), `\`) {
+			s.doubt(s.src(n), "has backslashes between backquotes, which are hard to read: write $(...)")
+		}
+	case *syntax.FuncDecl:
+		s.function(n)
 	case *syntax.Lit:
 		if !s.texts[n] && unquotedSubstitution(n.Value) {
 			s.doubt(n.Value, "may be run by the shell")
@@ -266,9 +287,7 @@ func (s *shell) redirect(n *syntax.Redirect) {
 	w := s.word(n.Word)
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
-		if n.Hdoc != nil && quotedWord(n.Word) {
-			s.inert(n.Hdoc.Parts)
-		}
+		s.document(n)
 	case syntax.WordHdoc:
 	case syntax.DplIn, syntax.DplOut:
 		if !w.plain() || strings.Trim(w.text, "0123456789-") != "" {
@@ -290,13 +309,45 @@ func (s *shell) inert(parts []syntax.WordPart) {
 	}
 }
 
-// quotedWord reports whether any part of a word is quoted: the here-document that
-// it ends is then taken as it is.
-func quotedWord(w *syntax.Word) bool {
-	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
-		lit, ok := p.(*syntax.Lit)
-		return !ok || strings.Contains(lit.Value, `\`)
-	})
+// document looks at a here-document. Shells do not agree on where the odd ones
+// end, and what follows the end is run.
+func (s *shell) document(n *syntax.Redirect) {
+	end, quoted := "", false
+	if len(n.Word.Parts) == 1 {
+		switch part := n.Word.Parts[0].(type) {
+		case *syntax.Lit:
+			end = part.Value
+		case *syntax.SglQuoted:
+			if quoted = true; !part.Dollar {
+				end = part.Value
+			}
+		case *syntax.DblQuoted:
+			if quoted = true; !part.Dollar && len(part.Parts) == 1 {
+				if lit, ok := part.Parts[0].(*syntax.Lit); ok {
+					end = lit.Value
+				}
+			}
+		}
+	}
+	joined := !quoted && n.Hdoc != nil && strings.Contains(s.src(n.Hdoc), "\\\n")
+	if !syntax.ValidName(end) || s.inside > 0 || joined {
+		s.doubt(s.src(n), "begins a here-document whose end cannot be told for sure")
+		return
+	}
+	if quoted && n.Hdoc != nil {
+		s.inert(n.Hdoc.Parts)
+	}
+}
+
+// function keeps to functions with names of their own.
+func (s *shell) function(n *syntax.FuncDecl) {
+	if n.Name == nil {
+		s.doubt(s.src(n), "is more than can be told before it runs")
+		return
+	}
+	if _, ok := readers[n.Name.Value]; ok {
+		s.doubt(n.Name.Value+"()", "changes what a command means")
+	}
 }
 
 // file is a file that is read or written, from wherever the text may work.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"raddle.dev/tool/permission"
 )
 
@@ -72,8 +74,10 @@ f() { ls; }; f src
 ls &
 echo $((1 + 2))
 diff <(ls src) <(ls .)
-go version
-python3 --version
+make --version
+cat .g*
+jq -r .a a.txt
+sh -c 'ls > x 2>&1'
 cat /dev/null
 echo a{}b
 cat agent:/x
@@ -223,6 +227,29 @@ rg --files /etc
 grep -R x .
 grep --re x /etc/passwd
 grep -f /etc/passwd x
+go version
+cargo --version
+:(){ :|:& };:
+ls() { true; }
+` + "`echo \\$(danger)`" + `
+` + "echo \"`echo \\`danger\\``\"" + `
+cat <<$'EOF' ⏎EOF⏎danger⏎$EOF
+cat <<E"O"F ⏎EOF
+cat <<EOF ⏎x\⏎EOF⏎ls⏎EOF
+echo $(cat <<EOF ⏎x⏎EOF)⏎danger⏎EOF⏎)
+sh -c 'ls &>x danger'
+sh -c '[[ a && danger ]]'
+sh -c "eval 'ls &>x danger'"
+zsh -c ls
+ksh -c ls
+grep -r x .*
+ls .*/
+ls ..*
+find . -name f -exec cat {} \;
+find . -type f -o -exec cat {} \;
+jq 'import "x" as x; .' a.txt
+git -C feigned status
+cd feigned && git log
 git commit
 git push
 git -c core.pager=danger log
@@ -381,6 +408,32 @@ func TestAskingShell(t *testing.T) {
 			t.Errorf("%.40q: %v %q", text, got.Verdict, got.Reasons)
 		}
 	}
+}
+
+// covers are ways to put a command into another one: as it is for %, quoted for @.
+var covers = []string{
+	"true && %", "false || %", "ls; %", "% | cat", "ls | %", "(%)", "{ %; }", "! %", "% &", "time %", "echo $(%)", "echo \"$(%)\"", "x=$(%)",
+	"echo ${x:-$(%)}", "cat <(%)", "ls > >(%)", "if %; then ls; fi", "if ls; then ls; else %; fi", "while %; do break; done", "for i in a; do %; done",
+	"case x in x) %;; esac", "case $(%) in x) ls;; esac", "[[ -n $(%) ]]", "test -n \"$(%)\"", "f() { %; }; f", "cat <<EOF\n$(%)\nEOF", "cat <<< \"$(%)\"",
+	"bash -c @", "sh -c @", "eval @", "env bash -c @", "nohup timeout 5 bash -c @", "ls | xargs bash -c @", "find . -type f -exec bash -c @ \\;",
+	"command bash -c @", "exec bash -c @", "% > out.txt", "LC_ALL=C bash -c @", "cd src && %", "set -e; %", "alias a=@", "sudo sh -c @",
+}
+
+// TestNothingHides puts commands into each other at random.
+func TestNothingHides(t *testing.T) {
+	r := newRoom(t)
+	p := r.policy
+	p.Rules = []permission.Rules{rules(t, `deny: ["any command(rm *)"]`)}
+	rapid.Check(t, func(rt *rapid.T) {
+		hidden := rapid.SampledFrom([]string{"danger", "rm -rf src", "curl http://example.com", "echo x > ../y", "\\danger", "'dan'ger"}).Draw(rt, "hidden")
+		text := hidden
+		for _, cover := range rapid.SliceOfN(rapid.SampledFrom(covers), 0, 5).Draw(rt, "covers") {
+			text = strings.ReplaceAll(strings.ReplaceAll(cover, "@", "'"+strings.ReplaceAll(text, "'", `'\''`)+"'"), "%", text)
+		}
+		if got := decide(t, p, shellTool, args(t, "command", text)); got.Verdict == permission.Allow {
+			rt.Fatalf("%s is allowed", text)
+		}
+	})
 }
 
 // TestNamesOfFilesAreNoFlags looks at patterns that stand for a file whose name

@@ -117,14 +117,15 @@ var wrappers = map[string]wrapper{
 	"busybox": {}, "toybox": {},
 }
 
-// shells run a text as this one.
-var shells = []string{"bash", "sh", "dash", "zsh", "ksh", "ash"}
+// shells run a text as bash does; true: or as POSIX says, which reads some texts
+// in another way.
+var shells = map[string]bool{"bash": false, "sh": true, "dash": true, "ash": true}
 
 // wrapped looks at a command that runs another one, and reports whether it is one.
 func (s *shell) wrapped(words []word) bool {
 	name, args := words[0].text, words[1:]
 	switch {
-	case slices.Contains(shells, name):
+	case name == "bash" || shells[name]:
 		return s.inShell(words)
 	case name == "eval":
 		s.eval(words)
@@ -229,7 +230,7 @@ func (s *shell) inShell(words []word) bool {
 			break
 		}
 		if text := args[i+1]; text.plain() && !strings.Contains(text.text, "{}") {
-			s.nested(text.text)
+			s.nested(text.text, shells[words[0].text])
 			return true
 		}
 		break
@@ -246,7 +247,7 @@ func (s *shell) eval(words []word) {
 		}
 		args = append(args, a.text)
 	}
-	s.nested(strings.Join(args, " "))
+	s.nested(strings.Join(args, " "), s.posix)
 }
 
 // alias asks, and looks at what the names would stand for.
@@ -254,7 +255,7 @@ func (s *shell) alias(words []word) {
 	s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes what commands mean"))
 	for _, a := range words[1:] {
 		if _, text, ok := strings.Cut(a.text, "="); ok && a.plain() {
-			s.nested(text)
+			s.nested(text, s.posix)
 		}
 	}
 }
@@ -291,8 +292,8 @@ func (s *shell) find(words []word) bool {
 		return false
 	}
 	verdict, why, files := s.judge(append([]word{words[0]}, rest...))
-	if !slices.ContainsFunc(rest, func(a word) bool { return a.text == "f" }) {
-		verdict, why = max(verdict, Ask), "may find links that lead out of the workspace without -type f"
+	if !filesOnly(rest) {
+		verdict, why = max(verdict, Ask), "may find links that lead out of the workspace: -type f and no alternatives would keep to files"
 	}
 	if s.dashes(args) {
 		verdict, why = Ask, "has a pattern that may stand for a file whose name begins with -"
@@ -302,6 +303,20 @@ func (s *shell) find(words []word) bool {
 		s.file(reading, f)
 	}
 	return true
+}
+
+// filesOnly reports whether find finds nothing but files.
+func filesOnly(args []word) bool {
+	only := false
+	for i, a := range args {
+		switch a.text {
+		case "-o", "-or", "!", "-not", ",":
+			return false
+		case "-type":
+			only = only || i+1 < len(args) && args[i+1].text == "f"
+		}
+	}
+	return only
 }
 
 // writers are commands of which the operands are files that they write. They ask;
