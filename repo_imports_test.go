@@ -52,6 +52,8 @@ var importRules = []importRule{
 		reason: "it puts a process together from all parts, and is the only one to know every vendor and store"},
 	{of: "internal/cli", may: []string{"draw", "flow", "graph", "internal/app", "llm"},
 		reason: "it talks to people: it knows what is run and shown, and leaves vendors and stores to internal/app"},
+	{of: "internal/llmtest",
+		reason: "what a vendor refuses does not depend on how we speak to it"},
 	{of: "internal/proc",
 		reason: "a child process knows nothing of graphs: scripts, tools and servers share it"},
 	{of: "llm",

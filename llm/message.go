@@ -105,9 +105,11 @@ type Reasoning struct {
 
 // A ToolCall is the model's wish to have a tool called.
 type ToolCall struct {
-	ID   string          `json:"id"`   // never empty in a reply; unique within a conversation
-	Name string          `json:"name"` // of the tool
-	Args json.RawMessage `json:"args"` // valid JSON, as the model wrote it
+	ID   string `json:"id"`   // never empty in a reply; unique within a conversation
+	Name string `json:"name"` // of the tool
+	// Args is an object, as the model wrote it. Where it wrote something else,
+	// it is that, or a string with the text if that is no JSON: tell the model.
+	Args json.RawMessage `json:"args"`
 	// Signature and Origin are as in Reasoning, for providers that seal calls.
 	Signature string `json:"signature,omitempty"`
 	Origin    string `json:"origin,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"raddle.dev/llm"
+	"raddle.dev/llm/internal/wire"
 )
 
 func (m *Model) params(r llm.Request) (anthropic.MessageNewParams, error) {
@@ -32,21 +33,38 @@ func (m *Model) params(r llm.Request) (anthropic.MessageNewParams, error) {
 		p.OutputConfig.Format.SetExtraFields(map[string]any{"schema": r.Schema})
 	}
 	effort(&p, r)
-	for _, msg := range r.Messages {
+	var err error
+	p.Messages, err = m.turns(r.Messages)
+	if len(p.Messages) == 0 && err == nil && r.System != "" {
+		// Anthropic answers nobody who says nothing.
+		p.System = nil
+		p.Messages = []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(r.System))}
+	}
+	return p, err
+}
+
+// turns joins neighbours of one role: users and assistants take turns, and all
+// results of a reply's calls stand in one message, before anything else.
+func (m *Model) turns(messages []llm.Message) (turns []anthropic.MessageParam, err error) {
+	for _, msg := range messages {
 		blocks, err := m.blocks(msg)
 		if err != nil {
-			return p, err
+			return nil, err
 		}
 		if len(blocks) == 0 {
-			continue // a turn in which the model said nothing
+			continue // a turn in which nothing was said
 		}
 		role := anthropic.MessageParamRoleUser
 		if msg.Role == llm.RoleAssistant {
 			role = anthropic.MessageParamRoleAssistant
 		}
-		p.Messages = append(p.Messages, anthropic.MessageParam{Role: role, Content: blocks})
+		if n := len(turns); n > 0 && turns[n-1].Role == role {
+			turns[n-1].Content = append(turns[n-1].Content, blocks...)
+		} else {
+			turns = append(turns, anthropic.MessageParam{Role: role, Content: blocks})
+		}
 	}
-	return p, nil
+	return turns, nil
 }
 
 // effort sets how the model thinks, and the limit of the reply, which includes
@@ -94,7 +112,7 @@ func (m *Model) blocks(msg llm.Message) ([]block, error) {
 	}
 	var list []block
 	for _, p := range msg.Parts {
-		if t, ok := p.(llm.Text); ok && t.Text == "" && (msg.Role == llm.RoleAssistant || len(msg.Parts) > 1) {
+		if t, ok := p.(llm.Text); ok && strings.TrimSpace(t.Text) == "" && msg.Role != llm.RoleTool {
 			continue // Anthropic refuses empty text
 		}
 		b, ok, err := m.block(msg.Role, p)
@@ -131,11 +149,7 @@ func (m *Model) block(role llm.Role, p llm.Part) (block, bool, error) {
 		}
 	case llm.ToolCall:
 		if role == llm.RoleAssistant {
-			args := p.Args
-			if len(args) == 0 {
-				args = json.RawMessage("{}")
-			}
-			return anthropic.NewToolUseBlock(p.ID, args, p.Name), true, nil
+			return anthropic.NewToolUseBlock(p.ID, wire.ObjectArgs(p.Args), p.Name), true, nil
 		}
 	case llm.ToolResult:
 		if role == llm.RoleTool {
@@ -193,7 +207,7 @@ func (m *Model) result(p llm.ToolResult) (*anthropic.ToolResultBlockParam, error
 		var u anthropic.ToolResultBlockParamContentUnion
 		switch c := c.(type) {
 		case llm.Text:
-			if c.Text == "" {
+			if strings.TrimSpace(c.Text) == "" {
 				continue
 			}
 			u.OfText = &anthropic.TextBlockParam{Text: c.Text}

@@ -86,8 +86,10 @@ func TestRequests(t *testing.T) {
 				{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"18"},{"type":"image","source":{"type":"url","url":"https://example.org/map.png"}},
 					{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"}}]},
 				{"type":"tool_result","tool_use_id":"c2","is_error":true,"content":[{"type":"text","text":"no such city"}]},
-				{"type":"tool_result","tool_use_id":"c3"}]},
-			{"role":"user","content":[{"type":"text","text":"thanks"}]}]}`},
+				{"type":"tool_result","tool_use_id":"c3"},
+				{"type":"text","text":"thanks"}]}]}`},
+		{"only a system prompt", llm.Request{System: "Write a haiku.", Messages: []llm.Message{llm.User(" \n")}},
+			`{` + head + `,"messages":[{"role":"user","content":[{"type":"text","text":"Write a haiku."}]}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := wiretest.Serve(t, wiretest.Stream(events(start, end("end_turn"), stopped)))

@@ -93,7 +93,12 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		resp, err := m.send(ctx, contents, config(r))
+		c := config(r)
+		if len(contents) == 0 && r.System != "" { // Google answers nobody who says nothing
+			contents = join(contents, genai.RoleUser, c.SystemInstruction.Parts)
+			c.SystemInstruction = nil
+		}
+		resp, err := m.send(ctx, contents, c)
 		if err != nil {
 			return llm.Reply{}, err
 		}

@@ -1,14 +1,17 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
 	"google.golang.org/genai"
 
 	"raddle.dev/llm"
+	"raddle.dev/llm/internal/wire"
 )
 
 func config(r llm.Request) *genai.GenerateContentConfig {
@@ -88,9 +91,7 @@ func exact(body map[string]any, r llm.Request) {
 	for _, content := range list(body, "contents") {
 		for _, part := range list(content, "parts") {
 			if call, ok := part["functionCall"].(map[string]any); ok {
-				if len(calls[0].Args) > 0 {
-					call["args"] = calls[0].Args
-				}
+				call["args"] = wire.ObjectArgs(calls[0].Args)
 				calls = calls[1:]
 			}
 		}
@@ -136,15 +137,33 @@ func (m *Model) contents(r llm.Request) ([]*genai.Content, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(parts) > 0 {
-			all = append(all, &genai.Content{Role: role, Parts: parts})
-		}
 		if len(attached) > 0 {
-			attached = append([]*genai.Part{{Text: "Attached by the tool:"}}, attached...)
-			all = append(all, &genai.Content{Role: genai.RoleUser, Parts: attached})
+			parts = append(append(parts, &genai.Part{Text: "Attached by the tool:"}), attached...)
+		}
+		if len(parts) > 0 {
+			all = join(all, role, parts)
 		}
 	}
 	return all, nil
+}
+
+// join adds parts to the conversation, in which users and the model take turns.
+// All results of a reply's calls stand in one turn, before anything else.
+func join(all []*genai.Content, role string, parts []*genai.Part) []*genai.Content {
+	if n := len(all); n == 0 || all[n-1].Role != role {
+		return append(all, &genai.Content{Role: role, Parts: parts})
+	}
+	last := all[len(all)-1]
+	last.Parts = append(last.Parts, parts...)
+	slices.SortStableFunc(last.Parts, func(a, b *genai.Part) int { return cmp.Compare(rank(a), rank(b)) })
+	return all
+}
+
+func rank(p *genai.Part) int {
+	if p.FunctionResponse != nil {
+		return 0
+	}
+	return 1
 }
 
 // parts returns the parts of a message, and those that its tool results hold
@@ -154,7 +173,7 @@ func (m *Model) parts(msg llm.Message) (parts, attached []*genai.Part, err error
 		var part *genai.Part
 		switch p := p.(type) {
 		case llm.Text:
-			if p.Text == "" && (msg.Role == llm.RoleAssistant || len(msg.Parts) > 1) {
+			if p.Text == "" && msg.Role != llm.RoleTool {
 				continue // Google refuses empty parts
 			}
 			part = &genai.Part{Text: p.Text}

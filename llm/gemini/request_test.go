@@ -65,12 +65,14 @@ func TestRequests(t *testing.T) {
 			{"role":"model","parts":[
 				{"text":"Let me see."},
 				{"functionCall":{"id":"c1","name":"f","args":{"n":9007199254740993}},"thoughtSignature":"c2VhbA=="},
-				{"functionCall":{"id":"c2","name":"g"}}]},
+				{"functionCall":{"id":"c2","name":"g","args":{}}}]},
 			{"role":"user","parts":[
 				{"functionResponse":{"id":"c1","name":"f","response":{"output":"18"}}},
-				{"functionResponse":{"id":"c2","name":"g","response":{"error":"no such city"}}}]},
-			{"role":"user","parts":[{"text":"Attached by the tool:"},{"inlineData":{"mimeType":"image/png","data":"AQ=="}},{"inlineData":{"mimeType":"text/csv","data":"YQ=="}}]},
-			{"role":"user","parts":[{"text":"thanks"}]}]}`},
+				{"functionResponse":{"id":"c2","name":"g","response":{"error":"no such city"}}},
+				{"text":"Attached by the tool:"},{"inlineData":{"mimeType":"image/png","data":"AQ=="}},{"inlineData":{"mimeType":"text/csv","data":"YQ=="}},
+				{"text":"thanks"}]}]}`},
+		{"only a system prompt", llm.Request{System: "Write a haiku.", Messages: []llm.Message{llm.User("")}},
+			`{"generationConfig":{},"contents":[{"role":"user","parts":[{"text":"Write a haiku."}]}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := wiretest.Serve(t, wiretest.Stream(responses(stop)))

@@ -2,13 +2,13 @@ package openai
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/shared"
 
 	"raddle.dev/llm"
+	"raddle.dev/llm/internal/wire"
 )
 
 func (m *Model) params(r llm.Request) (openai.ChatCompletionNewParams, error) {
@@ -109,13 +109,15 @@ func (m *Model) user(parts []llm.Part) (message, error) {
 			return openai.UserMessage(t.Text), nil
 		}
 	}
-	content := make([]openai.ChatCompletionContentPartUnionParam, len(parts))
-	for i, p := range parts {
+	content := []openai.ChatCompletionContentPartUnionParam{}
+	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
-			content[i] = openai.TextContentPart(p.Text)
+			if p.Text != "" { // some servers refuse empty parts
+				content = append(content, openai.TextContentPart(p.Text))
+			}
 		case llm.Image:
-			content[i] = openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: address(p.URL, p.MIME, p.Data)})
+			content = append(content, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: address(p.URL, p.MIME, p.Data)}))
 		case llm.File:
 			if len(p.Data) == 0 {
 				return message{}, m.client.Unsupported("a file that is given by its address; chat completions take the bytes only")
@@ -124,10 +126,13 @@ func (m *Model) user(parts []llm.Part) (message, error) {
 			if p.Name != "" {
 				f.Filename = openai.String(p.Name)
 			}
-			content[i] = openai.FileContentPart(f)
+			content = append(content, openai.FileContentPart(f))
 		default:
 			return message{}, m.client.Unsupported("a user's message may hold text, images and files only")
 		}
+	}
+	if len(content) == 0 {
+		return openai.UserMessage(""), nil
 	}
 	return openai.UserMessage(content), nil
 }
@@ -149,7 +154,7 @@ func (m *Model) assistant(msg llm.Message) message {
 		a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
 			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
 				ID:       c.ID,
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: arguments(c.Args)},
+				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: string(wire.ObjectArgs(c.Args))},
 			},
 		})
 	}
@@ -159,13 +164,6 @@ func (m *Model) assistant(msg llm.Message) message {
 		a.SetExtraFields(map[string]any{"reasoning_content": thoughts})
 	}
 	return message{OfAssistant: &a}
-}
-
-func arguments(args json.RawMessage) string {
-	if len(args) == 0 {
-		return "{}"
-	}
-	return string(args)
 }
 
 func reasoning(msg llm.Message) string {

@@ -89,8 +89,10 @@ func syntaxError(data []byte) error {
 	return json.Unmarshal(data, &v)
 }
 
-// ParseArgs checks the complete arguments of a tool call. Nothing is a call
-// without arguments; anything else must be valid JSON and is kept as it came.
+// ParseArgs reads the complete arguments of a tool call. Nothing is a call
+// without arguments; valid JSON is kept as it came; any other text becomes a
+// JSON string, so that the model can be told what it wrote. Only arguments that
+// a token limit cut off are an error.
 func (c *Client) ParseArgs(name, text string, stop llm.StopReason) (json.RawMessage, error) {
 	if strings.TrimSpace(text) == "" && stop != llm.StopLength {
 		return json.RawMessage("{}"), nil
@@ -98,9 +100,17 @@ func (c *Client) ParseArgs(name, text string, stop llm.StopReason) (json.RawMess
 	if json.Valid([]byte(text)) {
 		return json.RawMessage(text), nil
 	}
-	what := "the arguments of the tool call " + name + " are not valid JSON"
 	if stop == llm.StopLength {
-		what = "a token limit cut off the arguments of the tool call " + name
+		return nil, c.Malformed("a token limit cut off the arguments of the tool call "+name, syntaxError([]byte(text)))
 	}
-	return nil, c.Malformed(what, syntaxError([]byte(text)))
+	return json.Marshal(text)
+}
+
+// ObjectArgs returns arguments as a request may carry them: what is no object,
+// because a model wrote none, is an empty one.
+func ObjectArgs(args json.RawMessage) json.RawMessage {
+	if text := bytes.TrimSpace(args); len(text) == 0 || text[0] != '{' {
+		return json.RawMessage("{}")
+	}
+	return args
 }

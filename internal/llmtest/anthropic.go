@@ -1,0 +1,162 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Anthropic is the messages of Anthropic.
+func Anthropic() Vendor {
+	return Vendor{Name: "Anthropic", Check: checkAnthropic, stream: streamAnthropic, refuse: func(m string) string {
+		return `{"type":"error","error":{"type":"invalid_request_error","message":` + quote(m) + `}}`
+	}}
+}
+
+type anthropicBlock struct {
+	Type, Text, ID, Name, Signature string
+	ToolUseID                       string `json:"tool_use_id"`
+	Input                           json.RawMessage
+	Content                         []anthropicBlock
+}
+
+type anthropicMessage struct {
+	Role    string
+	Content []anthropicBlock
+}
+
+// checkAnthropic wants users and assistants to take turns, and the results of
+// all calls at the beginning of the next message.
+func checkAnthropic(body []byte) error {
+	var r struct {
+		System, Messages json.RawMessage
+		MaxTokens        int `json:"max_tokens"`
+	}
+	var messages []anthropicMessage
+	if err := errors.Join(json.Unmarshal(body, &r), json.Unmarshal(r.Messages, &messages)); err != nil {
+		return err
+	}
+	var system []anthropicBlock
+	if len(r.System) > 0 {
+		if err := errors.Join(json.Unmarshal(r.System, &system), (anthropicMessage{Role: "system", Content: system}).check()); err != nil {
+			return err
+		}
+	}
+	if len(messages) == 0 || r.MaxTokens <= 0 {
+		return errors.New("messages: at least one message is required, and max_tokens")
+	}
+	var open []string
+	for i, m := range messages {
+		if want := []string{"user", "assistant"}[i%2]; m.Role != want {
+			return fmt.Errorf("messages.%d: roles must alternate: %q where %q is due", i, m.Role, want)
+		}
+		if err := m.check(); err != nil {
+			return fmt.Errorf("messages.%d: %w", i, err)
+		}
+		if err := m.answers(open); err != nil {
+			return fmt.Errorf("messages.%d: %w", i, err)
+		}
+		open = open[:0]
+		for _, b := range m.Content {
+			if b.Type == "tool_use" {
+				open = append(open, b.ID)
+			}
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("tool_use ids were found without tool_result blocks: %v", open)
+	}
+	return nil
+}
+
+// check looks at a message by itself.
+func (m anthropicMessage) check() error {
+	if len(m.Content) == 0 {
+		return errors.New("there is no content")
+	}
+	ids := []string{}
+	for _, b := range m.Content {
+		switch {
+		case b.Type == "text" && strings.TrimSpace(b.Text) == "":
+			return errors.New("text content blocks must contain non-whitespace text")
+		case b.Type == "thinking" && b.Signature == "":
+			return errors.New("a thinking block has no signature")
+		case b.Type == "tool_use" && (m.Role != "assistant" || b.ID == "" || b.Name == "" || !object(b.Input) || slices.Contains(ids, b.ID)):
+			return fmt.Errorf("the tool_use %q is not valid", b.ID)
+		case b.Type == "tool_result" && m.Role != "user":
+			return errors.New("a tool_result outside of a user's message")
+		}
+		for _, c := range b.Content {
+			if c.Type == "text" && strings.TrimSpace(c.Text) == "" {
+				return errors.New("a tool_result holds empty text")
+			}
+		}
+		ids = append(ids, b.ID)
+	}
+	return nil
+}
+
+// answers checks that the message begins with one result for each open call.
+func (m anthropicMessage) answers(open []string) error {
+	open = slices.Clone(open)
+	for i, b := range m.Content {
+		if b.Type != "tool_result" {
+			continue
+		}
+		at := slices.Index(open, b.ToolUseID)
+		if at < 0 {
+			return fmt.Errorf("unexpected tool_use_id in tool_result blocks: %q", b.ToolUseID)
+		}
+		if i > 0 && m.Content[i-1].Type != "tool_result" {
+			return errors.New("tool_result blocks must come first")
+		}
+		open = slices.Delete(open, at, at+1)
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("tool_use ids were found without tool_result blocks immediately after: %v", open)
+	}
+	return nil
+}
+
+// streamAnthropic opens all calls before it sends the arguments of any.
+func streamAnthropic(t Turn) string {
+	var b strings.Builder
+	send := func(name, fields string) { fmt.Fprintf(&b, "event: %s\ndata: {\"type\":%[1]q%s}\n\n", name, fields) }
+	n := 0
+	block := func(start string, deltas ...string) {
+		send("content_block_start", fmt.Sprintf(`,"index":%d,"content_block":%s`, n, start))
+		for _, d := range deltas {
+			send("content_block_delta", fmt.Sprintf(`,"index":%d,"delta":%s`, n, d))
+		}
+		n++
+	}
+	send("message_start", `,"message":{"id":"r","type":"message","role":"assistant","model":"claude-x","content":[],"usage":{"input_tokens":1,"output_tokens":1}}`)
+	if t.Thought != "" {
+		block(`{"type":"thinking","thinking":"","signature":""}`,
+			`{"type":"thinking_delta","thinking":`+quote(t.Thought)+`}`, `{"type":"signature_delta","signature":"seal of `+t.Thought+`"}`)
+	}
+	if h := halves(t.Text); t.Text != "" {
+		block(`{"type":"text","text":""}`, `{"type":"text_delta","text":`+quote(h[0])+`}`, `{"type":"text_delta","text":`+quote(h[1])+`}`)
+	}
+	first := n
+	for _, c := range t.Calls {
+		block(fmt.Sprintf(`{"type":"tool_use","id":%q,"name":%q,"input":{}}`, c.ID, c.Name))
+	}
+	for h := range 2 {
+		for i, c := range t.Calls {
+			send("content_block_delta", fmt.Sprintf(`,"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`, first+i, quote(halves(c.Args)[h])))
+		}
+	}
+	for i := range n {
+		send("content_block_stop", fmt.Sprintf(`,"index":%d`, i))
+	}
+	stop := "end_turn"
+	if len(t.Calls) > 0 {
+		stop = "tool_use"
+	}
+	send("message_delta", `,"delta":{"stop_reason":"`+stop+`"},"usage":{"output_tokens":2}`)
+	send("message_stop", "")
+	return b.String()
+}

@@ -1,0 +1,116 @@
+package llmtest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// Gemini is the content generation of Google's Gemini API.
+func Gemini() Vendor {
+	return Vendor{Name: "Gemini", Check: checkGemini, stream: streamGemini, refuse: func(m string) string {
+		return `{"error":{"code":400,"message":` + quote(m) + `,"status":"INVALID_ARGUMENT"}}`
+	}}
+}
+
+type geminiContent struct {
+	Role  string
+	Parts []struct {
+		Text         *string
+		InlineData   json.RawMessage
+		FileData     json.RawMessage
+		FunctionCall *struct {
+			Name string
+			Args json.RawMessage
+		}
+		FunctionResponse *struct {
+			Name     string
+			Response json.RawMessage
+		}
+	}
+}
+
+// checkGemini wants users and the model to take turns, and a turn with calls
+// followed by one with as many responses, of the same names in the same order.
+func checkGemini(body []byte) error {
+	var r struct{ Contents []geminiContent }
+	if err := json.Unmarshal(body, &r); err != nil {
+		return err
+	}
+	if len(r.Contents) == 0 {
+		return errors.New("contents are not specified")
+	}
+	var open []string
+	for i, c := range r.Contents {
+		if want := []string{"user", "model"}[i%2]; c.Role != want {
+			return fmt.Errorf("contents[%d]: multiturn requests alternate between user and model: %q where %q is due", i, c.Role, want)
+		}
+		calls, responses, err := c.functions()
+		if err != nil {
+			return fmt.Errorf("contents[%d]: %w", i, err)
+		}
+		if fmt.Sprint(responses) != fmt.Sprint(open) {
+			return fmt.Errorf("contents[%d]: the function response parts %v do not match the function call parts %v of the turn before", i, responses, open)
+		}
+		open = calls
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("the function calls %v have no response", open)
+	}
+	return nil
+}
+
+// functions lists the names that a turn calls, and those it responds to.
+func (c geminiContent) functions() (calls, responses []string, err error) {
+	if len(c.Parts) == 0 {
+		return nil, nil, errors.New("parts must not be empty")
+	}
+	for i, p := range c.Parts {
+		switch {
+		case p.FunctionCall != nil:
+			if c.Role != "model" || p.FunctionCall.Name == "" || !object(p.FunctionCall.Args) {
+				return nil, nil, fmt.Errorf("parts[%d]: the function call is not valid", i)
+			}
+			calls = append(calls, p.FunctionCall.Name)
+		case p.FunctionResponse != nil:
+			if c.Role != "user" || len(responses) != i || !object(p.FunctionResponse.Response) {
+				return nil, nil, fmt.Errorf("parts[%d]: the function response is not valid, or not at the beginning", i)
+			}
+			responses = append(responses, p.FunctionResponse.Name)
+		case (p.Text == nil || *p.Text == "") && p.InlineData == nil && p.FileData == nil:
+			return nil, nil, fmt.Errorf("parts[%d]: the part holds no data", i)
+		}
+	}
+	return calls, responses, nil
+}
+
+// streamGemini seals the first call only, as the vendor does with calls that
+// are made at the same time, and sends no ids.
+func streamGemini(t Turn) string {
+	var b strings.Builder
+	send := func(parts, finish string) {
+		fmt.Fprintf(&b, `data: {"candidates":[{"content":{"role":"model","parts":[%s]}%s}],"modelVersion":"gemini-x"}`+"\r\n\r\n", parts, finish)
+	}
+	if t.Thought != "" {
+		send(`{"thought":true,"text":`+quote(t.Thought)+`}`, "")
+	}
+	if h := halves(t.Text); t.Text != "" {
+		send(`{"text":`+quote(h[0])+`}`, "")
+		send(`{"text":`+quote(h[1])+`}`, "")
+	}
+	for i, c := range t.Calls {
+		seal := ""
+		if i == 0 {
+			seal = `,"thoughtSignature":` + quote(base64.StdEncoding.EncodeToString([]byte("seal of "+c.Name)))
+		}
+		args := c.Args
+		if args == "" {
+			args = "{}"
+		}
+		send(fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}%s}`, c.Name, args, seal), "")
+	}
+	send(`{"text":""}`, `,"finishReason":"STOP"`)
+	return b.String()
+}

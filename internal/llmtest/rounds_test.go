@@ -1,0 +1,203 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/llm"
+	"raddle.dev/llm/anthropic"
+	"raddle.dev/llm/gemini"
+	"raddle.dev/llm/openai"
+)
+
+func model(t *testing.T, v Vendor, url string) llm.Model {
+	t.Helper()
+	var m llm.Model
+	var err error
+	switch v.Name {
+	case "OpenAI":
+		m, err = openai.New(openai.Config{Model: "gpt-x", BaseURL: url})
+	case "Anthropic":
+		m, err = anthropic.New(anthropic.Config{Model: "claude-x", BaseURL: url})
+	case "Gemini":
+		m, err = gemini.New(gemini.Config{Model: "gemini-x", BaseURL: url})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+var turns = []Turn{
+	{Thought: "zwei auf einmal", Text: "Žluťoučký kůň 馬", Calls: []Call{
+		{"a1", "find", `{"město":"Brno 馬","deep":{"list":[1,"},{"]}}`}, {"a2", "clock", ""}, {"a3", "draw", `{"n":12345678901234567890}`}}},
+	{Thought: "noch einer", Calls: []Call{{"b1", "clock", `{}`}}},
+	{Text: "half way"},
+	{Calls: []Call{{"c1", "find", `{"město":"Praha"}`}, {"c2", "find", `{"město":"Plzeň"}`}}},
+	{Text: "finished"},
+}
+
+var picture = llm.Image{MIME: "image/png", Data: []byte("png")}
+
+// results answers the calls of a reply as tools do: with text, with an error
+// and a picture, with nothing; in one message, or one for each.
+func results(m llm.Message, apart bool) []llm.Message {
+	contents := [][]llm.Part{{llm.Text{Text: "Moravia"}, picture}, {}, {picture, llm.Text{Text: "no paper"}}}
+	var list []llm.Message
+	for i, c := range m.ToolCalls() {
+		r := llm.ToolResult{CallID: c.ID, Name: c.Name, Content: contents[i%3], Error: i == 2}
+		if i == 0 || apart {
+			list = append(list, llm.Message{Role: llm.RoleTool})
+		}
+		last := &list[len(list)-1]
+		last.Parts = append(last.Parts, r)
+	}
+	return list
+}
+
+// TestConversations plays several rounds against each vendor.
+func TestConversations(t *testing.T) {
+	for _, v := range []Vendor{OpenAI(), Anthropic(), Gemini()} {
+		for _, apart := range []bool{false, true} {
+			t.Run(v.Name, func(t *testing.T) {
+				s := Serve(t, v, turns...)
+				talk(t, model(t, v, s.URL), apart)
+				last := string(s.Bodies()[len(turns)-1])
+				seal := map[string]string{"OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
+					"Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`}[v.Name]
+				for _, want := range []string{seal, "12345678901234567890", "Žluťoučký kůň 馬", "město", "half way"} {
+					if !strings.Contains(last, want) {
+						t.Errorf("the last request lacks %s:\n%s", want, last)
+					}
+				}
+			})
+		}
+	}
+}
+
+// talk leads the conversation of turns and returns its messages.
+func talk(t *testing.T, m llm.Model, apart bool) []llm.Message {
+	t.Helper()
+	messages := []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "look"}, llm.Text{}, picture}}}
+	for i, turn := range turns {
+		reply, err := llm.Generate(t.Context(), m, llm.Request{System: "Be brief.", Messages: messages})
+		if err != nil {
+			t.Fatalf("round %d: %v", i, err)
+		}
+		var got []Call
+		for _, c := range reply.Message.ToolCalls() {
+			got = append(got, Call{c.ID, c.Name, string(c.Args)})
+		}
+		for j := range got {
+			want := turn.Calls[j]
+			if want.Args == "" {
+				want.Args = "{}"
+			}
+			want.ID = got[j].ID // Gemini sends none
+			if d := cmp.Diff(want, got[j]); d != "" {
+				t.Errorf("round %d: call (-want +got):\n%s", i, d)
+			}
+		}
+		if len(got) != len(turn.Calls) || reply.Text() != turn.Text {
+			t.Errorf("round %d: %d calls and %q", i, len(got), reply.Text())
+		}
+		messages = append(messages, reply.Message)
+		messages = append(messages, results(reply.Message, apart)...)
+		if i != 1 { // a person may speak after the results, or not
+			messages = append(messages, llm.User("go on"))
+		}
+	}
+	return messages
+}
+
+// TestConversationsMove continues the conversation of one vendor at another.
+func TestConversationsMove(t *testing.T) {
+	vendors := []Vendor{OpenAI(), Anthropic(), Gemini()}
+	for _, from := range vendors {
+		messages := talk(t, model(t, from, Serve(t, from, turns...).URL), false)
+		data, err := json.Marshal(messages)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range vendors {
+			if to.Name == from.Name {
+				continue
+			}
+			t.Run(from.Name+" to "+to.Name, func(t *testing.T) {
+				var read []llm.Message
+				if err := json.Unmarshal(data, &read); err != nil {
+					t.Fatal(err)
+				}
+				s := Serve(t, to, Turn{Text: "ok"})
+				if _, err := llm.Generate(t.Context(), model(t, to, s.URL), llm.Request{Messages: read}); err != nil {
+					t.Fatal(err)
+				}
+				if body := string(s.Bodies()[0]); strings.Contains(body, "auf einmal") || strings.Contains(body, "c2VhbCBvZiBmaW5k") {
+					t.Errorf("it was told what another has sealed:\n%s", body)
+				}
+			})
+		}
+	}
+}
+
+// TestAwkwardRequests sends what programs may come up with.
+func TestAwkwardRequests(t *testing.T) {
+	call := llm.ToolCall{ID: "x", Name: "f", Args: json.RawMessage(`"{\"broken\":"`)}
+	answer := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{CallID: "x", Name: "f", Error: true}}}
+	for name, messages := range map[string][]llm.Message{
+		"system only":        {llm.User("")},
+		"nothing said":       {llm.User("a"), {Role: llm.RoleAssistant}, llm.User("b")},
+		"two users":          {llm.User("a"), llm.User("b")},
+		"two assistants":     {llm.User("a"), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "x"}}}, {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "y"}}}, llm.User("b")},
+		"broken arguments":   {llm.User("a"), {Role: llm.RoleAssistant, Parts: []llm.Part{call}}, answer},
+		"white space around": {llm.User("a"), {Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "\n"}, call}}, answer, llm.User(" ")},
+	} {
+		for _, v := range []Vendor{OpenAI(), Anthropic(), Gemini()} {
+			t.Run(name+" at "+v.Name, func(t *testing.T) {
+				s := Serve(t, v, Turn{Text: "ok"})
+				reply, err := llm.Generate(t.Context(), model(t, v, s.URL), llm.Request{System: "Be brief.", Messages: messages})
+				if err != nil || reply.Text() != "ok" {
+					t.Errorf("%q, %v", reply.Text(), err)
+				}
+			})
+		}
+	}
+}
+
+// TestChecksRefuse shows that the checks find what they are for.
+func TestChecksRefuse(t *testing.T) {
+	use, result := `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`, `{"type":"tool_result","tool_use_id":"a"}`
+	gcall := `{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"g","args":{}}}]}`
+	ocall := `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
+	for _, c := range []struct {
+		v          Vendor
+		list, want string
+	}{
+		{OpenAI(), `{"role":"user","content":"x"},` + ocall, "not answered"},
+		{OpenAI(), ocall + `,{"role":"user","content":"x"},{"role":"tool","tool_call_id":"a","content":""}`, "not answered"},
+		{OpenAI(), ocall + `,{"role":"tool","tool_call_id":"a","content":""},{"role":"tool","tool_call_id":"a","content":""}`, "answers no call"},
+		{OpenAI(), ocall + `,{"role":"tool","tool_call_id":"a","content":[{"type":"image_url"}]}`, "text only"},
+		{OpenAI(), `{"role":"assistant"}`, "no content"},
+		{Anthropic(), `{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"user","content":[{"type":"text","text":"a"}]}`, "alternate"},
+		{Anthropic(), `{"role":"user","content":[{"type":"text","text":" "}]}`, "non-whitespace"},
+		{Anthropic(), `{"role":"user","content":[{"type":"text","text":"a"}]},` + use, "without tool_result"},
+		{Anthropic(), `{"role":"user","content":[{"type":"text","text":"a"}]},` + use + `,{"role":"user","content":[{"type":"text","text":"b"},` + result + `]}`, "must come first"},
+		{Anthropic(), `{"role":"user","content":[` + result + `]}`, "unexpected tool_use_id"},
+		{Gemini(), `{"role":"user","parts":[{"text":"a"}]},` + gcall, "no response"},
+		{Gemini(), `{"role":"user","parts":[{"text":"a"}]},` + gcall + `,{"role":"user","parts":[{"functionResponse":{"name":"g","response":{}}},{"functionResponse":{"name":"f","response":{}}}]}`, "do not match"},
+		{Gemini(), `{"role":"user","parts":[{"text":""}]}`, "no data"},
+		{Gemini(), `{"role":"user","parts":[{"text":"a"}]},{"role":"user","parts":[{"text":"b"}]}`, "alternate"},
+	} {
+		key := map[string]string{"Gemini": "contents"}[c.v.Name]
+		if key == "" {
+			key = "messages"
+		}
+		err := c.v.Check([]byte(`{"max_tokens":1,"` + key + `":[` + c.list + `]}`))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %s: %v, want %s", c.v.Name, c.list, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package llmtest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// A Turn is what the model answers.
+type Turn struct {
+	Thought string // with a seal where the vendor has one
+	Text    string
+	Calls   []Call
+}
+
+// A Call is a tool call of a turn.
+type Call struct{ ID, Name, Args string }
+
+// A Vendor is one of [OpenAI], [Anthropic] and [Gemini].
+type Vendor struct {
+	Name string
+	// Check says why the vendor would refuse the body of a request.
+	Check  func(body []byte) error
+	stream func(Turn) string
+	refuse func(message string) string
+}
+
+// A Server answers each request with the next turn.
+type Server struct {
+	URL string
+
+	mu     sync.Mutex
+	turns  []Turn
+	bodies [][]byte
+}
+
+// Serve starts a server that lives as long as the test. A request that the
+// vendor would refuse fails the test and is refused, as is one too many.
+func Serve(t testing.TB, v Vendor, turns ...Turn) *Server {
+	t.Helper()
+	s := &Server{turns: turns}
+	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = v.Check(body)
+		}
+		turn, ok := s.next(body)
+		if err == nil && !ok {
+			err = fmt.Errorf("there is no turn left")
+		}
+		if err != nil {
+			t.Errorf("%s refuses the request: %v\n%s", v.Name, err, body)
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			io.WriteString(w, v.refuse(err.Error()))
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, v.stream(turn))
+	}))
+	t.Cleanup(inner.Close)
+	s.URL = inner.URL
+	return s
+}
+
+func (s *Server) next(body []byte) (Turn, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bodies = append(s.bodies, body)
+	if len(s.turns) == 0 {
+		return Turn{}, false
+	}
+	turn := s.turns[0]
+	s.turns = s.turns[1:]
+	return turn, true
+}
+
+// Bodies returns the requests so far.
+func (s *Server) Bodies() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([][]byte(nil), s.bodies...)
+}
+
+// halves cuts a text in two.
+func halves(text string) [2]string {
+	r := []rune(text)
+	return [2]string{string(r[:len(r)/2]), string(r[len(r)/2:])}
+}
+
+func quote(v any) string {
+	data, _ := json.Marshal(v) // texts and maps of texts
+	return string(data)
+}
+
+// object reports whether a text is a JSON object.
+func object(text []byte) bool {
+	var m map[string]json.RawMessage
+	return json.Unmarshal(text, &m) == nil && m != nil
+}
