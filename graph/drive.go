@@ -66,7 +66,7 @@ func (x *drive) attach(ctx context.Context) (*replay, error) {
 	if !s.run.status.Final() {
 		x.before = s.active
 	}
-	j := &journal{store: x.r.Store, thread: x.thread, level: x.r.Durability, now: x.now, stop: x.cancel,
+	j := &journal{store: x.r.Store, thread: x.thread, level: x.r.Durability, clock: x.clock, stop: x.cancel,
 		head: s.head, bytes: s.bytes, weight: s.weight, size: s.size}
 	j.pending = j.few[:0]
 	x.j = j

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 )
 
 // Durability says when a run waits for its store. A crash loses at most what was
@@ -25,7 +24,7 @@ type journal struct {
 	store  Store
 	thread string
 	level  Durability
-	now    func() time.Time
+	clock  Clock
 	stop   func() // cancels the drive: nothing starts after a failed save
 
 	writing sync.Mutex // one batch at a time
@@ -55,7 +54,7 @@ func (j *journal) gather(flush bool, recs ...Record) error {
 		j.mu.Unlock()
 		return err
 	}
-	now := j.now().UnixMicro()
+	now := j.clock.Now().UnixMicro()
 	for _, r := range recs {
 		r.Time = now
 		j.pending = append(j.pending, r)
@@ -186,7 +185,7 @@ func (j *journal) compact() error {
 	if err != nil {
 		return err
 	}
-	rec := Record{Kind: KindSnapshot, Time: j.now().UnixMicro(), Head: s.headline(), Data: s.encode()}
+	rec := Record{Kind: KindSnapshot, Time: j.clock.Now().UnixMicro(), Head: s.headline(), Data: s.encode()}
 	j.mu.Lock()
 	head := j.head
 	j.bytes, j.weight, j.size = 0, 0, len(rec.Data) // overlays, effects and updates of open steps included

@@ -1,15 +1,12 @@
 package graph
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
 // outlet is how events leave a drive: always on the reader's goroutine, never
 // beneath user code, numbered in the order of delivery.
 type outlet struct {
 	yield  func(Event, error) bool // nil: nobody reads
-	now    func() time.Time
+	clock  Clock
 	thread string
 	run    string
 	seq    int64
@@ -43,7 +40,7 @@ func (o *outlet) deliver(e Event) {
 	o.seq++
 	e.Seq, e.Thread, e.Run = o.seq, o.thread, o.run
 	if e.Time.IsZero() {
-		e.Time = o.now()
+		e.Time = o.clock.Now()
 	}
 	if !o.yield(e, nil) {
 		o.gone = true
@@ -55,7 +52,7 @@ func (o *outlet) deliver(e Event) {
 // tasks do; what comes later is dropped.
 func (o *outlet) send(e Event) {
 	if e.Time.IsZero() {
-		e.Time = o.now()
+		e.Time = o.clock.Now()
 	}
 	o.mu.Lock()
 	for len(o.queue) >= sendBuffer && !o.over {

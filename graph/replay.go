@@ -132,7 +132,7 @@ func keep[V any](m *map[string]V, k string, v V) {
 const recordWeight = 256
 
 // add folds one record.
-func (s *replay) add(r Record) error {
+func (s *replay) add(r *Record) error {
 	s.head = r.Seq
 	s.bytes += len(r.Head) + len(r.Data)
 	s.weight += len(r.Head) + len(r.Data) + recordWeight
@@ -188,7 +188,7 @@ func (s *replay) add(r Record) error {
 }
 
 // tick keeps the active time: what passes between records of one drive.
-func (s *replay) tick(r Record) {
+func (s *replay) tick(r *Record) {
 	switch r.Kind {
 	case KindStart:
 		s.active, s.driving = 0, true
@@ -207,7 +207,7 @@ func (s *replay) tick(r Record) {
 	s.last = r.Time
 }
 
-func (s *replay) start(r Record, h, d *reader) {
+func (s *replay) start(r *Record, h, d *reader) {
 	if s.run.id != "" {
 		s.runs = append(s.runs, hashOf(s.run.id))
 	}
@@ -385,18 +385,34 @@ func load(ctx context.Context, st Store, thread string, upTo int64) (s *replay, 
 			s, err = nil, fmt.Errorf("read thread %s: %w", thread, panicError("Store.Read", p))
 		}
 	}()
-	s = newReplay()
-	for r, err := range st.Read(ctx, thread, Range{FromSnapshot: true, UpTo: upTo}) {
-		if err != nil {
-			return nil, fmt.Errorf("read thread %s: %w", thread, err)
-		}
-		if s.head == 0 && r.Seq > 1 && !r.Kind.base() {
-			return nil, fmt.Errorf("%w %s: what lies before record %d was pruned", ErrNoPoint, thread, r.Seq)
-		}
-		if err := s.add(r); err != nil {
-			return nil, fmt.Errorf("thread %s, record %d (%s): %w", thread, r.Seq, r.Kind, err)
+	l := &loading{thread: thread}
+	st.Read(ctx, thread, Range{FromSnapshot: true, UpTo: upTo})(l.add)
+	if l.err != nil {
+		return nil, l.err
+	}
+	l.measure()
+	return &l.replay, nil
+}
+
+// loading is a replay while its records are read. As a loop it would leave more
+// on the heap for each thread that is opened.
+type loading struct {
+	replay
+	thread string
+	err    error
+}
+
+func (l *loading) add(r Record, err error) bool {
+	switch {
+	case l.err != nil: // the store has not listened
+	case err != nil:
+		l.err = fmt.Errorf("read thread %s: %w", l.thread, err)
+	case l.head == 0 && r.Seq > 1 && !r.Kind.base():
+		l.err = fmt.Errorf("%w %s: what lies before record %d was pruned", ErrNoPoint, l.thread, r.Seq)
+	default:
+		if err := l.replay.add(&r); err != nil {
+			l.err = fmt.Errorf("thread %s, record %d (%s): %w", l.thread, r.Seq, r.Kind, err)
 		}
 	}
-	s.measure()
-	return s, nil
+	return l.err == nil
 }

@@ -107,7 +107,7 @@ func (r *Runner) drive(topics Topic) *drive {
 	if x.clock == nil {
 		x.clock = wallClock{}
 	}
-	x.out.now = x.now
+	x.out.clock = x.clock
 	if topics != 0 {
 		x.out.open()
 		x.live = topics&TopicEmit != 0

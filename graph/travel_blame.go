@@ -38,7 +38,7 @@ func Blame(ctx context.Context, st Store, thread, key string) ([]Written, error)
 		first := s.head == 0
 		w, err := s.writing(r, key)
 		if err == nil {
-			err = s.add(r)
+			err = s.add(&r)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("thread %s, record %d (%s): %w", thread, r.Seq, r.Kind, err)
