@@ -177,3 +177,37 @@ func BenchmarkLongRun(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*steps), "ns/step")
 }
+
+// BenchmarkOpen resumes a run that is over, after so many steps: what it costs to
+// open its thread. A history is read whole, however many snapshots there are; of
+// what was overwritten only the end is.
+func BenchmarkOpen(b *testing.B) {
+	for _, w := range []struct {
+		name  string
+		graph func(t testing.TB, n int) *graph.Graph
+	}{{"overwriting", loopOf}, {"window", windowOf}, {"beside10KB", besideOf}, {"history", messagesOf}} {
+		for _, n := range []int{100, 1000, 10_000} {
+			for _, s := range []struct {
+				name string
+				open func(testing.TB) graph.Store
+			}{{"memory", func(testing.TB) graph.Store { return graph.NewMemory() }}, {"sqlite", openSQLite}} {
+				b.Run(fmt.Sprintf("%s/steps=%d/%s", w.name, n, s.name), func(b *testing.B) {
+					c := &counting{Store: s.open(b)}
+					r := &graph.Runner{Graph: w.graph(b, n), Store: c}
+					if _, err := r.Invoke(b.Context(), graph.Input{Thread: "t"}); err != nil {
+						b.Fatal(err)
+					}
+					b.ReportAllocs()
+					for b.Loop() {
+						c.records, c.bytes = 0, 0
+						if _, err := r.InvokeResume(b.Context(), graph.Resume{Thread: "t"}); err != nil {
+							b.Fatal(err)
+						}
+					}
+					b.ReportMetric(float64(c.records), "records")
+					b.ReportMetric(float64(c.bytes), "bytes-read")
+				})
+			}
+		}
+	}
+}

@@ -140,8 +140,8 @@ func (j *journal) append(head int64, batch []Record) (err error) {
 
 // A snapshot is worth its bytes when reading without it would cost several times
 // the live state. Reading costs what records weigh: for small ones that is much
-// more than their bytes, and a snapshot must not be much larger than those. State
-// that only grows is as long in its records as in a snapshot, and never gets one.
+// more than their bytes, and a snapshot must not be larger than those. State that
+// only grows is as long in its records as in a snapshot, and never gets one.
 const (
 	snapshotAfter  = 64 << 10 // weight of records
 	snapshotWeight = 8        // times the live state: weight of records
@@ -176,7 +176,7 @@ func (j *journal) snapshot() error {
 func (j *journal) due() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.weight >= snapshotAfter && (j.weight >= snapshotWeight*j.size || j.bytes >= snapshotBytes*j.size)
+	return j.weight >= snapshotAfter && j.bytes >= j.size && (j.weight >= snapshotWeight*j.size || j.bytes >= snapshotBytes*j.size)
 }
 
 // compact appends the snapshot; the caller holds writing.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
 )
 
 // A fold is how a key's writes reach the journal: as the new value, or as
@@ -202,6 +203,9 @@ func Append[E any](name string) Key[[]E] {
 	d.add = func(acc any, _ bool, upd any) (any, error) {
 		b := acc.(*[]E)
 		u, _ := upd.([]E)
+		if n := len(*b); n+len(u) > cap(*b) { // append would grow long lists by a quarter, and copy them more often
+			*b = slices.Grow(*b, max(n, len(u)))
+		}
 		*b = append(*b, u...)
 		return b, nil
 	}

@@ -1,0 +1,50 @@
+package raddle_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A module of somebody else's that imports the engine alone takes on nothing but the engine: no package from outside the standard library,
+// and no line in its go.sum.
+func TestTheEngineBringsNothingWithIt(t *testing.T) {
+	root, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, version, _ := strings.Cut(string(own), "\ngo ")
+	version, _, _ = strings.Cut(version, "\n")
+	dir := t.TempDir()
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(args ...string) string {
+		c := exec.CommandContext(t.Context(), "go", args...)
+		c.Dir, c.Env = dir, append(os.Environ(), "GOFLAGS=-mod=mod", "GOWORK=off", "GOPROXY=off", "GOTOOLCHAIN=local")
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("go %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	write("go.mod", "module example.com/user\n\ngo "+version+"\n\nrequire "+modulePath+" v0.0.0\n\nreplace "+modulePath+" => "+root+"\n")
+	write("main.go", "package main\n\nimport \""+modulePath+"/graph\"\n\nfunc main() { _ = graph.NewMemory() }\n")
+	run("build", "-o", os.DevNull, ".")
+	for _, p := range strings.Fields(run("list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")) {
+		if p != "example.com/user" && p != modulePath+"/graph" {
+			t.Errorf("who imports %s/graph gets %s too", modulePath, p)
+		}
+	}
+	if sum, err := os.ReadFile(filepath.Join(dir, "go.sum")); err == nil && len(sum) > 0 {
+		t.Errorf("who imports %s/graph alone gets a go.sum:\n%s", modulePath, sum)
+	}
+}
