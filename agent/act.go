@@ -84,7 +84,7 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	case r.passed: // a new turn has begun instead
 		return graph.Put(cutOff(name, r.pending)), nil
 	}
-	x, err := a.begin(ctx, s, lines, r)
+	x, err := a.open(ctx, s, lines, r)
 	if err != nil {
 		return graph.Update{}, err
 	}
@@ -109,7 +109,7 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	return u, nil
 }
 
-func (a *Act) begin(ctx context.Context, s graph.State, lines []line, r round) (*acting, error) {
+func (a *Act) open(ctx context.Context, s graph.State, lines []line, r round) (*acting, error) {
 	x := &acting{act: a, calls: r.calls, past: pastCalls(lines), events: graph.Emits(ctx), grants: map[string]bool{}}
 	for _, g := range Grants.Get(s) {
 		x.grants[g] = true

@@ -27,105 +27,98 @@ type Again struct {
 // errUnrecorded ends an effect that is only looked up.
 var errUnrecorded = errors.New("agent: nothing is recorded")
 
-// recorded is the outcome that an earlier drive has recorded for an effect.
-func recorded[T any](ctx context.Context, name, key string) (T, bool, error) {
-	v, err := graph.DoEffect(ctx, graph.Effect{Name: name, Key: key}, func(context.Context) (T, error) {
-		var zero T
-		return zero, errUnrecorded
-	})
+// recorded is the result that an earlier drive has recorded for an effect.
+func recorded[T any](ctx context.Context, name, key string) (v T, ok bool, err error) {
+	over, cancel := context.WithCancel(ctx)
+	cancel() // so that the engine takes errUnrecorded for a call cut short, not for a failure of the effect
+	v, err = graph.DoEffect(over, graph.Effect{Name: name, Key: key}, func(context.Context) (T, error) { return v, errUnrecorded })
 	if errors.Is(err, errUnrecorded) {
 		return v, false, nil
 	}
 	return v, err == nil, err
 }
 
+// made is what an effect of a call records. Without a result, the call was cut off
+// before its outcome was recorded and may or may not have happened.
+type made struct {
+	Result *tool.Result `json:"result,omitempty"`
+}
+
 // once makes a call unless its outcome is recorded. A call that cannot simply be
-// repeated records its intent first; when the process died behind an intent, a
-// person says what is to become of the call, and a further try is an effect of
-// its own with an intent of its own.
+// repeated records its intent first; when it was cut off behind an intent, a
+// person says what is to become of it, and a further try is an effect of its own
+// with an intent of its own.
 func (x *acting) once(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
-	name := "tool " + t.Name
+	e := graph.Effect{Name: "tool " + t.Name, Key: c.ID}
 	for try := 1; ; try++ {
-		key := c.ID
 		if try > 1 {
-			key += "#" + strconv.Itoa(try)
+			e.Key = c.ID + "#" + strconv.Itoa(try)
 		}
-		if r, ok, err := recorded[tool.Result](ctx, name, key); ok || err != nil {
-			return r, err
+		m, ok, err := recorded[made](ctx, e.Name, e.Key)
+		if err == nil && !ok {
+			m, err = x.begin(ctx, t, c, e, try)
 		}
-		if try == 1 {
-			if refused, err := x.permit(ctx, t, c); err != nil || refused != nil {
-				return x.refused(ctx, name, key, refused, err)
-			}
+		if err != nil {
+			return tool.Result{}, err
 		}
-		r, ran, err := x.begun(ctx, t, c, graph.Effect{Name: name, Key: key})
-		if err != nil || ran {
-			return r, err
+		if m.Result != nil {
+			return *m.Result, nil
 		}
-		if r, again, err := x.doubt(ctx, t, c, key); !again || err != nil {
-			return r, err
+		if again, err := x.doubt(ctx, t, c, e.Key); err != nil {
+			return tool.Result{}, err
+		} else if !again {
+			return tool.Failed("The call was cut off before its outcome was known, and was not repeated. It may or may not have happened; check before you repeat it."), nil
 		}
 	}
 }
 
-// refused records that a call was not permitted, so that a resume under other
-// rules does not make it after all.
-func (x *acting) refused(ctx context.Context, name, key string, r *tool.Result, err error) (tool.Result, error) {
-	if err != nil {
-		return tool.Result{}, err
+// begin makes one try of a call that is permitted. What was not permitted is
+// recorded too, so that a resume under other rules does not make it after all.
+func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect, try int) (made, error) {
+	if try == 1 {
+		refused, err := x.permit(ctx, t, c)
+		if err != nil {
+			return made{}, err
+		}
+		if refused != nil {
+			r := x.redacted(*refused)
+			return graph.DoEffect(ctx, e, func(context.Context) (made, error) { return made{&r}, nil })
+		}
 	}
-	return graph.DoEffect(ctx, graph.Effect{Name: name, Key: key}, func(context.Context) (tool.Result, error) {
-		return x.redacted(*r), nil
-	})
-}
-
-// begun makes one try of a call. ran is false for a call that was under way when
-// its process died.
-func (x *acting) begun(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect) (r tool.Result, ran bool, err error) {
 	if !t.Effect.Repeats() {
-		e.InDoubt = graph.DoubtSkip
+		e.InDoubt = graph.DoubtSkip // and ask in words of our own
 	}
-	r, err = graph.DoEffect(ctx, e, func(ctx context.Context) (tool.Result, error) {
-		ran = true
+	return graph.DoEffect(ctx, e, func(ctx context.Context) (made, error) {
 		c.Key = strings.TrimSuffix(graph.EffectKey(ctx), strings.TrimPrefix(e.Key, c.ID))
-		return x.told(ctx, t, c)
+		r, err := x.told(ctx, t, c)
+		return made{&r}, err
 	})
-	if ran && waits(err) && e.InDoubt != graph.DoubtRetry { // it ended of its own accord: not in doubt
-		if _, err := graph.DoEffect(ctx, graph.Effect{Name: "asked", Key: e.Key}, func(context.Context) (bool, error) { return true, nil }); err != nil {
-			return r, ran, err
-		}
-	}
-	return r, ran, err
 }
 
 func waits(err error) bool {
 	return errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused)
 }
 
-// doubt says what becomes of a call that was begun and has no outcome.
-func (x *acting) doubt(ctx context.Context, t tool.Tool, c tool.Call, key string) (r tool.Result, again bool, err error) {
-	if _, asked, err := recorded[bool](ctx, "asked", key); asked || err != nil {
-		return r, asked, err
-	}
-	skipped := tool.Failed("The call was under way when its process died, and was not repeated. It may or may not have happened; check before you repeat it.")
+// doubt asks whether a call that was cut off is to be made again.
+func (x *acting) doubt(ctx context.Context, t tool.Tool, c tool.Call, key string) (again bool, err error) {
 	if x.act.Headless {
-		return skipped, false, nil
+		return false, nil
 	}
 	answer, err := graph.Interrupt[any](ctx, graph.Ask{Name: "doubt " + key, Kind: KindDoubt, Options: []string{"retry", "skip"},
-		Prompt: x.act.redact(fmt.Sprintf("%s with %s was under way when its process died, and may or may not have happened. Do it again?", t.Name, c.Args)),
+		Prompt: x.act.redact(fmt.Sprintf("%s with %s was cut off before its outcome was known, and may or may not have happened. Do it again?", t.Name, c.Args)),
 		Data:   CallData{ID: c.ID, Tool: t.Name, Args: c.Args}})
 	var refusal *graph.RefusedError
 	if errors.As(err, &refusal) {
-		return skipped, false, nil
+		return false, nil
 	}
 	if err != nil {
-		return r, false, err
+		return false, err
 	}
 	switch strings.ToLower(strings.TrimSpace(fmt.Sprint(answer))) {
 	case "retry", "yes", "y", "true":
-		return r, true, nil
+		return true, nil
 	}
-	return skipped, false, nil
+	return false, nil
 }
 
 // told runs a call within its middleware and tells of it.

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -19,7 +20,7 @@ type Config struct {
 	Tools   []tool.Tool
 	More    func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
 
-	MaxIterations int // replies in a run; 0: 50. Exceeding it ends the run as graph.VisitLimit
+	MaxIterations int // replies in a turn; 0: 50. See Think.MaxIterations
 	Window        Window
 	Budget        Budget
 	Continue      Continue
@@ -61,17 +62,11 @@ func (c Config) Def() (graph.Def, error) {
 	if err := c.check(tools); err != nil {
 		return graph.Def{}, err
 	}
-	think := Think{Model: c.Model, Request: c.Request, System: c.system(), Tools: tools, More: c.More, Window: c.Window,
-		Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Retry: c.Retry}.Node(NodeThink)
-	if think.MaxVisits = c.MaxIterations; think.MaxVisits == 0 {
-		think.MaxVisits = defaultIterations
-	}
+	think := Think{Model: c.Model, Request: c.Request, System: c.system(), MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
+		Tools: tools, More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Retry: c.Retry}.Node(NodeThink)
 	act := Act{Tools: tools, More: c.More, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
 		Around: c.AroundTools, Redact: c.Redact}.Node(NodeAct)
-	d := graph.Def{Name: c.Name, Keys: Keys(), Nodes: []graph.Node{think, act}, Start: []string{NodeThink}, Timeout: c.Budget.Time}
-	if d.Name == "" {
-		d.Name = "agent"
-	}
+	d := graph.Def{Name: cmp.Or(c.Name, "agent"), Keys: Keys(), Nodes: []graph.Node{think, act}, Start: []string{NodeThink}, Timeout: c.Budget.Time}
 	after := graph.End
 	if c.Continue.Max > 0 {
 		d.Nodes = append(d.Nodes, c.Continue.node(NodeContinue))

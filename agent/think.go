@@ -17,6 +17,11 @@ type Think struct {
 	Request llm.Request // what every request has besides messages: the system prompt, the temperature, a schema
 	// System makes the system prompt; nil: Request.System. It must be pure.
 	System func(s graph.State) (string, error)
+	// MaxIterations is how many replies the node may ask for in one turn,
+	// continuations included; 0: no limit. One more is a *graph.LimitError with the
+	// status VisitLimit; the run can be resumed with a higher limit.
+	MaxIterations int
+
 	Tools  []tool.Tool                                    // what the model may call
 	More   func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
 	Window Window
@@ -77,6 +82,9 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	}
 	if len(lines) == 0 {
 		return graph.Update{}, errNoMessages
+	}
+	if n := replies(entries, name); t.MaxIterations > 0 && n >= t.MaxIterations {
+		return graph.Update{}, &graph.LimitError{Status: graph.VisitLimit, Node: name, Limit: t.MaxIterations, Count: n + 1}
 	}
 	req, err := t.request(ctx, s)
 	if err != nil {
@@ -176,6 +184,19 @@ func (x *thinking) finish(ctx context.Context, r llm.Reply) llm.Reply {
 		graph.Emit(ctx, Replied{Message: r.Message, Model: r.Model, Usage: r.Usage, Stop: r.Stop, Cost: cost, Priced: priced})
 	}
 	return r
+}
+
+// replies counts what a node has said since somebody outside spoke.
+func replies(entries []Entry, name string) (n int) {
+	for i := len(entries) - 1; i >= 0; i-- {
+		switch e := &entries[i]; {
+		case e.By == "" && e.Message.Role == llm.RoleUser:
+			return n
+		case e.By == name && e.Reply != nil:
+			n++
+		}
+	}
+	return n
 }
 
 // factor is how the provider counted the node's last request, against the
