@@ -1,0 +1,187 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// rules is a gate that asks about every call of put, and keeps what is allowed.
+type rules struct{ always []string }
+
+func (r *rules) Decide(_ context.Context, t tool.Tool, c tool.Call) (agent.Decision, error) {
+	switch {
+	case strings.Contains(string(c.Args), "odd"):
+		return agent.Decision{}, fmt.Errorf("the path is odd")
+	case t.Name == "rm":
+		return agent.Decision{Verdict: agent.Deny, Reason: "rm is never allowed"}, nil
+	case t.Name == "put":
+		return agent.Decision{Verdict: agent.Ask, Prompt: "Put it?", Grant: "put *"}, nil
+	}
+	return agent.Decision{Verdict: agent.Allow}, nil
+}
+
+func (r *rules) Always(_ context.Context, grant string) error {
+	r.always = append(r.always, grant)
+	return nil
+}
+
+func TestPermission(t *testing.T) {
+	for _, k := range []struct {
+		answer string
+		asked  int
+		calls  int
+		told   string // of the first call
+		always []string
+	}{
+		{answer: "once", asked: 3, calls: 3, told: "put did"},
+		{answer: "run", asked: 1, calls: 3, told: "put did"},
+		{answer: "always", asked: 1, calls: 3, told: "put did", always: []string{"put *"}},
+		{answer: "no", asked: 3, told: "permission denied: the user does not want this call of put"},
+		{answer: "no: use the other file", asked: 3, told: "does not want this call of put: use the other file"},
+		{answer: "use the other file", asked: 3, told: "does not want this call of put: use the other file"},
+	} {
+		t.Run(k.answer, func(t *testing.T) {
+			var c counted
+			gate := &rules{}
+			m := replies(both(call("a", "put", `{"n":1}`), call("b", "put", `{"n":2}`)), call("c", "put", `{"n":3}`), say("ok"))
+			r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Gate: gate, Tools: []tool.Tool{c.tool("put", tool.Dangerous, false)}})}
+			res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+			asked := 0
+			for err == nil && res.Status == graph.Waiting {
+				asked++
+				q := res.Questions[0]
+				if q.Kind != agent.KindPermission || q.Prompt != "Put it?" || !q.Free || strings.Join(q.Options, " ") != "once run always no" {
+					t.Errorf("question %+v", q)
+				}
+				res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: q.ID, Value: k.answer}}})
+			}
+			if err != nil || res.Status != graph.Done {
+				t.Fatalf("status %v, error %v", res.Status, err)
+			}
+			told := shape(agent.History(res.State))[3]
+			if asked != k.asked || len(c.calls) != k.calls || !strings.Contains(told, k.told) || cmp.Diff(k.always, gate.always) != "" {
+				t.Errorf("asked %d times, made %d calls, told %q, always %q", asked, len(c.calls), told, gate.always)
+			}
+			if res, err = r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Again.")}); err == nil || len(agent.Grants.Get(res.State)) != 0 {
+				t.Errorf("what was allowed for a run is allowed in the next: %v", agent.Grants.Get(res.State))
+			}
+		})
+	}
+}
+
+func TestDeniedWithoutAsking(t *testing.T) {
+	for _, k := range []struct{ name, call, args, want string }{
+		{"a rule", "rm", "{}", "permission denied: rm is never allowed"},
+		{"arguments of no use", "look", `{"path":"odd"}`, "the path is odd"},
+		{"nobody is there", "put", "{}", "permission denied: this call of put needs the consent of a person, and there is none."},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			var c counted
+			res := run(t, agent.Config{Model: replies(call("x", k.call, k.args), say("ok")), Gate: &rules{}, Headless: true,
+				Tools: []tool.Tool{c.tool("rm", tool.Dangerous, false), c.tool("look", tool.ReadOnly, false), c.tool("put", tool.Undeclared, false)}}, "Go.")
+			if got := shape(agent.History(res.State))[2]; !strings.Contains(got, k.want) || c.calls != nil {
+				t.Errorf("told %q after the calls %v", got, c.calls)
+			}
+		})
+	}
+}
+
+// TestAQuestionLeavesOutcomes asks in the middle of calls side by side: those that
+// are done stay done.
+func TestAQuestionLeavesOutcomes(t *testing.T) {
+	var c counted
+	ask := tool.Tool{Name: "ask", Effect: tool.ReadOnly, Parallel: true, Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
+		answer, err := graph.Interrupt[string](ctx, graph.Ask{Name: call.ID, Prompt: call.ID + "?"})
+		return tool.Text(answer), err
+	}}
+	m := replies(both(call("a", "look", "{}"), call("b", "ask", "{}"), call("c", "ask", "{}"), call("d", "look", `{"n":1}`)), say("ok"))
+	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Tools: []tool.Tool{c.tool("look", tool.Dangerous, true), ask}})}
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+	if err != nil || len(res.Questions) != 2 || len(c.calls) != 2 {
+		t.Fatalf("error %v, questions %v, calls %v", err, res.Questions, c.calls)
+	}
+	for _, q := range res.Questions {
+		res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: q.ID, Value: "yes to " + q.Prompt}}})
+	}
+	if err != nil || res.Status != graph.Done || len(c.calls) != 2 {
+		t.Fatalf("status %v, error %v, calls %v", res.Status, err, c.calls)
+	}
+	want := []string{`result a: {"output":"look did {}"}`, `result b: {"output":"yes to b?"}`, `result c: {"output":"yes to c?"}`, `result d: {"output":"look did {\"n\":1}"}`}
+	if d := cmp.Diff(want, shape(agent.History(res.State))[5:9]); d != "" {
+		t.Errorf("outcomes (-want +got):\n%s", d)
+	}
+}
+
+func TestUserTools(t *testing.T) {
+	for _, k := range []struct {
+		name, tool, args string
+		kind             string
+		answer           any
+		want             string
+	}{
+		{"ask", "user__ask", `{"question":"Which?","options":["a","b",3]}`, "select", "a", `{"answer":"a"}`},
+		{"ask, another name", "user__select", `{"question":"Which?","options":["a","b"]}`, "select", "neither", `{"answer":"neither"}`},
+		{"options in a text", "user__ask", `{"question":"Which?","options":"[\"a\"]"}`, "select", "a", `{"answer":"a"}`},
+		{"confirm", "user__confirm", `{"question":"Sure?"}`, "confirm", true, `{"answer":"yes"}`},
+		{"confirm in words", "user__confirm", `{"question":"Sure?"}`, "confirm", "No", `{"answer":"no"}`},
+		{"input", "user__input", `{"question":"Name?"}`, "input", "Ada <3", `{"answer":"Ada <3"}`},
+		{"checkbox", "user__checkbox", `{"question":"Which?","options":["a","b","c"]}`, agent.KindCheckbox, []string{"a", "c"}, `{"answers":["a","c"]}`},
+		{"checkbox as a text", "user__checkbox", `{"question":"Which?","options":["a","b","c"]}`, agent.KindCheckbox, "c, a", `{"answers":["c","a"]}`},
+		{"checkbox, nothing", "user__checkbox", `{"question":"Which?","options":["a"]}`, agent.KindCheckbox, "", `{"answers":[]}`},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: replies(call("x", k.tool, k.args), say("ok")), Tools: agent.UserTools(false)})}
+			res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+			if err != nil || len(res.Questions) != 1 || res.Questions[0].Kind != k.kind {
+				t.Fatalf("error %v, questions %+v", err, res.Questions)
+			}
+			res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: k.answer}}})
+			if err != nil || res.Status != graph.Done {
+				t.Fatalf("status %v, error %v", res.Status, err)
+			}
+			if got := shape(agent.History(res.State))[2]; got != "result x: "+k.want {
+				t.Errorf("told %q, want %q", got, k.want)
+			}
+		})
+	}
+}
+
+func TestUserToolsWithoutAnAnswer(t *testing.T) {
+	told := func(res graph.Result) string { return shape(agent.History(res.State))[2] }
+	for args, want := range map[string]string{
+		`{"options":["a"]}`:             `{"tool_call_error":"User interaction failed: 'question' is required"}`,
+		`{"question":"?"}`:              `{"tool_call_error":"User interaction failed: 'options' is required and must be an array of strings"}`,
+		`{"question":"?","options":[]}`: `{"tool_call_error":"User interaction failed: 'options' is required and must be an array of strings"}`,
+	} {
+		if got := told(run(t, agent.Config{Model: replies(call("x", "user__ask", args), say("ok")), Tools: agent.UserTools(false)}, "Go.")); got != "result x: "+want {
+			t.Errorf("%s: told %q", args, got)
+		}
+	}
+	headless := run(t, agent.Config{Model: replies(call("x", "user__ask", `{"question":"Which?","options":["a"]}`), say("ok")), Tools: agent.UserTools(true)}, "Go.")
+	if got, want := told(headless), `result x: {"needs_human":true,"action":"ask","question":"Which?","options":["a"],"guidance":`; !strings.HasPrefix(got, want) {
+		t.Errorf("told %q", got)
+	}
+	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: replies(call("x", "user__checkbox", `{"question":"Which?","options":["a"]}`), say("ok")), Tools: agent.UserTools(false)})}
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+	for i, a := range []graph.Answer{{Value: "z"}, {Refused: "too late"}} {
+		if err != nil || len(res.Questions) != 1 || strings.Contains(res.Questions[0].Prompt, `"z" is not one of a`) != (i == 1) {
+			t.Fatalf("error %v, questions %+v", err, res.Questions)
+		}
+		a.ID = res.Questions[0].ID
+		res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{a}})
+	}
+	if err != nil || told(res) != `result x: {"error":"too late","fallback":"Make your best judgment and proceed"}` {
+		t.Errorf("error %v, told %q", err, told(res))
+	}
+}
+
+var _ llm.Model = agent.ModelFunc(nil)
