@@ -24,7 +24,9 @@ const (
 func textTokens(text string) int {
 	twelfths, word := 0, 0
 	end := func() {
-		twelfths += (word*scale + letters - 1) / letters
+		if word > 0 {
+			twelfths += max(scale, word*scale/letters) // a word is a token at least
+		}
 		word = 0
 	}
 	for i := 0; i < len(text); {
