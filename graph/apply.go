@@ -35,8 +35,9 @@ func (b *buffers) keep(slot int, buf any) {
 	b.grown[slot] = buf
 }
 
-// mark says that a slot has been written in this step, and by whom first.
-type mark struct{ slot, by int }
+// mark says that a slot has been written in this step, by whom last, and who has
+// reset it; -1 is nobody.
+type mark struct{ slot, by, reset int }
 
 // A folding is the state of one apply.
 type folding struct {
@@ -59,7 +60,7 @@ func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by
 		for _, w := range list {
 			if err := f.write(w, by); err != nil {
 				if c, ok := err.(*ConflictError); ok {
-					c.tasks = writersOf(writes, w.Key())
+					c.tasks = writersOf(writes, w.key)
 				}
 				return st, by, err
 			}
@@ -92,14 +93,17 @@ func (f *folding) write(w Write, by int) error {
 	switch {
 	case m < 0:
 		m = len(f.marks)
-		f.marks = append(f.marks, mark{slot, by})
+		f.marks = append(f.marks, mark{slot, by, -1})
 		if k.begin != nil && !w.reset {
 			v[slot] = k.begin(v[slot], f.bufs.at(slot))
 		}
-	case k.single && f.marks[m].by != by:
+	case k.single && f.marks[m].by != by, w.reset && f.marks[m].reset >= 0 && f.marks[m].reset != by:
 		return &ConflictError{Key: k.name}
 	}
 	f.marks[m].by = by
+	if w.reset {
+		f.marks[m].reset = by
+	}
 	switch {
 	case w.reset && k.begin != nil:
 		v[slot] = k.begin(w.val, nil)
@@ -163,11 +167,11 @@ func (f *folding) finish() {
 	}
 }
 
-// writersOf lists the tasks, by place, that write a key.
-func writersOf(writes [][]Write, name string) []int {
+// writersOf lists the tasks, by place, that overwrite a key.
+func writersOf(writes [][]Write, k *keyDef) []int {
 	var by []int
 	for i, list := range writes {
-		if slices.ContainsFunc(list, func(w Write) bool { return w.Key() == name }) {
+		if slices.ContainsFunc(list, func(w Write) bool { return w.Key() == k.name && (w.reset || k.single) }) {
 			by = append(by, i)
 		}
 	}

@@ -1,14 +1,15 @@
 package graph
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 )
 
-// Break is where a run has stopped because a node asks for it: see
-// Node.BreakBefore and Node.BreakAfter. The run is Paused; resuming it goes on
+// Break is where a run stops because a node or the caller asks for it: see
+// Node.BreakBefore, Node.BreakAfter and Input.Break. The run is Paused; resuming it goes on
 // from there, once: in a loop the next visit breaks again.
 type Break struct {
 	Node  string `json:"node"` // with the nodes above it, each with a '/'
@@ -17,6 +18,7 @@ type Break struct {
 
 // breakpoints is what a drive knows of where runs stop.
 type breakpoints struct {
+	set    map[Break]bool // for this drive, besides those of nodes
 	passed map[string]int // the step that each frame has stopped before already
 	mu     sync.Mutex     // guards what follows
 	at     []brokenStep   // where this drive has stopped
@@ -28,7 +30,7 @@ func (x *drive) breakHere(f *frame) bool {
 	f.breaks, f.broke = f.broke, nil
 	if step, passed := x.stops.passed[f.path]; !passed || step != f.step {
 		for _, name := range f.next.names(f.g) {
-			if f.g.nodes[f.g.byName[name]].BreakBefore {
+			if f.g.nodes[f.g.byName[name]].BreakBefore || x.stops.set[Break{Node: plain(f.public + name)}] {
 				f.breaks = append(f.breaks, Break{Node: f.public + name})
 			}
 		}
@@ -40,6 +42,40 @@ func (x *drive) breakHere(f *frame) bool {
 	defer x.stops.mu.Unlock()
 	x.stops.at = append(x.stops.at, brokenStep{f.path, f.step})
 	return true
+}
+
+// plain is the path of a node without the places of tasks of a Send.
+func plain(path string) string {
+	for {
+		before, rest, ok := strings.Cut(path, "[")
+		if !ok {
+			return path
+		}
+		_, after, _ := strings.Cut(rest, "]")
+		path = before + after
+	}
+}
+
+// breakAt sets the breaks of one drive. Unknown nodes are refused.
+func (x *drive) breakAt(breaks []Break) error {
+	for _, b := range breaks {
+		b.Node = plain(b.Node)
+		if !x.r.Graph.has(b.Node) {
+			return fmt.Errorf("graph %s: a break names node %q, which it does not have", x.r.Graph.def.Name, b.Node)
+		}
+		keep(&x.stops.set, b, true)
+	}
+	return nil
+}
+
+// has tells whether there is a node at a path.
+func (g *Graph) has(path string) bool {
+	name, rest, below := strings.Cut(path, "/")
+	i, ok := g.byName[name]
+	if !ok || i == end {
+		return false
+	}
+	return !below || g.nodes[i].Graph != nil && g.nodes[i].Graph.has(rest)
 }
 
 // broken lists the steps that the next drive goes past: those that this one has
@@ -58,10 +94,10 @@ func (x *drive) broken(f *frame) []brokenStep {
 }
 
 // breakAfter notes which nodes of the step that was just committed ask for a stop.
-func (f *frame) breakAfter(ts []task) {
+func (x *drive) breakAfter(f *frame, ts []task) {
 	for i := range ts {
 		n := ts[i].node()
-		if n.BreakAfter && (i == 0 || ts[i-1].ref.node != ts[i].ref.node) {
+		if (n.BreakAfter || x.stops.set[Break{plain(f.public + n.Name), true}]) && (i == 0 || ts[i-1].ref.node != ts[i].ref.node) {
 			f.broke = append(f.broke, Break{Node: f.public + n.Name, After: true})
 		}
 	}

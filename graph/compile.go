@@ -94,7 +94,7 @@ func (c *compiler) fault(format string, args ...any) {
 func (c *compiler) keys() {
 	t := &table{index: map[string]int{}, open: c.g.def.Open}
 	for _, k := range c.g.def.Keys {
-		if k == nil || k.def() == nil {
+		if keyOf(k) == nil {
 			c.fault("a key in Keys was not made by Last, Append, Merge, Sum, Max, Min, Concat, Fold or Dyn")
 			continue
 		}
@@ -195,7 +195,7 @@ func (c *compiler) ends(n *cnode) {
 		c.fault("the cache of node %q names no Keys: its result would be the same for every input", n.Name)
 	}
 	for _, k := range n.Cache.Keys {
-		if k == nil || c.g.table.slot(k.def()) < 0 && c.g.def.Open == nil {
+		if keyOf(k) == nil || c.g.table.slot(k.def()) < 0 && c.g.def.Open == nil {
 			c.fault("the cache of node %q names a key that Def.Keys does not declare", n.Name)
 		}
 	}

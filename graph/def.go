@@ -37,7 +37,8 @@ type Send struct {
 }
 
 // Halt ends the run, not just its path: what siblings would have gone on to is
-// dropped and named in the StepCommitted event.
+// dropped and named in the StepCommitted event. Branches of the node are not
+// evaluated.
 type Halt struct{ Value any }
 
 // Node is one node. Give it a Run, or a child Graph with In and Out, or both:
@@ -57,7 +58,7 @@ type Node struct {
 
 	Routes                  []string          // what Goto and Send may name, besides End
 	Ends                    map[string]string // further names for Goto and Send: a name of this node's own to a target
-	OnError                 string            // the node that runs when this one has failed for good; see Cause
+	OnError                 string            // the node that runs when this one has failed for good; see Cause. End: the failure ends the path, and TaskDone tells it
 	Timeout                 time.Duration
 	Retry                   Retry
 	Hooks                   []Hooks

@@ -25,6 +25,7 @@ type drive struct {
 	cancel      context.CancelFunc
 	j           *journal // nil: nothing is kept
 	pause       <-chan struct{}
+	grace       time.Duration
 	answered    []Answered
 
 	gone atomic.Pointer[task] // one that ended its goroutine
@@ -108,21 +109,11 @@ func (x *drive) recording(f *frame) *[]patch {
 
 // commit journals what apply recorded and the frontier after it.
 func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
-	data := putInt(f.data[:0], len(f.rec))
-	grew := 0
-	for _, p := range f.rec {
-		v, err := p.key.store(f.val, p.val)
-		if err != nil {
-			return &writeError{p.by, err}
-		}
-		if !p.key.custom {
-			f.val = reusable(v)
-		}
-		grew += f.grow(p.slot, len(v), p.fold == foldSet)
-		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
+	data, err := x.patches(f)
+	if err != nil {
+		return err
 	}
-	x.j.grew(grew)
-	head, data, err := putFrontier(head, data, f.g, &f.next)
+	head, data, err = putFrontier(head, data, f.g, &f.next)
 	if err != nil {
 		return err
 	}
@@ -155,6 +146,25 @@ func reusable(b []byte) []byte {
 	return b
 }
 
+// patches encodes what apply recorded, in a buffer of the frame.
+func (x *drive) patches(f *frame) ([]byte, error) {
+	data := putInt(f.data[:0], len(f.rec))
+	grew := 0
+	for _, p := range f.rec {
+		v, err := p.key.store(f.val, p.val)
+		if err != nil {
+			return nil, &writeError{p.by, err}
+		}
+		if !p.key.custom {
+			f.val = reusable(v)
+		}
+		grew += f.grow(p.slot, len(v), p.fold == foldSet)
+		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
+	}
+	x.j.grew(grew)
+	return data, nil
+}
+
 // writeError says whose write the journal cannot hold.
 type writeError struct {
 	by  int // the task, by its place in the step
@@ -165,10 +175,14 @@ func (e *writeError) Error() string { return e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
 // finish drives the root frame to its end and journals how it ended.
-func (x *drive) finish(f *frame, pause <-chan struct{}) (Result, error) {
-	x.pause = pause
+func (x *drive) finish(f *frame) (Result, error) {
 	first := f.step
 	ctx := x.ctx
+	if x.pause != nil && x.grace > 0 {
+		graceful, stop := x.graceful(ctx)
+		defer stop()
+		ctx = graceful
+	}
 	if limit := f.g.def.Timeout; limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit-x.active(), errRunTimeout)
 		defer cancel()
@@ -192,6 +206,29 @@ func (x *drive) finish(f *frame, pause <-chan struct{}) (Result, error) {
 	res.Head = x.j.head
 	return res, err
 }
+
+// graceful is a context that ends when the grace of a pause has passed.
+func (x *drive) graceful(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		select {
+		case <-x.pause:
+			if x.clock.Wait(ctx, x.grace) == nil {
+				cancel(errGrace)
+			}
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-done
+	}
+}
+
+// errGrace is the cause of a context that ended because of a pause.
+var errGrace = errors.New("graph: paused, and the time of grace has passed")
 
 // firstError prefers the failure of the store where the other only follows from it.
 func firstError(err, store error) error {
@@ -267,7 +304,7 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 	if limit := g.def.Timeout; limit > 0 && !f.halted && x.active()-f.since > limit {
 		return x.timedOut(f, false) // by the Runner's clock, which may not be the context's
 	}
-	if g.breaks && x.breakHere(f) {
+	if (g.breaks || x.stops.set != nil) && x.breakHere(f) {
 		return Paused, nil
 	}
 	if f.halted {
@@ -304,6 +341,9 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 func (x *drive) interrupted(ctx context.Context, f *frame, during bool) (Status, error) {
 	if err := x.j.failed(); err != nil {
 		return Failed, err
+	}
+	if context.Cause(ctx) == errGrace {
+		return Paused, nil
 	}
 	names := f.next.names(f.g)
 	slices.Sort(names)
@@ -572,8 +612,8 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	if root {
 		x.failures = 0
 	}
-	if f.g.breaks {
-		f.breakAfter(ts)
+	if f.g.breaks || x.stops.set != nil {
+		x.breakAfter(f, ts)
 	}
 	return nil
 }

@@ -147,7 +147,8 @@ func (e *HaltError) Error() string {
 	return fmt.Sprintf("nodes %s all halt the run in one step", strings.Join(e.Nodes, ", "))
 }
 
-// RouteError says that a node named a target that it may not go to.
+// RouteError says that a node named a target that it may not go to. Its text leaves
+// the node to the NodeError around it.
 type RouteError struct {
 	Node, Target string
 	Allowed      []string
@@ -156,9 +157,9 @@ type RouteError struct {
 
 func (e *RouteError) Error() string {
 	if e.Target == "" {
-		return fmt.Sprintf("node %s has no edges and named no target; it may name %s", e.Node, strings.Join(e.Allowed, ", "))
+		return fmt.Sprintf("it has no edges and named no target; it may name %s", strings.Join(e.Allowed, ", "))
 	}
-	return fmt.Sprintf("node %s: %s to %q; it may name %s", e.Node, e.By, e.Target, strings.Join(e.Allowed, ", "))
+	return fmt.Sprintf("%s to %q; it may name %s", e.By, e.Target, strings.Join(e.Allowed, ", "))
 }
 
 // StuckError says that nothing is left to run, and that is not a good end: a join

@@ -62,7 +62,7 @@ func Example_severalCases() {
 	fmt.Println(err)
 	// Output:
 	// [bill return file] <nil>
-	// node classify (step 0, attempt 1): node classify: branch to "weather"; it may name money, parcel, regret
+	// node classify (step 0, attempt 1): branch to "weather"; it may name money, parcel, regret
 }
 
 // A join that has fired is armed again: in a loop it waits for all its sources

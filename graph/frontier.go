@@ -129,6 +129,9 @@ func (r *routing) task(n *cnode, u *Update) error {
 		r.add(to, "")
 	}
 	for i := range n.picks {
+		if u.Halt != nil {
+			break // a node that ends the run is not asked where it goes
+		}
 		if err := r.pick(n, &n.picks[i]); err != nil {
 			return err
 		}
@@ -172,7 +175,7 @@ func choose(n *cnode, p *pick, st State) (labels []string, err error) {
 		}
 	}()
 	if labels, err = p.choose(st); err != nil {
-		err = fmt.Errorf("branch of node %s: %w", n.Name, err)
+		err = fmt.Errorf("branch: %w", err)
 	}
 	return labels, err
 }

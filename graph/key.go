@@ -68,6 +68,14 @@ type AnyKey interface {
 	def() *keyDef
 }
 
+// keyOf is the definition of a key, or nil: an AnyKey may hold a nil *Key.
+func keyOf(k AnyKey) *keyDef {
+	if v := reflect.ValueOf(k); k == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil
+	}
+	return k.def()
+}
+
 // Key names one value of the state, its Go type and the reducer that folds
 // writes into it. Make one with Last, Append, Merge, Sum, Max, Min, Concat,
 // Fold or Dyn, usually as a package variable, and list it in Def.Keys. A Key is
@@ -283,5 +291,6 @@ func (k Key[T]) Lookup(s State) (v T, present bool) {
 // Set writes v through the key's reducer.
 func (k Key[T]) Set(v T) Write { return Write{k.d, box(v), false} }
 
-// Reset replaces the value, whatever the reducer: to trim a history, for one.
+// Reset replaces the value, whatever the reducer: to trim a history, for one. Two
+// tasks of one step that reset one key end the run with a *ConflictError.
 func (k Key[T]) Reset(v T) Write { return Write{k.d, box(v), true} }

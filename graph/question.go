@@ -315,7 +315,7 @@ func jsonTypeOf(b []byte) string {
 // answers checks the answers given to a resume, all before any is recorded. Then
 // it gathers the drive's claim and their records: the claim first, because the
 // time before it is nobody's.
-func (x *drive) answers(s *replay, answers []Answer) error {
+func (x *drive) answers(s *replay, answers []Answer, claim Record) error {
 	open := s.open()
 	var ids []string
 	for _, o := range open {
@@ -339,7 +339,7 @@ func (x *drive) answers(s *replay, answers []Answer) error {
 		}
 		values[i] = b
 	}
-	if err := x.j.add(KindClaim, putString(nil, x.run), nil, false); err != nil {
+	if err := x.j.gather(false, claim); err != nil {
 		return err
 	}
 	for i, a := range answers {

@@ -121,9 +121,9 @@ func (s *replay) frame(path string) *rawFrame {
 
 // keep puts a value into a map that is made when it is first needed: most frames
 // have no effects, notes or questions.
-func keep[V any](m *map[string]V, k string, v V) {
+func keep[K comparable, V any](m *map[K]V, k K, v V) {
 	if *m == nil {
-		*m = map[string]V{}
+		*m = map[K]V{}
 	}
 	(*m)[k] = v
 }
@@ -146,7 +146,7 @@ func (s *replay) add(r *Record) error {
 	case KindStart:
 		s.start(r, h, d)
 	case KindClaim:
-		s.run.status = running
+		s.claim(h, d)
 	case KindCall:
 		path := h.string()
 		delete(s.frames, path)
@@ -221,6 +221,23 @@ func (s *replay) start(r *Record, h, d *reader) {
 		s.ahead[i] = aheadAnswer{id: d.string(), value: d.bytes(), refused: d.string()}
 	}
 	s.meta = d.bytes()
+}
+
+// claim reads what a drive says when it takes over: the graph it runs, where that
+// has changed, and what its caller wrote. Older records say nothing.
+func (s *replay) claim(h, d *reader) {
+	s.run.status = running
+	f := s.frame("")
+	h.string()
+	if len(h.b) > 0 {
+		f.digest = h.string()
+		for k, tag := range readTags(h) {
+			keep(&f.tags, k, tag)
+		}
+	}
+	if len(d.b) > 0 {
+		f.apply(readPatches(d))
+	}
 }
 
 // begin reads what KindStart and KindCall share.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -30,17 +31,22 @@ type Input struct {
 	Ahead  []Answer // answers to questions that will be asked
 
 	Topics Topic           // events to deliver
+	Break  []Break         // where this drive stops, besides the breaks of nodes; a node is named with the nodes above it
 	Pause  <-chan struct{} // closing it stops the run, Paused, when the step under way is done
+	Grace  time.Duration   // how long that step gets; then its tasks are cancelled, and run again on resume. 0: as long as it takes
 }
 
 // Resume continues a run that waits, was paused, failed, was cancelled or crashed.
 type Resume struct {
 	Thread        string
 	Answers       []Answer // all are checked before any is recorded
-	AcceptChanges bool     // continue although the graph's digest has changed
+	Set           []Write  // folded into the state before the run goes on; what is recorded stays as it is
+	AcceptChanges bool     // continue although the graph's digest has changed, and take the new one for the run's
 
 	Topics Topic
+	Break  []Break // these three are like those of Input, and hold for one drive
 	Pause  <-chan struct{}
+	Grace  time.Duration
 }
 
 // Run starts a run and yields its events. The sequence is for one use; its error,
@@ -127,7 +133,10 @@ func (r *Runner) newID(now time.Time) string {
 
 // start begins a run, or returns one that has already ended.
 func (x *drive) start(ctx context.Context, in Input) (Result, error) {
-	x.run, x.thread = in.Run, in.Thread
+	x.run, x.thread, x.pause, x.grace = in.Run, in.Thread, in.Pause, in.Grace
+	if err := x.breakAt(in.Break); err != nil {
+		return Result{Thread: x.thread, Run: x.run}, err
+	}
 	if x.run == "" {
 		x.run = x.r.newID(x.now())
 	}
@@ -165,7 +174,7 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	if x.topics&TopicRun != 0 {
 		x.out.deliver(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: in.Label}})
 	}
-	return x.finish(f, in.Pause)
+	return x.finish(f)
 }
 
 // idle opens the thread's state for a new run.
@@ -188,7 +197,10 @@ func (x *drive) idle(s *replay) (*frame, error) {
 
 // resume continues a run, or returns one that is over.
 func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
-	x.thread = in.Thread
+	x.thread, x.pause, x.grace = in.Thread, in.Pause, in.Grace
+	if err := x.breakAt(in.Break); err != nil {
+		return Result{Thread: x.thread}, err
+	}
 	if x.r.Store == nil {
 		return Result{Thread: x.thread}, errors.New("graph: resuming needs a store; give the Runner one")
 	}
@@ -206,6 +218,9 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 		if len(in.Answers) > 0 {
 			return res, &AnswerError{ID: in.Answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.run.id, s.run.status)}
 		}
+		if len(in.Set) > 0 {
+			return res, fmt.Errorf("thread %s: run %s is over (%s): Resume.Set needs one that is not", x.thread, s.run.id, s.run.status)
+		}
 		f, err := x.idle(s)
 		if err != nil {
 			return res, err
@@ -220,12 +235,16 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if s.branch != "" {
 		x.branch = "~" + s.branch
 	}
-	if err := x.answers(s, in.Answers); err != nil {
-		return res, err
-	}
 	f, err := raw.open(newFrame(x.r.Graph, "", ""))
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
+	}
+	claim, err := x.claim(f, in.Set)
+	if err != nil {
+		return res, fmt.Errorf("thread %s: %w", x.thread, err)
+	}
+	if err := x.answers(s, in.Answers, claim); err != nil {
+		return res, err
 	}
 	f.frames = s.frames
 	if err := x.j.flush(); err != nil {
@@ -239,7 +258,27 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 			x.out.deliver(Event{Step: f.step, Body: a})
 		}
 	}
-	return x.finish(f, in.Pause)
+	return x.finish(f)
+}
+
+// claim makes the record of a drive that takes over: with what set writes, and with
+// the graph where it is not the one that the run was driven with.
+func (x *drive) claim(f *frame, set []Write) (Record, error) {
+	rec := Record{Kind: KindClaim, Head: putString(nil, x.run)}
+	if g := x.r.Graph; f.raw.digest != g.digest {
+		rec.Head = putTags(putString(rec.Head, g.digest), g.table.keys)
+	}
+	if len(set) == 0 {
+		return rec, nil
+	}
+	st, _, err := apply(f.st, [][]Write{set}, &f.bufs, x.recording(f))
+	if err != nil {
+		return rec, err
+	}
+	f.st = st
+	data, err := x.patches(f)
+	rec.Data = slices.Clone(data)
+	return rec, err
 }
 
 // unchanged compares the graph with the one the run was started with.

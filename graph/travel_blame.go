@@ -12,7 +12,7 @@ import (
 type Written struct {
 	Seq   int64
 	Time  time.Time
-	Kind  Kind     // KindStep: nodes; KindStart, KindCall: input; KindEdit; KindFork, KindSnapshot: it is older than the thread's first record
+	Kind  Kind     // KindStep: nodes; KindStart, KindCall, KindClaim: input; KindEdit; KindFork, KindSnapshot: it is older than the thread's first record
 	Path  string   // of the frame: "" is the root
 	Step  int      // of a KindStep the step that wrote, else the one that runs next
 	Tasks []Writer // of a KindStep: who wrote, in the order in which their writes were folded
@@ -67,6 +67,10 @@ func (s *replay) writing(r Record, key string) (*Written, error) {
 	w := &Written{Seq: r.Seq, Time: time.UnixMicro(r.Time), Kind: r.Kind}
 	switch r.Kind {
 	case KindStart:
+	case KindClaim:
+		if len(r.Data) == 0 {
+			return nil, nil
+		}
 	case KindCall, KindStep, KindEdit:
 		w.Path = h.string()
 	default:
