@@ -223,7 +223,11 @@ func TestRules(t *testing.T) {
 		{`deny: ["any read(src/**)"]`, shellTool, sh("cat < src/x"), deny},
 		{`deny: ["any read(src/deep/x)"]`, read, path("src"), ask},
 		{`deny: ["fs_cat(src/**)"]`, read, path("src"), deny},
-		{`deny: ["fs_cat(in/**)"]`, read, path("in/b.go"), allow}, // rules speak of where links lead
+		{`deny: ["fs_cat(in/**)"]`, read, path("src/b.go"), deny}, // the link is followed
+		{`deny: ["fs_cat(src/*.go)"]`, read, path("in/b.go"), deny},
+		{`allow: ["fs_cat(secret)"]`, read, path("secret"), allow},
+		{`allow: ["fs_cat(out/*)"]`, read, path("../outside/secret"), allow},
+		{`allow: ["fs_cat(sec*)"]`, read, path("secret"), ask}, // what a wildcard stands for is compared with where links lead
 		{`allow: ["fs_write(/**)"]`, write, path("/etc/x"), allow},
 		{`allow: ["fs_write(~/**)"]`, write, path(filepath.Join(r.policy.Home, "x")), allow},
 		{`allow: [fs_write]`, write, path("/etc/x"), allow},

@@ -146,7 +146,8 @@ func forbidsWords(pattern []string, words []word) fit {
 	return result
 }
 
-// pathPattern is the pattern of a rule as an absolute one.
+// pathPattern is the pattern of a rule as an absolute one. Links in the part
+// before the first wildcard are followed, as they are in the paths of calls.
 func (m matcher) pathPattern(r Rule) string {
 	p := filepath.ToSlash(r.pattern)
 	switch {
@@ -154,11 +155,21 @@ func (m matcher) pathPattern(r Rule) string {
 		if m.home == "" {
 			return p
 		}
-		return escapePattern(m.home) + p[1:]
+		p = escapePattern(m.home) + p[1:]
 	case filepath.IsAbs(p):
+	default:
+		p = escapePattern(m.area.workspace) + "/" + strings.TrimPrefix(p, "./")
+	}
+	base, rest := p, ""
+	if strings.ContainsAny(unescaped(p), "*?[{") {
+		base, rest = doublestar.SplitPattern(p)
+		rest = "/" + rest
+	}
+	at, err := resolve(filepath.FromSlash(unescapePattern(base)))
+	if err != nil {
 		return p
 	}
-	return escapePattern(m.area.workspace) + "/" + strings.TrimPrefix(p, "./")
+	return strings.TrimSuffix(escapePattern(at), "/") + rest
 }
 
 func escapePattern(path string) string {
