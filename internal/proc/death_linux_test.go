@@ -10,19 +10,23 @@ import (
 
 // TestChildDiesWithItsParent kills a process that runs a child by SIGKILL, which it cannot see coming.
 func TestChildDiesWithItsParent(t *testing.T) {
-	w := newWire(t)
-	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), parentScript+"="+w.script("trap '' TERM; say ready; forever"))
-	parent.Stderr = os.Stderr
-	if err := parent.Start(); err != nil {
-		t.Fatal(err)
+	for name, talks := range map[string]string{"run": "", "talked to": "yes"} {
+		t.Run(name, func(t *testing.T) {
+			w := newWire(t)
+			parent := exec.Command(os.Args[0])
+			parent.Env = append(os.Environ(), parentTalks+"="+talks, parentScript+"="+w.script("trap '' TERM; say ready; forever"))
+			parent.Stderr = os.Stderr
+			if err := parent.Start(); err != nil {
+				t.Fatal(err)
+			}
+			w.expect("ready")
+			if err := parent.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			w.expectEnd()
+			parent.Wait()
+		})
 	}
-	w.expect("ready")
-	if err := parent.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	w.expectEnd()
-	parent.Wait()
 }
 
 // TestChildOutlivesOtherThreads ends as many threads of this process as it can, also while Run waits for something that is not the

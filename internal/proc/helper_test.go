@@ -16,9 +16,18 @@ import (
 // parentScript, when set, makes the test binary a parent that runs this script until it is killed.
 const parentScript = "RADDLE_TEST_PARENT_SCRIPT"
 
+// parentTalks, when set as well, makes it one that talks to the script.
+const parentTalks = "RADDLE_TEST_PARENT_TALKS"
+
 func TestMain(m *testing.M) {
 	if script := os.Getenv(parentScript); script != "" {
-		_, err := Run(context.Background(), bash(script))
+		var err error
+		if os.Getenv(parentTalks) == "" {
+			_, err = Run(context.Background(), bash(script))
+		} else if p, e := Start(bash(script), os.Stderr); e == nil {
+			<-p.Done()
+			err = p.Err()
+		}
 		fmt.Fprintln(os.Stderr, "the script ended before its parent was killed:", err)
 		os.Exit(1)
 	}
