@@ -125,8 +125,12 @@ func (f *File) problem(line int, lost, format string, args ...any) {
 	f.Problems = append(f.Problems, Problem{File: f.Path, Line: line, Text: fmt.Sprintf(format, args...), Lost: lost})
 }
 
-// add appends a declaration, unless its name is taken.
+// add appends a declaration, unless its name is taken or none at all.
 func (f *File) add(d Declaration) {
+	if d.Name == "" {
+		f.problem(d.Line, d.Function, "the name '%s' has nothing that a tool's name may have: use letters, digits and underscores", d.Function)
+		return
+	}
 	for _, other := range f.Declarations {
 		if other.Name == d.Name {
 			f.problem(d.Line, d.Function, "the tool '%s' is declared already, by '%s' in line %d: rename one of them", d.Name, other.Function, other.Line)

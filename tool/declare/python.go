@@ -119,7 +119,7 @@ func signature(text string) (name, params, rest string, ok bool) {
 		name = strings.TrimSpace(name[:i]) // type parameters
 	}
 	end := balanced(text, open)
-	if end < 0 {
+	if end < 0 || !isIdentifier(name) {
 		return name, "", "", false
 	}
 	colon := topLevel(text, end+1, ':')
@@ -142,7 +142,7 @@ type parameter struct {
 func parseParameters(text string) (all []parameter, complaint string) {
 	var groups [4][]parameter
 	at := 0
-	for _, part := range splitTop(text, ',') {
+	for _, part := range parameterTexts(text) {
 		part = strings.TrimSpace(stripComments(part))
 		switch {
 		case part == "" || part == "/":
@@ -172,6 +172,22 @@ func parseParameters(text string) (all []parameter, complaint string) {
 		all = append(all, g...)
 	}
 	return all, ""
+}
+
+// parameterTexts splits a parameter list at its commas. Those between the
+// parameters of a lambda, in a default, belong to it.
+func parameterTexts(text string) (parts []string) {
+	open := false
+	for _, part := range splitTop(text, ',') {
+		if open {
+			part = parts[len(parts)-1] + "," + part
+			parts = parts[:len(parts)-1]
+		}
+		i := assignment(part)
+		open = i >= 0 && strings.HasPrefix(strings.TrimSpace(part[i+1:]), "lambda") && topLevel(part, i, ':') < 0
+		parts = append(parts, part)
+	}
+	return parts
 }
 
 // assignment is the index of the = of a default, or -1.

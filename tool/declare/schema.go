@@ -114,9 +114,25 @@ func (w *writer) list(name string, values []string) {
 
 // text writes a string without escapes for HTML, which would reach the model.
 func (w *writer) text(s string) {
+	if plain(s) {
+		w.WriteByte('"')
+		w.WriteString(s)
+		w.WriteByte('"')
+		return
+	}
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(s) // of a string it cannot fail
 	w.WriteString(strings.TrimSuffix(b.String(), "\n"))
+}
+
+// plain tells whether a string is its own JSON, but for the quotes.
+func plain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
 }
