@@ -31,10 +31,12 @@ func (b caseTools) Open(ToolNeed) (*Toolset, error) {
 			return tool.Text(textOf(texts, name)), nil
 		}})
 	}
-	for _, id := range b.known.Servers {
-		set.Servers = append(set.Servers, ToolServer{ID: id, Tools: func(context.Context) ([]tool.Tool, error) {
-			return []tool.Tool{{Name: serverPrefix + id, Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }}}, nil
-		}})
+	set.Servers = b.known.Servers
+	set.Serve = func(_ context.Context, ids []string) (tools []tool.Tool, _ []error) {
+		for _, id := range ids {
+			tools = append(tools, tool.Tool{Name: serverPrefix + id, Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }})
+		}
+		return tools, nil
 	}
 	return set, nil
 }

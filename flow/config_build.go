@@ -147,21 +147,20 @@ func (l Limits) within(b agent.Budget) agent.Budget {
 	return b
 }
 
-// serverTools lists the tools of servers when they are needed; nil for none.
-func (a *Agent) serverTools(servers []ToolServer) func(context.Context) ([]tool.Tool, error) {
-	if len(servers) == 0 {
+// serverTools lists the tools of servers when they are needed; nil for none. A
+// server that cannot be used is a warning: the other tools work.
+func (a *Agent) serverTools(ids []string) func(context.Context) ([]tool.Tool, error) {
+	if len(ids) == 0 || a.Tools.Serve == nil {
 		return nil
 	}
 	return func(ctx context.Context) ([]tool.Tool, error) {
-		var all []tool.Tool
-		for _, s := range servers {
-			tools, err := s.Tools(ctx)
-			if err != nil {
-				return nil, fmt.Errorf("MCP server '%s': %w", s.ID, err)
-			}
-			all = append(all, tools...)
+		tools, failed := a.Tools.Serve(ctx, ids)
+		for _, err := range failed {
+			text := a.host.redact(err.Error())
+			a.host.log().Warn(text)
+			graph.Emit(ctx, Warning{text})
 		}
-		return all, nil
+		return tools, ctx.Err()
 	}
 }
 
@@ -197,8 +196,8 @@ func (c *conversation) instructions(ctx context.Context) (string, error) {
 		}
 	}
 	p := c.prose()
-	if strings.Contains(text, "{{__tools__}}") && len(a.Tools.Servers) > 0 {
-		served, err := a.serverTools(a.Tools.Servers)(ctx)
+	if serve := a.serverTools(a.Tools.Servers); serve != nil && strings.Contains(text, "{{__tools__}}") {
+		served, err := serve(ctx)
 		if err != nil {
 			return "", err
 		}

@@ -136,7 +136,7 @@ func (h *Host) environ() []string {
 // known is what the validator may know of the surroundings.
 func (h *Host) known(dir string, tools *Toolset) Known {
 	k := Known{Dir: dir, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
-		Tools: tools.names(), Servers: tools.serverIDs(), Skills: h.Skills, VisibleSkills: h.VisibleSkills}
+		Tools: tools.names(), Servers: tools.Servers, Skills: h.Skills, VisibleSkills: h.VisibleSkills}
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
 	return k
 }

@@ -57,15 +57,14 @@ func announced(call ModelCall) agent.ModelMiddleware {
 }
 
 // whitelist finds the tools that an llm node lists, and the servers.
-func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []ToolServer, err error) {
+func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []string, err error) {
 	offer := a.offer()
 	for _, name := range b.Tools {
 		if id, ok := strings.CutPrefix(name, serverPrefix); ok {
-			i := slices.IndexFunc(a.Tools.Servers, func(s ToolServer) bool { return s.ID == id })
-			if i < 0 {
-				return nil, nil, failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(a.Tools.serverIDs(), ", "))
+			if !slices.Contains(a.Tools.Servers, id) {
+				return nil, nil, failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
 			}
-			servers = append(servers, a.Tools.Servers[i])
+			servers = append(servers, id)
 			continue
 		}
 		i := slices.IndexFunc(offer, func(t tool.Tool) bool {

@@ -26,22 +26,17 @@ type ToolNeed struct {
 
 // Toolset is what an agent may call. It is safe for concurrent use.
 type Toolset struct {
-	Tools    []tool.Tool  // of the global files, then of the agent's own script, in the order of their declaration
-	Servers  []ToolServer // in the order of ToolNeed
-	Problems []string     // what is missing, each with what to do about it
-	Scripts  []string     // paths of the files that the tools come from
+	Tools    []tool.Tool // of the global files, then of the agent's own script, in the order of their declaration
+	Servers  []string    // ids of the MCP servers that the agent may use
+	Problems []string    // what is missing, each with what to do about it
+	Scripts  []string    // paths of the files that the tools come from
+	// Serve lists the functions by which a model uses servers. It starts those
+	// that do not run yet, all at once. What cannot be had is told once and left
+	// out. nil: there are no servers.
+	Serve func(ctx context.Context, ids []string) ([]tool.Tool, []error)
 	// Instructions runs the script's own function that makes the agent's
-	// instructions; nil: it has none.
+	// instructions; nil: there is no script.
 	Instructions func(ctx context.Context) (string, error)
-}
-
-// ToolServer is an MCP server that an agent may use.
-type ToolServer struct {
-	ID string
-	// Tools are the functions by which a model uses the server. The server is
-	// started when it is first needed, which may be now. They must not change
-	// during a run.
-	Tools func(ctx context.Context) ([]tool.Tool, error)
 }
 
 // names lists the tools by name, sorted.
@@ -52,16 +47,6 @@ func (s *Toolset) names() []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// serverIDs lists the servers, sorted.
-func (s *Toolset) serverIDs() []string {
-	ids := make([]string, len(s.Servers))
-	for i, v := range s.Servers {
-		ids[i] = v.ID
-	}
-	slices.Sort(ids)
-	return ids
 }
 
 // unique is the tools, each name once: the agent's own, which come later, take

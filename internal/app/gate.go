@@ -1,0 +1,131 @@
+package app
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"raddle.dev/agent"
+	"raddle.dev/tool"
+	"raddle.dev/tool/builtin"
+	"raddle.dev/tool/permission"
+)
+
+// gate gives permission for the calls of a run: by the user's rules and the
+// project's, and by what people have answered.
+type gate struct {
+	policy   permission.Policy
+	host     builtin.Host
+	remember string // the file of what was allowed for good
+
+	mu     sync.Mutex
+	always []permission.Rule // since the process began
+}
+
+var _ agent.Gate = (*gate)(nil)
+
+// Files of rules. The first is written by raddle alone.
+const (
+	grantsFile  = "permissions.yaml"
+	projectFile = ".raddle/permissions.yaml"
+)
+
+// gate reads the rules for a run in a workspace.
+func (p *Process) gate(b *toolbox, agentDir string) (*gate, error) {
+	remember := filepath.Join(p.Dirs.Config, grantsFile)
+	project := filepath.Join(b.workspace, projectFile)
+	g := &gate{host: b.builtins(), remember: remember, policy: permission.Policy{
+		Rules: []permission.Rules{p.Config.Permissions}, Workspace: b.workspace, Home: p.Dirs.home,
+		Readable: []string{agentDir}, Guarded: []string{remember, filepath.Join(p.Dirs.Config, configName), project}, Trusted: b.Trusts,
+	}}
+	own, err := rulesOf(remember)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := rulesOf(project)
+	if err != nil {
+		return nil, err
+	}
+	if agreed, err := p.agreed(b.workspace); err != nil || !agreed {
+		theirs = theirs.Stricter()
+	}
+	g.policy.Rules = append(g.policy.Rules, own, theirs)
+	return g, nil
+}
+
+// rulesOf reads a file of rules, which need not exist.
+func rulesOf(path string) (permission.Rules, error) {
+	text, err := os.ReadFile(path)
+	if os.IsNotExist(err) {
+		return permission.Rules{}, nil
+	}
+	if err != nil {
+		return permission.Rules{}, err
+	}
+	return permission.Load(path, text)
+}
+
+// Decide implements [agent.Gate].
+func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call) (agent.Decision, error) {
+	policy := g.policy
+	g.mu.Lock()
+	policy.Granted = g.always
+	g.mu.Unlock()
+	d, err := policy.Decide(t, c)
+	if err != nil {
+		return agent.Decision{}, err
+	}
+	switch d.Verdict {
+	case permission.Allow:
+		return agent.Decision{Verdict: agent.Allow}, nil
+	case permission.Deny:
+		return agent.Decision{Verdict: agent.Deny, Reason: d.Model}, nil
+	}
+	prompt := "May " + t.Name + " be called with " + string(c.Args) + "?"
+	if len(d.Reasons) > 0 {
+		prompt += "\n" + strings.Join(d.Reasons, "\n")
+	}
+	if diff := builtin.Preview(g.host, c, t.Name); diff != "" {
+		prompt += "\n" + diff
+	}
+	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Grant: strings.Join(d.Grant, "\n")}, nil
+}
+
+// Always implements [agent.Gate].
+func (g *gate) Always(_ context.Context, grant string) error {
+	rules := strings.Split(grant, "\n")
+	if err := permission.Remember(g.remember, rules); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, text := range rules {
+		r, err := permission.Parse(text)
+		if err != nil {
+			return err
+		}
+		g.always = append(g.always, r)
+	}
+	return nil
+}
+
+// consents remembers the workspaces whose own rules may allow something.
+func (p *Process) consents() permission.Consents {
+	return permission.Consents{Path: filepath.Join(p.Dirs.State, "consents.json")}
+}
+
+// agreed tells whether somebody has agreed that a workspace's own rules count, as
+// they are now.
+func (p *Process) agreed(workspace string) (bool, error) {
+	dir := filepath.Join(workspace, filepath.Dir(projectFile))
+	if !isDir(dir) {
+		return true, nil
+	}
+	digest, _, err := permission.Digest(dir)
+	if err != nil {
+		return false, err
+	}
+	return p.consents().Given(dir, digest)
+}
