@@ -10,7 +10,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"raddle.dev/tool/permission"
 )
+
+// configName is the file of the configuration.
+const configName = "config.yaml"
 
 // Config is what config.yaml, the environment and the caller's flags say
 // together; later ones beat earlier ones. The zero Config works.
@@ -21,6 +26,10 @@ type Config struct {
 	FunctionCalling *bool // nil: on
 	Store           string
 	ReadTimeout     time.Duration // longest silence of a provider; 0: the wires' own
+	ToolTimeout     time.Duration // of one call of a tool; 0: the tools' own; negative: none
+	MCP             *bool         // nil: on
+	MCPFile         string        // a file of MCP servers beside the usual ones, relative to the configuration
+	Permissions     permission.Rules
 	Clients         []ClientConfig
 	Unused          []string // keys of config.yaml that nothing uses yet
 }
@@ -55,22 +64,24 @@ type setting struct {
 
 var settings = []setting{
 	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = boolean(s); return }},
+	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
+	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = boolean(s); return }},
 	{"model", func(c *Config, s string) error { c.Model = s; return nil }},
 	{"read_timeout", func(c *Config, s string) (err error) { c.ReadTimeout, err = seconds(s); return }},
 	{"store", func(c *Config, s string) error { c.Store = s; return nil }},
 	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = number(s, 0, 2); return }},
+	{"tool_timeout", func(c *Config, s string) (err error) { c.ToolTimeout, err = limit(s); return }},
 	{"top_p", func(c *Config, s string) (err error) { c.TopP, err = number(s, 0, 1); return }},
 }
 
 // later are keys whose behaviour belongs to parts that do not exist yet.
 var later = []string{
-	"mcp", "mcp_server_support", "permissions",
 	"rag_chunk_overlap", "rag_chunk_size", "rag_embedding_model", "rag_reranker_model", "rag_template", "rag_top_k",
 }
 
 // known lists all keys of config.yaml.
 func known() []string {
-	keys := append([]string{"clients"}, later...)
+	keys := append([]string{"clients", "permissions"}, later...)
 	for _, s := range settings {
 		keys = append(keys, s.key)
 	}
@@ -81,7 +92,7 @@ func known() []string {
 // loadConfig reads config.yaml, which need not exist, and the environment.
 func loadConfig(dir string, env environ) (Config, error) {
 	var c Config
-	path := filepath.Join(dir, "config.yaml")
+	path := filepath.Join(dir, configName)
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -128,6 +139,14 @@ func number(s string, least, most float64) (*float64, error) {
 		return nil, fmt.Errorf("%s is not between %g and %g", s, least, most)
 	}
 	return &f, nil
+}
+
+// limit is a time in seconds, of which 0 means none.
+func limit(s string) (time.Duration, error) {
+	if s == "0" {
+		return -1, nil
+	}
+	return seconds(s)
 }
 
 func seconds(s string) (time.Duration, error) {

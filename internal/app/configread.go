@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"raddle.dev/tool/permission"
 )
 
 // Fault is one thing that is wrong in config.yaml.
@@ -81,10 +83,25 @@ func (r *configReader) read(text []byte, c *Config) {
 			}
 		case key == "clients":
 			r.clients(v, c)
+		case key == "permissions":
+			r.permissions(v, c)
 		default:
 			c.Unused = append(c.Unused, key)
 		}
 	})
+}
+
+// permissions reads the user's rules for calls of tools.
+func (r *configReader) permissions(n *yaml.Node, c *Config) {
+	var err error
+	c.Permissions, err = permission.Read(r.path, n)
+	if faults, ok := errors.AsType[*permission.Error](err); ok {
+		for _, f := range faults.Faults {
+			r.faults = append(r.faults, Fault{Path: f.File, Line: f.Line, Col: f.Col, Msg: f.Msg})
+		}
+	} else if err != nil {
+		r.fault(n, "", "permissions: %v", err)
+	}
 }
 
 // syntax takes over what the YAML library says, with its place.

@@ -11,15 +11,16 @@ import (
 // Dirs are the directories of the process, all absolute. None of them needs to
 // exist.
 type Dirs struct {
-	Config string `json:"config"` // config.yaml
-	Agents string `json:"agents"` // agents that are called by their name
-	State  string `json:"state"`  // runs and journals
-	Cache  string `json:"cache"`  // what can be made again
-	Work   string `json:"work"`   // where the process was started
-	home   string
+	Config    string `json:"config"`    // config.yaml
+	Agents    string `json:"agents"`    // agents that are called by their name
+	Functions string `json:"functions"` // global tools, and mcp.json
+	State     string `json:"state"`     // runs and journals
+	Cache     string `json:"cache"`     // what can be made again
+	Work      string `json:"work"`      // where the process was started
+	home      string
 }
 
-// findDirs applies RADDLE_CONFIG_DIR and the XDG variables.
+// findDirs applies RADDLE_CONFIG_DIR, RADDLE_FUNCTIONS_DIR and the XDG variables.
 func findDirs(env environ, work string) (Dirs, error) {
 	if work == "" {
 		dir, err := os.Getwd()
@@ -51,6 +52,10 @@ func findDirs(env environ, work string) (Dirs, error) {
 		}
 	}
 	d.Agents = filepath.Join(d.Config, "agents")
+	d.Functions = filepath.Join(d.Config, "functions")
+	if dir, ok := env.lookup("RADDLE_FUNCTIONS_DIR"); ok {
+		d.Functions = d.Abs(dir)
+	}
 	return d, nil
 }
 

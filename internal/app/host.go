@@ -16,7 +16,12 @@ type Surroundings struct {
 }
 
 // host is what an agent runs in, as its start record says.
-func (p *Process) host(r *Record, s Surroundings) flow.Host {
+func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
+	box := p.toolbox(r.Workspace)
+	gate, err := p.gate(box, r.Dir)
+	if err != nil {
+		return flow.Host{}, &Error{Kind: Invalid, Msg: "the rules of permission cannot be used", Err: err, Next: "correct them"}
+	}
 	m := p.models()
 	m.replays, m.recorded = s.Replays, s.recorded
 	return flow.Host{
@@ -35,7 +40,9 @@ func (p *Process) host(r *Record, s Surroundings) flow.Host {
 		Secrets:     secretValues(&p.Config, p.env),
 		Strict:      r.Strict,
 		Log:         s.Log,
-	}
+		Tooling:     flow.Tooling{Box: box, Gate: gate},
+		Headless:    r.Headless,
+	}, nil
 }
 
 // overrides looks up the variables that replace an agent's values: in the start
@@ -61,5 +68,9 @@ func (p *Process) Load(l Look) (*flow.Agent, error) {
 		return nil, err
 	}
 	r := &Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.override(l.Model), Strict: l.Strict, Workspace: p.Dirs.Work}
-	return flow.Load(place.Dir, p.host(r, Surroundings{}))
+	host, err := p.host(r, Surroundings{})
+	if err != nil {
+		return nil, err
+	}
+	return flow.Load(place.Dir, host)
 }

@@ -24,6 +24,7 @@ type Process struct {
 	env   environ
 	mu    sync.Mutex
 	store *journals // nil until it is used
+	boxes []*toolbox
 }
 
 // Open finds the directories and reads the configuration. When the configuration
@@ -42,16 +43,19 @@ func Open(o Options) (*Process, error) {
 	return p, err
 }
 
-// Close closes the store.
+// Close ends the servers of tools and closes the store.
 func (p *Process) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.store == nil {
-		return nil
+	var failed []error
+	for _, b := range p.boxes {
+		failed = append(failed, b.Close())
 	}
-	err := p.store.Close()
-	p.store = nil
-	return err
+	if p.store != nil {
+		failed = append(failed, p.store.Close())
+	}
+	p.boxes, p.store = nil, nil
+	return errors.Join(failed...)
 }
 
 // journals is the open store of runs.

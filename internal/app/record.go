@@ -26,6 +26,7 @@ type Record struct {
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
 	NoSpawn     bool     `json:"no_spawn,omitempty"`
+	Headless    bool     `json:"headless,omitempty"` // nobody will ever be asked
 
 	// Overrides are the variables of the environment that replaced values of the
 	// agent or of one below it. nil: an earlier version did not record them.

@@ -76,7 +76,10 @@ func (p *Process) rebuild(ctx context.Context, st *journals, id string, c Contin
 		return nil, err
 	}
 	c.recorded = calls.ids
-	host := p.host(rec, c.Surroundings)
+	host, err := p.host(rec, c.Surroundings)
+	if err != nil {
+		return nil, err
+	}
 	agent, err := flow.Load(rec.Dir, host)
 	if err != nil {
 		return nil, err

@@ -65,7 +65,10 @@ func (p *Process) Start(req Request) (*Run, error) {
 	if err := p.checkModels(rec); err != nil {
 		return nil, err
 	}
-	host := p.host(rec, req.Surroundings)
+	host, err := p.host(rec, req.Surroundings)
+	if err != nil {
+		return nil, err
+	}
 	host.Session = req.Session
 	found := map[string]string{}
 	host.Getenv = func(name string) string {

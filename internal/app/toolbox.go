@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
@@ -80,7 +81,7 @@ func (b *toolbox) Trusts(name string) bool {
 // scripts are the surroundings of an agent's scripts.
 func (b *toolbox) scripts(n flow.ToolNeed) *script.Host {
 	return &script.Host{
-		Config: b.process.Dirs.Config, Functions: b.process.Dirs.Functions(), Workspace: b.workspace, Env: b.process.scriptEnv(),
+		Config: b.process.Dirs.Config, Functions: b.process.Dirs.Functions, Workspace: b.workspace, Env: b.process.scriptEnv(),
 		Agent:   &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: n.Variables},
 		Timeout: b.process.Config.ToolTimeout,
 		Started: func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
@@ -94,7 +95,7 @@ var toolEndings = []string{"", ".sh", ".py", ".ts"}
 // global finds a tool that an agent's file names: beside the agent, among the
 // user's functions, then in the program.
 func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow.Toolset) {
-	for _, dir := range []string{n.Dir, b.process.Dirs.Functions()} {
+	for _, dir := range []string{n.Dir, b.process.Dirs.Functions} {
 		file := toolFile(filepath.Join(dir, "tools"), name)
 		if file == "" {
 			continue
@@ -115,13 +116,13 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 	}
 	next := didYouMean(strings.TrimSuffix(name, filepath.Ext(name)), builtin.Names())
 	if next == "" {
-		next = "put its file into " + b.process.Dirs.Short(filepath.Join(b.process.Dirs.Functions(), "tools")) + " (raddle tools ls lists what there is)"
+		next = "put its file into " + b.process.Dirs.Short(filepath.Join(b.process.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
 	}
 	set.Problems = append(set.Problems, fmt.Sprintf("there is no tool %q: %s", name, next))
 }
 
 func (b *toolbox) builtins() builtin.Host {
-	return builtin.Host{Workspace: b.workspace, Env: b.process.scriptEnv(), Timeout: b.process.Config.ToolTimeout}
+	return builtin.Host{Workspace: b.workspace, Env: b.process.scriptEnv(), Timeout: b.callTimeout()}
 }
 
 // toolFile is the file of a tool in a directory, "" if there is none.
@@ -148,12 +149,32 @@ func ownFile(dir string) string {
 // serverFiles are the files that name MCP servers, the first to know an id counts.
 func (b *toolbox) serverFiles(agentDir string) []string {
 	d := b.process.Dirs
-	return []string{filepath.Join(agentDir, "mcp.json"), filepath.Join(d.Functions(), "mcp.json"), filepath.Join(d.Config, "mcp.json")}
+	files := []string{filepath.Join(agentDir, "mcp.json"), filepath.Join(d.Functions, "mcp.json"), filepath.Join(d.Config, "mcp.json")}
+	if own := b.process.Config.MCPFile; own != "" {
+		if !filepath.IsAbs(own) {
+			own = filepath.Join(d.Config, own)
+		}
+		files = append(files, own)
+	}
+	return files
+}
+
+// callTimeout is the time of one call where it cannot be "none".
+func (b *toolbox) callTimeout() time.Duration {
+	if t := b.process.Config.ToolTimeout; t >= 0 {
+		return t
+	}
+	const ages = 10_000 * time.Hour
+	return ages
 }
 
 // serve finds the servers that an agent asks for. None is started.
 func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 	if len(n.Servers) == 0 {
+		return nil
+	}
+	if on := b.process.Config.MCP; on != nil && !*on {
+		set.Problems = append(set.Problems, "mcp_server_support is off: the agent's MCP servers are not used")
 		return nil
 	}
 	home := map[string]*mcp.Servers{}
@@ -206,7 +227,7 @@ func (b *toolbox) open(path, dir string, set *flow.Toolset) (*mcp.Servers, error
 		dir = b.workspace
 	}
 	s := mcp.Open(file, mcp.Options{Env: b.process.scriptEnv(), Lookup: b.process.env.lookup, Dir: dir,
-		CallTimeout: b.process.Config.ToolTimeout, Secrets: secretValues(&b.process.Config, b.process.env)})
+		CallTimeout: b.callTimeout(), Secrets: secretValues(&b.process.Config, b.process.env)})
 	b.servers[path] = s
 	return s, nil
 }
