@@ -48,7 +48,8 @@ var importRules = []importRule{
 		reason: "the suites see what a store or an executor sees"},
 	{of: "internal/app", may: []string{
 		"agent",
-		"flow", "graph", "internal/proc", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "store/sqlite"},
+		"flow", "graph", "internal/proc", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "store/sqlite",
+		"tool", "tool/builtin", "tool/mcp", "tool/permission", "tool/script"},
 		reason: "it puts a process together from all parts, and is the only one to know every vendor and store"},
 	{of: "internal/cli", may: []string{"draw", "flow", "graph", "internal/app", "llm"},
 		reason: "it talks to people: it knows what is run and shown, and leaves vendors and stores to internal/app"},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 )
 
@@ -16,6 +17,9 @@ import (
 func (a *Agent) Explain(err error) error {
 	if err == nil {
 		return nil
+	}
+	if a.Config != nil {
+		return &explained{fmt.Sprintf("Agent '%s' failed: %s", a.Name, a.talkFailed(err)), err}
 	}
 	text, cause := a.explain(err)
 	head := fmt.Sprintf("Graph execution failed for agent '%s'", a.Name)
@@ -75,6 +79,21 @@ func (a *Agent) explain(err error) (text string, cause error) {
 		return fmt.Sprintf("Graph '%s' frontier emptied without reaching an End node", name), nil
 	}
 	return err.Error(), nil
+}
+
+// talkFailed says why a conversation with tools did not end.
+func (a *Agent) talkFailed(err error) string {
+	var limit *graph.LimitError
+	var canceled *graph.CanceledError
+	switch {
+	case errors.As(err, &limit) && limit.Status == graph.VisitLimit && limit.Node == agent.NodeThink:
+		return fmt.Sprintf("it asked its model %d times and had not finished (max_iterations=%d)", limit.Limit, limit.Limit)
+	case errors.As(err, &limit) && limit.Status == graph.TimedOut:
+		return fmt.Sprintf("it timed out after %ds", int64(limit.After/time.Second))
+	case errors.As(err, &canceled):
+		return "it was stopped"
+	}
+	return childCause(err).Error()
 }
 
 // nodeText is the failure of a node; some failures are not told with its name.

@@ -3,6 +3,7 @@ package flow
 import (
 	"slices"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 )
 
@@ -11,6 +12,9 @@ import (
 func (a *Agent) Structure() graph.Structure { return a.structure(map[string]bool{}) }
 
 func (a *Agent) structure(above map[string]bool) graph.Structure {
+	if a.Config != nil {
+		return a.talk()
+	}
 	above[a.Dir] = true
 	defer delete(above, a.Dir)
 	s := graph.Structure{Name: a.File.Name, Start: []string{a.File.Start}}
@@ -25,6 +29,31 @@ func (a *Agent) structure(above map[string]bool) graph.Structure {
 		s.Nodes = append(s.Nodes, info)
 		s.Edges = append(s.Edges, n.arrows()...)
 	}
+	return s
+}
+
+// talk is the shape of a conversation with tools.
+func (a *Agent) talk() graph.Structure {
+	s := graph.Structure{Name: a.Name, Start: []string{nodeBegin}}
+	arrow := func(from, to, label string) {
+		kind := graph.EdgePlain
+		if label != "" {
+			kind = graph.EdgeBranch
+		}
+		s.Edges = append(s.Edges, graph.EdgeInfo{From: from, To: to, Label: label, Kind: kind})
+	}
+	s.Nodes = []graph.NodeInfo{{Name: nodeBegin, Kind: "begin"}, {Name: agent.NodeThink, Kind: "llm"}, {Name: agent.NodeAct, Kind: "tools"}}
+	arrow(nodeBegin, agent.NodeThink, "")
+	arrow(agent.NodeThink, agent.NodeAct, "tools")
+	arrow(agent.NodeAct, agent.NodeThink, "")
+	if a.Config.Continue.Auto {
+		s.Nodes = append(s.Nodes, graph.NodeInfo{Name: agent.NodeContinue, Kind: "continue"})
+		arrow(agent.NodeThink, agent.NodeContinue, "open todos")
+		arrow(agent.NodeContinue, agent.NodeThink, "")
+	}
+	s.Nodes = append(s.Nodes, graph.NodeInfo{Name: nodeDone, Kind: "end"})
+	arrow(agent.NodeThink, nodeDone, "done")
+	arrow(nodeDone, graph.End, "")
 	return s
 }
 

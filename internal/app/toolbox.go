@@ -63,12 +63,16 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 // add takes tools of files in, which are trusted: the user has named their agent,
 // or installed them.
 func (b *toolbox) add(set *flow.Toolset, tools []tool.Tool) {
+	b.trust(tools)
+	set.Tools = append(set.Tools, tools...)
+}
+
+func (b *toolbox) trust(tools []tool.Tool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range tools {
 		b.trusted[t.Name] = true
 	}
-	set.Tools = append(set.Tools, tools...)
 }
 
 // Trusts tells whether a tool comes from a file that the user stands for.
@@ -205,7 +209,12 @@ func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 		found = append(found, id)
 	}
 	set.Servers = found
-	set.Serve = (&serving{home: home, told: map[string]bool{}}).tools
+	own := b.servers[b.serverFiles(n.Dir)[0]]
+	set.Serve = (&serving{home: home, told: map[string]bool{}, trust: func(s *mcp.Servers, tools []tool.Tool) {
+		if s == own {
+			b.trust(tools)
+		}
+	}}).tools
 	return nil
 }
 
@@ -247,7 +256,8 @@ func (b *toolbox) Close() error {
 
 // serving lists the functions of an agent's servers.
 type serving struct {
-	home map[string]*mcp.Servers
+	home  map[string]*mcp.Servers
+	trust func(*mcp.Servers, []tool.Tool) // told of the tools of each file
 
 	mu   sync.Mutex
 	told map[string]bool // failures
@@ -278,7 +288,8 @@ func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, f
 	all.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, a := range answers {
+	for i, a := range answers {
+		s.trust(files[i], a.tools)
 		tools = append(tools, a.tools...)
 		for _, err := range a.failed {
 			if !s.told[err.Error()] {
