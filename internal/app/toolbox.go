@@ -50,7 +50,7 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	}
 	own, problems := h.Own()
 	for _, p := range problems {
-		set.Problems = append(set.Problems, p.Error())
+		set.Problems = append(set.Problems, p.String())
 	}
 	b.add(set, own)
 	if file := ownFile(n.Dir); file != "" {
@@ -108,7 +108,7 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 		in.Functions = dir
 		tools, problems := in.Global([]string{name}, nil)
 		for _, p := range problems {
-			set.Problems = append(set.Problems, p.Error())
+			set.Problems = append(set.Problems, p.String())
 		}
 		b.add(set, tools)
 		set.Scripts = append(set.Scripts, file)
