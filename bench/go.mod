@@ -12,6 +12,8 @@ require (
 	trpc.group/trpc-go/trpc-agent-go v1.11.2
 )
 
+require go.yaml.in/yaml/v4 v4.0.0 // indirect
+
 require (
 	cloud.google.com/go v0.123.0 // indirect
 	cloud.google.com/go/auth v0.22.0 // indirect

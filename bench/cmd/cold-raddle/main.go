@@ -1,5 +1,5 @@
-// Command cold-raddle runs one node on raddle, with SQLite linked, and ends: the
-// cost of a cold start.
+// Command cold-raddle runs one node on raddle, with SQLite and graph.yaml linked,
+// and ends: the cost of a cold start.
 package main
 
 import (
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 
+	_ "raddle.dev/flow" // what reads graph.yaml
 	"raddle.dev/graph"
 	"raddle.dev/store/sqlite"
 )
