@@ -36,7 +36,8 @@ const (
 )
 
 // A Host is the surroundings of tools. It must not be changed while tools of it
-// run; they may run concurrently.
+// run; they may run concurrently. What tools write is not searched for secrets:
+// who knows them takes them out of results and printed lines.
 type Host struct {
 	Config    string // the configuration directory; empty: none
 	Functions string // the directory whose subdirectory "tools" holds the global tools; empty: none
@@ -100,6 +101,9 @@ func (h *Host) ownFile() string {
 func (h *Host) Global(names []string, aliases map[string]string) (tools []tool.Tool, problems []declare.Problem) {
 	files := map[string]bool{}
 	from := map[string]string{} // file by tool
+	if h.Functions == "" && len(names) > 0 {
+		return nil, []declare.Problem{{File: "tools", Text: "there is no directory of functions, so no global tool can be found: " + strings.Join(names, ", ")}}
+	}
 	for _, name := range h.expand(names, aliases) {
 		path := h.find(name)
 		if files[path] {

@@ -54,7 +54,7 @@ func (h *Host) Instructions(ctx context.Context, stdin []byte) (string, error) {
 	}
 	output := readOutput(r.path("output"), proc.DefaultLimit)
 	if output == "" {
-		return "", errors.New("No return value from '_instructions' function")
+		return "", errors.New("dynamic instructions: No return value from '_instructions' function")
 	}
 	return output, nil
 }

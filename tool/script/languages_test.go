@@ -226,6 +226,10 @@ func TestFilesOfTools(t *testing.T) {
 		}
 	}
 
+	if tools, problems = (&Host{}).Global([]string{"both"}, nil); tools != nil || len(problems) != 1 {
+		t.Errorf("without a directory: %v %v", tools, problems)
+	}
+
 	a := agent(t, map[string]string{"tools.py": pythonTools, "tools.sh": "# @cmd Adds.\n# raddle: read-only\nadd-up_() { echo sum >>\"$LLM_OUTPUT\"; }\n"})
 	mine := own(t, a)
 	if tl := mine["add_up"]; len(mine) != 1 || tl.Effect != tool.ReadOnly || !tl.Parallel || call(t, tl, `{}`).Text() != `{"output":"sum\n"}` {
@@ -233,5 +237,42 @@ func TestFilesOfTools(t *testing.T) {
 	}
 	if list, problems := surroundings(t).Own(); list != nil || problems != nil {
 		t.Error("there are tools without an agent", list, problems)
+	}
+}
+
+// TestSharedFilesOfAgents is how agents share functions: by a file beside them,
+// found from the root.
+func TestSharedFilesOfAgents(t *testing.T) {
+	need(t, "bash")
+	h := agent(t, map[string]string{"tools.sh": `#!/usr/bin/env bash
+set -eo pipefail
+source "$LLM_PROMPT_UTILS_FILE"
+source "$LLM_ROOT_DIR/agents/.shared/utils.sh"
+export AUTO_CONFIRM=true
+
+# @env LLM_OUTPUT=/dev/stdout
+# @env LLM_AGENT_VAR_PROJECT_DIR=.
+# @describe Tools of an agent
+
+_project_dir() { (cd "${LLM_AGENT_VAR_PROJECT_DIR:-.}" && pwd); }
+
+# @cmd Build the project
+run_build() {
+	info "in $(_project_dir)" >> "$LLM_OUTPUT"
+	local output
+	if output=$(build 2>&1); then
+		green "BUILD SUCCESS" >> "$LLM_OUTPUT"
+	else
+		error "BUILD FAILED" >> "$LLM_OUTPUT"
+		echo "$output" >> "$LLM_OUTPUT"
+		return 1
+	fi
+}
+`})
+	write(t, h.Config, "agents/.shared/utils.sh", "set -euo pipefail\nbuild() { echo 'no compiler'; return 1; }\n")
+	got := call(t, own(t, h)["run_build"], `{}`)
+	want := `{"tool_call_error":"Tool call 'run_build' exited with code 1","output":"INFO: in ` + h.Workspace + `\nERROR: BUILD FAILED\nno compiler"}`
+	if got.Text() != want || !got.Error {
+		t.Errorf("got  %s\nwant %s", got.Text(), want)
 	}
 }
