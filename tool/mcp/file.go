@@ -60,8 +60,21 @@ func (p *Problem) Error() string {
 	return fmt.Sprintf("%s: MCP server '%s' %s", p.Pos, p.Server, p.Message)
 }
 
+// A FileError is a file that cannot be read at all.
+type FileError struct {
+	Path string
+	Err  error // a *Problem with the place, or why the file could not be opened
+}
+
+func (e *FileError) Error() string {
+	return fmt.Sprintf("Failed to load MCP config file at %s: %v", e.Path, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *FileError) Unwrap() error { return e.Err }
+
 // Load reads a file. One that is missing or blank has no servers. The error is
-// of a file that cannot be read at all; faults of entries are in File.Problems
+// a *FileError; faults of entries are in File.Problems
 // and keep only those servers from running.
 func Load(path string) (File, error) {
 	data, err := os.ReadFile(path)
@@ -69,7 +82,7 @@ func Load(path string) (File, error) {
 		return File{Path: path}, nil
 	}
 	if err != nil {
-		return File{Path: path}, fmt.Errorf("Failed to load MCP config file at %s: %w", path, err)
+		return File{Path: path}, &FileError{Path: path, Err: err}
 	}
 	return Parse(path, data)
 }
@@ -83,11 +96,11 @@ func Parse(path string, data []byte) (File, error) {
 		return f, nil
 	}
 	if err := text.check(); err != nil {
-		return f, fmt.Errorf("Failed to load MCP config file at %s: %w", path, err)
+		return f, &FileError{Path: path, Err: err}
 	}
 	top, err := text.members(0)
 	if err != nil {
-		return f, fmt.Errorf("Failed to load MCP config file at %s: %w", path, err)
+		return f, &FileError{Path: path, Err: err}
 	}
 	for _, m := range top {
 		if m.key != "mcpServers" {
@@ -95,7 +108,7 @@ func Parse(path string, data []byte) (File, error) {
 		}
 		entries, err := text.members(m.value)
 		if err != nil {
-			return f, fmt.Errorf("Failed to load MCP config file at %s: %w", path, err)
+			return f, &FileError{Path: path, Err: err}
 		}
 		for _, e := range entries {
 			f.add(text, e)
