@@ -72,6 +72,12 @@ func (e *environment) dotenv(path string) {
 	}
 }
 
+// promised are the variables that belong to one call.
+var promised = []string{
+	"LLM_TOOL_NAME", "LLM_TOOL_CACHE_DIR", "LLM_TOOL_RAW_JSON", "LLM_PROMPT_UTILS_FILE", "LLM_AGENT_NAME", "LLM_AGENT_FUNC",
+	"LLM_AGENT_ROOT_DIR", "LLM_AGENT_CACHE_DIR", "LLM_AGENT_RAW_JSON", "RADDLE_IDEMPOTENCY_KEY",
+}
+
 // environment is what the call's process sees.
 func (r *running) environment() *environment {
 	h, e := r.host, &environment{vars: map[string]string{}}
@@ -80,6 +86,9 @@ func (r *running) environment() *environment {
 		if ok && name != "" && !strings.HasPrefix(name, "argc_") {
 			e.vars[name] = value
 		}
+	}
+	for _, name := range promised {
+		delete(e.vars, name) // of the tool that has started us, if one has
 	}
 	r.readDotenvs(e)
 	r.contract(e)

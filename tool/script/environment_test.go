@@ -54,6 +54,7 @@ func TestEnvironment(t *testing.T) {
 	global := "# @describe T.\n# @option --x\nmain() { " + printEnv + "; }\n"
 
 	h := surroundings(t)
+	h.Env = append(h.Env, "LLM_AGENT_NAME=outer", "LLM_AGENT_RAW_JSON={}", "LLM_TOOL_NAME=outer", "RADDLE_IDEMPOTENCY_KEY=outer")
 	if diff := cmp.Diff(common(map[string]string{
 		"LLM_ROOT_DIR": "<config>/functions", "LLM_TOOL_NAME": "t-x", "LLM_TOOL_CACHE_DIR": "<config>/functions/cache/t-x",
 		"PATH": "<config>/functions/bin:<PATH>", "LLM_TOOL_RAW_JSON": `{"x":"1"}`,
