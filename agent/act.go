@@ -70,10 +70,9 @@ var (
 
 func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
 	entries := Messages.Get(s)
-	lines := fold(entries)
-	r := newest(lines)
+	r := newest(entries)
 	switch {
-	case len(lines) == 0:
+	case len(entries) == 0:
 		return graph.Update{}, errNoMessages
 	case len(r.calls) == 0 && r.passed:
 		return graph.Update{}, errPassed
@@ -84,7 +83,7 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	case r.passed: // a new turn has begun instead
 		return graph.Put(cutOff(name, r.pending)), nil
 	}
-	x, err := a.open(ctx, s, lines, r)
+	x, err := a.open(ctx, s, r)
 	if err != nil {
 		return graph.Update{}, err
 	}
@@ -109,8 +108,9 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	return u, nil
 }
 
-func (a *Act) open(ctx context.Context, s graph.State, lines []line, r round) (*acting, error) {
-	x := &acting{act: a, calls: r.calls, past: pastCalls(lines), events: graph.Emits(ctx), grants: map[string]bool{}}
+func (a *Act) open(ctx context.Context, s graph.State, r round) (*acting, error) {
+	x := &acting{act: a, calls: r.calls, events: graph.Emits(ctx), grants: map[string]bool{}}
+	x.past = pastCalls(Messages.Get(s), max(x.repeats(), shownCalls))
 	for _, g := range Grants.Get(s) {
 		x.grants[g] = true
 	}

@@ -160,4 +160,4 @@ func ToolsEdge(d *graph.Def, think, act, done string) error {
 }
 
 // HasCalls tells whether the newest reply has calls that have no outcome yet.
-func HasCalls(s graph.State) bool { return len(newest(fold(Messages.Get(s))).pending) > 0 }
+func HasCalls(s graph.State) bool { return len(newest(Messages.Get(s)).pending) > 0 }

@@ -169,26 +169,27 @@ type round struct {
 	passed  bool           // somebody has spoken since
 }
 
-// newest finds the newest round. It has no calls where there is none, or where
-// all was answered and spoken about.
-func newest(lines []line) round {
-	passed := false
-	for i := len(lines) - 1; i >= 0; i-- {
-		m := &lines[i].message
+// newest finds the newest round. It has no calls where the newest reply has none,
+// or where there is no reply. It looks at no more entries than it must.
+func newest(entries []Entry) (r round) {
+	var outcomes []llm.Part
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := &entries[i]
 		switch {
-		case m.Role == llm.RoleTool:
-			continue
-		case m.Role == llm.RoleAssistant:
-			calls := m.ToolCalls()
-			r := round{calls: calls, pending: calls, passed: passed}
-			if i+1 < len(lines) && lines[i+1].message.Role == llm.RoleTool {
-				r.pending = unanswered(calls, lines[i+1].message.Parts)
-			}
+		case e.Op == OpClear:
 			return r
+		case e.Op == OpReplace: // not said after the reply
+		case e.Message.Role == llm.RoleTool:
+			outcomes = append(outcomes, e.Message.Parts...)
+		case e.Message.Role == llm.RoleAssistant:
+			r.calls = e.Message.ToolCalls()
+			r.pending = unanswered(r.calls, outcomes)
+			return r
+		default:
+			r.passed = true
 		}
-		passed = true
 	}
-	return round{passed: passed}
+	return r
 }
 
 func unanswered(calls []llm.ToolCall, outcomes []llm.Part) (rest []llm.ToolCall) {

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 
 	"raddle.dev/llm"
 	"raddle.dev/tool"
@@ -12,6 +13,9 @@ import (
 // result before it is taken for a loop.
 const defaultRepeats = 2
 
+// shownCalls is how many of the last calls the model is reminded of.
+const shownCalls = 3
+
 // A pastCall is a call that was made, or stands before another in its reply.
 type pastCall struct {
 	name, args string
@@ -20,31 +24,36 @@ type pastCall struct {
 	blocked    bool
 }
 
-// history lists the calls of the turn, oldest first, the pending ones last.
-func pastCalls(lines []line) []pastCall {
-	first := len(lines)
-	for first > 0 && lines[first-1].message.Role != llm.RoleUser {
-		first--
-	}
-	var past []pastCall
-	for i := first; i < len(lines); i++ {
-		calls := lines[i].message.ToolCalls()
-		if len(calls) == 0 {
-			continue
+// pastCalls lists the newest calls of the turn, oldest first, the pending ones
+// last: the round's and so many before them.
+func pastCalls(entries []Entry, before int) (past []pastCall) {
+	rounds, results := 0, map[string]string{}
+	for i := len(entries) - 1; i >= 0; i-- {
+		e := &entries[i]
+		if e.Op == OpClear || e.Op == OpAppend && e.Message.Role == llm.RoleUser || rounds > 0 && len(past) >= before {
+			break
 		}
-		results := map[string]string{}
-		if i+1 < len(lines) && lines[i+1].message.Role == llm.RoleTool {
-			for _, p := range lines[i+1].message.Parts {
+		if e.Message.Role == llm.RoleTool {
+			for _, p := range e.Message.Parts {
 				if r, ok := p.(llm.ToolResult); ok {
 					results[r.CallID] = tool.Result{Content: r.Content}.Text()
 				}
 			}
+			continue
 		}
-		for _, c := range calls {
-			text, known := results[c.ID]
-			past = append(past, pastCall{name: c.Name, args: canonical(c.Args), result: text, known: known, blocked: isLoopAlert(text)})
+		calls := e.Message.ToolCalls()
+		for j := len(calls) - 1; j >= 0; j-- {
+			text, known := results[calls[j].ID]
+			past = append(past, pastCall{name: calls[j].Name, args: canonical(calls[j].Args), result: text, known: known, blocked: isLoopAlert(text)})
+		}
+		if len(calls) > 0 {
+			if rounds++; rounds == 1 {
+				before += len(calls)
+			}
+			clear(results)
 		}
 	}
+	slices.Reverse(past)
 	return past
 }
 
@@ -115,14 +124,14 @@ func isLoopAlert(text string) bool {
 
 // alert tells the model that it goes round in circles.
 func alert(past []pastCall) tool.Result {
-	const shown, badRequest = 3, 400
+	const badRequest = 400
 	var a loopAlert
 	a.Alert.Error = loopError{
 		Message: "This call was not made: the same call has been made before with the same result, and would give it again.",
 		Code:    badRequest,
 		Param:   "Use the result you have. If it is not enough, call with other arguments, use another tool, or tell the user what is missing.",
 	}
-	for _, p := range past[max(0, len(past)-shown):] {
+	for _, p := range past[max(0, len(past)-shownCalls):] {
 		a.Alert.Error.History = append(a.Alert.Error.History, calledOnce{p.name, json.RawMessage(p.args)})
 	}
 	r := tool.JSON(a)

@@ -75,7 +75,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	x := &thinking{think: t, name: name, model: wrapped(t.Model, t.Around)}
 	entries := Messages.Get(s)
 	lines := fold(entries)
-	if r := newest(lines); len(r.pending) > 0 { // a new turn has begun before they had an outcome
+	if r := newest(entries); len(r.pending) > 0 { // a new turn has begun before they had an outcome
 		cut := Entry{Message: cutOffMessage(r.pending), By: name}
 		x.writes = append(x.writes, Messages.Set([]Entry{cut}))
 		lines = attach(lines, line{message: cut.Message, entry: len(entries)})

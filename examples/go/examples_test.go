@@ -76,6 +76,7 @@ done: about 1.417
 		})
 	}
 	t.Run("approval", func(t *testing.T) { approval(t, filepath.Join(bin, "approval")) })
+	t.Run("toolloop", func(t *testing.T) { toolloop(t, filepath.Join(bin, "toolloop")) })
 	t.Run("live", func(t *testing.T) { live(t, filepath.Join(bin, "streams")) })
 }
 
@@ -126,6 +127,27 @@ go on with one of ["approve" "reject"], or with a change, as the argument
 	}
 	if out, err := exec.CommandContext(t.Context(), program, "-dir", dir, "approve").CombinedOutput(); err == nil || !strings.Contains(string(out), "nothing is asked: the run is done") {
 		t.Errorf("an answer to nothing: %v\n%s", err, out)
+	}
+}
+
+// The second process gives permission; nothing is counted or asked for again.
+func toolloop(t *testing.T, program string) {
+	const first = `I count first.
+  calls count {"article":"bolts"}
+  calls count {"article":"nuts"}
+There are only four nuts.
+  calls order {"article":"nuts","n":100}
+May I order {"article":"nuts","n":100}? ["once" "run" "always" "no"]
+go on with one of these as the argument
+the run is waiting
+`
+	dir := t.TempDir()
+	if diff := cmp.Diff(first, output(t, program, "-dir", dir)); diff != "" {
+		t.Error(diff)
+	}
+	const second = "  ordering {\"article\":\"nuts\",\"n\":100}\nA hundred nuts are on their way.\nthe run is done\n"
+	if diff := cmp.Diff(second, output(t, program, "-dir", dir, "once")); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -1,0 +1,264 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/llm/script"
+	"raddle.dev/tool"
+)
+
+// pretend is a model that replays a text instead of asking a provider.
+func pretend(transcript string) llm.Model {
+	m, err := script.Parse("example", []byte(transcript))
+	if err != nil {
+		log.Fatal(err)
+	}
+	return m
+}
+
+// count is a tool: a name, a schema and a function. What it says of itself decides
+// how it is run: it changes nothing, and may run beside other calls.
+var count = tool.Tool{
+	Name:        "count",
+	Description: "How many of an article are in stock.",
+	Schema:      json.RawMessage(`{"type":"object","properties":{"article":{"type":"string"}},"required":["article"]}`),
+	Effect:      tool.ReadOnly,
+	Parallel:    true,
+	Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
+		var in struct{ Article string }
+		if err := json.Unmarshal(c.Args, &in); err != nil {
+			return tool.Result{}, err
+		}
+		return tool.JSON(map[string]int{in.Article: len(in.Article)}), nil
+	},
+}
+
+// order is a tool that one does not want to happen twice.
+var order = tool.Tool{
+	Name:   "order",
+	Effect: tool.Dangerous,
+	Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
+		fmt.Println("ordering", string(c.Args))
+		return tool.Text("ordered"), nil
+	},
+}
+
+func Example() {
+	model := pretend(`
+- text: I will count both.
+  tool_calls:
+    - {id: a, name: count, args: {article: bolts}}
+    - {id: b, name: count, args: {article: nuts}}
+- text: There are 5 bolts and 4 nuts.
+`)
+	g, err := agent.Config{
+		Model:   model,
+		Request: llm.Request{System: "You keep the stock."},
+		Tools:   []tool.Tool{count},
+	}.Compile()
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(context.Background(), graph.Input{Thread: "t1", Set: agent.Turn("How many bolts and nuts?")})
+	fmt.Println(res.Status, err)
+	for _, m := range agent.History(res.State) {
+		fmt.Printf("%s %q\n", m.Role, m.Text())
+		for _, p := range m.Parts {
+			if r, ok := p.(llm.ToolResult); ok {
+				fmt.Println("  ", r.CallID, llm.Message{Parts: r.Content}.Text())
+			}
+		}
+	}
+	// Output:
+	// done <nil>
+	// user "How many bolts and nuts?"
+	// assistant "I will count both."
+	// tool ""
+	//    a {"bolts":5}
+	//    b {"nuts":4}
+	// assistant "There are 5 bolts and 4 nuts."
+}
+
+// careful asks a person before anything dangerous.
+type careful struct{}
+
+func (careful) Decide(_ context.Context, t tool.Tool, c tool.Call) (agent.Decision, error) {
+	if t.Effect != tool.Dangerous {
+		return agent.Decision{Verdict: agent.Allow}, nil
+	}
+	return agent.Decision{Verdict: agent.Ask, Prompt: fmt.Sprintf("May I %s %s?", t.Name, c.Args), Grant: t.Name}, nil
+}
+
+func (careful) Always(_ context.Context, grant string) error {
+	fmt.Println("from now on always:", grant)
+	return nil
+}
+
+func ExampleGate() {
+	g, err := agent.Config{
+		Model: pretend(`
+- tool_calls: [{id: a, name: order, args: {bolts: 100}}, {id: b, name: order, args: {nuts: 100}}]
+- text: Both are on their way.
+`),
+		Tools: []tool.Tool{order},
+		Gate:  careful{},
+	}.Compile()
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx := context.Background()
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: agent.Turn("Order what we need.")})
+	fmt.Println(res.Status, err)
+	q := res.Questions[0]
+	fmt.Println(q.Prompt, q.Options)
+
+	// "run" allows it for the rest of the turn: the second call does not ask.
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{{ID: q.ID, Value: "run"}}})
+	fmt.Println(res.Status, err, agent.LastResponse(res.State))
+	// Output:
+	// waiting <nil>
+	// May I order {"bolts":100}? [once run always no]
+	// ordering {"bolts":100}
+	// ordering {"nuts":100}
+	// done <nil> Both are on their way.
+}
+
+// The model asks the user. The run ends, and goes on when there is an answer: in
+// another process, with the same store, just as well.
+func ExampleUserTools() {
+	config := agent.Config{
+		Model: pretend(`
+- tool_calls: [{id: a, name: user__ask, args: {question: Which colour?, options: [red, blue]}}]
+- text: Blue it is.
+`),
+		Tools: agent.UserTools(false),
+	}
+	g, err := config.Compile()
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, store := context.Background(), graph.NewMemory()
+	first := &graph.Runner{Graph: g, Store: store}
+	res, err := first.Invoke(ctx, graph.Input{Thread: "t1", Set: agent.Turn("Paint the shed.")})
+	fmt.Println(res.Status, err)
+
+	later := &graph.Runner{Graph: g, Store: store}
+	for _, q := range res.Questions {
+		fmt.Println(q.ID, q.Prompt, q.Options)
+		res, err = later.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{{ID: q.ID, Value: "blue"}}})
+	}
+	fmt.Println(res.Status, err, agent.LastResponse(res.State))
+	// Output:
+	// waiting <nil>
+	// act Which colour? [red blue]
+	// done <nil> Blue it is.
+}
+
+func ExampleOutput() {
+	type stock struct {
+		Bolts int `json:"bolts"`
+		Nuts  int `json:"nuts"`
+	}
+	g, err := agent.Config{
+		Model: pretend(`[{text: '{"bolts": 5, "nuts": 4}'}]`),
+		Request: llm.Request{
+			Schema: json.RawMessage(`{"type":"object","properties":{"bolts":{"type":"integer"},"nuts":{"type":"integer"}}}`),
+		},
+	}.Compile()
+	if err != nil {
+		log.Fatal(err)
+	}
+	res, err := (&graph.Runner{Graph: g}).Invoke(context.Background(), graph.Input{Set: agent.Turn("How many?")})
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := agent.Output[stock](res.State)
+	fmt.Printf("%+v %v\n", s, err)
+	// Output:
+	// {Bolts:5 Nuts:4} <nil>
+}
+
+// A turn that was stopped is followed by another: the model is told what became
+// of the call that was cut off.
+func ExampleNext() {
+	ctx, cancel := context.WithCancel(context.Background())
+	slow := tool.Tool{Name: "slow", Run: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+		cancel() // the user presses Ctrl-C
+		<-ctx.Done()
+		return tool.Result{}, ctx.Err()
+	}}
+	g, err := agent.Config{
+		Model: pretend(`
+- tool_calls: [{id: a, name: slow, args: {}}]
+- text: All right, I leave it.
+`),
+		Tools: []tool.Tool{slow},
+	}.Compile()
+	if err != nil {
+		log.Fatal(err)
+	}
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	_, err = r.Invoke(ctx, graph.Input{Thread: "t1", Set: agent.Turn("Go.")})
+	fmt.Println(err)
+
+	for ev, err := range agent.Next(context.Background(), r, graph.Input{Thread: "t1", Set: agent.Turn("Never mind."), Topics: graph.TopicEmit}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		switch b := ev.Body.(type) {
+		case graph.Emitted:
+			if d, ok := b.Value.(agent.TextDelta); ok {
+				fmt.Print(d.Text)
+			}
+		case graph.RunEnded:
+			fmt.Println("\n" + b.Result.Status.String())
+		}
+	}
+	// Output:
+	// graph agent: canceled in the step of act: context canceled
+	// All right, I leave it.
+	// done
+}
+
+// The nodes work in a graph of one's own, with one's own nodes around them.
+func ExampleToolsEdge() {
+	articles := graph.Last[string]("articles")
+	tools := []tool.Tool{count}
+	d := graph.Def{
+		Name: "own",
+		Keys: append(agent.Keys(), articles),
+		Nodes: []graph.Node{
+			{Name: "prepare", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+				return graph.Put(agent.Append(llm.User("Count " + articles.Get(s) + "."))), nil
+			}},
+			agent.Think{Model: pretend(`[{tool_calls: [{id: a, name: count, args: {article: bolts}}]}, {text: Five.}]`), Tools: tools}.Node("clerk"),
+			agent.Act{Tools: tools}.Node("stock"),
+			{Name: "report", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+				fmt.Println("the clerk says:", agent.Response(s, "clerk"))
+				return graph.Update{}, nil
+			}},
+		},
+		Edges: []graph.Edge{{From: []string{"prepare"}, To: []string{"clerk"}}, {From: []string{"report"}, To: []string{graph.End}}},
+		Start: []string{"prepare"},
+	}
+	if err := agent.ToolsEdge(&d, "clerk", "stock", "report"); err != nil {
+		log.Fatal(err)
+	}
+	g, err := graph.Compile(d)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = (&graph.Runner{Graph: g}).Invoke(context.Background(), graph.Input{Set: []graph.Write{articles.Set("bolts")}})
+	fmt.Println(err)
+	// Output:
+	// the clerk says: Five.
+	// <nil>
+}

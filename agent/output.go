@@ -1,0 +1,52 @@
+package agent
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"raddle.dev/graph"
+)
+
+// OutputError says that a reply is not what its schema asks for.
+type OutputError struct {
+	Text string // of the reply
+	Err  error
+}
+
+func (e *OutputError) Error() string {
+	return fmt.Sprintf("the reply is not the JSON that was asked for: %v", e.Err)
+}
+
+// Unwrap is what the decoder says.
+func (e *OutputError) Unwrap() error { return e.Err }
+
+// Output decodes the newest reply into a T: for agents whose Request has a Schema.
+// A fence around the JSON is taken off, fields that T does not have are errors. It
+// fails with an *OutputError.
+func Output[T any](s graph.State) (v T, err error) {
+	text := LastResponse(s)
+	dec := json.NewDecoder(strings.NewReader(unfenced(text)))
+	dec.DisallowUnknownFields()
+	if err = dec.Decode(&v); err == nil && dec.More() {
+		err = fmt.Errorf("more follows behind the JSON, at byte %d", dec.InputOffset())
+	}
+	if err != nil {
+		return v, &OutputError{Text: text, Err: err}
+	}
+	return v, nil
+}
+
+// unfenced is the inside of a text that is fenced as code.
+func unfenced(text string) string {
+	text = strings.TrimSpace(text)
+	body, ok := strings.CutPrefix(text, "```")
+	if !ok || !strings.HasSuffix(body, "```") {
+		return text
+	}
+	_, body, ok = strings.Cut(strings.TrimSuffix(body, "```"), "\n")
+	if !ok {
+		return text
+	}
+	return body
+}

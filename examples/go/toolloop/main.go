@@ -1,0 +1,136 @@
+// Command toolloop is an agent that looks, asks and acts. Its model replays a
+// transcript; everything else is real: the journal in a SQLite file, the question
+// that outlives the process, the call that is made once.
+//
+//	go run ./examples/go/toolloop -dir /tmp/stock
+//	go run ./examples/go/toolloop -dir /tmp/stock once
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"path/filepath"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/llm/script"
+	"raddle.dev/store/sqlite"
+	"raddle.dev/tool"
+)
+
+const thread = "stock"
+
+//go:embed transcript.yaml
+var transcript []byte
+
+// count only reads: calls of it run side by side, and again after a crash.
+var count = tool.Tool{
+	Name: "count", Description: "How many of an article are in stock.",
+	Schema: json.RawMessage(`{"type":"object","properties":{"article":{"type":"string"}},"required":["article"]}`),
+	Effect: tool.ReadOnly, Parallel: true,
+	Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
+		var in struct{ Article string }
+		if err := json.Unmarshal(c.Args, &in); err != nil {
+			return tool.Result{}, err
+		}
+		return tool.JSON(map[string]int{in.Article: len(in.Article)}), nil
+	},
+}
+
+// order must not happen twice, and not without permission. A real one would hand
+// the call's key to the shop.
+var order = tool.Tool{
+	Name: "order", Description: "Order articles.",
+	Schema: json.RawMessage(`{"type":"object","properties":{"article":{"type":"string"},"n":{"type":"integer"}},"required":["article","n"]}`),
+	Effect: tool.Dangerous,
+	Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
+		fmt.Printf("  ordering %s\n", c.Args)
+		return tool.Text("ordered"), nil
+	},
+}
+
+// clerk gives permission: for everything that does no harm, and else not without
+// asking.
+type clerk struct{}
+
+func (clerk) Decide(_ context.Context, t tool.Tool, c tool.Call) (agent.Decision, error) {
+	if t.Effect == tool.ReadOnly {
+		return agent.Decision{Verdict: agent.Allow}, nil
+	}
+	return agent.Decision{Verdict: agent.Ask, Prompt: fmt.Sprintf("May I %s %s?", t.Name, c.Args), Grant: t.Name}, nil
+}
+
+func (clerk) Always(context.Context, string) error {
+	return errors.New("this example keeps no rules: answer once or run")
+}
+
+// tell prints what happens.
+func tell(ev graph.Event) {
+	switch b := ev.Body.(type) {
+	case graph.Emitted:
+		switch v := b.Value.(type) {
+		case agent.TextDelta:
+			fmt.Print(v.Text)
+		case agent.Replied:
+			fmt.Println()
+			for _, c := range v.Message.ToolCalls() {
+				fmt.Printf("  calls %s %s\n", c.Name, c.Args)
+			}
+		}
+	case graph.Asked:
+		fmt.Printf("%s %q\ngo on with one of these as the argument\n", b.Question.Prompt, b.Question.Options)
+	case graph.RunEnded:
+		fmt.Println("the run is", b.Result.Status)
+	}
+}
+
+func run(ctx context.Context, dir, answer string) (err error) {
+	st, err := sqlite.Open(filepath.Join(dir, "stock.db"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	model, err := script.Parse("transcript.yaml", transcript)
+	if err != nil {
+		return err
+	}
+	g, err := agent.Config{
+		Name:    "stock",
+		Model:   model,
+		Request: llm.Request{System: "You keep the stock."},
+		Tools:   []tool.Tool{count, order},
+		Gate:    clerk{},
+		Window:  agent.Window{Tokens: 8000},
+	}.Compile()
+	if err != nil {
+		return err
+	}
+	r := &graph.Runner{Graph: g, Store: st}
+	topics := graph.TopicEmit | graph.TopicQuestion
+	events := r.Run(ctx, graph.Input{Thread: thread, Set: agent.Turn("Order what is short of five."), Topics: topics})
+	if answer != "" {
+		events = r.Resume(ctx, graph.Resume{Thread: thread, Topics: topics, Answers: []graph.Answer{{ID: "act", Value: answer}}})
+	}
+	for ev, err := range events {
+		if err != nil {
+			return err
+		}
+		tell(ev)
+	}
+	return nil
+}
+
+func main() {
+	log.SetFlags(0)
+	dir := flag.String("dir", ".", "where the journal is")
+	flag.Parse()
+	if err := run(context.Background(), *dir, flag.Arg(0)); err != nil {
+		log.Fatal(err)
+	}
+}
