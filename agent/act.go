@@ -49,8 +49,8 @@ type acting struct {
 	events bool
 
 	mu        sync.Mutex // guards what follows
-	grants    map[string]bool
-	newGrants []string
+	grants    []string   // allowed for the run
+	newGrants []string   // of them, in this step
 }
 
 // Node is the tools node of a graph.
@@ -109,11 +109,9 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 }
 
 func (a *Act) open(ctx context.Context, s graph.State, r round) (*acting, error) {
-	x := &acting{act: a, calls: r.calls, events: graph.Emits(ctx), grants: map[string]bool{}}
+	x := &acting{act: a, calls: r.calls, events: graph.Emits(ctx)}
 	x.past = pastCalls(Messages.Get(s), max(x.repeats(), shownCalls))
-	for _, g := range Grants.Get(s) {
-		x.grants[g] = true
-	}
+	x.grants = slices.Clone(Grants.Get(s))
 	todo := Todo.Get(s).clone()
 	x.todo = &todo
 	tools, err := all(ctx, a.Tools, a.More)

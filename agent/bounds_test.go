@@ -120,7 +120,7 @@ func TestBudgets(t *testing.T) {
 		r := &graph.Runner{Graph: compile(t, config), Store: graph.NewMemory()}
 		_, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		var spent *agent.BudgetError
-		if !errors.As(err, &spent) || spent.What != k.what || len(c.calls) != k.calls {
+		if limit := (*graph.LimitError)(nil); !errors.As(err, &limit) || !errors.As(err, &spent) || spent.What != k.what || len(c.calls) != k.calls {
 			t.Errorf("%s: error %v after %d calls", k.what, err, len(c.calls))
 		}
 		// A new turn has a budget of its own.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"raddle.dev/graph"
 	"raddle.dev/llm"
 )
 
@@ -78,6 +79,27 @@ type BudgetError struct {
 
 func (e *BudgetError) Error() string {
 	return fmt.Sprintf("the budget for %s is used up: %s of %s; raise it and resume, or begin a new turn", e.What, e.Spent, e.Limit)
+}
+
+// Unwrap is the limit as the engine tells of its own, for callers that do not care
+// which one it was.
+func (e *BudgetError) Unwrap() error { return &graph.LimitError{Status: graph.VisitLimit} }
+
+// IterationError says that a model has replied as often in a turn as it may and
+// still wants to go on. What was said is kept; the run goes on when it is resumed
+// by a graph with a higher limit, and a new turn has a count of its own.
+type IterationError struct {
+	Node  string
+	Limit int
+}
+
+func (e *IterationError) Error() string {
+	return fmt.Sprintf("%s has replied %d times in this turn, which is the limit, and is not done; raise MaxIterations and resume, or begin a new turn", e.Node, e.Limit)
+}
+
+// Unwrap is the limit as the engine tells of its own.
+func (e *IterationError) Unwrap() error {
+	return &graph.LimitError{Status: graph.VisitLimit, Node: e.Node, Limit: e.Limit, Count: e.Limit + 1}
 }
 
 // allows says what is used up, if anything.

@@ -99,13 +99,13 @@ func (w *world) tools() []tool.Tool {
 // guard asks before wipe.
 type guard struct{}
 
-func (guard) Decide(_ context.Context, t tool.Tool, _ tool.Call) (agent.Decision, error) {
+func (guard) Decide(_ context.Context, t tool.Tool, _ tool.Call, _ []string) (agent.Decision, error) {
 	if t.Name == "wipe" {
-		return agent.Decision{Verdict: agent.Ask, Grant: "wipe"}, nil
+		return agent.Decision{Verdict: agent.Ask, Grant: []string{"wipe"}}, nil
 	}
 	return agent.Decision{Verdict: agent.Allow}, nil
 }
-func (guard) Always(context.Context, string) error { return nil }
+func (guard) Always(context.Context, []string) error { return nil }
 
 func (w *world) graph(t testing.TB, plan [][]planned) *graph.Graph {
 	return compile(t, agent.Config{Model: w.model(plan), Tools: w.tools(), Gate: guard{}, Continue: agent.Continue{Max: 2, Plain: true}, MaxIterations: 100})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log"
+	"slices"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
@@ -89,14 +90,14 @@ func Example() {
 // careful asks a person before anything dangerous.
 type careful struct{}
 
-func (careful) Decide(_ context.Context, t tool.Tool, c tool.Call) (agent.Decision, error) {
-	if t.Effect != tool.Dangerous {
+func (careful) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
+	if t.Effect != tool.Dangerous || slices.Contains(granted, t.Name) {
 		return agent.Decision{Verdict: agent.Allow}, nil
 	}
-	return agent.Decision{Verdict: agent.Ask, Prompt: fmt.Sprintf("May I %s %s?", t.Name, c.Args), Grant: t.Name}, nil
+	return agent.Decision{Verdict: agent.Ask, Prompt: fmt.Sprintf("May I %s %s?", t.Name, c.Args), Grant: []string{t.Name}, Lasting: true}, nil
 }
 
-func (careful) Always(_ context.Context, grant string) error {
+func (careful) Always(_ context.Context, grant []string) error {
 	fmt.Println("from now on always:", grant)
 	return nil
 }

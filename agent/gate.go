@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/graph"
@@ -15,12 +16,13 @@ import (
 // again for a call that runs again; a call whose outcome is recorded needs no
 // permission any more. It must be safe for concurrent use.
 type Gate interface {
-	// Decide says whether a call may be made. An error says that this cannot be
-	// told: it is told to the model, and the call is not made.
-	Decide(ctx context.Context, t tool.Tool, c tool.Call) (Decision, error)
+	// Decide says whether a call may be made, where a person has allowed granted
+	// for the run: it must not ask again for what that covers. An error says that
+	// nothing can be decided: it is told to the model, and the call is not made.
+	Decide(ctx context.Context, t tool.Tool, c tool.Call, granted []string) (Decision, error)
 	// Always keeps what a person has allowed for good: the Grant of a Decision.
 	// It is an effect, and may be repeated after a crash.
-	Always(ctx context.Context, grant string) error
+	Always(ctx context.Context, grant []string) error
 }
 
 // A Decision is what a Gate says of a call.
@@ -28,10 +30,10 @@ type Decision struct {
 	Verdict Verdict
 	Reason  string // of a Deny: told to the model
 	Prompt  string // of an Ask; empty: a default that names the tool and its arguments
-	// Grant names what may be allowed for longer than this one call: an Ask with
-	// a Grant that a person has allowed for the run is an Allow. Empty: a person
-	// can allow this call only.
-	Grant string
+	// Grant names what may be allowed for longer than this one call, in the gate's
+	// own words. Empty: a person can allow this call only.
+	Grant   []string
+	Lasting bool // Grant may be allowed for good, not for the run only
 }
 
 // A Verdict is allow, deny, or ask a person.
@@ -71,23 +73,23 @@ type CallData struct {
 	ID    string          `json:"id"`
 	Tool  string          `json:"tool"`
 	Args  json.RawMessage `json:"args"`
-	Grant string          `json:"grant,omitempty"` // what "run" and "always" allow
+	Grant []string        `json:"grant,omitempty"` // what "run" and "always" allow
 }
 
 // permit asks the gate and, where that says so, a person. refused is the outcome
-// of a call that may not be made; grant is what was allowed for the run.
+// of a call that may not be made.
 func (a *acting) permit(ctx context.Context, t tool.Tool, c tool.Call) (refused *tool.Result, err error) {
 	if a.act.Gate == nil {
 		return nil, nil
 	}
-	d, err := a.act.Gate.Decide(ctx, t, c)
+	d, err := a.act.Gate.Decide(ctx, t, c, a.granted())
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	switch {
 	case err != nil:
 		return denied("%v", err), nil
-	case d.Verdict == Allow || d.Verdict == Ask && a.granted(d.Grant):
+	case d.Verdict == Allow:
 		return nil, nil
 	case d.Verdict == Deny && d.Reason == "":
 		return denied("permission denied: a rule forbids this call of %s", t.Name), nil
@@ -110,8 +112,11 @@ func (a *acting) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d 
 		prompt = fmt.Sprintf("May %s be called with %s?", t.Name, c.Args)
 	}
 	options := []string{answerOnce, answerNo}
-	if d.Grant != "" {
+	switch {
+	case len(d.Grant) > 0 && d.Lasting:
 		options = []string{answerOnce, answerRun, answerAlways, answerNo}
+	case len(d.Grant) > 0:
+		options = []string{answerOnce, answerRun, answerNo}
 	}
 	answer, err := graph.Interrupt[any](ctx, graph.Ask{Name: "permit " + c.ID, Kind: KindPermission, Prompt: a.act.redact(prompt),
 		Options: options, Free: true, Data: CallData{ID: c.ID, Tool: t.Name, Args: c.Args, Grant: d.Grant}})
@@ -130,6 +135,9 @@ func (a *acting) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d 
 		return nil, nil
 	case answerAlways:
 		a.grant(d.Grant)
+		if !d.Lasting {
+			return nil, nil
+		}
 		_, err := graph.DoEffect(ctx, graph.Effect{Name: "always", Key: c.ID}, func(ctx context.Context) (bool, error) {
 			return true, a.act.Gate.Always(ctx, d.Grant)
 		})
@@ -142,21 +150,19 @@ func (a *acting) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d 
 	}
 }
 
-// granted tells whether a person has allowed something for the run.
-func (a *acting) granted(grant string) bool {
+// granted lists what a person has allowed for the run.
+func (a *acting) granted() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return grant != "" && a.grants[grant]
+	return slices.Clone(a.grants)
 }
 
-func (a *acting) grant(grant string) {
-	if grant == "" {
-		return
-	}
+func (a *acting) grant(grant []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.grants[grant] {
-		a.grants[grant] = true
-		a.newGrants = append(a.newGrants, grant)
+	for _, g := range grant {
+		if !slices.Contains(a.grants, g) {
+			a.grants, a.newGrants = append(a.grants, g), append(a.newGrants, g)
+		}
 	}
 }

@@ -3,6 +3,7 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -17,20 +18,20 @@ import (
 // rules is a gate that asks about every call of put, and keeps what is allowed.
 type rules struct{ always []string }
 
-func (r *rules) Decide(_ context.Context, t tool.Tool, c tool.Call) (agent.Decision, error) {
+func (r *rules) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
 	switch {
 	case strings.Contains(string(c.Args), "odd"):
 		return agent.Decision{}, fmt.Errorf("the path is odd")
 	case t.Name == "rm":
 		return agent.Decision{Verdict: agent.Deny, Reason: "rm is never allowed"}, nil
-	case t.Name == "put":
-		return agent.Decision{Verdict: agent.Ask, Prompt: "Put it?", Grant: "put *"}, nil
+	case t.Name == "put" && !slices.Contains(granted, "put *"):
+		return agent.Decision{Verdict: agent.Ask, Prompt: "Put it?", Grant: []string{"put *"}, Lasting: true}, nil
 	}
 	return agent.Decision{Verdict: agent.Allow}, nil
 }
 
-func (r *rules) Always(_ context.Context, grant string) error {
-	r.always = append(r.always, grant)
+func (r *rules) Always(_ context.Context, grant []string) error {
+	r.always = append(r.always, grant...)
 	return nil
 }
 

@@ -224,6 +224,10 @@ func TestIterationLimit(t *testing.T) {
 	if !errors.As(err, &limit) || limit.Status != graph.VisitLimit || limit.Limit != 3 {
 		t.Errorf("error %v", err)
 	}
+	var own *agent.IterationError
+	if !errors.As(err, &own) || own.Node != "think" || own.Limit != 3 {
+		t.Errorf("error %v", err)
+	}
 	if agent.LastResponse(res.State) != "step" || len(c.calls) != 3 {
 		t.Errorf("response %q after %d calls", agent.LastResponse(res.State), len(c.calls))
 	}

@@ -18,8 +18,7 @@ type Think struct {
 	// System makes the system prompt; nil: Request.System. It must be pure.
 	System func(s graph.State) (string, error)
 	// MaxIterations is how many replies the node may ask for in one turn,
-	// continuations included; 0: no limit. One more is a *graph.LimitError with the
-	// status VisitLimit; the run can be resumed with a higher limit.
+	// continuations included; 0: no limit. One more is an *IterationError.
 	MaxIterations int
 
 	Tools  []tool.Tool                                    // what the model may call
@@ -84,7 +83,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 		return graph.Update{}, errNoMessages
 	}
 	if n := replies(entries, name); t.MaxIterations > 0 && n >= t.MaxIterations {
-		return graph.Update{}, &graph.LimitError{Status: graph.VisitLimit, Node: name, Limit: t.MaxIterations, Count: n + 1}
+		return graph.Update{}, &IterationError{Node: name, Limit: t.MaxIterations}
 	}
 	req, err := t.request(ctx, s)
 	if err != nil {

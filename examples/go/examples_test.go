@@ -137,7 +137,7 @@ func toolloop(t *testing.T, program string) {
   calls count {"article":"nuts"}
 There are only four nuts.
   calls order {"article":"nuts","n":100}
-May I order {"article":"nuts","n":100}? ["once" "run" "always" "no"]
+May I order {"article":"nuts","n":100}? ["once" "run" "no"]
 go on with one of these as the argument
 the run is waiting
 `

@@ -68,10 +68,14 @@ func rulesOf(path string) (permission.Rules, error) {
 }
 
 // Decide implements [agent.Gate].
-func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call) (agent.Decision, error) {
+func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
 	policy := g.policy
+	rules, err := parsed(granted)
+	if err != nil {
+		return agent.Decision{}, err
+	}
 	g.mu.Lock()
-	policy.Granted = g.always
+	policy.Granted = append(rules, g.always...)
 	g.mu.Unlock()
 	d, err := policy.Decide(t, c)
 	if err != nil {
@@ -90,25 +94,34 @@ func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call) (agent.Decisi
 	if diff := builtin.Preview(g.host, c, t.Name); diff != "" {
 		prompt += "\n" + diff
 	}
-	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Grant: strings.Join(d.Grant, "\n")}, nil
+	return agent.Decision{Verdict: agent.Ask, Prompt: prompt, Grant: d.Grant, Lasting: d.Lasting}, nil
 }
 
 // Always implements [agent.Gate].
-func (g *gate) Always(_ context.Context, grant string) error {
-	rules := strings.Split(grant, "\n")
-	if err := permission.Remember(g.remember, rules); err != nil {
+func (g *gate) Always(_ context.Context, grant []string) error {
+	if err := permission.Remember(g.remember, grant); err != nil {
+		return err
+	}
+	rules, err := parsed(grant)
+	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, text := range rules {
-		r, err := permission.Parse(text)
-		if err != nil {
-			return err
-		}
-		g.always = append(g.always, r)
-	}
+	g.always = append(g.always, rules...)
 	return nil
+}
+
+// parsed reads rules that were granted.
+func parsed(texts []string) ([]permission.Rule, error) {
+	rules := make([]permission.Rule, len(texts))
+	for i, text := range texts {
+		var err error
+		if rules[i], err = permission.Parse(text); err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
 }
 
 // consents remembers the workspaces whose own rules may allow something.

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log"
 	"path/filepath"
+	"slices"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
@@ -59,16 +60,15 @@ var order = tool.Tool{
 // asking.
 type clerk struct{}
 
-func (clerk) Decide(_ context.Context, t tool.Tool, c tool.Call) (agent.Decision, error) {
-	if t.Effect == tool.ReadOnly {
+func (clerk) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
+	if t.Effect == tool.ReadOnly || slices.Contains(granted, t.Name) {
 		return agent.Decision{Verdict: agent.Allow}, nil
 	}
-	return agent.Decision{Verdict: agent.Ask, Prompt: fmt.Sprintf("May I %s %s?", t.Name, c.Args), Grant: t.Name}, nil
+	return agent.Decision{Verdict: agent.Ask, Prompt: fmt.Sprintf("May I %s %s?", t.Name, c.Args), Grant: []string{t.Name}}, nil
 }
 
-func (clerk) Always(context.Context, string) error {
-	return errors.New("this example keeps no rules: answer once or run")
-}
+// Always is never called: what is allowed here does not last.
+func (clerk) Always(context.Context, []string) error { return nil }
 
 // tell prints what happens.
 func tell(ev graph.Event) {
