@@ -8,27 +8,43 @@ import (
 	"raddle.dev/llm"
 )
 
+// What a request says where nobody has said anything. Some providers take a
+// conversation only if the user begins it and has the last word.
+const (
+	sayBegin = "[The beginning of the conversation is not shown.]"
+	sayGoOn  = "[Go on.]"
+)
+
 // valid is messages in a form that providers which are strict about histories
-// accept: neighbours of the user's are one message, nothing is empty, every call
-// has one outcome behind it and every outcome its call, and arguments are objects.
+// accept: the user begins, the user or a tool has the last word, neighbours of one
+// role are one message, nothing is empty, every call has one outcome behind it and
+// every outcome its call, and arguments are objects.
 func valid(messages []llm.Message) []llm.Message {
 	var out []llm.Message
 	for i, m := range messages {
-		switch {
-		case len(m.Parts) == 0 || m.Role == llm.RoleAssistant && says(m) == 0:
-		case m.Role == llm.RoleUser && len(out) > 0 && out[len(out)-1].Role == llm.RoleUser:
-			last := &out[len(out)-1]
-			last.Parts = joined(last.Parts, m.Parts)
-		case m.Role == llm.RoleTool:
-			if len(out) > 0 && len(out[len(out)-1].ToolCalls()) > 0 {
-				out = append(out, m)
-			}
-		default:
-			out = append(out, objects(m))
-			if calls := m.ToolCalls(); len(calls) > 0 && (i+1 == len(messages) || messages[i+1].Role != llm.RoleTool) {
-				out = append(out, cutOffMessage(calls))
-			}
+		if m.Role == llm.RoleTool || says(m) == 0 {
+			continue // outcomes go with their calls
 		}
+		m = objects(m)
+		if last := len(out) - 1; last >= 0 && out[last].Role == m.Role {
+			out[last].Parts = joined(out[last].Parts, m.Parts)
+		} else {
+			out = append(out, m)
+		}
+		if calls := m.ToolCalls(); len(calls) > 0 {
+			var outcomes []llm.Part
+			if i+1 < len(messages) && messages[i+1].Role == llm.RoleTool {
+				outcomes = messages[i+1].Parts
+			}
+			cut := cutOffMessage(unanswered(calls, outcomes)).Parts
+			out = append(out, llm.Message{Role: llm.RoleTool, Parts: paired(calls, slices.Concat(outcomes, cut))})
+		}
+	}
+	if len(out) == 0 || out[0].Role != llm.RoleUser {
+		out = slices.Insert(out, 0, llm.User(sayBegin))
+	}
+	if out[len(out)-1].Role == llm.RoleAssistant {
+		out = append(out, llm.User(sayGoOn))
 	}
 	return out
 }
