@@ -217,21 +217,29 @@ func worst(errs []error) (err error) {
 func (x *acting) outcome(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
 	args, ok := object(c.Args)
 	if !ok {
-		return tool.Failed("The call '%s' has invalid arguments: %s", c.Name, c.Args), nil
+		return x.done(ctx, c, tool.Failed("The call '%s' has invalid arguments: %s", c.Name, c.Args)), nil
 	}
 	t, ok := x.find(c.Name)
 	if past := x.upTo(c.ID); !t.Polls && looping(past, x.repeats()) {
-		return alert(past), nil
+		return x.done(ctx, c, alert(past)), nil
 	}
 	if !ok {
-		return tool.Failed("Unexpected call: %s %s. This tool is not available or the call failed; use only tools listed in your catalog.%s",
-			c.Name, args, x.catalog()), nil
+		return x.done(ctx, c, tool.Failed("Unexpected call: %s %s. This tool is not available or the call failed; use only tools listed in your catalog.%s",
+			c.Name, args, x.catalog())), nil
 	}
-	call := tool.Call{ID: c.ID, Args: args}
-	if do := todoActions[t.Name]; do != nil {
-		return do(x.todo, args), nil // it changes nothing but the state
+	if do := todoActions[t.Name]; do != nil { // it changes nothing but the state
+		return x.done(ctx, c, do(x.todo, args)), nil
 	}
-	return x.once(ctx, t, call)
+	return x.once(ctx, t, tool.Call{ID: c.ID, Args: args})
+}
+
+// done tells of a call that came to its outcome without being made.
+func (x *acting) done(ctx context.Context, c llm.ToolCall, r tool.Result) tool.Result {
+	r = x.redacted(r)
+	if x.events {
+		graph.Emit(ctx, ToolDone{ID: c.ID, Name: c.Name, Text: r.Text(), Error: r.Error})
+	}
+	return r
 }
 
 // catalog names the tools there are.

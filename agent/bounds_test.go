@@ -365,3 +365,29 @@ func TestEvents(t *testing.T) {
 		t.Errorf("more events: %q", got[len(want):])
 	}
 }
+
+// TestOutcomesWithoutACall are told as well.
+func TestOutcomesWithoutACall(t *testing.T) {
+	var c counted
+	m := replies(both(call("a", "fly", `{}`), call("b", "look", `[]`), call("c", "todo__list", `{}`), call("d", "put", `{}`)), say("ok"))
+	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Gate: &rules{}, Headless: true, Continue: agent.Continue{Max: 1},
+		Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false), c.tool("put", tool.Dangerous, false)}})}
+	var done []string
+	for ev, err := range r.Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, ok := ev.Body.(graph.Emitted); ok {
+			switch v := e.Value.(type) {
+			case agent.ToolStarted:
+				t.Errorf("%s was begun", v.Name)
+			case agent.ToolDone:
+				done = append(done, fmt.Sprintf("%s %s %v", v.ID, v.Name, v.Error))
+			}
+		}
+	}
+	slices.Sort(done) // a and b are side by side
+	if d := cmp.Diff([]string{"a fly true", "b look true", "c todo__list false", "d put true"}, done); d != "" {
+		t.Errorf("events (-want +got):\n%s", d)
+	}
+}

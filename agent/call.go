@@ -81,7 +81,7 @@ func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Ef
 			return made{}, err
 		}
 		if refused != nil {
-			r := x.redacted(*refused)
+			r := x.done(ctx, llm.ToolCall{ID: c.ID, Name: t.Name}, *refused)
 			return graph.DoEffect(ctx, e, func(context.Context) (made, error) { return made{&r}, nil })
 		}
 	}

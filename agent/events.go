@@ -28,7 +28,8 @@ type (
 		Cost    float64        `json:"cost,omitempty"`   // in the currency of the prices
 		Priced  bool           `json:"priced,omitempty"` // Cost is known
 	}
-	// ToolStarted says that a call begins.
+	// ToolStarted says that a call begins. A call that is refused, is no call of a
+	// tool, or repeats itself is not begun: there is only its ToolDone.
 	ToolStarted struct {
 		ID   string          `json:"id"`
 		Name string          `json:"name"`

@@ -31,8 +31,10 @@ type Config struct {
 
 	AroundModel []ModelMiddleware
 	AroundTools []ToolMiddleware
-	Redact      func(string) string
-	Retry       graph.Retry // of model calls: see Think.Retry
+	// Redact takes secrets out of results and replies before they are recorded, and
+	// out of requests. What the user says is recorded as the caller gives it.
+	Redact func(string) string
+	Retry  graph.Retry // of model calls: see Think.Retry
 }
 
 // The nodes of an agent's graph.
