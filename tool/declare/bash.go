@@ -138,8 +138,9 @@ func (b *bash) tag(tag, rest string) {
 	if tag == "cmd" {
 		b.closeCommand()
 		b.several = true
-		b.open = &block{line: line, description: b.described(rest)}
-		b.current = b.open
+		b.open = &block{line: line}
+		b.current = b.open // an effect among the comments below belongs to it
+		b.open.description = b.described(rest)
 		return
 	}
 	if !slices.Contains([]string{"describe", "version", "author", "meta", "alias", "option", "flag", "arg", "env"}, tag) {

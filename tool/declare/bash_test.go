@@ -340,3 +340,17 @@ func BenchmarkBash(b *testing.B) {
 		}
 	}
 }
+
+// An effect among the comments below @cmd belongs to that command, whichever it
+// is.
+func TestBashEffectsOfCommands(t *testing.T) {
+	f := Bash("t.sh", []byte("# @cmd A.\n# raddle: read-only\na() { :; }\n# @cmd B.\n# raddle: idempotent\n# more\nb() { :; }\n# @cmd C.\n# @flag --x\n# raddle: dangerous\nc() { :; }\n# @cmd D.\nd() { :; }\n"))
+	if f.Problems != nil || len(f.Declarations) != 4 {
+		t.Fatalf("%d declarations, problems %v", len(f.Declarations), f.Problems)
+	}
+	for i, want := range []string{"read-only", "idempotent", "dangerous", ""} {
+		if got := f.Declarations[i].Effect; string(got) != want {
+			t.Errorf("%s: the effect is %q, want %q", f.Declarations[i].Name, got, want)
+		}
+	}
+}
