@@ -23,7 +23,8 @@ type Config struct {
 	Model           string // for graphs that name none
 	Temperature     *float64
 	TopP            *float64
-	FunctionCalling *bool // nil: on
+	FunctionCalling *bool  // nil: on
+	Session         string // for agents that are no graphs and name none; "": none
 	Store           string
 	ReadTimeout     time.Duration // longest silence of a provider; 0: the wires' own
 	ToolTimeout     time.Duration // of one call of a tool; 0: the tools' own; negative: none
@@ -63,6 +64,7 @@ type setting struct {
 }
 
 var settings = []setting{
+	{"agent_session", func(c *Config, s string) error { c.Session = s; return nil }},
 	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = boolean(s); return }},
 	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
 	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = boolean(s); return }},

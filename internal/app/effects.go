@@ -14,17 +14,17 @@ import (
 type Calls struct {
 	Count int
 	Usage llm.Usage
-	ids   []string // of the replies, where the model gave one
+	ids   []string // of the replies, those of earlier turns included, where the model gave one
 }
 
 // Calls reads the model calls that a run has recorded, those of earlier drives
 // included.
 func (p *Process) Calls(ctx context.Context, id string) (Calls, error) {
-	st, err := p.open()
+	st, found, err := p.locate(ctx, id)
 	if err != nil {
 		return Calls{}, err
 	}
-	return st.calls(ctx, id)
+	return st.calls(ctx, found.thread)
 }
 
 // calls adds up the replies of a run. A step that runs again from its top after an
@@ -41,14 +41,24 @@ func (j *journals) calls(ctx context.Context, id string) (Calls, error) {
 		if err != nil {
 			return c, err
 		}
-		if err := j.each(ctx, origin.Thread, older, func(r flow.Reply, kept bool) { c.keep(r, kept) }); err != nil {
+		if err := j.each(ctx, origin.Thread, older, func(r flow.Reply, _ int64, kept bool) { c.keep(r, kept) }); err != nil {
 			return c, err
 		}
 		origin = next
 	}
-	err = j.each(ctx, id, heads, func(r flow.Reply, kept bool) {
-		c.Count++
-		c.Usage = c.Usage.Add(r.Usage)
+	turns, err := j.turns(ctx, id)
+	if err != nil {
+		return c, err
+	}
+	began := int64(0)
+	if len(turns) > 0 {
+		began = turns[0].first
+	}
+	err = j.each(ctx, id, heads, func(r flow.Reply, seq int64, kept bool) {
+		if seq > began {
+			c.Count++
+			c.Usage = c.Usage.Add(r.Usage)
+		}
 		c.keep(r, kept)
 	})
 	return c, err
@@ -74,6 +84,8 @@ func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int6
 		origin = e.From
 		switch {
 		case upTo.Seq > 0 && e.Seq > upTo.Seq:
+		case e.Kind == graph.KindStart: // what earlier turns were told is not asked for again
+			redo = false
 		case e.Kind == graph.KindEdit:
 			redo = true
 			clear(done)
@@ -98,7 +110,7 @@ func inside(path string, frames map[string]bool) bool {
 }
 
 // each reads some records of a run as replies, oldest first.
-func (j *journals) each(ctx context.Context, id string, kept map[int64]bool, use func(r flow.Reply, kept bool)) error {
+func (j *journals) each(ctx context.Context, id string, kept map[int64]bool, use func(r flow.Reply, seq int64, kept bool)) error {
 	if len(kept) == 0 {
 		return nil
 	}
@@ -114,7 +126,7 @@ func (j *journals) each(ctx context.Context, id string, kept map[int64]bool, use
 		if err != nil {
 			return fmt.Errorf("run %s, record %d: %w", id, r.Seq, err)
 		}
-		use(parsed, is)
+		use(parsed, r.Seq, is)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,15 +13,19 @@ import (
 
 // DrivenError says that another process works on a run.
 type DrivenError struct {
-	Run string
-	PID int // 0: not known
+	Run string // its thread
+	PID int    // 0: not known
 }
 
 func (e *DrivenError) Error() string {
-	if e.PID == 0 {
-		return fmt.Sprintf("run %s is being driven by another process", e.Run)
+	what := "run " + e.Run
+	if agent, name, ok := SessionOf(e.Run); ok {
+		what = fmt.Sprintf("session '%s' of agent '%s'", name, agent)
 	}
-	return fmt.Sprintf("run %s is being driven by process %d", e.Run, e.PID)
+	if e.PID == 0 {
+		return what + " is being driven by another process"
+	}
+	return fmt.Sprintf("%s is being driven by process %d", what, e.PID)
 }
 
 // errLocked says that somebody else holds a lock.
@@ -46,7 +51,7 @@ func lockRun(dir, run string) (*runLock, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the lock of run %s: %w", run, err)
 	}
-	path := filepath.Join(dir, run)
+	path := lockPath(dir, run)
 	for try := 0; ; try++ {
 		f, err := lockFile(path)
 		if err == nil {
@@ -61,6 +66,9 @@ func lockRun(dir, run string) (*runLock, error) {
 		time.Sleep(lockPause)
 	}
 }
+
+// lockPath is the file of a thread's lock.
+func lockPath(dir, thread string) string { return filepath.Join(dir, url.PathEscape(thread)) }
 
 // held writes into a lock who holds it. Where the disk is full it stays unsaid:
 // removing runs must be possible there.
@@ -97,7 +105,7 @@ func driven(dir, run string) (pid int, yes bool) {
 	if dir == "" {
 		return 0, false
 	}
-	path := filepath.Join(dir, run)
+	path := lockPath(dir, run)
 	if !isFile(path) {
 		return 0, false
 	}

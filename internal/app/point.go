@@ -45,8 +45,11 @@ func (p *Process) point(ctx context.Context, text string) (*journals, graph.Poin
 	if err != nil {
 		return nil, graph.Point{}, err
 	}
-	st, id, err := p.lookUp(ctx, id)
-	return st, graph.Point{Thread: id, Seq: at}, err
+	st, found, err := p.locate(ctx, id)
+	if at == 0 {
+		at = found.last
+	}
+	return st, graph.Point{Thread: found.thread, Seq: at}, err
 }
 
 // Checkpoints lists the checkpoints of a run, newest first.

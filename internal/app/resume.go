@@ -34,18 +34,18 @@ func (e *OverError) Error() string { return fmt.Sprintf("run %s is over (%s)", e
 // from the start record, and ends what a killed process left behind. id may be a
 // unique prefix.
 func (p *Process) Resume(ctx context.Context, id string, c Continue) (*Run, error) {
-	st, id, err := p.lookUp(ctx, id)
+	st, thread, err := p.lookUp(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockRun(st.locks(), id)
+	lock, err := lockRun(st.locks(), thread)
 	if err != nil {
 		if driven, ok := errors.AsType[*DrivenError](err); ok {
 			return nil, &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it"}
 		}
 		return nil, err
 	}
-	run, err := p.rebuild(ctx, st, id, c)
+	run, err := p.rebuild(ctx, st, thread, c)
 	if err != nil {
 		lock.release()
 		return nil, err
@@ -55,11 +55,12 @@ func (p *Process) Resume(ctx context.Context, id string, c Continue) (*Run, erro
 }
 
 // rebuild makes a run from its journal.
-func (p *Process) rebuild(ctx context.Context, st *journals, id string, c Continue) (*Run, error) {
-	snap, err := graph.Inspect(ctx, st, id, 0)
+func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Continue) (*Run, error) {
+	snap, err := graph.Inspect(ctx, st, thread, 0)
 	if err != nil {
 		return nil, err
 	}
+	id := runOf(thread, snap.Run)
 	if snap.Status.Final() {
 		over := &OverError{ID: id, Status: snap.Status, Output: flow.OutcomeOf(graph.Result{Value: snap.Result}).Output}
 		return nil, &Error{Kind: Stale, Err: over, Next: "see all of it with: raddle runs show " + id}
@@ -71,7 +72,7 @@ func (p *Process) rebuild(ctx context.Context, st *journals, id string, c Contin
 	if err := p.relocate(id, rec, c.Agent); err != nil {
 		return nil, err
 	}
-	calls, err := st.calls(ctx, id)
+	calls, err := st.calls(ctx, thread)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func (p *Process) rebuild(ctx context.Context, st *journals, id string, c Contin
 		return nil, stale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	return &Run{
-		ID: id, Agent: agent, Record: rec, Resumed: true, Kept: st.file != "", Questions: snap.Questions,
+		ID: id, Thread: thread, Agent: agent, Record: rec, Resumed: true, Kept: st.file != "", Questions: snap.Questions,
 		runner: &graph.Runner{Graph: g, Store: st}, accept: c.AcceptChanges, moved: c.Agent, status: snap.Status,
 	}, nil
 }
@@ -125,13 +126,13 @@ type eventSeq = iter.Seq2[graph.Event, error]
 
 func (r *Run) resume(ctx context.Context, d Driver, answers []graph.Answer) (graph.Result, error) {
 	return r.follow(d, func() eventSeq {
-		return r.runner.Resume(ctx, graph.Resume{Thread: r.ID, Answers: answers, AcceptChanges: r.accept, Topics: d.Topics, Pause: d.Pause})
+		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: answers, AcceptChanges: r.accept, Topics: d.Topics, Pause: d.Pause})
 	})
 }
 
 // follow passes the events of one drive on and returns how it ended.
 func (r *Run) follow(d Driver, drive func() eventSeq) (graph.Result, error) {
-	res := graph.Result{Run: r.ID, Thread: r.ID, Status: graph.Failed}
+	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: graph.Failed}
 	var failed error
 	for ev, err := range drive() {
 		if err != nil {

@@ -23,6 +23,7 @@ const (
 // RunInfo is a line of a listing of runs.
 type RunInfo struct {
 	Run       string         `json:"run"`
+	Session   string         `json:"session,omitempty"` // whose newest turn it is
 	Agent     string         `json:"agent"`
 	Graph     string         `json:"graph,omitempty"`
 	Status    string         `json:"status"`
@@ -59,8 +60,13 @@ func (p *Process) Runs(ctx context.Context, prefix string) ([]RunInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		infos = append(infos, st.info(d))
+		i, err := st.info(ctx, d)
+		if err != nil {
+			return nil, err
+		}
+		infos = append(infos, i)
 	}
+	slices.SortStableFunc(infos, func(a, b RunInfo) int { return strings.Compare(b.Run, a.Run) })
 	return infos, nil
 }
 
@@ -76,21 +82,39 @@ func (p *Process) Family(ctx context.Context) (infos []RunInfo, depths []int, er
 		return nil, nil, err
 	}
 	trees, err := graph.Lineage(ctx, st, "")
-	var add func(b graph.Branch, depth int)
-	add = func(b graph.Branch, depth int) {
-		infos, depths = append(infos, st.info(b.RunInfo)), append(depths, depth)
+	if err != nil {
+		return nil, nil, err
+	}
+	slices.SortStableFunc(trees, func(a, b graph.Branch) int { return strings.Compare(runOf(a.Thread, a.Run), runOf(b.Thread, b.Run)) })
+	var add func(b graph.Branch, depth int) error
+	add = func(b graph.Branch, depth int) error {
+		i, err := st.info(ctx, b.RunInfo)
+		infos, depths = append(infos, i), append(depths, depth)
 		for _, fork := range b.Forks {
-			add(fork, depth+1)
+			if err == nil {
+				err = add(fork, depth+1)
+			}
 		}
+		return err
 	}
 	for _, b := range slices.Backward(trees) {
-		add(b, 0)
+		if err := add(b, 0); err != nil {
+			return nil, nil, err
+		}
 	}
-	return infos, depths, err
+	return infos, depths, nil
 }
 
-func (j *journals) info(d graph.RunInfo) RunInfo {
-	i := RunInfo{Run: d.Thread, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
+func (j *journals) info(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
+	_, session, kept := SessionOf(d.Thread)
+	if kept && d.Status == graph.Crashed { // the newest record does not name the run
+		snap, err := graph.Inspect(ctx, j, d.Thread, 0)
+		if err != nil {
+			return RunInfo{}, err
+		}
+		d.Run = snap.Run
+	}
+	i := RunInfo{Run: runOf(d.Thread, d.Run), Session: session, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
 		Questions: []OpenQuestion{}, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}
 	for _, q := range d.Questions {
 		i.Questions = append(i.Questions, OpenQuestion{q.ID, q.Prompt})
@@ -101,39 +125,7 @@ func (j *journals) info(d graph.RunInfo) RunInfo {
 	if pid, yes := driven(j.locks(), d.Thread); yes {
 		i.Status, i.PID, i.Final = Running, pid, false
 	}
-	return i
-}
-
-// lookUp finds a run by its id or a unique prefix of it.
-func (p *Process) lookUp(ctx context.Context, id string) (*journals, string, error) {
-	id = strings.ToLower(id)
-	st, err := p.existing()
-	if err != nil && !errors.Is(err, errNoStore) {
-		return nil, "", err
-	}
-	var found []string
-	if err == nil && id != "" {
-		for t, err := range st.Threads(ctx, id) {
-			if err != nil {
-				return nil, "", err
-			}
-			if t.Name == id {
-				return st, id, nil
-			}
-			found = append(found, t.Name)
-		}
-	}
-	switch len(found) {
-	case 1:
-		return st, found[0], nil
-	case 0:
-		return nil, "", stale("see the runs with: raddle runs ls", "unknown run %q: none is kept in %s", id, p.Dirs.Short(strings.TrimPrefix(p.StoreURL(), "sqlite:")))
-	}
-	slices.Reverse(found)
-	if len(found) > 5 {
-		found = append(found[:5], "...")
-	}
-	return nil, "", stale("give more letters of it", "run %q is not the only one: %s", id, strings.Join(found, ", "))
+	return i, nil
 }
 
 // RunDetail is everything that a run's journal says of how it stands, or stood.
@@ -156,23 +148,39 @@ func (p *Process) Show(ctx context.Context, point string) (*RunDetail, error) {
 		return nil, st.pointError(ctx, at, err)
 	}
 	rec, _ := decodeRecord(snap.Meta)
-	d := &RunDetail{RunInfo: st.info(snap.RunInfo), At: at.Seq, Snapshot: snap, Record: rec}
-	if at.Seq == 0 {
-		return d, nil
+	i, err := st.info(ctx, snap.RunInfo)
+	d := &RunDetail{RunInfo: i, At: at.Seq, Snapshot: snap, Record: rec}
+	if at.Seq == 0 || err != nil {
+		return d, err
 	}
-	now, err := p.Runs(ctx, at.Thread)
-	if len(now) > 0 { // the oldest is listed last, and no other id begins with all of its own
-		d.RunInfo = now[len(now)-1]
+	if _, _, kept := SessionOf(at.Thread); kept && snap.Status.Final() {
+		return d, nil // of an earlier turn
 	}
-	return d, err
+	for t, err := range st.Threads(ctx, at.Thread) {
+		if err != nil {
+			return nil, err
+		}
+		if t.Name != at.Thread {
+			continue
+		}
+		now, err := graph.Describe(t)
+		if err != nil {
+			return nil, err
+		}
+		if d.RunInfo, err = st.info(ctx, now); err != nil {
+			return nil, err
+		}
+	}
+	return d, nil
 }
 
 // History lists the records of a run, newest first.
 func (p *Process) History(ctx context.Context, id string) (string, []graph.Entry, error) {
-	st, id, err := p.lookUp(ctx, id)
+	st, found, err := p.locate(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
+	id = found.thread
 	var entries []graph.Entry
 	for e, err := range graph.History(ctx, st, id) {
 		if err != nil {

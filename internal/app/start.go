@@ -18,7 +18,7 @@ type Request struct {
 	Files     []string
 	Model     string            // in place of every model of the agent and its children
 	Variables map[string]string // agent variables
-	Session   string            // refused for graphs, in their words
+	Session   string            // to continue or begin; "temp": none; "": as the agent says. Refused for graphs, in their words
 	Strict    bool              // unknown keys are errors
 	Surroundings
 }
@@ -27,6 +27,7 @@ type Request struct {
 // closed.
 type Run struct {
 	ID        string
+	Thread    string // of its session; else the run's own, named like it
 	Agent     *flow.Agent
 	Record    *Record
 	Resumed   bool
@@ -61,13 +62,58 @@ func (p *Process) Start(req Request) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	rec := p.record(place, req)
-	if err := p.checkModels(rec); err != nil {
+	id := graph.NewID(time.Now())
+	run := &Run{ID: id, Thread: id, Record: p.record(place, req)}
+	if err := p.checkModels(run.Record); err != nil {
 		return nil, err
 	}
-	host, err := p.host(rec, req.Surroundings)
-	if err != nil {
+	if err := p.prepare(run, req); err != nil {
+		run.Close()
 		return nil, err
+	}
+	return run, nil
+}
+
+// prepare loads a run's agent, in a session with what its earlier turns have left.
+func (p *Process) prepare(run *Run, req Request) error {
+	host, err := p.enter(run, req)
+	if err != nil {
+		return err
+	}
+	thread, err := p.session(run.Agent, req.Session)
+	if err != nil {
+		return err
+	}
+	if thread != "" {
+		run.Thread = thread
+		if req.recorded, err = p.join(run); err != nil {
+			return err
+		}
+		if host, err = p.enter(run, req); err != nil {
+			return err
+		}
+	}
+	g, err := compile(run.Agent, host)
+	if err != nil {
+		return err
+	}
+	if err := p.Callable(run.Agent); err != nil {
+		return err
+	}
+	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()
+	run.input = run.Agent.Input(req.Prompt)
+	if run.input.Meta, err = run.Record.encode(); err != nil {
+		return err
+	}
+	return p.take(run, g)
+}
+
+// enter loads a run's agent and notes which variables of the environment it takes.
+func (p *Process) enter(run *Run, req Request) (flow.Host, error) {
+	run.Record.Overrides = nil
+	host, err := p.host(run.Record, req.Surroundings)
+	if err != nil {
+		return host, err
 	}
 	host.Session = req.Session
 	found := map[string]string{}
@@ -78,23 +124,9 @@ func (p *Process) Start(req Request) (*Run, error) {
 		}
 		return value
 	}
-	agent, err := p.admit(host, rec)
-	if err != nil {
-		return nil, err
-	}
-	g, err := compile(agent, host)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.Callable(agent); err != nil {
-		return nil, err
-	}
-	rec.Sources, rec.Definition, rec.Overrides = agent.Sources(), agent.Definition(), found
-	run := &Run{ID: graph.NewID(time.Now()), Agent: agent, Record: rec, input: agent.Input(req.Prompt)}
-	if run.input.Meta, err = rec.encode(); err != nil {
-		return nil, err
-	}
-	return run, p.take(run, g)
+	run.Agent, err = p.admit(host, run.Record)
+	run.Record.Overrides = found
+	return host, err
 }
 
 // take gives a run its store and its lock.
@@ -106,7 +138,7 @@ func (p *Process) take(run *Run, g *graph.Graph) error {
 	run.Kept = st.file != ""
 	run.runner = &graph.Runner{Graph: g, Store: st}
 	if run.lock == nil {
-		run.lock, err = lockRun(st.locks(), run.ID)
+		run.lock, err = lockRun(st.locks(), run.Thread)
 	}
 	return err
 }
@@ -218,10 +250,10 @@ type Driver struct {
 // error is the one that [graph.Runner.Run] ends with, in the words of the file
 // format.
 func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
-	res := graph.Result{Run: r.ID, Thread: r.ID, Status: r.status, Questions: r.Questions}
+	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
 		in := r.input
-		in.Run, in.Thread, in.Ahead, in.Topics, in.Pause = r.ID, r.ID, d.Ahead, d.Topics, d.Pause
+		in.Run, in.Thread, in.Ahead, in.Topics, in.Pause = r.ID, r.Thread, d.Ahead, d.Topics, d.Pause
 		var err error
 		if res, err = r.follow(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err

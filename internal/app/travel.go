@@ -120,7 +120,7 @@ func (p *Process) Edit(ctx context.Context, id string, set []Setting) (At, error
 	for _, s := range set {
 		writes = append(writes, run.Agent.Replace(s.Key, s.Value))
 	}
-	seq, err := run.runner.Edit(ctx, run.ID, writes...)
+	seq, err := run.runner.Edit(ctx, run.Thread, writes...)
 	return At{run.ID, seq}, err
 }
 

@@ -127,12 +127,13 @@ func (p *Process) Prune(ctx context.Context, id string, keep graph.Keep) (Pruned
 	return Pruned{Run: id, First: first, Removed: first - was}, err
 }
 
-// Over lists the runs that are over, and have been for a time.
+// Over lists the runs that are over, and have been for a time. Sessions are not
+// among them: they may go on.
 func (p *Process) Over(ctx context.Context, age time.Duration) ([]string, error) {
 	runs, err := p.Runs(ctx, "")
 	var ids []string
 	for _, r := range runs {
-		if r.Final && time.Since(r.Updated) >= age {
+		if r.Final && r.Session == "" && time.Since(r.Updated) >= age {
 			ids = append(ids, r.Run)
 		}
 	}

@@ -1,0 +1,105 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"unicode"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+)
+
+// sessionPrefix begins the names of the threads that runs of one conversation
+// append to. Every other thread is one run and has its name.
+const sessionPrefix = "session/"
+
+// temporary is the session that is not kept.
+const temporary = "temp"
+
+// SessionOf splits the name of a session's thread. ok is false for the thread of
+// a single run.
+func SessionOf(thread string) (agent, name string, ok bool) {
+	rest, ok := strings.CutPrefix(thread, sessionPrefix)
+	if !ok {
+		return "", "", false
+	}
+	agent, name, ok = strings.Cut(rest, "/")
+	return agent, name, ok
+}
+
+// session is the thread of the session that a request continues or begins, ""
+// for a run of its own: what the caller names counts, then the agent's file, then
+// the configuration.
+func (p *Process) session(a *flow.Agent, asked string) (string, error) {
+	name := asked
+	if a.Config == nil {
+		return "", nil // loading has refused what was asked for
+	}
+	switch {
+	case asked != "":
+	case a.Config.Session != nil:
+		name = *a.Config.Session
+	default:
+		name = p.Config.Session
+	}
+	if name == "" || name == temporary {
+		return "", nil
+	}
+	if strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == '@' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
+		return "", usage("name it with letters, digits, '-', '_' and '.'", "%q cannot be the name of a session", name)
+	}
+	if !p.Kept() {
+		if asked == "" {
+			return "", nil
+		}
+		return "", usage("choose a store that keeps runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be kept: %s keeps nothing", name, p.StoreURL())
+	}
+	return sessionPrefix + a.Name + "/" + name, nil
+}
+
+// join takes the lock of a session and gives its earlier turns to a run that is
+// about to begin the next one: the values of the agent's variables, and the
+// replies that were recorded.
+func (p *Process) join(run *Run) (recorded []string, err error) {
+	st, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	agent, name, _ := SessionOf(run.Thread)
+	if run.lock, err = lockRun(st.locks(), run.Thread); err != nil {
+		if driven, ok := errors.AsType[*DrivenError](err); ok {
+			return nil, &Error{Kind: Stale, Err: driven, Next: "wait for it, or take another session"}
+		}
+		return nil, err
+	}
+	snap, err := graph.Inspect(context.Background(), st, run.Thread, 0)
+	switch {
+	case errors.Is(err, graph.ErrNoThread):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case !snap.Status.Final():
+		return nil, stale("finish it: raddle resume "+snap.Run+"; or give it up: raddle runs cancel "+snap.Run,
+			"the last turn of session '%s' of agent '%s' is not over: run %s (%s)", name, agent, snap.Run, snap.Status)
+	}
+	if before, err := decodeRecord(snap.Meta); err == nil {
+		if before.Dir != run.Record.Dir && isDir(before.Dir) {
+			return nil, stale("take another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.Short(before.Dir), p.Dirs.Short(run.Record.Dir))
+		}
+		run.Record.Variables = merged(before.Variables, run.Record.Variables)
+	}
+	calls, err := st.calls(context.Background(), run.Thread)
+	return calls.ids, err
+}
+
+// merged is two sets of values: those of the second count.
+func merged(old, now map[string]string) map[string]string {
+	if len(old) == 0 {
+		return now
+	}
+	all := maps.Clone(old)
+	maps.Copy(all, now)
+	return all
+}

@@ -1,0 +1,190 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+)
+
+// talker is an agent that keeps a list over its turns and asks in one of them.
+const talker = `
+name: Talker
+model: script:t.yaml
+agent_session: main
+auto_continue: true
+max_auto_continues: 1
+variables: [{name: who, description: who is served, default: nobody}]
+instructions: "You serve {{who}}. Mark: first file."
+`
+
+const talk = `
+- match: ALPHA
+  turn: 1
+  tool_calls: [{name: todo__init, args: {goal: tea}}, {name: todo__add, args: {task: boil water}}, {name: todo__done, args: {id: 1}}, {name: todo__add, args: {task: pour}}]
+- match: ALPHA
+  turn: 2
+  text: begun
+- match: ALPHA
+  turn: 3
+  text: still begun
+- match: BETA
+  text: let me see
+  tool_calls: [{name: user__input, args: {question: "How much?"}}]
+- match: BETA
+  text: asked
+- match: GAMMA
+  tool_calls: [{name: todo__list, args: {}}]
+- match: GAMMA
+  text: went on
+- match: GAMMA
+  text: went on again
+`
+
+// turn runs one turn of an agent in a process of its own, as a command does.
+func turn(t *testing.T, work string, req Request, d Driver) (*Run, graph.Result, error) {
+	t.Helper()
+	p, err := Open(Options{Work: work, Environ: []string{"HOME=" + filepath.Join(work, "home"), "PATH=" + os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	run, err := p.Start(req)
+	if err != nil {
+		return nil, graph.Result{}, err
+	}
+	defer run.Close()
+	res, err := run.Drive(t.Context(), d)
+	return run, res, err
+}
+
+// Runs of a session are turns of one conversation: its messages, its list and its
+// instructions go on, each turn is a run with an id and budgets of its own.
+func TestSession(t *testing.T) {
+	work := t.TempDir()
+	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
+	write(t, filepath.Join(work, "talker", "t.yaml"), talk)
+	first, res, err := turn(t, work, Request{Agent: "./talker", Prompt: "ALPHA", Variables: map[string]string{"who": "Ada"}}, Driver{})
+	if err != nil || flow.OutcomeOf(res).Output != "still begun" {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if first.Thread != "session/talker/main" || first.ID == first.Thread || agent.Continued.Get(res.State) != 1 {
+		t.Errorf("thread %s of run %s, %d continuations", first.Thread, first.ID, agent.Continued.Get(res.State))
+	}
+	// The file may change between turns; what the conversation was told stays.
+	write(t, filepath.Join(work, "talker", "config.yaml"), strings.Replace(talker, "first file", "second file", 1)+"max_iterations: 9\n")
+	second, res, err := turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA"}, Driver{})
+	if err != nil || flow.OutcomeOf(res).Output != "went on again" {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if second.Thread != first.Thread || second.ID == first.ID || second.Record.Variables["who"] != "Ada" {
+		t.Errorf("second turn: %s %s %v", second.Thread, second.ID, second.Record.Variables)
+	}
+	if got, n := agent.Spent.Get(res.State).Calls, agent.Continued.Get(res.State); got != 3 || n != 1 {
+		t.Errorf("the second turn has spent %d calls and %d continuations, want its own 3 and 1", got, n)
+	}
+	said := fmt.Sprint(agent.History(res.State))
+	if !strings.Contains(said, "ALPHA") || !strings.Contains(said, "boil water") || agent.Todo.Get(res.State).Open() != 1 {
+		t.Errorf("the conversation is %s with the list %+v", said, agent.Todo.Get(res.State))
+	}
+	p := look(t, work)
+	for id, want := range map[string]string{first.ID: "still begun", second.ID: "went on again", "session/talker/main": "went on again"} {
+		d, err := p.Show(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := flow.OutcomeOf(graph.Result{Value: d.Snapshot.Result}).Output; got != want || d.Session != "main" || d.Status != "done" {
+			t.Errorf("%s shows %q, %+v", id, got, d.RunInfo)
+		}
+	}
+	if c, err := p.Calls(t.Context(), second.ID); err != nil || c.Count != 3 {
+		t.Errorf("calls %+v %v", c, err)
+	}
+	runs, err := p.Runs(t.Context(), "")
+	if err != nil || len(runs) != 1 || runs[0].Run != second.ID || runs[0].Session != "main" {
+		t.Errorf("runs %+v %v", runs, err)
+	}
+	if _, err := p.Remove(t.Context(), first.ID); err == nil || !strings.Contains(err.Error(), "earlier turn") {
+		t.Errorf("an earlier turn was removed: %v", err)
+	}
+}
+
+func look(t *testing.T, work string) *Process {
+	t.Helper()
+	p, err := Open(Options{Work: work, Environ: []string{"HOME=" + filepath.Join(work, "home"), "PATH=" + os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// A session whose last turn is not over says how to go on, and goes on.
+func TestSessionThatWaits(t *testing.T) {
+	work := t.TempDir()
+	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
+	write(t, filepath.Join(work, "talker", "t.yaml"), talk)
+	waiting, res, err := turn(t, work, Request{Agent: "./talker", Prompt: "BETA", Session: "other"}, Driver{})
+	if err != nil || res.Status != graph.Waiting || waiting.Thread != "session/talker/other" {
+		t.Fatalf("%+v %v", res, err)
+	}
+	_, _, err = turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA", Session: "other"}, Driver{})
+	e, ok := errors.AsType[*Error](err)
+	if !ok || e.Kind != Stale || !strings.Contains(e.Next, "raddle resume "+waiting.ID) {
+		t.Fatalf("%v", err)
+	}
+	p := look(t, work)
+	run, err := p.Resume(t.Context(), waiting.ID, Continue{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := look(t, work).Start(Request{Agent: "./talker", Prompt: "GAMMA", Session: "other"}); err == nil || !strings.Contains(err.Error(), "session 'other' of agent 'talker' is being driven by process") {
+		t.Errorf("two processes drive one session: %v", err)
+	}
+	res, err = run.Drive(t.Context(), Driver{Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
+		return []graph.Answer{{ID: open[0].ID, Value: "2"}}, false, nil
+	}})
+	run.Close()
+	if err != nil || flow.OutcomeOf(res).Output != "asked" {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if _, res, err = turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA", Session: "other"}, Driver{}); err != nil || flow.OutcomeOf(res).Output != "went on" {
+		t.Errorf("%+v %v", res, err)
+	}
+}
+
+// "temp", and what asks for nothing, keep no session; graphs refuse one.
+func TestNoSession(t *testing.T) {
+	work := t.TempDir()
+	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
+	write(t, filepath.Join(work, "talker", "t.yaml"), talk)
+	write(t, filepath.Join(work, "plain", "config.yaml"), strings.Replace(talker, "agent_session: main\n", "", 1))
+	write(t, filepath.Join(work, "plain", "t.yaml"), talk)
+	write(t, filepath.Join(work, "g", "graph.yaml"), "name: g\nstart: done\nnodes: {done: {type: end, output: x}}\n")
+	for _, req := range []Request{{Agent: "./talker", Session: "temp"}, {Agent: "./plain"}} {
+		req.Prompt = "GAMMA"
+		if run, _, err := turn(t, work, req, Driver{}); err != nil || run.Thread != run.ID {
+			t.Errorf("%+v: thread %v, %v", req, run, err)
+		}
+	}
+	for _, req := range []Request{{Agent: "./g", Session: "x"}, {Agent: "./talker", Session: "a/b"}, {Agent: "./talker", Session: "a@1"}} {
+		if _, _, err := turn(t, work, req, Driver{}); err == nil {
+			t.Errorf("%+v was taken", req)
+		}
+	}
+	write(t, filepath.Join(work, "elsewhere", "talker", "config.yaml"), talker)
+	write(t, filepath.Join(work, "elsewhere", "talker", "t.yaml"), talk)
+	if _, _, err := turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA"}, Driver{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := turn(t, work, Request{Agent: "./elsewhere/talker", Prompt: "GAMMA"}, Driver{}); err == nil || !strings.Contains(err.Error(), "belongs to the agent in talker") {
+		t.Errorf("another agent of the same name: %v", err)
+	}
+}
