@@ -18,12 +18,13 @@ var commandNames = []string{"check", "completion", "graph", "help", "info", "res
 // their value. A test holds them to the flags there are.
 var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--agent-variable", "--answer", "--output", "--color"}
 
-// rearrange turns two spellings of the reference tool into this one's. The name
-// and the value of an agent variable become one word. A command line without a
+// rearrange turns three spellings of the reference tool into this one's. The name
+// and the value of an agent variable become one word. -s without a name is the
+// session that is not kept. A command line without a
 // command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
 // --info.
 func rearrange(args []string) []string {
-	args = joinVariables(args)
+	args = nameSessions(joinVariables(args))
 	at, value := -1, ""
 	word := false // the first word that is no flag has been seen
 	for i := 0; i < len(args); i++ {
@@ -76,6 +77,20 @@ func joinVariables(args []string) []string {
 			i += 2
 		default:
 			out = append(out, args[i])
+		}
+	}
+	return out
+}
+
+// nameSessions makes -s without a name ask for the session that is not kept.
+func nameSessions(args []string) []string {
+	out := slices.Clone(args)
+	for i, arg := range out {
+		if arg == "--" {
+			break
+		}
+		if (arg == "-s" || arg == "--session") && (i+1 == len(out) || strings.HasPrefix(out[i+1], "-")) {
+			out[i] = "--session=temp"
 		}
 	}
 	return out

@@ -201,7 +201,7 @@ func (sh *shell) writeReport(format string, r *report, seq int64) {
 	if format == formatStream {
 		line := resultLine{Seq: seq, Time: time.Now(), Kind: "result", Data: r}
 		if r.Run != nil {
-			line.Run, line.Thread = *r.Run, *r.Run
+			line.Run, line.Thread = *r.Run, r.thread
 		}
 		v = line
 	}

@@ -29,6 +29,7 @@ type report struct {
 	Warnings  []string         `json:"warnings"`
 	Questions []graph.Question `json:"questions"` // open
 	Resume    *string          `json:"resume"`    // the command that goes on with the run; null: it is over
+	thread    string
 }
 
 type usage struct {
@@ -54,6 +55,7 @@ type outcome struct {
 // reportRun describes a run after a drive.
 func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report, error) {
 	r := emptyReport(o.code, o.err)
+	r.thread = run.Thread
 	r.Run, r.Agent, r.Status = &run.ID, &run.Agent.Name, o.res.Status.String()
 	r.Warnings = append(r.Warnings, warnings...)
 	if o.res.Status == graph.Done {

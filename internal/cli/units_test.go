@@ -39,6 +39,10 @@ func TestRearrange(t *testing.T) {
 		"-f a.txt --answer run -a x":      "run x -f a.txt --answer run",
 		"--version":                       "--version",
 		"":                                "",
+		"run x -s":                        "run x --session=temp",
+		"run x -s -q":                     "run x --session=temp -q",
+		"run x -s name hi":                "run x -s name hi",
+		"run x -- -s":                     "run x -- -s",
 		"--agent-variable k v -a x hello": "run x --agent-variable=k=v hello",
 	}
 	for in, want := range tests {
