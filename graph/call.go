@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,20 +19,19 @@ type Child struct {
 // error is ErrWaiting or ErrPaused, and the node passes it on. Every other end
 // but a good one is the child's error.
 func Call(ctx context.Context, set ...Write) (Child, error) {
-	t := taskOf(ctx)
-	if t == nil {
+	c := callerOf(ctx)
+	if c == nil {
 		return Child{}, errors.New("graph: Call needs the context of a node")
 	}
+	t := c.task()
 	n := t.node()
 	if n.Graph == nil {
 		return Child{}, fmt.Errorf("graph: node %s calls a child, but its Node.Graph is nil", n.Name)
 	}
-	if err := t.returned(); err != nil {
+	if err := t.calling(int(c.attempt)); err != nil {
 		return Child{}, err
 	}
-	if t.ordinal("\x00call") != "0" {
-		return Child{}, fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", n.Name)
-	}
+	defer t.called()
 	st, err := overlay(t.frame.st, t.ref.over)
 	if err != nil {
 		return Child{}, err
@@ -46,6 +46,26 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 		}
 	}
 	return Child{State: f.st, Value: f.value}, nil
+}
+
+// calling begins the one call of an attempt.
+func (t *task) calling(attempt int) error {
+	if n, err := t.ordinal(attempt, "\x00call"); err != nil || n != "0" {
+		return cmp.Or(err, fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", t.node().Name))
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if in := t.in(); in.calling {
+		return fmt.Errorf("graph: the child of node %s still runs for an attempt that has failed; wait for Call before the node returns", t.node().Name)
+	}
+	t.inner.calling = true
+	return nil
+}
+
+func (t *task) called() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.inner.calling = false
 }
 
 // mapped is the body of a node that is nothing but a child.

@@ -12,6 +12,7 @@ type taskCtx struct {
 	t                 *task
 	frame             *frame
 	node, index, step int32
+	attempt, visit    int32
 	state             atomic.Uint32
 }
 
@@ -26,15 +27,23 @@ type taskKey struct{}
 
 func (c *taskCtx) Value(k any) any {
 	if k == (taskKey{}) {
-		return c.task()
+		return c
 	}
 	return c.Context.Value(k)
 }
 
+// callerOf is the attempt that a node's context belongs to, or nil.
+func callerOf(ctx context.Context) *taskCtx {
+	c, _ := ctx.Value(taskKey{}).(*taskCtx)
+	return c
+}
+
 // taskOf is the task that a node's context belongs to, or nil.
 func taskOf(ctx context.Context) *task {
-	t, _ := ctx.Value(taskKey{}).(*task)
-	return t
+	if c := callerOf(ctx); c != nil {
+		return c.task()
+	}
+	return nil
 }
 
 // task is the task inside, held from now on. A goroutine that looks for it only
@@ -47,7 +56,7 @@ func (c *taskCtx) task() *task {
 		return c.t
 	}
 	return &task{drive: c.frame.drive, frame: c.frame, step: int(c.step), base: c.Context,
-		ref: taskRef{node: int(c.node), index: int(c.index)}, attempt: 1, held: true, over: true}
+		ref: taskRef{node: int(c.node), index: int(c.index)}, attempt: 1, held: true, ended: 1}
 }
 
 // end tells that the node has returned, and whether nobody holds the task.
@@ -57,12 +66,14 @@ func (c *taskCtx) end() bool { return c.state.CompareAndSwap(ctxFresh, ctxOver) 
 func (c *taskCtx) into(t *task) {
 	c.Context, c.t, c.frame = t.base, t, t.frame
 	c.node, c.index, c.step = int32(t.ref.node), int32(t.ref.index), int32(t.step)
+	c.attempt, c.visit = 1, int32(t.frame.visits[t.ref.node])
 }
 
-// another is a context for one more attempt, or for the engine's own questions.
-func (t *task) another() *taskCtx {
+// another is a context for one more attempt.
+func (t *task) another(attempt int) *taskCtx {
 	c := &taskCtx{}
 	c.into(t)
+	c.attempt = int32(attempt)
 	c.state.Store(ctxHeld)
 	return c
 }

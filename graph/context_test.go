@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -65,5 +66,89 @@ func TestSiblingsRunAtTheSameTime(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// What a failed attempt leaves running is refused in the next: it takes no
+// ordinal, no question and no child from it.
+func TestAnAttemptIsRefusedInTheNext(t *testing.T) {
+	for _, early := range []bool{false, true} {
+		var ctx1 context.Context
+		refused := func(what string, err error) {
+			if err == nil || !strings.Contains(err.Error(), "node a has returned") {
+				t.Errorf("looked early: %v: a late %s gives %v", early, what, err)
+			}
+		}
+		node := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			if ctx1 == nil {
+				if ctx1 = ctx; early {
+					graph.TaskPath(ctx)
+				}
+				return graph.Update{}, errors.New("the first attempt fails")
+			}
+			called := 0
+			done := make(chan struct{})
+			go func() { // what the first attempt has left
+				defer close(done)
+				_, err := graph.Do(ctx1, "mail", func(context.Context) (int, error) { called++; return 1, nil })
+				refused("effect", err)
+				_, err = graph.DoEffect(ctx1, graph.Effect{Name: "mail", Key: "k"}, func(context.Context) (int, error) { called++; return 1, nil })
+				refused("effect with a key", err)
+				_, err = graph.Interrupt[string](ctx1, graph.Ask{Prompt: "?"})
+				refused("question", err)
+				_, err = graph.Call(ctx1)
+				refused("child", err)
+				graph.Emit(ctx1, "late")
+				if graph.Attempt(ctx1) != 1 || graph.Visit(ctx1) != 1 || graph.TaskPath(ctx1) != "0.a.0" {
+					t.Errorf("attempt %d, visit %d, task %s", graph.Attempt(ctx1), graph.Visit(ctx1), graph.TaskPath(ctx1))
+				}
+			}()
+			<-done
+			v, err := graph.Do(ctx, "mail", func(context.Context) (int, error) { return 2, nil })
+			if called != 0 || v != 2 || graph.Attempt(ctx) != 2 {
+				t.Errorf("%d late calls, the effect gives %d, attempt %d", called, v, graph.Attempt(ctx))
+			}
+			return graph.Put(counter.Set(v)), err
+		}
+		child := compile(t, graph.Def{Name: "child", Keys: []graph.AnyKey{counter}, Start: []string{"c"},
+			Nodes: []graph.Node{{Name: "c", Run: inc}}, Edges: []graph.Edge{edge("c", graph.End)}})
+		g := compile(t, graph.Def{Name: "again", Keys: []graph.AnyKey{counter}, Start: []string{"a"},
+			Nodes: []graph.Node{{Name: "a", Run: node, Graph: child, Retry: graph.Retry{Attempts: 2}}}, Edges: []graph.Edge{edge("a", graph.End)}})
+		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+		for e, err := range r.Run(t.Context(), graph.Input{Topics: graph.TopicEmit}) {
+			if _, ok := e.Body.(graph.Emitted); ok || err != nil {
+				t.Errorf("%v, %v", e.Body, err)
+			}
+		}
+	}
+}
+
+// A child that a failed attempt has left running is not run a second time beside it.
+func TestAChildLeftRunningHoldsUpTheNextAttempt(t *testing.T) {
+	running, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	child := compile(t, graph.Def{Name: "child", Keys: []graph.AnyKey{counter}, Start: []string{"c"},
+		Nodes: []graph.Node{{Name: "c", Run: func(context.Context, graph.State) (graph.Update, error) {
+			close(running)
+			<-leave
+			return graph.Update{}, nil
+		}}}, Edges: []graph.Edge{edge("c", graph.End)}})
+	node := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		if graph.Attempt(ctx) == 1 {
+			go func() {
+				_, err := graph.Call(ctx)
+				left <- err
+			}()
+			<-running
+			return graph.Update{}, errors.New("the first attempt does not wait")
+		}
+		defer func() { close(leave); <-left }()
+		_, err := graph.Call(ctx)
+		return graph.Update{}, err
+	}
+	g := compile(t, graph.Def{Name: "again", Keys: []graph.AnyKey{counter}, Start: []string{"a"},
+		Nodes: []graph.Node{{Name: "a", Run: node, Graph: child, Retry: graph.Retry{Attempts: 2}}}, Edges: []graph.Edge{edge("a", graph.End)}})
+	_, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{})
+	if err == nil || !strings.Contains(err.Error(), "still runs for an attempt that has failed") {
+		t.Fatal(err)
 	}
 }

@@ -34,7 +34,7 @@ type drive struct {
 	begun  time.Time
 	before time.Duration // active time of earlier drives
 
-	failures int // drives that failed in the root step under way
+	failures atomic.Int32 // drives that failed in the root step under way
 	stops    breakpoints
 
 	mu    sync.Mutex // guards what follows
@@ -610,7 +610,7 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	f.count()
 	f.raw = nil
 	if root {
-		x.failures = 0
+		x.failures.Store(0)
 	}
 	if f.g.breaks || x.stops.set != nil {
 		x.breakAfter(f, ts)

@@ -42,11 +42,11 @@ func Do[T any](ctx context.Context, name string, fn func(context.Context) (T, er
 
 // DoEffect is Do with more said about the effect.
 func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T, error)) (v T, err error) {
-	t := taskOf(ctx)
-	if t == nil {
+	c := callerOf(ctx)
+	if c == nil {
 		return v, errors.New("graph: Do needs the context of a node")
 	}
-	call, err := t.effect(e)
+	call, err := c.task().effect(int(c.attempt), e)
 	if err != nil {
 		return v, err
 	}
@@ -113,42 +113,48 @@ func (c *effectCtx) Value(k any) any {
 
 // effectCall is one call of Do.
 type effectCall struct {
-	t   *task
-	e   Effect
-	ord string
-	id  string // within its frame
+	t       *task
+	attempt int
+	e       Effect
+	ord     string
+	id      string // within its frame
 }
 
-func (t *task) effect(e Effect) (*effectCall, error) {
-	if err := t.returned(); err != nil {
+func (t *task) effect(attempt int, e Effect) (*effectCall, error) {
+	c := &effectCall{t: t, attempt: attempt, e: e}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.since(attempt); err != nil {
 		return nil, err
 	}
-	c := &effectCall{t: t, e: e}
-	t.mu.Lock()
 	in, name := t.in(), e.Name+"\x00"+e.Key
 	if in.busy[name] {
-		t.mu.Unlock()
 		return nil, fmt.Errorf("graph: effect %q is already under way in node %s: give concurrent effects distinct names", e.Name, t.node().Name)
 	}
 	if in.busy == nil {
 		in.busy = map[string]bool{}
 	}
 	in.busy[name] = true
-	t.mu.Unlock()
 	if e.Key != "" {
 		c.ord = "=" + e.Key // no key is taken for an ordinal
 	} else {
-		c.ord = t.ordinal(e.Name)
+		c.ord = in.ordinal(e.Name)
 	}
-	c.id = t.local() + "\x00" + e.Name + "\x00" + c.ord
+	c.id = t.name() + "\x00" + e.Name + "\x00" + c.ord
 	return c, nil
 }
 
-// ordinal counts calls of one name in one attempt.
-func (t *task) ordinal(name string) string {
+// ordinal counts calls of one name in one attempt that is under way.
+func (t *task) ordinal(attempt int, name string) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	in := t.in()
+	if err := t.since(attempt); err != nil {
+		return "", err
+	}
+	return t.in().ordinal(name), nil
+}
+
+func (in *inner) ordinal(name string) string {
 	if in.ordinals == nil {
 		in.ordinals = map[string]int{}
 	}
@@ -222,7 +228,7 @@ func (c *effectCall) decide() (skip bool, err error) {
 	case DoubtFail:
 		return false, fmt.Errorf("effect %q %s", c.e.Name, doubt)
 	}
-	answer, err := Interrupt[string](c.t.another(), Ask{
+	answer, err := Interrupt[string](c.t.another(c.attempt), Ask{
 		Name:    c.question(),
 		Kind:    "select",
 		Prompt:  fmt.Sprintf("%q %s. Do it again?", c.e.Name, doubt),

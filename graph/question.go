@@ -56,11 +56,12 @@ type Answer struct {
 // a store.
 func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	var zero A
-	t := taskOf(ctx)
-	if t == nil {
+	c := callerOf(ctx)
+	if c == nil {
 		return zero, errors.New("graph: Interrupt needs the context of a node")
 	}
-	key, raw, err := t.ask(ask, reflect.TypeFor[A]())
+	t := c.task()
+	key, raw, err := t.ask(int(c.attempt), ask, reflect.TypeFor[A]())
 	if err != nil {
 		return zero, err
 	}
@@ -112,15 +113,16 @@ func jsonType(t reflect.Type) string {
 
 // ask returns the JSON of the answer, or ErrWaiting. key names the question in the
 // frame.
-func (t *task) ask(ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
+func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
 	x, f := t.drive, t.frame
 	if x.j == nil {
 		return "", nil, errors.New("graph: a question needs a store to wait in; give the Runner one")
 	}
-	if err := t.returned(); err != nil {
+	n, err := t.ordinal(attempt, "?"+ask.Name)
+	if err != nil {
 		return "", nil, err
 	}
-	key = t.local() + "\x00" + ask.Name + "\x00" + t.ordinal("?"+ask.Name)
+	key = t.local() + "\x00" + ask.Name + "\x00" + n
 	if q := t.asked(key); q != nil {
 		answer, err = t.recalled(q)
 		return key, answer, err

@@ -231,7 +231,8 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if err := x.unchanged(raw, in.AcceptChanges); err != nil {
 		return res, err
 	}
-	x.ahead, x.asked, x.stops.passed, x.failures = s.ahead, s.asked, s.run.broken, s.run.failures
+	x.ahead, x.asked, x.stops.passed = s.ahead, s.asked, s.run.broken
+	x.failures.Store(int32(s.run.failures))
 	if s.branch != "" {
 		x.branch = "~" + s.branch
 	}

@@ -33,7 +33,7 @@ type task struct {
 	mu      sync.Mutex // guards what follows: a node may use goroutines
 	waiting bool
 	paused  bool
-	over    bool   // the node has returned: what its goroutines still do is refused
+	ended   int    // attempts that have: what their goroutines still do is refused
 	inner   *inner // nil: it has done nothing that needs one
 }
 
@@ -45,6 +45,7 @@ type inner struct {
 	asks     map[string]*rawQuestion // answered ahead in this drive
 	open     []Question
 	below    *frame // the child, with what is open in it
+	calling  bool   // it runs
 	notes    []Body // events for the end of the step
 }
 
@@ -62,6 +63,11 @@ func (t *task) node() *cnode { return &t.frame.g.nodes[t.ref.node] }
 func (t *task) local() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.name()
+}
+
+// name is local for who holds t.mu.
+func (t *task) name() string {
 	if t.id == "" {
 		var few [48]byte
 		b := append(strconv.AppendInt(few[:0], int64(t.step), 10), '.')
@@ -96,21 +102,21 @@ func (t *task) wait(q Question) {
 // Attempt counts the attempts of the node that ctx belongs to, from 1; 0 outside
 // a node.
 func Attempt(ctx context.Context) int {
-	t := taskOf(ctx)
-	if t == nil {
+	c := callerOf(ctx)
+	if c == nil {
 		return 0
 	}
-	return t.attempt
+	return int(c.attempt)
 }
 
 // Visit counts the steps of the run in which the node that ctx belongs to has
 // run, this one included; 0 outside a node.
 func Visit(ctx context.Context) int {
-	t := taskOf(ctx)
-	if t == nil {
+	c := callerOf(ctx)
+	if c == nil {
 		return 0
 	}
-	return t.frame.visits[t.ref.node]
+	return int(c.visit)
 }
 
 // Failures counts the drives that ended as Failed in the root step under way
@@ -121,7 +127,7 @@ func Failures(ctx context.Context) int {
 	if t == nil {
 		return 0
 	}
-	return t.drive.failures
+	return int(t.drive.failures.Load())
 }
 
 // TaskPath identifies the task that ctx belongs to within its run, the same in
@@ -148,20 +154,25 @@ func Cause(ctx context.Context) string {
 // when the consumer did not ask for TopicEmit; it waits for a slow one. v should
 // marshal to JSON. Values of one task arrive in order.
 func Emit(ctx context.Context, v any) {
-	t := taskOf(ctx)
-	if t == nil || t.drive.topics&TopicEmit == 0 {
+	c := callerOf(ctx)
+	if c == nil {
 		return
 	}
-	if t.returned() == nil {
+	if t := c.task(); t.drive.topics&TopicEmit != 0 && t.returned(int(c.attempt)) == nil {
 		t.drive.out.send(t.event(Emitted{v}))
 	}
 }
 
-// returned is an error for what a goroutine of the node does after its end.
-func (t *task) returned() error {
+// returned is an error for what a goroutine does after the end of its attempt.
+func (t *task) returned(attempt int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.over {
+	return t.since(attempt)
+}
+
+// since is returned for who holds t.mu.
+func (t *task) since(attempt int) error {
+	if attempt <= t.ended {
 		return fmt.Errorf("graph: node %s has returned; wait for its goroutines before it does", t.node().Name)
 	}
 	return nil
@@ -270,7 +281,7 @@ func (t *task) leave() {
 	t.held = t.held || !t.first.end()
 	if t.held {
 		t.mu.Lock()
-		t.over = true
+		t.ended = t.attempt
 		t.mu.Unlock()
 	}
 }
@@ -320,15 +331,15 @@ func (t *task) attempts(n *cnode) {
 			t.err = t.fail(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
 			return
 		}
+		t.mu.Lock()
+		if t.ended = t.attempt; t.inner != nil {
+			t.inner.ordinals, t.inner.below = nil, nil
+		}
+		t.mu.Unlock()
 		t.tell(TopicTask, TaskRetry{Attempt: t.attempt, After: after, Err: t.err})
 		if t.drive.clock.Wait(t.base, after) != nil {
 			return
 		}
-		t.mu.Lock()
-		if t.inner != nil {
-			t.inner.ordinals, t.inner.below = nil, nil
-		}
-		t.mu.Unlock()
 	}
 }
 
@@ -343,7 +354,7 @@ func (t *task) call(n *cnode) (err error) {
 	if t.attempt == 1 {
 		ctx.into(t)
 	} else {
-		ctx, t.held = t.another(), true
+		ctx, t.held = t.another(t.attempt), true
 	}
 	if n.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(t.base, n.Timeout, ErrTimeout)
