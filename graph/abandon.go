@@ -33,5 +33,5 @@ func (s *replay) abandoned(reason string) Record {
 	}
 	head := putBool(putString([]byte{byte(Abandoned)}, reason), false)
 	head = putInt(putString(head, s.run.id), 0) // no question is open
-	return Record{Kind: KindEnd, Time: at, Head: putBroken(head, nil)}
+	return Record{Kind: KindEnd, Time: at, Head: s.run.sign(putBroken(head, nil))}
 }

@@ -92,6 +92,7 @@ func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned b
 		return nil, false, err
 	}
 	f = newFrame(n.Graph, path, public)
+	f.beside = t.together()
 	if n.Inherit { // what the child writes is folded onto it, now and when the frame is opened again
 		f.st = f.st.inherit(st)
 	}

@@ -40,6 +40,7 @@ type drive struct {
 	mu    sync.Mutex // guards what follows
 	ahead []aheadAnswer
 	asked map[string]int
+	shown map[string]bool // questions delivered, where answers were given ahead
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.
@@ -257,7 +258,7 @@ func (x *drive) end(f *frame, status Status, err error) error {
 	for _, q := range f.asked {
 		head = putString(putString(head, q.ID), q.Prompt)
 	}
-	return x.j.add(KindEnd, putBroken(head, x.broken(f)), data, true)
+	return x.j.add(KindEnd, x.j.run.sign(putBroken(head, x.broken(f))), data, true)
 }
 
 // loop is the whole engine: plan, execute, apply, route, commit. root says that
@@ -272,6 +273,15 @@ func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
 			return Failed, err
 		}
 		status, err := x.settle(ctx, f, ts, root)
+		if status == Waiting && root {
+			again, err := x.handOut(f)
+			if err != nil {
+				return Failed, err
+			}
+			if again {
+				continue
+			}
+		}
 		if status != running {
 			return status, err
 		}
@@ -555,7 +565,9 @@ func (x *drive) report(t *task, root bool) {
 	}
 	in := t.inner
 	for _, q := range in.open {
-		in.notes = append(in.notes, Asked{q})
+		if !x.told(&q) {
+			in.notes = append(in.notes, Asked{q})
+		}
 	}
 	for _, b := range in.notes {
 		if e := t.event(b); root {

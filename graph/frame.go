@@ -22,6 +22,7 @@ type frame struct {
 	broke  []Break       // nodes of the last step that ask for a stop after them
 	breaks []Break       // where it has stopped, children's included, in task order
 	since  time.Duration // active time of the run when the frame began
+	beside bool          // tasks of the frames above run beside it
 
 	raw    *rawFrame            // what the journal holds of the step under way; nil: nothing
 	frames map[string]*rawFrame // what it held of all frames when raw was read

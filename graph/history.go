@@ -23,7 +23,10 @@ type RunInfo struct {
 	From      Point // what the thread was forked from; zero: nothing
 }
 
-// Describe reads a line of a listing. It decodes no state.
+// Describe reads a line of a listing: how the newest run of a thread stands. It
+// decodes no state. A drive that is at work or was killed has not yet said which
+// run it drives: of a thread with several runs, Run, Label, Graph and Started are
+// then those of the oldest record; Inspect tells them.
 func Describe(t ThreadInfo) (RunInfo, error) {
 	i := RunInfo{Thread: t.Name, Head: t.Head, Started: time.UnixMicro(t.First.Time), Updated: time.UnixMicro(t.Last.Time), Status: Crashed}
 	h := &reader{b: t.First.Head}
@@ -37,13 +40,22 @@ func Describe(t ThreadInfo) (RunInfo, error) {
 	switch {
 	case t.Last.Kind == KindEnd:
 		l.ended(&i)
+		readBroken(l)
+		l.signed(&i)
 	case t.Last.Kind == KindEdit:
 		l.edited(&i)
+		l.place(&Entry{})
+		l.strings()
+		l.signed(&i)
+	case t.Last.Kind == KindStart:
+		i.Run, i.Label, i.Graph, i.Started = l.string(), l.string(), l.string(), i.Updated
+		i.Status, i.Reason, i.Questions = Crashed, "", nil
 	case t.Head == t.First.Seq:
 	case t.Last.Kind.base():
 		last := RunInfo{Status: Crashed}
 		l.headline(&last)
-		i.Run, i.Status, i.Reason, i.Questions = last.Run, last.Status, last.Reason, last.Questions
+		last.Thread, last.Head, last.Updated, last.From = i.Thread, i.Head, i.Updated, i.From
+		i = last
 	default:
 		i.Status, i.Reason, i.Questions = Crashed, "", nil
 	}

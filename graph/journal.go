@@ -25,7 +25,8 @@ type journal struct {
 	thread string
 	level  Durability
 	clock  Clock
-	stop   func() // cancels the drive: nothing starts after a failed save
+	stop   func()  // cancels the drive: nothing starts after a failed save
+	run    runHead // for the record of the end
 
 	writing sync.Mutex // one batch at a time
 	mu      sync.Mutex // guards what follows
@@ -56,7 +57,9 @@ func (j *journal) gather(flush bool, recs ...Record) error {
 	}
 	now := j.clock.Now().UnixMicro()
 	for _, r := range recs {
-		r.Time = now
+		if r.Time = now; r.Kind == KindStart {
+			j.run.started = now
+		}
 		j.pending = append(j.pending, r)
 		j.bytes += len(r.Head) + len(r.Data)
 		j.weight += len(r.Head) + len(r.Data) + recordWeight

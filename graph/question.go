@@ -42,7 +42,7 @@ type Question struct {
 
 // Answer answers one question.
 type Answer struct {
-	ID      string // of the question; in Input.Ahead a node's name, or "" for whatever is asked next
+	ID      string // of the question; in Input.Ahead also a node's name, or "" for whatever is asked next, in the order of tasks
 	Value   any    // stored as JSON
 	Refused string // not empty: no answer will come, and this is the reason; Interrupt returns a *RefusedError
 }
@@ -140,18 +140,18 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 		q.Data = b
 	}
 	base := t.public()
-	ahead := x.open(&q, base)
+	ahead := x.open(&q, base, t.together())
 	head := putString(putString(putString(nil, f.path), key), base)
-	if ahead == nil {
+	if ahead == 0 {
 		t.wait(q)
 		if err := x.j.add(KindQuestion, head, q.encode(), false); err != nil {
 			return "", nil, err
 		}
 		return "", nil, ErrWaiting
 	}
-	a := &x.ahead[*ahead]
+	a := &x.ahead[ahead-1]
 	if err := x.j.gather(x.j.level == EveryEffect, Record{Kind: KindQuestion, Head: head, Data: q.encode()},
-		Record{Kind: KindAnswer, Head: answerHead(f.path, key, *ahead+1, a.refused), Data: a.value}); err != nil {
+		Record{Kind: KindAnswer, Head: answerHead(f.path, key, ahead, a.refused), Data: a.value}); err != nil {
 		return "", nil, err
 	}
 	t.answeredNow(key, &rawQuestion{q: q, base: base, answered: true, answer: a.value, refused: a.refused})
@@ -216,34 +216,6 @@ func answerOf(value []byte, refused string) ([]byte, error) {
 
 func answerHead(path, key string, ahead int, refused string) []byte {
 	return putString(putInt(putString(putString(nil, path), key), ahead), refused)
-}
-
-// open numbers a question, and finds the answer that was given ahead, if any:
-// first one that names it, then the first that names nothing.
-func (x *drive) open(q *Question, base string) (ahead *int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	keep(&x.asked, base, x.asked[base]+1)
-	q.ID = base
-	if n := x.asked[base]; n > 1 {
-		q.ID = fmt.Sprintf("%s#%d", base, n)
-	}
-	find := func(match func(a *aheadAnswer) bool) *int {
-		for i := range x.ahead {
-			if a := &x.ahead[i]; !a.used && match(a) && fits(q, a.value, a.refused) == "" {
-				a.used = true
-				return &i
-			}
-		}
-		return nil
-	}
-	if i := find(func(a *aheadAnswer) bool { return a.id == q.ID }); i != nil {
-		return i
-	}
-	if i := find(func(a *aheadAnswer) bool { return a.id == base || a.id == q.Node }); i != nil {
-		return i
-	}
-	return find(func(a *aheadAnswer) bool { return a.id == "" })
 }
 
 // fits says why an answer does not fit a question, or nothing.

@@ -44,13 +44,6 @@ type runHead struct {
 	broken           map[string]int // steps that the last drive stopped before, by frame
 }
 
-type aheadAnswer struct {
-	id      string // "": for any question
-	value   []byte // JSON
-	refused string
-	used    bool
-}
-
 // A rawFrame is one running graph: the root, or a child under a task of its
 // parent's step.
 type rawFrame struct {

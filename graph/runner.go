@@ -165,6 +165,9 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
 	tail = putString(tail, in.Meta)
+	if x.j != nil {
+		x.j.run = runHead{label: in.Label, graph: x.r.Graph.def.Name}
+	}
 	if err := x.begin(f, in.Set, KindStart, head, tail); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
@@ -213,7 +216,7 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if s.head == 0 {
 		return res, fmt.Errorf("%w: %s", ErrNoThread, x.thread)
 	}
-	x.run, x.out.run = s.run.id, s.run.id
+	x.run, x.out.run, x.j.run = s.run.id, s.run.id, s.run
 	if s.run.status.Final() {
 		if len(in.Answers) > 0 {
 			return res, &AnswerError{ID: in.Answers[0].ID, Reason: fmt.Sprintf("run %s is over (%s)", s.run.id, s.run.status)}
@@ -254,11 +257,7 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if x.topics&TopicRun != 0 {
 		x.out.deliver(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: s.run.label, Resumed: true}})
 	}
-	if x.topics&TopicQuestion != 0 {
-		for _, a := range x.answered {
-			x.out.deliver(Event{Step: f.step, Body: a})
-		}
-	}
+	x.tellAnswers(f)
 	return x.finish(f)
 }
 
@@ -311,18 +310,4 @@ func (x *drive) ended(s *replay, f *frame) (Result, error) {
 		res.Value = v
 	}
 	return res, nil
-}
-
-// giveAhead takes the answers given with the start.
-func (x *drive) giveAhead(answers []Answer) ([]byte, error) {
-	b := putInt(nil, len(answers))
-	for _, a := range answers {
-		v, err := marshal(a.Value)
-		if err != nil {
-			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
-		}
-		b = putString(putString(putString(b, a.ID), v), a.Refused)
-		x.ahead = append(x.ahead, aheadAnswer{id: a.ID, value: v, refused: a.Refused})
-	}
-	return b, nil
 }

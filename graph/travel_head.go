@@ -32,7 +32,18 @@ func (h *reader) headline(i *RunInfo) {
 func (s *replay) editHead(path string, keys []string) []byte {
 	b := putString(putString(putString(nil, path), s.branch), s.run.id)
 	b = s.place(s.standing(b), path)
-	return putStrings(b, keys)
+	return s.run.sign(putStrings(b, keys))
+}
+
+// sign ends the heads of ends and edits: what a listing shows of the run besides.
+func (r *runHead) sign(b []byte) []byte {
+	return appendVarint(putString(putString(b, r.label), r.graph), r.started)
+}
+
+func (h *reader) signed(i *RunInfo) {
+	if len(h.b) > 0 { // else it was written before records said
+		i.Label, i.Graph, i.Started = h.string(), h.string(), time.UnixMicro(h.varint())
+	}
 }
 
 // edited reads it up to the place.

@@ -295,3 +295,53 @@ func BenchmarkCheckpoints(b *testing.B) {
 		})
 	}
 }
+
+// A thread that is used again is listed with its newest run: label, graph, start.
+func TestDescribeShowsTheNewestRun(t *testing.T) {
+	st := graph.NewMemory()
+	r := &graph.Runner{Graph: said(t, "a", "b"), Store: st}
+	for _, label := range []string{"first", "second"} {
+		_, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Run: "r-" + label, Label: label})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	agrees := func(what string) {
+		t.Helper()
+		want, err := graph.Inspect(t.Context(), st, "t", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, err := range st.Threads(t.Context(), "") {
+			got, fault := graph.Describe(i)
+			if err != nil || fault != nil {
+				t.Fatal(err, fault)
+			}
+			if got.Run != want.Run || got.Label != want.Label || got.Graph != want.Graph || !got.Started.Equal(want.Started) {
+				t.Errorf("%s: listed as %+v, not %+v", what, got, want.RunInfo)
+			}
+		}
+	}
+	agrees("after two runs")
+	if _, err := r.Edit(t.Context(), "t", lines.Set([]string{"x"})); err != nil {
+		t.Fatal(err)
+	}
+	agrees("after an edit")
+	if _, err := graph.Prune(t.Context(), st, "t", graph.Keep{}); err != nil {
+		t.Fatal(err)
+	}
+	agrees("after a prune")
+	_, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Label: "third", Break: []graph.Break{{Node: "b"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agrees("at a break")
+	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Break: []graph.Break{{Node: "b", After: true}}}); err != nil {
+		t.Fatal(err)
+	}
+	agrees("after a resume")
+	if err := graph.Abandon(t.Context(), st, "t", "enough"); err != nil {
+		t.Fatal(err)
+	}
+	agrees("abandoned")
+}

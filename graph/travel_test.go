@@ -117,10 +117,11 @@ func TestForkGivesAnswersGivenAheadBack(t *testing.T) {
 	e := newEverything(t)
 	st := graph.NewMemory()
 	r := &graph.Runner{Graph: e.g, Store: st, Executor: sequential{}}
-	ahead := []graph.Answer{{Value: "x"}, {ID: "work[4]", Value: 4}, {ID: "work", Value: 2}, {Value: "y"}, {Value: "z"}, {Value: "w"}}
+	ahead := []graph.Answer{{ID: "sub[1]/two", Value: "x"}, {ID: "work[4]", Value: 4}, {ID: "work", Value: 2},
+		{ID: "sub[2]/two", Value: "y"}, {ID: "sub[1]/two", Value: "z"}, {Value: "w"}}
 	want, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Ahead: ahead})
 	if err != nil || want.Status != graph.Done {
-		t.Fatalf("%v, %v", want.Status, err)
+		t.Fatalf("%v, %v, open %v", want.Status, err, want.Questions)
 	}
 	for seq := int64(1); seq <= want.Head; seq++ {
 		into := fmt.Sprintf("fork%03d", seq)
