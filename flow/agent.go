@@ -46,6 +46,9 @@ func (a *Agent) Agents() []*Agent {
 	seen := map[string]bool{a.Dir: true}
 	all := []*Agent{a}
 	for i := 0; i < len(all); i++ {
+		if all[i].File == nil {
+			continue // a model with tools: no node runs agents
+		}
 		for _, n := range all[i].File.Nodes {
 			b, ok := n.Body.(*AgentNode)
 			if !ok {
@@ -62,8 +65,11 @@ func (a *Agent) Agents() []*Agent {
 
 // Input is what starts a run: the initial state, and the prompt in it.
 func (a *Agent) Input(prompt string) graph.Input {
-	return graph.Input{Label: a.Name, Set: a.initial(prompt)}
+	return graph.Input{Label: a.Name, Set: a.initial(a.Redact(prompt))}
 }
+
+// Redact takes the known secrets out of a text.
+func (a *Agent) Redact(text string) string { return a.host.redact(text) }
 
 // promptKey is where the caller's text is.
 const promptKey = "initial_prompt"

@@ -154,3 +154,11 @@ func TestOpening(t *testing.T) {
 		})
 	}
 }
+
+// An agent of this kind runs no other: it is listed alone.
+func TestConfigAgents(t *testing.T) {
+	a := &Agent{Dir: "/a", Config: &Config{}}
+	if got := a.Agents(); len(got) != 1 || got[0] != a {
+		t.Errorf("%v", got)
+	}
+}

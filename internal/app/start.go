@@ -102,6 +102,7 @@ func (p *Process) prepare(run *Run, req Request) error {
 	}
 	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()
 	run.input = run.Agent.Input(req.Prompt)
+	run.Record.Prompt = run.Agent.Redact(req.Prompt)
 	if run.input.Meta, err = run.Record.encode(); err != nil {
 		return err
 	}
