@@ -81,7 +81,7 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	case len(r.pending) == 0:
 		return graph.Update{}, nil
 	case r.passed: // a new turn has begun instead
-		return graph.Put(cutOff(name, r.pending)), nil
+		return graph.Put(cutOff(ctx, name, r.pending)), nil
 	}
 	x, err := a.open(ctx, s, r)
 	if err != nil {
@@ -95,7 +95,7 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	if err != nil && (ctx.Err() == nil || len(results) == 0) {
 		return graph.Update{}, err
 	}
-	u := graph.Put(Messages.Set([]Entry{{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name}}), Spent.Set(Spend{ToolCalls: len(results)}))
+	u := graph.Put(Messages.Set([]Entry{mark(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name})}), Spent.Set(Spend{ToolCalls: len(results)}))
 	if len(x.newGrants) > 0 {
 		u.Writes = append(u.Writes, Grants.Set(x.newGrants))
 	}
@@ -118,6 +118,7 @@ func (a *Act) open(ctx context.Context, s graph.State, r round) (*acting, error)
 	if err != nil {
 		return nil, err
 	}
+	tools = overrideOf(s, r.by).allowed(tools)
 	x.tools = make(map[string]tool.Tool, len(tools))
 	for _, t := range tools {
 		x.tools[t.Name] = t
@@ -283,8 +284,8 @@ func object(args json.RawMessage) (json.RawMessage, bool) {
 }
 
 // cutOff is the outcome of calls that were cut off and are not continued.
-func cutOff(by string, calls []llm.ToolCall) graph.Write {
-	return Messages.Set([]Entry{{Message: cutOffMessage(calls), By: by}})
+func cutOff(ctx context.Context, by string, calls []llm.ToolCall) graph.Write {
+	return Messages.Set([]Entry{mark(ctx, Entry{Message: cutOffMessage(calls), By: by})})
 }
 
 func cutOffMessage(calls []llm.ToolCall) llm.Message {

@@ -50,6 +50,6 @@ func (c Continue) node(name string) graph.Node {
 		}
 		list, count := Todo.Get(s), Continued.Get(s)+1
 		graph.Emit(ctx, Continuing{Count: count, Max: c.Max, Open: list.Open()})
-		return graph.Put(Continued.Set(count), Messages.Set([]Entry{{Message: llm.User(prompt + "\n\n" + list.String()), By: name}})), nil
+		return graph.Put(Continued.Set(count), Messages.Set([]Entry{mark(ctx, Entry{Message: llm.User(prompt + "\n\n" + list.String()), By: name})})), nil
 	}}
 }

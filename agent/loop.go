@@ -17,6 +17,8 @@ type Config struct {
 	Model   llm.Model
 	Request llm.Request                         // see Think.Request
 	System  func(s graph.State) (string, error) // see Think.System
+	Models  map[string]llm.Model                // further models: see Override.Model
+	See     Visibility                          // see Think.See
 	Tools   []tool.Tool
 	More    func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
 
@@ -64,7 +66,7 @@ func (c Config) Def() (graph.Def, error) {
 	if err := c.check(tools); err != nil {
 		return graph.Def{}, err
 	}
-	think := Think{Model: c.Model, Request: c.Request, System: c.system(), MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
+	think := Think{Model: c.Model, Request: c.Request, System: c.system(), Models: c.Models, See: c.See, MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
 		Tools: tools, More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Retry: c.Retry}.Node(NodeThink)
 	act := Act{Tools: tools, More: c.More, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
 		Around: c.AroundTools, Redact: c.Redact}.Node(NodeAct)

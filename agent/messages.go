@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"context"
 	"slices"
+	"strings"
 
 	"raddle.dev/graph"
 	"raddle.dev/llm"
@@ -18,6 +20,12 @@ type Entry struct {
 	Message llm.Message `json:"message,omitzero"`
 	Op      Op          `json:"op,omitempty"`
 	By      string      `json:"by,omitempty"` // the node that wrote it; empty: it came from outside
+
+	// Where it was written; empty for what a caller sets before a run begins, and
+	// in journals that are older than these fields.
+	Run   string `json:"run,omitempty"`
+	Path  string `json:"path,omitempty"`  // of the child graph: "" at the root, else the nodes above it, each with a '/'
+	Visit string `json:"visit,omitempty"` // tells visits of one child graph in one run apart; "" at the root
 
 	Reply *ReplyInfo `json:"reply,omitempty"` // of a model's reply
 }
@@ -42,12 +50,22 @@ const (
 )
 
 // Append adds messages to the conversation.
-func Append(messages ...llm.Message) graph.Write {
+func Append(messages ...llm.Message) graph.Write { return Messages.Set(entriesOf(messages)) }
+
+func entriesOf(messages []llm.Message) []Entry {
 	entries := make([]Entry, len(messages))
 	for i, m := range messages {
 		entries[i] = Entry{Message: m}
 	}
-	return Messages.Set(entries)
+	return entries
+}
+
+// mark says on an entry where it was written.
+func mark(ctx context.Context, e Entry) Entry {
+	at := graph.TaskInfo(ctx)
+	task := graph.TaskPath(ctx)
+	e.Run, e.Path, e.Visit = at.Run, at.Path, task[:strings.LastIndexByte(task, '/')+1]
+	return e
 }
 
 // ReplaceLastUser puts a text in the place of what the user said last. Where the
@@ -61,8 +79,12 @@ func ReplaceLastUser(text string) graph.Write {
 func RemoveAll() graph.Write { return Messages.Set([]Entry{{Op: OpClear}}) }
 
 // History is the conversation as a model would be told it, if it all fitted.
-func History(s graph.State) []llm.Message {
-	lines := fold(Messages.Get(s))
+func History(s graph.State) []llm.Message { return Conversation(Messages.Get(s)) }
+
+// Conversation is what entries add up to: the operations are applied, and every
+// outcome stands behind its call.
+func Conversation(entries []Entry) []llm.Message {
+	lines := fold(entries, nil)
 	messages := make([]llm.Message, len(lines))
 	for i, l := range lines {
 		messages[i] = l.message
@@ -75,9 +97,54 @@ func History(s graph.State) []llm.Message {
 func LastResponse(s graph.State) string { return response(Messages.Get(s), nil) }
 
 // Response is the text of the newest reply that a node has got, empty before the
-// first.
+// first. The node may be an agent.
 func Response(s graph.State, node string) string {
-	return response(Messages.Get(s), func(e *Entry) bool { return e.By == node })
+	return response(Messages.Get(s), func(e *Entry) bool { return e.by(node) })
+}
+
+// by tells whether a node has written an entry, or a node of the agent that it is.
+func (e *Entry) by(node string) bool {
+	rest, ok := strings.CutPrefix(e.By, node)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// Responses is the text of the newest reply of each node that has got one. The
+// replies inside an agent count for the agent.
+func Responses(s graph.State) map[string]string {
+	texts := map[string]string{}
+	for _, e := range Messages.Get(s) {
+		if e.Message.Role == llm.RoleAssistant && e.By != "" {
+			node, _, _ := strings.Cut(e.By, "/")
+			texts[node] = e.Message.Text()
+		}
+	}
+	return texts
+}
+
+// LastResponseID is the provider's name for the newest reply of any model, empty
+// where it has none.
+func LastResponseID(s graph.State) string {
+	entries := Messages.Get(s)
+	for i := len(entries) - 1; i >= 0; i-- {
+		if r := entries[i].Reply; r != nil {
+			return r.ID
+		}
+	}
+	return ""
+}
+
+// LastToolResponse is the newest outcome of a call, as the model reads it; empty
+// before the first.
+func LastToolResponse(s graph.State) string {
+	entries := Messages.Get(s)
+	for i := len(entries) - 1; i >= 0; i-- {
+		if parts := entries[i].Message.Parts; entries[i].Message.Role == llm.RoleTool && len(parts) > 0 {
+			if r, ok := parts[len(parts)-1].(llm.ToolResult); ok {
+				return llm.Message{Parts: r.Content}.Text()
+			}
+		}
+	}
+	return ""
 }
 
 func response(entries []Entry, wanted func(*Entry) bool) string {
@@ -92,25 +159,27 @@ func response(entries []Entry, wanted func(*Entry) bool) string {
 // A line is one message of a folded conversation.
 type line struct {
 	message llm.Message
-	entry   int  // where it stands in the key
-	person  bool // it came from outside
+	entry   int    // where it stands in the key
+	by      string // who wrote it; empty: it came from outside
 }
 
 // fold applies the operations. An outcome goes to its call, even where something
-// was said in between; one without a call is left out. It changes no entry.
-func fold(entries []Entry) []line {
+// was said in between; one without a call is left out. It changes no entry. What
+// shown says is not shown, if there is one, is left out.
+func fold(entries []Entry, shown func(i int) bool) []line {
 	lines := make([]line, 0, len(entries))
 	for i := range entries {
 		e := &entries[i]
 		switch {
+		case shown != nil && !shown(i):
 		case e.Op == OpClear:
 			lines = lines[:0]
 		case e.Op == OpReplace:
-			lines = replaceLastUser(lines, line{e.Message, i, e.By == ""})
+			lines = replaceLastUser(lines, line{e.Message, i, e.By})
 		case e.Message.Role == llm.RoleTool:
-			lines = attach(lines, line{e.Message, i, e.By == ""})
+			lines = attach(lines, line{e.Message, i, e.By})
 		default:
-			lines = append(lines, line{e.Message, i, e.By == ""})
+			lines = append(lines, line{e.Message, i, e.By})
 		}
 	}
 	return lines
@@ -119,7 +188,7 @@ func fold(entries []Entry) []line {
 func replaceLastUser(lines []line, with line) []line {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if lines[i].message.Role == llm.RoleUser {
-			lines[i].message, lines[i].person = with.message, with.person
+			lines[i].message, lines[i].by = with.message, with.by
 			return lines
 		}
 	}
@@ -167,6 +236,7 @@ type round struct {
 	calls   []llm.ToolCall
 	pending []llm.ToolCall // without an outcome
 	passed  bool           // somebody has spoken since
+	by      string         // who called
 }
 
 // newest finds the newest round. It has no calls where the newest reply has none,
@@ -182,7 +252,7 @@ func newest(entries []Entry) (r round) {
 		case e.Message.Role == llm.RoleTool:
 			outcomes = append(outcomes, e.Message.Parts...)
 		case e.Message.Role == llm.RoleAssistant:
-			r.calls = e.Message.ToolCalls()
+			r.calls, r.by = e.Message.ToolCalls(), e.By
 			r.pending = unanswered(r.calls, outcomes)
 			return r
 		default:

@@ -17,6 +17,9 @@ type Think struct {
 	Request llm.Request // what every request has besides messages: the system prompt, the temperature, a schema
 	// System makes the system prompt; nil: Request.System. It must be pure.
 	System func(s graph.State) (string, error)
+	Models map[string]llm.Model // further models, by the names that an Override takes
+	See    Visibility           // what the node sees of the conversation; the zero value: FullContext
+	Input  graph.Key[string]    // what the user says; the zero value: UserInput
 	// MaxIterations is how many replies the node may ask for in one turn,
 	// continuations included; 0: no limit. One more is an *IterationError.
 	MaxIterations int
@@ -71,43 +74,45 @@ func passing(err error) bool {
 }
 
 func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
-	x := &thinking{think: t, name: name, model: wrapped(t.Model, t.Around)}
-	entries := Messages.Get(s)
-	lines := fold(entries)
-	if r := newest(entries); len(r.pending) > 0 { // a new turn has begun before they had an outcome
-		cut := Entry{Message: cutOffMessage(r.pending), By: name}
-		x.writes = append(x.writes, Messages.Set([]Entry{cut}))
-		lines = attach(lines, line{message: cut.Message, entry: len(entries)})
-	}
-	if len(lines) == 0 {
+	entries, in := Messages.Get(s), t.told(ctx, s, name)
+	if len(in.lines) == 0 {
 		return graph.Update{}, errNoMessages
 	}
-	if n := replies(entries, name); t.MaxIterations > 0 && n >= t.MaxIterations {
+	if n := replies(entries, name); t.MaxIterations > 0 && n >= t.MaxIterations && !in.begins {
 		return graph.Update{}, &IterationError{Node: name, Limit: t.MaxIterations}
 	}
-	req, err := t.request(ctx, s)
+	o := overrideOf(s, name)
+	model, err := o.model(name, t.Model, t.Models)
+	if err != nil {
+		return graph.Update{}, err
+	}
+	x := &thinking{think: t, name: name, model: wrapped(model, t.Around), writes: in.writes}
+	req, err := t.request(ctx, s, o)
 	if err != nil {
 		return graph.Update{}, err
 	}
 	view := Views.Get(s)[name]
-	f := newFitting(lines, &req, view, factor(entries, name))
+	if in.once {
+		view = View{}
+	}
+	f := newFitting(in.lines, &req, view, factor(entries, name))
 	f.limit = t.Window.room(&req)
 	reply, tokens, err := x.ask(ctx, s, req, f)
 	if err != nil {
 		return graph.Update{}, err
 	}
 	info := &ReplyInfo{ID: reply.ID, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Estimate: tokens}
-	x.writes = append(x.writes, Messages.Set([]Entry{{Message: reply.Message, By: name, Reply: info}}), Spent.Set(x.spent))
-	if f.view != view {
+	x.writes = append(x.writes, Messages.Set([]Entry{mark(ctx, Entry{Message: reply.Message, By: name, Reply: info})}), Spent.Set(x.spent))
+	if f.view != view && !in.once {
 		x.writes = append(x.writes, Views.Set(map[string]View{name: f.view}))
 	}
 	return graph.Put(x.writes...), nil
 }
 
 // request is everything but the messages.
-func (t *Think) request(ctx context.Context, s graph.State) (llm.Request, error) {
-	req := t.Request
-	if t.System != nil {
+func (t *Think) request(ctx context.Context, s graph.State, o Override) (llm.Request, error) {
+	req := o.applied(t.Request)
+	if t.System != nil && o.System == nil {
 		var err error
 		if req.System, err = t.System(s); err != nil {
 			return req, err
@@ -119,7 +124,7 @@ func (t *Think) request(ctx context.Context, s graph.State) (llm.Request, error)
 		return req, err
 	}
 	req.Tools = append([]llm.ToolSpec(nil), t.Request.Tools...)
-	for _, tl := range tools {
+	for _, tl := range o.allowed(tools) {
 		req.Tools = append(req.Tools, tl.Spec())
 	}
 	return req, nil

@@ -97,7 +97,7 @@ func newFitting(lines []line, r *llm.Request, view View, factor int) *fitting {
 // said is the line of what the user said last, or -1.
 func (f *fitting) said() int {
 	for i := len(f.lines) - 1; i >= 0; i-- {
-		if f.lines[i].person && f.lines[i].message.Role == llm.RoleUser {
+		if f.lines[i].by == "" && f.lines[i].message.Role == llm.RoleUser {
 			return i
 		}
 	}

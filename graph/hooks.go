@@ -5,8 +5,9 @@ import (
 	"fmt"
 )
 
-// Info says which task a hook is called for.
+// Info says which task a hook is called for, or a context belongs to.
 type Info struct {
+	Run     string
 	Graph   string
 	Path    string // of the child frame, "" at the root
 	Node    string
@@ -33,9 +34,18 @@ type Hooks struct {
 	Error func(ctx context.Context, i Info, err error)
 }
 
+// TaskInfo says which task ctx belongs to; the zero Info outside a node.
+func TaskInfo(ctx context.Context) Info {
+	t := taskOf(ctx)
+	if t == nil {
+		return Info{}
+	}
+	return t.info()
+}
+
 func (t *task) info() Info {
 	n := t.node()
-	return Info{Graph: t.frame.g.def.Name, Path: t.frame.public, Node: n.Name, Kind: n.Kind, Step: t.step, Index: t.ref.index, Attempt: t.attempt}
+	return Info{Run: t.drive.run, Graph: t.frame.g.def.Name, Path: t.frame.public, Node: n.Name, Kind: n.Kind, Step: t.step, Index: t.ref.index, Attempt: t.attempt}
 }
 
 // around calls the node within its hooks.

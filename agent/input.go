@@ -1,0 +1,90 @@
+package agent
+
+import (
+	"context"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// OneShot gives the next model node messages that take the place of the
+// conversation in one request. The conversation keeps what it holds; where the
+// last of them is the user's it takes the place of the user's last message there,
+// and the reply follows. They are used up then: the next request is of the
+// conversation. Without messages, what was given before is taken back.
+func OneShot(messages ...llm.Message) graph.Write { return OneShotFor("", messages...) }
+
+// OneShotFor is OneShot for one model node, by its name. It comes before those
+// for any node, which stay for another one.
+func OneShotFor(node string, messages ...llm.Message) graph.Write {
+	return OneShots.Set(map[string][]llm.Message{node: messages})
+}
+
+// told is what the turn of a model node begins with.
+type told struct {
+	lines  []line
+	writes []graph.Write // that the turn makes besides its reply
+	next   int           // where the next entry would stand
+	once   bool          // the lines are not the conversation
+	begins bool          // the user has spoken
+}
+
+// told finds the input of a turn: one-shot messages for the node, for any node,
+// what the user says, or else the conversation as it is.
+func (t *Think) told(ctx context.Context, s graph.State, name string) told {
+	entries := Messages.Get(s)
+	x := told{lines: fold(entries, t.See.shown(entries, viewer(ctx, ""), true)), next: len(entries)}
+	if r := newest(entries); len(r.pending) > 0 { // a new turn has begun before they had an outcome
+		cut := mark(ctx, Entry{Message: cutOffMessage(r.pending), By: name})
+		x.add(cut)
+		x.lines = attach(x.lines, line{message: cut.Message, entry: x.next - 1, by: name})
+	}
+	once := OneShots.Get(s)
+	for _, key := range []string{name, ""} {
+		if messages := once[key]; len(messages) > 0 {
+			x.oneShot(ctx, name, key, messages)
+			return x
+		}
+	}
+	from := t.Input
+	if from == (graph.Key[string]{}) {
+		from = UserInput
+	}
+	if text := from.Get(s); text != "" {
+		x.says(ctx, text)
+		x.writes = append(x.writes, from.Set(""))
+	}
+	return x
+}
+
+func (x *told) add(e Entry) {
+	x.writes = append(x.writes, Messages.Set([]Entry{e}))
+	x.next++
+}
+
+func (x *told) oneShot(ctx context.Context, name, key string, messages []llm.Message) {
+	x.once = true
+	x.lines = fold(entriesOf(messages), nil)
+	if last := messages[len(messages)-1]; last.Role == llm.RoleUser {
+		x.add(mark(ctx, Entry{Message: last, Op: OpReplace, By: name}))
+	}
+	x.writes = append(x.writes, OneShotFor(key))
+}
+
+// says adds what the user says: in the place of what was said and not answered,
+// not a second time where it is the same.
+func (x *told) says(ctx context.Context, text string) {
+	x.begins = true
+	e := mark(ctx, Entry{Message: llm.User(text)})
+	n := len(x.lines)
+	if n == 0 || x.lines[n-1].message.Role != llm.RoleUser {
+		x.add(e)
+		x.lines = append(x.lines, line{message: e.Message, entry: x.next - 1})
+		return
+	}
+	if last := &x.lines[n-1]; last.message.Text() != text {
+		e.Op = OpReplace
+		x.add(e)
+		last.message, last.by = e.Message, ""
+	}
+}

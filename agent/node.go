@@ -1,0 +1,159 @@
+package agent
+
+import (
+	"context"
+	"slices"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// Agent runs an agent as a node of another graph: a turn of its own, in a child
+// graph whose steps, questions and events are part of the parent's run, under the
+// path of the node. Both graphs need Keys. A failure of the child is one of the
+// node, unless Failed says otherwise.
+type Agent struct {
+	Graph *graph.Graph // of a Config, or any other that works on Messages
+	// Input is what the agent is told; nil: what the user says, which is UserInput
+	// or else the user's last message. It must be pure.
+	Input func(s graph.State) (llm.Message, error)
+	// See is what the agent sees of the conversation besides its input. With
+	// IsolatedInvocation that is nothing but its own calls and their outcomes.
+	See   Visibility
+	Share bool // all that it says and does is added to the conversation, not only its last reply
+
+	In     func(s graph.State) ([]graph.Write, error)                   // further first writes of the child; nil: none. Pure
+	Out    func(s graph.State, child graph.Child) (graph.Update, error) // in the place of its last reply; nil: that. Pure
+	Failed func(s graph.State, failure error) (graph.Update, error)     // what the node makes of a failure; nil: it fails. Not called where the run waits or is cancelled
+}
+
+// Node is the agent's node.
+func (a Agent) Node(name string) graph.Node {
+	return graph.Node{
+		Name: name, Kind: "agent", Graph: a.Graph,
+		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return a.run(ctx, name, s) },
+	}
+}
+
+// FromLastResponse is an Agent.Input: the newest reply of any node, said by the
+// user. Without one it is what the user says.
+func FromLastResponse(s graph.State) (llm.Message, error) {
+	if text := LastResponse(s); text != "" {
+		return llm.User(text), nil
+	}
+	return fromUser(s)
+}
+
+// FromResponse is FromLastResponse for the newest reply of one node.
+func FromResponse(node string) func(graph.State) (llm.Message, error) {
+	return func(s graph.State) (llm.Message, error) {
+		if text := Response(s, node); text != "" {
+			return llm.User(text), nil
+		}
+		return fromUser(s)
+	}
+}
+
+func fromUser(s graph.State) (llm.Message, error) {
+	if text := UserInput.Get(s); text != "" {
+		return llm.User(text), nil
+	}
+	entries := Messages.Get(s)
+	lines := fold(entries, nil)
+	for i := len(lines) - 1; i >= 0; i-- {
+		if l := &lines[i]; l.by == "" && l.message.Role == llm.RoleUser {
+			return l.message, nil
+		}
+	}
+	return llm.Message{}, errNoMessages
+}
+
+func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
+	input := a.Input
+	if input == nil {
+		input = fromUser
+	}
+	message, err := input(s)
+	if err != nil {
+		return graph.Update{}, err
+	}
+	entries := Messages.Get(s)
+	at := viewer(ctx, name)
+	seed := visible(entries, a.See.shown(entries, at, false))
+	if !ends(seed, message) {
+		seed = append(seed, Entry{Message: message, Run: at.Run})
+	}
+	set := []graph.Write{Messages.Set(seed), OverridesFor(s, name)}
+	if a.In != nil {
+		further, err := a.In(s)
+		if err != nil {
+			return graph.Update{}, err
+		}
+		set = append(set, further...)
+	}
+	child, err := graph.Call(ctx, set...)
+	u := graph.Update{}
+	switch {
+	case err == nil && a.Out != nil:
+		u, err = a.Out(s, child)
+	case err == nil:
+		u = a.reply(ctx, name, child.State, len(seed))
+	case a.Failed != nil && !waits(err) && ctx.Err() == nil:
+		u, err = a.Failed(s, err)
+	}
+	if err != nil {
+		return graph.Update{}, err
+	}
+	u.Writes = append(a.heard(ctx, s, child.State), u.Writes...)
+	return u, nil
+}
+
+// ends tells whether a conversation ends with a message already.
+func ends(entries []Entry, m llm.Message) bool {
+	lines := fold(entries, nil)
+	if len(lines) == 0 {
+		return false
+	}
+	last := &lines[len(lines)-1].message
+	return m.Role == llm.RoleUser && last.Role == m.Role && last.Text() == m.Text() && len(last.Parts) == len(m.Parts)
+}
+
+// heard is what the node writes whatever the agent makes of it: what the user
+// said, and what it cost.
+func (a *Agent) heard(ctx context.Context, s, child graph.State) []graph.Write {
+	entries := Messages.Get(s)
+	x := told{lines: fold(entries, nil), next: len(entries)}
+	if text := UserInput.Get(s); text != "" {
+		x.says(ctx, text)
+		x.writes = append(x.writes, UserInput.Set(""))
+	}
+	if v, ok := child.Value(Spent.Name()); ok {
+		if spent, ok := v.(Spend); ok {
+			x.writes = append(x.writes, Spent.Set(spent))
+		}
+	}
+	return x.writes
+}
+
+// reply adds what the agent has said behind its first entries.
+func (a *Agent) reply(ctx context.Context, name string, child graph.State, from int) graph.Update {
+	entries := Messages.Get(child)
+	own := entries[min(from, len(entries)):]
+	var said []Entry
+	for i := len(own) - 1; i >= 0; i-- {
+		e := own[i]
+		switch {
+		case e.Message.Role == llm.RoleAssistant && !a.Share:
+			last := Entry{By: name, Reply: e.Reply, Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: e.Message.Text()}}}}
+			return graph.Put(Messages.Set([]Entry{mark(ctx, last)}))
+		case e.Message.Role == llm.RoleAssistant || e.Message.Role == llm.RoleTool:
+			e.By = name + "/" + e.By
+			said = append(said, e)
+		}
+	}
+	if said == nil {
+		return graph.Update{}
+	}
+	slices.Reverse(said)
+	return graph.Put(Messages.Set(said))
+}

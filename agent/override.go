@@ -1,0 +1,139 @@
+package agent
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// An Override is what one turn changes of the configuration of model nodes. It is
+// written to the key Overrides, by the path of a node: the names of the agents
+// above it and its own, with '/' between them. The path of an agent is for
+// everything inside it, "" is for all nodes.
+//
+//	set := append(agent.Turn("Be quick."), agent.Overrides.Set(map[string]agent.Override{
+//		"":             {Temperature: new(0.2)},
+//		"helper/think": {Model: "small"},
+//	}))
+//
+// What is further inside wins over what is further outside, and both over the
+// configuration. Several writes add up. Since the overrides are part of the state,
+// a resumed run has them too; the next Turn begins without them.
+type Override struct {
+	System      *string          `json:"system,omitempty"` // the whole system prompt, as it is
+	Model       string           `json:"model,omitempty"`  // a name in Think.Models
+	Temperature *float64         `json:"temperature,omitempty"`
+	TopP        *float64         `json:"top_p,omitempty"`
+	MaxTokens   *int             `json:"max_tokens,omitempty"` // 0: the provider's limit
+	Effort      *string          `json:"effort,omitempty"`
+	Schema      *json.RawMessage `json:"schema,omitempty"` // of the reply; an empty one: none
+	// Tools names the tools that are left; nil: all, an empty list: none. Calls of
+	// others are not made.
+	Tools []string `json:"tools"`
+}
+
+// over is an override with a further one on top.
+func (o Override) over(inner Override) Override {
+	if inner.Tools == nil {
+		inner.Tools = o.Tools
+	}
+	return Override{
+		System: cmp.Or(inner.System, o.System), Model: cmp.Or(inner.Model, o.Model),
+		Temperature: cmp.Or(inner.Temperature, o.Temperature), TopP: cmp.Or(inner.TopP, o.TopP),
+		MaxTokens: cmp.Or(inner.MaxTokens, o.MaxTokens), Effort: cmp.Or(inner.Effort, o.Effort),
+		Schema: cmp.Or(inner.Schema, o.Schema), Tools: inner.Tools,
+	}
+}
+
+// layer is the reducer of Overrides. It changes neither map.
+func layer(old map[string]Override, _ bool, more map[string]Override) (map[string]Override, error) {
+	all := maps.Clone(old)
+	if all == nil {
+		all = map[string]Override{}
+	}
+	for path, o := range more {
+		path = strings.Trim(path, "/")
+		all[path] = all[path].over(o)
+	}
+	return all, nil
+}
+
+// overrideOf is what holds for a node of this graph.
+func overrideOf(s graph.State, name string) Override {
+	all := Overrides.Get(s)
+	if len(all) == 0 {
+		return Override{}
+	}
+	return all[""].over(all[name])
+}
+
+// OverridesFor is the overrides for the child graph of a node, as the child's
+// first write. Agent nodes make it by themselves.
+func OverridesFor(s graph.State, node string) graph.Write {
+	all := Overrides.Get(s)
+	inside := map[string]Override{}
+	if everywhere := all[""].over(all[node]); !everywhere.empty() {
+		inside[""] = everywhere
+	}
+	for path, o := range all {
+		if rest, ok := strings.CutPrefix(path, node+"/"); ok {
+			inside[rest] = o
+		}
+	}
+	return Overrides.Set(inside)
+}
+
+func (o *Override) empty() bool {
+	return o.System == nil && o.Model == "" && o.Temperature == nil && o.TopP == nil && o.MaxTokens == nil &&
+		o.Effort == nil && o.Schema == nil && o.Tools == nil
+}
+
+// model is the model that holds.
+func (o *Override) model(node string, configured llm.Model, further map[string]llm.Model) (llm.Model, error) {
+	if o.Model == "" {
+		return configured, nil
+	}
+	if m := further[o.Model]; m != nil {
+		return m, nil
+	}
+	return nil, fmt.Errorf("the override for node %s names the model %q, which it does not have; it has %q", node, o.Model, slices.Sorted(maps.Keys(further)))
+}
+
+// applied is a request with the override's settings.
+func (o *Override) applied(r llm.Request) llm.Request {
+	if o.System != nil {
+		r.System = *o.System
+	}
+	r.Temperature, r.TopP = cmp.Or(o.Temperature, r.Temperature), cmp.Or(o.TopP, r.TopP)
+	if o.MaxTokens != nil {
+		r.MaxTokens = *o.MaxTokens
+	}
+	if o.Effort != nil {
+		r.Effort = *o.Effort
+	}
+	if o.Schema != nil {
+		r.Schema = *o.Schema
+	}
+	return r
+}
+
+// allowed is the tools that are left.
+func (o Override) allowed(tools []tool.Tool) []tool.Tool {
+	if o.Tools == nil {
+		return tools
+	}
+	var left []tool.Tool
+	for _, t := range tools {
+		if slices.Contains(o.Tools, t.Name) {
+			left = append(left, t)
+		}
+	}
+	return left
+}

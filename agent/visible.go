@@ -1,0 +1,132 @@
+package agent
+
+import (
+	"context"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// Visibility says which entries of a conversation somebody sees. The zero value
+// is FullContext.
+type Visibility struct {
+	Timeline Timeline
+	Branch   Branch
+}
+
+// The usual choices.
+var (
+	FullContext        = Visibility{}                                     // all that was said, but by agents beside
+	RequestContext     = Visibility{Timeline: ThisRun}                    // the same, in this run
+	IsolatedRequest    = Visibility{Timeline: ThisRun, Branch: OwnBranch} // what the same agent has said in this run
+	IsolatedInvocation = Visibility{Timeline: ThisVisit, Branch: OwnBranch}
+)
+
+// A Timeline says how far back one sees.
+type Timeline string
+
+// The timelines.
+const (
+	AllRuns   Timeline = ""      // to the beginning
+	ThisRun   Timeline = "run"   // to the beginning of the run
+	ThisVisit Timeline = "visit" // to the beginning of this visit of the agent
+)
+
+// A Branch says whose words one sees.
+type Branch string
+
+// The branches.
+const (
+	RelatedBranches Branch = ""    // what was said at one's own path, above and below it
+	AllBranches     Branch = "all" // what agents beside have said too
+	OwnBranch       Branch = "own" // what was said at one's own path
+)
+
+// A Viewer is somebody who looks at a conversation. Its fields are those of the
+// entries that it writes.
+type Viewer struct{ Run, Path, Visit string }
+
+// viewer is the node that ctx belongs to, or the agent inside it.
+func viewer(ctx context.Context, inside string) Viewer {
+	e := mark(ctx, Entry{})
+	if inside != "" {
+		e.Path += inside + "/"
+		e.Visit = graph.TaskPath(ctx) + "/"
+	}
+	return Viewer{e.Run, e.Path, e.Visit}
+}
+
+// Visible is the entries that a viewer sees, in their order. What came from
+// outside belongs to the run that answers it. What the user has said last in the
+// viewer's run is always seen.
+func Visible(entries []Entry, v Visibility, at Viewer) []Entry {
+	return visible(entries, v.shown(entries, at, true))
+}
+
+func visible(entries []Entry, shown func(int) bool) (seen []Entry) {
+	for i := range entries {
+		if shown(i) {
+			seen = append(seen, entries[i])
+		}
+	}
+	return seen
+}
+
+// shown tells of an entry whether it is seen; with said, what the user has said
+// last is.
+func (v Visibility) shown(entries []Entry, at Viewer, said bool) func(i int) bool {
+	runs := runsOf(entries, at.Run)
+	last := -1
+	for i := len(entries) - 1; i >= 0 && last < 0 && said; i-- {
+		if e := &entries[i]; e.By == "" && e.Message.Role == llm.RoleUser && runs(i) == at.Run {
+			last = i
+		}
+	}
+	return func(i int) bool {
+		e := &entries[i]
+		return i == last || v.Timeline.reaches(e, runs(i), at) && v.Branch.reaches(e.Path, at.Path)
+	}
+}
+
+func (t Timeline) reaches(e *Entry, run string, at Viewer) bool {
+	switch t {
+	case AllRuns:
+		return true
+	case ThisVisit:
+		return run == at.Run && e.Visit == at.Visit
+	}
+	return run == at.Run
+}
+
+func (b Branch) reaches(path, own string) bool {
+	switch b {
+	case AllBranches:
+		return true
+	case OwnBranch:
+		return path == own
+	}
+	return strings.HasPrefix(path, own) || strings.HasPrefix(own, path)
+}
+
+// runsOf tells the run of each entry. That of one from outside is the run of the
+// next entry that has one, or the viewer's.
+func runsOf(entries []Entry, own string) func(int) string {
+	var later []string // made when the first entry without a run is met
+	return func(i int) string {
+		if e := &entries[i]; e.Run != "" || e.By != "" {
+			return e.Run
+		}
+		if later == nil {
+			later = make([]string, len(entries))
+			next := own
+			for j := len(entries) - 1; j >= 0; j-- {
+				if e := &entries[j]; e.Run != "" || e.By != "" {
+					next = e.Run
+				}
+				later[j] = next
+			}
+		}
+		return later[i]
+	}
+}
