@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"iter"
+	"slices"
 
 	"raddle.dev/llm"
 	"raddle.dev/tool"
@@ -45,4 +46,26 @@ func runner(run ToolFunc, around []ToolMiddleware) ToolFunc {
 		run = around[i](run)
 	}
 	return run
+}
+
+// LimitCalls lets at most n calls at once of some tools begin, in all runs of the
+// graphs that share it; without names of all tools. The others wait for their
+// turn. A tool may be under several limits. Calls.Concurrency bounds the calls of
+// one reply.
+func LimitCalls(n int, tools ...string) ToolMiddleware {
+	slots := make(chan struct{}, max(n, 1))
+	return func(next ToolFunc) ToolFunc {
+		return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+			if len(tools) > 0 && !slices.Contains(tools, t.Name) {
+				return next(ctx, t, c)
+			}
+			select {
+			case slots <- struct{}{}:
+			case <-ctx.Done():
+				return tool.Result{}, context.Cause(ctx)
+			}
+			defer func() { <-slots }()
+			return next(ctx, t, c)
+		}
+	}
 }

@@ -16,6 +16,9 @@ type Window struct {
 	Reply   int       // tokens kept free for the reply; 0: Request.MaxTokens, else a quarter of Tokens and at most 4096
 	Summary llm.Model // sums up what is left out; nil: it is left out with a note
 	Prompt  string    // tells that model what to do; empty: a default
+	// Format makes what stands for the messages that a summary sums up; nil: a note
+	// with their number, and the summary. It must be pure.
+	Format func(summary string, messages int) string
 }
 
 // View is how much of a conversation one node sees.
@@ -59,6 +62,7 @@ type fitting struct {
 	limit  int   // tokens for the request; 0: none
 	view   View
 	from   int // the line of view.From
+	format func(summary string, messages int) string
 }
 
 // room is what a request may hold.
@@ -165,12 +169,15 @@ func (f *fitting) leave(at int) {
 }
 
 // note stands for what is left out.
-func (v View) note() string {
+func (f *fitting) note() string {
+	v := f.view
 	switch {
 	case v.Left == 0:
 		return ""
 	case v.Summary == "":
 		return fmt.Sprintf(leftOutNote, v.Left)
+	case f.format != nil:
+		return f.format(v.Summary, v.Left)
 	}
 	return fmt.Sprintf(summaryNote, v.Left, v.Summary)
 }
@@ -179,7 +186,7 @@ func (v View) note() string {
 // it is too long, outcomes are shortened.
 func (f *fitting) messages() ([]llm.Message, int, error) {
 	var list []llm.Message
-	if note := f.view.note(); note != "" {
+	if note := f.note(); note != "" {
 		list = append(list, llm.User(note))
 	}
 	if u := f.said(); u >= 0 && u < f.from {
