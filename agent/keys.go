@@ -1,3 +1,7 @@
+// Size: the package's exported names are one vocabulary. Half of them are keys,
+// constants and the types of events; the rest are the parts of a conversation, which
+// a graph of one's own takes one by one, and which share what is not exported.
+
 package agent
 
 import (
