@@ -97,8 +97,10 @@ func TestMappingInAndOutOfAnAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	node := agent.Agent{Graph: child,
-		In:  func(s graph.State) ([]graph.Write, error) { return []graph.Write{colour.Set(colour.Get(s))}, nil },
-		Out: func(_ graph.State, c graph.Child) (graph.Update, error) { return graph.Put(shade.Set(shade.Get(c.State))), nil }}.Node("painter")
+		In: func(s graph.State) ([]graph.Write, error) { return []graph.Write{colour.Set(colour.Get(s))}, nil },
+		Out: func(_ graph.State, c graph.Child) (graph.Update, error) {
+			return graph.Put(shade.Set(shade.Get(c.State))), nil
+		}}.Node("painter")
 	g, err := graph.Compile(graph.Def{Name: "g", Keys: append(agent.Keys(), colour, shade, secret), Nodes: []graph.Node{node}, Start: []string{"painter"},
 		Edges: []graph.Edge{{From: []string{"painter"}, To: []string{graph.End}}}})
 	if err != nil {
