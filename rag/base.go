@@ -1,0 +1,239 @@
+package rag
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"raddle.dev/rag/load"
+	"raddle.dev/rag/split"
+)
+
+// Values where [Options] does not set them.
+const (
+	DefaultChunkSize = split.DefaultSize
+	DefaultTopK      = 5
+	DefaultBatch     = 64
+	DefaultAttempts  = 2
+)
+
+// Options say how a base is built, and who embeds. For searching, a base brings its own settings along; only the functions are needed then.
+type Options struct {
+	// Model is the embedding model of the next build; empty: [Keyword].
+	Model string
+	// ChunkSize is the most bytes of a chunk; zero: [DefaultChunkSize].
+	ChunkSize int
+	// ChunkOverlap is how many bytes two neighbours may share, less than ChunkSize; zero: none.
+	ChunkOverlap int
+	// TopK is how many chunks a search gives where it does not say; zero: [DefaultTopK].
+	TopK int
+	// Batch is how many texts are embedded at a time; zero: [DefaultBatch].
+	Batch int
+	// Attempts is how often a batch is tried, one second apart at first and twice as long each time; zero: [DefaultAttempts].
+	Attempts int
+	// RerankerModel orders the hits of searches; empty: they are fused.
+	RerankerModel string
+	// Embedder opens an embedding model by name. It is called when vectors are needed for the first time, and may be nil for [Keyword].
+	Embedder func(model string) (Embedder, error)
+	// Reranker opens a reranking model by name. It may be nil where no base names one.
+	Reranker func(model string) (Reranker, error)
+	// Load says where documents are and how they are read.
+	Load load.Options
+}
+
+// Settings are those of a build, kept in the base.
+type Settings struct {
+	Model         string   `json:"model"`
+	ChunkSize     int      `json:"chunk_size"`
+	ChunkOverlap  int      `json:"chunk_overlap"`
+	TopK          int      `json:"top_k"`
+	RerankerModel string   `json:"reranker_model,omitempty"`
+	Sources       []string `json:"sources"`
+	Dimensions    int      `json:"dimensions,omitempty"` // of the vectors; zero: there are none
+}
+
+// Errors that callers branch on.
+var (
+	// ErrNotBuilt is the error of a search in a base that no build has completed.
+	ErrNotBuilt = errors.New("the knowledge base is not built")
+	// ErrReadOnly is the error of a build of a base that was read from another program's file.
+	ErrReadOnly = errors.New("a knowledge base in YAML is only read: remove the file to build it anew")
+	// ErrNoDocuments is the error of a build that found nothing to read.
+	ErrNoDocuments = errors.New("No RAG files")
+)
+
+// A Base is an open knowledge base. It is safe for concurrent use, also by several processes on one file; of builds at the same time, one
+// process's is published last and counts.
+type Base struct {
+	path     string
+	db       *sql.DB
+	o        Options
+	readOnly bool
+
+	building sync.Mutex
+
+	mu        sync.Mutex
+	view      *view
+	embedders map[string]Embedder
+	rerankers map[string]Reranker
+}
+
+// Open opens the base at path. It creates the file, for its owner only, where there is none; nothing is built yet. A file in the YAML
+// format of the Loki family is read into memory and can be searched only. The caller must Close the Base.
+func Open(path string, o Options) (*Base, error) {
+	if err := o.complete(); err != nil {
+		return nil, fmt.Errorf("open knowledge base %s: %w", path, err)
+	}
+	b, err := open(path, o)
+	if err != nil {
+		return nil, fmt.Errorf("open knowledge base %s: %w", path, err)
+	}
+	return b, nil
+}
+
+func open(path string, o Options) (*Base, error) {
+	if path == "" {
+		return nil, errors.New("the path is empty: name the file to keep it in")
+	}
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		o.Load.Skip = append(o.Load.Skip, path+suffix)
+	}
+	b := &Base{path: path, o: o, embedders: map[string]Embedder{}, rerankers: map[string]Reranker{}}
+	if foreign, err := isYAML(path); err != nil {
+		return nil, err
+	} else if foreign {
+		return b, b.readYAML()
+	}
+	b.db, err = openFile(path)
+	return b, err
+}
+
+// complete fills in what is not set.
+func (o *Options) complete() error {
+	var problems []error
+	set := func(name string, to *int, value int) {
+		if *to < 0 {
+			problems = append(problems, fmt.Errorf("%s is %d: it must be at least 1", name, *to))
+		}
+		if *to == 0 {
+			*to = value
+		}
+	}
+	if o.Model == "" {
+		o.Model = Keyword
+	}
+	set("chunk_size", &o.ChunkSize, DefaultChunkSize)
+	set("top_k", &o.TopK, DefaultTopK)
+	set("batch_size", &o.Batch, DefaultBatch)
+	set("attempts", &o.Attempts, DefaultAttempts)
+	if o.ChunkOverlap < 0 || o.ChunkOverlap >= o.ChunkSize {
+		problems = append(problems, fmt.Errorf("chunk_overlap is %d: it must be less than chunk_size, which is %d", o.ChunkOverlap, o.ChunkSize))
+	}
+	return errors.Join(problems...)
+}
+
+// Close closes the file. Searches and builds under way fail.
+func (b *Base) Close() error {
+	if err := b.db.Close(); err != nil {
+		return fmt.Errorf("close knowledge base %s: %w", b.path, err)
+	}
+	return nil
+}
+
+// A Status is what a base holds.
+type Status struct {
+	Settings
+	Path      string // of the file
+	Builds    int    // that were completed; zero: there is nothing to search
+	Documents int
+	Chunks    int
+	Pending   int // documents that a build which did not end has prepared
+}
+
+// Status tells what the base holds now.
+func (b *Base) Status(ctx context.Context) (Status, error) {
+	s := Status{Path: b.path}
+	settings, builds, err := b.published(ctx)
+	if err == nil {
+		s.Settings, s.Builds = settings, builds
+		err = b.db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM document WHERE live), (SELECT count(*) FROM document WHERE NOT live),
+			(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live))`).Scan(&s.Documents, &s.Pending, &s.Chunks)
+	}
+	if err != nil {
+		return Status{}, b.wrap("status", err)
+	}
+	return s, nil
+}
+
+// published returns the settings of the last complete build, and how many there were.
+func (b *Base) published(ctx context.Context) (s Settings, builds int, err error) {
+	var text string
+	err = b.db.QueryRowContext(ctx, "SELECT settings, builds FROM base").Scan(&text, &builds)
+	if errors.Is(err, sql.ErrNoRows) {
+		return s, 0, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &s)
+	}
+	return s, builds, err
+}
+
+func (b *Base) wrap(operation string, err error) error {
+	return fmt.Errorf("%s of knowledge base %s: %w", operation, b.path, err)
+}
+
+// embedder opens a model once.
+func (b *Base) embedder(model string) (Embedder, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.embedders[model]; e != nil {
+		return e, nil
+	}
+	if b.o.Embedder == nil {
+		return nil, fmt.Errorf("no way to embedding model %s", model)
+	}
+	e, err := b.o.Embedder(model)
+	if err != nil {
+		return nil, err
+	}
+	b.embedders[model] = e
+	return e, nil
+}
+
+// reranker opens a model once.
+func (b *Base) reranker(model string) (Reranker, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if r := b.rerankers[model]; r != nil {
+		return r, nil
+	}
+	if b.o.Reranker == nil {
+		return nil, fmt.Errorf("no way to reranker model %s", model)
+	}
+	r, err := b.o.Reranker(model)
+	if err != nil {
+		return nil, err
+	}
+	b.rerankers[model] = r
+	return r, nil
+}
+
+// Remove deletes the base at path with all that belongs to it. Nothing there is no error. No process may have it open.
+func Remove(path string) error {
+	var problems []error
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			problems = append(problems, err)
+		}
+	}
+	return errors.Join(problems...)
+}

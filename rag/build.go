@@ -1,0 +1,232 @@
+package rag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"raddle.dev/rag/load"
+	"raddle.dev/rag/split"
+)
+
+// Progress is told after each document of a build.
+type Progress struct {
+	Path     string // of the document
+	Done     int    // documents so far
+	Total    int
+	Chunks   int           // of this document; zero: it is as it was, or there is a problem
+	Embedded int           // texts sent to the embedding model so far
+	Problem  *load.Problem // why it is left out; nil: it is not
+}
+
+// A Report says what a build has done.
+type Report struct {
+	Documents int            // in the base
+	Chunks    int            // in the base
+	Added     int            // documents that are new or have changed
+	Removed   int            // documents, or versions of them, that are no more
+	Embedded  int            // texts that were sent to the embedding model
+	Changed   bool           // whether anything was published
+	Problems  []load.Problem // what is missing, or is there in an older version
+}
+
+// Build makes the base hold what the sources hold now, with the settings of Options, and publishes it when all is ready. It tells progress
+// on the caller's goroutine; nil: nobody. Documents with problems are left out, and the report names them. On an error or the end of ctx
+// the base answers as before, and what was prepared serves the next build.
+func (b *Base) Build(ctx context.Context, sources []string, progress func(Progress)) (Report, error) {
+	b.building.Lock()
+	defer b.building.Unlock()
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	r, err := b.build(ctx, sources, progress)
+	if err != nil {
+		return r, b.wrap("build", err)
+	}
+	return r, nil
+}
+
+func (b *Base) build(ctx context.Context, sources []string, progress func(Progress)) (Report, error) {
+	w := &builder{base: b, progress: progress}
+	if b.readOnly {
+		return w.report, ErrReadOnly
+	}
+	w.settings = Settings{Model: b.o.Model, ChunkSize: b.o.ChunkSize, ChunkOverlap: b.o.ChunkOverlap, TopK: b.o.TopK,
+		RerankerModel: b.o.RerankerModel, Sources: sources}
+	w.recipe = fmt.Sprintf("1 %d %d %s", b.o.ChunkSize, b.o.ChunkOverlap, b.o.Model)
+	entries, problems, err := load.List(ctx, sources, b.o.Load)
+	if err != nil {
+		return w.report, err
+	}
+	if err := w.begin(ctx); err != nil {
+		return w.report, err
+	}
+	w.total = len(entries)
+	for _, p := range problems {
+		w.problem(p)
+	}
+	for _, e := range entries {
+		if err := w.entry(ctx, e); err != nil {
+			return w.report, err
+		}
+	}
+	if err := w.flush(ctx); err != nil {
+		return w.report, err
+	}
+	if len(w.order) == 0 {
+		return w.report, noDocuments(w.report.Problems)
+	}
+	return w.report, w.publish(ctx)
+}
+
+// noDocuments is ErrNoDocuments with its reasons.
+func noDocuments(problems []load.Problem) error {
+	err := ErrNoDocuments
+	for _, p := range problems {
+		err = errors.Join(err, p)
+	}
+	return err
+}
+
+// A builder is one build.
+type builder struct {
+	base     *Base
+	settings Settings
+	recipe   string
+	progress func(Progress)
+	report   Report
+	done     int
+	total    int
+
+	known   map[version3]stored // what the file holds
+	order   []stored            // what it shall hold
+	waiting []prepared
+	texts   int // of waiting
+	embed   embedding
+}
+
+// version3 is what makes a document the same.
+type version3 struct{ path, hash, recipe string }
+
+// A stored document is a row.
+type stored struct {
+	version3
+	id     int64
+	place  int
+	source string
+	live   bool
+}
+
+// A prepared document is cut but not yet stored.
+type prepared struct {
+	entry    load.Entry
+	hash     string
+	metadata map[string]string
+	chunks   []string
+	at       int // in order
+}
+
+// begin reads what is there.
+func (w *builder) begin(ctx context.Context) error {
+	w.known = map[version3]stored{}
+	rows, err := w.base.db.QueryContext(ctx, "SELECT id, path, hash, recipe, place, source, live FROM document")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var s stored
+		if err := rows.Scan(&s.id, &s.path, &s.hash, &s.recipe, &s.place, &s.source, &s.live); err != nil {
+			return err
+		}
+		w.known[s.version3] = s
+	}
+	return rows.Err()
+}
+
+// problem notes p, and keeps what the base has of the document.
+func (w *builder) problem(p load.Problem) {
+	w.report.Problems = append(w.report.Problems, p)
+	w.progress(Progress{Path: p.Path, Done: w.done, Total: w.total, Embedded: w.report.Embedded, Problem: &p})
+}
+
+// rescue keeps the published versions of what could not be read this time.
+func (w *builder) rescue() {
+	kept := map[int64]bool{}
+	paths := map[string]bool{}
+	for _, s := range w.order {
+		kept[s.id], paths[s.path] = true, true
+	}
+	var lost []stored
+	for _, s := range w.known {
+		if s.live && s.recipe == w.recipe && !kept[s.id] && !paths[s.path] && concerns(w.report.Problems, s) {
+			lost = append(lost, s)
+		}
+	}
+	sortStored(lost)
+	w.order = append(w.order, lost...)
+}
+
+func concerns(problems []load.Problem, s stored) bool {
+	for _, p := range problems {
+		switch {
+		case errors.Is(p.Err, load.ErrNothing):
+		case p.Path == s.path, p.Path == "" && p.Source == s.source, p.Path != "" && strings.HasPrefix(s.path, p.Path+"/"):
+			return true
+		}
+	}
+	return false
+}
+
+// entry takes one document into account.
+func (w *builder) entry(ctx context.Context, e load.Entry) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	chunks, err := w.take(ctx, e)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	w.done++
+	if err != nil {
+		w.problem(load.Problem{Source: e.Source, Path: e.Path, Err: err})
+		return nil
+	}
+	if w.texts >= w.base.o.Batch || len(w.waiting) >= w.base.o.Batch {
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+	w.progress(Progress{Path: e.Path, Done: w.done, Total: w.total, Chunks: chunks, Embedded: w.report.Embedded})
+	return nil
+}
+
+// take reads a document, and cuts it unless it is known.
+func (w *builder) take(ctx context.Context, e load.Entry) (chunks int, err error) {
+	file, err := e.Read(ctx)
+	if err != nil {
+		return 0, err
+	}
+	key := version3{path: e.Path, hash: file.Hash, recipe: w.recipe}
+	if s, ok := w.known[key]; ok {
+		if !s.live {
+			w.report.Added++
+		}
+		s.source = e.Source
+		w.order = append(w.order, s)
+		return 0, nil
+	}
+	doc, err := file.Text(ctx)
+	if err != nil {
+		return 0, err
+	}
+	p := prepared{entry: e, hash: file.Hash, metadata: doc.Metadata, at: len(w.order)}
+	p.chunks = split.Text(doc.Text, split.Options{
+		Size: w.settings.ChunkSize, Overlap: w.settings.ChunkOverlap, Separators: split.Separators(doc.Ext)})
+	w.order = append(w.order, stored{version3: key, source: e.Source})
+	w.waiting = append(w.waiting, p)
+	w.texts += len(p.chunks)
+	w.report.Added++
+	return len(p.chunks), nil
+}

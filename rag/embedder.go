@@ -1,0 +1,145 @@
+package rag
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Keyword is the model of a base without vectors.
+const Keyword = "keyword"
+
+// A Purpose says what a text is embedded for: some models treat questions and documents differently.
+type Purpose string
+
+// The purposes of embedding.
+const (
+	ForDocument Purpose = "document"
+	ForQuery    Purpose = "query"
+)
+
+// An Embedder turns texts into vectors. It must be safe for concurrent use.
+type Embedder interface {
+	// Embed returns one vector for each text, in order, all of the same length. An error that has a method Retryable() bool which
+	// returns false is final; after any other the batch is tried again. One with a method Wait() time.Duration says how long to wait.
+	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
+}
+
+// A Reranker orders texts by how well they answer a query. It must be safe for concurrent use.
+type Reranker interface {
+	// Rerank returns at most top indexes of texts, best first.
+	Rerank(ctx context.Context, query string, texts []string, top int) ([]int, error)
+}
+
+// A VectorError is an answer of an Embedder that cannot be used. What was built before stays as it is.
+type VectorError struct {
+	Model  string
+	Reason string
+}
+
+// Error says what is wrong with the answer.
+func (e *VectorError) Error() string {
+	return fmt.Sprintf("embedding model %s: %s", e.Model, e.Reason)
+}
+
+// firstPause is the time before the second attempt; it doubles from then on.
+const firstPause = time.Second
+
+// embed asks for the vectors of texts, again where that may help. They come back with length one.
+func embed(ctx context.Context, e Embedder, r request) ([][]float32, error) {
+	pause := firstPause
+	for attempt := 1; ; attempt++ {
+		vectors, err := e.Embed(ctx, r.purpose, r.texts)
+		if err == nil {
+			return vectors, r.check(vectors)
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if final := (interface{ Retryable() bool })(nil); errors.As(err, &final) && !final.Retryable() || attempt >= r.attempts {
+			return nil, fmt.Errorf("Failed to create embedding after %d attempts: %w", attempt, err)
+		}
+		wait := pause
+		if told := (interface{ Wait() time.Duration })(nil); errors.As(err, &told) {
+			wait = max(wait, min(told.Wait(), time.Minute))
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(wait):
+		}
+		pause *= 2
+	}
+}
+
+// A request is one batch.
+type request struct {
+	model    string
+	purpose  Purpose
+	texts    []string
+	attempts int
+	dims     int // 0: not known yet
+}
+
+// check refuses what is not one usable vector for each text, and scales the rest to length one.
+func (r request) check(vectors [][]float32) error {
+	bad := func(format string, args ...any) error {
+		return &VectorError{Model: r.model, Reason: fmt.Sprintf(format, args...)}
+	}
+	if len(vectors) != len(r.texts) {
+		return bad("%d vectors came back for %d texts", len(vectors), len(r.texts))
+	}
+	dims := r.dims
+	for _, v := range vectors {
+		if dims == 0 {
+			dims = len(v)
+		}
+		switch {
+		case len(v) == 0:
+			return bad("an empty vector came back")
+		case len(v) != dims:
+			return bad("a vector of %d dimensions came back where %d are expected: another model answers, or its settings have changed; "+
+				"remove the knowledge base to build it anew", len(v), dims)
+		case !normalize(v):
+			return bad("a vector came back that holds no finite numbers")
+		}
+	}
+	return nil
+}
+
+// normalize scales v to length one; a vector of zeros stays. It reports whether all numbers are finite.
+func normalize(v []float32) bool {
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if math.IsNaN(sum) || math.IsInf(sum, 0) {
+		return false
+	}
+	if sum == 0 {
+		return true
+	}
+	scale := 1 / math.Sqrt(sum)
+	for i, x := range v {
+		v[i] = float32(float64(x) * scale)
+	}
+	return true
+}
+
+// packVector and unpackVector translate to little-endian float32.
+func packVector(v []float32) []byte {
+	out := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(x))
+	}
+	return out
+}
+
+func unpackVector(to []float32, data []byte) {
+	for i := range to {
+		to[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[4*i:]))
+	}
+}

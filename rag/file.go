@@ -1,0 +1,157 @@
+package rag
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	driver "modernc.org/sqlite"
+)
+
+const (
+	application = 0x72616462 // "radb", in the file's header
+	version     = 1          // of the schema, in the file's header
+)
+
+// Only rows of documents that are live are searched. The others wait for the end of a build.
+const schema = `
+CREATE TABLE base (
+	one      INTEGER PRIMARY KEY CHECK (one = 1),
+	settings TEXT NOT NULL,    -- of the build that was published last
+	builds   INTEGER NOT NULL  -- how many have been
+);
+CREATE TABLE document (
+	id       INTEGER PRIMARY KEY,
+	path     TEXT NOT NULL,
+	source   TEXT NOT NULL,
+	hash     TEXT NOT NULL,    -- of its bytes
+	recipe   TEXT NOT NULL,    -- the settings that its chunks depend on
+	metadata TEXT NOT NULL,
+	place    INTEGER NOT NULL, -- in the order of the sources
+	live     INTEGER NOT NULL,
+	UNIQUE (path, hash, recipe)
+);
+CREATE TABLE vector (
+	id    INTEGER PRIMARY KEY,
+	model TEXT NOT NULL,
+	hash  BLOB NOT NULL,       -- of the text
+	data  BLOB NOT NULL,       -- little-endian float32, of length one
+	UNIQUE (model, hash)
+);
+CREATE TABLE chunk (
+	id       INTEGER PRIMARY KEY AUTOINCREMENT, -- postings may outlive a chunk: its id is never given out again
+	document INTEGER NOT NULL REFERENCES document(id) ON DELETE CASCADE,
+	place    INTEGER NOT NULL, -- in the document
+	tokens   INTEGER NOT NULL,
+	vector   INTEGER,          -- vector.id
+	text     TEXT NOT NULL
+);
+CREATE INDEX chunk_document ON chunk(document, place);
+CREATE TABLE posting (
+	token   TEXT NOT NULL,
+	segment INTEGER NOT NULL,
+	data    BLOB NOT NULL,     -- pairs of the distance to the chunk before and the count
+	PRIMARY KEY (token, segment)
+) WITHOUT ROWID;
+`
+
+// openFile opens or creates the database at path; an empty path is one in memory.
+func openFile(path string) (*sql.DB, error) {
+	if path == "" {
+		db, err := sql.Open("sqlite", "file::memory:?_pragma=foreign_keys(1)")
+		if err != nil {
+			return nil, err
+		}
+		db.SetMaxOpenConns(1)
+		_, err = db.Exec(schema)
+		return db, err
+	}
+	if err := createFile(path); err != nil {
+		return nil, err
+	}
+	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
+		"busy_timeout(10000)", "foreign_keys(1)", "synchronous(normal)", "temp_store(memory)", "journal_size_limit(67108864)",
+	}}
+	slashed := filepath.ToSlash(path)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed
+	}
+	c, err := driver.NewConnector((&url.URL{Scheme: "file", Path: slashed, RawQuery: q.Encode()}).String())
+	if err != nil {
+		return nil, err
+	}
+	db := sql.OpenDB(c)
+	db.SetMaxOpenConns(4)
+	if err := prepare(db); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func createFile(path string) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		return f.Close()
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("this is not a file")
+	}
+	return err
+}
+
+// prepare refuses a file of somebody else, and puts the tables into an empty one.
+func prepare(db *sql.DB) error {
+	ctx := context.Background()
+	var app, is, tables int
+	err := errors.Join(
+		db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app),
+		db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&is),
+		db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables))
+	if err != nil {
+		return err
+	}
+	switch {
+	case tables > 0 && app != application:
+		return errors.New("this file is not a knowledge base: name another one")
+	case is > version:
+		return fmt.Errorf("this knowledge base is of version %d and this program knows version %d: use a newer program", is, version)
+	}
+	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode=WAL"); err != nil {
+		return err
+	}
+	if tables > 0 {
+		return nil
+	}
+	return transact(ctx, db, func(tx *sql.Tx) error {
+		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil || tables > 0 {
+			return err // another process was first
+		}
+		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version)+schema)
+		return err
+	})
+}
+
+// transact runs do in a transaction of its own.
+func transact(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err := do(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	return tx.Commit()
+}

@@ -1,0 +1,40 @@
+package rag
+
+import (
+	"cmp"
+	"slices"
+)
+
+// The weights of the two rankings when they are fused.
+const (
+	vectorWeight  = 1.125
+	keywordWeight = 1.0
+)
+
+// fuse joins rankings by reciprocal rank: what stands at rank r of a list gets weight / (2*top + r). The best top are returned, best
+// first, with their scores; of equal ones the first seen comes first.
+func fuse[T comparable](top int, lists ...ranking[T]) ([]T, []float64) {
+	scores := map[T]float64{}
+	var order []T
+	for _, l := range lists {
+		for i, id := range l.ids {
+			if _, seen := scores[id]; !seen {
+				order = append(order, id)
+			}
+			scores[id] += l.weight / float64(2*top+i+1)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b T) int { return cmp.Compare(scores[b], scores[a]) })
+	order = order[:min(top, len(order))]
+	best := make([]float64, len(order))
+	for i, id := range order {
+		best[i] = scores[id]
+	}
+	return order, best
+}
+
+// A ranking is a list of ids, best first, and how much it counts.
+type ranking[T comparable] struct {
+	weight float64
+	ids    []T
+}

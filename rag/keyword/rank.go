@@ -1,0 +1,149 @@
+package keyword
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// The constants of BM25: how fast repetition stops to count, and how much length counts.
+const (
+	k1 = 1.5
+	b  = 0.75
+)
+
+// A Posting says how often a word occurs in one text.
+type Posting struct {
+	Text  uint32 // its index in Corpus.Lengths
+	Count uint32
+}
+
+// A Corpus is what is ranked.
+type Corpus struct {
+	// Lengths are the numbers of tokens of the texts.
+	Lengths []uint32
+	// Postings returns where a token occurs: every text at most once.
+	Postings func(token string) ([]Posting, error)
+	// Less breaks ties; nil: the lower index comes first.
+	Less func(a, b uint32) bool
+}
+
+// A Match is a text and its score, which is above zero.
+type Match struct {
+	Text  uint32
+	Score float64
+}
+
+// Rank returns the best matches of a query's tokens, best first and at most top. Its only errors are those of Postings. It is safe for
+// concurrent use where Postings is.
+func (c Corpus) Rank(tokens []string, top int) ([]Match, error) {
+	times := map[string]float64{}
+	var distinct []string
+	for _, t := range tokens {
+		if times[t] == 0 {
+			distinct = append(distinct, t)
+		}
+		times[t]++
+	}
+	if len(distinct) == 0 || top <= 0 {
+		return nil, nil
+	}
+	scores := make([]float64, len(c.Lengths))
+	average := c.average()
+	for _, t := range distinct {
+		postings, err := c.Postings(t)
+		if err != nil {
+			return nil, err
+		}
+		n := float64(len(postings))
+		weight := times[t] * math.Log(1+(float64(len(c.Lengths))-n+0.5)/(n+0.5))
+		for _, p := range postings {
+			tf := float64(p.Count)
+			scores[p.Text] += weight * tf * (k1 + 1) / (tf + k1*(1-b+b*float64(c.Lengths[p.Text])/average))
+		}
+	}
+	best := NewBest(top, c.Less)
+	for i, s := range scores {
+		if s > 0 {
+			best.Add(Match{Text: uint32(i), Score: s})
+		}
+	}
+	return best.Sorted(), nil
+}
+
+func (c Corpus) average() float64 {
+	total := 0.0
+	for _, n := range c.Lengths {
+		total += float64(n)
+	}
+	return max(1, total/float64(max(1, len(c.Lengths))))
+}
+
+// A Best keeps the best of many matches. It is not safe for concurrent use.
+type Best struct {
+	top  int
+	less func(a, b uint32) bool
+	all  []Match // a heap, the worst first, once it is full
+}
+
+// NewBest keeps at most top matches. Of equal scores the lesser text wins; a nil less compares the indexes.
+func NewBest(top int, less func(a, b uint32) bool) *Best {
+	if less == nil {
+		less = func(a, b uint32) bool { return a < b }
+	}
+	return &Best{top: top, less: less}
+}
+
+// Add takes m into account.
+func (h *Best) Add(m Match) {
+	if h.top <= 0 {
+		return
+	}
+	if len(h.all) < h.top {
+		h.all = append(h.all, m)
+		for i := len(h.all) - 1; i > 0 && h.worse(i, (i-1)/2); i = (i - 1) / 2 {
+			h.all[i], h.all[(i-1)/2] = h.all[(i-1)/2], h.all[i]
+		}
+		return
+	}
+	if worst := h.all[0]; m.Score < worst.Score || m.Score == worst.Score && !h.less(m.Text, worst.Text) {
+		return
+	}
+	h.all[0] = m
+	h.sink()
+}
+
+func (h *Best) worse(i, j int) bool {
+	x, y := h.all[i], h.all[j]
+	return x.Score < y.Score || x.Score == y.Score && h.less(y.Text, x.Text)
+}
+
+func (h *Best) sink() {
+	for i := 0; ; {
+		worst := i
+		for _, child := range []int{2*i + 1, 2*i + 2} {
+			if child < len(h.all) && h.worse(child, worst) {
+				worst = child
+			}
+		}
+		if worst == i {
+			return
+		}
+		h.all[i], h.all[worst] = h.all[worst], h.all[i]
+		i = worst
+	}
+}
+
+// Sorted returns what was kept, best first, and ends the use of h.
+func (h *Best) Sorted() []Match {
+	slices.SortFunc(h.all, func(x, y Match) int {
+		if c := cmp.Compare(y.Score, x.Score); c != 0 {
+			return c
+		}
+		if h.less(x.Text, y.Text) {
+			return -1
+		}
+		return 1
+	})
+	return h.all
+}

@@ -1,0 +1,143 @@
+// Package keyword ranks texts by the words they share with a query: English words without their endings, weighed by BM25.
+package keyword
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Tokens returns the words of text that count for a search, in order: in ASCII where they have an ASCII form, in lower case, without
+// stop words, and without their English endings.
+func Tokens(text string) []string {
+	var t Tokenizer
+	return t.Tokens(text)
+}
+
+// A Tokenizer makes tokens and remembers the stems of the words it has seen, which makes it several times faster over many texts. The
+// zero value is ready. It is not safe for concurrent use.
+type Tokenizer struct {
+	stems map[string]string // "": a stop word
+}
+
+// remembered bounds the memory of a Tokenizer.
+const remembered = 200_000
+
+// Tokens is like the function of that name.
+func (t *Tokenizer) Tokens(text string) (all []string) {
+	if t.stems == nil || len(t.stems) > remembered {
+		t.stems = map[string]string{}
+	}
+	text = fold(text)
+	for text != "" {
+		word, rest := nextWord(text)
+		text = rest
+		if word == "" {
+			continue
+		}
+		stem, ok := t.stems[word]
+		if !ok {
+			word = strings.Clone(word)
+			if !stopWords[word] {
+				stem = Stem(word)
+			}
+			t.stems[word] = stem
+		}
+		if stem != "" {
+			all = append(all, stem)
+		}
+	}
+	return all
+}
+
+// fold lowers the case and takes off what makes a letter differ from its ASCII form.
+func fold(text string) string {
+	if isASCII(text) {
+		return strings.ToLower(text)
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for _, r := range norm.NFKD.String(strings.ToLower(text)) {
+		switch {
+		case r < utf8.RuneSelf:
+			b.WriteRune(r)
+		case unicode.Is(unicode.Mn, r):
+		case letters[r] != "":
+			b.WriteString(letters[r])
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func isASCII(text string) bool {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
+
+// letters are those that have an ASCII form which decomposition does not give.
+var letters = map[rune]string{
+	'ß': "ss", 'æ': "ae", 'œ': "oe", 'ø': "o", 'đ': "d", 'ð': "d", 'þ': "th", 'ł': "l", 'ħ': "h", 'ı': "i", 'ŋ': "ng", 'ĸ': "k",
+	'‘': "'", '’': "'", 'ʼ': "'", '–': "-", '—': "-", '‐': "-", '‑': "-",
+}
+
+// nextWord returns the first word of text, which is empty where text begins with something else, and what comes after.
+func nextWord(text string) (word, rest string) {
+	first, size := utf8.DecodeRuneInString(text)
+	if !isWord(first) {
+		return "", text[size:]
+	}
+	if alone(first) {
+		return text[:size], text[size:]
+	}
+	end := size
+	last := first
+	for end < len(text) {
+		r, n := utf8.DecodeRuneInString(text[end:])
+		if isWord(r) && !alone(r) {
+			last, end = r, end+n
+			continue
+		}
+		after, m := utf8.DecodeRuneInString(text[end+n:])
+		if !joins(last, r, after) {
+			break
+		}
+		last, end = after, end+n+m
+	}
+	return text[:end], text[end:]
+}
+
+func isWord(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '_'
+	}
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+}
+
+// alone tells which characters are words by themselves: those of scripts that put no spaces between words.
+func alone(r rune) bool {
+	return r >= 0x2e80 && unicode.In(r, unicode.Han, unicode.Hiragana)
+}
+
+// joins tells whether r is inside a word, as in don't, e.g. and 1,000.50.
+func joins(before, r, after rune) bool {
+	switch r {
+	case '.', '\'':
+		return isLetter(before) && isLetter(after) || isDigit(before) && isDigit(after)
+	case ':':
+		return isLetter(before) && isLetter(after)
+	case ',', ';':
+		return isDigit(before) && isDigit(after)
+	}
+	return false
+}
+
+func isLetter(r rune) bool { return r != utf8.RuneError && unicode.IsLetter(r) && !alone(r) }
+func isDigit(r rune) bool  { return unicode.IsDigit(r) }

@@ -1,0 +1,253 @@
+// Package load finds documents and reads their text: files, folders, patterns, pages of the web, git repositories, and whatever a command
+// can turn into text.
+//
+//	entries, problems, err := load.List(ctx, []string{"docs/**/*.md", "https://example.com/manual/**"}, load.Options{Dir: dir})
+//	for _, e := range entries {
+//		file, err := e.Read(ctx)
+//		…
+//		doc, err := file.Text(ctx)
+//	}
+//
+// Reading is cheap and tells by a hash whether a document has changed; taking out its text may start programs. Nothing here is fatal for
+// other documents: what cannot be had is a [Problem] or an error of one [Entry].
+package load
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Limits where [Options] does not set them.
+const (
+	DefaultMaxBytes = 32 << 20
+	DefaultMaxPages = 500
+	DefaultTimeout  = 16 * time.Second
+	// commandTimeout bounds a loader's command, and git.
+	commandTimeout = 5 * time.Minute
+)
+
+// Options say where documents are and how to read them. The zero value reads files below the working directory.
+type Options struct {
+	// Dir is where relative paths begin; empty: the working directory.
+	Dir string
+	// Loaders are commands by file extension or protocol, such as "pdf": "pdftotext $1 -". $1 is the input. Where the command has $2, it
+	// must write a file at that path; else its output counts. The keys "url" and "recursive_url" stand for pages and crawls.
+	Loaders map[string]string
+	// Env is the complete environment of commands, as "NAME=value".
+	Env []string
+	// Skip are files that are never documents, by cleaned path.
+	Skip []string
+	// MaxBytes is the most that one document may have; zero: [DefaultMaxBytes].
+	MaxBytes int64
+	// MaxPages is the most pages of one crawl; zero: [DefaultMaxPages].
+	MaxPages int
+	// Timeout is for each page; zero: [DefaultTimeout].
+	Timeout time.Duration
+}
+
+func (o Options) maxBytes() int64 {
+	if o.MaxBytes > 0 {
+		return o.MaxBytes
+	}
+	return DefaultMaxBytes
+}
+
+func (o Options) maxPages() int {
+	if o.MaxPages > 0 {
+		return o.MaxPages
+	}
+	return DefaultMaxPages
+}
+
+func (o Options) timeout() time.Duration {
+	if o.Timeout > 0 {
+		return o.Timeout
+	}
+	return DefaultTimeout
+}
+
+// A Problem is a document, or a whole source, that could not be had.
+type Problem struct {
+	Source string // as it was given
+	Path   string // of the document; empty: the whole source
+	Err    error
+}
+
+// Error names the document and says what is wrong with it.
+func (p Problem) Error() string {
+	name := p.Path
+	if name == "" {
+		name = p.Source
+	}
+	return name + ": " + p.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (p Problem) Unwrap() error { return p.Err }
+
+// ErrNothing is the cause of the Problem of a source that holds no documents.
+var ErrNothing = errors.New("no documents found here")
+
+// An Entry is a document that was found.
+type Entry struct {
+	Path   string // absolute, or a URL, or what a loader calls it
+	Source string // the source it was found by
+
+	ext      string
+	local    bool // Path is a file
+	metadata map[string]string
+	data     []byte                                    // set where finding it meant reading it
+	fetch    func(ctx context.Context) ([]byte, error) // else
+	o        *Options
+}
+
+// A File is what was read of an Entry.
+type File struct {
+	Hash string // changes when the bytes, or the command that reads them, change
+
+	entry Entry
+	data  []byte
+}
+
+// A Document is the text of a file.
+type Document struct {
+	Text     string
+	Ext      string // tells how to cut it: an extension without its dot
+	Metadata map[string]string
+}
+
+// List finds the documents of all sources, each once, in the order of the sources and sorted within each. An error is a mistake in the
+// sources themselves, or the end of ctx; all mistakes are told at once.
+func List(ctx context.Context, sources []string, o Options) ([]Entry, []Problem, error) {
+	l := lister{ctx: ctx, o: &o, seen: map[string]bool{}}
+	if o.Dir == "" {
+		o.Dir = "."
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return nil, nil, fmt.Errorf("find documents: %w", err)
+	}
+	o.Dir = dir
+	var mistakes []error
+	var places []place
+	for _, s := range sources {
+		p, err := o.place(s)
+		if err != nil {
+			mistakes = append(mistakes, err)
+		}
+		places = append(places, p)
+	}
+	if err := errors.Join(mistakes...); err != nil {
+		return nil, nil, err
+	}
+	for _, p := range places {
+		l.list(p)
+		if err := ctx.Err(); err != nil {
+			return nil, nil, err
+		}
+	}
+	return l.entries, l.problems, nil
+}
+
+// A lister collects what is found.
+type lister struct {
+	ctx      context.Context
+	o        *Options
+	seen     map[string]bool
+	entries  []Entry
+	problems []Problem
+}
+
+func (l *lister) list(p place) {
+	found, told := len(l.entries), len(l.problems)
+	before := len(l.seen)
+	switch p.kind {
+	case aLocal:
+		l.local(p)
+	case aProtocol:
+		l.protocol(p)
+	}
+	if len(l.entries) == found && len(l.problems) == told && len(l.seen) == before {
+		l.problem(p.source, "", ErrNothing)
+	}
+}
+
+func (l *lister) problem(source, path string, err error) {
+	l.problems = append(l.problems, Problem{Source: source, Path: path, Err: err})
+}
+
+// add takes e unless its path is known.
+func (l *lister) add(e Entry) {
+	if l.seen[e.Path] {
+		return
+	}
+	l.seen[e.Path] = true
+	e.o = l.o
+	l.entries = append(l.entries, e)
+}
+
+// Read returns the bytes of the document. It may block on a network.
+func (e Entry) Read(ctx context.Context) (*File, error) {
+	data := e.data
+	if e.fetch != nil {
+		var err error
+		if data, err = e.fetch(ctx); err != nil {
+			return nil, err
+		}
+	}
+	h := sha256.New()
+	h.Write(data)
+	if command := e.o.Loaders[e.ext]; command != "" {
+		h.Write([]byte("\x00" + command))
+	}
+	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: data}, nil
+}
+
+// A place is a source that has been understood.
+type place struct {
+	source string
+	kind   kind
+	loader string // the protocol's key
+	at     string // a path, a pattern, a URL without its stars, or what the protocol gets
+}
+
+type kind int
+
+const (
+	aLocal kind = iota
+	aProtocol
+)
+
+// place decides what a source is.
+func (o *Options) place(source string) (place, error) {
+	if key, rest, ok := strings.Cut(source, ":"); ok && o.Loaders[key] != "" {
+		at, err := o.path(source, rest)
+		return place{source: source, kind: aProtocol, loader: key, at: at}, err
+	}
+	at, err := o.path(source, source)
+	return place{source: source, kind: aLocal, at: at}, err
+}
+
+// path resolves a path of the file system. A relative one may not leave the directory.
+func (o *Options) path(source, path string) (string, error) {
+	switch {
+	case strings.HasPrefix(path, "~/"):
+		home, err := homeDir(o.Env)
+		if err != nil {
+			return "", fmt.Errorf("document path '%s': %w", source, err)
+		}
+		return filepath.Join(home, path[2:]), nil
+	case filepath.IsAbs(path):
+		return filepath.Clean(path), nil
+	case path == "" || slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator }), ".."):
+		return "", fmt.Errorf("Invalid document path: '%s'", source)
+	}
+	return filepath.Join(o.Dir, path), nil
+}

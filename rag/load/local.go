@@ -1,0 +1,161 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/bmatcuk/doublestar/v4"
+)
+
+// local lists a file, a folder, or what matches a pattern.
+func (l *lister) local(p place) {
+	info, err := os.Stat(p.at)
+	switch {
+	case err == nil && info.IsDir():
+		l.walk(walk{source: p.source, top: p.at, follow: true})
+	case err == nil:
+		l.file(p.source, p.at)
+	case !errors.Is(err, fs.ErrNotExist):
+		l.problem(p.source, "", fmt.Errorf("cannot be opened: %w", err))
+	case strings.ContainsAny(p.at, "*?[{"):
+		top, pattern := doublestar.SplitPattern(filepath.ToSlash(p.at))
+		if !doublestar.ValidatePattern(pattern) {
+			l.problem(p.source, "", errors.New("this pattern cannot be read: close its brackets and braces"))
+			return
+		}
+		l.walk(walk{source: p.source, top: filepath.FromSlash(top), pattern: pattern, follow: true})
+	}
+}
+
+// A walk goes through a folder.
+type walk struct {
+	source  string
+	top     string
+	pattern string   // of paths below top, with slashes; empty: all files
+	follow  bool     // symbolic links
+	above   []string // the real paths of the folders that the walk is in
+}
+
+func (l *lister) walk(w walk) {
+	if _, err := os.Stat(w.top); errors.Is(err, fs.ErrNotExist) {
+		return
+	}
+	l.folder(w, w.top)
+}
+
+func (l *lister) folder(w walk, dir string) {
+	if l.ctx.Err() != nil {
+		return
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err == nil && slices.Contains(w.above, real) {
+		l.problem(w.source, dir, fmt.Errorf("a symbolic link that leads back to %s: the loop is left out", real))
+		return
+	}
+	entries, err2 := os.ReadDir(dir) // sorted
+	if err := errors.Join(err, err2); err != nil {
+		l.problem(w.source, dir, fmt.Errorf("this folder cannot be read: %w", err))
+		return
+	}
+	w.above = append(slices.Clip(w.above), real)
+	deeper := w.pattern == "" || strings.Contains(w.pattern, "**") || strings.Contains(w.pattern, "/")
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		mode := e.Type()
+		if mode&fs.ModeSymlink != 0 {
+			if !w.follow {
+				continue
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				l.brokenLink(w, path, err)
+				continue
+			}
+			mode = info.Mode().Type()
+		}
+		switch {
+		case mode.IsDir() && e.Name() == ".git":
+		case mode.IsDir() && deeper:
+			l.folder(w, path)
+		case mode.IsRegular() && w.matches(path):
+			l.file(w.source, path)
+		}
+	}
+}
+
+func (l *lister) brokenLink(w walk, path string, err error) {
+	if w.matches(path) {
+		l.problem(w.source, path, fmt.Errorf("a symbolic link that leads nowhere: %w", err))
+	}
+}
+
+func (w walk) matches(path string) bool {
+	if w.pattern == "" {
+		return true
+	}
+	below, err := filepath.Rel(w.top, path)
+	if err != nil {
+		return false
+	}
+	ok, err := doublestar.Match(w.pattern, filepath.ToSlash(below))
+	return err == nil && ok
+}
+
+func (l *lister) file(source, path string) {
+	if slices.Contains(l.o.Skip, path) {
+		l.seen[path] = true
+		return
+	}
+	l.add(Entry{Path: path, Source: source, ext: extension(path), local: true, fetch: func(ctx context.Context) ([]byte, error) {
+		return readFile(path, l.o.maxBytes())
+	}})
+}
+
+// extension is in lower case, without its dot.
+func extension(path string) string {
+	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+}
+
+func readFile(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, errors.New("not a file")
+	case info.Size() > most:
+		return nil, tooLarge(info.Size(), most)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = tooLarge(int64(len(data)), most)
+	}
+	return data, err
+}
+
+func tooLarge(size, most int64) error {
+	return fmt.Errorf("too large: %s, where a document may have %s; divide it, or leave it out", megabytes(size), megabytes(most))
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }
+
+func homeDir(env []string) (string, error) {
+	for _, e := range slices.Backward(env) {
+		if home, ok := strings.CutPrefix(e, "HOME="); ok {
+			return home, nil
+		}
+	}
+	return os.UserHomeDir()
+}

@@ -1,0 +1,111 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/encoding/unicode"
+)
+
+// Text takes the text out of the file. It may start programs, which are gone when it returns.
+func (f *File) Text(ctx context.Context) (Document, error) {
+	e := f.entry
+	doc := Document{Ext: e.ext, Metadata: e.metadata}
+	var err error
+	if command := e.o.Loaders[e.ext]; command != "" {
+		doc.Ext = ""
+		doc.Text, err = f.convert(ctx, command)
+		return doc, err
+	}
+	switch e.ext {
+	case "csv", "tsv":
+		doc.Text, err = tableText(f.data, e.ext)
+	case "json":
+		doc.Text, err = jsonText(f.data)
+	default:
+		doc.Text, err = plainText(f.data)
+	}
+	return doc, err
+}
+
+// plainText decodes UTF-8, and UTF-16 that begins with its mark. Anything else is refused.
+func plainText(data []byte) (string, error) {
+	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+		text, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data)
+		return strings.ReplaceAll(string(text), "\r\n", "\n"), err
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
+		return "", errors.New("a binary file, not text: name a loader for its extension in document_loaders, or leave it out")
+	}
+	if !utf8.Valid(data) {
+		return "", invalidText(data)
+	}
+	return strings.ReplaceAll(string(data), "\r\n", "\n"), nil
+}
+
+func invalidText(data []byte) error {
+	line := 1
+	for at := 0; at < len(data); {
+		r, size := utf8.DecodeRune(data[at:])
+		if r == utf8.RuneError && size == 1 {
+			return fmt.Errorf("not valid UTF-8: byte 0x%02x in line %d; save it as UTF-8", data[at], line)
+		}
+		if r == '\n' {
+			line++
+		}
+		at += size
+	}
+	return errors.New("not valid UTF-8")
+}
+
+// tableText writes each row as lines of "column: value", so that a chunk still says what its values are.
+func tableText(data []byte, ext string) (string, error) {
+	text, err := plainText(data)
+	if err != nil {
+		return "", err
+	}
+	r := csv.NewReader(strings.NewReader(text))
+	r.FieldsPerRecord = -1
+	r.LazyQuotes = true
+	if ext == "tsv" {
+		r.Comma = '\t'
+	}
+	rows, err := r.ReadAll()
+	if err != nil || len(rows) < 2 {
+		return text, nil // not a table after all, or no more than a heading
+	}
+	var b strings.Builder
+	for _, row := range rows[1:] {
+		for i, value := range row {
+			if value = strings.TrimSpace(value); value == "" {
+				continue
+			}
+			if i < len(rows[0]) {
+				b.WriteString(strings.TrimSpace(rows[0][i]) + ": ")
+			}
+			b.WriteString(value + "\n")
+		}
+		b.WriteString("\n")
+	}
+	return b.String(), nil
+}
+
+// jsonText puts every value on a line of its own, so that there are places to cut.
+func jsonText(data []byte) (string, error) {
+	text, err := plainText(data)
+	if err != nil {
+		return "", err
+	}
+	var b bytes.Buffer
+	if json.Indent(&b, []byte(text), "", " ") != nil {
+		return text, nil // lines of JSON, or JSON with comments
+	}
+	return b.String(), nil
+}

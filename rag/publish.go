@@ -1,0 +1,115 @@
+package rag
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"slices"
+)
+
+// publish makes what was prepared the contents of the base, in one transaction.
+func (w *builder) publish(ctx context.Context) error {
+	w.rescue()
+	w.countRemoved()
+	dims, err := dimensions(ctx, w.base.db, w.settings.Model)
+	if err != nil {
+		return err
+	}
+	w.settings.Dimensions = dims
+	old, _, err := w.base.published(ctx)
+	if err != nil {
+		return err
+	}
+	w.report.Changed = w.differs(old)
+	if w.report.Changed {
+		if err := transact(ctx, w.base.db, func(tx *sql.Tx) error { return w.write(ctx, tx) }); err != nil {
+			return err
+		}
+	}
+	return w.base.db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM document WHERE live),
+		(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live))`).Scan(&w.report.Documents, &w.report.Chunks)
+}
+
+func (w *builder) countRemoved() {
+	keep := map[int64]bool{}
+	for _, s := range w.order {
+		keep[s.id] = true
+	}
+	for _, s := range w.known {
+		if s.live && !keep[s.id] {
+			w.report.Removed++
+		}
+	}
+}
+
+// differs tells whether the file holds anything else than it shall.
+func (w *builder) differs(old Settings) bool {
+	if !reflect.DeepEqual(old, w.settings) || len(w.order) != len(w.known) {
+		return true
+	}
+	for i, s := range w.order {
+		if had := w.known[s.version3]; !had.live || had.place != i || had.source != s.source {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *builder) write(ctx context.Context, tx *sql.Tx) error {
+	if _, err := tx.ExecContext(ctx, "CREATE TEMP TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY); DELETE FROM fresh"); err != nil {
+		return err
+	}
+	// What was live is marked 2 until it is clear what stays.
+	if _, err := tx.ExecContext(ctx, "UPDATE document SET live = 2 WHERE live"); err != nil {
+		return err
+	}
+	for i, s := range w.order {
+		var was int
+		err := tx.QueryRowContext(ctx, "SELECT live FROM document WHERE id = ?", s.id).Scan(&was)
+		if errors.Is(err, sql.ErrNoRows) {
+			return errors.New("another build has removed what this one prepared: build again")
+		}
+		if err == nil && was == 0 {
+			_, err = tx.ExecContext(ctx, "INSERT INTO fresh VALUES (?)", s.id)
+		}
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE document SET live = 1, place = ?, source = ? WHERE id = ?", i, s.source, s.id)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := sweep(ctx, tx); err != nil {
+		return err
+	}
+	if err := index(ctx, tx); err != nil {
+		return err
+	}
+	text, err := json.Marshal(w.settings)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, `INSERT INTO base (one, settings, builds) VALUES (1, ?, 1)
+			ON CONFLICT (one) DO UPDATE SET settings = excluded.settings, builds = builds + 1`, string(text))
+	}
+	return err
+}
+
+// sweep removes what no live document needs.
+func sweep(ctx context.Context, tx *sql.Tx) error {
+	res, err := tx.ExecContext(ctx, "DELETE FROM document WHERE live <> 1")
+	if err != nil {
+		return err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "DELETE FROM vector WHERE id NOT IN (SELECT vector FROM chunk WHERE vector IS NOT NULL)")
+	return err
+}
+
+// sortStored puts documents into the order they had.
+func sortStored(all []stored) {
+	slices.SortFunc(all, func(a, b stored) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
+}

@@ -1,0 +1,176 @@
+package rag
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+
+	"raddle.dev/rag/keyword"
+)
+
+// embedding is what a build needs for vectors.
+type embedding struct {
+	model  Embedder          // nil: not opened yet
+	dims   int               // 0: not known yet
+	tokens keyword.Tokenizer // for the lengths of chunks
+}
+
+// flush embeds and stores what waits. Each batch of vectors is kept as soon as it is there.
+func (w *builder) flush(ctx context.Context) error {
+	if len(w.waiting) == 0 {
+		return nil
+	}
+	vectors := map[textHash]int64{}
+	if w.settings.Model != Keyword {
+		var err error
+		if vectors, err = w.vectors(ctx); err != nil {
+			return err
+		}
+	}
+	err := transact(ctx, w.base.db, func(tx *sql.Tx) error {
+		for _, p := range w.waiting {
+			id, err := w.store(ctx, tx, p, vectors)
+			if err != nil {
+				return err
+			}
+			w.order[p.at].id = id
+		}
+		return nil
+	})
+	w.waiting, w.texts = w.waiting[:0], 0
+	return err
+}
+
+// store writes a document and its chunks.
+func (w *builder) store(ctx context.Context, tx *sql.Tx, p prepared, vectors map[textHash]int64) (int64, error) {
+	metadata, err := json.Marshal(p.metadata)
+	if err != nil {
+		return 0, err
+	}
+	var id int64
+	err = tx.QueryRowContext(ctx, "SELECT id FROM document WHERE path = ? AND hash = ? AND recipe = ?",
+		p.entry.Path, p.hash, w.recipe).Scan(&id)
+	if err == nil || !errors.Is(err, sql.ErrNoRows) {
+		return id, err // another process builds the same
+	}
+	res, err := tx.ExecContext(ctx, "INSERT INTO document (path, source, hash, recipe, metadata, place, live) VALUES (?, ?, ?, ?, ?, 0, 0)",
+		p.entry.Path, p.entry.Source, p.hash, w.recipe, string(metadata))
+	if err != nil {
+		return 0, err
+	}
+	if id, err = res.LastInsertId(); err != nil {
+		return 0, err
+	}
+	insert, err := tx.PrepareContext(ctx, "INSERT INTO chunk (document, place, tokens, vector, text) VALUES (?, ?, ?, ?, ?)")
+	if err != nil {
+		return 0, err
+	}
+	defer insert.Close()
+	for i, text := range p.chunks {
+		var vector any
+		if v, ok := vectors[hashText(text)]; ok {
+			vector = v
+		}
+		if _, err := insert.ExecContext(ctx, id, i, len(w.embed.tokens.Tokens(text)), vector, text); err != nil {
+			return 0, err
+		}
+	}
+	return id, nil
+}
+
+// A textHash identifies a text among those that one model has embedded.
+type textHash [16]byte
+
+func hashText(text string) (h textHash) {
+	sum := sha256.Sum256([]byte(text))
+	copy(h[:], sum[:])
+	return h
+}
+
+// vectors returns the rows of the vectors of all that waits. Only texts that this model has not seen are sent to it.
+func (w *builder) vectors(ctx context.Context) (map[textHash]int64, error) {
+	rows := map[textHash]int64{}
+	seen := map[textHash]bool{}
+	var missing []string
+	for _, p := range w.waiting {
+		for _, text := range p.chunks {
+			h := hashText(text)
+			if seen[h] {
+				continue
+			}
+			seen[h] = true
+			var id int64
+			err := w.base.db.QueryRowContext(ctx, "SELECT id FROM vector WHERE model = ? AND hash = ?", w.settings.Model, h[:]).Scan(&id)
+			switch {
+			case errors.Is(err, sql.ErrNoRows):
+				missing = append(missing, text)
+			case err != nil:
+				return nil, err
+			default:
+				rows[h] = id
+			}
+		}
+	}
+	for len(missing) > 0 {
+		n := min(len(missing), w.base.o.Batch)
+		if err := w.batch(ctx, missing[:n], rows); err != nil {
+			return nil, err
+		}
+		missing = missing[n:]
+	}
+	return rows, nil
+}
+
+// batch embeds texts and adds the rows of their vectors to rows.
+func (w *builder) batch(ctx context.Context, texts []string, rows map[textHash]int64) error {
+	if err := w.openModel(ctx); err != nil {
+		return err
+	}
+	r := request{model: w.settings.Model, purpose: ForDocument, texts: texts, attempts: w.base.o.Attempts, dims: w.embed.dims}
+	vectors, err := embed(ctx, w.embed.model, r)
+	if err != nil {
+		return err
+	}
+	w.embed.dims = len(vectors[0])
+	w.report.Embedded += len(texts)
+	return transact(ctx, w.base.db, func(tx *sql.Tx) error {
+		for i, v := range vectors {
+			h := hashText(texts[i])
+			var id int64
+			err := tx.QueryRowContext(ctx, `INSERT INTO vector (model, hash, data) VALUES (?, ?, ?)
+				ON CONFLICT (model, hash) DO UPDATE SET model = model RETURNING id`, w.settings.Model, h[:], packVector(v)).Scan(&id)
+			if err != nil {
+				return err
+			}
+			rows[h] = id
+		}
+		return nil
+	})
+}
+
+// openModel opens the embedding model once, and finds out how long its vectors were so far.
+func (w *builder) openModel(ctx context.Context) (err error) {
+	if w.embed.model != nil {
+		return nil
+	}
+	if w.embed.dims, err = dimensions(ctx, w.base.db, w.settings.Model); err != nil {
+		return err
+	}
+	w.embed.model, err = w.base.embedder(w.settings.Model)
+	return err
+}
+
+type querier interface {
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// dimensions is the length of a model's vectors in the file; zero: there are none.
+func dimensions(ctx context.Context, q querier, model string) (n int, err error) {
+	err = q.QueryRowContext(ctx, "SELECT length(data) / 4 FROM vector WHERE model = ? LIMIT 1", model).Scan(&n)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, nil
+	}
+	return n, err
+}

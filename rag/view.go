@@ -1,0 +1,213 @@
+package rag
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"slices"
+	"sync"
+
+	"raddle.dev/rag/keyword"
+)
+
+// A view is what searches need of one published state: its chunks, in the order of their ids, with their vectors.
+type view struct {
+	settings Settings
+	builds   int
+
+	ids     []int64
+	lengths []uint32 // in tokens
+	rank    []uint32 // the place of each chunk in the order of documents, for ties
+
+	load    sync.Mutex
+	loaded  bool
+	vectors []float32 // those of chunk i begin at i*dims
+	dims    int
+}
+
+// current returns the view of what tx sees.
+func (b *Base) current(ctx context.Context, tx *sql.Tx) (*view, error) {
+	var text string
+	var builds int
+	err := tx.QueryRowContext(ctx, "SELECT settings, builds FROM base").Scan(&text, &builds)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, ErrNotBuilt
+	}
+	if err != nil {
+		return nil, err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.view != nil && b.view.builds == builds {
+		return b.view, nil
+	}
+	v := &view{builds: builds}
+	if err := json.Unmarshal([]byte(text), &v.settings); err != nil {
+		return nil, err
+	}
+	v.dims = v.settings.Dimensions
+	if err := v.readChunks(ctx, tx); err != nil {
+		return nil, err
+	}
+	b.view = v
+	return v, nil
+}
+
+func (v *view) readChunks(ctx context.Context, tx *sql.Tx) error {
+	rows, err := tx.QueryContext(ctx, `SELECT c.id, c.tokens, d.place, c.place FROM chunk c JOIN document d ON d.id = c.document
+		WHERE d.live ORDER BY c.id`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var places [][2]int
+	for rows.Next() {
+		var id int64
+		var tokens uint32
+		var p [2]int
+		if err := rows.Scan(&id, &tokens, &p[0], &p[1]); err != nil {
+			return err
+		}
+		v.ids, v.lengths, places = append(v.ids, id), append(v.lengths, tokens), append(places, p)
+	}
+	order := make([]uint32, len(v.ids))
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	slices.SortFunc(order, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(places[a][0], places[b][0]), cmp.Compare(places[a][1], places[b][1]))
+	})
+	v.rank = make([]uint32, len(v.ids))
+	for place, i := range order {
+		v.rank[i] = uint32(place)
+	}
+	return rows.Err()
+}
+
+func (v *view) less(a, b uint32) bool { return v.rank[a] < v.rank[b] }
+
+// words ranks the chunks by BM25.
+func (v *view) words(ctx context.Context, tx *sql.Tx, query string, top int) ([]keyword.Match, error) {
+	find, err := tx.PrepareContext(ctx, "SELECT data FROM posting WHERE token = ? ORDER BY segment")
+	if err != nil {
+		return nil, err
+	}
+	defer find.Close()
+	c := keyword.Corpus{Lengths: v.lengths, Less: v.less, Postings: func(token string) ([]keyword.Posting, error) {
+		return v.postings(ctx, find, token)
+	}}
+	return c.Rank(keyword.Tokens(query), top)
+}
+
+func (v *view) postings(ctx context.Context, find *sql.Stmt, token string) (all []keyword.Posting, err error) {
+	rows, err := find.QueryContext(ctx, token)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var data sql.RawBytes
+		if err := rows.Scan(&data); err != nil {
+			return nil, err
+		}
+		at := 0
+		err := eachPosting(data, func(chunk int64, n uint64) {
+			for at < len(v.ids) && v.ids[at] < chunk {
+				at++
+			}
+			if at < len(v.ids) && v.ids[at] == chunk {
+				all = append(all, keyword.Posting{Text: uint32(at), Count: uint32(n)})
+			}
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, rows.Err()
+}
+
+// readVectors reads all vectors into memory, once.
+func (v *view) readVectors(ctx context.Context, tx *sql.Tx) error {
+	v.load.Lock()
+	defer v.load.Unlock()
+	if v.loaded || v.dims == 0 {
+		return nil
+	}
+	vectors := make([]float32, len(v.ids)*v.dims)
+	rows, err := tx.QueryContext(ctx, `SELECT c.id, v.data FROM chunk c JOIN vector v ON v.id = c.vector
+		WHERE c.document IN (SELECT id FROM document WHERE live) ORDER BY c.id`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	at := 0
+	for rows.Next() {
+		var id int64
+		var data sql.RawBytes
+		if err := rows.Scan(&id, &data); err != nil {
+			return err
+		}
+		for at < len(v.ids) && v.ids[at] < id {
+			at++
+		}
+		if at < len(v.ids) && v.ids[at] == id && len(data) == 4*v.dims {
+			unpackVector(vectors[at*v.dims:(at+1)*v.dims], data)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	v.vectors, v.loaded = vectors, true
+	return nil
+}
+
+// near ranks the chunks by their cosine to q, which has length one. All processors share the work.
+func (v *view) near(q []float32, top int) []keyword.Match {
+	parts := min(runtime.GOMAXPROCS(0), max(1, len(v.ids)/1000))
+	found := make([][]keyword.Match, parts)
+	var wait sync.WaitGroup
+	for p := range parts {
+		wait.Go(func() {
+			best := keyword.NewBest(top, v.less)
+			for i := p * len(v.ids) / parts; i < (p+1)*len(v.ids)/parts; i++ {
+				if s := dot(q, v.vectors[i*v.dims:(i+1)*v.dims]); s > 0 {
+					best.Add(keyword.Match{Text: uint32(i), Score: float64(s)})
+				}
+			}
+			found[p] = best.Sorted()
+		})
+	}
+	wait.Wait()
+	best := keyword.NewBest(top, v.less)
+	for _, part := range found {
+		for _, m := range part {
+			best.Add(m)
+		}
+	}
+	return best.Sorted()
+}
+
+// dot is the inner product, in eight sums so that the processor need not wait for each addition.
+func dot(a, b []float32) float32 {
+	var s0, s1, s2, s3, s4, s5, s6, s7 float32
+	b = b[:len(a)]
+	n := len(a) &^ 7
+	for i := 0; i < n; i += 8 {
+		x, y := a[i:i+8:i+8], b[i:i+8:i+8]
+		s0 += x[0] * y[0]
+		s1 += x[1] * y[1]
+		s2 += x[2] * y[2]
+		s3 += x[3] * y[3]
+		s4 += x[4] * y[4]
+		s5 += x[5] * y[5]
+		s6 += x[6] * y[6]
+		s7 += x[7] * y[7]
+	}
+	for i := n; i < len(a); i++ {
+		s0 += a[i] * b[i]
+	}
+	return (s0 + s1) + (s2 + s3) + (s4 + s5) + (s6 + s7)
+}
