@@ -23,10 +23,15 @@ const (
 // fit leaves out what does not fit the window. A summary is one more call of a
 // model; where it fails, what is left out is only noted.
 func (x *thinking) fit(ctx context.Context, s graph.State, f *fitting) error {
-	if f.fits() {
+	at, crowded := f.crowded()
+	switch {
+	case !f.fits() && crowded:
+		at = max(at, f.cut())
+	case !f.fits():
+		at = f.cut()
+	case !crowded:
 		return nil
 	}
-	at := f.cut()
 	if at > f.from {
 		was, from := f.view.Summary, f.from
 		f.leave(at)
@@ -39,7 +44,7 @@ func (x *thinking) fit(ctx context.Context, s graph.State, f *fitting) error {
 		}
 	}
 	if graph.Emits(ctx) {
-		graph.Emit(ctx, Shortened{Messages: f.view.Left, Tokens: f.scaled(f.tokens(f.from)), Limit: f.limit, Summary: f.view.Summary != ""})
+		graph.Emit(ctx, Shortened{Messages: f.view.Left, Tokens: f.scaled(f.tokens(f.from)), Limit: f.room(), Summary: f.view.Summary != ""})
 	}
 	return nil
 }
@@ -50,12 +55,12 @@ func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, fro
 	if err := x.think.Budget.allows(Spent.Get(s).add(x.spent)); err != nil {
 		return "", err
 	}
-	most := max(f.limit/summaryShare, leastSummary)
+	most := max(f.room()/summaryShare, leastSummary)
 	prompt := x.think.Window.Prompt
 	if prompt == "" {
 		prompt = defaultSummary
 	}
-	text := transcript(f.lines[from:f.from], was, f.limit*percent/max(f.factor, 1)/2)
+	text := transcript(f.lines[from:f.from], was, f.room()*percent/max(f.factor, 1)/2)
 	req := llm.Request{System: prompt, MaxTokens: most, Messages: []llm.Message{llm.User(x.think.redact(text))}}
 	reply, err := graph.Do(ctx, "summary", func(ctx context.Context) (llm.Reply, error) {
 		r, err := llm.Generate(ctx, x.think.Window.Summary, req)

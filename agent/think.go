@@ -96,7 +96,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 		view = View{}
 	}
 	f := newFitting(in.lines, &req, view, factor(entries, name))
-	f.limit, f.format = t.Window.room(&req), t.Window.Format
+	f.limit, f.soft, f.keep, f.format = t.Window.room(&req), t.Window.Soft, t.Window.Keep, t.Window.Format
 	reply, tokens, err := x.ask(ctx, s, req, f)
 	if err != nil {
 		return graph.Update{}, err

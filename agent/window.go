@@ -19,6 +19,11 @@ type Window struct {
 	// Format makes what stands for the messages that a summary sums up; nil: a note
 	// with their number, and the summary. It must be pure.
 	Format func(summary string, messages int) string
+
+	// Soft is how many tokens of a request are enough: above, its beginning is
+	// summed up although it would fit, but for the newest Keep messages. 0: none.
+	Soft int
+	Keep int
 }
 
 // View is how much of a conversation one node sees.
@@ -40,17 +45,18 @@ func (e *WindowError) Error() string {
 }
 
 const (
-	mostReply   = 4096
-	replyShare  = 4                     // of the window
-	keepPercent = 60                    // of the room is filled after a cut, so that the next ones need none
-	smallest    = 64                    // tokens a shortened outcome still has
-	percent     = 100                   // keeps factors whole
-	leastFactor = percent / 2           // tokens are never taken for less than half of the estimate
-	mostFactor  = percent * 4           // nor for more than four times
-	largestCut  = 8192                  // tokens of the longest outcome when outcomes are shortened
-	shareMarker = "\n[… shortened …]\n" // within shortened texts
-	leftOutNote = "[%d earlier messages were left out to fit the context window.]"
-	summaryNote = "[Summary of %d earlier messages, which were left out to fit the context window.]\n%s"
+	mostReply    = 4096
+	replyShare   = 4                     // of the window
+	keepPercent  = 60                    // of the room is filled after a cut, so that the next ones need none
+	crowdedShare = 2                     // of Window.Soft is the least that is summed up, so that not every reply needs a summary
+	smallest     = 64                    // tokens a shortened outcome still has
+	percent      = 100                   // keeps factors whole
+	leastFactor  = percent / 2           // tokens are never taken for less than half of the estimate
+	mostFactor   = percent * 4           // nor for more than four times
+	largestCut   = 8192                  // tokens of the longest outcome when outcomes are shortened
+	shareMarker  = "\n[… shortened …]\n" // within shortened texts
+	leftOutNote  = "[%d earlier messages were left out to fit the context window.]"
+	summaryNote  = "[Summary of %d earlier messages, which were left out to fit the context window.]\n%s"
 )
 
 // fitting is one attempt to make a request fit.
@@ -60,6 +66,8 @@ type fitting struct {
 	head   int   // everything but messages
 	factor int   // per cent: reported tokens for estimated ones
 	limit  int   // tokens for the request; 0: none
+	soft   int   // tokens above which it is made shorter though it fits; 0: none
+	keep   int   // messages that this leaves as they are
 	view   View
 	from   int // the line of view.From
 	format func(summary string, messages int) string
@@ -127,6 +135,31 @@ func (f *fitting) scaled(n int) int { return n * f.factor / percent }
 
 // fits tells whether the view needs no change.
 func (f *fitting) fits() bool { return f.limit <= 0 || f.scaled(f.tokens(f.from)) <= f.limit }
+
+// crowded tells whether what is not the newest is worth to be summed up although
+// the request fits, and the line to begin with then.
+func (f *fitting) crowded() (at int, yes bool) {
+	if f.soft <= 0 || f.scaled(f.tokens(f.from)) <= f.soft {
+		return 0, false
+	}
+	at = max(len(f.lines)-max(f.keep, 1), 0)
+	for at > f.from && f.lines[at].message.Role == llm.RoleTool {
+		at--
+	}
+	old := 0
+	for i := f.from; i < at; i++ {
+		old += f.sizes[i]
+	}
+	return at, f.scaled(old) >= f.soft/crowdedShare
+}
+
+// room is what a request may hold, for measures that need a number.
+func (f *fitting) room() int {
+	if f.limit <= 0 {
+		return f.soft
+	}
+	return f.limit
+}
 
 // cut is the line to begin with: the first that leaves enough out, where the user
 // speaks if there is such a line, else the last one possible.

@@ -222,3 +222,38 @@ func TestWindowedHistoriesAreValid(t *testing.T) {
 		s.check()
 	}
 }
+
+// TestSoftLimit has a conversation summed up long before the window is full, with
+// the newest messages as they were, and not anew for every reply.
+func TestSoftLimit(t *testing.T) {
+	const turns, soft, keep = 40, 600, 4
+	sums := 0
+	m := &measured{limit: 100000, answer: func(llm.Request) llm.Message { return say(words(30, "sure")) }}
+	summary := agent.ModelFunc(func(_ context.Context, _ llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			sums++
+			yield(llm.Delta{Done: &llm.Reply{Message: say(fmt.Sprint("summary number ", sums))}}, nil)
+		}
+	})
+	r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Window: agent.Window{Summary: summary, Soft: soft, Keep: keep}}), Store: graph.NewMemory()}
+	for i := range turns {
+		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(fmt.Sprintf("question %d %s", i, words(20, "please")))}); err != nil {
+			t.Fatal(err)
+		}
+		req := m.requests[len(m.requests)-1]
+		for back := range min(keep, 2*i+1) {
+			if got := req.Messages[len(req.Messages)-1-back].Text(); strings.Contains(got, "Summary") || got == "" {
+				t.Fatalf("turn %d: message %d from the end is %q", i, back, got)
+			}
+		}
+	}
+	if m.largest > 2*soft {
+		t.Errorf("the largest request has %d tokens, with a soft limit of %d", m.largest, soft)
+	}
+	if sums == 0 || sums > turns/3 {
+		t.Errorf("%d summaries for %d turns", sums, turns)
+	}
+	if first := m.requests[len(m.requests)-1].Messages[0].Text(); !strings.Contains(first, fmt.Sprint("summary number ", sums)) {
+		t.Errorf("the last request begins with %q", first)
+	}
+}

@@ -159,9 +159,26 @@ func (c *Config) read(m *fields) {
 		Inject: m.maybeFlag("inject_skill_instructions"), Instructions: m.str("skill_instructions", optional),
 	}
 	for _, without := range []string{"enabled_macros", "memory"} {
-		m.find(without) // known and without effect
+		m.find(without)
 	}
 	c.Findings = append(append(c.Findings, found...), m.unknown("", nil)...)
+	c.idle(m)
+}
+
+// idle warns of fields that were written and do nothing yet.
+func (c *Config) idle(m *fields) {
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"can_spawn_agents", c.Team.CanSpawn}, {"documents", len(c.Documents) > 0},
+		{"enabled_macros", m.has("enabled_macros")}, {"enabled_skills", len(c.Skills.Names) > 0}, {"memory", m.has("memory")},
+	} {
+		if f.set {
+			c.Findings = append(c.Findings, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "not-yet",
+				Message: "`" + f.name + "` is read, and has no effect yet", Pos: c.At(f.name)})
+		}
+	}
 }
 
 func readTeam(m *fields) Team {

@@ -46,7 +46,7 @@ func (b *builder) config(a *Agent) (*graph.Graph, error) {
 	def.Keys = append(def.Keys, saidKey, systemKey, begunKey)
 	def.Nodes = append(def.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.begin}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}})
 	def.Start = []string{nodeBegin}
-	ends(def.Edges, nodeDone)
+	divert(def.Edges, nodeDone)
 	def.Edges = append(def.Edges, graph.Edge{From: []string{nodeBegin}, To: []string{agent.NodeThink}})
 	g, err := graph.Compile(def)
 	if err != nil {
@@ -56,8 +56,8 @@ func (b *builder) config(a *Agent) (*graph.Graph, error) {
 	return g, nil
 }
 
-// ends leads the cases of edges that end to a node.
-func ends(edges []graph.Edge, to string) {
+// divert leads the cases of edges that end to a node.
+func divert(edges []graph.Edge, to string) {
 	for _, e := range edges {
 		for label, target := range e.Cases {
 			if target == graph.End {
@@ -99,6 +99,12 @@ func (c *conversation) loop() agent.Config {
 	l.Name, l.Request, l.System = a.Name, req, c.system
 	l.MaxIterations = f.Limits.Iterations
 	l.Budget = f.Limits.within(l.Budget)
+	if soft := f.Limits.Compression; soft != nil {
+		l.Window.Soft, l.Window.Keep, l.Window.Summary = *soft, f.Limits.KeepLast, l.Model
+	}
+	if most := f.Limits.ToolResult; most > 0 {
+		l.AroundTools = []agent.ToolMiddleware{shortened(most)}
+	}
 	if l.Tools = c.tools; a.facts(id).NoTools {
 		l.Tools = nil
 		return l
@@ -131,6 +137,33 @@ func (a *Agent) facts(id string) ModelFacts {
 		return ModelFacts{}
 	}
 	return a.host.Models.Facts(a.Dir, id)
+}
+
+// shortened keeps the texts of results to a number of characters: their beginning
+// and, as errors often stand there, their end.
+func shortened(most int) agent.ToolMiddleware {
+	return func(next agent.ToolFunc) agent.ToolFunc {
+		return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+			r, err := next(ctx, t, c)
+			for i, p := range r.Content {
+				if text, ok := p.(llm.Text); ok {
+					r.Content[i] = llm.Text{Text: ends(text.Text, most)}
+				}
+			}
+			return r, err
+		}
+	}
+}
+
+// ends is the beginning and the end of a text, which has more characters than are
+// wanted.
+func ends(text string, most int) string {
+	runes := []rune(text)
+	if len(runes) <= most {
+		return text
+	}
+	tail := most / 3
+	return fmt.Sprintf("%s\n[%d characters are left out]\n%s", string(runes[:most-tail]), len(runes)-most, string(runes[len(runes)-tail:]))
 }
 
 // within adds the file's bounds to a budget: the tighter one counts.

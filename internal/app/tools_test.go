@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +57,10 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	m.bodies = append(m.bodies, body)
 	m.mu.Unlock()
-	var req struct{ Messages []struct{ Role string } }
+	var req struct {
+		Messages []struct{ Role string }
+		Tools    []any
+	}
 	_ = json.Unmarshal(body, &req) // Check has read it
 	done := 0
 	for _, msg := range slices.Backward(req.Messages) {
@@ -68,7 +72,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	delta, reason := any(map[string]string{"content": m.text}), "stop"
-	if done < len(m.rounds) {
+	if done < len(m.rounds) && req.Tools != nil {
 		var calls []any
 		for i, c := range m.rounds[done] {
 			calls = append(calls, map[string]any{"index": i, "id": c.ID, "type": "function", "function": map[string]string{"name": c.Name, "arguments": c.Args}})
@@ -450,4 +454,14 @@ func TestSecretsStayOut(t *testing.T) {
 	if !strings.Contains(string(bytes.Join(m.bodies, nil)), "[redacted]") {
 		t.Error("the tool has shown nothing")
 	}
+}
+
+func pickFirst(q graph.Question) string { return q.Options[0] }
+
+// osNow is the name that instructions have for this system.
+func osNow() string {
+	if runtime.GOOS == "darwin" {
+		return "macos"
+	}
+	return runtime.GOOS
 }
