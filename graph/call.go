@@ -86,13 +86,16 @@ func mapped(ctx context.Context, n *cnode, st State) (up Update, err error) {
 // childFrame opens the frame that the journal holds, or begins a new one.
 func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned bool, err error) {
 	x := t.drive
+	if f := t.keptChild(); f != nil {
+		return f, t.inner.returned, nil
+	}
 	path, public := t.frame.path+t.local()+"/", t.public()+"/"
 	frames, err := t.journaled()
 	if err != nil {
 		return nil, false, err
 	}
 	f = newFrame(n.Graph, path, public)
-	f.beside = t.together()
+	f.beside, f.keeps = t.together(), t.keeps()
 	if n.Inherit { // what the child writes is folded onto it, now and when the frame is opened again
 		f.st = f.st.inherit(st)
 	}
@@ -101,10 +104,42 @@ func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned b
 		if f, err = raw.open(f); err == nil && t.attempt > 1 && !raw.returned {
 			x.j.grew(f.weigh())
 		}
+		if t.attempt > 1 || x.failures.Load() > 0 {
+			f.since = x.active()
+		}
 		return f, raw.returned, err
 	}
 	f.since = x.active()
 	return f, false, x.begin(f, set, KindCall, nil, nil)
+}
+
+// keptChild is the child of a failed attempt where no journal holds it: it goes on
+// where it failed.
+func (t *task) keptChild() *frame {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.in().kept
+	if f != nil {
+		f.again, f.ts, f.since = f.ts, nil, t.drive.active()
+	}
+	return f
+}
+
+// keeps tells whether something of the task may be asked for again without a store:
+// it, or a node above it, is tried again.
+func (t *task) keeps() bool { return t.frame.keeps || t.node().Retry.Attempts > 1 }
+
+// goOn takes what the task has come to in an attempt before of a node above it.
+func (t *task) goOn(was *task) {
+	if was.err == nil && !was.waiting && !was.paused {
+		t.recorded, t.up, t.recovered = true, was.up, was.recovered
+		return
+	}
+	was.mu.Lock()
+	defer was.mu.Unlock()
+	if in := was.inner; in != nil {
+		t.inner = &inner{results: in.results, kept: in.kept, returned: in.returned}
+	}
 }
 
 // journaled is the frames that an earlier drive or attempt left, if any: a
@@ -136,7 +171,10 @@ func (x *drive) child(ctx context.Context, t *task, f *frame) error {
 	}
 	status, err := x.loop(ctx, f, false)
 	t.mu.Lock()
-	t.in().below = f
+	t.in().failures, f.failures = append(t.in().failures, f.failures...), nil
+	if t.in().below = f; x.j == nil && t.keeps() {
+		t.inner.kept, t.inner.returned = f, err == nil && status == Done
+	}
 	t.mu.Unlock()
 	switch {
 	case status == Waiting || status == Paused:

@@ -58,7 +58,7 @@ type Node struct {
 
 	Routes                  []string          // what Goto and Send may name, besides End
 	Ends                    map[string]string // further names for Goto and Send: a name of this node's own to a target
-	OnError                 string            // the node that runs when this one has failed for good; see Cause. End: the failure ends the path, and TaskDone tells it
+	OnError                 string            // the node that runs when this one has failed for good; see Cause. End: the failure ends the path, and Result.Failures tells it
 	Timeout                 time.Duration
 	Retry                   Retry
 	Hooks                   []Hooks
@@ -108,8 +108,8 @@ type Def struct {
 	MaxSteps    int           // steps of a run; 0: 10,000,000
 	MaxVisits   int           // steps of a run in which one node may run; 0: no limit
 	Concurrency int           // tasks of a step at once; 0: no limit
-	Timeout     time.Duration // active time of a run, waiting for people not counted; 0: none
-	StepTimeout time.Duration // of one step; its tasks then fail with ErrTimeout; 0: none
+	Timeout     time.Duration // active time of a run, waiting for people not counted; of a child counted anew when its node is tried again or a failed run is resumed; 0: none
+	StepTimeout time.Duration // of one step; its tasks then fail with ErrTimeout, and their OnError is taken; 0: none
 	MustHalt    bool          // only a Halt ends a run well; running out of tasks is a *StuckError
 	FailFast    bool          // the first failed task cancels its siblings; else they finish and are recorded
 }

@@ -197,7 +197,7 @@ func (x *drive) finish(f *frame) (Result, error) {
 	}()
 	status, err := x.loop(ctx, f, true)
 	ended = true
-	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Breaks: f.breaks, Questions: f.asked}
+	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked}
 	if x.j == nil {
 		return res, err
 	}
@@ -294,7 +294,8 @@ func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
 // step makes the tasks of the frontier and runs them, within the step's timeout.
 func (x *drive) step(ctx context.Context, f *frame, root bool) ([]task, error) {
 	if limit := f.g.def.StepTimeout; limit > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, limit, ErrTimeout)
+		f.late = &stepTimeout{limit}
+		limited, cancel := context.WithTimeoutCause(ctx, limit, f.late)
 		defer cancel()
 		ctx = limited
 	}
@@ -385,7 +386,11 @@ func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
 				return nil, err
 			}
 		}
+		if i < len(f.again) && f.again[i].step == f.step {
+			t.goOn(&f.again[i])
+		}
 	}
+	f.again = nil
 	return ts, nil
 }
 
@@ -497,7 +502,7 @@ var errNotRun = errors.New("graph: the Executor has returned without running the
 // notRun fails the tasks that the Executor has left out.
 func notRun(ts []task, err error) {
 	for i := range ts {
-		if t := &ts[i]; t.attempt == 0 && !t.recorded && t.err == nil {
+		if t := &ts[i]; t.attempt == 0 && !t.recorded && t.recovered == nil && t.err == nil {
 			t.err = err
 		}
 	}
@@ -523,7 +528,7 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 			if len(in.notes) > 0 || len(in.open) > 0 {
 				x.report(t, root)
 			}
-			f.asked = append(f.asked, in.open...)
+			f.asked, f.failures = append(f.asked, in.open...), append(f.failures, in.failures...)
 			if below := in.below; below != nil {
 				f.asked, f.breaks = append(f.asked, below.asked...), append(f.breaks, below.breaks...)
 			}
@@ -618,6 +623,7 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	if x.topics&TopicStep != 0 {
 		x.committed(f, ts, &was, dropped, root)
 	}
+	f.keepFailures(ts)
 	f.step++
 	f.count()
 	f.raw = nil
@@ -651,6 +657,9 @@ func (x *drive) blame(f *frame, ts []task, by int, err error) error {
 		at, e.Nodes = e.tasks, named(ts, e.tasks)
 	default:
 		err = &StepError{Path: f.public, Step: f.step, Tasks: []*NodeError{ts[by].fail(err).(*NodeError)}}
+	}
+	for _, t := range at {
+		ts[t].err = err
 	}
 	if x.j == nil || len(ts) == 1 { // a lone task has no record
 		return err

@@ -271,7 +271,7 @@ func (c *effectCall) intend(note []byte) error {
 }
 
 // kept tells whether anybody may ask for the result again.
-func (c *effectCall) kept() bool { return c.t.drive.j != nil || c.t.node().Retry.Attempts > 1 }
+func (c *effectCall) kept() bool { return c.t.drive.j != nil || c.t.keeps() }
 
 func (c *effectCall) record(b []byte) error {
 	j := c.t.drive.j

@@ -174,8 +174,16 @@ func (b RunEnded) MarshalJSON() ([]byte, error) {
 		Breaks    []Break    `json:"breaks,omitempty"`
 		Questions []Question `json:"questions,omitempty"`
 		Steps     int        `json:"steps"`
+		Failures  []string   `json:"failures,omitempty"`
 		Error     string     `json:"error,omitempty"`
-	}{b.Result.Status, b.Result.Value, b.Result.Breaks, b.Result.Questions, b.Result.Steps, text(b.Result.Err)})
+	}{b.Result.Status, b.Result.Value, b.Result.Breaks, b.Result.Questions, b.Result.Steps, texts(b.Result.Failures), text(b.Result.Err)})
+}
+
+func texts(failures []*NodeError) (all []string) {
+	for _, e := range failures {
+		all = append(all, e.Error())
+	}
+	return all
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

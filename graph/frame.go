@@ -23,6 +23,11 @@ type frame struct {
 	breaks []Break       // where it has stopped, children's included, in task order
 	since  time.Duration // active time of the run when the frame began
 	beside bool          // tasks of the frames above run beside it
+	keeps  bool          // without a store: a node above may be tried again
+	late   *stepTimeout  // the cause of the step under way, should its time pass
+	again  []task        // without a store: the tasks of the step in which it failed
+
+	failures []*NodeError // that OnError: End has taken, children's included
 
 	raw    *rawFrame            // what the journal holds of the step under way; nil: nothing
 	frames map[string]*rawFrame // what it held of all frames when raw was read

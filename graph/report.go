@@ -119,3 +119,17 @@ func (f *frame) move(l *lists, t *task) {
 		add(f.g.nameOf(f.g.joins[j.join].to))
 	}
 }
+
+// keepFailures keeps what nobody but the Result tells: failures that ended a path.
+func (f *frame) keepFailures(ts []task) {
+	for i := range ts {
+		t := &ts[i]
+		if t.recovered != nil && t.node().OnError == End {
+			e, ok := t.recovered.(*NodeError)
+			if !ok { // from the journal, as text
+				e = t.fail(t.recovered).(*NodeError)
+			}
+			f.failures = append(f.failures, e)
+		}
+	}
+}

@@ -41,10 +41,11 @@ type Result struct {
 	Run       string
 	Status    Status
 	State     State
-	Value     any        // of the Halt that ended the run
-	Breaks    []Break    // where it stopped because nodes ask for it
-	Questions []Question // all that are open, in order of asking
-	Steps     int        // steps this drive committed at the root
-	Head      int64      // the newest record
-	Err       error      // what RunEnded reports: nil for Done, Waiting and Paused
+	Value     any          // of the Halt that ended the run
+	Breaks    []Break      // where it stopped because nodes ask for it
+	Questions []Question   // all that are open, in order of asking
+	Steps     int          // steps this drive committed at the root
+	Failures  []*NodeError // that ended a path by OnError: End in these steps; children's are among them
+	Head      int64        // the newest record
+	Err       error        // what RunEnded reports: nil for Done, Waiting and Paused
 }

@@ -44,9 +44,12 @@ type inner struct {
 	results  map[string]outcome      // effects, for the next attempt
 	asks     map[string]*rawQuestion // answered ahead in this drive
 	open     []Question
-	below    *frame // the child, with what is open in it
-	calling  bool   // it runs
-	notes    []Body // events for the end of the step
+	below    *frame       // the child, with what is open in it
+	calling  bool         // it runs
+	failures []*NodeError // of the child's steps, see Result
+	kept     *frame       // without a store: the child of the attempts before
+	returned bool         // it has ended well
+	notes    []Body       // events for the end of the step
 }
 
 // in is t.inner, made when it is first needed; the caller holds t.mu.
@@ -221,6 +224,9 @@ func (t *task) tellAt(at time.Time, b Body) {
 // others of the step may still be running when it ends.
 func (t *task) run(siblings bool) {
 	if !t.begin() {
+		if t.err != nil {
+			t.close(siblings)
+		}
 		return
 	}
 	if t.inline {
@@ -257,24 +263,42 @@ var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) in the
 // work is everything between the task's events. Its second half is deferred: a
 // node that ends its goroutine has failed.
 func (t *task) work(siblings bool) {
-	n, returned := t.node(), false
+	returned := false
 	defer func() {
 		if !returned {
 			t.err = t.fail(errGoexit)
 			t.drive.gone.CompareAndSwap(nil, t)
 		}
 		t.leave()
-		if t.err != nil && n.OnError != "" && t.base.Err() == nil && t.drive.j.failed() == nil {
-			t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
-			t.forgetBelow()
-		}
-		if t.err == nil && siblings && !t.waiting && !t.paused {
-			t.err = t.save()
-		}
+		t.close(siblings)
 	}()
-	t.attempts(n)
+	t.attempts(t.node())
 	returned = true
 }
+
+// close hands a failure to OnError, and records what a task has come to that
+// siblings may still be running beside.
+func (t *task) close(siblings bool) {
+	if t.err != nil && t.node().OnError != "" && (t.base.Err() == nil || t.late()) && t.drive.j.failed() == nil {
+		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
+		t.forgetBelow()
+	}
+	if t.err == nil && siblings && !t.waiting && !t.paused {
+		t.err = t.save()
+	}
+}
+
+// late tells whether the time of the task's own step has passed.
+func (t *task) late() bool {
+	late, ok := context.Cause(t.base).(*stepTimeout)
+	return ok && late == t.frame.late
+}
+
+// stepTimeout is the cause of a context that ended because of Def.StepTimeout.
+type stepTimeout struct{ after time.Duration }
+
+func (e *stepTimeout) Error() string { return "graph: the step timed out after " + e.after.String() }
+func (e *stepTimeout) Unwrap() error { return ErrTimeout }
 
 // leave refuses what goroutines of the node still do.
 func (t *task) leave() {
@@ -376,7 +400,7 @@ func (t *task) call(n *cnode) (err error) {
 		return t.fail(errors.New("the node returned ErrWaiting or ErrPaused, but nothing waits"))
 	case err != nil && n.Timeout > 0 && t.base.Err() == nil && context.Cause(ctx.Context) == ErrTimeout:
 		return t.fail(&timedOut{"timed out", n.Timeout, err})
-	case err != nil && context.Cause(t.base) == ErrTimeout:
+	case err != nil && t.late():
 		return t.fail(&timedOut{"the step timed out", t.frame.g.def.StepTimeout, err})
 	case err != nil:
 		return t.fail(err)
