@@ -41,8 +41,8 @@
 // A record of a thread is a point one can go back to, inside a step and inside a
 // child graph too. Checkpoints lists those worth it, State and Inspect read one, Diff
 // compares two, Blame tells who wrote a key. Fork begins a thread as a copy of
-// another at a point; Edit changes the newest state, through the journal; to edit an
-// older point is to fork there and edit the copy. What follows is a new branch: the
+// another at a point; Edit changes the newest state, through the journal, and EditNext
+// what runs next too; to edit an older point is to fork there and edit the copy. What follows is a new branch: the
 // step under way runs again from its top, effects included, under other effect keys.
 // Lineage lists the forks of threads as a tree, and Prune shortens a thread without
 // losing what a resume needs.

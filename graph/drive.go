@@ -96,7 +96,8 @@ func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
 		head = putString(nil, f.path)
 	}
 	head = putTags(putString(head, f.g.digest), f.g.table.keys)
-	return x.commit(f, k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
+	_, err = x.commit(f, k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
+	return err
 }
 
 // recording is where apply leaves its patches: nowhere, without a journal.
@@ -109,20 +110,20 @@ func (x *drive) recording(f *frame) *[]patch {
 }
 
 // commit journals what apply recorded and the frontier after it.
-func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
+func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) (seq int64, err error) {
 	data, err := x.patches(f)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	head, data, err = putFrontier(head, data, f.g, &f.next)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	if k == KindStep {
 		if head = putBool(head, f.halted); f.halted {
 			b, err := encodeDynamic(nil, f.value)
 			if err != nil {
-				return fmt.Errorf("halt: %w", err)
+				return 0, fmt.Errorf("halt: %w", err)
 			}
 			data = putString(data, b)
 		}
@@ -136,7 +137,10 @@ func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) error {
 	if !flush { // they are not written when add returns
 		head, data = slices.Clone(head), slices.Clone(data)
 	}
-	return x.j.add(k, head, data, flush)
+	if k == KindStep && x.topics&TopicStep != 0 {
+		return x.j.number(flush, Record{Kind: k, Head: head, Data: data})
+	}
+	return 0, x.j.add(k, head, data, flush)
 }
 
 // reusable is b, unless it is too large to be kept for small things.
@@ -603,10 +607,11 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 		dropped = next.names(f.g)
 		next = frontier{}
 	}
+	var seq int64
 	before := f.st
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	if x.j != nil {
-		if err := x.commit(f, KindStep, putString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
+		if seq, err = x.commit(f, KindStep, putString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value = before, was, false, nil // nothing of it is kept
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return x.blame(f, ts, w.by, w.err)
@@ -621,7 +626,7 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 		}
 	}
 	if x.topics&TopicStep != 0 {
-		x.committed(f, ts, &was, dropped, root)
+		x.committed(f, ts, &was, dropped, seq, root)
 	}
 	f.keepFailures(ts)
 	f.step++

@@ -82,6 +82,7 @@ type StepCommitted struct {
 	Moves   []Move   `json:"moves,omitempty"`   // who leads where
 	Dropped []string `json:"dropped,omitempty"` // targets that a Halt made void
 	Halted  bool     `json:"halted,omitempty"`
+	Seq     int64    `json:"record,omitempty"` // of the step's record, a point to fork at once it is durable; 0: there is no store
 }
 
 // Move is one node of a committed step and where it led: node names, or End.

@@ -50,10 +50,34 @@ func (j *journal) add(k Kind, head, data []byte, flush bool) error {
 
 // gather adds records that reach the store together or not at all.
 func (j *journal) gather(flush bool, recs ...Record) error {
-	j.mu.Lock()
-	if err := j.err; err != nil {
-		j.mu.Unlock()
+	_, full, err := j.put(recs)
+	if err != nil || !flush && !full {
 		return err
+	}
+	return j.flush()
+}
+
+// number is gather for one record, and tells which number it has or will have.
+func (j *journal) number(flush bool, rec Record) (seq int64, err error) {
+	j.writing.Lock() // no batch is on its way, and no snapshot comes between
+	defer j.writing.Unlock()
+	n, full, err := j.put([]Record{rec})
+	if err != nil {
+		return 0, err
+	}
+	seq = j.head + int64(n)
+	if flush || full {
+		err = j.write()
+	}
+	return seq, err
+}
+
+// put gathers records, and returns how many wait to be written.
+func (j *journal) put(recs []Record) (n int, full bool, err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.err != nil {
+		return 0, false, j.err
 	}
 	now := j.clock.Now().UnixMicro()
 	for _, r := range recs {
@@ -64,12 +88,7 @@ func (j *journal) gather(flush bool, recs ...Record) error {
 		j.bytes += len(r.Head) + len(r.Data)
 		j.weight += len(r.Head) + len(r.Data) + recordWeight
 	}
-	flush = flush || len(j.pending) >= mostPending
-	j.mu.Unlock()
-	if !flush {
-		return nil
-	}
-	return j.flush()
+	return len(j.pending), len(j.pending) >= mostPending, nil
 }
 
 // grew tells of live state that came or went.

@@ -3,10 +3,10 @@ package graph
 import "slices"
 
 // committed delivers what a step did.
-func (x *drive) committed(f *frame, ts []task, was *frontier, dropped []string, root bool) {
+func (x *drive) committed(f *frame, ts []task, was *frontier, dropped []string, seq int64, root bool) {
 	now, next := len(was.tasks), len(f.next.tasks)
 	l := &lists{all: make([]string, 0, now+next+max(now, next)+1)}
-	b := StepCommitted{Nodes: l.nodes(f.g, was), Next: l.nodes(f.g, &f.next), Dropped: dropped, Halted: f.halted}
+	b := StepCommitted{Nodes: l.nodes(f.g, was), Next: l.nodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq}
 	for _, ws := range f.writes {
 		for _, w := range ws {
 			l.add(w.key.name)

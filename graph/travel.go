@@ -88,11 +88,21 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 // are refused before anything is written. A drive that is at work on the thread
 // cannot be seen: whoever appends first goes on, and the other gets ErrConflict.
 func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
+	return r.change(ctx, thread, func(s *replay) (Record, error) {
+		if len(set) == 0 {
+			return Record{}, errors.New("there is nothing to write")
+		}
+		return r.edit(s, set, nil)
+	})
+}
+
+// change appends the record of an edit.
+func (r *Runner) change(ctx context.Context, thread string, edit func(*replay) (Record, error)) (seq int64, err error) {
 	s, err := r.loadPoint(ctx, Point{Thread: thread})
 	if err != nil {
 		return 0, err
 	}
-	rec, err := r.edit(s, set)
+	rec, err := edit(s)
 	if err == nil {
 		err = r.Store.Append(ctx, thread, s.head, []Record{rec})
 	}
@@ -102,11 +112,8 @@ func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int
 	return s.head + 1, nil
 }
 
-// edit makes the record of an edit.
-func (r *Runner) edit(s *replay, set []Write) (Record, error) {
-	if len(set) == 0 {
-		return Record{}, errors.New("there is nothing to write")
-	}
+// edit makes the record of an edit; next is what runs next, or nil.
+func (r *Runner) edit(s *replay, set []Write, next *frontier) (Record, error) {
 	raw := s.frame("")
 	for _, w := range set {
 		if tag := raw.tags[w.Key()]; w.key != nil && tag != "" && tag != w.key.tag {
@@ -133,6 +140,15 @@ func (r *Runner) edit(s *replay, set []Write) (Record, error) {
 	}
 	now := r.drive(0).now()
 	s.pause(r.newID(now))
+	if next != nil {
+		end := len(data)
+		if data, err = putNext(data, r.Graph, next); err == nil {
+			err = s.reroute(&reader{b: data[end:]})
+		}
+		if err != nil {
+			return Record{}, err
+		}
+	}
 	return Record{Kind: KindEdit, Time: now.UnixMicro(), Head: s.editHead("", keys), Data: data}, nil
 }
 
@@ -151,6 +167,9 @@ func (s *replay) edit(h, d *reader) {
 	path := h.string()
 	s.pause(h.string())
 	s.frame(path).apply(readPatches(d))
+	if len(d.b) > 0 && d.err == nil {
+		d.err = s.reroute(d)
+	}
 }
 
 // forgetSteps forgets what the steps under way have done, and gives the numbers
