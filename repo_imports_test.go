@@ -53,7 +53,7 @@ var importRules = []importRule{
 		"flow", "graph", "internal/proc", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "store/sqlite",
 		"tool", "tool/builtin", "tool/mcp", "tool/permission", "tool/script"},
 		reason: "it puts a process together from all parts, and is the only one to know every vendor and store"},
-	{of: "internal/cli", may: []string{"draw", "flow", "graph", "internal/app", "llm"},
+	{of: "internal/cli", may: []string{"agent", "draw", "flow", "graph", "internal/app", "llm"},
 		reason: "it talks to people: it knows what is run and shown, and leaves vendors and stores to internal/app"},
 	{of: "internal/llmtest",
 		reason: "what a vendor refuses does not depend on how we speak to it"},

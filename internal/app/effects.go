@@ -12,9 +12,10 @@ import (
 
 // Calls are the model calls of a run whose replies its journal holds.
 type Calls struct {
-	Count int
-	Usage llm.Usage
-	ids   []string // of the replies, those of earlier turns included, where the model gave one
+	Count  int
+	Usage  llm.Usage
+	Models []ModelCalls // in the order of their first call
+	ids    []string     // of the replies, those of earlier turns included, where the model gave one
 }
 
 // Calls reads the model calls that a run has recorded, those of earlier drives
@@ -56,8 +57,7 @@ func (j *journals) calls(ctx context.Context, id string) (Calls, error) {
 	}
 	err = j.each(ctx, id, heads, func(r flow.Reply, seq int64, kept bool) {
 		if seq > began {
-			c.Count++
-			c.Usage = c.Usage.Add(r.Usage)
+			c.add(r)
 		}
 		c.keep(r, kept)
 	})

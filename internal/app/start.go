@@ -16,6 +16,7 @@ type Request struct {
 	Agent     string // name or path
 	Prompt    string // complete, with the text of Files
 	Files     []string
+	Headless  bool              // nobody will ever be asked: models are told so
 	Model     string            // in place of every model of the agent and its children
 	Variables map[string]string // agent variables
 	Session   string            // to continue or begin; "temp": none; "": as the agent says. Refused for graphs, in their words
@@ -150,7 +151,7 @@ func (p *Process) record(place Place, req Request) *Record {
 		Model: p.Config.Model, Override: p.override(req.Model), Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
-		Strict:  req.Strict, Workspace: p.Dirs.Work, Version: Version(),
+		Strict:  req.Strict, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(),
 	}
 }
 

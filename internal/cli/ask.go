@@ -24,52 +24,53 @@ type asker struct {
 // prompter asks a person. It returns errParked when the person leaves the
 // question open, and the context's error when that ends.
 type prompter interface {
-	ask(ctx context.Context, q graph.Question) (string, error)
+	ask(ctx context.Context, q graph.Question) (any, error)
+	text(ctx context.Context, prompt string) (string, error)
 }
 
 // answer is an app.Ask. Answers of the command line that name a question go to
 // it, the others to the open questions in the order of their asking.
 func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error) {
-	texts := make([]*string, len(open))
+	values := make([]any, len(open)) // nil: no answer
 	for _, bare := range []bool{false, true} {
 		for i, q := range open {
-			if texts[i] != nil {
+			if values[i] != nil {
 				continue
 			}
 			if text, ok := take(a.given, q, bare); ok {
-				texts[i] = &text
+				values[i] = text
 			}
 		}
 	}
 	for i, q := range open {
-		if texts[i] == nil && !park {
-			if texts[i], park, err = a.ask(ctx, q); err != nil {
+		if values[i] == nil && !park {
+			if values[i], park, err = a.ask(ctx, q); err != nil {
 				return nil, false, err
 			}
 		}
-		if texts[i] != nil {
-			answers = append(answers, graph.Answer{ID: q.ID, Value: *texts[i]})
+		if values[i] != nil {
+			answers = append(answers, graph.Answer{ID: q.ID, Value: values[i]})
 		}
 	}
 	return answers, park, nil
 }
 
 // ask asks the person, or takes the question's default where there is nobody.
-func (a *asker) ask(ctx context.Context, q graph.Question) (text *string, park bool, err error) {
+func (a *asker) ask(ctx context.Context, q graph.Question) (answer any, park bool, err error) {
 	switch {
 	case a.stopped():
 		return nil, true, nil
 	case a.prompter == nil && q.Default != "":
 		a.seen(q, q.Default)
-		return &q.Default, false, nil
+		return q.Default, false, nil
 	case a.prompter == nil:
 		return nil, false, nil
 	}
 	a.sh.err.still()
-	answer, err := a.prompter.ask(ctx, q)
+	answer, err = a.prompter.ask(ctx, q)
 	switch {
 	case err == nil:
-		return &answer, false, nil
+		return answer, false, nil
 	case errors.Is(err, errParked) || ctx.Err() != nil:
 		return nil, true, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/charmbracelet/colorprofile"
 	"golang.org/x/term"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 )
 
@@ -19,40 +20,74 @@ import (
 // choice between them is drawn.
 type formPrompter struct{ sh *shell }
 
-func (p *formPrompter) ask(ctx context.Context, q graph.Question) (string, error) {
-	p.sh.err.line(p.sh.err.paint(bold, q.Prompt))
-	if len(q.Options) == 0 {
-		return p.text(ctx, answerPrompt)
-	}
-	n, err := p.choose(ctx, q)
+func (p *formPrompter) ask(ctx context.Context, q graph.Question) (any, error) {
+	p.sh.err.line(promptOf(q, p.sh.err.colors))
+	options := optionsOf(q)
 	switch {
-	case err != nil:
-		return "", err
-	case n < len(q.Options):
-		p.sh.err.line("> " + q.Options[n])
-		return q.Options[n], nil
+	case len(options) == 0:
+		return p.text(ctx, answerPrompt)
+	case q.Kind == agent.KindCheckbox:
+		return p.several(ctx, options)
 	}
-	p.sh.err.line("> " + otherOption)
-	return p.text(ctx, otherPrompt+" ")
+	n, err := p.choose(ctx, options)
+	if err != nil {
+		return "", err
+	}
+	p.sh.err.line("> " + options[n].label)
+	if options[n].ask == "" {
+		return options[n].value, nil
+	}
+	text, err := p.text(ctx, options[n].ask)
+	return options[n].value + text, err
 }
 
-// choose returns the index of the chosen option; one past the last is "other".
-func (p *formPrompter) choose(ctx context.Context, q graph.Question) (int, error) {
-	var options []huh.Option[int]
-	for i, o := range q.Options {
-		options = append(options, huh.NewOption(o, i))
-	}
-	if q.Free {
-		options = append(options, huh.NewOption(otherOption, len(q.Options)))
-	}
+// choose returns the index of the chosen option.
+func (p *formPrompter) choose(ctx context.Context, options []option) (int, error) {
 	chosen := 0
-	field := huh.NewSelect[int]().Description("arrow keys and Enter; Esc leaves the question open").Options(options...).Value(&chosen)
-	if _, rows, err := term.GetSize(int(p.sh.err.file.Fd())); err == nil && len(options) > rows-4 {
-		field = field.Height(max(rows-4, 3))
+	field := huh.NewSelect[int]().Description("arrow keys and Enter; Esc leaves the question open").Options(shownOptions(options)...).Value(&chosen)
+	if rows := p.rows(); len(options) > rows {
+		field = field.Height(rows)
 	}
 	return chosen, p.run(ctx, field)
 }
 
+// several returns any number of the options.
+func (p *formPrompter) several(ctx context.Context, options []option) (any, error) {
+	var picked []int
+	field := huh.NewMultiSelect[int]().Description("Space chooses, Enter is done; Esc leaves the question open").
+		Options(shownOptions(options)...).Filterable(false).Value(&picked)
+	if rows := p.rows(); len(options) > rows {
+		field = field.Height(rows)
+	}
+	if err := p.run(ctx, field); err != nil {
+		return nil, err
+	}
+	chosen := []string{}
+	for _, i := range picked {
+		chosen = append(chosen, options[i].value)
+	}
+	p.sh.err.line("> " + orElse(plainText(list(chosen)), "none"))
+	return chosen, nil
+}
+
+func shownOptions(options []option) []huh.Option[int] {
+	var shown []huh.Option[int]
+	for i, o := range options {
+		shown = append(shown, huh.NewOption(o.label, i))
+	}
+	return shown
+}
+
+// rows is how many lines a field may take.
+func (p *formPrompter) rows() int {
+	const around, least, many = 4, 3, 1000
+	if _, rows, err := term.GetSize(int(p.sh.err.file.Fd())); err == nil {
+		return max(rows-around, least)
+	}
+	return many
+}
+
+// text asks for a text.
 func (p *formPrompter) text(ctx context.Context, prompt string) (string, error) {
 	var text string
 	if err := p.run(ctx, huh.NewInput().Prompt(prompt).Value(&text)); err != nil {

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 )
 
@@ -26,42 +28,81 @@ func dumb() bool {
 // linePrompter asks with plain lines: options are numbered.
 type linePrompter struct{ sh *shell }
 
-func (p *linePrompter) ask(ctx context.Context, q graph.Question) (string, error) {
-	p.say("%s\n", q.Prompt)
-	if len(q.Options) == 0 {
-		p.say("%s", answerPrompt)
-		return p.line(ctx)
+func (p *linePrompter) ask(ctx context.Context, q graph.Question) (any, error) {
+	p.say("%s\n", promptOf(q, false))
+	options := optionsOf(q)
+	if len(options) == 0 {
+		return p.text(ctx, answerPrompt)
 	}
-	for i, o := range q.Options {
-		p.say("  %d) %s\n", i+1, o)
+	for i, o := range options {
+		p.say("  %d) %s\n", i+1, o.label)
 	}
-	last := len(q.Options)
-	if q.Free {
-		last++
-		p.say("  %d) %s\n", last, otherOption)
+	if q.Kind == agent.KindCheckbox {
+		return p.several(ctx, options)
 	}
+	return p.one(ctx, q, options)
+}
+
+// one reads the number of an option, or its own words.
+func (p *linePrompter) one(ctx context.Context, q graph.Question, options []option) (any, error) {
 	for {
-		p.say("Number [1-%d]: ", last)
-		s, err := p.line(ctx)
+		s, err := p.text(ctx, fmt.Sprintf("Number [1-%d]: ", len(options)))
 		if err != nil {
 			return "", err
 		}
 		s = strings.TrimSpace(s)
-		for _, o := range q.Options {
-			if s == o {
-				return o, nil
-			}
+		if s == "" && q.Kind == kindConfirm {
+			s = q.Options[0]
 		}
-		switch n, err := strconv.Atoi(s); {
-		case err != nil || n < 1 || n > last:
+		i := pick(s, options)
+		switch {
+		case i < 0:
 			p.say("There is no option %q.\n", s)
-		case n <= len(q.Options):
-			return q.Options[n-1], nil
+		case options[i].ask == "":
+			return options[i].value, nil
 		default:
-			p.say("%s ", otherPrompt)
-			return p.line(ctx)
+			text, err := p.text(ctx, options[i].ask)
+			return options[i].value + text, err
 		}
 	}
+}
+
+// several reads the numbers of any number of options.
+func (p *linePrompter) several(ctx context.Context, options []option) (any, error) {
+next:
+	for {
+		s, err := p.text(ctx, fmt.Sprintf("Numbers [1-%d], or nothing for none of them: ", len(options)))
+		if err != nil {
+			return nil, err
+		}
+		chosen := []string{}
+		for _, word := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' }) {
+			i := pick(word, options)
+			if i < 0 {
+				p.say("There is no option %q.\n", word)
+				continue next
+			}
+			chosen = append(chosen, options[i].value)
+		}
+		return chosen, nil
+	}
+}
+
+// pick finds an option by its number or its own words; -1: there is none.
+func pick(s string, options []option) int {
+	if i := slices.IndexFunc(options, func(o option) bool { return o.ask == "" && o.value == s }); i >= 0 {
+		return i
+	}
+	if n, err := strconv.Atoi(s); err == nil && n >= 1 && n <= len(options) {
+		return n - 1
+	}
+	return -1
+}
+
+// text asks for a text.
+func (p *linePrompter) text(ctx context.Context, prompt string) (string, error) {
+	p.say("%s", prompt)
+	return p.line(ctx)
 }
 
 func (p *linePrompter) say(format string, args ...any) {

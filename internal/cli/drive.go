@@ -26,7 +26,7 @@ type drive struct {
 	run     *app.Run
 	format  string
 	answers []given
-	still   bool // no changing line
+	still   bool // no changing line, and no text before the end
 
 	watch *watch
 	stop  *stopper
@@ -46,6 +46,9 @@ func (d *drive) begin(answers []string) (err error) {
 // error carries the exit code.
 func (d *drive) do() error {
 	d.watch = d.sh.newWatch(d.run, d.format == formatStream, !d.still)
+	if d.watch.speech = d.speech(); d.watch.speech != nil && d.watch.live != nil {
+		d.watch.live.mute = true
+	}
 	d.sh.watching.Store(d.watch)
 	d.stop = d.sh.newStopper()
 	res, err := d.follow()
@@ -56,7 +59,10 @@ func (d *drive) do() error {
 
 // follow drives the run.
 func (d *drive) follow() (graph.Result, error) {
-	ask := &asker{sh: d.sh, prompter: d.sh.prompter(), stopped: d.stop.stopped, seen: d.tookDefault}
+	ask := &asker{sh: d.sh, stopped: d.stop.stopped, seen: d.tookDefault}
+	if !d.run.Record.Headless {
+		ask.prompter = d.sh.prompter()
+	}
 	driver := app.Driver{
 		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
 			d.sh.setBusy(false)
@@ -133,7 +139,9 @@ func (d *drive) report(o outcome) error {
 	switch d.format {
 	case formatText:
 		if o.res.Status == graph.Done {
-			d.sh.out.text(flow.OutcomeOf(o.res).Output)
+			if text := flow.OutcomeOf(o.res).Output; !d.watch.speech.whole(text) {
+				d.sh.out.text(text)
+			}
 		}
 	default:
 		r, err := d.sh.reportRun(d.run, o, d.watch.warnings)
@@ -141,6 +149,9 @@ func (d *drive) report(o outcome) error {
 			return errors.Join(o.err, err)
 		}
 		d.sh.writeReport(d.format, r, d.watch.seq+1)
+	}
+	if line := d.watch.spent.String(); line != "" && !d.sh.quiet {
+		d.sh.err.line("▸ " + line)
 	}
 	return d.notice(o)
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 )
@@ -20,6 +21,7 @@ const patience = 300 * time.Millisecond
 // how long, and the end of what a model is just saying.
 type live struct {
 	t    *terminal
+	mute bool // what the agent's own model says is shown elsewhere
 	stop chan struct{}
 	done sync.WaitGroup
 
@@ -77,13 +79,22 @@ func (l *live) event(ev graph.Event) {
 	case graph.Emitted:
 		switch v := b.Value.(type) {
 		case flow.Delta:
-			l.text += v.Text
-			if len(l.text) > 4096 {
-				l.text = l.text[len(l.text)-2048:]
+			l.say(v.Text)
+		case agent.TextDelta:
+			if !l.mute || ev.Path != "" {
+				l.say(v.Text)
 			}
-		case flow.ModelDone:
+		case flow.ModelDone, agent.Replied:
 			l.text = ""
 		}
+	}
+}
+
+// say takes in a piece of what a model says.
+func (l *live) say(text string) {
+	l.text += text
+	if len(l.text) > 4096 {
+		l.text = l.text[len(l.text)-2048:]
 	}
 }
 

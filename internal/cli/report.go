@@ -38,11 +38,19 @@ type usage struct {
 	Output    int `json:"output_tokens"`
 	Cached    int `json:"cached_tokens"`
 	Reasoning int `json:"reasoning_tokens"`
+
+	Cost     *float64 `json:"cost_usd"`       // of the calls whose price is known; null: of none
+	Unpriced int      `json:"unpriced_calls"` // whose price is not known
 }
 
-func usageOf(c app.Calls) usage {
-	u := c.Usage
-	return usage{Calls: c.Count, Input: u.Input, Output: u.Output, Cached: u.Cached, Reasoning: u.Reasoning}
+func usageOf(p *app.Process, c app.Calls) usage {
+	n := c.Usage
+	u := usage{Calls: c.Count, Input: n.Input, Output: n.Output, Cached: n.Cached, Reasoning: n.Reasoning}
+	cost, unknown := p.CostOf(c)
+	if u.Unpriced = unknown; unknown < c.Count || c.Count == 0 {
+		u.Cost = &cost
+	}
+	return u
 }
 
 // outcome is how a drive went.
@@ -90,7 +98,7 @@ func (sh *shell) fromJournal(d *app.RunDetail, r *report) error {
 	}
 	r.Path = append(r.Path, visited(entries, d.Snapshot.Status)...)
 	calls, err := sh.process.Calls(ctx, d.Run)
-	r.Usage = usageOf(calls)
+	r.Usage = usageOf(sh.process, calls)
 	return err
 }
 
@@ -162,12 +170,10 @@ func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
 	for _, q := range res.Questions {
-		fmt.Fprintf(&b, "  %s: %s\n", sh.err.paint(bold, q.ID), strings.ReplaceAll(strings.TrimSpace(q.Prompt), "\n", "\n    "))
-		switch {
-		case len(q.Options) > 0 && q.Free:
-			fmt.Fprintf(&b, "    answers: %s, or any other text\n", list(q.Options))
-		case len(q.Options) > 0:
-			fmt.Fprintf(&b, "    answers: %s\n", list(q.Options))
+		prompt := promptOf(q, sh.err.colors && callOf(q).Tool != "")
+		fmt.Fprintf(&b, "  %s: %s\n", sh.err.paint(bold, nameOf(q)), strings.ReplaceAll(strings.TrimSpace(prompt), "\n", "\n    "))
+		if how := answersText(q); how != "" {
+			fmt.Fprintf(&b, "    %s\n", plainText(how))
 		}
 	}
 	if run.Kept {

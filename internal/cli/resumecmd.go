@@ -35,7 +35,7 @@ Everything else is as it was started: flags cannot change the prompt, the model 
 	flags.BoolVar(&c.AcceptChanges, "accept-changes", false, "continue although files of the agent have changed")
 	flags.StringVar(&c.Agent, "agent", "", "where the agent is now: `PATH`")
 	flags.StringVar(&output, "output", formatText, "write the result as `FORMAT`: text, json or stream-json")
-	flags.BoolVarP(&noStream, "no-stream", "S", false, "show no changing line on the terminal")
+	flags.BoolVarP(&noStream, "no-stream", "S", false, "show no text and no changing line on the terminal before the end")
 	fixed(cmd, "output", formatText, formatJSON, formatStream)
 	return cmd
 }

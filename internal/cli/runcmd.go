@@ -17,6 +17,8 @@ type runFlags struct {
 	noStream       bool
 	noStdin        bool
 	strict         bool
+	headless       bool
+	dry            bool
 }
 
 func (sh *shell) runCommand() *cobra.Command {
@@ -24,7 +26,7 @@ func (sh *shell) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run AGENT [PROMPT...]",
 		Short: "Run an agent",
-		Long: `AGENT is a name in the agents directory, or a path to an agent's directory or graph.yaml.
+		Long: `AGENT is a name in the agents directory, or a path to an agent's directory, graph.yaml or config.yaml.
 The prompt is the words after it; standard input in place of "-" or of no words; then the files.
 
 On a terminal, questions are asked. Elsewhere --answer answers them, or a default of the file;
@@ -43,10 +45,11 @@ else the run parks with exit code 5 and "raddle resume" goes on with it.`,
 	flags.StringArrayVar(&f.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
 	flags.StringArrayVar(&f.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	flags.StringVar(&f.output, "output", formatText, "write the result as `FORMAT`: text, json or stream-json")
-	flags.BoolVarP(&f.noStream, "no-stream", "S", false, "show no changing line on the terminal")
+	flags.BoolVarP(&f.noStream, "no-stream", "S", false, "show no text and no changing line on the terminal before the end")
 	flags.BoolVar(&f.noStdin, "no-stdin", false, "do not read standard input")
 	flags.BoolVar(&f.strict, "strict", false, "refuse keys of the file that are unknown")
-	flags.StringVarP(&f.session, "session", "s", "", "continue the session `NAME` (graph agents have none)")
+	flags.BoolVar(&f.headless, "headless", false, "nobody will answer: questions of models go unanswered, and what needs consent is refused")
+	flags.StringVarP(&f.session, "session", "s", "", "begin or continue the session `NAME` (graph agents have none)")
 	fixed(cmd, "output", formatText, formatJSON, formatStream)
 	sh.completeModels(cmd)
 	return cmd
@@ -73,13 +76,13 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 		return err
 	}
 	req := app.Request{
-		Agent: args[0], Prompt: text, Model: f.model, Variables: variables, Session: f.session, Strict: f.strict,
+		Agent: args[0], Prompt: text, Model: f.model, Variables: variables, Session: f.session, Strict: f.strict, Headless: f.headless,
 		Surroundings: sh.around(),
 	}
 	for _, path := range f.files {
 		req.Files = append(req.Files, p.Dirs.Abs(path))
 	}
-	run, err := p.Start(req)
+	run, err := sh.startWith(p, req)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ type shown struct {
 	Path      []any            `json:"path"`
 	Next      []string         `json:"next"`
 	Usage     usage            `json:"usage"`
+	Calls     []app.ToolCall   `json:"tool_calls"`
 	Seconds   float64          `json:"active_seconds"`
 	Start     *app.Record      `json:"start"`       // null: it was not started by the command line
 	Points    []app.Checkpoint `json:"checkpoints"` // newest first
@@ -89,7 +90,11 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 	if d.Snapshot.Status.Final() {
 		s.Next, s.Questions = []string{}, []graph.Question{}
 	}
-	var err error
+	calls, err := p.ToolCalls(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	s.Calls = append([]app.ToolCall{}, calls...)
 	if s.Points, err = p.Checkpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}
@@ -129,11 +134,12 @@ func shownText(s *shown) string {
 	row("path", pathText(s.Path))
 	row("next", list(s.Next))
 	if u := s.Usage; u.Calls > 0 {
-		row("usage", fmt.Sprintf("%s, %d tokens in, %d out", plural(u.Calls, "model call"), u.Input, u.Output))
+		row("usage", u.String())
 	}
+	row("tools", callsText(s.Calls))
 	for _, q := range s.Questions {
-		row("question", q.ID+": "+q.Prompt)
-		row("", optionsText(q))
+		row("question", nameOf(q)+": "+promptOf(q, false))
+		row("", answersText(q))
 	}
 	row("state", string(s.State))
 	row("points", pointsText(s.Points))
@@ -149,6 +155,42 @@ func shownText(s *shown) string {
 		row("continue", resumeLine("raddle resume "+s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
 	}
 	return b.String()
+}
+
+// How much is shown to people of calls of tools.
+const (
+	mostCalls    = 30
+	mostCallText = 100
+)
+
+// callsText lists calls of tools with their outcomes, oldest first.
+func callsText(calls []app.ToolCall) string {
+	var b strings.Builder
+	if more := len(calls) - mostCalls; more > 0 {
+		fmt.Fprintf(&b, "(%d before: --output json)\n", more)
+		calls = calls[more:]
+	}
+	for _, c := range calls {
+		fmt.Fprintf(&b, "%s%s %s", c.Path, plainText(c.Tool), brief(string(c.Args)))
+		switch {
+		case c.Outcome != "":
+			fmt.Fprintf(&b, "\n  %s: %s\n", c.Status, brief(c.Outcome))
+		case c.Status == "begun":
+			b.WriteString("\n  begun: what became of it is not recorded\n")
+		default:
+			fmt.Fprintf(&b, "\n  %s\n", c.Status)
+		}
+	}
+	return b.String()
+}
+
+// brief is a text in one line that is not too long.
+func brief(s string) string {
+	s = plainText(strings.Join(strings.Fields(s), " "))
+	if r := []rune(s); len(r) > mostCallText {
+		return string(r[:mostCallText]) + "..."
+	}
+	return s
 }
 
 // mostPoints is how many checkpoints are shown to people.
@@ -187,13 +229,6 @@ func statusOf(s *shown) graph.Status {
 		return graph.Waiting
 	}
 	return graph.Paused
-}
-
-func optionsText(q graph.Question) string {
-	if len(q.Options) == 0 {
-		return ""
-	}
-	return "answers: " + list(q.Options)
 }
 
 // pathText joins the visited nodes; those of a parallel step are in brackets.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
@@ -22,6 +23,10 @@ func TestEventsConform(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := graph.Question{ID: "a", Node: "a", Kind: "select", Prompt: "?", Options: []string{"x"}, Free: true, Default: "x", Type: "string", Data: json.RawMessage(`{"a":1}`)}
+	used := llm.Usage{Input: 1, Output: 2, Cached: 3, Reasoning: 4}
+	said := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "t"}, llm.Image{MIME: "m", Data: []byte("d"), URL: "u"}, llm.File{Name: "n", MIME: "m", Data: []byte("d"), URL: "u"},
+		llm.Reasoning{Text: "t", Signature: "s", Redacted: true, Origin: "o"}, llm.ToolCall{ID: "i", Name: "n", Args: json.RawMessage(`{}`), Signature: "s", Origin: "o"}}}
+	result := llm.ToolResult{CallID: "i", Name: "n", Content: []llm.Part{llm.Text{Text: "t"}}, Error: true}
 	bodies := []graph.Body{
 		graph.RunStarted{Graph: "g", Label: "l", Resumed: true},
 		graph.TaskStarted{Kind: "llm"},
@@ -39,6 +44,11 @@ func TestEventsConform(t *testing.T) {
 		flow.ModelDone{Model: "m", Usage: llm.Usage{Input: 1, Output: 2, Cached: 3, Reasoning: 4}}, flow.ModelDone{},
 		flow.ScriptRun{Script: "s"}, flow.Merged{Keys: []string{"k"}}, flow.ScriptNext{Node: "n"}, flow.Spawned{Agent: "a", Prompt: "p"},
 		flow.Extracting{Repair: true}, flow.Extracting{}, flow.Warning{Text: "w"},
+		agent.TextDelta{Text: "t"}, agent.ReasoningDelta{Text: "t"}, agent.Replied{Message: said, Model: "m", Usage: used, Stop: llm.StopTools, Cost: 1.5, Priced: true},
+		agent.Replied{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.Replied{},
+		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},
+		agent.Shortened{Messages: 1, Tokens: 2, Limit: 3, Summary: true}, agent.Spending{Spend: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
+		agent.Spending{}, agent.Continuing{Count: 1, Max: 2, Open: 3}, agent.Warning{Text: "w"},
 	} {
 		bodies = append(bodies, graph.Emitted{Value: v})
 	}

@@ -66,6 +66,7 @@ type terminal struct {
 	mu     sync.Mutex
 	status string // what the changing line shows; "": there is none
 	shown  bool
+	open   bool // a result on the same screen has not ended its line
 }
 
 // Write writes complete lines. Errors are nobody's business: what goes here only
@@ -74,9 +75,35 @@ func (t *terminal) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hide()
+	if t.open {
+		_, _ = t.file.WriteString("\n")
+		t.open = false
+	}
 	_, _ = t.file.Write(p)
 	t.show()
 	return len(p), nil
+}
+
+// pass writes a piece of a result to another stream, which may end on the same
+// screen: the changing line makes way, and the next line begins below.
+func (t *terminal) pass(out *stdout, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hide()
+	_, _ = out.Write([]byte(text))
+	t.open = !out.ends && isTerminal(t.file)
+	t.show()
+}
+
+// endLine ends the line of a result that was passed on, unless another line has
+// followed it on the same screen.
+func (t *terminal) endLine(out *stdout) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !out.ends && (t.open || !isTerminal(t.file)) {
+		_, _ = out.Write([]byte("\n"))
+	}
+	t.open = false
 }
 
 // line writes a line.
@@ -104,7 +131,7 @@ func (t *terminal) hide() {
 }
 
 func (t *terminal) show() {
-	if t.status != "" {
+	if t.status != "" && !t.open {
 		_, _ = t.file.WriteString(t.paint(dim, t.status))
 		t.shown = true
 	}

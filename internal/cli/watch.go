@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
@@ -21,6 +22,8 @@ type watch struct {
 	narrator *flow.Narrator
 	log      *flow.RunLog // nil: no log
 	live     *live        // nil: no changing line
+	speech   *speech      // nil: the result is shown at the end
+	spent    spending
 
 	begun    bool                      // a drive of this process has begun
 	again    map[string]bool           // tasks that asked, and run again once they are answered
@@ -76,9 +79,7 @@ func (w *watch) event(ev graph.Event) {
 		w.started(b)
 		w.begun = true
 	case graph.Emitted:
-		if warning, ok := b.Value.(flow.Warning); ok {
-			w.warnings = append(w.warnings, warning.Text)
-		}
+		w.emitted(b.Value)
 	case graph.Asked:
 		w.asked[b.Question.ID] = b.Question
 	case graph.Answered:
@@ -98,6 +99,25 @@ func (w *watch) event(ev graph.Event) {
 	w.show(ev)
 }
 
+func (w *watch) emitted(v any) {
+	switch v := v.(type) {
+	case flow.Warning:
+		w.warnings = append(w.warnings, v.Text)
+	case agent.Warning:
+		w.warnings = append(w.warnings, v.Text)
+	case agent.Replied:
+		if v.Priced {
+			w.spent.add(v.Usage, v.Model, v.Cost, true)
+			return
+		}
+		cost, known := w.sh.process.Cost(v.Model, v.Usage)
+		w.spent.add(v.Usage, v.Model, cost, known)
+	case flow.ModelDone:
+		cost, known := w.sh.process.Cost(v.Model, v.Usage)
+		w.spent.add(v.Usage, v.Model, cost, known)
+	}
+}
+
 // note takes in a line that a model wants told, from whatever goroutine. It is
 // told when the model speaks, after the lines that lead up to that.
 func (w *watch) note(line string) {
@@ -110,7 +130,7 @@ func (w *watch) tellNotes(ev graph.Event) {
 	switch b := ev.Body.(type) {
 	case graph.Emitted:
 		switch b.Value.(type) {
-		case flow.Delta, flow.ModelDone:
+		case flow.Delta, flow.ModelDone, agent.TextDelta, agent.ReasoningDelta, agent.Replied:
 		default:
 			return
 		}
@@ -133,6 +153,9 @@ func (w *watch) show(ev graph.Event) {
 	}
 	if w.live != nil {
 		w.live.event(ev)
+	}
+	if w.speech != nil {
+		w.speech.event(ev)
 	}
 	if w.log != nil {
 		w.log.Event(ev)

@@ -1,0 +1,76 @@
+package app
+
+import (
+	"slices"
+	"strings"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/llm"
+)
+
+// Cost is what a reply has cost in US dollars, by the name that its provider gave
+// its model. known is false where neither config.yaml nor the catalogue has a
+// price.
+func (p *Process) Cost(model string, u llm.Usage) (dollars float64, known bool) {
+	price, known := p.price(model)
+	if !known {
+		return 0, false
+	}
+	if price.Cached == 0 {
+		price.Cached = price.Input
+	}
+	const million = 1e6
+	return (float64(u.Input-u.Cached)*price.Input + float64(u.Cached)*price.Cached + float64(u.Output)*price.Output) / million, true
+}
+
+// ModelCalls are the calls of one model.
+type ModelCalls struct {
+	Model string // as its provider names it; empty: it does not
+	Count int
+	Usage llm.Usage
+}
+
+func (c *Calls) add(r flow.Reply) {
+	c.Count++
+	c.Usage = c.Usage.Add(r.Usage)
+	i := slices.IndexFunc(c.Models, func(m ModelCalls) bool { return m.Model == r.Model })
+	if i < 0 {
+		i = len(c.Models)
+		c.Models = append(c.Models, ModelCalls{Model: r.Model})
+	}
+	c.Models[i].Count++
+	c.Models[i].Usage = c.Models[i].Usage.Add(r.Usage)
+}
+
+// CostOf is what calls have cost in US dollars, without those whose price is not
+// known, and how many of those there are.
+func (p *Process) CostOf(c Calls) (dollars float64, unknown int) {
+	for _, m := range c.Models {
+		cost, known := p.Cost(m.Model, m.Usage)
+		if !known {
+			unknown += m.Count
+		}
+		dollars += cost
+	}
+	return dollars, unknown
+}
+
+// price is that of the model whose configured name begins a provider's name of it,
+// the longest one; else the catalogue's.
+func (p *Process) price(model string) (price agent.Price, known bool) {
+	longest := 0
+	for i := range p.Config.Clients {
+		for j := range p.Config.Clients[i].Models {
+			m := &p.Config.Clients[i].Models[j]
+			if (m.InputPrice != nil || m.OutputPrice != nil) && len(m.Name) > longest && strings.HasPrefix(model, m.Name) {
+				longest, price = len(m.Name), agent.Price{Input: value(m.InputPrice), Output: value(m.OutputPrice)}
+			}
+		}
+	}
+	if longest > 0 {
+		return price, true
+	}
+	price = listed(model).Price
+	return price, price != agent.Price{}
+}

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/tool"
+)
+
+// ToolCall is a call of a tool that a model of a run has asked for.
+type ToolCall struct {
+	Path    string          `json:"path,omitempty"` // nodes above the conversation, each with a slash
+	ID      string          `json:"id"`
+	Tool    string          `json:"tool"`
+	Args    json.RawMessage `json:"args"`
+	Status  string          `json:"status"`            // done, failed, open, or begun: what became of it is not recorded
+	Outcome string          `json:"outcome,omitempty"` // as the model reads it
+}
+
+// The states of a call.
+const (
+	callDone   = "done"
+	callFailed = "failed"
+	callOpen   = "open"
+	callBegun  = "begun"
+)
+
+// toolEffect begins the name of the effect that is a call of a tool.
+const toolEffect = "tool "
+
+// callLog gathers the calls of a run from its records.
+type callLog struct {
+	calls []ToolCall
+	at    map[string]int // index of a call by its path and id
+}
+
+// ToolCalls lists the calls of tools that a run's models have asked for, up to a
+// record (0: all), in the order of asking.
+func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, error) {
+	st, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	entries := map[int64]graph.Entry{}
+	for e, err := range graph.History(ctx, st, d.Run) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind == graph.KindEffect && (flow.IsReply(e.What) || toolKey(e.What) != "") || e.Kind == graph.KindIntent && toolKey(e.What) != "" {
+			entries[e.Seq] = e
+		}
+	}
+	log := &callLog{at: map[string]int{}}
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	for r, err := range st.Read(ctx, d.Run, graph.Range{UpTo: d.At}) {
+		if err != nil {
+			return nil, err
+		}
+		if e, ok := entries[r.Seq]; ok {
+			if err := log.record(e, r.Data); err != nil {
+				return nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
+			}
+		}
+	}
+	log.conversation(d.Snapshot.Values)
+	return log.calls, nil
+}
+
+// toolKey is the id of the call whose effect this is, "" for other effects.
+func toolKey(what string) string {
+	parts := strings.Split(what, "\x00")
+	const fields = 3 // task, name, and = with the key
+	if len(parts) != fields || !strings.HasPrefix(parts[1], toolEffect) {
+		return ""
+	}
+	key, _, _ := strings.Cut(strings.TrimPrefix(parts[2], "="), "#") // a further try
+	return key
+}
+
+func (l *callLog) record(e graph.Entry, data []byte) error {
+	switch id := toolKey(e.What); {
+	case id == "":
+		return l.reply(e.Path, data)
+	case e.Kind == graph.KindIntent:
+		l.settle(e.Path, id, callBegun, "")
+		return nil
+	default:
+		var made struct {
+			Result *tool.Result `json:"result"`
+		}
+		if err := json.Unmarshal(data, &made); err != nil {
+			return fmt.Errorf("the recorded outcome of a call: %w", err)
+		}
+		if made.Result != nil {
+			l.settle(e.Path, id, outcome(made.Result.Error), made.Result.Text())
+		}
+		return nil
+	}
+}
+
+// reply takes in the calls that a reply asks for.
+func (l *callLog) reply(path string, data []byte) error {
+	var r struct {
+		Message llm.Message `json:"message"`
+	}
+	if err := json.Unmarshal(data, &r); err != nil {
+		return fmt.Errorf("the recorded reply of a model: %w", err)
+	}
+	for _, c := range r.Message.ToolCalls() {
+		l.at[path+c.ID] = len(l.calls)
+		l.calls = append(l.calls, ToolCall{Path: path, ID: c.ID, Tool: c.Name, Args: c.Args, Status: callOpen})
+	}
+	return nil
+}
+
+func (l *callLog) settle(path, id, status, text string) {
+	if i, ok := l.at[path+id]; ok {
+		l.calls[i].Status, l.calls[i].Outcome = status, text
+	}
+}
+
+// conversation adds the outcomes that are no effects: those of calls that were
+// not made, or that change nothing but the run's state.
+func (l *callLog) conversation(values []graph.Stored) {
+	for _, v := range values {
+		if v.Key != agent.Messages.Name() {
+			continue
+		}
+		for _, part := range v.Parts {
+			var said []agent.Entry
+			if json.Unmarshal(part, &said) != nil {
+				return // another kind of graph has a key of this name
+			}
+			for _, e := range said {
+				for _, p := range e.Message.Parts {
+					if r, ok := p.(llm.ToolResult); ok {
+						text := tool.Result{Content: r.Content}.Text()
+						l.settle("", r.CallID, outcome(r.Error), text)
+					}
+				}
+			}
+		}
+	}
+}
+
+func outcome(failed bool) string {
+	if failed {
+		return callFailed
+	}
+	return callDone
+}

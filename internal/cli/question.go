@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+)
+
+// kindConfirm is a question that is answered with yes or no and nothing else.
+const kindConfirm = "confirm"
+
+// option is an answer to choose: what it is, and how people read it.
+type option struct {
+	value string
+	label string
+	ask   string // not empty: the person completes it with a text, and this asks for that
+}
+
+// optionsOf are the answers that a person may choose from.
+func optionsOf(q graph.Question) []option {
+	var list []option
+	for _, o := range q.Options {
+		list = append(list, option{value: o, label: plainText(labelOf(q, o))})
+	}
+	switch {
+	case q.Kind == agent.KindPermission:
+		return append(list, option{value: "no: ", label: "no, and say why", ask: "Reason: "})
+	case q.Free && q.Kind != kindConfirm && q.Kind != agent.KindCheckbox:
+		return append(list, option{label: otherOption, ask: otherPrompt + " "})
+	}
+	return list
+}
+
+// labelOf explains the answers that are words of ours.
+func labelOf(q graph.Question, value string) string {
+	var what string
+	switch q.Kind {
+	case agent.KindPermission:
+		what = map[string]string{
+			"once": "allow this call", "run": "allow it for the rest of the run", "no": "refuse",
+			"always": "allow it from now on: " + strings.Join(callOf(q).Grant, ", "),
+		}[value]
+	case agent.KindDoubt:
+		what = map[string]string{"retry": "make the call again", "skip": "leave it, and tell the model"}[value]
+	}
+	if what == "" {
+		return value
+	}
+	return value + " (" + what + ")"
+}
+
+// callOf is the call of a tool that a question is about; it has no name for other
+// questions.
+func callOf(q graph.Question) agent.CallData {
+	var c agent.CallData
+	if json.Unmarshal(q.Data, &c) != nil {
+		return agent.CallData{}
+	}
+	return c
+}
+
+// nameOf is a question's id, with the tool that asks.
+func nameOf(q graph.Question) string {
+	if c := callOf(q); c.Tool != "" {
+		return q.ID + " (" + plainText(c.Tool) + ")"
+	}
+	return q.ID
+}
+
+// promptOf is a question as lines: the first one stands out, and so do the lines
+// of a change to a file below it.
+func promptOf(q graph.Question, colors bool) string {
+	lines := strings.Split(strings.TrimRight(plainText(q.Prompt), "\n"), "\n")
+	about := callOf(q).Tool != ""
+	for i, l := range lines {
+		color := ""
+		switch {
+		case i == 0 || !about:
+			color = bold
+		case strings.HasPrefix(l, "+"):
+			color = green
+		case strings.HasPrefix(l, "-"):
+			color = red
+		case strings.HasPrefix(l, "@@"):
+			color = cyan
+		}
+		if color != "" {
+			lines[i] = paint(colors, color, l)
+		}
+	}
+	if q.Rejected != "" {
+		lines = append(lines, "("+plainText(q.Rejected)+")")
+	}
+	return strings.Join(lines, "\n")
+}
+
+// answersText says how a question can be answered on a command line.
+func answersText(q graph.Question) string {
+	switch options := list(q.Options); {
+	case len(q.Options) == 0:
+		return ""
+	case q.Kind == agent.KindPermission:
+		return "answers: " + options + ", or why not"
+	case q.Kind == agent.KindCheckbox:
+		return "answers: any of " + options + ", with commas between them"
+	case q.Free && q.Kind != kindConfirm:
+		return "answers: " + options + ", or any other text"
+	default:
+		return "answers: " + options
+	}
+}
+
+// plainText takes out what could move a terminal's cursor or change what it shows:
+// what models, tools and files say must not pass for something else.
+func plainText(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
+			return -1
+		}
+		return r
+	}, s)
+}

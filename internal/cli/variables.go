@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/internal/app"
+)
+
+// startWith starts a run. Where the agent needs variables that were not set, the
+// person at the terminal is asked for them; where there is nobody, or they leave
+// them open, that is the error.
+func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
+	run, err := p.Start(req)
+	needs, ok := errors.AsType[*flow.VariablesError](err)
+	if !ok {
+		return run, err
+	}
+	who := sh.prompter()
+	if who == nil || req.Headless {
+		return nil, err
+	}
+	values, asked := sh.askVariables(who, needs.Missing)
+	if errors.Is(asked, errParked) {
+		return nil, err
+	}
+	if asked != nil {
+		return nil, asked
+	}
+	maps.Copy(values, req.Variables)
+	req.Variables = values
+	return p.Start(req)
+}
+
+// askVariables asks for the values of variables.
+func (sh *shell) askVariables(who prompter, missing []flow.Variable) (map[string]string, error) {
+	sh.err.line("⚙ Init agent variables...")
+	values := map[string]string{}
+	for _, v := range missing {
+		for {
+			value, err := who.text(context.Background(), plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
+			if err != nil {
+				return nil, err
+			}
+			if strings.TrimSpace(value) != "" {
+				values[v.Name] = value
+				break
+			}
+			sh.err.line("This field is required")
+		}
+	}
+	return values, nil
+}
