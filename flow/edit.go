@@ -53,11 +53,11 @@ func (a *Agent) Replace(name string, v any) graph.Write {
 	return ring.reset(name, v)
 }
 
-// StoredValue is the JSON of one value whose parts a journal holds; nil where the
-// key is absent.
-func StoredValue(parts [][]byte) []byte {
+// StoredValue is the JSON of one value whose parts a journal holds under a tag;
+// nil where the key is absent.
+func StoredValue(tag string, parts [][]byte) []byte {
 	if parts == nil {
 		return nil
 	}
-	return appendParts(nil, parts)
+	return appendParts(nil, tag, parts)
 }

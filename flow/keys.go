@@ -1,6 +1,8 @@
 package flow
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -134,25 +136,58 @@ func StoredJSON(values []graph.Stored) []byte {
 			b = append(b, ',')
 		}
 		b = append(appendString(b, v.Key), ':')
-		b = appendParts(b, v.Parts)
+		b = appendParts(b, v.Tag, v.Parts)
 	}
 	return append(b, '}')
 }
 
-// appendParts joins what the journal holds of a key: one value, or a list and
-// what was added to it.
-func appendParts(b []byte, parts [][]byte) []byte {
-	if len(parts) == 1 {
+// textTag is the tag of keys whose values are kept as they are.
+const textTag = "string"
+
+// appendParts joins what the journal holds of a key: one value, or a list or a
+// mapping and what was added to it.
+func appendParts(b []byte, tag string, parts [][]byte) []byte {
+	switch {
+	case tag == textTag || len(parts) == 1 && !json.Valid(parts[0]):
+		return appendString(b, string(bytes.Join(parts, nil)))
+	case len(parts) == 1:
 		return append(b, parts[0]...)
 	}
-	b = append(b, '[')
+	bounds := "[]"
 	for _, p := range parts {
+		if len(p) > 0 && p[0] == '{' {
+			bounds = "{}"
+		}
+	}
+	b = append(b, bounds[0])
+	first := len(b)
+	for _, p := range parts {
+		if len(p) < len(bounds) || p[0] != bounds[0] {
+			continue // null: nothing was added to
+		}
 		if inner := p[1 : len(p)-1]; len(inner) > 0 {
-			if b[len(b)-1] != '[' {
+			if len(b) > first {
 				b = append(b, ',')
 			}
 			b = append(b, inner...)
 		}
 	}
-	return append(b, ']')
+	if b = append(b, bounds[1]); bounds == "{}" {
+		return distinctKeys(b, first-1)
+	}
+	return b
+}
+
+// distinctKeys leaves the last of the members of one name in the object that
+// begins at from.
+func distinctKeys(b []byte, from int) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(b[from:], &members) != nil {
+		return b
+	}
+	object, err := json.Marshal(members)
+	if err != nil {
+		return b
+	}
+	return append(b[:from], object...)
 }

@@ -113,3 +113,33 @@ nodes:
 		}
 	}
 }
+
+// Values that other packages keep in a journal are told as JSON too.
+func TestStoredJSON(t *testing.T) {
+	tests := map[string]struct {
+		tag   string
+		parts []string
+		want  string
+	}{
+		"a text":                    {tag: "string", parts: []string{"price?"}, want: `"price?"`},
+		"a text that is a number":   {tag: "string", parts: []string{"17"}, want: `"17"`},
+		"an empty text":             {tag: "string", parts: []string{""}, want: `""`},
+		"a number":                  {tag: "int", parts: []string{"17"}, want: `17`},
+		"bytes":                     {tag: "[]uint8", parts: []string{"=x"}, want: `"=x"`},
+		"a list in parts":           {tag: "json", parts: []string{"[1]", "[]", "[2,3]"}, want: `[1,2,3]`},
+		"a list that began as none": {tag: "json", parts: []string{"null", "[2]"}, want: `[2]`},
+		"a mapping in parts":        {tag: "json", parts: []string{`{"a":1,"b":2}`, `{"b":3}`}, want: `{"a":1,"b":3}`},
+		"nothing":                   {tag: "json", parts: nil, want: `[]`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := graph.Stored{Key: "k", Tag: test.tag}
+			for _, p := range test.parts {
+				s.Parts = append(s.Parts, []byte(p))
+			}
+			if got := string(StoredJSON([]graph.Stored{s})); got != `{"k":`+test.want+`}` {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}

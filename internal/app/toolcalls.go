@@ -43,12 +43,16 @@ type callLog struct {
 // ToolCalls lists the calls of tools that a run's models have asked for, up to a
 // record (0: all), in the order of asking.
 func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, error) {
-	st, err := p.open()
+	st, found, err := p.locate(ctx, d.Run)
 	if err != nil {
 		return nil, err
 	}
+	upTo := d.At
+	if upTo == 0 {
+		upTo = found.last
+	}
 	entries := map[int64]graph.Entry{}
-	for e, err := range graph.History(ctx, st, d.Run) {
+	for e, err := range graph.History(ctx, st, found.thread) {
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +64,7 @@ func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, erro
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	for r, err := range st.Read(ctx, d.Run, graph.Range{UpTo: d.At}) {
+	for r, err := range st.Read(ctx, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
 		if err != nil {
 			return nil, err
 		}

@@ -59,7 +59,7 @@ func (p *Process) Diff(ctx context.Context, from, to string) (was, is At, change
 	}
 	changes = []Change{}
 	for _, c := range list {
-		change := Change{Path: c.Path, Key: c.Key, Was: flow.StoredValue(c.Was), Is: flow.StoredValue(c.Is)}
+		change := Change{Path: c.Path, Key: c.Key, Was: flow.StoredValue(c.Tag, c.Was), Is: flow.StoredValue(c.Tag, c.Is)}
 		if c.Was == nil || c.Is == nil || !bytes.Equal(change.Was, change.Is) {
 			changes = append(changes, change)
 		}

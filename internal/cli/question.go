@@ -26,6 +26,8 @@ func optionsOf(q graph.Question) []option {
 		list = append(list, option{value: o, label: plainText(labelOf(q, o))})
 	}
 	switch {
+	case len(list) == 0:
+		return nil
 	case q.Kind == agent.KindPermission:
 		return append(list, option{value: "no: ", label: "no, and say why", ask: "Reason: "})
 	case q.Free && q.Kind != kindConfirm && q.Kind != agent.KindCheckbox:

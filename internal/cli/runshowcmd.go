@@ -160,7 +160,7 @@ func shownText(s *shown) string {
 // How much is shown to people of calls of tools.
 const (
 	mostCalls    = 30
-	mostCallText = 100
+	mostCallText = 160
 )
 
 // callsText lists calls of tools with their outcomes, oldest first.

@@ -45,7 +45,7 @@ func TestEventsConform(t *testing.T) {
 		flow.ScriptRun{Script: "s"}, flow.Merged{Keys: []string{"k"}}, flow.ScriptNext{Node: "n"}, flow.Spawned{Agent: "a", Prompt: "p"},
 		flow.Extracting{Repair: true}, flow.Extracting{}, flow.Warning{Text: "w"},
 		agent.TextDelta{Text: "t"}, agent.ReasoningDelta{Text: "t"}, agent.Replied{Message: said, Model: "m", Usage: used, Stop: llm.StopTools, Cost: 1.5, Priced: true},
-		agent.Replied{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.Replied{},
+		agent.Replied{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.Replied{Message: llm.Message{Role: llm.RoleAssistant}},
 		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},
 		agent.Shortened{Messages: 1, Tokens: 2, Limit: 3, Summary: true}, agent.Spending{Spend: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
 		agent.Spending{}, agent.Continuing{Count: 1, Max: 2, Open: 3}, agent.Warning{Text: "w"},

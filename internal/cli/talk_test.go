@@ -1,0 +1,175 @@
+//go:build unix
+
+package cli_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// An agent that asks in every way, and one that needs variables.
+const talking = `
+-- ask/config.yaml --
+name: ask
+model: script:transcript.yaml
+global_tools: [fs_write]
+inject_user_instructions: false
+variables: [{name: city, description: Where to?}]
+instructions: Go to {{city}}.
+-- ask/transcript.yaml --
+- {match: choose, turn: 1, tool_calls: [{name: user__checkbox, args: {question: "Extras?", options: [bow, card, ink]}}]}
+- {match: choose, turn: 2, tool_calls: [{name: user__confirm, args: {question: "Sure\u001b[2J?"}}]}
+- {match: choose, turn: 3, text: chosen}
+- {match: write, turn: 1, tool_calls: [{name: fs_write, args: {path: ../outside.txt, contents: "hello\n"}}]}
+- {match: write, turn: 2, text: over}
+- {match: [hi, Go to Oslo], text: to Oslo}
+`
+
+func TestPromptsOfTools(t *testing.T) {
+	w := newWorkplace(t, talking)
+	w.write("here/x", "")
+	city := []string{"--agent-variable", "city", "Oslo"}
+	tests := map[string]struct {
+		env  []string
+		args []string
+		keys func(s *screen)
+		want string // in what runs show tells
+	}{
+		"several options": {args: append(city, "choose"), keys: func(s *screen) {
+			s.await("Space chooses")
+			s.press(" ", down, down, " ", enter)
+			s.await("> bow, ink")
+			s.await("yes")
+			s.press(down, enter)
+		}, want: `{"answers":["bow","ink"]}`},
+		"none of them": {args: append(city, "choose"), keys: func(s *screen) {
+			s.await("Space chooses")
+			s.press(enter)
+			s.await("> none")
+			s.await("yes")
+			s.press(enter)
+		}, want: `{"answers":[]}`},
+		"lines: several options, and yes by default": {env: []string{"TERM=dumb"}, args: append(city, "choose"), keys: func(s *screen) {
+			s.await("Numbers [1-3], or nothing for none of them: ")
+			s.press("4\n")
+			s.await(`There is no option "4".`)
+			s.press("1, ink\n")
+			s.await("Number [1-2]: ")
+			s.press("\n")
+		}, want: `{"answer":"yes"}`},
+		"permission, with a reason against": {args: append(city, "write"), keys: func(s *screen) {
+			s.await("+hello")
+			s.await("no, and say why")
+			s.press(down, down, down, down, enter)
+			s.await("Reason: ")
+			s.press("not there", enter)
+		}, want: "the user does not want this call of fs_write: not there"},
+		"lines: permission once": {env: []string{"TERM=dumb"}, args: append(city, "write"), keys: func(s *screen) {
+			s.await("1) once (allow this call)")
+			s.await("Number [1-5]: ")
+			s.press("once\n")
+		}, want: "done: "},
+		"a variable": {args: []string{"hi"}, keys: func(s *screen) {
+			s.await("⚙ Init agent variables...")
+			s.await("city (Where to?): ")
+			s.press("Oslo", enter)
+		}, want: "to Oslo"},
+		"lines: a variable": {env: []string{"TERM=dumb"}, args: []string{"hi"}, keys: func(s *screen) {
+			s.await("city (Where to?): ")
+			s.press(" \n")
+			s.await("This field is required")
+			s.press("Oslo\n")
+		}, want: "to Oslo"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := &workplace{t: t, dir: w.dir + "/here", env: w.env}
+			s := w.screen(test.env, append([]string{"run", "../ask"}, test.args...)...)
+			test.keys(s)
+			s.ends(0, "")
+			if strings.Contains(s.seen.String(), "Sure\x1b") {
+				t.Errorf("a question moves the cursor: %q", s.seen)
+			}
+			if shown := w.run("runs", "show", w.runs()[0].Run).out; !strings.Contains(shown, test.want) {
+				t.Errorf("the run lacks %q:\n%s", test.want, shown)
+			}
+		})
+	}
+}
+
+// A variable that is left open is the error that it is without a terminal.
+func TestLeavingAVariable(t *testing.T) {
+	w := newWorkplace(t, talking)
+	s := w.screen(nil, "run", "./ask", "hi")
+	s.await("city (Where to?): ")
+	s.press(esc)
+	s.ends(2, "The following agent variables are required:")
+	if len(w.runs()) != 0 {
+		t.Errorf("a run was begun: %v", w.runs())
+	}
+}
+
+const speaking = `
+-- speak/config.yaml --
+name: speak
+model: local:small
+-- speak/tools.sh --
+# @cmd Wait.
+# raddle: read-only
+wait_for() { echo waited >> "$LLM_OUTPUT"; }
+`
+
+// What the agent's model says appears on a terminal while it says it, and once.
+func TestTextAsItComes(t *testing.T) {
+	needBash(t)
+	chunk := func(w http.ResponseWriter, delta, finish string) {
+		end := "null"
+		if finish != "" {
+			end = `"` + finish + `"`
+		}
+		fmt.Fprintf(w, `data: {"id":"1","object":"chat.completion.chunk","model":"small","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n", delta, end)
+		w.(http.Flusher).Flush()
+	}
+	said := make(chan struct{})
+	turn := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		turn++
+		w.Header().Set("Content-Type", "text/event-stream")
+		if turn == 1 {
+			chunk(w, `{"content":"I have "}`, "")
+			<-said
+			chunk(w, `{"content":"to wait."}`, "")
+			chunk(w, `{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"wait_for","arguments":"{}"}}]}`, "")
+			chunk(w, `{}`, "tool_calls")
+		} else {
+			chunk(w, `{"content":"The wait "}`, "")
+			chunk(w, `{"content":"is over."}`, "")
+			chunk(w, `{}`, "stop")
+		}
+		fmt.Fprint(w, "data: [DONE]\n\n")
+	}))
+	defer server.Close()
+	w := newWorkplace(t, speaking)
+	w.write(".config/raddle/config.yaml", "clients: [{name: local, type: openai-compatible, api_base: \""+server.URL+"/v1\", api_key: k, models: [{name: small, input_price: 1, output_price: 2}]}]\n")
+	s := w.screen(nil, "run", "./speak", "go")
+	s.await("I have ") // and the reply is not over
+	close(said)
+	s.ends(0, "model calls")
+	screen := regexp.MustCompile("\x1b\\[[0-9;?]*[a-zA-Z]").ReplaceAllString(strings.ReplaceAll(s.seen.String(), "\r", ""), "")
+	for _, line := range []string{"\nI have to wait.\n", "\nThe wait is over.\n", "0.0000 USD"} {
+		if strings.Count(screen, line) != 1 {
+			t.Errorf("%q is not there once:\n%s", line, screen)
+		}
+	}
+	turn = 1
+	if s := w.screen(nil, "run", "-q", "-S", "./speak", "go"); true {
+		s.ends(0, "The wait is over.")
+		if got := strings.TrimSpace(s.seen.String()); got != "The wait is over." {
+			t.Errorf("with -S and -q: %q", got)
+		}
+	}
+}
