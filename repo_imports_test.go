@@ -20,6 +20,8 @@ type importRule struct {
 var importRules = []importRule{
 	{of: "agent", may: []string{"graph", "llm", "tool"},
 		reason: "the loop of a model and its tools is a graph; where models and tools come from is its caller's business"},
+	{of: "agent/shape", may: []string{"agent", "graph", "llm"},
+		reason: "schemas of Go types need a library that agents without them do not need"},
 	{of: "cmd/raddle", may: []string{"internal/cli"},
 		reason: "the program is its command line and nothing else"},
 	{of: "draw", may: []string{"draw/internal/layered", "graph"},

@@ -168,6 +168,8 @@ func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, erro
 		switch {
 		case err != nil:
 			return llm.Reply{}, err
+		case d.Done != nil && len(d.Done.Message.Parts) == 0 && d.Done.Usage == (llm.Usage{}): // silence costs tokens too
+			return llm.Reply{}, &llm.Error{Class: llm.Server, Message: "the reply holds nothing"}
 		case d.Done != nil:
 			return x.finish(ctx, *d.Done), nil
 		case !emits:
