@@ -17,6 +17,7 @@ import (
 // project's, and by what people have answered.
 type gate struct {
 	policy   permission.Policy
+	doubts   func(name string) bool
 	host     builtin.Host
 	remember string // the file of what was allowed for good
 
@@ -36,9 +37,10 @@ const (
 func (p *Process) gate(b *toolbox, agentDir string) (*gate, error) {
 	remember := filepath.Join(p.Dirs.Config, grantsFile)
 	project := filepath.Join(b.workspace, projectFile)
-	g := &gate{host: b.builtins(), remember: remember, policy: permission.Policy{
+	g := &gate{doubts: b.Doubts, host: b.builtins(), remember: remember, policy: permission.Policy{
 		Rules: []permission.Rules{p.Config.Permissions}, Workspace: b.workspace, Home: p.Dirs.home,
-		Readable: []string{agentDir}, Guarded: []string{remember, filepath.Join(p.Dirs.Config, configName), project}, Trusted: b.Trusts,
+		Readable: []string{agentDir}, Trusted: b.Trusts,
+		Guarded: []string{remember, p.consents().Path, filepath.Join(p.Dirs.Config, configName), project},
 	}}
 	own, err := rulesOf(remember)
 	if err != nil {
@@ -48,7 +50,7 @@ func (p *Process) gate(b *toolbox, agentDir string) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if agreed, err := p.agreed(b.workspace); err != nil || !agreed {
+	if !p.consented(filepath.Dir(project)) {
 		theirs = theirs.Stricter()
 	}
 	g.policy.Rules = append(g.policy.Rules, own, theirs)
@@ -77,6 +79,9 @@ func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 	g.mu.Lock()
 	policy.Granted = append(rules, g.always...)
 	g.mu.Unlock()
+	if g.doubts(t.Name) && t.Effect != tool.Dangerous {
+		t.Effect = tool.Undeclared // nobody stands for what the script says of itself
+	}
 	d, err := policy.Decide(t, c)
 	if err != nil {
 		return agent.Decision{}, err
@@ -122,23 +127,4 @@ func parsed(texts []string) ([]permission.Rule, error) {
 		}
 	}
 	return rules, nil
-}
-
-// consents remembers the workspaces whose own rules may allow something.
-func (p *Process) consents() permission.Consents {
-	return permission.Consents{Path: filepath.Join(p.Dirs.State, "consents.json")}
-}
-
-// agreed tells whether somebody has agreed that a workspace's own rules count, as
-// they are now.
-func (p *Process) agreed(workspace string) (bool, error) {
-	dir := filepath.Join(workspace, filepath.Dir(projectFile))
-	if !isDir(dir) {
-		return true, nil
-	}
-	digest, _, err := permission.Digest(dir)
-	if err != nil {
-		return false, err
-	}
-	return p.consents().Given(dir, digest)
 }

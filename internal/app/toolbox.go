@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,17 +25,17 @@ import (
 type toolbox struct {
 	process   *Process
 	workspace string
-	headless  bool
+	named     string // the directory of the agent that somebody named
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Servers // by the path of their file
-	trusted map[string]bool         // tools whose agent somebody named, or whose file the user has installed
+	trusted map[string]bool         // tools by name: true where their agent was named, or their file installed; false where nobody stands for one of that name
 }
 
 var _ flow.Toolbox = (*toolbox)(nil)
 
-func (p *Process) toolbox(workspace string) *toolbox {
-	b := &toolbox{process: p, workspace: workspace, servers: map[string]*mcp.Servers{}, trusted: map[string]bool{}}
+func (p *Process) toolbox(workspace, named string) *toolbox {
+	b := &toolbox{process: p, workspace: workspace, named: named, servers: map[string]*mcp.Servers{}, trusted: map[string]bool{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.boxes = append(p.boxes, b)
@@ -52,26 +53,44 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	for _, p := range problems {
 		set.Problems = append(set.Problems, p.String())
 	}
-	b.add(set, own)
+	b.add(set, own, b.standsFor(n.Dir))
 	if file := ownFile(n.Dir); file != "" {
 		set.Scripts = append(set.Scripts, file)
-		set.Instructions = func(ctx context.Context) (string, error) { return h.Instructions(ctx, nil) }
+		set.Instructions = b.instructions(h, n)
 	}
 	return set, b.serve(n, set)
 }
 
-// add takes tools of files in, which are trusted: the user has named their agent,
-// or installed them.
-func (b *toolbox) add(set *flow.Toolset, tools []tool.Tool) {
-	b.trust(tools)
+// instructions runs the function of an agent's file that makes its instructions.
+func (b *toolbox) instructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		if !b.standsFor(n.Dir) {
+			return "", stale("read the files, then name the agent: raddle run "+b.process.Dirs.Short(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, b.process.Dirs.Short(n.Dir))
+		}
+		return h.Instructions(ctx, nil)
+	}
+}
+
+// standsFor tells whether somebody stands for the scripts of an agent: by naming
+// it or an agent that it belongs to, by installing it, or by consent.
+func (b *toolbox) standsFor(dir string) bool {
+	return b.process.vouched(dir, b.named) || b.process.consented(dir)
+}
+
+// add takes tools of files in.
+func (b *toolbox) add(set *flow.Toolset, tools []tool.Tool, trusted bool) {
+	b.trust(tools, trusted)
 	set.Tools = append(set.Tools, tools...)
 }
 
-func (b *toolbox) trust(tools []tool.Tool) {
+// trust notes tools by their names. Where two have one name, and nobody stands for
+// one of them, the name is not trusted.
+func (b *toolbox) trust(tools []tool.Tool, trusted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range tools {
-		b.trusted[t.Name] = true
+		before, known := b.trusted[t.Name]
+		b.trusted[t.Name] = trusted && (before || !known)
 	}
 }
 
@@ -80,6 +99,14 @@ func (b *toolbox) Trusts(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.trusted[name]
+}
+
+// Doubts tells whether a tool comes from a file for which nobody stands.
+func (b *toolbox) Doubts(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	trusted, known := b.trusted[name]
+	return known && !trusted
 }
 
 // scripts are the surroundings of an agent's scripts.
@@ -110,7 +137,7 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 		for _, p := range problems {
 			set.Problems = append(set.Problems, p.String())
 		}
-		b.add(set, tools)
+		b.add(set, tools, dir != n.Dir || b.standsFor(dir))
 		set.Scripts = append(set.Scripts, file)
 		return
 	}
@@ -150,10 +177,13 @@ func ownFile(dir string) string {
 	return ""
 }
 
+// serversFile names MCP servers.
+const serversFile = "mcp.json"
+
 // serverFiles are the files that name MCP servers, the first to know an id counts.
 func (b *toolbox) serverFiles(agentDir string) []string {
 	d := b.process.Dirs
-	files := []string{filepath.Join(agentDir, "mcp.json"), filepath.Join(d.Functions, "mcp.json"), filepath.Join(d.Config, "mcp.json")}
+	files := []string{filepath.Join(agentDir, serversFile), filepath.Join(d.Functions, "mcp.json"), filepath.Join(d.Config, "mcp.json")}
 	if own := b.process.Config.MCPFile; own != "" {
 		if !filepath.IsAbs(own) {
 			own = filepath.Join(d.Config, own)
@@ -183,7 +213,11 @@ func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 	}
 	home := map[string]*mcp.Servers{}
 	var known []string
-	for _, path := range b.serverFiles(n.Dir) {
+	for i, path := range b.serverFiles(n.Dir) {
+		if i == 0 && isFile(path) && !b.standsFor(n.Dir) {
+			set.Problems = append(set.Problems, fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.process.Dirs.Short(path)))
+			continue
+		}
 		servers, err := b.open(path, n.Dir, set)
 		if err != nil {
 			return err
@@ -210,9 +244,9 @@ func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 	}
 	set.Servers = found
 	own := b.servers[b.serverFiles(n.Dir)[0]]
-	set.Serve = (&serving{home: home, told: map[string]bool{}, trust: func(s *mcp.Servers, tools []tool.Tool) {
-		if s == own {
-			b.trust(tools)
+	set.Serve = (&serving{home: home, told: map[string]bool{}, worked: map[string]bool{}, trust: func(s *mcp.Servers, tools []tool.Tool) {
+		if s == own && own != nil {
+			b.trust(tools, true)
 		}
 	}}).tools
 	return nil
@@ -259,11 +293,13 @@ type serving struct {
 	home  map[string]*mcp.Servers
 	trust func(*mcp.Servers, []tool.Tool) // told of the tools of each file
 
-	mu   sync.Mutex
-	told map[string]bool // failures
+	mu     sync.Mutex
+	told   map[string]bool // failures
+	worked map[string]bool // servers by id: false where one could not be started, which is not tried again
 }
 
 func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, failed []error) {
+	ids = s.usable(ids)
 	var files []*mcp.Servers
 	for _, id := range ids {
 		if f := s.home[id]; !slices.Contains(files, f) {
@@ -288,15 +324,39 @@ func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, f
 	all.Wait()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	left := map[string]bool{}
+	for _, id := range ids {
+		left[id] = true
+	}
 	for i, a := range answers {
 		s.trust(files[i], a.tools)
 		tools = append(tools, a.tools...)
 		for _, err := range a.failed {
+			if e, ok := errors.AsType[*mcp.ServerError](err); ok && ctx.Err() == nil {
+				s.worked[e.Server] = s.worked[e.Server] // false at first
+				delete(left, e.Server)
+			}
 			if !s.told[err.Error()] {
 				s.told[err.Error()] = true
 				failed = append(failed, err)
 			}
 		}
 	}
+	for id := range left {
+		s.worked[id] = true
+	}
 	return tools, failed
+}
+
+// usable leaves out what could not be started: a conversation asks for its tools
+// in every step, and should not wait for the same failure again.
+func (s *serving) usable(ids []string) (list []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		if worked, known := s.worked[id]; worked || !known {
+			list = append(list, id)
+		}
+	}
+	return list
 }

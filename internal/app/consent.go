@@ -1,0 +1,86 @@
+package app
+
+import (
+	"path/filepath"
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/tool/permission"
+)
+
+// Pickup is a directory that is used because it lies there, not because somebody
+// named it. Until somebody consents, its rules only forbid, the tools of its
+// scripts ask for each call, and its servers are not started.
+type Pickup struct {
+	Dir    string   // absolute
+	Files  []string // that may run, or that decide what runs; relative to Dir
+	Digest string   // of these, as they are now
+}
+
+// Pickups lists what an agent picks up in the working directory without consent:
+// the project's own rules, and the agents that it runs from elsewhere.
+func (p *Process) Pickups(a *flow.Agent) ([]Pickup, error) {
+	dirs := []string{filepath.Join(p.Dirs.Work, filepath.Dir(projectFile))}
+	for _, child := range a.Agents() {
+		if !p.vouched(child.Dir, a.Dir) {
+			dirs = append(dirs, child.Dir)
+		}
+	}
+	var list []Pickup
+	for _, dir := range dirs {
+		if !isDir(dir) || p.consented(dir) {
+			continue
+		}
+		digest, files, err := permission.Digest(dir)
+		if err != nil {
+			return nil, err
+		}
+		if len(files) > 0 {
+			list = append(list, Pickup{dir, files, digest})
+		}
+	}
+	return list, nil
+}
+
+// Consent remembers that somebody has agreed to a directory as it was shown. Runs
+// that begin or are resumed afterwards may use it. When one of its files changes,
+// consent is needed again.
+func (p *Process) Consent(u Pickup) error { return p.consents().Give(u.Dir, u.Digest) }
+
+func (p *Process) consents() permission.Consents {
+	return permission.Consents{Path: filepath.Join(p.Dirs.State, "consents.json")}
+}
+
+// consented tells whether somebody has agreed to a directory as it is now. A
+// directory that cannot be read has no consent.
+func (p *Process) consented(dir string) bool {
+	if !isDir(dir) {
+		return false
+	}
+	digest, _, err := permission.Digest(dir)
+	if err != nil {
+		return false
+	}
+	given, err := p.consents().Given(dir, digest)
+	return err == nil && given
+}
+
+// vouched tells whether an agent's directory is part of the one that was named, or
+// of what the user has installed.
+func (p *Process) vouched(dir, named string) bool {
+	return within(dir, named) || within(dir, p.Dirs.Agents)
+}
+
+// within tells whether a path is a directory or lies below it, links followed.
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(actual(dir), actual(path))
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+}
+
+// actual is a path without links, as it is where it does not exist.
+func actual(path string) string {
+	if r, err := filepath.EvalSymlinks(path); err == nil {
+		return r
+	}
+	return path
+}
