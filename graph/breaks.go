@@ -75,7 +75,17 @@ func (g *Graph) has(path string) bool {
 	if !ok || i == end {
 		return false
 	}
-	return !below || g.nodes[i].Graph != nil && g.nodes[i].Graph.has(rest)
+	n := &g.nodes[i]
+	if !below || n.Graph != nil {
+		return !below || n.Graph.has(rest)
+	}
+	_, rest, below = strings.Cut(rest, "/") // behind the name of a child, which only the run knows
+	for _, sub := range n.Children {
+		if !below || sub.Graph.has(rest) {
+			return below
+		}
+	}
+	return false
 }
 
 // broken lists the steps that the next drive goes past: those that this one has

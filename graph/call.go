@@ -36,12 +36,13 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 	if err != nil {
 		return Child{}, err
 	}
-	f, returned, err := t.childFrame(n, st, set)
+	f, returned, err := t.childFrame(Sub{n.Graph, n.Inherit}, place{path: t.frame.path + t.local() + "/", public: t.public() + "/"}, st, set)
 	if err != nil {
 		return Child{}, err
 	}
 	if !returned {
-		if err := t.drive.child(ctx, t, f); err != nil {
+		status, err := t.drive.child(ctx, f)
+		if t.drove(f, status, err); err != nil {
 			return Child{}, err
 		}
 	}
@@ -83,23 +84,39 @@ func mapped(ctx context.Context, n *cnode, st State) (up Update, err error) {
 	return n.Out(st, child)
 }
 
+// drove keeps what the rest of the step needs of a child that has stopped.
+func (t *task) drove(f *frame, status Status, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.in().failures, f.failures = append(t.in().failures, f.failures...), nil
+	if t.in().below = f; t.drive.j == nil && t.keeps() {
+		t.inner.kept, t.inner.returned = f, err == nil && status == Done
+	}
+	t.waiting, t.paused = t.waiting || status == Waiting, t.paused || status == Paused
+}
+
+// place is where a frame is, in the journal and for people.
+type place struct {
+	path, public string
+	named        bool // others run beside it
+}
+
 // childFrame opens the frame that the journal holds, or begins a new one.
-func (t *task) childFrame(n *cnode, st State, set []Write) (f *frame, returned bool, err error) {
+func (t *task) childFrame(sub Sub, at place, st State, set []Write) (f *frame, returned bool, err error) {
 	x := t.drive
-	if f := t.keptChild(); f != nil {
+	if f := t.keptChild(); f != nil && !at.named {
 		return f, t.inner.returned, nil
 	}
-	path, public := t.frame.path+t.local()+"/", t.public()+"/"
 	frames, err := t.journaled()
 	if err != nil {
 		return nil, false, err
 	}
-	f = newFrame(n.Graph, path, public)
-	f.beside, f.keeps = t.together(), t.keeps()
-	if n.Inherit { // what the child writes is folded onto it, now and when the frame is opened again
+	f = newFrame(sub.Graph, at.path, at.public)
+	f.beside, f.keeps = at.named || t.together(), t.keeps()
+	if sub.Inherit { // what the child writes is folded onto it, now and when the frame is opened again
 		f.st = f.st.inherit(st)
 	}
-	if raw := frames[path]; raw != nil {
+	if raw := frames[at.path]; raw != nil && !t.forgotten(at.path) {
 		f.frames = frames
 		if f, err = raw.open(f); err == nil && t.attempt > 1 && !raw.returned {
 			x.j.grew(f.weigh())
@@ -150,48 +167,48 @@ func (t *task) journaled() (map[string]*rawFrame, error) {
 	case t.frame.raw != nil && t.attempt == 1:
 		return t.frame.frames, nil
 	case x.j != nil && t.attempt > 1:
-		if err := x.j.flush(); err != nil {
-			return nil, err
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		in := t.in()
+		if in.frames == nil {
+			if err := x.j.flush(); err != nil {
+				return nil, err
+			}
+			s, err := load(t.base, x.j.store, x.j.thread, 0)
+			if err != nil {
+				return nil, err
+			}
+			in.frames = s.frames
 		}
-		s, err := load(t.base, x.j.store, x.j.thread, 0)
-		if err != nil {
-			return nil, err
-		}
-		return s.frames, nil
+		return in.frames, nil
 	}
 	return nil, nil
 }
 
+// forgotten tells whether a child was dropped in this attempt.
+func (t *task) forgotten(path string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.inner != nil && t.inner.dropped[path]
+}
+
 // child drives a child frame to its end.
-func (x *drive) child(ctx context.Context, t *task, f *frame) error {
+func (x *drive) child(ctx context.Context, f *frame) (Status, error) {
 	if limit := f.g.def.Timeout; limit > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, limit-(x.active()-f.since), errRunTimeout)
 		defer cancel()
 		ctx = limited
 	}
 	status, err := x.loop(ctx, f, false)
-	t.mu.Lock()
-	t.in().failures, f.failures = append(t.in().failures, f.failures...), nil
-	if t.in().below = f; x.j == nil && t.keeps() {
-		t.inner.kept, t.inner.returned = f, err == nil && status == Done
-	}
-	t.mu.Unlock()
 	switch {
-	case status == Waiting || status == Paused:
-		t.mu.Lock()
-		t.waiting, t.paused = t.waiting || status == Waiting, t.paused || status == Paused
-		t.mu.Unlock()
-		if status == Waiting {
-			return ErrWaiting
-		}
-		return ErrPaused
-	case err != nil:
-		x.j.grew(-f.weigh())
-		return err
+	case status == Waiting:
+		return status, ErrWaiting
+	case status == Paused:
+		return status, ErrPaused
 	}
-	if x.j != nil {
-		x.j.grew(-f.weigh())
-		return x.j.add(KindReturn, putString(nil, f.path), nil, false)
+	x.j.grew(-f.weigh())
+	if err == nil && x.j != nil {
+		err = x.j.add(KindReturn, putString(nil, f.path), nil, false)
 	}
-	return nil
+	return status, err
 }

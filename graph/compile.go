@@ -115,12 +115,14 @@ func (c *compiler) keys() {
 func (c *compiler) declare() {
 	for _, n := range c.g.def.Nodes {
 		switch {
-		case n.Name == "" || n.Name == End || strings.ContainsAny(n.Name, "/#["):
+		case !nameable(n.Name) || n.Name == End:
 			c.fault("node name %q: a name is not empty, not %s, and has no '/', '#' or '['", n.Name, End)
 		case n.Run == nil && n.Graph == nil:
 			c.fault("node %q has neither Run nor Graph", n.Name)
 		case n.Graph == nil && (n.In != nil || n.Out != nil || n.Inherit):
 			c.fault("node %q has In, Out or Inherit but no Graph", n.Name)
+		case n.Children != nil && (n.Graph != nil || n.Run == nil):
+			c.fault("node %q has Children: it needs a Run that calls them, and no Graph", n.Name)
 		case n.Run != nil && (n.In != nil || n.Out != nil):
 			c.fault("node %q has both Run and In or Out: with Run, pass writes to Call", n.Name)
 		}
@@ -129,7 +131,12 @@ func (c *compiler) declare() {
 			continue
 		}
 		c.g.breaks = c.g.breaks || n.BreakBefore || n.BreakAfter
-		n.Routes, n.Ends = slices.Clone(n.Routes), maps.Clone(n.Ends)
+		for _, kind := range sortedKeys(n.Children) {
+			if n.Children[kind].Graph == nil {
+				c.fault("child %q of node %q has no Graph", kind, n.Name)
+			}
+		}
+		n.Routes, n.Ends, n.Children = slices.Clone(n.Routes), maps.Clone(n.Ends), maps.Clone(n.Children)
 		c.g.byName[n.Name] = len(c.g.nodes)
 		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}, hooks: slices.Concat(c.g.def.Hooks, n.Hooks), started: TaskStarted{Kind: n.Kind}})
 	}
@@ -363,6 +370,9 @@ func digest(g *Graph) string {
 		}
 		if n.Graph != nil {
 			put("child", n.Graph.digest)
+		}
+		for _, kind := range sortedKeys(n.Children) {
+			put("child", kind, n.Children[kind].Graph.digest)
 		}
 	}
 	for _, j := range g.joins {

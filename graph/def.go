@@ -42,7 +42,8 @@ type Send struct {
 type Halt struct{ Value any }
 
 // Node is one node. Give it a Run, or a child Graph with In and Out, or both:
-// then Run calls the child with Call.
+// then Run calls the child with Call. A Run with Children calls them with
+// CallNamed.
 type Node struct {
 	Name  string // unique; not empty, not End, without '/', '#' and '[' (they build paths)
 	Kind  string // for pictures and events: "llm", "script", …
@@ -55,6 +56,8 @@ type Node struct {
 	In      func(State) ([]Write, error)       // the child's first writes; nil: none. Pure: it may run again
 	Out     func(State, Child) (Update, error) // the node's update; nil: none. Pure
 	Inherit bool                               // the child reads the parent's keys where it has not written them itself
+
+	Children map[string]Sub // kinds of children that run under names, several at once: see CallNamed. Not together with Graph
 
 	Routes                  []string          // what Goto and Send may name, besides End
 	Ends                    map[string]string // further names for Goto and Send: a name of this node's own to a target

@@ -36,6 +36,16 @@
 // result before it is used and returns the recorded one from then on. A run that
 // nobody wants any more is ended with Abandon.
 //
+// # Children at work together
+//
+// A node runs its child graph with Call, once in a task. A node with Children runs
+// any number of them with CallNamed, each under a name, several at once from
+// goroutines. The tasks of a child are below the node's task and the name, in the
+// journal and in the ids of questions: "team/alice/ask". A node that runs again
+// finds with Named what it had begun, calls the same names again, and each child
+// goes on where it was. Drop ends one and forgets it. A child that can only go on
+// after another that waits says so with Suspend.
+//
 // # Travel in time
 //
 // A record of a thread is a point one can go back to, inside a step and inside a

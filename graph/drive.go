@@ -536,6 +536,9 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 			if below := in.below; below != nil {
 				f.asked, f.breaks = append(f.asked, below.asked...), append(f.breaks, below.breaks...)
 			}
+			for _, below := range in.others {
+				f.asked, f.breaks = append(f.asked, below.asked...), append(f.breaks, below.breaks...)
+			}
 		}
 	}
 	if err := x.j.failed(); err != nil {

@@ -209,7 +209,9 @@ func entry(r Record) (Entry, error) {
 	case KindAnswer:
 		e.Path, e.What = h.string(), h.string()
 	case KindReturn:
-		e.Path = h.string()
+		if e.Path = h.string(); len(h.b) > 0 && h.bool() {
+			e.What = "dropped"
+		}
 	case KindEdit:
 		e.Path = h.edited(&i)
 		h.place(&e)

@@ -164,8 +164,12 @@ func (s *replay) add(r *Record) error {
 	case KindStep:
 		s.step(h, d)
 	case KindReturn:
-		f := s.frame(h.string())
-		f.returned = true
+		path := h.string()
+		if len(h.b) > 0 && h.bool() {
+			s.drop(path)
+			break
+		}
+		s.frame(path).returned = true
 	case KindQuestion:
 		s.question(h, d)
 	case KindAnswer:
@@ -341,17 +345,28 @@ func (s *replay) end(h, d *reader) {
 
 // open lists the questions without an answer, with the frame and key of each: in
 // the order of their tasks, those of one task in order of asking, and those of
-// its child after them. A task with a recorded update waits for nothing.
-func (s *replay) open() []openQuestion { return s.openIn("", map[string]bool{}, nil) }
+// its child after them, or those of its named children by name. A task with a recorded update waits for nothing.
+func (s *replay) open() []openQuestion {
+	w := &opened{replay: s, named: s.named(), seen: map[string]bool{}}
+	w.in("")
+	return w.qs
+}
 
-// openIn does so for one frame; seen keeps a damaged frontier from being walked
-// over and over.
-func (s *replay) openIn(path string, seen map[string]bool, qs []openQuestion) []openQuestion {
-	f := s.frames[path]
-	if f == nil || seen[path] {
-		return qs
+// opened is a walk through the frames.
+type opened struct {
+	*replay
+	named map[string][]string // children, by task
+	seen  map[string]bool     // keeps a damaged frontier from being walked over and over
+	qs    []openQuestion
+}
+
+// in walks through one frame and those below it.
+func (w *opened) in(path string) {
+	f := w.frames[path]
+	if f == nil || w.seen[path] {
+		return
 	}
-	seen[path] = true
+	w.seen[path] = true
 	for _, t := range f.tasks {
 		id := fmt.Sprintf("%d.%s.%d", f.step, t.node, t.index)
 		if _, done := f.done[id]; done {
@@ -359,12 +374,14 @@ func (s *replay) openIn(path string, seen map[string]bool, qs []openQuestion) []
 		}
 		for _, key := range f.order {
 			if q := f.asks[key]; !q.answered && strings.HasPrefix(key, id+"\x00") {
-				qs = append(qs, openQuestion{path, key, q})
+				w.qs = append(w.qs, openQuestion{path, key, q})
 			}
 		}
-		qs = s.openIn(path+id+"/", seen, qs)
+		w.in(path + id + "/")
+		for _, below := range w.named[path+id] {
+			w.in(below)
+		}
 	}
-	return qs
 }
 
 type openQuestion struct {

@@ -19,7 +19,7 @@ const (
 	KindEffect                   // an effect's result
 	KindTask                     // a task's update, while its siblings may still run
 	KindStep                     // a step's writes, and the frontier after it
-	KindReturn                   // a child graph ended
+	KindReturn                   // a child graph ended, or was dropped
 	KindQuestion                 // a task asks
 	KindAnswer                   // somebody answered
 	KindEdit                     // somebody changed the state

@@ -50,6 +50,16 @@ type inner struct {
 	kept     *frame       // without a store: the child of the attempts before
 	returned bool         // it has ended well
 	notes    []Body       // events for the end of the step
+	litter
+}
+
+// litter is what a task knows of its named children.
+type litter struct {
+	kids    map[string]*kid      // of this attempt
+	closed  bool                 // no more of them begin
+	others  []*frame             // theirs, by name, when the node has returned
+	dropped map[string]bool      // paths
+	frames  map[string]*rawFrame // that an earlier attempt left; nil: not read yet
 }
 
 // in is t.inner, made when it is first needed; the caller holds t.mu.
@@ -307,6 +317,7 @@ func (t *task) leave() {
 		t.mu.Lock()
 		t.ended = t.attempt
 		t.mu.Unlock()
+		t.gather()
 	}
 }
 
@@ -315,7 +326,7 @@ func (t *task) forgetBelow() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.inner != nil {
-		t.inner.below = nil
+		t.inner.below, t.inner.others = nil, nil
 	}
 }
 
@@ -357,7 +368,7 @@ func (t *task) attempts(n *cnode) {
 		}
 		t.mu.Lock()
 		if t.ended = t.attempt; t.inner != nil {
-			t.inner.ordinals, t.inner.below = nil, nil
+			t.inner.ordinals, t.inner.below, t.inner.litter = nil, nil, litter{}
 		}
 		t.mu.Unlock()
 		t.tell(TopicTask, TaskRetry{Attempt: t.attempt, After: after, Err: t.err})
@@ -413,6 +424,9 @@ func (t *task) call(n *cnode) (err error) {
 func (t *task) plain(ctx context.Context, n *cnode, st State) (Update, error) {
 	if n.Run == nil {
 		return mapped(ctx, n, st)
+	}
+	if n.Children != nil {
+		defer t.gather()
 	}
 	return n.Run(ctx, st)
 }

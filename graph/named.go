@@ -1,0 +1,266 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// A Sub is a graph that a node may run as a child under names of its own: see
+// CallNamed.
+type Sub struct {
+	Graph   *Graph
+	Inherit bool // the child reads the parent's keys where it has not written them itself
+}
+
+// CallNamed runs a child graph under a name, like Call: which of Node.Children it
+// is says kind. A task may have any number of children, each under a name of its
+// own, and may call them from several goroutines at once. Each is a frame of its
+// own in the journal, so that a node that runs again and calls the same names
+// goes on with each child where it was; one that has returned is not run again.
+//
+// A child that waits or is paused returns ErrWaiting or ErrPaused, and the others
+// go on: the node returns when none of them runs any more, and the questions of
+// all are open together. Whatever the node returns then, its task waits, for as
+// long as a child does that was not dropped. A child that still runs when the node
+// returns is cancelled and waited for. ctx, which may end sooner than the node's,
+// cancels this child alone.
+//
+// A name is not empty and has no '/', '#' or '['. It can be called once in an
+// attempt of the node, and again after Drop.
+func CallNamed(ctx context.Context, name, kind string, set ...Write) (Child, error) {
+	c := callerOf(ctx)
+	if c == nil {
+		return Child{}, errors.New("graph: CallNamed needs the context of a node")
+	}
+	t := c.task()
+	sub, err := t.sub(name, kind)
+	if err != nil {
+		return Child{}, err
+	}
+	ctx, k, err := t.enter(ctx, int(c.attempt), name)
+	if err != nil {
+		return Child{}, err
+	}
+	status := Failed
+	defer func() { k.leave(t, status) }()
+	st, err := overlay(t.frame.st, t.ref.over)
+	if err != nil {
+		return Child{}, err
+	}
+	f, returned, err := t.childFrame(sub, place{t.path(name), t.public() + "/" + name + "/", true}, st, set)
+	if err != nil {
+		return Child{}, err
+	}
+	k.frame = f
+	if status = Done; !returned {
+		if status, err = t.drive.child(ctx, f); err != nil {
+			return Child{}, err
+		}
+	}
+	return Child{State: f.st, Value: f.value}, nil
+}
+
+// Drop ends a named child for good: one that runs is cancelled and waited for,
+// its questions are open no longer, and nothing of it is kept. Call it for every
+// child whose outcome is recorded otherwise, so that a task with many children
+// stays small. A name that there is not does nothing. ctx must not be that of
+// the child.
+func Drop(ctx context.Context, name string) error {
+	c := callerOf(ctx)
+	if c == nil {
+		return errors.New("graph: Drop needs the context of a node")
+	}
+	t := c.task()
+	if err := t.returned(int(c.attempt)); err != nil {
+		return err
+	}
+	t.mu.Lock()
+	k := t.in().kids[name]
+	t.mu.Unlock()
+	path := t.path(name)
+	if k != nil {
+		k.cancel(errDropped)
+		<-k.done
+	}
+	frames, err := t.journaled()
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	in := t.in()
+	known := k != nil || frames[path] != nil && !in.dropped[path]
+	delete(in.kids, name)
+	keep(&in.dropped, path, true)
+	t.mu.Unlock()
+	x := t.drive
+	if x.j == nil || !known {
+		return nil
+	}
+	if k != nil && (k.status == Waiting || k.status == Paused) {
+		x.j.grew(-k.frame.weigh())
+	}
+	return x.j.add(KindReturn, putBool(putString(nil, path), true), nil, false)
+}
+
+// Named lists the names of children that earlier drives or attempts of the task
+// have begun, and nobody has dropped: sorted, whether they have returned or not.
+func Named(ctx context.Context) ([]string, error) {
+	t := taskOf(ctx)
+	if t == nil {
+		return nil, errors.New("graph: Named needs the context of a node")
+	}
+	frames, err := t.journaled()
+	if err != nil {
+		return nil, err
+	}
+	prefix := t.path("")
+	prefix = prefix[:len(prefix)-1] // without the '/'
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var names []string
+	for path := range frames {
+		name, below := strings.CutPrefix(path, prefix)
+		name = strings.TrimSuffix(name, "/")
+		if below && !strings.Contains(name, "/") && (t.inner == nil || !t.inner.dropped[path]) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Suspend ends the drive at the task that ctx belongs to, as Paused, without a
+// question of its own, and returns the error that the node must return: for a
+// node that can go on only after something else that waits, such as another child
+// of its parent. It runs again from its top when the run is resumed.
+func Suspend(ctx context.Context) error {
+	c := callerOf(ctx)
+	if c == nil {
+		return errors.New("graph: Suspend needs the context of a node")
+	}
+	t := c.task()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.since(int(c.attempt)); err != nil {
+		return err
+	}
+	t.paused = true
+	return ErrPaused
+}
+
+// What cancels a named child.
+var (
+	errDropped = errors.New("graph: the child was dropped")
+	errOver    = errors.New("graph: the node that called the child has returned")
+)
+
+// kid is a named child of a task, in one attempt.
+type kid struct {
+	frame  *frame // nil: it has not begun
+	status Status
+	cancel context.CancelCauseFunc
+	done   chan struct{} // closed when it has stopped
+}
+
+func (k *kid) leave(t *task, s Status) {
+	t.mu.Lock()
+	k.status = s
+	t.mu.Unlock()
+	k.cancel(nil)
+	close(k.done)
+}
+
+// sub finds the graph of a named child.
+func (t *task) sub(name, kind string) (Sub, error) {
+	n := t.node()
+	if !nameable(name) {
+		return Sub{}, fmt.Errorf("graph: node %s calls a child %q: a name is not empty, and has no '/', '#' or '['", n.Name, name)
+	}
+	sub, ok := n.Children[kind]
+	if !ok {
+		return sub, fmt.Errorf("graph: node %s calls a child of kind %q, but its Node.Children has only %s", n.Name, kind,
+			strings.Join(slices.Sorted(maps.Keys(n.Children)), ", "))
+	}
+	return sub, nil
+}
+
+// nameable tells whether a name can be part of a path.
+func nameable(name string) bool { return name != "" && !strings.ContainsAny(name, "/#[") }
+
+// path is where the journal holds a named child: a '#' is in no node's name.
+func (t *task) path(name string) string { return t.frame.path + t.local() + "#" + name + "/" }
+
+// enter makes room for a child that is about to run.
+func (t *task) enter(ctx context.Context, attempt int, name string) (context.Context, *kid, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.since(attempt); err != nil {
+		return ctx, nil, err
+	}
+	in := t.in()
+	switch {
+	case in.closed:
+		return ctx, nil, fmt.Errorf("graph: node %s has returned; wait for its goroutines before it does", t.node().Name)
+	case in.kids[name] != nil:
+		return ctx, nil, fmt.Errorf("graph: node %s calls its child %s twice; Drop it first", t.node().Name, name)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	k := &kid{cancel: cancel, done: make(chan struct{})}
+	keep(&in.kids, name, k)
+	return ctx, k, nil
+}
+
+// gather ends the named children when their node has returned: what runs is
+// cancelled, and what waits makes the task wait.
+func (t *task) gather() {
+	t.mu.Lock()
+	in := t.inner
+	if in == nil || in.kids == nil {
+		t.mu.Unlock()
+		return
+	}
+	in.closed = true
+	kids := maps.Clone(in.kids)
+	t.mu.Unlock()
+	for _, k := range kids {
+		k.cancel(errOver)
+	}
+	for _, k := range kids {
+		<-k.done
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	in.others = in.others[:0]
+	for _, name := range sortedKeys(kids) {
+		k := kids[name]
+		t.waiting, t.paused = t.waiting || k.status == Waiting, t.paused || k.status == Paused
+		if f := k.frame; f != nil {
+			in.others = append(in.others, f)
+			in.failures, f.failures = append(in.failures, f.failures...), nil
+		}
+	}
+}
+
+// drop forgets a named child, and the children below it.
+func (s *replay) drop(path string) {
+	maps.DeleteFunc(s.frames, func(p string, _ *rawFrame) bool { return strings.HasPrefix(p, path) })
+}
+
+// named lists the paths of named children by the path of their task, each list by
+// name.
+func (s *replay) named() map[string][]string {
+	var by map[string][]string
+	for _, path := range sortedKeys(s.frames) {
+		if hash := strings.LastIndexByte(path, '#'); hash > strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/') {
+			keep(&by, path[:hash], append(by[path[:hash]], path))
+		}
+	}
+	for _, paths := range by {
+		slices.SortFunc(paths, func(a, b string) int { return strings.Compare(a[:len(a)-1], b[:len(b)-1]) })
+	}
+	return by
+}
