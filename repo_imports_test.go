@@ -44,7 +44,7 @@ var importRules = []importRule{
 		reason: "examples use the engine as a program of its own would: through what everybody may import"},
 	{of: "examples/go/toolloop", may: []string{"agent", "graph", "llm", "llm/script", "store/sqlite", "tool"},
 		reason: "examples use the packages as a program of its own would: through what everybody may import"},
-	{of: "flow", may: []string{"agent", "graph", "internal/proc", "llm", "tool"},
+	{of: "flow", may: []string{"agent", "graph", "internal/proc", "llm", "rag", "rag/load", "tool"},
 		reason: "files become graphs of model calls and child processes; models, stores and terminals are handed in"},
 	{of: "graph", stdOnly: true,
 		reason: "the engine knows nothing of models or files, and whoever uses it takes on nothing else"},

@@ -20,8 +20,9 @@ type Agent struct {
 
 	host     *Host
 	depth    int
-	parent   string            // the model of the agent that spawns it, for one that names none
-	children map[string]*Agent // by the name that agent nodes use; graphs only
+	parent   string              // the model of the agent that spawns it, for one that names none
+	children map[string]*Agent   // by the name that agent nodes use
+	bases    map[string]Searcher // by the id of their rag node; filled by Prepare
 	broken   []brokenChild
 }
 
@@ -195,19 +196,6 @@ func (e *MissingModelError) Error() string {
 	return fmt.Sprintf("%s: node '%s' of agent '%s' calls a model, and none is named", e.Pos, e.Node, e.Agent)
 }
 
-// NotYetError says that a file uses something that this version reads and
-// checks, but cannot run.
-type NotYetError struct {
-	Agent, Node string
-	What        string // what cannot run
-	Hint        string
-	Pos         Pos
-}
-
-func (e *NotYetError) Error() string {
-	return fmt.Sprintf("%s: node '%s' of agent '%s': %s; %s", e.Pos, e.Node, e.Agent, e.What, e.Hint)
-}
-
 // VariablesError says that the caller must set agent variables.
 type VariablesError struct {
 	Missing []Variable
@@ -247,8 +235,6 @@ func (a *Agent) ready() error {
 			if a.model(b.Model) == "" {
 				return &MissingModelError{a.Name, n.ID, n.Pos()}
 			}
-		case *RAGNode:
-			return &NotYetError{a.Name, n.ID, "rag nodes cannot run yet", "retrieval is checked, but not built in", n.Pos()}
 		}
 	}
 	return a.unset()

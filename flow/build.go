@@ -138,6 +138,8 @@ func (v *visit) run() error {
 		return v.runLLM(b)
 	case *MapNode:
 		return v.runMap(b)
+	case *RAGNode:
+		return v.runRAG(b)
 	case *ScriptNode:
 		return v.runScript(b)
 	}

@@ -19,56 +19,17 @@ import (
 	"raddle.dev/graph"
 )
 
-// needs says which capability that does not exist yet a case asks for, "" for
-// none. A case that stops needing one runs at once.
-func (c *caseFile) needs() string {
-	for _, n := range c.parsedNodes() {
-		if _, rag := n.Body.(*RAGNode); rag {
-			return "retrieval"
-		}
-	}
-	if c.RAG != nil || strings.HasPrefix(c.ID, "rag-") {
-		return "retrieval"
-	}
-	return ""
-}
-
-func (c *caseFile) parsedNodes() []*Node {
-	f, err := Parse("graph.yaml", []byte(c.Graph))
-	if err != nil {
-		return nil
-	}
-	return f.Nodes
-}
-
-// runsElsewhere are the run cases in testdata that need a later capability.
-var runsElsewhere = []string{
-	"rag-built-without-prompts", "rag-document-escape", "rag-kb-file", "rag-not-built-declined", "rag-not-built-non-interactive",
-	"rag-query-template", "rag-top-k", "scenario-map-research",
-}
-
 // TestCaseRuns runs the conformance cases that run a graph, through the public
 // API alone.
 func TestCaseRuns(t *testing.T) {
-	var elsewhere []string
 	for _, c := range readCases(t) {
 		if c.Kind != "run" {
-			continue
-		}
-		if need := c.needs(); need != "" {
-			if strings.HasPrefix(c.Path, "testdata") {
-				elsewhere = append(elsewhere, c.ID)
-			}
-			t.Logf("%s does not run yet: it needs %s", c.ID, need)
 			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {
 			t.Parallel()
 			runCase(t, c)
 		})
-	}
-	if diff := cmp.Diff(runsElsewhere, elsewhere); diff != "" {
-		t.Errorf("runsElsewhere is stale (-listed +found):\n%s", diff)
 	}
 }
 
@@ -87,7 +48,10 @@ type caseRun struct {
 	visited []any
 	stderr  bytes.Buffer
 	log     *recordedLog
-	stop    context.CancelFunc
+
+	searches []*Object
+	embedded int // chunks
+	stop     context.CancelFunc
 }
 
 type scriptedReply struct {
@@ -117,6 +81,7 @@ func runCase(t *testing.T, c *caseFile) {
 		t.Logf("error: %v", err)
 	}
 	r.check(res, err, took)
+	r.checkRetrieval()
 }
 
 // need fails where a program is missing: a case that does not run proves nothing.
@@ -160,6 +125,10 @@ func (r *caseRun) run() (graph.Result, error) {
 		return graph.Result{}, err
 	}
 	r.agent = a
+	if err := a.Prepare(r.t.Context()); err != nil {
+		return graph.Result{}, err
+	}
+	defer func() { _ = a.Close() }()
 	g, err := a.Graph()
 	if err != nil {
 		return graph.Result{}, err

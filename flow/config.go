@@ -15,7 +15,7 @@ type Config struct {
 	Session     *string // agent_session: the session to open where the caller names none; nil: none
 	GlobalTools []string
 	MCPServers  []string // one entry "all" means every server
-	Documents   []string
+	Documents   Documents
 	Continue    Continue
 	Team        Team
 	Limits      Limits
@@ -65,6 +65,13 @@ type Team struct {
 	SummaryModel      string    // empty: the agent's own
 	SummaryThreshold  int       // characters of a child's output above which it is summarised
 	EscalationTimeout Seconds   // how long a question to a model above may stay open
+}
+
+// Documents are what an agent may look things up in.
+type Documents struct {
+	Paths                   []string
+	Model                   string // of embedding; empty: the host's
+	ChunkSize, ChunkOverlap *int   // nil: the host's
 }
 
 // Limits bound an agent's work.
@@ -147,7 +154,8 @@ func (c *Config) read(m *fields) {
 	}
 	c.GlobalTools = m.strings("global_tools", optional)
 	c.MCPServers = m.strings("mcp_servers", optional)
-	c.Documents = m.strings("documents", optional)
+	c.Documents = Documents{Paths: m.strings("documents", optional), Model: m.str("embedding_model", optional),
+		ChunkSize: m.maybeCount("chunk_size"), ChunkOverlap: m.maybeCount("chunk_overlap")}
 	c.Continue = Continue{
 		Auto: m.flag("auto_continue", false), Max: m.count("max_auto_continues", defaultContinues),
 		Prompt: m.str("continuation_prompt", optional),
@@ -171,7 +179,7 @@ func (c *Config) idle(m *fields) {
 		name string
 		set  bool
 	}{
-		{"can_spawn_agents", c.Team.CanSpawn}, {"documents", len(c.Documents) > 0},
+		{"can_spawn_agents", c.Team.CanSpawn},
 		{"enabled_macros", m.has("enabled_macros")}, {"enabled_skills", len(c.Skills.Names) > 0}, {"memory", m.has("memory")},
 	} {
 		if f.set {

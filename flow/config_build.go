@@ -71,7 +71,11 @@ func divert(edges []graph.Edge, to string) {
 // without those of its servers, which are asked for when they are needed.
 func (a *Agent) offer() []tool.Tool {
 	tools := a.Tools.unique()
-	for _, t := range agent.UserTools(a.host.Headless) {
+	builtin := agent.UserTools(a.host.Headless)
+	if a.Config != nil && len(a.Config.Documents.Paths) > 0 {
+		builtin = append(builtin, a.queryTool())
+	}
+	for _, t := range builtin {
 		if !slices.ContainsFunc(tools, func(o tool.Tool) bool { return o.Name == t.Name }) {
 			tools = append(tools, t)
 		}
@@ -200,6 +204,10 @@ func (a *Agent) serverTools(ids []string) func(context.Context) ([]tool.Tool, er
 // begin makes the system prompt, once for a thread, and says what the user says.
 func (c *conversation) begin(ctx context.Context, s graph.State) (graph.Update, error) {
 	prompt := saidKey.Get(s)
+	prompt, err := c.informed(ctx, prompt)
+	if err != nil {
+		return graph.Update{}, err
+	}
 	if begunKey.Get(s) {
 		return graph.Put(agent.Append(llm.User(prompt))), nil
 	}

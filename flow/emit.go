@@ -47,6 +47,16 @@ type (
 	Extracting struct {
 		Repair bool `json:"repair,omitempty"`
 	}
+	// Searching says that a knowledge base is about to be searched.
+	Searching struct {
+		Node  string `json:"node,omitempty"` // empty: the agent's own documents are searched
+		Query string `json:"query"`
+		TopK  int    `json:"top_k,omitempty"` // 0: as many as the base says
+	}
+	// Found lists the chunks that a search has found.
+	Found struct {
+		Chunks []Chunk `json:"chunks"`
+	}
 	// Warning is something that went wrong and was tolerated.
 	Warning struct {
 		Text string `json:"text"`
@@ -104,6 +114,15 @@ func (v Extracting) MarshalJSON() ([]byte, error) {
 	type plain Extracting
 	return typed("extracting", plain(v))
 }
+
+// MarshalJSON adds the type.
+func (v Searching) MarshalJSON() ([]byte, error) {
+	type plain Searching
+	return typed("searching", plain(v))
+}
+
+// MarshalJSON adds the type.
+func (v Found) MarshalJSON() ([]byte, error) { type plain Found; return typed("found", plain(v)) }
 
 // MarshalJSON adds the type.
 func (v Warning) MarshalJSON() ([]byte, error) { type plain Warning; return typed("warning", plain(v)) }

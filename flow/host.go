@@ -28,8 +28,9 @@ type Host struct {
 	// result is recorded before it is used.
 	Child func(ctx context.Context, s Spawn) (string, error)
 
-	Tooling  Tooling
-	Headless bool // nobody will ever be asked: models are told so
+	Tooling   Tooling
+	Retrieval Retrieval
+	Headless  bool // nobody will ever be asked: models are told so
 
 	Skills, VisibleSkills []string // installed, and those that may be used; nil: all of them
 	Offline               bool     // the validator trusts names of tools, servers, models and skills

@@ -71,7 +71,7 @@ func (l *loader) load(dir string, depth int, parent string) (*Agent, error) {
 	if err != nil {
 		return nil, &LoadError{Agent: name, err: err}
 	}
-	a := &Agent{Name: name, Dir: dir, host: l.host, depth: depth, parent: parent, children: map[string]*Agent{}}
+	a := &Agent{Name: name, Dir: dir, host: l.host, depth: depth, parent: parent, children: map[string]*Agent{}, bases: map[string]Searcher{}}
 	if exists(filepath.Join(dir, configFile)) {
 		return l.finish(a, l.config(a, text))
 	}

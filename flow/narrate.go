@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 
@@ -156,6 +157,8 @@ func (n *Narrator) emitted(indent string, v any) {
 		n.line(indent, "llm call: model=%s tools=%s", model, orElse(strings.Join(v.Tools, ","), "<none>"))
 	case ScriptRun:
 		n.line(indent, "running script '%s'", v.Script)
+	case Searching:
+		n.line(indent, "rag lookup: node=%s top_k=%s", orElse(v.Node, "<documents>"), topK(v.TopK))
 	case Merged:
 		n.line(indent, "merged: %s", strings.Join(v.Keys, ", "))
 	case ScriptNext:
@@ -220,6 +223,14 @@ func (n *Narrator) write(line string) {
 		line = "\x1b[2m" + line + "\x1b[0m"
 	}
 	_, _ = io.WriteString(n.w, line+"\n")
+}
+
+// topK is a number of chunks, where the base may decide.
+func topK(n int) string {
+	if n == 0 {
+		return "<default>"
+	}
+	return strconv.Itoa(n)
 }
 
 func elapsed(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }

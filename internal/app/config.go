@@ -31,8 +31,8 @@ type Config struct {
 	MCP             *bool         // nil: on
 	MCPFile         string        // a file of MCP servers beside the usual ones, relative to the configuration
 	Permissions     permission.Rules
+	RAG             RAGConfig
 	Clients         []ClientConfig
-	Unused          []string // keys of config.yaml that nothing uses yet
 }
 
 // ClientConfig is a named provider of models.
@@ -43,6 +43,15 @@ type ClientConfig struct {
 	Key    string
 	KeyVar string        // variable that Key was to be taken from; "": it is written out, or not there
 	Models []ModelConfig // in file order; the first chat model is what the client's bare name means
+}
+
+// RAGConfig is how knowledge bases are built where agents do not say.
+type RAGConfig struct {
+	Model, Reranker         string // of embedding and of reranking; "": none
+	ChunkSize, ChunkOverlap *int
+	TopK                    *int
+	Template                string            // around a question and what was found
+	Loaders                 map[string]string // commands that read documents, by extension or protocol
 }
 
 // ModelConfig is a model that a client is known to offer.
@@ -69,6 +78,12 @@ var settings = []setting{
 	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
 	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = boolean(s); return }},
 	{"model", func(c *Config, s string) error { c.Model = s; return nil }},
+	{"rag_chunk_overlap", func(c *Config, s string) (err error) { c.RAG.ChunkOverlap, err = amount(s); return }},
+	{"rag_chunk_size", func(c *Config, s string) (err error) { c.RAG.ChunkSize, err = amount(s); return }},
+	{"rag_embedding_model", func(c *Config, s string) error { c.RAG.Model = s; return nil }},
+	{"rag_reranker_model", func(c *Config, s string) error { c.RAG.Reranker = s; return nil }},
+	{"rag_template", func(c *Config, s string) error { c.RAG.Template = s; return nil }},
+	{"rag_top_k", func(c *Config, s string) (err error) { c.RAG.TopK, err = amount(s); return }},
 	{"read_timeout", func(c *Config, s string) (err error) { c.ReadTimeout, err = seconds(s); return }},
 	{"store", func(c *Config, s string) error { c.Store = s; return nil }},
 	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = number(s, 0, 2); return }},
@@ -76,14 +91,9 @@ var settings = []setting{
 	{"top_p", func(c *Config, s string) (err error) { c.TopP, err = number(s, 0, 1); return }},
 }
 
-// later are keys whose behaviour belongs to parts that do not exist yet.
-var later = []string{
-	"rag_chunk_overlap", "rag_chunk_size", "rag_embedding_model", "rag_reranker_model", "rag_template", "rag_top_k",
-}
-
 // known lists all keys of config.yaml.
 func known() []string {
-	keys := append([]string{"clients", "permissions"}, later...)
+	keys := []string{"clients", "document_loaders", "permissions"}
 	for _, s := range settings {
 		keys = append(keys, s.key)
 	}
@@ -141,6 +151,15 @@ func number(s string, least, most float64) (*float64, error) {
 		return nil, fmt.Errorf("%s is not between %g and %g", s, least, most)
 	}
 	return &f, nil
+}
+
+// amount is a number of things.
+func amount(s string) (*int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 {
+		return nil, fmt.Errorf("%q is no number of things", s)
+	}
+	return &n, nil
 }
 
 // limit is a time in seconds, of which 0 means none.

@@ -21,7 +21,7 @@ func TestConfig(t *testing.T) {
 		"a file with comments only": {file: "# model: x\n"},
 		"the file": {
 			file: "model: a:b\ntemperature: 0.5\ntop_p: 1\nfunction_calling_support: false\nread_timeout: 5m\nstore: 'memory:'\nrag_top_k: 3\n",
-			want: Config{Model: "a:b", Temperature: new(0.5), TopP: new(1.0), FunctionCalling: new(false), ReadTimeout: 5 * time.Minute, Store: "memory:", Unused: []string{"rag_top_k"}},
+			want: Config{Model: "a:b", Temperature: new(0.5), TopP: new(1.0), FunctionCalling: new(false), ReadTimeout: 5 * time.Minute, Store: "memory:", RAG: RAGConfig{TopK: new(3)}},
 		},
 		"the environment beats the file": {
 			file: "model: a:b\nstore: sqlite:x\n",

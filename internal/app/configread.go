@@ -83,10 +83,15 @@ func (r *configReader) read(text []byte, c *Config) {
 			}
 		case key == "clients":
 			r.clients(v, c)
+		case key == "document_loaders":
+			c.RAG.Loaders = map[string]string{}
+			r.mapping(v, "document_loaders", nil, func(name string, command *yaml.Node) {
+				if s, ok := r.scalar(command, name); ok {
+					c.RAG.Loaders[name] = s
+				}
+			})
 		case key == "permissions":
 			r.permissions(v, c)
-		default:
-			c.Unused = append(c.Unused, key)
 		}
 	})
 }
@@ -113,7 +118,8 @@ func (r *configReader) syntax(err error) {
 	r.fault(nil, "", "%v", err)
 }
 
-// mapping calls each for every known key of a mapping, in file order.
+// mapping calls each for every known key of a mapping, in file order; known nil:
+// for every key.
 func (r *configReader) mapping(n *yaml.Node, what string, known []string, each func(key string, v *yaml.Node)) {
 	n = resolve(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
@@ -129,7 +135,7 @@ func (r *configReader) mapping(n *yaml.Node, what string, known []string, each f
 		switch {
 		case slices.Contains(seen, key.Value):
 			r.fault(key, "", "key %q is given twice", key.Value)
-		case key.Kind != yaml.ScalarNode || !slices.Contains(known, key.Value):
+		case key.Kind != yaml.ScalarNode || known != nil && !slices.Contains(known, key.Value):
 			r.fault(key, didYouMean(key.Value, known), "unknown key %q in %s", key.Value, what)
 		default:
 			each(key.Value, n.Content[i+1])

@@ -118,15 +118,12 @@ func unable(a *flow.Agent) []flow.Finding {
 	_, err := a.Graph()
 	var (
 		refused *flow.ValidationError
-		notYet  *flow.NotYetError
 		model   *flow.MissingModelError
 		needs   *flow.VariablesError
 	)
 	switch {
 	case err == nil || errors.As(err, &refused) || errors.As(err, &model) || errors.As(err, &needs) || flow.HasErrors(a.Findings):
 		return nil
-	case errors.As(err, &notYet):
-		return []flow.Finding{{Severity: flow.SeverityWarning, Class: flow.ClassAdvice, Code: "not-yet", Node: notYet.Node, Message: notYet.What, Hint: notYet.Hint, Pos: notYet.Pos}}
 	}
 	return []flow.Finding{{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-graph", Message: err.Error(), Pos: flow.Pos{File: a.Path()}}}
 }

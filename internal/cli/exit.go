@@ -103,9 +103,8 @@ func invalidAgent(err error) bool {
 		refused *flow.ValidationError
 		strict  *app.StrictError
 		model   *flow.MissingModelError
-		notYet  *flow.NotYetError
 	)
-	return errors.As(err, &load) || errors.As(err, &refused) || errors.As(err, &strict) || errors.As(err, &model) || errors.As(err, &notYet)
+	return errors.As(err, &load) || errors.As(err, &refused) || errors.As(err, &strict) || errors.As(err, &model)
 }
 
 // signalCode is the exit code of a run that a signal stopped.

@@ -75,9 +75,6 @@ func (sh *shell) info(output string) error {
 	case sh.problem != nil:
 		r.Problems = append(r.Problems, sh.problem.Error())
 	}
-	for _, key := range p.Config.Unused {
-		r.Problems = append(r.Problems, fmt.Sprintf("%s: `%s` is accepted, but nothing uses it yet", r.Config, key))
-	}
 	runs, err := p.Runs(context.Background(), "")
 	if err != nil {
 		r.Problems = append(r.Problems, err.Error())

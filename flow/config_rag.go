@@ -1,0 +1,89 @@
+package flow
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"raddle.dev/rag"
+	"raddle.dev/tool"
+)
+
+// defaultRAGTemplate stands around a question and what was found for it.
+const defaultRAGTemplate = `Answer from the context below, and name the sources you use. If it does not hold the answer, say so.
+
+<context>
+__CONTEXT__
+</context>
+
+<sources>
+__SOURCES__
+</sources>
+
+<question>
+__INPUT__
+</question>`
+
+// informed is what the user says, with what the agent's documents say about it.
+func (c *conversation) informed(ctx context.Context, prompt string) (string, error) {
+	a := c.agent
+	if a.bases[ownBase] == nil || strings.TrimSpace(prompt) == "" {
+		return prompt, nil
+	}
+	found, err := a.search(ctx, Searching{Query: prompt})
+	if err != nil || len(found.Chunks) == 0 {
+		return prompt, err
+	}
+	template := a.host.Retrieval.Template
+	if template == "" {
+		template = defaultRAGTemplate
+	}
+	hits := found.hits()
+	return strings.NewReplacer(
+		"__CONTEXT__", rag.Context(hits),
+		"__SOURCES__", "- "+strings.Join(rag.Sources(hits), "\n- "),
+		"__INPUT__", prompt,
+	).Replace(template), nil
+}
+
+// queryTool lets a model search the agent's documents.
+func (a *Agent) queryTool() tool.Tool {
+	type chunk struct {
+		Text   string `json:"text"`
+		Source string `json:"source"`
+	}
+	type result struct {
+		Name   string  `json:"rag_name"`
+		Count  int     `json:"count"`
+		Chunks []chunk `json:"chunks"`
+	}
+	return tool.Tool{
+		Name: "rag__query", Effect: tool.ReadOnly, Parallel: true,
+		Description: "Search the documents of this agent, and get the parts that fit the query best.",
+		Schema: json.RawMessage(`{"type":"object","properties":{"query":{"type":"string","description":"What to look for"},` +
+			`"top_k":{"type":"integer","description":"How many parts to get"}},"required":["query"]}`),
+		Touches: func(json.RawMessage) (tool.Touch, error) { return tool.Touch{}, nil },
+		Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			var in struct {
+				Query string `json:"query"`
+				TopK  int    `json:"top_k"`
+			}
+			if err := json.Unmarshal(c.Args, &in); err != nil || in.Query == "" {
+				return tool.Failed("'query' is required"), nil
+			}
+			base := a.bases[ownBase]
+			if base == nil {
+				return tool.Failed("the documents of this agent have no knowledge base: it was not built"), nil
+			}
+			hits, err := base.Search(ctx, in.Query, rag.SearchOptions{TopK: max(in.TopK, 0)})
+			if err != nil {
+				return tool.Failed("RAG query failed: %v", err), nil
+			}
+			r := result{Name: a.Name, Count: len(hits), Chunks: []chunk{}}
+			for _, h := range hits {
+				r.Chunks = append(r.Chunks, chunk{h.Text, h.Path})
+			}
+			return tool.JSON(r), nil
+		},
+	}
+}

@@ -1,0 +1,85 @@
+package flow
+
+import (
+	"context"
+	"fmt"
+
+	"raddle.dev/graph"
+	"raddle.dev/rag"
+)
+
+// retrieved is what the journal keeps of a search.
+type retrieved struct {
+	Query  string  `json:"query"`
+	Chunks []Chunk `json:"chunks"`
+}
+
+// Chunk is a part of a document that a search has found.
+type Chunk struct {
+	Source string  `json:"source"`
+	Index  int     `json:"index"` // of the chunk in its document, from zero
+	Text   string  `json:"text"`
+	Score  float64 `json:"score,omitempty"`
+}
+
+// runRAG puts the node's query to its knowledge base. What was found is recorded,
+// so that a run that goes on elsewhere sees the same.
+func (v *visit) runRAG(b *RAGNode) error {
+	query, err := v.strict(b.Query, "Failed to interpolate rag node query")
+	if err != nil {
+		return err
+	}
+	if v.agent.bases[v.node.ID] == nil {
+		return failf("rag node '%s' has no initialized knowledge base", v.node.ID)
+	}
+	ctx, cancel := context.WithTimeoutCause(v, b.Timeout.Duration(), errNodeTimeout)
+	defer cancel()
+	found, err := v.agent.search(ctx, Searching{v.node.ID, query, or(b.TopK, 0)})
+	switch {
+	case err == nil:
+	case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
+		return failf("rag node '%s' timed out after %ds", v.node.ID, b.Timeout)
+	case v.Err() != nil:
+		return err
+	default:
+		return because(fmt.Sprintf("rag node '%s' retrieval failed", v.node.ID), err)
+	}
+	hits := found.hits()
+	sources := []any{}
+	for _, s := range rag.Sources(hits) {
+		sources = append(sources, s)
+	}
+	v.updates("output", NewObject(Member{"context", v.host().redact(rag.Context(hits))}, Member{"sources", sources}))
+	return v.goNext()
+}
+
+// effectSearch is the name of the effect that is a search.
+const effectSearch = "search"
+
+// search puts a query to a base, once: a search that was recorded is not made again.
+func (a *Agent) search(ctx context.Context, s Searching) (retrieved, error) {
+	base := a.bases[orElse(s.Node, ownBase)]
+	return graph.Do(ctx, effectSearch, func(ctx context.Context) (retrieved, error) {
+		if graph.Emits(ctx) {
+			graph.Emit(ctx, s)
+		}
+		hits, err := base.Search(ctx, s.Query, rag.SearchOptions{TopK: s.TopK})
+		if err != nil {
+			return retrieved{}, err
+		}
+		found := retrieved{Query: a.host.redact(s.Query), Chunks: []Chunk{}}
+		for _, h := range hits {
+			found.Chunks = append(found.Chunks, Chunk{Source: h.Path, Index: h.Chunk, Text: a.host.redact(h.Text), Score: h.Score})
+		}
+		graph.Emit(ctx, Found{found.Chunks})
+		return found, nil
+	})
+}
+
+func (r *retrieved) hits() []rag.Hit {
+	hits := make([]rag.Hit, len(r.Chunks))
+	for i, c := range r.Chunks {
+		hits[i] = rag.Hit{Path: c.Source, Chunk: c.Index, Text: c.Text, Score: c.Score}
+	}
+	return hits
+}
