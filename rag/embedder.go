@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"raddle.dev/llm"
 )
 
 // Keyword is the model of a base without vectors.
@@ -23,8 +25,8 @@ const (
 
 // An Embedder turns texts into vectors. It must be safe for concurrent use.
 type Embedder interface {
-	// Embed returns one vector for each text, in order, all of the same length. An error that has a method Retryable() bool which
-	// returns false is final; after any other the batch is tried again. One with a method Wait() time.Duration says how long to wait.
+	// Embed returns one vector for each text, in order, all of the same length. After an error the batch is tried again, unless it is an
+	// *[llm.Error] of a class that no repetition helps against; the wait is as long as that asks for, at most a minute.
 	Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error)
 }
 
@@ -45,8 +47,13 @@ func (e *VectorError) Error() string {
 	return fmt.Sprintf("embedding model %s: %s", e.Model, e.Reason)
 }
 
-// firstPause is the time before the second attempt; it doubles from then on.
-const firstPause = time.Second
+const (
+	firstPause   = time.Second // before the second attempt; it doubles from then on
+	longestPause = time.Minute // that a server may ask for
+)
+
+// hopeless are the classes of failures that come again.
+var hopeless = map[llm.Class]bool{llm.Auth: true, llm.BadRequest: true, llm.ContextLength: true}
 
 // embed asks for the vectors of texts, again where that may help. They come back with length one.
 func embed(ctx context.Context, e Embedder, r request) ([][]float32, error) {
@@ -59,12 +66,14 @@ func embed(ctx context.Context, e Embedder, r request) ([][]float32, error) {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if final := (interface{ Retryable() bool })(nil); errors.As(err, &final) && !final.Retryable() || attempt >= r.attempts {
+		var failure *llm.Error
+		told := errors.As(err, &failure)
+		if told && hopeless[failure.Class] || attempt >= r.attempts {
 			return nil, fmt.Errorf("Failed to create embedding after %d attempts: %w", attempt, err)
 		}
 		wait := pause
-		if told := (interface{ Wait() time.Duration })(nil); errors.As(err, &told) {
-			wait = max(wait, min(told.Wait(), time.Minute))
+		if told {
+			wait = max(wait, min(failure.RetryAfter, longestPause))
 		}
 		select {
 		case <-ctx.Done():

@@ -1,0 +1,171 @@
+package embed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"raddle.dev/llm"
+)
+
+// maxReply bounds what is read of an answer; maxFailure of one that tells a failure.
+const (
+	maxReply   = 256 << 20
+	maxFailure = 64 << 10
+)
+
+// A server is where a model is asked.
+type server struct {
+	c      Config
+	base   string
+	host   string
+	client *http.Client
+}
+
+// A call is one request.
+type call struct {
+	path   string
+	header map[string]string
+	body   any
+}
+
+func (s *server) bearer() map[string]string {
+	if s.c.Key == "" {
+		return nil
+	}
+	return map[string]string{"Authorization": "Bearer " + s.c.Key}
+}
+
+// post sends JSON and reads JSON.
+func (s *server) post(ctx context.Context, c call, reply any) error {
+	body, err := json.Marshal(c.body)
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.base+c.path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for k, v := range c.header {
+		if v != "" {
+			req.Header.Set(k, v)
+		}
+	}
+	res, err := s.client.Do(req)
+	if err != nil {
+		return s.broken(ctx, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode/100 != 2 {
+		return s.refused(res)
+	}
+	data, err := io.ReadAll(io.LimitReader(res.Body, maxReply))
+	if err != nil {
+		return s.broken(ctx, err)
+	}
+	if err := json.Unmarshal(data, reply); err != nil {
+		return s.garbage("the answer is not the JSON that was expected: " + s.clean(err.Error()))
+	}
+	return nil
+}
+
+// broken is a failure of the way to the server.
+func (s *server) broken(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	f := &llm.Error{Class: llm.Network, Host: s.host, Code: llm.CodeUnreachable, Message: s.clean(err.Error()), Err: err}
+	var timeout net.Error
+	switch {
+	case errors.As(err, &timeout) && timeout.Timeout():
+		f.Class, f.Code = llm.Timeout, ""
+	case errors.Is(err, syscall.ECONNREFUSED):
+		f.Code = llm.CodeRefused
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		f.Code = llm.CodeReset
+	}
+	return f
+}
+
+// refused is an answer that tells a failure.
+func (s *server) refused(res *http.Response) error {
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxFailure))
+	message := s.clean(messageOf(text))
+	if err != nil {
+		message = "the answer broke off"
+	}
+	f := &llm.Error{Class: llm.StatusClass(res.StatusCode), Status: res.StatusCode, Host: s.host, Message: message,
+		RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
+	if res.StatusCode/100 == 3 {
+		f.Message = "the server sends us elsewhere: set the base URL to where the model is"
+	}
+	return f
+}
+
+// garbage is an answer that cannot be used.
+func (s *server) garbage(message string) error {
+	return &llm.Error{Class: llm.Server, Host: s.host, Message: message}
+}
+
+// messageOf finds the words in the forms that servers tell failures in.
+func messageOf(text []byte) string {
+	var forms struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+		Detail  string          `json:"detail"`
+	}
+	var inner struct {
+		Message string `json:"message"`
+	}
+	var plain string
+	if json.Unmarshal(text, &forms) == nil {
+		switch {
+		case json.Unmarshal(forms.Error, &plain) == nil && plain != "":
+			return plain
+		case json.Unmarshal(forms.Error, &inner) == nil && inner.Message != "":
+			return inner.Message
+		case forms.Message != "":
+			return forms.Message
+		case forms.Detail != "":
+			return forms.Detail
+		}
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	return line
+}
+
+// clean shortens a text that came from outside, and takes the key out of it.
+func (s *server) clean(text string) string {
+	if s.c.Key != "" {
+		text = strings.ReplaceAll(text, s.c.Key, "***")
+	}
+	text = strings.ToValidUTF8(text, "�")
+	if len(text) > 500 {
+		cut := 500
+		for !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		text = text[:cut] + "…"
+	}
+	return text
+}
+
+func retryAfter(header string) time.Duration {
+	if seconds, err := strconv.Atoi(strings.TrimSpace(header)); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return max(0, time.Until(at))
+	}
+	return 0
+}
