@@ -103,8 +103,8 @@ type Entry struct {
 	ext      string
 	local    bool // Path is a file
 	metadata map[string]string
-	data     []byte                                    // set where finding it meant reading it
-	fetch    func(ctx context.Context) ([]byte, error) // else
+	data     []byte                                     // set where finding it meant reading it
+	fetch    func(ctx context.Context) (content, error) // else
 	o        *Options
 }
 
@@ -123,7 +123,9 @@ type Document struct {
 	Metadata map[string]string
 }
 
-// List finds the documents of all sources, each once, in the order of the sources and sorted within each. An error is a mistake in the
+// List finds the documents of all sources, each once, in the order of the sources and sorted within each. A source is a file, a folder, a
+// pattern (dir/**/*.{md,txt}), a page (https://…), a crawl (https://…/**), a git repository (git:PATH, git@…, ssh://…, https://….git), or
+// KEY:REST for the loader KEY. An error is a mistake in the
 // sources themselves, or the end of ctx; all mistakes are told at once.
 func List(ctx context.Context, sources []string, o Options) ([]Entry, []Problem, error) {
 	l := lister{ctx: ctx, o: &o, seen: map[string]bool{}}
@@ -161,20 +163,26 @@ type lister struct {
 	ctx      context.Context
 	o        *Options
 	seen     map[string]bool
+	found    int // documents, also those that were found before
 	entries  []Entry
 	problems []Problem
 }
 
 func (l *lister) list(p place) {
-	found, told := len(l.entries), len(l.problems)
-	before := len(l.seen)
+	found, told := l.found, len(l.problems)
 	switch p.kind {
 	case aLocal:
 		l.local(p)
 	case aProtocol:
 		l.protocol(p)
+	case aPage:
+		l.page(p)
+	case aCrawl:
+		l.crawl(p)
+	case aRepository, aLocalRepository:
+		l.repository(p)
 	}
-	if len(l.entries) == found && len(l.problems) == told && len(l.seen) == before {
+	if l.found == found && len(l.problems) == told {
 		l.problem(p.source, "", ErrNothing)
 	}
 }
@@ -185,6 +193,7 @@ func (l *lister) problem(source, path string, err error) {
 
 // add takes e unless its path is known.
 func (l *lister) add(e Entry) {
+	l.found++
 	if l.seen[e.Path] {
 		return
 	}
@@ -195,19 +204,19 @@ func (l *lister) add(e Entry) {
 
 // Read returns the bytes of the document. It may block on a network.
 func (e Entry) Read(ctx context.Context) (*File, error) {
-	data := e.data
 	if e.fetch != nil {
-		var err error
-		if data, err = e.fetch(ctx); err != nil {
+		got, err := e.fetch(ctx)
+		if err != nil {
 			return nil, err
 		}
+		e.data, e.ext = got.data, got.ext
 	}
 	h := sha256.New()
-	h.Write(data)
+	h.Write(e.data)
 	if command := e.o.Loaders[e.ext]; command != "" {
 		h.Write([]byte("\x00" + command))
 	}
-	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: data}, nil
+	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: e.data}, nil
 }
 
 // A place is a source that has been understood.
@@ -223,10 +232,27 @@ type kind int
 const (
 	aLocal kind = iota
 	aProtocol
+	aPage
+	aCrawl
+	aRepository
+	aLocalRepository
 )
 
 // place decides what a source is.
 func (o *Options) place(source string) (place, error) {
+	if isRepository(source) {
+		return place{source: source, kind: aRepository, at: source}, nil
+	}
+	if strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://") {
+		if at, ok := strings.CutSuffix(source, "**"); ok {
+			return place{source: source, kind: aCrawl, at: at}, nil
+		}
+		return place{source: source, kind: aPage, at: source}, nil
+	}
+	if path, ok := strings.CutPrefix(source, "git:"); ok {
+		at, err := o.path(source, path)
+		return place{source: source, kind: aLocalRepository, at: at}, err
+	}
 	if key, rest, ok := strings.Cut(source, ":"); ok && o.Loaders[key] != "" {
 		at, err := o.path(source, rest)
 		return place{source: source, kind: aProtocol, loader: key, at: at}, err

@@ -110,12 +110,17 @@ func (w walk) matches(path string) bool {
 
 func (l *lister) file(source, path string) {
 	if slices.Contains(l.o.Skip, path) {
-		l.seen[path] = true
 		return
 	}
-	l.add(Entry{Path: path, Source: source, ext: extension(path), local: true, fetch: func(ctx context.Context) ([]byte, error) {
-		return readFile(path, l.o.maxBytes())
-	}})
+	l.add(Entry{Path: path, Source: source, ext: extension(path), local: true, fetch: l.o.fromDisk(path)})
+}
+
+// fromDisk reads a file when its entry is read.
+func (o *Options) fromDisk(path string) func(context.Context) (content, error) {
+	return func(context.Context) (content, error) {
+		data, err := readFile(path, o.maxBytes())
+		return content{data: data, ext: extension(path)}, err
+	}
 }
 
 // extension is in lower case, without its dot.

@@ -28,6 +28,17 @@ func (f *File) Text(ctx context.Context) (Document, error) {
 		doc.Text, err = tableText(f.data, e.ext)
 	case "json":
 		doc.Text, err = jsonText(f.data)
+	case "html", "htm", "xhtml":
+		if doc.Text, err = plainText(f.data); err == nil {
+			doc.Ext = "md"
+			doc.Text, err = pageText(doc.Text)
+		}
+	case "docx":
+		doc.Ext = "md"
+		doc.Text, err = wordText(f.data, e.o.maxBytes())
+	case "pdf":
+		doc.Ext = ""
+		doc.Text, err = f.pdfText(ctx)
 	default:
 		doc.Text, err = plainText(f.data)
 	}

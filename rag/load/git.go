@@ -1,0 +1,83 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"raddle.dev/internal/proc"
+)
+
+// isRepository tells whether a source is the address of a git repository.
+func isRepository(source string) bool {
+	if strings.HasPrefix(source, "git@") || strings.HasPrefix(source, "ssh://") || strings.HasPrefix(source, "git://") {
+		return true
+	}
+	u, err := url.Parse(source)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.HasSuffix(u.Path, ".git")
+}
+
+// git runs git, which never asks anybody anything.
+func (l *lister) git(args ...string) ([]byte, error) {
+	env := append(slices.Clone(l.o.Env), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https:ssh:git:file",
+		"GIT_SSH_COMMAND=ssh -oBatchMode=yes")
+	res, err := proc.Run(l.ctx, proc.Command{Path: "git", Args: args, Env: env, Timeout: commandTimeout})
+	if err != nil {
+		return nil, fmt.Errorf("git %s: %w", args[0], err)
+	}
+	if res.StdoutDropped > 0 {
+		return nil, errors.New("the list of its files is too long")
+	}
+	return res.Stdout, nil
+}
+
+// repository lists the files that git knows: of the folder p.at, or of a shallow clone of an address, which is read and removed.
+func (l *lister) repository(p place) {
+	if p.kind == aLocalRepository {
+		for _, name := range l.tracked(p, p.at) {
+			l.file(p.source, filepath.Join(p.at, name))
+		}
+		return
+	}
+	temp, err := os.MkdirTemp("", "load")
+	if err != nil {
+		l.problem(p.source, "", err)
+		return
+	}
+	defer os.RemoveAll(temp)
+	if _, err := l.git("clone", "--quiet", "--depth=1", "--no-tags", "--single-branch", "--config=core.symlinks=false", "--", p.at, temp); err != nil {
+		l.problem(p.source, "", err)
+		return
+	}
+	for _, name := range l.tracked(p, temp) {
+		at := strings.TrimSuffix(p.at, "/") + "/" + name
+		data, err := readFile(filepath.Join(temp, filepath.FromSlash(name)), l.o.maxBytes())
+		if err != nil {
+			l.problem(p.source, at, err)
+			continue
+		}
+		l.add(Entry{Path: at, Source: p.source, ext: extension(name), data: data})
+	}
+}
+
+// tracked are the names of the regular files that git knows, sorted.
+func (l *lister) tracked(p place, dir string) (names []string) {
+	out, err := l.git("-C", dir, "ls-files", "-z", "--stage")
+	if err != nil {
+		l.problem(p.source, "", err)
+		return nil
+	}
+	for line := range bytes.SplitSeq(out, []byte{0}) {
+		mode, name, ok := strings.Cut(string(line), "\t")
+		if ok && strings.HasPrefix(mode, "100") && !slices.Contains(names[max(0, len(names)-1):], name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

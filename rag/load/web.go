@@ -1,0 +1,236 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/text/encoding/htmlindex"
+)
+
+const (
+	pagesAtOnce  = 5
+	mostRedirect = 5
+	crawlTime    = 10 * time.Minute // of one crawl
+)
+
+// content is what was read, and what it is.
+type content struct {
+	data []byte
+	ext  string
+	at   *url.URL // where it was in the end; nil: not of the web
+}
+
+// page lists one page.
+func (l *lister) page(p place) {
+	if command := l.o.Loaders["url"]; command != "" {
+		out, err := l.o.run(l.ctx, command, p.at)
+		if err != nil {
+			l.problem(p.source, "", err)
+			return
+		}
+		l.loaded(p, out)
+		return
+	}
+	o := l.o
+	l.add(Entry{Path: p.at, Source: p.source, fetch: func(ctx context.Context) (content, error) {
+		return o.get(ctx, p.at, func(*url.URL) bool { return true })
+	}})
+}
+
+// crawl lists a page and all that it leads to below its folder.
+func (l *lister) crawl(p place) {
+	if command := l.o.Loaders["recursive_url"]; command != "" {
+		out, err := l.o.run(l.ctx, command, p.at)
+		if err != nil {
+			l.problem(p.source, "", err)
+			return
+		}
+		l.loaded(p, out)
+		return
+	}
+	start, err := url.Parse(p.at)
+	if err != nil || start.Host == "" {
+		l.problem(p.source, "", errors.New("not an address"))
+		return
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, crawlTime)
+	defer cancel()
+	c := crawler{o: l.o, start: start, seen: map[string]bool{start.String(): true}}
+	level := []*url.URL{start}
+	for len(level) > 0 && ctx.Err() == nil {
+		if room := l.o.maxPages() - c.pages; len(level) > room {
+			l.problem(p.source, "", fmt.Errorf("stopped after %d pages, there are more: name a narrower address", l.o.maxPages()))
+			level = level[:room]
+		}
+		level = c.level(ctx, level, func(at string, got content, err error) {
+			if err != nil {
+				l.problem(p.source, at, err)
+				return
+			}
+			l.add(Entry{Path: at, Source: p.source, ext: got.ext, data: got.data})
+		})
+	}
+	if ctx.Err() != nil && l.ctx.Err() == nil {
+		l.problem(p.source, "", fmt.Errorf("stopped after %s, there may be more: name a narrower address", crawlTime))
+	}
+}
+
+// A crawler knows where it has been.
+type crawler struct {
+	o     *Options
+	start *url.URL
+	seen  map[string]bool
+	pages int
+}
+
+// inside tells whether u belongs to the crawl: the same host, and not above the start.
+func (c *crawler) inside(u *url.URL) bool {
+	top := c.start.EscapedPath()
+	top = top[:strings.LastIndex(top, "/")+1]
+	return (u.Scheme == "http" || u.Scheme == "https") && u.Host == c.start.Host && strings.HasPrefix(u.EscapedPath(), top)
+}
+
+// level gets pages, tells each in their order, and returns what they lead to.
+func (c *crawler) level(ctx context.Context, pages []*url.URL, tell func(at string, got content, err error)) (next []*url.URL) {
+	c.pages += len(pages)
+	got := make([]content, len(pages))
+	failed := make([]error, len(pages))
+	slots := make(chan struct{}, pagesAtOnce)
+	var wait sync.WaitGroup
+	for i, u := range pages {
+		slots <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slots }()
+			got[i], failed[i] = c.o.get(ctx, u.String(), c.inside)
+		})
+	}
+	wait.Wait()
+	for i, u := range pages {
+		if ctx.Err() != nil && failed[i] != nil {
+			continue
+		}
+		tell(u.String(), got[i], failed[i])
+		if failed[i] != nil || got[i].ext != "html" {
+			continue
+		}
+		for _, link := range linksOf(got[i].data, got[i].at) {
+			if at := link.String(); c.inside(link) && !c.seen[at] {
+				c.seen[at] = true
+				next = append(next, link)
+			}
+		}
+	}
+	return next
+}
+
+// get reads a page. It follows redirections on the same host where allowed says so.
+func (o *Options) get(ctx context.Context, at string, allowed func(*url.URL) bool) (content, error) {
+	caller := ctx
+	ctx, cancel := context.WithTimeout(ctx, o.timeout())
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return content{}, err
+	}
+	req.Header.Set("User-Agent", "raddle")
+	host := req.URL.Hostname()
+	client := http.Client{CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		switch {
+		case len(via) > mostRedirect:
+			return errors.New("too many redirections")
+		case r.URL.Hostname() != host || !allowed(r.URL):
+			return fmt.Errorf("it redirects to %s, which the source does not name", r.URL.Redacted())
+		}
+		return nil
+	}}
+	res, err := client.Do(req)
+	if err != nil {
+		return content{}, o.notGot(caller, ctx, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode/100 != 2 {
+		return content{}, fmt.Errorf("the server answers %s", res.Status)
+	}
+	got := content{at: res.Request.URL}
+	kind, parameters, err := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	if err != nil {
+		kind = ""
+	}
+	if got.ext, err = extensionOf(kind, res.Request.URL); err != nil {
+		return content{}, err
+	}
+	if got.data, err = io.ReadAll(io.LimitReader(res.Body, o.maxBytes()+1)); err != nil {
+		return content{}, o.notGot(caller, ctx, err)
+	}
+	if int64(len(got.data)) > o.maxBytes() {
+		return content{}, tooLarge(int64(len(got.data)), o.maxBytes())
+	}
+	got.data, err = decode(got.data, parameters["charset"])
+	return got, err
+}
+
+// notGot says why a page was not got.
+func (o *Options) notGot(caller, ctx context.Context, err error) error {
+	if caller.Err() != nil {
+		return caller.Err()
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("no answer within %s", o.timeout())
+	}
+	if u := (*url.Error)(nil); errors.As(err, &u) {
+		err = u.Err // the address is told already
+	}
+	return err
+}
+
+// extensions are those of media types whose name is another.
+var extensions = map[string]string{
+	"text/html": "html", "application/xhtml+xml": "html", "text/plain": "txt", "text/markdown": "md", "application/pdf": "pdf",
+	"application/vnd.openxmlformats-officedocument.wordprocessingml.document":   "docx",
+	"application/vnd.openxmlformats-officedocument.spreadsheetml.sheet":         "xlsx",
+	"application/vnd.openxmlformats-officedocument.presentationml.presentation": "pptx",
+	"application/vnd.oasis.opendocument.text":                                   "odt",
+	"application/vnd.oasis.opendocument.spreadsheet":                            "ods",
+	"application/vnd.oasis.opendocument.presentation":                           "odp",
+	"application/rtf": "rtf", "text/rtf": "rtf", "text/javascript": "js", "application/javascript": "js",
+}
+
+// extensionOf decides what a page is.
+func extensionOf(kind string, at *url.URL) (string, error) {
+	group, sub, _ := strings.Cut(kind, "/")
+	switch {
+	case group == "image" || group == "audio" || group == "video":
+		return "", fmt.Errorf("Unexpected media type %s", kind)
+	case extensions[kind] != "":
+		if kind == "text/plain" {
+			if ext := extension(path.Base(at.Path)); ext != "" {
+				return ext, nil
+			}
+		}
+		return extensions[kind], nil
+	case kind == "" || kind == "application/octet-stream":
+		return extension(path.Base(at.Path)), nil
+	}
+	return sub, nil
+}
+
+// decode turns text of another encoding into UTF-8.
+func decode(data []byte, charset string) ([]byte, error) {
+	if charset == "" || strings.EqualFold(charset, "utf-8") {
+		return data, nil
+	}
+	e, err := htmlindex.Get(charset)
+	if err != nil {
+		return nil, fmt.Errorf("its encoding %q is not known", charset)
+	}
+	return e.NewDecoder().Bytes(data)
+}
