@@ -3,6 +3,7 @@ package flow_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"os"
 	"path/filepath"
@@ -14,21 +15,23 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/llm"
-	"raddle.dev/llm/script"
+	replay "raddle.dev/llm/script"
 	"raddle.dev/store/sqlite"
+	"raddle.dev/tool/builtin"
+	"raddle.dev/tool/script"
 )
 
 // transcripts opens the models that the examples name, and counts their calls.
 type transcripts struct {
 	mu    sync.Mutex
-	calls map[string]int // by prompt
+	calls map[string]int // by prompt and length of the conversation
 }
 
 func (*transcripts) Known(_, id string) bool              { return strings.HasPrefix(id, "script:") }
 func (*transcripts) Facts(string, string) flow.ModelFacts { return flow.ModelFacts{} }
 
 func (c *transcripts) Open(_ context.Context, dir, id string) (llm.Model, error) {
-	m, err := script.Open(filepath.Join(dir, strings.TrimPrefix(id, "script:")))
+	m, err := replay.Open(filepath.Join(dir, strings.TrimPrefix(id, "script:")))
 	return counted{m, c}, err
 }
 
@@ -39,9 +42,42 @@ type counted struct {
 
 func (m counted) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	m.c.mu.Lock()
-	m.c.calls[r.Messages[0].Text()]++
+	m.c.calls[fmt.Sprint(len(r.Messages), " ", r.Messages[0].Text())]++
 	m.c.mu.Unlock()
 	return m.Model.Stream(ctx, r)
+}
+
+// exampleTools are the tools of an example: its own script's and those that the
+// program brings along, in the repository's directory.
+type exampleTools struct{ root string }
+
+// Open implements flow.Toolbox.
+func (b exampleTools) Open(n flow.ToolNeed) (*flow.Toolset, error) {
+	set := &flow.Toolset{}
+	for _, name := range n.Global {
+		t, ok := builtin.Lookup(name, builtin.Host{Workspace: b.root})
+		if !ok {
+			return nil, fmt.Errorf("there is no tool %s", name)
+		}
+		set.Tools = append(set.Tools, t)
+	}
+	h := &script.Host{Workspace: b.root, Env: os.Environ(), Agent: &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: n.Variables}}
+	own, problems := h.Own()
+	for _, p := range problems {
+		set.Problems = append(set.Problems, p.String())
+	}
+	set.Tools = append(set.Tools, own...)
+	return set, nil
+}
+
+// exampleHost is what the examples run in.
+func exampleHost(t *testing.T, models *transcripts) flow.Host {
+	t.Helper()
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return flow.Host{Models: models, Workspace: root, Tooling: flow.Tooling{Box: exampleTools{root}}}
 }
 
 // inOrder runs one task after the other.
@@ -62,7 +98,7 @@ type exampleRun struct {
 
 func (r *exampleRun) runner(st graph.Store) (*graph.Runner, *flow.Agent) {
 	r.t.Helper()
-	a, err := flow.Load(r.dir, flow.Host{Models: r.models})
+	a, err := flow.Load(r.dir, exampleHost(r.t, r.models))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -180,7 +216,9 @@ func TestExamplesAreCleanAndNeedBashOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		a, err := flow.Load(filepath.Dir(file), flow.Host{Models: &transcripts{}, Strict: true})
+		host := exampleHost(t, &transcripts{})
+		host.Strict = true
+		a, err := flow.Load(filepath.Dir(file), host)
 		if err != nil {
 			t.Fatal(err)
 		}

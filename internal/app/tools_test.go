@@ -465,3 +465,35 @@ func osNow() string {
 	}
 	return runtime.GOOS
 }
+
+// In the example whose nodes use tools, every call does what it is for.
+func TestResearch(t *testing.T) {
+	w := newPlace(t)
+	if err := os.CopyFS(filepath.Join(w.dir, "examples", "research"), os.DirFS("../../examples/research")); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := w.process(-1)
+	run, err := p.Start(Request{Agent: "examples/research", Prompt: "Why do warp threads break?"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	var done []string
+	res, err := run.Drive(t.Context(), Driver{Topics: graph.AllTopics, Event: func(ev graph.Event) {
+		if e, ok := ev.Body.(graph.Emitted); ok {
+			if d, ok := e.Value.(agent.ToolDone); ok {
+				done = append(done, d.Name)
+				if d.Error || !strings.Contains(d.Text, "break") && !strings.Contains(d.Text, "humidity.md") && d.Name != "title_of" {
+					t.Errorf("%s: %s", d.Name, d.Text)
+				}
+			}
+		}
+	}})
+	if err != nil || !strings.Contains(flow.OutcomeOf(res).Output, "Sources: Sizing a warp; Air in the weaving room.") {
+		t.Errorf("%+v %v", res, err)
+	}
+	slices.Sort(done)
+	if got := strings.Join(done, " "); got != "fs_grep fs_read fs_read list_documents title_of title_of" {
+		t.Errorf("calls: %s", got)
+	}
+}
