@@ -223,3 +223,29 @@ func TestEmbeddingShowsExamplesOnly(t *testing.T) {
 		}
 	}
 }
+
+// The guide to agents names every field of a config.yaml, and the placeholders of
+// its texts.
+func TestGuideNamesEveryFieldOfConfig(t *testing.T) {
+	b, err := os.ReadFile("../docs/guide/agents.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(b)
+	fields := append(fieldsAskedFor(t, "config.go"), "variables", "enabled_macros", "memory")
+	for _, must := range []string{"name", "timeout", "auto_continue", "compression_threshold", "spawnable_agents", "enabled_skills"} {
+		if !slices.Contains(fields, must) {
+			t.Fatalf("`%s` is not among what the parser asks for, %q: has it changed its ways?", must, fields)
+		}
+	}
+	for _, field := range fields {
+		if !strings.Contains(text, "`"+field+"`") {
+			t.Errorf("the guide does not name the field `%s`", field)
+		}
+	}
+	for _, name := range []string{"__os__", "__os_distro__", "__os_family__", "__arch__", "__shell__", "__locale__", "__now__", "__cwd__", "__tools__"} {
+		if _, ok := (&prose{env: func(string) string { return "" }}).special(name); !ok || !strings.Contains(text, "`{{"+name+"}}`") {
+			t.Errorf("the guide or the code does not know {{%s}}", name)
+		}
+	}
+}
