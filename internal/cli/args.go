@@ -12,7 +12,7 @@ import (
 
 // commandNames are the words that a command line may begin with. A test holds
 // them to the commands there are.
-var commandNames = []string{"check", "completion", "graph", "help", "info", "resume", "run", "runs", "schema", "version", "__complete", "__completeNoDesc"}
+var commandNames = []string{"agents", "check", "completion", "graph", "help", "info", "models", "resume", "run", "runs", "schema", "tools", "version", "__complete", "__completeNoDesc"}
 
 // takesValue are the flags of run, and those of every command, whose next word is
 // their value. A test holds them to the flags there are.
@@ -22,7 +22,7 @@ var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s"
 // and the value of an agent variable become one word. -s without a name is the
 // session that is not kept. A command line without a
 // command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
-// --info.
+// --info, or "tools build AGENT" with --build-tools.
 func rearrange(args []string) []string {
 	args = nameSessions(joinVariables(args))
 	at, value := -1, ""
@@ -50,11 +50,17 @@ func rearrange(args []string) []string {
 		}
 	}
 	if at < 0 {
+		if len(args) > 0 && args[0] == "--build-tools" {
+			return append([]string{"tools", "build"}, args[1:]...)
+		}
 		return args
 	}
 	end := slices.Index(args, "--")
 	if end < 0 {
 		end = len(args)
+	}
+	if build := slices.Index(args[:end], "--build-tools"); build >= 0 {
+		return append([]string{"tools", "build", value}, slices.Delete(args, build, build+1)...)
 	}
 	if info := slices.Index(args[:end], "--info"); info >= 0 {
 		return append([]string{"info", "--agent=" + value}, slices.Delete(args, info, info+1)...)

@@ -54,6 +54,7 @@ type infoReport struct {
 	Agents   []app.Place     `json:"agents"`
 	Model    string          `json:"model"`
 	Clients  []app.ModelInfo `json:"clients"`
+	Files    []app.KnownFile `json:"files"` // of tools, MCP servers and permissions
 	Keys     []string        `json:"keys"`
 	Problems []string        `json:"problems"`
 }
@@ -63,7 +64,7 @@ func (sh *shell) info(output string) error {
 	r := infoReport{
 		Version: app.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Dirs: p.Dirs, Config: filepath.Join(p.Dirs.Config, "config.yaml"),
 		Store: p.StoreURL(), Agents: append([]app.Place{}, p.Agents()...), Model: p.Config.Model, Clients: p.Models(),
-		Keys: append([]string{}, p.KeysFound()...), Problems: []string{},
+		Keys: append([]string{}, p.KeysFound()...), Problems: []string{}, Files: p.KnownFiles(),
 	}
 	r.Exists = exists(r.Config)
 	var faults *app.ConfigError
@@ -90,7 +91,7 @@ func (sh *shell) info(output string) error {
 func infoText(r *infoReport, short func(string) string) string {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
-		fmt.Fprintf(&b, "%-10s %s\n", name, fmt.Sprintf(format, args...))
+		fmt.Fprintf(&b, "%-11s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	row("version", "raddle %s, %s", r.Version, r.Platform)
 	missing := ""
@@ -103,6 +104,13 @@ func infoText(r *infoReport, short func(string) string) string {
 		names = append(names, a.Name)
 	}
 	row("agents", "%s (%s)", short(r.Dirs.Agents), orElse(list(names), "none"))
+	for _, f := range r.Files {
+		missing := ""
+		if !f.Exists {
+			missing = " (does not exist; none is needed)"
+		}
+		row(f.What, "%s%s", short(f.Path), missing)
+	}
 	row("runs", "%s (%d)", r.Store, r.Runs)
 	row("cache", "%s", short(r.Dirs.Cache))
 	row("model", "%s", orElse(r.Model, "none is chosen; graphs name their own, or use --model"))
@@ -218,7 +226,7 @@ func agentText(r *agentReport, short func(string) string) string {
 	}
 	row("agent", r.Agent)
 	row("directory", short(r.Dir))
-	row("graph", r.Name)
+	row("name", r.Name)
 	row("about", strings.ReplaceAll(strings.TrimSpace(r.Description), "\n", "\n           "))
 	row("model", r.Model)
 	row("start", r.Start)

@@ -76,11 +76,12 @@ func (sh *shell) root() *cobra.Command {
 	var list, version bool
 	root := &cobra.Command{
 		Use:   "raddle",
-		Short: "Run graph agents that never lose their place",
+		Short: "Run agents that never lose their place",
 		Long: `Exit codes: 0 finished, 1 failed, 2 bad usage or input, 3 configuration or agent invalid, 4 key missing or
 rejected, 5 parked for a person, 7 step or loop limit, 8 cannot resume, 124 timeout, 129, 130 and 143 stopped by a
 signal, 141 nobody read the output; an end node may set 64 to 113.`,
 		Example: `  raddle run examples/hello "Ada"        run an agent
+  raddle agents new helper               begin one of your own
   raddle resume 06ab                     go on with a run that waits or was killed
   raddle check examples/triage           find faults without running anything`,
 		Args:              sh.noCommand,
@@ -110,7 +111,7 @@ signal, 141 nobody read the output; an end node may set 64 to 113.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		sh.runCommand(), sh.resumeCommand(), sh.checkCommand(), sh.graphCommand(), sh.runsCommand(),
-		sh.infoCommand(), sh.schemaCommand(), sh.completionCommand(), sh.versionCommand(),
+		sh.agentsCommand(), sh.toolsCommand(), sh.modelsCommand(), sh.infoCommand(), sh.schemaCommand(), sh.completionCommand(), sh.versionCommand(),
 	)
 	plainUsage(root)
 	return root

@@ -49,6 +49,7 @@ else the run parks with exit code 5 and "raddle resume" goes on with it.`,
 	flags.BoolVar(&f.noStdin, "no-stdin", false, "do not read standard input")
 	flags.BoolVar(&f.strict, "strict", false, "refuse keys of the file that are unknown")
 	flags.BoolVar(&f.headless, "headless", false, "nobody will answer: questions of models go unanswered, and what needs consent is refused")
+	flags.BoolVar(&f.dry, "dry-run", false, "print what would be sent to models, and run nothing")
 	flags.StringVarP(&f.session, "session", "s", "", "begin or continue the session `NAME` (graph agents have none)")
 	fixed(cmd, "output", formatText, formatJSON, formatStream)
 	sh.completeModels(cmd)
@@ -85,6 +86,9 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 	run, err := sh.startWith(p, req)
 	if err != nil {
 		return err
+	}
+	if f.dry {
+		return sh.dryRun(run, f.output)
 	}
 	d := &drive{sh: sh, run: run, format: f.output, still: f.noStream}
 	return d.begin(f.answers)

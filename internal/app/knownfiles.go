@@ -1,0 +1,30 @@
+package app
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// KnownFile is a file or directory that raddle reads if it is there.
+type KnownFile struct {
+	What   string `json:"what"` // tools, servers or permissions
+	Path   string `json:"path"`
+	Exists bool   `json:"exists"`
+}
+
+// KnownFiles lists where tools, MCP servers and permissions are looked for, beside
+// what agents have in their own directories.
+func (p *Process) KnownFiles() []KnownFile {
+	d := p.Dirs
+	files := []KnownFile{{What: "tools", Path: filepath.Join(d.Functions, "tools")}}
+	for _, path := range p.toolbox(d.Work, "").serverFiles("")[1:] { // the first is an agent's
+		files = append(files, KnownFile{What: "servers", Path: path})
+	}
+	files = append(files, KnownFile{What: "permissions", Path: filepath.Join(d.Config, grantsFile)},
+		KnownFile{What: "permissions", Path: filepath.Join(d.Work, filepath.FromSlash(projectFile))})
+	for i := range files {
+		_, err := os.Stat(files[i].Path)
+		files[i].Exists = err == nil
+	}
+	return files
+}

@@ -1,0 +1,63 @@
+package app
+
+import "strings"
+
+// Model is a model that can be called, as a person sees it.
+type Model struct {
+	ID     string   `json:"id"`         // CLIENT:MODEL; CLIENT: alone where none is known by name
+	Window int      `json:"window"`     // tokens; 0: not known
+	Input  *float64 `json:"input_usd"`  // of a million tokens; null: not known
+	Output *float64 `json:"output_usd"` // of a million tokens; null: not known
+}
+
+// vendors says whose models the catalogue's names are.
+var vendors = map[string][]string{
+	"anthropic": {"claude-"}, "gemini": {"gemini-"}, "openai": {"gpt-", "o3", "o4"},
+}
+
+// Catalogue lists the models of the clients that are ready, those that the
+// configuration names first.
+func (p *Process) Catalogue() []Model {
+	m := p.models()
+	list := []Model{}
+	for _, c := range p.Models() {
+		if !c.Ready {
+			continue
+		}
+		names := c.Models
+		if len(names) == 0 {
+			names = catalogued(c.Client)
+		}
+		if len(names) == 0 {
+			names = []string{""}
+		}
+		for _, name := range names {
+			id := c.Client + ":" + name
+			list = append(list, m.describe(id, name, p))
+		}
+	}
+	return list
+}
+
+func catalogued(client string) (names []string) {
+	for _, m := range catalogue {
+		for _, prefix := range vendors[client] {
+			if strings.HasPrefix(m.name, prefix) {
+				names = append(names, m.name)
+			}
+		}
+	}
+	return names
+}
+
+func (m *models) describe(id, name string, p *Process) Model {
+	info := Model{ID: id}
+	if name == "" {
+		return info
+	}
+	info.Window = m.Facts("", id).Window
+	if price, known := p.price(name); known {
+		info.Input, info.Output = &price.Input, &price.Output
+	}
+	return info
+}

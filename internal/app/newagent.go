@@ -1,0 +1,101 @@
+package app
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+)
+
+// agentName is what an agent's directory may be called.
+var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
+
+// NewAgent writes the files of a new agent: a name makes it in the agents
+// directory, a path there. What exists stays as it is.
+func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
+	dir := filepath.Join(p.Dirs.Agents, agent)
+	if IsPath(agent) {
+		dir = p.Dirs.Abs(agent)
+	}
+	place := Place{Name: filepath.Base(dir), Dir: dir}
+	if !agentName.MatchString(place.Name) {
+		return place, nil, usage("use letters, digits, - and _", "%q cannot be the name of an agent", place.Name)
+	}
+	if hasDefinition(dir) {
+		return place, nil, usage("choose another name, or edit what is there", "there is an agent in %s already", p.Dirs.Short(dir))
+	}
+	files := map[bool][]newFile{false: {{"config.yaml", newConfig}, {"tools.sh", newTools}}, true: {{"graph.yaml", newGraph}}}[graph]
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return place, nil, err
+	}
+	var made []string
+	for _, f := range files {
+		path := filepath.Join(dir, f.name)
+		err := writeNew(path, "name: "+place.Name+"\n", f)
+		if errors.Is(err, fs.ErrExist) {
+			continue // a script that was there before
+		}
+		if err != nil {
+			return place, made, err
+		}
+		made = append(made, path)
+	}
+	return place, made, nil
+}
+
+// newFile is a file to begin with. A definition begins with the agent's name.
+type newFile struct{ name, text string }
+
+func writeNew(path, head string, f newFile) error {
+	if filepath.Ext(f.name) != ".yaml" {
+		head = ""
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(head + f.text)
+	return errors.Join(err, file.Close())
+}
+
+const newConfig = `description: Says what the agent is for.
+# model: openai:gpt-5-mini   # else the caller's: --model, RADDLE_MODEL, config.yaml
+
+instructions: |
+  You help with what you are asked.
+  Look things up with your tools before you answer.
+
+global_tools:                # "raddle tools ls" lists them
+  - get_current_time
+
+conversation_starters:
+  - How long is the word "shuttle"?
+`
+
+const newTools = `#!/usr/bin/env bash
+# The agent's own tools: a function each, described by the comments above it.
+set -euo pipefail
+
+# @cmd Count the letters of a word.
+# raddle: read-only
+# @option --word! The word
+count_letters() {
+    echo "${#argc_word}" >>"$LLM_OUTPUT"
+}
+`
+
+const newGraph = `description: Says what the graph is for.
+# model: openai:gpt-5-mini   # else the caller's: --model, RADDLE_MODEL, config.yaml
+start: answer
+nodes:
+  answer:
+    type: llm
+    instructions: You answer in one sentence.
+    prompt: "{{initial_prompt}}"
+    state_updates: {answer: "{{output}}"}
+    next: done
+  done:
+    type: end
+    output: "{{answer}}"
+`

@@ -1,0 +1,185 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/tool"
+	"raddle.dev/tool/builtin"
+)
+
+// ToolInfo is a tool as a person sees it.
+type ToolInfo struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	From        string          `json:"from"`   // built-in, or script
+	Effect      string          `json:"effect"` // of a second call: read-only, idempotent, dangerous, or "" where nobody says
+	Schema      json.RawMessage `json:"schema"`
+}
+
+// ToolList is the tools that there are.
+type ToolList struct {
+	Tools    []ToolInfo `json:"tools"`
+	Servers  []string   `json:"mcp_servers"` // their tools are known once they run
+	Files    []string   `json:"files"`       // that tools come from
+	Problems []string   `json:"problems"`
+
+	set   *flow.Toolset
+	tools []tool.Tool
+}
+
+// Tools lists the tools that an agent's models may call; for no agent, those that
+// every agent may name. It starts no server.
+func (p *Process) Tools(agent string) (*ToolList, error) {
+	list := &ToolList{Tools: []ToolInfo{}, Servers: []string{}, Files: []string{}, Problems: []string{}}
+	if agent != "" {
+		a, err := p.Load(Look{Agent: agent})
+		if err != nil {
+			return nil, err
+		}
+		list.set, list.tools = a.Tools, a.Offer()
+	} else {
+		set, err := p.toolbox(p.Dirs.Work, p.Dirs.Functions).Open(flow.ToolNeed{Dir: p.Dirs.Functions, Global: p.globalTools(), Servers: []string{"all"}})
+		if err != nil {
+			return nil, err
+		}
+		list.set, list.tools = set, set.Tools
+	}
+	list.Servers = append(list.Servers, list.set.Servers...)
+	list.Files = append(list.Files, list.set.Scripts...)
+	list.Problems = append(list.Problems, list.set.Problems...)
+	for _, t := range list.tools {
+		list.Tools = append(list.Tools, p.describe(t))
+	}
+	return list, nil
+}
+
+// globalTools names what is built in, and the files of the user's functions.
+func (p *Process) globalTools() []string {
+	names := builtin.Names()
+	entries, _ := os.ReadDir(filepath.Join(p.Dirs.Functions, "tools")) // without the directory there are none
+	for _, e := range entries {
+		ext := filepath.Ext(e.Name())
+		name := strings.TrimSuffix(e.Name(), ext)
+		if ext != "" && slices.Contains(toolEndings, ext) && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (p *Process) describe(t tool.Tool) ToolInfo {
+	info := ToolInfo{Name: t.Name, Description: t.Description, From: "script", Effect: string(t.Effect), Schema: t.Schema}
+	ours, known := builtin.Lookup(t.Name, builtin.Host{})
+	if known && ours.Description == t.Description || reserved(t.Name) {
+		info.From = "built-in"
+	}
+	if len(info.Schema) == 0 {
+		info.Schema = json.RawMessage(`{"type":"object","properties":{}}`)
+	}
+	return info
+}
+
+// reserved tells whether a name is one of the tools that every agent has.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, "user__") || strings.HasPrefix(name, todoPrefix)
+}
+
+const todoPrefix = "todo__"
+
+// find is a tool of the list, also one of a server, which is started for it.
+func (l *ToolList) find(ctx context.Context, name string) (tool.Tool, error) {
+	tools := l.tools
+	at := func() int { return slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == name }) }
+	if i := at(); i >= 0 {
+		return tools[i], nil
+	}
+	next := ""
+	if l.set.Serve != nil {
+		served, failed := l.set.Serve(ctx, l.set.Servers)
+		tools = served
+		if i := at(); i >= 0 {
+			return tools[i], nil
+		}
+		for _, err := range failed {
+			next = err.Error()
+		}
+	}
+	var names []string
+	for _, t := range slices.Concat(l.tools, tools) {
+		names = append(names, t.Name)
+	}
+	return tool.Tool{}, usage(cmp.Or(didYouMean(name, names), next, "see: raddle tools ls"), "there is no tool %q", name)
+}
+
+// Tool describes one tool of the list.
+func (p *Process) Tool(ctx context.Context, l *ToolList, name string) (ToolInfo, error) {
+	t, err := l.find(ctx, name)
+	if err != nil {
+		return ToolInfo{}, err
+	}
+	info := p.describe(t)
+	if !slices.ContainsFunc(l.tools, func(o tool.Tool) bool { return o.Name == name }) {
+		info.From = "MCP server"
+	}
+	return info, nil
+}
+
+// CallTool makes one call of a tool of the list, as somebody who wants it made: no
+// rule is asked. The text is what a model would read. The questions of the tools
+// that ask go to ask; one that it leaves open is an error.
+func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask) (text string, failed bool, err error) {
+	t, err := l.find(ctx, c.Tool)
+	if err != nil {
+		return "", false, err
+	}
+	if strings.HasPrefix(c.Tool, todoPrefix) {
+		return "", false, usage("run the agent", "%s works on the list of a conversation, and there is none", c.Tool)
+	}
+	var result tool.Result
+	node := graph.Node{Name: "call", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		run := func(ctx context.Context) (r tool.Result, err error) {
+			return t.Run(ctx, tool.Call{ID: "call", Args: c.Args})
+		}
+		if strings.HasPrefix(c.Tool, "user__") { // they ask, which no effect may
+			result, err = run(ctx)
+		} else {
+			result, err = graph.Do(ctx, "tool", run)
+		}
+		return graph.Update{}, err
+	}}
+	g, err := graph.Compile(graph.Def{Name: "call", Nodes: []graph.Node{node}, Start: []string{"call"}, Edges: []graph.Edge{{From: []string{"call"}, To: []string{graph.End}}}})
+	if err != nil {
+		return "", false, err
+	}
+	err = settle(ctx, &graph.Runner{Graph: g, Store: graph.NewMemory()}, ask)
+	return result.Text(), result.Error, err
+}
+
+// settle drives a graph to its end.
+func settle(ctx context.Context, r *graph.Runner, ask Ask) error {
+	const thread = "call"
+	res, err := r.Invoke(ctx, graph.Input{Thread: thread})
+	for err == nil && res.Status == graph.Waiting {
+		answers, _, asked := ask(ctx, res.Questions)
+		if asked != nil || len(answers) == 0 {
+			return cmp.Or(asked, error(usage("give the answer with --answer TEXT", "the question is left open: %s", res.Questions[0].Prompt)))
+		}
+		res, err = r.InvokeResume(ctx, graph.Resume{Thread: thread, Answers: answers})
+	}
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return err
+	}
+	return res.Err
+}

@@ -1,0 +1,145 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) agentsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "agents COMMAND",
+		Short:   "List and show agents, and begin new ones",
+		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show helper",
+		Args:    sh.noCommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(sh.agentsLsCommand(), sh.agentsShowCommand(), sh.agentsNewCommand())
+	return cmd
+}
+
+// listedAgent is a line of the listing.
+type listedAgent struct {
+	app.Place
+	Kind        string `json:"kind"` // graph or config
+	Description string `json:"description"`
+	Error       string `json:"error,omitempty"` // why it cannot be loaded
+}
+
+func (sh *shell) agentsLsCommand() *cobra.Command {
+	var output string
+	return outputFlag(&cobra.Command{
+		Use:     "ls",
+		Short:   "List the agents in the agents directory",
+		Example: "  raddle agents ls --output json",
+		Args:    want(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			p, err := sh.app()
+			if err != nil {
+				return err
+			}
+			agents := []listedAgent{}
+			for _, place := range p.Agents() {
+				agents = append(agents, listAgent(p, place))
+			}
+			if output == formatJSON {
+				return sh.json(agents)
+			}
+			if len(agents) == 0 {
+				sh.err.line("raddle: there are no agents in " + p.Dirs.Short(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
+			}
+			sh.out.text(agentsText(agents))
+			return nil
+		},
+	}, &output)
+}
+
+func listAgent(p *app.Process, place app.Place) listedAgent {
+	l := listedAgent{Place: place}
+	a, err := p.Load(app.Look{Agent: place.Dir})
+	switch {
+	case err != nil:
+		l.Error = firstLine(err.Error())
+	case a.Config != nil:
+		l.Kind, l.Description = "config", a.Config.Description
+	default:
+		l.Kind, l.Description = "graph", a.File.Description
+	}
+	return l
+}
+
+func agentsText(agents []listedAgent) string {
+	if len(agents) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "AGENT\tKIND\tWHAT IT DOES")
+	for _, a := range agents {
+		what := firstLine(a.Description)
+		if a.Error != "" {
+			what = "cannot be loaded; see: raddle check " + quote(a.Name)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\n", a.Name, orElse(a.Kind, "?"), what)
+	}
+	_ = w.Flush() // to memory
+	return b.String()
+}
+
+func (sh *shell) agentsShowCommand() *cobra.Command {
+	var output string
+	return outputFlag(&cobra.Command{
+		Use:               "show AGENT",
+		Short:             "Show an agent without running it, as info --agent does",
+		Example:           "  raddle agents show examples/assistant",
+		Args:              want(1, 1, "the agent"),
+		ValidArgsFunction: sh.completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			return sh.agentInfo(args[0], output)
+		},
+	}, &output)
+}
+
+func (sh *shell) agentsNewCommand() *cobra.Command {
+	var graph bool
+	cmd := &cobra.Command{
+		Use:     "new NAME",
+		Short:   "Begin a new agent",
+		Long:    "Writes the files of an agent with a tool, or of a graph: in the agents directory, or where a path says.",
+		Example: "  raddle agents new helper\n  raddle agents new ./review --graph",
+		Args:    want(1, 1, "the name of the agent"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := sh.app()
+			if err != nil {
+				return err
+			}
+			place, files, err := p.NewAgent(args[0], graph)
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				sh.out.text(f)
+			}
+			if !sh.quiet {
+				name := place.Name
+				if app.IsPath(args[0]) {
+					name = args[0]
+				}
+				sh.err.line("next: raddle run " + quote(name) + " \"a prompt\"")
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&graph, "graph", false, "make it a graph, in graph.yaml")
+	return cmd
+}

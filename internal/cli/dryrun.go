@@ -1,0 +1,138 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/internal/app"
+	"raddle.dev/llm"
+)
+
+// dryReport is what a run would send to models, as --dry-run tells it.
+type dryReport struct {
+	Agent    string       `json:"agent"`
+	Requests []dryRequest `json:"requests"` // of a graph: one for each llm node, with its placeholders
+	Tools    []toolReport `json:"tools"`
+	Servers  []string     `json:"mcp_servers"` // not started: their tools are not among the tools
+	Notes    []string     `json:"notes"`       // what is not known before it runs
+	specs    []llm.ToolSpec
+	config   bool
+}
+
+// dryRequest is one request to a model.
+type dryRequest struct {
+	Node     string        `json:"node,omitempty"`
+	Model    string        `json:"model"`
+	System   string        `json:"system"`
+	Messages []llm.Message `json:"messages"`
+	Tools    []string      `json:"tools"`
+}
+
+// dryRun says what a run would send to models. Nothing is called and recorded.
+func (sh *shell) dryRun(run *app.Run, format string) error {
+	defer run.Close()
+	r := dryReportOn(run.Agent, run.Record.Prompt)
+	for _, f := range run.Agent.Findings {
+		if !sh.quiet {
+			sh.err.line(sh.finding(f, sh.err.colors))
+		}
+	}
+	if format != formatText {
+		return sh.json(r)
+	}
+	sh.out.text(r.String())
+	return nil
+}
+
+func dryReportOn(a *flow.Agent, prompt string) *dryReport {
+	r := &dryReport{Agent: a.Name, Requests: []dryRequest{}, Tools: []toolReport{}, Servers: append([]string{}, a.Tools.Servers...), Notes: []string{}, config: a.Config != nil}
+	names := []string{}
+	for _, t := range a.Offer() {
+		r.Tools = append(r.Tools, toolReport{t.Name, firstLine(t.Description)})
+		r.specs = append(r.specs, t.Spec())
+		names = append(names, t.Name)
+	}
+	if a.Config != nil {
+		system, messages := a.Opening(prompt)
+		r.Requests = append(r.Requests, dryRequest{Model: first(a.Models()), System: system, Messages: messages, Tools: names})
+		if a.Config.Prompting.Dynamic {
+			r.Notes = append(r.Notes, "the instructions are made by the script's function _instructions, which was not run")
+		}
+	} else {
+		r.Notes = append(r.Notes, "placeholders are filled when a node runs; which nodes run is decided then")
+		for _, n := range a.File.Nodes {
+			if b, ok := n.Body.(*flow.LLMNode); ok {
+				r.Requests = append(r.Requests, dryNode(a, n.ID, b))
+			}
+		}
+	}
+	if len(r.Servers) > 0 {
+		r.Notes = append(r.Notes, "the tools of MCP servers are not known before these are started: "+list(r.Servers))
+	}
+	return r
+}
+
+func dryNode(a *flow.Agent, id string, b *flow.LLMNode) dryRequest {
+	q := dryRequest{Node: id, Model: b.Model, Messages: []llm.Message{llm.User(b.Prompt.String())}, Tools: append([]string{}, b.Tools...)}
+	if b.Instructions != nil {
+		q.System = b.Instructions.String()
+	}
+	if models := a.Models(); q.Model == "" || len(models) == 1 {
+		q.Model = first(models) // --model replaces them all
+	}
+	return q
+}
+
+func first(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[0]
+}
+
+// String is the report for people.
+func (r *dryReport) String() string {
+	var b strings.Builder
+	for i, q := range r.Requests {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		if q.Node != "" {
+			fmt.Fprintf(&b, "node: %s\n", q.Node)
+		}
+		fmt.Fprintf(&b, "model: %s\n", q.Model)
+		section(&b, "system", q.System)
+		for _, m := range q.Messages {
+			section(&b, string(m.Role), m.Text())
+		}
+		if !r.config {
+			section(&b, "tools", strings.Join(q.Tools, ", "))
+		}
+	}
+	if r.config {
+		for _, t := range r.specs {
+			section(&b, "tool "+t.Name, t.Description+"\n"+compact(t.Schema))
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "\nnote: %s\n", n)
+	}
+	return b.String()
+}
+
+// section is a text below its heading; nothing where there is no text.
+func section(b *strings.Builder, title, text string) {
+	if text = strings.TrimSpace(text); text != "" {
+		fmt.Fprintf(b, "\n[%s]\n%s\n", title, plainText(text))
+	}
+}
+
+func compact(schema json.RawMessage) string {
+	text, err := json.Marshal(schema)
+	if err != nil || len(schema) == 0 {
+		return "{}"
+	}
+	return string(text)
+}

@@ -1,0 +1,74 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) modelsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "models COMMAND",
+		Short:   "List the models that can be called",
+		Example: "  raddle models ls",
+		Args:    sh.noCommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var output string
+	cmd.AddCommand(outputFlag(&cobra.Command{
+		Use:     "ls",
+		Short:   "List models, with the tokens they take and what they cost",
+		Long:    "Other models of a client can be called too; those of config.yaml come first, then those whose prices are known.",
+		Example: "  raddle models ls --output json",
+		Args:    want(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			p, err := sh.app()
+			if err != nil {
+				return err
+			}
+			models := p.Catalogue()
+			if output == formatJSON {
+				return sh.json(models)
+			}
+			sh.out.text(modelsText(models))
+			if len(models) == 0 {
+				sh.err.line("raddle: no client is ready\nnext: " + p.NoModel())
+			}
+			return nil
+		},
+	}, &output))
+	return cmd
+}
+
+func modelsText(models []app.Model) string {
+	if len(models) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "MODEL\tWINDOW\tUSD PER MILLION IN\tOUT")
+	for _, m := range models {
+		window := "?"
+		if m.Window > 0 {
+			window = fmt.Sprint(m.Window)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.ID, window, amount(m.Input), amount(m.Output))
+	}
+	_ = w.Flush() // to memory
+	return b.String()
+}
+
+// amount is a price, "?" where it is not known.
+func amount(price *float64) string {
+	if price == nil {
+		return "?"
+	}
+	return fmt.Sprint(*price)
+}

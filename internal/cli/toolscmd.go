@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) toolsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "tools COMMAND",
+		Short: "List, show, try and check tools",
+		Long: `Without an AGENT the tools are those that every agent may name: what comes with raddle, and the scripts in
+the directory of functions. With one they are the agent's.`,
+		Example: `  raddle tools ls
+  raddle tools ls examples/assistant
+  raddle tools show fs_grep
+  raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
+		Args: sh.noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(sh.toolsLsCommand(), sh.toolsShowCommand(), sh.toolsCallCommand(), sh.toolsBuildCommand())
+	return cmd
+}
+
+// outputFlag gives a command --output text or json.
+func outputFlag(cmd *cobra.Command, output *string) *cobra.Command {
+	cmd.Flags().StringVar(output, "output", formatText, "write it as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+func (sh *shell) toolsLsCommand() *cobra.Command {
+	var output string
+	return outputFlag(&cobra.Command{
+		Use:               "ls [AGENT]",
+		Short:             "List tools",
+		Example:           "  raddle tools ls\n  raddle tools ls examples/assistant --output json",
+		Args:              want(0, 1, ""),
+		ValidArgsFunction: sh.completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := sh.toolList(output, args)
+			if err != nil {
+				return err
+			}
+			if output == formatJSON {
+				return sh.json(l)
+			}
+			sh.out.text(toolsText(l))
+			for _, problem := range l.Problems {
+				sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + problem)
+			}
+			return nil
+		},
+	}, &output)
+}
+
+// toolList lists the tools of the agent that args name, or of none.
+func (sh *shell) toolList(output string, args []string) (*app.ToolList, error) {
+	if err := checkFormat(output, formatText, formatJSON); err != nil {
+		return nil, err
+	}
+	p, err := sh.app()
+	if err != nil {
+		return nil, err
+	}
+	agent := ""
+	if len(args) > 0 {
+		agent = args[0]
+	}
+	return p.Tools(agent)
+}
+
+func toolsText(l *app.ToolList) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TOOL\tFROM\tWHAT IT DOES")
+	for _, t := range l.Tools {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name, t.From, firstLine(t.Description))
+	}
+	for _, s := range l.Servers {
+		fmt.Fprintf(w, "mcp_*_%s\tMCP server\tits tools are known once it runs\n", s)
+	}
+	_ = w.Flush() // to memory
+	return b.String()
+}
+
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	return plainText(s)
+}
+
+// named splits "[AGENT] NAME".
+func named(args []string) (agent []string, name string) {
+	return args[:len(args)-1], args[len(args)-1]
+}
+
+func (sh *shell) toolsShowCommand() *cobra.Command {
+	var output string
+	return outputFlag(&cobra.Command{
+		Use:     "show [AGENT] NAME",
+		Short:   "Show what models are told of a tool",
+		Long:    "A tool of an MCP server starts the server.",
+		Example: "  raddle tools show fs_grep\n  raddle tools show examples/assistant quote",
+		Args:    want(1, 2, "the name of a tool"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			agent, name := named(args)
+			l, err := sh.toolList(output, agent)
+			if err != nil {
+				return err
+			}
+			ctx, stop := interruptible()
+			defer stop()
+			t, err := sh.process.Tool(ctx, l, name)
+			if err != nil {
+				return err
+			}
+			if output == formatJSON {
+				return sh.json(t)
+			}
+			var schema bytes.Buffer
+			if json.Indent(&schema, t.Schema, "           ", "  ") != nil {
+				schema.Reset()
+				schema.Write(t.Schema)
+			}
+			sh.out.text(fmt.Sprintf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "tool", t.Name, "from", t.From, "effect", orElse(t.Effect, "not declared"),
+				"about", strings.ReplaceAll(plainText(strings.TrimSpace(t.Description)), "\n", "\n           "), "arguments", schema.String()))
+			return nil
+		},
+	}, &output)
+}
+
+// interruptible is a context that ends with the signals that end a command.
+func interruptible() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+func (sh *shell) toolsCallCommand() *cobra.Command {
+	var answers []string
+	cmd := &cobra.Command{
+		Use:   "call [AGENT] NAME [JSON]",
+		Short: "Call a tool and print what a model would read",
+		Long: `JSON is an object with the arguments. It is called at your word: no permission is asked for, and nothing is
+recorded. The exit code is 1 if the call fails.`,
+		Example: `  raddle tools call get_current_time
+  raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
+		Args: want(1, 3, "the name of a tool"),
+		RunE: func(_ *cobra.Command, args []string) error { return sh.callTool(args, answers) },
+	}
+	cmd.Flags().StringArrayVar(&answers, "answer", nil, "answer a question of the tool: `TEXT` (repeatable)")
+	return cmd
+}
+
+func (sh *shell) callTool(args, answers []string) error {
+	call := app.ToolCall{Args: json.RawMessage("{}")}
+	if last := strings.TrimSpace(args[len(args)-1]); len(args) > 1 && (len(args) == 3 || strings.HasPrefix(last, "{")) {
+		call.Args, args = json.RawMessage(last), args[:len(args)-1]
+	}
+	var object map[string]json.RawMessage
+	if err := json.Unmarshal(call.Args, &object); err != nil {
+		return badUsage(`write them like '{"path": "README.md"}'`, "the arguments are no JSON object: %v", err)
+	}
+	agent, name := named(args)
+	call.Tool = name
+	l, err := sh.toolList(formatText, agent)
+	if err != nil {
+		return err
+	}
+	given, err := parseAnswers(answers, questions{})
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	ask := &asker{sh: sh, given: given, prompter: sh.prompter(), stopped: func() bool { return ctx.Err() != nil }}
+	text, failed, err := sh.process.CallTool(ctx, l, call, ask.answer)
+	switch {
+	case ctx.Err() != nil:
+		return silent{exitInterrupted}
+	case err != nil:
+		return err
+	}
+	sh.out.text(text)
+	if failed {
+		return silent{exitFailed}
+	}
+	return nil
+}
+
+func (sh *shell) toolsBuildCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "build [AGENT]",
+		Short: "Check the declarations of tools; nothing has to be built",
+		Long: `Tools that are scripts run as they are: no file is made. What this does is to read their declarations and
+report what is wrong with them, with exit code 3.`,
+		Example:           "  raddle tools build\n  raddle tools build examples/assistant",
+		Args:              want(0, 1, ""),
+		ValidArgsFunction: sh.completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			l, err := sh.toolList(formatText, args)
+			if err != nil {
+				return err
+			}
+			for _, problem := range l.Problems {
+				sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + problem)
+			}
+			scripts := 0
+			for _, t := range l.Tools {
+				if t.From == "script" {
+					scripts++
+				}
+			}
+			if !sh.quiet {
+				sh.err.line(fmt.Sprintf("raddle: nothing has to be built: %s of %s can be called as they are", plural(scripts, "tool"), plural(len(l.Files), "script")))
+			}
+			if len(l.Problems) > 0 {
+				return silent{exitInvalid}
+			}
+			return nil
+		},
+	}
+}
