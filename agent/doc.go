@@ -30,6 +30,21 @@
 // Nothing is ever removed from the conversation's key. What does not fit the
 // model's [Window] is left out of requests only.
 //
+// # What a model is told
+//
+// A model node takes the first of these that is there: messages of [OneShotFor]
+// for it, messages of [OneShot], what the user says in [UserInput], the
+// conversation as it is. What it takes is used up in the same update that appends
+// the reply. [Visibility] chooses what it sees of the conversation, [Instruction]
+// fills in its system prompt, [Override] changes its settings for one turn.
+//
+// # Agents in graphs
+//
+// An [Agent] makes a node of an agent, and [AgentTool] makes a tool of one. A
+// conversation says of each entry who wrote it, in which run and at which path.
+// [LastResponse], [Response] and [Responses] read what nodes have said; a reader of
+// events finds it with [Final] and [Terminal].
+//
 // # Tools that need the engine
 //
 // The context of [tool.Tool.Run] is that of the act node, inside the effect of

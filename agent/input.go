@@ -78,6 +78,7 @@ func (x *told) says(ctx context.Context, text string) {
 	e := mark(ctx, Entry{Message: llm.User(text)})
 	n := len(x.lines)
 	if n == 0 || x.lines[n-1].message.Role != llm.RoleUser {
+		e.Op, e.After = OpSaid, x.next
 		x.add(e)
 		x.lines = append(x.lines, line{message: e.Message, entry: x.next - 1})
 		return

@@ -210,3 +210,47 @@ func TestATurnForgetsInputsOfTheTurnBefore(t *testing.T) {
 	}
 	equal(t, "the second request", m.seen(1), "user: one | assistant: m 1 | user: two")
 }
+
+func TestNodesSideBySideHearTheUserOnce(t *testing.T) {
+	for _, k := range []struct {
+		want   string
+		before []llm.Message
+	}{{"user: hi", nil}, {"user: hi | assistant: yes | user: hi", []llm.Message{llm.User("hi"), say("yes")}}, {"user: hi", []llm.Message{llm.User("old")}}} {
+		a, b, c := &asked{name: "a"}, &asked{name: "b"}, &asked{name: "c"}
+		g, err := graph.Compile(graph.Def{Name: "g", Keys: agent.Keys(), Start: []string{"a", "b"}, Nodes: []graph.Node{
+			agent.Think{Model: a}.Node("a"), agent.Agent{Graph: loop(t, b)}.Node("b"), agent.Think{Model: c}.Node("c")},
+			Edges: []graph.Edge{{From: []string{"a", "b"}, To: []string{"c"}}, {From: []string{"c"}, To: []string{graph.End}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := invoke(t, g, append(agent.TurnInput("hi"), agent.Append(k.before...))...)
+		equal(t, "a", a.seen(0), k.want)
+		equal(t, "b", b.seen(0), k.want)
+		equal(t, "the conversation", conversation(s), k.want+" | assistant: a 1 | assistant: b 1 | assistant: c 1")
+	}
+}
+
+// What one node does to the conversation is not seen by those beside it, however
+// late they begin.
+func TestAnEditIsNotSeenInTheSameStep(t *testing.T) {
+	edited := make(chan struct{})
+	m := &asked{name: "m"}
+	edit := graph.Node{Name: "edit", Run: func(context.Context, graph.State) (graph.Update, error) {
+		defer close(edited)
+		return graph.Put(agent.ReplaceLastUser("edited")), nil
+	}}
+	late := agent.Think{Model: m}.Node("late")
+	run := late.Run
+	late.Run = func(ctx context.Context, s graph.State) (graph.Update, error) {
+		<-edited
+		return run(ctx, s)
+	}
+	g, err := graph.Compile(graph.Def{Name: "g", Keys: agent.Keys(), Start: []string{"edit", "late"}, Nodes: []graph.Node{edit, late},
+		Edges: []graph.Edge{{From: []string{"edit"}, To: []string{graph.End}}, {From: []string{"late"}, To: []string{graph.End}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := invoke(t, g, agent.Turn("said")...)
+	equal(t, "the request", m.seen(0), "user: said")
+	equal(t, "the conversation", conversation(s), "user: edited | assistant: m 1")
+}

@@ -26,6 +26,7 @@ type Entry struct {
 	Run   string `json:"run,omitempty"`
 	Path  string `json:"path,omitempty"`  // of the child graph: "" at the root, else the nodes above it, each with a '/'
 	Visit string `json:"visit,omitempty"` // tells visits of one child graph in one run apart; "" at the root
+	After int    `json:"after,omitempty"` // of OpSaid: how many entries its writer has seen
 
 	Reply *ReplyInfo `json:"reply,omitempty"` // of a model's reply
 }
@@ -47,6 +48,7 @@ const (
 	OpAppend  Op = ""        // Message follows them
 	OpReplace Op = "replace" // Message's parts take the place of the last user message's; without one it follows
 	OpClear   Op = "clear"   // they are left out from here on
+	OpSaid    Op = "said"    // Message follows them, unless a node beside, in the same step, has heard it too
 )
 
 // Append adds messages to the conversation.
@@ -174,6 +176,7 @@ func fold(entries []Entry, shown func(i int) bool) []line {
 		case shown != nil && !shown(i):
 		case e.Op == OpClear:
 			lines = lines[:0]
+		case e.Op == OpSaid && heard(entries, lines, e):
 		case e.Op == OpReplace:
 			lines = replaceLastUser(lines, line{e.Message, i, e.By})
 		case e.Message.Role == llm.RoleTool:
@@ -183,6 +186,17 @@ func fold(entries []Entry, shown func(i int) bool) []line {
 		}
 	}
 	return lines
+}
+
+// heard tells whether a node beside the writer of an entry has added it already.
+func heard(entries []Entry, lines []line, e *Entry) bool {
+	for i := len(lines) - 1; i >= 0 && lines[i].entry >= e.After; i-- {
+		o := &entries[lines[i].entry]
+		if o.Op == OpSaid && o.After == e.After && o.Message.Text() == e.Message.Text() {
+			return true
+		}
+	}
+	return false
 }
 
 func replaceLastUser(lines []line, with line) []line {

@@ -80,9 +80,7 @@ func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	entries := Messages.Get(s)
 	at := viewer(ctx, name)
 	seed := visible(entries, a.See.shown(entries, at, false))
-	if !ends(seed, message) {
-		seed = append(seed, Entry{Message: message, Run: at.Run})
-	}
+	seed = append(seed, heardBy(at, seed, message)...)
 	set := []graph.Write{Messages.Set(seed), OverridesFor(s, name)}
 	if a.In != nil {
 		further, err := a.In(s)
@@ -108,14 +106,21 @@ func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	return u, nil
 }
 
-// ends tells whether a conversation ends with a message already.
-func ends(entries []Entry, m llm.Message) bool {
-	lines := fold(entries, nil)
-	if len(lines) == 0 {
-		return false
+// heardBy is the input of an agent behind what it sees: in the place of what the
+// user has said and nobody has answered, not a second time where it is the same.
+func heardBy(at Viewer, seen []Entry, m llm.Message) []Entry {
+	e := Entry{Message: m, Run: at.Run}
+	if lines := fold(seen, nil); len(lines) > 0 && m.Role == llm.RoleUser {
+		last := &lines[len(lines)-1].message
+		switch {
+		case last.Role != llm.RoleUser:
+		case last.Text() == m.Text() && len(last.Parts) == len(m.Parts):
+			return nil
+		default:
+			e.Op = OpReplace
+		}
 	}
-	last := &lines[len(lines)-1].message
-	return m.Role == llm.RoleUser && last.Role == m.Role && last.Text() == m.Text() && len(last.Parts) == len(m.Parts)
+	return []Entry{e}
 }
 
 // heard is what the node writes whatever the agent makes of it: what the user

@@ -30,7 +30,7 @@ func pastCalls(entries []Entry, before int) (past []pastCall) {
 	rounds, results := 0, map[string]string{}
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
-		if e.Op == OpClear || e.Op == OpAppend && e.Message.Role == llm.RoleUser || rounds > 0 && len(past) >= before {
+		if e.Op == OpClear || (e.Op == OpAppend || e.Op == OpSaid) && e.Message.Role == llm.RoleUser || rounds > 0 && len(past) >= before {
 			break
 		}
 		if e.Message.Role == llm.RoleTool {

@@ -76,6 +76,9 @@ func visible(entries []Entry, shown func(int) bool) (seen []Entry) {
 // shown tells of an entry whether it is seen; with said, what the user has said
 // last is.
 func (v Visibility) shown(entries []Entry, at Viewer, said bool) func(i int) bool {
+	if v == FullContext {
+		return func(i int) bool { return v.Branch.reaches(entries[i].Path, at.Path) }
+	}
 	runs := runsOf(entries, at.Run)
 	last := -1
 	for i := len(entries) - 1; i >= 0 && last < 0 && said; i-- {
