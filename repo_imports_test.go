@@ -52,7 +52,7 @@ var importRules = []importRule{
 		reason: "the suites see what a store or an executor sees"},
 	{of: "internal/app", may: []string{
 		"agent",
-		"flow", "graph", "internal/proc", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "store/sqlite",
+		"flow", "graph", "internal/proc", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "rag", "rag/embed", "store/sqlite",
 		"tool", "tool/builtin", "tool/mcp", "tool/permission", "tool/script"},
 		reason: "it puts a process together from all parts, and is the only one to know every vendor and store"},
 	{of: "internal/cli", may: []string{"agent", "draw", "flow", "graph", "internal/app", "llm"},

@@ -128,6 +128,31 @@ func or(n *int, other int) int {
 	return *n
 }
 
+// BaseFile is where an agent keeps one of its knowledge bases.
+type BaseFile struct {
+	ID        string   `json:"id"` // of the rag node; "rag": of a config.yaml's documents
+	Documents []string `json:"documents"`
+	Path      string   `json:"path"`            // of the file that says that it is built
+	Store     string   `json:"store,omitempty"` // of the base itself; empty: it is not built
+}
+
+// BaseFiles lists the knowledge bases that the agent's file asks for, built or
+// not, in the order of the file.
+func (a *Agent) BaseFiles() []BaseFile {
+	files := []BaseFile{}
+	for _, k := range a.knowledge() {
+		f := BaseFile{ID: k.id, Documents: k.documents, Path: filepath.Join(a.Dir, k.id+".yaml")}
+		if text, err := os.ReadFile(f.Path); err == nil {
+			var p pointer
+			if f.Store = f.Path; yaml.Unmarshal(text, &p) == nil && p.Base != "" {
+				f.Store = filepath.Join(a.Dir, filepath.Base(p.Base))
+			}
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
 // pointer is the file that says that a base has been built, and where it is: in
 // the place where the format's reference keeps its own bases.
 type pointer struct {

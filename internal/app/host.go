@@ -11,6 +11,10 @@ import (
 type Surroundings struct {
 	Log     *slog.Logger      // nil: no log
 	Replays func(file string) // told once of every transcript that is replayed in place of a model
+	Told    func(line string) // told what the building of a knowledge base does; nil: nobody
+	// Confirm asks a person before a run begins whether a knowledge base is to be
+	// built; nil: nobody can be asked.
+	Confirm func(question string) (bool, error)
 
 	recorded []string // ids of replies that the run has recorded
 }
@@ -41,6 +45,7 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 		Strict:      r.Strict,
 		Log:         s.Log,
 		Tooling:     flow.Tooling{Box: box, Gate: gate},
+		Retrieval:   p.retrieval(s),
 		Headless:    r.Headless,
 	}, nil
 }

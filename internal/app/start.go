@@ -228,6 +228,9 @@ func checkVariables(a *flow.Agent, given map[string]string) error {
 
 // Close gives the run back, so that others may drive it.
 func (r *Run) Close() {
+	if r.Agent != nil {
+		_ = r.Agent.Close() // only readers are left
+	}
 	if r.lock != nil {
 		r.lock.release()
 	}
@@ -252,6 +255,9 @@ type Driver struct {
 // error is the one that [graph.Runner.Run] ends with, in the words of the file
 // format.
 func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
+	if err := r.Agent.Prepare(ctx); err != nil {
+		return graph.Result{Run: r.ID, Status: r.status}, &Error{Kind: Invalid, Err: err}
+	}
 	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
 		in := r.input

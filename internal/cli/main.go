@@ -111,7 +111,7 @@ signal, 141 nobody read the output; an end node may set 64 to 113.`,
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		sh.runCommand(), sh.resumeCommand(), sh.checkCommand(), sh.graphCommand(), sh.runsCommand(),
-		sh.agentsCommand(), sh.toolsCommand(), sh.modelsCommand(), sh.infoCommand(), sh.schemaCommand(), sh.completionCommand(), sh.versionCommand(),
+		sh.agentsCommand(), sh.toolsCommand(), sh.modelsCommand(), sh.ragCommand(), sh.infoCommand(), sh.schemaCommand(), sh.completionCommand(), sh.versionCommand(),
 	)
 	plainUsage(root)
 	return root

@@ -104,6 +104,7 @@ func (sh *shell) around() app.Surroundings {
 	if sh.verbose {
 		s.Log = slogTo(sh)
 	}
+	sh.retrieval(&s)
 	return s
 }
 

@@ -1,0 +1,144 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"raddle.dev/flow"
+	"raddle.dev/rag"
+)
+
+// Knowledge is what is known of one knowledge base of an agent.
+type Knowledge struct {
+	flow.BaseFile
+	rag.Status
+	Built bool `json:"built"`
+}
+
+// Knowledge tells about the knowledge bases of an agent. It builds nothing.
+func (p *Process) Knowledge(ctx context.Context, agent string) ([]Knowledge, error) {
+	a, err := p.Load(Look{Agent: agent})
+	if err != nil {
+		return nil, err
+	}
+	list := []Knowledge{}
+	for _, f := range a.BaseFiles() {
+		k := Knowledge{BaseFile: f, Built: f.Store != ""}
+		if k.Built {
+			if k.Status, err = p.status(ctx, f.Store); err != nil {
+				return nil, invalid("remove it and build it anew: raddle rag rm", "the knowledge base %s: %v", p.Dirs.Short(f.Store), err)
+			}
+		}
+		list = append(list, k)
+	}
+	return list, nil
+}
+
+func (p *Process) status(ctx context.Context, path string) (rag.Status, error) {
+	base, err := rag.Open(path, rag.Options{})
+	if err != nil {
+		return rag.Status{}, err
+	}
+	defer func() { _ = base.Close() }()
+	return base.Status(ctx)
+}
+
+// BuildKnowledge builds what an agent's knowledge bases lack, and brings the rest
+// up to date.
+func (p *Process) BuildKnowledge(ctx context.Context, agent string, s Surroundings) error {
+	place, err := p.Find(agent)
+	if err != nil {
+		return err
+	}
+	host, err := p.host(&Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Workspace: p.Dirs.Work}, s)
+	if err != nil {
+		return err
+	}
+	a, err := flow.Load(place.Dir, host)
+	if err != nil {
+		return err
+	}
+	if len(a.BaseFiles()) == 0 {
+		return usage("give it a rag node, or documents", "agent '%s' has no documents", a.Name)
+	}
+	if err := a.Prepare(ctx); err != nil {
+		return &Error{Kind: Invalid, Err: err}
+	}
+	return a.Close()
+}
+
+// SearchKnowledge puts a query to a knowledge base of an agent; id "": its only
+// one.
+func (p *Process) SearchKnowledge(ctx context.Context, agent, id, query string, top int) ([]flow.Chunk, error) {
+	f, err := p.baseFile(agent, id)
+	if err != nil {
+		return nil, err
+	}
+	if f.Store == "" {
+		return nil, usage("build it: raddle rag build "+agent, "the knowledge base '%s' is not built", f.ID)
+	}
+	r := p.retrieval(Surroundings{})
+	base, err := rag.Open(f.Store, rag.Options{Embedder: r.Embedder, Reranker: r.Reranker})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = base.Close() }()
+	hits, err := base.Search(ctx, query, rag.SearchOptions{TopK: top})
+	chunks := make([]flow.Chunk, len(hits))
+	for i, h := range hits {
+		chunks[i] = flow.Chunk{Source: h.Path, Index: h.Chunk, Text: h.Text, Score: h.Score}
+	}
+	return chunks, err
+}
+
+// RemoveKnowledge deletes a knowledge base of an agent, or all of them with id "".
+// It returns the files that said that there was one.
+func (p *Process) RemoveKnowledge(agent, id string) (removed []string, err error) {
+	a, err := p.Load(Look{Agent: agent})
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range a.BaseFiles() {
+		if id != "" && f.ID != id || f.Store == "" {
+			continue
+		}
+		if f.Store != f.Path {
+			if err := rag.Remove(f.Store); err != nil {
+				return removed, err
+			}
+		}
+		if err := os.Remove(f.Path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return removed, err
+		}
+		removed = append(removed, f.Path)
+	}
+	return removed, nil
+}
+
+// baseFile finds a knowledge base of an agent by its id.
+func (p *Process) baseFile(agent, id string) (flow.BaseFile, error) {
+	a, err := p.Load(Look{Agent: agent})
+	if err != nil {
+		return flow.BaseFile{}, err
+	}
+	files := a.BaseFiles()
+	var ids []string
+	for _, f := range files {
+		if f.ID == id {
+			return f, nil
+		}
+		ids = append(ids, f.ID)
+	}
+	switch {
+	case len(files) == 0:
+		return flow.BaseFile{}, usage("", "agent '%s' has no documents", a.Name)
+	case id == "" && len(files) == 1:
+		return files[0], nil
+	case id == "":
+		return flow.BaseFile{}, usage(fmt.Sprintf("name one: --node %s", ids[0]), "agent '%s' has several knowledge bases: %v", a.Name, ids)
+	}
+	return flow.BaseFile{}, usage(didYouMean(id, ids), "agent '%s' has no knowledge base %q", a.Name, id)
+}

@@ -1,0 +1,69 @@
+package app
+
+import (
+	"strings"
+
+	"raddle.dev/flow"
+	"raddle.dev/llm"
+	"raddle.dev/rag"
+	"raddle.dev/rag/embed"
+)
+
+// retrieval is how the knowledge bases of agents are built and searched.
+func (p *Process) retrieval(s Surroundings) flow.Retrieval {
+	c := &p.Config.RAG
+	r := flow.Retrieval{
+		Model: c.Model, RerankerModel: c.Reranker, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
+		Loaders: c.Loaders, Env: p.scriptEnv(), Confirm: s.Confirm, Told: s.Told,
+		Embedder: func(id string) (rag.Embedder, error) {
+			e, err := p.embedding(id)
+			if err != nil {
+				return nil, err
+			}
+			return embed.New(e)
+		},
+		Reranker: func(id string) (rag.Reranker, error) {
+			e, err := p.embedding(id)
+			if err != nil {
+				return nil, err
+			}
+			return embed.NewReranker(e)
+		},
+	}
+	if c.TopK != nil {
+		r.TopK = *c.TopK
+	}
+	return r
+}
+
+// embedding is where a model of embedding or reranking is asked.
+func (p *Process) embedding(id string) (embed.Config, error) {
+	m := p.models()
+	c, name := m.find(id)
+	switch {
+	case c == nil:
+		return embed.Config{}, m.unknown(id)
+	case c.Key == "" && c.needsKey():
+		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": set " + c.keyNames[0]}
+	}
+	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, Model: name, Timeout: p.Config.ReadTimeout}
+	switch c.Type {
+	case "gemini":
+		e.API = embed.Gemini
+		if e.BaseURL == "" {
+			e.BaseURL = "https://generativelanguage.googleapis.com/v1beta"
+		}
+	case "ollama":
+		e.API = embed.Ollama
+		e.BaseURL = strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
+	case "openai":
+		if e.BaseURL == "" {
+			e.BaseURL = "https://api.openai.com/v1"
+		}
+	case "openai-compatible":
+	default:
+		return embed.Config{}, invalid("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",
+			"client %q (%s) has no embedding models", c.Name, c.Type)
+	}
+	return e, nil
+}

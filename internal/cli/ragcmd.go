@@ -1,0 +1,165 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+)
+
+func (sh *shell) ragCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rag",
+		Short: "Build, search and remove the knowledge bases of agents",
+		Long: `An agent with documents has a knowledge base for each of its rag nodes, or one of its own. A run builds what is missing
+and brings up to date what has changed; these commands do it without a run.`,
+		Example: `  raddle rag build examples/handbook
+  raddle rag search examples/handbook "How many days of leave are there?"`,
+		Args: want(0, 0, ""),
+	}
+	cmd.AddCommand(sh.ragBuildCommand(), sh.ragStatusCommand(), sh.ragSearchCommand(), sh.ragRemoveCommand())
+	return cmd
+}
+
+func (sh *shell) ragBuildCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "build AGENT", Short: "Build what is missing, and bring the rest up to date",
+		Long: "A document is read again only when it has changed, and of a changed one only new parts are embedded. A build that was stopped goes on.",
+		Args: want(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p, err := sh.app()
+			if err != nil {
+				return err
+			}
+			return p.BuildKnowledge(cmd.Context(), args[0], sh.around())
+		},
+	}
+}
+
+// retrieval adds who is told about builds, and who is asked before one.
+func (sh *shell) retrieval(s *app.Surroundings) {
+	if !sh.quiet {
+		s.Told = sh.err.line
+	}
+	if who := sh.prompter(); who != nil {
+		s.Confirm = func(question string) (bool, error) {
+			answer, err := who.ask(context.Background(), graph.Question{Kind: "confirm", Prompt: question, Options: []string{"yes", "no"}, Default: "yes"})
+			return answer == true || answer == "yes", err
+		}
+	}
+}
+
+func (sh *shell) ragStatusCommand() *cobra.Command {
+	var output string
+	cmd := &cobra.Command{
+		Use: "status AGENT", Short: "Show the knowledge bases of an agent", Args: want(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			p, err := sh.app()
+			if err != nil {
+				return err
+			}
+			list, err := p.Knowledge(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if output == formatJSON {
+				return sh.json(list)
+			}
+			for _, k := range list {
+				sh.out.text(sh.knowledgeLine(p, k))
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+func (sh *shell) knowledgeLine(p *app.Process, k app.Knowledge) string {
+	if !k.Built {
+		return fmt.Sprintf("%s: not built; documents: %s", k.ID, strings.Join(k.BaseFile.Documents, ", "))
+	}
+	line := fmt.Sprintf("%s: %d documents, %d chunks, model %s, %s", k.ID, k.Status.Documents, k.Chunks, k.Model, p.Dirs.Short(k.Store))
+	if k.Model == "keyword" {
+		line += " (searched by words alone)"
+	}
+	if k.Pending > 0 {
+		line += fmt.Sprintf("; a build was stopped with %d documents ready", k.Pending)
+	}
+	return line
+}
+
+func (sh *shell) ragSearchCommand() *cobra.Command {
+	var node, output string
+	var top int
+	cmd := &cobra.Command{
+		Use: "search AGENT QUERY...", Short: "Show the parts of documents that fit a query best",
+		Args: want(2, -1, "the agent and the query"), ValidArgsFunction: sh.completeAgents,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			p, err := sh.app()
+			if err != nil {
+				return err
+			}
+			chunks, err := p.SearchKnowledge(cmd.Context(), args[0], node, strings.Join(args[1:], " "), top)
+			if err != nil {
+				return err
+			}
+			if output == formatJSON {
+				return sh.json(chunks)
+			}
+			sh.out.text(chunksText(p, chunks))
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&node, "node", "", "the `ID` of the rag node, where the agent has several")
+	cmd.Flags().IntVar(&top, "top", 0, "show so `MANY`; 0: as many as the knowledge base says")
+	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
+}
+
+func chunksText(p *app.Process, chunks []flow.Chunk) string {
+	var b strings.Builder
+	for i, c := range chunks {
+		if i > 0 {
+			b.WriteString("\n\n")
+		}
+		fmt.Fprintf(&b, "%s, part %d\n  %s", p.Dirs.Short(c.Source), c.Index+1, strings.ReplaceAll(strings.TrimSpace(c.Text), "\n", "\n  "))
+	}
+	return b.String()
+}
+
+func (sh *shell) ragRemoveCommand() *cobra.Command {
+	var node string
+	cmd := &cobra.Command{
+		Use: "rm AGENT", Short: "Delete the knowledge bases of an agent", Args: want(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
+		RunE: func(_ *cobra.Command, args []string) error {
+			p, err := sh.app()
+			if err != nil {
+				return err
+			}
+			removed, err := p.RemoveKnowledge(args[0], node)
+			for _, path := range removed {
+				sh.err.line("removed " + p.Dirs.Short(path))
+			}
+			if err == nil && removed == nil {
+				sh.err.line("there was no knowledge base")
+			}
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&node, "node", "", "the `ID` of the rag node; without it all are deleted")
+	return cmd
+}
