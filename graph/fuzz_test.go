@@ -2,7 +2,10 @@ package graph_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -60,7 +63,59 @@ func realJournals(t testing.TB) (all [][]graph.Record) {
 	for n := 1; n < len(recs); n += 6 {
 		all = append(all, recs[:n])
 	}
-	return append(all, recs)
+	fork(t, mem, "t", int64(len(recs)/2), "fork")
+	forked := journalOf(t, mem, "fork")
+	if _, err := graph.Prune(t.Context(), mem, "t", graph.Keep{}); err != nil {
+		t.Fatal(err)
+	}
+	return append(all, recs, forked, journalOf(t, mem, "t"), faultyJournal(t), chosenJournal(t, e.g, recs))
+}
+
+// faultyJournal is one of effects that fail and of steps that cannot be applied.
+func faultyJournal(t testing.TB) []graph.Record {
+	tries := 0
+	pay := func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		n, err := graph.DoEffect(ctx, graph.Effect{Name: "pay", InDoubt: graph.DoubtAsk}, func(context.Context) (int, error) {
+			if tries++; tries < 3 {
+				return 0, errors.New("not yet")
+			}
+			return tries, nil
+		})
+		return graph.Put(only.Reset(fmt.Sprint(n))), err
+	}
+	g := compile(t, graph.Def{Name: "faulty", Keys: all, Start: []string{"a", "b"}, Nodes: []graph.Node{{Name: "a", Run: pay, Retry: graph.Retry{Attempts: 2}}, {Name: "b", Run: writes(only.Reset("b"))}},
+		Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End)}})
+	r := kept(g)
+	_, _ = start(t, r)
+	_, _ = resume(t, r)
+	return journalOf(t, r.Store, thread)
+}
+
+// chosenJournal is a part of one, with an edit that says what runs next.
+func chosenJournal(t testing.TB, g *graph.Graph, recs []graph.Record) []graph.Record {
+	mem := graph.NewMemory()
+	if err := mem.Append(t.Context(), "t", 0, recs[:len(recs)/2]); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&graph.Runner{Graph: g, Store: mem}).EditNext(t.Context(), "t", g.Structure().Start); err != nil {
+		t.Fatal(err)
+	}
+	return journalOf(t, mem, "t")
+}
+
+// The journals that damage is tried on have every kind of record.
+func TestRealJournalsHaveEveryKind(t *testing.T) {
+	found := map[graph.Kind]bool{}
+	for _, recs := range realJournals(t) {
+		for _, r := range recs {
+			found[r.Kind] = true
+		}
+	}
+	for k := graph.KindStart; !strings.Contains(k.String(), "unknown"); k++ {
+		if !found[k] {
+			t.Errorf("none of them has a %s record", k)
+		}
+	}
 }
 
 // judge gives a journal to everything that reads one. Errors are welcome; panics,
@@ -137,7 +192,7 @@ func mangle(r *rand.Rand, recs []graph.Record) []graph.Record {
 	case 5: // a large number
 		*part = slices.Insert(*part, at, binary.AppendUvarint(nil, r.Uint64()>>r.IntN(64))...)
 	case 6:
-		rec.Kind = graph.Kind(r.IntN(17))
+		rec.Kind = graph.Kind(r.IntN(18))
 	case 7:
 		recs = append(slices.Clone(recs[:i]), recs[min(i+1+r.IntN(3), len(recs)):]...)
 	case 8:
