@@ -126,7 +126,7 @@ func (t *task) childFrame(sub Sub, at place, st State, set []Write) (f *frame, r
 		}
 		return f, raw.returned, err
 	}
-	f.since = x.active()
+	f.since, f.first = x.active(), sub.Graph.def.First
 	return f, false, x.begin(f, set, KindCall, nil, nil)
 }
 

@@ -63,7 +63,7 @@ func (g *Graph) Digest() string { return g.digest }
 // node has a body and leads somewhere, every node can be reached, every join can
 // fire. The error joins all faults.
 func Compile(d Def) (*Graph, error) {
-	d.Start = slices.Clone(d.Start)
+	d.Start, d.First = slices.Clone(d.Start), slices.Clone(d.First)
 	c := &compiler{g: &Graph{def: d, byName: map[string]int{End: end}}}
 	if c.g.def.MaxSteps == 0 {
 		c.g.def.MaxSteps = defaultMaxSteps
@@ -110,6 +110,9 @@ func (c *compiler) keys() {
 		t.keys = append(t.keys, d)
 	}
 	c.g.table = t
+	if _, _, err := apply(State{t, make([]any, len(t.keys))}, [][]Write{c.g.def.First}, nil, nil); err != nil {
+		c.fault("First: %w", err)
+	}
 }
 
 func (c *compiler) declare() {

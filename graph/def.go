@@ -103,7 +103,8 @@ type Def struct {
 	// Open makes a key that Keys does not list, so that nodes may write names
 	// nobody declared. It must be pure. nil: unknown keys are errors.
 	Open  func(name string) AnyKey
-	Nodes []Node // their order is the order in which writes of a step are folded
+	First []Write // the first values of keys: folded when a thread begins, of a child when its node calls it, before what the caller sets
+	Nodes []Node  // their order is the order in which writes of a step are folded
 	Edges []Edge
 	Hooks []Hooks  // around every node; those of children are their own
 	Start []string // several: they run in the first step together

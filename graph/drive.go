@@ -28,8 +28,9 @@ type drive struct {
 	grace       time.Duration
 	answered    []Answered
 
-	gone atomic.Pointer[task] // one that ended its goroutine
-	lone chan *task           // to the goroutine of steps with one task; nil: not started
+	fault atomic.Pointer[error] // of the clock
+	gone  atomic.Pointer[task]  // one that ended its goroutine
+	lone  chan *task            // to the goroutine of steps with one task; nil: not started
 
 	begun  time.Time
 	before time.Duration // active time of earlier drives
@@ -57,6 +58,10 @@ func (x *drive) attach(ctx context.Context) (*replay, error) {
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.out.cancel, x.out.thread, x.out.run = x.cancel, x.thread, x.run
 	x.begun = x.now()
+	if err := x.failed(); err != nil {
+		x.cancel()
+		return nil, err
+	}
 	if x.r.Store == nil {
 		return nil, nil
 	}
@@ -84,11 +89,13 @@ func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
 	}
 	f.count()
 	rec := x.recording(f)
-	st, _, err := apply(f.st, [][]Write{set}, &f.bufs, rec)
-	if err != nil {
-		return err
+	for _, ws := range [...][]Write{f.first, set} {
+		st, _, err := apply(f.st, [][]Write{ws}, &f.bufs, rec)
+		if err != nil {
+			return err
+		}
+		f.st = st
 	}
-	f.st = st
 	if x.j == nil {
 		return nil
 	}
@@ -96,7 +103,7 @@ func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
 		head = putString(nil, f.path)
 	}
 	head = putTags(putString(head, f.g.digest), f.g.table.keys)
-	_, err = x.commit(f, k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
+	_, err := x.commit(f, k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
 	return err
 }
 
@@ -354,7 +361,7 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 
 // interrupted is how a frame ends whose context has ended.
 func (x *drive) interrupted(ctx context.Context, f *frame, during bool) (Status, error) {
-	if err := x.j.failed(); err != nil {
+	if err := x.failed(); err != nil {
 		return Failed, err
 	}
 	if context.Cause(ctx) == errGrace {
@@ -541,7 +548,7 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 			}
 		}
 	}
-	if err := x.j.failed(); err != nil {
+	if err := x.failed(); err != nil {
 		return Failed, err
 	}
 	if ctx.Err() != nil && (failed != nil || waiting || paused) {

@@ -184,7 +184,7 @@ func (c *effectCall) recorded() ([]byte, bool) {
 // doubt applies the policy to an intent without an outcome, or records the intent.
 func (c *effectCall) doubt() (skip bool, err error) {
 	x := c.t.drive
-	if err := x.j.failed(); err != nil {
+	if err := x.failed(); err != nil {
 		return false, err
 	}
 	if c.e.InDoubt == DoubtRetry || x.j == nil {

@@ -108,3 +108,23 @@ func ExampleStepCommitted() {
 	// Output:
 	// done [its own draft reviewed: its own draft printed] <nil>
 }
+
+// First writes to a thread when it begins, before what the caller sets; to a child
+// when its node calls it. A later run of the thread finds what is there.
+func ExampleDef_first() {
+	ctx := context.Background()
+	g := sound(graph.Def{
+		Name: "first", Keys: []graph.AnyKey{story}, Start: []string{"write"},
+		First: []graph.Write{story.Set([]string{"once upon a time"})},
+		Nodes: []graph.Node{aLine("write", story, "there was a graph")},
+		Edges: []graph.Edge{anEdge("write", graph.End)},
+	})
+	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
+	for range 2 {
+		res, err := r.Invoke(ctx, graph.Input{Thread: "tale"})
+		fmt.Printf("%q %v\n", story.Get(res.State), err)
+	}
+	// Output:
+	// ["once upon a time" "there was a graph"] <nil>
+	// ["once upon a time" "there was a graph" "there was a graph"] <nil>
+}

@@ -112,6 +112,8 @@ func (r *Runner) drive(topics Topic) *drive {
 	}
 	if x.clock == nil {
 		x.clock = wallClock{}
+	} else {
+		x.clock = &checkedClock{r.Clock, x}
 	}
 	x.out.clock = x.clock
 	if topics != 0 {
@@ -124,13 +126,6 @@ func (r *Runner) drive(topics Topic) *drive {
 	return x
 }
 
-func (r *Runner) newID(now time.Time) string {
-	if r.IDs != nil {
-		return r.IDs()
-	}
-	return NewID(now)
-}
-
 // start begins a run, or returns one that has already ended.
 func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	x.run, x.thread, x.pause, x.grace = in.Run, in.Thread, in.Pause, in.Grace
@@ -138,7 +133,11 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
 	if x.run == "" {
-		x.run = x.r.newID(x.now())
+		id, err := x.newID()
+		if err != nil {
+			return Result{Thread: x.thread}, err
+		}
+		x.run = id
 	}
 	if x.thread == "" {
 		x.thread = x.run
@@ -183,7 +182,9 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 // idle opens the thread's state for a new run.
 func (x *drive) idle(s *replay) (*frame, error) {
 	if s == nil || s.head == 0 {
-		return newFrame(x.r.Graph, "", ""), nil
+		f := newFrame(x.r.Graph, "", "")
+		f.first = x.r.Graph.def.First
+		return f, nil
 	}
 	if !s.run.status.Final() {
 		return nil, &BusyError{Thread: x.thread, Run: s.run.id, Status: s.status()}

@@ -254,7 +254,7 @@ func (t *task) begin() bool {
 		t.tell(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil})
 		return false
 	}
-	if t.err = t.drive.j.failed(); t.err == nil && t.base.Err() != nil {
+	if t.err = t.drive.failed(); t.err == nil && t.base.Err() != nil {
 		t.err = context.Cause(t.base)
 	}
 	if t.err != nil {
@@ -289,7 +289,7 @@ func (t *task) work(siblings bool) {
 // close hands a failure to OnError, and records what a task has come to that
 // siblings may still be running beside.
 func (t *task) close(siblings bool) {
-	if t.err != nil && t.node().OnError != "" && (t.base.Err() == nil || t.late()) && t.drive.j.failed() == nil {
+	if t.err != nil && t.node().OnError != "" && (t.base.Err() == nil || t.late()) && t.drive.failed() == nil {
 		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
 		t.forgetBelow()
 	}
@@ -351,7 +351,7 @@ func (t *task) attempts(n *cnode) {
 	}
 	for t.attempt = 1; ; t.attempt++ {
 		t.err = t.call(n)
-		if t.err == nil || t.base.Err() != nil || t.drive.j.failed() != nil {
+		if t.err == nil || t.base.Err() != nil || t.drive.failed() != nil {
 			return
 		}
 		again, fault := n.Retry.allows(t.attempt, t.err)

@@ -138,8 +138,13 @@ func (r *Runner) edit(s *replay, set []Write, next *frontier) (Record, error) {
 		data = putPatch(data, p.key.name, p.fold, 0, v)
 		keys = append(keys, p.key.name)
 	}
-	now := r.drive(0).now()
-	s.pause(r.newID(now))
+	x := r.drive(0)
+	branch, err := x.newID()
+	if err != nil {
+		return Record{}, err
+	}
+	now := x.now()
+	s.pause(branch)
 	if next != nil {
 		end := len(data)
 		if data, err = putNext(data, r.Graph, next); err == nil {

@@ -1,0 +1,69 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// checkedClock is a Clock of the caller: a panic in it fails the drive, on whatever
+// goroutine it happens.
+type checkedClock struct {
+	Clock
+	drive *drive
+}
+
+func (c *checkedClock) Now() (now time.Time) {
+	defer func() {
+		if p := recover(); p != nil {
+			c.drive.spoil(panicError("Runner.Clock", p))
+			now = time.Now()
+		}
+	}()
+	return c.Clock.Now()
+}
+
+func (c *checkedClock) Wait(ctx context.Context, d time.Duration) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicError("Runner.Clock", p)
+			c.drive.spoil(err)
+		}
+	}()
+	return c.Clock.Wait(ctx, d)
+}
+
+// spoil fails the drive for what is nobody's fault within it.
+func (x *drive) spoil(err error) {
+	if x.fault.CompareAndSwap(nil, &err) && x.cancel != nil {
+		x.cancel()
+	}
+}
+
+// failed is the error that ends the drive from beneath: of the clock or the store.
+func (x *drive) failed() error {
+	if err := x.fault.Load(); err != nil {
+		return *err
+	}
+	return x.j.failed()
+}
+
+// newID makes the id of a run or a branch; a panic in Runner.IDs is an error.
+func (x *drive) newID() (id string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			id, err = "", panicError("Runner.IDs", p)
+		}
+	}()
+	now := x.now()
+	if err := x.failed(); err != nil {
+		return "", err
+	}
+	if x.r.IDs == nil {
+		return NewID(now), nil
+	}
+	if id = x.r.IDs(); id == "" {
+		return "", errors.New("graph: Runner.IDs has returned an empty id")
+	}
+	return id, nil
+}
