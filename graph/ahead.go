@@ -1,6 +1,9 @@
 package graph
 
-import "fmt"
+import (
+	"fmt"
+	"sync"
+)
 
 // aheadAnswer is an answer given with the start of a run.
 type aheadAnswer struct {
@@ -8,6 +11,16 @@ type aheadAnswer struct {
 	value   []byte // JSON
 	refused string
 	used    bool
+}
+
+// inquiry is what a drive knows of questions and answers.
+type inquiry struct {
+	answered []Answered // recorded by the drive itself, to be told
+
+	mu    sync.Mutex // guards what follows
+	ahead []aheadAnswer
+	asked map[string]int  // questions by node path
+	shown map[string]bool // questions told, where answers were given ahead
 }
 
 // giveAhead takes the answers given with the start.

@@ -27,6 +27,10 @@
 //
 //	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
 //	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: []graph.Write{name.Set("ada")}})
+//	fmt.Println(res.Status, name.Get(res.State), err) // done hello ada <nil>
+//
+// Without a Store nothing is kept, and nodes cannot ask. The package store/sqlite
+// has one that outlives the process.
 //
 // # Ask, and go on
 //
@@ -35,6 +39,26 @@
 // happens again when it runs again, unless it is inside Do, which journals a
 // result before it is used and returns the recorded one from then on. A run that
 // nobody wants any more is ended with Abandon.
+//
+//	text, err := graph.Do(ctx, "draft", write) // in a node: made once
+//	ok, err := graph.Interrupt[bool](ctx, graph.Ask{Prompt: "Send " + text + "?"})
+//	if err != nil {
+//		return graph.Update{}, err // ErrWaiting, until there is an answer
+//	}
+//
+//	// outside, when res.Status is graph.Waiting:
+//	answer := graph.Answer{ID: res.Questions[0].ID, Value: true}
+//	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{answer}})
+//
+// # Pause, and go on
+//
+// A run also stops, as Paused, when Input.Pause is closed, at the nodes of Input.Break,
+// and at those with BreakBefore or BreakAfter; it is resumed in the same way, without
+// answers, and so is one that failed, was cancelled or crashed.
+//
+//	in := graph.Input{Thread: "t2", Set: []graph.Write{name.Set("ada")}, Break: []graph.Break{{Node: "greet"}}}
+//	res, err = r.Invoke(ctx, in)                               // paused before greet
+//	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t2"}) // done
 //
 // # Children at work together
 //
@@ -49,13 +73,23 @@
 // # Travel in time
 //
 // A record of a thread is a point one can go back to, inside a step and inside a
-// child graph too. Checkpoints lists those worth it, State and Inspect read one, Diff
-// compares two, Blame tells who wrote a key. Fork begins a thread as a copy of
-// another at a point; Edit changes the newest state, through the journal, and EditNext
-// what runs next too; to edit an older point is to fork there and edit the copy. What follows is a new branch: the
-// step under way runs again from its top, effects included, under other effect keys.
-// Lineage lists the forks of threads as a tree, and Prune shortens a thread without
-// losing what a resume needs.
+// child graph too. Checkpoints lists those worth it, State and Inspect read one,
+// Diff compares two, Blame tells who wrote a key. Fork begins a thread as a copy of
+// another at a point. Edit changes the newest state, through the journal, and
+// EditNext also what runs next; to edit an older point is to fork there and edit
+// the copy.
+//
+//	for c, err := range graph.Checkpoints(ctx, r.Store, "t2") {
+//		fmt.Println(c.Seq, c.Kind, c.Next, err) // 4 step [], then 1 start [greet]
+//	}
+//	err = graph.Fork(ctx, r.Store, "t2", 1, "t3")         // as it was before greet
+//	_, err = r.Edit(ctx, "t3", name.Set("grace"))         // with another name
+//	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t3"}) // hello grace
+//
+// What follows a fork or an edit is a new branch: the step under way runs again
+// from its top, effects included, under other effect keys. Lineage lists the forks
+// of threads as a tree, and Prune shortens a thread without losing what a resume
+// needs.
 //
 // # The contract
 //

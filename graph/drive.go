@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -26,7 +25,6 @@ type drive struct {
 	j           *journal // nil: nothing is kept
 	pause       <-chan struct{}
 	grace       time.Duration
-	answered    []Answered
 
 	fault atomic.Pointer[error] // of the clock
 	gone  atomic.Pointer[task]  // one that ended its goroutine
@@ -38,10 +36,7 @@ type drive struct {
 	failures atomic.Int32 // drives that failed in the root step under way
 	stops    breakpoints
 
-	mu    sync.Mutex // guards what follows
-	ahead []aheadAnswer
-	asked map[string]int
-	shown map[string]bool // questions delivered, where answers were given ahead
+	inquiry
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.

@@ -22,11 +22,7 @@ type frame struct {
 	broke  []Break       // nodes of the last step that ask for a stop after them
 	breaks []Break       // where it has stopped, children's included, in task order
 	since  time.Duration // active time of the run when the frame began
-	first  []Write       // of the graph, where nothing was written yet
-	beside bool          // tasks of the frames above run beside it
-	keeps  bool          // without a store: a node above may be tried again
 	late   *stepTimeout  // the cause of the step under way, should its time pass
-	again  []task        // without a store: the tasks of the step in which it failed
 
 	failures []*NodeError // that OnError: End has taken, children's included
 
@@ -36,7 +32,16 @@ type frame struct {
 
 	bufs  buffers
 	sizes []int // stored bytes, by slot
+	beginning
 	room
+}
+
+// beginning is what a frame is given when it is opened.
+type beginning struct {
+	first  []Write // of the graph, where nothing was written yet
+	beside bool    // tasks of the frames above run beside it
+	keeps  bool    // without a store: a node above may be tried again
+	again  []task  // without a store: the tasks of the step in which it failed
 }
 
 // room is what the steps of a frame use again.
