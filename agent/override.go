@@ -33,6 +33,7 @@ type Override struct {
 	TopP        *float64         `json:"top_p,omitempty"`
 	MaxTokens   *int             `json:"max_tokens,omitempty"` // 0: the provider's limit
 	Effort      *string          `json:"effort,omitempty"`
+	Stop        []string         `json:"stop"`             // nil: as it is, an empty list: none
 	Schema      *json.RawMessage `json:"schema,omitempty"` // of the reply; an empty one: none
 	// Tools names the tools that are left; nil: all, an empty list: none. Calls of
 	// others are not made.
@@ -44,11 +45,14 @@ func (o Override) over(inner Override) Override {
 	if inner.Tools == nil {
 		inner.Tools = o.Tools
 	}
+	if inner.Stop == nil {
+		inner.Stop = o.Stop
+	}
 	return Override{
 		System: cmp.Or(inner.System, o.System), Model: cmp.Or(inner.Model, o.Model),
 		Temperature: cmp.Or(inner.Temperature, o.Temperature), TopP: cmp.Or(inner.TopP, o.TopP),
 		MaxTokens: cmp.Or(inner.MaxTokens, o.MaxTokens), Effort: cmp.Or(inner.Effort, o.Effort),
-		Schema: cmp.Or(inner.Schema, o.Schema), Tools: inner.Tools,
+		Stop: inner.Stop, Schema: cmp.Or(inner.Schema, o.Schema), Tools: inner.Tools,
 	}
 }
 
@@ -92,7 +96,7 @@ func OverridesFor(s graph.State, node string) graph.Write {
 
 func (o *Override) empty() bool {
 	return o.System == nil && o.Model == "" && o.Temperature == nil && o.TopP == nil && o.MaxTokens == nil &&
-		o.Effort == nil && o.Schema == nil && o.Tools == nil
+		o.Effort == nil && o.Stop == nil && o.Schema == nil && o.Tools == nil
 }
 
 // model is the model that holds.
@@ -117,6 +121,9 @@ func (o *Override) applied(r llm.Request) llm.Request {
 	}
 	if o.Effort != nil {
 		r.Effort = *o.Effort
+	}
+	if o.Stop != nil {
+		r.Stop = o.Stop
 	}
 	if o.Schema != nil {
 		r.Schema = *o.Schema

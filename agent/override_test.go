@@ -18,23 +18,23 @@ func settings(r llm.Request) string {
 	if r.Temperature != nil {
 		temperature = fmt.Sprint(*r.Temperature)
 	}
-	return fmt.Sprintf("%s %d %q %q %q", temperature, r.MaxTokens, r.System, r.Effort, r.Schema)
+	return fmt.Sprintf("%s %d %q %q %q %v", temperature, r.MaxTokens, r.System, r.Effort, r.Schema, r.Stop)
 }
 
 func TestOverridesAreLayered(t *testing.T) {
 	a, b, deep := &asked{name: "a"}, &asked{name: "b"}, &asked{name: "deep"}
-	configured := llm.Request{System: "As configured.", Temperature: new(0.9), MaxTokens: 900, Schema: json.RawMessage(`{}`)}
+	configured := llm.Request{System: "As configured.", Temperature: new(0.9), MaxTokens: 900, Stop: []string{"END"}, Schema: json.RawMessage(`{}`)}
 	inner := chain(t, agent.Think{Model: deep, Request: configured}.Node("think"), agent.Think{Model: deep, Request: configured}.Node("other"))
 	g := chain(t, agent.Think{Model: a, Request: configured}.Node("a"), agent.Think{Model: b, Request: configured}.Node("b"),
 		agent.Agent{Graph: chain(t, agent.Agent{Graph: inner}.Node("inner"))}.Node("helper"))
 	invoke(t, g, append(agent.Turn("hi"),
-		agent.Overrides.Set(map[string]agent.Override{"": {Temperature: new(0.1)}, "b": {MaxTokens: new(20), System: new("")}}),
+		agent.Overrides.Set(map[string]agent.Override{"": {Temperature: new(0.1)}, "b": {MaxTokens: new(20), System: new(""), Stop: []string{}}}),
 		agent.Overrides.Set(map[string]agent.Override{"b": {Temperature: new(0.2), Schema: new(json.RawMessage)},
-			"helper": {MaxTokens: new(30), Effort: new("low")}, "helper/inner/think": {Effort: new("high"), System: new("Deep.")}, "think": {Effort: new("lost")}}))...)
-	equal(t, "a: everywhere", settings(a.requests[0]), `0.1 900 "As configured." "" "{}"`)
-	equal(t, "b: its own, in two writes", settings(b.requests[0]), `0.2 20 "" "" ""`)
-	equal(t, "deep: the path", settings(deep.requests[0]), `0.1 30 "Deep." "high" "{}"`)
-	equal(t, "beside it: the agent", settings(deep.requests[1]), `0.1 30 "As configured." "low" "{}"`)
+			"helper": {MaxTokens: new(30), Effort: new("low"), Stop: []string{"STOP"}}, "helper/inner/think": {Effort: new("high"), System: new("Deep.")}, "think": {Effort: new("lost")}}))...)
+	equal(t, "a: everywhere", settings(a.requests[0]), `0.1 900 "As configured." "" "{}" [END]`)
+	equal(t, "b: its own, in two writes", settings(b.requests[0]), `0.2 20 "" "" "" []`)
+	equal(t, "deep: the path", settings(deep.requests[0]), `0.1 30 "Deep." "high" "{}" [STOP]`)
+	equal(t, "beside it: the agent", settings(deep.requests[1]), `0.1 30 "As configured." "low" "{}" [STOP]`)
 }
 
 func TestOverridesOutliveARestart(t *testing.T) {

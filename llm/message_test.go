@@ -38,6 +38,7 @@ func TestRequestRoundTrip(t *testing.T) {
 		TopP:        new(float64),
 		MaxTokens:   7,
 		Effort:      "low",
+		Stop:        []string{"END"},
 		Schema:      json.RawMessage(`{"type":"string"}`),
 	}
 	data, err := json.Marshal(want)

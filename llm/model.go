@@ -34,6 +34,9 @@ type Request struct {
 	// Effort is how hard the model should think, in the provider's own words,
 	// such as "low" or "high". Empty: not sent.
 	Effort string `json:"effort,omitempty"`
+	// Stop lists texts before which the reply ends; empty: not sent. Providers take
+	// four or five, and models that reason may refuse them.
+	Stop []string `json:"stop,omitempty"`
 	// Schema, if set, is the JSON Schema that the text of the reply must
 	// satisfy. Providers enforce it to different degrees: validate the reply.
 	Schema json.RawMessage `json:"schema,omitempty"`

@@ -24,6 +24,7 @@ func (m *Model) params(r llm.Request) (anthropic.MessageNewParams, error) {
 	if r.TopP != nil {
 		p.TopP = anthropic.Float(*r.TopP)
 	}
+	p.StopSequences = r.Stop
 	for _, t := range r.Tools {
 		p.Tools = append(p.Tools, tool(t))
 	}

@@ -25,8 +25,8 @@ func TestRequests(t *testing.T) {
 	}{
 		{"least", llm.Request{Messages: user}, `{` + head + `,` + hi + `}`},
 		{"settings", llm.Request{
-			System: "Be brief.", Messages: user, Temperature: ptr(0), TopP: ptr(0.25), MaxTokens: 9, Schema: json.RawMessage(`{"type":"object"}`),
-		}, `{"model":"claude-x","stream":true,"max_tokens":9,"temperature":0,"top_p":0.25,"system":[{"type":"text","text":"Be brief."}],
+			System: "Be brief.", Messages: user, Temperature: ptr(0), TopP: ptr(0.25), MaxTokens: 9, Stop: []string{"END"}, Schema: json.RawMessage(`{"type":"object"}`),
+		}, `{"model":"claude-x","stream":true,"max_tokens":9,"temperature":0,"top_p":0.25,"stop_sequences":["END"],"system":[{"type":"text","text":"Be brief."}],
 			"output_config":{"format":{"type":"json_schema","schema":{"type":"object"}}},` + hi + `}`},
 		{"effort", llm.Request{Messages: user, Effort: "high"},
 			`{` + head + `,"thinking":{"type":"adaptive","display":"summarized"},"output_config":{"effort":"high"},` + hi + `}`},

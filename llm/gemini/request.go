@@ -66,6 +66,9 @@ func exact(body map[string]any, r llm.Request) {
 	if r.TopP != nil {
 		generation["topP"] = *r.TopP
 	}
+	if len(r.Stop) > 0 {
+		generation["stopSequences"] = r.Stop
+	}
 	if len(r.Schema) > 0 {
 		generation["responseJsonSchema"] = r.Schema
 	}

@@ -22,8 +22,8 @@ func TestRequests(t *testing.T) {
 	}{
 		{"least", llm.Request{Messages: user}, `{"generationConfig":{},` + hi + `}`},
 		{"settings", llm.Request{
-			System: "Be brief.", Messages: user, Temperature: ptr(0), TopP: ptr(0.1), MaxTokens: 9, Schema: json.RawMessage(`{"type":"object","maximum":9007199254740993}`),
-		}, `{"systemInstruction":{"role":"user","parts":[{"text":"Be brief."}]},"generationConfig":{"temperature":0,"topP":0.1,"maxOutputTokens":9,
+			System: "Be brief.", Messages: user, Temperature: ptr(0), TopP: ptr(0.1), MaxTokens: 9, Stop: []string{"END"}, Schema: json.RawMessage(`{"type":"object","maximum":9007199254740993}`),
+		}, `{"systemInstruction":{"role":"user","parts":[{"text":"Be brief."}]},"generationConfig":{"temperature":0,"topP":0.1,"maxOutputTokens":9,"stopSequences":["END"],
 			"responseMimeType":"application/json","responseJsonSchema":{"type":"object","maximum":9007199254740993}},` + hi + `}`},
 		{"effort", llm.Request{Messages: user, Effort: "high"},
 			`{"generationConfig":{"thinkingConfig":{"includeThoughts":true,"thinkingLevel":"HIGH"}},` + hi + `}`},

@@ -30,6 +30,7 @@ func (m *Model) params(r llm.Request) (openai.ChatCompletionNewParams, error) {
 	} else if r.MaxTokens > 0 {
 		p.MaxTokens = openai.Int(int64(r.MaxTokens))
 	}
+	p.Stop.OfStringArray = r.Stop
 	for _, t := range r.Tools {
 		p.Tools = append(p.Tools, tool(t))
 	}

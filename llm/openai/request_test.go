@@ -23,8 +23,8 @@ func TestRequests(t *testing.T) {
 			`{` + head + `,"messages":[{"role":"user","content":"hi"}]}`},
 		{"settings", llm.Request{
 			System: "Be brief.", Messages: []llm.Message{llm.User("hi")},
-			Temperature: ptr(0), TopP: ptr(0.25), MaxTokens: 9, Effort: "low", Schema: json.RawMessage(`{"type":"object","properties":{"b":{},"a":{}}}`),
-		}, `{` + head + `,"temperature":0,"top_p":0.25,"max_tokens":9,"reasoning_effort":"low",
+			Temperature: ptr(0), TopP: ptr(0.25), MaxTokens: 9, Effort: "low", Stop: []string{"END", "\n\n"}, Schema: json.RawMessage(`{"type":"object","properties":{"b":{},"a":{}}}`),
+		}, `{` + head + `,"temperature":0,"top_p":0.25,"max_tokens":9,"reasoning_effort":"low","stop":["END","\n\n"],
 			"response_format":{"type":"json_schema","json_schema":{"name":"reply","schema":{"type":"object","properties":{"b":{},"a":{}}}}},
 			"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":"hi"}]}`},
 		{"tools", llm.Request{
