@@ -173,3 +173,33 @@ func TestTextAsItComes(t *testing.T) {
 		}
 	}
 }
+
+// What nobody named is used after consent, until it changes.
+func TestConsent(t *testing.T) {
+	w := newWorkplace(t, asking)
+	w.write("hi/graph.yaml", "name: hi\nstart: done\nnodes:\n  done: {type: end, output: RESULT}\n")
+	w.write(".raddle/permissions.yaml", "allow: [execute_command(make *)]\n")
+	steps := []struct {
+		key   string
+		asked bool
+	}{{key: "\n", asked: true}, {key: "yes\n", asked: true}, {}}
+	for i, step := range steps {
+		s := w.screen([]string{"TERM=dumb"}, "run", "./hi")
+		if step.asked {
+			s.await("Number [1-2]: ")
+			s.press(step.key)
+		}
+		s.ends(0, "RESULT")
+		if got := strings.Contains(s.seen.String(), "may run or decide what runs: permissions.yaml"); got != step.asked {
+			t.Errorf("step %d: asked: %v\n%s", i, got, s.seen)
+		}
+	}
+	w.write(".raddle/permissions.yaml", "allow: [execute_command(*)]\n")
+	s := w.screen([]string{"TERM=dumb"}, "run", "./hi")
+	s.await("Number [1-2]: ")
+	s.press("\x04")
+	s.ends(130, "")
+	if n := len(w.runs()); n != 3 {
+		t.Errorf("%d runs, want 3", n)
+	}
+}

@@ -11,11 +11,28 @@ import (
 	"raddle.dev/internal/app"
 )
 
-// startWith starts a run. Where the agent needs variables that were not set, the
+// startWith starts a run, with the consent that it needs for what nobody named.
+func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
+	run, err := sh.startSet(p, &req)
+	if err != nil {
+		return nil, err
+	}
+	again, err := sh.consent(p, run)
+	if err == nil && !again {
+		return run, nil
+	}
+	run.Close()
+	if err != nil {
+		return nil, err
+	}
+	return p.Start(req)
+}
+
+// startSet starts a run. Where the agent needs variables that were not set, the
 // person at the terminal is asked for them; where there is nobody, or they leave
 // them open, that is the error.
-func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
-	run, err := p.Start(req)
+func (sh *shell) startSet(p *app.Process, req *app.Request) (*app.Run, error) {
+	run, err := p.Start(*req)
 	needs, ok := errors.AsType[*flow.VariablesError](err)
 	if !ok {
 		return run, err
@@ -33,7 +50,7 @@ func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
 	}
 	maps.Copy(values, req.Variables)
 	req.Variables = values
-	return p.Start(req)
+	return p.Start(*req)
 }
 
 // askVariables asks for the values of variables.
