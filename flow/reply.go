@@ -29,12 +29,16 @@ type Reply struct {
 // IsReply tells whether an effect of an agent's run is a model's reply. what is
 // the effect's id, as [graph.Entry] has it in What.
 func IsReply(what string) bool {
-	_, rest, ok := strings.Cut(what, "\x00") // the task
-	if !ok {
-		return false
-	}
-	name, _, _ := strings.Cut(rest, "\x00")
+	name := effectName(what)
 	return strings.HasPrefix(name, effectModel) || name == effectExtract || name == effectRepair || name == effectTalk
+}
+
+// effectName is the name of an effect by its id: what stands between the task and
+// the key. A record that is no effect has none.
+func effectName(what string) string {
+	_, rest, _ := strings.Cut(what, "\x00")
+	name, _, _ := strings.Cut(rest, "\x00")
+	return name
 }
 
 // ReadReply reads the data of a record for which [IsReply] is true.

@@ -2,16 +2,30 @@ package flow
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"raddle.dev/graph"
 	"raddle.dev/rag"
 )
 
-// retrieved is what the journal keeps of a search.
-type retrieved struct {
+// Search is what the journal keeps of a search in a knowledge base.
+type Search struct {
+	Node   string  `json:"node,omitempty"` // of the base; empty: the agent's own documents
 	Query  string  `json:"query"`
-	Chunks []Chunk `json:"chunks"`
+	Chunks []Chunk `json:"chunks"` // best first
+}
+
+// IsSearch tells whether an effect of an agent's run is a search. what is the
+// effect's id, as [graph.Entry] has it in What.
+func IsSearch(what string) bool { return effectName(what) == effectSearch }
+
+// ReadSearch reads the data of a record for which [IsSearch] is true.
+func ReadSearch(data []byte) (s Search, err error) {
+	if err := json.Unmarshal(data, &s); err != nil {
+		return s, fmt.Errorf("the recorded search: %w", err)
+	}
+	return s, nil
 }
 
 // Chunk is a part of a document that a search has found.
@@ -57,17 +71,17 @@ func (v *visit) runRAG(b *RAGNode) error {
 const effectSearch = "search"
 
 // search puts a query to a base, once: a search that was recorded is not made again.
-func (a *Agent) search(ctx context.Context, s Searching) (retrieved, error) {
+func (a *Agent) search(ctx context.Context, s Searching) (Search, error) {
 	base := a.bases[orElse(s.Node, ownBase)]
-	return graph.Do(ctx, effectSearch, func(ctx context.Context) (retrieved, error) {
+	return graph.Do(ctx, effectSearch, func(ctx context.Context) (Search, error) {
 		if graph.Emits(ctx) {
 			graph.Emit(ctx, s)
 		}
 		hits, err := base.Search(ctx, s.Query, rag.SearchOptions{TopK: s.TopK})
 		if err != nil {
-			return retrieved{}, err
+			return Search{}, err
 		}
-		found := retrieved{Query: a.host.redact(s.Query), Chunks: []Chunk{}}
+		found := Search{Node: s.Node, Query: a.host.redact(s.Query), Chunks: []Chunk{}}
 		for _, h := range hits {
 			found.Chunks = append(found.Chunks, Chunk{Source: h.Path, Index: h.Chunk, Text: a.host.redact(h.Text), Score: h.Score})
 		}
@@ -76,7 +90,7 @@ func (a *Agent) search(ctx context.Context, s Searching) (retrieved, error) {
 	})
 }
 
-func (r *retrieved) hits() []rag.Hit {
+func (r *Search) hits() []rag.Hit {
 	hits := make([]rag.Hit, len(r.Chunks))
 	for i, c := range r.Chunks {
 		hits[i] = rag.Hit{Path: c.Source, Chunk: c.Index, Text: c.Text, Score: c.Score}

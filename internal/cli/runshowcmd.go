@@ -48,6 +48,7 @@ type shown struct {
 	Next      []string         `json:"next"`
 	Usage     usage            `json:"usage"`
 	Calls     []app.ToolCall   `json:"tool_calls"`
+	Searches  []flow.Search    `json:"searches"` // in knowledge bases, with what was found
 	Seconds   float64          `json:"active_seconds"`
 	Start     *app.Record      `json:"start"`       // null: it was not started by the command line
 	Points    []app.Checkpoint `json:"checkpoints"` // newest first
@@ -95,6 +96,9 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 		return nil, err
 	}
 	s.Calls = append([]app.ToolCall{}, calls...)
+	if s.Searches, err = p.Searches(ctx, d); err != nil {
+		return nil, err
+	}
 	if s.Points, err = p.Checkpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}
@@ -137,6 +141,7 @@ func shownText(s *shown) string {
 		row("usage", u.String())
 	}
 	row("tools", callsText(s.Calls))
+	row("found", searchesText(s.Searches))
 	for _, q := range s.Questions {
 		row("question", nameOf(q)+": "+promptOf(q, false))
 		row("", answersText(q))
@@ -179,6 +184,18 @@ func callsText(calls []app.ToolCall) string {
 			b.WriteString("\n  begun: what became of it is not recorded\n")
 		default:
 			fmt.Fprintf(&b, "\n  %s\n", c.Status)
+		}
+	}
+	return b.String()
+}
+
+// searchesText lists what was looked up, and where it was found.
+func searchesText(searches []flow.Search) string {
+	var b strings.Builder
+	for _, s := range searches {
+		fmt.Fprintf(&b, "%s\n", brief(s.Query))
+		for _, c := range s.Chunks {
+			fmt.Fprintf(&b, "  %s, part %d: %s\n", plainText(c.Source), c.Index+1, brief(c.Text))
 		}
 	}
 	return b.String()

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+)
+
+// Searches lists the searches in knowledge bases that a run has made up to a
+// record (0: all), with what they found, in order.
+func (p *Process) Searches(ctx context.Context, d *RunDetail) ([]flow.Search, error) {
+	st, found, err := p.locate(ctx, d.Run)
+	if err != nil {
+		return nil, err
+	}
+	upTo := d.At
+	if upTo == 0 {
+		upTo = found.last
+	}
+	made := map[int64]bool{}
+	for e, err := range graph.History(ctx, st, found.thread) {
+		if err != nil {
+			return nil, err
+		}
+		if e.Kind == graph.KindEffect && flow.IsSearch(e.What) {
+			made[e.Seq] = true
+		}
+	}
+	list := []flow.Search{}
+	if len(made) == 0 {
+		return list, nil
+	}
+	for r, err := range st.Read(ctx, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
+		if err != nil {
+			return nil, err
+		}
+		if !made[r.Seq] {
+			continue
+		}
+		s, err := flow.ReadSearch(r.Data)
+		if err != nil {
+			return nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
+		}
+		list = append(list, s)
+	}
+	return list, nil
+}
