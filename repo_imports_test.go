@@ -87,6 +87,8 @@ var importRules = []importRule{
 		reason: "cutting text is a pure function"},
 	{of: "store/sqlite", may: []string{"graph"},
 		reason: "a store keeps records; it reads none of them"},
+	{of: "team", may: []string{"agent", "graph", "llm", "tool"},
+		reason: "agents that spawn agents are child graphs of one node; which agents there are is their caller's business"},
 	{of: "tool", may: []string{"llm"},
 		reason: "a tool is a function with a schema: it knows neither journals nor who gives permission"},
 	{of: "tool/builtin", may: []string{"internal/proc", "tool"},

@@ -1,0 +1,263 @@
+package team
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// What the entries do. Each method refuses before it changes anything.
+
+type problem struct {
+	Status  string `json:"status"`
+	Message string `json:"message"`
+}
+
+type spawned struct {
+	Status  string `json:"status"`
+	ID      string `json:"id"`
+	Agent   string `json:"agent"`
+	Message string `json:"message"`
+}
+
+func (s *state) spawn(e entry) outcome {
+	m, _, why := s.begin(e.By, e.Agent, e.Text, e.Key)
+	if why != "" {
+		return refuse("%s", why)
+	}
+	return outcome{result: told(m)}
+}
+
+func told(m *member) spawned {
+	return spawned{"ok", m.id, m.name, fmt.Sprintf("Agent '%s' spawned as '%s'. Use agent__check or agent__collect to get results.", m.name, m.id)}
+}
+
+// end is how an agent ends by itself: its own agents are cancelled, its task is
+// done or failed, and there is a place for another.
+func (s *state) end(e entry) outcome {
+	m := s.agents[e.ID]
+	if m == nil || m.status != running {
+		return outcome{refused: true}
+	}
+	out := outcome{ended: s.removeBelow(m)}
+	s.withdraw(m.id)
+	s.spent = total(s.spent, e.Spent)
+	m.status, m.output, m.problem, m.prompt, m.inbox = completed, e.Text, e.Error, "", nil
+	if e.Error != "" {
+		m.status = failed
+	}
+	if q := s.queues[m.parent]; m.task != "" {
+		if t := q.find(m.task); t.Status == taskInProgress && m.status == completed {
+			q.complete(t)
+		} else if t.Status == taskInProgress {
+			t.Status = taskFailed
+		}
+	}
+	if m.id != lead {
+		s.dispatch(m.parent, e.Key)
+	}
+	return out
+}
+
+// finished is the output of an agent.
+type finished struct {
+	Status     string        `json:"status"`
+	ID         string        `json:"id"`
+	Agent      string        `json:"agent"`
+	ExitStatus string        `json:"exit_status"`
+	Output     string        `json:"output"`
+	Error      string        `json:"error,omitempty"`
+	Pending    []*escalation `json:"pending_escalations,omitempty"`
+}
+
+// collect hands an agent's output over, once.
+func (s *state) collect(e entry) outcome {
+	m := s.child(e.By, e.ID)
+	if m == nil || m.status == running {
+		return refuse("Agent '%s' not found. Use agent__check to verify it exists and is finished.", e.ID)
+	}
+	f := finished{Status: m.status, ID: m.id, Agent: m.name, ExitStatus: "Completed", Output: m.output}
+	if m.status == failed {
+		f.ExitStatus, f.Error = fmt.Sprintf("Failed(%q)", m.problem), m.problem
+	}
+	s.remove(m)
+	return outcome{result: f}
+}
+
+func (s *state) cancel(e entry) outcome {
+	m := s.child(e.By, e.ID)
+	if m == nil {
+		return refuse("No agent found with id '%s'", e.ID)
+	}
+	if q := s.queues[e.By]; m.task != "" {
+		if t := q.find(m.task); t.Status == taskInProgress {
+			t.Status = taskFailed
+		}
+	}
+	out := outcome{result: problem{"ok", fmt.Sprintf("Cancelled agent '%s'", m.name)}, ended: s.remove(m)}
+	s.dispatch(e.By, e.Key)
+	return out
+}
+
+// dispatch begins the tasks of a queue that can begin, for as long as there are
+// places.
+func (s *state) dispatch(by, key string) (begun []spawned) {
+	q := s.queues[by]
+	for _, t := range q.waiting() {
+		m, full, why := s.begin(by, *t.Agent, *t.Prompt, key+" task "+t.ID)
+		switch {
+		case full:
+			return begun
+		case why != "": // it was allowed when the task was made
+			t.Status = taskFailed
+			begun = append(begun, spawned{Status: "error", Agent: *t.Agent, Message: "Auto-dispatch failed: " + why})
+		default:
+			owner := "auto:" + m.name
+			t.Status, t.Owner, t.AgentID, m.task = taskInProgress, &owner, m.id, t.ID
+			begun = append(begun, told(m))
+		}
+	}
+	return begun
+}
+
+type created struct {
+	Status       string   `json:"status"`
+	TaskID       string   `json:"task_id"`
+	AutoDispatch bool     `json:"auto_dispatch,omitempty"`
+	Warnings     []string `json:"warnings,omitempty"`
+}
+
+func (s *state) create(e entry) outcome {
+	if e.Task.Agent != "" {
+		if why := s.forbids(s.agents[e.By], e.Task.Agent); why != "" {
+			return refuse("%s", why)
+		}
+	}
+	q := s.queues[e.By]
+	if q == nil {
+		q = &queue{}
+		s.queues[e.By] = q
+	}
+	t, warnings := q.create(*e.Task)
+	s.dispatch(e.By, e.Key)
+	return outcome{result: created{"ok", t.ID, t.Agent != nil, warnings}}
+}
+
+type done struct {
+	Status     string     `json:"status"`
+	TaskID     string     `json:"task_id"`
+	Runnable   []runnable `json:"newly_runnable"`
+	Dispatched []spawned  `json:"auto_dispatched,omitempty"`
+}
+
+type runnable struct {
+	ID          string  `json:"id"`
+	Subject     string  `json:"subject"`
+	Description string  `json:"description"`
+	Agent       *string `json:"agent"`
+}
+
+func (s *state) complete(e entry) outcome {
+	q := s.queues[e.By]
+	t := q.find(e.ID)
+	switch {
+	case t == nil:
+		return refuse("Task '%s' not found", e.ID)
+	case t.Status == taskBlocked:
+		return refuse("Task '%s' is blocked by: %s", t.ID, joined(t.BlockedBy))
+	case t.Status == taskFailed:
+		return refuse("Task '%s' has failed and cannot be completed. Create a new one.", t.ID)
+	}
+	d := done{Status: "ok", TaskID: t.ID, Runnable: []runnable{}}
+	for _, r := range q.complete(t) {
+		d.Runnable = append(d.Runnable, runnable{r.ID, r.Subject, r.Description, r.Agent})
+	}
+	d.Dispatched = s.dispatch(e.By, e.Key)
+	return outcome{result: d}
+}
+
+type lost struct {
+	Status  string   `json:"status"`
+	TaskID  string   `json:"task_id"`
+	Blocked []string `json:"blocked_dependents"`
+	Message string   `json:"message"`
+}
+
+func (s *state) fail(e entry) outcome {
+	t := s.queues[e.By].find(e.ID)
+	switch {
+	case t == nil:
+		return refuse("Task '%s' not found", e.ID)
+	case t.Status == taskCompleted:
+		return refuse("Task '%s' is completed and cannot fail any more.", t.ID)
+	}
+	t.Status = taskFailed
+	return outcome{result: lost{"ok", t.ID, slices.Clone(t.Blocks),
+		fmt.Sprintf("Task '%s' marked as failed. %d dependent task(s) will remain blocked.", t.ID, len(t.Blocks))}}
+}
+
+// send puts a message into the inbox of a child, of a sibling or of the parent.
+func (s *state) send(e entry) outcome {
+	by := s.agents[e.By]
+	to := s.agents[e.ID]
+	if e.ID == "parent" && by.id != lead {
+		to = s.agents[by.parent]
+	}
+	near := to != nil && (to.parent == by.id || by.id != lead && (to.parent == by.parent || to.id == by.parent))
+	if !near || to == by || to.status != running {
+		return refuse("No agent found with id '%s'. Agent may not exist or may have already completed.", e.ID)
+	}
+	from := by.id
+	if from == lead {
+		from = "parent" // it has none but its own agents to write to
+	}
+	to.inbox = append(to.inbox, mail{from, payload{"text", e.Text}, e.At.UTC().Format(time.RFC3339)})
+	return outcome{result: problem{"ok", fmt.Sprintf("Message delivered to agent '%s'", e.ID)}}
+}
+
+type inbox struct {
+	Messages []mail `json:"messages"`
+	Count    int    `json:"count"`
+}
+
+func (s *state) drain(e entry) outcome {
+	m := s.agents[e.By]
+	box := inbox{m.inbox, len(m.inbox)}
+	if box.Count == 0 {
+		return outcome{result: inbox{Messages: []mail{}}, refused: true}
+	}
+	m.inbox = nil
+	return outcome{result: box}
+}
+
+// escalate asks the agent that has spawned this one.
+func (s *state) escalate(e entry) outcome {
+	m := s.agents[e.By]
+	x := &escalation{ID: s.newID("esc_", e.Key), From: m.id, Name: m.name, Question: e.Text, Options: e.Options, to: m.parent}
+	s.escalations = append(s.escalations, x)
+	return outcome{result: x}
+}
+
+type replied struct {
+	Status   string `json:"status"`
+	Message  string `json:"message"`
+	Question string `json:"original_question"`
+}
+
+// reply answers a question, or gives up waiting for an answer.
+func (s *state) reply(e entry) outcome {
+	i := slices.IndexFunc(s.escalations, func(x *escalation) bool { return x.ID == e.ID && !x.replied })
+	if i < 0 || e.Op == opReply && s.escalations[i].to != e.By {
+		return refuse("No pending escalation found with id '%s'. It may have already been replied to or timed out.", e.ID)
+	}
+	x := s.escalations[i]
+	if e.Op == opGiveUp {
+		s.escalations = slices.Delete(s.escalations, i, i+1)
+		return outcome{}
+	}
+	x.replied, x.reply = true, e.Text
+	return outcome{result: replied{"ok", fmt.Sprintf("Reply sent to agent '%s' for escalation '%s'", x.Name, x.ID), x.Question}}
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

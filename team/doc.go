@@ -1,0 +1,37 @@
+// Package team is an agent that spawns others, which work while it goes on: it
+// collects what they say, they send each other messages, ask and are answered, and
+// work through a queue of tasks that depend on each other.
+//
+//	g, err := team.Config{
+//		Lead:   team.Member{Agent: agent.Config{Model: model}, Spawn: &team.Spawn{}},
+//		Agents: map[string]team.Member{"explore": {Agent: agent.Config{Model: model, Tools: files}}},
+//	}.Compile()
+//	r := &graph.Runner{Graph: g, Store: store}
+//	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: agent.Turn("Where is the parser?")})
+//	fmt.Println(agent.LastResponse(res.State))
+//
+// # What a team is
+//
+// The graph has one node. Its task runs the lead and every spawned agent as a named
+// child graph (graph.CallNamed), so all of them are in one journal, and their
+// questions are questions of the run: "team/agent_explore_1f2e3d4c/act". A person
+// answers them in any order, also while the lead waits in agent__collect.
+//
+// What the agents know of each other is a log: who was spawned, what was sent, which
+// task is done. Each entry is in the journal before anybody sees it, under the key
+// of the call that made it. A process that goes on with the run reads the log,
+// goes on with those that were at work inside their own loops, and runs nobody
+// again who has finished; a call that was cut off finds its own entry and does
+// nothing twice.
+//
+// When the lead ends its turn, the team has ended: what still runs is cancelled.
+// Before that the lead is reminded of it, three times at most. The same holds for
+// every agent that has spawned others. After a fork or an edit inside a turn the
+// turn begins anew.
+//
+// # Limits
+//
+// Spawn.Max counts agents that run, Spawn.Depth how deep agents may spawn agents.
+// Each agent has its own agent.Budget. A task of the queue that has an agent waits
+// for a free place and gets it as soon as there is one.
+package team

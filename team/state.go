@@ -1,0 +1,273 @@
+package team
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/agent"
+)
+
+// lead is the id of the agent that is talked to.
+const lead = "lead"
+
+// A state is what the agents of a team know of each other. It is made by entries,
+// one after the other, and by nothing else: the same entries give the same state.
+type state struct {
+	rules       map[string]Spawn // by agent; those without one cannot spawn
+	known       map[string]bool  // the agents there are
+	agents      map[string]*member
+	order       []string // of spawning
+	queues      map[string]*queue
+	escalations []*escalation
+	spent       agent.Spend // of those that have ended
+}
+
+// The states of an agent.
+const (
+	running   = "running"
+	completed = "completed"
+	failed    = "failed"
+)
+
+// A member is one agent at work, or one whose output nobody has collected.
+type member struct {
+	id, name, parent string
+	depth            int
+	prompt           string
+	status           string
+	output, problem  string
+	task             string // of the parent's queue
+	inbox            []mail
+}
+
+// A mail is a message in an inbox.
+type mail struct {
+	From      string  `json:"from"`
+	Payload   payload `json:"payload"`
+	Timestamp string  `json:"timestamp"`
+}
+
+type payload struct {
+	Type    string `json:"type"`
+	Content string `json:"content"`
+}
+
+// An escalation is a question of an agent to the one that has spawned it.
+type escalation struct {
+	ID       string   `json:"escalation_id"`
+	From     string   `json:"from_agent_id"`
+	Name     string   `json:"from_agent_name"`
+	Question string   `json:"question"`
+	Options  []string `json:"options,omitempty"`
+
+	to      string
+	replied bool
+	reply   string
+}
+
+// An entry is one change of the state, as the log holds it.
+type entry struct {
+	Op      op          `json:"op"`
+	Key     string      `json:"key,omitempty"` // of the call that made it
+	By      string      `json:"by,omitempty"`  // the agent whose doing it is
+	At      time.Time   `json:"at,omitzero"`
+	ID      string      `json:"id,omitempty"`
+	Agent   string      `json:"agent,omitempty"`
+	Text    string      `json:"text,omitempty"`
+	Error   string      `json:"error,omitempty"`
+	Options []string    `json:"options,omitempty"`
+	Task    *newTask    `json:"task,omitempty"`
+	Spent   agent.Spend `json:"spent,omitzero"`
+}
+
+// newTask is what a task is made of.
+type newTask struct {
+	Subject     string   `json:"subject"`
+	Description string   `json:"description,omitempty"`
+	BlockedBy   []string `json:"blocked_by,omitempty"`
+	Agent       string   `json:"agent,omitempty"`
+	Prompt      string   `json:"prompt,omitempty"`
+}
+
+// An op says what an entry does.
+type op string
+
+const (
+	opBegin    op = "begin"
+	opSpawn    op = "spawn"
+	opEnd      op = "end"
+	opCollect  op = "collect"
+	opCancel   op = "cancel"
+	opCreate   op = "task_create"
+	opComplete op = "task_complete"
+	opFail     op = "task_fail"
+	opSend     op = "send"
+	opInbox    op = "inbox"
+	opEscalate op = "escalate"
+	opReply    op = "reply"
+	opGiveUp   op = "give_up"
+)
+
+// An outcome is what an entry came to.
+type outcome struct {
+	result  any      // for the model
+	refused bool     // nothing has changed
+	ended   []string // agents that run no longer and have not ended by themselves
+}
+
+func refuse(format string, args ...any) outcome {
+	return outcome{result: problem{"error", fmt.Sprintf(format, args...)}, refused: true}
+}
+
+func newState(known map[string]bool, rules map[string]Spawn) *state {
+	s := &state{rules: rules, known: known, agents: map[string]*member{}, queues: map[string]*queue{}}
+	s.agents[lead] = &member{id: lead, status: running}
+	return s
+}
+
+// apply makes an entry's change, or refuses it and changes nothing.
+func (s *state) apply(e entry) outcome {
+	switch e.Op {
+	case opSpawn:
+		return s.spawn(e)
+	case opEnd:
+		return s.end(e)
+	case opCollect:
+		return s.collect(e)
+	case opCancel:
+		return s.cancel(e)
+	case opCreate:
+		return s.create(e)
+	case opComplete:
+		return s.complete(e)
+	case opFail:
+		return s.fail(e)
+	case opSend:
+		return s.send(e)
+	case opInbox:
+		return s.drain(e)
+	case opEscalate:
+		return s.escalate(e)
+	case opReply, opGiveUp:
+		return s.reply(e)
+	}
+	return outcome{}
+}
+
+// begin adds an agent. full tells that there is no place for it now.
+func (s *state) begin(by, name, prompt, key string) (m *member, full bool, why string) {
+	parent := s.agents[by]
+	rule := s.rules[parent.name]
+	if why = s.forbids(parent, name); why != "" {
+		return nil, false, why
+	}
+	if n := s.runningOf(by); n >= rule.Max {
+		return nil, true, fmt.Sprintf("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", n, rule.Max)
+	}
+	m = &member{id: s.newID("agent_"+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, status: running}
+	s.agents[m.id] = m
+	s.order = append(s.order, m.id)
+	return m, false, ""
+}
+
+// forbids says why an agent may never spawn another, or nothing.
+func (s *state) forbids(by *member, name string) string {
+	rule, can := s.rules[by.name]
+	switch {
+	case !can:
+		return "No supervisor active; Agent spawning not enabled"
+	case rule.Only != nil && !slices.Contains(rule.Only, name):
+		return fmt.Sprintf("Agent '%s' is not in this agent's `spawnable_agents` whitelist. Allowed: %s.", name, strings.Join(rule.Only, ", "))
+	case !s.known[name]:
+		return fmt.Sprintf("There is no agent '%s'. Agents: %s.", name, strings.Join(s.names(rule), ", "))
+	case by.depth+1 > rule.Depth:
+		return fmt.Sprintf("Max agent depth exceeded (%d/%d)", by.depth+1, rule.Depth)
+	}
+	return ""
+}
+
+// names lists the agents that a rule lets spawn.
+func (s *state) names(rule Spawn) []string {
+	if rule.Only != nil {
+		return rule.Only
+	}
+	return sortedKeys(s.known)
+}
+
+// newID is an id that nothing in the state has, the same for the same key.
+func (s *state) newID(prefix, key string) string {
+	for n := 0; ; n++ {
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s%s %d", prefix, key, n))
+		id := prefix + hex.EncodeToString(sum[:4])
+		taken := slices.ContainsFunc(s.escalations, func(x *escalation) bool { return x.ID == id })
+		if s.agents[id] == nil && !taken {
+			return id
+		}
+	}
+}
+
+// children lists the agents that another has spawned, in that order.
+func (s *state) children(of string) (list []*member) {
+	for _, id := range s.order {
+		if m := s.agents[id]; m.parent == of {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+func (s *state) runningOf(id string) (n int) {
+	for _, m := range s.children(id) {
+		if m.status == running {
+			n++
+		}
+	}
+	return n
+}
+
+// child is an agent that by has spawned, or nil.
+func (s *state) child(by, id string) *member {
+	if m := s.agents[id]; m != nil && m.parent == by && id != lead {
+		return m
+	}
+	return nil
+}
+
+// remove forgets an agent and all below it, and lists those that ran.
+func (s *state) remove(m *member) (ended []string) {
+	ended = s.removeBelow(m)
+	if m.status == running {
+		ended = append(ended, m.id)
+	}
+	delete(s.agents, m.id)
+	s.order = slices.DeleteFunc(s.order, func(id string) bool { return id == m.id })
+	s.withdraw(m.id)
+	return ended
+}
+
+func (s *state) removeBelow(m *member) (ended []string) {
+	for _, below := range s.children(m.id) {
+		ended = append(ended, s.remove(below)...)
+	}
+	delete(s.queues, m.id)
+	return ended
+}
+
+// withdraw takes back what an agent has asked.
+func (s *state) withdraw(id string) {
+	s.escalations = slices.DeleteFunc(s.escalations, func(x *escalation) bool { return x.From == id })
+}
+
+// pending lists the questions that wait for an agent's reply.
+func (s *state) pending(to string) (open []*escalation) {
+	for _, x := range s.escalations {
+		if x.to == to && !x.replied {
+			open = append(open, x)
+		}
+	}
+	return open
+}

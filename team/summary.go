@@ -1,0 +1,49 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"raddle.dev/llm"
+)
+
+const summaryPrompt = `You shorten the report of an agent for another agent that asked for it.
+- Begin with the conclusion.
+- Keep every path, identifier, command, error text, piece of code and recommendation as it is.
+- Leave out what was tried without result, repetitions and politeness.
+- List several findings as bullets.
+- Use less than a third of the length. Write nothing but the report.`
+
+// sumUp has a model shorten an output.
+func sumUp(ctx context.Context, m llm.Model, f finished) (string, error) {
+	if m == nil {
+		return "", errors.New("no model sums up")
+	}
+	r := llm.Request{System: summaryPrompt, Messages: []llm.Message{llm.User(fmt.Sprintf("The report of the agent %s:\n\n%s", f.Agent, f.Output))}}
+	for d, err := range m.Stream(ctx, r) {
+		switch {
+		case err != nil:
+			return "", err
+		case d.Done != nil && strings.TrimSpace(d.Done.Message.Text()) != "":
+			return d.Done.Message.Text(), nil
+		case d.Done != nil:
+			return "", errors.New("the summary is empty")
+		}
+	}
+	return "", errors.New("the stream ended without a reply")
+}
+
+// cut is the beginning and the end of a text, together of about size bytes.
+func cut(text string, size int) string {
+	head, tail := size/2, len(text)-size/2
+	for head > 0 && !utf8.RuneStart(text[head]) {
+		head--
+	}
+	for tail < len(text) && !utf8.RuneStart(text[tail]) {
+		tail++
+	}
+	return fmt.Sprintf("%s\n[… %d bytes left out; the summary failed …]\n%s", text[:head], tail-head, text[tail:])
+}

@@ -1,0 +1,250 @@
+package team
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// A supervisor runs the agents of a team in one drive.
+type supervisor struct {
+	*log
+	team *Config
+	work sync.WaitGroup // the agents that run
+	halt context.CancelFunc
+	kids context.Context // of all agents
+
+	phases map[string]phase // guarded by mu
+	failed error            // of the lead, or of the journal; guarded by mu
+	result graph.State      // of the lead, when it has ended
+}
+
+// A phase is how an agent stands in this drive.
+type phase uint8
+
+const (
+	atWork phase = 1 + iota
+	still        // it waits for a person or is paused: nothing comes of it in this drive
+)
+
+// A seat is an agent's place in its team: its tools find it in their context.
+type seat struct {
+	*supervisor
+	id string
+}
+
+type seatKey struct{}
+
+func seatOf(ctx context.Context) (seat, bool) {
+	s, ok := ctx.Value(seatKey{}).(seat)
+	return s, ok
+}
+
+// run is the node: it returns when no agent runs any more.
+func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
+	l, fresh, err := open(ctx, newState(c.known(), c.rules()))
+	if err != nil {
+		return graph.Update{}, err
+	}
+	x := &supervisor{log: l, team: c, phases: map[string]phase{}}
+	x.kids, x.halt = context.WithCancel(ctx)
+	defer x.halt()
+	if err := x.tidy(fresh); err != nil {
+		return graph.Update{}, err
+	}
+	x.mu.Lock()
+	x.launch()
+	x.mu.Unlock()
+	x.work.Wait()
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.failed != nil:
+		return graph.Update{}, x.failed
+	case x.phases[lead] == still:
+		return graph.Update{}, graph.ErrWaiting // or paused: the engine knows
+	}
+	return x.update(s), nil
+}
+
+// tidy drops the frames of agents that have ended. A team whose log is gone, after
+// a fork or an edit, begins anew.
+func (x *supervisor) tidy(fresh bool) error {
+	names, err := graph.Named(x.ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		m := x.state.agents[name]
+		if fresh || name != lead && (m == nil || m.status != running) { // what the lead has said is in its frame alone
+			if err := graph.Drop(x.ctx, name); err != nil {
+				return err
+			}
+		}
+	}
+	if fresh {
+		_, err = x.add(entry{Op: opBegin})
+	}
+	return err
+}
+
+// launch starts the agents that the state has running; the caller holds mu.
+func (x *supervisor) launch() {
+	for _, id := range append([]string{lead}, x.state.order...) {
+		m := x.state.agents[id]
+		if m.status != running && id != lead || x.phases[id] != 0 {
+			continue
+		}
+		x.phases[id] = atWork
+		at, kind, set := *m, m.name, agent.Turn(m.prompt)
+		if id == lead {
+			kind, set = lead, nil
+		} else {
+			graph.Emit(x.ctx, AgentStarted{ID: id, Agent: at.name, Parent: at.parent, Task: at.task})
+		}
+		x.work.Go(func() { x.drive(at.id, kind, set) })
+	}
+}
+
+// drive runs one agent to its end and says how it ended.
+func (x *supervisor) drive(id, kind string, set []graph.Write) {
+	ctx := context.WithValue(x.kids, seatKey{}, seat{x, id})
+	child, err := graph.CallNamed(ctx, id, kind, set...)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	m := x.state.agents[id]
+	switch {
+	case errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused):
+		x.phases[id] = still
+		x.tell()
+	case x.kids.Err() != nil && err != nil: // the run is cut off; it goes on from here
+		x.stop(context.Cause(x.kids))
+	case id == lead && err != nil:
+		x.stop(err)
+	case id == lead:
+		x.result = child.State
+		x.ended(id, child, nil)
+	default:
+		delete(x.phases, id)
+		if m != nil && m.status == running { // else it was cancelled
+			x.ended(id, child, err)
+		}
+	}
+}
+
+// ended records how an agent has ended; the caller holds mu.
+func (x *supervisor) ended(id string, child graph.Child, err error) {
+	e := entry{Op: opEnd, ID: id, Key: "end " + id}
+	m := x.state.agents[id]
+	done := AgentEnded{ID: id, Agent: m.name, Status: completed}
+	if err != nil {
+		e.Error, done.Status, done.Error = err.Error(), failed, err.Error()
+	} else if id != lead {
+		e.Text, e.Spent = output(child.State), agent.Spent.Get(child.State)
+	}
+	out, err := x.addLocked(e)
+	if err != nil {
+		x.stop(err)
+		return
+	}
+	if id != lead {
+		graph.Emit(x.ctx, done)
+		out.ended = append(out.ended, id)
+	}
+	x.drop(out.ended)
+	x.launch()
+}
+
+// stop ends all agents because of a failure; the caller holds mu.
+func (x *supervisor) stop(err error) {
+	if x.failed == nil {
+		x.failed = err
+	}
+	x.halt()
+}
+
+// drop ends agents whose end is recorded; the caller holds mu, which is free while
+// they are waited for.
+func (x *supervisor) drop(ids []string) {
+	x.mu.Unlock()
+	defer x.mu.Lock()
+	for _, id := range ids {
+		if err := graph.Drop(x.ctx, id); err != nil {
+			x.mu.Lock()
+			x.stop(err)
+			x.mu.Unlock()
+		}
+	}
+}
+
+// change makes a change for a tool, and does what follows from it.
+func (x *supervisor) change(e entry) (outcome, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	out, err := x.addLocked(e)
+	if err != nil {
+		return out, err
+	}
+	x.drop(out.ended)
+	x.launch()
+	return out, nil
+}
+
+// output is what an agent has said.
+func output(s graph.State) string {
+	var said []string
+	for _, m := range agent.History(s) {
+		if text := m.Text(); m.Role == llm.RoleAssistant && strings.TrimSpace(text) != "" {
+			said = append(said, text)
+		}
+	}
+	return strings.Join(said, "\n")
+}
+
+// update is what the lead has added to the conversation, and what all have cost.
+func (x *supervisor) update(s graph.State) graph.Update {
+	r := x.result
+	before := agent.Messages.Get(s)
+	u := graph.Put(agent.Messages.Set(agent.Messages.Get(r)[len(before):]),
+		agent.Spent.Reset(total(agent.Spent.Get(r), x.state.spent)),
+		agent.Grants.Set(agent.Grants.Get(r)[len(agent.Grants.Get(s)):]),
+		agent.Continued.Set(agent.Continued.Get(r)), agent.Views.Set(agent.Views.Get(r)),
+		agent.UserInput.Reset(agent.UserInput.Get(r)), agent.OneShots.Reset(agent.OneShots.Get(r)))
+	if list, kept := agent.Todo.Lookup(r); kept {
+		u.Writes = append(u.Writes, agent.Todo.Set(list))
+	}
+	return u
+}
+
+func total(a, b agent.Spend) agent.Spend {
+	return agent.Spend{Calls: a.Calls + b.Calls, ToolCalls: a.ToolCalls + b.ToolCalls, Usage: a.Usage.Add(b.Usage),
+		Money: a.Money + b.Money, Unpriced: a.Unpriced + b.Unpriced}
+}
+
+func joined(ids []string) string { return strings.Join(ids, ", ") }
+
+// AgentStarted is an event of the team's node: an agent begins, or goes on in
+// another drive.
+type AgentStarted struct {
+	ID     string `json:"id"`
+	Agent  string `json:"agent"`
+	Parent string `json:"parent"` // the id of the agent that has spawned it
+	Task   string `json:"task,omitempty"`
+}
+
+// AgentEnded is an event of the team's node: an agent has ended by itself.
+type AgentEnded struct {
+	ID     string `json:"id"`
+	Agent  string `json:"agent"`
+	Status string `json:"status"` // completed or failed
+	Error  string `json:"error,omitempty"`
+}
+
+func (s AgentStarted) String() string { return fmt.Sprintf("agent %s started", s.ID) }
+func (e AgentEnded) String() string   { return fmt.Sprintf("agent %s %s", e.ID, e.Status) }

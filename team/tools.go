@@ -1,0 +1,247 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"raddle.dev/agent"
+	"raddle.dev/tool"
+)
+
+// args are the arguments of all tools of this package.
+type args struct {
+	Agent        text  `json:"agent"`
+	Prompt       text  `json:"prompt"`
+	ID           text  `json:"id"`
+	To           text  `json:"to"` // another name for id
+	Subject      text  `json:"subject"`
+	Description  text  `json:"description"`
+	BlockedBy    texts `json:"blocked_by"`
+	TaskID       text  `json:"task_id"`
+	EscalationID text  `json:"escalation_id"`
+	Reply        text  `json:"reply"`
+	Message      text  `json:"message"`
+}
+
+// text is a text, or what a model writes in the place of one.
+type text string
+
+func (t *text) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) == nil {
+		*t = text(s)
+	} else if v := string(b); v != "null" {
+		*t = text(v)
+	}
+	return nil
+}
+
+// texts is a list of texts, one text alone, or a text that holds a list.
+type texts []string
+
+func (t *texts) UnmarshalJSON(b []byte) error {
+	var list []text
+	var one string
+	switch {
+	case json.Unmarshal(b, &list) == nil:
+	case json.Unmarshal(b, &one) != nil || strings.TrimSpace(one) == "":
+	case json.Unmarshal([]byte(one), &list) == nil:
+	default:
+		list = []text{text(one)}
+	}
+	*t = nil
+	for _, x := range list {
+		*t = append(*t, string(x))
+	}
+	return nil
+}
+
+// A teamTool is a tool that works on the state.
+type teamTool struct {
+	name, doc string
+	params    string   // the properties of its schema
+	required  []string // of them
+	shared    bool     // calls of one reply run together
+	mail      bool     // every agent has it; else those that may spawn
+	run       func(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error)
+}
+
+const (
+	idParam   = `"id":{"type":"string","description":"The id of the agent"}`
+	taskParam = `"task_id":{"type":"string","description":"The id of the task"}`
+)
+
+var teamTools = []teamTool{
+	{name: "agent__spawn", required: []string{"agent", "prompt"}, run: changing(opSpawn),
+		doc: "Start an agent that works while you go on. Returns its id at once; get its output with agent__collect.",
+		params: `"agent":{"type":"string","description":"The name of the agent"},"prompt":{"type":"string","description":"What it is to do, with all it needs to know"},` +
+			`"task_id":{"type":"string","description":"Ignored"}`},
+	{name: "agent__check", required: []string{"id"}, params: idParam, run: check,
+		doc: "Look whether an agent is done, without waiting. When it is, its output is handed over, once."},
+	{name: "agent__collect", required: []string{"id"}, params: idParam, shared: true, run: collect,
+		doc: "Wait until an agent is done and get its output, once. Returns early when an agent waits for your reply."},
+	{name: "agent__list", run: list, doc: "List the agents that you have started and not collected."},
+	{name: "agent__cancel", required: []string{"id"}, params: idParam, run: changing(opCancel), doc: "Stop an agent, and all that it has started. Its output is lost."},
+	{name: "agent__task_create", required: []string{"subject"}, run: createTask,
+		doc: "Put a task into your queue. With an agent and a prompt it is started as soon as nothing blocks it and there is a free place.",
+		params: `"subject":{"type":"string","description":"A short title"},"description":{"type":"string","description":"Details"},` +
+			`"blocked_by":{"type":"array","items":{"type":"string"},"description":"Ids of tasks that must be completed first"},` +
+			`"agent":{"type":"string","description":"The agent that does it"},"prompt":{"type":"string","description":"What the agent is to do; required with agent"}`},
+	{name: "agent__task_list", run: listTasks, doc: "List the tasks of your queue."},
+	{name: "agent__task_complete", required: []string{"task_id"}, params: taskParam, run: changing(opComplete),
+		doc: "Mark a task as completed. Tasks with an agent are completed when their agent is."},
+	{name: "agent__task_fail", required: []string{"task_id"}, params: taskParam, run: changing(opFail), doc: "Mark a task as failed. What depends on it stays blocked."},
+	{name: "agent__reply_escalation", required: []string{"escalation_id", "reply"}, run: changing(opReply), doc: "Answer the question of an agent that waits for your reply.",
+		params: `"escalation_id":{"type":"string","description":"The id of the question"},"reply":{"type":"string","description":"The answer"}`},
+	{name: "agent__send_message", mail: true, required: []string{"id", "message"}, run: changing(opSend),
+		doc:    "Send a message to an agent that you have started, to one that works beside you, or, with the id parent, to the one that has started you.",
+		params: idParam + `,"message":{"type":"string","description":"The text"}`},
+	{name: "agent__check_inbox", mail: true, run: changing(opInbox), doc: "Take the messages out of your inbox."},
+}
+
+// tools are those of an agent. It may spawn others or not.
+func tools(spawns bool) (list []tool.Tool) {
+	for i := range teamTools {
+		if t := &teamTools[i]; t.mail || spawns {
+			list = append(list, tool.Tool{Name: t.name, Description: t.doc, Schema: t.schema(), Effect: tool.Idempotent, Parallel: t.shared, Polls: true, Run: t.call})
+		}
+	}
+	return list
+}
+
+func (t *teamTool) schema() json.RawMessage {
+	required := ""
+	if len(t.required) > 0 {
+		b, _ := json.Marshal(t.required)
+		required = `,"required":` + string(b)
+	}
+	return json.RawMessage(`{"type":"object","properties":{` + t.params + `}` + required + `}`)
+}
+
+// call runs the tool for the agent that ctx belongs to.
+func (t *teamTool) call(ctx context.Context, c tool.Call) (tool.Result, error) {
+	s, ok := seatOf(ctx)
+	if !ok {
+		return tool.Failed("Supervisor tool failed: No supervisor active"), nil
+	}
+	var a args
+	if err := json.Unmarshal(c.Args, &a); err != nil {
+		return tool.Failed("Supervisor tool failed: %v", err), nil
+	}
+	if a.ID == "" {
+		a.ID = a.To
+	}
+	given := map[string]text{"agent": a.Agent, "prompt": a.Prompt, "id": a.ID, "subject": a.Subject, "task_id": a.TaskID,
+		"escalation_id": a.EscalationID, "reply": a.Reply, "message": a.Message}
+	for _, name := range t.required {
+		if strings.TrimSpace(string(given[name])) == "" {
+			return tool.Failed("Supervisor tool failed: '%s' is required", name), nil
+		}
+	}
+	return t.run(ctx, s, c, a)
+}
+
+// changing is a tool whose result is that of one entry.
+func changing(o op) func(context.Context, seat, tool.Call, args) (tool.Result, error) {
+	return func(_ context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
+		e := entry{Op: o, Key: c.Key, By: s.id, ID: string(a.ID)}
+		switch o {
+		case opSpawn:
+			e.Agent, e.Text = string(a.Agent), string(a.Prompt)
+		case opComplete, opFail:
+			e.ID = taskID(string(a.TaskID))
+		case opReply:
+			e.ID, e.Text = string(a.EscalationID), string(a.Reply)
+		case opSend:
+			e.Text = string(a.Message)
+		}
+		return s.result(e)
+	}
+}
+
+// result makes a change and tells the model what it came to.
+func (s seat) result(e entry) (tool.Result, error) {
+	out, err := s.change(e)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return said(out), nil
+}
+
+// said is an outcome as the model reads it.
+func said(out outcome) tool.Result {
+	r := tool.JSON(out.result)
+	_, bad := out.result.(problem)
+	r.Error = bad && out.refused
+	return r
+}
+
+func createTask(_ context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
+	if a.Agent != "" && strings.TrimSpace(string(a.Prompt)) == "" {
+		return tool.Failed("Supervisor tool failed: 'prompt' is required when 'agent' is set"), nil
+	}
+	t := newTask{Subject: string(a.Subject), Description: string(a.Description), BlockedBy: a.BlockedBy, Agent: string(a.Agent), Prompt: string(a.Prompt)}
+	return s.result(entry{Op: opCreate, Key: c.Key, By: s.id, Task: &t})
+}
+
+type listed struct {
+	Active int           `json:"active_count"`
+	Max    int           `json:"max_concurrent"`
+	Agents []listedAgent `json:"agents"`
+}
+
+type listedAgent struct {
+	ID     string `json:"id"`
+	Agent  string `json:"agent"`
+	Status string `json:"status"`
+}
+
+func list(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
+	return s.look(func(st *state) any {
+		l := listed{Active: st.runningOf(s.id), Max: st.rules[st.agents[s.id].name].Max, Agents: []listedAgent{}}
+		for _, m := range st.children(s.id) {
+			status := "finished"
+			if m.status == running {
+				status = running
+			}
+			l.Agents = append(l.Agents, listedAgent{m.id, m.name, status})
+		}
+		return l
+	})
+}
+
+func listTasks(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
+	return s.look(func(st *state) any {
+		tasks := []*task{}
+		if q := st.queues[s.id]; q != nil {
+			tasks = append(tasks, q.tasks...)
+		}
+		return map[string]any{"tasks": tasks}
+	})
+}
+
+// look is a result that changes nothing.
+func (s seat) look(at func(*state) any) (tool.Result, error) {
+	b, err := s.view(at)
+	if err != nil {
+		return tool.Result{}, fmt.Errorf("tell the state of the team: %w", err)
+	}
+	return tool.JSON(b), nil
+}
+
+// userTools makes the tools by which an agent asks a person ask the agent that has
+// spawned it.
+func userTools(list []tool.Tool, m Member) []tool.Tool {
+	out := make([]tool.Tool, len(list))
+	for i, t := range list {
+		for _, u := range agent.UserTools(true) {
+			if t.Name == u.Name {
+				t.Run = escalating(u, m.patience())
+			}
+		}
+		out[i] = t
+	}
+	return out
+}

@@ -1,0 +1,196 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/tool"
+)
+
+type pending struct {
+	Status  string        `json:"status"`
+	ID      string        `json:"id"`
+	Message string        `json:"message"`
+	Pending []*escalation `json:"pending_escalations,omitempty"`
+}
+
+// check hands the output of an agent over when there is one.
+func check(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
+	id := string(a.ID)
+	s.mu.Lock()
+	m := s.state.child(s.id, id)
+	if _, again := s.old[c.Key]; m != nil && m.status == running && !again {
+		defer s.mu.Unlock()
+		return tool.JSON(pending{"pending", id, "Agent is still running", s.state.pending(s.id)}), nil
+	} else if m == nil && !again {
+		s.mu.Unlock()
+		return said(refuse("No agent found with id '%s'", id)), nil
+	}
+	s.mu.Unlock()
+	return s.hand(ctx, c, id)
+}
+
+// collect waits until an agent is done, or until one waits for a reply.
+func collect(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
+	id, known := string(a.ID), false
+	s.mu.Lock()
+	for {
+		m := s.state.child(s.id, id)
+		_, again := s.old[c.Key]
+		switch {
+		case m == nil && known && !again:
+			s.mu.Unlock()
+			return said(refuse("Agent '%s' was cancelled, or another call has collected it.", id)), nil
+		case m == nil || m.status != running || again:
+			s.mu.Unlock()
+			return s.hand(ctx, c, id)
+		}
+		known = true
+		if open := s.state.pending(s.id); len(open) > 0 {
+			s.mu.Unlock()
+			return tool.JSON(pending{"pending", id, "An agent waits for your reply. Answer with agent__reply_escalation, then collect again.", open}), nil
+		}
+		if err := s.await(ctx, id, nil); err != nil {
+			s.mu.Unlock()
+			return tool.Result{}, err
+		}
+	}
+}
+
+// errTime ends a wait whose time has passed.
+var errTime = errors.New("the time has passed")
+
+// await waits for a change, with an agent that something depends on: when nothing
+// can come of that one in this drive, the node that waits is suspended. The caller
+// holds mu, which is free meanwhile.
+func (s seat) await(ctx context.Context, on string, limit <-chan time.Time) error {
+	if s.phases[on] == still {
+		return graph.Suspend(ctx)
+	}
+	changed := s.changed
+	s.mu.Unlock()
+	defer s.mu.Lock()
+	select {
+	case <-changed:
+		return nil
+	case <-limit:
+		return errTime
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// hand hands the output of an agent over, summed up where it is long.
+func (s seat) hand(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
+	out, err := s.change(entry{Op: opCollect, Key: c.Key, By: s.id, ID: id})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	f, ok := out.result.(finished)
+	if !ok {
+		return said(out), nil
+	}
+	if f.Output, err = s.short(ctx, f); err != nil {
+		return tool.Result{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.Pending = s.state.pending(s.id)
+	return tool.JSON(f), nil
+}
+
+// escalating is a tool by which a person is asked, as one that asks the agent's
+// spawner. u checks the arguments.
+func escalating(u tool.Tool, patience time.Duration) func(context.Context, tool.Call) (tool.Result, error) {
+	return func(ctx context.Context, c tool.Call) (tool.Result, error) {
+		s, ok := seatOf(ctx)
+		if !ok || s.id == lead {
+			return u.Run(ctx, c)
+		}
+		r, err := u.Run(ctx, c) // without anybody there: it says what would be asked
+		var asked struct {
+			Action, Question string
+			Options          []string
+		}
+		if err != nil || r.Error || json.Unmarshal([]byte(r.Text()), &asked) != nil {
+			return r, err
+		}
+		out, err := s.change(entry{Op: opEscalate, Key: c.Key, By: s.id, Text: fmt.Sprintf("[%s] %s", asked.Action, asked.Question), Options: asked.Options})
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return s.answer(ctx, out.result.(*escalation).ID, patience)
+	}
+}
+
+// noReply is what an agent is told whose question was not answered.
+type noReply struct {
+	Error    string `json:"error"`
+	Fallback string `json:"fallback"`
+}
+
+const fallback = "Make your best judgment and proceed"
+
+// answer waits for the reply to a question.
+func (s seat) answer(ctx context.Context, id string, patience time.Duration) (tool.Result, error) {
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		x := s.state.escalation(id)
+		switch {
+		case x == nil: // it was given up before this drive
+			return tool.JSON(late(patience)), nil
+		case x.replied:
+			return tool.JSON(map[string]string{"answer": x.reply}), nil
+		}
+		err := s.await(ctx, x.to, timer.C)
+		if errors.Is(err, errTime) {
+			if _, err = s.addLocked(entry{Op: opGiveUp, By: s.id, ID: id}); err == nil {
+				continue
+			}
+		}
+		if err != nil {
+			return tool.Result{}, err
+		}
+	}
+}
+
+func late(patience time.Duration) noReply {
+	return noReply{fmt.Sprintf("Escalation timed out after %d seconds waiting for user response", int(patience.Seconds())), fallback}
+}
+
+// escalation is an open or answered question, or nil.
+func (s *state) escalation(id string) *escalation {
+	for _, x := range s.escalations {
+		if x.ID == id {
+			return x
+		}
+	}
+	return nil
+}
+
+// short is an agent's output, summed up where it is longer than its collector
+// wants. Where that fails it is cut.
+func (s seat) short(ctx context.Context, f finished) (string, error) {
+	s.mu.Lock()
+	rule := s.state.rules[s.state.agents[s.id].name]
+	s.mu.Unlock()
+	if len(f.Output) < rule.Threshold || f.Status != completed {
+		return f.Output, nil
+	}
+	text, err := graph.Do(ctx, "summary "+f.ID, func(ctx context.Context) (string, error) {
+		text, err := sumUp(ctx, rule.Summary, f)
+		if err != nil && ctx.Err() == nil {
+			text, err = cut(f.Output, rule.Threshold), nil
+		}
+		return text, err
+	})
+	return strings.TrimSpace(text), err
+}
