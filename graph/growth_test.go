@@ -201,6 +201,8 @@ func journaledBy(t testing.TB, g *graph.Graph) uint64 {
 	return facts
 }
 
+// filedBy counts the bytes of a run's database. How tasks at the same time share
+// its transactions is up to the scheduler: here they run one after the other.
 func filedBy(t testing.TB, g *graph.Graph) uint64 {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "runs.db")
@@ -208,7 +210,7 @@ func filedBy(t testing.TB, g *graph.Graph) uint64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = (&graph.Runner{Graph: g, Store: st, Durability: graph.EveryStep}).Invoke(t.Context(), graph.Input{})
+	_, err = (&graph.Runner{Graph: g, Store: st, Durability: graph.EveryStep, Executor: sequential{}}).Invoke(t.Context(), graph.Input{})
 	if e := st.Close(); err != nil || e != nil {
 		t.Fatal(err, e)
 	}
