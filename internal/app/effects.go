@@ -25,12 +25,13 @@ func (p *Process) Calls(ctx context.Context, id string) (Calls, error) {
 	if err != nil {
 		return Calls{}, err
 	}
-	return st.calls(ctx, found.thread)
+	return st.calls(ctx, found)
 }
 
 // calls adds up the replies of a run. A step that runs again from its top after an
 // edit, or in a fork, asks its models again: the ids of its replies do not count.
-func (j *journals) calls(ctx context.Context, id string) (Calls, error) {
+func (j *journals) calls(ctx context.Context, at spot) (Calls, error) {
+	id := at.thread
 	heads, origin, err := j.replies(ctx, graph.Point{Thread: id})
 	if err != nil {
 		return Calls{}, err
@@ -47,16 +48,8 @@ func (j *journals) calls(ctx context.Context, id string) (Calls, error) {
 		}
 		origin = next
 	}
-	turns, err := j.turns(ctx, id)
-	if err != nil {
-		return c, err
-	}
-	began := int64(0)
-	if len(turns) > 0 {
-		began = turns[0].first
-	}
 	err = j.each(ctx, id, heads, func(r flow.Reply, seq int64, kept bool) {
-		if seq > began {
+		if at.holds(seq) {
 			c.add(r)
 		}
 		c.keep(r, kept)

@@ -22,6 +22,7 @@ type Surroundings struct {
 // host is what an agent runs in, as its start record says.
 func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 	box := p.toolbox(r.Workspace, r.Dir)
+	box.log = s.Log
 	gate, err := p.gate(box, r.Dir)
 	if err != nil {
 		return flow.Host{}, &Error{Kind: Invalid, Msg: "the rules of permission cannot be used", Err: err, Next: "correct them"}

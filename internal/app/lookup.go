@@ -17,6 +17,9 @@ type spot struct {
 	last   int64 // the newest record of an earlier turn of a session; 0: the run is the thread's last
 }
 
+// holds tells whether a record of the thread is one of the run's.
+func (s spot) holds(seq int64) bool { return seq >= s.first && (s.last == 0 || seq <= s.last) }
+
 // runOf is the id of the last run of a thread.
 func runOf(thread, run string) string {
 	if _, _, ok := SessionOf(thread); ok {

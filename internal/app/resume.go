@@ -72,7 +72,7 @@ func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Co
 	if err := p.relocate(id, rec, c.Agent); err != nil {
 		return nil, err
 	}
-	calls, err := st.calls(ctx, thread)
+	calls, err := st.calls(ctx, spot{thread: thread})
 	if err != nil {
 		return nil, err
 	}

@@ -174,7 +174,8 @@ func (p *Process) Show(ctx context.Context, point string) (*RunDetail, error) {
 	return d, nil
 }
 
-// History lists the records of a run, newest first.
+// History lists the records of a run, newest first: of a session all of them, of
+// one of its runs that run's.
 func (p *Process) History(ctx context.Context, id string) (string, []graph.Entry, error) {
 	st, found, err := p.locate(ctx, id)
 	if err != nil {
@@ -186,7 +187,9 @@ func (p *Process) History(ctx context.Context, id string) (string, []graph.Entry
 		if err != nil {
 			return id, nil, err
 		}
-		entries = append(entries, e)
+		if found.holds(e.Seq) {
+			entries = append(entries, e)
+		}
 	}
 	return id, entries, nil
 }

@@ -90,7 +90,7 @@ func (p *Process) join(run *Run) (recorded []string, err error) {
 		}
 		run.Record.Variables = merged(before.Variables, run.Record.Variables)
 	}
-	calls, err := st.calls(context.Background(), run.Thread)
+	calls, err := st.calls(context.Background(), spot{thread: run.Thread})
 	return calls.ids, err
 }
 

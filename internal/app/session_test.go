@@ -107,6 +107,20 @@ func TestSession(t *testing.T) {
 	if c, err := p.Calls(t.Context(), second.ID); err != nil || c.Count != 3 {
 		t.Errorf("calls %+v %v", c, err)
 	}
+	if c, err := p.Calls(t.Context(), first.ID); err != nil || c.Count != 3 {
+		t.Errorf("calls of the first turn: %+v %v", c, err)
+	}
+	all := 0
+	for _, id := range []string{first.ID, second.ID} {
+		_, entries, err := p.History(t.Context(), id)
+		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != graph.KindStart || entries[0].Kind != graph.KindEnd {
+			t.Errorf("the records of %s: %v %v", id, entries, err)
+		}
+		all += len(entries)
+	}
+	if _, entries, err := p.History(t.Context(), first.Thread); err != nil || len(entries) != all {
+		t.Errorf("the session has %d records, its runs %d: %v", len(entries), all, err)
+	}
 	runs, err := p.Runs(t.Context(), "")
 	if err != nil || len(runs) != 1 || runs[0].Run != second.ID || runs[0].Session != "main" {
 		t.Errorf("runs %+v %v", runs, err)
@@ -157,6 +171,28 @@ func TestSessionThatWaits(t *testing.T) {
 	}
 	if _, res, err = turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA", Session: "other"}, Driver{}); err != nil || flow.OutcomeOf(res).Output != "went on" {
 		t.Errorf("%+v %v", res, err)
+	}
+}
+
+// A turn that was killed or is not wanted any more can be given up: the next one
+// is told what was cut off.
+func TestSessionGivenUp(t *testing.T) {
+	work := t.TempDir()
+	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
+	write(t, filepath.Join(work, "talker", "t.yaml"), talk)
+	waiting, res, err := turn(t, work, Request{Agent: "./talker", Prompt: "BETA"}, Driver{})
+	if err != nil || res.Status != graph.Waiting {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if _, err := look(t, work).Cancel(t.Context(), waiting.ID); err != nil {
+		t.Fatal(err)
+	}
+	_, res, err = turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA"}, Driver{})
+	if err != nil || res.Status != graph.Done {
+		t.Fatalf("%+v %v", res, err)
+	}
+	if said := fmt.Sprint(agent.History(res.State)); !strings.Contains(said, "The call was cut off") {
+		t.Errorf("the model was told %s", said)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,6 +27,7 @@ type toolbox struct {
 	process   *Process
 	workspace string
 	named     string // the directory of the agent that somebody named
+	log       *slog.Logger
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Servers // by the path of their file
@@ -270,7 +272,7 @@ func (b *toolbox) open(path, dir string, set *flow.Toolset) (*mcp.Servers, error
 		dir = b.workspace
 	}
 	s := mcp.Open(file, mcp.Options{Env: b.process.scriptEnv(), Lookup: b.process.env.lookup, Dir: dir,
-		CallTimeout: b.callTimeout(), Secrets: secretValues(&b.process.Config, b.process.env)})
+		Log: b.log, CallTimeout: b.callTimeout(), Secrets: secretValues(&b.process.Config, b.process.env)})
 	b.servers[path] = s
 	return s, nil
 }

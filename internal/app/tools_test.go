@@ -451,6 +451,9 @@ func TestSecretsStayOut(t *testing.T) {
 			}
 		}
 	}
+	if !strings.Contains(log.String(), "broken") {
+		t.Errorf("the log does not tell of the server: %s", log.String())
+	}
 	if !strings.Contains(string(bytes.Join(m.bodies, nil)), "[redacted]") {
 		t.Error("the tool has shown nothing")
 	}
