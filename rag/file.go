@@ -49,10 +49,11 @@ CREATE TABLE chunk (
 	document INTEGER NOT NULL REFERENCES document(id) ON DELETE CASCADE,
 	place    INTEGER NOT NULL, -- in the document
 	tokens   INTEGER NOT NULL,
-	vector   INTEGER,          -- vector.id
+	vector   INTEGER REFERENCES vector(id),
 	text     TEXT NOT NULL
 );
 CREATE INDEX chunk_document ON chunk(document, place);
+CREATE INDEX chunk_vector ON chunk(vector) WHERE vector IS NOT NULL;
 CREATE TABLE posting (
 	token   TEXT NOT NULL,
 	segment INTEGER NOT NULL,

@@ -105,7 +105,7 @@ func sweep(ctx context.Context, tx *sql.Tx) error {
 	if n, err := res.RowsAffected(); err != nil || n == 0 {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM vector WHERE id NOT IN (SELECT vector FROM chunk WHERE vector IS NOT NULL)")
+	_, err = tx.ExecContext(ctx, "DELETE FROM vector WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.vector = vector.id)")
 	return err
 }
 

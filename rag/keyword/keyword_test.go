@@ -36,6 +36,7 @@ func TestTokens(t *testing.T) {
 		"東京 タワー и москва":                     {"東", "京", "タワー", "и", "москва"},
 		"it’s the owner’s":                    {"owner"},
 		"\xff\xfe broken":                     {"broken"},
+		"_Tunica Retina_ __x__ ___":           {"tunica", "retina", "x"},
 		"end. Next":                           {"end", "next"},
 	} {
 		if diff := cmp.Diff(want, Tokens(text)); diff != "" {

@@ -34,7 +34,7 @@ func (t *Tokenizer) Tokens(text string) (all []string) {
 	for text != "" {
 		word, rest := nextWord(text)
 		text = rest
-		if word == "" {
+		if word = strings.Trim(word, "_"); word == "" { // marks of emphasis, not of a name
 			continue
 		}
 		stem, ok := t.stems[word]

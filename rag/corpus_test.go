@@ -1,0 +1,171 @@
+package rag
+
+import (
+	"bufio"
+	"compress/gzip"
+	"context"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"raddle.dev/rag/keyword"
+)
+
+// opticks is Isaac Newton's book of 1730, which is in the public domain.
+func opticks(t testing.TB) string {
+	t.Helper()
+	f, err := os.Open("testdata/opticks.txt.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// babble is as many bytes of text as wanted with the words and the pairs of words of a book, and no sense. It is the same every time.
+func babble(book string, size int, seed uint64) string {
+	words := strings.Fields(book)
+	after := map[string][]int{}
+	for i, w := range words[:len(words)-1] {
+		after[w] = append(after[w], i+1)
+	}
+	random := rand.New(rand.NewPCG(seed, 1))
+	var b strings.Builder
+	at := 0
+	for line := 0; b.Len() < size; {
+		b.WriteString(words[at])
+		line += len(words[at]) + 1
+		switch {
+		case strings.HasSuffix(words[at], ".") && line > 500:
+			b.WriteString("\n\n")
+			line = 0
+		default:
+			b.WriteByte(' ')
+		}
+		next := after[words[at]]
+		if len(next) == 0 {
+			at = random.IntN(len(words))
+			continue
+		}
+		at = next[random.IntN(len(next))]
+	}
+	return b.String()
+}
+
+// trigrams embeds a text by the three-letter pieces of its words. It stands in for a model: it finds words that are written differently,
+// and knows nothing of meaning.
+type trigrams struct{ dims int }
+
+func (m trigrams) Embed(_ context.Context, _ Purpose, texts []string) ([][]float32, error) {
+	var all [][]float32
+	var tokens keyword.Tokenizer
+	for _, text := range texts {
+		v := make([]float32, m.dims)
+		for _, token := range tokens.Tokens(text) {
+			token = "^" + token + "$"
+			for i := range len(token) - 2 {
+				h := fnv.New32a()
+				io.WriteString(h, token[i:i+3])
+				v[h.Sum32()%uint32(m.dims)]++
+			}
+		}
+		all = append(all, v)
+	}
+	return all, nil
+}
+
+// A question has the words that a passage must hold to answer it.
+type question struct{ text, answer string }
+
+// questions reads the labelled set.
+func questions(t testing.TB) (all []question) {
+	t.Helper()
+	f, err := os.Open("testdata/questions.tsv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan() {
+		q, answer, ok := strings.Cut(lines.Text(), "\t")
+		if !ok {
+			t.Fatalf("line %q has no answer", lines.Text())
+		}
+		all = append(all, question{q, answer})
+	}
+	if err := lines.Err(); err != nil || len(all) < 20 {
+		t.Fatalf("%d questions, %v", len(all), err)
+	}
+	return all
+}
+
+// recall tells how many questions find their passage, by both rankings together, by vectors alone, and by words alone.
+func recall(t testing.TB, b *Base, all []question, top int) (hybrid, near, words float64) {
+	t.Helper()
+	ctx := context.Background()
+	for _, q := range all {
+		hits, err := b.Search(ctx, q.text, SearchOptions{TopK: top})
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings, _, err := b.published(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		vectors, err := b.embedQuery(ctx, settings, q.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := func(hits []Hit) float64 {
+			for _, h := range hits {
+				if strings.Contains(strings.Join(strings.Fields(h.Text), " "), q.answer) {
+					return 1 / float64(len(all))
+				}
+			}
+			return 0
+		}
+		hybrid += found(hits)
+		near += found(oneLeg(t, b, lookup{questions: vectors, top: top, settings: settings}))
+		words += found(oneLeg(t, b, lookup{query: q.text, top: top, settings: settings}))
+	}
+	return hybrid, near, words
+}
+
+// oneLeg searches with what l has: vectors or words.
+func oneLeg(t testing.TB, b *Base, l lookup) []Hit {
+	t.Helper()
+	tx, err := b.db.Begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tx.Rollback()
+	c, err := b.find(context.Background(), tx, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.hits
+}
+
+// writeBench puts one file below dir.
+func writeBench(t testing.TB, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
