@@ -16,8 +16,8 @@ const KindCaller = "caller"
 // browser, on another machine, by hand. A call is a question of KindCaller with
 // CallData; the run waits until all calls of the reply are answered, in this
 // process or another. A text is the result as it is, any other answer is one in
-// JSON; a refusal is told to the model as a failure. Calls of other tools in the
-// same reply are made meanwhile, and not again.
+// JSON; a refusal is told to the model as a failure. Calls that stand before it in
+// the reply are made before, and not again; those behind it when it is answered.
 func CallerTool(spec llm.ToolSpec) tool.Tool {
 	return tool.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema, Effect: tool.ReadOnly, Parallel: true,
 		Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {

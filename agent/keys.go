@@ -48,7 +48,9 @@ func Turn(text string) []graph.Write { return TurnWith(llm.User(text)) }
 func TurnWith(m llm.Message) []graph.Write { return append(Renew(), Append(m)) }
 
 // TurnInput is Turn for a graph whose nodes work on what the user says before a
-// model reads it: the text is in UserInput, and not yet in the conversation.
+// model reads it: the text is in UserInput, and not yet in the conversation. With
+// Next take Turn: only who speaks in the conversation keeps calls that are left from
+// being made.
 func TurnInput(text string) []graph.Write { return append(Renew(), UserInput.Set(text)) }
 
 // Renew is the writes of Turn without a message, for graphs whose first node says

@@ -62,9 +62,9 @@ func layer(old map[string]Override, _ bool, more map[string]Override) (map[strin
 	if all == nil {
 		all = map[string]Override{}
 	}
-	for path, o := range more {
-		path = strings.Trim(path, "/")
-		all[path] = all[path].over(o)
+	for _, path := range slices.Sorted(maps.Keys(more)) { // "think" and "/think" are one path
+		name := strings.Trim(path, "/")
+		all[name] = all[name].over(more[path])
 	}
 	return all, nil
 }

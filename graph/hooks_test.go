@@ -47,6 +47,34 @@ func TestHooksWrapTheNodeInOrder(t *testing.T) {
 	}
 }
 
+func TestANodeIsToldWhatItsHooksAre(t *testing.T) {
+	var hook, node, outer graph.Info
+	child := compile(t, graph.Def{Name: "child", Start: []string{"in"}, Nodes: []graph.Node{{Name: "in", Kind: "work",
+		Hooks: []graph.Hooks{{Before: func(_ context.Context, i graph.Info, _ graph.State) ([]graph.Write, *graph.Update, error) {
+			hook = i
+			return nil, nil, nil
+		}}},
+		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			node = graph.TaskInfo(ctx)
+			return graph.Update{}, nil
+		}}}, Edges: []graph.Edge{edge("in", graph.End)}})
+	g := compile(t, graph.Def{Name: "parent", Start: []string{"out"}, Nodes: []graph.Node{{Name: "out", Graph: child, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		outer = graph.TaskInfo(ctx)
+		_, err := graph.Call(ctx)
+		return graph.Update{}, err
+	}}}, Edges: []graph.Edge{edge("out", graph.End)}})
+	if _, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{Run: "r1"}); err != nil {
+		t.Fatal(err)
+	}
+	want := graph.Info{Run: "r1", Graph: "child", Path: "out/", Node: "in", Kind: "work", Step: node.Step, Attempt: 1}
+	if node != want || hook != node || outer.Path != "" || outer.Node != "out" || outer.Run != "r1" {
+		t.Errorf("the node is told %+v, its hook %+v, the node above %+v; want %+v", node, hook, outer, want)
+	}
+	if none := graph.TaskInfo(t.Context()); none != (graph.Info{}) {
+		t.Errorf("outside a node: %+v", none)
+	}
+}
+
 func TestHooksReplaceInputResultAndError(t *testing.T) {
 	in, out := graph.Last[string]("in"), graph.Last[string]("out")
 	ran := 0
