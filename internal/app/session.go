@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -89,6 +90,9 @@ func (p *Process) join(run *Run) (recorded []string, err error) {
 			return nil, stale("take another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.Short(before.Dir), p.Dirs.Short(run.Record.Dir))
 		}
 		run.Record.Variables = merged(before.Variables, run.Record.Variables)
+	}
+	if !slices.ContainsFunc(run.Agent.Models(), func(id string) bool { return strings.HasPrefix(id, "script:") }) {
+		return nil, nil // only transcripts need to know where they are
 	}
 	calls, err := st.calls(context.Background(), spot{thread: run.Thread})
 	return calls.ids, err

@@ -115,7 +115,7 @@ func (b *toolbox) Doubts(name string) bool {
 func (b *toolbox) scripts(n flow.ToolNeed) *script.Host {
 	return &script.Host{
 		Config: b.process.Dirs.Config, Functions: b.process.Dirs.Functions, Workspace: b.workspace, Env: b.process.scriptEnv(),
-		Agent:   &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: n.Variables},
+		Agent:   &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: b.process.resolved(n.Variables)},
 		Timeout: b.process.Config.ToolTimeout,
 		Started: func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
 	}

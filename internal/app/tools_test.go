@@ -417,8 +417,8 @@ func crashAssistant(t *testing.T, prompt, want string, limit int) {
 func TestSecretsStayOut(t *testing.T) {
 	const key, token = "sk-local-0123456789", "ghp-token-abcdefghijk"
 	w := newPlace(t, "LOCAL_API_KEY="+key, "TRACKER_TOKEN="+token)
-	w.write("leaky/config.yaml", "name: Leaky\nmodel: local:small\nglobal_tools: [execute_command]\nmcp_servers: [broken]\n")
-	w.write("leaky/tools.sh", "# @cmd Shows all.\n# raddle: read-only\nshow() { env >>\"$LLM_OUTPUT\"; env >&2; env; }\n# @cmd Fails.\n# raddle: read-only\nfails() { echo \"$TRACKER_TOKEN\" >&2; return 3; }\n")
+	w.write("leaky/config.yaml", "name: Leaky\nmodel: local:small\ninstructions: 'Token {{t}}.'\nmcp_servers: [broken]\nvariables: [{name: t, description: a token, default: '{{TRACKER_TOKEN}}'}]\n")
+	w.write("leaky/tools.sh", "# @cmd Shows all.\n# raddle: read-only\nshow() { echo \"length ${#LLM_AGENT_VAR_T}\" >>\"$LLM_OUTPUT\"; env >>\"$LLM_OUTPUT\"; env >&2; env; }\n# @cmd Fails.\n# raddle: read-only\nfails() { echo \"$TRACKER_TOKEN\" >&2; return 3; }\n")
 	w.write("leaky/mcp.json", `{"mcpServers": {"broken": {"command": "bash", "args": ["-c", "echo $T >&2; exit 1"], "env": {"T": "${TRACKER_TOKEN}"}}}}`)
 	m := &model{t: t, text: "the key is " + key + " and " + token, rounds: [][]call{{{"a", "show", "{}"}, {"b", "fails", "{}"}}}}
 	w.serve(m)
@@ -450,6 +450,9 @@ func TestSecretsStayOut(t *testing.T) {
 				t.Errorf("%s: a secret is in it: …%q", name, text[max(0, i-60):min(len(text), i+60)])
 			}
 		}
+	}
+	if all := string(bytes.Join(m.bodies, nil)); !strings.Contains(all, fmt.Sprint("length ", len(token))) || !strings.Contains(all, "Token {{TRACKER_TOKEN}}.") {
+		t.Error("the variable that names a token has not reached the tool, or not the prompt")
 	}
 	if !strings.Contains(log.String(), "broken") {
 		t.Errorf("the log does not tell of the server: %s", log.String())
