@@ -1,3 +1,5 @@
+//go:build unix
+
 package app
 
 import (
@@ -222,5 +224,50 @@ func TestNoSession(t *testing.T) {
 	}
 	if _, _, err := turn(t, work, Request{Agent: "./elsewhere/talker", Prompt: "GAMMA"}, Driver{}); err == nil || !strings.Contains(err.Error(), "belongs to the agent in talker") {
 		t.Errorf("another agent of the same name: %v", err)
+	}
+}
+
+// Over 200 turns a session's journal grows by what is said, and what the model is
+// sent stays within what the file says, with a note of what was summed up.
+func TestSessionOf200Turns(t *testing.T) {
+	const turns = 200
+	w := newPlace(t)
+	m := &model{t: t, text: strings.Repeat("sure ", 30), rounds: [][]call{{{"1", "todo__list", "{}"}}}}
+	w.serve(m)
+	w.write("a/config.yaml", "name: A\nagent_session: long\nauto_continue: true\ncompression_threshold: 2000\n")
+	p, _ := w.process(-1)
+	for i := range turns {
+		w.finish(p, Request{Agent: "./a", Prompt: fmt.Sprint("turn ", i, strings.Repeat(" please", 20))}, nil)
+	}
+	var bytes, at [turns + 1]int
+	turn := 0
+	for r, err := range p.store.Read(t.Context(), "session/a/long", graph.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.Kind == graph.KindStart {
+			turn++
+		}
+		if r.Kind != graph.KindSnapshot {
+			bytes[turn] += len(r.Head) + len(r.Data)
+		}
+	}
+	for i := range turns {
+		at[i+1] = at[i] + bytes[i+1]
+	}
+	early, late := (at[60]-at[20])/40, (at[turns]-at[turns-40])/40
+	largest := 0
+	for _, b := range m.bodies {
+		largest = max(largest, len(b))
+	}
+	t.Logf("bytes a turn: %d early, %d late; %d requests, the largest of %d bytes", early, late, m.requests(), largest)
+	if turn != turns || late > early+early/5 {
+		t.Errorf("%d turns; one takes %d bytes of journal at first and %d in the end", turn, early, late)
+	}
+	if largest > 4*4*2000 {
+		t.Errorf("the largest request has %d bytes", largest)
+	}
+	if last := m.request(m.requests() - 1); !strings.Contains(fmt.Sprint(last.Messages[1].Content), "Summary of ") {
+		t.Errorf("the last request begins with %v", last.Messages[1].Content)
 	}
 }
