@@ -24,7 +24,8 @@ import (
 //	}))
 //
 // What is further inside wins over what is further outside, and both over the
-// configuration. Several writes add up. Since the overrides are part of the state,
+// configuration. A path that names nothing changes nothing: see CheckOverrides.
+// Several writes add up. Since the overrides are part of the state,
 // a resumed run has them too; the next Turn begins without them.
 type Override struct {
 	System      *string          `json:"system,omitempty"` // the whole system prompt, as it is
@@ -38,6 +39,38 @@ type Override struct {
 	// Tools names the tools that are left; nil: all, an empty list: none. Calls of
 	// others are not made.
 	Tools []string `json:"tools"`
+}
+
+// CheckOverrides finds the paths that name no model node and no agent of a graph:
+// an override for one of these would change nothing. The error names all of them,
+// and the paths there are.
+func CheckOverrides(g *graph.Graph, o map[string]Override) error {
+	shape := g.Structure()
+	known := map[string]bool{"": true}
+	speakers(&shape, "", known)
+	var unknown []string
+	for _, path := range slices.Sorted(maps.Keys(o)) {
+		if !known[strings.Trim(path, "/")] {
+			unknown = append(unknown, path)
+		}
+	}
+	if unknown == nil {
+		return nil
+	}
+	return fmt.Errorf("overrides for %q, which are no model nodes or agents of graph %s; it has %q", unknown, shape.Name, slices.Sorted(maps.Keys(known)))
+}
+
+// speakers collects the paths of a graph that overrides may name.
+func speakers(s *graph.Structure, path string, known map[string]bool) {
+	for _, n := range s.Nodes {
+		if !speaks(s, n.Name) {
+			continue
+		}
+		known[path+n.Name] = true
+		if n.Child != nil {
+			speakers(n.Child, path+n.Name+"/", known)
+		}
+	}
 }
 
 // over is an override with a further one on top.

@@ -79,3 +79,16 @@ func TestOverrideOfModelAndTools(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+func TestOverridesThatNameNothing(t *testing.T) {
+	m := &asked{}
+	g := chain(t, prepare("prepare"), agent.Think{Model: m}.Node("plan"), agent.Agent{Graph: loop(t, m)}.Node("helper"))
+	if err := agent.CheckOverrides(g, map[string]agent.Override{"": {}, "plan": {}, "helper": {}, "/helper/think/": {}}); err != nil {
+		t.Error(err)
+	}
+	err := agent.CheckOverrides(g, map[string]agent.Override{"plan": {}, "think": {}, "helper/act": {}, "prepare": {}})
+	want := `overrides for ["helper/act" "prepare" "think"], which are no model nodes or agents of graph chain; it has ["" "helper" "helper/think" "plan"]`
+	if err == nil || err.Error() != want {
+		t.Errorf("error %v\nwant  %s", err, want)
+	}
+}
