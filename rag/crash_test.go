@@ -128,3 +128,41 @@ func dump(t *testing.T, b *Base) (all []string) {
 	}
 	return all
 }
+
+// TestProcessesAtOnce has several processes make and build one base at the same time.
+func TestProcessesAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 40 {
+		write(t, dir, map[string]string{fmt.Sprintf("docs/%02d.txt", i): fmt.Sprintf("Document %d of a few.", i)})
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	outputs := make(chan string)
+	const processes = 4
+	for range processes {
+		go func() {
+			cmd := exec.CommandContext(t.Context(), self)
+			cmd.Env = append(os.Environ(), "RAG_TEST_BUILD="+dir)
+			out, err := cmd.CombinedOutput()
+			outputs <- fmt.Sprint(string(out), err)
+		}()
+	}
+	for range processes {
+		if out := <-outputs; !strings.Contains(out, "end <nil>") {
+			t.Errorf("a build failed: %s", out)
+		}
+	}
+	b := openBase(t, filepath.Join(dir, "kb.db"), crashOptions(dir, &wordModel{dims: 16}))
+	s, err := b.Status(t.Context())
+	if err != nil || s.Documents != 40 || s.Chunks != 40 || s.Pending != 0 {
+		t.Errorf("status %+v, %v", s, err)
+	}
+	if r := build(t, b, "docs"); r.Changed || r.Embedded > 0 {
+		t.Errorf("a build after them: %+v", r)
+	}
+	if got := paths(t, b, "17", 1); len(got) != 1 || got[0] != "17.txt" {
+		t.Errorf("hits %v", got)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	driver "modernc.org/sqlite"
 )
@@ -17,6 +18,9 @@ import (
 const (
 	application = 0x72616462 // "radb", in the file's header
 	version     = 1          // of the schema, in the file's header
+
+	patience = 10 * time.Second      // all waiting for another process to make the file
+	pause    = 10 * time.Millisecond // between attempts
 )
 
 // Only rows of documents that are live are searched. The others wait for the end of a build.
@@ -89,10 +93,22 @@ func openFile(path string) (*sql.DB, error) {
 	}
 	db := sql.OpenDB(c)
 	db.SetMaxOpenConns(4)
-	if err := prepare(db); err != nil {
-		return nil, errors.Join(err, db.Close())
+	for start := time.Now(); ; time.Sleep(pause) {
+		err := prepare(db)
+		if err == nil {
+			return db, nil
+		}
+		if !isBusy(err) || time.Since(start) > patience {
+			return nil, errors.Join(err, db.Close())
+		}
 	}
-	return db, nil
+}
+
+// isBusy tells whether another connection is in the way. SQLite itself does not wait where the journal is switched.
+func isBusy(err error) bool {
+	const busy, code = 5, 0xff // SQLITE_BUSY, and the part of a code that is the same for all its kinds
+	var e *driver.Error
+	return errors.As(err, &e) && e.Code()&code == busy
 }
 
 func createFile(path string) error {
