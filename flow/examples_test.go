@@ -99,9 +99,17 @@ type exampleRun struct {
 func (r *exampleRun) runner(st graph.Store) (*graph.Runner, *flow.Agent) {
 	r.t.Helper()
 	a, err := flow.Load(r.dir, exampleHost(r.t, r.models))
+	if err == nil {
+		err = a.Prepare(r.t.Context())
+	}
 	if err != nil {
 		r.t.Fatal(err)
 	}
+	r.t.Cleanup(func() {
+		if err := a.Close(); err != nil {
+			r.t.Error(err)
+		}
+	})
 	g, err := a.Graph()
 	if err != nil {
 		r.t.Fatal(err)
