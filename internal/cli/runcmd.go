@@ -83,6 +83,9 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 	for _, path := range f.files {
 		req.Files = append(req.Files, p.Dirs.Abs(path))
 	}
+	if err := sh.starter(p, &req); err != nil {
+		return err
+	}
 	run, err := sh.startWith(p, req)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ global_tools: [fs_write]
 inject_user_instructions: false
 variables: [{name: city, description: Where to?}]
 instructions: Go to {{city}}.
+conversation_starters: [hi there, choose something]
 -- ask/transcript.yaml --
 - {match: choose, turn: 1, tool_calls: [{name: user__checkbox, args: {question: "Extras?", options: [bow, card, ink]}}]}
 - {match: choose, turn: 2, tool_calls: [{name: user__confirm, args: {question: "Sure\u001b[2J?"}}]}
@@ -73,6 +74,11 @@ func TestPromptsOfTools(t *testing.T) {
 			s.await("Number [1-5]: ")
 			s.press("once\n")
 		}, want: "done: "},
+		"a conversation starter": {args: city, keys: func(s *screen) {
+			s.await("What shall ask do?")
+			s.await("hi there")
+			s.press(enter)
+		}, want: "to Oslo"},
 		"a variable": {args: []string{"hi"}, keys: func(s *screen) {
 			s.await("⚙ Init agent variables...")
 			s.await("city (Where to?): ")

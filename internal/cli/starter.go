@@ -1,0 +1,30 @@
+package cli
+
+import (
+	"context"
+	"errors"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/app"
+)
+
+// starter asks the person at the terminal what to say to an agent that is a model
+// with tools, when nothing was said: one of its conversation starters, or a text.
+func (sh *shell) starter(p *app.Process, req *app.Request) error {
+	who := sh.prompter()
+	if req.Prompt != "" || req.Headless || who == nil {
+		return nil
+	}
+	a, err := p.Load(app.Look{Agent: req.Agent, Model: req.Model, Strict: req.Strict})
+	if err != nil || a.Config == nil {
+		return nil // what is wrong is told when it starts
+	}
+	answer, err := who.ask(context.Background(), graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true})
+	if errors.Is(err, errParked) {
+		return badUsage("give it: raddle run "+quote(req.Agent)+" PROMPT", "there is no prompt")
+	}
+	if text, ok := answer.(string); ok {
+		req.Prompt = text
+	}
+	return err
+}
