@@ -27,6 +27,7 @@ type watch struct {
 
 	begun    bool                      // a drive of this process has begun
 	again    map[string]bool           // tasks that asked, and run again once they are answered
+	calls    map[string]bool           // calls of tools that have begun, by their path and id
 	asked    map[string]graph.Question // by id
 	given    []given                   // answers that were recorded with the start
 	warnings []string
@@ -39,7 +40,7 @@ type watch struct {
 // newWatch prepares for a run. live asks for a changing line where that is
 // possible.
 func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
-	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, asked: map[string]graph.Question{}}
+	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, asked: map[string]graph.Question{}}
 	if !sh.quiet {
 		w.narrator = flow.Narrate(sh.err, run.Agent, sh.err.colors)
 		if wantLive && isTerminal(sh.err.file) && !dumb() {
@@ -79,6 +80,12 @@ func (w *watch) event(ev graph.Event) {
 		w.started(b)
 		w.begun = true
 	case graph.Emitted:
+		if call, ok := b.Value.(agent.ToolStarted); ok {
+			if w.calls[ev.Path+call.ID] {
+				return // it asked, and goes on now that it is answered
+			}
+			w.calls[ev.Path+call.ID] = true
+		}
 		w.emitted(b.Value)
 	case graph.Asked:
 		w.asked[b.Question.ID] = b.Question
