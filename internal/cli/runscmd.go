@@ -132,7 +132,11 @@ func (sh *shell) showRuns(output string, runs []app.RunInfo, depths []int) error
 				id += fmt.Sprintf(" (from @%d)", r.From.At)
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, r.Agent, r.Status, ago(time.Since(r.Started)), waitsFor(r))
+		agent := r.Agent
+		if r.Session != "" {
+			agent += " -s " + r.Session
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, agent, r.Status, ago(time.Since(r.Started)), waitsFor(r))
 	}
 	_ = w.Flush() // it writes to memory
 	for line := range strings.Lines(b.String()) {

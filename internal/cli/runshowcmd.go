@@ -123,6 +123,9 @@ func shownText(s *shown) string {
 	row("status", s.Status)
 	row("reason", s.Reason)
 	row("agent", s.Agent)
+	if s.Session != "" {
+		row("session", s.Session)
+	}
 	if r := s.Start; r != nil {
 		row("directory", r.Dir)
 		row("model", orElse(r.Override, r.Model))
