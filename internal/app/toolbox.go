@@ -246,7 +246,7 @@ func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 	}
 	set.Servers = found
 	own := b.servers[b.serverFiles(n.Dir)[0]]
-	set.Serve = (&serving{home: home, told: map[string]bool{}, worked: map[string]bool{}, trust: func(s *mcp.Servers, tools []tool.Tool) {
+	set.Serve = (&serving{home: home, told: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}, trust: func(s *mcp.Servers, tools []tool.Tool) {
 		if s == own && own != nil {
 			b.trust(tools, true)
 		}
@@ -297,7 +297,8 @@ type serving struct {
 
 	mu     sync.Mutex
 	told   map[string]bool // failures
-	worked map[string]bool // servers by id: false where one could not be started, which is not tried again
+	failed map[string]bool // servers by id that have never worked: they are not tried again
+	worked map[string]bool // servers by id that have
 }
 
 func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, failed []error) {
@@ -335,7 +336,7 @@ func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, f
 		tools = append(tools, a.tools...)
 		for _, err := range a.failed {
 			if e, ok := errors.AsType[*mcp.ServerError](err); ok && ctx.Err() == nil {
-				s.worked[e.Server] = s.worked[e.Server] // false at first
+				s.failed[e.Server] = !s.worked[e.Server]
 				delete(left, e.Server)
 			}
 			if !s.told[err.Error()] {
@@ -356,7 +357,7 @@ func (s *serving) usable(ids []string) (list []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {
-		if worked, known := s.worked[id]; worked || !known {
+		if !s.failed[id] {
 			list = append(list, id)
 		}
 	}
