@@ -151,7 +151,7 @@ func (d *drive) report(o outcome) error {
 		d.sh.writeReport(d.format, r, d.watch.seq+1)
 	}
 	if line := d.watch.spent.String(); line != "" && !d.sh.quiet {
-		d.sh.err.line("▸ " + line)
+		d.sh.err.line(d.sh.err.paint(dim, "▸ "+line))
 	}
 	return d.notice(o)
 }

@@ -77,6 +77,9 @@ func nameOf(q graph.Question) string {
 func promptOf(q graph.Question, colors bool) string {
 	lines := strings.Split(strings.TrimRight(plainText(q.Prompt), "\n"), "\n")
 	about := callOf(q).Tool != ""
+	if about {
+		lines[0] = asWritten(lines[0])
+	}
 	for i, l := range lines {
 		color := ""
 		switch {
@@ -97,6 +100,17 @@ func promptOf(q graph.Question, colors bool) string {
 		lines = append(lines, "("+plainText(q.Rejected)+")")
 	}
 	return strings.Join(lines, "\n")
+}
+
+var escapedForHTML = strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">")
+
+// asWritten undoes what keeps JSON out of the way of HTML, unless the text may have
+// such words of its own.
+func asWritten(s string) string {
+	if strings.Contains(s, `\\u`) {
+		return s
+	}
+	return escapedForHTML.Replace(s)
 }
 
 // answersText says how a question can be answered on a command line.

@@ -171,9 +171,6 @@ const (
 	mostCallText = 160
 )
 
-// asWritten undoes what keeps JSON out of the way of HTML.
-var asWritten = strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">")
-
 // callsText lists calls of tools with their outcomes, oldest first.
 func callsText(calls []app.ToolCall) string {
 	var b strings.Builder
@@ -182,7 +179,7 @@ func callsText(calls []app.ToolCall) string {
 		calls = calls[more:]
 	}
 	for _, c := range calls {
-		fmt.Fprintf(&b, "%s%s %s", c.Path, plainText(c.Tool), brief(asWritten.Replace(string(c.Args))))
+		fmt.Fprintf(&b, "%s%s %s", c.Path, plainText(c.Tool), brief(asWritten(string(c.Args))))
 		switch {
 		case c.Outcome != "":
 			fmt.Fprintf(&b, "\n  %s: %s\n", c.Status, brief(c.Outcome))

@@ -1,0 +1,45 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// A question shows what would be done, and nothing that a terminal obeys.
+func TestPromptOf(t *testing.T) {
+	q := graph.Question{Kind: "permission", Data: []byte(`{"tool":"sh","grant":["sh(ls *)"]}`), Options: []string{"once", "always"},
+		Prompt: "May sh be called with {\"c\":\"a \\u0026\\u0026 b\"}?\n\x1b[2J\u202egone\r\n--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"}
+	want := "May sh be called with {\"c\":\"a && b\"}?\n[2Jgone\n--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y"
+	if got := promptOf(q, false); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := promptOf(q, true); !strings.Contains(got, paint(true, green, "+y")) || !strings.Contains(got, paint(true, red, "-x")) {
+		t.Errorf("without its colours: %q", got)
+	}
+	q.Prompt = `May sh be called with {"c":"\\u0026"}?`
+	if got := promptOf(q, false); got != q.Prompt {
+		t.Errorf("%q, want %q", got, q.Prompt)
+	}
+	if got := optionsOf(q); len(got) != 3 || got[1].label != "always (allow it from now on: sh(ls *))" || got[2].ask == "" {
+		t.Errorf("options: %+v", got)
+	}
+}
+
+func TestSpending(t *testing.T) {
+	var s spending
+	if s.String() != "" {
+		t.Errorf("of nothing: %q", s.String())
+	}
+	s.add(llm.Usage{Input: 10, Output: 2}, "priced", 0.5, true)
+	if got := s.String(); got != "1 model call, 10 tokens in, 2 out, 0.5000 USD" {
+		t.Errorf("%q", got)
+	}
+	s.add(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
+	s.add(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
+	if got := s.String(); got != "3 model calls, 20 tokens in, 4 out, 0.5000 USD and more: the price of free is not known" {
+		t.Errorf("%q", got)
+	}
+}
