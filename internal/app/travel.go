@@ -116,6 +116,9 @@ func (p *Process) Edit(ctx context.Context, id string, set []Setting) (At, error
 		return At{}, err
 	}
 	defer run.Close()
+	if run.Agent.Config != nil {
+		return At{}, usage("fork the run before what you want otherwise, and resume the copy", "run %s is a conversation with a model: its state has no keys to be set by hand", run.ID)
+	}
 	var writes []graph.Write
 	for _, s := range set {
 		writes = append(writes, run.Agent.Replace(s.Key, s.Value))
