@@ -20,18 +20,17 @@ type supervisor struct {
 	halt context.CancelFunc
 	kids context.Context // of all agents
 
-	phases map[string]phase // guarded by mu
+	posts  map[string]*post // guarded by mu
 	failed error            // of the lead, or of the journal; guarded by mu
 	result graph.State      // of the lead, when it has ended
 }
 
-// A phase is how an agent stands in this drive.
-type phase uint8
-
-const (
-	atWork phase = 1 + iota
-	still        // it waits for a person or is paused: nothing comes of it in this drive
-)
+// A post is an agent that was launched in this drive.
+type post struct {
+	still  bool // it waits for a person or is paused: nothing comes of it in this drive
+	cancel context.CancelFunc
+	called chan struct{} // closed when its call has returned
+}
 
 // A seat is an agent's place in its team: its tools find it in their context.
 type seat struct {
@@ -52,7 +51,7 @@ func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &supervisor{log: l, team: c, phases: map[string]phase{}}
+	x := &supervisor{log: l, team: c, posts: map[string]*post{}}
 	x.kids, x.halt = context.WithCancel(ctx)
 	defer x.halt()
 	if err := x.tidy(fresh); err != nil {
@@ -67,7 +66,7 @@ func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 	switch {
 	case x.failed != nil:
 		return graph.Update{}, x.failed
-	case x.phases[lead] == still:
+	case x.posts[lead].still:
 		return graph.Update{}, graph.ErrWaiting // or paused: the engine knows
 	}
 	return x.update(s), nil
@@ -98,31 +97,38 @@ func (x *supervisor) tidy(fresh bool) error {
 func (x *supervisor) launch() {
 	for _, id := range append([]string{lead}, x.state.order...) {
 		m := x.state.agents[id]
-		if m.status != running && id != lead || x.phases[id] != 0 {
+		if m.status != running && id != lead || x.posts[id] != nil {
 			continue
 		}
-		x.phases[id] = atWork
+		ctx, cancel := context.WithCancel(x.kids)
+		p := &post{cancel: cancel, called: make(chan struct{})}
+		x.posts[id] = p
 		at, kind, set := *m, m.name, agent.Turn(m.prompt)
 		if id == lead {
 			kind, set = lead, nil
 		} else {
 			graph.Emit(x.ctx, AgentStarted{ID: id, Agent: at.name, Parent: at.parent, Task: at.task})
 		}
-		x.work.Go(func() { x.drive(at.id, kind, set) })
+		x.work.Go(func() {
+			child, err := graph.CallNamed(context.WithValue(ctx, seatKey{}, seat{x, at.id}), at.id, kind, set...)
+			cancel()
+			close(p.called)
+			x.returned(at.id, child, err)
+		})
 	}
 }
 
-// drive runs one agent to its end and says how it ended.
-func (x *supervisor) drive(id, kind string, set []graph.Write) {
-	ctx := context.WithValue(x.kids, seatKey{}, seat{x, id})
-	child, err := graph.CallNamed(ctx, id, kind, set...)
+// returned is what follows when an agent has stopped.
+func (x *supervisor) returned(id string, child graph.Child, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	m := x.state.agents[id]
 	switch {
 	case errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused):
-		x.phases[id] = still
-		x.tell()
+		if p := x.posts[id]; p != nil { // else it was cancelled meanwhile
+			p.still = true
+			x.tell()
+		}
 	case x.kids.Err() != nil && err != nil: // the run is cut off; it goes on from here
 		x.stop(context.Cause(x.kids))
 	case id == lead && err != nil:
@@ -131,7 +137,6 @@ func (x *supervisor) drive(id, kind string, set []graph.Write) {
 		x.result = child.State
 		x.ended(id, child, nil)
 	default:
-		delete(x.phases, id)
 		if m != nil && m.status == running { // else it was cancelled
 			x.ended(id, child, err)
 		}
@@ -172,13 +177,17 @@ func (x *supervisor) stop(err error) {
 // drop ends agents whose end is recorded; the caller holds mu, which is free while
 // they are waited for.
 func (x *supervisor) drop(ids []string) {
-	x.mu.Unlock()
-	defer x.mu.Lock()
 	for _, id := range ids {
-		if err := graph.Drop(x.ctx, id); err != nil {
-			x.mu.Lock()
+		p := x.posts[id]
+		x.mu.Unlock()
+		if p != nil { // it may not have begun: Drop would not find it
+			p.cancel()
+			<-p.called
+		}
+		err := graph.Drop(x.ctx, id)
+		x.mu.Lock()
+		if delete(x.posts, id); err != nil {
 			x.stop(err)
-			x.mu.Unlock()
 		}
 	}
 }

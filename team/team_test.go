@@ -3,8 +3,10 @@ package team_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -258,4 +260,66 @@ func TestFailedAgentSaysSo(t *testing.T) {
 	if !strings.Contains(told[2], "spawned as") {
 		t.Errorf("its place is not free: %s", told[2])
 	}
+}
+
+// Models that start agents without end come to an end: at no time do more agents
+// run than may, and none is deeper than it may.
+func TestSpawningWithoutEnd(t *testing.T) {
+	s := newStage()
+	var mu sync.Mutex
+	refusals := map[string]int{}
+	spawns := func(_ context.Context, v view) llm.Message {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, r := range v.results[min(len(v.results), 2*max(v.round-1, 0)):] {
+			for _, text := range []string{"At capacity: 2/2", "Max agent depth exceeded (3/2)"} {
+				if strings.Contains(r, text) {
+					refusals[text]++
+				}
+			}
+		}
+		return calls(v, append(spawnCall("more"), spawnCall("and more")...)...)
+	}
+	c := pair(s, spawns, spawns, team.Spawn{Max: 2, Depth: 2})
+	c.Lead.Agent.MaxIterations = 10
+	m := c.Agents["explore"]
+	m.Spawn, m.Agent.MaxIterations = &team.Spawn{Max: 2, Depth: 2}, 6
+	c.Agents["explore"] = m
+	st := graph.NewMemory()
+	_, err := (&graph.Runner{Graph: compile(t, c), Store: st}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+	var limit *agent.IterationError
+	if !errors.As(err, &limit) {
+		t.Fatalf("the run ended with %v", err)
+	}
+	if refusals["At capacity: 2/2"] == 0 || refusals["Max agent depth exceeded (3/2)"] == 0 {
+		t.Errorf("refusals: %v", refusals)
+	}
+	alive, most := map[string]bool{}, 0
+	for _, e := range oldestFirst(t, st) {
+		if name, _, ok := strings.Cut(strings.TrimPrefix(e.Path, "0.team.0#"), "/"); ok && strings.HasPrefix(name, "agent_") {
+			switch e.Kind {
+			case graph.KindCall:
+				alive[name] = true
+			case graph.KindReturn:
+				delete(alive, name)
+			}
+		}
+		most = max(most, len(alive))
+	}
+	if mayRun := 2 + 2*2; most == 0 || most > 2*mayRun { // one that has failed is dropped a moment after its place is free
+		t.Errorf("%d agents had a frame at once, and %d may run", most, mayRun)
+	}
+}
+
+// oldestFirst is the history of the thread from its beginning.
+func oldestFirst(t *testing.T, st graph.Store) (all []graph.Entry) {
+	t.Helper()
+	for e, err := range graph.History(t.Context(), st, "t") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, e)
+	}
+	slices.Reverse(all)
+	return all
 }
