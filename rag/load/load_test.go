@@ -1,12 +1,14 @@
 package load
 
 import (
+	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -246,6 +248,22 @@ func TestGit(t *testing.T) {
 	for source, is := range map[string]bool{"https://h/a.git": true, "git@h:a": true, "ssh://h/a": true, "https://h/a": false, "x.git": false} {
 		if isRepository(source) != is {
 			t.Errorf("%s: repository %t", source, !is)
+		}
+	}
+}
+
+// Each of these keeps the library busy for ever.
+func TestPDFsThatGoRoundInCircles(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{"(one) Tj", "(one( Tj", "a string has no end"},
+		{"Tj ET", "Tj <T", "a string has no end"},
+		{"/Kids [4 0 R]", "/Kids [2 0 R]", "it takes too long to read"},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		_, err := pdfLibrary(ctx, []byte(strings.Replace(string(makePDF("one")), c.old, c.new, 1)), 1<<20)
+		cancel()
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q", c.new, err, c.want)
 		}
 	}
 }
