@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"slices"
+
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 )
@@ -23,8 +25,8 @@ func Final(e graph.Event) (llm.Message, bool) {
 // Terminal makes a filter for the events of a graph. It keeps from a reader what
 // models say in the middle of it: deltas and replies of nodes that lead on to
 // others, or are inside an agent that does. A loop back to the node, such as that
-// of its tools, does not count, nor does what follows a failure. All other events
-// pass.
+// of its tools, does not count, nor does what follows a failure. Of a team the lead
+// is heard. All other events pass.
 func Terminal(g *graph.Graph) func(e graph.Event) bool {
 	ends := map[string]bool{}
 	shape := g.Structure()
@@ -50,6 +52,9 @@ func terminals(s *graph.Structure, path string, outer bool, ends map[string]bool
 		if n.Child != nil {
 			terminals(n.Child, path+n.Name+"/", last, ends)
 		}
+		for kind, child := range n.Children { // a child that is named like its kind speaks for the node
+			terminals(&child, path+n.Name+"/"+kind+"/", last, ends)
+		}
 	}
 }
 
@@ -65,7 +70,8 @@ func leadsOn(s *graph.Structure, node string) bool {
 }
 
 // detour tells whether all ways from a node lead to another one, and no model
-// speaks on them.
+// speaks on them. A node that leads back or to the end, and nowhere else, has
+// the other one speak again or leaves it the last word.
 func detour(s *graph.Structure, from, back string) bool {
 	seen := map[string]bool{from: true}
 	for next := []string{from}; len(next) > 0; next = next[1:] {
@@ -73,7 +79,8 @@ func detour(s *graph.Structure, from, back string) bool {
 			return false
 		}
 		for _, to := range targets(s, next[0]) {
-			if to != back && !seen[to] {
+			last := to == graph.End && slices.Contains(targets(s, next[0]), back)
+			if to != back && !last && !seen[to] {
 				seen[to] = true
 				next = append(next, to)
 			}
@@ -94,7 +101,7 @@ func targets(s *graph.Structure, node string) (to []string) {
 func speaks(s *graph.Structure, node string) bool {
 	for _, n := range s.Nodes {
 		if n.Name == node {
-			return n.Child != nil || n.Kind == "llm"
+			return n.Child != nil || n.Children != nil || n.Kind == "llm"
 		}
 	}
 	return false

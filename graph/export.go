@@ -15,6 +15,9 @@ func (g *Graph) Structure() Structure {
 			child := n.Graph.Structure()
 			info.Child = &child
 		}
+		for kind, sub := range n.Children {
+			keep(&info.Children, kind, sub.Graph.Structure())
+		}
 		s.Nodes = append(s.Nodes, info)
 		s.Edges = append(s.Edges, g.leading(n)...)
 	}

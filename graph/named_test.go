@@ -428,3 +428,11 @@ func TestBreakInANamedChild(t *testing.T) {
 		t.Error("a break at an unknown node was taken")
 	}
 }
+
+func TestStructureShowsNamedChildren(t *testing.T) {
+	g := fanOut(t, &tally{}, nil, tellAll)
+	s := g.Structure()
+	if got := s.Nodes[0].Children["worker"]; got.Name != "worker" || len(got.Nodes) != 2 {
+		t.Errorf("%+v", s.Nodes[0])
+	}
+}

@@ -42,6 +42,8 @@ type NodeInfo struct {
 	Doc string `json:"doc,omitempty"`
 	// Child is the graph that the node runs, nil for every other node.
 	Child *Structure `json:"child,omitempty"`
+	// Children are the graphs that the node may run under names, by kind; nil for every other node.
+	Children map[string]Structure `json:"children,omitempty"`
 }
 
 // EdgeInfo describes one connection of a [Structure].

@@ -212,3 +212,75 @@ func TestQuestionsWhileTheLeadCollects(t *testing.T) {
 		t.Errorf("%d requests, want 7: %v", n, s.requests)
 	}
 }
+
+// A run that is cancelled goes on with the agents inside their loops: what they
+// have done is not done again, and nobody is taken for one that has failed.
+func TestCancelledRunGoesOn(t *testing.T) {
+	s := newStage()
+	ctx, cancel := context.WithCancel(t.Context())
+	first := true
+	c := pair(s, one([]string{"a", "b"}, func(_ context.Context, v view) llm.Message {
+		if v.round == 1 {
+			return calls(v, append(collectCall(ids(v)[0]), collectCall(ids(v)[1])...)...)
+		}
+		return words(v.results[2] + v.results[3])
+	}), func(ctx context.Context, v view) llm.Message {
+		switch {
+		case v.round == 0:
+			return calls(v, "work", fmt.Sprintf(`{"for":%q}`, v.asked))
+		case v.asked == "b" && first:
+			first = false
+			cancel()
+			<-ctx.Done()
+		}
+		return words(v.asked + " is done")
+	}, team.Spawn{})
+	r := &graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}
+	res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+	if res.Status != graph.Canceled || err == nil {
+		t.Fatalf("%v, %v", res.Status, err)
+	}
+	res, doubts, err := finish(t, r)
+	if got := agent.LastResponse(res.State); err != nil || res.Status != graph.Done || strings.Count(got, `"status":"completed"`) != 2 {
+		t.Fatalf("%v, %v, %s", res.Status, err, got)
+	}
+	if _, works := s.total(); works > 2+doubts || s.calls[`{"for":"b"}`] != 1 {
+		t.Errorf("works: %v, with %d doubts", s.calls, doubts)
+	}
+}
+
+// After an edit the turn begins anew: nothing of the agents before is left.
+func TestEditBeginsTheTurnAnew(t *testing.T) {
+	s := newStage()
+	c := pair(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+		if v.round == 1 {
+			return calls(v, collectCall(ids(v)[0])...)
+		}
+		return words(v.last())
+	}), func(_ context.Context, v view) llm.Message {
+		if v.round == 0 {
+			return calls(v, "user__input", `{"question":"Which?"}`)
+		}
+		return words("it is " + v.field("answer"))
+	}, team.Spawn{})
+	m := c.Agents["explore"]
+	m.Agent.Tools = agent.UserTools(false)
+	c.Agents["explore"] = m
+	r := &graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+	if err != nil || res.Status != graph.Waiting {
+		t.Fatal(res.Status, err)
+	}
+	old := res.Questions[0].ID
+	if _, err := r.Edit(t.Context(), "t", agent.Append(llm.User("Rather this."))); err != nil {
+		t.Fatal(err)
+	}
+	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
+	if err != nil || len(res.Questions) != 1 || res.Questions[0].ID == old {
+		t.Fatalf("%v, %v, the question before was %s", res.Questions, err, old)
+	}
+	res, _, err = finish(t, r)
+	if err != nil || res.Status != graph.Done || !strings.Contains(agent.LastResponse(res.State), "it is this one") {
+		t.Errorf("%v, %v, %q", res.Status, err, agent.LastResponse(res.State))
+	}
+}

@@ -253,3 +253,27 @@ func TestPauseWhileTheLeadCollects(t *testing.T) {
 		t.Errorf("%v, %v, %q, %v", res.Status, err, agent.LastResponse(res.State), s.calls)
 	}
 }
+
+// Of all that is said in a team, a reader who wants the answer alone hears the lead.
+func TestTerminalHearsTheLead(t *testing.T) {
+	s := newStage()
+	g := compile(t, pair(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+		if v.round == 1 {
+			return calls(v, collectCall(ids(v)[0])...)
+		}
+		return words("the answer")
+	}), func(context.Context, view) llm.Message { return words("an aside") }, team.Spawn{}))
+	keeps := agent.Terminal(g)
+	var heard []string
+	for e, err := range (&graph.Runner{Graph: g}).Run(t.Context(), graph.Input{Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m, final := agent.Final(e); final && keeps(e) {
+			heard = append(heard, m.Text())
+		}
+	}
+	if len(heard) != 1 || heard[0] != "the answer" {
+		t.Errorf("heard %q", heard)
+	}
+}
