@@ -64,7 +64,7 @@ var (
 	// ErrReadOnly is the error of a build of a base that was read from another program's file.
 	ErrReadOnly = errors.New("a knowledge base in YAML is only read: remove the file to build it anew")
 	// ErrNoDocuments is the error of a build that found nothing to read.
-	ErrNoDocuments = errors.New("No RAG files")
+	ErrNoDocuments = failf("No RAG files")
 )
 
 // A Base is an open knowledge base. It is safe for concurrent use, also by several processes on one file; of builds at the same time, one

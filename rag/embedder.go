@@ -69,7 +69,7 @@ func embed(ctx context.Context, e Embedder, r request) ([][]float32, error) {
 		var failure *llm.Error
 		told := errors.As(err, &failure)
 		if told && hopeless[failure.Class] || attempt >= r.attempts {
-			return nil, fmt.Errorf("Failed to create embedding after %d attempts: %w", attempt, err)
+			return nil, failf("Failed to create embedding after %d attempts: %w", attempt, err)
 		}
 		wait := pause
 		if told {

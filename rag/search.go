@@ -198,13 +198,13 @@ func (b *Base) rerank(ctx context.Context, model, query string, hits []Hit, top 
 	}
 	order, err := r.Rerank(ctx, query, texts, top)
 	if err != nil {
-		return nil, fmt.Errorf("Failed to rerank: %w", err)
+		return nil, failf("Failed to rerank: %w", err)
 	}
 	var out []Hit
 	seen := map[int]bool{}
 	for _, i := range order {
 		if i < 0 || i >= len(hits) || seen[i] {
-			return nil, fmt.Errorf("Failed to rerank: index %d came back for %d texts", i, len(hits))
+			return nil, failf("Failed to rerank: index %d came back for %d texts", i, len(hits))
 		}
 		seen[i] = true
 		hits[i].Score = 1 / float64(len(out)+1)

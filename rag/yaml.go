@@ -121,7 +121,7 @@ func (y *yamlBase) vectors() (all map[string][]float32, dims int, err error) {
 		id, err1 := strconv.Atoi(file)
 		at, err2 := strconv.Atoi(chunk)
 		if !ok || err1 != nil || err2 != nil || at < 0 || at >= len(y.Files[id].Documents) {
-			return nil, 0, fmt.Errorf("Invalid key '%s'", key)
+			return nil, 0, failf("Invalid key '%s'", key)
 		}
 		data, err := base64.StdEncoding.DecodeString(y.Vectors[key])
 		if dims == 0 {
@@ -129,11 +129,11 @@ func (y *yamlBase) vectors() (all map[string][]float32, dims int, err error) {
 		}
 		v := make([]float32, dims)
 		if err != nil || dims == 0 || len(data) != 4*dims {
-			return nil, 0, fmt.Errorf("Invalid vector at '%s'", key)
+			return nil, 0, failf("Invalid vector at '%s'", key)
 		}
 		unpackVector(v, data)
 		if !normalize(v) {
-			return nil, 0, fmt.Errorf("Invalid vector at '%s'", key)
+			return nil, 0, failf("Invalid vector at '%s'", key)
 		}
 		all[strconv.Itoa(id)+"-"+strconv.Itoa(at)] = v
 	}

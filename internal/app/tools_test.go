@@ -38,7 +38,6 @@ type model struct {
 	t      *testing.T
 	rounds [][]call // by the number of rounds that are done; then text
 	text   string
-	key    string // what must not be in a request
 
 	mu     sync.Mutex
 	bodies [][]byte

@@ -273,7 +273,7 @@ func (o *Options) path(source, path string) (string, error) {
 	case filepath.IsAbs(path):
 		return filepath.Clean(path), nil
 	case path == "" || slices.Contains(strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator }), ".."):
-		return "", fmt.Errorf("Invalid document path: '%s'", source)
+		return "", failf("Invalid document path: '%s'", source)
 	}
 	return filepath.Join(o.Dir, path), nil
 }

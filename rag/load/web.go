@@ -209,7 +209,7 @@ func extensionOf(kind string, at *url.URL) (string, error) {
 	group, sub, _ := strings.Cut(kind, "/")
 	switch {
 	case group == "image" || group == "audio" || group == "video":
-		return "", fmt.Errorf("Unexpected media type %s", kind)
+		return "", failf("Unexpected media type %s", kind)
 	case extensions[kind] != "":
 		if kind == "text/plain" {
 			if ext := extension(path.Base(at.Path)); ext != "" {
