@@ -28,10 +28,19 @@ type Config struct {
 // A Member is an agent of a team.
 type Member struct {
 	Agent       agent.Config
+	Graph       *Graph        // in the place of Agent, for one that is no loop of a model and its tools; not for the lead
 	Description string        // what the agent is for, told to those that may spawn it
 	Spawn       *Spawn        // it may spawn others; nil: it may not
 	Patience    time.Duration // how long it waits for a reply to an escalation; 0: five minutes
 	Plain       bool          // its system prompt says nothing of the team
+}
+
+// A Graph is an agent that is a graph of its own. Whatever agents are inside of it
+// cannot spawn others, nor be written to.
+type Graph struct {
+	Graph  *graph.Graph
+	Input  func(prompt string) []graph.Write // its first writes; nil: those of agent.Turn
+	Output func(graph.Child) string          // what it says in the end; nil: all that its models have said, which needs agent.Messages. Pure
 }
 
 // Spawn says what an agent may spawn. The zero value is a good choice.
@@ -97,6 +106,12 @@ func (c Config) Def() (graph.Def, error) {
 
 // member compiles the graph of one agent.
 func (c *Config) member(name string, m Member) (*graph.Graph, error) {
+	switch {
+	case m.Graph != nil && (name == lead || m.Spawn != nil || m.Graph.Graph == nil):
+		return nil, errors.New("a Member.Graph has a Graph of its own, is not the lead, and spawns nobody")
+	case m.Graph != nil:
+		return m.Graph.Graph, nil
+	}
 	a := m.Agent
 	a.Name = cmp.Or(a.Name, name)
 	if c.Escalate && name != lead {

@@ -103,19 +103,29 @@ func (x *supervisor) launch() {
 		ctx, cancel := context.WithCancel(x.kids)
 		p := &post{cancel: cancel, called: make(chan struct{})}
 		x.posts[id] = p
-		at, kind, set := *m, m.name, agent.Turn(m.prompt)
-		if id == lead {
-			kind, set = lead, nil
-		} else {
+		at := *m
+		if id != lead {
 			graph.Emit(x.ctx, AgentStarted{ID: id, Agent: at.name, Parent: at.parent, Task: at.task})
 		}
 		x.work.Go(func() {
-			child, err := graph.CallNamed(context.WithValue(ctx, seatKey{}, seat{x, at.id}), at.id, kind, set...)
+			child, err := x.call(context.WithValue(ctx, seatKey{}, seat{x, at.id}), &at)
 			cancel()
 			close(p.called)
 			x.returned(at.id, child, err)
 		})
 	}
+}
+
+// call runs an agent.
+func (x *supervisor) call(ctx context.Context, m *member) (graph.Child, error) {
+	if m.id == lead {
+		return graph.CallNamed(ctx, lead, lead)
+	}
+	set, err := x.team.Agents[m.name].input(m.prompt)
+	if err != nil {
+		return graph.Child{}, err
+	}
+	return graph.CallNamed(ctx, m.id, m.name, set...)
 }
 
 // returned is what follows when an agent has stopped.
@@ -148,10 +158,12 @@ func (x *supervisor) ended(id string, child graph.Child, err error) {
 	e := entry{Op: opEnd, ID: id, Key: "end " + id}
 	m := x.state.agents[id]
 	done := AgentEnded{ID: id, Agent: m.name, Status: completed}
+	if err == nil && id != lead {
+		e.Spent = spent(child.State)
+		e.Text, err = x.team.Agents[m.name].output(child)
+	}
 	if err != nil {
 		e.Error, done.Status, done.Error = err.Error(), failed, err.Error()
-	} else if id != lead {
-		e.Text, e.Spent = output(child.State), agent.Spent.Get(child.State)
 	}
 	out, err := x.addLocked(e)
 	if err != nil {
@@ -205,8 +217,41 @@ func (x *supervisor) change(e entry) (outcome, error) {
 	return out, nil
 }
 
+// input is what an agent begins with.
+func (m Member) input(prompt string) (set []graph.Write, err error) {
+	if m.Graph == nil || m.Graph.Input == nil {
+		return agent.Turn(prompt), nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in Graph.Input: %v", p)
+		}
+	}()
+	return m.Graph.Input(prompt), nil
+}
+
 // output is what an agent has said.
-func output(s graph.State) string {
+func (m Member) output(child graph.Child) (text string, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in the output of the agent: %v", p)
+		}
+	}()
+	if m.Graph != nil && m.Graph.Output != nil {
+		return m.Graph.Output(child), nil
+	}
+	return spoken(child.State), nil
+}
+
+// spent is what an agent has cost. A graph may not know.
+func spent(s graph.State) agent.Spend {
+	v, _ := s.Value(agent.Spent.Name())
+	cost, _ := v.(agent.Spend)
+	return cost
+}
+
+// spoken is all that models have said in a conversation.
+func spoken(s graph.State) string {
 	var said []string
 	for _, m := range agent.History(s) {
 		if text := m.Text(); m.Role == llm.RoleAssistant && strings.TrimSpace(text) != "" {

@@ -319,3 +319,41 @@ func oldestFirst(t *testing.T, st graph.Store) (all []graph.Entry) {
 	slices.Reverse(all)
 	return all
 }
+
+// An agent can be any graph: it is given the prompt and says what it has come to.
+func TestGraphAsAgent(t *testing.T) {
+	in, out := graph.Last[string]("in"), graph.Last[string]("out")
+	g, err := graph.Compile(graph.Def{Name: "shout", Keys: []graph.AnyKey{in, out}, Start: []string{"shout"},
+		Nodes: []graph.Node{{Name: "shout", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
+			if in.Get(s) == "fail" {
+				return graph.Update{}, errors.New("hoarse")
+			}
+			return graph.Put(out.Set(strings.ToUpper(in.Get(s)))), nil
+		}}},
+		Edges: []graph.Edge{{From: []string{"shout"}, To: []string{graph.End}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStage()
+	c := pair(s, one([]string{"hello", "fail"}, func(_ context.Context, v view) llm.Message {
+		switch v.round {
+		case 1:
+			return calls(v, append(append(collectCall(ids(v)[0]), collectCall(ids(v)[1])...), "agent__spawn", `{"agent":"mute","prompt":"x"}`)...)
+		case 2:
+			return calls(v, collectCall(ids(v)[2])...)
+		}
+		return words(strings.Join(v.results[2:], ""))
+	}), nil, team.Spawn{})
+	c.Agents["explore"] = team.Member{Graph: &team.Graph{Graph: g,
+		Input:  func(prompt string) []graph.Write { return []graph.Write{in.Set(prompt)} },
+		Output: func(child graph.Child) string { return out.Get(child.State) }}}
+	c.Agents["mute"] = team.Member{Graph: &team.Graph{Graph: g, Input: func(string) []graph.Write { return nil }}}
+	said := agent.LastResponse(invoke(t, c).State)
+	if !strings.Contains(said, `"output":"HELLO"`) || !strings.Contains(said, "hoarse") || !strings.Contains(said, "panic in the output of the agent") || strings.Count(said, `"status":"failed"`) != 2 {
+		t.Error(said)
+	}
+	c.Lead.Graph = &team.Graph{Graph: g}
+	if _, err := c.Compile(); err == nil || !strings.Contains(err.Error(), "agent lead") {
+		t.Errorf("a lead that is a graph: %v", err)
+	}
+}
