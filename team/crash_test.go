@@ -165,6 +165,40 @@ func TestCrashAfterEveryRecord(t *testing.T) {
 	}
 }
 
+// A run with an escalation is broken after each of its records: the question is
+// asked once, and its answer arrives once.
+func TestCrashInAnEscalation(t *testing.T) {
+	build := func(s *stage) *graph.Graph {
+		return compile(t, escalating(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+			switch v.round {
+			case 1, 3:
+				return calls(v, collectCall(ids(v)[0])...)
+			case 2:
+				_, id, _ := strings.Cut(v.last(), `"escalation_id":"`)
+				id, _, _ = strings.Cut(id, `"`)
+				return calls(v, "agent__reply_escalation", fmt.Sprintf(`{"escalation_id":%q,"reply":"blue"}`, id))
+			}
+			return words(strings.Join(v.results[1:], ""))
+		}), 0))
+	}
+	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
+	want, _, err := finish(t, &graph.Runner{Graph: build(newStage()), Store: count})
+	if err != nil || !strings.Contains(agent.LastResponse(want.State), `told: {\"answer\":\"blue\"}`) {
+		t.Fatal(err, agent.LastResponse(want.State))
+	}
+	for limit := range count.Records() - 3 {
+		s := newStage()
+		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 0}
+		if _, _, err := finish(t, &graph.Runner{Graph: build(s), Store: store}); err != nil && !errors.Is(err, graphtest.ErrCrash) {
+			t.Fatalf("crash after %d records: %v", limit, err)
+		}
+		got, _, err := finish(t, &graph.Runner{Graph: build(s), Store: store.Store})
+		if a, b := agent.LastResponse(want.State), agent.LastResponse(got.State); err != nil || a != b {
+			t.Fatalf("crash after %d records: %v\n%s, want\n%s", limit, err, b, a)
+		}
+	}
+}
+
 // Two agents ask while the lead collects: both questions are listed, and each gets
 // its own answer, in any order.
 func TestQuestionsWhileTheLeadCollects(t *testing.T) {
@@ -282,5 +316,20 @@ func TestEditBeginsTheTurnAnew(t *testing.T) {
 	res, _, err = finish(t, r)
 	if err != nil || res.Status != graph.Done || !strings.Contains(agent.LastResponse(res.State), "it is this one") {
 		t.Errorf("%v, %v, %q", res.Status, err, agent.LastResponse(res.State))
+	}
+}
+
+// Answers given ahead reach agents, and the team goes on in the same drive.
+func TestAnswersAhead(t *testing.T) {
+	s := newStage()
+	r := &graph.Runner{Graph: compile(t, four(s)), Store: graph.NewMemory()}
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Run: "run", Set: agent.Turn("Go."), Ahead: []graph.Answer{{Value: "this one"}}})
+	if err != nil || res.Status != graph.Done || !strings.Contains(agent.LastResponse(res.State), "this one") {
+		t.Errorf("%v, %v, %q", res.Status, err, agent.LastResponse(res.State))
+	}
+	for what, n := range s.requests {
+		if n != 1 {
+			t.Errorf("%s was requested %d times", what, n)
+		}
 	}
 }
