@@ -51,8 +51,11 @@ type Host struct {
 
 // Tooling is what models may call, and what that may cost.
 type Tooling struct {
-	Box    Toolbox      // nil: agents have no tools but the built-in ones
-	Gate   agent.Gate   // gives permission for calls; nil: every call may be made
+	Box  Toolbox    // nil: agents have no tools but the built-in ones
+	Gate agent.Gate // gives permission for calls; nil: every call may be made
+	// Doubts tells whether nobody stands for the scripts of an agent's directory:
+	// each of its script nodes then asks before it runs. nil: somebody does for all.
+	Doubts func(dir string) bool
 	Budget agent.Budget // of each turn of an agent; what its file says is added
 }
 

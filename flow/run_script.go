@@ -17,6 +17,9 @@ import (
 
 // runScript runs a script and merges the object that it prints.
 func (v *visit) runScript(b *ScriptNode) error {
+	if err := v.mayRun(b); err != nil {
+		return err
+	}
 	result, err := v.printed(b)
 	if err != nil {
 		return v.scriptFailed(b, err)
@@ -30,6 +33,34 @@ func (v *visit) runScript(b *ScriptNode) error {
 		graph.Emit(v, ScriptNext{result.Next})
 	}
 	return v.goTo(result.Next)
+}
+
+// The answers to the question whether a script may run. Nothing else is a yes, so
+// that an answer given ahead for another question is none.
+const (
+	scriptOnce = "once"
+	scriptNo   = "no"
+)
+
+// mayRun asks before a script of a directory runs for which nobody stands.
+func (v *visit) mayRun(b *ScriptNode) error {
+	doubts := v.host().Tooling.Doubts
+	if doubts == nil || !doubts(v.agent.Dir) {
+		return nil
+	}
+	refused := fmt.Errorf("script node '%s' of agent '%s' may not run: nobody has consented to the scripts in %s", v.node.ID, v.agent.Name, v.agent.Dir)
+	if v.host().Headless {
+		return refused
+	}
+	answer, err := graph.Interrupt[string](v, graph.Ask{Name: "consent", Kind: "select", Options: []string{scriptOnce, scriptNo},
+		Prompt: fmt.Sprintf("May the script %s of agent '%s' run? Its directory %s was not named by you.", b.Script, v.agent.Name, v.agent.Dir)})
+	switch {
+	case isWaiting(err):
+		return err
+	case err != nil || answer != scriptOnce:
+		return refused
+	}
+	return nil
 }
 
 // scriptFailed takes the route of a failure: fallback, else next. Nothing that

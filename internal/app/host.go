@@ -45,7 +45,7 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 		Secrets:     secretValues(&p.Config, p.env),
 		Strict:      r.Strict,
 		Log:         s.Log,
-		Tooling:     flow.Tooling{Box: box, Gate: gate},
+		Tooling:     flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.standsFor(dir) }},
 		Retrieval:   p.retrieval(s),
 		Headless:    r.Headless,
 	}, nil
