@@ -117,6 +117,9 @@ func (c *Config) member(name string, m Member) (*graph.Graph, error) {
 	if c.Escalate && name != lead {
 		a.Tools = userTools(a.Tools, m)
 	}
+	if c.Escalate && m.Spawn != nil {
+		a.AroundTools = append([]agent.ToolMiddleware{notice}, a.AroundTools...)
+	}
 	a.Tools = slices.Concat(a.Tools, tools(m.Spawn != nil))
 	if !m.Plain {
 		a.System = c.system(m)

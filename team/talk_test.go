@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 	"raddle.dev/team"
+	"raddle.dev/tool"
 )
 
 // one makes a lead start an agent for each prompt, then do what rest says, with the
@@ -275,5 +277,48 @@ func TestTerminalHearsTheLead(t *testing.T) {
 	}
 	if len(heard) != 1 || heard[0] != "the answer" {
 		t.Errorf("heard %q", heard)
+	}
+}
+
+// A lead that does other things while an agent waits for its reply is told so in
+// what its tools say.
+func TestNotice(t *testing.T) {
+	for text, want := range map[string]string{`{"output":"worked"}`: `{"output":"worked","pending_escalations":[{"escalation_id":"esc_`,
+		`{}`: `{"pending_escalations":[`, `[1]`: `{"output":[1],"pending_escalations":[`, `plain "words"`: `{"output":"plain \"words\"","pending_escalations":[`, "": `{"output":"DONE","pending_escalations":[`} {
+		t.Run(text, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newStage()
+				var told string
+				c := escalating(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+					switch v.round {
+					case 1:
+						synctest.Wait() // until the agent has asked
+						return calls(v, "look", "{}")
+					case 2:
+						told = v.last()
+						return calls(v, "agent__cancel", fmt.Sprintf(`{"id":%q}`, ids(v)[0]))
+					case 3:
+						return calls(v, "look", `{"again":1}`)
+					}
+					return words(v.last())
+				}), 0)
+				c.Lead.Agent.Tools = []tool.Tool{{Name: "look", Effect: tool.ReadOnly, Run: func(context.Context, tool.Call) (tool.Result, error) {
+					if text == "" {
+						return tool.Result{}, nil
+					}
+					return tool.Result{Content: []llm.Part{llm.Text{Text: text}}}, nil
+				}}}
+				res, err := (&graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !strings.HasPrefix(told, want) || !json.Valid([]byte(told)) || !strings.Contains(told, `"escalation_instruction":`) {
+					t.Errorf("told %s, want %s", told, want)
+				}
+				if got := agent.LastResponse(res.State); strings.Contains(got, "pending") {
+					t.Errorf("nobody waits, and the lead is told %s", got)
+				}
+			})
+		})
 	}
 }
