@@ -77,9 +77,13 @@ func four(s *stage) team.Config {
 // doubts.
 func finish(t *testing.T, r *graph.Runner) (res graph.Result, doubts int, err error) {
 	t.Helper()
-	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
+	return toTheEnd(t.Context(), r)
+}
+
+func toTheEnd(ctx context.Context, r *graph.Runner) (res graph.Result, doubts int, err error) {
+	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t"})
 	if errors.Is(err, graph.ErrNoThread) {
-		res, err = r.Invoke(t.Context(), graph.Input{Thread: "t", Run: "run", Set: agent.Turn("Go.")})
+		res, err = r.Invoke(ctx, graph.Input{Thread: "t", Run: "run", Set: agent.Turn("Go.")})
 	}
 	for range 30 {
 		if err != nil || res.Status != graph.Waiting {
@@ -94,10 +98,9 @@ func finish(t *testing.T, r *graph.Runner) (res graph.Result, doubts int, err er
 			}
 			in.Answers = append(in.Answers, a)
 		}
-		res, err = r.InvokeResume(t.Context(), in)
+		res, err = r.InvokeResume(ctx, in)
 	}
-	t.Fatal("it never ends")
-	return
+	return res, doubts, errors.New("it never ends")
 }
 
 func (s *stage) total() (requests, works int) {

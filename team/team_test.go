@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"slices"
 	"strings"
@@ -48,6 +49,7 @@ type stage struct {
 	mu       sync.Mutex
 	requests map[string]int // by agent, prompt and round
 	calls    map[string]int // of the tool "work", by arguments
+	told     io.Writer      // a line for each request; nil: nobody listens
 }
 
 func newStage() *stage { return &stage{requests: map[string]int{}, calls: map[string]int{}} }
@@ -71,6 +73,9 @@ func (s *stage) model(name string, p part) llm.Model {
 			}
 			s.mu.Lock()
 			s.requests[fmt.Sprint(name, "/", v.asked, "/", v.round)]++
+			if s.told != nil {
+				_, _ = fmt.Fprintf(s.told, "request %s/%s/%d\n", name, v.asked, v.round) // whoever listens may be gone
+			}
 			s.mu.Unlock()
 			m := p(ctx, v)
 			if err := ctx.Err(); err != nil {
