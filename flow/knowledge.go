@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -35,6 +36,9 @@ type Retrieval struct {
 
 	// Confirm asks whether a knowledge base is to be built; nil: nobody can be asked.
 	Confirm func(question string) (bool, error)
+	// Ask asks for a value that nobody has given, with the one that is usual; nil:
+	// that one is taken, and a model that nobody names is an error.
+	Ask func(question, usual string) (string, error)
 	// Told is told what a build does, a line at a time; nil: nobody.
 	Told func(line string)
 }
@@ -161,6 +165,7 @@ type pointer struct {
 	ChunkSize      int      `yaml:"chunk_size"`
 	ChunkOverlap   int      `yaml:"chunk_overlap"`
 	TopK           int      `yaml:"top_k"`
+	RerankerModel  string   `yaml:"reranker_model,omitempty"`
 	DocumentPaths  []string `yaml:"document_paths"`
 }
 
@@ -202,6 +207,7 @@ func (a *Agent) opened(ctx context.Context, k knowledge, path string, text []byt
 		return base, nil
 	}
 	k.options.Model, k.options.ChunkSize, k.options.ChunkOverlap, k.options.TopK = p.EmbeddingModel, p.ChunkSize, p.ChunkOverlap, p.TopK
+	k.options.RerankerModel = p.RerankerModel
 	base, err := rag.Open(filepath.Join(a.Dir, filepath.Base(p.Base)), a.options(k))
 	if err != nil {
 		return fail(err)
@@ -259,24 +265,39 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 			return false, failf("Agent '%s' has rag node '%s' but its RAG was not initialized. RAG initialization is required for this agent.", a.Name, k.id)
 		}
 	}
-	return true, a.complete(k)
+	return true, a.complete(k, !specified)
 }
 
-// complete takes what the file leaves out from the host's settings.
-func (a *Agent) complete(k *knowledge) error {
+// complete takes what the file leaves out from the host's settings, then from a
+// person if there is one to ask.
+func (a *Agent) complete(k *knowledge, ask bool) error {
 	r, o := &a.host.Retrieval, &k.options
 	if o.Model == "" {
 		o.Model = r.Model
+	}
+	if o.Model == "" && ask && r.Ask != nil {
+		var err error
+		if o.Model, err = r.Ask("Embedding model, as CLIENT:MODEL, or keyword to search by words alone:", rag.Keyword); err != nil {
+			return err
+		}
 	}
 	if o.Model == "" {
 		return failf("RAG knowledge base needs an embedding model. Set `embedding_model` on the rag node, or run the agent interactively once. (`embedding_model: keyword` needs no model: it searches by words alone.)")
 	}
 	if o.ChunkSize == 0 {
-		o.ChunkSize = or(r.ChunkSize, rag.DefaultChunkSize)
+		size, err := a.number("Chunk size, in bytes:", r.ChunkSize, rag.DefaultChunkSize, ask)
+		if err != nil {
+			return err
+		}
+		o.ChunkSize = size
 	}
 	if o.ChunkOverlap == 0 && !k.sized {
 		const share = 20
-		o.ChunkOverlap = or(r.ChunkOverlap, o.ChunkSize/share)
+		overlap, err := a.number("Chunk overlap, in bytes:", r.ChunkOverlap, o.ChunkSize/share, ask)
+		if err != nil {
+			return err
+		}
+		o.ChunkOverlap = overlap
 	}
 	if o.RerankerModel == "" {
 		o.RerankerModel = r.RerankerModel
@@ -285,6 +306,22 @@ func (a *Agent) complete(k *knowledge) error {
 		o.TopK = r.TopK
 	}
 	return nil
+}
+
+// number is what the host's settings say, else what a person does, else the usual.
+func (a *Agent) number(question string, said *int, usual int, ask bool) (int, error) {
+	if said != nil || !ask || a.host.Retrieval.Ask == nil {
+		return or(said, usual), nil
+	}
+	text, err := a.host.Retrieval.Ask(question, strconv.Itoa(usual))
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil || n < 0 {
+		return 0, failf("%s %q is no number", question, text)
+	}
+	return n, nil
 }
 
 func (a *Agent) options(k knowledge) rag.Options {
@@ -309,7 +346,7 @@ func (a *Agent) built(ctx context.Context, k knowledge, path string) (Searcher, 
 		_ = base.Close()
 		return nil, failf("rag '%s': %w", k.id, err)
 	}
-	text, err := yaml.Marshal(pointer{name, k.options.Model, k.options.ChunkSize, k.options.ChunkOverlap, k.options.TopK, k.documents})
+	text, err := yaml.Marshal(pointer{name, k.options.Model, k.options.ChunkSize, k.options.ChunkOverlap, k.options.TopK, k.options.RerankerModel, k.documents})
 	if err == nil {
 		text = append([]byte("# Made by raddle: remove this file to build the knowledge base anew.\n"), text...)
 		err = os.WriteFile(path, text, 0o600)

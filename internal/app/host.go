@@ -15,6 +15,8 @@ type Surroundings struct {
 	// Confirm asks a person before a run begins whether a knowledge base is to be
 	// built; nil: nobody can be asked.
 	Confirm func(question string) (bool, error)
+	// Ask asks that person for a value, with the usual one; nil: as Confirm.
+	Ask func(question, usual string) (string, error)
 
 	recorded []string // ids of replies that the run has recorded
 }

@@ -51,6 +51,13 @@ func (sh *shell) retrieval(s *app.Surroundings) {
 			answer, err := who.ask(context.Background(), graph.Question{Kind: "confirm", Prompt: question, Options: []string{"yes", "no"}, Default: "yes"})
 			return answer == true || answer == "yes", err
 		}
+		s.Ask = func(question, usual string) (string, error) {
+			text, err := who.text(context.Background(), fmt.Sprintf("%s [%s] ", question, usual))
+			if strings.TrimSpace(text) == "" {
+				text = usual
+			}
+			return strings.TrimSpace(text), err
+		}
 	}
 }
 
