@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -141,11 +142,11 @@ func TestTextAsItComes(t *testing.T) {
 		w.(http.Flusher).Flush()
 	}
 	said := make(chan struct{})
-	turn := 0
+	var turn atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		turn++
+		first := turn.Add(1) == 1
 		w.Header().Set("Content-Type", "text/event-stream")
-		if turn == 1 {
+		if first {
 			chunk(w, `{"content":"I have "}`, "")
 			<-said
 			chunk(w, `{"content":"to wait."}`, "")
@@ -171,7 +172,7 @@ func TestTextAsItComes(t *testing.T) {
 			t.Errorf("%q is not there once:\n%s", line, screen)
 		}
 	}
-	turn = 1
+	turn.Store(1)
 	if s := w.screen(nil, "run", "-q", "-S", "./speak", "go"); true {
 		s.ends(0, "The wait is over.")
 		if got := strings.TrimSpace(s.seen.String()); got != "The wait is over." {
