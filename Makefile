@@ -6,7 +6,7 @@ SHELL       := bash
 
 GO       ?= go
 TIMEOUT  ?= 10m
-FUZZTIME ?= 10s
+FUZZTIME ?= 5s
 BENCH    ?= .
 
 # In CI (CI set, and not to 0 or false) a skipped test is a failure, and `make test` does this as well. `make test CI=1 ALSO=` does not.
