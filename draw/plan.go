@@ -2,6 +2,8 @@ package draw
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"raddle.dev/graph"
@@ -90,15 +92,55 @@ func (p *planner) level(s *graph.Structure, path string, depth int) (*level, err
 		}
 		v.info = n
 		v.path = path + n.Name
-		if c := n.Child; c != nil && len(c.Nodes) > 0 {
-			var err error
-			if v.sub, err = p.level(c, v.path+"/", depth+1); err != nil {
-				return nil, err
-			}
+		var err error
+		if v.sub, err = p.inside(&n, v.path+"/", depth+1); err != nil {
+			return nil, err
 		}
 		l.vertices = append(l.vertices, v)
 	}
 	return l, p.connect(l, s, at)
+}
+
+// inside is what a node runs: its child graph, or a box for each graph that it may run under names, with no edges
+// between them, because the node decides at run time. nil: there is nothing to draw.
+func (p *planner) inside(n *graph.NodeInfo, path string, depth int) (*level, error) {
+	child := n.Child != nil && len(n.Child.Nodes) > 0
+	switch {
+	case child && len(n.Children) == 0:
+		return p.level(n.Child, path, depth)
+	case len(n.Children) == 0:
+		return nil, nil
+	case depth > maxDepth:
+		return nil, depthError(n.Name)
+	}
+	l := &level{name: clean(n.Name)}
+	add := func(name, path string, s *graph.Structure) error {
+		v := p.vertex(roleNode)
+		if p.nodes > maxNodes {
+			return sizeError(n.Name)
+		}
+		v.info, v.path = graph.NodeInfo{Name: name, Kind: "agent"}, path
+		if len(s.Nodes) > 0 {
+			var err error
+			if v.sub, err = p.level(s, path+"/", depth+1); err != nil {
+				return err
+			}
+		}
+		l.vertices = append(l.vertices, v)
+		return nil
+	}
+	if child {
+		if err := add(n.Child.Name, path+n.Child.Name, n.Child); err != nil {
+			return nil, err
+		}
+	}
+	for _, kind := range slices.Sorted(maps.Keys(n.Children)) {
+		s := n.Children[kind]
+		if err := add(kind, path+kind, &s); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
 }
 
 // connect adds the links of a level, and the bars and the end to which they lead.
@@ -183,6 +225,12 @@ func checkDepth(s *graph.Structure) error {
 			}
 			if c := s.Nodes[i].Child; c != nil {
 				if err := walk(c, depth+1); err != nil {
+					return err
+				}
+			}
+			for _, kind := range slices.Sorted(maps.Keys(s.Nodes[i].Children)) {
+				c := s.Nodes[i].Children[kind]
+				if err := walk(&c, depth+1); err != nil {
 					return err
 				}
 			}

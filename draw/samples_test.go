@@ -30,6 +30,8 @@ func samples() []sample {
 		{"triage-bare", triage(), Options{NoEnds: true}},
 		{"kinds-bare", kinds(), Options{NoEnds: true, NoRoutes: true}},
 		{"nested-right", nested(), Options{Direction: Right}},
+		{"team", crew(), Options{}},
+		{"team-right", crew(), Options{Direction: Right, NoEnds: true}},
 		{"awkward", awkward(), Options{}},
 		{"thirty", thirty(), Options{}},
 	}
@@ -70,6 +72,17 @@ func linear() graph.Structure {
 		},
 		Edges: []graph.EdgeInfo{plain("fetch", "summarize"), plain("summarize", "done"), plain("done", graph.End)},
 	}
+}
+
+// crew is a node that runs graphs under names: a loop, one with a child graph, and
+// one without nodes.
+func crew() graph.Structure {
+	loop := graph.Structure{Name: "explore", Start: []string{"think"}, Nodes: []graph.NodeInfo{{Name: "think", Kind: "llm"}, {Name: "act", Kind: "tools"}},
+		Edges: []graph.EdgeInfo{branch("think", "act", "tools"), plain("act", "think"), branch("think", graph.End, "done")}}
+	review := graph.Structure{Name: "review", Start: []string{"read"}, Nodes: []graph.NodeInfo{{Name: "read", Kind: "agent", Child: new(linear())}}, Edges: []graph.EdgeInfo{plain("read", graph.End)}}
+	return graph.Structure{Name: "crew", Start: []string{"begin"}, Nodes: []graph.NodeInfo{{Name: "begin"},
+		{Name: "team", Kind: "team", Children: map[string]graph.Structure{"lead": loop, "explore": loop, "review": review, "remote": {}}}, {Name: "done", Kind: "end"}},
+		Edges: []graph.EdgeInfo{plain("begin", "team"), plain("team", "done"), plain("done", graph.End), failure("team", "team", "again")}}
 }
 
 func triage() graph.Structure {

@@ -79,6 +79,10 @@ func nodePaths(s graph.Structure, path string) (list []string) {
 		if n.Child != nil {
 			list = append(list, nodePaths(*n.Child, path+n.Name+"/")...)
 		}
+		for kind, child := range n.Children {
+			inside := path + n.Name + "/" + kind
+			list = append(append(list, inside), nodePaths(child, inside+"/")...)
+		}
 	}
 	slices.Sort(list)
 	return list
