@@ -104,10 +104,12 @@ func (s *state) cancel(e entry) outcome {
 // places.
 func (s *state) dispatch(by, key string) (begun []spawned) {
 	q := s.queues[by]
-	for _, t := range q.waiting() {
+	ready := q.waiting()
+	for i, t := range ready {
 		m, full, why := s.begin(by, *t.Agent, *t.Prompt, key+" task "+t.ID)
 		switch {
 		case full:
+			s.crowd(by, ready[i:])
 			return begun
 		case why != "": // it was allowed when the task was made
 			t.Status = taskFailed
@@ -119,6 +121,16 @@ func (s *state) dispatch(by, key string) (begun []spawned) {
 		}
 	}
 	return begun
+}
+
+// crowd notes tasks that wait for a place, each once.
+func (s *state) crowd(by string, tasks []*task) {
+	for _, t := range tasks {
+		if !t.crowded {
+			t.crowded = true
+			s.crowded = append(s.crowded, crowded{by, t})
+		}
+	}
 }
 
 type created struct {

@@ -23,6 +23,9 @@ type log struct {
 	changed chan struct{}      // closed when something has changed
 }
 
+// logEffect is the name of the effects that are entries.
+const logEffect = "team"
+
 // errUnrecorded ends an effect that is only looked up.
 var errUnrecorded = errors.New("team: nothing is recorded")
 
@@ -46,7 +49,7 @@ func open(ctx context.Context, s *state) (l *log, fresh bool, err error) {
 }
 
 func (l *log) effect() graph.Effect {
-	return graph.Effect{Name: "team", Key: strconv.Itoa(l.entries)}
+	return graph.Effect{Name: logEffect, Key: strconv.Itoa(l.entries)}
 }
 
 // add makes a change. What a call has changed already, in a drive before this one,

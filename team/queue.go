@@ -28,6 +28,8 @@ type task struct {
 	Agent       *string  `json:"agent"`
 	Prompt      *string  `json:"prompt"`
 	AgentID     string   `json:"agent_id,omitempty"` // that works on it, or did
+
+	crowded bool // it was told that the task waits for a place
 }
 
 // A queue is the tasks of one agent. The id of a task is its place, from 1.

@@ -24,6 +24,13 @@ type state struct {
 	queues      map[string]*queue
 	escalations []*escalation
 	spent       agent.Spend // of those that have ended
+	crowded     []crowded   // tasks that wait for a place, since these were last told
+}
+
+// crowded is a task that nothing but a place is missing for.
+type crowded struct {
+	by   string // whose queue it is in
+	task *task
 }
 
 // The states of an agent.
@@ -82,6 +89,8 @@ type entry struct {
 	Options []string    `json:"options,omitempty"`
 	Task    *newTask    `json:"task,omitempty"`
 	Spent   agent.Spend `json:"spent,omitzero"`
+
+	Places map[string]int `json:"places,omitempty"` // how many agents each may have at work, for who reads the log alone
 }
 
 // newTask is what a task is made of.
@@ -121,6 +130,15 @@ type outcome struct {
 
 func refuse(format string, args ...any) outcome {
 	return outcome{result: problem{"error", fmt.Sprintf(format, args...)}, refused: true}
+}
+
+// places is how many agents each agent may have at work.
+func (s *state) places() map[string]int {
+	places := map[string]int{}
+	for name, r := range s.rules {
+		places[name] = r.Max
+	}
+	return places
 }
 
 func newState(known map[string]bool, rules map[string]Spawn) *state {
@@ -168,7 +186,7 @@ func (s *state) begin(by, name, prompt, key string) (m *member, full bool, why s
 	if n := s.runningOf(by); n >= rule.Max {
 		return nil, true, fmt.Sprintf("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", n, rule.Max)
 	}
-	m = &member{id: s.newID("agent_"+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, status: running}
+	m = &member{id: s.newID(idPrefix+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, status: running}
 	s.agents[m.id] = m
 	s.order = append(s.order, m.id)
 	return m, false, ""
@@ -202,7 +220,7 @@ func (s *state) names(rule Spawn) []string {
 func (s *state) newID(prefix, key string) string {
 	for n := 0; ; n++ {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s%s %d", prefix, key, n))
-		id := prefix + hex.EncodeToString(sum[:4])
+		id := prefix + hex.EncodeToString(sum[:idDigits/2])
 		taken := slices.ContainsFunc(s.escalations, func(x *escalation) bool { return x.ID == id })
 		if s.agents[id] == nil && !taken {
 			return id

@@ -21,6 +21,7 @@ type supervisor struct {
 	kids context.Context // of all agents
 
 	posts  map[string]*post // guarded by mu
+	begun  bool             // the agents that an earlier drive has left are launched; guarded by mu
 	failed error            // of the lead, or of the journal; guarded by mu
 	result graph.State      // of the lead, when it has ended
 }
@@ -88,7 +89,7 @@ func (x *supervisor) tidy(fresh bool) error {
 		}
 	}
 	if fresh {
-		_, err = x.add(entry{Op: opBegin})
+		_, err = x.add(entry{Op: opBegin, Places: x.state.places()})
 	}
 	return err
 }
@@ -104,9 +105,7 @@ func (x *supervisor) launch() {
 		p := &post{cancel: cancel, called: make(chan struct{})}
 		x.posts[id] = p
 		at := *m
-		if id != lead {
-			graph.Emit(x.ctx, AgentStarted{ID: id, Agent: at.name, Parent: at.parent, Task: at.task})
-		}
+		x.started(&at)
 		x.work.Go(func() {
 			child, err := x.call(context.WithValue(ctx, seatKey{}, seat{x, at.id}), &at)
 			cancel()
@@ -114,6 +113,8 @@ func (x *supervisor) launch() {
 			x.returned(at.id, child, err)
 		})
 	}
+	x.begun = true
+	x.tellWaiting()
 }
 
 // call runs an agent.
@@ -160,6 +161,7 @@ func (x *supervisor) ended(id string, child graph.Child, err error) {
 	done := AgentEnded{ID: id, Agent: m.name, Status: completed}
 	if err == nil && id != lead {
 		e.Spent = spent(child.State)
+		done.Spent = e.Spent
 		e.Text, err = x.team.Agents[m.name].output(child)
 	}
 	if err != nil {
@@ -170,11 +172,11 @@ func (x *supervisor) ended(id string, child graph.Child, err error) {
 		x.stop(err)
 		return
 	}
+	x.drop(out.ended)
 	if id != lead {
 		graph.Emit(x.ctx, done)
-		out.ended = append(out.ended, id)
+		x.discard(id)
 	}
-	x.drop(out.ended)
 	x.launch()
 }
 
@@ -186,22 +188,31 @@ func (x *supervisor) stop(err error) {
 	x.halt()
 }
 
-// drop ends agents whose end is recorded; the caller holds mu, which is free while
+// drop ends agents that were cancelled; the caller holds mu, which is free while
 // they are waited for.
 func (x *supervisor) drop(ids []string) {
 	for _, id := range ids {
-		p := x.posts[id]
-		x.mu.Unlock()
-		if p != nil { // it may not have begun: Drop would not find it
-			p.cancel()
-			<-p.called
-		}
-		err := graph.Drop(x.ctx, id)
-		x.mu.Lock()
-		if delete(x.posts, id); err != nil {
-			x.stop(err)
+		if x.discard(id) {
+			graph.Emit(x.ctx, AgentEnded{ID: id, Agent: AgentOf(id), Status: cancelled})
 		}
 	}
+}
+
+// discard removes an agent whose end is recorded, and tells whether this drive had
+// launched it; the caller holds mu, which is free while it is waited for.
+func (x *supervisor) discard(id string) (launched bool) {
+	p := x.posts[id]
+	x.mu.Unlock()
+	if p != nil { // it may not have begun: Drop would not find it
+		p.cancel()
+		<-p.called
+	}
+	err := graph.Drop(x.ctx, id)
+	x.mu.Lock()
+	if delete(x.posts, id); err != nil {
+		x.stop(err)
+	}
+	return p != nil
 }
 
 // change makes a change for a tool, and does what follows from it.
@@ -282,23 +293,3 @@ func total(a, b agent.Spend) agent.Spend {
 }
 
 func joined(ids []string) string { return strings.Join(ids, ", ") }
-
-// AgentStarted is an event of the team's node: an agent begins, or goes on in
-// another drive.
-type AgentStarted struct {
-	ID     string `json:"id"`
-	Agent  string `json:"agent"`
-	Parent string `json:"parent"` // the id of the agent that has spawned it
-	Task   string `json:"task,omitempty"`
-}
-
-// AgentEnded is an event of the team's node: an agent has ended by itself.
-type AgentEnded struct {
-	ID     string `json:"id"`
-	Agent  string `json:"agent"`
-	Status string `json:"status"` // completed or failed
-	Error  string `json:"error,omitempty"`
-}
-
-func (s AgentStarted) String() string { return fmt.Sprintf("agent %s started", s.ID) }
-func (e AgentEnded) String() string   { return fmt.Sprintf("agent %s %s", e.ID, e.Status) }

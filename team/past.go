@@ -1,0 +1,151 @@
+package team
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/agent"
+)
+
+// A Past is what the journal of a run tells of a team, those of its agents included
+// that were collected or cancelled and of which nothing else is kept. Feed it the
+// team's log: the data of the effects for which IsLog is true, of one task, in
+// their order. It needs neither the agents nor their graphs.
+type Past struct {
+	Agents []Account // in the order of their spawning
+	Tasks  []Task    // of all queues, in the order of their making
+
+	state *state
+	at    map[string]int // index in Agents by id, of those that the state knows
+	tasks map[*task]int  // index in Tasks
+}
+
+// An Account is what has become of an agent.
+type Account struct {
+	ID, Agent    string
+	Parent       string // the id of the agent that has spawned it; Lead: the one that is talked to
+	Task         string // the id of the task of its parent's queue that it works on; "": none
+	Status       string // running, completed, failed or cancelled
+	Error        string
+	Began, Ended time.Time   // Ended is zero for one that runs
+	Spent        agent.Spend // of one that has ended by itself
+}
+
+// A Task is a task of a queue.
+type Task struct {
+	Parent    string   `json:"parent"` // the id of the agent whose queue it is in
+	ID        string   `json:"id"`     // in that queue
+	Subject   string   `json:"subject"`
+	Status    string   `json:"status"`               // pending, blocked, in_progress, completed or failed
+	Agent     string   `json:"agent,omitempty"`      // that is to work on it
+	AgentID   string   `json:"agent_id,omitempty"`   // that works on it, or did
+	BlockedBy []string `json:"blocked_by,omitempty"` // ids of tasks of the same queue
+}
+
+// IsLog tells whether an effect is an entry of a team's log. what is the effect's
+// id, as [graph.Entry] has it in What.
+func IsLog(what string) bool {
+	_, name, _ := strings.Cut(what, "\x00")
+	return strings.HasPrefix(name, logEffect+"\x00")
+}
+
+// Add takes the next entry in. The first entry of another turn begins anew.
+func (p *Past) Add(data []byte) error {
+	var e entry
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fmt.Errorf("team: an entry of the log: %w", err)
+	}
+	if e.Op == opBegin || p.state == nil {
+		p.state, p.at, p.tasks = newState(map[string]bool{}, map[string]Spawn{}), map[string]int{}, map[*task]int{}
+		for name, n := range e.Places {
+			p.state.rules[name] = Spawn{Max: n, Depth: math.MaxInt}
+		}
+	}
+	if e.Agent != "" {
+		p.state.known[e.Agent] = true
+	}
+	if e.Task != nil && e.Task.Agent != "" {
+		p.state.known[e.Task.Agent] = true
+	}
+	if by := p.state.agents[e.By]; by == nil && e.By != "" {
+		return fmt.Errorf("team: the log tells of agent %s, which was never spawned", e.By)
+	}
+	ended := p.state.apply(e).ended
+	p.begun(e)
+	if e.Op == opEnd {
+		p.over(e.ID, e)
+	}
+	if e.Op == opCancel {
+		p.over(e.ID, entry{At: e.At})
+	}
+	for _, id := range ended {
+		p.over(id, entry{At: e.At})
+	}
+	p.note(e)
+	return nil
+}
+
+// begun takes in the agents that an entry has begun: the last ones in the order.
+func (p *Past) begun(e entry) {
+	order := p.state.order
+	first := len(order)
+	for first > 0 && p.known(order[first-1]) == nil {
+		first--
+	}
+	for _, id := range order[first:] {
+		m := p.state.agents[id]
+		p.at[id] = len(p.Agents)
+		p.Agents = append(p.Agents, Account{ID: id, Agent: m.name, Parent: m.parent, Task: m.task, Status: running, Began: e.At})
+	}
+}
+
+func (p *Past) known(id string) *Account {
+	if i, ok := p.at[id]; ok {
+		return &p.Agents[i]
+	}
+	return nil
+}
+
+// over is how an agent has ended: an entry that tells of no end is one that
+// cancelled it.
+func (p *Past) over(id string, e entry) {
+	a := p.known(id)
+	if a == nil || a.Status != running {
+		return
+	}
+	a.Ended, a.Error, a.Spent, a.Status = e.At, e.Error, e.Spent, completed
+	switch {
+	case e.Op != opEnd:
+		a.Status = cancelled
+	case e.Error != "":
+		a.Status = failed
+	}
+}
+
+// note brings the tasks of the queue up to date that an entry may have changed.
+func (p *Past) note(e entry) {
+	switch e.Op {
+	case opCreate, opComplete, opFail, opEnd, opCancel:
+	default:
+		return
+	}
+	for _, by := range sortedKeys(p.state.queues) {
+		for _, t := range p.state.queues[by].tasks {
+			i, ok := p.tasks[t]
+			if !ok {
+				i = len(p.Tasks)
+				p.tasks[t] = i
+				p.Tasks = append(p.Tasks, Task{Parent: by, ID: t.ID, Subject: t.Subject})
+			}
+			now := &p.Tasks[i]
+			now.Status, now.AgentID, now.BlockedBy = t.Status, t.AgentID, slices.Clone(t.BlockedBy)
+			if t.Agent != nil {
+				now.Agent = *t.Agent
+			}
+		}
+	}
+}

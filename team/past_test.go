@@ -1,0 +1,144 @@
+package team_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/team"
+)
+
+// logOf reads a team's log from a journal, as whoever has nothing but the journal.
+func logOf(t *testing.T, st graph.Store) *team.Past {
+	t.Helper()
+	entries := map[int64]bool{}
+	for _, e := range oldestFirst(t, st) {
+		if e.Kind == graph.KindEffect && team.IsLog(e.What) {
+			entries[e.Seq] = true
+		}
+	}
+	past := &team.Past{}
+	for r, err := range st.Read(t.Context(), "t", graph.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !entries[r.Seq] {
+			continue
+		}
+		var data json.RawMessage
+		if err := json.Unmarshal(r.Data, &data); err != nil {
+			t.Fatal(err)
+		}
+		if err := past.Add(data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return past
+}
+
+// What has become of agents can be read from the journal when nothing else is left
+// of them, and events have told it.
+func TestPast(t *testing.T) {
+	s := newStage()
+	hold := make(chan struct{})
+	c := pair(s, func(_ context.Context, v view) llm.Message {
+		switch v.round {
+		case 0: // a place is free for the first of the tasks alone
+			return calls(v, "agent__task_create", `{"subject":"one","agent":"explore","prompt":"works"}`,
+				"agent__task_create", `{"subject":"two","agent":"explore","prompt":"fails"}`,
+				"agent__task_create", `{"subject":"three","agent":"explore","prompt":"never","blocked_by":["2"]}`)
+		case 1:
+			return calls(v, "agent__task_list", `{}`)
+		case 2:
+			close(hold)
+			return calls(v, "agent__collect", fmt.Sprintf(`{"id":%q}`, taskAgent(v.last(), 0)))
+		case 3:
+			return calls(v, "agent__task_list", `{}`)
+		case 4:
+			return calls(v, "agent__collect", fmt.Sprintf(`{"id":%q}`, taskAgent(v.last(), 1)))
+		case 5:
+			return calls(v, spawnCall("is cancelled")...)
+		case 6:
+			return calls(v, "agent__cancel", fmt.Sprintf(`{"id":%q}`, v.field("id")))
+		}
+		return words("Done.")
+	}, func(ctx context.Context, v view) llm.Message {
+		switch v.asked {
+		case "fails":
+			return calls(v, "work", fmt.Sprint(`{"n":`, v.round, `}`))
+		case "is cancelled":
+			<-ctx.Done()
+		default:
+			<-hold
+		}
+		return words("Found.")
+	}, team.Spawn{Max: 1})
+	m := c.Agents["explore"]
+	m.Agent.MaxIterations = 1
+	c.Agents["explore"] = m
+	st := graph.NewMemory()
+	var told []string
+	for ev, err := range (&graph.Runner{Graph: compile(t, c), Store: st}).Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := ev.Body.(graph.Emitted); ok && ev.Path == "" {
+			switch v := b.Value.(type) {
+			case team.AgentStarted:
+				told = append(told, fmt.Sprintf("start %s for task %q", team.AgentOf(v.ID), v.Task))
+			case team.AgentEnded:
+				told = append(told, v.Status)
+				if v.Status == "completed" && v.Spent.Calls != 1 {
+					t.Errorf("its cost: %+v", v.Spent)
+				}
+			case team.TaskWaiting:
+				told = append(told, "waiting: "+v.Subject)
+			}
+		}
+	}
+	want := []string{`start explore for task "1"`, "waiting: two", "completed", `start explore for task "2"`, "failed", `start explore for task ""`, "cancelled"}
+	if !slices.Equal(told, want) {
+		t.Errorf("events\n%q, want\n%q", told, want)
+	}
+	past := logOf(t, st)
+	var got []string
+	for _, a := range past.Agents {
+		if a.Parent != team.Lead || a.Began.IsZero() || a.Ended.Before(a.Began) || team.AgentOf(a.ID) != "explore" {
+			t.Errorf("%+v", a)
+		}
+		got = append(got, a.Task+" "+a.Status)
+	}
+	for _, k := range past.Tasks {
+		got = append(got, fmt.Sprint(k.Subject, " ", k.Status, " ", k.BlockedBy))
+	}
+	want = []string{"1 completed", "2 failed", " cancelled", "one completed []", "two failed []", "three blocked [2]"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the log tells\n%q, want\n%q", got, want)
+	}
+}
+
+// taskAgent is the agent that works on a task of a list.
+func taskAgent(list string, i int) string {
+	var o struct {
+		Tasks []struct {
+			AgentID string `json:"agent_id"`
+		}
+	}
+	if json.Unmarshal([]byte(list), &o) != nil || i >= len(o.Tasks) {
+		return ""
+	}
+	return o.Tasks[i].AgentID
+}
+
+func TestAgentOf(t *testing.T) {
+	for id, want := range map[string]string{"agent_explore_1f2e3d4c": "explore", "agent_a_b_00000000": "a_b", "lead": "", "agent_explore_1f2e3d4": "", "agent__1f2e3d4c": "", "agent_x_1f2e3d4g": "", "": ""} {
+		if got := team.AgentOf(id); got != want {
+			t.Errorf("AgentOf(%q) = %q, want %q", id, got, want)
+		}
+	}
+}
