@@ -17,7 +17,8 @@ type Child struct {
 // part of the same run: its steps, effects and questions are in the same journal,
 // under the task's path. When the child waits or is paused, so is the task; the
 // error is ErrWaiting or ErrPaused, and the node passes it on. Every other end
-// but a good one is the child's error.
+// but a good one is the child's error; beside it stands the state that the child
+// has come to.
 func Call(ctx context.Context, set ...Write) (Child, error) {
 	c := callerOf(ctx)
 	if c == nil {
@@ -43,7 +44,7 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 	if !returned {
 		status, err := t.drive.child(ctx, f)
 		if t.drove(f, status, err); err != nil {
-			return Child{}, err
+			return Child{State: f.st}, err
 		}
 	}
 	return Child{State: f.st, Value: f.value}, nil

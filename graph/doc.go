@@ -70,6 +70,10 @@
 // goes on where it was. Drop ends one and forgets it. A child that can only go on
 // after another that waits says so with Suspend.
 //
+// What all tasks of a run have in common, at every depth, is a value of Share: it
+// belongs to the run, and a drive begins with what the one before has recorded of
+// it.
+//
 // # Travel in time
 //
 // A record of a thread is a point one can go back to, inside a step and inside a

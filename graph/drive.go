@@ -37,6 +37,7 @@ type drive struct {
 	stops    breakpoints
 
 	inquiry
+	sharing
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.

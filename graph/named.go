@@ -30,7 +30,8 @@ type Sub struct {
 // cancels this child alone.
 //
 // A name is not empty and has no '/', '#' or '['. It can be called once in an
-// attempt of the node, and again after Drop.
+// attempt of the node, and again after Drop. Beside the error of a child that has
+// begun stands the state that it has come to.
 func CallNamed(ctx context.Context, name, kind string, set ...Write) (Child, error) {
 	c := callerOf(ctx)
 	if c == nil {
@@ -58,7 +59,7 @@ func CallNamed(ctx context.Context, name, kind string, set ...Write) (Child, err
 	k.frame = f
 	if status = Done; !returned {
 		if status, err = t.drive.child(ctx, f); err != nil {
-			return Child{}, err
+			return Child{State: f.st}, err
 		}
 	}
 	return Child{State: f.st, Value: f.value}, nil

@@ -252,6 +252,9 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 		return res, err
 	}
 	f.frames = s.frames
+	if f := s.frames[sharedPath]; f != nil {
+		x.kept = f.effects
+	}
 	if err := x.j.flush(); err != nil {
 		return res, err
 	}
