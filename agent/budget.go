@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"time"
@@ -10,8 +11,10 @@ import (
 )
 
 // A Budget bounds what a turn may cost. It is checked before every call of a
-// model and before every round of tool calls; a zero field is no bound.
+// model and before every round of tool calls; a zero field is no bound. It is that
+// of one agent; with Share that of all below a context.
 type Budget struct {
+	Of        string        // whose it is, for errors; empty: the name of the Config
 	Tokens    int           // of requests and replies together, as the provider counts them
 	Money     float64       // in the currency of Prices; what has no price is not counted
 	Calls     int           // requests to models, summaries included
@@ -72,13 +75,22 @@ func (b *Budget) spend(r *llm.Reply) Spend {
 // the call that would have exceeded it, keeps what it has, and goes on when it is
 // resumed by a graph with a larger budget.
 type BudgetError struct {
-	What  string // "tokens", "money", "calls" or "tool calls"
-	Limit string
-	Spent string
+	Of     string // whose budget it is; empty: nobody has said
+	What   string // "tokens", "money", "calls" or "tool calls"
+	Limit  string
+	Spent  string
+	Shared bool // others spend from it, too: see Budget.Share
 }
 
 func (e *BudgetError) Error() string {
-	return fmt.Sprintf("the budget for %s is used up: %s of %s; raise it and resume, or begin a new turn", e.What, e.Spent, e.Limit)
+	whose := ""
+	if of := e.Of; of != "" || e.Shared {
+		whose = " of " + cmp.Or(of, "the run")
+	}
+	if e.Shared {
+		whose += " and the agents below it"
+	}
+	return fmt.Sprintf("the budget%s for %s is used up: %s of %s; raise it and resume, or begin a new turn", whose, e.What, e.Spent, e.Limit)
 }
 
 // Unwrap is the limit as the engine tells of its own, for callers that do not care
@@ -105,14 +117,14 @@ func (e *IterationError) Unwrap() error {
 // allows says what is used up, if anything.
 func (b *Budget) allows(s Spend) error {
 	if total := s.Usage.Input + s.Usage.Output; b.Tokens > 0 && total >= b.Tokens {
-		return &BudgetError{What: "tokens", Limit: strconv.Itoa(b.Tokens), Spent: strconv.Itoa(total)}
+		return &BudgetError{Of: b.Of, What: "tokens", Limit: strconv.Itoa(b.Tokens), Spent: strconv.Itoa(total)}
 	}
 	if b.Money > 0 && s.Money >= b.Money {
 		const cents = 4
-		return &BudgetError{What: "money", Limit: strconv.FormatFloat(b.Money, 'f', -1, 64), Spent: strconv.FormatFloat(s.Money, 'f', cents, 64)}
+		return &BudgetError{Of: b.Of, What: "money", Limit: strconv.FormatFloat(b.Money, 'f', -1, 64), Spent: strconv.FormatFloat(s.Money, 'f', cents, 64)}
 	}
 	if b.Calls > 0 && s.Calls >= b.Calls {
-		return &BudgetError{What: "calls", Limit: strconv.Itoa(b.Calls), Spent: strconv.Itoa(s.Calls)}
+		return &BudgetError{Of: b.Of, What: "calls", Limit: strconv.Itoa(b.Calls), Spent: strconv.Itoa(s.Calls)}
 	}
 	return nil
 }
@@ -120,7 +132,7 @@ func (b *Budget) allows(s Spend) error {
 // allowsTools says whether n more calls of tools may be made.
 func (b *Budget) allowsTools(s Spend, n int) error {
 	if b.ToolCalls > 0 && s.ToolCalls+n > b.ToolCalls {
-		return &BudgetError{What: "tool calls", Limit: strconv.Itoa(b.ToolCalls), Spent: strconv.Itoa(s.ToolCalls)}
+		return &BudgetError{Of: b.Of, What: "tool calls", Limit: strconv.Itoa(b.ToolCalls), Spent: strconv.Itoa(s.ToolCalls)}
 	}
 	return nil
 }

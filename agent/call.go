@@ -89,8 +89,15 @@ func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Ef
 		e.InDoubt = graph.DoubtSkip // and ask in words of our own
 	}
 	return graph.DoEffect(ctx, e, func(ctx context.Context) (made, error) {
+		counted, err := beginTool(ctx)
+		if err != nil {
+			return made{}, err
+		}
 		c.Key = strings.TrimSuffix(graph.EffectKey(ctx), strings.TrimPrefix(e.Key, c.ID))
 		r, err := x.told(ctx, t, c)
+		if err == nil {
+			counted()
+		}
 		return made{&r}, err
 	})
 }

@@ -30,6 +30,17 @@
 // Nothing is ever removed from the conversation's key. What does not fit the
 // model's [Window] is left out of requests only.
 //
+// # What a turn may cost
+//
+// A [Budget] bounds one agent. [Budget.Share] makes one of all agents below a
+// context, which may work at the same time: their calls wait for each other when
+// there is no longer room for all, so that together they exceed it by one call at
+// most, and a run that is resumed knows what was spent. A lead's budget is shared
+// by its team; of a graph, give it to the run:
+//
+//	ctx = agent.Budget{Tokens: 100_000}.Share(ctx, "", agent.Spend{})
+//	res, err := r.Invoke(ctx, in)
+//
 // # What a model is told
 //
 // A model node takes the first of these that is there: messages of [OneShotFor]

@@ -66,6 +66,7 @@ func (c Config) Def() (graph.Def, error) {
 	if err := c.check(tools); err != nil {
 		return graph.Def{}, err
 	}
+	c.Budget.Of = cmp.Or(c.Budget.Of, c.Name)
 	think := Think{Model: c.Model, Request: c.Request, System: c.system(), Models: c.Models, See: c.See, MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
 		Tools: tools, More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Retry: c.Retry}.Node(NodeThink)
 	act := Act{Tools: tools, More: c.More, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,

@@ -86,7 +86,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &thinking{think: t, name: name, model: wrapped(model, t.Around), writes: in.writes}
+	x := &thinking{think: t, name: name, model: wrapped(t.Budget.Charged(model), t.Around), writes: in.writes}
 	req, err := t.request(ctx, s, o)
 	if err != nil {
 		return graph.Update{}, err

@@ -27,7 +27,7 @@ type Config struct {
 
 // A Member is an agent of a team.
 type Member struct {
-	Agent       agent.Config
+	Agent       agent.Config  // its Budget is its own; from the lead's spend all others, too
 	Graph       *Graph        // in the place of Agent, for one that is no loop of a model and its tools; not for the lead
 	Description string        // what the agent is for, told to those that may spawn it
 	Spawn       *Spawn        // it may spawn others; nil: it may not
@@ -171,6 +171,13 @@ func (c *Config) catalogue(s *Spawn) string {
 	return b.String()
 }
 
+// budget is the lead's, from which all spend.
+func (c *Config) budget() agent.Budget {
+	b := c.Lead.Agent.Budget
+	b.Of = cmp.Or(b.Of, c.Lead.Agent.Name, c.Name, lead)
+	return b
+}
+
 // known is the agents that can be spawned.
 func (c *Config) known() map[string]bool {
 	known := map[string]bool{}
@@ -192,6 +199,9 @@ func (c *Config) rules() map[string]Spawn {
 		r.Max, r.Depth, r.Threshold = cmp.Or(r.Max, defaultMax), cmp.Or(r.Depth, defaultDepth), cmp.Or(r.Threshold, defaultThreshold)
 		if r.Summary == nil {
 			r.Summary = m.Agent.Model
+		}
+		if r.Summary != nil {
+			r.Summary = m.Agent.Budget.Charged(r.Summary)
 		}
 		rules[name] = r
 	}

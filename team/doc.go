@@ -32,6 +32,10 @@
 // # Limits
 //
 // Spawn.Max counts agents that run, Spawn.Depth how deep agents may spawn agents.
-// Each agent has its own agent.Budget. A task of the queue that has an agent waits
-// for a free place and gets it as soon as there is one.
+// A task of the queue that has an agent waits for a free place and gets it as soon
+// as there is one. The lead's agent.Budget is that of the whole turn: all agents
+// spend from it, however deep, and near its end they wait for each other (see
+// agent.Budget.Share). When it is used up the run fails with an agent.BudgetError,
+// keeps where everybody was, and goes on when it is resumed with a larger one. The
+// Budget of another agent is a further bound for this one alone.
 package team

@@ -27,7 +27,7 @@ type (
 		Agent  string      `json:"agent"`
 		Status string      `json:"status"` // completed, failed or cancelled
 		Error  string      `json:"error,omitempty"`
-		Spent  agent.Spend `json:"spent,omitzero"` // over all drives; not of one that was cancelled
+		Spent  agent.Spend `json:"spent,omitzero"` // over all drives
 	}
 	// TaskWaiting says that a task of a queue could begin, but that no agent may
 	// be started now: there are as many as may run.

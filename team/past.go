@@ -32,7 +32,7 @@ type Account struct {
 	Status       string // running, completed, failed or cancelled
 	Error        string
 	Began, Ended time.Time   // Ended is zero for one that runs
-	Spent        agent.Spend // of one that has ended by itself
+	Spent        agent.Spend // of one that has ended
 }
 
 // A Task is a task of a queue.
@@ -84,6 +84,9 @@ func (p *Past) Add(data []byte) error {
 	}
 	for _, id := range ended {
 		p.over(id, entry{At: e.At})
+	}
+	if a := p.known(e.ID); a != nil && e.Op == opSpent {
+		a.Spent = e.Spent
 	}
 	p.note(e)
 	return nil

@@ -119,6 +119,7 @@ const (
 	opEscalate op = "escalate"
 	opReply    op = "reply"
 	opGiveUp   op = "give_up"
+	opSpent    op = "spent" // what an agent has cost that was cancelled
 )
 
 // An outcome is what an entry came to.
@@ -172,6 +173,8 @@ func (s *state) apply(e entry) outcome {
 		return s.escalate(e)
 	case opReply, opGiveUp:
 		return s.reply(e)
+	case opSpent:
+		s.spent = total(s.spent, e.Spent)
 	}
 	return outcome{}
 }

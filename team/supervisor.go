@@ -31,6 +31,7 @@ type post struct {
 	still  bool // it waits for a person or is paused: nothing comes of it in this drive
 	cancel context.CancelFunc
 	called chan struct{} // closed when its call has returned
+	spent  agent.Spend   // what it has cost, when that is closed
 }
 
 // A seat is an agent's place in its team: its tools find it in their context.
@@ -53,7 +54,7 @@ func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 		return graph.Update{}, err
 	}
 	x := &supervisor{log: l, team: c, posts: map[string]*post{}}
-	x.kids, x.halt = context.WithCancel(ctx)
+	x.kids, x.halt = context.WithCancel(c.budget().Share(ctx, graph.TaskPath(ctx), agent.Spent.Get(s)))
 	defer x.halt()
 	if err := x.tidy(fresh); err != nil {
 		return graph.Update{}, err
@@ -109,6 +110,7 @@ func (x *supervisor) launch() {
 		x.work.Go(func() {
 			child, err := x.call(context.WithValue(ctx, seatKey{}, seat{x, at.id}), &at)
 			cancel()
+			p.spent = spent(child.State)
 			close(p.called)
 			x.returned(at.id, child, err)
 		})
@@ -142,7 +144,7 @@ func (x *supervisor) returned(id string, child graph.Child, err error) {
 		}
 	case x.kids.Err() != nil && err != nil: // the run is cut off; it goes on from here
 		x.stop(context.Cause(x.kids))
-	case id == lead && err != nil:
+	case err != nil && (id == lead || usedUp(err)):
 		x.stop(err)
 	case id == lead:
 		x.result = child.State
@@ -159,9 +161,11 @@ func (x *supervisor) ended(id string, child graph.Child, err error) {
 	e := entry{Op: opEnd, ID: id, Key: "end " + id}
 	m := x.state.agents[id]
 	done := AgentEnded{ID: id, Agent: m.name, Status: completed}
-	if err == nil && id != lead {
-		e.Spent = spent(child.State)
+	if id != lead {
+		e.Spent = x.posts[id].spent
 		done.Spent = e.Spent
+	}
+	if err == nil && id != lead {
 		e.Text, err = x.team.Agents[m.name].output(child)
 	}
 	if err != nil {
@@ -180,6 +184,13 @@ func (x *supervisor) ended(id string, child graph.Child, err error) {
 	x.launch()
 }
 
+// usedUp tells whether an agent has ended because all have used up the budget of
+// the lead. It is not taken for its failure: it goes on when there is more.
+func usedUp(err error) bool {
+	var e *agent.BudgetError
+	return errors.As(err, &e) && e.Shared
+}
+
 // stop ends all agents because of a failure; the caller holds mu.
 func (x *supervisor) stop(err error) {
 	if x.failed == nil {
@@ -192,15 +203,23 @@ func (x *supervisor) stop(err error) {
 // they are waited for.
 func (x *supervisor) drop(ids []string) {
 	for _, id := range ids {
-		if x.discard(id) {
-			graph.Emit(x.ctx, AgentEnded{ID: id, Agent: AgentOf(id), Status: cancelled})
+		p := x.discard(id)
+		if p == nil {
+			continue
+		}
+		graph.Emit(x.ctx, AgentEnded{ID: id, Agent: AgentOf(id), Status: cancelled, Spent: p.spent})
+		if p.spent == (agent.Spend{}) {
+			continue
+		}
+		if _, err := x.addLocked(entry{Op: opSpent, ID: id, Spent: p.spent}); err != nil {
+			x.stop(err)
 		}
 	}
 }
 
-// discard removes an agent whose end is recorded, and tells whether this drive had
-// launched it; the caller holds mu, which is free while it is waited for.
-func (x *supervisor) discard(id string) (launched bool) {
+// discard removes an agent whose end is recorded, and returns its post, if this
+// drive had launched it; the caller holds mu, which is free while it is waited for.
+func (x *supervisor) discard(id string) *post {
 	p := x.posts[id]
 	x.mu.Unlock()
 	if p != nil { // it may not have begun: Drop would not find it
@@ -212,7 +231,7 @@ func (x *supervisor) discard(id string) (launched bool) {
 	if delete(x.posts, id); err != nil {
 		x.stop(err)
 	}
-	return p != nil
+	return p
 }
 
 // change makes a change for a tool, and does what follows from it.
