@@ -9,17 +9,21 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/team"
 )
 
 // Narrator tells a run as it happens, in plain lines: for people who watch. It
 // wants all events of [NarrateTopics], of one drive or of several drives of one
 // run; the time it tells does not count the time between them. It is not safe for concurrent use.
 type Narrator struct {
+	Detail bool // also tells replies, outcomes of calls, and branches of maps
+
 	w     io.Writer
 	agent *Agent
 	color bool
 	told  bool // the first line
 	watch stopwatch
+	crew  map[string]*crewTime // spawned agents by id
 }
 
 // stopwatch adds up the time of drives. Between them a run waits for somebody.
@@ -40,12 +44,15 @@ func (s *stopwatch) event(e graph.Event) {
 	}
 }
 
+// at is how much time had passed in drives at a moment of one.
+func (s *stopwatch) at(now time.Time) time.Duration { return s.took + now.Sub(s.begun) }
+
 // NarrateTopics are the events that a Narrator needs.
 const NarrateTopics = graph.TopicRun | graph.TopicTask | graph.TopicStep | graph.TopicEmit
 
 // Narrate makes a narrator of the agent's runs. With color the lines are dimmed.
 func Narrate(w io.Writer, a *Agent, color bool) *Narrator {
-	return &Narrator{w: w, agent: a, color: color}
+	return &Narrator{w: w, agent: a, color: color, crew: map[string]*crewTime{}}
 }
 
 // promptLines is how much of a child's prompt is shown.
@@ -56,45 +63,70 @@ const promptLines = 12
 type frame struct {
 	agent  *Agent
 	talks  bool // it is a conversation with a model
+	team   bool // the children of its team's node
+	branch bool // the branches of a map
 	indent string
+	label  string // stands before what is told, where several may tell at the same time
 }
 
-// frame finds what a path of the run belongs to. Branches of a map are not told.
+// frame finds what a path of the run belongs to. Branches of a map are details.
 func (n *Narrator) frame(path string) (f frame, told bool) {
 	f = frame{agent: n.agent, talks: n.agent.Config != nil}
+	at := 0
 	for _, id := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' }) {
-		if f.talks {
+		at += len(id) + len("/")
+		switch {
+		case f.team:
+			f = f.member(id)
+		case f.talks && id == team.Node:
+			f.team = true
+		case f.talks || f.agent == nil:
 			return f, false
-		}
-		id, _, _ = strings.Cut(id, "[")
-		node := f.agent.File.Node(id)
-		if node == nil {
-			return f, false
-		}
-		f.indent += "  "
-		switch b := node.Body.(type) {
-		case *AgentNode:
-			child := f.agent.children[b.Agent]
-			if child == nil {
+		default:
+			if f, told = n.inside(f, id); !told {
 				return f, false
 			}
-			f.agent, f.talks = child, child.Config != nil
-		case *LLMNode:
-			f.talks = true
-		default:
+			f.label = "[" + path[:at-len("/")] + "] "
+		}
+	}
+	return f, true
+}
+
+// inside is the frame below a node of a graph.
+func (n *Narrator) inside(f frame, id string) (frame, bool) {
+	id, _, _ = strings.Cut(id, "[")
+	node := f.agent.File.Node(id)
+	if node == nil {
+		return f, false
+	}
+	f.indent += "  "
+	f.branch = false
+	switch b := node.Body.(type) {
+	case *AgentNode:
+		child := f.agent.children[b.Agent]
+		if child == nil {
 			return f, false
 		}
+		f.agent, f.talks = child, child.Config != nil
+	case *LLMNode:
+		f.talks = true
+	case *MapNode:
+		f.branch = true
+		return f, n.Detail
+	default:
+		return f, false
 	}
 	return f, true
 }
 
 // Event tells one event, if there is something to tell.
 func (n *Narrator) Event(e graph.Event) {
+	n.watch.event(e)
+	n.count(e)
 	f, told := n.frame(e.Path)
 	if !told {
 		return
 	}
-	n.watch.event(e)
 	switch b := e.Body.(type) {
 	case graph.RunStarted:
 		if !n.told { // else it goes on after an answer; that is no news
@@ -102,15 +134,17 @@ func (n *Narrator) Event(e graph.Event) {
 		}
 		n.told = true
 	case graph.TaskStarted:
-		if !f.talks {
-			n.line(f.indent, "%s (%s)", e.Node, b.Kind)
+		if !f.talks && (!f.branch || e.Node != fanNode) {
+			n.line(f.indent, "%s%s (%s)", f.front(), e.Node, b.Kind)
 		}
 	case graph.StepCommitted:
-		if !f.talks {
+		if !f.talks && !f.branch {
 			n.moves(f.indent, b)
 		}
 	case graph.Emitted:
-		n.emitted(f.indent, b.Value)
+		if !n.crewed(f, e, b.Value) {
+			n.emitted(f, b.Value)
+		}
 	case graph.RunEnded:
 		if b.Result.Status == graph.Done && e.Path == "" {
 			n.line("", "%s done in %s", f.kind(), elapsed(n.watch.took))
@@ -146,8 +180,8 @@ func (n *Narrator) moves(indent string, b graph.StepCommitted) {
 	}
 }
 
-func (n *Narrator) emitted(indent string, v any) {
-	indent += "  "
+func (n *Narrator) emitted(f frame, v any) {
+	indent := f.indent + "  "
 	switch v := v.(type) {
 	case ModelCall:
 		model := v.Model
@@ -174,7 +208,7 @@ func (n *Narrator) emitted(indent string, v any) {
 	case Warning:
 		n.line(indent, "warning: %s", v.Text)
 	default:
-		n.talked(indent, v)
+		n.talked(indent+f.label, v)
 	}
 }
 
@@ -188,7 +222,13 @@ func (n *Narrator) talked(indent string, v any) {
 		n.line(indent, "tool call: %s %s", v.Name, shorten(string(v.Args), mostArgs))
 	case agent.ToolDone:
 		if v.Error {
-			n.line(indent, "tool failed: %s: %s", v.Name, shorten(v.Text, mostArgs))
+			n.line(indent, "tool failed: %s: %s", v.Name, harmless(shorten(v.Text, mostArgs)))
+		} else if n.Detail {
+			n.line(indent, "tool done: %s in %s: %s", v.Name, elapsed(v.Took), harmless(shorten(v.Text, mostArgs)))
+		}
+	case agent.Replied:
+		if n.Detail {
+			n.line(indent, "replied: %d tokens in, %d out", v.Usage.Input, v.Usage.Output)
 		}
 	case agent.Shortened:
 		what := "are left out"

@@ -11,13 +11,10 @@ import (
 	"raddle.dev/graph"
 )
 
-// redraw is the time between two redraws of the changing line.
-const redraw = 200 * time.Millisecond
-
-// patience is how long a node may take before the changing line tells of it.
+// patience is how long a node may take before the changing lines tell of it.
 const patience = 300 * time.Millisecond
 
-// live keeps the changing line below the narration: which nodes are at work, for
+// live keeps the changing lines below the narration: who is at work, at what, for
 // how long, and the end of what a model is just saying.
 type live struct {
 	t    *terminal
@@ -26,18 +23,11 @@ type live struct {
 	done sync.WaitGroup
 
 	mu    sync.Mutex
-	tasks []liveTask // in the order of their start
-	text  string
+	board *board
 }
 
-type liveTask struct {
-	id    string
-	node  string
-	since time.Time
-}
-
-func newLive(t *terminal) *live {
-	l := &live{t: t, stop: make(chan struct{})}
+func newLive(t *terminal, a *flow.Agent) *live {
+	l := &live{t: t, stop: make(chan struct{}), board: newBoard(a.Name, a.Config != nil)}
 	l.done.Go(func() {
 		tick := time.NewTicker(redraw)
 		defer tick.Stop()
@@ -46,7 +36,7 @@ func newLive(t *terminal) *live {
 			case <-l.stop:
 				return
 			case now := <-tick.C:
-				t.set(l.line(now))
+				t.set(l.lines(now))
 			}
 		}
 	})
@@ -61,78 +51,91 @@ func (l *live) close() {
 func (l *live) event(ev graph.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	id := ev.Path + ev.Task
 	switch b := ev.Body.(type) {
-	case graph.TaskStarted:
-		l.tasks = append(l.tasks, liveTask{id, ev.Path + ev.Node, ev.Time})
-	case graph.TaskDone:
-		for i := range l.tasks {
-			if l.tasks[i].id == id {
-				l.tasks = append(l.tasks[:i], l.tasks[i+1:]...)
-				break
-			}
-		}
-		l.text = ""
-	case graph.RunEnded:
-		l.tasks, l.text = nil, ""
-		l.t.still()
 	case graph.Emitted:
-		switch v := b.Value.(type) {
-		case flow.Delta:
-			l.say(v.Text)
-		case agent.TextDelta:
-			if !l.mute || ev.Path != "" {
-				l.say(v.Text)
-			}
-		case flow.ModelDone, agent.Replied:
-			l.text = ""
+		if _, text := b.Value.(agent.TextDelta); text && l.mute && voice(ev.Path) {
+			return
 		}
+	case graph.RunEnded:
+		l.t.still()
 	}
+	l.board.event(ev)
 }
 
-// say takes in a piece of what a model says.
-func (l *live) say(text string) {
-	l.text += text
-	if len(l.text) > 4096 {
-		l.text = l.text[len(l.text)-2048:]
-	}
-}
-
-// line is what the changing line shows now.
-func (l *live) line(now time.Time) string {
+// lines are what the changing lines show now.
+func (l *live) lines(now time.Time) []string {
+	cols, rows := l.t.size()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var parts []string
-	for _, t := range l.tasks {
-		if took := now.Sub(t.since); took >= patience {
-			parts = append(parts, fmt.Sprintf("%s %ds", t.node, int(took.Seconds())))
-		}
-	}
-	if parts == nil {
-		return ""
-	}
-	line := "… " + strings.Join(parts, ", ")
-	if text := strings.Join(strings.Fields(l.text), " "); text != "" {
-		line += ": " + text
-	}
-	return fit(line, l.t.width()-1, len("… "+strings.Join(parts, ", ")+": "))
+	return render(l.board, now, cols-1, max(1, rows/2))
 }
 
-// fit shortens a line to a width by taking text out after its first keep bytes.
-func fit(line string, width, keep int) string {
-	line = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
-			return -1
+// render shows a board in a number of lines of a width.
+func render(b *board, now time.Time, cols, most int) []string {
+	list, depths := b.visible(now)
+	switch {
+	case len(list) == 0:
+		return nil
+	case len(list) == 1:
+		return []string{list[0].alone(now, cols)}
+	case most == 1:
+		var names []string
+		for _, r := range list {
+			names = append(names, r.name)
 		}
-		return r
-	}, line)
-	runes := []rune(line)
-	if len(runes) <= width {
-		return line
+		return []string{clip(fmt.Sprintf("… %d at work: %s", len(list), oneLine(strings.Join(names, ", "))), cols)}
 	}
-	head := len([]rune(line[:min(keep, len(line))]))
-	if head+2 >= width {
-		return string(runes[:max(width, 0)])
+	var left []string
+	if len(list) > most {
+		left = []string{clip(fmt.Sprintf("  and %d more", len(list)-most+1), cols)}
+		list = list[:most-1]
 	}
-	return string(runes[:head]) + "…" + string(runes[len(runes)-(width-head-1):])
+	names, wide := make([]string, len(list)), 0
+	for i, r := range list {
+		names[i] = strings.Repeat("  ", min(depths[i], 4)) + oneLine(r.name)
+		wide = max(wide, cells(names[i]))
+	}
+	wide = min(wide, max(cols/3, 8))
+	lines := make([]string, 0, len(list)+1)
+	for i, r := range list {
+		lines = append(lines, r.among(pad(names[i], wide), now, cols))
+	}
+	lines[0] = "… " + lines[0][len("  "):]
+	return append(lines, left...)
+}
+
+// alone is the line of a row that is the only one.
+func (r *row) alone(now time.Time, cols int) string {
+	head := "… " + oneLine(r.name)
+	if state := r.state(); r.talks && state != "" {
+		head += ", " + oneLine(state)
+	}
+	head += " " + lasting(now.Sub(r.since))
+	text := strings.Join(strings.Fields(r.text), " ")
+	if text != "" {
+		head += ": "
+	}
+	return fit(head+text, cols, len(head))
+}
+
+// among is the line of a row that is one of several.
+func (r *row) among(name string, now time.Time, cols int) string {
+	const state = 28
+	line := "  " + name + "  " + pad(oneLine(r.state()), min(state, max(cols/3, 8)))
+	add := func(column string) {
+		if cells(line)+cells(column) <= cols {
+			line += column
+		}
+	}
+	if !r.queued {
+		add(fmt.Sprintf("  %6s", lasting(now.Sub(r.since))))
+	}
+	if r.tokens > 0 {
+		add(fmt.Sprintf("  %6s tokens", thousands(r.tokens)))
+	}
+	text := strings.Join(strings.Fields(r.text), " ")
+	if text == "" {
+		return strings.TrimRight(clip(line, cols), " ")
+	}
+	return fit(line+"  "+text, cols, len(line)+len("  "))
 }

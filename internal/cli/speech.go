@@ -5,6 +5,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/team"
 )
 
 // speech shows what an agent's model says while it says it, on a terminal.
@@ -23,10 +24,16 @@ func (d *drive) speech() *speech {
 	return &speech{sh: d.sh}
 }
 
-// event takes an event in. Conversations below the run's own are not for the
-// reader.
+// leadPath is where the agent that is talked to speaks, where it has others to spawn.
+const leadPath = team.Node + "/" + team.Lead + "/"
+
+// voice tells whether what is said at a path of an agent's run is said to the
+// reader. Conversations below the run's own are not.
+func voice(path string) bool { return path == "" || path == leadPath }
+
+// event takes an event in.
 func (s *speech) event(ev graph.Event) {
-	if ev.Path != "" {
+	if !voice(ev.Path) {
 		return
 	}
 	switch b := ev.Body.(type) {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/term"
@@ -56,94 +55,6 @@ func (o *stdout) isTerminal() bool { return isTerminal(o.file) }
 
 // isTerminal tells whether a stream is one that a person sits at.
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-
-// terminal is standard error: lines that stay, and below them, where a person
-// looks on, a line that changes. It is safe for concurrent use.
-type terminal struct {
-	file   *os.File
-	colors bool
-
-	mu     sync.Mutex
-	status string // what the changing line shows; "": there is none
-	shown  bool
-	open   bool // a result on the same screen has not ended its line
-}
-
-// Write writes complete lines. Errors are nobody's business: what goes here only
-// accompanies the result.
-func (t *terminal) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.hide()
-	if t.open {
-		_, _ = t.file.WriteString("\n")
-		t.open = false
-	}
-	_, _ = t.file.Write(p)
-	t.show()
-	return len(p), nil
-}
-
-// pass writes a piece of a result to another stream, which may end on the same
-// screen: the changing line makes way, and the next line begins below.
-func (t *terminal) pass(out *stdout, text string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.hide()
-	_, _ = out.Write([]byte(text))
-	t.open = !out.ends && isTerminal(t.file)
-	t.show()
-}
-
-// endLine ends the line of a result that was passed on, unless another line has
-// followed it on the same screen.
-func (t *terminal) endLine(out *stdout) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !out.ends && (t.open || !isTerminal(t.file)) {
-		_, _ = out.Write([]byte("\n"))
-	}
-	t.open = false
-}
-
-// line writes a line.
-func (t *terminal) line(s string) { _, _ = t.Write([]byte(s + "\n")) }
-
-// set changes the changing line.
-func (t *terminal) set(status string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if status != t.status {
-		t.hide()
-		t.status = status
-		t.show()
-	}
-}
-
-// still removes the changing line.
-func (t *terminal) still() { t.set("") }
-
-func (t *terminal) hide() {
-	if t.shown {
-		_, _ = t.file.WriteString("\r\x1b[K")
-		t.shown = false
-	}
-}
-
-func (t *terminal) show() {
-	if t.status != "" && !t.open {
-		_, _ = t.file.WriteString(t.paint(dim, t.status))
-		t.shown = true
-	}
-}
-
-// width is how many characters fit into a line.
-func (t *terminal) width() int {
-	if w, _, err := term.GetSize(int(t.file.Fd())); err == nil && w > 0 {
-		return w
-	}
-	return 80
-}
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

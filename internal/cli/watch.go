@@ -43,8 +43,9 @@ func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
 	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, asked: map[string]graph.Question{}}
 	if !sh.quiet {
 		w.narrator = flow.Narrate(sh.err, run.Agent, sh.err.colors)
+		w.narrator.Detail = sh.verbose
 		if wantLive && isTerminal(sh.err.file) && !dumb() {
-			w.live = newLive(sh.err)
+			w.live = newLive(sh.err, run.Agent)
 		}
 	}
 	if sh.verbose {

@@ -1,0 +1,277 @@
+package cli
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/team"
+)
+
+// A board is what is at work in a run, kept by its events: a row for each
+// conversation of an agent with its model, and for each other node that runs.
+type board struct {
+	agent  string // name of the run's agent
+	talks  bool   // which is one conversation, or a team
+	rows   []*row // in the order of their beginning
+	tasks  map[string]*row
+	tokens map[string]int // by path: a conversation goes on in another drive
+}
+
+// A row is one of those at work.
+type row struct {
+	path   string // of its frame or task, with a slash at its end
+	name   string
+	parent string // path of the row that it belongs below; "": none
+	since  time.Time
+	talks  bool // it is a conversation: its nodes have no rows of their own
+	tasks  int  // that run
+	kind   string
+	calls  []agent.ToolStarted // under way
+	asked  bool                // a task of it waits for an answer
+	queued bool                // a task that waits for a place
+	tokens int
+	text   string // the end of what its model is just saying
+}
+
+func newBoard(agent string, talks bool) *board {
+	b := &board{agent: agent, talks: talks, tokens: map[string]int{}}
+	b.clear()
+	return b
+}
+
+func (b *board) clear() { b.rows, b.tasks = nil, map[string]*row{} }
+
+// event takes one event in.
+func (b *board) event(ev graph.Event) {
+	switch body := ev.Body.(type) {
+	case graph.TaskStarted:
+		r := b.row(b.place(ev, body.Kind), ev.Time)
+		r.tasks++
+		r.kind, r.asked = body.Kind, false
+		b.tasks[ev.Path+ev.Task] = r
+	case graph.TaskDone:
+		b.done(ev, body)
+	case graph.Emitted:
+		b.emitted(ev, body.Value)
+	case graph.RunEnded:
+		if ev.Path == "" {
+			b.clear()
+		}
+	}
+}
+
+// taskPath is the path of what an event's task calls.
+func taskPath(ev graph.Event) string {
+	path := ev.Path + ev.Node
+	if at := strings.LastIndexByte(ev.Task, '.'); at >= 0 && ev.Task[at+1:] != "0" {
+		path += "[" + ev.Task[at+1:] + "]"
+	}
+	return path + "/"
+}
+
+// talkKinds are the kinds of nodes that only conversations have.
+var talkKinds = []string{"begin", "tools", "continue", "remind"}
+
+// place is the path of the row that a task belongs to.
+func (b *board) place(ev graph.Event, kind string) string {
+	r := b.find(ev.Path)
+	talk := ev.Path == "" && b.talks || ev.Path != "" && (slices.Contains(talkKinds, kind) || ev.Node == agent.NodeThink && kind == "llm") || r != nil && r.talks
+	if !talk {
+		return taskPath(ev)
+	}
+	b.row(ev.Path, ev.Time).talks = true
+	return ev.Path
+}
+
+func (b *board) find(path string) *row {
+	if i := slices.IndexFunc(b.rows, func(r *row) bool { return r.path == path }); i >= 0 {
+		return b.rows[i]
+	}
+	return nil
+}
+
+func (b *board) row(path string, now time.Time) *row {
+	r := b.find(path)
+	if r == nil {
+		r = &row{path: path, name: b.name(path), since: now, tokens: b.tokens[path]}
+		b.rows = append(b.rows, r)
+	}
+	return r
+}
+
+// name is how people read a path: that of a team's agent, or the nodes.
+func (b *board) name(path string) string {
+	path = strings.TrimSuffix(path, "/")
+	above, last := "", path
+	if i := strings.LastIndexByte(path, '/'); i >= 0 {
+		above, last = path[:i], path[i+1:]
+	}
+	switch {
+	case path == "" || last == team.Lead && above == team.Node && b.talks:
+		return b.agent
+	case last == team.Lead && strings.HasSuffix(above, "/"+team.Node):
+		return strings.TrimSuffix(above, "/"+team.Node)
+	case team.AgentOf(last) != "":
+		return nickname(last)
+	}
+	return path
+}
+
+// nickname is the id of a spawned agent for people who look on.
+func nickname(id string) string {
+	return team.AgentOf(id) + " " + id[strings.LastIndexByte(id, '_')+1:]
+}
+
+// remove takes the rows below a path away, and its own.
+func (b *board) remove(path string) {
+	b.rows = slices.DeleteFunc(b.rows, func(r *row) bool { return strings.HasPrefix(r.path, path) })
+}
+
+func (b *board) done(ev graph.Event, body graph.TaskDone) {
+	id := ev.Path + ev.Task
+	r := b.tasks[id]
+	if r == nil {
+		return
+	}
+	delete(b.tasks, id)
+	r.tasks--
+	r.asked = r.asked || body.Waiting
+	if r.tasks == 0 {
+		r.calls, r.text = nil, ""
+	}
+	if !body.Waiting {
+		b.remove(taskPath(ev))
+	}
+}
+
+func (b *board) emitted(ev graph.Event, v any) {
+	switch v := v.(type) {
+	case team.AgentStarted:
+		r := b.row(taskPath(ev)+v.ID+"/", ev.Time)
+		r.talks, r.parent = true, taskPath(ev)+v.Parent+"/"
+		b.remove(queuePath(ev, v.Parent, v.Task))
+		return
+	case team.AgentEnded:
+		b.remove(taskPath(ev) + v.ID + "/")
+		return
+	case team.TaskWaiting:
+		r := b.row(queuePath(ev, v.Parent, v.ID), ev.Time)
+		r.queued, r.parent, r.name = true, taskPath(ev)+v.Parent+"/", v.Agent+" for task "+v.ID+": "+v.Subject
+		return
+	}
+	if r := b.tasks[ev.Path+ev.Task]; r != nil {
+		b.said(r, v)
+	}
+}
+
+// queuePath is the path of the row of a task in a queue: not below the agent whose
+// queue it is, which has a row of its own.
+func queuePath(ev graph.Event, parent, id string) string {
+	if id == "" {
+		return "\x00"
+	}
+	return taskPath(ev) + "#" + parent + " " + id + "/"
+}
+
+// said takes in what a conversation or a node tells of itself.
+func (b *board) said(r *row, v any) {
+	const most, rest = 4096, 2048
+	switch v := v.(type) {
+	case flow.Delta:
+		r.text += v.Text
+	case agent.TextDelta:
+		r.text += v.Text
+	case flow.ModelDone:
+		b.spent(r, v.Usage.Input+v.Usage.Output)
+	case agent.Replied:
+		b.spent(r, v.Usage.Input+v.Usage.Output)
+	case agent.ToolStarted:
+		r.calls = append(r.calls, v)
+	case agent.ToolDone:
+		r.calls = slices.DeleteFunc(r.calls, func(c agent.ToolStarted) bool { return c.ID == v.ID })
+	}
+	if len(r.text) > most {
+		r.text = r.text[len(r.text)-rest:]
+	}
+}
+
+func (b *board) spent(r *row, tokens int) {
+	r.text = ""
+	r.tokens += tokens
+	b.tokens[r.path] = r.tokens
+}
+
+// visible are the rows below which there are no others, those of a team's agents
+// below the ones that have spawned them, with their depths.
+func (b *board) visible(now time.Time) (list []*row, depths []int) {
+	above := map[string]bool{}
+	for _, r := range b.rows {
+		above[""] = above[""] || r.path != ""
+		for i := range len(r.path) - 1 {
+			if r.path[i] == '/' {
+				above[r.path[:i+1]] = true
+			}
+		}
+	}
+	shown := map[string]bool{}
+	for _, r := range b.rows {
+		shown[r.path] = !above[r.path] && now.Sub(r.since) >= patience
+	}
+	below := map[string][]*row{}
+	for _, r := range b.rows {
+		parent := r.parent
+		if !shown[parent] {
+			parent = ""
+		}
+		if shown[r.path] {
+			below[parent] = append(below[parent], r)
+		}
+	}
+	var add func(rows []*row, depth int)
+	add = func(rows []*row, depth int) {
+		for _, r := range rows {
+			list, depths = append(list, r), append(depths, depth)
+			if r.path != "" {
+				add(below[r.path], depth+1)
+			}
+		}
+	}
+	add(below[""], 0)
+	return list, depths
+}
+
+// state is what a row does, in a few words; "" where its name says it.
+func (r *row) state() string {
+	switch {
+	case r.queued:
+		return "waiting for a place"
+	case r.asked && r.tasks == 0:
+		return "waiting for an answer"
+	case len(r.calls) == 1:
+		return r.calling()
+	case len(r.calls) > 1:
+		var names []string
+		for _, c := range r.calls {
+			names = append(names, c.Name)
+		}
+		return "tools " + list(names)
+	case r.kind == "llm" || r.talks:
+		return "thinking"
+	}
+	return r.kind
+}
+
+// calling is what a call does: one that waits for an agent says for whom.
+func (r *row) calling() string {
+	c := r.calls[0]
+	var args struct{ ID string }
+	if c.Name == "agent__collect" && json.Unmarshal(c.Args, &args) == nil && team.AgentOf(args.ID) != "" {
+		return "waiting for " + nickname(args.ID)
+	}
+	return "tool " + c.Name
+}

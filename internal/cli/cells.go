@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// cell is how many columns of a terminal a character takes.
+func cell(r rune) int {
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		return 0
+	}
+	switch width.LookupRune(r).Kind() {
+	case width.EastAsianWide, width.EastAsianFullwidth:
+		return 2
+	}
+	return 1
+}
+
+// cells is how many columns a line takes.
+func cells(s string) (n int) {
+	for _, r := range s {
+		n += cell(r)
+	}
+	return n
+}
+
+// clip is the beginning of a line that fits into a width.
+func clip(s string, width int) string {
+	for i, r := range s {
+		if width -= cell(r); width < 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// tail is the end of a line that fits into a width.
+func tail(s string, width int) string {
+	for n := cells(s); n > width && s != ""; {
+		for _, r := range s {
+			n, s = n-cell(r), s[len(string(r)):]
+			break
+		}
+	}
+	return s
+}
+
+// pad fills a text up to a width, or cuts it.
+func pad(s string, width int) string {
+	if n := cells(s); n <= width {
+		return s + strings.Repeat(" ", width-n)
+	}
+	return pad(clip(s, width-1)+"…", width)
+}
+
+// fit shortens a line to a width by taking text out after its first keep bytes.
+// What could move the cursor is left out.
+func fit(line string, width, keep int) string {
+	head, rest := oneLine(line[:min(keep, len(line))]), oneLine(line[min(keep, len(line)):])
+	room := width - cells(head)
+	switch {
+	case cells(rest) <= room:
+		return head + rest
+	case room <= 2:
+		return clip(head+rest, max(width, 0))
+	}
+	return head + "…" + tail(rest, room-1)
+}
+
+// oneLine takes out what could move a terminal's cursor.
+func oneLine(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return -1
+		}
+		return r
+	}, plainText(strings.ToValidUTF8(s, "")))
+}
+
+// thousands is a number of tokens for people.
+func thousands(n int) string {
+	switch {
+	case n < 1000:
+		return fmt.Sprint(n)
+	case n < 1_000_000:
+		return fmt.Sprintf("%.1fk", float64(n)/1000)
+	}
+	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
+}
+
+// lasting is a time that has passed, for people.
+func lasting(d time.Duration) string {
+	s := int(d.Seconds())
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%02ds", s/60, s%60)
+	}
+	return fmt.Sprintf("%dh%02dm", s/3600, s/60%60)
+}

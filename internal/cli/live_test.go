@@ -1,0 +1,324 @@
+//go:build unix
+
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/team"
+)
+
+// A play is events of a run, as time goes by.
+type play struct {
+	b  *board
+	at time.Time
+}
+
+func newPlay(agent string, talks bool) *play {
+	return &play{b: newBoard(agent, talks), at: time.Unix(0, 0)}
+}
+
+func (p *play) event(path, node string, index int, body graph.Body) {
+	p.b.event(graph.Event{Time: p.at, Path: path, Node: node, Task: fmt.Sprintf("1.%s.%d", node, index), Body: body})
+}
+
+func (p *play) starts(path, node, kind string) {
+	p.event(path, node, 0, graph.TaskStarted{Kind: kind})
+}
+func (p *play) emits(path, node string, v any) {
+	p.event(path, node, 0, graph.Emitted{Value: v})
+}
+func (p *play) done(path, node string) { p.event(path, node, 0, graph.TaskDone{}) }
+
+func (p *play) shows(cols, most int) string {
+	return strings.Join(render(p.b, p.at, cols, most), "\n")
+}
+
+const scout, second, third = "agent_explore_1f2e3d4c", "agent_explore_00000002", "agent_review_00000003"
+
+// teamwork is a lead that waits for the first of three agents, one of which was
+// spawned by another, and a task that has no place.
+func teamwork() *play {
+	p := newPlay("boss", true)
+	p.starts("", "begin", "begin")
+	p.done("", "begin")
+	p.starts("", team.Node, "team")
+	p.starts("team/lead/", "think", "llm")
+	p.emits("team/lead/", "think", agent.Replied{Usage: llm.Usage{Input: 1500, Output: 100}})
+	p.done("team/lead/", "think")
+	p.starts("team/lead/", "act", "tools")
+	p.emits("", team.Node, team.AgentStarted{ID: scout, Agent: "explore", Parent: team.Lead})
+	p.emits("", team.Node, team.AgentStarted{ID: second, Agent: "explore", Parent: team.Lead, Task: "1"})
+	p.emits("", team.Node, team.TaskWaiting{ID: "2", Subject: "Look\x1b[2J again", Agent: "explore", Parent: team.Lead})
+	p.emits("team/lead/", "act", agent.ToolStarted{ID: "c", Name: "agent__collect", Args: json.RawMessage(`{"id":"` + scout + `"}`)})
+	for _, id := range []string{scout, second} {
+		p.starts("team/"+id+"/", "begin", "begin")
+		p.done("team/"+id+"/", "begin")
+		p.starts("team/"+id+"/", "think", "llm")
+	}
+	p.at = p.at.Add(65 * time.Second)
+	p.emits("team/"+scout+"/", "think", agent.TextDelta{Text: "It is\nin the\x1b[31m cellar."})
+	p.emits("team/"+second+"/", "think", agent.Replied{Usage: llm.Usage{Input: 10, Output: 2}})
+	p.done("team/"+second+"/", "think")
+	p.starts("team/"+second+"/", "act", "tools")
+	p.emits("team/"+second+"/", "act", agent.ToolStarted{ID: "c", Name: "fs_grep"})
+	p.emits("", team.Node, team.AgentStarted{ID: third, Agent: "review", Parent: scout})
+	p.starts("team/"+third+"/", "act", "tools")
+	p.event("team/"+third+"/", "act", 0, graph.TaskDone{Waiting: true})
+	p.at = p.at.Add(2 * time.Second)
+	return p
+}
+
+func TestBoard(t *testing.T) {
+	tests := map[string]struct {
+		p          *play
+		then       func(p *play)
+		cols, most int
+		want       string
+	}{
+		"nothing": {p: newPlay("a", true), cols: 80, most: 9},
+		"a conversation": {p: newPlay("helper", true), then: func(p *play) {
+			p.starts("", "think", "llm")
+			p.emits("", "think", agent.TextDelta{Text: "I say"})
+			p.at = p.at.Add(3 * time.Second)
+		}, cols: 80, most: 9, want: "… helper, thinking 3s: I say"},
+		"too short to be told": {p: newPlay("helper", true), then: func(p *play) {
+			p.starts("", "think", "llm")
+			p.at = p.at.Add(patience - 1)
+		}, cols: 80, most: 9},
+		"a node": {p: newPlay("g", false), then: func(p *play) {
+			p.starts("", "fetch", "script")
+			p.at = p.at.Add(3 * time.Second)
+		}, cols: 80, most: 9, want: "… fetch 3s"},
+		"agents at the same time": {p: newPlay("g", false), then: func(p *play) {
+			p.starts("", "research", "agent")
+			p.starts("", "review", "agent")
+			p.starts("research/", "begin", "begin")
+			p.done("research/", "begin")
+			p.starts("research/", "think", "llm")
+			p.starts("review/", "draft", "llm")
+			p.emits("review/", "draft", flow.Delta{Text: "So"})
+			p.at = p.at.Add(3 * time.Second)
+		}, cols: 80, most: 9, want: `
+… research      thinking                        3s
+  review/draft  thinking                        3s  So`},
+		"branches of a map": {p: newPlay("g", false), then: func(p *play) {
+			p.starts("", "fan", "map")
+			p.event("fan/", "each", 0, graph.TaskStarted{Kind: "script"})
+			p.event("fan/", "each", 1, graph.TaskStarted{Kind: "script"})
+			p.event("fan/", "each", 2, graph.TaskStarted{Kind: "script"})
+			p.event("fan/", "each", 1, graph.TaskDone{})
+			p.at = p.at.Add(3 * time.Second)
+		}, cols: 80, most: 9, want: `
+… fan/each     script                          3s
+  fan/each[2]  script                          3s`},
+		"a team": {p: teamwork(), cols: 110, most: 9, want: `
+… boss                                 waiting for explore 1f2e3d4c   1m07s    1.6k tokens
+    explore 1f2e3d4c                   thinking                       1m07s  It is in the[31m cellar.
+      review 00000003                  waiting for an answer             2s
+    explore 00000002                   tool fs_grep                   1m07s      12 tokens
+    explore for task 2: Look[2J again  waiting for a place`},
+		"more than there is room for": {p: teamwork(), cols: 60, most: 3, want: `
+… boss                waiting for explore…   1m07s
+    explore 1f2e3d4c  thinking               1m07s  …cellar.
+  and 3 more`},
+		"one line": {p: teamwork(), cols: 40, most: 1, want: "… 5 at work: boss, explore 1f2e3d4c, rev"},
+		"narrow":   {p: teamwork(), cols: 20, most: 2, want: "… boss  waiting…\n  and 4 more"},
+		"a place is free, one has ended, one has asked and was cancelled": {p: teamwork(), then: func(p *play) {
+			p.emits("", team.Node, team.AgentEnded{ID: second, Agent: "explore", Status: "completed"})
+			p.emits("", team.Node, team.AgentStarted{ID: "agent_explore_00000004", Agent: "explore", Parent: team.Lead, Task: "2"})
+			p.emits("", team.Node, team.AgentEnded{ID: third, Agent: "review", Status: "cancelled"})
+			p.at = p.at.Add(time.Second)
+		}, cols: 100, most: 9, want: `
+… boss                waiting for explore 1f2e3d4c   1m08s    1.6k tokens
+    explore 1f2e3d4c  thinking                       1m08s  It is in the[31m cellar.
+    explore 00000004  thinking                          1s`},
+		"the lead ends": {p: teamwork(), then: func(p *play) {
+			p.done("", team.Node)
+			p.starts("", "done", "end")
+		}, cols: 100, most: 9, want: "… boss, thinking 1m07s"},
+		"another drive": {p: teamwork(), then: func(p *play) {
+			p.event("", "", 0, graph.RunEnded{})
+			p.starts("", team.Node, "team")
+			p.emits("", team.Node, team.AgentStarted{ID: second, Agent: "explore", Parent: team.Lead, Resumed: true})
+			p.starts("team/lead/", "act", "tools")
+			p.at = p.at.Add(time.Second)
+		}, cols: 100, most: 9, want: `
+… boss                thinking                          1s    1.6k tokens
+    explore 00000002  thinking                          1s      12 tokens`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.then != nil {
+				test.then(test.p)
+			}
+			got := test.p.shows(test.cols, test.most)
+			if d := cmp.Diff(strings.TrimPrefix(test.want, "\n"), got); d != "" {
+				t.Errorf("-want +got\n%s\n%s", d, got)
+			}
+			for line := range strings.Lines(got) {
+				if n := cells(strings.TrimRight(line, "\n")); n > test.cols {
+					t.Errorf("%d columns, of %d: %q", n, test.cols, line)
+				}
+			}
+		})
+	}
+}
+
+func TestCells(t *testing.T) {
+	for text, want := range map[string]int{"abc": 3, "日本": 4, "é": 1, "e\u0301": 1, "👍x": 3, "": 0} {
+		if got := cells(text); got != want {
+			t.Errorf("cells(%q) = %d, want %d", text, got, want)
+		}
+	}
+	if got := pad("日本語", 5); got != "日本…" {
+		t.Errorf("%q", got)
+	}
+	if got := fit("a 日本語 text", 8, 2); got != "a … text" {
+		t.Errorf("%q", got)
+	}
+}
+
+// onScreen is a terminal that is a real one, and in the end what was written to it.
+func onScreen(t *testing.T, cols, rows uint16) (term *terminal, tty *os.File, written func() string) {
+	t.Helper()
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(tty, &pty.Winsize{Cols: cols, Rows: rows}); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan []byte)
+	go func() {
+		all, _ := io.ReadAll(master) // it ends with an error when the other side is closed
+		read <- all
+	}()
+	t.Cleanup(func() { _ = master.Close() })
+	return &terminal{file: tty}, tty, func() string {
+		_ = tty.Close()
+		return strings.ReplaceAll(string(<-read), "\r\n", "\n")
+	}
+}
+
+// hurry lets the changing lines be drawn at once.
+func (t *terminal) hurry() { t.drawn = time.Time{} }
+
+// Lines that stay are never torn by those that change, and none of these is left.
+func TestChangingLines(t *testing.T) {
+	term, _, written := onScreen(t, 40, 12)
+	for i := range 50 {
+		term.hurry()
+		term.set([]string{fmt.Sprint("… a ", i), strings.Repeat("b", i%40), "c"}[:1+i%3])
+		term.hurry()
+		term.line(fmt.Sprint("line ", i))
+	}
+	out := &stdout{file: term.file}
+	term.hurry()
+	term.pass(out, "The ans")
+	term.hurry()
+	term.set([]string{"not now", "nor this"})
+	term.pass(out, "wer.")
+	term.line("a line between")
+	term.pass(out, "More.\n")
+	term.hurry()
+	term.set([]string{"… last", "two"})
+	term.still()
+	term.line("the end")
+	v := newVT(40)
+	v.write(written())
+	var want []string
+	for i := range 50 {
+		want = append(want, fmt.Sprint("line ", i))
+	}
+	want = append(want, "The answer.", "a line between", "More.", "the end")
+	if d := cmp.Diff(strings.Join(want, "\n"), v.String()); d != "" || v.unknown != nil {
+		t.Errorf("%s\nunknown: %q", d, v.unknown)
+	}
+}
+
+// A terminal that becomes narrower has wrapped the changing lines: all of that goes.
+func TestNarrowerTerminal(t *testing.T) {
+	const narrower = "<narrower>"
+	term, tty, written := onScreen(t, 60, 12)
+	show := func(line string, status ...string) {
+		term.hurry()
+		term.status = status
+		term.line(line)
+	}
+	show("first", strings.Repeat("x", 59), strings.Repeat("y", 59), "z")
+	if _, err := tty.WriteString(narrower); err != nil { // for the reader, where it happened
+		t.Fatal(err)
+	}
+	if err := pty.Setsize(tty, &pty.Winsize{Cols: 25, Rows: 12}); err != nil {
+		t.Fatal(err)
+	}
+	show("second", strings.Repeat("x", 24), "z")
+	show("third")
+	before, after, ok := strings.Cut(written(), narrower)
+	v := newVT(60)
+	v.write(before)
+	v.resize(25)
+	v.write(after)
+	if got := v.String(); got != "first\nsecond\nthird" || !ok {
+		t.Errorf("%s\n%q\n%q", got, before, after)
+	}
+}
+
+// However much is said, the changing lines are drawn ten times a second at most.
+func TestRedraws(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		term := &terminal{file: w}
+		const seconds, each = 3, 5 * time.Millisecond
+		for n := range int(seconds * time.Second / each) {
+			time.Sleep(each)
+			term.set([]string{fmt.Sprint("§ ", n)})
+			term.line("said")
+		}
+		_ = w.Close()
+		all, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(all), "§"); n > 10*seconds || n < 5*seconds {
+			t.Errorf("%d redraws in %d seconds", n, seconds)
+		}
+		if n := strings.Count(string(all), "said\n"); n != int(seconds*time.Second/each) {
+			t.Errorf("%d lines", n)
+		}
+	})
+}
+
+// A board of many rows costs no more than reading them.
+func TestBoardOfMany(t *testing.T) {
+	p := newPlay("g", false)
+	p.starts("", "fan", "map")
+	const many = 2000
+	for i := range many {
+		p.event("fan/", "each", i, graph.TaskStarted{Kind: "llm"})
+	}
+	p.at = p.at.Add(time.Second)
+	lines := render(p.b, p.at, 80, 5)
+	if len(lines) != 5 || !slices.Contains(lines, fmt.Sprintf("  and %d more", many-4)) {
+		t.Errorf("%q", lines)
+	}
+}
