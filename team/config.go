@@ -2,6 +2,7 @@ package team
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,37 +20,41 @@ type Config struct {
 	Name   string            // of the graph; empty: "team"
 	Lead   Member            // the agent that is talked to
 	Agents map[string]Member // the others by name, which has no '/', '#' or '['
+	Depth  int               // how deep the lead is, where its context says no more: see At
 
 	// Escalate has the user__* tools of spawned agents ask the agent that has
 	// spawned them, where no person is there to be asked: see Member.Patience.
 	Escalate bool
 }
 
-// A Member is an agent of a team.
+// A Member is an agent of a team. It is a loop of a model and its tools, or, but for
+// the lead, a graph of its own. Whatever agents are inside of that cannot spawn
+// others by what Spawn says.
 type Member struct {
-	Agent       agent.Config  // its Budget is its own; from the lead's spend all others, too
-	Graph       *Graph        // in the place of Agent, for one that is no loop of a model and its tools; not for the lead
+	Agent agent.Config     // its Budget is its own; from the lead's spend all others, too
+	Graph *graph.Graph     // in the place of Agent
+	Shape func(*graph.Def) // changes the graph of Agent before it is compiled; nil: as it is
+	Fault error            // why it cannot be spawned: who tries is told. nil: it can
+
+	// These are not called for the lead. Each may be nil.
+	Open    func(ctx context.Context) error   // before it runs in a process, for what it needs there; what fails is its failure
+	Input   func(prompt string) []graph.Write // its first writes; nil: those of agent.Turn
+	Output  func(graph.Child) string          // what it says in the end; nil: all that its models have said, which needs agent.Messages. Pure
+	Explain func(error) error                 // its failure in other words
+
 	Description string        // what the agent is for, told to those that may spawn it
 	Spawn       *Spawn        // it may spawn others; nil: it may not
 	Patience    time.Duration // how long it waits for a reply to an escalation; 0: five minutes
-	Plain       bool          // its system prompt says nothing of the team
-}
-
-// A Graph is an agent that is a graph of its own. Whatever agents are inside of it
-// cannot spawn others, nor be written to.
-type Graph struct {
-	Graph  *graph.Graph
-	Input  func(prompt string) []graph.Write // its first writes; nil: those of agent.Turn
-	Output func(graph.Child) string          // what it says in the end; nil: all that its models have said, which needs agent.Messages. Pure
+	Plain       bool          // nothing of the team is added to its tools and its system prompt: see Tools
 }
 
 // Spawn says what an agent may spawn. The zero value is a good choice.
 type Spawn struct {
-	Max       int       // agents of its own that run at once; 0: 4
-	Depth     int       // how deep the agents that it spawns may be, with the lead at 0; 0: 3
+	Max       int       // agents of its own that run at once; 0: 4, below: none
+	Depth     int       // how deep the agents that it spawns may be, with a lead that nothing runs at 0; 0: 3, below: none
 	Only      []string  // the agents that it may spawn; nil: all
 	Summary   llm.Model // sums up long outputs; nil: its own model
-	Threshold int       // bytes from which on an output is summed up; 0: 4000
+	Threshold int       // characters from which on an output is summed up; 0: 4000, below: every output is
 	Reminders int       // how often in a turn it is told of agents that still run, before they are cancelled; 0: 3
 }
 
@@ -63,8 +68,6 @@ const (
 	defaultPatience  = 5 * time.Minute
 	defaultReminders = 3
 )
-
-func (m Member) patience() time.Duration { return cmp.Or(m.Patience, defaultPatience) }
 
 // Compile makes the team's graph. It works on agent.Keys, like the graph of an
 // agent.Config: a turn begins with agent.Turn or agent.Next.
@@ -81,20 +84,21 @@ func (c Config) Def() (graph.Def, error) {
 	c.Agents = maps.Clone(c.Agents)
 	children := map[string]graph.Sub{}
 	var faults []error
-	add := func(name string, m Member, inherit bool) {
-		g, err := c.member(name, m)
+	add := func(name, kind string, m Member) {
+		g, err := c.member(name, m, kind == lead)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("team %s: agent %s: %w", c.Name, name, err))
 		}
-		children[name] = graph.Sub{Graph: g, Inherit: inherit}
+		children[kind] = graph.Sub{Graph: g, Inherit: kind == lead}
 	}
-	add(lead, c.Lead, true)
+	add(lead, lead, c.Lead)
 	for _, name := range sortedKeys(c.Agents) {
-		if name == "" || name == lead || strings.ContainsAny(name, "/#[") {
-			faults = append(faults, fmt.Errorf("team %s: an agent cannot be named %q: it is not empty, not %s, and has no '/', '#' or '['", c.Name, name, lead))
-			continue
+		switch m := c.Agents[name]; {
+		case name == "" || strings.ContainsAny(name, "/#["):
+			faults = append(faults, fmt.Errorf("team %s: an agent cannot be named %q: a name is not empty, and has no '/', '#' or '['", c.Name, name))
+		case m.Fault == nil:
+			add(name, kindOf(name), m)
 		}
-		add(name, c.Agents[name], false)
 	}
 	if faults != nil {
 		return graph.Def{}, errors.Join(faults...)
@@ -105,24 +109,23 @@ func (c Config) Def() (graph.Def, error) {
 }
 
 // member compiles the graph of one agent.
-func (c *Config) member(name string, m Member) (*graph.Graph, error) {
+func (c *Config) member(name string, m Member, leads bool) (*graph.Graph, error) {
 	switch {
-	case m.Graph != nil && (name == lead || m.Spawn != nil || m.Graph.Graph == nil):
-		return nil, errors.New("a Member.Graph has a Graph of its own, is not the lead, and spawns nobody")
+	case m.Graph != nil && (leads || m.Spawn != nil):
+		return nil, errors.New("a Member.Graph is not the lead, and spawns nobody")
 	case m.Graph != nil:
-		return m.Graph.Graph, nil
+		return m.Graph, nil
 	}
 	a := m.Agent
 	a.Name = cmp.Or(a.Name, name)
-	if c.Escalate && name != lead {
-		a.Tools = userTools(a.Tools, m)
+	if !m.Plain {
+		a.Tools, a.System = slices.Concat(a.Tools, Tools(m.Spawn != nil)), c.system(m)
+	}
+	if c.Escalate && !leads {
+		a.Tools = Escalating(a.Tools, m.Patience)
 	}
 	if c.Escalate && m.Spawn != nil {
 		a.AroundTools = append([]agent.ToolMiddleware{notice}, a.AroundTools...)
-	}
-	a.Tools = slices.Concat(a.Tools, tools(m.Spawn != nil))
-	if !m.Plain {
-		a.System = c.system(m)
 	}
 	d, err := a.Def()
 	if err != nil {
@@ -131,14 +134,17 @@ func (c *Config) member(name string, m Member) (*graph.Graph, error) {
 	if m.Spawn != nil {
 		remind(&d, cmp.Or(m.Spawn.Reminders, defaultReminders))
 	}
+	if m.Shape != nil {
+		m.Shape(&d)
+	}
 	return graph.Compile(d)
 }
 
 // system adds what the team's tools need to the system prompt.
 func (c *Config) system(m Member) func(graph.State) (string, error) {
-	text := mailText
+	text := MailInstructions
 	if m.Spawn != nil {
-		text = spawnText + c.catalogue(m.Spawn) + "\n\n" + mailText
+		text = SpawnInstructions + "\n\n" + c.Catalogue(m) + "\n\n" + MailInstructions
 	}
 	return func(s graph.State) (string, error) {
 		base := m.Agent.Request.System
@@ -155,20 +161,23 @@ func (c *Config) system(m Member) func(graph.State) (string, error) {
 	}
 }
 
-// catalogue lists the agents that can be spawned.
-func (c *Config) catalogue(s *Spawn) string {
-	var b strings.Builder
-	names := s.Only
-	if names == nil {
-		names = sortedKeys(c.Agents)
+// Catalogue tells an agent which agents it can spawn, for its system prompt. It is
+// empty where there are none.
+func (c *Config) Catalogue(m Member) string {
+	if m.Spawn == nil {
+		return ""
 	}
-	for _, name := range names {
-		b.WriteString("\n- " + name)
-		if m := c.Agents[name]; m.Description != "" {
-			b.WriteString(": " + m.Description)
+	var b strings.Builder
+	for _, a := range c.available(*m.Spawn) {
+		b.WriteString("\n- " + a.Name)
+		if a.Description != "" {
+			b.WriteString(": " + a.Description)
 		}
 	}
-	return b.String()
+	if b.Len() == 0 {
+		return ""
+	}
+	return "The agents are:" + b.String()
 }
 
 // budget is the lead's, from which all spend.
@@ -178,13 +187,29 @@ func (c *Config) budget() agent.Budget {
 	return b
 }
 
-// known is the agents that can be spawned.
-func (c *Config) known() map[string]bool {
-	known := map[string]bool{}
-	for name := range c.Agents {
-		known[name] = true
+// An offered is an agent that can be spawned.
+type offered struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// available lists the agents that a rule lets spawn.
+func (c *Config) available(s Spawn) (list []offered) {
+	for _, name := range allowed(c.faults(), s) {
+		list = append(list, offered{name, strings.Join(strings.Fields(c.Agents[name].Description), " ")})
 	}
-	return known
+	return list
+}
+
+// faults is the agents that there are, each with why it cannot be spawned.
+func (c *Config) faults() map[string]string {
+	faults := map[string]string{}
+	for name, m := range c.Agents {
+		if faults[name] = ""; m.Fault != nil {
+			faults[name] = cmp.Or(m.Fault.Error(), "it cannot be loaded")
+		}
+	}
+	return faults
 }
 
 // rules is what the agents may spawn, with every field set. The lead's name in a
@@ -196,7 +221,8 @@ func (c *Config) rules() map[string]Spawn {
 			return
 		}
 		r := *m.Spawn
-		r.Max, r.Depth, r.Threshold = cmp.Or(r.Max, defaultMax), cmp.Or(r.Depth, defaultDepth), cmp.Or(r.Threshold, defaultThreshold)
+		r.Max, r.Depth = max(0, cmp.Or(r.Max, defaultMax)), max(0, cmp.Or(r.Depth, defaultDepth))
+		r.Threshold = max(0, cmp.Or(r.Threshold, defaultThreshold))
 		if r.Summary == nil {
 			r.Summary = m.Agent.Model
 		}
@@ -212,7 +238,9 @@ func (c *Config) rules() map[string]Spawn {
 	return rules
 }
 
-const spawnText = `## Agents of your own
+// SpawnInstructions is what the system prompt says of the tools of an agent that may
+// spawn others.
+const SpawnInstructions = `## Agents of your own
 
 You can start agents that work while you go on.
 - agent__spawn starts one and gives its id at once. Start all that can work at the same time before you wait for the first.
@@ -220,11 +248,11 @@ You can start agents that work while you go on.
 - Work in stages goes into a queue: agent__task_create with blocked_by, an agent and a prompt starts each task when those before it are completed.
 - An agent may need a decision: agent__collect then returns pending_escalations. Answer each with agent__reply_escalation at once; the agent stands still until then.
 - Tell an agent everything it needs: it sees nothing of this conversation.
-- Collect or cancel every agent before you give your final answer.
+- Collect or cancel every agent before you give your final answer.`
 
-The agents are:`
-
-const mailText = `## Messages
+// MailInstructions is what the system prompt says of the tools that every agent of a
+// team has.
+const MailInstructions = `## Messages
 
 - agent__send_message writes to an agent that you have started, to one that works beside you, or to "parent", who has started you.
 - agent__check_inbox takes what others have written to you. Look before you finish.

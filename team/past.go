@@ -60,16 +60,16 @@ func (p *Past) Add(data []byte) error {
 		return fmt.Errorf("team: an entry of the log: %w", err)
 	}
 	if e.Op == opBegin || p.state == nil {
-		p.state, p.at, p.tasks = newState(map[string]bool{}, map[string]Spawn{}), map[string]int{}, map[*task]int{}
+		p.state, p.at, p.tasks = newState(map[string]string{}, map[string]Spawn{}), map[string]int{}, map[*task]int{}
 		for name, n := range e.Places {
 			p.state.rules[name] = Spawn{Max: n, Depth: math.MaxInt}
 		}
 	}
 	if e.Agent != "" {
-		p.state.known[e.Agent] = true
+		p.state.known[e.Agent] = ""
 	}
 	if e.Task != nil && e.Task.Agent != "" {
-		p.state.known[e.Task.Agent] = true
+		p.state.known[e.Task.Agent] = ""
 	}
 	if by := p.state.agents[e.By]; by == nil && e.By != "" {
 		return fmt.Errorf("team: the log tells of agent %s, which was never spawned", e.By)

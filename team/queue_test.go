@@ -18,7 +18,7 @@ type crew struct {
 
 func newCrew(most int) *crew {
 	rules := map[string]Spawn{"": {Max: most, Depth: 1}}
-	return &crew{newState(map[string]bool{"worker": true}, rules), map[string]int{}}
+	return &crew{newState(map[string]string{"worker": ""}, rules), map[string]int{}}
 }
 
 // look counts what has begun since it was last called, and finds who runs.

@@ -19,22 +19,29 @@ var reminded = graph.Last[int]("reminded")
 // remind sends an agent on that ends its turn while agents of its own run. After
 // most times they are cancelled.
 func remind(d *graph.Def, most int) {
-	d.Keys = append(d.Keys, reminded)
-	d.Nodes = append(d.Nodes, graph.Node{Name: nodeRemind, Kind: "remind", Routes: []string{agent.NodeThink, graph.End},
-		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return left(ctx, s, most) }})
-	for i := range d.Edges {
-		for label, to := range d.Edges[i].Cases {
+	for _, e := range d.Edges {
+		for label, to := range e.Cases {
 			if to == graph.End {
-				d.Edges[i].Cases[label] = nodeRemind
+				e.Cases[label] = nodeRemind
 			}
 		}
 	}
+	d.Keys = append(d.Keys, reminded)
+	d.Nodes = append(d.Nodes, graph.Node{Name: nodeRemind, Kind: "remind",
+		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return left(ctx, s, most) }})
+	d.Edges = append(d.Edges, graph.Edge{From: []string{nodeRemind}, Cases: map[string]string{"reminded": agent.NodeThink, "over": graph.End},
+		Pick: func(s graph.State) ([]string, error) {
+			if said := agent.Messages.Get(s); len(said) > 0 && said[len(said)-1].By == nodeRemind {
+				return []string{"reminded"}, nil
+			}
+			return []string{"over"}, nil
+		}})
 }
 
 func left(ctx context.Context, s graph.State, most int) (graph.Update, error) {
 	at, ok := seatOf(ctx)
 	if !ok {
-		return graph.Update{Goto: []string{graph.End}}, nil
+		return graph.Update{}, nil
 	}
 	at.mu.Lock()
 	var ids []string
@@ -48,18 +55,16 @@ func left(ctx context.Context, s graph.State, most int) (graph.Update, error) {
 	count := reminded.Get(s)
 	switch {
 	case len(ids) == 0:
-		return graph.Update{Goto: []string{graph.End}}, nil
+		return graph.Update{}, nil
 	case count < most:
-		u := graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(reminder(ids, open)), By: nodeRemind}}))
-		u.Goto = []string{agent.NodeThink}
-		return u, nil
+		return graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(reminder(ids, open)), By: nodeRemind}})), nil
 	}
 	for _, id := range ids {
 		if _, err := at.change(entry{Op: opCancel, By: at.id, ID: id}); err != nil {
 			return graph.Update{}, err
 		}
 	}
-	return graph.Update{Goto: []string{graph.End}}, nil
+	return graph.Update{}, nil
 }
 
 // reminder is what the agent is told.

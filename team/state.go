@@ -1,11 +1,11 @@
 package team
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"raddle.dev/agent"
@@ -14,11 +14,19 @@ import (
 // lead is the id of the agent that is talked to.
 const lead = "lead"
 
+// kindOf is an agent among the children of the team's node. One may be named lead.
+func kindOf(name string) string {
+	if name == lead {
+		return "#" + lead
+	}
+	return name
+}
+
 // A state is what the agents of a team know of each other. It is made by entries,
 // one after the other, and by nothing else: the same entries give the same state.
 type state struct {
-	rules       map[string]Spawn // by agent; those without one cannot spawn
-	known       map[string]bool  // the agents there are
+	rules       map[string]Spawn  // by agent; those without one cannot spawn
+	known       map[string]string // the agents there are, each with why it cannot be spawned
 	agents      map[string]*member
 	order       []string // of spawning
 	queues      map[string]*queue
@@ -142,7 +150,7 @@ func (s *state) places() map[string]int {
 	return places
 }
 
-func newState(known map[string]bool, rules map[string]Spawn) *state {
+func newState(known map[string]string, rules map[string]Spawn) *state {
 	s := &state{rules: rules, known: known, agents: map[string]*member{}, queues: map[string]*queue{}}
 	s.agents[lead] = &member{id: lead, status: running}
 	return s
@@ -198,25 +206,34 @@ func (s *state) begin(by, name, prompt, key string) (m *member, full bool, why s
 // forbids says why an agent may never spawn another, or nothing.
 func (s *state) forbids(by *member, name string) string {
 	rule, can := s.rules[by.name]
+	fault, known := s.known[name]
 	switch {
 	case !can:
 		return "No supervisor active; Agent spawning not enabled"
 	case rule.Only != nil && !slices.Contains(rule.Only, name):
-		return fmt.Sprintf("Agent '%s' is not in this agent's `spawnable_agents` whitelist. Allowed: %s.", name, strings.Join(rule.Only, ", "))
-	case !s.known[name]:
-		return fmt.Sprintf("There is no agent '%s'. Agents: %s.", name, strings.Join(s.names(rule), ", "))
+		return fmt.Sprintf("Agent '%s' is not in this agent's `spawnable_agents` whitelist. Allowed: %s. Call `agent__list_available` to see what you can spawn.", name, cmp.Or(joined(rule.Only), "(none)"))
+	case !known:
+		return fmt.Sprintf("There is no agent '%s'. Agents: %s.", name, cmp.Or(joined(allowed(s.known, rule)), "(none)"))
+	case fault != "":
+		return "Supervisor tool failed: " + fault
 	case by.depth+1 > rule.Depth:
 		return fmt.Sprintf("Max agent depth exceeded (%d/%d)", by.depth+1, rule.Depth)
 	}
 	return ""
 }
 
-// names lists the agents that a rule lets spawn.
-func (s *state) names(rule Spawn) []string {
-	if rule.Only != nil {
-		return rule.Only
+// allowed lists the agents that can be spawned under a rule.
+func allowed(known map[string]string, rule Spawn) (names []string) {
+	candidates := rule.Only
+	if candidates == nil {
+		candidates = sortedKeys(known)
 	}
-	return sortedKeys(s.known)
+	for _, name := range candidates {
+		if fault, ok := known[name]; ok && fault == "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // newID is an id that nothing in the state has, the same for the same key.

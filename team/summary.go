@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"raddle.dev/llm"
 )
@@ -36,14 +35,9 @@ func sumUp(ctx context.Context, m llm.Model, f finished) (string, error) {
 	return "", errors.New("the stream ended without a reply")
 }
 
-// cut is the beginning and the end of a text, together of about size bytes.
+// cut is the beginning and the end of a text, together of about size characters.
 func cut(text string, size int) string {
-	head, tail := size/2, len(text)-size/2
-	for head > 0 && !utf8.RuneStart(text[head]) {
-		head--
-	}
-	for tail < len(text) && !utf8.RuneStart(text[tail]) {
-		tail++
-	}
-	return fmt.Sprintf("%s\n[… %d bytes left out; the summary failed …]\n%s", text[:head], tail-head, text[tail:])
+	runes := []rune(text)
+	head, tail := size/2, len(runes)-size/2
+	return fmt.Sprintf("%s\n[… %d characters left out; the summary failed …]\n%s", string(runes[:head]), tail-head, string(runes[tail:]))
 }

@@ -47,9 +47,26 @@ func seatOf(ctx context.Context) (seat, bool) {
 	return s, ok
 }
 
+type depthKey struct{}
+
+// Depth is how many agents are above the one that a context belongs to. The agents
+// of a team know it; At tells it to others.
+func Depth(ctx context.Context) int {
+	depth, _ := ctx.Value(depthKey{}).(int)
+	return depth
+}
+
+// At is a context for an agent that has a number of others above it: a team that
+// works in it counts on from there.
+func At(ctx context.Context, depth int) context.Context {
+	return context.WithValue(ctx, depthKey{}, depth)
+}
+
 // run is the node: it returns when no agent runs any more.
 func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
-	l, fresh, err := open(ctx, newState(c.known(), c.rules()))
+	st := newState(c.faults(), c.rules())
+	st.agents[lead].depth = max(c.Depth, Depth(ctx))
+	l, fresh, err := open(ctx, st)
 	if err != nil {
 		return graph.Update{}, err
 	}
@@ -108,7 +125,7 @@ func (x *supervisor) launch() {
 		at := *m
 		x.started(&at)
 		x.work.Go(func() {
-			child, err := x.call(context.WithValue(ctx, seatKey{}, seat{x, at.id}), &at)
+			child, err := x.call(At(context.WithValue(ctx, seatKey{}, seat{x, at.id}), at.depth), &at)
 			cancel()
 			p.spent = spent(child.State)
 			close(p.called)
@@ -124,11 +141,17 @@ func (x *supervisor) call(ctx context.Context, m *member) (graph.Child, error) {
 	if m.id == lead {
 		return graph.CallNamed(ctx, lead, lead)
 	}
-	set, err := x.team.Agents[m.name].input(m.prompt)
+	a := x.team.Agents[m.name]
+	if a.Open != nil {
+		if err := a.Open(ctx); err != nil {
+			return graph.Child{}, err
+		}
+	}
+	set, err := a.input(m.prompt)
 	if err != nil {
 		return graph.Child{}, err
 	}
-	return graph.CallNamed(ctx, m.id, m.name, set...)
+	return graph.CallNamed(ctx, m.id, kindOf(m.name), set...)
 }
 
 // returned is what follows when an agent has stopped.
@@ -169,6 +192,7 @@ func (x *supervisor) ended(id string, child graph.Child, err error) {
 		e.Text, err = x.team.Agents[m.name].output(child)
 	}
 	if err != nil {
+		err = x.team.Agents[m.name].explain(err)
 		e.Error, done.Status, done.Error = err.Error(), failed, err.Error()
 	}
 	out, err := x.addLocked(e)
@@ -249,15 +273,15 @@ func (x *supervisor) change(e entry) (outcome, error) {
 
 // input is what an agent begins with.
 func (m Member) input(prompt string) (set []graph.Write, err error) {
-	if m.Graph == nil || m.Graph.Input == nil {
+	if m.Input == nil {
 		return agent.Turn(prompt), nil
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("panic in Graph.Input: %v", p)
+			err = fmt.Errorf("panic in Member.Input: %v", p)
 		}
 	}()
-	return m.Graph.Input(prompt), nil
+	return m.Input(prompt), nil
 }
 
 // output is what an agent has said.
@@ -267,10 +291,23 @@ func (m Member) output(child graph.Child) (text string, err error) {
 			err = fmt.Errorf("panic in the output of the agent: %v", p)
 		}
 	}()
-	if m.Graph != nil && m.Graph.Output != nil {
-		return m.Graph.Output(child), nil
+	if m.Output != nil {
+		return m.Output(child), nil
 	}
 	return spoken(child.State), nil
+}
+
+// explain puts a failure into the words of the agent.
+func (m Member) explain(err error) (told error) {
+	if m.Explain == nil {
+		return err
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			told = err
+		}
+	}()
+	return m.Explain(err)
 }
 
 // spent is what an agent has cost. A graph may not know.

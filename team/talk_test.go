@@ -174,7 +174,7 @@ func TestReminders(t *testing.T) {
 
 func TestLongOutputsAreSummedUp(t *testing.T) {
 	long := strings.Repeat("0123456789", 30)
-	for name, c := range map[string]struct{ summary, want string }{"summed up": {"short", `"output":"short"`}, "cut": {"", `bytes left out`}} {
+	for name, c := range map[string]struct{ summary, want string }{"summed up": {"short", `"output":"short"`}, "cut": {"", `characters left out`}} {
 		t.Run(name, func(t *testing.T) {
 			s := newStage()
 			var told string

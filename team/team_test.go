@@ -349,15 +349,15 @@ func TestGraphAsAgent(t *testing.T) {
 		}
 		return words(strings.Join(v.results[2:], ""))
 	}), nil, team.Spawn{})
-	c.Agents["explore"] = team.Member{Graph: &team.Graph{Graph: g,
+	c.Agents["explore"] = team.Member{Graph: g,
 		Input:  func(prompt string) []graph.Write { return []graph.Write{in.Set(prompt)} },
-		Output: func(child graph.Child) string { return out.Get(child.State) }}}
-	c.Agents["mute"] = team.Member{Graph: &team.Graph{Graph: g, Input: func(string) []graph.Write { return nil }}}
+		Output: func(child graph.Child) string { return out.Get(child.State) }}
+	c.Agents["mute"] = team.Member{Graph: g, Input: func(string) []graph.Write { return nil }}
 	said := agent.LastResponse(invoke(t, c).State)
 	if !strings.Contains(said, `"output":"HELLO"`) || !strings.Contains(said, "hoarse") || !strings.Contains(said, "panic in the output of the agent") || strings.Count(said, `"status":"failed"`) != 2 {
 		t.Error(said)
 	}
-	c.Lead.Graph = &team.Graph{Graph: g}
+	c.Lead.Graph = g
 	if _, err := c.Compile(); err == nil || !strings.Contains(err.Error(), "agent lead") {
 		t.Errorf("a lead that is a graph: %v", err)
 	}

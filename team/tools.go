@@ -1,10 +1,13 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/tool"
@@ -83,6 +86,7 @@ var teamTools = []teamTool{
 	{name: "agent__collect", required: []string{"id"}, params: idParam, shared: true, run: collect,
 		doc: "Wait until an agent is done and get its output, once. Returns early when an agent waits for your reply."},
 	{name: "agent__list", run: list, doc: "List the agents that you have started and not collected."},
+	{name: "agent__list_available", run: listAvailable, doc: "List the agents that you can start, with what they are for."},
 	{name: "agent__cancel", required: []string{"id"}, params: idParam, run: changing(opCancel), doc: "Stop an agent, and all that it has started. Its output is lost."},
 	{name: "agent__task_create", required: []string{"subject"}, run: createTask,
 		doc: "Put a task into your queue. With an agent and a prompt it is started as soon as nothing blocks it and there is a free place.",
@@ -101,8 +105,9 @@ var teamTools = []teamTool{
 	{name: "agent__check_inbox", mail: true, run: changing(opInbox), doc: "Take the messages out of your inbox."},
 }
 
-// tools are those of an agent. It may spawn others or not.
-func tools(spawns bool) (list []tool.Tool) {
+// Tools are those that an agent of a team has, which may spawn others or not. Outside
+// of a team they fail.
+func Tools(spawns bool) (list []tool.Tool) {
 	for i := range teamTools {
 		if t := &teamTools[i]; t.mail || spawns {
 			list = append(list, tool.Tool{Name: t.name, Description: t.doc, Schema: t.schema(), Effect: tool.Idempotent, Parallel: t.shared, Polls: true, Run: t.call})
@@ -212,6 +217,18 @@ func list(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
 	})
 }
 
+type catalogue struct {
+	Count  int       `json:"count"`
+	Agents []offered `json:"agents"`
+}
+
+func listAvailable(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
+	return s.look(func(st *state) any {
+		list := s.team.available(st.rules[st.agents[s.id].name])
+		return catalogue{len(list), append([]offered{}, list...)}
+	})
+}
+
 func listTasks(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
 	return s.look(func(st *state) any {
 		tasks := []*task{}
@@ -231,17 +248,17 @@ func (s seat) look(at func(*state) any) (tool.Result, error) {
 	return tool.JSON(b), nil
 }
 
-// userTools makes the tools by which an agent asks a person ask the agent that has
-// spawned it.
-func userTools(list []tool.Tool, m Member) []tool.Tool {
-	out := make([]tool.Tool, len(list))
-	for i, t := range list {
+// Escalating makes the tools among a list by which an agent asks a person ask the
+// agent that has spawned it, where there is one. patience is how long they wait for a
+// reply; 0: five minutes.
+func Escalating(list []tool.Tool, patience time.Duration) []tool.Tool {
+	out := slices.Clone(list)
+	for i, t := range out {
 		for _, u := range agent.UserTools(true) {
 			if t.Name == u.Name {
-				t.Run = escalating(u, m.patience())
+				out[i].Run = escalating(u, cmp.Or(patience, defaultPatience))
 			}
 		}
-		out[i] = t
 	}
 	return out
 }

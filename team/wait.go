@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"raddle.dev/graph"
 	"raddle.dev/tool"
@@ -182,7 +183,7 @@ func (s seat) short(ctx context.Context, f finished) (string, error) {
 	s.mu.Lock()
 	rule := s.state.rules[s.state.agents[s.id].name]
 	s.mu.Unlock()
-	if len(f.Output) < rule.Threshold || f.Status != completed {
+	if utf8.RuneCountInString(f.Output) < rule.Threshold || f.Status != completed {
 		return f.Output, nil
 	}
 	text, err := graph.Do(ctx, "summary "+f.ID, func(ctx context.Context) (string, error) {
