@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"raddle.dev/graph"
 )
@@ -18,11 +19,13 @@ type Agent struct {
 	Tools    *Toolset  // what it may call; an llm node gets what it lists
 	Findings []Finding // of the file, the validator and the proof, in the order of their checks
 
-	host     *Host
-	depth    int
-	parent   string              // the model of the agent that spawns it, for one that names none
+	host *Host
+	slot
 	children map[string]*Agent   // by the name that agent nodes use
+	crew     *crew               // of one that others are spawned under; else nil
 	bases    map[string]Searcher // by the id of their rag node; filled by Prepare
+	building *sync.Mutex         // guards started, and bases of an agent that is spawned
+	started  bool                // the bases of an agent that is spawned are open
 	broken   []brokenChild
 }
 
@@ -41,23 +44,31 @@ func (a *Agent) Rejected() error {
 	return Rejected(a.Findings)
 }
 
-// Agents lists the agent and the graphs below it that its agent nodes run, each
-// directory once: the agent first, then by the order of their nodes.
+// Agents lists the agent and those below it that its files name: what agent nodes
+// run, and what may be spawned. Each directory is there once: the agent first, then
+// in the order of the files.
 func (a *Agent) Agents() []*Agent {
-	seen := map[string]bool{a.Dir: true}
-	all := []*Agent{a}
+	seen := map[string]bool{}
+	var all []*Agent
+	add := func(child *Agent) {
+		if child != nil && !seen[child.Dir] {
+			seen[child.Dir] = true
+			all = append(all, child)
+		}
+	}
+	add(a)
 	for i := 0; i < len(all); i++ {
+		if all[i].crew != nil {
+			for _, name := range all[i].crew.named {
+				add(all[i].crew.agents[name])
+			}
+		}
 		if all[i].File == nil {
-			continue // a model with tools: no node runs agents
+			continue
 		}
 		for _, n := range all[i].File.Nodes {
-			b, ok := n.Body.(*AgentNode)
-			if !ok {
-				continue
-			}
-			if child := all[i].children[b.Agent]; child != nil && !seen[child.Dir] {
-				seen[child.Dir] = true
-				all = append(all, child)
+			if b, ok := n.Body.(*AgentNode); ok {
+				add(all[i].children[b.Agent])
 			}
 		}
 	}

@@ -77,7 +77,7 @@ func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
 		}
 	case *LLMNode:
 		if len(body.Tools) > 0 {
-			g, err := r.loop(n, body)
+			g, err := b.loop(r, n, body)
 			if err != nil {
 				return node, err
 			}

@@ -179,7 +179,6 @@ func (c *Config) idle(m *fields) {
 		name string
 		set  bool
 	}{
-		{"can_spawn_agents", c.Team.CanSpawn},
 		{"enabled_macros", m.has("enabled_macros")}, {"enabled_skills", len(c.Skills.Names) > 0}, {"memory", m.has("memory")},
 	} {
 		if f.set {

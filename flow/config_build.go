@@ -12,6 +12,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
+	"raddle.dev/team"
 	"raddle.dev/tool"
 )
 
@@ -38,16 +39,12 @@ func (b *builder) config(a *Agent) (*graph.Graph, error) {
 	if err := a.ready(); err != nil {
 		return nil, err
 	}
-	c := &conversation{agent: a, models: &modelCache{host: a.host, dir: a.Dir}, tools: a.offer()}
-	def, err := c.loop().Def()
+	c := a.conversation(nil)
+	def, err := b.talk(c)
 	if err != nil {
 		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
 	}
-	def.Keys = append(def.Keys, saidKey, systemKey, begunKey)
-	def.Nodes = append(def.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.begin}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}})
-	def.Start = []string{nodeBegin}
-	divert(def.Edges, nodeDone)
-	def.Edges = append(def.Edges, graph.Edge{From: []string{nodeBegin}, To: []string{agent.NodeThink}})
+	c.shape(&def)
 	g, err := graph.Compile(def)
 	if err != nil {
 		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
@@ -56,12 +53,34 @@ func (b *builder) config(a *Agent) (*graph.Graph, error) {
 	return g, nil
 }
 
-// divert leads the cases of edges that end to a node.
+// talk is a turn of a conversation, without its beginning and its end.
+func (b *builder) talk(c *conversation) (graph.Def, error) {
+	if c.agent.crew != nil && !c.toolless() {
+		return b.led(c)
+	}
+	return c.loop().Def()
+}
+
+// shape puts the beginning and the end around a turn.
+func (c *conversation) shape(d *graph.Def) {
+	d.Keys = append(d.Keys, saidKey, systemKey, begunKey)
+	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.begin}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}})
+	divert(d.Edges, nodeDone)
+	d.Edges = append(d.Edges, graph.Edge{From: []string{nodeBegin}, To: d.Start})
+	d.Start = []string{nodeBegin}
+}
+
+// divert leads edges that end to a node.
 func divert(edges []graph.Edge, to string) {
 	for _, e := range edges {
 		for label, target := range e.Cases {
 			if target == graph.End {
 				e.Cases[label] = to
+			}
+		}
+		for i, target := range e.To {
+			if target == graph.End {
+				e.To[i] = to
 			}
 		}
 	}
@@ -72,6 +91,9 @@ func divert(edges []graph.Edge, to string) {
 func (a *Agent) offer() []tool.Tool {
 	tools := a.Tools.unique()
 	builtin := agent.UserTools(a.host.Headless)
+	if a.Config == nil || a.member || a.crew != nil {
+		builtin = append(team.Tools(a.spawns()), builtin...)
+	}
 	if a.Config != nil && len(a.Config.Documents.Paths) > 0 {
 		builtin = append(builtin, a.queryTool())
 	}
@@ -88,7 +110,16 @@ type conversation struct {
 	agent  *Agent
 	models *modelCache
 	tools  []tool.Tool
+	team   *team.Config // that it is part of; nil: of none
 }
+
+// conversation is the agent as part of a team, or alone.
+func (a *Agent) conversation(t *team.Config) *conversation {
+	return &conversation{agent: a, models: &modelCache{host: a.host, dir: a.Dir}, tools: a.offer(), team: t}
+}
+
+// toolless tells whether the model cannot call tools.
+func (c *conversation) toolless() bool { return c.agent.facts(c.agent.model("")).NoTools }
 
 // loop is the agent as package agent knows it.
 func (c *conversation) loop() agent.Config {
@@ -109,7 +140,7 @@ func (c *conversation) loop() agent.Config {
 	if most := f.Limits.ToolResult; most > 0 {
 		l.AroundTools = []agent.ToolMiddleware{shortened(most)}
 	}
-	if l.Tools = c.tools; a.facts(id).NoTools {
+	if l.Tools = c.tools; c.toolless() {
 		l.Tools = nil
 		return l
 	}
@@ -271,10 +302,26 @@ func (c *conversation) told(system string) string {
 	if f.Continue.Auto && f.Prompting.Tell.Todo {
 		texts = append(texts, agent.TodoInstructions)
 	}
+	texts = append(texts, c.ofTeam()...)
 	if f.Prompting.Tell.User {
 		texts = append(texts, userInstructions)
 	}
 	return paragraphs(texts...)
+}
+
+// ofTeam is what is said of the tools of a team.
+func (c *conversation) ofTeam() (texts []string) {
+	if c.team == nil || c.toolless() {
+		return nil
+	}
+	tell := c.agent.Config.Prompting.Tell
+	if rule := c.rule(); rule != nil && tell.Spawn {
+		texts = append(texts, team.SpawnInstructions, c.team.Catalogue(*rule))
+	}
+	if tell.Teammates {
+		texts = append(texts, team.MailInstructions)
+	}
+	return texts
 }
 
 // userInstructions is what the system prompt says of the user tools.

@@ -9,9 +9,18 @@ import (
 // a graph, what its llm nodes may list.
 func (a *Agent) Offer() []tool.Tool {
 	if a.Config != nil {
-		return (&conversation{agent: a, tools: a.offer()}).declared()
+		return a.conversation(nil).declared()
 	}
 	return a.offer()
+}
+
+// preview is a conversation that is never held.
+func (a *Agent) preview() *conversation {
+	c := a.conversation(nil)
+	if a.crew != nil {
+		c.team = a.roster()
+	}
+	return c
 }
 
 // Instructions is what a config.yaml's agent is told before a conversation, with
@@ -22,7 +31,7 @@ func (a *Agent) Instructions() string {
 	if a.Config == nil {
 		return ""
 	}
-	c := &conversation{agent: a, tools: a.offer()}
+	c := a.preview()
 	text := ""
 	if !a.Config.Prompting.Dynamic {
 		text = c.prose().fill(a.Config.Prompting.Instructions)
@@ -35,7 +44,7 @@ func (a *Agent) Starters() []string {
 	if a.Config == nil {
 		return append([]string{}, a.File.ConversationStarters...)
 	}
-	p := (&conversation{agent: a, tools: a.offer()}).prose()
+	p := a.conversation(nil).prose()
 	starters := []string{}
 	for _, s := range a.Config.Prompting.Starters {
 		starters = append(starters, p.fill(s))

@@ -19,8 +19,9 @@ func (l *loader) config(a *Agent, text []byte) (err error) {
 	if err := a.open(a.Config.GlobalTools, a.Config.MCPServers); err != nil {
 		return err
 	}
-	l.agents[key(a.Dir, a.depth, a.parent)] = a
+	l.agents[a.slot] = a
 	a.Findings = append(append([]Finding(nil), a.Config.Findings...), a.toolFindings()...)
+	l.recruit(a)
 	if h.Strict {
 		a.Findings = Strict(a.Findings)
 	}

@@ -40,7 +40,6 @@ instruction: typo
 			EscalationTimeout: 300},
 		Limits: Limits{Iterations: 100, Compression: &threshold, KeepLast: 6},
 		Findings: []Finding{
-			{Severity: SeverityWarning, Class: ClassAdvice, Code: "not-yet", Message: "`can_spawn_agents` is read, and has no effect yet", Pos: Pos{"config.yaml", 10, 19}},
 			{Severity: SeverityWarning, Class: ClassUnknownKey, Code: "unknown-key", Message: "unknown key `instruction` is ignored",
 				Hint: "did you mean `instructions`?", Pos: Pos{"config.yaml", 13, 1}},
 		},

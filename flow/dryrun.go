@@ -10,7 +10,7 @@ func (a *Agent) Opening(prompt string) (system string, messages []llm.Message) {
 	if a.Config == nil {
 		return "", nil
 	}
-	c := &conversation{agent: a, tools: a.offer()}
+	c := a.preview()
 	text := ""
 	if !a.Config.Prompting.Dynamic {
 		text = c.prose().fill(a.Config.Prompting.Instructions)

@@ -87,9 +87,15 @@ func (a *Agent) prepare(ctx context.Context, seen map[*Agent]bool) error {
 	return nil
 }
 
-// Close closes the knowledge bases that Prepare has opened.
-func (a *Agent) Close() error {
-	var failed []error
+// Close closes the knowledge bases that Prepare has opened, and those of agents that
+// were spawned.
+func (a *Agent) Close() error { return errors.Join(a.close(map[*Agent]bool{})...) }
+
+func (a *Agent) close(seen map[*Agent]bool) (failed []error) {
+	if seen[a] {
+		return nil
+	}
+	seen[a], a.started = true, false
 	for _, id := range sortedNames(a.bases) {
 		if b, ok := a.bases[id].(*rag.Base); ok {
 			failed = append(failed, b.Close())
@@ -97,11 +103,14 @@ func (a *Agent) Close() error {
 	}
 	clear(a.bases)
 	for _, name := range sortedNames(a.children) {
-		if child := a.children[name]; len(child.bases) > 0 {
-			failed = append(failed, child.Close())
+		failed = append(failed, a.children[name].close(seen)...)
+	}
+	if a.crew != nil {
+		for _, m := range a.crew.list() {
+			failed = append(failed, m.close(seen)...)
 		}
 	}
-	return errors.Join(failed...)
+	return failed
 }
 
 // knowledge lists what the agent's file says of bases, in the order of the file.

@@ -85,6 +85,9 @@ var supervisorTools = []string{
 	"agent__task_create", "agent__task_fail", "agent__task_list",
 }
 
+// toolAliases are further names of built-in tools.
+var toolAliases = map[string]string{"user__select": "user__ask", "agent__list_running": "agent__list"}
+
 // toolExtensions are the extensions of files that declare a tool.
 var toolExtensions = []string{".sh", ".py", ".ts", ".js"}
 

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 const (
@@ -37,8 +38,10 @@ func Load(path string, h Host) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loader{host: &h, agents: map[string]*Agent{}}
-	return l.load(dir, h.Depth, "")
+	quiet := h
+	quiet.Retrieval.Confirm, quiet.Retrieval.Ask = nil, nil
+	l := &loader{host: &h, quiet: &quiet, agents: map[slot]*Agent{}, building: &sync.Mutex{}}
+	return l.load(slot{dir: dir, depth: h.Depth})
 }
 
 // agentDir is the absolute directory of an agent that is named by its directory
@@ -58,21 +61,37 @@ func agentDir(path string) (string, error) {
 
 func parentOf(dir string) string { return filepath.Dir(filepath.Clean(dir)) }
 
-// loader reads agents, each once for every depth and parent's model that it can
-// run with.
+// loader reads agents, each once for every slot.
 type loader struct {
-	host   *Host
-	agents map[string]*Agent
+	host     *Host
+	quiet    *Host // the same with nobody to be asked before the run: for agents that are spawned, and those below them
+	agents   map[slot]*Agent
+	building *sync.Mutex // held while an agent that was spawned opens its knowledge bases
 }
 
-func (l *loader) load(dir string, depth int, parent string) (*Agent, error) {
-	name := filepath.Base(dir)
-	text, err := readDefinition(name, dir)
+// slot is where an agent runs.
+type slot struct {
+	dir    string
+	depth  int    // at least
+	parent string // the model of the agent that spawns it, for one that names none
+	member bool   // of a team: spawned by a model
+	quiet  bool   // below such a one
+}
+
+func (l *loader) load(s slot) (*Agent, error) {
+	name := filepath.Base(s.dir)
+	if a := l.agents[s]; a != nil {
+		return a, nil
+	}
+	text, err := readDefinition(name, s.dir)
 	if err != nil {
 		return nil, &LoadError{Agent: name, err: err}
 	}
-	a := &Agent{Name: name, Dir: dir, host: l.host, depth: depth, parent: parent, children: map[string]*Agent{}, bases: map[string]Searcher{}}
-	if exists(filepath.Join(dir, configFile)) {
+	a := &Agent{Name: name, Dir: s.dir, host: l.host, slot: s, children: map[string]*Agent{}, bases: map[string]Searcher{}, building: l.building}
+	if s.member || s.quiet {
+		a.host = l.quiet
+	}
+	if exists(filepath.Join(s.dir, configFile)) {
 		return l.finish(a, l.config(a, text))
 	}
 	return l.finish(a, l.graph(a, text))
@@ -105,9 +124,10 @@ func (l *loader) graph(a *Agent, text []byte) (err error) {
 	if err := a.open(a.File.GlobalTools, a.File.MCPServers); err != nil {
 		return err
 	}
-	l.agents[key(a.Dir, a.depth, a.parent)] = a
+	l.agents[a.slot] = a
 	a.Findings = a.check()
 	l.spawned(a)
+	l.recruit(a)
 	return nil
 }
 
@@ -128,10 +148,6 @@ func (a *Agent) toolFindings() []Finding {
 		found = append(found, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "tool-missing", Message: p, Pos: a.At("global_tools")})
 	}
 	return found
-}
-
-func key(dir string, depth int, parent string) string {
-	return strconv.Itoa(depth) + " " + parent + " " + dir
 }
 
 // readDefinition reads the one definition file of an agent directory.
@@ -277,13 +293,10 @@ func (l *loader) spawned(a *Agent) {
 		if dir == "" || l.host.Child != nil && !exists(filepath.Join(dir, graphFile)) {
 			continue // the validator has said so, or Host.Child runs it
 		}
-		child := l.agents[key(dir, a.depth+1, a.model(""))]
-		if child == nil {
-			var err error
-			if child, err = l.load(dir, a.depth+1, a.model("")); err != nil {
-				a.reject(n, b.Agent, err)
-				continue
-			}
+		child, err := l.load(slot{dir: dir, depth: a.depth + 1, parent: a.model(""), quiet: a.member || a.quiet})
+		if err != nil {
+			a.reject(n, b.Agent, err)
+			continue
 		}
 		a.children[b.Agent] = child
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"raddle.dev/graph"
+	"raddle.dev/team"
 )
 
 // runAgent runs another agent and takes its result.
@@ -33,14 +34,14 @@ func (v *visit) runAgent(b *AgentNode) error {
 // spawn runs the child, within its timeout, and returns its text.
 func (v *visit) spawn(b *AgentNode, prompt string) (string, error) {
 	failed := func(err error) error { return because(fmt.Sprintf("Agent '%s' failed", b.Agent), err) }
-	depth, most := v.agent.depth+1, v.host().maxDepth()
+	depth, most := v.depth()+1, v.host().maxDepth()
 	if depth > most {
 		return "", failed(failf("Max agent depth exceeded (%d/%d)", depth, most))
 	}
 	if v.host().NoSpawn {
 		return "", failed(failf("Function calling support must be enabled to spawn agents."))
 	}
-	ctx, cancel := context.WithTimeoutCause(v, max(1, b.Timeout.Duration()), errNodeTimeout)
+	ctx, cancel := context.WithTimeoutCause(team.At(v, depth), max(1, b.Timeout.Duration()), errNodeTimeout)
 	defer cancel()
 	text, err := v.child(ctx, b.Agent, Spawn{Agent: b.Agent, Prompt: prompt, Depth: depth, Model: v.agent.model("")})
 	switch {
@@ -51,6 +52,10 @@ func (v *visit) spawn(b *AgentNode, prompt string) (string, error) {
 	}
 	return "", failed(err)
 }
+
+// depth is how many agents are above the one of the node: more than where it was
+// loaded, when it is spawned deep down.
+func (v *visit) depth() int { return max(v.host().Depth, team.Depth(v)) }
 
 // child runs a graph as part of this run, and any other agent as one effect.
 func (v *visit) child(ctx context.Context, name string, s Spawn) (string, error) {

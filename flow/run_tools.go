@@ -12,27 +12,32 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
+	"raddle.dev/team"
 	"raddle.dev/tool"
 )
 
 // loop compiles the conversation of an llm node that lists tools: a child graph,
-// so that each reply and each outcome is in the journal.
-func (r *runtime) loop(n *Node, b *LLMNode) (*graph.Graph, error) {
+// so that each reply and each outcome is in the journal. One that lists tools to
+// spawn agents leads a team, which ends with the node.
+func (b *builder) loop(r *runtime, n *Node, body *LLMNode) (*graph.Graph, error) {
 	a := r.agent
-	tools, servers, err := a.whitelist(n, b)
+	tools, servers, err := a.whitelist(n, body)
 	if err != nil {
 		return nil, err
 	}
-	id := a.model(b.Model)
+	id := a.model(body.Model)
 	c := a.loop(id, r.models)
-	c.Name, c.Tools, c.MaxIterations = n.ID, tools, b.MaxIterations
-	c.Request = llm.Request{Temperature: firstSet(b.Temperature, a.File.Temperature, a.host.Temperature),
-		TopP: firstSet(b.TopP, a.File.TopP, a.host.TopP), Effort: orElse(b.ReasoningEffort, a.File.ReasoningEffort)}
+	c.Name, c.Tools, c.MaxIterations = n.ID, tools, body.MaxIterations
+	c.Request = llm.Request{Temperature: firstSet(body.Temperature, a.File.Temperature, a.host.Temperature),
+		TopP: firstSet(body.TopP, a.File.TopP, a.host.TopP), Effort: orElse(body.ReasoningEffort, a.File.ReasoningEffort)}
 	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
 	c.More = a.serverTools(servers)
-	c.Retry = graph.Retry{Attempts: b.MaxAttempts, Delay: time.Millisecond, If: mayPass}
-	c.AroundModel = []agent.ModelMiddleware{announced(ModelCall{Model: id, Active: b.Model == "", Tools: b.Tools})}
+	c.Retry = graph.Retry{Attempts: body.MaxAttempts, Delay: time.Millisecond, If: mayPass}
+	c.AroundModel = []agent.ModelMiddleware{announced(ModelCall{Model: id, Active: body.Model == "", Tools: body.Tools})}
 	def, err := c.Def()
+	if a.crew != nil && body.spawns() {
+		def, err = b.under(a, c)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.At("tools"), err)
 	}
@@ -59,6 +64,9 @@ func announced(call ModelCall) agent.ModelMiddleware {
 // whitelist finds the tools that an llm node lists, and the servers.
 func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []string, err error) {
 	offer := a.offer()
+	if a.host.Headless {
+		offer = team.Escalating(offer, 0)
+	}
 	for _, name := range b.Tools {
 		if id, ok := strings.CutPrefix(name, serverPrefix); ok {
 			if !slices.Contains(a.Tools.Servers, id) {
@@ -68,12 +76,12 @@ func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []str
 			continue
 		}
 		i := slices.IndexFunc(offer, func(t tool.Tool) bool {
-			return t.Name == name || t.Name == toolStem(name) || name == "user__select" && t.Name == "user__ask"
+			return t.Name == name || t.Name == toolStem(name) || toolAliases[name] == t.Name
 		})
 		switch {
 		case i >= 0 && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name == offer[i].Name }):
 			tools = append(tools, offer[i])
-		case i < 0 && !slices.Contains(builtinTools, name) && !strings.HasPrefix(name, "mcp_"):
+		case i < 0 && !strings.HasPrefix(name, "mcp_"):
 			return nil, nil, failf("llm node references unknown tool '%s'. Agent '%s' provides: [%s]", name, a.Name, strings.Join(a.Tools.names(), ", "))
 		}
 	}

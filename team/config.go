@@ -144,7 +144,7 @@ func (c *Config) member(name string, m Member, leads bool) (*graph.Graph, error)
 func (c *Config) system(m Member) func(graph.State) (string, error) {
 	text := MailInstructions
 	if m.Spawn != nil {
-		text = SpawnInstructions + "\n\n" + c.Catalogue(m) + "\n\n" + MailInstructions
+		text = SpawnInstructions + "\n\n" + c.Catalogue(*m.Spawn) + "\n\n" + MailInstructions
 	}
 	return func(s graph.State) (string, error) {
 		base := m.Agent.Request.System
@@ -161,14 +161,11 @@ func (c *Config) system(m Member) func(graph.State) (string, error) {
 	}
 }
 
-// Catalogue tells an agent which agents it can spawn, for its system prompt. It is
-// empty where there are none.
-func (c *Config) Catalogue(m Member) string {
-	if m.Spawn == nil {
-		return ""
-	}
+// Catalogue lists the agents that can be spawned under a rule, for a system prompt.
+// It is empty where there are none.
+func (c *Config) Catalogue(s Spawn) string {
 	var b strings.Builder
-	for _, a := range c.available(*m.Spawn) {
+	for _, a := range c.available(s) {
 		b.WriteString("\n- " + a.Name)
 		if a.Description != "" {
 			b.WriteString(": " + a.Description)

@@ -210,14 +210,14 @@ func (s *state) forbids(by *member, name string) string {
 	switch {
 	case !can:
 		return "No supervisor active; Agent spawning not enabled"
+	case by.depth+1 > rule.Depth:
+		return fmt.Sprintf("Max agent depth exceeded (%d/%d)", by.depth+1, rule.Depth)
 	case rule.Only != nil && !slices.Contains(rule.Only, name):
 		return fmt.Sprintf("Agent '%s' is not in this agent's `spawnable_agents` whitelist. Allowed: %s. Call `agent__list_available` to see what you can spawn.", name, cmp.Or(joined(rule.Only), "(none)"))
 	case !known:
 		return fmt.Sprintf("There is no agent '%s'. Agents: %s.", name, cmp.Or(joined(allowed(s.known, rule)), "(none)"))
 	case fault != "":
 		return "Supervisor tool failed: " + fault
-	case by.depth+1 > rule.Depth:
-		return fmt.Sprintf("Max agent depth exceeded (%d/%d)", by.depth+1, rule.Depth)
 	}
 	return ""
 }

@@ -1,0 +1,158 @@
+package flow
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// crew is the agents that an agent may spawn, and that these may. All of them are
+// looked for where the agent itself looks.
+type crew struct {
+	agents map[string]*Agent
+	faults map[string]error // of those that cannot be spawned
+	named  []string         // those that a file names, in the order of their naming
+}
+
+// spawns tells whether the agent's models may spawn others: a config.yaml says it, a
+// graph may where it runs agents.
+func (a *Agent) spawns() bool {
+	if a.Config != nil {
+		return a.Config.Team.CanSpawn
+	}
+	return slices.ContainsFunc(a.File.Nodes, func(n *Node) bool { return n.Kind() == "agent" })
+}
+
+// leads tells whether the agent is the one in its run that others are spawned
+// under: a member of a team shares the crew of its lead.
+func (a *Agent) leads() bool {
+	if a.Config != nil {
+		return a.Config.Team.CanSpawn && !a.member
+	}
+	return a.spawns() && slices.ContainsFunc(a.File.Nodes, func(n *Node) bool {
+		b, ok := n.Body.(*LLMNode)
+		return ok && b.spawns()
+	})
+}
+
+// deepest is how deep the agents may be that the agent spawns.
+func (a *Agent) deepest() int {
+	if a.Config != nil {
+		return a.Config.Team.MaxDepth
+	}
+	return a.host.maxDepth()
+}
+
+// spawns tells whether the node lists a tool that is for agents which spawn others.
+func (b *LLMNode) spawns() bool {
+	return slices.ContainsFunc(b.Tools, func(name string) bool { return slices.Contains(supervisorTools, name) })
+}
+
+// recruit loads the agents that the agent may spawn. What is wrong with one of them
+// keeps it from being spawned and nothing else.
+func (l *loader) recruit(a *Agent) {
+	if !a.leads() || a.host.NoSpawn {
+		return
+	}
+	c := &crew{agents: map[string]*Agent{}, faults: map[string]error{}}
+	a.crew = c
+	if a.depth+1 > a.deepest() {
+		return // they are refused before anybody looks for them
+	}
+	dirs := l.agentDirs(a)
+	for queue := []*Agent{a}; len(queue) > 0; queue = queue[1:] {
+		for _, name := range queue[0].wanted(dirs, c) {
+			if dirs[name] == "" || c.agents[name] != nil || c.faults[name] != nil {
+				continue
+			}
+			child, err := l.load(slot{dir: dirs[name], depth: a.depth + 1, parent: a.model(""), member: true})
+			if err == nil {
+				err = child.fit()
+			}
+			if err != nil {
+				c.faults[name] = failf("Agent '%s' failed: %w", name, err)
+				continue
+			}
+			if c.agents[name] = child; child.Config != nil && child.spawns() {
+				queue = append(queue, child)
+			}
+		}
+	}
+	for _, m := range append([]*Agent{a}, c.list()...) {
+		m.judge(c, dirs)
+	}
+}
+
+// wanted lists the agents that a member may spawn, and notes those that it names.
+func (a *Agent) wanted(dirs map[string]string, c *crew) []string {
+	if a.Config == nil || a.Config.Team.Spawnable == nil {
+		return sortedNames(dirs)
+	}
+	for _, name := range *a.Config.Team.Spawnable {
+		if dirs[name] != "" && !slices.Contains(c.named, name) {
+			c.named = append(c.named, name)
+		}
+	}
+	return *a.Config.Team.Spawnable
+}
+
+// list is the agents in the order of their names.
+func (c *crew) list() (all []*Agent) {
+	for _, name := range sortedNames(c.agents) {
+		all = append(all, c.agents[name])
+	}
+	return all
+}
+
+// agentDirs finds the agents there are: beside the agent, then in the host's
+// directories.
+func (l *loader) agentDirs(a *Agent) map[string]string {
+	dirs := map[string]string{}
+	for _, in := range append([]string{parentOf(a.Dir)}, l.host.AgentDirs...) {
+		entries, _ := os.ReadDir(in) // one that cannot be read has no agents
+		for _, e := range entries {
+			dir := filepath.Join(in, e.Name())
+			if dirs[e.Name()] != "" || strings.HasPrefix(e.Name(), ".") || strings.ContainsAny(e.Name(), "#[") {
+				continue
+			}
+			if exists(filepath.Join(dir, graphFile)) || exists(filepath.Join(dir, configFile)) {
+				dirs[e.Name()] = dir
+			}
+		}
+	}
+	return dirs
+}
+
+// fit says why the agent could not run.
+func (a *Agent) fit() error {
+	if err := a.Rejected(); err != nil {
+		return err
+	}
+	return a.ready()
+}
+
+// judge makes findings of the names in spawnable_agents that are of no use.
+func (a *Agent) judge(c *crew, dirs map[string]string) {
+	if a.Config == nil || a.Config.Team.Spawnable == nil {
+		return
+	}
+	at := a.Config.src.items("spawnable_agents")
+	for i, name := range *a.Config.Team.Spawnable {
+		f := Finding{Severity: SeverityWarning, Class: ClassAdvice, Pos: at(i)}
+		err, broken := c.faults[name]
+		switch _, nameless := errors.AsType[*MissingModelError](err); {
+		case dirs[name] == "":
+			f.Code, f.Message, f.Hint = "spawnable-unknown", fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), suggest(name, sortedNames(dirs))
+		case broken && !(nameless && a.model("") == ""): // else it is the agent's own fault, too
+			f.Code, f.Message = "spawnable-broken", fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err)
+		default:
+			continue
+		}
+		if !slices.Contains(a.Findings, f) { // it may be a member of several teams
+			a.Findings = append(a.Findings, f)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package flow
+
+import (
+	"context"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/team"
+)
+
+// roster is the team of an agent and its crew, without their graphs: what they can be
+// told of each other.
+func (a *Agent) roster() *team.Config {
+	t := &team.Config{Name: a.Name, Agents: map[string]team.Member{}, Escalate: a.host.Headless, Depth: a.host.Depth}
+	for name, child := range a.crew.agents {
+		t.Agents[name] = team.Member{Description: child.description()}
+	}
+	for name, err := range a.crew.faults {
+		t.Agents[name] = team.Member{Fault: err}
+	}
+	return t
+}
+
+func (a *Agent) description() string {
+	if a.Config != nil {
+		return a.Config.Description
+	}
+	return a.File.Description
+}
+
+// team is the team of an agent and its crew. What keeps one of them from being
+// compiled keeps it from being spawned.
+func (b *builder) team(a *Agent) *team.Config {
+	t := a.roster()
+	for name, child := range a.crew.agents {
+		m, err := b.member(t, child)
+		if err != nil {
+			m = team.Member{Fault: failf("Agent '%s' failed: %w", name, err)}
+		}
+		t.Agents[name] = m
+	}
+	return t
+}
+
+// member is an agent as a team knows it.
+func (b *builder) member(t *team.Config, a *Agent) (team.Member, error) {
+	m := team.Member{
+		Description: a.description(), Open: a.start, Plain: true,
+		Input:   a.initial,
+		Output:  func(child graph.Child) string { return outcome(child.Value).Output },
+		Explain: a.Explain,
+	}
+	if a.Config == nil {
+		g, err := b.agent(a)
+		m.Graph = g
+		return m, err
+	}
+	c := a.conversation(t)
+	m.Agent, m.Shape, m.Spawn = c.loop(), c.shape, c.rule()
+	m.Patience = max(1, a.Config.Team.EscalationTimeout.Duration())
+	_, err := m.Agent.Def() // the tools of one agent that do not fit together are no fault of the others
+	return m, err
+}
+
+// rule is what the agent may spawn; nil: nobody.
+func (c *conversation) rule() *team.Spawn {
+	if c.team == nil || c.toolless() || !c.agent.spawns() {
+		return nil
+	}
+	t := c.agent.Config.Team
+	s := &team.Spawn{Max: orNone(t.MaxConcurrent), Depth: orNone(t.MaxDepth), Threshold: orNone(t.SummaryThreshold)}
+	if t.Spawnable != nil {
+		s.Only = append([]string{}, *t.Spawnable...)
+	}
+	if t.SummaryModel != "" {
+		s.Summary = &namedModel{cache: c.models, id: c.agent.model(t.SummaryModel)}
+	}
+	return s
+}
+
+// orNone is a number where zero means none and not the usual.
+func orNone(n int) int {
+	if n == 0 {
+		return -1
+	}
+	return n
+}
+
+// led is a turn of an agent that others are spawned under.
+func (b *builder) led(c *conversation) (graph.Def, error) {
+	c.team = b.team(c.agent)
+	lead := c.loop()
+	c.team.Lead = team.Member{Agent: lead, Spawn: c.rule(), Plain: true, Shape: asked}
+	def, err := c.team.Def()
+	def.Timeout = lead.Budget.Time
+	return def, err
+}
+
+// under is a turn of an llm node that others are spawned under.
+func (b *builder) under(a *Agent, lead agent.Config) (graph.Def, error) {
+	t := b.team(a)
+	t.Lead = team.Member{Agent: lead, Spawn: &team.Spawn{Depth: a.deepest()}, Plain: true, Shape: asked}
+	def, err := t.Def()
+	def.Timeout = lead.Budget.Time
+	return def, err
+}
+
+// asked changes the loop of a lead: its system prompt is made before, and its time is
+// that of the team.
+func asked(d *graph.Def) {
+	d.Keys = append(d.Keys, systemKey)
+	d.Timeout = 0
+}
+
+// start opens what a spawned agent needs in this process, and builds it, without
+// questions.
+func (a *Agent) start(ctx context.Context) error {
+	a.building.Lock()
+	defer a.building.Unlock()
+	if a.started {
+		return nil
+	}
+	err := a.prepare(ctx, map[*Agent]bool{})
+	if err == nil && a.Config != nil && len(a.Config.Documents.Paths) > 0 && a.bases[ownBase] == nil {
+		err = failf("its documents have no knowledge base, and nobody is asked how to build one for an agent that is spawned. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
+	}
+	if err != nil {
+		_ = a.Close()
+		return err
+	}
+	a.started = true
+	return nil
+}
