@@ -1,6 +1,7 @@
 package rag
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -42,6 +43,8 @@ type Options struct {
 	Embedder func(model string) (Embedder, error)
 	// Reranker opens a reranking model by name. It may be nil where no base names one.
 	Reranker func(model string) (Reranker, error)
+	// Extraction says whether entities are looked for, and how.
+	Extraction Extraction
 	// Load says where documents are and how they are read.
 	Load load.Options
 }
@@ -55,6 +58,10 @@ type Settings struct {
 	RerankerModel string   `json:"reranker_model,omitempty"`
 	Sources       []string `json:"sources"`
 	Dimensions    int      `json:"dimensions,omitempty"` // of the vectors; zero: there are none
+
+	ExtractorModel  string `json:"extractor_model,omitempty"` // that was asked for entities; empty: there are none
+	ExtractorPrompt string `json:"extractor_prompt,omitempty"`
+	GraphHops       *int   `json:"graph_hops,omitempty"` // nil: DefaultHops
 }
 
 // Errors that callers branch on.
@@ -135,6 +142,10 @@ func (o *Options) complete() error {
 	set("top_k", &o.TopK, DefaultTopK)
 	set("batch_size", &o.Batch, DefaultBatch)
 	set("attempts", &o.Attempts, DefaultAttempts)
+	if err := o.Extraction.check(); err != nil {
+		problems = append(problems, err)
+	}
+	o.Extraction.Calls = cmp.Or(o.Extraction.Calls, DefaultCalls)
 	if o.ChunkOverlap < 0 || o.ChunkOverlap >= o.ChunkSize {
 		problems = append(problems, fmt.Errorf("chunk_overlap is %d: it must be less than chunk_size, which is %d", o.ChunkOverlap, o.ChunkSize))
 	}
@@ -157,6 +168,8 @@ type Status struct {
 	Documents int
 	Chunks    int
 	Pending   int // documents that a build which did not end has prepared
+	Entities  int
+	Relations int // between entities
 }
 
 // Status tells what the base holds now.
@@ -166,7 +179,8 @@ func (b *Base) Status(ctx context.Context) (Status, error) {
 	if err == nil {
 		s.Settings, s.Builds = settings, builds
 		err = b.db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM document WHERE live), (SELECT count(*) FROM document WHERE NOT live),
-			(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live))`).Scan(&s.Documents, &s.Pending, &s.Chunks)
+			(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live)),
+			(SELECT count(*) FROM entity), (SELECT count(*) FROM relation)`).Scan(&s.Documents, &s.Pending, &s.Chunks, &s.Entities, &s.Relations)
 	}
 	if err != nil {
 		return Status{}, b.wrap("status", err)

@@ -18,6 +18,11 @@ type Progress struct {
 	Chunks   int           // of this document; zero: it is as it was, or there is a problem
 	Embedded int           // texts sent to the embedding model so far
 	Problem  *load.Problem // why it is left out; nil: it is not
+
+	// When all documents are read, the extractor model is asked. Progress is then told before the first call and after each.
+	Asked  int   // chunks it was asked about so far
+	ToAsk  int   // of so many; zero: documents are being read
+	Missed error // why it has found nothing in a chunk of the document; nil: it has answered
 }
 
 // A Report says what a build has done.
@@ -27,6 +32,10 @@ type Report struct {
 	Added     int            // documents that are new or have changed
 	Removed   int            // documents, or versions of them, that are no more
 	Embedded  int            // texts that were sent to the embedding model
+	Asked     int            // chunks that the extractor model was asked about
+	Missed    int            // chunks of these that it gave no usable answer for
+	Entities  int            // in the base
+	Relations int            // in the base
 	Changed   bool           // whether anything was published
 	Problems  []load.Problem // what is missing, or is there in an older version
 }
@@ -40,22 +49,48 @@ func (b *Base) Build(ctx context.Context, sources []string, progress func(Progre
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	r, err := b.build(ctx, sources, progress)
+	r, err := b.build(ctx, b.o.settings(sources), progress)
 	if err != nil {
 		return r, b.wrap("build", err)
 	}
 	return r, nil
 }
 
-func (b *Base) build(ctx context.Context, sources []string, progress func(Progress)) (Report, error) {
-	w := &builder{base: b, progress: progress}
+// Refresh is a Build with the settings and the sources of the last complete one, whatever Options say. A base that was never built is
+// ErrNotBuilt.
+func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, error) {
+	b.building.Lock()
+	defer b.building.Unlock()
+	if progress == nil {
+		progress = func(Progress) {}
+	}
+	settings, builds, err := b.published(ctx)
+	if err == nil && builds == 0 {
+		err = ErrNotBuilt
+	}
+	var r Report
+	if err == nil {
+		r, err = b.build(ctx, settings, progress)
+	}
+	if err != nil {
+		return r, b.wrap("build", err)
+	}
+	return r, nil
+}
+
+// settings are those of a build with o.
+func (o *Options) settings(sources []string) Settings {
+	return Settings{Model: o.Model, ChunkSize: o.ChunkSize, ChunkOverlap: o.ChunkOverlap, TopK: o.TopK, RerankerModel: o.RerankerModel,
+		Sources: sources, ExtractorModel: o.Extraction.Model, ExtractorPrompt: o.Extraction.Prompt, GraphHops: o.Extraction.Hops}
+}
+
+func (b *Base) build(ctx context.Context, settings Settings, progress func(Progress)) (Report, error) {
+	w := &builder{base: b, progress: progress, settings: settings}
 	if b.readOnly {
 		return w.report, ErrReadOnly
 	}
-	w.settings = Settings{Model: b.o.Model, ChunkSize: b.o.ChunkSize, ChunkOverlap: b.o.ChunkOverlap, TopK: b.o.TopK,
-		RerankerModel: b.o.RerankerModel, Sources: sources}
-	w.recipe = fmt.Sprintf("1 %d %d %s", b.o.ChunkSize, b.o.ChunkOverlap, b.o.Model)
-	entries, problems, err := load.List(ctx, sources, b.o.Load)
+	w.recipe = fmt.Sprintf("1 %d %d %s", settings.ChunkSize, settings.ChunkOverlap, settings.Model)
+	entries, problems, err := load.List(ctx, settings.Sources, b.o.Load)
 	if err != nil {
 		return w.report, err
 	}
@@ -76,6 +111,10 @@ func (b *Base) build(ctx context.Context, sources []string, progress func(Progre
 	}
 	if len(w.order) == 0 {
 		return w.report, noDocuments(w.report.Problems)
+	}
+	w.rescue()
+	if err := w.extract(ctx); err != nil {
+		return w.report, err
 	}
 	return w.report, w.publish(ctx)
 }
@@ -104,6 +143,7 @@ type builder struct {
 	waiting []prepared
 	texts   int // of waiting
 	embed   embedding
+	late    *extraction // of documents that were not asked about; nil: there are none
 }
 
 // version3 is what makes a document the same.
@@ -116,6 +156,8 @@ type stored struct {
 	place  int
 	source string
 	live   bool
+
+	extracted string // the recipe by which all its chunks were asked about
 }
 
 // A prepared document is cut but not yet stored.
@@ -130,14 +172,14 @@ type prepared struct {
 // begin reads what is there.
 func (w *builder) begin(ctx context.Context) error {
 	w.known = map[version3]stored{}
-	rows, err := w.base.db.QueryContext(ctx, "SELECT id, path, hash, recipe, place, source, live FROM document")
+	rows, err := w.base.db.QueryContext(ctx, "SELECT id, path, hash, recipe, place, source, live, extracted FROM document")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var s stored
-		if err := rows.Scan(&s.id, &s.path, &s.hash, &s.recipe, &s.place, &s.source, &s.live); err != nil {
+		if err := rows.Scan(&s.id, &s.path, &s.hash, &s.recipe, &s.place, &s.source, &s.live, &s.extracted); err != nil {
 			return err
 		}
 		w.known[s.version3] = s

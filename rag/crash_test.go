@@ -24,6 +24,7 @@ func crashOptions(dir string, m Embedder) Options {
 
 // TestMain is the child of TestKilledBuild where it is told so: it builds, and says how far it is.
 func TestMain(m *testing.M) {
+	extractIfTold()
 	dir := os.Getenv("RAG_TEST_BUILD")
 	if dir == "" {
 		os.Exit(m.Run())

@@ -3,12 +3,8 @@ package rag
 import (
 	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
-	"time"
-
-	"raddle.dev/llm"
 )
 
 // Keyword is the model of a base without vectors.
@@ -47,41 +43,19 @@ func (e *VectorError) Error() string {
 	return fmt.Sprintf("embedding model %s: %s", e.Model, e.Reason)
 }
 
-const (
-	firstPause   = time.Second // before the second attempt; it doubles from then on
-	longestPause = time.Minute // that a server may ask for
-)
-
-// hopeless are the classes of failures that come again.
-var hopeless = map[llm.Class]bool{llm.Auth: true, llm.BadRequest: true, llm.ContextLength: true}
-
 // embed asks for the vectors of texts, again where that may help. They come back with length one.
-func embed(ctx context.Context, e Embedder, r request) ([][]float32, error) {
-	pause := firstPause
-	for attempt := 1; ; attempt++ {
-		vectors, err := e.Embed(ctx, r.purpose, r.texts)
-		if err == nil {
-			return vectors, r.check(vectors)
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		var failure *llm.Error
-		told := errors.As(err, &failure)
-		if told && hopeless[failure.Class] || attempt >= r.attempts {
-			return nil, failf("Failed to create embedding after %d attempts: %w", attempt, err)
-		}
-		wait := pause
-		if told {
-			wait = max(wait, min(failure.RetryAfter, longestPause))
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(wait):
-		}
-		pause *= 2
+func embed(ctx context.Context, e Embedder, r request) (vectors [][]float32, err error) {
+	made, err := persist(ctx, r.attempts, func() (err error) {
+		vectors, err = e.Embed(ctx, r.purpose, r.texts)
+		return err
+	})
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, ctx.Err()
+	case err != nil:
+		return nil, failf("Failed to create embedding after %d attempts: %w", made, err)
 	}
+	return vectors, r.check(vectors)
 }
 
 // A request is one batch.

@@ -17,7 +17,7 @@ import (
 
 const (
 	application = 0x72616462 // "radb", in the file's header
-	version     = 1          // of the schema, in the file's header
+	version     = 2          // of the schema, in the file's header
 
 	patience = 10 * time.Second      // all waiting for another process to make the file
 	pause    = 10 * time.Millisecond // between attempts
@@ -66,6 +66,40 @@ CREATE TABLE posting (
 ) WITHOUT ROWID;
 `
 
+// schema2 is what version 2 has added. Entities, relations and mentions are those of the build that was published last.
+const schema2 = `
+CREATE TABLE extract (
+	id     INTEGER PRIMARY KEY,
+	recipe TEXT NOT NULL,      -- what was asked, and whom
+	hash   BLOB NOT NULL,      -- of the text that it was asked about
+	data   TEXT,               -- JSON; null: the answer was of no use
+	UNIQUE (recipe, hash)
+);
+ALTER TABLE chunk ADD COLUMN extract INTEGER REFERENCES extract(id);
+CREATE INDEX chunk_extract ON chunk(extract) WHERE extract IS NOT NULL;
+ALTER TABLE document ADD COLUMN extracted TEXT NOT NULL DEFAULT ''; -- the recipe by which all its chunks were asked about
+CREATE TABLE entity (
+	id          INTEGER PRIMARY KEY,
+	name        TEXT NOT NULL UNIQUE, -- in lower case
+	type        TEXT NOT NULL,
+	description TEXT NOT NULL
+);
+CREATE TABLE relation (
+	source INTEGER NOT NULL,
+	target INTEGER NOT NULL,
+	type   TEXT NOT NULL,
+	weight REAL NOT NULL,
+	PRIMARY KEY (source, target, type)
+) WITHOUT ROWID;
+CREATE INDEX relation_target ON relation(target);
+CREATE TABLE mention (
+	entity INTEGER NOT NULL,
+	chunk  INTEGER NOT NULL,
+	PRIMARY KEY (entity, chunk)
+) WITHOUT ROWID;
+CREATE INDEX mention_chunk ON mention(chunk);
+`
+
 // openFile opens or creates the database at path; an empty path is one in memory.
 func openFile(path string) (*sql.DB, error) {
 	if path == "" {
@@ -74,7 +108,7 @@ func openFile(path string) (*sql.DB, error) {
 			return nil, err
 		}
 		db.SetMaxOpenConns(1)
-		_, err = db.Exec(schema)
+		_, err = db.Exec(schema + schema2)
 		return db, err
 	}
 	if err := createFile(path); err != nil {
@@ -129,7 +163,7 @@ func createFile(path string) error {
 	return err
 }
 
-// prepare refuses a file of somebody else, and puts the tables into an empty one.
+// prepare refuses a file of somebody else, and puts the tables that are missing into one of ours.
 func prepare(db *sql.DB) error {
 	ctx := context.Background()
 	var app, is, tables int
@@ -149,14 +183,20 @@ func prepare(db *sql.DB) error {
 	if _, err := db.ExecContext(ctx, "PRAGMA journal_mode=WAL"); err != nil {
 		return err
 	}
-	if tables > 0 {
+	if tables > 0 && is == version {
 		return nil
 	}
 	return transact(ctx, db, func(tx *sql.Tx) error {
-		if err := tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil || tables > 0 {
-			return err // another process was first
+		err := errors.Join(tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
+			tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&is))
+		if err != nil || is == version {
+			return err // in the second case another process was first
 		}
-		_, err := tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version)+schema)
+		statements := schema2
+		if tables == 0 {
+			statements = schema + schema2
+		}
+		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version)+statements)
 		return err
 	})
 }

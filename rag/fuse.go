@@ -5,10 +5,11 @@ import (
 	"slices"
 )
 
-// The weights of the two rankings when they are fused.
+// The weights of the rankings when they are fused.
 const (
 	vectorWeight  = 1.125
 	keywordWeight = 1.0
+	entityWeight  = 0.9
 )
 
 // fuse joins rankings by reciprocal rank: what stands at rank r of a list gets weight / (2*top + r). The best top are returned, best

@@ -12,7 +12,6 @@ import (
 
 // publish makes what was prepared the contents of the base, in one transaction.
 func (w *builder) publish(ctx context.Context) error {
-	w.rescue()
 	w.countRemoved()
 	dims, err := dimensions(ctx, w.base.db, w.settings.Model)
 	if err != nil {
@@ -30,7 +29,8 @@ func (w *builder) publish(ctx context.Context) error {
 		}
 	}
 	return w.base.db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM document WHERE live),
-		(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live))`).Scan(&w.report.Documents, &w.report.Chunks)
+		(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live)), (SELECT count(*) FROM entity),
+		(SELECT count(*) FROM relation)`).Scan(&w.report.Documents, &w.report.Chunks, &w.report.Entities, &w.report.Relations)
 }
 
 func (w *builder) countRemoved() {
@@ -47,7 +47,7 @@ func (w *builder) countRemoved() {
 
 // differs tells whether the file holds anything else than it shall.
 func (w *builder) differs(old Settings) bool {
-	if !reflect.DeepEqual(old, w.settings) || len(w.order) != len(w.known) {
+	if w.late.news() || !reflect.DeepEqual(old, w.settings) || len(w.order) != len(w.known) {
 		return true
 	}
 	for i, s := range w.order {
@@ -86,6 +86,9 @@ func (w *builder) write(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	if err := index(ctx, tx); err != nil {
+		return err
+	}
+	if err := errors.Join(w.late.settle(ctx, tx), w.writeEntities(ctx, tx)); err != nil {
 		return err
 	}
 	text, err := json.Marshal(w.settings)

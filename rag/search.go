@@ -102,11 +102,11 @@ type lookup struct {
 	settings  Settings
 }
 
-// candidates are the chunks of both rankings: first those of vectors, then those of words, each once.
+// candidates are the chunks of all rankings: first those of vectors, then those of words, then those of entities, each once.
 type candidates struct {
-	near, words []uint32
-	hits        []Hit
-	at          map[uint32]int // in hits
+	near, words, entities []uint32
+	hits                  []Hit
+	at                    map[uint32]int // in hits
 }
 
 func (b *Base) find(ctx context.Context, tx *sql.Tx, l lookup) (c candidates, err error) {
@@ -120,15 +120,25 @@ func (b *Base) find(ctx context.Context, tx *sql.Tx, l lookup) (c candidates, er
 		}
 		c.near = v.nearest(l.questions, l.top)
 	}
-	matches, err := v.words(ctx, tx, l.query, l.top)
+	related := v.entities && l.settings.RerankerModel == ""
+	most := l.top
+	if related {
+		most = 2 * l.top // the search by entities may begin at them
+	}
+	matches, err := v.words(ctx, tx, l.query, most)
 	if err != nil {
 		return c, err
 	}
-	for _, m := range matches {
+	for _, m := range matches[:min(len(matches), l.top)] {
 		c.words = append(c.words, m.Text)
 	}
+	if related {
+		if c.entities, err = v.byEntities(ctx, tx, l, matches); err != nil {
+			return c, err
+		}
+	}
 	c.at = map[uint32]int{}
-	for _, i := range slices.Concat(c.near, c.words) {
+	for _, i := range slices.Concat(c.near, c.words, c.entities) {
 		if _, known := c.at[i]; known {
 			continue
 		}
@@ -174,9 +184,9 @@ func readHit(ctx context.Context, tx *sql.Tx, id int64) (h Hit, err error) {
 	return h, err
 }
 
-// fused joins both rankings.
+// fused joins the rankings.
 func (c candidates) fused(top int) []Hit {
-	order, scores := fuse(top, ranking[uint32]{vectorWeight, c.near}, ranking[uint32]{keywordWeight, c.words})
+	order, scores := fuse(top, ranking[uint32]{vectorWeight, c.near}, ranking[uint32]{keywordWeight, c.words}, ranking[uint32]{entityWeight, c.entities})
 	hits := make([]Hit, 0, len(order))
 	for i, id := range order {
 		h := c.hits[c.at[id]]

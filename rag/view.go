@@ -17,6 +17,7 @@ import (
 type view struct {
 	settings Settings
 	builds   int
+	entities bool // there are some
 
 	ids     []int64
 	lengths []uint32 // in tokens
@@ -49,6 +50,9 @@ func (b *Base) current(ctx context.Context, tx *sql.Tx) (*view, error) {
 		return nil, err
 	}
 	v.dims = v.settings.Dimensions
+	if err := tx.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM entity)").Scan(&v.entities); err != nil {
+		return nil, err
+	}
 	if err := v.readChunks(ctx, tx); err != nil {
 		return nil, err
 	}

@@ -148,7 +148,8 @@ func (y *yamlBase) store(tx *sql.Tx, vectors map[string][]float32, dims int) err
 	}
 	for place, id := range slices.Sorted(maps.Keys(y.Files)) {
 		f := y.Files[id]
-		_, err := tx.ExecContext(ctx, "INSERT INTO document VALUES (?, ?, '', ?, ?, ?, ?, 1)",
+		_, err := tx.ExecContext(ctx, `INSERT INTO document (id, path, source, hash, recipe, metadata, place, live)
+			VALUES (?, ?, '', ?, ?, ?, ?, 1)`,
 			id, f.Path, f.Hash, strconv.Itoa(id), f.metadata(), place)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "INSERT INTO fresh VALUES (?)", id)

@@ -67,6 +67,32 @@ func Serve(t testing.TB, v Vendor, turns ...Turn) *Server {
 	return s
 }
 
+// Handler answers each request with the turn that answer makes of its body. A status of 400 or more refuses the request, and the text of the
+// turn is the reason. A request that the vendor would refuse is refused in any case.
+func (v Vendor) Handler(answer func(body []byte) (turn Turn, status int)) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = v.Check(body)
+		}
+		status, reason := http.StatusBadRequest, ""
+		var turn Turn
+		if err != nil {
+			reason = err.Error()
+		} else if turn, status = answer(body); status >= http.StatusBadRequest {
+			reason = turn.Text
+		}
+		if status >= http.StatusBadRequest {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			io.WriteString(w, v.refuse(reason))
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		io.WriteString(w, v.stream(turn))
+	})
+}
+
 func (s *Server) next(body []byte) (Turn, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,0 +1,326 @@
+package rag
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"raddle.dev/llm"
+)
+
+// giveUp is how many failures in a row stop a build: of calls that might succeed at another time, or of all answers so far. So many are no
+// matter of single chunks.
+const giveUp = 10
+
+// An ExtractError is a failure of a model that is asked for entities which asking about other chunks would not mend. The build stops. What
+// the model has answered is kept.
+type ExtractError struct {
+	Model string
+	Err   error
+}
+
+// Error names the model.
+func (e *ExtractError) Error() string { return "extractor model " + e.Model + ": " + e.Err.Error() }
+
+// Unwrap is the failure itself.
+func (e *ExtractError) Unwrap() error { return e.Err }
+
+// An extraction is what one build asks a model about its chunks. Each answer is a row as soon as it is there, under the hash of its text, and
+// a useless one is a row without data: neither is asked for again. A call that failed leaves no row.
+type extraction struct {
+	*builder
+	recipe string
+	model  llm.Model
+	chunks map[textHash][]int64 // that have a text, by its hash
+	paths  map[textHash]string  // of the first document with the text
+	todo   []textHash
+	lost   map[textHash]bool    // texts without a row
+	texts  map[int64][]textHash // of the documents that were not asked about, by their id
+
+	answered, useless, down int // in this build; down: failed calls in a row
+}
+
+// recipeOf identifies what a model is asked.
+func recipeOf(s *Settings) string {
+	prompt := "built-in"
+	if s.ExtractorPrompt != "" {
+		prompt = fmt.Sprintf("%x", sha256.Sum256([]byte(s.ExtractorPrompt)))
+	}
+	return "1 " + prompt + " " + s.ExtractorModel
+}
+
+// extract asks for the entities of all chunks that were not asked about.
+func (w *builder) extract(ctx context.Context) error {
+	if w.settings.ExtractorModel == "" {
+		return nil
+	}
+	x := &extraction{builder: w, recipe: recipeOf(&w.settings), chunks: map[textHash][]int64{}, paths: map[textHash]string{},
+		lost: map[textHash]bool{}, texts: map[int64][]textHash{}}
+	for _, s := range w.order {
+		if s.extracted == x.recipe {
+			continue
+		}
+		if err := x.plan(ctx, s); err != nil {
+			return err
+		}
+		w.late = x
+	}
+	return x.ask(ctx)
+}
+
+// plan notes the chunks of a document whose text has no row yet, and joins the others to theirs.
+func (x *extraction) plan(ctx context.Context, s stored) error {
+	return transact(ctx, x.base.db, func(tx *sql.Tx) error {
+		chunks, err := textsOf(ctx, tx, s.id)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "UPDATE document SET extracted = '' WHERE id = ? AND extracted <> ''", s.id)
+		}
+		if err != nil {
+			return err
+		}
+		x.texts[s.id] = nil
+		for _, c := range chunks {
+			x.texts[s.id] = append(x.texts[s.id], c.hash)
+			var row int64
+			err := tx.QueryRowContext(ctx, "SELECT id FROM extract WHERE recipe = ? AND hash = ?", x.recipe, c.hash[:]).Scan(&row)
+			switch {
+			case err == nil:
+				err = x.relink(ctx, tx, c.id, row)
+			case errors.Is(err, sql.ErrNoRows):
+				if x.chunks[c.hash] == nil {
+					x.todo, x.paths[c.hash] = append(x.todo, c.hash), s.path
+				}
+				x.chunks[c.hash] = append(x.chunks[c.hash], c.id)
+				err = x.relink(ctx, tx, c.id, nil)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// relink joins a chunk to the row of what was said of it; nil: to none.
+func (x *extraction) relink(ctx context.Context, tx *sql.Tx, chunk int64, row any) error {
+	_, err := tx.ExecContext(ctx, "UPDATE chunk SET extract = ?1 WHERE id = ?2 AND extract IS NOT ?1", row, chunk)
+	return err
+}
+
+// A hashed chunk is a row and what its text is known by.
+type hashed struct {
+	id   int64
+	hash textHash
+}
+
+func textsOf(ctx context.Context, tx *sql.Tx, document int64) (chunks []hashed, err error) {
+	rows, err := tx.QueryContext(ctx, "SELECT id, text FROM chunk WHERE document = ? ORDER BY place", document)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var text string
+		if err := rows.Scan(&id, &text); err != nil {
+			return nil, err
+		}
+		chunks = append(chunks, hashed{id, hashText(text)})
+	}
+	return chunks, rows.Err()
+}
+
+// An answer is what came of one call.
+type answer struct {
+	hash  textHash
+	facts facts
+	err   error
+}
+
+// ask makes all calls, some at a time, and keeps each answer when it comes.
+func (x *extraction) ask(ctx context.Context) error {
+	if len(x.todo) == 0 {
+		return nil
+	}
+	if err := x.open(); err != nil {
+		return &ExtractError{x.settings.ExtractorModel, err}
+	}
+	x.tell("", nil)
+	ctx, cancel := context.WithCancel(ctx)
+	todo, answers := make(chan textHash), make(chan answer)
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	defer cancel()
+	for range min(x.base.o.Extraction.Calls, len(x.todo)) {
+		wait.Go(func() {
+			for h := range todo {
+				f, err := x.call(ctx, x.chunks[h][0])
+				select {
+				case answers <- answer{h, f, err}:
+				case <-ctx.Done():
+				}
+			}
+		})
+	}
+	wait.Go(func() {
+		defer close(todo)
+		for _, h := range x.todo {
+			select {
+			case todo <- h:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	for range x.todo {
+		select {
+		case a := <-answers:
+			if err := x.take(ctx, a); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// open opens the model.
+func (x *extraction) open() (err error) {
+	open := x.base.o.Extraction.Open
+	if open == nil {
+		return errors.New("there is no way to it")
+	}
+	x.model, err = open(x.settings.ExtractorModel)
+	return err
+}
+
+// call asks about a chunk.
+func (x *extraction) call(ctx context.Context, chunk int64) (facts, error) {
+	var text string
+	if err := x.base.db.QueryRowContext(ctx, "SELECT text FROM chunk WHERE id = ?", chunk).Scan(&text); err != nil {
+		return facts{}, fmt.Errorf("another build has removed what this one prepared: build again: %w", err)
+	}
+	prompt := x.settings.ExtractorPrompt
+	if prompt == "" {
+		prompt = extractPrompt
+	}
+	prompt = strings.ReplaceAll(prompt, ChunkMark, text)
+	if redact := x.base.o.Extraction.Redact; redact != nil {
+		prompt = redact(prompt)
+	}
+	var reply llm.Reply
+	_, err := persist(ctx, x.base.o.Attempts, func() (err error) {
+		reply, err = llm.Generate(ctx, x.model, llm.Request{Messages: []llm.Message{llm.User(prompt)}, Temperature: new(0.0)})
+		return err
+	})
+	if err != nil {
+		return facts{}, err
+	}
+	f, err := readFacts(reply.Text())
+	if err != nil && reply.Stop == llm.StopLength {
+		err = fmt.Errorf("%w: it was cut off at the model's limit: a smaller chunk_size helps", err)
+	}
+	return f, err
+}
+
+// take keeps an answer, and decides whether to go on after a failure.
+func (x *extraction) take(ctx context.Context, a answer) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	x.report.Asked++
+	var failure *llm.Error
+	switch {
+	case a.err == nil:
+		x.answered++
+		x.down = 0
+		if err := x.keep(ctx, a.hash, &a.facts); err != nil {
+			return err
+		}
+		x.tell(x.paths[a.hash], nil)
+		return nil
+	case errors.Is(a.err, errAnswer), errors.As(a.err, &failure) && hopeless[failure.Class] && !forAll(failure):
+		x.useless++
+		if err := x.keep(ctx, a.hash, nil); err != nil {
+			return err
+		}
+	case failure != nil && !forAll(failure):
+		x.down++
+		x.lost[a.hash] = true
+	default:
+		return &ExtractError{x.settings.ExtractorModel, a.err}
+	}
+	x.report.Missed++
+	x.tell(x.paths[a.hash], a.err)
+	if x.down >= giveUp || x.answered == 0 && x.useless+x.down >= giveUp {
+		return &ExtractError{x.settings.ExtractorModel, fmt.Errorf("it has failed %d times in a row, the last time with: %w", giveUp, a.err)}
+	}
+	return nil
+}
+
+// forAll tells which failures every other chunk would meet too: a wrong key, a model that does not exist.
+func forAll(e *llm.Error) bool { return e.Class == llm.Auth || e.Status == http.StatusNotFound }
+
+// keep makes the row of a text and joins its chunks to it; no facts: the text is not asked about again.
+func (x *extraction) keep(ctx context.Context, h textHash, f *facts) error {
+	var data any
+	if f != nil {
+		text, err := json.Marshal(f)
+		if err != nil {
+			return err
+		}
+		data = string(text)
+	}
+	return transact(ctx, x.base.db, func(tx *sql.Tx) error {
+		var row int64
+		err := tx.QueryRowContext(ctx, `INSERT INTO extract (recipe, hash, data) VALUES (?, ?, ?)
+			ON CONFLICT (recipe, hash) DO UPDATE SET recipe = recipe RETURNING id`, x.recipe, h[:], data).Scan(&row)
+		for _, chunk := range x.chunks[h] {
+			if err == nil {
+				err = x.relink(ctx, tx, chunk, row)
+			}
+		}
+		return err
+	})
+}
+
+// complete tells whether all chunks of a document have a row that had none, or not all of them.
+func (x *extraction) complete(document int64) bool {
+	texts, late := x.texts[document]
+	return late && !slices.ContainsFunc(texts, func(h textHash) bool { return x.lost[h] })
+}
+
+// news tells whether the base has something to publish.
+func (x *extraction) news() bool {
+	return x != nil && (x.answered > 0 || slices.ContainsFunc(x.order, func(s stored) bool { return x.complete(s.id) }))
+}
+
+// settle marks the documents that are complete, so that the next build passes over them.
+func (x *extraction) settle(ctx context.Context, tx *sql.Tx) error {
+	if x == nil {
+		return nil
+	}
+	for _, s := range x.order {
+		if !x.complete(s.id) {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE document SET extracted = ? WHERE id = ?", x.recipe, s.id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell tells how far the calls are.
+func (x *extraction) tell(path string, failure error) {
+	x.progress(Progress{Path: path, Done: x.done, Total: x.total, Embedded: x.report.Embedded,
+		Asked: x.report.Asked, ToAsk: len(x.todo), Missed: failure})
+}

@@ -1,0 +1,46 @@
+package rag
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"raddle.dev/llm"
+)
+
+const (
+	firstPause   = time.Second // before the second attempt; it doubles from then on
+	longestPause = time.Minute // that a server may ask for
+)
+
+// hopeless are the classes of failures that come again.
+var hopeless = map[llm.Class]bool{llm.Auth: true, llm.BadRequest: true, llm.ContextLength: true}
+
+// persist calls a model again where that may help, and tells how often it did. The end of ctx is the error of ctx.
+func persist(ctx context.Context, attempts int, call func() error) (made int, err error) {
+	pause := firstPause
+	for made = 1; ; made++ {
+		err := call()
+		if err == nil {
+			return made, nil
+		}
+		if ctx.Err() != nil {
+			return made, ctx.Err()
+		}
+		var failure *llm.Error
+		told := errors.As(err, &failure)
+		if told && hopeless[failure.Class] || made >= attempts {
+			return made, err
+		}
+		wait := pause
+		if told {
+			wait = max(wait, min(failure.RetryAfter, longestPause))
+		}
+		select {
+		case <-ctx.Done():
+			return made, ctx.Err()
+		case <-time.After(wait):
+		}
+		pause *= 2
+	}
+}

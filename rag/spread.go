@@ -1,0 +1,356 @@
+package rag
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"slices"
+	"strings"
+	"unicode"
+
+	"raddle.dev/rag/keyword"
+)
+
+// A search by entities begins at those that the query names, or else at those of the passages that its words find, goes on along relations,
+// and lists the chunks that speak of what it has come to.
+
+const (
+	leastSeed   = 0.5 // score of an entity that the search begins at
+	mostReached = 500 // entities of one search
+)
+
+// A seed is an entity that a search begins at.
+type seed struct {
+	id    int64
+	score float64
+}
+
+// graphSearch is one search by entities.
+type graphSearch struct {
+	tx  *sql.Tx
+	v   *view
+	top int
+}
+
+// byEntities ranks chunks by the entities that they mention. matches are what the words of the query find.
+func (v *view) byEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []keyword.Match) ([]uint32, error) {
+	s := graphSearch{tx: tx, v: v, top: l.top}
+	seeds, err := s.named(ctx, l.query)
+	if err == nil && len(seeds) == 0 {
+		seeds, err = s.mentioned(ctx, matches)
+	}
+	if err != nil || len(seeds) == 0 {
+		return nil, err
+	}
+	hops := DefaultHops
+	if v.settings.GraphHops != nil {
+		hops = *v.settings.GraphHops
+	}
+	entities, err := spread(seeds, hops, func(id int64) ([]neighbour, error) { return neighbours(ctx, tx, id) })
+	if err != nil {
+		return nil, err
+	}
+	return s.chunks(ctx, entities)
+}
+
+// named are the entities that the query names: those of one word by a word of it, those of several by a part of it.
+func (s *graphSearch) named(ctx context.Context, query string) ([]seed, error) {
+	query = strings.ToLower(strings.Join(strings.Fields(query), " "))
+	words := plainWords(query)
+	find, err := s.tx.PrepareContext(ctx, "SELECT id, name, description FROM entity WHERE name BETWEEN ? AND ?")
+	if err != nil {
+		return nil, err
+	}
+	defer find.Close()
+	var seeds []seed
+	add := func(from, to string) error {
+		rows, err := find.QueryContext(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var id int64
+			var name, description string
+			if err := rows.Scan(&id, &name, &description); err != nil {
+				return err
+			}
+			if from == to || strings.Contains(query, name) {
+				seeds = append(seeds, seed{id, max(leastSeed, share(words, name+" "+description))})
+			}
+		}
+		return rows.Err()
+	}
+	for _, word := range nameWords(query) {
+		if err := add(word, word); err != nil {
+			return nil, err
+		}
+	}
+	for _, head := range heads(query) {
+		// Names of several words begin with the end of a word of the query and the space behind it.
+		if err := add(head, head+"\U0010ffff"); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(seeds, func(a, b seed) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	return seeds, nil
+}
+
+// plainWords are the distinct words of a text in lower case, without the punctuation around them.
+func plainWords(text string) []string {
+	var words []string
+	for word := range strings.FieldsSeq(strings.ToLower(text)) {
+		word = strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
+		words = append(words, word)
+	}
+	return distinct(words)
+}
+
+// distinct sorts words and takes out what is twice or empty.
+func distinct(words []string) []string {
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	slices.Sort(words)
+	return slices.Compact(words)
+}
+
+// nameWords are the forms in which the words of a query may be names: also with the signs that belong to some, as in c++, and without a
+// genitive.
+func nameWords(query string) []string {
+	words := plainWords(query)
+	for word := range strings.FieldsSeq(query) {
+		words = append(words, strings.Trim(word, ".,:;!?\"'()[]{}<>…“”‘’«»"))
+	}
+	for _, word := range words {
+		for _, genitive := range []string{"'s", "’s"} {
+			if name, ok := strings.CutSuffix(word, genitive); ok {
+				words = append(words, name)
+			}
+		}
+	}
+	return distinct(words)
+}
+
+// longQuery is the length in bytes above which names are looked for at the beginnings of words only.
+const longQuery = 2000
+
+// heads are the ends of the words of a text, each with the space behind it. There is none behind the last word.
+func heads(text string) (all []string) {
+	words := strings.Fields(text)
+	for _, word := range words[:max(0, len(words)-1)] {
+		for i := range word {
+			if len(word)-i <= mostName && (i == 0 || len(text) <= longQuery) {
+				all = append(all, word[i:]+" ")
+			}
+		}
+	}
+	return distinct(all)
+}
+
+// share is the part of the query's words that occur in a text.
+func share(words []string, text string) float64 {
+	if len(words) == 0 {
+		return 0
+	}
+	known := plainWords(text)
+	n := 0
+	for _, w := range words {
+		if _, ok := slices.BinarySearch(known, w); ok {
+			n++
+		}
+	}
+	return float64(n) / float64(len(words))
+}
+
+// mentioned are the entities of the chunks that the query's words find, in the order of these.
+func (s *graphSearch) mentioned(ctx context.Context, matches []keyword.Match) (seeds []seed, err error) {
+	find, err := s.tx.PrepareContext(ctx, "SELECT entity FROM mention WHERE chunk = ? ORDER BY entity")
+	if err != nil {
+		return nil, err
+	}
+	defer find.Close()
+	known := map[int64]bool{}
+	for _, m := range matches {
+		ids, err := readIDs(ctx, find, s.v.ids[m.Text])
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			if len(seeds) == s.top {
+				return seeds, nil
+			}
+			if !known[id] {
+				known[id] = true
+				seeds = append(seeds, seed{id, leastSeed})
+			}
+		}
+	}
+	return seeds, nil
+}
+
+func readIDs(ctx context.Context, find *sql.Stmt, of int64) (ids []int64, err error) {
+	rows, err := find.QueryContext(ctx, of)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, rows.Err()
+}
+
+// A neighbour is an entity at the other end of a relation, whichever way that goes.
+type neighbour struct {
+	id     int64
+	weight float64
+}
+
+func neighbours(ctx context.Context, tx *sql.Tx, id int64) (all []neighbour, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT target, weight FROM relation WHERE source = ?1 AND target <> ?1
+		UNION ALL SELECT source, weight FROM relation WHERE target = ?1 AND source <> ?1`, id)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var n neighbour
+		if err := rows.Scan(&n.id, &n.weight); err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, rows.Err()
+}
+
+// A reached entity is one that a search has come to.
+type reached struct {
+	id    int64
+	score float64
+	hops  int // from the nearest seed
+}
+
+// compareReached puts the best first, of equal ones the nearest.
+func compareReached(a, b reached) int {
+	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.hops, b.hops), cmp.Compare(a.id, b.id))
+}
+
+// spread passes the scores of seeds on along relations, each time as the score times the weight. Of several ways to an entity the best counts.
+// What the most entities have no room for is left out, the worst first.
+func spread(seeds []seed, hops int, neighbours func(id int64) ([]neighbour, error)) ([]reached, error) {
+	at := map[int64]int{}
+	var all []reached
+	for _, s := range seeds[:min(len(seeds), mostReached)] {
+		if _, known := at[s.id]; !known {
+			at[s.id] = len(all)
+			all = append(all, reached{id: s.id, score: s.score})
+		}
+	}
+	border := slices.Clone(all)
+	for hop := 1; hop <= hops && len(border) > 0; hop++ {
+		gained, err := step(border, hop, neighbours)
+		if err != nil {
+			return nil, err
+		}
+		border = border[:0]
+		for _, r := range gained {
+			i, known := at[r.id]
+			switch {
+			case !known && len(all) < mostReached:
+				at[r.id] = len(all)
+				all = append(all, r)
+			case known && r.score > all[i].score:
+				all[i].score = r.score
+			default:
+				continue
+			}
+			border = append(border, r)
+		}
+	}
+	slices.SortFunc(all, compareReached)
+	return all, nil
+}
+
+// step is what the entities of the border pass on, each neighbour once, the best first.
+func step(border []reached, hop int, neighbours func(id int64) ([]neighbour, error)) (gained []reached, err error) {
+	at := map[int64]int{}
+	for _, b := range border {
+		all, err := neighbours(b.id)
+		if err != nil {
+			return nil, err
+		}
+		for _, n := range all {
+			score := b.score * n.weight
+			if score <= 0 {
+				continue
+			}
+			if i, known := at[n.id]; known {
+				gained[i].score = max(gained[i].score, score)
+				continue
+			}
+			at[n.id] = len(gained)
+			gained = append(gained, reached{id: n.id, score: score, hops: hop})
+		}
+	}
+	slices.SortFunc(gained, compareReached)
+	return gained, nil
+}
+
+// evidence is what speaks for a chunk: the best entity that it mentions, and all that were looked at.
+type evidence struct {
+	best reached
+	sum  float64
+}
+
+// chunks lists those that mention the best entities. Of those with the same best entity's score the one that mentions most of the others comes
+// first, then the order of the documents.
+func (s *graphSearch) chunks(ctx context.Context, entities []reached) ([]uint32, error) {
+	find, err := s.tx.PrepareContext(ctx, "SELECT chunk FROM mention WHERE entity = ?")
+	if err != nil {
+		return nil, err
+	}
+	defer find.Close()
+	found := map[uint32]evidence{}
+	var last reached // with those that are as good, the last whose chunks can be among the best
+	for _, e := range entities {
+		if len(found) < s.top {
+			last = e
+		} else if e.hops > 0 && (e.score != last.score || e.hops != last.hops) {
+			continue
+		}
+		ids, err := readIDs(ctx, find, e.id)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			i, ok := slices.BinarySearch(s.v.ids, id)
+			if !ok {
+				continue
+			}
+			ev, known := found[uint32(i)]
+			if !known {
+				ev.best = e
+			}
+			ev.sum += e.score
+			found[uint32(i)] = ev
+		}
+	}
+	return s.best(found), nil
+}
+
+// best are the chunks with the best evidence.
+func (s *graphSearch) best(found map[uint32]evidence) []uint32 {
+	ids := make([]uint32, 0, len(found))
+	for i := range found {
+		ids = append(ids, i)
+	}
+	slices.SortFunc(ids, func(a, b uint32) int {
+		x, y := found[a], found[b]
+		return cmp.Or(cmp.Compare(y.best.score, x.best.score), cmp.Compare(x.best.hops, y.best.hops), cmp.Compare(y.sum, x.sum),
+			cmp.Compare(s.v.rank[a], s.v.rank[b]))
+	})
+	return ids[:min(s.top, len(ids))]
+}
