@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,12 +16,16 @@ import (
 	"raddle.dev/tool"
 )
 
-// Act makes the calls of a reply. Its node takes the newest message with calls,
-// makes those that have no outcome yet, in order, and appends the outcomes. It
+// Act makes the calls of a reply. Its node takes the newest message with calls of
+// its model node, makes those that have no outcome yet, in order, and appends the outcomes. It
 // takes a step for each call, or for each group of neighbours whose tools are
 // Parallel, so that an outcome is part of the conversation as soon as possible;
 // then it follows its edges.
 type Act struct {
+	// Of is the model node whose calls it makes; empty: ToolsEdge says it, or else
+	// those of the newest reply are made. A graph in which several model nodes
+	// call at the same time has an Act for each.
+	Of       string
 	Tools    []tool.Tool
 	More     func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
 	Gate     Gate                                           // nil: every call may be made
@@ -44,7 +49,7 @@ type acting struct {
 	act    *Act
 	tools  map[string]tool.Tool
 	past   []pastCall
-	calls  []llm.ToolCall // of the round
+	round  round
 	todo   *TodoList
 	events bool
 
@@ -70,7 +75,8 @@ var (
 
 func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
 	entries := Messages.Get(s)
-	r := newest(entries)
+	of := cmp.Or(a.Of, servedBy(ctx))
+	r := newest(entries, of)
 	switch {
 	case len(entries) == 0:
 		return graph.Update{}, errNoMessages
@@ -81,7 +87,11 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	case len(r.pending) == 0:
 		return graph.Update{}, nil
 	case r.passed: // a new turn has begun instead
-		return graph.Put(cutOff(ctx, name, r.pending)), nil
+		return graph.Put(cutOff(ctx, name, &r)), nil
+	case of == "":
+		if o := r.beside(entries); o != "" {
+			return graph.Update{}, fmt.Errorf("the model nodes %s and %s both have calls to be made, and nobody says which of them %s serves: give each a tools node of its own with Act.Of, or join them with ToolsEdge", o, r.by, name)
+		}
 	}
 	x, err := a.open(ctx, s, r)
 	if err != nil {
@@ -95,7 +105,7 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	if err != nil && (ctx.Err() == nil || len(results) == 0) {
 		return graph.Update{}, err
 	}
-	u := graph.Put(Messages.Set([]Entry{mark(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name})}), Spent.Set(Spend{ToolCalls: len(results)}))
+	u := graph.Put(Messages.Set([]Entry{mark(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by})}), Spent.Set(Spend{ToolCalls: len(results)}))
 	if len(x.newGrants) > 0 {
 		u.Writes = append(u.Writes, Grants.Set(x.newGrants))
 	}
@@ -109,8 +119,8 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 }
 
 func (a *Act) open(ctx context.Context, s graph.State, r round) (*acting, error) {
-	x := &acting{act: a, calls: r.calls, events: graph.Emits(ctx)}
-	x.past = pastCalls(Messages.Get(s), max(x.repeats(), shownCalls))
+	x := &acting{act: a, round: r, events: graph.Emits(ctx)}
+	x.past = pastCalls(Messages.Get(s), &r, max(x.repeats(), shownCalls))
 	x.grants = slices.Clone(Grants.Get(s))
 	todo := Todo.Get(s).clone()
 	x.todo = &todo
@@ -262,8 +272,8 @@ func (x *acting) repeats() int {
 
 // upTo is the calls of the turn up to one of this round.
 func (x *acting) upTo(id string) []pastCall {
-	first := len(x.past) - len(x.calls)
-	return x.past[:first+1+slices.IndexFunc(x.calls, func(c llm.ToolCall) bool { return c.ID == id })]
+	first := len(x.past) - len(x.round.calls)
+	return x.past[:first+1+slices.IndexFunc(x.round.calls, func(c llm.ToolCall) bool { return c.ID == id })]
 }
 
 // object is the arguments of a call as a JSON object: nothing is an empty one,
@@ -284,14 +294,23 @@ func object(args json.RawMessage) (json.RawMessage, bool) {
 }
 
 // cutOff is the outcome of calls that were cut off and are not continued.
-func cutOff(ctx context.Context, by string, calls []llm.ToolCall) graph.Write {
-	return Messages.Set([]Entry{mark(ctx, Entry{Message: cutOffMessage(calls), By: by})})
+func cutOff(ctx context.Context, by string, r *round) graph.Write {
+	return Messages.Set([]Entry{mark(ctx, Entry{Message: cutOffMessage(r.pending), By: by, For: r.by})})
 }
 
 func cutOffMessage(calls []llm.ToolCall) llm.Message {
+	return outcomeOf(calls, tool.Failed("The call was cut off: the run was stopped before it had an outcome. It may or may not have happened; check before you repeat it."))
+}
+
+func underWayMessage(calls []llm.ToolCall) llm.Message {
+	return outcomeOf(calls, tool.Text("The call is still under way."))
+}
+
+// outcomeOf is one outcome for several calls.
+func outcomeOf(calls []llm.ToolCall, r tool.Result) llm.Message {
 	parts := make([]llm.Part, len(calls))
 	for i, c := range calls {
-		parts[i] = tool.Failed("The call was cut off: the run was stopped before it had an outcome. It may or may not have happened; check before you repeat it.").Part(c)
+		parts[i] = r.Part(c)
 	}
 	return llm.Message{Role: llm.RoleTool, Parts: parts}
 }

@@ -34,11 +34,12 @@ type told struct {
 func (t *Think) told(ctx context.Context, s graph.State, name string) told {
 	entries := Messages.Get(s)
 	x := told{lines: fold(entries, t.See.shown(entries, viewer(ctx, ""), true)), next: len(entries)}
-	if r := newest(entries); len(r.pending) > 0 { // a new turn has begun before they had an outcome
-		cut := mark(ctx, Entry{Message: cutOffMessage(r.pending), By: name})
+	if r := newest(entries, name); len(r.pending) > 0 { // a new turn has begun before they had an outcome
+		cut := mark(ctx, Entry{Message: cutOffMessage(r.pending), By: name, For: name})
 		x.add(cut)
-		x.lines = attach(x.lines, line{message: cut.Message, entry: x.next - 1, by: name})
+		x.lines = attach(x.lines, line{message: cut.Message, entry: x.next - 1, by: name}, name)
 	}
+	x.lines = underWay(x.lines, name)
 	once := OneShots.Get(s)
 	for _, key := range []string{name, ""} {
 		if messages := once[key]; len(messages) > 0 {
@@ -55,6 +56,29 @@ func (t *Think) told(ctx context.Context, s graph.State, name string) told {
 		x.writes = append(x.writes, from.Set(""))
 	}
 	return x
+}
+
+// underWay says of calls of other nodes, which may be made at this time, that they
+// have no outcome yet.
+func underWay(lines []line, name string) []line {
+	var open []line
+	for i := len(lines) - 1; i >= 0 && lines[i].message.Role != llm.RoleUser; i-- {
+		calls := lines[i].message.ToolCalls()
+		if len(calls) == 0 || lines[i].by == name {
+			continue
+		}
+		var outcomes []llm.Part
+		if i+1 < len(lines) && lines[i+1].message.Role == llm.RoleTool {
+			outcomes = lines[i+1].message.Parts
+		}
+		if rest := unanswered(calls, outcomes); len(rest) > 0 {
+			open = append(open, line{message: underWayMessage(rest), entry: lines[i].entry, by: lines[i].by})
+		}
+	}
+	for _, l := range open {
+		lines = attach(lines, l, l.by)
+	}
+	return lines
 }
 
 func (x *told) add(e Entry) {

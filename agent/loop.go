@@ -144,18 +144,29 @@ const (
 )
 
 // ToolsEdge adds the loop of a model and its tools to a graph: from think to act
-// while the newest reply has calls, else to done; and from act back to think. It
-// fails where the graph does not have the keys that the nodes need, so list Keys
-// first.
+// while the newest reply of think has calls, else to done; and from act back to
+// think, whose calls act makes from now on. It fails where the graph does not have
+// the keys that the nodes need, so list Keys first, and where act has another model
+// node already.
 func ToolsEdge(d *graph.Def, think, act, done string) error {
 	for _, k := range Keys() {
 		if !slices.ContainsFunc(d.Keys, func(o graph.AnyKey) bool { return o.Name() == k.Name() }) {
 			return fmt.Errorf("graph %s: the tools edge from %s needs the key %q: put agent.Keys() into Def.Keys", d.Name, think, k.Name())
 		}
 	}
+	for _, e := range d.Edges {
+		if e.Cases[caseTools] == act && !slices.Equal(e.From, []string{think}) {
+			return fmt.Errorf("graph %s: %s makes the calls of %s already; give %s a tools node of its own", d.Name, act, e.From, think)
+		}
+	}
+	for i := range d.Nodes {
+		if n := &d.Nodes[i]; n.Name == act && n.Run != nil {
+			n.Run = serving(think, n.Run)
+		}
+	}
 	d.Edges = append(d.Edges,
 		graph.Edge{From: []string{think}, Cases: map[string]string{caseTools: act, caseDone: done}, Pick: func(s graph.State) ([]string, error) {
-			if HasCalls(s) {
+			if len(newest(Messages.Get(s), think).pending) > 0 {
 				return []string{caseTools}, nil
 			}
 			return []string{caseDone}, nil
@@ -165,4 +176,25 @@ func ToolsEdge(d *graph.Def, think, act, done string) error {
 }
 
 // HasCalls tells whether the newest reply has calls that have no outcome yet.
-func HasCalls(s graph.State) bool { return len(newest(Messages.Get(s)).pending) > 0 }
+func HasCalls(s graph.State) bool { return len(newest(Messages.Get(s), "").pending) > 0 }
+
+type servedKey struct{}
+
+// served is the model node that a tools node serves.
+type served struct{ node, path string }
+
+// serving tells a tools node which model node it serves.
+func serving(think string, run graph.Func) graph.Func {
+	return func(ctx context.Context, s graph.State) (graph.Update, error) {
+		return run(context.WithValue(ctx, servedKey{}, served{think, graph.TaskInfo(ctx).Path}), s)
+	}
+}
+
+// servedBy is the model node that the tools node of ctx serves; empty: nobody has
+// said. What was said of a node further outside does not count.
+func servedBy(ctx context.Context) string {
+	if of, ok := ctx.Value(servedKey{}).(served); ok && of.path == graph.TaskInfo(ctx).Path {
+		return of.node
+	}
+	return ""
+}

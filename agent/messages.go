@@ -27,6 +27,7 @@ type Entry struct {
 	Path  string `json:"path,omitempty"`  // of the child graph: "" at the root, else the nodes above it, each with a '/'
 	Visit string `json:"visit,omitempty"` // tells visits of one child graph in one run apart; "" at the root
 	After int    `json:"after,omitempty"` // of OpSaid: how many entries its writer has seen
+	For   string `json:"for,omitempty"`   // of outcomes: the node whose calls they are of; empty: of the newest calls
 
 	Reply *ReplyInfo `json:"reply,omitempty"` // of a model's reply
 }
@@ -180,7 +181,7 @@ func fold(entries []Entry, shown func(i int) bool) []line {
 		case e.Op == OpReplace:
 			lines = replaceLastUser(lines, line{e.Message, i, e.By})
 		case e.Message.Role == llm.RoleTool:
-			lines = attach(lines, line{e.Message, i, e.By})
+			lines = attach(lines, line{e.Message, i, e.By}, e.For)
 		default:
 			lines = append(lines, line{e.Message, i, e.By})
 		}
@@ -209,11 +210,11 @@ func replaceLastUser(lines []line, with line) []line {
 	return append(lines, with)
 }
 
-// attach puts outcomes behind the newest message with calls: one tool message,
-// in the order of the calls.
-func attach(lines []line, results line) []line {
+// attach puts outcomes behind the newest message with calls, or that of a node: one
+// tool message, in the order of the calls.
+func attach(lines []line, results line, of string) []line {
 	at := len(lines) - 1
-	for at >= 0 && len(lines[at].message.ToolCalls()) == 0 {
+	for at >= 0 && (of != "" && lines[at].by != of || len(lines[at].message.ToolCalls()) == 0) {
 		at--
 	}
 	if at < 0 {
@@ -243,44 +244,4 @@ func paired(calls []llm.ToolCall, outcomes []llm.Part) []llm.Part {
 		}
 	}
 	return parts
-}
-
-// A round is the newest message with calls, and what has become of them.
-type round struct {
-	calls   []llm.ToolCall
-	pending []llm.ToolCall // without an outcome
-	passed  bool           // somebody has spoken since
-	by      string         // who called
-}
-
-// newest finds the newest round. It has no calls where the newest reply has none,
-// or where there is no reply. It looks at no more entries than it must.
-func newest(entries []Entry) (r round) {
-	var outcomes []llm.Part
-	for i := len(entries) - 1; i >= 0; i-- {
-		e := &entries[i]
-		switch {
-		case e.Op == OpClear:
-			return r
-		case e.Op == OpReplace: // not said after the reply
-		case e.Message.Role == llm.RoleTool:
-			outcomes = append(outcomes, e.Message.Parts...)
-		case e.Message.Role == llm.RoleAssistant:
-			r.calls, r.by = e.Message.ToolCalls(), e.By
-			r.pending = unanswered(r.calls, outcomes)
-			return r
-		default:
-			r.passed = true
-		}
-	}
-	return r
-}
-
-func unanswered(calls []llm.ToolCall, outcomes []llm.Part) (rest []llm.ToolCall) {
-	for _, c := range calls {
-		if !slices.ContainsFunc(outcomes, func(p llm.Part) bool { r, ok := p.(llm.ToolResult); return ok && r.CallID == c.ID }) {
-			rest = append(rest, c)
-		}
-	}
-	return rest
 }

@@ -153,6 +153,9 @@ func (a *Agent) reply(ctx context.Context, name string, child graph.State, from 
 			return graph.Put(Messages.Set([]Entry{mark(ctx, last)}))
 		case e.Message.Role == llm.RoleAssistant || e.Message.Role == llm.RoleTool:
 			e.By = name + "/" + e.By
+			if e.For != "" {
+				e.For = name + "/" + e.For
+			}
 			said = append(said, e)
 		}
 	}

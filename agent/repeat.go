@@ -24,21 +24,28 @@ type pastCall struct {
 	blocked    bool
 }
 
-// pastCalls lists the newest calls of the turn, oldest first, the pending ones
-// last: the round's and so many before them.
-func pastCalls(entries []Entry, before int) (past []pastCall) {
+// pastCalls lists the newest calls of the turn by the node of a round, oldest
+// first, the pending ones last: the round's and so many before them.
+func pastCalls(entries []Entry, r *round, before int) (past []pastCall) {
 	rounds, results := 0, map[string]string{}
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
-		if e.Op == OpClear || (e.Op == OpAppend || e.Op == OpSaid) && e.Message.Role == llm.RoleUser || rounds > 0 && len(past) >= before {
+		user := (e.Op == OpAppend || e.Op == OpSaid) && e.Message.Role == llm.RoleUser
+		if e.Op == OpClear || user && i < r.at || rounds > 0 && len(past) >= before {
 			break
 		}
 		if e.Message.Role == llm.RoleTool {
+			if e.For != "" && e.For != r.by {
+				continue
+			}
 			for _, p := range e.Message.Parts {
 				if r, ok := p.(llm.ToolResult); ok {
 					results[r.CallID] = tool.Result{Content: r.Content}.Text()
 				}
 			}
+			continue
+		}
+		if e.By != r.by {
 			continue
 		}
 		calls := e.Message.ToolCalls()
