@@ -1,12 +1,14 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 )
 
@@ -152,7 +154,7 @@ func (r *runtime) body(n *Node) graph.Func {
 		if r.agent.File.Settings.MaxLoopIterations == 0 {
 			return graph.Update{}, &graph.LimitError{Status: graph.VisitLimit, Graph: r.agent.File.Name, Node: n.ID, Count: 1}
 		}
-		v := &visit{Context: ctx, runtime: r, node: n, before: s}
+		v := &visit{Context: r.spending(ctx), runtime: r, node: n, before: s}
 		v.logEntry()
 		if err := v.run(); err != nil {
 			return graph.Update{}, err
@@ -160,6 +162,14 @@ func (r *runtime) body(n *Node) graph.Func {
 		v.logMove()
 		return v.update()
 	}
+}
+
+// spending is the context of a node: all nodes of a run, and the agents below them,
+// spend from one budget.
+func (r *runtime) spending(ctx context.Context) context.Context {
+	b := r.agent.host.Tooling.Budget
+	b.Of = cmp.Or(b.Of, r.agent.Name)
+	return b.Share(ctx, "", agent.Spend{})
 }
 
 // unrouted is the failure of a node that names a node which does not exist.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"raddle.dev/agent"
 	"raddle.dev/llm"
 )
 
@@ -36,8 +37,10 @@ type plainError struct{ text string }
 func (e *plainError) Error() string { return e.text }
 
 // fatal reports whether a failure must end the run, whatever route the file has
-// for failures: the run was stopped, or the provider refuses the credentials.
+// for failures: the run was stopped, the provider refuses the credentials, or what
+// the run may cost is used up.
 func fatal(ctx context.Context, err error) bool {
 	var provider *llm.Error
-	return ctx.Err() != nil || errors.As(err, &provider) && provider.Class == llm.Auth
+	var budget *agent.BudgetError
+	return ctx.Err() != nil || errors.As(err, &provider) && provider.Class == llm.Auth || errors.As(err, &budget) && budget.Shared
 }

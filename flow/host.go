@@ -56,7 +56,7 @@ type Tooling struct {
 	// Doubts tells whether nobody stands for the scripts of an agent's directory:
 	// each of its script nodes then asks before it runs. nil: somebody does for all.
 	Doubts func(dir string) bool
-	Budget agent.Budget // of each turn of an agent; what its file says is added
+	Budget agent.Budget // of a turn, for all that runs in it; what an agent's file says bounds this one besides
 }
 
 // Models opens the models that agents name as "client:name".

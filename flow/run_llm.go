@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 )
@@ -160,7 +161,7 @@ func (v *visit) ask(ctx context.Context, name, own string, req llm.Request) (str
 		if err != nil {
 			return Reply{}, err
 		}
-		return v.stream(ctx, m, req)
+		return v.stream(ctx, agent.Budget{Price: v.agent.facts(id).Price}.Charged(m), req)
 	})
 	return reply.Text, err
 }

@@ -92,6 +92,7 @@ func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []str
 func (v *visit) useTools(ctx context.Context, b *LLMNode, req llm.Request) (string, error) {
 	done, err := graph.Call(ctx, append(agent.TurnWith(req.Messages[0]), systemKey.Set(req.System))...)
 	var limit *graph.LimitError
+	var budget *agent.BudgetError
 	switch {
 	case err == nil:
 		return turnText(done.State), nil
@@ -99,6 +100,7 @@ func (v *visit) useTools(ctx context.Context, b *LLMNode, req llm.Request) (stri
 		return "", err
 	case context.Cause(ctx) == errNodeTimeout:
 		return "", failf("llm node timed out after %ds", *b.Timeout)
+	case errors.As(err, &budget): // a limit, but not of iterations
 	case errors.As(err, &limit) && limit.Status == graph.VisitLimit:
 		return "", failf("llm node hit max_iterations (%d) before LLM concluded", b.MaxIterations)
 	}
