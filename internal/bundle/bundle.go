@@ -1,0 +1,67 @@
+// Package bundle holds the agents that come with the program, and writes them to
+// where a user can run, read and change them. What the user has changed is never
+// overwritten unless that was asked for.
+package bundle
+
+import (
+	"embed"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+//go:embed all:agents
+var embedded embed.FS
+
+// shared is the directory of what the scripts of several agents use. It is no
+// agent, and always installed.
+const shared = ".shared"
+
+// Names lists the agents, sorted.
+func Names() []string {
+	return slices.DeleteFunc(units(), func(name string) bool { return name == shared })
+}
+
+// units lists the directories of the bundle, sorted; the shared one is the first.
+func units() []string {
+	entries, _ := embedded.ReadDir("agents") // it is part of the program
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// A file is one of the bundle.
+type file struct {
+	name string // below its directory, with slashes
+	text []byte
+}
+
+// mode is that of the file where it is installed: scripts can be run by hand.
+func (f *file) mode() fs.FileMode {
+	if ext := path.Ext(f.name); ext == ".sh" || ext == ".py" {
+		return 0o755
+	}
+	return 0o644
+}
+
+// definitions are the files that make a directory an agent; it has one of them.
+var definitions = []string{"config.yaml", "graph.yaml"}
+
+func (f *file) definition() bool { return slices.Contains(definitions, f.name) }
+
+// files are those of a directory of the bundle, sorted by their names.
+func files(unit string) (list []file) {
+	root := "agents/" + unit
+	_ = fs.WalkDir(embedded, root, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := embedded.ReadFile(name)
+		list = append(list, file{strings.TrimPrefix(name, root+"/"), text})
+		return err
+	})
+	return list
+}

@@ -1,0 +1,245 @@
+package bundle
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Options say what is installed and how. The zero value installs all agents and
+// leaves alone what a user has changed.
+type Options struct {
+	Agents []string // by name; nil: all
+	Force  bool     // files that a user has changed are replaced; the old one is kept beside, as FILE.bak
+}
+
+// An Outcome is what became of one agent. Names of files are relative to its
+// directory, with slashes.
+type Outcome struct {
+	Agent   string   `json:"agent"`
+	New     bool     `json:"new"`     // the directory was not there before
+	Foreign bool     `json:"foreign"` // a directory of that name, which is not ours: nothing was written
+	Written []string `json:"written"` // files that were missing, or as an older version had them
+	Kept    []string `json:"kept"`    // files that the user has changed: they stay
+	Saved   []string `json:"saved"`   // files that the user had changed: replaced, and kept as FILE.bak
+	Removed []string `json:"removed"` // files that belong to it no longer, and that nobody had changed
+}
+
+// An UnknownError is the name of an agent that does not come with the program.
+type UnknownError struct{ Name string }
+
+func (e *UnknownError) Error() string { return fmt.Sprintf("no agent %q comes with raddle", e.Name) }
+
+// Installed tells whether Install has been here before, whatever has become of the
+// agents since.
+func Installed(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, manifestFile))
+	return err == nil
+}
+
+// Install writes agents to a directory, which it makes if need be, and tells what
+// became of each. A file is there in whole or not at all, and so is a new agent,
+// also where several processes install at the same time. An error leaves what was
+// installed before it.
+func Install(dir string, o Options) (outcomes []Outcome, err error) {
+	for _, name := range o.Agents {
+		if !slices.Contains(Names(), name) {
+			return nil, &UnknownError{name}
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	in := &installation{dir: dir, force: o.Force}
+	if in.manifest, err = readManifest(dir); err != nil {
+		return nil, err
+	}
+	for _, unit := range units() {
+		if unit != shared && o.Agents != nil && !slices.Contains(o.Agents, unit) {
+			continue
+		}
+		out, err := in.unit(unit)
+		if err != nil {
+			return outcomes, errors.Join(err, in.manifest.write(dir))
+		}
+		if unit != shared || len(out.Kept)+len(out.Saved) > 0 {
+			outcomes = append(outcomes, out)
+		}
+	}
+	return outcomes, in.manifest.write(dir)
+}
+
+// installation is one call of Install.
+type installation struct {
+	dir      string
+	force    bool
+	manifest *manifest
+}
+
+// unit installs one directory of the bundle.
+func (in *installation) unit(unit string) (Outcome, error) {
+	out := Outcome{Agent: unit}
+	all := files(unit)
+	made, err := in.whole(unit, all)
+	if err != nil {
+		return out, err
+	}
+	if made {
+		out.New = true
+		for _, f := range all {
+			in.manifest.Files[unit+"/"+f.name] = digest(f.text)
+		}
+		return out, nil
+	}
+	if unit != shared && !in.ours(unit, all) {
+		out.Foreign = true
+		return out, nil
+	}
+	for _, f := range all {
+		if err := in.file(unit, f, &out); err != nil {
+			return out, err
+		}
+	}
+	return out, in.outdated(unit, all, &out)
+}
+
+// whole writes a directory that is not there yet, beside its place first. It
+// reports false where there is one.
+func (in *installation) whole(unit string, all []file) (made bool, err error) {
+	target := filepath.Join(in.dir, unit)
+	if _, err := os.Lstat(target); err == nil {
+		return false, nil
+	}
+	temp, err := os.MkdirTemp(in.dir, ".installing-*")
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = os.RemoveAll(temp) }() // nothing is left in it when all went well
+	build := filepath.Join(temp, unit)
+	if err := os.Mkdir(build, 0o755); err != nil {
+		return false, err
+	}
+	for _, f := range all {
+		if err := write(filepath.Join(build, filepath.FromSlash(f.name)), f); err != nil {
+			return false, err
+		}
+	}
+	if err := os.Rename(build, target); err != nil {
+		if _, there := os.Lstat(target); there == nil {
+			return false, nil // another process was faster
+		}
+		return false, err
+	}
+	return true, nil
+}
+
+// ours tells whether a directory was installed, and is no agent of the user's
+// that happens to have the name.
+func (in *installation) ours(unit string, all []file) bool {
+	own := false // there is a definition that is not of the bundle
+	same := slices.ContainsFunc(all, func(f file) bool {
+		have, err := os.ReadFile(filepath.Join(in.dir, unit, f.name))
+		return f.definition() && err == nil && bytes.Equal(have, f.text)
+	})
+	for _, name := range definitions {
+		_, err := os.Lstat(filepath.Join(in.dir, unit, name))
+		own = own || err == nil && !slices.ContainsFunc(all, func(f file) bool { return f.name == name })
+	}
+	return !own && (same || in.manifest.knows(unit))
+}
+
+// file brings one file of a directory up to date.
+func (in *installation) file(unit string, f file, out *Outcome) error {
+	key, target := unit+"/"+f.name, filepath.Join(in.dir, unit, filepath.FromSlash(f.name))
+	have, own, err := in.current(key, target)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		out.Written = append(out.Written, f.name)
+	case err != nil:
+		return err
+	case bytes.Equal(have, f.text):
+		in.manifest.Files[key] = digest(f.text)
+		return nil
+	case !own:
+		out.Written = append(out.Written, f.name)
+	case !in.force:
+		out.Kept = append(out.Kept, f.name)
+		return nil
+	default:
+		if err := os.Rename(target, target+".bak"); err != nil {
+			return err
+		}
+		out.Saved = append(out.Saved, f.name)
+	}
+	in.manifest.Files[key] = digest(f.text)
+	return replace(target, f)
+}
+
+// current reads a file that is there, and tells whether it is the user's own: one
+// that was changed since it was installed, or is no plain file.
+func (in *installation) current(key, target string) (text []byte, own bool, err error) {
+	info, err := os.Lstat(target)
+	if err != nil {
+		return nil, false, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, true, nil
+	}
+	text, err = os.ReadFile(target)
+	if err != nil {
+		return nil, false, err
+	}
+	return text, in.manifest.changed(key, text), nil
+}
+
+// outdated removes files of an earlier version that nobody has changed.
+func (in *installation) outdated(unit string, all []file, out *Outcome) error {
+	for _, name := range in.manifest.of(unit) {
+		if slices.ContainsFunc(all, func(f file) bool { return f.name == name }) {
+			continue
+		}
+		key, target := unit+"/"+name, filepath.Join(in.dir, unit, filepath.FromSlash(name))
+		_, own, err := in.current(key, target)
+		if err == nil && !own {
+			err = os.Remove(target)
+			out.Removed = append(out.Removed, name)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		delete(in.manifest.Files, key)
+	}
+	return nil
+}
+
+// write makes a file, and the directories above it.
+func write(target string, f file) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(target, f.text, f.mode())
+}
+
+// replace writes a file beside its place and moves it there.
+func replace(target string, f file) error {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(target), ".installing-*")
+	if err != nil {
+		return err
+	}
+	_, err = temp.Write(f.text)
+	err = errors.Join(err, temp.Chmod(f.mode()), temp.Close())
+	if err == nil {
+		err = os.Rename(temp.Name(), target)
+	}
+	if err != nil {
+		_ = os.Remove(temp.Name())
+	}
+	return err
+}

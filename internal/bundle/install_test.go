@@ -1,0 +1,256 @@
+package bundle
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func install(t *testing.T, dir string, o Options) map[string]Outcome {
+	t.Helper()
+	list, err := Install(dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outcomes := map[string]Outcome{}
+	for _, out := range list {
+		outcomes[out.Agent] = out
+	}
+	return outcomes
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// tree is all files of a directory with their texts, the manifest left out.
+func tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	found := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if rel, _ := filepath.Rel(dir, path); rel != manifestFile {
+			found[filepath.ToSlash(rel)] = get(t, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// bundled is what a directory holds when everything is installed.
+func bundled() map[string]string {
+	all := map[string]string{}
+	for _, unit := range units() {
+		for _, f := range files(unit) {
+			all[unit+"/"+f.name] = string(f.text)
+		}
+	}
+	return all
+}
+
+func TestInstall(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "agents")
+	if Installed(dir) {
+		t.Error("nothing is installed yet")
+	}
+	outcomes := install(t, dir, Options{})
+	if !Installed(dir) || len(outcomes) != len(Names()) {
+		t.Errorf("outcomes %v", outcomes)
+	}
+	for _, name := range Names() {
+		if !outcomes[name].New {
+			t.Errorf("%s: %+v", name, outcomes[name])
+		}
+	}
+	if diff := cmp.Diff(bundled(), tree(t, dir)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	for name, want := range map[string]fs.FileMode{"coder/tools.sh": 0o755, "demo/tools.py": 0o755, "coder/config.yaml": 0o644} {
+		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s: %v %v", name, info.Mode(), err)
+		}
+	}
+	for name, out := range install(t, dir, Options{}) {
+		if diff := cmp.Diff(Outcome{Agent: name}, out); diff != "" {
+			t.Errorf("a second time, %s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// What the user has stays, in every state that a directory can be in.
+func TestInstallKeepsWhatIsTheUsers(t *testing.T) {
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "coder", "graph.yaml"), "mine")
+	put(t, filepath.Join(dir, "sql", "config.yaml"), "mine")
+	put(t, filepath.Join(dir, "oracle", "notes.txt"), "mine")
+	put(t, filepath.Join(dir, ".shared", "utils.sh"), "mine")
+	for range 2 {
+		outcomes := install(t, dir, Options{Force: true})
+		for _, name := range []string{"coder", "sql", "oracle"} {
+			if !outcomes[name].Foreign {
+				t.Errorf("%s: %+v", name, outcomes[name])
+			}
+		}
+	}
+	want := bundled()
+	for name := range want {
+		if unit, _, _ := strings.Cut(name, "/"); slices.Contains([]string{"coder", "sql", "oracle"}, unit) {
+			delete(want, name)
+		}
+	}
+	for _, name := range []string{"coder/graph.yaml", "sql/config.yaml", "oracle/notes.txt", ".shared/utils.sh"} {
+		want[name] = "mine"
+	}
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A directory that an earlier version has installed: what nobody has changed
+// follows the new version, what somebody has changed does not.
+func TestInstallUpdates(t *testing.T) {
+	dir := t.TempDir()
+	install(t, dir, Options{Agents: []string{"coder"}})
+	m, err := readManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	older := func(name, text string) {
+		put(t, filepath.Join(dir, name), text)
+		m.Files[name] = digest([]byte(text))
+	}
+	older("coder/config.yaml", "as it was")
+	older("coder/gone.sh", "not needed any more")
+	older("coder/gone.py", "not needed any more")
+	older("coder/tools.sh", "as it was")
+	if err := m.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	put(t, filepath.Join(dir, "coder/tools.sh"), "mine")
+	put(t, filepath.Join(dir, "coder/gone.py"), "mine")
+	want := Outcome{Agent: "coder", Written: []string{"config.yaml"}, Kept: []string{"tools.sh"}, Removed: []string{"gone.sh"}}
+	if diff := cmp.Diff(want, install(t, dir, Options{Agents: []string{"coder"}})["coder"]); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	want = Outcome{Agent: "coder", Saved: []string{"tools.sh"}}
+	if diff := cmp.Diff(want, install(t, dir, Options{Force: true})["coder"]); diff != "" {
+		t.Errorf("by force (-want +got):\n%s", diff)
+	}
+	all := bundled()
+	all["coder/tools.sh.bak"], all["coder/gone.py"] = "mine", "mine"
+	if diff := cmp.Diff(all, tree(t, dir)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A link in the place of a file is the user's, and a manifest that names files
+// elsewhere is no order to remove them.
+func TestInstallFollowsNoLinks(t *testing.T) {
+	dir := t.TempDir()
+	install(t, dir, Options{Agents: []string{"coder"}})
+	outside := filepath.Join(t.TempDir(), "tools.sh")
+	put(t, outside, string(files("coder")[1].text))
+	link := filepath.Join(dir, "coder", "tools.sh")
+	if err := os.Remove(link); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, link); err != nil {
+		t.Skip("no links on this system: ", err)
+	}
+	put(t, filepath.Join(dir, "mine.txt"), "mine")
+	m, err := readManifest(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Files["coder/../mine.txt"] = digest([]byte("mine"))
+	if err := m.write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if out := install(t, dir, Options{})["coder"]; !slices.Equal(out.Kept, []string{"tools.sh"}) {
+		t.Errorf("%+v", out)
+	}
+	install(t, dir, Options{Force: true})
+	if info, err := os.Lstat(link); err != nil || !info.Mode().IsRegular() || get(t, outside) == "" {
+		t.Errorf("%v %v", info, err)
+	}
+	if get(t, filepath.Join(dir, "mine.txt")) != "mine" {
+		t.Error("a file beside was removed")
+	}
+}
+
+// Many at once leave what one would have left, and none of them ever sees half an
+// agent.
+func TestInstallAtOnce(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "agents")
+	var all sync.WaitGroup
+	failed := make(chan error, 8)
+	for range cap(failed) {
+		all.Go(func() {
+			if _, err := Install(dir, Options{}); err != nil {
+				failed <- err
+				return
+			}
+			for name, want := range bundled() {
+				if got, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name))); err != nil || string(got) != want {
+					failed <- fmt.Errorf("%s: %w, %d bytes", name, err, len(got))
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(failed)
+	for err := range failed {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(bundled(), tree(t, dir)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	m, err := readManifest(dir)
+	if err != nil || len(m.Files) != len(bundled()) {
+		t.Errorf("%d files in the manifest, %v", len(m.Files), err)
+	}
+}
+
+func TestInstallRefuses(t *testing.T) {
+	if _, err := Install(t.TempDir(), Options{Agents: []string{"coder", "shared", ".shared"}}); err == nil || err.Error() != `no agent "shared" comes with raddle` {
+		t.Errorf("got %v", err)
+	}
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, manifestFile), "{")
+	if _, err := Install(dir, Options{}); err == nil || !strings.Contains(err.Error(), manifestFile) {
+		t.Errorf("got %v", err)
+	}
+	put(t, filepath.Join(dir, "file"), "")
+	if _, err := Install(filepath.Join(dir, "file", "agents"), Options{}); err == nil {
+		t.Error("a directory below a file was made")
+	}
+}
