@@ -52,9 +52,11 @@ var importRules = []importRule{
 		reason: "the suites see what a store or an executor sees"},
 	{of: "internal/app", may: []string{
 		"agent",
-		"flow", "graph", "internal/proc", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "rag", "rag/embed", "store/sqlite",
+		"flow", "graph", "internal/bundle", "internal/proc", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "rag", "rag/embed", "store/sqlite",
 		"tool", "tool/builtin", "tool/mcp", "tool/permission", "tool/script"},
 		reason: "it puts a process together from all parts, and is the only one to know every vendor and store"},
+	{of: "internal/bundle", stdOnly: true,
+		reason: "files that are written to a directory: what agents are, and where they go, is its caller's business"},
 	{of: "internal/cli", may: []string{"agent", "draw", "flow", "graph", "internal/app", "llm", "team"},
 		reason: "it talks to people: it knows what is run and shown, and leaves vendors and stores to internal/app"},
 	{of: "internal/llmtest",

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/bundle"
 )
 
 // Place is where an agent is.
@@ -25,8 +27,10 @@ func IsPath(s string) bool {
 	return strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/"+string(filepath.Separator)) || ext == ".yaml" || ext == ".yml"
 }
 
-// Find locates an agent by its name in the agents directory, or by its path.
+// Find locates an agent by its name in the agents directory, or by its path. The
+// agents that come with the program are there from then on.
 func (p *Process) Find(agent string) (Place, error) {
+	_ = p.InstallBundled() // told if it matters: see unknownAgent
 	switch {
 	case agent == "":
 		return Place{}, usage("name one: an agent in "+p.Dirs.Short(p.Dirs.Agents)+", or a path", "the agent's name is empty")
@@ -57,6 +61,11 @@ func (p *Process) unknownAgent(name string) error {
 	switch local := filepath.Join(p.Dirs.Work, name); {
 	case hasDefinition(local):
 		next = "the directory here is ./" + name
+	case slices.Contains(bundle.Names(), name):
+		next = "it comes with raddle: raddle agents install " + name
+		if err := p.InstallBundled(); err != nil {
+			next = "it comes with raddle, and could not be installed: " + err.Error()
+		}
 	case next != "":
 	case len(known) == 0:
 		next = "there are no agents in that directory; to name one by its path, write ./" + name
@@ -97,8 +106,10 @@ func nearSibling(path string) string {
 	return didYouMean(filepath.Base(path), names)
 }
 
-// Agents lists the agents that can be called by their name, sorted.
+// Agents lists the agents that can be called by their name, sorted: those that come
+// with the program too, which are there from then on.
 func (p *Process) Agents() []Place {
+	_ = p.InstallBundled() // what is there is listed all the same
 	entries, err := os.ReadDir(p.Dirs.Agents)
 	if err != nil {
 		return nil

@@ -25,6 +25,8 @@ type Process struct {
 	mu    sync.Mutex
 	store *journals // nil until it is used
 	boxes []*toolbox
+
+	bundled bundled
 }
 
 // Open finds the directories and reads the configuration. When the configuration

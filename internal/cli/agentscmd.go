@@ -13,12 +13,12 @@ import (
 func (sh *shell) agentsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "agents COMMAND",
-		Short:   "List and show agents, and begin new ones",
-		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show helper",
+		Short:   "List and show agents, begin new ones, install those that come with raddle",
+		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show helper\n  raddle agents install",
 		Args:    sh.noCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(sh.agentsLsCommand(), sh.agentsShowCommand(), sh.agentsNewCommand())
+	cmd.AddCommand(sh.agentsLsCommand(), sh.agentsShowCommand(), sh.agentsNewCommand(), sh.agentsInstallCommand())
 	return cmd
 }
 
@@ -46,6 +46,9 @@ func (sh *shell) agentsLsCommand() *cobra.Command {
 				return err
 			}
 			agents := []listedAgent{}
+			if err := p.InstallBundled(); err != nil && !sh.quiet {
+				sh.err.line("raddle: the agents that come with raddle could not be installed: " + err.Error())
+			}
 			for _, place := range p.Agents() {
 				agents = append(agents, listAgent(p, place))
 			}

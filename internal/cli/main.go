@@ -74,6 +74,7 @@ func (sh *shell) surroundings() *app.Process {
 // root is the tree of commands.
 func (sh *shell) root() *cobra.Command {
 	var list, version bool
+	var install string
 	root := &cobra.Command{
 		Use:   "raddle",
 		Short: "Run agents that never lose their place",
@@ -94,12 +95,15 @@ signal, 141 nobody read the output; an end node may set 64 to 113.`,
 				return sh.printVersion()
 			case list:
 				return sh.listAgents()
+			case install != "":
+				return sh.installThings(install)
 			}
 			return cmd.Help()
 		},
 	}
 	root.Flags().BoolVar(&version, "version", false, "print the version")
 	root.Flags().BoolVar(&list, "list-agents", false, "list the agents in the agents directory")
+	root.Flags().StringVar(&install, "install", "", "write the `THINGS` that come with raddle: agents")
 	flags := root.PersistentFlags()
 	flags.BoolVarP(&sh.quiet, "quiet", "q", false, "print no progress; errors and open questions are printed all the same")
 	flags.BoolVarP(&sh.verbose, "verbose", "v", false, "print details of what happens")
