@@ -110,11 +110,15 @@ var teamTools = []teamTool{
 func Tools(spawns bool) (list []tool.Tool) {
 	for i := range teamTools {
 		if t := &teamTools[i]; t.mail || spawns {
-			list = append(list, tool.Tool{Name: t.name, Description: t.doc, Schema: t.schema(), Effect: tool.Idempotent, Parallel: t.shared, Polls: true, Run: t.call})
+			list = append(list, tool.Tool{Name: t.name, Description: t.doc, Schema: t.schema(), Effect: tool.Idempotent, Parallel: t.shared, Polls: true, Touches: nothing, Run: t.call})
 		}
 	}
 	return list
 }
+
+// nothing is what the tools touch outside of the run: what the agents then do
+// is decided call by call.
+func nothing(json.RawMessage) (tool.Touch, error) { return tool.Touch{}, nil }
 
 func (t *teamTool) schema() json.RawMessage {
 	required := ""
