@@ -53,7 +53,11 @@ func questionsOf(open []graph.Question, s graph.Structure) questions {
 	q := questions{nodes: map[string]bool{}, open: open}
 	for _, o := range open {
 		q.asking = append(q.asking, o.ID)
+		if path := above(o.ID); path != "" {
+			q.asking = append(q.asking, path[strings.LastIndexByte(path, '/')+1:])
+		}
 	}
+	known := len(q.asking)
 	var add func(prefix string, s graph.Structure)
 	add = func(prefix string, s graph.Structure) {
 		for _, n := range s.Nodes {
@@ -64,16 +68,27 @@ func questionsOf(open []graph.Question, s graph.Structure) questions {
 			if n.Child != nil {
 				add(prefix+n.Name+"/", *n.Child)
 			}
+			for kind, child := range n.Children { // a spawned agent has a path of its own, which nobody knows before
+				add(prefix+n.Name+"/"+kind+"/", child)
+			}
 		}
 	}
 	add("", s)
+	slices.Sort(q.asking[known:])
 	return q
 }
 
-// names tells whether a word is a question that is open, or a node.
+// names tells whether a word is a question that is open, or a node, or who asks one.
 func (q *questions) names(id string) bool {
 	node, _, _ := strings.Cut(id, "#")
-	return q.nodes[node] || slices.ContainsFunc(q.open, func(o graph.Question) bool { return o.ID == id })
+	return q.nodes[node] || slices.ContainsFunc(q.open, func(o graph.Question) bool { return o.ID == id || comesFrom(o, id) })
+}
+
+// comesFrom tells whether a word is the path of who asks a question, or the last part of
+// that: the id of a spawned agent.
+func comesFrom(q graph.Question, word string) bool {
+	path := above(q.ID)
+	return word != "" && (path == word || strings.HasSuffix(path, "/"+word))
 }
 
 // ahead are all answers for a run that has asked nothing yet.
@@ -86,12 +101,12 @@ func ahead(list []given) []graph.Answer {
 }
 
 // take uses an answer up for a question: one that names it by its id, then one
-// that names its node; with bare, also the first that names nothing.
+// that names its node or who asks; with bare, also the first that names nothing.
 func take(list []given, q graph.Question, bare bool) (text string, ok bool) {
 	path, _, _ := strings.Cut(q.ID, "#")
 	fits := []func(g given) bool{
 		func(g given) bool { return g.id == q.ID },
-		func(g given) bool { return g.id == path || g.id == q.Node },
+		func(g given) bool { return g.id == path || g.id == q.Node || comesFrom(q, g.id) },
 		func(g given) bool { return bare && g.id == "" },
 	}
 	for _, fit := range fits {

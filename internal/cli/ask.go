@@ -42,9 +42,16 @@ func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []gr
 			}
 		}
 	}
+	left, nth := 0, 0
+	for _, v := range values {
+		if v == nil {
+			left++
+		}
+	}
 	for i, q := range open {
 		if values[i] == nil && !park {
-			if values[i], park, err = a.ask(ctx, q); err != nil {
+			nth++
+			if values[i], park, err = a.ask(ctx, q, asks(q, nth, left)); err != nil {
 				return nil, false, err
 			}
 		}
@@ -55,8 +62,9 @@ func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []gr
 	return answers, park, nil
 }
 
-// ask asks the person, or takes the question's default where there is nobody.
-func (a *asker) ask(ctx context.Context, q graph.Question) (answer any, park bool, err error) {
+// ask asks the person, under a line that says who asks, or takes the question's
+// default where there is nobody.
+func (a *asker) ask(ctx context.Context, q graph.Question, who string) (answer any, park bool, err error) {
 	switch {
 	case a.stopped():
 		return nil, true, nil
@@ -67,6 +75,9 @@ func (a *asker) ask(ctx context.Context, q graph.Question) (answer any, park boo
 		return nil, false, nil
 	}
 	a.sh.err.still()
+	if who != "" {
+		a.sh.err.line(a.sh.err.paint(cyan, who))
+	}
 	answer, err = a.prompter.ask(ctx, q)
 	switch {
 	case err == nil:

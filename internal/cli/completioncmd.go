@@ -110,3 +110,21 @@ func (sh *shell) completePoints(most int) cobra.CompletionFunc {
 		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }
+
+// completeAnswers completes --answer with the questions that the run has open.
+func (sh *shell) completeAnswers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	const directive = cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+	if len(args) == 0 {
+		return nil, directive
+	}
+	runs, err := sh.surroundings().Runs(context.Background(), args[0])
+	if err != nil || len(runs) != 1 {
+		return nil, directive
+	}
+	var ids []string
+	for _, q := range runs[0].Questions {
+		prompt, _, _ := strings.Cut(plainText(q.Prompt), "\n")
+		ids = append(ids, cobra.CompletionWithDesc(q.ID+"=", shorten(prompt, 60)))
+	}
+	return ids, directive
+}

@@ -2,11 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/team"
 )
 
 // kindConfirm is a question that is answered with yes or no and nothing else.
@@ -70,6 +73,47 @@ func nameOf(q graph.Question) string {
 		return q.ID + " (" + plainText(c.Tool) + ")"
 	}
 	return q.ID
+}
+
+// above is the path of what a question comes from, without the node that asks:
+// "" for the run's own nodes.
+func above(id string) string {
+	path, _, _ := strings.Cut(id, "#")
+	return path[:max(0, strings.LastIndexByte(path, '/'))]
+}
+
+// askerOf is who asks, for people: a spawned agent by its name and id, others by the
+// nodes above them. "" stands for the agent that is run.
+func askerOf(q graph.Question) string {
+	path := above(q.ID)
+	parts := strings.Split(path, "/")
+	for i, part := range slices.Backward(parts) {
+		if name := team.AgentOf(part); name != "" {
+			return plainText(strings.Join(append([]string{name + " (" + part + ")"}, parts[i+1:]...), ", "))
+		}
+	}
+	if rest, lead := strings.CutSuffix(path, leadOf); lead {
+		path = strings.TrimSuffix(rest, "/")
+	}
+	return plainText(path)
+}
+
+// leadOf ends the path of a team's lead.
+const leadOf = team.Node + "/" + team.Lead
+
+// asks is the line above a question which says who asks it, and which of several it
+// is; "" where that goes without saying.
+func asks(q graph.Question, n, of int) string {
+	who := askerOf(q)
+	switch {
+	case of > 1 && who != "":
+		return fmt.Sprintf("%d/%d %s asks:", n, of, who)
+	case of > 1:
+		return fmt.Sprintf("%d/%d", n, of)
+	case who != "":
+		return who + " asks:"
+	}
+	return ""
 }
 
 // promptOf is a question as lines: the first one stands out, and so do the lines

@@ -172,8 +172,14 @@ func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
 	for _, q := range res.Questions {
 		prompt := promptOf(q, sh.err.colors && callOf(q).Tool != "")
 		fmt.Fprintf(&b, "  %s: %s\n", sh.err.paint(bold, nameOf(q)), strings.ReplaceAll(strings.TrimSpace(prompt), "\n", "\n    "))
+		if who := askerOf(q); who != "" {
+			fmt.Fprintf(&b, "    asked by %s\n", who)
+		}
 		if how := answersText(q); how != "" {
 			fmt.Fprintf(&b, "    %s\n", plainText(how))
+		}
+		if run.Kept && len(res.Questions) > 1 {
+			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.Again(), quote(q.ID+"=TEXT"))
 		}
 	}
 	if run.Kept {

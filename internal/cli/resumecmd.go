@@ -37,6 +37,7 @@ Everything else is as it was started: flags cannot change the prompt, the model 
 	flags.StringVar(&output, "output", formatText, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVarP(&noStream, "no-stream", "S", false, "show no text and no changing line on the terminal before the end")
 	fixed(cmd, "output", formatText, formatJSON, formatStream)
+	_ = cmd.RegisterFlagCompletionFunc("answer", sh.completeAnswers)
 	return cmd
 }
 

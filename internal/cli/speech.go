@@ -5,7 +5,6 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
-	"raddle.dev/team"
 )
 
 // speech shows what an agent's model says while it says it, on a terminal.
@@ -25,7 +24,7 @@ func (d *drive) speech() *speech {
 }
 
 // leadPath is where the agent that is talked to speaks, where it has others to spawn.
-const leadPath = team.Node + "/" + team.Lead + "/"
+const leadPath = leadOf + "/"
 
 // voice tells whether what is said at a path of an agent's run is said to the
 // reader. Conversations below the run's own are not.

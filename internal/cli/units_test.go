@@ -146,6 +146,49 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// Questions of agents that were spawned are named by their paths, and by the agents.
+func TestAnswersForATeam(t *testing.T) {
+	loop := graph.Structure{Nodes: []graph.NodeInfo{{Name: "think"}, {Name: "act"}, {Name: "sign", Kind: "approval"}}}
+	s := graph.Structure{Nodes: []graph.NodeInfo{{Name: "team", Children: map[string]graph.Structure{"lead": loop, "explore": loop}}}}
+	const one, two = "agent_explore_1f2e3d4c", "agent_explore_00000002"
+	open := []graph.Question{{ID: "team/" + one + "/act", Node: "act"}, {ID: "team/" + two + "/act", Node: "act"}, {ID: "team/" + two + "/act#2", Node: "act"}, {ID: "team/lead/act", Node: "act"}}
+	list, err := parseAnswers([]string{two + "=b", "team/" + two + "/act#2=c", "team/" + one + "=a=a", "lead=d"}, questionsOf(open, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, q := range open {
+		text, _ := take(list, q, false)
+		got = append(got, text)
+	}
+	if diff := cmp.Diff([]string{"a=a", "b", "c", "d"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	for _, mistyped := range []string{"team/" + one + "/akt=x", "team/lead/sigm=x", "agent_explore_1f2e3d4d=x"} {
+		if _, err := parseAnswers([]string{mistyped}, questionsOf(open, s)); err == nil {
+			t.Errorf("%s is taken", mistyped)
+		}
+	}
+	if list, err := parseAnswers([]string{"act=x", "team/lead/act=y"}, questionsOf(nil, s)); err != nil || list[0].id != "act" || list[1].id != "team/lead/act" {
+		t.Errorf("ahead: %+v %v", list, err)
+	}
+}
+
+func TestAskers(t *testing.T) {
+	for id, want := range map[string]string{
+		"act": "", "team/lead/act": "", "team/agent_explore_1f2e3d4c/act#2": "explore (agent_explore_1f2e3d4c)", "research/act": "research",
+		"boss/team/lead/act": "boss", "boss/team/agent_a_00000001/act": "a (agent_a_00000001)", "team/agent_a_00000001/review/ok": "a (agent_a_00000001), review",
+	} {
+		if got := askerOf(graph.Question{ID: id}); got != want {
+			t.Errorf("%s: %q, want %q", id, got, want)
+		}
+	}
+	q := graph.Question{ID: "team/agent_a_00000001/act"}
+	if got := asks(q, 1, 2) + "|" + asks(q, 1, 1) + "|" + asks(graph.Question{ID: "act"}, 2, 2) + "|" + asks(graph.Question{ID: "act"}, 1, 1); got != "1/2 a (agent_a_00000001) asks:|a (agent_a_00000001) asks:|2/2|" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestChain(t *testing.T) {
 	cause := errors.New("broken pipe: really")
 	inner := fmt.Errorf("at the pump: %w", cause)
