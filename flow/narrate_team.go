@@ -28,7 +28,10 @@ func (f frame) member(id string) frame {
 	if id == team.Lead {
 		return f
 	}
-	child := f.agent.children[team.AgentOf(id)]
+	var child *Agent
+	if f.agent.crew != nil {
+		child = f.agent.crew.agents[team.AgentOf(id)]
+	}
 	f.agent, f.talks = child, child == nil || child.Config != nil
 	f.label = "[" + id + "] "
 	return f

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -255,22 +256,37 @@ func (r *row) state() string {
 	case len(r.calls) == 1:
 		return r.calling()
 	case len(r.calls) > 1:
-		var names []string
-		for _, c := range r.calls {
-			names = append(names, c.Name)
-		}
-		return "tools " + list(names)
+		return r.callingAll()
 	case r.kind == "llm" || r.talks:
 		return "thinking"
 	}
 	return r.kind
 }
 
+// callingAll is what several calls do.
+func (r *row) callingAll() string {
+	var names []string
+	collects := 0
+	for _, c := range r.calls {
+		names = append(names, c.Name)
+		if c.Name == collectTool {
+			collects++
+		}
+	}
+	if collects == len(names) {
+		return fmt.Sprintf("waiting for %d agents", collects)
+	}
+	return "tools " + list(names)
+}
+
+// collectTool is the tool that waits for a spawned agent.
+const collectTool = "agent__collect"
+
 // calling is what a call does: one that waits for an agent says for whom.
 func (r *row) calling() string {
 	c := r.calls[0]
 	var args struct{ ID string }
-	if c.Name == "agent__collect" && json.Unmarshal(c.Args, &args) == nil && team.AgentOf(args.ID) != "" {
+	if c.Name == collectTool && json.Unmarshal(c.Args, &args) == nil && team.AgentOf(args.ID) != "" {
 		return "waiting for " + nickname(args.ID)
 	}
 	return "tool " + c.Name

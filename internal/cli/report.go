@@ -171,10 +171,11 @@ func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
 	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
 	for _, q := range res.Questions {
 		prompt := promptOf(q, sh.err.colors && callOf(q).Tool != "")
-		fmt.Fprintf(&b, "  %s: %s\n", sh.err.paint(bold, nameOf(q)), strings.ReplaceAll(strings.TrimSpace(prompt), "\n", "\n    "))
+		name := sh.err.paint(bold, nameOf(q))
 		if who := askerOf(q); who != "" {
-			fmt.Fprintf(&b, "    asked by %s\n", who)
+			name += ", asked by " + who
 		}
+		fmt.Fprintf(&b, "  %s: %s\n", name, strings.ReplaceAll(strings.TrimSpace(prompt), "\n", "\n    "))
 		if how := answersText(q); how != "" {
 			fmt.Fprintf(&b, "    %s\n", plainText(how))
 		}

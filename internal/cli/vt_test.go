@@ -14,6 +14,13 @@ type vt struct {
 	unknown  []string // sequences that it does not know
 }
 
+// Screen is what a terminal shows of what was written to it.
+func Screen(cols int, written string) string {
+	v := newVT(cols)
+	v.write(strings.ReplaceAll(written, "\r\n", "\n"))
+	return v.String()
+}
+
 func newVT(cols int) *vt { return &vt{cols: cols, lines: [][]rune{{}}} }
 
 func (v *vt) write(text string) {
