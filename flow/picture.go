@@ -5,6 +5,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/team"
 )
 
 // Structure is the shape of the agent as its file declares it: unreachable nodes,
@@ -12,11 +13,11 @@ import (
 func (a *Agent) Structure() graph.Structure { return a.structure(map[string]bool{}) }
 
 func (a *Agent) structure(above map[string]bool) graph.Structure {
-	if a.Config != nil {
-		return a.talk()
-	}
 	above[a.Dir] = true
 	defer delete(above, a.Dir)
+	if a.Config != nil {
+		return a.talk(above)
+	}
 	s := graph.Structure{Name: a.File.Name, Start: []string{a.File.Start}}
 	for _, n := range a.File.Nodes {
 		info := graph.NodeInfo{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
@@ -26,15 +27,52 @@ func (a *Agent) structure(above map[string]bool) graph.Structure {
 				info.Child = &inner
 			}
 		}
+		if b, ok := n.Body.(*LLMNode); ok && a.crew != nil && b.spawns() {
+			info.Children = a.crew.structures(above)
+		}
 		s.Nodes = append(s.Nodes, info)
 		s.Edges = append(s.Edges, n.arrows()...)
 	}
 	return s
 }
 
-// talk is the shape of a conversation with tools.
-func (a *Agent) talk() graph.Structure {
+// talk is the shape of a conversation with tools: one loop, or a team that one leads.
+func (a *Agent) talk(above map[string]bool) graph.Structure {
+	inner := a.loopShape()
+	if a.crew != nil {
+		node := graph.NodeInfo{Name: team.Node, Kind: "team", Children: a.crew.structures(above)}
+		node.Children[team.Lead] = inner
+		inner = graph.Structure{Start: []string{team.Node}, Nodes: []graph.NodeInfo{node}, Edges: []graph.EdgeInfo{{From: team.Node, To: graph.End, Kind: graph.EdgePlain}}}
+	}
 	s := graph.Structure{Name: a.Name, Start: []string{nodeBegin}}
+	s.Nodes = append(append([]graph.NodeInfo{{Name: nodeBegin, Kind: "begin"}}, inner.Nodes...), graph.NodeInfo{Name: nodeDone, Kind: "end"})
+	s.Edges = []graph.EdgeInfo{{From: nodeBegin, To: inner.Start[0], Kind: graph.EdgePlain}}
+	for _, e := range inner.Edges {
+		if e.To == graph.End {
+			e.To = nodeDone
+		}
+		s.Edges = append(s.Edges, e)
+	}
+	s.Edges = append(s.Edges, graph.EdgeInfo{From: nodeDone, To: graph.End, Kind: graph.EdgePlain})
+	return s
+}
+
+// structures are the shapes of the agents that files name. The others are boxes:
+// whatever lies in the directories would make a picture that nobody can read.
+func (c *crew) structures(above map[string]bool) map[string]graph.Structure {
+	shapes := map[string]graph.Structure{}
+	for name, m := range c.agents {
+		shapes[name] = graph.Structure{Name: name}
+		if slices.Contains(c.named, name) && !above[m.Dir] {
+			shapes[name] = m.structure(above)
+		}
+	}
+	return shapes
+}
+
+// loopShape is the shape of a model with its tools.
+func (a *Agent) loopShape() graph.Structure {
+	s := graph.Structure{Start: []string{agent.NodeThink}, Nodes: []graph.NodeInfo{{Name: agent.NodeThink, Kind: "llm"}, {Name: agent.NodeAct, Kind: "tools"}}}
 	arrow := func(from, to, label string) {
 		kind := graph.EdgePlain
 		if label != "" {
@@ -42,8 +80,6 @@ func (a *Agent) talk() graph.Structure {
 		}
 		s.Edges = append(s.Edges, graph.EdgeInfo{From: from, To: to, Label: label, Kind: kind})
 	}
-	s.Nodes = []graph.NodeInfo{{Name: nodeBegin, Kind: "begin"}, {Name: agent.NodeThink, Kind: "llm"}, {Name: agent.NodeAct, Kind: "tools"}}
-	arrow(nodeBegin, agent.NodeThink, "")
 	arrow(agent.NodeThink, agent.NodeAct, "tools")
 	arrow(agent.NodeAct, agent.NodeThink, "")
 	if a.Config.Continue.Auto {
@@ -51,9 +87,7 @@ func (a *Agent) talk() graph.Structure {
 		arrow(agent.NodeThink, agent.NodeContinue, "open todos")
 		arrow(agent.NodeContinue, agent.NodeThink, "")
 	}
-	s.Nodes = append(s.Nodes, graph.NodeInfo{Name: nodeDone, Kind: "end"})
-	arrow(agent.NodeThink, nodeDone, "done")
-	arrow(nodeDone, graph.End, "")
+	arrow(agent.NodeThink, graph.End, "done")
 	return s
 }
 

@@ -6,9 +6,13 @@ import (
 	"fmt"
 	"iter"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
@@ -189,5 +193,144 @@ func TestAConfigSpawnsAgents(t *testing.T) {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in:\n%s", want, said)
 		}
+	}
+}
+
+// once makes the calls of one reply, then says what they came to.
+func once(pairs ...string) role {
+	return func(_ context.Context, v view) llm.Message {
+		if v.round == 0 {
+			return calls(v, pairs...)
+		}
+		return words(strings.Join(v.results, "\n"))
+	}
+}
+
+var digest = regexp.MustCompile(`_[0-9a-f]{8}\b`)
+
+// What an agent in files is told of its calls, to the letter.
+func TestTextsOfTeamTools(t *testing.T) {
+	for name, c := range map[string]struct {
+		file, tool, args, want string
+	}{
+		"spawned":    {"", "agent__spawn", `{"agent":"a","prompt":"x","task_id":"1"}`, `{"status":"ok","id":"agent_a_#","agent":"a","message":"Agent 'a' spawned as 'agent_a_#'. Use agent__check or agent__collect to get results."}`},
+		"no agent":   {"", "agent__spawn", `{"prompt":"x"}`, `{"tool_call_error":"Supervisor tool failed: 'agent' is required"}`},
+		"no prompt":  {"", "agent__spawn", `{"agent":"a"}`, `{"tool_call_error":"Supervisor tool failed: 'prompt' is required"}`},
+		"no such":    {"", "agent__spawn", `{"agent":"z","prompt":"x"}`, `{"status":"error","message":"There is no agent 'z'. Agents: a, b, lead."}`},
+		"not listed": {"spawnable_agents: [a, z]", "agent__spawn", `{"agent":"b","prompt":"x"}`, "{\"status\":\"error\",\"message\":\"Agent 'b' is not in this agent's `spawnable_agents` whitelist. Allowed: a, z. Call `agent__list_available` to see what you can spawn.\"}"},
+		"none":       {"spawnable_agents: []", "agent__spawn", `{"agent":"a","prompt":"x"}`, "{\"status\":\"error\",\"message\":\"Agent 'a' is not in this agent's `spawnable_agents` whitelist. Allowed: (none). Call `agent__list_available` to see what you can spawn.\"}"},
+		"too deep":   {"max_agent_depth: 0", "agent__spawn", `{"agent":"a","prompt":"x"}`, `{"status":"error","message":"Max agent depth exceeded (1/0)"}`},
+		"no place":   {"max_concurrent_agents: 0", "agent__spawn", `{"agent":"a","prompt":"x"}`, `{"status":"error","message":"At capacity: 0/0 agents running. Wait for one to finish or cancel one."}`},
+		"check":      {"", "agent__check", `{"id":"x"}`, `{"status":"error","message":"No agent found with id 'x'"}`},
+		"collect":    {"", "agent__collect", `{"id":"x"}`, `{"status":"error","message":"Agent 'x' not found. Use agent__check to verify it exists and is finished."}`},
+		"list":       {"max_concurrent_agents: 7", "agent__list", `{}`, `{"active_count":0,"max_concurrent":7,"agents":[]}`},
+		"available":  {"spawnable_agents: [b, z]", "agent__list_available", `{}`, `{"count":1,"agents":[{"name":"b","description":"the second"}]}`},
+		"nobody":     {"spawnable_agents: []", "agent__list_available", `{}`, `{"count":0,"agents":[]}`},
+		"cancel":     {"", "agent__cancel", `{"id":"x"}`, `{"status":"error","message":"No agent found with id 'x'"}`},
+		"task":       {"", "agent__task_create", `{"subject":"s","blocked_by":["task_9"]}`, `{"status":"ok","task_id":"1","warnings":["Dependency task 'task_9' does not exist"]}`},
+		"half task":  {"", "agent__task_create", `{"subject":"s","agent":"a"}`, `{"tool_call_error":"Supervisor tool failed: 'prompt' is required when 'agent' is set"}`},
+		"tasks":      {"", "agent__task_list", `{}`, `{"tasks":[]}`},
+		"complete":   {"", "agent__task_complete", `{"task_id":"task_1"}`, `{"status":"error","message":"Task '1' not found"}`},
+		"fail":       {"", "agent__task_fail", `{"task_id":"1"}`, `{"status":"error","message":"Task '1' not found"}`},
+		"reply":      {"", "agent__reply_escalation", `{"escalation_id":"e","reply":"r"}`, `{"status":"error","message":"No pending escalation found with id 'e'. It may have already been replied to or timed out."}`},
+		"message":    {"", "agent__send_message", `{"to":"x","message":"m"}`, `{"status":"error","message":"No agent found with id 'x'. Agent may not exist or may have already completed."}`},
+		"inbox":      {"", "agent__check_inbox", `{}`, `{"messages":[],"count":0}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newTroupe(t, map[string]string{"lead/config.yaml": leadFile + c.file + "\n",
+				"a/config.yaml": "name: a\n", "b/config.yaml": "name: b\ndescription: the second\n"},
+				map[string]role{"lead": once(c.tool, c.args), "a": func(context.Context, view) llm.Message { return words("done") }})
+			if said := strings.Trim(digest.ReplaceAllString(x.run("lead", "Go."), "_#"), "\n"); said != c.want {
+				t.Errorf("got  %s\nwant %s", said, c.want)
+			}
+		})
+	}
+}
+
+// What the system prompt says of a team follows from what it is and what its file
+// switches off; the tools stay.
+func TestInstructionsOfTeams(t *testing.T) {
+	const spawn, mail, user = "## Agents of your own", "## Messages", "## Questions to the user"
+	for name, c := range map[string]struct {
+		file string
+		want []string // of the lead, in this order
+		less []string
+	}{
+		"all":          {"auto_continue: true\n", []string{"You lead.", "## Todo", spawn, "The agents are:\n- a: the first of two\n- lead", mail, user}, nil},
+		"no spawn":     {"inject_spawn_instructions: false\n", []string{"You lead.", mail, user}, []string{spawn, "The agents are"}},
+		"no teammates": {"inject_teammate_instructions: false\n", []string{spawn, user}, []string{mail}},
+		"alone":        {"can_spawn_agents: false\n", []string{"You lead.", user}, []string{spawn, mail}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := leadFile + c.file
+			if name == "alone" {
+				file = "name: lead\ninstructions: You lead.\n" + c.file
+			}
+			var system string
+			var names []string
+			x := newTroupe(t, map[string]string{"lead/config.yaml": file, "a/config.yaml": "name: a\ndescription: |\n  the first\n  of two\n"},
+				map[string]role{"lead": func(_ context.Context, v view) llm.Message {
+					system = v.request.System
+					for _, t := range v.request.Tools {
+						names = append(names, t.Name)
+					}
+					return words("ok")
+				}})
+			x.run("lead", "Go.")
+			told := x.load("lead", Host{}).Instructions()
+			if told != system {
+				t.Errorf("a run says %q, Instructions says %q", system, told)
+			}
+			from := 0
+			for _, text := range c.want {
+				at := strings.Index(system[from:], text)
+				if at < 0 {
+					t.Fatalf("%q is not behind the others in %q", text, system)
+				}
+				from += at
+			}
+			for _, text := range c.less {
+				if strings.Contains(system, text) {
+					t.Errorf("%q is in %q", text, system)
+				}
+			}
+			if slices.Contains(names, "agent__spawn") != (name != "alone") || slices.Contains(names, "agent__check_inbox") != (name != "alone") {
+				t.Error(names)
+			}
+		})
+	}
+}
+
+func TestFindingsOfSpawnableAgents(t *testing.T) {
+	x := newTroupe(t, map[string]string{
+		"lead/config.yaml":    "name: lead\ncan_spawn_agents: true\nspawnable_agents: [explore, explor, broken, b]\n",
+		"explore/config.yaml": "name: explore\ndocuments: [none.md]\n",
+		"broken/config.yaml":  "nome: x\n",
+		"unnamed/graph.yaml":  "not a graph\n",
+		"b/config.yaml":       "name: b\ncan_spawn_agents: true\nspawnable_agents:\n  - lead\n  - nobody\n",
+	}, nil)
+	a := x.load("lead", Host{})
+	var got []string
+	for _, a := range a.Agents() {
+		for _, f := range a.Findings {
+			head, _, _ := strings.Cut(f.String(), " Hint:")
+			head, _, _ = strings.Cut(head, "\n")
+			got = append(got, strings.ReplaceAll(head, x.root+"/", ""))
+		}
+	}
+	want := []string{
+		"lead/config.yaml:3:29: warning: spawnable_agents: there is no agent 'explor' (did you mean `explore`?)",
+		"lead/config.yaml:3:37: warning: spawnable_agents: 'broken' cannot be spawned: Agent 'broken' failed: Failed to load agent config at 'broken/config.yaml': YAML parsing error: missing field `name` at line 1 column 1",
+		"b/config.yaml:5:5: warning: spawnable_agents: there is no agent 'nobody'",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if a.Rejected() != nil || len(a.Agents()) != 3 {
+		t.Errorf("%v, %v", a.Rejected(), a.Agents())
+	}
+	shape := a.Structure()
+	if n := shape.Nodes[1]; n.Name != "team" || len(n.Children) != 3 || len(n.Children["explore"].Nodes) == 0 || len(n.Children["lead"].Nodes) != 2 {
+		t.Errorf("%+v", shape)
 	}
 }

@@ -217,7 +217,7 @@ func (s *state) forbids(by *member, name string) string {
 	case !known:
 		return fmt.Sprintf("There is no agent '%s'. Agents: %s.", name, cmp.Or(joined(allowed(s.known, rule)), "(none)"))
 	case fault != "":
-		return "Supervisor tool failed: " + fault
+		return toolFailed + fault
 	}
 	return ""
 }

@@ -179,10 +179,16 @@ func (s seat) result(e entry) (tool.Result, error) {
 	return said(out), nil
 }
 
+// toolFailed begins what is said of a call that could not be looked into.
+const toolFailed = "Supervisor tool failed: "
+
 // said is an outcome as the model reads it.
 func said(out outcome) tool.Result {
+	p, bad := out.result.(problem)
+	if strings.HasPrefix(p.Message, toolFailed) {
+		return tool.Failed("%s", p.Message)
+	}
 	r := tool.JSON(out.result)
-	_, bad := out.result.(problem)
 	r.Error = bad && out.refused
 	return r
 }
