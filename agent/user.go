@@ -13,7 +13,7 @@ import (
 )
 
 // aliases are other names that models may use for a tool.
-var aliases = map[string]string{"user__select": "user__ask"}
+var aliases = map[string]string{"user__select": "user__ask", "agent__list_running": "agent__list"}
 
 // userTool is one of the tools by which a model asks a person.
 type userTool struct {

@@ -1,0 +1,319 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+	"raddle.dev/team"
+	"raddle.dev/tool"
+	"raddle.dev/tool/script"
+)
+
+// ownScripts are the tools of the scripts that lie beside the agents.
+type ownScripts struct{ root string }
+
+// Open implements Toolbox.
+func (b ownScripts) Open(n ToolNeed) (*Toolset, error) {
+	h := &script.Host{Workspace: b.root, Env: os.Environ(), Agent: &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: n.Variables}}
+	tools, _ := h.Own()
+	return &Toolset{Tools: tools, Instructions: func(ctx context.Context) (string, error) { return h.Instructions(ctx, nil) }}, nil
+}
+
+func collect(id string) []string { return []string{"agent__collect", fmt.Sprintf(`{"id":%q}`, id)} }
+
+func spawn(name, prompt string) []string {
+	return []string{"agent__spawn", fmt.Sprintf(`{"agent":%q,"prompt":%q}`, name, prompt)}
+}
+
+// spawnAll starts agents, collects them in order, and says what they came to.
+func spawnAll(agents ...string) role {
+	return func(_ context.Context, v view) llm.Message {
+		var pairs []string
+		switch v.round {
+		case 0:
+			for _, name := range agents {
+				pairs = append(pairs, spawn(name, "for "+v.asked)...)
+			}
+			return calls(v, pairs...)
+		case 1:
+			for i := range agents {
+				pairs = append(pairs, collect(v.field(i, "id"))...)
+			}
+			return calls(v, pairs...)
+		}
+		return words(strings.Join(v.results[len(agents):], "\n"))
+	}
+}
+
+// An agent that would start three of itself for ever is held by the number that may
+// run at once, and by how deep they may be.
+func TestSpawningWithoutEnd(t *testing.T) {
+	var mu sync.Mutex
+	told := map[string]chan struct{}{} // closed when the agent of a prompt has made its calls
+	gate := func(prompt string) chan struct{} {
+		mu.Lock()
+		defer mu.Unlock()
+		if told[prompt] == nil {
+			told[prompt] = make(chan struct{})
+		}
+		return told[prompt]
+	}
+	refused := map[string]int{}
+	x := newTroupe(t, map[string]string{"loop/config.yaml": "name: loop\ncan_spawn_agents: true\nmax_concurrent_agents: 2\nmax_agent_depth: 3\n"}, map[string]role{
+		"loop": func(ctx context.Context, v view) llm.Message {
+			var pairs []string
+			switch v.round {
+			case 0:
+				if above := strings.LastIndexByte(v.asked, '.'); above > 0 { // all of its siblings are started before it goes on
+					select {
+					case <-gate(v.asked[:above]):
+					case <-ctx.Done():
+					}
+				}
+				for i := range 3 {
+					pairs = append(pairs, spawn("loop", fmt.Sprint(v.asked, ".", i))...)
+				}
+				return calls(v, pairs...)
+			case 1:
+				close(gate(v.asked))
+				for i := range 3 {
+					mu.Lock()
+					refused[v.field(i, "message")]++
+					mu.Unlock()
+					if v.field(i, "status") == "ok" {
+						pairs = append(pairs, collect(v.field(i, "id"))...)
+					}
+				}
+				if pairs != nil {
+					return calls(v, pairs...)
+				}
+			}
+			return words("ended")
+		},
+	})
+	x.run("loop", "0")
+	full, deep := refused["At capacity: 2/2 agents running. Wait for one to finish or cancel one."], refused["Max agent depth exceeded (4/3)"]
+	if full != 1+2+4 || deep != 3*8 {
+		t.Errorf("%d refused for want of a place, %d for being too deep: %v", full, deep, refused)
+	}
+	if len(told) != 1+2+4+8 {
+		t.Errorf("%d agents made calls", len(told))
+	}
+}
+
+// What spawned agents ask reaches the person with their paths, and may be answered in
+// any order: tools that ask, permissions, and the nodes of graphs.
+func TestQuestionsOfSpawnedAgents(t *testing.T) {
+	x := newTroupe(t, map[string]string{
+		"lead/config.yaml": leadFile, "asker/config.yaml": "name: asker\n", "guarded/config.yaml": "name: guarded\n",
+		"guarded/tools.sh": "# @describe Does it\n# @cmd Does it\ndoit() { echo \"$$\" >> \"$LLM_OUTPUT\"; }\n",
+		"form/graph.yaml": `
+name: form
+start: ask
+nodes:
+  ask: {type: input, question: "name?", state_updates: {name: "{{input}}"}, next: ok}
+  ok: {type: approval, question: "Is {{name}} right?", options: ["yes", "no"], routes: {"yes": e, "no": e}, on_other: e}
+  e: {type: end, output: "{{name}} it is"}
+`}, map[string]role{
+		"lead":    spawnAll("asker", "guarded", "form"),
+		"asker":   once("user__ask", `{"question":"Which?","options":["left","right"]}`),
+		"guarded": once("doit", `{}`),
+	})
+	host := Host{Tooling: Tooling{Box: ownScripts{x.root}, Gate: asks{"doit"}}}
+	store := graph.NewMemory()
+	a, r := x.runner("lead", host, store)
+	res, err := r.Invoke(t.Context(), withThread(a.Input("Go.")))
+	var answered []string
+	for _, turn := range []struct{ node, answer string }{{"ask", "Ada"}, {"act", "once"}, {"ok", "yes"}, {"act", "right"}} {
+		if err != nil || res.Status != graph.Waiting {
+			t.Fatalf("%v: %v, behind %v", res.Status, err, answered)
+		}
+		i := slices.IndexFunc(res.Questions, func(q graph.Question) bool {
+			return q.Node == turn.node && strings.HasPrefix(q.ID, "team/agent_") && (q.Kind == agent.KindPermission) == (turn.answer == "once")
+		})
+		if i < 0 {
+			t.Fatalf("nobody asks at %s: %+v", turn.node, res.Questions)
+		}
+		answered = append(answered, filepath.Dir(digest.ReplaceAllString(res.Questions[i].ID, "")))
+		_, r = x.runner("lead", host, store) // another process
+		res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: res.Questions[i].ID, Value: turn.answer}}})
+	}
+	if err != nil || res.Status != graph.Done {
+		t.Fatalf("%v, %v, %+v", res.Status, err, res.Questions)
+	}
+	said := OutcomeOf(res).Output
+	for _, want := range []string{`{\"answer\":\"right\"}`, `Ada it is`} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%s is not in %s", want, said)
+		}
+	}
+	if want := []string{"team/agent_form", "team/agent_guarded", "team/agent_form", "team/agent_asker"}; !slices.Equal(answered, want) {
+		t.Errorf("asked at %v, want %v", answered, want)
+	}
+}
+
+func withThread(in graph.Input) graph.Input {
+	in.Thread, in.Run = "t", "run"
+	return in
+}
+
+// asks is a gate that asks for one tool.
+type asks struct{ tool string }
+
+func (g asks) Decide(_ context.Context, t tool.Tool, _ tool.Call, _ []string) (agent.Decision, error) {
+	if t.Name == g.tool {
+		return agent.Decision{Verdict: agent.Ask}, nil
+	}
+	return agent.Decision{Verdict: agent.Allow}, nil
+}
+func (asks) Always(context.Context, []string) error { return nil }
+
+// Where no person is there, an agent's question goes to the one that has started it,
+// who answers; permission is denied.
+func TestEscalations(t *testing.T) {
+	x := newTroupe(t, map[string]string{
+		"lead/config.yaml": leadFile, "asker/config.yaml": "name: asker\nescalation_timeout: 60\n", "guarded/config.yaml": "name: guarded\n",
+		"guarded/tools.sh": "# @describe Does it\n# @cmd Does it\ndoit() { echo \"$$\" >> \"$LLM_OUTPUT\"; }\n",
+		"form/graph.yaml": "name: form\nstart: l\nnodes:\n  l: {type: llm, prompt: decide, tools: [user__confirm], next: e, state_updates: {x: \"{{output}}\"}}\n  e: {type: end, output: \"{{x}}\"}\n",
+	}, map[string]role{
+		"lead": func(_ context.Context, v view) llm.Message {
+			var pairs []string
+			if v.round == 0 {
+				return calls(v, slices.Concat(spawn("asker", "x"), spawn("form", "x"), spawn("guarded", "x"))...)
+			}
+			last := v.results[len(v.results)-1]
+			if _, id, waits := strings.Cut(last, `"escalation_id":"`); waits {
+				return calls(v, "agent__reply_escalation", fmt.Sprintf(`{"escalation_id":%q,"reply":"left"}`, id[:strings.IndexByte(id, '"')]))
+			}
+			for i := range 3 {
+				pairs = append(pairs, collect(v.field(i, "id"))...)
+			}
+			if done := strings.Count(strings.Join(v.results, ""), `"exit_status":"Completed"`); done < 3 {
+				for i := range 3 {
+					if id := v.field(i, "id"); !slices.ContainsFunc(v.results[3:], func(r string) bool {
+						return strings.Contains(r, id) && strings.Contains(r, "exit_status")
+					}) {
+						return calls(v, collect(id)...)
+					}
+				}
+			}
+			return words(strings.Join(v.results[3:], "\n"))
+		},
+		"asker":   once("user__ask", `{"question":"Which?","options":["left","right"]}`),
+		"form":    once("user__confirm", `{"question":"Sure?"}`),
+		"guarded": once("doit", `{}`),
+	})
+	a, r := x.runner("lead", Host{Headless: true, Tooling: Tooling{Box: ownScripts{x.root}, Gate: asks{"doit"}}}, graph.NewMemory())
+	res, err := r.Invoke(t.Context(), a.Input("Go."))
+	if err != nil || res.Status != graph.Done {
+		t.Fatalf("%v, %v", res.Status, err)
+	}
+	said := OutcomeOf(res).Output
+	for _, want := range []string{`"question":"[ask] Which?","options":["left","right"]`, `[confirm] Sure?`, `"from_agent_name":"form"`, `{\"answer\":\"left\"}`, "tool_call_error"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%s is not in:\n%s", want, said)
+		}
+	}
+}
+
+// Whatever ends an agent, nothing that its tools have started outlives it.
+func TestProcessesEndWithTheirAgent(t *testing.T) {
+	const hang = "# @describe Waits\n# @cmd Waits\nhang() { mkfifo never; echo $$ > ready; read -r _ < never; }\n"
+	collects := func(v view) llm.Message { return calls(v, collect(v.field(0, "id"))...) }
+	for name, c := range map[string]struct {
+		files map[string]string
+		lead  role
+		want  string
+	}{
+		"cancelled": {map[string]string{"hang/config.yaml": "name: hang\n"}, func(_ context.Context, v view) llm.Message {
+			return calls(v, "agent__cancel", fmt.Sprintf(`{"id":%q}`, v.field(0, "id")))
+		}, "Cancelled agent 'hang'"},
+		"timed out": {map[string]string{"hang/config.yaml": "name: hang\ntimeout: 1\n"}, func(_ context.Context, v view) llm.Message { return collects(v) },
+			"Agent 'hang' failed: it timed out after 1s"},
+		"left behind": {map[string]string{"hang/config.yaml": "name: hang\n"}, func(_ context.Context, v view) llm.Message { return words("I am done") }, "I am done"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.files["lead/config.yaml"], c.files["hang/tools.sh"] = leadFile, hang
+			x := newTroupe(t, c.files, nil)
+			ready := filepath.Join(x.root, "ready")
+			if err := syscall.Mkfifo(ready, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			var pid int
+			x.roles = map[string]role{"hang": once("hang", "{}"), "lead": func(ctx context.Context, v view) llm.Message {
+				switch {
+				case v.round == 0:
+					return calls(v, spawn("hang", "x")...)
+				case v.round == 1:
+					text, err := os.ReadFile(ready)
+					if pid, _ = strconv.Atoi(strings.TrimSpace(string(text))); err != nil || pid == 0 {
+						t.Errorf("%q, %v", text, err)
+					}
+					return c.lead(ctx, v)
+				case name == "left behind":
+					return c.lead(ctx, v)
+				}
+				return words(v.results[len(v.results)-1])
+			}}
+			a, r := x.runner("lead", Host{Tooling: Tooling{Box: ownScripts{x.root}}}, graph.NewMemory())
+			res, err := r.Invoke(t.Context(), a.Input("Go."))
+			if said := OutcomeOf(res).Output; err != nil || !strings.Contains(said, c.want) {
+				t.Errorf("%q, %v", said, err)
+			}
+			if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+				t.Errorf("process %d is still there: %v", pid, err)
+			}
+		})
+	}
+}
+
+// Two turns of a conversation start agents; the second knows the first.
+func TestTwoTurnsOfATeam(t *testing.T) {
+	x := newTroupe(t, map[string]string{"lead/config.yaml": leadFile, "a/config.yaml": "name: a\nagent_session: own\n"}, map[string]role{
+		"lead": spawnAll("a"),
+		"a":    func(_ context.Context, v view) llm.Message { return words(fmt.Sprint(v.asked, " with ", len(v.request.Messages))) },
+	})
+	store := graph.NewMemory()
+	var ids []string
+	for i, prompt := range []string{"one", "two"} {
+		a, r := x.runner("lead", Host{}, store)
+		in := a.Input(prompt)
+		in.Thread, in.Topics = "t", graph.TopicEmit
+		var res graph.Result
+		for e, err := range r.Run(t.Context(), in) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch b := e.Body.(type) {
+			case graph.Emitted:
+				if s, ok := b.Value.(team.AgentStarted); ok {
+					ids = append(ids, s.ID)
+				}
+			case graph.RunEnded:
+				res = b.Result
+			}
+		}
+		if said := OutcomeOf(res).Output; !strings.Contains(said, `"output":"for `+prompt+` with 1"`) {
+			t.Errorf("%s: %s", prompt, said)
+		}
+		if n := len(agent.History(res.State)); n != 6*(i+1) {
+			t.Errorf("%d messages behind turn %d", n, i+1)
+		}
+	}
+	if len(ids) != 2 || ids[0] == ids[1] {
+		t.Errorf("started %v", ids)
+	}
+}
