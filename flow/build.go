@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/team"
 )
 
 // Graph compiles the agent, and the graphs that its agent nodes run. It fails
@@ -20,13 +21,14 @@ func (a *Agent) Graph() (*graph.Graph, error) {
 	if err := a.Rejected(); err != nil {
 		return nil, because(fmt.Sprintf("Graph execution failed for agent '%s'", a.Name), err)
 	}
-	b := &builder{graphs: map[*Agent]*graph.Graph{}}
+	b := &builder{graphs: map[*Agent]*graph.Graph{}, teams: map[*crew]*team.Config{}}
 	return b.agent(a)
 }
 
 // builder compiles agents, each once.
 type builder struct {
 	graphs map[*Agent]*graph.Graph
+	teams  map[*crew]*team.Config // without a lead
 }
 
 func (b *builder) agent(a *Agent) (*graph.Graph, error) {

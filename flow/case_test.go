@@ -183,7 +183,7 @@ func writeCaseFiles(t *testing.T, dir string, files *Object) {
 	}
 }
 
-func writeCaseFile(t *testing.T, dir, name, text string) {
+func writeCaseFile(t testing.TB, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -10,11 +10,20 @@ import (
 )
 
 // crew is the agents that an agent may spawn, and that these may. All of them are
-// looked for where the agent itself looks.
+// looked for where the agent itself looks. Agents that may spawn the same have the
+// same crew.
 type crew struct {
 	agents map[string]*Agent
-	faults map[string]error // of those that cannot be spawned
-	named  []string         // those that a file names, in the order of their naming
+	faults map[string]error  // of those that cannot be spawned
+	named  []string          // those that a file names, in the order of their naming
+	dirs   map[string]string // of all agents that there are, by name
+}
+
+// crewKey is what a crew depends on.
+type crewKey struct {
+	at    slot   // of its agents, without a directory
+	in    string // the directories where they are looked for
+	names string // that the agent may spawn
 }
 
 // spawns tells whether the agent's models may spawn others: a config.yaml says it, a
@@ -57,18 +66,35 @@ func (l *loader) recruit(a *Agent) {
 	if !a.leads() || a.host.NoSpawn {
 		return
 	}
-	c := &crew{agents: map[string]*Agent{}, faults: map[string]error{}}
-	a.crew = c
 	if a.depth+1 > a.deepest() {
-		return // they are refused before anybody looks for them
+		a.crew = &crew{} // they are refused before anybody looks for them
+		return
 	}
-	dirs := l.agentDirs(a)
+	at := slot{depth: a.depth + 1, parent: a.model(""), member: true}
+	key := crewKey{at: at, in: strings.Join(l.lookIn(a), "\n"), names: "*"}
+	if a.Config != nil && a.Config.Team.Spawnable != nil {
+		key.names = strings.Join(*a.Config.Team.Spawnable, "/")
+	}
+	if a.crew = l.crews[key]; a.crew == nil {
+		a.crew = &crew{agents: map[string]*Agent{}, faults: map[string]error{}, dirs: agentDirs(l.lookIn(a))}
+		l.crews[key] = a.crew
+		l.enlist(a, at)
+	}
+	for _, m := range append([]*Agent{a}, a.crew.list()...) {
+		m.judge(a.crew)
+	}
+}
+
+// enlist loads a crew.
+func (l *loader) enlist(a *Agent, at slot) {
+	c := a.crew
 	for queue := []*Agent{a}; len(queue) > 0; queue = queue[1:] {
-		for _, name := range queue[0].wanted(dirs, c) {
-			if dirs[name] == "" || c.agents[name] != nil || c.faults[name] != nil {
+		for _, name := range queue[0].wanted(c) {
+			if c.dirs[name] == "" || c.agents[name] != nil || c.faults[name] != nil {
 				continue
 			}
-			child, err := l.load(slot{dir: dirs[name], depth: a.depth + 1, parent: a.model(""), member: true})
+			at.dir = c.dirs[name]
+			child, err := l.load(at)
 			if err == nil {
 				err = child.fit()
 			}
@@ -81,18 +107,15 @@ func (l *loader) recruit(a *Agent) {
 			}
 		}
 	}
-	for _, m := range append([]*Agent{a}, c.list()...) {
-		m.judge(c, dirs)
-	}
 }
 
 // wanted lists the agents that a member may spawn, and notes those that it names.
-func (a *Agent) wanted(dirs map[string]string, c *crew) []string {
+func (a *Agent) wanted(c *crew) []string {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
-		return sortedNames(dirs)
+		return sortedNames(c.dirs)
 	}
 	for _, name := range *a.Config.Team.Spawnable {
-		if dirs[name] != "" && !slices.Contains(c.named, name) {
+		if c.dirs[name] != "" && !slices.Contains(c.named, name) {
 			c.named = append(c.named, name)
 		}
 	}
@@ -107,14 +130,13 @@ func (c *crew) list() (all []*Agent) {
 	return all
 }
 
-// agentDirs finds the agents there are: beside the agent, then in the host's
-// directories.
-func (l *loader) agentDirs(a *Agent) map[string]string {
+// agentDirs finds the agents there are, each name where it is met first.
+func agentDirs(in []string) map[string]string {
 	dirs := map[string]string{}
-	for _, in := range append([]string{parentOf(a.Dir)}, l.host.AgentDirs...) {
-		entries, _ := os.ReadDir(in) // one that cannot be read has no agents
+	for _, parent := range in {
+		entries, _ := os.ReadDir(parent) // one that cannot be read has no agents
 		for _, e := range entries {
-			dir := filepath.Join(in, e.Name())
+			dir := filepath.Join(parent, e.Name())
 			if dirs[e.Name()] != "" || strings.HasPrefix(e.Name(), ".") || strings.ContainsAny(e.Name(), "#[") {
 				continue
 			}
@@ -135,7 +157,7 @@ func (a *Agent) fit() error {
 }
 
 // judge makes findings of the names in spawnable_agents that are of no use.
-func (a *Agent) judge(c *crew, dirs map[string]string) {
+func (a *Agent) judge(c *crew) {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return
 	}
@@ -144,8 +166,8 @@ func (a *Agent) judge(c *crew, dirs map[string]string) {
 		f := Finding{Severity: SeverityWarning, Class: ClassAdvice, Pos: at(i)}
 		err, broken := c.faults[name]
 		switch _, nameless := errors.AsType[*MissingModelError](err); {
-		case dirs[name] == "":
-			f.Code, f.Message, f.Hint = "spawnable-unknown", fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), suggest(name, sortedNames(dirs))
+		case c.dirs[name] == "":
+			f.Code, f.Message, f.Hint = "spawnable-unknown", fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), suggest(name, sortedNames(c.dirs))
 		case broken && !(nameless && a.model("") == ""): // else it is the agent's own fault, too
 			f.Code, f.Message = "spawnable-broken", fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err)
 		default:

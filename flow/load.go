@@ -40,7 +40,7 @@ func Load(path string, h Host) (*Agent, error) {
 	}
 	quiet := h
 	quiet.Retrieval.Confirm, quiet.Retrieval.Ask = nil, nil
-	l := &loader{host: &h, quiet: &quiet, agents: map[slot]*Agent{}, building: &sync.Mutex{}}
+	l := &loader{host: &h, quiet: &quiet, agents: map[slot]*Agent{}, crews: map[crewKey]*crew{}, building: &sync.Mutex{}}
 	return l.load(slot{dir: dir, depth: h.Depth})
 }
 
@@ -66,6 +66,7 @@ type loader struct {
 	host     *Host
 	quiet    *Host // the same with nobody to be asked before the run: for agents that are spawned, and those below them
 	agents   map[slot]*Agent
+	crews    map[crewKey]*crew
 	building *sync.Mutex // held while an agent that was spawned opens its knowledge bases
 }
 
@@ -313,9 +314,14 @@ func (a *Agent) reject(n *Node, name string, err error) {
 	}
 }
 
+// lookIn is where an agent's own agents are looked for.
+func (l *loader) lookIn(a *Agent) []string {
+	return append([]string{parentOf(a.Dir)}, l.host.AgentDirs...)
+}
+
 // find looks an agent up: beside its parent, then in the host's directories.
 func (l *loader) find(a *Agent, name string) string {
-	for _, dir := range append([]string{parentOf(a.Dir)}, l.host.AgentDirs...) {
+	for _, dir := range l.lookIn(a) {
 		path := filepath.Join(dir, name)
 		if exists(filepath.Join(path, graphFile)) || exists(filepath.Join(path, configFile)) {
 			return path

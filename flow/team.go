@@ -8,10 +8,10 @@ import (
 	"raddle.dev/team"
 )
 
-// roster is the team of an agent and its crew, without their graphs: what they can be
-// told of each other.
+// roster is a team without a lead, and without graphs: what its agents are told of
+// each other.
 func (a *Agent) roster() *team.Config {
-	t := &team.Config{Name: a.Name, Agents: map[string]team.Member{}, Escalate: a.host.Headless, Depth: a.host.Depth}
+	t := &team.Config{Agents: map[string]team.Member{}, Escalate: a.host.Headless, Depth: a.host.Depth}
 	for name, child := range a.crew.agents {
 		t.Agents[name] = team.Member{Description: child.description()}
 	}
@@ -28,18 +28,24 @@ func (a *Agent) description() string {
 	return a.File.Description
 }
 
-// team is the team of an agent and its crew. What keeps one of them from being
-// compiled keeps it from being spawned.
+// team is the team of an agent, which has yet to lead it. What keeps one of the
+// others from being compiled keeps it from being spawned.
 func (b *builder) team(a *Agent) *team.Config {
-	t := a.roster()
-	for name, child := range a.crew.agents {
-		m, err := b.member(t, child)
-		if err != nil {
-			m = team.Member{Fault: failf("Agent '%s' failed: %w", name, err)}
+	shared := b.teams[a.crew]
+	if shared == nil {
+		shared = a.roster()
+		b.teams[a.crew] = shared
+		for name, child := range a.crew.agents {
+			m, err := b.member(shared, child)
+			if err != nil {
+				m = team.Member{Fault: failf("Agent '%s' failed: %w", name, err)}
+			}
+			shared.Agents[name] = m
 		}
-		t.Agents[name] = m
 	}
-	return t
+	t := *shared
+	t.Name = a.Name
+	return &t
 }
 
 // member is an agent as a team knows it.
@@ -58,8 +64,7 @@ func (b *builder) member(t *team.Config, a *Agent) (team.Member, error) {
 	c := a.conversation(t)
 	m.Agent, m.Shape, m.Spawn = c.loop(), c.shape, c.rule()
 	m.Patience = max(1, a.Config.Team.EscalationTimeout.Duration())
-	_, err := m.Agent.Def() // the tools of one agent that do not fit together are no fault of the others
-	return m, err
+	return m.Compiled(a.Name, t.Escalate)
 }
 
 // rule is what the agent may spawn; nil: nobody.

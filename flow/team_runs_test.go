@@ -186,7 +186,7 @@ func TestEscalations(t *testing.T) {
 	x := newTroupe(t, map[string]string{
 		"lead/config.yaml": leadFile, "asker/config.yaml": "name: asker\nescalation_timeout: 60\n", "guarded/config.yaml": "name: guarded\n",
 		"guarded/tools.sh": "# @describe Does it\n# @cmd Does it\ndoit() { echo \"$$\" >> \"$LLM_OUTPUT\"; }\n",
-		"form/graph.yaml": "name: form\nstart: l\nnodes:\n  l: {type: llm, prompt: decide, tools: [user__confirm], next: e, state_updates: {x: \"{{output}}\"}}\n  e: {type: end, output: \"{{x}}\"}\n",
+		"form/graph.yaml":  "name: form\nstart: l\nnodes:\n  l: {type: llm, prompt: decide, tools: [user__confirm], next: e, state_updates: {x: \"{{output}}\"}}\n  e: {type: end, output: \"{{x}}\"}\n",
 	}, map[string]role{
 		"lead": func(_ context.Context, v view) llm.Message {
 			var pairs []string
@@ -284,7 +284,9 @@ func TestProcessesEndWithTheirAgent(t *testing.T) {
 func TestTwoTurnsOfATeam(t *testing.T) {
 	x := newTroupe(t, map[string]string{"lead/config.yaml": leadFile, "a/config.yaml": "name: a\nagent_session: own\n"}, map[string]role{
 		"lead": spawnAll("a"),
-		"a":    func(_ context.Context, v view) llm.Message { return words(fmt.Sprint(v.asked, " with ", len(v.request.Messages))) },
+		"a": func(_ context.Context, v view) llm.Message {
+			return words(fmt.Sprint(v.asked, " with ", len(v.request.Messages)))
+		},
 	})
 	store := graph.NewMemory()
 	var ids []string

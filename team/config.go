@@ -28,11 +28,10 @@ type Config struct {
 }
 
 // A Member is an agent of a team. It is a loop of a model and its tools, or, but for
-// the lead, a graph of its own. Whatever agents are inside of that cannot spawn
-// others by what Spawn says.
+// the lead, a graph of its own.
 type Member struct {
 	Agent agent.Config     // its Budget is its own; from the lead's spend all others, too
-	Graph *graph.Graph     // in the place of Agent
+	Graph *graph.Graph     // in the place of Agent, with the tools of a team that it brings itself
 	Shape func(*graph.Def) // changes the graph of Agent before it is compiled; nil: as it is
 	Fault error            // why it cannot be spawned: who tries is told. nil: it can
 
@@ -111,20 +110,38 @@ func (c Config) Def() (graph.Def, error) {
 // member compiles the graph of one agent.
 func (c *Config) member(name string, m Member, leads bool) (*graph.Graph, error) {
 	switch {
-	case m.Graph != nil && (leads || m.Spawn != nil):
-		return nil, errors.New("a Member.Graph is not the lead, and spawns nobody")
+	case m.Graph != nil && leads:
+		return nil, errors.New("the lead has no Graph of its own")
 	case m.Graph != nil:
 		return m.Graph, nil
 	}
-	a := m.Agent
-	a.Name = cmp.Or(a.Name, name)
 	if !m.Plain {
-		a.Tools, a.System = slices.Concat(a.Tools, Tools(m.Spawn != nil)), c.system(m)
+		m.Agent.Tools, m.Agent.System = slices.Concat(m.Agent.Tools, Tools(m.Spawn != nil)), c.system(m)
 	}
 	if c.Escalate && !leads {
-		a.Tools = Escalating(a.Tools, m.Patience)
+		m.Agent.Tools = Escalating(m.Agent.Tools, m.Patience)
 	}
-	if c.Escalate && m.Spawn != nil {
+	return m.compile(name, c.Escalate)
+}
+
+// Compiled is a Plain agent with its Graph made, for teams that have it in common:
+// each would make one of its own. escalate is Config.Escalate of all of them.
+func (m Member) Compiled(name string, escalate bool) (Member, error) {
+	if m.Graph != nil || !m.Plain {
+		return m, fmt.Errorf("agent %s: only a Plain Member without a Graph can be compiled alone", name)
+	}
+	if escalate {
+		m.Agent.Tools = Escalating(m.Agent.Tools, m.Patience)
+	}
+	g, err := m.compile(name, escalate)
+	m.Graph = g
+	return m, err
+}
+
+func (m Member) compile(name string, escalate bool) (*graph.Graph, error) {
+	a := m.Agent
+	a.Name = cmp.Or(a.Name, name)
+	if escalate && m.Spawn != nil {
 		a.AroundTools = append([]agent.ToolMiddleware{notice}, a.AroundTools...)
 	}
 	d, err := a.Def()
