@@ -33,6 +33,8 @@
 //	turn        the number of the request within its conversation: one more than
 //	            the replies that its messages hold
 //	request     the digest of exactly one request; a Recorder writes it
+//	after       a string or a list of them; every one must occur in the outcomes
+//	            of the calls that the last reply has made
 //	text        what the model says
 //	reasoning   what it thinks first
 //	tool_calls  a list of calls: name, args (a mapping), and id if it matters
@@ -46,10 +48,18 @@
 //	stop        why the model stopped; if left out, "tools" where there are calls
 //	            and else "end"
 //
+// # What only a run knows
+//
+// In text and in the values of args, {{outcome.N}} stands for the outcome of a
+// call in the conversation: of the first where N is 1, of the last where it is
+// -1. {{outcome.N.messages.0.from}} is a value in it, if it is JSON, as text; a
+// text in it that is JSON is looked into as well. That is how a transcript names
+// an agent that it has spawned. A value that is not there is an error.
+//
 // # Which reply is given
 //
 // A request gets the first unused reply that names conditions (match, turn,
-// request) and whose conditions all hold. If there is none, it gets the next
+// request, after) and whose conditions all hold. If there is none, it gets the next
 // unused reply that names no condition: those are given in the order of the
 // file. If there is none of those either, the error is an [*UnmatchedError]. A
 // reply is used as soon as a request has got it, also when the request is

@@ -20,6 +20,7 @@ type entry struct {
 	match     []string
 	turn      int    // 0: any
 	digest    string // "": any
+	after     []string
 
 	text      string
 	reasoning string
@@ -29,10 +30,13 @@ type entry struct {
 	repeat    bool
 	usage     llm.Usage
 	stop      llm.StopReason // "": by the calls
+	fills     bool           // text or arguments have places for values of outcomes
 }
 
 // ordered reports whether the entry names no condition.
-func (e *entry) ordered() bool { return len(e.match) == 0 && e.turn == 0 && e.digest == "" }
+func (e *entry) ordered() bool {
+	return len(e.match) == 0 && e.turn == 0 && e.digest == "" && len(e.after) == 0
+}
 
 // answers reports whether the conditions of the entry hold.
 func (e *entry) answers(r llm.Request, text string) bool {
@@ -42,6 +46,14 @@ func (e *entry) answers(r llm.Request, text string) bool {
 	for _, m := range e.match {
 		if !strings.Contains(text, m) {
 			return false
+		}
+	}
+	if len(e.after) > 0 {
+		last := ending(r)
+		for _, a := range e.after {
+			if !strings.Contains(last, a) {
+				return false
+			}
 		}
 	}
 	return e.digest == "" || e.digest == digest(r)
@@ -58,6 +70,9 @@ func (e *entry) describe() string {
 	}
 	if e.digest != "" {
 		conditions = append(conditions, "request "+e.digest)
+	}
+	for _, a := range e.after {
+		conditions = append(conditions, fmt.Sprintf("after %q", shorten(a, 40)))
 	}
 	if len(conditions) == 0 {
 		conditions = []string{"in order"}

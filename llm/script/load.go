@@ -155,6 +155,7 @@ func (l *loader) entry(n *yaml.Node) *entry {
 		"match":      func(n *yaml.Node) { e.match = l.strings(n) },
 		"turn":       func(n *yaml.Node) { e.turn = l.number(n, 1) },
 		"request":    func(n *yaml.Node) { e.digest = l.text(n) },
+		"after":      func(n *yaml.Node) { e.after = l.strings(n) },
 		"text":       says(func(n *yaml.Node) { e.text = l.text(n) }),
 		"reasoning":  says(func(n *yaml.Node) { e.reasoning = l.text(n) }),
 		"tool_calls": says(func(n *yaml.Node) { e.calls = l.calls(n) }),
@@ -164,6 +165,7 @@ func (l *loader) entry(n *yaml.Node) *entry {
 		"usage":      func(n *yaml.Node) { e.usage = l.usage(n) },
 		"stop":       func(n *yaml.Node) { e.stop = llm.StopReason(l.text(n)) },
 	})
+	e.fills = e.holds()
 	switch {
 	case len(l.faults) > before:
 	case !said:

@@ -117,7 +117,11 @@ func (t *Transcript) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 			yield(llm.Delta{}, err)
 			return
 		}
-		e := t.entries[n]
+		e, err := t.entries[n].fill(r)
+		if err != nil {
+			yield(llm.Delta{}, fmt.Errorf("script: %s: %w", t.file, err))
+			return
+		}
 		if err := wait(ctx, e.delay); err != nil {
 			yield(llm.Delta{}, err)
 			return

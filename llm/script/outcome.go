@@ -1,0 +1,136 @@
+package script
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"raddle.dev/llm"
+)
+
+// outcomes are the texts of all outcomes of calls in a conversation, in order.
+func outcomes(r llm.Request) (texts []string) {
+	for _, m := range r.Messages {
+		for _, p := range m.Parts {
+			if o, ok := p.(llm.ToolResult); ok {
+				texts = append(texts, llm.Message{Parts: o.Content}.Text())
+			}
+		}
+	}
+	return texts
+}
+
+// ending is the text of the outcomes that the conversation ends with: those behind
+// the last reply.
+func ending(r llm.Request) string {
+	from := len(r.Messages)
+	for from > 0 && r.Messages[from-1].Role != llm.RoleAssistant {
+		from--
+	}
+	return strings.Join(outcomes(llm.Request{Messages: r.Messages[from:]}), "\n")
+}
+
+// place is what stands for a value of an outcome.
+var place = regexp.MustCompile(`\{\{outcome\.(-?[0-9]+)((?:\.[A-Za-z0-9_-]+)*)\}\}`)
+
+// fill puts values of the conversation's outcomes into a reply.
+func (e *entry) fill(r llm.Request) (*entry, error) {
+	if !e.fills {
+		return e, nil
+	}
+	filled, all := *e, outcomes(r)
+	var failed error
+	put := func(text string, escape func(string) string) string {
+		return place.ReplaceAllStringFunc(text, func(found string) string {
+			parts := place.FindStringSubmatch(found)
+			value, err := valueAt(all, parts[1], strings.TrimPrefix(parts[2], "."))
+			if err != nil && failed == nil {
+				failed = fmt.Errorf("%s of the reply in line %d: %w", found, e.line, err)
+			}
+			return escape(value)
+		})
+	}
+	filled.text = put(e.text, func(s string) string { return s })
+	filled.calls = make([]llm.ToolCall, len(e.calls))
+	for i, c := range e.calls {
+		c.Args = json.RawMessage(put(string(c.Args), inString))
+		filled.calls[i] = c
+	}
+	return &filled, failed
+}
+
+// holds tells whether a reply has places to fill.
+func (e *entry) holds() bool {
+	for _, c := range e.calls {
+		if place.Match(c.Args) {
+			return true
+		}
+	}
+	return place.MatchString(e.text)
+}
+
+// inString is a text as it stands within the quotes of a JSON string.
+func inString(s string) string {
+	b, _ := json.Marshal(s) // a string cannot fail
+	return string(b[1 : len(b)-1])
+}
+
+// valueAt is a value of an outcome: of the first for 1, of the last for -1.
+func valueAt(all []string, number, path string) (string, error) {
+	n, err := strconv.Atoi(number)
+	if n < 0 {
+		n += len(all) + 1
+	}
+	if err != nil || n < 1 || n > len(all) {
+		return "", fmt.Errorf("the conversation has %d outcomes", len(all))
+	}
+	var value any = all[n-1]
+	for path != "" {
+		var name string
+		name, path, _ = strings.Cut(path, ".")
+		next, ok := member(value, name)
+		if !ok {
+			return "", fmt.Errorf("there is no %q in %s", name, shorten(show(value), 120))
+		}
+		value = next
+	}
+	return show(value), nil
+}
+
+// member is a member of an object or an element of a list, also of a text that is
+// JSON.
+func member(value any, name string) (any, bool) {
+	if text, ok := value.(string); ok {
+		dec := json.NewDecoder(strings.NewReader(text))
+		dec.UseNumber()
+		if dec.Decode(&value) != nil {
+			return nil, false
+		}
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		found, ok := v[name]
+		return found, ok
+	case []any:
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(v) {
+			return nil, false
+		}
+		return v[i], true
+	}
+	return nil, false
+}
+
+// show is a value as text: a text itself, anything else as JSON.
+func show(value any) string {
+	if text, ok := value.(string); ok {
+		return text
+	}
+	b, err := json.Marshal(value)
+	if err != nil {
+		return fmt.Sprint(value)
+	}
+	return string(b)
+}
