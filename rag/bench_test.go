@@ -62,7 +62,7 @@ func BenchmarkSearch(b *testing.B) {
 	for _, c := range []struct {
 		model string
 		dims  int
-	}{{Keyword, 0}, {"test:trigrams", 384}, {"test:trigrams", 768}} {
+	}{{Keyword, 0}, {"test:trigrams", 384}, {"test:trigrams", 768}, {"test:trigrams", 1536}} {
 		b.Run(fmt.Sprintf("%s-%d", c.model, c.dims), func(b *testing.B) {
 			dir := b.TempDir()
 			benchFiles(b, dir, 33<<20, 500)

@@ -116,6 +116,11 @@ func TestTroubledDocuments(t *testing.T) {
 		"image.docx":    string(makeDOCX(t, "<w:p><w:r>")),
 		"inner/sub.txt": "sub",
 	})
+	for _, name := range []string{"inner/pipe.txt", "pipe.txt"} {
+		if err := exec.CommandContext(t.Context(), "mkfifo", filepath.Join(dir, name)).Run(); err != nil {
+			t.Fatal(err)
+		}
+	}
 	huge, err := os.Create(filepath.Join(dir, "huge.txt"))
 	if err == nil {
 		err = errors.Join(huge.Truncate(200<<20), huge.Close()) // without blocks on the disk
@@ -132,14 +137,14 @@ func TestTroubledDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	texts, problems := read(t, Options{Dir: dir, Env: []string{"PATH=" + t.TempDir()}}, ".", "empty", "missing.txt", "*.nothing", "bad[.txt")
+	texts, problems := read(t, Options{Dir: dir, Env: []string{"PATH=" + t.TempDir()}}, ".", "pipe.txt", "empty", "missing.txt", "*.nothing", "bad[.txt")
 	if diff := cmp.Diff(map[string]string{"good.txt": "good", "links/x.txt": "x", "inner/sub.txt": "sub"}, texts); diff != "" {
 		t.Errorf("texts (-want +got):\n%s", diff)
 	}
 	for name, want := range map[string]string{
 		"binary.dat": "a binary file", "latin1.txt": "byte 0xe9 in line 2", "broken.pdf": "a broken PDF", "false.pdf": "a broken PDF",
 		"cut.pdf": "a broken PDF", "broken.docx": "a broken DOCX", "image.docx": "a broken DOCX", "huge.txt": "too large: 200.0 MB",
-		"links/up": "the loop is left out", "links/dead": "leads nowhere", "empty": ErrNothing.Error(), "missing.txt": ErrNothing.Error(),
+		"pipe.txt": "a pipe, not a file", "inner/pipe.txt": "a pipe, not a file", "links/up": "the loop is left out", "links/dead": "leads nowhere", "empty": ErrNothing.Error(), "missing.txt": ErrNothing.Error(),
 		"*.nothing": ErrNothing.Error(), "bad[.txt": "this pattern cannot be read",
 	} {
 		if !strings.Contains(problems[name], want) {
@@ -264,6 +269,26 @@ func TestPDFsThatGoRoundInCircles(t *testing.T) {
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want %q", c.new, err, c.want)
+		}
+	}
+}
+
+// TestDocumentsThatGo has a file and a folder change between being found and being read.
+func TestDocumentsThatGo(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{"gone.txt": "x", "now-a-folder.txt": "x", "stays.txt": "x"})
+	entries, _, err := List(t.Context(), []string{"."}, Options{Dir: dir})
+	if err == nil {
+		err = errors.Join(os.Remove(filepath.Join(dir, "gone.txt")), os.Remove(filepath.Join(dir, "now-a-folder.txt")),
+			os.Mkdir(filepath.Join(dir, "now-a-folder.txt"), 0o755))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"it was deleted after it had been found", "a folder, not a file", ""} {
+		_, err := entries[i].Read(t.Context())
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %q", entries[i].Path, err, want)
 		}
 	}
 }

@@ -20,10 +20,12 @@ func (l *lister) local(p place) {
 	switch {
 	case err == nil && info.IsDir():
 		l.walk(walk{source: p.source, top: p.at, follow: true})
+	case err == nil && !info.Mode().IsRegular():
+		l.problem(p.source, p.at, notRegular(info.Mode()))
 	case err == nil:
 		l.file(p.source, p.at)
 	case !errors.Is(err, fs.ErrNotExist):
-		l.problem(p.source, "", fmt.Errorf("cannot be opened: %w", err))
+		l.problem(p.source, "", fmt.Errorf("cannot be opened: %w", withoutPath(err)))
 	case strings.ContainsAny(p.at, "*?[{"):
 		top, pattern := doublestar.SplitPattern(filepath.ToSlash(p.at))
 		if !doublestar.ValidatePattern(pattern) {
@@ -61,7 +63,7 @@ func (l *lister) folder(w walk, dir string) {
 	}
 	entries, err2 := os.ReadDir(dir) // sorted
 	if err := errors.Join(err, err2); err != nil {
-		l.problem(w.source, dir, fmt.Errorf("this folder cannot be read: %w", err))
+		l.problem(w.source, dir, fmt.Errorf("this folder cannot be read: %w", withoutPath(err)))
 		return
 	}
 	w.above = append(slices.Clip(w.above), real)
@@ -84,15 +86,18 @@ func (l *lister) folder(w walk, dir string) {
 		case mode.IsDir() && e.Name() == ".git":
 		case mode.IsDir() && deeper:
 			l.folder(w, path)
-		case mode.IsRegular() && w.matches(path):
+		case mode.IsDir() || !w.matches(path):
+		case mode.IsRegular():
 			l.file(w.source, path)
+		default:
+			l.problem(w.source, path, notRegular(mode))
 		}
 	}
 }
 
 func (l *lister) brokenLink(w walk, path string, err error) {
 	if w.matches(path) {
-		l.problem(w.source, path, fmt.Errorf("a symbolic link that leads nowhere: %w", err))
+		l.problem(w.source, path, fmt.Errorf("a symbolic link that leads nowhere: %w", withoutPath(err)))
 	}
 }
 
@@ -119,6 +124,14 @@ func (l *lister) file(source, path string) {
 func (o *Options) fromDisk(path string) func(context.Context) (content, error) {
 	return func(context.Context) (content, error) {
 		data, err := readFile(path, o.maxBytes())
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			err = errors.New("it was deleted after it had been found")
+		case errors.Is(err, fs.ErrPermission):
+			err = errors.New("permission denied: give it read permission, or leave it out")
+		default:
+			err = withoutPath(err)
+		}
 		return content{data: data, ext: extension(path)}, err
 	}
 }
@@ -128,26 +141,48 @@ func extension(path string) string {
 	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 }
 
+// notRegular is the problem of something in the file system that has no contents: to open a pipe would be to wait for its writer.
+func notRegular(mode fs.FileMode) error {
+	kind := "a device"
+	switch {
+	case mode&fs.ModeNamedPipe != 0:
+		kind = "a pipe"
+	case mode&fs.ModeSocket != 0:
+		kind = "a socket"
+	case mode.IsDir():
+		kind = "a folder"
+	}
+	return fmt.Errorf("%s, not a file: it is left out", kind)
+}
+
 func readFile(path string, most int64) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, notRegular(info.Mode())
+	case info.Size() > most:
+		return nil, tooLarge(info.Size(), most)
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("not a file")
-	case info.Size() > most:
-		return nil, tooLarge(info.Size(), most)
-	}
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err == nil && int64(len(data)) > most {
 		err = tooLarge(int64(len(data)), most)
 	}
 	return data, err
+}
+
+// withoutPath is what went wrong: the path is told already.
+func withoutPath(err error) error {
+	if p := (*fs.PathError)(nil); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }
 
 func tooLarge(size, most int64) error {

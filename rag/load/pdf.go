@@ -23,7 +23,7 @@ func (f *File) pdfText(ctx context.Context) (string, error) {
 	var text string
 	var err error
 	if path := f.entry.o.program("pdftotext"); path != "" {
-		text, err = f.convert(ctx, path+" -q $1 -")
+		text, err = f.convert(ctx, path+" $1 -")
 	} else {
 		text, err = pdfLibrary(ctx, f.data, f.entry.o.maxBytes())
 	}

@@ -118,6 +118,12 @@ func (c *crawler) level(ctx context.Context, pages []*url.URL, tell func(at stri
 		if ctx.Err() != nil && failed[i] != nil {
 			continue
 		}
+		if at := got[i].at; at != nil && at.String() != u.String() {
+			if c.seen[at.String()] {
+				continue // it leads to a page that is there already
+			}
+			c.seen[at.String()] = true
+		}
 		tell(u.String(), got[i], failed[i])
 		if failed[i] != nil || got[i].ext != "html" {
 			continue
@@ -172,7 +178,7 @@ func (o *Options) get(ctx context.Context, at string, allowed func(*url.URL) boo
 		return content{}, o.notGot(caller, ctx, err)
 	}
 	if int64(len(got.data)) > o.maxBytes() {
-		return content{}, tooLarge(int64(len(got.data)), o.maxBytes())
+		return content{}, fmt.Errorf("too large: more than the %s that a document may have; leave it out", megabytes(o.maxBytes()))
 	}
 	got.data, err = decode(got.data, parameters["charset"])
 	return got, err

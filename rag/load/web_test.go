@@ -23,10 +23,11 @@ func site(t *testing.T) string {
 			io.WriteString(w, body)
 		})
 	}
-	page("/docs/{$}", "text/html; charset=utf-8", `<p>start <a href="a.html#x">a</a> <a href="b.html">b</a> <a href="/above">up</a>
+	page("/docs/{$}", "text/html; charset=utf-8", `<p>start <a href="a.html#x">a</a> <a href="b.html">b</a> <a href="/above">up</a> <a href="old">old</a>
 		<a href="http://other.invalid/docs/">other</a> <a href="mailto:x@y">mail</a> <a href="slow">slow</a> <a href="pic">pic</a></p>`)
 	page("/docs/a.html", "text/html", `<p>page a <a href="/docs/">start</a> <a href="deep/c.md">c</a></p>`)
 	page("/docs/b.html", "text/html; charset=iso-8859-1", "<p>caf\xe9</p>")
+	mux.HandleFunc("GET /docs/old", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/docs/a.html", http.StatusFound) })
 	page("/docs/deep/c.md", "text/plain", "# C\n")
 	page("/docs/pic", "image/png", "\x89PNG")
 	page("/above", "text/html", "<p>above</p>")
