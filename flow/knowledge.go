@@ -39,8 +39,24 @@ type Retrieval struct {
 	// Ask asks for a value that nobody has given, with the one that is usual; nil:
 	// that one is taken, and a model that nobody names is an error.
 	Ask func(question, usual string) (string, error)
+	// Renew brings bases up to date that hold pages of the web, too, and makes it an
+	// error where a base cannot be. Without it such a base answers as before.
+	Renew bool
 	// Told is told what a build does, a line at a time; nil: nobody.
 	Told func(line string)
+	// Progress is told how far a build is, in place of a line for each document; nil:
+	// Told is.
+	Progress func(Building)
+}
+
+// Building is how far the build of a knowledge base is.
+type Building struct {
+	Base     string // its id
+	Done     int    // documents that were looked at
+	Total    int
+	Known    bool // the last of them is as it was
+	Embedded int  // texts that were sent to the embedding model
+	Ended    bool // nothing else is told of this build
 }
 
 // Searcher is what a question is put to: a *[rag.Base], or another index.
@@ -221,18 +237,25 @@ func (a *Agent) opened(ctx context.Context, k knowledge, path string, text []byt
 	if err != nil {
 		return fail(err)
 	}
-	if slices.ContainsFunc(p.DocumentPaths, remote) {
+	renew := a.host.Retrieval.Renew
+	if !renew && slices.ContainsFunc(p.DocumentPaths, remote) {
 		return base, nil
 	}
-	report, err := base.Build(ctx, p.DocumentPaths, a.progress)
+	report, err := base.Build(ctx, p.DocumentPaths, a.progress(k.id))
+	a.progressEnds(k.id)
 	switch {
 	case ctx.Err() != nil:
 		_ = base.Close()
 		return nil, ctx.Err()
+	case err != nil && renew:
+		_ = base.Close()
+		return nil, failf("rag '%s' stays as it was: %w", k.id, err)
 	case err != nil:
 		a.tell(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
 	case report.Changed:
 		a.tell(fmt.Sprintf("✓ Updated RAG '%s': %d of %d documents had changed.", k.id, report.Added, report.Documents))
+	case renew:
+		a.tell(fmt.Sprintf("✓ RAG '%s' is up to date: %d documents, %d chunks.", k.id, report.Documents, report.Chunks))
 	}
 	return base, nil
 }
@@ -351,7 +374,9 @@ func (a *Agent) built(ctx context.Context, k knowledge, path string) (Searcher, 
 	a.tell("Embedding model: " + k.options.Model)
 	a.tell(fmt.Sprintf("Chunk size: %d", k.options.ChunkSize))
 	a.tell(fmt.Sprintf("Chunk overlap: %d", k.options.ChunkOverlap))
-	if _, err := base.Build(ctx, k.documents, a.progress); err != nil {
+	_, err = base.Build(ctx, k.documents, a.progress(k.id))
+	a.progressEnds(k.id)
+	if err != nil {
 		_ = base.Close()
 		return nil, failf("rag '%s': %w", k.id, err)
 	}
@@ -368,12 +393,23 @@ func (a *Agent) built(ctx context.Context, k knowledge, path string) (Searcher, 
 	return base, nil
 }
 
-func (a *Agent) progress(p rag.Progress) {
-	if p.Problem != nil {
-		a.tell("⚠️ " + p.Problem.Error())
+func (a *Agent) progress(id string) func(rag.Progress) {
+	return func(p rag.Progress) {
+		if p.Problem != nil {
+			a.tell("⚠️ " + p.Problem.Error())
+		}
+		switch told := a.host.Retrieval.Progress; {
+		case told != nil:
+			told(Building{Base: id, Done: p.Done, Total: p.Total, Embedded: p.Embedded, Known: p.Path != "" && p.Chunks == 0 && p.Problem == nil})
+		case p.Chunks > 0:
+			a.tell(fmt.Sprintf("Load %s [%d/%d]", p.Path, p.Done, p.Total))
+		}
 	}
-	if p.Chunks > 0 {
-		a.tell(fmt.Sprintf("Load %s [%d/%d]", p.Path, p.Done, p.Total))
+}
+
+func (a *Agent) progressEnds(id string) {
+	if told := a.host.Retrieval.Progress; told != nil {
+		told(Building{Base: id, Ended: true})
 	}
 }
 

@@ -10,9 +10,9 @@ import (
 	"raddle.dev/rag/split"
 )
 
-// Progress is told after each document of a build.
+// Progress is told after each document of a build, and after each batch of texts that was embedded.
 type Progress struct {
-	Path     string // of the document
+	Path     string // of the document; empty: a batch was embedded
 	Done     int    // documents so far
 	Total    int
 	Chunks   int           // of this document; zero: it is as it was, or there is a problem
@@ -235,7 +235,8 @@ func (w *builder) entry(ctx context.Context, e load.Entry) error {
 		w.problem(load.Problem{Source: e.Source, Path: e.Path, Err: err})
 		return nil
 	}
-	if w.texts >= w.base.o.Batch || len(w.waiting) >= w.base.o.Batch {
+	round := roundSize * mostAtOnce * w.base.o.Batch
+	if w.texts >= round || len(w.waiting) >= round {
 		if err := w.flush(ctx); err != nil {
 			return err
 		}

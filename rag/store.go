@@ -6,13 +6,15 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"raddle.dev/rag/keyword"
 )
 
 // embedding is what a build needs for vectors.
 type embedding struct {
-	model  Embedder          // nil: not opened yet
+	model  Embedder // nil: not opened yet
+	pace   *pace
 	dims   int               // 0: not known yet
 	tokens keyword.Tokenizer // for the lengths of chunks
 }
@@ -113,28 +115,35 @@ func (w *builder) vectors(ctx context.Context) (map[textHash]int64, error) {
 			}
 		}
 	}
-	for len(missing) > 0 {
-		n := min(len(missing), w.base.o.Batch)
-		if err := w.batch(ctx, missing[:n], rows); err != nil {
-			return nil, err
-		}
-		missing = missing[n:]
-	}
-	return rows, nil
+	return rows, w.embedAll(ctx, missing, rows)
 }
 
-// batch embeds texts and adds the rows of their vectors to rows.
-func (w *builder) batch(ctx context.Context, texts []string, rows map[textHash]int64) error {
+// embedAll embeds texts and adds the rows of their vectors to rows.
+func (w *builder) embedAll(ctx context.Context, texts []string, rows map[textHash]int64) error {
+	if len(texts) == 0 {
+		return nil
+	}
 	if err := w.openModel(ctx); err != nil {
 		return err
 	}
-	r := request{model: w.settings.Model, purpose: ForDocument, texts: texts, attempts: w.base.o.Attempts, dims: w.embed.dims}
-	vectors, err := embed(ctx, w.embed.model, r)
-	if err != nil {
-		return err
+	batches := slices.Collect(slices.Chunk(texts, w.base.o.Batch))
+	keep := func(texts []string, vectors [][]float32) error {
+		w.embed.dims = len(vectors[0])
+		w.report.Embedded += len(texts)
+		w.progress(Progress{Done: w.done, Total: w.total, Embedded: w.report.Embedded})
+		return w.keep(ctx, texts, vectors, rows)
 	}
-	w.embed.dims = len(vectors[0])
-	w.report.Embedded += len(texts)
+	if w.embed.dims == 0 { // the first answer says how long the vectors of all others must be
+		if err := w.inOrder(ctx, batches[:1], keep); err != nil {
+			return err
+		}
+		batches = batches[1:]
+	}
+	return w.inOrder(ctx, batches, keep)
+}
+
+// keep stores the vectors of a batch.
+func (w *builder) keep(ctx context.Context, texts []string, vectors [][]float32, rows map[textHash]int64) error {
 	return transact(ctx, w.base.db, func(tx *sql.Tx) error {
 		for i, v := range vectors {
 			h := hashText(texts[i])
@@ -158,6 +167,7 @@ func (w *builder) openModel(ctx context.Context) (err error) {
 	if w.embed.dims, err = dimensions(ctx, w.base.db, w.settings.Model); err != nil {
 		return err
 	}
+	w.embed.pace = newPace(mostAtOnce)
 	w.embed.model, err = w.base.embedder(w.settings.Model)
 	return err
 }

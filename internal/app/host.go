@@ -12,6 +12,9 @@ type Surroundings struct {
 	Log     *slog.Logger      // nil: no log
 	Replays func(file string) // told once of every transcript that is replayed in place of a model
 	Told    func(line string) // told what the building of a knowledge base does; nil: nobody
+	// Progress is told how far that is, in place of a line for each document: nil: Told
+	// is.
+	Progress func(flow.Building)
 	// Confirm asks a person before a run begins whether a knowledge base is to be
 	// built; nil: nobody can be asked.
 	Confirm func(question string) (bool, error)

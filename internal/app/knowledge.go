@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"raddle.dev/flow"
+	"raddle.dev/llm"
 	"raddle.dev/rag"
 )
 
@@ -57,6 +58,7 @@ func (p *Process) BuildKnowledge(ctx context.Context, agent string, s Surroundin
 	if err != nil {
 		return err
 	}
+	host.Retrieval.Renew = true
 	a, err := flow.Load(place.Dir, host)
 	if err != nil {
 		return err
@@ -64,10 +66,17 @@ func (p *Process) BuildKnowledge(ctx context.Context, agent string, s Surroundin
 	if len(a.BaseFiles()) == 0 {
 		return usage("give it a rag node, or documents", "agent '%s' has no documents", a.Name)
 	}
-	if err := a.Prepare(ctx); err != nil {
-		return &Error{Kind: Invalid, Err: err}
+	err = a.Prepare(ctx)
+	closed := a.Close()
+	var down *llm.Error
+	var unfit *rag.VectorError
+	switch {
+	case err == nil:
+		return closed
+	case errors.As(err, &down), errors.As(err, &unfit), ctx.Err() != nil:
+		return err // nothing is wrong with the agent
 	}
-	return a.Close()
+	return &Error{Kind: Invalid, Err: err}
 }
 
 // SearchKnowledge puts a query to a knowledge base of an agent; id "": its only

@@ -45,6 +45,9 @@ func (sh *shell) ragBuildCommand() *cobra.Command {
 func (sh *shell) retrieval(s *app.Surroundings) {
 	if !sh.quiet {
 		s.Told = sh.err.line
+		if isTerminal(sh.err.file) {
+			s.Progress = (&buildLine{t: sh.err}).tell
+		}
 	}
 	if who := sh.prompter(); who != nil {
 		s.Confirm = func(question string) (bool, error) {

@@ -86,7 +86,7 @@ func (l *lister) folder(w walk, dir string) {
 		case mode.IsDir() && e.Name() == ".git":
 		case mode.IsDir() && deeper:
 			l.folder(w, path)
-		case mode.IsDir() || !w.matches(path):
+		case mode.IsDir() || !w.matches(path) || slices.Contains(l.o.Skip, filepath.Join(real, e.Name())):
 		case mode.IsRegular():
 			l.file(w.source, path)
 		default:

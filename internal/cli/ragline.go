@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"fmt"
+	"time"
+
+	"raddle.dev/flow"
+)
+
+// buildRedraw is the shortest time between two redraws of the line of a build.
+const buildRedraw = 100 * time.Millisecond
+
+// A buildLine is the changing line of the build of a knowledge base: how far it is,
+// how fast, and how long it will take. It is told on one goroutine.
+type buildLine struct {
+	t *terminal
+
+	base  string    // empty: nothing is being built
+	since time.Time // the first news of it
+	shown time.Time
+	known int // documents that were as before
+}
+
+// tell shows news of a build, but not more often than one can read.
+func (l *buildLine) tell(p flow.Building) {
+	if p.Ended {
+		*l = buildLine{t: l.t}
+		l.t.still()
+		return
+	}
+	now := time.Now()
+	if l.base != p.Base {
+		*l = buildLine{t: l.t, base: p.Base, since: now}
+	}
+	if p.Known {
+		l.known++
+	}
+	if now.Sub(l.shown) >= buildRedraw {
+		l.shown = now
+		l.t.set(fit(l.line(p, now.Sub(l.since)), l.t.width()-1, 0))
+	}
+}
+
+// line is what is shown. Documents that are as before take no time worth counting.
+func (l *buildLine) line(p flow.Building, took time.Duration) string {
+	text := fmt.Sprintf("… %s: %d of %d documents", l.base, p.Done, p.Total)
+	if p.Embedded > 0 {
+		text += fmt.Sprintf(", %d chunks embedded", p.Embedded)
+	}
+	work := p.Done - l.known
+	if took < time.Second || work == 0 {
+		return text
+	}
+	if p.Embedded > 0 {
+		text += fmt.Sprintf(" (%.0f/s)", float64(p.Embedded)/took.Seconds())
+	} else {
+		text += fmt.Sprintf(" (%.0f/s)", float64(work)/took.Seconds())
+	}
+	left := time.Duration(float64(took) / float64(work) * float64(p.Total-p.Done))
+	return text + ", " + left.Round(time.Second).String() + " left"
+}

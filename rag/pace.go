@@ -1,0 +1,184 @@
+package rag
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"raddle.dev/llm"
+)
+
+const (
+	mostAtOnce = 4  // batches that are with the embedding model at the same time
+	roundSize  = 2  // batches for each of them that are collected before any is sent
+	calmAfter  = 16 // batches that succeed before one more may be sent at a time
+)
+
+// A pace decides how many batches may be on their way at the same time. Where the model asks for less, or does not answer in time, there
+// are half as many from then on, and all wait as long as it asks for.
+type pace struct {
+	slots chan struct{} // what is in it may be taken
+
+	mu      sync.Mutex
+	active  int       // calls under way
+	limit   int       // how many slots there are
+	ceiling int       // how many there may be again
+	debt    int       // slots that are not to come back
+	calm    int       // successes since the last change
+	resume  time.Time // nobody calls before
+}
+
+func newPace(n int) *pace {
+	p := &pace{slots: make(chan struct{}, n), limit: n, ceiling: n}
+	for range n {
+		p.slots <- struct{}{}
+	}
+	return p
+}
+
+// enter waits for a slot, and until the model may be called. It tells how many calls are allowed at a time.
+func (p *pace) enter(ctx context.Context) (limit int, err error) {
+	select {
+	case <-ctx.Done():
+	case <-p.slots:
+		if ctx.Err() != nil {
+			p.slots <- struct{}{}
+		}
+	}
+	if ctx.Err() != nil {
+		return 0, ctx.Err()
+	}
+	p.mu.Lock()
+	p.active++
+	limit, wait := p.limit, time.Until(p.resume)
+	p.mu.Unlock()
+	if wait <= 0 {
+		return limit, nil
+	}
+	select {
+	case <-ctx.Done():
+		p.leave()
+		return 0, ctx.Err()
+	case <-time.After(wait):
+		return limit, nil
+	}
+}
+
+func (p *pace) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.active--
+	if p.debt > 0 {
+		p.debt--
+		return
+	}
+	p.slots <- struct{}{}
+}
+
+// heard takes into account how a call ended that was made when so many were allowed. It reports whether there may have been too many at the
+// same time: the call is to be made again.
+func (p *pace) heard(limit int, err error) (again bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err == nil {
+		if p.calm++; p.calm >= calmAfter && p.limit < p.ceiling && p.debt == 0 {
+			p.calm, p.limit = 0, p.limit+1
+			p.slots <- struct{}{}
+		}
+		return false
+	}
+	var failure *llm.Error
+	if !errors.As(err, &failure) {
+		return false
+	}
+	switch failure.Class {
+	case llm.RateLimited, llm.Overloaded:
+		if at := time.Now().Add(max(firstPause, min(failure.RetryAfter, longestPause))); at.After(p.resume) {
+			p.resume = at
+		}
+	case llm.Timeout:
+		p.ceiling = max(1, p.limit/2)
+	default:
+		return false
+	}
+	p.calm = 0
+	if p.limit > 1 {
+		p.debt += p.limit - p.limit/2
+		p.limit /= 2
+	}
+	return limit > 1 && p.active > 1
+}
+
+// A paced Embedder keeps to a pace. Failures of too many calls are its own business. What waits ends with the context of a call, and what
+// was sent with that of all: its answer is not thrown away because another one has failed.
+type paced struct {
+	Embedder
+	pace *pace
+	all  context.Context
+}
+
+func (m paced) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+	for {
+		limit, err := m.pace.enter(ctx)
+		if err != nil {
+			return nil, err
+		}
+		vectors, err := m.Embedder.Embed(m.all, purpose, texts)
+		again := m.pace.heard(limit, err)
+		m.pace.leave()
+		if !again {
+			return vectors, err
+		}
+	}
+}
+
+// A reply is what came of a batch.
+type reply struct {
+	vectors [][]float32
+	err     error
+}
+
+// inOrder embeds batches and keeps each in their order. No more are on their way, or wait for their turn to be kept, than a pace allows at
+// most. After a failure nothing more is sent, but what is on its way is waited for and kept.
+func (w *builder) inOrder(ctx context.Context, batches [][]string, keep func(texts []string, vectors [][]float32) error) error {
+	var wait sync.WaitGroup
+	defer wait.Wait()
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	m := paced{w.embed.model, w.embed.pace, ctx}
+	replies := make([]chan reply, len(batches))
+	send := func(i int) {
+		replies[i] = make(chan reply, 1)
+		r := request{model: w.settings.Model, purpose: ForDocument, texts: batches[i], attempts: w.base.o.Attempts, dims: w.embed.dims}
+		wait.Go(func() {
+			vectors, err := embed(sending, m, r)
+			if err != nil {
+				stop()
+			}
+			replies[i] <- reply{vectors, err}
+		})
+	}
+	var failed error
+	sent := 0
+	for i, texts := range batches {
+		for ; sent < min(i+mostAtOnce, len(batches)) && sending.Err() == nil; sent++ {
+			send(sent)
+		}
+		if i == sent {
+			break
+		}
+		r := <-replies[i]
+		if r.err == nil {
+			r.err = keep(texts, r.vectors)
+		}
+		if r.err != nil {
+			stop()
+		}
+		if failed == nil && !errors.Is(r.err, context.Canceled) {
+			failed = r.err
+		}
+	}
+	return cmp.Or(ctx.Err(), failed)
+}
