@@ -7,9 +7,6 @@ import (
 	"raddle.dev/flow"
 )
 
-// buildRedraw is the shortest time between two redraws of the line of a build.
-const buildRedraw = 100 * time.Millisecond
-
 // A buildLine is the changing line of the build of a knowledge base: how far it is,
 // how fast, and how long it will take. It is told on one goroutine.
 type buildLine struct {
@@ -17,11 +14,10 @@ type buildLine struct {
 
 	base  string    // empty: nothing is being built
 	since time.Time // the first news of it
-	shown time.Time
-	known int // documents that were as before
+	known int       // documents that were as before
 }
 
-// tell shows news of a build, but not more often than one can read.
+// tell shows news of a build. The terminal draws them as often as one can read.
 func (l *buildLine) tell(p flow.Building) {
 	if p.Ended {
 		*l = buildLine{t: l.t}
@@ -35,10 +31,8 @@ func (l *buildLine) tell(p flow.Building) {
 	if p.Known {
 		l.known++
 	}
-	if now.Sub(l.shown) >= buildRedraw {
-		l.shown = now
-		l.t.set(fit(l.line(p, now.Sub(l.since)), l.t.width()-1, 0))
-	}
+	cols, _ := l.t.size()
+	l.t.set([]string{clip(oneLine(l.line(p, now.Sub(l.since))), cols-1)})
 }
 
 // line is what is shown. Documents that are as before take no time worth counting.
@@ -51,11 +45,11 @@ func (l *buildLine) line(p flow.Building, took time.Duration) string {
 	if took < time.Second || work == 0 {
 		return text
 	}
+	each := work
 	if p.Embedded > 0 {
-		text += fmt.Sprintf(" (%.0f/s)", float64(p.Embedded)/took.Seconds())
-	} else {
-		text += fmt.Sprintf(" (%.0f/s)", float64(work)/took.Seconds())
+		each = p.Embedded
 	}
+	text += fmt.Sprintf(" (%.0f/s)", float64(each)/took.Seconds())
 	left := time.Duration(float64(took) / float64(work) * float64(p.Total-p.Done))
 	return text + ", " + left.Round(time.Second).String() + " left"
 }

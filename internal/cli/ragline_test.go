@@ -40,7 +40,7 @@ func TestBuildOnATerminal(t *testing.T) {
 	if draws := strings.Count(out, "… find: "); draws > 2*documents/3 {
 		t.Errorf("%d redraws\n%q", draws, out)
 	}
-	if i := strings.LastIndex(out, "… find: "); !strings.Contains(out[i:], "\r\x1b[K") {
+	if i := strings.LastIndex(out, "… find: "); !strings.Contains(out[i:], "\r\x1b[J") {
 		t.Errorf("the line stays\n%q", out[i:])
 	}
 }
