@@ -27,6 +27,7 @@ type Act struct {
 	// call at the same time has an Act for each.
 	Of       string
 	Tools    []tool.Tool
+	Agents   []AgentTool                                    // further tools
 	More     func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
 	Gate     Gate                                           // nil: every call may be made
 	Headless bool                                           // nobody can be asked: what needs consent is refused
@@ -56,12 +57,14 @@ type acting struct {
 	mu        sync.Mutex // guards what follows
 	grants    []string   // allowed for the run
 	newGrants []string   // of them, in this step
+	spent     Spend      // by agents that were called
 }
 
 // Node is the tools node of a graph.
 func (a Act) Node(name string) graph.Node {
+	a.Tools = withAgents(a.Tools, a.Agents)
 	return graph.Node{
-		Name: name, Kind: "tools", Routes: []string{name},
+		Name: name, Kind: "tools", Routes: []string{name}, Children: children(a.Agents),
 		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return a.run(ctx, name, s) },
 	}
 }
@@ -101,11 +104,14 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	if err := a.Budget.allowsTools(Spent.Get(s), len(batch)); err != nil {
 		return graph.Update{}, err
 	}
+	if len(a.Agents) > 0 {
+		ctx = a.Budget.Share(ctx, graph.TaskPath(ctx), Spent.Get(s))
+	}
 	results, err := x.all(ctx, batch)
 	if err != nil && (ctx.Err() == nil || len(results) == 0) {
 		return graph.Update{}, err
 	}
-	u := graph.Put(Messages.Set([]Entry{mark(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by})}), Spent.Set(Spend{ToolCalls: len(results)}))
+	u := graph.Put(Messages.Set([]Entry{mark(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by})}), Spent.Set(x.spent.add(Spend{ToolCalls: len(results)})))
 	if len(x.newGrants) > 0 {
 		u.Writes = append(u.Writes, Grants.Set(x.newGrants))
 	}

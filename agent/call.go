@@ -42,6 +42,7 @@ func recorded[T any](ctx context.Context, name, key string) (v T, ok bool, err e
 // before its outcome was recorded and may or may not have happened.
 type made struct {
 	Result *tool.Result `json:"result,omitempty"`
+	Spent  Spend        `json:"spent,omitzero"` // by agents that it has run
 }
 
 // once makes a call unless its outcome is recorded. A call that cannot simply be
@@ -62,6 +63,9 @@ func (x *acting) once(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 			return tool.Result{}, err
 		}
 		if m.Result != nil {
+			x.mu.Lock()
+			x.spent = x.spent.add(m.Spent)
+			x.mu.Unlock()
 			return *m.Result, nil
 		}
 		if again, err := x.doubt(ctx, t, c, e.Key); err != nil {
@@ -82,7 +86,7 @@ func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Ef
 		}
 		if refused != nil {
 			r := x.done(ctx, llm.ToolCall{ID: c.ID, Name: t.Name}, *refused)
-			return graph.DoEffect(ctx, e, func(context.Context) (made, error) { return made{&r}, nil })
+			return graph.DoEffect(ctx, e, func(context.Context) (made, error) { return made{Result: &r}, nil })
 		}
 	}
 	if !t.Effect.Repeats() {
@@ -94,11 +98,12 @@ func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Ef
 			return made{}, err
 		}
 		c.Key = strings.TrimSuffix(graph.EffectKey(ctx), strings.TrimPrefix(e.Key, c.ID))
-		r, err := x.told(ctx, t, c)
+		var cost Spend
+		r, err := x.told(context.WithValue(ctx, costKey{}, &cost), t, c)
 		if err == nil {
 			counted()
 		}
-		return made{&r}, err
+		return made{&r, cost}, err
 	})
 }
 
@@ -138,7 +143,7 @@ func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 	r, err := guarded(ctx, t, c, runner(x.retried, x.act.Around))
 	switch {
 	case err == nil:
-	case waits(err):
+	case waits(err) || usedUp(err):
 		return r, err
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
@@ -168,7 +173,7 @@ func (x *acting) retried(ctx context.Context, t tool.Tool, c tool.Call) (tool.Re
 	again := x.act.Calls.Retry
 	for attempt := 1; ; attempt++ {
 		r, err := x.attempt(ctx, t, c)
-		if err == nil || waits(err) || ctx.Err() != nil || attempt >= again.Attempts || !again.allows(err) {
+		if err == nil || waits(err) || usedUp(err) || ctx.Err() != nil || attempt >= again.Attempts || !again.allows(err) {
 			return r, err
 		}
 		timer := time.NewTimer(again.Delay << (attempt - 1))

@@ -28,6 +28,7 @@ type world struct {
 	requests map[int]int    // to the model, by the messages they held
 	calls    map[string]int // of tools, by id
 	keys     map[string]string
+	many     bool // several agents use it, whose calls have the same ids
 }
 
 func newWorld() *world {
@@ -69,7 +70,7 @@ func (w *world) tools() []tool.Tool {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.calls[c.ID]++
-			if was, again := w.keys[c.ID]; again && was != c.Key {
+			if was, again := w.keys[c.ID]; again && was != c.Key && !w.many {
 				return tool.Result{}, fmt.Errorf("the key of %s was %q and is %q", c.ID, was, c.Key)
 			}
 			w.keys[c.ID] = c.Key

@@ -20,12 +20,12 @@ func newCrew() *crew { return &crew{newWorld(), newWorld(), newWorld(), newWorld
 
 func (c *crew) worlds() []*world { return []*world{c.alone, c.shared, c.boss, c.helper, c.last} }
 
-func (c *crew) graph(t testing.TB, store graph.Store) *graph.Graph {
+func (c *crew) graph(t testing.TB) *graph.Graph {
 	alone := compile(t, agent.Config{Model: c.alone.model([][]planned{{{"read"}, {"send"}}}), Tools: c.alone.tools()})
 	shared := compile(t, agent.Config{Model: c.shared.model([][]planned{{{"asks"}, {"keep"}}}), Tools: c.shared.tools()})
-	helper := &graph.Runner{Graph: compile(t, agent.Config{Model: c.helper.model([][]planned{{{"send"}, {"asks"}}}), Tools: c.helper.tools()}), Store: store}
-	boss := compile(t, agent.Config{Model: c.boss.model([][]planned{{{"helper"}}}),
-		Tools: append(c.boss.tools(), agent.AgentTool(llm.ToolSpec{Name: "helper", Schema: []byte(`{"type":"object"}`)}, helper))})
+	helper := compile(t, agent.Config{Model: c.helper.model([][]planned{{{"send"}, {"asks"}}}), Tools: c.helper.tools()})
+	boss := compile(t, agent.Config{Model: c.boss.model([][]planned{{{"helper"}}}), Tools: c.boss.tools(),
+		Agents: []agent.AgentTool{{Spec: llm.ToolSpec{Name: "helper", Schema: []byte(`{"type":"object"}`)}, Graph: helper}}})
 	g, err := graph.Compile(graph.Def{Name: "crew", Keys: agent.Keys(), Start: []string{"prepare"},
 		Nodes: []graph.Node{
 			prepare("prepare", agent.OneShotFor("last", llm.User("only this"))),
@@ -47,14 +47,14 @@ func (c *crew) graph(t testing.TB, store graph.Store) *graph.Graph {
 func TestACrewCrashesAfterEveryRecord(t *testing.T) {
 	in := graph.Input{Thread: "t", Run: "run", Set: append(agent.TurnInput("Go."), agent.Overrides.Set(map[string]agent.Override{"last": {MaxTokens: new(9)}}))}
 	calm := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
-	want, _ := finish(t, &graph.Runner{Graph: newCrew().graph(t, calm), Store: calm}, in)
+	want, _ := finish(t, &graph.Runner{Graph: newCrew().graph(t), Store: calm}, in)
 	equal(t, "the calm run", conversation(want.State), `user: only this | assistant: round 1 | assistant: round 0 | `+
 		`call r0c0 asks{"n":0,"r":0} | call r0c1 keep{"n":1,"r":0} | result r0c0: {"output":"asked, and got yes"} | result r0c1: {"output":"did r0c1"} | assistant: round 1 | assistant: round 1 | assistant: round 0`)
 	for limit := range calm.Records() {
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		c := newCrew()
-		finish(t, &graph.Runner{Graph: c.graph(t, store), Store: store}, in)
-		res, _ := finish(t, &graph.Runner{Graph: c.graph(t, store.Store), Store: store.Store}, in)
+		finish(t, &graph.Runner{Graph: c.graph(t), Store: store}, in)
+		res, _ := finish(t, &graph.Runner{Graph: c.graph(t), Store: store.Store}, in)
 		where := fmt.Sprintf("crash after record %d", limit)
 		if d := cmp.Diff(agent.Messages.Get(want.State), agent.Messages.Get(res.State)); d != "" {
 			t.Fatalf("%s: the conversation differs (-want +got):\n%s", where, d)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 
 	"raddle.dev/graph"
 	"raddle.dev/llm"
@@ -12,19 +13,28 @@ import (
 
 const delegateSchema = `{"type":"object","properties":{"request":{"type":"string","description":"What is to be done, with all that one needs to know for it"}},"required":["request"]}`
 
-// AgentTool is a tool that is an agent: a model calls it with a request, and reads
-// its last reply. Each call is a run on a thread of its own in r.Store, so that a
-// call that was cut off goes on where it was. What the agent asks is asked by the
-// calling run, which waits for the answer. Without spec.Schema the arguments are
-// the text "request"; with one they are the agent's input as they are. The agent
-// has budgets and events of its own: where those of the caller are to count, take
-// an Agent node.
-func AgentTool(spec llm.ToolSpec, r *graph.Runner) tool.Tool {
-	plain := len(spec.Schema) == 0
+// An AgentTool is a tool that is an agent: a model calls it with a request, and
+// reads its last reply. Each call is a child graph below the tools node, under the
+// id of the call: its steps, questions and events are part of the run, and a call
+// that was cut off goes on where it was. What it costs counts for the caller, whose
+// Budget bounds both together. Calls of one reply run together.
+//
+// Give it to Config.Agents; in a graph of your own to Act.Agents, and its Tool to
+// Think.Tools.
+type AgentTool struct {
+	// Spec is what the model is told. Without a Schema the arguments are the text
+	// "request"; with one they are the agent's input as they are.
+	Spec  llm.ToolSpec
+	Graph *graph.Graph // of a Config, or any other that works on Messages
+}
+
+// Tool is what a model may call.
+func (a AgentTool) Tool() tool.Tool {
+	plain := len(a.Spec.Schema) == 0
 	if plain {
-		spec.Schema = json.RawMessage(delegateSchema)
+		a.Spec.Schema = json.RawMessage(delegateSchema)
 	}
-	return tool.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema, Effect: tool.Idempotent, Parallel: true,
+	return tool.Tool{Name: a.Spec.Name, Description: a.Spec.Description, Schema: a.Spec.Schema, Effect: tool.Idempotent, Parallel: true,
 		Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 			text := string(c.Args)
 			if plain {
@@ -34,55 +44,65 @@ func AgentTool(spec llm.ToolSpec, r *graph.Runner) tool.Tool {
 				}
 				text = in.Request
 			}
-			return delegate(ctx, r, c, text)
+			return delegate(ctx, a.Spec.Name, c.ID, text)
 		}}
 }
 
-// delegate begins the run of a call, or goes on with it.
-func delegate(ctx context.Context, r *graph.Runner, c tool.Call, text string) (tool.Result, error) {
-	if r.Store == nil {
-		return tool.Result{}, errors.New("an agent that is a tool needs a store; give its Runner one")
+// delegate runs the child of a call, or goes on with it. A child that has failed is
+// dropped, so that a further attempt of the call begins anew.
+func delegate(ctx context.Context, kind, id, text string) (tool.Result, error) {
+	name := strings.NewReplacer("/", "-", "#", "-", "[", "-").Replace(id)
+	child, err := graph.CallNamed(ctx, name, kind, Turn(text)...)
+	if cost, ok := ctx.Value(costKey{}).(*Spend); ok {
+		*cost = cost.add(spentIn(child.State))
 	}
-	thread := "call/" + c.Key
-	_, err := graph.Inspect(ctx, r.Store, thread, 0)
-	var res graph.Result
 	switch {
-	case errors.Is(err, graph.ErrNoThread):
-		res, err = r.Invoke(ctx, graph.Input{Thread: thread, Set: Turn(text)})
 	case err == nil:
-		res, err = r.InvokeResume(ctx, graph.Resume{Thread: thread})
-	}
-	for err == nil && res.Status == graph.Waiting {
-		answers, waiting := relay(ctx, c, res.Questions)
-		if waiting != nil {
-			return tool.Result{}, waiting
-		}
-		res, err = r.InvokeResume(ctx, graph.Resume{Thread: thread, Answers: answers})
-	}
-	if err != nil {
+		return tool.Text(LastResponse(child.State)), nil
+	case waits(err) || usedUp(err) || ctx.Err() != nil:
 		return tool.Result{}, err
 	}
-	return tool.Text(LastResponse(res.State)), nil
+	return tool.Result{}, errors.Join(err, graph.Drop(ctx, name))
 }
 
-// relay asks what another run asks. While one answer is missing the error is that
-// the run waits.
-func relay(ctx context.Context, c tool.Call, questions []graph.Question) (answers []graph.Answer, waiting error) {
-	for _, q := range questions {
-		ask := graph.Ask{Name: c.ID + "/" + q.ID, Kind: q.Kind, Prompt: q.Prompt, Options: q.Options, Free: q.Free, Default: q.Default}
-		if len(q.Data) > 0 {
-			ask.Data = q.Data
-		}
-		v, err := graph.Interrupt[any](ctx, ask)
-		var refusal *graph.RefusedError
-		switch {
-		case errors.As(err, &refusal):
-			answers = append(answers, graph.Answer{ID: q.ID, Refused: refusal.Reason})
-		case err != nil:
-			waiting = err
-		default:
-			answers = append(answers, graph.Answer{ID: q.ID, Value: v})
-		}
+// costKey is for the place, in the context of a call, where agents that it runs
+// add what they cost.
+type costKey struct{}
+
+// spentIn is what a graph has cost. It may not know.
+func spentIn(s graph.State) Spend {
+	v, _ := s.Value(Spent.Name())
+	cost, _ := v.(Spend)
+	return cost
+}
+
+// usedUp tells whether a failure is that of a budget which others spend from too:
+// the run has failed, not the call or the agent that was refused.
+func usedUp(err error) bool {
+	var e *BudgetError
+	return errors.As(err, &e) && e.Shared
+}
+
+// withAgents is tools, and those that are agents.
+func withAgents(tools []tool.Tool, agents []AgentTool) []tool.Tool {
+	if len(agents) == 0 {
+		return tools
 	}
-	return answers, waiting
+	list := append([]tool.Tool(nil), tools...)
+	for _, a := range agents {
+		list = append(list, a.Tool())
+	}
+	return list
+}
+
+// children are the graphs that a tools node may run.
+func children(agents []AgentTool) map[string]graph.Sub {
+	if len(agents) == 0 {
+		return nil
+	}
+	kids := make(map[string]graph.Sub, len(agents))
+	for _, a := range agents {
+		kids[a.Spec.Name] = graph.Sub{Graph: a.Graph}
+	}
+	return kids
 }

@@ -51,7 +51,7 @@
 //
 // # Agents in graphs
 //
-// An [Agent] makes a node of an agent, and [AgentTool] makes a tool of one. A
+// An [Agent] makes a node of an agent, and an [AgentTool] is one that is a tool. A
 // conversation says of each entry who wrote it, in which run and at which path.
 // [LastResponse], [Response] and [Responses] read what nodes have said; a reader of
 // events finds it with [Final] and [Terminal].

@@ -107,18 +107,17 @@ func Example_agentHooks() {
 
 // A model calls an agent as it calls any tool. What the agent asks, the run asks.
 func ExampleAgentTool() {
-	store := graph.NewMemory()
-	helper := &graph.Runner{Store: store, Graph: compiled(agent.Config{Tools: agent.UserTools(false),
-		Model: replies(call("q", "user__input", `{"question":"Which colour?"}`), say("A red one."))}.Compile())}
-	r := &graph.Runner{Store: store, Graph: compiled(agent.Config{
-		Model: replies(call("a", "paint", `{"request":"Paint a door."}`), say("It is painted.")),
-		Tools: []tool.Tool{agent.AgentTool(llm.ToolSpec{Name: "paint"}, helper)}}.Compile())}
+	painter := compiled(agent.Config{Tools: agent.UserTools(false),
+		Model: replies(call("q", "user__input", `{"question":"Which colour?"}`), say("A red one."))}.Compile())
+	r := &graph.Runner{Store: graph.NewMemory(), Graph: compiled(agent.Config{
+		Model:  replies(call("a", "paint", `{"request":"Paint a door."}`), say("It is painted.")),
+		Agents: []agent.AgentTool{{Spec: llm.ToolSpec{Name: "paint"}, Graph: painter}}}.Compile())}
 	res, err := r.Invoke(context.Background(), graph.Input{Thread: "t1", Set: agent.Turn("A door, please.")})
-	fmt.Println(res.Status, err, res.Questions[0].Prompt)
+	fmt.Println(res.Status, err, res.Questions[0].ID, res.Questions[0].Prompt)
 	res, err = r.InvokeResume(context.Background(), graph.Resume{Thread: "t1", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: "red"}}})
 	fmt.Println(agent.LastToolResponse(res.State), agent.LastResponse(res.State), err)
 	// Output:
-	// waiting <nil> Which colour?
+	// waiting <nil> act/a/act Which colour?
 	// {"output":"A red one."} It is painted. <nil>
 }
 

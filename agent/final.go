@@ -101,7 +101,7 @@ func targets(s *graph.Structure, node string) (to []string) {
 func speaks(s *graph.Structure, node string) bool {
 	for _, n := range s.Nodes {
 		if n.Name == node {
-			return n.Child != nil || n.Children != nil || n.Kind == "llm"
+			return n.Child != nil || n.Children != nil && n.Kind != "tools" || n.Kind == "llm"
 		}
 	}
 	return false

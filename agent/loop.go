@@ -20,6 +20,7 @@ type Config struct {
 	Models  map[string]llm.Model                // further models: see Override.Model
 	See     Visibility                          // see Think.See
 	Tools   []tool.Tool
+	Agents  []AgentTool                                    // further tools
 	More    func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
 
 	MaxIterations int // replies in a turn; 0: 50. See Think.MaxIterations
@@ -63,13 +64,13 @@ func (c Config) Def() (graph.Def, error) {
 	if c.Continue.Max > 0 {
 		tools = slices.Concat(TodoTools(), tools)
 	}
-	if err := c.check(tools); err != nil {
+	if err := c.check(withAgents(tools, c.Agents)); err != nil {
 		return graph.Def{}, err
 	}
 	c.Budget.Of = cmp.Or(c.Budget.Of, c.Name)
 	think := Think{Model: c.Model, Request: c.Request, System: c.system(), Models: c.Models, See: c.See, MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
-		Tools: tools, More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Retry: c.Retry}.Node(NodeThink)
-	act := Act{Tools: tools, More: c.More, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
+		Tools: withAgents(tools, c.Agents), More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Retry: c.Retry}.Node(NodeThink)
+	act := Act{Of: NodeThink, Tools: tools, Agents: c.Agents, More: c.More, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
 		Around: c.AroundTools, Redact: c.Redact}.Node(NodeAct)
 	d := graph.Def{Name: cmp.Or(c.Name, "agent"), Keys: Keys(), Nodes: []graph.Node{think, act}, Start: []string{NodeThink}, Timeout: c.Budget.Time}
 	after := graph.End
@@ -133,6 +134,11 @@ func (c Config) check(tools []tool.Tool) error {
 			return fmt.Errorf("agent %s: two tools are named %q; rename one or leave it out", c.Name, t.Name)
 		}
 		seen[t.Name] = true
+	}
+	for _, a := range c.Agents {
+		if a.Graph == nil {
+			return fmt.Errorf("agent %s: the agent %q, which is a tool, has no graph", c.Name, a.Spec.Name)
+		}
 	}
 	return nil
 }
