@@ -189,7 +189,6 @@ func TestEscalations(t *testing.T) {
 		"form/graph.yaml":  "name: form\nstart: l\nnodes:\n  l: {type: llm, prompt: decide, tools: [user__confirm], next: e, state_updates: {x: \"{{output}}\"}}\n  e: {type: end, output: \"{{x}}\"}\n",
 	}, map[string]role{
 		"lead": func(_ context.Context, v view) llm.Message {
-			var pairs []string
 			if v.round == 0 {
 				return calls(v, slices.Concat(spawn("asker", "x"), spawn("form", "x"), spawn("guarded", "x"))...)
 			}
@@ -198,15 +197,9 @@ func TestEscalations(t *testing.T) {
 				return calls(v, "agent__reply_escalation", fmt.Sprintf(`{"escalation_id":%q,"reply":"left"}`, id[:strings.IndexByte(id, '"')]))
 			}
 			for i := range 3 {
-				pairs = append(pairs, collect(v.field(i, "id"))...)
-			}
-			if done := strings.Count(strings.Join(v.results, ""), `"exit_status":"Completed"`); done < 3 {
-				for i := range 3 {
-					if id := v.field(i, "id"); !slices.ContainsFunc(v.results[3:], func(r string) bool {
-						return strings.Contains(r, id) && strings.Contains(r, "exit_status")
-					}) {
-						return calls(v, collect(id)...)
-					}
+				id := v.field(i, "id")
+				if !slices.ContainsFunc(v.results[3:], func(r string) bool { return strings.Contains(r, id) && strings.Contains(r, "exit_status") }) {
+					return calls(v, collect(id)...)
 				}
 			}
 			return words(strings.Join(v.results[3:], "\n"))
