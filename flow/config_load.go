@@ -1,6 +1,9 @@
 package flow
 
-import "path/filepath"
+import (
+	"fmt"
+	"path/filepath"
+)
 
 // config reads a config.yaml into the agent.
 func (l *loader) config(a *Agent, text []byte) (err error) {
@@ -21,6 +24,9 @@ func (l *loader) config(a *Agent, text []byte) (err error) {
 	}
 	l.agents[a.slot] = a
 	a.Findings = append(append([]Finding(nil), a.Config.Findings...), a.toolFindings()...)
+	if id := a.Config.Team.SummaryModel; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
+		a.advise(Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
+	}
 	l.recruit(a)
 	if h.Strict {
 		a.Findings = Strict(a.Findings)

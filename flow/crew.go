@@ -163,18 +163,21 @@ func (a *Agent) judge(c *crew) {
 	}
 	at := a.Config.src.items("spawnable_agents")
 	for i, name := range *a.Config.Team.Spawnable {
-		f := Finding{Severity: SeverityWarning, Class: ClassAdvice, Pos: at(i)}
 		err, broken := c.faults[name]
-		switch _, nameless := errors.AsType[*MissingModelError](err); {
+		_, nameless := errors.AsType[*MissingModelError](err)
+		switch {
 		case c.dirs[name] == "":
-			f.Code, f.Message, f.Hint = "spawnable-unknown", fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), suggest(name, sortedNames(c.dirs))
+			a.advise(Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: suggest(name, sortedNames(c.dirs)), Pos: at(i)})
 		case broken && !(nameless && a.model("") == ""): // else it is the agent's own fault, too
-			f.Code, f.Message = "spawnable-broken", fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err)
-		default:
-			continue
+			a.advise(Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
 		}
-		if !slices.Contains(a.Findings, f) { // it may be a member of several teams
-			a.Findings = append(a.Findings, f)
-		}
+	}
+}
+
+// advise adds a warning, once.
+func (a *Agent) advise(f Finding) {
+	f.Severity, f.Class = SeverityWarning, ClassAdvice
+	if !slices.Contains(a.Findings, f) { // it may be a member of several teams
+		a.Findings = append(a.Findings, f)
 	}
 }

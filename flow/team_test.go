@@ -303,7 +303,7 @@ func TestInstructionsOfTeams(t *testing.T) {
 
 func TestFindingsOfSpawnableAgents(t *testing.T) {
 	x := newTroupe(t, map[string]string{
-		"lead/config.yaml":    "name: lead\ncan_spawn_agents: true\nspawnable_agents: [explore, explor, broken, b]\n",
+		"lead/config.yaml":    "name: lead\nsummarization_model: none:here\ncan_spawn_agents: true\nspawnable_agents: [explore, explor, broken, b]\n",
 		"explore/config.yaml": "name: explore\ndocuments: [none.md]\n",
 		"broken/config.yaml":  "nome: x\n",
 		"unnamed/graph.yaml":  "not a graph\n",
@@ -319,8 +319,9 @@ func TestFindingsOfSpawnableAgents(t *testing.T) {
 		}
 	}
 	want := []string{
-		"lead/config.yaml:3:29: warning: spawnable_agents: there is no agent 'explor' (did you mean `explore`?)",
-		"lead/config.yaml:3:37: warning: spawnable_agents: 'broken' cannot be spawned: Agent 'broken' failed: Failed to load agent config at 'broken/config.yaml': YAML parsing error: missing field `name` at line 1 column 1",
+		"lead/config.yaml:2:22: warning: summarization_model: unknown chat model 'none:here'; long outputs of agents will be cut",
+		"lead/config.yaml:4:29: warning: spawnable_agents: there is no agent 'explor' (did you mean `explore`?)",
+		"lead/config.yaml:4:37: warning: spawnable_agents: 'broken' cannot be spawned: Agent 'broken' failed: Failed to load agent config at 'broken/config.yaml': YAML parsing error: missing field `name` at line 1 column 1",
 		"b/config.yaml:5:5: warning: spawnable_agents: there is no agent 'nobody'",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
