@@ -158,6 +158,9 @@ func newState(known map[string]string, rules map[string]Spawn) *state {
 
 // apply makes an entry's change, or refuses it and changes nothing.
 func (s *state) apply(e entry) outcome {
+	if e.By != "" && s.agents[e.By] == nil {
+		return refuse("Agent '%s' was cancelled.", e.By) // while its call was on the way
+	}
 	switch e.Op {
 	case opSpawn:
 		return s.spawn(e)
@@ -185,6 +188,14 @@ func (s *state) apply(e entry) outcome {
 		s.spent = total(s.spent, e.Spent)
 	}
 	return outcome{}
+}
+
+// rule is what an agent may spawn: nothing once it has been cancelled.
+func (s *state) rule(id string) Spawn {
+	if m := s.agents[id]; m != nil {
+		return s.rules[m.name]
+	}
+	return Spawn{Only: []string{}}
 }
 
 // begin adds an agent. full tells that there is no place for it now.

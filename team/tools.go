@@ -215,7 +215,7 @@ type listedAgent struct {
 
 func list(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
 	return s.look(func(st *state) any {
-		l := listed{Active: st.runningOf(s.id), Max: st.rules[st.agents[s.id].name].Max, Agents: []listedAgent{}}
+		l := listed{Active: st.runningOf(s.id), Max: st.rule(s.id).Max, Agents: []listedAgent{}}
 		for _, m := range st.children(s.id) {
 			status := "finished"
 			if m.status == running {
@@ -234,7 +234,7 @@ type catalogue struct {
 
 func listAvailable(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
 	return s.look(func(st *state) any {
-		list := s.team.available(st.rules[st.agents[s.id].name])
+		list := s.team.available(st.rule(s.id))
 		return catalogue{len(list), append([]offered{}, list...)}
 	})
 }

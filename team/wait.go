@@ -125,7 +125,11 @@ func escalating(u tool.Tool, patience time.Duration) func(context.Context, tool.
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return s.answer(ctx, out.result.(*escalation).ID, patience)
+		x, open := out.result.(*escalation)
+		if !open { // it was cancelled meanwhile
+			return said(out), nil
+		}
+		return s.answer(ctx, x.ID, patience)
 	}
 }
 
@@ -181,7 +185,7 @@ func (s *state) escalation(id string) *escalation {
 // wants. Where that fails it is cut.
 func (s seat) short(ctx context.Context, f finished) (string, error) {
 	s.mu.Lock()
-	rule := s.state.rules[s.state.agents[s.id].name]
+	rule := s.state.rule(s.id)
 	s.mu.Unlock()
 	if utf8.RuneCountInString(f.Output) < rule.Threshold || f.Status != completed {
 		return f.Output, nil
