@@ -53,7 +53,7 @@ var importRules = []importRule{
 	{of: "internal/app", may: []string{
 		"agent",
 		"flow", "graph", "internal/bundle", "internal/proc", "llm", "llm/anthropic", "llm/gemini", "llm/openai", "llm/script", "rag", "rag/embed", "store/sqlite",
-		"tool", "tool/builtin", "tool/mcp", "tool/permission", "tool/script"},
+		"team", "tool", "tool/builtin", "tool/mcp", "tool/permission", "tool/script"},
 		reason: "it puts a process together from all parts, and is the only one to know every vendor and store"},
 	{of: "internal/bundle", stdOnly: true,
 		reason: "files that are written to a directory: what agents are, and where they go, is its caller's business"},

@@ -33,6 +33,10 @@ func IsReply(what string) bool {
 	return strings.HasPrefix(name, effectModel) || name == effectExtract || name == effectRepair || name == effectTalk
 }
 
+// IsTalk tells whether an effect is a reply in a conversation, which is a frame of
+// its own, and not a node's own call of a model.
+func IsTalk(what string) bool { return effectName(what) == effectTalk }
+
 // effectName is the name of an effect by its id: what stands between the task and
 // the key. A record that is no effect has none.
 func effectName(what string) string {

@@ -60,6 +60,9 @@ func (p *Past) Add(data []byte) error {
 		return fmt.Errorf("team: an entry of the log: %w", err)
 	}
 	if e.Op == opBegin || p.state == nil {
+		for i := range p.Agents {
+			p.over(p.Agents[i].ID, entry{At: e.At}) // of a turn that was edited or forked
+		}
 		p.state, p.at, p.tasks = newState(map[string]string{}, map[string]Spawn{}), map[string]int{}, map[*task]int{}
 		for name, n := range e.Places {
 			p.state.rules[name] = Spawn{Max: n, Depth: math.MaxInt}

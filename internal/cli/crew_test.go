@@ -22,18 +22,18 @@ import (
 
 // A boss that spawns, and agents whose tool waits at a gate.
 const crewed = `
--- boss/config.yaml --
+-- .config/raddle/agents/boss/config.yaml --
 name: boss
 model: local:small
 can_spawn_agents: true
 max_concurrent_agents: 4
 instructions: I am boss.
--- explore/config.yaml --
+-- .config/raddle/agents/explore/config.yaml --
 name: explore
 model: local:small
 description: looks
 instructions: I am explore.
--- explore/tools.sh --
+-- .config/raddle/agents/explore/tools.sh --
 # @cmd Waits at a gate.
 # raddle: idempotent
 # @option --at! <TEXT>  which one
@@ -108,7 +108,7 @@ func serveCrew(t *testing.T, reply func(r request) said) *crewModel {
 		fmt.Fprintf(w, "data: %s\n\ndata: %s\n\ndata: [DONE]\n\n", chunk, usage)
 	}))
 	t.Cleanup(server.Close)
-	m.write(".config/raddle/config.yaml", "permissions: {allow: [agent__*, hold]}\nclients: [{name: local, type: openai-compatible, api_base: \""+server.URL+"/v1\", api_key: k, models: [{name: small, input_price: 1, output_price: 2}]}]\n")
+	m.write(".config/raddle/config.yaml", "clients: [{name: local, type: openai-compatible, api_base: \""+server.URL+"/v1\", api_key: k, models: [{name: small, input_price: 1, output_price: 2}]}]\n")
 	return m
 }
 
@@ -208,7 +208,7 @@ func TestCrewOnATerminal(t *testing.T) {
 	needBash(t)
 	w := serveCrew(t, atWork("a", "b", "c"))
 	gates := []gate{w.gate("gate-a"), w.gate("gate-b"), w.gate("gate-c")}
-	s := w.screen(nil, "run", "./boss", "go")
+	s := w.screen(nil, "run", "boss", "go")
 	var pass []func()
 	for _, g := range gates {
 		pass = append(pass, g.arrive())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -63,7 +64,7 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
 	cmd.Flags().StringVar(&status, "status", "", "only runs with this `STATUS`: done, waiting, failed, crashed, running, ...")
 	cmd.Flags().StringVar(&agent, "agent", "", "only runs of this `AGENT`")
-	cmd.Flags().BoolVar(&tree, "tree", false, "list all runs, forks below what they were forked from")
+	cmd.Flags().BoolVar(&tree, "tree", false, "list all runs, forks below what they were forked from, with the agents and nodes that worked in each")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most `N` runs (0: all)")
 	fixed(cmd, "output", formatText, formatJSON)
 	fixed(cmd, "status", append(statusNames(), app.Running)...)
@@ -94,7 +95,7 @@ func (sh *shell) listRuns(output string, limit int, keep func(app.RunInfo) bool)
 			runs = append(runs, r)
 		}
 	}
-	return sh.showRuns(output, runs, nil)
+	return sh.showRuns(output, runs)
 }
 
 // listFamily is "runs ls --tree".
@@ -107,14 +108,33 @@ func (sh *shell) listFamily(output string) error {
 	if err != nil {
 		return err
 	}
-	return sh.showRuns(output, append([]app.RunInfo{}, runs...), depths)
+	listed, err := sh.trees(p, runs)
+	if err != nil {
+		return err
+	}
+	if output == formatJSON {
+		return sh.json(listed)
+	}
+	return sh.tabulate(runs, func(w io.Writer, i int) {
+		id := strings.Repeat("  ", depths[i]) + runs[i].Run
+		if from := runs[i].From; depths[i] > 0 && from != nil {
+			id += fmt.Sprintf(" (from @%d)", from.At)
+		}
+		tabRow(w, id, &runs[i])
+		branches(w, &listed[i].Tree, depths[i])
+	})
 }
 
-// showRuns writes a list of runs, indented by depths where there are any.
-func (sh *shell) showRuns(output string, runs []app.RunInfo, depths []int) error {
+// showRuns writes a list of runs.
+func (sh *shell) showRuns(output string, runs []app.RunInfo) error {
 	if output == formatJSON {
 		return sh.json(runs)
 	}
+	return sh.tabulate(runs, func(w io.Writer, i int) { tabRow(w, runs[i].Run, &runs[i]) })
+}
+
+// tabulate writes a table with the lines that row makes of each run.
+func (sh *shell) tabulate(runs []app.RunInfo, row func(w io.Writer, i int)) error {
 	if len(runs) == 0 {
 		if !sh.quiet {
 			sh.err.line("no runs")
@@ -124,25 +144,23 @@ func (sh *shell) showRuns(output string, runs []app.RunInfo, depths []int) error
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tAGENT\tSTATUS\tSTARTED\tWAITS FOR")
-	for i, r := range runs {
-		id := r.Run
-		if depths != nil && depths[i] > 0 {
-			id = strings.Repeat("  ", depths[i]) + id
-			if r.From != nil {
-				id += fmt.Sprintf(" (from @%d)", r.From.At)
-			}
-		}
-		agent := r.Agent
-		if r.Session != "" {
-			agent += " -s " + r.Session
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, agent, r.Status, ago(time.Since(r.Started)), waitsFor(r))
+	for i := range runs {
+		row(w, i)
 	}
 	_ = w.Flush() // it writes to memory
 	for line := range strings.Lines(b.String()) {
 		sh.out.text(strings.TrimRight(line, " \n"))
 	}
 	return nil
+}
+
+// tabRow is the line of a run.
+func tabRow(w io.Writer, id string, r *app.RunInfo) {
+	agent := r.Agent
+	if r.Session != "" {
+		agent += " -s " + r.Session
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, agent, r.Status, ago(time.Since(r.Started)), waitsFor(*r))
 }
 
 // waitsFor is the last column of the list: what a run waits for, or why it failed.

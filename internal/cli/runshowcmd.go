@@ -53,6 +53,7 @@ type shown struct {
 	Start     *app.Record      `json:"start"`       // null: it was not started by the command line
 	Points    []app.Checkpoint `json:"checkpoints"` // newest first
 	Forks     []app.At         `json:"forks"`       // runs that were forked from it, and where
+	Tree      treeNode         `json:"tree"`        // what worked in it, and what that has cost
 }
 
 func (sh *shell) showRun(point, output string) error {
@@ -99,6 +100,11 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 	if s.Searches, err = p.Searches(ctx, d); err != nil {
 		return nil, err
 	}
+	tree, err := p.Tree(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	s.Tree = treeOf(p, tree)
 	if s.Points, err = p.Checkpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}
@@ -143,6 +149,7 @@ func shownText(s *shown) string {
 	if u := s.Usage; u.Calls > 0 {
 		row("usage", u.String())
 	}
+	row("tree", treeText(&s.Tree))
 	row("tools", callsText(s.Calls))
 	row("found", searchesText(s.Searches))
 	for _, q := range s.Questions {

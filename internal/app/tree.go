@@ -1,0 +1,243 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/team"
+)
+
+// A Branch is something that worked in a run: an agent, or a node that called a
+// model or ran a graph. Those that began several times are one branch.
+type Branch struct {
+	Path      string     // of nodes and agents: "research", "fan/each[2]", "team/agent_explore_1f2e3d4c"; "" for the run
+	Agent     string     // name of a spawned agent, or of the run's
+	Status    string     // of the run; of others done, failed, cancelled, waiting, or what the run is that they are part of
+	Error     string     // why it failed
+	Started   time.Time  // zero for what has not begun
+	Ended     time.Time  // zero for what has not ended; then Updated is the newest that is known of it
+	Updated   time.Time  // of its newest record
+	Calls     Calls      // of models, by itself
+	Tools     int        // calls of tools that are recorded, by itself
+	Task      *team.Task // of the queue of its parent, that it works on or is
+	Questions []string   // ids of those that it has open, by itself
+	Children  []*Branch  // in the order of their beginning
+}
+
+// Tree reads from a run's journal what worked in it, up to a record (0: all): also
+// agents that were collected, of which the run's state holds nothing any more.
+func (p *Process) Tree(ctx context.Context, d *RunDetail) (*Branch, error) {
+	st, found, err := p.locate(ctx, d.Run)
+	if err != nil {
+		return nil, err
+	}
+	if d.At > 0 {
+		found.last = d.At
+	}
+	return st.tree(ctx, found, d)
+}
+
+func (j *journals) tree(ctx context.Context, at spot, d *RunDetail) (*Branch, error) {
+	var entries []graph.Entry
+	for e, err := range graph.History(ctx, j, at.thread) {
+		if err != nil {
+			return nil, err
+		}
+		if at.holds(e.Seq) {
+			entries = append(entries, e)
+		}
+	}
+	slices.Reverse(entries)
+	g := newGrower(d)
+	wanted := map[int64]graph.Entry{}
+	for _, e := range entries {
+		g.entry(e)
+		if e.Kind == graph.KindEffect && (flow.IsReply(e.What) || team.IsLog(e.What)) {
+			wanted[e.Seq] = e
+		}
+	}
+	if len(wanted) > 0 {
+		for r, err := range j.Read(ctx, at.thread, graph.Range{}) {
+			if err != nil {
+				return nil, err
+			}
+			if e, ok := wanted[r.Seq]; ok {
+				if err := g.data(e, r.Data); err != nil {
+					return nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
+				}
+			}
+		}
+	}
+	return g.finish(d), nil
+}
+
+// A grower makes a tree of a journal's records.
+type grower struct {
+	root  *Branch
+	paths map[string]*Branch   // by path
+	order []*Branch            // of their beginning, without the root
+	in    map[*Branch]string   // the frame, in the journal, that it is a task of
+	steps map[string]time.Time // when the step under way began, by frame
+	teams []*crew
+	by    map[string]string // the path of who has spawned an agent, by its own
+}
+
+// crew is the log of a team, and where the team is.
+type crew struct {
+	task string // of the journal
+	path string // of the task, with a slash at its end
+	past team.Past
+	torn bool // its beginning is not in the journal any more
+}
+
+func newGrower(d *RunDetail) *grower {
+	root := &Branch{Agent: d.Agent, Started: d.Started, Updated: d.Updated}
+	return &grower{root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}, by: map[string]string{}}
+}
+
+// public is the path of nodes and agents that a path of the journal stands for,
+// without a slash at its end. The lead of a team is who it is the lead of.
+func public(journal string) string {
+	var parts []string
+	for part := range strings.SplitSeq(strings.TrimSuffix(journal, "/"), "/") {
+		task, name, named := strings.Cut(part, "#")
+		if task = taskName(task); named && name == team.Lead {
+			continue
+		}
+		if parts = append(parts, task); named {
+			parts = append(parts, name)
+		}
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
+}
+
+// taskName is the public name of a task, step.node.index.
+func taskName(task string) string {
+	_, rest, _ := strings.Cut(task, ".")
+	i := strings.LastIndexByte(rest, '.')
+	if i < 0 {
+		return ""
+	}
+	if n, err := strconv.Atoi(rest[i+1:]); err == nil && n > 0 {
+		return fmt.Sprintf("%s[%d]", rest[:i], n)
+	}
+	return rest[:i]
+}
+
+func taskOf(e graph.Entry) string {
+	task, _, _ := strings.Cut(e.What, "\x00")
+	return task
+}
+
+// branch is that of a path, which begins here where it is new.
+func (g *grower) branch(path string, began time.Time) *Branch {
+	b := g.paths[path]
+	if b == nil {
+		b = &Branch{Path: path, Started: began}
+		if i := strings.LastIndexByte(path, '/'); i >= 0 || team.AgentOf(path) != "" {
+			b.Agent = team.AgentOf(path[i+1:])
+		}
+		g.paths[path] = b
+		g.order = append(g.order, b)
+	}
+	return b
+}
+
+// holder is the branch that an effect is of: that of its frame for a conversation,
+// else that of its task.
+func (g *grower) holder(e graph.Entry) *Branch {
+	if flow.IsTalk(e.What) || toolKey(e.What) != "" {
+		return g.branch(public(e.Path), g.steps[e.Path])
+	}
+	b := g.branch(public(e.Path+taskOf(e)+"/"), g.steps[e.Path])
+	g.in[b] = e.Path
+	return b
+}
+
+// entry takes a record's head in.
+func (g *grower) entry(e graph.Entry) {
+	switch e.Kind {
+	case graph.KindStart, graph.KindEdit, graph.KindFork, graph.KindSnapshot:
+		g.steps[e.Path] = e.Time
+	case graph.KindCall:
+		g.steps[e.Path] = e.Time
+		b := g.branch(public(e.Path), e.Time)
+		b.Ended, g.in[b] = time.Time{}, parentFrame(e.Path) // it may begin again
+	case graph.KindEffect:
+		if !flow.IsReply(e.What) && toolKey(e.What) == "" {
+			break
+		}
+		b := g.holder(e)
+		if b.Ended = (time.Time{}); toolKey(e.What) != "" {
+			b.Tools++
+		}
+	case graph.KindTask:
+		g.end(public(e.Path+e.What+"/"), e.Time)
+	case graph.KindReturn:
+		g.end(public(e.Path), e.Time)
+	case graph.KindStep:
+		g.steps[e.Path] = e.Time
+		g.endIn(e.Path, e.Time)
+	}
+	for path := public(e.Path); ; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
+		if b := g.paths[path]; b != nil && b != g.root {
+			b.Updated = e.Time
+		}
+		if path == "" {
+			return
+		}
+	}
+}
+
+func (g *grower) end(path string, at time.Time) {
+	if b := g.paths[path]; b != nil && b != g.root && b.Ended.IsZero() {
+		b.Ended = at
+	}
+}
+
+// endIn ends what a step of a frame has run.
+func (g *grower) endIn(frame string, at time.Time) {
+	for _, b := range g.order {
+		if g.in[b] == frame && b.Ended.IsZero() {
+			b.Ended = at
+		}
+	}
+}
+
+// parentFrame is the frame around one of the journal.
+func parentFrame(path string) string {
+	return path[:strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1]
+}
+
+// data takes in what an effect has come to.
+func (g *grower) data(e graph.Entry, data []byte) error {
+	if team.IsLog(e.What) {
+		g.log(e, data)
+		return nil
+	}
+	r, err := flow.ReadReply(data)
+	if err == nil {
+		g.holder(e).Calls.add(r)
+	}
+	return err
+}
+
+// log takes an entry of a team's log in. Of a log without its beginning nothing
+// more can be said than that its agents were there.
+func (g *grower) log(e graph.Entry, data []byte) {
+	task := e.Path + taskOf(e)
+	i := slices.IndexFunc(g.teams, func(c *crew) bool { return c.task == task })
+	if i < 0 {
+		i = len(g.teams)
+		g.teams = append(g.teams, &crew{task: task, path: public(task + "/")})
+	}
+	if c := g.teams[i]; !c.torn {
+		c.torn = c.past.Add(data) != nil
+	}
+}

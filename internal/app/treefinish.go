@@ -1,0 +1,133 @@
+package app
+
+import (
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/team"
+)
+
+// finish puts what worked in a run into its place, with how it stands.
+func (g *grower) finish(d *RunDetail) *Branch {
+	g.root.Status, g.root.Error, g.root.Updated = d.Status, d.Reason, d.Updated
+	if d.At > 0 {
+		g.root.Status, g.root.Updated = d.Snapshot.Status.String(), d.Snapshot.Updated
+		g.root.Error = d.Snapshot.Reason
+	}
+	if d.Snapshot.Status.Final() {
+		g.root.Ended = g.root.Updated
+	}
+	for _, c := range g.teams {
+		g.accounts(c)
+	}
+	g.questions(d)
+	for _, b := range g.order {
+		b.Status = g.status(b)
+	}
+	for _, b := range g.order {
+		above := g.above(b)
+		above.Children = append(above.Children, b)
+	}
+	for _, c := range g.teams {
+		g.queue(c)
+	}
+	return g.root
+}
+
+// accounts adds what a team's log says of its agents.
+func (g *grower) accounts(c *crew) {
+	for i := range c.past.Agents {
+		a := &c.past.Agents[i]
+		b := g.branch(c.member(a.ID), a.Began)
+		g.by[b.Path] = c.member(a.Parent)
+		b.Agent, b.Error, b.Ended, b.Started = a.Agent, a.Error, a.Ended, a.Began
+		if b.Updated.Before(a.Began) {
+			b.Updated = a.Began
+		}
+		if a.Status != "running" {
+			b.Status = strings.Replace(a.Status, "completed", graph.Done.String(), 1)
+		}
+		for _, t := range c.past.Tasks {
+			if t.AgentID == a.ID {
+				b.Task = &t
+			}
+		}
+	}
+}
+
+// queue adds the tasks that nobody works on, below the agent whose they are.
+func (g *grower) queue(c *crew) {
+	for _, t := range c.past.Tasks {
+		if t.AgentID != "" || t.Status == "completed" {
+			continue
+		}
+		above := g.near(c.member(t.Parent))
+		above.Children = append(above.Children, &Branch{Path: above.Path, Agent: t.Agent, Status: t.Status, Task: &t})
+	}
+}
+
+// member is the path of an agent of a team: the lead's is that of who has the team.
+func (c *crew) member(id string) string {
+	if id == team.Lead {
+		return parentPath(c.path)
+	}
+	return c.path + "/" + id
+}
+
+func parentPath(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
+
+// near is the innermost branch around a path.
+func (g *grower) near(path string) *Branch {
+	for {
+		if b := g.paths[path]; b != nil {
+			return b
+		}
+		path = parentPath(path)
+	}
+}
+
+// above is the branch that another belongs to: of the agent who has spawned it.
+func (g *grower) above(b *Branch) *Branch {
+	if by, ok := g.by[b.Path]; ok {
+		return g.near(by)
+	}
+	return g.near(parentPath(b.Path))
+}
+
+// questions gives each open question to the innermost branch that it comes from.
+func (g *grower) questions(d *RunDetail) {
+	if d.Snapshot.Status.Final() {
+		return
+	}
+	for _, q := range d.Snapshot.Questions {
+		path, _, _ := strings.Cut(q.ID, "#")
+		path = strings.ReplaceAll(path, team.Node+"/"+team.Lead+"/", "")
+		b := g.near(path)
+		b.Questions = append(b.Questions, q.ID)
+	}
+}
+
+// status is how something stands that is not the run.
+func (g *grower) status(b *Branch) string {
+	switch {
+	case b.Status != "":
+		return b.Status
+	case !b.Ended.IsZero():
+		return graph.Done.String()
+	case g.asks(b):
+		return graph.Waiting.String()
+	case g.root.Status == graph.Waiting.String(): // for one that does
+		return graph.Paused.String()
+	}
+	return g.root.Status
+}
+
+// asks tells whether something below a branch, or itself, has a question open.
+func (g *grower) asks(b *Branch) bool {
+	for _, o := range g.order {
+		if len(o.Questions) > 0 && (o == b || strings.HasPrefix(o.Path, b.Path+"/")) {
+			return true
+		}
+	}
+	return false
+}

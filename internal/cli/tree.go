@@ -1,0 +1,172 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"raddle.dev/internal/app"
+	"raddle.dev/team"
+)
+
+// treeNode is what worked in a run as "--output json" writes it.
+type treeNode struct {
+	Path      string     `json:"path"`            // of nodes and agents; "": the run
+	Agent     string     `json:"agent,omitempty"` // name of the run's agent, or of one that was spawned
+	Status    string     `json:"status"`
+	Error     string     `json:"error,omitempty"`
+	Started   *time.Time `json:"started"` // null: it has not begun
+	Ended     *time.Time `json:"ended"`   // null: it has not ended
+	Seconds   float64    `json:"seconds"` // from its beginning to its end, or to its newest record
+	Usage     usage      `json:"usage"`   // its own; that of its children is theirs
+	Tools     int        `json:"tool_calls"`
+	Task      *team.Task `json:"task,omitempty"` // of a queue, that it works on, or that nobody works on yet
+	Questions []string   `json:"questions"`      // ids of its own that are open
+	Children  []treeNode `json:"children"`
+}
+
+// treeOf gathers what is to be shown of a branch and all below it.
+func treeOf(p *app.Process, b *app.Branch) treeNode {
+	n := treeNode{Path: b.Path, Agent: b.Agent, Status: b.Status, Error: b.Error, Usage: usageOf(p, b.Calls), Tools: b.Tools, Task: b.Task,
+		Questions: append([]string{}, b.Questions...), Children: []treeNode{}}
+	if !b.Started.IsZero() {
+		n.Started, n.Seconds = &b.Started, max(0, b.Updated.Sub(b.Started).Seconds())
+	}
+	if !b.Ended.IsZero() {
+		n.Ended, n.Seconds = &b.Ended, max(0, b.Ended.Sub(b.Started).Seconds())
+	}
+	for _, c := range b.Children {
+		n.Children = append(n.Children, treeOf(p, c))
+	}
+	return n
+}
+
+// name is how people read what a node of the tree is.
+func (n *treeNode) name() string {
+	id := n.Path[strings.LastIndexByte(n.Path, '/')+1:]
+	switch {
+	case n.Task != nil && n.Started == nil:
+		return fmt.Sprintf("task %s: %s", n.Task.ID, plainText(n.Task.Subject))
+	case team.AgentOf(id) != "":
+		return n.Agent + " (" + id + ")"
+	case n.Path == "":
+		return n.Agent
+	}
+	return id
+}
+
+// state is how a node of the tree stands, in a word or a few.
+func (n *treeNode) state() string {
+	switch {
+	case n.Task == nil || n.Started != nil:
+		return n.Status
+	case len(n.Task.BlockedBy) > 0:
+		return "blocked by " + list(n.Task.BlockedBy)
+	case n.Task.Agent != "" && n.Status == "pending":
+		return "waiting for a place"
+	}
+	return strings.ReplaceAll(n.Status, "_", " ")
+}
+
+// facts is the rest of a line of the tree.
+func (n *treeNode) facts() string {
+	var parts []string
+	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	if n.Started != nil {
+		add("%6.2fs", n.Seconds)
+	}
+	if u := n.Usage; u.Calls > 0 {
+		add("%s", plural(u.Calls, "call"))
+		add("%s tokens", thousands(u.Input+u.Output))
+		if u.Cost != nil {
+			add("%.4f USD", *u.Cost)
+		}
+	}
+	if n.Tools > 0 {
+		add("%s", plural(n.Tools, "tool call"))
+	}
+	if n.Task != nil && n.Started != nil {
+		add("task %s: %s", n.Task.ID, plainText(n.Task.Subject))
+	}
+	for _, q := range n.Questions {
+		add("asks %s", plainText(q))
+	}
+	if n.Error != "" {
+		add("%s", brief(n.Error))
+	}
+	return strings.Join(parts, "  ")
+}
+
+// treeText draws a tree, a line for each node. A run in which nothing but itself
+// worked is none.
+func treeText(top *treeNode) string {
+	if len(top.Children) == 0 {
+		return ""
+	}
+	var names []string
+	var nodes []*treeNode
+	var add func(n *treeNode, first, rest string)
+	add = func(n *treeNode, first, rest string) {
+		names, nodes = append(names, first+oneLine(n.name())), append(nodes, n)
+		for i := range n.Children {
+			if i == len(n.Children)-1 {
+				add(&n.Children[i], rest+"└─ ", rest+"   ")
+			} else {
+				add(&n.Children[i], rest+"├─ ", rest+"│  ")
+			}
+		}
+	}
+	add(top, "", "")
+	const widest = 60
+	name, state := 0, 0
+	for i, n := range nodes {
+		name, state = max(name, min(cells(names[i]), widest)), max(state, cells(n.state()))
+	}
+	var b strings.Builder
+	for i, n := range nodes {
+		b.WriteString(strings.TrimRight(pad(names[i], name)+"  "+pad(n.state(), state)+"  "+n.facts(), " ") + "\n")
+	}
+	return b.String()
+}
+
+// listedRun is a run as "runs ls --tree --output json" writes it.
+type listedRun struct {
+	app.RunInfo
+	Tree treeNode `json:"tree"`
+}
+
+// trees reads what worked in each of some runs.
+func (sh *shell) trees(p *app.Process, runs []app.RunInfo) ([]listedRun, error) {
+	listed := []listedRun{}
+	for _, r := range runs {
+		d, err := p.Show(context.Background(), r.Run)
+		if err != nil {
+			return nil, err
+		}
+		tree, err := p.Tree(context.Background(), d)
+		if err != nil {
+			return nil, err
+		}
+		listed = append(listed, listedRun{r, treeOf(p, tree)})
+	}
+	return listed, nil
+}
+
+// branches writes what worked in a run below its line in a list.
+func branches(w io.Writer, n *treeNode, depth int) {
+	for i := range n.Children {
+		c := &n.Children[i]
+		why := strings.Join(c.Questions, ", ")
+		if c.Error != "" {
+			why = "(" + shorten(brief(c.Error), 70) + ")"
+		}
+		began := ""
+		if c.Started != nil {
+			began = ago(time.Since(*c.Started))
+		}
+		fmt.Fprintf(w, "%s- %s\t%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth+1), oneLine(c.name()), c.Agent, c.state(), began, plainText(why))
+		branches(w, c, depth+1)
+	}
+}
