@@ -305,6 +305,9 @@ func cutOff(ctx context.Context, by string, r *round) graph.Write {
 }
 
 func cutOffMessage(calls []llm.ToolCall) llm.Message {
+	if len(calls) == 0 { // of most replies, in every request
+		return llm.Message{}
+	}
 	return outcomeOf(calls, tool.Failed("The call was cut off: the run was stopped before it had an outcome. It may or may not have happened; check before you repeat it."))
 }
 

@@ -4,83 +4,157 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
 
-// A crew is a state whose agents are ended by hand.
+// A crew is a state whose agents are ended by hand. It keeps the entries that have
+// changed it, as the log does.
 type crew struct {
 	*state
-	begun map[string]int // how often a task was begun
+	most    int
+	entries []entry
+	began   map[string]int // how often a task was begun
+	seen    map[string]bool
 }
 
 func newCrew(most int) *crew {
-	rules := map[string]Spawn{"": {Max: most, Depth: 1}}
-	return &crew{newState(map[string]string{"worker": ""}, rules), map[string]int{}}
+	c := &crew{most: most, began: map[string]int{}, seen: map[string]bool{}}
+	c.state = c.blank()
+	return c
+}
+
+func (c *crew) blank() *state {
+	return newState(map[string]string{"worker": ""}, map[string]Spawn{"": {Max: c.most, Depth: 1}})
+}
+
+func (c *crew) apply(e entry) outcome {
+	out := c.state.apply(e)
+	if !out.refused {
+		c.entries = append(c.entries, e)
+	}
+	return out
+}
+
+// crash makes the state of its entries again, as another process does.
+func (c *crew) crash(t *testing.T) {
+	t.Helper()
+	again := c.blank()
+	for _, e := range c.entries {
+		b, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read entry
+		if err := json.Unmarshal(b, &read); err != nil {
+			t.Fatal(err)
+		}
+		if out := again.apply(read); out.refused {
+			t.Fatalf("an entry of the log is refused: %+v, %+v", read, out.result)
+		}
+	}
+	if is, was := fmt.Sprint(again.picture()), fmt.Sprint(c.state.picture()); is != was {
+		t.Fatalf("after a crash the state is\n%s, want\n%s", is, was)
+	}
+	c.state = again
+}
+
+// picture is all that can be seen of a state.
+func (s *state) picture() (lines []string) {
+	for _, m := range s.children(lead) {
+		lines = append(lines, fmt.Sprintf("%+v", *m))
+	}
+	if q := s.queues[lead]; q != nil {
+		for _, t := range q.tasks {
+			b, _ := json.Marshal(t)
+			lines = append(lines, string(b))
+		}
+	}
+	return lines
 }
 
 // look counts what has begun since it was last called, and finds who runs.
-func (c *crew) look(t *testing.T, seen map[string]bool) (ids []string) {
+func (c *crew) look(t *testing.T) (ids []string) {
 	t.Helper()
 	for _, m := range c.children(lead) {
 		if m.status != running {
 			continue
 		}
 		ids = append(ids, m.id)
-		if !seen[m.id] {
-			seen[m.id] = true
-			c.begun[m.task]++
+		if !c.seen[m.id] {
+			c.seen[m.id] = true
+			c.began[m.task]++
 		}
 	}
-	if len(ids) > c.rules[""].Max {
+	if len(ids) > c.most {
 		t.Fatalf("%d agents run", len(ids))
 	}
 	return ids
 }
 
-// Twenty tasks with dependencies of all kinds, done or failed in any order: every
-// task that can be done is done exactly once, and no other.
+// finish has something happen to one of those who run: it ends well or not, or is
+// cancelled, or its task is settled by hand.
+func (c *crew) finish(t *testing.T, rng *rand.Rand, broken map[string]bool) bool {
+	ids := c.look(t)
+	if len(ids) == 0 {
+		return false
+	}
+	m := c.agents[ids[rng.IntN(len(ids))]]
+	task := m.task
+	end := entry{Op: opEnd, ID: m.id, Key: "end " + m.id}
+	switch rng.IntN(12) {
+	case 0, 1:
+		end.Error = "no luck"
+		broken[task] = true
+		c.apply(end)
+	case 2:
+		broken[task] = true
+		c.apply(entry{Op: opCancel, By: lead, ID: m.id, Key: "cancel " + m.id})
+	case 3: // what the agent comes to after that changes nothing
+		broken[task] = true
+		c.apply(entry{Op: opFail, By: lead, ID: task, Key: "fail " + task})
+		c.apply(end)
+	case 4:
+		c.apply(entry{Op: opComplete, By: lead, ID: task, Key: "complete " + task})
+		end.Error = "too late"
+		c.apply(end)
+	default:
+		c.apply(end)
+	}
+	if rng.IntN(2) == 0 {
+		c.apply(entry{Op: opCollect, By: lead, ID: m.id, Key: "collect " + m.id})
+	}
+	if rng.IntN(4) == 0 {
+		c.crash(t)
+	}
+	return true
+}
+
+// Twenty tasks with dependencies of all kinds, done, failed and cancelled in any
+// order, with processes that die in between: every task that can be done is begun
+// and done exactly once, and no other.
 func TestQueueDoesAllThatCanBeDone(t *testing.T) {
-	for seed := range uint64(300) {
+	kinds := map[string]int{}
+	for seed := range uint64(500) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		c, seen := newCrew(1+rng.IntN(4)), map[string]bool{}
-		needs := map[string][]string{}
-		broken := map[string]bool{}
-		finish := func() bool {
-			ids := c.look(t, seen)
-			if len(ids) == 0 {
-				return false
-			}
-			m := c.agents[ids[rng.IntN(len(ids))]]
-			e := entry{Op: opEnd, ID: m.id, Key: "end " + m.id}
-			if rng.IntN(6) == 0 {
-				e.Error = "no luck"
-				broken[m.task] = true
-			}
-			c.apply(e)
-			if rng.IntN(2) == 0 {
-				c.apply(entry{Op: opCollect, By: lead, ID: m.id})
-			}
-			return true
-		}
+		c, needs, broken := newCrew(1+rng.IntN(4)), map[string][]string{}, map[string]bool{}
 		for i := 1; i <= 20; i++ {
 			id := strconv.Itoa(i)
 			in := newTask{Subject: id, Agent: "worker", Prompt: id}
 			for range rng.IntN(4) {
-				on := strconv.Itoa(1 + rng.IntN(i+1)) // itself and one that does not exist, too
-				if in.BlockedBy = append(in.BlockedBy, "task_"+on); on < id || len(on) < len(id) {
-					needs[id] = append(needs[id], on)
+				on := 1 + rng.IntN(i+1) // itself and one that does not exist, too
+				if in.BlockedBy = append(in.BlockedBy, "task_"+strconv.Itoa(on)); on < i {
+					needs[id] = append(needs[id], strconv.Itoa(on))
 				}
 			}
-			needs[id] = slices.DeleteFunc(needs[id], func(on string) bool { n, _ := strconv.Atoi(on); return n >= i })
 			c.apply(entry{Op: opCreate, By: lead, Key: "create " + id, Task: &in})
-			for rng.IntN(3) == 0 && finish() {
+			for rng.IntN(3) == 0 && c.finish(t, rng, broken) {
 			}
 		}
-		for finish() {
+		for c.finish(t, rng, broken) {
 		}
+		c.crash(t)
 		for i := 1; i <= 20; i++ {
 			id := strconv.Itoa(i)
 			want, status := 1, taskCompleted
@@ -92,9 +166,15 @@ func TestQueueDoesAllThatCanBeDone(t *testing.T) {
 			if broken[id] {
 				status = taskFailed
 			}
-			if got := c.queues[lead].find(id); got.Status != status || c.begun[id] != want {
-				t.Errorf("seed %d: task %s is %s and was begun %d times, want %s and %d; it needs %v", seed, id, got.Status, c.begun[id], status, want, needs[id])
+			got := c.queues[lead].find(id)
+			if kinds[got.Status]++; got.Status != status || c.began[id] != want {
+				t.Errorf("seed %d: task %s is %s and was begun %d times, want %s and %d; it needs %v", seed, id, got.Status, c.began[id], status, want, needs[id])
 			}
+		}
+	}
+	for _, status := range []string{taskCompleted, taskFailed, taskBlocked} {
+		if kinds[status] < 500 {
+			t.Errorf("only %d tasks of 10000 are %s in the end", kinds[status], status)
 		}
 	}
 }

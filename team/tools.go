@@ -132,6 +132,9 @@ func (t *teamTool) schema() json.RawMessage {
 // call runs the tool for the agent that ctx belongs to.
 func (t *teamTool) call(ctx context.Context, c tool.Call) (tool.Result, error) {
 	s, ok := seatOf(ctx)
+	if !ok && t.name == "agent__spawn" {
+		return tool.Failed("Supervisor tool failed: No supervisor active; Agent spawning not enabled"), nil
+	}
 	if !ok {
 		return tool.Failed("Supervisor tool failed: No supervisor active"), nil
 	}
