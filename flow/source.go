@@ -15,7 +15,9 @@ type Source struct {
 }
 
 // Sources lists the files that a run of the agent depends on: its definition,
-// its scripts, and those of the graphs it runs. The order is that of the file.
+// its scripts, and those of the agents that its files name. Agents that may be
+// spawned because they are there are not among them: each change of one would
+// be one of every agent beside it. The order is that of the file.
 func (a *Agent) Sources() []Source {
 	s := &sources{root: a.Dir, seen: map[string]bool{}}
 	s.agent(a)
@@ -42,6 +44,13 @@ func (s *sources) agent(a *Agent) {
 	}
 	for _, path := range a.Tools.Scripts {
 		s.add(path)
+	}
+	if a.crew != nil {
+		for _, name := range a.crew.named {
+			if child := a.crew.agents[name]; child != nil {
+				s.agent(child)
+			}
+		}
 	}
 	if a.Config != nil {
 		return

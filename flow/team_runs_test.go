@@ -312,3 +312,53 @@ func TestTwoTurnsOfATeam(t *testing.T) {
 		t.Errorf("started %v", ids)
 	}
 }
+
+// A spawned agent is what its file says: it goes on by itself while its todo list has
+// open items, and an llm node of a graph that lists the tools writes to the one above.
+func TestSpawnedAgentsAreWhatTheirFilesSay(t *testing.T) {
+	x := newTroupe(t, map[string]string{"mine/lead/config.yaml": leadFile,
+		"yours/does/config.yaml":  "name: does\nmodel: m:does\nauto_continue: true\nmax_auto_continues: 2\nvariables: [{name: who, description: whom to greet}]\ninstructions: Greet {{who}}.\n",
+		"yours/writes/graph.yaml": "name: writes\nmodel: m:writes\nstart: l\nnodes:\n  l: {type: llm, prompt: \"{{initial_prompt}}\", tools: [agent__send_message], state_updates: {x: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{x}}\"}\n",
+	}, map[string]role{
+		"lead": func(ctx context.Context, v view) llm.Message {
+			if v.round < 2 {
+				return spawnAll("does", "writes")(ctx, v)
+			} else if v.round == 2 {
+				return calls(v, "agent__check_inbox", "{}")
+			}
+			return words(strings.Join(v.results, "\n"))
+		},
+		"does": func(_ context.Context, v view) llm.Message {
+			if v.round == 0 && len(v.request.Messages) == 1 {
+				return calls(v, "todo__init", `{"goal":"greet"}`, "todo__add", `{"task":"say hello"}`)
+			}
+			return words("hello, as told: " + v.request.System[:len("Greet Ada.")])
+		},
+		"writes": once("agent__send_message", `{"id":"parent","message":"I write"}`),
+	})
+	a, r := x.runner("mine/lead", Host{AgentDirs: []string{filepath.Join(x.root, "yours")}, Variables: map[string]string{"who": "Ada"}}, graph.NewMemory())
+	res, err := r.Invoke(t.Context(), a.Input("Go."))
+	said := OutcomeOf(res).Output
+	if err != nil || strings.Count(said, "hello, as told: Greet Ada.") != 3 || !strings.Contains(said, `"from":"agent_writes_`) || !strings.Contains(said, "I write") {
+		t.Errorf("%s, %v", said, err)
+	}
+}
+
+// All agents spend from the budget of the lead, and the run goes on when there is
+// more.
+func TestTeamsSpendFromOneBudget(t *testing.T) {
+	x := newTroupe(t, map[string]string{"lead/config.yaml": leadFile + "max_tokens_per_turn: 40\n", "a/config.yaml": "name: a\n"},
+		map[string]role{"lead": spawnAll("a", "a"), "a": once("agent__check_inbox", "{}")})
+	store := graph.NewMemory()
+	a, r := x.runner("lead", Host{}, store)
+	_, err := r.Invoke(t.Context(), withThread(a.Input("Go.")))
+	if _, over := errors.AsType[*agent.BudgetError](err); !over {
+		t.Fatal(err)
+	}
+	writeCaseFile(t, x.root, "lead/config.yaml", leadFile)
+	_, r = x.runner("lead", Host{}, store)
+	res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
+	if said := OutcomeOf(res).Output; err != nil || strings.Count(said, "Completed") != 2 {
+		t.Errorf("%s, %v", said, err)
+	}
+}

@@ -330,6 +330,13 @@ func TestFindingsOfSpawnableAgents(t *testing.T) {
 	if a.Rejected() != nil || len(a.Agents()) != 3 {
 		t.Errorf("%v, %v", a.Rejected(), a.Agents())
 	}
+	var files []string
+	for _, f := range a.Sources() {
+		files = append(files, strings.TrimPrefix(f.Path, x.root+"/"))
+	}
+	if want := []string{"config.yaml", "explore/config.yaml", "b/config.yaml"}; !slices.Equal(files, want) {
+		t.Errorf("it depends on %v, want %v", files, want)
+	}
 	shape := a.Structure()
 	if n := shape.Nodes[1]; n.Name != "team" || len(n.Children) != 3 || len(n.Children["explore"].Nodes) == 0 || len(n.Children["lead"].Nodes) != 2 {
 		t.Errorf("%+v", shape)
