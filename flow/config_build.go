@@ -90,7 +90,7 @@ func divert(edges []graph.Edge, to string) {
 // without those of its servers, which are asked for when they are needed.
 func (a *Agent) offer() []tool.Tool {
 	tools := a.Tools.unique()
-	builtin := agent.UserTools(a.host.Headless)
+	builtin := a.userTools()
 	if a.Config == nil || a.member || a.crew != nil {
 		builtin = append(team.Tools(a.spawns()), builtin...)
 	}
@@ -103,6 +103,16 @@ func (a *Agent) offer() []tool.Tool {
 		}
 	}
 	return tools
+}
+
+// userTools are those by which the agent asks a person: where none is there, and it is
+// spawned or below one that is, they ask whoever has spawned that.
+func (a *Agent) userTools() []tool.Tool {
+	tools := agent.UserTools(a.host.Headless)
+	if !a.host.Headless {
+		return tools
+	}
+	return team.Escalating(tools, a.patience())
 }
 
 // conversation is an agent's turns with its model.

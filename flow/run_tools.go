@@ -12,7 +12,6 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
-	"raddle.dev/team"
 	"raddle.dev/tool"
 )
 
@@ -64,9 +63,6 @@ func announced(call ModelCall) agent.ModelMiddleware {
 // whitelist finds the tools that an llm node lists, and the servers.
 func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []string, err error) {
 	offer := a.offer()
-	if a.host.Headless {
-		offer = team.Escalating(offer, 0)
-	}
 	for _, name := range b.Tools {
 		if id, ok := strings.CutPrefix(name, serverPrefix); ok {
 			if !slices.Contains(a.Tools.Servers, id) {

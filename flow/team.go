@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
@@ -63,8 +64,17 @@ func (b *builder) member(t *team.Config, a *Agent) (team.Member, error) {
 	}
 	c := a.conversation(t)
 	m.Agent, m.Shape, m.Spawn = c.loop(), c.shape, c.rule()
-	m.Patience = max(1, a.Config.Team.EscalationTimeout.Duration())
+	m.Patience = a.patience()
 	return m.Compiled(a.Name, t.Escalate)
+}
+
+// patience is how long the agent waits for an answer of the one that has spawned it;
+// 0: as long as is usual.
+func (a *Agent) patience() time.Duration {
+	if a.Config == nil {
+		return 0
+	}
+	return max(1, a.Config.Team.EscalationTimeout.Duration())
 }
 
 // rule is what the agent may spawn; nil: nobody.

@@ -184,9 +184,9 @@ func (asks) Always(context.Context, []string) error { return nil }
 // who answers; permission is denied.
 func TestEscalations(t *testing.T) {
 	x := newTroupe(t, map[string]string{
-		"lead/config.yaml": leadFile, "asker/config.yaml": "name: asker\nescalation_timeout: 60\n", "guarded/config.yaml": "name: guarded\n",
+		"lead/config.yaml": leadFile, "deeper/config.yaml": "name: deeper\n", "asker/config.yaml": "name: asker\nescalation_timeout: 60\n", "guarded/config.yaml": "name: guarded\n",
 		"guarded/tools.sh": "# @describe Does it\n# @cmd Does it\ndoit() { echo \"$$\" >> \"$LLM_OUTPUT\"; }\n",
-		"form/graph.yaml":  "name: form\nstart: l\nnodes:\n  l: {type: llm, prompt: decide, tools: [user__confirm], next: e, state_updates: {x: \"{{output}}\"}}\n  e: {type: end, output: \"{{x}}\"}\n",
+		"form/graph.yaml":  "name: form\nstart: l\nnodes:\n  l: {type: llm, prompt: decide, tools: [user__confirm, agent__spawn], next: d, state_updates: {x: \"{{output}}\"}}\n  d: {type: agent, agent: deeper, prompt: x, next: e, state_updates: {x: \"{{x}} {{output}}\"}}\n  e: {type: end, output: \"{{x}}\"}\n",
 	}, map[string]role{
 		"lead": func(_ context.Context, v view) llm.Message {
 			if v.round == 0 {
@@ -206,6 +206,7 @@ func TestEscalations(t *testing.T) {
 		},
 		"asker":   once("user__ask", `{"question":"Which?","options":["left","right"]}`),
 		"form":    once("user__confirm", `{"question":"Sure?"}`),
+		"deeper":  once("user__input", `{"question":"How deep?"}`),
 		"guarded": once("doit", `{}`),
 	})
 	a, r := x.runner("lead", Host{Headless: true, Tooling: Tooling{Box: ownScripts{x.root}, Gate: asks{"doit"}}}, graph.NewMemory())
@@ -214,7 +215,7 @@ func TestEscalations(t *testing.T) {
 		t.Fatalf("%v, %v", res.Status, err)
 	}
 	said := OutcomeOf(res).Output
-	for _, want := range []string{`"question":"[ask] Which?","options":["left","right"]`, `[confirm] Sure?`, `"from_agent_name":"form"`, `{\"answer\":\"left\"}`, "tool_call_error"} {
+	for _, want := range []string{`"question":"[ask] Which?","options":["left","right"]`, `[confirm] Sure?`, `[input] How deep?`, `"from_agent_name":"form"`, `{\"answer\":\"left\"}`, "tool_call_error"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%s is not in:\n%s", want, said)
 		}

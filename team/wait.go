@@ -105,12 +105,21 @@ func (s seat) hand(ctx context.Context, c tool.Call, id string) (tool.Result, er
 	return tool.JSON(f), nil
 }
 
+// spawnedSeat is the seat of the spawned agent that ctx belongs to: what leads a team
+// inside of an agent of another one is that agent there.
+func spawnedSeat(ctx context.Context) (s seat, ok bool) {
+	for s, ok = seatOf(ctx); ok && s.id == lead; {
+		s, ok = seatOf(s.ctx)
+	}
+	return s, ok
+}
+
 // escalating is a tool by which a person is asked, as one that asks the agent's
 // spawner. u checks the arguments.
 func escalating(u tool.Tool, patience time.Duration) func(context.Context, tool.Call) (tool.Result, error) {
 	return func(ctx context.Context, c tool.Call) (tool.Result, error) {
-		s, ok := seatOf(ctx)
-		if !ok || s.id == lead {
+		s, ok := spawnedSeat(ctx)
+		if !ok {
 			return u.Run(ctx, c)
 		}
 		r, err := u.Run(ctx, c) // without anybody there: it says what would be asked
