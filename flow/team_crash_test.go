@@ -48,11 +48,20 @@ nodes:
   run: {type: agent, agent: below, prompt: "{{name}}", state_updates: {x: "{{output}}"}, next: e}
   e: {type: end, output: "{{x}}"}
 `,
+	"desk/graph.yaml": `
+name: desk
+start: write
+nodes:
+  write: {type: llm, prompt: "{{initial_prompt}}", tools: [agent__spawn, agent__collect], state_updates: {x: "{{output}}"}, next: run}
+  run: {type: agent, agent: lead, prompt: Go on., state_updates: {x: "{{x}} {{output}}"}, next: e}
+  e: {type: end, output: "{{x}}"}
+`,
 }
 
 func newBusyTeam(t *testing.T) *troupe {
 	return newTroupe(t, busyTeam, map[string]role{
 		"lead": spawnAll("able", "form"),
+		"desk": spawnAll("able"),
 		"able": func(ctx context.Context, v view) llm.Message {
 			if !strings.HasPrefix(v.request.System, "You are able.") {
 				return words("nobody has told me who I am")
@@ -65,10 +74,10 @@ func newBusyTeam(t *testing.T) *troupe {
 
 // toTheEnd loads a team anew and drives it until it is over: whoever asks gets an
 // answer.
-func (x *troupe) toTheEnd(s graph.Store) (res graph.Result, doubts int, err error) {
+func (x *troupe) toTheEnd(root string, s graph.Store) (res graph.Result, doubts int, err error) {
 	x.t.Helper()
 	for range 20 {
-		a, r := x.runner("lead", Host{Tooling: Tooling{Box: workshop{x}}}, s)
+		a, r := x.runner(root, Host{Tooling: Tooling{Box: workshop{x}}}, s)
 		in := graph.Resume{Thread: "t"}
 		for _, q := range res.Questions {
 			answer := graph.Answer{ID: q.ID, Value: "Ada"}
@@ -104,17 +113,25 @@ func tally(requests map[string]int) (replies, works int) {
 // process: no reply that is recorded is asked for again, nothing is done again
 // without somebody's word, and all ends as if nothing had happened.
 func TestCrashesOfATeamInFiles(t *testing.T) {
+	crashes(t, "lead", 4, 1)
+}
+
+// The same with teams below the nodes of a graph, after some records.
+func TestCrashesOfTeamsInGraphs(t *testing.T) { crashes(t, "desk", 6, 7) }
+
+// crashes breaks a run, in which so many works are done, after each step-th record.
+func crashes(t *testing.T, root string, worked, step int) {
 	calm := newBusyTeam(t)
 	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
-	want, _, err := calm.toTheEnd(count)
-	if err != nil || strings.Count(OutcomeOf(want).Output, "worked") != 4 || strings.Contains(OutcomeOf(want).Output, "nobody") {
+	want, _, err := calm.toTheEnd(root, count)
+	if err != nil || strings.Count(OutcomeOf(want).Output, "worked") != worked || strings.Contains(OutcomeOf(want).Output, "nobody") {
 		t.Fatal(OutcomeOf(want), err)
 	}
 	all, works := tally(calm.requests)
-	for limit := range count.Records() - 3 {
+	for limit := 0; limit < count.Records()-3; limit += step {
 		x := newBusyTeam(t)
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
-		if _, _, err := x.toTheEnd(store); err != nil && !errors.Is(err, graphtest.ErrCrash) {
+		if _, _, err := x.toTheEnd(root, store); err != nil && !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatalf("crash after %d records: %v", limit, err)
 		}
 		recorded := 0
@@ -127,7 +144,7 @@ func TestCrashesOfATeamInFiles(t *testing.T) {
 			}
 		}
 		before, _ := tally(maps.Clone(x.requests))
-		got, doubts, err := x.toTheEnd(store.Store)
+		got, doubts, err := x.toTheEnd(root, store.Store)
 		if err != nil || OutcomeOf(got) != OutcomeOf(want) {
 			t.Fatalf("crash after %d records: %v\n%v, want\n%v", limit, err, OutcomeOf(got), OutcomeOf(want))
 		}
