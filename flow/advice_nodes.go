@@ -111,8 +111,8 @@ func (a *adviser) retrieval(n *Node, r *RAGNode) {
 	if r.ChunkSize != nil && r.ChunkOverlap != nil && *r.ChunkSize > 0 && *r.ChunkOverlap >= *r.ChunkSize {
 		a.warn(n, n.At("chunk_overlap"), "rag-chunks", fmt.Sprintf("`chunk_overlap` (%d) must be smaller than `chunk_size` (%d)", *r.ChunkOverlap, *r.ChunkSize), "")
 	}
-	if r.ExtractorPrompt != "" && !strings.Contains(r.ExtractorPrompt, "__CHUNK__") {
-		a.warn(n, n.At("extractor_prompt"), "rag-extractor", "`extractor_prompt` does not contain __CHUNK__, so it never shows the model a chunk", "")
+	if r.Driver != "" && r.Driver != ownDriver && ragDrivers[r.Driver] {
+		a.add(Finding{Severity: SeverityInfo, Code: "rag-driver", Node: n.ID, Message: driverText(r.Driver), Pos: n.At("driver")})
 	}
 	place := n.src.items("documents")
 	for i, d := range r.Documents {

@@ -3,6 +3,8 @@ package flow
 import (
 	"fmt"
 	"strings"
+
+	"raddle.dev/rag"
 )
 
 // Check runs the validator of the file format over a graph: every check in a
@@ -172,6 +174,9 @@ func (c *checker) retrieval() {
 		if n.Updates == nil {
 			c.warnAt(n, n.Pos(), "rag-result-unused", "RAG node has no 'state_updates'; its retrieval result will not be written to state")
 		}
+		if r.ExtractorPrompt != "" && !strings.Contains(r.ExtractorPrompt, rag.ChunkMark) {
+			c.errorAt(n, n.At("extractor_prompt"), "rag-extractor", "`extractor_prompt` does not contain %s, so it never shows the model a chunk", rag.ChunkMark)
+		}
 		if !ragDrivers[r.Driver] {
 			c.errorAt(n, n.At("driver"), "rag-driver", "Unknown RAG driver '%s'. Valid drivers: yaml, duckdb, qdrant.", r.Driver)
 		}
@@ -190,6 +195,9 @@ func (c *checker) models() {
 		servers[s] = true
 	}
 	for _, n := range c.f.Nodes {
+		if r, ok := n.Body.(*RAGNode); ok && r.ExtractorModel != "" && (c.k.Model == nil || !c.k.Model(r.ExtractorModel)) {
+			c.warnAt(n, n.At("extractor_model"), "unknown-model", fmt.Sprintf("rag node references unknown model '%s'", r.ExtractorModel))
+		}
 		l, ok := n.Body.(*LLMNode)
 		if !ok {
 			continue

@@ -13,7 +13,8 @@ type Severity string
 // The severities.
 const (
 	SeverityError   Severity = "error"
-	SeverityWarning Severity = "warning"
+	SeverityWarning Severity = "warning" // told by every run
+	SeverityInfo    Severity = "info"    // nothing is wrong; runs do not tell it
 )
 
 // Class tells which check made a finding.

@@ -4,16 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	"raddle.dev/rag"
-	"raddle.dev/rag/load"
 )
 
 // Retrieval is how knowledge bases are built and searched. The zero value builds
@@ -30,9 +24,11 @@ type Retrieval struct {
 	ChunkSize     *int
 	ChunkOverlap  *int
 	TopK          int
-	Template      string            // around a question and what was found; empty: a default
-	Loaders       map[string]string // see load.Options
-	Env           []string          // of loaders
+	// ExtractorModel finds entities in documents of which no node names another model; empty: it is not done. Host.Models opens it.
+	ExtractorModel string
+	Template       string            // around a question and what was found; empty: a default
+	Loaders        map[string]string // see load.Options
+	Env            []string          // of loaders
 
 	// Confirm asks whether a knowledge base is to be built; nil: nobody can be asked.
 	Confirm func(question string) (bool, error)
@@ -42,6 +38,8 @@ type Retrieval struct {
 	// Renew brings bases up to date that hold pages of the web, too, and makes it an
 	// error where a base cannot be. Without it such a base answers as before.
 	Renew bool
+	// Rebuild builds what there is anew, as the agents' files say now.
+	Rebuild bool
 	// Told is told what a build does, a line at a time; nil: nobody.
 	Told func(line string)
 	// Progress is told how far a build is, in place of a line for each document; nil:
@@ -56,6 +54,8 @@ type Building struct {
 	Total    int
 	Known    bool // the last of them is as it was
 	Embedded int  // texts that were sent to the embedding model
+	Asked    int  // parts of documents that the extractor model was asked about
+	ToAsk    int  // of so many; zero: documents are being read
 	Ended    bool // nothing else is told of this build
 }
 
@@ -73,6 +73,7 @@ type knowledge struct {
 	documents []string
 	options   rag.Options
 	sized     bool // the overlap of chunks is said, which may be none
+	driver    string
 }
 
 // Prepare opens the knowledge bases of the agent and of the agents it runs, and
@@ -141,9 +142,10 @@ func (a *Agent) knowledge() []knowledge {
 	}
 	for _, n := range a.File.Nodes {
 		if b, ok := n.Body.(*RAGNode); ok {
-			list = append(list, knowledge{id: n.ID, documents: b.Documents, sized: b.ChunkOverlap != nil, options: rag.Options{
+			list = append(list, knowledge{id: n.ID, documents: b.Documents, sized: b.ChunkOverlap != nil, driver: b.Driver, options: rag.Options{
 				Model: b.EmbeddingModel, ChunkSize: or(b.ChunkSize, 0), ChunkOverlap: or(b.ChunkOverlap, 0),
 				TopK: or(b.TopK, 0), Batch: or(b.BatchSize, 0), RerankerModel: b.RerankerModel,
+				Extraction: rag.Extraction{Model: b.ExtractorModel, Prompt: b.ExtractorPrompt, Hops: b.GraphHops},
 			}})
 		}
 	}
@@ -157,118 +159,12 @@ func or(n *int, other int) int {
 	return *n
 }
 
-// BaseFile is where an agent keeps one of its knowledge bases.
-type BaseFile struct {
-	ID        string   `json:"id"` // of the rag node; "rag": of a config.yaml's documents
-	Documents []string `json:"documents"`
-	Path      string   `json:"path"`            // of the file that says that it is built
-	Store     string   `json:"store,omitempty"` // of the base itself; empty: it is not built
-}
-
-// BaseFiles lists the knowledge bases that the agent's file asks for, built or
-// not, in the order of the file.
-func (a *Agent) BaseFiles() []BaseFile {
-	files := []BaseFile{}
-	for _, k := range a.knowledge() {
-		f := BaseFile{ID: k.id, Documents: k.documents, Path: filepath.Join(a.Dir, k.id+".yaml")}
-		if text, err := os.ReadFile(f.Path); err == nil {
-			var p pointer
-			if f.Store = f.Path; yaml.Unmarshal(text, &p) == nil && p.Base != "" {
-				f.Store = filepath.Join(a.Dir, filepath.Base(p.Base))
-			}
-		}
-		files = append(files, f)
-	}
-	return files
-}
-
-// pointer is the file that says that a base has been built, and where it is: in
-// the place where the format's reference keeps its own bases.
-type pointer struct {
-	Base           string   `yaml:"base"`
-	EmbeddingModel string   `yaml:"embedding_model"`
-	ChunkSize      int      `yaml:"chunk_size"`
-	ChunkOverlap   int      `yaml:"chunk_overlap"`
-	TopK           int      `yaml:"top_k"`
-	RerankerModel  string   `yaml:"reranker_model,omitempty"`
-	DocumentPaths  []string `yaml:"document_paths"`
-}
-
-// base opens a base as the lifecycle of the format wants it. nil: there is none,
-// and none is needed.
-func (a *Agent) base(ctx context.Context, k knowledge) (Searcher, error) {
-	r := &a.host.Retrieval
-	if r.Base != nil {
-		if s, ok := r.Base(a.Name, k.id); ok {
-			return s, nil
-		}
-	}
-	path := filepath.Join(a.Dir, k.id+".yaml")
-	text, err := os.ReadFile(path)
-	switch {
-	case err == nil:
-		return a.opened(ctx, k, path, text)
-	case !errors.Is(err, os.ErrNotExist):
-		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
-	}
-	if build, err := a.mayBuild(&k); !build {
-		return nil, err
-	}
-	return a.built(ctx, k, path)
-}
-
-// opened is a base whose file exists. One of raddle's own is brought up to date,
-// where that needs no network; if it cannot be, it answers as before.
-func (a *Agent) opened(ctx context.Context, k knowledge, path string, text []byte) (Searcher, error) {
-	fail := func(err error) (Searcher, error) {
-		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
-	}
-	var p pointer
-	if err := yaml.Unmarshal(text, &p); err != nil || p.Base == "" {
-		base, err := rag.Open(path, a.options(k))
-		if err != nil {
-			return fail(err)
-		}
-		return base, nil
-	}
-	k.options.Model, k.options.ChunkSize, k.options.ChunkOverlap, k.options.TopK = p.EmbeddingModel, p.ChunkSize, p.ChunkOverlap, p.TopK
-	k.options.RerankerModel = p.RerankerModel
-	base, err := rag.Open(filepath.Join(a.Dir, filepath.Base(p.Base)), a.options(k))
-	if err != nil {
-		return fail(err)
-	}
-	renew := a.host.Retrieval.Renew
-	if !renew && slices.ContainsFunc(p.DocumentPaths, remote) {
-		return base, nil
-	}
-	report, err := base.Build(ctx, p.DocumentPaths, a.progress(k.id))
-	a.progressEnds(k.id)
-	switch {
-	case ctx.Err() != nil:
-		_ = base.Close()
-		return nil, ctx.Err()
-	case err != nil && renew:
-		_ = base.Close()
-		return nil, failf("rag '%s' stays as it was: %w", k.id, err)
-	case err != nil:
-		a.tell(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
-	case report.Changed:
-		a.tell(fmt.Sprintf("✓ Updated RAG '%s': %d of %d documents had changed.", k.id, report.Added, report.Documents))
-	case renew:
-		a.tell(fmt.Sprintf("✓ RAG '%s' is up to date: %d documents, %d chunks.", k.id, report.Documents, report.Chunks))
-	}
-	return base, nil
-}
-
-// remote tells whether a document is fetched from somewhere.
-func remote(document string) bool { return strings.Contains(document, "://") }
-
 // mayBuild tells whether a base that is not there is to be built, and completes
 // what its file leaves out.
 func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 	r := &a.host.Retrieval
 	if len(k.documents) == 0 {
-		return false, failf("Cannot build RAG knowledge base '%s' with no documents", k.id)
+		return false, noDocuments(*k)
 	}
 	own := a.Config != nil
 	specified := k.options.Model != "" && k.options.ChunkSize > 0 && k.sized
@@ -298,6 +194,10 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 		}
 	}
 	return true, a.complete(k, !specified)
+}
+
+func noDocuments(k knowledge) error {
+	return failf("Cannot build RAG knowledge base '%s' with no documents", k.id)
 }
 
 // complete takes what the file leaves out from the host's settings, then from a
@@ -334,6 +234,9 @@ func (a *Agent) complete(k *knowledge, ask bool) error {
 	if o.RerankerModel == "" {
 		o.RerankerModel = r.RerankerModel
 	}
+	if o.Extraction.Model == "" {
+		o.Extraction.Model = r.ExtractorModel
+	}
 	if o.TopK == 0 {
 		o.TopK = r.TopK
 	}
@@ -354,67 +257,4 @@ func (a *Agent) number(question string, said *int, usual int, ask bool) (int, er
 		return 0, failf("%s %q is no number", question, text)
 	}
 	return n, nil
-}
-
-func (a *Agent) options(k knowledge) rag.Options {
-	r, o := &a.host.Retrieval, k.options
-	o.Embedder, o.Reranker = r.Embedder, r.Reranker
-	o.Load = load.Options{Dir: a.Dir, Loaders: r.Loaders, Env: r.Env}
-	return o
-}
-
-// built builds a base, and says in its file that it has.
-func (a *Agent) built(ctx context.Context, k knowledge, path string) (Searcher, error) {
-	name := k.id + ".db"
-	base, err := rag.Open(filepath.Join(a.Dir, name), a.options(k))
-	if err != nil {
-		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
-	}
-	a.tell("⚙ Initializing RAG...")
-	a.tell("Embedding model: " + k.options.Model)
-	a.tell(fmt.Sprintf("Chunk size: %d", k.options.ChunkSize))
-	a.tell(fmt.Sprintf("Chunk overlap: %d", k.options.ChunkOverlap))
-	_, err = base.Build(ctx, k.documents, a.progress(k.id))
-	a.progressEnds(k.id)
-	if err != nil {
-		_ = base.Close()
-		return nil, failf("rag '%s': %w", k.id, err)
-	}
-	text, err := yaml.Marshal(pointer{name, k.options.Model, k.options.ChunkSize, k.options.ChunkOverlap, k.options.TopK, k.options.RerankerModel, k.documents})
-	if err == nil {
-		text = append([]byte("# Made by raddle: remove this file to build the knowledge base anew.\n"), text...)
-		err = os.WriteFile(path, text, 0o600)
-	}
-	if err != nil {
-		_ = base.Close()
-		return nil, failf("rag '%s': %w", k.id, err)
-	}
-	a.tell("✓ Saved RAG to '" + path + "'.")
-	return base, nil
-}
-
-func (a *Agent) progress(id string) func(rag.Progress) {
-	return func(p rag.Progress) {
-		if p.Problem != nil {
-			a.tell("⚠️ " + p.Problem.Error())
-		}
-		switch told := a.host.Retrieval.Progress; {
-		case told != nil:
-			told(Building{Base: id, Done: p.Done, Total: p.Total, Embedded: p.Embedded, Known: p.Path != "" && p.Chunks == 0 && p.Problem == nil})
-		case p.Chunks > 0:
-			a.tell(fmt.Sprintf("Load %s [%d/%d]", p.Path, p.Done, p.Total))
-		}
-	}
-}
-
-func (a *Agent) progressEnds(id string) {
-	if told := a.host.Retrieval.Progress; told != nil {
-		told(Building{Base: id, Ended: true})
-	}
-}
-
-func (a *Agent) tell(line string) {
-	if told := a.host.Retrieval.Told; told != nil {
-		told(a.host.redact(line))
-	}
 }

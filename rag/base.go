@@ -188,6 +188,18 @@ func (b *Base) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
+// Settings are those of the last complete build. Before the first one the error is ErrNotBuilt.
+func (b *Base) Settings(ctx context.Context) (Settings, error) {
+	s, builds, err := b.published(ctx)
+	if err == nil && builds == 0 {
+		err = ErrNotBuilt
+	}
+	if err != nil {
+		return Settings{}, b.wrap("settings", err)
+	}
+	return s, nil
+}
+
 // published returns the settings of the last complete build, and how many there were.
 func (b *Base) published(ctx context.Context) (s Settings, builds int, err error) {
 	var text string

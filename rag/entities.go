@@ -1,6 +1,7 @@
 package rag
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ type Extraction struct {
 	// Calls is how many chunks are asked about at the same time; zero: [DefaultCalls].
 	Calls int
 	// Open opens the model by name, before the first call of a build. It may be nil where no model is named.
-	Open func(model string) (llm.Model, error)
+	Open func(ctx context.Context, model string) (llm.Model, error)
 	// Redact takes out of a prompt what the model must not see; nil: nothing.
 	Redact func(text string) string
 }

@@ -149,7 +149,7 @@ func (x *extraction) ask(ctx context.Context) error {
 	if len(x.todo) == 0 {
 		return nil
 	}
-	if err := x.open(); err != nil {
+	if err := x.open(ctx); err != nil {
 		return &ExtractError{x.settings.ExtractorModel, err}
 	}
 	x.tell("", nil)
@@ -193,20 +193,23 @@ func (x *extraction) ask(ctx context.Context) error {
 }
 
 // open opens the model.
-func (x *extraction) open() (err error) {
+func (x *extraction) open(ctx context.Context) (err error) {
 	open := x.base.o.Extraction.Open
 	if open == nil {
 		return errors.New("there is no way to it")
 	}
-	x.model, err = open(x.settings.ExtractorModel)
+	x.model, err = open(ctx, x.settings.ExtractorModel)
 	return err
 }
+
+// errChunkLost is a chunk that cannot be read any more.
+var errChunkLost = errors.New("another build has removed what this one prepared: build again")
 
 // call asks about a chunk.
 func (x *extraction) call(ctx context.Context, chunk int64) (facts, error) {
 	var text string
 	if err := x.base.db.QueryRowContext(ctx, "SELECT text FROM chunk WHERE id = ?", chunk).Scan(&text); err != nil {
-		return facts{}, fmt.Errorf("another build has removed what this one prepared: build again: %w", err)
+		return facts{}, fmt.Errorf("%w: %w", errChunkLost, err)
 	}
 	prompt := x.settings.ExtractorPrompt
 	if prompt == "" {
@@ -238,7 +241,12 @@ func (x *extraction) take(ctx context.Context, a answer) error {
 	}
 	x.report.Asked++
 	var failure *llm.Error
+	told := errors.As(a.err, &failure)
 	switch {
+	case errors.Is(a.err, errChunkLost):
+		return a.err
+	case told && forAll(failure):
+		return &ExtractError{x.settings.ExtractorModel, a.err}
 	case a.err == nil:
 		x.answered++
 		x.down = 0
@@ -247,16 +255,14 @@ func (x *extraction) take(ctx context.Context, a answer) error {
 		}
 		x.tell(x.paths[a.hash], nil)
 		return nil
-	case errors.Is(a.err, errAnswer), errors.As(a.err, &failure) && hopeless[failure.Class] && !forAll(failure):
+	case errors.Is(a.err, errAnswer), told && hopeless[failure.Class]:
 		x.useless++
 		if err := x.keep(ctx, a.hash, nil); err != nil {
 			return err
 		}
-	case failure != nil && !forAll(failure):
+	default:
 		x.down++
 		x.lost[a.hash] = true
-	default:
-		return &ExtractError{x.settings.ExtractorModel, a.err}
 	}
 	x.report.Missed++
 	x.tell(x.paths[a.hash], a.err)

@@ -97,8 +97,8 @@ func (r *reader) answers(answer func(passage string) (string, int)) {
 	r.answer = answer
 }
 
-func openAt(url string) func(string) (llm.Model, error) {
-	return func(model string) (llm.Model, error) {
+func openAt(url string) func(context.Context, string) (llm.Model, error) {
+	return func(_ context.Context, model string) (llm.Model, error) {
 		return openai.New(openai.Config{Model: model, BaseURL: url, APIKey: "key"})
 	}
 }
@@ -350,7 +350,7 @@ func TestWhatEveryChunkWouldMeet(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		answer func(string) (string, int)
-		open   func(string) (llm.Model, error)
+		open   func(context.Context, string) (llm.Model, error)
 		want   string
 		most   int
 	}{
@@ -358,7 +358,7 @@ func TestWhatEveryChunkWouldMeet(t *testing.T) {
 		"model":         {answer: func(string) (string, int) { return "no such model", 404 }, want: "bad request (404)", most: 2 * DefaultCalls},
 		"never JSON":    {answer: func(string) (string, int) { return "Hello!", 200 }, want: "it has failed 10 times in a row, the last time with: the answer is not", most: giveUp + DefaultCalls},
 		"server down":   {answer: func(string) (string, int) { return "down", 503 }, want: "it has failed 10 times in a row", most: giveUp + DefaultCalls},
-		"cannot open":   {open: func(string) (llm.Model, error) { return nil, errors.New("no client") }, want: "extractor model reader: no client"},
+		"cannot open":   {open: func(context.Context, string) (llm.Model, error) { return nil, errors.New("no client") }, want: "extractor model reader: no client"},
 		"no way to one": {open: nil, want: "there is no way to it"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -516,11 +516,13 @@ func TestKilledExtraction(t *testing.T) {
 	kept := map[string]bool{}
 	for _, at := range []int{20, 20} {
 		hold := make(chan struct{})
-		n := 0
+		answered := map[string]bool{} // by passage: a call of the process that was killed before may come late
 		r.answers(func(passage string) (string, int) {
 			r.mu.Lock()
-			n++
-			late := n > at
+			late := len(answered) == at && !answered[passage]
+			if !late {
+				answered[passage] = true
+			}
 			r.mu.Unlock()
 			if late {
 				<-hold // until the process is dead

@@ -48,6 +48,7 @@ type ClientConfig struct {
 // RAGConfig is how knowledge bases are built where agents do not say.
 type RAGConfig struct {
 	Model, Reranker         string // of embedding and of reranking; "": none
+	Extractor               string // model that finds entities; "": none
 	ChunkSize, ChunkOverlap *int
 	TopK                    *int
 	Template                string            // around a question and what was found
@@ -81,6 +82,7 @@ var settings = []setting{
 	{"rag_chunk_overlap", func(c *Config, s string) (err error) { c.RAG.ChunkOverlap, err = amount(s); return }},
 	{"rag_chunk_size", func(c *Config, s string) (err error) { c.RAG.ChunkSize, err = amount(s); return }},
 	{"rag_embedding_model", func(c *Config, s string) error { c.RAG.Model = s; return nil }},
+	{"rag_extractor_model", func(c *Config, s string) error { c.RAG.Extractor = s; return nil }},
 	{"rag_reranker_model", func(c *Config, s string) error { c.RAG.Reranker = s; return nil }},
 	{"rag_template", func(c *Config, s string) error { c.RAG.Template = s; return nil }},
 	{"rag_top_k", func(c *Config, s string) (err error) { c.RAG.TopK, err = amount(s); return }},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"raddle.dev/flow"
 	"raddle.dev/llm"
@@ -47,18 +48,27 @@ func (p *Process) status(ctx context.Context, path string) (rag.Status, error) {
 	return base.Status(ctx)
 }
 
+// Build is what to do about the knowledge bases of an agent.
+type Build struct {
+	Agent  string // name or path
+	Anew   bool   // also those that were built with other settings than the agent's file has now
+	Around Surroundings
+}
+
 // BuildKnowledge builds what an agent's knowledge bases lack, and brings the rest
-// up to date.
-func (p *Process) BuildKnowledge(ctx context.Context, agent string, s Surroundings) error {
-	place, err := p.Find(agent)
+// up to date. Of those that it leaves with other settings than the agent's file
+// has, Around.Told is told.
+func (p *Process) BuildKnowledge(ctx context.Context, b Build) error {
+	place, err := p.Find(b.Agent)
 	if err != nil {
 		return err
 	}
+	s := b.Around
 	host, err := p.host(&Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Workspace: p.Dirs.Work}, s)
 	if err != nil {
 		return err
 	}
-	host.Retrieval.Renew = true
+	host.Retrieval.Renew, host.Retrieval.Rebuild = true, b.Anew
 	a, err := flow.Load(place.Dir, host)
 	if err != nil {
 		return err
@@ -72,11 +82,25 @@ func (p *Process) BuildKnowledge(ctx context.Context, agent string, s Surroundin
 	var unfit *rag.VectorError
 	switch {
 	case err == nil:
+		tellDiffering(a, b)
 		return closed
 	case errors.As(err, &down), errors.As(err, &unfit), ctx.Err() != nil:
 		return err // nothing is wrong with the agent
 	}
 	return &Error{Kind: Invalid, Err: err}
+}
+
+// tellDiffering tells of bases that were built with other settings than the files
+// of their agents have.
+func tellDiffering(a *flow.Agent, b Build) {
+	for _, each := range a.Agents() {
+		for _, f := range each.BaseFiles() {
+			if len(f.Differs) > 0 && b.Around.Told != nil {
+				b.Around.Told(fmt.Sprintf("the knowledge base '%s' stays as it was built, and the file says otherwise: %s. To build it anew: raddle rag build --rebuild %s",
+					f.ID, strings.Join(f.Differs, "; "), b.Agent))
+			}
+		}
+	}
 }
 
 // SearchKnowledge puts a query to a knowledge base of an agent; id "": its only

@@ -13,7 +13,7 @@ import (
 func (p *Process) retrieval(s Surroundings) flow.Retrieval {
 	c := &p.Config.RAG
 	r := flow.Retrieval{
-		Model: c.Model, RerankerModel: c.Reranker, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
+		Model: c.Model, RerankerModel: c.Reranker, ExtractorModel: c.Extractor, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
 		Loaders: c.Loaders, Env: p.scriptEnv(), Confirm: s.Confirm, Ask: s.Ask, Told: s.Told, Progress: s.Progress,
 		Embedder: func(id string) (rag.Embedder, error) {
 			e, err := p.embedding(id)

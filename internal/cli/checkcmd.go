@@ -99,9 +99,10 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checked {
 		c.Findings = append(c.Findings, findingsOf(err)...)
 	}
 	for _, f := range c.Findings {
-		if f.Severity == flow.SeverityError {
+		switch f.Severity {
+		case flow.SeverityError:
 			c.Errors++
-		} else {
+		case flow.SeverityWarning:
 			c.Warnings++
 		}
 	}

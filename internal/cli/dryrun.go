@@ -35,7 +35,7 @@ func (sh *shell) dryRun(run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
 	for _, f := range run.Agent.Findings {
-		if !sh.quiet {
+		if !sh.quiet && f.Severity != flow.SeverityInfo {
 			sh.err.line(sh.finding(f, sh.err.colors))
 		}
 	}

@@ -159,8 +159,11 @@ func alsoFailed(err error) []string {
 func (sh *shell) finding(f flow.Finding, colors bool) string {
 	f.Pos.File = sh.surroundings().Dirs.Short(f.Pos.File)
 	color := yellow
-	if f.Severity == flow.SeverityError {
+	switch f.Severity {
+	case flow.SeverityError:
 		color = red
+	case flow.SeverityInfo:
+		color = cyan
 	}
 	line := paint(colors, bold, f.Pos.String()+":") + " " + paint(colors, color, string(f.Severity)+":") + " " + f.Text()
 	if f.Hint != "" {

@@ -27,18 +27,25 @@ and brings up to date what has changed; these commands do it without a run.`,
 }
 
 func (sh *shell) ragBuildCommand() *cobra.Command {
-	return &cobra.Command{
+	var anew bool
+	cmd := &cobra.Command{
 		Use: "build AGENT", Short: "Build what is missing, and bring the rest up to date",
-		Long: "A document is read again only when it has changed, and of a changed one only new parts are embedded. A build that was stopped goes on.",
+		Long: `A document is read again only when it has changed, and of a changed one only new parts are embedded and sent to the
+extractor model. A build that was stopped goes on.
+
+A knowledge base keeps the settings that it was built with. Where the agent's file says otherwise now, this is told, and --rebuild
+builds it anew: the old one answers until the new one is complete, and no part is sent to the same model twice.`,
 		Args: want(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, err := sh.app()
 			if err != nil {
 				return err
 			}
-			return p.BuildKnowledge(cmd.Context(), args[0], sh.around())
+			return p.BuildKnowledge(cmd.Context(), app.Build{Agent: args[0], Anew: anew, Around: sh.around()})
 		},
 	}
+	cmd.Flags().BoolVar(&anew, "rebuild", false, "build those anew that were built with other settings")
+	return cmd
 }
 
 // retrieval adds who is told about builds, and who is asked before one.
@@ -102,8 +109,14 @@ func (sh *shell) knowledgeLine(p *app.Process, k app.Knowledge) string {
 	if k.Model == "keyword" {
 		line += " (searched by words alone)"
 	}
+	if k.ExtractorModel != "" {
+		line += fmt.Sprintf(", %d entities and %d relations by %s", k.Entities, k.Relations, k.ExtractorModel)
+	}
 	if k.Pending > 0 {
 		line += fmt.Sprintf("; a build was stopped with %d documents ready", k.Pending)
+	}
+	for _, what := range k.Differs {
+		line += "\n  in the agent's file, " + what + " (raddle rag build --rebuild)"
 	}
 	return line
 }

@@ -14,6 +14,7 @@ type buildLine struct {
 
 	base  string    // empty: nothing is being built
 	since time.Time // the first news of it
+	asked time.Time // the first news of calls of the extractor model
 	known int       // documents that were as before
 }
 
@@ -31,12 +32,18 @@ func (l *buildLine) tell(p flow.Building) {
 	if p.Known {
 		l.known++
 	}
+	if p.ToAsk > 0 && l.asked.IsZero() {
+		l.asked = now
+	}
 	cols, _ := l.t.size()
 	l.t.set([]string{clip(oneLine(l.line(p, now.Sub(l.since))), cols-1)})
 }
 
 // line is what is shown. Documents that are as before take no time worth counting.
 func (l *buildLine) line(p flow.Building, took time.Duration) string {
+	if p.ToAsk > 0 {
+		return l.asking(p, took-l.asked.Sub(l.since))
+	}
 	text := fmt.Sprintf("… %s: %d of %d documents", l.base, p.Done, p.Total)
 	if p.Embedded > 0 {
 		text += fmt.Sprintf(", %d chunks embedded", p.Embedded)
@@ -52,4 +59,15 @@ func (l *buildLine) line(p flow.Building, took time.Duration) string {
 	text += fmt.Sprintf(" (%.0f/s)", float64(each)/took.Seconds())
 	left := time.Duration(float64(took) / float64(work) * float64(p.Total-p.Done))
 	return text + ", " + left.Round(time.Second).String() + " left"
+}
+
+// asking is what is shown when all documents are read and the extractor model is
+// asked about their parts.
+func (l *buildLine) asking(p flow.Building, took time.Duration) string {
+	text := fmt.Sprintf("… %s: entities of %d of %d parts", l.base, p.Asked, p.ToAsk)
+	if took < time.Second || p.Asked == 0 {
+		return text
+	}
+	left := time.Duration(float64(took) / float64(p.Asked) * float64(p.ToAsk-p.Asked))
+	return text + fmt.Sprintf(" (%.1f/s), %s left", float64(p.Asked)/took.Seconds(), left.Round(time.Second))
 }

@@ -182,7 +182,9 @@ func (w *watch) started(b graph.RunStarted) {
 	}
 	w.sh.err.line(fmt.Sprintf("raddle: %s %s", verb, w.sh.err.paint(cyan, w.run.ID)))
 	for _, f := range w.run.Agent.Findings {
-		w.sh.err.line(w.sh.finding(f, w.sh.err.colors))
+		if f.Severity != flow.SeverityInfo {
+			w.sh.err.line(w.sh.finding(f, w.sh.err.colors))
+		}
 	}
 }
 

@@ -1,0 +1,235 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"raddle.dev/llm"
+	"raddle.dev/rag"
+	"raddle.dev/rag/load"
+)
+
+// base opens a base as the lifecycle of the format wants it. nil: there is none,
+// and none is needed.
+func (a *Agent) base(ctx context.Context, k knowledge) (Searcher, error) {
+	r := &a.host.Retrieval
+	if r.Base != nil {
+		if s, ok := r.Base(a.Name, k.id); ok {
+			return s, nil
+		}
+	}
+	path := filepath.Join(a.Dir, k.id+".yaml")
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		return a.opened(ctx, k, path, text)
+	case !errors.Is(err, os.ErrNotExist):
+		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
+	}
+	if build, err := a.mayBuild(&k); !build {
+		return nil, err
+	}
+	return a.built(ctx, k, buildPlace{path: path, store: k.id + ".db"})
+}
+
+// opened is a base whose file exists. One of raddle's own is brought up to date,
+// where that needs no network; if it cannot be, it answers as before.
+func (a *Agent) opened(ctx context.Context, k knowledge, path string, text []byte) (Searcher, error) {
+	fail := func(err error) (Searcher, error) {
+		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
+	}
+	r := &a.host.Retrieval
+	p, own := readPointer(text)
+	switch {
+	case own && r.Rebuild:
+		if len(k.documents) == 0 {
+			return nil, noDocuments(k)
+		}
+		return a.built(ctx, a.specified(k, p), buildPlace{path: path, store: filepath.Base(p.Base)})
+	case r.Rebuild:
+		return fail(errors.New("another program has made it: move it away to build the knowledge base anew"))
+	case own:
+		k.options = p.options(k.options)
+		path = filepath.Join(a.Dir, filepath.Base(p.Base))
+	}
+	base, err := rag.Open(path, a.options(k))
+	if err != nil {
+		return fail(err)
+	}
+	if !own {
+		return base, nil
+	}
+	if err := a.refreshed(ctx, base, k, p); err != nil {
+		return nil, errors.Join(err, base.Close())
+	}
+	return base, nil
+}
+
+// refreshed brings a base up to date with its documents.
+func (a *Agent) refreshed(ctx context.Context, base *rag.Base, k knowledge, p pointer) error {
+	renew := a.host.Retrieval.Renew
+	if !renew && slices.ContainsFunc(p.DocumentPaths, remote) {
+		return nil
+	}
+	report, err := base.Refresh(ctx, a.progress(k.id))
+	if errors.Is(err, rag.ErrNotBuilt) { // its own file was removed, and not the one that names it
+		report, err = base.Build(ctx, p.DocumentPaths, a.progress(k.id))
+	}
+	a.progressEnds(k.id)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil && renew:
+		return failf("rag '%s' stays as it was: %w", k.id, err)
+	case err != nil:
+		a.tell(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
+		return nil
+	case report.Changed:
+		a.tell(fmt.Sprintf("✓ Updated RAG '%s': %d of %d documents had changed.", k.id, report.Added, report.Documents))
+	case renew:
+		a.tell(fmt.Sprintf("✓ RAG '%s' is up to date: %d documents, %d chunks.", k.id, report.Documents, report.Chunks))
+	}
+	a.tellEntities(report)
+	return a.renew(ctx, base, filepath.Join(a.Dir, k.id+".yaml"), p)
+}
+
+// renew writes the file of a base anew where the base knows better: a build was
+// killed before it could.
+func (a *Agent) renew(ctx context.Context, base *rag.Base, path string, p pointer) error {
+	s, err := base.Settings(ctx)
+	if err != nil {
+		return err
+	}
+	if now := pointerTo(p.Base, s); !reflect.DeepEqual(now, p) {
+		return now.write(path)
+	}
+	return nil
+}
+
+// remote tells whether a document is fetched from somewhere.
+func remote(document string) bool { return strings.Contains(document, "://") }
+
+func (a *Agent) options(k knowledge) rag.Options {
+	r, o := &a.host.Retrieval, k.options
+	o.Embedder, o.Reranker = r.Embedder, r.Reranker
+	o.Load = load.Options{Dir: a.Dir, Loaders: r.Loaders, Env: r.Env}
+	o.Extraction.Redact = a.host.redact
+	o.Extraction.Open = func(ctx context.Context, model string) (llm.Model, error) {
+		if a.host.Models == nil {
+			return nil, errors.New("there are no models here")
+		}
+		if !a.host.Models.Known(a.Dir, model) {
+			if _, err := a.host.Models.Open(ctx, a.Dir, model); err != nil {
+				return nil, err
+			}
+			return nil, errors.New("there is no such model")
+		}
+		return a.host.Models.Open(ctx, a.Dir, model)
+	}
+	return o
+}
+
+// buildPlace is where a base is built: its own file, and the one that names it.
+type buildPlace struct {
+	path  string
+	store string // in the agent's directory
+}
+
+// built builds a base, and says in its file that it has. A base that is there
+// already answers as before until that is done.
+func (a *Agent) built(ctx context.Context, k knowledge, at buildPlace) (Searcher, error) {
+	base, err := rag.Open(filepath.Join(a.Dir, at.store), a.options(k))
+	if err != nil {
+		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, at.path, err)
+	}
+	a.tell("⚙ Initializing RAG...")
+	a.tell("Embedding model: " + k.options.Model)
+	a.tell(fmt.Sprintf("Chunk size: %d", k.options.ChunkSize))
+	a.tell(fmt.Sprintf("Chunk overlap: %d", k.options.ChunkOverlap))
+	if e := k.options.Extraction; e.Model != "" {
+		a.tell("Extractor model: " + e.Model)
+	}
+	if k.driver != "" && k.driver != ownDriver {
+		a.tell(driverText(k.driver))
+	}
+	report, err := base.Build(ctx, k.documents, a.progress(k.id))
+	a.progressEnds(k.id)
+	var s rag.Settings
+	if err == nil {
+		a.tellEntities(report)
+		s, err = base.Settings(ctx)
+	}
+	if err == nil {
+		p := pointerTo(at.store, s)
+		err = p.write(at.path)
+	}
+	if err != nil {
+		_ = base.Close()
+		return nil, failf("rag '%s': %w", k.id, err)
+	}
+	a.tell("✓ Saved RAG to '" + at.path + "'.")
+	return base, nil
+}
+
+// ownDriver is the driver of the format that stands for one's own file.
+const ownDriver = "yaml"
+
+func driverText(driver string) string {
+	return fmt.Sprintf("`driver: %s` has no effect: the knowledge base is a file of raddle's own, with vectors, words and entities in it", driver)
+}
+
+// progress tells how far a build is.
+func (a *Agent) progress(id string) func(rag.Progress) {
+	return func(p rag.Progress) {
+		switch {
+		case p.Problem != nil:
+			a.tell("⚠️ " + p.Problem.Error())
+		case p.Missed != nil:
+			a.tell(fmt.Sprintf("⚠️ %s: no entities from a part of it: %v", p.Path, p.Missed))
+		case p.ToAsk > 0 && p.Asked == 0:
+			a.tell(fmt.Sprintf("Extract entities from %d new parts of documents: as many calls of the extractor model", p.ToAsk))
+		}
+		if told := a.host.Retrieval.Progress; told != nil {
+			told(Building{Base: id, Done: p.Done, Total: p.Total, Embedded: p.Embedded, Asked: p.Asked, ToAsk: p.ToAsk,
+				Known: p.Path != "" && p.Chunks == 0 && p.Problem == nil && p.ToAsk == 0})
+			return
+		}
+		if p.Chunks > 0 {
+			a.tell(fmt.Sprintf("Load %s [%d/%d]", p.Path, p.Done, p.Total))
+		}
+		const steps = 10
+		if p.ToAsk > 0 && p.Asked*steps/p.ToAsk > (p.Asked-1)*steps/p.ToAsk && p.Asked > 0 && p.Asked < p.ToAsk {
+			a.tell(fmt.Sprintf("Extract [%d/%d]", p.Asked, p.ToAsk))
+		}
+	}
+}
+
+func (a *Agent) progressEnds(id string) {
+	if told := a.host.Retrieval.Progress; told != nil {
+		told(Building{Base: id, Ended: true})
+	}
+}
+
+// tellEntities sums up what was asked of the extractor model.
+func (a *Agent) tellEntities(r rag.Report) {
+	if r.Asked == 0 {
+		return
+	}
+	line := fmt.Sprintf("✓ Extracted %d entities and %d relations after %d calls", r.Entities, r.Relations, r.Asked)
+	if r.Missed > 0 {
+		line += fmt.Sprintf("; %d of them came to nothing", r.Missed)
+	}
+	a.tell(line + ".")
+}
+
+func (a *Agent) tell(line string) {
+	if told := a.host.Retrieval.Told; told != nil {
+		told(a.host.redact(line))
+	}
+}

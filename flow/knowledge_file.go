@@ -1,0 +1,140 @@
+package flow
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+
+	"go.yaml.in/yaml/v4"
+
+	"raddle.dev/rag"
+)
+
+// BaseFile is where an agent keeps one of its knowledge bases.
+type BaseFile struct {
+	ID        string   `json:"id"` // of the rag node; "rag": of a config.yaml's documents
+	Documents []string `json:"documents"`
+	Path      string   `json:"path"`            // of the file that says that it is built
+	Store     string   `json:"store,omitempty"` // of the base itself; empty: it is not built
+	// Differs lists what the agent's file says otherwise than the base was built
+	// with, which counts until it is built anew.
+	Differs []string `json:"differs,omitempty"`
+}
+
+// BaseFiles lists the knowledge bases that the agent's file asks for, built or
+// not, in the order of the file.
+func (a *Agent) BaseFiles() []BaseFile {
+	files := []BaseFile{}
+	for _, k := range a.knowledge() {
+		f := BaseFile{ID: k.id, Documents: k.documents, Path: filepath.Join(a.Dir, k.id+".yaml")}
+		if text, err := os.ReadFile(f.Path); err == nil {
+			f.Store = f.Path
+			if p, ok := readPointer(text); ok {
+				f.Store, f.Differs = filepath.Join(a.Dir, filepath.Base(p.Base)), p.differs(a.specified(k, p))
+			}
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// pointer is the file that says that a base has been built, and where it is: in
+// the place where the format's reference keeps its own bases. The base itself
+// knows its settings too, and is right where they differ.
+type pointer struct {
+	Base            string   `yaml:"base"`
+	EmbeddingModel  string   `yaml:"embedding_model"`
+	ChunkSize       int      `yaml:"chunk_size"`
+	ChunkOverlap    int      `yaml:"chunk_overlap"`
+	TopK            int      `yaml:"top_k"`
+	RerankerModel   string   `yaml:"reranker_model,omitempty"`
+	ExtractorModel  string   `yaml:"extractor_model,omitempty"`
+	ExtractorPrompt string   `yaml:"extractor_prompt,omitempty"`
+	GraphHops       *int     `yaml:"graph_hops,omitempty"`
+	DocumentPaths   []string `yaml:"document_paths"`
+}
+
+// readPointer reads a file; not ok: another program has written it.
+func readPointer(text []byte) (p pointer, ok bool) {
+	err := yaml.Unmarshal(text, &p)
+	return p, err == nil && p.Base != ""
+}
+
+// pointerTo is the pointer to a base with settings.
+func pointerTo(base string, s rag.Settings) pointer {
+	return pointer{Base: base, EmbeddingModel: s.Model, ChunkSize: s.ChunkSize, ChunkOverlap: s.ChunkOverlap, TopK: s.TopK,
+		RerankerModel: s.RerankerModel, ExtractorModel: s.ExtractorModel, ExtractorPrompt: s.ExtractorPrompt, GraphHops: s.GraphHops,
+		DocumentPaths: s.Sources}
+}
+
+// options are those that the base was built with, in place of those of o.
+func (p *pointer) options(o rag.Options) rag.Options {
+	o.Model, o.ChunkSize, o.ChunkOverlap, o.TopK, o.RerankerModel = p.EmbeddingModel, p.ChunkSize, p.ChunkOverlap, p.TopK, p.RerankerModel
+	o.Extraction.Model, o.Extraction.Prompt, o.Extraction.Hops = p.ExtractorModel, p.ExtractorPrompt, p.GraphHops
+	return o
+}
+
+// write puts the file in its place at once.
+func (p *pointer) write(path string) error {
+	text, err := yaml.Marshal(p)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString("# Made by raddle: remove this file to build the knowledge base anew.\n" + string(text))
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		err = errors.Join(err, os.Remove(f.Name()))
+	}
+	return err
+}
+
+// specified is what a base would be built with now, if nobody were asked: what its
+// agent's file says, else the host, else what it was built with.
+func (a *Agent) specified(k knowledge, p pointer) knowledge {
+	r, o := &a.host.Retrieval, &k.options
+	o.Model = cmp.Or(o.Model, r.Model, p.EmbeddingModel)
+	o.ChunkSize = cmp.Or(o.ChunkSize, or(r.ChunkSize, 0), p.ChunkSize)
+	if !k.sized {
+		o.ChunkOverlap, k.sized = or(r.ChunkOverlap, p.ChunkOverlap), true
+	}
+	o.TopK = cmp.Or(o.TopK, r.TopK, rag.DefaultTopK)
+	o.RerankerModel = cmp.Or(o.RerankerModel, r.RerankerModel)
+	o.Extraction.Model = cmp.Or(o.Extraction.Model, r.ExtractorModel)
+	return k
+}
+
+// differs lists what k says otherwise.
+func (p *pointer) differs(k knowledge) (list []string) {
+	o := &k.options
+	add := func(name string, was, is any) {
+		if !reflect.DeepEqual(was, is) {
+			list = append(list, fmt.Sprintf("%s is %v, and was %v", name, is, was))
+		}
+	}
+	add("embedding_model", p.EmbeddingModel, o.Model)
+	add("chunk_size", p.ChunkSize, o.ChunkSize)
+	add("chunk_overlap", p.ChunkOverlap, o.ChunkOverlap)
+	add("top_k", cmp.Or(p.TopK, rag.DefaultTopK), o.TopK)
+	add("reranker_model", orElse(p.RerankerModel, "none"), orElse(o.RerankerModel, "none"))
+	add("extractor_model", orElse(p.ExtractorModel, "none"), orElse(o.Extraction.Model, "none"))
+	if e := &o.Extraction; e.Model != "" && p.ExtractorModel != "" {
+		if e.Prompt != p.ExtractorPrompt {
+			list = append(list, "extractor_prompt is another one")
+		}
+		add("graph_hops", or(p.GraphHops, rag.DefaultHops), or(e.Hops, rag.DefaultHops))
+	}
+	if !slices.Equal(p.DocumentPaths, k.documents) {
+		list = append(list, "documents are other ones")
+	}
+	return list
+}
