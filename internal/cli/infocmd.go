@@ -151,6 +151,8 @@ type agentReport struct {
 	Start        string           `json:"start"`
 	Nodes        []nodeReport     `json:"nodes"`
 	Tools        []toolReport     `json:"tools"`
+	Knowledge    []app.Knowledge  `json:"knowledge"`            // bases, built or not
+	Unreadable   string           `json:"unreadable,omitempty"` // why they cannot be told
 	Variables    []variableReport `json:"variables"`
 	Starters     []string         `json:"conversation_starters"`
 	Files        []flow.Source    `json:"files"`
@@ -184,6 +186,9 @@ func (sh *shell) agentInfo(name, output string) error {
 		return err
 	}
 	r := reportOn(a)
+	if r.Knowledge, err = p.Knowledge(context.Background(), name); err != nil {
+		r.Knowledge, r.Unreadable = []app.Knowledge{}, err.Error()
+	}
 	if output == formatJSON {
 		return sh.json(r)
 	}
@@ -237,6 +242,10 @@ func agentText(r *agentReport, short func(string) string) string {
 	for _, n := range r.Nodes {
 		row("node", fmt.Sprintf("%s (%s) %s", n.ID, n.Type, n.Description))
 	}
+	for _, k := range r.Knowledge {
+		row("knowledge", strings.ReplaceAll(knowledgeLine(short, k), "\n", "\n         "))
+	}
+	row("knowledge", r.Unreadable)
 	for _, v := range r.Variables {
 		text := v.Name + ": " + v.Description
 		if v.Default != nil {

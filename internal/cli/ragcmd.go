@@ -91,7 +91,7 @@ func (sh *shell) ragStatusCommand() *cobra.Command {
 				return sh.json(list)
 			}
 			for _, k := range list {
-				sh.out.text(sh.knowledgeLine(p, k))
+				sh.out.text(knowledgeLine(p.Dirs.Short, k))
 			}
 			return nil
 		},
@@ -101,11 +101,12 @@ func (sh *shell) ragStatusCommand() *cobra.Command {
 	return cmd
 }
 
-func (sh *shell) knowledgeLine(p *app.Process, k app.Knowledge) string {
+// knowledgeLine is what there is to say of a knowledge base, with a line for each setting that it was not built with.
+func knowledgeLine(short func(string) string, k app.Knowledge) string {
 	if !k.Built {
 		return fmt.Sprintf("%s: not built; documents: %s", k.ID, strings.Join(k.BaseFile.Documents, ", "))
 	}
-	line := fmt.Sprintf("%s: %d documents, %d chunks, model %s, %s", k.ID, k.Status.Documents, k.Chunks, k.Model, p.Dirs.Short(k.Store))
+	line := fmt.Sprintf("%s: %d documents, %d chunks, model %s, %s", k.ID, k.Status.Documents, k.Chunks, k.Model, short(k.Store))
 	if k.Model == "keyword" {
 		line += " (searched by words alone)"
 	}
