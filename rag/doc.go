@@ -14,11 +14,14 @@
 //   - A document is looked at again only when its bytes have changed, and of a changed one only the chunks that are new are embedded.
 //   - A document that cannot be read costs itself and no other: it is a [load.Problem] of the [Report]. If an earlier build has it, that
 //     version stays.
-//   - Nothing is sent anywhere unless an [Embedder] or a [Reranker] is there to send it, or a source is a URL.
+//   - Nothing is sent anywhere unless an [Embedder], a [Reranker] or the model of an [Extraction] is there to send it, or a source is a URL.
 //
 // The model [Keyword] means that there are no vectors, and that a search is one for words alone.
 //
 // Searching ranks all chunks twice, by the cosine of their vectors to that of the question and by BM25 over stemmed English words, and
 // fuses the two rankings by reciprocal rank; or it has a Reranker order what both have found. Vectors are compared exactly, all of them,
 // and held in memory from the first search on: four bytes a dimension and chunk. The words stay in the file.
+//
+// With an [Extraction] a chat model finds entities in chunks and relations between them. A third ranking then lists the chunks that mention
+// what the question names, or what is related to that.
 package rag
