@@ -48,7 +48,8 @@ func TestChanges(t *testing.T) {
 	b.want("code-reviewer", "get_diff", map[string]string{"base": "main"}, "Nothing has changed.")
 }
 
-// script runs a script node's program as a graph does, and returns what it prints.
+// script runs a script node's program as a graph does, with a large state in a file,
+// and returns what it prints.
 func (b *box) script(name, state string, env ...string) (out map[string]any, errs string) {
 	b.t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
@@ -57,8 +58,15 @@ func (b *box) script(name, state string, env ...string) (out map[string]any, err
 	path := filepath.Join(b.agents, filepath.FromSlash(name))
 	cmd := exec.Command("python3", path)
 	cmd.Dir = filepath.Dir(filepath.Dir(path))
-	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.agents, "GIT_CONFIG_NOSYSTEM=1", "RADDLE_WORKSPACE=" + b.work, "GRAPH_STATE=" + state,
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.agents, "GIT_CONFIG_NOSYSTEM=1", "RADDLE_WORKSPACE=" + b.work,
 		"PYTHONDONTWRITEBYTECODE=1"}, env...)
+	if given := "GRAPH_STATE=" + state; len(state) > 32<<10 {
+		large := filepath.Join(b.t.TempDir(), "state.json")
+		put(b.t, large, state)
+		cmd.Env = append(cmd.Env, "GRAPH_STATE_FILE="+large)
+	} else {
+		cmd.Env = append(cmd.Env, given)
+	}
 	var text strings.Builder
 	cmd.Stderr = &text
 	printed, err := cmd.Output()
@@ -128,10 +136,12 @@ func TestResearchDecides(t *testing.T) {
 // A report cites what was read.
 func TestResearchChecksSources(t *testing.T) {
 	b := newBox(t)
+	size := 0
 	check := func(report, complaints string) map[string]any {
 		t.Helper()
 		state, err := json.Marshal(map[string]any{"report": report, "complaints": complaints,
-			"notes": []any{"A fact (https://a.example/page).", "Another [http://b.example/x_(y)]", map[string]any{"odd": "https://c.example/"}}})
+			"notes": []any{strings.Repeat("long ", size),
+				"A fact (https://a.example/page).", "Another [http://b.example/x_(y)]", map[string]any{"odd": "https://c.example/"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,6 +155,7 @@ func TestResearchChecksSources(t *testing.T) {
 	if out := check(good, "none"); len(out) != 0 {
 		t.Errorf("a good report: %v", out)
 	}
+	size = 10_000
 	bad := "It is so [1] and [4].\nSources:\n[1] https://a.example/other.\n"
 	out := check(bad, "none")
 	if out["_next"] != "write" || out["complaints"] != "https://a.example/other is cited, and does not occur in the notes. [4] is cited, and is not among the sources." {

@@ -1,0 +1,138 @@
+//go:build unix
+
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"raddle.dev/agent"
+	"raddle.dev/flow"
+)
+
+// Every agent that comes along is without a finding, also of those that it runs, says
+// what it is for, and has all its tools. No model and no key is needed for that.
+func TestBundledAgents(t *testing.T) {
+	w := newPlace(t)
+	p, _ := w.process(-1)
+	var names []string
+	for _, place := range p.Agents() {
+		names = append(names, place.Name)
+		a, err := p.Load(Look{Agent: place.Name, Strict: true})
+		if err != nil {
+			t.Errorf("%s: %v", place.Name, err)
+			continue
+		}
+		for _, member := range a.Agents() {
+			for _, f := range member.Findings {
+				t.Errorf("%s: %v", place.Name, f)
+			}
+		}
+		about := ""
+		if a.Config != nil {
+			about = a.Config.Description
+		} else {
+			about = a.File.Description
+		}
+		if len(about) < 40 || len(about) > 130 || !strings.HasSuffix(about, ".") {
+			t.Errorf("%s says of itself %q", place.Name, about)
+		}
+	}
+	if !slices.Equal(names, BundledAgents()) || len(names) != 11 {
+		t.Errorf("agents %v", names)
+	}
+}
+
+// The agents that an orchestrator starts are those that come along, and the value of
+// a variable is theirs, too.
+func TestBundledTeams(t *testing.T) {
+	w := newPlace(t)
+	p, _ := w.process(-1)
+	for name, want := range map[string][]string{"sisyphus": {"coder", "explore", "oracle"}, "code-reviewer": {"file-reviewer"}} {
+		a, err := p.Load(Look{Agent: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		team := a.Config.Team
+		names := slices.Sorted(slices.Values(*team.Spawnable))
+		if !team.CanSpawn || !slices.Equal(names, want) {
+			t.Errorf("%s may spawn %v", name, names)
+		}
+	}
+}
+
+// Installing is tried once by a process, and only where nobody has done it.
+func TestBundledOnce(t *testing.T) {
+	w := newPlace(t)
+	p, _ := w.process(-1)
+	p.Agents()
+	coder := filepath.Join(p.Dirs.Agents, "coder")
+	if err := os.RemoveAll(coder); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := w.process(-1)
+	for _, q := range []*Process{p, again} {
+		if isDir(coder) || slices.ContainsFunc(q.Agents(), func(a Place) bool { return a.Name == "coder" }) {
+			t.Error("an agent that was deleted is there again")
+		}
+		if _, err := q.Find("coder"); err == nil || !strings.Contains(err.(*Error).Next, "raddle agents install coder") {
+			t.Errorf("got %v", err)
+		}
+	}
+}
+
+// jira-helper works with whatever server has the name, and without one it still says
+// so.
+func TestJiraHelper(t *testing.T) {
+	server, err := shopServer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newPlace(t)
+	m := &model{t: t, text: "done", rounds: [][]call{{{"1", "mcp_search_atlassian", `{"query":"stock"}`},
+		{"2", "mcp_invoke_atlassian", `{"tool":"check_stock","arguments":{"sku":"R-210"}}`}, {"3", "user__confirm", `{"question":"Write the issue?"}`}}}}
+	w.serve(m)
+	p, _ := w.process(-1)
+	p.Agents()
+	w.write("home/.config/raddle/agents/jira-helper/mcp.json", `{"mcpServers": {"atlassian": {"command": "`+server+`"}}}`)
+	run, err := p.Start(Request{Agent: "jira-helper", Prompt: "go"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	res, err := run.Drive(t.Context(), answering(pickFirst))
+	if err != nil || flow.OutcomeOf(res).Output != "done" {
+		t.Fatalf("%+v %v", res, err)
+	}
+	said := fmt.Sprint(agent.History(res.State))
+	for _, want := range []string{"check_stock", `"pieces":12`, `{"answer":"yes"}`} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the outcomes lack %q: %s", want, said)
+		}
+	}
+	first := m.request(0)
+	if system := first.system(); !strings.Contains(system, "You help with issues in Jira. Today is 2") {
+		t.Errorf("the system prompt is %q", system)
+	}
+}
+
+// One look at a file is what agents that are installed cost.
+func BenchmarkInstalled(b *testing.B) {
+	p, err := Open(Options{Work: b.TempDir(), Environ: []string{"HOME=" + b.TempDir()}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := p.InstallBundled(); err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		p.bundled = bundled{}
+		if err := p.InstallBundled(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
