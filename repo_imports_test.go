@@ -40,6 +40,8 @@ var importRules = []importRule{
 		reason: "examples use the engine as a program of its own would: through what everybody may import"},
 	{of: "examples/go/streams", may: []string{"graph"},
 		reason: "examples use the engine as a program of its own would: through what everybody may import"},
+	{of: "examples/go/team", may: []string{"agent", "graph", "llm", "llm/script", "store/sqlite", "team", "tool"},
+		reason: "examples use the packages as a program of its own would: through what everybody may import"},
 	{of: "examples/go/timetravel", may: []string{"graph"},
 		reason: "examples use the engine as a program of its own would: through what everybody may import"},
 	{of: "examples/go/toolloop", may: []string{"agent", "graph", "llm", "llm/script", "store/sqlite", "tool"},

@@ -77,6 +77,7 @@ done: about 1.417
 	}
 	t.Run("approval", func(t *testing.T) { approval(t, filepath.Join(bin, "approval")) })
 	t.Run("toolloop", func(t *testing.T) { toolloop(t, filepath.Join(bin, "toolloop")) })
+	t.Run("team", func(t *testing.T) { outing(t, filepath.Join(bin, "team")) })
 	t.Run("live", func(t *testing.T) { live(t, filepath.Join(bin, "streams")) })
 }
 
@@ -179,5 +180,27 @@ func live(t *testing.T, program string) {
 	}
 	if diff := cmp.Diff(streams, rest.String()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// The second process answers what one agent asks; who has finished does not run again.
+func outing(t *testing.T, program string) {
+	const first = `agent_weather_d93a1c6d begins
+agent_trains_7d936433 begins
+the run is waiting
+team/agent_trains_7d936433/act: Which town do you start from?
+go on with the answer as the argument
+`
+	const second = `agent_trains_7d936433 goes on
+the run is done
+weather, completed: It is dry until five.
+trains, completed: The 8.05 goes there without a change.
+Take the 8.05, and be down by five. (7 replies in all)
+`
+	dir := t.TempDir()
+	for _, c := range []struct{ answer, want string }{{"", first}, {"Leeds", second}} {
+		if diff := cmp.Diff(c.want, output(t, program, "-dir", dir, c.answer)); diff != "" {
+			t.Errorf("%q:\n%s", c.answer, diff)
+		}
 	}
 }
