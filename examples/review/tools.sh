@@ -14,8 +14,8 @@ get_changed_files() {
 # raddle: read-only
 # @option --path Only of this file
 get_diff() {
-    awk -v path="${argc_path:-}" '
-        /^diff / { shown = path == "" || $NF == "b/" path }
+    changed_path=${argc_path:-} awk '
+        /^diff / { shown = ENVIRON["changed_path"] == "" || $NF == "b/" ENVIRON["changed_path"] }
         shown' "$(_here)/change.patch" >>"$LLM_OUTPUT"
 }
 

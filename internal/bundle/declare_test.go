@@ -77,3 +77,28 @@ func TestDeclarations(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// The guide has a row for each agent, and tells of each variable.
+func TestGuide(t *testing.T) {
+	guide := get(t, "../../docs/guide/bundled-agents.md")
+	for _, name := range Names() {
+		if !strings.Contains(guide, "\n| `"+name+"` | ") {
+			t.Errorf("the table of docs/guide/bundled-agents.md has no row for %s", name)
+		}
+		for _, f := range files(name) {
+			if !f.definition() {
+				continue
+			}
+			_, rest, _ := strings.Cut(string(f.text), "\nvariables:\n")
+			for line := range strings.Lines(rest) {
+				variable, ok := strings.CutPrefix(line, "  - {name: ")
+				if !ok {
+					break
+				}
+				if variable, _, _ = strings.Cut(variable, ","); !strings.Contains(guide, "\n| `"+variable+"` | ") {
+					t.Errorf("the guide does not tell of the variable %s of %s", variable, name)
+				}
+			}
+		}
+	}
+}

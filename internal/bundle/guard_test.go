@@ -74,6 +74,30 @@ func TestAnalyzeRefuses(t *testing.T) {
 	}
 }
 
+// A directory that somebody has made look like a repository, with settings that name
+// a program, has nothing run by looking at it.
+func TestFeignedRepository(t *testing.T) {
+	b := newBox(t)
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "objects/info/x": "", "refs/heads/x": "", "a.txt": "order\n",
+		"config": "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n\tfsmonitor = \"touch RUN; false\"\n"} {
+		b.file(name, text)
+	}
+	b.git("status", "--short")
+	if err := os.Remove(filepath.Join(b.work, "RUN")); err != nil {
+		t.Skip("this git does not fall for it: ", err)
+	}
+	before := tree(t, b.work)
+	b.want("oracle", "get_project_info", nil, "kind: unknown", "!git:")
+	b.want("explore", "search_content", map[string]string{"pattern": "order"}, "a.txt:1:order")
+	b.want("explore", "get_structure", nil, "a.txt")
+	b.want("oracle", "analyze_with_command", map[string]string{"command": "git status"}, "(exit code 128)")
+	b.refused("code-reviewer", "get_diff", nil, "no git repository")
+	if _, errs := b.script("review-gate/scripts/diff.py", `{"initial_prompt": ""}`); !strings.Contains(errs, "no git repository") {
+		t.Errorf("got %s", errs)
+	}
+	b.tidy(before)
+}
+
 // fakeSQL is a program in the place of usql that tells how it was called.
 func fakeSQL(t *testing.T, b *box) {
 	t.Helper()
@@ -92,7 +116,7 @@ func TestSQL(t *testing.T) {
 	b.vars = map[string]string{"dsn": "--help"}
 	b.refused("sql", "list_tables", nil, "does not name a database")
 	b.vars["dsn"] = "sqlite:a b.db"
-	const called = "[--no-init][--no-password][--quiet][--set][ON_ERROR_STOP=1][--command]"
+	const called = "[-X][-w][-c]"
 	b.want("sql", "list_tables", nil, called+`[\dt][sqlite:a b.db]`)
 	b.want("sql", "describe_table", map[string]string{"table_name": "shop.orders"}, called+`[\d shop.orders][sqlite:a b.db]`)
 	b.want("sql", "write_query", map[string]string{"query": "DELETE FROM a; DROP TABLE b -- all"}, called+"[DELETE FROM a; DROP TABLE b -- all]", "Done.")

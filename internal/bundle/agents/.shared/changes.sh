@@ -7,48 +7,43 @@ changes_since() {
 	local base=${1:-} name
 	project_uses_git || project_fail "'$PROJECT' is no git repository: there is nothing to compare with."
 	if [[ -n $base ]]; then
-		CHANGES_BASE=$(git rev-parse --verify --quiet --end-of-options "$base^{commit}") ||
+		CHANGES_BASE=$(project_git rev-parse --verify --quiet --end-of-options "$base^{commit}") ||
 			project_fail "git knows no commit '$base': name a branch, a tag or a commit."
-		CHANGES_BASE=$(git merge-base "$CHANGES_BASE" HEAD 2>/dev/null || echo "$CHANGES_BASE")
+		CHANGES_BASE=$(project_git merge-base "$CHANGES_BASE" HEAD 2>/dev/null || echo "$CHANGES_BASE")
 		CHANGES_WHAT=$base
 		return 0
 	fi
-	if ! git rev-parse --verify --quiet HEAD >/dev/null; then
-		CHANGES_BASE=$(git hash-object -t tree /dev/null) CHANGES_WHAT='the beginning'
+	if ! project_git rev-parse --verify --quiet HEAD >/dev/null; then
+		CHANGES_BASE=$(project_git hash-object -t tree /dev/null) CHANGES_WHAT='the beginning'
 		return 0
 	fi
-	CHANGES_BASE=$(git rev-parse HEAD) CHANGES_WHAT='the last commit'
-	if [[ -n $(git status --porcelain -- .) ]]; then return 0; fi
+	CHANGES_BASE=$(project_git rev-parse HEAD) CHANGES_WHAT='the last commit'
+	if [[ -n $(project_git status --porcelain -- .) ]]; then return 0; fi
 	for name in origin/HEAD origin/main origin/master main master; do
-		base=$(git merge-base "$name" HEAD 2>/dev/null) || continue
+		base=$(project_git merge-base "$name" HEAD 2>/dev/null) || continue
 		if [[ $base != "$CHANGES_BASE" ]]; then
 			CHANGES_BASE=$base CHANGES_WHAT="where the branch left $name"
 			return 0
 		fi
 	done
-	if git rev-parse --verify --quiet HEAD~1 >/dev/null; then
-		CHANGES_BASE=$(git rev-parse HEAD~1) CHANGES_WHAT='the commit before the last'
+	if project_git rev-parse --verify --quiet HEAD~1 >/dev/null; then
+		CHANGES_BASE=$(project_git rev-parse HEAD~1) CHANGES_WHAT='the commit before the last'
 	else
-		CHANGES_BASE=$(git hash-object -t tree /dev/null) CHANGES_WHAT='the beginning'
+		CHANGES_BASE=$(project_git hash-object -t tree /dev/null) CHANGES_WHAT='the beginning'
 	fi
-}
-
-# changes_git WORD...: git as a reader sees it: no pager, no colours, no programs of the repository.
-changes_git() {
-	git --no-pager -c core.quotePath=false -c color.ui=false "$@"
 }
 
 # changes_new: files that git does not know yet and does not ignore, one a line.
 changes_new() {
-	changes_git ls-files --others --exclude-standard
+	project_git ls-files --others --exclude-standard
 }
 
 # changes_diff: the difference since CHANGES_BASE, new files included.
 changes_diff() {
 	local file
-	changes_git diff --no-ext-diff --no-textconv --relative -M "$CHANGES_BASE" -- .
+	project_git diff --no-ext-diff --no-textconv --relative -M "$CHANGES_BASE" -- .
 	changes_new | while IFS= read -r file; do
-		changes_git diff --no-ext-diff --no-textconv --no-index -- /dev/null "$file" || true # it differs, of course
+		project_git diff --no-ext-diff --no-textconv --no-index -- /dev/null "$file" || true # it differs, of course
 	done
 }
 
@@ -56,8 +51,8 @@ changes_diff() {
 changes_files() {
 	local file
 	{
-		changes_git diff --no-ext-diff --relative --no-renames --name-status "$CHANGES_BASE" -- . | awk -F'\t' '{ print "s\t" $2 "\t" $1 }'
-		changes_git diff --no-ext-diff --relative --no-renames --numstat "$CHANGES_BASE" -- . | awk -F'\t' '{ print "n\t" $3 "\t" $1 "\t" $2 }'
+		project_git diff --no-ext-diff --relative --no-renames --name-status "$CHANGES_BASE" -- . | awk -F'\t' '{ print "s\t" $2 "\t" $1 }'
+		project_git diff --no-ext-diff --relative --no-renames --numstat "$CHANGES_BASE" -- . | awk -F'\t' '{ print "n\t" $3 "\t" $1 "\t" $2 }'
 		changes_new | while IFS= read -r file; do printf 'u\t%s\t%s\n' "$file" "$(awk 'END { print NR }' "$file")"; done
 	} | awk -F'\t' '
 		$1 == "s" { order[++n] = $2; what[$2] = $3 == "A" ? "added" : $3 == "D" ? "deleted" : "modified" }

@@ -51,9 +51,17 @@ project_path() {
 	esac
 }
 
+# PROJECT_GIT are settings for git that keep it from running programs which files of the project may name.
+PROJECT_GIT=(-c safe.bareRepository=explicit -c core.fsmonitor=false -c core.quotePath=false -c color.ui=false)
+
+# project_git WORD...: git as a reader needs it.
+project_git() {
+	GIT_OPTIONAL_LOCKS=0 git --no-pager "${PROJECT_GIT[@]}" "$@"
+}
+
 # project_uses_git: the project is in a git working tree.
 project_uses_git() {
-	[[ $(git rev-parse --is-inside-work-tree 2>/dev/null) == true ]]
+	[[ $(project_git rev-parse --is-inside-work-tree 2>/dev/null) == true ]]
 }
 
 # project_find: the files that belong to a project without git: not what is fetched or built.
@@ -65,7 +73,7 @@ project_find() {
 # project_files: the files of the project, one a line, sorted; with git those that it does not ignore.
 project_files() {
 	if project_uses_git; then
-		git -c core.quotePath=false ls-files --cached --others --exclude-standard
+		project_git ls-files --cached --others --exclude-standard
 	else
 		project_find -print | sed 's|^\./||'
 	fi | LC_ALL=C sort -u
@@ -126,7 +134,7 @@ project_search() {
 	printf '' | grep -E -e "$pattern" >/dev/null 2>&1 || status=$?
 	((status < 2)) || project_fail "'$pattern' is no extended regular expression: escape what is meant to the letter with a backslash."
 	if project_uses_git; then
-		git --no-pager -c core.quotePath=false grep --untracked --no-color -nIE -e "$pattern" -- ${glob:+":(glob)**/$glob"} || true
+		project_git grep --untracked -nIE -e "$pattern" -- ${glob:+":(glob)**/$glob"} || true
 	elif [[ -n $glob ]]; then
 		project_find -name "$glob" -exec grep -nIHE -e "$pattern" {} + | sed 's|^\./||' || true
 	else
@@ -156,8 +164,9 @@ project_similar() {
 	base=${path##*/}
 	name=${base%.*} ext=
 	if [[ $base == ?*.* ]]; then ext=.${base##*.}; fi
-	project_files | awk -v path="$path" -v name="$name" -v ext="$ext" '
+	project_files | similar_path=$path similar_name=$name similar_ext=$ext awk '
 		BEGIN {
+			path = ENVIRON["similar_path"]; name = ENVIRON["similar_name"]; ext = ENVIRON["similar_ext"]
 			dir = path; if (!sub(/\/[^\/]*$/, "", dir)) dir = "."
 			kind = name; if (!sub(/^.*[._-]/, "", kind)) kind = "" # such as "test" of parser_test.go
 		}
@@ -220,7 +229,7 @@ project_about() {
 		END { for (e in count) print count[e] "\t" e; if (NR == 0) print "0\tnone" }' |
 		LC_ALL=C sort -t "$(printf '\t')" -k1,1nr -k2,2 | awk -F'\t' 'NR <= 8 { list = list (NR > 1 ? ", " : "") $2 " " $1 } END { print "files: " list }'
 	if project_uses_git; then
-		echo "git: branch $(git rev-parse --abbrev-ref HEAD 2>/dev/null || echo 'without commits'), $(git status --porcelain -- . | awk 'END { print NR }') changed files"
+		echo "git: branch $(project_git rev-parse --abbrev-ref HEAD 2>/dev/null || echo 'without commits'), $(project_git status --porcelain -- . | awk 'END { print NR }') changed files"
 	fi
 	local doc docs=
 	for doc in README* CONTRIBUTING* ARCHITECTURE* AGENTS.md CLAUDE.md docs; do

@@ -16,8 +16,9 @@ get_structure() {
 # @option --pattern! A part of the path, or a pattern such as *_test.go or src/**/*.ts
 search_files() {
 	_in_project
-	project_files | awk -v pattern="${argc_pattern:?}" '
+	project_files | search_pattern=${argc_pattern:?} awk '
 		BEGIN {
+			pattern = ENVIRON["search_pattern"]
 			glob = pattern ~ /[*?]/
 			want = glob ? regex(pattern) : tolower(pattern)
 		}
@@ -38,7 +39,7 @@ search_files() {
 				else if (c == "*") out = out "[^/]*"
 				else if (c == "?") out = out "[^/]"
 				else if (c ~ /[A-Za-z0-9_\/-]/) out = out c
-				else out = out "[" c "]"
+				else out = out "\\" c
 			}
 			return "^" out "$"
 		}' >>"$LLM_OUTPUT"

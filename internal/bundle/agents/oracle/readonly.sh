@@ -89,10 +89,14 @@ readonly_word() {
 readonly_pipe() {
 	local from=$1 to=$1
 	while ((to < ${#WORDS[@]})) && [[ ${KINDS[to]} != pipe ]]; do to=$((to + 1)); done
-	set -- env -i "PATH=$PATH" "HOME=${HOME:-/}" "LANG=${LANG:-C}" GIT_PAGER=cat PAGER=cat GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 TERM=dumb \
-		"${WORDS[@]:from:to-from}"
+	set -- "${WORDS[@]:from:to-from}"
+	if [[ $1 == git ]]; then
+		shift
+		set -- git --no-pager "${PROJECT_GIT[@]}" "$@"
+	fi
+	set -- env -i "PATH=$PATH" "HOME=${HOME:-/}" "LANG=${LANG:-C}" PAGER=cat GIT_OPTIONAL_LOCKS=0 GIT_TERMINAL_PROMPT=0 TERM=dumb "$@"
 	if ((to == ${#WORDS[@]})); then
-		"$@" </dev/stdin
+		"$@"
 	else
 		"$@" | readonly_pipe $((to + 1))
 	fi

@@ -48,5 +48,5 @@ _usql() {
 		echo "The agent's variable dsn does not name a database: set it with --agent-variable dsn ADDRESS." >&2
 		exit 1
 	fi
-	usql --no-init --no-password --quiet --set ON_ERROR_STOP=1 --command "$1" "$dsn" </dev/null >>"$LLM_OUTPUT"
+	usql -X -w -c "$1" "$dsn" </dev/null >>"$LLM_OUTPUT"
 }

@@ -8,6 +8,8 @@ import sys
 
 LARGEST = 200_000  # characters of a diff that reviewers are shown
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+# The first two keep git from running programs which files of the project may name.
+SETTINGS = ("safe.bareRepository=explicit", "core.fsmonitor=false", "core.quotePath=false", "color.ui=false")
 MAIN = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
 
 
@@ -20,7 +22,8 @@ def state():
 
 
 def git(*words, fine=(0,)):
-    command = ["git", "--no-pager", "-c", "core.quotePath=false", "-c", "color.ui=false", *words]
+    settings = [word for setting in SETTINGS for word in ("-c", setting)]
+    command = ["git", "--no-pager", *settings, *words]
     done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, check=False)
     if done.returncode not in fine:
         return None
