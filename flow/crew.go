@@ -98,7 +98,7 @@ func (l *loader) enlist(a *Agent, at slot) {
 			if err == nil {
 				err = child.fit()
 			}
-			if err != nil {
+			if _, nameless := errors.AsType[*MissingModelError](err); err != nil && !(nameless && at.parent == "") { // it may yet get one, as its lead
 				c.faults[name] = failf("Agent '%s' failed: %w", name, err)
 				continue
 			}
@@ -163,12 +163,10 @@ func (a *Agent) judge(c *crew) {
 	}
 	at := a.Config.src.items("spawnable_agents")
 	for i, name := range *a.Config.Team.Spawnable {
-		err, broken := c.faults[name]
-		_, nameless := errors.AsType[*MissingModelError](err)
-		switch {
+		switch err := c.faults[name]; {
 		case c.dirs[name] == "":
 			a.advise(Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: suggest(name, sortedNames(c.dirs)), Pos: at(i)})
-		case broken && !(nameless && a.model("") == ""): // else it is the agent's own fault, too
+		case err != nil:
 			a.advise(Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
 		}
 	}

@@ -57,6 +57,9 @@ func (b *builder) member(t *team.Config, a *Agent) (team.Member, error) {
 		Output:  func(child graph.Child) string { return outcome(child.Value).Output },
 		Explain: a.Explain,
 	}
+	if err := a.fit(); err != nil {
+		return m, err
+	}
 	if a.Config == nil {
 		g, err := b.agent(a)
 		m.Graph = g

@@ -330,6 +330,10 @@ func TestFindingsOfSpawnableAgents(t *testing.T) {
 	if a.Rejected() != nil || len(a.Agents()) != 3 {
 		t.Errorf("%v, %v", a.Rejected(), a.Agents())
 	}
+	nameless, err := Load(filepath.Join(x.root, "lead"), Host{Models: x})
+	if err != nil || len(nameless.Findings) != len(a.Findings) || !strings.Contains(nameless.Instructions(), "\n- explore") {
+		t.Errorf("without a model: %v, %v, %q", err, nameless.Findings, nameless.Instructions())
+	}
 	var files []string
 	for _, f := range a.Sources() {
 		files = append(files, strings.TrimPrefix(f.Path, x.root+"/"))
