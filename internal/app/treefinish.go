@@ -1,6 +1,7 @@
 package app
 
 import (
+	"slices"
 	"strings"
 
 	"raddle.dev/graph"
@@ -20,6 +21,7 @@ func (g *grower) finish(d *RunDetail) *Branch {
 	for _, c := range g.teams {
 		g.accounts(c)
 	}
+	slices.SortStableFunc(g.order, func(a, b *Branch) int { return a.Started.Compare(b.Started) })
 	g.questions(d)
 	for _, b := range g.order {
 		b.Status = g.status(b)

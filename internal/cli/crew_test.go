@@ -178,7 +178,7 @@ func fanOut(prompts ...string) func(r request) said {
 				}
 			}
 			slices.Sort(heard)
-			s.text = "all of them: " + strings.Join(heard, " ")
+			s.text = "all of them: " + strings.Join(slices.Compact(heard), " ")
 		}
 		return s
 	}

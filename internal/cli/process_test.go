@@ -136,18 +136,24 @@ func (c *console) String() string {
 // await blocks until the process has written a text after what was there before.
 func (c *console) await(t *testing.T, text string) {
 	t.Helper()
+	c.until(t, text, func(all string) bool { return strings.Contains(all, text) })
+}
+
+// until blocks until what the process has written is as it is to be.
+func (c *console) until(t *testing.T, what string, met func(all string) bool) {
+	t.Helper()
 	deadline := time.After(patience)
 	for {
 		c.mu.Lock()
 		all, more := c.text.String(), c.more
 		c.mu.Unlock()
-		if strings.Contains(all, text) {
+		if met(all) {
 			return
 		}
 		select {
 		case <-more:
 		case <-deadline:
-			t.Fatalf("%q was not written; but this was:\n%s", text, all)
+			t.Fatalf("%q was not written; but this was:\n%s", what, all)
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
+	"raddle.dev/team"
 )
 
 // Every event that the engine and the nodes can send has its place in the
@@ -48,6 +49,9 @@ func TestEventsConform(t *testing.T) {
 		agent.Replied{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.Replied{Message: llm.Message{Role: llm.RoleAssistant}},
 		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},
 		agent.Shortened{Messages: 1, Tokens: 2, Limit: 3, Summary: true}, agent.Spending{Spend: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
+		team.AgentStarted{ID: "i", Agent: "a", Parent: "lead", Task: "1", Resumed: true}, team.AgentStarted{},
+		team.AgentEnded{ID: "i", Agent: "a", Status: "failed", Error: "x", Spent: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
+		team.AgentEnded{Status: "completed"}, team.AgentEnded{Status: "cancelled"}, team.TaskWaiting{ID: "1", Subject: "s", Agent: "a", Parent: "lead"},
 		agent.Spending{}, agent.Continuing{Count: 1, Max: 2, Open: 3}, agent.Warning{Text: "w"},
 	} {
 		bodies = append(bodies, graph.Emitted{Value: v})
