@@ -80,6 +80,8 @@ type BudgetError struct {
 	Limit  string
 	Spent  string
 	Shared bool // others spend from it, too: see Budget.Share
+
+	scope string // of a shared one
 }
 
 func (e *BudgetError) Error() string {

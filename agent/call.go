@@ -143,7 +143,7 @@ func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 	r, err := guarded(ctx, t, c, runner(x.retried, x.act.Around))
 	switch {
 	case err == nil:
-	case waits(err) || usedUp(err):
+	case waits(err) || UsedUp(ctx, err):
 		return r, err
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
@@ -173,7 +173,7 @@ func (x *acting) retried(ctx context.Context, t tool.Tool, c tool.Call) (tool.Re
 	again := x.act.Calls.Retry
 	for attempt := 1; ; attempt++ {
 		r, err := x.attempt(ctx, t, c)
-		if err == nil || waits(err) || usedUp(err) || ctx.Err() != nil || attempt >= again.Attempts || !again.allows(err) {
+		if err == nil || waits(err) || UsedUp(ctx, err) || ctx.Err() != nil || attempt >= again.Attempts || !again.allows(err) {
 			return r, err
 		}
 		timer := time.NewTimer(again.Delay << (attempt - 1))

@@ -59,7 +59,7 @@ func delegate(ctx context.Context, kind, id, text string) (tool.Result, error) {
 	switch {
 	case err == nil:
 		return tool.Text(LastResponse(child.State)), nil
-	case waits(err) || usedUp(err) || ctx.Err() != nil:
+	case waits(err) || UsedUp(ctx, err) || ctx.Err() != nil:
 		return tool.Result{}, err
 	}
 	return tool.Result{}, errors.Join(err, graph.Drop(ctx, name))
@@ -74,13 +74,6 @@ func spentIn(s graph.State) Spend {
 	v, _ := s.Value(Spent.Name())
 	cost, _ := v.(Spend)
 	return cost
-}
-
-// usedUp tells whether a failure is that of a budget which others spend from too:
-// the run has failed, not the call or the agent that was refused.
-func usedUp(err error) bool {
-	var e *BudgetError
-	return errors.As(err, &e) && e.Shared
 }
 
 // withAgents is tools, and those that are agents.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"slices"
 
@@ -39,7 +40,8 @@ func purseOf(ctx context.Context) *purse {
 //
 // scope names the budget within a run: graph.TaskPath for what one task runs, ""
 // for the whole run. Where ctx has a budget of that scope already, that one holds.
-// spent was spent before. A budget without bounds changes nothing, and neither
+// spent was spent before. Time that a call waits counts for timeouts. A budget
+// without bounds changes nothing, and neither
 // does its Time.
 func (b Budget) Share(ctx context.Context, scope string, spent Spend) context.Context {
 	if b.Tokens <= 0 && b.Money <= 0 && b.Calls <= 0 && b.ToolCalls <= 0 {
@@ -179,7 +181,7 @@ func (b *Budget) hold(t *till, r *llm.Request, estimate int) hold {
 func (p *purse) admits(t *till, h hold) (bool, error) {
 	spent := p.base.add(t.Spent)
 	if err := p.allows(spent); err != nil {
-		return false, shared(err)
+		return false, p.shared(err)
 	}
 	all := t.flying
 	all.add(h, 1)
@@ -193,11 +195,28 @@ func (p *purse) admits(t *till, h hold) (bool, error) {
 }
 
 // shared says on a BudgetError that the budget is not one agent's alone.
-func shared(err error) error {
+func (p *purse) shared(err error) error {
 	if e, ok := err.(*BudgetError); ok {
-		e.Shared = true
+		e.Shared, e.scope = true, p.scope
 	}
 	return err
+}
+
+// UsedUp tells whether a failure is that of a budget which ctx shares: who runs
+// under ctx cannot go on either, and what was refused has not failed by itself.
+// Pass such a failure on; the run goes on when it is resumed with more. That of a
+// budget which is shared only further below is a failure like any other.
+func UsedUp(ctx context.Context, err error) bool {
+	var e *BudgetError
+	if !errors.As(err, &e) || !e.Shared {
+		return false
+	}
+	for p := purseOf(ctx); p != nil; p = p.outer {
+		if p.scope == e.scope {
+			return true
+		}
+	}
+	return false
 }
 
 // settle records what a call has cost, in the place of what was held for it.
@@ -257,7 +276,7 @@ func beginTool(ctx context.Context) (done func(), err error) {
 			return true
 		})
 		if err == nil {
-			err = shared(over)
+			err = p.shared(over)
 		}
 		if err != nil {
 			return nil, err

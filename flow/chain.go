@@ -41,6 +41,5 @@ func (e *plainError) Error() string { return e.text }
 // the run may cost is used up.
 func fatal(ctx context.Context, err error) bool {
 	var provider *llm.Error
-	var budget *agent.BudgetError
-	return ctx.Err() != nil || errors.As(err, &provider) && provider.Class == llm.Auth || errors.As(err, &budget) && budget.Shared
+	return ctx.Err() != nil || errors.As(err, &provider) && provider.Class == llm.Auth || agent.UsedUp(ctx, err)
 }

@@ -192,3 +192,33 @@ func TestSharedBudgetAfterACrash(t *testing.T) {
 		}
 	}
 }
+
+// An agent that has used up a budget of its own, for itself and the agents that are
+// its tools, has failed: the others go on.
+func TestOwnBudgetIsNobodyElses(t *testing.T) {
+	s := newStage()
+	helper, err := agent.Config{Model: s.model("helper", func(context.Context, view) llm.Message { return words("helped") })}.Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := pair(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+		if v.round == 1 {
+			return calls(v, collectCall(ids(v)[0])...)
+		}
+		return words(v.last())
+	}), func(_ context.Context, v view) llm.Message {
+		return calls(v, "helper", `{"request":"x"}`, "helper", `{"request":"y"}`)
+	}, team.Spawn{})
+	c.Lead.Agent.Budget = agent.Budget{Calls: 100}
+	m := c.Agents["explore"]
+	m.Agent.Name, m.Agent.Budget = "explorer", agent.Budget{Calls: 2}
+	m.Agent.Agents = []agent.AgentTool{{Spec: llm.ToolSpec{Name: "helper"}, Graph: helper}}
+	c.Agents["explore"] = m
+	res := invoke(t, c)
+	if got := agent.LastResponse(res.State); !strings.Contains(got, `"status":"failed"`) || !strings.Contains(got, "the budget of explorer and the agents below it for calls is used up: 2 of 2") {
+		t.Error(got)
+	}
+	if n, _ := s.total(); n != 3+1+1 {
+		t.Errorf("%d requests: %v", n, s.requests)
+	}
+}

@@ -167,7 +167,7 @@ func (x *supervisor) returned(id string, child graph.Child, err error) {
 		}
 	case x.kids.Err() != nil && err != nil: // the run is cut off; it goes on from here
 		x.stop(context.Cause(x.kids))
-	case err != nil && (id == lead || usedUp(err)):
+	case err != nil && (id == lead || agent.UsedUp(x.kids, err)): // of all: the agent has not failed, and goes on when there is more
 		x.stop(err)
 	case id == lead:
 		x.result = child.State
@@ -206,13 +206,6 @@ func (x *supervisor) ended(id string, child graph.Child, err error) {
 		x.discard(id)
 	}
 	x.launch()
-}
-
-// usedUp tells whether an agent has ended because all have used up the budget of
-// the lead. It is not taken for its failure: it goes on when there is more.
-func usedUp(err error) bool {
-	var e *agent.BudgetError
-	return errors.As(err, &e) && e.Shared
 }
 
 // stop ends all agents because of a failure; the caller holds mu.
