@@ -70,6 +70,10 @@ func speakers(s *graph.Structure, path string, known map[string]bool) {
 		if n.Child != nil {
 			speakers(n.Child, path+n.Name+"/", known)
 		}
+		for kind, child := range n.Children { // the path of an agent of a team is its name, whatever its id
+			known[path+n.Name+"/"+kind] = true
+			speakers(&child, path+n.Name+"/"+kind+"/", known)
+		}
 	}
 }
 
@@ -112,11 +116,18 @@ func overrideOf(s graph.State, name string) Override {
 }
 
 // OverridesFor is the overrides for the child graph of a node, as the child's
-// first write. Agent nodes make it by themselves.
+// first write; for a named child, node is the node's path with the child's kind.
+// Agent nodes and teams make it by themselves.
 func OverridesFor(s graph.State, node string) graph.Write {
 	all := Overrides.Get(s)
 	inside := map[string]Override{}
-	if everywhere := all[""].over(all[node]); !everywhere.empty() {
+	everywhere := all[""]
+	for i, c := range node + "/" {
+		if c == '/' {
+			everywhere = everywhere.over(all[node[:i]])
+		}
+	}
+	if !everywhere.empty() {
 		inside[""] = everywhere
 	}
 	for path, o := range all {

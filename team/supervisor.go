@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,10 +17,11 @@ import (
 // A supervisor runs the agents of a team in one drive.
 type supervisor struct {
 	*log
-	team *Config
-	work sync.WaitGroup // the agents that run
-	halt context.CancelFunc
-	kids context.Context // of all agents
+	team   *Config
+	before graph.State    // what the turn began with
+	work   sync.WaitGroup // the agents that run
+	halt   context.CancelFunc
+	kids   context.Context // of all agents
 
 	posts  map[string]*post // guarded by mu
 	begun  bool             // the agents that an earlier drive has left are launched; guarded by mu
@@ -70,7 +73,7 @@ func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &supervisor{log: l, team: c, posts: map[string]*post{}}
+	x := &supervisor{log: l, team: c, before: s, posts: map[string]*post{}}
 	x.kids, x.halt = context.WithCancel(c.budget().Share(ctx, graph.TaskPath(ctx), agent.Spent.Get(s)))
 	defer x.halt()
 	if err := x.tidy(fresh); err != nil {
@@ -139,7 +142,7 @@ func (x *supervisor) launch() {
 // call runs an agent.
 func (x *supervisor) call(ctx context.Context, m *member) (graph.Child, error) {
 	if m.id == lead {
-		return graph.CallNamed(ctx, lead, lead)
+		return graph.CallNamed(ctx, lead, lead, x.overrides(lead)...)
 	}
 	a := x.team.Agents[m.name]
 	if a.Open != nil {
@@ -151,7 +154,25 @@ func (x *supervisor) call(ctx context.Context, m *member) (graph.Child, error) {
 	if err != nil {
 		return graph.Child{}, err
 	}
+	if a.Graph == nil {
+		set = append(set, x.overrides(kindOf(m.name))...)
+	}
 	return graph.CallNamed(ctx, m.id, kindOf(m.name), set...)
+}
+
+// overrides is what the turn changes of an agent's configuration, by the path of the
+// team's node and the agent's name. The lead has the turn's own too.
+func (x *supervisor) overrides(kind string) []graph.Write {
+	all := agent.Overrides.Get(x.before)
+	below := slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(path string) bool { return path == Node || strings.HasPrefix(path, Node+"/") })
+	if len(all) == 0 || kind == lead && !below {
+		return nil
+	}
+	own := []graph.Write{agent.OverridesFor(x.before, Node+"/"+kind)}
+	if kind == lead {
+		own = append([]graph.Write{agent.Overrides.Set(all)}, own...)
+	}
+	return own
 }
 
 // returned is what follows when an agent has stopped.
