@@ -19,8 +19,9 @@
 // The model [Keyword] means that there are no vectors, and that a search is one for words alone.
 //
 // Searching ranks all chunks twice, by the cosine of their vectors to that of the question and by BM25 over stemmed English words, and
-// fuses the two rankings by reciprocal rank; or it has a Reranker order what both have found. Vectors are compared exactly, all of them,
-// and held in memory from the first search on: four bytes a dimension and chunk. The words stay in the file.
+// fuses the two rankings by reciprocal rank; or it has a Reranker order what both have found. Vectors are compared exactly, all of them.
+// From the first search on, codes of two bytes a dimension and chunk are held in memory, which tell the few that the file is asked for. The
+// words stay in the file.
 //
 // With an [Extraction] a chat model finds entities in chunks and relations between them. A third ranking then lists the chunks that mention
 // what the question names, or what is related to that.

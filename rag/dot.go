@@ -1,7 +1,7 @@
 package rag
 
-// dotPlain is the inner product in plain Go, in eight sums so that the processor need not wait for each addition.
-func dotPlain(a, b []float32) float32 {
+// dot is the inner product of two vectors of one length, in eight sums so that the processor need not wait for each addition.
+func dot(a, b []float32) float32 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	for len(a) >= 8 && len(b) >= 8 {
 		x, y := (*[8]float32)(a), (*[8]float32)(b) // without a check for each index
@@ -19,4 +19,18 @@ func dotPlain(a, b []float32) float32 {
 		s0 += a[i] * b[i]
 	}
 	return (s0 + s1) + (s2 + s3) + (s4 + s5) + (s6 + s7)
+}
+
+// dotPlain is the inner product of codes in plain Go.
+func dotPlain(a []int16, b []int8) int32 {
+	var s0, s1, s2, s3 int32
+	for len(a) >= 4 && len(b) >= 4 {
+		x, y := (*[4]int16)(a), (*[4]int8)(b)
+		s0 += int32(x[0]) * int32(y[0])
+		s1 += int32(x[1]) * int32(y[1])
+		s2 += int32(x[2]) * int32(y[2])
+		s3 += int32(x[3]) * int32(y[3])
+		a, b = a[4:], b[4:]
+	}
+	return s0 + s1 + s2 + s3
 }

@@ -4,20 +4,19 @@ package rag
 
 import "golang.org/x/sys/cpu"
 
-// fast tells whether the processor multiplies and adds eight numbers at a time.
-var fast = cpu.X86.HasAVX2 && cpu.X86.HasFMA
+// fast tells whether the processor multiplies and adds sixteen codes at a time.
+var fast = cpu.X86.HasAVX2
 
-// dotAVX is the inner product of n numbers, a multiple of 32 above zero.
+// dotAVX is the inner product of n codes, a multiple of lanes above zero.
 //
 //go:noescape
-func dotAVX(a, b *float32, n int) float32
+func dotAVX(a *int16, b *int8, n int) int32
 
-// dot is the inner product of two vectors of one length.
-func dot(a, b []float32) float32 {
-	b = b[:len(a)]
-	n := len(a) &^ 31
-	if n == 0 || !fast {
+// dotCodes is the inner product of codes of one length, a multiple of lanes above zero.
+func dotCodes(a []int16, b []int8) int32 {
+	if !fast {
 		return dotPlain(a, b)
 	}
-	return dotAVX(&a[0], &b[0], n) + dotPlain(a[n:], b[n:])
+	b = b[:len(a)]
+	return dotAVX(&a[0], &b[0], len(a))
 }

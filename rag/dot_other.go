@@ -2,5 +2,5 @@
 
 package rag
 
-// dot is the inner product of two vectors of one length.
-func dot(a, b []float32) float32 { return dotPlain(a, b) }
+// dotCodes is the inner product of codes of one length, a multiple of lanes above zero.
+func dotCodes(a []int16, b []int8) int32 { return dotPlain(a, b) }

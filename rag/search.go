@@ -118,7 +118,9 @@ func (b *Base) find(ctx context.Context, tx *sql.Tx, l lookup) (c candidates, er
 		if err := v.readVectors(ctx, tx); err != nil {
 			return c, err
 		}
-		c.near = v.nearest(l.questions, l.top)
+		if c.near, err = v.nearest(ctx, tx, l.questions, l.top); err != nil {
+			return c, err
+		}
 	}
 	related := v.entities && l.settings.RerankerModel == ""
 	most := l.top
@@ -153,10 +155,14 @@ func (b *Base) find(ctx context.Context, tx *sql.Tx, l lookup) (c candidates, er
 }
 
 // nearest ranks the chunks by the best of their cosines to the questions.
-func (v *view) nearest(questions [][]float32, top int) (ids []uint32) {
+func (v *view) nearest(ctx context.Context, tx *sql.Tx, questions [][]float32, top int) (ids []uint32, err error) {
 	scores := map[uint32]float64{}
 	for _, q := range questions {
-		for _, m := range v.near(q, top) {
+		matches, err := v.near(ctx, tx, q, top)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range matches {
 			if _, known := scores[m.Text]; !known {
 				ids = append(ids, m.Text)
 			}
@@ -171,7 +177,7 @@ func (v *view) nearest(questions [][]float32, top int) (ids []uint32) {
 	for _, m := range best.Sorted() {
 		ids = append(ids, m.Text)
 	}
-	return ids
+	return ids, nil
 }
 
 func readHit(ctx context.Context, tx *sql.Tx, id int64) (h Hit, err error) {

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"runtime"
 	"slices"
 	"sync"
 
@@ -23,10 +22,9 @@ type view struct {
 	lengths []uint32 // in tokens
 	rank    []uint32 // the place of each chunk in the order of documents, for ties
 
-	load    sync.Mutex
-	loaded  bool
-	vectors []float32 // those of chunk i begin at i*dims
-	dims    int
+	dims  int        // of the vectors; zero: there are none
+	load  sync.Mutex // of codes
+	codes *codes     // of the vectors; nil: not read yet
 }
 
 // current returns the view of what tx sees.
@@ -131,65 +129,4 @@ func (v *view) postings(ctx context.Context, find *sql.Stmt, token string) (all 
 		}
 	}
 	return all, rows.Err()
-}
-
-// readVectors reads all vectors into memory, once.
-func (v *view) readVectors(ctx context.Context, tx *sql.Tx) error {
-	v.load.Lock()
-	defer v.load.Unlock()
-	if v.loaded || v.dims == 0 {
-		return nil
-	}
-	vectors := make([]float32, len(v.ids)*v.dims)
-	rows, err := tx.QueryContext(ctx, `SELECT c.id, v.data FROM chunk c JOIN vector v ON v.id = c.vector
-		WHERE c.document IN (SELECT id FROM document WHERE live) ORDER BY c.id`)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	at := 0
-	for rows.Next() {
-		var id int64
-		var data sql.RawBytes
-		if err := rows.Scan(&id, &data); err != nil {
-			return err
-		}
-		for at < len(v.ids) && v.ids[at] < id {
-			at++
-		}
-		if at < len(v.ids) && v.ids[at] == id && len(data) == 4*v.dims {
-			unpackVector(vectors[at*v.dims:(at+1)*v.dims], data)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	v.vectors, v.loaded = vectors, true
-	return nil
-}
-
-// near ranks the chunks by their cosine to q, which has length one. All processors share the work.
-func (v *view) near(q []float32, top int) []keyword.Match {
-	parts := min(runtime.GOMAXPROCS(0), max(1, len(v.ids)/1000))
-	found := make([][]keyword.Match, parts)
-	var wait sync.WaitGroup
-	for p := range parts {
-		wait.Go(func() {
-			best := keyword.NewBest(top, v.less)
-			for i := p * len(v.ids) / parts; i < (p+1)*len(v.ids)/parts; i++ {
-				if s := dot(q, v.vectors[i*v.dims:(i+1)*v.dims]); s > 0 {
-					best.Add(keyword.Match{Text: uint32(i), Score: float64(s)})
-				}
-			}
-			found[p] = best.Sorted()
-		})
-	}
-	wait.Wait()
-	best := keyword.NewBest(top, v.less)
-	for _, part := range found {
-		for _, m := range part {
-			best.Add(m)
-		}
-	}
-	return best.Sorted()
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -152,7 +153,7 @@ func TestHandbook(t *testing.T) {
 	if r.code != 0 || !strings.Contains(r.out, "Four weeks") || !strings.Contains(r.out, `handbook/documents/leave.md"]`) {
 		t.Fatalf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
-	for query, source := range map[string]string{"a burn": "safety.docx", "mileage for a car": "expenses.pdf", "Sunday shift": "hours.html"} {
+	for query, source := range map[string]string{"a burn": "safety.docx", "35 cents a kilometre": "expenses.pdf", "Sunday shift": "hours.html"} {
 		if r := w.run("rag", "search", "./handbook", query, "--top", "1"); !strings.Contains(r.out, source) {
 			t.Errorf("%s is found in\n%s%s", query, r.out, r.err)
 		}
@@ -226,4 +227,49 @@ func (w *workplace) killWhileEmbedding(s *embeddings) {
 		w.t.Fatal(err)
 	}
 	wait(w.t, cmd)
+}
+
+// TestEveryKindOfDocument finds one word in a file of each kind.
+func TestEveryKindOfDocument(t *testing.T) {
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("no git")
+	}
+	w := newEmbeddings(t).library(t, `docs, "git:repository", "notes:all"`)
+	w.write("agent/graph.yaml", strings.Replace(w.read("agent/graph.yaml"), "local:counts", "keyword", 1))
+	w.write(".config/raddle/config.yaml", `document_loaders:
+  shout: sh -c 'tr a-z A-Z < "$0"' $1
+  copy: cp $1 $2
+  notes: sh -c 'echo "[{\"path\":\"note-1\",\"contents\":\"The heron waits.\"},{\"path\":\"note-2\",\"contents\":\"Nothing.\"}]"'
+`)
+	for name, text := range map[string]string{
+		"docs/plain.txt": "The badger digs.", "docs/page.md": "# Title\n\nThe stoat runs.", "docs/page.html": "<nav>no</nav><p>The <b>marten</b> climbs.</p>",
+		"docs/table.csv": "animal,food\nlynx,hares\n", "docs/data.json": `{"animal":"ermine"}`, "docs/code.go": "package zoo\n\n// Weasel hunts.\nfunc Weasel() {}\n",
+		"docs/page.shout": "the vole hides", "docs/page.copy": "The shrew eats.", "repository/README.md": "The dormouse sleeps.", "repository/untracked.md": "The mole.",
+	} {
+		w.write("agent/"+name, text)
+	}
+	for _, name := range []string{"expenses.pdf", "safety.docx"} {
+		text, err := os.ReadFile(filepath.Join("../../examples/handbook/documents", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.write("agent/docs/"+name, string(text))
+	}
+	for _, args := range [][]string{{"init", "-q"}, {"add", "README.md"}} {
+		if out, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", filepath.Join(w.dir, "agent/repository")}, args...)...).CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	if r := w.run("rag", "build", "./agent"); r.code != 0 || strings.Contains(r.err, "⚠️") {
+		t.Fatalf("exit code %d\n%s", r.code, r.err)
+	}
+	for query, source := range map[string]string{
+		"badger": "plain.txt", "stoat": "page.md", "marten": "page.html", "lynx": "table.csv", "ermine": "data.json", "weasel": "code.go",
+		"vole": "page.shout", "shrew": "page.copy", "dormouse": "README.md", "heron": "note-1", "kilometre": "expenses.pdf", "flour": "safety.docx", "mole": "",
+	} {
+		r := w.run("rag", "search", "./agent", query, "--top", "1")
+		if r.code != 0 || !strings.Contains(r.out, source) || (r.out == "") != (source == "") {
+			t.Errorf("%s is found in %q, want %q\n%s", query, r.out, source, r.err)
+		}
+	}
 }

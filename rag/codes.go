@@ -1,0 +1,199 @@
+package rag
+
+import (
+	"math"
+	"slices"
+)
+
+// codes hold vectors of length one in two bytes a number where floats take four. The first bytes say what matters, and how far they can be
+// from the truth is known: whatever cannot be among the best by them is never looked at again. The second bytes sort the rest so finely that
+// of a search for five little more than five vectors are read from the file.
+type codes struct {
+	dims  int
+	width int       // of a code: dims, filled up with zeros to a multiple of lanes
+	first []int8    // 127 is the largest number of the vector
+	last  []int8    // what is missing from the first, 254 times as fine
+	scale []float32 // what a one in first stands for
+	loss  []float32 // the length of what is missing from the first
+}
+
+const (
+	lanes    = 32               // numbers that are multiplied at a time
+	most     = math.MaxInt8     // of a code
+	finer    = 2 * math.MaxInt8 // steps of last for one of first
+	slack    = 2e-5             // for the roundings of float32
+	rounding = float32(3 << 22) // added and taken away again, it leaves a small number without its fraction
+	mostSum  = math.MaxInt32 / most
+)
+
+func newCodes(n, dims int) *codes {
+	width := (dims + lanes - 1) / lanes * lanes
+	return &codes{dims: dims, width: width, first: make([]int8, n*width), last: make([]int8, n*width),
+		scale: make([]float32, n), loss: make([]float32, n)}
+}
+
+// put stores the i-th vector. Different ones may be stored at the same time.
+func (c *codes) put(i int, v []float32) {
+	largest := largestOf(v)
+	if largest == 0 {
+		return
+	}
+	scale, inverse := largest/most, most/largest
+	first, last := c.first[i*c.width:][:len(v)], c.last[i*c.width:][:len(v)]
+	var sum float32
+	for j, x := range v {
+		x *= inverse
+		whole := (x + rounding) - rounding
+		rest := x - whole
+		fine := (rest*finer + rounding) - rounding
+		first[j], last[j] = int8(whole), int8(fine)
+		sum += rest * rest
+	}
+	c.scale[i] = scale
+	c.loss[i] = scale * float32(math.Sqrt(float64(sum)))
+}
+
+// largestOf is the largest number without its sign. Without it, numbers are ordered as their bits are.
+func largestOf(v []float32) float32 {
+	var largest uint32
+	for _, x := range v {
+		largest = max(largest, math.Float32bits(x)&math.MaxInt32)
+	}
+	return math.Float32frombits(largest)
+}
+
+// A needle is a vector of length one, made ready for being compared with codes.
+type needle struct {
+	codes []int16
+	unit  float32 // what a one stands for
+	loss  float32 // the length of what is missing
+}
+
+// needle takes numbers as large as they can be without an overflow of a sum.
+func (c *codes) needle(q []float32) needle {
+	sum := 0.0
+	for _, x := range q {
+		sum += math.Abs(float64(x))
+	}
+	unit := max(float64(largestOf(q))/math.MaxInt16, sum/(mostSum-float64(len(q))))
+	out := needle{codes: make([]int16, c.width), unit: float32(unit)}
+	if unit == 0 {
+		return out
+	}
+	missing := 0.0
+	for i, x := range q {
+		n := math.RoundToEven(float64(x) / unit)
+		out.codes[i] = int16(n)
+		missing += (float64(x) - n*unit) * (float64(x) - n*unit)
+	}
+	out.loss = float32(math.Sqrt(missing))
+	return out
+}
+
+// A guess is what is known of a vector's cosine to a needle.
+type guess struct {
+	at    uint32
+	value float32
+	error float32 // how far the truth can be at most
+}
+
+// rough compares by the first bytes.
+func (c *codes) rough(q needle, i int) guess {
+	sum := dotCodes(q.codes, c.first[i*c.width:][:c.width])
+	return guess{uint32(i), float32(sum) * (c.scale[i] * q.unit), c.loss[i] + q.loss*(1+c.loss[i]) + slack}
+}
+
+// fine compares by both bytes.
+func (c *codes) fine(q needle, i int) guess {
+	sum := float64(dotCodes(q.codes, c.first[i*c.width:][:c.width])) + float64(dotCodes(q.codes, c.last[i*c.width:][:c.width]))/finer
+	left := c.scale[i] * float32(math.Sqrt(float64(c.dims))) / (2 * finer)
+	return guess{uint32(i), float32(sum * float64(c.scale[i]) * float64(q.unit)), left*1.01 + q.loss*(1+left) + slack}
+}
+
+// A floor is what the best of some numbers are at least: what is certainly below it is not among them.
+type floor struct {
+	top  int
+	best []float32 // a heap, the least first
+}
+
+// least is zero as long as there are fewer numbers: nothing below it is wanted.
+func (f *floor) least() float32 {
+	if len(f.best) < f.top {
+		return 0
+	}
+	return max(0, f.best[0])
+}
+
+func (f *floor) add(x float32) {
+	if len(f.best) < f.top {
+		f.best = append(f.best, x)
+		for i := len(f.best) - 1; i > 0 && f.best[i] < f.best[(i-1)/2]; i = (i - 1) / 2 {
+			f.best[i], f.best[(i-1)/2] = f.best[(i-1)/2], f.best[i]
+		}
+		return
+	}
+	if x <= f.best[0] {
+		return
+	}
+	f.best[0] = x
+	for i := 0; ; {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(f.best); child++ {
+			if f.best[child] < f.best[least] {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		f.best[i], f.best[least] = f.best[least], f.best[i]
+		i = least
+	}
+}
+
+// above keeps the guesses that may be at least x.
+func above(guesses []guess, x float32) []guess {
+	return slices.DeleteFunc(guesses, func(g guess) bool { return g.value+g.error < x })
+}
+
+// scan compares with the vectors from one to another, and returns those that may be among the best top of them.
+func (c *codes) scan(q needle, from, to, top int) (found []guess, f floor) {
+	f.top = top
+	for i := from; i < to; i++ {
+		g := c.rough(q, i)
+		if g.value+g.error < f.least() || c.scale[i] == 0 {
+			continue
+		}
+		f.add(g.value - g.error)
+		found = append(found, g)
+	}
+	return found, f
+}
+
+// nearest returns vectors among which the best top are, as few as the codes can tell.
+func (c *codes) nearest(vector []float32, top int) []guess {
+	q := c.needle(vector)
+	var found []guess
+	all := floor{top: top}
+	for _, part := range inParts(len(c.scale), func(from, to int) scanned {
+		guesses, f := c.scan(q, from, to, top)
+		return scanned{guesses, f}
+	}) {
+		for _, x := range part.floor.best {
+			all.add(x)
+		}
+		found = append(found, part.found...)
+	}
+	found = above(found, all.least())
+	finest := floor{top: top}
+	for i, g := range found {
+		found[i] = c.fine(q, int(g.at))
+		finest.add(found[i].value - found[i].error)
+	}
+	return above(found, finest.least())
+}
+
+type scanned struct {
+	found []guess
+	floor floor
+}
