@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"raddle.dev/graph"
 )
@@ -24,8 +23,7 @@ type Agent struct {
 	children map[string]*Agent   // by the name that agent nodes use
 	crew     *crew               // of one that others are spawned under; else nil
 	bases    map[string]Searcher // by the id of their rag node; filled by Prepare
-	building *sync.Mutex         // guards started, and bases of an agent that is spawned
-	started  bool                // the bases of an agent that is spawned are open
+	late     *lateBases
 	broken   []brokenChild
 }
 

@@ -108,17 +108,12 @@ func (a *Agent) prepare(ctx context.Context, seen map[*Agent]bool) error {
 // were spawned.
 func (a *Agent) Close() error { return errors.Join(a.close(map[*Agent]bool{})...) }
 
-func (a *Agent) close(seen map[*Agent]bool) (failed []error) {
+func (a *Agent) close(seen map[*Agent]bool) []error {
 	if seen[a] {
 		return nil
 	}
-	seen[a], a.started = true, false
-	for _, id := range sortedNames(a.bases) {
-		if b, ok := a.bases[id].(*rag.Base); ok {
-			failed = append(failed, b.Close())
-		}
-	}
-	clear(a.bases)
+	seen[a] = true
+	failed := a.shut()
 	for _, name := range sortedNames(a.children) {
 		failed = append(failed, a.children[name].close(seen)...)
 	}
@@ -126,6 +121,20 @@ func (a *Agent) close(seen map[*Agent]bool) (failed []error) {
 		for _, m := range a.crew.list() {
 			failed = append(failed, m.close(seen)...)
 		}
+	}
+	return failed
+}
+
+// shut closes the bases of the agent alone.
+func (a *Agent) shut() (failed []error) {
+	for _, id := range sortedNames(a.bases) {
+		if b, ok := a.bases[id].(*rag.Base); ok {
+			failed = append(failed, b.Close())
+		}
+	}
+	clear(a.bases)
+	if a.late != nil {
+		delete(a.late.done, a)
 	}
 	return failed
 }

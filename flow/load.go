@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 )
 
 const (
@@ -40,7 +39,7 @@ func Load(path string, h Host) (*Agent, error) {
 	}
 	quiet := h
 	quiet.Retrieval.Confirm, quiet.Retrieval.Ask = nil, nil
-	l := &loader{host: &h, quiet: &quiet, agents: map[slot]*Agent{}, crews: map[crewKey]*crew{}, building: &sync.Mutex{}}
+	l := &loader{host: &h, quiet: &quiet, agents: map[slot]*Agent{}, crews: map[crewKey]*crew{}, late: &lateBases{make(chan struct{}, 1), map[*Agent]bool{}}}
 	return l.load(slot{dir: dir, depth: h.Depth})
 }
 
@@ -63,11 +62,11 @@ func parentOf(dir string) string { return filepath.Dir(filepath.Clean(dir)) }
 
 // loader reads agents, each once for every slot.
 type loader struct {
-	host     *Host
-	quiet    *Host // the same with nobody to be asked before the run: for agents that are spawned, and those below them
-	agents   map[slot]*Agent
-	crews    map[crewKey]*crew
-	building *sync.Mutex // held while an agent that was spawned opens its knowledge bases
+	host   *Host
+	quiet  *Host // the same with nobody to be asked before the run: for agents that are spawned, and those below them
+	agents map[slot]*Agent
+	crews  map[crewKey]*crew
+	late   *lateBases
 }
 
 // slot is where an agent runs.
@@ -88,7 +87,7 @@ func (l *loader) load(s slot) (*Agent, error) {
 	if err != nil {
 		return nil, &LoadError{Agent: name, err: err}
 	}
-	a := &Agent{Name: name, Dir: s.dir, host: l.host, slot: s, children: map[string]*Agent{}, bases: map[string]Searcher{}, building: l.building}
+	a := &Agent{Name: name, Dir: s.dir, host: l.host, slot: s, children: map[string]*Agent{}, bases: map[string]Searcher{}, late: l.late}
 	if s.member || s.quiet {
 		a.host = l.quiet
 	}

@@ -1,7 +1,6 @@
 package flow
 
 import (
-	"context"
 	"time"
 
 	"raddle.dev/agent"
@@ -128,24 +127,4 @@ func (b *builder) under(a *Agent, lead agent.Config) (graph.Def, error) {
 func asked(d *graph.Def) {
 	d.Keys = append(d.Keys, systemKey)
 	d.Timeout = 0
-}
-
-// start opens what a spawned agent needs in this process, and builds it, without
-// questions.
-func (a *Agent) start(ctx context.Context) error {
-	a.building.Lock()
-	defer a.building.Unlock()
-	if a.started {
-		return nil
-	}
-	err := a.prepare(ctx, map[*Agent]bool{})
-	if err == nil && a.Config != nil && len(a.Config.Documents.Paths) > 0 && a.bases[ownBase] == nil {
-		err = failf("its documents have no knowledge base, and nobody is asked how to build one for an agent that is spawned. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
-	}
-	if err != nil {
-		_ = a.Close()
-		return err
-	}
-	a.started = true
-	return nil
 }

@@ -161,13 +161,15 @@ func crashes(t *testing.T, root string, worked, step int) {
 // The documents of a spawned agent are opened when it starts, and nobody is asked: one
 // whose base cannot be built fails and says why, and the others work.
 func TestDocumentsOfSpawnedAgents(t *testing.T) {
+	const sends = "name: sends\nstart: a\nnodes:\n  a: {type: agent, agent: knows, prompt: \"{{initial_prompt}}\", next: e, state_updates: {x: \"{{output}}\"}}\n  e: {type: end, output: \"{{x}}\"}\n"
 	x := newTroupe(t, map[string]string{
-		"lead/config.yaml":  leadFile,
+		"lead/config.yaml":  leadFile + "max_concurrent_agents: 6\n",
 		"knows/config.yaml": "name: knows\ndocuments: [zoo.md]\nembedding_model: keyword\n", "knows/zoo.md": "The zebra grazes.\n",
 		"unsaid/config.yaml": "name: unsaid\ndocuments: [zoo.md]\n", "unsaid/zoo.md": "The lion sleeps.\n",
+		"one/graph.yaml": sends, "two/graph.yaml": sends,
 		"lost/graph.yaml": "name: lost\nstart: kb\nnodes:\n  kb: {type: rag, documents: [zoo.md], next: e}\n  e: {type: end}\n",
 	}, map[string]role{
-		"lead":   spawnAll("knows", "knows", "unsaid", "lost"),
+		"lead":   spawnAll("knows", "knows", "unsaid", "lost", "one", "two"),
 		"knows":  func(_ context.Context, v view) llm.Message { return words(v.asked) },
 		"unsaid": func(_ context.Context, v view) llm.Message { return words("never said") },
 	})
@@ -185,7 +187,7 @@ func TestDocumentsOfSpawnedAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	said := OutcomeOf(res).Output
-	for want, n := range map[string]int{"The zebra grazes.": 2, "never said": 0,
+	for want, n := range map[string]int{"The zebra grazes.": 4, "never said": 0,
 		"Agent 'unsaid' failed: its documents have no knowledge base, and nobody is asked":     2, // in the error and the exit status
 		"Graph execution failed for agent 'lost': Agent 'lost' requires RAG for rag node 'kb'": 2} {
 		if strings.Count(said, want) != n {

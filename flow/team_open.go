@@ -1,0 +1,44 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"maps"
+)
+
+// lateBases is who has opened knowledge bases after the run began: agents that were
+// spawned, and those below them. All that are loaded together share it.
+type lateBases struct {
+	turn chan struct{} // of one place: who has it may open, as two may keep the same base
+	done map[*Agent]bool
+}
+
+// start opens what a spawned agent needs in this process, and builds it, without
+// questions.
+func (a *Agent) start(ctx context.Context) error {
+	if len(a.knowledge()) == 0 && len(a.children) == 0 {
+		return nil
+	}
+	o := a.late
+	select {
+	case o.turn <- struct{}{}:
+		defer func() { <-o.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	now := maps.Clone(o.done)
+	err := a.prepare(ctx, now)
+	if err == nil && a.Config != nil && a.bases[ownBase] == nil {
+		err = failf("its documents have no knowledge base, and nobody is asked how to build one for an agent that is spawned. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
+	}
+	if err == nil {
+		o.done = now
+		return nil
+	}
+	for opened := range now {
+		if !o.done[opened] {
+			err = errors.Join(err, errors.Join(opened.shut()...))
+		}
+	}
+	return err
+}
