@@ -75,7 +75,8 @@ func (b *Budget) charge(ctx context.Context, p *purse, stream ModelFunc, r llm.R
 		yield(llm.Delta{}, err)
 		return
 	}
-	defer c.end() // of a call that has failed, or whose reader has gone
+	defer c.end()                                           // of a call that has failed, or whose reader has gone
+	ctx = context.WithValue(ctx, purseKey{}, (*purse)(nil)) // a model within is paid for, and must not wait for this call
 	for d, err := range stream(ctx, r) {
 		if err == nil && d.Done != nil {
 			if err = c.settle(b, d.Done); err != nil {

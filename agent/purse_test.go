@@ -194,3 +194,16 @@ func TestSharedCallsOfTools(t *testing.T) {
 		}
 	}
 }
+
+// A model that is charged twice over is paid for once, and does not wait for itself.
+func TestChargedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &paying{began: time.Now()}
+		g := compile(t, agent.Config{Model: agent.Budget{}.Charged(p.model(fine))})
+		ctx := agent.Budget{Tokens: 40}.Share(t.Context(), "", agent.Spend{})
+		r := &graph.Runner{Graph: g}
+		if _, err := r.Invoke(ctx, graph.Input{Set: agent.Turn("Go.")}); err != nil {
+			t.Error(err)
+		}
+	})
+}
