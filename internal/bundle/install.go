@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Options say what is installed and how. The zero value installs all agents and
@@ -54,6 +55,7 @@ func Install(dir string, o Options) (outcomes []Outcome, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	tidy(dir)
 	in := &installation{dir: dir, force: o.Force}
 	if in.manifest, err = readManifest(dir); err != nil {
 		return nil, err
@@ -72,6 +74,21 @@ func Install(dir string, o Options) (outcomes []Outcome, err error) {
 	}
 	return outcomes, in.manifest.write(dir)
 }
+
+// tidy removes what installations have left that were killed: what is being written
+// now is younger than an hour.
+func tidy(dir string) {
+	left, _ := filepath.Glob(filepath.Join(dir, "*", unfinished)) // the pattern is well-formed
+	more, _ := filepath.Glob(filepath.Join(dir, unfinished))
+	for _, path := range append(left, more...) {
+		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.RemoveAll(path) // else the next one does
+		}
+	}
+}
+
+// unfinished is how files and directories are named until they are complete.
+const unfinished = ".installing-*"
 
 // installation is one call of Install.
 type installation struct {
@@ -114,7 +131,7 @@ func (in *installation) whole(unit string, all []file) (made bool, err error) {
 	if _, err := os.Lstat(target); err == nil {
 		return false, nil
 	}
-	temp, err := os.MkdirTemp(in.dir, ".installing-*")
+	temp, err := os.MkdirTemp(in.dir, unfinished)
 	if err != nil {
 		return false, err
 	}
@@ -229,7 +246,7 @@ func replace(target string, f file) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	temp, err := os.CreateTemp(filepath.Dir(target), ".installing-*")
+	temp, err := os.CreateTemp(filepath.Dir(target), unfinished)
 	if err != nil {
 		return err
 	}

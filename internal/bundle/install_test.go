@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -237,6 +238,28 @@ func TestInstallAtOnce(t *testing.T) {
 	m, err := readManifest(dir)
 	if err != nil || len(m.Files) != len(bundled()) {
 		t.Errorf("%d files in the manifest, %v", len(m.Files), err)
+	}
+}
+
+// What a killed installation has left is removed by a later one, and what another
+// is writing is not.
+func TestInstallTidiesUp(t *testing.T) {
+	dir := t.TempDir()
+	install(t, dir, Options{Agents: []string{"coder"}})
+	old := time.Now().Add(-2 * time.Hour)
+	for _, name := range []string{".installing-1/coder/config.yaml", "coder/.installing-2", ".installing-3/x"} {
+		put(t, filepath.Join(dir, filepath.FromSlash(name)), "half")
+	}
+	for _, name := range []string{".installing-1", "coder/.installing-2"} {
+		if err := os.Chtimes(filepath.Join(dir, filepath.FromSlash(name)), old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install(t, dir, Options{})
+	want := bundled()
+	want[".installing-3/x"] = "half"
+	if diff := cmp.Diff(want, tree(t, dir)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
 }
 
