@@ -24,7 +24,7 @@ type Agent struct {
 
 	In     func(s graph.State) ([]graph.Write, error)                   // further first writes of the child; nil: none. Pure
 	Out    func(s graph.State, child graph.Child) (graph.Update, error) // in the place of its last reply; nil: that. Pure
-	Failed func(s graph.State, failure error) (graph.Update, error)     // what the node makes of a failure; nil: it fails. Not called where the run waits or is cancelled
+	Failed func(s graph.State, failure error) (graph.Update, error)     // what the node makes of a failure; nil: it fails. Not called where the run waits, is cancelled, or has used up a budget that all share
 }
 
 // Node is the agent's node.
@@ -96,7 +96,7 @@ func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Upda
 		u, err = a.Out(s, child)
 	case err == nil:
 		u = a.reply(ctx, name, child.State, len(seed))
-	case a.Failed != nil && !waits(err) && ctx.Err() == nil:
+	case a.Failed != nil && !waits(err) && !UsedUp(ctx, err) && ctx.Err() == nil:
 		u, err = a.Failed(s, err)
 	}
 	if err != nil {

@@ -207,3 +207,33 @@ func TestChargedTwice(t *testing.T) {
 		}
 	})
 }
+
+// What an agent node makes of a failure is not asked where all have used up their
+// budget; where it is, what the agent has cost counts.
+func TestFailedAgentsInABudget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &paying{began: time.Now()}
+		calls := func(r llm.Request) (llm.Message, error) {
+			if len(r.Messages) > 1 {
+				return llm.Message{}, &llm.Error{Class: llm.Auth, Message: "no key"}
+			}
+			return call("x", "todo__list", `{}`), nil
+		}
+		inner := compile(t, agent.Config{Model: p.model(calls), Request: llm.Request{MaxTokens: 20}})
+		asked := 0
+		g, err := graph.Compile(graph.Def{Name: "g", Keys: agent.Keys(), Start: []string{"a"}, Nodes: []graph.Node{
+			agent.Agent{Graph: inner, Failed: func(graph.State, error) (graph.Update, error) { asked++; return graph.Update{}, nil }}.Node("a")},
+			Edges: []graph.Edge{{From: []string{"a"}, To: []string{graph.End}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for tokens, want := range map[int]int{30: 0, 1000: 1} {
+			asked = 0
+			ctx := agent.Budget{Tokens: tokens}.Share(t.Context(), "", agent.Spend{})
+			res, err := (&graph.Runner{Graph: g}).Invoke(ctx, graph.Input{Set: agent.Turn("Go.")})
+			if asked != want || (err == nil) != (want == 1) || want == 1 && agent.Spent.Get(res.State).Calls != 1 {
+				t.Errorf("with %d tokens: asked %d times, %v, spent %+v", tokens, asked, err, agent.Spent.Get(res.State))
+			}
+		}
+	})
+}
