@@ -236,6 +236,8 @@ func TestProcessesEndWithTheirAgent(t *testing.T) {
 		}, "Cancelled agent 'hang'"},
 		"timed out": {map[string]string{"hang/config.yaml": "name: hang\ntimeout: 1\n"}, func(_ context.Context, v view) llm.Message { return collects(v) },
 			"Agent 'hang' failed: it timed out after 1s"},
+		"below one that fails": {map[string]string{"hang/config.yaml": "name: hang\n", "between/config.yaml": "name: between\ncan_spawn_agents: true\n"},
+			func(_ context.Context, v view) llm.Message { return collects(v) }, "Agent 'between' failed: panic in node think: it has had enough"},
 		"left behind": {map[string]string{"hang/config.yaml": "name: hang\n"}, func(_ context.Context, v view) llm.Message { return words("I am done") }, "I am done"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -247,15 +249,27 @@ func TestProcessesEndWithTheirAgent(t *testing.T) {
 				t.Fatal(err)
 			}
 			var pid int
-			x.roles = map[string]role{"hang": once("hang", "{}"), "lead": func(ctx context.Context, v view) llm.Message {
+			started := make(chan struct{})
+			first := "hang"
+			if c.files["between/config.yaml"] != "" {
+				first = "between"
+			}
+			x.roles = map[string]role{"hang": once("hang", "{}"), "between": func(_ context.Context, v view) llm.Message {
+				if v.round == 0 {
+					return calls(v, spawn("hang", "x")...)
+				}
+				<-started
+				panic("it has had enough")
+			}, "lead": func(ctx context.Context, v view) llm.Message {
 				switch {
 				case v.round == 0:
-					return calls(v, spawn("hang", "x")...)
+					return calls(v, spawn(first, "x")...)
 				case v.round == 1:
 					text, err := os.ReadFile(ready)
 					if pid, _ = strconv.Atoi(strings.TrimSpace(string(text))); err != nil || pid == 0 {
 						t.Errorf("%q, %v", text, err)
 					}
+					close(started)
 					return c.lead(ctx, v)
 				case name == "left behind":
 					return c.lead(ctx, v)

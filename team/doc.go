@@ -29,6 +29,10 @@
 // every agent that has spawned others. After a fork or an edit inside a turn the
 // turn begins anew.
 //
+// A team may work inside of an agent of another one, as part of that one's graph. How
+// deep that is comes with the context (see At), so that Spawn.Depth counts all agents
+// above.
+//
 // # Limits
 //
 // Spawn.Max counts agents that run, Spawn.Depth how deep agents may spawn agents.
