@@ -180,7 +180,7 @@ func (b *Base) Status(ctx context.Context) (Status, error) {
 		s.Settings, s.Builds = settings, builds
 		err = b.db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM document WHERE live), (SELECT count(*) FROM document WHERE NOT live),
 			(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live)),
-			(SELECT count(*) FROM entity), (SELECT count(*) FROM relation)`).Scan(&s.Documents, &s.Pending, &s.Chunks, &s.Entities, &s.Relations)
+			(SELECT count(*) FROM entity), (SELECT ifnull(sum(relations), 0) FROM entity)`).Scan(&s.Documents, &s.Pending, &s.Chunks, &s.Entities, &s.Relations)
 	}
 	if err != nil {
 		return Status{}, b.wrap("status", err)

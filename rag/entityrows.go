@@ -1,17 +1,24 @@
 package rag
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"encoding/json"
+	"errors"
+	"maps"
+	"math"
+	"slices"
 )
 
 // The rows of entities are made anew by each build that changes anything, from what was kept of each chunk and in the order of the documents:
 // so they are the same however the base came to be, and what a removed document alone has said is gone.
 
-// writeEntities makes the rows of entities, of relations and of where entities are mentioned.
+// writeEntities makes the rows of entities and of where they are mentioned. What belongs to one entity is in one row: a row costs more than what is
+// in it.
 func (w *builder) writeEntities(ctx context.Context, tx *sql.Tx) error {
-	for _, statement := range []string{"DELETE FROM mention", "DELETE FROM relation", "DELETE FROM entity"} {
+	for _, statement := range []string{"DELETE FROM mention", "DELETE FROM entity"} {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {
 			return err
 		}
@@ -54,35 +61,89 @@ func (g *joined) read(ctx context.Context, tx *sql.Tx) error {
 
 // write makes the rows. The id of an entity is its place, from one.
 func (g *joined) write(ctx context.Context, tx *sql.Tx) error {
-	entities, err := tx.PrepareContext(ctx, "INSERT INTO entity (id, name, type, description) VALUES (?, ?, ?, ?)")
+	near, begin := g.neighbours()
+	inChunk := map[int64][]byte{}
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO entity (id, name, type, description, relations, neighbours, chunks) VALUES (?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
-	defer entities.Close()
-	mentions, err := tx.PrepareContext(ctx, "INSERT INTO mention (entity, chunk) VALUES (?, ?)")
+	defer insert.Close()
+	for i, e := range g.entities {
+		id := int64(i + 1)
+		var chunks []byte
+		for _, chunk := range g.mentions[i] {
+			chunks = binary.AppendUvarint(chunks, uint64(chunk))
+			inChunk[chunk] = binary.AppendUvarint(inChunk[chunk], uint64(id))
+		}
+		if _, err := insert.ExecContext(ctx, id, e.Name, e.Type, e.Description, begin[i], packNeighbours(near[i]), chunks); err != nil {
+			return err
+		}
+	}
+	mentions, err := tx.PrepareContext(ctx, "INSERT INTO mention (chunk, entities) VALUES (?, ?)")
 	if err != nil {
 		return err
 	}
 	defer mentions.Close()
-	for i, e := range g.entities {
-		if _, err := entities.ExecContext(ctx, i+1, e.Name, e.Type, e.Description); err != nil {
-			return err
-		}
-		for _, chunk := range g.mentions[i] {
-			if _, err := mentions.ExecContext(ctx, i+1, chunk); err != nil {
-				return err
-			}
-		}
-	}
-	relations, err := tx.PrepareContext(ctx, "INSERT INTO relation (source, target, type, weight) VALUES (?, ?, ?, ?)")
-	if err != nil {
-		return err
-	}
-	defer relations.Close()
-	for _, e := range g.edges() {
-		if _, err := relations.ExecContext(ctx, e.from+1, e.to+1, e.typ, e.weight); err != nil {
+	for _, chunk := range slices.Sorted(maps.Keys(inChunk)) {
+		if _, err := mentions.ExecContext(ctx, chunk, inChunk[chunk]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// neighbours are, for each entity, those at the other ends of its relations, in ascending order and with the best weight; and how many relations
+// begin at it.
+func (g *joined) neighbours() (near [][]neighbour, begin []int) {
+	near, begin = make([][]neighbour, len(g.entities)), make([]int, len(g.entities))
+	for _, e := range g.edges() {
+		begin[e.from]++
+		if e.from != e.to {
+			near[e.from] = append(near[e.from], neighbour{int64(e.to + 1), e.weight})
+			near[e.to] = append(near[e.to], neighbour{int64(e.from + 1), e.weight})
+		}
+	}
+	for i, all := range near {
+		slices.SortFunc(all, func(a, b neighbour) int { return cmp.Or(cmp.Compare(a.id, b.id), cmp.Compare(b.weight, a.weight)) })
+		near[i] = slices.CompactFunc(all, func(a, b neighbour) bool { return a.id == b.id })
+	}
+	return near, begin
+}
+
+// packNeighbours and unpackNeighbours translate to variable-length ids and little-endian weights.
+func packNeighbours(all []neighbour) []byte {
+	data := []byte{}
+	for _, n := range all {
+		data = binary.AppendUvarint(data, uint64(n.id))
+		data = binary.LittleEndian.AppendUint64(data, math.Float64bits(n.weight))
+	}
+	return data
+}
+
+func unpackNeighbours(data []byte) (all []neighbour, err error) {
+	const weight = 8 // bytes
+	for len(data) > 0 {
+		id, size := binary.Uvarint(data)
+		if size <= 0 || len(data) < size+weight {
+			return nil, errEntities
+		}
+		all = append(all, neighbour{int64(id), math.Float64frombits(binary.LittleEndian.Uint64(data[size:]))})
+		data = data[size+weight:]
+	}
+	return all, nil
+}
+
+// unpackIDs reads variable-length ids.
+func unpackIDs(data []byte) (ids []int64, err error) {
+	for len(data) > 0 {
+		id, size := binary.Uvarint(data)
+		if size <= 0 {
+			return nil, errEntities
+		}
+		ids, data = append(ids, int64(id)), data[size:]
+	}
+	return ids, nil
+}
+
+// errEntities is a file whose entities cannot be read.
+var errEntities = errors.New("the entities are damaged: remove the knowledge base and build it again")

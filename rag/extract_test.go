@@ -117,29 +117,65 @@ var people = map[string]string{
 // graphOf is what a base knows of entities, without row ids.
 func graphOf(t *testing.T, b *Base) (all []string) {
 	t.Helper()
-	for _, query := range []string{
-		"SELECT name || ' ' || type || ' ' || description FROM entity ORDER BY id",
-		`SELECT s.name || ' -' || type || '- ' || t.name || ' ' || weight FROM
-			(SELECT source, target, relation.type, weight FROM relation) r JOIN entity s ON s.id = source JOIN (SELECT id, name FROM entity) t ON t.id = target ORDER BY 1`,
-		"SELECT e.name || ' in ' || d.path || ' ' || c.place FROM mention m JOIN entity e ON e.id = entity JOIN chunk c ON c.id = chunk JOIN document d ON d.id = document ORDER BY 1",
-	} {
-		query = strings.Replace(query, "' -' || type", "' -' || r.type", 1)
-		rows, err := b.db.Query(query)
+	names, places := map[int64]string{}, map[int64]string{}
+	each(t, b, "SELECT id, name, '' FROM entity", func(id int64, name string, _ []byte) { names[id] = name })
+	each(t, b, "SELECT c.id, d.path || ' ' || c.place, '' FROM chunk c JOIN document d ON d.id = c.document",
+		func(id int64, place string, _ []byte) { places[id] = place })
+	each(t, b, "SELECT relations, name || ' ' || type || ' ' || description, '' FROM entity ORDER BY id", func(n int64, text string, _ []byte) {
+		all = append(all, fmt.Sprint(text, n))
+	})
+	each(t, b, "SELECT id, name, neighbours FROM entity ORDER BY id", func(_ int64, name string, data []byte) {
+		near, err := unpackNeighbours(data)
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
-		for rows.Next() {
-			var line string
-			if err := rows.Scan(&line); err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, line)
+		for _, n := range near {
+			all = append(all, fmt.Sprint(name, " beside ", names[n.id], n.weight))
 		}
-		if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-			t.Fatal(err)
+	})
+	each(t, b, "SELECT id, name, chunks FROM entity ORDER BY id", func(_ int64, name string, data []byte) {
+		ids, err := unpackIDs(data)
+		if err != nil {
+			t.Error(err)
 		}
+		for _, id := range ids {
+			all = append(all, name+" in "+places[id])
+		}
+	})
+	var mentions []string
+	each(t, b, "SELECT chunk, '', entities FROM mention", func(chunk int64, _ string, data []byte) {
+		ids, err := unpackIDs(data)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, id := range ids {
+			mentions = append(mentions, places[chunk]+" mentions "+names[id])
+		}
+	})
+	slices.Sort(mentions)
+	return append(all, mentions...)
+}
+
+// each visits the rows of a query.
+func each(t *testing.T, b *Base, query string, visit func(int64, string, []byte)) {
+	t.Helper()
+	rows, err := b.db.Query(query)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return all
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var text string
+		var data []byte
+		if err := rows.Scan(&id, &text, &data); err != nil {
+			t.Fatal(err)
+		}
+		visit(id, text, data)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestEntitiesAreExtracted(t *testing.T) {
@@ -451,7 +487,7 @@ func writeVersionOne(t *testing.T, path, document string) {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
-		"DROP TABLE mention", "DROP TABLE relation", "DROP TABLE entity", "DROP INDEX chunk_extract", "ALTER TABLE chunk DROP COLUMN extract",
+		"DROP TABLE mention", "DROP TABLE entity", "DROP INDEX chunk_extract", "ALTER TABLE chunk DROP COLUMN extract",
 		"ALTER TABLE document DROP COLUMN extracted", "DROP TABLE extract", "PRAGMA user_version = 1",
 		`INSERT INTO base VALUES (1, '{"model":"keyword","chunk_size":60,"chunk_overlap":0,"top_k":5,"sources":["docs"]}', 1)`,
 		"INSERT INTO document VALUES (1, '" + document + "', 'docs', 'h', '1 60 0 keyword', '{}', 0, 1)",

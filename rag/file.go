@@ -66,7 +66,7 @@ CREATE TABLE posting (
 ) WITHOUT ROWID;
 `
 
-// schema2 is what version 2 has added. Entities, relations and mentions are those of the build that was published last.
+// schema2 is what version 2 has added. Entities are those of the build that was published last.
 const schema2 = `
 CREATE TABLE extract (
 	id     INTEGER PRIMARY KEY,
@@ -82,22 +82,15 @@ CREATE TABLE entity (
 	id          INTEGER PRIMARY KEY,
 	name        TEXT NOT NULL UNIQUE, -- in lower case
 	type        TEXT NOT NULL,
-	description TEXT NOT NULL
+	description TEXT NOT NULL,
+	relations   INTEGER NOT NULL,     -- how many begin at it
+	neighbours  BLOB NOT NULL,        -- pairs of an entity at the other end of relations and their best weight
+	chunks      BLOB NOT NULL         -- that mention it, in the order of the documents
 );
-CREATE TABLE relation (
-	source INTEGER NOT NULL,
-	target INTEGER NOT NULL,
-	type   TEXT NOT NULL,
-	weight REAL NOT NULL,
-	PRIMARY KEY (source, target, type)
-) WITHOUT ROWID;
-CREATE INDEX relation_target ON relation(target);
 CREATE TABLE mention (
-	entity INTEGER NOT NULL,
-	chunk  INTEGER NOT NULL,
-	PRIMARY KEY (entity, chunk)
-) WITHOUT ROWID;
-CREATE INDEX mention_chunk ON mention(chunk);
+	chunk    INTEGER PRIMARY KEY,
+	entities BLOB NOT NULL            -- that it mentions, ascending
+);
 `
 
 // openFile opens or creates the database at path; an empty path is one in memory.

@@ -30,7 +30,7 @@ func (w *builder) publish(ctx context.Context) error {
 	}
 	return w.base.db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM document WHERE live),
 		(SELECT count(*) FROM chunk WHERE document IN (SELECT id FROM document WHERE live)), (SELECT count(*) FROM entity),
-		(SELECT count(*) FROM relation)`).Scan(&w.report.Documents, &w.report.Chunks, &w.report.Entities, &w.report.Relations)
+		(SELECT ifnull(sum(relations), 0) FROM entity)`).Scan(&w.report.Documents, &w.report.Chunks, &w.report.Entities, &w.report.Relations)
 }
 
 func (w *builder) countRemoved() {

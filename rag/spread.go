@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -46,7 +47,18 @@ func (v *view) byEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []k
 	if v.settings.GraphHops != nil {
 		hops = *v.settings.GraphHops
 	}
-	entities, err := spread(seeds, hops, func(id int64) ([]neighbour, error) { return neighbours(ctx, tx, id) })
+	find, err := tx.PrepareContext(ctx, "SELECT neighbours FROM entity WHERE id = ?")
+	if err != nil {
+		return nil, err
+	}
+	defer find.Close()
+	entities, err := spread(seeds, hops, func(id int64) ([]neighbour, error) {
+		var data []byte
+		if err := find.QueryRowContext(ctx, id).Scan(&data); err != nil {
+			return nil, err
+		}
+		return unpackNeighbours(data)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -163,7 +175,7 @@ func share(words []string, text string) float64 {
 
 // mentioned are the entities of the chunks that the query's words find, in the order of these.
 func (s *graphSearch) mentioned(ctx context.Context, matches []keyword.Match) (seeds []seed, err error) {
-	find, err := s.tx.PrepareContext(ctx, "SELECT entity FROM mention WHERE chunk = ? ORDER BY entity")
+	find, err := s.tx.PrepareContext(ctx, "SELECT entities FROM mention WHERE chunk = ?")
 	if err != nil {
 		return nil, err
 	}
@@ -187,43 +199,23 @@ func (s *graphSearch) mentioned(ctx context.Context, matches []keyword.Match) (s
 	return seeds, nil
 }
 
-func readIDs(ctx context.Context, find *sql.Stmt, of int64) (ids []int64, err error) {
-	rows, err := find.QueryContext(ctx, of)
+// readIDs reads the ids of one row; no row: there are none.
+func readIDs(ctx context.Context, find *sql.Stmt, of int64) ([]int64, error) {
+	var data []byte
+	err := find.QueryRowContext(ctx, of).Scan(&data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
-			return nil, err
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+	return unpackIDs(data)
 }
 
 // A neighbour is an entity at the other end of a relation, whichever way that goes.
 type neighbour struct {
 	id     int64
 	weight float64
-}
-
-func neighbours(ctx context.Context, tx *sql.Tx, id int64) (all []neighbour, err error) {
-	rows, err := tx.QueryContext(ctx, `SELECT target, weight FROM relation WHERE source = ?1 AND target <> ?1
-		UNION ALL SELECT source, weight FROM relation WHERE target = ?1 AND source <> ?1`, id)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var n neighbour
-		if err := rows.Scan(&n.id, &n.weight); err != nil {
-			return nil, err
-		}
-		all = append(all, n)
-	}
-	return all, rows.Err()
 }
 
 // A reached entity is one that a search has come to.
@@ -308,7 +300,7 @@ type evidence struct {
 // chunks lists those that mention the best entities. Of those with the same best entity's score the one that mentions most of the others comes
 // first, then the order of the documents.
 func (s *graphSearch) chunks(ctx context.Context, entities []reached) ([]uint32, error) {
-	find, err := s.tx.PrepareContext(ctx, "SELECT chunk FROM mention WHERE entity = ?")
+	find, err := s.tx.PrepareContext(ctx, "SELECT chunks FROM entity WHERE id = ?")
 	if err != nil {
 		return nil, err
 	}
