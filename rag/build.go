@@ -49,15 +49,15 @@ func (b *Base) Build(ctx context.Context, sources []string, progress func(Progre
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	r, err := b.build(ctx, b.o.settings(sources), progress)
+	r, err := b.build(ctx, &builder{settings: b.o.settings(sources), progress: progress})
 	if err != nil {
 		return r, b.wrap("build", err)
 	}
 	return r, nil
 }
 
-// Refresh is a Build with the settings and the sources of the last complete one, whatever Options say. A base that was never built is
-// ErrNotBuilt.
+// Refresh is a Build with the settings and the sources of the last complete one, whatever Options say. What a build with other settings has
+// prepared stays. A base that was never built is ErrNotBuilt.
 func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, error) {
 	b.building.Lock()
 	defer b.building.Unlock()
@@ -70,7 +70,7 @@ func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, er
 	}
 	var r Report
 	if err == nil {
-		r, err = b.build(ctx, settings, progress)
+		r, err = b.build(ctx, &builder{settings: settings, progress: progress, refresh: true})
 	}
 	if err != nil {
 		return r, b.wrap("build", err)
@@ -84,8 +84,9 @@ func (o *Options) settings(sources []string) Settings {
 		Sources: sources, ExtractorModel: o.Extraction.Model, ExtractorPrompt: o.Extraction.Prompt, GraphHops: o.Extraction.Hops}
 }
 
-func (b *Base) build(ctx context.Context, settings Settings, progress func(Progress)) (Report, error) {
-	w := &builder{base: b, progress: progress, settings: settings}
+func (b *Base) build(ctx context.Context, w *builder) (Report, error) {
+	settings := &w.settings
+	w.base = b
 	if b.readOnly {
 		return w.report, ErrReadOnly
 	}
@@ -132,6 +133,7 @@ func noDocuments(problems []load.Problem) error {
 type builder struct {
 	base     *Base
 	settings Settings
+	refresh  bool // those of the last complete build
 	recipe   string
 	progress func(Progress)
 	report   Report

@@ -26,7 +26,9 @@ func (w *builder) writeEntities(ctx context.Context, tx *sql.Tx) error {
 	if w.settings.ExtractorModel == "" {
 		return nil
 	}
-	if _, err := tx.ExecContext(ctx, "DELETE FROM extract WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.extract = extract.id)"); err != nil {
+	_, err := tx.ExecContext(ctx, `DELETE FROM extract WHERE NOT EXISTS (SELECT 1 FROM chunk WHERE chunk.extract = extract.id)
+		AND NOT (? AND recipe <> ?)`, w.refresh, recipeOf(&w.settings))
+	if err != nil {
 		return err
 	}
 	var g joined

@@ -522,6 +522,49 @@ func TestRefreshKeepsToTheFile(t *testing.T) {
 	}
 }
 
+// TestRefreshLeavesAStoppedRebuild stops a build with another size and another extractor, refreshes, and goes on with it.
+func TestRefreshLeavesAStoppedRebuild(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, people)
+	r := newReader(t)
+	path := filepath.Join(dir, "kb.db")
+	first := openBase(t, path, r.options(dir))
+	build(t, first, "docs")
+	for _, c := range []struct {
+		name   string
+		change func(*Options)
+		stop   string // the first passage that is not answered; it is the last that is asked about
+		asked  int    // when the build goes on
+	}{
+		{"another extractor", func(o *Options) { o.Extraction.Model = "other" }, "nothing", 2}, // this passage and the new document
+		{"another size", func(o *Options) { o.ChunkSize = 30 }, "where", 1},                    // the rest is known
+	} {
+		o := r.options(dir)
+		o.Extraction.Calls = 1
+		c.change(&o)
+		r.answers(func(passage string) (string, int) {
+			if strings.HasPrefix(passage, c.stop) {
+				return "no", http.StatusUnauthorized
+			}
+			return capitals(passage)
+		})
+		other := openBase(t, path, o)
+		if _, err := other.Build(t.Context(), []string{"docs"}, nil); err == nil {
+			t.Errorf("%s: the build was not stopped", c.name)
+		}
+		r.answers(nil)
+		write(t, dir, map[string]string{"docs/0.txt": "For " + c.name + "."})
+		if report, err := first.Refresh(t.Context(), nil); err != nil || !report.Changed || report.Asked != 1 || report.Entities != 6 {
+			t.Errorf("%s: refreshed %+v, %v", c.name, report, err)
+		}
+		r.asked()
+		if report := build(t, other, "docs"); report.Asked != c.asked || !report.Changed {
+			t.Errorf("%s: the build went on with %+v, asked %q", c.name, report, r.asked())
+		}
+		build(t, first, "docs")
+	}
+}
+
 const killedChunks = 60
 
 func killedOptions(dir, url string) Options {

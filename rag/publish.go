@@ -47,7 +47,13 @@ func (w *builder) countRemoved() {
 
 // differs tells whether the file holds anything else than it shall.
 func (w *builder) differs(old Settings) bool {
-	if w.late.news() || !reflect.DeepEqual(old, w.settings) || len(w.order) != len(w.known) {
+	known := 0
+	for _, s := range w.known {
+		if !w.kept(s) {
+			known++
+		}
+	}
+	if w.late.news() || !reflect.DeepEqual(old, w.settings) || len(w.order) != known {
 		return true
 	}
 	for i, s := range w.order {
@@ -57,6 +63,10 @@ func (w *builder) differs(old Settings) bool {
 	}
 	return false
 }
+
+// kept tells whether a document that this build does not want stays: a refresh leaves what a build with other settings has prepared, which was
+// stopped and may go on.
+func (w *builder) kept(s stored) bool { return w.refresh && !s.live && s.recipe != w.recipe }
 
 func (w *builder) write(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, "CREATE TEMP TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY); DELETE FROM fresh"); err != nil {
@@ -82,7 +92,7 @@ func (w *builder) write(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	if err := sweep(ctx, tx); err != nil {
+	if err := w.sweep(ctx, tx); err != nil {
 		return err
 	}
 	if err := index(ctx, tx); err != nil {
@@ -99,9 +109,9 @@ func (w *builder) write(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// sweep removes what no live document needs.
-func sweep(ctx context.Context, tx *sql.Tx) error {
-	res, err := tx.ExecContext(ctx, "DELETE FROM document WHERE live <> 1")
+// sweep removes what no document needs that is live or kept.
+func (w *builder) sweep(ctx context.Context, tx *sql.Tx) error {
+	res, err := tx.ExecContext(ctx, "DELETE FROM document WHERE live <> 1 AND NOT (? AND live = 0 AND recipe <> ?)", w.refresh, w.recipe)
 	if err != nil {
 		return err
 	}
