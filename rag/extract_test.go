@@ -3,6 +3,7 @@ package rag
 import (
 	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -309,9 +310,48 @@ func TestHybridSearchHasThreeRankings(t *testing.T) {
 	if err != nil || len(hits) != 2 {
 		t.Fatalf("%v, %v", hits, err)
 	}
-	const first = vectorWeight/5 + keywordWeight/5 + entityWeight/5
+	const first = (1.125 + 1 + 0.9) / 5
 	if got := hits[0].Score; got < first-1e-9 || got > first+1e-9 || hits[0].Text != "Ada wrote to Charles." {
 		t.Errorf("first hit %+v, want score %v", hits[0], first)
+	}
+}
+
+// TestChunksOfEntities ranks chunks by their best entity, then by how many of those that are named they mention.
+func TestChunksOfEntities(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, map[string]string{
+		"docs/1.txt": "only Ada is here", "docs/2.txt": "only Zoe is here", "docs/3.txt": "Ada with Zoe here", "docs/4.txt": "Zoe with Mary here",
+		"docs/5.txt": "Mary is alone", "docs/6.txt": "Kate knows nobody",
+	})
+	b := openBase(t, filepath.Join(dir, "kb.db"), newReader(t).options(dir))
+	build(t, b, "docs")
+	for _, c := range []struct {
+		query string
+		top   int
+		want  []string
+	}{
+		{"ada zoe", 9, []string{"3", "1", "2", "4", "5"}}, // Mary is half as near
+		{"ada zoe", 2, []string{"3", "1"}},
+		{"zoe", 1, []string{"2"}},
+		{"zoe", 5, []string{"2", "3", "4", "1", "5"}},
+		{"mary kate", 4, []string{"4", "5", "6", "2"}},
+	} {
+		var got []string
+		err := b.read(t.Context(), func(tx *sql.Tx) error {
+			v, err := b.current(t.Context(), tx)
+			if err != nil {
+				return err
+			}
+			ids, err := v.byEntities(t.Context(), tx, lookup{query: c.query, top: c.top}, nil)
+			for _, i := range ids {
+				h, _ := readHit(t.Context(), tx, v.ids[i])
+				got = append(got, strings.TrimSuffix(filepath.Base(h.Path), ".txt"))
+			}
+			return err
+		})
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%q, %d: %v, %v, want %v", c.query, c.top, got, err, c.want)
+		}
 	}
 }
 

@@ -291,14 +291,14 @@ func step(border []reached, hop int, neighbours func(id int64) ([]neighbour, err
 	return gained, nil
 }
 
-// evidence is what speaks for a chunk: the best entity that it mentions, and all that were looked at.
+// evidence is what speaks for a chunk: the best entity that it mentions, and the scores of all seeds in it.
 type evidence struct {
-	best reached
-	sum  float64
+	best  reached
+	seeds float64
 }
 
-// chunks lists those that mention the best entities. Of those with the same best entity's score the one that mentions most of the others comes
-// first, then the order of the documents.
+// chunks lists those that mention the best entities. Of those whose best are equal the one with most of the seeds comes first, then the order of
+// the documents decides.
 func (s *graphSearch) chunks(ctx context.Context, entities []reached) ([]uint32, error) {
 	find, err := s.tx.PrepareContext(ctx, "SELECT chunks FROM entity WHERE id = ?")
 	if err != nil {
@@ -326,7 +326,9 @@ func (s *graphSearch) chunks(ctx context.Context, entities []reached) ([]uint32,
 			if !known {
 				ev.best = e
 			}
-			ev.sum += e.score
+			if e.hops == 0 {
+				ev.seeds += e.score
+			}
 			found[uint32(i)] = ev
 		}
 	}
@@ -341,7 +343,7 @@ func (s *graphSearch) best(found map[uint32]evidence) []uint32 {
 	}
 	slices.SortFunc(ids, func(a, b uint32) int {
 		x, y := found[a], found[b]
-		return cmp.Or(cmp.Compare(y.best.score, x.best.score), cmp.Compare(x.best.hops, y.best.hops), cmp.Compare(y.sum, x.sum),
+		return cmp.Or(cmp.Compare(y.best.score, x.best.score), cmp.Compare(x.best.hops, y.best.hops), cmp.Compare(y.seeds, x.seeds),
 			cmp.Compare(s.v.rank[a], s.v.rank[b]))
 	})
 	return ids[:min(s.top, len(ids))]
