@@ -36,12 +36,20 @@ extractor model. A build that was stopped goes on.
 A knowledge base keeps the settings that it was built with. Where the agent's file says otherwise now, this is told, and --rebuild
 builds it anew: the old one answers until the new one is complete, and no part is sent to the same model twice.`,
 		Args: want(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := sh.app()
 			if err != nil {
 				return err
 			}
-			return p.BuildKnowledge(cmd.Context(), app.Build{Agent: args[0], Anew: anew, Around: sh.around()})
+			ctx, stop := interruptible()
+			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal does not wait for anything
+			err = p.BuildKnowledge(ctx, app.Build{Agent: args[0], Anew: anew, Around: sh.around()})
+			if err != nil && ctx.Err() != nil {
+				sh.err.line("raddle: the build was stopped; the next one goes on where it was")
+				return silent{exitInterrupted}
+			}
+			return err
 		},
 	}
 	cmd.Flags().BoolVar(&anew, "rebuild", false, "build those anew that were built with other settings")

@@ -88,6 +88,8 @@ func TestSilentEmbeddingServer(t *testing.T) {
 		return false
 	})
 	cmd := w.command("rag", "build", "./agent")
+	told := newConsole()
+	cmd.Stderr = told
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +104,8 @@ func TestSilentEmbeddingServer(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := wait(t, cmd); code == 0 {
-		t.Error("a stopped build has exit code 0")
+	if code := wait(t, cmd); code != 130 || !strings.Contains(told.String(), "the next one goes on where it was") {
+		t.Errorf("exit code %d\n%s", code, told)
 	}
 	search()
 }
