@@ -107,12 +107,12 @@ func (p *Process) Family(ctx context.Context) (infos []RunInfo, depths []int, er
 
 func (j *journals) info(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
 	_, session, kept := SessionOf(d.Thread)
-	if kept && d.Status == graph.Crashed { // the newest record does not name the run
+	if kept && d.Status == graph.Crashed { // the newest record does not name the run: what is told is the oldest one's
 		snap, err := graph.Inspect(ctx, j, d.Thread, 0)
 		if err != nil {
 			return RunInfo{}, err
 		}
-		d.Run = snap.Run
+		d.Run, d.Label, d.Graph, d.Started = snap.Run, snap.Label, snap.Graph, snap.Started
 	}
 	i := RunInfo{Run: runOf(d.Thread, d.Run), Session: session, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
 		Questions: []OpenQuestion{}, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}

@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"raddle.dev/internal/llmtest"
 )
@@ -189,5 +191,35 @@ func TestInterruptedQuestion(t *testing.T) {
 	s.ends(5, "next: raddle resume ")
 	if r := w.run("resume", "-q", w.runs()[0].Run, "--answer", "b"); r.code != 0 || r.out != "all is well\n" {
 		t.Errorf("answered: exit code %d, %q\n%s", r.code, r.out, r.err)
+	}
+}
+
+// Of a session whose newest turn was killed, that turn is told: not the first one.
+func TestKilledTurnIsListed(t *testing.T) {
+	needBash(t)
+	w := serveHeld(t, notHeld, "all is well", "hold", "over").workplace()
+	g := w.gate("gate")
+	if r := w.run("run", "-q", "./stop", "-s", "kept", "first"); r.code != 0 {
+		t.Fatalf("the first turn: %s", r.err)
+	}
+	type turn struct {
+		Run, Status, Agent, Graph string
+		Started, Updated          time.Time
+	}
+	list := func() (turns []turn) {
+		r := w.run("runs", "ls", "--output", "json")
+		if err := json.Unmarshal([]byte(r.out), &turns); err != nil || len(turns) != 1 {
+			t.Fatalf("%v %s%s", err, r.out, r.err)
+		}
+		return turns
+	}
+	first := list()[0]
+	cmd, _ := w.begin("run", "./stop", "-s", "kept", "second")
+	pass := g.arrive()
+	w.send(cmd, syscall.SIGKILL)
+	wait(t, cmd)
+	pass()
+	if got := list()[0]; got.Run == first.Run || got.Status != "crashed" || got.Agent != "stop" || got.Graph != first.Graph || !got.Started.After(first.Updated) {
+		t.Errorf("%+v, after %+v", got, first)
 	}
 }

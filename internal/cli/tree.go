@@ -79,7 +79,9 @@ func (n *treeNode) facts() string {
 	}
 	if u := n.Usage; u.Calls > 0 {
 		add("%s", plural(u.Calls, "call"))
-		add("%s tokens", thousands(u.Input+u.Output))
+		if n := u.Input + u.Output; n > 0 {
+			add("%s tokens", thousands(n))
+		}
 		if u.Cost != nil {
 			add("%.4f USD", *u.Cost)
 		}
