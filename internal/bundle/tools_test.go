@@ -16,6 +16,7 @@ import (
 type box struct {
 	t      *testing.T
 	agents string
+	config string            // "": the directory above agents
 	work   string            // the user's directory
 	env    []string          // beside PATH and HOME
 	vars   map[string]string // of the agent
@@ -67,7 +68,11 @@ func (b *box) commit() string {
 // call calls a tool and returns what a model would read.
 func (b *box) call(agent, name string, args map[string]string) (text string, failed bool) {
 	b.t.Helper()
-	h := &script.Host{Config: filepath.Dir(b.agents), Workspace: b.work,
+	config := b.config
+	if config == "" {
+		config = filepath.Dir(b.agents)
+	}
+	h := &script.Host{Config: config, Workspace: b.work,
 		Env:   append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.agents, "GIT_CONFIG_NOSYSTEM=1"}, b.env...),
 		Agent: &script.Agent{Name: agent, Dir: filepath.Join(b.agents, agent), Variables: b.vars}}
 	tools, problems := h.Own()
@@ -236,6 +241,26 @@ func TestToolsStayInTheProject(t *testing.T) {
 	b.refused("explore", "read_file", map[string]string{"path": "../main.go"}, "outside the project")
 	b.vars["project_dir"] = "nowhere"
 	b.refused("explore", "get_structure", nil, "set the agent's variable project_dir")
+}
+
+// A copy of an agent works wherever it lies: what the scripts share is then found in
+// the agents directory.
+func TestCopiedAgents(t *testing.T) {
+	b := project(t)
+	b.commit()
+	b.config = t.TempDir()
+	if err := os.Mkdir(filepath.Join(b.config, "agents"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(filepath.Join(b.agents, shared), filepath.Join(b.config, "agents", shared)); err != nil {
+		t.Fatal(err)
+	}
+	b.want("coder", "search_code", map[string]string{"pattern": "no order"}, "order_test.go:7:")
+	b.want("explore", "get_structure", nil, "main.go")
+	b.want("oracle", "get_project_info", nil, "kind: go")
+	b.want("sisyphus", "get_project_info", nil, "kind: go")
+	b.want("file-reviewer", "get_structure", nil, "main.go")
+	b.want("code-reviewer", "get_changed_files", nil, "main.go")
 }
 
 func TestWriteFile(t *testing.T) {

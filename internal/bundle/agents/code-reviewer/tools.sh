@@ -37,7 +37,9 @@ get_project_info() {
 }
 
 _in_project() {
-	. "${BASH_SOURCE[0]%/*}/../.shared/project.sh"
-	. "${BASH_SOURCE[0]%/*}/../.shared/changes.sh"
+	local shared=${BASH_SOURCE[0]%/*}/../.shared
+	if [[ ! -d $shared ]]; then shared=$LLM_ROOT_DIR/agents/.shared; fi # of a copy elsewhere
+	. "$shared/project.sh"
+	. "$shared/changes.sh"
 	project_enter
 }

@@ -28,6 +28,8 @@ run_tests() {
 }
 
 _in_project() {
-	. "${BASH_SOURCE[0]%/*}/../.shared/project.sh"
+	local shared=${BASH_SOURCE[0]%/*}/../.shared
+	if [[ ! -d $shared ]]; then shared=$LLM_ROOT_DIR/agents/.shared; fi # of a copy elsewhere
+	. "$shared/project.sh"
 	project_enter
 }
