@@ -51,10 +51,11 @@ type wish struct {
 	args map[string]any
 }
 
-// said is a reply: a text, or calls.
+// said is a reply: a text, or calls, or that the request is refused.
 type said struct {
-	text  string
-	calls []wish
+	text    string
+	calls   []wish
+	refused string
 }
 
 // request is what a crew's model is asked, as a test decides about it.
@@ -89,8 +90,13 @@ func serveCrew(t *testing.T, reply func(r request) said) *crewModel {
 		m.mu.Lock()
 		m.asked[fmt.Sprint(q.agent, "/", q.prompt, "/", q.round)]++
 		m.mu.Unlock()
-		w.Header().Set("Content-Type", "text/event-stream")
 		a := reply(q)
+		if a.refused != "" {
+			w.WriteHeader(http.StatusBadRequest)
+			fmt.Fprintf(w, `{"error":{"message":%q}}`, a.refused)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
 		delta := map[string]any{"content": a.text}
 		finish := "stop"
 		if a.calls != nil {
@@ -235,5 +241,60 @@ func TestCrewOnATerminal(t *testing.T) {
 	}
 	if d := cmp.Diff(want, counts); d != "" {
 		t.Errorf("%s\n%s", d, left)
+	}
+}
+
+// Events that are written to the same screen are not torn by the changing lines.
+func TestCrewEventsOnATerminal(t *testing.T) {
+	needBash(t)
+	w := serveCrew(t, atWork("a", "b"))
+	gates := []gate{w.gate("gate-a"), w.gate("gate-b")}
+	s := w.screen(nil, "run", "boss", "go", "--output", "stream-json")
+	pass := []func(){gates[0].arrive(), gates[1].arrive()}
+	s.await("waiting for 2 agents")
+	for _, p := range pass {
+		p()
+	}
+	s.ends(0, `"kind":"result"`)
+	events := 0
+	for line := range strings.Lines(cli.Screen(1<<20, s.seen.String())) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, "▸") || strings.HasPrefix(line, "raddle: ") {
+			continue
+		}
+		if events++; !json.Valid([]byte(line)) {
+			t.Errorf("this is no event: %q", line)
+		}
+	}
+	if events < 50 {
+		t.Errorf("there are %d events", events)
+	}
+}
+
+// A terminal without colours gets none, and one that prints lines only gets lines.
+func TestCrewOnPlainTerminals(t *testing.T) {
+	needBash(t)
+	w := serveCrew(t, atWork("a"))
+	g := w.gate("gate-a")
+	for env, never := range map[string]*regexp.Regexp{"NO_COLOR=1": regexp.MustCompile("\x1b\\[[0-9;]*m"), "TERM=dumb": regexp.MustCompile("\x1b|… boss")} {
+		s := (&workplace{t: t, dir: w.dir, env: w.env}).screen([]string{env}, "run", "boss", "go")
+		pass := g.arrive()
+		if env == "TERM=dumb" {
+			s.await("tool call: agent__collect")
+		} else {
+			s.await("… boss")
+		}
+		pass()
+		s.ends(0, "all of them: a")
+		if got := never.FindString(s.seen.String()); got != "" {
+			t.Errorf("%s: %q in %q", env, got, s.seen)
+		}
+	}
+	if s := w.screen(nil, "run", "-q", "boss", "go"); true {
+		g.arrive()()
+		s.ends(0, "all of them: a")
+		if got := strings.TrimSpace(s.seen.String()); got != "all of them: a" {
+			t.Errorf("with -q: %q", got)
+		}
 	}
 }

@@ -216,3 +216,34 @@ func TestCrewInJSON(t *testing.T) {
 		}
 	}
 }
+
+// An agent that another has spawned is below it, and one that failed says why, in
+// the narration and in what is shown later.
+func TestCrewOfCrews(t *testing.T) {
+	w := serveCrew(t, func(r request) said {
+		spawns := map[string]string{"go": "outer", "outer": "inner"}[r.prompt]
+		switch {
+		case r.prompt == "inner":
+			return said{refused: "there is no such thing"}
+		case r.round < 2:
+			return fanOut(spawns)(r)
+		}
+		return said{text: r.prompt + " is over"}
+	})
+	config := ".config/raddle/agents/explore/config.yaml"
+	w.write(config, w.read(config)+"can_spawn_agents: true\n")
+	r := w.run("run", "boss", "go")
+	ids := spawnedID.FindAllString(r.err, -1)
+	if r.code != 0 || r.out != "go is over\n" || len(ids) == 0 {
+		t.Fatalf("exit code %d, %q\n%s", r.code, r.out, r.err)
+	}
+	outer := ids[0]
+	if !regexp.MustCompile(`(?m)^▸ explore \(agent_explore_\w+\) started, spawned by `+outer+`$`).MatchString(r.err) ||
+		!regexp.MustCompile(`(?m)^▸ explore \(agent_explore_\w+\) failed in .*there is no such thing`).MatchString(r.err) {
+		t.Errorf("the narration:\n%s", r.err)
+	}
+	shown := w.run("runs", "show", w.runs()[0].Run).out
+	if !regexp.MustCompile(`(?m)^tree       boss +done .*\n           └─ explore \(` + outer + `\) +done .*\n              └─ explore \(agent_explore_\w+\) +failed .*there is no such thing`).MatchString(shown) {
+		t.Errorf("the tree:\n%s", shown)
+	}
+}

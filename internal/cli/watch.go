@@ -203,7 +203,11 @@ func (w *watch) write(ev graph.Event) {
 		ev.Body = graph.Emitted{Value: flow.Warning{Text: err.Error()}}
 		b, _ = json.Marshal(ev)
 	}
-	_, _ = w.sh.out.Write(append(b, '\n'))
+	if b = append(b, '\n'); w.live == nil {
+		_, _ = w.sh.out.Write(b)
+		return
+	}
+	w.sh.err.pass(w.sh.out, string(b)) // both may be on one screen
 }
 
 // resultLine is the last line of a stream: the report in the envelope of events.
