@@ -101,6 +101,15 @@ func newGrower(d *RunDetail) *grower {
 	return &grower{root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}, by: map[string]string{}}
 }
 
+// PlainPath is the path of nodes and agents that a path of a journal stands for, each
+// with a slash: "" for the run's own nodes, and for those of the lead of a team.
+func PlainPath(journal string) string {
+	if path := public(journal); path != "" {
+		return path + "/"
+	}
+	return ""
+}
+
 // public is the path of nodes and agents that a path of the journal stands for,
 // without a slash at its end. The lead of a team is who it is the lead of.
 func public(journal string) string {

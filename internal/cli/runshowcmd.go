@@ -186,7 +186,7 @@ func callsText(calls []app.ToolCall) string {
 		calls = calls[more:]
 	}
 	for _, c := range calls {
-		fmt.Fprintf(&b, "%s%s %s", c.Path, plainText(c.Tool), brief(asWritten(string(c.Args))))
+		fmt.Fprintf(&b, "%s%s %s", plainText(app.PlainPath(c.Path)), plainText(c.Tool), brief(asWritten(string(c.Args))))
 		switch {
 		case c.Outcome != "":
 			fmt.Fprintf(&b, "\n  %s: %s\n", c.Status, brief(c.Outcome))
@@ -243,7 +243,7 @@ func pointText(c *app.Checkpoint) string {
 		what += " of " + c.What
 	}
 	if c.Path != "" {
-		what += " in " + strings.TrimSuffix(c.Path, "/")
+		what += " in " + orElse(strings.TrimSuffix(app.PlainPath(c.Path), "/"), "the lead")
 	}
 	if len(c.Next) > 0 {
 		what += ", then " + list(c.Next)
