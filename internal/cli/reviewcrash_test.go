@@ -25,6 +25,7 @@ import (
 type cast struct {
 	t          *testing.T
 	transcript []byte
+	notes      string // the file in which tools write down that they have run
 	requests   atomic.Int64
 }
 
@@ -100,7 +101,7 @@ func reviewed(t *testing.T) (*workplace, *cast) {
 	}
 	for file, c := range map[string][2]string{
 		"config.yaml": {"model: script:transcript.yaml", "model: local:small"},
-		"tools.sh":    {"set -euo pipefail\n", "set -euo pipefail\necho \"$LLM_AGENT_FUNC\" >>ran\n"},
+		"tools.sh":    {"set -euo pipefail\n", "set -euo pipefail\necho \"$LLM_AGENT_FUNC\" >>\"$RAN\"\n"},
 	} {
 		text := w.read(filepath.Join("review", file))
 		if !strings.Contains(text, c[0]) {
@@ -108,16 +109,30 @@ func reviewed(t *testing.T) (*workplace, *cast) {
 		}
 		w.write(filepath.Join("review", file), strings.Replace(text, c[0], c[1], 1))
 	}
-	c := &cast{t: t, transcript: []byte(w.read("review/transcript.yaml"))}
+	return w.apart(t)
+}
+
+// apart is the same place with runs, configuration, models and notes of its own.
+func (w *workplace) apart(t *testing.T) (*workplace, *cast) {
+	t.Helper()
+	own := t.TempDir()
+	c := &cast{t: t, transcript: []byte(w.read("review/transcript.yaml")), notes: filepath.Join(own, "ran")}
 	server := httptest.NewServer(c)
 	t.Cleanup(server.Close)
-	w.write(".config/raddle/config.yaml", "clients: [{name: local, type: openai-compatible, api_base: \""+server.URL+"/v1\", models: [small]}]\n")
-	return w, c
+	config := "clients: [{name: local, type: openai-compatible, api_base: \"" + server.URL + "/v1\", models: [small]}]\n"
+	if err := os.WriteFile(filepath.Join(own, "config.yaml"), []byte(config), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return &workplace{t: t, dir: w.dir, env: append(slices.Clone(w.env), "XDG_STATE_HOME="+own, "RADDLE_CONFIG_DIR="+own, "RAN="+c.notes)}, c
 }
 
 // made counts what was really done: requests of models, and tools that ran.
-func (c *cast) made(w *workplace) [2]int {
-	return [2]int{int(c.requests.Load()), strings.Count(w.read("ran"), "\n")}
+func (c *cast) made() [2]int {
+	text, err := os.ReadFile(c.notes)
+	if err != nil && !os.IsNotExist(err) {
+		c.t.Fatal(err)
+	}
+	return [2]int{int(c.requests.Load()), strings.Count(string(text), "\n")}
 }
 
 // kept counts the same in the journal: replies, and outcomes of the tools that write
@@ -166,12 +181,12 @@ func (w *workplace) state() (dir string) {
 // has not, and does nothing again that its journal holds.
 func (c *cast) goOn(w *workplace, run, want string) {
 	w.t.Helper()
-	made, kept := c.made(w), w.kept(run)
+	made, kept := c.made(), w.kept(run)
 	r := w.run("resume", "-q", run)
 	if over := strings.Contains(r.err, "is over (done)"); !over && (r.code != 0 || r.out != want) {
 		w.t.Fatalf("resumed: exit code %d\n%s%s", r.code, r.out, r.err)
 	}
-	after, now := c.made(w), w.kept(run)
+	after, now := c.made(), w.kept(run)
 	for i, what := range []string{"requests of models", "runs of tools"} {
 		if did, held := after[i]-made[i], now[i]-kept[i]; did != held {
 			w.t.Errorf("%d %s for %d new outcomes: %d were recorded before, %d are now", did, what, held, kept[i], now[i])
@@ -203,8 +218,9 @@ func reviewText(t *testing.T) string {
 
 // A team that is killed with SIGKILL, at places all over the run, and resumed.
 func TestKilledReview(t *testing.T) {
+	t.Parallel()
 	want := reviewText(t)
-	for n, over := 1, false; !over; n += 17 {
+	for n, over := 1, false; !over; n += 23 {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			w, c := reviewed(t)
 			if over = !w.killAt(n, "run", "./review", "go"); over {
@@ -218,8 +234,9 @@ func TestKilledReview(t *testing.T) {
 // A process can die between any two records. What is on the disk then is the journal
 // up to the first of them, whatever was under way.
 func TestReviewStoppedAtEveryRecord(t *testing.T) {
+	t.Parallel()
 	want := reviewText(t)
-	w, c := reviewed(t)
+	w, _ := reviewed(t)
 	if r := w.run("run", "-q", "./review", "go"); r.code != 0 || r.out != want {
 		t.Fatalf("exit code %d\n%s%s", r.code, r.out, r.err)
 	}
@@ -240,7 +257,8 @@ func TestReviewStoppedAtEveryRecord(t *testing.T) {
 	}
 	for n := 1; n < len(journal); n++ {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
-			w := &workplace{t: t, dir: w.dir, env: append(slices.Clone(w.env), "XDG_STATE_HOME="+t.TempDir())}
+			t.Parallel()
+			w, c := w.apart(t)
 			w.stopped(run, journal[:n])
 			c.goOn(w, run, want)
 		})
