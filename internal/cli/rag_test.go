@@ -107,7 +107,7 @@ func (s *embeddings) sent() []string {
 	return texts
 }
 
-func (s *embeddings) library(t *testing.T, source string) *workplace {
+func (s *embeddings) shelf(t *testing.T, source string) *workplace {
 	t.Helper()
 	return newWorkplace(t, strings.NewReplacer("SERVER", s.URL, "SOURCE", source).Replace(library))
 }
@@ -115,7 +115,7 @@ func (s *embeddings) library(t *testing.T, source string) *workplace {
 // TestOnlyWhatChangedIsEmbedded edits documents between builds and runs.
 func TestOnlyWhatChangedIsEmbedded(t *testing.T) {
 	s := newEmbeddings(t)
-	w := s.library(t, "docs")
+	w := s.shelf(t, "docs")
 	for i := range 20 {
 		w.write(fmt.Sprintf("agent/docs/%02d.md", i), fmt.Sprintf("The first part of %d.\n\n%s", i, strings.Repeat("Second. ", 12)+fmt.Sprint(i)))
 	}
@@ -171,7 +171,7 @@ func TestHandbook(t *testing.T) {
 // TestKilledBuildGoesOn kills builds at several moments, and compares with one that was left alone.
 func TestKilledBuildGoesOn(t *testing.T) {
 	s := newEmbeddings(t)
-	killed, whole := s.library(t, "docs"), s.library(t, "docs")
+	killed, whole := s.shelf(t, "docs"), s.shelf(t, "docs")
 	const documents = 400
 	for i := range documents {
 		text := fmt.Sprintf("Document %d tells of %c.\n\n%sThe second part of %d.", i, 'a'+i%26, strings.Repeat("More words. ", 6), i)
@@ -234,7 +234,7 @@ func TestEveryKindOfDocument(t *testing.T) {
 	if _, err := exec.LookPath("git"); err != nil {
 		t.Skip("no git")
 	}
-	w := newEmbeddings(t).library(t, `docs, "git:repository", "notes:all"`)
+	w := newEmbeddings(t).shelf(t, `docs, "git:repository", "notes:all"`)
 	w.write("agent/graph.yaml", strings.Replace(w.read("agent/graph.yaml"), "local:counts", "keyword", 1))
 	w.write(".config/raddle/config.yaml", `document_loaders:
   shout: sh -c 'tr a-z A-Z < "$0"' $1

@@ -13,7 +13,7 @@ import (
 // TestBuildOnATerminal sees one changing line in place of a line for each document, and nothing of it in the end.
 func TestBuildOnATerminal(t *testing.T) {
 	s := newEmbeddings(t)
-	w := s.library(t, "docs")
+	w := s.shelf(t, "docs")
 	const documents = 100
 	for i := range documents {
 		w.write(fmt.Sprintf("agent/docs/%03d.md", i), fmt.Sprintf("Document %d.", i))

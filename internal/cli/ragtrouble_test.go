@@ -16,7 +16,7 @@ import (
 // TestEmbeddingServerInTrouble has a server fail in all ways while a base is brought up to date. The old one answers.
 func TestEmbeddingServerInTrouble(t *testing.T) {
 	s := newEmbeddings(t)
-	w := s.library(t, "docs")
+	w := s.shelf(t, "docs")
 	w.write("agent/docs/a.md", "A quiet quokka.")
 	w.write("agent/docs/b.md", "Before.")
 	if r := w.run("rag", "build", "./agent"); r.code != 0 {
@@ -72,7 +72,7 @@ func TestEmbeddingServerInTrouble(t *testing.T) {
 // TestSilentEmbeddingServer searches the old base while a build waits, and then stops the build.
 func TestSilentEmbeddingServer(t *testing.T) {
 	s := newEmbeddings(t)
-	w := s.library(t, "docs")
+	w := s.shelf(t, "docs")
 	w.write("agent/docs/a.md", "A quiet quokka.")
 	if r := w.run("rag", "build", "./agent"); r.code != 0 {
 		t.Fatalf("exit code %d\n%s", r.code, r.err)
@@ -115,7 +115,7 @@ func TestTroubledDocuments(t *testing.T) {
 	s := newEmbeddings(t)
 	site := httptest.NewServer(http.NotFoundHandler())
 	defer site.Close()
-	w := s.library(t, "docs, empty, missing.md, \""+site.URL+"/gone\"")
+	w := s.shelf(t, "docs, empty, missing.md, \""+site.URL+"/gone\"")
 	w.write("agent/docs/good.md", "A good document.")
 	w.write("agent/docs/binary.dat", "\x7fELF\x00\x00\x01")
 	w.write("agent/docs/latin.txt", "one\ncaf\xe9")
@@ -176,7 +176,7 @@ func TestPagesAreReadAgain(t *testing.T) {
 		}
 	}))
 	defer site.Close()
-	w := newEmbeddings(t).library(t, `"`+site.URL+`/docs/**"`)
+	w := newEmbeddings(t).shelf(t, `"`+site.URL+`/docs/**"`)
 	for i, want := range []string{"An old otter.", "A new newt."} {
 		text.Store(want)
 		if r := w.run("rag", "build", "./agent"); r.code != 0 || asked.Swap(0) != 2 {
