@@ -57,7 +57,7 @@ type acting struct {
 	mu        sync.Mutex // guards what follows
 	grants    []string   // allowed for the run
 	newGrants []string   // of them, in this step
-	spent     Spend      // by agents that were called
+	spent     Spend      // by agents and models that calls have used
 }
 
 // Node is the tools node of a graph.

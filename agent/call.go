@@ -42,7 +42,7 @@ func recorded[T any](ctx context.Context, name, key string) (v T, ok bool, err e
 // before its outcome was recorded and may or may not have happened.
 type made struct {
 	Result *tool.Result `json:"result,omitempty"`
-	Spent  Spend        `json:"spent,omitzero"` // by agents that it has run
+	Spent  Spend        `json:"spent,omitzero"` // by agents and models that it has used
 }
 
 // once makes a call unless its outcome is recorded. A call that cannot simply be
@@ -98,12 +98,12 @@ func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Ef
 			return made{}, err
 		}
 		c.Key = strings.TrimSuffix(graph.EffectKey(ctx), strings.TrimPrefix(e.Key, c.ID))
-		var cost Spend
-		r, err := x.told(context.WithValue(ctx, costKey{}, &cost), t, c)
+		cost := &bill{}
+		r, err := x.told(withBill(ctx, cost), t, c)
 		if err == nil {
 			counted()
 		}
-		return made{&r, cost}, err
+		return made{&r, cost.spent}, err
 	})
 }
 

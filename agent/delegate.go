@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync"
 
 	"raddle.dev/graph"
 	"raddle.dev/llm"
@@ -52,10 +53,8 @@ func (a AgentTool) Tool() tool.Tool {
 // dropped, so that a further attempt of the call begins anew.
 func delegate(ctx context.Context, kind, id, text string) (tool.Result, error) {
 	name := strings.NewReplacer("/", "-", "#", "-", "[", "-").Replace(id)
-	child, err := graph.CallNamed(ctx, name, kind, Turn(text)...)
-	if cost, ok := ctx.Value(costKey{}).(*Spend); ok {
-		*cost = cost.add(spentIn(child.State))
-	}
+	child, err := graph.CallNamed(withBill(ctx, nil), name, kind, Turn(text)...) // what it costs is in its state
+	billOf(ctx).add(spentIn(child.State))
 	switch {
 	case err == nil:
 		return tool.Text(LastResponse(child.State)), nil
@@ -65,9 +64,32 @@ func delegate(ctx context.Context, kind, id, text string) (tool.Result, error) {
 	return tool.Result{}, errors.Join(err, graph.Drop(ctx, name))
 }
 
-// costKey is for the place, in the context of a call, where agents that it runs
-// add what they cost.
-type costKey struct{}
+// A bill adds up what agents and models cost that a call of a tool uses.
+type bill struct {
+	mu    sync.Mutex
+	spent Spend
+}
+
+type billKey struct{}
+
+// billOf is the bill of the call that ctx belongs to; nil: there is none.
+func billOf(ctx context.Context) *bill {
+	b, _ := ctx.Value(billKey{}).(*bill)
+	return b
+}
+
+func withBill(ctx context.Context, b *bill) context.Context {
+	return context.WithValue(ctx, billKey{}, b)
+}
+
+func (b *bill) add(s Spend) {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	b.spent = b.spent.add(s)
+	b.mu.Unlock()
+}
 
 // spentIn is what a graph has cost. It may not know.
 func spentIn(s graph.State) Spend {

@@ -57,28 +57,42 @@ func (b Budget) Share(ctx context.Context, scope string, spent Spend) context.Co
 }
 
 // Charged is a model whose calls are paid for from the budgets that their context
-// shares; b has their prices, where it has any. Model nodes of this package see to it themselves.
+// shares; b has their prices, where it has any. What a tool's call of it costs is
+// part of what its agent has spent. Model nodes of this package see to it
+// themselves, and a model that is charged already stays as it is.
 func (b Budget) Charged(m llm.Model) llm.Model {
-	return ModelFunc(func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
-		p := purseOf(ctx)
-		if p == nil {
-			return m.Stream(ctx, r)
-		}
-		return func(yield func(llm.Delta, error) bool) { b.charge(ctx, p, m.Stream, r, yield) }
-	})
+	if c, ok := m.(*charged); ok {
+		return c
+	}
+	return &charged{b, m}
+}
+
+type charged struct {
+	budget Budget
+	model  llm.Model
+}
+
+// Stream implements llm.Model.
+func (m *charged) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	if purseOf(ctx) == nil && billOf(ctx) == nil {
+		return m.model.Stream(ctx, r)
+	}
+	return func(yield func(llm.Delta, error) bool) { m.budget.charge(ctx, m.model, r, yield) }
 }
 
 // charge makes one call that is paid for.
-func (b *Budget) charge(ctx context.Context, p *purse, stream ModelFunc, r llm.Request, yield func(llm.Delta, error) bool) {
-	c, err := b.begin(ctx, p, &r)
+func (b *Budget) charge(ctx context.Context, m llm.Model, r llm.Request, yield func(llm.Delta, error) bool) {
+	own := billOf(ctx)
+	c, err := b.begin(ctx, purseOf(ctx), &r)
 	if err != nil {
 		yield(llm.Delta{}, err)
 		return
 	}
 	defer c.end()                                           // of a call that has failed, or whose reader has gone
 	ctx = context.WithValue(ctx, purseKey{}, (*purse)(nil)) // a model within is paid for, and must not wait for this call
-	for d, err := range stream(ctx, r) {
+	for d, err := range m.Stream(withBill(ctx, nil), r) {
 		if err == nil && d.Done != nil {
+			own.add(b.spend(d.Done))
 			if err = c.settle(b, d.Done); err != nil {
 				d = llm.Delta{}
 			}

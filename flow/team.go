@@ -90,7 +90,8 @@ func (c *conversation) rule() *team.Spawn {
 		s.Only = append([]string{}, *t.Spawnable...)
 	}
 	if t.SummaryModel != "" {
-		s.Summary = &namedModel{cache: c.models, id: c.agent.model(t.SummaryModel)}
+		id := c.agent.model(t.SummaryModel)
+		s.Summary = agent.Budget{Price: c.agent.facts(id).Price}.Charged(&namedModel{cache: c.models, id: id})
 	}
 	return s
 }
