@@ -22,11 +22,7 @@ type spawned struct {
 }
 
 func (s *state) spawn(e entry) outcome {
-	m, _, why := s.begin(e.By, e.Agent, e.Text, e.Key)
-	if why != "" {
-		return refuse("%s", why)
-	}
-	return outcome{result: told(m)}
+	return outcome{result: told(s.begin(e.By, e.Agent, e.Text, e.Key))}
 }
 
 func told(m *member) spawned {
@@ -103,33 +99,26 @@ func (s *state) cancel(e entry) outcome {
 // dispatch begins the tasks of a queue that can begin, for as long as there are
 // places.
 func (s *state) dispatch(by, key string) (begun []spawned) {
-	q := s.queues[by]
-	ready := q.waiting()
-	for i, t := range ready {
-		m, full, why := s.begin(by, *t.Agent, *t.Prompt, key+" task "+t.ID)
-		switch {
-		case full:
-			s.crowd(by, ready[i:])
-			return begun
-		case why != "": // it was allowed when the task was made
-			t.Status = taskFailed
-			begun = append(begun, spawned{Status: "error", Agent: *t.Agent, Message: "Auto-dispatch failed: " + why})
-		default:
-			owner := "auto:" + m.name
-			t.Status, t.Owner, t.AgentID, m.task = taskInProgress, &owner, m.id, t.ID
-			begun = append(begun, told(m))
+	m := s.agents[by]
+	free := s.most(m) - m.atWork()
+	for i, t := range s.queues[by].waiting() {
+		if i >= free {
+			s.crowd(by, t)
+			continue
 		}
+		m := s.begin(by, *t.Agent, *t.Prompt, key+" task "+t.ID)
+		owner := "auto:" + m.name
+		t.Status, t.Owner, t.AgentID, m.task = taskInProgress, &owner, m.id, t.ID
+		begun = append(begun, told(m))
 	}
 	return begun
 }
 
-// crowd notes tasks that wait for a place, each once.
-func (s *state) crowd(by string, tasks []*task) {
-	for _, t := range tasks {
-		if !t.crowded {
-			t.crowded = true
-			s.crowded = append(s.crowded, crowded{by, t})
-		}
+// crowd notes a task that waits for a place, once.
+func (s *state) crowd(by string, t *task) {
+	if !t.crowded {
+		t.crowded = true
+		s.crowded = append(s.crowded, crowded{by, t})
 	}
 }
 
@@ -141,11 +130,6 @@ type created struct {
 }
 
 func (s *state) create(e entry) outcome {
-	if e.Task.Agent != "" {
-		if why := s.forbids(s.agents[e.By], e.Task.Agent); why != "" {
-			return refuse("%s", why)
-		}
-	}
 	q := s.queues[e.By]
 	if q == nil {
 		q = &queue{}

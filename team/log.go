@@ -65,6 +65,9 @@ func (l *log) addLocked(e entry) (outcome, error) {
 	if out, ok := l.old[e.Key]; ok && e.Key != "" {
 		return out, nil
 	}
+	if out := l.state.admit(e); out.refused {
+		return out, nil
+	}
 	e.At = time.Now()
 	out := l.state.apply(e)
 	if out.refused {

@@ -3,7 +3,6 @@ package team
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -63,16 +62,7 @@ func (p *Past) Add(data []byte) error {
 		for i := range p.Agents {
 			p.over(p.Agents[i].ID, entry{At: e.At}) // of a turn that was edited or forked
 		}
-		p.state, p.at, p.tasks = newState(map[string]string{}, map[string]Spawn{}), map[string]int{}, map[*task]int{}
-		for name, n := range e.Places {
-			p.state.rules[name] = Spawn{Max: n, Depth: math.MaxInt}
-		}
-	}
-	if e.Agent != "" {
-		p.state.known[e.Agent] = ""
-	}
-	if e.Task != nil && e.Task.Agent != "" {
-		p.state.known[e.Task.Agent] = ""
+		p.state, p.at, p.tasks = newState(nil, nil), map[string]int{}, map[*task]int{}
 	}
 	if by := p.state.agents[e.By]; by == nil && e.By != "" {
 		return fmt.Errorf("team: the log tells of agent %s, which was never spawned", e.By)
@@ -95,18 +85,13 @@ func (p *Past) Add(data []byte) error {
 	return nil
 }
 
-// begun takes in the agents that an entry has begun: the last ones in the order.
+// begun takes in the agents that an entry has begun.
 func (p *Past) begun(e entry) {
-	order := p.state.order
-	first := len(order)
-	for first > 0 && p.known(order[first-1]) == nil {
-		first--
+	for _, m := range p.state.begun {
+		p.at[m.id] = len(p.Agents)
+		p.Agents = append(p.Agents, Account{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Status: running, Began: e.At})
 	}
-	for _, id := range order[first:] {
-		m := p.state.agents[id]
-		p.at[id] = len(p.Agents)
-		p.Agents = append(p.Agents, Account{ID: id, Agent: m.name, Parent: m.parent, Task: m.task, Status: running, Began: e.At})
-	}
+	p.state.begun = nil
 }
 
 func (p *Past) known(id string) *Account {

@@ -30,7 +30,10 @@ func (c *crew) blank() *state {
 }
 
 func (c *crew) apply(e entry) outcome {
-	out := c.state.apply(e)
+	out := c.admit(e)
+	if !out.refused {
+		out = c.state.apply(e)
+	}
 	if !out.refused {
 		c.entries = append(c.entries, e)
 	}
@@ -229,8 +232,8 @@ func TestStateIsMadeOfItsEntries(t *testing.T) {
 		for i := range 12 {
 			e := entry{Op: opSpawn, Key: fmt.Sprint("k", i), Agent: "worker", Text: "p"}
 			if i%3 == 2 {
-				e = entry{Op: opEnd, ID: c.order[0], Key: "end"}
-				out += c.told(e) + c.told(entry{Op: opCollect, ID: c.order[0]})
+				e = entry{Op: opEnd, ID: c.children(lead)[0].id, Key: "end"}
+				out += c.told(e) + c.told(entry{Op: opCollect, ID: c.children(lead)[0].id})
 				continue
 			}
 			out += c.told(e)

@@ -23,12 +23,14 @@ func kindOf(name string) string {
 }
 
 // A state is what the agents of a team know of each other. It is made by entries,
-// one after the other, and by nothing else: the same entries give the same state.
+// one after the other, and by nothing else: the same entries give the same state. The
+// rules only say which new entries there may be, as they may be others in each drive.
 type state struct {
 	rules       map[string]Spawn  // by agent; those without one cannot spawn
 	known       map[string]string // the agents there are, each with why it cannot be spawned
+	places      map[string]int    // how many agents each may have at work in this turn, as its first entry says
 	agents      map[string]*member
-	order       []string // of spawning
+	begun       []*member // since launch has last looked
 	queues      map[string]*queue
 	escalations []*escalation
 	spent       agent.Spend // of those that have ended
@@ -57,6 +59,7 @@ type member struct {
 	output, problem  string
 	task             string // of the parent's queue
 	inbox            []mail
+	children         []*member // in the order of spawning
 }
 
 // A mail is a message in an inbox.
@@ -141,8 +144,8 @@ func refuse(format string, args ...any) outcome {
 	return outcome{result: problem{"error", fmt.Sprintf(format, args...)}, refused: true}
 }
 
-// places is how many agents each agent may have at work.
-func (s *state) places() map[string]int {
+// offers is how many agents each agent may have at work by the rules.
+func (s *state) offers() map[string]int {
 	places := map[string]int{}
 	for name, r := range s.rules {
 		places[name] = r.Max
@@ -156,12 +159,33 @@ func newState(known map[string]string, rules map[string]Spawn) *state {
 	return s
 }
 
+// admit refuses an entry that the rules forbid now. An entry of the log is not held
+// against them again: what it has begun goes on under any rules.
+func (s *state) admit(e entry) outcome {
+	by, name := s.agents[e.By], e.Agent
+	if e.Op == opCreate {
+		name = e.Task.Agent
+	}
+	if by == nil || name == "" || e.Op != opSpawn && e.Op != opCreate {
+		return outcome{}
+	}
+	if why := s.forbids(by, name); why != "" {
+		return refuse("%s", why)
+	}
+	if n, most := by.atWork(), s.most(by); e.Op == opSpawn && n >= most {
+		return refuse("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", n, most)
+	}
+	return outcome{}
+}
+
 // apply makes an entry's change, or refuses it and changes nothing.
 func (s *state) apply(e entry) outcome {
 	if e.By != "" && s.agents[e.By] == nil {
 		return refuse("Agent '%s' was cancelled.", e.By) // while its call was on the way
 	}
 	switch e.Op {
+	case opBegin:
+		s.places = e.Places
 	case opSpawn:
 		return s.spawn(e)
 	case opEnd:
@@ -198,20 +222,22 @@ func (s *state) rule(id string) Spawn {
 	return Spawn{Only: []string{}}
 }
 
-// begin adds an agent. full tells that there is no place for it now.
-func (s *state) begin(by, name, prompt, key string) (m *member, full bool, why string) {
+// most is how many agents an agent may have at work.
+func (s *state) most(m *member) int {
+	if n, ok := s.places[m.name]; ok {
+		return n
+	}
+	return s.rules[m.name].Max
+}
+
+// begin adds an agent.
+func (s *state) begin(by, name, prompt, key string) *member {
 	parent := s.agents[by]
-	rule := s.rules[parent.name]
-	if why = s.forbids(parent, name); why != "" {
-		return nil, false, why
-	}
-	if n := s.runningOf(by); n >= rule.Max {
-		return nil, true, fmt.Sprintf("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", n, rule.Max)
-	}
-	m = &member{id: s.newID(idPrefix+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, status: running}
+	m := &member{id: s.newID(idPrefix+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, status: running}
 	s.agents[m.id] = m
-	s.order = append(s.order, m.id)
-	return m, false, ""
+	parent.children = append(parent.children, m)
+	s.begun = append(s.begun, m)
+	return m
 }
 
 // forbids says why an agent may never spawn another, or nothing.
@@ -260,18 +286,17 @@ func (s *state) newID(prefix, key string) string {
 }
 
 // children lists the agents that another has spawned, in that order.
-func (s *state) children(of string) (list []*member) {
-	for _, id := range s.order {
-		if m := s.agents[id]; m.parent == of {
-			list = append(list, m)
-		}
+func (s *state) children(of string) []*member {
+	if m := s.agents[of]; m != nil {
+		return m.children
 	}
-	return list
+	return nil
 }
 
-func (s *state) runningOf(id string) (n int) {
-	for _, m := range s.children(id) {
-		if m.status == running {
+// atWork is how many of an agent's own run.
+func (m *member) atWork() (n int) {
+	for _, below := range m.children {
+		if below.status == running {
 			n++
 		}
 	}
@@ -293,14 +318,15 @@ func (s *state) remove(m *member) (ended []string) {
 		ended = append(ended, m.id)
 	}
 	delete(s.agents, m.id)
-	s.order = slices.DeleteFunc(s.order, func(id string) bool { return id == m.id })
+	parent := s.agents[m.parent]
+	parent.children = slices.DeleteFunc(parent.children, func(o *member) bool { return o == m })
 	s.withdraw(m.id)
 	return ended
 }
 
 func (s *state) removeBelow(m *member) (ended []string) {
-	for _, below := range s.children(m.id) {
-		ended = append(ended, s.remove(below)...)
+	for len(m.children) > 0 {
+		ended = append(ended, s.remove(m.children[0])...)
 	}
 	delete(s.queues, m.id)
 	return ended

@@ -6,16 +6,16 @@ import "testing"
 // and may spawn nobody.
 func TestCallsOfACancelledAgent(t *testing.T) {
 	s := newState(map[string]string{"helper": ""}, map[string]Spawn{"": {Max: 4, Depth: 3}, "helper": {Max: 4, Depth: 3}})
-	m, _, why := s.begin(lead, "helper", "help", "k")
-	if m == nil {
-		t.Fatal(why)
-	}
+	m := s.begin(lead, "helper", "help", "k")
 	if out := s.apply(entry{Op: opCancel, By: lead, ID: m.id}); out.refused {
 		t.Fatal(out.result)
 	}
 	ops := []op{opSpawn, opCollect, opCancel, opCreate, opComplete, opFail, opSend, opInbox, opEscalate, opReply, opGiveUp}
 	for _, o := range ops {
 		e := entry{Op: o, By: m.id, ID: "1", Agent: "helper", Text: "x", Task: &newTask{Subject: "x", Agent: "helper", Prompt: "x"}}
+		if out := s.admit(e); out.refused {
+			t.Errorf("%s has no reason of its own: %v", o, out.result)
+		}
 		if out := s.apply(e); !out.refused {
 			t.Errorf("%s was done: %v", o, out.result)
 		}

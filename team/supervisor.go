@@ -80,7 +80,9 @@ func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 		return graph.Update{}, err
 	}
 	x.mu.Lock()
+	x.start(*x.state.agents[lead])
 	x.launch()
+	x.begun = true
 	x.mu.Unlock()
 	x.work.Wait()
 	x.mu.Lock()
@@ -110,33 +112,36 @@ func (x *supervisor) tidy(fresh bool) error {
 		}
 	}
 	if fresh {
-		_, err = x.add(entry{Op: opBegin, Places: x.state.places()})
+		_, err = x.add(entry{Op: opBegin, Places: x.state.offers()})
 	}
 	return err
 }
 
-// launch starts the agents that the state has running; the caller holds mu.
+// launch starts the agents that have been begun and not been started; the caller
+// holds mu.
 func (x *supervisor) launch() {
-	for _, id := range append([]string{lead}, x.state.order...) {
-		m := x.state.agents[id]
-		if m.status != running && id != lead || x.posts[id] != nil {
-			continue
+	for _, m := range x.state.begun {
+		if m.status == running && x.state.agents[m.id] == m { // else an earlier drive has ended it
+			x.start(*m)
 		}
-		ctx, cancel := context.WithCancel(x.kids)
-		p := &post{cancel: cancel, called: make(chan struct{})}
-		x.posts[id] = p
-		at := *m
-		x.started(&at)
-		x.work.Go(func() {
-			child, err := x.call(At(context.WithValue(ctx, seatKey{}, seat{x, at.id}), at.depth), &at)
-			cancel()
-			p.spent = spent(child.State)
-			close(p.called)
-			x.returned(at.id, child, err)
-		})
 	}
-	x.begun = true
+	x.state.begun = nil
 	x.tellWaiting()
+}
+
+// start starts an agent, which is given as it is now; the caller holds mu.
+func (x *supervisor) start(m member) {
+	ctx, cancel := context.WithCancel(x.kids)
+	p := &post{cancel: cancel, called: make(chan struct{})}
+	x.posts[m.id] = p
+	x.started(&m)
+	x.work.Go(func() {
+		child, err := x.call(At(context.WithValue(ctx, seatKey{}, seat{x, m.id}), m.depth), &m)
+		cancel()
+		p.spent = spent(child.State)
+		close(p.called)
+		x.returned(m.id, child, err)
+	})
 }
 
 // call runs an agent.
@@ -240,6 +245,11 @@ func (x *supervisor) stop(err error) {
 // drop ends agents that were cancelled; the caller holds mu, which is free while
 // they are waited for.
 func (x *supervisor) drop(ids []string) {
+	for _, id := range ids { // all of them before the first is waited for
+		if p := x.posts[id]; p != nil {
+			p.cancel()
+		}
+	}
 	for _, id := range ids {
 		p := x.discard(id)
 		if p == nil {
