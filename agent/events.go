@@ -51,6 +51,12 @@ type (
 		Limit    int  `json:"limit"`             // of the window
 		Summary  bool `json:"summary,omitempty"` // a summary stands in their place
 	}
+	// Summed says that a model has summed up what was too long: messages that the
+	// window had no room for, or an agent's output.
+	Summed struct {
+		Model string    `json:"model,omitempty"`
+		Usage llm.Usage `json:"usage"`
+	}
 	// Spending is what the turn has cost so far.
 	Spending struct {
 		Spend
@@ -111,6 +117,9 @@ func (v Shortened) MarshalJSON() ([]byte, error) {
 	type plain Shortened
 	return typed("shortened", plain(v))
 }
+
+// MarshalJSON adds the type.
+func (v Summed) MarshalJSON() ([]byte, error) { type plain Summed; return typed("summed", plain(v)) }
 
 // MarshalJSON adds the type.
 func (v Spending) MarshalJSON() ([]byte, error) { return typed("spending", v.Spend) }

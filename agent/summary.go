@@ -66,6 +66,7 @@ func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, fro
 		r, err := llm.Generate(ctx, x.think.Budget.Charged(x.think.Window.Summary), req)
 		if err == nil {
 			r.Message = x.think.redactMessage(r.Message)
+			graph.Emit(ctx, Summed{r.Model, r.Usage})
 		}
 		return r, err
 	})

@@ -3,17 +3,20 @@ package flow
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/llm"
 )
 
-// Names of the effects that are calls of a model. Nothing but ask uses them.
+// Names of the effects that are calls of a model: those of ask, and of the loops of
+// agents.
 const (
 	effectModel   = "model attempt "
 	effectExtract = "extractor"
 	effectRepair  = "extractor repair"
-	effectTalk    = "model" // package agent's
+	effectTalk    = "model"   // package agent's
+	effectSummary = "summary" // package agent's and package team's
 )
 
 func attemptName(n int) string { return fmt.Sprintf("%s%d", effectModel, n) }
@@ -30,12 +33,15 @@ type Reply struct {
 // the effect's id, as [graph.Entry] has it in What.
 func IsReply(what string) bool {
 	name := effectName(what)
-	return strings.HasPrefix(name, effectModel) || name == effectExtract || name == effectRepair || name == effectTalk
+	return strings.HasPrefix(name, effectModel) || slices.Contains([]string{effectExtract, effectRepair, effectTalk, effectSummary}, name)
 }
 
-// IsTalk tells whether an effect is a reply in a conversation, which is a frame of
+// IsTalk tells whether an effect is a reply in a conversation or sums up, which is a frame of
 // its own, and not a node's own call of a model.
-func IsTalk(what string) bool { return effectName(what) == effectTalk }
+func IsTalk(what string) bool {
+	name := effectName(what)
+	return name == effectTalk || name == effectSummary
+}
 
 // effectName is the name of an effect by its id: what stands between the task and
 // the key. A record that is no effect has none.

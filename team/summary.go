@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
+	"raddle.dev/agent"
+	"raddle.dev/graph"
 	"raddle.dev/llm"
 )
 
@@ -17,22 +18,16 @@ const summaryPrompt = `You shorten the report of an agent for another agent that
 - Use less than a third of the length. Write nothing but the report.`
 
 // sumUp has a model shorten an output.
-func sumUp(ctx context.Context, m llm.Model, f finished) (string, error) {
+func sumUp(ctx context.Context, m llm.Model, f finished) (llm.Reply, error) {
 	if m == nil {
-		return "", errors.New("no model sums up")
+		return llm.Reply{}, errors.New("no model sums up")
 	}
-	r := llm.Request{System: summaryPrompt, Messages: []llm.Message{llm.User(fmt.Sprintf("The report of the agent %s:\n\n%s", f.Agent, f.Output))}}
-	for d, err := range m.Stream(ctx, r) {
-		switch {
-		case err != nil:
-			return "", err
-		case d.Done != nil && strings.TrimSpace(d.Done.Message.Text()) != "":
-			return d.Done.Message.Text(), nil
-		case d.Done != nil:
-			return "", errors.New("the summary is empty")
-		}
+	req := llm.Request{System: summaryPrompt, Messages: []llm.Message{llm.User(fmt.Sprintf("The report of the agent %s:\n\n%s", f.Agent, f.Output))}}
+	r, err := llm.Generate(ctx, m, req)
+	if err == nil {
+		graph.Emit(ctx, agent.Summed{Model: r.Model, Usage: r.Usage})
 	}
-	return "", errors.New("the stream ended without a reply")
+	return r, err
 }
 
 // cut is the beginning and the end of a text, together of about size characters.

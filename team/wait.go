@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"raddle.dev/graph"
+	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
 
@@ -199,12 +200,15 @@ func (s seat) short(ctx context.Context, f finished) (string, error) {
 	if utf8.RuneCountInString(f.Output) < rule.Threshold || f.Status != completed {
 		return f.Output, nil
 	}
-	text, err := graph.Do(ctx, "summary "+f.ID, func(ctx context.Context) (string, error) {
-		text, err := sumUp(ctx, rule.Summary, f)
-		if err != nil && ctx.Err() == nil {
-			text, err = cut(f.Output, rule.Threshold), nil
-		}
-		return text, err
+	reply, err := graph.DoEffect(ctx, graph.Effect{Name: "summary", Key: f.ID}, func(ctx context.Context) (llm.Reply, error) {
+		return sumUp(ctx, rule.Summary, f)
 	})
-	return strings.TrimSpace(text), err
+	text := strings.TrimSpace(reply.Text())
+	switch {
+	case ctx.Err() != nil:
+		return "", context.Cause(ctx)
+	case err != nil || text == "":
+		return cut(f.Output, rule.Threshold), nil
+	}
+	return text, nil
 }

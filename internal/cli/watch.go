@@ -120,6 +120,9 @@ func (w *watch) emitted(v any) {
 		}
 		cost, known := w.sh.process.Cost(v.Model, v.Usage)
 		w.spent.add(v.Usage, v.Model, cost, known)
+	case agent.Summed:
+		cost, known := w.sh.process.Cost(v.Model, v.Usage)
+		w.spent.add(v.Usage, v.Model, cost, known)
 	case flow.ModelDone:
 		cost, known := w.sh.process.Cost(v.Model, v.Usage)
 		w.spent.add(v.Usage, v.Model, cost, known)
