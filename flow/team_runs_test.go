@@ -198,7 +198,7 @@ func TestEscalations(t *testing.T) {
 			}
 			for i := range 3 {
 				id := v.field(i, "id")
-				if !slices.ContainsFunc(v.results[3:], func(r string) bool { return strings.Contains(r, id) && strings.Contains(r, "exit_status") }) {
+				if !slices.ContainsFunc(v.results[3:], func(r string) bool { return strings.Contains(r, `"id":"`+id+`"`) && strings.Contains(r, "exit_status") }) {
 					return calls(v, collect(id)...)
 				}
 			}
