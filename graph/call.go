@@ -37,7 +37,7 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 	if err != nil {
 		return Child{}, err
 	}
-	f, returned, err := t.childFrame(Sub{n.Graph, n.Inherit}, place{path: t.frame.path + t.local() + "/", public: t.public() + "/"}, st, set)
+	f, returned, err := t.childFrame(Sub{Graph: n.Graph, Inherit: n.Inherit}, place{path: t.frame.path + t.local() + "/", public: t.public() + "/"}, st, set)
 	if err != nil {
 		return Child{}, err
 	}

@@ -375,7 +375,9 @@ func digest(g *Graph) string {
 			put("child", n.Graph.digest)
 		}
 		for _, kind := range sortedKeys(n.Children) {
-			put("child", kind, n.Children[kind].Graph.digest)
+			if sub := n.Children[kind]; !sub.Apart {
+				put("child", kind, sub.Graph.digest)
+			}
 		}
 	}
 	for _, j := range g.joins {

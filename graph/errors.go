@@ -179,22 +179,6 @@ func (e *StuckError) Error() string {
 		e.Graph, e.Target, strings.Join(e.Miss, ", "), strings.Join(e.Have, ", "))
 }
 
-// ChangedError says that a run was started with another graph than the one that
-// is to continue it.
-type ChangedError struct {
-	Thread  string
-	Was, Is string   // digests
-	Missing []string // nodes the run is about to execute and the graph no longer has
-}
-
-func (e *ChangedError) Error() string {
-	s := fmt.Sprintf("thread %s was started with graph %s, which is now %s", e.Thread, e.Was, e.Is)
-	if len(e.Missing) > 0 {
-		return s + "; it no longer has " + strings.Join(e.Missing, ", ")
-	}
-	return s + "; set AcceptChanges to continue with the new one"
-}
-
 // BusyError says that a thread has a run that has not ended.
 type BusyError struct {
 	Thread, Run string

@@ -14,6 +14,9 @@ import (
 type Sub struct {
 	Graph   *Graph
 	Inherit bool // the child reads the parent's keys where it has not written them itself
+	// Apart keeps the graph out of the digest of the parent's: for one of many of
+	// which a run uses few. A run is held against it while such a child is under way.
+	Apart bool
 }
 
 // CallNamed runs a child graph under a name, like Call: which of Node.Children it

@@ -232,7 +232,8 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 		return x.ended(s, f)
 	}
 	raw := s.frame("")
-	if err := x.unchanged(raw, in.AcceptChanges); err != nil {
+	consents, err := x.unchanged(s, in.AcceptChanges)
+	if err != nil {
 		return res, err
 	}
 	x.ahead, x.asked, x.stops.passed = s.ahead, s.asked, s.run.broken
@@ -249,6 +250,9 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}
 	if err := x.answers(s, in.Answers, claim); err != nil {
+		return res, err
+	}
+	if err := x.j.gather(false, consents...); err != nil {
 		return res, err
 	}
 	f.frames = s.frames
@@ -283,24 +287,6 @@ func (x *drive) claim(f *frame, set []Write) (Record, error) {
 	data, err := x.patches(f)
 	rec.Data = slices.Clone(data)
 	return rec, err
-}
-
-// unchanged compares the graph with the one the run was started with.
-func (x *drive) unchanged(raw *rawFrame, accept bool) error {
-	g := x.r.Graph
-	if raw.digest == g.digest {
-		return nil
-	}
-	e := &ChangedError{Thread: x.thread, Was: raw.digest, Is: g.digest}
-	for _, t := range raw.tasks {
-		if _, ok := g.byName[t.node]; !ok {
-			e.Missing = append(e.Missing, t.node)
-		}
-	}
-	if accept && e.Missing == nil {
-		return nil
-	}
-	return e
 }
 
 // ended is the result of a run that is over, from its journal.

@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -131,5 +132,46 @@ func TestSummariesArePaidFor(t *testing.T) {
 	requests, _ := s.total()
 	if spent := agent.Spent.Get(res.State); spent.Calls != requests || requests != 5 || spent.Usage.Input != 50 {
 		t.Errorf("%d requests, and the turn has cost %+v", requests, spent)
+	}
+}
+
+// A parked run is held against the graphs of the agents that are at work in it, and
+// not against those of all that it might have spawned: one that is installed or
+// removed meanwhile changes nothing. What has changed is consented to once.
+func TestChangedAgentsOfAParkedTeam(t *testing.T) {
+	st := graph.NewMemory()
+	crew := func(change func(map[string]team.Member)) *graph.Runner {
+		c := askers(newStage(), team.Spawn{Max: 3})
+		change(c.Agents)
+		return &graph.Runner{Graph: compile(t, c), Store: st}
+	}
+	stranger := team.Member{Agent: agent.Config{Model: newStage().model("stranger", nil)}}
+	res, err := crew(func(all map[string]team.Member) { all["stranger"] = stranger }).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
+	if err != nil || len(res.Questions) != 3 {
+		t.Fatal(res.Status, res.Questions, err)
+	}
+	r := crew(func(all map[string]team.Member) { all["another"] = stranger }) // d takes the place of the one that is answered
+	if res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: "this"}}}); err != nil || len(res.Questions) != 3 {
+		t.Fatal(res.Status, res.Questions, err)
+	}
+	r = crew(func(all map[string]team.Member) {
+		m := all["explore"]
+		m.Agent.Continue.Max = 3
+		all["explore"] = m
+	})
+	var changed *graph.ChangedError
+	if _, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t"}); !errors.As(err, &changed) || !strings.HasPrefix(changed.Child, "team/agent_explore_") {
+		t.Fatalf("%v, of %+v", err, changed)
+	}
+	if res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", AcceptChanges: true}); err != nil || len(res.Questions) != 3 {
+		t.Fatal(res.Status, res.Questions, err)
+	}
+	if res, _, err = finish(t, r); err != nil || res.Status != graph.Done {
+		t.Fatal(res.Status, err)
+	}
+	for _, want := range []string{"a is done", "b is done", "c is done", "d is done"} {
+		if said := agent.LastResponse(res.State); !strings.Contains(said, want) {
+			t.Errorf("%q is missing in\n%s", want, said)
+		}
 	}
 }

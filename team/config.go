@@ -88,7 +88,7 @@ func (c Config) Def() (graph.Def, error) {
 		if err != nil {
 			faults = append(faults, fmt.Errorf("team %s: agent %s: %w", c.Name, name, err))
 		}
-		children[kind] = graph.Sub{Graph: g, Inherit: kind == lead}
+		children[kind] = graph.Sub{Graph: g, Inherit: kind == lead, Apart: kind != lead}
 	}
 	add(lead, lead, c.Lead)
 	for _, name := range sortedKeys(c.Agents) {

@@ -159,6 +159,8 @@ func (r *Run) explain(err error) error {
 	switch {
 	case ok && len(changed.Missing) > 0:
 		return stale("put them back, or start a new run", "run %s is about to execute nodes that the graph no longer has: %s", r.ID, strings.Join(changed.Missing, ", "))
+	case ok && changed.Child != "":
+		return stale("to continue with its graph as it is now: raddle resume "+r.ID+" --accept-changes", "%s, which is at work in run %s, has changed since it was started, or is not there any more", changed.Child, r.ID)
 	case ok:
 		return stale("to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes", "the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
 	case errors.Is(err, graph.ErrConflict):

@@ -1,0 +1,122 @@
+package graph
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// unchanged compares the graphs with those that the run was started with, and
+// returns what the journal is to keep of the caller's consent.
+func (x *drive) unchanged(s *replay, accept bool) (consents []Record, err error) {
+	g, raw := x.r.Graph, s.frame("")
+	if raw.digest != g.digest {
+		e := &ChangedError{Thread: x.thread, Was: raw.digest, Is: g.digest}
+		for _, t := range raw.tasks {
+			if _, ok := g.byName[t.node]; !ok {
+				e.Missing = append(e.Missing, t.node)
+			}
+		}
+		if !accept || e.Missing != nil {
+			return nil, e
+		}
+	}
+	w := comparison{replay: s, named: s.named()}
+	if w.named == nil {
+		return nil, nil
+	}
+	if f := s.frames[sharedPath]; f != nil {
+		w.agreed = f.effects
+	}
+	w.in("", "", g)
+	for _, c := range w.changes {
+		if !accept {
+			c.Thread = x.thread
+			return nil, &c.ChangedError
+		}
+		consents = append(consents, Record{Kind: KindEffect, Head: putString(putString(nil, sharedPath), c.consent), Data: []byte(c.Is)})
+	}
+	return consents, nil
+}
+
+// comparison is a walk through the frames that are under way, which holds named
+// children against the graphs that there are for them now. Those of a Sub that is
+// Apart are no part of the digest of the run's graph.
+type comparison struct {
+	*replay
+	named   map[string][]string // children, by task
+	agreed  map[string][]byte   // what was consented to before
+	changes []change
+}
+
+type change struct {
+	ChangedError
+	consent string // what the journal keeps it under
+}
+
+func (w *comparison) in(path, public string, g *Graph) {
+	f := w.frames[path]
+	if f == nil {
+		return
+	}
+	for _, t := range f.tasks {
+		id := fmt.Sprintf("%d.%s.%d", f.step, t.node, t.index)
+		at, known := g.byName[t.node]
+		if _, done := f.done[id]; done || !known || at == end {
+			continue
+		}
+		n := &g.nodes[at]
+		if n.Graph != nil {
+			w.in(path+id+"/", public+t.node+"/", n.Graph)
+		}
+		for _, below := range w.named[path+id] {
+			w.child(n, below, public+t.node+"/"+strings.TrimSuffix(below[len(path+id)+1:], "/"))
+		}
+	}
+}
+
+// child compares one named child. Which kind it is the journal does not say: one
+// of the graphs must be the one that it was begun with.
+func (w *comparison) child(n *cnode, path, public string) {
+	f := w.frames[path]
+	for _, kind := range sortedKeys(n.Children) {
+		if g := n.Children[kind].Graph; g.digest == f.digest {
+			w.in(path, public+"/", g)
+			return
+		}
+	}
+	c := change{ChangedError{Child: public, Was: f.digest, Is: n.childDigest()}, "\x00graph\x00=" + path}
+	if !f.returned && string(w.agreed[c.consent]) != c.Is {
+		w.changes = append(w.changes, c)
+	}
+}
+
+// childDigest identifies all graphs of named children.
+func (n *cnode) childDigest() string {
+	h := sha256.New()
+	for _, kind := range sortedKeys(n.Children) {
+		_, _ = io.WriteString(h, fmt.Sprintf("%q\n", []string{kind, n.Children[kind].Graph.digest}))
+	}
+	return fmt.Sprintf("%x", h.Sum(nil)[:8])
+}
+
+// ChangedError says that a run was started with another graph than the one that
+// is to continue it.
+type ChangedError struct {
+	Thread  string
+	Was, Is string   // digests
+	Missing []string // nodes the run is about to execute and the graph no longer has
+	Child   string   // the path of a named child whose graph it is about; empty: the run's own
+}
+
+func (e *ChangedError) Error() string {
+	s := fmt.Sprintf("thread %s was started with graph %s, which is now %s", e.Thread, e.Was, e.Is)
+	switch {
+	case e.Child != "":
+		s = fmt.Sprintf("thread %s: its child %s was started with graph %s, which there is no more", e.Thread, e.Child, e.Was)
+	case len(e.Missing) > 0:
+		return s + "; it no longer has " + strings.Join(e.Missing, ", ")
+	}
+	return s + "; set AcceptChanges to continue with what there is now"
+}
