@@ -41,6 +41,8 @@ type Config struct {
 	BaseURL string
 	// Key is sent to that address only; empty: none is sent.
 	Key string
+	// KeyName is the variable that Key comes from, for messages; it may be empty.
+	KeyName string
 	// Model is the name that the server knows.
 	Model string
 	// Dimensions asks for vectors of this length, which not every model can; zero: as the model likes.

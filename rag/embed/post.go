@@ -106,6 +106,9 @@ func (s *server) refused(res *http.Response) error {
 	}
 	f := &llm.Error{Class: llm.StatusClass(res.StatusCode), Status: res.StatusCode, Host: s.host, Message: message,
 		RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
+	if f.Class == llm.Auth && s.c.KeyName != "" {
+		f.Message += "; set " + s.c.KeyName + " to a key that is valid for this model"
+	}
 	if res.StatusCode/100 == 3 {
 		f.Message = "the server sends us elsewhere: set the base URL to where the model is"
 	}
