@@ -195,8 +195,8 @@ func (c *checker) models() {
 		servers[s] = true
 	}
 	for _, n := range c.f.Nodes {
-		if r, ok := n.Body.(*RAGNode); ok && r.ExtractorModel != "" && (c.k.Model == nil || !c.k.Model(r.ExtractorModel)) {
-			c.warnAt(n, n.At("extractor_model"), "unknown-model", fmt.Sprintf("rag node references unknown model '%s'", r.ExtractorModel))
+		if r, ok := n.Body.(*RAGNode); ok {
+			c.ragModels(n, r)
 		}
 		l, ok := n.Body.(*LLMNode)
 		if !ok {
@@ -226,4 +226,18 @@ func (f *File) hasKind(name string) bool {
 		}
 	}
 	return false
+}
+
+// ragModels warns of models that no client has.
+func (c *checker) ragModels(n *Node, r *RAGNode) {
+	unknown := func(id string) bool { return id != "" && (c.k.Model == nil || !c.k.Model(id)) }
+	if unknown(r.ExtractorModel) {
+		c.warnAt(n, n.At("extractor_model"), "unknown-model", fmt.Sprintf("rag node references unknown model '%s'", r.ExtractorModel))
+	}
+	if r.EmbeddingModel != rag.Keyword && unknown(r.EmbeddingModel) {
+		c.warnAt(n, n.At("embedding_model"), "unknown-model", fmt.Sprintf("rag node references unknown embedding model '%s'", r.EmbeddingModel))
+	}
+	if unknown(r.RerankerModel) {
+		c.warnAt(n, n.At("reranker_model"), "unknown-model", fmt.Sprintf("rag node references unknown reranker model '%s'", r.RerankerModel))
+	}
 }

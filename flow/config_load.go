@@ -3,6 +3,8 @@ package flow
 import (
 	"fmt"
 	"path/filepath"
+
+	"raddle.dev/rag"
 )
 
 // config reads a config.yaml into the agent.
@@ -26,6 +28,12 @@ func (l *loader) config(a *Agent, text []byte) (err error) {
 	a.Findings = append(append([]Finding(nil), a.Config.Findings...), a.toolFindings()...)
 	if id := a.Config.Team.SummaryModel; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
 		a.advise(Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
+	}
+	if id := a.Config.Documents.Model; id != "" && id != rag.Keyword && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
+		a.advise(Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
+	}
+	if a.Config.Team.Spawnable != nil && !a.Config.Team.CanSpawn {
+		a.advise(Finding{Code: "spawnable-unused", Message: "spawnable_agents has no effect", Hint: "add `can_spawn_agents: true`", Pos: a.At("spawnable_agents")})
 	}
 	l.recruit(a)
 	if h.Strict {

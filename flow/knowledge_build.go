@@ -90,6 +90,8 @@ func (a *Agent) refreshed(ctx context.Context, base *rag.Base, k knowledge, p po
 	case err != nil:
 		a.tell(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
 		return nil
+	case report.Changed && report.Added == 0 && report.Removed > 0:
+		a.tell(fmt.Sprintf("✓ Updated RAG '%s': %s gone, %d left.", k.id, counted(report.Removed, "document"), report.Documents))
 	case report.Changed:
 		a.tell(fmt.Sprintf("✓ Updated RAG '%s': %d of %d documents had changed.", k.id, report.Added, report.Documents))
 	case renew:
