@@ -139,7 +139,7 @@ func (n *Narrator) Event(e graph.Event) {
 		}
 	case graph.StepCommitted:
 		if !f.talks && !f.branch {
-			n.moves(f.indent, b)
+			n.moves(f, b)
 		}
 	case graph.Emitted:
 		if !n.crewed(f, e, b.Value) {
@@ -169,14 +169,14 @@ func (n *Narrator) begin(f frame) {
 
 // moves tells where a step led: one line a node, or one for nodes that led to
 // the same place from one.
-func (n *Narrator) moves(indent string, b graph.StepCommitted) {
+func (n *Narrator) moves(f frame, b graph.StepCommitted) {
 	for _, m := range b.Moves {
 		if len(m.To) > 0 && m.To[0] != graph.End && !b.Halted {
-			n.line(indent, "%s -> %s", m.From, strings.Join(m.To, ", "))
+			n.line(f.indent, "%s%s -> %s", f.front(), m.From, strings.Join(m.To, ", "))
 		}
 	}
 	if len(b.Dropped) > 0 {
-		n.line(indent, "  not run, because the graph has ended: %s", strings.Join(b.Dropped, ", "))
+		n.line(f.indent, "  %snot run, because the graph has ended: %s", f.front(), strings.Join(b.Dropped, ", "))
 	}
 }
 

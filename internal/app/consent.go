@@ -13,6 +13,7 @@ import (
 // scripts ask for each call, and its servers are not started.
 type Pickup struct {
 	Dir    string   // absolute
+	Agent  bool     // it is an agent's, not the project's own rules
 	Files  []string // that may run, or that decide what runs; relative to Dir
 	Digest string   // of these, as they are now
 }
@@ -27,7 +28,7 @@ func (p *Process) Pickups(a *flow.Agent) ([]Pickup, error) {
 		}
 	}
 	var list []Pickup
-	for _, dir := range dirs {
+	for i, dir := range dirs {
 		if !isDir(dir) || p.consented(dir) {
 			continue
 		}
@@ -36,7 +37,7 @@ func (p *Process) Pickups(a *flow.Agent) ([]Pickup, error) {
 			return nil, err
 		}
 		if len(files) > 0 {
-			list = append(list, Pickup{dir, files, digest})
+			list = append(list, Pickup{Dir: dir, Agent: i > 0, Files: files, Digest: digest})
 		}
 	}
 	return list, nil

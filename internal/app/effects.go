@@ -82,7 +82,7 @@ func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int6
 		case e.Kind == graph.KindEdit:
 			redo = true
 			clear(done)
-		case e.Kind == graph.KindStep:
+		case e.Kind == graph.KindStep && !strings.Contains(e.Path, "#"): // a team begins anew with its node
 			done[e.Path] = true
 		case e.Kind == graph.KindEffect && flow.IsReply(e.What):
 			kept[e.Seq] = !redo || inside(e.Path, done)

@@ -88,9 +88,10 @@ func (p *Process) describe(t tool.Tool) ToolInfo {
 	return info
 }
 
-// reserved tells whether a name is one of the tools that every agent has.
+// reserved tells whether a name is one of the tools that agents get by what their
+// files say, without naming them.
 func reserved(name string) bool {
-	return strings.HasPrefix(name, "user__") || strings.HasPrefix(name, todoPrefix)
+	return slices.ContainsFunc([]string{"user__", todoPrefix, "agent__", "rag__"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 const todoPrefix = "todo__"

@@ -24,7 +24,7 @@ func (sh *shell) consent(p *app.Process, run *app.Run) (given bool, err error) {
 		what := fmt.Sprintf("%s was not named by you, and may run or decide what runs: %s", p.Dirs.Short(u.Dir), strings.Join(u.Files, ", "))
 		if who == nil || run.Record.Headless {
 			if !sh.quiet {
-				sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + plainText(what) + "; without consent it may only forbid or ask")
+				sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + plainText(what) + "; " + unconsented(u))
 			}
 			continue
 		}
@@ -43,4 +43,12 @@ func (sh *shell) consent(p *app.Process, run *app.Run) (given bool, err error) {
 		}
 	}
 	return given, nil
+}
+
+// unconsented tells what a directory may do meanwhile.
+func unconsented(u app.Pickup) string {
+	if u.Agent {
+		return "until you consent at a terminal, its tools and scripts ask each time, and its servers are not started"
+	}
+	return "without consent it may only forbid or ask"
 }
