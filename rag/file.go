@@ -160,11 +160,9 @@ func createFile(path string) error {
 func prepare(db *sql.DB) error {
 	ctx := context.Background()
 	var app, is, tables int
-	err := errors.Join(
-		db.QueryRowContext(ctx, "PRAGMA application_id").Scan(&app),
-		db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&is),
-		db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables))
-	if err != nil {
+	// One statement sees one state of the file: another process may be making it.
+	const q = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"
+	if err := db.QueryRowContext(ctx, q).Scan(&app, &is, &tables); err != nil {
 		return err
 	}
 	switch {
