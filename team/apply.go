@@ -51,6 +51,7 @@ func (s *state) end(e entry) outcome {
 		}
 	}
 	if m.id != lead {
+		s.agents[m.parent].atWork--
 		s.dispatch(m.parent, e.Key)
 	}
 	return out
@@ -100,7 +101,7 @@ func (s *state) cancel(e entry) outcome {
 // places.
 func (s *state) dispatch(by, key string) (begun []spawned) {
 	m := s.agents[by]
-	free := s.most(m) - m.atWork()
+	free := s.most(m) - m.atWork
 	for i, t := range s.queues[by].waiting() {
 		if i >= free {
 			s.crowd(by, t)

@@ -115,6 +115,28 @@ func TestCancelledTogether(t *testing.T) {
 	})
 }
 
+// An agent that is not there any more when it is to go on, which the caller accepts,
+// has failed for that reason, and so has a task that was to be given to it.
+func TestAgentsThatAreGone(t *testing.T) {
+	for why, change := range map[string]func(map[string]team.Member){
+		"there is no agent 'explore' any more": func(all map[string]team.Member) { delete(all, "explore") },
+		"its file is damaged": func(all map[string]team.Member) {
+			all["explore"] = team.Member{Fault: errors.New("its file is damaged")}
+		},
+	} {
+		s, st := newStage(), graph.NewMemory()
+		c := askers(s, team.Spawn{Max: 3})
+		if res, err := (&graph.Runner{Graph: compile(t, c), Store: st}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")}); err != nil || len(res.Questions) != 3 {
+			t.Fatal(res.Status, res.Questions, err)
+		}
+		change(c.Agents)
+		res, err := (&graph.Runner{Graph: compile(t, c), Store: st}).InvokeResume(t.Context(), graph.Resume{Thread: "t", AcceptChanges: true})
+		if said := agent.LastResponse(res.State); err != nil || strings.Count(said, fmt.Sprintf(`"error":%q`, why)) != 4 {
+			t.Errorf("%s: %v, %v, %s", why, res.Status, err, said)
+		}
+	}
+}
+
 // What it costs to sum up an output is part of what the turn has cost.
 func TestSummariesArePaidFor(t *testing.T) {
 	s := newStage()

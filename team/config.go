@@ -43,7 +43,7 @@ type Member struct {
 
 	Description string        // what the agent is for, told to those that may spawn it
 	Spawn       *Spawn        // it may spawn others; nil: it may not
-	Patience    time.Duration // how long it waits for a reply to an escalation; 0: five minutes
+	Patience    time.Duration // how long it waits in one drive for a reply to an escalation; 0: five minutes
 	Plain       bool          // nothing of the team is added to its tools and its system prompt: see Tools
 }
 

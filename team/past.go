@@ -19,8 +19,8 @@ type Past struct {
 	Tasks  []Task    // of all queues, in the order of their making
 
 	state *state
-	at    map[string]int // index in Agents by id, of those that the state knows
-	tasks map[*task]int  // index in Tasks
+	at    map[string]int   // index in Agents by id, of those that the state knows
+	tasks map[string][]int // indexes in Tasks, by whose queue it is
 }
 
 // An Account is what has become of an agent.
@@ -62,7 +62,7 @@ func (p *Past) Add(data []byte) error {
 		for i := range p.Agents {
 			p.over(p.Agents[i].ID, entry{At: e.At}) // of a turn that was edited or forked
 		}
-		p.state, p.at, p.tasks = newState(nil, nil), map[string]int{}, map[*task]int{}
+		p.state, p.at, p.tasks = newState(nil, nil), map[string]int{}, map[string][]int{}
 	}
 	if by := p.state.agents[e.By]; by == nil && e.By != "" {
 		return fmt.Errorf("team: the log tells of agent %s, which was never spawned", e.By)
@@ -117,26 +117,33 @@ func (p *Past) over(id string, e entry) {
 	}
 }
 
-// note brings the tasks of the queue up to date that an entry may have changed.
+// note brings the tasks up to date of the queue that an entry may have changed.
 func (p *Past) note(e entry) {
+	by := e.By
 	switch e.Op {
-	case opCreate, opComplete, opFail, opEnd, opCancel:
+	case opCreate, opComplete, opFail, opCancel:
+	case opEnd:
+		a := p.known(e.ID)
+		if a == nil {
+			return
+		}
+		by = a.Parent
 	default:
 		return
 	}
-	for _, by := range sortedKeys(p.state.queues) {
-		for _, t := range p.state.queues[by].tasks {
-			i, ok := p.tasks[t]
-			if !ok {
-				i = len(p.Tasks)
-				p.tasks[t] = i
-				p.Tasks = append(p.Tasks, Task{Parent: by, ID: t.ID, Subject: t.Subject})
-			}
-			now := &p.Tasks[i]
-			now.Status, now.AgentID, now.BlockedBy = t.Status, t.AgentID, slices.Clone(t.BlockedBy)
-			if t.Agent != nil {
-				now.Agent = *t.Agent
-			}
+	q := p.state.queues[by]
+	if q == nil {
+		return
+	}
+	for i, t := range q.tasks {
+		if i == len(p.tasks[by]) {
+			p.tasks[by] = append(p.tasks[by], len(p.Tasks))
+			p.Tasks = append(p.Tasks, Task{Parent: by, ID: t.ID, Subject: t.Subject})
+		}
+		now := &p.Tasks[p.tasks[by][i]]
+		now.Status, now.AgentID, now.BlockedBy = t.Status, t.AgentID, slices.Clone(t.BlockedBy)
+		if t.Agent != nil {
+			now.Agent = *t.Agent
 		}
 	}
 }

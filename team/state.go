@@ -60,6 +60,7 @@ type member struct {
 	task             string // of the parent's queue
 	inbox            []mail
 	children         []*member // in the order of spawning
+	atWork           int       // of them
 }
 
 // A mail is a message in an inbox.
@@ -172,8 +173,8 @@ func (s *state) admit(e entry) outcome {
 	if why := s.forbids(by, name); why != "" {
 		return refuse("%s", why)
 	}
-	if n, most := by.atWork(), s.most(by); e.Op == opSpawn && n >= most {
-		return refuse("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", n, most)
+	if most := s.most(by); e.Op == opSpawn && by.atWork >= most {
+		return refuse("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", by.atWork, most)
 	}
 	return outcome{}
 }
@@ -235,7 +236,7 @@ func (s *state) begin(by, name, prompt, key string) *member {
 	parent := s.agents[by]
 	m := &member{id: s.newID(idPrefix+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, status: running}
 	s.agents[m.id] = m
-	parent.children = append(parent.children, m)
+	parent.children, parent.atWork = append(parent.children, m), parent.atWork+1
 	s.begun = append(s.begun, m)
 	return m
 }
@@ -293,16 +294,6 @@ func (s *state) children(of string) []*member {
 	return nil
 }
 
-// atWork is how many of an agent's own run.
-func (m *member) atWork() (n int) {
-	for _, below := range m.children {
-		if below.status == running {
-			n++
-		}
-	}
-	return n
-}
-
 // child is an agent that by has spawned, or nil.
 func (s *state) child(by, id string) *member {
 	if m := s.agents[id]; m != nil && m.parent == by && id != lead {
@@ -314,11 +305,12 @@ func (s *state) child(by, id string) *member {
 // remove forgets an agent and all below it, and lists those that ran.
 func (s *state) remove(m *member) (ended []string) {
 	ended = s.removeBelow(m)
+	parent := s.agents[m.parent]
 	if m.status == running {
 		ended = append(ended, m.id)
+		parent.atWork--
 	}
 	delete(s.agents, m.id)
-	parent := s.agents[m.parent]
 	parent.children = slices.DeleteFunc(parent.children, func(o *member) bool { return o == m })
 	s.withdraw(m.id)
 	return ended

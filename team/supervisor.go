@@ -149,7 +149,13 @@ func (x *supervisor) call(ctx context.Context, m *member) (graph.Child, error) {
 	if m.id == lead {
 		return graph.CallNamed(ctx, lead, lead, x.overrides(lead)...)
 	}
-	a := x.team.Agents[m.name]
+	a, known := x.team.Agents[m.name]
+	switch {
+	case !known: // it was there when it was spawned, or its task was made
+		return graph.Child{}, fmt.Errorf("there is no agent '%s' any more", m.name)
+	case a.Fault != nil:
+		return graph.Child{}, a.Fault
+	}
 	if a.Open != nil {
 		if err := a.Open(ctx); err != nil {
 			return graph.Child{}, err

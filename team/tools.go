@@ -220,7 +220,7 @@ func list(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
 	return s.look(func(st *state) any {
 		l := listed{Agents: []listedAgent{}}
 		if m := st.agents[s.id]; m != nil { // else it was cancelled
-			l.Active, l.Max = m.atWork(), st.most(m)
+			l.Active, l.Max = m.atWork, st.most(m)
 		}
 		for _, m := range st.children(s.id) {
 			status := "finished"
