@@ -1,6 +1,7 @@
 package team
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,6 +27,7 @@ type supervisor struct {
 	posts  map[string]*post // guarded by mu
 	begun  bool             // the agents that an earlier drive has left are launched; guarded by mu
 	failed error            // of the lead, or of the journal; guarded by mu
+	broke  error            // the budget of all is used up: who asks a model stops, and so does who waits for others; guarded by mu
 	result graph.State      // of the lead, when it has ended
 }
 
@@ -90,6 +92,8 @@ func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 	switch {
 	case x.failed != nil:
 		return graph.Update{}, x.failed
+	case x.broke != nil && x.state.agents[lead].status == running:
+		return graph.Update{}, x.broke
 	case x.posts[lead].still:
 		return graph.Update{}, graph.ErrWaiting // or paused: the engine knows
 	}
@@ -199,7 +203,10 @@ func (x *supervisor) returned(id string, child graph.Child, err error) {
 		}
 	case x.kids.Err() != nil && err != nil: // the run is cut off; it goes on from here
 		x.stop(context.Cause(x.kids))
-	case err != nil && (id == lead || agent.UsedUp(x.kids, err)): // of all: the agent has not failed, and goes on when there is more
+	case err != nil && agent.UsedUp(x.kids, err): // of all: no agent has failed, and each goes on when there is more
+		x.broke = cmp.Or(x.broke, err)
+		x.tell()
+	case err != nil && id == lead:
 		x.stop(err)
 	case id == lead:
 		x.result = child.State

@@ -71,6 +71,9 @@ var errTime = errors.New("the time has passed")
 // can come of that one in this drive, the node that waits is suspended. The caller
 // holds mu, which is free meanwhile.
 func (s seat) await(ctx context.Context, on string, limit <-chan time.Time) error {
+	if s.broke != nil {
+		return s.broke
+	}
 	if p := s.posts[on]; p != nil && p.still {
 		return graph.Suspend(ctx)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
@@ -123,8 +124,6 @@ func (d *drive) code(res graph.Result, err error) int {
 		return exitInterrupted
 	case graph.TimedOut:
 		return exitTimeout
-	case graph.StepLimit, graph.VisitLimit:
-		return exitLimit
 	}
 	return exitCode(err)
 }
@@ -168,7 +167,7 @@ func (d *drive) notice(o outcome) error {
 		return exitSilently(o.code)
 	case graph.Waiting:
 		if o.err != nil {
-			return &failure{code: o.code, err: o.err, next: d.again()}
+			return &failure{code: o.code, err: o.err, next: d.again(o.err)}
 		}
 		d.sh.parkNotice(d.run, o.res)
 		return silent{o.code}
@@ -185,15 +184,19 @@ func (d *drive) notice(o outcome) error {
 	}
 	next := d.sh.next(o.err)
 	if next == "" {
-		next = d.again()
+		next = d.again(o.err)
 	}
 	return &failure{code: o.code, err: o.err, next: next}
 }
 
 // again is the next step after a failure.
-func (d *drive) again() string {
+func (d *drive) again(err error) string {
 	if !d.run.Kept {
 		return ""
+	}
+	var budget *agent.BudgetError
+	if field := map[string]string{"tokens": "max_tokens_per_turn", "money": "max_cost_per_turn"}; errors.As(err, &budget) && budget.Of != "" && field[budget.What] != "" {
+		return fmt.Sprintf("raise %s in the config.yaml of %s, then go on where it stopped: %s --accept-changes", field[budget.What], budget.Of, d.run.Again())
 	}
 	return "remove the cause, then go on where it failed: " + d.run.Again()
 }

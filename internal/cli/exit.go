@@ -6,6 +6,7 @@ import (
 	"os"
 	"syscall"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
@@ -21,6 +22,7 @@ const (
 	exitInvalid     = 3
 	exitAuth        = 4
 	exitParked      = 5
+	exitBudget      = 6
 	exitLimit       = 7
 	exitStale       = 8
 	exitTimeout     = 124
@@ -61,6 +63,7 @@ func exitCode(err error) int {
 		config *app.ConfigError
 		answer *graph.AnswerError
 		limit  *graph.LimitError
+		budget *agent.BudgetError
 		needs  *flow.VariablesError
 	)
 	switch {
@@ -78,6 +81,8 @@ func exitCode(err error) int {
 		return exitInvalid
 	case errors.As(err, &answer), errors.As(err, &needs):
 		return exitUsage
+	case errors.As(err, &budget):
+		return exitBudget
 	case errors.As(err, &limit) && limit.Status == graph.TimedOut && limit.Path == "":
 		return exitTimeout
 	case errors.As(err, &limit) && limit.Status != graph.TimedOut:

@@ -79,7 +79,7 @@ func (sh *shell) root() *cobra.Command {
 		Use:   "raddle",
 		Short: "Run agents that never lose their place",
 		Long: `Exit codes: 0 finished, 1 failed, 2 bad usage or input, 3 configuration or agent invalid, 4 key missing or
-rejected, 5 parked for a person, 7 step or loop limit, 8 cannot resume, 124 timeout, 129, 130 and 143 stopped by a
+rejected, 5 parked for a person, 6 budget used up, 7 step or loop limit, 8 cannot resume, 124 timeout, 129, 130 and 143 stopped by a
 signal, 141 nobody read the output; an end node may set 64 to 113.`,
 		Example: `  raddle run examples/hello "Ada"        run an agent
   raddle agents new helper               begin one of your own
