@@ -1,7 +1,9 @@
 package app
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"raddle.dev/graph"
@@ -21,7 +23,7 @@ func (g *grower) finish(d *RunDetail) *Branch {
 	for _, c := range g.teams {
 		g.accounts(c)
 	}
-	slices.SortStableFunc(g.order, func(a, b *Branch) int { return a.Started.Compare(b.Started) })
+	slices.SortFunc(g.order, inOrder)
 	g.questions(d)
 	for _, b := range g.order {
 		b.Status = g.status(b)
@@ -34,6 +36,23 @@ func (g *grower) finish(d *RunDetail) *Branch {
 		g.queue(c)
 	}
 	return g.root
+}
+
+// inOrder compares branches by their beginning. Those of one step begin together,
+// whichever was heard of first: they are in the order of their names and numbers.
+func inOrder(a, b *Branch) int {
+	node, at := numbered(a.Path)
+	other, then := numbered(b.Path)
+	return cmp.Or(a.Started.Compare(b.Started), strings.Compare(node, other), cmp.Compare(at, then))
+}
+
+// numbered parts "fan/each[2]" into its name and its number.
+func numbered(path string) (node string, index int) {
+	node, rest, ok := strings.Cut(strings.TrimSuffix(path, "]"), "[")
+	if index, err := strconv.Atoi(rest); ok && err == nil {
+		return node, index
+	}
+	return path, 0
 }
 
 // accounts adds what a team's log says of its agents.
