@@ -48,9 +48,10 @@ func inOrder(a, b *Branch) int {
 
 // numbered parts "fan/each[2]" into its name and its number.
 func numbered(path string) (node string, index int) {
-	node, rest, ok := strings.Cut(strings.TrimSuffix(path, "]"), "[")
-	if index, err := strconv.Atoi(rest); ok && err == nil {
-		return node, index
+	if i := strings.LastIndexByte(path, '['); i >= 0 {
+		if n, err := strconv.Atoi(strings.TrimSuffix(path[i+1:], "]")); err == nil {
+			return path[:i], n
+		}
 	}
 	return path, 0
 }
