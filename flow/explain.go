@@ -13,20 +13,25 @@ import (
 )
 
 // Explain puts an error of a run of this agent into the words of the file
-// format. The engine's own error stays inside, for errors.As.
+// format, without secrets. The engine's own error stays inside, for errors.As.
 func (a *Agent) Explain(err error) error {
 	if err == nil {
 		return nil
 	}
+	return &explained{a.host.redact(a.told(err)), err}
+}
+
+// told is what Explain says.
+func (a *Agent) told(err error) string {
 	if a.Config != nil {
-		return &explained{fmt.Sprintf("Agent '%s' failed: %s", a.Name, a.talkFailed(err)), err}
+		return fmt.Sprintf("Agent '%s' failed: %s", a.Name, a.talkFailed(err))
 	}
 	text, cause := a.explain(err)
-	head := fmt.Sprintf("Graph execution failed for agent '%s'", a.Name)
-	if cause == nil {
-		return &explained{head + ": " + text, err}
+	text = fmt.Sprintf("Graph execution failed for agent '%s': %s", a.Name, text)
+	if cause != nil {
+		text += ": " + cause.Error()
 	}
-	return &explained{head + ": " + text + ": " + cause.Error(), err}
+	return text
 }
 
 // engineNode is how the engine names a node that failed.

@@ -226,8 +226,15 @@ func (c *Config) faults() map[string]string {
 	return faults
 }
 
-// rules is what the agents may spawn, with every field set. The lead's name in a
-// state is empty.
+// of is an agent by the name that it has in a state, where the lead's is empty.
+func (c *Config) of(name string) Member {
+	if name == "" {
+		return c.Lead
+	}
+	return c.Agents[name]
+}
+
+// rules is what the agents may spawn, with every field set, by the names of a state.
 func (c *Config) rules() map[string]Spawn {
 	rules := map[string]Spawn{}
 	add := func(name string, m Member) {

@@ -198,13 +198,16 @@ func (s *state) escalation(id string) *escalation {
 // wants. Where that fails it is cut.
 func (s seat) short(ctx context.Context, f finished) (string, error) {
 	s.mu.Lock()
-	rule := s.state.rule(s.id)
+	rule, name := s.state.rule(s.id), ""
+	if m := s.state.agents[s.id]; m != nil {
+		name = m.name
+	}
 	s.mu.Unlock()
 	if utf8.RuneCountInString(f.Output) < rule.Threshold || f.Status != completed {
 		return f.Output, nil
 	}
 	reply, err := graph.DoEffect(ctx, graph.Effect{Name: "summary", Key: f.ID}, func(ctx context.Context) (llm.Reply, error) {
-		return sumUp(ctx, rule.Summary, f)
+		return sumUp(ctx, rule.Summary, s.team.of(name).Agent.Redact, f)
 	})
 	text := strings.TrimSpace(reply.Text())
 	switch {
