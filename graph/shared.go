@@ -34,9 +34,9 @@ type sharing struct {
 	kept     map[string][]byte // what the journal held of them when the drive began
 }
 
-// sharedPath is the frame under which the journal keeps shared values: no task has
-// such a path. What a step forgets stays there, and a new run, a fork or an edit
-// forgets it.
+// sharedPath is the frame under which the journal keeps shared values, and what was
+// consented to of changed children: no task has such a path. What a step forgets
+// stays there, and a new run, a fork or an edit forgets it.
 const sharedPath = "shared/"
 
 // Share finds the value of the run that has a name, or makes it: T's zero value,
