@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 )
 
@@ -35,7 +36,7 @@ func (x *drive) unchanged(s *replay, accept bool) (consents []Record, err error)
 			c.Thread = x.thread
 			return nil, &c.ChangedError
 		}
-		consents = append(consents, Record{Kind: KindEffect, Head: putString(putString(nil, sharedPath), c.consent), Data: []byte(c.Is)})
+		consents = append(consents, Record{Kind: KindEffect, Head: putString(putString(nil, sharedPath), c.consent), Data: []byte(strconv.Quote(c.Is))})
 	}
 	return consents, nil
 }
@@ -87,7 +88,7 @@ func (w *comparison) child(n *cnode, path, public string) {
 		}
 	}
 	c := change{ChangedError{Child: public, Was: f.digest, Is: n.childDigest()}, "\x00graph\x00=" + path}
-	if !f.returned && string(w.agreed[c.consent]) != c.Is {
+	if !f.returned && string(w.agreed[c.consent]) != strconv.Quote(c.Is) {
 		w.changes = append(w.changes, c)
 	}
 }
