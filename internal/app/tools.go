@@ -91,10 +91,13 @@ func (p *Process) describe(t tool.Tool) ToolInfo {
 // reserved tells whether a name is one of the tools that agents get by what their
 // files say, without naming them.
 func reserved(name string) bool {
-	return slices.ContainsFunc([]string{"user__", todoPrefix, "agent__", "rag__"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
+	return slices.ContainsFunc([]string{"user__", todoPrefix, "agent__", ragPrefix}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
-const todoPrefix = "todo__"
+const (
+	todoPrefix = "todo__"
+	ragPrefix  = "rag__"
+)
 
 // find is a tool of the list, also one of a server, which is started for it.
 func (l *ToolList) find(ctx context.Context, name string) (tool.Tool, error) {
@@ -144,6 +147,9 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask
 	}
 	if strings.HasPrefix(c.Tool, todoPrefix) {
 		return "", false, usage("run the agent", "%s works on the list of a conversation, and there is none", c.Tool)
+	}
+	if strings.HasPrefix(c.Tool, ragPrefix) {
+		return "", false, usage("search it: raddle rag search AGENT QUERY", "%s asks the knowledge base of a run, and there is none", c.Tool)
 	}
 	var result tool.Result
 	node := graph.Node{Name: "call", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {

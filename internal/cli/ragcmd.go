@@ -125,7 +125,7 @@ func knowledgeLine(short func(string) string, k app.Knowledge) string {
 		line += fmt.Sprintf("; a build was stopped with %d documents ready", k.Pending)
 	}
 	for _, what := range k.Differs {
-		line += "\n  in the agent's file, " + what + " (raddle rag build --rebuild)"
+		line += "\n  in the agent's file, " + what + " (raddle rag build --rebuild AGENT)"
 	}
 	return line
 }

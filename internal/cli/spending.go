@@ -22,7 +22,8 @@ func (s *spending) add(u llm.Usage, model string, cost float64, known bool) {
 	s.usage = s.usage.Add(u)
 	s.cost += cost
 	s.priced = s.priced || known
-	if model = orElse(model, "the model"); !known && !slices.Contains(s.unknown, model) {
+	replayed := strings.HasPrefix(model, "script:") // which costs nothing
+	if model = orElse(model, "the model"); !known && !replayed && !slices.Contains(s.unknown, model) {
 		s.unknown = append(s.unknown, model)
 	}
 }
@@ -36,7 +37,11 @@ func (s *spending) String() string {
 	if s.usage.Cached > 0 {
 		line += fmt.Sprintf(" (%d cached)", s.usage.Cached)
 	}
-	return line + fmt.Sprintf(", %d out, ", s.usage.Output) + costText(s.cost, s.priced, s.unknown)
+	line += fmt.Sprintf(", %d out", s.usage.Output)
+	if !s.priced && len(s.unknown) == 0 {
+		return line
+	}
+	return line + ", " + costText(s.cost, s.priced, s.unknown)
 }
 
 // String is what a run's journal says of its model calls, in one line.
