@@ -32,6 +32,7 @@ func (l *loader) config(a *Agent, text []byte) (err error) {
 	if id := a.Config.Documents.Model; id != "" && id != rag.Keyword && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
 		a.advise(Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
 	}
+	a.adviseDocuments()
 	if a.Config.Team.Spawnable != nil && !a.Config.Team.CanSpawn {
 		a.advise(Finding{Code: "spawnable-unused", Message: "spawnable_agents has no effect", Hint: "add `can_spawn_agents: true`", Pos: a.At("spawnable_agents")})
 	}

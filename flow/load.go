@@ -126,6 +126,7 @@ func (l *loader) graph(a *Agent, text []byte) (err error) {
 	}
 	l.agents[a.slot] = a
 	a.Findings = a.check()
+	a.adviseDocuments()
 	l.spawned(a)
 	l.recruit(a)
 	return nil
