@@ -14,8 +14,9 @@ import (
 type Sub struct {
 	Graph   *Graph
 	Inherit bool // the child reads the parent's keys where it has not written them itself
-	// Apart keeps the graph out of the digest of the parent's: for one of many of
-	// which a run uses few. A run is held against it while such a child is under way.
+	// Apart keeps the graph out of the digest of the parent's, for many graphs of
+	// which a run uses few: it is compared when a run is resumed with such a child
+	// under way.
 	Apart bool
 }
 

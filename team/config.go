@@ -49,7 +49,7 @@ type Member struct {
 
 // Spawn says what an agent may spawn. The zero value is a good choice.
 type Spawn struct {
-	Max       int       // agents of its own that run at once; 0: 4, below: none
+	Max       int       // agents of its own that run at once, as it was when the turn began; 0: 4, below: none
 	Depth     int       // how deep the agents that it spawns may be, with a lead that nothing runs at 0; 0: 3, below: none
 	Only      []string  // the agents that it may spawn; nil: all
 	Summary   llm.Model // sums up long outputs; nil: its own model
