@@ -53,18 +53,10 @@ func left(ctx context.Context, s graph.State, most int) (graph.Update, error) {
 	open := at.state.pending(at.id)
 	at.mu.Unlock()
 	count := reminded.Get(s)
-	switch {
-	case len(ids) == 0:
+	if len(ids) == 0 || count >= most { // what still runs ends with the agent, and no task takes its place
 		return graph.Update{}, nil
-	case count < most:
-		return graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(reminder(ids, open)), By: nodeRemind}})), nil
 	}
-	for _, id := range ids {
-		if _, err := at.change(entry{Op: opCancel, By: at.id, ID: id}); err != nil {
-			return graph.Update{}, err
-		}
-	}
-	return graph.Update{}, nil
+	return graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(reminder(ids, open)), By: nodeRemind}})), nil
 }
 
 // reminder is what the agent is told.

@@ -145,22 +145,39 @@ func TestMessages(t *testing.T) {
 }
 
 // A lead that ends its turn too early is told so, and then those who still run are
-// cancelled.
+// cancelled. No task of the queue takes their place.
 func TestReminders(t *testing.T) {
 	s := newStage()
 	var ended error
 	begun := make(chan struct{})
-	c := pair(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+	c := pair(s, func(_ context.Context, v view) llm.Message {
+		if v.round == 0 {
+			return calls(v, append(spawnCall("a"), "agent__task_create", `{"subject":"b","agent":"explore","prompt":"b"}`,
+				"agent__task_create", `{"subject":"c","agent":"explore","prompt":"c"}`)...)
+		}
 		<-begun
 		return words(fmt.Sprint("answer ", v.round))
-	}),
-		func(ctx context.Context, _ view) llm.Message {
-			close(begun)
-			<-ctx.Done()
-			ended = ctx.Err()
-			return llm.Message{}
-		}, team.Spawn{Reminders: 2})
-	res := invoke(t, c)
+	}, func(ctx context.Context, _ view) llm.Message {
+		close(begun)
+		<-ctx.Done()
+		ended = ctx.Err()
+		return llm.Message{}
+	}, team.Spawn{Reminders: 2, Max: 1})
+	var res graph.Result
+	started := 0
+	for ev, err := range (&graph.Runner{Graph: compile(t, c), Store: graph.NewMemory()}).Run(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch b := ev.Body.(type) {
+		case graph.Emitted:
+			if _, ok := b.Value.(team.AgentStarted); ok {
+				started++
+			}
+		case graph.RunEnded:
+			res = b.Result
+		}
+	}
 	var said []string
 	for _, m := range agent.History(res.State) {
 		if m.Role == llm.RoleUser {
@@ -169,6 +186,9 @@ func TestReminders(t *testing.T) {
 	}
 	if len(said) != 3 || !strings.Contains(said[2], "still run: agent_explore_") || agent.LastResponse(res.State) != "answer 3" || !errors.Is(ended, context.Canceled) {
 		t.Errorf("%q, %q, %v", said, agent.LastResponse(res.State), ended)
+	}
+	if started != 1 {
+		t.Errorf("%d agents were started, want 1", started)
 	}
 }
 
