@@ -5,7 +5,7 @@ SHELL       := bash
 .DEFAULT_GOAL := help
 
 GO       ?= go
-TIMEOUT  ?= 10m
+TIMEOUT  ?= 20m
 FUZZTIME ?= 5s
 BENCH    ?= .
 

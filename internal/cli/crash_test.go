@@ -150,6 +150,7 @@ func (w *workplace) recorded(run string) map[string]int {
 // nothing had happened. What its journal held when it was killed is not made
 // again.
 func TestKilledAtEveryEvent(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	const want = `reply to first L R ["i","i","i"] Bob reply to second`
 	made := map[string]string{"ask": "first", "again": "second", "left": "left", "right": "right"}
@@ -192,6 +193,7 @@ func TestKilledAtEveryEvent(t *testing.T) {
 
 // The same for every example, which run without a network.
 func TestKilledExamples(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	dirs, err := filepath.Glob("../../examples/*/graph.yaml")
 	if err != nil || len(dirs) == 0 {

@@ -170,6 +170,7 @@ func TestHandbook(t *testing.T) {
 
 // TestKilledBuildGoesOn kills builds at several moments, and compares with one that was left alone.
 func TestKilledBuildGoesOn(t *testing.T) {
+	t.Parallel()
 	s := newEmbeddings(t)
 	killed, whole := s.shelf(t, "docs"), s.shelf(t, "docs")
 	const documents = 400

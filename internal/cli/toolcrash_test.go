@@ -76,6 +76,7 @@ func (w *workplace) ran() (times map[string]int, keys map[string]map[string]bool
 // if nothing had happened: no call whose outcome was recorded runs again, what was
 // declared harmless runs again under its key, and of the rest a person is asked.
 func TestKilledBetweenCalls(t *testing.T) {
+	t.Parallel()
 	needBash(t)
 	for n, more := 1, true; more; n++ {
 		more = t.Run(fmt.Sprint(n), func(t *testing.T) {
