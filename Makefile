@@ -1,4 +1,4 @@
-# Every target works from a fresh clone with Go alone. `make test` on a machine of its own, as in CI, runs everything: see .ci/run.
+# make help lists the targets. The README says what they need; .ci/run runs them as CI does.
 
 SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
@@ -9,18 +9,17 @@ TIMEOUT  ?= 20m
 FUZZTIME ?= 5s
 BENCH    ?= .
 
-# In CI (CI set, and not to 0 or false) a skipped test is a failure, and `make test` does this as well. `make test CI=1 ALSO=` does not.
+# In CI (CI set, and not to 0 or false) a skipped test is a failure, and no result comes from an earlier run.
 IN_CI := $(filter-out 0 false no,$(CI))
-ALSO  ?= check fuzz
 
 # The race detector needs a C compiler. Nothing else does: the command is built without.
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
 .NOTPARALLEL:
-.PHONY: help build check test prepare fuzz bench cover clean
+.PHONY: help build check test test-all prepare testreport fuzz bench cover clean
 
 help: ## say what there is to make
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
 
 # One way to build for all three, so that the dependencies are compiled once for them, and once more for the tests.
 build check fuzz: export CGO_ENABLED = 0
@@ -36,16 +35,27 @@ check: build ## build, vet, gofmt and staticcheck
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) -C tools test ./...
 
-test: prepare $(if $(IN_CI),$(ALSO)) ## run all tests, with the race detector where it can; in CI also check and fuzz
-	@[ -n "$(RACE)" ] || echo "no C compiler ($$($(GO) env CC)): testing without the race detector"
-ifeq ($(IN_CI),)
-	$(GO) test $(RACE) -timeout $(TIMEOUT) ./...
-else
-	$(GO) -C tools build -o ../out/testreport ./testreport
-	$(GO) test $(RACE) -timeout $(TIMEOUT) -json ./... | out/testreport
-endif
+# run_tests NAME,FLAGS,PACKAGES,REPORT: tests PACKAGES with FLAGS, and counts the tests in out/results/NAME. REPORT are flags of testreport.
+define run_tests
+@mkdir -p out/results
+$(GO) test $(RACE) $(if $(IN_CI),-count=1) -timeout $(TIMEOUT) $(2) -json $(3) | out/testreport -name $(1) -o out/results/$(1) $(4)
+endef
 
-prepare: ## install what tests of scripts need, as far as it can be done here
+# packages_with PREFIX: the packages that have tests whose names begin with PREFIX.
+packages_with = $$(grep -rlE '^func $(1)[A-Z]' --include='*_test.go' . | sed -E 's|/[^/]*$$||' | sort -u)
+
+test: testreport ## run the tests that need no more than the programs of the README
+	@[ -n "$(RACE)" ] || echo "no C compiler ($$($(GO) env CC)): testing without the race detector"
+	$(call run_tests,test,-skip '^Test(Extra|Optional)[A-Z]',./...,$(if $(IN_CI),,-skips))
+
+test-all: testreport prepare ## install what the other tests need, and run these
+	$(call run_tests,extra,-run '^TestExtra[A-Z]',$(call packages_with,TestExtra),$(if $(IN_CI),,-skips))
+	$(call run_tests,optional,-run '^TestOptional[A-Z]',$(call packages_with,TestOptional),-skips)
+
+testreport:
+	@$(GO) -C tools build -o ../out/testreport ./testreport
+
+prepare: ## install what make test-all needs, as far as it can be done here
 	@CI=$(IN_CI) .ci/prepare
 
 fuzz: ## run every fuzz target for FUZZTIME

@@ -1,28 +1,68 @@
 // Command testreport reads the output of go test -json and prints what go test prints without -v: the closing line of each package, and
-// everything about the tests that failed. It then lists the tests that were skipped, and fails if there are any: on a machine that was
-// set up to run all tests, a skipped test is one that nobody knows to be broken.
+// everything about the tests that failed. It then lists the tests that were skipped and counts all tests, subtests included, in one line:
+// "NAME: 12 passed, 0 failed, 1 skipped". It fails if a test failed or did not end, if no test passed or was skipped, and unless -skips is
+// given, if one was skipped: on a machine that was set up to run all tests, a skipped test is one that may be broken.
 //
-//	go test -json ./... | testreport
+//	go test -json ./... | testreport -name test -o results/test
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 )
 
 func main() {
-	ok, err := report(os.Stdin, os.Stdout)
+	name := flag.String("name", "", "what the tests are called in the last line")
+	file := flag.String("o", "", "also write the last line to this `file`")
+	skips := flag.Bool("skips", false, "do not fail because tests were skipped")
+	flag.Parse()
+	c, err := report(os.Stdin, os.Stdout)
+	if err == nil {
+		err = c.check(*skips)
+	}
+	line := c.String() + "\n"
+	if *name != "" {
+		line = *name + ": " + line
+	}
+	io.WriteString(os.Stdout, line)
+	if *file != "" {
+		err = errors.Join(err, os.WriteFile(*file, []byte(line), 0o666))
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
-	}
-	if err != nil || !ok {
 		os.Exit(1)
 	}
+}
+
+// A count is how many tests ended in which way.
+type count struct {
+	passed, failed, skipped int
+	broken                  bool // a package failed, such as one that does not compile
+}
+
+func (c count) String() string {
+	return fmt.Sprintf("%d passed, %d failed, %d skipped", c.passed, c.failed, c.skipped)
+}
+
+// check returns an error if the tests are not as they should be.
+func (c count) check(skips bool) error {
+	switch {
+	case c.failed > 0 || c.broken:
+		return errors.New("there are failures")
+	case c.skipped > 0 && !skips:
+		return errors.New("every test must run here, and some were skipped: install what they miss")
+	case c.passed+c.skipped == 0:
+		return errors.New("there was no test")
+	}
+	return nil
 }
 
 // An event is one line of go test -json; see go doc test2json. Output of the compiler has an ImportPath instead of a Package.
@@ -35,8 +75,8 @@ type test struct{ pkg, name string }
 
 func (t test) String() string { return t.pkg + " " + t.name }
 
-// report copies what matters from in to out and tells whether all tests were run and passed. Lines that are not events are copied.
-func report(in io.Reader, out io.Writer) (ok bool, err error) {
+// report copies what matters from in to out and counts the tests. Lines that are not events are copied.
+func report(in io.Reader, out io.Writer) (count, error) {
 	r := reporter{out: out, said: map[test]*strings.Builder{}}
 	lines := bufio.NewReader(in)
 	for {
@@ -44,9 +84,10 @@ func report(in io.Reader, out io.Writer) (ok bool, err error) {
 		var e event
 		switch {
 		case err != nil && err != io.EOF:
-			return false, err
+			return r.count, err
 		case len(line) == 0:
-			return r.close(), nil
+			r.close()
+			return r.count, nil
 		case json.Unmarshal(line, &e) != nil:
 			out.Write(line)
 		default:
@@ -60,7 +101,7 @@ type reporter struct {
 	out     io.Writer
 	said    map[test]*strings.Builder // of the tests that have not ended
 	skipped []string                  // tests and what they said
-	failed  bool
+	count   count
 }
 
 func (r *reporter) take(e event) {
@@ -76,18 +117,29 @@ func (r *reporter) take(e event) {
 	said := text(r.said[t])
 	delete(r.said, t)
 	switch {
-	case e.Action == "fail" || e.Action == "build-fail":
-		r.failed = true
+	case e.Action == "build-fail" || e.Action == "fail" && t.name == "":
+		r.count.broken = true
 		io.WriteString(r.out, said)
-	case e.Action == "skip" && t.name != "": // not a package without tests
+	case t.name == "":
+		maps.DeleteFunc(r.said, func(of test, _ *strings.Builder) bool { return of.pkg == t.pkg }) // all its tests have ended
+	case e.Action == "fail":
+		r.count.failed++
+		io.WriteString(r.out, said)
+	case e.Action == "skip":
+		r.count.skipped++
 		r.skipped = append(r.skipped, fmt.Sprintf("skipped: %s\n%s", t, said))
+	default:
+		r.count.passed++
 	}
 }
+
+// noTests is what the tests of a package say where -run selects none of them.
+const noTests = "testing: warning: no tests to run\n"
 
 // output keeps what a test says until it has ended, and passes on what is said about a package.
 func (r *reporter) output(t test, line string) {
 	if t.name == "" {
-		if line != "PASS\n" && !strings.HasPrefix(line, "=== ") {
+		if line != "PASS\n" && !strings.HasPrefix(line, "=== ") && !strings.HasSuffix(line, "[no tests to run]\n") && line != noTests {
 			io.WriteString(r.out, line)
 		}
 		return
@@ -98,15 +150,12 @@ func (r *reporter) output(t test, line string) {
 	r.said[t].WriteString(line)
 }
 
-func (r *reporter) close() (ok bool) {
+func (r *reporter) close() {
+	r.count.failed += len(r.said)
 	unfinished(r.out, r.said)
 	for _, s := range r.skipped {
 		io.WriteString(r.out, s)
 	}
-	if len(r.skipped) > 0 {
-		fmt.Fprintf(r.out, "%d skipped, and here every test must run: install what they miss\n", len(r.skipped))
-	}
-	return !r.failed && len(r.skipped) == 0
 }
 
 // unfinished prints what the tests said that never ended, because the program did.

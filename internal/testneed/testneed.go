@@ -1,0 +1,74 @@
+// Package testneed lets tests say which programs they need.
+//
+// The list of programs, .ci/programs, has three groups. Tests may use those of the group base as they like. A test that needs one of the
+// group extra is named TestExtra…, one that needs an optional one TestOptional…: make test runs neither, make test-all runs both.
+package testneed
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Programs skips the test unless all programs are installed. It fails the test where .ci/programs does not allow it to use one of them.
+func Programs(t testing.TB, names ...string) {
+	t.Helper()
+	groups, err := readGroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if err := mayUse(t.Name(), name, groups[name]); err != nil {
+			t.Fatal(err)
+		}
+		if !installed(name) {
+			t.Skipf("%s is not installed", name)
+		}
+	}
+}
+
+// mayUse returns an error if the test may not use a program of the group.
+func mayUse(test, program, group string) error {
+	prefix := map[string]string{"extra": "TestExtra", "optional": "TestOptional"}[group]
+	rest, ok := strings.CutPrefix(test, prefix)
+	switch {
+	case group == "":
+		return fmt.Errorf("%s is not in .ci/programs: add it, and to the README if it is for make test", program)
+	case !ok || prefix != "" && (rest == "" || rest[0] < 'A' || rest[0] > 'Z'): // TestExtract is no such name
+		return fmt.Errorf("%s is in the group %s of .ci/programs: only tests whose names begin with %s may need it", program, group, prefix)
+	}
+	return nil
+}
+
+func installed(program string) bool {
+	if _, err := exec.LookPath(program); err == nil {
+		return true
+	}
+	// npx finds it in places that are not in the PATH.
+	return program == "tsx" && exec.Command("npx", "--no-install", "tsx", "--version").Run() == nil
+}
+
+// readGroups returns the group of each program of .ci/programs.
+var readGroups = sync.OnceValues(func() (map[string]string, error) {
+	_, file, _, _ := runtime.Caller(0)
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(file), "..", "..", ".ci", "programs"))
+	if err != nil {
+		return nil, err
+	}
+	groups := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		head, programs, ok := strings.Cut(line, ":")
+		if ok && !strings.HasPrefix(line, "#") {
+			group, _, _ := strings.Cut(head, " ")
+			for _, program := range strings.Fields(programs) {
+				groups[program] = group
+			}
+		}
+	}
+	return groups, nil
+})
