@@ -18,6 +18,7 @@ type Progress struct {
 	Chunks   int           // of this document; zero: it is as it was, or there is a problem
 	Embedded int           // texts sent to the embedding model so far
 	Problem  *load.Problem // why it is left out; nil: it is not
+	Warning  string        // why its text may be of little use; empty: nothing was noticed
 
 	// When all documents are read, the extractor model is asked. Progress is then told before the first call and after each.
 	Asked  int   // chunks it was asked about so far
@@ -228,7 +229,7 @@ func (w *builder) entry(ctx context.Context, e load.Entry) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	chunks, err := w.take(ctx, e)
+	chunks, warning, err := w.take(ctx, e)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -243,15 +244,15 @@ func (w *builder) entry(ctx context.Context, e load.Entry) error {
 			return err
 		}
 	}
-	w.progress(Progress{Path: e.Path, Done: w.done, Total: w.total, Chunks: chunks, Embedded: w.report.Embedded})
+	w.progress(Progress{Path: e.Path, Done: w.done, Total: w.total, Chunks: chunks, Embedded: w.report.Embedded, Warning: warning})
 	return nil
 }
 
 // take reads a document, and cuts it unless it is known.
-func (w *builder) take(ctx context.Context, e load.Entry) (chunks int, err error) {
+func (w *builder) take(ctx context.Context, e load.Entry) (chunks int, warning string, err error) {
 	file, err := e.Read(ctx)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	key := version3{path: e.Path, hash: file.Hash, recipe: w.recipe}
 	if s, ok := w.known[key]; ok {
@@ -260,11 +261,11 @@ func (w *builder) take(ctx context.Context, e load.Entry) (chunks int, err error
 		}
 		s.source = e.Source
 		w.order = append(w.order, s)
-		return 0, nil
+		return 0, "", nil
 	}
 	doc, err := file.Text(ctx)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	p := prepared{entry: e, hash: file.Hash, metadata: doc.Metadata, at: len(w.order)}
 	p.chunks = split.Text(doc.Text, split.Options{
@@ -273,5 +274,5 @@ func (w *builder) take(ctx context.Context, e load.Entry) (chunks int, err error
 	w.waiting = append(w.waiting, p)
 	w.texts += len(p.chunks)
 	w.report.Added++
-	return len(p.chunks), nil
+	return len(p.chunks), doc.Warning, nil
 }

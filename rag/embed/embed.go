@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/redact"
 	"raddle.dev/rag"
 )
 
@@ -76,9 +77,11 @@ func newServer(c Config) (*server, error) {
 	case c.Model == "":
 		return nil, errors.New("the model's name is empty")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("model %s: the base URL %q is not one: it needs http:// or https:// and a host", c.Model, c.BaseURL)
+		return nil, fmt.Errorf("model %s: the base URL %q is not one: it needs http:// or https:// and a host", c.Model, redact.URL(c.BaseURL))
 	}
-	return &server{c: c, host: u.Host, base: strings.TrimSuffix(c.BaseURL, "/"), client: &http.Client{
+	secrets := redact.New(c.Key)
+	secrets.Add(redact.Passwords(c.BaseURL)...)
+	return &server{c: c, secrets: secrets, host: u.Host, base: strings.TrimSuffix(c.BaseURL, "/"), client: &http.Client{
 		Transport:     c.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Timeout:       cmp.Or(c.Timeout, DefaultTimeout),

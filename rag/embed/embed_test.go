@@ -153,7 +153,7 @@ func TestFailures(t *testing.T) {
 		message string
 		wait    time.Duration
 	}{
-		{name: "key", status: 401, body: `{"error":{"message":"wrong key ` + key + `"}}`, class: llm.Auth, message: "wrong key ***; set MY_KEY to a key that is valid for this model"},
+		{name: "key", status: 401, body: `{"error":{"message":"wrong key ` + key + `"}}`, class: llm.Auth, message: "wrong key [redacted]; set MY_KEY to a key that is valid for this model"},
 		{name: "limit", status: 429, header: "7", body: `{"error":"slow down"}`, class: llm.RateLimited, message: "slow down", wait: 7 * time.Second},
 		{name: "overloaded", status: 503, body: "busy\nmore", class: llm.Overloaded, message: "busy"},
 		{name: "server", status: 500, body: `{"detail":"oops"}`, class: llm.Server, message: "oops"},

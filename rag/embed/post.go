@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"raddle.dev/internal/redact"
 	"raddle.dev/llm"
 )
 
@@ -29,6 +30,8 @@ type server struct {
 	base   string
 	host   string
 	client *http.Client
+
+	secrets *redact.Set
 }
 
 // A call is one request.
@@ -149,9 +152,7 @@ func messageOf(text []byte) string {
 
 // clean shortens a text that came from outside, and takes the key out of it.
 func (s *server) clean(text string) string {
-	if s.c.Key != "" {
-		text = strings.ReplaceAll(text, s.c.Key, "***")
-	}
+	text = s.secrets.Text(text)
 	text = strings.ToValidUTF8(text, "�")
 	if len(text) > 500 {
 		cut := 500

@@ -12,6 +12,7 @@ import (
 	"mvdan.cc/sh/v3/shell"
 
 	"raddle.dev/internal/proc"
+	"raddle.dev/internal/tempdir"
 )
 
 // run runs a loader's command on input and returns what it gave.
@@ -20,11 +21,11 @@ func (o *Options) run(ctx context.Context, command, input string) ([]byte, error
 	if err != nil || len(words) == 0 {
 		return nil, fmt.Errorf("the loader's command %q cannot be read: quote it as for a shell", command)
 	}
-	temp, err := os.MkdirTemp("", "load")
+	temp, remove, err := tempdir.New("load-*")
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(temp)
+	defer remove()
 	output := filepath.Join(temp, "output")
 	toFile := false
 	for i, w := range words {
@@ -76,11 +77,11 @@ func (f *File) convert(ctx context.Context, command string) (string, error) {
 		}
 		return plainText(out)
 	}
-	temp, err := os.MkdirTemp("", "load")
+	temp, remove, err := tempdir.New("load-*")
 	if err != nil {
 		return "", err
 	}
-	defer os.RemoveAll(temp)
+	defer remove()
 	path := filepath.Join(temp, "document."+f.entry.ext)
 	if err := os.WriteFile(path, f.data, 0o600); err != nil {
 		return "", err

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"raddle.dev/internal/proc"
+	"raddle.dev/internal/tempdir"
 )
 
 // isRepository tells whether a source is the address of a git repository.
@@ -44,12 +44,12 @@ func (l *lister) repository(p place) {
 		}
 		return
 	}
-	temp, err := os.MkdirTemp("", "load")
+	temp, remove, err := tempdir.New("load-*")
 	if err != nil {
 		l.problem(p.source, "", err)
 		return
 	}
-	defer os.RemoveAll(temp)
+	defer remove()
 	if _, err := l.git("clone", "--quiet", "--depth=1", "--no-tags", "--single-branch", "--config=core.symlinks=false", "--", p.at, temp); err != nil {
 		l.problem(p.source, "", err)
 		return

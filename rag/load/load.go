@@ -120,6 +120,7 @@ type File struct {
 type Document struct {
 	Text     string
 	Ext      string // tells how to cut it: an extension without its dot
+	Warning  string // why the text may be of little use; empty: nothing was noticed
 	Metadata map[string]string
 }
 
@@ -215,6 +216,8 @@ func (e Entry) Read(ctx context.Context) (*File, error) {
 	h.Write(e.data)
 	if command := e.o.Loaders[e.ext]; command != "" {
 		h.Write([]byte("\x00" + command))
+	} else if e.ext == "pdf" {
+		h.Write([]byte(pdfReader))
 	}
 	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: e.data}, nil
 }

@@ -1,16 +1,16 @@
 package load
 
 import (
-	"context"
 	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/internal/testneed"
 )
 
 func write(t *testing.T, dir string, files map[string]string) {
@@ -77,28 +77,44 @@ func TestFormats(t *testing.T) {
 			<w:tbl><w:tr><w:tc><w:p><w:r><w:t>A</w:t></w:r></w:p></w:tc><w:tc><w:p><w:r><w:t>B</w:t></w:r></w:p></w:tc></w:tr></w:tbl>`)),
 		"i.pdf": string(makePDF("The first page.", "The second page.")),
 	})
-	empty := t.TempDir()
-	for name, env := range map[string][]string{"library": {"PATH=" + empty}, "as installed": os.Environ()} {
-		t.Run(name, func(t *testing.T) {
-			texts, problems := read(t, Options{Dir: dir, Env: env}, ".")
-			if len(problems) > 0 {
-				t.Fatal(problems)
-			}
-			texts["i.pdf"] = strings.Join(strings.Fields(texts["i.pdf"]), " ")
-			texts["f.html"] = strings.TrimSpace(texts["f.html"])
-			want := map[string]string{
-				"a.txt": "one\ntwo", "b.md": "# Title\n", "c.go": "package c\n",
-				"d.csv":   "name: Ann\nage: 31\n\nname: Bob\n\n",
-				"e.json":  "{\n \"a\": 1,\n \"b\": [\n  2\n ]\n}",
-				"f.html":  "# News\n\n## Big\n\nOne **two**\n\n| A |\n|---|\n| 1 |",
-				"g.utf16": "hi",
-				"h.docx":  "## Leave\n\nThirty days a year.\n\n| A | B |\n",
-				"i.pdf":   "The first page. The second page.",
-			}
-			if diff := cmp.Diff(want, texts); diff != "" {
-				t.Errorf("texts (-want +got):\n%s", diff)
-			}
-		})
+	texts, problems := read(t, Options{Dir: dir, Env: []string{"PATH=" + t.TempDir()}}, ".")
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	texts["i.pdf"] = strings.Join(strings.Fields(texts["i.pdf"]), " ")
+	texts["f.html"] = strings.TrimSpace(texts["f.html"])
+	want := map[string]string{
+		"a.txt": "one\ntwo", "b.md": "# Title\n", "c.go": "package c\n",
+		"d.csv":   "name: Ann\nage: 31\n\nname: Bob\n\n",
+		"e.json":  "{\n \"a\": 1,\n \"b\": [\n  2\n ]\n}",
+		"f.html":  "# News\n\n## Big\n\nOne **two**\n\n| A |\n|---|\n| 1 |",
+		"g.utf16": "hi",
+		"h.docx":  "## Leave\n\nThirty days a year.\n\n| A | B |\n",
+		"i.pdf":   "The first page. The second page.",
+	}
+	if diff := cmp.Diff(want, texts); diff != "" {
+		t.Errorf("texts (-want +got):\n%s", diff)
+	}
+}
+
+func TestLongWordsWarning(t *testing.T) {
+	joined := strings.Repeat("Uploadingtostablemeansthatthepackagewillbetransferred. ", 5)
+	for _, c := range []struct {
+		text string
+		want bool
+	}{
+		{joined, true},
+		{strings.Repeat("Загрузкавстабильныйвыпускозначаетчтопакет ", 6), true},
+		{joined + strings.Repeat("an ordinary sentence of words. ", 60), false},
+		{joined[:60], false},
+		{strings.Repeat("https://www.example.org/doc/manuals/best/practices/of/packages_of_others.html#1234 ", 20), false},
+		{strings.Repeat("Rindfleischetikettierungsgesetz und andere Gesetze gelten hier in diesem Lande; ", 20), false},
+		{strings.Repeat("這是沒有空格的文字這是沒有空格的文字這是沒有空格的文字", 50), false},
+		{"", false},
+	} {
+		if got := longWordsWarning(c.text); (got != "") != c.want {
+			t.Errorf("%.40s…: warning %q", c.text, got)
+		}
 	}
 }
 
@@ -222,9 +238,7 @@ func TestHashChangesWithTheLoader(t *testing.T) {
 }
 
 func TestGit(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git")
-	}
+	testneed.Programs(t, "git")
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "repo")
 	write(t, repo, map[string]string{"docs/a.md": "tracked", ".gitignore": "*.log\n", "x.log": "ignored"})
@@ -253,22 +267,6 @@ func TestGit(t *testing.T) {
 	for source, is := range map[string]bool{"https://h/a.git": true, "git@h:a": true, "ssh://h/a": true, "https://h/a": false, "x.git": false} {
 		if isRepository(source) != is {
 			t.Errorf("%s: repository %t", source, !is)
-		}
-	}
-}
-
-// Each of these keeps the library busy for ever.
-func TestPDFsThatGoRoundInCircles(t *testing.T) {
-	for _, c := range []struct{ old, new, want string }{
-		{"(one) Tj", "(one( Tj", "a string has no end"},
-		{"Tj ET", "Tj <T", "a string has no end"},
-		{"/Kids [4 0 R]", "/Kids [2 0 R]", "it takes too long to read"},
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-		_, err := pdfLibrary(ctx, []byte(strings.Replace(string(makePDF("one")), c.old, c.new, 1)), 1<<20)
-		cancel()
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: error %v, want %q", c.new, err, c.want)
 		}
 	}
 }

@@ -8,13 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/unicode"
+	textunicode "golang.org/x/text/encoding/unicode"
 )
 
 // Text takes the text out of the file. It may start programs, which are gone when it returns.
 func (f *File) Text(ctx context.Context) (Document, error) {
+	doc, err := f.readText(ctx)
+	if err == nil {
+		doc.Warning = longWordsWarning(doc.Text)
+	}
+	return doc, err
+}
+
+func (f *File) readText(ctx context.Context) (Document, error) {
 	e := f.entry
 	doc := Document{Ext: e.ext, Metadata: e.metadata}
 	var err error
@@ -45,10 +54,38 @@ func (f *File) Text(ctx context.Context) (Document, error) {
 	return doc, err
 }
 
+// A text of at least minLetters letters lacks its spaces if a fifth of them are in words of more than maxWord letters.
+const (
+	minLetters = 200
+	maxWord    = 40
+)
+
+// longWordsWarning returns a warning if the text seems to lack the spaces between its words, as that of some PDF files does. Addresses and
+// numbers do not count, nor do scripts that are written without spaces.
+func longWordsWarning(text string) string {
+	letters, inLong, word := 0, 0, 0
+	for _, r := range text + " " {
+		if unicode.In(r, unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Hebrew, unicode.Arabic, unicode.Mn) {
+			word++
+			continue
+		}
+		letters += word
+		if word > maxWord {
+			inLong += word
+		}
+		word = 0
+	}
+	if letters < minLetters || inLong*5 < letters {
+		return ""
+	}
+	return fmt.Sprintf("%d%% of its letters are in words of more than %d letters: spaces seem to be missing, so searches will find little of it; "+
+		"a program named in document_loaders may read it better", inLong*100/letters, maxWord)
+}
+
 // plainText decodes UTF-8, and UTF-16 that begins with its mark. Anything else is refused.
 func plainText(data []byte) (string, error) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
-		text, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data)
+		text, err := textunicode.UTF16(textunicode.LittleEndian, textunicode.ExpectBOM).NewDecoder().Bytes(data)
 		return strings.ReplaceAll(string(text), "\r\n", "\n"), err
 	}
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))

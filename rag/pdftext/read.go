@@ -1,0 +1,106 @@
+package pdftext
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ledongthuc/pdf"
+)
+
+// maxTime bounds the reading of one file. Loops that can be recognized end earlier.
+const maxTime = 30 * time.Second
+
+// ErrNoCharacters is the error of a file that is whole, but whose fonts do not say which characters they draw.
+var ErrNoCharacters = errors.New("the fonts of this PDF do not say which characters they draw: make a new PDF of its pages with text recognition (OCR)")
+
+var (
+	errTooLong     = errors.New("it takes too long to read")
+	errTooMuchWork = errors.New("its pages draw the same things too often")
+	errPageLoop    = errors.New("its tree of pages is a loop")
+	errTableLoop   = errors.New("its tables of objects are a loop")
+	errNested      = errors.New("its objects are nested too deeply")
+)
+
+func tooLarge(what string, limit int64) error {
+	return fmt.Errorf("too large: %s has more than %.1f MB", what, float64(limit)/(1<<20))
+}
+
+// Read returns the text of a PDF file, page after page, each followed by an empty line. It refuses a file with more than maxBytes of text
+// or with a larger stream on the way to it, and, with [ErrNoCharacters], one whose fonts do not say what most glyphs are. A broken file is an
+// error and never a panic. It takes at most 30 seconds, and ends with ctx's error when ctx ends.
+func Read(ctx context.Context, data []byte, maxBytes int64) (text string, err error) {
+	limited, cancel := context.WithTimeout(ctx, maxTime)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil { // the library panics on broken files
+			text, err = "", fmt.Errorf("it cannot be read: %v", p)
+		}
+		if err != nil && limited.Err() != nil {
+			text, err = "", errTooLong
+		}
+		if err != nil && ctx.Err() != nil {
+			err = ctx.Err()
+		}
+	}()
+	r, err := openFile(limited, data)
+	if err != nil {
+		return "", err
+	}
+	d := document{ctx: limited, maxBytes: maxBytes, work: 8 * maxBytes, fonts: map[string]*font{}}
+	pages := pageWalk{doc: &d, left: r.Trailer().Key("Size").Int64()}
+	if err := pages.walk(r.Trailer().Key("Root").Key("Pages"), pdf.Value{}, 0); err != nil {
+		return "", err
+	}
+	if d.unknown > d.drawn/2 {
+		return "", ErrNoCharacters
+	}
+	return strings.ToValidUTF8(pages.text.String(), "\ufffd"), nil
+}
+
+// A pageWalk reads the pages of a tree in their order.
+type pageWalk struct {
+	doc  *document
+	left int64 // objects that the file can still have
+	read int
+	text strings.Builder
+}
+
+// maxTreeDepth is how deep trees of pages may be.
+const maxTreeDepth = 64
+
+// walk reads the pages below node, which inherit the resources.
+func (w *pageWalk) walk(node, resources pdf.Value, depth int) error {
+	if w.left--; w.left < 0 || depth > maxTreeDepth {
+		return errPageLoop
+	}
+	if err := w.doc.ctx.Err(); err != nil {
+		return err
+	}
+	if own := node.Key("Resources"); own.Kind() == pdf.Dict {
+		resources = own
+	}
+	if kids := node.Key("Kids"); kids.Kind() == pdf.Array {
+		for i := range kids.Len() {
+			if err := w.walk(kids.Index(i), resources, depth+1); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if node.Kind() != pdf.Dict {
+		return nil
+	}
+	w.read++
+	text, err := w.doc.readPage(node, resources)
+	if err != nil {
+		return fmt.Errorf("page %d: %w", w.read, err)
+	}
+	w.text.WriteString(text)
+	if int64(w.text.Len()) > w.doc.maxBytes {
+		return tooLarge("its text", w.doc.maxBytes)
+	}
+	return nil
+}

@@ -1,0 +1,2 @@
+from weasyprint import HTML
+HTML(string='<html lang=en><style>@page{size:300pt 200pt;margin:20pt} p{text-align:justify;hyphens:auto;font:11pt serif}</style><p>Sourdough rises slowly; the office of the baker’s daughter is difficult to find. Extraordinarily characteristic circumstances occasionally necessitate hyphenation.<p>Another paragraph with <b>bold</b> and <i>slanted</i> words.').write_pdf('weasyprint.pdf')
