@@ -1,0 +1,208 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// longPart is the length from which a line or an item of a value is secret on
+// its own: shorter ones may be words that occur everywhere.
+const longPart = 16
+
+// forms returns the texts to look for where a value is secret. Escapes are not
+// among them: texts are searched with their escapes resolved.
+func forms(value string) []string {
+	texts := []string{value}
+	add := func(list ...string) {
+		for _, t := range list {
+			if len(t) >= shortest && !slices.Contains(texts, t) {
+				texts = append(texts, t)
+			}
+		}
+	}
+	if !utf8.ValidString(value) {
+		add(strings.ToValidUTF8(value, string(utf8.RuneError)))
+	}
+	add(strings.TrimSpace(value))
+	whole := slices.Clone(texts)
+	for _, t := range slices.Clone(texts) {
+		lines := strings.ReplaceAll(t, "\r\n", "\n")
+		if !strings.ContainsAny(lines, "\r\n") {
+			continue
+		}
+		lines = strings.ReplaceAll(lines, "\r", "\n")
+		whole = append(whole, lines)
+		add(lines, strings.ReplaceAll(lines, "\n", "\r\n"), strings.ReplaceAll(lines, "\n", " "), strings.ReplaceAll(lines, "\n", ""))
+	}
+	add(strings.Join(strings.Fields(value), " "))
+	if strings.ContainsFunc(value, unicode.IsControl) { // as terminals get it
+		plain := escapeSequence.ReplaceAllString(value, "")
+		for _, t := range []string{plain, dropControls(plain), dropControls(value)} {
+			add(t, strings.TrimSpace(t), strings.Join(strings.Fields(t), " "))
+		}
+	}
+	secrets, documents := fromJSON(value)
+	add(secrets...)
+	add(documents...)
+	if documents == nil {
+		add(parts(value)...)
+	}
+	for _, t := range whole {
+		add(encodings(t)...)
+	}
+	for _, t := range texts {
+		if strings.Contains(t, " ") {
+			add(strings.ReplaceAll(t, " ", "+")) // in a query
+		}
+	}
+	return texts
+}
+
+// escapeSequence matches what moves the cursor or sets colours on a terminal.
+var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])`)
+
+// dropControls returns a text without control characters other than white space.
+func dropControls(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && !unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
+}
+
+// parts returns the lines and items of a value that are secret on their own.
+func parts(value string) (list []string) {
+	for _, p := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("\r\n,;", r) }) {
+		p = strings.TrimSpace(p)
+		if len(p) >= longPart && p != strings.TrimSpace(value) && !strings.HasPrefix(p, "-----") {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// encodings returns the encodings of a value in base64, also with a line break
+// behind it.
+func encodings(value string) []string {
+	return append(inBase64(value), inBase64(value+"\n")...)
+}
+
+// inBase64 returns the encodings of a value, in one line and in several.
+func inBase64(value string) (list []string) {
+	data := []byte(value)
+	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+		text := e.EncodeToString(data)
+		list = append(list, text)
+		for _, width := range []int{64, 76} {
+			if len(text) > width {
+				list = append(list, wrap(text, width))
+			}
+		}
+	}
+	return list
+}
+
+// wrap cuts a text into lines.
+func wrap(text string, width int) string {
+	var b strings.Builder
+	for len(text) > width {
+		b.WriteString(text[:width] + "\n")
+		text = text[width:]
+	}
+	b.WriteString(text)
+	return b.String()
+}
+
+// fromJSON returns, of a value that is a JSON object or array, the strings in it
+// that are secrets, and the other ways to write the document.
+func fromJSON(value string) (secrets, documents []string) {
+	var v any
+	if !isDocument(value) || json.Unmarshal([]byte(value), &v) != nil {
+		return nil, nil
+	}
+	var walk func(name string, v any)
+	walk = func(name string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, member := range v {
+				walk(k, member)
+			}
+		case []any:
+			for _, item := range v {
+				walk(name, item)
+			}
+		case string:
+			if IsSecretValue(v) && (IsSecretName(name) || name == "" && len(v) >= longPart) {
+				secrets = append(secrets, v)
+				secrets = append(secrets, parts(v)...)
+			}
+		}
+	}
+	walk("", v)
+	slices.Sort(secrets)
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(value)) == nil {
+		documents = append(documents, compact.String(), spaced(compact.String()))
+	}
+	for _, indent := range []string{"  ", "    ", "\t"} {
+		var b bytes.Buffer
+		if json.Indent(&b, []byte(value), "", indent) == nil {
+			documents = append(documents, b.String())
+		}
+	}
+	if sorted, err := json.Marshal(v); err == nil {
+		documents = append(documents, string(sorted), spaced(string(sorted)))
+	}
+	return slices.Compact(secrets), documents
+}
+
+// spaced puts a space behind each comma and colon of a compact document, as
+// Python writes JSON.
+func spaced(compact string) string {
+	var b strings.Builder
+	inText := false
+	for i := 0; i < len(compact); i++ {
+		c := compact[i]
+		b.WriteByte(c)
+		switch {
+		case inText && c == '\\':
+			i++
+			b.WriteByte(compact[i])
+		case c == '"':
+			inText = !inText
+		case !inText && (c == ',' || c == ':'):
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// decodedBase64 returns what the value of a variable named like KEY_B64 encodes.
+func decodedBase64(name, value string) []string {
+	if !base64Name.MatchString(name) {
+		return nil
+	}
+	text := strings.Map(func(r rune) rune {
+		switch r {
+		case '\n', '\r', ' ', '=':
+			return -1
+		case '-':
+			return '+'
+		case '_':
+			return '/'
+		}
+		return r
+	}, value)
+	data, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil {
+		return nil
+	}
+	return []string{string(data)}
+}

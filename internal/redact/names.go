@@ -1,0 +1,139 @@
+package redact
+
+import (
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	secretName = regexp.MustCompile(`(?i)((keys?|tokens?|secrets?|passw(or)?ds?|passphrases?|pass|pwd|credentials?|_b64|_base64)|(^|[_.-])pat)$`)
+	plainName  = regexp.MustCompile(`(?i)^((old)?pwd|.*(askpass|bypass|compass))$`)
+	tableName  = regexp.MustCompile(`(?i)key|token|secret|passw|passphrase|pwd|credential|auth|cookie|private`)
+	base64Name = regexp.MustCompile(`(?i)(_b64|_base64)$`)
+)
+
+// IsSecretName reports whether a variable of this name holds a secret: names
+// that end, in any case, in KEY, TOKEN, SECRET, PASSWORD, PASSWD, PASSPHRASE,
+// PASS, PWD or CREDENTIAL, each also with an S, in _PAT, _B64 or _BASE64. PWD,
+// OLDPWD and names like SSH_ASKPASS do not count.
+func IsSecretName(name string) bool {
+	return secretName.MatchString(name) && !plainName.MatchString(name)
+}
+
+// IsSecretField reports whether a field of this name holds a secret, in a table
+// that was written for one service: a header, or a variable of a server's entry.
+func IsSecretField(name string) bool { return tableName.MatchString(name) || IsSecretName(name) }
+
+// The lengths in bytes of what can be a secret. A shorter value would be found
+// in texts that do not mean it.
+const (
+	shortest = 6
+	sure     = 8 // of a value whose name alone says that it is a secret
+)
+
+// common are values that are too common to be a secret, in lower case.
+var common = []string{
+	"changeme", "disabled", "enabled", "example", "localhost", "password", "passphrase", "production", "required", "undefined",
+	"username", "development", "optional", "00000000", "automatic", "anonymous", "redacted", "[redacted]",
+}
+
+// IsSecretValue reports whether the value of a variable with the name of a secret
+// is one: at least 8 bytes, or 6 if it is not letters only or digits only, and none
+// of a few common words. White space at the ends does not count.
+func IsSecretValue(value string) bool {
+	value = strings.TrimSpace(value)
+	if len(value) < sure {
+		letters := strings.Trim(strings.ToLower(value), "abcdefghijklmnopqrstuvwxyz") == ""
+		digits := strings.Trim(value, "0123456789") == ""
+		return IsFindable(value) && !letters && !digits
+	}
+	return IsFindable(value)
+}
+
+// IsFindable reports whether a value that is known to be a secret is looked for:
+// it has at least 6 bytes and is none of a few common words. White space at the ends
+// does not count.
+func IsFindable(value string) bool {
+	value = strings.TrimSpace(value)
+	return len(value) >= shortest && !slices.Contains(common, strings.ToLower(value))
+}
+
+// isPath reports whether a value names a file: an absolute path whose directory
+// exists, or one below the home directory.
+func isPath(value string) bool {
+	if strings.HasPrefix(value, "~/") {
+		return true
+	}
+	if !filepath.IsAbs(value) || strings.Contains(value, "\n") {
+		return false
+	}
+	if _, err := os.Stat(value); err == nil {
+		return true
+	}
+	dir := filepath.Dir(value)
+	_, err := os.Stat(dir)
+	return err == nil && dir != filepath.Dir(dir)
+}
+
+var (
+	userInfo  = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^/?#\s"'<>]+)@`)
+	parameter = regexp.MustCompile(`(?:^|[?&;,\s])([A-Za-z0-9_.-]+)=([^&;\s"'#]+)`)
+)
+
+// Passwords returns the secrets inside of a value that is not one itself: the
+// passwords of URLs, and the parameters of queries and connection strings whose
+// names are those of secrets. Each is there as written and decoded.
+func Passwords(text string) (found []string) {
+	add := func(v string) {
+		found = append(found, v)
+		for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
+			if plain, err := decode(v); err == nil && plain != v {
+				found = append(found, plain)
+			}
+		}
+	}
+	if strings.Contains(text, "://") {
+		for _, m := range userInfo.FindAllStringSubmatch(text, -1) {
+			user, password, ok := strings.Cut(m[1], ":")
+			switch {
+			case ok && IsSecretValue(password):
+				add(password)
+				add(m[1]) // in base64 it is a header
+			case !ok && len(user) >= longPart || ok && password == "" && len(user) >= longPart:
+				add(user) // a token
+			}
+		}
+	}
+	if strings.Contains(text, "=") {
+		for _, m := range parameter.FindAllStringSubmatch(text, -1) {
+			if IsSecretName(m[1]) {
+				add(m[2])
+			}
+		}
+	}
+	return found
+}
+
+// URL returns an address as people may see it: without the password and the
+// values of its query whose names are those of secrets.
+func URL(address string) string {
+	text := userInfo.ReplaceAllStringFunc(address, func(found string) string {
+		scheme, info, _ := strings.Cut(found, "://")
+		user, _, ok := strings.Cut(strings.TrimSuffix(info, "@"), ":")
+		if !ok {
+			return found
+		}
+		return scheme + "://" + user + ":" + Mask + "@"
+	})
+	return parameter.ReplaceAllStringFunc(text, func(found string) string {
+		name, _, _ := strings.Cut(found, "=")
+		if !IsSecretName(strings.TrimLeft(name, "?&;, \t\r\n")) {
+			return found
+		}
+		return name + "=" + Mask
+	})
+}

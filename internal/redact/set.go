@@ -1,0 +1,299 @@
+package redact
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// A Set is a set of secret values, and takes them out of texts. The nil Set and
+// the zero value know none. It is safe for concurrent use.
+type Set struct {
+	mu     sync.Mutex
+	values map[string]bool         // false: only its encodings are looked for, since it is a text with a secret in it
+	built  atomic.Pointer[matcher] // nil: it must be built from the values
+}
+
+// New returns a Set of values that are known to be secrets, as [Set.Add] takes
+// them.
+func New(values ...string) *Set {
+	s := &Set{}
+	s.Add(values...)
+	return s
+}
+
+// Add adds values that are known to be secrets. One of less than 6 bytes, or of a
+// few common words, is left out: it would be found in texts that do not mean it.
+func (s *Set) Add(values ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range values {
+		s.add(v, true)
+	}
+}
+
+// add adds a value. The caller must hold mu.
+func (s *Set) add(value string, raw bool) {
+	if was, known := s.values[value]; !IsFindable(value) || known && (was || !raw) {
+		return
+	}
+	if s.values == nil {
+		s.values = map[string]bool{}
+	}
+	s.values[value] = raw
+	s.built.Store(nil)
+}
+
+// AddNamed adds what is secret in a variable: its value, if [IsSecretName]
+// accepts the name and [IsSecretValue] the value, and the [Passwords] in it. A value
+// with passwords in it is also looked for in base64, in which they cannot be found.
+func (s *Set) AddNamed(name, value string) {
+	if IsSecretName(name) && !isPath(value) && IsSecretValue(value) {
+		s.Add(value)
+		s.Add(decodedBase64(name, value)...)
+	}
+	if found := Passwords(value); len(found) > 0 {
+		s.Add(found...)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.add(value, false)
+	}
+}
+
+// matcher returns the matcher of the values; nil: there are none.
+func (s *Set) matcher() *matcher {
+	if s == nil {
+		return nil
+	}
+	if m := s.built.Load(); m != nil {
+		return m
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.values) == 0 {
+		return nil
+	}
+	m := s.built.Load()
+	if m == nil {
+		var patterns []string
+		for _, v := range slices.Sorted(maps.Keys(s.values)) {
+			if s.values[v] {
+				patterns = append(patterns, forms(v)...)
+			} else {
+				patterns = append(patterns, encodings(v)...)
+			}
+		}
+		m = newMatcher(patterns)
+		s.built.Store(m)
+	}
+	return m
+}
+
+// findAll returns the spans of the text that are secrets, in order, and where the
+// part begins that may belong to a secret when more text follows.
+func (m *matcher) findAll(text string) (found []span, pending int) {
+	all := views(text)
+	pending = len(text)
+	for _, v := range all {
+		spans, from := m.find(v.text, v.tail)
+		for _, s := range spans {
+			found = append(found, v.origin(s))
+		}
+		pending = min(pending, v.origin(span{from, from}).from)
+	}
+	found = merged(found)
+	for moved := true; moved; {
+		was := pending
+		for _, v := range all {
+			pending = v.boundary(pending)
+		}
+		for _, s := range found {
+			if s.from < pending && pending < s.to {
+				pending = s.from
+			}
+		}
+		moved = pending != was
+	}
+	return found, pending
+}
+
+// merged sorts spans and joins those that overlap.
+func merged(spans []span) []span {
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, a.to-b.to) })
+	var list []span
+	for _, s := range spans {
+		if n := len(list); n > 0 && s.from < list[n-1].to {
+			list[n-1].to = max(list[n-1].to, s.to)
+			continue
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// Text returns the text with [Mask] in place of every secret. A text that is a
+// JSON document stays one.
+func (s *Set) Text(text string) string {
+	m := s.matcher()
+	if m == nil || text == "" {
+		return text
+	}
+	found, _ := m.findAll(text)
+	if len(found) == 0 {
+		return text
+	}
+	if isDocument(text) {
+		if out := replace(text, quoted(text, found)); json.Valid([]byte(out)) {
+			return out
+		}
+	}
+	masks := make([]masked, len(found))
+	for i, f := range found {
+		masks[i] = masked{f, Mask}
+	}
+	return replace(text, masks)
+}
+
+// Bytes is Text for bytes. It returns data itself if it holds no secret.
+func (s *Set) Bytes(data []byte) []byte {
+	if s.matcher() == nil {
+		return data
+	}
+	text := string(data)
+	if out := s.Text(text); out != text {
+		return []byte(out)
+	}
+	return data
+}
+
+// Hold returns how many bytes at the end of the text may belong to a secret
+// that is complete only when more text follows.
+func (s *Set) Hold(text string) int {
+	m := s.matcher()
+	if m == nil {
+		return 0
+	}
+	_, pending := m.findAll(text)
+	return len(text) - pending
+}
+
+// A masked is a span and what replaces it.
+type masked struct {
+	span
+	by string
+}
+
+func replace(text string, masks []masked) string {
+	var b strings.Builder
+	b.Grow(len(text))
+	at := 0
+	for _, m := range masks {
+		b.WriteString(text[at:m.from])
+		b.WriteString(m.by)
+		at = m.to
+	}
+	b.WriteString(text[at:])
+	return b.String()
+}
+
+// isDocument reports whether a text is a JSON object or array.
+func isDocument(text string) bool {
+	text = strings.TrimLeft(text, " \t\r\n")
+	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
+}
+
+// quoted returns what to replace in a JSON document, so that it stays one: a
+// span inside of a string by the mask, any other span by a string, together with
+// the number that it is a part of.
+func quoted(text string, spans []span) []masked {
+	var list []masked
+	scalars := scanJSON(text)
+	for _, s := range spans {
+		i, _ := slices.BinarySearchFunc(scalars, s.from, func(t span, at int) int { return cmp.Compare(t.to, at+1) })
+		if i < len(scalars) && scalars[i].from <= s.from && s.to <= scalars[i].to {
+			if t := scalars[i]; text[t.from] == '"' && t.from < s.from && s.to < t.to {
+				list = append(list, masked{s, Mask})
+				continue
+			}
+			s = scalars[i]
+		}
+		if n := len(list); n > 0 && list[n-1].to >= s.to {
+			continue // two spans of one number
+		}
+		list = append(list, masked{s, `"` + Mask + `"`})
+	}
+	return list
+}
+
+// scanJSON returns the strings, with their quotes, and the numbers of a valid
+// JSON document.
+func scanJSON(text string) (list []span) {
+	for at := 0; at < len(text); at++ {
+		from := at
+		switch c := text[at]; {
+		case c == '"':
+			for at++; text[at] != '"'; at++ {
+				if text[at] == '\\' {
+					at++
+				}
+			}
+			list = append(list, span{from, at + 1})
+		case c == '-' || c >= '0' && c <= '9':
+			for at+1 < len(text) && strings.IndexByte("+-.eE0123456789", text[at+1]) >= 0 {
+				at++
+			}
+			list = append(list, span{from, at + 1})
+		}
+	}
+	return list
+}
+
+// JSON applies a redactor of texts to every string, name and number of a JSON
+// document, and to the document as a text. The result is a JSON document; what
+// is not valid JSON becomes a string.
+func JSON(raw json.RawMessage, text func(string) string) json.RawMessage {
+	if !json.Valid(raw) {
+		return raw2string(text(string(raw)))
+	}
+	doc := string(raw)
+	var list []masked
+	for _, s := range scanJSON(doc) {
+		was := doc[s.from:s.to]
+		if was[0] == '"' && json.Unmarshal([]byte(was), &was) != nil {
+			continue
+		}
+		if is := text(was); is != was {
+			list = append(list, masked{s, string(raw2string(is))})
+		}
+	}
+	out := doc
+	if len(list) > 0 {
+		out = replace(doc, list)
+	}
+	if whole := text(out); whole != out {
+		if !json.Valid([]byte(whole)) {
+			return raw2string(whole)
+		}
+		out = whole
+	}
+	if out == doc {
+		return raw
+	}
+	return json.RawMessage(out)
+}
+
+// raw2string returns a text as a JSON string.
+func raw2string(text string) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(text) != nil {
+		return json.RawMessage(`""`) // never: every string can be encoded
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}

@@ -1,0 +1,30 @@
+//go:build !unix
+
+package tempdir
+
+import (
+	"os"
+	"path/filepath"
+)
+
+// lockNewborn gives the directory its name and opens its lock file: an open file cannot be removed here.
+func lockNewborn(born, dir string) (*os.File, error) {
+	if err := os.Rename(born, dir); err != nil {
+		return nil, err
+	}
+	return os.OpenFile(filepath.Join(dir, lockName), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+}
+
+// removeUnlocked removes the directory of a process that has died. A directory without a lock file may belong to a process that is just
+// about to open it.
+func removeUnlocked(dir string) {
+	if os.Remove(filepath.Join(dir, lockName)) == nil {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// isOwn reports whether the path is a directory. Those for temporary files are each user's own here.
+func isOwn(dir string) bool {
+	info, err := os.Lstat(dir)
+	return err == nil && info.IsDir()
+}

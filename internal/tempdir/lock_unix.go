@@ -1,0 +1,44 @@
+//go:build unix
+
+package tempdir
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// lockNewborn locks the directory and gives it its name.
+func lockNewborn(born, dir string) (*os.File, error) {
+	lock, err := os.OpenFile(filepath.Join(born, lockName), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+		err = os.Rename(born, dir)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// removeUnlocked removes the directory of a process that has died. A directory without a lock file is one that was being removed.
+func removeUnlocked(dir string) {
+	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_WRONLY|unix.O_NOFOLLOW, 0)
+	if err == nil {
+		defer lock.Close()
+		err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	}
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		_ = os.RemoveAll(dir)
+	}
+}
+
+// isOwn reports whether a directory, not a link to one, belongs to this user.
+func isOwn(dir string) bool {
+	var stat unix.Stat_t
+	return unix.Lstat(dir, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR && stat.Uid == uint32(os.Geteuid())
+}

@@ -1,0 +1,108 @@
+// Package tempdir makes temporary directories that do not outlive their process for long. A process that is killed cannot remove what it
+// has made; the next one does, by [RemoveStale].
+//
+// All directories of a process are below one of its own, whose lock file the process keeps locked. The system releases the lock when the
+// process dies, however it dies.
+package tempdir
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	prefix   = "raddle-tmp-" // of the directory of a process
+	newborn  = "raddle-new-" // of one that is not locked yet
+	lockName = "lock"
+	// newbornAge is far longer than a process takes to lock its directory.
+	newbornAge = time.Hour
+)
+
+// process is the directory of this process. It exists while something in it is used.
+var process struct {
+	sync.Mutex
+	dir   string
+	lock  *os.File
+	users int
+}
+
+// New makes an empty directory that only this user can read, in the system's directory for temporary files. remove deletes it with all
+// that is in it; it may be called more than once. New may be called by several goroutines at the same time.
+func New(pattern string) (dir string, remove func(), err error) {
+	process.Lock()
+	defer process.Unlock()
+	if process.users == 0 {
+		if err := openProcess(); err != nil {
+			return "", nil, err
+		}
+	}
+	if dir, err = os.MkdirTemp(process.dir, pattern); err != nil {
+		if process.users == 0 {
+			closeProcess()
+		}
+		return "", nil, err
+	}
+	process.users++
+	return dir, sync.OnceFunc(func() { release(dir) }), nil
+}
+
+func release(dir string) {
+	_ = os.RemoveAll(dir)
+	process.Lock()
+	defer process.Unlock()
+	if process.users--; process.users == 0 {
+		closeProcess()
+	}
+}
+
+// openProcess makes the directory of the process. It gets its name when it is locked, so that no other process takes it for stale.
+func openProcess() error {
+	born, err := os.MkdirTemp("", newborn)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(filepath.Dir(born), prefix+strings.TrimPrefix(filepath.Base(born), newborn))
+	lock, err := lockNewborn(born, dir)
+	if err != nil {
+		return errors.Join(fmt.Errorf("temporary directory: %w", err), os.RemoveAll(born))
+	}
+	process.dir, process.lock = dir, lock
+	return nil
+}
+
+// closeProcess removes the directory of the process. The lock goes last.
+func closeProcess() {
+	_ = os.RemoveAll(process.dir)
+	_ = process.lock.Close()
+	_ = os.RemoveAll(process.dir) // where a locked file cannot be removed
+}
+
+// RemoveStale removes what processes of this user have left behind that were killed. What cannot be removed stays: the next call tries
+// again.
+func RemoveStale() {
+	root := os.TempDir()
+	f, err := os.Open(root)
+	if err != nil {
+		return
+	}
+	names, _ := f.Readdirnames(-1)
+	_ = f.Close()
+	for _, name := range names {
+		dir := filepath.Join(root, name)
+		switch {
+		case strings.HasPrefix(name, prefix):
+			if isOwn(dir) {
+				removeUnlocked(dir)
+			}
+		case strings.HasPrefix(name, newborn):
+			if info, err := os.Lstat(dir); err == nil && time.Since(info.ModTime()) > newbornAge && isOwn(dir) {
+				_ = os.RemoveAll(dir)
+			}
+		}
+	}
+}

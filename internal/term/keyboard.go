@@ -1,0 +1,102 @@
+package term
+
+import (
+	"os"
+	"sync"
+
+	xterm "golang.org/x/term"
+)
+
+// A Keyboard keeps what a person types while a run works off the screen and out of the next question. While it is held, the terminal neither
+// echoes keys nor waits for the end of a line; Ctrl-C, Ctrl-Z and Ctrl-\ send their signals as always. The terminal gets its own mode back
+// when the keyboard is released, and before the process stops (Ctrl-Z). A process in the background leaves the terminal alone,
+// until it is in the foreground. Nothing restores the mode after SIGKILL; bash and zsh do that themselves.
+// It is safe for concurrent use. If its stream is no terminal, its methods do nothing.
+type Keyboard struct {
+	in       *os.File
+	terminal bool
+	suspend  func()
+	resume   func()
+
+	mu    sync.Mutex
+	held  bool
+	lent  bool
+	saved *xterm.State // the terminal's own mode; nil: it is in that mode
+	stop  func()       // ends listening to signals
+}
+
+// NewKeyboard returns a keyboard that is not held yet. suspend is called before Ctrl-Z stops the process, and resume when it continues.
+func NewKeyboard(in *os.File, suspend, resume func()) *Keyboard {
+	return &Keyboard{in: in, terminal: IsTerminal(in), suspend: suspend, resume: resume}
+}
+
+// Hold begins to hold the keyboard. The caller handles SIGINT, SIGTERM and SIGHUP, and calls Release before the process ends.
+func (k *Keyboard) Hold() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !k.terminal || k.held {
+		return
+	}
+	k.held = true
+	k.stop = k.listen()
+	k.set()
+}
+
+// Release ends Hold.
+func (k *Keyboard) Release() {
+	k.mu.Lock()
+	stop := k.stop
+	k.held, k.stop = false, nil
+	k.restore()
+	k.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+}
+
+// Lend leaves the terminal to a question until takeBack is called: in its own mode if cooked is true, otherwise as it is, for a program that
+// sets a mode itself.
+func (k *Keyboard) Lend(cooked bool) (takeBack func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.lent = true
+	if cooked {
+		k.restore()
+	}
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.lent = false
+		k.set()
+	}
+}
+
+// Discard removes what was typed and not read yet.
+func (k *Keyboard) Discard() {
+	if k.terminal && isForeground(k.in) {
+		discardInput(k.in)
+	}
+}
+
+// set turns echo and line buffering off, if the keyboard is held. The caller holds mu.
+func (k *Keyboard) set() {
+	if !k.held || k.lent || !isForeground(k.in) {
+		return
+	}
+	if k.saved == nil {
+		saved, err := xterm.GetState(int(k.in.Fd()))
+		if err != nil {
+			return
+		}
+		k.saved = saved
+	}
+	quiet(k.in)
+}
+
+// restore gives the terminal its own mode back. The caller holds mu.
+func (k *Keyboard) restore() {
+	if k.saved != nil && isForeground(k.in) {
+		_ = xterm.Restore(int(k.in.Fd()), k.saved)
+	}
+	k.saved = nil
+}

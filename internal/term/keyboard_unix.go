@@ -1,0 +1,81 @@
+//go:build unix
+
+package term
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// isForeground reports whether this process may change the mode of a terminal: a process in the background would be stopped for that.
+func isForeground(tty *os.File) bool {
+	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		return true // it is not the controlling terminal, which alone has that rule
+	}
+	own, err := unix.Getpgid(0)
+	return err == nil && group == own
+}
+
+// listen handles the signals that stop and continue the process from the keyboard.
+func (k *Keyboard) listen() (stop func()) {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT)
+	end := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			select {
+			case <-end:
+				return
+			case got := <-signals:
+				switch got {
+				case syscall.SIGTSTP:
+					k.stopProcess(signals)
+				case syscall.SIGCONT:
+					k.locked(k.set)
+				}
+			}
+		}
+	})
+	return func() {
+		signal.Stop(signals)
+		close(end)
+		done.Wait()
+	}
+}
+
+// stopProcess stops the process as Ctrl-Z does, and returns when it continues.
+func (k *Keyboard) stopProcess(signals chan os.Signal) {
+	if !CanSuspend() {
+		return
+	}
+	k.suspend()
+	k.locked(k.restore)
+	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // SIGTSTP keeps its handler until the process ends
+	for got := range signals {
+		if got == syscall.SIGCONT {
+			break
+		}
+	}
+	k.locked(k.set)
+	k.resume()
+}
+
+// CanSuspend reports whether there is a shell with job control that can continue this process after it was stopped: it runs
+// each job in a process group of its own, which differs from that of the session's first process.
+func CanSuspend() bool {
+	group, err := unix.Getpgid(0)
+	session, sessionErr := unix.Getsid(0)
+	return err == nil && sessionErr == nil && group != session
+}
+
+func (k *Keyboard) locked(do func()) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	do()
+}

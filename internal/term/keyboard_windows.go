@@ -1,0 +1,29 @@
+package term
+
+import (
+	"os"
+
+	"golang.org/x/sys/windows"
+)
+
+func isForeground(*os.File) bool { return true }
+
+// listen has no signals to handle: a console does not stop processes.
+func (k *Keyboard) listen() (stop func()) { return func() {} }
+
+// quiet turns echo and line buffering off. Ctrl-C still interrupts.
+func quiet(console *os.File) {
+	var mode uint32
+	if windows.GetConsoleMode(windows.Handle(console.Fd()), &mode) != nil {
+		return
+	}
+	mode &^= windows.ENABLE_ECHO_INPUT | windows.ENABLE_LINE_INPUT
+	_ = windows.SetConsoleMode(windows.Handle(console.Fd()), mode|windows.ENABLE_PROCESSED_INPUT)
+}
+
+func discardInput(console *os.File) {
+	_ = windows.FlushConsoleInputBuffer(windows.Handle(console.Fd()))
+}
+
+// CanSuspend reports whether the process can be stopped and continued. A console has no such keys.
+func CanSuspend() bool { return false }

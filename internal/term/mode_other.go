@@ -1,0 +1,11 @@
+//go:build unix && !linux && !darwin && !dragonfly && !freebsd && !netbsd && !openbsd
+
+package term
+
+import "os"
+
+// Other systems keep the terminal's own mode: keys are echoed while a run works.
+
+func quiet(*os.File) {}
+
+func discardInput(*os.File) {}

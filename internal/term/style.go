@@ -1,0 +1,72 @@
+package term
+
+import (
+	"crypto/rand"
+	"fmt"
+	"strings"
+)
+
+// A Style is how a text stands out: the numbers of an SGR sequence.
+type Style string
+
+// The styles that raddle uses.
+const (
+	Bold   Style = "1"
+	Dim    Style = "2"
+	Red    Style = "31"
+	Green  Style = "32"
+	Yellow Style = "33"
+	Cyan   Style = "36"
+)
+
+// A mark encloses a control sequence of raddle itself on its way to a [Writer]: markBegin, the sequence without its ESC, markEnd. The
+// random part differs in each process and never leaves it, so text from outside cannot contain a mark.
+var (
+	markBegin = "\x1b<" + rand.Text() + ":"
+	markEnd   = byte('>')
+)
+
+func mark(sequence string) string { return markBegin + sequence + string(markEnd) }
+
+// Paint returns text in a style, for a [Writer]. Text may hold other painted text. It has no effect on an empty text.
+func Paint(style Style, text string) string {
+	if text == "" {
+		return ""
+	}
+	return mark("["+string(style)+"m") + text + mark("[0m")
+}
+
+// Rewind returns what erases the last rows of a screen, for a [Writer] on a terminal: the cursor is in the last of them, and afterwards
+// at the begin of the first, with nothing below. On anything else than a terminal it has no effect.
+func Rewind(rows int) string {
+	if rows > 1 {
+		return mark("\r") + mark(fmt.Sprintf("[%dA", rows-1)) + mark("[J")
+	}
+	return mark("\r") + mark("[J")
+}
+
+// Plain returns text without what Paint and Rewind have added, for what is not written by a [Writer].
+func Plain(text string) string {
+	return render(text, func(s string) string { return s }, func(string) string { return "" })
+}
+
+// render returns text with its outside text and raddle's own sequences replaced.
+func render(text string, outside, own func(string) string) string {
+	before, rest, found := strings.Cut(text, markBegin)
+	if !found {
+		return outside(text)
+	}
+	var b strings.Builder
+	for {
+		b.WriteString(outside(before))
+		if !found {
+			return b.String()
+		}
+		end := strings.IndexByte(rest, markEnd)
+		if end < 0 { // the text was cut inside of a mark
+			return b.String()
+		}
+		b.WriteString(own(rest[:end]))
+		before, rest, found = strings.Cut(rest[end+1:], markBegin)
+	}
+}

@@ -1,0 +1,77 @@
+package term
+
+import (
+	"os"
+	"strings"
+
+	xterm "golang.org/x/term"
+)
+
+// A Writer writes to a stream that may be a terminal. A terminal gets clean text (see [Clean]) and the sequences of [Paint] and [Rewind];
+// anything else gets the bytes as they are, with the styles of Paint. It keeps no state between two writes: each is whole by itself. It is as
+// safe for concurrent use as its file.
+type Writer struct {
+	file     *os.File
+	terminal bool
+}
+
+// NewWriter returns a writer to a stream.
+func NewWriter(f *os.File) *Writer { return &Writer{file: f, terminal: IsTerminal(f)} }
+
+// IsTerminal reports whether a stream is a terminal.
+func IsTerminal(f *os.File) bool { return xterm.IsTerminal(int(f.Fd())) }
+
+// IsTerminal reports whether the stream is a terminal.
+func (w *Writer) IsTerminal() bool { return w.terminal }
+
+// File returns the stream, for programs that take over the whole terminal, such as a form. What they show must be clean.
+func (w *Writer) File() *os.File { return w.file }
+
+// Size returns how many columns and rows the terminal has: 80 and 24 if that is not known, or if the terminal says that it has none.
+func (w *Writer) Size() (cols, rows int) {
+	if cols, rows, err := xterm.GetSize(int(w.file.Fd())); err == nil && cols > 0 && rows > 0 {
+		return cols, rows
+	}
+	return 80, 24
+}
+
+// Write writes p in one piece. It returns len(p) unless the stream fails.
+func (w *Writer) Write(p []byte) (int, error) {
+	var text string
+	if w.terminal {
+		text = render(string(p), Clean, expand)
+	} else {
+		text = render(string(p), func(s string) string { return s }, expandStyle)
+	}
+	if text == "" {
+		return len(p), nil
+	}
+	if _, err := w.file.WriteString(text); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Name returns a name for the stream: a terminal gets it quoted if it is not one clean line.
+func (w *Writer) Name(name string) string {
+	if w.terminal {
+		return QuoteName(name)
+	}
+	return name
+}
+
+// expand returns the sequence of a mark.
+func expand(sequence string) string {
+	if strings.HasPrefix(sequence, "[") {
+		return "\x1b" + sequence
+	}
+	return sequence
+}
+
+// expandStyle returns the sequence of a mark if it is a style. Anything but a terminal has no cursor.
+func expandStyle(sequence string) string {
+	if strings.HasSuffix(sequence, "m") {
+		return expand(sequence)
+	}
+	return ""
+}
