@@ -11,13 +11,13 @@ import (
 // behind it. reason is for whoever looks at the run later; it may be empty.
 //
 // What a killed drive has left behind goes on: InDoubt of Inspect names it. A run
-// that is over stays as it ended. A drive that is at work on the thread cannot be
-// seen: whoever appends first goes on, and the other gets ErrConflict. An unknown
-// thread is ErrNoThread.
+// that is over stays as it ended. A drive that is at work is not asked: it gets
+// ErrConflict at its next record, and Abandon gets it if the drive appends first.
+// An unknown thread is ErrNoThread.
 func Abandon(ctx context.Context, st Store, thread, reason string) error {
 	s, err := loadPoint(ctx, st, Point{Thread: thread})
 	if err == nil && !s.run.status.Final() {
-		err = st.Append(ctx, thread, s.head, []Record{s.abandoned(reason)})
+		err = appendSealed(ctx, st, thread, s.head, s.abandoned(reason))
 	}
 	if err != nil {
 		return fmt.Errorf("abandon thread %s: %w", thread, err)

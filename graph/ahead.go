@@ -1,7 +1,12 @@
 package graph
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math"
+	"slices"
+	"strings"
 	"sync"
 )
 
@@ -37,10 +42,10 @@ func (x *drive) giveAhead(answers []Answer) ([]byte, error) {
 	return b, nil
 }
 
-// open numbers a question, and finds the answer that was given ahead for it, if
-// any, by its place from 1. Among tasks that run together nobody takes what
-// another might: see handOut.
-func (x *drive) open(q *Question, base string, together bool) (ahead int) {
+// open numbers a question of a node, and finds the answer that was given ahead for
+// it, if any, by its place from 1; wrong says that the node refuses it. Tasks that
+// run together do not take what another might: see handOut.
+func (x *drive) open(q *Question, base string, n *cnode, together bool) (ahead int, wrong error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	keep(&x.asked, base, x.asked[base]+1)
@@ -48,32 +53,85 @@ func (x *drive) open(q *Question, base string, together bool) (ahead int) {
 	if n := x.asked[base]; n > 1 {
 		q.ID = fmt.Sprintf("%s#%d", base, n)
 	}
-	if ahead = x.take(q, func(id string) bool { return id == q.ID }); ahead == 0 {
-		ahead = x.take(q, func(id string) bool { return id == base })
-	}
-	if ahead == 0 && !together {
-		ahead = x.takeShared(q)
-	}
-	return ahead
-}
-
-// takeShared finds an answer that other questions could use too: first one that
-// names the node, then the first that names nothing. The caller holds x.mu.
-func (x *drive) takeShared(q *Question) (ahead int) {
-	if ahead = x.take(q, func(id string) bool { return id == q.Node }); ahead == 0 {
-		ahead = x.take(q, func(id string) bool { return id == "" })
-	}
-	return ahead
-}
-
-func (x *drive) take(q *Question, match func(id string) bool) (ahead int) {
-	for i := range x.ahead {
-		if a := &x.ahead[i]; !a.used && match(a.id) && fits(q, a.value, a.refused) == "" {
-			a.used = true
-			return i + 1
+	for _, name := range []string{q.ID, base} {
+		if ahead, wrong = x.takeNamed(q, n, name); ahead > 0 {
+			return ahead, wrong
 		}
 	}
-	return 0
+	if !together {
+		ahead, wrong = x.takeShared(q, n)
+	}
+	return ahead, wrong
+}
+
+// takeNamed uses up the first answer that names the question itself. The caller
+// holds x.mu.
+func (x *drive) takeNamed(q *Question, n *cnode, name string) (ahead int, wrong error) {
+	for i := range x.ahead {
+		a := &x.ahead[i]
+		if a.used || a.id != name {
+			continue
+		}
+		a.used = true
+		if why := fits(q, a.value, a.refused); why != "" {
+			return i + 1, errors.New(why)
+		}
+		return i + 1, n.checkAnswer(q, Answer{ID: q.ID, Ahead: true, Refused: a.refused}, a.value)
+	}
+	return 0, nil
+}
+
+// takeShared uses up an answer that other questions could use too: first one that
+// names the node, then one that names what the node is in, the nearest first, then
+// the first that names nothing. A question that has refused an answer takes no
+// other: that one was meant for what is asked next. The caller holds x.mu.
+func (x *drive) takeShared(q *Question, n *cnode) (ahead int, wrong error) {
+	if len(x.ahead) == 0 || q.Rejected != "" {
+		return 0, nil
+	}
+	found, nearest := -1, 0
+	for i := range x.ahead {
+		a := &x.ahead[i]
+		far, named := q.NamedBy(a.id)
+		if !named && a.id == "" {
+			far, named = math.MaxInt, true
+		}
+		if a.used || !named || found >= 0 && far >= nearest || fits(q, a.value, a.refused) != "" {
+			continue
+		}
+		why := n.checkAnswer(q, Answer{Ahead: true, Refused: a.refused}, a.value)
+		if why == nil || len(q.Options) == 0 {
+			found, nearest, wrong = i, far, why
+		}
+	}
+	if found < 0 {
+		return 0, nil
+	}
+	x.ahead[found].used = true
+	return found + 1, wrong
+}
+
+// NamedBy reports whether a word names the question: its ID, its node, or what the
+// node is in, each alone or as the end of a path, with or without the indexes of
+// tasks. far is 0 for the ID, 1 for the node, 2 for what that is in, and so on.
+func (q *Question) NamedBy(word string) (far int, ok bool) {
+	path, _, _ := strings.Cut(q.ID, "#")
+	if word == q.ID || word == path {
+		return 0, word != ""
+	}
+	words, parts := strings.Split(word, "/"), strings.Split(path, "/")
+	for n := len(parts); n >= len(words); n-- {
+		if slices.EqualFunc(words, parts[n-len(words):n], isNamed) {
+			return 1 + len(parts) - n, true
+		}
+	}
+	return 0, false
+}
+
+// isNamed reports whether a word names a part of a path.
+func isNamed(word, part string) bool {
+	plain, _, _ := strings.Cut(part, "[")
+	return word != "" && (word == part || word == plain)
 }
 
 // together tells whether other tasks of the run may be running beside this one.
@@ -97,11 +155,17 @@ func (x *drive) handOut(f *frame) (bool, error) {
 	var given []Record
 	x.mu.Lock()
 	for _, o := range s.open() {
-		i := x.takeShared(&o.q.q)
+		i, wrong := x.takeShared(&o.q.q, x.r.Graph.asking(s, o))
 		if i == 0 {
 			continue
 		}
 		a := &x.ahead[i-1]
+		if wrong != nil {
+			o.q.q.Rejected = wrong.Error()
+			given = append(given, Record{Kind: KindAnswer, Head: answerHead(o.path, o.key, i, a.refused), Data: a.value},
+				Record{Kind: KindQuestion, Head: putString(putString(putString(nil, o.path), o.key), o.q.base), Data: o.q.q.encode()})
+			continue
+		}
 		o.q.answered, o.q.now, o.q.ahead, o.q.answer, o.q.refused = true, true, i, a.value, a.refused
 		given = append(given, Record{Kind: KindAnswer, Head: answerHead(o.path, o.key, i, a.refused), Data: a.value})
 		x.answered = append(x.answered, Answered{ID: o.q.q.ID, Ahead: true, Refused: a.refused})
@@ -128,6 +192,22 @@ func (x *drive) spare() bool {
 		}
 	}
 	return false
+}
+
+// unused lists the answers given ahead that no question has used.
+func (x *drive) unused() (list []Answer) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, given := range x.ahead {
+		if given.used {
+			continue
+		}
+		a := Answer{ID: given.id, Refused: given.refused}
+		if json.Unmarshal(given.value, &a.Value) == nil {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // tellAnswers delivers the answers that the drive has recorded by itself.

@@ -81,11 +81,13 @@ func (f *folding) write(w Write, by int) error {
 	if slot < 0 {
 		return f.unknown(w)
 	}
-	if !f.own || st.t != f.st.t {
-		if st.t == f.st.t {
-			st.v = slices.Clone(st.v)
+	if st.t != f.st.t { // a key that Def.Keys does not list
+		if err := w.key.check(); err != nil {
+			return err
 		}
 		f.own = true
+	} else if !f.own {
+		st.v, f.own = slices.Clone(st.v), true
 	}
 	f.st = st
 	k, v := st.t.keys[slot], st.v

@@ -55,10 +55,12 @@ func (t *task) cached(ctx context.Context, n *cnode, st State) (u Update, err er
 		return u, fmt.Errorf("cache: %w", err)
 	}
 	if found {
-		if u, err = t.frame.st.update(b); err != nil {
+		if u, err = st.update(b); err != nil {
 			return u, fmt.Errorf("cache: %w", err)
 		}
-		t.hit = true
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.hit = t.refuses(attemptOf(ctx)) == nil
 		return u, nil
 	}
 	if u, err = t.plain(ctx, n, st); err != nil || t.stopped() {

@@ -1,7 +1,6 @@
 package graph
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,12 +51,16 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 
 // calling begins the one call of an attempt.
 func (t *task) calling(attempt int) error {
-	if n, err := t.ordinal(attempt, "\x00call"); err != nil || n != "0" {
-		return cmp.Or(err, fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", t.node().Name))
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if in := t.in(); in.calling {
+	if err := t.since(attempt); err != nil {
+		return err
+	}
+	in := t.in()
+	if in.ordinal("\x00call") != "0" {
+		return fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", t.node().Name)
+	}
+	if in.calling {
 		return fmt.Errorf("graph: the child of node %s still runs for an attempt that has failed; wait for Call before the node returns", t.node().Name)
 	}
 	t.inner.calling = true
@@ -68,6 +71,7 @@ func (t *task) called() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.inner.calling = false
+	t.inner.stopped++
 }
 
 // mapped is the body of a node that is nothing but a child.
@@ -165,8 +169,8 @@ func (t *task) goOn(was *task) {
 func (t *task) journaled() (map[string]*rawFrame, error) {
 	x := t.drive
 	switch {
-	case t.frame.raw != nil && t.attempt == 1:
-		return t.frame.frames, nil
+	case t.raw != nil && t.attempt == 1:
+		return t.frames, nil
 	case x.j != nil && t.attempt > 1:
 		t.mu.Lock()
 		defer t.mu.Unlock()

@@ -9,7 +9,8 @@ import (
 )
 
 // encodeValue appends the stored form of a typed value: text for numbers and
-// strings, bytes as they are, the dynamic codec for interfaces, JSON for the rest.
+// strings, bytes as they are, the dynamic codec for interfaces, encodeMixed for
+// lists and maps with interfaces inside, JSON for the rest.
 func encodeValue[T any](dst []byte, v T) ([]byte, error) {
 	if reflect.TypeFor[T]().Kind() == reflect.Interface { // whatever is in it
 		return encodeDynamic(dst, v)
@@ -27,7 +28,20 @@ func encodeValue[T any](dst []byte, v T) ([]byte, error) {
 		}
 		return append(append(dst, '='), x...), nil
 	}
-	j, err := json.Marshal(v)
+	return encodeOther(dst, v)
+}
+
+// encodeOther is encodeValue for values that are stored as JSON or by encodeMixed.
+// JSON gets a pointer, so that it calls methods with pointer receivers.
+func encodeOther[T any](dst []byte, v T) (j []byte, err error) {
+	switch how := storageOf(reflect.TypeFor[T]()); {
+	case how.form == formMixed:
+		return encodeMixed(append(dst, mixedMark), reflect.ValueOf(&v).Elem(), 0)
+	case how.direct:
+		j, err = json.Marshal(v)
+	default:
+		j, err = json.Marshal(&v)
+	}
 	if dst == nil {
 		return j, err
 	}
@@ -57,8 +71,15 @@ func decodeValue[T any](b []byte) (v T, err error) {
 		if err != nil {
 			return v, err
 		}
-		v, _ = x.(T)
+		v, ok := x.(T)
+		if !ok && x != nil {
+			return v, fmt.Errorf("the journal holds a %T, which is not a %s", x, typeName(reflect.TypeFor[T]()))
+		}
 		return v, nil
+	}
+	if len(b) > 0 && b[0] == mixedMark {
+		err = decodeMixed(b[1:], reflect.ValueOf(&v).Elem())
+		return v, err
 	}
 	err = json.Unmarshal(b, &v)
 	return v, err

@@ -106,6 +106,9 @@ func (c *compiler) keys() {
 		if d.name == "" {
 			c.fault("a key has no name")
 		}
+		if err := d.check(); err != nil {
+			c.fault("%w", err)
+		}
 		t.index[d.name] = len(t.keys)
 		t.keys = append(t.keys, d)
 	}
@@ -120,6 +123,8 @@ func (c *compiler) declare() {
 		switch {
 		case !nameable(n.Name) || n.Name == End:
 			c.fault("node name %q: a name is not empty, not %s, and has no '/', '#' or '['", n.Name, End)
+		case n.Graph != nil && !n.Graph.compiled():
+			c.fault("the Graph of node %q was not made by Compile", n.Name)
 		case n.Run == nil && n.Graph == nil:
 			c.fault("node %q has neither Run nor Graph", n.Name)
 		case n.Graph == nil && (n.In != nil || n.Out != nil || n.Inherit):
@@ -135,8 +140,10 @@ func (c *compiler) declare() {
 		}
 		c.g.breaks = c.g.breaks || n.BreakBefore || n.BreakAfter
 		for _, kind := range sortedKeys(n.Children) {
-			if n.Children[kind].Graph == nil {
+			if g := n.Children[kind].Graph; g == nil {
 				c.fault("child %q of node %q has no Graph", kind, n.Name)
+			} else if !g.compiled() {
+				c.fault("the Graph of child %q of node %q was not made by Compile", kind, n.Name)
 			}
 		}
 		n.Routes, n.Ends, n.Children = slices.Clone(n.Routes), maps.Clone(n.Ends), maps.Clone(n.Children)
@@ -181,7 +188,7 @@ func (c *compiler) wire() {
 	}
 	for i := range c.g.nodes {
 		n := &c.g.nodes[i]
-		if n.edges()+len(n.Routes)+len(n.Ends) == 0 {
+		if n.edges()+len(n.Routes)+len(n.Ends) == 0 && !n.AnyRoute {
 			c.fault("node %q leads nowhere: give it an edge (to %s, if it ends a path) or Routes", n.Name, End)
 		}
 	}
@@ -209,6 +216,25 @@ func (c *compiler) ends(n *cnode) {
 			c.fault("the cache of node %q names a key that Def.Keys does not declare", n.Name)
 		}
 	}
+}
+
+// target resolves a name that the node gives to Goto or Send.
+func (n *cnode) target(g *Graph, name string) (int, bool) {
+	to, ok := n.routes[name]
+	if !ok && n.AnyRoute {
+		to, ok = g.byName[name]
+	}
+	return to, ok
+}
+
+// allowed lists the names that the node may give to Goto and Send, sorted.
+func (n *cnode) allowed(g *Graph) []string {
+	names := slices.Collect(maps.Keys(n.routes))
+	if n.AnyRoute {
+		names = slices.AppendSeq(names, maps.Keys(g.byName))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // exits tells whether the node may end its path on its own.
@@ -298,6 +324,7 @@ func (c *compiler) reach() {
 	seen := make([]bool, len(c.g.nodes))
 	arrived := make([]int, len(c.g.joins))
 	todo := slices.Clone(c.g.start)
+	anywhere := false // a node with AnyRoute was reached: so is every other
 	for len(todo) > 0 {
 		i := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -307,6 +334,12 @@ func (c *compiler) reach() {
 		seen[i] = true
 		n := &c.g.nodes[i]
 		todo = append(todo, n.targets(c.g)...)
+		if n.AnyRoute && !anywhere {
+			anywhere = true
+			for other := range c.g.nodes {
+				todo = append(todo, other)
+			}
+		}
 		for _, j := range n.joins {
 			if arrived[j.join]++; arrived[j.join] == len(c.g.joins[j.join].from) {
 				todo = append(todo, c.g.joins[j.join].to)
@@ -363,6 +396,9 @@ func digest(g *Graph) string {
 	for i := range g.nodes {
 		n := &g.nodes[i]
 		put("node", n.Name, n.Kind, n.Routes, n.OnError, n.to)
+		if n.AnyRoute {
+			put("any route")
+		}
 		for _, label := range slices.Sorted(maps.Keys(n.Ends)) {
 			put("end", label, n.Ends[label])
 		}

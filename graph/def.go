@@ -11,9 +11,9 @@ const End = "END"
 // Func is the body of a node. ctx ends when the run is cancelled or a timeout
 // passes, and gives access to Do, Interrupt, Emit and Call; s is the state
 // before the step. A Func that fails has written nothing. One that ignores ctx
-// holds its run up until it returns, and an update it returns then counts. It may
-// run on the goroutine that drives the run: one that ends it with runtime.Goexit
-// fails, and may take the caller along.
+// holds its run up until it returns, at most for Runner.HungAfter, and an update it
+// returns in this time counts. It may run on the goroutine that drives the run: one
+// that ends it with runtime.Goexit fails, and may take the caller along.
 type Func func(ctx context.Context, s State) (Update, error)
 
 // Update is what a node returns: its writes and where to go.
@@ -52,6 +52,16 @@ type Node struct {
 
 	Run Func
 
+	// CheckAnswer returns why an answer to a question of the node is refused, in words
+	// for people, or nil. It is asked before the answer is recorded, after the type and
+	// the options of the question: an answer that Resume refuses changes nothing, and one
+	// that was given ahead opens the question with Question.Rejected. Answer.Value is what
+	// JSON makes of the value. Answer.ID is empty where an answer given ahead does not
+	// name the question itself; where the question has options, an answer that is refused
+	// then stays for later questions. CheckAnswer has no state and must be pure: another
+	// process than the one that asked may call it. nil: every answer is taken.
+	CheckAnswer func(q Question, a Answer) error
+
 	Graph   *Graph                             // the child
 	In      func(State) ([]Write, error)       // the child's first writes; nil: none. Pure: it may run again
 	Out     func(State, Child) (Update, error) // the node's update; nil: none. Pure
@@ -60,6 +70,7 @@ type Node struct {
 	Children map[string]Sub // kinds of children that run under names, several at once: see CallNamed. Not together with Graph
 
 	Routes                  []string          // what Goto and Send may name, besides End
+	AnyRoute                bool              // Goto and Send may name every node of the graph; Routes is then not needed
 	Ends                    map[string]string // further names for Goto and Send: a name of this node's own to a target
 	OnError                 string            // the node that runs when this one has failed for good; see Cause. End: the failure ends the path, and Result.Failures tells it
 	Timeout                 time.Duration
@@ -117,3 +128,6 @@ type Def struct {
 	MustHalt    bool          // only a Halt ends a run well; running out of tasks is a *StuckError
 	FailFast    bool          // the first failed task cancels its siblings; else they finish and are recorded
 }
+
+// NewEdge returns the plain edge from a node to others: Edge{From: {from}, To: to}.
+func NewEdge(from string, to ...string) Edge { return Edge{From: []string{from}, To: to} }

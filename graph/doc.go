@@ -20,6 +20,10 @@
 //		Start: []string{"greet"},
 //	})
 //
+// The values of keys and the results of Do are stored, so their types must be ones
+// that can be read again: see Key. Compile refuses the others, such as a struct with
+// an error inside, and says what to do.
+//
 // # Run it
 //
 // A Runner drives runs. Invoke runs to the end and returns a Result; Run yields
@@ -74,6 +78,13 @@
 // belongs to the run, and a drive begins with what the one before has recorded of
 // it.
 //
+// # Test it
+//
+// A node is a function: NewState makes a state to call it with, and Key.Written reads
+// what it wrote. Runner.Debug finds nodes that modify what they read, and values that
+// do not come back from the journal as they were; package graphtest has a clock, ids
+// and a store that crashes.
+//
 // # Travel in time
 //
 // A record of a thread is a point one can go back to, inside a step and inside a
@@ -115,6 +126,29 @@
 // a gap that nobody can close: what becomes of an effect in that gap says
 // Effect.InDoubt.
 //
+// Two drives. A drive holds a lease on its thread, where the store has leases
+// (Memory and the package store/sqlite do: see Leaser). It renews the lease in the
+// background and gives it back at its end. Who starts or resumes a thread whose lease
+// is held gets a *BusyError that says by whom and until when; Describe and Inspect
+// say Running. A lease ends 15 seconds after its last renewal, and at once when its
+// process on the same host has ended: then the run has Crashed, and anybody may resume
+// it. Resume.Takeover displaces a drive that is at work. The claim record fences that
+// one off: it can append nothing more, begins no other effect, and ends with
+// ErrConflict or ErrLeaseLost. The effect that it was making is in the gap. So of two
+// drives the one that came last wins, but only if its caller asked for that. Without
+// leases the claim alone decides: each resume displaces the drive before it, which
+// notices at its next record.
+//
+// Nodes that hang. A node whose context has ended (a timeout, a cancellation, the
+// grace of a pause) has Runner.HungAfter to return. Then the run goes on without it:
+// its failure is a *HungError with the node's path, inside the error of the timeout
+// or the cancellation; Result.Hung lists the nodes that still run. Go cannot end a
+// goroutine: such a node keeps what it holds, but Do, Interrupt, Call, Share and the
+// others refuse it, and its update does not count.
+//
+// Damage. Every record has a checksum of its thread, its place, its head and its
+// data. A reader checks it: a damaged record is a *DamagedError, never another value.
+//
 // What a resume repeats. The tasks of the step under way that have no recorded
 // update run again from their top; inside them recorded effects and answers are
 // returned, not made again. Steps before it are not touched.
@@ -135,7 +169,7 @@
 //
 //   - thread: a history that can be continued; what runs are appended to
 //   - run: from its start record to its final end record
-//   - drive: one process working on a run
+//   - drive: one process working on a run; lease: what says that it is at work
 //   - step: one round of tasks; task: one node in one step
 //   - key, reducer, write, update: what state is made of and how it changes
 //   - journal, record: the ordered log of a thread; checkpoint: a step in it

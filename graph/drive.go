@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ type drive struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
 	j           *journal // nil: nothing is kept
+	lease       *lease   // nil: the store has none
 	pause       <-chan struct{}
 	grace       time.Duration
 
@@ -38,6 +40,7 @@ type drive struct {
 
 	inquiry
 	sharing
+	watchdog
 }
 
 // errRunTimeout is the cause of a context that ended because of Def.Timeout.
@@ -49,31 +52,51 @@ func (x *drive) now() time.Time { return x.clock.Now() }
 // asks, and no clock is read.
 func (x *drive) active() time.Duration { return x.before + x.now().Sub(x.begun) }
 
-// attach reads the thread and makes the drive its writer.
-func (x *drive) attach(ctx context.Context) (*replay, error) {
+// attach takes the thread's lease, reads the thread and makes the drive its writer.
+// Where another drive holds the lease it returns that lease, and the drive may only
+// read. The caller must call leave in any case.
+func (x *drive) attach(ctx context.Context, takeover bool) (s *replay, by Lease, err error) {
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.out.cancel, x.out.thread, x.out.run = x.cancel, x.thread, x.run
 	x.begun = x.now()
 	if err := x.failed(); err != nil {
-		x.cancel()
-		return nil, err
+		return nil, by, err
+	}
+	if x.hungAfter = cmp.Or(x.r.HungAfter, defaultHungAfter); !x.cancellable(ctx) {
+		x.hungAfter = 0
 	}
 	if x.r.Store == nil {
-		return nil, nil
+		return nil, by, nil
 	}
-	s, err := load(ctx, x.r.Store, x.thread, 0)
-	if err != nil {
-		x.cancel()
-		return nil, err
+	if by, err = x.acquire(ctx, takeover); err != nil {
+		return nil, by, err
+	}
+	if s, err = load(ctx, x.r.Store, x.thread, 0); err != nil {
+		return nil, by, err
+	}
+	if x.lease != nil && s.head > 0 && s.run.status == Running {
+		if by, err = x.lease.displaced(ctx); err != nil || by.Owner != "" {
+			return s, by, err
+		}
 	}
 	if !s.run.status.Final() {
 		x.before = s.active
 	}
-	j := &journal{store: x.r.Store, thread: x.thread, level: x.r.Durability, clock: x.clock, stop: x.cancel,
+	j := &journal{store: x.r.Store, thread: x.thread, sums: s.sums, level: x.r.Durability, clock: x.clock, stop: x.cancel,
 		head: s.head, bytes: s.bytes, weight: s.weight, size: s.size}
 	j.pending = j.few[:0]
 	x.j = j
-	return s, nil
+	x.lease.keep(j.fail)
+	return s, by, nil
+}
+
+// leave ends what attach has begun.
+func (x *drive) leave() {
+	x.dismiss()
+	x.lease.release()
+	if x.cancel != nil {
+		x.cancel()
+	}
 }
 
 // begin folds the first writes of a frame, sets its frontier to the start nodes
@@ -86,6 +109,10 @@ func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
 	f.count()
 	rec := x.recording(f)
 	for _, ws := range [...][]Write{f.first, set} {
+		ws, err := x.readBack(ws)
+		if err != nil {
+			return err
+		}
 		st, _, err := apply(f.st, [][]Write{ws}, &f.bufs, rec)
 		if err != nil {
 			return err
@@ -204,7 +231,8 @@ func (x *drive) finish(f *frame) (Result, error) {
 	}()
 	status, err := x.loop(ctx, f, true)
 	ended = true
-	res := Result{Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked}
+	hung, err := x.leftBehind(err)
+	res := Result{Hung: hung, Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: x.unused()}
 	if x.j == nil {
 		return res, err
 	}
@@ -272,7 +300,7 @@ func (x *drive) end(f *frame, status Status, err error) error {
 // it runs on the reader's goroutine.
 func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
 	for {
-		if status, err := x.next(ctx, f); status != running {
+		if status, err := x.next(ctx, f); status != Running {
 			return status, err
 		}
 		ts, err := x.step(ctx, f, root)
@@ -289,7 +317,7 @@ func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
 				continue
 			}
 		}
-		if status != running {
+		if status != Running {
 			return status, err
 		}
 		if err := x.advance(f, ts, root); err != nil {
@@ -352,7 +380,7 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 			return VisitLimit, &LimitError{Status: VisitLimit, Graph: g.def.Name, Path: f.public, Node: n.Name, Limit: limit, Count: v, Frontier: f.next.names(g)}
 		}
 	}
-	return running, nil
+	return Running, nil
 }
 
 // interrupted is how a frame ends whose context has ended.
@@ -388,6 +416,7 @@ func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
 	for i, ref := range f.next.tasks {
 		t := &ts[i]
 		t.drive, t.frame, t.ref, t.step, t.base, t.first = x, f, ref, f.step, ctx, &firsts[i]
+		t.raw, t.frames = f.raw, f.frames
 		if f.raw != nil {
 			if err := t.recall(); err != nil {
 				return nil, err

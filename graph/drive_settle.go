@@ -47,7 +47,7 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 	case paused:
 		return Paused, nil
 	}
-	return running, nil
+	return Running, nil
 }
 
 // asNodeError is a task's error; what came from outside the node is wrapped.
@@ -83,12 +83,12 @@ func (x *drive) report(t *task, root bool) {
 
 // advance applies a step: fold, route, commit.
 func (x *drive) advance(f *frame, ts []task, root bool) error {
-	st, by, err := apply(f.st, f.writes, &f.bufs, x.recording(f))
+	st, by, err := x.apply(f)
 	if err != nil {
 		return x.blame(f, ts, by, err)
 	}
 	was := f.next
-	next, by, err := route(f.g, st, &was, f.ups, f.tasks)
+	next, by, err := x.route(f, st, &was)
 	if err != nil {
 		return x.blame(f, ts, by, err)
 	}

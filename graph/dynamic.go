@@ -29,6 +29,7 @@ const (
 	dynList   = 'l'
 	dynMap    = 'm'
 	dynNamed  = 'r'
+	dynTyped  = 'g' // a type expression, then encodeMixed of the value
 )
 
 var types struct {
@@ -37,10 +38,21 @@ var types struct {
 	byType map[reflect.Type]string
 }
 
-// Register makes T storable inside values of interface type (Dyn keys, lists and
-// maps of any, results of Do[any], Halt) under a name that must stay the same for
-// as long as journals hold it. T is stored as JSON. Call it while the program
-// starts; registering a name for a second type panics.
+// Register makes T storable where a value has an interface type: in Dyn keys and
+// Last[any], in the elements of lists and maps of any at any depth (Append[any],
+// Merge[string, any], Last[[]map[string]any], and the same inside of values that
+// are stored so), in results of Do[any], and in the value of a Halt. name must stay
+// the same for as long as journals hold it.
+//
+// These need no Register: nil, bool, string, all sizes of integers and floats,
+// []byte, time.Time, time.Duration, json.Number, json.RawMessage, any, and slices,
+// maps and pointers of these and of registered types. All come back with the Go
+// type that they went in with; a time loses its monotonic clock reading, and a nil
+// []any or map[string]any comes back empty.
+//
+// T itself is stored like the value of a typed key: see Key. A T that cannot be
+// read again is refused when a value of it is written. Call Register while the
+// program starts; registering a name for a second type panics.
 func Register[T any](name string) {
 	t := reflect.TypeFor[T]()
 	types.Lock()
@@ -101,14 +113,51 @@ func putDynamic(dst []byte, v any, depth int) (_ []byte, err error) {
 		}
 		return dst, nil
 	}
-	types.RLock()
-	name, ok := types.byType[reflect.TypeOf(v)]
-	types.RUnlock()
-	if !ok {
+	return putTyped(dst, v, depth)
+}
+
+// putTyped writes a value whose type the dynamic codec knows by its name.
+func putTyped(dst []byte, v any, depth int) ([]byte, error) {
+	t := reflect.TypeOf(v)
+	name, registered := registeredName(t)
+	expr, known := "", registered
+	if !registered {
+		expr, known = typeExpression(t, 0)
+	}
+	if !known {
 		return dst, fmt.Errorf("a value of type %T cannot be stored: call graph.Register for it, or use a typed key", v)
 	}
-	j, err := marshal(v)
+	if f := storageOf(t).fault; f != nil {
+		return dst, f
+	}
+	if !registered {
+		return encodeMixed(putString(append(dst, dynTyped), expr), reflect.ValueOf(v), depth+1)
+	}
+	j, err := encodeNamed(v, depth+1)
 	return putString(putString(append(dst, dynNamed), name), j), err
+}
+
+// encodeNamed is the stored form of a value of a registered type.
+func encodeNamed(v any, depth int) ([]byte, error) {
+	p := reflect.New(reflect.TypeOf(v))
+	p.Elem().Set(reflect.ValueOf(v))
+	if storageOf(p.Type().Elem()).form == formMixed {
+		return encodeMixed([]byte{mixedMark}, p.Elem(), depth)
+	}
+	return marshal(p.Interface())
+}
+
+func registeredName(t reflect.Type) (name string, ok bool) {
+	types.RLock()
+	defer types.RUnlock()
+	name, ok = types.byType[t]
+	return name, ok
+}
+
+func registeredType(name string) reflect.Type {
+	types.RLock()
+	defer types.RUnlock()
+	return types.byName[name]
 }
 
 func decodeDynamic(b []byte) (any, error) {
@@ -169,28 +218,51 @@ func (r *reader) dynamic(depth int) any {
 		}
 		return m
 	case dynNamed:
-		return r.named()
+		return r.named(depth)
+	case dynTyped:
+		return r.typed(depth)
 	default:
 		r.damaged("a value of unknown type")
 		return nil
 	}
 }
 
-func (r *reader) named() any {
+func (r *reader) named(depth int) any {
 	name, j := r.string(), r.bytes()
-	types.RLock()
-	t := types.byName[name]
-	types.RUnlock()
 	if r.err != nil {
 		return nil
 	}
+	t := registeredType(name)
 	if t == nil {
 		r.err = fmt.Errorf("the journal holds a value of type %q: call graph.Register for it", name)
 		return nil
 	}
 	p := reflect.New(t)
-	if err := unmarshal(j, p.Interface()); err != nil {
+	var err error
+	if len(j) > 0 && j[0] == mixedMark {
+		in := &reader{b: j[1:]}
+		in.mixed(p.Elem(), depth+1)
+		err = in.err
+	} else {
+		err = unmarshal(j, p.Interface())
+	}
+	if err != nil {
 		r.err = fmt.Errorf("a value of type %q: %w", name, err)
 	}
 	return p.Elem().Interface()
+}
+
+func (r *reader) typed(depth int) any {
+	expr := r.string()
+	if r.err != nil {
+		return nil
+	}
+	t, err := parseTypeExpression(expr)
+	if err != nil {
+		r.err = err
+		return nil
+	}
+	v := reflect.New(t).Elem()
+	r.mixed(v, depth+1)
+	return v.Interface()
 }

@@ -36,6 +36,8 @@ type Effect struct {
 // and fn is not called. A failure is not recorded. The effect's identity is the
 // run, the task, the name and the ordinal of the call, not the attempt: who wants
 // a fresh call on a retry puts Attempt(ctx) into the name.
+//
+// A T that could not be read again is a *TypeError before fn is called: see Key.
 func Do[T any](ctx context.Context, name string, fn func(context.Context) (T, error)) (T, error) {
 	return DoEffect(ctx, Effect{Name: name}, fn)
 }
@@ -46,13 +48,19 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 	if c == nil {
 		return v, errors.New("graph: Do needs the context of a node")
 	}
+	if err := checkStored[T](); err != nil {
+		return v, fmt.Errorf("effect %q: its result: %w", e.Name, err)
+	}
 	call, err := c.task().effect(int(c.attempt), e)
 	if err != nil {
 		return v, err
 	}
 	defer call.finish()
 	if b, ok := call.recorded(); ok {
-		return decodeValue[T](b)
+		if v, err = decodeValue[T](b); err != nil {
+			err = fmt.Errorf("effect %q: its recorded result cannot be read: %w; Edit or Fork the thread to make the effect again", e.Name, err)
+		}
+		return v, err
 	}
 	skip, err := call.doubt()
 	if err != nil {
@@ -64,12 +72,18 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 			return v, err
 		}
 	}
-	if !call.kept() {
+	debug := call.t.drive.r.Debug
+	if !debug && !call.kept() {
 		return v, nil
 	}
 	b, err := encodeValue(nil, v)
 	if err != nil {
 		return v, fmt.Errorf("effect %q: %w", e.Name, err)
+	}
+	if debug {
+		if v, err = decodeValue[T](b); err != nil {
+			return v, fmt.Errorf("effect %q: %w (what was recorded cannot be read again)", e.Name, err)
+		}
 	}
 	return v, call.record(b)
 }
@@ -165,8 +179,10 @@ func (in *inner) ordinal(name string) string {
 
 func (c *effectCall) finish() {
 	c.t.mu.Lock()
-	delete(c.t.inner.busy, c.e.Name+"\x00"+c.e.Key)
-	c.t.mu.Unlock()
+	defer c.t.mu.Unlock()
+	if c.t.refuses(c.attempt) == nil {
+		delete(c.t.inner.busy, c.e.Name+"\x00"+c.e.Key)
+	}
 }
 
 // recorded is the result that an earlier drive or attempt left.
@@ -174,16 +190,17 @@ func (c *effectCall) recorded() ([]byte, bool) {
 	c.t.mu.Lock()
 	o := c.t.inner.results[c.id]
 	c.t.mu.Unlock()
-	if o.known == succeeded || c.t.frame.raw == nil {
+	if o.known == succeeded || c.t.raw == nil {
 		return o.value, o.known == succeeded
 	}
-	b, ok := c.t.frame.raw.effects[c.id]
+	b, ok := c.t.raw.effects[c.id]
 	return b, ok
 }
 
 // doubt applies the policy to an intent without an outcome, or records the intent.
 func (c *effectCall) doubt() (skip bool, err error) {
 	x := c.t.drive
+	x.lease.check()
 	if err := x.failed(); err != nil {
 		return false, err
 	}
@@ -203,10 +220,10 @@ func (c *effectCall) intended() bool {
 	c.t.mu.Lock()
 	o := c.t.inner.results[c.id]
 	c.t.mu.Unlock()
-	if o.known != unknown || c.t.frame.raw == nil {
+	if o.known != unknown || c.t.raw == nil {
 		return o.known == begun
 	}
-	_, open := c.t.frame.raw.notes[c.id]
+	_, open := c.t.raw.notes[c.id]
 	return open
 }
 
@@ -216,7 +233,9 @@ func (c *effectCall) failed(ctx context.Context) {
 	if ctx.Err() != nil || !c.intended() {
 		return
 	}
-	c.t.remember(c.id, outcome{known: failed})
+	if c.t.remember(c, outcome{known: failed}) != nil {
+		return
+	}
 	_ = c.t.drive.j.add(KindFailure, putString(putString(nil, c.t.frame.path), c.id), nil, false) // a lost one leaves a doubt, no harm
 }
 
@@ -248,7 +267,7 @@ func (c *effectCall) decide() (skip bool, err error) {
 // too, and who said "fail" may try again.
 func (c *effectCall) question() string {
 	name := "doubt " + c.e.Name + c.ord
-	raw := c.t.frame.raw
+	raw := c.t.raw
 	if raw == nil {
 		return name
 	}
@@ -266,7 +285,9 @@ func (c *effectCall) intend(note []byte) error {
 	if j == nil {
 		return nil
 	}
-	c.t.remember(c.id, outcome{known: begun})
+	if err := c.t.remember(c, outcome{known: begun}); err != nil {
+		return err
+	}
 	return j.add(KindIntent, putString(putString(nil, c.t.frame.path), c.id), note, j.level == EveryEffect)
 }
 
@@ -276,14 +297,16 @@ func (c *effectCall) kept() bool { return c.t.drive.j != nil || c.t.keeps() }
 func (c *effectCall) record(b []byte) error {
 	j := c.t.drive.j
 	if j == nil {
-		c.t.remember(c.id, outcome{succeeded, b})
-		return nil
+		return c.t.remember(c, outcome{succeeded, b})
+	}
+	if err := c.t.refused(c.attempt); err != nil {
+		return err
 	}
 	if err := j.add(KindEffect, putString(putString(nil, c.t.frame.path), c.id), b, j.level == EveryEffect); err != nil {
 		return err
 	}
 	if c.t.node().Retry.Attempts > 1 {
-		c.t.remember(c.id, outcome{succeeded, b})
+		return c.t.remember(c, outcome{succeeded, b})
 	}
 	return nil
 }
@@ -304,12 +327,16 @@ const (
 )
 
 // remember keeps what became of an effect for the next attempt.
-func (t *task) remember(id string, o outcome) {
+func (t *task) remember(c *effectCall, o outcome) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err := t.refuses(c.attempt); err != nil {
+		return err
+	}
 	in := t.in()
 	if in.results == nil {
 		in.results = map[string]outcome{}
 	}
-	in.results[id] = o
+	in.results[c.id] = o
+	return nil
 }

@@ -10,7 +10,8 @@ import (
 
 var (
 	// ErrConflict says that another writer has appended to the thread since this
-	// one read it: somebody else drives the run. Read again, or leave it to them.
+	// one read it. The one that appended first wins: another drive that has taken
+	// the run over, an Edit or an Abandon. Read again, or leave the run to it.
 	ErrConflict = errors.New("graph: the thread has moved on: another process drives it")
 
 	// ErrWaiting ends a task that asked a question. A node passes it on as it is.
@@ -22,6 +23,9 @@ var (
 	// ErrTimeout is inside the error of a node that exceeded Node.Timeout, or whose
 	// step exceeded Def.StepTimeout.
 	ErrTimeout = errors.New("graph: a timeout has passed")
+
+	errNoStore = errors.New("graph: the Store is nil: a thread is read from a store, such as NewMemory")
+	errNoGraph = errors.New("graph: the Runner has no Graph: make one with Compile")
 
 	// ErrNoThread says that the store holds no such thread.
 	ErrNoThread = errors.New("graph: no such thread")
@@ -179,14 +183,35 @@ func (e *StuckError) Error() string {
 		e.Graph, e.Target, strings.Join(e.Miss, ", "), strings.Join(e.Have, ", "))
 }
 
-// BusyError says that a thread has a run that has not ended.
+// BusyError says that a thread has a run that has not ended. With a Lease another
+// drive works on it; without one the run can be resumed.
 type BusyError struct {
 	Thread, Run string
-	Status      Status
+	Status      Status // Running where there is a Lease
+	Lease       Lease  // who drives the run, and until when unless the lease is renewed
 }
 
 func (e *BusyError) Error() string {
+	if e.Lease.Owner != "" {
+		run := "a run"
+		if e.Run != "" {
+			run = "run " + e.Run
+		}
+		until := ""
+		if !e.Lease.Until.IsZero() {
+			until = ", with a lease until " + e.Lease.Until.Format(time.RFC3339)
+		}
+		return fmt.Sprintf("thread %s: %s drives %s%s: wait for it, or take the run over (Resume.Takeover)", e.Thread, e.Lease, run, until)
+	}
 	return fmt.Sprintf("thread %s has an unfinished run %s (%s): resume it", e.Thread, e.Run, e.Status)
+}
+
+// Unwrap is ErrConflict where another drive works on the run.
+func (e *BusyError) Unwrap() error {
+	if e.Lease.Owner == "" {
+		return nil
+	}
+	return ErrConflict
 }
 
 // AnswerError says why an answer cannot be taken. Nothing has been recorded.
@@ -194,7 +219,11 @@ type AnswerError struct {
 	ID     string
 	Open   []string // the questions that can be answered
 	Reason string
+	Err    error // what Node.CheckAnswer returned; else nil or an error that says Reason
 }
+
+// Unwrap returns Err.
+func (e *AnswerError) Unwrap() error { return e.Err }
 
 func (e *AnswerError) Error() string {
 	if len(e.Open) == 0 {

@@ -358,23 +358,27 @@ type parcel struct {
 // Values come back from the journal with the types they went in with.
 func Example_storedTypes() {
 	graph.Register[parcel]("example.parcel") // for keys of any type
-	number, raw, thing := graph.Last[int64]("number"), graph.Last[[]byte]("raw"), graph.Dyn("thing")
+	number, raw, thing, meta := graph.Last[int64]("number"), graph.Last[[]byte]("raw"), graph.Dyn("thing"), graph.Merge[string, any]("meta")
 	g := sound(graph.Def{
 		Name:  "types",
-		Keys:  []graph.AnyKey{number, raw, thing},
+		Keys:  []graph.AnyKey{number, raw, thing, meta},
 		Nodes: []graph.Node{aNode("a", doNothing)},
 		Edges: []graph.Edge{anEdge("a", graph.End)},
 		Start: []string{"a"},
 	})
 	ctx := context.Background()
 	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
-	set := []graph.Write{number.Set(1<<62 + 1), raw.Set([]byte{1, 2}), thing.Set(parcel{To: "Ada", Weight: 1.5})}
+	set := []graph.Write{number.Set(1<<62 + 1), raw.Set([]byte{1, 2}), thing.Set(parcel{To: "Ada", Weight: 1.5}),
+		meta.Set(map[string]any{"tries": 3, "tags": []string{"new"}})}
 	if _, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: set}); err != nil {
 		fmt.Println(err)
 	}
 	s, err := r.State(ctx, "t1", 0)
 	fmt.Printf("%d %v %+v %v\n", number.Get(s), raw.Get(s), thing.Get(s).(parcel), err)
-	// Output: 4611686018427387905 [1 2] {To:Ada Weight:1.5} <nil>
+	fmt.Println(meta.Get(s)["tries"].(int), meta.Get(s)["tags"].([]string))
+	// Output:
+	// 4611686018427387905 [1 2] {To:Ada Weight:1.5} <nil>
+	// 3 [new]
 }
 
 // Durability says what a run waits for. What was not yet stored when the process

@@ -362,12 +362,12 @@ func Example_hookReplaces() {
 		}}},
 		Edges: []graph.Edge{anEdge("ask", graph.End)},
 		Start: []string{"ask"},
-		Hooks: []graph.Hooks{{Before: func(_ context.Context, i graph.Info, _ graph.State) ([]graph.Write, *graph.Update, error) {
+		Hooks: []graph.Hooks{{Before: func(_ context.Context, i graph.Info, _ graph.State) (graph.Setup, error) {
 			if i.Kind != "llm" {
-				return nil, nil, nil
+				return graph.Setup{}, nil
 			}
 			canned := graph.Put(reply.Set("a canned reply of " + i.Node))
-			return nil, &canned, nil
+			return graph.Setup{Result: &canned}, nil
 		}}},
 	})
 	res, err := invoke(g)

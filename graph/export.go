@@ -10,7 +10,7 @@ func (g *Graph) Structure() Structure {
 	s := Structure{Name: g.def.Name, Start: slices.Clone(g.def.Start)}
 	for i := range g.nodes {
 		n := &g.nodes[i]
-		info := NodeInfo{Name: n.Name, Kind: n.Kind, Title: n.Title, Doc: n.Doc}
+		info := NodeInfo{Name: n.Name, Kind: n.Kind, Title: n.Title, Doc: n.Doc, AnyRoute: n.AnyRoute}
 		if n.Graph != nil {
 			child := n.Graph.Structure()
 			info.Child = &child

@@ -107,11 +107,16 @@ func (f *frame) weigh() (n int) {
 }
 
 // open decodes what the journal holds of a frame, on top of fr, which is new.
-// Keys that its graph does not know stay in the journal.
-func (f *rawFrame) open(fr *frame) (*frame, error) {
+// Keys that its graph does not know stay in the journal. The values of keys that set
+// replaces before anything reads them are not decoded.
+func (f *rawFrame) open(fr *frame, set ...Write) (*frame, error) {
 	g := fr.g
 	fr.raw, fr.step, fr.from, fr.since, fr.halted = f, f.step, f.from, f.since, f.halted
 	for _, name := range sortedKeys(f.keys) {
+		if replaces(set, name) {
+			fr.weighKey(name, f.keys[name])
+			continue
+		}
 		if err := fr.restore(name, f.keys[name], f.tags[name]); err != nil {
 			return nil, err
 		}
@@ -147,6 +152,30 @@ func (f *rawFrame) open(fr *frame) (*frame, error) {
 	return fr, nil
 }
 
+// replaces reports whether the first write to a key makes its old value void.
+func replaces(set []Write, name string) bool {
+	for _, w := range set {
+		if w.Key() == name {
+			return w.key != nil && (w.reset || w.key.add == nil)
+		}
+	}
+	return false
+}
+
+// weighKey notes what a key weighs in the journal.
+func (f *frame) weighKey(name string, ps []rawPatch) {
+	d := f.st.named(name)
+	if d == nil {
+		return
+	}
+	if st, slot := f.st.ensure(d); slot >= 0 {
+		f.st = st
+		for _, p := range ps {
+			f.grow(slot, len(p.val), p.fold == foldSet)
+		}
+	}
+}
+
 // restore folds the journaled patches of one key.
 func (f *frame) restore(name string, ps []rawPatch, tag string) error {
 	d := f.st.named(name)
@@ -154,13 +183,13 @@ func (f *frame) restore(name string, ps []rawPatch, tag string) error {
 		return nil
 	}
 	if tag != "" && tag != d.tag {
-		return fmt.Errorf("key %q was stored with type %s and is now declared with type %s", name, tag, d.tag)
+		return fmt.Errorf("key %q was stored with type %s and is now declared with type %s (Reset of the key in Edit or Resume.Set replaces the value)", name, tag, d.tag)
 	}
 	ws := make([]Write, len(ps))
 	for i, p := range ps {
 		v, err := d.load(p.val)
 		if err != nil {
-			return err
+			return fmt.Errorf("%w (Reset of the key in Edit or Resume.Set replaces the value)", err)
 		}
 		ws[i] = Write{d, box(v), p.fold == foldSet}
 	}
@@ -169,10 +198,7 @@ func (f *frame) restore(name string, ps []rawPatch, tag string) error {
 		return err
 	}
 	f.st = st
-	slot := st.t.slot(d)
-	for _, p := range ps {
-		f.grow(slot, len(p.val), p.fold == foldSet)
-	}
+	f.weighKey(name, ps)
 	return nil
 }
 

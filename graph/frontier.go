@@ -105,25 +105,25 @@ func (r *routing) task(n *cnode, u *Update) error {
 		return nil
 	}
 	for _, s := range u.Send {
-		to, ok := n.routes[s.To]
+		to, ok := n.target(r.g, s.To)
 		if !ok || to == end {
-			return n.refuse("send", s.To)
+			return n.refuse(r.g, "send", s.To)
 		}
 		r.sent++
 		r.next.tasks = append(r.next.tasks, taskRef{node: to, index: r.sent, over: s.Overlay})
 	}
 	if u.Goto != nil {
 		for _, name := range u.Goto {
-			to, ok := n.routes[name]
+			to, ok := n.target(r.g, name)
 			if !ok {
-				return n.refuse("goto", name)
+				return n.refuse(r.g, "goto", name)
 			}
 			r.add(to, "")
 		}
 		return nil
 	}
 	if u.Send == nil && u.Halt == nil && n.edges() == 0 && !n.exits() {
-		return &RouteError{Node: n.Name, Target: "", By: "goto", Allowed: slices.Sorted(maps.Keys(n.routes))}
+		return &RouteError{Node: n.Name, Target: "", By: "goto", Allowed: n.allowed(r.g)}
 	}
 	for _, to := range n.to {
 		r.add(to, "")
@@ -145,8 +145,8 @@ func (r *routing) task(n *cnode, u *Update) error {
 // edges counts what leads from the node without being named by it.
 func (n *cnode) edges() int { return len(n.to) + len(n.picks) + len(n.joins) }
 
-func (n *cnode) refuse(by, target string) error {
-	return &RouteError{Node: n.Name, Target: target, By: by, Allowed: slices.Sorted(maps.Keys(n.routes))}
+func (n *cnode) refuse(g *Graph, by, target string) error {
+	return &RouteError{Node: n.Name, Target: target, By: by, Allowed: n.allowed(g)}
 }
 
 func (r *routing) pick(n *cnode, p *pick) error {

@@ -14,13 +14,21 @@ type RunInfo struct {
 	Run       string
 	Label     string
 	Graph     string
-	Status    Status // Crashed: no drive said that it stopped; one may still be at work
+	Status    Status // Running: a drive holds the lease. Crashed: no drive has said that it stopped; without leases one may be at work
 	Started   time.Time
 	Updated   time.Time
 	Questions []Question // ID and Prompt only; open when the last drive stopped
 	Reason    string     // of a failure
 	Head      int64
 	From      Point // what the thread was forked from; zero: nothing
+	Lease     Lease // of the drive at work, where Status is Running
+}
+
+// leased sets the status of a run whose last drive has not said that it stopped.
+func (i *RunInfo) leased(l Lease) {
+	if i.Status == Crashed && l.Live() {
+		i.Status, i.Lease = Running, l
+	}
 }
 
 // Describe reads a line of a listing: how the newest run of a thread stands. It
@@ -28,7 +36,13 @@ type RunInfo struct {
 // run it drives: of a thread with several runs, Run, Label, Graph and Started are
 // then those of the oldest record; Inspect tells them.
 func Describe(t ThreadInfo) (RunInfo, error) {
-	i := RunInfo{Thread: t.Name, Head: t.Head, Started: time.UnixMicro(t.First.Time), Updated: time.UnixMicro(t.Last.Time), Status: Crashed}
+	i := RunInfo{Thread: t.Name, Head: t.Head, Started: timeOf(t.First.Time), Updated: timeOf(t.Last.Time), Status: Crashed}
+	sums := newChecker(t.Name)
+	for _, r := range []*Record{&t.First, &t.Last} {
+		if err := sums.check(r, true); err != nil {
+			return i, err
+		}
+	}
 	h := &reader{b: t.First.Head}
 	switch {
 	case t.First.Kind == KindStart:
@@ -62,6 +76,7 @@ func Describe(t ThreadInfo) (RunInfo, error) {
 	if err := firstError(h.err, l.err); err != nil {
 		return i, fmt.Errorf("thread %s: %w", t.Name, err)
 	}
+	i.leased(t.Lease)
 	return i, nil
 }
 
@@ -74,9 +89,31 @@ func (h *reader) ended(i *RunInfo) {
 	}
 }
 
+// timeOf is the time that a record holds, within the years that every format can
+// write: the clock of who wrote it may have been anywhere.
+func timeOf(micros int64) time.Time {
+	const first, last = -62_135_510_400_000_000, 253_402_214_399_999_999 // 0001-01-02 and 9999-12-30, whole in every zone
+	return time.UnixMicro(min(max(micros, first), last))
+}
+
+// over reports whether a run is the thread's last, and has ended.
+func (s *replay) over(run string) bool {
+	return s.head > 0 && s.run.id == run && s.run.status.Final()
+}
+
+// busy is the error of who wants to drive a thread that is not free. by is the lease
+// of the drive at work, if there is one.
+func (s *replay) busy(thread string, by Lease) error {
+	e := &BusyError{Thread: thread, Run: s.run.id, Status: s.status(), Lease: by}
+	if by.Owner != "" {
+		e.Status = Running
+	}
+	return e
+}
+
 // status is the run's status, Crashed where no drive said that it stopped.
 func (s *replay) status() Status {
-	if s.run.status == running {
+	if s.run.status == Running {
 		return Crashed
 	}
 	return s.run.status
@@ -120,8 +157,15 @@ func Inspect(ctx context.Context, st Store, thread string, at int64) (*Snapshot,
 	f := s.frame("")
 	v := &Snapshot{
 		RunInfo: RunInfo{Thread: thread, Run: s.run.id, Label: s.run.label, Graph: s.run.graph, Status: s.status(), Reason: s.run.reason,
-			Started: time.UnixMicro(s.run.started), Updated: time.UnixMicro(s.last), Head: s.head, From: s.origin},
+			Started: timeOf(s.run.started), Updated: timeOf(s.last), Head: s.head, From: s.origin},
 		Meta: s.meta, Digest: f.digest, Steps: f.step - f.from, Active: s.active, Next: f.nextNames(),
+	}
+	if l, ok := st.(Leaser); ok && at == 0 && v.Status == Crashed {
+		lease, err := l.ReadLease(ctx, thread)
+		if err != nil {
+			return nil, fmt.Errorf("lease of thread %s: %w", thread, err)
+		}
+		v.leased(lease)
 	}
 	for _, o := range s.open() {
 		v.Questions = append(v.Questions, o.q.q)
@@ -155,7 +199,8 @@ type Entry struct {
 	Time time.Time
 	Kind Kind
 	Path string   // of the frame
-	What string   // the task, effect, question, status or keys it tells of
+	What string   // the task, effect, question, status or keys it is about, for people
+	ID   string   // of an effect, as Intent.ID has it
 	Step int      // steps the frame has done, after a start, call, step, edit, fork or snapshot: the number of the next
 	Next []string // nodes that run next, after the same
 	From Point    // of a fork: what was copied
@@ -164,7 +209,7 @@ type Entry struct {
 // History lists a thread's records, newest first, without reading any value.
 func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		for r, err := range st.Read(ctx, thread, Range{Heads: true, Newest: true}) {
+		for r, err := range Records(ctx, st, thread, Range{Heads: true, Newest: true}) {
 			if err != nil {
 				yield(Entry{}, err)
 				return
@@ -178,7 +223,7 @@ func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, erro
 }
 
 func entry(r Record) (Entry, error) {
-	e := Entry{Seq: r.Seq, Time: time.UnixMicro(r.Time), Kind: r.Kind}
+	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	h := &reader{b: r.Head}
 	var i RunInfo
 	switch r.Kind {
@@ -197,7 +242,10 @@ func entry(r Record) (Entry, error) {
 	case KindStep:
 		e.Path = h.string()
 		h.frontier(&e)
-	case KindIntent, KindEffect, KindFailure, KindTask:
+	case KindIntent, KindEffect, KindFailure:
+		e.Path, e.ID = h.string(), h.string()
+		e.What = showParts(e.ID)
+	case KindTask:
 		e.Path, e.What = h.string(), h.string()
 	case KindVoid:
 		e.Path = h.string()
@@ -207,7 +255,7 @@ func entry(r Record) (Entry, error) {
 		h.string()
 		e.What = h.string()
 	case KindAnswer:
-		e.Path, e.What = h.string(), h.string()
+		e.Path, e.What = h.string(), showParts(h.string())
 	case KindReturn:
 		if e.Path = h.string(); len(h.b) > 0 && h.bool() {
 			e.What = "dropped"
@@ -232,6 +280,12 @@ func entry(r Record) (Entry, error) {
 		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, h.err)
 	}
 	return e, nil
+}
+
+// showParts returns an identity whose parts end with zero bytes with spaces between
+// the parts.
+func showParts(id string) string {
+	return strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == 0 }), " ")
 }
 
 // frontier reads what runs next, and the steps done where the record says.

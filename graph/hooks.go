@@ -2,7 +2,9 @@ package graph
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 )
 
 // Info says which task a hook is called for, or a context belongs to.
@@ -22,57 +24,114 @@ type Info struct {
 // context: Do, Emit and the rest work in them. A panic in one is an error of the
 // node. Fields may be nil.
 type Hooks struct {
-	// Before may replace the call: with a result the node, its cache and After are
-	// skipped. The writes are folded into what this attempt alone sees. Hooks of
-	// the graph come before those of the node.
-	Before func(ctx context.Context, i Info, s State) (see []Write, result *Update, err error)
+	// Before is called first and says how the attempt goes on: the zero Setup changes
+	// nothing. Hooks of the graph come before those of the node.
+	Before func(ctx context.Context, i Info, s State) (Setup, error)
 	// After sees what the node returned, or what an After before it made of that:
-	// it may replace the update, and turn an error into an update. Hooks of the
-	// node come before those of the graph. It is not called for a node that waits.
+	// it may replace the update, and turn an error into an update. Key.Written reads
+	// the values of Update.Writes. Hooks of the node come before those of the graph.
+	// It is not called for a node that waits.
 	After func(ctx context.Context, i Info, s State, u Update, err error) (Update, error)
 	// Error is told of every attempt that failed. Hooks of the graph come first.
 	Error func(ctx context.Context, i Info, err error)
 }
 
-// TaskInfo says which task ctx belongs to; the zero Info outside a node.
-func TaskInfo(ctx context.Context) Info {
-	t := taskOf(ctx)
-	if t == nil {
-		return Info{}
-	}
-	return t.info()
+// Setup is what a Before hook makes of an attempt.
+type Setup struct {
+	// Context is for the later hooks, the node and its children, in the place of the
+	// one that Before got: for a value such as the span of a trace. It must be made
+	// from that one; another one is an error of the node. nil: no change.
+	Context context.Context
+
+	See    []Write // folded into the state that this attempt alone sees
+	Result *Update // not nil: the attempt's result; the node, its cache and After are skipped
+
+	// End is called when the attempt has ended, in whatever way, with its error: nil,
+	// what the node returned, ErrWaiting or ErrPaused for a node that has asked or
+	// whose child has stopped, and an error for a panic. nil: nothing to do.
+	End func(err error)
 }
 
-func (t *task) info() Info {
+// TaskInfo says which task ctx belongs to; the zero Info outside a node.
+func TaskInfo(ctx context.Context) Info {
+	c := callerOf(ctx)
+	if c == nil {
+		return Info{}
+	}
+	return c.task().info(int(c.attempt))
+}
+
+func (t *task) info(attempt int) Info {
 	n := t.node()
-	return Info{Run: t.drive.run, Graph: t.frame.g.def.Name, Path: t.frame.public, Node: n.Name, Kind: n.Kind, Step: t.step, Index: t.ref.index, Attempt: t.attempt}
+	return Info{Run: t.drive.run, Graph: t.frame.g.def.Name, Path: t.frame.public, Node: n.Name, Kind: n.Kind, Step: t.step, Index: t.ref.index, Attempt: attempt}
 }
 
 // around calls the node within its hooks.
 func (t *task) around(ctx context.Context, n *cnode, st State) (Update, error) {
+	if n.hooks == nil {
+		return t.cached(ctx, n, st)
+	}
+	var ends []func(error)
+	outcome := errPanicked
+	defer func() {
+		for _, end := range slices.Backward(ends) {
+			end(outcome)
+		}
+	}()
+	u, err := t.hooked(ctx, n, st, &ends)
+	outcome = err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.waiting:
+		outcome = ErrWaiting
+	case t.paused:
+		outcome = ErrPaused
+	}
+	return u, err
+}
+
+// errPanicked is what Setup.End gets where there is no other error.
+var errPanicked = errors.New("graph: the node panicked")
+
+// hooked is around for a node with hooks. It adds what is to be called when the
+// attempt has ended to ends.
+func (t *task) hooked(ctx context.Context, n *cnode, st State, ends *[]func(error)) (Update, error) {
 	for _, h := range n.hooks {
 		if h.Before == nil {
 			continue
 		}
-		see, result, err := h.Before(ctx, t.info(), st)
+		set, err := h.Before(ctx, t.info(attemptOf(ctx)), st)
+		if set.End != nil {
+			*ends = append(*ends, set.End)
+		}
 		if err != nil {
 			return Update{}, fmt.Errorf("hook before node %s: %w", n.Name, err)
 		}
-		if result != nil {
-			return *result, nil
+		if set.Context != nil {
+			if callerOf(set.Context) != callerOf(ctx) {
+				return Update{}, fmt.Errorf("hook before node %s: Setup.Context was not made from the context that the hook got", n.Name)
+			}
+			ctx = set.Context
 		}
-		if st, err = overlay(st, see); err != nil {
+		if set.Result != nil {
+			return *set.Result, nil
+		}
+		if st, err = overlay(st, set.See); err != nil {
 			return Update{}, err
 		}
 	}
 	u, err := t.cached(ctx, n, st)
 	for i := len(n.hooks) - 1; i >= 0 && !t.stopped(); i-- {
 		if after := n.hooks[i].After; after != nil {
-			u, err = after(ctx, t.info(), st, u, err)
+			u, err = after(ctx, t.info(attemptOf(ctx)), st, u, err)
 		}
 	}
 	return u, err
 }
+
+// attemptOf is the attempt that a node's context belongs to.
+func attemptOf(ctx context.Context) int { return int(callerOf(ctx).attempt) }
 
 // stopped tells whether the node asked, or its child was paused: then it has no
 // result yet.
@@ -86,7 +145,7 @@ func (t *task) stopped() bool {
 func (t *task) tellHooks(ctx context.Context, err error) {
 	for _, h := range t.node().hooks {
 		if h.Error != nil {
-			h.Error(ctx, t.info(), err)
+			h.Error(ctx, t.info(attemptOf(ctx)), err)
 		}
 	}
 }

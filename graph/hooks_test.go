@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -17,9 +18,9 @@ func TestHooksWrapTheNodeInOrder(t *testing.T) {
 	var log []string
 	named := func(name string) graph.Hooks {
 		return graph.Hooks{
-			Before: func(_ context.Context, i graph.Info, _ graph.State) ([]graph.Write, *graph.Update, error) {
+			Before: func(_ context.Context, i graph.Info, _ graph.State) (graph.Setup, error) {
 				log = append(log, name+" before "+i.Node)
-				return nil, nil, nil
+				return graph.Setup{}, nil
 			},
 			After: func(_ context.Context, _ graph.Info, _ graph.State, u graph.Update, err error) (graph.Update, error) {
 				log = append(log, name+" after")
@@ -50,9 +51,9 @@ func TestHooksWrapTheNodeInOrder(t *testing.T) {
 func TestANodeIsToldWhatItsHooksAre(t *testing.T) {
 	var hook, node, outer graph.Info
 	child := compile(t, graph.Def{Name: "child", Start: []string{"in"}, Nodes: []graph.Node{{Name: "in", Kind: "work",
-		Hooks: []graph.Hooks{{Before: func(_ context.Context, i graph.Info, _ graph.State) ([]graph.Write, *graph.Update, error) {
+		Hooks: []graph.Hooks{{Before: func(_ context.Context, i graph.Info, _ graph.State) (graph.Setup, error) {
 			hook = i
-			return nil, nil, nil
+			return graph.Setup{}, nil
 		}}},
 		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 			node = graph.TaskInfo(ctx)
@@ -92,12 +93,12 @@ func TestHooksReplaceInputResultAndError(t *testing.T) {
 		want  string
 		runs  int
 	}{
-		{"input", graph.Hooks{Before: func(context.Context, graph.Info, graph.State) ([]graph.Write, *graph.Update, error) {
-			return []graph.Write{in.Set("other")}, nil, nil
+		{"input", graph.Hooks{Before: func(context.Context, graph.Info, graph.State) (graph.Setup, error) {
+			return graph.Setup{See: []graph.Write{in.Set("other")}}, nil
 		}}, "x", "ran on other", 1},
-		{"result", graph.Hooks{Before: func(context.Context, graph.Info, graph.State) ([]graph.Write, *graph.Update, error) {
+		{"result", graph.Hooks{Before: func(context.Context, graph.Info, graph.State) (graph.Setup, error) {
 			u := graph.Put(out.Set("not run"))
-			return nil, &u, nil
+			return graph.Setup{Result: &u}, nil
 		}}, "x", "not run", 0},
 		{"error", graph.Hooks{After: func(_ context.Context, _ graph.Info, _ graph.State, u graph.Update, err error) (graph.Update, error) {
 			if err != nil {
@@ -143,7 +144,7 @@ func TestHooksAreNotToldOfAQuestion(t *testing.T) {
 func TestAPanicInAHookIsAnErrorOfItsNode(t *testing.T) {
 	nop := func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, errors.New("x") }
 	for name, h := range map[string]graph.Hooks{
-		"before": {Before: func(context.Context, graph.Info, graph.State) ([]graph.Write, *graph.Update, error) { panic("hook") }},
+		"before": {Before: func(context.Context, graph.Info, graph.State) (graph.Setup, error) { panic("hook") }},
 		"after": {After: func(context.Context, graph.Info, graph.State, graph.Update, error) (graph.Update, error) {
 			panic("hook")
 		}},
@@ -255,4 +256,61 @@ func TestEndsAndCachesAreChecked(t *testing.T) {
 			t.Errorf("the error lacks %s:\n%v", want, err)
 		}
 	}
+}
+
+type spanKey struct{}
+
+// A context that Before passes on reaches the node, the After hooks and the nodes
+// of a child; End is called however the attempt ends.
+func TestBeforePassesAContextOn(t *testing.T) {
+	k := graph.Last[string]("k")
+	var log []string
+	span := func(name string) graph.Hooks {
+		return graph.Hooks{Before: func(ctx context.Context, i graph.Info, _ graph.State) (graph.Setup, error) {
+			above, _ := ctx.Value(spanKey{}).(string)
+			at := above + "/" + name + ":" + i.Node
+			return graph.Setup{Context: context.WithValue(ctx, spanKey{}, at), End: func(err error) {
+				log = append(log, fmt.Sprintf("%s %v", at, err))
+			}}, nil
+		}, After: func(ctx context.Context, _ graph.Info, _ graph.State, u graph.Update, err error) (graph.Update, error) {
+			for _, w := range u.Writes {
+				v, ok := k.Written(w)
+				log = append(log, fmt.Sprintf("%s wrote %q %v %v", ctx.Value(spanKey{}), v, ok, w.Value()))
+			}
+			return u, err
+		}}
+	}
+	child := compile(t, graph.Def{Name: "child", Keys: []graph.AnyKey{k}, Hooks: []graph.Hooks{span("child")}, Start: []string{"in"}, Edges: []graph.Edge{edge("in", graph.End)},
+		Nodes: []graph.Node{{Name: "in", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			v, err := graph.Do(ctx, "d", func(ctx context.Context) (string, error) { return ctx.Value(spanKey{}).(string), nil })
+			return graph.Put(k.Set(v)), err
+		}}}})
+	g := compile(t, graph.Def{Name: "g", Keys: []graph.AnyKey{k}, Hooks: []graph.Hooks{span("graph"), span("second")}, Start: []string{"sub"}, Edges: []graph.Edge{edge("sub", "ask"), edge("ask", "bang"), edge("bang", graph.End)},
+		Nodes: []graph.Node{{Name: "sub", Graph: child}, {Name: "ask", Run: asks(nil)}, {Name: "bang", OnError: graph.End, Run: func(context.Context, graph.State) (graph.Update, error) { panic("oops") }}}})
+	r := kept(g)
+	if _, err := start(t, r); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := resume(t, r, graph.Answer{Value: "x"}); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`/graph:sub/second:sub/child:in wrote "/graph:sub/second:sub/child:in" true /graph:sub/second:sub/child:in`,
+		"/graph:sub/second:sub/child:in <nil>", "/graph:sub/second:sub <nil>", "/graph:sub <nil>",
+		"/graph:ask/second:ask " + graph.ErrWaiting.Error(), "/graph:ask " + graph.ErrWaiting.Error(),
+		"/graph:ask/second:ask <nil>", "/graph:ask <nil>",
+		"/graph:bang/second:bang graph: the node panicked", "/graph:bang graph: the node panicked",
+	}
+	if diff := cmp.Diff(want, log); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBeforeMustPassOnItsOwnContext(t *testing.T) {
+	g := compile(t, graph.Def{Name: "g", Start: []string{"a"}, Edges: []graph.Edge{edge("a", graph.End)}, Nodes: []graph.Node{{Name: "a", Run: idle}},
+		Hooks: []graph.Hooks{{Before: func(context.Context, graph.Info, graph.State) (graph.Setup, error) {
+			return graph.Setup{Context: context.Background()}, nil
+		}}}})
+	_, err := start(t, kept(g))
+	wantError(t, "another context", err, "hook before node a", "was not made from the context")
 }

@@ -47,9 +47,9 @@ var panicking = map[string]func(f *fuse, n *graph.Node, d *graph.Def, r *graph.R
 		d.Edges = append(d.Edges, edge("handler", graph.End))
 	},
 	"a hook before": func(f *fuse, n *graph.Node, _ *graph.Def, _ *graph.Runner) {
-		n.Hooks = []graph.Hooks{{Before: func(context.Context, graph.Info, graph.State) ([]graph.Write, *graph.Update, error) {
+		n.Hooks = []graph.Hooks{{Before: func(context.Context, graph.Info, graph.State) (graph.Setup, error) {
 			f.burn()
-			return nil, nil, nil
+			return graph.Setup{}, nil
 		}}}
 	},
 	"a hook after": func(f *fuse, n *graph.Node, _ *graph.Def, _ *graph.Runner) {
@@ -137,8 +137,8 @@ var panicking = map[string]func(f *fuse, n *graph.Node, d *graph.Def, r *graph.R
 	"the key of a cache": func(f *fuse, n *graph.Node, d *graph.Def, r *graph.Runner) {
 		k := graph.Dyn("input")
 		d.Keys, d.Open = append(d.Keys, k), nil
-		n.Hooks = []graph.Hooks{{Before: func(context.Context, graph.Info, graph.State) ([]graph.Write, *graph.Update, error) {
-			return []graph.Write{k.Set(brittle{f})}, nil, nil
+		n.Hooks = []graph.Hooks{{Before: func(context.Context, graph.Info, graph.State) (graph.Setup, error) {
+			return graph.Setup{See: []graph.Write{k.Set(brittle{f})}}, nil
 		}}}
 		n.Cache, r.Cache = &graph.CachePolicy{Keys: []graph.AnyKey{k}}, &graph.MemoryCache{}
 	},

@@ -29,6 +29,7 @@ type journal struct {
 	run    runHead // for the record of the end
 
 	writing sync.Mutex // one batch at a time
+	sums    checker    // used by who writes
 	mu      sync.Mutex // guards what follows
 	head    int64
 	pending []Record
@@ -111,6 +112,16 @@ func (j *journal) failed() error {
 	return j.err
 }
 
+// fail stops the drive: nothing more is written, and no effect begins.
+func (j *journal) fail(err error) {
+	j.mu.Lock()
+	if j.err == nil {
+		j.err = err
+	}
+	j.mu.Unlock()
+	j.stop()
+}
+
 // flush makes everything gathered so far durable.
 func (j *journal) flush() error {
 	if j == nil {
@@ -154,6 +165,7 @@ func (j *journal) append(head int64, batch []Record) (err error) {
 			err = panicError("Store.Append", p)
 		}
 	}()
+	j.sums.seal(head, batch)
 	if err = j.store.Append(context.Background(), j.thread, head, batch); err != nil {
 		return fmt.Errorf("save thread %s: %w", j.thread, err)
 	}
@@ -163,16 +175,19 @@ func (j *journal) append(head int64, batch []Record) (err error) {
 // A snapshot is worth its bytes when reading without it would cost several times
 // the live state. Reading costs what records weigh: for small ones that is much
 // more than their bytes, and a snapshot must not be larger than those. State that
-// only grows is as long in its records as in a snapshot, and never gets one.
+// only grows is as long in its records as in a snapshot: what a snapshot saves there
+// is the cost of each record. It gets one when there are many records, and they have
+// at least half the bytes of the snapshot.
 const (
-	snapshotAfter  = 64 << 10 // weight of records
-	snapshotWeight = 8        // times the live state: weight of records
-	snapshotBytes  = 2        // times the live state: bytes of records
+	snapshotAfter   = 64 << 10 // weight of records
+	snapshotWeight  = 8        // times the live state: weight of records
+	snapshotBytes   = 2        // times the live state: bytes of records
+	snapshotRecords = 5000     // of state that only grows
 )
 
 // snapshot writes the fold of the journal when that is due, so that reading is
-// bounded and writing at most doubles. The fold is read back from the store:
-// there is no second live model to keep.
+// bounded. Writing at most doubles, and at most triples where state only grows. The
+// fold is read back from the store: there is no second live model to keep.
 func (j *journal) snapshot() error {
 	if !j.due() {
 		return nil
@@ -187,10 +202,7 @@ func (j *journal) snapshot() error {
 	}
 	err := j.compact()
 	if err != nil {
-		j.mu.Lock()
-		j.err = err
-		j.mu.Unlock()
-		j.stop()
+		j.fail(err)
 	}
 	return err
 }
@@ -198,6 +210,9 @@ func (j *journal) snapshot() error {
 func (j *journal) due() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if j.weight-j.bytes >= snapshotRecords*recordWeight && 2*j.bytes >= j.size {
+		return true
+	}
 	return j.weight >= snapshotAfter && j.bytes >= j.size && (j.weight >= snapshotWeight*j.size || j.bytes >= snapshotBytes*j.size)
 }
 

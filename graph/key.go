@@ -2,6 +2,7 @@ package graph
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -26,6 +27,7 @@ const (
 type keyDef struct {
 	name   string
 	tag    string // names type and codec in the journal
+	typ    reflect.Type
 	fold   fold
 	single bool // at most one task of a step may write it
 	custom bool // encode and decode are a Codec's
@@ -62,6 +64,18 @@ func (k *keyDef) codecFault(err *error) {
 	}
 }
 
+// check returns why the key's values could not be read again, or nil. What a Codec
+// can do is its author's business.
+func (k *keyDef) check() error {
+	if k.custom {
+		return nil
+	}
+	if f := storageOf(k.typ).fault; f != nil {
+		return fmt.Errorf("key %q: %w", k.name, f)
+	}
+	return nil
+}
+
 // AnyKey is a Key of any type; only Keys implement it.
 type AnyKey interface {
 	Name() string
@@ -80,6 +94,18 @@ func keyOf(k AnyKey) *keyDef {
 // writes into it. Make one with Last, Append, Merge, Sum, Max, Min, Concat,
 // Fold or Dyn, usually as a package variable, and list it in Def.Keys. A Key is
 // immutable and safe for concurrent use.
+//
+// Its values are stored, so they must come back as they were. Numbers, texts and
+// bytes always do. Where an interface is the type itself, or an element of slices,
+// arrays, maps and pointers (Merge[string, any]), each value is stored with its
+// type: see Register. Everything else is JSON, with what encoding/json does to it:
+// fields that are not exported or tagged json:"-" are left out, and bytes of a text
+// that are not UTF-8 are replaced. Compile refuses types that JSON cannot bring
+// back: an interface in a field of a struct, channels and functions, maps whose
+// keys are neither texts nor integers, structs with unexported fields only, and
+// types with MarshalJSON or MarshalText but without the way back. A Codec, or
+// MarshalJSON and UnmarshalJSON, makes such a type storable. Results of Do obey the
+// same rules.
 type Key[T any] struct{ d *keyDef }
 
 // Name is the key's name: its identity in the journal.
@@ -126,6 +152,7 @@ func newKey[T any](name string) *keyDef {
 	return &keyDef{
 		name:   name,
 		tag:    typeTag[T](),
+		typ:    reflect.TypeFor[T](),
 		encode: func(dst []byte, v any) ([]byte, error) { t, _ := v.(T); return encodeValue(dst, t) },
 		decode: func(b []byte) (any, error) { return decodeValue[T](b) },
 	}
@@ -246,6 +273,24 @@ type Codec[T any] struct {
 	Tag    string // names the encoding in the journal; changing it makes old values unreadable
 	Encode func(dst []byte, v T) ([]byte, error)
 	Decode func(b []byte) (T, error)
+}
+
+// JSONCodec stores values as plain JSON whatever is inside, under the tag that the
+// key has without a Codec. It is for keys that Compile refuses because a struct holds
+// an any: the key accepts that an interface comes back with the types that JSON has
+// (map[string]any, []any, float64, string, bool).
+func JSONCodec[T any]() Codec[T] {
+	return Codec[T]{
+		Tag: typeTag[T](),
+		Encode: func(dst []byte, v T) ([]byte, error) {
+			j, err := json.Marshal(&v)
+			return append(dst, j...), err
+		},
+		Decode: func(b []byte) (v T, err error) {
+			err = json.Unmarshal(b, &v)
+			return v, err
+		},
+	}
 }
 
 // Codec returns the key with another way of storing its values: encrypted,

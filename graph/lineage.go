@@ -17,6 +17,9 @@ type Branch struct {
 // roots, by name, are the threads that were not forked, or whose origin is not
 // among them. It reads no state.
 func Lineage(ctx context.Context, st Store, prefix string) ([]Branch, error) {
+	if st == nil {
+		return nil, errNoStore
+	}
 	var l lineage
 	for t, err := range st.Threads(ctx, prefix) {
 		if err != nil {

@@ -7,13 +7,17 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Memory is a Store that forgets when the process ends.
 type Memory struct {
 	mu      sync.RWMutex
 	threads map[string]*memThread
+	leases  map[string]Lease
 }
+
+var _ Leaser = (*Memory)(nil)
 
 // memThread holds the records first, first+1, …; a slice once taken under the
 // lock may be read without it, because entries never change.
@@ -25,7 +29,9 @@ type memThread struct {
 func (t *memThread) head() int64 { return t.first + int64(len(t.recs)) - 1 }
 
 // NewMemory returns an empty Memory.
-func NewMemory() *Memory { return &Memory{threads: map[string]*memThread{}} }
+func NewMemory() *Memory {
+	return &Memory{threads: map[string]*memThread{}, leases: map[string]Lease{}}
+}
 
 // Append implements Store.
 func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []Record) error {
@@ -134,6 +140,7 @@ func (m *Memory) list(prefix string) []ThreadInfo {
 			i := ThreadInfo{Name: name, Head: t.head(), First: t.recs[0], Last: t.recs[len(t.recs)-1]}
 			i.First.Data, i.Last.Data = nil, nil
 			i.First.Head, i.Last.Head = slices.Clone(i.First.Head), slices.Clone(i.Last.Head)
+			i.Lease = m.lease(name)
 			l = append(l, i)
 		}
 	}
@@ -154,10 +161,67 @@ func (m *Memory) Prune(ctx context.Context, thread string, before int64) error {
 		return nil
 	case before > t.head():
 		delete(m.threads, thread)
+		delete(m.leases, thread)
 		return nil
 	}
 	m.threads[thread] = &memThread{first: before, recs: slices.Clone(t.recs[before-t.first:])}
 	return nil
+}
+
+// AcquireLease implements Leaser.
+func (m *Memory) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return Lease{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if l := m.lease(thread); l.Owner == "" || l.Expired || l.Owner == owner || l.Owner == over {
+		m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
+	}
+	return m.lease(thread), nil
+}
+
+// RenewLease implements Leaser.
+func (m *Memory) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return Lease{}, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leases[thread].Owner == owner {
+		m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
+	}
+	return m.lease(thread), nil
+}
+
+// ReleaseLease implements Leaser.
+func (m *Memory) ReleaseLease(ctx context.Context, thread, owner string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.leases[thread].Owner == owner {
+		delete(m.leases, thread)
+	}
+	return nil
+}
+
+// ReadLease implements Leaser.
+func (m *Memory) ReadLease(ctx context.Context, thread string) (Lease, error) {
+	if err := ctx.Err(); err != nil {
+		return Lease{}, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return m.lease(thread), nil
+}
+
+// lease is the lease of a thread. The caller holds mu.
+func (m *Memory) lease(thread string) Lease {
+	l, ok := m.leases[thread]
+	l.Expired = ok && !time.Now().Before(l.Until)
+	return l
 }
 
 // Close implements Store.

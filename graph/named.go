@@ -174,6 +174,7 @@ type kid struct {
 func (k *kid) leave(t *task, s Status) {
 	t.mu.Lock()
 	k.status = s
+	t.inner.stopped++
 	t.mu.Unlock()
 	k.cancel(nil)
 	close(k.done)

@@ -166,7 +166,7 @@ func TestCrashInNamedChildren(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Kind == graph.KindEffect && strings.Contains(e.What, "\x00do\x00") {
+			if e.Kind == graph.KindEffect && strings.Contains(e.ID, "\x00do\x00") {
 				recorded++
 			}
 		}

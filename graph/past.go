@@ -67,7 +67,7 @@ func (x *drive) endOf(ctx context.Context, run string) (Result, error) {
 // lastOf finds the record of a run's end.
 func (x *drive) lastOf(ctx context.Context, run string) (int64, error) {
 	end := int64(0)
-	for r, err := range x.r.Store.Read(ctx, x.thread, Range{Heads: true, Newest: true}) {
+	for r, err := range Records(ctx, x.r.Store, x.thread, Range{Heads: true, Newest: true}) {
 		switch {
 		case err != nil:
 			return 0, fmt.Errorf("read thread %s: %w", x.thread, err)

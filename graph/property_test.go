@@ -102,7 +102,7 @@ func (p *play) recorded() {
 			p.t.Fatal(err)
 		}
 		if e.Kind == graph.KindEffect {
-			p.w.frozen[p.run+"/"+e.Path+strings.ReplaceAll(e.What, "\x00", "/")] = true
+			p.w.frozen[p.run+"/"+e.Path+strings.ReplaceAll(e.ID, "\x00", "/")] = true
 		}
 	}
 }
@@ -179,6 +179,7 @@ func journalOf(t interface {
 		if err != nil {
 			t.Fatal(err)
 		}
+		r.Sum = 0 // as before there were checksums: whoever changes a record need not make another
 		recs = append(recs, r)
 	}
 	return recs

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding"
 	"encoding/json"
@@ -37,14 +38,15 @@ type Question struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 
 	Integer  string `json:"integer,omitempty"`  // of a number that must be an integer, the Go type: int, uint8, …
-	Rejected string `json:"rejected,omitempty"` // why the last answer did not fit: the question is open again
+	Rejected string `json:"rejected,omitempty"` // why the last answer did not fit, where it was recorded: the question is open again
 }
 
 // Answer answers one question.
 type Answer struct {
-	ID      string // of the question; in Input.Ahead also a node's name, or "" for whatever is asked next, in the order of tasks
+	ID      string // of the question; "" where only one is open. In Input.Ahead also the name or the path of its node or of a node above that, or "" for what is asked next, in the order of tasks
 	Value   any    // stored as JSON
 	Refused string // not empty: no answer will come, and this is the reason; Interrupt returns a *RefusedError
+	Ahead   bool   // for Node.CheckAnswer: it was given with Input.Ahead. Resume ignores it
 }
 
 // Interrupt asks and returns the answer. While there is none it returns
@@ -52,13 +54,17 @@ type Answer struct {
 // is resumed with an answer the node runs again from its top, so do what must not
 // happen twice inside Do. Each call is a question of its own, told apart by
 // Ask.Name and order. An answer that does not decode into an A is not an error
-// of the node: the question is open again, and Question.Rejected says why. It needs
-// a store.
+// of the node: the question is open again, and Question.Rejected says why. An A into
+// which no JSON decodes is a *TypeError, and nothing is asked. Interrupt needs a
+// store.
 func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	var zero A
 	c := callerOf(ctx)
 	if c == nil {
 		return zero, errors.New("graph: Interrupt needs the context of a node")
+	}
+	if f := storageOf(reflect.TypeFor[A]()).reply; f != nil {
+		return zero, fmt.Errorf("question %q: its answer: %w", ask.Name, f)
 	}
 	t := c.task()
 	key, raw, err := t.ask(int(c.attempt), ask, reflect.TypeFor[A]())
@@ -67,7 +73,7 @@ func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	}
 	a, err := decodeAnswer[A](raw)
 	if err != nil {
-		return zero, t.askAgain(key, err)
+		return zero, t.askAgain(int(c.attempt), key, err)
 	}
 	return a, nil
 }
@@ -124,7 +130,7 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 	}
 	key = t.local() + "\x00" + ask.Name + "\x00" + n
 	if q := t.asked(key); q != nil {
-		answer, err = t.recalled(q)
+		answer, err = t.recalled(attempt, q)
 		return key, answer, err
 	}
 	q := Question{Node: t.node().Name, Kind: ask.Kind, Prompt: ask.Prompt, Options: ask.Options,
@@ -140,34 +146,47 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 		q.Data = b
 	}
 	base := t.public()
-	ahead := x.open(&q, base, t.together())
+	ahead, wrong := x.open(&q, base, t.node(), t.together())
 	head := putString(putString(putString(nil, f.path), key), base)
 	if ahead == 0 {
-		t.wait(q)
+		if err := t.wait(attempt, q); err != nil {
+			return "", nil, err
+		}
 		if err := x.j.add(KindQuestion, head, q.encode(), false); err != nil {
 			return "", nil, err
 		}
 		return "", nil, ErrWaiting
 	}
 	a := &x.ahead[ahead-1]
-	if err := x.j.gather(x.j.level == EveryEffect, Record{Kind: KindQuestion, Head: head, Data: q.encode()},
-		Record{Kind: KindAnswer, Head: answerHead(f.path, key, ahead, a.refused), Data: a.value}); err != nil {
+	records := []Record{{Kind: KindQuestion, Head: head, Data: q.encode()}, {Kind: KindAnswer, Head: answerHead(f.path, key, ahead, a.refused), Data: a.value}}
+	if wrong != nil {
+		q.Rejected = wrong.Error()
+		records = append(records, Record{Kind: KindQuestion, Head: head, Data: q.encode()})
+	}
+	if err := x.j.gather(x.j.level == EveryEffect, records...); err != nil {
 		return "", nil, err
 	}
-	t.answeredNow(key, &rawQuestion{q: q, base: base, answered: true, answer: a.value, refused: a.refused})
+	if wrong != nil {
+		return "", nil, cmp.Or(t.wait(attempt, q), ErrWaiting)
+	}
+	if err := t.answeredNow(attempt, key, &rawQuestion{q: q, base: base, answered: true, answer: a.value, refused: a.refused}); err != nil {
+		return "", nil, err
+	}
 	answer, err = answerOf(a.value, a.refused)
 	return key, answer, err
 }
 
 // askAgain opens a question again whose answer did not fit.
-func (t *task) askAgain(key string, why error) error {
+func (t *task) askAgain(attempt int, key string, why error) error {
 	was := t.asked(key)
 	q := was.q
 	q.Rejected = why.Error()
 	t.mu.Lock()
 	keep(&t.in().asks, key, &rawQuestion{q: q, base: was.base})
 	t.mu.Unlock()
-	t.wait(q)
+	if err := t.wait(attempt, q); err != nil {
+		return err
+	}
 	if err := t.drive.j.add(KindQuestion, putString(putString(putString(nil, t.frame.path), key), was.base), q.encode(), false); err != nil {
 		return err
 	}
@@ -179,30 +198,33 @@ func (t *task) asked(key string) *rawQuestion {
 	t.mu.Lock()
 	q := t.in().asks[key]
 	t.mu.Unlock()
-	if q == nil && t.frame.raw != nil {
-		q = t.frame.raw.asks[key]
+	if q == nil && t.raw != nil {
+		q = t.raw.asks[key]
 	}
 	return q
 }
 
 // answeredNow keeps a question that was answered ahead, for the events of the
 // step and for the next attempt.
-func (t *task) answeredNow(key string, q *rawQuestion) {
+func (t *task) answeredNow(attempt int, key string, q *rawQuestion) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err := t.refuses(attempt); err != nil {
+		return err
+	}
 	in := t.in()
 	if in.asks == nil {
 		in.asks = map[string]*rawQuestion{}
 	}
 	in.asks[key] = q
 	in.notes = append(in.notes, Asked{q.q}, Answered{ID: q.q.ID, Ahead: true, Refused: q.refused})
+	return nil
 }
 
 // recalled is what the journal knows of a question.
-func (t *task) recalled(q *rawQuestion) ([]byte, error) {
+func (t *task) recalled(attempt int, q *rawQuestion) ([]byte, error) {
 	if !q.answered {
-		t.wait(q.q)
-		return nil, ErrWaiting
+		return nil, cmp.Or(t.wait(attempt, q.q), ErrWaiting)
 	}
 	return answerOf(q.answer, q.refused)
 }
@@ -290,39 +312,20 @@ func jsonTypeOf(b []byte) string {
 // it gathers the drive's claim and their records: the claim first, because the
 // time before it is nobody's.
 func (x *drive) answers(s *replay, answers []Answer, claim Record) error {
-	open := s.open()
-	var ids []string
-	for _, o := range open {
-		ids = append(ids, o.q.q.ID)
-	}
-	values := make([][]byte, len(answers))
-	for i, a := range answers {
-		at := slices.Index(ids, a.ID)
-		if at < 0 {
-			return &AnswerError{ID: a.ID, Open: ids, Reason: "no such question is open"}
-		}
-		if slices.ContainsFunc(answers[:i], func(b Answer) bool { return b.ID == a.ID }) {
-			return &AnswerError{ID: a.ID, Open: ids, Reason: "answered twice"}
-		}
-		b, err := marshal(a.Value)
-		if err != nil {
-			return &AnswerError{ID: a.ID, Open: ids, Reason: err.Error()}
-		}
-		if why := fits(&open[at].q.q, b, a.Refused); why != "" {
-			return &AnswerError{ID: a.ID, Open: ids, Reason: why}
-		}
-		values[i] = b
+	open, values, err := x.r.Graph.checkAnswers(s, answers)
+	if err != nil {
+		return err
 	}
 	if err := x.j.gather(false, claim); err != nil {
 		return err
 	}
 	for i, a := range answers {
-		o := open[slices.Index(ids, a.ID)]
+		o := open[i]
 		o.q.answered, o.q.now, o.q.answer, o.q.refused = true, true, values[i], a.Refused
 		if err := x.j.add(KindAnswer, answerHead(o.path, o.key, 0, a.Refused), values[i], false); err != nil {
 			return err
 		}
-		x.answered = append(x.answered, Answered{ID: a.ID, Refused: a.Refused})
+		x.answered = append(x.answered, Answered{ID: o.q.q.ID, Refused: a.Refused})
 	}
 	return nil
 }

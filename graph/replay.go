@@ -30,6 +30,8 @@ type replay struct {
 	bytes  int // of records since the last snapshot
 	weight int // the same, and recordWeight for each
 	size   int // bytes of live state, computed by measure
+
+	sums checker // of the thread that was loaded
 }
 
 // runHead is what the start record says of the run, and the end record of its
@@ -208,7 +210,7 @@ func (s *replay) start(r *Record, h, d *reader) {
 	if s.run.id != "" {
 		s.runs = append(s.runs, hashOf(s.run.id))
 	}
-	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: running}
+	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: Running}
 	s.asked, s.branch = nil, ""
 	f := s.frame("")
 	s.frames = map[string]*rawFrame{"": f} // the children were an abandoned run's
@@ -223,7 +225,7 @@ func (s *replay) start(r *Record, h, d *reader) {
 // claim reads what a drive says when it takes over: the graph it runs, where that
 // has changed, and what its caller wrote. Older records say nothing.
 func (s *replay) claim(h, d *reader) {
-	s.run.status = running
+	s.run.status = Running
 	f := s.frame("")
 	h.string()
 	if len(h.b) > 0 {
@@ -412,7 +414,11 @@ func load(ctx context.Context, st Store, thread string, upTo int64) (s *replay, 
 			s, err = nil, fmt.Errorf("read thread %s: %w", thread, panicError("Store.Read", p))
 		}
 	}()
+	if st == nil {
+		return nil, errNoStore
+	}
 	l := &loading{thread: thread}
+	l.sums = newChecker(thread)
 	st.Read(ctx, thread, Range{FromSnapshot: true, UpTo: upTo})(l.add)
 	if l.err != nil {
 		return nil, l.err
@@ -427,6 +433,16 @@ type loading struct {
 	replay
 	thread string
 	err    error
+	summed bool // the record before had a checksum
+}
+
+// check refuses a damaged record. Behind a record with a checksum each has one.
+func (l *loading) check(r *Record) error {
+	if r.Sum == 0 && l.summed {
+		return &DamagedError{Thread: l.thread, Seq: r.Seq, Kind: r.Kind}
+	}
+	l.summed = r.Sum != 0
+	return l.sums.check(r, false)
 }
 
 func (l *loading) add(r Record, err error) bool {
@@ -437,6 +453,9 @@ func (l *loading) add(r Record, err error) bool {
 	case l.head == 0 && r.Seq > 1 && !r.Kind.base():
 		l.err = fmt.Errorf("%w %s: what lies before record %d was pruned", ErrNoPoint, l.thread, r.Seq)
 	default:
+		if l.err = l.check(&r); l.err != nil {
+			return false
+		}
 		if err := l.replay.add(&r); err != nil {
 			l.err = fmt.Errorf("thread %s, record %d (%s): %w", l.thread, r.Seq, r.Kind, err)
 		}

@@ -93,11 +93,13 @@ func (f *frame) move(l *lists, t *task) {
 		return
 	}
 	for _, s := range t.up.Send {
-		add(f.g.nameOf(n.routes[s.To]))
+		to, _ := n.target(f.g, s.To)
+		add(f.g.nameOf(to))
 	}
 	if t.up.Goto != nil {
 		for _, name := range t.up.Goto {
-			add(f.g.nameOf(n.routes[name]))
+			to, _ := n.target(f.g, name)
+			add(f.g.nameOf(to))
 		}
 		return
 	}

@@ -102,11 +102,11 @@ func (c *cut) snapshot(ctx context.Context, st Store, thread string) error {
 	if s.head != c.head {
 		return ErrConflict
 	}
-	if s.run.status == running {
+	if s.run.status == Running {
 		return nil
 	}
 	rec := Record{Kind: KindSnapshot, Time: s.last, Head: s.headline(), Data: s.encode()}
-	if err := st.Append(ctx, thread, c.head, []Record{rec}); err != nil {
+	if err := appendSealed(ctx, st, thread, c.head, rec); err != nil {
 		return err
 	}
 	if c.named > c.head {

@@ -19,6 +19,22 @@ type Runner struct {
 	Executor   Executor      // nil: goroutines of this process
 	Clock      Clock         // nil: the wall clock
 	IDs        func() string // nil: NewID
+
+	// Debug finds faults that show only after a crash or beside a sibling; it is for
+	// tests, and makes runs slower. Every value that is written and every result of
+	// Do is encoded and decoded, and the run goes on with the decoded one, as it would
+	// after a resume. Every attempt of a node reads a copy of the state; a node,
+	// branch function or reducer that changes what it read fails with a
+	// *ModifiedError, which is neither retried nor handed to OnError.
+	Debug bool
+
+	// HungAfter is how long a node may take to return when its context has ended:
+	// because of a timeout, a cancellation, a pause with Grace, or a reader that has
+	// left. Then the run goes on without it, as with any node that has failed so: the
+	// error is or holds a *HungError, Result.Hung lists the nodes that still run, and
+	// whatever they do with their context is refused. 0: 10 s; negative: the run waits
+	// for as long as they take.
+	HungAfter time.Duration
 }
 
 // Input starts a run.
@@ -40,8 +56,9 @@ type Input struct {
 type Resume struct {
 	Thread        string
 	Answers       []Answer // all are checked before any is recorded
-	Set           []Write  // folded into the state before the run goes on; what is recorded stays as it is
+	Set           []Write  // folded into the state before the run goes on; what is recorded stays as it is. Values that it replaces need not decode
 	AcceptChanges bool     // continue although the graph's digest has changed, and take the new one for the run's
+	Takeover      bool     // continue although another drive holds the lease: that one appends nothing more, and stops. An effect that it is making is made again, or is in doubt
 
 	Topics Topic
 	Break  []Break // these three are like those of Input, and hold for one drive
@@ -52,14 +69,17 @@ type Resume struct {
 // Run starts a run and yields its events. The sequence is for one use; its error,
 // if any, comes last, after RunEnded. Leaving the loop cancels the run, waits for
 // its tasks and saves what they recorded. A slow reader slows the run. Starting a
-// run on a thread whose last run has not ended is a *BusyError.
+// run on a thread whose last run has not ended is a *BusyError, which says whether
+// another drive works on it.
 func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 	return r.events(in.Topics, func(x *drive) (Result, error) { return x.start(ctx, in) })
 }
 
 // Resume continues the thread's last run and yields its events, like Run. Tasks
 // and effects with a recorded result are not run again. A run that is over is
-// returned as it ended, unless there are answers: then it is an *AnswerError.
+// returned as it ended, unless there are answers: then it is an *AnswerError. A run
+// that another drive works on is a *BusyError, where the store implements Leaser:
+// see Resume.Takeover.
 func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] {
 	return r.events(in.Topics, func(x *drive) (Result, error) { return x.resume(ctx, in) })
 }
@@ -67,17 +87,36 @@ func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] 
 // Invoke is Run without events: to the end, on the caller's goroutine.
 func (r *Runner) Invoke(ctx context.Context, in Input) (Result, error) {
 	in.Topics = 0
-	return r.drive(0).start(ctx, in)
+	return r.invoke(func(x *drive) (Result, error) { return x.start(ctx, in) })
 }
 
 // InvokeResume is Resume without events.
 func (r *Runner) InvokeResume(ctx context.Context, in Resume) (Result, error) {
 	in.Topics = 0
-	return r.drive(0).resume(ctx, in)
+	return r.invoke(func(x *drive) (Result, error) { return x.resume(ctx, in) })
 }
+
+// invoke drives without events.
+func (r *Runner) invoke(run func(*drive) (Result, error)) (Result, error) {
+	if !r.Graph.compiled() {
+		return Result{Status: NotStarted}, errNoGraph
+	}
+	res, err := run(r.drive(0))
+	if res.Status == Running {
+		res.Status = NotStarted
+	}
+	return res, err
+}
+
+// compiled reports whether the graph was made by Compile.
+func (g *Graph) compiled() bool { return g != nil && g.table != nil }
 
 func (r *Runner) events(topics Topic, run func(*drive) (Result, error)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
+		if !r.Graph.compiled() {
+			yield(Event{}, errNoGraph)
+			return
+		}
 		x := r.drive(topics)
 		x.out.yield = yield
 		defer x.stop()
@@ -85,7 +124,7 @@ func (r *Runner) events(topics Topic, run func(*drive) (Result, error)) iter.Seq
 		if x.out.gone {
 			return
 		}
-		if res.Status != running {
+		if res.Status != Running {
 			res.Err = err
 			x.out.deliver(Event{Step: res.Steps, Body: RunEnded{res}})
 		}
@@ -142,16 +181,19 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	if x.thread == "" {
 		x.thread = x.run
 	}
-	s, err := x.attach(ctx)
+	defer x.leave()
+	s, by, err := x.attach(ctx, false)
 	if err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
-	defer x.cancel()
 	x.out.run = x.run
 	if s.past(x.run) {
 		return x.endOf(ctx, x.run)
 	}
-	f, err := x.idle(s)
+	if by.Owner != "" && !s.over(x.run) {
+		return Result{Thread: x.thread, Run: x.run}, s.busy(x.thread, by)
+	}
+	f, err := x.idle(s, in.Set...)
 	if err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
@@ -179,19 +221,22 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	return x.finish(f)
 }
 
-// idle opens the thread's state for a new run.
-func (x *drive) idle(s *replay) (*frame, error) {
+// idle opens the thread's state for a new run that begins with the writes of set.
+func (x *drive) idle(s *replay, set ...Write) (*frame, error) {
 	if s == nil || s.head == 0 {
 		f := newFrame(x.r.Graph, "", "")
 		f.first = x.r.Graph.def.First
 		return f, nil
 	}
 	if !s.run.status.Final() {
-		return nil, &BusyError{Thread: x.thread, Run: s.run.id, Status: s.status()}
+		return nil, s.busy(x.thread, Lease{})
 	}
 	raw := s.frame("")
 	raw.tasks, raw.arrived = nil, nil // an abandoned run's
-	f, err := raw.open(newFrame(x.r.Graph, "", ""))
+	if s.run.id == x.run {
+		set = nil // nothing is written: the run is over
+	}
+	f, err := raw.open(newFrame(x.r.Graph, "", ""), set...)
 	if err == nil && s.run.id != x.run {
 		f.raw, f.halted, f.value, f.since = nil, false, nil, 0
 		clear(f.visits)
@@ -208,12 +253,15 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if x.r.Store == nil {
 		return Result{Thread: x.thread}, errors.New("graph: resuming needs a store; give the Runner one")
 	}
-	s, err := x.attach(ctx)
+	defer x.leave()
+	s, by, err := x.attach(ctx, in.Takeover)
 	if err != nil {
 		return Result{Thread: x.thread}, err
 	}
-	defer x.cancel()
 	res := Result{Thread: x.thread, Run: s.run.id}
+	if by.Owner != "" && !s.run.status.Final() {
+		return res, s.busy(x.thread, by)
+	}
 	if s.head == 0 {
 		return res, fmt.Errorf("%w: %s", ErrNoThread, x.thread)
 	}
@@ -241,7 +289,7 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if s.branch != "" {
 		x.branch = "~" + s.branch
 	}
-	f, err := raw.open(newFrame(x.r.Graph, "", ""))
+	f, err := raw.open(newFrame(x.r.Graph, "", ""), in.Set...)
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}
@@ -278,6 +326,10 @@ func (x *drive) claim(f *frame, set []Write) (Record, error) {
 	}
 	if len(set) == 0 {
 		return rec, nil
+	}
+	set, err := x.readBack(set)
+	if err != nil {
+		return rec, err
 	}
 	st, _, err := apply(f.st, [][]Write{set}, &f.bufs, x.recording(f))
 	if err != nil {

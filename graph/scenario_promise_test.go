@@ -166,9 +166,9 @@ func TestSendsThatFailedRunAgain(t *testing.T) {
 // Graphs that share their keys share nothing else: not hooks, not nodes.
 func TestGraphsThatShareKeysAreStrangers(t *testing.T) {
 	var c tally
-	hook := graph.Hooks{Before: func(_ context.Context, i graph.Info, _ graph.State) ([]graph.Write, *graph.Update, error) {
+	hook := graph.Hooks{Before: func(_ context.Context, i graph.Info, _ graph.State) (graph.Setup, error) {
 		c.add(i.Graph)
-		return nil, nil, nil
+		return graph.Setup{}, nil
 	}}
 	def := func(name string, hooks ...graph.Hooks) graph.Def {
 		return graph.Def{Name: name, Keys: all, Hooks: hooks, Start: []string{"a"}, Nodes: []graph.Node{say("a")}, Edges: []graph.Edge{edge("a", graph.End)}}

@@ -14,6 +14,8 @@ import (
 // is safe for concurrent use.
 type Shared[T any] struct {
 	x     *drive
+	t     *task // that shares it
+	nth   int   // its attempt
 	name  string
 	of    *common
 	value *T
@@ -43,9 +45,16 @@ const sharedPath = "shared/"
 // where neither this drive nor one before has recorded another. After a Fork or an
 // Edit it begins anew. One name stands for one type.
 func Share[T any](ctx context.Context, name string) (*Shared[T], error) {
-	t := taskOf(ctx)
-	if t == nil {
+	caller := callerOf(ctx)
+	if caller == nil {
 		return nil, errors.New("graph: Share needs the context of a node")
+	}
+	t, nth := caller.task(), int(caller.attempt)
+	if err := t.refused(nth); err != nil {
+		return nil, err
+	}
+	if err := checkStored[T](); err != nil {
+		return nil, fmt.Errorf("shared value %q: %w", name, err)
 	}
 	x := t.drive
 	x.sharedMu.Lock()
@@ -66,7 +75,7 @@ func Share[T any](ctx context.Context, name string) (*Shared[T], error) {
 	if !ok {
 		return nil, fmt.Errorf("graph: the shared value %q is a %s, not a %s", name, reflect.TypeOf(c.value).Elem(), reflect.TypeFor[T]())
 	}
-	return &Shared[T]{x, name, c, v}, nil
+	return &Shared[T]{x, t, nth, name, c, v}, nil
 }
 
 func sharedID(name string) string { return "\x00shared\x00=" + name }
@@ -75,6 +84,9 @@ func sharedID(name string) string { return "\x00shared\x00=" + name }
 // change. Where fn returns true the value is recorded before Use returns, as
 // JSON: what is not in its JSON belongs to this drive alone. fn must not block.
 func (s *Shared[T]) Use(fn func(v *T) (record bool)) error {
+	if err := s.t.refused(s.nth); err != nil {
+		return err
+	}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	defer s.tell()
@@ -89,6 +101,9 @@ func (s *Shared[T]) Use(fn func(v *T) (record bool)) error {
 // ends first the error is its cause.
 func (s *Shared[T]) Await(ctx context.Context, fn func(v *T) (done bool, err error)) error {
 	for {
+		if err := s.t.refused(s.nth); err != nil {
+			return err
+		}
 		s.of.mu.Lock()
 		done, err := fn(s.value)
 		changed := s.of.changed

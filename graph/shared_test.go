@@ -130,7 +130,7 @@ func TestSharedValueAfterACrash(t *testing.T) {
 			case errors.Is(err, graph.ErrNoThread):
 			case err != nil:
 				t.Fatal(err)
-			case strings.Contains(e.What, "\x00shared\x00"):
+			case strings.Contains(e.ID, "\x00shared\x00"):
 				spent++
 			case e.Kind == graph.KindEffect:
 				made++

@@ -42,14 +42,15 @@ func (k Kind) String() string {
 // base tells whether a reader may start at such a record.
 func (k Kind) base() bool { return k == KindSnapshot || k == KindFork }
 
-// Record is one entry of a journal. Head is small and tells what happened; Data
-// holds values. Both are opaque to a store.
+// Record is one entry of a journal. Head is small and says what happened; Data
+// holds values. Both, and Sum, are opaque to a store.
 type Record struct {
 	Seq  int64 // its place in the thread, from 1, without gaps
 	Kind Kind
 	Time int64 // Unix microseconds
 	Head []byte
 	Data []byte
+	Sum  uint64 // a checksum, made and checked by this package; 0: none
 }
 
 // Range selects records of a thread. The zero Range is all of them, oldest first.
@@ -68,6 +69,7 @@ type ThreadInfo struct {
 	Head  int64  // the newest Seq
 	First Record // the oldest record kept, Data nil
 	Last  Record // the newest record, Data nil
+	Lease Lease  // of the drive at work; zero: none, or the store has no leases
 }
 
 // Store keeps journals, one per thread. Implementations are safe for concurrent

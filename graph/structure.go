@@ -40,6 +40,8 @@ type NodeInfo struct {
 	Title string `json:"title,omitempty"`
 	// Doc says in a sentence what the node is for.
 	Doc string `json:"doc,omitempty"`
+	// AnyRoute reports whether the node may name every node of the Structure as the next; no edges stand for that.
+	AnyRoute bool `json:"any_route,omitempty"`
 	// Child is the graph that the node runs, nil for every other node.
 	Child *Structure `json:"child,omitempty"`
 	// Children are the graphs that the node may run under names, by kind; nil for every other node.

@@ -15,6 +15,8 @@ type task struct {
 	drive  *drive
 	frame  *frame
 	ref    taskRef
+	raw    *rawFrame            // what the journal holds of the step; nil: nothing
+	frames map[string]*rawFrame // and of all frames
 	step   int
 	base   context.Context // of the step
 	first  *taskCtx        // for the first attempt
@@ -34,6 +36,7 @@ type task struct {
 	waiting bool
 	paused  bool
 	ended   int    // attempts that have: what their goroutines still do is refused
+	hung    int    // attempts that were left behind
 	inner   *inner // nil: it has done nothing that needs one
 }
 
@@ -46,6 +49,7 @@ type inner struct {
 	open     []Question
 	below    *frame       // the child, with what is open in it
 	calling  bool         // it runs
+	stopped  int          // children that have
 	failures []*NodeError // of the child's steps, see Result
 	kept     *frame       // without a store: the child of the attempts before
 	returned bool         // it has ended well
@@ -99,17 +103,24 @@ func (t *task) public() string {
 	return p
 }
 
-func (t *task) wait(q Question) {
+// wait notes that an attempt waits for an answer; attempt 0 is an earlier drive's.
+func (t *task) wait(attempt int, q Question) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if attempt > 0 {
+		if err := t.refuses(attempt); err != nil {
+			return err
+		}
+	}
 	t.waiting = true
 	in := t.in()
 	for _, o := range in.open {
 		if o.ID == q.ID {
-			return
+			return nil
 		}
 	}
 	in.open = append(in.open, q)
+	return nil
 }
 
 // Attempt counts the attempts of the node that ctx belongs to, from 1; 0 outside
@@ -185,6 +196,9 @@ func (t *task) returned(attempt int) error {
 
 // since is returned for who holds t.mu.
 func (t *task) since(attempt int) error {
+	if err := t.refuses(attempt); err != nil {
+		return err
+	}
 	if attempt <= t.ended {
 		return fmt.Errorf("graph: node %s has returned; wait for its goroutines before it does", t.node().Name)
 	}
@@ -289,7 +303,7 @@ func (t *task) work(siblings bool) {
 // close hands a failure to OnError, and records what a task has come to that
 // siblings may still be running beside.
 func (t *task) close(siblings bool) {
-	if t.err != nil && t.node().OnError != "" && (t.base.Err() == nil || t.late()) && t.drive.failed() == nil {
+	if t.err != nil && t.node().OnError != "" && !isModified(t.err) && (t.base.Err() == nil || t.late()) && t.drive.failed() == nil {
 		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
 		t.forgetBelow()
 	}
@@ -351,7 +365,7 @@ func (t *task) attempts(n *cnode) {
 	}
 	for t.attempt = 1; ; t.attempt++ {
 		t.err = t.call(n)
-		if t.err == nil || t.base.Err() != nil || t.drive.failed() != nil {
+		if t.err == nil || t.base.Err() != nil || t.drive.failed() != nil || isModified(t.err) || errors.Is(t.err, errGoexit) {
 			return
 		}
 		again, fault := n.Retry.allows(t.attempt, t.err)
@@ -381,7 +395,7 @@ func (t *task) attempts(n *cnode) {
 // call is one attempt.
 func (t *task) call(n *cnode) (err error) {
 	defer func() {
-		if p := recover(); p != nil {
+		if p := recover(); p != nil { // in a node that has no goroutine of its own, or in a hook
 			err = t.fail(panicError("node "+n.Name, p))
 		}
 	}()
@@ -400,11 +414,16 @@ func (t *task) call(n *cnode) (err error) {
 	if err != nil {
 		return t.fail(err)
 	}
-	up, err := t.around(ctx, n, st)
+	up, err := t.guard(ctx, n, st)
+	if p, ok := err.(*nodePanic); ok {
+		return t.fail(p.error)
+	}
 	if err != nil && n.hooks != nil && !t.stopped() {
 		defer func() { t.tellHooks(ctx, err) }()
 	}
 	switch {
+	case isModified(err):
+		return t.fail(err)
 	case t.stopped(): // whatever the node made of ErrWaiting
 		return nil
 	case errors.Is(err, ErrWaiting) || errors.Is(err, ErrPaused):
@@ -426,7 +445,11 @@ func (t *task) plain(ctx context.Context, n *cnode, st State) (Update, error) {
 		return mapped(ctx, n, st)
 	}
 	if n.Children != nil {
-		defer t.gather()
+		defer func() {
+			if t.refused(attemptOf(ctx)) == nil {
+				t.gather()
+			}
+		}()
 	}
 	return n.Run(ctx, st)
 }
@@ -473,7 +496,7 @@ func (t *task) save() error {
 // recall takes what the journal holds of the task: its update, or a question that
 // is still open.
 func (t *task) recall() error {
-	raw := t.frame.raw
+	raw := t.raw
 	id := t.local()
 	if b, ok := raw.done[id]; ok {
 		up, err := t.frame.st.update(b)
@@ -489,7 +512,7 @@ func (t *task) recall() error {
 	for _, key := range raw.order {
 		if q := raw.asks[key]; !q.answered && len(key) > len(id) && key[:len(id)+1] == id+"\x00" {
 			t.recorded = true
-			t.wait(q.q)
+			_ = t.wait(0, q.q) // of an earlier drive nothing is refused
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func Fork(ctx context.Context, st Store, thread string, at int64, into string) e
 		s.run.id, s.run.status, s.run.reason, s.run.started = into, Paused, "", now.UnixMicro()
 	}
 	rec := Record{Kind: KindFork, Time: now.UnixMicro(), Head: s.headline(), Data: s.encode()}
-	err = st.Append(ctx, into, 0, []Record{rec})
+	err = appendSealed(ctx, st, into, 0, rec)
 	if errors.Is(err, ErrConflict) {
 		err = ErrThreadExists
 	}
@@ -68,7 +68,7 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 	if err != nil {
 		return State{}, err
 	}
-	f, err := s.frame("").state(r.Graph)
+	f, err := s.frame("").state(r.Graph, nil)
 	if err != nil {
 		return State{}, fmt.Errorf("thread %s: %w", thread, err)
 	}
@@ -84,9 +84,15 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 // Paused, and its resume repeats the tasks of the step under way, effects and
 // questions included. Child graphs under way keep their own state.
 //
-// Unknown keys, other types than those stored, and values that cannot be stored
-// are refused before anything is written. A drive that is at work on the thread
-// cannot be seen: whoever appends first goes on, and the other gets ErrConflict.
+// Reset never reads the old value, and Set reads it only where a reducer other than
+// those of Append and Merge needs it: so a value that cannot be decoded any more can
+// be replaced. Reset may also give the key another type than the stored one; then
+// the resume needs AcceptChanges.
+//
+// Unknown keys, a Set with another type than the stored one, and values that cannot
+// be stored are refused before anything is written. A drive that is at work on the
+// thread is not asked: it gets ErrConflict at its next record, and Edit gets it if
+// the drive appends first. Describe and Inspect tell whether there is one.
 func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
 	return r.change(ctx, thread, func(s *replay) (Record, error) {
 		if len(set) == 0 {
@@ -104,7 +110,7 @@ func (r *Runner) change(ctx context.Context, thread string, edit func(*replay) (
 	}
 	rec, err := edit(s)
 	if err == nil {
-		err = r.Store.Append(ctx, thread, s.head, []Record{rec})
+		err = appendSealed(ctx, r.Store, thread, s.head, rec)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("edit thread %s: %w", thread, err)
@@ -115,12 +121,19 @@ func (r *Runner) change(ctx context.Context, thread string, edit func(*replay) (
 // edit makes the record of an edit; next is what runs next, or nil.
 func (r *Runner) edit(s *replay, set []Write, next *frontier) (Record, error) {
 	raw := s.frame("")
+	var retyped []*keyDef
 	for _, w := range set {
-		if tag := raw.tags[w.Key()]; w.key != nil && tag != "" && tag != w.key.tag {
-			return Record{}, fmt.Errorf("key %q was stored with type %s, and is written with type %s", w.Key(), tag, w.key.tag)
+		tag := raw.tags[w.Key()]
+		if w.key == nil || tag == "" || tag == w.key.tag {
+			continue
 		}
+		if !w.reset {
+			return Record{}, fmt.Errorf("key %q was stored with type %s, and is written with type %s: Reset replaces the value", w.Key(), tag, w.key.tag)
+		}
+		raw.tags[w.Key()] = w.key.tag
+		retyped = append(retyped, w.key)
 	}
-	f, err := raw.state(r.Graph)
+	f, err := raw.state(r.Graph, func(name string) bool { return foldsOnto(set, name) })
 	if err != nil {
 		return Record{}, err
 	}
@@ -154,7 +167,7 @@ func (r *Runner) edit(s *replay, set []Write, next *frontier) (Record, error) {
 			return Record{}, err
 		}
 	}
-	return Record{Kind: KindEdit, Time: now.UnixMicro(), Head: s.editHead("", keys), Data: data}, nil
+	return Record{Kind: KindEdit, Time: now.UnixMicro(), Head: s.editHead("", keys, retyped), Data: data}, nil
 }
 
 // pause is what an edit makes of a run: what is under way belongs to the branch
@@ -171,7 +184,11 @@ func (s *replay) pause(branch string) {
 func (s *replay) edit(h, d *reader) {
 	path := h.string()
 	s.pause(h.string())
-	s.frame(path).apply(readPatches(d))
+	f := s.frame(path)
+	for k, tag := range h.retyped() {
+		keep(&f.tags, k, tag)
+	}
+	f.apply(readPatches(d))
 	if len(d.b) > 0 && d.err == nil {
 		d.err = s.reroute(d)
 	}
@@ -196,11 +213,25 @@ func (s *replay) forgetSteps() {
 	}
 }
 
+// foldsOnto reports whether a write to a key needs the value that was there: those
+// to lists and maps are journaled as they are.
+func foldsOnto(set []Write, name string) bool {
+	for _, w := range set {
+		if w.Key() == name {
+			return w.key != nil && !w.reset && w.key.add != nil && w.key.fold == foldSet
+		}
+	}
+	return false
+}
+
 // state decodes the values of a frame, not what it runs next: a graph that has
-// lost nodes can still read them.
-func (f *rawFrame) state(g *Graph) (*frame, error) {
+// lost nodes can still read them. With only, it decodes the keys that only accepts.
+func (f *rawFrame) state(g *Graph, only func(name string) bool) (*frame, error) {
 	fr := newFrame(g, "", "")
 	for _, name := range sortedKeys(f.keys) {
+		if only != nil && !only(name) {
+			continue
+		}
 		if err := fr.restore(name, f.keys[name], f.tags[name]); err != nil {
 			return nil, err
 		}
@@ -209,7 +240,10 @@ func (f *rawFrame) state(g *Graph) (*frame, error) {
 }
 
 func (r *Runner) loadPoint(ctx context.Context, p Point) (*replay, error) {
-	if r.Store == nil {
+	switch {
+	case !r.Graph.compiled():
+		return nil, errNoGraph
+	case r.Store == nil:
 		return nil, errors.New("graph: a thread is read from a store; give the Runner one")
 	}
 	return loadPoint(ctx, r.Store, p)

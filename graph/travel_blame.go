@@ -31,7 +31,7 @@ type Writer struct {
 func Blame(ctx context.Context, st Store, thread, key string) ([]Written, error) {
 	s := newReplay()
 	var found []Written
-	for r, err := range st.Read(ctx, thread, Range{}) {
+	for r, err := range Records(ctx, st, thread, Range{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read thread %s: %w", thread, err)
 		}
@@ -64,7 +64,7 @@ func Blame(ctx context.Context, st Store, thread, key string) ([]Written, error)
 // nothing.
 func (s *replay) writing(r Record, key string) (*Written, error) {
 	h, d := &reader{b: r.Head}, &reader{b: r.Data}
-	w := &Written{Seq: r.Seq, Time: time.UnixMicro(r.Time), Kind: r.Kind}
+	w := &Written{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	switch r.Kind {
 	case KindStart:
 	case KindClaim:
@@ -115,7 +115,7 @@ func (s *replay) inherited(r Record, key string) (found []Written) {
 		if f.keys[key] == nil {
 			continue
 		}
-		w := Written{Seq: r.Seq, Time: time.UnixMicro(r.Time), Kind: r.Kind, Path: path, Step: f.step}
+		w := Written{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: path, Step: f.step}
 		if r.Kind == KindFork {
 			w.From = s.origin
 		}

@@ -2,7 +2,6 @@ package graph
 
 import (
 	"slices"
-	"time"
 )
 
 // What the heads of snapshots, forks and edits say, so that listings need nothing
@@ -20,7 +19,7 @@ func (s *replay) headline() []byte {
 
 func (h *reader) headline(i *RunInfo) {
 	i.Run, i.Label, i.Graph = h.string(), h.string(), h.string()
-	i.Started = time.UnixMicro(h.varint())
+	i.Started = timeOf(h.varint())
 	if len(h.b) == 0 {
 		return
 	}
@@ -28,11 +27,31 @@ func (h *reader) headline(i *RunInfo) {
 	i.From = Point{Thread: h.string(), Seq: h.varint()}
 }
 
-// editHead is the head of an edit.
-func (s *replay) editHead(path string, keys []string) []byte {
+// editHead is the head of an edit. retyped are keys that were given another type.
+func (s *replay) editHead(path string, keys []string, retyped []*keyDef) []byte {
 	b := putString(putString(putString(nil, path), s.branch), s.run.id)
 	b = s.place(s.standing(b), path)
-	return s.run.sign(putStrings(b, keys))
+	return putTags(s.run.sign(putStrings(b, keys)), retyped)
+}
+
+// retyped reads the tags of keys that an edit gave another type, behind path and
+// branch.
+func (h *reader) retyped() map[string]string {
+	rest := *h
+	_ = rest.string() // the run
+	rest.standing(&RunInfo{})
+	rest.place(&Entry{})
+	if len(rest.b) == 0 {
+		return nil
+	}
+	rest.strings()
+	rest.signed(&RunInfo{})
+	if len(rest.b) == 0 { // it was written before edits said
+		return nil
+	}
+	tags := readTags(&rest)
+	h.err = firstError(h.err, rest.err)
+	return tags
 }
 
 // sign ends the heads of ends and edits: what a listing shows of the run besides.
@@ -42,7 +61,7 @@ func (r *runHead) sign(b []byte) []byte {
 
 func (h *reader) signed(i *RunInfo) {
 	if len(h.b) > 0 { // else it was written before records said
-		i.Label, i.Graph, i.Started = h.string(), h.string(), time.UnixMicro(h.varint())
+		i.Label, i.Graph, i.Started = h.string(), h.string(), timeOf(h.varint())
 	}
 }
 
@@ -68,7 +87,7 @@ func (s *replay) standing(b []byte) []byte {
 
 func (h *reader) standing(i *RunInfo) {
 	i.Status, i.Reason, i.Questions = Status(h.byte()), h.string(), nil
-	if i.Status == running {
+	if i.Status == Running {
 		i.Status = Crashed
 	}
 	for range h.count() {

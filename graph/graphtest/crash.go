@@ -17,7 +17,8 @@ var ErrCrash = errors.New("graphtest: the store has crashed, as it was told to")
 // Limit from 0 up to that number, and resumes on the Store inside.
 //
 // Reading goes on working after the crash: a caller that appends nothing more
-// does no harm. It is safe for concurrent use.
+// does no harm. A Crash has no leases, so that a drive on the Store inside is not
+// kept out by one that is taken for killed. It is safe for concurrent use.
 type Crash struct {
 	graph.Store // what it protects, or crashes
 

@@ -59,6 +59,7 @@ var durableCases = []struct {
 		a.holds("x", nil)
 		b.holds("y", records("y", 0, 3))
 	}},
+	{"OthersSeeLeases", durableLeases},
 	{"WritersTakeTurns", func(_ *testing.T, open func() *harness) {
 		hs := []*harness{open(), open(), open()}
 		const rounds = 40

@@ -21,12 +21,10 @@ import (
 //
 // Beyond the words of graph.Store the suite holds stores to what its users build
 // on: a loop over Read ends, though its body appends to the same thread; a reader
-// sees a batch whole or not at all; nil and empty Head or Data are the same.
+// sees a batch whole or not at all; nil and empty Head or Data are the same. A store
+// that implements graph.Leaser is held to that, too.
 func TestStore(t *testing.T, open func(t *testing.T) graph.Store) {
-	groups := []struct {
-		name  string
-		cases []storeCase
-	}{
+	groups := []storeGroup{
 		{"Append", appendCases},
 		{"Read", readCases},
 		{"Threads", threadsCases},
@@ -36,6 +34,9 @@ func TestStore(t *testing.T, open func(t *testing.T) graph.Store) {
 		{"Context", contextCases},
 		{"Close", closeCases},
 	}
+	if s := newHarness(t, open(t)); s.leaser() != nil {
+		groups = append(groups, storeGroup{"Lease", leaseCases})
+	}
 	for _, g := range groups {
 		t.Run(g.name, func(t *testing.T) {
 			for _, c := range g.cases {
@@ -43,6 +44,11 @@ func TestStore(t *testing.T, open func(t *testing.T) graph.Store) {
 			}
 		})
 	}
+}
+
+type storeGroup struct {
+	name  string
+	cases []storeCase
 }
 
 type storeCase struct {
@@ -157,7 +163,7 @@ func infos(thread string, recs []graph.Record) []graph.ThreadInfo {
 }
 
 // records returns n different records with Seq from after+1 on; every fifth is a
-// snapshot, and every seventh a fork.
+// snapshot, every seventh a fork, and every third has no checksum.
 func records(thread string, after int64, n int) []graph.Record {
 	l := make([]graph.Record, n)
 	for i := range l {
@@ -173,6 +179,9 @@ func records(thread string, after int64, n int) []graph.Record {
 			Seq: seq, Kind: kind, Time: 1_760_000_000_000_000 + seq,
 			Head: fmt.Appendf(nil, "head %d of %s", seq, thread),
 			Data: fmt.Appendf(nil, "data %d of %s", seq, thread),
+		}
+		if seq%3 != 0 {
+			l[i].Sum = uint64(seq) << 60 / 7 * 5
 		}
 	}
 	return l

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/graph"
@@ -88,7 +89,8 @@ func (w *writer) found(thread string, r *graph.Record) error {
 	if id > maxThread {
 		return fmt.Errorf("the file has held the %d threads that it can hold: use another file", int64(maxThread))
 	}
-	_, err = w.exec("INSERT INTO record(id, kind, time, head, data) VALUES(?, ?, ?, ?, ?)", id<<32|1, int64(r.Kind), r.Time, r.Head, r.Data)
+	w.heads = putHead(w.heads[:0], r)
+	_, err = w.exec("INSERT INTO record(id, kind, time, head, data) VALUES(?, ?, ?, ?, ?)", id<<32|1, kindOf(r), r.Time, w.heads, r.Data)
 	return err
 }
 
@@ -97,13 +99,22 @@ func (w *writer) extend(thread string, after int64, recs []graph.Record) error {
 	if w.insert[len(recs)] == "" {
 		w.insert[len(recs)] = insert(len(recs))
 	}
+	bytes := 0
+	for i := range recs {
+		bytes += headBytes(&recs[i])
+	}
+	w.heads = slices.Grow(w.heads[:0], bytes) // it must not move below
 	w.args = append(w.args[:0], thread, after)
 	for i := range recs {
-		r := &recs[i]
-		w.args = append(w.args, int64(r.Kind), r.Time, r.Head, r.Data)
+		r, from := &recs[i], len(w.heads)
+		w.heads = putHead(w.heads, r)
+		w.args = append(w.args, kindOf(r), r.Time, w.heads[from:], r.Data)
 	}
 	res, err := w.exec(w.insert[len(recs)], w.args...)
 	clear(w.args) // keeps nothing of recs
+	if cap(w.heads) > batchBytes {
+		w.heads = nil
+	}
 	if taken(err) {
 		return graph.ErrConflict
 	}

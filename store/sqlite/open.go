@@ -18,7 +18,7 @@ import (
 
 const (
 	application = 0x7261646c // "radl", in the file's header
-	version     = 1          // of the schema, in the file's header
+	version     = 2          // of the schema, in the file's header
 
 	readers     = 4                      // connections, besides the writer's
 	logBytes    = 64 << 20               // of the write-ahead log that are left to it after a burst
@@ -27,7 +27,6 @@ const (
 	pause       = 5 * time.Millisecond   // between them, for what SQLite does not wait for
 )
 
-// The numbers in the index are those of graph.KindFork and graph.KindSnapshot.
 const schema = `
 CREATE TABLE thread (
 	id   INTEGER PRIMARY KEY AUTOINCREMENT, -- of a deleted thread: never given out again
@@ -40,8 +39,21 @@ CREATE TABLE record (
 	head BLOB,
 	data BLOB                 -- last: what stands before it is read without it
 );
-CREATE INDEX base ON record(id) WHERE kind IN (12, 14);
+` + schema2
+
+// schema2 is what schema 2 added: checksums in records, and leases. The index of
+// snapshots is about the kinds with checksums too.
+const schema2 = `
+CREATE INDEX bases ON record(id) WHERE kind IN (` + bases + `);
+CREATE TABLE lease (
+	name  TEXT PRIMARY KEY, -- of the thread, which need not exist yet
+	owner TEXT NOT NULL,
+	until INTEGER NOT NULL  -- Unix microseconds
+) WITHOUT ROWID;
 `
+
+// basesOfSchema1 are the kinds that the index of snapshots was about before.
+const basesOfSchema1 = "12, 14"
 
 // Open opens the file at path. It creates the file, for its owner only, and the
 // directories above it where they are missing. A path is only a path: nothing in
@@ -136,7 +148,7 @@ func (s *Store) connect() (err error) {
 			err = errors.Join(err, s.w.close())
 		}
 	}()
-	ours, err := check(ctx, c)
+	found, err := check(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -147,32 +159,37 @@ func (s *Store) connect() (err error) {
 	if mode != "wal" {
 		return fmt.Errorf("the file system does not allow a write-ahead log (journal mode %q): put the file on a local disk", mode)
 	}
-	if ours {
+	if found == version {
 		return s.w.probe()
 	}
 	return s.w.transaction(func() error {
-		if ours, err := check(ctx, c); ours || err != nil { // another process may have been faster
+		found, err := check(ctx, c) // another process may have been faster
+		if err != nil || found == version {
 			return err
 		}
-		_, err := c.ExecContext(ctx, schema+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version))
+		text := schema
+		if found == 1 {
+			text = "DROP INDEX base;" + schema2
+		}
+		_, err = c.ExecContext(ctx, text+fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version))
 		return err
 	})
 }
 
-// check tells whether the file has our schema already; an empty one has not.
-func check(ctx context.Context, c *sql.Conn) (bool, error) {
+// check returns the version of our schema that the file has; an empty one has 0.
+func check(ctx context.Context, c *sql.Conn) (found int64, err error) {
 	var app, ver, tables int64
 	const q = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"
 	if err := c.QueryRowContext(ctx, q).Scan(&app, &ver, &tables); err != nil {
-		return false, err
+		return 0, err
 	}
 	switch {
 	case app == 0 && ver == 0 && tables == 0:
-		return false, nil
-	case app != application:
-		return false, errors.New("this database belongs to another program: name another file")
+		return 0, nil
+	case app != application || ver < 1:
+		return 0, errors.New("this database belongs to another program: name another file")
 	case ver > version:
-		return false, fmt.Errorf("a newer version has written this file (schema %d, this one knows %d): update raddle, or name another file", ver, version)
+		return 0, fmt.Errorf("a newer version has written this file (schema %d, this one knows %d): update raddle, or name another file", ver, version)
 	}
-	return true, nil
+	return ver, nil
 }

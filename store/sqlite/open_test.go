@@ -115,7 +115,7 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			execute(t, path, "PRAGMA user_version=99")
-		}, "schema 99, this one knows 1): update raddle"},
+		}, "schema 99, this one knows 2): update raddle"},
 		{"damaged", func(t *testing.T, path string) {
 			if err := open(t, path).Close(); err != nil {
 				t.Fatal(err)

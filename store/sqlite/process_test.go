@@ -21,7 +21,7 @@ import (
 // this variable tells what to do.
 const roleVar = "RADDLE_SQLITE_TEST_ROLE"
 
-var roles = map[string]func(path, name string) error{"race": raceRole, "append": appendRole, "resume": resumeRole, "drive": driveRole}
+var roles = map[string]func(path, name string) error{"race": raceRole, "append": appendRole, "resume": resumeRole, "drive": driveRole, "stay": stayRole}
 
 func TestMain(m *testing.M) {
 	f := roles[os.Getenv(roleVar)]

@@ -8,7 +8,7 @@ import (
 )
 
 // Prune implements graph.Store. The file does not shrink: SQLite uses the space
-// for what is appended later.
+// for what is appended later. See Compact.
 func (s *Store) Prune(ctx context.Context, thread string, before int64) error {
 	if err := ctx.Err(); err != nil || before <= 1 {
 		return err
@@ -22,6 +22,9 @@ func (s *Store) Prune(ctx context.Context, thread string, before int64) error {
 }
 
 func (w *writer) prune(thread string, before int64) error {
+	if w.conn == nil {
+		return w.none
+	}
 	const find = "SELECT t.id, (SELECT max(id) FROM record WHERE id < (t.id + 1) << 32) & 0xffffffff FROM thread t WHERE t.name = ?"
 	var id, head int64
 	err := w.conn.QueryRowContext(context.Background(), find, thread).Scan(&id, &head)
@@ -33,6 +36,9 @@ func (w *writer) prune(thread string, before int64) error {
 	}
 	if before > head {
 		if _, err := w.exec("DELETE FROM thread WHERE id = ?", id); err != nil {
+			return err
+		}
+		if _, err := w.exec("DELETE FROM lease WHERE name = ?", thread); err != nil {
 			return err
 		}
 	}

@@ -68,7 +68,7 @@ func (s *Store) span(thread string, r graph.Range) (span, error) {
 		ifnull((SELECT min(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0),
 		ifnull((SELECT max(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0), `
 	if r.FromSnapshot {
-		text += "ifnull((SELECT max(id) FROM record WHERE kind IN (12, 14) AND id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0)"
+		text += "ifnull((SELECT max(id) FROM record WHERE kind IN (" + s.bases() + ") AND id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0)"
 	} else {
 		text += "0"
 	}
@@ -131,7 +131,8 @@ func (s *Store) page(sp span, page []graph.Record) ([]graph.Record, error) {
 		if id != sp.thread|sp.at {
 			return page, errChanged
 		}
-		rec.Seq, rec.Kind = sp.at, graph.Kind(kind)
+		rec.Seq = sp.at
+		unseal(&rec, kind)
 		page = append(page, rec)
 		bytes += len(rec.Head) + len(rec.Data)
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"raddle.dev/store/sqlite"
 )
@@ -65,6 +66,74 @@ func TestOpenOfWhatCannotBeWritten(t *testing.T) {
 					t.Errorf("%v\nwant %q", err, test.want)
 				}
 			})
+		})
+	}
+}
+
+// TestOpenReadOnly: what Open refuses because it cannot be written can be read, and
+// only read, of this schema and of the one before.
+func TestOpenReadOnly(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		file, dir os.FileMode
+		old       bool
+	}{
+		{"file", 0o444, 0o755, false},
+		{"file and directory", 0o444, 0o555, false},
+		{"of schema 1", 0o444, 0o555, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "runs.db")
+			if test.old {
+				writeSchema1(t, path)
+			} else {
+				s := open(t, path)
+				if err := s.Append(t.Context(), "a", 0, batch(3)); err != nil {
+					t.Fatal(err)
+				}
+				if err := s.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for d, mode := range map[string]os.FileMode{path: test.file, filepath.Dir(dir): 0o755, dir: test.dir} {
+				if err := os.Chmod(d, mode); err != nil {
+					t.Fatal(err)
+				}
+			}
+			defer os.Chmod(dir, 0o755) // so that it can be removed
+			asNobody(t, func() {
+				if s, err := sqlite.Open(path); err == nil {
+					t.Fatal("Open took it", s.Close())
+				}
+				s, err := sqlite.OpenReadOnly(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n := count(t, s, "a"); n != 3 {
+					t.Errorf("%d records, want 3", n)
+				}
+				for info, err := range s.Threads(t.Context(), "") {
+					if err != nil || info.Name != "a" || info.Head != 3 {
+						t.Errorf("listed %+v, %v", info, err)
+					}
+				}
+				if l, err := s.ReadLease(t.Context(), "a"); err != nil || l.Owner != "" {
+					t.Errorf("%+v, %v", l, err)
+				}
+				_, acquired := s.AcquireLease(t.Context(), "a", "me", "", time.Minute)
+				for what, err := range map[string]error{"Append": s.Append(t.Context(), "a", 3, batch(1)), "Prune": s.Prune(t.Context(), "a", 2), "AcquireLease": acquired} {
+					if err == nil || !strings.Contains(err.Error(), "for reading only") || !strings.Contains(err.Error(), path) {
+						t.Errorf("%s: %v", what, err)
+					}
+				}
+				if err := s.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			if files, err := os.ReadDir(dir); err != nil || test.dir == 0o555 && len(files) != 1 {
+				t.Errorf("%v is left, %v", files, err)
+			}
 		})
 	}
 }

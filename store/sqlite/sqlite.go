@@ -40,6 +40,16 @@ type Store struct {
 	read     statements
 	w        writer
 	patience time.Duration
+	readOnly bool // see OpenReadOnly
+	old      bool // read-only, and of schema 1
+}
+
+// bases are the kinds that the index of snapshots is about.
+func (s *Store) bases() string {
+	if s.old {
+		return basesOfSchema1
+	}
+	return bases
 }
 
 var _ graph.Store = (*Store)(nil)
@@ -49,6 +59,10 @@ var _ graph.Store = (*Store)(nil)
 func (s *Store) Close() error {
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
+	if s.readOnly {
+		s.w.none = errClosed
+		return s.explain("close", errors.Join(s.read.close(), s.db.Close()))
+	}
 	if s.w.conn == nil {
 		return nil
 	}

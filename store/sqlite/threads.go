@@ -2,8 +2,10 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"iter"
+	"strings"
 
 	"raddle.dev/graph"
 )
@@ -17,10 +19,11 @@ const (
 )
 
 const listThreads = `
-SELECT t.name, f.id, f.kind, f.time, f.head, l.id, l.kind, l.time, l.head
+SELECT t.name, f.id, f.kind, f.time, f.head, l.id, l.kind, l.time, l.head, e.owner, e.until
 FROM thread t
 CROSS JOIN record f ON f.id = (SELECT min(id) FROM record WHERE id > t.id << 32)
 CROSS JOIN record l ON l.id = (SELECT max(id) FROM record WHERE id < (t.id + 1) << 32)
+LEFT JOIN lease e ON e.name = t.name
 WHERE t.name >= ? AND t.name < ?
 ORDER BY t.name DESC
 LIMIT ?`
@@ -64,7 +67,11 @@ func successor(prefix string) any {
 }
 
 func (s *Store) threads(from string, below any, limit int) ([]graph.ThreadInfo, error) {
-	st, err := s.read.get(listThreads)
+	text := listThreads
+	if s.old {
+		text = strings.ReplaceAll(text, "LEFT JOIN lease", "LEFT JOIN (SELECT NULL AS name, NULL AS owner, NULL AS until)")
+	}
+	st, err := s.read.get(text)
 	if err != nil {
 		return nil, err
 	}
@@ -74,16 +81,19 @@ func (s *Store) threads(from string, below any, limit int) ([]graph.ThreadInfo, 
 	}
 	defer func() { _ = rows.Close() }()
 	var page []graph.ThreadInfo
+	var owner sql.NullString
+	var until sql.NullInt64
 	for rows.Next() {
 		var t graph.ThreadInfo
 		var first, last int64
 		f, l := &t.First, &t.Last
-		if err := rows.Scan(&t.Name, &f.Seq, &first, &f.Time, &f.Head, &l.Seq, &last, &l.Time, &l.Head); err != nil {
+		if err := rows.Scan(&t.Name, &f.Seq, &first, &f.Time, &f.Head, &l.Seq, &last, &l.Time, &l.Head, &owner, &until); err != nil {
 			return page, err
 		}
-		f.Seq, f.Kind = f.Seq&maxSeq, graph.Kind(first)
-		l.Seq, l.Kind = l.Seq&maxSeq, graph.Kind(last)
-		t.Head = l.Seq
+		f.Seq, l.Seq = f.Seq&maxSeq, l.Seq&maxSeq
+		unseal(f, first)
+		unseal(l, last)
+		t.Head, t.Lease = l.Seq, leaseOf(owner.String, until.Int64)
 		page = append(page, t)
 	}
 	return page, rows.Err()

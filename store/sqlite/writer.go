@@ -12,10 +12,12 @@ import (
 // goroutine to watch over the context of each.
 type writer struct {
 	mu     sync.Mutex // held by whoever uses the rest
-	conn   *sql.Conn  // nil once the Store is closed
+	conn   *sql.Conn  // nil: none says why
+	none   error      // the Store is closed, or opened for reading
 	stmts  *statements
 	insert [batchRows + 1]string // by rows
 	args   []any
+	heads  []byte // of the records of one statement
 }
 
 func (w *writer) use(c *sql.Conn) {
@@ -24,13 +26,13 @@ func (w *writer) use(c *sql.Conn) {
 
 func (w *writer) close() error {
 	err := errors.Join(w.stmts.close(), w.conn.Close())
-	w.conn, w.stmts = nil, nil
+	w.conn, w.stmts, w.none = nil, nil, errClosed
 	return err
 }
 
 func (w *writer) exec(text string, args ...any) (sql.Result, error) {
 	if w.conn == nil {
-		return nil, errClosed
+		return nil, w.none
 	}
 	st, err := w.stmts.get(text)
 	if err != nil {

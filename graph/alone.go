@@ -1,0 +1,30 @@
+package graph
+
+// NewState returns a state of writes, folded in their order by the reducers of
+// their keys: to call the function of a node, a hook or a branch in a test without
+// a run. Keys that no write names are absent. The error is a reducer's, or says that
+// a write does not belong to a key.
+//
+// What a node does through its context (Do, Interrupt, Call) needs a run.
+func NewState(set ...Write) (State, error) {
+	t := &table{index: map[string]int{}, open: func(string) AnyKey { return nil }}
+	st, _, err := apply(State{t: t}, [][]Write{set}, nil, nil)
+	return st, err
+}
+
+// Written returns what a write puts into the key, and whether it is a write of this
+// key. Of an Append or Merge key it is what is added, unless the write is a Reset.
+func (k Key[T]) Written(w Write) (v T, ok bool) {
+	if w.key == nil || w.key != k.d && (w.key.name != k.d.name || w.key.tag != k.d.tag) {
+		return v, false
+	}
+	v, _ = unbox(w.val).(T)
+	return v, true
+}
+
+// Value returns what the write puts into its key: for readers that do not know the
+// key. It must not be changed. See Key.Written.
+func (w Write) Value() any { return unbox(w.val) }
+
+// IsReset reports whether the write replaces the value whatever the key's reducer.
+func (w Write) IsReset() bool { return w.reset }

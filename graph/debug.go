@@ -1,0 +1,250 @@
+package graph
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// ModifiedError says that a function changed a slice, a map or what a pointer leads
+// to, which it had read from a State. Only runs with Runner.Debug find it.
+type ModifiedError struct {
+	By   string   // "the node", or which other function of the graph
+	Keys []string // that it changed, sorted
+}
+
+func (e *ModifiedError) Error() string {
+	return fmt.Sprintf("%s changed what it read: key %s. All readers share the state: copy a slice or map before you change it, and write the copy",
+		e.By, strings.Join(e.Keys, ", "))
+}
+
+// isModified reports whether an error is about a function that changed what it read.
+func isModified(err error) bool {
+	if err == nil { // nearly always, and then nothing is allocated
+		return false
+	}
+	var m *ModifiedError
+	return errors.As(err, &m)
+}
+
+// A watched is a state with the stored form of its values at one moment.
+type watched struct {
+	st    State
+	forms [][]byte // by slot
+}
+
+// watch remembers what a state holds now.
+func watch(st State) (*watched, error) {
+	w := &watched{st, make([][]byte, len(st.v))}
+	for i, v := range st.v {
+		if v == nil {
+			continue
+		}
+		b, err := st.t.keys[i].store(nil, v)
+		if err != nil {
+			return nil, err
+		}
+		w.forms[i] = b
+	}
+	return w, nil
+}
+
+// watchCopy watches a copy of a state that shares nothing with it.
+func watchCopy(st State) (*watched, error) {
+	w, err := watch(st)
+	if err != nil {
+		return nil, err
+	}
+	w.st.v = make([]any, len(st.v))
+	for i, b := range w.forms {
+		if st.v[i] == nil {
+			continue
+		}
+		v, err := st.t.keys[i].load(b)
+		if err != nil {
+			return nil, err
+		}
+		w.st.v[i] = box(v)
+	}
+	return w, nil
+}
+
+// modified returns an error that names the keys whose values have changed since,
+// or nil.
+func (w *watched) modified(by string) error {
+	var keys []string
+	for i, was := range w.forms {
+		if k := w.st.t.keys[i]; w.st.v[i] != nil && !k.stillHolds(w.st.v[i], was) {
+			keys = append(keys, k.name)
+		}
+	}
+	if keys == nil {
+		return nil
+	}
+	slices.Sort(keys)
+	return &ModifiedError{By: by, Keys: keys}
+}
+
+// stillHolds reports whether the stored form of a value is what it was. A Codec may
+// store one value in many forms: what it decodes to counts.
+func (k *keyDef) stillHolds(v any, was []byte) bool {
+	is, err := k.store(nil, v)
+	if err != nil {
+		return false
+	}
+	if bytes.Equal(is, was) {
+		return true
+	}
+	if !k.custom {
+		return false
+	}
+	a, errA := k.load(was)
+	b, errB := k.load(is)
+	return errA == nil && errB == nil && reflect.DeepEqual(a, b)
+}
+
+// readBack returns what a resumed run would read in the place of a value.
+func (k *keyDef) readBack(v any) (any, error) {
+	b, err := k.store(nil, v)
+	if err != nil {
+		return nil, err
+	}
+	r, err := k.load(b)
+	if err != nil {
+		return nil, fmt.Errorf("%w (what was written cannot be read again)", err)
+	}
+	return box(r), nil
+}
+
+// readBackWrites returns writes as a resumed run would read them.
+func readBackWrites(ws []Write) ([]Write, error) {
+	if ws == nil {
+		return nil, nil
+	}
+	out := make([]Write, len(ws))
+	for i, w := range ws {
+		if w.key != nil {
+			v, err := w.key.readBack(w.val)
+			if err != nil {
+				return nil, err
+			}
+			w.val = v
+		}
+		out[i] = w
+	}
+	return out, nil
+}
+
+// readBack is readBackWrites with Runner.Debug, and returns the writes without.
+func (x *drive) readBack(ws []Write) ([]Write, error) {
+	if !x.r.Debug {
+		return ws, nil
+	}
+	return readBackWrites(ws)
+}
+
+// readBackUpdate returns what a node returned as a resumed run would read it.
+func readBackUpdate(u Update) (_ Update, err error) {
+	if u.Writes, err = readBackWrites(u.Writes); err != nil {
+		return u, err
+	}
+	sends := u.Send
+	if u.Send = nil; sends != nil {
+		u.Send = make([]Send, len(sends))
+	}
+	for i, s := range sends {
+		if s.Overlay, err = readBackWrites(s.Overlay); err != nil {
+			return u, err
+		}
+		u.Send[i] = s
+	}
+	if u.Halt != nil {
+		b, err := encodeDynamic(nil, u.Halt.Value)
+		if err != nil {
+			return u, fmt.Errorf("halt: %w", err)
+		}
+		v, err := decodeDynamic(b)
+		if err != nil {
+			return u, fmt.Errorf("halt: %w", err)
+		}
+		u.Halt = &Halt{Value: v}
+	}
+	return u, nil
+}
+
+// debugged is around with the checks of Runner.Debug: the attempt has a state of
+// its own, must leave it as it was, and goes on with what a resume would read.
+func (t *task) debugged(ctx *taskCtx, n *cnode, st State) (Update, error) {
+	w, err := watchCopy(st)
+	if err != nil {
+		return Update{}, err
+	}
+	u, err := t.around(ctx, n, w.st)
+	if m := w.modified("the node"); m != nil {
+		return u, m
+	}
+	if err != nil || t.stopped() {
+		return u, err
+	}
+	return readBackUpdate(u)
+}
+
+// apply folds the writes of a step. With Runner.Debug reducers must leave what they
+// are given as it was, and their results are read back.
+func (x *drive) apply(f *frame) (State, int, error) {
+	if !x.r.Debug {
+		return apply(f.st, f.writes, &f.bufs, x.recording(f))
+	}
+	w, err := watch(f.st)
+	if err != nil {
+		return f.st, 0, err
+	}
+	next, by, err := apply(f.st, f.writes, &f.bufs, x.recording(f))
+	if err != nil {
+		return f.st, by, err
+	}
+	if m, ok := w.modified("a reducer").(*ModifiedError); ok {
+		by := slices.IndexFunc(f.writes, func(ws []Write) bool {
+			return slices.ContainsFunc(ws, func(w Write) bool { return w.Key() == m.Keys[0] })
+		})
+		return f.st, max(by, 0), m
+	}
+	for by, list := range f.writes {
+		for _, wr := range list {
+			if k := wr.key; k.fold == foldSet && k.add != nil {
+				i := next.t.slot(k)
+				if next.v[i], err = k.readBack(next.v[i]); err != nil {
+					return f.st, by, err
+				}
+			}
+		}
+	}
+	return next, 0, nil
+}
+
+// route computes what runs next. With Runner.Debug branch functions must leave what
+// they read as it was.
+func (x *drive) route(f *frame, st State, was *frontier) (frontier, int, error) {
+	if !x.r.Debug {
+		return route(f.g, st, was, f.ups, f.tasks)
+	}
+	w, err := watchCopy(st)
+	if err != nil {
+		return frontier{}, 0, err
+	}
+	next, by, err := route(f.g, w.st, was, f.ups, f.tasks)
+	if err != nil {
+		return next, by, err
+	}
+	for i := range was.tasks {
+		if n := &f.g.nodes[was.tasks[i].node]; len(n.picks) > 0 {
+			if m := w.modified("the branch function of node " + n.Name); m != nil {
+				return next, i, m
+			}
+		}
+	}
+	return next, 0, nil
+}

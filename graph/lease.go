@@ -1,0 +1,312 @@
+package graph
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Leaser is what a Store implements besides, so that a drive at work can be seen:
+// every drive holds the lease of its thread, and a second one gets a *BusyError. A
+// store without it works too; then only the claim record keeps two drives apart.
+//
+// Leases are kept outside the journal: renewing one appends nothing and need not
+// reach the disk before the call returns. The store's clock counts. Owners are
+// opaque to a store. A lease may be held on a thread that does not exist yet; Prune
+// that deletes a thread deletes its lease too.
+type Leaser interface {
+	// AcquireLease gives the lease of a thread to owner, until ttl from now, if
+	// nobody holds it, if it has expired, or if owner or over holds it ("": nobody).
+	// It returns the lease as it then is: with another Owner, that one keeps it.
+	AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (Lease, error)
+
+	// RenewLease extends the lease of owner until ttl from now, even if it has
+	// expired. It returns the lease as it then is: with another Owner, or none, owner
+	// has lost it.
+	RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (Lease, error)
+
+	// ReleaseLease ends the lease of owner. If owner does not hold it, nothing happens.
+	ReleaseLease(ctx context.Context, thread, owner string) error
+
+	// ReadLease returns the lease of a thread; the zero Lease: nobody holds it.
+	ReadLease(ctx context.Context, thread string) (Lease, error)
+}
+
+// Lease says which drive works on a thread, and until when unless it renews.
+type Lease struct {
+	Owner   string    // made by the drive; "": nobody
+	Until   time.Time // by the store's clock
+	Expired bool      // Until has passed
+}
+
+// Live reports whether the drive that holds the lease may be at work: the lease has
+// not expired, and its process is not known to have ended. Only processes of this
+// host can be known to have ended.
+func (l Lease) Live() bool { return l.Owner != "" && !l.Expired && !ownerGone(l.Owner) }
+
+// Holder returns the process that holds the lease: its number, and the name of its
+// host. ok is false if the owner was not made by this package.
+func (l Lease) Holder() (host string, pid int, ok bool) {
+	o, ok := parseOwner(l.Owner)
+	return o.name, o.pid, ok
+}
+
+func (l Lease) String() string {
+	host, pid, ok := l.Holder()
+	if !ok {
+		return "another process"
+	}
+	if name, _ := os.Hostname(); name == host {
+		return "process " + strconv.Itoa(pid)
+	}
+	return fmt.Sprintf("process %d on host %s", pid, host)
+}
+
+// ErrLeaseLost says that a drive has stopped because its lease is lost: another
+// drive has taken it over (then the error is ErrConflict too), or the store could
+// not be reached until the lease had expired.
+var ErrLeaseLost = errors.New("graph: the drive has lost its lease")
+
+const (
+	leaseTTL   = 15 * time.Second
+	leaseEvery = leaseTTL / 3    // between renewals
+	leaseRetry = 1 * time.Second // after a renewal that failed
+)
+
+// drives counts the drives of this process, so that each has an owner of its own.
+var drives atomic.Int64
+
+// lease is the lease that a drive holds.
+type lease struct {
+	store  Leaser
+	thread string
+	owner  string
+	lose   func(error) // ends the drive
+
+	begun   time.Time
+	renewed atomic.Int64 // when, in nanoseconds after begun
+
+	mu    sync.Mutex // guards what follows; held while the store is called
+	timer *time.Timer
+	over  bool
+}
+
+// acquire takes the lease of the drive's thread, where the store has leases. With a
+// live lease of another drive it returns that one, and the drive holds nothing.
+func (x *drive) acquire(ctx context.Context, takeover bool) (by Lease, err error) {
+	st, ok := x.r.Store.(Leaser)
+	if !ok {
+		return Lease{}, nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicError("Store.AcquireLease", p)
+		}
+		if err != nil {
+			err = fmt.Errorf("lease of thread %s: %w", x.thread, err)
+		}
+	}()
+	l := &lease{store: st, thread: x.thread, owner: newOwner(), begun: time.Now()}
+	over, taken := "", false
+	for range 4 { // whoever was displaced may have been displaced by another meanwhile
+		l.renewed.Store(int64(time.Since(l.begun)))
+		if by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL); err != nil {
+			return Lease{}, err
+		}
+		if by.Owner == l.owner {
+			x.lease = l
+			if taken {
+				err = x.fence(ctx)
+			}
+			return Lease{}, err
+		}
+		live := by.Live()
+		if live && !takeover {
+			return by, nil
+		}
+		over, taken = by.Owner, taken || live
+	}
+	return by, nil
+}
+
+// fence appends a claim, so that the drive that was displaced can append nothing
+// more: it may be about to, and the claim of this drive comes only after reading.
+func (x *drive) fence(ctx context.Context) error {
+	for {
+		s, err := load(ctx, x.r.Store, x.thread, 0)
+		if err != nil || s.head == 0 || s.run.status != Running {
+			return err
+		}
+		if by, err := x.lease.displaced(ctx); err != nil || by.Owner != "" {
+			return err // attach finds out
+		}
+		claim := Record{Kind: KindClaim, Time: x.now().UnixMicro(), Head: putString(nil, s.run.id)}
+		if err = appendSealed(ctx, x.r.Store, x.thread, s.head, claim); !errors.Is(err, ErrConflict) {
+			return err
+		}
+	}
+}
+
+// displaced returns the lease of the drive that has taken this one's, if one has. A
+// drive that reads the fence of another must not claim behind it.
+func (l *lease) displaced(ctx context.Context) (by Lease, err error) {
+	by, err = l.store.ReadLease(ctx, l.thread)
+	if err != nil {
+		return Lease{}, fmt.Errorf("read the lease of thread %s: %w", l.thread, err)
+	}
+	if by.Owner == l.owner {
+		return Lease{}, nil
+	}
+	if by.Owner == "" { // who took it has released it
+		by = Lease{Owner: "?", Expired: true}
+	}
+	return by, nil
+}
+
+// keep renews the lease until release. lose ends the drive when it is lost.
+func (l *lease) keep(lose func(error)) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lose = lose
+	l.timer = time.AfterFunc(max(0, leaseEvery-l.age()), l.tick)
+}
+
+// age is the time since the lease was last known to be held.
+func (l *lease) age() time.Duration {
+	return time.Since(l.begun) - time.Duration(l.renewed.Load())
+}
+
+// tick renews the lease in the background.
+func (l *lease) tick() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return
+	}
+	switch l.renew() {
+	case nil:
+		l.timer.Reset(leaseEvery)
+	default:
+		if !l.over {
+			l.timer.Reset(min(leaseRetry, max(0, leaseTTL-l.age())))
+		}
+	}
+}
+
+// renew renews the lease once. If it is lost, the drive ends. The caller holds mu.
+func (l *lease) renew() (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = panicError("Store.RenewLease", p)
+		}
+		if err != nil && !l.over && l.age() >= leaseTTL {
+			l.over = true
+			l.lose(fmt.Errorf("thread %s: %w: it could not be renewed for %v: %w", l.thread, ErrLeaseLost, leaseTTL, err))
+		}
+	}()
+	at := time.Since(l.begun)
+	now, err := l.store.RenewLease(ctx, l.thread, l.owner, leaseTTL)
+	if err != nil {
+		return err
+	}
+	if now.Owner != l.owner {
+		err = fmt.Errorf("thread %s: %w: %w", l.thread, ErrLeaseLost, ErrConflict)
+		if now.Owner != "" {
+			err = fmt.Errorf("thread %s: %w: %s has taken the run over: %w", l.thread, ErrLeaseLost, now, ErrConflict)
+		}
+		l.over = true
+		l.lose(err)
+		return err
+	}
+	l.renewed.Store(int64(at))
+	return nil
+}
+
+// check renews a lease that has expired while the process stood still. An effect
+// must not begin without one.
+func (l *lease) check() {
+	if l == nil || l.age() < leaseTTL {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over && l.age() >= leaseTTL {
+		_ = l.renew() // ends the drive if it fails
+	}
+}
+
+// release gives the lease back and ends its renewal.
+func (l *lease) release() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	l.over = true
+	defer func() { _ = recover() }() // the lease expires by itself
+	_ = l.store.ReleaseLease(context.Background(), l.thread, l.owner)
+}
+
+// owner is what the text of Lease.Owner says.
+type owner struct {
+	host  string // identifies the boot of a host and its process numbers; "": not known
+	name  string // of the host
+	pid   int
+	start string // when the process started; "": not known
+}
+
+// thisProcess is the owner of every drive of this process.
+var thisProcess = sync.OnceValue(func() owner {
+	o := owner{host: hostID(), pid: os.Getpid()}
+	o.name, _ = os.Hostname()
+	o.name = strings.ReplaceAll(o.name, "/", "-")
+	o.start, _ = processStart(o.pid)
+	return o
+})
+
+// newOwner returns an owner that no other drive has.
+func newOwner() string {
+	return ownerPrefix() + strconv.FormatInt(drives.Add(1), 10)
+}
+
+var ownerPrefix = sync.OnceValue(func() string {
+	o := thisProcess()
+	unique := o.start
+	if unique == "" { // the number of the process may be used again
+		unique = strconv.FormatInt(time.Now().UnixNano(), 36)
+	}
+	return strings.Join([]string{"1", o.host, o.name, strconv.Itoa(o.pid), o.start, unique}, "/") + "."
+})
+
+func parseOwner(s string) (o owner, ok bool) {
+	part := strings.Split(s, "/")
+	if len(part) != 6 || part[0] != "1" {
+		return o, false
+	}
+	pid, err := strconv.Atoi(part[3])
+	return owner{host: part[1], name: part[2], pid: pid, start: part[4]}, err == nil
+}
+
+// ownerGone reports whether the process of an owner is known to have ended.
+func ownerGone(s string) bool {
+	o, ok := parseOwner(s)
+	if this := thisProcess(); !ok || o.host == "" || o.host != this.host || o.pid == this.pid && o.start == this.start {
+		return false
+	}
+	start, exists := processStart(o.pid)
+	return !exists || start != "" && start != o.start
+}

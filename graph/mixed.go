@@ -1,0 +1,313 @@
+package graph
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// mixedMark is the first byte of what encodeMixed has written for a key or an
+// effect. JSON never begins with it: that is what older versions wrote there.
+const mixedMark = 1
+
+// encodeMixed appends a value whose static type is known to the reader: slices,
+// maps and pointers element by element, what is in an interface with its type, and
+// everything without an interface inside as JSON.
+func encodeMixed(dst []byte, v reflect.Value, depth int) (_ []byte, err error) {
+	if depth > deepest {
+		return dst, fmt.Errorf("a value of type %s is nested more than %d deep: does it contain itself?", v.Type(), deepest)
+	}
+	t := v.Type()
+	if t.Kind() == reflect.Interface {
+		return putDynamic(dst, v.Interface(), depth)
+	}
+	if storageOf(t).form != formMixed {
+		return encodeLeaf(dst, v)
+	}
+	if t.Kind() != reflect.Array {
+		if v.IsNil() {
+			return putInt(dst, 0), nil
+		}
+		if t.Kind() == reflect.Pointer {
+			return encodeMixed(putInt(dst, 1), v.Elem(), depth+1)
+		}
+	}
+	dst = putInt(dst, v.Len()+1)
+	if t.Kind() == reflect.Map {
+		return encodeEntries(dst, v, depth)
+	}
+	if list, ok := v.Interface().([]any); ok {
+		for _, e := range list {
+			if dst, err = putDynamic(dst, e, depth+1); err != nil {
+				return dst, err
+			}
+		}
+		return dst, nil
+	}
+	for i := range v.Len() {
+		if dst, err = encodeMixed(dst, v.Index(i), depth+1); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// encodeEntries appends the entries of a map, sorted by key.
+func encodeEntries(dst []byte, v reflect.Value, depth int) (_ []byte, err error) {
+	if m, ok := v.Interface().(map[string]any); ok {
+		for _, k := range slices.Sorted(maps.Keys(m)) {
+			if dst, err = putDynamic(putString(dst, k), m[k], depth+1); err != nil {
+				return dst, err
+			}
+		}
+		return dst, nil
+	}
+	type entry struct {
+		key string
+		val reflect.Value
+	}
+	entries := make([]entry, 0, v.Len())
+	for k, val := range v.Seq2() {
+		b, err := encodeLeaf(nil, k)
+		if err != nil {
+			return dst, err
+		}
+		entries = append(entries, entry{string(b), val})
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
+	for _, e := range entries {
+		if dst, err = encodeMixed(append(dst, e.key...), e.val, depth+1); err != nil {
+			return dst, err
+		}
+	}
+	return dst, nil
+}
+
+// encodeLeaf appends a value without an interface inside: text as it is, the rest
+// as JSON.
+func encodeLeaf(dst []byte, v reflect.Value) ([]byte, error) {
+	if v.Type() == stringType {
+		return putString(dst, v.String()), nil
+	}
+	p := reflect.New(v.Type()) // JSON calls methods with pointer receivers, too
+	p.Elem().Set(v)
+	j, err := marshal(p.Interface())
+	return putString(dst, j), err
+}
+
+var stringType = reflect.TypeFor[string]()
+
+// decodeMixed reads what encodeMixed wrote into v, which must be settable. It keeps
+// nothing of b.
+func decodeMixed(b []byte, v reflect.Value) error {
+	r := &reader{b: b}
+	r.mixed(v, 0)
+	return r.err
+}
+
+func (r *reader) mixed(v reflect.Value, depth int) {
+	if depth > deepest {
+		r.damaged("nested too deep")
+		return
+	}
+	t := v.Type()
+	if t.Kind() == reflect.Interface {
+		r.intoInterface(v, depth)
+		return
+	}
+	if storageOf(t).form != formMixed {
+		r.leaf(v)
+		return
+	}
+	n := r.int()
+	if t.Kind() == reflect.Pointer {
+		if n == 1 && r.err == nil {
+			v.Set(reflect.New(t.Elem()))
+			r.mixed(v.Elem(), depth+1)
+		}
+		return
+	}
+	if n == 0 || r.err != nil {
+		return
+	}
+	if n--; n > len(r.b) {
+		r.damaged("a list is longer than its record")
+		return
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		r.elements(v, n, depth)
+	case reflect.Map:
+		r.entries(v, n, depth)
+	case reflect.Array:
+		if n != t.Len() {
+			r.damaged("an array of another length")
+			return
+		}
+		for i := range n {
+			r.mixed(v.Index(i), depth+1)
+		}
+	}
+}
+
+func (r *reader) elements(v reflect.Value, n, depth int) {
+	if list, ok := v.Addr().Interface().(*[]any); ok {
+		*list = make([]any, 0, min(n, fewElements))
+		for len(*list) < n && r.err == nil {
+			*list = append(*list, r.dynamic(depth+1))
+		}
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, min(n, fewElements)))
+	zero := reflect.Zero(v.Type().Elem())
+	for i := 0; i < n && r.err == nil; i++ {
+		v.Set(reflect.Append(v, zero))
+		r.mixed(v.Index(i), depth+1)
+	}
+}
+
+func (r *reader) entries(v reflect.Value, n, depth int) {
+	if m, ok := v.Addr().Interface().(*map[string]any); ok {
+		*m = make(map[string]any, min(n, fewElements))
+		for i := 0; i < n && r.err == nil; i++ {
+			k := r.string()
+			(*m)[k] = r.dynamic(depth + 1)
+		}
+		return
+	}
+	v.Set(reflect.MakeMapWithSize(v.Type(), min(n, fewElements)))
+	for i := 0; i < n && r.err == nil; i++ {
+		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		r.leaf(k)
+		r.mixed(e, depth+1)
+		v.SetMapIndex(k, e)
+	}
+}
+
+func (r *reader) leaf(v reflect.Value) {
+	b := r.bytes()
+	switch {
+	case r.err != nil:
+	case v.Type() == stringType:
+		v.SetString(string(b))
+	default:
+		r.err = unmarshal(b, v.Addr().Interface())
+	}
+}
+
+func (r *reader) intoInterface(v reflect.Value, depth int) {
+	x := r.dynamic(depth)
+	if x == nil || r.err != nil {
+		return
+	}
+	if !reflect.TypeOf(x).AssignableTo(v.Type()) {
+		r.err = fmt.Errorf("the journal holds a %T, which is not a %s", x, typeName(v.Type()))
+		return
+	}
+	v.Set(reflect.ValueOf(x))
+}
+
+// namedTypes are the types that type expressions name, besides registered ones.
+var namedTypes = func() map[string]reflect.Type {
+	m := map[string]reflect.Type{"any": reflect.TypeFor[any]()}
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[bool](), stringType,
+		reflect.TypeFor[int](), reflect.TypeFor[int8](), reflect.TypeFor[int16](), reflect.TypeFor[int32](), reflect.TypeFor[int64](),
+		reflect.TypeFor[uint](), reflect.TypeFor[uint8](), reflect.TypeFor[uint16](), reflect.TypeFor[uint32](), reflect.TypeFor[uint64](),
+		reflect.TypeFor[float32](), reflect.TypeFor[float64](),
+		reflect.TypeFor[time.Time](), reflect.TypeFor[time.Duration](), reflect.TypeFor[json.Number](), reflect.TypeFor[json.RawMessage](),
+	} {
+		m[t.String()] = t
+	}
+	return m
+}()
+
+// mostNested bounds how deep a type expression is.
+const mostNested = 100
+
+// typeExpression is the Go syntax of a type that is built from namedTypes and
+// registered types, these in quotes; ok is false for other types.
+func typeExpression(t reflect.Type, depth int) (expr string, ok bool) {
+	if depth > mostNested {
+		return "", false
+	}
+	if name, registered := registeredName(t); registered {
+		return strconv.Quote(name), true
+	}
+	name := typeName(t)
+	if n, known := namedTypes[name]; known {
+		return name, n == t
+	}
+	if t.Name() != "" {
+		return "", false
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		expr, ok = typeExpression(t.Elem(), depth+1)
+		return "[]" + expr, ok
+	case reflect.Pointer:
+		expr, ok = typeExpression(t.Elem(), depth+1)
+		return "*" + expr, ok
+	case reflect.Map:
+		if expr, ok = typeExpression(t.Elem(), depth+1); ok && isMapKey(t.Key()) {
+			return "map[" + t.Key().Name() + "]" + expr, true
+		}
+	}
+	return "", false
+}
+
+// isMapKey reports whether a type is one that the keys of maps in type expressions
+// have.
+func isMapKey(t reflect.Type) bool {
+	return namedTypes[t.Name()] == t && (t.Kind() == reflect.String || integerTypes[t.Kind().String()] > 0)
+}
+
+// parseTypeExpression is the type that typeExpression was called for.
+func parseTypeExpression(expr string) (reflect.Type, error) {
+	return parseType(expr, 0)
+}
+
+var errTypeExpression = errors.New("damaged record: a value of unknown type")
+
+func parseType(expr string, depth int) (reflect.Type, error) {
+	if depth > mostNested {
+		return nil, errTypeExpression
+	}
+	if t, ok := namedTypes[expr]; ok {
+		return t, nil
+	}
+	if name, err := strconv.Unquote(expr); err == nil {
+		if t := registeredType(name); t != nil {
+			return t, nil
+		}
+		return nil, fmt.Errorf("the journal holds a value of type %q: call graph.Register for it", name)
+	}
+	wrap, rest := reflect.SliceOf, ""
+	switch {
+	case strings.HasPrefix(expr, "[]"):
+		rest = expr[2:]
+	case strings.HasPrefix(expr, "*"):
+		wrap, rest = reflect.PointerTo, expr[1:]
+	case strings.HasPrefix(expr, "map["):
+		name, elem, _ := strings.Cut(expr[len("map["):], "]")
+		key := namedTypes[name]
+		if key == nil || !isMapKey(key) {
+			return nil, errTypeExpression
+		}
+		wrap, rest = func(t reflect.Type) reflect.Type { return reflect.MapOf(key, t) }, elem
+	default:
+		return nil, errTypeExpression
+	}
+	t, err := parseType(rest, depth+1)
+	if err != nil {
+		return nil, err
+	}
+	return wrap(t), nil
+}

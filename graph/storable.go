@@ -1,0 +1,305 @@
+package graph
+
+import (
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// A storage says how values of a Go type reach the journal, and why they cannot
+// come back from it, if they cannot.
+type storage struct {
+	form   form
+	direct bool       // JSON needs no pointer to the value
+	fault  *TypeError // of a value that a key, Do or Share keeps
+	reply  *TypeError // of an answer: JSON that others wrote, which loses nothing when it is decoded into an any
+}
+
+// A form is one way of storing values.
+type form uint8
+
+const (
+	formJSON    form = iota // JSON
+	formDynamic             // an interface: the dynamic codec
+	formMixed               // slices, maps and pointers with an interface inside: see encodeMixed
+)
+
+// storages caches storageOf by reflect.Type.
+var storages sync.Map
+
+// storageOf returns how values of a type are stored. It is safe for concurrent use.
+func storageOf(t reflect.Type) *storage {
+	if s, ok := storages.Load(t); ok {
+		return s.(*storage)
+	}
+	s := &storage{direct: (t.Kind() == reflect.Map || t.Kind() == reflect.Pointer) && !hasOwnForm(t)}
+	switch {
+	case t.Kind() == reflect.Interface:
+		s.form = formDynamic
+	case holdsInterface(t, nil):
+		s.form = formMixed
+	}
+	s.fault = faultOf(t, false)
+	s.reply = faultOf(t, true)
+	kept, _ := storages.LoadOrStore(t, s)
+	return kept.(*storage)
+}
+
+// TypeError says that values of a type can be written to the journal and cannot be
+// read again as they were. Compile returns it for keys; Do, Interrupt and Share
+// return it before anything happens.
+type TypeError struct {
+	Type   string // the type of the key, the result or the answer
+	Path   string // the place inside the type, such as result.Err; the type itself when it has no parts
+	Reason string // what is wrong there
+	Fix    string // what to do
+}
+
+func (e *TypeError) Error() string {
+	return fmt.Sprintf("type %s cannot be stored: %s %s: %s", e.Type, e.Path, e.Reason, e.Fix)
+}
+
+// checkStored returns why results of type T cannot be recorded, or nil.
+func checkStored[T any]() error {
+	if f := storageOf(reflect.TypeFor[T]()).fault; f != nil {
+		return f
+	}
+	return nil
+}
+
+// holdsInterface reports whether values of a type reach an interface through
+// slices, arrays, maps and pointers only. Types with JSON of their own do not count.
+func holdsInterface(t reflect.Type, above []reflect.Type) bool {
+	for _, a := range above {
+		if a == t {
+			return false
+		}
+	}
+	if t.Kind() == reflect.Interface {
+		return true
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Array, reflect.Map, reflect.Pointer:
+		return !hasOwnForm(t) && holdsInterface(t.Elem(), append(above, t))
+	}
+	return false
+}
+
+// hasOwnForm reports whether a type says itself what its JSON is.
+func hasOwnForm(t reflect.Type) bool {
+	return implements(t, jsonMarshaler) || implements(t, textMarshaler) || implements(t, jsonUnmarshaler) || implements(t, textUnmarshaler)
+}
+
+var (
+	jsonMarshaler   = reflect.TypeFor[json.Marshaler]()
+	jsonUnmarshaler = reflect.TypeFor[json.Unmarshaler]()
+	textMarshaler   = reflect.TypeFor[encoding.TextMarshaler]()
+	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
+)
+
+// implements reports whether a type or a pointer to it has the methods.
+func implements(t, methods reflect.Type) bool {
+	return t.Implements(methods) || t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(methods)
+}
+
+// faultOf looks for the first part of a type that JSON does not bring back.
+func faultOf(t reflect.Type, reply bool) *TypeError {
+	if t.Kind() == reflect.Interface && (!reply || t.NumMethod() == 0) {
+		return nil // the dynamic codec, or whatever an answer holds
+	}
+	w := &typeWalk{reply: reply, seen: map[seenType]bool{}}
+	w.in(t, "", !reply, true)
+	if f := w.fault; f != nil {
+		if f.Type = typeName(t); f.Path == "" {
+			f.Path = "it"
+		}
+	}
+	return w.fault
+}
+
+type seenType struct {
+	t           reflect.Type
+	mixed, addr bool
+}
+
+// typeWalk looks into a type until it finds a fault.
+type typeWalk struct {
+	reply bool // answers: an any may be inside
+	seen  map[seenType]bool
+	fault *TypeError
+}
+
+const (
+	fixMethods = "give the struct MarshalJSON and UnmarshalJSON (a key may have a Codec instead)"
+	fixType    = "use a concrete type, or " + fixMethods
+	fixField   = `tag the field json:"-", or ` + fixMethods
+)
+
+func (w *typeWalk) report(path, reason, fix string) {
+	if w.fault == nil {
+		w.fault = &TypeError{Path: path, Reason: reason, Fix: fix}
+	}
+}
+
+// in looks into the type at a path. mixed says that only slices, arrays, maps and
+// pointers are above it, so that an interface there keeps its types; addressable
+// says that JSON finds methods of the pointer.
+func (w *typeWalk) in(t reflect.Type, path string, mixed, addressable bool) {
+	if s := (seenType{t, mixed, addressable}); w.fault != nil || w.seen[s] {
+		return
+	} else {
+		w.seen[s] = true
+	}
+	if t.Kind() == reflect.Interface {
+		w.inInterface(t, path, mixed)
+		return
+	}
+	if w.ownForm(t, path, addressable) {
+		return
+	}
+	switch t.Kind() {
+	case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
+		w.report(path, fmt.Sprintf("is a %s, which has no JSON", t.Kind()), fixField)
+	case reflect.Pointer:
+		w.in(t.Elem(), path, mixed, true)
+	case reflect.Slice:
+		w.in(t.Elem(), elementPath(path), mixed, true)
+	case reflect.Array:
+		w.in(t.Elem(), elementPath(path), mixed, addressable)
+	case reflect.Map:
+		w.mapKey(t.Key(), path)
+		w.in(t.Elem(), elementPath(path), mixed, false)
+	case reflect.Struct:
+		w.inStruct(t, path, addressable)
+	}
+}
+
+// elementPath is the path of the elements of a list or map: messages begin at the
+// first struct.
+func elementPath(path string) string {
+	if path == "" {
+		return ""
+	}
+	return path + "[]"
+}
+
+// typeName is the name of a type in messages.
+func typeName(t reflect.Type) string { return strings.ReplaceAll(t.String(), "interface {}", "any") }
+
+func (w *typeWalk) inInterface(t reflect.Type, path string, mixed bool) {
+	switch {
+	case mixed:
+	case t.NumMethod() > 0:
+		w.report(path, fmt.Sprintf("is %s, an interface, and JSON cannot say which type to decode", typeName(t)), fixType)
+	case !w.reply:
+		w.report(path, "is any: JSON would bring it back as another type (an int64 as a float64)", fixType+"; JSONCodec accepts the loss")
+	}
+}
+
+// ownForm reports whether the type says itself what its JSON is, and reports the
+// fault when it does so in one direction only.
+func (w *typeWalk) ownForm(t reflect.Type, path string, addressable bool) bool {
+	for _, m := range []struct {
+		name     string
+		out, in  reflect.Type
+		harmless bool
+	}{
+		{"JSON", jsonMarshaler, jsonUnmarshaler, false},
+		{"Text", textMarshaler, textUnmarshaler, t.Kind() == reflect.String},
+	} {
+		found := t.Implements(m.out)
+		if !found && t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(m.out) {
+			if found = addressable; !found && implements(t, m.in) {
+				w.report(path, fmt.Sprintf("is a value of a map, whose Marshal%s has a pointer receiver and is not called there", m.name), "use a map of pointers")
+				return true
+			}
+		}
+		if w.reply {
+			found = false // nothing of it is encoded
+		}
+		switch {
+		case implements(t, m.in):
+			return true
+		case found && m.harmless:
+			return true
+		case found:
+			w.report(path, fmt.Sprintf("is %s, which has Marshal%s and no Unmarshal%[2]s", t, m.name), fmt.Sprintf("give it Unmarshal%s (a key may have a Codec instead)", m.name))
+			return true
+		}
+	}
+	return false
+}
+
+// mapKey checks the keys of a map, which JSON writes as text.
+func (w *typeWalk) mapKey(t reflect.Type, path string) {
+	switch t.Kind() {
+	case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		if !t.Implements(textMarshaler) || implements(t, textUnmarshaler) || t.Kind() == reflect.String {
+			return
+		}
+	default:
+		if t.Implements(textMarshaler) && implements(t, textUnmarshaler) {
+			return
+		}
+	}
+	w.report(path, fmt.Sprintf("is a map whose keys are %s", typeName(t)), "use keys that are texts or integers, or that have MarshalText and UnmarshalText")
+}
+
+// inStruct looks into the fields that JSON keeps.
+func (w *typeWalk) inStruct(t reflect.Type, path string, addressable bool) {
+	if path == "" {
+		if path = t.Name(); path == "" {
+			path = "struct"
+		}
+	}
+	if !w.reply && t.NumField() > 0 && !keepsFields(t) {
+		w.report(path, fmt.Sprintf("is a %s, which has only fields that are not exported, and JSON leaves these out", typeName(t)), "export them, or "+fixMethods)
+	}
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch {
+		case f.Tag.Get("json") == "-":
+		case f.Anonymous && name == "" && embedsStruct(f.Type):
+			w.embedded(f, path, addressable)
+		case f.IsExported():
+			w.in(f.Type, path+"."+f.Name, false, addressable)
+		}
+	}
+}
+
+// embedded looks into a struct whose fields JSON takes for those of the struct
+// around it. It may have none that JSON keeps: a lock, for one.
+func (w *typeWalk) embedded(f reflect.StructField, path string, addressable bool) {
+	t := f.Type
+	if t.Kind() == reflect.Pointer {
+		if t, addressable = t.Elem(), true; !f.IsExported() {
+			w.report(path+"."+f.Name, "is an embedded pointer to a type that is not exported, which JSON cannot set", fixField)
+		}
+	}
+	if keepsFields(t) {
+		w.in(t, path+"."+f.Name, false, addressable)
+	}
+}
+
+// keepsFields reports whether a struct has a field that is exported, tagged
+// json:"-", which leaves it out on purpose, or an embedded struct.
+func keepsFields(t reflect.Type) bool {
+	for f := range t.Fields() {
+		if f.IsExported() || f.Tag.Get("json") == "-" || f.Anonymous && embedsStruct(f.Type) {
+			return true
+		}
+	}
+	return false
+}
+
+// embedsStruct reports whether an embedded field is a struct or a pointer to one.
+func embedsStruct(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct
+}

@@ -1,0 +1,98 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"raddle.dev/graph"
+)
+
+var _ graph.Leaser = (*Store)(nil)
+
+// AcquireLease implements graph.Leaser. The clock is this machine's.
+func (s *Store) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (graph.Lease, error) {
+	const take = `INSERT INTO lease(name, owner, until) VALUES(?1, ?2, ?3)
+		ON CONFLICT(name) DO UPDATE SET owner = ?2, until = ?3 WHERE until <= ?4 OR owner IN (?2, ?5)`
+	return s.lease(ctx, "acquire", thread, func(now time.Time) (sql.Result, error) {
+		return s.w.exec(take, thread, owner, now.Add(ttl).UnixMicro(), now.UnixMicro(), over)
+	}, owner, ttl)
+}
+
+// RenewLease implements graph.Leaser.
+func (s *Store) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (graph.Lease, error) {
+	return s.lease(ctx, "renew", thread, func(now time.Time) (sql.Result, error) {
+		return s.w.exec("UPDATE lease SET until = ?3 WHERE name = ?1 AND owner = ?2", thread, owner, now.Add(ttl).UnixMicro())
+	}, owner, ttl)
+}
+
+// lease changes the lease of a thread and returns it as it then is.
+func (s *Store) lease(ctx context.Context, what, thread string, change func(now time.Time) (sql.Result, error), owner string, ttl time.Duration) (l graph.Lease, err error) {
+	if err := ctx.Err(); err != nil {
+		return l, err
+	}
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	err = s.patiently(ctx, func() error {
+		now := time.Now()
+		res, err := change(now)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n > 0 {
+			l = graph.Lease{Owner: owner, Until: now.Add(ttl)}
+			return err
+		}
+		l, err = s.readLease(thread)
+		return err
+	})
+	return l, s.explain(fmt.Sprintf("%s the lease of thread %q", what, thread), err)
+}
+
+// ReleaseLease implements graph.Leaser.
+func (s *Store) ReleaseLease(ctx context.Context, thread, owner string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.w.mu.Lock()
+	defer s.w.mu.Unlock()
+	err := s.patiently(ctx, func() error {
+		_, err := s.w.exec("DELETE FROM lease WHERE name = ? AND owner = ?", thread, owner)
+		return err
+	})
+	return s.explain(fmt.Sprintf("release the lease of thread %q", thread), err)
+}
+
+// ReadLease implements graph.Leaser.
+func (s *Store) ReadLease(ctx context.Context, thread string) (l graph.Lease, err error) {
+	if s.old {
+		return l, ctx.Err()
+	}
+	err = s.query(ctx, func() error { l, err = s.readLease(thread); return err })
+	return l, s.explain(fmt.Sprintf("read the lease of thread %q", thread), err)
+}
+
+func (s *Store) readLease(thread string) (graph.Lease, error) {
+	st, err := s.read.get("SELECT owner, until FROM lease WHERE name = ?")
+	if err != nil {
+		return graph.Lease{}, err
+	}
+	var owner string
+	var until int64
+	err = st.QueryRowContext(context.Background(), thread).Scan(&owner, &until)
+	if errors.Is(err, sql.ErrNoRows) {
+		return graph.Lease{}, nil
+	}
+	return leaseOf(owner, until), err
+}
+
+// leaseOf is the lease that a row holds; owner "": none.
+func leaseOf(owner string, until int64) graph.Lease {
+	if owner == "" {
+		return graph.Lease{}
+	}
+	end := time.UnixMicro(until)
+	return graph.Lease{Owner: owner, Until: end, Expired: !time.Now().Before(end)}
+}

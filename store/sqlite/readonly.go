@@ -1,0 +1,80 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	driver "modernc.org/sqlite"
+)
+
+var errReadOnly = errors.New("the file was opened for reading only: it and its directory need write permission, on a medium that is not read-only")
+
+// OpenReadOnly opens a file that exists for reading, where Open fails because its
+// medium, or its permissions, allow no more. Whatever would write fails; no file is
+// created beside it where the medium is read-only.
+func OpenReadOnly(path string) (*Store, error) {
+	s := &Store{path: path, patience: patience, readOnly: true}
+	s.w.none = errReadOnly
+	if err := s.openReadOnly(); err != nil {
+		return nil, s.explain("open for reading", err)
+	}
+	return s, nil
+}
+
+func (s *Store) openReadOnly() (err error) {
+	if s.path, err = filepath.Abs(s.path); err != nil {
+		return err
+	}
+	if i, err := os.Stat(s.path); err != nil {
+		return err
+	} else if !i.Mode().IsRegular() {
+		return errors.New("this is not a file: name the file that journals are in")
+	}
+	first := s.connectReadOnly("&mode=ro")
+	if first == nil {
+		return nil
+	}
+	// SQLite wants to make an index of the log. Without a log it can do without, if
+	// it is told that nobody writes; else what the log holds would be missed.
+	if i, err := os.Stat(s.path + "-wal"); err == nil && i.Size() > 0 {
+		return fmt.Errorf("its log %s-wal cannot be read where it is: copy both files to a directory that can be written, and open the copy: %w", filepath.Base(s.path), first)
+	}
+	if s.connectReadOnly("&mode=ro&immutable=1") != nil {
+		return first
+	}
+	return nil
+}
+
+// connectReadOnly opens the file with options of SQLite's, and finds out whose it is.
+func (s *Store) connectReadOnly(options string) (err error) {
+	c, err := driver.NewConnector(dsn(s.path) + options)
+	if err != nil {
+		return err
+	}
+	s.db = sql.OpenDB(c)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.db.Close())
+		}
+	}()
+	s.db.SetMaxOpenConns(readers)
+	s.db.SetMaxIdleConns(readers)
+	s.read.on = s.db
+	return s.patiently(context.Background(), func() error {
+		c, err := s.db.Conn(context.Background())
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		found, err := check(context.Background(), c)
+		if err == nil && found == 0 {
+			err = errors.New("the file is empty: no journal was ever written to it")
+		}
+		s.old = found == 1
+		return err
+	})
+}
