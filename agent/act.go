@@ -43,6 +43,11 @@ type Calls struct {
 	Timeout     time.Duration // of one attempt; 0: none
 	Repeats     int           // how often in a row a call with one result is made before it is taken for a loop; 0: 2; negative: always
 	Retry       Again
+	// InDoubt is what is done with a call that was cut off before its outcome was
+	// known, of a tool that does not say it itself. Unset: a person is asked, and where
+	// there is none the call is not made again.
+	InDoubt tool.Doubt
+	Doubt   tool.Doubt // the same for all tools, whatever they say; unset: InDoubt
 }
 
 // acting is one step of an act node.
@@ -64,7 +69,7 @@ type acting struct {
 func (a Act) Node(name string) graph.Node {
 	a.Tools = withAgents(a.Tools, a.Agents)
 	return graph.Node{
-		Name: name, Kind: "tools", Routes: []string{name}, Children: children(a.Agents),
+		Name: name, Kind: "tools", Routes: []string{name}, Children: children(a.Agents), CheckAnswer: checkAnswer,
 		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return a.run(ctx, name, s) },
 	}
 }

@@ -68,7 +68,7 @@ func (x *acting) once(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 			x.mu.Unlock()
 			return *m.Result, nil
 		}
-		if again, err := x.doubt(ctx, t, c, e.Key); err != nil {
+		if again, err := x.resolveDoubt(ctx, t, c, e.Key); err != nil {
 			return tool.Result{}, err
 		} else if !again {
 			return tool.Failed("The call was cut off before its outcome was known, and was not repeated. It may or may not have happened; check before you repeat it."), nil
@@ -111,28 +111,6 @@ func waits(err error) bool {
 	return errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused)
 }
 
-// doubt asks whether a call that was cut off is to be made again.
-func (x *acting) doubt(ctx context.Context, t tool.Tool, c tool.Call, key string) (again bool, err error) {
-	if x.act.Headless {
-		return false, nil
-	}
-	answer, err := graph.Interrupt[any](ctx, graph.Ask{Name: "doubt " + key, Kind: KindDoubt, Options: []string{"retry", "skip"},
-		Prompt: x.act.redact(fmt.Sprintf("%s with %s was cut off before its outcome was known, and may or may not have happened. Do it again?", t.Name, c.Args)),
-		Data:   CallData{ID: c.ID, Tool: t.Name, Args: c.Args}})
-	var refusal *graph.RefusedError
-	if errors.As(err, &refusal) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	switch strings.ToLower(strings.TrimSpace(fmt.Sprint(answer))) {
-	case "retry", "yes", "y", "true":
-		return true, nil
-	}
-	return false, nil
-}
-
 // told runs a call within its middleware and tells of it.
 func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	var began time.Time
@@ -140,7 +118,7 @@ func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 		began = time.Now()
 		graph.Emit(ctx, ToolStarted{ID: c.ID, Name: t.Name, Args: c.Args})
 	}
-	r, err := guarded(ctx, t, c, runner(x.retried, x.act.Around))
+	r, err := x.guarded(ctx, t, c, runner(x.retried, x.act.Around))
 	switch {
 	case err == nil:
 	case waits(err) || UsedUp(ctx, err):
@@ -158,11 +136,11 @@ func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 }
 
 // guarded makes a panic of a tool its error.
-func guarded(ctx context.Context, t tool.Tool, c tool.Call, run ToolFunc) (r tool.Result, err error) {
+func (x *acting) guarded(ctx context.Context, t tool.Tool, c tool.Call, run ToolFunc) (r tool.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r, err = tool.Result{}, fmt.Errorf("%s panicked: %v", t.Name, p)
-			graph.Emit(ctx, Warning{Text: fmt.Sprintf("tool %s panicked: %v\n%s", t.Name, p, debug.Stack())})
+			graph.Emit(ctx, Warning{Text: x.act.redact(fmt.Sprintf("tool %s panicked: %v\n%s", t.Name, p, debug.Stack()))})
 		}
 	}()
 	return run(ctx, t, c)
@@ -216,12 +194,6 @@ func (x *acting) redacted(r tool.Result) tool.Result {
 	if x.act.Redact == nil {
 		return r
 	}
-	parts := make([]llm.Part, len(r.Content))
-	for i, p := range r.Content {
-		if t, ok := p.(llm.Text); ok {
-			p = llm.Text{Text: x.act.Redact(t.Text)}
-		}
-		parts[i] = p
-	}
-	return tool.Result{Content: parts, Error: r.Error}
+	r.Content = llm.RedactMessage(llm.Message{Parts: r.Content}, x.act.Redact).Parts
+	return r
 }

@@ -84,12 +84,12 @@ func Example_toleratedAgent() {
 func Example_agentHooks() {
 	node := agent.Agent{Graph: compiled(agent.Config{Model: tells("Five.")}.Compile())}.Node("helper")
 	node.Hooks = []graph.Hooks{{
-		Before: func(_ context.Context, _ graph.Info, s graph.State) ([]graph.Write, *graph.Update, error) {
+		Before: func(_ context.Context, _ graph.Info, s graph.State) (graph.Setup, error) {
 			if agent.UserInput.Get(s) == "ping" {
 				u := graph.Put(agent.UserInput.Set(""), agent.Append(llm.User("ping"), say("pong")))
-				return nil, &u, nil
+				return graph.Setup{Result: &u}, nil
 			}
-			return nil, nil, nil
+			return graph.Setup{}, nil
 		},
 		After: func(_ context.Context, i graph.Info, _ graph.State, u graph.Update, err error) (graph.Update, error) {
 			fmt.Println("after", i.Node, err)

@@ -89,7 +89,17 @@ func detour(s *graph.Structure, from, back string) bool {
 	return true
 }
 
+// targets lists the nodes that may follow a node.
 func targets(s *graph.Structure, node string) (to []string) {
+	for _, n := range s.Nodes {
+		if n.Name == node && n.AnyRoute {
+			to = []string{graph.End}
+			for _, other := range s.Nodes {
+				to = append(to, other.Name)
+			}
+			return to
+		}
+	}
 	for _, e := range s.Edges {
 		if e.From == node && e.Kind != graph.EdgeError {
 			to = append(to, e.To)

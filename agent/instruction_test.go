@@ -12,6 +12,7 @@ import (
 
 func TestInstructionPlaces(t *testing.T) {
 	type colour string
+	graph.Register[colour]("agent_test.colour")
 	a, d := graph.Last[string]("a"), graph.Last[json.Number]("d")
 	user := graph.Last[map[string]any]("user_values")
 	for _, k := range []struct{ text, want string }{

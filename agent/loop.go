@@ -37,7 +37,11 @@ type Config struct {
 	// Redact takes secrets out of results and replies before they are recorded, and
 	// out of requests. What the user says is recorded as the caller gives it.
 	Redact func(string) string
-	Retry  graph.Retry // of model calls: see Think.Retry
+	// Hold returns how many bytes at the end of a piece of text may belong to a
+	// secret that is not complete: they are held back until the next piece. If it
+	// is nil and Redact is not, TextDelta and ReasoningDelta carry whole texts.
+	Hold  func(text string) int
+	Retry graph.Retry // of model calls: see Think.Retry
 }
 
 // The nodes of an agent's graph.
@@ -69,7 +73,7 @@ func (c Config) Def() (graph.Def, error) {
 	}
 	c.Budget.Of = cmp.Or(c.Budget.Of, c.Name)
 	think := Think{Model: c.Model, Request: c.Request, System: c.system(), Models: c.Models, See: c.See, MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
-		Tools: withAgents(tools, c.Agents), More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Retry: c.Retry}.Node(NodeThink)
+		Tools: withAgents(tools, c.Agents), More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Hold: c.Hold, Retry: c.Retry}.Node(NodeThink)
 	act := Act{Of: NodeThink, Tools: tools, Agents: c.Agents, More: c.More, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
 		Around: c.AroundTools, Redact: c.Redact}.Node(NodeAct)
 	d := graph.Def{Name: cmp.Or(c.Name, "agent"), Keys: Keys(), Nodes: []graph.Node{think, act}, Start: []string{NodeThink}, Timeout: c.Budget.Time}

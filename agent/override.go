@@ -41,6 +41,33 @@ type Override struct {
 	Tools []string `json:"tools"`
 }
 
+// noSchema is the JSON of a Schema that is empty: as JSON of its own it would be
+// null, which is no override.
+const noSchema = `""`
+
+// plainOverride has the fields of an Override and not its methods.
+type plainOverride Override
+
+// MarshalJSON keeps a Schema that is empty apart from one that is not there.
+func (o Override) MarshalJSON() ([]byte, error) {
+	p := plainOverride(o)
+	if p.Schema != nil && len(*p.Schema) == 0 {
+		p.Schema = new(json.RawMessage(noSchema))
+	}
+	return json.Marshal(p)
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (o *Override) UnmarshalJSON(b []byte) error {
+	if err := json.Unmarshal(b, (*plainOverride)(o)); err != nil {
+		return err
+	}
+	if o.Schema != nil && string(*o.Schema) == noSchema {
+		o.Schema = new(json.RawMessage)
+	}
+	return nil
+}
+
 // CheckOverrides finds the paths that name no model node and no agent of a graph:
 // an override for one of these would change nothing. The error names all of them,
 // and the paths there are.

@@ -45,16 +45,16 @@ func TestOverridesOutliveARestart(t *testing.T) {
 	}}
 	store := graph.NewMemory()
 	first := &graph.Runner{Graph: chain(t, ask, agent.Think{Model: m}.Node("m")), Store: store}
-	res, err := first.Invoke(t.Context(), graph.Input{Thread: "t", Set: append(agent.Turn("hi"), agent.Overrides.Set(map[string]agent.Override{"m": {MaxTokens: new(7), Tools: []string{}}}))})
+	res, err := first.Invoke(t.Context(), graph.Input{Thread: "t", Set: append(agent.Turn("hi"), agent.Overrides.Set(map[string]agent.Override{"m": {MaxTokens: new(7), Tools: []string{}, Schema: new(json.RawMessage)}}))})
 	if err != nil {
 		t.Fatal(err)
 	}
-	second := &graph.Runner{Graph: chain(t, ask, agent.Think{Model: m, Tools: agent.TodoTools()}.Node("m")), Store: store}
+	second := &graph.Runner{Graph: chain(t, ask, agent.Think{Model: m, Request: llm.Request{Schema: json.RawMessage(`{}`)}, Tools: agent.TodoTools()}.Node("m")), Store: store}
 	if _, err := second.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: "yes"}}}); err != nil {
 		t.Fatal(err)
 	}
-	if r := m.requests[0]; r.MaxTokens != 7 || len(r.Tools) != 0 {
-		t.Errorf("%d tokens and %d tools, want 7 and none", r.MaxTokens, len(r.Tools))
+	if r := m.requests[0]; r.MaxTokens != 7 || len(r.Tools) != 0 || len(r.Schema) != 0 {
+		t.Errorf("%d tokens, %d tools and schema %q, want 7 and none", r.MaxTokens, len(r.Tools), r.Schema)
 	}
 }
 

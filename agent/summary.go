@@ -61,11 +61,10 @@ func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, fro
 		prompt = defaultSummary
 	}
 	text := transcript(f.lines[from:f.from], was, f.room()*percent/max(f.factor, 1)/2)
-	req := llm.Request{System: prompt, MaxTokens: most, Messages: []llm.Message{llm.User(x.think.redact(text))}}
+	req := llm.Request{System: prompt, MaxTokens: most, Messages: []llm.Message{llm.User(text)}}
 	reply, err := graph.Do(ctx, "summary", func(ctx context.Context) (llm.Reply, error) {
-		r, err := llm.Generate(ctx, x.think.Budget.Charged(x.think.Window.Summary), req)
+		r, err := llm.Generate(ctx, x.think.redacted(x.think.Budget.Charged(x.think.Window.Summary)), req)
 		if err == nil {
-			r.Message = x.think.redactMessage(r.Message)
 			graph.Emit(ctx, Summed{r.Model, r.Usage})
 		}
 		return r, err

@@ -30,6 +30,7 @@ type Think struct {
 	Budget Budget
 	Around []ModelMiddleware   // the first outermost
 	Redact func(string) string // takes secrets out of what is sent and of replies; nil: nothing is taken out
+	Hold   func(string) int    // see Config.Hold
 	// Retry says when a call that failed is made again. Without Attempts there are
 	// three, one second apart at first; without If only failures that pass count.
 	Retry graph.Retry
@@ -86,7 +87,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &thinking{think: t, name: name, model: wrapped(t.Budget.Charged(model), t.Around), writes: in.writes}
+	x := &thinking{think: t, name: name, model: t.redacted(wrapped(t.Budget.Charged(model), t.Around)), writes: in.writes}
 	req, err := t.request(ctx, s, o)
 	if err != nil {
 		return graph.Update{}, err
@@ -118,7 +119,6 @@ func (t *Think) request(ctx context.Context, s graph.State, o Override) (llm.Req
 			return req, err
 		}
 	}
-	req.System = t.redact(req.System)
 	tools, err := all(ctx, t.Tools, t.More)
 	if err != nil {
 		return req, err
@@ -141,7 +141,7 @@ func (x *thinking) ask(ctx context.Context, s graph.State, req llm.Request, f *f
 		if err != nil {
 			return llm.Reply{}, 0, err
 		}
-		req.Messages = x.think.redactAll(messages)
+		req.Messages = messages
 		if err := x.think.Budget.allows(Spent.Get(s).add(x.spent)); err != nil {
 			return llm.Reply{}, 0, err
 		}
@@ -168,15 +168,15 @@ func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, erro
 		switch {
 		case err != nil:
 			return llm.Reply{}, err
-		case d.Done != nil && len(d.Done.Message.Parts) == 0 && d.Done.Usage == (llm.Usage{}): // silence costs tokens too
+		case d.Done != nil && d.Done.Empty():
 			return llm.Reply{}, &llm.Error{Class: llm.Server, Message: "the reply holds nothing"}
 		case d.Done != nil:
 			return x.finish(ctx, *d.Done), nil
 		case !emits:
 		case d.Text != "":
-			graph.Emit(ctx, TextDelta{x.think.redact(d.Text)})
+			graph.Emit(ctx, TextDelta{d.Text})
 		case d.Reasoning != "":
-			graph.Emit(ctx, ReasoningDelta{x.think.redact(d.Reasoning)})
+			graph.Emit(ctx, ReasoningDelta{d.Reasoning})
 		}
 	}
 	return llm.Reply{}, &llm.Error{Class: llm.Network, Code: llm.CodeReset, Message: "the stream ended without a reply"}
@@ -184,7 +184,7 @@ func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, erro
 
 // finish makes a reply fit to be kept.
 func (x *thinking) finish(ctx context.Context, r llm.Reply) llm.Reply {
-	r.Message = distinct(x.think.redactMessage(r.Message))
+	r.Message = distinct(r.Message)
 	if graph.Emits(ctx) {
 		cost, priced := x.think.Budget.cost(r.Model, r.Usage)
 		graph.Emit(ctx, Replied{Message: r.Message, Model: r.Model, Usage: r.Usage, Stop: r.Stop, Cost: cost, Priced: priced})
@@ -217,36 +217,5 @@ func factor(entries []Entry, name string) int {
 	return percent
 }
 
-func (t *Think) redact(text string) string {
-	if t.Redact == nil {
-		return text
-	}
-	return t.Redact(text)
-}
-
-// redactMessage takes secrets out of a message's texts.
-func (t *Think) redactMessage(m llm.Message) llm.Message {
-	if t.Redact == nil {
-		return m
-	}
-	parts := make([]llm.Part, len(m.Parts))
-	for i, p := range m.Parts {
-		if text, ok := p.(llm.Text); ok {
-			p = llm.Text{Text: t.Redact(text.Text)}
-		}
-		parts[i] = p
-	}
-	m.Parts = parts
-	return m
-}
-
-func (t *Think) redactAll(list []llm.Message) []llm.Message {
-	if t.Redact == nil {
-		return list
-	}
-	out := make([]llm.Message, len(list))
-	for i, m := range list {
-		out[i] = t.redactMessage(m)
-	}
-	return out
-}
+// redacted is a model that neither sees secrets nor gives any away.
+func (t *Think) redacted(m llm.Model) llm.Model { return llm.Redacted(m, t.Redact, t.Hold) }

@@ -140,7 +140,7 @@ func TestCrashAfterEveryRecord(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			what := strings.Split(e.What, "\x00")
+			what := strings.Split(e.ID, "\x00")
 			if e.Kind == graph.KindEffect && what[1] == "model" {
 				recorded++
 			} else if e.Kind == graph.KindEffect && what[1] == "tool work" {

@@ -46,7 +46,7 @@ type Task struct {
 }
 
 // IsLog tells whether an effect is an entry of a team's log. what is the effect's
-// id, as [graph.Entry] has it in What.
+// id, as [graph.Entry] has it in ID.
 func IsLog(what string) bool {
 	_, name, _ := strings.Cut(what, "\x00")
 	return strings.HasPrefix(name, logEffect+"\x00")

@@ -18,7 +18,7 @@ func logOf(t *testing.T, st graph.Store) *team.Past {
 	t.Helper()
 	entries := map[int64]bool{}
 	for _, e := range oldestFirst(t, st) {
-		if e.Kind == graph.KindEffect && team.IsLog(e.What) {
+		if e.Kind == graph.KindEffect && team.IsLog(e.ID) {
 			entries[e.Seq] = true
 		}
 	}

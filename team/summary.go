@@ -18,17 +18,14 @@ const summaryPrompt = `You shorten the report of an agent for another agent that
 - Use less than a third of the length. Write nothing but the report.`
 
 // sumUp has a model shorten an output. redact, if there is one, takes secrets out of
-// what it says.
+// what the model is sent and answers.
 func sumUp(ctx context.Context, m llm.Model, redact func(string) string, f finished) (llm.Reply, error) {
 	if m == nil {
 		return llm.Reply{}, errors.New("no model sums up")
 	}
 	req := llm.Request{System: summaryPrompt, Messages: []llm.Message{llm.User(fmt.Sprintf("The report of the agent %s:\n\n%s", f.Agent, f.Output))}}
-	r, err := llm.Generate(ctx, m, req)
+	r, err := llm.Generate(ctx, llm.Redacted(m, redact, nil), req)
 	if err == nil {
-		if redact != nil {
-			r.Message = llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: redact(r.Text())}}}
-		}
 		graph.Emit(ctx, agent.Summed{Model: r.Model, Usage: r.Usage})
 	}
 	return r, err

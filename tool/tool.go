@@ -23,6 +23,7 @@ type Tool struct {
 
 	Effect   Effect // what a repetition does; decides what happens to a call that a crash left in doubt
 	Parallel bool   // a call may run while other calls of the same reply do
+	InDoubt  Doubt  // what is done with such a call, unless Effect repeats
 	Polls    bool   // the same call again and again is its ordinary use, never taken for a loop
 
 	// Touches tells what a call would reach, without reaching it. nil: nothing
@@ -69,7 +70,23 @@ func (e Effect) Repeats() bool { return e == ReadOnly || e == Idempotent }
 
 // A Touch is what a call reaches outside the conversation.
 type Touch struct {
-	Reads, Writes []string // paths of files or directories, absolute or relative to the workspace; removing is writing
-	Commands      []string // shell source that would be run
-	Network       []string // hosts, "*" where the call itself decides
+	Reads, Writes []string // paths of files or directories, absolute or relative to the workspace; removing is writing; a directory stands for everything in it
+	// Lists are directories of which the call reads the names only, or of whose files it
+	// leaves out by itself what a rule denies.
+	Lists    []string
+	Commands []string // shell source that would be run
+	Network  []string // hosts, "*" where the call itself decides
+
+	// Unknown says why the call may reach more than the lists name, as the end of a sentence
+	// that begins with the tool's name. Such a call asks. Empty: the lists are complete.
+	Unknown string
+	// Passed is the call that this one passes on, of a function that calls tools by their
+	// names. The rules for that tool hold as well. nil: there is none.
+	Passed *Passed
+}
+
+// A Passed is a call that a call passes on to a tool.
+type Passed struct {
+	Tool string          // its name, as rules know it
+	Args json.RawMessage // a JSON object
 }

@@ -8,6 +8,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/agent/shape"
 	"raddle.dev/graph"
+	"raddle.dev/tool"
 )
 
 // The first answer does not fit the type, and is asked for once more.
@@ -33,4 +34,25 @@ func ExampleOf() {
 	fmt.Printf("%+v %v after %d requests\n", c, err, len(model.requests))
 	// Output:
 	// {Article:bolts Number:5} <nil> after 2 requests
+}
+
+// A Go function becomes a tool: its arguments have the schema of the type.
+func ExampleTool() {
+	type query struct {
+		Article string `json:"article" jsonschema:"its name in the catalogue"`
+	}
+	count, err := shape.Tool("count", "How many of an article are in stock.", func(_ context.Context, q query) (map[string]int, error) {
+		return map[string]int{q.Article: len(q.Article)}, nil
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	count.Effect = tool.ReadOnly // it changes nothing: it may be called again after a crash
+	for _, args := range []string{`{"article": "bolts"}`, `{"artcle": "bolts"}`} {
+		r, err := count.Run(context.Background(), tool.Call{Args: []byte(args)})
+		fmt.Println(r.Text(), r.Error, err)
+	}
+	// Output:
+	// {"bolts":5} false <nil>
+	// {"tool_call_error":"the arguments do not fit: validating root: unexpected additional properties [\"artcle\"]"} true <nil>
 }

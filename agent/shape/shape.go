@@ -1,6 +1,7 @@
 // Package shape makes a Go type the form of a model's answers: its JSON Schema is
 // part of the requests, an answer is checked against it before it is recorded, and
-// one that does not fit is asked for once more, with what is wrong with it.
+// one that does not fit is asked for once more, with what is wrong with it. It also
+// makes tools of Go functions, whose arguments have the form of a type.
 package shape
 
 import (

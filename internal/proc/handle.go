@@ -18,6 +18,8 @@ type Handle struct {
 	// Start tells apart the processes that had this PID, by the system's own record of when they started. It is opaque, and empty
 	// where the system keeps no such record or hides it.
 	Start string `json:"start,omitempty"`
+	// Mark is the Command's. What still has it in its environment is ended with the child, also after the child itself has gone.
+	Mark string `json:"mark,omitempty"`
 }
 
 // A sighting is what the system says of the process that has a certain id now.
@@ -27,13 +29,14 @@ type sighting struct {
 }
 
 // identify makes the handle of a child that leads its own group. The child must not have been reaped.
-func identify(pid int) Handle {
+func identify(pid int, mark string) Handle {
 	s, _ := look(pid)
-	return Handle{PID: pid, PGID: pid, Start: s.start}
+	return Handle{PID: pid, PGID: pid, Start: s.start, Mark: mark}
 }
 
 // End kills the process that h names together with its group, and returns when it is gone. It reports whether there was such a
-// process alive. A process that merely has the same id is left alone: the start must match as well.
+// process alive. A process that merely has the same id is left alone: the start must match as well. On Linux, processes that have
+// left the group and kept the Mark are killed as well.
 //
 // A handle without a start cannot be verified: the error is then errors.ErrUnsupported, and nothing is done. The zero handle names
 // nothing, and that is no error.
@@ -46,6 +49,9 @@ func End(h Handle) (bool, error) {
 	case h.Start == "":
 		return false, fmt.Errorf("process %d cannot be told from another one with its id; if it still runs, end it by hand: %w",
 			h.PID, errors.ErrUnsupported)
+	}
+	if h.Mark != "" {
+		defer endMarked(h.Mark)
 	}
 	s, ok := look(h.PID)
 	if !ok || s.start != h.Start {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+	"time"
 )
 
 // endMarked kills every process of this user that began with the variable in its environment. A process that starts others while it is
@@ -11,22 +12,62 @@ import (
 func endMarked(mark string) {
 	const rounds = 5
 	for range rounds {
-		if !killMarked(mark) {
+		if !killMarked(mark, allProcesses()) {
 			return
 		}
 	}
 }
 
-func killMarked(mark string) (found bool) {
+// endMarkedSince is endMarked for what a child that has just ended may have started. Process ids are given out in ascending order, so
+// that after a short life only the ids above the child's are looked at.
+func endMarkedSince(mark string, child int, life time.Duration) {
+	const (
+		shortLife = 5 * time.Second // far less than the system needs to use up all ids and begin again
+		mostIDs   = 1000
+	)
+	last, err := lastProcess()
+	if err != nil || life > shortLife || last < child || last-child > mostIDs {
+		endMarked(mark)
+		return
+	}
+	var newer []int
+	for pid := child + 1; pid <= last; pid++ {
+		newer = append(newer, pid)
+	}
+	if killMarked(mark, newer) {
+		endMarked(mark)
+	}
+}
+
+// lastProcess is the id that the system has given out last.
+func lastProcess() (int, error) {
+	line, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0, err
+	}
+	line = bytes.TrimSpace(line)
+	return strconv.Atoi(string(line[bytes.LastIndexByte(line, ' ')+1:]))
+}
+
+func allProcesses() (pids []int) {
 	proc, err := os.Open("/proc")
 	if err != nil {
-		return false
+		return nil
 	}
 	defer proc.Close()
 	names, _ := proc.Readdirnames(-1)
 	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() || !marked(pid, mark) {
+		if pid, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// killMarked kills those of the processes that have the mark, and reports whether there was one.
+func killMarked(mark string, pids []int) (found bool) {
+	for _, pid := range pids {
+		if pid == os.Getpid() || !marked(pid, mark) {
 			continue
 		}
 		// The process is held first and looked at again, so that its id cannot mean another one meanwhile.

@@ -8,21 +8,42 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"raddle.dev/internal/testneed"
 )
 
 func TestRunEndsWhatHasLeftTheGroup(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the environment of other processes can be read on Linux only")
 	}
-	if _, err := exec.LookPath("setsid"); err != nil {
-		t.Skip("setsid is not installed")
-	}
+	testneed.Programs(t, "setsid")
 	w := newWire(t)
 	c := bash(`exec 9>"$WIRE"; (setsid sleep 1000 >/dev/null 2>&1 </dev/null &)`)
 	c.Mark = "MARK=" + w.path
 	c.Env = append(c.Env, "WIRE="+w.path, c.Mark)
 	if _, err := Run(t.Context(), c); err != nil {
 		t.Fatal(err)
+	}
+	<-w.end
+}
+
+// A handle is found again by its mark when the child itself has gone.
+func TestEndFindsTheMark(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("the environment of other processes can be read on Linux only")
+	}
+	w := newWire(t)
+	c := bash(`exec 9>"$WIRE"; (setsid sleep 1000 >/dev/null 2>&1 </dev/null &)`)
+	mark := "MARK=" + w.path
+	c.Env = append(c.Env, "WIRE="+w.path, mark)
+	var h Handle
+	c.Started = func(started Handle) error { h = started; return nil }
+	if _, err := Run(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	h.Mark = mark // as if the process that ran it had died before it could look
+	if alive, err := End(h); alive || err != nil {
+		t.Errorf("%v, %v", alive, err)
 	}
 	<-w.end
 }

@@ -100,10 +100,10 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		return Result{ExitCode: -1}, err
 	}
 	if c.Mark != "" {
-		defer endMarked(c.Mark)
+		defer func() { endMarkedSince(c.Mark, ch.cmd.Process.Pid, ch.took) }()
 	}
 	if c.Started != nil {
-		err = c.Started(identify(ch.cmd.Process.Pid))
+		err = c.Started(identify(ch.cmd.Process.Pid, c.Mark))
 	}
 	if err != nil {
 		ch.kill()

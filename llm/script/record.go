@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"raddle.dev/internal/redact"
 	"raddle.dev/llm"
 )
 
@@ -31,9 +32,11 @@ import (
 type Recorder struct {
 	Model   llm.Model // answers; required
 	Path    string    // of the transcript, which is created or added to; required
-	Secrets []string  // values that are replaced by *** in the file
+	Secrets []string  // values that are replaced in the file
 
-	mu sync.Mutex
+	mu      sync.Mutex
+	known   sync.Once // sets secrets
+	secrets *redact.Set
 }
 
 var _ llm.Model = (*Recorder)(nil)
@@ -198,7 +201,7 @@ func (r *Recorder) entry(req llm.Request, reply llm.Reply, failure *llm.Error) (
 		case llm.Reasoning:
 			e.reasoning += r.clean(p.Text)
 		case llm.ToolCall:
-			e.calls = append(e.calls, llm.ToolCall{ID: p.ID, Name: p.Name, Args: r.cleanJSON(p.Args)})
+			e.calls = append(e.calls, llm.ToolCall{ID: p.ID, Name: p.Name, Args: r.cleanArgs(p.Args)})
 		default:
 			others = append(others, p)
 		}
@@ -206,22 +209,17 @@ func (r *Recorder) entry(req llm.Request, reply llm.Reply, failure *llm.Error) (
 	return e, others
 }
 
-// cleanJSON is clean for text in which strings are quoted.
-func (r *Recorder) cleanJSON(raw json.RawMessage) json.RawMessage {
-	quoted := &Recorder{Secrets: r.Secrets}
-	for _, secret := range r.Secrets {
-		var b bytes.Buffer
-		quote(&b, secret)
-		quoted.Secrets = append(quoted.Secrets, strings.Trim(b.String(), `"`))
+// cleanArgs takes the secrets out of the arguments of a call. What is not JSON
+// stays that, for the transcript refuses it.
+func (r *Recorder) cleanArgs(args json.RawMessage) json.RawMessage {
+	if !json.Valid(args) {
+		return json.RawMessage(r.clean(string(args)))
 	}
-	return json.RawMessage(quoted.clean(string(raw)))
+	return redact.JSON(args, r.clean)
 }
 
+// clean takes the secrets out of a text.
 func (r *Recorder) clean(s string) string {
-	for _, secret := range r.Secrets {
-		if secret != "" {
-			s = strings.ReplaceAll(s, secret, "***")
-		}
-	}
-	return s
+	r.known.Do(func() { r.secrets = redact.New(r.Secrets...) })
+	return r.secrets.Text(s)
 }

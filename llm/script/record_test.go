@@ -79,7 +79,7 @@ func TestRecord(t *testing.T) {
 		p := prompts[len(prompts)-1-i] // the order does not matter
 		got, err := llm.Generate(t.Context(), tr, user(p))
 		if strings.HasPrefix(p, "fail") {
-			if err == nil || err.Error() != "rate limit (429): no ***" {
+			if err == nil || err.Error() != "rate limit (429): no [redacted]" {
 				t.Errorf("%q: error is %v", p, err)
 			}
 			continue
@@ -93,11 +93,11 @@ func TestRecord(t *testing.T) {
 		for i, part := range want.Message.Parts {
 			switch part := part.(type) {
 			case llm.Text:
-				want.Message.Parts[i] = llm.Text{Text: strings.ReplaceAll(part.Text, secret, "***")}
+				want.Message.Parts[i] = llm.Text{Text: strings.ReplaceAll(part.Text, secret, "[redacted]")}
 			case llm.Reasoning:
 				want.Message.Parts[i] = llm.Reasoning{Text: part.Text, Origin: "script"}
 			case llm.ToolCall:
-				want.Message.Parts[i] = llm.ToolCall{ID: part.ID, Name: part.Name, Args: json.RawMessage(strings.ReplaceAll(string(part.Args), `p\"ss<word>`, "***"))}
+				want.Message.Parts[i] = llm.ToolCall{ID: part.ID, Name: part.Name, Args: json.RawMessage(strings.ReplaceAll(string(part.Args), `p\"ss<word>`, "[redacted]"))}
 			}
 		}
 		want.Message.Role = llm.RoleAssistant

@@ -51,6 +51,11 @@ type Host struct {
 	Limit int
 	// Now is the clock; nil: that of the system.
 	Now func() time.Time
+	// Hidden returns what a tool that looks through directories leaves out, by the
+	// tool's name: it is given absolute paths without links of the files and
+	// directories below. nil: nothing is left out, and permission is needed for all
+	// that lies there.
+	Hidden func(tool string) func(path string) bool
 }
 
 // endings are what files of tools end in.
@@ -127,8 +132,11 @@ func (h Host) env(name string) string {
 	return ""
 }
 
-// path is a path as the system takes it.
+// path is a path as the system takes it. ~ stands for the home directory.
 func (h Host) path(p string) string {
+	if home := h.env("HOME"); home != "" && (p == "~" || strings.HasPrefix(p, "~/")) {
+		p = filepath.Join(home, p[1:])
+	}
 	if filepath.IsAbs(p) {
 		return p
 	}

@@ -10,14 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"raddle.dev/internal/testneed"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 )
 
 func TestExecuteCommand(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
-	}
+	testneed.Programs(t, "bash")
 	h := place(t, map[string]string{"a": "x"})
 	h.Env = append(h.Env, "GIVEN=value")
 	for command, want := range map[string]string{
@@ -37,9 +36,7 @@ func TestExecuteCommand(t *testing.T) {
 }
 
 func TestCommandsEnd(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash")
-	}
+	testneed.Programs(t, "bash")
 	h := place(t, nil)
 	h.Timeout = 100 * time.Millisecond
 	if got := use(t, h, "execute_command", object{"command": "echo begun; sleep 60"}); got != `{"output":"begun\n","tool_call_error":"Tool call 'execute_command' timed out after 0.1s and was killed"}` {
@@ -75,9 +72,7 @@ func TestLongCommandOutput(t *testing.T) {
 }
 
 func TestExecutePython(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("no python3")
-	}
+	testneed.Programs(t, "python3")
 	h := place(t, nil)
 	for code, want := range map[string]string{
 		"print('a')\n1 + 1":             "a\n2\n",
@@ -89,6 +84,17 @@ func TestExecutePython(t *testing.T) {
 		if got := use(t, h, "execute_py_code.py", object{"code": code}); got != want {
 			t.Errorf("%q: got %s, want %s", code, got, want)
 		}
+	}
+	for _, name := range []string{"ast.py", "json.py", "re.py"} {
+		if err := os.WriteFile(filepath.Join(h.Workspace, name), []byte("raise SystemExit('the workspace was imported')\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(h.Workspace, "mine.py"), []byte("word = 'mine'\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := use(t, h, "execute_py_code", object{"code": "import json, mine\njson.dumps(mine.word)"}); got != "\"mine\"\n" {
+		t.Errorf("with modules in the workspace: %s", got)
 	}
 	if got := use(t, h, "execute_py_code", object{"code": "1/0"}); !strings.Contains(got, "exited with code 1") || !strings.Contains(got, "ZeroDivisionError") {
 		t.Errorf("got %s", got)

@@ -27,11 +27,11 @@ var fileTools = []definition{
 			{name: "offset", number: true, about: "First line to read, counted from 1"},
 			{name: "limit", number: true, about: "Number of lines to read, 2000 if not given"},
 		},
-		touches: readsPath, run: read,
+		touches: listsPath, run: read,
 	},
 	{
 		name: "fs_ls", about: "List the names in a directory, one a line.", effect: tool.ReadOnly, parallel: true,
-		params: []param{pathParam}, touches: readsPath, run: list,
+		params: []param{pathParam}, touches: listsPath, run: list,
 	},
 	{
 		name: "fs_mkdir", about: "Make a directory, and those above it that are missing.", effect: tool.Idempotent,
@@ -55,24 +55,61 @@ var fileTools = []definition{
 	},
 }
 
-func readsPath(_ Host, a arguments) (tool.Touch, error) {
-	return tool.Touch{Reads: []string{a["path"]}}, given(a)
+func readsPath(h Host, a arguments) (tool.Touch, error) {
+	path, err := h.given(a)
+	return tool.Touch{Reads: []string{path}}, err
 }
 
-func writesPath(_ Host, a arguments) (tool.Touch, error) {
-	return tool.Touch{Writes: []string{a["path"]}}, given(a)
+// listsPath is for tools that read a file, or the names in a directory.
+func listsPath(h Host, a arguments) (tool.Touch, error) {
+	path, err := h.given(a)
+	return tool.Touch{Lists: []string{path}}, err
 }
 
-func patchTouches(_ Host, a arguments) (tool.Touch, error) {
-	return tool.Touch{Reads: []string{a["path"]}, Writes: []string{a["path"]}}, given(a)
+func writesPath(h Host, a arguments) (tool.Touch, error) {
+	path, err := h.given(a)
+	return tool.Touch{Writes: []string{path}}, err
 }
 
-// given refuses paths that name nothing.
-func given(a arguments) error {
-	if p := a["path"]; p == "" || strings.ContainsRune(p, 0) {
-		return errors.New("the argument path must name a file or directory")
+func patchTouches(h Host, a arguments) (tool.Touch, error) {
+	path, err := h.given(a)
+	return tool.Touch{Reads: []string{path}, Writes: []string{path}}, err
+}
+
+// given returns the path of a call, with ~ replaced. Paths that name nothing are
+// refused, and those that begin with the ~ of somebody else.
+func (h Host) given(a arguments) (string, error) {
+	p := a["path"]
+	if p == "" || strings.ContainsRune(p, 0) {
+		return "", errors.New("the argument path must name a file or directory")
 	}
-	return nil
+	if !strings.HasPrefix(p, "~") {
+		return p, nil
+	}
+	name, _, _ := strings.Cut(p, "/")
+	switch {
+	case name == "~" && h.env("HOME") == "":
+		return "", errors.New("the home directory that ~ stands for is not known: give the whole path")
+	case name == "~":
+		return h.path(p), nil
+	case name != p:
+		return "", fmt.Errorf("%s is not replaced by a home directory: give the whole path, or ./%s for a name that begins with ~", name, p)
+	}
+	return p, nil
+}
+
+// readFile reads a regular file: a pipe or a device may never end.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return nil, errors.New("is a directory")
+	case !info.Mode().IsRegular():
+		return nil, errors.New("is not a regular file")
+	}
+	return os.ReadFile(path)
 }
 
 // failed tells the model of an error of the file system, with the path as it
@@ -88,7 +125,7 @@ func failed(path string, err error) (tool.Result, error) {
 }
 
 func cat(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	text, err := os.ReadFile(h.path(a["path"]))
+	text, err := readFile(h.path(a["path"]))
 	if err != nil {
 		return failed(a["path"], err)
 	}

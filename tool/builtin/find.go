@@ -52,11 +52,45 @@ var findTools = []definition{
 	},
 }
 
-func readsTree(_ Host, a arguments) (tool.Touch, error) {
-	if a["path"] == "" {
-		return tool.Touch{Reads: []string{"."}}, nil
+// readsTree is for tools that look through a directory.
+func readsTree(h Host, a arguments) (tool.Touch, error) {
+	path := "."
+	if a["path"] != "" {
+		var err error
+		if path, err = h.given(a); err != nil {
+			return tool.Touch{}, err
+		}
 	}
-	return tool.Touch{Reads: []string{a["path"]}}, given(a)
+	if h.Hidden == nil {
+		return tool.Touch{Reads: []string{path}}, nil
+	}
+	return tool.Touch{Lists: []string{path}}, nil
+}
+
+// A search is a walk through a directory that leaves out what is hidden.
+type search struct {
+	skipped []string               // names of directories that are not entered
+	hidden  func(path string) bool // nil: nothing is
+	left    int                    // how many files and directories were hidden
+}
+
+func (h Host) search(tool string, skipped ...string) *search {
+	s := &search{skipped: skipped}
+	if h.Hidden != nil {
+		s.hidden = h.Hidden(tool)
+	}
+	return s
+}
+
+// note says what was left out.
+func (s *search) note() string {
+	switch s.left {
+	case 0:
+		return ""
+	case 1:
+		return "\n(1 file or directory was left out: permission rules do not let this tool read it)"
+	}
+	return fmt.Sprintf("\n(%d files or directories were left out: permission rules do not let this tool read them)", s.left)
 }
 
 // A found file is one that fits, with what it is sorted by.
@@ -72,7 +106,8 @@ func glob(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	}
 	root := h.path(a["path"])
 	var all []found
-	err := walk(ctx, root, skippedDirs, func(path string, d fs.DirEntry) error {
+	look := h.search("fs_glob", skippedDirs...)
+	err := look.walk(ctx, root, func(path string, d fs.DirEntry) error {
 		if !fits(root, path, pattern) {
 			return nil
 		}
@@ -104,7 +139,7 @@ func glob(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	if len(all) == 0 {
 		b.WriteString("No files found")
 	}
-	return tool.Text(h.clip(b.String())), nil
+	return tool.Text(h.clip(b.String()) + look.note()), nil
 }
 
 // fits compares a path with a pattern: its name, where the pattern has no /, else
@@ -127,18 +162,24 @@ func fits(root, path, pattern string) bool {
 
 // walk visits the files below a directory, or the one file. Links are not
 // followed, and what cannot be read is passed over.
-func walk(ctx context.Context, root string, skipped []string, each func(path string, d fs.DirEntry) error) error {
-	if info, err := os.Stat(root); err != nil {
+func (s *search) walk(ctx context.Context, root string, each func(path string, d fs.DirEntry) error) error {
+	info, err := os.Stat(root)
+	if err != nil {
 		return err
-	} else if !info.IsDir() {
+	}
+	real, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		if s.hidden != nil && s.hidden(real) {
+			s.left++
+			return nil
+		}
 		return each(root, fs.FileInfoToDirEntry(info))
 	}
-	if real, err := filepath.EvalSymlinks(root); err != nil {
-		return err
-	} else if real != root { // the walk would not enter a link
-		return walk(ctx, real, skipped, func(path string, d fs.DirEntry) error { return each(root+strings.TrimPrefix(path, real), d) })
-	}
-	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	// The walk begins where links lead: it would not enter a link.
+	return filepath.WalkDir(real, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -147,13 +188,18 @@ func walk(ctx context.Context, root string, skipped []string, each func(path str
 				return fs.SkipDir
 			}
 			return nil
-		case d.IsDir():
-			if path != root && slices.Contains(skipped, d.Name()) {
+		case d.IsDir() && path != real && slices.Contains(s.skipped, d.Name()):
+			return fs.SkipDir
+		case s.hidden != nil && s.hidden(path):
+			s.left++
+			if d.IsDir() {
 				return fs.SkipDir
 			}
 			return nil
+		case d.IsDir():
+			return nil
 		}
-		return each(path, d)
+		return each(root+strings.TrimPrefix(path, real), d)
 	})
 }
 
@@ -177,7 +223,8 @@ func grep(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	}
 	root := h.path(a["path"])
 	hits := hits{host: h}
-	err = walk(ctx, root, slices.Concat(skippedDirs, alsoNotSought), func(path string, d fs.DirEntry) error {
+	look := h.search("fs_grep", slices.Concat(skippedDirs, alsoNotSought)...)
+	err = look.walk(ctx, root, func(path string, d fs.DirEntry) error {
 		switch {
 		case !d.Type().IsRegular(), include != "" && !fits(root, path, include):
 			return nil
@@ -192,7 +239,7 @@ func grep(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	if err != nil && err != fs.SkipAll {
 		return failed(a["path"], err)
 	}
-	return tool.Text(h.clip(hits.text())), nil
+	return tool.Text(h.clip(hits.text()) + look.note()), nil
 }
 
 // hits are the lines found so far.

@@ -17,7 +17,7 @@ import (
 
 func patch(_ context.Context, h Host, a arguments) (tool.Result, error) {
 	path := h.path(a["path"])
-	before, err := os.ReadFile(path)
+	before, err := readFile(path)
 	if err != nil {
 		return failed(a["path"], err)
 	}
@@ -43,7 +43,7 @@ func Preview(h Host, c tool.Call, name string) string {
 	if err != nil {
 		return ""
 	}
-	old, err := os.ReadFile(h.path(a["path"]))
+	old, err := readFile(h.path(a["path"]))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return ""
 	}

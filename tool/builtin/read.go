@@ -25,7 +25,7 @@ func read(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	if info.IsDir() {
 		return listing(h, a["path"])
 	}
-	text, err := os.ReadFile(path)
+	text, err := readFile(path)
 	if err != nil {
 		return failed(a["path"], err)
 	}

@@ -1,6 +1,9 @@
 # Runs the code on standard input, and prints the value of its last line.
-import ast
 import sys
+
+# Modules of the workspace can be imported, but take the place of none of Python's own.
+sys.path = [p for p in sys.path if p] + [""]
+import ast
 
 tree = ast.parse(sys.stdin.read(), "<code>")
 last = None

@@ -38,7 +38,7 @@ type block struct {
 	line        int
 	name        string // the function, or what names the tool of the file
 	description string
-	effect      string
+	about       annotations
 	schema      schema
 	command     Command
 	inherit     bool   // @meta inherit-flag-options
@@ -107,7 +107,7 @@ func effectOf(line string) (string, bool) {
 	if len(body) == len(line) {
 		return "", false
 	}
-	return effectComment(body)
+	return annotation(body)
 }
 
 // functionLine is the name in "name()" or "function name".
@@ -191,11 +191,9 @@ func (b *bash) effect(name string) {
 		b.file.problem(b.at+1, "", "an effect is declared below @cmd and above its function: move the line")
 		return
 	}
-	if _, ok := effectNamed(name); !ok {
-		b.file.problem(b.at+1, "", unknownEffect, name)
-		return
+	if problem := b.current.about.add(name); problem != "" {
+		b.file.problem(b.at+1, "", "%s", problem)
 	}
-	b.current.effect = name
 }
 
 func (b *bash) meta(text string) {

@@ -341,6 +341,28 @@ func BenchmarkBash(b *testing.B) {
 	}
 }
 
+// What is done with a call that was cut off is an annotation too, beside an effect or
+// alone.
+func TestInDoubtIsDeclared(t *testing.T) {
+	for _, f := range []File{
+		Bash("t.sh", []byte("# raddle: in-doubt ask\n# @cmd A.\n# raddle: in-doubt retry\na() { :; }\n# @cmd B.\n# raddle: dangerous, in-doubt skip\nb() { :; }\n# @cmd C.\nc() { :; }\n# @cmd D.\n# raddle: in-doubt\nd() { :; }\n")),
+		Python("t.py", []byte("# raddle: in-doubt retry\ndef a():\n    \"A\"\n# raddle: dangerous\n# raddle: in-doubt skip\ndef b():\n    \"B\"\ndef c():\n    \"C\"\n# raddle: in-doubt maybe\ndef d():\n    \"D\"\n")),
+		TypeScript("t.ts", []byte("/** A\n * @raddle in-doubt retry */\nexport function a() {}\n/** B\n * @raddle dangerous\n * @raddle in-doubt skip */\nexport function b() {}\n/** C */\nexport function c() {}\n/** D\n * @raddle in-doubt no */\nexport function d() {}\n")),
+	} {
+		var got []string
+		for _, d := range f.Declarations {
+			got = append(got, string(d.Effect)+"/"+string(d.InDoubt))
+		}
+		want := "/retry dangerous/skip / /"
+		if f.Language == LanguageBash {
+			want = "/retry dangerous/skip /ask /ask" // what stands at the top holds for all
+		}
+		if text := strings.Join(got, " "); text != want || len(f.Problems) != 1 || !strings.Contains(f.Problems[0].Text, "write in-doubt retry, in-doubt skip, in-doubt ask") {
+			t.Errorf("%s: %s, problems %v", f.Path, text, f.Problems)
+		}
+	}
+}
+
 // An effect among the comments below @cmd belongs to that command, whichever it
 // is.
 func TestBashEffectsOfCommands(t *testing.T) {

@@ -1,6 +1,9 @@
 package declare
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // declare turns what was read into declarations.
 func (b *bash) declare() {
@@ -65,8 +68,9 @@ func (b *bash) inherit(c *block) {
 		}
 	}
 	k.Env = append(envs, k.Env...)
-	if c.effect == "" && b.root.broken == "" {
-		c.effect = b.root.effect
+	if b.root.broken == "" {
+		c.about.effect = cmp.Or(c.about.effect, b.root.about.effect)
+		c.about.inDoubt = cmp.Or(c.about.inDoubt, b.root.about.inDoubt)
 	}
 	if !b.root.inherit {
 		return
@@ -141,7 +145,7 @@ func (b *bash) declaration(c *block) *Declaration {
 	s.properties = offered(s.properties)
 	s.required = dropped(s.required)
 	d.Schema = s.json()
-	d.Effect, _ = effectNamed(c.effect)
+	d.Effect, d.InDoubt = c.about.effect, c.about.inDoubt
 	return d
 }
 

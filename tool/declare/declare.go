@@ -50,6 +50,7 @@ type Declaration struct {
 	Description string
 	Schema      json.RawMessage // of the arguments, an object; its keys in a fixed order, properties in that of the source
 	Effect      tool.Effect     // as an annotation says
+	InDoubt     tool.Doubt      // as an annotation says
 	Line        int             // of the function, from 1
 
 	Function string   // what to call, spelt as in the source
@@ -161,19 +162,37 @@ func normal(name string) string {
 	return strings.Join(parts, "_")
 }
 
-// effectNamed is the effect that an annotation names.
-func effectNamed(name string) (tool.Effect, bool) {
-	switch e := tool.Effect(name); e {
-	case tool.ReadOnly, tool.Idempotent, tool.Dangerous:
-		return e, true
+// annotations are what "raddle:" comments say of a function.
+type annotations struct {
+	effect  tool.Effect
+	inDoubt tool.Doubt
+}
+
+// annotate adds the text of one annotation: an effect, "in-doubt" and a choice, or
+// both with a comma between them. It returns what is wrong with the text, or "".
+func (e *annotations) add(text string) (problem string) {
+	for part := range strings.SplitSeq(text, ",") {
+		part = strings.TrimSpace(part)
+		if choice, ok := strings.CutPrefix(part, "in-doubt"); ok {
+			d, known := tool.ParseDoubt(strings.TrimSpace(choice))
+			if !known {
+				return fmt.Sprintf("'%s' is unknown: write in-doubt %s", part, strings.Join(tool.Doubts, ", in-doubt "))
+			}
+			e.inDoubt = d
+			continue
+		}
+		switch name := tool.Effect(part); name {
+		case tool.ReadOnly, tool.Idempotent, tool.Dangerous:
+			e.effect = name
+		default:
+			return fmt.Sprintf("the effect '%s' is unknown: write read-only, idempotent, dangerous, or in-doubt %s", part, strings.Join(tool.Doubts, "|"))
+		}
 	}
-	return tool.Undeclared, false
+	return ""
 }
 
-// effectComment reads "raddle: EFFECT", the text of a comment.
-func effectComment(text string) (name string, ok bool) {
-	name, ok = strings.CutPrefix(strings.TrimSpace(text), "raddle:")
-	return strings.TrimSpace(name), ok
+// annotation returns what follows "raddle:" in the text of a comment.
+func annotation(comment string) (text string, ok bool) {
+	text, ok = strings.CutPrefix(strings.TrimSpace(comment), "raddle:")
+	return strings.TrimSpace(text), ok
 }
-
-const unknownEffect = "the effect '%s' is unknown: write read-only, idempotent or dangerous"

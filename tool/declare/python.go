@@ -7,12 +7,13 @@ import "strings"
 // declared, under the file's name; of any other file every function of the
 // module whose name does not begin with an underscore. Functions within
 // classes, conditions and functions, and those that are async, are not seen.
-// A comment "# raddle: read-only" right above a function declares its effect.
+// A comment "# raddle: read-only" right above a function declares its effect, and
+// "# raddle: in-doubt retry" what is done with a call that was cut off.
 func Python(path string, src []byte) File {
 	f := File{Path: path, Language: LanguagePython}
 	sc := scanner{src: string(src), line: 1, comment: "#"}
-	var effect string
-	var effectAt int
+	var about annotations
+	var wrong Problem
 	for {
 		st, err := sc.statement()
 		if err != "" {
@@ -23,23 +24,25 @@ func Python(path string, src []byte) File {
 			break
 		}
 		for _, c := range st.comments {
-			if name, ok := effectComment(strings.TrimLeft(c, "#")); ok {
-				effect, effectAt = name, st.line
+			if text, ok := annotation(strings.TrimLeft(c, "#")); ok {
+				if problem := about.add(text); problem != "" {
+					wrong = Problem{File: path, Line: st.line, Text: problem}
+				}
 			}
 		}
 		switch {
 		case st.indent > 0 || strings.HasPrefix(st.text, "@"):
 			continue // a decorator: what stands above it is for its function
 		case strings.HasPrefix(st.text, "def ") || strings.HasPrefix(st.text, "def\t"):
-			f.pythonFunction(&sc, st, effect, effectAt)
+			f.pythonFunction(&sc, st, about, wrong)
 		}
-		effect = ""
+		about, wrong = annotations{}, Problem{}
 	}
 	return f
 }
 
 // pythonFunction declares one function, unless it is private.
-func (f *File) pythonFunction(sc *scanner, st statement, effect string, effectAt int) {
+func (f *File) pythonFunction(sc *scanner, st statement, about annotations, wrong Problem) {
 	name, params, rest, ok := signature(st.text)
 	if !ok {
 		f.problem(st.line, name, "failed to parse python: the signature of '%s' is not complete", name)
@@ -54,10 +57,9 @@ func (f *File) pythonFunction(sc *scanner, st statement, effect string, effectAt
 	}
 	d := f.named(name, st.line)
 	d.Description = strings.TrimSpace(doc)
-	if e, ok := effectNamed(effect); ok {
-		d.Effect = e
-	} else if effect != "" {
-		f.problem(effectAt, "", unknownEffect, effect)
+	d.Effect, d.InDoubt = about.effect, about.inDoubt
+	if wrong.Text != "" {
+		f.Problems = append(f.Problems, wrong)
 	}
 	if !documented || d.Description == "" {
 		if name != instructions {

@@ -80,13 +80,15 @@ type tsFunction struct {
 
 func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, base int) {
 	d := f.named(fn.name, fn.line)
-	text, docs, effect := jsdoc(fn.doc)
+	text, docs, notes := jsdoc(fn.doc)
 	d.Description = text
-	if e, ok := effectNamed(effect); ok {
-		d.Effect = e
-	} else if effect != "" {
-		f.problem(fn.line, "", unknownEffect, effect)
+	var about annotations
+	for _, note := range notes {
+		if problem := about.add(note); problem != "" {
+			f.problem(fn.line, "", "%s", problem)
+		}
 	}
+	d.Effect, d.InDoubt = about.effect, about.inDoubt
 	if text == "" && fn.name != instructions {
 		f.problem(fn.line, fn.name, "Missing or empty description on function: %s: write a comment /** ... */ right above it", fn.name)
 		return
@@ -217,8 +219,8 @@ func tsLiteral(s string) (string, bool) {
 }
 
 // jsdoc reads a comment: the text before the first tag, the parameters, and
-// the effect.
-func jsdoc(comment string) (text string, params map[string]string, effect string) {
+// the annotations.
+func jsdoc(comment string) (text string, params map[string]string, notes []string) {
 	params = map[string]string{}
 	var lines []string
 	tags := false
@@ -231,7 +233,7 @@ func jsdoc(comment string) (text string, params map[string]string, effect string
 			continue
 		}
 		if name, ok := strings.CutPrefix(line, "@raddle "); ok {
-			effect = strings.TrimSpace(name)
+			notes = append(notes, strings.TrimSpace(name))
 		}
 		rest, ok := strings.CutPrefix(line, "@param")
 		if !ok {
@@ -246,5 +248,5 @@ func jsdoc(comment string) (text string, params map[string]string, effect string
 			params[name] = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(about), "-"))
 		}
 	}
-	return strings.TrimSpace(strings.Join(lines, "\n")), params, effect
+	return strings.TrimSpace(strings.Join(lines, "\n")), params, notes
 }

@@ -18,17 +18,13 @@ const longestName = 64
 // direct returns the tools of a server under their own names.
 func (s *server) direct(list []*sdk.Tool) []tool.Tool {
 	var all []tool.Tool
-	taken := map[string]bool{}
-	for _, t := range list {
-		name := safeName("mcp__"+s.config.ID+"__"+t.Name, false)
-		if taken[name] {
-			name = safeName("mcp__"+s.config.ID+"__"+t.Name, true)
-		}
-		taken[name] = true
+	for i, name := range s.directNames(list) {
+		t := list[i]
 		effect := effect(t)
 		all = append(all, tool.Tool{
 			Name: name, Description: s.clean(t.Description), Schema: schema(t),
 			Effect: effect, Parallel: effect == tool.ReadOnly,
+			Touches: func(args json.RawMessage) (tool.Touch, error) { return touches(t, args), nil },
 			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 				args, ok := object(c.Args)
 				if !ok {
@@ -43,6 +39,21 @@ func (s *server) direct(list []*sdk.Tool) []tool.Tool {
 		})
 	}
 	return all
+}
+
+// directNames are the names under which tools of the server are offered directly,
+// and under which rules know them whether they are or not.
+func (s *server) directNames(list []*sdk.Tool) []string {
+	names := make([]string, len(list))
+	taken := map[string]bool{}
+	for i, t := range list {
+		names[i] = safeName("mcp__"+s.config.ID+"__"+t.Name, false)
+		if taken[names[i]] {
+			names[i] = safeName("mcp__"+s.config.ID+"__"+t.Name, true)
+		}
+		taken[names[i]] = true
+	}
+	return names
 }
 
 // functionName is the name of one of the three functions of a server.
@@ -92,16 +103,17 @@ func effect(t *sdk.Tool) tool.Effect {
 	return tool.Undeclared
 }
 
-// gravest is the effect of a function that may call any of the tools.
-func gravest(list []*sdk.Tool) tool.Effect {
-	order := []tool.Effect{tool.ReadOnly, tool.Idempotent, tool.Undeclared, tool.Dangerous}
-	worst := 0
+// invokeEffect is what repeating a call of mcp_invoke does, which may call any of
+// the tools. Whether a call needs consent is up to the tool that it names.
+func invokeEffect(list []*sdk.Tool) tool.Effect {
+	all := tool.ReadOnly
 	for _, t := range list {
-		for i, e := range order {
-			if effect(t) == e {
-				worst = max(worst, i)
-			}
+		switch e := effect(t); {
+		case !e.Repeats():
+			return tool.Undeclared
+		case e == tool.Idempotent:
+			all = e
 		}
 	}
-	return order[worst]
+	return all
 }

@@ -5,18 +5,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/redact"
 )
 
 // reference matches ${NAME} and {{NAME}}.
 var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}|\{\{\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}`)
-
-// secretName matches the names of variables, of the environment or of headers,
-// whose values are secrets.
-var secretName = regexp.MustCompile(`(?i)key|token|secret|passw|pwd|credential|auth|cookie|private`)
-
-// shortestSecret is the length below which a value is too ordinary to be taken
-// out of texts.
-const shortestSecret = 6
 
 // An expansion fills in the references of one entry.
 type expansion struct {
@@ -37,21 +31,30 @@ func expand(s Server, lookup func(string) (string, bool)) (Server, []string, err
 	s.Dir = x.text("", s.Dir)
 	s.URL = x.text("", s.URL)
 	s.Headers = x.table(s.Headers)
+	for _, text := range append([]string{s.URL, s.Command}, s.Args...) {
+		x.secrets = append(x.secrets, redact.Passwords(text)...)
+	}
+	for i, a := range s.Args[:max(0, len(s.Args)-1)] {
+		if strings.HasPrefix(a, "-") && redact.IsSecretName(a) {
+			x.secret(s.Args[i+1])
+		}
+	}
 	if len(x.missing) > 0 {
 		slices.Sort(x.missing)
-		return s, nil, fmt.Errorf("%s: it refers to what the environment does not have: %s; set it and try again",
+		return s, x.found(), fmt.Errorf("%s: it refers to what the environment does not have: %s; set it and try again",
 			s.Pos, strings.Join(slices.Compact(x.missing), ", "))
 	}
-	return s, longestFirst(x.secrets), nil
+	return s, x.found(), nil
 }
 
 func (x *expansion) table(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
 	for _, name := range sortedKeys(m) {
 		out[name] = x.text(name, m[name])
-		if secretName.MatchString(name) {
+		if redact.IsSecretField(name) {
 			x.secret(out[name])
 		}
+		x.secrets = append(x.secrets, redact.Passwords(out[name])...)
 	}
 	return out
 }
@@ -66,11 +69,19 @@ func (x *expansion) text(name, s string) string {
 			x.missing = append(x.missing, plain+vault)
 			return ""
 		}
-		if vault != "" || secretName.MatchString(plain) || secretName.MatchString(name) {
+		if vault != "" || redact.IsSecretField(plain) || redact.IsSecretField(name) {
 			x.secret(v)
 		}
 		return v
 	})
+}
+
+// found returns the values that were noted, sorted, without those that no redactor
+// looks for.
+func (x *expansion) found() []string {
+	list := slices.DeleteFunc(x.secrets, func(v string) bool { return !redact.IsFindable(v) })
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // secret notes a value, and what follows the scheme in a header like "Bearer x".
@@ -81,23 +92,15 @@ func (x *expansion) secret(v string) {
 	}
 }
 
-// longestFirst puts the values in the order in which they are to be taken out:
-// a secret may contain another one.
-func longestFirst(values []string) []string {
-	values = slices.DeleteFunc(values, func(v string) bool { return len(v) < shortestSecret })
-	slices.SortFunc(values, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	return slices.Compact(values)
-}
-
-// without takes secrets out of a text.
-func without(text string, secrets []string) string {
-	for _, s := range secrets {
-		text = strings.ReplaceAll(text, s, "[redacted]")
+// Secrets returns the values of the file's entries that must not be seen, with
+// the references that lookup can fill in, sorted: those of variables and headers with the
+// name of a secret, those behind {{NAME}}, and passwords in addresses and
+// arguments.
+func (f *File) Secrets(lookup func(string) (string, bool)) (values []string) {
+	for _, s := range f.Servers {
+		_, own, _ := expand(s, lookup) // a reference that is missing has no value
+		values = append(values, own...)
 	}
-	return text
+	slices.Sort(values)
+	return slices.Compact(values)
 }

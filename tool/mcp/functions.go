@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -30,8 +31,8 @@ func (s *server) tools(c *connection) []tool.Tool {
 			Schema: json.RawMessage(`{"type":"object","properties":{` +
 				`"tool":{"type":"string","description":"The name of the tool"},` +
 				`"arguments":{"type":"object","description":"The arguments of the tool"}},"required":["tool"]}`),
-			Effect: gravest(list), Parallel: gravest(list) == tool.ReadOnly,
-			Run: s.invoke,
+			Effect: invokeEffect(list), Parallel: invokeEffect(list) == tool.ReadOnly,
+			Touches: s.invokeTouches, Run: s.invoke,
 		},
 		{
 			Name:        functionName("search", id),
@@ -134,10 +135,56 @@ func (s *server) find(ctx context.Context, name string) (*sdk.Tool, *tool.Result
 	list := c.tools()
 	i := slices.IndexFunc(list, func(t *sdk.Tool) bool { return t.Name == name })
 	if i < 0 {
-		unknown := tool.Failed("%s not found in %s MCP server catalog", name, s.config.ID)
+		text := fmt.Sprintf("%s not found in %s MCP server catalog", name, s.config.ID)
+		if near := nearNames(name, list); len(near) > 0 {
+			text += ". Near it: " + strings.Join(near, ", ")
+		}
+		unknown := tool.Failed("%s", text)
 		return nil, &unknown, nil
 	}
 	return list[i], nil, nil
+}
+
+// nearNames lists a few tools whose names share most with a wrong one: letters at the
+// beginning, or words.
+func nearNames(wrong string, list []*sdk.Tool) []string {
+	const few, least = 3, 3
+	words := func(name string) []string {
+		return strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '_' || r == '-' || r == '.' || r == ' ' })
+	}
+	type near struct {
+		name  string
+		score int
+	}
+	var found []near
+	for _, t := range list {
+		score := 0
+		for _, w := range words(wrong) {
+			for _, o := range words(t.Name) {
+				if n := sharedStart(w, o); n >= min(least, len(w), len(o)) {
+					score += n
+				}
+			}
+		}
+		if score >= least {
+			found = append(found, near{t.Name, score})
+		}
+	}
+	slices.SortStableFunc(found, func(a, b near) int { return b.score - a.score })
+	var names []string
+	for _, n := range found[:min(few, len(found))] {
+		names = append(names, n.name)
+	}
+	return names
+}
+
+// sharedStart counts the bytes at the beginning that two words have in common.
+func sharedStart(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func deref(r *tool.Result) tool.Result {

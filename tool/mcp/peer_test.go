@@ -97,6 +97,16 @@ func newPeer(mode string) *sdk.Server {
 		})
 	yes := true
 	add(server, "show", "Shows a picture.", &sdk.ToolAnnotations{DestructiveHint: &yes}, show)
+	add(server, "fetch", "Reads a page.", &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &yes}, nothing)
+	if mode == "escapes" {
+		server.AddTool(&sdk.Tool{Name: "paint", Description: "Paints \x1b[31mred\x1b[0m.", InputSchema: anything}, func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+			return &sdk.CallToolResult{
+				Content: []sdk.Content{&sdk.TextContent{Text: "a\x1b]0;title\x07b\x00c"}, &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: "file:///x", Text: "\x1b[2Jd"}},
+					&sdk.ResourceLink{URI: "file:///y", Name: "\x1b[1me"}},
+				StructuredContent: map[string]any{"k\x1b[0m": []any{"\x1b[31mf\u009b0m\x00g"}},
+			}, nil
+		})
+	}
 	add(server, "grow", "Adds a tool.", nil, func(*sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		add(server, "grown", "Has been added.", nil, nothing)
 		return &sdk.CallToolResult{Content: []sdk.Content{}}, nil

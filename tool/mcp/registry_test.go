@@ -12,20 +12,15 @@ import (
 	"syscall"
 	"testing"
 
+	"raddle.dev/internal/testneed"
 	"raddle.dev/llm"
 )
 
 // everything is the reference server of the npm registry; .ci/prepare installs it.
 const everything = "mcp-server-everything"
 
-func needEverything(t *testing.T) {
-	if _, err := exec.LookPath(everything); err != nil {
-		t.Skip("no mcp-server-everything: .ci/prepare installs it")
-	}
-}
-
-func TestServerOfTheRegistryOverStdio(t *testing.T) {
-	needEverything(t)
+func TestExtraServerOfTheRegistryOverStdio(t *testing.T) {
+	testneed.Programs(t, everything)
 	f, err := Parse("mcp.json", []byte(`{"mcpServers":{"everything":{"command":"mcp-server-everything"}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -38,8 +33,8 @@ func TestServerOfTheRegistryOverStdio(t *testing.T) {
 	}
 }
 
-func TestServerOfTheRegistryOverHTTP(t *testing.T) {
-	needEverything(t)
+func TestExtraServerOfTheRegistryOverHTTP(t *testing.T) {
+	testneed.Programs(t, everything)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

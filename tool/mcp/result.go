@@ -9,6 +9,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"raddle.dev/internal/proc"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -137,6 +138,47 @@ func sameJSON(text string, v any) bool {
 		return false
 	}
 	return reflect.DeepEqual(v, w)
+}
+
+// plainText is a text without terminal escapes and NUL characters.
+func plainText(text string) string {
+	return strings.ReplaceAll(string(proc.StripEscapes([]byte(text))), "\x00", "")
+}
+
+// plainResult takes them out of all texts of a result.
+func plainResult(res *sdk.CallToolResult) {
+	for _, c := range res.Content {
+		switch c := c.(type) {
+		case *sdk.TextContent:
+			c.Text = plainText(c.Text)
+		case *sdk.ResourceLink:
+			c.Name, c.Title, c.Description, c.URI = plainText(c.Name), plainText(c.Title), plainText(c.Description), plainText(c.URI)
+		case *sdk.EmbeddedResource:
+			if c.Resource != nil {
+				c.Resource.Text, c.Resource.URI = plainText(c.Resource.Text), plainText(c.Resource.URI)
+			}
+		}
+	}
+	res.StructuredContent = plainValue(res.StructuredContent)
+}
+
+// plainValue is a JSON value with plain texts, names of keys included.
+func plainValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return plainText(v)
+	case []any:
+		for i := range v {
+			v[i] = plainValue(v[i])
+		}
+	case map[string]any:
+		plain := make(map[string]any, len(v))
+		for name, value := range v {
+			plain[plainText(name)] = plainValue(value)
+		}
+		return plain
+	}
+	return v
 }
 
 // cleaned takes the known secrets out of the texts of a result.

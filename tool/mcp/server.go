@@ -9,6 +9,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/internal/redact"
 )
 
 // A server is one entry and the connection that everybody shares.
@@ -19,7 +21,7 @@ type server struct {
 	life    context.Context // ends with Servers.Close
 
 	mu       sync.Mutex
-	secrets  []string
+	secrets  *redact.Set
 	current  *attempt // the connection, or the way to it; nil: neither
 	failures int      // starts that failed and connections that broke, since a call worked
 	hangs    int      // calls in a row that timed out
@@ -123,17 +125,18 @@ func (s *server) resolve() (Server, error) {
 	}
 	config, secrets, err := expand(s.config, s.options.Lookup)
 	s.mu.Lock()
-	s.secrets = secrets
+	s.secrets = redact.New(secrets...)
 	s.mu.Unlock()
 	return config, err
 }
 
-// clean takes the known secrets out of a text.
+// clean takes terminal escapes, NUL characters and the known secrets out of a text.
 func (s *server) clean(text string) string {
+	text = plainText(text)
 	s.mu.Lock()
 	own := s.secrets
 	s.mu.Unlock()
-	return without(without(text, own), s.options.Secrets)
+	return s.options.Redact(own.Text(text))
 }
 
 // worked notes a call that was answered.
@@ -198,6 +201,7 @@ func (s *server) once(ctx context.Context, name string, args any) (*sdk.CallTool
 	switch {
 	case err == nil:
 		s.worked()
+		plainResult(res)
 		return res, nil
 	case ctx.Err() != nil:
 		return nil, ctx.Err()

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -44,9 +45,9 @@ type Options struct {
 	// as well; 0: DefaultDirect; negative: never.
 	Direct int
 
-	// Secrets are values to take out of what servers say, besides those that
-	// their entries refer to.
-	Secrets []string
+	// Redact takes further secrets out of what servers say, besides those that
+	// their entries hold and refer to; nil: there are none.
+	Redact func(text string) string
 	// Log gets what servers write to stderr, at level debug, and what becomes
 	// of them; nil: nothing is logged.
 	Log *slog.Logger
@@ -98,7 +99,9 @@ func (o Options) filled() Options {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	o.Secrets = longestFirst(slices.Clone(o.Secrets))
+	if o.Redact == nil {
+		o.Redact = func(text string) string { return text }
+	}
 	return o
 }
 
@@ -123,6 +126,30 @@ func (s *Servers) IDs() []string {
 		ids[i] = v.config.ID
 	}
 	return ids
+}
+
+// Programs lists the commands and arguments of the servers over stdio as paths, each
+// relative one as seen from where its server runs. Most of them name no file.
+func (s *Servers) Programs() (paths []string) {
+	if s == nil {
+		return nil
+	}
+	for _, v := range s.list {
+		if v.config.Command == "" {
+			continue
+		}
+		dir := v.config.Dir
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(v.options.Dir, dir)
+		}
+		for _, path := range append([]string{v.config.Command}, v.config.Args...) {
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(dir, path)
+			}
+			paths = append(paths, path)
+		}
+	}
+	return paths
 }
 
 // Tools returns the tools of the named servers, in the order of the names. It
@@ -204,21 +231,6 @@ func (s *Servers) Absent(call llm.ToolCall) (tool.Result, bool) {
 		return tool.Failed("%s MCP server not found in config", id), true
 	}
 	return tool.Result{}, false
-}
-
-// Secrets lists the values that the entries of the servers that were started
-// refer to and that must not be seen, longest first.
-func (s *Servers) Secrets() []string {
-	var all []string
-	if s == nil {
-		return nil
-	}
-	for _, v := range s.list {
-		v.mu.Lock()
-		all = append(all, v.secrets...)
-		v.mu.Unlock()
-	}
-	return longestFirst(all)
 }
 
 // Close ends all calls and servers and returns when nothing of them is left.

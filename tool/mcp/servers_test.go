@@ -133,7 +133,7 @@ func TestToolsOfAServer(t *testing.T) {
 	for _, v := range list {
 		names = append(names, v.Name)
 	}
-	wantNames := "mcp_invoke_good mcp_search_good mcp_describe_good mcp__good__die mcp__good__echo mcp__good__fail " +
+	wantNames := "mcp_invoke_good mcp_search_good mcp_describe_good mcp__good__die mcp__good__echo mcp__good__fail mcp__good__fetch " +
 		"mcp__good__grow mcp__good__hang mcp__good__show mcp__good__whoami"
 	if got := strings.Join(names, " "); got != wantNames {
 		t.Errorf("tools are %s", got)
@@ -141,7 +141,7 @@ func TestToolsOfAServer(t *testing.T) {
 	all := tools(t, s, "good")
 	for name, effect := range map[string]tool.Effect{
 		"mcp__good__echo": tool.ReadOnly, "mcp__good__fail": tool.Idempotent, "mcp__good__show": tool.Dangerous, "mcp__good__die": tool.Undeclared,
-		"mcp_search_good": tool.ReadOnly, "mcp_invoke_good": tool.Dangerous,
+		"mcp_search_good": tool.ReadOnly, "mcp_invoke_good": tool.Undeclared,
 	} {
 		if v := all[name]; v.Effect != effect || v.Parallel != (effect == tool.ReadOnly) {
 			t.Errorf("%s is %q, parallel %v", name, v.Effect, v.Parallel)
@@ -173,7 +173,7 @@ func TestFunctionsOfAServer(t *testing.T) {
 		{"search", `{"query":"x","top_k":"many"}`, true, "Invalid 'top_k' in arguments"},
 		{"describe", `{"tool":"echo"}`, false,
 			`{"type":"object","properties":{"tool":{"type":"string"},"arguments":{"properties":{"say":{"type":"string"}},"type":"object"}}}`},
-		{"describe", `{"tool":"ech"}`, true, "ech not found in good MCP server catalog"},
+		{"describe", `{"tool":"ech"}`, true, "ech not found in good MCP server catalog. Near it: echo"},
 		{"describe", `{}`, true, "Missing 'tool' in arguments"},
 		{"invoke", `{"arguments":{}}`, true, "Missing 'tool' in arguments"},
 		{"invoke", `{"tool":["echo"]}`, true, "Invalid 'tool' in arguments"},
@@ -213,12 +213,13 @@ func TestContent(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	log := newLogbook()
-	s := open(t, entry(t, "complains"), Options{Log: log.logger(), Secrets: []string{"outer-secret"}})
+	s := open(t, entry(t, "complains"), Options{Log: log.logger(), Redact: strings.NewReplacer("outer-secret", "[redacted]").Replace})
 	all := tools(t, s, "complains")
 	log.wait(t, "using key [redacted] now")
 	want(t, run(t, all["mcp__complains__whoami"], `{}`), false, "token [redacted], count 7, flag true")
 	want(t, run(t, all["mcp__complains__echo"], `{"say":"outer-secret"}`), false, `{"say":"[redacted]"}`)
-	if got := s.Secrets(); len(got) != 1 || got[0] != token {
+	f := entry(t, "complains")
+	if got := f.Secrets(func(string) (string, bool) { return token, true }); len(got) != 1 || got[0] != token {
 		t.Errorf("secrets are %q", got)
 	}
 	s.Close()
@@ -237,7 +238,7 @@ func TestBrokenServersAreLeftOut(t *testing.T) {
 	f.Servers = append(f.Servers, more.Servers...)
 	s := open(t, f, Options{StartTimeout: 3 * time.Second})
 	list, failed := s.Tools(t.Context(), []string{"wrong", "dies", "absent", "silent", "keyless", "good", "unknown", "prints"})
-	if len(list) != 20 {
+	if len(list) != 22 {
 		t.Errorf("%d tools, want those of two servers", len(list))
 	}
 	texts := []string{

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"os"
@@ -59,6 +60,30 @@ func (c Consents) Give(dir, digest string) error {
 	return nil
 }
 
+// refused stands in the place of a digest.
+const refused = "no"
+
+// Refuse records that somebody does not want a directory to be used, so that nobody
+// is asked again.
+func (c Consents) Refuse(dir string) error { return c.Give(dir, refused) }
+
+// Answer tells what is recorded for a directory: a digest to hold against the one of
+// its files, whether it was refused, or neither.
+func (c Consents) Answer(dir string) (digest string, no bool, err error) {
+	dir, err = resolveAbs(dir)
+	if err != nil {
+		return "", false, fmt.Errorf("look up a consent: %w", err)
+	}
+	known, err := c.read()
+	if err != nil {
+		return "", false, fmt.Errorf("look up a consent: %w", err)
+	}
+	if known[dir] == refused {
+		return "", true, nil
+	}
+	return known[dir], false, nil
+}
+
 func (c Consents) read() (map[string]string, error) {
 	known := map[string]string{}
 	text, err := os.ReadFile(c.Path)
@@ -83,16 +108,16 @@ func resolveAbs(dir string) (string, error) {
 }
 
 var (
-	scriptEndings = []string{".sh", ".bash", ".py", ".ts", ".js", ".mjs", ".cjs"}
+	scriptEndings = []string{".sh", ".bash", ".py", ".pyc", ".pth", ".so", ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"}
 	scriptNames   = []string{"graph.yaml", "graph.yml", "config.yaml", "config.yml", "permissions.yaml", "mcp.json", ".env"}
-	passedOver    = []string{".git", "node_modules", "__pycache__", ".venv", "sessions", "cache"}
+	passedOver    = []string{".git", "node_modules", ".venv", "sessions", "cache"}
 )
 
 // Digest is a digest of everything in a directory that may run or that decides
 // what runs: scripts, files that may be executed, agent files, rules, servers.
 // The files that count are returned as well, relative to the directory, for a
-// person to see. What is in .git, node_modules, __pycache__, .venv, sessions and
-// cache does not count.
+// person to see. What is in .git, sessions and cache does not count, nor what is in
+// node_modules and .venv, for which [DigestTree] is.
 func Digest(dir string) (digest string, files []string, err error) {
 	sum := sha256.New()
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -124,6 +149,76 @@ func Digest(dir string) (digest string, files []string, err error) {
 		return "", nil, fmt.Errorf("look at the scripts of %s: %w", dir, err)
 	}
 	return hex.EncodeToString(sum.Sum(nil)), files, nil
+}
+
+// DigestTree is a digest of all that is in a directory, such as an environment of
+// Python. Of a link it covers where it leads; and what is there, where that lies in
+// the workspace but not in the directory itself.
+func DigestTree(dir, workspace string) (string, error) {
+	t := tree{sum: sha256.New(), dir: dir, workspace: workspace, seen: map[string]bool{}}
+	if real, err := resolveAbs(dir); err == nil {
+		t.dir = real
+	}
+	if real, err := resolveAbs(workspace); err == nil {
+		t.workspace = real
+	}
+	if err := t.add(t.dir, ""); err != nil {
+		return "", fmt.Errorf("look at the files of %s: %w", dir, err)
+	}
+	return hex.EncodeToString(t.sum.Sum(nil)), nil
+}
+
+// A tree is a digest on its way.
+type tree struct {
+	sum            hash.Hash
+	dir, workspace string
+	seen           map[string]bool // targets of links
+}
+
+// add takes in a directory or file under a name.
+func (t *tree) add(root, as string) error {
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		name := filepath.ToSlash(filepath.Join(as, rel))
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		switch {
+		case d.Type()&fs.ModeSymlink != 0:
+			return t.link(path, name)
+		case d.Type().IsRegular():
+			fmt.Fprintf(t.sum, "%o ", info.Mode().Perm()&0o111)
+			return addFile(t.sum, path, name, info.Size())
+		}
+		return nil
+	})
+}
+
+func (t *tree) link(path, name string) error {
+	to, err := os.Readlink(path)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(t.sum, "link %d:%s %d:%s", len(name), name, len(to), to)
+	at, err := resolve(path)
+	if err != nil || !within(t.workspace, at, false) || within(t.dir, at, false) || t.seen[at] {
+		return nil // it leads to the user's own files, or to what is covered
+	}
+	if within(at, t.dir, false) {
+		return fmt.Errorf("the link %s leads to a directory around it", name)
+	}
+	t.seen[at] = true
+	if _, err := os.Lstat(at); err != nil {
+		return nil // to nothing
+	}
+	return t.add(at, name)
 }
 
 func addFile(sum io.Writer, path, name string, size int64) error {

@@ -18,6 +18,11 @@
 //     allowed, a small list of commands that only read is allowed, everything
 //     else asks.
 //
+// Rules that deny or ask are wider than rules that allow: they mean everything below
+// a directory that they match, each directory in which they may match something, and
+// whatever of a shell text cannot be understood. Rules that allow mean only what is
+// certain to match.
+//
 // What is enforced is the call, not the process: a program that was allowed to
 // run does whatever its user may.
 package permission

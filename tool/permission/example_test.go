@@ -20,7 +20,7 @@ func ExamplePolicy_Decide() {
 		err := json.Unmarshal(args, &a)
 		return tool.Touch{Commands: []string{a.Command}}, err
 	}}
-	d, err := policy.Decide(shell, tool.Call{Args: json.RawMessage(`{"command": "go test ./... | tee log && rm -rf cache"}`)})
+	d, err := policy.Decide(shell, tool.Call{Args: json.RawMessage(`{"command": "go test ./... | tee log && mkdir cache"}`)})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -32,6 +32,6 @@ func ExamplePolicy_Decide() {
 	// Output:
 	// ask [once run always no]
 	// - tee log is not known to be harmless
-	// - rm -rf cache is not known to be harmless
-	// [execute_command(tee log) execute_command(rm -rf cache)]
+	// - mkdir cache is not known to be harmless
+	// [execute_command(tee log) execute_command(mkdir cache)]
 }

@@ -2,21 +2,23 @@ package permission
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
 // file is the need for a file that is read or written, with what is right where
 // no rule speaks of it. The name is absolute or relative to dir, the text is how
 // the call has it.
-func (a area) file(f facet, text, dir, name string) need {
-	n := need{facet: f, text: text}
-	paths, err := places(dir, name)
+func (a area) file(f facet, how reach, text, dir, name string) need {
+	n := need{facet: f, reach: how, text: text}
+	paths, via, err := placesVia(dir, name)
 	if err != nil {
 		n.fallback, n.why = Ask, fmt.Sprintf("cannot be looked at (%v)", err)
 		return n
 	}
-	n.paths = paths
+	n.paths, n.via = paths, via
 	for _, path := range paths {
 		if what, root := a.guard(path); f == writing && what != "" {
 			n.fallback, n.root, n.why = Ask, root, "is not written without asking: "+what
@@ -27,9 +29,25 @@ func (a area) file(f facet, text, dir, name string) need {
 			if path != filepath.Clean(name) {
 				n.why += " (" + path + ")"
 			}
+		} else if f == reading && n.fallback == Allow && isPipe(path) {
+			n.fallback, n.why = Ask, "is a pipe, which may never end"
 		}
 	}
 	return n
+}
+
+func isPipe(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
+}
+
+// leadsOut reports whether a link below a directory leads out of what may be read.
+func (a area) leadsOut(dir string) bool {
+	if !isDir(dir) {
+		return false
+	}
+	t := readTree(dir)
+	return !t.whole || slices.ContainsFunc(t.links, func(path string) bool { return !a.inside(reading, path) })
 }
 
 func (a area) inside(f facet, path string) bool {
@@ -56,6 +74,9 @@ const (
 // expand returns the names that a pattern of files stands for now. It reports
 // false where there are too many, or where they lie outside of the workspace.
 func (a area) expand(dir, pattern string) (names []string, ok bool) {
+	if pattern, ok = widened(pattern); !ok {
+		return nil, false
+	}
 	if !filepath.IsAbs(pattern) {
 		pattern = escapeGlob(dir) + string(filepath.Separator) + pattern
 	}
@@ -83,7 +104,78 @@ func (a area) expand(dir, pattern string) (names []string, ok bool) {
 		}
 	}
 	names, err = filepath.Glob(pattern)
+	parts := partsOf(pattern)
+	names = slices.DeleteFunc(names, func(name string) bool { return hides(parts, partsOf(name)) })
 	return names, err == nil && len(names) <= mostFiles
+}
+
+// widened returns a pattern with ? for each class of characters such as [!a-z], which
+// shells read in different ways. It reports false where a class holds a slash.
+func widened(pattern string) (string, bool) {
+	var b strings.Builder
+	for i := 0; i < len(pattern); i++ {
+		if pattern[i] == '\\' && i+1 < len(pattern) {
+			b.WriteString(pattern[i : i+2])
+			i++
+			continue
+		}
+		if pattern[i] != '[' {
+			b.WriteByte(pattern[i])
+			continue
+		}
+		end := classEnd(pattern, i)
+		if end < 0 {
+			b.WriteString(`\[`)
+			continue
+		}
+		if strings.Contains(pattern[i:end], "/") {
+			return "", false
+		}
+		b.WriteByte('?')
+		i = end
+	}
+	return b.String(), true
+}
+
+// classEnd is the place of the bracket that ends the class beginning at from, -1 where
+// there is none.
+func classEnd(pattern string, from int) int {
+	i := from + 1
+	if i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^') {
+		i++
+	}
+	for first := i; i < len(pattern); i++ {
+		switch c := pattern[i]; {
+		case c == '\\':
+			i++
+		case c == ']' && i > first:
+			return i
+		case c == '[' && i+1 < len(pattern) && strings.IndexByte(":.=", pattern[i+1]) >= 0:
+			if end := strings.Index(pattern[i+2:], string(pattern[i+1])+"]"); end >= 0 {
+				i += end + 3
+			}
+		}
+	}
+	return -1
+}
+
+// partsOf are the names of a path or pattern.
+func partsOf(path string) []string {
+	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(part string) bool { return part == "" || part == "." })
+}
+
+// hides reports whether a shell leaves out a name that fits a pattern: a wildcard at
+// the beginning of a part does not stand for a dot.
+func hides(pattern, name []string) bool {
+	if len(pattern) != len(name) {
+		return false // one leads through ..
+	}
+	for i, part := range pattern {
+		if strings.IndexByte("*?", part[0]) >= 0 && strings.HasPrefix(name[i], ".") {
+			return true
+		}
+	}
+	return false
 }
 
 // unescaped is a part of a pattern without what stands behind a backslash.

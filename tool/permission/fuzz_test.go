@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"raddle.dev/internal/testneed"
 	"raddle.dev/tool/permission"
 )
 
@@ -20,9 +21,10 @@ func FuzzShell(f *testing.F) {
 	for _, text := range append(lines(harmless), lines(asking)...) {
 		f.Add(text)
 	}
+	testneed.Programs(f, "bash")
 	bash, err := exec.LookPath("bash")
 	if err != nil {
-		f.Skip("no bash to compare with")
+		f.Fatal(err)
 	}
 	r := newRoom(f)
 	mark := filepath.Join(r.outside, "mark")

@@ -3,6 +3,7 @@ package permission
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -104,5 +105,128 @@ func feigned(dir string) bool {
 			return false
 		}
 		dir = up
+	}
+}
+
+// gitNames are commands of git that tell no contents of files, unless a flag asks for
+// a patch.
+var gitNames = []string{"add", "bisect", "branch", "cherry-pick", "check-ignore", "checkout", "clean", "clone", "commit", "config", "count-objects", "describe", "fetch",
+	"for-each-ref", "fsck", "gc", "help", "init", "log", "ls-files", "ls-remote", "ls-tree", "merge", "merge-base", "mv", "name-rev", "notes", "prune", "pull",
+	"push", "rebase", "reflog", "remote", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show-ref", "status", "submodule", "switch",
+	"symbolic-ref", "tag", "update-index", "version", "worktree"}
+
+// gitPlain are flags with which git log still tells no contents; others may ask for
+// a patch.
+var gitPlain = regexp.MustCompile(`^(-[0-9]+|-[aginvzE]+[0-9]*|--(abbrev|abbrev-commit|after|all|author|before|branches|committer|count|date|decorate|diff-filter|` +
+	`first-parent|follow|format|graph|grep|max-count|merges|name-only|name-status|no-abbrev|no-color|no-decorate|no-merges|numstat|oneline|pretty|reflog|relative-date|remotes|` +
+	`reverse|shortstat|since|skip|source|stat|summary|tags|topo-order|date-order|until)(=.*)?)$`)
+
+// gitPatches are other commands that show a patch with -p or -v.
+var gitPatches = []string{"add", "checkout", "commit", "reset", "restore", "stash", "status"}
+
+// gitWritesFiles are commands of git that write files of the working tree by what the
+// repository holds.
+var gitWritesFiles = []string{"am", "apply", "bisect", "checkout", "cherry-pick", "clean", "merge", "mv", "pull", "rebase", "reset", "restore", "revert", "rm", "stash", "submodule", "switch", "worktree"}
+
+// gitAccesses adds what a command of git reads. What it tells of contents comes from
+// anywhere in the repository, unless the files are named behind --.
+func (s *shell) gitAccesses(args []word, asked bool) {
+	for _, f := range (harmless{}).files(args) {
+		s.access(access{facet: reading, word: f, asked: asked})
+		if _, file, ok := strings.Cut(f.text, ":"); ok && f.plain() && file != "" {
+			s.access(access{facet: reading, word: literalWord(file), asked: asked})
+		}
+	}
+	dirs, sub, rest, known := s.gitCommand(args)
+	if !known {
+		s.needs = append(s.needs, need{facet: reading, text: "git", guess: true})
+		return
+	}
+	if sub == "" {
+		return
+	}
+	tells := gitTells(sub, rest)
+	var files []word
+	if i := slices.IndexFunc(rest, func(a word) bool { return a.text == "--" }); i >= 0 {
+		files = rest[i+1:]
+	} else if sub == "add" {
+		files = operandsOf(rest)
+		tells = true
+	}
+	if slices.ContainsFunc(files, func(f word) bool {
+		return !f.plain() || strings.HasPrefix(f.text, ":") || strings.ContainsAny(f.text, "*?[")
+	}) {
+		files = nil
+	}
+	for _, dir := range dirs {
+		places := []string{}
+		for _, f := range files {
+			places = append(places, joined(dir, f.text))
+		}
+		if len(files) == 0 {
+			places = []string{repositoryOf(dir)}
+		}
+		for _, place := range places {
+			if tells {
+				s.one(access{facet: reading, word: literalWord(place), reach: contents}, dir, place)
+			}
+			if slices.Contains(gitWritesFiles, sub) {
+				s.one(access{facet: writing, word: literalWord(place), reach: contents, guess: true}, dir, place)
+			}
+		}
+	}
+}
+
+// gitTells reports whether a command of git may tell contents of files.
+func gitTells(sub string, rest []word) bool {
+	switch {
+	case !slices.Contains(gitNames, sub):
+		return true
+	case sub == "log" || sub == "reflog":
+		return slices.ContainsFunc(rest, func(a word) bool {
+			return a.vague || strings.HasPrefix(a.text, "-") && a.text != "--" && !gitPlain.MatchString(a.text)
+		})
+	}
+	return slices.Contains(gitPatches, sub) && hasFlag(rest, "pv", "patch", "verbose")
+}
+
+// gitCommand finds the command of git among the arguments, with the directories that
+// it may work in. It reports false where a flag before it may change what it reads.
+func (s *shell) gitCommand(args []word) (dirs []string, sub string, rest []word, known bool) {
+	dirs = slices.Clone(s.dirs)
+	for i := 0; i < len(args); i++ {
+		t := args[i].text
+		switch {
+		case !args[i].plain():
+			return nil, "", nil, false
+		case t == "-C" && i+1 < len(args):
+			if i++; !args[i].plain() {
+				return nil, "", nil, false
+			}
+			for j, dir := range dirs {
+				dirs[j] = joined(dir, args[i].text)
+			}
+		case slices.Contains([]string{"--no-pager", "-P", "-p", "--paginate", "--version", "--help", "--bare", "--literal-pathspecs", "--no-optional-locks"}, t):
+		case strings.HasPrefix(t, "-"):
+			return nil, "", nil, false
+		default:
+			return dirs, t, args[i+1:], true
+		}
+	}
+	return dirs, "", nil, true
+}
+
+// repositoryOf is the directory of the repository that a directory belongs to, or the
+// directory itself.
+func repositoryOf(dir string) string {
+	for at := dir; ; {
+		if _, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
+			return at
+		}
+		up := filepath.Dir(at)
+		if up == at {
+			return dir
+		}
+		at = up
 	}
 }

@@ -38,7 +38,11 @@ func (m matcher) grant(n need) (rule string, ok bool) {
 	case command:
 		return m.grantCommand(n)
 	case network:
-		return m.tool + "(" + n.hosts[0] + ")", !strings.ContainsAny(n.hosts[0], "*\\=") || n.hosts[0] == "*"
+		who := m.tool
+		if m.passed != "" {
+			who = m.passed // not all that the function may call
+		}
+		return who + "(" + n.hosts[0] + ")", !strings.ContainsAny(n.hosts[0], "*\\=") || n.hosts[0] == "*"
 	}
 	if len(n.paths) != 1 {
 		return "", false
@@ -47,7 +51,11 @@ func (m matcher) grant(n need) (rule string, ok bool) {
 	if m.shell {
 		who = "any " + string(n.facet)
 	}
-	return who + "(" + m.shortPath(n.paths[0]) + ")", true
+	path := m.shortPath(n.paths[0])
+	if n.reach != itself && isDir(n.paths[0]) {
+		path = strings.TrimSuffix(path, "/") + "/**"
+	}
+	return who + "(" + path + ")", true
 }
 
 // grantCall allows the tool; of a tool that stands for many, the one that the call

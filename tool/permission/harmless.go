@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -27,7 +28,7 @@ var readers = map[string]harmless{
 	":": {text: true, anywhere: true}, "true": {text: true, anywhere: true}, "false": {text: true, anywhere: true},
 	"echo": {text: true, anywhere: true}, "pwd": {text: true, anywhere: true},
 	"basename": {text: true, anywhere: true}, "dirname": {text: true, anywhere: true},
-	"seq": {text: true, anywhere: true}, "sleep": {text: true, anywhere: true}, "tr": {text: true, anywhere: true},
+	"seq": {text: true, anywhere: true}, "sleep": {text: true, check: sleepCheck}, "tr": {text: true, anywhere: true},
 	"exit": {text: true, anywhere: true}, "return": {text: true, anywhere: true},
 	"break": {text: true, anywhere: true}, "continue": {text: true, anywhere: true}, "shift": {text: true, anywhere: true},
 	"whoami": {text: true}, "id": {text: true}, "uname": {text: true}, "arch": {text: true}, "nproc": {text: true},
@@ -37,9 +38,9 @@ var readers = map[string]harmless{
 	"date": {text: true, letters: "sfr", flags: []string{"set", "file", "reference"}, check: dateCheck},
 	"set":  {text: true, check: setCheck}, "read": {text: true, check: readCheck},
 
-	"ls": {}, "cat": {}, "head": {}, "tail": {}, "nl": {}, "tac": {}, "rev": {}, "cut": {}, "paste": {}, "column": {},
+	"ls": {check: lsCheck}, "cat": {}, "head": {}, "tail": {letters: "fF", flags: []string{"follow", "retry"}}, "nl": {}, "tac": {}, "rev": {}, "cut": {}, "paste": {}, "column": {},
 	"wc": {flags: []string{"files0-from"}}, "fold": {}, "expand": {}, "unexpand": {}, "comm": {}, "cmp": {}, "stat": {},
-	"diff": {letters: "l", flags: []string{"paginate"}}, "du": {flags: []string{"files0-from"}}, "df": {},
+	"diff": {letters: "l", flags: []string{"paginate"}}, "du": {letters: "DHL", flags: []string{"files0-from", "dereference", "dereference-args"}}, "df": {},
 	"file": {letters: "Cmf", flags: []string{"compile", "magic-file", "files-from"}},
 	"tree": {letters: "olR", flags: []string{"output"}}, "realpath": {}, "readlink": {},
 	"md5sum": {letters: "c", flags: []string{"check"}}, "sha1sum": {letters: "c", flags: []string{"check"}},
@@ -62,33 +63,30 @@ var grep = harmless{skip: 1, skipped: "ef", letters: "R", flags: []string{"deref
 // are not among them: what stands in for them may heed files of the workspace.
 var versions = []string{"bash", "gcc", "git", "make"}
 
-// judge decides on a command with a plain name: the verdict without any rule,
-// the reason, and which arguments are files that it reads.
-func (s *shell) judge(words []word) (verdict Verdict, why string, files []word) {
+// judge decides on a command with a plain name: the verdict without any rule, and
+// the reason.
+func (s *shell) judge(words []word) (verdict Verdict, why string) {
 	name, args := words[0].text, words[1:]
 	if slices.Contains(versions, name) && len(args) == 1 && args[0].plain() && args[0].text == "--version" {
-		return Allow, "", nil
+		return Allow, ""
 	}
 	h, ok := readers[name]
 	if !ok {
-		return Ask, "is not known to be harmless", nil
-	}
-	if !h.text {
-		files = h.files(args)
+		return Ask, "is not known to be harmless"
 	}
 	if h.anywhere {
-		return Allow, "", nil
+		return Allow, ""
 	}
 	if why := h.faults(args); why != "" {
-		return Ask, why, files
+		return Ask, why
 	}
 	if name == "git" && s.feignedRepository(args) {
-		return Ask, "would take a directory of the workspace for a repository and heed its configuration", files
+		return Ask, "would take a directory of the workspace for a repository and heed its configuration"
 	}
 	if s.dashes(args) {
-		return Ask, "has a pattern that may stand for a file whose name begins with -", files
+		return Ask, "has a pattern that may stand for a file whose name begins with -"
 	}
-	return Allow, "", files
+	return Allow, ""
 }
 
 // faults is the reason why the command does more than read.
@@ -129,9 +127,19 @@ func (h harmless) forbids(flag string) bool {
 // flag. What is no file after all lies in the workspace, as any name does.
 func (h harmless) files(args []word) (files []word) {
 	skip := h.skip
+	for _, a := range args {
+		if a.text == "--" {
+			break
+		}
+		long := strings.HasPrefix(a.text, "--")
+		if strings.HasPrefix(a.text, "-") && (!long && strings.ContainsAny(a.text, h.skipped) || long && standsIn(a.text)) {
+			skip = 0 // wherever the flag stands
+		}
+	}
 	ended := false
 	for _, a := range args {
 		if a.vague || a.splits {
+			files = append(files, a)
 			continue
 		}
 		if ended || !strings.HasPrefix(a.text, "-") || a.text == "-" {
@@ -145,12 +153,8 @@ func (h harmless) files(args []word) (files []word) {
 			continue
 		}
 		_, value, ok := strings.Cut(a.text, "=")
-		long := strings.HasPrefix(a.text, "--")
-		if !ok && !long && len(a.text) > 2 {
+		if !ok && !strings.HasPrefix(a.text, "--") && len(a.text) > 2 {
 			value = a.text[2:]
-		}
-		if !long && strings.ContainsAny(a.text, h.skipped) || long && standsIn(a.text) {
-			skip = 0
 		}
 		if value != "" {
 			files = append(files, literalWord(value))
@@ -177,6 +181,44 @@ func (s *shell) dashes(args []word) bool {
 		}
 	}
 	return false
+}
+
+// lsCheck keeps ls from going through links that lead out of the workspace.
+func lsCheck(args []word) string {
+	if !allPlain(args) {
+		return unknownArgument
+	}
+	if hasFlag(args, "R", "recursive") && hasFlag(args, "LH", "dereference") {
+		return "follows links below a directory"
+	}
+	return ""
+}
+
+// longestSleep is how many seconds a command may wait without asking.
+const longestSleep = 300
+
+func sleepCheck(args []word) string {
+	total := 0.0
+	for _, a := range args {
+		if !a.plain() {
+			continue
+		}
+		text, unit := a.text, 1.0
+		for suffix, seconds := range map[string]float64{"s": 1, "m": 60, "h": 3600, "d": 86400} {
+			if number, ok := strings.CutSuffix(a.text, suffix); ok {
+				text, unit = number, seconds
+			}
+		}
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return "waits for a time that cannot be told"
+		}
+		total += seconds * unit
+	}
+	if !(total <= longestSleep) {
+		return "waits longer than five minutes"
+	}
+	return ""
 }
 
 const unknownArgument = "has an argument that is known only when it runs"

@@ -25,6 +25,12 @@ type matcher struct {
 	area  area
 	home  string
 	args  map[string]string // the arguments of the call as text
+
+	patterns map[string]pathPattern // those of rules that deny or ask, by their text; filled on demand
+	trees    map[string]*subtree    // what lies below directories; filled on demand
+
+	passed     string            // the tool that the call is passed on to; empty: none
+	passedArgs map[string]string // and its arguments as text
 }
 
 // forbids is how far a rule that denies or asks speaks of a need: one of the
@@ -42,6 +48,9 @@ func (m matcher) forbids(r Rule, n need) fit {
 	case reading, writing:
 		return m.forbidsPath(r, n)
 	case network:
+		if n.guess {
+			return min(maybe, m.host(r, n))
+		}
 		return m.host(r, n)
 	}
 	return m.arguments(r)
@@ -60,7 +69,7 @@ func (m matcher) covers(r Rule, n need) bool {
 		if r.broken {
 			return false
 		}
-		if len(n.words) == 0 {
+		if len(n.words) == 0 || n.stdin {
 			return len(r.words) == 1 && r.words[0] == "*"
 		}
 		return coversWords(r.words, append(n.env[:len(n.env):len(n.env)], n.words...))
@@ -74,7 +83,7 @@ func (m matcher) covers(r Rule, n need) bool {
 
 // speaks reports whether a rule is about this tool and this kind of need.
 func (m matcher) speaks(r Rule, n need) bool {
-	if !like(r.tool, m.tool) {
+	if !like(r.tool, m.tool) && (m.passed == "" || !like(r.tool, m.passed)) {
 		return false
 	}
 	if r.facet != "" {
@@ -100,20 +109,116 @@ func coversWords(pattern []string, words []word) bool {
 	return len(words) == len(pattern)
 }
 
+// mayHide reports whether what a rule denies may be hidden in a need whose text cannot
+// be understood: code for an interpreter, or a call of a tool that declares nothing.
+func (m matcher) mayHide(r Rule, n need) bool {
+	if !n.opaque || !like(r.tool, m.tool) && (m.passed == "" || !like(r.tool, m.passed)) {
+		return false
+	}
+	if n.facet == command {
+		return r.facet != "" || !r.bare
+	}
+	return r.facet == "" && !r.bare && !argumentsText.MatchString(r.pattern)
+}
+
 func (m matcher) forbidsCommand(r Rule, n need) fit {
 	if r.broken || len(n.words) == 0 {
 		return maybe
 	}
 	best := forbidsWords(r.words, n.words)
+	if n.runner {
+		best = max(best, forbidsRunner(r.words, n.words[1:]))
+	}
 	if first := n.words[0]; first.plain() {
 		base := append([]word{literalWord(filepath.Base(first.text))}, n.words[1:]...)
 		best = max(best, forbidsWords(r.words, base))
+	}
+	if n.words[0].plain() {
+		base := append([]word{literalWord(filepath.Base(n.words[0].text))}, n.words[1:]...)
+		best = max(best, forbidsLoosely(r.words, base))
 	}
 	if len(n.env) > 0 {
 		best = max(best, forbidsWords(r.words, append(slices.Clone(n.env), n.words...)))
 	}
 	return best
 }
+
+// forbidsRunner asks where a command that the rule denies may be among the arguments
+// of another one, as several words or in one.
+func forbidsRunner(pattern []string, args []word) fit {
+	var pieces []word
+	for _, a := range args {
+		if !a.plain() {
+			pieces = append(pieces, a)
+			continue
+		}
+		for _, piece := range strings.FieldsFunc(a.text, func(c rune) bool { return strings.ContainsRune(" \t\n;&|()`'\"", c) }) {
+			pieces = append(pieces, literalWord(piece))
+		}
+	}
+	for i, first := range pieces {
+		rest := slices.Clone(pieces[i:])
+		if first.plain() {
+			rest[0] = literalWord(filepath.Base(first.text))
+		}
+		if forbidsWords(pattern, rest) != no || len(rest) > len(pattern) && forbidsWords(pattern, rest[:len(pattern)]) != no {
+			return maybe
+		}
+	}
+	return no
+}
+
+// forbidsLoosely asks where flags alone keep a command from what the rule denies: for
+// a rule about "git push *" also "git -C dir push", for "rm -rf *" also "rm -f -r".
+func forbidsLoosely(pattern []string, words []word) fit {
+	if len(pattern) < 2 || !like(pattern[0], words[0].text) {
+		return no
+	}
+	letters := ""
+	for _, w := range words[1:] {
+		if shortFlags.MatchString(w.text) {
+			letters += w.text[1:]
+		}
+	}
+	at, skip := 1, false
+	for i, p := range pattern[1:] {
+		switch {
+		case p == "*" && i == len(pattern)-2:
+			return maybe
+		case shortFlags.MatchString(p):
+			if strings.Trim(p[1:], letters) != "" {
+				return no
+			}
+			continue
+		}
+		for ; ; at++ {
+			if at >= len(words) {
+				return no
+			}
+			if w := words[at]; !w.plain() || like(p, w.text) {
+				at++
+				break
+			}
+			switch flag := strings.HasPrefix(words[at].text, "-"); {
+			case flag:
+				skip = true
+			case skip:
+				skip = false // it may be the value of the flag
+			default:
+				return no
+			}
+		}
+	}
+	for ; at < len(words); at++ {
+		if !strings.HasPrefix(words[at].text, "-") {
+			return no
+		}
+	}
+	return maybe
+}
+
+// shortFlags are flags of one letter, or several in one word.
+var shortFlags = regexp.MustCompile(`^-[A-Za-z]+$`)
 
 func forbidsWords(pattern []string, words []word) fit {
 	result := sure
@@ -146,9 +251,8 @@ func forbidsWords(pattern []string, words []word) fit {
 	return result
 }
 
-// pathPattern is the pattern of a rule as an absolute one. Links in the part
-// before the first wildcard are followed, as they are in the paths of calls.
-func (m matcher) pathPattern(r Rule) string {
+// absolutePattern is the pattern of a rule as an absolute one.
+func (m matcher) absolutePattern(r Rule) string {
 	p := filepath.ToSlash(r.pattern)
 	switch {
 	case p == "~" || strings.HasPrefix(p, "~/"):
@@ -160,6 +264,16 @@ func (m matcher) pathPattern(r Rule) string {
 	default:
 		p = escapePattern(m.area.workspace) + "/" + strings.TrimPrefix(p, "./")
 	}
+	if len(p) > 1 {
+		p = strings.TrimSuffix(p, "/")
+	}
+	return p
+}
+
+// pathPattern is the pattern of a rule as an absolute one. Links in the part
+// before the first wildcard are followed, as they are in the paths of calls.
+func (m matcher) pathPattern(r Rule) string {
+	p := m.absolutePattern(r)
 	base, rest := p, ""
 	if strings.ContainsAny(unescaped(p), "*?[{") {
 		base, rest = doublestar.SplitPattern(p)
@@ -191,6 +305,9 @@ func matchesPath(pattern, path string) bool {
 
 func (m matcher) coversPath(r Rule, n need, path string) bool {
 	pattern := m.pathPattern(r)
+	if n.reach != itself && isDir(path) && !(matchesPath(pattern, path+unlikely) && matchesPath(pattern, path+unlikely+unlikely)) {
+		return false // the rule allows the directory, not everything below it
+	}
 	if n.root != "" {
 		base, _ := doublestar.SplitPattern(pattern)
 		if !within(n.root, filepath.FromSlash(unescapePattern(base)), true) && pattern != escapePattern(path) {
@@ -200,29 +317,10 @@ func (m matcher) coversPath(r Rule, n need, path string) bool {
 	return matchesPath(pattern, path)
 }
 
-func unescapePattern(pattern string) string { return strings.ReplaceAll(pattern, `\`, "") }
+// unlikely stands for any name below a directory.
+const unlikely = "/\x01"
 
-// forbidsPath also asks about a directory in which something forbidden may lie.
-func (m matcher) forbidsPath(r Rule, n need) fit {
-	if len(n.paths) == 0 {
-		return maybe
-	}
-	pattern := m.pathPattern(r)
-	if !doublestar.ValidatePattern(pattern) {
-		return maybe
-	}
-	base, _ := doublestar.SplitPattern(pattern)
-	best := no
-	for _, path := range n.paths {
-		if matchesPath(pattern, path) {
-			return sure
-		}
-		if isDir(path) && within(path, filepath.FromSlash(unescapePattern(base)), false) {
-			best = maybe
-		}
-	}
-	return best
-}
+func unescapePattern(pattern string) string { return strings.ReplaceAll(pattern, `\`, "") }
 
 // host compares the name of a host, or the URL that the call would fetch from it.
 func (m matcher) host(r Rule, n need) fit {
@@ -243,8 +341,20 @@ func (m matcher) host(r Rule, n need) fit {
 // argumentsText is how a pattern of arguments begins.
 var argumentsText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
 
-// arguments compares the arguments of the call with name=pattern, name=pattern.
+// arguments compares the arguments with name=pattern, name=pattern: those of the
+// call, and those of the call that it passes on.
 func (m matcher) arguments(r Rule) fit {
+	best := no
+	if like(r.tool, m.tool) {
+		best = matchArguments(r, m.args)
+	}
+	if m.passed != "" && like(r.tool, m.passed) {
+		best = max(best, matchArguments(r, m.passedArgs))
+	}
+	return best
+}
+
+func matchArguments(r Rule, args map[string]string) fit {
 	if r.pattern == "*" {
 		return sure
 	}
@@ -254,7 +364,7 @@ func (m matcher) arguments(r Rule) fit {
 			return no
 		}
 		name, pattern, _ := strings.Cut(part, "=")
-		value, ok := m.args[name]
+		value, ok := args[name]
 		if !ok || !like(pattern, value) {
 			return no
 		}

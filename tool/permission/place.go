@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
@@ -18,8 +17,15 @@ const linksFollowed = 100
 // resolved and the rest appended. Unlike filepath.Clean it does not take a/link/..
 // for a.
 func resolve(path string) (string, error) {
+	at, _, err := resolveVia(path)
+	return at, err
+}
+
+// resolveVia also returns the names under which the path was reached, before each link
+// was followed. A link of /proc leads elsewhere in each process, and is an error.
+func resolveVia(path string) (at string, via []string, err error) {
 	rest := strings.Split(filepath.ToSlash(path), "/")
-	at := filepath.VolumeName(path) + string(filepath.Separator)
+	at = filepath.VolumeName(path) + string(filepath.Separator)
 	if v := filepath.VolumeName(path); v != "" {
 		rest = rest[1:]
 	}
@@ -40,44 +46,53 @@ func resolve(path string) (string, error) {
 			at = next
 			continue
 		case err != nil:
-			return "", err
+			return "", nil, err
 		case info.Mode()&fs.ModeSymlink == 0:
 			at = next
 			continue
+		case within("/proc", next, false):
+			return "", nil, fmt.Errorf("%s leads through %s, which is different in each process", path, next)
 		}
 		if links++; links > linksFollowed {
-			return "", fmt.Errorf("%s leads through too many links", path)
+			return "", nil, fmt.Errorf("%s leads through too many links", path)
 		}
+		via = append(via, filepath.Join(append([]string{next}, rest...)...))
 		to, err := os.Readlink(next)
 		if err != nil {
-			return "", err
+			return "", nil, err
 		}
 		if filepath.IsAbs(to) {
 			at = filepath.VolumeName(to) + string(filepath.Separator)
 		}
 		rest = append(strings.Split(filepath.ToSlash(to), "/"), rest...)
 	}
-	return at, nil
+	return at, via, nil
 }
 
 // places returns all that a path may mean: as the shell and the system read it,
 // and cleaned first, as programs do. The path is absolute or relative to dir.
 func places(dir, path string) ([]string, error) {
+	all, _, err := placesVia(dir, path)
+	return all, err
+}
+
+// placesVia also returns the names under which they were reached.
+func placesVia(dir, path string) (all, via []string, err error) {
 	if !filepath.IsAbs(path) {
 		path = dir + string(filepath.Separator) + path
 	}
-	raw, err := resolve(path)
+	raw, via, err := resolveVia(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	clean, err := resolve(filepath.Clean(path))
+	clean, more, err := resolveVia(filepath.Clean(path))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if clean == raw {
-		return []string{raw}, nil
+		return []string{raw}, via, nil
 	}
-	return []string{raw, clean}, nil
+	return []string{raw, clean}, append(via, more...), nil
 }
 
 // within reports whether a path is a directory or lies below it. Upper and lower
@@ -98,7 +113,7 @@ func within(dir, path string, fold bool) bool {
 // devices are no files: what is read from them or written to them stays in the call.
 func isDevice(path string) bool {
 	switch path {
-	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/zero":
+	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr":
 		return true
 	}
 	number, ok := strings.CutPrefix(path, "/dev/fd/")
@@ -110,6 +125,7 @@ type area struct {
 	workspace string
 	readable  []string
 	guarded   []string
+	code      []string
 }
 
 // area resolves the directories of the policy.
@@ -132,29 +148,6 @@ func (p *Policy) area() (area, error) {
 		}
 		return list
 	}
-	a.readable, a.guarded = all(p.Readable), all(p.Guarded)
+	a.readable, a.guarded, a.code = all(p.Readable), all(p.Guarded), all(p.Code)
 	return a, err
-}
-
-// guard names what makes writing a path a matter to ask about though it lies in
-// the workspace, with its root; empty: nothing.
-func (a area) guard(path string) (what, root string) {
-	for _, g := range a.guarded {
-		if within(g, path, true) {
-			return "it decides about permissions", g
-		}
-		if within(path, g, true) {
-			return "what decides about permissions lies in it", g
-		}
-	}
-	for _, r := range a.readable {
-		if within(r, path, true) {
-			return "it belongs to the agent", r
-		}
-	}
-	parts := strings.Split(filepath.ToSlash(path), "/")
-	if i := slices.IndexFunc(parts, func(s string) bool { return strings.EqualFold(s, ".git") }); i >= 0 {
-		return "it belongs to git", filepath.FromSlash(strings.Join(parts[:i+1], "/"))
-	}
-	return "", ""
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -30,6 +31,10 @@ type Policy struct {
 	// in the workspace: those that hold permissions. No rule with a wildcard
 	// covers them, and none without a pattern.
 	Guarded []string
+	// Code are further files and directories that are not written without asking, on
+	// the same terms: what is in them runs later without being named, such as the
+	// directories of agents and the libraries of their scripts.
+	Code []string
 
 	// Trusted reports whether somebody consented to a tool by naming what it
 	// belongs to. Such a tool runs though nobody knows what it does, unless it is
@@ -40,6 +45,10 @@ type Policy struct {
 // A Decision is what becomes of a call, and why.
 type Decision struct {
 	Verdict Verdict
+	// Risks say in plain words which harm the parts that ask may do, as the end of a
+	// sentence that begins with "it": "runs code from the network (evil.example)". With
+	// one of them Grant is empty, so that the call is allowed once or not at all.
+	Risks []string
 	// Reasons tell a person what the call needs that is not simply allowed, one
 	// line each.
 	Reasons []string
@@ -70,37 +79,59 @@ func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
 			return Decision{}, fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
-	m := matcher{tool: t.Name, shell: len(touch.Commands) > 0, area: a, home: p.Home, args: argumentTexts(args)}
+	m := matcher{tool: t.Name, shell: len(touch.Commands) > 0, area: a, home: p.Home, args: argumentTexts(args),
+		patterns: map[string]pathPattern{}, trees: map[string]*subtree{}}
+	if touch.Passed != nil {
+		m.passed, m.passedArgs = touch.Passed.Tool, argumentTexts(touch.Passed.Args)
+	}
 	return p.judge(m, p.needs(t, touch, m)), nil
 }
 
 // needs takes a call apart. The first need is the call itself.
 func (p *Policy) needs(t tool.Tool, touch tool.Touch, m matcher) []need {
-	needs := []need{p.call(t)}
+	needs := []need{p.call(t, touch)}
 	for _, f := range touch.Reads {
-		needs = append(needs, m.area.file(reading, f, m.area.workspace, f))
+		needs = append(needs, m.area.file(reading, contents, f, m.area.workspace, f))
+	}
+	for _, f := range touch.Lists {
+		needs = append(needs, m.area.file(reading, itself, f, m.area.workspace, f))
 	}
 	for _, f := range touch.Writes {
-		needs = append(needs, m.area.file(writing, f, m.area.workspace, f))
+		needs = append(needs, m.area.file(writing, contents, f, m.area.workspace, f))
 	}
 	for _, text := range touch.Commands {
-		s := shell{area: m.area, home: p.Home, dirs: []string{m.area.workspace}}
+		s := shell{area: m.area, home: p.Home, dirs: []string{m.area.workspace}, watched: p.watchesFiles()}
 		s.take(text)
 		needs = append(needs, s.needs...)
 	}
 	for _, host := range touch.Network {
-		needs = append(needs, need{facet: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network"})
+		n := need{facet: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network"}
+		if host == "*" {
+			n.text, n.why = t.Name, "reaches the network, and does not say where"
+		}
+		needs = append(needs, n)
 	}
 	return needs
 }
 
+// watchesFiles reports whether a rule denies or asks about what calls of any tool read,
+// write or reach on the network.
+func (p *Policy) watchesFiles() bool {
+	about := func(r Rule) bool { return r.facet == reading || r.facet == writing || r.facet == network }
+	return slices.ContainsFunc(p.Rules, func(r Rules) bool {
+		return slices.ContainsFunc(r.Deny, about) || slices.ContainsFunc(r.Ask, about)
+	})
+}
+
 // call is the need for the tool itself.
-func (p *Policy) call(t tool.Tool) need {
-	n := need{facet: theCall, text: t.Name}
+func (p *Policy) call(t tool.Tool, touch tool.Touch) need {
+	n := need{facet: theCall, text: t.Name, opaque: t.Touches == nil || touch.Unknown != ""}
 	trusted := p.Trusted != nil && p.Trusted(t.Name)
 	switch {
 	case t.Effect == tool.Dangerous:
 		n.fallback, n.why = Ask, "is declared dangerous"
+	case touch.Unknown != "":
+		n.fallback, n.why = Ask, touch.Unknown
 	case t.Touches != nil || trusted || t.Effect == tool.ReadOnly:
 	default:
 		n.fallback, n.why = Ask, "does not tell what it touches"
@@ -113,12 +144,20 @@ func (p *Policy) judge(m matcher, needs []need) Decision {
 	d := Decision{Lasting: true}
 	var denied []string
 	nameable, seen := true, map[string]bool{}
+	var risky []need
 	for _, n := range needs {
 		verdict, why, rule := p.verdict(m, n)
 		if verdict == Allow {
 			continue
 		}
+		if verdict == Ask {
+			risky = append(risky, n)
+		}
 		reason := strings.TrimSpace(shorten(n.text) + " " + why)
+		if n.repeated && !rule && d.Verdict != Allow {
+			nameable = false
+			continue
+		}
 		if seen[reason] {
 			continue
 		}
@@ -137,11 +176,14 @@ func (p *Policy) judge(m matcher, needs []need) Decision {
 			d.Grant = append(d.Grant, grant)
 		}
 	}
+	if d.Verdict == Ask {
+		d.Risks = risksOf(risky, needs)
+	}
 	switch {
 	case d.Verdict == Deny:
 		d.Model = "not permitted: " + strings.Join(denied, "; ") + ". Do not try the same in another form."
 		d.Grant, d.Lasting = nil, false
-	case d.Verdict == Allow || !nameable:
+	case d.Verdict == Allow || !nameable || len(d.Risks) > 0:
 		d.Grant, d.Lasting = nil, false
 	}
 	return d
@@ -152,7 +194,11 @@ func (p *Policy) verdict(m matcher, n need) (v Verdict, why string, rule bool) {
 	best, by := no, Rule{}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Deny {
-			if f := m.forbids(r, n); f > best {
+			f := m.forbids(r, n)
+			if f == no && m.mayHide(r, n) {
+				f = maybe
+			}
+			if f > best {
 				best, by = f, r
 			}
 		}
@@ -165,7 +211,7 @@ func (p *Policy) verdict(m matcher, n need) (v Verdict, why string, rule bool) {
 		return Allow, "", false
 	}
 	if best == maybe {
-		return Ask, "may be what the rule " + by.where() + " denies", true
+		return Ask, n.mayBe() + " what the rule " + by.where() + " denies", true
 	}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Ask {
@@ -180,6 +226,17 @@ func (p *Policy) verdict(m matcher, n need) (v Verdict, why string, rule bool) {
 		}
 	}
 	return n.fallback, n.why, false
+}
+
+// mayBe says how a rule that denies might be about the need.
+func (n need) mayBe() string {
+	switch {
+	case (n.facet == reading || n.facet == writing) && n.reach != itself && slices.ContainsFunc(n.paths, isDir):
+		return "may hold"
+	case n.facet == command && n.opaque:
+		return "may do"
+	}
+	return "may be"
 }
 
 // where is a rule with its place.
@@ -211,7 +268,7 @@ func (m matcher) hostForms(host string) []string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		forms = append(forms, name)
 	}
-	for _, arg := range m.args {
+	for _, arg := range slices.Concat(slices.Collect(maps.Values(m.args)), slices.Collect(maps.Values(m.passedArgs))) {
 		u, err := url.Parse(arg)
 		if err != nil || u.Host == "" || u.Hostname() != host && u.Host != host {
 			continue

@@ -44,6 +44,9 @@ type Rule struct {
 	Text   string // as it was written
 	Source string // where, as "file:line:col"; empty: nowhere in a file
 
+	file      string // the parts of Source
+	line, col int
+
 	tool    string   // pattern of the tool's name
 	facet   facet    // of a rule for any tool; empty: all
 	pattern string   // between the parentheses

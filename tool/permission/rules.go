@@ -157,6 +157,7 @@ func (r *reader) list(key string, n *yaml.Node) (rules []Rule) {
 			r.fault(item, "%v", err)
 			continue
 		}
+		rule.file, rule.line, rule.col = r.file, item.Line, item.Column
 		rule.Source = fmt.Sprintf("%s:%d:%d", r.file, item.Line, item.Column)
 		rules = append(rules, rule)
 	}

@@ -22,14 +22,20 @@ type shell struct {
 	dirs  []string // where the commands that follow may work
 	depth int
 	posix bool // it may be a shell that is not bash
+	lost  bool // and where else, cannot be told: relative names may be any file
 	needs []need
 
+	watched bool // there are rules about files or hosts that deny or ask: what commands may reach is worth guessing
+
 	source    string
-	repeats   int                  // loops and functions around what is looked at
-	inside    int                  // substitutions around it
-	functions map[string]bool      // declared before what is looked at, whatever happens
-	declares  bool                 // there is a function anywhere
-	texts     map[*syntax.Lit]bool // what the shell takes as it is, or the parser has taken apart to the end
+	repeats   int                       // loops and functions around what is looked at
+	inside    int                       // substitutions around it
+	functions map[string]bool           // declared before what is looked at, whatever happens
+	declares  bool                      // there is a function anywhere
+	piped     map[*syntax.CallExpr]bool // those that read what another command prints
+	reading   bool                      // the command at hand does not read what another one prints
+	wild      bool                      // a text that is no pattern of files where it stands would be one elsewhere
+	texts     map[*syntax.Lit]bool      // what the shell takes as it is, or the parser has taken apart to the end
 }
 
 // take looks into a text.
@@ -56,17 +62,32 @@ func (s *shell) read(text string, lang syntax.LangVariant) {
 		return
 	}
 	s.source = text
-	s.functions, s.texts = map[string]bool{}, map[*syntax.Lit]bool{}
+	s.functions, s.texts, s.piped = map[string]bool{}, map[*syntax.Lit]bool{}, map[*syntax.CallExpr]bool{}
 	s.declares = slices.ContainsFunc(slices.Collect(syntax.Preorder(file)), func(n syntax.Node) bool {
 		_, ok := n.(*syntax.FuncDecl)
 		return ok
 	})
+	s.wild = slices.ContainsFunc(slices.Collect(syntax.Preorder(file)), s.holdsWildcard)
 	for _, stmt := range file.Stmts {
 		s.walk(stmt)
 		if f, ok := stmt.Cmd.(*syntax.FuncDecl); ok && !stmt.Background && len(stmt.Redirs) == 0 && f.Name != nil {
 			s.functions[f.Name.Value] = true
 		}
 	}
+}
+
+// holdsWildcard reports whether a node is a text with a wildcard that the shell takes as
+// it is: quoted, or the value of a variable.
+func (s *shell) holdsWildcard(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.SglQuoted, *syntax.DblQuoted:
+		return quotedWildcard.MatchString(s.src(n))
+	case *syntax.Assign:
+		return n.Value != nil && quotedWildcard.MatchString(s.src(n.Value))
+	case *syntax.Redirect:
+		return n.Hdoc != nil && quotedWildcard.MatchString(s.src(n.Hdoc))
+	}
+	return false
 }
 
 // parse reads a text. A parser that breaks is an error like another.
@@ -85,10 +106,10 @@ func (s *shell) nested(text string, posix bool) {
 		s.doubt(text, "is a shell in too many shells")
 		return
 	}
-	inner := shell{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, repeats: s.repeats}
+	inner := shell{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, lost: s.lost, repeats: s.repeats, watched: s.watched}
 	inner.take(text)
 	s.needs = append(s.needs, inner.needs...)
-	s.dirs = inner.dirs
+	s.dirs, s.lost = inner.dirs, inner.lost
 }
 
 func (s *shell) doubt(text, why string) { s.needs = append(s.needs, doubt(text, why)) }
@@ -142,6 +163,21 @@ func (s *shell) node(n syntax.Node) {
 		s.declaration(n)
 	case *syntax.WordIter:
 		s.assigned(n.Name.Value, n)
+		for _, item := range n.Items {
+			s.listed(s.word(item))
+		}
+	case *syntax.BinaryCmd:
+		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+			for inner := range syntax.Preorder(n.Y) {
+				if call, ok := inner.(*syntax.CallExpr); ok {
+					s.piped[call] = true
+				}
+			}
+		}
+	case *syntax.WhileClause:
+		if endless(n) {
+			s.doubt(s.src(n), "never ends by itself")
+		}
 	case *syntax.DblQuoted:
 		s.inert(n.Parts)
 	case *syntax.CmdSubst:
@@ -170,6 +206,9 @@ func (s *shell) node(n syntax.Node) {
 	case *syntax.UnaryTest:
 		if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
 			s.doubt(s.src(n), "may run commands in a subscript")
+		}
+		if x, ok := n.X.(*syntax.Word); ok && n.Op >= syntax.TsExists && n.Op <= syntax.TsNoEmpty {
+			s.parentListed(s.word(x))
 		}
 	case *syntax.BinaryTest:
 		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
@@ -276,7 +315,40 @@ func (s *shell) callExpr(n *syntax.CallExpr) {
 	for i, a := range n.Args {
 		words[i] = s.word(a)
 	}
+	s.reading = !s.piped[n]
 	s.run(env, words)
+}
+
+// endless reports whether a loop goes on until something inside it ends it, and there
+// is nothing that would.
+func endless(loop *syntax.WhileClause) bool {
+	if len(loop.Cond) != 1 {
+		return false
+	}
+	call, ok := loop.Cond[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Args) == 0 {
+		return false
+	}
+	switch call.Args[0].Lit() {
+	case ":", "true":
+		if loop.Until != loop.Cond[0].Negated {
+			return false
+		}
+	case "false":
+		if loop.Until == loop.Cond[0].Negated {
+			return false
+		}
+	default:
+		return false
+	}
+	for _, stmt := range loop.Do {
+		for n := range syntax.Preorder(stmt) {
+			if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 && slices.Contains([]string{"break", "exit", "return"}, call.Args[0].Lit()) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // redirect is a file that is opened, or a text that is given.
@@ -347,32 +419,5 @@ func (s *shell) function(n *syntax.FuncDecl) {
 	}
 	if _, ok := readers[n.Name.Value]; ok {
 		s.doubt(n.Name.Value+"()", "changes what a command means")
-	}
-}
-
-// file is a file that is read or written, from wherever the text may work.
-func (s *shell) file(f facet, w word) {
-	n := need{facet: f, text: w.text}
-	if w.vague || w.splits {
-		n.fallback, n.why = Ask, "is known only when it runs"
-		s.needs = append(s.needs, n)
-		return
-	}
-	if w.plain() && isDevice(w.text) {
-		return
-	}
-	for _, dir := range s.dirs {
-		s.needs = append(s.needs, s.area.file(f, w.text, dir, w.text))
-		if w.glob == "" {
-			continue
-		}
-		names, ok := s.area.expand(dir, w.glob)
-		if !ok {
-			s.doubt(w.text, "stands for files that are too many or too far to look at")
-			return
-		}
-		for _, name := range names {
-			s.needs = append(s.needs, s.area.file(f, w.text, dir, name))
-		}
 	}
 }

@@ -9,13 +9,18 @@ import (
 // which there is at least one.
 func (s *shell) run(env, words []word) {
 	if !words[0].plain() {
-		s.needs = append(s.needs, commandNeed(env, words, Ask, "is a command that is known only when it runs"))
+		s.needs = append(s.needs, opaqueNeed(env, words, "is a command that is known only when it runs"))
+		s.guesses(env, words)
 		return
 	}
 	name := words[0].text
 	surroundings := !harmlessEnv(env, name)
 	if surroundings {
-		s.needs = append(s.needs, commandNeed(env, words, Ask, "changes the surroundings of the command"))
+		n := commandNeed(env, words, Ask, "changes the surroundings of the command")
+		n.opaque = slices.ContainsFunc(env, heeded)
+		n.risk, n.stdin = s.riskOf(words)
+		s.needs = append(s.needs, n)
+		s.lost = s.lost || n.opaque && (name == "cd" || name == "pushd")
 	}
 	switch {
 	case name == "cd" || name == "pushd":
@@ -24,19 +29,41 @@ func (s *shell) run(env, words []word) {
 	case s.wrapped(words):
 		return
 	}
-	verdict, why, files := s.judge(words)
+	verdict, why := s.judge(words)
 	if s.functions[name] && !slices.Contains(special, name) {
 		verdict, why = Allow, "" // what it does was looked at where it is declared
 	}
+	n := commandNeed(env, words, verdict, why)
+	n.risk, n.stdin = s.riskOf(words)
+	n.opaque = verdict == Ask && s.hidesCode(words)
+	n.runner = slices.Contains(runners, name)
 	if !surroundings {
-		s.needs = append(s.needs, commandNeed(env, words, verdict, why))
+		s.needs = append(s.needs, n)
+	} else if n.opaque {
+		s.needs[len(s.needs)-1].opaque = true
 	}
-	for _, f := range files {
-		s.file(reading, f)
+	if name == "popd" || name == "." || name == "source" {
+		s.lost = true
 	}
-	for _, f := range written(words) {
-		s.file(writing, f)
+	s.accesses(words, verdict == Ask)
+	for _, f := range s.written(words) {
+		s.access(access{facet: writing, word: f, reach: contents})
 	}
+	if _, reads := readers[name]; verdict == Ask && (!reads || strings.HasPrefix(why, "does more") || strings.HasPrefix(why, "writes a file")) {
+		s.guesses(env, words)
+	}
+}
+
+// heeded reports whether an assignment changes which program runs, or what it does.
+func heeded(e word) bool {
+	name, _, _ := strings.Cut(e.text, "=")
+	for _, prefix := range []string{"LD_", "DYLD_", "GIT_", "PYTHON", "PERL", "RUBY", "NODE_", "BASH_", "npm_config_"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return strings.HasSuffix(name, "_OPTIONS") || strings.HasSuffix(name, "_OPTS") || strings.HasSuffix(name, "_CONFIG_PATH") ||
+		slices.Contains([]string{"PATH", "ENV", "IFS", "HOME", "PWD", "OLDPWD", "CDPATH", "SHELLOPTS", "BASHOPTS", "PS4", "SHELL", "EDITOR", "PAGER", "LESSOPEN", "TAR_OPTIONS", "MAKEFLAGS"}, name)
 }
 
 // special are the shell's own commands that some shells prefer to a function of
@@ -68,6 +95,7 @@ func (s *shell) chdir(words []word) {
 	}
 	if len(args) != 1 || !args[0].plain() || strings.HasPrefix(args[0].text, "-") || s.repeats > 0 || s.declares || len(s.dirs) >= mostDirs {
 		s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes to a directory that is known only when it runs"))
+		s.lost = true
 		return
 	}
 	s.needs = append(s.needs, commandNeed(nil, words, Allow, ""))
@@ -111,7 +139,6 @@ var wrappers = map[string]wrapper{
 		more: true},
 	"sudo":    {values: "ugCphrtTU", flags: "AbEeHiKklnPSsVv", assigns: true, asks: true},
 	"doas":    {values: "uC", flags: "Lns", asks: true},
-	"watch":   {values: "n", flags: "bcdegptx", asks: true},
 	"strace":  {values: "eop", flags: "fqtTvy", asks: true},
 	"chroot":  {operands: 1, asks: true},
 	"busybox": {}, "toybox": {},
@@ -135,6 +162,9 @@ func (s *shell) wrapped(words []word) bool {
 		return true
 	case name == "find":
 		return s.find(words)
+	case name == "watch":
+		s.watch(words)
+		return true
 	case (name == "command") && len(args) > 0 && args[0].plain() && (args[0].text == "-v" || args[0].text == "-V"):
 		s.needs = append(s.needs, commandNeed(nil, words, Allow, ""))
 		return true
@@ -146,7 +176,8 @@ func (s *shell) wrapped(words []word) bool {
 	env, inner, known := w.inner(args)
 	switch {
 	case !known:
-		s.needs = append(s.needs, commandNeed(nil, words, Ask, "runs a command that cannot be made out"))
+		s.needs = append(s.needs, opaqueNeed(nil, words, "runs a command that cannot be made out"))
+		s.guesses(nil, words)
 	case w.asks:
 		s.needs = append(s.needs, commandNeed(nil, words, Ask, "runs a command with other rights or in other surroundings"))
 	}
@@ -242,12 +273,33 @@ func (s *shell) eval(words []word) {
 	args := make([]string, 0, len(words))
 	for _, a := range words[1:] {
 		if !a.plain() {
-			s.needs = append(s.needs, commandNeed(nil, words, Ask, "runs a text that is known only then"))
+			s.needs = append(s.needs, opaqueNeed(nil, words, "runs a text that is known only then"))
+			s.lost = true
 			return
 		}
 		args = append(args, a.text)
 	}
 	s.nested(strings.Join(args, " "), s.posix)
+}
+
+// watch runs a text again and again until somebody ends it.
+func (s *shell) watch(words []word) {
+	s.needs = append(s.needs, commandNeed(nil, words, Ask, "never ends by itself"))
+	for i, a := range words[1:] {
+		if !a.plain() {
+			s.needs = append(s.needs, opaqueNeed(nil, words, "runs a text that is known only then"))
+			return
+		}
+		if before := words[i].text; strings.HasPrefix(a.text, "-") || before == "-n" || before == "--interval" {
+			continue
+		}
+		rest := make([]string, 0, len(words)-i)
+		for _, w := range words[i+1:] {
+			rest = append(rest, w.text)
+		}
+		s.nested(strings.Join(rest, " "), true)
+		return
+	}
 }
 
 // alias asks, and looks at what the names would stand for.
@@ -289,18 +341,42 @@ func (s *shell) find(words []word) bool {
 		i, runs = end, true
 	}
 	if !runs {
+		if slices.ContainsFunc(args, func(a word) bool {
+			return a.text == "-delete" || strings.HasPrefix(a.text, "-fprint") || a.text == "-fls"
+		}) {
+			s.findWrites(args)
+			s.guesses(nil, words)
+		}
 		return false
 	}
-	verdict, why, files := s.judge(append([]word{words[0]}, rest...))
+	verdict, why := s.judge(append([]word{words[0]}, rest...))
 	if !filesOnly(rest) {
 		verdict, why = max(verdict, Ask), "may find links that lead out of the workspace: -type f and no alternatives would keep to files"
 	}
 	if s.dashes(args) {
 		verdict, why = Ask, "has a pattern that may stand for a file whose name begins with -"
 	}
-	s.needs = append(s.needs, commandNeed(nil, words, verdict, why))
-	for _, f := range files {
-		s.file(reading, f)
+	n := commandNeed(nil, words, verdict, why)
+	n.risk, _ = s.riskOf(words)
+	s.needs = append(s.needs, n)
+	s.findReads(rest, contents, verdict == Ask)
+	if !hasCommand(args, harmlessOnFound) {
+		s.findWrites(rest)
+	}
+	return true
+}
+
+// harmlessOnFound are commands that find may run on what it finds without writing it.
+var harmlessOnFound = []string{"cat", "echo", "file", "grep", "head", "ls", "stat", "tail", "wc"}
+
+// hasCommand reports whether all that find runs is among some commands.
+func hasCommand(args []word, some []string) bool {
+	for i, a := range args {
+		if strings.HasPrefix(a.text, "-exec") || strings.HasPrefix(a.text, "-ok") {
+			if i+1 >= len(args) || !slices.Contains(some, args[i+1].text) {
+				return false
+			}
+		}
 	}
 	return true
 }
@@ -317,20 +393,4 @@ func filesOnly(args []word) bool {
 		}
 	}
 	return only
-}
-
-// writers are commands of which the operands are files that they write. They ask;
-// that the files are known is for the rules that deny.
-var writers = []string{"chmod", "chown", "cp", "install", "ln", "mkdir", "mv", "rm", "rmdir", "shred", "tee", "touch", "truncate"}
-
-func written(words []word) (files []word) {
-	if !slices.Contains(writers, words[0].text) {
-		return nil
-	}
-	for _, a := range words[1:] {
-		if a.text != "" && !a.vague && !a.splits && !strings.HasPrefix(a.text, "-") {
-			files = append(files, a)
-		}
-	}
-	return files
 }

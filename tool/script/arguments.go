@@ -115,13 +115,13 @@ func (b *bashCall) absent(o declare.Option) {
 }
 
 // option sets what was given, and tells whether that was a value at all: an
-// empty list is none, nor is null for an option that does not take any text.
+// empty list is none, nor is null, except for a required option that takes any text.
 func (b *bashCall) option(o declare.Option, raw json.RawMessage) bool {
 	if o.Flag {
 		return b.flag(o, raw)
 	}
 	raw = bytes.TrimSpace(raw)
-	if string(raw) == "null" && !o.AnyText() {
+	if string(raw) == "null" && (!o.AnyText() || !o.Required) {
 		return false
 	}
 	var items []json.RawMessage

@@ -3,13 +3,13 @@ package script
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/testneed"
 	"raddle.dev/tool"
 )
 
@@ -24,19 +24,6 @@ func write(t *testing.T, dir, name, text string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-// need skips where a program is missing, and says which.
-func need(t testing.TB, program string) {
-	t.Helper()
-	if program == "tsx" {
-		if exec.Command("npx", "--no-install", "tsx", "--version").Run() == nil {
-			return
-		}
-	} else if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	t.Skipf("%s is not installed: make test installs it", program)
 }
 
 // surroundings is a host whose directories are new.
@@ -128,7 +115,7 @@ func shown(t *testing.T, r tool.Result) string {
 }
 
 func TestBashArguments(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	h.Env = append(h.Env, "argc_num=from outside")
 	tl := one(t, h, "every_kind.sh", everyKind)
@@ -189,7 +176,7 @@ func TestBashArguments(t *testing.T) {
 }
 
 func TestBashArgumentLine(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	got := shown(t, call(t, one(t, surroundings(t), "every_kind.sh", everyKind), `{"tag":["a","b"],"text":"x y","verbose":true}`))
 	if want := "args [every_kind] [--text] [x y] [--tag] [a] [--tag] [b] [--verbose]"; !strings.HasSuffix(got, want) {
 		t.Errorf("want %q at the end of\n%s", want, got)
@@ -197,7 +184,7 @@ func TestBashArgumentLine(t *testing.T) {
 }
 
 func TestBashBoundOption(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	h.Env = append(h.Env, "BOUND_VALUE=from the environment")
 	tl := one(t, h, "every_kind.sh", everyKind)
@@ -212,7 +199,7 @@ func TestBashBoundOption(t *testing.T) {
 }
 
 func TestBashRefusals(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	tl := one(t, surroundings(t), "every_kind.sh", everyKind)
 	for args, want := range map[string]string{
 		`{}`:                                 "error: the following required arguments were not provided:\n  --text <TEXT>",
@@ -240,7 +227,7 @@ func TestBashRefusals(t *testing.T) {
 }
 
 func TestBashLargeArgument(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	tl := one(t, h, "size.sh", "# @describe Counts.\n# @option --contents! What\nmain() { printf %s \"${#argc_contents}\" >>\"$LLM_OUTPUT\"; }\n")
 	large := strings.Repeat("ab'\n", 300_000)

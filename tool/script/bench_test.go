@@ -6,12 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"raddle.dev/internal/testneed"
 	"raddle.dev/tool"
 )
 
 // BenchmarkBashCall is the cost of a call that does nothing.
 func BenchmarkBashCall(b *testing.B) {
-	need(b, "bash")
+	testneed.Programs(b, "bash")
 	dir := b.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "tools"), 0o755); err != nil {
 		b.Fatal(err)

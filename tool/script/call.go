@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/proc"
+	"raddle.dev/internal/tempdir"
 	"raddle.dev/tool"
 	"raddle.dev/tool/declare"
 )
@@ -44,11 +46,11 @@ func (s *script) run(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if err != nil {
 		return s.refused("error: invalid JSON data: the arguments are no JSON object"), nil
 	}
-	dir, err := os.MkdirTemp("", "raddle-tool-*")
+	dir, remove, err := tempdir.New("tool-*")
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("run %s: %w", s.Name, err)
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	r := &running{script: s, dir: dir, call: c, data: data}
 	r.untwist()
 	cmd, wrong, err := r.command()
@@ -83,12 +85,14 @@ func (r *running) command() (cmd proc.Command, wrong string, err error) {
 		program, args = "bash", []string{"-c", runBash, r.file}
 	case declare.LanguagePython:
 		call, err = json.Marshal(r.data)
-		program, args = r.python(env), []string{r.path("run.py"), r.file, r.Function}
+		program, args = r.search(env).Python(), []string{r.path("run.py"), r.file, r.Function}
 		err = errors.Join(err, os.WriteFile(r.path("run.py"), runPython, 0o600))
 	case declare.LanguageTypeScript:
 		call, err = json.Marshal(map[string]any{"data": r.data, "params": r.Params})
-		program, args = "npx", []string{"tsx", r.path("run.mts"), r.file, r.Function}
-		err = errors.Join(err, os.WriteFile(r.path("run.mts"), runTypeScript, 0o600))
+		var failed error
+		program, args, failed = r.search(env).TypeScript(r.file, r.dir)
+		args = append(args, r.path("run.mts"), r.file, r.Function)
+		err = errors.Join(err, failed, os.WriteFile(r.path("run.mts"), runTypeScript, 0o600))
 	}
 	if wrong != "" || err != nil {
 		return cmd, wrong, err
@@ -119,21 +123,9 @@ func (r *running) takes(name string) bool {
 	return slices.Contains(r.Params, name)
 }
 
-// python is the interpreter: that of the workspace's virtual environment, else
-// python3, else python.
-func (r *running) python(env *environment) string {
-	for _, name := range []string{".venv/bin/python", ".venv/Scripts/python.exe"} {
-		path := filepath.Join(r.host.workspace(), filepath.FromSlash(name))
-		if info, err := os.Stat(path); err == nil && !info.IsDir() {
-			return path
-		}
-	}
-	for _, name := range []string{"python3", "python"} {
-		if env.finds(name) {
-			return name
-		}
-	}
-	return "python3"
+// search says where interpreters are taken from.
+func (r *running) search(env *environment) interpreter.Search {
+	return interpreter.Search{Path: env.vars["PATH"], Packages: r.host.Packages, Workspace: r.host.workspace()}
 }
 
 // execute runs the process to its end.
@@ -167,6 +159,9 @@ func (r *running) result(ctx context.Context, res proc.Result, err error) (tool.
 	output := readOutput(r.path("output"), r.host.limit())
 	switch {
 	case err == nil:
+		if long, ok := readJSON(r.path("output"), r.host.limit()); ok {
+			return long, nil
+		}
 		return value(output), nil
 	case ctx.Err() != nil:
 		return tool.Result{}, err

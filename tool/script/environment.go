@@ -1,11 +1,13 @@
 package script
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"sort"
 	"strings"
 
+	"raddle.dev/internal/interpreter"
 	"raddle.dev/tool/declare"
 )
 
@@ -31,30 +33,31 @@ func (e *environment) list() []string {
 	return all
 }
 
-// finds tells whether a program is in the PATH.
-func (e *environment) finds(program string) bool {
-	for _, dir := range filepath.SplitList(e.vars["PATH"]) {
-		info, err := os.Stat(filepath.Join(dir, program))
-		if err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return true
+// dotenv reads a file as [ReadDotenv] does. What is set already stays. A file that is
+// not trusted sets no variable that decides what code programs run.
+func (e *environment) dotenv(path string, trusted bool) {
+	for name, value := range ReadDotenv(path) {
+		if _, set := e.vars[name]; !set && (trusted || !interpreter.SetsCode(name)) {
+			e.vars[name] = value
 		}
 	}
-	return false
 }
 
-// dotenv reads a file of NAME=value lines: blank lines, comments and a leading
+// ReadDotenv reads a file of NAME=value lines: blank lines, comments and a leading
 // "export" are skipped, one pair of quotes around a value is dropped, nothing is
-// evaluated. What is set already stays.
-func (e *environment) dotenv(path string) {
+// evaluated. Of a name that occurs twice the first value counts. A file that cannot
+// be read, or of more than 1 MiB, has no variables.
+func ReadDotenv(path string) map[string]string {
 	const largest = 1 << 20
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > largest {
-		return
+		return nil
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return
+		return nil
 	}
+	vars := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		line = strings.TrimSpace(strings.TrimPrefix(line, "export "))
@@ -66,10 +69,11 @@ func (e *environment) dotenv(path string) {
 		if n := len(value); n >= 2 && (value[0] == '"' || value[0] == '\'') && value[n-1] == value[0] {
 			value = value[1 : n-1]
 		}
-		if _, set := e.vars[name]; !set {
-			e.vars[name] = value
+		if _, set := vars[name]; !set {
+			vars[name] = value
 		}
 	}
+	return vars
 }
 
 // promised are the variables that belong to one call.
@@ -81,7 +85,8 @@ var promised = []string{
 // environment is what the call's process sees.
 func (r *running) environment() *environment {
 	h, e := r.host, &environment{vars: map[string]string{}}
-	for _, pair := range h.Env {
+	inherited, _ := interpreter.Environment(h.Env, h.workspace(), h.Packages)
+	for _, pair := range inherited {
 		name, value, ok := strings.Cut(pair, "=")
 		if ok && name != "" && !strings.HasPrefix(name, "argc_") {
 			e.vars[name] = value
@@ -114,14 +119,14 @@ func (r *running) readDotenvs(e *environment) {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(h.workspace(), path)
 		}
-		e.dotenv(path)
+		e.dotenv(path, false)
 	}
 	if h.Agent != nil {
-		e.dotenv(filepath.Join(h.Agent.Dir, ".env"))
+		e.dotenv(filepath.Join(h.Agent.Dir, ".env"), true)
 	}
 	for _, dir := range []string{h.Functions, h.Config} {
 		if dir != "" {
-			e.dotenv(filepath.Join(dir, ".env"))
+			e.dotenv(filepath.Join(dir, ".env"), true)
 		}
 	}
 }
@@ -152,6 +157,9 @@ func (r *running) contract(e *environment) {
 		e.set("LLM_TOOL_NAME", stem)
 		e.set("LLM_TOOL_CACHE_DIR", filepath.Join(base, "cache", stem))
 	}
+	if root := r.utilsRoot(e.vars["LLM_ROOT_DIR"]); root != "" {
+		e.set("LLM_ROOT_DIR", root)
+	}
 	e.set("LLM_OUTPUT", r.path("output"))
 	if r.language == declare.LanguageBash {
 		e.set("LLM_PROMPT_UTILS_FILE", r.path("prompt-utils.sh"))
@@ -164,4 +172,29 @@ func (r *running) contract(e *environment) {
 		path += string(filepath.ListSeparator) + rest
 	}
 	e.set("PATH", path)
+}
+
+// utilsRoot is the root of a collection of tools laid out like llm-functions, for a
+// script that calls $LLM_ROOT_DIR/utils/...: the first directory around it that has
+// utils. It is empty where root has one, or no directory does.
+func (r *running) utilsRoot(root string) string {
+	text, err := os.ReadFile(r.file)
+	if err != nil || !bytes.Contains(text, []byte("/utils/")) || isDir(filepath.Join(root, "utils")) {
+		return ""
+	}
+	var around []string
+	if agent := r.host.Agent; agent != nil && filepath.Base(filepath.Dir(agent.Dir)) == "agents" {
+		around = append(around, filepath.Dir(filepath.Dir(agent.Dir)))
+	}
+	for _, dir := range append([]string{r.host.Functions}, around...) {
+		if dir != "" && isDir(filepath.Join(dir, "utils")) {
+			return dir
+		}
+	}
+	return ""
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }

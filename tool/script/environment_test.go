@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/internal/testneed"
 )
 
 // printEnv is a tool that tells its environment.
@@ -49,7 +51,7 @@ func common(more map[string]string) map[string]string {
 }
 
 func TestEnvironment(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	t.Setenv("NOT_HANDED_IN", "secret")
 	global := "# @describe T.\n# @option --x\nmain() { " + printEnv + "; }\n"
 
@@ -79,7 +81,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestEnvironmentFiles(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := agent(t, map[string]string{
 		"tools.sh": "# @cmd T.\nt() { " + printEnv + "; }\n",
 		".env":     "# a comment\nexport NEAR=agent\nQUOTED=\"a b # c\"\nSINGLE='x'\nNOT_RUN=$(echo run) `x` ${HOME}\nPROCESS=file\nbroken line\n =x\nEMPTY=\nSPACED = v \n",
@@ -101,7 +103,7 @@ func TestEnvironmentFiles(t *testing.T) {
 }
 
 func TestLongArgumentsAreNotInTheEnvironment(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	args, err := json.Marshal(map[string]string{"x": strings.Repeat("x", 200_000)})
 	if err != nil {

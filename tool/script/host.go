@@ -18,8 +18,10 @@ package script
 import (
 	"context"
 	"encoding/json"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -47,6 +49,11 @@ type Host struct {
 	// file.
 	Env   []string
 	Agent *Agent // whose tools these are; nil: no agent's
+	// Packages are directories whose interpreters and packages tools may use, best
+	// first: virtual environments of Python and node_modules, or directories that hold
+	// them as .venv and node_modules. What else lies in Workspace is not used, also
+	// where Env names it.
+	Packages []string
 
 	Timeout time.Duration // of one call; zero: DefaultTimeout; negative: none
 	Limit   int           // bytes kept of each output, its beginning and its end; zero: DefaultLimit
@@ -161,14 +168,56 @@ func (h *Host) find(name string) string {
 // tools are the declared functions of a file.
 func (h *Host) tools(f declare.File, own bool) []tool.Tool {
 	tools := make([]tool.Tool, 0, len(f.Declarations))
-	for _, d := range f.Declarations {
+	guards := guardLines(f)
+	for i, d := range f.Declarations {
 		s := &script{host: h, file: absolute(f.Path), language: f.Language, own: own, Declaration: d}
 		tools = append(tools, tool.Tool{
 			Name: d.Name, Description: d.Description, Schema: d.Schema,
-			Effect: d.Effect, Parallel: d.Effect == tool.ReadOnly, Run: s.run,
+			Effect: d.Effect, InDoubt: d.InDoubt, Parallel: d.Effect == tool.ReadOnly, Run: s.run,
 		})
+		if d.Effect == tool.Undeclared && guarded(f, i, guards) {
+			tools[len(tools)-1].Touches = func(json.RawMessage) (tool.Touch, error) {
+				return tool.Touch{Unknown: "asks before it acts, as its script says with guard_operation or guard_path"}, nil
+			}
+		}
 	}
 	return tools
+}
+
+// guard matches a call of one of the functions by which a script says that a person
+// should be asked.
+var guard = regexp.MustCompile(`^[^#]*\bguard_(operation|path)\b`)
+
+// guardLines lists the lines of a bash file that call them, from 1.
+func guardLines(f declare.File) (lines []int) {
+	if f.Language != declare.LanguageBash || len(f.Declarations) == 0 {
+		return nil
+	}
+	text, err := os.ReadFile(f.Path)
+	if err != nil {
+		return nil
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		if n++; guard.MatchString(line) {
+			lines = append(lines, n)
+		}
+	}
+	return lines
+}
+
+// guarded reports whether a function of the file, by its index, has such a line. One
+// before the first function belongs to all.
+func guarded(f declare.File, i int, lines []int) bool {
+	from, to := f.Declarations[i].Line, math.MaxInt
+	first := from
+	for _, d := range f.Declarations {
+		first = min(first, d.Line)
+		if d.Line > from {
+			to = min(to, d.Line)
+		}
+	}
+	return slices.ContainsFunc(lines, func(n int) bool { return n < first || n >= from && n < to })
 }
 
 func absolute(path string) string {

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"raddle.dev/internal/proc"
+	"raddle.dev/internal/tempdir"
 	"raddle.dev/tool/declare"
 )
 
@@ -29,11 +29,11 @@ func (h *Host) Instructions(ctx context.Context, stdin []byte) (string, error) {
 	if f.Instructions == nil {
 		return "", fmt.Errorf("dynamic instructions: %w in %s", ErrNoInstructions, path)
 	}
-	dir, err := os.MkdirTemp("", "raddle-tool-*")
+	dir, remove, err := tempdir.New("tool-*")
 	if err != nil {
 		return "", fmt.Errorf("dynamic instructions: %w", err)
 	}
-	defer os.RemoveAll(dir)
+	defer remove()
 	s := &script{host: h, file: absolute(path), language: f.Language, own: true, Declaration: *f.Instructions}
 	r := &running{script: s, dir: dir, data: map[string]json.RawMessage{}}
 	r.call.Args = json.RawMessage(`{}`)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/internal/testneed"
 	"raddle.dev/tool"
 )
 
@@ -78,7 +79,7 @@ func own(t *testing.T, h *Host) map[string]tool.Tool {
 }
 
 func TestPython(t *testing.T) {
-	need(t, "python3")
+	testneed.Programs(t, "python3")
 	h := agent(t, map[string]string{"tools.py": pythonTools, "helper.py": "word = 'beside'\n"})
 	tools := own(t, h)
 	write(t, h.Workspace, "json.py", "raise SystemExit('the workspace was imported')\n")
@@ -122,21 +123,27 @@ func TestPython(t *testing.T) {
 }
 
 func TestPythonOfTheWorkspace(t *testing.T) {
-	need(t, "python3")
-	need(t, "bash")
+	testneed.Programs(t, "python3")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	write(t, h.Workspace, ".venv/bin/python", "#!/usr/bin/env bash\nprintf virtual >\"$LLM_OUTPUT\"\n")
 	if err := os.Chmod(filepath.Join(h.Workspace, ".venv/bin/python"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	tl := one(t, h, "t.py", "def run():\n    'T.'\n    return 'system'\n")
-	if got := call(t, tl, ``).Text(); got != `{"output":"virtual"}` {
-		t.Errorf("got %s", got)
+	if got := call(t, tl, ``).Text(); got != `{"output":"system"}` {
+		t.Errorf("nobody has consented to the interpreter of the workspace: got %s", got)
+	}
+	for _, dir := range []string{h.Workspace, filepath.Join(h.Workspace, ".venv")} {
+		h.Packages = []string{t.TempDir(), dir}
+		if got := call(t, tl, ``).Text(); got != `{"output":"virtual"}` {
+			t.Errorf("with the packages of %s: got %s", dir, got)
+		}
 	}
 }
 
-func TestTypeScript(t *testing.T) {
-	need(t, "tsx")
+func TestExtraTypeScript(t *testing.T) {
+	testneed.Programs(t, "tsx")
 	h := agent(t, map[string]string{"tools.ts": `import { word } from "./helper";
 /** Echoes. */
 export function echo(text: string, n: number = 2, tags?: string[]): object {
@@ -168,8 +175,8 @@ export function nothing(): void {}
 }
 
 func TestInstructions(t *testing.T) {
-	need(t, "bash")
-	need(t, "python3")
+	testneed.Programs(t, "bash")
+	testneed.Programs(t, "python3")
 	for name, c := range map[string]struct {
 		file, source, stdin, want, fails string
 	}{
@@ -201,7 +208,7 @@ func TestInstructions(t *testing.T) {
 }
 
 func TestFilesOfTools(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	say := "# @describe Says.\nmain() { basename \"$0\" >>\"$LLM_OUTPUT\"; }\n"
 	for _, name := range []string{"both.sh", "shell.sh", "one.sh", "two.sh"} {
@@ -243,7 +250,7 @@ func TestFilesOfTools(t *testing.T) {
 // TestSharedFilesOfAgents is how agents share functions: by a file beside them,
 // found from the root.
 func TestSharedFilesOfAgents(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := agent(t, map[string]string{"tools.sh": `#!/usr/bin/env bash
 set -eo pipefail
 source "$LLM_PROMPT_UTILS_FILE"

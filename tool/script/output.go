@@ -83,6 +83,20 @@ func readOutput(path string, limit int) string {
 	return clean(head) + fmt.Sprintf("\n[... %d bytes left out ...]\n", left) + clean(tail)
 }
 
+// readJSON is a result that is JSON and longer than limit, shortened to a JSON value
+// of that length.
+func readJSON(path string, limit int) (tool.Result, bool) {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() || info.Size() <= int64(limit) || info.Size() > largestJSON {
+		return tool.Result{}, false
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return tool.Result{}, false
+	}
+	return shortened([]byte(clean(text)), limit)
+}
+
 // wholeHead drops a character that is cut off at the end.
 func wholeHead(text []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {

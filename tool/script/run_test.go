@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"raddle.dev/internal/proc"
+	"raddle.dev/internal/testneed"
 	"raddle.dev/tool"
 )
 
@@ -59,7 +60,7 @@ eval "$(argc --argc-eval "$0" "$@")"
 `
 
 func TestBashScriptsAsTheyAre(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	for name, source := range map[string]string{"built": built, "raw": raw} {
 		t.Run(name, func(t *testing.T) {
 			h := surroundings(t)
@@ -78,7 +79,7 @@ func TestBashScriptsAsTheyAre(t *testing.T) {
 }
 
 func TestBashKeepsItsOptions(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	for name, c := range map[string]struct{ source, want string }{
 		"errexit while loading":  {"set -e\nfalse\nmain() { :; }\n", `{"tool_call_error":"Tool call 't' exited with code 1"}`},
@@ -104,7 +105,7 @@ func TestBashKeepsItsOptions(t *testing.T) {
 }
 
 func TestBashEnvironmentAnnotations(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	h.Env = append(h.Env, "MODE=fast")
 	source := `# @describe T.
@@ -135,7 +136,7 @@ main() { :; }
 }
 
 func TestResults(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	for name, c := range map[string]struct{ body, want string }{
 		"nothing":             {`:`, `"DONE"`},
@@ -171,7 +172,7 @@ func TestResults(t *testing.T) {
 }
 
 func TestMuchOutputIsBounded(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	h.Limit = 1000
 	got := call(t, one(t, h, "t.sh", "# @describe T.\nmain() { { echo first; yes é | head -c 5000000; echo last; } | tee -a \"$LLM_OUTPUT\"; exit 1; }\n"), `{}`)
@@ -191,7 +192,7 @@ func TestMuchOutputIsBounded(t *testing.T) {
 }
 
 func TestFloodOnStdoutTakesNoMemory(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	tl := one(t, h, "t.sh", "# @describe T.\nmain() { head -c 300000000 /dev/zero | tr '\\0' x; echo done >>\"$LLM_OUTPUT\"; }\n")
 	var before, after runtime.MemStats
@@ -236,7 +237,7 @@ func gone(t *testing.T, end <-chan struct{}) {
 }
 
 func TestTimeoutEndsEverything(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	end := wire(t, h)
 	h.Timeout = 500 * time.Millisecond
@@ -249,13 +250,13 @@ func TestTimeoutEndsEverything(t *testing.T) {
 }
 
 func TestDaemonDoesNotOutliveItsCall(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	daemons := map[string]string{
 		"in the background": `sleep 4711 >/dev/null 2>&1 & disown`,
 		"holds the output":  `sleep 4711 & disown`,
 	}
 	if runtime.GOOS == "linux" {
-		need(t, "setsid")
+		testneed.Programs(t, "setsid")
 		daemons["in a session of its own"] = `(setsid bash -c 'sleep 4711; :' >/dev/null 2>&1 </dev/null &)`
 	}
 	for name, start := range daemons {
@@ -272,7 +273,7 @@ func TestDaemonDoesNotOutliveItsCall(t *testing.T) {
 }
 
 func TestCancelledCall(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	end := wire(t, h)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -290,7 +291,7 @@ func TestCancelledCall(t *testing.T) {
 }
 
 func TestPrintedLinesAndStart(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	var lines []string
 	var child proc.Handle
@@ -310,7 +311,7 @@ func TestPrintedLinesAndStart(t *testing.T) {
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

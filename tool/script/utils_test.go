@@ -10,12 +10,14 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"raddle.dev/internal/testneed"
 )
 
 // bash runs a text with the helpers at hand, without TERM or any program of tput's kind.
 func helped(t *testing.T, text string) (stdout, stderr string, err error) {
 	t.Helper()
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	path := filepath.Join(t.TempDir(), "prompt-utils.sh")
 	if err := os.WriteFile(path, promptUtils, 0o600); err != nil {
 		t.Fatal(err)
@@ -56,8 +58,8 @@ func TestHelpersWithoutTerminal(t *testing.T) {
 }
 
 func TestHelpersOnTerminal(t *testing.T) {
-	need(t, "bash")
-	need(t, "ps")
+	testneed.Programs(t, "bash")
+	testneed.Programs(t, "ps")
 	path := filepath.Join(t.TempDir(), "prompt-utils.sh")
 	if err := os.WriteFile(path, promptUtils, 0o600); err != nil {
 		t.Fatal(err)
@@ -111,7 +113,7 @@ func TestPatchFile(t *testing.T) {
 }
 
 func TestHelpersAreThereForTools(t *testing.T) {
-	need(t, "bash")
+	testneed.Programs(t, "bash")
 	tl := one(t, surroundings(t), "t.sh", `#!/usr/bin/env bash
 set -e
 # @describe T.
@@ -122,7 +124,7 @@ main() {
 	info "done" >>"$LLM_OUTPUT"
 }
 `)
-	need(t, "tput")
+	testneed.Programs(t, "tput")
 	if got := call(t, tl, `{}`).Text(); got != `{"output":"INFO: done\n"}` {
 		t.Errorf("got %s", got)
 	}

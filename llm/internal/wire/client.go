@@ -22,11 +22,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"raddle.dev/internal/redact"
 	"raddle.dev/llm"
 )
 
@@ -57,7 +57,7 @@ type Client struct {
 	headers map[string]string
 	keyName string
 	hasKey  bool
-	secrets []string
+	secrets *redact.Set
 }
 
 // New checks c. A missing key is an *llm.Error of class Auth; every other error
@@ -75,11 +75,11 @@ func New(c Config) (*Client, error) {
 	}
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
-		return nil, fmt.Errorf("%s: base URL %q: want an address like %s", c.Name, address, c.Default)
+		return nil, fmt.Errorf("%s: base URL %q: want an address like %s", c.Name, redact.URL(address), c.Default)
 	}
 	own := &Client{
 		base: base, read: c.Read, headers: c.Headers, keyName: c.KeyName, hasKey: c.Key != "",
-		secrets: secrets(c.Key, c.Headers),
+		secrets: secrets(c.Key, address, c.Headers),
 	}
 	if own.read <= 0 {
 		own.read = readTimeout
@@ -116,30 +116,17 @@ var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 	return t
 })
 
-// secrets lists the values that must not appear in any message, longest first.
-// Values too short to be a secret are left out, as replacing them would only
-// garble the text.
-func secrets(key string, headers map[string]string) []string {
-	var list []string
-	add := func(s string) {
-		if len(s) >= 6 {
-			list = append(list, s)
-		}
-	}
-	add(key)
+// secrets returns a redactor of what must not appear in any message: the key, the
+// passwords of the address, and the values of headers, which may begin with a word
+// for the scheme.
+func secrets(key, address string, headers map[string]string) *redact.Set {
+	set := redact.New(key)
+	set.Add(redact.Passwords(address)...)
 	for _, v := range headers {
-		add(v)
-		if _, token, ok := strings.Cut(v, " "); ok {
-			add(token)
-		}
+		_, token, _ := strings.Cut(v, " ")
+		set.Add(v, token)
 	}
-	slices.SortFunc(list, func(a, b string) int {
-		if len(a) != len(b) {
-			return len(b) - len(a)
-		}
-		return strings.Compare(a, b)
-	})
-	return slices.Compact(list)
+	return set
 }
 
 // errSilent is the cause of a call that the read timeout has ended.

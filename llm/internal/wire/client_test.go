@@ -68,7 +68,7 @@ func TestNetworkFailures(t *testing.T) {
 		{"no route", dial(syscall.EHOSTUNREACH), "network error: api.example.org: no connection: no route to host"},
 		{"no trust", &tls.CertificateVerificationError{Err: errors.New("x509: unknown authority")},
 			"network error: api.example.org: no connection: tls: failed to verify certificate: x509: unknown authority"},
-		{"other", dial(errors.New("odd secret-key")), "network error: api.example.org: no connection: odd [key]"},
+		{"other", dial(errors.New("odd secret-key")), "network error: api.example.org: no connection: odd [redacted]"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			client := newClient(t, Config{HTTP: &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) { return nil, c.err })}})
@@ -281,9 +281,9 @@ func TestClean(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\n\tb  c":                    "a b c",
 		"\x1b[31mred\x07":              "[31mred",
-		"key secret-key is bad":        "key [key] is bad",
-		"Bearer secret-key-2 is bad":   "[key] is bad",
-		"token secret-key-2 is bad":    "token [key] is bad",
+		"key secret-key is bad":        "key [redacted] is bad",
+		"Bearer secret-key-2 is bad":   "[redacted] is bad",
+		"token secret-key-2 is bad":    "token [redacted] is bad",
 		"blue":                         "blue",
 		"\xff":                         "?",
 		strings.Repeat("é", 1001):      strings.Repeat("é", 1000) + "...",

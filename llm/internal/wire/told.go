@@ -149,7 +149,7 @@ func (c *Client) refusal(resp *http.Response) error {
 	case err != nil && len(data) == 0:
 		t.message = http.StatusText(resp.StatusCode)
 	default:
-		t.message = excerpt(data)
+		t.message = c.excerpt(data)
 	}
 	if t.message == "" {
 		t.message = http.StatusText(resp.StatusCode)
@@ -173,7 +173,7 @@ func (c *Client) notEvents(data []byte, kind string) error {
 	}
 	return &llm.Error{
 		Class: llm.BadRequest, Host: c.base.Hostname(),
-		Message: c.clean(fmt.Sprintf("the endpoint answered with %s instead of an event stream; check the base URL and whether it supports streaming: %s", kind, excerpt(data))),
+		Message: c.clean(fmt.Sprintf("the endpoint answered with %s instead of an event stream; check the base URL and whether it supports streaming: %s", kind, c.excerpt(data))),
 	}
 }
 
@@ -185,7 +185,7 @@ func (c *Client) classify(t told, status int) *llm.Error {
 	vague := status == 0 || e.Class == llm.BadRequest || e.Class == llm.Server
 	for _, code := range t.codes {
 		if e.Code == "" {
-			e.Code = code
+			e.Code = c.secrets.Text(code)
 		}
 		class, ok := classes[code]
 		if ok && vague && !(e.Class == llm.Server && status != 0 && class == llm.BadRequest) {
@@ -226,9 +226,9 @@ func retryAfter(h http.Header) time.Duration {
 }
 
 // excerpt shortens a body that is not the provider's JSON: the title of a web
-// page, or the beginning.
-func excerpt(data []byte) string {
-	text := string(data)
+// page, or the beginning. Secrets go first: half of one would not be found.
+func (c *Client) excerpt(data []byte) string {
+	text := c.secrets.Text(string(data))
 	lower := strings.ToLower(text)
 	if i := strings.Index(lower, "<title>"); i >= 0 && len(lower) == len(text) {
 		title, _, _ := strings.Cut(text[i+len("<title>"):], "<")
@@ -245,9 +245,7 @@ func excerpt(data []byte) string {
 // out.
 func (c *Client) clean(text string) string {
 	const most = 1000
-	for _, s := range c.secrets {
-		text = strings.ReplaceAll(text, s, "[key]")
-	}
+	text = c.secrets.Text(text)
 	text = strings.ToValidUTF8(text, "?")
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && !unicode.IsSpace(r) {

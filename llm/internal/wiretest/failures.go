@@ -125,7 +125,7 @@ func statuses(t *testing.T, p Provider) {
 				Send(w, p.Error(c.status, "the key "+Key+" is\nnot liked\x1b[31m"))
 			})
 			_, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
-			c.want.contains = append(c.want.contains, "the key [key] is not liked[31m")
+			c.want.contains = append(c.want.contains, "the key [redacted] is not liked[31m")
 			c.want.check(t, err)
 			if n := len(s.Requests()); n != 1 {
 				t.Errorf("%d requests were sent, want 1: nothing may be retried", n)

@@ -1,0 +1,55 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/tool"
+)
+
+// doubtOptions are the answers to a question of KindDoubt.
+var doubtOptions = []string{string(tool.DoubtRetry), string(tool.DoubtSkip)}
+
+// A doubtAnswer is one of doubtOptions: every other text opens the question again.
+type doubtAnswer tool.Doubt
+
+// UnmarshalText implements [encoding.TextUnmarshaler].
+func (d *doubtAnswer) UnmarshalText(text []byte) error {
+	if !slices.Contains(doubtOptions, string(text)) {
+		return fmt.Errorf("it must be one of %s", strings.Join(doubtOptions, ", "))
+	}
+	*d = doubtAnswer(text)
+	return nil
+}
+
+// resolveDoubt decides whether a call that was cut off is made again: as the caller
+// of the run, the tool or the agent says, else as a person does.
+func (x *acting) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, key string) (again bool, err error) {
+	switch policy := x.act.Calls.doubt(t); {
+	case policy == tool.DoubtRetry:
+		return true, nil
+	case policy == tool.DoubtSkip || x.act.Headless:
+		return false, nil
+	}
+	answer, err := graph.Interrupt[doubtAnswer](ctx, graph.Ask{Name: "doubt " + key, Kind: KindDoubt, Options: doubtOptions,
+		Prompt: x.act.redact(fmt.Sprintf("%s with %s was cut off before its outcome was known, and may or may not have happened. Do it again?", t.Name, c.Args)),
+		Data:   CallData{ID: c.ID, Tool: t.Name, Args: c.Args}})
+	if refusal := (*graph.RefusedError)(nil); errors.As(err, &refusal) {
+		return false, nil
+	}
+	return answer == doubtAnswer(tool.DoubtRetry), err
+}
+
+// doubt is what is done with a call of a tool that was cut off.
+func (c *Calls) doubt(t tool.Tool) tool.Doubt {
+	for _, d := range []tool.Doubt{c.Doubt, t.InDoubt, c.InDoubt} {
+		if d != tool.DoubtUnset {
+			return d
+		}
+	}
+	return tool.DoubtAsk
+}

@@ -1,0 +1,32 @@
+package proc
+
+import (
+	"testing"
+	"time"
+)
+
+// BenchmarkEndMarked measures the search for processes with a mark where there
+// is none: what every command with a mark pays when it ends.
+func BenchmarkEndMarked(b *testing.B) {
+	const mark = "RADDLE_TEST_MARK=none"
+	b.Run("all", func(b *testing.B) {
+		for b.Loop() {
+			endMarked(mark)
+		}
+	})
+	b.Run("newer", func(b *testing.B) {
+		c := bash("true")
+		ch, err := start(c)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ch.waitExit()
+		pid := ch.cmd.Process.Pid
+		if _, err := ch.finish(c, nil); err != nil {
+			b.Fatal(err)
+		}
+		for b.Loop() {
+			endMarkedSince(mark, pid, time.Millisecond)
+		}
+	})
+}

@@ -1,0 +1,189 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"iter"
+
+	"raddle.dev/internal/redact"
+)
+
+// Redacted returns a model that takes secrets out of everything that m is sent
+// and of everything that it answers: texts, reasoning, tool calls and results,
+// names, errors. text does that for a whole text. hold returns how many bytes at
+// the end of a piece of text may belong to a secret that is not complete yet;
+// they come with the next piece. If hold is nil, the text of a reply comes in one
+// piece. Fragments of tool calls are left out: the calls are in Delta.Done. If text
+// is nil, Redacted returns m.
+func Redacted(m Model, text func(string) string, hold func(string) int) Model {
+	if text == nil || m == nil {
+		return m
+	}
+	return &redacted{m, text, hold}
+}
+
+type redacted struct {
+	model Model
+	text  func(string) string
+	hold  func(string) int
+}
+
+// Stream implements Model.
+func (m *redacted) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
+	return func(yield func(Delta, error) bool) {
+		text, reasoning := redact.NewStream(m.text, m.hold), redact.NewStream(m.text, m.hold)
+		give := func(d Delta) bool { return d == Delta{} || yield(d, nil) }
+		for d, err := range m.model.Stream(ctx, RedactRequest(r, m.text)) {
+			ends := err != nil || d.Done != nil
+			if d.Text != "" || ends {
+				if !give(Delta{Reasoning: reasoning.End()}) {
+					return
+				}
+			}
+			if ends && !give(Delta{Text: text.End()}) {
+				return
+			}
+			goes := true
+			switch {
+			case err != nil:
+				goes = yield(Delta{}, redactError(err, m.text))
+			case d.Done != nil:
+				done := *d.Done
+				done.ID, done.Model, done.Stop = m.text(done.ID), m.text(done.Model), StopReason(m.text(string(done.Stop)))
+				done.Message = RedactMessage(done.Message, m.text)
+				goes = yield(Delta{Done: &done}, nil)
+			case d.Text != "":
+				goes = give(Delta{Text: text.Push(d.Text)})
+			case d.Reasoning != "":
+				goes = give(Delta{Reasoning: reasoning.Push(d.Reasoning)})
+			}
+			if !goes || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// RedactRequest applies a redactor of texts to all texts of a request.
+func RedactRequest(r Request, text func(string) string) Request {
+	r.System = text(r.System)
+	messages := make([]Message, len(r.Messages))
+	for i, m := range r.Messages {
+		messages[i] = RedactMessage(m, text)
+	}
+	r.Messages = messages
+	if r.Tools != nil {
+		tools := make([]ToolSpec, len(r.Tools))
+		for i, t := range r.Tools {
+			tools[i] = ToolSpec{Name: t.Name, Description: text(t.Description), Schema: redactJSON(t.Schema, text)}
+		}
+		r.Tools = tools
+	}
+	r.Schema = redactJSON(r.Schema, text)
+	return r
+}
+
+// RedactMessage applies a redactor of texts to all texts of a message. A secret
+// that is spread over several texts makes them one. Reasoning that is changed
+// loses its seal, which would no longer be true.
+func RedactMessage(m Message, text func(string) string) Message {
+	m.Parts = redactParts(m.Parts, text)
+	return m
+}
+
+func redactParts(parts []Part, text func(string) string) []Part {
+	if parts == nil {
+		return nil
+	}
+	out := make([]Part, len(parts))
+	for i, p := range parts {
+		switch p := p.(type) {
+		case Text:
+			out[i] = Text{Text: text(p.Text)}
+		case Reasoning:
+			if is := text(p.Text); is != p.Text {
+				p.Text, p.Signature = is, ""
+			}
+			out[i] = p
+		case ToolCall:
+			args := redactJSON(p.Args, text)
+			if string(args) != string(p.Args) {
+				p.Signature = ""
+			}
+			p.ID, p.Name, p.Args = text(p.ID), text(p.Name), args
+			out[i] = p
+		case ToolResult:
+			p.CallID, p.Name, p.Content = text(p.CallID), text(p.Name), redactParts(p.Content, text)
+			out[i] = p
+		case File:
+			p.Name, p.URL = text(p.Name), text(p.URL)
+			out[i] = p
+		case Image:
+			p.URL = text(p.URL)
+			out[i] = p
+		default:
+			out[i] = p
+		}
+	}
+	return joinSpread(out, text)
+}
+
+// joinSpread makes several texts one that together hold a secret.
+func joinSpread(parts []Part, text func(string) string) []Part {
+	texts := 0
+	for _, p := range parts {
+		if _, ok := p.(Text); ok {
+			texts++
+		}
+	}
+	if texts < 2 {
+		return parts
+	}
+	whole := joinText(parts)
+	clean := text(whole)
+	if clean == whole {
+		return parts
+	}
+	var out []Part
+	for _, p := range parts {
+		if _, ok := p.(Text); !ok {
+			out = append(out, p)
+		} else if clean != "" {
+			out = append(out, Text{Text: clean})
+			clean = ""
+		}
+	}
+	return out
+}
+
+func redactJSON(raw []byte, text func(string) string) []byte {
+	if len(raw) == 0 {
+		return raw
+	}
+	return redact.JSON(raw, text)
+}
+
+// redactError applies a redactor of texts to an error. What it wraps can still
+// be asked for, so callers print errors, not their causes.
+func redactError(err error, text func(string) string) error {
+	var failure *Error
+	if errors.As(err, &failure) && err == error(failure) {
+		clean := *failure
+		clean.Message, clean.Code, clean.Host = text(failure.Message), text(failure.Code), text(failure.Host)
+		return &clean
+	}
+	if is := text(err.Error()); is != err.Error() {
+		return &redactedError{is, err}
+	}
+	return err
+}
+
+type redactedError struct {
+	text string
+	err  error
+}
+
+func (e *redactedError) Error() string { return e.text }
+
+// Unwrap returns the error that holds the secret.
+func (e *redactedError) Unwrap() error { return e.err }

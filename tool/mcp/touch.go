@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/tool"
+)
+
+// touches returns what a call of a tool reaches, as far as its annotations say. Only
+// a tool that says that it reads is taken for harmless. One with openWorldHint
+// reaches the network: the hosts of the URLs among its arguments, or any host.
+// Without that hint a tool that only reads is taken to stay on this machine, though
+// the protocol's default is the opposite: few servers write the hint.
+func touches(t *sdk.Tool, args json.RawMessage) (touch tool.Touch) {
+	a := t.Annotations
+	switch {
+	case a == nil:
+		touch.Unknown = "has no annotations: its server does not say what it does"
+	case a.ReadOnlyHint:
+	case a.DestructiveHint != nil && *a.DestructiveHint:
+		touch.Unknown = "may destroy something, as its server says"
+	default:
+		touch.Unknown = "may change something: its server does not say that it only reads"
+	}
+	if a != nil && a.OpenWorldHint != nil && *a.OpenWorldHint {
+		if touch.Network = urlHosts(args); touch.Network == nil {
+			touch.Network = []string{"*"}
+		}
+	}
+	return touch
+}
+
+// invokeTouches returns what a call of mcp_invoke reaches: what the tool that it
+// names does.
+func (s *server) invokeTouches(raw json.RawMessage) (tool.Touch, error) {
+	args := fields(raw)
+	name, failed := args.text("tool")
+	if failed != nil {
+		return tool.Touch{Unknown: "names no tool"}, nil
+	}
+	with, _ := object(args["arguments"])
+	list := s.listed()
+	i := slices.IndexFunc(list, func(t *sdk.Tool) bool { return t.Name == name })
+	if i < 0 {
+		return tool.Touch{Unknown: "names a tool that the server has not listed"}, nil
+	}
+	touch := touches(list[i], with)
+	if touch.Unknown != "" {
+		touch.Unknown = "calls " + name + ", which " + touch.Unknown
+	}
+	touch.Passed = &tool.Passed{Tool: s.directNames(list)[i], Args: with}
+	return touch, nil
+}
+
+// listed returns the tools as the server has listed them last, without starting it.
+func (s *server) listed() []*sdk.Tool {
+	s.mu.Lock()
+	a := s.current
+	s.mu.Unlock()
+	if a == nil {
+		return nil
+	}
+	select {
+	case <-a.done:
+		if a.conn != nil {
+			return a.conn.tools()
+		}
+	default:
+	}
+	return nil
+}
+
+// urlHosts lists the hosts of the URLs among the texts of a JSON value, sorted. It is
+// nil where a text holds a URL among other words: then more may be meant.
+func urlHosts(value json.RawMessage) (hosts []string) {
+	var v any
+	if json.Unmarshal(value, &v) != nil {
+		return nil
+	}
+	clear := true
+	var visit func(v any)
+	visit = func(v any) {
+		switch v := v.(type) {
+		case string:
+			u, err := url.Parse(v)
+			switch {
+			case err == nil && u.Host != "" && !strings.ContainsAny(v, " \t\n\\,;") && strings.Count(v, "://") <= 1:
+				hosts = append(hosts, strings.ToLower(u.Host))
+			case strings.Contains(v, "//"):
+				clear = false
+			}
+		case []any:
+			for _, item := range v {
+				visit(item)
+			}
+		case map[string]any:
+			for _, item := range v {
+				visit(item)
+			}
+		}
+	}
+	visit(v)
+	if !clear {
+		return nil
+	}
+	slices.Sort(hosts)
+	return slices.Compact(hosts)
+}

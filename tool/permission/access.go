@@ -1,0 +1,248 @@
+package permission
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// An access is a file or directory that a command reads or writes.
+type access struct {
+	facet   facet
+	word    word
+	reach   reach
+	follows bool // links below a directory are followed, wherever they lead
+	guess   bool // the word may be something else: only rules that deny or ask count
+	asked   bool // the command asks anyway: what is not known about the word is no further reason
+}
+
+// file is a file that is read or written, from wherever the text may work.
+func (s *shell) file(f facet, w word) { s.access(access{facet: f, word: w}) }
+
+// access adds what a rule must allow for a file that a command reads or writes.
+func (s *shell) access(a access) {
+	w := a.word
+	if w.vague || w.splits || s.lost && !filepath.IsAbs(w.text) {
+		s.unknownFile(a, "is known only when it runs")
+		return
+	}
+	if w.plain() && isDevice(w.text) {
+		return
+	}
+	for _, dir := range s.dirs {
+		s.one(a, dir, w.text)
+		if w.glob == "" {
+			continue
+		}
+		found, ok := s.area.expand(dir, w.glob)
+		if !ok {
+			s.unknownFile(a, "stands for files that are too many or too far to look at")
+			return
+		}
+		for _, name := range found {
+			s.one(a, dir, name)
+		}
+	}
+}
+
+// unknownFile is a file of which only the shell will know the name.
+func (s *shell) unknownFile(a access, why string) {
+	n := need{facet: a.facet, text: a.word.text, fallback: Ask, why: why, guess: a.guess, repeated: a.asked}
+	if a.guess {
+		n.fallback, n.why = Allow, ""
+	}
+	s.needs = append(s.needs, n)
+}
+
+func (s *shell) one(a access, dir, name string) {
+	n := s.area.file(a.facet, a.reach, a.word.text, dir, name)
+	n.follows, n.guess = a.follows, a.guess
+	switch {
+	case a.guess:
+		n.fallback, n.why, n.root = Allow, "", ""
+	case a.follows && n.fallback == Allow && slices.ContainsFunc(n.paths, s.area.leadsOut):
+		n.fallback, n.why = Ask, "has links below it that lead out of the workspace"
+	}
+	s.needs = append(s.needs, n)
+}
+
+// listed is a word that a command prints or repeats: with a wildcard outside of quotes
+// it tells the names in directories.
+func (s *shell) listed(w word) {
+	if w.glob == "" {
+		return
+	}
+	if s.lost && !filepath.IsAbs(w.text) {
+		s.unknownFile(access{facet: reading, word: w}, "is known only when it runs")
+		return
+	}
+	for _, dir := range s.dirs {
+		found, ok := s.area.expand(dir, w.glob)
+		if !ok {
+			s.doubt(w.text, "stands for files that are too many or too far to look at")
+			return
+		}
+		seen := map[string]bool{}
+		for _, name := range found {
+			if up := filepath.Dir(name); !seen[up] {
+				seen[up] = true
+				s.one(access{facet: reading, word: w}, dir, up)
+			}
+		}
+	}
+}
+
+// parentListed is a file of which a command tells whether it exists.
+func (s *shell) parentListed(w word) {
+	if !w.plain() || w.text == "" || isDevice(w.text) {
+		return
+	}
+	if s.lost && !filepath.IsAbs(w.text) {
+		s.unknownFile(access{facet: reading, word: w}, "is known only when it runs")
+		return
+	}
+	for _, dir := range s.dirs {
+		all, err := places(dir, w.text)
+		if err != nil {
+			all = []string{joined(dir, w.text)}
+		}
+		for _, path := range all {
+			s.one(access{facet: reading, word: w}, dir, filepath.Dir(path))
+		}
+	}
+}
+
+// accesses adds what a command of a known kind reads. asked reports whether the
+// command asks anyway.
+func (s *shell) accesses(words []word, asked bool) {
+	name, args := words[0].text, words[1:]
+	h, ok := readers[name]
+	switch {
+	case !ok:
+		return
+	case name == "git":
+		s.gitAccesses(args, asked)
+		return
+	case name == "find":
+		s.findReads(args, names, asked)
+		return
+	case name == "test" || name == "[":
+		s.tested(args)
+	}
+	if h.text {
+		for _, a := range args {
+			s.listed(a)
+			s.maybeListed(a)
+		}
+		return
+	}
+	how, here := reachOf(name, args)
+	files := h.files(args)
+	if len(files) == 0 && here && (s.reading || name != "rg") {
+		files = []word{literalWord(".")}
+	}
+	for _, f := range files {
+		a := access{facet: reading, word: f, reach: how, asked: asked}
+		a.follows = name == "diff" || how == contents && asked
+		s.access(a)
+	}
+}
+
+// reachOf returns how much of a directory a reader reads, and whether it reads the
+// directory that it works in where no file is named.
+func reachOf(name string, args []word) (how reach, here bool) {
+	switch name {
+	case "grep", "egrep", "fgrep":
+		if hasFlag(args, "rRd", "recursive", "dereference-recursive", "directories") {
+			return contents, true
+		}
+	case "ls":
+		if hasFlag(args, "R", "recursive") {
+			return names, true
+		}
+	case "tree", "du":
+		return names, true
+	case "rg":
+		return contents, true
+	case "diff":
+		return contents, false
+	}
+	return itself, false
+}
+
+// hasFlag reports whether one of the letters, or a long flag or what it may be short
+// for, is among the arguments.
+func hasFlag(args []word, letters string, long ...string) bool {
+	return slices.ContainsFunc(args, func(a word) bool {
+		if name, ok := strings.CutPrefix(a.text, "--"); ok {
+			name, _, _ = strings.Cut(name, "=")
+			return name != "" && slices.ContainsFunc(long, func(l string) bool { return strings.HasPrefix(l, name) })
+		}
+		return strings.HasPrefix(a.text, "-") && strings.ContainsAny(a.text[1:], letters)
+	})
+}
+
+// findReads adds the directories in which find looks, and the files whose times it
+// compares.
+func (s *shell) findReads(args []word, how reach, asked bool) {
+	var roots []word
+	i := 0
+	for ; i < len(args); i++ {
+		t := args[i].text
+		if slices.Contains([]string{"-H", "-L", "-P"}, t) || strings.HasPrefix(t, "-O") {
+			continue
+		}
+		if t == "-D" {
+			i++
+			continue
+		}
+		if args[i].plain() && (strings.HasPrefix(t, "-") || t == "(" || t == "!" || t == ")") {
+			break
+		}
+		roots = append(roots, args[i])
+	}
+	if len(roots) == 0 {
+		roots = []word{literalWord(".")}
+	}
+	follows := hasFlag(args, "L", "follow")
+	for _, root := range roots {
+		s.access(access{facet: reading, word: root, reach: how, follows: follows, asked: asked})
+	}
+	for ; i+1 < len(args); i++ {
+		if t := args[i].text; strings.HasPrefix(t, "-newer") || t == "-anewer" || t == "-cnewer" || t == "-samefile" {
+			s.access(access{facet: reading, word: args[i+1], asked: asked})
+		}
+	}
+}
+
+// findWrites adds what find may change: everything below the directories in which it
+// looks.
+func (s *shell) findWrites(args []word) {
+	from := len(s.needs)
+	s.findReads(args, contents, true)
+	for i := from; i < len(s.needs); i++ {
+		s.needs[i].facet, s.needs[i].guess, s.needs[i].fallback = writing, true, Allow
+	}
+}
+
+// tested adds the files whose existence test asks for.
+func (s *shell) tested(args []word) {
+	for i, a := range args {
+		switch {
+		case !a.plain():
+		case unaryTests.MatchString(a.text) && !slices.Contains([]string{"-n", "-z", "-t"}, a.text) && i+1 < len(args):
+			s.parentListed(args[i+1])
+		case slices.Contains([]string{"-nt", "-ot", "-ef"}, a.text) && i > 0 && i+1 < len(args):
+			s.parentListed(args[i-1])
+			s.parentListed(args[i+1])
+		}
+	}
+}
+
+// maybeListed asks where an expansion outside of quotes may turn a quoted wildcard
+// elsewhere in the text into names of files.
+func (s *shell) maybeListed(w word) {
+	if w.splits && s.wild {
+		s.doubt(w.text, "may stand for names of files anywhere")
+	}
+}
