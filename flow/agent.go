@@ -42,6 +42,24 @@ func (a *Agent) Rejected() error {
 	return Rejected(a.Findings)
 }
 
+// ScriptFiles lists the files that may run as scripts: of its tools, and of its
+// script nodes. Those of nodes are as the file has them.
+func (a *Agent) ScriptFiles() []string {
+	var files []string
+	if a.Tools != nil {
+		files = slices.Clone(a.Tools.Scripts)
+	}
+	if a.File == nil {
+		return files
+	}
+	for _, n := range a.File.Nodes {
+		if b, ok := n.Body.(*ScriptNode); ok {
+			files = append(files, b.Script)
+		}
+	}
+	return files
+}
+
 // Agents lists the agent and those below it that its files name: what agent nodes
 // run, and what may be spawned. Each directory is there once: the agent first, then
 // in the order of the files.
@@ -94,7 +112,7 @@ func (a *Agent) initial(prompt string) []graph.Write {
 	var set []graph.Write
 	for name, v := range a.File.InitialState.All() {
 		if name != promptKey {
-			set = append(set, ring.reset(name, v))
+			set = append(set, ring.reset(name, a.host.redactValue(v)))
 		}
 	}
 	return append(set, ring.reset(promptKey, prompt))

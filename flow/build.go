@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
@@ -56,7 +55,11 @@ func (b *builder) agent(a *Agent) (*graph.Graph, error) {
 			return nil, err
 		}
 		node.Run = r.body(n)
-		node.Routes = r.routes(n)
+		if _, script := n.Body.(*ScriptNode); script {
+			node.AnyRoute = true // its _next names any node
+		} else {
+			node.Routes = r.routesOf(n)
+		}
 		def.Nodes = append(def.Nodes, node)
 	}
 	g, err := graph.Compile(def)
@@ -71,6 +74,10 @@ func (b *builder) agent(a *Agent) (*graph.Graph, error) {
 func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
 	node := graph.Node{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
 	switch body := n.Body.(type) {
+	case *InputNode:
+		node.CheckAnswer = body.checkAnswer
+	case *ScriptNode:
+		node.CheckAnswer = checkConsent
 	case *AgentNode:
 		if child := r.agent.children[body.Agent]; child != nil {
 			g, err := b.agent(child)
@@ -97,22 +104,15 @@ func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
 	return node, nil
 }
 
-// routes lists the nodes that a node may lead to. A script may name any.
-func (r *runtime) routes(n *Node) []string {
+// routesOf lists the nodes that the declared edges of a node lead to, each once.
+func (r *runtime) routesOf(n *Node) []string {
 	var names []string
-	add := func(id string) {
-		if r.agent.File.Node(id) != nil && !slices.Contains(names, id) {
-			names = append(names, id)
-		}
-	}
-	if _, script := n.Body.(*ScriptNode); script {
-		for _, o := range r.agent.reachable() {
-			add(o.ID)
-		}
-		return names
-	}
+	seen := map[string]bool{}
 	for _, e := range n.edges() {
-		add(e.to)
+		if !seen[e.to] && r.agent.File.Node(e.to) != nil {
+			seen[e.to] = true
+			names = append(names, e.to)
+		}
 	}
 	if names == nil {
 		names = []string{graph.End} // it ends the run, or fails for want of a next
@@ -152,7 +152,7 @@ func (v *visit) run() error {
 
 // body makes the function of a node.
 func (r *runtime) body(n *Node) graph.Func {
-	return func(ctx context.Context, s graph.State) (graph.Update, error) {
+	return r.agent.host.cleaned(func(ctx context.Context, s graph.State) (graph.Update, error) {
 		if r.agent.File.Settings.MaxLoopIterations == 0 {
 			return graph.Update{}, &graph.LimitError{Status: graph.VisitLimit, Graph: r.agent.File.Name, Node: n.ID, Count: 1}
 		}
@@ -163,7 +163,7 @@ func (r *runtime) body(n *Node) graph.Func {
 		}
 		v.logMove()
 		return v.update()
-	}
+	})
 }
 
 // spending is the context of a node: all nodes of a run, and the agents below them,

@@ -32,7 +32,7 @@ var units = map[string]func(c *caseFile, row *Object) (got any, err error){
 	"template_raw": func(c *caseFile, row *Object) (any, error) { return rowTemplate(row).Eval(rowState(c, row)) },
 	"length_predicate": func(_ *caseFile, row *Object) (any, error) {
 		p, err := parsePredicate(rowText(row, "expr"))
-		return p.holds(rowText(row, "in")), err
+		return p.holds(uint64(len(rowText(row, "in")))), err
 	},
 	"is_transient": func(_ *caseFile, row *Object) (any, error) { return isTransient(rowText(row, "in")), nil },
 	"json_fast_path": func(_ *caseFile, row *Object) (any, error) {

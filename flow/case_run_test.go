@@ -5,7 +5,6 @@ import (
 	"context"
 	"iter"
 	"log/slog"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -17,13 +16,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/testneed"
 )
 
 // TestCaseRuns runs the conformance cases that run a graph, through the public
 // API alone.
-func TestCaseRuns(t *testing.T) {
+func TestCaseRuns(t *testing.T) { runCases(t, false) }
+
+// TestExtraCaseRuns runs those whose scripts are TypeScript.
+func TestExtraCaseRuns(t *testing.T) { runCases(t, true) }
+
+func runCases(t *testing.T, typeScript bool) {
 	for _, c := range readCases(t) {
-		if c.Kind != "run" {
+		if c.Kind != "run" || slices.Contains(c.Requires, "tsx") != typeScript {
 			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {
@@ -60,9 +65,7 @@ type scriptedReply struct {
 }
 
 func runCase(t *testing.T, c *caseFile) {
-	for _, program := range c.Requires {
-		need(t, program)
-	}
+	testneed.Programs(t, c.Requires...)
 	r := &caseRun{t: t, c: c, dir: c.makeDirs(t), log: &recordedLog{}, stubs: map[string][]any{}}
 	for _, v := range c.LLM {
 		r.script = append(r.script, &scriptedReply{Object: v.(*Object)})
@@ -82,19 +85,6 @@ func runCase(t *testing.T, c *caseFile) {
 	}
 	r.check(res, err, took)
 	r.checkRetrieval()
-}
-
-// need fails where a program is missing: a case that does not run proves nothing.
-func need(t *testing.T, program string) {
-	t.Helper()
-	if program == "tsx" {
-		if exec.Command("npx", "--no-install", "tsx", "--version").Run() == nil {
-			return
-		}
-	} else if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	t.Skipf("%s is not installed: make test installs it", program)
 }
 
 // fill pads the initial state to the size that the case wants.

@@ -1,6 +1,11 @@
 package flow
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+
+	"raddle.dev/tool"
+)
 
 // Config is a config.yaml that has been read: an agent that is a model with
 // tools. Defaults are filled in. It is never changed after Load.
@@ -19,6 +24,7 @@ type Config struct {
 	Continue    Continue
 	Team        Team
 	Limits      Limits
+	InDoubt     tool.Doubt // of calls whose tools do not say it; unset: the host's
 	Skills      Skills
 
 	// Findings are the warnings of the reading: unknown keys, values that were
@@ -121,7 +127,7 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	}
 	c.src = source{pos: Pos{path, 1, 1}, node: d.root}
 	if d.mustBeMap() {
-		c.read(&fields{p: &d.problems, src: c.src, plain: true})
+		c.read(&fields{p: &d.problems, src: c.src, plain: true, switches: true})
 	}
 	if len(d.list) > 0 {
 		return nil, d.rejected(nil, c.Findings)
@@ -162,6 +168,7 @@ func (c *Config) read(m *fields) {
 	}
 	c.Team = readTeam(m)
 	c.Limits = readLimits(m)
+	c.InDoubt = readDoubt(m)
 	c.Skills = Skills{
 		Enabled: m.maybeFlag("skills_enabled"), Names: m.strings("enabled_skills", optional),
 		Inject: m.maybeFlag("inject_skill_instructions"), Instructions: m.str("skill_instructions", optional),
@@ -202,6 +209,15 @@ func readTeam(m *fields) Team {
 		t.Spawnable = &names
 	}
 	return t
+}
+
+func readDoubt(m *fields) tool.Doubt {
+	name := m.str("in_doubt", optional)
+	d, ok := tool.ParseDoubt(name)
+	if !ok && name != "" {
+		m.fail(m.find("in_doubt"), "in_doubt", "invalid-value", fmt.Sprintf("invalid value: %q, expected %s", name, strings.Join(tool.Doubts, ", ")))
+	}
+	return d
 }
 
 func readLimits(m *fields) Limits {

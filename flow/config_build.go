@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (b *builder) talk(c *conversation) (graph.Def, error) {
 // shape puts the beginning and the end around a turn.
 func (c *conversation) shape(d *graph.Def) {
 	d.Keys = append(d.Keys, saidKey, systemKey, begunKey)
-	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.begin}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}})
+	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.agent.host.cleaned(c.begin)}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}})
 	divert(d.Edges, nodeDone)
 	d.Edges = append(d.Edges, graph.Edge{From: []string{nodeBegin}, To: d.Start})
 	d.Start = []string{nodeBegin}
@@ -94,7 +95,7 @@ func (a *Agent) offer() []tool.Tool {
 	if a.Config == nil || a.member || a.crew != nil {
 		builtin = append(team.Tools(a.spawns()), builtin...)
 	}
-	if a.Config != nil && len(a.Config.Documents.Paths) > 0 {
+	if a.usesDocuments() {
 		builtin = append(builtin, a.queryTool())
 	}
 	for _, t := range builtin {
@@ -148,7 +149,7 @@ func (c *conversation) loop() agent.Config {
 		l.Window.Soft, l.Window.Keep, l.Window.Summary = *soft, f.Limits.KeepLast, l.Model
 	}
 	if most := f.Limits.ToolResult; most > 0 {
-		l.AroundTools = []agent.ToolMiddleware{shortened(most)}
+		l.AroundTools = []agent.ToolMiddleware{a.shortened(most)}
 	}
 	if l.Tools = c.tools; c.toolless() {
 		l.Tools = nil
@@ -167,8 +168,12 @@ func (a *Agent) loop(id string, models *modelCache) agent.Config {
 	facts := a.facts(id)
 	m := &namedModel{cache: models, id: id}
 	l := agent.Config{
-		Model: m, Gate: a.host.Tooling.Gate, Headless: a.host.Headless, Redact: a.host.redact, Budget: a.host.Tooling.Budget,
+		Model: m, Gate: a.host.Tooling.Gate, Headless: a.host.Headless, Redact: a.host.redact, Hold: a.host.hold, Budget: a.host.Tooling.Budget,
 		Window: agent.Window{Tokens: facts.Window},
+		Calls:  agent.Calls{InDoubt: a.host.Tooling.InDoubt, Doubt: a.host.Tooling.Doubt},
+	}
+	if a.Config != nil {
+		l.Calls.InDoubt = cmp.Or(a.Config.InDoubt, l.Calls.InDoubt)
 	}
 	l.Budget.Price = facts.Price
 	if facts.Window > 0 {
@@ -185,14 +190,15 @@ func (a *Agent) facts(id string) ModelFacts {
 }
 
 // shortened keeps the texts of results to a number of characters: their beginning
-// and, as errors often stand there, their end.
-func shortened(most int) agent.ToolMiddleware {
+// and, as errors often stand there, their end. Secrets go first: half of one would
+// not be found.
+func (a *Agent) shortened(most int) agent.ToolMiddleware {
 	return func(next agent.ToolFunc) agent.ToolFunc {
 		return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 			r, err := next(ctx, t, c)
 			for i, p := range r.Content {
 				if text, ok := p.(llm.Text); ok {
-					r.Content[i] = llm.Text{Text: ends(text.Text, most)}
+					r.Content[i] = llm.Text{Text: ends(a.host.redact(text.Text), most)}
 				}
 			}
 			return r, err

@@ -3,6 +3,8 @@ package flow
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"raddle.dev/rag"
@@ -39,11 +41,25 @@ func (c *conversation) informed(ctx context.Context, prompt string) (string, err
 		template = defaultRAGTemplate
 	}
 	hits := found.hits()
-	return strings.NewReplacer(
+	return c.agent.host.redact(strings.NewReplacer(
 		"__CONTEXT__", rag.Context(hits),
 		"__SOURCES__", "- "+strings.Join(rag.Sources(hits), "\n- "),
 		"__INPUT__", prompt,
-	).Replace(template), nil
+	).Replace(template)), nil
+}
+
+// usesDocuments reports whether the documents of a config.yaml can be searched: not
+// where no embedding model is named, nobody can be asked for one, and no base was built.
+func (a *Agent) usesDocuments() bool {
+	if a.Config == nil || len(a.Config.Documents.Paths) == 0 {
+		return false
+	}
+	r := &a.host.Retrieval
+	if a.Config.Documents.Model != "" || r.Model != "" || r.Confirm != nil || r.Base != nil || a.bases[ownBase] != nil {
+		return true
+	}
+	_, err := os.Stat(filepath.Join(a.Dir, ownBase+".yaml"))
+	return err == nil
 }
 
 // queryTool lets a model search the agent's documents.

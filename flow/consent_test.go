@@ -39,6 +39,29 @@ func TestScriptsNobodyStandsForAsk(t *testing.T) {
 	}
 }
 
+// Consent is never given ahead, whether the answer names the question or not.
+func TestConsentIsNotGivenAhead(t *testing.T) {
+	for _, ahead := range []graph.Answer{{Value: "once"}, {ID: "s", Value: "once"}} {
+		dir := t.TempDir()
+		writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end, output: ran}\n")
+		writeCaseFile(t, dir, "s.sh", "touch ran\n")
+		a, err := Load(dir, Host{Tooling: Tooling{Doubts: func(string) bool { return true }}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := a.Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := a.Input("")
+		in.Ahead = []graph.Answer{ahead}
+		res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), in)
+		if _, missing := os.Stat(filepath.Join(dir, "ran")); err != nil || res.Status != graph.Waiting || missing == nil {
+			t.Errorf("%+v: %v, %v", ahead, res.Status, err)
+		}
+	}
+}
+
 func TestScriptsNobodyStandsForAreRefusedWhereNobodyIs(t *testing.T) {
 	dir := t.TempDir()
 	writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end}\n")

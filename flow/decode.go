@@ -29,22 +29,29 @@ func (e *JSONError) Error() string {
 // 1000 levels. Objects keep the order of their members; of members with one
 // key the last wins, at the place of the first. An integer that fits becomes
 // int64 or uint64, any other number float64. The error is a [*JSONError].
-func ParseJSON(data []byte) (any, error) { return parseJSON(data, maxDepth) }
+func ParseJSON(data []byte) (any, error) {
+	v, _, err := parseJSON(data, maxDepth)
+	return v, err
+}
 
 // parseStored reads what AppendJSON has written to a journal. Values in a state
 // may have grown deeper than ParseJSON reads.
-func parseStored(data []byte) (any, error) { return parseJSON(data, journalDepth) }
+func parseStored(data []byte) (any, error) {
+	v, _, err := parseJSON(data, journalDepth)
+	return v, err
+}
 
-func parseJSON(data []byte, depth int) (any, error) {
+// parseJSON reads one value. rounded is the first whole number in it that no
+// integer type can hold, so that it became a float; "" if there is none.
+func parseJSON(data []byte, depth int) (v any, rounded string, err error) {
 	p := jsonParser{data: data, room: depth}
-	v, err := p.value()
-	if err != nil {
-		return nil, err
+	if v, err = p.value(); err != nil {
+		return nil, "", err
 	}
 	if p.space(); p.at < len(data) {
-		return nil, p.fail("unexpected text after the value")
+		return nil, "", p.fail("unexpected text after the value")
 	}
-	return v, nil
+	return v, p.rounded, nil
 }
 
 type jsonParser struct {
@@ -52,6 +59,8 @@ type jsonParser struct {
 	at   int
 	room int        // levels that may still be opened
 	keys [32]string // names of members seen before, which mostly come again
+
+	rounded string // the first whole number that became a float
 }
 
 func (p *jsonParser) fail(reason string) error {
@@ -225,6 +234,9 @@ func (p *jsonParser) number() (any, error) {
 	text := string(p.data[start:p.at])
 	if whole {
 		if v := wholeNumber(text); v != nil {
+			if f, isFloat := v.(float64); isFloat && f != 0 && p.rounded == "" {
+				p.rounded = text
+			}
 			return v, nil
 		}
 	} else if f, err := strconv.ParseFloat(text, 64); err == nil {

@@ -23,6 +23,9 @@ func (a *Agent) Explain(err error) error {
 
 // told is what Explain says.
 func (a *Agent) told(err error) string {
+	if answer := (*graph.AnswerError)(nil); errors.As(err, &answer) {
+		return refusedAnswer(answer)
+	}
 	if a.Config != nil {
 		return fmt.Sprintf("Agent '%s' failed: %s", a.Name, a.talkFailed(err))
 	}
@@ -32,6 +35,15 @@ func (a *Agent) told(err error) string {
 		text += ": " + cause.Error()
 	}
 	return text
+}
+
+// refusedAnswer says which answer was not taken, and where its rule stands.
+func refusedAnswer(e *graph.AnswerError) string {
+	if !failedValidation.MatchString(e.Reason) {
+		return e.Error()
+	}
+	path, _, _ := strings.Cut(e.ID, "#")
+	return fmt.Sprintf("answer to %q: at node '%s': %s", e.ID, path[strings.LastIndexByte(path, '/')+1:], e.Reason)
 }
 
 // engineNode is how the engine names a node that failed.

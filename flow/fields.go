@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -20,11 +21,12 @@ const (
 // fields reads the members of one mapping. Each method reads one field,
 // reports what is wrong with it, and remembers that the key is known.
 type fields struct {
-	p     *problems
-	src   source
-	path  string // of the mapping, for messages
-	plain bool   // any scalar is text, as in top-level fields
-	known []string
+	p        *problems
+	src      source
+	path     string // of the mapping, for messages
+	plain    bool   // any scalar is text, as in top-level fields
+	switches bool   // yes, no, on and off are booleans, too
+	known    []string
 }
 
 // pair is one entry of a map of texts.
@@ -304,10 +306,17 @@ func (m *fields) maybeFlag(name string) *bool {
 	return nil
 }
 
+// switchWords are further words for true and false in a config.yaml: YAML 1.1 has them.
+var switchWords = map[string]bool{"yes": true, "on": true, "no": false, "off": false}
+
+// boolean reads true or false; in a config.yaml also yes, no, on and off.
 func (m *fields) boolean(n *yaml.Node, name string) bool {
 	if s := resolve(n); s.Kind == yaml.ScalarNode {
 		v, _ := scalarValue(s)
 		if b, ok := v.(bool); ok {
+			return b
+		}
+		if b, ok := switchWords[strings.ToLower(s.Value)]; ok && m.switches && s.Style == 0 {
 			return b
 		}
 	}

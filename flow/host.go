@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/llm"
+	"raddle.dev/tool"
 )
 
 // Host is the surroundings that an agent is loaded into and runs in. Its zero
@@ -44,7 +45,7 @@ type Host struct {
 	Env       []string          // environment of scripts; nil: this process's without what ends in _API_KEY
 	ConfigDir string            // what scripts know as LLM_ROOT_DIR; empty: not set
 	Workspace string            // what scripts know as RADDLE_WORKSPACE; empty: not set
-	Secrets   []string          // values that must not get into a state or a journal
+	Redactor  Redactor          // takes secrets out of texts; nil: one that knows the agents' own
 	Strict    bool              // unknown keys are errors
 	Log       *slog.Logger      // nil: no log
 }
@@ -56,7 +57,13 @@ type Tooling struct {
 	// Doubts tells whether nobody stands for the scripts of an agent's directory:
 	// each of its script nodes then asks before it runs. nil: somebody does for all.
 	Doubts func(dir string) bool
-	Budget agent.Budget // of a turn, for all that runs in it; what an agent's file says bounds this one besides
+	// Packages lists the directories whose interpreters and packages the scripts of an
+	// agent's directory may use: see package tool/script. nil: the agent's own.
+	Packages func(dir string) []string
+	// InDoubt is what is done with calls that a crash cut off, where neither the tool nor
+	// the agent says it; Doubt is the same for all calls, whatever those say.
+	InDoubt, Doubt tool.Doubt
+	Budget         agent.Budget // of a turn, for all that runs in it; what an agent's file says bounds this one besides
 }
 
 // Models opens the models that agents name as "client:name".
@@ -110,21 +117,11 @@ func (h *Host) log() *slog.Logger {
 	return h.Log
 }
 
-// redacted stands where a secret was.
-const redacted = "[redacted]"
-
-// shortestSecret is the length below which a value is too ordinary to be
-// replaced wherever it occurs.
-const shortestSecret = 6
-
-// redact removes the known secrets from a text.
-func (h *Host) redact(text string) string {
-	for _, s := range h.Secrets {
-		if len(s) >= shortestSecret {
-			text = strings.ReplaceAll(text, s, redacted)
-		}
+func (h *Host) packages(dir string) []string {
+	if h.Tooling.Packages == nil {
+		return []string{dir}
 	}
-	return text
+	return h.Tooling.Packages(dir)
 }
 
 func (h *Host) environ() []string {

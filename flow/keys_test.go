@@ -89,7 +89,7 @@ nodes:
 `)
 	writeCaseFile(t, dir, "s.sh", "echo \"{\\\"key\\\": \\\"$TOKEN\\\"}\"\n")
 	const secret = "tok-very-secret-1"
-	a, err := Load(dir, Host{Env: append(os.Environ(), "TOKEN="+secret), Secrets: []string{secret}})
+	a, err := Load(dir, Host{Env: append(os.Environ(), "TOKEN="+secret), Redactor: NewRedactor(secret)})
 	if err != nil {
 		t.Fatal(err)
 	}

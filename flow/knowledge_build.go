@@ -132,7 +132,7 @@ func (a *Agent) options(k knowledge) rag.Options {
 			}
 			return nil, errors.New("there is no such model")
 		}
-		return a.host.Models.Open(ctx, a.Dir, model)
+		return a.host.openModel(ctx, a.Dir, model)
 	}
 	return o
 }
@@ -192,6 +192,8 @@ func (a *Agent) progress(id string) func(rag.Progress) {
 		switch {
 		case p.Problem != nil:
 			a.tell("⚠️ " + p.Problem.Error())
+		case p.Warning != "":
+			a.tell(fmt.Sprintf("⚠️ %s: %s", p.Path, p.Warning))
 		case p.Missed != nil:
 			a.tell(fmt.Sprintf("⚠️ %s: no entities from a part of it: %v", p.Path, p.Missed))
 		case p.ToAsk > 0 && p.Asked == 0:

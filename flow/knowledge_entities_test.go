@@ -129,7 +129,7 @@ func runAgent(t *testing.T, a *Agent, prompt string) string {
 func TestNodeSearchesByEntities(t *testing.T) {
 	s := newEntityServer(t)
 	dir := staffAgent(t, `extractor_model: "local:reader", extractor_prompt: "List what is in <__CHUNK__>", driver: duckdb, `)
-	a, told, err := prepared(t, dir, Host{Models: s, Secrets: []string{"493817"}})
+	a, told, err := prepared(t, dir, Host{Models: s, Redactor: NewRedactor("493817")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,6 +37,9 @@ func Load(path string, h Host) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
+	if h.Redactor == nil {
+		h.Redactor = NewRedactor()
+	}
 	quiet := h
 	quiet.Retrieval.Confirm, quiet.Retrieval.Ask = nil, nil
 	l := &loader{host: &h, quiet: &quiet, agents: map[slot]*Agent{}, crews: map[crewKey]*crew{}, late: &lateBases{make(chan struct{}, 1), map[*Agent]bool{}}}
@@ -134,6 +137,7 @@ func (l *loader) graph(a *Agent, text []byte) (err error) {
 
 // open opens the agent's tools. What is missing is a warning.
 func (a *Agent) open(global, servers []string) (err error) {
+	a.learnSecrets()
 	a.Tools, err = a.host.toolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: a.values()})
 	if err != nil {
 		return failf("the tools of agent '%s': %w", a.Name, err)
@@ -163,6 +167,8 @@ func readDefinition(name, dir string) ([]byte, error) {
 			return nil, failf("Failed to read agent config file at '%s': %w", config, err)
 		}
 		return text, nil
+	case !isGraph && exists(filepath.Join(dir, "index.yaml")):
+		return nil, failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'. It has an index.yaml, as llm-functions and aichat write it: rename that to config.yaml", name, dir)
 	case !isGraph:
 		return nil, failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
 	}

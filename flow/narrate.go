@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/term"
 	"raddle.dev/team"
 )
 
@@ -222,9 +223,9 @@ func (n *Narrator) talked(indent string, v any) {
 		n.line(indent, "tool call: %s %s", v.Name, shorten(string(v.Args), mostArgs))
 	case agent.ToolDone:
 		if v.Error {
-			n.line(indent, "tool failed: %s: %s", v.Name, harmless(shorten(v.Text, mostArgs)))
+			n.line(indent, "tool failed: %s: %s", v.Name, shorten(v.Text, mostArgs))
 		} else if n.Detail {
-			n.line(indent, "tool done: %s in %s: %s", v.Name, elapsed(v.Took), harmless(shorten(v.Text, mostArgs)))
+			n.line(indent, "tool done: %s in %s: %s", v.Name, elapsed(v.Took), shorten(v.Text, mostArgs))
 		}
 	case agent.Replied:
 		if n.Detail {
@@ -258,7 +259,9 @@ func (n *Narrator) line(indent, format string, args ...any) {
 	n.write("▸ " + indent + fmt.Sprintf(format, args...))
 }
 
+// write writes a line. Models, tools and files have a part in it, so it is cleaned of what a terminal would obey.
 func (n *Narrator) write(line string) {
+	line = term.CleanLine(line)
 	if n.color {
 		line = "\x1b[2m" + line + "\x1b[0m"
 	}

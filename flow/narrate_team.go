@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
@@ -98,7 +97,7 @@ func (n *Narrator) crewed(f frame, e graph.Event, v any) bool {
 		n.line(f.indent, "%s (%s) %s%s", v.Agent, v.ID, v.Status, n.cost(e, v))
 		delete(n.crew, v.ID)
 	case team.TaskWaiting:
-		n.line(f.indent, "task %s waits for a place: %s (%s)", v.ID, harmless(v.Subject), v.Agent)
+		n.line(f.indent, "task %s waits for a place: %s (%s)", v.ID, v.Subject, v.Agent)
 	default:
 		return false
 	}
@@ -114,7 +113,7 @@ func (n *Narrator) cost(e graph.Event, v team.AgentEnded) string {
 		text = fmt.Sprintf(" in %s (%s, %d tokens)", elapsed(n.watch.at(e.Time)-c.begun), counted(calls, "model call"), tokens)
 	}
 	if v.Error != "" {
-		text += ": " + harmless(shorten(v.Error, mostArgs))
+		text += ": " + shorten(v.Error, mostArgs)
 	}
 	return text
 }
@@ -124,17 +123,4 @@ func counted(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-// harmless is a text of a model in one line, without what a terminal obeys.
-func harmless(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsControl(r):
-			return -1
-		}
-		return r
-	}, s)
 }

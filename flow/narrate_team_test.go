@@ -46,7 +46,7 @@ func TestNarrateTeam(t *testing.T) {
 ▸ explore (agent_explore_1f2e3d4c) started
 ▸ explore (agent_explore_00000001) goes on, spawned by agent_explore_1f2e3d4c, for task 2
 ▸   [agent_explore_1f2e3d4c] tool call: fs_read {"path":"a"}
-▸   [agent_explore_00000001] tool failed: fs_read: no[2J way
+▸   [agent_explore_00000001] tool failed: fs_read: no way
 ▸ task 3 waits for a place: three (explore)
 ▸ explore (agent_explore_1f2e3d4c) completed in 3.00s (1 model call, 120 tokens)
 ▸ explore (agent_explore_00000001) failed in 2.00s (1 model call, 5 tokens): it broke

@@ -10,7 +10,30 @@ import (
 
 // Structure is the shape of the agent as its file declares it: unreachable nodes,
 // targets that do not exist and the graphs of agent nodes included.
-func (a *Agent) Structure() graph.Structure { return a.structure(map[string]bool{}) }
+// Descriptions and labels are without secrets: a picture breaks its texts into
+// lines, in which nothing finds them.
+func (a *Agent) Structure() graph.Structure {
+	s := a.structure(map[string]bool{})
+	a.host.redactStructure(&s)
+	return s
+}
+
+func (h *Host) redactStructure(s *graph.Structure) {
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		n.Title, n.Doc = h.redact(n.Title), h.redact(n.Doc)
+		if n.Child != nil {
+			h.redactStructure(n.Child)
+		}
+		for kind, child := range n.Children {
+			h.redactStructure(&child)
+			n.Children[kind] = child
+		}
+	}
+	for i := range s.Edges {
+		s.Edges[i].Label = h.redact(s.Edges[i].Label)
+	}
+}
 
 func (a *Agent) structure(above map[string]bool) graph.Structure {
 	above[a.Dir] = true

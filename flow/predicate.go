@@ -38,9 +38,8 @@ func parsePredicate(expr string) (predicate, error) {
 	return predicate{}, failf("No comparison operator in validation expression '%s'", expr)
 }
 
-// holds tells whether a text fulfils the predicate.
-func (p predicate) holds(input string) bool {
-	n := uint64(len(input))
+// holds reports whether a text of n bytes fulfils the predicate.
+func (p predicate) holds(n uint64) bool {
 	switch p.op {
 	case ">=":
 		return n >= p.limit
@@ -64,7 +63,7 @@ func validateInput(expr, input string) error {
 	if err != nil {
 		return err
 	}
-	if !p.holds(input) {
+	if !p.holds(uint64(len(input))) {
 		return failf("Input failed validation '%s' (got %d chars)", expr, utf8.RuneCountInString(input))
 	}
 	return nil

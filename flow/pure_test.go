@@ -56,8 +56,8 @@ func TestPredicate(t *testing.T) {
 		{"  len(input)   <=  3  ", "abcd", false}, {"len(input) < 1", "", true}, {"len(input) >= +2", "ab", true}, {"len(input) == 007", "1234567", true},
 	} {
 		p, err := parsePredicate(tt.expr)
-		if err != nil || p.holds(tt.in) != tt.want {
-			t.Errorf("%s of %q: %t, %v", tt.expr, tt.in, p.holds(tt.in), err)
+		if err != nil || p.holds(uint64(len(tt.in))) != tt.want {
+			t.Errorf("%s of %q: %t, %v", tt.expr, tt.in, p.holds(uint64(len(tt.in))), err)
 		}
 	}
 	for expr, want := range map[string]string{

@@ -30,7 +30,7 @@ type Reply struct {
 }
 
 // IsReply tells whether an effect of an agent's run is a model's reply. what is
-// the effect's id, as [graph.Entry] has it in What.
+// the effect's id, as [graph.Entry] has it in ID.
 func IsReply(what string) bool {
 	name := effectName(what)
 	return strings.HasPrefix(name, effectModel) || slices.Contains([]string{effectExtract, effectRepair, effectTalk, effectSummary}, name)

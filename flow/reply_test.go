@@ -3,6 +3,7 @@ package flow
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"testing"
 	"time"
@@ -68,7 +69,7 @@ nodes:
 		}
 		if e.Kind == graph.KindEffect {
 			effects++
-			names[e.Seq] = IsReply(e.What)
+			names[e.Seq] = IsReply(e.ID)
 		}
 	}
 	var said []string
@@ -154,5 +155,30 @@ func TestNarratorCountsDrives(t *testing.T) {
 	}
 	if want := "▸ graph: g (start: a)\n▸ graph done in 3.00s\n"; out.String() != want {
 		t.Errorf("%q, want %q", out.String(), want)
+	}
+}
+
+// emptyModel ends its stream with a reply that holds nothing, as a server does
+// whose stream has no choices.
+type emptyModel struct{}
+
+func (emptyModel) Stream(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) { yield(llm.Delta{Done: &llm.Reply{}}, nil) }
+}
+
+// A reply that holds nothing is a failure of the server, for llm nodes as for agents.
+func TestAnEmptyReplyIsAFailure(t *testing.T) {
+	r := newResumable(t, map[string]string{"graph.yaml": `
+name: g
+model: m
+start: a
+nodes:
+  a: {type: llm, prompt: hello, state_updates: {said: "{{output}}"}, fallback: f, next: e}
+  e: {type: end, output: "done"}
+  f: {type: end, output: "failed: {{said}}"}
+`})
+	res, err := r.driveIn(Host{Models: oneModel{emptyModel{}}})
+	if out := OutcomeOf(res).Output; err != nil || !strings.HasPrefix(out, "failed:") || !strings.Contains(out, "the reply holds nothing") {
+		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -1,6 +1,9 @@
 package flow
 
 import (
+	"cmp"
+	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,7 +34,13 @@ func (r *resumable) write(files map[string]string) {
 // drive starts the run, or resumes it with answers.
 func (r *resumable) drive(answers ...graph.Answer) (graph.Result, error) {
 	r.t.Helper()
-	a, err := Load(r.dir, Host{})
+	return r.driveIn(Host{}, answers...)
+}
+
+// driveIn is drive in given surroundings.
+func (r *resumable) driveIn(h Host, answers ...graph.Answer) (graph.Result, error) {
+	r.t.Helper()
+	a, err := Load(r.dir, h)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -76,8 +85,9 @@ nodes:
 	}
 }
 
-// An answer that its node refused is not taken again: the resumed run asks anew.
-func TestARefusedAnswerIsAskedForAgain(t *testing.T) {
+// Answers that older versions recorded before they were checked fail their node, and
+// the resumed run asks again.
+func TestARecordedAnswerThatFailsItsValidationFailsTheNode(t *testing.T) {
 	r := newResumable(t, map[string]string{"graph.yaml": `
 name: g
 start: ask
@@ -85,22 +95,39 @@ nodes:
   ask: {type: input, question: "name?", validation: "len(input) > 3", state_updates: {name: "{{input}}"}, next: e}
   e: {type: end, output: "{{name}}"}
 `})
-	res, err := r.drive()
-	for _, step := range []struct{ id, answer string }{{"ask", "ab"}, {"", ""}, {"ask#2", "abc"}, {"", ""}, {"ask#3", "abcd"}} {
-		if step.id == "" {
-			if err == nil || !strings.Contains(err.Error(), "Input failed validation") {
-				t.Fatalf("%v, %v", res.Status, err)
-			}
-			res, err = r.drive()
-			continue
-		}
-		if err != nil || len(res.Questions) != 1 || res.Questions[0].ID != step.id {
-			t.Fatalf("%v, %+v, %v", res.Status, res.Questions, err)
-		}
-		res, err = r.drive(graph.Answer{ID: step.id, Value: step.answer})
+	if _, err := r.drive(); err != nil {
+		t.Fatal(err)
 	}
+	r.record(graph.Answer{ID: "ask", Value: "ab"})
+	res, err := r.drive()
+	if err == nil || !strings.Contains(err.Error(), "Input failed validation 'len(input) > 3' (got 2 chars)") {
+		t.Fatalf("%v, %v", res.Status, err)
+	}
+	res, err = r.drive()
+	if err != nil || len(res.Questions) != 1 || res.Questions[0].ID != "ask#2" {
+		t.Fatalf("%v, %+v, %v", res.Status, res.Questions, err)
+	}
+	res, err = r.drive(graph.Answer{ID: "ask#2", Value: "abcd"})
 	if err != nil || OutcomeOf(res).Output != "abcd" {
 		t.Errorf("%q, %v", OutcomeOf(res).Output, err)
+	}
+}
+
+// record journals an answer to the node ask that nothing has checked, and dies.
+func (r *resumable) record(answer graph.Answer) {
+	r.t.Helper()
+	ctx, die := context.WithCancel(r.t.Context())
+	g, err := graph.Compile(graph.Def{Name: "g", Start: []string{"ask"}, Nodes: []graph.Node{{Name: "ask", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.Interrupt[string](ctx, graph.Ask{Kind: "input"})
+		die()
+		return graph.Update{}, cmp.Or(err, ctx.Err())
+	}}}, Edges: []graph.Edge{{From: []string{"ask"}, To: []string{graph.End}}}, Open: func(name string) graph.AnyKey { return graph.Last[any](name).Codec(valueCodec) }})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	res, err := (&graph.Runner{Graph: g, Store: r.store}).InvokeResume(ctx, graph.Resume{Thread: "t", Answers: []graph.Answer{answer}, AcceptChanges: true})
+	if res.Status != graph.Canceled {
+		r.t.Fatal(res.Status, err)
 	}
 }
 
@@ -198,5 +225,49 @@ nodes:
 	}
 	if got := OutcomeOf(res).Output; got != "Let me ask.\nDone." {
 		t.Errorf("output %q", got)
+	}
+}
+
+// A script that could not be started fails the run, whatever its node says of
+// failures: only a script that ran can have failed. Once the cause is removed, a
+// resumed run continues there.
+func TestAScriptThatCannotStartFailsTheRun(t *testing.T) {
+	causes := map[string]func(t *testing.T, h *Host){
+		"no interpreter": func(_ *testing.T, h *Host) { h.Env = []string{"PATH=/nonexistent"} },
+		"no place for a large state": func(t *testing.T, _ *Host) {
+			file := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(file, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv("TMPDIR", filepath.Join(file, "below"))
+		},
+	}
+	for name, cause := range causes {
+		for _, failure := range []string{"next: e", "fallback: f, next: e"} {
+			t.Run(name+", "+failure, func(t *testing.T) {
+				r := newResumable(t, map[string]string{"s.sh": `echo '{"x": "paid"}'`, "graph.yaml": `
+name: g
+settings: {validate_before_run: false}
+initial_state: {big: "` + strings.Repeat("x", 2*inlineState) + `"}
+start: s
+nodes:
+  s: {type: script, script: s.sh, ` + failure + `}
+  f: {type: end, output: "failed"}
+  e: {type: end, output: "done {{x}}"}
+`})
+				t.Run("broken", func(t *testing.T) {
+					var h Host
+					cause(t, &h)
+					res, err := r.driveIn(h)
+					if err == nil || res.Status != graph.Failed {
+						t.Errorf("%v, %q, %v", res.Status, OutcomeOf(res).Output, err)
+					}
+				})
+				r.write(map[string]string{"s.sh": `echo '{"x": "paid"}'`})
+				if res, err := r.drive(); err != nil || OutcomeOf(res).Output != "done paid" {
+					t.Errorf("resumed: %q, %v", OutcomeOf(res).Output, err)
+				}
+			})
+		}
 	}
 }

@@ -32,6 +32,17 @@ func (v *visit) runApproval(b *ApprovalNode) error {
 	return v.goTo(b.Target(answer))
 }
 
+// checkAnswer returns why an answer fails the validation, before it is recorded. Like
+// an empty answer, the default is not validated; a validation that cannot be read
+// fails the node.
+func (b *InputNode) checkAnswer(q graph.Question, a graph.Answer) error {
+	answer, ok := a.Value.(string)
+	if _, err := parsePredicate(b.Validation); !ok || err != nil || answer == "" || answer == q.Default {
+		return nil
+	}
+	return validateInput(b.Validation, answer)
+}
+
 // runInput asks a person for a text.
 func (v *visit) runInput(b *InputNode) error {
 	question, err := v.strict(b.Question, "Failed to interpolate input question")

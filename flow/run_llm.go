@@ -173,11 +173,13 @@ func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (Reply
 		switch {
 		case err != nil:
 			return Reply{}, err
+		case d.Done != nil && d.Done.Empty():
+			return Reply{}, &llm.Error{Class: llm.Server, Message: "the reply holds nothing"}
 		case d.Done != nil:
 			if emits {
 				graph.Emit(v, ModelDone{Model: d.Done.Model, Usage: d.Done.Usage})
 			}
-			return Reply{ID: d.Done.ID, Text: v.host().redact(d.Done.Text()), Model: d.Done.Model, Usage: d.Done.Usage}, nil
+			return Reply{ID: d.Done.ID, Text: d.Done.Text(), Model: d.Done.Model, Usage: d.Done.Usage}, nil
 		case emits && d.Text != "":
 			graph.Emit(v, Delta{d.Text})
 		}
@@ -205,7 +207,7 @@ func (c *modelCache) open(ctx context.Context, id string) (llm.Model, error) {
 	if m := c.opened[id]; m != nil {
 		return m, nil
 	}
-	m, err := c.host.Models.Open(ctx, c.dir, id)
+	m, err := c.host.openModel(ctx, c.dir, id)
 	if err != nil {
 		return nil, err
 	}

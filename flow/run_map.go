@@ -85,7 +85,7 @@ var errNoOutput = errors.New("the branch has no result")
 
 // branchBody runs the branch for one item; only its result leaves it.
 func (r *runtime) branchBody(n *Node, b *MapNode) graph.Func {
-	return func(ctx context.Context, s graph.State) (graph.Update, error) {
+	return r.agent.host.cleaned(func(ctx context.Context, s graph.State) (graph.Update, error) {
 		v := &visit{Context: r.spending(ctx), runtime: r, node: n, before: s, branch: true, outputKey: b.OutputKey}
 		if err := v.run(); err != nil {
 			return graph.Update{}, err
@@ -101,7 +101,7 @@ func (r *runtime) branchBody(n *Node, b *MapNode) graph.Func {
 			}
 		}
 		return graph.Put(branchResults.Set([]any{result})), nil
-	}
+	})
 }
 
 // runMap runs the branch for every item and collects the results.

@@ -17,7 +17,7 @@ type Search struct {
 }
 
 // IsSearch tells whether an effect of an agent's run is a search. what is the
-// effect's id, as [graph.Entry] has it in What.
+// effect's id, as [graph.Entry] has it in ID.
 func IsSearch(what string) bool { return effectName(what) == effectSearch }
 
 // ReadSearch reads the data of a record for which [IsSearch] is true.
@@ -83,7 +83,7 @@ func (a *Agent) search(ctx context.Context, s Searching) (Search, error) {
 		}
 		found := Search{Node: s.Node, Query: a.host.redact(s.Query), Chunks: []Chunk{}}
 		for _, h := range hits {
-			found.Chunks = append(found.Chunks, Chunk{Source: h.Path, Index: h.Chunk, Text: a.host.redact(h.Text), Score: h.Score})
+			found.Chunks = append(found.Chunks, Chunk{Source: a.host.redact(h.Path), Index: h.Chunk, Text: a.host.redact(h.Text), Score: h.Score})
 		}
 		graph.Emit(ctx, Found{found.Chunks})
 		return found, nil

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/proc"
+	"raddle.dev/internal/tempdir"
 )
 
 // runScript runs a script and merges the object that it prints.
@@ -23,6 +25,9 @@ func (v *visit) runScript(b *ScriptNode) error {
 	result, err := v.printed(b)
 	if err != nil {
 		return v.scriptFailed(b, err)
+	}
+	if result.Rounded != "" {
+		v.warn("[graph:%s] script '%s' printed the number %s, which is too large to be kept exactly: print it as text", v.agent.File.Name, v.node.ID, result.Rounded)
 	}
 	v.merge(result.Writes)
 	v.updates("", nil)
@@ -37,10 +42,22 @@ func (v *visit) runScript(b *ScriptNode) error {
 
 // The answers to the question whether a script may run. Nothing else is a yes, so
 // that an answer given ahead for another question is none.
+// KindTrust is the kind of a question whether something may run that nobody named. Only
+// a person who sees it answers it: an answer that was given ahead is refused.
+const KindTrust = "trust"
+
 const (
 	scriptOnce = "once"
 	scriptNo   = "no"
 )
+
+// checkConsent refuses consent that was given before the question was shown.
+func checkConsent(q graph.Question, a graph.Answer) error {
+	if a.Ahead && q.Kind == KindTrust && a.Value != scriptNo {
+		return errors.New("consent cannot be given ahead: run it at a terminal and answer there, or name the directory on the command line")
+	}
+	return nil
+}
 
 // mayRun asks before a script of a directory runs for which nobody stands.
 func (v *visit) mayRun(b *ScriptNode) error {
@@ -52,7 +69,7 @@ func (v *visit) mayRun(b *ScriptNode) error {
 	if v.host().Headless {
 		return refused
 	}
-	answer, err := graph.Interrupt[string](v, graph.Ask{Name: "consent", Kind: "select", Options: []string{scriptOnce, scriptNo},
+	answer, err := graph.Interrupt[string](v, graph.Ask{Name: "consent", Kind: KindTrust, Options: []string{scriptOnce, scriptNo},
 		Prompt: fmt.Sprintf("May the script %s of agent '%s' run? Its directory %s was not named by you.", b.Script, v.agent.Name, v.agent.Dir)})
 	switch {
 	case isWaiting(err):
@@ -63,11 +80,26 @@ func (v *visit) mayRun(b *ScriptNode) error {
 	return nil
 }
 
+// notStartedError is the failure of a script that the system could not start: its
+// interpreter is missing, or there was no process, descriptor or temporary file to
+// be had. A script file that is missing is a fault of the graph, which routes it
+// like any other failure of the node.
+type notStartedError struct{ cause error }
+
+func (e *notStartedError) Error() string { return e.cause.Error() }
+
+// Unwrap returns the cause.
+func (e *notStartedError) Unwrap() error { return e.cause }
+
 // scriptFailed takes the route of a failure: fallback, else next. Nothing that
-// the script printed is kept.
+// the script printed is kept. A script that did not run has said nothing: the
+// run fails there, and continues there once the cause is removed.
 func (v *visit) scriptFailed(b *ScriptNode, err error) error {
-	var plain *plainError // a _next that names no node is no failure of the script
-	if v.branch || fatal(v, err) || isWaiting(err) || errors.As(err, &plain) {
+	var (
+		plain      *plainError // a _next that names no node is no failure of the script
+		notStarted *notStartedError
+	)
+	if v.branch || fatal(v, err) || isWaiting(err) || errors.As(err, &plain) || errors.As(err, &notStarted) {
 		return err
 	}
 	switch {
@@ -90,8 +122,7 @@ func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return scriptResult{}, failf("Script file not found: '%s'", path)
 	}
-	program, args, err := interpreter(path)
-	if err != nil {
+	if err := checkExtension(path); err != nil {
 		return scriptResult{}, err
 	}
 	var result scriptResult
@@ -99,7 +130,7 @@ func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
 		if graph.Emits(v) {
 			graph.Emit(v, ScriptRun{b.Script})
 		}
-		stdout, err := v.execute(ctx, path, program, args, b.Timeout.Duration())
+		stdout, err := v.execute(ctx, path, b.Timeout.Duration())
 		if err != nil {
 			return "", err
 		}
@@ -134,32 +165,65 @@ func (v *visit) updatesKey(key string) bool {
 	return slices.ContainsFunc(v.node.Updates, func(u Update) bool { return u.Key == key })
 }
 
-// interpreter is what runs a script, by its extension alone.
-func interpreter(path string) (program string, args []string, err error) {
-	switch ext := strings.TrimPrefix(filepath.Ext(path), "."); strings.ToLower(ext) {
-	case "sh":
-		return "bash", []string{path}, nil
-	case "py":
-		return "python3", []string{path}, nil
-	case "ts":
-		return "npx", []string{"tsx", path}, nil
+// checkExtension refuses a script that has no interpreter, by its extension alone.
+func checkExtension(path string) error {
+	switch ext := extension(path); ext {
+	case "sh", "py", "ts":
+		return nil
 	case "":
-		return "", nil, failf("Script has no file extension: '%s'", path)
+		return failf("Script has no file extension: '%s'", path)
 	default:
-		return "", nil, failf("Unsupported script extension '.%s' for '%s'", ext, path)
+		return failf("Unsupported script extension '.%s' for '%s'", strings.TrimPrefix(filepath.Ext(path), "."), path)
 	}
+}
+
+func extension(path string) string {
+	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
+}
+
+// interpreterOf returns what runs a script, with the arguments before its own.
+// Nothing that merely lies in the workspace takes part. cleanup removes what was
+// written for that.
+func (v *visit) interpreterOf(path string, env []string) (program string, args []string, cleanup func(), err error) {
+	cleanup = func() {}
+	switch extension(path) {
+	case "sh":
+		return "bash", []string{path}, cleanup, nil
+	case "py":
+		return "python3", []string{path}, cleanup, nil
+	}
+	scratch, remove, err := tempdir.New("script-*")
+	if err != nil {
+		return "", nil, cleanup, err
+	}
+	cleanup = remove
+	search := interpreter.Search{Packages: v.host().packages(v.agent.Dir), Workspace: v.host().Workspace}
+	for _, pair := range env {
+		if list, ok := strings.CutPrefix(pair, "PATH="); ok {
+			search.Path = list
+		}
+	}
+	program, args, err = search.TypeScript(path, scratch)
+	return program, append(args, path), cleanup, err
 }
 
 // execute runs the child process and returns what it printed, trimmed. Its
 // identity is recorded as soon as it runs, so that a later drive can end it.
-func (v *visit) execute(ctx context.Context, path, program string, args []string, timeout time.Duration) (string, error) {
-	env, cleanup, err := v.scriptEnv(graph.EffectKey(ctx))
+func (v *visit) execute(ctx context.Context, path string, timeout time.Duration) (string, error) {
+	key := graph.EffectKey(ctx)
+	env, cleanup, err := v.scriptEnv(key)
 	if err != nil {
-		return "", err
+		return "", &notStartedError{err}
 	}
 	defer cleanup()
+	program, args, cleanup, err := v.interpreterOf(path, env)
+	defer cleanup()
+	if err != nil {
+		return "", &notStartedError{err}
+	}
 	res, err := proc.Run(ctx, proc.Command{
 		Path: program, Args: args, Dir: v.agent.Dir, Env: env, Timeout: max(timeout, time.Nanosecond),
+		Mark: keyVariable + "=" + key,
 		Started: func(h proc.Handle) error {
 			note, err := json.Marshal(h)
 			if err != nil {
@@ -195,18 +259,23 @@ func (v *visit) scriptError(path string, timeout time.Duration, res proc.Result,
 		stderr := strings.TrimSpace(string(proc.StripEscapes(res.Stderr)))
 		return failf("Script '%s' failed with exit code %s:\n%s", path, code, v.host().redact(stderr))
 	case errors.As(err, &absent):
-		return because(fmt.Sprintf("Failed to spawn script process for '%s'", path), err)
+		return &notStartedError{because(fmt.Sprintf("Failed to spawn script process for '%s'", path), err)}
 	}
 	return err
 }
+
+// keyVariable holds the name of a call that stays the same when the call is
+// repeated after a crash. It also marks the processes that the script starts.
+const keyVariable = "RADDLE_IDEMPOTENCY_KEY"
 
 // inlineState is the largest state that fits a script's environment.
 const inlineState = 32768
 
 // scriptEnv is the environment of a script: the host's, the state, and what
 // raddle tells besides. cleanup removes the state's file.
-func (v *visit) scriptEnv(effect string) (env []string, cleanup func(), err error) {
-	set := map[string]string{"LLM_AGENT_DATA_DIR": v.agent.Dir, "AUTO_CONFIRM": "true", "RADDLE_EFFECT_KEY": effect}
+func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) {
+	set := map[string]string{"LLM_AGENT_DATA_DIR": v.agent.Dir, "AUTO_CONFIRM": "true", keyVariable: key,
+		"PYTHONDONTWRITEBYTECODE": "1"} // the agent's directory belongs to its user
 	if dir := v.host().ConfigDir; dir != "" {
 		set["LLM_ROOT_DIR"] = dir
 	}
@@ -222,12 +291,12 @@ func (v *visit) scriptEnv(effect string) (env []string, cleanup func(), err erro
 	if len(state) <= inlineState {
 		set["GRAPH_STATE"] = string(state)
 	} else {
-		file, err := writeState(state)
+		file, remove, err := writeState(state)
 		if err != nil {
 			return nil, nil, fmt.Errorf("write the state for the script: %w", err)
 		}
 		set["GRAPH_STATE_FILE"] = file
-		cleanup = func() { _ = os.Remove(file) }
+		cleanup = remove
 	}
 	for _, pair := range v.host().environ() {
 		name, _, _ := strings.Cut(pair, "=")
@@ -241,22 +310,19 @@ func (v *visit) scriptEnv(effect string) (env []string, cleanup func(), err erro
 	return env, cleanup, nil
 }
 
-// writeState puts a large state into a file that only this user can read.
-func writeState(state []byte) (path string, err error) {
-	f, err := os.CreateTemp("", "raddle-state-*.json")
+// writeState puts a large state into a file that only this user can read. remove
+// deletes it.
+func writeState(state []byte) (path string, remove func(), err error) {
+	dir, remove, err := tempdir.New("state-*")
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
-	if _, err = f.Write(state); err == nil {
-		err = f.Close()
-	} else {
-		_ = f.Close()
+	path = filepath.Join(dir, "state.json")
+	if err := os.WriteFile(path, state, 0o600); err != nil {
+		remove()
+		return "", nil, err
 	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return "", err
-	}
-	return f.Name(), nil
+	return path, remove, nil
 }
 
 // EndSurvivors ends the child processes that a killed drive has left behind, of

@@ -12,12 +12,14 @@ type scriptResult struct {
 	Writes *Object // without _next
 	Next   string
 	Routed bool // there is a _next that is a string, which may be empty
+
+	Rounded string // the first whole number that is too large to be kept exactly
 }
 
 // parseScriptOutput reads the standard output of a script: one JSON object.
 // A _next that is no string is dropped.
 func parseScriptOutput(stdout string) (scriptResult, error) {
-	v, err := ParseJSON([]byte(strings.TrimSpace(stdout)))
+	v, rounded, err := parseJSON([]byte(strings.TrimSpace(stdout)), maxDepth)
 	if err != nil {
 		return scriptResult{}, failf("Script output must be valid JSON: %w", err)
 	}
@@ -25,7 +27,7 @@ func parseScriptOutput(stdout string) (scriptResult, error) {
 	if !ok {
 		return scriptResult{}, failf("Script output must be a JSON object, not array or primitive")
 	}
-	r := scriptResult{Writes: writes}
+	r := scriptResult{Writes: writes, Rounded: rounded}
 	if next, ok := writes.Get(nextKey); ok {
 		r.Next, r.Routed = next.(string)
 		writes.Delete(nextKey)

@@ -139,7 +139,7 @@ func crashes(t *testing.T, root string, worked, step int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if e.Kind == graph.KindEffect && effectName(e.What) == "model" {
+			if e.Kind == graph.KindEffect && effectName(e.ID) == "model" {
 				recorded++
 			}
 		}

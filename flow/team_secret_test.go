@@ -39,7 +39,7 @@ func TestSecretsOfTeams(t *testing.T) {
 		},
 	})
 	store := graph.NewMemory()
-	a, r := x.runner("lead", Host{Secrets: []string{secret}, Tooling: Tooling{Box: leaky(secret)}}, store)
+	a, r := x.runner("lead", Host{Redactor: NewRedactor(secret), Tooling: Tooling{Box: leaky(secret)}}, store)
 	in := withThread(a.Input("Go."))
 	in.Topics = graph.TopicEmit | graph.TopicRun
 	said := ""

@@ -30,6 +30,7 @@ type Toolset struct {
 	Servers  []string    // ids of the MCP servers that the agent may use
 	Problems []string    // what is missing, each with what to do about it
 	Scripts  []string    // paths of the files that the tools come from
+	Unused   []string    // paths of files of tools in a language that is not run
 	// Serve lists the functions by which a model uses servers. It starts those
 	// that do not run yet, all at once. What cannot be had is told once and left
 	// out. nil: there are no servers.

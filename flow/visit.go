@@ -42,13 +42,14 @@ func (v *visit) lookup(name string) (any, bool) {
 	return v.before.Value(name)
 }
 
-// strict renders a template in which every placeholder must have a value.
+// strict renders a template in which every placeholder must have a value. Secrets
+// are taken out of the text.
 func (v *visit) strict(t Template, failure string) (string, error) {
 	text, err := t.Render(v.lookup)
 	if err != nil {
 		return "", because(failure, err)
 	}
-	return text, nil
+	return v.host().redact(text), nil
 }
 
 // updates runs state_updates, with the node's result under a scoped name.

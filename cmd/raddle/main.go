@@ -17,8 +17,9 @@
 //	5        parked: the run waits for a person
 //	7        a step, loop or turn limit was met
 //	8        the run cannot be resumed as it is
+//	10       raddle itself is at fault: a panic
 //	124      the graph's timeout has passed
-//	129, 130, 143  stopped by a signal; what was recorded is kept
+//	129, 130, 131, 143  stopped by a signal; what was recorded is kept
 //	141      stopped because nobody read the output any more
 package main
 

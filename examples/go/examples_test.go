@@ -146,7 +146,7 @@ the run is waiting
 	if diff := cmp.Diff(first, output(t, program, "-dir", dir)); diff != "" {
 		t.Error(diff)
 	}
-	const second = "  ordering {\"article\":\"nuts\",\"n\":100}\nA hundred nuts are on their way.\nthe run is done\n"
+	const second = "  ordering 100 nuts\nA hundred nuts are on their way.\nthe run is done\n"
 	if diff := cmp.Diff(second, output(t, program, "-dir", dir, "once")); diff != "" {
 		t.Error(diff)
 	}

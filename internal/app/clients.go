@@ -1,8 +1,6 @@
 package app
 
 import (
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -157,38 +155,6 @@ func keyVariables(c *Config) []string {
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
-}
-
-// secretName is how variables of the environment are called that hold a secret.
-var secretName = regexp.MustCompile(`(?i)(key|token|secret|passw(or)?d|credentials?)$`)
-
-// shortestSecret is the length below which the value of such a variable is too
-// ordinary to be taken for a secret.
-const shortestSecret = 8
-
-// secretValues lists the known secrets: what the variables of providers, those
-// with the name of a secret, and the configuration hold.
-func secretValues(c *Config, env environ) []string {
-	var values []string
-	add := func(v string) {
-		if v != "" && !slices.Contains(values, v) {
-			values = append(values, v)
-		}
-	}
-	for _, pair := range env {
-		if name, value, _ := strings.Cut(pair, "="); secretName.MatchString(name) && len(value) >= shortestSecret && !filepath.IsAbs(value) {
-			add(value)
-		}
-	}
-	for _, name := range keyVariables(c) {
-		add(env.get(name))
-	}
-	for _, cc := range c.Clients {
-		add(cc.Key)
-	}
-	// A secret may contain another one, so the longer goes first.
-	slices.SortStableFunc(values, func(a, b string) int { return len(b) - len(a) })
-	return values
 }
 
 // KeysFound lists the variables that hold a provider's key, and only their names.

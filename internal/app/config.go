@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/tool"
 	"raddle.dev/tool/permission"
 )
 
@@ -28,6 +29,7 @@ type Config struct {
 	Store           string
 	ReadTimeout     time.Duration // longest silence of a provider; 0: the wires' own
 	ToolTimeout     time.Duration // of one call of a tool; 0: the tools' own; negative: none
+	InDoubt         tool.Doubt    // of calls that a crash cut off, where neither tool nor agent says it
 	MCP             *bool         // nil: on
 	MCPFile         string        // a file of MCP servers beside the usual ones, relative to the configuration
 	Permissions     permission.Rules
@@ -76,6 +78,7 @@ type setting struct {
 var settings = []setting{
 	{"agent_session", func(c *Config, s string) error { c.Session = s; return nil }},
 	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = boolean(s); return }},
+	{"in_doubt", func(c *Config, s string) (err error) { c.InDoubt, err = doubt(s); return }},
 	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
 	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = boolean(s); return }},
 	{"model", func(c *Config, s string) error { c.Model = s; return nil }},
@@ -142,6 +145,14 @@ func boolean(s string) (*bool, error) {
 		return new(false), nil
 	}
 	return nil, fmt.Errorf("%q is neither true nor false", s)
+}
+
+func doubt(s string) (tool.Doubt, error) {
+	d, ok := tool.ParseDoubt(s)
+	if !ok {
+		return d, fmt.Errorf("%q must be one of %s", s, strings.Join(tool.Doubts, ", "))
+	}
+	return d, nil
 }
 
 func number(s string, least, most float64) (*float64, error) {

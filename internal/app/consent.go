@@ -12,10 +12,13 @@ import (
 // named it. Until somebody consents, its rules only forbid, the tools of its
 // scripts ask for each call, and its servers are not started.
 type Pickup struct {
-	Dir    string   // absolute
-	Agent  bool     // it is an agent's, not the project's own rules
-	Files  []string // that may run, or that decide what runs; relative to Dir
-	Digest string   // of these, as they are now
+	Dir   string // absolute
+	Agent bool   // it is an agent's, not the project's own rules
+	// Packages says that it holds interpreters and packages, such as .venv. Until
+	// somebody consents, those of the system are used. Files and Digest are empty.
+	Packages bool
+	Files    []string // that may run, or that decide what runs; relative to Dir
+	Digest   string   // of these, as they are now
 }
 
 // Pickups lists what an agent picks up in the working directory without consent:
@@ -40,13 +43,37 @@ func (p *Process) Pickups(a *flow.Agent) ([]Pickup, error) {
 			list = append(list, Pickup{Dir: dir, Agent: i > 0, Files: files, Digest: digest})
 		}
 	}
-	return list, nil
+	return append(list, p.packagePickups(a)...), nil
 }
 
 // Consent remembers that somebody has agreed to a directory as it was shown. Runs
 // that begin or are resumed afterwards may use it. When one of its files changes,
 // consent is needed again.
-func (p *Process) Consent(u Pickup) error { return p.consents().Give(u.Dir, u.Digest) }
+func (p *Process) Consent(u Pickup) error {
+	if !u.Packages {
+		return p.consents().Give(u.Dir, u.Digest)
+	}
+	digest, err := permission.DigestTree(u.Dir, p.Dirs.Work)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.trees[u.Dir] = digest
+	p.mu.Unlock()
+	return p.consents().Give(u.Dir, digest)
+}
+
+// Refuse remembers that somebody does not want packages to be used, so that nobody is
+// asked again. It has no effect on other directories.
+func (p *Process) Refuse(u Pickup) error {
+	if !u.Packages {
+		return nil
+	}
+	return p.consents().Refuse(u.Dir)
+}
+
+// ConsentFile is the path of the file that remembers what somebody agreed to.
+func (p *Process) ConsentFile() string { return p.consents().Path }
 
 func (p *Process) consents() permission.Consents {
 	return permission.Consents{Path: filepath.Join(p.Dirs.State, "consents.json")}

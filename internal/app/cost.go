@@ -44,16 +44,38 @@ func (c *Calls) add(r flow.Reply) {
 }
 
 // CostOf is what calls have cost in US dollars, without those whose price is not
-// known, and how many of those there are.
-func (p *Process) CostOf(c Calls) (dollars float64, unknown int) {
+// known, and how many calls there are of either sort. Replays of a transcript are of
+// neither.
+func (p *Process) CostOf(c Calls) (dollars float64, priced, unknown int) {
 	for _, m := range c.Models {
 		cost, known := p.Cost(m.Model, m.Usage)
-		if !known {
+		switch {
+		case known:
+			priced += m.Count
+		case !IsReplay(m.Model):
 			unknown += m.Count
 		}
 		dollars += cost
 	}
-	return dollars, unknown
+	return dollars, priced, unknown
+}
+
+// IsReplay reports whether the name of a model is that of a transcript, which costs
+// nothing.
+func IsReplay(model string) bool { return strings.HasPrefix(model, replayPrefix) }
+
+// replayPrefix begins the names of transcripts.
+const replayPrefix = "script:"
+
+// Names lists the models that have answered, in the order of their first reply.
+func (c *Calls) Names() []string {
+	names := []string{}
+	for _, m := range c.Models {
+		if m.Model != "" {
+			names = append(names, m.Model)
+		}
+	}
+	return names
 }
 
 // price is that of the model whose configured name begins a provider's name of it,

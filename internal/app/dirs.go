@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -18,18 +17,31 @@ type Dirs struct {
 	Cache     string `json:"cache"`     // what can be made again
 	Work      string `json:"work"`      // where the process was started
 	home      string
+	workGone  bool // the directory where the process was started does not exist any more
+}
+
+// goneDir stands for a working directory that was deleted. Nothing is there, so
+// that relative paths name nothing.
+var goneDir = filepath.Join(string(filepath.Separator), "(deleted working directory)")
+
+// requireWork is an error if the working directory was deleted: what runs needs a
+// workspace.
+func (d Dirs) requireWork() error {
+	if d.workGone {
+		return usage("change to a directory that exists, and try again", "the working directory was deleted")
+	}
+	return nil
 }
 
 // findDirs applies RADDLE_CONFIG_DIR, RADDLE_FUNCTIONS_DIR and the XDG variables.
 func findDirs(env environ, work string) (Dirs, error) {
-	if work == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			return Dirs{}, fmt.Errorf("the working directory: %w", err)
-		}
-		work = dir
-	}
 	d := Dirs{Work: work, home: env.get("HOME")}
+	if work == "" {
+		var err error
+		if d.Work, err = os.Getwd(); err != nil {
+			d.Work, d.workGone = goneDir, true
+		}
+	}
 	if d.home == "" {
 		d.home, _ = os.UserHomeDir() // without one, what needs it says so
 	}

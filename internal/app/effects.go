@@ -84,7 +84,7 @@ func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int6
 			clear(done)
 		case e.Kind == graph.KindStep && !strings.Contains(e.Path, "#"): // a team begins anew with its node
 			done[e.Path] = true
-		case e.Kind == graph.KindEffect && flow.IsReply(e.What):
+		case e.Kind == graph.KindEffect && flow.IsReply(e.ID):
 			kept[e.Seq] = !redo || inside(e.Path, done)
 		}
 	}
@@ -107,7 +107,7 @@ func (j *journals) each(ctx context.Context, id string, kept map[int64]bool, use
 	if len(kept) == 0 {
 		return nil
 	}
-	for r, err := range j.Read(ctx, id, graph.Range{}) {
+	for r, err := range graph.Records(ctx, j, id, graph.Range{}) {
 		if err != nil {
 			return err
 		}

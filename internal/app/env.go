@@ -25,6 +25,16 @@ func (e environ) get(name string) string {
 	return v
 }
 
+// nameOf returns the name of a variable that has a value; "": none has.
+func (e environ) nameOf(value string) string {
+	for _, entry := range e {
+		if name, v, _ := strings.Cut(entry, "="); v == value && v != "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // without returns the environment with some variables left out.
 func (e environ) without(names []string) environ {
 	return slices.DeleteFunc(slices.Clone(e), func(entry string) bool {

@@ -18,6 +18,7 @@ import (
 type gate struct {
 	policy   permission.Policy
 	doubts   func(name string) bool
+	code     func() []string // what runs without being named; agents may join it
 	host     builtin.Host
 	remember string // the file of what was allowed for good
 
@@ -37,7 +38,7 @@ const (
 func (p *Process) gate(b *toolbox, agentDir string) (*gate, error) {
 	remember := filepath.Join(p.Dirs.Config, grantsFile)
 	project := filepath.Join(b.workspace, projectFile)
-	g := &gate{doubts: b.Doubts, host: b.builtins(), remember: remember, policy: permission.Policy{
+	g := &gate{doubts: b.Doubts, code: b.codePaths, host: b.builtins(), remember: remember, policy: permission.Policy{
 		Rules: []permission.Rules{p.Config.Permissions}, Workspace: b.workspace, Home: p.Dirs.home,
 		Readable: []string{agentDir}, Trusted: b.Trusts,
 		Guarded: []string{remember, p.consents().Path, filepath.Join(p.Dirs.Config, configName), project},
@@ -54,7 +55,13 @@ func (p *Process) gate(b *toolbox, agentDir string) (*gate, error) {
 		theirs = theirs.Stricter()
 	}
 	g.policy.Rules = append(g.policy.Rules, own, theirs)
+	b.policy = g.policy
 	return g, nil
+}
+
+// rulesError reports rules that cannot be used. With them nothing runs.
+func rulesError(err error) error {
+	return &Error{Kind: Invalid, Msg: "the rules of permission cannot be used", Err: err, Next: "correct them"}
 }
 
 // rulesOf reads a file of rules, which need not exist.
@@ -72,6 +79,7 @@ func rulesOf(path string) (permission.Rules, error) {
 // Decide implements [agent.Gate].
 func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
 	policy := g.policy
+	policy.Code = g.code()
 	rules, err := parsed(granted)
 	if err != nil {
 		return agent.Decision{}, err
@@ -93,6 +101,9 @@ func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 		return agent.Decision{Verdict: agent.Deny, Reason: d.Model}, nil
 	}
 	prompt := "May " + t.Name + " be called with " + string(c.Args) + "?"
+	for _, risk := range d.Risks {
+		prompt += "\nCareful: it " + risk + "."
+	}
 	if len(d.Reasons) > 0 {
 		prompt += "\n" + strings.Join(d.Reasons, "\n")
 	}

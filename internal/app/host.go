@@ -4,6 +4,7 @@ import (
 	"log/slog"
 
 	"raddle.dev/flow"
+	"raddle.dev/tool"
 )
 
 // Surroundings are what the user interface adds to an agent's surroundings. The
@@ -21,6 +22,8 @@ type Surroundings struct {
 	// Ask asks that person for a value, with the usual one; nil: as Confirm.
 	Ask func(question, usual string) (string, error)
 
+	InDoubt tool.Doubt // of every call that a crash cut off; unset: as tool, agent and configuration say
+
 	recorded []string // ids of replies that the run has recorded
 }
 
@@ -28,9 +31,11 @@ type Surroundings struct {
 func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 	box := p.toolbox(r.Workspace, r.Dir)
 	box.log = s.Log
+	secrets := p.Secrets()
+	p.addDotenv(r.Dir)
 	gate, err := p.gate(box, r.Dir)
 	if err != nil {
-		return flow.Host{}, &Error{Kind: Invalid, Msg: "the rules of permission cannot be used", Err: err, Next: "correct them"}
+		return flow.Host{}, rulesError(err)
 	}
 	m := p.models()
 	m.replays, m.recorded = s.Replays, s.recorded
@@ -44,15 +49,16 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 		NoSpawn:     r.NoSpawn,
 		Variables:   r.Variables,
 		Getenv:      p.overrides(r),
-		Env:         p.scriptEnv(),
+		Env:         box.childEnv(),
 		ConfigDir:   p.Dirs.Config,
 		Workspace:   r.Workspace,
-		Secrets:     secretValues(&p.Config, p.env),
+		Redactor:    secrets,
 		Strict:      r.Strict,
 		Log:         s.Log,
-		Tooling:     flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.standsFor(dir) }},
-		Retrieval:   p.retrieval(s),
-		Headless:    r.Headless,
+		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.standsFor(dir) }, Packages: box.packages,
+			InDoubt: p.Config.InDoubt, Doubt: s.InDoubt},
+		Retrieval: p.retrieval(s),
+		Headless:  r.Headless,
 	}, nil
 }
 

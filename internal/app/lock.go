@@ -9,18 +9,24 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"raddle.dev/graph"
 )
 
 // DrivenError says that another process works on a run.
 type DrivenError struct {
-	Run string // its thread
-	PID int    // 0: not known
+	Run   string      // its thread
+	PID   int         // 0: not known
+	Lease graph.Lease // where no lock of this machine says so: it is another machine's, or not raddle's
 }
 
 func (e *DrivenError) Error() string {
 	what := "run " + e.Run
 	if agent, name, ok := SessionOf(e.Run); ok {
 		what = fmt.Sprintf("session '%s' of agent '%s'", name, agent)
+	}
+	if e.Lease.Owner != "" {
+		return fmt.Sprintf("%s is being driven by %s, as its lease says until %s", what, e.Lease, e.Lease.Until.Local().Format("15:04:05"))
 	}
 	if e.PID == 0 {
 		return what + " is being driven by another process"
@@ -40,6 +46,11 @@ const (
 
 // runLock is held while a run is driven. The system releases it when the process
 // ends, however it ends.
+//
+// The lease that a drive holds in the store says the same to other machines and to
+// programs that use package graph. The lock covers more: the time in which a run is
+// prepared, in which somebody thinks about a question, and in which it is edited or
+// removed; and it needs no clock.
 type runLock struct{ file *os.File }
 
 // lockRun takes the lock of a run, in a directory that is created if need be.

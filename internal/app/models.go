@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/redact"
 	"raddle.dev/llm"
 )
 
@@ -153,7 +154,7 @@ type ModelInfo struct {
 func (p *Process) Models() []ModelInfo {
 	var infos []ModelInfo
 	for _, c := range clients(&p.Config, p.env) {
-		info := ModelInfo{Client: c.Name, Type: c.Type, Base: c.Base, Ready: c.ready(), Models: []string{}}
+		info := ModelInfo{Client: c.Name, Type: c.Type, Base: redact.URL(c.Base), Ready: c.ready(), Models: []string{}}
 		for _, m := range c.Models {
 			info.Models = append(info.Models, m.Name)
 		}

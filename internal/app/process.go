@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/redact"
 )
 
 // Options say how a process differs from what its surroundings say. The zero
@@ -22,9 +23,13 @@ type Process struct {
 	Config Config
 
 	env   environ
-	mu    sync.Mutex
-	store *journals // nil until it is used
-	boxes []*toolbox
+	known sync.Once // sets secrets
+
+	secrets *redact.Set
+	mu      sync.Mutex
+	store   *journals // nil until it is used
+	boxes   []*toolbox
+	trees   map[string]string // digests of directories with packages, "" where there is none, as they were when first needed
 
 	bundled bundled
 }
@@ -33,7 +38,7 @@ type Process struct {
 // has faults it returns them together with a Process that works without it, so
 // that whoever reports on the surroundings still can.
 func Open(o Options) (*Process, error) {
-	p := &Process{env: environOf(o.Environ)}
+	p := &Process{env: environOf(o.Environ), trees: map[string]string{}}
 	var err error
 	if p.Dirs, err = findDirs(p.env, o.Work); err != nil {
 		return p, err
@@ -67,7 +72,9 @@ type journals struct {
 }
 
 // open returns the store, opening it when it is first needed.
-func (p *Process) open() (*journals, error) {
+func (p *Process) open() (*journals, error) { return p.openAs(location.open) }
+
+func (p *Process) openAs(open func(location) (*journals, error)) (*journals, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.store != nil {
@@ -77,7 +84,7 @@ func (p *Process) open() (*journals, error) {
 	if err != nil {
 		return nil, err
 	}
-	st, err := where.open()
+	st, err := open(where)
 	if err != nil {
 		return nil, &Error{Kind: Invalid, Msg: "the store of runs cannot be opened", Err: err, Next: p.storeHint()}
 	}
@@ -97,7 +104,7 @@ func (p *Process) storeHint() string {
 var errNoStore = errors.New("no run has been started yet")
 
 // existing returns the store if it exists, so that looking at runs creates
-// nothing.
+// nothing. A store that cannot be written is opened for reading.
 func (p *Process) existing() (*journals, error) {
 	where, err := p.location()
 	if err != nil {
@@ -109,5 +116,5 @@ func (p *Process) existing() (*journals, error) {
 	if !opened && !where.exists() {
 		return nil, errNoStore
 	}
-	return p.open()
+	return p.openAs(location.openToRead)
 }

@@ -208,10 +208,25 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestSecrets(t *testing.T) {
-	p := process(t, "OPENAI_API_KEY=one", "MINE_API_KEY=one-and-more", "COHERE_API_KEY=two", "OTHER=kept")
-	p.Config.Clients = []ClientConfig{{Name: "mine", Type: "openai", Key: "three"}}
-	if got, want := secretValues(&p.Config, p.env), []string{"one-and-more", "three", "two", "one"}; !slices.Equal(got, want) {
-		t.Errorf("secrets %v, want %v", got, want)
+	p := process(t, "OPENAI_API_KEY=key-one", "MINE_API_KEY=key-one-and-more", "COHERE_API_KEY=493817", "OTHER=kept", "DATABASE_URL=pg://ann:in-a-url@h/x", "GITHUB_PAT=ghp_0123456789")
+	p.Config.Clients = []ClientConfig{{Name: "mine", Type: "openai", Key: "key-three", Base: "http://u:base-password@h/v1?key=base-query"}}
+	p.Config.Store = "other://u:store-password@h"
+	write(t, filepath.Join(p.Dirs.Config, ".env"), "export DOT_TOKEN='dot token'\nNOTE=nothing-of-note\n")
+	write(t, filepath.Join(p.Dirs.Work, ".env"), "WORK_PASS=work-pass\n")
+	write(t, filepath.Join(p.Dirs.Config, "mcp.json"), `{"mcpServers": {
+		"web": {"url": "http://u:mcp-password@h/mcp?token=mcp-query", "headers": {"Authorization": "Bearer mcp-header", "X-Trace": "trace-value"}},
+		"own": {"command": "x", "args": ["--api-key", "mcp-argument", "--name", "mcp-name", "{{GITHUB_PAT}}"], "env": {"SOME_SECRET": "mcp-variable", "NO": "${UNSET}"}}}}`)
+	secret := []string{"key-one", "key-one-and-more", "key-three", "493817", "in-a-url", "ghp_0123456789", "base-password", "base-query", "store-password", "dot token", "work-pass",
+		"mcp-password", "mcp-query", "mcp-header", "mcp-argument", "mcp-variable"}
+	for _, value := range secret {
+		if got := p.Secrets().Text(">" + value + "<"); got != ">[redacted]<" {
+			t.Errorf("%s is not known: %s", value, got)
+		}
+	}
+	for _, value := range []string{"kept", "nothing-of-note", "trace-value", "mcp-name", "pg://ann"} {
+		if got := p.Secrets().Text(value); got != value {
+			t.Errorf("%s is taken for a secret: %s", value, got)
+		}
 	}
 	env := p.scriptEnv()
 	for _, entry := range env {

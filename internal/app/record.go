@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/redact"
 )
 
 // Record is what a run keeps of its start, so that it can be shown and continued
-// without the command that started it. It holds no secrets of the configuration.
+// without the command that started it.
 type Record struct {
 	Agent      string            `json:"agent"`
 	Dir        string            `json:"dir"`        // absolute
@@ -19,7 +21,7 @@ type Record struct {
 	Files      []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
 	Model      string            `json:"model,omitempty"`     // for graphs that name none
 	Override   string            `json:"override,omitempty"`  // in place of every model
-	Variables  map[string]string `json:"variables,omitempty"` // set by the caller
+	Variables  map[string]string `json:"variables,omitempty"` // set by the caller; secrets are taken out
 	Workspace  string            `json:"workspace"`           // the caller's working directory
 	Version    string            `json:"version"`             // of raddle
 
@@ -32,15 +34,58 @@ type Record struct {
 	// agent or of one below it. nil: an earlier version did not record them.
 	Overrides map[string]string `json:"overrides"`
 
+	// VariablesFrom names, for a variable that is a secret, the variable of the
+	// environment that had its value.
+	VariablesFrom map[string]string `json:"variables_from,omitempty"`
+
 	Strict bool `json:"strict,omitempty"`
 }
 
-func (r *Record) encode() ([]byte, error) {
-	b, err := json.Marshal(r)
+// encode returns the record as the journal keeps it: without secrets.
+func (p *Process) encode(r *Record) ([]byte, error) {
+	kept, secrets := *r, p.Secrets()
+	kept.Definition = secrets.Text(r.Definition)
+	kept.Variables, kept.VariablesFrom = map[string]string{}, map[string]string{}
+	for name, value := range r.Variables {
+		kept.Variables[name] = secrets.Text(value)
+		if from := p.env.nameOf(value); from != "" && kept.Variables[name] != value {
+			kept.VariablesFrom[name] = from
+		}
+	}
+	if r.Overrides != nil {
+		kept.Overrides = map[string]string{}
+		for name, value := range r.Overrides {
+			kept.Overrides[name] = secrets.Text(value)
+		}
+	}
+	b, err := json.Marshal(kept)
 	if err != nil {
 		return nil, fmt.Errorf("the run's start record: %w", err)
 	}
 	return b, nil
+}
+
+// restoreVariables puts the values of variables back that the journal does not
+// hold because they are secrets. They come from the environment.
+func (p *Process) restoreVariables(r *Record, next string) error {
+	for name, value := range r.Variables {
+		if !strings.Contains(value, redact.Mask) {
+			continue
+		}
+		own := "LLM_AGENT_VAR_" + upper(name)
+		found, ok := p.env.first([]string{own, r.VariablesFrom[name]})
+		if !ok {
+			return stale(fmt.Sprintf(next, own), "the value of the variable %q is a secret, so it was not recorded", name)
+		}
+		p.Secrets().Add(found)
+		r.Variables[name] = found
+	}
+	for name, value := range r.Overrides {
+		if strings.Contains(value, redact.Mask) {
+			r.Overrides[name] = p.env.get(name)
+		}
+	}
+	return nil
 }
 
 var errForeign = errors.New("it was not started by raddle's command line")

@@ -2,21 +2,25 @@ package app
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/redact"
 )
 
 // Continue is how to continue a run.
 type Continue struct {
 	Agent         string // name or path of the agent, if it has moved; "": where it was
 	AcceptChanges bool   // continue although the agent's files have changed
+	Takeover      bool   // continue although a process of another machine holds the lease
 	Surroundings
 }
 
@@ -45,18 +49,30 @@ func (p *Process) Resume(ctx context.Context, id string, c Continue) (*Run, erro
 		}
 		return nil, err
 	}
-	run, err := p.rebuild(ctx, st, thread, c)
+	var run *Run
+	if err = st.unleased(thread); err == nil || c.Takeover {
+		run, err = p.rebuild(ctx, st, thread, c)
+	}
 	if err != nil {
 		lock.release()
-		return nil, err
+		return nil, leasedElsewhere(id, err)
 	}
 	run.lock = lock
 	return run, nil
 }
 
+// leasedElsewhere says what to do about a run whose lease another process holds.
+func leasedElsewhere(id string, err error) error {
+	driven, ok := errors.AsType[*DrivenError](err)
+	if !ok {
+		return err
+	}
+	return &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it. If that process is gone, the lease ends by itself at that time; not to wait: raddle resume " + id + " --takeover"}
+}
+
 // rebuild makes a run from its journal.
 func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Continue) (*Run, error) {
-	snap, err := graph.Inspect(ctx, st, thread, 0)
+	snap, err := graph.Inspect(ctx, st.Store, thread, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -70,6 +86,9 @@ func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Co
 		return nil, stale("", "run %s cannot be continued from here: %v", id, err)
 	}
 	if err := p.relocate(id, rec, c.Agent); err != nil {
+		return nil, err
+	}
+	if err := p.restoreVariables(rec, "set %s to it, then resume the run again"); err != nil {
 		return nil, err
 	}
 	calls, err := st.calls(ctx, spot{thread: thread})
@@ -98,7 +117,7 @@ func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Co
 	}
 	return &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Resumed: true, Kept: st.file != "", Questions: snap.Questions,
-		runner: &graph.Runner{Graph: g, Store: st}, accept: c.AcceptChanges, moved: c.Agent, status: snap.Status,
+		runner: &graph.Runner{Graph: g, Store: st.Store}, accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status,
 	}, nil
 }
 
@@ -125,10 +144,61 @@ func (p *Process) relocate(id string, rec *Record, agent string) error {
 type eventSeq = iter.Seq2[graph.Event, error]
 
 func (r *Run) resume(ctx context.Context, d Driver, answers []graph.Answer) (graph.Result, error) {
+	takeover := r.takeover
+	r.takeover = false // later drives of this process follow its own
 	return r.follow(d, func() eventSeq {
-		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: answers, AcceptChanges: r.accept, Topics: d.Topics, Pause: d.Pause})
+		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redacted(answers), AcceptChanges: r.accept, Takeover: takeover, Topics: d.Topics, Pause: d.Pause})
 	})
 }
+
+// redacted returns answers without secrets, as the journal gets them.
+func (r *Run) redacted(answers []graph.Answer) []graph.Answer {
+	clean := slices.Clone(answers)
+	for i, a := range clean {
+		clean[i].Value, clean[i].Refused = redactAnswer(a.Value, r.Agent.Redact), r.Agent.Redact(a.Refused)
+	}
+	return clean
+}
+
+func redactAnswer(v any, text func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return text(v)
+	case []string:
+		list := make([]string, len(v))
+		for i, s := range v {
+			list[i] = text(s)
+		}
+		return list
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = redactAnswer(item, text)
+		}
+		return list
+	case map[string]any:
+		members := make(map[string]any, len(v))
+		for name, member := range v {
+			members[text(name)] = redactAnswer(member, text)
+		}
+		return members
+	case json.RawMessage:
+		return redact.JSON(v, text)
+	}
+	return v
+}
+
+// CheckAnswers returns why answers would be refused, in the words of the file format,
+// or nil. Nothing is recorded.
+func (r *Run) CheckAnswers(ctx context.Context, answers ...graph.Answer) error {
+	if err := r.runner.CheckAnswers(ctx, r.Thread, r.redacted(answers)...); err != nil {
+		return r.explain(err)
+	}
+	return nil
+}
+
+// Structure is the run's graph with everything in it, also what pictures leave out.
+func (r *Run) Structure() graph.Structure { return r.runner.Graph.Structure() }
 
 // follow passes the events of one drive on and returns how it ended.
 func (r *Run) follow(d Driver, drive func() eventSeq) (graph.Result, error) {
@@ -163,11 +233,16 @@ func (r *Run) explain(err error) error {
 		return stale("to continue with its graph as it is now: raddle resume "+r.ID+" --accept-changes", "%s, which is at work in run %s, has changed since it was started, or is not there any more", changed.Child, r.ID)
 	case ok:
 		return stale("to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes", "the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
+	case errors.As(err, new(*graph.BusyError)):
+		busy, _ := errors.AsType[*graph.BusyError](err)
+		return leasedElsewhere(r.ID, &DrivenError{Run: r.Thread, Lease: busy.Lease})
+	case errors.Is(err, graph.ErrLeaseLost) && !errors.Is(err, graph.ErrConflict):
+		return &Error{Kind: Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.Again()}
 	case errors.Is(err, graph.ErrConflict):
 		return &Error{Kind: Stale, Msg: "run " + r.ID + " is being driven elsewhere too", Err: err, Next: "let the other process go on; see: raddle runs ls"}
 	}
 	if answer, ok := errors.AsType[*graph.AnswerError](err); ok {
-		return &Error{Kind: Usage, Err: answer}
+		return &Error{Kind: Usage, Err: r.Agent.Explain(answer)}
 	}
 	return r.Agent.Explain(err)
 }

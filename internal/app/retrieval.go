@@ -1,9 +1,11 @@
 package app
 
 import (
+	"context"
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/redact"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
 	"raddle.dev/rag/embed"
@@ -14,20 +16,22 @@ func (p *Process) retrieval(s Surroundings) flow.Retrieval {
 	c := &p.Config.RAG
 	r := flow.Retrieval{
 		Model: c.Model, RerankerModel: c.Reranker, ExtractorModel: c.Extractor, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
-		Loaders: c.Loaders, Env: p.scriptEnv(), Confirm: s.Confirm, Ask: s.Ask, Told: s.Told, Progress: s.Progress,
+		Loaders: c.Loaders, Env: (&toolbox{process: p, workspace: p.Dirs.Work}).childEnv(), Confirm: s.Confirm, Ask: s.Ask, Told: s.Told, Progress: s.Progress,
 		Embedder: func(id string) (rag.Embedder, error) {
 			e, err := p.embedding(id)
 			if err != nil {
 				return nil, err
 			}
-			return embed.New(e)
+			m, err := embed.New(e)
+			return redactedEmbedder{m, p.Secrets()}, err
 		},
 		Reranker: func(id string) (rag.Reranker, error) {
 			e, err := p.embedding(id)
 			if err != nil {
 				return nil, err
 			}
-			return embed.NewReranker(e)
+			m, err := embed.NewReranker(e)
+			return redactedReranker{m, p.Secrets()}, err
 		},
 	}
 	if c.TopK != nil {
@@ -66,4 +70,36 @@ func (p *Process) embedding(id string) (embed.Config, error) {
 			"client %q (%s) has no embedding models", c.Name, c.Type)
 	}
 	return e, nil
+}
+
+// A redactedEmbedder keeps secrets in documents and queries from the embedding
+// model.
+type redactedEmbedder struct {
+	model   rag.Embedder
+	secrets *redact.Set
+}
+
+// Embed implements [rag.Embedder].
+func (m redactedEmbedder) Embed(ctx context.Context, purpose rag.Purpose, texts []string) ([][]float32, error) {
+	return m.model.Embed(ctx, purpose, redactAll(texts, m.secrets))
+}
+
+// A redactedReranker keeps secrets in documents and queries from the reranking
+// model.
+type redactedReranker struct {
+	model   rag.Reranker
+	secrets *redact.Set
+}
+
+// Rerank implements [rag.Reranker].
+func (m redactedReranker) Rerank(ctx context.Context, query string, texts []string, top int) ([]int, error) {
+	return m.model.Rerank(ctx, m.secrets.Text(query), redactAll(texts, m.secrets), top)
+}
+
+func redactAll(texts []string, secrets *redact.Set) []string {
+	clean := make([]string, len(texts))
+	for i, t := range texts {
+		clean[i] = secrets.Text(t)
+	}
+	return clean
 }

@@ -18,6 +18,7 @@ import (
 const (
 	Running = "running" // a process drives it
 	Crashed = "crashed" // no process drives it, and the last one did not say that it stopped
+	Damaged = "damaged" // what the store holds of it is not what was written
 )
 
 // RunInfo is a line of a listing of runs.
@@ -29,7 +30,8 @@ type RunInfo struct {
 	Status    string         `json:"status"`
 	Started   time.Time      `json:"started"`
 	Updated   time.Time      `json:"updated"`
-	PID       int            `json:"pid,omitempty"` // of the process that drives it, where it is known
+	PID       int            `json:"pid,omitempty"`  // of the process that drives it, where it is known
+	Host      string         `json:"host,omitempty"` // its machine, where only the lease says that it is driven
 	Questions []OpenQuestion `json:"questions"`
 	Reason    string         `json:"reason,omitempty"` // of a failure
 	From      *At            `json:"from,omitempty"`   // of a fork: what was copied
@@ -57,10 +59,13 @@ func (p *Process) Runs(ctx context.Context, prefix string) ([]RunInfo, error) {
 			return nil, err
 		}
 		d, err := graph.Describe(t)
-		if err != nil {
-			return nil, err
+		var i RunInfo
+		if err == nil {
+			i, err = st.info(ctx, d)
 		}
-		i, err := st.info(ctx, d)
+		if damage, ok := errors.AsType[*graph.DamagedError](err); ok { // the others can be listed
+			i, err = RunInfo{Run: t.Name, Status: Damaged, Questions: []OpenQuestion{}, Reason: damage.Error()}, nil
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -107,8 +112,8 @@ func (p *Process) Family(ctx context.Context) (infos []RunInfo, depths []int, er
 
 func (j *journals) info(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
 	_, session, kept := SessionOf(d.Thread)
-	if kept && d.Status == graph.Crashed { // the newest record does not name the run: what is told is the oldest one's
-		snap, err := graph.Inspect(ctx, j, d.Thread, 0)
+	if kept && (d.Status == graph.Crashed || d.Status == graph.Running) { // the newest record does not name the run: what is told is the oldest one's
+		snap, err := graph.Inspect(ctx, j.Store, d.Thread, 0)
 		if err != nil {
 			return RunInfo{}, err
 		}
@@ -124,6 +129,8 @@ func (j *journals) info(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
 	}
 	if pid, yes := driven(j.locks(), d.Thread); yes {
 		i.Status, i.PID, i.Final = Running, pid, false
+	} else if d.Status == graph.Running {
+		i.Host, i.PID, _ = d.Lease.Holder()
 	}
 	return i, nil
 }
@@ -143,7 +150,7 @@ func (p *Process) Show(ctx context.Context, point string) (*RunDetail, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := graph.Inspect(ctx, st, at.Thread, at.Seq)
+	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
 	if err != nil {
 		return nil, st.pointError(ctx, at, err)
 	}

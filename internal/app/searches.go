@@ -24,7 +24,7 @@ func (p *Process) Searches(ctx context.Context, d *RunDetail) ([]flow.Search, er
 		if err != nil {
 			return nil, err
 		}
-		if e.Kind == graph.KindEffect && flow.IsSearch(e.What) {
+		if e.Kind == graph.KindEffect && flow.IsSearch(e.ID) {
 			made[e.Seq] = true
 		}
 	}
@@ -32,7 +32,7 @@ func (p *Process) Searches(ctx context.Context, d *RunDetail) ([]flow.Search, er
 	if len(made) == 0 {
 		return list, nil
 	}
-	for r, err := range st.Read(ctx, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
+	for r, err := range graph.Records(ctx, st, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
 		if err != nil {
 			return nil, err
 		}

@@ -1,6 +1,66 @@
 package app
 
-import "regexp"
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"raddle.dev/internal/redact"
+	"raddle.dev/tool/mcp"
+	"raddle.dev/tool/script"
+)
+
+// Secrets returns the redactor of the process. It knows what is secret in the
+// environment, the configuration, the .env files of the configuration directory
+// and the working directory, and the entries of MCP servers; agents and servers
+// that are opened later add theirs.
+func (p *Process) Secrets() *redact.Set {
+	p.known.Do(func() {
+		p.secrets = &redact.Set{}
+		p.addVariables(p.env)
+		for _, dir := range []string{p.Dirs.Config, p.Dirs.Work} {
+			p.addDotenv(dir)
+		}
+		for _, c := range clients(&p.Config, p.env) {
+			p.secrets.Add(c.Key)
+			p.secrets.AddNamed("", c.Base)
+		}
+		p.secrets.AddNamed("", p.Config.Store)
+		for _, path := range (&toolbox{process: p, workspace: p.Dirs.Work}).serverFiles("")[1:] { // the first is an agent's
+			if file, err := mcp.Load(path); err == nil {
+				p.secrets.Add(file.Secrets(p.env.lookup)...)
+			}
+		}
+	})
+	return p.secrets
+}
+
+// addVariables adds what is secret in an environment.
+func (p *Process) addVariables(env environ) {
+	for _, entry := range env {
+		if name, value, ok := strings.Cut(entry, "="); ok {
+			p.secrets.AddNamed(name, value)
+		}
+	}
+	for _, name := range keyVariables(&p.Config) {
+		p.secrets.Add(env.get(name))
+	}
+}
+
+// addDotenv adds what is secret in the .env file of a directory.
+func (p *Process) addDotenv(dir string) {
+	if dir == "" {
+		return
+	}
+	var env environ
+	for name, value := range script.ReadDotenv(filepath.Join(dir, ".env")) {
+		env = append(env, name+"="+value)
+	}
+	p.addVariables(env)
+}
 
 // named is a variable of the environment that the value of an agent's variable
 // names.
@@ -18,8 +78,23 @@ func (p *Process) resolved(values map[string]string) map[string]string {
 			}
 			return found
 		})
+		p.Secrets().AddNamed(name, out[name])
 	}
 	return out
+}
+
+// unresolved lists what is missing in the values of an agent's variables, with what
+// to do about it.
+func (p *Process) unresolved(agent string, values map[string]string) (problems []string) {
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		for _, found := range named.FindAllStringSubmatch(values[name], -1) {
+			if _, ok := p.env.lookup(found[1]); !ok && !strings.HasPrefix(found[1], "__") {
+				problems = append(problems, fmt.Sprintf("the variable %q of agent %s names %s, which is not set in the environment: tools get these letters. Set %s",
+					name, agent, found[0], found[1]))
+			}
+		}
+	}
+	return problems
 }
 
 // scriptEnv is the environment of scripts: this process's without the keys of

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/redact"
 )
 
 // sessionPrefix begins the names of the threads that runs of one conversation
@@ -75,7 +76,7 @@ func (p *Process) join(run *Run) (recorded []string, err error) {
 		}
 		return nil, err
 	}
-	snap, err := graph.Inspect(context.Background(), st, run.Thread, 0)
+	snap, err := graph.Inspect(context.Background(), st.Store, run.Thread, 0)
 	switch {
 	case errors.Is(err, graph.ErrNoThread):
 		return nil, nil
@@ -89,13 +90,37 @@ func (p *Process) join(run *Run) (recorded []string, err error) {
 		if before.Dir != run.Record.Dir && isDir(before.Dir) {
 			return nil, stale("take another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.Short(before.Dir), p.Dirs.Short(run.Record.Dir))
 		}
-		run.Record.Variables = merged(before.Variables, run.Record.Variables)
+		if err := sameVariables(run, before, name); err != nil {
+			return nil, err
+		}
+		run.Record.Variables, run.Record.VariablesFrom = merged(before.Variables, run.Record.Variables), before.VariablesFrom
+		if err := p.restoreVariables(run.Record, "give it again with --agent-variable, or set %s to it"); err != nil {
+			return nil, err
+		}
 	}
 	if !slices.ContainsFunc(run.Agent.Models(), func(id string) bool { return strings.HasPrefix(id, "script:") }) {
 		return nil, nil // only transcripts need to know where they are
 	}
 	calls, err := st.calls(context.Background(), spot{thread: run.Thread})
 	return calls.ids, err
+}
+
+// sameVariables refuses a variable that was given with another value than the session
+// was begun with: what its system prompt says of it would stay as it was. A value that
+// is a secret was not recorded, and is not compared.
+func sameVariables(run *Run, before *Record, session string) error {
+	for _, v := range run.Agent.Variables() {
+		now, given := run.Record.Variables[v.Name]
+		then, known := before.Variables[v.Name]
+		if !known && v.Default != nil {
+			then, known = *v.Default, true
+		}
+		if given && known && now != then && !strings.Contains(then, redact.Mask) {
+			return usage("take another session, or leave the variable out: the session has its value",
+				"session '%s' of agent '%s' was begun with another value of the variable %q", session, run.Agent.Name, v.Name)
+		}
+	}
+	return nil
 }
 
 // merged is two sets of values: those of the second count.

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/tempdir"
 )
 
 // Request is what starts a run. Only Agent is required.
@@ -35,12 +36,13 @@ type Run struct {
 	Kept      bool             // the run outlives this process
 	Questions []graph.Question // open when it was resumed
 
-	runner *graph.Runner
-	lock   *runLock
-	input  graph.Input // of a run that has not begun
-	accept bool
-	moved  string       // where the caller said that the agent is now
-	status graph.Status // before it was resumed
+	runner   *graph.Runner
+	lock     *runLock
+	input    graph.Input // of a run that has not begun
+	accept   bool
+	takeover bool
+	moved    string       // where the caller said that the agent is now
+	status   graph.Status // before it was resumed
 }
 
 // Again is the command that resumes the run as it was resumed now: what the caller
@@ -59,6 +61,9 @@ func (r *Run) Again() string {
 // Start prepares a new run: it loads the agent, compiles it, and takes the run's
 // lock. Nothing is recorded and no model is called before [Run.Drive].
 func (p *Process) Start(req Request) (*Run, error) {
+	if err := p.Dirs.requireWork(); err != nil {
+		return nil, err
+	}
 	place, err := p.Find(req.Agent)
 	if err != nil {
 		return nil, err
@@ -104,7 +109,7 @@ func (p *Process) prepare(run *Run, req Request) error {
 	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()
 	run.input = run.Agent.Input(req.Prompt)
 	run.Record.Prompt = run.Agent.Redact(req.Prompt)
-	if run.input.Meta, err = run.Record.encode(); err != nil {
+	if run.input.Meta, err = p.encode(run.Record); err != nil {
 		return err
 	}
 	return p.take(run, g)
@@ -138,7 +143,7 @@ func (p *Process) take(run *Run, g *graph.Graph) error {
 		return err
 	}
 	run.Kept = st.file != ""
-	run.runner = &graph.Runner{Graph: g, Store: st}
+	run.runner = &graph.Runner{Graph: g, Store: st.Store}
 	if run.lock == nil {
 		run.lock, err = lockRun(st.locks(), run.Thread)
 	}
@@ -255,13 +260,14 @@ type Driver struct {
 // error is the one that [graph.Runner.Run] ends with, in the words of the file
 // format.
 func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
+	tempdir.RemoveStale()
 	if err := r.Agent.Prepare(ctx); err != nil {
 		return graph.Result{Run: r.ID, Status: r.status}, &Error{Kind: Invalid, Err: err}
 	}
 	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
 		in := r.input
-		in.Run, in.Thread, in.Ahead, in.Topics, in.Pause = r.ID, r.Thread, d.Ahead, d.Topics, d.Pause
+		in.Run, in.Thread, in.Ahead, in.Topics, in.Pause = r.ID, r.Thread, r.redacted(d.Ahead), d.Topics, d.Pause
 		var err error
 		if res, err = r.follow(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err

@@ -1,6 +1,9 @@
 package app
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -50,7 +53,28 @@ func (l location) open() (*journals, error) {
 	return &journals{Store: st, file: l.file}, nil
 }
 
-func (l location) exists() bool { return l.file != "" && isFile(l.file) }
+// exists reports whether there is anything at the place of the store, even if it
+// is no store: opening it then says so.
+func (l location) exists() bool {
+	if l.file == "" {
+		return false
+	}
+	_, err := os.Stat(l.file)
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// openToRead opens the store to look at runs: where it cannot be written, for reading.
+func (l location) openToRead() (*journals, error) {
+	j, err := l.open()
+	if err == nil || l.file == "" {
+		return j, err
+	}
+	st, other := sqlite.OpenReadOnly(l.file)
+	if other != nil {
+		return nil, err
+	}
+	return &journals{Store: st, file: l.file}, nil
+}
 
 // StoreURL is where runs are kept.
 func (p *Process) StoreURL() string {

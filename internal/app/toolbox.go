@@ -15,9 +15,11 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/interpreter"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 	"raddle.dev/tool/mcp"
+	"raddle.dev/tool/permission"
 	"raddle.dev/tool/script"
 )
 
@@ -28,16 +30,22 @@ type toolbox struct {
 	workspace string
 	named     string // the directory of the agent that somebody named
 	log       *slog.Logger
+	policy    permission.Policy // that of the run; set by gate before tools are opened
+
+	leftOnce, envOnce sync.Once
+	left              []interpreter.Left // of the environment, because it leads into the workspace
+	env               []string           // of child processes
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Servers // by the path of their file
+	agents  map[string][]string     // directories of agents, each with the paths that codePaths has found for it; nil: not yet
 	trusted map[string]bool         // tools by name: true where their agent was named, or their file installed; false where nobody stands for one of that name
 }
 
 var _ flow.Toolbox = (*toolbox)(nil)
 
 func (p *Process) toolbox(workspace, named string) *toolbox {
-	b := &toolbox{process: p, workspace: workspace, named: named, servers: map[string]*mcp.Servers{}, trusted: map[string]bool{}}
+	b := &toolbox{process: p, workspace: workspace, named: named, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.boxes = append(p.boxes, b)
@@ -46,6 +54,9 @@ func (p *Process) toolbox(workspace, named string) *toolbox {
 
 // Open implements [flow.Toolbox].
 func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
+	b.mu.Lock()
+	b.agents[n.Dir] = nil
+	b.mu.Unlock()
 	h := b.scripts(n)
 	set := &flow.Toolset{}
 	for _, name := range n.Global {
@@ -56,9 +67,15 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		set.Problems = append(set.Problems, p.String())
 	}
 	b.add(set, own, b.standsFor(n.Dir))
-	if file := ownFile(n.Dir); file != "" {
+	set.Problems = append(set.Problems, b.process.unresolved(n.Agent, n.Variables)...)
+	if file := ownFile(n.Dir); file == "" {
+		b.otherLanguage(set, filepath.Join(n.Dir, "tools"))
+	} else {
 		set.Scripts = append(set.Scripts, file)
 		set.Instructions = b.instructions(h, n)
+	}
+	if err := permission.CheckTools(b.policy.Rules, set.Tools); err != nil {
+		return nil, rulesError(err)
 	}
 	return set, b.serve(n, set)
 }
@@ -79,9 +96,15 @@ func (b *toolbox) standsFor(dir string) bool {
 	return b.process.vouched(dir, b.named) || b.process.consented(dir)
 }
 
-// add takes tools of files in.
+// add takes tools of files in. One with the name of a built-in tool is judged as
+// that is, whatever its file does: the rules and defaults for the name hold for it.
 func (b *toolbox) add(set *flow.Toolset, tools []tool.Tool, trusted bool) {
 	b.trust(tools, trusted)
+	for i, t := range tools {
+		if touches, ok := builtin.TouchesNamed(t.Name, b.builtins()); ok {
+			tools[i].Touches = touches
+		}
+	}
 	set.Tools = append(set.Tools, tools...)
 }
 
@@ -115,9 +138,10 @@ func (b *toolbox) Doubts(name string) bool {
 func (b *toolbox) scripts(n flow.ToolNeed) *script.Host {
 	return &script.Host{
 		Config: b.process.Dirs.Config, Functions: b.process.Dirs.Functions, Workspace: b.workspace, Env: b.process.scriptEnv(),
-		Agent:   &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: b.process.resolved(n.Variables)},
-		Timeout: b.process.Config.ToolTimeout,
-		Started: func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
+		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: b.process.resolved(n.Variables)},
+		Packages: b.packages(n.Dir),
+		Timeout:  b.process.Config.ToolTimeout,
+		Started:  func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
 	}
 }
 
@@ -143,9 +167,14 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 		set.Scripts = append(set.Scripts, file)
 		return
 	}
+	stem := strings.TrimSuffix(name, filepath.Ext(name))
+	other := b.otherLanguage(set, filepath.Join(n.Dir, "tools", stem)) || b.otherLanguage(set, filepath.Join(b.process.Dirs.Functions, "tools", stem))
 	if t, ok := builtin.Lookup(name, b.builtins()); ok {
 		set.Tools = append(set.Tools, t)
 		return
+	}
+	if other {
+		return // it is told already
 	}
 	next := didYouMean(strings.TrimSuffix(name, filepath.Ext(name)), builtin.Names())
 	if next == "" {
@@ -155,7 +184,7 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 }
 
 func (b *toolbox) builtins() builtin.Host {
-	return builtin.Host{Workspace: b.workspace, Env: b.process.scriptEnv(), Timeout: b.callTimeout()}
+	return builtin.Host{Workspace: b.workspace, Env: b.childEnv(), Timeout: b.callTimeout(), Hidden: b.policy.Hidden}
 }
 
 // toolFile is the file of a tool in a directory, "" if there is none.
@@ -179,8 +208,28 @@ func ownFile(dir string) string {
 	return ""
 }
 
+// otherEndings are those of files of tools that other programs run.
+var otherEndings = []string{".js", ".mjs", ".cjs"}
+
+// otherLanguage reports a file of tools, given without its ending, that raddle does
+// not run.
+func (b *toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
+	for _, ending := range otherEndings {
+		if isFile(path + ending) {
+			set.Unused = append(set.Unused, path+ending)
+			set.Problems = append(set.Problems, fmt.Sprintf("%s is not used: raddle does not run tools in JavaScript. Write it in TypeScript, as %s.ts",
+				b.process.Dirs.Short(path+ending), filepath.Base(path)))
+			return true
+		}
+	}
+	return false
+}
+
 // serversFile names MCP servers.
 const serversFile = "mcp.json"
+
+// workspaceVariable is the variable by which servers know the workspace.
+const workspaceVariable = "RADDLE_WORKSPACE"
 
 // serverFiles are the files that name MCP servers, the first to know an id counts.
 func (b *toolbox) serverFiles(agentDir string) []string {
@@ -220,7 +269,7 @@ func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 			set.Problems = append(set.Problems, fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.process.Dirs.Short(path)))
 			continue
 		}
-		servers, err := b.open(path, n.Dir, set)
+		servers, err := b.open(path, set)
 		if err != nil {
 			return err
 		}
@@ -245,17 +294,12 @@ func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 		found = append(found, id)
 	}
 	set.Servers = found
-	own := b.servers[b.serverFiles(n.Dir)[0]]
-	set.Serve = (&serving{home: home, told: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}, trust: func(s *mcp.Servers, tools []tool.Tool) {
-		if s == own && own != nil {
-			b.trust(tools, true)
-		}
-	}}).tools
+	set.Serve = (&serving{home: home, told: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}).tools
 	return nil
 }
 
 // open makes the servers of a file known, once.
-func (b *toolbox) open(path, dir string, set *flow.Toolset) (*mcp.Servers, error) {
+func (b *toolbox) open(path string, set *flow.Toolset) (*mcp.Servers, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.servers[path]; s != nil {
@@ -268,11 +312,18 @@ func (b *toolbox) open(path, dir string, set *flow.Toolset) (*mcp.Servers, error
 	for _, p := range file.Problems {
 		set.Problems = append(set.Problems, p.Error())
 	}
-	if filepath.Dir(path) != dir {
-		dir = b.workspace
+	lookup := func(name string) (string, bool) {
+		if name == workspaceVariable {
+			return b.workspace, true
+		}
+		return b.process.env.lookup(name)
 	}
-	s := mcp.Open(file, mcp.Options{Env: b.process.scriptEnv(), Lookup: b.process.env.lookup, Dir: dir,
-		Log: b.log, CallTimeout: b.callTimeout(), Secrets: secretValues(&b.process.Config, b.process.env)})
+	secrets := b.process.Secrets()
+	secrets.Add(file.Secrets(lookup)...)
+	// A server runs beside the file that names it, not in the workspace: npx, python -m
+	// and their like would take what lies there for the server.
+	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(b.childEnv()), workspaceVariable+"="+b.workspace), Lookup: lookup, Dir: filepath.Dir(path),
+		Log: b.log, CallTimeout: b.callTimeout(), Redact: secrets.Text})
 	b.servers[path] = s
 	return s, nil
 }
@@ -292,8 +343,7 @@ func (b *toolbox) Close() error {
 
 // serving lists the functions of an agent's servers.
 type serving struct {
-	home  map[string]*mcp.Servers
-	trust func(*mcp.Servers, []tool.Tool) // told of the tools of each file
+	home map[string]*mcp.Servers
 
 	mu     sync.Mutex
 	told   map[string]bool // failures
@@ -331,8 +381,7 @@ func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, f
 	for _, id := range ids {
 		left[id] = true
 	}
-	for i, a := range answers {
-		s.trust(files[i], a.tools)
+	for _, a := range answers {
 		tools = append(tools, a.tools...)
 		for _, err := range a.failed {
 			if e, ok := errors.AsType[*mcp.ServerError](err); ok && ctx.Err() == nil {

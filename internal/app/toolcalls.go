@@ -56,7 +56,7 @@ func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, erro
 		if err != nil {
 			return nil, err
 		}
-		if e.Kind == graph.KindEffect && (flow.IsReply(e.What) || toolKey(e.What) != "") || e.Kind == graph.KindIntent && toolKey(e.What) != "" {
+		if e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || toolKey(e.ID) != "") || e.Kind == graph.KindIntent && toolKey(e.ID) != "" {
 			entries[e.Seq] = e
 		}
 	}
@@ -64,7 +64,7 @@ func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, erro
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	for r, err := range st.Read(ctx, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
+	for r, err := range graph.Records(ctx, st, found.thread, graph.Range{After: found.first, UpTo: upTo}) {
 		if err != nil {
 			return nil, err
 		}
@@ -90,7 +90,7 @@ func toolKey(what string) string {
 }
 
 func (l *callLog) record(e graph.Entry, data []byte) error {
-	switch id := toolKey(e.What); {
+	switch id := toolKey(e.ID); {
 	case id == "":
 		return l.reply(e.Path, data)
 	case e.Kind == graph.KindIntent:

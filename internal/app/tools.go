@@ -30,6 +30,7 @@ type ToolList struct {
 	Servers  []string   `json:"mcp_servers"` // their tools are known once they run
 	Files    []string   `json:"files"`       // that tools come from
 	Problems []string   `json:"problems"`
+	Unused   []string   `json:"-"` // files of tools in a language that is not run
 
 	set   *flow.Toolset
 	tools []tool.Tool
@@ -54,6 +55,7 @@ func (p *Process) Tools(agent string) (*ToolList, error) {
 	}
 	list.Servers = append(list.Servers, list.set.Servers...)
 	list.Files = append(list.Files, list.set.Scripts...)
+	list.Unused = list.set.Unused
 	list.Problems = append(list.Problems, list.set.Problems...)
 	for _, t := range list.tools {
 		list.Tools = append(list.Tools, p.describe(t))
@@ -68,7 +70,7 @@ func (p *Process) globalTools() []string {
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name())
 		name := strings.TrimSuffix(e.Name(), ext)
-		if ext != "" && slices.Contains(toolEndings, ext) && !slices.Contains(names, name) {
+		if ext != "" && (slices.Contains(toolEndings, ext) || slices.Contains(otherEndings, ext)) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -141,6 +143,9 @@ func (p *Process) Tool(ctx context.Context, l *ToolList, name string) (ToolInfo,
 // rule is asked. The text is what a model would read. The questions of the tools
 // that ask go to ask; one that it leaves open is an error.
 func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask) (text string, failed bool, err error) {
+	if err := p.Dirs.requireWork(); err != nil {
+		return "", false, err
+	}
 	t, err := l.find(ctx, c.Tool)
 	if err != nil {
 		return "", false, err
@@ -168,7 +173,7 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask
 		return "", false, err
 	}
 	err = settle(ctx, &graph.Runner{Graph: g, Store: graph.NewMemory()}, ask)
-	return result.Text(), result.Error, err
+	return p.Secrets().Text(result.Text()), result.Error, err
 }
 
 // settle drives a graph to its end.

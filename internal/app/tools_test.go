@@ -303,7 +303,7 @@ func (p *place) effects(proc *Process, id string) map[string]int {
 			continue
 		}
 		for _, what := range []string{"model", "tool look", "tool put", "tool send", "tool pay", "tool peek"} {
-			if strings.Contains(e.What, what) {
+			if strings.Contains(e.ID, what) {
 				n[what]++
 			}
 		}
@@ -363,8 +363,19 @@ func TestAssistant(t *testing.T) {
 		for _, f := range run.Agent.Findings {
 			t.Errorf("%s", f)
 		}
-		res, err := run.Drive(t.Context(), answering(pickAssistant))
+		var permitted []string
+		res, err := run.Drive(t.Context(), answering(func(q graph.Question) string {
+			if q.Kind == agent.KindPermission {
+				permitted = append(permitted, q.Prompt)
+			}
+			return pickAssistant(q)
+		}))
 		run.Close()
+		// The server stands in the agent's own file. What only reads does not ask, though a
+		// sibling changes something; what changes something does.
+		if reserves := strings.HasPrefix(prompt, "Reserve"); len(permitted) > 0 != reserves || reserves && !strings.Contains(permitted[0], "calls reserve, which may change something") {
+			t.Errorf("%q asks for permission: %q", prompt, permitted)
+		}
 		if err != nil || flow.OutcomeOf(res).Output != want {
 			t.Fatalf("%q %v", flow.OutcomeOf(res).Output, err)
 		}

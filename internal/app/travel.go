@@ -47,7 +47,7 @@ func (p *Process) Diff(ctx context.Context, from, to string) (was, is At, change
 		return was, is, nil, err
 	}
 	for _, at := range []*graph.Point{&a, &b} {
-		snap, err := graph.Inspect(ctx, st, at.Thread, at.Seq)
+		snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
 		if err != nil {
 			return was, is, nil, st.pointError(ctx, *at, err)
 		}
@@ -74,7 +74,7 @@ func (p *Process) Fork(ctx context.Context, from string) (id string, origin At, 
 	if err != nil {
 		return "", origin, err
 	}
-	snap, err := graph.Inspect(ctx, st, at.Thread, at.Seq)
+	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
 	if err != nil {
 		return "", origin, st.pointError(ctx, at, err)
 	}
@@ -144,7 +144,7 @@ func (p *Process) Blame(ctx context.Context, id, key string) ([]Author, error) {
 	if err != nil {
 		return nil, err
 	}
-	snap, err := graph.Inspect(ctx, st, at.Thread, at.Seq)
+	snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
 	if err != nil {
 		return nil, st.pointError(ctx, at, err)
 	}

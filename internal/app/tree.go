@@ -58,12 +58,12 @@ func (j *journals) tree(ctx context.Context, at spot, d *RunDetail) (*Branch, er
 	wanted := map[int64]graph.Entry{}
 	for _, e := range entries {
 		g.entry(e)
-		if e.Kind == graph.KindEffect && (flow.IsReply(e.What) || team.IsLog(e.What)) {
+		if e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID)) {
 			wanted[e.Seq] = e
 		}
 	}
 	if len(wanted) > 0 {
-		for r, err := range j.Read(ctx, at.thread, graph.Range{}) {
+		for r, err := range graph.Records(ctx, j, at.thread, graph.Range{}) {
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +140,7 @@ func taskName(task string) string {
 }
 
 func taskOf(e graph.Entry) string {
-	task, _, _ := strings.Cut(e.What, "\x00")
+	task, _, _ := strings.Cut(e.ID, "\x00")
 	return task
 }
 
@@ -161,7 +161,7 @@ func (g *grower) branch(path string, began time.Time) *Branch {
 // holder is the branch that an effect is of: that of its frame for a conversation,
 // else that of its task.
 func (g *grower) holder(e graph.Entry) *Branch {
-	if flow.IsTalk(e.What) || toolKey(e.What) != "" {
+	if flow.IsTalk(e.ID) || toolKey(e.ID) != "" {
 		return g.branch(public(e.Path), g.steps[e.Path])
 	}
 	b := g.branch(public(e.Path+taskOf(e)+"/"), g.steps[e.Path])
@@ -179,11 +179,11 @@ func (g *grower) entry(e graph.Entry) {
 		b := g.branch(public(e.Path), e.Time)
 		b.Ended, g.in[b] = time.Time{}, parentFrame(e.Path) // it may begin again
 	case graph.KindEffect:
-		if !flow.IsReply(e.What) && toolKey(e.What) == "" {
+		if !flow.IsReply(e.ID) && toolKey(e.ID) == "" {
 			break
 		}
 		b := g.holder(e)
-		if b.Ended = (time.Time{}); toolKey(e.What) != "" {
+		if b.Ended = (time.Time{}); toolKey(e.ID) != "" {
 			b.Tools++
 		}
 	case graph.KindTask:
@@ -226,7 +226,7 @@ func parentFrame(path string) string {
 
 // data takes in what an effect has come to.
 func (g *grower) data(e graph.Entry, data []byte) error {
-	if team.IsLog(e.What) {
+	if team.IsLog(e.ID) {
 		g.log(e, data)
 		return nil
 	}

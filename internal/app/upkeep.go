@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -14,10 +15,31 @@ import (
 // hold takes the lock of a run that is to be changed, not driven.
 func (j *journals) hold(run string) (*runLock, error) {
 	lock, err := lockRun(j.locks(), run)
+	if err == nil {
+		if err = j.unleased(run); err != nil {
+			lock.release()
+		}
+	}
 	if driven, ok := errors.AsType[*DrivenError](err); ok {
 		return nil, &Error{Kind: Stale, Err: driven, Next: "stop it first"}
 	}
 	return lock, err
+}
+
+// unleased is a *DrivenError if a drive holds the lease of a run.
+func (j *journals) unleased(run string) error {
+	st, ok := j.Store.(graph.Leaser)
+	if !ok {
+		return nil
+	}
+	l, err := st.ReadLease(context.Background(), run)
+	if err != nil {
+		return err
+	}
+	if l.Live() {
+		return &DrivenError{Run: run, Lease: l}
+	}
+	return nil
 }
 
 // stopWait is how long a process that was told to stop may take to save its run.
@@ -27,6 +49,10 @@ const stopWait = 15 * time.Second
 func (j *journals) stop(run string) (*runLock, error) {
 	lock, err := lockRun(j.locks(), run)
 	var busy *DrivenError
+	if err == nil {
+		lock.release()
+		return j.hold(run)
+	}
 	if !errors.As(err, &busy) {
 		return lock, err
 	}
@@ -56,7 +82,7 @@ func (p *Process) Cancel(ctx context.Context, id string) (string, error) {
 		return id, err
 	}
 	defer lock.release()
-	snap, err := graph.Inspect(ctx, st, id, 0)
+	snap, err := graph.Inspect(ctx, st.Store, id, 0)
 	if err != nil {
 		return id, err
 	}
@@ -79,7 +105,7 @@ func (p *Process) Export(ctx context.Context, id string, use func(graph.Entry, g
 	if err != nil {
 		return err
 	}
-	for r, err := range st.Read(ctx, id, graph.Range{}) {
+	for r, err := range graph.Records(ctx, st, id, graph.Range{}) {
 		if err != nil {
 			return err
 		}
@@ -125,6 +151,72 @@ func (p *Process) Prune(ctx context.Context, id string, keep graph.Keep) (Pruned
 	}
 	first, err := graph.Prune(ctx, st, id, keep)
 	return Pruned{Run: id, First: first, Removed: first - was}, err
+}
+
+// RemoveAll deletes the journals of runs for good, many at once, and says which are
+// gone. ids are complete. A run that is being driven ends it with an error.
+func (p *Process) RemoveAll(ctx context.Context, ids []string, gone func(id string)) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	st, err := p.existing()
+	if err != nil {
+		return err
+	}
+	many, ok := st.Store.(interface {
+		Delete(ctx context.Context, threads ...string) error
+	})
+	if !ok {
+		for _, id := range ids {
+			if id, err = p.Remove(ctx, id); err != nil {
+				return err
+			}
+			gone(id)
+		}
+		return nil
+	}
+	for part := range slices.Chunk(ids, removedAtOnce) {
+		if err := st.removeAll(ctx, part, many.Delete); err != nil {
+			return err
+		}
+		for _, id := range part {
+			gone(id)
+		}
+	}
+	return nil
+}
+
+// removedAtOnce bounds how many locks are held, and how long others wait for the file.
+const removedAtOnce = 100
+
+func (j *journals) removeAll(ctx context.Context, ids []string, remove func(context.Context, ...string) error) error {
+	for _, id := range ids {
+		lock, err := j.hold(id)
+		if err != nil {
+			return err
+		}
+		defer lock.release()
+	}
+	return remove(ctx, ids...)
+}
+
+// Compact gives the space of removed runs back to the file system, and returns how
+// large the store was and is, in bytes; 0 where it is not a file.
+func (p *Process) Compact(ctx context.Context) (before, after int64, err error) {
+	st, err := p.existing()
+	if errors.Is(err, errNoStore) {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	c, ok := st.Store.(interface {
+		Compact(ctx context.Context) (before, after int64, err error)
+	})
+	if !ok {
+		return 0, 0, nil
+	}
+	return c.Compact(ctx)
 }
 
 // Over lists the runs that are over, and have been for a time. Sessions are not

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"raddle.dev/internal/testneed"
 )
 
 // What is reviewed is what is not committed; else the branch; else the last commit.
@@ -52,9 +54,7 @@ func TestChanges(t *testing.T) {
 // and returns what it prints.
 func (b *box) script(name, state string, env ...string) (out map[string]any, errs string) {
 	b.t.Helper()
-	if _, err := exec.LookPath("python3"); err != nil {
-		b.t.Skip("python3 is not installed")
-	}
+	testneed.Programs(b.t, "python3")
 	path := filepath.Join(b.agents, filepath.FromSlash(name))
 	cmd := exec.Command("python3", path)
 	cmd.Dir = filepath.Dir(filepath.Dir(path))

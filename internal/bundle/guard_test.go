@@ -4,12 +4,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/internal/testneed"
 )
 
 // The adviser's command runs what reads, as a shell would.
@@ -176,9 +177,7 @@ func TestDemo(t *testing.T) {
 	}
 	put(t, filepath.Join(b.agents, "twin", "tools.sh"), get(t, filepath.Join(b.agents, "demo", "tools.sh.off")))
 	for agent, program := range map[string]string{"demo": "python3", "twin": "curl"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
+		testneed.Programs(t, program)
 		b.env = []string{"IPINFO_URL=" + server.URL}
 		b.want(agent, "get_ipinfo", nil, "Bergen")
 		b.env = []string{"IPINFO_URL=" + server.URL + "/broken"}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/internal/testneed"
 	"raddle.dev/tool"
 	"raddle.dev/tool/script"
 )
@@ -24,11 +25,7 @@ type box struct {
 
 func newBox(t *testing.T) *box {
 	t.Helper()
-	for _, program := range []string{"bash", "git"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed, which the tools need", program)
-		}
-	}
+	testneed.Programs(t, "bash", "git")
 	b := &box{t: t, agents: filepath.Join(t.TempDir(), "agents"), work: t.TempDir()}
 	install(t, b.agents, Options{})
 	return b
@@ -277,9 +274,7 @@ func TestWriteFile(t *testing.T) {
 // printed, and long outputs keep their beginning and their end.
 func TestBuildAndTest(t *testing.T) {
 	b := newBox(t)
-	if _, err := exec.LookPath("make"); err != nil {
-		t.Skip("make is not installed")
-	}
+	testneed.Programs(t, "make")
 	b.refusedNothing("coder", "verify_build", "no known command to check it")
 	b.refusedNothing("sisyphus", "run_tests", "no known command to test it")
 	b.file("Makefile", "all:\n\t@echo built in $$CI\ncheck:\n\t@echo checked\ntest:\n\t@echo \"FAIL: one is not two\"; exit 3\n")

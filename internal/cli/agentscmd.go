@@ -90,7 +90,7 @@ func agentsText(agents []listedAgent) string {
 		if a.Error != "" {
 			what = "cannot be loaded; see: raddle check " + quote(a.Name)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\n", a.Name, orElse(a.Kind, "?"), what)
+		tableRow(w, a.Name, orElse(a.Kind, "?"), what)
 	}
 	_ = w.Flush() // to memory
 	return b.String()

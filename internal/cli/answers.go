@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -62,13 +64,13 @@ func questionsOf(open []graph.Question, s graph.Structure) questions {
 	add = func(prefix string, s graph.Structure) {
 		for _, n := range s.Nodes {
 			q.nodes[n.Name], q.nodes[prefix+n.Name] = true, true
-			if n.Kind == "approval" || n.Kind == "input" {
+			if n.Kind == "approval" || n.Kind == "input" || n.Kind == "tools" && prefix != "" {
 				q.asking = append(q.asking, prefix+n.Name)
 			}
 			if n.Child != nil {
 				add(prefix+n.Name+"/", *n.Child)
 			}
-			for kind, child := range n.Children { // a spawned agent has a path of its own, which nobody knows before
+			for kind, child := range n.Children { // a spawned agent has a path of its own, which is not known before
 				add(prefix+n.Name+"/"+kind+"/", child)
 			}
 		}
@@ -78,17 +80,14 @@ func questionsOf(open []graph.Question, s graph.Structure) questions {
 	return q
 }
 
-// names tells whether a word is a question that is open, or a node, or who asks one.
-func (q *questions) names(id string) bool {
-	node, _, _ := strings.Cut(id, "#")
-	return q.nodes[node] || slices.ContainsFunc(q.open, func(o graph.Question) bool { return o.ID == id || comesFrom(o, id) })
-}
+// indexes are what tells tasks of one node apart in a path.
+var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// comesFrom tells whether a word is the path of who asks a question, or the last part of
-// that: the id of a spawned agent.
-func comesFrom(q graph.Question, word string) bool {
-	path := above(q.ID)
-	return word != "" && (path == word || strings.HasSuffix(path, "/"+word))
+// names reports whether a word is a question that is open, a node, or what an open
+// question comes from.
+func (q *questions) names(id string) bool {
+	node, _, _ := strings.Cut(indexes.ReplaceAllString(id, ""), "#")
+	return q.nodes[node] || slices.ContainsFunc(q.open, func(o graph.Question) bool { _, ok := o.NamedBy(id); return ok })
 }
 
 // ahead are all answers for a run that has asked nothing yet.
@@ -100,23 +99,43 @@ func ahead(list []given) []graph.Answer {
 	return answers
 }
 
-// take uses an answer up for a question: one that names it by its id, then one
-// that names its node or who asks; with bare, also the first that names nothing.
-func take(list []given, q graph.Question, bare bool) (text string, ok bool) {
-	path, _, _ := strings.Cut(q.ID, "#")
-	fits := []func(g given) bool{
-		func(g given) bool { return g.id == q.ID },
-		func(g given) bool { return g.id == path || g.id == q.Node || comesFrom(q, g.id) },
-		func(g given) bool { return bare && g.id == "" },
-	}
-	for _, fit := range fits {
-		i := slices.IndexFunc(list, func(g given) bool { return !g.used && fit(g) })
-		if i >= 0 {
-			list[i].used = true
-			return list[i].text, true
+// markUsed marks the answers that were given ahead and are not among the unused, which
+// have no secrets.
+func markUsed(list []given, unused []graph.Answer, redact func(string) string) {
+	unused = slices.Clone(unused)
+	for i := range list {
+		at := slices.IndexFunc(unused, func(a graph.Answer) bool { return a.ID == list[i].id && a.Value == redact(list[i].text) })
+		if list[i].used = at < 0; at >= 0 {
+			unused = slices.Delete(unused, at, at+1)
 		}
 	}
-	return "", false
+}
+
+// take uses up the answer for a question: one that names it, the nearest first; with
+// bare, also the first that names nothing. suits says what is wrong with an answer
+// that is far from the question, as [graph.Question.NamedBy] counts: where the question
+// has options, such an answer is left for a later question. wrong is what is wrong with
+// the answer that was taken.
+func take(list []given, q graph.Question, bare bool, suits func(text string, far int) error) (text string, ok bool, wrong error) {
+	found, nearest := -1, 0
+	for i, g := range list {
+		far, named := q.NamedBy(g.id)
+		if bare && g.id == "" {
+			far, named = math.MaxInt, true
+		}
+		if g.used || !named || found >= 0 && far >= nearest {
+			continue
+		}
+		why := suits(g.text, far)
+		if why == nil || far == 0 || len(q.Options) == 0 {
+			found, nearest, wrong = i, far, why
+		}
+	}
+	if found < 0 {
+		return "", false, nil
+	}
+	list[found].used = true
+	return list[found].text, true, wrong
 }
 
 // unused are the answers that nothing asked for.

@@ -4,8 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
+	"raddle.dev/agent"
+	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/term"
+	"raddle.dev/tool"
 )
 
 // errParked says that the person at the terminal did not answer now.
@@ -16,9 +21,12 @@ var errParked = errors.New("parked")
 type asker struct {
 	sh       *shell
 	given    []given
-	prompter prompter // nil: nobody can be asked
+	inDoubt  tool.Doubt // of every call that was cut off; unset: it is asked
+	prompter prompter   // nil: nobody can be asked
 	stopped  func() bool
+	check    func(a graph.Answer) error          // why an answer would be refused; nil: whoever asks says it
 	seen     func(q graph.Question, text string) // told of every answer that the file's default gives
+	took     bool                                // an answer of the command line was used
 }
 
 // prompter asks a person. It returns errParked when the person leaves the
@@ -26,21 +34,16 @@ type asker struct {
 type prompter interface {
 	ask(ctx context.Context, q graph.Question) (any, error)
 	text(ctx context.Context, prompt string) (string, error)
+	// edit asks for a text once more, where it can be with the one that was wrong to change.
+	edit(ctx context.Context, prompt, text string) (string, error)
 }
 
 // answer is an app.Ask. Answers of the command line that name a question go to
 // it, the others to the open questions in the order of their asking.
 func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error) {
-	values := make([]any, len(open)) // nil: no answer
-	for _, bare := range []bool{false, true} {
-		for i, q := range open {
-			if values[i] != nil {
-				continue
-			}
-			if text, ok := take(a.given, q, bare); ok {
-				values[i] = text
-			}
-		}
+	values, err := a.fromFlags(open)
+	if err != nil {
+		return nil, false, err
 	}
 	left, nth := 0, 0
 	for _, v := range values {
@@ -62,13 +65,70 @@ func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []gr
 	return answers, park, nil
 }
 
+// fromFlags returns the answers of the command line to open questions, nil where
+// there is none. Where it has only answers that no question takes, that is an error.
+func (a *asker) fromFlags(open []graph.Question) (values []any, err error) {
+	values = make([]any, len(open))
+	var passed error // why the first answer was left
+	for _, bare := range []bool{false, true} {
+		for i, q := range open {
+			if values[i] != nil {
+				continue
+			}
+			text, ok, wrong := take(a.given, q, bare, func(text string, far int) error {
+				why := a.suits(q, text, far)
+				if passed == nil {
+					passed = why
+				}
+				return why
+			})
+			if wrong != nil {
+				return nil, wrong
+			}
+			if ok {
+				values[i], a.took = text, true
+			}
+		}
+	}
+	for i, q := range open {
+		if values[i] == nil && q.Kind == agent.KindDoubt && slices.Contains(q.Options, string(a.inDoubt)) {
+			values[i] = string(a.inDoubt)
+		}
+	}
+	if passed != nil && a.prompter == nil && !a.took && !slices.ContainsFunc(values, func(v any) bool { return v != nil }) {
+		return nil, passed
+	}
+	return values, nil
+}
+
+// suits returns why a text of the command line is no answer to a question, or nil. far
+// is how far the question is from what the answer names.
+func (a *asker) suits(q graph.Question, text string, far int) error {
+	refuse := func(reason string) error { return &graph.AnswerError{ID: q.ID, Open: []string{q.ID}, Reason: reason} }
+	switch {
+	case q.Kind == flow.KindTrust && text != "no":
+		return refuse("consent is given at a terminal, never by --answer")
+	case q.Kind == agent.KindPermission && far > 0 && !slices.Contains(q.Options, text):
+		return refuse("it must be one of " + list(q.Options) + "; a refusal with its reason names the question: --answer " + quote(q.ID+"=REASON"))
+	}
+	return a.refusal(q, text)
+}
+
+// refusal returns why the run would refuse an answer, or nil.
+func (a *asker) refusal(q graph.Question, answer any) error {
+	if a.check == nil {
+		return nil
+	}
+	return a.check(graph.Answer{ID: q.ID, Value: answer})
+}
+
 // ask asks the person, under a line that says who asks, or takes the question's
-// default where there is nobody.
+// default where there is nobody. What the question does not take is asked again.
 func (a *asker) ask(ctx context.Context, q graph.Question, who string) (answer any, park bool, err error) {
 	switch {
 	case a.stopped():
 		return nil, true, nil
-	case a.prompter == nil && q.Default != "":
+	case a.prompter == nil && q.Default != "" && q.Rejected == "" && takesDefault(q):
 		a.seen(q, q.Default)
 		return q.Default, false, nil
 	case a.prompter == nil:
@@ -78,21 +138,41 @@ func (a *asker) ask(ctx context.Context, q graph.Question, who string) (answer a
 	if who != "" {
 		a.sh.err.line(a.sh.err.paint(cyan, who))
 	}
-	answer, err = a.prompter.ask(ctx, q)
+	q.Rejected = flow.AnswerHeadline(q.Rejected)
+	for answer, err = a.prompter.ask(ctx, q); err == nil; answer, err = a.askAgain(ctx, q, answer) {
+		why := (*graph.AnswerError)(nil)
+		if err := a.refusal(q, answer); !errors.As(err, &why) {
+			return answer, false, err
+		}
+		a.sh.err.line(a.sh.err.paint(yellow, plainText(flow.AnswerHeadline(why.Reason))))
+	}
 	switch {
-	case err == nil:
-		return answer, false, nil
 	case errors.Is(err, errParked) || ctx.Err() != nil:
 		return nil, true, nil
 	}
 	return nil, false, fmt.Errorf("question %s cannot be asked on this terminal: %w", q.ID, err)
 }
 
+// askAgain asks a question once more whose answer was wrong.
+func (a *asker) askAgain(ctx context.Context, q graph.Question, wrong any) (any, error) {
+	if text, ok := wrong.(string); ok && len(optionsOf(q)) == 0 {
+		return a.prompter.edit(ctx, "Another answer: ", text)
+	}
+	q.Rejected = ""
+	return a.prompter.ask(ctx, q)
+}
+
+// takesDefault reports whether the default of a question answers it where there is no
+// person: that of a question for consent is only what a person chooses by Enter.
+func takesDefault(q graph.Question) bool {
+	return q.Kind != agent.KindPermission && q.Kind != agent.KindDoubt && q.Kind != flow.KindTrust
+}
+
 // prompter returns who can be asked: a person, if standard input and standard
 // error are a terminal.
 func (sh *shell) prompter() prompter {
 	switch {
-	case !isTerminal(sh.in) || !isTerminal(sh.err.file):
+	case !term.IsTerminal(sh.in) || !sh.err.IsTerminal():
 		return nil
 	case dumb():
 		return &linePrompter{sh: sh}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
@@ -31,11 +32,14 @@ type linePrompter struct{ sh *shell }
 func (p *linePrompter) ask(ctx context.Context, q graph.Question) (any, error) {
 	p.say("%s\n", promptOf(q, false))
 	options := optionsOf(q)
-	if len(options) == 0 {
-		return p.text(ctx, answerPrompt)
-	}
 	for i, o := range options {
 		p.say("  %d) %s\n", i+1, o.label)
+	}
+	if err := p.settle(ctx); err != nil {
+		return nil, err
+	}
+	if len(options) == 0 {
+		return p.read(ctx, answerPrompt)
 	}
 	if q.Kind == agent.KindCheckbox {
 		return p.several(ctx, options)
@@ -46,13 +50,13 @@ func (p *linePrompter) ask(ctx context.Context, q graph.Question) (any, error) {
 // one reads the number of an option, or its own words.
 func (p *linePrompter) one(ctx context.Context, q graph.Question, options []option) (any, error) {
 	for {
-		s, err := p.text(ctx, fmt.Sprintf("Number [1-%d]: ", len(options)))
+		s, err := p.read(ctx, fmt.Sprintf("Number [1-%d]: ", len(options)))
 		if err != nil {
 			return "", err
 		}
 		s = strings.TrimSpace(s)
 		if s == "" && q.Kind == kindConfirm {
-			s = q.Options[0]
+			s = options[preselected(q, options)].value
 		}
 		i := pick(s, options)
 		switch {
@@ -61,7 +65,7 @@ func (p *linePrompter) one(ctx context.Context, q graph.Question, options []opti
 		case options[i].ask == "":
 			return options[i].value, nil
 		default:
-			text, err := p.text(ctx, options[i].ask)
+			text, err := p.read(ctx, options[i].ask)
 			return options[i].value + text, err
 		}
 	}
@@ -71,7 +75,7 @@ func (p *linePrompter) one(ctx context.Context, q graph.Question, options []opti
 func (p *linePrompter) several(ctx context.Context, options []option) (any, error) {
 next:
 	for {
-		s, err := p.text(ctx, fmt.Sprintf("Numbers [1-%d], or nothing for none of them: ", len(options)))
+		s, err := p.read(ctx, fmt.Sprintf("Numbers [1-%d], or nothing for none of them: ", len(options)))
 		if err != nil {
 			return nil, err
 		}
@@ -101,6 +105,31 @@ func pick(s string, options []option) int {
 
 // text asks for a text.
 func (p *linePrompter) text(ctx context.Context, prompt string) (string, error) {
+	if err := p.settle(ctx); err != nil {
+		return "", err
+	}
+	return p.read(ctx, prompt)
+}
+
+// edit asks for a text again: a line cannot be edited.
+func (p *linePrompter) edit(ctx context.Context, prompt, _ string) (string, error) {
+	return p.read(ctx, prompt)
+}
+
+// settle removes what was typed before a question could be read.
+func (p *linePrompter) settle(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(graceTime):
+	}
+	p.sh.keys.Discard()
+	return nil
+}
+
+// read reads a text behind a prompt.
+func (p *linePrompter) read(ctx context.Context, prompt string) (string, error) {
+	defer p.sh.keys.Lend(true)()
 	p.say("%s", prompt)
 	return p.line(ctx)
 }

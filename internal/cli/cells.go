@@ -2,11 +2,14 @@ package cli
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 	"unicode"
 
 	"golang.org/x/text/width"
+
+	"raddle.dev/internal/term"
 )
 
 // cell is how many columns of a terminal a character takes.
@@ -73,14 +76,15 @@ func fit(line string, width, keep int) string {
 	return head + "…" + tail(rest, room-1)
 }
 
-// oneLine takes out what could move a terminal's cursor.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return -1
-		}
-		return r
-	}, plainText(strings.ToValidUTF8(s, "")))
+// oneLine returns a text as one line without what a terminal obeys.
+func oneLine(s string) string { return term.CleanLine(s) }
+
+// tableRow writes a row of a table: each cell is one line, whatever it holds.
+func tableRow(w io.Writer, cells ...string) {
+	for i, c := range cells {
+		cells[i] = term.OneLine(c)
+	}
+	_, _ = io.WriteString(w, strings.Join(cells, "\t")+"\n") // to memory
 }
 
 // thousands is a number of tokens for people.

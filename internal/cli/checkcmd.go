@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 func (sh *shell) checkCommand() *cobra.Command {
@@ -136,7 +137,7 @@ func (sh *shell) showChecked(c *checked) {
 		sh.out.text(sh.finding(f, colors))
 	}
 	if c.err != nil && !flow.HasErrors(c.Findings) {
-		sh.out.text(sh.process.Dirs.Short(c.Dir) + ": " + paint(colors, red, "error:") + " " + c.err.Error())
+		sh.out.text(term.OneLine(sh.process.Dirs.Short(c.Dir)) + ": " + paint(colors, red, "error:") + " " + c.err.Error())
 	}
 	if sh.quiet {
 		return
@@ -148,7 +149,7 @@ func (sh *shell) showChecked(c *checked) {
 	if c.Warnings > 0 {
 		verdict += ", " + paint(colors, yellow, plural(c.Warnings, "warning"))
 	}
-	sh.out.text(c.Agent + ": " + verdict)
+	sh.out.text(term.OneLine(c.Agent) + ": " + verdict)
 }
 
 // plural counts things.

@@ -14,6 +14,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"raddle.dev/internal/cli"
+	"raddle.dev/internal/testneed"
 )
 
 // The test binary is also the program: under the name raddle it runs the command
@@ -31,9 +32,7 @@ func TestMain(m *testing.M) {
 //	run NAME                puts the id of the newest run into a variable
 //	json NAME PATH          puts a value of the last output into a variable
 func TestScripts(t *testing.T) {
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash to run the scripts of the agents with")
-	}
+	testneed.Programs(t, "bash")
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,

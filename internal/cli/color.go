@@ -1,25 +1,29 @@
 package cli
 
-import "os"
+import (
+	"os"
 
-// Colours, as the numbers of ANSI escapes.
+	"raddle.dev/internal/term"
+)
+
+// Colours of texts, for paint.
 const (
-	bold   = "1"
-	dim    = "2"
-	red    = "31"
-	green  = "32"
-	yellow = "33"
-	cyan   = "36"
+	bold   = string(term.Bold)
+	dim    = string(term.Dim)
+	red    = string(term.Red)
+	green  = string(term.Green)
+	yellow = string(term.Yellow)
+	cyan   = string(term.Cyan)
 )
 
 // paint colours a text where colours are on.
 func (t *terminal) paint(color, s string) string { return paint(t.colors, color, s) }
 
 func paint(on bool, color, s string) string {
-	if !on || s == "" {
+	if !on {
 		return s
 	}
-	return "\x1b[" + color + "m" + s + "\x1b[0m"
+	return term.Paint(term.Style(color), s)
 }
 
 // colors applies --color and the environment to standard error.
@@ -29,12 +33,12 @@ func (sh *shell) colors() error {
 	default:
 		return badUsage("use auto, always or never", "--color: %q is unknown", sh.color)
 	}
-	sh.err.colors = colorful(sh.color, isTerminal(sh.err.file), os.Getenv)
+	sh.err.colors = colorful(sh.color, sh.err.IsTerminal(), os.Getenv)
 	return nil
 }
 
 // outColors tells whether results may be coloured.
-func (sh *shell) outColors() bool { return colorful(sh.color, sh.out.isTerminal(), os.Getenv) }
+func (sh *shell) outColors() bool { return colorful(sh.color, sh.out.IsTerminal(), os.Getenv) }
 
 // colorful decides about colours on a stream: --color first, then NO_COLOR, then
 // the variables that force them, then whether the stream is a terminal that has

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 func (sh *shell) completionCommand() *cobra.Command {
@@ -50,6 +51,11 @@ func fixed(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// described is a word with what it stands for. The shell prints both, so they are cleaned although they go through a pipe.
+func described(word, what string) cobra.Completion {
+	return cobra.CompletionWithDesc(term.CleanLine(word), term.CleanLine(what))
+}
+
 // completeAgents completes the first argument with the names of agents; the shell
 // adds paths.
 func (sh *shell) completeAgents(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -62,7 +68,7 @@ func (sh *shell) completeAgents(_ *cobra.Command, args []string, _ string) ([]st
 func (sh *shell) agentNames() []string {
 	var names []string
 	for _, a := range sh.surroundings().Agents() {
-		names = append(names, a.Name)
+		names = append(names, term.CleanLine(a.Name))
 	}
 	return names
 }
@@ -81,7 +87,7 @@ func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.Compl
 		var ids []string
 		for _, r := range runs {
 			if keep == nil || keep(r) {
-				ids = append(ids, cobra.CompletionWithDesc(r.Run, r.Agent+", "+r.Status))
+				ids = append(ids, described(r.Run, r.Agent+", "+r.Status))
 			}
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -104,7 +110,7 @@ func (sh *shell) completePoints(most int) cobra.CompletionFunc {
 		var names []string
 		for _, c := range points {
 			if name := (app.At{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
-				names = append(names, cobra.CompletionWithDesc(name, pointText(&c)))
+				names = append(names, described(name, pointText(&c)))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -123,8 +129,8 @@ func (sh *shell) completeAnswers(_ *cobra.Command, args []string, _ string) ([]s
 	}
 	var ids []string
 	for _, q := range runs[0].Questions {
-		prompt, _, _ := strings.Cut(plainText(q.Prompt), "\n")
-		ids = append(ids, cobra.CompletionWithDesc(q.ID+"=", shorten(prompt, 60)))
+		prompt, _, _ := strings.Cut(q.Prompt, "\n")
+		ids = append(ids, described(q.ID+"=", shorten(prompt, 60)))
 	}
 	return ids, directive
 }

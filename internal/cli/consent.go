@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 // consent asks the person at the terminal about directories that a run picks up
@@ -21,7 +21,15 @@ func (sh *shell) consent(p *app.Process, run *app.Run) (given bool, err error) {
 	}
 	who := sh.prompter()
 	for _, u := range list {
-		what := fmt.Sprintf("%s was not named by you, and may run or decide what runs: %s", p.Dirs.Short(u.Dir), strings.Join(u.Files, ", "))
+		if u.Packages {
+			asked, err := sh.packages(p, u, who == nil || run.Record.Headless)
+			if err != nil {
+				return given, err
+			}
+			given = given || asked
+			continue
+		}
+		what := fmt.Sprintf("%s was not named by you, and may run or decide what runs: %s", term.QuoteName(p.Dirs.Short(u.Dir)), quoteNames(u.Files))
 		if who == nil || run.Record.Headless {
 			if !sh.quiet {
 				sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + plainText(what) + "; " + unconsented(u))
@@ -45,10 +53,42 @@ func (sh *shell) consent(p *app.Process, run *app.Run) (given bool, err error) {
 	return given, nil
 }
 
+// packages asks about interpreters and packages in the workspace, and reports
+// whether they may be used. A no is remembered.
+func (sh *shell) packages(p *app.Process, u app.Pickup, nobody bool) (given bool, err error) {
+	what := fmt.Sprintf("The programs and packages in %s were not named by you. Tools of this agent would run them.", term.QuoteName(p.Dirs.Short(u.Dir)))
+	if nobody {
+		if !sh.quiet {
+			sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + plainText(what) + " raddle does not use them until you consent at a terminal.")
+		}
+		return false, nil
+	}
+	answer, err := sh.prompter().ask(context.Background(), graph.Question{Kind: kindConfirm, Options: []string{"no", "yes"},
+		Prompt: what + "\nUse them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.Short(p.ConsentFile()) + " to change that)."})
+	switch {
+	case errors.Is(err, errParked):
+		return false, silent{exitInterrupted}
+	case err != nil:
+		return false, err
+	case answer == "yes":
+		return true, p.Consent(u)
+	}
+	return false, p.Refuse(u)
+}
+
 // unconsented tells what a directory may do meanwhile.
 func unconsented(u app.Pickup) string {
 	if u.Agent {
 		return "until you consent at a terminal, its tools and scripts ask each time, and its servers are not started"
 	}
 	return "without consent it may only forbid or ask"
+}
+
+// quoteNames lists names of files for somebody who decides about them: each can be told from the text around it.
+func quoteNames(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = term.QuoteName(name)
+	}
+	return list(quoted)
 }

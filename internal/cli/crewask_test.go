@@ -149,7 +149,7 @@ func TestCrewAsksOnATerminal(t *testing.T) {
 		if !who.MatchString(said) {
 			t.Errorf("the prompt does not say who asks: %q", said)
 		}
-		s.press(enter)
+		s.answer(enter)
 	}
 	s.ends(0, "did one in red, did two in red")
 }
@@ -193,7 +193,7 @@ func TestCrewInJSON(t *testing.T) {
 			t.Errorf("%d events %s, want %d: %v", kinds[kind], kind, n, kinds)
 		}
 	}
-	const all = `{"calls":7,"input_tokens":70,"output_tokens":14,"cached_tokens":0,"reasoning_tokens":0,"cost_usd":0.000098,"unpriced_calls":0}`
+	const all = `{"calls":7,"input_tokens":70,"output_tokens":14,"cached_tokens":0,"reasoning_tokens":0,"cost_usd":0.000098,"unpriced_calls":0,"models":["small"]}`
 	if usage != all {
 		t.Errorf("usage %s, want %s", usage, all)
 	}

@@ -103,7 +103,7 @@ func TestCrewDrains(t *testing.T) {
 	}
 	c.await(t, "tool call: agent__collect") // all are written to
 	w.send(cmd, syscall.SIGINT)
-	c.await(t, "finishing the step under way")
+	c.await(t, "Stopping after this step.")
 	for _, name := range four {
 		pass[name]()
 	}

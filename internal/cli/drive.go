@@ -12,6 +12,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/tool"
 )
 
 // The output formats of commands that drive a run.
@@ -27,7 +28,8 @@ type drive struct {
 	run     *app.Run
 	format  string
 	answers []given
-	still   bool // no changing line, and no text before the end
+	inDoubt tool.Doubt // of every call that was cut off; unset: as elsewhere
+	still   bool       // no changing line, and no text before the end
 
 	watch *watch
 	stop  *stopper
@@ -36,7 +38,7 @@ type drive struct {
 // begin drives the run with the answers of the command line.
 func (d *drive) begin(answers []string) (err error) {
 	defer d.run.Close()
-	d.answers, err = parseAnswers(answers, questionsOf(d.run.Questions, d.run.Agent.Structure()))
+	d.answers, err = parseAnswers(answers, questionsOf(d.run.Questions, d.run.Structure()))
 	if err != nil {
 		return err
 	}
@@ -52,15 +54,21 @@ func (d *drive) do() error {
 	}
 	d.sh.watching.Store(d.watch)
 	d.stop = d.sh.newStopper()
+	if d.sh.err.IsTerminal() && !d.sh.out.isPiped() { // another program of a pipeline may read the keyboard
+		d.sh.keys.Hold()
+		defer d.sh.keys.Release()
+	}
 	res, err := d.follow()
 	d.watch.done()
+	d.sh.keys.Release()
 	d.stop.close()
 	return d.report(outcome{res: res, err: err, code: d.code(res, err)})
 }
 
 // follow drives the run.
 func (d *drive) follow() (graph.Result, error) {
-	ask := &asker{sh: d.sh, stopped: d.stop.stopped, seen: d.tookDefault}
+	ask := &asker{sh: d.sh, inDoubt: d.inDoubt, stopped: d.stop.stopped, seen: d.tookDefault,
+		check: func(a graph.Answer) error { return d.run.CheckAnswers(d.stop.asking, a) }}
 	if !d.run.Record.Headless {
 		ask.prompter = d.sh.prompter()
 	}
@@ -75,15 +83,51 @@ func (d *drive) follow() (graph.Result, error) {
 	if d.run.Resumed {
 		ask.given = d.answers
 	} else {
-		driver.Ahead, d.watch.given = ahead(d.answers), d.answers
+		driver.Ahead = ahead(d.answers)
 	}
 	d.sh.setBusy(true)
 	res, err := d.run.Drive(d.stop.ctx, driver)
-	d.answers = d.watch.given
-	if d.run.Resumed {
-		d.answers = ask.given
+	if !d.run.Resumed {
+		markUsed(d.answers, res.Unused, d.run.Agent.Redact)
+	}
+	if err == nil && res.Status == graph.Waiting && ask.prompter == nil {
+		err = d.leftovers(ask, res)
 	}
 	return res, err
+}
+
+// leftovers says which answers of the command line the open questions did not take. The
+// error is that of one which a question refused.
+func (d *drive) leftovers(ask *asker, res graph.Result) error {
+	var ids []string
+	for _, q := range res.Questions {
+		ids = append(ids, q.ID)
+	}
+	for _, q := range res.Questions {
+		if q.Rejected != "" && !d.run.Resumed {
+			return &app.Error{Kind: app.Usage, Err: d.run.Agent.Explain(&graph.AnswerError{ID: q.ID, Open: ids, Reason: q.Rejected})}
+		}
+	}
+	for _, g := range d.answers {
+		for _, q := range res.Questions {
+			far, named := q.NamedBy(g.id)
+			if g.used || !named && g.id != "" {
+				continue
+			}
+			if g.id == "" {
+				far = 1
+			}
+			if why := (*graph.AnswerError)(nil); errors.As(ask.suits(q, g.text, far), &why) {
+				text := fmt.Sprintf("%s has not taken the answer %s: %s", nameOf(q), quote(g.raw), flow.AnswerHeadline(why.Reason))
+				if !d.run.Resumed {
+					text += " (it is kept for later questions)"
+				}
+				d.sh.err.line("raddle: " + d.sh.err.paint(yellow, "warning:") + " " + plainText(text))
+				break
+			}
+		}
+	}
+	return nil
 }
 
 // event shows an event. When nobody reads the events any more, the run stops.
@@ -166,6 +210,11 @@ func (d *drive) notice(o outcome) error {
 	case graph.Done:
 		return exitSilently(o.code)
 	case graph.Waiting:
+		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
+			d.sh.err.line("raddle: " + plainText(d.sh.refusalText(why, o.err)))
+			d.sh.parkNotice(d.run, o.res)
+			return silent{o.code}
+		}
 		if o.err != nil {
 			return &failure{code: o.code, err: o.err, next: d.again(o.err)}
 		}
@@ -199,6 +248,16 @@ func (d *drive) again(err error) string {
 		return fmt.Sprintf("raise %s in the config.yaml of %s, then go on where it stopped: %s --accept-changes", field[budget.What], budget.Of, d.run.Again())
 	}
 	return "remove the cause, then go on where it failed: " + d.run.Again()
+}
+
+// refusalText says why an answer was not taken: at a terminal in plain words, elsewhere
+// with the text that the file format fixes.
+func (sh *shell) refusalText(why *graph.AnswerError, err error) string {
+	headline := flow.AnswerHeadline(why.Reason)
+	if headline == why.Reason || !sh.err.IsTerminal() {
+		return err.Error()
+	}
+	return fmt.Sprintf("the answer to %s was not taken. %s", why.ID, headline)
 }
 
 func exitSilently(code int) error {

@@ -9,6 +9,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 // tell writes an error to standard error: what and where, why, and the next step.
@@ -165,9 +166,9 @@ func (sh *shell) finding(f flow.Finding, colors bool) string {
 	case flow.SeverityInfo:
 		color = cyan
 	}
-	line := paint(colors, bold, f.Pos.String()+":") + " " + paint(colors, color, string(f.Severity)+":") + " " + f.Text()
+	text := f.Text()
 	if f.Hint != "" {
-		line += " (" + f.Hint + ")"
+		text += " (" + f.Hint + ")"
 	}
-	return line
+	return paint(colors, bold, term.OneLine(f.Pos.String())+":") + " " + paint(colors, color, string(f.Severity)+":") + " " + term.OneLine(text)
 }

@@ -25,9 +25,11 @@ const (
 	exitBudget      = 6
 	exitLimit       = 7
 	exitStale       = 8
+	exitFault       = 10 // a panic: raddle itself is at fault
 	exitTimeout     = 124
 	exitHangup      = 129
 	exitInterrupted = 130
+	exitQuit        = 131 // SIGQUIT: what all goroutines did is on standard error
 	exitPipe        = 141 // nobody read the output, and the run was stopped for that
 	exitTerminated  = 143
 )

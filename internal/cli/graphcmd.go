@@ -65,7 +65,7 @@ func (sh *shell) draw(agent, format, file string, o draw.Options) error {
 	if file == "-" {
 		file = ""
 	}
-	if format == "png" && file == "" && sh.out.isTerminal() {
+	if format == "png" && file == "" && sh.out.IsTerminal() {
 		return badUsage("write it to a file: -o graph.png", "a picture in PNG is nothing to print on a terminal")
 	}
 	p, err := sh.app()

@@ -22,8 +22,9 @@ type live struct {
 	stop chan struct{}
 	done sync.WaitGroup
 
-	mu    sync.Mutex
-	board *board
+	mu     sync.Mutex
+	board  *board
+	notice string // the last line; "": none
 }
 
 func newLive(t *terminal, a *flow.Agent) *live {
@@ -62,12 +63,24 @@ func (l *live) event(ev graph.Event) {
 	l.board.event(ev)
 }
 
+// setNotice shows a text below those at work, until the end.
+func (l *live) setNotice(text string) {
+	l.mu.Lock()
+	l.notice = text
+	l.mu.Unlock()
+	l.t.set(l.lines(time.Now()))
+}
+
 // lines are what the changing lines show now.
 func (l *live) lines(now time.Time) []string {
-	cols, rows := l.t.size()
+	cols, rows := l.t.Size()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return render(l.board, now, cols-1, max(1, rows/2))
+	lines := render(l.board, now, cols-1, max(1, rows/2))
+	if l.notice != "" {
+		lines = append(lines, clip(l.notice, cols-1))
+	}
+	return lines
 }
 
 // render shows a board in a number of lines of a width.

@@ -19,6 +19,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/term"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 )
@@ -128,11 +129,11 @@ func TestBoard(t *testing.T) {
 … fan/each     script                          3s
   fan/each[2]  script                          3s`},
 		"a team": {p: teamwork(), cols: 110, most: 9, want: `
-… boss                                 waiting for explore 1f2e3d4c   1m07s    1.6k tokens
-    explore 1f2e3d4c                   thinking                       1m07s  It is in the[31m cellar.
-      review 00000003                  waiting for an answer             2s
-    explore 00000002                   tool fs_grep                   1m07s      12 tokens
-    explore for task 2: Look[2J again  waiting for a place`},
+… boss                              waiting for explore 1f2e3d4c   1m07s    1.6k tokens
+    explore 1f2e3d4c                thinking                       1m07s  It is in the cellar.
+      review 00000003               waiting for an answer             2s
+    explore 00000002                tool fs_grep                   1m07s      12 tokens
+    explore for task 2: Look again  waiting for a place`},
 		"more than there is room for": {p: teamwork(), cols: 60, most: 3, want: `
 … boss                waiting for explore…   1m07s
     explore 1f2e3d4c  thinking               1m07s  …cellar.
@@ -146,7 +147,7 @@ func TestBoard(t *testing.T) {
 			p.at = p.at.Add(time.Second)
 		}, cols: 100, most: 9, want: `
 … boss                waiting for explore 1f2e3d4c   1m08s    1.6k tokens
-    explore 1f2e3d4c  thinking                       1m08s  It is in the[31m cellar.
+    explore 1f2e3d4c  thinking                       1m08s  It is in the cellar.
     explore 00000004  thinking                          1s`},
 		"the lead ends": {p: teamwork(), then: func(p *play) {
 			p.done("", team.Node)
@@ -195,7 +196,7 @@ func TestCells(t *testing.T) {
 }
 
 // onScreen is a terminal that is a real one, and in the end what was written to it.
-func onScreen(t *testing.T, cols, rows uint16) (term *terminal, tty *os.File, written func() string) {
+func onScreen(t *testing.T, cols, rows uint16) (scr *terminal, tty *os.File, written func() string) {
 	t.Helper()
 	master, tty, err := pty.Open()
 	if err != nil {
@@ -210,7 +211,7 @@ func onScreen(t *testing.T, cols, rows uint16) (term *terminal, tty *os.File, wr
 		read <- all
 	}()
 	t.Cleanup(func() { _ = master.Close() })
-	return &terminal{file: tty}, tty, func() string {
+	return &terminal{Writer: term.NewWriter(tty)}, tty, func() string {
 		_ = tty.Close()
 		return strings.ReplaceAll(string(<-read), "\r\n", "\n")
 	}
@@ -221,32 +222,32 @@ func (t *terminal) hurry() { t.drawn = time.Time{} }
 
 // Lines that stay are never torn by those that change, and none of these is left.
 func TestChangingLines(t *testing.T) {
-	term, _, written := onScreen(t, 40, 12)
+	scr, _, written := onScreen(t, 40, 12)
 	for i := range 50 {
-		term.hurry()
-		term.set([]string{fmt.Sprint("… a ", i), strings.Repeat("b", i%40), "c"}[:1+i%3])
-		term.hurry()
-		term.line(fmt.Sprint("line ", i))
+		scr.hurry()
+		scr.set([]string{fmt.Sprint("… a ", i), strings.Repeat("b", i%40), "c"}[:1+i%3])
+		scr.line(fmt.Sprint("line ", i))
 	}
-	out := &stdout{file: term.file}
-	term.hurry()
-	term.pass(out, "The ans")
-	term.hurry()
-	term.set([]string{"not now", "nor this"})
-	term.pass(out, "wer.")
-	term.line("a line between")
-	term.pass(out, "More.\n")
-	term.hurry()
-	term.set([]string{"… last", "two"})
-	term.still()
-	term.line("the end")
+	out := &stdout{Writer: scr.Writer}
+	scr.pass(out, "The ans")
+	scr.hurry()
+	scr.set([]string{"not now", "nor this"})
+	scr.pass(out, "wer.")
+	scr.line("a line that waits for the end")
+	scr.pass(out, " And more")
+	scr.endLine(out)
+	scr.pass(out, "More.\n")
+	scr.hurry()
+	scr.set([]string{"… last", "two"})
+	scr.still()
+	scr.line("the end")
 	v := newVT(40)
 	v.write(written())
 	var want []string
 	for i := range 50 {
 		want = append(want, fmt.Sprint("line ", i))
 	}
-	want = append(want, "The answer.", "a line between", "More.", "the end")
+	want = append(want, "The answer. And more", "a line that waits for the end", "More.", "the end")
 	if d := cmp.Diff(strings.Join(want, "\n"), v.String()); d != "" || v.unknown != nil {
 		t.Errorf("%s\nunknown: %q", d, v.unknown)
 	}
@@ -255,11 +256,10 @@ func TestChangingLines(t *testing.T) {
 // A terminal that becomes narrower has wrapped the changing lines: all of that goes.
 func TestNarrowerTerminal(t *testing.T) {
 	const narrower = "<narrower>"
-	term, tty, written := onScreen(t, 60, 12)
+	scr, tty, written := onScreen(t, 60, 12)
 	show := func(line string, status ...string) {
-		term.hurry()
-		term.status = status
-		term.line(line)
+		scr.status = status
+		scr.line(line)
 	}
 	show("first", strings.Repeat("x", 59), strings.Repeat("y", 59), "z")
 	if _, err := tty.WriteString(narrower); err != nil { // for the reader, where it happened
@@ -280,30 +280,34 @@ func TestNarrowerTerminal(t *testing.T) {
 	}
 }
 
-// However much is said, the changing lines are drawn ten times a second at most.
+// However much is said, the changing lines are updated ten times a second at most; and each line that stays is followed by them.
 func TestRedraws(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w, err := os.Pipe()
 		if err != nil {
 			t.Fatal(err)
 		}
-		term := &terminal{file: w}
+		scr := &terminal{Writer: term.NewWriter(w)}
 		const seconds, each = 3, 5 * time.Millisecond
-		for n := range int(seconds * time.Second / each) {
+		const lines = int(seconds * time.Second / each)
+		for n := range lines {
 			time.Sleep(each)
-			term.set([]string{fmt.Sprint("§ ", n)})
-			term.line("said")
+			scr.set([]string{fmt.Sprint("§ ", n)})
+		}
+		for range lines {
+			scr.line("said")
 		}
 		_ = w.Close()
 		all, err := io.ReadAll(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n := strings.Count(string(all), "§"); n > 10*seconds || n < 5*seconds {
-			t.Errorf("%d redraws in %d seconds", n, seconds)
+		updates, said, _ := strings.Cut(string(all), "said\n")
+		if n := strings.Count(updates, "§"); n > 10*seconds || n < 5*seconds {
+			t.Errorf("%d updates in %d seconds", n, seconds)
 		}
-		if n := strings.Count(string(all), "said\n"); n != int(seconds*time.Second/each) {
-			t.Errorf("%d lines", n)
+		if want := fmt.Sprintf("§ %d", lines-1); strings.Count(said, want+"said\n") != lines-1 || !strings.HasSuffix(said, want) {
+			t.Errorf("not every line is followed by the changing lines: %q", said)
 		}
 	})
 }

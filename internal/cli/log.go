@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+
+	"raddle.dev/internal/term"
 )
 
 // logHandler writes log records to standard error as plain lines.
@@ -25,7 +27,7 @@ func (h *logLines) Handle(_ context.Context, r slog.Record) error {
 		line += " " + a.String()
 		return true
 	})
-	h.sh.err.line(h.sh.err.paint(dim, line))
+	h.sh.err.line(h.sh.err.paint(dim, term.OneLine(line)))
 	return nil
 }
 

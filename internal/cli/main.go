@@ -1,13 +1,19 @@
 package cli
 
 import (
+	"fmt"
+	"log"
 	"os"
+	"os/signal"
+	"runtime/debug"
+	"runtime/pprof"
 	"slices"
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 // Main runs the command line with the process's streams and returns the exit
@@ -15,12 +21,54 @@ import (
 func Main(args []string) int {
 	sh := newShell(os.Stdin, os.Stdout, os.Stderr)
 	defer sh.close()
+	log.SetOutput(sh.err) // of libraries
 	stop := keepPipes()
 	defer stop()
+	defer sh.dumpOnQuit()()
 
-	root := sh.root()
-	root.SetArgs(rearrange(args))
-	return sh.finish(root.Execute())
+	return sh.guard(func() int {
+		root := sh.root()
+		root.SetArgs(rearrange(args))
+		return sh.finish(root.Execute())
+	})
+}
+
+// guard returns the exit code of a command. A panic is a fault of raddle, which has a
+// code of its own: what the run has recorded by then is saved.
+func (sh *shell) guard(command func() int) (code int) {
+	defer func() {
+		if p := recover(); p != nil {
+			sh.keys.Release()
+			sh.err.still()
+			_, _ = fmt.Fprintf(sh.err, "raddle: this is a fault of raddle itself: panic: %v\n%s", p, debug.Stack())
+			sh.err.line("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
+			code = exitFault
+		}
+	}()
+	return command()
+}
+
+// dumpOnQuit makes SIGQUIT print what all goroutines do and end the process with
+// exitQuit: the runtime's own exit code for that means wrong usage here. stop ends it.
+func (sh *shell) dumpOnQuit() (stop func()) {
+	signals := make(chan os.Signal, 1)
+	end := make(chan struct{})
+	notifyQuit(signals)
+	go func() {
+		select {
+		case <-end:
+		case <-signals:
+			sh.keys.Release()
+			sh.err.still()
+			sh.err.line("raddle: SIGQUIT")
+			_ = pprof.Lookup("goroutine").WriteTo(sh.err, 2)
+			os.Exit(exitQuit)
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(end)
+	}
 }
 
 // shell is what all commands share: the streams, the flags that every command
@@ -29,6 +77,7 @@ type shell struct {
 	in       *os.File
 	out      *stdout
 	err      *terminal
+	keys     *term.Keyboard
 	quiet    bool
 	verbose  bool
 	color    string
@@ -46,10 +95,23 @@ func (sh *shell) setBusy(yes bool) { sh.working.Store(yes) }
 func (sh *shell) busy() bool { return sh.working.Load() }
 
 func newShell(in, out, err *os.File) *shell {
-	return &shell{in: in, out: &stdout{file: out}, err: &terminal{file: err}, color: "auto"}
+	screen := &terminal{Writer: term.NewWriter(err)}
+	keys := term.NewKeyboard(in, screen.sleep, screen.wake)
+	sh := &shell{in: in, out: &stdout{Writer: term.NewWriter(out)}, err: screen, keys: keys, color: "auto"}
+	sh.out.clean, sh.err.clean = sh.redact, sh.redact
+	return sh
+}
+
+// redact takes the secrets that the process knows out of what is written.
+func (sh *shell) redact(p []byte) []byte {
+	if sh.process == nil {
+		return p
+	}
+	return sh.process.Secrets().Bytes(p)
 }
 
 func (sh *shell) close() {
+	sh.keys.Release()
 	sh.err.still()
 	if sh.process != nil {
 		_ = sh.process.Close()
@@ -110,6 +172,8 @@ signal, 141 nobody read the output; an end node may set 64 to 113.`,
 	flags.StringVar(&sh.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
 	fixed(root, "color", "auto", "always", "never")
 	root.PersistentPreRunE = func(*cobra.Command, []string) error { return sh.colors() }
+	root.SetOut(sh.out)
+	root.SetErr(sh.err)
 	root.SetHelpFunc(sh.help)
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: sh.helpCommand})
 	root.SetFlagErrorFunc(flagError)

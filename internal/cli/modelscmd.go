@@ -59,7 +59,7 @@ func modelsText(models []app.Model) string {
 		if m.Window > 0 {
 			window = fmt.Sprint(m.Window)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.ID, window, amount(m.Input), amount(m.Output))
+		tableRow(w, m.ID, window, amount(m.Input), amount(m.Output))
 	}
 	_ = w.Flush() // to memory
 	return b.String()

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"raddle.dev/internal/term"
 )
 
 // firstByte is how long a run without a prompt waits for standard input to begin:
@@ -32,7 +34,7 @@ func (sh *shell) promptText(words, files []string, noStdin bool) (string, error)
 		text = joined("\n\n", strings.Join(words, " "), text)
 	case len(words) > 0:
 		text = strings.Join(words, " ")
-	case !noStdin && !isTerminal(sh.in):
+	case !noStdin && !term.IsTerminal(sh.in):
 		if text, err = readSoon(sh.in, firstByte); err != nil {
 			return "", err
 		}

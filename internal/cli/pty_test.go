@@ -37,6 +37,7 @@ nodes:
 `
 
 const (
+	up    = "\x1b[A"
 	down  = "\x1b[B"
 	enter = "\r"
 	esc   = "\x1b"
@@ -49,6 +50,7 @@ type screen struct {
 	cmd  *exec.Cmd
 	tty  *os.File
 	seen *console
+	at   int // how far the test has read
 }
 
 func (w *workplace) screen(env []string, args ...string) *screen {
@@ -68,6 +70,22 @@ func (w *workplace) screen(env []string, args ...string) *screen {
 func (s *screen) await(text string) {
 	s.t.Helper()
 	s.seen.await(s.t, text)
+	s.at = strings.LastIndex(s.seen.String(), text) + len(text)
+}
+
+// awaitNext waits for a text after what the test has read.
+func (s *screen) awaitNext(text string) {
+	s.t.Helper()
+	s.seen.until(s.t, text, func(all string) bool { return strings.Contains(all[s.at:], text) })
+	s.at = len(s.seen.String())
+}
+
+// answer presses keys as soon as the question on the screen accepts them.
+func (s *screen) answer(keys ...string) {
+	s.t.Helper()
+	const hint = "leaves the question open"
+	s.awaitNext(hint)
+	s.press(keys...)
 }
 
 func (s *screen) press(keys ...string) {
@@ -99,28 +117,29 @@ func TestPrompts(t *testing.T) {
 	}{
 		"the first option is chosen": {keys: func(s *screen) {
 			s.await("later")
-			s.press(enter)
+			s.answer(enter)
 			s.await("Your answer:")
-			s.press("Zoë", enter)
+			s.answer("Zoë", enter)
 		}, want: "RESULT=yes/Zoë."},
 		"arrow keys choose": {keys: func(s *screen) {
 			s.await("later")
-			s.press(down, down, enter)
+			s.answer(down, down, enter)
 		}, want: "RESULT=later/."},
 		"another answer, and the default": {keys: func(s *screen) {
 			s.await("Other (custom)")
-			s.press(down, down, down, enter)
+			s.answer(down, down, down, enter)
 			s.await("Custom response:")
-			s.press("maybe", enter)
+			s.answer("maybe", enter)
 			s.await("Your answer:")
-			s.press(enter)
+			s.answer(enter)
 		}, want: "RESULT=maybe/Bob."},
 		"no colours": {env: []string{"NO_COLOR=1"}, keys: func(s *screen) {
 			s.await("later")
-			s.press(down, enter)
+			s.answer(down, enter)
 		}, want: "RESULT=no/."},
 		"a terminal that prints lines only": {env: []string{"TERM=dumb"}, keys: func(s *screen) {
 			s.await("4) Other (custom)")
+			s.await("Number [1-4]: ")
 			s.press("7\n")
 			s.await("There is no option")
 			s.press("4\n")
@@ -157,7 +176,7 @@ func TestLeavingAPromptParks(t *testing.T) {
 		leave func(s *screen)
 		code  int
 	}{
-		"esc":                 {leave: func(s *screen) { s.press(esc) }, code: 5},
+		"esc":                 {leave: func(s *screen) { s.answer(esc) }, code: 5},
 		"ctrl-c":              {leave: func(s *screen) { s.press(ctrlC) }, code: 5},
 		"sigint":              {leave: func(s *screen) { _ = s.cmd.Process.Signal(syscall.SIGINT) }, code: 5},
 		"sigterm":             {leave: func(s *screen) { _ = s.cmd.Process.Signal(syscall.SIGTERM) }, code: 143},
@@ -183,7 +202,7 @@ func TestLeavingAPromptParks(t *testing.T) {
 			// The same terminal is asked when the run is resumed there.
 			again := w.screen(nil, "resume", m[1])
 			again.await("later")
-			again.press(down, enter)
+			again.answer(down, enter)
 			again.ends(0, "RESULT=no/.")
 		})
 	}

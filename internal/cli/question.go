@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/term"
 	"raddle.dev/team"
 )
 
@@ -55,6 +55,16 @@ func labelOf(q graph.Question, value string) string {
 		return value
 	}
 	return value + " (" + what + ")"
+}
+
+// preselected returns the index of the option that Enter alone chooses: the default
+// of the question, "no" where permission is asked, else the first.
+func preselected(q graph.Question, options []option) int {
+	first := q.Default
+	if first == "" && q.Kind == agent.KindPermission {
+		first = "no"
+	}
+	return max(0, slices.IndexFunc(options, func(o option) bool { return o.ask == "" && o.value == first }))
 }
 
 // callOf is the call of a tool that a question is about; it has no name for other
@@ -119,7 +129,7 @@ func asks(q graph.Question, n, of int) string {
 // promptOf is a question as lines: the first one stands out, and so do the lines
 // of a change to a file below it.
 func promptOf(q graph.Question, colors bool) string {
-	lines := strings.Split(strings.TrimRight(plainText(q.Prompt), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(term.Reveal(q.Prompt), "\n"), "\n")
 	about := callOf(q).Tool != ""
 	if about {
 		lines[0] = asWritten(lines[0])
@@ -129,6 +139,8 @@ func promptOf(q graph.Question, colors bool) string {
 		switch {
 		case i == 0 || !about:
 			color = bold
+		case strings.HasPrefix(l, "Careful: "):
+			color = red
 		case strings.HasPrefix(l, "+"):
 			color = green
 		case strings.HasPrefix(l, "-"):
@@ -139,6 +151,9 @@ func promptOf(q graph.Question, colors bool) string {
 		if color != "" {
 			lines[i] = paint(colors, color, l)
 		}
+	}
+	if q.Kind == agent.KindDoubt {
+		lines = append(lines, doubtHelp)
 	}
 	if q.Rejected != "" {
 		lines = append(lines, "("+plainText(q.Rejected)+")")
@@ -163,7 +178,7 @@ func answersText(q graph.Question) string {
 	case len(q.Options) == 0:
 		return ""
 	case q.Kind == agent.KindPermission:
-		return "answers: " + options + ", or why not"
+		return "answers: " + options + "; " + q.ID + "=REASON refuses it with a reason"
 	case q.Kind == agent.KindCheckbox:
 		return "answers: any of " + options + ", with commas between them"
 	case q.Free && q.Kind != kindConfirm:
@@ -173,16 +188,9 @@ func answersText(q graph.Question) string {
 	}
 }
 
-// plainText takes out what could move a terminal's cursor or change what it shows:
-// what models, tools and files say must not pass for something else.
-func plainText(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		}
-		return r
-	}, s)
-}
+// doubtHelp says how questions about calls that were cut off can be avoided.
+const doubtHelp = "A tool that may be repeated can say so, and is then not asked about: `# raddle: idempotent`, or `# raddle: read-only` if it changes nothing. " +
+	"`raddle resume --in-doubt retry|skip` answers all such questions."
+
+// plainText returns what models, tools and files say without what a terminal obeys.
+func plainText(s string) string { return term.Clean(s) }

@@ -12,7 +12,7 @@ import (
 func TestPromptOf(t *testing.T) {
 	q := graph.Question{Kind: "permission", Data: []byte(`{"tool":"sh","grant":["sh(ls *)"]}`), Options: []string{"once", "always"},
 		Prompt: "May sh be called with {\"c\":\"a \\u0026\\u0026 b\"}?\n\x1b[2J\u202egone\r\n--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"}
-	want := "May sh be called with {\"c\":\"a && b\"}?\n[2Jgone\n--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y"
+	want := "May sh be called with {\"c\":\"a && b\"}?\n\\x1b[2J\\u202egone\n--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y"
 	if got := promptOf(q, false); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -25,6 +25,24 @@ func TestPromptOf(t *testing.T) {
 	}
 	if got := optionsOf(q); len(got) != 3 || got[1].label != "always (allow it from now on: sh(ls *))" || got[2].ask == "" {
 		t.Errorf("options: %+v", got)
+	}
+}
+
+// Enter alone refuses a call, wherever "no" stands among the answers.
+func TestPreselected(t *testing.T) {
+	for _, c := range []struct {
+		kind    string
+		options []string
+		want    int
+	}{
+		{"permission", []string{"once", "run", "always", "no"}, 3},
+		{"permission", []string{"once", "no"}, 1},
+		{"select", []string{"yes", "no"}, 0},
+	} {
+		q := graph.Question{Kind: c.kind, Options: c.options}
+		if got := preselected(q, optionsOf(q)); got != c.want {
+			t.Errorf("%s %v: option %d, want %d", c.kind, c.options, got, c.want)
+		}
 	}
 }
 
@@ -41,5 +59,12 @@ func TestSpending(t *testing.T) {
 	s.add(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
 	if got := s.String(); got != "3 model calls, 20 tokens in, 4 out, 0.5000 USD and more: the price of free is not known" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Names in a question cannot add lines to it.
+func TestQuoteNames(t *testing.T) {
+	if got, want := quoteNames([]string{"a b.sh", "x\nUse it? It is safe.\x1b[8m"}), `a b.sh, "x\nUse it? It is safe.\x1b[8m"`; got != want {
+		t.Errorf("%s, want %s", got, want)
 	}
 }

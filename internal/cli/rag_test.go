@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"raddle.dev/internal/testneed"
 )
 
 // library is an agent with documents and an embedding model on a server of the test.
@@ -232,9 +234,7 @@ func (w *workplace) killWhileEmbedding(s *embeddings) {
 
 // TestEveryKindOfDocument finds one word in a file of each kind.
 func TestEveryKindOfDocument(t *testing.T) {
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("no git")
-	}
+	testneed.Programs(t, "git")
 	w := newEmbeddings(t).shelf(t, `docs, "git:repository", "notes:all"`)
 	w.write("agent/graph.yaml", strings.Replace(w.read("agent/graph.yaml"), "local:counts", "keyword", 1))
 	w.write(".config/raddle/config.yaml", `document_loaders:

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/term"
 )
 
 func (sh *shell) ragCommand() *cobra.Command {
@@ -59,8 +60,8 @@ builds it anew: the old one answers until the new one is complete, and no part i
 // retrieval adds who is told about builds, and who is asked before one.
 func (sh *shell) retrieval(s *app.Surroundings) {
 	if !sh.quiet {
-		s.Told = sh.err.line
-		if isTerminal(sh.err.file) {
+		s.Told = func(line string) { sh.err.line(term.OneLine(line)) }
+		if sh.err.IsTerminal() {
 			s.Progress = (&buildLine{t: sh.err}).tell
 		}
 	}
@@ -151,7 +152,7 @@ func (sh *shell) ragSearchCommand() *cobra.Command {
 			if output == formatJSON {
 				return sh.json(chunks)
 			}
-			sh.out.text(chunksText(p, chunks))
+			sh.out.text(chunksText(func(source string) string { return sh.out.Name(p.Dirs.Short(source)) }, chunks))
 			return nil
 		},
 	}
@@ -162,13 +163,14 @@ func (sh *shell) ragSearchCommand() *cobra.Command {
 	return cmd
 }
 
-func chunksText(p *app.Process, chunks []flow.Chunk) string {
+// chunksText shows chunks under the names of their documents.
+func chunksText(name func(source string) string, chunks []flow.Chunk) string {
 	var b strings.Builder
 	for i, c := range chunks {
 		if i > 0 {
 			b.WriteString("\n\n")
 		}
-		fmt.Fprintf(&b, "%s, part %d\n  %s", p.Dirs.Short(c.Source), c.Index+1, strings.ReplaceAll(strings.TrimSpace(c.Text), "\n", "\n  "))
+		fmt.Fprintf(&b, "%s, part %d\n  %s", name(c.Source), c.Index+1, strings.ReplaceAll(strings.TrimSpace(c.Text), "\n", "\n  "))
 	}
 	return b.String()
 }
@@ -184,7 +186,7 @@ func (sh *shell) ragRemoveCommand() *cobra.Command {
 			}
 			removed, err := p.RemoveKnowledge(args[0], node)
 			for _, path := range removed {
-				sh.err.line("removed " + p.Dirs.Short(path))
+				sh.err.line("removed " + sh.err.Name(p.Dirs.Short(path)))
 			}
 			if err == nil && removed == nil {
 				sh.err.line("there was no knowledge base")

@@ -35,7 +35,7 @@ func (l *buildLine) tell(p flow.Building) {
 	if p.ToAsk > 0 && l.asked.IsZero() {
 		l.asked = now
 	}
-	cols, _ := l.t.size()
+	cols, _ := l.t.Size()
 	l.t.set([]string{clip(oneLine(l.line(p, now.Sub(l.since))), cols-1)})
 }
 

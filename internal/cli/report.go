@@ -40,14 +40,15 @@ type usage struct {
 	Reasoning int `json:"reasoning_tokens"`
 
 	Cost     *float64 `json:"cost_usd"`       // of the calls whose price is known; null: of none
-	Unpriced int      `json:"unpriced_calls"` // whose price is not known
+	Unpriced int      `json:"unpriced_calls"` // whose price is not known; a transcript has none
+	Models   []string `json:"models"`         // that gave the replies, in the order of their first one
 }
 
 func usageOf(p *app.Process, c app.Calls) usage {
 	n := c.Usage
-	u := usage{Calls: c.Count, Input: n.Input, Output: n.Output, Cached: n.Cached, Reasoning: n.Reasoning}
-	cost, unknown := p.CostOf(c)
-	if u.Unpriced = unknown; unknown < c.Count || c.Count == 0 {
+	u := usage{Calls: c.Count, Models: c.Names(), Input: n.Input, Output: n.Output, Cached: n.Cached, Reasoning: n.Reasoning}
+	cost, priced, unknown := p.CostOf(c)
+	if u.Unpriced = unknown; priced > 0 || c.Count == 0 {
 		u.Cost = &cost
 	}
 	return u
@@ -103,7 +104,7 @@ func (sh *shell) fromJournal(d *app.RunDetail, r *report) error {
 }
 
 func emptyReport(code int, err error) *report {
-	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Warnings: []string{}, Questions: []graph.Question{}}
+	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Usage: usage{Models: []string{}}, Warnings: []string{}, Questions: []graph.Question{}}
 	if err != nil {
 		r.Error = new(err.Error())
 	}

@@ -6,13 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/flow"
+	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/tool"
 )
 
 func (sh *shell) resumeCommand() *cobra.Command {
 	var (
 		c        app.Continue
 		answers  []string
+		inDoubt  string
 		output   string
 		noStream bool
 	)
@@ -23,20 +27,24 @@ func (sh *shell) resumeCommand() *cobra.Command {
 Everything else is as it was started: flags cannot change the prompt, the model or the variables.`,
 		Example: `  raddle resume 06ab --answer yes
   raddle resume 06ab --answer review=yes --answer budget=100
-  raddle resume 06ab --accept-changes`,
+  raddle resume 06ab --accept-changes
+  raddle resume 06ab --in-doubt skip`,
 		Args:              want(1, 1, "the id of a run"),
 		ValidArgsFunction: sh.completeRuns(1, func(r app.RunInfo) bool { return !r.Final && r.Status != app.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return sh.refuse(output, sh.resumeRun(args[0], c, answers, &drive{format: output, still: noStream}))
+			return sh.refuse(output, sh.resumeRun(args[0], c, answers, &drive{format: output, still: noStream, inDoubt: tool.Doubt(inDoubt)}))
 		},
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
+	flags.StringVar(&inDoubt, "in-doubt", "", "what to do with calls that were cut off: `retry`, skip or ask")
 	flags.BoolVar(&c.AcceptChanges, "accept-changes", false, "continue although files of the agent have changed")
+	flags.BoolVar(&c.Takeover, "takeover", false, "continue although a process that this machine cannot see, such as one of another machine or container, still holds the run")
 	flags.StringVar(&c.Agent, "agent", "", "where the agent is now: `PATH`")
 	flags.StringVar(&output, "output", formatText, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVarP(&noStream, "no-stream", "S", false, "show no text and no changing line on the terminal before the end")
 	fixed(cmd, "output", formatText, formatJSON, formatStream)
+	fixed(cmd, "in-doubt", tool.Doubts...)
 	_ = cmd.RegisterFlagCompletionFunc("answer", sh.completeAnswers)
 	return cmd
 }
@@ -46,18 +54,46 @@ func (sh *shell) resumeRun(id string, c app.Continue, answers []string, d *drive
 	if err := checkFormat(d.format, formatText, formatJSON, formatStream); err != nil {
 		return err
 	}
+	if _, ok := tool.ParseDoubt(string(d.inDoubt)); !ok && d.inDoubt != "" {
+		return badUsage(meant(string(d.inDoubt), tool.Doubts), "--in-doubt %s: it must be one of %s", d.inDoubt, list(tool.Doubts))
+	}
 	p, err := sh.app()
 	if err != nil {
 		return err
 	}
 	c.Surroundings = sh.around()
+	c.InDoubt = d.inDoubt
 	run, err := p.Resume(context.Background(), id, c)
-	if over, ok := errors.AsType[*app.OverError](err); ok && d.format == formatText {
-		sh.out.text(over.Output) // the process that made it may have died before it printed it
+	if over, ok := errors.AsType[*app.OverError](err); ok { // the process that made the result may have died before it printed it
+		err = errors.Join(err, sh.printOver(over, d.format))
 	}
 	if err != nil {
 		return err
 	}
 	d.sh, d.run = sh, run
 	return d.begin(answers)
+}
+
+// printOver prints the result of a run that is over, as the run did.
+func (sh *shell) printOver(over *app.OverError, format string) error {
+	if format == formatText {
+		sh.out.text(over.Output)
+		return nil
+	}
+	detail, err := sh.process.Show(context.Background(), over.ID)
+	if err != nil {
+		return err
+	}
+	r := emptyReport(exitStale, over)
+	r.thread = detail.Snapshot.Thread
+	r.Run, r.Agent, r.Status = &detail.Run, &detail.Agent, detail.Snapshot.Status.String()
+	if over.Status == graph.Done {
+		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: detail.Snapshot.Result})
+		r.Output, r.ExitCode, r.Error = &o.Output, o.ExitCode, nil
+	}
+	if err := sh.fromJournal(detail, r); err != nil {
+		return err
+	}
+	sh.writeReport(format, r, 1)
+	return nil
 }

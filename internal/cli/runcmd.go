@@ -93,6 +93,10 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 	if f.dry {
 		return sh.dryRun(run, f.output)
 	}
+	if run.Agent.Config != nil && strings.TrimSpace(req.Prompt) == "" {
+		run.Close()
+		return badUsage("write it: raddle run "+quote(args[0])+` "What is to be done"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
+	}
 	d := &drive{sh: sh, run: run, format: f.output, still: f.noStream}
 	return d.begin(f.answers)
 }

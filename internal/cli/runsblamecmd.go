@@ -50,7 +50,7 @@ func (sh *shell) blame(run, key, output string) error {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CHECKPOINT\tTIME\tWRITTEN BY")
 	for _, a := range authors {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", a.At, a.Time.Local().Format(time.DateTime), writer(&a))
+		tableRow(w, a.At.String(), a.Time.Local().Format(time.DateTime), writer(&a))
 	}
 	_ = w.Flush() // it writes to memory
 	sh.out.text(b.String())

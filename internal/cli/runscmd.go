@@ -46,15 +46,18 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 		Example: `  raddle runs ls
   raddle runs ls --status waiting --output json`,
 		Args: want(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			if tree && (status != "" || agent != "" || limit != 0) {
-				return badUsage("leave the other flags out", "--tree lists all runs")
+			if tree && (status != "" || agent != "") {
+				return badUsage("leave the other flags out", "--tree lists runs of all agents, whatever their status")
+			}
+			if !cmd.Flags().Changed("limit") && output == formatText {
+				limit = defaultRuns
 			}
 			if tree {
-				return sh.listFamily(output)
+				return sh.listFamily(output, limit)
 			}
 			return sh.listRuns(output, limit, func(r app.RunInfo) bool {
 				return (status == "" || r.Status == status) && (agent == "" || r.Agent == agent)
@@ -64,8 +67,8 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
 	cmd.Flags().StringVar(&status, "status", "", "only runs with this `STATUS`: done, waiting, failed, crashed, running, ...")
 	cmd.Flags().StringVar(&agent, "agent", "", "only runs of this `AGENT`")
-	cmd.Flags().BoolVar(&tree, "tree", false, "list all runs, forks below what they were forked from, with the agents and nodes that worked in each")
-	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most `N` runs (0: all)")
+	cmd.Flags().BoolVar(&tree, "tree", false, "list runs, forks below what they were forked from, with the agents and nodes that worked in each")
+	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most `N` runs; 0: all (default 100 as text, all as json)")
 	fixed(cmd, "output", formatText, formatJSON)
 	fixed(cmd, "status", append(statusNames(), app.Running)...)
 	return cmd
@@ -89,17 +92,35 @@ func (sh *shell) listRuns(output string, limit int, keep func(app.RunInfo) bool)
 	if err != nil {
 		return err
 	}
-	runs := []app.RunInfo{}
+	runs, more := []app.RunInfo{}, 0
 	for _, r := range all {
-		if keep(r) && (limit <= 0 || len(runs) < limit) {
+		switch {
+		case !keep(r):
+		case limit > 0 && len(runs) == limit:
+			more++
+		default:
 			runs = append(runs, r)
 		}
 	}
-	return sh.showRuns(output, runs)
+	if err := sh.showRuns(output, runs); err != nil {
+		return err
+	}
+	sh.sayMore(more)
+	return nil
+}
+
+// defaultRuns is how many runs a list for people has.
+const defaultRuns = 100
+
+// sayMore says how many runs a list has left out.
+func (sh *shell) sayMore(n int) {
+	if n > 0 && !sh.quiet {
+		sh.err.line(plural(n, "older run") + " not listed; see all with: -n 0")
+	}
 }
 
 // listFamily is "runs ls --tree".
-func (sh *shell) listFamily(output string) error {
+func (sh *shell) listFamily(output string, limit int) error {
 	p, err := sh.app()
 	if err != nil {
 		return err
@@ -108,10 +129,19 @@ func (sh *shell) listFamily(output string) error {
 	if err != nil {
 		return err
 	}
+	more := 0
+	if limit > 0 && len(runs) > limit {
+		cut := limit // behind a run with all its forks
+		for cut < len(runs) && depths[cut] > 0 {
+			cut++
+		}
+		runs, more = runs[:cut], len(runs)-cut
+	}
 	listed, err := sh.trees(p, runs)
 	if err != nil {
 		return err
 	}
+	defer sh.sayMore(more)
 	if output == formatJSON {
 		return sh.json(listed)
 	}
@@ -160,12 +190,14 @@ func tabRow(w io.Writer, id string, r *app.RunInfo) {
 	if r.Session != "" {
 		agent += " -s " + r.Session
 	}
-	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", id, agent, r.Status, ago(time.Since(r.Started)), waitsFor(*r))
+	tableRow(w, id, agent, string(r.Status), ago(time.Since(r.Started)), waitsFor(*r))
 }
 
 // waitsFor is the last column of the list: what a run waits for, or why it failed.
 func waitsFor(r app.RunInfo) string {
 	switch {
+	case r.Status == app.Running && r.Host != "":
+		return fmt.Sprintf("(process %d on %s)", r.PID, plainText(r.Host))
 	case r.Status == app.Running && r.PID != 0:
 		return fmt.Sprintf("(process %d)", r.PID)
 	case len(r.Questions) > 0 && !r.Final:
@@ -175,7 +207,7 @@ func waitsFor(r app.RunInfo) string {
 			text += fmt.Sprintf(" (and %d more)", more)
 		}
 		return text
-	case r.Reason != "" && r.Status == graph.Failed.String():
+	case r.Reason != "" && (r.Status == graph.Failed.String() || r.Status == app.Damaged):
 		first, _, _ := strings.Cut(r.Reason, "\n")
 		return "(" + shorten(first, 70) + ")"
 	}
@@ -213,10 +245,12 @@ func (sh *shell) json(v any) error {
 }
 
 func (sh *shell) runsRmCommand() *cobra.Command {
-	var finished bool
+	var finished, sessions bool
 	cmd := &cobra.Command{
 		Use:   "rm RUN...",
 		Short: "Remove runs for good",
+		Long: `Removes runs and all that is recorded of them. With --all-finished those that are over go, but not sessions: a session
+is a conversation, and goes only if you name it or add --sessions.`,
 		Example: `  raddle runs rm 06ab 06ac
   raddle runs rm --all-finished`,
 		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return r.Status != app.Running }),
@@ -225,18 +259,23 @@ func (sh *shell) runsRmCommand() *cobra.Command {
 			case finished && len(args) > 0:
 				return badUsage("leave one of them out", "--all-finished names runs already")
 			case finished:
-				return sh.removeFinished()
+				return sh.removeFinished(sessions)
+			case sessions:
+				return badUsage("add --all-finished, or name the sessions", "--sessions goes with --all-finished")
 			case len(args) == 0:
 				return badUsage("usage: "+cmd.UseLine(), "raddle runs rm: the id of a run is missing")
 			}
 			return sh.remove(args)
 		},
 	}
-	cmd.Flags().BoolVar(&finished, "all-finished", false, "remove all runs that are over; those that wait or failed stay")
+	cmd.Flags().BoolVar(&finished, "all-finished", false, "remove all runs that are over; those that wait or failed stay, and so do sessions")
+	cmd.Flags().BoolVar(&sessions, "sessions", false, "with --all-finished: remove sessions, too, whose last turn is over")
 	return cmd
 }
 
-func (sh *shell) removeFinished() error {
+// removeFinished removes the runs that are over, and with sessions the sessions whose
+// last turn is.
+func (sh *shell) removeFinished(sessions bool) error {
 	p, err := sh.app()
 	if err != nil {
 		return err
@@ -245,13 +284,33 @@ func (sh *shell) removeFinished() error {
 	if err != nil {
 		return err
 	}
-	var ids []string
+	var ids, conversations []string
 	for _, r := range runs {
-		if r.Final {
+		switch {
+		case !r.Final:
+		case r.Session == "":
 			ids = append(ids, r.Run)
+		default:
+			conversations = append(conversations, r.Run)
 		}
 	}
-	return sh.remove(ids)
+	if err := p.RemoveAll(context.Background(), ids, sh.removed); err != nil {
+		return err
+	}
+	if !sessions {
+		if n := len(conversations); n > 0 && !sh.quiet {
+			sh.err.line(fmt.Sprintf("raddle: %s kept; to remove sessions, too: raddle runs rm --all-finished --sessions", plural(n, "session")))
+		}
+		conversations = nil
+	}
+	return sh.remove(conversations)
+}
+
+// removed says that a run is gone.
+func (sh *shell) removed(id string) {
+	if !sh.quiet {
+		sh.err.line("removed run " + id)
+	}
 }
 
 func (sh *shell) remove(ids []string) error {
@@ -264,9 +323,7 @@ func (sh *shell) remove(ids []string) error {
 		if err != nil {
 			return err
 		}
-		if !sh.quiet {
-			sh.err.line("removed run " + id)
-		}
+		sh.removed(id)
 	}
-	return nil
+	return sh.compact(p)
 }

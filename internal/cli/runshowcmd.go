@@ -134,7 +134,7 @@ func shownText(s *shown) string {
 	}
 	if r := s.Start; r != nil {
 		row("directory", r.Dir)
-		row("model", orElse(r.Override, r.Model))
+		row("model", plainText(list(s.Usage.Models)))
 		row("variables", pairs(r.Variables))
 		row("prompt", r.Prompt)
 	}
@@ -324,8 +324,7 @@ type historyLine struct {
 }
 
 func lineOf(e *graph.Entry) historyLine {
-	what := strings.Join(strings.FieldsFunc(e.What, func(r rune) bool { return r == 0 }), " ")
-	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, what, e.Next}
+	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next}
 }
 
 func (sh *shell) history(id, output string) error {

@@ -82,7 +82,8 @@ func (sh *shell) runsGCCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove runs that have been over for long",
-		Long:  "Runs that wait, failed or were stopped stay, however old they are.",
+		Long: `Runs that wait, failed or were stopped stay, however old they are. Then the file of the runs is made smaller
+by what is unused in it. That needs as much free space as the remaining runs have.`,
 		Example: `  raddle runs gc
   raddle runs gc --older-than 12h`,
 		Args: want(0, 0, ""),
@@ -102,12 +103,26 @@ func (sh *shell) runsGCCommand() *cobra.Command {
 			if len(ids) == 0 && !sh.quiet {
 				sh.err.line("no run has been over for that long")
 			}
-			return sh.remove(ids)
+			if err := p.RemoveAll(context.Background(), ids, sh.removed); err != nil {
+				return err
+			}
+			return sh.compact(p)
 		},
 	}
 	cmd.Flags().StringVar(&age, "older-than", oldRun, "remove what ended `TIME` ago: 12h, 7d")
 	return cmd
 }
+
+// compact gives the space of removed runs back.
+func (sh *shell) compact(p *app.Process) error {
+	before, after, err := p.Compact(context.Background())
+	if err == nil && after < before && !sh.quiet {
+		sh.err.line(fmt.Sprintf("the store has %s, %s before", megabytes(after), megabytes(before)))
+	}
+	return err
+}
+
+func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // parseAge reads a time span: of Go's, or days.
 func parseAge(flag, text string) (time.Duration, error) {

@@ -10,13 +10,13 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"raddle.dev/internal/testneed"
 )
 
 func needBash(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("no bash to run the scripts of the agents with")
-	}
+	testneed.Programs(t, "bash")
 }
 
 // gate is a named pipe between a test and a script: the script waits in it until
@@ -106,7 +106,7 @@ func TestSignalDrains(t *testing.T) {
 			cmd, c := w.begin("run", "./slow")
 			pass := g.arrive()
 			w.send(cmd, sig)
-			c.await(t, "finishing the step under way")
+			c.await(t, "Stopping after this step.")
 			pass()
 			if got := wait(t, cmd); got != code {
 				t.Errorf("exit code %d, want %d\n%s", got, code, c)
@@ -164,7 +164,7 @@ func TestThirdSignalQuits(t *testing.T) {
 	w.send(cmd, syscall.SIGINT)
 	c.await(t, "Ctrl-C again")
 	w.send(cmd, syscall.SIGINT)
-	c.await(t, "once more")
+	c.await(t, "to quit at once")
 	w.send(cmd, syscall.SIGINT)
 	if got := wait(t, cmd); got != 130 {
 		t.Errorf("exit code %d, want 130\n%s", got, c)
@@ -206,7 +206,7 @@ func TestCancelStopsTheDriver(t *testing.T) {
 	pass := g.arrive()
 	run := w.runs()[0].Run
 	cancel, said := w.begin("runs", "cancel", run)
-	c.await(t, "finishing the step under way")
+	c.await(t, "Stopping after this step.")
 	pass()
 	if got := wait(t, cmd); got != 143 {
 		t.Errorf("the driver: exit code %d, want 143\n%s", got, c)

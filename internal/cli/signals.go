@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -51,7 +52,7 @@ func (s *stopper) listen() {
 		case <-s.stop:
 			return
 		case <-late:
-			s.say("still busy; cutting the step short")
+			s.say("The step takes too long. Stopping now.")
 			s.cancel()
 		case got := <-s.signal:
 			count++
@@ -64,9 +65,10 @@ func (s *stopper) listen() {
 				defer timer.Stop()
 				late = timer.C
 			case count == 2:
-				s.say("cutting the step short; once more to quit at once")
+				s.say("Stopping now. " + again(got, "to quit at once"))
 				s.cancel()
 			case count > 2:
+				s.sh.keys.Release()
 				s.sh.err.still()
 				s.quit(signalCode(got))
 			}
@@ -74,23 +76,40 @@ func (s *stopper) listen() {
 	}
 }
 
-// drain lets the step under way finish.
+// drain lets the step under way finish. Ctrl-C cuts a reply short at once, where that is all that is under way: an agent asks its model again.
 func (s *stopper) drain(got os.Signal) {
 	s.mu.Lock()
 	s.first = got
 	s.mu.Unlock()
-	if s.asking.Err() == nil && s.sh.busy() {
-		hint := ""
-		if got == os.Interrupt {
-			hint = "; Ctrl-C again cuts it short"
-		}
-		s.say("finishing the step under way, then the run is saved" + hint)
-	}
+	asking := s.asking.Err() == nil && s.sh.busy()
 	close(s.pause)
 	s.mute()
+	switch w := s.sh.watching.Load(); {
+	case !asking:
+	case got == os.Interrupt && w != nil && w.onlyReplies():
+		s.cancel()
+	default:
+		s.say("Stopping after this step. " + again(got, "to stop now"))
+	}
 }
 
-func (s *stopper) say(text string) { s.sh.err.line("raddle: " + text) }
+// again says what another signal does: only Ctrl-C can be pressed.
+func again(got os.Signal, effect string) string {
+	if got != os.Interrupt {
+		return ""
+	}
+	return "Press Ctrl-C again " + effect + "."
+}
+
+// say shows a text: below the changing lines where there are some, otherwise as a line.
+func (s *stopper) say(text string) {
+	text = strings.TrimSpace(text)
+	if w := s.sh.watching.Load(); w != nil && w.live != nil {
+		w.live.setNotice(text)
+		return
+	}
+	s.sh.err.line("raddle: " + text)
+}
 
 // cancel cuts work in flight short.
 func (s *stopper) cancel() { s.cut(fmt.Errorf("interrupted")) }

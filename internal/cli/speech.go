@@ -17,7 +17,7 @@ type speech struct {
 // speech is how a run's result is shown before its end: nil for results that go to
 // a program, and for graphs, whose result is not what a model says.
 func (d *drive) speech() *speech {
-	if d.still || d.format != formatText || !d.sh.out.isTerminal() || d.run.Agent.Config == nil {
+	if d.still || d.format != formatText || !d.sh.out.IsTerminal() || d.run.Agent.Config == nil {
 		return nil
 	}
 	return &speech{sh: d.sh}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/app"
 	"raddle.dev/llm"
 )
 
@@ -22,7 +23,7 @@ func (s *spending) add(u llm.Usage, model string, cost float64, known bool) {
 	s.usage = s.usage.Add(u)
 	s.cost += cost
 	s.priced = s.priced || known
-	replayed := strings.HasPrefix(model, "script:") // which costs nothing
+	replayed := app.IsReplay(model)
 	if model = orElse(model, "the model"); !known && !replayed && !slices.Contains(s.unknown, model) {
 		s.unknown = append(s.unknown, model)
 	}
@@ -46,15 +47,18 @@ func (s *spending) String() string {
 
 // String is what a run's journal says of its model calls, in one line.
 func (u usage) String() string {
-	line := fmt.Sprintf("%s, %d tokens in, %d out, ", plural(u.Calls, "model call"), u.Input, u.Output)
+	line := fmt.Sprintf("%s, %d tokens in, %d out", plural(u.Calls, "model call"), u.Input, u.Output)
 	var unknown []string
 	if u.Unpriced > 0 {
 		unknown = append(unknown, plural(u.Unpriced, "call"))
 	}
-	if u.Cost == nil {
-		return line + costText(0, false, unknown)
+	switch {
+	case u.Cost != nil:
+		return line + ", " + costText(*u.Cost, true, unknown)
+	case unknown != nil:
+		return line + ", " + costText(0, false, unknown)
 	}
-	return line + costText(*u.Cost, true, unknown)
+	return line
 }
 
 // costText is an amount, and of which models it does not tell.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/term"
+	"raddle.dev/internal/term"
 )
 
 // keepPipes makes writes to a pipe that nobody reads fail with an error, instead
@@ -21,17 +21,20 @@ func keepPipes() (stop func()) {
 // stdout is where results go. When its reader goes away, writing is of no more
 // use, but no error: gone tells.
 type stdout struct {
-	file *os.File
+	*term.Writer
 	err  error // the first one; ErrClosed-like ones are in gone
 	gone bool
 	ends bool // the last byte written ended a line
+	// clean takes known secrets out of what is written: a last guard, for texts that
+	// come from files and old journals.
+	clean cleaner
 }
 
 func (o *stdout) Write(p []byte) (int, error) {
 	if o.gone || o.err != nil || len(p) == 0 {
 		return len(p), nil
 	}
-	_, err := o.file.Write(p)
+	_, err := o.Writer.Write(o.clean.apply(p))
 	switch {
 	case err == nil:
 		o.ends = p[len(p)-1] == '\n'
@@ -43,6 +46,16 @@ func (o *stdout) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// A cleaner takes secrets out of what is written; nil takes nothing out.
+type cleaner func([]byte) []byte
+
+func (c cleaner) apply(p []byte) []byte {
+	if c == nil {
+		return p
+	}
+	return c(p)
+}
+
 // text writes a result for people: with a newline at its end if it has none.
 func (o *stdout) text(s string) {
 	if s != "" && !strings.HasSuffix(s, "\n") {
@@ -51,10 +64,11 @@ func (o *stdout) text(s string) {
 	_, _ = o.Write([]byte(s))
 }
 
-func (o *stdout) isTerminal() bool { return isTerminal(o.file) }
-
-// isTerminal tells whether a stream is one that a person sits at.
-func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
+// isPiped reports whether another program reads what is written.
+func (o *stdout) isPiped() bool {
+	info, err := o.File().Stat()
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
+}
 
 func exists(path string) bool {
 	_, err := os.Stat(path)

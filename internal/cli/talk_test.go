@@ -43,17 +43,17 @@ func TestPromptsOfTools(t *testing.T) {
 	}{
 		"several options": {args: append(city, "choose"), keys: func(s *screen) {
 			s.await("Space chooses")
-			s.press(" ", down, down, " ", enter)
+			s.answer(" ", down, down, " ", enter)
 			s.await("> bow, ink")
 			s.await("yes")
-			s.press(down, enter)
+			s.answer(down, enter)
 		}, want: `{"answers":["bow","ink"]}`},
 		"none of them": {args: append(city, "choose"), keys: func(s *screen) {
 			s.await("Space chooses")
-			s.press(enter)
+			s.answer(enter)
 			s.await("> none")
 			s.await("yes")
-			s.press(enter)
+			s.answer(enter)
 		}, want: `{"answers":[]}`},
 		"lines: several options, and yes by default": {env: []string{"TERM=dumb"}, args: append(city, "choose"), keys: func(s *screen) {
 			s.await("Numbers [1-3], or nothing for none of them: ")
@@ -66,8 +66,12 @@ func TestPromptsOfTools(t *testing.T) {
 		"permission once": {args: append(city, "write"), keys: func(s *screen) {
 			s.await("+hello")
 			s.await("no, and say why")
-			s.press(enter)
+			s.answer(up, up, up, enter)
 		}, want: "done: "},
+		"permission, Enter alone": {args: append(city, "write"), keys: func(s *screen) {
+			s.await("no, and say why")
+			s.answer(enter)
+		}, want: "the user does not want this call of fs_write"},
 		"lines: permission, with a reason against": {env: []string{"TERM=dumb"}, args: append(city, "write"), keys: func(s *screen) {
 			s.await("1) once (allow this call)")
 			s.await("Number [1-5]: ")
@@ -78,17 +82,18 @@ func TestPromptsOfTools(t *testing.T) {
 		"a conversation starter": {args: city, keys: func(s *screen) {
 			s.await("What shall ask do?")
 			s.await("hi there")
-			s.press(enter)
+			s.answer(enter)
 		}, want: "to Oslo"},
 		"a variable": {args: []string{"hi"}, keys: func(s *screen) {
 			s.await("⚙ Init agent variables...")
 			s.await("city (Where to?): ")
-			s.press("Oslo", enter)
+			s.answer("Oslo", enter)
 		}, want: "to Oslo"},
 		"lines: a variable": {env: []string{"TERM=dumb"}, args: []string{"hi"}, keys: func(s *screen) {
 			s.await("city (Where to?): ")
 			s.press(" \n")
 			s.await("This field is required")
+			s.awaitNext("city (Where to?): ")
 			s.press("Oslo\n")
 		}, want: "to Oslo"},
 	}
@@ -113,7 +118,7 @@ func TestLeavingAVariable(t *testing.T) {
 	w := newWorkplace(t, talking)
 	s := w.screen(nil, "run", "./ask", "hi")
 	s.await("city (Where to?): ")
-	s.press(esc)
+	s.answer(esc)
 	s.ends(2, "The following agent variables are required:")
 	if len(w.runs()) != 0 {
 		t.Errorf("a run was begun: %v", w.runs())
@@ -208,5 +213,37 @@ func TestConsent(t *testing.T) {
 	s.ends(130, "")
 	if n := len(w.runs()); n != 3 {
 		t.Errorf("%d runs, want 3", n)
+	}
+}
+
+// Programs and packages of the workspace are asked about once: a no is remembered, a
+// yes holds until a file changes, and --answer gives none.
+func TestConsentToPackages(t *testing.T) {
+	w := newWorkplace(t, asking)
+	w.write("hi/graph.yaml", "name: hi\nstart: done\nnodes:\n  done: {type: end, output: RESULT}\nglobal_tools: [t]\n")
+	w.write("hi/tools/t.py", "def run():\n    'T.'\n")
+	w.write(".venv/bin/python", "")
+	const question = "The programs and packages in .venv were not named by you."
+	refused := w.run("run", "./hi", "--answer", "yes")
+	if !strings.Contains(refused.err, question) || !strings.Contains(refused.err, "raddle does not use them until you consent at a terminal.") {
+		t.Errorf("without a terminal: %s", refused.err)
+	}
+	steps := []struct {
+		change, key string
+		asked       bool
+	}{{key: "yes\n", asked: true}, {}, {change: "x", key: "no\n", asked: true}, {}, {change: "y"}}
+	for i, step := range steps {
+		if step.change != "" {
+			w.write(".venv/lib.py", step.change)
+		}
+		s := w.screen([]string{"TERM=dumb"}, "run", "./hi")
+		if step.asked {
+			s.await("Number [1-2]: ")
+			s.press(step.key)
+		}
+		s.ends(0, "RESULT")
+		if got := strings.Contains(s.seen.String(), question); got != step.asked {
+			t.Errorf("step %d: asked: %v\n%s", i, got, s.seen)
+		}
 	}
 }

@@ -1,46 +1,45 @@
 package cli
 
 import (
-	"bytes"
-	"fmt"
-	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/term"
+	"raddle.dev/internal/term"
 )
 
-// redraw is the least time between two drawings of the changing lines.
+// redraw is the least time between two updates of the changing lines.
 const redraw = 100 * time.Millisecond
 
 // terminal is standard error: lines that stay, and below them, where a person
 // looks on, some that change. It is safe for concurrent use.
 type terminal struct {
-	file   *os.File
+	*term.Writer
 	colors bool
+	clean  cleaner // takes known secrets out of lines
 
 	mu     sync.Mutex
 	status []string  // the changing lines; none is wider than the terminal
-	shown  []int     // widths of those that are on the screen, the cursor behind the last
-	drawn  time.Time // when they were drawn last
+	shown  []string  // those that are on the screen, the cursor behind the last
+	drawn  time.Time // when they were updated last
 	open   bool      // a result on the same screen has not ended its line
+	held   []string  // lines to be written when it has
+	asleep bool      // the process is about to stop: the screen belongs to the shell
 }
 
-// Write writes complete lines. Errors are nobody's business: what goes here only
+// Write writes complete lines: at once, or when the result that is being written
+// to the same screen has ended its line. It never fails: what goes here only
 // accompanies the result.
 func (t *terminal) Write(p []byte) (int, error) {
+	text := string(t.clean.apply(p))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var b bytes.Buffer
-	t.hide(&b)
 	if t.open {
-		b.WriteByte('\n')
-		t.open = false
+		t.held = append(t.held, text)
+		return len(p), nil
 	}
-	b.Write(p)
-	t.show(&b)
-	t.flush(&b)
+	t.write(t.hide() + text + t.show())
 	return len(p), nil
 }
 
@@ -49,24 +48,30 @@ func (t *terminal) Write(p []byte) (int, error) {
 func (t *terminal) pass(out *stdout, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	var b bytes.Buffer
-	t.hide(&b)
-	t.flush(&b)
+	t.write(t.hide())
 	_, _ = out.Write([]byte(text))
-	t.open = !out.ends && isTerminal(t.file)
-	t.show(&b)
-	t.flush(&b)
+	t.open = !out.ends && t.IsTerminal()
+	if !t.open {
+		t.write(t.release() + t.show())
+	}
 }
 
-// endLine ends the line of a result that was passed on, unless another line has
-// followed it on the same screen.
+// endLine ends the line of a result that was passed on.
 func (t *terminal) endLine(out *stdout) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !out.ends && (t.open || !isTerminal(t.file)) {
+	if !out.ends && (t.open || !t.IsTerminal()) {
 		_, _ = out.Write([]byte("\n"))
 	}
 	t.open = false
+	t.write(t.hide() + t.release() + t.show())
+}
+
+// release returns the lines that were held.
+func (t *terminal) release() string {
+	text := strings.Join(t.held, "")
+	t.held = nil
+	return text
 }
 
 // line writes a line.
@@ -77,70 +82,69 @@ func (t *terminal) line(s string) { _, _ = t.Write([]byte(s + "\n")) }
 func (t *terminal) set(status []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if slices.Equal(status, t.status) && len(t.shown) == len(status) {
+	t.status = status
+	if slices.Equal(status, t.shown) {
 		return
 	}
-	t.status = status
-	var b bytes.Buffer
-	if len(status) == 0 || t.due() {
-		t.hide(&b)
-		t.show(&b)
+	if len(status) > 0 {
+		if time.Since(t.drawn) < redraw {
+			return
+		}
+		t.drawn = time.Now()
 	}
-	t.flush(&b)
+	t.write(t.hide() + t.show())
 }
 
 // still removes the changing lines.
 func (t *terminal) still() { t.set(nil) }
 
-// due tells whether the changing lines may be drawn again.
-func (t *terminal) due() bool { return time.Since(t.drawn) >= redraw }
+// sleep removes the changing lines until wake is called.
+func (t *terminal) sleep() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asleep = true
+	t.write(t.hide())
+}
 
-// hide adds what removes the changing lines. A terminal that has become narrower
+// wake shows the changing lines again.
+func (t *terminal) wake() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asleep = false
+	t.write(t.show())
+}
+
+// hide returns what removes the changing lines. A terminal that has become narrower
 // since may show each on several lines.
-func (t *terminal) hide(b *bytes.Buffer) {
+func (t *terminal) hide() string {
 	if len(t.shown) == 0 {
-		return
+		return ""
 	}
-	cols, _ := t.size()
+	cols, _ := t.Size()
 	rows := 0
-	for _, w := range t.shown {
-		rows += max(1, (w+cols-1)/cols)
+	for _, line := range t.shown {
+		rows += max(1, (cells(line)+cols-1)/cols)
 	}
 	t.shown = nil
-	b.WriteByte('\r')
-	if rows > 1 {
-		fmt.Fprintf(b, "\x1b[%dA", rows-1)
-	}
-	b.WriteString("\x1b[J")
+	return term.Rewind(rows)
 }
 
-// show adds the changing lines, if they may be drawn.
-func (t *terminal) show(b *bytes.Buffer) {
-	if len(t.status) == 0 || t.open || !t.due() {
-		return
+// show returns what draws the changing lines.
+func (t *terminal) show() string {
+	if t.open || t.asleep {
+		return ""
 	}
-	t.drawn = time.Now()
+	t.shown = slices.Clone(t.status)
+	lines := make([]string, len(t.status))
 	for i, line := range t.status {
-		if i > 0 {
-			b.WriteString("\r\n")
-		}
-		b.WriteString(t.paint(dim, line))
-		t.shown = append(t.shown, cells(line))
+		lines[i] = t.paint(dim, line)
 	}
+	return strings.Join(lines, "\n")
 }
 
-// flush writes in one piece, so that nothing is seen half done.
-func (t *terminal) flush(b *bytes.Buffer) {
-	if b.Len() > 0 {
-		_, _ = t.file.Write(b.Bytes())
-		b.Reset()
+// write writes in one piece, so that nothing is seen half done.
+func (t *terminal) write(text string) {
+	if text != "" {
+		_, _ = t.Writer.Write([]byte(text))
 	}
-}
-
-// size is how many characters fit into a line, and how many lines there are.
-func (t *terminal) size() (cols, rows int) {
-	if w, h, err := term.GetSize(int(t.file.Fd())); err == nil && w > 0 && h > 0 {
-		return w, h
-	}
-	return 80, 24
 }

@@ -25,7 +25,8 @@ the directory of functions. With one they are the agent's.`,
 		Example: `  raddle tools ls
   raddle tools ls examples/assistant
   raddle tools show fs_grep
-  raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
+  raddle tools call examples/assistant quote '{"items": ["R-210"]}'
+  raddle tools call fs_write - <arguments.json`,
 		Args: sh.noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -86,10 +87,10 @@ func toolsText(l *app.ToolList) string {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "TOOL\tFROM\tWHAT IT DOES")
 	for _, t := range l.Tools {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", t.Name, t.From, firstLine(t.Description))
+		tableRow(w, t.Name, t.From, firstLine(t.Description))
 	}
 	for _, s := range l.Servers {
-		fmt.Fprintf(w, "mcp_*_%s\tMCP server\tits tools are known once it runs\n", s)
+		tableRow(w, "mcp_*_"+s, "MCP server", "its tools are known once it runs")
 	}
 	_ = w.Flush() // to memory
 	return b.String()
@@ -148,9 +149,9 @@ func interruptible() (context.Context, context.CancelFunc) {
 func (sh *shell) toolsCallCommand() *cobra.Command {
 	var answers []string
 	cmd := &cobra.Command{
-		Use:   "call [AGENT] NAME [JSON]",
+		Use:   "call [AGENT] NAME [JSON|-]",
 		Short: "Call a tool and print what a model would read",
-		Long: `JSON is an object with the arguments. It is called at your word: no permission is asked for, and nothing is
+		Long: `JSON is an object with the arguments; for - it is read from standard input. It is called at your word: no permission is asked for, and nothing is
 recorded. The exit code is 1 if the call fails.`,
 		Example: `  raddle tools call get_current_time
   raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
@@ -163,8 +164,15 @@ recorded. The exit code is 1 if the call fails.`,
 
 func (sh *shell) callTool(args, answers []string) error {
 	call := app.ToolCall{Args: json.RawMessage("{}")}
-	if last := strings.TrimSpace(args[len(args)-1]); len(args) > 1 && (len(args) == 3 || strings.HasPrefix(last, "{")) {
-		call.Args, args = json.RawMessage(last), args[:len(args)-1]
+	if last := strings.TrimSpace(args[len(args)-1]); len(args) > 1 && (len(args) == 3 || last == "-" || strings.HasPrefix(last, "{")) {
+		if args = args[:len(args)-1]; last == "-" {
+			text, err := readAll(sh.in)
+			if err != nil {
+				return err
+			}
+			last = text
+		}
+		call.Args = json.RawMessage(last)
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(call.Args, &object); err != nil {
@@ -221,7 +229,7 @@ report what is wrong with them, with exit code 3.`,
 				}
 			}
 			if !sh.quiet {
-				sh.err.line(fmt.Sprintf("raddle: nothing has to be built: %s of %s can be called as they are", plural(scripts, "tool"), plural(len(l.Files), "script")))
+				sh.err.line(fmt.Sprintf("raddle: nothing has to be built: %s of %s can be called as they are", plural(scripts, "tool"), plural(len(l.Files)+len(l.Unused), "script")))
 			}
 			if len(l.Problems) > 0 {
 				return silent{exitInvalid}

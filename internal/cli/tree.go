@@ -70,8 +70,8 @@ func (n *treeNode) state() string {
 	return strings.ReplaceAll(n.Status, "_", " ")
 }
 
-// facts is the rest of a line of the tree.
-func (n *treeNode) facts() string {
+// facts is the rest of a line of the tree; with models it names those that answered.
+func (n *treeNode) facts(models bool) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if n.Started != nil {
@@ -84,6 +84,9 @@ func (n *treeNode) facts() string {
 		}
 		if u.Cost != nil {
 			add("%.4f USD", *u.Cost)
+		}
+		if models && len(u.Models) > 0 {
+			add("%s", plainText(list(u.Models)))
 		}
 	}
 	if n.Tools > 0 {
@@ -109,9 +112,13 @@ func treeText(top *treeNode) string {
 	}
 	var names []string
 	var nodes []*treeNode
+	models := map[string]bool{}
 	var add func(n *treeNode, first, rest string)
 	add = func(n *treeNode, first, rest string) {
 		names, nodes = append(names, first+oneLine(n.name())), append(nodes, n)
+		for _, m := range n.Usage.Models {
+			models[m] = true
+		}
 		for i := range n.Children {
 			if i == len(n.Children)-1 {
 				add(&n.Children[i], rest+"└─ ", rest+"   ")
@@ -128,7 +135,7 @@ func treeText(top *treeNode) string {
 	}
 	var b strings.Builder
 	for i, n := range nodes {
-		b.WriteString(strings.TrimRight(pad(names[i], name)+"  "+pad(n.state(), state)+"  "+n.facts(), " ") + "\n")
+		b.WriteString(strings.TrimRight(pad(names[i], name)+"  "+pad(n.state(), state)+"  "+n.facts(len(models) > 1), " ") + "\n")
 	}
 	return b.String()
 }
@@ -168,7 +175,7 @@ func branches(w io.Writer, n *treeNode, depth int) {
 		if c.Started != nil {
 			began = ago(time.Since(*c.Started))
 		}
-		fmt.Fprintf(w, "%s- %s\t%s\t%s\t%s\t%s\n", strings.Repeat("  ", depth+1), oneLine(c.name()), c.Agent, c.state(), began, plainText(why))
+		tableRow(w, strings.Repeat("  ", depth+1)+"- "+c.name(), c.Agent, c.state(), began, why)
 		branches(w, c, depth+1)
 	}
 }

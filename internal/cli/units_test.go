@@ -124,7 +124,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	take := func(id, node string, bare bool) string {
-		text, ok := take(list, graph.Question{ID: id, Node: node}, bare)
+		text, ok, _ := take(list, graph.Question{ID: id, Node: node}, bare, anyText)
 		return fmt.Sprint(text, ok)
 	}
 	for _, step := range []struct {
@@ -146,6 +146,47 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+func anyText(string, int) error { return nil }
+
+// An answer that is far from a question with options is left where it does not suit;
+// one that names the question, or a question for a text, is taken and is wrong.
+func TestAnswersThatDoNotSuit(t *testing.T) {
+	suits := func(text string, _ int) error {
+		if text == "good" {
+			return nil
+		}
+		return errors.New("bad")
+	}
+	ask := graph.Question{ID: "a/act", Node: "act", Options: []string{"good"}}
+	text := graph.Question{ID: "a/act", Node: "act"}
+	for _, k := range []struct {
+		q     graph.Question
+		given []given
+		want  string
+	}{
+		{ask, []given{{text: "x"}, {text: "good"}}, "good true <nil>"},
+		{ask, []given{{text: "x"}}, " false <nil>"},
+		{text, []given{{text: "x"}, {text: "good"}}, "x true bad"},
+		{ask, []given{{text: "x", id: "a"}, {text: "good", id: "act"}}, "good true <nil>"},
+		{ask, []given{{text: "good"}, {text: "x", id: "a/act"}}, "x true bad"},
+		{ask, []given{{text: "one", id: "b"}}, " false <nil>"},
+		{text, []given{{text: "far", id: "a"}, {text: "near", id: "act"}}, "near true bad"},
+	} {
+		got, ok, wrong := take(k.given, k.q, true, suits)
+		if s := fmt.Sprint(got, " ", ok, " ", wrong); s != k.want {
+			t.Errorf("%+v: %s, want %s", k.given, s, k.want)
+		}
+	}
+}
+
+func TestMarkUsed(t *testing.T) {
+	list := []given{{text: "a"}, {text: "b", id: "n"}, {text: "a"}}
+	markUsed(list, []graph.Answer{{Value: "A"}}, strings.ToUpper)
+	if list[0].used || !list[1].used || !list[2].used {
+		t.Errorf("%+v", list)
+	}
+}
+
 // Questions of agents that were spawned are named by their paths, and by the agents.
 func TestAnswersForATeam(t *testing.T) {
 	loop := graph.Structure{Nodes: []graph.NodeInfo{{Name: "think"}, {Name: "act"}, {Name: "sign", Kind: "approval"}}}
@@ -158,7 +199,7 @@ func TestAnswersForATeam(t *testing.T) {
 	}
 	var got []string
 	for _, q := range open {
-		text, _ := take(list, q, false)
+		text, _, _ := take(list, q, false, anyText)
 		got = append(got, text)
 	}
 	if diff := cmp.Diff([]string{"a=a", "b", "c", "d"}, got); diff != "" {
@@ -243,7 +284,7 @@ func TestFit(t *testing.T) {
 	}{
 		{"short", 10, 3, "short"},
 		{"head: a long text at the end", 14, 6, "head: …the end"},
-		{"a\nb\x1bc", 10, 1, "abc"},
+		{"a\nb\x1bc", 10, 1, "a b"},
 		{"very long head", 5, 14, "very "},
 	} {
 		if got := fit(test.line, test.width, test.keep); got != test.want {

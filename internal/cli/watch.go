@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/team"
 )
 
 // watch is what a command keeps and shows of a run while it is driven. All its
@@ -25,26 +27,25 @@ type watch struct {
 	speech   *speech      // nil: the result is shown at the end
 	spent    spending
 
-	begun    bool                      // a drive of this process has begun
-	again    map[string]bool           // tasks that asked, and run again once they are answered
-	calls    map[string]bool           // calls of tools that have begun, by their path and id
-	asked    map[string]graph.Question // by id
-	given    []given                   // answers that were recorded with the start
+	begun    bool            // a drive of this process has begun
+	again    map[string]bool // tasks that asked, and run again once they are answered
+	calls    map[string]bool // calls of tools that have begun, by their path and id
 	warnings []string
 	seq      int64
 
-	mu    sync.Mutex
-	notes []string // to be told with the next piece of a reply
+	mu      sync.Mutex
+	notes   []string        // to be told with the next piece of a reply
+	working map[string]bool // tasks under way that are more than a reply, by path and id
 }
 
 // newWatch prepares for a run. live asks for a changing line where that is
 // possible.
 func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
-	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, asked: map[string]graph.Question{}}
+	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, working: map[string]bool{}}
 	if !sh.quiet {
-		w.narrator = flow.Narrate(sh.err, run.Agent, sh.err.colors)
+		w.narrator = flow.Narrate(dimmed{sh.err}, run.Agent, false)
 		w.narrator.Detail = sh.verbose
-		if wantLive && isTerminal(sh.err.file) && !dumb() {
+		if wantLive && sh.err.IsTerminal() && !dumb() {
 			w.live = newLive(sh.err, run.Agent)
 		}
 	}
@@ -52,6 +53,14 @@ func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
 		w.log = flow.LogRun(slogTo(sh), run.Agent)
 	}
 	return w
+}
+
+// dimmed writes lines that stand back.
+type dimmed struct{ t *terminal }
+
+func (d dimmed) Write(line []byte) (int, error) {
+	d.t.line(d.t.paint(dim, strings.TrimSuffix(string(line), "\n")))
+	return len(line), nil
 }
 
 // topics are the events that have to be built.
@@ -71,6 +80,7 @@ func (w *watch) topics() graph.Topic {
 
 // event takes one event in.
 func (w *watch) event(ev graph.Event) {
+	w.count(ev)
 	w.seq++
 	ev.Seq = w.seq // a command may drive several times: the lines of its stream are counted on
 	if w.stream {
@@ -88,12 +98,6 @@ func (w *watch) event(ev graph.Event) {
 			w.calls[ev.Path+call.ID] = true
 		}
 		w.emitted(b.Value)
-	case graph.Asked:
-		w.asked[b.Question.ID] = b.Question
-	case graph.Answered:
-		if b.Ahead {
-			_, _ = take(w.given, w.asked[b.ID], true)
-		}
 	case graph.TaskDone:
 		if b.Waiting {
 			w.again[ev.Path+ev.Task] = true
@@ -105,6 +109,28 @@ func (w *watch) event(ev graph.Event) {
 		}
 	}
 	w.show(ev)
+}
+
+// count counts the tasks under way, except those that only wait for a model or for what works inside them.
+func (w *watch) count(ev graph.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch b := ev.Body.(type) {
+	case graph.TaskStarted:
+		if b.Kind != "llm" && b.Kind != team.Node {
+			w.working[ev.Path+ev.Task] = true
+		}
+	case graph.TaskDone:
+		delete(w.working, ev.Path+ev.Task)
+	}
+}
+
+// onlyReplies reports whether the run is one of an agent, and all that is under way are replies of models: nothing is lost
+// if they are cut short. It may be called from any goroutine.
+func (w *watch) onlyReplies() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.run.Agent.Config != nil && len(w.working) == 0
 }
 
 func (w *watch) emitted(v any) {
@@ -195,6 +221,9 @@ func (w *watch) started(b graph.RunStarted) {
 func (w *watch) done() {
 	if w.live != nil {
 		w.live.close()
+	}
+	if w.speech != nil {
+		w.sh.err.endLine(w.sh.out) // whatever ended the run
 	}
 	w.sh.err.still()
 }

@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 
 	"raddle.dev/agent"
+	"raddle.dev/agent/shape"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
@@ -31,14 +32,17 @@ const thread = "outing"
 //go:embed *.yaml
 var transcripts embed.FS
 
-// forecast only reads: it is called again after a crash.
-var forecast = tool.Tool{
-	Name: "forecast", Description: "The weather of a day.",
-	Schema: json.RawMessage(`{"type":"object","properties":{"day":{"type":"string"}},"required":["day"]}`),
-	Effect: tool.ReadOnly,
-	Run: func(context.Context, tool.Call) (tool.Result, error) {
-		return tool.JSON(map[string]string{"morning": "sun", "evening": "rain"}), nil
-	},
+// forecast makes the tool of the weather agent. It only reads: it is called again
+// after a crash.
+func forecast() (tool.Tool, error) {
+	type question struct {
+		Day string `json:"day"`
+	}
+	t, err := shape.Tool("forecast", "The weather of a day.", func(context.Context, question) (map[string]string, error) {
+		return map[string]string{"morning": "sun", "evening": "rain"}, nil
+	})
+	t.Effect = tool.ReadOnly
+	return t, err
 }
 
 // outing is the lead and those whom it may start. All spend from the lead's budget.
@@ -53,13 +57,17 @@ func outing() (*graph.Graph, error) {
 			return nil, err
 		}
 	}
+	weather, err := forecast()
+	if err != nil {
+		return nil, err
+	}
 	return team.Config{
 		Lead: team.Member{
 			Agent: agent.Config{Model: models["lead"], Request: llm.Request{System: "You plan outings."}, Budget: agent.Budget{Calls: 20}},
 			Spawn: &team.Spawn{Max: 2},
 		},
 		Agents: map[string]team.Member{
-			"weather": {Description: "knows the weather", Agent: agent.Config{Model: models["weather"], Tools: []tool.Tool{forecast}}},
+			"weather": {Description: "knows the weather", Agent: agent.Config{Model: models["weather"], Tools: []tool.Tool{weather}}},
 			"trains":  {Description: "knows the trains", Agent: agent.Config{Model: models["trains"], Tools: agent.UserTools(false)}},
 		},
 	}.Compile()

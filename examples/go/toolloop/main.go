@@ -9,7 +9,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -18,6 +17,7 @@ import (
 	"slices"
 
 	"raddle.dev/agent"
+	"raddle.dev/agent/shape"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
@@ -30,30 +30,30 @@ const thread = "stock"
 //go:embed transcript.yaml
 var transcript []byte
 
-// count only reads: calls of it run side by side, and again after a crash.
-var count = tool.Tool{
-	Name: "count", Description: "How many of an article are in stock.",
-	Schema: json.RawMessage(`{"type":"object","properties":{"article":{"type":"string"}},"required":["article"]}`),
-	Effect: tool.ReadOnly, Parallel: true,
-	Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
-		var in struct{ Article string }
-		if err := json.Unmarshal(c.Args, &in); err != nil {
-			return tool.Result{}, err
-		}
-		return tool.JSON(map[string]int{in.Article: len(in.Article)}), nil
-	},
-}
+// tools are what the model may call. Their schemas come from the types of the
+// functions.
+func tools() ([]tool.Tool, error) {
+	type article struct {
+		Article string `json:"article"`
+	}
+	count, err := shape.Tool("count", "How many of an article are in stock.", func(_ context.Context, in article) (map[string]int, error) {
+		return map[string]int{in.Article: len(in.Article)}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	count.Effect, count.Parallel = tool.ReadOnly, true // calls of it run side by side, and again after a crash
 
-// order must not happen twice, and not without permission. A real one would hand
-// the call's key to the shop.
-var order = tool.Tool{
-	Name: "order", Description: "Order articles.",
-	Schema: json.RawMessage(`{"type":"object","properties":{"article":{"type":"string"},"n":{"type":"integer"}},"required":["article","n"]}`),
-	Effect: tool.Dangerous,
-	Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
-		fmt.Printf("  ordering %s\n", c.Args)
-		return tool.Text("ordered"), nil
-	},
+	type quantity struct {
+		Article string `json:"article"`
+		N       int    `json:"n" jsonschema:"how many"`
+	}
+	order, err := shape.Tool("order", "Order articles.", func(_ context.Context, in quantity) (string, error) {
+		fmt.Printf("  ordering %d %s\n", in.N, in.Article) // a real one would give the shop graph.EffectKey of its context
+		return "ordered", nil
+	})
+	order.Effect = tool.Dangerous // it must not happen twice, and not without permission
+	return []tool.Tool{count, order}, err
 }
 
 // clerk gives permission: for everything that does no harm, and else not without
@@ -100,11 +100,15 @@ func run(ctx context.Context, dir, answer string) (err error) {
 	if err != nil {
 		return err
 	}
+	list, err := tools()
+	if err != nil {
+		return err
+	}
 	g, err := agent.Config{
 		Name:    "stock",
 		Model:   model,
 		Request: llm.Request{System: "You keep the stock."},
-		Tools:   []tool.Tool{count, order},
+		Tools:   list,
 		Gate:    clerk{},
 		Window:  agent.Window{Tokens: 8000},
 	}.Compile()

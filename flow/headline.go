@@ -1,0 +1,53 @@
+package flow
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// failedValidation is the fixed text of an answer that fails its validation.
+var failedValidation = regexp.MustCompile(`^(?:at node '[^']*': )?Input failed validation '(.*)' \(got (\d+) chars\)$`)
+
+// AnswerHeadline puts the reason why an answer is refused into plain words for a
+// person at a terminal. A reason that it does not know it returns unchanged.
+func AnswerHeadline(reason string) string {
+	found := failedValidation.FindStringSubmatch(reason)
+	if found == nil {
+		return reason
+	}
+	p, err := parsePredicate(found[1])
+	got, _ := strconv.ParseUint(found[2], 10, 64) // an overflow is the largest number
+	if err != nil {
+		return reason
+	}
+	text := p.headline()
+	if p.holds(got) { // the length counts bytes
+		text += " Letters such as é count as two or more."
+	}
+	return text
+}
+
+// headline says what the predicate demands of a text that does not fulfil it.
+func (p predicate) headline() string {
+	switch {
+	case p.op == ">" && p.limit < ^uint64(0):
+		return "Too short: at least " + characters(p.limit+1) + "."
+	case p.op == ">=":
+		return "Too short: at least " + characters(p.limit) + "."
+	case p.op == "<" && p.limit > 0:
+		return "Too long: at most " + characters(p.limit-1) + "."
+	case p.op == "<=":
+		return "Too long: at most " + characters(p.limit) + "."
+	case p.op == "==":
+		return "Wrong length: exactly " + characters(p.limit) + "."
+	}
+	return fmt.Sprintf("No answer can fulfil len(input) %s %d.", p.op, p.limit)
+}
+
+func characters(n uint64) string {
+	if n == 1 {
+		return "1 character"
+	}
+	return strconv.FormatUint(n, 10) + " characters"
+}

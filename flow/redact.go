@@ -1,0 +1,105 @@
+package flow
+
+import (
+	"context"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/redact"
+	"raddle.dev/llm"
+)
+
+// A Redactor takes secrets out of texts. It is safe for concurrent use.
+type Redactor interface {
+	// Text returns the text without secrets. A JSON document stays one.
+	Text(text string) string
+	// Hold returns how many bytes at the end of a text may belong to a secret that
+	// is complete only when more text follows.
+	Hold(text string) int
+	// AddNamed tells the redactor of a variable; it is a secret if its name says so.
+	AddNamed(name, value string)
+}
+
+// NewRedactor returns a Redactor of values that must not get into a state, a
+// journal, an event or a request. One of less than 6 bytes, or of a few common
+// words, is left out.
+func NewRedactor(secrets ...string) Redactor { return redact.New(secrets...) }
+
+// redact removes the known secrets from a text.
+func (h *Host) redact(text string) string {
+	if h.Redactor == nil {
+		return text
+	}
+	return h.Redactor.Text(text)
+}
+
+// hold is [Redactor.Hold].
+func (h *Host) hold(text string) int {
+	if h.Redactor == nil {
+		return 0
+	}
+	return h.Redactor.Hold(text)
+}
+
+// redactValue removes the known secrets from a value of a state.
+func (h *Host) redactValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return h.redact(v)
+	case []any:
+		list := make([]any, len(v))
+		for i, item := range v {
+			list[i] = h.redactValue(item)
+		}
+		return list
+	case *Object:
+		o := &Object{}
+		for name, member := range v.All() {
+			o.Set(h.redact(name), h.redactValue(member))
+		}
+		return o
+	}
+	return v
+}
+
+// openModel opens a model that neither sees secrets nor gives any away.
+func (h *Host) openModel(ctx context.Context, dir, id string) (llm.Model, error) {
+	m, err := h.Models.Open(ctx, dir, id)
+	if err != nil {
+		return nil, err
+	}
+	return llm.Redacted(m, h.redact, h.hold), nil
+}
+
+// cleaned returns a node's function whose errors hold no secrets: the journal
+// keeps their texts.
+func (h *Host) cleaned(run graph.Func) graph.Func {
+	return func(ctx context.Context, s graph.State) (graph.Update, error) {
+		u, err := run(ctx, s)
+		if err == nil || isWaiting(err) {
+			return u, err
+		}
+		if text := h.redact(err.Error()); text != err.Error() {
+			err = &explained{text, err}
+		}
+		return u, err
+	}
+}
+
+// learnSecrets tells the redactor of the agent's variables. A value that names a
+// variable of the environment is none itself.
+func (a *Agent) learnSecrets() {
+	for name, value := range a.values() {
+		if a.host.Redactor != nil && !strings.Contains(value, "{{") {
+			a.host.Redactor.AddNamed(name, value)
+		}
+	}
+	if a.host.Redactor == nil {
+		return
+	}
+	for _, k := range a.knowledge() {
+		for _, document := range k.documents {
+			a.host.Redactor.AddNamed("", document) // its address may have a password
+		}
+	}
+}

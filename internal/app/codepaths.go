@@ -1,0 +1,95 @@
+package app
+
+import (
+	"bytes"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"raddle.dev/tool/permission"
+)
+
+// sharedDir holds what several agents use, beside their directories.
+const sharedDir = ".shared"
+
+// codePaths lists the files and directories from which raddle itself runs code, or
+// takes what decides about that: the user's configuration, the agents of the run
+// with what their scripts name beside them, and the programs of servers. No tool
+// writes there without asking.
+func (b *toolbox) codePaths() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	paths := []string{b.process.Dirs.Config, b.process.Dirs.Functions, b.process.Dirs.Agents}
+	for _, dir := range slices.Sorted(maps.Keys(b.agents)) {
+		if b.agents[dir] == nil {
+			b.agents[dir] = append([]string{dir, filepath.Join(filepath.Dir(dir), sharedDir)}, namedBeside(dir)...)
+		}
+		paths = append(paths, b.agents[dir]...)
+	}
+	for _, path := range slices.Sorted(maps.Keys(b.servers)) {
+		for _, program := range b.servers[path].Programs() {
+			if isFile(program) {
+				paths = append(paths, program)
+			}
+		}
+	}
+	return paths
+}
+
+// beside matches a path in a script that leads out of the script's directory, and
+// loads a line that may run what it names. A line that only works there, such as
+// "cd ../src && make", does not count.
+var (
+	beside = regexp.MustCompile(`(?:\.\./)+[A-Za-z0-9_.@-]+(?:/[A-Za-z0-9_.@-]+)*`)
+	loads  = regexp.MustCompile(`\b(source|import|require|from|exec|eval|BASH_SOURCE|__file__|dirname|bash|sh|python3?|node|tsx|npx|sys\.path)\b|^\s*\.\s|\$0`)
+)
+
+// largestScript is the size above which a script is not searched for paths, in bytes.
+const largestScript = 1 << 20
+
+// namedBeside lists what the scripts of an agent load from beside its directory,
+// such as a library in ../lib. Directories that the agent itself lies in are left
+// out.
+func namedBeside(dir string) (paths []string) {
+	_, files, err := permission.Digest(dir)
+	if err != nil {
+		return nil
+	}
+	add := func(path string) {
+		if !within(dir, path) && !within(path, dir) && !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	for _, file := range files {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		info, err := os.Stat(path)
+		if err != nil || info.Size() > largestScript {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		if up := filepath.Dir(dir); bytes.Contains(text, []byte("/utils/")) && filepath.Base(up) == "agents" {
+			add(filepath.Join(filepath.Dir(up), "utils")) // of a collection laid out like llm-functions: see package script
+		}
+		for line := range strings.Lines(string(text)) {
+			if !strings.Contains(line, "../") || !loads.MatchString(line) {
+				continue
+			}
+			for _, name := range beside.FindAllString(line, -1) {
+				for _, from := range []string{filepath.Dir(path), dir} {
+					at := filepath.Join(from, filepath.FromSlash(name))
+					add(at)
+					if filepath.Ext(at) != "" {
+						add(filepath.Dir(at)) // what the file loads in turn
+					}
+				}
+			}
+		}
+	}
+	return paths
+}

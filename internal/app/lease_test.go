@@ -1,0 +1,114 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"raddle.dev/graph"
+)
+
+const asker = `
+name: asker
+start: ask
+nodes:
+  ask: {type: input, question: "Well?", next: end}
+  end: {type: end, output: done}
+`
+
+// waiting is a process with a run that waits for an answer.
+func waiting(t *testing.T) (p *Process, id string) {
+	t.Helper()
+	work := t.TempDir()
+	write(t, filepath.Join(work, "asker", "graph.yaml"), asker)
+	p, err := Open(Options{Work: work, Environ: []string{"HOME=" + filepath.Join(work, "home"), "PATH=" + os.Getenv("PATH")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	run, err := p.Start(Request{Agent: "./asker"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	if res, err := run.Drive(t.Context(), Driver{}); err != nil || res.Status != graph.Waiting {
+		t.Fatal(res.Status, err)
+	}
+	return p, run.ID
+}
+
+// What a process that cannot be seen from here holds is left alone, until its lease
+// ends or somebody takes the run over.
+func TestALeaseOfAnotherMachine(t *testing.T) {
+	p, id := waiting(t)
+	st, err := p.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const far = "1/ffff/far/77/123/123.1"
+	if _, err := st.Store.(graph.Leaser).AcquireLease(t.Context(), id, far, "", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	_, resumed := p.Resume(t.Context(), id, Continue{})
+	_, removed := p.Remove(t.Context(), id)
+	_, cancelled := p.Cancel(t.Context(), id)
+	_, pruned := p.Prune(t.Context(), id, graph.Keep{})
+	gone := p.RemoveAll(t.Context(), []string{id}, func(string) {})
+	for what, err := range map[string]error{"Resume": resumed, "Remove": removed, "Cancel": cancelled, "Prune": pruned, "RemoveAll": gone} {
+		driven, ok := errors.AsType[*DrivenError](err)
+		if !ok || !strings.Contains(driven.Error(), "process 77 on host far") {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if e, ok := errors.AsType[*Error](resumed); !ok || e.Kind != Stale || !strings.Contains(e.Next, "raddle resume "+id+" --takeover") {
+		t.Errorf("%+v", resumed)
+	}
+	run, err := p.Resume(t.Context(), id, Continue{Takeover: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer run.Close()
+	res, err := run.resume(t.Context(), Driver{}, []graph.Answer{{ID: run.Questions[0].ID, Value: "yes"}})
+	if err != nil || res.Status != graph.Done {
+		t.Errorf("%v, %v", res.Status, err)
+	}
+	if l, err := st.Store.(graph.Leaser).ReadLease(t.Context(), id); err != nil || l.Owner != "" {
+		t.Errorf("the lease is left: %+v, %v", l, err)
+	}
+}
+
+// A store that cannot be written can be looked at, and a damaged run hides no other.
+func TestLookingAtAStore(t *testing.T) {
+	p, id := waiting(t)
+	st, err := p.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := graph.Record{Kind: graph.KindStart, Time: 1, Head: []byte("x"), Sum: 7}
+	if err := st.Append(t.Context(), "zz", 0, []graph.Record{broken}); err != nil {
+		t.Fatal(err)
+	}
+	file, work := st.file, p.Dirs.Work
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
+		// Permissions mean nothing to root; that the file opens for reading is tested in store/sqlite.
+		t.Log("root may write everything")
+	} else if err := errors.Join(os.Chmod(file, 0o444), os.Chmod(filepath.Dir(file), 0o555)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(file), 0o755) })
+	p = look(t, work)
+	runs, err := p.Runs(t.Context(), "")
+	if err != nil || len(runs) != 2 || runs[0].Status != Damaged || !strings.Contains(runs[0].Reason, "record 1 of thread zz is damaged") || runs[1].Run != id || runs[1].Status != "waiting" {
+		t.Errorf("%+v, %v", runs, err)
+	}
+	if d, err := p.Show(t.Context(), id); err != nil || d.Status != "waiting" || len(d.Snapshot.Questions) != 1 {
+		t.Errorf("%+v, %v", d, err)
+	}
+}

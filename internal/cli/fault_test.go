@@ -1,0 +1,30 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A panic of raddle has an exit code of its own, and says what to do.
+func TestAPanicHasItsOwnExitCode(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "err"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sh := newShell(os.Stdin, f, f)
+	defer sh.close()
+	if code := sh.guard(func() int { return 7 }); code != 7 {
+		t.Errorf("exit code %d", code)
+	}
+	if code := sh.guard(func() int { panic("oops") }); code != 10 {
+		t.Errorf("exit code %d", code)
+	}
+	text, err := os.ReadFile(f.Name())
+	if err != nil || !strings.Contains(string(text), "raddle: this is a fault of raddle itself: panic: oops\n") || !strings.Contains(string(text), "fault_test.go") || !strings.Contains(string(text), "\nnext: report it") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}

@@ -1,0 +1,12 @@
+//go:build unix
+
+package cli
+
+import (
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// notifyQuit has SIGQUIT sent to a channel.
+func notifyQuit(c chan<- os.Signal) { signal.Notify(c, syscall.SIGQUIT) }
