@@ -5,26 +5,38 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"raddle.dev/store/sqlite"
 )
 
-// asNobody calls f on a thread that may do with files what user nobody may: the
-// permissions of files mean nothing to root.
-func asNobody(t *testing.T, f func()) {
+// withFilePermissions calls f on a thread to which the permissions of files apply. To root they do not
+// without this.
+func withFilePermissions(t *testing.T, f func()) {
 	if os.Geteuid() != 0 {
 		f()
 		return
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	const nobody = 65534
-	// Neither call reports an error; what they return is the id before.
-	_, _, _ = syscall.RawSyscall(syscall.SYS_SETFSUID, nobody, 0, 0)
-	defer func() { _, _, _ = syscall.RawSyscall(syscall.SYS_SETFSUID, 0, 0, 0) }()
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var all [2]unix.CapUserData
+	if err := unix.Capget(&header, &all[0]); err != nil {
+		t.Fatal(err)
+	}
+	fewer := all
+	fewer[0].Effective &^= 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	if err := unix.Capset(&header, &fewer[0]); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Capset(&header, &all[0]); err != nil {
+			panic(err) // The thread must not serve other tests.
+		}
+	}()
 	f()
 }
 
@@ -57,7 +69,7 @@ func TestOpenOfWhatCannotBeWritten(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer os.Chmod(dir, 0o755) // so that it can be removed
-			asNobody(t, func() {
+			withFilePermissions(t, func() {
 				s, err := sqlite.Open(path)
 				if err == nil {
 					t.Fatal("Open took it", s.Close())
@@ -102,7 +114,7 @@ func TestOpenReadOnly(t *testing.T) {
 				}
 			}
 			defer os.Chmod(dir, 0o755) // so that it can be removed
-			asNobody(t, func() {
+			withFilePermissions(t, func() {
 				if s, err := sqlite.Open(path); err == nil {
 					t.Fatal("Open took it", s.Close())
 				}
