@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -80,17 +81,25 @@ func TestConsentTakesOnlyItsOptionsFromBareAnswers(t *testing.T) {
 // doubtful is a run whose call of send was cut off, and the times that it was made.
 func doubtful(t *testing.T, c agent.Config, inDoubt tool.Doubt) (*graph.Runner, *int) {
 	t.Helper()
+	return doubtfulTool(t, c, tool.Tool{InDoubt: inDoubt})
+}
+
+// doubtfulTool is doubtful with more fields of the tool set.
+func doubtfulTool(t *testing.T, c agent.Config, send tool.Tool) (*graph.Runner, *int) {
+	t.Helper()
 	n := new(int)
 	ctx, cancel := context.WithCancel(t.Context())
 	c.Model = llm.Model(replies(call("x", "send", `{"n":1}`), say("ok")))
-	c.Tools = []tool.Tool{{Name: "send", InDoubt: inDoubt, Run: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
+	send.Name = "send"
+	send.Run = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 		if *n++; *n == 1 {
 			cancel()
 			<-ctx.Done()
 			return tool.Result{}, ctx.Err()
 		}
 		return tool.Text("sent"), nil
-	}}}
+	}
+	c.Tools = []tool.Tool{send}
 	store := graph.NewMemory()
 	r := &graph.Runner{Store: store, Graph: compile(t, c)}
 	if res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: agent.Turn("Go.")}); err == nil || res.Status != graph.Canceled {
@@ -116,6 +125,21 @@ func TestADoubtTakesOnlyItsOptions(t *testing.T) {
 	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t", Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: "retry"}}})
 	if err != nil || res.Status != graph.Done || *n != 2 {
 		t.Errorf("%v, %v, %d calls", res.Status, err, *n)
+	}
+}
+
+// TestACallThatOnlyReadsIsMadeAgain: a tool says of each call whether it may be made again, and no one is
+// asked about one that may.
+func TestACallThatOnlyReadsIsMadeAgain(t *testing.T) {
+	for _, repeats := range []bool{true, false} {
+		r, n := doubtfulTool(t, agent.Config{}, tool.Tool{Repeats: func(got json.RawMessage) bool { return repeats && string(got) == `{"n":1}` }})
+		res, err := r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if repeats && (res.Status != graph.Done || *n != 2) || !repeats && (len(res.Questions) != 1 || *n != 1) {
+			t.Errorf("%v: %v after %d calls, %d questions", repeats, res.Status, *n, len(res.Questions))
+		}
 	}
 }
 

@@ -89,7 +89,7 @@ func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Ef
 			return graph.DoEffect(ctx, e, func(context.Context) (made, error) { return made{Result: &r}, nil })
 		}
 	}
-	if !t.Effect.Repeats() {
+	if !t.MayRepeat(c.Args) {
 		e.InDoubt = graph.DoubtSkip // and ask in words of our own
 	}
 	return graph.DoEffect(ctx, e, func(ctx context.Context) (made, error) {

@@ -23,8 +23,12 @@ type Tool struct {
 
 	Effect   Effect // what a repetition does; decides what happens to a call that a crash left in doubt
 	Parallel bool   // a call may run while other calls of the same reply do
-	InDoubt  Doubt  // what is done with such a call, unless Effect repeats
+	InDoubt  Doubt  // what is done with such a call, unless it may be repeated
 	Polls    bool   // the same call again and again is its ordinary use, never taken for a loop
+
+	// Repeats reports whether a call with these arguments may simply be made again; nil: as
+	// Effect says.
+	Repeats func(args json.RawMessage) bool
 
 	// Touches tells what a call would reach, without reaching it. nil: nothing
 	// is known but the tool's name. An error means that the arguments are of no
@@ -42,6 +46,15 @@ type Tool struct {
 // Spec is what the model is told of the tool.
 func (t Tool) Spec() llm.ToolSpec {
 	return llm.ToolSpec{Name: t.Name, Description: t.Description, Schema: t.Schema}
+}
+
+// MayRepeat reports whether a call with these arguments may simply be made again when a
+// crash cut it off before its outcome was known.
+func (t Tool) MayRepeat(args json.RawMessage) bool {
+	if t.Repeats != nil {
+		return t.Repeats(args)
+	}
+	return t.Effect.Repeats()
 }
 
 // A Call is one wish of a model, about to be fulfilled.

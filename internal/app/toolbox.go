@@ -170,6 +170,9 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
 	other := b.otherLanguage(set, filepath.Join(n.Dir, "tools", stem)) || b.otherLanguage(set, filepath.Join(b.process.Dirs.Functions, "tools", stem))
 	if t, ok := builtin.Lookup(name, b.builtins()); ok {
+		if t.Touches != nil && !t.Effect.Repeats() {
+			t.Repeats = func(args json.RawMessage) bool { return b.policy.OnlyReads(t, args) }
+		}
 		set.Tools = append(set.Tools, t)
 		return
 	}

@@ -32,7 +32,7 @@ func (s *server) tools(c *connection) []tool.Tool {
 				`"tool":{"type":"string","description":"The name of the tool"},` +
 				`"arguments":{"type":"object","description":"The arguments of the tool"}},"required":["tool"]}`),
 			Effect: invokeEffect(list), Parallel: invokeEffect(list) == tool.ReadOnly,
-			Touches: s.invokeTouches, Run: s.invoke,
+			Repeats: s.invokeRepeats, Touches: s.invokeTouches, Run: s.invoke,
 		},
 		{
 			Name:        functionName("search", id),

@@ -44,8 +44,7 @@ func (s *server) invokeTouches(raw json.RawMessage) (tool.Touch, error) {
 		return tool.Touch{Unknown: "names no tool"}, nil
 	}
 	with, _ := object(args["arguments"])
-	list := s.listed()
-	i := slices.IndexFunc(list, func(t *sdk.Tool) bool { return t.Name == name })
+	list, i := s.findListed(name)
 	if i < 0 {
 		return tool.Touch{Unknown: "names a tool that the server has not listed"}, nil
 	}
@@ -55,6 +54,24 @@ func (s *server) invokeTouches(raw json.RawMessage) (tool.Touch, error) {
 	}
 	touch.Passed = &tool.Passed{Tool: s.directNames(list)[i], Args: with}
 	return touch, nil
+}
+
+// invokeRepeats reports whether the tool that a call of mcp_invoke names may be called
+// again. A tool that the server has not listed may not.
+func (s *server) invokeRepeats(raw json.RawMessage) bool {
+	name, failed := fields(raw).text("tool")
+	if failed != nil {
+		return false
+	}
+	list, i := s.findListed(name)
+	return i >= 0 && effect(list[i]).Repeats()
+}
+
+// findListed returns the tools as the server has listed them last, and the place of the
+// one with that name; -1 if it is not among them.
+func (s *server) findListed(name string) ([]*sdk.Tool, int) {
+	list := s.listed()
+	return list, slices.IndexFunc(list, func(t *sdk.Tool) bool { return t.Name == name })
 }
 
 // listed returns the tools as the server has listed them last, without starting it.

@@ -11,6 +11,26 @@ import (
 	"raddle.dev/tool/permission"
 )
 
+// TestInvokeRepeatsAsItsToolDoes: a call of mcp_invoke may be made again exactly if the tool
+// that it names may, whatever else the server has.
+func TestInvokeRepeatsAsItsToolDoes(t *testing.T) {
+	all := tools(t, open(t, entry(t, "good"), Options{}), "good")
+	invoke := all["mcp_invoke_good"]
+	for name, want := range map[string]bool{"echo": true, "die": false, "fail": true, "nope": false} {
+		if got := invoke.MayRepeat(json.RawMessage(`{"tool":"` + name + `"}`)); got != want {
+			t.Errorf("a call of %s may be repeated: %v, want %v", name, got, want)
+		}
+		if direct, ok := all["mcp__good__"+name]; ok && direct.MayRepeat(nil) != want {
+			t.Errorf("a direct call of %s may be repeated: %v, want %v", name, !want, want)
+		}
+	}
+	for _, bad := range []string{``, `{}`, `[]`, `{"tool":7}`} {
+		if invoke.MayRepeat(json.RawMessage(bad)) {
+			t.Errorf("a call with %q may be repeated", bad)
+		}
+	}
+}
+
 // A call of a server's tool asks unless the tool says that it reads, and stays on
 // this machine. The same call through mcp_invoke asks alike, whatever else the server
 // has, and the rules for either name hold for both.

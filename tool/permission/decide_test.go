@@ -348,3 +348,40 @@ func TestDecideRefusesWhatIsNoUse(t *testing.T) {
 		t.Error("a relative workspace was taken")
 	}
 }
+
+// TestOnlyReads: a command that reads may be repeated without a question, and one that
+// writes, connects or cannot be understood may not.
+func TestOnlyReads(t *testing.T) {
+	r := newRoom(t)
+	for text, want := range map[string]bool{
+		"ls -la src":                      true,
+		"cat a.txt | wc -l":               true,
+		"grep -rn foo src; git status":    true,
+		"cat /etc/hostname":               true, // whether it may run is asked elsewhere
+		"echo hello > out.txt":            false,
+		"ls 2>/dev/null":                  true,
+		"rm a.txt":                        false,
+		"touch b":                         false,
+		"make test":                       false,
+		"curl https://example.com":        false,
+		"ls && ./deploy.sh":               false,
+		"sed -i s/a/b/ a.txt":             false,
+		"python3 -c 'print(1)'":           false,
+		"cat a.txt | tee copy.txt":        false,
+		"$x a.txt":                        false,
+		"git commit -m x":                 false,
+		"for f in *.txt; do cat $f; done": false,
+		"if true; then rm a.txt; fi":      false,
+	} {
+		args, err := json.Marshal(map[string]string{"command": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.policy.OnlyReads(shellTool, args); got != want {
+			t.Errorf("OnlyReads(%q) = %v, want %v", text, got, want)
+		}
+	}
+	if r.policy.OnlyReads(tool.Tool{Name: "unknown"}, nil) {
+		t.Error("a tool that does not say what it touches is taken for one that reads")
+	}
+}

@@ -65,18 +65,26 @@ type Decision struct {
 // Decide decides on a call. An error is arguments that the tool cannot use, or a
 // policy that names no workspace; the call must not run.
 func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
+	m, needs, err := p.analyze(t, c.Args)
+	if err != nil {
+		return Decision{}, err
+	}
+	return p.judge(m, needs), nil
+}
+
+// analyze takes a call apart into what it needs.
+func (p *Policy) analyze(t tool.Tool, args json.RawMessage) (matcher, []need, error) {
 	a, err := p.area()
 	if err != nil {
-		return Decision{}, fmt.Errorf("decide on %s: %w", t.Name, err)
+		return matcher{}, nil, fmt.Errorf("decide on %s: %w", t.Name, err)
 	}
-	args := c.Args
 	if len(bytes.TrimSpace(args)) == 0 {
 		args = json.RawMessage("{}")
 	}
 	var touch tool.Touch
 	if t.Touches != nil {
 		if touch, err = t.Touches(args); err != nil {
-			return Decision{}, fmt.Errorf("%s: %w", t.Name, err)
+			return matcher{}, nil, fmt.Errorf("%s: %w", t.Name, err)
 		}
 	}
 	m := matcher{tool: t.Name, shell: len(touch.Commands) > 0, area: a, home: p.Home, args: argumentTexts(args),
@@ -84,10 +92,23 @@ func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
 	if touch.Passed != nil {
 		m.passed, m.passedArgs = touch.Passed.Tool, argumentTexts(touch.Passed.Args)
 	}
-	return p.judge(m, p.needs(t, touch, m)), nil
+	return m, p.needs(t, touch, m), nil
 }
 
-// needs takes a call apart. The first need is the call itself.
+// OnlyReads reports whether all that a call does is seen, and is reading: nothing is
+// written, no host is reached, and every command is one that runs without asking. It
+// asks no rule.
+func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
+	_, needs, err := p.analyze(t, args)
+	if err != nil || t.Touches == nil {
+		return false
+	}
+	return !slices.ContainsFunc(needs, func(n need) bool {
+		return n.facet != reading && (n.fallback != Allow || n.facet == writing || n.facet == network)
+	})
+}
+
+// needs lists what a call needs. The first need is the call itself.
 func (p *Policy) needs(t tool.Tool, touch tool.Touch, m matcher) []need {
 	needs := []need{p.call(t, touch)}
 	for _, f := range touch.Reads {
