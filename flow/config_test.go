@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -47,6 +48,22 @@ instruction: typo
 	c.text, c.src = nil, source{}
 	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{}, source{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSwitchesOfAConfig: switches may also be written as in YAML 1.1, unquoted.
+func TestSwitchesOfAConfig(t *testing.T) {
+	for text, want := range map[string]string{
+		"true": "true", "yes": "true", "Yes": "true", "ON": "true", "false": "false", "no": "false", "off": "false",
+		`"yes"`: "error", "y": "error", "1": "error", "maybe": "error", "": "error",
+	} {
+		got := "error"
+		if c, err := ParseConfig("config.yaml", []byte("name: x\nauto_continue: "+text+"\n")); err == nil {
+			got = strconv.FormatBool(c.Continue.Auto)
+		}
+		if got != want {
+			t.Errorf("auto_continue: %s is %s, want %s", text, got, want)
+		}
 	}
 }
 
