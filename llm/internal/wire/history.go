@@ -1,0 +1,210 @@
+package wire
+
+import (
+	"strconv"
+	"strings"
+
+	"raddle.dev/llm"
+)
+
+// A CallRule says which names and ids of tool calls a provider accepts in a conversation. Both consist of letters, digits, "_" and "-".
+type CallRule struct {
+	NameMax     int    // longest name, in bytes
+	NameMarks   string // further characters of names
+	LetterFirst bool   // a name begins with a letter or "_"
+	IDMax       int    // longest id, in bytes
+	AnyID       bool   // ids consist of any characters
+}
+
+// noResult is what the model reads where a conversation lacks the result of a call.
+const noResult = "There is no result: the call was interrupted."
+
+// RepairCalls returns r with a history that the provider accepts, whatever names and ids the model has written. Valid ones are kept. A wrong name
+// becomes the same valid name everywhere in the request; it never becomes the name of a tool. Every call has an id of its own and exactly one result,
+// and the results stand right behind the message with the calls, in the order of the calls. A result without a call becomes a message of
+// the user. What does not belong into a message of its role stays there, for the wire to refuse. r and its messages are not changed.
+//
+// Adding messages at the end of a history does not change what stands before them, as the providers' prompt caches require.
+func RepairCalls(r llm.Request, rule CallRule) llm.Request {
+	h := history{
+		rule: rule, names: map[string]string{}, taken: map[string]bool{}, ids: map[string]bool{},
+		results: pairResults(r.Messages), messages: make([]llm.Message, 0, len(r.Messages)),
+	}
+	for _, t := range r.Tools {
+		h.names[t.Name], h.taken[t.Name] = t.Name, true
+	}
+	for i, m := range r.Messages {
+		switch m.Role {
+		case llm.RoleAssistant:
+			h.addCalls(i, m)
+		case llm.RoleTool:
+			h.addOthers(i, m)
+		default:
+			h.messages = append(h.messages, m)
+		}
+	}
+	r.Messages = h.messages
+	return r
+}
+
+// A place is where a part stands: the index of its message, and its index there.
+type place struct{ message, part int }
+
+// pairing maps the places of calls to their results, and keeps the places of these results.
+type pairing struct {
+	of    map[place]llm.ToolResult
+	known map[place]bool
+}
+
+// pairResults finds the result of every call: the first one behind it with its id, and with its name if several calls of a message share the id.
+// A later call with the same id takes the results from there on.
+func pairResults(messages []llm.Message) pairing {
+	p := pairing{map[place]llm.ToolResult{}, map[place]bool{}}
+	type waiting struct {
+		at   place
+		name string
+	}
+	open := map[string][]waiting{}
+	for i, m := range messages {
+		fresh := map[string]bool{} // ids of this message
+		for j, part := range m.Parts {
+			switch part := part.(type) {
+			case llm.ToolCall:
+				if m.Role != llm.RoleAssistant {
+					continue
+				}
+				if !fresh[part.ID] {
+					fresh[part.ID], open[part.ID] = true, nil
+				}
+				open[part.ID] = append(open[part.ID], waiting{place{i, j}, part.Name})
+			case llm.ToolResult:
+				list := open[part.CallID]
+				if m.Role != llm.RoleTool || len(list) == 0 {
+					continue
+				}
+				chosen := 0
+				for k, call := range list {
+					if call.name == part.Name {
+						chosen = k
+						break
+					}
+				}
+				p.of[list[chosen].at], p.known[place{i, j}] = part, true
+				rest := append([]waiting(nil), list[:chosen]...)
+				open[part.CallID] = append(rest, list[chosen+1:]...)
+			}
+		}
+	}
+	return p
+}
+
+// history is a repair in progress.
+type history struct {
+	rule     CallRule
+	names    map[string]string // valid names by the names in the history
+	taken    map[string]bool   // the valid names
+	ids      map[string]bool   // the ids that are in use
+	calls    int
+	results  pairing
+	messages []llm.Message
+}
+
+// addCalls adds a message of the assistant, and one with the results of its calls.
+func (h *history) addCalls(i int, m llm.Message) {
+	parts := make([]llm.Part, len(m.Parts))
+	var results []llm.Part
+	for j, part := range m.Parts {
+		call, ok := part.(llm.ToolCall)
+		if !ok {
+			parts[j] = part
+			continue
+		}
+		result, ok := h.results.of[place{i, j}]
+		if !ok {
+			result = llm.ToolResult{Content: []llm.Part{llm.Text{Text: noResult}}, Error: true}
+		}
+		call.Name, call.ID = h.validName(call.Name), h.validID(call.ID)
+		result.Name, result.CallID = call.Name, call.ID
+		parts[j], results = call, append(results, result)
+	}
+	h.messages = append(h.messages, llm.Message{Role: m.Role, Parts: parts})
+	if len(results) > 0 {
+		h.messages = append(h.messages, llm.Message{Role: llm.RoleTool, Parts: results})
+	}
+}
+
+// addOthers adds what a message of results holds besides the results of calls.
+func (h *history) addOthers(i int, m llm.Message) {
+	var foreign, stray []llm.Part
+	for j, part := range m.Parts {
+		result, ok := part.(llm.ToolResult)
+		switch {
+		case !ok:
+			foreign = append(foreign, part)
+		case !h.results.known[place{i, j}] && len(result.Content) > 0:
+			stray = append(stray, llm.Text{Text: "Result of an earlier call of the tool " + strconv.Quote(result.Name) + ":\n"})
+			stray = append(stray, result.Content...)
+		}
+	}
+	if len(foreign) > 0 {
+		h.messages = append(h.messages, llm.Message{Role: m.Role, Parts: foreign})
+	}
+	if len(stray) > 0 {
+		h.messages = append(h.messages, llm.Message{Role: llm.RoleUser, Parts: stray})
+	}
+}
+
+// validName returns the name by which the provider reads of a tool.
+func (h *history) validName(name string) string {
+	if valid, ok := h.names[name]; ok {
+		return valid
+	}
+	valid := name
+	if !h.accepts(name) {
+		stem := replaceRunes(name, h.rule.NameMarks)
+		if strings.Trim(stem, "_") == "" {
+			stem = "unnamed_tool"
+		}
+		if first := stem[0]; h.rule.LetterFirst && !isLetter(rune(first)) && first != '_' {
+			stem = "_" + stem
+		}
+		valid = stem[:min(len(stem), h.rule.NameMax)]
+		for n := 2; h.taken[valid]; n++ {
+			end := "_" + strconv.Itoa(n)
+			valid = stem[:min(len(stem), h.rule.NameMax-len(end))] + end
+		}
+	}
+	h.names[name], h.taken[valid] = valid, true
+	return valid
+}
+
+func (h *history) accepts(name string) bool {
+	return name != "" && len(name) <= h.rule.NameMax && replaceRunes(name, h.rule.NameMarks) == name &&
+		(!h.rule.LetterFirst || isLetter(rune(name[0])) || name[0] == '_')
+}
+
+// validID returns an id that no call before has. Made-up ids count the calls, so that they stay the same while a conversation grows.
+func (h *history) validID(id string) string {
+	h.calls++
+	valid := id
+	if id == "" || len(id) > h.rule.IDMax || (!h.rule.AnyID && replaceRunes(id, "") != id) || h.ids[id] {
+		valid = "call_" + strconv.Itoa(h.calls)
+		for n := 2; h.ids[valid]; n++ {
+			valid = "call_" + strconv.Itoa(h.calls) + "_" + strconv.Itoa(n)
+		}
+	}
+	h.ids[valid] = true
+	return valid
+}
+
+// replaceRunes returns s with "_" for every character that is neither a letter nor a digit of ASCII, nor "_", "-" or one of marks.
+func replaceRunes(s, marks string) string {
+	return strings.Map(func(r rune) rune {
+		if isLetter(r) || (r >= '0' && r <= '9') || r == '_' || r == '-' || (r < 0x80 && strings.ContainsRune(marks, r)) {
+			return r
+		}
+		return '_'
+	}, s)
+}
+
+func isLetter(r rune) bool { return (r >= 'a' && r <= 'z') || (r >= 'A' && r <= 'Z') }
