@@ -20,6 +20,7 @@ const (
 	Network       Class = "network"        // no connection, or it broke
 	Timeout       Class = "timeout"        // nothing was heard for too long
 	Server        Class = "server"         // the provider failed, or broke its own protocol
+	Limit         Class = "limit"          // the reply is larger or takes longer than the client allows: raise the limit, or ask for less
 )
 
 // Values of Error.Code for the class Network, where no provider has spoken.
@@ -76,6 +77,8 @@ func (e *Error) phrase() string {
 		return "request timed out"
 	case Server:
 		return "server error"
+	case Limit:
+		return "reply beyond the limit"
 	case Network:
 		switch e.Code {
 		case CodeRefused:

@@ -29,6 +29,7 @@ func TestErrorText(t *testing.T) {
 		{Error{Class: Server, Status: 500, Host: "h", Message: "m"}, "server error (500): h: m", false},
 		{Error{Class: BadRequest, Status: 400, Host: "h", Message: "m"}, "bad request (400): h: m", false},
 		{Error{Class: ContextLength, Status: 400, Host: "h", Message: "m"}, "context too long (400): h: m", false},
+		{Error{Class: Limit, Host: "h", Message: "m"}, "reply beyond the limit: h: m", false},
 		{Error{Class: Server}, "server error", false},
 		{Error{}, "model error", false},
 	} {

@@ -48,6 +48,7 @@ func checkAnthropic(body []byte) error {
 		return errors.New("messages: at least one message is required, and max_tokens")
 	}
 	var open []string
+	used := map[string]bool{}
 	for i, m := range messages {
 		if want := []string{"user", "assistant"}[i%2]; m.Role != want {
 			return fmt.Errorf("messages.%d: roles must alternate: %q where %q is due", i, m.Role, want)
@@ -60,9 +61,14 @@ func checkAnthropic(body []byte) error {
 		}
 		open = open[:0]
 		for _, b := range m.Content {
-			if b.Type == "tool_use" {
-				open = append(open, b.ID)
+			if b.Type != "tool_use" {
+				continue
 			}
+			if used[b.ID] {
+				return fmt.Errorf("messages.%d: `tool_use` ids must be unique: %q", i, b.ID)
+			}
+			used[b.ID] = true
+			open = append(open, b.ID)
 		}
 	}
 	if len(open) > 0 {
@@ -83,7 +89,7 @@ func (m anthropicMessage) check() error {
 			return errors.New("text content blocks must contain non-whitespace text")
 		case b.Type == "thinking" && b.Signature == "":
 			return errors.New("a thinking block has no signature")
-		case b.Type == "tool_use" && (m.Role != "assistant" || b.ID == "" || b.Name == "" || !object(b.Input) || slices.Contains(ids, b.ID)):
+		case b.Type == "tool_use" && (m.Role != "assistant" || !plain(b.ID, 200) || !plain(b.Name, 64) || !object(b.Input) || slices.Contains(ids, b.ID)):
 			return fmt.Errorf("the tool_use %q is not valid", b.ID)
 		case b.Type == "tool_result" && m.Role != "user":
 			return errors.New("a tool_result outside of a user's message")

@@ -70,7 +70,7 @@ func (c geminiContent) functions() (calls, responses []string, err error) {
 	for i, p := range c.Parts {
 		switch {
 		case p.FunctionCall != nil:
-			if c.Role != "model" || p.FunctionCall.Name == "" || !object(p.FunctionCall.Args) {
+			if c.Role != "model" || !functionName(p.FunctionCall.Name) || !object(p.FunctionCall.Args) {
 				return nil, nil, fmt.Errorf("parts[%d]: the function call is not valid", i)
 			}
 			calls = append(calls, p.FunctionCall.Name)
@@ -84,6 +84,12 @@ func (c geminiContent) functions() (calls, responses []string, err error) {
 		}
 	}
 	return calls, responses, nil
+}
+
+// functionName reports whether Google takes the name of a function.
+func functionName(name string) bool {
+	rest := strings.NewReplacer(".", "", ":", "").Replace(name)
+	return len(name) <= 64 && plain(rest, 64) && !strings.ContainsAny(name[:1], ".:-0123456789")
 }
 
 // streamGemini seals the first call only, as the vendor does with calls that

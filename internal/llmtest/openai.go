@@ -83,7 +83,7 @@ func (m openAIMessage) check() error {
 		}
 	}
 	for _, c := range m.ToolCalls {
-		if c.ID == "" || c.Type != "function" || c.Function.Name == "" || !object([]byte(c.Function.Arguments)) {
+		if c.ID == "" || len(c.ID) > 40 || c.Type != "function" || !plain(c.Function.Name, 64) || !object([]byte(c.Function.Arguments)) {
 			return fmt.Errorf("the call %+v is not valid", c)
 		}
 	}

@@ -167,6 +167,63 @@ func TestAwkwardRequests(t *testing.T) {
 	}
 }
 
+// TestWrongCalls sends histories with names and ids of calls as real models write them, in every order in which programs keep them.
+func TestWrongCalls(t *testing.T) {
+	made := func(calls ...llm.Part) llm.Message { return llm.Message{Role: llm.RoleAssistant, Parts: calls} }
+	call := func(id, name string) llm.Part { return llm.ToolCall{ID: id, Name: name, Args: json.RawMessage(`{}`)} }
+	answered := func(results ...llm.Part) llm.Message { return llm.Message{Role: llm.RoleTool, Parts: results} }
+	result := func(id, name string) llm.Part {
+		return llm.ToolResult{CallID: id, Name: name, Content: []llm.Part{llm.Text{Text: "of " + id + name}}}
+	}
+	both := func(id, name string) []llm.Message {
+		return []llm.Message{llm.User("a"), made(call(id, name)), answered(result(id, name))}
+	}
+	long := strings.Repeat("x", 100)
+	for name, messages := range map[string][]llm.Message{
+		"namespace":                both("1", "functions.fs_ls"),
+		"special token":            both("1", "fs_ls<|channel|>"),
+		"blank name":               both("1", " "),
+		"no name":                  both("1", ""),
+		"blank in a name":          both("1", "fs ls"),
+		"long name":                both("1", long),
+		"digit first":              both("1", "3d_print"),
+		"letters of other scripts": both("1", "měření"),
+		"no id":                    both("", "f"),
+		"long id":                  both(long, "f"),
+		"odd id":                   both("functions.f:0", "f"),
+		"one id for two at once":   {llm.User("a"), made(call("x", "f"), call("x", "g")), answered(result("x", "f"), result("x", "g"))},
+		"one id for two in turn": {llm.User("a"), made(call("x", "f")), answered(result("x", "f")), llm.User("b"),
+			made(call("x", "g")), answered(result("x", "g"))},
+		"no ids for two":            {llm.User("a"), made(call("", "f"), call("", "g")), answered(result("", "g"), result("", "f"))},
+		"result without call":       {llm.User("a"), answered(result("gone", "f")), llm.User("b")},
+		"result first":              {answered(result("gone", "f")), llm.User("b")},
+		"result again":              {llm.User("a"), made(call("x", "f")), answered(result("x", "f"), result("x", "f")), llm.User("b")},
+		"call without result":       {llm.User("a"), made(call("x", "f")), llm.User("b")},
+		"call without result, last": {llm.User("a"), made(call("x", "f"))},
+		"one of two results":        {llm.User("a"), made(call("x", "f"), call("y", "g")), answered(result("y", "g"))},
+		"results in another order":  {llm.User("a"), made(call("x", "f"), call("y", "g")), answered(result("y", "g"), result("x", "f"))},
+		"result behind a person":    {llm.User("a"), made(call("x", "f")), llm.User("b"), answered(result("x", "f"))},
+		"result behind a reply":     {llm.User("a"), made(call("x", "f")), made(llm.Text{Text: "hm"}), answered(result("x", "f")), llm.User("b")},
+	} {
+		for _, v := range []Vendor{OpenAI(), Anthropic(), Gemini()} {
+			t.Run(name+" at "+v.Name, func(t *testing.T) {
+				s := Serve(t, v, Turn{Text: "ok"})
+				if _, err := llm.Generate(t.Context(), model(t, v, s.URL), llm.Request{Messages: messages}); err != nil {
+					t.Fatal(err)
+				}
+				body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(s.Bodies()[0]))
+				for _, m := range messages { // nothing that a tool has said may be lost
+					for _, p := range m.Parts {
+						if r, ok := p.(llm.ToolResult); ok && !strings.Contains(body, "of "+r.CallID+r.Name) {
+							t.Errorf("the result of %s %s is missing: %s", r.CallID, r.Name, body)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestChecksRefuse shows that the checks find what they are for.
 func TestChecksRefuse(t *testing.T) {
 	use, result := `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`, `{"type":"tool_result","tool_use_id":"a"}`
@@ -181,6 +238,11 @@ func TestChecksRefuse(t *testing.T) {
 		{OpenAI(), ocall + `,{"role":"tool","tool_call_id":"a","content":""},{"role":"tool","tool_call_id":"a","content":""}`, "answers no call"},
 		{OpenAI(), ocall + `,{"role":"tool","tool_call_id":"a","content":[{"type":"image_url"}]}`, "text only"},
 		{OpenAI(), `{"role":"assistant"}`, "no content"},
+		{OpenAI(), strings.ReplaceAll(ocall, `"f"`, `"functions.f"`), "is not valid"},
+		{OpenAI(), strings.ReplaceAll(ocall, `"a"`, `"`+strings.Repeat("a", 41)+`"`), "is not valid"},
+		{Anthropic(), `{"role":"user","content":[{"type":"text","text":"a"}]},` + strings.ReplaceAll(use, `"a"`, `"a.b"`), "is not valid"},
+		{Anthropic(), `{"role":"user","content":[{"type":"text","text":"a"}]},` + use + `,{"role":"user","content":[` + result + `]},` + use, "unique"},
+		{Gemini(), `{"role":"user","parts":[{"text":"a"}]},` + strings.ReplaceAll(gcall, `"f"`, `"3d"`), "is not valid"},
 		{Anthropic(), `{"role":"user","content":[{"type":"text","text":"a"}]},{"role":"user","content":[{"type":"text","text":"a"}]}`, "alternate"},
 		{Anthropic(), `{"role":"user","content":[{"type":"text","text":" "}]}`, "non-whitespace"},
 		{Anthropic(), `{"role":"user","content":[{"type":"text","text":"a"}]},` + use, "without tool_result"},

@@ -128,3 +128,13 @@ func object(text []byte) bool {
 	var m map[string]json.RawMessage
 	return json.Unmarshal(text, &m) == nil && m != nil
 }
+
+// plain reports whether a name or an id consists of 1 to most letters, digits, underscores and dashes.
+func plain(name string, most int) bool {
+	for _, r := range name {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' {
+			return false
+		}
+	}
+	return name != "" && len(name) <= most
+}

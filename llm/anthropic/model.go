@@ -31,6 +31,9 @@ const (
 	origin     = "anthropic"
 )
 
+// callRule is what Anthropic accepts.
+var callRule = wire.CallRule{NameMax: 64, IDMax: 64}
+
 // DefaultMaxTokens is the limit of a reply whose request names none. Every model
 // that is on offer can write that much.
 const DefaultMaxTokens = 32000
@@ -83,7 +86,7 @@ func New(c Config) (*Model, error) {
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
-		params, err := m.params(r)
+		params, err := m.params(wire.RepairCalls(r, callRule))
 		if err != nil {
 			return llm.Reply{}, err
 		}

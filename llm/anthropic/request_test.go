@@ -65,6 +65,7 @@ func TestRequests(t *testing.T) {
 				llm.Text{Text: "Let me see."},
 				llm.ToolCall{ID: "c1", Name: "f", Args: json.RawMessage(`{"n":9007199254740993}`)},
 				llm.ToolCall{ID: "c2", Name: "g"},
+				llm.ToolCall{ID: "c3", Name: "g"},
 			}},
 			{Role: llm.RoleTool, Parts: []llm.Part{
 				llm.ToolResult{CallID: "c1", Name: "f", Content: []llm.Part{llm.Text{Text: "18"}, llm.Image{URL: "https://example.org/map.png"},
@@ -81,7 +82,8 @@ func TestRequests(t *testing.T) {
 				{"type":"redacted_thinking","data":"hidden"},
 				{"type":"text","text":"Let me see."},
 				{"type":"tool_use","id":"c1","name":"f","input":{"n":9007199254740993}},
-				{"type":"tool_use","id":"c2","name":"g","input":{}}]},
+				{"type":"tool_use","id":"c2","name":"g","input":{}},
+				{"type":"tool_use","id":"c3","name":"g","input":{}}]},
 			{"role":"user","content":[
 				{"type":"tool_result","tool_use_id":"c1","content":[{"type":"text","text":"18"},{"type":"image","source":{"type":"url","url":"https://example.org/map.png"}},
 					{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"}}]},
@@ -120,6 +122,7 @@ func TestSchemaOrder(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
+	called := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{}}} // what the results in the cases belong to
 	for _, c := range []struct {
 		message llm.Message
 		want    string
@@ -135,7 +138,7 @@ func TestUnsupported(t *testing.T) {
 		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.ToolCall{}}}}}, "text, images and files only"},
 		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.File{Data: []byte{1}}}}}}, "PDF and text"},
 	} {
-		_, err := llm.Generate(t.Context(), newModel(t, "http://127.0.0.1:1"), llm.Request{Messages: []llm.Message{c.message}})
+		_, err := llm.Generate(t.Context(), newModel(t, "http://127.0.0.1:1"), llm.Request{Messages: []llm.Message{called, c.message}})
 		var e *llm.Error
 		if !errors.As(err, &e) || e.Class != llm.BadRequest || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error is %v, want %q", c.message, err, c.want)

@@ -76,9 +76,9 @@ func (d *decoder) start(n int, b anthropic.ContentBlockStartEventContentBlockUni
 		if err := d.parts.Reasoning(n, b.Thinking); err != nil {
 			return err
 		}
-		d.parts.Seal(n, b.Signature)
+		return d.parts.Seal(n, b.Signature)
 	case "redacted_thinking":
-		d.parts.Part(llm.Reasoning{Signature: b.Data, Redacted: true, Origin: origin})
+		return d.parts.Part(llm.Reasoning{Signature: b.Data, Redacted: true, Origin: origin}, len(b.Data))
 	case "tool_use":
 		args := b.JSON.Input.Raw()
 		if args == "{}" || args == "null" {
@@ -96,7 +96,7 @@ func (d *decoder) delta(n int, delta anthropic.MessageStreamEventUnionDelta) err
 	case "thinking_delta":
 		return d.parts.Reasoning(n, delta.Thinking)
 	case "signature_delta":
-		d.parts.Seal(n, delta.Signature)
+		return d.parts.Seal(n, delta.Signature)
 	case "input_json_delta":
 		return d.parts.Call(n, "", "", delta.PartialJSON)
 	}

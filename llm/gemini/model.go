@@ -35,6 +35,9 @@ const (
 	origin         = "gemini"
 )
 
+// callRule is what Google accepts.
+var callRule = wire.CallRule{NameMax: 64, NameMarks: ".:", LetterFirst: true, IDMax: 64, AnyID: true}
+
 // A Config says which model to use and where. At Google, Model and APIKey are
 // required.
 type Config struct {
@@ -89,6 +92,8 @@ func New(c Config) (*Model, error) {
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
+		turn := len(r.Messages)
+		r = wire.RepairCalls(r, callRule)
 		contents, err := m.contents(r)
 		if err != nil {
 			return llm.Reply{}, err
@@ -107,7 +112,7 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		if err := d.read(resp.Body); err != nil {
 			return llm.Reply{}, err
 		}
-		return d.reply(len(r.Messages))
+		return d.reply(turn)
 	})
 }
 

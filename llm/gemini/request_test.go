@@ -103,6 +103,7 @@ func TestSchemaOrder(t *testing.T) {
 }
 
 func TestUnsupported(t *testing.T) {
+	called := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{}}} // what the results in the cases belong to
 	for _, c := range []struct {
 		message llm.Message
 		want    string
@@ -113,7 +114,7 @@ func TestUnsupported(t *testing.T) {
 		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Text{Text: "x"}}}, "does not belong there"},
 		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.ToolCall{}}}}}, "text, images and files only"},
 	} {
-		_, err := llm.Generate(t.Context(), newModel(t, "http://127.0.0.1:1"), llm.Request{Messages: []llm.Message{c.message}})
+		_, err := llm.Generate(t.Context(), newModel(t, "http://127.0.0.1:1"), llm.Request{Messages: []llm.Message{called, c.message}})
 		var e *llm.Error
 		if !errors.As(err, &e) || e.Class != llm.BadRequest || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error is %v, want %q", c.message, err, c.want)

@@ -131,14 +131,13 @@ func (d *decoder) part(p *genai.Part, args json.RawMessage) error {
 		if err := d.parts.Call(n, p.FunctionCall.ID, p.FunctionCall.Name, string(args)); err != nil {
 			return err
 		}
-		d.parts.Seal(n, base64.StdEncoding.EncodeToString(p.ThoughtSignature))
+		return d.parts.Seal(n, base64.StdEncoding.EncodeToString(p.ThoughtSignature))
 	case p.InlineData != nil:
 		d.next(otherPart)
 		if strings.HasPrefix(p.InlineData.MIMEType, "image/") {
-			d.parts.Part(llm.Image{MIME: p.InlineData.MIMEType, Data: p.InlineData.Data})
-		} else {
-			d.parts.Part(llm.File{Name: p.InlineData.DisplayName, MIME: p.InlineData.MIMEType, Data: p.InlineData.Data})
+			return d.parts.Part(llm.Image{MIME: p.InlineData.MIMEType, Data: p.InlineData.Data}, len(p.InlineData.Data))
 		}
+		return d.parts.Part(llm.File{Name: p.InlineData.DisplayName, MIME: p.InlineData.MIMEType, Data: p.InlineData.Data}, len(p.InlineData.Data))
 	case p.Text == "":
 	case p.Thought:
 		return d.parts.Reasoning(d.next(thoughtPart), p.Text)

@@ -5,8 +5,7 @@
 //	m, err := openai.New(openai.Config{Model: "gpt-5", APIKey: key})
 //	m, err := openai.New(openai.Config{Model: "llama3.2", BaseURL: "http://localhost:11434/v1"})
 //
-// Requests are built and sent with the official SDK. Nothing is read from the
-// environment, and nothing is retried.
+// Nothing is read from the environment, and nothing is retried.
 //
 // What compatible servers do differently is tolerated as long as no meaning is
 // lost: usage that is not sent, a missing [DONE] after the finish reason,
@@ -21,9 +20,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
 )
@@ -32,6 +28,9 @@ const (
 	defaultURL = "https://api.openai.com/v1/"
 	origin     = "openai"
 )
+
+// callRule is what OpenAI accepts. Compatible servers that accept more still read names that are in the list of tools as they are there.
+var callRule = wire.CallRule{NameMax: 64, IDMax: 40, AnyID: true}
 
 // A Config says which model to use and where. Only Model is required at a
 // server that wants no key.
@@ -43,14 +42,18 @@ type Config struct {
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
 	ReadTimeout time.Duration     // longest silence of the server; 0: 300 s
 	Headers     map[string]string // sent with every request
+
+	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
 }
 
 // A Model is one model at one endpoint. It is safe for concurrent use.
 type Model struct {
 	name   string
 	client *wire.Client
-	chat   openai.ChatCompletionService
-	newer  bool // the endpoint wants max_completion_tokens
+	url    string            // of chat completions
+	header map[string]string // of every request
+	newer  bool              // the endpoint wants max_completion_tokens
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -61,40 +64,34 @@ func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
 		Name: "openai", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
 		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers,
+		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
 	})
 	if err != nil {
 		return nil, err
 	}
+	m := &Model{name: c.Model, client: client, url: client.Base().JoinPath("chat/completions").String(), header: map[string]string{}}
+	if c.APIKey != "" {
+		m.header["Authorization"] = "Bearer " + c.APIKey
+	}
 	host := client.Base().Hostname()
-	return &Model{
-		name:   c.Model,
-		client: client,
-		// The service alone, unlike the SDK's Client, takes nothing from the environment.
-		chat: openai.NewChatCompletionService(
-			option.WithBaseURL(client.Base().String()),
-			option.WithAPIKey(c.APIKey),
-			option.WithHTTPClient(client),
-			option.WithMaxRetries(0),
-		),
-		newer: host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com"),
-	}, nil
+	m.newer = host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
+	return m, nil
 }
 
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
-		params, err := m.params(r)
+		body, err := m.request(wire.RepairCalls(r, callRule))
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		var resp *http.Response
-		sent := m.chat.NewStreaming(ctx, params, option.WithResponseBodyInto(&resp), option.WithHeader("Accept", "text/event-stream"))
-		if err := sent.Err(); err != nil {
+		stream, err := m.client.Post(ctx, m.url, m.header, body)
+		if err != nil {
 			return llm.Reply{}, err
 		}
-		defer resp.Body.Close()
+		defer stream.Close()
 		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit)}
-		if err := d.read(resp.Body); err != nil {
+		if err := d.read(stream); err != nil {
 			return llm.Reply{}, err
 		}
 		return d.reply(len(r.Messages))

@@ -2,67 +2,116 @@ package openai
 
 import (
 	"encoding/base64"
+	"encoding/json"
 	"strings"
-
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/shared"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
 )
 
-func (m *Model) params(r llm.Request) (openai.ChatCompletionNewParams, error) {
+// request is the body of a request. A field that llm.Request leaves open is not sent.
+type request struct {
+	Model               string          `json:"model"`
+	Messages            []message       `json:"messages"`
+	Stream              bool            `json:"stream"`
+	StreamOptions       streamOptions   `json:"stream_options"`
+	Tools               []tool          `json:"tools,omitempty"`
+	Temperature         *float64        `json:"temperature,omitempty"`
+	TopP                *float64        `json:"top_p,omitempty"`
+	MaxTokens           int             `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
+	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
+	Stop                []string        `json:"stop,omitempty"`
+	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
+}
+
+type streamOptions struct {
+	IncludeUsage bool `json:"include_usage"`
+}
+
+type tool struct {
+	Type     string   `json:"type"`
+	Function function `json:"function"`
+}
+
+type function struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Parameters  json.RawMessage `json:"parameters,omitempty"`
+}
+
+type responseFormat struct {
+	Type       string     `json:"type"`
+	JSONSchema jsonSchema `json:"json_schema"`
+}
+
+type jsonSchema struct {
+	Name   string          `json:"name"`
+	Schema json.RawMessage `json:"schema"`
+}
+
+type message struct {
+	Role       string     `json:"role"`
+	Content    any        `json:"content,omitempty"` // a string or a []content
+	ToolCallID string     `json:"tool_call_id,omitempty"`
+	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
+	// ReasoningContent is not OpenAI's: it belongs to compatible servers.
+	ReasoningContent string `json:"reasoning_content,omitempty"`
+}
+
+type toolCall struct {
+	ID       string       `json:"id"`
+	Type     string       `json:"type"`
+	Function functionCall `json:"function"`
+}
+
+type functionCall struct {
+	Name      string `json:"name"`
+	Arguments string `json:"arguments"`
+}
+
+type content struct {
+	Type     string    `json:"type"`
+	Text     string    `json:"text,omitempty"`
+	ImageURL *imageURL `json:"image_url,omitempty"`
+	File     *file     `json:"file,omitempty"`
+}
+
+type imageURL struct {
+	URL string `json:"url"`
+}
+
+type file struct {
+	Filename string `json:"filename,omitempty"`
+	FileData string `json:"file_data"`
+}
+
+func (m *Model) request(r llm.Request) (request, error) {
 	messages, err := m.messages(r)
-	p := openai.ChatCompletionNewParams{
-		Model:           m.name,
-		Messages:        messages,
-		ReasoningEffort: shared.ReasoningEffort(r.Effort),
-		StreamOptions:   openai.ChatCompletionStreamOptionsParam{IncludeUsage: openai.Bool(true)},
+	q := request{
+		Model: m.name, Messages: messages, Stream: true, StreamOptions: streamOptions{IncludeUsage: true},
+		Temperature: r.Temperature, TopP: r.TopP, ReasoningEffort: r.Effort, Stop: r.Stop,
 	}
-	if r.Temperature != nil {
-		p.Temperature = openai.Float(*r.Temperature)
+	if m.newer {
+		q.MaxCompletionTokens = max(0, r.MaxTokens)
+	} else {
+		q.MaxTokens = max(0, r.MaxTokens)
 	}
-	if r.TopP != nil {
-		p.TopP = openai.Float(*r.TopP)
-	}
-	if r.MaxTokens > 0 && m.newer {
-		p.MaxCompletionTokens = openai.Int(int64(r.MaxTokens))
-	} else if r.MaxTokens > 0 {
-		p.MaxTokens = openai.Int(int64(r.MaxTokens))
-	}
-	p.Stop.OfStringArray = r.Stop
 	for _, t := range r.Tools {
-		p.Tools = append(p.Tools, tool(t))
+		q.Tools = append(q.Tools, tool{Type: "function", Function: function{Name: t.Name, Description: t.Description, Parameters: t.Schema}})
 	}
 	if len(r.Schema) > 0 {
 		// Not strict: strict mode refuses most schemas that people write, such
 		// as one with an optional property.
-		p.ResponseFormat.OfJSONSchema = &shared.ResponseFormatJSONSchemaParam{
-			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "reply", Schema: r.Schema},
-		}
+		q.ResponseFormat = &responseFormat{Type: "json_schema", JSONSchema: jsonSchema{Name: "reply", Schema: r.Schema}}
 	}
-	return p, err
+	return q, err
 }
-
-func tool(t llm.ToolSpec) openai.ChatCompletionToolUnionParam {
-	f := shared.FunctionDefinitionParam{Name: t.Name}
-	if t.Description != "" {
-		f.Description = openai.String(t.Description)
-	}
-	if len(t.Schema) > 0 {
-		// The SDK's field is a map, which would sort the properties and round
-		// large numbers.
-		f.SetExtraFields(map[string]any{"parameters": t.Schema})
-	}
-	return openai.ChatCompletionFunctionTool(f)
-}
-
-type message = openai.ChatCompletionMessageParamUnion
 
 func (m *Model) messages(r llm.Request) ([]message, error) {
-	var list []message
+	list := []message{}
 	if r.System != "" {
-		list = append(list, openai.SystemMessage(r.System))
+		list = append(list, message{Role: "system", Content: r.System})
 	}
 	var media []llm.Part // of tool results, which cannot hold any
 	flush := func() error {
@@ -99,7 +148,7 @@ func (m *Model) turn(msg llm.Message) (message, error) {
 	case llm.RoleUser:
 		return m.user(msg.Parts)
 	case llm.RoleAssistant:
-		return m.assistant(msg), nil
+		return assistantMessage(msg), nil
 	}
 	return message{}, m.client.Unsupported("a message has the unknown role " + string(msg.Role))
 }
@@ -107,35 +156,31 @@ func (m *Model) turn(msg llm.Message) (message, error) {
 func (m *Model) user(parts []llm.Part) (message, error) {
 	if len(parts) == 1 {
 		if t, ok := parts[0].(llm.Text); ok {
-			return openai.UserMessage(t.Text), nil
+			return message{Role: "user", Content: t.Text}, nil
 		}
 	}
-	content := []openai.ChatCompletionContentPartUnionParam{}
+	var list []content
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
 			if p.Text != "" { // some servers refuse empty parts
-				content = append(content, openai.TextContentPart(p.Text))
+				list = append(list, content{Type: "text", Text: p.Text})
 			}
 		case llm.Image:
-			content = append(content, openai.ImageContentPart(openai.ChatCompletionContentPartImageImageURLParam{URL: address(p.URL, p.MIME, p.Data)}))
+			list = append(list, content{Type: "image_url", ImageURL: &imageURL{URL: address(p.URL, p.MIME, p.Data)}})
 		case llm.File:
 			if len(p.Data) == 0 {
 				return message{}, m.client.Unsupported("a file that is given by its address; chat completions take the bytes only")
 			}
-			f := openai.ChatCompletionContentPartFileFileParam{FileData: openai.String(address("", p.MIME, p.Data))}
-			if p.Name != "" {
-				f.Filename = openai.String(p.Name)
-			}
-			content = append(content, openai.FileContentPart(f))
+			list = append(list, content{Type: "file", File: &file{Filename: p.Name, FileData: address("", p.MIME, p.Data)}})
 		default:
 			return message{}, m.client.Unsupported("a user's message may hold text, images and files only")
 		}
 	}
-	if len(content) == 0 {
-		return openai.UserMessage(""), nil
+	if len(list) == 0 {
+		return message{Role: "user", Content: ""}, nil
 	}
-	return openai.UserMessage(content), nil
+	return message{Role: "user", Content: list}, nil
 }
 
 func address(url, mime string, data []byte) string {
@@ -145,26 +190,23 @@ func address(url, mime string, data []byte) string {
 	return "data:" + mime + ";base64," + base64.StdEncoding.EncodeToString(data)
 }
 
-func (m *Model) assistant(msg llm.Message) message {
-	var a openai.ChatCompletionAssistantMessageParam
+func assistantMessage(msg llm.Message) message {
+	a := message{Role: "assistant"}
 	calls := msg.ToolCalls()
 	if text := msg.Text(); text != "" || len(calls) == 0 {
-		a.Content.OfString = openai.String(text)
+		a.Content = text
 	}
 	for _, c := range calls {
-		a.ToolCalls = append(a.ToolCalls, openai.ChatCompletionMessageToolCallUnionParam{
-			OfFunction: &openai.ChatCompletionMessageFunctionToolCallParam{
-				ID:       c.ID,
-				Function: openai.ChatCompletionMessageFunctionToolCallFunctionParam{Name: c.Name, Arguments: string(wire.ObjectArgs(c.Args))},
-			},
+		a.ToolCalls = append(a.ToolCalls, toolCall{
+			ID: c.ID, Type: "function", Function: functionCall{Name: c.Name, Arguments: string(wire.ObjectArgs(c.Args))},
 		})
 	}
 	// Servers whose models think between tool calls want the thoughts of the
 	// running turn back, and no others.
-	if thoughts := reasoning(msg); thoughts != "" && len(calls) > 0 {
-		a.SetExtraFields(map[string]any{"reasoning_content": thoughts})
+	if len(calls) > 0 {
+		a.ReasoningContent = reasoning(msg)
 	}
-	return message{OfAssistant: &a}
+	return a
 }
 
 func reasoning(msg llm.Message) string {
@@ -183,13 +225,12 @@ func (m *Model) results(msg llm.Message) (list []message, media []llm.Part, err 
 		if !ok {
 			return nil, nil, m.client.Unsupported("a tool message may hold tool results only")
 		}
-		text := llm.Message{Parts: r.Content}.Text()
 		for _, p := range r.Content {
 			if _, ok := p.(llm.Text); !ok {
 				media = append(media, p)
 			}
 		}
-		list = append(list, openai.ToolMessage(text, r.CallID))
+		list = append(list, message{Role: "tool", ToolCallID: r.CallID, Content: llm.Message{Parts: r.Content}.Text()})
 	}
 	if len(media) > 0 {
 		media = append([]llm.Part{llm.Text{Text: "Attached by the tool:"}}, media...)

@@ -5,9 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/respjson"
-
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
 )
@@ -18,9 +15,49 @@ const (
 	reasoningSlot = -2
 )
 
-// A decoder reads the chunks of one reply. It uses the SDK's types but not its
-// stream reader, which takes an early end of the stream for [DONE], fails on
-// chunks that say "error": null, and closes tool calls when the next one begins.
+// chunk is one event of a reply. What servers send in several shapes is kept as it came.
+type chunk struct {
+	ID      wire.Word `json:"id"`
+	Model   wire.Word `json:"model"`
+	Usage   *tokens   `json:"usage"`
+	Choices []choice  `json:"choices"`
+}
+
+type tokens struct {
+	PromptTokens        wire.Count `json:"prompt_tokens"`
+	CompletionTokens    wire.Count `json:"completion_tokens"`
+	PromptTokensDetails struct {
+		CachedTokens wire.Count `json:"cached_tokens"`
+	} `json:"prompt_tokens_details"`
+	CompletionTokensDetails struct {
+		ReasoningTokens wire.Count `json:"reasoning_tokens"`
+	} `json:"completion_tokens_details"`
+}
+
+type choice struct {
+	Index        wire.Count `json:"index"`
+	FinishReason wire.Word  `json:"finish_reason"`
+	Delta        delta      `json:"delta"`
+}
+
+type delta struct {
+	Content          json.RawMessage `json:"content"` // a text, or a list of typed parts at some servers
+	Refusal          string          `json:"refusal"`
+	ReasoningContent wire.Word       `json:"reasoning_content"` // not OpenAI's, like Reasoning
+	Reasoning        wire.Word       `json:"reasoning"`
+	ToolCalls        []callDelta     `json:"tool_calls"`
+}
+
+type callDelta struct {
+	Index    wire.Count `json:"index"`
+	ID       wire.Word  `json:"id"`
+	Function struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"` // a text, or an object at some servers
+	} `json:"function"`
+}
+
+// A decoder reads the chunks of one reply. Tool calls are complete at the end of the stream only.
 type decoder struct {
 	client  *wire.Client
 	parts   *wire.Assembly
@@ -42,11 +79,11 @@ func (d *decoder) read(r io.Reader) error {
 		if strings.HasPrefix(string(ev.Data), "[DONE]") {
 			return nil
 		}
-		var chunk openai.ChatCompletionChunk
-		if err := d.client.Decode(ev, &chunk); err != nil {
+		var c chunk
+		if err := d.client.Decode(ev, &c); err != nil {
 			return err
 		}
-		if err := d.chunk(chunk); err != nil {
+		if err := d.chunk(c); err != nil {
 			return err
 		}
 	}
@@ -56,19 +93,19 @@ func (d *decoder) read(r io.Reader) error {
 	return nil
 }
 
-func (d *decoder) chunk(c openai.ChatCompletionChunk) error {
+func (d *decoder) chunk(c chunk) error {
 	if c.ID != "" {
-		d.id = c.ID
+		d.id = string(c.ID)
 	}
 	if c.Model != "" {
-		d.model = c.Model
+		d.model = string(c.Model)
 	}
-	if c.JSON.Usage.Valid() {
+	if u := c.Usage; u != nil {
 		d.usage = llm.Usage{
-			Input:     int(c.Usage.PromptTokens),
-			Output:    int(c.Usage.CompletionTokens),
-			Cached:    int(c.Usage.PromptTokensDetails.CachedTokens),
-			Reasoning: int(c.Usage.CompletionTokensDetails.ReasoningTokens),
+			Input:     int(u.PromptTokens),
+			Output:    int(u.CompletionTokens),
+			Cached:    int(u.PromptTokensDetails.CachedTokens),
+			Reasoning: int(u.CompletionTokensDetails.ReasoningTokens),
 		}
 	}
 	for _, choice := range c.Choices {
@@ -79,17 +116,21 @@ func (d *decoder) chunk(c openai.ChatCompletionChunk) error {
 			return err
 		}
 		if choice.FinishReason != "" {
-			d.finish = choice.FinishReason
+			d.finish = string(choice.FinishReason)
 		}
 	}
 	return nil
 }
 
-func (d *decoder) delta(delta openai.ChatCompletionChunkChoiceDelta) error {
-	if err := d.parts.Reasoning(reasoningSlot, thoughts(delta.JSON.ExtraFields)); err != nil {
+func (d *decoder) delta(delta delta) error {
+	thought := delta.ReasoningContent // some servers send it under both names
+	if thought == "" {
+		thought = delta.Reasoning
+	}
+	if err := d.parts.Reasoning(reasoningSlot, string(thought)); err != nil {
 		return err
 	}
-	if err := d.content(delta); err != nil {
+	if err := d.content(delta.Content); err != nil {
 		return err
 	}
 	if delta.Refusal != "" {
@@ -99,29 +140,36 @@ func (d *decoder) delta(delta openai.ChatCompletionChunkChoiceDelta) error {
 		}
 	}
 	for _, call := range delta.ToolCalls {
-		args := call.Function.Arguments
-		if raw := call.Function.JSON.Arguments.Raw(); strings.HasPrefix(raw, "{") {
-			args = raw // some servers send the object instead of its text
+		var args string
+		if raw := call.Function.Arguments; strings.HasPrefix(string(raw), "{") {
+			args = string(raw)
+		} else if len(raw) > 0 && json.Unmarshal(raw, &args) != nil {
+			args = string(raw) // no provider sends this: the model reads what it wrote
 		}
-		if err := d.parts.Call(int(call.Index), call.ID, call.Function.Name, args); err != nil {
+		if err := d.parts.Call(int(call.Index), string(call.ID), call.Function.Name, args); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// content reads the text, which is a list of typed parts at some servers.
-func (d *decoder) content(delta openai.ChatCompletionChunkChoiceDelta) error {
-	raw := delta.JSON.Content.Raw()
-	if !strings.HasPrefix(raw, "[") {
-		return d.parts.Text(textSlot, delta.Content)
+func (d *decoder) content(raw json.RawMessage) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
 	}
 	type text struct{ Text string }
 	var list []struct {
 		text
 		Thinking []text
 	}
-	if err := json.Unmarshal([]byte(raw), &list); err != nil {
+	if !strings.HasPrefix(string(raw), "[") {
+		var whole string
+		if err := json.Unmarshal(raw, &whole); err != nil {
+			return d.client.Malformed("the stream holds content of an unknown shape", err)
+		}
+		return d.parts.Text(textSlot, whole)
+	}
+	if err := json.Unmarshal(raw, &list); err != nil {
 		return d.client.Malformed("the stream holds content of an unknown shape", err)
 	}
 	for _, part := range list {
@@ -135,18 +183,6 @@ func (d *decoder) content(delta openai.ChatCompletionChunkChoiceDelta) error {
 		}
 	}
 	return nil
-}
-
-// thoughts reads the reasoning, which OpenAI does not send and other servers
-// send under one of two names, or under both.
-func thoughts(extra map[string]respjson.Field) string {
-	for _, name := range []string{"reasoning_content", "reasoning"} {
-		var s string
-		if f, ok := extra[name]; ok && json.Unmarshal([]byte(f.Raw()), &s) == nil && s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 func (d *decoder) reply(turn int) (llm.Reply, error) {

@@ -19,7 +19,11 @@ type Assembly struct {
 	blocks []*block
 	slots  map[int]*block
 	calls  int
+	size   int // of everything so far, in bytes
 }
+
+// blockSize is what a part costs besides its text: a reply of very many empty parts has a limit, too.
+const blockSize = 128
 
 type kind int
 
@@ -31,11 +35,11 @@ const (
 )
 
 type block struct {
-	kind           kind
-	text           strings.Builder
-	id, name, seal string
-	index          int      // of a call, among the calls
-	part           llm.Part // of a partBlock
+	kind       kind
+	text, seal strings.Builder
+	id, name   string
+	index      int      // of a call, among the calls
+	part       llm.Part // of a partBlock
 }
 
 // NewAssembly returns an empty assembly whose deltas go to emit. Sealed parts
@@ -44,14 +48,38 @@ func (c *Client) NewAssembly(origin string, emit func(llm.Delta) error) *Assembl
 	return &Assembly{client: c, origin: origin, emit: emit, slots: map[int]*block{}}
 }
 
-func (a *Assembly) slot(n int, k kind) *block {
+// grow counts n more bytes of the reply.
+func (a *Assembly) grow(n int) error {
+	if a.size += n; a.client.largest > 0 && a.size > a.client.largest {
+		return a.client.limit(fmt.Sprintf("the reply is larger than %s", formatBytes(a.client.largest)))
+	}
+	return nil
+}
+
+func formatBytes(n int) string {
+	if n%(1<<20) == 0 {
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	return fmt.Sprintf("%d bytes", n)
+}
+
+// open makes b the block of slot n.
+func (a *Assembly) open(n int, b *block) (*block, error) {
+	a.slots[n] = b
+	a.blocks = append(a.blocks, b)
+	return b, a.grow(blockSize)
+}
+
+// write appends text to the block of slot n, and opens one unless it is of kind k.
+func (a *Assembly) write(n int, k kind, text string) (err error) {
 	b := a.slots[n]
 	if b == nil || b.kind != k {
-		b = &block{kind: k}
-		a.slots[n] = b
-		a.blocks = append(a.blocks, b)
+		if b, err = a.open(n, &block{kind: k}); err != nil {
+			return err
+		}
 	}
-	return b
+	b.text.WriteString(text)
+	return a.grow(len(text))
 }
 
 // Text appends to the text of slot n.
@@ -59,7 +87,9 @@ func (a *Assembly) Text(n int, text string) error {
 	if text == "" {
 		return nil
 	}
-	a.slot(n, textBlock).text.WriteString(text)
+	if err := a.write(n, textBlock, text); err != nil {
+		return err
+	}
 	return a.emit(llm.Delta{Text: text})
 }
 
@@ -68,34 +98,39 @@ func (a *Assembly) Reasoning(n int, text string) error {
 	if text == "" {
 		return nil
 	}
-	a.slot(n, reasoningBlock).text.WriteString(text)
+	if err := a.write(n, reasoningBlock, text); err != nil {
+		return err
+	}
 	return a.emit(llm.Delta{Reasoning: text})
 }
 
-// Seal sets the signature of the reasoning or the call of slot n; where there
-// is none, it makes a reasoning part without text.
-func (a *Assembly) Seal(n int, seal string) {
+// Seal appends to the signature of the reasoning or the call of slot n; where
+// there is neither, it makes a reasoning part without text.
+func (a *Assembly) Seal(n int, seal string) (err error) {
 	if seal == "" {
-		return
+		return nil
 	}
 	b := a.slots[n]
-	if b == nil {
-		b = a.slot(n, reasoningBlock)
+	if b == nil || b.kind == textBlock {
+		if b, err = a.open(n, &block{kind: reasoningBlock}); err != nil {
+			return err
+		}
 	}
-	b.seal += seal
+	b.seal.WriteString(seal)
+	return a.grow(len(seal))
 }
 
 // Call appends a fragment to the tool call of slot n. A fragment that brings a
 // name and another id than the slot has opens a new call there: servers that
 // know no index send every call under the same one.
-func (a *Assembly) Call(n int, id, name, args string) error {
+func (a *Assembly) Call(n int, id, name, args string) (err error) {
 	b := a.slots[n]
 	opens := b == nil || b.kind != callBlock || (id != "" && name != "" && b.id != "" && id != b.id)
 	if opens {
-		b = &block{kind: callBlock, index: a.calls}
+		if b, err = a.open(n, &block{kind: callBlock, index: a.calls}); err != nil {
+			return err
+		}
 		a.calls++
-		a.slots[n] = b
-		a.blocks = append(a.blocks, b)
 	}
 	d := llm.ToolCallDelta{Index: b.index, Args: args}
 	if b.id == "" {
@@ -108,12 +143,16 @@ func (a *Assembly) Call(n int, id, name, args string) error {
 	if d == (llm.ToolCallDelta{Index: b.index}) && !opens {
 		return nil
 	}
+	if err := a.grow(len(d.ID) + len(d.Name) + len(args)); err != nil {
+		return err
+	}
 	return a.emit(llm.Delta{ToolCall: &d})
 }
 
-// Part adds a part that comes whole.
-func (a *Assembly) Part(p llm.Part) {
+// Part adds a part of size bytes that comes whole.
+func (a *Assembly) Part(p llm.Part, size int) error {
 	a.blocks = append(a.blocks, &block{kind: partBlock, part: p})
+	return a.grow(blockSize + size)
 }
 
 // Message returns the assembled message. Calls without an id of their own, or
@@ -127,7 +166,7 @@ func (a *Assembly) Message(turn int, stop llm.StopReason) (llm.Message, error) {
 		case textBlock:
 			m.Parts = append(m.Parts, llm.Text{Text: b.text.String()})
 		case reasoningBlock:
-			m.Parts = append(m.Parts, llm.Reasoning{Text: b.text.String(), Signature: b.seal, Origin: a.origin})
+			m.Parts = append(m.Parts, llm.Reasoning{Text: b.text.String(), Signature: b.seal.String(), Origin: a.origin})
 		case partBlock:
 			m.Parts = append(m.Parts, b.part)
 		case callBlock:
@@ -138,7 +177,7 @@ func (a *Assembly) Message(turn int, stop llm.StopReason) (llm.Message, error) {
 			if err != nil {
 				return llm.Message{}, err
 			}
-			call := llm.ToolCall{ID: b.id, Name: b.name, Args: args, Signature: b.seal}
+			call := llm.ToolCall{ID: b.id, Name: b.name, Args: args, Signature: b.seal.String()}
 			if call.ID == "" || ids[call.ID] {
 				call.ID = fmt.Sprintf("call_%d_%d", turn, b.index)
 			}

@@ -20,7 +20,7 @@ const maxErrorBody = 64 << 10
 type body struct {
 	client *Client
 	ctx    context.Context // of the exchange
-	cancel context.CancelCauseFunc
+	end    func()          // releases the exchange
 	timer  *time.Timer
 	rc     io.ReadCloser
 }
@@ -41,7 +41,7 @@ func (b *body) Read(p []byte) (int, error) {
 func (b *body) Close() error {
 	b.timer.Stop()
 	err := b.rc.Close()
-	b.cancel(nil)
+	b.end()
 	return err
 }
 

@@ -1,24 +1,20 @@
-// Package wire is what the providers' packages have in common below their SDKs:
-// one HTTP exchange with a read timeout between bytes, failures told apart by
-// type, status and code, server-sent events, and a reply put together from
-// fragments.
+// Package wire is what the providers' packages share. A provider's package writes the JSON of a request and reads the JSON of its events; this
+// package does the rest: one HTTP exchange with limits for silence, time and size, failures told apart by type, status and code, server-sent
+// events, histories with valid calls, and a reply put together from fragments.
 //
-// The SDKs build and send the requests and define the types; their own retries,
-// error types and stream readers are not used. The reasons, which the tests
-// named TestSDKFaults show as far as a test can:
-//
-//   - A stream that ends early looks like one that is complete: neither the
-//     OpenAI nor the Anthropic stream reader says whether its terminal marker came.
-//   - A body that is no event stream (a JSON document, an HTML page) is read as
-//     an empty stream.
-//   - What a failure inside a stream means cannot be told by type.
-//   - No timeout applies between two bytes of a stream.
+// The wires are written on net/http and not on the vendors' libraries, which would be most of the program's size, build time and start-up. What
+// the vendors' stream readers get wrong (an early end that looks like a complete reply, a web page that is an empty stream, failures inside
+// a stream without a type, no limit for silence) is right here and tested for every wire by package wiretest. The module in llm/internal/sdkcheck
+// holds the requests and events of the tests against the types of the vendors' libraries.
 package wire
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -33,6 +29,8 @@ import (
 const (
 	connectTimeout = 10 * time.Second
 	readTimeout    = 300 * time.Second
+	streamTimeout  = 30 * time.Minute
+	maxReply       = 16 << 20
 )
 
 // A Config says where a provider is and how to reach it.
@@ -45,15 +43,20 @@ type Config struct {
 	KeyName string            // what a person must set to supply Key; empty: NAME_API_KEY
 	HTTP    *http.Client      // nil: one shared client with a connect timeout of 10 s
 	Read    time.Duration     // longest silence while waiting for the server; 0: 300 s
-	Headers map[string]string // added to every request, replacing those of the SDK
+	Headers map[string]string // added to every request, replacing those of the wire
+
+	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	MaxReply      int           // largest reply in bytes: text, reasoning, arguments and media; 0: 16 MiB; negative: no limit
 }
 
 // A Client exchanges requests for event streams with one endpoint. It is safe
-// for concurrent use, and serves the SDKs as their HTTP client.
+// for concurrent use.
 type Client struct {
 	base    *url.URL
 	http    http.Client
 	read    time.Duration
+	total   time.Duration // negative: no limit
+	largest int           // negative: no limit
 	headers map[string]string
 	keyName string
 	hasKey  bool
@@ -78,11 +81,17 @@ func New(c Config) (*Client, error) {
 		return nil, fmt.Errorf("%s: base URL %q: want an address like %s", c.Name, redact.URL(address), c.Default)
 	}
 	own := &Client{
-		base: base, read: c.Read, headers: c.Headers, keyName: c.KeyName, hasKey: c.Key != "",
+		base: base, read: c.Read, total: c.StreamTimeout, largest: c.MaxReply, headers: c.Headers, keyName: c.KeyName, hasKey: c.Key != "",
 		secrets: secrets(c.Key, address, c.Headers),
 	}
 	if own.read <= 0 {
 		own.read = readTimeout
+	}
+	if own.total == 0 {
+		own.total = streamTimeout
+	}
+	if own.largest == 0 {
+		own.largest = maxReply
 	}
 	if !own.hasKey && c.BaseURL == "" {
 		return nil, &llm.Error{Class: llm.Auth, Host: base.Hostname(), Message: "no API key: set " + c.KeyName}
@@ -129,14 +138,47 @@ func secrets(key, address string, headers map[string]string) *redact.Set {
 	return set
 }
 
-// errSilent is the cause of a call that the read timeout has ended.
-var errSilent = errors.New("wire: read timeout")
+// errSilent and errLong are the causes of a call that the read timeout or the limit of a stream's time has ended.
+var (
+	errSilent = errors.New("wire: read timeout")
+	errLong   = errors.New("wire: stream timeout")
+)
+
+// Post sends body as JSON to address and returns the body of the answer once it is known to be an event stream. header is added to what every
+// request has. Errors are those of Client.Failure. The caller must close the body.
+func (c *Client) Post(ctx context.Context, address string, header map[string]string, body any) (io.ReadCloser, error) {
+	var data bytes.Buffer
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return nil, c.Unsupported(c.clean("the request cannot be written as JSON; is every schema valid JSON? " + err.Error()))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, &data)
+	if err != nil {
+		return nil, c.Unsupported(c.clean("the address cannot be used: " + err.Error()))
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "User-Agent": {"raddle"}}
+	for k, v := range header {
+		req.Header.Set(k, v)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
 
 // Do sends req and returns the response once it is known to be an event stream.
 // Its errors are those of Client.Failure. Reading the body fails in the same
-// way; at most the read timeout passes between two bytes.
+// way; at most the read timeout passes between two bytes, and the stream timeout
+// until the end.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
+	end := func() { cancel(nil) }
+	if c.total > 0 {
+		clock := time.AfterFunc(c.total, func() { cancel(errLong) })
+		end = func() { clock.Stop(); cancel(nil) }
+	}
 	timer := time.AfterFunc(c.read, func() { cancel(errSilent) })
 	timed := req.WithContext(ctx)
 	if len(c.headers) > 0 {
@@ -149,10 +191,10 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	timer.Stop()
 	if err != nil {
 		err = c.Failure(ctx, err)
-		cancel(nil)
+		end()
 		return nil, err
 	}
-	resp.Body = &body{client: c, ctx: ctx, cancel: cancel, timer: timer, rc: resp.Body}
+	resp.Body = &body{client: c, ctx: ctx, end: end, timer: timer, rc: resp.Body}
 	if err := c.expectEvents(resp); err != nil {
 		resp.Body.Close()
 		return nil, err

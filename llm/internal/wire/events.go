@@ -72,16 +72,17 @@ func (c *Client) Decode(ev Event, v any) error {
 	if err := c.Told(ev.Data); err != nil {
 		return err
 	}
-	if !json.Valid(ev.Data) {
-		if ev.Cut {
-			return c.EndedEarly()
-		}
-		return c.Malformed("the stream holds an event that is not JSON", syntaxError(ev.Data))
-	}
-	if err := json.Unmarshal(ev.Data, v); err != nil {
+	err := json.Unmarshal(ev.Data, v)
+	var syntax *json.SyntaxError
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &syntax):
 		return c.Malformed("the stream holds an event of an unknown shape", err)
+	case ev.Cut:
+		return c.EndedEarly()
 	}
-	return nil
+	return c.Malformed("the stream holds an event that is not JSON", err)
 }
 
 func syntaxError(data []byte) error {
@@ -106,10 +107,10 @@ func (c *Client) ParseArgs(name, text string, stop llm.StopReason) (json.RawMess
 	return json.Marshal(text)
 }
 
-// ObjectArgs returns arguments as a request may carry them: what is no object,
-// because a model wrote none, is an empty one.
+// ObjectArgs returns arguments as a request may carry them: what is not a valid
+// JSON object, because a model wrote none, is an empty one.
 func ObjectArgs(args json.RawMessage) json.RawMessage {
-	if text := bytes.TrimSpace(args); len(text) == 0 || text[0] != '{' {
+	if text := bytes.TrimSpace(args); len(text) == 0 || text[0] != '{' || !json.Valid(text) {
 		return json.RawMessage("{}")
 	}
 	return args

@@ -15,14 +15,16 @@ import (
 
 // Failure turns the error of a call into what the caller is told: an error in
 // whose chain is the error of ctx, if ctx has ended for a reason of the
-// caller's; else an *llm.Error. Errors that already are one are returned bare,
-// without what an SDK may have wrapped around them.
+// caller's; else an *llm.Error. Errors that already are one are returned bare.
 func (c *Client) Failure(ctx context.Context, err error) error {
 	if stopped := Stopped(ctx); stopped != nil {
 		return stopped
 	}
-	if context.Cause(ctx) == errSilent {
+	switch context.Cause(ctx) {
+	case errSilent:
 		return c.silent()
+	case errLong:
+		return c.limit(fmt.Sprintf("the reply was not complete after %v", c.total))
 	}
 	var known *llm.Error
 	if errors.As(err, &known) {
@@ -39,7 +41,7 @@ func (c *Client) Failure(ctx context.Context, err error) error {
 func (c *Client) broken(ctx context.Context, err error) error {
 	err = c.Failure(ctx, err)
 	var known *llm.Error
-	if !errors.As(err, &known) || known.Class == llm.Timeout {
+	if !errors.As(err, &known) || known.Class == llm.Timeout || known.Class == llm.Limit {
 		return err
 	}
 	return c.reset("the connection broke in the middle of the reply", known.Err)
@@ -54,7 +56,7 @@ func Stopped(ctx context.Context) error {
 		err, cause = context.DeadlineExceeded, context.DeadlineExceeded
 	}
 	switch {
-	case err == nil || cause == errSilent:
+	case err == nil || cause == errSilent || cause == errLong:
 		return nil
 	case cause == err:
 		return fmt.Errorf("model call stopped: %w", err)
@@ -98,6 +100,11 @@ func (c *Client) silent() error {
 		Class: llm.Timeout, Host: c.base.Host,
 		Message: fmt.Sprintf("nothing came from the server for %v", c.read),
 	}
+}
+
+// limit is the failure of a reply that goes beyond a limit of the client.
+func (c *Client) limit(what string) error {
+	return &llm.Error{Class: llm.Limit, Host: c.base.Hostname(), Message: what + ", which is the limit"}
 }
 
 func (c *Client) reset(what string, err error) error {
