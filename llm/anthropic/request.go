@@ -3,50 +3,138 @@ package anthropic
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/anthropics/anthropic-sdk-go"
-	"github.com/anthropics/anthropic-sdk-go/packages/param"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
 )
 
-func (m *Model) params(r llm.Request) (anthropic.MessageNewParams, error) {
-	p := anthropic.MessageNewParams{Model: anthropic.Model(m.name), MaxTokens: int64(r.MaxTokens)}
+// request is the body of a request. A field that llm.Request leaves open is not sent.
+type request struct {
+	Model         string    `json:"model"`
+	MaxTokens     int       `json:"max_tokens"`
+	Stream        bool      `json:"stream"`
+	System        []block   `json:"system,omitempty"`
+	Tools         []tool    `json:"tools,omitempty"`
+	Messages      []message `json:"messages"`
+	Temperature   *float64  `json:"temperature,omitempty"`
+	TopP          *float64  `json:"top_p,omitempty"`
+	StopSequences []string  `json:"stop_sequences,omitempty"`
+	Thinking      object    `json:"thinking,omitempty"`
+	OutputConfig  object    `json:"output_config,omitempty"`
+}
+
+// object is a part of a request that is written in one place only.
+type object = map[string]any
+
+type tool struct {
+	Name         string          `json:"name"`
+	Description  string          `json:"description,omitempty"`
+	InputSchema  json.RawMessage `json:"input_schema"`
+	CacheControl object          `json:"cache_control,omitempty"`
+}
+
+type message struct {
+	Role    string  `json:"role"`
+	Content []block `json:"content"`
+}
+
+// block is a piece of a message or of a tool's result. Which fields it has depends on its type.
+type block struct {
+	Type         string          `json:"type"`
+	Text         string          `json:"text,omitempty"`
+	Thinking     *string         `json:"thinking,omitempty"` // required, even if empty
+	Signature    string          `json:"signature,omitempty"`
+	Data         string          `json:"data,omitempty"`
+	Title        string          `json:"title,omitempty"`
+	Source       object          `json:"source,omitempty"`
+	ID           string          `json:"id,omitempty"`
+	Name         string          `json:"name,omitempty"`
+	Input        json.RawMessage `json:"input,omitempty"`
+	ToolUseID    string          `json:"tool_use_id,omitempty"`
+	Content      []block         `json:"content,omitempty"`
+	IsError      bool            `json:"is_error,omitempty"`
+	CacheControl object          `json:"cache_control,omitempty"`
+}
+
+func (m *Model) request(r llm.Request) (request, error) {
+	q := request{Model: m.name, MaxTokens: r.MaxTokens, Stream: true, Temperature: r.Temperature, TopP: r.TopP, StopSequences: r.Stop}
 	if r.System != "" {
-		p.System = []anthropic.TextBlockParam{{Text: r.System}}
+		q.System = []block{{Type: "text", Text: r.System}}
 	}
-	if r.Temperature != nil {
-		p.Temperature = anthropic.Float(*r.Temperature)
-	}
-	if r.TopP != nil {
-		p.TopP = anthropic.Float(*r.TopP)
-	}
-	p.StopSequences = r.Stop
 	for _, t := range r.Tools {
-		p.Tools = append(p.Tools, tool(t))
+		schema := t.Schema
+		if len(schema) == 0 {
+			schema = json.RawMessage(`{"type":"object"}`)
+		}
+		q.Tools = append(q.Tools, tool{Name: t.Name, Description: t.Description, InputSchema: schema})
 	}
 	if len(r.Schema) > 0 {
-		// The SDK's field is a map, which would sort the properties and round
-		// large numbers.
-		p.OutputConfig.Format.SetExtraFields(map[string]any{"schema": r.Schema})
+		q.OutputConfig = object{"format": object{"type": "json_schema", "schema": r.Schema}}
 	}
-	effort(&p, r)
+	q.setEffort(r.Effort)
 	var err error
-	p.Messages, err = m.turns(r.Messages)
-	if len(p.Messages) == 0 && err == nil && r.System != "" {
-		// Anthropic answers nobody who says nothing.
-		p.System = nil
-		p.Messages = []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(r.System))}
+	q.Messages, err = m.turns(r.Messages)
+	if len(q.Messages) == 0 && r.System != "" {
+		// A conversation must not be empty.
+		q.Messages, q.System = []message{{Role: "user", Content: q.System}}, nil
 	}
-	return p, err
+	q.markCache()
+	return q, err
+}
+
+// setEffort sets how the model thinks, and the limit of the reply, which includes
+// the thoughts.
+func (q *request) setEffort(effort string) {
+	limit := DefaultMaxTokens
+	budget, err := strconv.ParseInt(effort, 10, 32)
+	switch {
+	case effort == "":
+	case effort == "none":
+		q.Thinking = object{"type": "disabled"}
+	case err == nil:
+		limit += int(budget)
+		q.Thinking = object{"type": "enabled", "budget_tokens": budget}
+	default:
+		if q.OutputConfig == nil {
+			q.OutputConfig = object{}
+		}
+		q.OutputConfig["effort"] = effort
+		q.Thinking = object{"type": "adaptive", "display": "summarized"}
+	}
+	if q.MaxTokens == 0 {
+		q.MaxTokens = limit
+	}
+}
+
+// markCache sets at most three of the four marks that Anthropic allows: behind what all requests of a conversation share, which is the
+// tools and the system prompt, and behind the last two turns of the user. The last mark is where the next request reads; the one before it is where
+// this request reads, however many results stand in between.
+func (q *request) markCache() {
+	if len(q.Tools) == 0 && !slices.ContainsFunc(q.Messages, func(m message) bool { return m.Role == "assistant" }) {
+		return
+	}
+	mark := object{"type": "ephemeral"}
+	if len(q.System) > 0 {
+		q.System[len(q.System)-1].CacheControl = mark
+	} else if len(q.Tools) > 0 {
+		q.Tools[len(q.Tools)-1].CacheControl = mark
+	}
+	left := 2
+	for _, m := range slices.Backward(q.Messages) {
+		if m.Role == "user" && left > 0 {
+			m.Content[len(m.Content)-1].CacheControl = mark
+			left--
+		}
+	}
 }
 
 // turns joins neighbours of one role: users and assistants take turns, and all
 // results of a reply's calls stand in one message, before anything else.
-func (m *Model) turns(messages []llm.Message) (turns []anthropic.MessageParam, err error) {
+func (m *Model) turns(messages []llm.Message) ([]message, error) {
+	turns := []message{}
 	for _, msg := range messages {
 		blocks, err := m.blocks(msg)
 		if err != nil {
@@ -55,55 +143,18 @@ func (m *Model) turns(messages []llm.Message) (turns []anthropic.MessageParam, e
 		if len(blocks) == 0 {
 			continue // a turn in which nothing was said
 		}
-		role := anthropic.MessageParamRoleUser
+		role := "user"
 		if msg.Role == llm.RoleAssistant {
-			role = anthropic.MessageParamRoleAssistant
+			role = "assistant"
 		}
 		if n := len(turns); n > 0 && turns[n-1].Role == role {
 			turns[n-1].Content = append(turns[n-1].Content, blocks...)
 		} else {
-			turns = append(turns, anthropic.MessageParam{Role: role, Content: blocks})
+			turns = append(turns, message{Role: role, Content: blocks})
 		}
 	}
 	return turns, nil
 }
-
-// effort sets how the model thinks, and the limit of the reply, which includes
-// the thoughts.
-func effort(p *anthropic.MessageNewParams, r llm.Request) {
-	limit := int64(DefaultMaxTokens)
-	budget, err := strconv.ParseInt(r.Effort, 10, 32)
-	switch {
-	case r.Effort == "":
-	case r.Effort == "none":
-		p.Thinking.OfDisabled = &anthropic.ThinkingConfigDisabledParam{}
-	case err == nil:
-		limit += budget
-		// Not as p.Thinking.OfEnabled, for which the SDK prints advice to
-		// standard error.
-		p.SetExtraFields(map[string]any{"thinking": map[string]any{"type": "enabled", "budget_tokens": budget}})
-	default:
-		p.OutputConfig.Effort = anthropic.OutputConfigEffort(r.Effort)
-		p.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}
-	}
-	if p.MaxTokens == 0 {
-		p.MaxTokens = limit
-	}
-}
-
-func tool(t llm.ToolSpec) anthropic.ToolUnionParam {
-	schema := t.Schema
-	if len(schema) == 0 {
-		schema = json.RawMessage(`{"type":"object"}`)
-	}
-	p := anthropic.ToolParam{Name: t.Name, InputSchema: param.Override[anthropic.ToolInputSchemaParam](schema)}
-	if t.Description != "" {
-		p.Description = anthropic.String(t.Description)
-	}
-	return anthropic.ToolUnionParam{OfTool: &p}
-}
-
-type block = anthropic.ContentBlockParamUnion
 
 func (m *Model) blocks(msg llm.Message) ([]block, error) {
 	switch msg.Role {
@@ -128,102 +179,91 @@ func (m *Model) blocks(msg llm.Message) ([]block, error) {
 }
 
 // block reports false for a part that must not be sent.
-func (m *Model) block(role llm.Role, p llm.Part) (block, bool, error) {
+func (m *Model) block(role llm.Role, p llm.Part) (b block, ok bool, err error) {
 	switch p := p.(type) {
 	case llm.Text:
 		if role != llm.RoleTool {
-			return anthropic.NewTextBlock(p.Text), true, nil
+			return block{Type: "text", Text: p.Text}, true, nil
 		}
 	case llm.Image:
 		if role == llm.RoleUser {
-			return block{OfImage: image(p)}, true, nil
+			return imageBlock(p), true, nil
 		}
 	case llm.File:
 		if role == llm.RoleUser {
-			doc, err := m.document(p)
-			return block{OfDocument: doc}, true, err
+			b, err = m.document(p)
+			return b, true, err
 		}
 	case llm.Reasoning:
 		if role == llm.RoleAssistant {
-			b, ok := thoughts(p)
+			b, ok = thinkingBlock(p)
 			return b, ok, nil
 		}
 	case llm.ToolCall:
 		if role == llm.RoleAssistant {
-			return anthropic.NewToolUseBlock(p.ID, wire.ObjectArgs(p.Args), p.Name), true, nil
+			return block{Type: "tool_use", ID: p.ID, Name: p.Name, Input: wire.ObjectArgs(p.Args)}, true, nil
 		}
 	case llm.ToolResult:
 		if role == llm.RoleTool {
-			result, err := m.result(p)
-			return block{OfToolResult: result}, true, err
+			b, err = m.result(p)
+			return b, true, err
 		}
 	}
 	return block{}, false, m.client.Unsupported("a message of the role " + string(role) + " holds a part that does not belong there")
 }
 
-// thoughts gives back what Anthropic has sealed, and nothing else.
-func thoughts(p llm.Reasoning) (block, bool) {
+// thinkingBlock returns what Anthropic has sealed, and nothing else.
+func thinkingBlock(p llm.Reasoning) (block, bool) {
 	switch {
 	case p.Origin != origin || p.Signature == "":
 		return block{}, false
 	case p.Redacted:
-		return anthropic.NewRedactedThinkingBlock(p.Signature), true
+		return block{Type: "redacted_thinking", Data: p.Signature}, true
 	}
-	return anthropic.NewThinkingBlock(p.Signature, p.Text), true
+	return block{Type: "thinking", Thinking: &p.Text, Signature: p.Signature}, true
 }
 
-func image(p llm.Image) *anthropic.ImageBlockParam {
+func imageBlock(p llm.Image) block {
 	if len(p.Data) == 0 {
-		return &anthropic.ImageBlockParam{Source: anthropic.ImageBlockParamSourceUnion{OfURL: &anthropic.URLImageSourceParam{URL: p.URL}}}
+		return block{Type: "image", Source: object{"type": "url", "url": p.URL}}
 	}
-	return &anthropic.ImageBlockParam{Source: anthropic.ImageBlockParamSourceUnion{OfBase64: &anthropic.Base64ImageSourceParam{
-		MediaType: anthropic.Base64ImageSourceMediaType(p.MIME), Data: base64.StdEncoding.EncodeToString(p.Data),
-	}}}
+	return block{Type: "image", Source: object{"type": "base64", "media_type": p.MIME, "data": base64.StdEncoding.EncodeToString(p.Data)}}
 }
 
-func (m *Model) document(p llm.File) (*anthropic.DocumentBlockParam, error) {
-	var d anthropic.DocumentBlockParam
-	if p.Name != "" {
-		d.Title = anthropic.String(p.Name)
-	}
+func (m *Model) document(p llm.File) (block, error) {
+	b := block{Type: "document", Title: p.Name}
 	switch {
 	case len(p.Data) == 0:
-		d.Source.OfURL = &anthropic.URLPDFSourceParam{URL: p.URL}
+		b.Source = object{"type": "url", "url": p.URL}
 	case p.MIME == "application/pdf":
-		d.Source.OfBase64 = &anthropic.Base64PDFSourceParam{Data: base64.StdEncoding.EncodeToString(p.Data)}
+		b.Source = object{"type": "base64", "media_type": p.MIME, "data": base64.StdEncoding.EncodeToString(p.Data)}
 	case strings.HasPrefix(p.MIME, "text/"), p.MIME == "application/json":
-		d.Source.OfText = &anthropic.PlainTextSourceParam{Data: string(p.Data)}
+		b.Source = object{"type": "text", "media_type": "text/plain", "data": string(p.Data)}
 	default:
-		return nil, m.client.Unsupported("a file of the type " + p.MIME + "; Anthropic takes PDF and text")
+		return block{}, m.client.Unsupported("a file of the type " + p.MIME + "; Anthropic takes PDF and text")
 	}
-	return &d, nil
+	return b, nil
 }
 
-func (m *Model) result(p llm.ToolResult) (*anthropic.ToolResultBlockParam, error) {
-	r := anthropic.ToolResultBlockParam{ToolUseID: p.CallID}
-	if p.Error {
-		r.IsError = anthropic.Bool(true)
-	}
+func (m *Model) result(p llm.ToolResult) (block, error) {
+	r := block{Type: "tool_result", ToolUseID: p.CallID, IsError: p.Error}
 	for _, c := range p.Content {
-		var u anthropic.ToolResultBlockParamContentUnion
 		switch c := c.(type) {
 		case llm.Text:
-			if strings.TrimSpace(c.Text) == "" {
-				continue
+			if strings.TrimSpace(c.Text) != "" {
+				r.Content = append(r.Content, block{Type: "text", Text: c.Text})
 			}
-			u.OfText = &anthropic.TextBlockParam{Text: c.Text}
 		case llm.Image:
-			u.OfImage = image(c)
+			r.Content = append(r.Content, imageBlock(c))
 		case llm.File:
 			doc, err := m.document(c)
 			if err != nil {
-				return nil, err
+				return block{}, err
 			}
-			u.OfDocument = doc
+			r.Content = append(r.Content, doc)
 		default:
-			return nil, m.client.Unsupported("a tool result may hold text, images and files only")
+			return block{}, m.client.Unsupported("a tool result may hold text, images and files only")
 		}
-		r.Content = append(r.Content, u)
 	}
-	return &r, nil
+	return r, nil
 }

@@ -16,6 +16,7 @@ func TestRequests(t *testing.T) {
 	const (
 		head = `"model":"claude-x","stream":true,"max_tokens":32000`
 		hi   = `"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]`
+		mark = `"cache_control":{"type":"ephemeral"}`
 	)
 	user := []llm.Message{llm.User("hi")}
 	for _, c := range []struct {
@@ -38,7 +39,7 @@ func TestRequests(t *testing.T) {
 			Tools:    []llm.ToolSpec{{Name: "f", Description: "does f", Schema: json.RawMessage(`{"type":"object","maximum":9007199254740993}`)}, {Name: "g"}},
 		}, `{` + head + `,"tools":[
 			{"name":"f","description":"does f","input_schema":{"type":"object","maximum":9007199254740993}},
-			{"name":"g","input_schema":{"type":"object"}}],` + hi + `}`},
+			{"name":"g","input_schema":{"type":"object"},` + mark + `}],"messages":[{"role":"user","content":[{"type":"text","text":"hi",` + mark + `}]}]}`},
 		{"media", llm.Request{Messages: []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{
 			llm.Text{Text: "look"},
 			llm.Text{},
@@ -76,7 +77,7 @@ func TestRequests(t *testing.T) {
 			{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{}}},
 			llm.User("thanks"),
 		}}, `{` + head + `,"messages":[
-			{"role":"user","content":[{"type":"text","text":"weather?"}]},
+			{"role":"user","content":[{"type":"text","text":"weather?",` + mark + `}]},
 			{"role":"assistant","content":[
 				{"type":"thinking","thinking":"hm","signature":"seal"},
 				{"type":"redacted_thinking","data":"hidden"},
@@ -89,7 +90,7 @@ func TestRequests(t *testing.T) {
 					{"type":"document","source":{"type":"text","media_type":"text/plain","data":"x"}}]},
 				{"type":"tool_result","tool_use_id":"c2","is_error":true,"content":[{"type":"text","text":"no such city"}]},
 				{"type":"tool_result","tool_use_id":"c3"},
-				{"type":"text","text":"thanks"}]}]}`},
+				{"type":"text","text":"thanks",` + mark + `}]}]}`},
 		{"only a system prompt", llm.Request{System: "Write a haiku.", Messages: []llm.Message{llm.User(" \n")}},
 			`{` + head + `,"messages":[{"role":"user","content":[{"type":"text","text":"Write a haiku."}]}]}`},
 	} {
@@ -102,6 +103,61 @@ func TestRequests(t *testing.T) {
 			wiretest.EqualJSON(t, []byte(c.want), got.Body)
 			if got.Method != "POST" || got.Path != "/v1/messages" || got.Header.Get("X-Api-Key") != wiretest.Key {
 				t.Errorf("%s %s with the key %q", got.Method, got.Path, got.Header.Get("X-Api-Key"))
+			}
+		})
+	}
+}
+
+// TestCacheMarks: what the next request of a conversation repeats is marked, and at most four blocks are.
+func TestCacheMarks(t *testing.T) {
+	answer := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: "x"}}}
+	call := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.ToolCall{ID: "1", Name: "f"}}}
+	result := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{CallID: "1", Content: []llm.Part{llm.Text{Text: "r"}}}}}
+	tools := []llm.ToolSpec{{Name: "f"}, {Name: "g"}}
+	for _, c := range []struct {
+		name string
+		r    llm.Request
+		want string // the marked blocks
+	}{
+		{"a single question", llm.Request{System: "s", Messages: []llm.Message{llm.User("a")}}, ""},
+		{"with tools", llm.Request{System: "s", Tools: tools, Messages: []llm.Message{llm.User("a")}}, "system a"},
+		{"without a system prompt", llm.Request{Tools: tools, Messages: []llm.Message{llm.User("a")}}, "tool g a"},
+		{"a conversation", llm.Request{System: "s", Messages: []llm.Message{llm.User("a"), answer, llm.User("b"), answer, llm.User("c")}}, "system b c"},
+		{"results", llm.Request{Tools: tools, Messages: []llm.Message{llm.User("a"), call, result}}, "tool g a result 1"},
+		{"ends with the model", llm.Request{Tools: tools, Messages: []llm.Message{llm.User("a"), answer}}, "tool g a"},
+		{"system prompt only", llm.Request{System: "s", Tools: tools}, "tool g s"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := wiretest.Serve(t, wiretest.Stream(events(start, end("end_turn"), stopped)))
+			if _, err := llm.Generate(t.Context(), newModel(t, s.URL), c.r); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			var body request
+			if err := json.Unmarshal(s.Requests()[0].Body, &body); err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range body.System {
+				if b.CacheControl != nil {
+					got = append(got, "system")
+				}
+			}
+			for _, tool := range body.Tools {
+				if tool.CacheControl != nil {
+					got = append(got, "tool "+tool.Name)
+				}
+			}
+			for _, m := range body.Messages {
+				for _, b := range m.Content {
+					if b.CacheControl != nil && b.Type == "tool_result" {
+						got = append(got, "result "+b.ToolUseID)
+					} else if b.CacheControl != nil {
+						got = append(got, b.Text)
+					}
+				}
+			}
+			if marked := strings.Join(got, " "); marked != c.want {
+				t.Errorf("marked are %q, want %q", marked, c.want)
 			}
 		})
 	}

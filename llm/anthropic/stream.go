@@ -1,74 +1,99 @@
 package anthropic
 
 import (
-	"io"
-
-	"github.com/anthropics/anthropic-sdk-go"
+	"encoding/json"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
 )
 
-// A decoder reads the events of one reply. It uses the SDK's types but not its
-// stream reader, which takes an early end of the stream for message_stop, skips
-// events whose name a proxy has dropped, and reports a failure inside the
-// stream under the status 200. A block is closed at the end of the stream only.
+// event is one event of a reply. Which fields it has depends on its type, and that of its block or delta. The names of events are not
+// looked at, because proxies drop them.
+type event struct {
+	Type    string     `json:"type"`
+	Index   wire.Count `json:"index"`
+	Message struct {
+		ID    wire.Word `json:"id"`
+		Model wire.Word `json:"model"`
+		Usage tokens    `json:"usage"`
+	} `json:"message"`
+	ContentBlock blockStart `json:"content_block"`
+	Delta        blockDelta `json:"delta"`
+	Usage        tokens     `json:"usage"`
+}
+
+type blockStart struct {
+	Type      string          `json:"type"`
+	Text      string          `json:"text"`
+	Thinking  string          `json:"thinking"`
+	Signature string          `json:"signature"`
+	Data      string          `json:"data"`
+	ID        wire.Word       `json:"id"`
+	Name      string          `json:"name"`
+	Input     json.RawMessage `json:"input"`
+}
+
+type blockDelta struct {
+	Type        string    `json:"type"`
+	Text        string    `json:"text"`
+	Thinking    string    `json:"thinking"`
+	Signature   string    `json:"signature"`
+	PartialJSON string    `json:"partial_json"`
+	StopReason  wire.Word `json:"stop_reason"`
+}
+
+type tokens struct {
+	InputTokens              wire.Count `json:"input_tokens"`
+	CacheReadInputTokens     wire.Count `json:"cache_read_input_tokens"`
+	CacheCreationInputTokens wire.Count `json:"cache_creation_input_tokens"`
+	OutputTokens             wire.Count `json:"output_tokens"`
+	OutputTokensDetails      struct {
+		ThinkingTokens wire.Count `json:"thinking_tokens"`
+	} `json:"output_tokens_details"`
+}
+
+// A decoder reads the events of one reply. A block is complete at the end of the stream only.
 type decoder struct {
 	client *wire.Client
 	parts  *wire.Assembly
 	id     string
 	model  string
-	stop   anthropic.StopReason
+	stop   string
 	usage  llm.Usage
 }
 
-func (d *decoder) read(r io.Reader) error {
-	for ev, err := range d.client.Events(r) {
-		if err != nil && d.stop != "" && wire.IsFailure(err) {
-			return nil // the reply is complete, and its usage is known
-		}
-		if err != nil {
-			return err
-		}
-		var e anthropic.MessageStreamEventUnion
-		if err := d.client.Decode(ev, &e); err != nil {
-			return err
-		}
-		if e.Type == "message_stop" {
-			return nil
-		}
-		if err := d.event(e); err != nil {
-			return err
-		}
+// Complete implements wire.Decoder: with the reason to stop, the usage has come, too.
+func (d *decoder) Complete() bool { return d.stop != "" }
+
+// Event implements wire.Decoder.
+func (d *decoder) Event(ev wire.Event) (done bool, err error) {
+	var e event
+	if err := d.client.Decode(ev, &e); err != nil {
+		return false, err
 	}
-	if d.stop == "" {
-		return d.client.EndedEarly()
-	}
-	return nil
+	return e.Type == "message_stop", d.event(e)
 }
 
-func (d *decoder) event(e anthropic.MessageStreamEventUnion) error {
+func (d *decoder) event(e event) error {
 	n := int(e.Index)
 	switch e.Type {
 	case "message_start":
-		d.id, d.model = e.Message.ID, e.Message.Model
-		u := e.Message.Usage
-		d.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens)
+		d.id, d.model = string(e.Message.ID), string(e.Message.Model)
+		d.count(e.Message.Usage)
 	case "content_block_start":
 		return d.start(n, e.ContentBlock)
 	case "content_block_delta":
 		return d.delta(n, e.Delta)
 	case "message_delta":
 		if e.Delta.StopReason != "" {
-			d.stop = e.Delta.StopReason
+			d.stop = string(e.Delta.StopReason)
 		}
-		u := e.Usage
-		d.count(u.InputTokens, u.CacheReadInputTokens, u.CacheCreationInputTokens, u.OutputTokens, u.OutputTokensDetails.ThinkingTokens)
+		d.count(e.Usage)
 	}
 	return nil
 }
 
-func (d *decoder) start(n int, b anthropic.ContentBlockStartEventContentBlockUnion) error {
+func (d *decoder) start(n int, b blockStart) error {
 	switch b.Type {
 	case "text":
 		return d.parts.Text(n, b.Text)
@@ -80,16 +105,16 @@ func (d *decoder) start(n int, b anthropic.ContentBlockStartEventContentBlockUni
 	case "redacted_thinking":
 		return d.parts.Part(llm.Reasoning{Signature: b.Data, Redacted: true, Origin: origin}, len(b.Data))
 	case "tool_use":
-		args := b.JSON.Input.Raw()
+		args := string(b.Input)
 		if args == "{}" || args == "null" {
 			args = "" // it follows in fragments
 		}
-		return d.parts.Call(n, b.ID, b.Name, args)
+		return d.parts.Call(n, string(b.ID), b.Name, args)
 	}
 	return nil
 }
 
-func (d *decoder) delta(n int, delta anthropic.MessageStreamEventUnionDelta) error {
+func (d *decoder) delta(n int, delta blockDelta) error {
 	switch delta.Type {
 	case "text_delta":
 		return d.parts.Text(n, delta.Text)
@@ -105,28 +130,28 @@ func (d *decoder) delta(n int, delta anthropic.MessageStreamEventUnionDelta) err
 
 // count takes over counts, which are sums so far. Those that an event leaves out
 // are zero and keep their former value.
-func (d *decoder) count(input, cacheRead, cacheWritten, output, thinking int64) {
-	if sum := int(input + cacheRead + cacheWritten); sum > 0 {
-		d.usage.Input, d.usage.Cached = sum, int(cacheRead)
+func (d *decoder) count(t tokens) {
+	if sum := int(t.InputTokens + t.CacheReadInputTokens + t.CacheCreationInputTokens); sum > 0 {
+		d.usage.Input, d.usage.Cached = sum, int(t.CacheReadInputTokens)
 	}
-	if output > 0 {
-		d.usage.Output = int(output)
+	if t.OutputTokens > 0 {
+		d.usage.Output = int(t.OutputTokens)
 	}
-	if thinking > 0 {
-		d.usage.Reasoning = int(thinking)
+	if n := t.OutputTokensDetails.ThinkingTokens; n > 0 {
+		d.usage.Reasoning = int(n)
 	}
 }
 
 func (d *decoder) reply(turn int) (llm.Reply, error) {
 	stop := llm.StopReason(d.stop)
 	switch d.stop {
-	case anthropic.StopReasonEndTurn, anthropic.StopReasonStopSequence, "":
+	case "end_turn", "stop_sequence", "":
 		stop = llm.StopEnd
-	case anthropic.StopReasonToolUse:
+	case "tool_use":
 		stop = llm.StopTools
-	case anthropic.StopReasonMaxTokens, anthropic.StopReasonModelContextWindowExceeded:
+	case "max_tokens", "model_context_window_exceeded":
 		stop = llm.StopLength
-	case anthropic.StopReasonRefusal:
+	case "refusal":
 		stop = llm.StopFilter
 	}
 	message, err := d.parts.Message(turn, stop)

@@ -85,13 +85,8 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		stream, err := m.client.Post(ctx, m.url, m.header, body)
-		if err != nil {
-			return llm.Reply{}, err
-		}
-		defer stream.Close()
 		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit)}
-		if err := d.read(stream); err != nil {
+		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
 			return llm.Reply{}, err
 		}
 		return d.reply(len(r.Messages))

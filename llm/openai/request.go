@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 
 	"raddle.dev/llm"
@@ -11,48 +10,26 @@ import (
 
 // request is the body of a request. A field that llm.Request leaves open is not sent.
 type request struct {
-	Model               string          `json:"model"`
-	Messages            []message       `json:"messages"`
-	Stream              bool            `json:"stream"`
-	StreamOptions       streamOptions   `json:"stream_options"`
-	Tools               []tool          `json:"tools,omitempty"`
-	Temperature         *float64        `json:"temperature,omitempty"`
-	TopP                *float64        `json:"top_p,omitempty"`
-	MaxTokens           int             `json:"max_tokens,omitempty"`
-	MaxCompletionTokens int             `json:"max_completion_tokens,omitempty"`
-	ReasoningEffort     string          `json:"reasoning_effort,omitempty"`
-	Stop                []string        `json:"stop,omitempty"`
-	ResponseFormat      *responseFormat `json:"response_format,omitempty"`
+	Model               string    `json:"model"`
+	Messages            []message `json:"messages"`
+	Stream              bool      `json:"stream"`
+	StreamOptions       object    `json:"stream_options"`
+	Tools               []object  `json:"tools,omitempty"`
+	Temperature         *float64  `json:"temperature,omitempty"`
+	TopP                *float64  `json:"top_p,omitempty"`
+	MaxTokens           int       `json:"max_tokens,omitempty"`
+	MaxCompletionTokens int       `json:"max_completion_tokens,omitempty"`
+	ReasoningEffort     string    `json:"reasoning_effort,omitempty"`
+	Stop                []string  `json:"stop,omitempty"`
+	ResponseFormat      object    `json:"response_format,omitempty"`
 }
 
-type streamOptions struct {
-	IncludeUsage bool `json:"include_usage"`
-}
-
-type tool struct {
-	Type     string   `json:"type"`
-	Function function `json:"function"`
-}
-
-type function struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Parameters  json.RawMessage `json:"parameters,omitempty"`
-}
-
-type responseFormat struct {
-	Type       string     `json:"type"`
-	JSONSchema jsonSchema `json:"json_schema"`
-}
-
-type jsonSchema struct {
-	Name   string          `json:"name"`
-	Schema json.RawMessage `json:"schema"`
-}
+// object is a part of a request that is written in one place only.
+type object = map[string]any
 
 type message struct {
 	Role       string     `json:"role"`
-	Content    any        `json:"content,omitempty"` // a string or a []content
+	Content    any        `json:"content,omitempty"` // a string or a []object
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
 	// ReasoningContent is not OpenAI's: it belongs to compatible servers.
@@ -70,26 +47,10 @@ type functionCall struct {
 	Arguments string `json:"arguments"`
 }
 
-type content struct {
-	Type     string    `json:"type"`
-	Text     string    `json:"text,omitempty"`
-	ImageURL *imageURL `json:"image_url,omitempty"`
-	File     *file     `json:"file,omitempty"`
-}
-
-type imageURL struct {
-	URL string `json:"url"`
-}
-
-type file struct {
-	Filename string `json:"filename,omitempty"`
-	FileData string `json:"file_data"`
-}
-
 func (m *Model) request(r llm.Request) (request, error) {
 	messages, err := m.messages(r)
 	q := request{
-		Model: m.name, Messages: messages, Stream: true, StreamOptions: streamOptions{IncludeUsage: true},
+		Model: m.name, Messages: messages, Stream: true, StreamOptions: object{"include_usage": true},
 		Temperature: r.Temperature, TopP: r.TopP, ReasoningEffort: r.Effort, Stop: r.Stop,
 	}
 	if m.newer {
@@ -98,12 +59,19 @@ func (m *Model) request(r llm.Request) (request, error) {
 		q.MaxTokens = max(0, r.MaxTokens)
 	}
 	for _, t := range r.Tools {
-		q.Tools = append(q.Tools, tool{Type: "function", Function: function{Name: t.Name, Description: t.Description, Parameters: t.Schema}})
+		function := object{"name": t.Name}
+		if t.Description != "" {
+			function["description"] = t.Description
+		}
+		if len(t.Schema) > 0 {
+			function["parameters"] = t.Schema
+		}
+		q.Tools = append(q.Tools, object{"type": "function", "function": function})
 	}
 	if len(r.Schema) > 0 {
 		// Not strict: strict mode refuses most schemas that people write, such
 		// as one with an optional property.
-		q.ResponseFormat = &responseFormat{Type: "json_schema", JSONSchema: jsonSchema{Name: "reply", Schema: r.Schema}}
+		q.ResponseFormat = object{"type": "json_schema", "json_schema": object{"name": "reply", "schema": r.Schema}}
 	}
 	return q, err
 }
@@ -159,20 +127,24 @@ func (m *Model) user(parts []llm.Part) (message, error) {
 			return message{Role: "user", Content: t.Text}, nil
 		}
 	}
-	var list []content
+	var list []object
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
 			if p.Text != "" { // some servers refuse empty parts
-				list = append(list, content{Type: "text", Text: p.Text})
+				list = append(list, object{"type": "text", "text": p.Text})
 			}
 		case llm.Image:
-			list = append(list, content{Type: "image_url", ImageURL: &imageURL{URL: address(p.URL, p.MIME, p.Data)}})
+			list = append(list, object{"type": "image_url", "image_url": object{"url": address(p.URL, p.MIME, p.Data)}})
 		case llm.File:
 			if len(p.Data) == 0 {
 				return message{}, m.client.Unsupported("a file that is given by its address; chat completions take the bytes only")
 			}
-			list = append(list, content{Type: "file", File: &file{Filename: p.Name, FileData: address("", p.MIME, p.Data)}})
+			file := object{"file_data": address("", p.MIME, p.Data)}
+			if p.Name != "" {
+				file["filename"] = p.Name
+			}
+			list = append(list, object{"type": "file", "file": file})
 		default:
 			return message{}, m.client.Unsupported("a user's message may hold text, images and files only")
 		}

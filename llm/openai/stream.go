@@ -2,7 +2,6 @@ package openai
 
 import (
 	"encoding/json"
-	"io"
 	"strings"
 
 	"raddle.dev/llm"
@@ -68,29 +67,19 @@ type decoder struct {
 	usage   llm.Usage
 }
 
-func (d *decoder) read(r io.Reader) error {
-	for ev, err := range d.client.Events(r) {
-		if d.finish != "" && wire.IsFailure(err) {
-			return nil // the reply is complete; only its usage may be missing
-		}
-		if err != nil {
-			return err
-		}
-		if strings.HasPrefix(string(ev.Data), "[DONE]") {
-			return nil
-		}
-		var c chunk
-		if err := d.client.Decode(ev, &c); err != nil {
-			return err
-		}
-		if err := d.chunk(c); err != nil {
-			return err
-		}
+// Complete implements wire.Decoder: after the reason to stop, only the usage may be missing.
+func (d *decoder) Complete() bool { return d.finish != "" }
+
+// Event implements wire.Decoder.
+func (d *decoder) Event(ev wire.Event) (done bool, err error) {
+	if strings.HasPrefix(string(ev.Data), "[DONE]") {
+		return true, nil
 	}
-	if d.finish == "" {
-		return d.client.EndedEarly()
+	var c chunk
+	if err := d.client.Decode(ev, &c); err != nil {
+		return false, err
 	}
-	return nil
+	return false, d.chunk(c)
 }
 
 func (d *decoder) chunk(c chunk) error {

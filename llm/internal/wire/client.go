@@ -9,12 +9,9 @@
 package wire
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -143,30 +140,6 @@ var (
 	errSilent = errors.New("wire: read timeout")
 	errLong   = errors.New("wire: stream timeout")
 )
-
-// Post sends body as JSON to address and returns the body of the answer once it is known to be an event stream. header is added to what every
-// request has. Errors are those of Client.Failure. The caller must close the body.
-func (c *Client) Post(ctx context.Context, address string, header map[string]string, body any) (io.ReadCloser, error) {
-	var data bytes.Buffer
-	encoder := json.NewEncoder(&data)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(body); err != nil {
-		return nil, c.Unsupported(c.clean("the request cannot be written as JSON; is every schema valid JSON? " + err.Error()))
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, &data)
-	if err != nil {
-		return nil, c.Unsupported(c.clean("the address cannot be used: " + err.Error()))
-	}
-	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "User-Agent": {"raddle"}}
-	for k, v := range header {
-		req.Header.Set(k, v)
-	}
-	resp, err := c.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	return resp.Body, nil
-}
 
 // Do sends req and returns the response once it is known to be an event stream.
 // Its errors are those of Client.Failure. Reading the body fails in the same

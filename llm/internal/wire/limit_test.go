@@ -93,7 +93,7 @@ func TestStreamTimeout(t *testing.T) {
 				}()
 				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body}, nil
 			})}})
-			stream, err := client.Post(t.Context(), client.Base().String(), nil, struct{}{})
+			stream, err := client.post(t.Context(), client.Base().String(), nil, struct{}{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestStreamTimeout(t *testing.T) {
 	}
 }
 
-func TestPostBody(t *testing.T) {
+func TestRequestBody(t *testing.T) {
 	var sent string
 	client := newClient(t, Config{HTTP: &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
 		data, err := io.ReadAll(r.Body)
@@ -121,7 +121,7 @@ func TestPostBody(t *testing.T) {
 		return nil, errors.Join(err, io.EOF)
 	})}})
 	post := func(address string, body any) error {
-		stream, err := client.Post(t.Context(), address, nil, body)
+		stream, err := client.post(t.Context(), address, nil, body)
 		if err == nil {
 			stream.Close()
 		}

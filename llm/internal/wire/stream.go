@@ -1,9 +1,13 @@
 package wire
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"io"
 	"iter"
+	"net/http"
 	"sync/atomic"
 
 	"raddle.dev/llm"
@@ -38,4 +42,59 @@ func (c *Client) Stream(ctx context.Context, call func(ctx context.Context, emit
 			yield(llm.Delta{Done: &reply}, nil)
 		}
 	}
+}
+
+// A Decoder reads the events of one reply.
+type Decoder interface {
+	// Event reads the next event. It returns true if the stream is complete.
+	Event(ev Event) (done bool, err error)
+	// Complete reports whether everything that the reply needs has come. From then on the stream may break.
+	Complete() bool
+}
+
+// Exchange sends body as JSON to address and gives the events of the answer to d. header is added to what every request has.
+func (c *Client) Exchange(ctx context.Context, address string, header map[string]string, body any, d Decoder) error {
+	stream, err := c.post(ctx, address, header, body)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	for ev, err := range c.Events(stream) {
+		if d.Complete() && IsFailure(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if done, err := d.Event(ev); done || err != nil {
+			return err
+		}
+	}
+	if !d.Complete() {
+		return c.EndedEarly()
+	}
+	return nil
+}
+
+// post sends body as JSON to address and returns the body of the answer once it is known to be an event stream. The caller must close it.
+func (c *Client) post(ctx context.Context, address string, header map[string]string, body any) (io.ReadCloser, error) {
+	var data bytes.Buffer
+	encoder := json.NewEncoder(&data)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(body); err != nil {
+		return nil, c.Unsupported(c.clean("the request cannot be written as JSON; is every schema valid JSON? " + err.Error()))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, &data)
+	if err != nil {
+		return nil, c.Unsupported(c.clean("the address cannot be used: " + err.Error()))
+	}
+	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "User-Agent": {"raddle"}}
+	for k, v := range header {
+		req.Header.Set(k, v)
+	}
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
 }
