@@ -2,11 +2,7 @@
 //
 //	m, err := gemini.New(gemini.Config{Model: "gemini-3-pro", APIKey: key})
 //
-// Requests are built and sent with the official SDK. Nothing is retried, and
-// nothing in the environment changes what is sent. (The SDK does look at the
-// environment, and says so through the standard logger when it finds both
-// GOOGLE_API_KEY and GEMINI_API_KEY; the key that is used is always that of
-// [Config].)
+// Nothing is read from the environment, and nothing is retried.
 //
 // The thoughts of the model are asked for when llm.Request.Effort is set: to one
 // of Google's levels, such as "low" or "high", or, for models that have no
@@ -15,15 +11,12 @@ package gemini
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 	"net/http"
+	"net/url"
 	"path"
 	"strings"
 	"time"
-
-	"google.golang.org/genai"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
@@ -48,13 +41,16 @@ type Config struct {
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
 	ReadTimeout time.Duration     // longest silence of the server; 0: 300 s
 	Headers     map[string]string // sent with every request
+
+	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
+	MaxReply      int           // largest reply in bytes; 0: 16 MiB; negative: no limit
 }
 
 // A Model is one model at one endpoint. It is safe for concurrent use.
 type Model struct {
-	name   string
 	client *wire.Client
-	models *genai.Models
+	url    string            // of the model's streams
+	header map[string]string // of every request
 }
 
 var _ llm.Model = (*Model)(nil)
@@ -65,101 +61,49 @@ func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
 		Name: "gemini", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
 		HTTP: c.HTTPClient, Read: c.ReadTimeout, Headers: c.Headers,
+		StreamTimeout: c.StreamTimeout, MaxReply: c.MaxReply,
 	})
 	if err != nil {
 		return nil, err
 	}
-	base, version := client.Base(), defaultVersion
-	if v := path.Base(base.Path); strings.HasPrefix(v, "v1") {
-		base.Path, version = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), v), v
+	base := client.Base()
+	if !strings.HasPrefix(path.Base(base.Path), "v1") {
+		base = base.JoinPath(defaultVersion)
 	}
-	config := &genai.ClientConfig{
-		Backend:     genai.BackendGeminiAPI,
-		APIKey:      c.APIKey,
-		HTTPClient:  &http.Client{Transport: transport{client: client, keyless: c.APIKey == ""}},
-		HTTPOptions: genai.HTTPOptions{BaseURL: base.String(), APIVersion: version},
+	base = base.JoinPath(modelPath(c.Model) + ":streamGenerateContent")
+	query := base.Query()
+	query.Set("alt", "sse")
+	base.RawQuery = query.Encode()
+	m := &Model{client: client, url: base.String(), header: map[string]string{}}
+	if c.APIKey != "" {
+		m.header["x-goog-api-key"] = c.APIKey
 	}
-	if config.APIKey == "" {
-		config.APIKey = "none" // else the SDK takes one from the environment, or fails
+	return m, nil
+}
+
+// modelPath returns the escaped path of a model. Tuned models have a folder of their own in their names.
+func modelPath(name string) string {
+	if !strings.HasPrefix(name, "models/") && !strings.HasPrefix(name, "tunedModels/") {
+		name = "models/" + name
 	}
-	sdk, err := genai.NewClient(context.Background(), config)
-	if err != nil {
-		return nil, fmt.Errorf("gemini: %w", err)
+	segments := strings.Split(name, "/")
+	for i, s := range segments {
+		segments[i] = url.PathEscape(s)
 	}
-	return &Model{name: c.Model, client: client, models: sdk.Models}, nil
+	return strings.Join(segments, "/")
 }
 
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
-		turn := len(r.Messages)
-		r = wire.RepairCalls(r, callRule)
-		contents, err := m.contents(r)
+		body, err := m.request(wire.RepairCalls(r, callRule))
 		if err != nil {
 			return llm.Reply{}, err
 		}
-		c := config(r)
-		if len(contents) == 0 && r.System != "" { // Google answers nobody who says nothing
-			contents = join(contents, genai.RoleUser, c.SystemInstruction.Parts)
-			c.SystemInstruction = nil
-		}
-		resp, err := m.send(ctx, contents, c)
-		if err != nil {
-			return llm.Reply{}, err
-		}
-		defer resp.Body.Close()
 		d := &decoder{client: m.client, parts: m.client.NewAssembly(origin, emit)}
-		if err := d.read(resp.Body); err != nil {
+		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
 			return llm.Reply{}, err
 		}
-		return d.reply(turn)
+		return d.reply(len(r.Messages))
 	})
-}
-
-// send lets the SDK send the request, and returns the response that transport
-// has kept from it.
-func (m *Model) send(ctx context.Context, contents []*genai.Content, config *genai.GenerateContentConfig) (*http.Response, error) {
-	var resp *http.Response
-	for _, err := range m.models.GenerateContentStream(context.WithValue(ctx, keep{}, &resp), m.name, contents, config) {
-		if err != nil {
-			if resp != nil {
-				resp.Body.Close()
-			}
-			return nil, err
-		}
-	}
-	if resp == nil {
-		return nil, errors.New("gemini: the SDK has sent nothing")
-	}
-	return resp, nil
-}
-
-// keep is the context key of the place where transport puts a response.
-type keep struct{}
-
-// A transport carries the SDK's requests. It keeps every response for the
-// caller and gives the SDK an empty one, because the SDK's stream reader
-// rounds numbers in the arguments of tool calls to float64, takes an early end
-// of the stream for its end, and prints failures through the standard logger.
-type transport struct {
-	client  *wire.Client
-	keyless bool
-}
-
-// RoundTrip implements http.RoundTripper; its errors are *llm.Error.
-func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	place, ok := req.Context().Value(keep{}).(**http.Response)
-	if !ok {
-		return nil, errors.New("gemini: a request of the SDK's own")
-	}
-	if t.keyless {
-		req = req.Clone(req.Context())
-		req.Header.Del("X-Goog-Api-Key")
-	}
-	resp, err := t.client.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	*place = resp
-	return &http.Response{StatusCode: http.StatusOK, Header: resp.Header, Body: http.NoBody, Request: req}, nil
 }

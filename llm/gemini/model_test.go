@@ -126,6 +126,12 @@ func TestReplies(t *testing.T) {
 				llm.ToolCall{ID: "x1", Name: "g", Args: json.RawMessage(`{}`)},
 				llm.ToolCall{ID: "call_1_2", Name: "h", Args: json.RawMessage(`{}`)},
 			}, llm.StopTools},
+		{"calls with null arguments", responses(parts(`{"functionCall":{"name":"f","args":null}}`), stop),
+			[]llm.Part{llm.ToolCall{ID: "call_1_0", Name: "f", Args: json.RawMessage(`{}`)}}, llm.StopTools},
+		{"sealed text", responses(parts(`{"text":"Hel"}`), parts(`{"text":"lo"},{"text":"","thoughtSignature":"c2VhbA=="}`), stop),
+			[]llm.Part{llm.Text{Text: "Hello"}, llm.Reasoning{Signature: "c2VhbA==", Origin: "gemini"}}, llm.StopEnd},
+		{"text sealed at its beginning", responses(parts(`{"text":"Hel","thoughtSignature":"c2VhbA=="}`), parts(`{"text":"lo"}`), stop),
+			[]llm.Part{llm.Text{Text: "Hel"}, llm.Reasoning{Signature: "c2VhbA==", Origin: "gemini"}, llm.Text{Text: "lo"}}, llm.StopEnd},
 		{"media", responses(parts(`{"inlineData":{"mimeType":"image/png","data":"AQID"}},{"inlineData":{"mimeType":"audio/wav","data":"BA=="}}`), stop),
 			[]llm.Part{llm.Image{MIME: "image/png", Data: []byte{1, 2, 3}}, llm.File{MIME: "audio/wav", Data: []byte{4}}}, llm.StopEnd},
 	} {

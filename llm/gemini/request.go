@@ -8,131 +8,133 @@ import (
 	"strconv"
 	"strings"
 
-	"google.golang.org/genai"
-
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
 )
 
-func config(r llm.Request) *genai.GenerateContentConfig {
-	c := &genai.GenerateContentConfig{
-		MaxOutputTokens: int32(r.MaxTokens),
-		ThinkingConfig:  thinking(r.Effort),
-		// The SDK would reconnect to a stream that breaks.
-		AutomaticContinuation: new(bool),
-		HTTPOptions: &genai.HTTPOptions{ExtrasRequestProvider: func(body map[string]any) map[string]any {
-			exact(body, r)
-			return body
-		}},
+// request is the body of a request. A field that llm.Request leaves open is not sent.
+type request struct {
+	Contents          []*content `json:"contents"`
+	SystemInstruction *content   `json:"systemInstruction,omitempty"`
+	Tools             []object   `json:"tools,omitempty"`
+	GenerationConfig  object     `json:"generationConfig"`
+}
+
+// object is a part of a request that is written in one place only.
+type object = map[string]any
+
+const (
+	roleUser  = "user"
+	roleModel = "model"
+)
+
+// content is a turn, in a request and in a response.
+type content struct {
+	Role  string  `json:"role"`
+	Parts []*part `json:"parts"`
+}
+
+// part is a piece of a turn. Exactly one field is set, besides Thought and ThoughtSignature.
+type part struct {
+	Text             string            `json:"text,omitempty"`
+	Thought          bool              `json:"thought,omitempty"`
+	ThoughtSignature string            `json:"thoughtSignature,omitempty"` // base64
+	InlineData       *blob             `json:"inlineData,omitempty"`
+	FileData         object            `json:"fileData,omitempty"`
+	FunctionCall     *functionCall     `json:"functionCall,omitempty"`
+	FunctionResponse *functionResponse `json:"functionResponse,omitempty"`
+}
+
+type blob struct {
+	MIMEType    string `json:"mimeType"`
+	Data        []byte `json:"data"`
+	DisplayName string `json:"displayName,omitempty"`
+}
+
+type functionCall struct {
+	ID   string          `json:"id,omitempty"`
+	Name string          `json:"name"`
+	Args json.RawMessage `json:"args,omitempty"`
+}
+
+type functionResponse struct {
+	ID       string `json:"id,omitempty"`
+	Name     string `json:"name"`
+	Response object `json:"response"`
+}
+
+func (m *Model) request(r llm.Request) (request, error) {
+	contents, err := m.contents(r)
+	if err != nil {
+		return request{}, err
 	}
+	q := request{Contents: contents, GenerationConfig: generationConfig(r)}
 	if r.System != "" {
-		c.SystemInstruction = &genai.Content{Parts: []*genai.Part{{Text: r.System}}}
+		system := &content{Role: roleUser, Parts: []*part{{Text: r.System}}}
+		if len(contents) == 0 { // a conversation must not be empty
+			q.Contents = append(q.Contents, system)
+		} else {
+			q.SystemInstruction = system
+		}
 	}
 	if len(r.Tools) > 0 {
-		tool := &genai.Tool{}
+		var functions []object
 		for _, t := range r.Tools {
-			tool.FunctionDeclarations = append(tool.FunctionDeclarations, &genai.FunctionDeclaration{Name: t.Name, Description: t.Description})
+			function := object{"name": t.Name}
+			if t.Description != "" {
+				function["description"] = t.Description
+			}
+			if len(t.Schema) > 0 {
+				function["parametersJsonSchema"] = t.Schema
+			}
+			functions = append(functions, function)
 		}
-		c.Tools = []*genai.Tool{tool}
+		q.Tools = []object{{"functionDeclarations": functions}}
 	}
-	if len(r.Schema) > 0 {
-		c.ResponseMIMEType = "application/json"
-	}
-	return c
+	return q, nil
 }
 
-func thinking(effort string) *genai.ThinkingConfig {
-	budget, err := strconv.ParseInt(effort, 10, 32)
-	tokens := int32(budget)
-	switch {
-	case effort == "":
-		return nil
-	case effort == "none":
-		return &genai.ThinkingConfig{ThinkingBudget: &tokens}
-	case err == nil:
-		return &genai.ThinkingConfig{ThinkingBudget: &tokens, IncludeThoughts: true}
-	}
-	return &genai.ThinkingConfig{ThinkingLevel: genai.ThinkingLevel(strings.ToUpper(effort)), IncludeThoughts: true}
-}
-
-// exact puts into the body of a request what the SDK's types cannot hold: its
-// maps sort the properties of schemas and round large numbers, also those in
-// the arguments of earlier tool calls, and its sampling parameters are float32.
-func exact(body map[string]any, r llm.Request) {
-	generation := object(body, "generationConfig")
+func generationConfig(r llm.Request) object {
+	config := object{}
 	if r.Temperature != nil {
-		generation["temperature"] = *r.Temperature
+		config["temperature"] = *r.Temperature
 	}
 	if r.TopP != nil {
-		generation["topP"] = *r.TopP
+		config["topP"] = *r.TopP
+	}
+	if r.MaxTokens > 0 {
+		config["maxOutputTokens"] = r.MaxTokens
 	}
 	if len(r.Stop) > 0 {
-		generation["stopSequences"] = r.Stop
+		config["stopSequences"] = r.Stop
 	}
 	if len(r.Schema) > 0 {
-		generation["responseJsonSchema"] = r.Schema
+		config["responseMimeType"], config["responseJsonSchema"] = "application/json", r.Schema
 	}
-	if len(generation) > 0 {
-		body["generationConfig"] = generation
+	if r.Effort != "" {
+		config["thinkingConfig"] = thinkingConfig(r.Effort)
 	}
-	var schemas []json.RawMessage
-	for _, t := range r.Tools {
-		schemas = append(schemas, t.Schema)
-	}
-	for _, tool := range list(body, "tools") {
-		for _, f := range list(tool, "functionDeclarations") {
-			if len(schemas[0]) > 0 {
-				f["parametersJsonSchema"] = schemas[0]
-			}
-			schemas = schemas[1:]
-		}
-	}
-	var calls []llm.ToolCall
-	for _, m := range r.Messages {
-		calls = append(calls, m.ToolCalls()...)
-	}
-	for _, content := range list(body, "contents") {
-		for _, part := range list(content, "parts") {
-			if call, ok := part["functionCall"].(map[string]any); ok {
-				call["args"] = wire.ObjectArgs(calls[0].Args)
-				calls = calls[1:]
-			}
-		}
-	}
+	return config
 }
 
-func object(m map[string]any, key string) map[string]any {
-	if o, ok := m[key].(map[string]any); ok {
-		return o
+func thinkingConfig(effort string) object {
+	if effort == "none" {
+		return object{"thinkingBudget": 0}
 	}
-	return map[string]any{}
+	if budget, err := strconv.ParseInt(effort, 10, 32); err == nil {
+		return object{"thinkingBudget": budget, "includeThoughts": true}
+	}
+	return object{"thinkingLevel": strings.ToUpper(effort), "includeThoughts": true}
 }
 
-// list returns the objects of a list, which the SDK builds with either type.
-func list(m map[string]any, key string) []map[string]any {
-	switch l := m[key].(type) {
-	case []map[string]any:
-		return l
-	case []any:
-		var objects []map[string]any
-		for _, v := range l {
-			if o, ok := v.(map[string]any); ok {
-				objects = append(objects, o)
-			}
-		}
-		return objects
-	}
-	return nil
-}
-
-func (m *Model) contents(r llm.Request) ([]*genai.Content, error) {
-	var all []*genai.Content
+func (m *Model) contents(r llm.Request) ([]*content, error) {
+	all := []*content{}
 	for _, msg := range r.Messages {
-		role := genai.RoleUser
+		role := roleUser
 		switch msg.Role {
 		case llm.RoleUser, llm.RoleTool:
 		case llm.RoleAssistant:
-			role = genai.RoleModel
+			role = roleModel
 		default:
 			return nil, m.client.Unsupported("a message has the unknown role " + string(msg.Role))
 		}
@@ -141,7 +143,7 @@ func (m *Model) contents(r llm.Request) ([]*genai.Content, error) {
 			return nil, err
 		}
 		if len(attached) > 0 {
-			parts = append(append(parts, &genai.Part{Text: "Attached by the tool:"}), attached...)
+			parts = append(append(parts, &part{Text: "Attached by the tool:"}), attached...)
 		}
 		if len(parts) > 0 {
 			all = join(all, role, parts)
@@ -152,17 +154,17 @@ func (m *Model) contents(r llm.Request) ([]*genai.Content, error) {
 
 // join adds parts to the conversation, in which users and the model take turns.
 // All results of a reply's calls stand in one turn, before anything else.
-func join(all []*genai.Content, role string, parts []*genai.Part) []*genai.Content {
+func join(all []*content, role string, parts []*part) []*content {
 	if n := len(all); n == 0 || all[n-1].Role != role {
-		return append(all, &genai.Content{Role: role, Parts: parts})
+		return append(all, &content{Role: role, Parts: parts})
 	}
 	last := all[len(all)-1]
 	last.Parts = append(last.Parts, parts...)
-	slices.SortStableFunc(last.Parts, func(a, b *genai.Part) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(last.Parts, func(a, b *part) int { return cmp.Compare(rank(a), rank(b)) })
 	return all
 }
 
-func rank(p *genai.Part) int {
+func rank(p *part) int {
 	if p.FunctionResponse != nil {
 		return 0
 	}
@@ -171,26 +173,34 @@ func rank(p *genai.Part) int {
 
 // parts returns the parts of a message, and those that its tool results hold
 // but cannot carry.
-func (m *Model) parts(msg llm.Message) (parts, attached []*genai.Part, err error) {
-	for _, p := range msg.Parts {
-		var part *genai.Part
+func (m *Model) parts(msg llm.Message) (parts, attached []*part, err error) {
+	for i, p := range msg.Parts {
+		var next *part
 		switch p := p.(type) {
 		case llm.Text:
 			if p.Text == "" && msg.Role != llm.RoleTool {
 				continue // Google refuses empty parts
 			}
-			part = &genai.Part{Text: p.Text}
+			next = &part{Text: p.Text}
 		case llm.Image:
-			part = blob(p.MIME, p.URL, p.Data)
+			next = mediaPart(p.MIME, p.URL, p.Data)
 		case llm.File:
-			part = blob(p.MIME, p.URL, p.Data)
-		case llm.Reasoning:
-			continue // only the seals of tool calls go back
+			next = mediaPart(p.MIME, p.URL, p.Data)
+		case llm.Reasoning: // thoughts do not go back, but their seal belongs to the text before it
+			if i > 0 && len(parts) > 0 {
+				if t, ok := msg.Parts[i-1].(llm.Text); ok && t.Text != "" {
+					parts[len(parts)-1].ThoughtSignature = seal(p.Signature, p.Origin)
+				}
+			}
+			continue
 		case llm.ToolCall:
-			part = call(p)
+			next = &part{
+				FunctionCall:     &functionCall{ID: p.ID, Name: p.Name, Args: wire.ObjectArgs(p.Args)},
+				ThoughtSignature: seal(p.Signature, p.Origin),
+			}
 		case llm.ToolResult:
-			var more []*genai.Part
-			part, more, err = m.result(p)
+			var more []*part
+			next, more, err = m.result(p)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -199,7 +209,7 @@ func (m *Model) parts(msg llm.Message) (parts, attached []*genai.Part, err error
 		if !belongs(msg.Role, p) {
 			return nil, nil, m.client.Unsupported("a message of the role " + string(msg.Role) + " holds a part that does not belong there")
 		}
-		parts = append(parts, part)
+		parts = append(parts, next)
 	}
 	return parts, attached, nil
 }
@@ -214,40 +224,39 @@ func belongs(role llm.Role, p llm.Part) bool {
 	return role != llm.RoleTool
 }
 
-// blob drops the name of a file, for which the Gemini API has no place.
-func blob(mime, url string, data []byte) *genai.Part {
+// mediaPart drops the name of a file, for which the Gemini API has no place.
+func mediaPart(mime, url string, data []byte) *part {
 	if len(data) == 0 {
-		return &genai.Part{FileData: &genai.FileData{FileURI: url, MIMEType: mime}}
+		return &part{FileData: object{"fileUri": url, "mimeType": mime}}
 	}
-	return &genai.Part{InlineData: &genai.Blob{Data: data, MIMEType: mime}}
+	return &part{InlineData: &blob{Data: data, MIMEType: mime}}
 }
 
-// call gives a tool call back with its seal. The arguments follow in exact.
-func call(p llm.ToolCall) *genai.Part {
-	part := &genai.Part{FunctionCall: &genai.FunctionCall{ID: p.ID, Name: p.Name}}
-	if seal, err := base64.StdEncoding.DecodeString(p.Signature); err == nil && p.Origin == origin {
-		part.ThoughtSignature = seal
+// seal returns a signature that Google has made and that can be sent, or "".
+func seal(signature, from string) string {
+	if _, err := base64.StdEncoding.DecodeString(signature); err != nil || from != origin {
+		return ""
 	}
-	return part
+	return signature
 }
 
-func (m *Model) result(p llm.ToolResult) (*genai.Part, []*genai.Part, error) {
+func (m *Model) result(p llm.ToolResult) (*part, []*part, error) {
 	key := "output"
 	if p.Error {
 		key = "error"
 	}
-	var attached []*genai.Part
+	var attached []*part
 	for _, c := range p.Content {
 		switch c := c.(type) {
 		case llm.Text:
 		case llm.Image:
-			attached = append(attached, blob(c.MIME, c.URL, c.Data))
+			attached = append(attached, mediaPart(c.MIME, c.URL, c.Data))
 		case llm.File:
-			attached = append(attached, blob(c.MIME, c.URL, c.Data))
+			attached = append(attached, mediaPart(c.MIME, c.URL, c.Data))
 		default:
 			return nil, nil, m.client.Unsupported("a tool result may hold text, images and files only")
 		}
 	}
 	text := llm.Message{Parts: p.Content}.Text()
-	return &genai.Part{FunctionResponse: &genai.FunctionResponse{ID: p.CallID, Name: p.Name, Response: map[string]any{key: text}}}, attached, nil
+	return &part{FunctionResponse: &functionResponse{ID: p.CallID, Name: p.Name, Response: object{key: text}}}, attached, nil
 }

@@ -71,6 +71,20 @@ func TestRequests(t *testing.T) {
 				{"functionResponse":{"id":"c2","name":"g","response":{"error":"no such city"}}},
 				{"text":"Attached by the tool:"},{"inlineData":{"mimeType":"image/png","data":"AQ=="}},{"inlineData":{"mimeType":"text/csv","data":"YQ=="}},
 				{"text":"thanks"}]}]}`},
+		{"sealed text", llm.Request{Messages: []llm.Message{
+			llm.User("hi"),
+			{Role: llm.RoleAssistant, Parts: []llm.Part{
+				llm.Reasoning{Signature: "c2VhbA==", Origin: "gemini"}, // there is no text before it
+				llm.Text{Text: "a"}, llm.Reasoning{Signature: "c2VhbA==", Origin: "gemini"},
+				llm.Text{Text: "b"}, llm.Reasoning{Signature: "c2VhbA==", Origin: "anthropic"},
+				llm.Text{Text: "c"}, llm.Reasoning{Signature: "no base64", Origin: "gemini"},
+				llm.Text{}, llm.Reasoning{Signature: "c2VhbA==", Origin: "gemini"},
+			}},
+			llm.User("go on"),
+		}}, `{"generationConfig":{},"contents":[
+			{"role":"user","parts":[{"text":"hi"}]},
+			{"role":"model","parts":[{"text":"a","thoughtSignature":"c2VhbA=="},{"text":"b"},{"text":"c"}]},
+			{"role":"user","parts":[{"text":"go on"}]}]}`},
 		{"only a system prompt", llm.Request{System: "Write a haiku.", Messages: []llm.Message{llm.User("")}},
 			`{"generationConfig":{},"contents":[{"role":"user","parts":[{"text":"Write a haiku."}]}]}`},
 	} {
@@ -152,6 +166,24 @@ func TestNew(t *testing.T) {
 		got := s.Requests()[0]
 		if h := got.Header; h.Get("X-Goog-Api-Key") != "" || h.Get("X-Team") != "blue" || !strings.HasPrefix(got.Path, want) {
 			t.Errorf("base %q: sent %s with %v", base, got.Path, h)
+		}
+	}
+}
+
+func TestModelPath(t *testing.T) {
+	for name, want := range map[string]string{
+		"gemini-x": "models/gemini-x", "models/gemini-x": "models/gemini-x", "tunedModels/mine": "tunedModels/mine", "a?b c/d": "models/a%3Fb%20c/d",
+	} {
+		s := wiretest.Serve(t, wiretest.Stream(responses(stop)))
+		m, err := New(Config{Model: name, BaseURL: s.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := llm.Generate(t.Context(), m, llm.Request{Messages: []llm.Message{llm.User("hi")}}); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Requests()[0].Path; got != "/v1beta/"+want+":streamGenerateContent?alt=sse" {
+			t.Errorf("model %q is at %s", name, got)
 		}
 	}
 }

@@ -1,16 +1,34 @@
 package gemini
 
 import (
-	"encoding/base64"
-	"encoding/json"
-	"io"
 	"strings"
-
-	"google.golang.org/genai"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/internal/wire"
 )
+
+// response is one event of a stream.
+type response struct {
+	ResponseID     wire.Word `json:"responseId"`
+	ModelVersion   wire.Word `json:"modelVersion"`
+	UsageMetadata  *tokens   `json:"usageMetadata"`
+	PromptFeedback struct {
+		BlockReason        string    `json:"blockReason"`
+		BlockReasonMessage wire.Word `json:"blockReasonMessage"`
+	} `json:"promptFeedback"`
+	Candidates []struct {
+		Content       content   `json:"content"`
+		FinishReason  string    `json:"finishReason"`
+		FinishMessage wire.Word `json:"finishMessage"`
+	} `json:"candidates"`
+}
+
+type tokens struct {
+	PromptTokenCount        wire.Count `json:"promptTokenCount"`
+	CandidatesTokenCount    wire.Count `json:"candidatesTokenCount"`
+	ThoughtsTokenCount      wire.Count `json:"thoughtsTokenCount"`
+	CachedContentTokenCount wire.Count `json:"cachedContentTokenCount"`
+}
 
 // A decoder reads the responses that a stream is made of.
 type decoder struct {
@@ -18,80 +36,42 @@ type decoder struct {
 	parts  *wire.Assembly
 	id     string
 	model  string
-	finish genai.FinishReason
+	finish string
 	usage  llm.Usage
 	slot   int
-	last   part // what slot holds
+	last   sort // what slot holds
 }
 
-// part is what a slot of the assembly may go on with.
-type part int
+// sort is what a slot of the assembly holds.
+type sort int
 
 const (
-	nothing part = iota
+	nothing sort = iota
 	textPart
 	thoughtPart
 	otherPart
 )
 
-// A chunk is a response with the arguments of its calls as they came.
-type chunk struct {
-	genai.GenerateContentResponse
-	args []json.RawMessage // by the index of the part, of the first candidate
+// Complete implements wire.Decoder: the usage comes with the reason to stop.
+func (d *decoder) Complete() bool { return d.finish != "" }
+
+// Event implements wire.Decoder.
+func (d *decoder) Event(ev wire.Event) (done bool, err error) {
+	var r response
+	if err := d.client.Decode(ev, &r); err != nil {
+		return false, err
+	}
+	return false, d.response(r)
 }
 
-// UnmarshalJSON reads the response twice, since the SDK's type rounds numbers.
-func (c *chunk) UnmarshalJSON(data []byte) error {
-	var exact struct {
-		Candidates []struct {
-			Content struct {
-				Parts []struct {
-					FunctionCall struct{ Args json.RawMessage }
-				}
-			}
-		}
+func (d *decoder) response(r response) error {
+	if r.ResponseID != "" {
+		d.id = string(r.ResponseID)
 	}
-	if err := json.Unmarshal(data, &exact); err != nil {
-		return err
+	if r.ModelVersion != "" {
+		d.model = string(r.ModelVersion)
 	}
-	if len(exact.Candidates) > 0 {
-		for _, p := range exact.Candidates[0].Content.Parts {
-			c.args = append(c.args, p.FunctionCall.Args)
-		}
-	}
-	return json.Unmarshal(data, &c.GenerateContentResponse)
-}
-
-func (d *decoder) read(r io.Reader) error {
-	for ev, err := range d.client.Events(r) {
-		if d.finish != "" && wire.IsFailure(err) {
-			return nil // the reply is complete
-		}
-		if err != nil {
-			return err
-		}
-		var c chunk
-		if err := d.client.Decode(ev, &c); err != nil {
-			return err
-		}
-		if err := d.chunk(c); err != nil {
-			return err
-		}
-	}
-	if d.finish == "" {
-		return d.client.EndedEarly()
-	}
-	return nil
-}
-
-func (d *decoder) chunk(c chunk) error {
-	if c.ResponseID != "" {
-		d.id = c.ResponseID
-	}
-	if c.ModelVersion != "" {
-		d.model = c.ModelVersion
-	}
-	if u := c.UsageMetadata; u != nil {
+	if u := r.UsageMetadata; u != nil {
 		d.usage = llm.Usage{
 			Input:     int(u.PromptTokenCount),
 			Output:    int(u.CandidatesTokenCount + u.ThoughtsTokenCount),
@@ -99,57 +79,64 @@ func (d *decoder) chunk(c chunk) error {
 			Reasoning: int(u.ThoughtsTokenCount),
 		}
 	}
-	if f := c.PromptFeedback; f != nil && f.BlockReason != "" {
-		return d.client.Refused(llm.BadRequest, string(f.BlockReason), "the prompt was blocked ("+string(f.BlockReason)+") "+f.BlockReasonMessage)
+	if f := r.PromptFeedback; f.BlockReason != "" {
+		return d.client.Refused(llm.BadRequest, f.BlockReason, "the prompt was blocked ("+f.BlockReason+") "+string(f.BlockReasonMessage))
 	}
-	if len(c.Candidates) == 0 || c.Candidates[0] == nil {
+	if len(r.Candidates) == 0 {
 		return nil
 	}
-	candidate := c.Candidates[0] // only one is ever asked for
-	if candidate.Content != nil {
-		for i, p := range candidate.Content.Parts {
-			if err := d.part(p, c.args[i]); err != nil {
-				return err
-			}
+	candidate := r.Candidates[0] // only one is ever asked for
+	for _, p := range candidate.Content.Parts {
+		if err := d.part(p); err != nil {
+			return err
 		}
 	}
 	switch f := candidate.FinishReason; f {
-	case "", genai.FinishReasonUnspecified, genai.FinishReasonContinuation:
-	case genai.FinishReasonMalformedFunctionCall:
-		return d.client.Refused(llm.Server, string(f), "the model wrote a tool call that is not valid: "+candidate.FinishMessage)
+	case "", "FINISH_REASON_UNSPECIFIED", "CONTINUATION":
+	case "MALFORMED_FUNCTION_CALL":
+		return d.client.Refused(llm.Server, f, "the model wrote a tool call that is not valid: "+string(candidate.FinishMessage))
 	default:
 		d.finish = f
 	}
 	return nil
 }
 
-func (d *decoder) part(p *genai.Part, args json.RawMessage) error {
+func (d *decoder) part(p *part) (err error) {
 	switch {
 	case p == nil:
+		return nil
 	case p.FunctionCall != nil:
 		n := d.next(otherPart)
-		if err := d.parts.Call(n, p.FunctionCall.ID, p.FunctionCall.Name, string(args)); err != nil {
+		args := string(p.FunctionCall.Args)
+		if args == "null" {
+			args = ""
+		}
+		if err := d.parts.Call(n, p.FunctionCall.ID, p.FunctionCall.Name, args); err != nil {
 			return err
 		}
-		return d.parts.Seal(n, base64.StdEncoding.EncodeToString(p.ThoughtSignature))
+		return d.parts.Seal(n, p.ThoughtSignature)
 	case p.InlineData != nil:
 		d.next(otherPart)
-		if strings.HasPrefix(p.InlineData.MIMEType, "image/") {
-			return d.parts.Part(llm.Image{MIME: p.InlineData.MIMEType, Data: p.InlineData.Data}, len(p.InlineData.Data))
+		media := p.InlineData
+		if strings.HasPrefix(media.MIMEType, "image/") {
+			return d.parts.Part(llm.Image{MIME: media.MIMEType, Data: media.Data}, len(media.Data))
 		}
-		return d.parts.Part(llm.File{Name: p.InlineData.DisplayName, MIME: p.InlineData.MIMEType, Data: p.InlineData.Data}, len(p.InlineData.Data))
+		return d.parts.Part(llm.File{Name: media.DisplayName, MIME: media.MIMEType, Data: media.Data}, len(media.Data))
 	case p.Text == "":
 	case p.Thought:
-		return d.parts.Reasoning(d.next(thoughtPart), p.Text)
+		err = d.parts.Reasoning(d.next(thoughtPart), p.Text)
 	default:
-		return d.parts.Text(d.next(textPart), p.Text)
+		err = d.parts.Text(d.next(textPart), p.Text)
 	}
-	return nil
+	if err != nil || p.ThoughtSignature == "" {
+		return err
+	}
+	return d.parts.Seal(d.next(otherPart), p.ThoughtSignature) // of the text before it
 }
 
 // next returns the slot for a part: the last one, if it holds text of the same
 // sort.
-func (d *decoder) next(p part) int {
+func (d *decoder) next(p sort) int {
 	if p != d.last || p == otherPart {
 		d.slot++
 		d.last = p
@@ -160,13 +147,12 @@ func (d *decoder) next(p part) int {
 func (d *decoder) reply(turn int) (llm.Reply, error) {
 	stop := llm.StopReason(d.finish)
 	switch d.finish {
-	case genai.FinishReasonStop:
+	case "STOP":
 		stop = llm.StopEnd
-	case genai.FinishReasonMaxTokens:
+	case "MAX_TOKENS":
 		stop = llm.StopLength
-	case genai.FinishReasonSafety, genai.FinishReasonRecitation, genai.FinishReasonLanguage, genai.FinishReasonBlocklist,
-		genai.FinishReasonProhibitedContent, genai.FinishReasonSPII, genai.FinishReasonImageSafety,
-		genai.FinishReasonImageProhibitedContent, genai.FinishReasonImageRecitation:
+	case "SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII",
+		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		stop = llm.StopFilter
 	}
 	message, err := d.parts.Message(turn, stop)
