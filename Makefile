@@ -9,6 +9,9 @@ TIMEOUT  ?= 20m
 FUZZTIME ?= 5s
 BENCH    ?= .
 
+# goreleaser is not one of our modules: it takes longer to compile than raddle, and only a release needs it.
+GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
+
 # In CI (CI set, and not to 0 or false) a skipped test is a failure, and no result comes from an earlier run.
 IN_CI := $(filter-out 0 false no,$(CI))
 
@@ -16,7 +19,7 @@ IN_CI := $(filter-out 0 false no,$(CI))
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
 .NOTPARALLEL:
-.PHONY: help build check test test-all prepare testreport fuzz bench cover clean
+.PHONY: help build check test test-all prepare testreport fuzz bench cover release platforms clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
@@ -34,6 +37,7 @@ check: build ## build, vet, gofmt and staticcheck
 	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted; exit 1; fi
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) -C tools test ./...
+	$(GO) tool -modfile=tools/go.mod actionlint -shellcheck= -pyflakes=
 
 # run_tests NAME,FLAGS,PACKAGES,REPORT: tests PACKAGES with FLAGS, and counts the tests in out/results/NAME. REPORT are flags of testreport.
 define run_tests
@@ -69,6 +73,15 @@ cover: ## write out/cover.html and print the total
 	$(GO) test -timeout $(TIMEOUT) -coverpkg=./... -coverprofile=out/cover.txt ./...
 	$(GO) tool cover -html=out/cover.txt -o out/cover.html
 	$(GO) tool cover -func=out/cover.txt | tail -n 1
+
+# A release is made of a tag; without one at HEAD, everything is made as it would be, under a version of its own.
+RELEASE_FLAGS = --clean $(if $(PUBLISH),,--skip=publish) $(if $(shell git describe --exact-match --tags HEAD 2>/dev/null),,--snapshot)
+
+release: ## build the archives, packages and lists of a release in out/release; PUBLISH=1 uploads them as a draft
+	$(GORELEASER) release $(RELEASE_FLAGS)
+
+platforms: ## compile and vet for macOS and Windows
+	@for os in darwin windows; do echo "vet for $$os"; GOOS=$$os CGO_ENABLED=0 $(GO) vet ./...; done
 
 clean: ## delete what was built
 	rm -rf bin out

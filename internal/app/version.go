@@ -1,27 +1,54 @@
 package app
 
 import (
+	"runtime"
 	"runtime/debug"
 	"strings"
 )
 
-// Version is the version of the program, as the Go tool recorded it.
-func Version() string {
+// A BuildInfo says what a program was built from, as the Go tool recorded it.
+type BuildInfo struct {
+	Version  string `json:"version"`            // of the module; "devel" if it was not built from a version
+	Commit   string `json:"commit,omitempty"`   // empty where it was built outside of a clone
+	Time     string `json:"time,omitempty"`     // of the commit, RFC 3339
+	Modified bool   `json:"modified,omitempty"` // the clone had changes that were not committed
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// ReadBuild returns what this program was built from.
+func ReadBuild() BuildInfo {
+	b := BuildInfo{Version: "devel", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
-		return "unknown"
+		return b
 	}
-	if v := info.Main.Version; v != "" && v != "(devel)" {
-		return v
+	// A version that the Go tool made up of the commit says nothing that Commit does not say.
+	if v := info.Main.Version; v != "" && v != "(devel)" && !strings.HasPrefix(v, "v0.0.0-") {
+		b.Version = v
 	}
-	version := "devel"
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision" && len(s.Value) >= 12:
-			version += " " + s.Value[:12]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			version += " modified"
+		switch s.Key {
+		case "vcs.revision":
+			b.Commit = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
 		}
 	}
-	return strings.TrimSpace(version)
+	return b
+}
+
+// Version returns the version of the program, with the commit where it has none of its own.
+func Version() string {
+	b := ReadBuild()
+	if b.Version != "devel" || b.Commit == "" {
+		return b.Version
+	}
+	version := "devel " + b.Commit[:min(12, len(b.Commit))]
+	if b.Modified {
+		version += " modified"
+	}
+	return version
 }

@@ -133,6 +133,10 @@ func (sh *shell) surroundings() *app.Process {
 	return sh.process
 }
 
+// NewCommand returns the tree of commands, for documents that are made of it. Running one
+// of them is not supported: that is what Main does.
+func NewCommand() *cobra.Command { return newShell(os.Stdin, os.Stdout, os.Stderr).root() }
+
 // root is the tree of commands.
 func (sh *shell) root() *cobra.Command {
 	var list, version bool

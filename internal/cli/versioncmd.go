@@ -10,15 +10,44 @@ import (
 )
 
 func (sh *shell) versionCommand() *cobra.Command {
-	return &cobra.Command{
+	var output string
+	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version",
+		Short: "Print the version, and what it was built from",
 		Args:  want(0, 0, ""),
-		RunE:  func(*cobra.Command, []string) error { return sh.printVersion() },
+		RunE: func(*cobra.Command, []string) error {
+			if err := checkFormat(output, formatText, formatJSON); err != nil {
+				return err
+			}
+			return sh.printBuild(output)
+		},
 	}
+	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
+	fixed(cmd, "output", formatText, formatJSON)
+	return cmd
 }
 
+// printVersion prints one line, for --version.
 func (sh *shell) printVersion() error {
 	sh.out.text(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+	return nil
+}
+
+// printBuild prints the version, the commit and how the program was built.
+func (sh *shell) printBuild(output string) error {
+	b := app.ReadBuild()
+	if output == formatJSON {
+		return sh.json(b)
+	}
+	text := "raddle " + b.Version + "\n"
+	switch {
+	case b.Commit == "":
+		text += "commit unknown: built outside of a clone\n"
+	case b.Modified:
+		text += fmt.Sprintf("commit %s of %s, with changes\n", b.Commit, b.Time)
+	default:
+		text += fmt.Sprintf("commit %s of %s\n", b.Commit, b.Time)
+	}
+	sh.out.text(text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform))
 	return nil
 }
