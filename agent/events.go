@@ -61,6 +61,13 @@ type (
 	Spending struct {
 		Spend
 	}
+	// Retrying says that a request to a model has failed and is sent again after a
+	// wait. What was emitted of its reply does not count.
+	Retrying struct {
+		Reason  string        `json:"reason"` // in a few words: "rate limited"
+		Wait    time.Duration `json:"wait_ns"`
+		Request int           `json:"request"` // the number of the request that will be sent; 2 or more
+	}
 	// Continuing says that a model which stopped early is sent on.
 	Continuing struct {
 		Count int `json:"count"`
@@ -123,6 +130,12 @@ func (v Summed) MarshalJSON() ([]byte, error) { type plain Summed; return typed(
 
 // MarshalJSON adds the type.
 func (v Spending) MarshalJSON() ([]byte, error) { return typed("spending", v.Spend) }
+
+// MarshalJSON adds the type.
+func (v Retrying) MarshalJSON() ([]byte, error) {
+	type plain Retrying
+	return typed("retrying", plain(v))
+}
 
 // MarshalJSON adds the type.
 func (v Continuing) MarshalJSON() ([]byte, error) {

@@ -41,7 +41,7 @@ type Config struct {
 	// secret that is not complete: they are held back until the next piece. If it
 	// is nil and Redact is not, TextDelta and ReasoningDelta carry whole texts.
 	Hold  func(text string) int
-	Retry graph.Retry // of model calls: see Think.Retry
+	Retry Retry // of requests to models: see Think.Retry
 }
 
 // The nodes of an agent's graph.

@@ -63,7 +63,7 @@ func beside(t testing.TB, p *paying, agents map[string]func(r llm.Request) (llm.
 		if agents[name] == nil {
 			continue
 		}
-		g := compile(t, agent.Config{Name: name, Model: p.model(agents[name]), Request: llm.Request{MaxTokens: 20}, Tools: tools, Retry: graph.Retry{Attempts: 1}})
+		g := compile(t, agent.Config{Name: name, Model: p.model(agents[name]), Request: llm.Request{MaxTokens: 20}, Tools: tools, Retry: agent.Retry{Patience: -1}})
 		d.Nodes = append(d.Nodes, agent.Agent{Graph: g}.Node(name))
 		d.Start = append(d.Start, name)
 		d.Edges = append(d.Edges, graph.Edge{From: []string{name}, To: []string{graph.End}})

@@ -63,7 +63,7 @@ func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, fro
 	text := transcript(f.lines[from:f.from], was, f.room()*percent/max(f.factor, 1)/2)
 	req := llm.Request{System: prompt, MaxTokens: most, Messages: []llm.Message{llm.User(text)}}
 	reply, err := graph.Do(ctx, "summary", func(ctx context.Context) (llm.Reply, error) {
-		r, err := llm.Generate(ctx, x.think.redacted(x.think.Budget.Charged(x.think.Window.Summary)), req)
+		r, err := llm.Generate(ctx, x.think.Retry.Model(x.think.redacted(x.think.Budget.Charged(x.think.Window.Summary)), false), req)
 		if err == nil {
 			graph.Emit(ctx, Summed{r.Model, r.Usage})
 		}

@@ -324,7 +324,7 @@ func TestAModelThatFailsIsAnError(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			s := strict(t, func(w http.ResponseWriter, _ *http.Request, _ []wireMessage) { k.answer(w) })
-			g := compile(t, agent.Config{Model: s.model(), Retry: graph.Retry{Attempts: 1}})
+			g := compile(t, agent.Config{Model: s.model(), Retry: agent.Retry{Patience: -1}})
 			res, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{Set: agent.Turn("hi")})
 			var node *graph.NodeError
 			if !errors.As(err, &node) || node.Node != agent.NodeThink || node.Stack != nil || !strings.Contains(err.Error(), k.want) || res.Status != graph.Failed {

@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"errors"
-	"time"
 
 	"raddle.dev/graph"
 	"raddle.dev/llm"
@@ -31,9 +30,7 @@ type Think struct {
 	Around []ModelMiddleware   // the first outermost
 	Redact func(string) string // takes secrets out of what is sent and of replies; nil: nothing is taken out
 	Hold   func(string) int    // see Config.Hold
-	// Retry says when a call that failed is made again. Without Attempts there are
-	// three, one second apart at first; without If only failures that pass count.
-	Retry graph.Retry
+	Retry  Retry               // of requests that fail; the zero value: for two minutes
 }
 
 // shorterTries is how often a request is made shorter that the provider calls too
@@ -54,24 +51,10 @@ type thinking struct {
 
 // Node is the model node of a graph.
 func (t Think) Node(name string) graph.Node {
-	retry := t.Retry
-	if retry.Attempts == 0 {
-		const attempts = 3
-		retry.Attempts, retry.Delay = attempts, time.Second
-	}
-	if retry.If == nil {
-		retry.If = passing
-	}
 	return graph.Node{
-		Name: name, Kind: "llm", Retry: retry,
+		Name: name, Kind: "llm",
 		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return t.run(ctx, name, s) },
 	}
-}
-
-// passing tells whether a failure may be gone at the next attempt.
-func passing(err error) bool {
-	var e *llm.Error
-	return errors.As(err, &e) && e.Transient()
 }
 
 func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
@@ -87,7 +70,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &thinking{think: t, name: name, model: t.redacted(wrapped(t.Budget.Charged(model), t.Around)), writes: in.writes}
+	x := &thinking{think: t, name: name, model: t.Retry.Model(t.redacted(wrapped(t.Budget.Charged(model), t.Around)), replies(entries, name) == 0), writes: in.writes}
 	req, err := t.request(ctx, s, o)
 	if err != nil {
 		return graph.Update{}, err
@@ -168,8 +151,6 @@ func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, erro
 		switch {
 		case err != nil:
 			return llm.Reply{}, err
-		case d.Done != nil && d.Done.Empty():
-			return llm.Reply{}, &llm.Error{Class: llm.Server, Message: "the reply holds nothing"}
 		case d.Done != nil:
 			return x.finish(ctx, *d.Done), nil
 		case !emits:
@@ -179,7 +160,7 @@ func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, erro
 			graph.Emit(ctx, ReasoningDelta{d.Reasoning})
 		}
 	}
-	return llm.Reply{}, &llm.Error{Class: llm.Network, Code: llm.CodeReset, Message: "the stream ended without a reply"}
+	return llm.Reply{}, errors.New("agent: a model that retries gave no reply") // it gives an error instead
 }
 
 // finish makes a reply fit to be kept.

@@ -54,6 +54,9 @@ func (a *adviser) limits(n *Node) {
 		zero("timeout", b.Timeout != nil && *b.Timeout == 0, late)
 		zero("max_attempts", b.MaxAttempts == 0, "the model is never called and the node fails")
 		zero("max_iterations", b.MaxIterations == 0, "the model is never called and the node fails")
+		if b.Patience != nil && b.Timeout != nil && *b.Patience > *b.Timeout {
+			a.warn(n, n.At("retry_patience"), "patience-timeout", fmt.Sprintf("`retry_patience` is %d and `timeout` is %d: waits count for the timeout, which ends the node first", *b.Patience, *b.Timeout), "")
+		}
 	case *RAGNode:
 		zero("timeout", b.Timeout == 0, late)
 		zero("top_k", isZero(b.TopK), "nothing is ever found")

@@ -40,6 +40,7 @@ type Sampling struct {
 	Model             string // empty: the caller's
 	Temperature, TopP *float64
 	ReasoningEffort   string
+	Patience          *Seconds // retry_patience; nil: the caller's
 }
 
 // Prompting is what an agent is told before it starts.
@@ -142,7 +143,7 @@ func (c *Config) read(m *fields) {
 	c.Version = m.str("version", optional)
 	c.Sampling = Sampling{
 		Model: m.str("model", optional), Temperature: m.float("temperature"), TopP: m.float("top_p"),
-		ReasoningEffort: m.str("reasoning_effort", optional),
+		ReasoningEffort: m.str("reasoning_effort", optional), Patience: m.maybeSeconds("retry_patience"),
 	}
 	c.Prompting = Prompting{
 		Instructions: m.str("instructions", optional), Dynamic: m.flag("dynamic_instructions", false),

@@ -144,6 +144,7 @@ func (c *conversation) loop() agent.Config {
 	l := a.loop(id, c.models)
 	l.Name, l.Request, l.System = a.Name, req, c.system
 	l.MaxIterations = f.Limits.Iterations
+	l.Retry.Patience = a.retryPatience()
 	l.Budget = f.Limits.within(l.Budget)
 	if soft := f.Limits.Compression; soft != nil {
 		l.Window.Soft, l.Window.Keep, l.Window.Summary = *soft, f.Limits.KeepLast, l.Model

@@ -8,14 +8,14 @@ import (
 )
 
 // extract turns a text into data: as it is, or else by asking a model to do it,
-// twice at most. Node timeouts and attempts do not cover it. own is the node's
-// model, for agents that name none.
-func (v *visit) extract(own string, schema any, text string) (any, error) {
+// twice at most. Node timeouts and attempts do not cover it. The model of use is
+// for agents that name none.
+func (v *visit) extract(use modelUse, schema any, text string) (any, error) {
 	if value, ok := fastPath(text); ok {
 		return value, nil
 	}
 	if v.agent.model("") != "" {
-		own = ""
+		use.model = ""
 	}
 	reply := text
 	for attempt, name := range []string{effectExtract, effectRepair} {
@@ -26,7 +26,7 @@ func (v *visit) extract(own string, schema any, text string) (any, error) {
 		if attempt > 0 {
 			prompt = repairPrompt(schema, reply)
 		}
-		answer, err := v.ask(v, name, own, llm.Request{System: extractorSystem, Messages: []llm.Message{llm.User(prompt)}})
+		answer, err := v.ask(v, name, use, llm.Request{System: extractorSystem, Messages: []llm.Message{llm.User(prompt)}})
 		if err != nil {
 			return nil, because("Structured-output extractor LLM call failed", err)
 		}

@@ -17,6 +17,7 @@ type File struct {
 	Model                string // default model of llm nodes; empty: the caller's
 	Temperature, TopP    *float64
 	ReasoningEffort      string
+	Patience             *Seconds // retry_patience of llm nodes; nil: a failed request is repeated only as max_attempts says
 	GlobalTools          []string
 	MCPServers           []string
 	ConversationStarters []string

@@ -12,10 +12,10 @@ func fileData(f *File) *Object {
 		Member{"name", f.Name}, Member{"description", f.Description}, Member{"version", f.Version},
 		Member{"model", maybe(f.Model)}, Member{"temperature", number(f.Temperature)}, Member{"top_p", number(f.TopP)},
 		Member{"reasoning_effort", maybe(f.ReasoningEffort)},
-		Member{"global_tools", textList(f.GlobalTools, true)}, Member{"mcp_servers", textList(f.MCPServers, true)},
-		Member{"conversation_starters", textList(f.ConversationStarters, true)},
-		Member{"initial_state", f.InitialState}, Member{"start", f.Start},
 	)
+	addPatience(o, f.Patience)
+	put(o, "global_tools", textList(f.GlobalTools, true), "mcp_servers", textList(f.MCPServers, true),
+		"conversation_starters", textList(f.ConversationStarters, true), "initial_state", f.InitialState, "start", f.Start)
 	addSkills(o, f.Skills)
 	o.Set("settings", NewObject(
 		Member{"max_loop_iterations", int64(f.Settings.MaxLoopIterations)}, Member{"timeout", seconds(f.Settings.Timeout)},
@@ -93,10 +93,18 @@ func llmData(o *Object, b *LLMNode) {
 		o.Set("instructions", b.Instructions.String())
 	}
 	put(o, "prompt", b.Prompt.String(), "tools", textList(b.Tools, false), "model", maybe(b.Model),
-		"temperature", number(b.Temperature), "top_p", number(b.TopP), "reasoning_effort", maybe(b.ReasoningEffort),
-		"fallback", maybe(b.Fallback), "max_attempts", int64(b.MaxAttempts), "max_iterations", int64(b.MaxIterations),
+		"temperature", number(b.Temperature), "top_p", number(b.TopP), "reasoning_effort", maybe(b.ReasoningEffort))
+	addPatience(o, b.Patience)
+	put(o, "fallback", maybe(b.Fallback), "max_attempts", int64(b.MaxAttempts), "max_iterations", int64(b.MaxIterations),
 		"output_schema", b.OutputSchema, "timeout", seconds(b.Timeout))
 	addSkills(o, b.Skills)
+}
+
+// addPatience adds a field that the cases do not have where it is not written.
+func addPatience(o *Object, p *Seconds) {
+	if p != nil {
+		o.Set("retry_patience", seconds(p))
+	}
 }
 
 func addSkills(o *Object, s Skills) {

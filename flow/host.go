@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/llm"
@@ -20,6 +21,10 @@ type Host struct {
 	Override string // takes the place of every model of the graph and its children
 
 	Temperature, TopP *float64 // the caller's, where neither graph nor node sets one
+
+	// Patience is how long an agent repeats a request that a provider cannot answer
+	// now, where its file does not say it; 0: agent.DefaultPatience; negative: not.
+	Patience time.Duration
 
 	AgentDirs []string // where `agent:` names are looked for, after the directory beside the agent's own
 	Depth     int      // how many agents are above this one

@@ -13,6 +13,7 @@ type LLMNode struct {
 	MaxIterations     int
 	OutputSchema      any      // nil: the text is not parsed
 	Timeout           *Seconds // nil: none
+	Patience          *Seconds // retry_patience; nil: the graph's
 	Skills            Skills
 }
 
@@ -25,7 +26,7 @@ var llmKind = kind{
 	required: []string{"prompt"},
 	optional: []string{
 		"instructions", "tools", "model", "temperature", "top_p", "fallback", "max_attempts",
-		"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort",
+		"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "retry_patience",
 		"skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions",
 	},
 	scoped: "output",
@@ -42,6 +43,7 @@ var llmKind = kind{
 			MaxIterations:   m.count("max_iterations", 10),
 			OutputSchema:    m.any("output_schema"),
 			Timeout:         m.maybeSeconds("timeout"),
+			Patience:        m.maybeSeconds("retry_patience"),
 			Skills: Skills{
 				Enabled:      m.maybeFlag("skills_enabled"),
 				Names:        m.strings("enabled_skills", optional),

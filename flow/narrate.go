@@ -126,6 +126,7 @@ func (n *Narrator) Event(e graph.Event) {
 	n.count(e)
 	f, told := n.frame(e.Path)
 	if !told {
+		n.waits(e)
 		return
 	}
 	switch b := e.Body.(type) {
@@ -149,6 +150,15 @@ func (n *Narrator) Event(e graph.Event) {
 	case graph.RunEnded:
 		if b.Result.Status == graph.Done && e.Path == "" {
 			n.line("", "%s done in %s", f.kind(), elapsed(n.watch.took))
+		}
+	}
+}
+
+// waits tells of a wait where nothing else is told: a run that stands still must say why.
+func (n *Narrator) waits(e graph.Event) {
+	if sent, ok := e.Body.(graph.Emitted); ok {
+		if wait, ok := sent.Value.(agent.Retrying); ok {
+			n.line("  ", "[%s%s[%s]] %s", e.Path, e.Node, e.Task[strings.LastIndexByte(e.Task, '.')+1:], wait.Text())
 		}
 	}
 }
@@ -231,6 +241,8 @@ func (n *Narrator) talked(indent string, v any) {
 		if n.Detail {
 			n.line(indent, "replied: %d tokens in, %d out", v.Usage.Input, v.Usage.Output)
 		}
+	case agent.Retrying:
+		n.line(indent, "%s", v.Text())
 	case agent.Shortened:
 		what := "are left out"
 		if v.Summary {

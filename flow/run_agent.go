@@ -23,7 +23,7 @@ func (v *visit) runAgent(b *AgentNode) error {
 	}
 	value := any(text)
 	if b.OutputSchema != nil {
-		if value, err = v.extract("", b.OutputSchema, text); err != nil {
+		if value, err = v.extract(modelUse{retry: v.agent.retry(nil, 1)}, b.OutputSchema, text); err != nil {
 			return because(fmt.Sprintf("Agent '%s' output failed structured-output extraction", b.Agent), err)
 		}
 	}

@@ -27,7 +27,7 @@ func (v *visit) runLLM(b *LLMNode) error {
 	}
 	value := any(answer)
 	if b.OutputSchema != nil {
-		if value, err = v.extract(b.Model, b.OutputSchema, answer); err != nil {
+		if value, err = v.extract(modelUse{b.Model, v.agent.retry(b.Patience, 1)}, b.OutputSchema, answer); err != nil {
 			return v.llmFailed(b, "LLM node structured-extraction failed: ", "llm node structured extraction failed: ", err)
 		}
 	}
@@ -81,32 +81,35 @@ func (v *visit) converse(b *LLMNode) (string, error) {
 	if len(b.Tools) > 0 && b.MaxAttempts > 0 {
 		return v.useTools(ctx, b, req)
 	}
-	for attempt := 1; attempt <= b.MaxAttempts; attempt++ {
-		if attempt == 1 {
-			v.announce = &ModelCall{Model: v.agent.model(b.Model), Active: b.Model == "", Tools: b.Tools}
-		}
-		answer, err := v.ask(ctx, attemptName(attempt), b.Model, req)
-		switch {
-		case err == nil:
-			return answer, nil
-		case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
-			return "", failf("llm node timed out after %ds", *b.Timeout)
-		case fatal(v, err) || attempt == b.MaxAttempts || !mayPass(err):
-			return "", err
-		}
-		v.warn("llm node attempt %d failed (transient): %v; retrying", attempt, err)
+	if b.MaxAttempts == 0 {
+		return "", failf("llm node exhausted retries")
 	}
-	return "", failf("llm node exhausted retries")
+	if answer, ok := v.recordedAttempt(b); ok {
+		return answer, nil
+	}
+	v.announce = &ModelCall{Model: v.agent.model(b.Model), Active: b.Model == "", Tools: b.Tools}
+	answer, err := v.ask(ctx, attemptName(1), modelUse{b.Model, v.agent.retry(b.Patience, b.MaxAttempts)}, req)
+	if err != nil && v.Err() == nil && context.Cause(ctx) == errNodeTimeout {
+		return "", failf("llm node timed out after %ds", *b.Timeout)
+	}
+	return answer, err
 }
 
-// mayPass reports whether another attempt may succeed: a provider's error knows
-// it, any other is judged by its text.
-func mayPass(err error) bool {
-	var provider *llm.Error
-	if errors.As(err, &provider) {
-		return provider.Transient()
+// mostNamedAttempts bounds the search for replies that older versions recorded.
+const mostNamedAttempts = 10
+
+// recordedAttempt is the reply to a later attempt than the first, which versions
+// recorded that gave each attempt an effect of its own.
+func (v *visit) recordedAttempt(b *LLMNode) (answer string, ok bool) {
+	over, cancel := context.WithCancel(v)
+	cancel() // so that the engine takes the error for a call cut short, not for a failure of the effect
+	for attempt := 2; attempt <= min(b.MaxAttempts, mostNamedAttempts); attempt++ {
+		reply, err := graph.Do(over, attemptName(attempt), func(context.Context) (Reply, error) { return Reply{}, context.Canceled })
+		if err == nil {
+			return reply.Text, true
+		}
 	}
-	return isTransient(err.Error())
+	return "", false
 }
 
 // request is the conversation as the node begins it.
@@ -148,10 +151,15 @@ func firstSet(values ...*float64) *float64 {
 	return nil
 }
 
-// ask calls a model once; its reply is recorded before it is used. own is the
-// node's model, which may be empty.
-func (v *visit) ask(ctx context.Context, name, own string, req llm.Request) (string, error) {
-	id := v.agent.model(own)
+// modelUse is which model a node calls, empty for the agent's, and how often.
+type modelUse struct {
+	model string
+	retry agent.Retry
+}
+
+// ask gets one reply from a model; it is recorded before it is used.
+func (v *visit) ask(ctx context.Context, name string, use modelUse, req llm.Request) (string, error) {
+	id := v.agent.model(use.model)
 	reply, err := graph.Do(ctx, name, func(ctx context.Context) (Reply, error) {
 		if v.announce != nil && graph.Emits(v) {
 			graph.Emit(v, *v.announce)
@@ -161,7 +169,7 @@ func (v *visit) ask(ctx context.Context, name, own string, req llm.Request) (str
 		if err != nil {
 			return Reply{}, err
 		}
-		return v.stream(ctx, agent.Budget{Price: v.agent.facts(id).Price}.Charged(m), req)
+		return v.stream(ctx, use.retry.Model(agent.Budget{Price: v.agent.facts(id).Price}.Charged(m), true), req)
 	})
 	return reply.Text, err
 }
@@ -173,8 +181,6 @@ func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (Reply
 		switch {
 		case err != nil:
 			return Reply{}, err
-		case d.Done != nil && d.Done.Empty():
-			return Reply{}, &llm.Error{Class: llm.Server, Message: "the reply holds nothing"}
 		case d.Done != nil:
 			if emits {
 				graph.Emit(v, ModelDone{Model: d.Done.Model, Usage: d.Done.Usage})
@@ -184,7 +190,7 @@ func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (Reply
 			graph.Emit(v, Delta{d.Text})
 		}
 	}
-	return Reply{}, errors.New("the model ended its stream without a reply")
+	return Reply{}, errors.New("the model ended its stream without a reply") // a model that retries gives an error instead
 }
 
 // modelCache opens each model of an agent once.

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
@@ -31,7 +30,7 @@ func (b *builder) loop(r *runtime, n *Node, body *LLMNode) (*graph.Graph, error)
 		TopP: firstSet(body.TopP, a.File.TopP, a.host.TopP), Effort: orElse(body.ReasoningEffort, a.File.ReasoningEffort)}
 	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
 	c.More = a.serverTools(servers)
-	c.Retry = graph.Retry{Attempts: body.MaxAttempts, Delay: time.Millisecond, If: mayPass}
+	c.Retry = a.retry(body.Patience, body.MaxAttempts)
 	c.AroundModel = []agent.ModelMiddleware{announced(ModelCall{Model: id, Active: body.Model == "", Tools: body.Tools})}
 	def, err := c.Def()
 	if a.crew != nil && body.spawns() {

@@ -248,7 +248,7 @@ func (c *Config) rules() map[string]Spawn {
 			r.Summary = m.Agent.Model
 		}
 		if r.Summary != nil {
-			r.Summary = m.Agent.Budget.Charged(r.Summary)
+			r.Summary = m.Agent.Retry.Model(m.Agent.Budget.Charged(r.Summary), false)
 		}
 		rules[name] = r
 	}

@@ -1,0 +1,335 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"iter"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// DefaultPatience is how long a request is repeated unless Retry says otherwise.
+const DefaultPatience = 2 * time.Minute
+
+// Retry says when a request that failed is sent again. All requests of one call are
+// one effect: the reply is recorded, and is never requested again. Each wait is
+// emitted as a Retrying event, counts for timeouts, and ends with its context.
+type Retry struct {
+	// Patience is the time between the first failure and the last repetition of a
+	// request that meets a rate limit, a provider that fails or is overloaded, or a
+	// connection that broke. The wait is what the provider asks for, or else grows
+	// from one second to 30. A provider that asks for more than is left fails the
+	// request at once, with a *PatienceError. 0: DefaultPatience; negative: such a
+	// request is not repeated.
+	Patience time.Duration
+	// Attempts is how many requests are made in all, each with patience of its own,
+	// if the failures satisfy If. The next attempt follows at once, or after the time
+	// that the provider asks for, which is at most Patience, or DefaultPatience if that
+	// is negative. 0 and 1: one.
+	Attempts int
+	If       func(error) bool // nil: llm.Error.Transient
+	// Failed is called before another attempt; nil: nothing is called.
+	Failed func(ctx context.Context, attempt int, err error)
+}
+
+// PatienceError is the failure of a request that would have been sent again if there
+// were more patience. Its cause is the last failure.
+type PatienceError struct {
+	Err      error
+	Patience time.Duration
+	Wait     time.Duration // what the provider asks for; 0: it did not say
+	Requests int           // that were sent
+}
+
+// Error is the text of the failure, with the reason why it is final.
+func (e *PatienceError) Error() string {
+	if e.Wait > 0 {
+		return fmt.Sprintf("%v; the provider asks to wait %s, which is longer than the patience that is left of %s (retry_patience)", e.Err, spokenTime(e.Wait), spokenTime(e.Patience))
+	}
+	return fmt.Sprintf("%v; %d requests failed within the patience of %s (retry_patience)", e.Err, e.Requests, spokenTime(e.Patience))
+}
+
+// Unwrap returns the last failure.
+func (e *PatienceError) Unwrap() error { return e.Err }
+
+// The waits between requests when the provider does not name a time, and how often a
+// request is sent that is unlikely to succeed.
+const (
+	firstWait    = time.Second
+	longestWait  = 30 * time.Second
+	doubtfulMost = 3
+)
+
+// Model returns a model that repeats the requests to m. If fresh is set, the provider
+// has not answered in this conversation yet: an address where nothing listens is then
+// more likely wrong than restarting, and is tried three times only.
+func (r Retry) Model(m llm.Model, fresh bool) llm.Model {
+	if r.If == nil {
+		r.If = isTransient
+	}
+	return &retryModel{m, r, fresh}
+}
+
+func isTransient(err error) bool {
+	var e *llm.Error
+	return errors.As(err, &e) && e.Transient()
+}
+
+type retryModel struct {
+	model llm.Model
+	retry Retry
+	fresh bool
+}
+
+// Stream implements llm.Model.
+func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		t := &retryState{Retry: m.retry, fresh: m.fresh, seed: graph.EffectKey(ctx), attempt: 1}
+		for {
+			err := m.once(ctx, r, yield)
+			if err == nil {
+				return
+			}
+			again := false
+			if ctx.Err() == nil {
+				again, err = t.wait(ctx, err)
+			}
+			if !again {
+				yield(llm.Delta{}, err)
+				return
+			}
+		}
+	}
+}
+
+// once sends one request. The error is nil as well if the reader has left.
+func (m *retryModel) once(ctx context.Context, r llm.Request, yield func(llm.Delta, error) bool) error {
+	for d, err := range m.model.Stream(ctx, r) {
+		switch {
+		case err != nil:
+			return err
+		case d.Done != nil && d.Done.Empty():
+			return &llm.Error{Class: llm.Server, Message: "the reply holds nothing"}
+		case !yield(d, nil) || d.Done != nil:
+			return nil
+		}
+	}
+	return &llm.Error{Class: llm.Network, Code: llm.CodeReset, Message: "the stream ended without a reply"}
+}
+
+// retryState is what is known of the requests of one call.
+type retryState struct {
+	Retry
+	fresh    bool
+	seed     string
+	attempt  int
+	requests int       // of this attempt
+	sent     int       // of all attempts
+	since    time.Time // the first failure of this attempt
+}
+
+// wait takes in a failure and waits for the next request. If there is none, it returns
+// the error that the caller gets.
+func (t *retryState) wait(ctx context.Context, err error) (again bool, final error) {
+	if t.requests++; t.requests == 1 {
+		t.since = time.Now()
+	}
+	t.sent++
+	after, final := t.repeat(err)
+	if final != nil {
+		if after, final = t.another(ctx, err, final); final != nil {
+			return false, final
+		}
+	}
+	if after <= 0 {
+		return true, nil
+	}
+	if graph.Emits(ctx) {
+		graph.Emit(ctx, Retrying{Reason: reasonOf(err), Wait: after, Request: t.sent + 1})
+	}
+	timer := time.NewTimer(after)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true, nil
+	case <-ctx.Done():
+		return false, stopped(ctx)
+	}
+}
+
+// stopped is the error of a context that has ended.
+func stopped(ctx context.Context) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return context.Cause(ctx)
+}
+
+// repeat returns the pause before the same request is sent again as the patience
+// allows, or the error that the caller gets.
+func (t *retryState) repeat(err error) (time.Duration, error) {
+	var failure *llm.Error
+	if t.Patience < 0 || !errors.As(err, &failure) || t.requests >= mostRequests(failure, t.fresh) {
+		return 0, err
+	}
+	patience := cmp.Or(t.Patience, DefaultPatience)
+	left := patience - time.Since(t.since)
+	switch {
+	case failure.RetryAfter > left:
+		return 0, &PatienceError{Err: err, Patience: patience, Wait: failure.RetryAfter, Requests: t.sent}
+	case failure.RetryAfter > 0:
+		return failure.RetryAfter, nil
+	case left > 0:
+		return min(t.pause(), left), nil
+	}
+	return 0, &PatienceError{Err: err, Patience: patience, Requests: t.sent}
+}
+
+// another returns the pause before a further attempt, or the error that the caller
+// gets: final, unless the provider asks for too much time.
+func (t *retryState) another(ctx context.Context, err, final error) (time.Duration, error) {
+	if t.attempt >= t.Attempts || !t.If(err) {
+		return 0, final
+	}
+	patience := DefaultPatience
+	if t.Patience > 0 {
+		patience = t.Patience
+	}
+	var after time.Duration
+	var failure *llm.Error
+	if errors.As(err, &failure) {
+		after = failure.RetryAfter
+	}
+	if after > patience {
+		return 0, &PatienceError{Err: err, Patience: patience, Wait: after, Requests: t.sent}
+	}
+	if t.Failed != nil {
+		t.Failed(ctx, t.attempt, err)
+	}
+	t.attempt++
+	t.requests = 0
+	return after, nil
+}
+
+// pause is the wait after the newest failure when the provider does not name one. A
+// part of it depends on the call, so that calls which failed together are not
+// repeated together; it is the same whenever the run is repeated.
+func (t *retryState) pause() time.Duration {
+	d := min(firstWait<<min(t.requests-1, 10), longestWait)
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(t.seed))
+	share := rand.New(rand.NewPCG(h.Sum64(), uint64(t.requests))).Float64()
+	const spread = 4
+	return (d + time.Duration(share*float64(d)/spread)).Round(100 * time.Millisecond)
+}
+
+// mostRequests is how often a request may be sent in one attempt, of which this was
+// one failure. What a repetition cannot change is sent once. What it hardly changes is
+// sent a few times: a reply that breaks the protocol, and an address that has not
+// answered yet.
+func mostRequests(e *llm.Error, fresh bool) int {
+	switch {
+	case e.Code == "insufficient_quota": // a rate limit in name only
+		return 1
+	case e.Class == llm.RateLimited || e.Class == llm.Overloaded || e.Class == llm.Timeout:
+		return math.MaxInt
+	case e.Class == llm.Server && (e.Status == http.StatusNotImplemented || e.Status == http.StatusHTTPVersionNotSupported):
+		return 1
+	case isBrokenReply(e):
+		return doubtfulMost
+	case e.Class == llm.Server || e.Class == llm.Network && e.Code == llm.CodeReset:
+		return math.MaxInt
+	case e.Class == llm.Network && fresh && e.Code == llm.CodeUnreachable:
+		return 1
+	case e.Class == llm.Network && fresh:
+		return doubtfulMost
+	case e.Class == llm.Network:
+		return math.MaxInt
+	}
+	return 1
+}
+
+// isBrokenReply reports whether the provider has not said that it failed, but broke the
+// protocol.
+func isBrokenReply(e *llm.Error) bool {
+	return e.Class == llm.Server && e.Status == 0 && e.Code == ""
+}
+
+// Text is the event as people read it: "rate limited, trying again in 20 s (2nd
+// request)".
+func (v Retrying) Text() string {
+	return fmt.Sprintf("%s, trying again in %s (%s request)", v.Reason, spokenTime(v.Wait), ordinal(v.Request))
+}
+
+// reasonOf is a failure in a few words.
+func reasonOf(err error) string {
+	var e *llm.Error
+	if !errors.As(err, &e) {
+		return "the model failed"
+	}
+	switch {
+	case e.Class == llm.RateLimited:
+		return "rate limited"
+	case e.Class == llm.Overloaded:
+		return "the provider is overloaded"
+	case e.Class == llm.Timeout:
+		return "the provider did not answer in time"
+	case e.Class == llm.Network && e.Code == llm.CodeReset:
+		return "connection lost"
+	case e.Class == llm.Network && e.Code == llm.CodeRefused:
+		return "connection refused"
+	case e.Class == llm.Network:
+		return "no connection"
+	case isBrokenReply(e):
+		return "the reply is broken"
+	case e.Class == llm.Server && e.Status > 0:
+		return fmt.Sprintf("server error (%d)", e.Status)
+	case e.Class == llm.Server:
+		return "server error"
+	}
+	return "the request was refused"
+}
+
+// spokenTime is a time as people write it: "1.5 s", "20 s", "2 min", "1 h 5 min".
+func spokenTime(d time.Duration) string {
+	if d < 10*time.Second {
+		return strconv.FormatFloat(d.Round(100*time.Millisecond).Seconds(), 'f', -1, 64) + " s"
+	}
+	d = d.Round(time.Second)
+	var parts []string
+	for _, u := range []struct {
+		of   time.Duration
+		name string
+	}{{time.Hour, " h"}, {time.Minute, " min"}, {time.Second, " s"}} {
+		if n := d / u.of; n > 0 {
+			parts = append(parts, strconv.FormatInt(int64(n), 10)+u.name)
+			d -= n * u.of
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+func ordinal(n int) string {
+	suffix := "th"
+	if tens := n / 10 % 10; tens != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return strconv.Itoa(n) + suffix
+}

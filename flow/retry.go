@@ -1,0 +1,60 @@
+package flow
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"raddle.dev/agent"
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// patience is retry_patience as package agent takes it.
+func (s Seconds) patience() time.Duration {
+	if s == 0 {
+		return -1
+	}
+	return s.Duration()
+}
+
+// retryPatience is how long a config.yaml's agent repeats a request.
+func (a *Agent) retryPatience() time.Duration {
+	if p := a.Config.Sampling.Patience; p != nil {
+		return p.patience()
+	}
+	return a.host.Patience
+}
+
+// retry is the rule of a node of a graph: its attempts, and patience only where the
+// node or its graph has some.
+func (a *Agent) retry(own *Seconds, attempts int) agent.Retry {
+	r := agent.Retry{Patience: -1, Attempts: attempts, If: mayPass, Failed: a.attemptFailed}
+	if p := cmp.Or(own, a.File.Patience); p != nil {
+		r.Patience = p.patience()
+	}
+	return r
+}
+
+// attemptFailed warns of an attempt that another one follows.
+func (a *Agent) attemptFailed(ctx context.Context, attempt int, err error) {
+	text := a.host.redact(fmt.Sprintf("llm node attempt %d failed (transient): %v; retrying", attempt, err))
+	a.host.log().Warn(text)
+	graph.Emit(ctx, Warning{text})
+}
+
+// mayPass reports whether another attempt may succeed: a provider's error knows
+// it, any other is judged by its text.
+func mayPass(err error) bool {
+	var provider *llm.Error
+	var budget *agent.BudgetError
+	switch {
+	case errors.As(err, &provider):
+		return provider.Transient()
+	case errors.As(err, &budget):
+		return false
+	}
+	return isTransient(err.Error())
+}

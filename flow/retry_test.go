@@ -1,0 +1,157 @@
+package flow
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/llm"
+)
+
+// busyModels fail first, and then answer.
+type busyModels struct {
+	failures []error
+	answers  []string // the last one again and again; empty: "fine"
+	began    time.Time
+	times    []time.Duration
+}
+
+func (*busyModels) Known(_, _ string) bool                                    { return true }
+func (*busyModels) Facts(_, _ string) ModelFacts                              { return ModelFacts{} }
+func (m *busyModels) Open(context.Context, string, string) (llm.Model, error) { return m, nil }
+
+func (m *busyModels) Stream(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		if m.times == nil {
+			m.began = time.Now()
+		}
+		m.times = append(m.times, time.Since(m.began))
+		n := len(m.times) - 1
+		if n < len(m.failures) {
+			yield(llm.Delta{}, m.failures[n])
+			return
+		}
+		text := "fine"
+		if len(m.answers) > 0 {
+			text = m.answers[min(n-len(m.failures), len(m.answers)-1)]
+		}
+		yield(llm.Delta{Done: &llm.Reply{Usage: llm.Usage{Output: 1}, Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: text}}}}}, nil)
+	}
+}
+
+func busy(class llm.Class, status int, after time.Duration) *llm.Error {
+	return &llm.Error{Class: class, Status: status, RetryAfter: after, Message: "busy"}
+}
+
+func TestNodesAndAgentsArePatientAsTheirFilesSay(t *testing.T) {
+	limited, broken := busy(llm.RateLimited, 429, 20*time.Second), busy(llm.Server, 500, 0)
+	lost := &llm.Error{Class: llm.Network, Code: llm.CodeReset}
+	graphOf := func(top, node string) map[string]string {
+		return map[string]string{"graph.yaml": "name: g\nmodel: m:x\n" + top + "start: a\nnodes:\n  a: {type: llm, prompt: hi" + node + ", next: e}\n  e: {type: end, output: \"{{said}}\"}\n"}
+	}
+	said := `, state_updates: {said: "{{output}}"}`
+	for _, k := range []struct {
+		name     string
+		files    map[string]string
+		host     Host
+		models   busyModels
+		requests []time.Duration // nil: not looked at
+		output   string
+	}{
+		{name: "a node has one attempt", files: graphOf("", said), models: busyModels{failures: []error{lost}}, requests: []time.Duration{0}, output: "LLM node failed: Connection reset"},
+		{name: "its attempts follow at once", files: graphOf("", said+", max_attempts: 3"), models: busyModels{failures: []error{lost, lost}}, requests: []time.Duration{0, 0, 0}, output: "fine"},
+		{name: "or after the time that the provider asks for", files: graphOf("", said+", max_attempts: 3"), models: busyModels{failures: []error{limited, limited}},
+			requests: []time.Duration{0, 20 * time.Second, 40 * time.Second}, output: "fine"},
+		{name: "also with tools", files: graphOf("", said+", max_attempts: 3, tools: [user__ask]"), models: busyModels{failures: []error{limited, lost}},
+			requests: []time.Duration{0, 20 * time.Second, 20 * time.Second}, output: "fine"},
+		{name: "an attempt that may not help is not made", files: graphOf("", said+", max_attempts: 3"), models: busyModels{failures: []error{broken}}, requests: []time.Duration{0}, output: "LLM node failed: server error (500): busy"},
+		{name: "a provider that asks for too much", files: graphOf("", said+", max_attempts: 3"), models: busyModels{failures: []error{busy(llm.RateLimited, 429, time.Hour)}},
+			requests: []time.Duration{0}, output: "LLM node failed: rate limit (429): busy; the provider asks to wait 1 h, which is longer than the patience that is left of 2 min (retry_patience)"},
+		{name: "patience of the graph", files: graphOf("retry_patience: 60\n", said), models: busyModels{failures: []error{limited, limited, limited}},
+			requests: []time.Duration{0, 20 * time.Second, 40 * time.Second, 60 * time.Second}, output: "fine"},
+		{name: "patience of the node", files: graphOf("retry_patience: 60\n", said+", retry_patience: 30, tools: [user__ask]"), models: busyModels{failures: []error{limited, limited}},
+			requests: []time.Duration{0, 20 * time.Second}, output: "asks to wait 20 s"},
+		{name: "no patience of the node", files: graphOf("retry_patience: 60\n", said+", retry_patience: 0"), models: busyModels{failures: []error{broken}}, requests: []time.Duration{0}, output: "server error (500)"},
+		{name: "patience below the attempts", files: graphOf("", said+", retry_patience: 10, max_attempts: 2"), models: busyModels{failures: []error{busy(llm.Overloaded, 529, 8*time.Second), busy(llm.RateLimited, 429, 2*time.Second), busy(llm.RateLimited, 429, 0), broken}},
+			output: "fine"},
+		{name: "waits count for the node's timeout", files: graphOf("", said+", retry_patience: 60, timeout: 30"), models: busyModels{failures: []error{limited, limited}},
+			requests: []time.Duration{0, 20 * time.Second}, output: "LLM node failed: llm node timed out after 30s"},
+		{name: "the extraction has it, too", files: graphOf("", said+", retry_patience: 60, output_schema: {type: object}"), models: busyModels{answers: []string{"words", `{"a": 1}`}, failures: []error{limited}},
+			requests: []time.Duration{0, 20 * time.Second, 20 * time.Second}, output: `{"a":1}`},
+		{name: "an agent is patient", files: map[string]string{"config.yaml": "name: a\nmodel: m:x\n"}, models: busyModels{failures: []error{limited, busy(llm.Overloaded, 503, 30*time.Second)}},
+			requests: []time.Duration{0, 20 * time.Second, 50 * time.Second}, output: "fine"},
+		{name: "as it says", files: map[string]string{"config.yaml": "name: a\nmodel: m:x\nretry_patience: 30\n"}, host: Host{Patience: time.Hour}, models: busyModels{failures: []error{limited, limited}},
+			requests: []time.Duration{0, 20 * time.Second}, output: "asks to wait 20 s"},
+		{name: "or as its caller says", files: map[string]string{"config.yaml": "name: a\nmodel: m:x\n"}, host: Host{Patience: -1}, models: busyModels{failures: []error{limited}},
+			requests: []time.Duration{0}, output: "rate limit (429)"},
+		{name: "or not at all", files: map[string]string{"config.yaml": "name: a\nmodel: m:x\nretry_patience: 0\n"}, models: busyModels{failures: []error{limited}},
+			requests: []time.Duration{0}, output: "rate limit (429)"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				dir := filepath.Join(t.TempDir(), "agent")
+				for name, text := range k.files {
+					writeCaseFile(t, dir, name, text)
+				}
+				k.host.Models = &k.models
+				a, err := Load(dir, k.host)
+				if err != nil {
+					t.Fatal(err)
+				}
+				g, err := a.Graph()
+				if err != nil {
+					t.Fatal(err)
+				}
+				res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), a.Input("hi"))
+				output := OutcomeOf(res).Output
+				if err != nil {
+					output = err.Error()
+				}
+				if !strings.Contains(output, k.output) || k.output == "fine" && output != "fine" {
+					t.Errorf("%q, want %q", output, k.output)
+				}
+				if k.requests != nil && !slices.Equal(k.models.times, k.requests) {
+					t.Errorf("requests at %v, want %v", k.models.times, k.requests)
+				}
+			})
+		})
+	}
+}
+
+// Older versions recorded a reply under the number of its attempt.
+func TestAReplyOfALaterAttemptIsNotRequestedAgain(t *testing.T) {
+	const text = "name: g\nmodel: m:x\nstart: a\nnodes:\n  a: {type: llm, prompt: hi, max_attempts: 3, state_updates: {said: \"{{output}}\"}, next: e}\n  e: {type: end, output: \"{{said}}\"}\n"
+	r := newResumable(t, map[string]string{"graph.yaml": text})
+	models := &busyModels{}
+	a, err := Load(r.dir, Host{Models: models})
+	if err != nil {
+		t.Fatal(err)
+	}
+	died := errors.New("died")
+	old, err := graph.Compile(graph.Def{Name: "g", Open: (&keyring{file: a.File}).open, Start: []string{"a"}, Nodes: []graph.Node{
+		{Name: "a", Routes: []string{"e"}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+			_, err := graph.Do(ctx, "model attempt 2", func(context.Context) (Reply, error) { return Reply{Text: "kept"}, nil })
+			return graph.Update{}, errors.Join(err, died)
+		}},
+		{Name: "e", Routes: []string{graph.End}, Run: func(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := a.Input("hi")
+	in.Thread = "t"
+	if _, err := (&graph.Runner{Graph: old, Store: r.store}).Invoke(t.Context(), in); !errors.Is(err, died) {
+		t.Fatal(err)
+	}
+	res, err := r.driveIn(Host{Models: models})
+	if err != nil || OutcomeOf(res).Output != "kept" || len(models.times) > 0 {
+		t.Errorf("%q, %v, %d requests", OutcomeOf(res).Output, err, len(models.times))
+	}
+}
