@@ -28,6 +28,7 @@ type Config struct {
 	Session         string // for agents that are no graphs and name none; "": none
 	Store           string
 	ReadTimeout     time.Duration // longest silence of a provider; 0: the wires' own
+	Patience        time.Duration // with a provider that cannot answer now, of agents that do not say it; 0: agent.DefaultPatience; negative: none
 	ToolTimeout     time.Duration // of one call of a tool; 0: the tools' own; negative: none
 	InDoubt         tool.Doubt    // of calls that a crash cut off, where neither tool nor agent says it
 	MCP             *bool         // nil: on
@@ -90,6 +91,7 @@ var settings = []setting{
 	{"rag_template", func(c *Config, s string) error { c.RAG.Template = s; return nil }},
 	{"rag_top_k", func(c *Config, s string) (err error) { c.RAG.TopK, err = amount(s); return }},
 	{"read_timeout", func(c *Config, s string) (err error) { c.ReadTimeout, err = seconds(s); return }},
+	{"retry_patience", func(c *Config, s string) (err error) { c.Patience, err = limit(s); return }},
 	{"store", func(c *Config, s string) error { c.Store = s; return nil }},
 	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = number(s, 0, 2); return }},
 	{"tool_timeout", func(c *Config, s string) (err error) { c.ToolTimeout, err = limit(s); return }},

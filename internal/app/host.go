@@ -45,6 +45,7 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 		Override:    r.Override,
 		Temperature: r.Temperature,
 		TopP:        r.TopP,
+		Patience:    p.Config.Patience,
 		AgentDirs:   []string{p.Dirs.Agents},
 		NoSpawn:     r.NoSpawn,
 		Variables:   r.Variables,

@@ -36,7 +36,9 @@ type row struct {
 	asked  bool                // a task of it waits for an answer
 	queued bool                // a task that waits for a place
 	tokens int
-	text   string // the end of what its model is just saying
+	text   string    // the end of what its model is just saying
+	again  time.Time // a request that failed is sent again then; zero: none
+	why    string    // it failed
 }
 
 func newBoard(agent string, talks bool) *board {
@@ -166,7 +168,7 @@ func (b *board) emitted(ev graph.Event, v any) {
 		return
 	}
 	if r := b.tasks[ev.Path+ev.Task]; r != nil {
-		b.said(r, v)
+		b.said(r, v, ev.Time)
 	}
 }
 
@@ -180,13 +182,15 @@ func queuePath(ev graph.Event, parent, id string) string {
 }
 
 // said takes in what a conversation or a node tells of itself.
-func (b *board) said(r *row, v any) {
+func (b *board) said(r *row, v any, now time.Time) {
 	const most, rest = 4096, 2048
 	switch v := v.(type) {
 	case flow.Delta:
-		r.text += v.Text
+		r.text, r.again = r.text+v.Text, time.Time{}
 	case agent.TextDelta:
-		r.text += v.Text
+		r.text, r.again = r.text+v.Text, time.Time{}
+	case agent.Retrying:
+		r.text, r.why, r.again = "", v.Reason, now.Add(v.Wait)
 	case flow.ModelDone:
 		b.spent(r, v.Usage.Input+v.Usage.Output)
 	case agent.Replied:
@@ -247,8 +251,10 @@ func (b *board) visible(now time.Time) (list []*row, depths []int) {
 }
 
 // state is what a row does, in a few words; "" where its name says it.
-func (r *row) state() string {
+func (r *row) state(now time.Time) string {
 	switch {
+	case r.again.After(now):
+		return r.why + ", trying again in " + lasting(r.again.Sub(now))
 	case r.queued:
 		return "waiting for a place"
 	case r.asked && r.tasks == 0:

@@ -120,7 +120,7 @@ func render(b *board, now time.Time, cols, most int) []string {
 // alone is the line of a row that is the only one.
 func (r *row) alone(now time.Time, cols int) string {
 	head := "… " + oneLine(r.name)
-	if state := r.state(); r.talks && state != "" {
+	if state := r.state(now); (r.talks || r.again.After(now)) && state != "" {
 		head += ", " + oneLine(state)
 	}
 	head += " " + lasting(now.Sub(r.since))
@@ -134,7 +134,7 @@ func (r *row) alone(now time.Time, cols int) string {
 // among is the line of a row that is one of several.
 func (r *row) among(name string, now time.Time, cols int) string {
 	const state = 28
-	line := "  " + name + "  " + pad(oneLine(r.state()), min(state, max(cols/3, 8)))
+	line := "  " + name + "  " + pad(oneLine(r.state(now)), min(state, max(cols/3, 8)))
 	add := func(column string) {
 		if cells(line)+cells(column) <= cols {
 			line += column

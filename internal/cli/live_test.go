@@ -181,6 +181,22 @@ func TestBoard(t *testing.T) {
 	}
 }
 
+// A wait for a provider is counted down, and is over when the model speaks.
+func TestBoardShowsWaits(t *testing.T) {
+	p := newPlay("helper", true)
+	p.starts("", "think", "llm")
+	p.emits("", "think", agent.TextDelta{Text: "half"})
+	p.emits("", "think", agent.Retrying{Reason: "rate limited", Wait: 20 * time.Second, Request: 2})
+	p.at = p.at.Add(5 * time.Second)
+	if got, want := p.shows(80, 5), "… helper, rate limited, trying again in 15s 5s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	p.at = p.at.Add(16 * time.Second)
+	if got, want := p.shows(80, 5), "… helper, thinking 21s"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 func TestCells(t *testing.T) {
 	for text, want := range map[string]int{"abc": 3, "日本": 4, "é": 1, "e\u0301": 1, "👍x": 3, "": 0} {
 		if got := cells(text); got != want {

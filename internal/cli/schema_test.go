@@ -52,7 +52,7 @@ func TestEventsConform(t *testing.T) {
 		team.AgentStarted{ID: "i", Agent: "a", Parent: "lead", Task: "1", Resumed: true}, team.AgentStarted{},
 		team.AgentEnded{ID: "i", Agent: "a", Status: "failed", Error: "x", Spent: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
 		team.AgentEnded{Status: "completed"}, team.AgentEnded{Status: "cancelled"}, team.TaskWaiting{ID: "1", Subject: "s", Agent: "a", Parent: "lead"},
-		agent.Spending{}, agent.Continuing{Count: 1, Max: 2, Open: 3}, agent.Warning{Text: "w"},
+		agent.Retrying{Reason: "rate limited", Wait: time.Second, Request: 2}, agent.Spending{}, agent.Continuing{Count: 1, Max: 2, Open: 3}, agent.Warning{Text: "w"},
 	} {
 		bodies = append(bodies, graph.Emitted{Value: v})
 	}

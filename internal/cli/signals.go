@@ -76,7 +76,7 @@ func (s *stopper) listen() {
 	}
 }
 
-// drain lets the step under way finish. Ctrl-C cuts a reply short at once, where that is all that is under way: an agent asks its model again.
+// drain lets the step under way finish. Ctrl-C cuts a reply short at once, where that is all that is under way: an agent asks its model again. Every signal ends a wait for a provider.
 func (s *stopper) drain(got os.Signal) {
 	s.mu.Lock()
 	s.first = got
@@ -86,7 +86,7 @@ func (s *stopper) drain(got os.Signal) {
 	s.mute()
 	switch w := s.sh.watching.Load(); {
 	case !asking:
-	case got == os.Interrupt && w != nil && w.onlyReplies():
+	case w != nil && (w.onlyWaits() || got == os.Interrupt && w.onlyReplies()):
 		s.cancel()
 	default:
 		s.say("Stopping after this step. " + again(got, "to stop now"))

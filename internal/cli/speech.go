@@ -51,12 +51,19 @@ func (s *speech) event(ev graph.Event) {
 				s.said.Reset()
 			}
 			s.over = true
+		case agent.Retrying:
+			s.restart()
 		}
 	case graph.TaskRetry, graph.RunEnded:
-		s.sh.err.endLine(s.sh.out)
-		if !s.over { // what was said of the reply will be said again
-			s.said.Reset()
-		}
+		s.restart()
+	}
+}
+
+// restart forgets what was said of the reply under way: it will be said again.
+func (s *speech) restart() {
+	s.sh.err.endLine(s.sh.out)
+	if !s.over {
+		s.said.Reset()
 	}
 }
 

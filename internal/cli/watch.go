@@ -36,12 +36,13 @@ type watch struct {
 	mu      sync.Mutex
 	notes   []string        // to be told with the next piece of a reply
 	working map[string]bool // tasks under way that are more than a reply, by path and id
+	tasks   map[string]task // under way, by path and id
 }
 
 // newWatch prepares for a run. live asks for a changing line where that is
 // possible.
 func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
-	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, working: map[string]bool{}}
+	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, working: map[string]bool{}, tasks: map[string]task{}}
 	if !sh.quiet {
 		w.narrator = flow.Narrate(dimmed{sh.err}, run.Agent, false)
 		w.narrator.Detail = sh.verbose
@@ -65,7 +66,7 @@ func (d dimmed) Write(line []byte) (int, error) {
 
 // topics are the events that have to be built.
 func (w *watch) topics() graph.Topic {
-	t := graph.TopicRun | graph.TopicQuestion | graph.TopicEmit
+	t := graph.TopicRun | graph.TopicQuestion | graph.TopicTask | graph.TopicEmit
 	if w.narrator != nil {
 		t |= flow.NarrateTopics
 	}
@@ -120,9 +121,53 @@ func (w *watch) count(ev graph.Event) {
 		if b.Kind != "llm" && b.Kind != team.Node {
 			w.working[ev.Path+ev.Task] = true
 		}
+		w.tasks[ev.Path+ev.Task] = task{path: ev.Path, below: taskPath(ev)}
+	case graph.Emitted:
+		if t, ok := w.tasks[ev.Path+ev.Task]; ok {
+			t.waits = time.Time{}
+			if wait, ok := b.Value.(agent.Retrying); ok {
+				t.waits = time.Now().Add(wait.Wait)
+			}
+			w.tasks[ev.Path+ev.Task] = t
+		}
 	case graph.TaskDone:
 		delete(w.working, ev.Path+ev.Task)
+		delete(w.tasks, ev.Path+ev.Task)
+	case graph.RunEnded:
+		if ev.Path == "" {
+			clear(w.tasks)
+		}
 	}
+}
+
+// task is a task under way.
+type task struct {
+	path  string    // of its frame
+	below string    // path of what it calls
+	waits time.Time // until then it waits to send a request again
+}
+
+// onlyWaits reports whether all that is under way waits to send a request to a model
+// again: nothing is lost if it is cut short. It may be called from any goroutine.
+func (w *watch) onlyWaits() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, t := range w.tasks {
+		if !t.waits.After(time.Now()) && !w.hasTasks(t) {
+			return false
+		}
+	}
+	return len(w.tasks) > 0
+}
+
+// hasTasks reports whether a task is under way inside another one.
+func (w *watch) hasTasks(outer task) bool {
+	for _, t := range w.tasks {
+		if strings.HasPrefix(t.path, outer.below) {
+			return true
+		}
+	}
+	return false
 }
 
 // onlyReplies reports whether the run is one of an agent, and all that is under way are replies of models: nothing is lost
