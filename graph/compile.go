@@ -19,6 +19,7 @@ type Graph struct {
 	start  []int
 	byName map[string]int
 	breaks bool // a node has one
+	ends   bool // it ends contexts of nodes by itself, or children of it do
 	digest string
 }
 
@@ -78,8 +79,21 @@ func Compile(d Def) (*Graph, error) {
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
 	}
-	c.g.digest = digest(c.g)
+	c.g.digest, c.g.ends = digest(c.g), ends(c.g)
 	return c.g, nil
+}
+
+// ends reports whether the graph, or a child of it, may end the context of a node.
+func ends(g *Graph) bool {
+	if d := &g.def; d.Timeout > 0 || d.StepTimeout > 0 || d.FailFast {
+		return true
+	}
+	for i := range g.nodes {
+		if n := &g.nodes[i]; n.Timeout > 0 || n.Children != nil || n.Graph != nil && (n.Run != nil || n.Graph.ends) {
+			return true
+		}
+	}
+	return false
 }
 
 type compiler struct {

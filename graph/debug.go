@@ -36,8 +36,8 @@ type watched struct {
 	forms [][]byte // by slot
 }
 
-// watch remembers what a state holds now.
-func watch(st State) (*watched, error) {
+// watchState remembers what a state holds now.
+func watchState(st State) (*watched, error) {
 	w := &watched{st, make([][]byte, len(st.v))}
 	for i, v := range st.v {
 		if v == nil {
@@ -54,7 +54,7 @@ func watch(st State) (*watched, error) {
 
 // watchCopy watches a copy of a state that shares nothing with it.
 func watchCopy(st State) (*watched, error) {
-	w, err := watch(st)
+	w, err := watchState(st)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (x *drive) apply(f *frame) (State, int, error) {
 	if !x.r.Debug {
 		return apply(f.st, f.writes, &f.bufs, x.recording(f))
 	}
-	w, err := watch(f.st)
+	w, err := watchState(f.st)
 	if err != nil {
 		return f.st, 0, err
 	}

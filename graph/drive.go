@@ -30,7 +30,7 @@ type drive struct {
 
 	fault atomic.Pointer[error] // of the clock
 	gone  atomic.Pointer[task]  // one that ended its goroutine
-	lone  chan *task            // to the goroutine of steps with one task; nil: not started
+	lone  *loner                // the goroutine of steps with one task; nil: not started
 
 	begun  time.Time
 	before time.Duration // active time of earlier drives
@@ -62,8 +62,9 @@ func (x *drive) attach(ctx context.Context, takeover bool) (s *replay, by Lease,
 	if err := x.failed(); err != nil {
 		return nil, by, err
 	}
-	if x.hungAfter = cmp.Or(x.r.HungAfter, defaultHungAfter); !x.cancellable(ctx) {
-		x.hungAfter = 0
+	if endable := x.endable(ctx); endable || x.out.yield != nil {
+		x.hungAfter = cmp.Or(x.r.HungAfter, defaultHungAfter)
+		x.live = x.live || endable && x.hungAfter > 0
 	}
 	if x.r.Store == nil {
 		return nil, by, nil
@@ -92,7 +93,6 @@ func (x *drive) attach(ctx context.Context, takeover bool) (s *replay, by Lease,
 
 // leave ends what attach has begun.
 func (x *drive) leave() {
-	x.dismiss()
 	x.lease.release()
 	if x.cancel != nil {
 		x.cancel()
@@ -296,49 +296,67 @@ func (x *drive) end(f *frame, status Status, err error) error {
 	return x.j.add(KindEnd, x.j.run.sign(putBroken(head, x.broken(f))), data, true)
 }
 
-// loop is the whole engine: plan, execute, apply, route, commit. root says that
-// it runs on the reader's goroutine.
-func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
+// steps is the whole engine: plan, execute, apply, route, commit. root says that it
+// runs on the reader's goroutine. The error is errLeft if another goroutine has taken
+// the place of this one.
+func (x *drive) steps(ctx context.Context, f *frame, root bool) (Status, error) {
 	for {
 		if status, err := x.next(ctx, f); status != Running {
 			return status, err
 		}
-		ts, err := x.step(ctx, f, root)
-		if err != nil {
+		if err := x.step(ctx, f, root); err != nil {
 			return Failed, err
 		}
-		status, err := x.settle(ctx, f, ts, root)
-		if status == Waiting && root {
-			again, err := x.handOut(f)
-			if err != nil {
-				return Failed, err
-			}
-			if again {
-				continue
-			}
-		}
-		if status != Running {
+		if status, err := x.conclude(ctx, f, root); status != Running {
 			return status, err
-		}
-		if err := x.advance(f, ts, root); err != nil {
-			return Failed, err
 		}
 	}
 }
 
 // step makes the tasks of the frontier and runs them, within the step's timeout.
-func (x *drive) step(ctx context.Context, f *frame, root bool) ([]task, error) {
+func (x *drive) step(ctx context.Context, f *frame, root bool) error {
 	if limit := f.g.def.StepTimeout; limit > 0 {
+		l := f.lane
 		f.late = &stepTimeout{limit}
-		limited, cancel := context.WithTimeoutCause(ctx, limit, f.late)
-		defer cancel()
-		ctx = limited
+		ctx, f.cancel = context.WithTimeoutCause(ctx, limit, f.late)
+		f.outer, f.watch = f.watch, x.watch(ctx, l)
+		defer func() {
+			if !l.left() {
+				f.endStep()
+			}
+		}()
 	}
 	ts, err := x.tasks(ctx, f)
-	if err == nil {
-		x.execute(ctx, ts, root)
+	if err != nil {
+		return err
 	}
-	return ts, err
+	f.executing = true
+	if !x.execute(ctx, f, ts, root) {
+		return errLeft
+	}
+	f.executing = false
+	return nil
+}
+
+// conclude looks at how the tasks of a step have ended, and applies the step.
+func (x *drive) conclude(ctx context.Context, f *frame, root bool) (Status, error) {
+	status, err := x.settle(ctx, f, f.ts, root)
+	if status == Waiting && root {
+		again, err := x.handOut(f)
+		if err != nil {
+			return Failed, err
+		}
+		if again {
+			return Running, nil
+		}
+	}
+	if status != Running {
+		return status, err
+	}
+	if err := x.advance(f, f.ts, root); err != nil {
+		return Failed, err
+	}
+	return Running, nil
 }
 
 // next decides whether there is another step; running means yes.

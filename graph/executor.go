@@ -19,12 +19,9 @@ type Executor interface {
 type goroutines struct{}
 
 func (goroutines) Execute(n, limit int, task func(i int)) {
-	if limit <= 0 || limit > n {
-		limit = n
-	}
-	c := &crew{n: int64(n), limit: int64(limit), task: task}
+	c := newCrew(n, limit, task)
 	defer c.rest.Wait()
-	c.work()
+	c.work(nil, nil, nil)
 }
 
 // A crew works through the tasks of a step. For as long as a task is left, one of
@@ -34,18 +31,34 @@ type crew struct {
 	n, limit int64
 	task     func(i int)
 	next     atomic.Int64
-	started  atomic.Int64 // workers besides the caller
+	started  atomic.Int64 // workers besides the first
 	coming   atomic.Bool  // a worker is on its way
 	rest     sync.WaitGroup
+
+	watched *watchedCrew // nil: nobody watches for nodes that hang
 }
 
-func (c *crew) work() {
+func newCrew(n, limit int, task func(i int)) *crew {
+	if limit <= 0 || limit > n {
+		limit = n
+	}
+	return &crew{n: int64(n), limit: int64(limit), task: task}
+}
+
+// work runs tasks until none is left; first the one, if any, that goes on behind an
+// attempt that hangs.
+func (c *crew) work(l *lane, t *task, hung error) {
 	done := false
 	defer func() {
-		if !done { // a task has ended this goroutine: the others are run on its way out
-			c.work()
+		if !done && !l.left() { // a task has ended this goroutine: the others are run on its way out
+			c.work(l, nil, nil)
 		}
 	}()
+	if t != nil {
+		if c.watched.carryOn(t, hung); l.left() {
+			return
+		}
+	}
 	for {
 		i := c.next.Add(1) - 1
 		if i >= c.n {
@@ -55,7 +68,12 @@ func (c *crew) work() {
 		if i+1 < c.n && c.coming.CompareAndSwap(false, true) {
 			c.call()
 		}
-		c.task(int(i))
+		if l != nil {
+			c.watched.ts[i].lane = l
+		}
+		if c.task(int(i)); l.left() {
+			return
+		}
 	}
 }
 
@@ -64,9 +82,14 @@ func (c *crew) call() {
 	if c.started.Add(1) >= c.limit {
 		return // coming stays true: nobody tries again
 	}
+	if c.watched != nil {
+		c.rest.Add(1)
+		go c.watched.worker()
+		return
+	}
 	c.rest.Go(func() {
 		c.coming.Store(false)
-		c.work()
+		c.work(nil, nil, nil)
 	})
 }
 

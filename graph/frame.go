@@ -33,6 +33,7 @@ type frame struct {
 	bufs  buffers
 	sizes []int // stored bytes, by slot
 	beginning
+	supervision
 	room
 }
 

@@ -30,84 +30,237 @@ func (e *HungError) Error() string {
 func (e *HungError) Unwrap() error { return e.Err }
 
 // watchdog is what a drive needs to go on without nodes that hang.
+//
+// Nodes run on the goroutines of lanes. While no context ends, a lane only notes when
+// it enters a node and when it leaves it. When a context ends, its watch waits for
+// hungAfter. A lane that is then still inside its node is left: another goroutine goes
+// on behind the node, and the old one ends when the node returns.
 type watchdog struct {
 	hungAfter time.Duration // 0: nodes are waited for as long as they take
 
-	workersMu sync.Mutex // guards what follows
-	workers   []*worker  // that have nothing to do
-	hung      []hungTask
+	hungMu sync.Mutex // guards what follows
+	hung   []hungTask
 }
 
 // hungTask is a node that was left behind.
 type hungTask struct {
 	*HungError
-	w *worker
+	l *lane
 }
 
-// guard calls the node, within its hooks. A node that has not returned some time after
-// the end of its context is left behind on the goroutine that it was given.
-func (t *task) guard(ctx *taskCtx, n *cnode, st State) (up Update, err error) {
-	x := t.drive
-	if x.hungAfter <= 0 {
-		return t.body(ctx, n, st)
-	}
-	w := x.worker()
-	w.t, w.ctx, w.n, w.st = t, ctx, n, st
-	w.returned.Store(false)
-	w.start <- struct{}{}
-	select {
-	case <-w.done:
-	case <-ctx.Done():
-		if err := t.outlast(ctx, w); err != nil {
-			return up, err
-		}
-	}
-	up, err = w.up, w.err
-	w.t, w.ctx, w.n, w.st, w.up, w.err = nil, nil, nil, State{}, Update{}, nil
-	if err != errGoexit { // else its goroutine is gone
-		x.workersMu.Lock()
-		x.workers = append(x.workers, w)
-		x.workersMu.Unlock()
-	}
-	return up, err
+// lane is a goroutine that runs tasks, one after the other. A nil lane is a goroutine
+// that nothing watches.
+type lane struct {
+	gate     atomic.Uint32
+	returned atomic.Bool // the node has, after the lane was left
+	by       successor
+	t        *task // that the lane is inside of, and its attempt
+	ctx      *taskCtx
+
+	mu sync.Mutex // held by who examines the lane
 }
 
-// body is an attempt, on whichever goroutine.
+// successor is what goes on where a lane was left.
+type successor interface {
+	// succeed goes on behind a task that hangs, on its own goroutine, with another lane.
+	succeed(t *task, hung error)
+}
+
+// The states of a lane's gate.
+const (
+	laneOutside  uint32 = iota // of nodes
+	laneInside                 // a node
+	laneExamined               // inside, and the watch decides
+	laneLeft                   // another goroutine has taken its place
+)
+
+// replace gives a task that hangs another lane, of the calling goroutine.
+func (t *task) replace(by successor, w *watch) *lane {
+	l := &lane{by: by, ctx: t.lane.ctx}
+	t.lane = l
+	w.add(l)
+	return l
+}
+
+// enter notes that the lane is about to call a node.
+func (l *lane) enter(t *task, ctx *taskCtx) {
+	l.t, l.ctx = t, ctx
+	l.gate.Store(laneInside)
+}
+
+// exit notes that the node has returned.
+func (l *lane) exit() {
+	if l.gate.CompareAndSwap(laneInside, laneOutside) {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.gate.CompareAndSwap(laneInside, laneOutside) {
+		l.returned.Store(true)
+	}
+}
+
+// left reports whether another goroutine has taken the place of the lane: then this
+// one must end, and touch nothing that it was working on. Only the lane's own goroutine
+// may ask, outside of nodes.
+func (l *lane) left() bool { return l != nil && l.gate.Load() == laneLeft }
+
+// watch waits for the end of a context, and then examines the lanes whose nodes it is
+// for. A nil watch does nothing.
+type watch struct {
+	x   *drive
+	ctx context.Context
+
+	mu    sync.Mutex // guards what follows; taken before that of a lane
+	lanes []laneView
+	stop  func() bool
+	timer *time.Timer
+	since time.Time // when the context ended
+	over  bool
+}
+
+// laneView is a lane as a watch sees it.
+type laneView struct {
+	*lane
+	seen    *taskCtx // the attempt at the last look
+	stopped int      // children of it that had stopped then
+}
+
+// watch makes the watch of a context: nil where the drive waits for nodes. The caller
+// must call end.
+func (x *drive) watch(ctx context.Context, lanes ...*lane) *watch {
+	if x.hungAfter <= 0 || ctx.Done() == nil {
+		return nil
+	}
+	w := &watch{x: x, ctx: ctx}
+	for _, l := range lanes {
+		w.add(l)
+	}
+	return w
+}
+
+// add watches another lane.
+func (w *watch) add(l *lane) {
+	if w == nil || l == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lanes = append(w.lanes, laneView{lane: l})
+	if w.stop == nil && !w.over {
+		w.stop = context.AfterFunc(w.ctx, w.begin)
+	}
+}
+
+// count returns the number of lanes.
+func (w *watch) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.lanes)
+}
+
+// keep forgets the lanes behind the first n.
+func (w *watch) keep(n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.lanes[n:])
+	w.lanes = w.lanes[:n]
+}
+
+// begin is called when the context has ended.
+func (w *watch) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
+	}
+	w.since = time.Now()
+	w.examine()
+	w.timer = time.AfterFunc(w.x.hungAfter, w.tick)
+}
+
+// tick looks for nodes that still have not returned.
+func (w *watch) tick() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.over {
+		return
+	}
+	if w.examine() {
+		w.timer.Reset(w.x.hungAfter) // for what a node does when its child has stopped
+	}
+}
+
+// examine looks at all lanes, and reports whether one is to be watched on. The caller
+// must hold mu.
+func (w *watch) examine() (on bool) {
+	for i := range w.lanes {
+		l := &w.lanes[i]
+		w.look(l)
+		on = on || l.gate.Load() != laneLeft
+	}
+	return on
+}
+
+// look leaves behind an attempt that it sees for the second time. The caller must hold
+// mu.
+func (w *watch) look(l *laneView) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.gate.CompareAndSwap(laneInside, laneExamined) {
+		return
+	}
+	t, attempt := l.t, l.ctx
+	if l.seen != attempt {
+		l.seen, l.stopped = attempt, 0
+		l.gate.Store(laneInside)
+		return
+	}
+	e := &HungError{Node: t.public(), Task: t.local(), For: time.Since(w.since).Round(time.Millisecond), Err: context.Cause(w.ctx)}
+	if !t.leaveBehind(int(attempt.attempt), &l.stopped) {
+		l.gate.Store(laneInside)
+		return
+	}
+	x := w.x
+	x.hungMu.Lock()
+	x.hung = append(x.hung, hungTask{e, l.lane})
+	x.hungMu.Unlock()
+	l.gate.Store(laneLeft)
+	go l.by.succeed(t, e)
+}
+
+// end stops the watch.
+func (w *watch) end() {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = true
+	if w.stop != nil {
+		w.stop()
+	}
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+// body is an attempt, within its hooks.
 func (t *task) body(ctx *taskCtx, n *cnode, st State) (Update, error) {
+	if l := t.lane; l != nil {
+		l.enter(t, ctx)
+		defer l.exit()
+	}
 	if t.drive.r.Debug {
 		return t.debugged(ctx, n, st)
 	}
 	return t.around(ctx, n, st)
 }
 
-// outlast waits for a node whose context has ended. The error is a *HungError.
-func (t *task) outlast(ctx *taskCtx, w *worker) error {
-	since, stopped := time.Now(), 0
-	timer := time.NewTimer(t.drive.hungAfter)
-	defer timer.Stop()
-	for {
-		select {
-		case <-w.done:
-			return nil
-		case <-timer.C:
-			e := &HungError{Node: t.public(), Task: t.local(), Err: context.Cause(ctx)}
-			if t.leaveBehind(int(ctx.attempt), &stopped) {
-				e.For = time.Since(since).Round(time.Millisecond)
-				close(w.start) // it ends with the node
-				t.drive.workersMu.Lock()
-				t.drive.hung = append(t.drive.hung, hungTask{e, w})
-				t.drive.workersMu.Unlock()
-				return e
-			}
-			timer.Reset(t.drive.hungAfter) // for what the node does when its child has stopped
-		}
-	}
-}
-
 // leaveBehind refuses whatever an attempt still does with its context. It is false
 // while a child of the node runs: then it is the child's nodes that are waited for.
-// The node has its own time when the child has stopped: stopped counts those that
-// had before.
+// The node has its own time when the child has stopped: stopped is the number of
+// children that had stopped before.
 func (t *task) leaveBehind(attempt int, stopped *int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -144,80 +297,13 @@ func (t *task) refuses(attempt int) error {
 	return nil
 }
 
-// A worker is a goroutine that calls nodes, one at a time.
-type worker struct {
-	start chan struct{} // closed when it is not needed any more
-	done  chan struct{}
-
-	t   *task
-	ctx *taskCtx
-	n   *cnode
-	st  State
-	up  Update
-	err error
-
-	returned atomic.Bool // the node has, even if it was left behind
-}
-
-// worker returns one that is idle.
-func (x *drive) worker() *worker {
-	x.workersMu.Lock()
-	defer x.workersMu.Unlock()
-	if n := len(x.workers); n > 0 {
-		w := x.workers[n-1]
-		x.workers = x.workers[:n-1]
-		return w
-	}
-	w := &worker{start: make(chan struct{}, 1), done: make(chan struct{}, 1)}
-	go func() {
-		for range w.start {
-			w.work()
-		}
-	}()
-	return w
-}
-
-// work calls one node.
-func (w *worker) work() {
-	returned := false
-	var up Update
-	var err error
-	defer func() {
-		p := recover()
-		switch {
-		case p != nil:
-			err = &nodePanic{panicError("node "+w.n.Name, p)}
-		case !returned:
-			err = errGoexit
-		}
-		w.up, w.err = up, err
-		w.returned.Store(true)
-		w.done <- struct{}{}
-	}()
-	up, err = w.t.body(w.ctx, w.n, w.st)
-	returned = true
-}
-
-// nodePanic is a panic in a node, not an error that it has returned.
-type nodePanic struct{ error }
-
-// dismiss ends the idle workers, when the drive has ended.
-func (x *drive) dismiss() {
-	x.workersMu.Lock()
-	defer x.workersMu.Unlock()
-	for _, w := range x.workers {
-		close(w.start)
-	}
-	x.workers = nil
-}
-
 // leftBehind lists the nodes that were left behind and have not returned until now. It adds
 // those that were left behind to the error of the drive.
 func (x *drive) leftBehind(err error) (still []string, _ error) {
-	x.workersMu.Lock()
-	defer x.workersMu.Unlock()
+	x.hungMu.Lock()
+	defer x.hungMu.Unlock()
 	for _, h := range x.hung {
-		if !h.w.returned.Load() {
+		if !h.l.returned.Load() {
 			still = append(still, h.Node)
 		}
 		if named := new(*HungError); err != nil && !errors.As(err, named) {
@@ -227,20 +313,8 @@ func (x *drive) leftBehind(err error) (still []string, _ error) {
 	return still, err
 }
 
-// cancellable reports whether anything but the end of the process can end the context
-// of a node: else no node can hang.
-func (x *drive) cancellable(ctx context.Context) bool {
-	if ctx.Done() != nil || x.out.yield != nil || x.pause != nil && x.grace > 0 {
-		return true
-	}
-	d := &x.r.Graph.def
-	if d.Timeout > 0 || d.StepTimeout > 0 || d.FailFast {
-		return true
-	}
-	for i := range x.r.Graph.nodes {
-		if n := &x.r.Graph.nodes[i]; n.Timeout > 0 || n.Graph != nil || n.Children != nil {
-			return true
-		}
-	}
-	return false
+// endable reports whether anything but the reader and the end of the process can end
+// the context of a node: else a node that runs beside no other cannot hang.
+func (x *drive) endable(ctx context.Context) bool {
+	return ctx.Done() != nil || x.pause != nil && x.grace > 0 || x.r.Graph.ends
 }

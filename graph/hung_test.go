@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -90,7 +92,7 @@ func TestANodeThatDoesNotReturn(t *testing.T) {
 		"cancelled":              {after: 3 * time.Second, want: graph.Canceled},
 		"a reader that has left": {in: func(in *graph.Input) { in.Topics = graph.TopicEmit | graph.TopicTask }, want: graph.Canceled},
 	} {
-		for _, place := range []string{"alone", "beside another", "in a child"} {
+		for _, place := range []string{"alone", "beside another", "beside another, elsewhere", "in a child"} {
 			t.Run(name+", "+place, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					d := newHang(time.Hour)
@@ -100,7 +102,7 @@ func TestANodeThatDoesNotReturn(t *testing.T) {
 					def := graph.Def{Name: "g", Keys: all, Start: []string{"deaf"}, Nodes: []graph.Node{n}, Edges: []graph.Edge{edge("deaf", graph.End)}}
 					path := "deaf"
 					switch place {
-					case "beside another":
+					case "beside another", "beside another, elsewhere":
 						def.Nodes = append(def.Nodes, graph.Node{Name: "b", Run: idle})
 						def.Start, def.Edges = append(def.Start, "b"), append(def.Edges, edge("b", graph.End))
 					case "in a child":
@@ -112,6 +114,7 @@ func TestANodeThatDoesNotReturn(t *testing.T) {
 					}
 					r := kept(compile(t, def))
 					r.HungAfter = 200 * time.Millisecond
+					r.Executor = executors[place]
 					ctx := t.Context()
 					if name == "cancelled" {
 						c, cancel := context.WithTimeout(ctx, test.after)
@@ -215,6 +218,89 @@ func TestANodeThatHangsAfterOthers(t *testing.T) {
 		}
 		close(release)
 	})
+}
+
+// executors are those of places that have their own.
+var executors = map[string]graph.Executor{"beside another, elsewhere": inTurn{}}
+
+// inTurn is an Executor that runs one task after the other.
+type inTurn struct{}
+
+func (inTurn) Execute(n, _ int, task func(i int)) {
+	for i := range n {
+		task(i)
+	}
+}
+
+// Each attempt of a node may hang, and so may the nodes behind it: the run goes on each
+// time. A node that was left behind and then ends its goroutine ends nothing else.
+func TestNodesThatHangOneAfterTheOther(t *testing.T) {
+	for _, topics := range []graph.Topic{0, graph.AllTopics} {
+		for _, siblings := range []int{0, 3} {
+			synctest.Test(t, func(t *testing.T) {
+				var runs atomic.Int32
+				hang := func(context.Context, graph.State) (graph.Update, error) {
+					runs.Add(1)
+					time.Sleep(time.Hour)
+					if runs.Load()%2 == 0 {
+						runtime.Goexit()
+					}
+					panic("late")
+				}
+				node := func(name, next string) graph.Node {
+					return graph.Node{Name: name, Run: hang, Timeout: time.Second, Retry: graph.Retry{Attempts: 3}, OnError: next}
+				}
+				def := graph.Def{Name: "g", Keys: all, StepTimeout: 24 * time.Hour, Start: []string{"a"}, Concurrency: 2,
+					Nodes: []graph.Node{node("a", "b"), node("b", "c"), say("c")},
+					Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End), edge("c", graph.End)}}
+				for i := range siblings {
+					n := say(fmt.Sprint("s", i))
+					def.Nodes, def.Start, def.Edges = append(def.Nodes, n), append(def.Start, n.Name), append(def.Edges, edge(n.Name, graph.End))
+				}
+				r, begun := kept(compile(t, def)), time.Now()
+				_, res, err := collect(r.Run(t.Context(), graph.Input{Thread: thread, Topics: topics}))
+				is(t, graph.Done, res, err)
+				if n := len(list.Get(res.State)); n != 1+siblings || len(res.Hung) != 6 {
+					t.Errorf("%d nodes have written, left behind: %v after %v", n, res.Hung, time.Since(begun))
+				}
+				time.Sleep(2 * time.Hour)
+			})
+		}
+	}
+}
+
+// Watching for nodes that hang costs something for each drive, and nothing for each
+// step.
+func TestWatchingCostsNothingForAStep(t *testing.T) {
+	per := func(ctx context.Context, steps int) float64 {
+		r := &graph.Runner{Graph: chainOf(t, steps)}
+		return testing.AllocsPerRun(10, func() {
+			if _, err := r.Invoke(ctx, graph.Input{}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for _, steps := range []int{20, 400} {
+		if watched, plain := per(ctx, steps), per(context.Background(), steps); watched-plain > 20 {
+			t.Errorf("%d steps: %v allocations, %v without a context that can end", steps, watched, plain)
+		}
+	}
+	var at []int
+	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Routes: []string{"a", graph.End}, Run: func(context.Context, graph.State) (graph.Update, error) {
+		at = append(at, runtime.NumGoroutine())
+		if len(at) < 50 {
+			return graph.Update{Goto: []string{"a"}}, nil
+		}
+		return graph.Update{Goto: []string{graph.End}}, nil
+	}}}})
+	if res, err := (&graph.Runner{Graph: g}).Invoke(ctx, graph.Input{}); res.Status != graph.Done || err != nil {
+		t.Fatal(res.Status, err)
+	}
+	if most := slices.Max(at); most > at[0] {
+		t.Errorf("the first step sees %d goroutines, later ones up to %d", at[0], most)
+	}
 }
 
 // A node that returns in time counts, and one that is to be waited for is.

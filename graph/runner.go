@@ -84,7 +84,7 @@ func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] 
 	return r.events(in.Topics, func(x *drive) (Result, error) { return x.resume(ctx, in) })
 }
 
-// Invoke is Run without events: to the end, on the caller's goroutine.
+// Invoke is Run without events: it returns at the end of the drive.
 func (r *Runner) Invoke(ctx context.Context, in Input) (Result, error) {
 	in.Topics = 0
 	return r.invoke(func(x *drive) (Result, error) { return x.start(ctx, in) })
@@ -140,7 +140,7 @@ func (x *drive) stop() {
 		x.out.close()
 	}
 	if x.lone != nil {
-		close(x.lone)
+		close(x.lone.tasks)
 	}
 }
 

@@ -22,9 +22,10 @@ type task struct {
 	first  *taskCtx        // for the first attempt
 	id     string          // local(), once computed
 	inline bool            // it runs on the reader's goroutine
+	lane   *lane           // that runs it; nil: nothing watches it
 	held   bool            // the node may still have it when the step is over
 
-	begun     time.Time // where somebody wants its events
+	begun     time.Time // where somebody wants its events, or Retry.Within counts
 	hit       bool      // the update comes from the cache
 	recorded  bool      // the update, or the open question, comes from the journal
 	attempt   int
@@ -245,21 +246,35 @@ func (t *task) tellAt(at time.Time, b Body) {
 }
 
 // run executes the task: its events, attempts and OnError; siblings says whether
-// others of the step may still be running when it ends.
-func (t *task) run(siblings bool) {
+// others of the step may still be running when it ends. It returns false if another
+// goroutine has taken the place of this one: see lane.left.
+func (t *task) run(siblings bool) bool {
 	if !t.begin() {
 		if t.err != nil {
 			t.close(siblings)
 		}
-		return
+		return true
 	}
+	return t.carryOn(siblings, nil)
+}
+
+// carryOn is run without its beginning: from the first attempt, or behind one that
+// hangs.
+func (t *task) carryOn(siblings bool, hung error) bool {
+	l := t.lane
 	if t.inline {
-		t.work(siblings)
+		if !t.work(siblings, hung) {
+			return false
+		}
 		t.end()
-		return
+		return true
 	}
-	defer t.end()
-	t.work(siblings)
+	defer func() {
+		if !l.left() {
+			t.end()
+		}
+	}()
+	return t.work(siblings, hung)
 }
 
 // begin tells that the node starts. It is false for a task that is not to run.
@@ -274,9 +289,13 @@ func (t *task) begin() bool {
 	if t.err != nil {
 		return false
 	}
-	if t.drive.topics&TopicTask != 0 {
+	n := t.node()
+	told := t.drive.topics&TopicTask != 0
+	if told || n.Retry.Within > 0 {
 		t.begun = t.drive.now()
-		t.tellAt(t.begun, t.node().started)
+	}
+	if told {
+		t.tellAt(t.begun, n.started)
 	}
 	return true
 }
@@ -285,10 +304,14 @@ func (t *task) begin() bool {
 var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) in the place of returning")
 
 // work is everything between the task's events. Its second half is deferred: a
-// node that ends its goroutine has failed.
-func (t *task) work(siblings bool) {
-	returned := false
+// node that ends its goroutine has failed. hung and the result are those of carryOn
+// and run.
+func (t *task) work(siblings bool, hung error) bool {
+	l, returned := t.lane, false
 	defer func() {
+		if l.left() {
+			return
+		}
 		if !returned {
 			t.err = t.fail(errGoexit)
 			t.drive.gone.CompareAndSwap(nil, t)
@@ -296,8 +319,8 @@ func (t *task) work(siblings bool) {
 		t.leave()
 		t.close(siblings)
 	}()
-	t.attempts(t.node())
-	returned = true
+	returned = t.attempts(t.node(), hung)
+	return returned
 }
 
 // close hands a failure to OnError, and records what a task has come to that
@@ -357,28 +380,37 @@ func (t *task) end() {
 	t.tellAt(now, TaskDone{Err: err, Took: now.Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
 }
 
-// attempts calls the node until it succeeds, waits, or may not be tried again.
-func (t *task) attempts(n *cnode) {
-	var first time.Time
-	if n.Retry.Within > 0 {
-		first = t.drive.now()
+// attempts calls the node until it succeeds, waits, or may not be tried again. If hung
+// is not nil, it goes on behind an attempt that hangs.
+func (t *task) attempts(n *cnode, hung error) bool {
+	if hung == nil {
+		t.attempt = 1
 	}
-	for t.attempt = 1; ; t.attempt++ {
-		t.err = t.call(n)
-		if t.err == nil || t.base.Err() != nil || t.drive.failed() != nil || isModified(t.err) || errors.Is(t.err, errGoexit) {
-			return
+	for ; ; t.attempt++ {
+		var err error
+		if hung == nil {
+			err = t.call(n)
+		} else {
+			err, hung = t.conclude(t.lane.ctx, n, Update{}, hung), nil
+		}
+		if err == errLeft {
+			return false
+		}
+		t.err = err
+		if t.err == nil || t.base.Err() != nil || t.drive.failed() != nil || isModified(t.err) {
+			return true
 		}
 		again, fault := n.Retry.allows(t.attempt, t.err)
 		if fault != nil {
 			t.err = t.fail(errors.Join(fault, t.err))
 		}
 		if !again {
-			return
+			return true
 		}
 		after := n.Retry.delay(t.attempt, t.drive.run+t.frame.path+t.local())
-		if within := n.Retry.Within; within > 0 && t.drive.now().Add(after).Sub(first) > within {
+		if within := n.Retry.Within; within > 0 && t.drive.now().Add(after).Sub(t.begun) > within {
 			t.err = t.fail(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
-			return
+			return true
 		}
 		t.mu.Lock()
 		if t.ended = t.attempt; t.inner != nil {
@@ -387,15 +419,22 @@ func (t *task) attempts(n *cnode) {
 		t.mu.Unlock()
 		t.tell(TopicTask, TaskRetry{Attempt: t.attempt, After: after, Err: t.err})
 		if t.drive.clock.Wait(t.base, after) != nil {
-			return
+			return true
 		}
 	}
 }
 
+// errLeft is the error of a call on a goroutine whose place another has taken.
+var errLeft = errors.New("graph: another goroutine goes on with the task")
+
 // call is one attempt.
 func (t *task) call(n *cnode) (err error) {
+	l := t.lane
 	defer func() {
-		if p := recover(); p != nil { // in a node that has no goroutine of its own, or in a hook
+		p := recover() // in a node or in a hook
+		if l.left() {
+			err = errLeft
+		} else if p != nil {
 			err = t.fail(panicError("node "+n.Name, p))
 		}
 	}()
@@ -408,18 +447,31 @@ func (t *task) call(n *cnode) (err error) {
 	if n.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(t.base, n.Timeout, ErrTimeout)
 		defer cancel()
+		if l != nil {
+			defer t.drive.watch(limited, l).end()
+		}
 		ctx.Context = limited
 	}
 	st, err := overlay(t.frame.st, t.ref.over)
 	if err != nil {
 		return t.fail(err)
 	}
-	up, err := t.guard(ctx, n, st)
-	if p, ok := err.(*nodePanic); ok {
-		return t.fail(p.error)
+	up, err := t.body(ctx, n, st)
+	if l.left() {
+		return errLeft
 	}
+	return t.conclude(ctx, n, up, err)
+}
+
+// conclude makes of what an attempt returned what it counts as.
+func (t *task) conclude(ctx *taskCtx, n *cnode, up Update, err error) (failure error) {
 	if err != nil && n.hooks != nil && !t.stopped() {
-		defer func() { t.tellHooks(ctx, err) }()
+		defer func() {
+			if p := recover(); p != nil {
+				failure = t.fail(panicError("node "+n.Name, p))
+			}
+		}()
+		defer func() { t.tellHooks(ctx, failure) }()
 	}
 	switch {
 	case isModified(err):
