@@ -12,7 +12,15 @@ require (
 	trpc.group/trpc-go/trpc-agent-go v1.11.2
 )
 
-require go.yaml.in/yaml/v4 v4.0.0 // indirect
+require (
+	github.com/JohannesKaufmann/dom v0.3.1 // indirect
+	github.com/JohannesKaufmann/html-to-markdown/v2 v2.5.2 // indirect
+	github.com/bmatcuk/doublestar/v4 v4.10.4 // indirect
+	github.com/ledongthuc/pdf v0.0.0-20260907135840-6c8c28e0e8a0 // indirect
+	go.yaml.in/yaml/v4 v4.0.0 // indirect
+	golang.org/x/term v0.46.0 // indirect
+	mvdan.cc/sh/v3 v3.14.1 // indirect
+)
 
 require (
 	cloud.google.com/go v0.123.0 // indirect
