@@ -19,10 +19,10 @@ IN_CI := $(filter-out 0 false no,$(CI))
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
 .NOTPARALLEL:
-.PHONY: help build check test test-all prepare testreport fuzz bench cover release platforms clean
+.PHONY: help build check test test-all check-sdks prepare testreport fuzz bench cover release platforms clean
 
 help: ## say what there is to make
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 # One way to build for all three, so that the dependencies are compiled once for them, and once more for the tests.
 build check fuzz: export CGO_ENABLED = 0
@@ -61,6 +61,10 @@ testreport:
 
 prepare: ## install what make test-all needs, as far as it can be done here
 	@CI=$(IN_CI) .ci/prepare
+
+check-sdks: ## compare the wires with the vendors' own libraries (compiles them; not part of CI)
+	$(GO) -C llm/internal/sdkcheck vet ./...
+	$(GO) -C llm/internal/sdkcheck test -count=1 ./...
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@GO=$(GO) .ci/fuzz $(FUZZTIME)
