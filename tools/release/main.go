@@ -158,14 +158,34 @@ func writeModule(root, version, dir string) error {
 	if err != nil {
 		return err
 	}
+	files, err := os.MkdirTemp("", "raddle-module-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(files)
+	if err := checkOut(root, files); err != nil {
+		return err
+	}
 	return errors.Join(
 		os.WriteFile(filepath.Join(at, "list"), []byte(version+"\n"), 0o644),
 		os.WriteFile(filepath.Join(at, version+".info"), info, 0o644),
 		os.WriteFile(filepath.Join(at, version+".mod"), []byte(gomod+"\n"), 0o644),
 		writeFile(filepath.Join(at, version+".zip"), func(w io.Writer) error {
-			return zip.CreateFromVCS(w, module.Version{Path: m.Path, Version: version}, root, "HEAD", "")
+			return zip.CreateFromDir(w, module.Version{Path: m.Path, Version: version}, files)
 		}),
 	)
+}
+
+// checkOut writes the committed files of a repository to a directory. It also works in a
+// work tree of its own, which package zip does not.
+func checkOut(root, dir string) error {
+	archive := filepath.Join(dir, ".archive.tar")
+	if _, err := readGit(root, "archive", "--format=tar", "--output="+archive, "HEAD"); err != nil {
+		return err
+	}
+	cmd := exec.Command("tar", "-xf", archive, "-C", dir)
+	cmd.Stderr = os.Stderr
+	return errors.Join(cmd.Run(), os.Remove(archive))
 }
 
 func writeFile(path string, write func(io.Writer) error) error {
