@@ -25,8 +25,8 @@ help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
 # One way to build for all three, so that the dependencies are compiled once for them, and once more for the tests.
-build check fuzz: export CGO_ENABLED = 0
-build check fuzz: export GOFLAGS += -trimpath
+build check fuzz platforms: export CGO_ENABLED = 0
+build check fuzz platforms: export GOFLAGS += -trimpath
 
 build: ## build bin/raddle
 	$(GO) build -buildvcs=auto -ldflags '-s -w' -o bin/raddle ./cmd/raddle
@@ -85,7 +85,7 @@ release: ## build the archives, packages and lists of a release in out/release; 
 	$(GORELEASER) release $(RELEASE_FLAGS)
 
 platforms: ## compile and vet for macOS and Windows
-	@for os in darwin windows; do echo "vet for $$os"; GOOS=$$os CGO_ENABLED=0 $(GO) vet ./...; done
+	@for os in darwin windows; do echo "vet for $$os"; GOOS=$$os $(GO) vet ./...; done
 
 clean: ## delete what was built
 	rm -rf bin out
