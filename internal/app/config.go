@@ -28,6 +28,8 @@ type Config struct {
 	Session         string // for agents that are no graphs and name none; "": none
 	Store           string
 	ReadTimeout     time.Duration // longest silence of a provider; 0: the wires' own
+	StreamTimeout   time.Duration // longest reply of a model, in time; 0: the wires' own; negative: no limit
+	MaxReply        int           // largest reply of a model, in bytes; 0: the wires' own; negative: no limit
 	Patience        time.Duration // with a provider that cannot answer now, of agents that do not say it; 0: agent.DefaultPatience; negative: none
 	ToolTimeout     time.Duration // of one call of a tool; 0: the tools' own; negative: none
 	InDoubt         tool.Doubt    // of calls that a crash cut off, where neither tool nor agent says it
@@ -80,6 +82,7 @@ var settings = []setting{
 	{"agent_session", func(c *Config, s string) error { c.Session = s; return nil }},
 	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = boolean(s); return }},
 	{"in_doubt", func(c *Config, s string) (err error) { c.InDoubt, err = doubt(s); return }},
+	{"max_reply", func(c *Config, s string) (err error) { c.MaxReply, err = mebibytes(s); return }},
 	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
 	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = boolean(s); return }},
 	{"model", func(c *Config, s string) error { c.Model = s; return nil }},
@@ -93,6 +96,7 @@ var settings = []setting{
 	{"read_timeout", func(c *Config, s string) (err error) { c.ReadTimeout, err = seconds(s); return }},
 	{"retry_patience", func(c *Config, s string) (err error) { c.Patience, err = limit(s); return }},
 	{"store", func(c *Config, s string) error { c.Store = s; return nil }},
+	{"stream_timeout", func(c *Config, s string) (err error) { c.StreamTimeout, err = limit(s); return }},
 	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = number(s, 0, 2); return }},
 	{"tool_timeout", func(c *Config, s string) (err error) { c.ToolTimeout, err = limit(s); return }},
 	{"top_p", func(c *Config, s string) (err error) { c.TopP, err = number(s, 0, 1); return }},
@@ -175,6 +179,18 @@ func amount(s string) (*int, error) {
 		return nil, fmt.Errorf("%q is no number of things", s)
 	}
 	return &n, nil
+}
+
+// mebibytes reads a size in MiB and returns it in bytes; 0 means no limit and becomes -1.
+func mebibytes(s string) (int, error) {
+	n, err := strconv.Atoi(s)
+	if err != nil || n < 0 || n > 1<<20 {
+		return 0, fmt.Errorf("%q must be a whole number of MiB, such as 16; 0 is no limit", s)
+	}
+	if n == 0 {
+		return -1, nil
+	}
+	return n << 20, nil
 }
 
 // limit is a time in seconds, of which 0 means none.

@@ -20,8 +20,8 @@ func TestConfig(t *testing.T) {
 		"nothing":                   {},
 		"a file with comments only": {file: "# model: x\n"},
 		"the file": {
-			file: "model: a:b\ntemperature: 0.5\ntop_p: 1\nfunction_calling_support: false\nread_timeout: 5m\nstore: 'memory:'\nrag_top_k: 3\n",
-			want: Config{Model: "a:b", Temperature: new(0.5), TopP: new(1.0), FunctionCalling: new(false), ReadTimeout: 5 * time.Minute, Store: "memory:", RAG: RAGConfig{TopK: new(3)}},
+			file: "model: a:b\ntemperature: 0.5\ntop_p: 1\nfunction_calling_support: false\nread_timeout: 5m\nstream_timeout: 0\nmax_reply: 2\nstore: 'memory:'\nrag_top_k: 3\n",
+			want: Config{Model: "a:b", Temperature: new(0.5), TopP: new(1.0), FunctionCalling: new(false), ReadTimeout: 5 * time.Minute, StreamTimeout: -1, MaxReply: 2 << 20, Store: "memory:", RAG: RAGConfig{TopK: new(3)}},
 		},
 		"the environment beats the file": {
 			file: "model: a:b\nstore: sqlite:x\n",
@@ -65,6 +65,7 @@ func TestConfigFaults(t *testing.T) {
 		"model: [a]\n":         {"1:8: error: model must be a single value"},
 		"temperature: 3\n":     {"1:14: error: temperature: 3 is not between 0 and 2"},
 		"temperature: .nan\n":  {"1:14: error: temperature: \".nan\" is no number"},
+		"max_reply: 16 MB\n":   {`1:12: error: max_reply: "16 MB" must be a whole number of MiB`},
 		"read_timeout: soon\n": {`1:15: error: read_timeout: "soon" is no time`},
 		"model: a\nmodel: b\n": {`2:1: error: key "model" is given twice`},
 		"clients: {x: {}}\n":   {"1:14: error: a client needs a type"},

@@ -2,7 +2,6 @@ package app
 
 import (
 	"strings"
-	"time"
 
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
@@ -10,8 +9,8 @@ import (
 	"raddle.dev/llm/openai"
 )
 
-// connect makes the model of a client. It opens no connection.
-func connect(c *client, name string, timeout time.Duration) (llm.Model, error) {
+// connect returns the model of a client with the limits of the configuration. It opens no connection.
+func connect(c *client, name string, limits Config) (llm.Model, error) {
 	key := c.keyNames[0]
 	if c.Key == "" && c.needsKey() {
 		text := "no API key: set " + key
@@ -20,15 +19,22 @@ func connect(c *client, name string, timeout time.Duration) (llm.Model, error) {
 		}
 		return nil, &llm.Error{Class: llm.Auth, Message: text}
 	}
+	config := openai.Config{ // the wires' configurations have the same fields
+		Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key,
+		ReadTimeout: limits.ReadTimeout, StreamTimeout: limits.StreamTimeout, MaxReply: limits.MaxReply,
+	}
 	switch c.Type {
 	case "openai", "openai-compatible":
-		return openai.New(openai.Config{Model: name, BaseURL: c.Base, APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
+		return openai.New(config)
 	case "ollama":
-		return openai.New(openai.Config{Model: name, BaseURL: ollamaBase(c.Base), APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
+		config.BaseURL = ollamaBase(c.Base)
+		return openai.New(config)
 	case "anthropic":
-		return anthropic.New(anthropic.Config{Model: name, BaseURL: cutVersion(c.Base), APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
+		config.BaseURL = cutVersion(c.Base)
+		return anthropic.New(anthropic.Config(config))
 	case "gemini":
-		return gemini.New(gemini.Config{Model: name, BaseURL: cutVersion(c.Base), APIKey: c.Key, KeyName: key, ReadTimeout: timeout})
+		config.BaseURL = cutVersion(c.Base)
+		return gemini.New(gemini.Config(config))
 	}
 	return nil, notYet(c)
 }

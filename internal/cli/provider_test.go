@@ -45,6 +45,15 @@ func TestProviderFailures(t *testing.T) {
 		}
 	}
 	hang := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	endless := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		piece := `data: {"choices":[{"index":0,"delta":{"content":"` + strings.Repeat("x", 64<<10) + `"}}]}` + "\n\n"
+		for r.Context().Err() == nil {
+			if _, err := io.WriteString(w, piece); err != nil {
+				return
+			}
+		}
+	}
 	tests := map[string]struct {
 		bad     func(http.ResponseWriter, *http.Request)
 		times   int64 // of the bad behaviour; the server is good from then on
@@ -67,6 +76,10 @@ func TestProviderFailures(t *testing.T) {
 		}, times: 1, requests: 2, out: "fine", err: "Connection reset"},
 		"a server that hangs, until the node's timeout": {bad: hang, times: 9, timeout: 1, requests: 1, out: "fallback: LLM node failed: llm node timed out after 1s"},
 		"a server that hangs, until the client's":       {bad: hang, times: 1, config: "read_timeout: 0.3\n", requests: 2, out: "fine", err: "request timed out"},
+		"a reply without end": {bad: endless, times: 9, config: "max_reply: 1\n", requests: 1,
+			out: "fallback: LLM node failed: reply beyond the limit", err: "the reply is larger than 1 MiB, which is the limit (max_reply)"},
+		"a reply that takes too long": {bad: endless, times: 9, config: "max_reply: 0\nstream_timeout: 0.3\n", requests: 1,
+			out: "fallback: LLM node failed: reply beyond the limit", err: "the reply was not complete after 300ms, which is the limit (stream_timeout)"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func (c *Client) NewAssembly(origin string, emit func(llm.Delta) error) *Assembl
 // grow counts n more bytes of the reply.
 func (a *Assembly) grow(n int) error {
 	if a.size += n; a.client.largest > 0 && a.size > a.client.largest {
-		return a.client.limit(fmt.Sprintf("the reply is larger than %s", formatBytes(a.client.largest)))
+		return a.client.limit(fmt.Sprintf("the reply is larger than %s", formatBytes(a.client.largest)), "max_reply")
 	}
 	return nil
 }

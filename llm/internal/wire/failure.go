@@ -24,7 +24,7 @@ func (c *Client) Failure(ctx context.Context, err error) error {
 	case errSilent:
 		return c.silent()
 	case errLong:
-		return c.limit(fmt.Sprintf("the reply was not complete after %v", c.total))
+		return c.limit(fmt.Sprintf("the reply was not complete after %v", c.total), "stream_timeout")
 	}
 	var known *llm.Error
 	if errors.As(err, &known) {
@@ -102,9 +102,9 @@ func (c *Client) silent() error {
 	}
 }
 
-// limit is the failure of a reply that goes beyond a limit of the client.
-func (c *Client) limit(what string) error {
-	return &llm.Error{Class: llm.Limit, Host: c.base.Hostname(), Message: what + ", which is the limit"}
+// limit is the failure of a reply that goes beyond a limit of the client, which a setting of that name raises.
+func (c *Client) limit(what, setting string) error {
+	return &llm.Error{Class: llm.Limit, Host: c.base.Hostname(), Message: what + ", which is the limit (" + setting + ")"}
 }
 
 func (c *Client) reset(what string, err error) error {

@@ -70,8 +70,8 @@ func TestStreamTimeout(t *testing.T) {
 		limit time.Duration
 		want  string
 	}{
-		{0, "reply beyond the limit: api.example.org: the reply was not complete after 30m0s, which is the limit"},
-		{time.Minute, "reply beyond the limit: api.example.org: the reply was not complete after 1m0s, which is the limit"},
+		{0, "reply beyond the limit: api.example.org: the reply was not complete after 30m0s, which is the limit (stream_timeout)"},
+		{time.Minute, "reply beyond the limit: api.example.org: the reply was not complete after 1m0s, which is the limit (stream_timeout)"},
 		{-1, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {
