@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"fmt"
 
 	"raddle.dev/graph"
 	"raddle.dev/llm"
@@ -35,6 +36,12 @@ Work that takes several steps is planned on a todo list.
 - Mark each item as done as soon as it is, one by one, never several at the end.
 - When the user changes direction, clear the list and plan again.
 - If you stop while items are open you are told to go on.`
+
+// OpenItems is the warning that a model ended its turn with open items on its todo list
+// although it was sent on as often as it may be.
+func OpenItems(open, continued int) string {
+	return fmt.Sprintf("open items on the todo list: %d, after %d automatic continuations, which is the limit (max_auto_continues)", open, continued)
+}
 
 // due tells whether the model is to be sent on.
 func (c *Continue) due(s graph.State) bool {

@@ -73,7 +73,7 @@ func (c Config) Def() (graph.Def, error) {
 	}
 	c.Budget.Of = cmp.Or(c.Budget.Of, c.Name)
 	think := Think{Model: c.Model, Request: c.Request, System: c.system(), Models: c.Models, See: c.See, MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
-		Tools: withAgents(tools, c.Agents), More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Hold: c.Hold, Retry: c.Retry}.Node(NodeThink)
+		Tools: withAgents(tools, c.Agents), More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Hold: c.Hold, Retry: c.Retry, continues: c.Continue.Max}.Node(NodeThink)
 	act := Act{Of: NodeThink, Tools: tools, Agents: c.Agents, More: c.More, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
 		Around: c.AroundTools, Redact: c.Redact}.Node(NodeAct)
 	d := graph.Def{Name: cmp.Or(c.Name, "agent"), Keys: Keys(), Nodes: []graph.Node{think, act}, Start: []string{NodeThink}, Timeout: c.Budget.Time}

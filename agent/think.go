@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -31,6 +32,8 @@ type Think struct {
 	Redact func(string) string // takes secrets out of what is sent and of replies; nil: nothing is taken out
 	Hold   func(string) int    // see Config.Hold
 	Retry  Retry               // of requests that fail; the zero value: for two minutes
+
+	continues int // see Continue.Max
 }
 
 // shorterTries is how often a request is made shorter that the provider calls too
@@ -87,10 +90,22 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	}
 	info := &ReplyInfo{ID: reply.ID, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Estimate: tokens}
 	x.writes = append(x.writes, Messages.Set([]Entry{mark(ctx, Entry{Message: reply.Message, By: name, Reply: info})}), Spent.Set(x.spent))
+	x.warn(ctx, s, reply)
 	if f.view != view && !in.once {
 		x.writes = append(x.writes, Views.Set(map[string]View{name: f.view}))
 	}
 	return graph.Put(x.writes...), nil
+}
+
+// warn tells of a reply that ends the turn without being what was wanted.
+func (x *thinking) warn(ctx context.Context, s graph.State, reply llm.Reply) {
+	if flaw, _ := reply.Flaw(); flaw != "" {
+		graph.Emit(ctx, Warning{Text: "the reply of " + cmp.Or(reply.Model, "the model") + " " + flaw})
+	}
+	most, open := x.think.continues, Todo.Get(s).Open()
+	if most > 0 && open > 0 && Continued.Get(s) >= most && len(reply.Message.ToolCalls()) == 0 {
+		graph.Emit(ctx, Warning{Text: OpenItems(open, most)})
+	}
 }
 
 // request is everything but the messages.

@@ -27,6 +27,9 @@ type Reply struct {
 	Text  string    `json:"text"`
 	Model string    `json:"model,omitempty"`
 	Usage llm.Usage `json:"usage,omitzero"`
+	// Flaw is that of [llm.Reply]; Useless: there is no text at all.
+	Flaw    string `json:"flaw,omitempty"`
+	Useless bool   `json:"useless,omitempty"`
 }
 
 // IsReply tells whether an effect of an agent's run is a model's reply. what is
@@ -55,13 +58,20 @@ func effectName(what string) string {
 func ReadReply(data []byte) (r Reply, err error) {
 	var stored struct {
 		Reply
-		Message llm.Message `json:"message"` // of a conversation with tools
+		Message llm.Message    `json:"message"` // of a conversation with tools
+		Stop    llm.StopReason `json:"stop"`
 	}
 	if err := json.Unmarshal(data, &stored); err != nil {
 		return r, fmt.Errorf("the recorded reply of a model: %w", err)
 	}
-	if r = stored.Reply; r.Text == "" {
-		r.Text = stored.Message.Text()
+	r = stored.Reply
+	talk := llm.Reply{Message: stored.Message, Stop: stored.Stop}
+	switch {
+	case talk.Message.Role != "":
+		r.Text = talk.Text()
+		r.Flaw, r.Useless = talk.Flaw()
+	case r.Flaw == "" && r.Text == "": // recorded by a version that did not say it
+		r.Flaw, r.Useless = talk.Flaw()
 	}
 	return r, nil
 }

@@ -171,6 +171,9 @@ func (v *visit) ask(ctx context.Context, name string, use modelUse, req llm.Requ
 		}
 		return v.stream(ctx, use.retry.Model(agent.Budget{Price: v.agent.facts(id).Price}.Charged(m), true), req)
 	})
+	if err == nil && reply.Flaw != "" {
+		v.warn("node '%s': the reply of %s %s", v.node.ID, orElse(reply.Model, "the model"), reply.Flaw)
+	}
 	return reply.Text, err
 }
 
@@ -185,7 +188,9 @@ func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (Reply
 			if emits {
 				graph.Emit(v, ModelDone{Model: d.Done.Model, Usage: d.Done.Usage})
 			}
-			return Reply{ID: d.Done.ID, Text: d.Done.Text(), Model: d.Done.Model, Usage: d.Done.Usage}, nil
+			r := Reply{ID: d.Done.ID, Text: d.Done.Text(), Model: d.Done.Model, Usage: d.Done.Usage}
+			r.Flaw, r.Useless = d.Done.Flaw()
+			return r, nil
 		case emits && d.Text != "":
 			graph.Emit(v, Delta{d.Text})
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"slices"
 	"strings"
 )
 
@@ -83,6 +84,28 @@ func (r Reply) Text() string { return r.Message.Text() }
 // Empty reports whether the reply holds nothing at all, not even a count of tokens. A model that says nothing has still read its prompt, so
 // that only a broken server sends such a reply.
 func (r Reply) Empty() bool { return len(r.Message.Parts) == 0 && r.Usage == (Usage{}) }
+
+// Flaw says in a few words what keeps the reply from being a full answer: it is empty,
+// holds only reasoning, was withheld or was cut off; "": nothing. A reply with calls
+// of tools has none. useless is set if it has no text at all.
+func (r Reply) Flaw() (text string, useless bool) {
+	if len(r.Message.ToolCalls()) > 0 {
+		return "", false
+	}
+	useless = strings.TrimSpace(r.Text()) == ""
+	reasons := slices.ContainsFunc(r.Message.Parts, func(p Part) bool { _, is := p.(Reasoning); return is })
+	switch {
+	case r.Stop == StopFilter:
+		text = "was withheld: the provider filtered it, or the model refused to answer"
+	case r.Stop == StopLength:
+		text = "was cut off at the limit of its length"
+	case useless && reasons:
+		text = "holds only reasoning, no answer"
+	case useless:
+		text = "is empty"
+	}
+	return text, useless
+}
 
 // Usage counts tokens. Counts a provider does not report are zero.
 type Usage struct {
