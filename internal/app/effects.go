@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,7 +16,10 @@ type Calls struct {
 	Count  int
 	Usage  llm.Usage
 	Models []ModelCalls // in the order of their first call
-	ids    []string     // of the replies, those of earlier turns included, where the model gave one
+	Flaws  []string     // what keeps replies from being full answers, with their nodes
+	// Useless is set if one of the replies has no text at all.
+	Useless bool
+	ids     []string // of the replies, those of earlier turns included, where the model gave one
 }
 
 // Calls reads the model calls that a run has recorded, those of earlier drives
@@ -43,18 +47,27 @@ func (j *journals) calls(ctx context.Context, at spot) (Calls, error) {
 		if err != nil {
 			return c, err
 		}
-		if err := j.each(ctx, origin.Thread, older, func(r flow.Reply, _ int64, kept bool) { c.keep(r, kept) }); err != nil {
+		if err := j.each(ctx, origin.Thread, older, func(r flow.Reply, _ int64, at replyAt) { c.keep(r, at.kept) }); err != nil {
 			return c, err
 		}
 		origin = next
 	}
-	err = j.each(ctx, id, heads, func(r flow.Reply, seq int64, kept bool) {
+	err = j.each(ctx, id, heads, func(r flow.Reply, seq int64, of replyAt) {
 		if at.holds(seq) {
 			c.add(r)
+			c.judge(r, of.node)
 		}
-		c.keep(r, kept)
+		c.keep(r, of.kept)
 	})
 	return c, err
+}
+
+// judge notes what keeps a reply from being a full answer.
+func (c *Calls) judge(r flow.Reply, node string) {
+	if r.Flaw != "" {
+		c.Flaws = append(c.Flaws, fmt.Sprintf("%s: the reply of %s %s", node, cmp.Or(r.Model, "the model"), r.Flaw))
+		c.Useless = c.Useless || r.Useless
+	}
 }
 
 // keep notes the id of a reply that will not be asked for again.
@@ -64,10 +77,22 @@ func (c *Calls) keep(r flow.Reply, kept bool) {
 	}
 }
 
+// replyAt is what is known of a reply from where it was recorded.
+type replyAt struct {
+	kept bool   // it will not be asked for again
+	node string // that asked, with the nodes above it
+}
+
+// nodeOf is the public path of the node whose effect a record is.
+func nodeOf(e graph.Entry) string {
+	task, _, _ := strings.Cut(e.ID, "\x00")
+	return public(e.Path + task)
+}
+
 // replies are the records of a run that are replies of models, and whether each
 // counts for what is done up to a point; and what the run was forked from.
-func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int64]bool, origin graph.Point, err error) {
-	kept = map[int64]bool{}
+func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int64]replyAt, origin graph.Point, err error) {
+	kept = map[int64]replyAt{}
 	redo := upTo.Seq > 0 // replies of the step under way are asked for again
 	done := map[string]bool{}
 	for e, err := range graph.History(ctx, j, upTo.Thread) {
@@ -85,7 +110,7 @@ func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int6
 		case e.Kind == graph.KindStep && !strings.Contains(e.Path, "#"): // a team begins anew with its node
 			done[e.Path] = true
 		case e.Kind == graph.KindEffect && flow.IsReply(e.ID):
-			kept[e.Seq] = !redo || inside(e.Path, done)
+			kept[e.Seq] = replyAt{!redo || inside(e.Path, done), nodeOf(e)}
 		}
 	}
 	return kept, origin, nil
@@ -103,7 +128,7 @@ func inside(path string, frames map[string]bool) bool {
 }
 
 // each reads some records of a run as replies, oldest first.
-func (j *journals) each(ctx context.Context, id string, kept map[int64]bool, use func(r flow.Reply, seq int64, kept bool)) error {
+func (j *journals) each(ctx context.Context, id string, kept map[int64]replyAt, use func(r flow.Reply, seq int64, at replyAt)) error {
 	if len(kept) == 0 {
 		return nil
 	}
@@ -111,7 +136,7 @@ func (j *journals) each(ctx context.Context, id string, kept map[int64]bool, use
 		if err != nil {
 			return err
 		}
-		is, reply := kept[r.Seq]
+		at, reply := kept[r.Seq]
 		if !reply {
 			continue
 		}
@@ -119,7 +144,7 @@ func (j *journals) each(ctx context.Context, id string, kept map[int64]bool, use
 		if err != nil {
 			return fmt.Errorf("run %s, record %d: %w", id, r.Seq, err)
 		}
-		use(parsed, r.Seq, is)
+		use(parsed, r.Seq, at)
 	}
 	return nil
 }

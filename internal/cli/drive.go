@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"raddle.dev/agent"
@@ -33,6 +34,7 @@ type drive struct {
 
 	watch *watch
 	stop  *stopper
+	calls app.Calls // of a run without an output
 }
 
 // begin drives the run with the answers of the command line.
@@ -149,7 +151,11 @@ func (d *drive) code(res graph.Result, err error) int {
 	signal := d.stop.got()
 	switch res.Status {
 	case graph.Done:
-		return flow.OutcomeOf(res).ExitCode
+		o := flow.OutcomeOf(res)
+		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
+			d.calls, _ = d.sh.process.Calls(context.Background(), d.run.ID) // a journal that cannot be read fails the report
+		}
+		return doneCode(o, d.calls)
 	case graph.Waiting:
 		if err != nil {
 			return exitCode(err)
@@ -208,6 +214,10 @@ func (d *drive) notice(o outcome) error {
 	}
 	switch o.res.Status {
 	case graph.Done:
+		if o.code == exitNoAnswer {
+			d.sh.err.line("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
+			d.sh.err.line("next: ask again, or try another model: --model CLIENT:MODEL")
+		}
 		return exitSilently(o.code)
 	case graph.Waiting:
 		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 
 	"raddle.dev/agent"
@@ -25,6 +26,7 @@ const (
 	exitBudget      = 6
 	exitLimit       = 7
 	exitStale       = 8
+	exitNoAnswer    = 9
 	exitFault       = 10 // a panic: raddle itself is at fault
 	exitTimeout     = 124
 	exitHangup      = 129
@@ -112,6 +114,15 @@ func invalidAgent(err error) bool {
 		model   *flow.MissingModelError
 	)
 	return errors.As(err, &load) || errors.As(err, &refused) || errors.As(err, &strict) || errors.As(err, &model)
+}
+
+// doneCode is the exit code of a run that is done: what its end node says, or that models
+// were asked and nothing came of it.
+func doneCode(o flow.Outcome, c app.Calls) int {
+	if o.ExitCode == exitDone && c.Useless && strings.TrimSpace(o.Output) == "" {
+		return exitNoAnswer
+	}
+	return o.ExitCode
 }
 
 // signalCode is the exit code of a run that a signal stopped.

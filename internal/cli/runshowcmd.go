@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
@@ -47,6 +48,7 @@ type shown struct {
 	Path      []any            `json:"path"`
 	Next      []string         `json:"next"`
 	Usage     usage            `json:"usage"`
+	Warnings  []string         `json:"warnings"` // replies of models that are no full answers, and an agent's open items
 	Calls     []app.ToolCall   `json:"tool_calls"`
 	Searches  []flow.Search    `json:"searches"` // in knowledge bases, with what was found
 	Seconds   float64          `json:"active_seconds"`
@@ -85,9 +87,17 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 	}
 	s := &shown{RunInfo: d.RunInfo, At: d.At, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
 		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []app.At{}}
+	models, err := p.Calls(ctx, d.Run)
+	if err != nil {
+		return nil, err
+	}
+	s.Warnings = append([]string{}, models.Flaws...)
 	if d.Snapshot.Status == graph.Done {
+		if text := openItems(d.Snapshot.Values); text != "" {
+			s.Warnings = append(s.Warnings, text)
+		}
 		o := flow.OutcomeOf(graph.Result{Status: graph.Done, Value: d.Snapshot.Result})
-		s.Output, s.ExitCode = &o.Output, &o.ExitCode
+		s.Output, s.ExitCode = &o.Output, new(doneCode(o, models))
 	}
 	if d.Snapshot.Status.Final() {
 		s.Next, s.Questions = []string{}, []graph.Question{}
@@ -115,6 +125,31 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 		}
 	}
 	return s, err
+}
+
+// openItems tells of an agent that ended with open items on its todo list although it was
+// sent on, by the values of its state; "": it did not.
+func openItems(values []graph.Stored) string {
+	var list agent.TodoList
+	continued := 0
+	for _, v := range values {
+		var into any
+		switch v.Key {
+		case agent.Todo.Name():
+			into = &list
+		case agent.Continued.Name():
+			into = &continued
+		default:
+			continue
+		}
+		if len(v.Parts) != 1 || json.Unmarshal(v.Parts[0], into) != nil {
+			return "" // a key of a graph that has the same name
+		}
+	}
+	if continued == 0 || list.Open() == 0 {
+		return ""
+	}
+	return agent.OpenItems(list.Open(), continued)
 }
 
 // shownText is a run for people.
@@ -150,6 +185,9 @@ func shownText(s *shown) string {
 		row("usage", u.String())
 	}
 	row("tree", treeText(&s.Tree))
+	for _, text := range s.Warnings {
+		row("warning", plainText(text))
+	}
 	row("tools", callsText(s.Calls))
 	row("found", searchesText(s.Searches))
 	for _, q := range s.Questions {
