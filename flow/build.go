@@ -75,7 +75,9 @@ func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
 	node := graph.Node{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
 	switch body := n.Body.(type) {
 	case *InputNode:
-		node.CheckAnswer = body.checkAnswer
+		node.CheckAnswer, node.Quiet = body.checkAnswer, true
+	case *ApprovalNode, *EndNode:
+		node.Quiet = true
 	case *ScriptNode:
 		node.CheckAnswer = checkConsent
 	case *AgentNode:

@@ -65,7 +65,7 @@ func (b *builder) talk(c *conversation) (graph.Def, error) {
 // shape puts the beginning and the end around a turn.
 func (c *conversation) shape(d *graph.Def) {
 	d.Keys = append(d.Keys, saidKey, systemKey, begunKey)
-	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.agent.host.cleaned(c.begin)}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}})
+	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.agent.host.cleaned(c.begin)}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}, Quiet: true})
 	divert(d.Edges, nodeDone)
 	d.Edges = append(d.Edges, graph.Edge{From: []string{nodeBegin}, To: d.Start})
 	d.Start = []string{nodeBegin}

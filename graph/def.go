@@ -80,6 +80,13 @@ type Node struct {
 	BreakBefore, BreakAfter bool         // the run stops there, Paused: see Break
 
 	MaxVisits int // steps of a run in which the node may run; 0: Def.MaxVisits
+
+	// Quiet says that Run returns soon whatever becomes of its context, and has no use
+	// for Emit: nodes that compute, ask or choose, but no calls of models or programs.
+	// Where events are read its steps cost less, because it runs on the reader's
+	// goroutine. Then what it emits is delivered when it has returned, and
+	// Runner.HungAfter is not for it. It is ignored for nodes with children.
+	Quiet bool
 }
 
 // Retry says when a failed attempt of a node is followed by another. Attempts

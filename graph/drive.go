@@ -17,7 +17,7 @@ type drive struct {
 	exec   Executor
 	clock  Clock
 	out    outlet
-	live   bool // tasks never run on the reader's goroutine
+	live   bool // only quiet nodes run on the reader's goroutine
 
 	thread, run string
 	branch      string // of effects, after a fork or an edit

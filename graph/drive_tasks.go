@@ -13,7 +13,7 @@ func (x *drive) execute(ctx context.Context, f *frame, ts []task, root bool) boo
 	case len(ts) == 1 && (!root || x.topics == 0):
 		t.inline, t.lane = root, f.lane
 		return t.run(false)
-	case len(ts) == 1 && !x.live:
+	case len(ts) == 1 && !x.apart(t.node()):
 		t.inline = true
 		return t.run(false)
 	case len(ts) == 1:
@@ -28,6 +28,11 @@ func (x *drive) execute(ctx context.Context, f *frame, ts []task, root bool) boo
 		x.out.pump()
 	}
 	return true
+}
+
+// apart reports whether a node must not run on the reader's goroutine.
+func (x *drive) apart(n *cnode) bool {
+	return n.Graph != nil || n.Children != nil || x.live && !n.Quiet
 }
 
 // alone runs the one task of a step on a goroutine that serves all such steps, so

@@ -48,14 +48,18 @@ func (o *outlet) deliver(e Event) {
 	}
 }
 
-// send hands an event over from a task's goroutine. The pump runs for as long as
-// tasks do; what comes later is dropped.
-func (o *outlet) send(e Event) {
+// send hands an event over from a task's goroutine, and waits for a reader that is
+// slow. The pump runs for as long as tasks do; what comes later is dropped.
+func (o *outlet) send(e Event) { o.queueUp(e, true) }
+
+// queueUp is send, which does not wait if wait is false: for a task that may run on the
+// reader's goroutine.
+func (o *outlet) queueUp(e Event, wait bool) {
 	if e.Time.IsZero() {
 		e.Time = o.clock.Now()
 	}
 	o.mu.Lock()
-	for len(o.queue) >= sendBuffer && !o.over {
+	for wait && len(o.queue) >= sendBuffer && !o.over {
 		o.full = true
 		o.room.Wait()
 	}
@@ -66,6 +70,20 @@ func (o *outlet) send(e Event) {
 	o.mu.Unlock()
 	if first {
 		o.rouse()
+	}
+}
+
+// spill delivers what a task has sent from the reader's goroutine.
+func (o *outlet) spill() {
+	for {
+		batch, _ := o.take()
+		if len(batch) == 0 {
+			return
+		}
+		for i := range batch {
+			o.deliver(batch[i])
+		}
+		clear(batch)
 	}
 }
 

@@ -158,9 +158,6 @@ func (r *Runner) drive(topics Topic) *drive {
 	if topics != 0 {
 		x.out.open()
 		x.live = topics&TopicEmit != 0
-		for i := range r.Graph.nodes {
-			x.live = x.live || r.Graph.nodes[i].Graph != nil || r.Graph.nodes[i].Children != nil
-		}
 	}
 	return x
 }

@@ -184,7 +184,7 @@ func Emit(ctx context.Context, v any) {
 		return
 	}
 	if t := c.task(); t.drive.topics&TopicEmit != 0 && t.returned(int(c.attempt)) == nil {
-		t.drive.out.send(t.event(Emitted{v}))
+		t.drive.out.queueUp(t.event(Emitted{v}), !t.node().Quiet)
 	}
 }
 
@@ -265,6 +265,9 @@ func (t *task) carryOn(siblings bool, hung error) bool {
 	if t.inline {
 		if !t.work(siblings, hung) {
 			return false
+		}
+		if t.drive.topics&TopicEmit != 0 {
+			t.drive.out.spill()
 		}
 		t.end()
 		return true

@@ -164,7 +164,7 @@ func told(r llm.Reply, fault error) []llm.Message {
 // from is empty, the value of a key. It reads the complete reply, never pieces of
 // it, and fails with an *agent.OutputError where it does not fit.
 func (s *Shape[T]) Node(name, from string, into graph.Key[T]) graph.Node {
-	return graph.Node{Name: name, Kind: "parse", Run: func(_ context.Context, st graph.State) (graph.Update, error) {
+	return graph.Node{Name: name, Kind: "parse", Quiet: true, Run: func(_ context.Context, st graph.State) (graph.Update, error) {
 		text := agent.LastResponse(st)
 		if from != "" {
 			text = agent.Response(st, from)
