@@ -12,15 +12,16 @@ import (
 
 // Graph is a compiled, immutable Def: safe for any number of concurrent runs.
 type Graph struct {
-	def    Def
-	table  *table
-	nodes  []cnode
-	joins  []join
-	start  []int
-	byName map[string]int
-	breaks bool // a node has one
-	ends   bool // it ends contexts of nodes by itself, or children of it do
-	digest string
+	def     Def
+	table   *table
+	nodes   []cnode
+	joins   []join
+	sources int // of all joins
+	start   []int
+	byName  map[string]int
+	breaks  bool // a node has one
+	ends    bool // it ends contexts of nodes by itself, or children of it do
+	digest  string
 }
 
 // A cnode is a Node with its targets resolved: end (-1) is End.
@@ -44,6 +45,7 @@ type join struct {
 	id   string // names it in the journal
 	from []string
 	to   int
+	bit  int // of its first source, in a set of the sources of all joins
 }
 
 // joinRef is one source of one join.
@@ -313,6 +315,8 @@ func (c *compiler) join(e Edge) {
 			c.g.nodes[src].joins = append(c.g.nodes[src].joins, joinRef{len(c.g.joins), i})
 		}
 	}
+	j.bit = c.g.sources
+	c.g.sources += len(j.from)
 	c.g.joins = append(c.g.joins, j)
 }
 

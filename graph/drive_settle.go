@@ -104,9 +104,10 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	var seq int64
 	before := f.st
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
+	f.arrivals.list = was.arrived // its memory
 	if x.j != nil {
 		if seq, err = x.commit(f, KindStep, putString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
-			f.st, f.next, f.halted, f.value = before, was, false, nil // nothing of it is kept
+			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // nothing of it is kept
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return x.blame(f, ts, w.by, w.err)
 			}

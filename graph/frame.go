@@ -47,8 +47,9 @@ type beginning struct {
 
 // room is what the steps of a frame use again.
 type room struct {
-	ts     []task    // of the step under way
-	tasks  []taskRef // for the next frontier
+	ts    []task    // of the step under way
+	tasks []taskRef // for the next frontier
+	arrivals
 	ups    []Update
 	writes [][]Write
 	rec    []patch

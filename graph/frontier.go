@@ -44,6 +44,16 @@ type routing struct {
 	next frontier
 	seen map[int]int // with many tasks: the place, in next, of a node's own task; else a scan is faster
 	sent int
+	*arrivals
+}
+
+// arrivals counts the sources that have reached joins. Its memory is used again from
+// step to step of a frame.
+type arrivals struct {
+	list  []joinRef // for the next frontier
+	bits  []uint64  // sources that are in it; nil: not made for this step
+	have  []int     // sources in it, by join
+	ready []int     // joins that all sources have reached
 }
 
 // manyTasks is where a map beats a scan for finding duplicates.
@@ -51,15 +61,17 @@ const manyTasks = 16
 
 // route is the last part of the pure core: where each task of the frontier goes.
 // Targets of edges and Goto are tasks once a node, Sends never merge. On an
-// error by says whose routing it was. into is reused for the new tasks.
-func route(g *Graph, st State, fr *frontier, ups []Update, into []taskRef) (_ frontier, by int, err error) {
-	r := routing{g: g, st: st, next: frontier{tasks: into[:0], arrived: slices.Clip(fr.arrived)}}
+// error by says whose routing it was. The memory of into and a is used again.
+func route(g *Graph, st State, fr *frontier, ups []Update, into []taskRef, a *arrivals) (_ frontier, by int, err error) {
+	r := routing{g: g, st: st, next: frontier{tasks: into[:0]}, arrivals: a}
+	a.begin(g, fr.arrived)
 	for i := range fr.tasks {
 		if err := r.task(&g.nodes[fr.tasks[i].node], &ups[i]); err != nil {
 			return frontier{}, i, err
 		}
 	}
 	r.fire()
+	r.next.arrived = a.list
 	plan(&r.next)
 	return r.next, 0, nil
 }
@@ -137,7 +149,7 @@ func (r *routing) task(n *cnode, u *Update) error {
 		}
 	}
 	for _, j := range n.joins {
-		r.arrive(j)
+		r.arrive(r.g, j)
 	}
 	return nil
 }
@@ -180,33 +192,52 @@ func choose(n *cnode, p *pick, st State) (labels []string, err error) {
 	return labels, err
 }
 
-// arrive marks one source of a join.
-func (r *routing) arrive(j joinRef) {
-	if !slices.Contains(r.next.arrived, j) {
-		r.next.arrived = append(r.next.arrived, j)
+// begin takes the arrivals of the steps before.
+func (a *arrivals) begin(g *Graph, before []joinRef) {
+	a.list, a.bits, a.ready = a.list[:0], a.bits[:0], a.ready[:0]
+	for _, j := range before {
+		a.arrive(g, j)
 	}
+}
+
+// arrive marks one source of a join.
+func (a *arrivals) arrive(g *Graph, j joinRef) {
+	if len(a.bits) == 0 {
+		a.bits = cleared(a.bits, (g.sources+63)/64)
+		a.have = cleared(a.have, len(g.joins))
+	}
+	join := &g.joins[j.join]
+	at := join.bit + j.src
+	word, bit := &a.bits[at/64], uint64(1)<<(at%64)
+	if *word&bit != 0 {
+		return
+	}
+	*word |= bit
+	a.list = append(a.list, j)
+	if a.have[j.join]++; a.have[j.join] == len(join.from) {
+		a.ready = append(a.ready, j.join)
+	}
+}
+
+// cleared returns n zeros, in the memory of s if there is enough.
+func cleared[T any](s []T, n int) []T {
+	s = slices.Grow(s[:0], n)[:n]
+	clear(s)
+	return s
 }
 
 // fire takes the joins whose sources have all arrived, and arms them again. It
 // comes after the whole step: a source that was done before and is done again in
 // the step that completes the join counts once, wherever it is declared.
 func (r *routing) fire() {
-	for i := 0; i < len(r.next.arrived); i++ {
-		join, have := r.next.arrived[i].join, 0
-		if slices.ContainsFunc(r.next.arrived[:i], func(a joinRef) bool { return a.join == join }) {
-			continue // counted
-		}
-		for _, a := range r.next.arrived {
-			if a.join == join {
-				have++
-			}
-		}
-		if have == len(r.g.joins[join].from) {
-			r.add(r.g.joins[join].to, "")
-			r.next.arrived = slices.DeleteFunc(slices.Clone(r.next.arrived), func(a joinRef) bool { return a.join == join })
-			i = -1
-		}
+	if len(r.ready) == 0 {
+		return
 	}
+	for _, join := range r.ready {
+		r.add(r.g.joins[join].to, "")
+		r.have[join] = 0
+	}
+	r.list = slices.DeleteFunc(r.list, func(j joinRef) bool { return r.have[j.join] == 0 })
 }
 
 // stuck explains an empty frontier that is not a good end.

@@ -72,6 +72,11 @@ func step(_ context.Context, s graph.State) (graph.Update, error) {
 	return graph.Put(count.Set(count.Get(s) + 1)), nil
 }
 
+// node is a node that emits nothing.
+func node(name string, run graph.Func) graph.Node {
+	return graph.Node{Name: name, Run: run, Quiet: true}
+}
+
 func edge(from string, to ...string) graph.Edge { return graph.Edge{From: []string{from}, To: to} }
 
 // until leads from a node back to another for as long as the count is below n.
@@ -92,7 +97,7 @@ func (p peer) chain(n int) (work.Run, error) {
 		if i == n-1 {
 			next = graph.End
 		}
-		d.Nodes = append(d.Nodes, graph.Node{Name: name, Run: step})
+		d.Nodes = append(d.Nodes, node(name, step))
 		d.Edges = append(d.Edges, edge(name, next))
 	}
 	return p.counting(d, n)
@@ -100,7 +105,7 @@ func (p peer) chain(n int) (work.Run, error) {
 
 func (p peer) loop(iters int) (work.Run, error) {
 	return p.counting(graph.Def{Name: "loop", Keys: []graph.AnyKey{count}, Start: []string{"a"},
-		Nodes: []graph.Node{{Name: "a", Run: step}, {Name: "b", Run: step}},
+		Nodes: []graph.Node{node("a", step), node("b", step)},
 		Edges: []graph.Edge{edge("a", "b"), until(2*iters, "b", "a")}}, 2*iters)
 }
 
@@ -121,16 +126,17 @@ func (p peer) counting(d graph.Def, n int) (work.Run, error) {
 }
 
 func (p peer) fanOut(width int) (work.Run, error) {
-	d := graph.Def{Name: "fan", Keys: []graph.AnyKey{count, results}, Start: []string{"start"}, Nodes: []graph.Node{{Name: "start", Run: step}}}
+	d := graph.Def{Name: "fan", Keys: []graph.AnyKey{count, results}, Start: []string{"start"}, Nodes: []graph.Node{node("start", step)}}
+	join := graph.Edge{To: []string{"finish"}}
 	for i := range width {
 		name := fmt.Sprint("w", i)
-		d.Nodes = append(d.Nodes, graph.Node{Name: name, Run: func(context.Context, graph.State) (graph.Update, error) {
+		d.Nodes = append(d.Nodes, node(name, func(context.Context, graph.State) (graph.Update, error) {
 			return graph.Put(results.Set([]int{i})), nil
-		}})
-		d.Edges = append(d.Edges, edge("start", name), edge(name, "finish"))
+		}))
+		d.Edges, join.From = append(d.Edges, edge("start", name)), append(join.From, name)
 	}
-	d.Nodes = append(d.Nodes, graph.Node{Name: "finish", Run: step})
-	d.Edges = append(d.Edges, edge("finish", graph.End))
+	d.Nodes = append(d.Nodes, node("finish", step))
+	d.Edges = append(d.Edges, join, edge("finish", graph.End))
 	g, err := graph.Compile(d)
 	if err != nil {
 		return nil, err
@@ -141,7 +147,10 @@ func (p peer) fanOut(width int) (work.Run, error) {
 		if err != nil {
 			return err
 		}
-		return work.Want("results", len(results.Get(res.State)), width)
+		if err := work.Want("results", len(results.Get(res.State)), width); err != nil {
+			return err
+		}
+		return work.Want("count", count.Get(res.State), 2)
 	}, nil
 }
 
@@ -154,13 +163,18 @@ func (p peer) messages(e *work.Env, n int) (work.Run, error) {
 
 func (p peer) checkpoints(e *work.Env, n, records int) (work.Run, error) {
 	set := []graph.Write{docs.Set(work.DocMaps(records))}
-	return p.stored(e, step, n, set, func(s graph.State) error { return work.Want("count", count.Get(s), n) })
+	return p.stored(e, step, n, set, func(s graph.State) error {
+		if err := work.Want("docs", len(docs.Get(s)), records); err != nil {
+			return err
+		}
+		return work.Want("count", count.Get(s), n)
+	})
 }
 
 // stored runs one node n times against a store, each run on a thread of its own.
 func (p peer) stored(e *work.Env, f graph.Func, n int, set []graph.Write, check func(graph.State) error) (work.Run, error) {
 	g, err := graph.Compile(graph.Def{Name: "stored", Keys: []graph.AnyKey{count, history, docs}, Start: []string{"a"},
-		Nodes: []graph.Node{{Name: "a", Run: f}}, Edges: []graph.Edge{until(n, "a", "a")}})
+		Nodes: []graph.Node{node("a", f)}, Edges: []graph.Edge{until(n, "a", "a")}})
 	if err != nil {
 		return nil, err
 	}
@@ -188,14 +202,14 @@ func (p peer) stored(e *work.Env, f graph.Func, n int, set []graph.Write, check 
 
 func (p peer) interrupt() (work.Run, error) {
 	g, err := graph.Compile(graph.Def{Name: "interrupt", Keys: []graph.AnyKey{count, answer}, Start: []string{"a"},
-		Nodes: []graph.Node{{Name: "a", Run: step}, {Name: "b", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
+		Nodes: []graph.Node{node("a", step), node("ask", func(ctx context.Context, s graph.State) (graph.Update, error) {
 			a, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "go on?"})
 			if err != nil {
 				return graph.Update{}, err
 			}
-			return graph.Put(answer.Set(a), count.Set(count.Get(s)+1)), nil
-		}}},
-		Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
+			return graph.Put(answer.Set(a)), nil
+		}), node("b", step)},
+		Edges: []graph.Edge{edge("a", "ask"), edge("ask", "b"), edge("b", graph.End)}})
 	if err != nil {
 		return nil, err
 	}
