@@ -148,7 +148,7 @@ func (x *drive) handOut(f *frame) (bool, error) {
 	if err := x.j.flush(); err != nil {
 		return false, err
 	}
-	s, err := load(x.ctx, x.j.store, x.thread, 0)
+	s, err := loadToDrive(x.ctx, x.j.store, x.thread)
 	if err != nil {
 		return false, err
 	}

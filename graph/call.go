@@ -179,7 +179,7 @@ func (t *task) journaled() (map[string]*rawFrame, error) {
 			if err := x.j.flush(); err != nil {
 				return nil, err
 			}
-			s, err := load(t.base, x.j.store, x.j.thread, 0)
+			s, err := loadToDrive(t.base, x.j.store, x.j.thread)
 			if err != nil {
 				return nil, err
 			}

@@ -229,13 +229,13 @@ func (x *drive) apply(f *frame) (State, int, error) {
 // they read as it was.
 func (x *drive) route(f *frame, st State, was *frontier) (frontier, int, error) {
 	if !x.r.Debug {
-		return route(f.g, st, was, f.ups, f.tasks, &f.arrivals)
+		return route(f.g, st, was, f.ts, f.tasks, &f.arrivals)
 	}
 	w, err := watchCopy(st)
 	if err != nil {
 		return frontier{}, 0, err
 	}
-	next, by, err := route(f.g, w.st, was, f.ups, f.tasks, &f.arrivals)
+	next, by, err := route(f.g, w.st, was, f.ts, f.tasks, &f.arrivals)
 	if err != nil {
 		return next, by, err
 	}

@@ -72,7 +72,7 @@ func (x *drive) attach(ctx context.Context, takeover bool) (s *replay, by Lease,
 	if by, err = x.acquire(ctx, takeover); err != nil {
 		return nil, by, err
 	}
-	if s, err = load(ctx, x.r.Store, x.thread, 0); err != nil {
+	if s, err = loadToDrive(ctx, x.r.Store, x.thread); err != nil {
 		return nil, by, err
 	}
 	if x.lease != nil && s.head > 0 && s.run.status == Running {
@@ -427,7 +427,7 @@ func (x *drive) timedOut(f *frame, during bool) (Status, error) {
 // tasks makes the tasks of a step and recalls what the journal holds of them.
 func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
 	ts := f.slots(len(f.next.tasks))
-	firsts := make([]taskCtx, len(ts))
+	firsts := f.contexts(len(ts))
 	if f.drive == nil {
 		f.drive = x
 	}
@@ -447,6 +447,23 @@ func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
 	f.again = nil
 	return ts, nil
 }
+
+// contexts returns n contexts that nobody has used: who keeps one must not find
+// another task in it. Steps of one task take them from blocks.
+func (f *frame) contexts(n int) []taskCtx {
+	if n > 1 {
+		return make([]taskCtx, n)
+	}
+	if len(f.fresh) == 0 {
+		f.fresh = make([]taskCtx, contextBlock)
+	}
+	c := f.fresh[:1:1]
+	f.fresh = f.fresh[1:]
+	return c
+}
+
+// contextBlock is how many contexts are allocated at once.
+const contextBlock = 16
 
 // slots is room for n tasks, used again where no node holds one of the last step's.
 func (f *frame) slots(n int) []task {

@@ -10,7 +10,7 @@ import (
 func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
 	var failed []*NodeError
 	waiting, paused := false, false
-	f.ups, f.writes, f.asked = slices.Grow(f.ups[:0], len(ts)), slices.Grow(f.writes[:0], len(ts)), nil
+	f.writes, f.asked = slices.Grow(f.writes[:0], len(ts)), nil
 	f.breaks = nil
 	for i := range ts {
 		t := &ts[i]
@@ -18,7 +18,7 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 		if t.err != nil {
 			failed = append(failed, asNodeError(t))
 		}
-		f.ups, f.writes = append(f.ups, t.up), append(f.writes, t.up.Writes)
+		f.writes = append(f.writes, t.up.Writes)
 		if in := t.inner; in != nil {
 			if len(in.notes) > 0 || len(in.open) > 0 {
 				x.report(t, root)
@@ -93,11 +93,11 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 		return x.blame(f, ts, by, err)
 	}
 	var dropped []string
-	if halts := halting(f.ups); len(halts) > 0 {
+	if halts := halting(ts); len(halts) > 0 {
 		if len(halts) > 1 {
 			return x.blame(f, ts, 0, &HaltError{tasks: halts})
 		}
-		f.halted, f.value = true, f.ups[halts[0]].Halt.Value
+		f.halted, f.value = true, ts[halts[0]].up.Halt.Value
 		dropped = next.names(f.g)
 		next = frontier{}
 	}
@@ -137,9 +137,9 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 }
 
 // halting lists the tasks, by place, that end the run.
-func halting(ups []Update) (at []int) {
-	for i := range ups {
-		if ups[i].Halt != nil {
+func halting(ts []task) (at []int) {
+	for i := range ts {
+		if ts[i].up.Halt != nil {
 			at = append(at, i)
 		}
 	}

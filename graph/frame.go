@@ -48,9 +48,9 @@ type beginning struct {
 // room is what the steps of a frame use again.
 type room struct {
 	ts    []task    // of the step under way
+	fresh []taskCtx // for the tasks of the next steps
 	tasks []taskRef // for the next frontier
 	arrivals
-	ups    []Update
 	writes [][]Write
 	rec    []patch
 
@@ -63,19 +63,30 @@ type narrow struct {
 
 	ts     [1]task
 	tasks  [2]taskRef
-	ups    [1]Update
 	writes [1][]Write
 	rec    [2]patch
 	marks  [2]mark
+	fresh  [6]taskCtx
+	vals   [4]any
+	visits [8]int
 }
 
 func newFrame(g *Graph, path, public string) *frame {
-	n := &narrow{frame: frame{path: path, public: public, g: g, st: State{g.table, make([]any, len(g.table.keys))}, visits: make([]int, len(g.nodes))}}
+	n := &narrow{frame: frame{path: path, public: public, g: g}}
 	f := &n.frame
-	f.ts, f.ups, f.writes = n.ts[:0], n.ups[:0], n.writes[:0]
+	f.st, f.visits = State{g.table, part(n.vals[:], len(g.table.keys))}, part(n.visits[:], len(g.nodes))
+	f.ts, f.writes, f.fresh = n.ts[:0], n.writes[:0], n.fresh[:]
 	f.next.tasks, f.tasks = n.tasks[:0:1], n.tasks[1:1]
 	f.rec, f.bufs.marks = n.rec[:0], n.marks[:0]
 	return f
+}
+
+// part returns n zeros: those of zeros if there are as many.
+func part[T any](zeros []T, n int) []T {
+	if n <= len(zeros) {
+		return zeros[:n:n]
+	}
+	return make([]T, n)
 }
 
 // count marks the nodes that are about to run as visited once more.

@@ -62,11 +62,11 @@ const manyTasks = 16
 // route is the last part of the pure core: where each task of the frontier goes.
 // Targets of edges and Goto are tasks once a node, Sends never merge. On an
 // error by says whose routing it was. The memory of into and a is used again.
-func route(g *Graph, st State, fr *frontier, ups []Update, into []taskRef, a *arrivals) (_ frontier, by int, err error) {
+func route(g *Graph, st State, fr *frontier, ts []task, into []taskRef, a *arrivals) (_ frontier, by int, err error) {
 	r := routing{g: g, st: st, next: frontier{tasks: into[:0]}, arrivals: a}
 	a.begin(g, fr.arrived)
 	for i := range fr.tasks {
-		if err := r.task(&g.nodes[fr.tasks[i].node], &ups[i]); err != nil {
+		if err := r.task(&g.nodes[fr.tasks[i].node], &ts[i].up); err != nil {
 			return frontier{}, i, err
 		}
 	}

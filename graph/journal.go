@@ -218,7 +218,7 @@ func (j *journal) due() bool {
 
 // compact appends the snapshot; the caller holds writing.
 func (j *journal) compact() error {
-	s, err := load(context.Background(), j.store, j.thread, 0)
+	s, err := loadToDrive(context.Background(), j.store, j.thread)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -51,6 +52,9 @@ func (k *keyDef) store(dst []byte, v any) (b []byte, err error) {
 // load decodes a value; a panic in a codec is an error.
 func (k *keyDef) load(b []byte) (v any, err error) {
 	defer k.codecFault(&err)
+	if k.custom {
+		b = bytes.Clone(b) // it may keep them
+	}
 	return k.decode(b)
 }
 

@@ -48,20 +48,48 @@ func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []
 		t = &memThread{first: 1}
 		m.threads[thread] = t
 	}
+	size := 0
+	for i := range recs {
+		size += len(recs[i].Head) + len(recs[i].Data)
+	}
+	if t.recs == nil {
+		t.recs = make([]Record, 0, 8)
+	}
+	block := make([]byte, 0, size)
 	for i, r := range recs {
 		r.Seq = after + int64(i) + 1
-		t.recs = append(t.recs, r.clone())
+		r.Head, r.Data, block = own(r.Head, r.Data, block)
+		t.recs = append(t.recs, r)
 	}
 	return nil
 }
 
+// own copies the bytes of a record behind block.
+func own(head, data, block []byte) (_, _, behind []byte) {
+	n := len(block)
+	block = append(append(block, head...), data...)
+	at := n + len(head)
+	return block[n:at:at], block[at:len(block):len(block)], block
+}
+
 // clone is the record with bytes of its own.
 func (r Record) clone() Record {
-	b := make([]byte, len(r.Head)+len(r.Data))
-	n := copy(b, r.Head)
-	copy(b[n:], r.Data)
-	r.Head, r.Data = b[:n:n], b[n:]
+	r.Head, r.Data, _ = own(r.Head, r.Data, make([]byte, 0, len(r.Head)+len(r.Data)))
 	return r
+}
+
+// lender is a Memory that is read without copies.
+type lender struct{ *Memory }
+
+// each calls add for records whose bytes it must not change, until that returns false.
+func (m lender) each(ctx context.Context, thread string, r Range, add func(Record, error) bool) {
+	if err := ctx.Err(); err != nil {
+		add(Record{}, err)
+		return
+	}
+	l := m.slice(thread, r)
+	for i := 0; i < len(l) && add(l[i], nil); i++ {
+	}
 }
 
 // Read implements Store.

@@ -409,6 +409,19 @@ func (s *replay) measure() {
 // load reads and folds a thread up to a record (0: all). A panic in a store is a
 // failure to read.
 func load(ctx context.Context, st Store, thread string, upTo int64) (s *replay, err error) {
+	return foldAll(ctx, thread, st, Range{FromSnapshot: true, UpTo: upTo})
+}
+
+// loadToDrive is load for a drive, which lets nobody else have the bytes of records.
+func loadToDrive(ctx context.Context, st Store, thread string) (s *replay, err error) {
+	if m, ok := st.(*Memory); ok {
+		return foldAll(ctx, thread, lender{m}, Range{FromSnapshot: true})
+	}
+	return load(ctx, st, thread, 0)
+}
+
+// foldAll folds records that a store has.
+func foldAll(ctx context.Context, thread string, st Store, r Range) (s *replay, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s, err = nil, fmt.Errorf("read thread %s: %w", thread, panicError("Store.Read", p))
@@ -419,7 +432,11 @@ func load(ctx context.Context, st Store, thread string, upTo int64) (s *replay, 
 	}
 	l := &loading{thread: thread}
 	l.sums = newChecker(thread)
-	st.Read(ctx, thread, Range{FromSnapshot: true, UpTo: upTo})(l.add)
+	if m, ok := st.(lender); ok {
+		m.each(ctx, thread, r, l.add)
+	} else {
+		st.Read(ctx, thread, r)(l.add)
+	}
 	if l.err != nil {
 		return nil, l.err
 	}

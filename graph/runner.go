@@ -197,14 +197,16 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	if s != nil && s.run.id == x.run {
 		return x.ended(s, f)
 	}
-	head := putString(putString(putString(make([]byte, 0, 256), x.run), in.Label), x.r.Graph.def.Name)
-	tail, err := x.giveAhead(in.Ahead)
-	if err != nil {
-		return Result{Thread: x.thread, Run: x.run}, err
+	var head, tail []byte
+	if x.j != nil || len(in.Ahead) > 0 {
+		if tail, err = x.giveAhead(in.Ahead); err != nil {
+			return Result{Thread: x.thread, Run: x.run}, err
+		}
 	}
-	tail = putString(tail, in.Meta)
 	if x.j != nil {
 		x.j.run = runHead{label: in.Label, graph: x.r.Graph.def.Name}
+		head = putString(putString(putString(make([]byte, 0, 256), x.run), in.Label), x.r.Graph.def.Name)
+		tail = putString(tail, in.Meta)
 	}
 	if err := x.begin(f, in.Set, KindStart, head, tail); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
