@@ -230,7 +230,7 @@ func (s *shell) tested(args []word) {
 	for i, a := range args {
 		switch {
 		case !a.plain():
-		case unaryTests.MatchString(a.text) && !slices.Contains([]string{"-n", "-z", "-t"}, a.text) && i+1 < len(args):
+		case unaryTests().MatchString(a.text) && !slices.Contains([]string{"-n", "-z", "-t"}, a.text) && i+1 < len(args):
 			s.parentListed(args[i+1])
 		case slices.Contains([]string{"-nt", "-ot", "-ef"}, a.text) && i > 0 && i+1 < len(args):
 			s.parentListed(args[i-1])

@@ -40,7 +40,7 @@ func CheckTools(rules []Rules, tools []tool.Tool) error {
 // cannot match: none of the tools that it means declares what it touches. It is empty
 // where the rule is fine.
 func (r Rule) patternInVain(declares map[string]bool) (name string) {
-	if r.bare || r.facet != "" || r.pattern == "*" || argumentsText.MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
+	if r.bare || r.facet != "" || r.pattern == "*" || argumentsText().MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
 		return ""
 	}
 	for tool, touches := range declares {

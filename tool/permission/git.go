@@ -3,7 +3,6 @@ package permission
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -117,7 +116,7 @@ var gitNames = []string{"add", "bisect", "branch", "cherry-pick", "check-ignore"
 
 // gitPlain are flags with which git log still tells no contents; others may ask for
 // a patch.
-var gitPlain = regexp.MustCompile(`^(-[0-9]+|-[aginvzE]+[0-9]*|--(abbrev|abbrev-commit|after|all|author|before|branches|committer|count|date|decorate|diff-filter|` +
+var gitPlain = compileLater(`^(-[0-9]+|-[aginvzE]+[0-9]*|--(abbrev|abbrev-commit|after|all|author|before|branches|committer|count|date|decorate|diff-filter|` +
 	`first-parent|follow|format|graph|grep|max-count|merges|name-only|name-status|no-abbrev|no-color|no-decorate|no-merges|numstat|oneline|pretty|reflog|relative-date|remotes|` +
 	`reverse|shortstat|since|skip|source|stat|summary|tags|topo-order|date-order|until)(=.*)?)$`)
 
@@ -184,7 +183,7 @@ func gitTells(sub string, rest []word) bool {
 		return true
 	case sub == "log" || sub == "reflog":
 		return slices.ContainsFunc(rest, func(a word) bool {
-			return a.vague || strings.HasPrefix(a.text, "-") && a.text != "--" && !gitPlain.MatchString(a.text)
+			return a.vague || strings.HasPrefix(a.text, "-") && a.text != "--" && !gitPlain().MatchString(a.text)
 		})
 	}
 	return slices.Contains(gitPatches, sub) && hasFlag(rest, "pv", "patch", "verbose")

@@ -3,13 +3,12 @@ package permission
 import (
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 )
 
 // quotedWildcard matches a wildcard in a path that may lead out of the workspace.
-var quotedWildcard = regexp.MustCompile(`(^|[\s"'=:(])(/|~|\.\.|\w+/)[^\s"']*[*?\[]|\.\./[^\s"']*[*?\[]`)
+var quotedWildcard = compileLater(`(^|[\s"'=:(])(/|~|\.\.|\w+/)[^\s"']*[*?\[]|\.\./[^\s"']*[*?\[]`)
 
 // copiers read all operands but the last one, with everything below them.
 var copiers = []string{"cp", "install", "ln", "mv", "rsync"}
@@ -86,7 +85,7 @@ func (s *shell) sources(args []word) {
 }
 
 // notInPaths matches what separates a path from other text.
-var notInPaths = regexp.MustCompile(`[\s"'` + "`" + `()<>|;&,=:@!$?*\[\]{}]+`)
+var notInPaths = compileLater(`[\s"'` + "`" + `()<>|;&,=:@!$?*\[\]{}]+`)
 
 // longestPath is the length from which on a text is not taken for a path.
 const longestPath = 4096
@@ -107,7 +106,7 @@ func pathsIn(text string) (paths []string) {
 	if strings.HasPrefix(text, "-") && !strings.HasPrefix(text, "--") && len(text) > 2 {
 		add(text[2:])
 	}
-	for _, piece := range notInPaths.Split(text, mostPieces) {
+	for _, piece := range notInPaths().Split(text, mostPieces) {
 		add(piece)
 	}
 	return paths
@@ -133,12 +132,12 @@ func (s *shell) guessHosts(name string, w word) {
 	}
 }
 
-var urlText = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>|;()]+`)
+var urlText = compileLater(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>|;()]+`)
 
 // hostsIn lists the hosts that a text names in URLs, each with the forms in which a
 // rule may name it. bare also takes a text without a scheme for an address.
 func hostsIn(text string, bare bool) (hosts [][]string) {
-	found := urlText.FindAllString(text, -1)
+	found := urlText().FindAllString(text, -1)
 	if len(found) == 0 && bare && text != "" && !strings.HasPrefix(text, "-") {
 		found = []string{"http://" + text}
 	}

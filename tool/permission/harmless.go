@@ -228,13 +228,13 @@ func allPlain(args []word) bool {
 }
 
 // printfSets is a format that gives a variable a value.
-var printfSets = regexp.MustCompile(`%[^%a-zA-Z]*[hlLjzt]*n`)
+var printfSets = compileLater(`%[^%a-zA-Z]*[hlLjzt]*n`)
 
 func printfCheck(args []word) string {
 	if len(args) == 0 || !args[0].plain() {
 		return unknownArgument
 	}
-	if format := args[0].text; strings.HasPrefix(format, "-") || printfSets.MatchString(format) {
+	if format := args[0].text; strings.HasPrefix(format, "-") || printfSets().MatchString(format) {
 		return "may set a variable"
 	}
 	return ""
@@ -253,8 +253,8 @@ func dateCheck(args []word) string {
 }
 
 var (
-	unaryTests  = regexp.MustCompile(`^-[abcdefghknprstuwxzGLNOS]$`)
-	binaryTests = regexp.MustCompile(`^(=|==|!=|<|>|-eq|-ne|-lt|-le|-gt|-ge|-nt|-ot|-ef)$`)
+	unaryTests  = compileLater(`^-[abcdefghknprstuwxzGLNOS]$`)
+	binaryTests = compileLater(`^(=|==|!=|<|>|-eq|-ne|-lt|-le|-gt|-ge|-nt|-ot|-ef)$`)
 )
 
 // testCheck keeps away from test -v, whose operand may run a command. An
@@ -277,16 +277,16 @@ func testCheck(args []word) string {
 	certain := func(i int, re *regexp.Regexp) bool { return args[i].plain() && re.MatchString(args[i].text) }
 	one := func(i int) bool { return !args[i].splits }
 	switch {
-	case len(args) == 1 && one(0), len(args) == 2 && certain(0, unaryTests) && one(1),
-		len(args) == 3 && certain(1, binaryTests) && one(0) && one(2):
+	case len(args) == 1 && one(0), len(args) == 2 && certain(0, unaryTests()) && one(1),
+		len(args) == 3 && certain(1, binaryTests()) && one(0) && one(2):
 		return ""
 	}
 	return unknownArgument
 }
 
 var (
-	setFlags   = regexp.MustCompile(`^[-+][efu]+$`)
-	setOption  = regexp.MustCompile(`^[-+][efu]*o$`)
+	setFlags   = compileLater(`^[-+][efu]+$`)
+	setOption  = compileLater(`^[-+][efu]*o$`)
 	setOptions = []string{"pipefail", "errexit", "nounset", "noglob"}
 )
 
@@ -296,8 +296,8 @@ func setCheck(args []word) string {
 		switch {
 		case !a.plain():
 			return unknownArgument
-		case setFlags.MatchString(a.text):
-		case setOption.MatchString(a.text) && i+1 < len(args) && args[i+1].plain() && slices.Contains(setOptions, args[i+1].text):
+		case setFlags().MatchString(a.text):
+		case setOption().MatchString(a.text) && i+1 < len(args) && args[i+1].plain() && slices.Contains(setOptions, args[i+1].text):
 			i++
 		default:
 			return "changes how the shell works"
@@ -328,7 +328,7 @@ func jqCheck(args []word) string {
 }
 
 // sedPrints is a script that prints lines by number and does nothing else.
-var sedPrints = regexp.MustCompile(`^([0-9]+|\$)(,([0-9]+|\$))?[pdq](;([0-9]+|\$)(,([0-9]+|\$))?[pdq])*$`)
+var sedPrints = compileLater(`^([0-9]+|\$)(,([0-9]+|\$))?[pdq](;([0-9]+|\$)(,([0-9]+|\$))?[pdq])*$`)
 
 func sedCheck(args []word) string {
 	if !allPlain(args) {
@@ -342,7 +342,7 @@ func sedCheck(args []word) string {
 				return "may change files"
 			}
 		case a.text == "-n" || a.text == "-E" || a.text == "-r" || a.text == "--quiet":
-		case sedPrints.MatchString(a.text):
+		case sedPrints().MatchString(a.text):
 			script = true
 		default:
 			return "has a script that may change files or run commands"

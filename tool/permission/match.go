@@ -2,7 +2,6 @@ package permission
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -118,7 +117,7 @@ func (m matcher) mayHide(r Rule, n need) bool {
 	if n.facet == command {
 		return r.facet != "" || !r.bare
 	}
-	return r.facet == "" && !r.bare && !argumentsText.MatchString(r.pattern)
+	return r.facet == "" && !r.bare && !argumentsText().MatchString(r.pattern)
 }
 
 func (m matcher) forbidsCommand(r Rule, n need) fit {
@@ -176,7 +175,7 @@ func forbidsLoosely(pattern []string, words []word) fit {
 	}
 	letters := ""
 	for _, w := range words[1:] {
-		if shortFlags.MatchString(w.text) {
+		if shortFlags().MatchString(w.text) {
 			letters += w.text[1:]
 		}
 	}
@@ -185,7 +184,7 @@ func forbidsLoosely(pattern []string, words []word) fit {
 		switch {
 		case p == "*" && i == len(pattern)-2:
 			return maybe
-		case shortFlags.MatchString(p):
+		case shortFlags().MatchString(p):
 			if strings.Trim(p[1:], letters) != "" {
 				return no
 			}
@@ -218,7 +217,7 @@ func forbidsLoosely(pattern []string, words []word) fit {
 }
 
 // shortFlags are flags of one letter, or several in one word.
-var shortFlags = regexp.MustCompile(`^-[A-Za-z]+$`)
+var shortFlags = compileLater(`^-[A-Za-z]+$`)
 
 func forbidsWords(pattern []string, words []word) fit {
 	result := sure
@@ -324,7 +323,7 @@ func unescapePattern(pattern string) string { return strings.ReplaceAll(pattern,
 
 // host compares the name of a host, or the URL that the call would fetch from it.
 func (m matcher) host(r Rule, n need) fit {
-	if argumentsText.MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
+	if argumentsText().MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
 		return m.arguments(r)
 	}
 	for _, h := range n.hosts {
@@ -339,7 +338,7 @@ func (m matcher) host(r Rule, n need) fit {
 }
 
 // argumentsText is how a pattern of arguments begins.
-var argumentsText = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
+var argumentsText = compileLater(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
 
 // arguments compares the arguments with name=pattern, name=pattern: those of the
 // call, and those of the call that it passes on.
@@ -360,7 +359,7 @@ func matchArguments(r Rule, args map[string]string) fit {
 	}
 	for part := range strings.SplitSeq(r.pattern, ",") {
 		part = strings.TrimSpace(part)
-		if !argumentsText.MatchString(part) {
+		if !argumentsText().MatchString(part) {
 			return no
 		}
 		name, pattern, _ := strings.Cut(part, "=")

@@ -2,7 +2,6 @@ package permission
 
 import (
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -34,14 +33,14 @@ var interpreters = map[string]interpreter{
 	"ed": {}, "ex": {inline: "c"}, "at": {}, "batch": {}, "crontab": {}, "parallel": {},
 }
 
-var versioned = regexp.MustCompile(`^([A-Za-z]+)-?[0-9][0-9.]*$`)
+var versioned = compileLater(`^([A-Za-z]+)-?[0-9][0-9.]*$`)
 
 func interpreterOf(name string) (interpreter, bool) {
 	name = filepath.Base(name)
 	if it, ok := interpreters[name]; ok {
 		return it, true
 	}
-	if m := versioned.FindStringSubmatch(name); m != nil {
+	if m := versioned().FindStringSubmatch(name); m != nil {
 		it, ok := interpreters[m[1]]
 		return it, ok
 	}
@@ -124,7 +123,7 @@ func (s *shell) riskOf(words []word) (risk string, stdin bool) {
 var downloaders = []string{"aria2c", "curl", "ftp", "http", "https", "lftp", "lynx", "nc", "ncat", "netcat", "sftp", "socat", "telnet", "tftp", "w3m", "wget", "xh"}
 
 // takesValue matches flags of downloaders behind which no address stands.
-var takesValue = regexp.MustCompile(`^(-[oHdXAuebcFTKmwxrEQtyYzOPUaiRD]|--[a-z-]+)$`)
+var takesValue = compileLater(`^(-[oHdXAuebcFTKmwxrEQtyYzOPUaiRD]|--[a-z-]+)$`)
 
 // addresses names the hosts of a download, as a person reads them.
 func addresses(args []word) string {
@@ -138,7 +137,7 @@ func addresses(args []word) string {
 	}
 	urls := len(hosts) > 0
 	for i, a := range args {
-		if urls || !a.plain() || strings.HasPrefix(a.text, "-") || i > 0 && takesValue.MatchString(args[i-1].text) {
+		if urls || !a.plain() || strings.HasPrefix(a.text, "-") || i > 0 && takesValue().MatchString(args[i-1].text) {
 			continue
 		}
 		for _, h := range hostsIn(a.text, true) {
@@ -246,7 +245,7 @@ func (s *shell) hidesCode(words []word) bool {
 	}
 	switch name {
 	case "awk", "gawk", "mawk", "nawk":
-		return slices.ContainsFunc(args, func(a word) bool { return !a.plain() || awkActs.MatchString(a.text) })
+		return slices.ContainsFunc(args, func(a word) bool { return !a.plain() || awkActs().MatchString(a.text) })
 	case "sed", "gsed":
 		return slices.ContainsFunc(args, func(a word) bool { return !a.plain() }) || !sedReplaces(args)
 	case "xargs", "source", ".", "trap", "bind", "complete", "enable", "hash", "mapfile", "readarray", "shopt", "vim", "vi", "nvim", "emacs", "gdb", "set":
@@ -265,9 +264,9 @@ func (s *shell) hidesCode(words []word) bool {
 }
 
 // awkActs matches programs of awk that may read other files or run commands.
-var awkActs = regexp.MustCompile(`getline|system|\||>|@|ARG[VC]|^-f|^--|^-[il]`)
+var awkActs = compileLater(`getline|system|\||>|@|ARG[VC]|^-f|^--|^-[il]`)
 
-var sedScript = regexp.MustCompile(`^(s([/|#,:])([^\\\n/|#,:]|\\[^\n])*[/|#,:]([^\\\n/|#,:]|\\[^\n])*[/|#,:][gIip0-9]*|([0-9]+|\$)?(,([0-9]+|\$))?[dpq])$`)
+var sedScript = compileLater(`^(s([/|#,:])([^\\\n/|#,:]|\\[^\n])*[/|#,:]([^\\\n/|#,:]|\\[^\n])*[/|#,:][gIip0-9]*|([0-9]+|\$)?(,([0-9]+|\$))?[dpq])$`)
 
 // sedReplaces reports whether a script of sed only replaces or prints lines.
 func sedReplaces(args []word) bool {
@@ -276,7 +275,7 @@ func sedReplaces(args []word) bool {
 		case strings.HasPrefix(a.text, "-") && !slices.Contains([]string{"-n", "-E", "-r", "-i", "-e", "-s", "-z", "-u"}, a.text):
 			return false
 		case !strings.HasPrefix(a.text, "-"):
-			return sedScript.MatchString(a.text)
+			return sedScript().MatchString(a.text)
 		}
 	}
 	return true

@@ -3,7 +3,6 @@ package permission
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -56,7 +55,7 @@ type Rule struct {
 }
 
 // nameText is what a tool's name in a rule may look like.
-var nameText = regexp.MustCompile(`^[A-Za-z0-9_.*-]+$`)
+var nameText = compileLater(`^[A-Za-z0-9_.*-]+$`)
 
 // Parse reads a rule. An error says what is wrong with the text.
 func Parse(text string) (Rule, error) {
@@ -72,7 +71,7 @@ func Parse(text string) (Rule, error) {
 	if kind, ok := strings.CutPrefix(head, "any "); ok {
 		return r.forAny(strings.TrimSpace(kind))
 	}
-	if !nameText.MatchString(head) {
+	if !nameText().MatchString(head) {
 		if head == "" {
 			return Rule{}, fmt.Errorf("rule %q: the name of a tool is missing", text)
 		}

@@ -81,11 +81,11 @@ func (s *shell) read(text string, lang syntax.LangVariant) {
 func (s *shell) holdsWildcard(n syntax.Node) bool {
 	switch n := n.(type) {
 	case *syntax.SglQuoted, *syntax.DblQuoted:
-		return quotedWildcard.MatchString(s.src(n))
+		return quotedWildcard().MatchString(s.src(n))
 	case *syntax.Assign:
-		return n.Value != nil && quotedWildcard.MatchString(s.src(n.Value))
+		return n.Value != nil && quotedWildcard().MatchString(s.src(n.Value))
 	case *syntax.Redirect:
-		return n.Hdoc != nil && quotedWildcard.MatchString(s.src(n.Hdoc))
+		return n.Hdoc != nil && quotedWildcard().MatchString(s.src(n.Hdoc))
 	}
 	return false
 }
