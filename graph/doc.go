@@ -139,6 +139,9 @@
 // leases the claim alone decides: each resume displaces the drive before it, which
 // notices at its next record.
 //
+// Quiet nodes. Where events are read, a node runs beside the reader, so that what it
+// emits is delivered while it runs. Node.Quiet says that it has nothing to emit.
+//
 // Nodes that hang. A node whose context has ended (a timeout, a cancellation, the
 // grace of a pause) has Runner.HungAfter to return. Then the run goes on without it:
 // its failure is a *HungError with the node's path, inside the error of the timeout

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -232,6 +233,7 @@ func (x *drive) finish(f *frame) (Result, error) {
 	status, err := x.loop(ctx, f, true)
 	ended = true
 	hung, err := x.leftBehind(err)
+	defer f.giveBack()
 	res := Result{Hung: hung, Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: x.unused()}
 	if x.j == nil {
 		return res, err
@@ -465,17 +467,46 @@ func (f *frame) contexts(n int) []taskCtx {
 // contextBlock is how many contexts are allocated at once.
 const contextBlock = 16
 
+// taskRoom keeps room for the tasks of many-task steps from run to run.
+var taskRoom sync.Pool
+
+// giveBack lets other runs use the room of a frame whose run has ended. Nobody must
+// hold one of its tasks.
+func (f *frame) giveBack() {
+	if cap(f.ts) <= 1 || f.held() {
+		return
+	}
+	room := f.ts[:cap(f.ts)]
+	clear(room)
+	f.ts = nil
+	taskRoom.Put(&room)
+}
+
 // slots is room for n tasks, used again where no node holds one of the last step's.
 func (f *frame) slots(n int) []task {
-	held := false
-	for i := range f.ts {
-		held = held || f.ts[i].held
-	}
-	if held || cap(f.ts) < n {
-		f.ts = make([]task, n)
-	} else {
+	if !f.held() && cap(f.ts) >= n {
 		clear(f.ts)
 		f.ts = f.ts[:n]
+		return f.ts
+	}
+	f.ts = nil
+	if n > 1 {
+		if p, ok := taskRoom.Get().(*[]task); ok && cap(*p) >= n {
+			f.ts = (*p)[:n] // it was cleared
+		}
+	}
+	if f.ts == nil {
+		f.ts = make([]task, n)
 	}
 	return f.ts
+}
+
+// held reports whether a node may still have one of the tasks.
+func (f *frame) held() bool {
+	for i := range f.ts {
+		if f.ts[i].held {
+			return true
+		}
+	}
+	return false
 }

@@ -169,12 +169,44 @@ func (t *task) ordinal(attempt int, name string) (string, error) {
 }
 
 func (in *inner) ordinal(name string) string {
-	if in.ordinals == nil {
-		in.ordinals = map[string]int{}
+	return strconv.Itoa(in.ordinals.next(name))
+}
+
+// ordinals counts calls by name: most nodes have few names.
+type ordinals struct {
+	few  []ordinal
+	many map[string]int // of all names, when there are many
+}
+
+type ordinal struct {
+	name string
+	n    int
+}
+
+// fewOrdinals is how many names are looked for one by one.
+const fewOrdinals = 8
+
+// next returns how many calls of a name came before this one.
+func (o *ordinals) next(name string) int {
+	if o.many == nil {
+		for i := range o.few {
+			if c := &o.few[i]; c.name == name {
+				c.n++
+				return c.n - 1
+			}
+		}
+		if len(o.few) < fewOrdinals {
+			o.few = append(o.few, ordinal{name, 1})
+			return 0
+		}
+		o.many = make(map[string]int, 2*fewOrdinals)
+		for _, c := range o.few {
+			o.many[c.name] = c.n
+		}
 	}
-	n := in.ordinals[name]
-	in.ordinals[name]++
-	return strconv.Itoa(n)
+	n := o.many[name]
+	o.many[name]++
+	return n
 }
 
 func (c *effectCall) finish() {

@@ -43,7 +43,7 @@ type task struct {
 
 // inner is what a node does besides returning: most do nothing.
 type inner struct {
-	ordinals map[string]int
+	ordinals ordinals
 	busy     map[string]bool
 	results  map[string]outcome      // effects, for the next attempt
 	asks     map[string]*rawQuestion // answered ahead in this drive
@@ -417,7 +417,7 @@ func (t *task) attempts(n *cnode, hung error) bool {
 		}
 		t.mu.Lock()
 		if t.ended = t.attempt; t.inner != nil {
-			t.inner.ordinals, t.inner.below, t.inner.litter = nil, nil, litter{}
+			t.inner.ordinals, t.inner.below, t.inner.litter = ordinals{}, nil, litter{}
 		}
 		t.mu.Unlock()
 		t.tell(TopicTask, TaskRetry{Attempt: t.attempt, After: after, Err: t.err})
