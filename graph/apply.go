@@ -46,13 +46,55 @@ type folding struct {
 	marks []mark
 	bufs  *buffers // nil: nothing outlives the call
 	rec   *[]patch
+	known int         // slots that there were before
+	at    map[int]int // the place of a slot's mark, where there are many; nil: few
+}
+
+// manyMarks is from where on a map finds marks faster than a search.
+const manyMarks = 16
+
+// mark returns the place of a slot's mark, or -1.
+func (f *folding) mark(slot int) int {
+	if len(f.marks) < manyMarks {
+		return slices.IndexFunc(f.marks, func(m mark) bool { return m.slot == slot })
+	}
+	if f.at == nil {
+		f.at = make(map[int]int, 2*manyMarks)
+		for i, m := range f.marks {
+			f.at[m.slot] = i
+		}
+	}
+	if i, ok := f.at[slot]; ok {
+		return i
+	}
+	return -1
+}
+
+// open makes the slots of keys that an open graph does not know yet, all at once.
+func (f *folding) open(writes [][]Write) {
+	if f.st.t == nil || f.st.t.open == nil {
+		return
+	}
+	var fresh []*keyDef
+	for _, list := range writes {
+		for _, w := range list {
+			if w.key != nil && f.st.t.slot(w.key) < 0 {
+				fresh = append(fresh, w.key)
+			}
+		}
+	}
+	if len(fresh) > 0 {
+		st := f.st.extended(fresh...)
+		f.own, f.st = st.t != f.st.t, st
+	}
 }
 
 // apply is the second half of the engine's pure core: it folds the writes of the
 // tasks of a step, in task order, into a new state. Patches for the journal are
 // appended to rec where it is not nil. On an error by says whose write it was.
 func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by int, err error) {
-	f := folding{st: st, bufs: bufs, rec: rec}
+	f := folding{st: st, bufs: bufs, rec: rec, known: len(st.v)}
+	f.open(writes)
 	if bufs != nil {
 		f.marks = bufs.marks[:0]
 	}
@@ -77,25 +119,27 @@ func (f *folding) write(w Write, by int) error {
 	if w.key == nil {
 		return errNoKey
 	}
-	st, slot := f.st.ensure(w.key)
+	slot := f.st.t.slot(w.key)
 	if slot < 0 {
 		return f.unknown(w)
 	}
-	if st.t != f.st.t { // a key that Def.Keys does not list
+	if !f.own {
+		f.st.v, f.own = slices.Clone(f.st.v), true
+	}
+	k, v := f.st.t.keys[slot], f.st.v
+	m := f.mark(slot)
+	if m < 0 && slot >= f.known { // a key that Def.Keys does not list
 		if err := w.key.check(); err != nil {
 			return err
 		}
-		f.own = true
-	} else if !f.own {
-		st.v, f.own = slices.Clone(st.v), true
 	}
-	f.st = st
-	k, v := st.t.keys[slot], st.v
-	m := slices.IndexFunc(f.marks, func(m mark) bool { return m.slot == slot })
 	switch {
 	case m < 0:
 		m = len(f.marks)
 		f.marks = append(f.marks, mark{slot, by, -1})
+		if f.at != nil {
+			f.at[slot] = m
+		}
 		if k.begin != nil && !w.reset {
 			v[slot] = k.begin(v[slot], f.bufs.at(slot))
 		}

@@ -185,20 +185,39 @@ func reusable(b []byte) []byte {
 // patches encodes what apply recorded, in a buffer of the frame.
 func (x *drive) patches(f *frame) ([]byte, error) {
 	data := putInt(f.data[:0], len(f.rec))
-	grew := 0
-	for _, p := range f.rec {
+	grew, largest, at := 0, -1, 0
+	var few [4]int
+	deltas := few[:0]
+	for i, p := range f.rec {
 		v, err := p.key.store(f.val, p.val)
 		if err != nil {
+			f.shrink(deltas)
 			return nil, &writeError{p.by, err}
 		}
 		if !p.key.custom {
 			f.val = reusable(v)
 		}
-		grew += f.grow(p.slot, len(v), p.fold == foldSet)
+		delta := f.grow(p.slot, len(v), p.fold == foldSet)
+		grew, deltas = grew+delta, append(deltas, delta)
+		if len(v) > largest {
+			largest, at = len(v), i
+		}
 		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
 	}
-	x.j.grew(grew)
+	if size := x.j.grew(grew); x.r.MaxState > 0 && grew > 0 && size > x.r.MaxState {
+		x.j.grew(-grew)
+		f.shrink(deltas)
+		return nil, &writeError{f.rec[at].by, &StateSizeError{Key: f.rec[at].key.name, Write: largest, Size: size, Limit: x.r.MaxState}}
+	}
 	return data, nil
+}
+
+// shrink takes back what the first of the recorded patches have added to the sizes of
+// their slots.
+func (f *frame) shrink(deltas []int) {
+	for i, delta := range deltas {
+		f.sizes[f.rec[i].slot] -= delta
+	}
 }
 
 // writeError says whose write the journal cannot hold.

@@ -53,6 +53,18 @@ func (e *NodeError) Error() string {
 // Unwrap is the node's own error.
 func (e *NodeError) Unwrap() error { return e.Err }
 
+// StateSizeError says that the state would be larger than Runner.MaxState. Nothing of the
+// step was kept.
+type StateSizeError struct {
+	Key         string // the largest write of the step
+	Write       int    // its bytes
+	Size, Limit int    // of the state, in bytes
+}
+
+func (e *StateSizeError) Error() string {
+	return fmt.Sprintf("the state would have %d bytes, and %d is the limit; the largest write is %d bytes to the key %q", e.Size, e.Limit, e.Write, e.Key)
+}
+
 // StepError holds all failures of a step, in task order.
 type StepError struct {
 	Path  string

@@ -125,14 +125,8 @@ func (f *frame) weigh() (n int) {
 func (f *rawFrame) open(fr *frame, set ...Write) (*frame, error) {
 	g := fr.g
 	fr.raw, fr.step, fr.from, fr.since, fr.halted = f, f.step, f.from, f.since, f.halted
-	for _, name := range sortedKeys(f.keys) {
-		if replaces(set, name) {
-			fr.weighKey(name, f.keys[name])
-			continue
-		}
-		if err := fr.restore(name, f.keys[name], f.tags[name]); err != nil {
-			return nil, err
-		}
+	if err := fr.restore(f, sortedKeys(f.keys), set); err != nil {
+		return nil, err
 	}
 	for _, t := range f.tasks {
 		n, ok := g.byName[t.node]
@@ -175,43 +169,43 @@ func replaces(set []Write, name string) bool {
 	return false
 }
 
-// weighKey notes what a key weighs in the journal.
-func (f *frame) weighKey(name string, ps []rawPatch) {
-	d := f.st.named(name)
-	if d == nil {
-		return
-	}
-	if st, slot := f.st.ensure(d); slot >= 0 {
-		f.st = st
-		for _, p := range ps {
-			f.grow(slot, len(p.val), p.fold == foldSet)
+// restore folds the journaled patches of some keys, except those that set replaces, in
+// one go: an open graph may have many.
+func (f *frame) restore(raw *rawFrame, names []string, set []Write) error {
+	defs := make([]*keyDef, 0, len(names))
+	var ws []Write
+	for _, name := range names {
+		d := f.st.named(name)
+		if d == nil {
+			continue
 		}
-	}
-}
-
-// restore folds the journaled patches of one key.
-func (f *frame) restore(name string, ps []rawPatch, tag string) error {
-	d := f.st.named(name)
-	if d == nil {
-		return nil
-	}
-	if tag != "" && tag != d.tag {
-		return fmt.Errorf("key %q was stored with type %s and is now declared with type %s (Reset of the key in Edit or Resume.Set replaces the value)", name, tag, d.tag)
-	}
-	ws := make([]Write, len(ps))
-	for i, p := range ps {
-		v, err := d.load(p.val)
-		if err != nil {
-			return fmt.Errorf("%w (Reset of the key in Edit or Resume.Set replaces the value)", err)
+		defs = append(defs, d)
+		if replaces(set, name) {
+			continue
 		}
-		ws[i] = Write{d, box(v), p.fold == foldSet}
+		if tag := raw.tags[name]; tag != "" && tag != d.tag {
+			return fmt.Errorf("key %q was stored with type %s and is now declared with type %s (Reset of the key in Edit or Resume.Set replaces the value)", name, tag, d.tag)
+		}
+		for _, p := range raw.keys[name] {
+			v, err := d.load(p.val)
+			if err != nil {
+				return fmt.Errorf("%w (Reset of the key in Edit or Resume.Set replaces the value)", err)
+			}
+			ws = append(ws, Write{d, box(v), p.fold == foldSet})
+		}
 	}
 	st, _, err := apply(f.st, [][]Write{ws}, &f.bufs, nil)
 	if err != nil {
 		return err
 	}
-	f.st = st
-	f.weighKey(name, ps)
+	f.st = st.extended(defs...)
+	for _, d := range defs {
+		if slot := f.st.t.slot(d); slot >= 0 {
+			for _, p := range raw.keys[d.name] {
+				f.grow(slot, len(p.val), p.fold == foldSet)
+			}
+		}
+	}
 	return nil
 }
 

@@ -93,13 +93,14 @@ func (j *journal) put(recs []Record) (n int, full bool, err error) {
 }
 
 // grew tells of live state that came or went.
-func (j *journal) grew(n int) {
+func (j *journal) grew(n int) (size int) {
 	if j == nil {
-		return
+		return 0
 	}
 	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.size += n
-	j.mu.Unlock()
+	return j.size
 }
 
 // failed is the first error of the store. Without a journal there is none.

@@ -35,6 +35,12 @@ type Runner struct {
 	// whatever they do with their context is refused. 0: 10 s; negative: the run waits
 	// for as long as they take.
 	HungAfter time.Duration
+
+	// MaxState is the largest state, in bytes as the journal holds it: all keys, with
+	// those of child graphs under way. A step that would make it larger fails with a
+	// *StateSizeError of the task with the largest write; what makes it smaller is
+	// always taken. 0: no limit. Without a Store nothing is measured.
+	MaxState int
 }
 
 // Input starts a run.

@@ -43,13 +43,28 @@ func (t *table) slot(d *keyDef) int {
 	return -1
 }
 
-// with is a table that has the key too.
-func (t *table) with(d *keyDef) *table {
-	n := &table{keys: append(slices.Clip(t.keys), d), index: maps.Clone(t.index), open: t.open}
-	if n.index == nil {
-		n.index = map[string]int{}
+// with is a table that has the keys too. Of those that it has, or has with another
+// type, nothing changes; without new ones it is t.
+func (t *table) with(keys ...*keyDef) *table {
+	var n *table
+	for _, d := range keys {
+		if n == nil {
+			if _, taken := t.index[d.name]; taken {
+				continue
+			}
+			n = &table{keys: slices.Grow(slices.Clip(t.keys), len(keys)), index: maps.Clone(t.index), open: t.open}
+			if n.index == nil {
+				n.index = map[string]int{}
+			}
+		} else if _, taken := n.index[d.name]; taken {
+			continue
+		}
+		n.index[d.name] = len(n.keys)
+		n.keys = append(n.keys, d)
 	}
-	n.index[d.name] = len(t.keys)
+	if n == nil {
+		return t
+	}
 	return n
 }
 
@@ -89,10 +104,22 @@ func (s State) ensure(d *keyDef) (_ State, slot int) {
 	if _, taken := s.t.index[d.name]; taken || s.t.open == nil {
 		return s, -1
 	}
-	t := s.t.with(d)
+	return s.extended(d), len(s.v)
+}
+
+// extended is the state with slots for all keys, if the graph is open. Making them
+// together costs what making one of them does.
+func (s State) extended(keys ...*keyDef) State {
+	if s.t == nil || s.t.open == nil {
+		return s
+	}
+	t := s.t.with(keys...)
+	if t == s.t {
+		return s
+	}
 	v := make([]any, len(t.keys))
 	copy(v, s.v)
-	return State{t, v}, len(s.v)
+	return State{t, v}
 }
 
 // named is the definition of a key by name; an open graph knows every name.
@@ -111,8 +138,14 @@ func (s State) named(name string) *keyDef {
 
 // inherit lays the present keys of a parent under a child's state that is empty.
 func (s State) inherit(parent State) State {
-	v := slices.Clone(s.v)
-	s = State{s.t, v}
+	s = State{s.t, slices.Clone(s.v)}
+	var present []*keyDef
+	for i, val := range parent.v {
+		if val != nil {
+			present = append(present, parent.t.keys[i])
+		}
+	}
+	s = s.extended(present...)
 	for i, val := range parent.v {
 		if val == nil {
 			continue

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -228,15 +229,8 @@ func foldsOnto(set []Write, name string) bool {
 // lost nodes can still read them. With only, it decodes the keys that only accepts.
 func (f *rawFrame) state(g *Graph, only func(name string) bool) (*frame, error) {
 	fr := newFrame(g, "", "")
-	for _, name := range sortedKeys(f.keys) {
-		if only != nil && !only(name) {
-			continue
-		}
-		if err := fr.restore(name, f.keys[name], f.tags[name]); err != nil {
-			return nil, err
-		}
-	}
-	return fr, nil
+	names := slices.DeleteFunc(sortedKeys(f.keys), func(name string) bool { return only != nil && !only(name) })
+	return fr, fr.restore(f, names, nil)
 }
 
 func (r *Runner) loadPoint(ctx context.Context, p Point) (*replay, error) {
