@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -22,14 +23,10 @@ type Host struct {
 
 	Temperature, TopP *float64 // the caller's, where neither graph nor node sets one
 
-	// Patience is how long an agent repeats a request that a provider cannot answer
-	// now, where its file does not say it; 0: agent.DefaultPatience; negative: not.
-	Patience time.Duration
-
 	AgentDirs []string // where `agent:` names are looked for, after the directory beside the agent's own
 	Depth     int      // how many agents are above this one
-	MaxDepth  int      // the deepest level an agent may be spawned at; 0: 3
-	NoSpawn   bool     // function calling is off, so agent nodes cannot spawn
+	Bounds    Bounds
+	NoSpawn   bool // function calling is off, so agent nodes cannot spawn
 	// Child runs an agent that is not a graph; nil: such agents cannot run. Its
 	// result is recorded before it is used.
 	Child func(ctx context.Context, s Spawn) (string, error)
@@ -53,6 +50,15 @@ type Host struct {
 	Redactor  Redactor          // takes secrets out of texts; nil: one that knows the agents' own
 	Strict    bool              // unknown keys are errors
 	Log       *slog.Logger      // nil: no log
+}
+
+// Bounds are limits of what an agent does. The zero value has the usual ones.
+type Bounds struct {
+	Depth int // the deepest level an agent may be spawned at; 0: 3
+	// Patience is how long an agent repeats a request that a provider cannot answer
+	// now, where its file does not say it; 0: agent.DefaultPatience; negative: not.
+	Patience time.Duration
+	Value    int // bytes of the largest text that a template may make; 0: 16 MiB; negative: no limit
 }
 
 // Tooling is what models may call, and what that may cost.
@@ -102,11 +108,14 @@ type Spawn struct {
 const defaultMaxDepth = 3
 
 func (h *Host) maxDepth() int {
-	if h.MaxDepth > 0 {
-		return h.MaxDepth
+	if h.Bounds.Depth > 0 {
+		return h.Bounds.Depth
 	}
 	return defaultMaxDepth
 }
+
+// mostValue is the largest text that a template may make, in bytes; negative: any.
+func (h *Host) mostValue() int { return cmp.Or(h.Bounds.Value, 16<<20) }
 
 func (h *Host) getenv(name string) string {
 	if h.Getenv == nil {

@@ -25,7 +25,7 @@ func (a *Agent) retryPatience() time.Duration {
 	if p := a.Config.Sampling.Patience; p != nil {
 		return p.patience()
 	}
-	return a.host.Patience
+	return a.host.Bounds.Patience
 }
 
 // retry is the rule of a node of a graph: its attempts, and patience only where the

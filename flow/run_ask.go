@@ -10,7 +10,11 @@ import (
 // runEnd finishes the run with a rendered output.
 func (v *visit) runEnd(b *EndNode) error {
 	v.updates("", nil)
-	v.halt = Outcome{Output: v.host().redact(b.Output.RenderLenient(v.lookup)), ExitCode: b.ExitCode}.halt()
+	text, err := v.lenient(b.Output)
+	if err != nil {
+		return because("the output of an end node", err)
+	}
+	v.halt = Outcome{Output: text, ExitCode: b.ExitCode}.halt()
 	return nil
 }
 
@@ -49,7 +53,10 @@ func (v *visit) runInput(b *InputNode) error {
 	if err != nil {
 		return err
 	}
-	fallback := b.Default.RenderLenient(v.lookup)
+	fallback, err := b.Default.renderLenient(v.lookup, v.host().mostValue())
+	if err != nil {
+		return because("the default of an input node", err)
+	}
 	if fallback != "" {
 		question += " [default: " + fallback + "]"
 	}

@@ -1,6 +1,10 @@
 package flow
 
-import "strings"
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
 
 // Template is a text with {{path}} placeholders, parsed once and rendered
 // often. A placeholder is two opening braces, one or more of the letters,
@@ -84,18 +88,29 @@ func (t Template) Keys() []string {
 // is, any other value as compact JSON. It is one pass: braces inside a value
 // are not looked at. Placeholders without a value are a [*MissingError].
 func (t Template) Render(lookup func(key string) (any, bool)) (string, error) {
-	text, missing := t.render(lookup)
+	return t.renderStrict(lookup, 0)
+}
+
+// renderStrict is Render with a limit.
+func (t Template) renderStrict(lookup func(key string) (any, bool), most int) (string, error) {
+	text, missing, err := t.render(lookup, most)
 	if missing != nil {
 		return "", &MissingError{Paths: missing}
 	}
-	return text, nil
+	return text, err
 }
 
 // RenderLenient is Render with placeholders without a value replaced by
 // nothing.
 func (t Template) RenderLenient(lookup func(key string) (any, bool)) string {
-	text, _ := t.render(lookup)
+	text, _ := t.renderLenient(lookup, 0) // without a limit nothing fails
 	return text
+}
+
+// renderLenient is RenderLenient with a limit.
+func (t Template) renderLenient(lookup func(key string) (any, bool), most int) (string, error) {
+	text, _, err := t.render(lookup, most)
+	return text, err
 }
 
 // Eval gives the typed value when the template is exactly one placeholder with
@@ -130,9 +145,29 @@ func (t Template) trimmed() Template {
 	return t
 }
 
-func (t Template) render(lookup func(key string) (any, bool)) (text string, missing []string) {
+// ValueSizeError says that a rendered text would be larger than [Bounds] allow.
+type ValueSizeError struct {
+	Limit int // in bytes
+}
+
+// Error names the limit, and what to do.
+func (e *ValueSizeError) Error() string {
+	return fmt.Sprintf("the rendered text is larger than %s: shorten what it is made of, or raise `max_value` in raddle's config.yaml", spokenSize(e.Limit))
+}
+
+// spokenSize is a number of bytes as people write it.
+func spokenSize(n int) string {
+	if n >= 1<<20 && n%(1<<20) == 0 {
+		return strconv.Itoa(n>>20) + " MiB"
+	}
+	return strconv.Itoa(n) + " bytes"
+}
+
+// render replaces the placeholders. With a limit above 0 it fails before it makes a text
+// that is longer.
+func (t Template) render(lookup func(key string) (any, bool), most int) (text string, missing []string, err error) {
 	if t.parts == nil {
-		return t.text, nil
+		return t.text, nil, nil
 	}
 	out := make([]byte, 0, 2*len(t.text))
 	for _, p := range t.parts {
@@ -145,9 +180,14 @@ func (t Template) render(lookup func(key string) (any, bool)) (text string, miss
 			missing = append(missing, p.path.text)
 			continue
 		}
-		out = appendText(out, v)
+		if s, ok := v.(string); ok && most > 0 && len(s) > most-len(out) {
+			return "", missing, &ValueSizeError{most}
+		}
+		if out = appendText(out, v); most > 0 && len(out) > most {
+			return "", missing, &ValueSizeError{most}
+		}
 	}
-	return string(out), missing
+	return string(out), missing, nil
 }
 
 // appendText appends a value as templates show it.

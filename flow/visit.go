@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -27,6 +28,8 @@ type visit struct {
 	outputKey string // under a map: the key that must have the result
 	next      []string
 	halt      *graph.Halt
+	fault     error // of state_updates: the node fails
+	made      int   // bytes that state_updates have rendered
 
 	announce *ModelCall // told when the model is really called, not for a recorded reply
 }
@@ -45,11 +48,30 @@ func (v *visit) lookup(name string) (any, bool) {
 // strict renders a template in which every placeholder must have a value. Secrets
 // are taken out of the text.
 func (v *visit) strict(t Template, failure string) (string, error) {
-	text, err := t.Render(v.lookup)
+	text, err := t.renderStrict(v.lookup, v.host().mostValue())
 	if err != nil {
 		return "", because(failure, err)
 	}
 	return v.host().redact(text), nil
+}
+
+// lenient renders a template in which placeholders without a value are empty. Secrets are
+// taken out of the text.
+func (v *visit) lenient(t Template) (string, error) {
+	text, err := t.renderLenient(v.lookup, v.host().mostValue())
+	return v.host().redact(text), err
+}
+
+// mostValues is how many texts of the largest size the state_updates of one node may make.
+const mostValues = 4
+
+// account counts the bytes of a text that state_updates have made.
+func (v *visit) account(n int) error {
+	v.made += n
+	if most := v.host().mostValue(); most > 0 && v.made/mostValues > most {
+		return fmt.Errorf("all texts of the node together: %w", &ValueSizeError{most})
+	}
+	return nil
 }
 
 // updates runs state_updates, with the node's result under a scoped name.
@@ -58,7 +80,14 @@ func (v *visit) updates(scoped string, value any) {
 	var own any
 	written := false
 	for _, u := range v.node.Updates {
-		text := v.host().redact(u.Value.RenderLenient(v.lookup))
+		text, err := v.lenient(u.Value)
+		if err == nil {
+			err = v.account(len(text))
+		}
+		if err != nil {
+			v.fault = cmp.Or(v.fault, because("state_updates, key '"+u.Key+"'", err))
+			continue
+		}
 		if u.Key == scoped && scoped != "" {
 			own, written = text, true // stored under the name once the scope ends
 			continue
@@ -126,6 +155,9 @@ func (v *visit) goTo(ids ...string) error {
 // update is what the node did: keys whose value is not what it was before.
 func (v *visit) update() (graph.Update, error) {
 	u := graph.Update{Goto: v.next, Halt: v.halt}
+	if v.fault != nil {
+		return u, v.fault
+	}
 	for name, val := range v.writes.All() {
 		was, present := v.before.Value(name)
 		if present && Equal(was, val) {

@@ -29,6 +29,8 @@ type Config struct {
 	Store           string
 	ReadTimeout     time.Duration // longest silence of a provider; 0: the wires' own
 	StreamTimeout   time.Duration // longest reply of a model, in time; 0: the wires' own; negative: no limit
+	MaxValue        int           // largest text that a template makes, in bytes; 0: flow's own; negative: no limit
+	MaxState        int           // largest state of a run, in bytes; 0: 64 MiB; negative: no limit
 	MaxReply        int           // largest reply of a model, in bytes; 0: the wires' own; negative: no limit
 	Patience        time.Duration // with a provider that cannot answer now, of agents that do not say it; 0: agent.DefaultPatience; negative: none
 	ToolTimeout     time.Duration // of one call of a tool; 0: the tools' own; negative: none
@@ -82,6 +84,8 @@ var settings = []setting{
 	{"agent_session", func(c *Config, s string) error { c.Session = s; return nil }},
 	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = boolean(s); return }},
 	{"in_doubt", func(c *Config, s string) (err error) { c.InDoubt, err = doubt(s); return }},
+	{"max_state", func(c *Config, s string) (err error) { c.MaxState, err = mebibytes(s); return }},
+	{"max_value", func(c *Config, s string) (err error) { c.MaxValue, err = mebibytes(s); return }},
 	{"max_reply", func(c *Config, s string) (err error) { c.MaxReply, err = mebibytes(s); return }},
 	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
 	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = boolean(s); return }},

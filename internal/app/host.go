@@ -45,7 +45,7 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 		Override:    r.Override,
 		Temperature: r.Temperature,
 		TopP:        r.TopP,
-		Patience:    p.Config.Patience,
+		Bounds:      flow.Bounds{Patience: p.Config.Patience, Value: p.Config.MaxValue},
 		AgentDirs:   []string{p.Dirs.Agents},
 		NoSpawn:     r.NoSpawn,
 		Variables:   r.Variables,

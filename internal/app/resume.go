@@ -117,7 +117,7 @@ func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Co
 	}
 	return &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Resumed: true, Kept: st.file != "", Questions: snap.Questions,
-		runner: &graph.Runner{Graph: g, Store: st.Store}, accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status,
+		runner: p.runner(g, st), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status,
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
 	"slices"
@@ -143,7 +144,7 @@ func (p *Process) take(run *Run, g *graph.Graph) error {
 		return err
 	}
 	run.Kept = st.file != ""
-	run.runner = &graph.Runner{Graph: g, Store: st.Store}
+	run.runner = p.runner(g, st)
 	if run.lock == nil {
 		run.lock, err = lockRun(st.locks(), run.Thread)
 	}
@@ -291,4 +292,9 @@ func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 		}
 	}
 	return res, nil
+}
+
+// runner is what drives runs of a graph in a store.
+func (p *Process) runner(g *graph.Graph, st *journals) *graph.Runner {
+	return &graph.Runner{Graph: g, Store: st.Store, MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
 }

@@ -257,6 +257,9 @@ func (d *drive) again(err error) string {
 	if field := map[string]string{"tokens": "max_tokens_per_turn", "money": "max_cost_per_turn"}; errors.As(err, &budget) && budget.Of != "" && field[budget.What] != "" {
 		return fmt.Sprintf("raise %s in the config.yaml of %s, then go on where it stopped: %s --accept-changes", field[budget.What], budget.Of, d.run.Again())
 	}
+	if size := (*graph.StateSizeError)(nil); errors.As(err, &size) {
+		return "keep less in the state, or raise `max_state` in raddle's config.yaml, then go on where it failed: " + d.run.Again()
+	}
 	return "remove the cause, then go on where it failed: " + d.run.Again()
 }
 
