@@ -22,12 +22,15 @@ const (
 	maxPages  = 1000            // of a list of tools: more is a server that goes in circles
 	farewell  = 2 * time.Second // for a server on the network to be told of the end
 	lastWords = time.Second     // between the end of a child's output and its own
+	discovery = 4 * time.Second // for the answer to "server/discover"
+	liveCheck = 5 * time.Second // for the answer of a server on the network to a ping
 )
 
 // A connection is a session with a server that runs.
 type connection struct {
 	session *sdk.ClientSession
 	process *proc.Process   // of a server over stdio
+	stderr  *stderrLog      // of the process; nil: there is none
 	ended   context.Context // ends with the connection, which is closed thereupon
 	end     context.CancelFunc
 	hangUp  context.CancelFunc // ends the requests of a server on the network
@@ -50,6 +53,7 @@ func (s *server) dial(config Server) (*connection, error) {
 			Capabilities:           &sdk.ClientCapabilities{},
 			ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { c.stale.Store(true) },
 		})
+		client.AddSendingMiddleware(boundDiscovery)
 		c.session, err = client.Connect(c.ended, transport, nil)
 	}
 	if err == nil {
@@ -74,9 +78,22 @@ func (s *server) dial(config Server) (*connection, error) {
 	case s.life.Err() != nil:
 		return nil, errClosed
 	case !inTime:
-		return nil, fmt.Errorf("it was not ready within %v and was ended", s.options.StartTimeout)
+		return nil, fmt.Errorf("it was not ready within %v and was ended%s", s.options.StartTimeout, c.stderr.quote())
 	}
-	return nil, fmt.Errorf("it could not be started: %s", cause)
+	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quote())
+}
+
+// boundDiscovery limits the time of the first request, "server/discover", which servers
+// of older protocols do not know and may not answer. They get "initialize" then.
+func boundDiscovery(next sdk.MethodHandler) sdk.MethodHandler {
+	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
+		if method == "server/discover" {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, discovery)
+			defer cancel()
+		}
+		return next(ctx, method, r)
+	}
 }
 
 // version is that of this module in the program that uses it.
@@ -91,7 +108,8 @@ func (c *connection) broken() bool { return c.ended.Err() != nil }
 
 // why says what became of the server; err is how that was noticed.
 func (c *connection) why(err error) string {
-	if c.process != nil {
+	gone := err == nil || isPipeEnd(err)
+	if c.process != nil && gone {
 		select {
 		case <-c.process.Done():
 			if end := c.process.Err(); end != nil {
@@ -101,10 +119,30 @@ func (c *connection) why(err error) string {
 		case <-time.After(lastWords):
 		}
 	}
-	if err == nil || errors.Is(err, context.Canceled) {
+	if gone {
 		return "the connection was closed"
 	}
 	return err.Error()
+}
+
+// isPipeEnd reports whether an error says no more than that the connection has ended.
+func isPipeEnd(err error) bool {
+	return errors.Is(err, errPipe) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, context.Canceled)
+}
+
+// survives reports whether the connection works although a call ended with err. A
+// server on the network is asked.
+func (c *connection) survives(ctx context.Context, err error) bool {
+	if c.broken() || isPipeEnd(err) || errors.Is(err, sdk.ErrSessionMissing) {
+		return false
+	}
+	if c.process != nil {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveCheck)
+	defer cancel()
+	err = c.session.Ping(ctx, nil)
+	return err == nil || isAnswer(err)
 }
 
 // close ends the session and the process and returns when both are gone. It is

@@ -31,6 +31,9 @@ func TestMain(m *testing.M) {
 
 // peer is a server that behaves well, or badly in one way.
 func peer(mode string) error {
+	if strings.HasPrefix(mode, "raw") {
+		return serveRaw(mode)
+	}
 	switch mode {
 	case "silent": // it starts and says nothing
 		_, err := os.Stdin.Read(make([]byte, 1))

@@ -213,12 +213,17 @@ func (s *server) once(ctx context.Context, name string, args any) (*sdk.CallTool
 		return nil, fmt.Errorf("MCP server '%s' timed out after %v; the call was cancelled, and whether it took effect is not known",
 			s.config.ID, s.options.CallTimeout)
 	}
+	if c.survives(ctx, err) {
+		s.worked()
+		return nil, fmt.Errorf("MCP server '%s': the tool has run, but its result cannot be read, and a repetition will not change that: %s",
+			s.config.ID, s.clean(err.Error()))
+	}
 	c.end()
 	if errors.Is(err, sdk.ErrSessionMissing) {
 		return nil, fmt.Errorf("MCP server '%s': %w", s.config.ID, sdk.ErrSessionMissing)
 	}
-	return nil, fmt.Errorf("MCP server '%s' was lost during the call (%s); whether the call took effect is not known; "+
-		"the server is started again for the next call", s.config.ID, s.clean(c.why(err)))
+	return nil, fmt.Errorf("MCP server '%s' was lost during the call (%s%s); whether the call took effect is not known; "+
+		"the server is started again for the next call", s.config.ID, s.clean(c.why(err)), c.stderr.quote())
 }
 
 func (s *server) told(ctx context.Context, err error) error {

@@ -1,10 +1,8 @@
 package mcp
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -65,12 +63,15 @@ func (s *server) spawn(c *connection, config Server) (sdk.Transport, error) {
 		env = append(env, name+"="+config.Env[name])
 	}
 	command := proc.Command{Path: config.Command, Args: config.Args, Dir: dir, Env: env}
-	process, err := proc.Start(command, &stderrLog{server: s})
+	c.stderr = &stderrLog{server: s}
+	process, err := proc.Start(command, c.stderr)
 	if err != nil {
 		return nil, err
 	}
 	c.process = process
-	return &sdk.IOTransport{Reader: s.messages(process), Writer: process, MaxLineLength: -1}, nil
+	return &pipe{process: process, reject: func(text []byte) {
+		s.options.Log.Debug("MCP server printed what is no message", "server", s.config.ID, "stdout", s.line(text))
+	}}, nil
 }
 
 // A requester adds the headers of an entry to requests to its server, and ends
@@ -114,84 +115,6 @@ func (b *body) Close() error {
 	err := b.ReadCloser.Close()
 	b.done()
 	return err
-}
-
-// messages passes on the lines of the child's stdout that are messages. Some
-// servers, and the programs that fetch them, print other things there.
-func (s *server) messages(p *proc.Process) io.ReadCloser {
-	return &lineFilter{lines: bufio.NewReaderSize(p, 64<<10), child: p, reject: func(line []byte) {
-		s.options.Log.Debug("MCP server printed what is no message", "server", s.config.ID, "stdout", s.line(line))
-	}}
-}
-
-// A lineFilter reads the lines of a child that are JSON objects or lists.
-type lineFilter struct {
-	lines  *bufio.Reader
-	child  io.Closer
-	rest   []byte // of the line that is being read
-	reject func(line []byte)
-}
-
-// Read implements io.Reader.
-func (f *lineFilter) Read(p []byte) (int, error) {
-	for len(f.rest) == 0 {
-		line, err := f.line()
-		if text := bytes.TrimSpace(line); len(text) > 0 {
-			if (text[0] == '{' || text[0] == '[') && json.Valid(text) {
-				f.rest = append(text, '\n')
-				break
-			}
-			f.reject(text)
-		}
-		if err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, f.rest)
-	f.rest = f.rest[n:]
-	return n, nil
-}
-
-// line reads a line, of which there is no more than maxLine.
-func (f *lineFilter) line() ([]byte, error) {
-	var line []byte
-	for {
-		piece, err := f.lines.ReadSlice('\n')
-		line = append(line, piece...)
-		if len(line) > maxLine {
-			return nil, fmt.Errorf("a message of more than %d MiB", maxLine>>20)
-		}
-		if err != bufio.ErrBufferFull {
-			return line, err
-		}
-	}
-}
-
-// Close ends the child.
-func (f *lineFilter) Close() error { return f.child.Close() }
-
-// A stderrLog writes the lines of a child's stderr to the log.
-type stderrLog struct {
-	server *server
-	rest   []byte // of a line without an end
-}
-
-// Write implements io.Writer. It never fails.
-func (l *stderrLog) Write(p []byte) (int, error) {
-	l.rest = append(l.rest, p...)
-	for {
-		line, rest, ok := bytes.Cut(l.rest, []byte("\n"))
-		if !ok && len(l.rest) < maxStderr {
-			return len(p), nil
-		}
-		if !ok {
-			line, rest = l.rest, nil
-		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			l.server.options.Log.Debug("MCP server", "server", l.server.config.ID, "stderr", l.server.line(line))
-		}
-		l.rest = append([]byte(nil), rest...)
-	}
 }
 
 // line is a line of a server as a log may show it.

@@ -1,0 +1,147 @@
+//go:build unix
+
+package mcp
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// misread is what the model reads of a result that raddle cannot use.
+const misread = "the tool has run, but its result cannot be read, and a repetition will not change that"
+
+func TestOneCallOfAMisbehavingServerFailsAtMost(t *testing.T) {
+	wants := map[string]string{ // the others answer "done"
+		"unknown content type":       misread + `: calling \"tools/call\": unrecognized content type \"video\"`,
+		"image that is no base64":    misread,
+		"audio that is no base64":    misread,
+		"blob that is no base64":     misread,
+		"content without a type":     misread,
+		"content that is null":       misread,
+		"content that is a string":   misread,
+		"text that is a number":      misread,
+		"result that is a list":      misread,
+		"result that is a string":    misread,
+		"deep result":                misread,
+		"result that is null":        "the answer cannot be read: it has neither a result nor an error",
+		"neither result nor error":   "the answer cannot be read: it has neither a result nor an error",
+		"error that is a string":     "no luck",
+		"error with a code in words": "no luck",
+		"error without a message":    "an error without a message",
+		"error without an id":        "no luck",
+		"error of our codes":         "no luck",
+		"nothing":                    "timed out after 3s",
+		"half a line and the end":    "ended with exit code 3; its last lines on stderr: the licence has run out",
+		"the end without a word":     "ended with exit code 3; its last lines on stderr: the licence has run out",
+		"huge result":                "the answer cannot be read: it has 18.0 MiB, and the limit is 16 MiB; ask for less at once",
+		"huge result before an id":   "the answer cannot be read: it has 18.0 MiB",
+	}
+	empty := []string{"no content", "resource that is null"}
+	s := open(t, entry(t, "raw"), Options{CallTimeout: 3 * time.Second})
+	all := tools(t, s, "raw")
+	pid := func() string {
+		word, _, _ := strings.Cut(run(t, all["mcp__raw__seen"], `{}`).Text(), " ")
+		return word
+	}
+	for _, how := range slices.Sorted(maps.Keys(lines)) {
+		t.Run(how, func(t *testing.T) {
+			before := pid()
+			for name, args := range map[string]string{"mcp__raw__misbehave": `{"how":%q}`, "mcp_invoke_raw": `{"tool":"misbehave","arguments":{"how":%q}}`} {
+				r := run(t, all[name], fmt.Sprintf(args, how))
+				text, failed := wants[how]
+				if !failed && !slices.Contains(empty, how) {
+					text = "done"
+				}
+				want(t, r, failed, text)
+				if how == "nothing" {
+					break // two in a row end a server
+				}
+			}
+			if ended := strings.Contains(how, "the end"); (pid() == before) == ended {
+				t.Errorf("the server was started again: %v", !ended)
+			}
+		})
+	}
+}
+
+func TestStrayLines(t *testing.T) {
+	log := newLogbook()
+	s := open(t, entry(t, "raw strays"), Options{Log: log.logger()})
+	all := tools(t, s, "raw strays")
+	before := run(t, all["mcp__raw_strays__seen"], `{}`).Text()
+	after := run(t, all["mcp__raw_strays__seen"], `{}`).Text()
+	if word, _, _ := strings.Cut(before, " "); !strings.HasPrefix(after, word+" ") || word == "" {
+		t.Errorf("first %q, then %q", before, after)
+	}
+	log.wait(t, "Server is starting")
+}
+
+func TestServerThatIgnoresWhatItDoesNotKnow(t *testing.T) {
+	s := open(t, entry(t, "raw quiet"), Options{})
+	all := tools(t, s, "raw quiet")
+	seen := run(t, all["mcp__raw_quiet__seen"], `{}`).Text()
+	if !strings.Contains(seen, "[server/discover ") || !strings.Contains(seen, " initialize ") {
+		t.Errorf("the server has seen %s", seen)
+	}
+}
+
+func TestServerThatDoesNotReadItsInput(t *testing.T) {
+	s := open(t, entry(t, "raw deaf"), Options{CallTimeout: time.Second})
+	all := tools(t, s, "raw deaf")
+	for range 2 {
+		want(t, run(t, all["mcp__raw_deaf__seen"], `{"how":"`+strings.Repeat("x", 1<<20)+`"}`), true, "timed out after 1s")
+	}
+}
+
+func TestResultThatCannotBeReadOverHTTP(t *testing.T) {
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
+			w.WriteHeader(http.StatusMethodNotAllowed)
+			return
+		}
+		result := map[string]string{
+			"initialize": `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}`,
+			"tools/list": `"result":{"tools":[{"name":"video","inputSchema":{"type":"object"}}]}`,
+			"tools/call": `"result":{"content":[{"type":"video"}]}`,
+		}[m.Method]
+		if m.ID == nil {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, cmp.Or(result, `"error":{"code":-32601,"message":"no such method"}`))
+	}))
+	t.Cleanup(web.Close)
+	f, err := Parse("mcp.json", fmt.Appendf(nil, `{"mcpServers":{"it":{"url":%q}}}`, web.URL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := tools(t, open(t, f, Options{}), "it")
+	want(t, run(t, all["mcp__it__video"], `{}`), true, misread)
+}
+
+func TestWhyAServerDidNotStart(t *testing.T) {
+	s := open(t, entry(t, "dies", "raw version"), Options{})
+	_, failed := s.Tools(t.Context(), []string{"dies", "raw version"})
+	for i, want := range []string{
+		os.Args[0] + " ended with exit code 3; its last lines on stderr: no license",
+		`it could not be started: unsupported protocol version: "1999-01-01"`,
+	} {
+		if len(failed) != 2 || !strings.HasSuffix(failed[i].Error(), want) {
+			t.Errorf("errors %v, want %q", failed, want)
+		}
+	}
+}
