@@ -58,6 +58,9 @@ CREATE TABLE chunk (
 );
 CREATE INDEX chunk_document ON chunk(document, place);
 CREATE INDEX chunk_vector ON chunk(vector) WHERE vector IS NOT NULL;
+` + postingTable
+
+const postingTable = `
 CREATE TABLE posting (
 	token   TEXT NOT NULL,
 	segment INTEGER NOT NULL,

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"raddle.dev/rag/keyword"
 )
@@ -15,36 +16,21 @@ import (
 // The words of the base are kept in segments, one for each build that added documents, so that a small change costs little. A segment is
 // never changed: what it says of chunks that are no more is passed over when it is read.
 
-// segmentsKept is how many there may be before they are merged.
-const segmentsKept = 12
+const (
+	segmentsKept = 12       // there may be so many before they are merged
+	mostHeld     = 32 << 20 // bytes of a segment that are collected before it is written
+)
 
-// index adds a segment with the words of the documents in fresh.
+// index adds segments with the words of the documents in fresh: one, or more where one would not fit into memory.
 func index(ctx context.Context, tx *sql.Tx) error {
-	var segments, last int
-	err := tx.QueryRowContext(ctx, "SELECT count(DISTINCT segment), ifnull(max(segment), 0) FROM posting").Scan(&segments, &last)
-	if err != nil {
+	if err := collect(ctx, tx, mostHeld); err != nil {
 		return err
 	}
-	added, err := collect(ctx, tx)
-	if err != nil || len(added) == 0 && segments < segmentsKept {
+	var segments int
+	if err := tx.QueryRowContext(ctx, "SELECT count(DISTINCT segment) FROM posting").Scan(&segments); err != nil || segments <= segmentsKept {
 		return err
 	}
-	if segments >= segmentsKept {
-		if err := merge(ctx, tx, added); err != nil {
-			return err
-		}
-	}
-	insert, err := tx.PrepareContext(ctx, "INSERT INTO posting (token, segment, data) VALUES (?, ?, ?)")
-	if err != nil {
-		return err
-	}
-	defer insert.Close()
-	for _, token := range slices.Sorted(maps.Keys(added)) {
-		if _, err := insert.ExecContext(ctx, token, last+1, added[token].data); err != nil {
-			return err
-		}
-	}
-	return nil
+	return merge(ctx, tx)
 }
 
 // postings are pairs of the distance to the chunk before and the count, as variable-length numbers, with ascending chunks.
@@ -59,63 +45,138 @@ func (p *postings) add(chunk int64, count uint64) {
 	p.last = chunk
 }
 
-// collect reads the words of all chunks of the documents in fresh.
-func collect(ctx context.Context, tx *sql.Tx) (map[string]*postings, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT id, text FROM chunk WHERE document IN (SELECT id FROM fresh) ORDER BY id")
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	all := map[string]*postings{}
-	var tokens keyword.Tokenizer
-	counts := map[string]uint64{}
-	for rows.Next() {
-		var id int64
-		var text sql.RawBytes
-		if err := rows.Scan(&id, &text); err != nil {
-			return nil, err
-		}
-		clear(counts)
-		for _, t := range tokens.Tokens(string(text)) {
-			counts[t]++
-		}
-		for t, n := range counts { // each token has its own list: the order does not matter
-			p := all[t]
-			if p == nil {
-				p = &postings{}
-				all[t] = p
-			}
-			p.add(id, n)
-		}
-	}
-	return all, rows.Err()
+// A segment is being collected.
+type segment struct {
+	tokens map[string]*postings
+	held   int // about so many bytes of memory
 }
 
-// A count says how often a token occurs in a chunk.
-type count struct {
-	chunk int64
-	n     uint64
+// add notes how often tokens occur in a chunk.
+func (s *segment) add(chunk int64, counts map[string]uint64) {
+	const perToken, perChunk = 160, 4 // bytes, measured
+	for t, n := range counts {        // each token has its own list: the order does not matter
+		p := s.tokens[t]
+		if p == nil {
+			p = &postings{}
+			t = strings.Clone(t)
+			s.tokens[t] = p
+			s.held += perToken + len(t)
+		}
+		p.add(chunk, n)
+		s.held += perChunk
+	}
 }
 
-// merge takes all segments out of the file and adds to added what they say of chunks that there still are.
-func merge(ctx context.Context, tx *sql.Tx, added map[string]*postings) error {
-	live, err := liveChunks(ctx, tx)
+// write adds the segment to the file, behind those that are there, and empties it.
+func (s *segment) write(ctx context.Context, tx *sql.Tx) error {
+	if len(s.tokens) == 0 {
+		return nil
+	}
+	var last int
+	if err := tx.QueryRowContext(ctx, "SELECT ifnull(max(segment), 0) FROM posting").Scan(&last); err != nil {
+		return err
+	}
+	insert, err := tx.PrepareContext(ctx, "INSERT INTO posting (token, segment, data) VALUES (?, ?, ?)")
 	if err != nil {
 		return err
 	}
-	rows, err := tx.QueryContext(ctx, "SELECT token, data FROM posting ORDER BY token, segment")
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	all := map[string][]count{}
-	for rows.Next() {
-		var token string
-		var data sql.RawBytes
-		if err := rows.Scan(&token, &data); err != nil {
+	defer insert.Close()
+	for _, token := range slices.Sorted(maps.Keys(s.tokens)) {
+		if _, err := insert.ExecContext(ctx, token, last+1, s.tokens[token].data); err != nil {
 			return err
 		}
-		list := all[token]
+	}
+	s.tokens, s.held = map[string]*postings{}, 0
+	return nil
+}
+
+// collect reads the words of all chunks of the documents in fresh, and writes a segment whenever most bytes are held.
+func collect(ctx context.Context, tx *sql.Tx, most int) error {
+	ids, err := chunkIDs(ctx, tx, "SELECT id FROM chunk WHERE document IN (SELECT id FROM fresh) ORDER BY id")
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	find, err := tx.PrepareContext(ctx, "SELECT text FROM chunk WHERE id = ?")
+	if err != nil {
+		return err
+	}
+	defer find.Close()
+	s := segment{tokens: map[string]*postings{}}
+	var tokens keyword.Tokenizer
+	counts := map[string]uint64{}
+	for _, id := range ids {
+		var text string
+		if err := find.QueryRowContext(ctx, id).Scan(&text); err != nil {
+			return err
+		}
+		clear(counts)
+		for _, t := range tokens.Tokens(text) {
+			counts[t]++
+		}
+		if s.add(id, counts); s.held >= most {
+			if err := s.write(ctx, tx); err != nil {
+				return err
+			}
+		}
+	}
+	return s.write(ctx, tx)
+}
+
+// merge makes one segment of all, without what they say of chunks that are no more. It holds the lists of one token at a time.
+func merge(ctx context.Context, tx *sql.Tx) error {
+	live, err := chunkIDs(ctx, tx, "SELECT id FROM chunk WHERE document IN (SELECT id FROM document WHERE live) ORDER BY id")
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, "ALTER TABLE posting RENAME TO unmerged;"+postingTable); err != nil {
+		return err
+	}
+	if err := mergeInto(ctx, tx, live); err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, "DROP TABLE unmerged")
+	return err
+}
+
+// mergeInto writes the lists of the table unmerged to the empty table posting.
+func mergeInto(ctx context.Context, tx *sql.Tx, live []int64) error {
+	insert, err := tx.PrepareContext(ctx, "INSERT INTO posting (token, segment, data) VALUES (?, 1, ?)")
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
+	rows, err := tx.QueryContext(ctx, "SELECT token, data FROM unmerged ORDER BY token, segment")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var token string
+	var list []count
+	write := func() error {
+		if len(list) == 0 {
+			return nil
+		}
+		slices.SortFunc(list, func(a, b count) int { return cmp.Compare(a.chunk, b.chunk) })
+		p := &postings{}
+		for _, c := range list {
+			p.add(c.chunk, c.n)
+		}
+		list = list[:0]
+		_, err := insert.ExecContext(ctx, token, p.data)
+		return err
+	}
+	for rows.Next() {
+		var next string
+		var data sql.RawBytes
+		if err := rows.Scan(&next, &data); err != nil {
+			return err
+		}
+		if next != token {
+			if err := write(); err != nil {
+				return err
+			}
+			token = next
+		}
 		err := eachPosting(data, func(chunk int64, n uint64) {
 			if _, ok := slices.BinarySearch(live, chunk); ok {
 				list = append(list, count{chunk, n})
@@ -124,37 +185,14 @@ func merge(ctx context.Context, tx *sql.Tx, added map[string]*postings) error {
 		if err != nil {
 			return err
 		}
-		all[token] = list
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for token, list := range all {
-		if err := addTo(added, token, list); err != nil {
-			return err
-		}
-	}
-	_, err = tx.ExecContext(ctx, "DELETE FROM posting")
-	return err
+	return errors.Join(rows.Err(), write())
 }
 
-// addTo joins a token's list with what there is, in the order of chunks.
-func addTo(added map[string]*postings, token string, list []count) error {
-	if p := added[token]; p != nil {
-		if err := eachPosting(p.data, func(chunk int64, n uint64) { list = append(list, count{chunk, n}) }); err != nil {
-			return err
-		}
-	}
-	if len(list) == 0 {
-		return nil
-	}
-	slices.SortFunc(list, func(a, b count) int { return cmp.Compare(a.chunk, b.chunk) })
-	p := &postings{}
-	for _, c := range list {
-		p.add(c.chunk, c.n)
-	}
-	added[token] = p
-	return nil
+// A count says how often a token occurs in a chunk.
+type count struct {
+	chunk int64
+	n     uint64
 }
 
 // errPostings is a file whose index cannot be read.
@@ -179,8 +217,9 @@ func eachPosting(data []byte, visit func(chunk int64, n uint64)) error {
 	return nil
 }
 
-func liveChunks(ctx context.Context, tx *sql.Tx) (ids []int64, err error) {
-	rows, err := tx.QueryContext(ctx, "SELECT id FROM chunk WHERE document IN (SELECT id FROM document WHERE live) ORDER BY id")
+// chunkIDs returns the ids that a query selects.
+func chunkIDs(ctx context.Context, tx *sql.Tx, query string) (ids []int64, err error) {
+	rows, err := tx.QueryContext(ctx, query)
 	if err != nil {
 		return nil, err
 	}

@@ -22,8 +22,11 @@ type Tokenizer struct {
 	stems map[string]string // "": a stop word
 }
 
-// remembered bounds the memory of a Tokenizer.
-const remembered = 200_000
+// remembered and longestRemembered bound the memory of a Tokenizer: how many words it remembers, and how many bytes these have.
+const (
+	remembered        = 200_000
+	longestRemembered = 64
+)
 
 // Tokens is like the function of that name.
 func (t *Tokenizer) Tokens(text string) (all []string) {
@@ -39,11 +42,12 @@ func (t *Tokenizer) Tokens(text string) (all []string) {
 		}
 		stem, ok := t.stems[word]
 		if !ok {
-			word = strings.Clone(word)
 			if !stopWords[word] {
 				stem = Stem(word)
 			}
-			t.stems[word] = stem
+			if len(word) <= longestRemembered {
+				t.stems[strings.Clone(word)] = strings.Clone(stem)
+			}
 		}
 		if stem != "" {
 			all = append(all, stem)

@@ -5,6 +5,7 @@
 package split
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -51,25 +52,23 @@ type splitter struct {
 // cut divides text at the first separator that occurs, and what is still too long at those after it.
 func (s *splitter) cut(text string, separators []string) {
 	sep, rest := choose(text, separators)
-	glue := sep
+	m := merger{splitter: s, glue: sep}
 	if s.keep {
-		glue = ""
+		m.glue = ""
 	}
-	var small []string
-	for _, piece := range s.pieces(text, sep) {
+	for piece := range s.pieces(text, sep) {
 		if len(piece) < s.size {
-			small = append(small, piece)
+			m.add(piece)
 			continue
 		}
-		s.merge(small, glue)
-		small = small[:0]
+		m.flush()
 		if len(rest) == 0 {
 			s.emit(piece)
 		} else {
 			s.cut(piece, rest)
 		}
 	}
-	s.merge(small, glue)
+	m.flush()
 }
 
 // choose returns the first separator in text and those that come after it. Without any, the last one stands for all.
@@ -88,56 +87,68 @@ func choose(text string, separators []string) (sep string, rest []string) {
 	return "", nil
 }
 
-// pieces divides text at every sep, without empty pieces.
-func (s *splitter) pieces(text, sep string) (all []string) {
-	for text != "" {
-		end := len(text)
-		next := end
-		switch {
-		case sep == "":
-			_, end = utf8.DecodeRuneInString(text)
-			next = end
-		case s.keep:
-			from := 0
-			if strings.HasPrefix(text, sep) {
-				from = len(sep)
-			}
-			if i := strings.Index(text[from:], sep); i >= 0 {
-				end = from + i
+// pieces yields the parts of text between every sep, without empty ones. They are not collected: a text may have as many as it has letters.
+func (s *splitter) pieces(text, sep string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for text != "" {
+			end := len(text)
+			next := end
+			switch {
+			case sep == "":
+				_, end = utf8.DecodeRuneInString(text)
 				next = end
+			case s.keep:
+				from := 0
+				if strings.HasPrefix(text, sep) {
+					from = len(sep)
+				}
+				if i := strings.Index(text[from:], sep); i >= 0 {
+					end = from + i
+					next = end
+				}
+			default:
+				if i := strings.Index(text, sep); i >= 0 {
+					end, next = i, i+len(sep)
+				}
 			}
-		default:
-			if i := strings.Index(text, sep); i >= 0 {
-				end, next = i, i+len(sep)
+			if end > 0 && !yield(text[:end]) {
+				return
 			}
+			text = text[next:]
 		}
-		if end > 0 {
-			all = append(all, text[:end])
-		}
-		text = text[next:]
 	}
-	return all
 }
 
-// merge joins neighbours for as long as they fit, and begins each chunk with the end of the one before it, as far as the overlap goes.
-func (s *splitter) merge(pieces []string, glue string) {
-	first, total := 0, 0 // the chunk under way is pieces[first:i]
-	for i, p := range pieces {
-		tooLong := func() bool { return total+len(p)+(i-first)*len(glue) > s.size }
-		if tooLong() && i > first {
-			s.emit(strings.Join(pieces[first:i], glue))
-			for total > s.overlap || tooLong() && total > 0 {
-				total -= len(pieces[first])
-				first++
-			}
-		}
-		total += len(p)
-	}
-	s.emit(strings.Join(pieces[first:], glue))
+// A merger joins neighbours for as long as they fit, and begins each chunk with the end of the one before it, as far as the overlap goes.
+type merger struct {
+	*splitter
+	glue   string
+	pieces []string // of the chunk that is growing
+	total  int      // bytes of pieces
 }
 
+func (m *merger) add(piece string) {
+	tooLong := func() bool { return m.total+len(piece)+len(m.pieces)*len(m.glue) > m.size }
+	if tooLong() && len(m.pieces) > 0 {
+		m.emit(strings.Join(m.pieces, m.glue))
+		for m.total > m.overlap || tooLong() && m.total > 0 {
+			m.total -= len(m.pieces[0])
+			m.pieces = m.pieces[1:]
+		}
+	}
+	m.pieces = append(m.pieces, piece)
+	m.total += len(piece)
+}
+
+// flush ends the chunk that is growing.
+func (m *merger) flush() {
+	m.emit(strings.Join(m.pieces, m.glue))
+	m.pieces, m.total = m.pieces[:0], 0
+}
+
+// emit adds a chunk. It is a copy, so that a small one does not keep the whole text in memory.
 func (s *splitter) emit(chunk string) {
 	if chunk = strings.TrimSpace(chunk); chunk != "" {
-		s.chunks = append(s.chunks, chunk)
+		s.chunks = append(s.chunks, strings.Clone(chunk))
 	}
 }
