@@ -10,7 +10,7 @@ func TestPatterns(t *testing.T) {
 	for _, pattern := range []func() *regexp.Regexp{
 		gitPlain, quotedWildcard, notInPaths, urlText, printfSets, unaryTests, binaryTests, setFlags, setOption, sedPrints, shortFlags, argumentsText, versioned, takesValue, awkActs, sedScript, nameText,
 	} {
-		if pattern() == nil || pattern() != pattern() {
+		if first, second := pattern(), pattern(); first == nil || first != second {
 			t.Error("a pattern is compiled more than once, or not at all")
 		}
 	}
