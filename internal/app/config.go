@@ -44,12 +44,13 @@ type Config struct {
 
 // ClientConfig is a named provider of models.
 type ClientConfig struct {
-	Name   string
-	Type   string
-	Base   string // URL; "": the provider's own
-	Key    string
-	KeyVar string        // variable that Key was to be taken from; "": it is written out, or not there
-	Models []ModelConfig // in file order; the first chat model is what the client's bare name means
+	Name    string
+	Type    string
+	Base    string // URL; "": the provider's own
+	Key     string
+	KeyVar  string        // variable that Key was to be taken from; "": it is written out, or not there
+	KeyLine int           // of api_key in config.yaml; 0: it is not there
+	Models  []ModelConfig // in file order; the first chat model is what the client's bare name means
 }
 
 // RAGConfig is how knowledge bases are built where agents do not say.

@@ -32,13 +32,13 @@ func TestConfig(t *testing.T) {
 			file: "clients:\n- {type: openai, api_key: '${KEY}'}\n- name: mine\n  type: openai-compatible\n  api_base: http://x\n  models: [a, {name: b, type: embedding, reasoning_levels: [low]}]\n",
 			env:  environ{"KEY=secret"},
 			want: Config{Clients: []ClientConfig{
-				{Name: "openai", Type: "openai", Key: "secret", KeyVar: "KEY"},
+				{Name: "openai", Type: "openai", Key: "secret", KeyVar: "KEY", KeyLine: 2},
 				{Name: "mine", Type: "openai-compatible", Base: "http://x", Models: []ModelConfig{{Name: "a", Kind: "chat"}, {Name: "b", Kind: "embedding", Efforts: []string{"low"}}}},
 			}},
 		},
 		"clients by name": {
 			file: "clients:\n  gemini: {api_key: k}\n  far: {type: ollama, api_base: h}\n",
-			want: Config{Clients: []ClientConfig{{Name: "gemini", Type: "gemini", Key: "k"}, {Name: "far", Type: "ollama", Base: "h"}}},
+			want: Config{Clients: []ClientConfig{{Name: "gemini", Type: "gemini", Key: "k", KeyLine: 2}, {Name: "far", Type: "ollama", Base: "h"}}},
 		},
 	}
 	for name, test := range tests {

@@ -57,7 +57,9 @@ func (r *configReader) client(n *yaml.Node, name string, c *Config) {
 		case key == "api_base":
 			cl.Base = s
 		case key == "api_key":
-			cl.Key = s
+			if cl.Key = s; s != "" {
+				cl.KeyLine = v.Line
+			}
 			if m := reference.FindStringSubmatch(resolve(v).Value); m != nil {
 				cl.KeyVar = m[1]
 			}

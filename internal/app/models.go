@@ -80,7 +80,7 @@ func (m *models) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	case c != nil && name == "":
 		return nil, invalid("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	case c != nil:
-		return &lazy{open: func() (llm.Model, error) { return connect(c, name, m.process.Config) }}, nil
+		return &lazy{open: func() (llm.Model, error) { return connect(c, name, m.process.Config, m.process.env) }}, nil
 	case script:
 		return m.replay(m.transcript(dir, nil, file))
 	}

@@ -50,7 +50,7 @@ func (p *Process) embedding(id string) (embed.Config, error) {
 	case c.Key == "" && c.needsKey():
 		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": set " + c.keyNames[0]}
 	}
-	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], Model: name, Timeout: p.Config.ReadTimeout}
+	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], KeySource: c.keySource(p.env), Model: name, Timeout: p.Config.ReadTimeout}
 	switch c.Type {
 	case "gemini":
 		e.API = embed.Gemini

@@ -10,7 +10,16 @@ import (
 )
 
 // connect returns the model of a client with the limits of the configuration. It opens no connection.
-func connect(c *client, name string, limits Config) (llm.Model, error) {
+func connect(c *client, name string, limits Config, env environ) (llm.Model, error) {
+	m, err := wireOf(c, name, limits)
+	if err != nil || c.Key == "" {
+		return m, err
+	}
+	return refusedKey(m, "; set "+c.keyNames[0]+" to a key that is valid for this model", c.keySource(env)), nil
+}
+
+// wireOf is the model of a client, whose errors know only the name of a variable.
+func wireOf(c *client, name string, limits Config) (llm.Model, error) {
 	key := c.keyNames[0]
 	if c.Key == "" && c.needsKey() {
 		text := "no API key: set " + key

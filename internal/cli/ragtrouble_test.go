@@ -49,7 +49,7 @@ func TestEmbeddingServerInTrouble(t *testing.T) {
 		{"a rate limit", once(429), 0, "1 of 2 documents had changed"},
 		{"a failure", once(500), 0, "1 of 2 documents had changed"},
 		{"failures", answer(500, "out of order"), 1, "Failed to create embedding after 2 attempts"},
-		{"a wrong key", answer(401, `{"error":{"message":"no such key"}}`), 4, "no such key; set "},
+		{"a wrong key", answer(401, `{"error":{"message":"no such key"}}`), 4, "no such key; no API key was sent: set "},
 		{"no JSON", answer(200, "<html>"), 1, "not the JSON that was expected"},
 		{"too few vectors", answer(200, `{"data":[]}`), 1, "0 vectors came back for 1 texts"},
 		{"short vectors", answer(200, `{"data":[{"index":0,"embedding":[1,2]}]}`), 1, "2 dimensions came back where 26 are expected"},

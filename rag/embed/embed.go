@@ -44,6 +44,9 @@ type Config struct {
 	Key string
 	// KeyName is the variable that Key comes from, for messages; it may be empty.
 	KeyName string
+	// KeySource says whose key it is and where it comes from, for messages: client "x"
+	// (X_API_KEY); it may be empty.
+	KeySource string
 	// Model is the name that the server knows.
 	Model string
 	// Dimensions asks for vectors of this length, which not every model can; zero: as the model likes.

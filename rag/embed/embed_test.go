@@ -153,7 +153,7 @@ func TestFailures(t *testing.T) {
 		message string
 		wait    time.Duration
 	}{
-		{name: "key", status: 401, body: `{"error":{"message":"wrong key ` + key + `"}}`, class: llm.Auth, message: "wrong key [redacted]; set MY_KEY to a key that is valid for this model"},
+		{name: "key", status: 401, body: `{"error":{"message":"wrong key ` + key + `"}}`, class: llm.Auth, message: "wrong key [redacted]. The key of client \"mine\" (MY_KEY) was refused."},
 		{name: "limit", status: 429, header: "7", body: `{"error":"slow down"}`, class: llm.RateLimited, message: "slow down", wait: 7 * time.Second},
 		{name: "overloaded", status: 503, body: "busy\nmore", class: llm.Overloaded, message: "busy"},
 		{name: "server", status: 500, body: `{"detail":"oops"}`, class: llm.Server, message: "oops"},
@@ -173,7 +173,7 @@ func TestFailures(t *testing.T) {
 				io.WriteString(w, c.body)
 			}))
 			defer s.Close()
-			m, err := New(Config{API: OpenAI, BaseURL: s.URL, Model: "m", Key: key, KeyName: "MY_KEY"})
+			m, err := New(Config{API: OpenAI, BaseURL: s.URL, Model: "m", Key: key, KeyName: "MY_KEY", KeySource: `client "mine" (MY_KEY)`})
 			if err != nil {
 				t.Fatal(err)
 			}

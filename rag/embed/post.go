@@ -109,7 +109,12 @@ func (s *server) refused(res *http.Response) error {
 	}
 	f := &llm.Error{Class: llm.StatusClass(res.StatusCode), Status: res.StatusCode, Host: s.host, Message: message,
 		RetryAfter: retryAfter(res.Header.Get("Retry-After"))}
-	if f.Class == llm.Auth && s.c.KeyName != "" {
+	switch {
+	case f.Class == llm.Auth && s.c.Key == "" && s.c.KeyName != "":
+		f.Message += "; no API key was sent: set " + s.c.KeyName
+	case f.Class == llm.Auth && s.c.Key != "" && s.c.KeySource != "":
+		f.Message += ". The key of " + s.c.KeySource + " was refused."
+	case f.Class == llm.Auth && s.c.KeyName != "":
 		f.Message += "; set " + s.c.KeyName + " to a key that is valid for this model"
 	}
 	if res.StatusCode/100 == 3 {

@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+
+	"raddle.dev/llm"
+)
+
+// keySource names the client of a key and where the key comes from, for messages.
+func (c *client) keySource(env environ) string {
+	from := "config.yaml"
+	if c.KeyLine > 0 {
+		from = fmt.Sprintf("%s:%d", configName, c.KeyLine)
+	}
+	switch {
+	case c.KeyVar != "":
+		from = c.KeyVar + ", named in " + from
+	case c.KeyLine == 0:
+		for _, name := range c.keyNames {
+			if _, ok := env.lookup(name); ok {
+				from = name
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("client %q (%s)", c.Name, from)
+}
+
+// refusedKey returns a model whose error says whose key was refused, in the place of what
+// its wire advises: a wire knows the name of a variable, and not where the key was found.
+func refusedKey(m llm.Model, advice, source string) llm.Model {
+	return &keyed{m, advice, source}
+}
+
+type keyed struct {
+	model          llm.Model
+	advice, source string
+}
+
+// Stream implements [llm.Model].
+func (k *keyed) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	return func(yield func(llm.Delta, error) bool) {
+		for d, err := range k.model.Stream(ctx, r) {
+			var failure *llm.Error
+			if errors.As(err, &failure) && failure.Class == llm.Auth {
+				named := *failure
+				named.Message = strings.TrimSuffix(named.Message, k.advice)
+				if named.Message != "" {
+					named.Message = strings.TrimRight(named.Message, ". ") + ". "
+				}
+				named.Message += "The key of " + k.source + " was refused."
+				err = &named
+			}
+			if !yield(d, err) {
+				return
+			}
+		}
+	}
+}
