@@ -21,6 +21,7 @@ type aheadAnswer struct {
 // inquiry is what a drive knows of questions and answers.
 type inquiry struct {
 	answered []Answered // recorded by the drive itself, to be told
+	reply    Reply      // nil: nobody answers within the drive
 
 	mu    sync.Mutex // guards what follows
 	ahead []aheadAnswer
@@ -62,6 +63,23 @@ func (x *drive) open(q *Question, base string, n *cnode, together bool) (ahead i
 		ahead, wrong = x.takeShared(q, n)
 	}
 	return ahead, wrong
+}
+
+// replyTo asks who answers within the drive. The value is JSON; nil: the question stays
+// open.
+func (x *drive) replyTo(q *Question, n *cnode) []byte {
+	if x.reply == nil {
+		return nil
+	}
+	v, ok := x.reply(*q)
+	if !ok {
+		return nil
+	}
+	b, err := marshal(v)
+	if err != nil || fits(q, b, "") != "" || n.checkAnswer(q, Answer{ID: q.ID}, b) != nil {
+		return nil
+	}
+	return b
 }
 
 // takeNamed uses up the first answer that names the question itself. The caller

@@ -148,7 +148,14 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 	base := t.public()
 	ahead, wrong := x.open(&q, base, t.node(), t.together())
 	head := putString(putString(putString(nil, f.path), key), base)
-	if ahead == 0 {
+	given := aheadAnswer{}
+	switch {
+	case ahead > 0:
+		given = x.ahead[ahead-1]
+	default:
+		given.value = x.replyTo(&q, t.node())
+	}
+	if ahead == 0 && given.value == nil {
 		if err := t.wait(attempt, q); err != nil {
 			return "", nil, err
 		}
@@ -157,8 +164,7 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 		}
 		return "", nil, ErrWaiting
 	}
-	a := &x.ahead[ahead-1]
-	records := []Record{{Kind: KindQuestion, Head: head, Data: q.encode()}, {Kind: KindAnswer, Head: answerHead(f.path, key, ahead, a.refused), Data: a.value}}
+	records := []Record{{Kind: KindQuestion, Head: head, Data: q.encode()}, {Kind: KindAnswer, Head: answerHead(f.path, key, ahead, given.refused), Data: given.value}}
 	if wrong != nil {
 		q.Rejected = wrong.Error()
 		records = append(records, Record{Kind: KindQuestion, Head: head, Data: q.encode()})
@@ -169,10 +175,10 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 	if wrong != nil {
 		return "", nil, cmp.Or(t.wait(attempt, q), ErrWaiting)
 	}
-	if err := t.answeredNow(attempt, key, &rawQuestion{q: q, base: base, answered: true, answer: a.value, refused: a.refused}); err != nil {
+	if err := t.answeredNow(attempt, key, &rawQuestion{q: q, base: base, answered: true, ahead: ahead, answer: given.value, refused: given.refused}); err != nil {
 		return "", nil, err
 	}
-	answer, err = answerOf(a.value, a.refused)
+	answer, err = answerOf(given.value, given.refused)
 	return key, answer, err
 }
 
@@ -217,7 +223,7 @@ func (t *task) answeredNow(attempt int, key string, q *rawQuestion) error {
 		in.asks = map[string]*rawQuestion{}
 	}
 	in.asks[key] = q
-	in.notes = append(in.notes, Asked{q.q}, Answered{ID: q.q.ID, Ahead: true, Refused: q.refused})
+	in.notes = append(in.notes, Asked{q.q}, Answered{ID: q.q.ID, Ahead: q.ahead > 0, Refused: q.refused})
 	return nil
 }
 

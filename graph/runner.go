@@ -51,12 +51,19 @@ type Input struct {
 	Set    []Write  // folded into the thread's state before the first step
 	Meta   []byte   // kept with the run as it is, for whoever resumes it
 	Ahead  []Answer // answers to questions that will be asked
+	Reply  Reply    // answers questions when they are asked
 
 	Topics Topic           // events to deliver
 	Break  []Break         // where this drive stops, besides the breaks of nodes; a node is named with the nodes above it
 	Pause  <-chan struct{} // closing it stops the run, Paused, when the step under way is done
 	Grace  time.Duration   // how long that step gets; then its tasks are cancelled, and run again on resume. 0: as long as it takes
 }
+
+// Reply answers a question at once, within the drive: with a default, for one. The
+// answer is recorded with the question, and the node goes on. If ok is false, or the
+// question does not take the value, the question stays open. It is called after the
+// answers given ahead, on the goroutine of the node: several calls may run at once.
+type Reply func(q Question) (value any, ok bool)
 
 // Resume continues a run that waits, was paused, failed, was cancelled or crashed.
 type Resume struct {
@@ -66,8 +73,10 @@ type Resume struct {
 	AcceptChanges bool     // continue although the graph's digest has changed, and take the new one for the run's
 	Takeover      bool     // continue although another drive holds the lease: that one appends nothing more, and stops. An effect that it is making is made again, or is in doubt
 
+	Reply Reply // these five are like those of Input, and hold for one drive
+
 	Topics Topic
-	Break  []Break // these three are like those of Input, and hold for one drive
+	Break  []Break
 	Pause  <-chan struct{}
 	Grace  time.Duration
 }
@@ -170,7 +179,7 @@ func (r *Runner) drive(topics Topic) *drive {
 
 // start begins a run, or returns one that has already ended.
 func (x *drive) start(ctx context.Context, in Input) (Result, error) {
-	x.run, x.thread, x.pause, x.grace = in.Run, in.Thread, in.Pause, in.Grace
+	x.run, x.thread, x.pause, x.grace, x.reply = in.Run, in.Thread, in.Pause, in.Grace, in.Reply
 	if err := x.breakAt(in.Break); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
@@ -251,7 +260,7 @@ func (x *drive) idle(s *replay, set ...Write) (*frame, error) {
 
 // resume continues a run, or returns one that is over.
 func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
-	x.thread, x.pause, x.grace = in.Thread, in.Pause, in.Grace
+	x.thread, x.pause, x.grace, x.reply = in.Thread, in.Pause, in.Grace, in.Reply
 	if err := x.breakAt(in.Break); err != nil {
 		return Result{Thread: x.thread}, err
 	}

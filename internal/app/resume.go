@@ -147,8 +147,19 @@ func (r *Run) resume(ctx context.Context, d Driver, answers []graph.Answer) (gra
 	takeover := r.takeover
 	r.takeover = false // later drives of this process follow its own
 	return r.follow(d, func() eventSeq {
-		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redacted(answers), AcceptChanges: r.accept, Takeover: takeover, Topics: d.Topics, Pause: d.Pause})
+		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redacted(answers), AcceptChanges: r.accept, Takeover: takeover, Reply: r.reply(d.Reply), Topics: d.Topics, Pause: d.Pause})
 	})
+}
+
+// reply returns a Reply whose answers have no secrets.
+func (r *Run) reply(answer graph.Reply) graph.Reply {
+	if answer == nil {
+		return nil
+	}
+	return func(q graph.Question) (any, bool) {
+		v, ok := answer(q)
+		return redactAnswer(v, r.Agent.Redact), ok
+	}
 }
 
 // redacted returns answers without secrets, as the journal gets them.

@@ -251,6 +251,7 @@ type Ask func(ctx context.Context, open []graph.Question) (answers []graph.Answe
 // ends or asks.
 type Driver struct {
 	Ahead  []graph.Answer       // answers to questions that a new run will ask; they are recorded with its start
+	Reply  graph.Reply          // answers questions when they are asked, before Ask; nil: nobody does
 	Ask    Ask                  // nil: questions stay open
 	Event  func(ev graph.Event) // nil: nobody looks
 	Topics graph.Topic          // the events to build
@@ -268,7 +269,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
 		in := r.input
-		in.Run, in.Thread, in.Ahead, in.Topics, in.Pause = r.ID, r.Thread, r.redacted(d.Ahead), d.Topics, d.Pause
+		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause = r.ID, r.Thread, r.redacted(d.Ahead), r.reply(d.Reply), d.Topics, d.Pause
 		var err error
 		if res, err = r.follow(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err

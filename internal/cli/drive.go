@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"raddle.dev/agent"
@@ -35,6 +36,8 @@ type drive struct {
 	watch *watch
 	stop  *stopper
 	calls app.Calls // of a run without an output
+
+	defaults sync.Map // questions that took their default, by ID, until their event comes
 }
 
 // begin drives the run with the answers of the command line.
@@ -87,6 +90,9 @@ func (d *drive) follow() (graph.Result, error) {
 	} else {
 		driver.Ahead = ahead(d.answers)
 	}
+	if ask.prompter == nil && len(d.answers) == 0 { // else the answers come first
+		driver.Reply = d.replyDefault
+	}
 	d.sh.setBusy(true)
 	res, err := d.run.Drive(d.stop.ctx, driver)
 	if !d.run.Resumed {
@@ -135,9 +141,25 @@ func (d *drive) leftovers(ask *asker, res graph.Result) error {
 // event shows an event. When nobody reads the events any more, the run stops.
 func (d *drive) event(ev graph.Event) {
 	d.watch.event(ev)
+	if b, ok := ev.Body.(graph.Answered); ok {
+		if q, taken := d.defaults.LoadAndDelete(b.ID); taken {
+			d.tookDefault(q.(graph.Question), q.(graph.Question).Default)
+		}
+	}
 	if d.sh.out.gone && d.format == formatStream {
 		d.stop.cancel()
 	}
+}
+
+// replyDefault answers a question with its default within the drive: to end the drive
+// and begin another would read the whole journal again. The question is printed when
+// its event comes.
+func (d *drive) replyDefault(q graph.Question) (any, bool) {
+	if d.stop.stopped() || q.Default == "" || q.Rejected != "" || !takesDefault(q) {
+		return nil, false
+	}
+	d.defaults.Store(q.ID, q)
+	return q.Default, true
 }
 
 func (d *drive) tookDefault(q graph.Question, text string) {
