@@ -18,8 +18,11 @@ IN_CI := $(filter-out 0 false no,$(CI))
 # The race detector needs a C compiler. Nothing else does: the command is built without.
 RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 
+# The packages of bench/ that need no other engine.
+BENCHED := ./bench ./floor ./praddle ./work ./cmd/table ./cmd/coldtime ./cmd/cold-floor ./cmd/cold-raddle
+
 .NOTPARALLEL:
-.PHONY: help build check test test-all check-sdks prepare testreport fuzz bench cover release platforms clean
+.PHONY: help build check test test-all check-sdks prepare testreport fuzz bench bench-peers bench-table cover release platforms clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -37,6 +40,8 @@ check: build ## build, vet, gofmt and staticcheck
 	@unformatted=$$("$$($(GO) env GOROOT)/bin/gofmt" -l .); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:" $$unformatted; exit 1; fi
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) -C tools test ./...
+	$(GO) -C bench vet $(BENCHED)
+	$(GO) -C bench test $(BENCHED)
 	$(GO) tool -modfile=tools/go.mod actionlint -shellcheck= -pyflakes=
 
 # run_tests NAME,FLAGS,PACKAGES,REPORT: tests PACKAGES with FLAGS, and counts the tests in out/results/NAME. REPORT are flags of testreport.
@@ -71,6 +76,14 @@ fuzz: ## run every fuzz target for FUZZTIME
 
 bench: ## run the benchmarks that match BENCH
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+bench-peers: ## build the other engines, check them, and time all into bench/out
+	$(GO) -C bench test -tags peers ./bench
+	PEERS=1 bench/run.sh
+
+bench-table: ## make the table and the picture of docs/performance.md from bench/results
+	cd bench && $(GO) run ./cmd/table -engines results/raddle.txt results/peers.txt results/others.txt
+	cd bench && $(GO) run ./cmd/table -picture ../docs/performance.svg results/raddle.txt results/peers.txt results/others.txt
 
 cover: ## write out/cover.html and print the total
 	@mkdir -p out
