@@ -65,6 +65,8 @@ var importRules = []importRule{
 		reason: "which program runs a file is the same for tools, script nodes and servers"},
 	{of: "internal/llmtest",
 		reason: "what a vendor refuses does not depend on how we speak to it"},
+	{of: "internal/manual", may: []string{"internal/cli"},
+		reason: "the manual of a release is made of the commands, by a program that is not part of it"},
 	{of: "internal/proc",
 		reason: "a child process knows nothing of graphs: scripts, tools and servers share it"},
 	{of: "internal/redact", stdOnly: true,

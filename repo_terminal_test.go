@@ -8,7 +8,7 @@ import (
 )
 
 // streamFiles may name the streams of the process; everything else writes through internal/term.
-var streamFiles = []string{"internal/cli/main.go"}
+var streamFiles = []string{"internal/cli/main.go", "internal/manual/main.go"}
 
 // TestStreams keeps texts of models, tools and files from a terminal unless internal/term has cleaned them: nothing writes to the
 // streams of the process directly. Programs that show how the library is used are exempt.

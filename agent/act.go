@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,13 +167,26 @@ func all(ctx context.Context, tools []tool.Tool, more func(context.Context) ([]t
 	return list, nil
 }
 
-// find is the tool of a call.
+// find returns the tool of a call.
 func (x *acting) find(name string) (tool.Tool, bool) {
-	t, ok := x.tools[name]
-	if !ok {
-		t, ok = x.tools[aliases[name]]
+	for _, n := range []string{name, aliases[name], trimToolName(name)} {
+		if t, ok := x.tools[n]; ok {
+			return t, true
+		}
 	}
-	return t, ok
+	return tool.Tool{}, false
+}
+
+// trimToolName removes what models add to the name of a tool: the namespace that some were
+// trained with, a marker of their reply format, and the ending of the tool's file.
+func trimToolName(name string) string {
+	name, _, _ = strings.Cut(name, "<|")
+	name = strings.TrimPrefix(strings.TrimSpace(name), "functions.")
+	switch ending := path.Ext(name); ending {
+	case ".sh", ".py", ".ts":
+		name = strings.TrimSuffix(name, ending)
+	}
+	return name
 }
 
 // batch is the calls of the next step: the first that is pending, and with it its

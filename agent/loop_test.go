@@ -154,6 +154,20 @@ func TestBadCallsAreTold(t *testing.T) {
 	}
 }
 
+// TestToolNamesAsModelsWriteThem: what models add to the name of a tool does not keep them from calling it.
+func TestToolNamesAsModelsWriteThem(t *testing.T) {
+	for name, found := range map[string]bool{
+		"look": true, "functions.look": true, "look.sh": true, "functions.look.py": true, "look<|channel|>commentary": true, " look": true,
+		"multi_tool_use.parallel": false, "look.exe": false, "functions.": false, "Look": false, "unnamed": false,
+	} {
+		var c counted
+		run(t, agent.Config{Model: replies(call("x", name, "{}"), say("ok")), Tools: []tool.Tool{c.tool("look", tool.ReadOnly, true)}}, "Go.")
+		if (len(c.calls) == 1) != found {
+			t.Errorf("%q: %d calls were made, found must be %v", name, len(c.calls), found)
+		}
+	}
+}
+
 // replies is a model that gives prepared replies, one after the other.
 func replies(list ...llm.Message) llm.Model {
 	var mu sync.Mutex

@@ -149,14 +149,24 @@ func TestArgumentsThatAreNoJSON(t *testing.T) {
 	}
 }
 
+// TestCallWithoutAName: the call is told to the caller, who can answer that there is no such tool.
+func TestCallWithoutAName(t *testing.T) {
+	s := wiretest.Serve(t, wiretest.Stream(chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`, stop)))
+	r, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if calls := r.Message.ToolCalls(); len(calls) != 1 || calls[0].ID != "a" || calls[0].Name != "unnamed" {
+		t.Errorf("%+v", calls)
+	}
+}
+
 func TestBadToolCalls(t *testing.T) {
 	for _, c := range []struct{ name, stream, want string }{
 		{"cut by the limit", chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"ci"}}]}`, `"delta":{},"finish_reason":"length"`),
 			"server error: 127.0.0.1: a token limit cut off the arguments of the tool call f: unexpected end of JSON input"},
 		{"cut by the limit before they began", chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]}`, `"delta":{},"finish_reason":"length"`),
 			"server error: 127.0.0.1: a token limit cut off the arguments of the tool call f: unexpected end of JSON input"},
-		{"without a name", chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`, stop),
-			"server error: 127.0.0.1: the stream holds a tool call: it has no name"},
 		{"content of no known shape", chunks(`"delta":{"content":[3]}`, stop),
 			"server error: 127.0.0.1: the stream holds content of an unknown shape: "},
 	} {

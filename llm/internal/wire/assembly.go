@@ -1,7 +1,6 @@
 package wire
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
@@ -155,6 +154,10 @@ func (a *Assembly) Part(p llm.Part, size int) error {
 	return a.grow(blockSize + size)
 }
 
+// unnamedCall is the name of a call that came without one. No tool has it, so the model
+// reads that there is no such tool, and calls again.
+const unnamedCall = "unnamed"
+
 // Message returns the assembled message. Calls without an id of their own, or
 // with one that another call has, get one made of turn, which must differ
 // between the replies of a conversation.
@@ -171,7 +174,7 @@ func (a *Assembly) Message(turn int, stop llm.StopReason) (llm.Message, error) {
 			m.Parts = append(m.Parts, b.part)
 		case callBlock:
 			if b.name == "" {
-				return llm.Message{}, a.client.Malformed("the stream holds a tool call", errors.New("it has no name"))
+				b.name = unnamedCall
 			}
 			args, err := a.client.ParseArgs(b.name, b.text.String(), stop)
 			if err != nil {
