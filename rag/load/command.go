@@ -68,29 +68,21 @@ func quoteInputs(command string) string {
 }
 
 // convert runs the loader of an extension on a file, which is made first if there is none.
-func (f *File) convert(ctx context.Context, command string) (string, error) {
+func (f *File) convert(ctx context.Context, command string) ([]byte, error) {
 	o := f.entry.o
 	if f.entry.local {
-		out, err := o.run(ctx, command, f.entry.Path)
-		if err != nil {
-			return "", err
-		}
-		return plainText(out)
+		return o.run(ctx, command, f.entry.Path)
 	}
 	temp, remove, err := tempdir.New("load-*")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer remove()
 	path := filepath.Join(temp, "document."+f.entry.ext)
 	if err := os.WriteFile(path, f.data, 0o600); err != nil {
-		return "", err
+		return nil, err
 	}
-	out, err := o.run(ctx, command, path)
-	if err != nil {
-		return "", err
-	}
-	return plainText(out)
+	return o.run(ctx, command, path)
 }
 
 // protocol lists what a loader makes of the rest of a source: one text, or a JSON list of them.

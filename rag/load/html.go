@@ -2,8 +2,10 @@ package load
 
 import (
 	"bytes"
+	"errors"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
@@ -13,25 +15,119 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// pageText turns a page into Markdown, without what is not read on it.
-func pageText(page string) (string, error) {
+// pageReader is part of the hash of pages, so that a new way to read them reads them again.
+const pageReader = "\x00html 2"
+
+// pageText turns a page into Markdown, without what is not read on it: scripts, navigation, what is hidden, signs that link to a place of the
+// page itself, and the targets of links. It converts one part of the page after the other and refuses a text of more than most bytes.
+func pageText(page string, most int64) (string, error) {
 	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
-	for _, tag := range []string{"script", "style", "noscript", "template", "iframe", "nav", "svg"} {
+	for _, tag := range []string{"noscript", "template", "iframe", "nav", "svg"} {
 		c.Register.TagType(tag, converter.TagTypeRemove, converter.PriorityEarly)
 	}
-	text, err := c.ConvertString(page)
+	var out strings.Builder
+	err := eachPagePart(page, func(part string) error {
+		doc, err := html.Parse(strings.NewReader(part))
+		if err != nil {
+			return err
+		}
+		cleanPage(doc)
+		text, err := c.ConvertNode(doc)
+		if err != nil {
+			return err
+		}
+		if out.Len() > 0 && len(text) > 0 {
+			out.WriteString("\n\n")
+		}
+		if out.Write(text); int64(out.Len()) > most {
+			return tooLarge(int64(out.Len()), most)
+		}
+		return nil
+	})
 	if err != nil {
 		return "", err
 	}
+	text := out.String()
 	if title := titleOf(page); title != "" && !strings.Contains(text, "# "+title) {
 		text = "# " + title + "\n\n" + text
 	}
 	return text, nil
 }
 
-// titleOf is the text of the first title element.
-func titleOf(page string) string {
+// cleanPage removes hidden elements and signs that are links, and puts the contents of links and the descriptions of pictures in their place.
+func cleanPage(n *html.Node) {
+	for child := n.FirstChild; child != nil; {
+		next := child.NextSibling
+		switch {
+		case child.Type == html.CommentNode:
+			n.RemoveChild(child)
+		case child.Type != html.ElementNode:
+		case isHidden(child):
+			n.RemoveChild(child)
+		case child.DataAtom == atom.Img:
+			n.InsertBefore(&html.Node{Type: html.TextNode, Data: attribute(child, "alt")}, child)
+			n.RemoveChild(child)
+		case child.DataAtom == atom.A:
+			cleanPage(child)
+			if isSign(child) {
+				n.RemoveChild(child)
+				break
+			}
+			for c := child.FirstChild; c != nil; c = child.FirstChild {
+				child.RemoveChild(c)
+				n.InsertBefore(c, child)
+			}
+			n.RemoveChild(child)
+		default:
+			cleanPage(child)
+		}
+		child = next
+	}
+}
+
+func attribute(n *html.Node, key string) string {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+// isHidden reports whether a browser does not show the element. The large parts of a page are often hidden until a script shows them.
+func isHidden(n *html.Node) bool {
+	switch n.DataAtom {
+	case atom.Html, atom.Head, atom.Body, atom.Main, atom.Article:
+		return false
+	}
+	return len(n.Attr) > 0 && n.Attr[0].Key == "hidden"
+}
+
+// isSign reports whether the text of the element holds no letter and no digit.
+func isSign(n *html.Node) bool {
+	for d := range n.Descendants() {
+		if d.Type == html.TextNode && strings.IndexFunc(d.Data, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// maxToken is how large one tag, or the text between two tags, may be.
+const maxToken = 4 << 20
+
+var errLargeToken = errors.New("a tag, a script, or the text between two tags has more than 4.0 MB; divide it, or leave it out")
+
+// newTokenizer reads a page within bounded memory.
+func newTokenizer(page string) *html.Tokenizer {
 	z := html.NewTokenizer(strings.NewReader(page))
+	z.SetMaxBuf(maxToken)
+	return z
+}
+
+// titleOf returns the text of the first title element.
+func titleOf(page string) string {
+	z := newTokenizer(page)
 	for {
 		switch z.Next() {
 		case html.ErrorToken:
@@ -47,6 +143,7 @@ func titleOf(page string) string {
 // linksOf are the addresses that a page at base leads to, without their fragments.
 func linksOf(page []byte, base *url.URL) (links []*url.URL) {
 	z := html.NewTokenizer(bytes.NewReader(page))
+	z.SetMaxBuf(maxToken)
 	for {
 		switch z.Next() {
 		case html.ErrorToken:

@@ -203,6 +203,9 @@ func (l *lister) add(e Entry) {
 	l.entries = append(l.entries, e)
 }
 
+// versions are added to the hashes of files, by extension, so that a new way to read them reads them again.
+var versions = map[string]string{"pdf": pdfReader, "html": pageReader, "htm": pageReader, "xhtml": pageReader}
+
 // Read returns the bytes of the document. It may block on a network.
 func (e Entry) Read(ctx context.Context) (*File, error) {
 	if e.fetch != nil {
@@ -216,8 +219,8 @@ func (e Entry) Read(ctx context.Context) (*File, error) {
 	h.Write(e.data)
 	if command := e.o.Loaders[e.ext]; command != "" {
 		h.Write([]byte("\x00" + command))
-	} else if e.ext == "pdf" {
-		h.Write([]byte(pdfReader))
+	} else {
+		h.Write([]byte(versions[e.ext]))
 	}
 	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: e.data}, nil
 }

@@ -123,7 +123,7 @@ func TestTroubledDocuments(t *testing.T) {
 	write(t, dir, map[string]string{
 		"good.txt":      "good",
 		"binary.dat":    "\x7fELF\x00\x00",
-		"latin1.txt":    "one\ncaf\xe9",
+		"koi8.txt":      "one\n\xf0\xd2\xc9\xd7\xc5\xd4",
 		"broken.pdf":    "%PDF-1.4\nnothing follows",
 		"false.pdf":     "hello",
 		"cut.pdf":       string(makePDF("text"))[:300],
@@ -158,7 +158,7 @@ func TestTroubledDocuments(t *testing.T) {
 		t.Errorf("texts (-want +got):\n%s", diff)
 	}
 	for name, want := range map[string]string{
-		"binary.dat": "a binary file", "latin1.txt": "byte 0xe9 in line 2", "broken.pdf": "a broken PDF", "false.pdf": "a broken PDF",
+		"binary.dat": "a binary file", "koi8.txt": "byte 0xf0 in line 2, nor Latin-1", "broken.pdf": "a broken PDF", "false.pdf": "a broken PDF",
 		"cut.pdf": "a broken PDF", "broken.docx": "a broken DOCX", "image.docx": "a broken DOCX", "huge.txt": "too large: 200.0 MB",
 		"pipe.txt": "a pipe, not a file", "inner/pipe.txt": "a pipe, not a file", "links/up": "the loop is left out", "links/dead": "leads nowhere", "empty": ErrNothing.Error(), "missing.txt": ErrNothing.Error(),
 		"*.nothing": ErrNothing.Error(), "bad[.txt": "this pattern cannot be read",
@@ -288,5 +288,31 @@ func TestDocumentsThatGo(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", entries[i].Path, err, want)
 		}
+	}
+}
+
+func TestEncodings(t *testing.T) {
+	for _, c := range []struct{ name, data, want, note string }{
+		{"UTF-8", "caf\u00e9\r\n", "caf\u00e9\n", ""},
+		{"one bad byte in ASCII", "# Title\n\nsome text \xff and more\n", "# Title\n\nsome text \u00ff and more\n", "byte 0xff in line 3"},
+		{"one bad byte in UTF-8", "\u017c\u00f3\u0142w \xff", "\u017c\u00f3\u0142w \ufffd", "1 bytes, the first of them 0xff in line 1"},
+		{"Latin-1", "le caf\xe9 est tr\xe8s bon\r\n", "le caf\u00e9 est tr\u00e8s bon\n", "read as Latin-1"},
+		{"Windows-1252", "\x93quoted\x94 \x96 10 \x80", "\u201cquoted\u201d \u2013 10 \u20ac", "read as Latin-1"},
+		{"UTF-16", "\xfe\xff\x00h\x00i\xd8\x3d\xde\x00", "hi\U0001f600", ""},
+		{"half of UTF-16", "\xff\xfeh\x00\x3d\xd8", "h\ufffd", ""},
+	} {
+		got, note, err := plainText([]byte(c.data))
+		if got != c.want || err != nil || c.note == "" && note != "" || !strings.Contains(note, c.note) {
+			t.Errorf("%s: text %q, note %q, error %v, want %q with %q", c.name, got, note, err, c.want, c.note)
+		}
+	}
+	for _, data := range []string{"\x01\x02\x03\x9f\x04", strings.Repeat("\xd0\xd2\xc9 ", 10), "text\x00text"} {
+		if got, _, err := plainText([]byte(data)); err == nil {
+			t.Errorf("%q is read as %q", data, got)
+		}
+	}
+	page, _, err := pageSource([]byte("<meta charset=\"iso-8859-2\"><p>\xf3\xb3w"))
+	if err != nil || !strings.HasSuffix(page, "\u00f3\u0142w") {
+		t.Errorf("page %q, error %v", page, err)
 	}
 }

@@ -7,18 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"unicode"
-	"unicode/utf8"
-
-	textunicode "golang.org/x/text/encoding/unicode"
 )
 
 // Text takes the text out of the file. It may start programs, which are gone when it returns.
 func (f *File) Text(ctx context.Context) (Document, error) {
 	doc, err := f.readText(ctx)
 	if err == nil {
-		doc.Warning = longWordsWarning(doc.Text)
+		doc.Warning = joinNotes(doc.Warning, longWordsWarning(doc.Text))
 	}
 	return doc, err
 }
@@ -29,29 +27,86 @@ func (f *File) readText(ctx context.Context) (Document, error) {
 	var err error
 	if command := e.o.Loaders[e.ext]; command != "" {
 		doc.Ext = ""
-		doc.Text, err = f.convert(ctx, command)
+		var out []byte
+		if out, err = f.convert(ctx, command); err == nil {
+			doc.Text, doc.Warning, err = plainText(out)
+		}
 		return doc, err
 	}
-	switch e.ext {
-	case "csv", "tsv":
-		doc.Text, err = tableText(f.data, e.ext)
-	case "json":
-		doc.Text, err = jsonText(f.data)
-	case "html", "htm", "xhtml":
-		if doc.Text, err = plainText(f.data); err == nil {
-			doc.Ext = "md"
-			doc.Text, err = pageText(doc.Text)
-		}
-	case "docx":
-		doc.Ext = "md"
-		doc.Text, err = wordText(f.data, e.o.maxBytes())
-	case "pdf":
-		doc.Ext = ""
-		doc.Text, err = f.pdfText(ctx)
-	default:
-		doc.Text, err = plainText(f.data)
+	read, ok := readers[e.ext]
+	if !ok {
+		read = (*File).asText
+	}
+	err = read(f, ctx, &doc)
+	if most := e.o.maxBytes(); err == nil && int64(len(doc.Text)) > most {
+		err = tooLarge(int64(len(doc.Text)), most)
+	}
+	if err != nil && ctx.Err() == nil {
+		err = &RefusedError{err}
 	}
 	return doc, err
+}
+
+// A RefusedError is the error of a document that will be refused again as long as its bytes are the same.
+type RefusedError struct{ Err error }
+
+// Error says what is wrong with the document.
+func (e *RefusedError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the cause.
+func (e *RefusedError) Unwrap() error { return e.Err }
+
+// readers take the text out of files by their extension. All other files are text.
+var readers = map[string]func(f *File, ctx context.Context, doc *Document) error{
+	"csv": (*File).asTable, "tsv": (*File).asTable, "json": (*File).asJSON, "docx": (*File).asWord, "pdf": (*File).asPDF,
+	"html": (*File).asPage, "htm": (*File).asPage, "xhtml": (*File).asPage,
+}
+
+func (f *File) asText(_ context.Context, doc *Document) (err error) {
+	doc.Text, doc.Warning, err = plainText(f.data)
+	return err
+}
+
+func (f *File) asTable(ctx context.Context, doc *Document) error {
+	err := f.asText(ctx, doc)
+	doc.Text = tableText(doc.Text, f.entry.ext, f.entry.o.maxBytes())
+	return err
+}
+
+func (f *File) asJSON(ctx context.Context, doc *Document) error {
+	err := f.asText(ctx, doc)
+	doc.Text = jsonText(doc.Text, f.entry.o.maxBytes())
+	return err
+}
+
+func (f *File) asPage(_ context.Context, doc *Document) (err error) {
+	var page string
+	if page, doc.Warning, err = pageSource(f.data); err != nil {
+		return err
+	}
+	doc.Ext = "md"
+	doc.Text, err = pageText(page, f.entry.o.maxBytes())
+	return err
+}
+
+func (f *File) asWord(_ context.Context, doc *Document) (err error) {
+	doc.Ext = "md"
+	doc.Text, err = wordText(f.data, f.entry.o.maxBytes())
+	return err
+}
+
+func (f *File) asPDF(ctx context.Context, doc *Document) (err error) {
+	doc.Ext = ""
+	doc.Text, err = f.pdfText(ctx)
+	return err
+}
+
+// joinNotes joins what there is to say about a document.
+func joinNotes(a, b string) string {
+	if a == "" || b == "" {
+		return a + b
+	}
+	return a + "; " + b
 }
 
 // A text of at least minLetters letters lacks its spaces if a fifth of them are in words of more than maxWord letters.
@@ -82,78 +137,141 @@ func longWordsWarning(text string) string {
 		"a program named in document_loaders may read it better", inLong*100/letters, maxWord)
 }
 
-// plainText decodes UTF-8, and UTF-16 that begins with its mark. Anything else is refused.
-func plainText(data []byte) (string, error) {
-	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
-		text, err := textunicode.UTF16(textunicode.LittleEndian, textunicode.ExpectBOM).NewDecoder().Bytes(data)
-		return strings.ReplaceAll(string(text), "\r\n", "\n"), err
-	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
-	if bytes.IndexByte(data[:min(len(data), 8000)], 0) >= 0 {
-		return "", errors.New("a binary file, not text: name a loader for its extension in document_loaders, or leave it out")
-	}
-	if !utf8.Valid(data) {
-		return "", invalidText(data)
-	}
-	return strings.ReplaceAll(string(data), "\r\n", "\n"), nil
-}
+// errBinary is the error of a file that is no text.
+var errBinary = errors.New("a binary file, not text: name a loader for its extension in document_loaders, or leave it out")
 
-func invalidText(data []byte) error {
-	line := 1
-	for at := 0; at < len(data); {
-		r, size := utf8.DecodeRune(data[at:])
-		if r == utf8.RuneError && size == 1 {
-			return fmt.Errorf("not valid UTF-8: byte 0x%02x in line %d; save it as UTF-8", data[at], line)
-		}
-		if r == '\n' {
-			line++
-		}
-		at += size
+// tableText writes each row as lines of "column: value", so that a chunk still says what its values are. What is no table, or would become
+// larger than most bytes, stays as it is.
+func tableText(text, ext string, most int64) string {
+	guard := &fieldGuard{text: strings.NewReader(text), comma: ','}
+	if ext == "tsv" {
+		guard.comma = '\t'
 	}
-	return errors.New("not valid UTF-8")
-}
-
-// tableText writes each row as lines of "column: value", so that a chunk still says what its values are.
-func tableText(data []byte, ext string) (string, error) {
-	text, err := plainText(data)
-	if err != nil {
-		return "", err
-	}
-	r := csv.NewReader(strings.NewReader(text))
+	r := csv.NewReader(guard)
 	r.FieldsPerRecord = -1
 	r.LazyQuotes = true
-	if ext == "tsv" {
-		r.Comma = '\t'
+	r.Comma = rune(guard.comma)
+	heading, err := r.Read()
+	if err != nil {
+		return text
 	}
-	rows, err := r.ReadAll()
-	if err != nil || len(rows) < 2 {
-		return text, nil // not a table after all, or no more than a heading
-	}
+	r.ReuseRecord = true
 	var b strings.Builder
-	for _, row := range rows[1:] {
+	for rows := 0; ; rows++ {
+		guard.fields = 0
+		row, err := r.Read()
+		if errors.Is(err, io.EOF) && rows > 0 {
+			return b.String()
+		}
+		if err != nil || int64(b.Len()) > most {
+			return text // not a table after all, or no more than a heading
+		}
 		for i, value := range row {
 			if value = strings.TrimSpace(value); value == "" {
 				continue
 			}
-			if i < len(rows[0]) {
-				b.WriteString(strings.TrimSpace(rows[0][i]) + ": ")
+			if i < len(heading) {
+				b.WriteString(strings.TrimSpace(heading[i]) + ": ")
 			}
-			b.WriteString(value + "\n")
+			if b.WriteString(value + "\n"); int64(b.Len()) > most {
+				return text
+			}
 		}
 		b.WriteString("\n")
 	}
-	return b.String(), nil
 }
 
-// jsonText puts every value on a line of its own, so that there are places to cut.
-func jsonText(data []byte) (string, error) {
-	text, err := plainText(data)
-	if err != nil {
-		return "", err
+// maxFields is how many fields a row of a table may have.
+const maxFields = 100_000
+
+// A fieldGuard is a text that ends with an error if one row has too many fields. The reader of rows would hold all of them.
+type fieldGuard struct {
+	text   *strings.Reader
+	comma  byte
+	fields int // since the last row; the caller resets it
+}
+
+// Read implements [io.Reader].
+func (g *fieldGuard) Read(p []byte) (int, error) {
+	n, err := g.text.Read(p)
+	if g.fields += bytes.Count(p[:n], []byte{g.comma}); g.fields > maxFields {
+		return 0, errors.New("too many fields")
 	}
-	var b bytes.Buffer
-	if json.Indent(&b, []byte(text), "", " ") != nil {
-		return text, nil // lines of JSON, or JSON with comments
+	return n, err
+}
+
+// jsonText puts every value on a line of its own, so that there are places to cut. What is no JSON, such as lines of it, or would become
+// larger than most bytes, stays as it is.
+func jsonText(text string, most int64) string {
+	if !json.Valid([]byte(text)) {
+		return text
 	}
-	return b.String(), nil
+	w := indenter{most: int(most)}
+	for i := 0; i < len(text); i++ {
+		if w.out.Len() > w.most {
+			return text
+		}
+		switch c := text[i]; c {
+		case ' ', '\n', '\t', '\r':
+		case '"':
+			end := i + 1
+			for ; text[end] != '"'; end++ {
+				if text[end] == '\\' {
+					end++
+				}
+			}
+			w.value(text[i : end+1])
+			i = end
+		default:
+			w.sign(c)
+		}
+	}
+	return w.out.String()
+}
+
+// maxIndent is how far lines of JSON are indented at most.
+const maxIndent = 16
+
+// An indenter writes JSON with a line for each value.
+type indenter struct {
+	out   strings.Builder
+	most  int
+	depth int
+	empty bool // nothing stands behind the last opening bracket
+}
+
+func (w *indenter) line() {
+	w.out.WriteByte('\n')
+	w.out.WriteString(strings.Repeat(" ", min(w.depth, maxIndent)))
+}
+
+func (w *indenter) value(text string) {
+	if w.empty {
+		w.line()
+	}
+	w.empty = false
+	w.out.WriteString(text)
+}
+
+func (w *indenter) sign(c byte) {
+	switch c {
+	case '{', '[':
+		w.value(string(c))
+		w.depth++
+		w.empty = true
+	case '}', ']':
+		w.depth--
+		if !w.empty {
+			w.line()
+		}
+		w.empty = false
+		w.out.WriteByte(c)
+	case ',':
+		w.out.WriteByte(c)
+		w.line()
+	case ':':
+		w.out.WriteString(": ")
+	default:
+		w.value(string(c))
+	}
 }

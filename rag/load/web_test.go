@@ -71,11 +71,11 @@ func TestCrawl(t *testing.T) {
 	base := site(t)
 	texts, problems := read(t, Options{Dir: t.TempDir(), Timeout: 200 * time.Millisecond}, base+"/docs/**")
 	got := trimmed(texts, base)
-	if !strings.HasPrefix(got["/docs/"], "start [a](") {
+	if !strings.HasPrefix(got["/docs/"], "start a b up") {
 		t.Errorf("the start is %q", got["/docs/"])
 	}
 	delete(got, "/docs/")
-	want := map[string]string{"/docs/a.html": "page a [start](/docs/) [c](deep/c.md)", "/docs/b.html": "café", "/docs/deep/c.md": "# C"}
+	want := map[string]string{"/docs/a.html": "page a start c", "/docs/b.html": "café", "/docs/deep/c.md": "# C"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("texts (-want +got):\n%s", diff)
 	}
