@@ -8,6 +8,7 @@ GO       ?= go
 TIMEOUT  ?= 20m
 FUZZTIME ?= 5s
 BENCH    ?= .
+ROUNDS   ?= 10
 
 # goreleaser is not one of our modules: it takes longer to compile than raddle, and only a release needs it.
 GORELEASER ?= $(GO) run github.com/goreleaser/goreleaser/v2@v2.14.3
@@ -22,7 +23,7 @@ RACE := $(if $(shell command -v $$($(GO) env CC) 2>/dev/null),-race)
 BENCHED := ./bench ./floor ./praddle ./work ./cmd/table ./cmd/coldtime ./cmd/cold-floor ./cmd/cold-raddle
 
 .NOTPARALLEL:
-.PHONY: help build check test test-all check-sdks prepare testreport fuzz bench bench-peers bench-table cover release platforms clean
+.PHONY: help build check test test-all check-sdks prepare testreport fuzz chaos soak bench bench-peers bench-table cover release platforms clean
 
 help: ## say what there is to make
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -73,6 +74,13 @@ check-sdks: ## compare the wires with the vendors' own libraries (compiles them;
 
 fuzz: ## run every fuzz target for FUZZTIME
 	@GO=$(GO) .ci/fuzz $(FUZZTIME)
+
+chaos: ## run the tests that kill, race and take over, ROUNDS times
+	$(GO) test -count=$(ROUNDS) -timeout 3h -run 'Kill|Crash|Rac(e|ing)|Lease|Takeover|Hang|Resum' ./graph/... ./store/... ./team ./flow ./tool/... ./internal/...
+
+soak: ## run 1,000 scenarios of permissions, and every fuzz target for a minute
+	RADDLE_SOAK=1000 $(GO) test -count=1 -timeout 3h -run TestNothingDeniedIsTouched -v ./tool/builtin
+	$(MAKE) fuzz FUZZTIME=1m
 
 bench: ## run the benchmarks that match BENCH
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem ./...
