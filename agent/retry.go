@@ -245,12 +245,10 @@ func mostRequests(e *llm.Error, fresh bool) int {
 		return math.MaxInt
 	case e.Class == llm.Server && (e.Status == http.StatusNotImplemented || e.Status == http.StatusHTTPVersionNotSupported):
 		return 1
-	case isBrokenReply(e):
+	case isBrokenReply(e), !fresh && e.Class == llm.BadRequest && e.Status == 0: // a web page in the place of a reply
 		return doubtfulMost
 	case e.Class == llm.Server || e.Class == llm.Network && e.Code == llm.CodeReset:
 		return math.MaxInt
-	case e.Class == llm.Network && fresh && e.Code == llm.CodeUnreachable:
-		return 1
 	case e.Class == llm.Network && fresh:
 		return doubtfulMost
 	case e.Class == llm.Network:
@@ -297,7 +295,7 @@ func reasonOf(err error) string {
 	case e.Class == llm.Server:
 		return "server error"
 	}
-	return "the request was refused"
+	return "the reply is broken"
 }
 
 // spokenTime is a time as people write it: "1.5 s", "20 s", "2 min", "1 h 5 min".

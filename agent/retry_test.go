@@ -87,7 +87,7 @@ func TestRequestsAreRepeatedPatiently(t *testing.T) {
 		{name: "a spent quota", failures: []error{&llm.Error{Class: llm.RateLimited, Status: 429, Code: "insufficient_quota"}}, requests: 1, fails: "rate limit"},
 		{name: "a broken protocol", failures: repeated(&llm.Error{Class: llm.Server, Message: "bad JSON"}, 9), requests: 3, least: 3 * time.Second, most: 4 * time.Second, fails: "bad JSON"},
 		{name: "an address where nothing listens", failures: repeated(&llm.Error{Class: llm.Network, Code: llm.CodeRefused}, 9), requests: 3, least: 3 * time.Second, most: 4 * time.Second, fails: "Connection refused"},
-		{name: "a host that is not known", failures: repeated(&llm.Error{Class: llm.Network, Code: llm.CodeUnreachable}, 9), requests: 1, fails: "network error"},
+		{name: "a host that is not known", failures: repeated(&llm.Error{Class: llm.Network, Code: llm.CodeUnreachable}, 9), requests: 3, least: 3 * time.Second, most: 4 * time.Second, fails: "network error"},
 		{name: "attempts without patience follow at once", retry: agent.Retry{Patience: -1, Attempts: 3}, failures: repeated(asking(0), 2), requests: 3},
 		{name: "attempts without patience wait as asked", retry: agent.Retry{Patience: -1, Attempts: 3}, failures: repeated(asking(7*time.Second), 2), requests: 3, least: 14 * time.Second, most: 14 * time.Second,
 			waits: []string{"rate limited, trying again in 7 s (2nd request)", "rate limited, trying again in 7 s (3rd request)"}},
