@@ -57,7 +57,6 @@ func busyFaults() map[string]http.HandlerFunc {
 		"bad JSON behind some text":       events(text, `{"id":"r","choices":[{"index":0,`, "[DONE]"),
 		"text for JSON":                   events("upstream connect error"),
 		"choices of a wrong type":         events(`{"id":"r","choices":"none"}`, "[DONE]"),
-		"a call without a name":           callOf("", `{"n":1}`),
 		"binary garbage":                  events("\x00\xff\xfe\x01"),
 	}
 }
@@ -139,7 +138,7 @@ func TestAgentsGetPastOddCalls(t *testing.T) {
 		`"{\"n\":1}"`, "{\"n\":\"\u0000\"}", strings.Repeat("[", 2000), `{"n":"` + strings.Repeat("x", 100_000) + `"}`} {
 		odd["arguments "+args[:min(len(args), 20)]] = callOf("look", args)
 	}
-	for _, name := range []string{"functions.look", "multi_tool_use.parallel", "look<|channel|>", "look.sh", "lo ok", strings.Repeat("n", 100), "löök", "look\n", "look/../x", "mcp:look", "LOOK", "unknown"} {
+	for _, name := range []string{"functions.look", "multi_tool_use.parallel", "look<|channel|>", "look.sh", "lo ok", strings.Repeat("n", 100), "löök", "look\n", "look/../x", "mcp:look", "", "LOOK", "unknown"} {
 		odd["name "+name[:min(len(name), 24)]] = callOf(name, `{"n":1}`)
 	}
 	const f = `"type":"function","function":{"name":"look","arguments":"{}"}`
