@@ -190,6 +190,9 @@ func driverText(driver string) string {
 func (a *Agent) progress(id string) func(rag.Progress) {
 	return func(p rag.Progress) {
 		switch {
+		case p.Waiting:
+			a.tell("Wait for another process that builds RAG '" + id + "'...")
+			return
 		case p.Problem != nil:
 			a.tell("⚠️ " + p.Problem.Error())
 		case p.Warning != "":

@@ -74,8 +74,7 @@ var (
 	ErrNoDocuments = failf("No RAG files")
 )
 
-// A Base is an open knowledge base. It is safe for concurrent use, also by several processes on one file; of builds at the same time, one
-// process's is published last and counts.
+// A Base is an open knowledge base. It is safe for concurrent use, also by several processes on one file. Builds wait for one another.
 type Base struct {
 	path     string
 	db       *sql.DB
@@ -111,7 +110,7 @@ func open(path string, o Options) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range []string{"", "-wal", "-shm", lockSuffix} {
 		o.Load.Skip = append(o.Load.Skip, path+suffix)
 	}
 	b := &Base{path: path, o: o, embedders: map[string]Embedder{}, rerankers: map[string]Reranker{}}
@@ -256,7 +255,7 @@ func (b *Base) reranker(model string) (Reranker, error) {
 // Remove deletes the base at path with all that belongs to it. Nothing there is no error. No process may have it open.
 func Remove(path string) error {
 	var problems []error
-	for _, suffix := range []string{"", "-wal", "-shm"} {
+	for _, suffix := range []string{"", "-wal", "-shm", lockSuffix} {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			problems = append(problems, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"raddle.dev/rag/split"
 )
 
-// Progress is told after each document of a build, and after each batch of texts that was embedded.
+// Progress is reported after each document of a build, and after each batch of texts that was embedded.
 type Progress struct {
 	Path     string // of the document; empty: a batch was embedded
 	Done     int    // documents so far
@@ -19,6 +19,7 @@ type Progress struct {
 	Embedded int           // texts sent to the embedding model so far
 	Problem  *load.Problem // why it is left out; nil: it is not
 	Warning  string        // why its text may be of little use; empty: nothing was noticed
+	Waiting  bool          // another process builds this base: nothing else is known yet
 
 	// When all documents are read, the extractor model is asked. Progress is then told before the first call and after each.
 	Asked  int   // chunks it was asked about so far
@@ -45,35 +46,44 @@ type Report struct {
 // on the caller's goroutine; nil: nobody. Documents with problems are left out, and the report names them. On an error or the end of ctx
 // the base answers as before, and what was prepared serves the next build.
 func (b *Base) Build(ctx context.Context, sources []string, progress func(Progress)) (Report, error) {
-	b.building.Lock()
-	defer b.building.Unlock()
-	if progress == nil {
-		progress = func(Progress) {}
-	}
-	r, err := b.build(ctx, &builder{settings: b.o.settings(sources), progress: progress})
-	if err != nil {
-		return r, b.wrap("build", err)
-	}
-	return r, nil
+	return b.alone(ctx, progress, func(w *builder) (Report, error) {
+		w.settings = b.o.settings(sources)
+		return b.build(ctx, w)
+	})
 }
 
 // Refresh is a Build with the settings and the sources of the last complete one, whatever Options say. What a build with other settings has
 // prepared stays. A base that was never built is ErrNotBuilt.
 func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, error) {
+	return b.alone(ctx, progress, func(w *builder) (Report, error) {
+		settings, builds, err := b.published(ctx)
+		if err == nil && builds == 0 {
+			err = ErrNotBuilt
+		}
+		if err != nil {
+			return Report{}, err
+		}
+		w.settings, w.refresh = settings, true
+		return b.build(ctx, w)
+	})
+}
+
+// alone calls do while no other build works on the base, in this process or another one.
+func (b *Base) alone(ctx context.Context, progress func(Progress), do func(*builder) (Report, error)) (r Report, err error) {
 	b.building.Lock()
 	defer b.building.Unlock()
 	if progress == nil {
 		progress = func(Progress) {}
 	}
-	settings, builds, err := b.published(ctx)
-	if err == nil && builds == 0 {
-		err = ErrNotBuilt
+	if b.readOnly {
+		return r, b.wrap("build", ErrReadOnly)
 	}
-	var r Report
-	if err == nil {
-		r, err = b.build(ctx, &builder{settings: settings, progress: progress, refresh: true})
-	}
+	unlock, err := b.lockBuild(ctx, func() { progress(Progress{Waiting: true}) })
 	if err != nil {
+		return r, b.wrap("build", err)
+	}
+	r, err = do(&builder{base: b, progress: progress})
+	if err = errors.Join(err, unlock()); err != nil {
 		return r, b.wrap("build", err)
 	}
 	return r, nil
@@ -87,10 +97,6 @@ func (o *Options) settings(sources []string) Settings {
 
 func (b *Base) build(ctx context.Context, w *builder) (Report, error) {
 	settings := &w.settings
-	w.base = b
-	if b.readOnly {
-		return w.report, ErrReadOnly
-	}
 	w.recipe = fmt.Sprintf("1 %d %d %s", settings.ChunkSize, settings.ChunkOverlap, settings.Model)
 	entries, problems, err := load.List(ctx, settings.Sources, b.o.Load)
 	if err != nil {
@@ -116,6 +122,9 @@ func (b *Base) build(ctx context.Context, w *builder) (Report, error) {
 	}
 	w.rescue()
 	if err := w.extract(ctx); err != nil {
+		return w.report, err
+	}
+	if err := w.forget(ctx); err != nil {
 		return w.report, err
 	}
 	return w.report, w.publish(ctx)
@@ -147,6 +156,9 @@ type builder struct {
 	texts   int // of waiting
 	embed   embedding
 	late    *extraction // of documents that were not asked about; nil: there are none
+
+	refused      map[version3]string // why documents were refused; without recipes
+	stillRefused map[version3]bool
 }
 
 // version3 is what makes a document the same.
@@ -174,6 +186,9 @@ type prepared struct {
 
 // begin reads what is there.
 func (w *builder) begin(ctx context.Context) error {
+	if err := w.readRefused(ctx); err != nil {
+		return err
+	}
 	w.known = map[version3]stored{}
 	rows, err := w.base.db.QueryContext(ctx, "SELECT id, path, hash, recipe, place, source, live, extracted FROM document")
 	if err != nil {
@@ -263,9 +278,12 @@ func (w *builder) take(ctx context.Context, e load.Entry) (chunks int, warning s
 		w.order = append(w.order, s)
 		return 0, "", nil
 	}
+	if err := w.remembered(e.Path, file.Hash); err != nil {
+		return 0, "", err
+	}
 	doc, err := file.Text(ctx)
 	if err != nil {
-		return 0, "", err
+		return 0, "", errors.Join(err, w.remember(ctx, e.Path, file.Hash, err))
 	}
 	p := prepared{entry: e, hash: file.Hash, metadata: doc.Metadata, at: len(w.order)}
 	p.chunks = split.Text(doc.Text, split.Options{

@@ -17,7 +17,7 @@ import (
 
 const (
 	application = 0x72616462 // "radb", in the file's header
-	version     = 2          // of the schema, in the file's header
+	version     = 3          // of the schema, in the file's header
 
 	patience = 10 * time.Second      // all waiting for another process to make the file
 	pause    = 10 * time.Millisecond // between attempts
@@ -96,6 +96,16 @@ CREATE TABLE mention (
 );
 `
 
+// schema3 is what version 3 has added.
+const schema3 = `
+CREATE TABLE refused (
+	path   TEXT NOT NULL,
+	hash   TEXT NOT NULL,      -- of its bytes and of what read them
+	reason TEXT NOT NULL,
+	PRIMARY KEY (path, hash)
+) WITHOUT ROWID;
+`
+
 // openFile opens or creates the database at path; an empty path is one in memory.
 func openFile(path string) (*sql.DB, error) {
 	if path == "" {
@@ -104,24 +114,18 @@ func openFile(path string) (*sql.DB, error) {
 			return nil, err
 		}
 		db.SetMaxOpenConns(1)
-		_, err = db.Exec(schema + schema2)
+		_, err = db.Exec(schema + schema2 + schema3)
 		return db, err
 	}
 	if err := createFile(path); err != nil {
 		return nil, err
 	}
-	q := url.Values{"_txlock": {"immediate"}, "_pragma": {
+	db, err := connect(path, url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(10000)", "foreign_keys(1)", "synchronous(normal)", "temp_store(memory)", "journal_size_limit(67108864)",
-	}}
-	slashed := filepath.ToSlash(path)
-	if !strings.HasPrefix(slashed, "/") {
-		slashed = "/" + slashed
-	}
-	c, err := driver.NewConnector((&url.URL{Scheme: "file", Path: slashed, RawQuery: q.Encode()}).String())
+	}})
 	if err != nil {
 		return nil, err
 	}
-	db := sql.OpenDB(c)
 	db.SetMaxOpenConns(4)
 	for start := time.Now(); ; time.Sleep(pause) {
 		err := prepare(db)
@@ -132,6 +136,19 @@ func openFile(path string) (*sql.DB, error) {
 			return nil, errors.Join(err, db.Close())
 		}
 	}
+}
+
+// connect returns connections to the database at path with these settings.
+func connect(path string, q url.Values) (*sql.DB, error) {
+	slashed := filepath.ToSlash(path)
+	if !strings.HasPrefix(slashed, "/") {
+		slashed = "/" + slashed
+	}
+	c, err := driver.NewConnector((&url.URL{Scheme: "file", Path: slashed, RawQuery: q.Encode()}).String())
+	if err != nil {
+		return nil, err
+	}
+	return sql.OpenDB(c), nil
 }
 
 // isBusy tells whether another connection is in the way. SQLite itself does not wait where the journal is switched.
@@ -186,9 +203,12 @@ func prepare(db *sql.DB) error {
 		if err != nil || is == version {
 			return err // in the second case another process was first
 		}
-		statements := schema2
+		statements := schema3
+		if is < 2 {
+			statements = schema2 + schema3
+		}
 		if tables == 0 {
-			statements = schema + schema2
+			statements = schema + schema2 + schema3
 		}
 		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id=%d; PRAGMA user_version=%d;", application, version)+statements)
 		return err

@@ -1,0 +1,44 @@
+package rag
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+)
+
+// lockSuffix is added to the name of a base for the name of its lock.
+const lockSuffix = "-lock"
+
+// lockPause is the time between attempts to get the lock.
+const lockPause = 50 * time.Millisecond
+
+// lockBuild waits until no other process builds the base, and returns what lets the next one in. It calls waiting once if it has to wait.
+// The lock is a transaction in a database of its own, which the system ends with the process on all platforms; searches do not need it.
+func (b *Base) lockBuild(ctx context.Context, waiting func()) (unlock func() error, err error) {
+	path := b.path + lockSuffix
+	if err := createFile(path); err != nil {
+		return nil, err
+	}
+	db, err := connect(path, url.Values{"_txlock": {"exclusive"}, "_pragma": {"busy_timeout(0)"}})
+	if err != nil {
+		return nil, err
+	}
+	for told := false; ; told = true {
+		tx, err := db.Begin()
+		if err == nil {
+			return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
+		}
+		if !isBusy(err) {
+			return nil, errors.Join(err, db.Close())
+		}
+		if !told {
+			waiting()
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), db.Close())
+		case <-time.After(lockPause):
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package rag
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"raddle.dev/rag/load"
+)
+
+// A base remembers which documents were refused, so that no build reads the same bytes in vain again.
+
+// refusalVersion is part of what is remembered. Increase it when more documents can be read.
+const refusalVersion = 1
+
+// refusalKey identifies the bytes of a document and what has refused them.
+func (w *builder) refusalKey(hash string) string {
+	return fmt.Sprintf("%d %d %s", refusalVersion, w.base.o.Load.MaxBytes, hash)
+}
+
+// remembered returns the error of a document that was refused before; nil: it was not.
+func (w *builder) remembered(path, hash string) error {
+	v := version3{path: path, hash: w.refusalKey(hash)}
+	reason, ok := w.refused[v]
+	if !ok {
+		return nil
+	}
+	w.stillRefused[v] = true
+	return errors.New(reason)
+}
+
+// remember keeps the error of a document if its bytes alone are the reason.
+func (w *builder) remember(ctx context.Context, path, hash string, cause error) error {
+	refused := (*load.RefusedError)(nil)
+	if !errors.As(cause, &refused) {
+		return nil
+	}
+	v := version3{path: path, hash: w.refusalKey(hash)}
+	w.stillRefused[v] = true
+	_, err := w.base.db.ExecContext(ctx, "INSERT OR REPLACE INTO refused (path, hash, reason) VALUES (?, ?, ?)", v.path, v.hash, cause.Error())
+	return err
+}
+
+// readRefused reads what was refused.
+func (w *builder) readRefused(ctx context.Context) error {
+	w.refused, w.stillRefused = map[version3]string{}, map[version3]bool{}
+	rows, err := w.base.db.QueryContext(ctx, "SELECT path, hash, reason FROM refused")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var v version3
+		var reason string
+		if err := rows.Scan(&v.path, &v.hash, &reason); err != nil {
+			return err
+		}
+		w.refused[v] = reason
+	}
+	return rows.Err()
+}
+
+// forget removes what is remembered of documents that were changed or removed.
+func (w *builder) forget(ctx context.Context) error {
+	for v := range w.refused {
+		if !w.stillRefused[v] {
+			if _, err := w.base.db.ExecContext(ctx, "DELETE FROM refused WHERE path = ? AND hash = ?", v.path, v.hash); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
