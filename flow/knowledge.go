@@ -168,17 +168,17 @@ func or(n *int, other int) int {
 	return *n
 }
 
-// mayBuild tells whether a base that is not there is to be built, and completes
-// what its file leaves out.
+// mayBuild reports whether a base that is not there is to be built, and completes
+// what its file leaves out. The host's settings count like those of the file.
 func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 	r := &a.host.Retrieval
 	if len(k.documents) == 0 {
 		return false, noDocuments(*k)
 	}
 	own := a.Config != nil
-	specified := k.options.Model != "" && k.options.ChunkSize > 0 && k.sized
-	if own {
-		specified = k.options.Model != "" || r.Model != ""
+	specified := k.options.Model != "" || r.Model != ""
+	if !own {
+		specified = specified && (k.options.ChunkSize > 0 || r.ChunkSize != nil) && (k.sized || r.ChunkOverlap != nil)
 	}
 	switch {
 	case specified:
@@ -186,7 +186,7 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 		a.tell(fmt.Sprintf("the documents of agent '%s' are not used: no embedding model is named (set `embedding_model: keyword` to search them by words alone)", a.Name))
 		return false, nil
 	case r.Confirm == nil:
-		return false, failf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone.)", a.Name, k.id)
+		return false, failf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone. The settings `rag_embedding_model`, `rag_chunk_size` and `rag_chunk_overlap` of the configuration count, too.)", a.Name, k.id)
 	default:
 		question := "Initialize RAG knowledge base for rag node '" + k.id + "'?"
 		if own {

@@ -54,3 +54,27 @@ func TestWhatIsLeftOutIsAskedFor(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 }
+
+// TestHostSettingsSpecifyHowToBuild builds a base without anyone to ask from what the node and the host's settings say together.
+func TestHostSettingsSpecifyHowToBuild(t *testing.T) {
+	size, overlap := 300, 10
+	for _, c := range []struct {
+		fields string
+		host   Retrieval
+		built  bool
+	}{
+		{"chunk_size: 200, chunk_overlap: 0", Retrieval{Model: rag.Keyword}, true},
+		{"embedding_model: keyword", Retrieval{ChunkSize: &size, ChunkOverlap: &overlap}, true},
+		{"chunk_size: 200", Retrieval{Model: rag.Keyword, ChunkOverlap: &overlap}, true},
+		{"chunk_size: 200, chunk_overlap: 0", Retrieval{}, false},
+		{"embedding_model: keyword, chunk_size: 200", Retrieval{ChunkSize: &size}, false},
+	} {
+		dir := t.TempDir()
+		writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: kb\nnodes:\n  kb: {type: rag, documents: [d.md], "+c.fields+", next: e}\n  e: {type: end}\n")
+		writeCaseFile(t, dir, "d.md", "The zebra grazes.\n")
+		_, _, err := prepared(t, dir, Host{Retrieval: c.host})
+		if c.built != (err == nil) || err != nil && !strings.Contains(err.Error(), "does not fully specify") {
+			t.Errorf("%s with %+v: %v", c.fields, c.host, err)
+		}
+	}
+}
