@@ -52,7 +52,9 @@ func (s *script) run(ctx context.Context, c tool.Call) (tool.Result, error) {
 	}
 	defer remove()
 	r := &running{script: s, dir: dir, call: c, data: data}
-	r.untwist()
+	if err := r.renameArguments(); err != nil {
+		return tool.Result{}, fmt.Errorf("run %s: %w", s.Name, err)
+	}
 	cmd, wrong, err := r.command()
 	switch {
 	case err != nil:
@@ -105,17 +107,32 @@ func (r *running) command() (cmd proc.Command, wrong string, err error) {
 	return proc.Command{Path: program, Args: args, Env: env.list(), Dir: r.host.workspace()}, "", err
 }
 
-// untwist gives an argument its own name where a model has used its twin's.
-func (r *running) untwist() {
+// renameArguments gives an argument its declared name if the model has used the
+// twin of that name. The script reads the declared name everywhere, also in the
+// JSON text of the arguments. An argument that has the declared name is kept.
+func (r *running) renameArguments() error {
+	renamed := false
 	for name, other := range twin {
-		if value, ok := r.data[other]; ok && r.takes(name) && !r.takes(other) {
+		value, ok := r.data[other]
+		if _, given := r.data[name]; ok && !given && r.takes(name) && !r.takes(other) {
 			delete(r.data, other)
-			r.data[name] = value
+			r.data[name], renamed = value, true
 		}
 	}
+	if !renamed {
+		return nil
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(r.data); err != nil {
+		return err
+	}
+	r.call.Args = bytes.TrimSpace(text.Bytes())
+	return nil
 }
 
-// takes tells whether the function has an argument of that name.
+// takes reports whether the function has an argument of that name.
 func (r *running) takes(name string) bool {
 	if r.Command != nil {
 		return option(r.Command.Options, name) != nil
