@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -43,6 +44,8 @@ func recorded[T any](ctx context.Context, name, key string) (v T, ok bool, err e
 type made struct {
 	Result *tool.Result `json:"result,omitempty"`
 	Spent  Spend        `json:"spent,omitzero"` // by agents and models that it has used
+	// Ask is what the call asks a person before it can go on.
+	Ask *tool.Question `json:"ask,omitempty"`
 }
 
 // once makes a call unless its outcome is recorded. A call that cannot simply be
@@ -68,12 +71,39 @@ func (x *acting) once(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 			x.mu.Unlock()
 			return *m.Result, nil
 		}
+		if m.Ask != nil {
+			answer, err := x.askForTool(ctx, t, c, e.Key, m.Ask)
+			if err != nil {
+				return tool.Result{}, err
+			}
+			c.Answers = append(c.Answers, answer)
+			continue
+		}
 		if again, err := x.resolveDoubt(ctx, t, c, e.Key); err != nil {
 			return tool.Result{}, err
 		} else if !again {
 			return tool.Failed("The call was cut off before its outcome was known, and was not repeated. It may or may not have happened; check before you repeat it."), nil
 		}
+		c.Repeat = true
 	}
+}
+
+// askForTool asks a person what a call wants to know. Where there is none, that is the
+// answer.
+func (x *acting) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key string, q *tool.Question) (tool.Answer, error) {
+	if x.act.Headless {
+		return tool.Answer{Prompt: q.Prompt, Refused: "no one is present to answer"}, nil
+	}
+	value, err := graph.Interrupt[any](ctx, graph.Ask{Name: "call " + key, Kind: q.Kind, Prompt: x.act.redact(q.Prompt), Options: q.Options, Free: true,
+		Data: CallData{ID: c.ID, Tool: t.Name, Args: c.Args}})
+	if refusal := (*graph.RefusedError)(nil); errors.As(err, &refusal) {
+		return tool.Answer{Prompt: q.Prompt, Refused: refusal.Reason}, nil
+	}
+	if err != nil {
+		return tool.Answer{}, err
+	}
+	text, err := json.Marshal(value)
+	return tool.Answer{Prompt: q.Prompt, Value: text}, err
 }
 
 // begin makes one try of a call that is permitted. What was not permitted is
@@ -100,11 +130,22 @@ func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Ef
 		c.Key = strings.TrimSuffix(graph.EffectKey(ctx), strings.TrimPrefix(e.Key, c.ID))
 		cost := &bill{}
 		r, err := x.told(withBill(ctx, cost), t, c)
+		if q := (*tool.Question)(nil); errors.As(err, &q) {
+			return made{Ask: q, Spent: cost.spent}, nil
+		} else if errors.Is(err, tool.ErrCutOff) {
+			return made{}, nil
+		}
 		if err == nil {
 			counted()
 		}
-		return made{&r, cost.spent}, err
+		return made{Result: &r, Spent: cost.spent}, err
 	})
+}
+
+// isUnfinished reports whether an error of a tool is not the outcome of its call.
+func isUnfinished(err error) bool {
+	var q *tool.Question
+	return errors.As(err, &q) || errors.Is(err, tool.ErrCutOff)
 }
 
 func waits(err error) bool {
@@ -116,12 +157,15 @@ func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 	var began time.Time
 	if x.events {
 		began = time.Now()
-		graph.Emit(ctx, ToolStarted{ID: c.ID, Name: t.Name, Args: c.Args})
+		if len(c.Answers) == 0 {
+			graph.Emit(ctx, ToolStarted{ID: c.ID, Name: t.Name, Args: c.Args})
+		}
+		c.Progress = func(text string) { graph.Emit(ctx, ToolProgress{ID: c.ID, Name: t.Name, Text: x.act.redact(text)}) }
 	}
 	r, err := x.guarded(ctx, t, c, runner(x.retried, x.act.Around))
 	switch {
 	case err == nil:
-	case waits(err) || UsedUp(ctx, err):
+	case waits(err) || UsedUp(ctx, err) || isUnfinished(err):
 		return r, err
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
@@ -151,7 +195,7 @@ func (x *acting) retried(ctx context.Context, t tool.Tool, c tool.Call) (tool.Re
 	again := x.act.Calls.Retry
 	for attempt := 1; ; attempt++ {
 		r, err := x.attempt(ctx, t, c)
-		if err == nil || waits(err) || UsedUp(ctx, err) || ctx.Err() != nil || attempt >= again.Attempts || !again.allows(err) {
+		if err == nil || waits(err) || UsedUp(ctx, err) || isUnfinished(err) || ctx.Err() != nil || attempt >= again.Attempts || !again.allows(err) {
 			return r, err
 		}
 		timer := time.NewTimer(again.Delay << (attempt - 1))

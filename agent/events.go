@@ -35,6 +35,12 @@ type (
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
 	}
+	// ToolProgress says how far a call is, as its tool reports it.
+	ToolProgress struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+		Text string `json:"text"`
+	}
 	// ToolDone says what has become of a call.
 	ToolDone struct {
 		ID    string        `json:"id"`
@@ -111,6 +117,12 @@ func (v Replied) MarshalJSON() ([]byte, error) { type plain Replied; return type
 func (v ToolStarted) MarshalJSON() ([]byte, error) {
 	type plain ToolStarted
 	return typed("tool_started", plain(v))
+}
+
+// MarshalJSON adds the type.
+func (v ToolProgress) MarshalJSON() ([]byte, error) {
+	type plain ToolProgress
+	return typed("tool_progress", plain(v))
 }
 
 // MarshalJSON adds the type.

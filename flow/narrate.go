@@ -231,6 +231,8 @@ func (n *Narrator) talked(indent string, v any) {
 	switch v := v.(type) {
 	case agent.ToolStarted:
 		n.line(indent, "tool call: %s %s", v.Name, shorten(string(v.Args), mostArgs))
+	case agent.ToolProgress:
+		n.line(indent, "tool progress: %s: %s", v.Name, shorten(v.Text, mostArgs))
 	case agent.ToolDone:
 		if v.Error {
 			n.line(indent, "tool failed: %s: %s", v.Name, shorten(v.Text, mostArgs))

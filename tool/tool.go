@@ -37,8 +37,9 @@ type Tool struct {
 
 	// Run does it. What goes wrong with the task at hand is a Result with Error
 	// set: the model reads it and goes on. An error is told to the model as
-	// well, in the shape of [Failed], unless ctx has ended or the error means
-	// that the run is to wait. Run must stop when ctx ends, and may be called
+	// well, in the shape of [Failed], unless ctx has ended, the error means
+	// that the run is to wait, or it is a [*Question] or [ErrCutOff], which a call
+	// with a Key may return. Run must stop when ctx ends, and may be called
 	// concurrently.
 	Run func(ctx context.Context, c Call) (Result, error)
 }
@@ -64,6 +65,13 @@ type Call struct {
 	// Key is the same whenever the same call runs again after a crash, and no
 	// other call's: for services that take an idempotency key. Empty: there is none.
 	Key string
+
+	Answers []Answer // to the questions that Run has asked so far, in their order
+	// Repeat says that the call may be made again although its first outcome is not known.
+	Repeat bool
+	// Progress shows a person how far the call is; nil: nobody looks. It may be called
+	// concurrently, and not after Run has returned.
+	Progress func(text string)
 }
 
 // An Effect says what running a call a second time does.

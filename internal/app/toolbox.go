@@ -325,7 +325,7 @@ func (b *toolbox) open(path string, set *flow.Toolset) (*mcp.Servers, error) {
 	secrets.Add(file.Secrets(lookup)...)
 	// A server runs beside the file that names it, not in the workspace: npx, python -m
 	// and their like would take what lies there for the server.
-	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(b.childEnv()), workspaceVariable+"="+b.workspace), Lookup: lookup, Dir: filepath.Dir(path),
+	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(b.childEnv()), workspaceVariable+"="+b.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: b.workspace,
 		Log: b.log, CallTimeout: b.callTimeout(), Redact: secrets.Text})
 	b.servers[path] = s
 	return s, nil

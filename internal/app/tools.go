@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -158,13 +159,10 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask
 	}
 	var result tool.Result
 	node := graph.Node{Name: "call", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-		run := func(ctx context.Context) (r tool.Result, err error) {
-			return t.Run(ctx, tool.Call{ID: "call", Args: c.Args})
-		}
 		if strings.HasPrefix(c.Tool, "user__") { // they ask, which no effect may
-			result, err = run(ctx)
+			result, err = t.Run(ctx, tool.Call{ID: "call", Args: c.Args})
 		} else {
-			result, err = graph.Do(ctx, "tool", run)
+			result, err = runAsking(ctx, t, c.Args)
 		}
 		return graph.Update{}, err
 	}}
@@ -174,6 +172,37 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask
 	}
 	err = settle(ctx, &graph.Runner{Graph: g, Store: graph.NewMemory()}, ask)
 	return p.Secrets().Text(result.Text()), result.Error, err
+}
+
+// runAsking makes a call, and asks what its tool wants to know.
+func runAsking(ctx context.Context, t tool.Tool, args json.RawMessage) (tool.Result, error) {
+	type made struct {
+		Result tool.Result
+		Ask    *tool.Question
+	}
+	call := tool.Call{ID: "call", Key: "call", Args: args}
+	for {
+		m, err := graph.Do(ctx, "tool", func(ctx context.Context) (made, error) {
+			r, err := t.Run(ctx, call)
+			if q, ok := errors.AsType[*tool.Question](err); ok {
+				return made{Ask: q}, nil
+			}
+			return made{Result: r}, err
+		})
+		if err != nil || m.Ask == nil {
+			return m.Result, err
+		}
+		answer := tool.Answer{Prompt: m.Ask.Prompt}
+		value, err := graph.Interrupt[any](ctx, graph.Ask{Name: "tool", Kind: m.Ask.Kind, Prompt: m.Ask.Prompt, Options: m.Ask.Options, Free: true})
+		if refusal, ok := errors.AsType[*graph.RefusedError](err); ok {
+			answer.Refused = refusal.Reason
+		} else if err != nil {
+			return tool.Result{}, err
+		} else if answer.Value, err = json.Marshal(value); err != nil {
+			return tool.Result{}, err
+		}
+		call.Answers = append(call.Answers, answer)
+	}
 }
 
 // settle drives a graph to its end.

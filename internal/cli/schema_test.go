@@ -47,7 +47,7 @@ func TestEventsConform(t *testing.T) {
 		flow.Extracting{Repair: true}, flow.Extracting{}, flow.Warning{Text: "w"},
 		agent.TextDelta{Text: "t"}, agent.ReasoningDelta{Text: "t"}, agent.Replied{Message: said, Model: "m", Usage: used, Stop: llm.StopTools, Cost: 1.5, Priced: true},
 		agent.Replied{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.Replied{Message: llm.Message{Role: llm.RoleAssistant}},
-		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},
+		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolProgress{ID: "i", Name: "n", Text: "t"}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},
 		agent.Shortened{Messages: 1, Tokens: 2, Limit: 3, Summary: true}, agent.Summed{Model: "m", Usage: used}, agent.Spending{Spend: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
 		team.AgentStarted{ID: "i", Agent: "a", Parent: "lead", Task: "1", Resumed: true}, team.AgentStarted{},
 		team.AgentEnded{ID: "i", Agent: "a", Status: "failed", Error: "x", Spent: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},

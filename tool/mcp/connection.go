@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -35,9 +37,11 @@ type connection struct {
 	end     context.CancelFunc
 	hangUp  context.CancelFunc // ends the requests of a server on the network
 
-	stale atomic.Bool // the server says that its tools are others now
-	mu    sync.Mutex
-	list  []*sdk.Tool // sorted by name
+	stale  atomic.Bool // the server says that its tools are others now
+	mu     sync.Mutex
+	list   []*sdk.Tool // sorted by name
+	calls  []*openCall // the oldest first
+	opened int         // calls so far
 }
 
 // dial starts the server, greets it and lists its tools, within the start
@@ -49,10 +53,7 @@ func (s *server) dial(config Server) (*connection, error) {
 	late := time.AfterFunc(s.options.StartTimeout, c.end)
 	transport, err := s.transport(c, config)
 	if err == nil {
-		client := sdk.NewClient(&sdk.Implementation{Name: "raddle", Version: version()}, &sdk.ClientOptions{
-			Capabilities:           &sdk.ClientCapabilities{},
-			ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) { c.stale.Store(true) },
-		})
+		client := s.client(c)
 		client.AddSendingMiddleware(boundDiscovery)
 		c.session, err = client.Connect(c.ended, transport, nil)
 	}
@@ -81,6 +82,27 @@ func (s *server) dial(config Server) (*connection, error) {
 		return nil, fmt.Errorf("it was not ready within %v and was ended%s", s.options.StartTimeout, c.stderr.quote())
 	}
 	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quote())
+}
+
+// client returns the side of the protocol that is raddle's.
+func (s *server) client(c *connection) *sdk.Client {
+	capabilities := &sdk.ClientCapabilities{}
+	if s.options.Workspace != "" {
+		capabilities.RootsV2 = &sdk.RootCapabilities{}
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: "raddle", Version: version()}, &sdk.ClientOptions{
+		Capabilities:                capabilities,
+		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.stale.Store(true) },
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { c.progress(r.Params) },
+		ElicitationHandler: func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+			return s.elicit(ctx, c, r.Params)
+		},
+	})
+	if s.options.Workspace != "" {
+		root := url.URL{Scheme: "file", Path: filepath.ToSlash(s.options.Workspace)}
+		client.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(s.options.Workspace)})
+	}
+	return client
 }
 
 // boundDiscovery limits the time of the first request, "server/discover", which servers

@@ -24,13 +24,13 @@ func (s *server) direct(list []*sdk.Tool) []tool.Tool {
 		all = append(all, tool.Tool{
 			Name: name, Description: s.clean(t.Description), Schema: schema(t),
 			Effect: effect, Parallel: effect == tool.ReadOnly,
-			Touches: func(args json.RawMessage) (tool.Touch, error) { return touches(t, args), nil },
+			InDoubt: s.config.InDoubt, Touches: func(args json.RawMessage) (tool.Touch, error) { return touches(t, args), nil },
 			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 				args, ok := object(c.Args)
 				if !ok {
 					return tool.Failed("the arguments of %s are not an object", name), nil
 				}
-				res, err := s.call(ctx, t.Name, args)
+				res, err := s.call(ctx, request{Call: c, name: t.Name, with: args, repeats: effect.Repeats()})
 				if err != nil {
 					return tool.Result{}, err
 				}

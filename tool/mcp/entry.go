@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+
+	"raddle.dev/tool"
 )
 
 // An entryReader reads one server of a file.
@@ -47,6 +50,8 @@ func (r *entryReader) read(e member) {
 			r.text(f, &s.Dir)
 		case "url":
 			r.text(f, &s.URL)
+		case "in_doubt":
+			r.doubt(f)
 		case "headers":
 			r.table(f, &s.Headers)
 		}
@@ -105,6 +110,16 @@ func (r *entryReader) text(f member, to *string) {
 		r.fault(f.value, "has a %q that is not a string", f.key)
 	}
 	*to = s
+}
+
+func (r *entryReader) doubt(f member) {
+	var name string
+	r.text(f, &name)
+	choice, ok := tool.ParseDoubt(name)
+	if !ok {
+		r.fault(f.value, `has the unknown "in_doubt" %q: it is one of %s`, name, strings.Join(tool.Doubts, ", "))
+	}
+	r.server.InDoubt = choice
 }
 
 func (r *entryReader) list(f member, to *[]string) {

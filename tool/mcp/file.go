@@ -9,6 +9,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"raddle.dev/tool"
 )
 
 // A File is an mcp.json as it was read.
@@ -29,6 +31,9 @@ type Server struct {
 	Args    []string
 	Env     map[string]string // on top of Options.Env
 	Dir     string            // cwd; relative to Options.Dir
+
+	// InDoubt is what is done with calls that a crash cut off, unless they may be repeated.
+	InDoubt tool.Doubt
 
 	URL     string
 	Headers map[string]string

@@ -27,12 +27,12 @@ func (s *server) tools(c *connection) []tool.Tool {
 		{
 			Name: functionName("invoke", id),
 			Description: fmt.Sprintf("Calls a tool of the MCP server %s with its arguments. "+
-				"Ask mcp_describe_%s first what arguments the tool takes.", id, id),
+				"Ask mcp_describe_%s first what arguments the tool takes.", id, id) + s.instructions(c),
 			Schema: json.RawMessage(`{"type":"object","properties":{` +
 				`"tool":{"type":"string","description":"The name of the tool"},` +
 				`"arguments":{"type":"object","description":"The arguments of the tool"}},"required":["tool"]}`),
 			Effect: invokeEffect(list), Parallel: invokeEffect(list) == tool.ReadOnly,
-			Repeats: s.invokeRepeats, Touches: s.invokeTouches, Run: s.invoke,
+			InDoubt: s.config.InDoubt, Repeats: s.invokeRepeats, Touches: s.invokeTouches, Run: s.invoke,
 		},
 		{
 			Name:        functionName("search", id),
@@ -50,6 +50,7 @@ func (s *server) tools(c *connection) []tool.Tool {
 			Effect: tool.ReadOnly, Parallel: true, Run: s.describe,
 		},
 	}
+	all = append(all, s.readers(c)...)
 	if len(list) <= s.options.Direct {
 		all = append(all, s.direct(list)...)
 	}
@@ -119,7 +120,7 @@ func (s *server) invoke(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if failed != nil || err != nil {
 		return deref(failed), err
 	}
-	res, err := s.call(ctx, t.Name, with)
+	res, err := s.call(ctx, request{Call: c, name: t.Name, with: with, repeats: effect(t).Repeats()})
 	if err != nil {
 		return tool.Result{}, err
 	}

@@ -4,7 +4,9 @@ package mcp
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -14,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"raddle.dev/tool"
 )
 
 // misread is what the model reads of a result that raddle cannot use.
@@ -70,6 +74,24 @@ func TestOneCallOfAMisbehavingServerFailsAtMost(t *testing.T) {
 				t.Errorf("the server was started again: %v", !ended)
 			}
 		})
+	}
+}
+
+func TestCancelledIsSent(t *testing.T) {
+	all := tools(t, open(t, entry(t, "raw"), Options{}), "raw")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if _, err := all["mcp__raw__misbehave"].Run(ctx, tool.Call{Args: json.RawMessage(`{"how":"nothing"}`)}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("error %v", err)
+	}
+	for deadline := time.Now().Add(30 * time.Second); ; { // the notice comes beside the next call
+		seen := run(t, all["mcp__raw__seen"], `{}`).Text()
+		if strings.Contains(seen, "notifications/cancelled") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the server has seen %s", seen)
+		}
 	}
 }
 

@@ -77,7 +77,17 @@ func newPeer(mode string) *sdk.Server {
 	if mode == "many" {
 		options.PageSize = 50
 	}
+	if strings.HasPrefix(mode, "rich") {
+		options.Instructions = "Ask for notes first. The key is " + os.Getenv("PEER_TOKEN") + "."
+	}
 	server := sdk.NewServer(&sdk.Implementation{Name: "peer", Version: "1"}, options)
+	if strings.HasPrefix(mode, "rich") {
+		addRich(server)
+		if mode == "rich old" {
+			server.AddReceivingMiddleware(refuseDiscovery)
+		}
+		return server
+	}
 	if mode == "many" {
 		for i := range 300 {
 			add(server, fmt.Sprintf("tool_%03d", i), fmt.Sprintf("Makes thing number %d.", i), nil, nothing)

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"raddle.dev/internal/redact"
 )
 
@@ -26,6 +24,7 @@ type server struct {
 	failures int      // starts that failed and connections that broke, since a call worked
 	hangs    int      // calls in a row that timed out
 	closed   bool
+	asking   map[string]*openCall // by their keys: calls that wait for a person
 
 	connections sync.WaitGroup // those that are not closed yet
 }
@@ -172,63 +171,4 @@ func (s *server) close() {
 		<-a.done
 	}
 	s.connections.Wait()
-}
-
-// errCallTimeout is the cause of the end of a call that took too long.
-var errCallTimeout = errors.New("call timeout")
-
-// call calls a tool. The error is of the caller's context if that has ended,
-// and otherwise something to tell the model.
-func (s *server) call(ctx context.Context, name string, args any) (*sdk.CallToolResult, error) {
-	res, err := s.once(ctx, name, args)
-	if errors.Is(err, sdk.ErrSessionMissing) {
-		// The server was started again while nobody called, and has refused.
-		res, err = s.once(ctx, name, args)
-	}
-	return res, err
-}
-
-func (s *server) once(ctx context.Context, name string, args any) (*sdk.CallToolResult, error) {
-	c, err := s.connect(ctx)
-	if err != nil {
-		return nil, s.told(ctx, err)
-	}
-	limited, cancel := context.WithTimeoutCause(ctx, s.options.CallTimeout, errCallTimeout)
-	defer cancel()
-	stop := context.AfterFunc(c.ended, cancel)
-	defer stop()
-	res, err := c.session.CallTool(limited, &sdk.CallToolParams{Name: name, Arguments: args})
-	switch {
-	case err == nil:
-		s.worked()
-		plainResult(res)
-		return res, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
-	case isAnswer(err):
-		s.worked()
-		return nil, s.told(ctx, err)
-	case context.Cause(limited) == errCallTimeout:
-		s.hung(c)
-		return nil, fmt.Errorf("MCP server '%s' timed out after %v; the call was cancelled, and whether it took effect is not known",
-			s.config.ID, s.options.CallTimeout)
-	}
-	if c.survives(ctx, err) {
-		s.worked()
-		return nil, fmt.Errorf("MCP server '%s': the tool has run, but its result cannot be read, and a repetition will not change that: %s",
-			s.config.ID, s.clean(err.Error()))
-	}
-	c.end()
-	if errors.Is(err, sdk.ErrSessionMissing) {
-		return nil, fmt.Errorf("MCP server '%s': %w", s.config.ID, sdk.ErrSessionMissing)
-	}
-	return nil, fmt.Errorf("MCP server '%s' was lost during the call (%s%s); whether the call took effect is not known; "+
-		"the server is started again for the next call", s.config.ID, s.clean(c.why(err)), c.stderr.quote())
-}
-
-func (s *server) told(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return fmt.Errorf("MCP server '%s': %s", s.config.ID, s.clean(err.Error()))
 }

@@ -35,9 +35,13 @@ type Options struct {
 	// Dir is where child processes run, and what a relative cwd is relative
 	// to; empty: the working directory of this process.
 	Dir string
+	// Workspace is the directory that servers learn as the root of the work; empty: none.
+	Workspace string
 
 	StartTimeout time.Duration // until a server has answered and listed its tools; 0: DefaultStartTimeout
-	CallTimeout  time.Duration // of one call; 0: DefaultCallTimeout
+	// CallTimeout is the time of one call, which begins again when the server reports
+	// progress, at most 24 times; 0: DefaultCallTimeout.
+	CallTimeout time.Duration
 	// Restarts is how often a server is started again without a call that
 	// worked in between; 0: DefaultRestarts; negative: never.
 	Restarts int
@@ -211,10 +215,10 @@ func Entry(entry string) (id string, ok bool) {
 	return id, ok && id != ""
 }
 
-// Absent answers a call to one of the three functions of a server that was not
+// Absent answers a call to one of the functions of a server that was not
 // offered; false: the name is none of those. Servers may be nil.
 func (s *Servers) Absent(call llm.ToolCall) (tool.Result, bool) {
-	for _, f := range []string{"invoke", "search", "describe"} {
+	for _, f := range []string{"invoke", "search", "describe", "resources", "prompts"} {
 		id, ok := strings.CutPrefix(call.Name, "mcp_"+f+"_")
 		switch {
 		case !ok:

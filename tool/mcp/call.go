@@ -1,0 +1,221 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/tool"
+)
+
+// progressPause is the least time between two reports of progress that a person sees.
+const progressPause = 2 * time.Second
+
+// mostExtensions is how many times the time limit of a call may begin again because the
+// server reports progress.
+const mostExtensions = 24
+
+// A request is a call of a tool of the server.
+type request struct {
+	tool.Call
+	name    string          // of the tool, as the server knows it
+	with    json.RawMessage // its arguments
+	repeats bool            // it may be made again
+}
+
+// An openCall is a call that the server works on. It outlives the function that began
+// it while a person is asked.
+type openCall struct {
+	conn   *connection
+	token  string // of its progress
+	cancel context.CancelFunc
+	moved  chan string   // progress as text; has room for one
+	done   chan struct{} // closed when res and err are set
+	res    *sdk.CallToolResult
+	err    error
+
+	asker asker
+}
+
+// call calls a tool. The error is of the caller's context if that has ended, a
+// question for a person, and otherwise something to tell the model.
+func (s *server) call(ctx context.Context, r request) (*sdk.CallToolResult, error) {
+	res, err := s.once(ctx, r)
+	if errors.Is(err, sdk.ErrSessionMissing) {
+		// The server was started again while nobody called, and has refused.
+		res, err = s.once(ctx, r)
+	}
+	return res, err
+}
+
+func (s *server) once(ctx context.Context, r request) (*sdk.CallToolResult, error) {
+	o := s.takeAsking(r.Key)
+	switch {
+	case o != nil:
+		o.asker.answer(r.Answers)
+	case len(r.Answers) > 0 && !r.repeats && !r.Repeat:
+		return nil, tool.ErrCutOff
+	default:
+		c, err := s.connect(ctx)
+		if err != nil {
+			return nil, s.told(ctx, err)
+		}
+		o = c.open(r)
+	}
+	limit := time.NewTimer(s.options.CallTimeout)
+	defer limit.Stop()
+	var shown time.Time
+	for extensions := 0; ; {
+		select {
+		case <-o.done:
+			return s.finish(ctx, o)
+		case text := <-o.moved:
+			if r.Progress != nil && time.Since(shown) >= progressPause {
+				shown = time.Now()
+				r.Progress(s.clean(text))
+			}
+			if extensions++; extensions <= mostExtensions {
+				limit.Reset(s.options.CallTimeout)
+			}
+		case q := <-o.asker.questions:
+			s.keepAsking(r.Key, o)
+			return nil, &q
+		case <-ctx.Done():
+			o.cancel()
+			return nil, ctx.Err()
+		case <-limit.C:
+			o.cancel()
+			s.hung(o.conn)
+			return nil, fmt.Errorf("MCP server '%s' timed out after %v; the call was cancelled, and whether it took effect is not known",
+				s.config.ID, s.options.CallTimeout)
+		}
+	}
+}
+
+// finish returns what has come of a call.
+func (s *server) finish(ctx context.Context, o *openCall) (*sdk.CallToolResult, error) {
+	switch {
+	case o.err == nil:
+		s.worked()
+		plainResult(o.res)
+		return o.res, nil
+	case isAnswer(o.err):
+		s.worked()
+		return nil, s.told(ctx, o.err)
+	case o.conn.survives(ctx, o.err):
+		s.worked()
+		return nil, fmt.Errorf("MCP server '%s': the tool has run, but its result cannot be read, and a repetition will not change that: %s",
+			s.config.ID, s.clean(o.err.Error()))
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	o.conn.end()
+	if errors.Is(o.err, sdk.ErrSessionMissing) {
+		return nil, fmt.Errorf("MCP server '%s': %w", s.config.ID, sdk.ErrSessionMissing)
+	}
+	return nil, fmt.Errorf("MCP server '%s' was lost during the call (%s%s); whether the call took effect is not known; "+
+		"the server is started again for the next call", s.config.ID, s.clean(o.conn.why(o.err)), o.conn.stderr.quote())
+}
+
+func (s *server) told(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("MCP server '%s': %s", s.config.ID, s.clean(err.Error()))
+}
+
+// openCallKey is the key of the call in the context of its requests.
+type openCallKey struct{}
+
+// open begins a call.
+func (c *connection) open(r request) *openCall {
+	o := &openCall{conn: c, moved: make(chan string, 1), done: make(chan struct{})}
+	o.asker = newAsker(r.Answers, r.Key != "")
+	c.mu.Lock()
+	c.opened++
+	o.token = fmt.Sprintf("call-%d", c.opened)
+	c.calls = append(c.calls, o)
+	c.mu.Unlock()
+	ctx, cancel := context.WithCancel(context.WithValue(c.ended, openCallKey{}, o))
+	o.cancel = cancel
+	params := &sdk.CallToolParams{Name: r.name, Arguments: r.with}
+	params.SetProgressToken(o.token)
+	go func() {
+		defer cancel()
+		o.res, o.err = c.session.CallTool(ctx, params)
+		c.forget(o)
+		close(o.done)
+	}()
+	return o
+}
+
+func (c *connection) forget(o *openCall) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, other := range c.calls {
+		if other == o {
+			c.calls = append(c.calls[:i:i], c.calls[i+1:]...)
+			return
+		}
+	}
+}
+
+// progress passes on what the server reports of a call.
+func (c *connection) progress(p *sdk.ProgressNotificationParams) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, o := range c.calls {
+		if o.token != p.ProgressToken {
+			continue
+		}
+		select {
+		case <-o.moved: // only the newest counts
+		default:
+		}
+		o.moved <- progressText(p)
+	}
+}
+
+// progressText is a report as a person reads it.
+func progressText(p *sdk.ProgressNotificationParams) string {
+	const longest = 200
+	text := fmt.Sprintf("%g", p.Progress)
+	if p.Total > 0 {
+		text += fmt.Sprintf(" of %g", p.Total)
+	}
+	text = cmp.Or(p.Message, text)
+	if len(text) > longest {
+		text = text[:longest] + " ..."
+	}
+	return text
+}
+
+// keepAsking keeps a call that waits for the answer of a person.
+func (s *server) keepAsking(key string, o *openCall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asking == nil {
+		s.asking = map[string]*openCall{}
+	}
+	s.asking[key] = o
+}
+
+// takeAsking returns the call with this key that waits for an answer, nil if there is none.
+func (s *server) takeAsking(key string) *openCall {
+	if key == "" {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	o := s.asking[key]
+	delete(s.asking, key)
+	if o != nil && o.conn.broken() {
+		return nil // its end is not known
+	}
+	return o
+}

@@ -1,0 +1,206 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"raddle.dev/tool"
+)
+
+// longestInstructions is the number of bytes of a server's instructions that the model reads.
+const longestInstructions = 8 << 10
+
+// instructions are the server's own, as the end of a description.
+func (s *server) instructions(c *connection) string {
+	res := c.session.InitializeResult()
+	if res == nil || strings.TrimSpace(res.Instructions) == "" {
+		return ""
+	}
+	text := s.clean(strings.TrimSpace(res.Instructions))
+	if len(text) > longestInstructions {
+		text = strings.ToValidUTF8(text[:longestInstructions], "") + " ..."
+	}
+	return "\n\nInstructions of the server:\n" + text
+}
+
+// readers returns the functions for resources and prompts, of a server that has them.
+func (s *server) readers(c *connection) (list []tool.Tool) {
+	res := c.session.InitializeResult()
+	if res == nil || res.Capabilities == nil {
+		return nil
+	}
+	id := s.config.ID
+	if res.Capabilities.Resources != nil {
+		list = append(list, tool.Tool{
+			Name: functionName("resources", id),
+			Description: fmt.Sprintf("Without a uri, lists the resources of the MCP server %s: data that it offers for reading, and templates of "+
+				"their addresses. With a uri, returns the contents of that resource.", id),
+			Schema: json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","description":"The address of the resource to read"}}}`),
+			Effect: tool.ReadOnly, Parallel: true, Touches: resourceTouches, Run: s.resources,
+		})
+	}
+	if res.Capabilities.Prompts != nil {
+		list = append(list, tool.Tool{
+			Name: functionName("prompts", id),
+			Description: fmt.Sprintf("Without a name, lists the prompts of the MCP server %s: texts that it offers for common tasks, and their "+
+				"arguments. With a name, returns that text.", id),
+			Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"The prompt to return"},` +
+				`"arguments":{"type":"object","additionalProperties":{"type":"string"},"description":"The arguments of the prompt"}}}`),
+			Effect: tool.ReadOnly, Parallel: true, Run: s.prompts,
+		})
+	}
+	return list
+}
+
+// resourceTouches returns what reading a resource reaches, as far as its address says.
+func resourceTouches(args json.RawMessage) (touch tool.Touch, err error) {
+	var uri string
+	_ = json.Unmarshal(fields(args)["uri"], &uri) // what is no text reads nothing
+	u, err := url.Parse(uri)
+	switch {
+	case err != nil:
+		return tool.Touch{Unknown: "reads an address that raddle cannot read"}, nil
+	case u.Scheme == "file":
+		touch.Reads = []string{u.Path}
+	case u.Scheme == "http" || u.Scheme == "https":
+		touch.Network = []string{strings.ToLower(u.Host)}
+	}
+	return touch, nil
+}
+
+// ask makes a request that only reads, within the time of a call.
+func ask[R any](ctx context.Context, s *server, do func(context.Context, *sdk.ClientSession) (R, error)) (tool.Result, error) {
+	c, err := s.connect(ctx)
+	if err != nil {
+		return tool.Result{}, s.told(ctx, err)
+	}
+	limited, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
+	defer cancel()
+	defer context.AfterFunc(c.ended, cancel)()
+	res, err := do(limited, c.session)
+	if err != nil {
+		return tool.Result{}, s.told(ctx, err)
+	}
+	s.worked()
+	text, err := json.Marshal(res)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	var v any
+	if err := json.Unmarshal(text, &v); err != nil {
+		return tool.Result{}, err
+	}
+	return s.cleaned(tool.JSON(plainValue(v))), nil
+}
+
+// A page of a list, and where the next one begins.
+type page[T any] struct {
+	items []T
+	next  string
+}
+
+// pages reads all pages of a list.
+func pages[T any](read func(cursor string) (page[T], error)) ([]T, error) {
+	all := []T{}
+	for cursor, n := "", 0; n < maxPages; n++ {
+		p, err := read(cursor)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p.items...)
+		if p.next == "" || p.next == cursor {
+			break
+		}
+		cursor = p.next
+	}
+	return all, nil
+}
+
+func (s *server) resources(ctx context.Context, c tool.Call) (tool.Result, error) {
+	args := fields(c.Args)
+	if _, ok := args["uri"]; ok {
+		uri, failed := args.text("uri")
+		if failed != nil {
+			return *failed, nil
+		}
+		return ask(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
+			res, err := c.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
+			if err != nil {
+				return nil, err
+			}
+			return map[string]any{"contents": contentsOf(res)}, nil
+		})
+	}
+	return ask(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
+		list, err := pages(func(cursor string) (page[*sdk.Resource], error) {
+			res, err := c.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
+			if err != nil {
+				return page[*sdk.Resource]{}, err
+			}
+			return page[*sdk.Resource]{res.Resources, res.NextCursor}, nil
+		})
+		if err != nil {
+			return nil, err
+		}
+		templates, err := pages(func(cursor string) (page[*sdk.ResourceTemplate], error) {
+			res, err := c.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
+			if err != nil {
+				return page[*sdk.ResourceTemplate]{}, err
+			}
+			return page[*sdk.ResourceTemplate]{res.ResourceTemplates, res.NextCursor}, nil
+		})
+		if err != nil && !isAnswer(err) { // some servers have no templates
+			return nil, err
+		}
+		return map[string]any{"resources": list, "templates": templates}, nil
+	})
+}
+
+// contentsOf are the contents of a resource, with a note in the place of bytes.
+func contentsOf(res *sdk.ReadResourceResult) []any {
+	list := []any{}
+	for _, c := range res.Contents {
+		if c == nil {
+			continue
+		}
+		if len(c.Blob) > 0 {
+			list = append(list, map[string]string{"uri": c.URI, "mimeType": c.MIMEType, "blob": fmt.Sprintf("[%d bytes left out]", len(c.Blob))})
+			continue
+		}
+		list = append(list, map[string]string{"uri": c.URI, "mimeType": c.MIMEType, "text": c.Text})
+	}
+	return list
+}
+
+func (s *server) prompts(ctx context.Context, c tool.Call) (tool.Result, error) {
+	args := fields(c.Args)
+	if _, ok := args["name"]; !ok {
+		return ask(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
+			list, err := pages(func(cursor string) (page[*sdk.Prompt], error) {
+				res, err := c.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
+				if err != nil {
+					return page[*sdk.Prompt]{}, err
+				}
+				return page[*sdk.Prompt]{res.Prompts, res.NextCursor}, nil
+			})
+			return map[string]any{"prompts": list}, err
+		})
+	}
+	name, failed := args.text("name")
+	if failed != nil {
+		return *failed, nil
+	}
+	raw, ok := object(args["arguments"])
+	var with map[string]string
+	if !ok || json.Unmarshal(raw, &with) != nil {
+		return tool.Failed("Invalid 'arguments' in arguments: their values must be strings"), nil
+	}
+	return ask(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
+		return c.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: with})
+	})
+}
