@@ -55,6 +55,9 @@ func (s *script) run(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if err := r.renameArguments(); err != nil {
 		return tool.Result{}, fmt.Errorf("run %s: %w", s.Name, err)
 	}
+	if wrong := r.refuseTooLarge(); wrong != "" {
+		return s.refused(wrong), nil
+	}
 	cmd, wrong, err := r.command()
 	switch {
 	case err != nil:
@@ -101,6 +104,7 @@ func (r *running) command() (cmd proc.Command, wrong string, err error) {
 	}
 	err = errors.Join(
 		os.WriteFile(r.path("call"), call, 0o600),
+		os.WriteFile(r.path("data.json"), r.call.Args, 0o600),
 		os.WriteFile(r.path("output"), nil, 0o600),
 		os.WriteFile(r.path("prompt-utils.sh"), promptUtils, 0o600))
 	env.set("RADDLE_CALL", r.path("call"))

@@ -2,8 +2,10 @@ package script
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sort"
 	"strings"
 
@@ -78,7 +80,7 @@ func ReadDotenv(path string) map[string]string {
 
 // promised are the variables that belong to one call.
 var promised = []string{
-	"LLM_TOOL_NAME", "LLM_TOOL_CACHE_DIR", "LLM_TOOL_RAW_JSON", "LLM_PROMPT_UTILS_FILE", "LLM_AGENT_NAME", "LLM_AGENT_FUNC",
+	"LLM_TOOL_NAME", "LLM_TOOL_CACHE_DIR", "LLM_TOOL_RAW_JSON", dataFileVariable, "LLM_PROMPT_UTILS_FILE", "LLM_AGENT_NAME", "LLM_AGENT_FUNC",
 	"LLM_AGENT_ROOT_DIR", "LLM_AGENT_CACHE_DIR", "LLM_AGENT_RAW_JSON", "RADDLE_IDEMPOTENCY_KEY",
 }
 
@@ -131,9 +133,33 @@ func (r *running) readDotenvs(e *environment) {
 	}
 }
 
-// largestInline is the longest argument text that is put into the environment
-// itself, in bytes: systems limit the length of one variable.
-const largestInline = 32 << 10
+// inlineLimit returns the length of the longest argument text, in bytes, that fits
+// into one variable of a process. Linux allows 128 KiB for the name and the value,
+// Windows 32,767 characters.
+func inlineLimit(goos string) int {
+	if goos == "windows" {
+		return 30 << 10
+	}
+	return 120 << 10
+}
+
+// dataFileVariable names the file that has the arguments of a call, of any length.
+const dataFileVariable = "LLM_TOOL_DATA_FILE"
+
+// refuseTooLarge returns what is wrong if the arguments do not fit into the
+// variable that the script reads them from. A script whose text names
+// LLM_TOOL_DATA_FILE can read arguments of any length.
+func (r *running) refuseTooLarge() string {
+	limit := inlineLimit(runtime.GOOS)
+	if len(r.call.Args) <= limit {
+		return ""
+	}
+	if text, err := os.ReadFile(r.file); err == nil && bytes.Contains(text, []byte(dataFileVariable)) {
+		return ""
+	}
+	return fmt.Sprintf("error: the arguments have %d bytes; %s takes at most %d. Nothing was run. Pass less at a time: split the text over several calls, or write a large text with another tool.",
+		len(r.call.Args), r.Name, limit)
+}
 
 // contract sets the variables that tools are promised.
 func (r *running) contract(e *environment) {
@@ -164,7 +190,8 @@ func (r *running) contract(e *environment) {
 	if r.language == declare.LanguageBash {
 		e.set("LLM_PROMPT_UTILS_FILE", r.path("prompt-utils.sh"))
 	}
-	if len(r.call.Args) <= largestInline {
+	e.set(dataFileVariable, r.path("data.json"))
+	if len(r.call.Args) <= inlineLimit(runtime.GOOS) {
 		e.set(raw, string(r.call.Args))
 	}
 	path := filepath.Join(base, "bin")

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +24,7 @@ func seen(t *testing.T, h *Host, text string) map[string]string {
 		value = strings.ReplaceAll(value, h.Config, "<config>")
 		vars[name] = strings.ReplaceAll(value, os.Getenv("PATH"), "<PATH>")
 	}
-	for _, name := range []string{"LLM_OUTPUT", "LLM_PROMPT_UTILS_FILE"} {
+	for _, name := range []string{"LLM_OUTPUT", "LLM_PROMPT_UTILS_FILE", "LLM_TOOL_DATA_FILE"} {
 		if !filepath.IsAbs(vars[name]) {
 			t.Errorf("%s is %q", name, vars[name])
 		}
@@ -98,19 +97,6 @@ func TestEnvironmentFiles(t *testing.T) {
 	write(t, h.Workspace, "own.env", "FROM_META=yes\n")
 	tl := one(t, h, "t.sh", "# @describe T.\n# @meta dotenv own.env\nmain() { echo \"$FROM_META $NEAR\" >>\"$LLM_OUTPUT\"; }\n")
 	if got := call(t, tl, `{}`).Text(); got != `{"output":"yes agent\n"}` {
-		t.Errorf("got %s", got)
-	}
-}
-
-func TestLongArgumentsAreNotInTheEnvironment(t *testing.T) {
-	testneed.Programs(t, "bash")
-	h := surroundings(t)
-	args, err := json.Marshal(map[string]string{"x": strings.Repeat("x", 200_000)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tl := one(t, h, "t.sh", "# @describe T.\n# @option --x\nmain() { echo \"${LLM_TOOL_RAW_JSON-none} ${#argc_x}\" >>\"$LLM_OUTPUT\"; }\n")
-	if got := call(t, tl, string(args)).Text(); got != `{"output":"none 200000\n"}` {
 		t.Errorf("got %s", got)
 	}
 }
