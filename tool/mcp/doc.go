@@ -17,7 +17,12 @@
 // Each server is offered as three functions, mcp_invoke_ID, mcp_search_ID and
 // mcp_describe_ID, so that a hundred tools cost no more than one. A server with
 // few tools is offered directly as well, each tool as mcp__ID__TOOL with its
-// own schema.
+// own schema. Two more functions list and read resources and prompts, where a
+// server has them.
+//
+// A call of a tool may ask a person (elicitation): it ends with a
+// [tool.Question], and goes on with the call that has the same key and the
+// answers.
 //
 // Values of the environment get into a server's entry by ${NAME} or {{NAME}}.
 // Those that are secret by their form or their name are taken out of everything
