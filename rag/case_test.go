@@ -28,6 +28,7 @@ type table struct {
 type row struct {
 	Vector  []string `yaml:"vector"`
 	Keyword []string `yaml:"keyword"`
+	Graph   []string `yaml:"graph"`
 	TopK    int      `yaml:"top_k"`
 
 	Query     string `yaml:"query"`
@@ -57,7 +58,7 @@ var tables = map[string]func(t *testing.T, c table, r row){
 
 func TestTables(t *testing.T) {
 	ran := map[string]bool{}
-	for _, dir := range append([]string{"../flow/testdata/cases"}, filepath.SplitList(os.Getenv("RADDLE_CASES"))...) {
+	for _, dir := range append([]string{"../flow/testdata/cases", "testdata"}, filepath.SplitList(os.Getenv("RADDLE_CASES"))...) {
 		for _, pattern := range []string{"*.yaml", "cases/*.yaml"} {
 			files, err := filepath.Glob(filepath.Join(dir, pattern))
 			if err != nil {
@@ -112,7 +113,8 @@ func same[T any](t *testing.T, r row, what any, got T) {
 }
 
 func fusionRow(t *testing.T, _ table, r row) {
-	got, _ := fuse(r.TopK, ranking[string]{vectorWeight, r.Vector}, ranking[string]{keywordWeight, r.Keyword})
+	got, _ := fuse(r.TopK, ranking[string]{vectorWeight, r.Vector}, ranking[string]{keywordWeight, r.Keyword},
+		ranking[string]{entityWeight, r.Graph})
 	same(t, r, r, append([]string{}, got...))
 }
 
