@@ -11,7 +11,10 @@ import (
 
 // openFile opens a file with the library, which it keeps from loops and from recursion without an end.
 func openFile(ctx context.Context, data []byte) (*pdf.Reader, error) {
-	s := &source{ctx: ctx, data: data, reads: map[int64]int{}}
+	if err := checkTables(data); err != nil {
+		return nil, err
+	}
+	s := &source{ctx: ctx, data: data, reads: map[int64]int{}, memory: newMemoryWatch()}
 	r, err := pdf.NewReader(s, int64(len(data)))
 	if err != nil {
 		return nil, err
@@ -42,8 +45,7 @@ func readTable(ctx context.Context, data []byte, at int64, packed, containers ma
 	id, _, _ := l.next()
 	generation, _, _ := l.next()
 	_, operator, _ := l.next()
-	const maxObject = 8388607 // of the format
-	if operator != "obj" || id.kind != numberOperand || generation.kind != numberOperand || id.number < 1 || id.number > maxObject {
+	if operator != "obj" || id.kind != numberOperand || generation.kind != numberOperand || id.number < 1 || id.number > maxObjects {
 		return nil
 	}
 	// The library does not hand the table out. It does so for a file in which it is the catalog.
@@ -85,6 +87,9 @@ func readEntries(v pdf.Value, packed, containers map[int64]bool) error {
 	defer r.Close()
 	entry := make([]byte, row)
 	for ; len(sections) >= 2; sections = sections[2:] {
+		if sections[0] < 0 || sections[1] > maxObjects {
+			return errManyObjects
+		}
 		for i := range sections[1] {
 			if _, err := io.ReadFull(r, entry); err != nil {
 				return fmt.Errorf("its table of objects is cut off: %w", err)
@@ -112,6 +117,8 @@ type source struct {
 	data  []byte
 	tail  []byte        // is behind data
 	reads map[int64]int // how often was read at an offset while the tables of objects are read; nil: they have been
+
+	memory *memoryWatch // nil: nothing is watched
 }
 
 const (
@@ -126,6 +133,9 @@ func (s *source) ReadAt(p []byte, at int64) (int, error) {
 	}
 	if at < 0 {
 		return 0, io.EOF
+	}
+	if s.memory.exceeded() {
+		panic(errTooMuchMemory)
 	}
 	if s.reads != nil {
 		if s.reads[at]++; s.reads[at] > maxReads {

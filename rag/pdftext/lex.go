@@ -27,6 +27,9 @@ type operand struct {
 // maxOperands is how many operands of one operator are kept. Tables of characters have 300 at most, pages fewer.
 const maxOperands = 1024
 
+// maxItems is how many items of an array are kept.
+const maxItems = 1 << 16
+
 // A lexer divides a content stream, or a table of characters, into operators and their operands. It reads broken input to its end without
 // an error: what it cannot read it skips.
 type lexer struct {
@@ -126,7 +129,7 @@ func (l *lexer) array() []operand {
 		if !ok {
 			break
 		}
-		if operator == "" && depth == 1 {
+		if operator == "" && depth == 1 && len(list) < maxItems {
 			list = append(list, value)
 		}
 	}

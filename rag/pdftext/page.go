@@ -15,12 +15,13 @@ const maxFormDepth = 16
 
 // A document is what the pages of one file share.
 type document struct {
-	ctx      context.Context
-	maxBytes int64
-	work     int64 // bytes of content that may still be interpreted: a form can be drawn many times
-	fonts    map[string]*font
-	unknown  int // glyphs without a known text
-	drawn    int // glyphs
+	ctx       context.Context
+	maxBytes  int64
+	work      int64 // bytes of content that may still be interpreted: a form can be drawn many times
+	fonts     map[string]*font
+	fontBytes int
+	unknown   int // glyphs without a known text
+	drawn     int // glyphs
 }
 
 // A state is the graphics state, as far as it concerns text.
@@ -67,16 +68,50 @@ func (d *document) readPage(page, resources pdf.Value) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		all = append(append(all, data...), '\n')
+		if int64(len(all)+len(data)) > d.maxBytes {
+			return "", tooLarge("a page", d.maxBytes)
+		}
+		if all == nil {
+			all = data
+		} else {
+			all = append(append(all, '\n'), data...)
+		}
 	}
 	if err := p.paint(all, 0); err != nil {
 		return "", err
 	}
+	if len(p.layout.lines) > maxLines {
+		return "", errTooMuchWork
+	}
 	return p.layout.text(), nil
+}
+
+// maxLines is how many lines a page may have.
+const maxLines = 50_000
+
+// maxFontBytes is how many bytes the tables of all fonts may have.
+const maxFontBytes = 16 << 20
+
+// readFontStream returns the decoded bytes of a table of a font.
+func (d *document) readFontStream(v pdf.Value) ([]byte, error) {
+	data, err := d.readStream(v)
+	if d.fontBytes += len(data); d.fontBytes > maxFontBytes {
+		return nil, tooLarge("the tables of its fonts", maxFontBytes)
+	}
+	return data, err
 }
 
 // readStream returns the decoded bytes of a stream.
 func (d *document) readStream(v pdf.Value) ([]byte, error) {
+	parameters := v.Key("DecodeParms")
+	for i := range parameters.Len() {
+		if parameters.Index(i).Key("Columns").Int64() > maxColumns {
+			return nil, errManyObjects
+		}
+	}
+	if parameters.Key("Columns").Int64() > maxColumns {
+		return nil, errManyObjects
+	}
 	r := v.Reader()
 	defer r.Close()
 	data, err := io.ReadAll(io.LimitReader(r, d.maxBytes+1))
@@ -94,6 +129,9 @@ func (p *painter) paint(data []byte, depth int) error {
 		return errTooMuchWork
 	}
 	return readOperators(data, func(operator string, args []operand) error {
+		if len(p.layout.lines) > maxLines {
+			return errTooMuchWork
+		}
 		return p.do(operator, args, depth)
 	})
 }
@@ -175,7 +213,7 @@ func (p *painter) setFont(args []operand) error {
 	f, ok := p.doc.fonts[key]
 	if !ok {
 		var err error
-		if f, err = newFont(fonts.Key(args[0].text), p.doc.readStream); err != nil {
+		if f, err = newFont(fonts.Key(args[0].text), p.doc.readFontStream); err != nil {
 			return fmt.Errorf("font %s: %w", args[0].text, err)
 		}
 		p.doc.fonts[key] = f

@@ -49,8 +49,9 @@ func Read(ctx context.Context, data []byte, maxBytes int64) (text string, err er
 	if err != nil {
 		return "", err
 	}
-	d := document{ctx: limited, maxBytes: maxBytes, work: 8 * maxBytes, fonts: map[string]*font{}}
-	pages := pageWalk{doc: &d, left: r.Trailer().Key("Size").Int64()}
+	const most = 16 << 20 // bytes of one stream
+	d := document{ctx: limited, maxBytes: min(maxBytes, most), work: 8 * maxBytes, fonts: map[string]*font{}}
+	pages := pageWalk{doc: &d, most: maxBytes, left: r.Trailer().Key("Size").Int64()}
 	if err := pages.walk(r.Trailer().Key("Root").Key("Pages"), pdf.Value{}, 0); err != nil {
 		return "", err
 	}
@@ -66,6 +67,7 @@ type pageWalk struct {
 	left int64 // objects that the file can still have
 	read int
 	text strings.Builder
+	most int64 // bytes of text
 }
 
 // maxTreeDepth is how deep trees of pages may be.
@@ -99,8 +101,8 @@ func (w *pageWalk) walk(node, resources pdf.Value, depth int) error {
 		return fmt.Errorf("page %d: %w", w.read, err)
 	}
 	w.text.WriteString(text)
-	if int64(w.text.Len()) > w.doc.maxBytes {
-		return tooLarge("its text", w.doc.maxBytes)
+	if int64(w.text.Len()) > w.most {
+		return tooLarge("its text", w.most)
 	}
 	return nil
 }

@@ -1,0 +1,167 @@
+package pdftext
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/metrics"
+)
+
+const (
+	maxObjects = 500_000 // of one file: the library makes a table of so many entries
+	maxColumns = 1 << 16 // of a row of a compressed table
+	maxWidth   = 8       // bytes of a field of a compressed table
+	maxTables  = 1000    // of objects, one for each change of the file
+)
+
+var (
+	errManyObjects   = fmt.Errorf("too large: its tables name more than %d objects", maxObjects)
+	errTooMuchMemory = errors.New("its objects need too much memory")
+)
+
+// checkTables refuses a file whose tables of objects would make the library allocate more than they hold. It follows them as the library does;
+// what is broken is left to the library.
+func checkTables(data []byte) error {
+	for rest := data; ; {
+		i := bytes.Index(rest, []byte("/Columns"))
+		if i < 0 {
+			break
+		}
+		rest = rest[i+len("/Columns"):]
+		l := lexer{data: rest[:min(len(rest), 64)]}
+		if v, _, ok := l.next(); ok && v.kind == numberOperand && (v.number < 0 || v.number > maxColumns) {
+			return errManyObjects
+		}
+	}
+	i := bytes.LastIndex(data, []byte("startxref"))
+	if i < 0 {
+		return nil
+	}
+	l := lexer{data: data, at: i + len("startxref")}
+	start, _, _ := l.next()
+	at := start.number
+	for range maxTables {
+		if !(at >= 0 && at < float64(len(data))) { // no number, perhaps
+			return nil
+		}
+		previous, err := checkTable(data, int(at))
+		if err != nil || len(previous) == 0 {
+			return err
+		}
+		at = previous[0]
+	}
+	return errTableLoop
+}
+
+// checkTable checks one table, and returns where the previous one begins.
+func checkTable(data []byte, at int) (previous []float64, err error) {
+	l := lexer{data: data, at: at}
+	first, word, _ := l.next()
+	if word == "xref" {
+		for {
+			start, word, ok := l.next()
+			if !ok || word != "" && word != "trailer" {
+				return nil, nil
+			}
+			if word == "trailer" {
+				break
+			}
+			n, _, _ := l.next()
+			if start.number < 0 || n.number < 0 || start.number+n.number > maxObjects {
+				return nil, errManyObjects
+			}
+			for range 3 * int(n.number) {
+				if _, _, ok := l.next(); !ok {
+					return nil, nil
+				}
+			}
+		}
+	} else if first.kind != numberOperand {
+		return nil, nil
+	} else {
+		l.next() // the generation
+		l.next() // obj
+	}
+	numbers := l.readNumbers()
+	for name, most := range map[string]float64{"Size": maxObjects, "Index": maxObjects, "W": maxWidth, "Columns": maxColumns} {
+		for _, n := range numbers[name] {
+			if n < 0 || n > most {
+				return nil, errManyObjects
+			}
+		}
+	}
+	return numbers["Prev"], nil
+}
+
+// readNumbers reads a dictionary, and those in it, and returns the numbers behind each name.
+func (l *lexer) readNumbers() map[string][]float64 {
+	all := map[string][]float64{}
+	name, depth := "", 0
+	for {
+		l.skipSpace()
+		switch rest := l.data[min(l.at, len(l.data)):]; {
+		case len(rest) == 0:
+			return all
+		case bytes.HasPrefix(rest, []byte("<<")):
+			depth++
+			l.at += 2
+			continue
+		case bytes.HasPrefix(rest, []byte(">>")):
+			l.at += 2
+			if depth--; depth <= 0 {
+				return all
+			}
+			continue
+		}
+		v, _, ok := l.next()
+		switch {
+		case !ok || depth == 0:
+			return all
+		case v.kind == nameOperand:
+			name = v.text
+		case v.kind == numberOperand:
+			all[name] = append(all[name], v.number)
+		}
+		for _, item := range v.list {
+			if item.kind == numberOperand {
+				all[name] = append(all[name], item.number)
+			}
+		}
+	}
+}
+
+// A memoryWatch notices that the objects of a file need too much memory: short texts can stand for many objects. It looks at all of the
+// process, after a collection of garbage, so that others that work at the same time count only if they keep what they take.
+type memoryWatch struct {
+	sample []metrics.Sample
+	start  uint64
+	next   uint64 // look closer at so many bytes
+}
+
+const (
+	mostGrowth = 96 << 20 // bytes that are in use
+	moreGrowth = 48 << 20 // bytes of garbage between collections
+)
+
+func newMemoryWatch() *memoryWatch {
+	w := &memoryWatch{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
+	w.start = w.used()
+	w.next = w.start + mostGrowth
+	return w
+}
+
+func (w *memoryWatch) used() uint64 {
+	metrics.Read(w.sample)
+	return w.sample[0].Value.Uint64()
+}
+
+func (w *memoryWatch) exceeded() bool {
+	if w == nil || w.used() <= w.next {
+		return false
+	}
+	runtime.GC()
+	used := w.used()
+	w.next = max(used+moreGrowth, w.start+mostGrowth)
+	return used > w.start+mostGrowth
+}
