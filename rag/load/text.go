@@ -58,7 +58,9 @@ func (e *RefusedError) Unwrap() error { return e.Err }
 
 // readers take the text out of files by their extension. All other files are text.
 var readers = map[string]func(f *File, ctx context.Context, doc *Document) error{
-	"csv": (*File).asTable, "tsv": (*File).asTable, "json": (*File).asJSON, "docx": (*File).asWord, "pdf": (*File).asPDF,
+	"csv": (*File).asTable, "tsv": (*File).asTable, "json": (*File).asJSON, "pdf": (*File).asPDF,
+	"docx": asMarkdown(wordText), "pptx": asMarkdown(slidesText), "xlsx": asMarkdown(sheetsText), "epub": asMarkdown(bookText),
+	"odt": openDocument("ODT"), "ods": openDocument("ODS"), "odp": openDocument("ODP"),
 	"html": (*File).asPage, "htm": (*File).asPage, "xhtml": (*File).asPage,
 }
 
@@ -89,10 +91,18 @@ func (f *File) asPage(_ context.Context, doc *Document) (err error) {
 	return err
 }
 
-func (f *File) asWord(_ context.Context, doc *Document) (err error) {
-	doc.Ext = "md"
-	doc.Text, err = wordText(f.data, f.entry.o.maxBytes())
-	return err
+// asMarkdown returns a reader of documents whose text comes out as Markdown.
+func asMarkdown(read func(data []byte, most int64) (string, error)) func(*File, context.Context, *Document) error {
+	return func(f *File, _ context.Context, doc *Document) (err error) {
+		doc.Ext = "md"
+		doc.Text, err = read(f.data, f.entry.o.maxBytes())
+		return err
+	}
+}
+
+// openDocument returns a reader of the kinds of documents that share one format.
+func openDocument(kind string) func(*File, context.Context, *Document) error {
+	return asMarkdown(func(data []byte, most int64) (string, error) { return openDocumentText(data, kind, most) })
 }
 
 func (f *File) asPDF(ctx context.Context, doc *Document) (err error) {

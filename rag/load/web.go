@@ -207,7 +207,8 @@ var extensions = map[string]string{
 	"application/vnd.oasis.opendocument.text":                                   "odt",
 	"application/vnd.oasis.opendocument.spreadsheet":                            "ods",
 	"application/vnd.oasis.opendocument.presentation":                           "odp",
-	"application/rtf": "rtf", "text/rtf": "rtf", "text/javascript": "js", "application/javascript": "js",
+	"application/epub+zip": "epub",
+	"application/rtf":      "rtf", "text/rtf": "rtf", "text/javascript": "js", "application/javascript": "js",
 }
 
 // extensionOf decides what a page is.

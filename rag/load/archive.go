@@ -1,0 +1,194 @@
+package load
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// An archive is a document that is a ZIP file of XML files.
+type archive struct {
+	kind string // as messages name it
+	zip  *zip.Reader
+	left int64 // bytes of markup that may still be read: a small file can unpack to a very large one
+	most int64 // bytes of text
+}
+
+const (
+	markupShare = 8       // markup may be so many times as large as the text that it may hold
+	maxParts    = 20_000  // files in an archive
+	maxNested   = 1000    // elements within each other
+	maxPiece    = 2 << 20 // bytes of one tag, or of the text between two tags
+)
+
+// openArchive opens a document of a kind, whose text may have most bytes.
+func openArchive(data []byte, kind string, most int64) (*archive, error) {
+	a := &archive{kind: kind, left: markupShare * most, most: most}
+	if bytes.Count(data, []byte("PK\x01\x02")) > maxParts {
+		return nil, a.broken(fmt.Errorf("it holds more than %d files", maxParts))
+	}
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		return nil, a.broken(err)
+	}
+	a.zip = z
+	return a, nil
+}
+
+func (a *archive) broken(err error) error { return fmt.Errorf("a broken %s file: %w", a.kind, err) }
+
+func (a *archive) has(name string) bool {
+	for _, f := range a.zip.File {
+		if f.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// A markupReader reads a file of an archive within the limits.
+type markupReader struct {
+	archive *archive
+	from    io.Reader
+	read    int64
+	piece   int64 // where the piece began that is being read; -1: pieces do not count
+}
+
+var errLargePiece = errors.New("a tag, or the text between two tags, is too large")
+
+// Read implements [io.Reader].
+func (r *markupReader) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	r.read += int64(n)
+	if r.archive.left -= int64(n); r.archive.left < 0 {
+		return 0, tooLarge(markupShare*r.archive.most+1, markupShare*r.archive.most)
+	}
+	if r.piece >= 0 && r.read-r.piece > maxPiece {
+		return 0, errLargePiece
+	}
+	return n, err
+}
+
+// A visitor gets the parts of an XML file. Names are without their spaces of names.
+type visitor struct {
+	start func(name string, attribute func(string) string)
+	end   func(name string)
+	text  func([]byte)
+	size  func() int // bytes of the text so far
+}
+
+// visit reads an XML file of the archive.
+func (a *archive) visit(name string, v visitor) error {
+	f, err := a.zip.Open(name)
+	if err != nil {
+		return a.broken(fmt.Errorf("it holds no %s", name))
+	}
+	defer f.Close()
+	r := &markupReader{archive: a, from: f}
+	d := xml.NewDecoder(r)
+	depth := 0
+	for {
+		r.piece = r.read
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return a.broken(fmt.Errorf("%s: %w", name, err))
+		}
+		switch t := token.(type) {
+		case xml.StartElement:
+			if depth++; depth > maxNested {
+				return a.broken(fmt.Errorf("%s: its elements are nested more than %d deep", name, maxNested))
+			}
+			v.start(t.Name.Local, func(key string) string { return xmlAttribute(t, key) })
+		case xml.EndElement:
+			depth--
+			v.end(t.Name.Local)
+		case xml.CharData:
+			v.text(t)
+		}
+		if int64(v.size()) > a.most {
+			return tooLarge(int64(v.size()), a.most)
+		}
+	}
+}
+
+func xmlAttribute(t xml.StartElement, key string) string {
+	for _, a := range t.Attr {
+		if a.Name.Local == key {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// A prose collects paragraphs, headings, items of lists and rows of tables as Markdown.
+type prose struct {
+	out       strings.Builder
+	paragraph strings.Builder
+	level     int // of the heading that the paragraph is; 0: it is none
+	item      bool
+	row       strings.Builder
+	cells     int  // how deep we are in cells
+	filled    bool // the cell holds text
+}
+
+func (w *prose) size() int { return w.out.Len() + w.paragraph.Len() + w.row.Len() }
+
+func (w *prose) startRow() {
+	if w.cells == 0 {
+		w.row.Reset()
+		w.row.WriteByte('|')
+	}
+}
+
+func (w *prose) startCell() {
+	if w.cells++; w.cells == 1 {
+		w.filled = false
+		w.row.WriteByte(' ')
+	}
+}
+
+func (w *prose) endCell() {
+	if w.cells--; w.cells == 0 {
+		w.row.WriteString(" |")
+	}
+}
+
+func (w *prose) endRow() {
+	if w.cells == 0 {
+		w.out.WriteString(w.row.String() + "\n")
+		w.row.Reset()
+	}
+}
+
+func (w *prose) endTable() { w.out.WriteByte('\n') }
+
+func (w *prose) endParagraph() {
+	text := strings.TrimSpace(w.paragraph.String())
+	level, item := w.level, w.item
+	w.paragraph.Reset()
+	w.level, w.item = 0, false
+	switch {
+	case text == "":
+	case w.cells > 0:
+		if w.filled {
+			w.row.WriteByte(' ')
+		}
+		w.filled = true
+		w.row.WriteString(strings.ReplaceAll(text, "\n", " "))
+	case level > 0:
+		w.out.WriteString(strings.Repeat("#", level) + " " + text + "\n\n")
+	case item:
+		w.out.WriteString("- " + text + "\n\n")
+	default:
+		w.out.WriteString(text + "\n\n")
+	}
+}
+
+func (w *prose) text() string { return strings.TrimSpace(w.out.String()) + "\n" }

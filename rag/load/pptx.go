@@ -1,0 +1,95 @@
+package load
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// slidesText takes the text out of a PPTX file, under a heading for each slide, with the speaker's notes.
+func slidesText(data []byte, most int64) (string, error) {
+	a, err := openArchive(data, "PPTX", most)
+	if err != nil {
+		return "", err
+	}
+	slides := a.numbered("ppt/slides/slide")
+	if len(slides) == 0 {
+		return "", a.broken(errors.New("it holds no slides"))
+	}
+	var w prose
+	for i, name := range slides {
+		fmt.Fprintf(&w.out, "## Slide %d\n\n", i+1)
+		if err := a.slide(name, &w); err != nil {
+			return "", err
+		}
+		notes := "ppt/notesSlides/notesSlide" + strings.TrimPrefix(path.Base(name), "slide")
+		if a.has(notes) {
+			if err := a.slide(notes, &w); err != nil {
+				return "", err
+			}
+		}
+	}
+	return w.text(), nil
+}
+
+// numbered lists the files whose names are prefix, a number and .xml, by the number.
+func (a *archive) numbered(prefix string) (names []string) {
+	number := func(name string) int {
+		middle, isXML := strings.CutSuffix(strings.TrimPrefix(name, prefix), ".xml")
+		n, err := strconv.Atoi(middle)
+		if !isXML || err != nil || !strings.HasPrefix(name, prefix) {
+			return -1
+		}
+		return n
+	}
+	for _, f := range a.zip.File {
+		if number(f.Name) >= 0 {
+			names = append(names, f.Name)
+		}
+	}
+	slices.SortFunc(names, func(x, y string) int { return cmp.Compare(number(x), number(y)) })
+	return names
+}
+
+// slide adds the paragraphs of a slide.
+func (a *archive) slide(name string, w *prose) error {
+	inText := false
+	return a.visit(name, visitor{
+		start: func(name string, _ func(string) string) {
+			switch name {
+			case "t":
+				inText = true
+			case "br":
+				w.paragraph.WriteByte('\n')
+			case "tr":
+				w.startRow()
+			case "tc":
+				w.startCell()
+			}
+		},
+		end: func(name string) {
+			switch name {
+			case "t":
+				inText = false
+			case "p":
+				w.endParagraph()
+			case "tc":
+				w.endCell()
+			case "tr":
+				w.endRow()
+			case "tbl":
+				w.endTable()
+			}
+		},
+		text: func(text []byte) {
+			if inText {
+				w.paragraph.Write(text)
+			}
+		},
+		size: w.size,
+	})
+}

@@ -1,0 +1,201 @@
+package load
+
+import (
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// sheetsText takes the text out of an XLSX file: under a heading for each sheet a paragraph for each row, with a line "column: value" for each
+// value. The first row of a sheet names the columns. Values are as the file stores them: a date is a number of days.
+func sheetsText(data []byte, most int64) (string, error) {
+	a, err := openArchive(data, "XLSX", most)
+	if err != nil {
+		return "", err
+	}
+	shared, err := a.sharedStrings()
+	if err != nil {
+		return "", err
+	}
+	sheets, err := a.sheets()
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, s := range sheets {
+		out.WriteString("## " + s.name + "\n\n")
+		if err := a.sheet(s.file, shared, &out); err != nil {
+			return "", err
+		}
+	}
+	return strings.TrimSpace(out.String()) + "\n", nil
+}
+
+const (
+	maxStrings = 1_000_000 // that cells share
+	maxCells   = 16_384    // of a row, as the format has it
+)
+
+// sharedStrings reads the texts that cells refer to by number.
+func (a *archive) sharedStrings() (all []string, err error) {
+	const name = "xl/sharedStrings.xml"
+	if !a.has(name) {
+		return nil, nil
+	}
+	var b strings.Builder
+	total, inText, phonetic := 0, false, false
+	err = a.visit(name, visitor{
+		start: func(name string, _ func(string) string) {
+			inText = name == "t" && !phonetic
+			phonetic = phonetic || name == "rPh"
+		},
+		end: func(name string) {
+			inText = false
+			switch name {
+			case "rPh":
+				phonetic = false
+			case "si":
+				if len(all) < maxStrings {
+					all = append(all, b.String())
+					total += b.Len()
+				}
+				b.Reset()
+			}
+		},
+		text: func(text []byte) {
+			if inText {
+				b.Write(text)
+			}
+		},
+		size: func() int { return total + b.Len() },
+	})
+	return all, err
+}
+
+// A sheetFile is a sheet of a workbook.
+type sheetFile struct{ name, file string }
+
+// sheets lists the sheets in the order of the workbook.
+func (a *archive) sheets() (all []sheetFile, err error) {
+	files := map[string]string{}
+	nothing := visitor{end: func(string) {}, text: func([]byte) {}, size: func() int { return 0 }}
+	relations, workbook := nothing, nothing
+	relations.start = func(name string, attribute func(string) string) {
+		if name == "Relationship" && len(files) < maxParts {
+			target := attribute("Target")
+			if !strings.HasPrefix(target, "/") {
+				target = "xl/" + target
+			}
+			files[attribute("Id")] = strings.TrimPrefix(path.Clean(target), "/")
+		}
+	}
+	if err := a.visit("xl/_rels/workbook.xml.rels", relations); err != nil {
+		return nil, err
+	}
+	inSheets := false
+	workbook.start = func(name string, attribute func(string) string) {
+		inSheets = inSheets || name == "sheets"
+		if file := files[attribute("id")]; inSheets && name == "sheet" && len(all) < maxParts && a.has(file) {
+			all = append(all, sheetFile{attribute("name"), file})
+		}
+	}
+	if err := a.visit("xl/workbook.xml", workbook); err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, a.broken(errors.New("it holds no sheets"))
+	}
+	return all, nil
+}
+
+// A sheet is being read.
+type sheet struct {
+	out     *strings.Builder
+	most    int // bytes of out
+	shared  []string
+	heading map[int]string // of columns; nil: no row was read
+	row     map[int]string
+	column  int
+	kind    string // of the value of the cell
+	value   strings.Builder
+	inValue bool
+}
+
+func (a *archive) sheet(name string, shared []string, out *strings.Builder) error {
+	s := sheet{out: out, most: int(a.most), shared: shared}
+	return a.visit(name, visitor{start: s.start, end: s.end, text: func(text []byte) {
+		if s.inValue {
+			s.value.Write(text)
+		}
+	}, size: func() int { return out.Len() + s.value.Len() }})
+}
+
+func (s *sheet) start(name string, attribute func(string) string) {
+	switch name {
+	case "row":
+		s.row, s.column = map[int]string{}, -1
+	case "c":
+		s.column++
+		if n := columnNumber(attribute("r")); n >= 0 {
+			s.column = n
+		}
+		s.kind = attribute("t")
+		s.value.Reset()
+	case "v", "t":
+		s.inValue = true
+	}
+}
+
+func (s *sheet) end(name string) {
+	switch name {
+	case "v", "t":
+		s.inValue = false
+	case "c":
+		value := s.value.String()
+		if s.kind == "s" {
+			n, err := strconv.Atoi(value)
+			if value = ""; err == nil && n >= 0 && n < len(s.shared) {
+				value = s.shared[n]
+			}
+		}
+		if value = strings.TrimSpace(value); value != "" && s.row != nil && s.column < maxCells {
+			s.row[s.column] = value
+		}
+	case "row":
+		s.endRow()
+	}
+}
+
+// endRow writes a row. The first one of a sheet is the heading of the others. It stops where the text is too large: many cells may share one.
+func (s *sheet) endRow() {
+	if len(s.row) == 0 {
+		return
+	}
+	for _, column := range sortedColumns(s.row) {
+		if s.out.Len() > s.most {
+			return
+		}
+		if name := s.heading[column]; name != "" {
+			s.out.WriteString(name + ": ")
+		}
+		s.out.WriteString(s.row[column] + "\n")
+	}
+	s.out.WriteByte('\n')
+	if s.heading == nil {
+		s.heading = s.row
+	}
+}
+
+func sortedColumns(row map[int]string) []int { return slices.Sorted(maps.Keys(row)) }
+
+// columnNumber returns the column of a cell such as "AB12", from zero; -1: it has none.
+func columnNumber(cell string) int {
+	n := 0
+	for i := 0; i < len(cell) && i < 4 && cell[i] >= 'A' && cell[i] <= 'Z'; i++ {
+		n = n*26 + int(cell[i]-'A') + 1
+	}
+	return n - 1
+}
