@@ -2,13 +2,41 @@ package flow
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 )
 
-// skills checks the names of skills that the graph and its llm nodes enable.
-// Each name gets the first finding that fits it.
+// InstalledSkills returns the names of the skills below a directory: those of the
+// directories skills/NAME that have a file SKILL.md, sorted. A directory that cannot
+// be read has none.
+func InstalledSkills(dir string) []string {
+	if dir == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(filepath.Join(dir, "skills"))
+	if err != nil {
+		return nil
+	}
+	var names []string
+	for _, e := range entries {
+		if info, err := os.Stat(filepath.Join(dir, "skills", e.Name(), "SKILL.md")); err == nil && info.Mode().IsRegular() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
+
+// off reports whether skills are switched off at this level.
+func (s Skills) off() bool { return s.Enabled != nil && !*s.Enabled }
+
+// skills checks the names of skills that the graph and its llm nodes enable, where
+// skills are not switched off. Each name gets the first finding that fits it.
 func (c *checker) skills() {
+	if c.f.Skills.off() {
+		return
+	}
 	universe := c.f.Skills.Names
 	place := c.f.src.items("enabled_skills")
 	for i, skill := range universe {
@@ -22,7 +50,7 @@ func (c *checker) skills() {
 	}
 	for _, n := range c.f.Nodes {
 		l, ok := n.Body.(*LLMNode)
-		if !ok {
+		if !ok || l.Skills.off() {
 			continue
 		}
 		place := n.src.items("enabled_skills")
@@ -39,7 +67,7 @@ func (c *checker) skills() {
 	}
 }
 
-// skillFault tells what is wrong with the name of a skill, "" when nothing is.
+// skillFault returns what is wrong with the name of a skill, or "".
 func (c *checker) skillFault(field, skill string) string {
 	switch {
 	case strings.TrimSpace(skill) == "":

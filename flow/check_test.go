@@ -44,6 +44,24 @@ func TestCheckTools(t *testing.T) {
 	}
 }
 
+func TestCheckSkillsThatAreOff(t *testing.T) {
+	k := Known{Loaded: true, Skills: []string{"seen"}}
+	for name, c := range map[string]struct {
+		graph, node string
+		want        []string
+	}{
+		"on":         {"", "", []string{"graph 'enabled_skills': 'away' is not installed", "l: llm node 'enabled_skills': 'away' is not installed"}},
+		"said to be": {"skills_enabled: true\n", ", skills_enabled: true", []string{"graph 'enabled_skills': 'away' is not installed", "l: llm node 'enabled_skills': 'away' is not installed"}},
+		"graph off":  {"skills_enabled: false\n", ", skills_enabled: true", []string{}},
+		"node off":   {"", ", skills_enabled: false", []string{"graph 'enabled_skills': 'away' is not installed"}},
+	} {
+		f := mustParse(t, "name: g\nstart: l\n"+c.graph+"enabled_skills: [seen, away]\nnodes:\n  l: {type: llm, prompt: p, next: e, enabled_skills: [away]"+c.node+"}\n  e: {type: end}\n")
+		if diff := cmp.Diff(c.want, findingTexts(f.Check(k))); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+}
+
 func TestCheckSkills(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: l\nenabled_skills: [seen, hidden]\nnodes:\n  l: {type: llm, prompt: p, next: e, enabled_skills: [seen, hidden, away]}\n  e: {type: end}\n")
 	k := Known{Loaded: true, Skills: []string{"seen", "hidden"}, VisibleSkills: []string{"seen"}}

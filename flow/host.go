@@ -35,7 +35,7 @@ type Host struct {
 	Retrieval Retrieval
 	Headless  bool // nobody will ever be asked: models are told so
 
-	Skills, VisibleSkills []string // installed, and those that may be used; nil: all of them
+	Skills, VisibleSkills []string // installed, besides those of the agent's directory, and those that may be used; nil: all of them
 	Offline               bool     // the validator trusts names of tools, servers, models and skills
 
 	// Getenv looks up the variables that override an agent's values, such as
@@ -151,7 +151,7 @@ func (h *Host) environ() []string {
 // known is what the validator may know of the surroundings.
 func (h *Host) known(dir string, tools *Toolset) Known {
 	k := Known{Dir: dir, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
-		Tools: tools.names(), Servers: tools.Servers, Skills: h.Skills, VisibleSkills: h.VisibleSkills}
+		Tools: tools.names(), Servers: tools.Servers, Skills: slices.Concat(h.Skills, InstalledSkills(dir)), VisibleSkills: h.VisibleSkills}
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
 	return k
 }

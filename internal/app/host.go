@@ -2,6 +2,8 @@ package app
 
 import (
 	"log/slog"
+	"path/filepath"
+	"slices"
 
 	"raddle.dev/flow"
 	"raddle.dev/tool"
@@ -50,6 +52,7 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 		NoSpawn:     r.NoSpawn,
 		Variables:   r.Variables,
 		Getenv:      p.overrides(r),
+		Skills:      slices.Concat(flow.InstalledSkills(p.Dirs.Config), flow.InstalledSkills(r.Workspace), flow.InstalledSkills(filepath.Join(r.Workspace, ".raddle"))),
 		Env:         box.childEnv(),
 		ConfigDir:   p.Dirs.Config,
 		Workspace:   r.Workspace,
