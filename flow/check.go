@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/rag"
@@ -189,9 +190,11 @@ func (c *checker) models() {
 	if !c.k.Loaded {
 		return
 	}
-	tools := c.k.toolNames(c.f.hasKind("agent"))
+	known := c.k
+	known.Servers = slices.Concat(known.Servers, c.f.namedServers())
+	tools := known.toolNames(c.f.hasKind("agent"))
 	servers := map[string]bool{}
-	for _, s := range c.k.Servers {
+	for _, s := range known.Servers {
 		servers[s] = true
 	}
 	for _, n := range c.f.Nodes {
@@ -216,6 +219,15 @@ func (c *checker) models() {
 			c.errorAt(n, n.At("model"), "unknown-model", "llm node references unknown model '%s'", l.Model)
 		}
 	}
+}
+
+// namedServers returns the ids that the graph's mcp_servers lists. They count as
+// known, also where no mcp.json has them: the graph runs without those servers.
+func (f *File) namedServers() []string {
+	if slices.Equal(f.MCPServers, []string{"all"}) {
+		return nil
+	}
+	return f.MCPServers
 }
 
 // hasKind reports whether a graph has a node of a type.

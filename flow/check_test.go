@@ -62,6 +62,17 @@ func TestCheckSkillsThatAreOff(t *testing.T) {
 	}
 }
 
+func TestCheckServersOfTheGraph(t *testing.T) {
+	f := mustParse(t, "name: g\nstart: l\nmcp_servers: [absent, s]\nnodes:\n  l: {type: llm, prompt: p, next: e, tools: ['mcp:s', 'mcp:absent', mcp_search_absent, 'mcp:typo', 'mcp:all']}\n  e: {type: end}\n")
+	want := []string{
+		"l: llm node references unknown MCP server 'mcp:typo'",
+		"l: llm node references unknown MCP server 'mcp:all'",
+	}
+	if diff := cmp.Diff(want, findingTexts(f.Check(Known{Loaded: true, Servers: []string{"s"}}))); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestCheckSkills(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: l\nenabled_skills: [seen, hidden]\nnodes:\n  l: {type: llm, prompt: p, next: e, enabled_skills: [seen, hidden, away]}\n  e: {type: end}\n")
 	k := Known{Loaded: true, Skills: []string{"seen", "hidden"}, VisibleSkills: []string{"seen"}}

@@ -64,10 +64,12 @@ func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []str
 	offer := a.offer()
 	for _, name := range b.Tools {
 		if id, ok := strings.CutPrefix(name, serverPrefix); ok {
-			if !slices.Contains(a.Tools.Servers, id) {
+			switch {
+			case slices.Contains(a.Tools.Servers, id):
+				servers = append(servers, id)
+			case !slices.Contains(a.File.namedServers(), id):
 				return nil, nil, failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
 			}
-			servers = append(servers, id)
 			continue
 		}
 		i := slices.IndexFunc(offer, func(t tool.Tool) bool {
