@@ -11,6 +11,7 @@ import (
 type lineReader struct {
 	source *bufio.Reader
 	limit  int
+	before []byte // of the same message, in lines before the next one
 }
 
 func newLineReader(r io.Reader, limit int) *lineReader {
@@ -46,6 +47,7 @@ func (r *lineReader) next() ([]byte, error) {
 // skip reads the rest of a line, and finds the id that it belongs to.
 func (r *lineReader) skip(line []byte, more bool) *longLineError {
 	var scan idScanner
+	scan.write(r.before)
 	scan.write(line)
 	long := &longLineError{size: len(line), start: append([]byte(nil), line[:min(len(line), maxStderr)]...)}
 	line = nil

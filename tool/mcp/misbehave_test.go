@@ -124,35 +124,69 @@ func TestServerThatDoesNotReadItsInput(t *testing.T) {
 	}
 }
 
-func TestResultThatCannotBeReadOverHTTP(t *testing.T) {
+// serveRawHTTP serves answers to calls as they stand in lines, by what the argument "how" says.
+func serveRawHTTP(t *testing.T, kind string) string {
+	t.Helper()
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var m struct {
-			ID     json.RawMessage
+			ID     *int
 			Method string
+			Params struct{ Arguments struct{ How string } }
 		}
 		if r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&m) != nil {
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
-		result := map[string]string{
-			"initialize": `"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}`,
-			"tools/list": `"result":{"tools":[{"name":"video","inputSchema":{"type":"object"}}]}`,
-			"tools/call": `"result":{"content":[{"type":"video"}]}`,
-		}[m.Method]
 		if m.ID == nil {
 			w.WriteHeader(http.StatusAccepted)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,%s}`, m.ID, cmp.Or(result, `"error":{"code":-32601,"message":"no such method"}`))
+		text := map[string]string{
+			"initialize": `{"jsonrpc":"2.0","id":%d,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serverInfo":{"name":"raw","version":"1"}}}`,
+			"tools/list": `{"jsonrpc":"2.0","id":%d,"result":{"tools":[{"name":"misbehave","inputSchema":{"type":"object"}}]}}`,
+			"tools/call": lines[m.Params.Arguments.How],
+		}[m.Method]
+		text = fmt.Sprintf(cmp.Or(text, `{"jsonrpc":"2.0","id":%d,"error":{"code":-32601,"message":"no such method"}}`), *m.ID)
+		w.Header().Set("Content-Type", kind)
+		if kind == "text/event-stream" {
+			text = ": hello\n\ndata: {\"level\":\"info\"}\n\nevent: message\ndata: []\n\nevent: other\ndata: {}\n\ndata: " + strings.Replace(text, ",", "\ndata: ,", 1) + "\n\n"
+		}
+		fmt.Fprint(w, text)
 	}))
 	t.Cleanup(web.Close)
-	f, err := Parse("mcp.json", fmt.Appendf(nil, `{"mcpServers":{"it":{"url":%q}}}`, web.URL))
-	if err != nil {
-		t.Fatal(err)
+	return web.URL
+}
+
+func TestOneCallFailsAtMostOverHTTP(t *testing.T) {
+	for _, kind := range []string{"application/json", "text/event-stream"} {
+		f, err := Parse("mcp.json", fmt.Appendf(nil, `{"mcpServers":{"it":{"url":%q}}}`, serveRawHTTP(t, kind)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		log := newLogbook()
+		all := tools(t, open(t, f, Options{Log: log.logger(), Restarts: -1}), "it")
+		for how, text := range map[string]string{
+			"unknown content type":    misread,
+			"image that is no base64": misread,
+			"result that is a list":   misread,
+			"error that is a string":  "no luck",
+			"error without an id":     "no luck",
+			"result that is null":     "it has neither a result nor an error",
+			"huge result":             "and the limit is 16 MiB",
+			"no version":              "",
+			"another version":         "",
+			"id that is a string":     "",
+			"error that is null":      "",
+		} {
+			r := run(t, all["mcp__it__misbehave"], fmt.Sprintf(`{"how":%q}`, how))
+			if want := cmp.Or(text, "done"); r.Error != (text != "") || !strings.Contains(r.Text(), want) {
+				t.Errorf("%s, %s: %q (error %v), want %q", kind, how, r.Text(), r.Error, want)
+			}
+		}
+		if n := strings.Count(log.text.String(), "MCP server started"); n != 1 {
+			t.Errorf("%s: started %d times", kind, n)
+		}
 	}
-	all := tools(t, open(t, f, Options{}), "it")
-	want(t, run(t, all["mcp__it__video"], `{}`), true, misread)
 }
 
 func TestWhyAServerDidNotStart(t *testing.T) {

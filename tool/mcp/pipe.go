@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,16 +19,13 @@ var errPipe = errors.New("the pipe is broken")
 // the request that it belongs to, and not the connection. A pipe is safe for concurrent
 // use; reads must follow one another.
 type pipe struct {
+	*inbox
 	process io.ReadWriteCloser
-	reject  func(text []byte) // called by one goroutine at a time
 
 	incoming chan jsonrpc.Message // closed after the child's last message
 	outgoing chan outgoing
 	closed   chan struct{}
 	closing  sync.Once
-
-	mu      sync.Mutex
-	pending map[jsonrpc.ID]bool // our requests without an answer
 }
 
 // An outgoing is a line for the child.
@@ -41,7 +37,7 @@ type outgoing struct {
 // Connect implements sdk.Transport. It is called once.
 func (p *pipe) Connect(context.Context) (sdk.Connection, error) {
 	p.incoming, p.outgoing = make(chan jsonrpc.Message), make(chan outgoing)
-	p.closed, p.pending = make(chan struct{}), map[jsonrpc.ID]bool{}
+	p.closed = make(chan struct{})
 	go p.readAll()
 	go p.writeAll()
 	return p, nil
@@ -88,28 +84,6 @@ func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
 		return errPipe
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// note remembers a request until its answer or its cancellation.
-func (p *pipe) note(m jsonrpc.Message) {
-	request, ok := m.(*jsonrpc.Request)
-	if !ok {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if request.IsCall() {
-		p.pending[request.ID] = true
-		return
-	}
-	var cancelled struct {
-		ID any `json:"requestId"`
-	}
-	if request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &cancelled) == nil {
-		if id, err := jsonrpc.MakeID(cancelled.ID); err == nil {
-			delete(p.pending, id)
-		}
 	}
 }
 

@@ -35,7 +35,7 @@ func (s *server) transport(c *connection, config Server) (sdk.Transport, error) 
 	var life context.Context
 	life, c.hangUp = context.WithCancel(context.Background())
 	client := &http.Client{
-		Transport: &requester{next: s.web, headers: config.Headers, life: life},
+		Transport: &requester{next: s.web, headers: config.Headers, life: life, inbox: newInbox(s.noteStray)},
 		CheckRedirect: func(r *http.Request, via []*http.Request) error {
 			if len(via) >= 10 || r.URL.Host != at.Host || r.URL.Scheme != at.Scheme {
 				return fmt.Errorf("the server redirects to %s: if that is right, write it into the entry", r.URL.Host)
@@ -46,7 +46,7 @@ func (s *server) transport(c *connection, config Server) (sdk.Transport, error) 
 	if config.Transport == SSE {
 		return &sdk.SSEClientTransport{Endpoint: config.URL, HTTPClient: client}, nil
 	}
-	return &sdk.StreamableClientTransport{Endpoint: config.URL, HTTPClient: client, MaxRetries: reconnect}, nil
+	return &sdk.StreamableClientTransport{Endpoint: config.URL, HTTPClient: client, MaxRetries: reconnect, MaxEventSize: -1}, nil
 }
 
 // spawn starts the child.
@@ -69,17 +69,22 @@ func (s *server) spawn(c *connection, config Server) (sdk.Transport, error) {
 		return nil, err
 	}
 	c.process = process
-	return &pipe{process: process, reject: func(text []byte) {
-		s.options.Log.Debug("MCP server printed what is no message", "server", s.config.ID, "stdout", s.line(text))
-	}}, nil
+	return &pipe{process: process, inbox: newInbox(s.noteStray)}, nil
 }
 
-// A requester adds the headers of an entry to requests to its server, and ends
-// those that are under way when the connection is closed.
+// noteStray logs what a server writes that is no message.
+func (s *server) noteStray(text []byte) {
+	s.options.Log.Debug("MCP server wrote what is no message", "server", s.config.ID, "text", s.line(text))
+}
+
+// A requester adds the headers of an entry to requests to its server, takes what is no
+// message out of the answers, and ends requests that are under way when the connection is
+// closed.
 type requester struct {
 	next    http.RoundTripper
 	headers map[string]string
 	life    context.Context
+	inbox   *inbox
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -91,6 +96,10 @@ func (r *requester) RoundTrip(req *http.Request) (*http.Response, error) {
 	for _, name := range sortedKeys(r.headers) {
 		req.Header.Set(name, r.headers[name])
 	}
+	if err := r.noteRequest(req); err != nil {
+		done()
+		return nil, err
+	}
 	resp, err := r.next.RoundTrip(req)
 	if err != nil {
 		done()
@@ -101,18 +110,19 @@ func (r *requester) RoundTrip(req *http.Request) (*http.Response, error) {
 		done()
 		return nil, fmt.Errorf("%s wants to know who asks (401): put a valid credential into the headers of the entry", req.URL.Host)
 	}
-	resp.Body = &body{ReadCloser: resp.Body, done: done}
+	resp.Body = &body{Reader: r.clean(resp), Closer: resp.Body, done: done}
 	return resp, nil
 }
 
 type body struct {
-	io.ReadCloser
+	io.Reader
+	io.Closer
 	done func()
 }
 
 // Close ends the request.
 func (b *body) Close() error {
-	err := b.ReadCloser.Close()
+	err := b.Closer.Close()
 	b.done()
 	return err
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -18,11 +19,46 @@ const mostStarts = 8
 // replyStarts are the beginnings of messages that may follow other text on a line.
 var replyStarts = [][]byte{[]byte(`{"jsonrpc"`), []byte(`{"result"`), []byte(`{"error"`), []byte(`{"id"`)}
 
+// An inbox finds the messages in what a server writes, and knows which of our requests
+// have no answer yet. It is safe for concurrent use.
+type inbox struct {
+	reject func(text []byte) // gets what is no message; safe for concurrent use
+
+	mu      sync.Mutex
+	pending map[jsonrpc.ID]bool // our requests without an answer
+}
+
+func newInbox(reject func(text []byte)) *inbox {
+	return &inbox{reject: reject, pending: map[jsonrpc.ID]bool{}}
+}
+
+// note remembers a request until its answer or its cancellation.
+func (b *inbox) note(m jsonrpc.Message) {
+	request, ok := m.(*jsonrpc.Request)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if request.IsCall() {
+		b.pending[request.ID] = true
+		return
+	}
+	var cancelled struct {
+		ID any `json:"requestId"`
+	}
+	if request.Method == "notifications/cancelled" && json.Unmarshal(request.Params, &cancelled) == nil {
+		if id, err := jsonrpc.MakeID(cancelled.ID); err == nil {
+			delete(b.pending, id)
+		}
+	}
+}
+
 // messages returns the messages of a line. Everything else of the line is rejected.
-func (p *pipe) messages(line []byte) (list []jsonrpc.Message) {
+func (b *inbox) messages(line []byte) (list []jsonrpc.Message) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(bytes.ToValidUTF8(line, []byte("\uFFFD")), []byte("\uFEFF")))
 	if json.Valid(line) {
-		return p.value(line, false)
+		return b.value(line, false)
 	}
 	// A progress bar or a text without an end of line may stand before an answer.
 	for range mostStarts {
@@ -35,36 +71,36 @@ func (p *pipe) messages(line []byte) (list []jsonrpc.Message) {
 		if at < 0 {
 			break
 		}
-		p.rejectText(line[:at])
+		b.rejectText(line[:at])
 		dec := json.NewDecoder(bytes.NewReader(line[at:]))
 		var value json.RawMessage
 		if dec.Decode(&value) != nil {
-			p.rejectText(line[at : at+1])
+			b.rejectText(line[at : at+1])
 			line = line[at+1:]
 			continue
 		}
-		list = append(list, p.value(value, true)...)
+		list = append(list, b.value(value, true)...)
 		line = line[at+int(dec.InputOffset()):]
 	}
-	p.rejectText(line)
+	b.rejectText(line)
 	return list
 }
 
-func (p *pipe) rejectText(text []byte) {
+func (b *inbox) rejectText(text []byte) {
 	if text = bytes.TrimSpace(text); len(text) > 0 {
-		p.reject(text)
+		b.reject(text)
 	}
 }
 
 // value returns the messages of a JSON value: an object is one, a list may hold several.
 // Of a value that follows other text only answers count, because servers also print
 // the requests that they get.
-func (p *pipe) value(value json.RawMessage, onlyReplies bool) []jsonrpc.Message {
+func (b *inbox) value(value json.RawMessage, onlyReplies bool) []jsonrpc.Message {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {
 		list = []json.RawMessage{value}
 	} else if len(list) == 0 {
-		p.rejectText(value)
+		b.rejectText(value)
 	}
 	var messages []jsonrpc.Message
 	for _, item := range list {
@@ -72,13 +108,13 @@ func (p *pipe) value(value json.RawMessage, onlyReplies bool) []jsonrpc.Message 
 		var m jsonrpc.Message
 		if json.Unmarshal(item, &fields) == nil && fields != nil {
 			if fields["method"] == nil {
-				m = p.reply(fields)
+				m = b.reply(fields)
 			} else if !onlyReplies {
 				m, _ = jsonrpc.DecodeMessage(item) // what is no message is rejected below
 			}
 		}
 		if m == nil {
-			p.rejectText(item)
+			b.rejectText(item)
 			continue
 		}
 		messages = append(messages, m)
@@ -88,13 +124,13 @@ func (p *pipe) value(value json.RawMessage, onlyReplies bool) []jsonrpc.Message 
 
 // reply returns the answer to one of our requests, nil if the fields are none. What
 // is wrong with the answer becomes the error of the request.
-func (p *pipe) reply(fields map[string]json.RawMessage) jsonrpc.Message {
+func (b *inbox) reply(fields map[string]json.RawMessage) jsonrpc.Message {
 	result, failure := present(fields["result"]), present(fields["error"])
 	versioned := string(fields["jsonrpc"]) == `"2.0"`
 	if result == nil && failure == nil && !versioned {
 		return nil // a line of a log that happens to have an id
 	}
-	id, ok := p.answered(fields["id"], failure != nil)
+	id, ok := b.answered(fields["id"], failure != nil)
 	if !ok {
 		return nil
 	}
@@ -118,13 +154,13 @@ func present(value json.RawMessage) json.RawMessage {
 // answered returns the request that an answer with this id is for, and takes it from
 // the pending ones. A number that has become a string is the number. A failure without an id is for
 // the only request that there is.
-func (p *pipe) answered(raw json.RawMessage, failed bool) (jsonrpc.ID, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (b *inbox) answered(raw json.RawMessage, failed bool) (jsonrpc.ID, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if present(raw) == nil {
-		if failed && len(p.pending) == 1 {
-			for id := range p.pending {
-				delete(p.pending, id)
+		if failed && len(b.pending) == 1 {
+			for id := range b.pending {
+				delete(b.pending, id)
 				return id, true
 			}
 		}
@@ -138,25 +174,25 @@ func (p *pipe) answered(raw json.RawMessage, failed bool) (jsonrpc.ID, bool) {
 	if err != nil {
 		return jsonrpc.ID{}, false
 	}
-	if text, ok := v.(string); ok && !p.pending[id] {
+	if text, ok := v.(string); ok && !b.pending[id] {
 		if n, err := strconv.ParseInt(text, 10, 32); err == nil {
 			id, _ = jsonrpc.MakeID(float64(n)) // a number always is an id
 		}
 	}
-	known := p.pending[id]
-	delete(p.pending, id)
+	known := b.pending[id]
+	delete(b.pending, id)
 	return id, known
 }
 
 // tooLong fails the request that a line above the limit answers.
-func (p *pipe) tooLong(long *longLineError) []jsonrpc.Message {
+func (b *inbox) tooLong(long *longLineError) []jsonrpc.Message {
 	var id jsonrpc.ID
 	ok := false
 	if long.isReply {
-		id, ok = p.answered(long.id, false)
+		id, ok = b.answered(long.id, false)
 	}
 	if !ok {
-		p.reject(slices.Concat(long.start, []byte(" ...")))
+		b.reject(slices.Concat(long.start, []byte(" ...")))
 		return nil
 	}
 	return []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: unreadable(
