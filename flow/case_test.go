@@ -157,6 +157,9 @@ func (c *caseFile) makeDirs(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
 	dir := filepath.Join(root, c.Agent)
+	if err := os.Mkdir(filepath.Join(root, "cwd"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	if c.HasGraph {
 		writeCaseFile(t, dir, "graph.yaml", c.Graph)
 	}

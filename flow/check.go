@@ -116,7 +116,9 @@ func (c *checker) scripts() {
 		}
 		if path := c.k.scriptPath(s.Script); !exists(path) {
 			c.errorAt(n, n.At("script"), "script-missing", "Script file not found: '%s'", path)
+			continue
 		}
+		c.workingDir(n, s)
 	}
 }
 

@@ -17,7 +17,7 @@ func TestScriptsNobodyStandsForAsk(t *testing.T) {
 			dir := t.TempDir()
 			writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end, output: ran}\n")
 			writeCaseFile(t, dir, "s.sh", "touch ran\n")
-			a, err := Load(dir, Host{Tooling: Tooling{Doubts: func(string) bool { return true }}})
+			a, err := Load(dir, Host{Workspace: dir, Tooling: Tooling{Doubts: func(string) bool { return true }}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -45,7 +45,7 @@ func TestConsentIsNotGivenAhead(t *testing.T) {
 		dir := t.TempDir()
 		writeCaseFile(t, dir, "graph.yaml", "name: g\nstart: s\nnodes:\n  s: {type: script, script: s.sh, next: e}\n  e: {type: end, output: ran}\n")
 		writeCaseFile(t, dir, "s.sh", "touch ran\n")
-		a, err := Load(dir, Host{Tooling: Tooling{Doubts: func(string) bool { return true }}})
+		a, err := Load(dir, Host{Workspace: dir, Tooling: Tooling{Doubts: func(string) bool { return true }}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,6 +18,7 @@ type File struct {
 	Temperature, TopP    *float64
 	ReasoningEffort      string
 	Patience             *Seconds // retry_patience of llm nodes; nil: a failed request is repeated only as max_attempts says
+	WorkingDir           string   // of script nodes that do not say it themselves; empty: WorkingDirCaller
 	GlobalTools          []string
 	MCPServers           []string
 	ConversationStarters []string

@@ -150,7 +150,7 @@ func (h *Host) environ() []string {
 
 // known is what the validator may know of the surroundings.
 func (h *Host) known(dir string, tools *Toolset) Known {
-	k := Known{Dir: dir, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
+	k := Known{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
 		Tools: tools.names(), Servers: tools.Servers, Skills: slices.Concat(h.Skills, InstalledSkills(dir)), VisibleSkills: h.VisibleSkills}
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
 	return k

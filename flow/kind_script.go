@@ -1,10 +1,39 @@
 package flow
 
+import (
+	"fmt"
+	"slices"
+)
+
 // ScriptNode runs a script and merges the JSON object that it prints.
 type ScriptNode struct {
-	Script   string // path, relative to the agent directory
-	Fallback string // where a failure leads; empty: on to next
-	Timeout  Seconds
+	Script     string // path, relative to the agent directory
+	Fallback   string // where a failure leads; empty: on to next
+	Timeout    Seconds
+	WorkingDir string // WorkingDirAgent or WorkingDirCaller; empty: as the graph says
+}
+
+// The directories in which a script may run.
+const (
+	WorkingDirCaller = "caller" // where raddle was started; the default
+	WorkingDirAgent  = "agent"  // the agent's directory
+)
+
+// workingDirs are the values of working_dir.
+var workingDirs = []string{WorkingDirCaller, WorkingDirAgent}
+
+// workingDir reads working_dir; "" if it is not set.
+func (m *fields) workingDir() string {
+	const name = "working_dir"
+	n := m.get(name, optional)
+	if n == nil {
+		return ""
+	}
+	dir := m.text(n, name, m.plain)
+	if !slices.Contains(workingDirs, dir) {
+		m.fail(n, name, "invalid-value", fmt.Sprintf("unknown directory `%s`, expected `%s` (where raddle was started) or `%s` (the agent's directory)", dir, WorkingDirCaller, WorkingDirAgent))
+	}
+	return dir
 }
 
 // Kind is script.
@@ -14,12 +43,13 @@ var scriptKind = kind{
 	name:     "script",
 	doc:      "Runs a bash, Python or TypeScript script and merges the JSON object it prints.",
 	required: []string{"script"},
-	optional: []string{"state_updates", "fallback", "timeout"},
+	optional: []string{"state_updates", "fallback", "timeout", "working_dir"},
 	decode: func(m *fields) Body {
 		return &ScriptNode{
-			Script:   m.str("script", required),
-			Fallback: m.str("fallback", optional),
-			Timeout:  m.seconds("timeout", 30),
+			Script:     m.str("script", required),
+			Fallback:   m.str("fallback", optional),
+			Timeout:    m.seconds("timeout", 30),
+			WorkingDir: m.workingDir(),
 		}
 	},
 }

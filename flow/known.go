@@ -20,6 +20,10 @@ type Known struct {
 	// as one that exists only in memory. Nil: none.
 	Agent func(name string) bool
 
+	// Workspace is the directory in which scripts run that do not run in Dir; empty:
+	// it is not known.
+	Workspace string
+
 	// Loaded says that an agent is loaded and the fields below are complete.
 	// Without it, they are not looked at and names are taken on trust.
 	Loaded bool

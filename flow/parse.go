@@ -100,6 +100,7 @@ func (p *parser) file() {
 	f.TopP = m.float("top_p")
 	f.ReasoningEffort = m.str("reasoning_effort", optional)
 	f.Patience = m.maybeSeconds("retry_patience")
+	f.WorkingDir = m.workingDir()
 	f.GlobalTools = m.strings("global_tools", optional)
 	f.MCPServers = m.strings("mcp_servers", optional)
 	f.ConversationStarters = m.strings("conversation_starters", optional)

@@ -130,7 +130,7 @@ func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
 		if graph.Emits(v) {
 			graph.Emit(v, ScriptRun{b.Script})
 		}
-		stdout, err := v.execute(ctx, path, b.Timeout.Duration())
+		stdout, err := v.execute(ctx, b, path)
 		if err != nil {
 			return "", err
 		}
@@ -209,7 +209,8 @@ func (v *visit) interpreterOf(path string, env []string) (program string, args [
 
 // execute runs the child process and returns what it printed, trimmed. Its
 // identity is recorded as soon as it runs, so that a later drive can end it.
-func (v *visit) execute(ctx context.Context, path string, timeout time.Duration) (string, error) {
+func (v *visit) execute(ctx context.Context, b *ScriptNode, path string) (string, error) {
+	timeout := b.Timeout.Duration()
 	key := graph.EffectKey(ctx)
 	env, cleanup, err := v.scriptEnv(key)
 	if err != nil {
@@ -222,7 +223,7 @@ func (v *visit) execute(ctx context.Context, path string, timeout time.Duration)
 		return "", &notStartedError{err}
 	}
 	res, err := proc.Run(ctx, proc.Command{
-		Path: program, Args: args, Dir: v.agent.Dir, Env: env, Timeout: max(timeout, time.Nanosecond),
+		Path: program, Args: args, Dir: v.workingDir(b), Env: env, Timeout: max(timeout, time.Nanosecond),
 		Mark: keyVariable + "=" + key,
 		Started: func(h proc.Handle) error {
 			note, err := json.Marshal(h)
@@ -239,6 +240,15 @@ func (v *visit) execute(ctx context.Context, path string, timeout time.Duration)
 		return "", failf("Script '%s' printed more than %d MiB to stdout", path, proc.DefaultLimit>>20)
 	}
 	return v.host().redact(strings.TrimSpace(string(res.Stdout))), nil
+}
+
+// workingDir returns the directory in which the script of a node runs. "" is that of the
+// process, for programs that name no workspace.
+func (v *visit) workingDir(b *ScriptNode) string {
+	if b.WorkingDir == WorkingDirAgent || b.WorkingDir == "" && v.agent.File.WorkingDir == WorkingDirAgent {
+		return v.agent.Dir
+	}
+	return v.host().Workspace
 }
 
 // scriptError puts a failed child into the words of the file format.

@@ -5,5 +5,5 @@ list=""
 while IFS= read -r line || [ -n "$line" ]; do
   [ -n "$line" ] || continue
   list="$list${list:+, }\"$line\""
-done <text.txt
+done <"$LLM_AGENT_DATA_DIR/text.txt"
 printf '{"paragraphs": [%s], "log": "split"}\n' "$list"

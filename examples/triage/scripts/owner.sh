@@ -7,5 +7,5 @@ while IFS=: read -r name team; do
     printf '{"owner": "%s"}\n' "$team"
     exit 0
   fi
-done <data/owners.txt
+done <"$LLM_AGENT_DATA_DIR/data/owners.txt"
 echo '{"owner": "the duty manager"}'

@@ -1,0 +1,45 @@
+package flow
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// relativePath matches a word of a script that may be a path relative to the directory in
+// which it runs: one with a slash or an ending.
+var relativePath = regexp.MustCompile(`(?m)(?:^|[\s"'(=<>])((?:\./)?[A-Za-z0-9_][A-Za-z0-9_-]*(?:/[A-Za-z0-9_.-]+|\.[A-Za-z0-9]+)+)`)
+
+// longestScript is how much of a script is searched for paths, in bytes.
+const longestScript = 1 << 18
+
+// workingDir warns of a script that runs in the caller's directory and names a file that
+// exists in the agent's directory only.
+func (c *checker) workingDir(n *Node, s *ScriptNode) {
+	if s.WorkingDir != "" || c.f.WorkingDir != "" || c.k.Workspace == "" || c.k.Workspace == c.k.Dir {
+		return
+	}
+	file, err := os.Open(c.k.scriptPath(s.Script))
+	if err != nil {
+		return // it is reported as missing
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, longestScript))
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(strings.TrimSpace(line), "#") {
+			continue
+		}
+		for _, m := range relativePath.FindAllStringSubmatch(line, -1) {
+			if name := m[1]; exists(filepath.Join(c.k.Dir, name)) && !exists(filepath.Join(c.k.Workspace, name)) {
+				c.warnAt(n, n.At("script"), "working-dir", fmt.Sprintf("script '%s' names %s, which exists in the agent's directory only, and runs where raddle is started (to run it in the agent's directory: `working_dir: agent`)", s.Script, name))
+				return
+			}
+		}
+	}
+}
