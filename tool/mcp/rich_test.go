@@ -32,13 +32,13 @@ func TestRootsNameTheWorkspace(t *testing.T) {
 }
 
 func TestProgressExtendsACall(t *testing.T) {
-	all := tools(t, open(t, entry(t, "rich"), Options{CallTimeout: 2 * time.Second}), "rich")
+	all := tools(t, open(t, entry(t, "rich"), Options{CallTimeout: 4 * time.Second}), "rich")
 	var shown []string
 	r, err := all["mcp__rich__slow"].Run(t.Context(), tool.Call{Args: json.RawMessage(`{}`), Progress: func(text string) { shown = append(shown, text) }})
 	if err != nil || r.Text() != "done" {
 		t.Errorf("result %q, %v", r.Text(), err)
 	}
-	if !slices.Contains(shown, "0 of 12") {
+	if !slices.Contains(shown, "0 of 20") {
 		t.Errorf("shown is %q", shown)
 	}
 }

@@ -33,8 +33,8 @@ func addRich(server *sdk.Server) {
 		return text("%s %s", res.Roots[0].Name, res.Roots[0].URI), nil
 	})
 	tool("slow", nil, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		for i := range 12 {
-			if err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i), Total: 12}); err != nil {
+		for i := range 20 {
+			if err := r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: r.Params.GetProgressToken(), Progress: float64(i), Total: 20}); err != nil {
 				return nil, err
 			}
 			time.Sleep(250 * time.Millisecond)
