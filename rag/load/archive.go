@@ -19,7 +19,7 @@ type archive struct {
 }
 
 const (
-	markupShare = 8       // markup may be so many times as large as the text that it may hold
+	markupShare = 4       // markup may be so many times as large as the text that it may hold
 	maxParts    = 20_000  // files in an archive
 	maxNested   = 1000    // elements within each other
 	maxPiece    = 2 << 20 // bytes of one tag, or of the text between two tags

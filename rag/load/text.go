@@ -10,6 +10,7 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unsafe"
 )
 
 // Text takes the text out of the file. It may start programs, which are gone when it returns.
@@ -129,17 +130,21 @@ const (
 // numbers do not count, nor do scripts that are written without spaces.
 func longWordsWarning(text string) string {
 	letters, inLong, word := 0, 0, 0
-	for _, r := range text + " " {
-		if unicode.In(r, unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Hebrew, unicode.Arabic, unicode.Mn) {
-			word++
-			continue
-		}
+	endWord := func() {
 		letters += word
 		if word > maxWord {
 			inLong += word
 		}
 		word = 0
 	}
+	for _, r := range text {
+		if unicode.In(r, unicode.Latin, unicode.Cyrillic, unicode.Greek, unicode.Hebrew, unicode.Arabic, unicode.Mn) {
+			word++
+		} else {
+			endWord()
+		}
+	}
+	endWord()
 	if letters < minLetters || inLong*5 < letters {
 		return ""
 	}
@@ -213,7 +218,7 @@ func (g *fieldGuard) Read(p []byte) (int, error) {
 // jsonText puts every value on a line of its own, so that there are places to cut. What is no JSON, such as lines of it, or would become
 // larger than most bytes, stays as it is.
 func jsonText(text string, most int64) string {
-	if !json.Valid([]byte(text)) {
+	if !json.Valid(unsafe.Slice(unsafe.StringData(text), len(text))) { // Valid only reads, so it needs no copy
 		return text
 	}
 	w := indenter{most: int(most)}
