@@ -102,6 +102,9 @@ func Open(path string, o Options) (*Base, error) {
 	return b, nil
 }
 
+// fileSuffixes are added to the name of a base for the names of all files that belong to it.
+var fileSuffixes = []string{"", "-wal", "-shm", "-journal", lockSuffix, lockSuffix + "-wal", lockSuffix + "-shm", lockSuffix + "-journal"}
+
 func open(path string, o Options) (*Base, error) {
 	if path == "" {
 		return nil, errors.New("the path is empty: name the file to keep it in")
@@ -110,7 +113,7 @@ func open(path string, o Options) (*Base, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, suffix := range []string{"", "-wal", "-shm", lockSuffix} {
+	for _, suffix := range fileSuffixes {
 		o.Load.Skip = append(o.Load.Skip, path+suffix)
 	}
 	b := &Base{path: path, o: o, embedders: map[string]Embedder{}, rerankers: map[string]Reranker{}}
@@ -255,7 +258,7 @@ func (b *Base) reranker(model string) (Reranker, error) {
 // Remove deletes the base at path with all that belongs to it. Nothing there is no error. No process may have it open.
 func Remove(path string) error {
 	var problems []error
-	for _, suffix := range []string{"", "-wal", "-shm", lockSuffix} {
+	for _, suffix := range fileSuffixes {
 		if err := os.Remove(path + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 			problems = append(problems, err)
 		}

@@ -142,7 +142,7 @@ func TestTroubledDocuments(t *testing.T) {
 		t.Errorf("exit code %d\n%s", r.code, r.err)
 	}
 	for _, want := range []string{
-		"docs/binary.dat: a binary file", "docs/latin.txt: not valid UTF-8: byte 0xe9 in line 2", "docs/broken.pdf: a broken PDF",
+		"docs/binary.dat: a binary file", "docs/latin.txt: not valid UTF-8 (byte 0xe9 in line 2), so it is read as Latin-1", "docs/broken.pdf: a broken PDF",
 		"docs/cut.docx: a broken DOCX", "docs/loop/docs: a symbolic link that leads back", "docs/huge.txt: too large: 200.0 MB", "docs/pipe.md: a pipe, not a file",
 		"empty: no documents found here", "missing.md: no documents found here", site.URL + "/gone: the server answers 404",
 	} {
