@@ -24,13 +24,19 @@ type Agent struct {
 	crew     *crew               // of one that others are spawned under; else nil
 	bases    map[string]Searcher // by the id of their rag node; filled by Prepare
 	late     *lateBases
-	broken   []brokenChild
+	broken   map[string]error // children that cannot be loaded, by the name that agent nodes use
 }
 
-// brokenChild is an agent node whose agent cannot be loaded.
-type brokenChild struct {
-	node string
-	err  error
+// childFault returns why the child of an agent node cannot run: it cannot be loaded,
+// or its file is refused. The node fails with it when it is reached.
+func (a *Agent) childFault(name string) error {
+	if err := a.broken[name]; err != nil {
+		return err
+	}
+	if child := a.children[name]; child != nil {
+		return child.Rejected()
+	}
+	return nil
 }
 
 // Rejected is the [*ValidationError] that keeps the agent from running, nil when
@@ -237,7 +243,8 @@ func (e *VariablesError) Error() string {
 	return b.String()
 }
 
-// ready says why the agent cannot run although its file is valid.
+// ready returns why the agent cannot run although its file is valid. Faults of
+// children are left to the nodes that run them.
 func (a *Agent) ready() error {
 	if a.Config != nil {
 		if a.model("") == "" {
@@ -246,22 +253,8 @@ func (a *Agent) ready() error {
 		return a.unset()
 	}
 	for _, n := range a.reachable() {
-		for _, c := range a.broken {
-			if c.node == n.ID {
-				return failf("Graph execution failed for agent '%s': at node '%s': %w", a.Name, n.ID, c.err)
-			}
-		}
-		switch b := n.Body.(type) {
-		case *AgentNode:
-			if child := a.children[b.Agent]; child != nil {
-				if err := child.Rejected(); err != nil {
-					return failf("Graph execution failed for agent '%s': at node '%s': Agent '%s' failed: %w", a.Name, n.ID, b.Agent, err)
-				}
-			}
-		case *LLMNode:
-			if a.model(b.Model) == "" {
-				return &MissingModelError{a.Name, n.ID, n.Pos()}
-			}
+		if b, ok := n.Body.(*LLMNode); ok && a.model(b.Model) == "" {
+			return &MissingModelError{a.Name, n.ID, n.Pos()}
 		}
 	}
 	return a.unset()

@@ -40,7 +40,7 @@ func (b *builder) agent(a *Agent) (*graph.Graph, error) {
 	if err := a.ready(); err != nil {
 		return nil, err
 	}
-	r := &runtime{agent: a, ring: &keyring{file: a.File}, models: &modelCache{host: a.host, dir: a.Dir}}
+	r := &runtime{agent: a, ring: &keyring{file: a.File}, models: &modelCache{host: a.host, dir: a.Dir}, unbuilt: map[string]error{}}
 	f := a.File
 	def := graph.Def{
 		Name: f.Name, Version: fmt.Sprintf("%x", sha256.Sum256(f.text)), Open: r.ring.open, Start: []string{f.Start},
@@ -81,13 +81,11 @@ func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
 	case *ScriptNode:
 		node.CheckAnswer = checkConsent
 	case *AgentNode:
-		if child := r.agent.children[body.Agent]; child != nil {
-			g, err := b.agent(child)
-			if err != nil {
-				return node, err
-			}
-			node.Graph = g
+		g, err := b.child(r, body.Agent)
+		if err != nil {
+			return node, err
 		}
+		node.Graph = g
 	case *LLMNode:
 		if len(body.Tools) > 0 {
 			g, err := b.loop(r, n, body)
@@ -104,6 +102,25 @@ func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
 		node.Graph, node.Inherit = g, true
 	}
 	return node, nil
+}
+
+// child compiles the agent of an agent node. It returns nil if there is none, or if
+// it cannot run: that is an error of the node's visit. What the caller must give
+// before the run, a model or a value, is an error here.
+func (b *builder) child(r *runtime, name string) (*graph.Graph, error) {
+	child := r.agent.children[name]
+	if child == nil || r.agent.childFault(name) != nil {
+		return nil, nil
+	}
+	g, err := b.agent(child)
+	var model *MissingModelError
+	var values *VariablesError
+	switch {
+	case err == nil || errors.As(err, &model) || errors.As(err, &values):
+		return g, err
+	}
+	r.unbuilt[name] = err
+	return nil, nil
 }
 
 // routesOf lists the nodes that the declared edges of a node lead to, each once.
@@ -127,6 +144,8 @@ type runtime struct {
 	agent  *Agent
 	ring   *keyring
 	models *modelCache
+	// unbuilt are the children that cannot be compiled, by the name that agent nodes use.
+	unbuilt map[string]error
 }
 
 // run is the body of a node's visit, by its type.

@@ -97,6 +97,9 @@ func (a *Agent) prepare(ctx context.Context, seen map[*Agent]bool) error {
 		}
 	}
 	for _, name := range sortedNames(a.children) {
+		if a.childFault(name) != nil {
+			continue // its node fails before it could search
+		}
 		if err := a.children[name].prepare(ctx, seen); err != nil {
 			return err
 		}

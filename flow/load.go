@@ -90,7 +90,7 @@ func (l *loader) load(s slot) (*Agent, error) {
 	if err != nil {
 		return nil, &LoadError{Agent: name, err: err}
 	}
-	a := &Agent{Name: name, Dir: s.dir, host: l.host, slot: s, children: map[string]*Agent{}, bases: map[string]Searcher{}, late: l.late}
+	a := &Agent{Name: name, Dir: s.dir, host: l.host, slot: s, children: map[string]*Agent{}, broken: map[string]error{}, bases: map[string]Searcher{}, late: l.late}
 	if s.member || s.quiet {
 		a.host = l.quiet
 	}
@@ -286,7 +286,7 @@ func (a *Agent) check() []Finding {
 }
 
 // spawned loads the graphs that the agent nodes run, as deep as they may run. A
-// child that cannot be loaded keeps the agent from running, not from loading.
+// child that cannot be loaded fails the node that runs it.
 func (l *loader) spawned(a *Agent) {
 	if a.depth+1 > l.host.maxDepth() || l.host.NoSpawn {
 		return
@@ -311,8 +311,8 @@ func (l *loader) spawned(a *Agent) {
 
 // reject notes that a child cannot be loaded, with all that is wrong with it.
 func (a *Agent) reject(n *Node, name string, err error) {
+	a.broken[name] = err
 	err = failf("Agent '%s' failed: %w", name, err)
-	a.broken = append(a.broken, brokenChild{n.ID, err})
 	a.Findings = append(a.Findings, Finding{Severity: SeverityError, Class: ClassParse, Code: "agent-broken", Node: n.ID, Message: err.Error(), Pos: n.At("agent")})
 	var load *LoadError
 	if errors.As(err, &load) {

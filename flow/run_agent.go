@@ -1,8 +1,11 @@
 package flow
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"raddle.dev/graph"
 	"raddle.dev/team"
@@ -57,9 +60,27 @@ func (v *visit) spawn(b *AgentNode, prompt string) (string, error) {
 // loaded, when it is spawned deep down.
 func (v *visit) depth() int { return max(v.host().Depth, team.Depth(v)) }
 
+// childText returns the fault of a child's file as a plain error, with the place of
+// each finding. Callers take the types of such errors for faults of the parent.
+func childText(err error) error {
+	var refused *ValidationError
+	if !errors.As(err, &refused) {
+		return errors.New(err.Error())
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "Graph validation failed with %d error(s):", len(refused.Findings))
+	for _, f := range refused.Findings {
+		text.WriteString("\n  " + f.String())
+	}
+	return errors.New(text.String())
+}
+
 // child runs a graph as part of this run, and any other agent as one effect.
 func (v *visit) child(ctx context.Context, name string, s Spawn) (string, error) {
 	child := v.agent.children[name]
+	if err := cmp.Or(v.agent.childFault(name), v.unbuilt[name]); err != nil {
+		return "", childText(err)
+	}
 	switch {
 	case child != nil:
 		done, err := graph.Call(ctx, child.initial(s.Prompt)...)
