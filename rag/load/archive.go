@@ -65,7 +65,7 @@ func (r *markupReader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	r.read += int64(n)
 	if r.archive.left -= int64(n); r.archive.left < 0 {
-		return 0, tooLarge(markupShare*r.archive.most+1, markupShare*r.archive.most)
+		return 0, fmt.Errorf("too large: it unpacks to more than %s; divide it, or leave it out", megabytes(markupShare*r.archive.most))
 	}
 	if r.piece >= 0 && r.read-r.piece > maxPiece {
 		return 0, errLargePiece

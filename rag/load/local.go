@@ -186,6 +186,9 @@ func withoutPath(err error) error {
 }
 
 func tooLarge(size, most int64) error {
+	if megabytes(size) == megabytes(most) {
+		return fmt.Errorf("too large: more than the %s that a document may have; divide it, or leave it out", megabytes(most))
+	}
 	return fmt.Errorf("too large: %s, where a document may have %s; divide it, or leave it out", megabytes(size), megabytes(most))
 }
 
