@@ -218,7 +218,11 @@ func (c *checker) models() {
 			}
 		}
 		if l.Model != "" && (c.k.Model == nil || !c.k.Model(l.Model)) {
-			c.errorAt(n, n.At("model"), "unknown-model", "llm node references unknown model '%s'", l.Model)
+			found := Finding{Severity: SeverityError, Code: "unknown-model", Node: n.ID, Message: fmt.Sprintf("llm node references unknown model '%s'", l.Model), Pos: n.At("model")}
+			if c.k.ModelHint != nil {
+				found.Hint = c.k.ModelHint(l.Model)
+			}
+			c.add(found)
 		}
 	}
 }

@@ -16,7 +16,7 @@ func (l *loader) config(a *Agent, text []byte) (err error) {
 	a.Config.override(a.Name, l.host.getenv)
 	h := a.host
 	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
-		return failf("Failed to load agent config at '%s': Unknown chat model '%s'", path, id)
+		return failf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))
 	}
 	if h.NoSpawn {
 		return failf("Please enable function calling support before using the agent.")

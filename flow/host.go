@@ -88,6 +88,29 @@ type Models interface {
 	Facts(dir, id string) ModelFacts
 }
 
+// Hinter is what [Models] may have besides.
+type Hinter interface {
+	// Hint returns what to do about a model that is not known, or "".
+	Hint(id string) string
+}
+
+// modelHint returns what to do about a model that is not known, or "".
+func (h *Host) modelHint(id string) string {
+	if m, ok := h.Models.(Hinter); ok {
+		return m.Hint(id)
+	}
+	return ""
+}
+
+// unknownModel returns the end of an error text about a model that is not known.
+func (h *Host) unknownModel(id string) string {
+	text := "Unknown chat model '" + id + "'"
+	if hint := h.modelHint(id); hint != "" {
+		text += " (" + hint + ")"
+	}
+	return text
+}
+
 // ModelFacts is what is known of a model. A zero field is not known.
 type ModelFacts struct {
 	Window  int      // tokens of a request and its reply together
@@ -152,6 +175,7 @@ func (h *Host) environ() []string {
 func (h *Host) known(dir string, tools *Toolset) Known {
 	k := Known{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
 		Tools: tools.names(), Servers: tools.Servers, Skills: slices.Concat(h.Skills, InstalledSkills(dir)), VisibleSkills: h.VisibleSkills}
+	k.ModelHint = h.modelHint
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
 	return k
 }

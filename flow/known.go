@@ -34,6 +34,8 @@ type Known struct {
 	Servers []string
 	// Model reports whether a model is known; nil: none is.
 	Model func(id string) bool
+	// ModelHint returns what to do about a model that is not known, or ""; nil: nothing.
+	ModelHint func(id string) string
 	// Skills are the installed skills.
 	Skills []string
 	// VisibleSkills, when not nil, are the only ones that may be used.

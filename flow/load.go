@@ -243,7 +243,7 @@ func parseNames(text string) ([]string, error) {
 func (a *Agent) admit() error {
 	h, f := a.host, a.File
 	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
-		return failf("Unknown chat model '%s'", id)
+		return failf("%s", h.unknownModel(id))
 	}
 	if h.Session != "" && a.depth == h.Depth {
 		return failf("Graph-based agent '%s' does not support sessions. The graph manages its own state; re-run without a session.", a.Name)

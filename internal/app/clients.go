@@ -21,7 +21,7 @@ type provider struct {
 
 var providers = []provider{
 	{name: "openai", typ: "openai", keys: []string{"OPENAI_API_KEY"}, at: []string{"OPENAI_API_BASE", "OPENAI_BASE_URL"}},
-	{name: "anthropic", typ: "anthropic", keys: []string{"ANTHROPIC_API_KEY"}, at: []string{"ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"}},
+	{name: "anthropic", typ: "anthropic", keys: []string{"ANTHROPIC_API_KEY", "CLAUDE_API_KEY"}, at: []string{"ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL"}},
 	{name: "gemini", typ: "gemini", keys: []string{"GEMINI_API_KEY", "GOOGLE_API_KEY"}, at: []string{"GEMINI_API_BASE"}},
 	{name: "ollama", typ: "ollama", keys: []string{"OLLAMA_API_KEY"}, at: []string{"OLLAMA_API_BASE", "OLLAMA_HOST"}, base: "http://localhost:11434", free: true},
 	{name: "deepseek", typ: "openai-compatible", keys: []string{"DEEPSEEK_API_KEY"}, at: []string{"DEEPSEEK_API_BASE"}, base: "https://api.deepseek.com/v1"},

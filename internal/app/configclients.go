@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -50,9 +51,9 @@ func (r *configReader) client(n *yaml.Node, name string, c *Config) {
 		case key == "name":
 			cl.Name = s
 		case key == "type":
-			cl.Type = s
-			if !slices.Contains(clientTypes, s) {
-				r.fault(v, didYouMean(s, clientTypes), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
+			cl.Type = cmp.Or(clientAliases[s], s)
+			if !slices.Contains(clientTypes, cl.Type) {
+				r.fault(v, cmp.Or(clientHint(s), didYouMean(s, clientTypes)), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
 			}
 		case key == "api_base":
 			cl.Base = s
@@ -74,6 +75,8 @@ func (r *configReader) complete(n *yaml.Node, cl *ClientConfig, c *Config) {
 	switch {
 	case cl.Type == "" && slices.Contains(clientTypes, cl.Name):
 		cl.Type = cl.Name
+	case cl.Type == "" && clientAliases[cl.Name] != "":
+		cl.Type = clientAliases[cl.Name]
 	case cl.Type == "":
 		r.fault(n, "", "a client needs a type: one of %s", strings.Join(clientTypes, ", "))
 	case cl.Name == "":

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -34,7 +35,13 @@ func (p *Process) models() *models { return &models{process: p, clients: clients
 // find is the client and the model's name behind an id.
 func (m *models) find(id string) (*client, string) {
 	clientName, name := splitModel(id)
-	i := slices.IndexFunc(m.clients, func(c client) bool { return c.Name == clientName })
+	named := func(name string) int {
+		return slices.IndexFunc(m.clients, func(c client) bool { return c.Name == name })
+	}
+	i := named(clientName)
+	if i < 0 {
+		i = named(clientAliases[clientName])
+	}
 	if i < 0 {
 		return nil, ""
 	}
@@ -87,6 +94,12 @@ func (m *models) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	return nil, m.unknown(id)
 }
 
+// Hint implements [flow.Hinter].
+func (m *models) Hint(id string) string {
+	clientName, _ := splitModel(id)
+	return clientHint(clientName)
+}
+
 // unknown says what is wrong with an id that names no client.
 func (m *models) unknown(id string) *Error {
 	clientName, _ := splitModel(id)
@@ -94,7 +107,7 @@ func (m *models) unknown(id string) *Error {
 	for _, c := range m.clients {
 		names = append(names, c.Name)
 	}
-	next := didYouMean(clientName, append(names, "script"))
+	next := cmp.Or(clientHint(clientName), didYouMean(clientName, append(names, "script")))
 	if next == "" {
 		next = "model ids are CLIENT:MODEL; the clients are " + strings.Join(names, ", ") + " and script (raddle info)"
 	}
