@@ -195,10 +195,33 @@ guard_path() {
 	return 1
 }
 
+# _patch_mismatch DONE: says which line of hunk k differs, where the most of its first lines fit behind the first DONE lines of the file.
+# It reads the variables of patch_file.
+_patch_mismatch() {
+	local at best=$1 most=0 n
+	for ((at = $1; at < ${#lines[@]}; at++)); do
+		n=0
+		while ((starts[k] + n < ends[k] && at + n < ${#lines[@]})) && [[ "${lines[at + n]}" == "${old[starts[k] + n]}" ]]; do
+			n=$((n + 1))
+		done
+		if ((n > most)); then
+			best=$at most=$n
+		fi
+	done
+	at=$((best + most))
+	echo "error: unable to apply patch: hunk $((k + 1)) fits nowhere after line $1"
+	printf '  expected: %s\n' "${old[starts[k] + most]}"
+	if ((at < ${#lines[@]})); then
+		printf '  actual line %d: %s\n' "$((at + 1))" "${lines[at]}"
+	else
+		echo '  actual: the end of the file'
+	fi
+}
+
 # patch_file FILE PATCH: prints the file with the hunks of the patch applied. A hunk begins with @@; its lines begin with a blank, - or +,
 # and are compared as they are, in the order of the hunks. Nothing is printed unless every hunk fits.
 patch_file() {
-	local lines=() old=() starts=() ends=() results=() line hunks=0 open='' i j k from result=''
+	local lines=() old=() starts=() ends=() results=() line hunks=0 open='' i j k from passed result=''
 	while IFS= read -r line || [[ -n "$line" ]]; do
 		lines[${#lines[@]}]=$line
 	done <"$1" || return 1
@@ -230,7 +253,7 @@ patch_file() {
 	fi
 	i=0
 	for ((k = 0; k < hunks; k++)); do
-		from=-1
+		from=-1 passed=$i
 		for ((; i + ends[k] - starts[k] <= ${#lines[@]}; i++)); do
 			for ((j = starts[k]; j < ends[k]; j++)); do
 				[[ "${lines[i + j - starts[k]]}" == "${old[j]}" ]] || continue 2
@@ -238,9 +261,8 @@ patch_file() {
 			from=$i
 			break
 		done
-		# What did not match was passed over: it is printed as it is.
 		if ((from < 0)); then
-			echo 'error: unable to apply patch' >&2
+			_patch_mismatch "$passed" >&2
 			exit 1
 		fi
 		results[k]="$from:${results[k]}"

@@ -98,8 +98,10 @@ func TestPatchFile(t *testing.T) {
 		"insert":       {"@@\n \tfour\n\n+fresh\n", "one\ntwo\nthree\n\tfour\n\nfresh\nfive\ntwo\n", ""},
 		"special text": {"@@\n-one\n+%s\\n'\"$(id)` *\n", "%s\\n'\"$(id)` *\ntwo\nthree\n\tfour\n\nfive\ntwo\n", ""},
 		"no patch":     {"nothing here\n", "", "error: no patch\n"},
-		"no match":     {"@@\n-six\n+7\n", "", "error: unable to apply patch\n"},
-		"wrong order":  {"@@\n-five\n+5\n@@\n-one\n+1\n", "", "error: unable to apply patch\n"},
+		"no match":     {"@@\n-six\n+7\n", "", "error: unable to apply patch: hunk 1 fits nowhere after line 0\n  expected: six\n  actual line 1: one\n"},
+		"wrong order":  {"@@\n-five\n+5\n@@\n-one\n+1\n", "", "error: unable to apply patch: hunk 2 fits nowhere after line 6\n  expected: one\n  actual line 7: two\n"},
+		"differs late": {"@@\n two\n three\n four\n-five\n", "", "error: unable to apply patch: hunk 1 fits nowhere after line 0\n  expected: four\n  actual line 4: \tfour\n"},
+		"past the end": {"@@\n five\n two\n-six\n", "", "error: unable to apply patch: hunk 1 fits nowhere after line 0\n  expected: six\n  actual: the end of the file\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
