@@ -71,6 +71,11 @@ type Tooling struct {
 	// Packages lists the directories whose interpreters and packages the scripts of an
 	// agent's directory may use: see package tool/script. nil: the agent's own.
 	Packages func(dir string) []string
+	// Bin is a directory that comes first in the PATH of script nodes; empty: none.
+	Bin string
+	// PromptUtils returns the file that script nodes find as LLM_PROMPT_UTILS_FILE; nil:
+	// they have none. It must be safe for concurrent use.
+	PromptUtils func() (string, error)
 	// InDoubt is what is done with calls that a crash cut off, where neither the tool nor
 	// the agent says it; Doubt is the same for all calls, whatever those say.
 	InDoubt, Doubt tool.Doubt

@@ -284,7 +284,7 @@ const inlineState = 32768
 // scriptEnv is the environment of a script: the host's, the state, and what
 // raddle tells besides. cleanup removes the state's file.
 func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) {
-	set := map[string]string{"LLM_AGENT_DATA_DIR": v.agent.Dir, "AUTO_CONFIRM": "true", keyVariable: key,
+	set := map[string]string{"LLM_AGENT_DATA_DIR": v.agent.Dir, "AUTO_CONFIRM": "true", "CLICOLOR_FORCE": "1", "FORCE_COLOR": "1", keyVariable: key,
 		"PYTHONDONTWRITEBYTECODE": "1"} // the agent's directory belongs to its user
 	if dir := v.host().ConfigDir; dir != "" {
 		set["LLM_ROOT_DIR"] = dir
@@ -292,6 +292,7 @@ func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) 
 	if dir := v.host().Workspace; dir != "" {
 		set["RADDLE_WORKSPACE"] = dir
 	}
+	v.setHelpers(set)
 	for _, variable := range v.agent.File.Variables {
 		name := strings.ToUpper(strings.ReplaceAll(variable.Name, "-", "_"))
 		set["LLM_AGENT_VAR_"+name] = v.agent.variable(variable)
@@ -318,6 +319,29 @@ func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) 
 		env = append(env, name+"="+set[name])
 	}
 	return env, cleanup, nil
+}
+
+// setHelpers sets the file of helpers for bash, and a PATH that begins with the
+// programs of the global tools.
+func (v *visit) setHelpers(set map[string]string) {
+	tooling := v.host().Tooling
+	if tooling.PromptUtils != nil {
+		path, err := tooling.PromptUtils()
+		if err != nil {
+			v.warn("[graph:%s] script '%s' runs without LLM_PROMPT_UTILS_FILE: %v", v.agent.File.Name, v.node.ID, err)
+		} else {
+			set["LLM_PROMPT_UTILS_FILE"] = path
+		}
+	}
+	if tooling.Bin == "" {
+		return
+	}
+	set["PATH"] = tooling.Bin
+	for _, pair := range v.host().environ() {
+		if list, ok := strings.CutPrefix(pair, "PATH="); ok && list != "" {
+			set["PATH"] = tooling.Bin + string(filepath.ListSeparator) + list
+		}
+	}
 }
 
 // writeState puts a large state into a file that only this user can read. remove

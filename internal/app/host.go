@@ -7,6 +7,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/tool"
+	"raddle.dev/tool/script"
 )
 
 // Surroundings are what the user interface adds to an agent's surroundings. The
@@ -60,7 +61,9 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 		Strict:      r.Strict,
 		Log:         s.Log,
 		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.standsFor(dir) }, Packages: box.packages,
-			InDoubt: p.Config.InDoubt, Doubt: s.InDoubt},
+			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
+			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
+			InDoubt:     p.Config.InDoubt, Doubt: s.InDoubt},
 		Retrieval: p.retrieval(s),
 		Headless:  r.Headless,
 	}, nil

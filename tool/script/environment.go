@@ -2,6 +2,7 @@ package script
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -188,7 +189,7 @@ func (r *running) contract(e *environment) {
 	}
 	e.set("LLM_OUTPUT", r.path("output"))
 	if r.language == declare.LanguageBash {
-		e.set("LLM_PROMPT_UTILS_FILE", r.path("prompt-utils.sh"))
+		e.set("LLM_PROMPT_UTILS_FILE", cmp.Or(userHelpers(h.Functions), r.path("prompt-utils.sh")))
 	}
 	e.set(dataFileVariable, r.path("data.json"))
 	if len(r.call.Args) <= inlineLimit(runtime.GOOS) {
