@@ -34,11 +34,16 @@ type File struct {
 	// were adapted.
 	Findings []Finding
 
+	fileText
+	byID     map[string]*Node
+	reducers map[string]string
+}
+
+// fileText is the text of a file, and where things stand in it.
+type fileText struct {
 	text     []byte
 	src      source
 	settings source
-	byID     map[string]*Node
-	reducers map[string]string
 }
 
 // Settings is the settings block of a graph.

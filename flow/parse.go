@@ -17,7 +17,7 @@ import (
 // start node. [File.Check] is the validator of the graph.
 func Parse(path string, text []byte) (*File, error) {
 	d := readYAML(path, text)
-	f := &File{Path: path, text: text, InitialState: &Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}
+	f := &File{Path: path, fileText: fileText{text: text}, InitialState: &Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}
 	if d.fatal {
 		return nil, d.rejected(nil, nil)
 	}

@@ -83,6 +83,8 @@ type Look struct {
 	Agent  string // name or path
 	Model  string // in place of every model; "": as the agent says
 	Strict bool   // unknown keys are errors
+
+	Variables map[string]string // of the agent, set by the caller
 }
 
 // Load reads and checks an agent. It calls no model and needs no key.
@@ -91,7 +93,7 @@ func (p *Process) Load(l Look) (*flow.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.override(l.Model), Strict: l.Strict, Workspace: p.Dirs.Work}
+	r := &Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.override(l.Model), Strict: l.Strict, Variables: l.Variables, Workspace: p.Dirs.Work}
 	host, err := p.host(r, Surroundings{})
 	if err != nil {
 		return nil, err

@@ -39,10 +39,10 @@ type ToolList struct {
 
 // Tools lists the tools that an agent's models may call; for no agent, those that
 // every agent may name. It starts no server.
-func (p *Process) Tools(agent string) (*ToolList, error) {
+func (p *Process) Tools(look Look) (*ToolList, error) {
 	list := &ToolList{Tools: []ToolInfo{}, Servers: []string{}, Files: []string{}, Problems: []string{}}
-	if agent != "" {
-		a, err := p.Load(Look{Agent: agent})
+	if look.Agent != "" {
+		a, err := p.Load(look)
 		if err != nil {
 			return nil, err
 		}

@@ -50,7 +50,7 @@ func (sh *shell) toolsLsCommand() *cobra.Command {
 		Args:              want(0, 1, ""),
 		ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := sh.toolList(output, args)
+			l, err := sh.toolList(output, args, nil)
 			if err != nil {
 				return err
 			}
@@ -66,8 +66,9 @@ func (sh *shell) toolsLsCommand() *cobra.Command {
 	}, &output)
 }
 
-// toolList lists the tools of the agent that args name, or of none.
-func (sh *shell) toolList(output string, args []string) (*app.ToolList, error) {
+// toolList lists the tools of the agent that args name, or of none, with variables of the
+// agent.
+func (sh *shell) toolList(output string, args []string, variables map[string]string) (*app.ToolList, error) {
 	if err := checkFormat(output, formatText, formatJSON); err != nil {
 		return nil, err
 	}
@@ -75,11 +76,11 @@ func (sh *shell) toolList(output string, args []string) (*app.ToolList, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent := ""
+	l := app.Look{Variables: variables}
 	if len(args) > 0 {
-		agent = args[0]
+		l.Agent = args[0]
 	}
-	return p.Tools(agent)
+	return p.Tools(l)
 }
 
 func toolsText(l *app.ToolList) string {
@@ -116,7 +117,7 @@ func (sh *shell) toolsShowCommand() *cobra.Command {
 		Args:    want(1, 2, "the name of a tool"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			agent, name := named(args)
-			l, err := sh.toolList(output, agent)
+			l, err := sh.toolList(output, agent, nil)
 			if err != nil {
 				return err
 			}
@@ -147,7 +148,7 @@ func interruptible() (context.Context, context.CancelFunc) {
 }
 
 func (sh *shell) toolsCallCommand() *cobra.Command {
-	var answers []string
+	var answers, variables []string
 	cmd := &cobra.Command{
 		Use:   "call [AGENT] NAME [JSON|-]",
 		Short: "Call a tool and print what a model would read",
@@ -156,13 +157,18 @@ recorded. The exit code is 1 if the call fails.`,
 		Example: `  raddle tools call get_current_time
   raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
 		Args: want(1, 3, "the name of a tool"),
-		RunE: func(_ *cobra.Command, args []string) error { return sh.callTool(args, answers) },
+		RunE: func(_ *cobra.Command, args []string) error { return sh.callTool(args, answers, variables) },
 	}
 	cmd.Flags().StringArrayVar(&answers, "answer", nil, "answer a question of the tool: `TEXT` (repeatable)")
+	cmd.Flags().StringArrayVar(&variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	return cmd
 }
 
-func (sh *shell) callTool(args, answers []string) error {
+func (sh *shell) callTool(args, answers, settings []string) error {
+	variables, err := parseVariables(settings)
+	if err != nil {
+		return err
+	}
 	call := app.ToolCall{Args: json.RawMessage("{}")}
 	if last := strings.TrimSpace(args[len(args)-1]); len(args) > 1 && (len(args) == 3 || last == "-" || strings.HasPrefix(last, "{")) {
 		if args = args[:len(args)-1]; last == "-" {
@@ -180,7 +186,7 @@ func (sh *shell) callTool(args, answers []string) error {
 	}
 	agent, name := named(args)
 	call.Tool = name
-	l, err := sh.toolList(formatText, agent)
+	l, err := sh.toolList(formatText, agent, variables)
 	if err != nil {
 		return err
 	}
@@ -215,7 +221,7 @@ report what is wrong with them, with exit code 3.`,
 		Args:              want(0, 1, ""),
 		ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			l, err := sh.toolList(formatText, args)
+			l, err := sh.toolList(formatText, args, nil)
 			if err != nil {
 				return err
 			}
