@@ -88,6 +88,7 @@ func (s *server) dial(config Server) (*connection, error) {
 func (s *server) client(c *connection) *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
 	if s.options.Workspace != "" {
+		//lint:ignore SA1019 The protocol replaces roots, but most servers know nothing else yet.
 		capabilities.RootsV2 = &sdk.RootCapabilities{}
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "raddle", Version: version()}, &sdk.ClientOptions{
@@ -100,6 +101,7 @@ func (s *server) client(c *connection) *sdk.Client {
 	})
 	if s.options.Workspace != "" {
 		root := url.URL{Scheme: "file", Path: filepath.ToSlash(s.options.Workspace)}
+		//lint:ignore SA1019 As above.
 		client.AddRoots(&sdk.Root{URI: root.String(), Name: filepath.Base(s.options.Workspace)})
 	}
 	return client

@@ -2,6 +2,8 @@
 
 package mcp
 
+//lint:file-ignore SA1019 The protocol replaces roots, but most servers know nothing else yet.
+
 import (
 	"context"
 	"errors"
