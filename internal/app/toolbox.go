@@ -169,15 +169,17 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 	}
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
 	other := b.otherLanguage(set, filepath.Join(n.Dir, "tools", stem)) || b.otherLanguage(set, filepath.Join(b.process.Dirs.Functions, "tools", stem))
-	if t, ok := builtin.Lookup(name, b.builtins()); ok {
+	found := builtin.LookupGroup(name, b.builtins())
+	for _, t := range found {
 		if t.Touches != nil && !t.Effect.Repeats() {
 			t.Repeats = func(args json.RawMessage) bool { return b.policy.OnlyReads(t, args) }
 		}
-		set.Tools = append(set.Tools, t)
-		return
+		if !slices.ContainsFunc(set.Tools, func(have tool.Tool) bool { return have.Name == t.Name }) {
+			set.Tools = append(set.Tools, t)
+		}
 	}
-	if other {
-		return // it is told already
+	if len(found) > 0 || other {
+		return // what else there is to say of it is said already
 	}
 	next := didYouMean(strings.TrimSuffix(name, filepath.Ext(name)), builtin.Names())
 	if next == "" {

@@ -22,7 +22,7 @@ var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s"
 // and the value of an agent variable become one word. -s without a name is the
 // session that is not kept. A command line without a
 // command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
-// --info, or "tools build AGENT" with --build-tools.
+// --info, or "tools build AGENT" with --build-tools; these two also work without an agent.
 func rearrange(args []string) []string {
 	args = nameSessions(joinVariables(args))
 	at, value := -1, ""
@@ -52,6 +52,9 @@ func rearrange(args []string) []string {
 	if at < 0 {
 		if len(args) > 0 && args[0] == "--build-tools" {
 			return append([]string{"tools", "build"}, args[1:]...)
+		}
+		if len(args) > 0 && args[0] == "--info" {
+			return append([]string{"info"}, args[1:]...)
 		}
 		return args
 	}

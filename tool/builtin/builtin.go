@@ -74,10 +74,10 @@ func Names() []string {
 // Lookup finds a tool by its name, which may be that of a file (fs_read.sh). It
 // reports false where there is no such tool.
 func Lookup(name string, h Host) (tool.Tool, bool) {
-	if slices.Contains(endings, filepath.Ext(name)) {
-		name = strings.TrimSuffix(name, filepath.Ext(name))
+	name = trimEnding(name)
+	if slices.Contains(webSearchNames, name) {
+		return webSearch(name, h).tool(h), true
 	}
-	name = strings.ReplaceAll(name, "-", "_")
 	i := slices.IndexFunc(definitions, func(d definition) bool { return d.name == name })
 	if i < 0 {
 		return tool.Tool{}, false

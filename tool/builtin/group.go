@@ -1,0 +1,63 @@
+package builtin
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"raddle.dev/tool"
+)
+
+// groups are names that stand for several tools, or for one under another name, where an
+// agent lists the tools that it may use.
+var groups = map[string][]string{
+	"fs":     {"fs_cat", "fs_glob", "fs_grep", "fs_ls", "fs_mkdir", "fs_patch", "fs_read", "fs_rm", "fs_write"},
+	"python": {"execute_py_code"},
+}
+
+// LookupGroup finds the tools that a name stands for: those of a group such as "fs", or the
+// one tool that Lookup finds. It returns none where there is no such name.
+func LookupGroup(name string, h Host) []tool.Tool {
+	if t, ok := Lookup(name, h); ok {
+		return []tool.Tool{t}
+	}
+	var list []tool.Tool
+	for _, member := range groups[name] {
+		if t, ok := Lookup(member, h); ok {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// webSearchNames are the names under which agents know a search of the web by a service
+// that nobody has chosen yet.
+var webSearchNames = []string{"web_search", "web_search_loki", "web_search_coyote", "web_search_aichat"}
+
+// webSearch is a search of the web under one of these names, by the service whose key is
+// set; Tavily if none is.
+func webSearch(name string, h Host) definition {
+	chosen := "web_search_tavily"
+	if h.env("TAVILY_API_KEY") == "" && h.env("PERPLEXITY_API_KEY") != "" {
+		chosen = "web_search_perplexity"
+	}
+	d := definitions[slices.IndexFunc(definitions, func(d definition) bool { return d.name == chosen })]
+	d.name, d.about = name, "Search the web, and get an answer."
+	if h.env("TAVILY_API_KEY") == "" && h.env("PERPLEXITY_API_KEY") == "" {
+		d.run = func(context.Context, Host, arguments) (tool.Result, error) {
+			return tool.Failed("%s needs a key: set TAVILY_API_KEY or PERPLEXITY_API_KEY", name), nil
+		}
+	}
+	return d
+}
+
+// trimEnding removes the ending of a tool's file from a name, and writes the rest as tools are named.
+func trimEnding(name string) string {
+	for _, ending := range endings {
+		if stem, ok := strings.CutSuffix(name, ending); ok {
+			name = stem
+			break
+		}
+	}
+	return strings.ReplaceAll(name, "-", "_")
+}
