@@ -147,15 +147,16 @@ func inlineLimit(goos string) int {
 // dataFileVariable names the file that has the arguments of a call, of any length.
 const dataFileVariable = "LLM_TOOL_DATA_FILE"
 
-// refuseTooLarge returns what is wrong if the arguments do not fit into the
-// variable that the script reads them from. A script whose text names
-// LLM_TOOL_DATA_FILE can read arguments of any length.
+// refuseTooLarge returns what is wrong if the arguments do not fit into the variable that
+// the script reads them from. Scripts whose text does not name that variable get their
+// arguments in another way, and so do those that name LLM_TOOL_DATA_FILE.
 func (r *running) refuseTooLarge() string {
 	limit := inlineLimit(runtime.GOOS)
 	if len(r.call.Args) <= limit {
 		return ""
 	}
-	if text, err := os.ReadFile(r.file); err == nil && bytes.Contains(text, []byte(dataFileVariable)) {
+	text, err := os.ReadFile(r.file)
+	if err != nil || !bytes.Contains(text, []byte("_RAW_JSON")) || bytes.Contains(text, []byte(dataFileVariable)) {
 		return ""
 	}
 	return fmt.Sprintf("error: the arguments have %d bytes; %s takes at most %d. Nothing was run. Pass less at a time: split the text over several calls, or write a large text with another tool.",

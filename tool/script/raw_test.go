@@ -70,7 +70,7 @@ func TestTooLargeArgumentsFailBeforeTheScriptRuns(t *testing.T) {
 	testneed.Programs(t, "bash")
 	h := surroundings(t)
 	ran := filepath.Join(h.Workspace, "ran")
-	tl := one(t, h, "t.sh", "# @describe T.\n# @option --x\nmain() { touch ran; }\n")
+	tl := one(t, h, "t.sh", "# @describe T.\n# @option --x\nmain() { touch ran; jq -r .x <<<\"$LLM_TOOL_RAW_JSON\"; }\n")
 	got := call(t, tl, argumentsOf(t, 122_880))
 	if !got.Error || !strings.Contains(got.Text(), "the arguments have 122888 bytes") || !strings.Contains(got.Text(), "Nothing was run") {
 		t.Errorf("got %s", got.Text())
