@@ -68,11 +68,28 @@ type finished struct {
 	Pending    []*escalation `json:"pending_escalations,omitempty"`
 }
 
-// collect hands an agent's output over, once.
+// collect hands the output of one agent or of several over, once.
 func (s *state) collect(e entry) outcome {
-	m := s.child(e.By, e.ID)
+	if len(e.IDs) == 0 {
+		return s.collectOne(e.By, e.ID)
+	}
+	g := gathered{Status: "ok"}
+	for _, id := range e.IDs { // none is missing: the same call has looked, unless another call came between
+		if f, ok := s.collectOne(e.By, id).result.(finished); ok {
+			g.Agents = append(g.Agents, f)
+		}
+	}
+	if len(g.Agents) == 0 {
+		return refuse("Another call has collected these agents: %s.", joined(e.IDs))
+	}
+	g.Left = s.childIDs(e.By)
+	return outcome{result: g}
+}
+
+func (s *state) collectOne(by, id string) outcome {
+	m := s.child(by, id)
 	if m == nil || m.status == running {
-		return refuse("Agent '%s' not found. Use agent__check to verify it exists and is finished.", e.ID)
+		return refuse("Agent '%s' not found. Use agent__check to verify it exists and is finished.", id)
 	}
 	f := finished{Status: m.status, ID: m.id, Agent: m.name, ExitStatus: "Completed", Output: m.output}
 	if m.status == failed {

@@ -265,7 +265,7 @@ const SpawnInstructions = `## Agents of your own
 
 You can start agents that work while you go on.
 - agent__spawn starts one and gives its id at once. Start all that can work at the same time before you wait for the first.
-- agent__collect waits for one and gives its output. agent__check looks without waiting, agent__list shows all, agent__cancel stops one.
+- agent__collect waits for one and gives its output. With several ids it waits for all of them, with any: true for the first that finishes. agent__check looks without waiting, agent__list shows all, agent__cancel stops one.
 - Work in stages goes into a queue: agent__task_create with blocked_by, an agent and a prompt starts each task when those before it are completed.
 - An agent may need a decision: agent__collect then returns pending_escalations. Answer each with agent__reply_escalation at once; the agent stands still until then.
 - Tell an agent everything it needs: it sees nothing of this conversation.

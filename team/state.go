@@ -95,6 +95,7 @@ type entry struct {
 	By      string      `json:"by,omitempty"`  // the agent whose doing it is
 	At      time.Time   `json:"at,omitzero"`
 	ID      string      `json:"id,omitempty"`
+	IDs     []string    `json:"ids,omitempty"` // of several agents that are collected together
 	Agent   string      `json:"agent,omitempty"`
 	Text    string      `json:"text,omitempty"`
 	Error   string      `json:"error,omitempty"`

@@ -29,6 +29,8 @@ type supervisor struct {
 	failed error            // of the lead, or of the journal; guarded by mu
 	broke  error            // the budget of all is used up: who asks a model stops, and so does who waits for others; guarded by mu
 	result graph.State      // of the lead, when it has ended
+
+	prompted map[string]prompting // by escalation; guarded by mu
 }
 
 // A post is an agent that was launched in this drive.
@@ -75,7 +77,7 @@ func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &supervisor{log: l, team: c, before: s, posts: map[string]*post{}}
+	x := &supervisor{log: l, team: c, before: s, posts: map[string]*post{}, prompted: map[string]prompting{}}
 	x.kids, x.halt = context.WithCancel(c.budget().Share(ctx, graph.TaskPath(ctx), agent.Spent.Get(s)))
 	defer x.halt()
 	if err := x.tidy(fresh); err != nil {

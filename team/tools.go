@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +19,8 @@ type args struct {
 	Agent        text  `json:"agent"`
 	Prompt       text  `json:"prompt"`
 	ID           text  `json:"id"`
+	IDs          texts `json:"ids"`
+	Any          flag  `json:"any"`
 	To           text  `json:"to"` // another name for id
 	Subject      text  `json:"subject"`
 	Description  text  `json:"description"`
@@ -38,6 +41,15 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	} else if v := string(b); v != "null" {
 		*t = text(v)
 	}
+	return nil
+}
+
+// flag is a truth value, or a text or number that a model writes in place of one.
+type flag bool
+
+func (f *flag) UnmarshalJSON(b []byte) error {
+	on, err := strconv.ParseBool(strings.TrimSpace(strings.Trim(string(b), `"`)))
+	*f = flag(err == nil && on)
 	return nil
 }
 
@@ -83,8 +95,10 @@ var teamTools = []teamTool{
 			`"task_id":{"type":"string","description":"Ignored"}`},
 	{name: "agent__check", required: []string{"id"}, params: idParam, run: check,
 		doc: "Look whether an agent is done, without waiting. When it is, its output is handed over, once."},
-	{name: "agent__collect", required: []string{"id"}, params: idParam, shared: true, run: collect,
-		doc: "Wait until an agent is done and get its output, once. Returns early when an agent waits for your reply."},
+	{name: "agent__collect", shared: true, run: collect,
+		doc: "Wait until an agent is done and get its output, once. Takes one id, or several ids: it waits for all of them, or with any until at least one is done. Returns early when an agent waits for your reply.",
+		params: idParam + `,"ids":{"type":"array","items":{"type":"string"},"description":"The ids of several agents, in place of id"},` +
+			`"any":{"type":"boolean","description":"Return as soon as one of them is done, with all that are; without ids, of all that you have started and not collected"}`},
 	{name: "agent__list", run: list, doc: "List the agents that you have started and not collected."},
 	{name: "agent__list_available", run: listAvailable, doc: "List the agents that you can start, with what they are for."},
 	{name: "agent__cancel", required: []string{"id"}, params: idParam, run: changing(opCancel), doc: "Stop an agent, and all that it has started. Its output is lost."},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -37,44 +38,17 @@ func check(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error
 	return s.hand(ctx, c, id)
 }
 
-// collect waits until an agent is done, or until one waits for a reply.
-func collect(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
-	id, known := string(a.ID), false
-	s.mu.Lock()
-	for {
-		m := s.state.child(s.id, id)
-		_, again := s.old[c.Key]
-		switch {
-		case m == nil && known && !again:
-			s.mu.Unlock()
-			return said(refuse("Agent '%s' was cancelled, or another call has collected it.", id)), nil
-		case m == nil || m.status != running || again:
-			s.mu.Unlock()
-			return s.hand(ctx, c, id)
-		}
-		known = true
-		if open := s.state.pending(s.id); len(open) > 0 {
-			s.mu.Unlock()
-			return tool.JSON(pending{"pending", id, "An agent waits for your reply. Answer with agent__reply_escalation, then collect again.", open}), nil
-		}
-		if err := s.await(ctx, id, nil); err != nil {
-			s.mu.Unlock()
-			return tool.Result{}, err
-		}
-	}
-}
-
 // errTime ends a wait whose time has passed.
 var errTime = errors.New("the time has passed")
 
-// await waits for a change, with an agent that something depends on: when nothing
-// can come of that one in this drive, the node that waits is suspended. The caller
-// holds mu, which is free meanwhile.
-func (s seat) await(ctx context.Context, on string, limit <-chan time.Time) error {
+// await waits for a change. on are the agents that the caller needs, at least one:
+// when none of them can make progress in this drive, await suspends the node. The
+// caller must hold mu, which is free during the wait.
+func (s seat) await(ctx context.Context, on []string, limit <-chan time.Time) error {
 	if s.broke != nil {
 		return s.broke
 	}
-	if p := s.posts[on]; p != nil && p.still {
+	if !slices.ContainsFunc(on, func(id string) bool { p := s.posts[id]; return p == nil || !p.still }) {
 		return graph.Suspend(ctx)
 	}
 	changed := s.changed
@@ -88,25 +62,6 @@ func (s seat) await(ctx context.Context, on string, limit <-chan time.Time) erro
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// hand hands the output of an agent over, summed up where it is long.
-func (s seat) hand(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
-	out, err := s.change(entry{Op: opCollect, Key: c.Key, By: s.id, ID: id})
-	if err != nil {
-		return tool.Result{}, err
-	}
-	f, ok := out.result.(finished)
-	if !ok {
-		return said(out), nil
-	}
-	if f.Output, err = s.short(ctx, f); err != nil {
-		return tool.Result{}, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	f.Pending = s.state.pending(s.id)
-	return tool.JSON(f), nil
 }
 
 // spawnedSeat is the seat of the spawned agent that ctx belongs to: what leads a team
@@ -168,7 +123,7 @@ func (s seat) answer(ctx context.Context, id string, patience time.Duration) (to
 		case x.replied:
 			return tool.JSON(map[string]string{"answer": x.reply}), nil
 		}
-		err := s.await(ctx, x.to, timer.C)
+		err := s.await(ctx, []string{x.to}, timer.C)
 		if errors.Is(err, errTime) {
 			if _, err = s.addLocked(entry{Op: opGiveUp, By: s.id, ID: id}); err == nil {
 				continue

@@ -291,9 +291,19 @@ const collectTool = "agent__collect"
 // calling is what a call does: one that waits for an agent says for whom.
 func (r *row) calling() string {
 	c := r.calls[0]
-	var args struct{ ID string }
-	if c.Name == collectTool && json.Unmarshal(c.Args, &args) == nil && team.AgentOf(args.ID) != "" {
+	var args struct {
+		ID  string
+		IDs []string
+	}
+	err := json.Unmarshal(c.Args, &args)
+	switch {
+	case c.Name != collectTool:
+	case err == nil && len(args.IDs) == 0 && team.AgentOf(args.ID) != "":
 		return "waiting for " + nickname(args.ID)
+	case err == nil && len(args.IDs) > 0:
+		return "waiting for " + plural(len(args.IDs), "agent")
+	case args.ID == "":
+		return "waiting for agents"
 	}
 	return "tool " + c.Name
 }

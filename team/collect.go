@@ -1,0 +1,231 @@
+package team
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"raddle.dev/graph"
+	"raddle.dev/tool"
+)
+
+// wanted returns the agents that a call of agent__collect names, and whether it is
+// the form for several. A model may write the list into id.
+func (a args) wanted() (ids []string, several bool) {
+	ids = slices.Clone(a.IDs)
+	id := strings.TrimSpace(string(a.ID))
+	var list texts
+	switch {
+	case strings.HasPrefix(id, "[") && json.Unmarshal([]byte(id), &list) == nil:
+		return append(ids, list...), true
+	case id != "":
+		ids = append(ids, id)
+	}
+	return ids, bool(a.Any) || len(a.IDs) > 0
+}
+
+// collect waits until agents have finished, or until one waits for a reply.
+func collect(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
+	ids, several := a.wanted()
+	switch {
+	case several:
+		return s.collectSeveral(ctx, c, ids, bool(a.Any))
+	case len(ids) == 0:
+		return tool.Failed(toolFailed + "'id' is required"), nil
+	}
+	return s.collectOne(ctx, c, ids[0])
+}
+
+func (s seat) collectOne(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
+	known := false
+	s.mu.Lock()
+	for {
+		m := s.state.child(s.id, id)
+		_, again := s.old[c.Key]
+		switch {
+		case m == nil && known && !again:
+			s.mu.Unlock()
+			return said(refuse("Agent '%s' was cancelled, or another call has collected it.", id)), nil
+		case m == nil || m.status != running || again:
+			s.mu.Unlock()
+			return s.hand(ctx, c, id)
+		}
+		known = true
+		open, err := s.awaitOrAsk(ctx, []string{id})
+		if open == nil && err == nil {
+			continue
+		}
+		s.mu.Unlock()
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return tool.JSON(pending{"pending", id, replyFirst, open}), nil
+	}
+}
+
+const replyFirst = "An agent waits for your reply. Answer with agent__reply_escalation, then collect again."
+
+// gathered is the output of several agents.
+type gathered struct {
+	Status  string        `json:"status"` // ok or pending
+	Message string        `json:"message,omitempty"`
+	Agents  []finished    `json:"agents"`
+	Left    []string      `json:"not_collected"` // all agents of the caller, in the order of their start
+	Unknown []string      `json:"not_found,omitempty"`
+	Pending []*escalation `json:"pending_escalations,omitempty"`
+}
+
+// collectSeveral hands over the output of all agents of a list, or with one, as soon
+// as one of them has finished, of those that have. An empty list means all agents
+// that the caller has started and not collected.
+func (s seat) collectSeveral(ctx context.Context, c tool.Call, ids []string, one bool) (tool.Result, error) {
+	s.mu.Lock()
+	for {
+		over, busy, unknown := s.state.sortChildren(s.id, ids)
+		_, again := s.old[c.Key]
+		switch {
+		case again || len(over) > 0 && (one || len(busy) == 0):
+			s.mu.Unlock()
+			return s.handSeveral(ctx, c, over, unknown)
+		case len(busy) == 0:
+			s.mu.Unlock()
+			if len(ids) == 0 {
+				return said(refuse("You have no agents to collect.")), nil
+			}
+			return said(refuse("None of these agents can be collected: %s. Use agent__list to see those that you have started and not collected.", joined(ids))), nil
+		}
+		open, err := s.awaitOrAsk(ctx, busy)
+		if open == nil && err == nil {
+			continue
+		}
+		left := s.state.childIDs(s.id)
+		s.mu.Unlock()
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return tool.JSON(gathered{Status: "pending", Message: replyFirst, Agents: []finished{}, Left: left, Unknown: unknown, Pending: open}), nil
+	}
+}
+
+// sortChildren divides a list of agents into those that have finished, those that
+// run, and those that by has not started or has collected. An empty list means all
+// that by has started.
+func (s *state) sortChildren(by string, ids []string) (over, busy, unknown []string) {
+	if len(ids) == 0 {
+		ids = s.childIDs(by)
+	}
+	for i, id := range ids {
+		m := s.child(by, id)
+		switch {
+		case slices.Contains(ids[:i], id):
+		case m == nil:
+			unknown = append(unknown, id)
+		case m.status == running:
+			busy = append(busy, id)
+		default:
+			over = append(over, id)
+		}
+	}
+	return over, busy, unknown
+}
+
+// childIDs lists the ids of the agents that an agent has started, in that order.
+func (s *state) childIDs(of string) []string {
+	ids := []string{}
+	for _, m := range s.children(of) {
+		ids = append(ids, m.id)
+	}
+	return ids
+}
+
+// hand hands over the output of an agent, summed up if it is long.
+func (s seat) hand(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
+	out, err := s.change(entry{Op: opCollect, Key: c.Key, By: s.id, ID: id})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	f, ok := out.result.(finished)
+	if !ok {
+		return said(out), nil
+	}
+	if f.Output, err = s.short(ctx, f); err != nil {
+		return tool.Result{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.Pending = s.state.pending(s.id)
+	return tool.JSON(f), nil
+}
+
+// handSeveral hands over the output of several agents, each summed up if it is long.
+func (s seat) handSeveral(ctx context.Context, c tool.Call, ids, unknown []string) (tool.Result, error) {
+	out, err := s.change(entry{Op: opCollect, Key: c.Key, By: s.id, IDs: ids})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	g, ok := out.result.(gathered)
+	if !ok {
+		return said(out), nil
+	}
+	g.Agents = slices.Clone(g.Agents)
+	for i, f := range g.Agents {
+		if g.Agents[i].Output, err = s.short(ctx, f); err != nil {
+			return tool.Result{}, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g.Unknown, g.Pending = unknown, s.state.pending(s.id)
+	return tool.JSON(g), nil
+}
+
+// A prompting says when agent__collect has last returned because of a question.
+type prompting struct {
+	task  string // of the caller: calls of one reply share it
+	at    time.Time
+	pause time.Duration // before the question ends a later call
+}
+
+// firstPause is how long agent__collect waits when it is called again and a question
+// that it has returned is still open. The pause doubles each time.
+const firstPause = 10 * time.Second
+
+// awaitOrAsk waits for a change, or returns the open questions to the caller. A
+// question ends the calls of one reply at once. A later call waits first, so that a
+// model that never answers does not call in a loop. The caller must hold mu.
+func (s seat) awaitOrAsk(ctx context.Context, on []string) (open []*escalation, err error) {
+	open = s.state.pending(s.id)
+	if len(open) == 0 {
+		return nil, s.await(ctx, on, nil)
+	}
+	task, now, wait := graph.TaskPath(ctx), time.Now(), time.Duration(0)
+	for _, x := range open {
+		p, shown := s.prompted[x.ID]
+		rest := p.at.Add(p.pause).Sub(now)
+		if !shown || p.task == task || rest <= 0 {
+			s.prompt(open, task, now)
+			return open, nil
+		}
+		if wait == 0 || rest < wait {
+			wait = rest
+		}
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	if err = s.await(ctx, on, timer.C); errors.Is(err, errTime) {
+		err = nil
+	}
+	return nil, err
+}
+
+// prompt notes that questions are returned to the caller. The caller must hold mu.
+func (s seat) prompt(open []*escalation, task string, now time.Time) {
+	for _, x := range open {
+		if p := s.prompted[x.ID]; p.task != task {
+			s.prompted[x.ID] = prompting{task, now, max(firstPause, 2*p.pause)}
+		}
+	}
+}
