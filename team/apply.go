@@ -65,13 +65,19 @@ type finished struct {
 	ExitStatus string        `json:"exit_status"`
 	Output     string        `json:"output"`
 	Error      string        `json:"error,omitempty"`
+	Stuck      []stuckTask   `json:"blocked_for_ever,omitempty"` // tasks of the collector that no result has named before
 	Pending    []*escalation `json:"pending_escalations,omitempty"`
 }
 
 // collect hands the output of one agent or of several over, once.
 func (s *state) collect(e entry) outcome {
 	if len(e.IDs) == 0 {
-		return s.collectOne(e.By, e.ID)
+		out := s.collectOne(e.By, e.ID)
+		if f, ok := out.result.(finished); ok {
+			f.Stuck = s.reportStuck(e.By)
+			out.result = f
+		}
+		return out
 	}
 	g := gathered{Status: "ok"}
 	for _, id := range e.IDs { // none is missing: the same call has looked, unless another call came between
@@ -82,7 +88,7 @@ func (s *state) collect(e entry) outcome {
 	if len(g.Agents) == 0 {
 		return refuse("Another call has collected these agents: %s.", joined(e.IDs))
 	}
-	g.Left = s.childIDs(e.By)
+	g.Left, g.Stuck = s.childIDs(e.By), s.reportStuck(e.By)
 	return outcome{result: g}
 }
 
@@ -99,6 +105,13 @@ func (s *state) collectOne(by, id string) outcome {
 	return outcome{result: f}
 }
 
+// stopped is the result of a cancellation.
+type stopped struct {
+	Status  string      `json:"status"`
+	Message string      `json:"message"`
+	Stuck   []stuckTask `json:"blocked_for_ever,omitempty"`
+}
+
 func (s *state) cancel(e entry) outcome {
 	m := s.child(e.By, e.ID)
 	if m == nil {
@@ -109,8 +122,10 @@ func (s *state) cancel(e entry) outcome {
 			t.Status = taskFailed
 		}
 	}
-	out := outcome{result: problem{"ok", fmt.Sprintf("Cancelled agent '%s'", m.name)}, ended: s.remove(m)}
+	name := m.name
+	out := outcome{ended: s.remove(m)}
 	s.dispatch(e.By, e.Key)
+	out.result = stopped{"ok", fmt.Sprintf("Cancelled agent '%s'", name), s.reportStuck(e.By)}
 	return out
 }
 
@@ -196,6 +211,8 @@ type lost struct {
 	TaskID  string   `json:"task_id"`
 	Blocked []string `json:"blocked_dependents"`
 	Message string   `json:"message"`
+
+	Stuck []stuckTask `json:"blocked_for_ever,omitempty"` // those behind the dependents too
 }
 
 func (s *state) fail(e entry) outcome {
@@ -208,7 +225,7 @@ func (s *state) fail(e entry) outcome {
 	}
 	t.Status = taskFailed
 	return outcome{result: lost{"ok", t.ID, slices.Clone(t.Blocks),
-		fmt.Sprintf("Task '%s' marked as failed. %d dependent task(s) will remain blocked.", t.ID, len(t.Blocks))}}
+		fmt.Sprintf("Task '%s' marked as failed. %d dependent task(s) will remain blocked.", t.ID, len(t.Blocks)), s.reportStuck(e.By)}}
 }
 
 // send puts a message into the inbox of a child, of a sibling or of the parent.

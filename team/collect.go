@@ -75,6 +75,7 @@ type gathered struct {
 	Agents  []finished    `json:"agents"`
 	Left    []string      `json:"not_collected"` // all agents of the caller, in the order of their start
 	Unknown []string      `json:"not_found,omitempty"`
+	Stuck   []stuckTask   `json:"blocked_for_ever,omitempty"` // tasks of the caller that no result has named before
 	Pending []*escalation `json:"pending_escalations,omitempty"`
 }
 

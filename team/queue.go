@@ -29,7 +29,8 @@ type task struct {
 	Prompt      *string  `json:"prompt"`
 	AgentID     string   `json:"agent_id,omitempty"` // that works on it, or did
 
-	crowded bool // it was told that the task waits for a place
+	crowded  bool // it was told that the task waits for a place
+	reported bool // a result has said that the task stays blocked for ever
 }
 
 // A queue is the tasks of one agent. The id of a task is its place, from 1.

@@ -51,20 +51,32 @@ func left(ctx context.Context, s graph.State, most int) (graph.Update, error) {
 		}
 	}
 	open := at.state.pending(at.id)
-	at.mu.Unlock()
 	count := reminded.Get(s)
-	if len(ids) == 0 || count >= most { // what still runs ends with the agent, and no task takes its place
+	var stuck []stuckTask
+	if count < most {
+		stuck = at.newlyStuck()
+	}
+	at.mu.Unlock()
+	if len(ids) == 0 && len(stuck) == 0 || count >= most { // what still runs ends with the agent, and no task takes its place
 		return graph.Update{}, nil
 	}
-	return graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(reminder(ids, open)), By: nodeRemind}})), nil
+	return graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(reminder(ids, open, stuck)), By: nodeRemind}})), nil
 }
 
-// reminder is what the agent is told.
-func reminder(ids []string, open []*escalation) string {
+// reminder is what raddle writes to the agent.
+func reminder(ids []string, open []*escalation, stuck []stuckTask) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[system reminder: agents that you have started still run: %s]\nCollect each with agent__collect, or stop it with agent__cancel, before you end your turn.", joined(ids))
+	b.WriteString("[system reminder: ")
+	if len(ids) > 0 {
+		fmt.Fprintf(&b, "agents that you have started still run: %s]\nCollect each with agent__collect, or stop it with agent__cancel, before you end your turn.", joined(ids))
+	} else {
+		b.WriteString("your queue holds tasks that cannot start]")
+	}
 	for _, x := range open {
 		fmt.Fprintf(&b, "\n%s (%s) waits for your reply to %s: %s", x.From, x.Name, x.ID, x.Question)
+	}
+	if len(stuck) > 0 {
+		fmt.Fprintf(&b, "\nIn your queue, %s. Create new tasks, do the work another way, or say in your answer what is missing.", describeStuck(stuck))
 	}
 	return b.String()
 }

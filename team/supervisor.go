@@ -31,6 +31,7 @@ type supervisor struct {
 	result graph.State      // of the lead, when it has ended
 
 	prompted map[string]prompting // by escalation; guarded by mu
+	stuck    map[string]bool      // tasks that a reminder has named, by agent and task; guarded by mu
 }
 
 // A post is an agent that was launched in this drive.
@@ -77,7 +78,7 @@ func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &supervisor{log: l, team: c, before: s, posts: map[string]*post{}, prompted: map[string]prompting{}}
+	x := &supervisor{log: l, team: c, before: s, posts: map[string]*post{}, prompted: map[string]prompting{}, stuck: map[string]bool{}}
 	x.kids, x.halt = context.WithCancel(c.budget().Share(ctx, graph.TaskPath(ctx), agent.Spent.Get(s)))
 	defer x.halt()
 	if err := x.tidy(fresh); err != nil {
@@ -236,12 +237,20 @@ func (x *supervisor) ended(id string, child graph.Child, err error) {
 		err = x.team.Agents[m.name].explain(err)
 		e.Error, done.Status, done.Error = err.Error(), failed, err.Error()
 	}
+	stuck := x.state.queues[id].stuck(false)
 	out, err := x.addLocked(e)
 	if err != nil {
 		x.stop(err)
 		return
 	}
 	x.drop(out.ended)
+	if len(stuck) > 0 {
+		of := ""
+		if id != lead {
+			of = " of " + id
+		}
+		graph.Emit(x.ctx, agent.Warning{Text: "In the queue" + of + ", " + describeStuck(stuck) + "."})
+	}
 	if id != lead {
 		graph.Emit(x.ctx, done)
 		x.discard(id)
