@@ -250,11 +250,13 @@ func (s *state) send(e entry) outcome {
 type inbox struct {
 	Messages []mail `json:"messages"`
 	Count    int    `json:"count"`
+
+	Pending []*escalation `json:"pending_escalations,omitempty"`
 }
 
 func (s *state) drain(e entry) outcome {
 	m := s.agents[e.By]
-	box := inbox{m.inbox, len(m.inbox)}
+	box := inbox{Messages: m.inbox, Count: len(m.inbox)}
 	if box.Count == 0 {
 		return outcome{result: inbox{Messages: []mail{}}, refused: true}
 	}

@@ -54,7 +54,7 @@ func (s seat) collectOne(ctx context.Context, c tool.Call, id string) (tool.Resu
 			return s.hand(ctx, c, id)
 		}
 		known = true
-		open, err := s.awaitOrAsk(ctx, []string{id})
+		open, err := s.awaitOrAsk(ctx, []string{id}, time.Time{})
 		if open == nil && err == nil {
 			continue
 		}
@@ -98,7 +98,7 @@ func (s seat) collectSeveral(ctx context.Context, c tool.Call, ids []string, one
 			}
 			return said(refuse("None of these agents can be collected: %s. Use agent__list to see those that you have started and not collected.", joined(ids))), nil
 		}
-		open, err := s.awaitOrAsk(ctx, busy)
+		open, err := s.awaitOrAsk(ctx, busy, time.Time{})
 		if open == nil && err == nil {
 			continue
 		}
@@ -196,13 +196,14 @@ const firstPause = 10 * time.Second
 
 // awaitOrAsk waits for a change, or returns the open questions to the caller. A
 // question ends the calls of one reply at once. A later call waits first, so that a
-// model that never answers does not call in a loop. The caller must hold mu.
-func (s seat) awaitOrAsk(ctx context.Context, on []string) (open []*escalation, err error) {
+// model that never answers does not call in a loop. Unless it is zero, the wait ends
+// at until. The caller must hold mu.
+func (s seat) awaitOrAsk(ctx context.Context, on []string, until time.Time) (open []*escalation, err error) {
 	open = s.state.pending(s.id)
-	if len(open) == 0 {
-		return nil, s.await(ctx, on, nil)
-	}
 	task, now, wait := graph.TaskPath(ctx), time.Now(), time.Duration(0)
+	if !until.IsZero() {
+		wait = max(1, until.Sub(now))
+	}
 	for _, x := range open {
 		p, shown := s.prompted[x.ID]
 		rest := p.at.Add(p.pause).Sub(now)
@@ -213,6 +214,9 @@ func (s seat) awaitOrAsk(ctx context.Context, on []string) (open []*escalation, 
 		if wait == 0 || rest < wait {
 			wait = rest
 		}
+	}
+	if wait == 0 {
+		return nil, s.await(ctx, on, nil)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

@@ -276,5 +276,5 @@ You can start agents that work while you go on.
 const MailInstructions = `## Messages
 
 - agent__send_message writes to an agent that you have started, to one that works beside you, or to "parent", who has started you.
-- agent__check_inbox takes what others have written to you. Look before you finish.
+- agent__check_inbox takes what others have written to you, with wait_seconds it waits for a message. Look before you finish.
 - Tell the others what you find out and they need to know.`

@@ -21,6 +21,7 @@ type args struct {
 	ID           text  `json:"id"`
 	IDs          texts `json:"ids"`
 	Any          flag  `json:"any"`
+	Wait         text  `json:"wait_seconds"`
 	To           text  `json:"to"` // another name for id
 	Subject      text  `json:"subject"`
 	Description  text  `json:"description"`
@@ -116,7 +117,9 @@ var teamTools = []teamTool{
 	{name: "agent__send_message", mail: true, required: []string{"id", "message"}, run: changing(opSend),
 		doc:    "Send a message to an agent that you have started, to one that works beside you, or, with the id parent, to the one that has started you.",
 		params: idParam + `,"message":{"type":"string","description":"The text"}`},
-	{name: "agent__check_inbox", mail: true, run: changing(opInbox), doc: "Take the messages out of your inbox."},
+	{name: "agent__check_inbox", mail: true, run: checkInbox,
+		doc:    "Take the messages out of your inbox. With wait_seconds, wait for one first; returns early when an agent waits for your reply, or when no agent runs that may write.",
+		params: `"wait_seconds":{"type":"number","description":"How long to wait for a message, at most 300; 0: not at all"}`},
 }
 
 // Tools are those that an agent of a team has, which may spawn others or not. Outside

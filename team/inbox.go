@@ -1,0 +1,76 @@
+package team
+
+import (
+	"context"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"raddle.dev/tool"
+)
+
+// longestWait is how many seconds agent__check_inbox waits at most.
+const longestWait = 300
+
+// checkInbox takes the messages out of the caller's inbox. With wait_seconds it first
+// waits for one, as long as an agent runs that may write.
+func checkInbox(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
+	until, fault := a.until(time.Now())
+	if fault != "" {
+		return tool.Failed("%s%s", toolFailed, fault), nil
+	}
+	s.mu.Lock()
+	for time.Now().Before(until) {
+		m := s.state.agents[s.id]
+		_, again := s.old[c.Key]
+		if again || m == nil || len(m.inbox) > 0 {
+			break
+		}
+		writers := s.state.writers(m)
+		if len(writers) == 0 {
+			break
+		}
+		open, err := s.awaitOrAsk(ctx, writers, until)
+		if err != nil {
+			s.mu.Unlock()
+			return tool.Result{}, err
+		}
+		if open != nil {
+			s.mu.Unlock()
+			return tool.JSON(inbox{Messages: []mail{}, Pending: open}), nil
+		}
+	}
+	s.mu.Unlock()
+	return s.result(entry{Op: opInbox, Key: c.Key, By: s.id})
+}
+
+// until returns when the wait that a call asks for ends, or what is wrong with it.
+func (a args) until(now time.Time) (end time.Time, fault string) {
+	text := strings.TrimSpace(string(a.Wait))
+	if text == "" {
+		return now, ""
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(seconds) || seconds < 0 {
+		return now, "'wait_seconds' must be a number of seconds from 0 to 300"
+	}
+	return now.Add(time.Duration(min(seconds, longestWait) * float64(time.Second))), ""
+}
+
+// writers lists the agents that may write to an agent and that run.
+func (s *state) writers(m *member) (ids []string) {
+	add := func(list []*member) {
+		for _, o := range list {
+			if o != m && o.status == running {
+				ids = append(ids, o.id)
+			}
+		}
+	}
+	add(m.children)
+	if m.id != lead {
+		add(s.children(m.parent))
+		add([]*member{s.agents[m.parent]})
+	}
+	return ids
+}
