@@ -19,14 +19,21 @@ type spawned struct {
 	ID      string `json:"id"`
 	Agent   string `json:"agent"`
 	Message string `json:"message"`
+	Queued  bool   `json:"queued,omitempty"`
 }
 
 func (s *state) spawn(e entry) outcome {
-	return outcome{result: told(s.begin(e.By, e.Agent, e.Text, e.Key))}
+	m := s.add(e.By, e.Agent, e.Text, e.Key)
+	if e.Queued {
+		by := s.agents[e.By]
+		return outcome{result: spawned{"ok", m.id, m.name, fmt.Sprintf("Agent '%s' spawned as '%s'. It waits for a place: %d/%d agents run. Use agent__collect to get its result.", m.name, m.id, by.atWork, s.most(by)), true}}
+	}
+	s.place(m)
+	return outcome{result: told(m)}
 }
 
 func told(m *member) spawned {
-	return spawned{"ok", m.id, m.name, fmt.Sprintf("Agent '%s' spawned as '%s'. Use agent__check or agent__collect to get results.", m.name, m.id)}
+	return spawned{"ok", m.id, m.name, fmt.Sprintf("Agent '%s' spawned as '%s'. Use agent__check or agent__collect to get results.", m.name, m.id), false}
 }
 
 // end is how an agent ends by itself: its own agents are cancelled, its task is
@@ -129,17 +136,23 @@ func (s *state) cancel(e entry) outcome {
 	return out
 }
 
-// dispatch begins the tasks of a queue that can begin, for as long as there are
-// places.
+// dispatch starts the agents of an agent that wait for a place, and then the tasks of
+// its queue that can start, while there are places.
 func (s *state) dispatch(by, key string) (begun []spawned) {
 	m := s.agents[by]
+	for _, child := range m.children {
+		if child.queued && m.atWork < s.most(m) {
+			s.place(child)
+		}
+	}
 	free := s.most(m) - m.atWork
 	for i, t := range s.queues[by].waiting() {
 		if i >= free {
 			s.crowd(by, t)
 			continue
 		}
-		m := s.begin(by, *t.Agent, *t.Prompt, key+" task "+t.ID)
+		m := s.add(by, *t.Agent, *t.Prompt, key+" task "+t.ID)
+		s.place(m)
 		owner := "auto:" + m.name
 		t.Status, t.Owner, t.AgentID, m.task = taskInProgress, &owner, m.id, t.ID
 		begun = append(begun, told(m))

@@ -36,8 +36,8 @@
 // # Limits
 //
 // Spawn.Max counts agents that run, Spawn.Depth how deep agents may spawn agents.
-// A task of the queue that has an agent waits for a free place and gets it as soon
-// as there is one. The lead's agent.Budget is that of the whole turn: all agents
+// A spawned agent and a task of the queue that has an agent wait for a free place and
+// get it as soon as there is one, agents first. The lead's agent.Budget is that of the whole turn: all agents
 // spend from it, however deep, and near its end they wait for each other (see
 // agent.Budget.Share). When it is used up the run fails with an agent.BudgetError,
 // keeps where everybody was, and goes on when it is resumed with a larger one. The

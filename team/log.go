@@ -69,6 +69,7 @@ func (l *log) addLocked(e entry) (outcome, error) {
 		return out, nil
 	}
 	e.At = time.Now()
+	e.Queued = e.Op == opSpawn && l.state.full(e.By)
 	out := l.state.apply(e)
 	if out.refused {
 		return out, nil

@@ -31,6 +31,7 @@ func (c *crew) blank() *state {
 
 func (c *crew) apply(e entry) outcome {
 	out := c.admit(e)
+	e.Queued = e.Op == opSpawn && c.full(e.By)
 	if !out.refused {
 		out = c.state.apply(e)
 	}
@@ -240,7 +241,7 @@ func TestStateIsMadeOfItsEntries(t *testing.T) {
 		}
 		return out
 	}
-	if a, b := list(), list(); a != b || !strings.Contains(a, "At capacity: 2/2 agents running.") {
+	if a, b := list(), list(); a != b || !strings.Contains(a, "It waits for a place: 2/2 agents run.") {
 		t.Errorf("%s\n%s", a, b)
 	}
 }

@@ -56,11 +56,12 @@ type member struct {
 	depth            int
 	prompt           string
 	status           string
+	queued           bool // it runs as far as others see, but has no place yet
 	output, problem  string
 	task             string // of the parent's queue
 	inbox            []mail
 	children         []*member // in the order of spawning
-	atWork           int       // of them
+	atWork           int       // of them, without those that are queued
 }
 
 // A mail is a message in an inbox.
@@ -101,6 +102,7 @@ type entry struct {
 	Error   string      `json:"error,omitempty"`
 	Options []string    `json:"options,omitempty"`
 	Task    *newTask    `json:"task,omitempty"`
+	Queued  bool        `json:"queued,omitempty"` // a spawn that found no place
 	Spent   agent.Spend `json:"spent,omitzero"`
 
 	Places map[string]int `json:"places,omitempty"` // how many agents each may have at work, for who reads the log alone
@@ -174,7 +176,7 @@ func (s *state) admit(e entry) outcome {
 	if why := s.forbids(by, name); why != "" {
 		return refuse("%s", why)
 	}
-	if most := s.most(by); e.Op == opSpawn && by.atWork >= most {
+	if most := s.most(by); e.Op == opSpawn && most <= 0 {
 		return refuse("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", by.atWork, most)
 	}
 	return outcome{}
@@ -232,13 +234,25 @@ func (s *state) most(m *member) int {
 	return s.rules[m.name].Max
 }
 
-// begin adds an agent.
-func (s *state) begin(by, name, prompt, key string) *member {
-	parent := s.agents[by]
-	m := &member{id: s.newID(idPrefix+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, status: running}
-	s.agents[m.id] = m
-	parent.children, parent.atWork = append(parent.children, m), parent.atWork+1
+// full reports whether an agent has as many agents at work as it may.
+func (s *state) full(id string) bool {
+	m := s.agents[id]
+	return m != nil && m.atWork >= s.most(m)
+}
+
+// place starts an agent that has been added.
+func (s *state) place(m *member) {
+	m.queued = false
+	s.agents[m.parent].atWork++
 	s.begun = append(s.begun, m)
+}
+
+// add adds an agent that has no place yet.
+func (s *state) add(by, name, prompt, key string) *member {
+	parent := s.agents[by]
+	m := &member{id: s.newID(idPrefix+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, status: running, queued: true}
+	s.agents[m.id] = m
+	parent.children = append(parent.children, m)
 	return m
 }
 
@@ -307,7 +321,7 @@ func (s *state) child(by, id string) *member {
 func (s *state) remove(m *member) (ended []string) {
 	ended = s.removeBelow(m)
 	parent := s.agents[m.parent]
-	if m.status == running {
+	if m.status == running && !m.queued {
 		ended = append(ended, m.id)
 		parent.atWork--
 	}

@@ -6,7 +6,7 @@ import "testing"
 // and may spawn nobody.
 func TestCallsOfACancelledAgent(t *testing.T) {
 	s := newState(map[string]string{"helper": ""}, map[string]Spawn{"": {Max: 4, Depth: 3}, "helper": {Max: 4, Depth: 3}})
-	m := s.begin(lead, "helper", "help", "k")
+	m := s.add(lead, "helper", "help", "k")
 	if out := s.apply(entry{Op: opCancel, By: lead, ID: m.id}); out.refused {
 		t.Fatal(out.result)
 	}

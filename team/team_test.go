@@ -227,9 +227,9 @@ func TestLimits(t *testing.T) {
 			return words(v.last())
 		})}}, "other": {Agent: agent.Config{Model: s.model("other", nil)}}},
 	})
-	for i, want := range []string{"spawned as", "spawned as", "At capacity: 2/2 agents running. Wait for one to finish or cancel one.", "Cancelled agent 'explore'",
+	for i, want := range []string{"spawned as", "spawned as", "It waits for a place: 2/2 agents run.", "Cancelled agent 'explore'",
 		"Agent 'other' is not in this agent's `spawnable_agents` whitelist. Allowed: explore, ghost.", "There is no agent 'ghost'", "No agent found with id 'nobody'",
-		`"active_count":1,"max_concurrent":2`, `Max agent depth exceeded (2/1)`} {
+		`"active_count":2,"max_concurrent":2`, `Max agent depth exceeded (2/1)`} {
 		if !strings.Contains(told[i], want) {
 			t.Errorf("result %d is %s, want %s", i, told[i], want)
 		}
@@ -272,12 +272,12 @@ func TestFailedAgentSaysSo(t *testing.T) {
 func TestSpawningWithoutEnd(t *testing.T) {
 	s := newStage()
 	var mu sync.Mutex
-	refusals := 0
+	waiting := 0
 	spawns := func(_ context.Context, v view) llm.Message {
 		mu.Lock()
 		defer mu.Unlock()
-		if strings.Contains(v.last(), "At capacity: 2/2 agents running.") {
-			refusals++
+		if strings.Contains(v.last(), "It waits for a place: 2/2 agents run.") {
+			waiting++
 		}
 		return calls(v, append(append(spawnCall("more"), spawnCall("and more")...), spawnCall("and one more")...)...)
 	}
@@ -292,8 +292,8 @@ func TestSpawningWithoutEnd(t *testing.T) {
 	if !errors.As(err, &limit) {
 		t.Fatalf("the run ended with %v", err)
 	}
-	if refusals == 0 {
-		t.Error("nobody was refused")
+	if waiting == 0 {
+		t.Error("no agent waits for a place")
 	}
 	alive, most := map[string]bool{}, 0
 	for _, e := range oldestFirst(t, st) {

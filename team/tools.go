@@ -91,7 +91,7 @@ const (
 
 var teamTools = []teamTool{
 	{name: "agent__spawn", required: []string{"agent", "prompt"}, run: changing(opSpawn),
-		doc: "Start an agent that works while you go on. Returns its id at once; get its output with agent__collect.",
+		doc: "Start an agent that works while you go on. Returns its id at once; get its output with agent__collect. When as many agents run as may, it waits for a place.",
 		params: `"agent":{"type":"string","description":"The name of the agent"},"prompt":{"type":"string","description":"What it is to do, with all it needs to know"},` +
 			`"task_id":{"type":"string","description":"Ignored"}`},
 	{name: "agent__check", required: []string{"id"}, params: idParam, run: check,
@@ -241,7 +241,10 @@ func list(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
 		}
 		for _, m := range st.children(s.id) {
 			status := "finished"
-			if m.status == running {
+			switch {
+			case m.queued:
+				status = "queued"
+			case m.status == running:
 				status = running
 			}
 			l.Agents = append(l.Agents, listedAgent{m.id, m.name, status})

@@ -29,7 +29,11 @@ func check(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error
 	m := s.state.child(s.id, id)
 	if _, again := s.old[c.Key]; m != nil && m.status == running && !again {
 		defer s.mu.Unlock()
-		return tool.JSON(pending{"pending", id, "Agent is still running", s.state.pending(s.id)}), nil
+		text := "Agent is still running"
+		if m.queued {
+			text = "Agent waits for a place"
+		}
+		return tool.JSON(pending{"pending", id, text, s.state.pending(s.id)}), nil
 	} else if m == nil && !again {
 		s.mu.Unlock()
 		return said(refuse("No agent found with id '%s'", id)), nil
@@ -48,7 +52,7 @@ func (s seat) await(ctx context.Context, on []string, limit <-chan time.Time) er
 	if s.broke != nil {
 		return s.broke
 	}
-	if !slices.ContainsFunc(on, func(id string) bool { p := s.posts[id]; return p == nil || !p.still }) {
+	if !slices.ContainsFunc(on, s.moves) {
 		return graph.Suspend(ctx)
 	}
 	changed := s.changed
@@ -62,6 +66,21 @@ func (s seat) await(ctx context.Context, on []string, limit <-chan time.Time) er
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// moves reports whether an agent can make progress in this drive. One that waits for a
+// place can when one of those can that have the places. The caller must hold mu.
+func (x *supervisor) moves(id string) bool {
+	if p := x.posts[id]; p != nil {
+		return !p.still
+	}
+	m := x.state.agents[id]
+	if m == nil || !m.queued {
+		return true
+	}
+	return slices.ContainsFunc(x.state.children(m.parent), func(o *member) bool {
+		return o.status == running && !o.queued && x.moves(o.id)
+	})
 }
 
 // spawnedSeat is the seat of the spawned agent that ctx belongs to: what leads a team
