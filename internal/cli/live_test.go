@@ -236,6 +236,21 @@ func onScreen(t *testing.T, cols, rows uint16) (scr *terminal, tty *os.File, wri
 // hurry lets the changing lines be drawn at once.
 func (t *terminal) hurry() { t.drawn = time.Time{} }
 
+// Each write of a line draws the changing lines again, however soon it follows the
+// last: they never disappear until the next update.
+func TestChangingLinesDoNotBlink(t *testing.T) {
+	scr, _, written := onScreen(t, 40, 12)
+	scr.set([]string{"worker one", "worker two"})
+	const lines = 20
+	for i := range lines {
+		scr.line(fmt.Sprint("line ", i))
+	}
+	out := written()
+	if got := strings.Count(out, "worker one"); got != lines+1 || !strings.HasSuffix(strings.TrimRight(out, "\x1b[0m"), "worker two") {
+		t.Errorf("the changing lines were drawn %d times, want %d: %q", got, lines+1, out)
+	}
+}
+
 // Lines that stay are never torn by those that change, and none of these is left.
 func TestChangingLines(t *testing.T) {
 	scr, _, written := onScreen(t, 40, 12)
