@@ -142,11 +142,16 @@ type memoryWatch struct {
 const (
 	mostGrowth = 96 << 20 // bytes that are in use
 	moreGrowth = 48 << 20 // bytes of garbage between collections
+	largeHeap  = 64 << 20 // bytes, of which not all may be garbage unnoticed
 )
 
+// newMemoryWatch starts a watch from what is in use now. Garbage would hide the growth, so a large heap is collected first.
 func newMemoryWatch() *memoryWatch {
 	w := &memoryWatch{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
-	w.start = w.used()
+	if w.start = w.used(); w.start > largeHeap {
+		runtime.GC()
+		w.start = w.used()
+	}
 	w.next = w.start + mostGrowth
 	return w
 }

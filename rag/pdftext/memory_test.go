@@ -41,6 +41,9 @@ func TestFilesThatWantMuchMemory(t *testing.T) {
 		"<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
 		"<< /Type /Page /Parent 2 0 R /X ["+strings.Repeat("[]", 8<<20)+"] >>",
 	)
+	if garbage := bytes.Repeat([]byte("x"), 300<<20); garbage[0] != 'x' { // which must not hide what the file needs
+		t.Fatal("no garbage")
+	}
 	if _, err := Read(t.Context(), many, 32<<20); err == nil || !strings.Contains(err.Error(), errTooMuchMemory.Error()) {
 		t.Errorf("many objects: error %v", err)
 	}
