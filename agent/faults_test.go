@@ -62,7 +62,7 @@ func busyFaults() map[string]http.HandlerFunc {
 }
 
 // An agent gets past each fault, at its first request, behind an outcome, and three times
-// in a row: no run ends that could have continued, every wait is told, and every history is valid.
+// in a row: no run ends that could have continued, every wait is reported, and every history is valid.
 func TestAgentsGetPastFaults(t *testing.T) {
 	for name, fault := range busyFaults() {
 		for _, k := range []struct {

@@ -163,12 +163,12 @@ func (t *retryState) wait(ctx context.Context, err error) (again bool, final err
 	case <-timer.C:
 		return true, nil
 	case <-ctx.Done():
-		return false, stopped(ctx)
+		return false, contextError(ctx)
 	}
 }
 
-// stopped is the error of a context that has ended.
-func stopped(ctx context.Context) error {
+// contextError is the error of a context that has ended.
+func contextError(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
 	}
@@ -266,7 +266,7 @@ func isBrokenReply(e *llm.Error) bool {
 // Text is the event as people read it: "rate limited, trying again in 20 s (2nd
 // request)".
 func (v Retrying) Text() string {
-	return fmt.Sprintf("%s, trying again in %s (%s request)", v.Reason, spokenTime(v.Wait), ordinal(v.Request))
+	return fmt.Sprintf("%s, trying again in %s (%s request)", v.Reason, spokenTime(v.Wait), formatOrdinal(v.Request))
 }
 
 // reasonOf is a failure in a few words.
@@ -317,7 +317,7 @@ func spokenTime(d time.Duration) string {
 	return strings.Join(parts, " ")
 }
 
-func ordinal(n int) string {
+func formatOrdinal(n int) string {
 	suffix := "th"
 	if tens := n / 10 % 10; tens != 1 {
 		switch n % 10 {

@@ -97,7 +97,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	return graph.Put(x.writes...), nil
 }
 
-// warn tells of a reply that ends the turn without being what was wanted.
+// warn reports a reply that ends the turn without answering.
 func (x *thinking) warn(ctx context.Context, s graph.State, reply llm.Reply) {
 	if flaw, _ := reply.Flaw(); flaw != "" {
 		graph.Emit(ctx, Warning{Text: "the reply of " + cmp.Or(reply.Model, "the model") + " " + flaw})

@@ -49,7 +49,7 @@ func (c *conversation) informed(ctx context.Context, prompt string) (string, err
 }
 
 // usesDocuments reports whether the documents of a config.yaml can be searched: not
-// where no embedding model is named, nobody can be asked for one, and no base was built.
+// where no embedding model is named, no one is present to choose one, and no base was built.
 func (a *Agent) usesDocuments() bool {
 	if a.Config == nil || len(a.Config.Documents.Paths) == 0 {
 		return false

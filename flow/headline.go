@@ -32,20 +32,20 @@ func AnswerHeadline(reason string) string {
 func (p predicate) headline() string {
 	switch {
 	case p.op == ">" && p.limit < ^uint64(0):
-		return "Too short: at least " + characters(p.limit+1) + "."
+		return "Too short: at least " + formatCharacters(p.limit+1) + "."
 	case p.op == ">=":
-		return "Too short: at least " + characters(p.limit) + "."
+		return "Too short: at least " + formatCharacters(p.limit) + "."
 	case p.op == "<" && p.limit > 0:
-		return "Too long: at most " + characters(p.limit-1) + "."
+		return "Too long: at most " + formatCharacters(p.limit-1) + "."
 	case p.op == "<=":
-		return "Too long: at most " + characters(p.limit) + "."
+		return "Too long: at most " + formatCharacters(p.limit) + "."
 	case p.op == "==":
-		return "Wrong length: exactly " + characters(p.limit) + "."
+		return "Wrong length: exactly " + formatCharacters(p.limit) + "."
 	}
 	return fmt.Sprintf("No answer can fulfil len(input) %s %d.", p.op, p.limit)
 }
 
-func characters(n uint64) string {
+func formatCharacters(n uint64) string {
 	if n == 1 {
 		return "1 character"
 	}

@@ -154,7 +154,7 @@ func (n *Narrator) Event(e graph.Event) {
 	}
 }
 
-// waits tells of a wait where nothing else is told: a run that stands still must say why.
+// waits reports a wait when no other line does, so that a run that stands still says why.
 func (n *Narrator) waits(e graph.Event) {
 	if sent, ok := e.Body.(graph.Emitted); ok {
 		if wait, ok := sent.Value.(agent.Retrying); ok {

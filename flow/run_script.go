@@ -42,7 +42,7 @@ func (v *visit) runScript(b *ScriptNode) error {
 
 // The answers to the question whether a script may run. Nothing else is a yes, so
 // that an answer given ahead for another question is none.
-// KindTrust is the kind of a question whether something may run that nobody named. Only
+// KindTrust is the kind of a question whether something may run that you did not name. Only
 // a person who sees it answers it: an answer that was given ahead is refused.
 const KindTrust = "trust"
 
@@ -167,7 +167,7 @@ func (v *visit) updatesKey(key string) bool {
 
 // checkExtension refuses a script that has no interpreter, by its extension alone.
 func checkExtension(path string) error {
-	switch ext := extension(path); ext {
+	switch ext := scriptExtension(path); ext {
 	case "sh", "py", "ts":
 		return nil
 	case "":
@@ -177,7 +177,7 @@ func checkExtension(path string) error {
 	}
 }
 
-func extension(path string) string {
+func scriptExtension(path string) string {
 	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 }
 
@@ -186,7 +186,7 @@ func extension(path string) string {
 // written for that.
 func (v *visit) interpreterOf(path string, env []string) (program string, args []string, cleanup func(), err error) {
 	cleanup = func() {}
-	switch extension(path) {
+	switch scriptExtension(path) {
 	case "sh":
 		return "bash", []string{path}, cleanup, nil
 	case "py":

@@ -65,10 +65,10 @@ type checker struct {
 }
 
 func newChecker(thread string) checker {
-	return checker{thread: thread, name: crc(0, []byte(thread))}
+	return checker{thread: thread, name: updateCRC(0, []byte(thread))}
 }
 
-func crc(sum uint32, b []byte) uint32 {
+func updateCRC(sum uint32, b []byte) uint32 {
 	return crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), b)
 }
 
@@ -76,8 +76,8 @@ func (c *checker) sum(r *Record) (head, all uint32) {
 	binary.BigEndian.PutUint64(c.place[:], uint64(r.Seq))
 	binary.BigEndian.PutUint64(c.place[8:], uint64(r.Time))
 	c.place[16] = byte(r.Kind)
-	head = crc(crc(c.name, c.place[:]), r.Head)
-	return head, crc(head, r.Data)
+	head = updateCRC(updateCRC(c.name, c.place[:]), r.Head)
+	return head, updateCRC(head, r.Data)
 }
 
 // seal sets the checksums of records that will be appended behind after.

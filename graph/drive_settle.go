@@ -93,7 +93,7 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 		return x.blame(f, ts, by, err)
 	}
 	var dropped []string
-	if halts := halting(ts); len(halts) > 0 {
+	if halts := findHalting(ts); len(halts) > 0 {
 		if len(halts) > 1 {
 			return x.blame(f, ts, 0, &HaltError{tasks: halts})
 		}
@@ -136,8 +136,8 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	return nil
 }
 
-// halting lists the tasks, by place, that end the run.
-func halting(ts []task) (at []int) {
+// findHalting lists the tasks, by place, that end the run.
+func findHalting(ts []task) (at []int) {
 	for i := range ts {
 		if ts[i].up.Halt != nil {
 			at = append(at, i)

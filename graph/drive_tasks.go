@@ -110,7 +110,7 @@ func (x *drive) all(ctx context.Context, f *frame, ts []task) {
 		}
 	}()
 	if !g.def.FailFast {
-		x.share(f.watch, g.def.Concurrency, ts, beside)
+		x.share(f.watch, g.def.Concurrency, ts, runBeside)
 		return
 	}
 	step, cancel := context.WithCancelCause(ctx)
@@ -123,9 +123,9 @@ func (x *drive) all(ctx context.Context, f *frame, ts []task) {
 	x.share(w, g.def.Concurrency, ts, func(t *task, hung error) bool { return t.failFast(step, cancel, hung) })
 }
 
-// beside runs a task that has siblings: if hung is not nil, behind an attempt that
+// runBeside runs a task that has siblings: if hung is not nil, behind an attempt that
 // hangs.
-func beside(t *task, hung error) bool {
+func runBeside(t *task, hung error) bool {
 	if hung != nil {
 		return t.carryOn(true, hung)
 	}
@@ -144,7 +144,7 @@ func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hu
 			cancel(errSibling)
 		}
 	}()
-	return beside(t, hung)
+	return runBeside(t, hung)
 }
 
 // watchedCrew is what a crew needs to go on without nodes that hang.

@@ -159,8 +159,8 @@ func (f *rawFrame) open(fr *frame, set ...Write) (*frame, error) {
 	return fr, nil
 }
 
-// replaces reports whether the first write to a key makes its old value void.
-func replaces(set []Write, name string) bool {
+// replacesKey reports whether the first write to a key makes its old value void.
+func replacesKey(set []Write, name string) bool {
 	for _, w := range set {
 		if w.Key() == name {
 			return w.key != nil && (w.reset || w.key.add == nil)
@@ -180,7 +180,7 @@ func (f *frame) restore(raw *rawFrame, names []string, set []Write) error {
 			continue
 		}
 		defs = append(defs, d)
-		if replaces(set, name) {
+		if replacesKey(set, name) {
 			continue
 		}
 		if tag := raw.tags[name]; tag != "" && tag != d.tag {

@@ -90,7 +90,7 @@ func holdsInterface(t reflect.Type, above []reflect.Type) bool {
 
 // hasOwnForm reports whether a type says itself what its JSON is.
 func hasOwnForm(t reflect.Type) bool {
-	return implements(t, jsonMarshaler) || implements(t, textMarshaler) || implements(t, jsonUnmarshaler) || implements(t, textUnmarshaler)
+	return implementsMethods(t, jsonMarshaler) || implementsMethods(t, textMarshaler) || implementsMethods(t, jsonUnmarshaler) || implementsMethods(t, textUnmarshaler)
 }
 
 var (
@@ -100,8 +100,8 @@ var (
 	textUnmarshaler = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// implements reports whether a type or a pointer to it has the methods.
-func implements(t, methods reflect.Type) bool {
+// implementsMethods reports whether a type or a pointer to it has the methods.
+func implementsMethods(t, methods reflect.Type) bool {
 	return t.Implements(methods) || t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(methods)
 }
 
@@ -212,7 +212,7 @@ func (w *typeWalk) ownForm(t reflect.Type, path string, addressable bool) bool {
 	} {
 		found := t.Implements(m.out)
 		if !found && t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(m.out) {
-			if found = addressable; !found && implements(t, m.in) {
+			if found = addressable; !found && implementsMethods(t, m.in) {
 				w.report(path, fmt.Sprintf("is a value of a map, whose Marshal%s has a pointer receiver and is not called there", m.name), "use a map of pointers")
 				return true
 			}
@@ -221,7 +221,7 @@ func (w *typeWalk) ownForm(t reflect.Type, path string, addressable bool) bool {
 			found = false // nothing of it is encoded
 		}
 		switch {
-		case implements(t, m.in):
+		case implementsMethods(t, m.in):
 			return true
 		case found && m.harmless:
 			return true
@@ -238,11 +238,11 @@ func (w *typeWalk) mapKey(t reflect.Type, path string) {
 	switch t.Kind() {
 	case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		if !t.Implements(textMarshaler) || implements(t, textUnmarshaler) || t.Kind() == reflect.String {
+		if !t.Implements(textMarshaler) || implementsMethods(t, textUnmarshaler) || t.Kind() == reflect.String {
 			return
 		}
 	default:
-		if t.Implements(textMarshaler) && implements(t, textUnmarshaler) {
+		if t.Implements(textMarshaler) && implementsMethods(t, textUnmarshaler) {
 			return
 		}
 	}

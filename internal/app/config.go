@@ -84,10 +84,10 @@ type setting struct {
 var settings = []setting{
 	{"agent_session", func(c *Config, s string) error { c.Session = s; return nil }},
 	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = boolean(s); return }},
-	{"in_doubt", func(c *Config, s string) (err error) { c.InDoubt, err = doubt(s); return }},
-	{"max_state", func(c *Config, s string) (err error) { c.MaxState, err = mebibytes(s); return }},
-	{"max_value", func(c *Config, s string) (err error) { c.MaxValue, err = mebibytes(s); return }},
-	{"max_reply", func(c *Config, s string) (err error) { c.MaxReply, err = mebibytes(s); return }},
+	{"in_doubt", func(c *Config, s string) (err error) { c.InDoubt, err = parseDoubt(s); return }},
+	{"max_state", func(c *Config, s string) (err error) { c.MaxState, err = parseMebibytes(s); return }},
+	{"max_value", func(c *Config, s string) (err error) { c.MaxValue, err = parseMebibytes(s); return }},
+	{"max_reply", func(c *Config, s string) (err error) { c.MaxReply, err = parseMebibytes(s); return }},
 	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
 	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = boolean(s); return }},
 	{"model", func(c *Config, s string) error { c.Model = s; return nil }},
@@ -158,7 +158,7 @@ func boolean(s string) (*bool, error) {
 	return nil, fmt.Errorf("%q is neither true nor false", s)
 }
 
-func doubt(s string) (tool.Doubt, error) {
+func parseDoubt(s string) (tool.Doubt, error) {
 	d, ok := tool.ParseDoubt(s)
 	if !ok {
 		return d, fmt.Errorf("%q must be one of %s", s, strings.Join(tool.Doubts, ", "))
@@ -186,8 +186,8 @@ func amount(s string) (*int, error) {
 	return &n, nil
 }
 
-// mebibytes reads a size in MiB and returns it in bytes; 0 means no limit and becomes -1.
-func mebibytes(s string) (int, error) {
+// parseMebibytes reads a size in MiB and returns it in bytes; 0 means no limit and becomes -1.
+func parseMebibytes(s string) (int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 || n > 1<<20 {
 		return 0, fmt.Errorf("%q must be a whole number of MiB, such as 16; 0 is no limit", s)

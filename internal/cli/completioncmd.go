@@ -51,8 +51,8 @@ func fixed(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// described is a word with what it stands for. The shell prints both, so they are cleaned although they go through a pipe.
-func described(word, what string) cobra.Completion {
+// describeCompletion is a word with what it stands for. The shell prints both, so they are cleaned although they go through a pipe.
+func describeCompletion(word, what string) cobra.Completion {
 	return cobra.CompletionWithDesc(term.CleanLine(word), term.CleanLine(what))
 }
 
@@ -87,7 +87,7 @@ func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.Compl
 		var ids []string
 		for _, r := range runs {
 			if keep == nil || keep(r) {
-				ids = append(ids, described(r.Run, r.Agent+", "+r.Status))
+				ids = append(ids, describeCompletion(r.Run, r.Agent+", "+r.Status))
 			}
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -110,7 +110,7 @@ func (sh *shell) completePoints(most int) cobra.CompletionFunc {
 		var names []string
 		for _, c := range points {
 			if name := (app.At{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
-				names = append(names, described(name, pointText(&c)))
+				names = append(names, describeCompletion(name, pointText(&c)))
 			}
 		}
 		return names, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -130,7 +130,7 @@ func (sh *shell) completeAnswers(_ *cobra.Command, args []string, _ string) ([]s
 	var ids []string
 	for _, q := range runs[0].Questions {
 		prompt, _, _ := strings.Cut(q.Prompt, "\n")
-		ids = append(ids, described(q.ID+"=", shorten(prompt, 60)))
+		ids = append(ids, describeCompletion(q.ID+"=", shorten(prompt, 60)))
 	}
 	return ids, directive
 }

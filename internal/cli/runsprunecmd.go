@@ -117,12 +117,12 @@ by what is unused in it. That needs as much free space as the remaining runs hav
 func (sh *shell) compact(p *app.Process) error {
 	before, after, err := p.Compact(context.Background())
 	if err == nil && after < before && !sh.quiet {
-		sh.err.line(fmt.Sprintf("the store has %s, %s before", megabytes(after), megabytes(before)))
+		sh.err.line(fmt.Sprintf("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before)))
 	}
 	return err
 }
 
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
+func formatMegabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
 // parseAge reads a time span: of Go's, or days.
 func parseAge(flag, text string) (time.Duration, error) {

@@ -36,13 +36,13 @@ type Left struct {
 // below one of the packages stays. Where the home directory lies in the workspace,
 // absolute entries below home stay as well: they are the user's own programs.
 func Environment(env []string, workspace string, packages []string) (kept []string, left []Left) {
-	c := cleaner{workspace: actual(workspace)}
+	c := cleaner{workspace: resolveLinks(workspace)}
 	for _, dir := range packages {
-		c.packages = append(c.packages, actual(dir))
+		c.packages = append(c.packages, resolveLinks(dir))
 	}
 	for _, pair := range env {
-		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) && below(actual(home), c.workspace) {
-			c.packages = append(c.packages, actual(home))
+		if home, ok := strings.CutPrefix(pair, "HOME="); ok && filepath.IsAbs(home) && isBelow(resolveLinks(home), c.workspace) {
+			c.packages = append(c.packages, resolveLinks(home))
 		}
 	}
 	kept = make([]string, 0, len(env))
@@ -95,11 +95,11 @@ func (c cleaner) usable(path string) bool {
 	if !filepath.IsAbs(path) {
 		return false
 	}
-	at := actual(path)
-	if c.workspace == "" || !below(at, c.workspace) {
+	at := resolveLinks(path)
+	if c.workspace == "" || !isBelow(at, c.workspace) {
 		return true
 	}
-	return slices.ContainsFunc(c.packages, func(dir string) bool { return below(at, dir) })
+	return slices.ContainsFunc(c.packages, func(dir string) bool { return isBelow(at, dir) })
 }
 
 // harmless reports whether flags name no code, or only such that may be used.
@@ -141,14 +141,14 @@ func SetsCode(name string) bool {
 		func(prefix string) bool { return strings.HasPrefix(upper, prefix) })
 }
 
-// below reports whether a path is a directory or lies in it. Both are clean.
-func below(path, dir string) bool {
+// isBelow reports whether a path is a directory or lies in it. Both are clean.
+func isBelow(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// actual is a path with links followed as far as it exists.
-func actual(path string) string {
+// resolveLinks is a path with links followed as far as it exists.
+func resolveLinks(path string) string {
 	if path == "" {
 		return ""
 	}

@@ -28,8 +28,8 @@ type sighting struct {
 	dead  bool   // it has ended and waits to be reaped
 }
 
-// identify makes the handle of a child that leads its own group. The child must not have been reaped.
-func identify(pid int, mark string) Handle {
+// identifyChild makes the handle of a child that leads its own group. The child must not have been reaped.
+func identifyChild(pid int, mark string) Handle {
 	s, _ := look(pid)
 	return Handle{PID: pid, PGID: pid, Start: s.start, Mark: mark}
 }

@@ -20,7 +20,7 @@ func survivor(t *testing.T, w *wire, script string) (*exec.Cmd, Handle) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	h := identify(cmd.Process.Pid, "")
+	h := identifyChild(cmd.Process.Pid, "")
 	t.Cleanup(func() {
 		killGroup(cmd.Process.Pid)
 		cmd.Wait()
@@ -73,7 +73,7 @@ func TestEndLeavesOtherProcessesAlone(t *testing.T) {
 		{name: "in another group", handle: Handle{PID: h.PID, PGID: h.PGID + 1, Start: h.Start}, failed: true},
 		{name: "all processes", handle: Handle{PID: 1, PGID: 1, Start: h.Start}, failed: true},
 		{name: "negative", handle: Handle{PID: -h.PID, PGID: -h.PID, Start: h.Start}, failed: true},
-		{name: "ourselves", handle: identify(os.Getpid(), ""), failed: true},
+		{name: "ourselves", handle: identifyChild(os.Getpid(), ""), failed: true},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -103,7 +103,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		defer func() { endMarkedSince(c.Mark, ch.cmd.Process.Pid, ch.took) }()
 	}
 	if c.Started != nil {
-		err = c.Started(identify(ch.cmd.Process.Pid, c.Mark))
+		err = c.Started(identifyChild(ch.cmd.Process.Pid, c.Mark))
 	}
 	if err != nil {
 		ch.kill()

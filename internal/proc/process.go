@@ -46,7 +46,7 @@ func (p *Process) live(c Command, stderr io.Writer, started chan<- error) {
 	defer runtime.UnlockOSThread()
 	errs, err := p.start(c)
 	if err == nil && c.Started != nil {
-		if err = c.Started(identify(p.child.cmd.Process.Pid, c.Mark)); err != nil {
+		if err = c.Started(identifyChild(p.child.cmd.Process.Pid, c.Mark)); err != nil {
 			err = fmt.Errorf("%s: its start could not be recorded: %w", c.Path, err)
 			p.child.kill()
 			p.child.waitExit()

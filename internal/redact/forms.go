@@ -54,7 +54,7 @@ func forms(value string) []string {
 		add(parts(value)...)
 	}
 	for _, t := range whole {
-		add(encodings(t)...)
+		add(listEncodings(t)...)
 	}
 	for _, t := range texts {
 		if strings.Contains(t, " ") {
@@ -88,9 +88,9 @@ func parts(value string) (list []string) {
 	return list
 }
 
-// encodings returns the encodings of a value in base64, also with a line break
+// listEncodings returns the encodings of a value in base64, also with a line break
 // behind it.
-func encodings(value string) []string {
+func listEncodings(value string) []string {
 	return append(inBase64(value), inBase64(value+"\n")...)
 }
 

@@ -85,7 +85,7 @@ func (s *Set) matcher() *matcher {
 			if s.values[v] {
 				patterns = append(patterns, forms(v)...)
 			} else {
-				patterns = append(patterns, encodings(v)...)
+				patterns = append(patterns, listEncodings(v)...)
 			}
 		}
 		m = newMatcher(patterns)

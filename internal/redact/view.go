@@ -206,7 +206,7 @@ func decodeNumber(s string, from, digits, base int, text func(rune) string) (str
 		if i >= len(s) {
 			return "", -1
 		}
-		d := digit(s[i])
+		d := parseHexDigit(s[i])
 		if d < 0 || d >= base {
 			return "", 0
 		}
@@ -215,7 +215,7 @@ func decodeNumber(s string, from, digits, base int, text func(rune) string) (str
 	return text(n), from + digits
 }
 
-func digit(c byte) int {
+func parseHexDigit(c byte) int {
 	switch {
 	case c >= '0' && c <= '9':
 		return int(c - '0')

@@ -39,7 +39,7 @@ func (w *Writer) Size() (cols, rows int) {
 func (w *Writer) Write(p []byte) (int, error) {
 	var text string
 	if w.terminal {
-		text = render(string(p), Clean, expand)
+		text = render(string(p), Clean, expandMark)
 	} else {
 		text = render(string(p), func(s string) string { return s }, expandStyle)
 	}
@@ -60,8 +60,8 @@ func (w *Writer) Name(name string) string {
 	return name
 }
 
-// expand returns the sequence of a mark.
-func expand(sequence string) string {
+// expandMark returns the sequence of a mark.
+func expandMark(sequence string) string {
 	if strings.HasPrefix(sequence, "[") {
 		return "\x1b" + sequence
 	}
@@ -71,7 +71,7 @@ func expand(sequence string) string {
 // expandStyle returns the sequence of a mark if it is a style. Anything but a terminal has no cursor.
 func expandStyle(sequence string) string {
 	if strings.HasSuffix(sequence, "m") {
-		return expand(sequence)
+		return expandMark(sequence)
 	}
 	return ""
 }

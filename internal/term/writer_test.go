@@ -74,7 +74,7 @@ func TestOwnSequences(t *testing.T) {
 	}
 	own := []string{`'\r'`, "CSI 31m", "CSI 0m", "CSI 2m", "CSI 36m", "CSI 2A", "CSI J"}
 	for n := range len(text) { // a text may be cut anywhere
-		for _, found := range newJudge().read(render(text[:n], Clean, expand)) {
+		for _, found := range newJudge().read(render(text[:n], Clean, expandMark)) {
 			if !slices.Contains(own, found) {
 				t.Errorf("of %q a terminal sees %s", text[:n], found)
 			}
@@ -90,7 +90,7 @@ func FuzzWriter(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
 		text := a + Paint(Red, b+"-") + a
-		got := render(text, Clean, expand)
+		got := render(text, Clean, expandMark)
 		if want := Clean(a) + "\x1b[31m" + Clean(b+"-") + "\x1b[0m" + Clean(a); got != want {
 			t.Errorf("of %q a terminal gets %q, want %q", text, got, want)
 		}

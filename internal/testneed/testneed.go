@@ -26,7 +26,7 @@ func Programs(t testing.TB, names ...string) {
 		if err := mayUse(t.Name(), name, groups[name]); err != nil {
 			t.Fatal(err)
 		}
-		if !installed(name) {
+		if !isInstalled(name) {
 			t.Skipf("%s is not installed", name)
 		}
 	}
@@ -45,7 +45,7 @@ func mayUse(test, program, group string) error {
 	return nil
 }
 
-func installed(program string) bool {
+func isInstalled(program string) bool {
 	if _, err := exec.LookPath(program); err == nil {
 		return true
 	}

@@ -107,7 +107,7 @@ func effectOf(line string) (string, bool) {
 	if len(body) == len(line) {
 		return "", false
 	}
-	return annotation(body)
+	return findAnnotation(body)
 }
 
 // functionLine is the name in "name()" or "function name".

@@ -191,8 +191,8 @@ func (e *annotations) add(text string) (problem string) {
 	return ""
 }
 
-// annotation returns what follows "raddle:" in the text of a comment.
-func annotation(comment string) (text string, ok bool) {
+// findAnnotation returns what follows "raddle:" in the text of a comment.
+func findAnnotation(comment string) (text string, ok bool) {
 	text, ok = strings.CutPrefix(strings.TrimSpace(comment), "raddle:")
 	return strings.TrimSpace(text), ok
 }

@@ -24,7 +24,7 @@ func Python(path string, src []byte) File {
 			break
 		}
 		for _, c := range st.comments {
-			if text, ok := annotation(strings.TrimLeft(c, "#")); ok {
+			if text, ok := findAnnotation(strings.TrimLeft(c, "#")); ok {
 				if problem := about.add(text); problem != "" {
 					wrong = Problem{File: path, Line: st.line, Text: problem}
 				}

@@ -105,7 +105,7 @@ func (a area) expand(dir, pattern string) (names []string, ok bool) {
 	}
 	names, err = filepath.Glob(pattern)
 	parts := partsOf(pattern)
-	names = slices.DeleteFunc(names, func(name string) bool { return hides(parts, partsOf(name)) })
+	names = slices.DeleteFunc(names, func(name string) bool { return hidesDotFiles(parts, partsOf(name)) })
 	return names, err == nil && len(names) <= mostFiles
 }
 
@@ -164,9 +164,9 @@ func partsOf(path string) []string {
 	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(part string) bool { return part == "" || part == "." })
 }
 
-// hides reports whether a shell leaves out a name that fits a pattern: a wildcard at
+// hidesDotFiles reports whether a shell leaves out a name that fits a pattern: a wildcard at
 // the beginning of a part does not stand for a dot.
-func hides(pattern, name []string) bool {
+func hidesDotFiles(pattern, name []string) bool {
 	if len(pattern) != len(name) {
 		return false // one leads through ..
 	}

@@ -41,7 +41,7 @@ func (m matcher) deniedPaths(r Rule) pathPattern {
 }
 
 func (p *pathPattern) add(text string) bool {
-	all, ok := alternatives(text)
+	all, ok := expandBraces(text)
 	for _, one := range all {
 		parts := slices.DeleteFunc(strings.Split(one, "/"), func(part string) bool { return part == "" || part == "." })
 		stars := 0
@@ -59,14 +59,14 @@ func (p *pathPattern) add(text string) bool {
 	return ok
 }
 
-// alternatives returns the patterns that one with braces stands for. It reports false
+// expandBraces returns the patterns that one with braces stands for. It reports false
 // where there are too many.
-func alternatives(pattern string) ([]string, bool) {
+func expandBraces(pattern string) ([]string, bool) {
 	done, open := []string{}, []string{pattern}
 	for len(open) > 0 {
 		one := open[len(open)-1]
 		open = open[:len(open)-1]
-		from, to, commas := braces(one)
+		from, to, commas := findBraces(one)
 		if from < 0 {
 			done = append(done, one)
 			continue
@@ -83,9 +83,9 @@ func alternatives(pattern string) ([]string, bool) {
 	return done, true
 }
 
-// braces finds the first pair of braces and the commas directly in it; from is -1
+// findBraces finds the first pair of braces and the commas directly in it; from is -1
 // where there is none.
-func braces(pattern string) (from, to int, commas []int) {
+func findBraces(pattern string) (from, to int, commas []int) {
 	from = -1
 	depth := 0
 	for i := 0; i < len(pattern); i++ {

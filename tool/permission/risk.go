@@ -114,9 +114,9 @@ func (s *shell) riskOf(words []word) (risk string, stdin bool) {
 		}
 	}
 	if slices.Contains(downloaders, name) {
-		return "reaches the network (" + addresses(args) + ")", false
+		return "reaches the network (" + listHosts(args) + ")", false
 	}
-	return destroys(name, args), false
+	return describeDamage(name, args), false
 }
 
 // downloaders are programs that fetch from the network.
@@ -125,8 +125,8 @@ var downloaders = []string{"aria2c", "curl", "ftp", "http", "https", "lftp", "ly
 // takesValue matches flags of downloaders behind which no address stands.
 var takesValue = compileLater(`^(-[oHdXAuebcFTKmwxrEQtyYzOPUaiRD]|--[a-z-]+)$`)
 
-// addresses names the hosts of a download, as a person reads them.
-func addresses(args []word) string {
+// listHosts names the hosts of a download, as a person reads them.
+func listHosts(args []word) string {
 	var hosts []string
 	unknown := false
 	for _, a := range args {
@@ -161,8 +161,8 @@ var destructive = map[string]string{
 	"mkswap": "formats a disk", "shutdown": "stops this machine", "reboot": "stops this machine", "poweroff": "stops this machine", "halt": "stops this machine",
 }
 
-// destroys returns what a command does for good; empty: nothing that is known.
-func destroys(name string, args []word) string {
+// describeDamage returns what a command does for good; empty: nothing that is known.
+func describeDamage(name string, args []word) string {
 	switch what := destructive[name]; {
 	case what != "":
 		return what

@@ -175,7 +175,7 @@ func (s *shell) node(n syntax.Node) {
 			}
 		}
 	case *syntax.WhileClause:
-		if endless(n) {
+		if isEndless(n) {
 			s.doubt(s.src(n), "never ends by itself")
 		}
 	case *syntax.DblQuoted:
@@ -319,9 +319,9 @@ func (s *shell) callExpr(n *syntax.CallExpr) {
 	s.run(env, words)
 }
 
-// endless reports whether a loop goes on until something inside it ends it, and there
+// isEndless reports whether a loop goes on until something inside it ends it, and there
 // is nothing that would.
-func endless(loop *syntax.WhileClause) bool {
+func isEndless(loop *syntax.WhileClause) bool {
 	if len(loop.Cond) != 1 {
 		return false
 	}

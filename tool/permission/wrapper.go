@@ -17,7 +17,7 @@ func (s *shell) run(env, words []word) {
 	surroundings := !harmlessEnv(env, name)
 	if surroundings {
 		n := commandNeed(env, words, Ask, "changes the surroundings of the command")
-		n.opaque = slices.ContainsFunc(env, heeded)
+		n.opaque = slices.ContainsFunc(env, changesProgram)
 		n.risk, n.stdin = s.riskOf(words)
 		s.needs = append(s.needs, n)
 		s.lost = s.lost || n.opaque && (name == "cd" || name == "pushd")
@@ -54,8 +54,8 @@ func (s *shell) run(env, words []word) {
 	}
 }
 
-// heeded reports whether an assignment changes which program runs, or what it does.
-func heeded(e word) bool {
+// changesProgram reports whether an assignment changes which program runs, or what it does.
+func changesProgram(e word) bool {
 	name, _, _ := strings.Cut(e.text, "=")
 	for _, prefix := range []string{"LD_", "DYLD_", "GIT_", "PYTHON", "PERL", "RUBY", "NODE_", "BASH_", "npm_config_"} {
 		if strings.HasPrefix(name, prefix) {

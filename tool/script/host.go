@@ -175,7 +175,7 @@ func (h *Host) tools(f declare.File, own bool) []tool.Tool {
 			Name: d.Name, Description: d.Description, Schema: d.Schema,
 			Effect: d.Effect, InDoubt: d.InDoubt, Parallel: d.Effect == tool.ReadOnly, Run: s.run,
 		})
-		if d.Effect == tool.Undeclared && guarded(f, i, guards) {
+		if d.Effect == tool.Undeclared && isGuarded(f, i, guards) {
 			tools[len(tools)-1].Touches = func(json.RawMessage) (tool.Touch, error) {
 				return tool.Touch{Unknown: "asks before it acts, as its script says with guard_operation or guard_path"}, nil
 			}
@@ -206,9 +206,9 @@ func guardLines(f declare.File) (lines []int) {
 	return lines
 }
 
-// guarded reports whether a function of the file, by its index, has such a line. One
+// isGuarded reports whether a function of the file, by its index, has such a line. One
 // before the first function belongs to all.
-func guarded(f declare.File, i int, lines []int) bool {
+func isGuarded(f declare.File, i int, lines []int) bool {
 	from, to := f.Declarations[i].Line, math.MaxInt
 	first := from
 	for _, d := range f.Declarations {

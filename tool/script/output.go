@@ -94,7 +94,7 @@ func readJSON(path string, limit int) (tool.Result, bool) {
 	if err != nil {
 		return tool.Result{}, false
 	}
-	return shortened([]byte(clean(text)), limit)
+	return shortenJSON([]byte(clean(text)), limit)
 }
 
 // wholeHead drops a character that is cut off at the end.

@@ -13,10 +13,10 @@ import (
 // largestJSON is how much JSON is read to be shortened, in bytes.
 const largestJSON = 16 << 20
 
-// shortened is a JSON value that is longer than limit as a JSON value of at most
+// shortenJSON is a JSON value that is longer than limit as a JSON value of at most
 // that length: the names of keys stay, long texts and lists lose their ends. It
 // reports false for what is no JSON.
-func shortened(text []byte, limit int) (tool.Result, bool) {
+func shortenJSON(text []byte, limit int) (tool.Result, bool) {
 	var v any
 	if json.Unmarshal(text, &v) != nil {
 		return tool.Result{}, false
@@ -26,7 +26,7 @@ func shortened(text []byte, limit int) (tool.Result, bool) {
 		r := tool.JSON(struct {
 			Truncated string `json:"truncated"`
 			Result    any    `json:"result"`
-		}{note, cut(v, size)})
+		}{note, cutValue(v, size)})
 		if len(r.Text()) <= limit {
 			return r, true
 		}
@@ -34,9 +34,9 @@ func shortened(text []byte, limit int) (tool.Result, bool) {
 	return tool.Result{}, false
 }
 
-// cut keeps about so many bytes of a text, and so many parts of a list or an object
+// cutValue keeps about so many bytes of a text, and so many parts of a list or an object
 // that there is room for a few words of each.
-func cut(v any, size int) any {
+func cutValue(v any, size int) any {
 	const part = 16 // bytes of an item, about
 	most := max(size/part, 1)
 	below := func(parts int) int {
@@ -58,7 +58,7 @@ func cut(v any, size int) any {
 	case []any:
 		list := make([]any, 0, min(len(v), most)+1)
 		for _, item := range v[:min(len(v), most)] {
-			list = append(list, cut(item, below(len(v))))
+			list = append(list, cutValue(item, below(len(v))))
 		}
 		if left := len(v) - len(list); left > 0 {
 			list = append(list, fmt.Sprintf("[... %d items left out ...]", left))
@@ -71,7 +71,7 @@ func cut(v any, size int) any {
 				object["..."] = fmt.Sprintf("%d keys left out", len(v)-most)
 				break
 			}
-			object[name] = cut(v[name], below(len(v)))
+			object[name] = cutValue(v[name], below(len(v)))
 		}
 		return object
 	}
