@@ -1,0 +1,280 @@
+package raddle_test
+
+import (
+	"go/ast"
+	"go/scanner"
+	"go/token"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// The house style, measured over the code of the module: what is not a test and is not generated. The limits only ever become smaller.
+const (
+	maxOneWordShare   = 65.0 // percent of the names of functions and methods
+	maxDialectPer10k  = 82.0 // matches of dialectPatterns in 10,000 words of comments
+	maxParticiples    = 255
+	maxPackageLines   = 13000
+	lookPackageLines  = 6000
+	maxTypeMethods    = 120
+	lookTypeMethods   = 30
+	maxFolderFiles    = 92
+	maxTypeNamePlaces = 9 // packages that declare a type of one name
+)
+
+// dialectPatterns are the turns of phrase that this project once had a language of its own for. Plain English has a word for each.
+var dialectPatterns = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|whoever|whomever)\b`),
+	regexp.MustCompile(`(?i)\btells (whether|that|of|what|how|if|which)\b`),
+	regexp.MustCompile(`(?i)\b(anew|begun|besides?)\b`),
+	regexp.MustCompile(`(?i)\b(is|are|was|were|be|been) told\b`),
+	regexp.MustCompile(`(?i)\b(for good|at work|under way|of no use|at fault)\b`),
+	regexp.MustCompile(`(?i)\bstands? (for|behind|where)\b`),
+	regexp.MustCompile(`(?i)(^|[.;:] )who (wants|holds|has|is|does|asks|waits|reads|writes|calls|gives|needs)\b`),
+	regexp.MustCompile(`(?i)\b(is|are) no (number|text|time|list|file|object|integer|directory|name)\b`),
+	regexp.MustCompile(`(?i)\b(goes|went|going|go) on\b`),
+	regexp.MustCompile(`(?i)\bwhat (becomes|became|has become) of\b`),
+}
+
+// bareParticiples are names of one word that say a state and not what the function does. Those that end in "ed" are found by their ending.
+var bareParticiples = []string{
+	"told", "led", "begun", "made", "held", "kept", "gone", "given", "taken", "seen", "known", "shown", "drawn", "written", "bound", "spent", "sent",
+	"lost", "found", "built", "meant", "left", "hidden", "chosen", "frozen", "sought", "bought", "caught", "brought", "thought", "lent", "bent", "won", "worn",
+}
+
+// participleReasons are the functions named by a bare participle, each with its reason.
+var participleReasons = map[string]string{}
+
+// A languageCount is what the counter has found in one package, or in all.
+type languageCount struct {
+	functions, oneWord int
+	participles        []string
+	words, dialect     int
+	lines, codeLines   int
+}
+
+func (c *languageCount) add(d languageCount) {
+	c.functions += d.functions
+	c.oneWord += d.oneWord
+	c.participles = append(c.participles, d.participles...)
+	c.words += d.words
+	c.dialect += d.dialect
+	c.lines += d.lines
+	c.codeLines += d.codeLines
+}
+
+func (c *languageCount) oneWordShare() float64 {
+	return 100 * float64(c.oneWord) / float64(max(c.functions, 1))
+}
+
+func (c *languageCount) dialectPer10k() float64 {
+	return 10000 * float64(c.dialect) / float64(max(c.words, 1))
+}
+
+func TestLanguage(t *testing.T) {
+	var total languageCount
+	for _, p := range packages(t) {
+		var count languageCount
+		for _, f := range p.code() {
+			if !ast.IsGenerated(f.syntax) {
+				count.add(countLanguage(t, f))
+			}
+		}
+		t.Logf("%-28s %5d lines %4d functions %3.0f %% of one word %5.1f dialect per 10,000 words", p.name, count.lines, count.functions, count.oneWordShare(), count.dialectPer10k())
+		total.add(count)
+	}
+	t.Logf("in all: %d lines (%d of code), %d functions, %.1f %% of one word, %d participles, %.1f dialect per 10,000 of %d words",
+		total.lines, total.codeLines, total.functions, total.oneWordShare(), len(total.participles), total.dialectPer10k(), total.words)
+	if share := total.oneWordShare(); share > maxOneWordShare {
+		t.Errorf("%.1f %% of the functions are named by one word, the limit is %.1f: name them by verb and object", share, maxOneWordShare)
+	}
+	if share := total.dialectPer10k(); share > maxDialectPer10k {
+		t.Errorf("%.1f dialect words in 10,000 words of comments, the limit is %.1f: write plain English (go test -v -run TestDialect lists them)", share, maxDialectPer10k)
+	}
+	unexplained := slices.DeleteFunc(total.participles, func(name string) bool { return participleReasons[name] != "" })
+	for _, name := range unexplained {
+		t.Logf("%s is named by a bare participle: name it by verb and object, or give the reason in participleReasons", name)
+	}
+	if n := len(unexplained); n > maxParticiples {
+		t.Errorf("%d functions are named by a bare participle, the limit is %d (go test -v lists them)", n, maxParticiples)
+	}
+}
+
+// TestDialect lists the dialect in comments and in texts.
+func TestDialect(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, f := range p.code() {
+			for _, group := range f.syntax.Comments {
+				for _, pattern := range dialectPatterns {
+					for _, match := range pattern.FindAllString(group.Text(), -1) {
+						t.Logf("%s:%d: %q", f.path, f.line(group), strings.Join(strings.Fields(match), " "))
+					}
+				}
+			}
+			ast.Inspect(f.syntax, func(n ast.Node) bool {
+				if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+					for _, pattern := range dialectPatterns {
+						for _, match := range pattern.FindAllString(lit.Value, -1) {
+							t.Logf("%s:%d: text %q", f.path, f.line(lit), strings.Join(strings.Fields(match), " "))
+						}
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// TestPackageSizes holds the lines of a package, the files of a folder and the methods of a type.
+func TestPackageSizes(t *testing.T) {
+	places := map[string][]string{} // packages by the name of a type
+	for _, p := range packages(t) {
+		lines, files := 0, 0
+		methods := map[string]int{}
+		for _, f := range p.code() {
+			if ast.IsGenerated(f.syntax) {
+				continue
+			}
+			lines += f.lines
+			files++
+			for _, d := range f.syntax.Decls {
+				switch d := d.(type) {
+				case *ast.FuncDecl:
+					if name := receiverName(d); name != "" {
+						methods[name]++
+					}
+				case *ast.GenDecl:
+					for _, s := range d.Specs {
+						if s, ok := s.(*ast.TypeSpec); ok && !slices.Contains(places[s.Name.Name], p.name) {
+							places[s.Name.Name] = append(places[s.Name.Name], p.name)
+						}
+					}
+				}
+			}
+		}
+		switch {
+		case lines > maxPackageLines:
+			t.Errorf("package %s has %d lines, the limit is %d: split it", p.name, lines, maxPackageLines)
+		case lines > lookPackageLines:
+			t.Logf("package %s has %d lines, look twice past %d", p.name, lines, lookPackageLines)
+		}
+		if files > maxFolderFiles {
+			t.Errorf("package %s has %d files, the limit is %d: join those that hold one idea", p.name, files, maxFolderFiles)
+		}
+		for name, n := range methods {
+			switch {
+			case n > maxTypeMethods:
+				t.Errorf("%s.%s has %d methods, the limit is %d: split the type", p.name, name, n, maxTypeMethods)
+			case n > lookTypeMethods:
+				t.Logf("%s.%s has %d methods, look twice past %d", p.name, name, n, lookTypeMethods)
+			}
+		}
+	}
+	for name, in := range places {
+		if len(in) > maxTypeNamePlaces {
+			t.Errorf("type %s is declared in %d packages (%s): name it by what it is in each", name, len(in), strings.Join(in, ", "))
+		} else if len(in) > 2 && name != "main" {
+			t.Logf("type %s is declared in %s", name, strings.Join(in, ", "))
+		}
+	}
+}
+
+// receiverName returns the name of the type that a method belongs to, and "" of a function.
+func receiverName(d *ast.FuncDecl) string {
+	if d.Recv == nil || len(d.Recv.List) == 0 {
+		return ""
+	}
+	e := d.Recv.List[0].Type
+	for {
+		switch x := e.(type) {
+		case *ast.StarExpr:
+			e = x.X
+		case *ast.IndexExpr:
+			e = x.X
+		case *ast.IndexListExpr:
+			e = x.X
+		case *ast.Ident:
+			return x.Name
+		default:
+			return ""
+		}
+	}
+}
+
+func countLanguage(t *testing.T, f *goFile) languageCount {
+	t.Helper()
+	count := languageCount{lines: f.lines, codeLines: countCodeLines(t, f.path)}
+	for _, d := range f.syntax.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok || fn.Name.Name == "_" {
+			continue
+		}
+		count.functions++
+		if isOneWord(fn.Name.Name) {
+			count.oneWord++
+		}
+		if isBareParticiple(fn.Name.Name) {
+			count.participles = append(count.participles, strings.TrimSuffix(f.path, ".go")+"."+fn.Name.Name)
+		}
+	}
+	for _, group := range f.syntax.Comments {
+		text := group.Text()
+		count.words += len(strings.Fields(text))
+		for _, pattern := range dialectPatterns {
+			count.dialect += len(pattern.FindAllString(text, -1))
+		}
+	}
+	return count
+}
+
+// isOneWord reports whether a name has no second word: no capital letter after a small one.
+func isOneWord(name string) bool {
+	runes := []rune(name)
+	for i := 1; i < len(runes); i++ {
+		if runes[i] == '_' || unicode.IsUpper(runes[i]) && !unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsUpper(runes[i-1]) && unicode.IsUpper(runes[i]) && unicode.IsLower(runes[i+1]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isBareParticiple(name string) bool {
+	if !isOneWord(name) {
+		return false
+	}
+	name = strings.ToLower(name)
+	if slices.Contains(bareParticiples, name) {
+		return true
+	}
+	return len(name) > 4 && strings.HasSuffix(name, "ed") && !slices.Contains([]string{"embed", "need", "seed", "feed", "speed", "exceed", "proceed", "shed"}, name)
+}
+
+// countCodeLines counts the lines that hold something besides comments and blanks.
+func countCodeLines(t *testing.T, name string) int {
+	t.Helper()
+	src, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s scanner.Scanner
+	fset := token.NewFileSet()
+	file := fset.AddFile(name, -1, len(src))
+	s.Init(file, src, nil, 0)
+	lines := map[int]bool{}
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			return len(lines)
+		}
+		if tok == token.SEMICOLON && lit == "\n" {
+			continue
+		}
+		first := file.Line(pos)
+		for l := first; l <= first+strings.Count(lit, "\n"); l++ {
+			lines[l] = true
+		}
+	}
+}
