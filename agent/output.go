@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/wording"
 )
 
 // OutputError says that a reply is not what its schema asks for.
@@ -26,7 +27,7 @@ func (e *OutputError) Unwrap() error { return e.Err }
 // fails with an *OutputError.
 func Output[T any](s graph.State) (v T, err error) {
 	text := LastResponse(s)
-	dec := json.NewDecoder(strings.NewReader(unfenced(text)))
+	dec := json.NewDecoder(strings.NewReader(wording.StripFence(text)))
 	dec.DisallowUnknownFields()
 	if err = dec.Decode(&v); err == nil && dec.More() {
 		err = fmt.Errorf("more follows behind the JSON, at byte %d", dec.InputOffset())
@@ -35,18 +36,4 @@ func Output[T any](s graph.State) (v T, err error) {
 		return v, &OutputError{Text: text, Err: err}
 	}
 	return v, nil
-}
-
-// unfenced is the inside of a text that is fenced as code.
-func unfenced(text string) string {
-	text = strings.TrimSpace(text)
-	body, ok := strings.CutPrefix(text, "```")
-	if !ok || !strings.HasSuffix(body, "```") {
-		return text
-	}
-	_, body, ok = strings.Cut(strings.TrimSuffix(body, "```"), "\n")
-	if !ok {
-		return text
-	}
-	return body
 }

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+
+	"raddle.dev/internal/wording"
 )
 
 // placeholders reports placeholders that can never have a value, and texts
@@ -19,7 +21,7 @@ func (a *adviser) placeholders(n *Node) {
 		}
 		if near := nearPlaceholder.FindStringSubmatch(u.template.text); near != nil {
 			a.warn(n, n.src.items(u.field)(u.item), "template-literal",
-				fmt.Sprintf("%s is not a placeholder and stays as it is", shorten(near[0], 60)), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
+				fmt.Sprintf("%s is not a placeholder and stays as it is", wording.CutText(near[0], 60, "...")), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
 		}
 	}
 }
@@ -86,7 +88,7 @@ func (a *adviser) unset(n *Node, u use, set map[string]bool, names []string, sco
 			continue
 		}
 		seen[key] = true
-		hint := suggest(key, names)
+		hint := wording.SuggestNearest(key, names, "`")
 		if isScoped(key) {
 			hint = fmt.Sprintf("{{%s}} exists only in the state_updates of the node that makes it", key)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/wording"
 	"raddle.dev/rag"
 )
 
@@ -66,7 +67,7 @@ func (c *checker) targets() {
 			c.add(Finding{
 				Severity: SeverityError, Code: "unknown-target", Node: n.ID,
 				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.to, e.label),
-				Hint:    suggest(e.to, ids), Pos: n.src.items(e.field)(e.item),
+				Hint:    wording.SuggestNearest(e.to, ids, "`"), Pos: n.src.items(e.field)(e.item),
 			})
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/wording"
 )
 
 // crew is the agents that an agent may spawn, and that these may. All of them are
@@ -165,7 +167,7 @@ func (a *Agent) judge(c *crew) {
 	for i, name := range *a.Config.Team.Spawnable {
 		switch err := c.faults[name]; {
 		case c.dirs[name] == "":
-			a.advise(Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: suggest(name, sortedNames(c.dirs)), Pos: at(i)})
+			a.advise(Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(c.dirs), "`"), Pos: at(i)})
 		case err != nil:
 			a.advise(Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/wording"
 )
 
 // presence tells what a missing and a null field mean.
@@ -101,7 +102,7 @@ func (m *fields) wrongType(n *yaml.Node, name, want string) {
 	}
 	hint := ""
 	if s := resolve(n); want == aString && s.Kind == yaml.ScalarNode && !emptyScalar(s) {
-		hint = fmt.Sprintf("quote it: %q", shorten(s.Value, 60))
+		hint = fmt.Sprintf("quote it: %q", wording.CutText(s.Value, 60, "..."))
 	}
 	m.p.add(Finding{
 		Code: "invalid-type", Message: at(m.field(name), fmt.Sprintf("invalid type: %s, expected %s", unexpected(n), want)),

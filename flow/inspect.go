@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/wording"
 )
 
 // maxExpanded bounds the size of a file with its aliases written out.
@@ -227,21 +228,10 @@ func unexpected(n *yaml.Node) string {
 	case bool:
 		return fmt.Sprintf("boolean `%t`", x)
 	case string:
-		return fmt.Sprintf("string %q", shorten(x, 60))
+		return fmt.Sprintf("string %q", wording.CutText(x, 60, "..."))
 	case float64:
 		return fmt.Sprintf("floating point `%s`", appendFloat(nil, x))
 	default:
 		return fmt.Sprintf("integer `%v`", x)
 	}
-}
-
-// shorten cuts a text that is too long for a message.
-func shorten(s string, limit int) string {
-	count := 0
-	for i := range s {
-		if count++; count > limit {
-			return s[:i] + "..."
-		}
-	}
-	return s
 }

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/graph"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 	"raddle.dev/team"
 )
 
@@ -230,14 +231,14 @@ const mostArgs = 200
 func (n *Narrator) talked(indent string, v any) {
 	switch v := v.(type) {
 	case agent.ToolStarted:
-		n.line(indent, "tool call: %s %s", v.Name, shorten(string(v.Args), mostArgs))
+		n.line(indent, "tool call: %s %s", v.Name, wording.CutText(string(v.Args), mostArgs, "..."))
 	case agent.ToolProgress:
-		n.line(indent, "tool progress: %s: %s", v.Name, shorten(v.Text, mostArgs))
+		n.line(indent, "tool progress: %s: %s", v.Name, wording.CutText(v.Text, mostArgs, "..."))
 	case agent.ToolDone:
 		if v.Error {
-			n.line(indent, "tool failed: %s: %s", v.Name, shorten(v.Text, mostArgs))
+			n.line(indent, "tool failed: %s: %s", v.Name, wording.CutText(v.Text, mostArgs, "..."))
 		} else if n.Detail {
-			n.line(indent, "tool done: %s in %s: %s", v.Name, elapsed(v.Took), shorten(v.Text, mostArgs))
+			n.line(indent, "tool done: %s in %s: %s", v.Name, elapsed(v.Took), wording.CutText(v.Text, mostArgs, "..."))
 		}
 	case agent.Replied:
 		if n.Detail {

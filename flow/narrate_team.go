@@ -7,6 +7,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/wording"
 	"raddle.dev/team"
 )
 
@@ -113,7 +114,7 @@ func (n *Narrator) cost(e graph.Event, v team.AgentEnded) string {
 		text = fmt.Sprintf(" in %s (%s, %d tokens)", elapsed(n.watch.at(e.Time)-c.begun), counted(calls, "model call"), tokens)
 	}
 	if v.Error != "" {
-		text += ": " + shorten(v.Error, mostArgs)
+		text += ": " + wording.CutText(v.Error, mostArgs, "...")
 	}
 	return text
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/wording"
 )
 
 // Parse reads the text of a graph.yaml. The path only names the file in
@@ -260,7 +261,7 @@ func (p *parser) node(n *Node) {
 		if _, isText := scalarText(typeNode, false); isText {
 			p.add(Finding{
 				Code: "unknown-variant", Message: at(m.path+".type", unknownVariant(name, kindOrder)),
-				Hint: suggest(name, kindOrder), Pos: n.At("type"),
+				Hint: wording.SuggestNearest(name, kindOrder, "`"), Pos: n.At("type"),
 			})
 		}
 		return
@@ -305,7 +306,7 @@ func (p *parser) structure() {
 			names[i] = n.ID
 		}
 		add("start", f.At("start"), fmt.Sprintf("Start node '%s' not found in graph '%s'. Available nodes: %s",
-			f.Start, f.Name, strings.Join(names, ", ")), suggest(f.Start, names))
+			f.Start, f.Name, strings.Join(names, ", ")), wording.SuggestNearest(f.Start, names, "`"))
 	}
 }
 

@@ -360,21 +360,6 @@ func TestParseHostileSizes(t *testing.T) {
 	}
 }
 
-func TestSuggest(t *testing.T) {
-	known := []string{"fallback", "next", "timeout", "state_updates", "id"}
-	for wrong, want := range map[string]string{
-		"falback": "fallback", "fallbakc": "fallback", "nxet": "next", "Timeout": "timeout", "state_update": "state_updates",
-		"stateupdates": "state_updates", "xyz": "", "": "", "n": "", "identity": "", "ne": "",
-	} {
-		if want != "" {
-			want = "did you mean `" + want + "`?"
-		}
-		if got := suggest(wrong, known); got != want {
-			t.Errorf("%q: %q, want %q", wrong, got, want)
-		}
-	}
-}
-
 func FuzzLoad(f *testing.F) {
 	cases, err := filepath.Glob(filepath.Join("testdata", "cases", "*.yaml"))
 	if err != nil || len(cases) == 0 {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/wording"
 )
 
 // The template proof is a data-flow analysis: for every node the set of keys
@@ -205,7 +207,7 @@ func (p *prover) hint(key string) string {
 	if p.settable[key] {
 		return "give it a value in initial_state, or set it on that path"
 	}
-	if hint := suggest(key, slices.Sorted(maps.Keys(p.settable))); hint != "" {
+	if hint := wording.SuggestNearest(key, slices.Sorted(maps.Keys(p.settable)), "`"); hint != "" {
 		return hint
 	}
 	return "give it a value in initial_state: no node sets it"

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/wording"
 )
 
 // maxFileSize is the size above which a graph file is refused.
@@ -219,7 +220,7 @@ func unquotedHint(text []byte, at *Pos) string {
 		}
 		if end := bytes.Index(line[open:], []byte("}}")); end > 0 {
 			*at = Pos{File: at.File, Line: n, Col: 1 + utf8.RuneCount(line[:open])}
-			return fmt.Sprintf("quote it: \"%s...\"; YAML reads braces without quotes as a map", shorten(string(line[open:open+end+2]), 60))
+			return fmt.Sprintf("quote it: \"%s...\"; YAML reads braces without quotes as a map", wording.CutText(string(line[open:open+end+2]), 60, "..."))
 		}
 	}
 	return ""

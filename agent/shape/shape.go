@@ -10,12 +10,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
@@ -70,7 +70,7 @@ func (s *Shape[T]) Schema() json.RawMessage { return s.schema }
 // with an *agent.OutputError.
 func (s *Shape[T]) Parse(text string) (v T, err error) {
 	fail := func(err error) (T, error) { return v, &agent.OutputError{Text: text, Err: err} }
-	body := []byte(unfenced(text))
+	body := []byte(wording.StripFence(text))
 	var value any
 	if err := json.Unmarshal(body, &value); err != nil {
 		return fail(err)
@@ -82,16 +82,6 @@ func (s *Shape[T]) Parse(text string) (v T, err error) {
 		return fail(err)
 	}
 	return v, nil
-}
-
-func unfenced(text string) string {
-	text = strings.TrimSpace(text)
-	body, ok := strings.CutPrefix(text, "```")
-	if !ok || !strings.HasSuffix(body, "```") {
-		return text
-	}
-	_, body, _ = strings.Cut(strings.TrimSuffix(body, "```"), "\n")
-	return body
 }
 
 // Around is an agent.ModelMiddleware, for Config.AroundModel and Think.Around. It

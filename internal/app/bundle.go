@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"raddle.dev/internal/bundle"
+	"raddle.dev/internal/wording"
 )
 
 // bundled is what this process knows of the installation of the agents that come
@@ -43,7 +44,7 @@ func (p *Process) Reinstall(names []string, force bool) ([]Installed, error) {
 	}
 	outcomes, err := bundle.Install(p.Dirs.Agents, bundle.Options{Agents: names, Force: force})
 	if unknown, ok := errors.AsType[*bundle.UnknownError](err); ok {
-		next := didYouMean(unknown.Name, bundle.Names())
+		next := wording.SuggestNearest(unknown.Name, bundle.Names(), "")
 		if next == "" {
 			next = "see: raddle agents install --help"
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/bundle"
+	"raddle.dev/internal/wording"
 )
 
 // Place is where an agent is.
@@ -57,7 +58,7 @@ func (p *Process) unknownAgent(name string) error {
 	for _, a := range p.Agents() {
 		known = append(known, a.Name)
 	}
-	next := didYouMean(name, known)
+	next := wording.SuggestNearest(name, known, "")
 	switch local := filepath.Join(p.Dirs.Work, name); {
 	case hasDefinition(local):
 		next = "the directory here is ./" + name
@@ -103,7 +104,7 @@ func nearSibling(path string) string {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	return didYouMean(filepath.Base(path), names)
+	return wording.SuggestNearest(filepath.Base(path), names, "")
 }
 
 // Agents lists the agents that can be called by their name, sorted: those that come

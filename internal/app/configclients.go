@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/wording"
 )
 
 var (
@@ -53,7 +54,7 @@ func (r *configReader) client(n *yaml.Node, name string, c *Config) {
 		case key == "type":
 			cl.Type = cmp.Or(clientAliases[s], s)
 			if !slices.Contains(clientTypes, cl.Type) {
-				r.fault(v, cmp.Or(clientHint(s), didYouMean(s, clientTypes)), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
+				r.fault(v, cmp.Or(clientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
 			}
 		case key == "api_base":
 			cl.Base = s
@@ -107,7 +108,7 @@ func (r *configReader) model(n *yaml.Node, cl *ClientConfig) {
 		case "type":
 			m.Kind, _ = r.scalar(v, key)
 			if !slices.Contains(modelKinds, m.Kind) {
-				r.fault(v, didYouMean(m.Kind, modelKinds), "unknown model type %q; the types are %s", m.Kind, strings.Join(modelKinds, ", "))
+				r.fault(v, wording.SuggestNearest(m.Kind, modelKinds, ""), "unknown model type %q; the types are %s", m.Kind, strings.Join(modelKinds, ", "))
 			}
 		case "reasoning_levels", "reasoning_effort_levels":
 			for _, item := range r.list(v, key) {

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/wording"
 	"raddle.dev/tool/permission"
 )
 
@@ -136,7 +137,7 @@ func (r *configReader) mapping(n *yaml.Node, what string, known []string, each f
 		case slices.Contains(seen, key.Value):
 			r.fault(key, "", "key %q is given twice", key.Value)
 		case key.Kind != yaml.ScalarNode || known != nil && !slices.Contains(known, key.Value):
-			r.fault(key, didYouMean(key.Value, known), "unknown key %q in %s", key.Value, what)
+			r.fault(key, wording.SuggestNearest(key.Value, known, ""), "unknown key %q in %s", key.Value, what)
 		default:
 			each(key.Value, n.Content[i+1])
 		}

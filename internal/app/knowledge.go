@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
 )
@@ -173,5 +174,5 @@ func (p *Process) baseFile(agent, id string) (flow.BaseFile, error) {
 	case id == "":
 		return flow.BaseFile{}, usage(fmt.Sprintf("name one: --node %s", ids[0]), "agent '%s' has several knowledge bases: %v", a.Name, ids)
 	}
-	return flow.BaseFile{}, usage(didYouMean(id, ids), "agent '%s' has no knowledge base %q", a.Name, id)
+	return flow.BaseFile{}, usage(wording.SuggestNearest(id, ids, ""), "agent '%s' has no knowledge base %q", a.Name, id)
 }

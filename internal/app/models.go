@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/redact"
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
@@ -107,7 +108,7 @@ func (m *models) unknown(id string) *Error {
 	for _, c := range m.clients {
 		names = append(names, c.Name)
 	}
-	next := cmp.Or(clientHint(clientName), didYouMean(clientName, append(names, "script")))
+	next := cmp.Or(clientHint(clientName), wording.SuggestNearest(clientName, append(names, "script"), ""))
 	if next == "" {
 		next = "model ids are CLIENT:MODEL; the clients are " + strings.Join(names, ", ") + " and script (raddle info)"
 	}

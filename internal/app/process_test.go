@@ -90,17 +90,6 @@ func TestStoreLocation(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"hello", "triage", "map-reduce", "x"}
-	for wrong, want := range map[string]string{
-		"helo": "hello", "Hello": "hello", "hlelo": "hello", "triag": "triage", "map": "map-reduce", "zebra": "", "": "", "ma": "",
-	} {
-		if got := Nearest(wrong, known); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", wrong, got, want)
-		}
-	}
-}
-
 func TestLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "locks")
 	if _, yes := driven(dir, "r1"); yes {

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/tempdir"
+	"raddle.dev/internal/wording"
 )
 
 // Request is what starts a run. Only Agent is required.
@@ -221,7 +222,7 @@ func checkVariables(a *flow.Agent, given map[string]string) error {
 		return nil
 	}
 	slices.Sort(names)
-	next := didYouMean(names[0], declared)
+	next := wording.SuggestNearest(names[0], declared, "")
 	switch {
 	case next != "":
 	case declared == nil:

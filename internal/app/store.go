@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/wording"
 	"raddle.dev/store/sqlite"
 )
 
@@ -35,7 +36,7 @@ func (p *Process) location() (location, error) {
 	case "postgres", "postgresql", "redis", "rediss":
 		return location{}, invalid("use sqlite:PATH for now", "stores on %s cannot be opened yet", scheme)
 	}
-	next := didYouMean(scheme, []string{"sqlite", "memory", "postgres", "redis"})
+	next := wording.SuggestNearest(scheme, []string{"sqlite", "memory", "postgres", "redis"}, "")
 	if next == "" {
 		next = "write sqlite:PATH or memory:"
 	}

@@ -16,6 +16,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/interpreter"
+	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 	"raddle.dev/tool/mcp"
@@ -181,7 +182,7 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 	if len(found) > 0 || other {
 		return // what else there is to say of it is said already
 	}
-	next := didYouMean(strings.TrimSuffix(name, filepath.Ext(name)), builtin.Names())
+	next := wording.SuggestNearest(strings.TrimSuffix(name, filepath.Ext(name)), builtin.Names(), "")
 	if next == "" {
 		next = "put its file into " + b.process.Dirs.Short(filepath.Join(b.process.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
 	}

@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 )
@@ -124,7 +125,7 @@ func (l *ToolList) find(ctx context.Context, name string) (tool.Tool, error) {
 	for _, t := range slices.Concat(l.tools, tools) {
 		names = append(names, t.Name)
 	}
-	return tool.Tool{}, usage(cmp.Or(didYouMean(name, names), next, "see: raddle tools ls"), "there is no tool %q", name)
+	return tool.Tool{}, usage(cmp.Or(wording.SuggestNearest(name, names, ""), next, "see: raddle tools ls"), "there is no tool %q", name)
 }
 
 // Tool describes one tool of the list.

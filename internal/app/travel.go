@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/wording"
 )
 
 // Place in a history, as JSON.
@@ -192,7 +193,7 @@ func noKey(snap *graph.Snapshot, key string) error {
 	for _, v := range snap.Values {
 		keys = append(keys, v.Key)
 	}
-	next := didYouMean(key, keys)
+	next := wording.SuggestNearest(key, keys, "")
 	if next == "" {
 		next = "its keys are " + strings.Join(keys, ", ")
 	}

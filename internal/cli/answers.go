@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/wording"
 )
 
 // given is an answer from the command line.
@@ -27,7 +27,7 @@ func parseAnswers(flags []string, q questions) ([]given, error) {
 	for _, raw := range flags {
 		g := given{raw: raw, text: raw}
 		if id, text, ok := strings.Cut(raw, "="); ok {
-			switch near := app.Nearest(id, q.asking); {
+			switch near := wording.FindNearest(id, q.asking); {
 			case id == "" || q.names(id):
 				g.id, g.text = id, text
 			case near != "" && len(id) >= leastTypo && !strings.ContainsAny(id, " \t\n"):

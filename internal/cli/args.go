@@ -6,8 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/wording"
 )
 
 // commandNames are the words that a command line may begin with. A test holds
@@ -125,7 +124,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := app.Nearest(name, names); near != "" {
+		if near := wording.FindNearest(name, names); near != "" {
 			next = "did you mean --" + near + "?"
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
 func (sh *shell) completionCommand() *cobra.Command {
@@ -40,7 +41,7 @@ func (sh *shell) completionCommand() *cobra.Command {
 
 // meant suggests one of a few words, or lists them.
 func meant(wrong string, known []string) string {
-	if near := app.Nearest(wrong, known); near != "" {
+	if near := wording.FindNearest(wrong, known); near != "" {
 		return "did you mean " + near + "?"
 	}
 	return "use one of " + list(known)
@@ -130,7 +131,7 @@ func (sh *shell) completeAnswers(_ *cobra.Command, args []string, _ string) ([]s
 	var ids []string
 	for _, q := range runs[0].Questions {
 		prompt, _, _ := strings.Cut(q.Prompt, "\n")
-		ids = append(ids, describeCompletion(q.ID+"=", shorten(prompt, 60)))
+		ids = append(ids, describeCompletion(q.ID+"=", wording.CutText(prompt, 60, "…")))
 	}
 	return ids, directive
 }

@@ -14,6 +14,7 @@ import (
 
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/term"
+	"raddle.dev/internal/wording"
 )
 
 // Main runs the command line with the process's streams and returns the exit
@@ -209,7 +210,7 @@ func (sh *shell) noCommand(cmd *cobra.Command, args []string) error {
 		}
 	}
 	next := "see: raddle --help"
-	switch near := app.Nearest(args[0], names); {
+	switch near := wording.FindNearest(args[0], names); {
 	case near != "":
 		next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
 	case app.IsPath(args[0]) || slices.ContainsFunc(sh.surroundings().Agents(), func(a app.Place) bool { return a.Name == args[0] }):

@@ -13,6 +13,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/wording"
 )
 
 func (sh *shell) runsCommand() *cobra.Command {
@@ -202,23 +203,16 @@ func waitsFor(r app.RunInfo) string {
 		return fmt.Sprintf("(process %d)", r.PID)
 	case len(r.Questions) > 0 && !r.Final:
 		first, _, _ := strings.Cut(r.Questions[0].Prompt, "\n")
-		text := r.Questions[0].ID + ": " + shorten(first, 60)
+		text := r.Questions[0].ID + ": " + wording.CutText(first, 60, "…")
 		if more := len(r.Questions) - 1; more > 0 {
 			text += fmt.Sprintf(" (and %d more)", more)
 		}
 		return text
 	case r.Reason != "" && (r.Status == graph.Failed.String() || r.Status == app.Damaged):
 		first, _, _ := strings.Cut(r.Reason, "\n")
-		return "(" + shorten(first, 70) + ")"
+		return "(" + wording.CutText(first, 70, "…") + ")"
 	}
 	return ""
-}
-
-func shorten(s string, most int) string {
-	if runes := []rune(s); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return s
 }
 
 // ago is a time in the past for people.

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/wording"
 )
 
 func (sh *shell) runsForkCommand() *cobra.Command {
@@ -121,7 +122,7 @@ func (sh *shell) edit(id string, words []string, output string) error {
 }
 
 func meantKey(key string, known []string) string {
-	if near := app.Nearest(key, known); near != "" {
+	if near := wording.FindNearest(key, known); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/wording"
 	"raddle.dev/team"
 )
 
@@ -169,7 +170,7 @@ func branches(w io.Writer, n *treeNode, depth int) {
 		c := &n.Children[i]
 		why := strings.Join(c.Questions, ", ")
 		if c.Error != "" {
-			why = "(" + shorten(brief(c.Error), 70) + ")"
+			why = "(" + wording.CutText(brief(c.Error), 70, "…") + ")"
 		}
 		began := ""
 		if c.Started != nil {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
@@ -187,9 +188,5 @@ func compact(raw json.RawMessage) string {
 
 // shorten returns the beginning of s in one line of at most n characters.
 func shorten(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "..."
-	}
-	return s
+	return wording.CutText(strings.Join(strings.Fields(s), " "), n, "...")
 }

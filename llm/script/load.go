@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 )
 
@@ -305,36 +307,9 @@ func (l *loader) boolean(n *yaml.Node) bool {
 
 // suggest returns " (did you mean x?)" if one of the known keys is close to key.
 func suggest(key string, known map[string]func(*yaml.Node)) string {
-	best, least := "", 3
-	for name := range known {
-		d := distance(key, name)
-		if d < least || (d == least && best != "" && name < best) {
-			best, least = name, d
-		}
-	}
-	if best == "" || least >= len(key) {
+	near := wording.FindNearest(key, slices.Sorted(maps.Keys(known)))
+	if near == "" {
 		return ""
 	}
-	return " (did you mean " + best + "?)"
-}
-
-// distance counts the insertions, deletions and replacements between a and b.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return " (did you mean " + near + "?)"
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
+	"raddle.dev/internal/wording"
 )
 
 // A facet is one kind of thing that a call needs.
@@ -85,7 +86,7 @@ func Parse(text string) (Rule, error) {
 func (r Rule) forAny(kind string) (Rule, error) {
 	if !slices.Contains(facets, kind) {
 		hint := ""
-		if near := nearest(kind, facets); near != "" {
+		if near := wording.FindNearest(kind, facets); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
 		return Rule{}, fmt.Errorf("rule %q: after any stands one of %s, not %q%s", r.Text, strings.Join(facets, ", "), kind, hint)

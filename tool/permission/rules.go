@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/wording"
 )
 
 // Rules are what one file says, each list in the order of the file. The order
@@ -128,7 +129,7 @@ func (r *reader) mapping(n *yaml.Node) (rules Rules) {
 			rules.Deny = r.list(key.Value, value)
 		default:
 			hint := "the keys are allow, ask and deny"
-			if near := nearest(key.Value, lists); near != "" {
+			if near := wording.FindNearest(key.Value, lists); near != "" {
 				hint = "did you mean " + near + "?"
 			}
 			r.fault(key, "unknown key %q in permissions: %s", key.Value, hint)
