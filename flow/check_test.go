@@ -233,7 +233,7 @@ func TestKinds(t *testing.T) {
 	names := []string{}
 	for _, k := range kinds {
 		names = append(names, k.name)
-		m := &fields{p: &problems{}}
+		m := newFields(&problems{}, source{}, "")
 		body := k.decode(m)
 		if body.Kind() != k.name {
 			t.Errorf("%s makes %s", k.name, body.Kind())

@@ -124,14 +124,16 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	d := readYAML(path, text)
 	c := &Config{Path: path, text: text}
 	if d.fatal {
-		return nil, d.rejected(nil, nil)
+		return nil, newParseError(d, nil, nil)
 	}
-	c.src = source{pos: Pos{path, 1, 1}, node: d.root}
-	if d.mustBeMap() {
-		c.read(&fields{p: &d.problems, src: c.src, plain: true, switches: true})
+	c.src = d.mapping()
+	if d.holdsMapping() {
+		m := newFields(&d.problems, c.src, "")
+		m.plain, m.switches = true, true
+		c.read(m)
 	}
 	if len(d.list) > 0 {
-		return nil, d.rejected(nil, c.Findings)
+		return nil, newParseError(d, nil, c.Findings)
 	}
 	sortFindings(c.Findings)
 	return c, nil
@@ -154,7 +156,7 @@ func (c *Config) read(m *fields) {
 		},
 	}
 	var found []Finding
-	c.Variables, found = m.variables()
+	c.Variables, found = readVariables(m)
 	if m.has("agent_session") {
 		session := m.str("agent_session", optional)
 		c.Session = &session

@@ -30,6 +30,11 @@ type fields struct {
 	known    []string
 }
 
+// newFields returns a reader of the members of src. path is the path of src in messages, "" for the whole file.
+func newFields(p *problems, src source, path string) *fields {
+	return &fields{p: p, src: src, path: path}
+}
+
 // pair is one entry of a map of texts.
 type pair struct{ key, value string }
 
@@ -215,6 +220,19 @@ func (m *fields) next() []string {
 	}
 	m.wrongType(n, "next", "a string or a list of strings")
 	return nil
+}
+
+// mapping returns the node of a mapping, nil when it is unset or no mapping.
+func (m *fields) mapping(name string) *yaml.Node {
+	n := m.get(name, optional)
+	if n == nil {
+		return nil
+	}
+	if resolve(n).Kind != yaml.MappingNode {
+		m.wrongType(n, name, aMapping)
+		return nil
+	}
+	return n
 }
 
 // any reads a value of any type, nil when it is unset.

@@ -1,12 +1,5 @@
 package flow
 
-import (
-	"math"
-	"time"
-
-	"go.yaml.in/yaml/v4"
-)
-
 // File is a graph.yaml that has been read: its fields with their defaults
 // filled in, and where each of them stands. It is never changed after Parse.
 type File struct {
@@ -88,17 +81,6 @@ type Route struct {
 	Target string
 }
 
-// Seconds is a time in whole seconds.
-type Seconds uint64
-
-// Duration is the time, at most the longest there is.
-func (s Seconds) Duration() time.Duration {
-	if s > math.MaxInt64/Seconds(time.Second) {
-		return math.MaxInt64
-	}
-	return time.Duration(s) * time.Second
-}
-
 // Node returns the node with an id, nil when there is none.
 func (f *File) Node(id string) *Node { return f.byID[id] }
 
@@ -137,66 +119,3 @@ func (n *Node) Pos() Pos { return n.src.pos }
 // At is the place of a field's value, or of the node when the field is not
 // written there.
 func (n *Node) At(field string) Pos { return n.src.at(field) }
-
-// source is a mapping of the file and the place it is known by.
-type source struct {
-	pos  Pos
-	node *yaml.Node
-}
-
-func (s source) place(n *yaml.Node) Pos { return Pos{s.pos.File, n.Line, n.Column} }
-
-// value is the node of a field, nil when it is not written.
-func (s source) value(field string) *yaml.Node {
-	if s.node == nil {
-		return nil
-	}
-	content := resolve(s.node).Content
-	for i := 0; i+1 < len(content); i += 2 {
-		if content[i].Value == field && !isBroken(content[i]) {
-			return content[i+1]
-		}
-	}
-	return nil
-}
-
-func (s source) at(field string) Pos {
-	if n := s.value(field); n != nil {
-		return s.place(n)
-	}
-	return s.pos
-}
-
-// items gives the place of every element of a list field, of every value of a
-// map field, or of the one scalar.
-func (s source) items(field string) func(i int) Pos {
-	n := s.value(field)
-	if n == nil {
-		return func(int) Pos { return s.pos }
-	}
-	list := resolve(n)
-	return func(i int) Pos {
-		switch {
-		case list.Kind == yaml.SequenceNode && i < len(list.Content):
-			return s.place(list.Content[i])
-		case list.Kind == yaml.MappingNode && 2*i+1 < len(list.Content):
-			return s.place(list.Content[2*i+1])
-		}
-		return s.place(n)
-	}
-}
-
-// keys gives the place of every key of a map field.
-func (s source) keys(field string) func(i int) Pos {
-	n := s.value(field)
-	if n == nil || resolve(n).Kind != yaml.MappingNode {
-		return func(int) Pos { return s.pos }
-	}
-	list := resolve(n)
-	return func(i int) Pos {
-		if 2*i < len(list.Content) {
-			return s.place(list.Content[2*i])
-		}
-		return s.place(n)
-	}
-}

@@ -22,8 +22,8 @@ const (
 // workingDirs are the values of working_dir.
 var workingDirs = []string{WorkingDirCaller, WorkingDirAgent}
 
-// workingDir reads working_dir; "" if it is not set.
-func (m *fields) workingDir() string {
+// readWorkingDir reads working_dir; "" if it is not set.
+func readWorkingDir(m *fields) string {
 	const name = "working_dir"
 	n := m.get(name, optional)
 	if n == nil {
@@ -49,7 +49,7 @@ var scriptKind = kind{
 			Script:     m.str("script", required),
 			Fallback:   m.str("fallback", optional),
 			Timeout:    m.seconds("timeout", 30),
-			WorkingDir: m.workingDir(),
+			WorkingDir: readWorkingDir(m),
 		}
 	},
 }

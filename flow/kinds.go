@@ -1,6 +1,10 @@
 package flow
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // kind is one type of node. A new type is one entry here and one file.
 type kind struct {
@@ -38,6 +42,15 @@ func kindsWith(field string) []string {
 		}
 	}
 	return names
+}
+
+// hintForKey returns which other types have a key that a node of the type k does not have, and "" when none has it.
+func (k *kind) hintForKey(key string) string {
+	owners := kindsWith(key)
+	if owners == nil {
+		return ""
+	}
+	return fmt.Sprintf("only nodes of type %s have it, and this one is of type %s", strings.Join(owners, ", "), k.name)
 }
 
 // outputSchema is a node's output_schema, nil when it has none.

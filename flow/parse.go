@@ -20,41 +20,27 @@ func Parse(path string, text []byte) (*File, error) {
 	d := readYAML(path, text)
 	f := &File{Path: path, fileText: fileText{text: text}, InitialState: &Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}
 	if d.fatal {
-		return nil, d.rejected(nil, nil)
+		return nil, newParseError(d, nil, nil)
 	}
-	f.src = source{pos: Pos{path, 1, 1}, node: d.root}
+	f.src = d.mapping()
 	p := &parser{f: f, problems: &d.problems}
-	if !d.mustBeMap() {
-		return nil, d.rejected(nil, nil)
+	if !d.holdsMapping() {
+		return nil, newParseError(d, nil, nil)
 	}
 	p.file()
 	p.structure()
 	if len(d.list) > 0 || len(p.broken) > 0 {
-		return nil, d.rejected(p.broken, f.Findings)
+		return nil, newParseError(d, p.broken, f.Findings)
 	}
 	sortFindings(f.Findings)
 	return f, nil
 }
 
-// mustBeMap reports whether the file holds fields, which may be none.
-func (d *document) mustBeMap() bool {
-	if d.root == nil || resolve(d.root).Kind == yaml.MappingNode {
-		return true
-	}
-	if !isBroken(d.root) {
-		d.add(Finding{
-			Code: "invalid-type", Pos: Pos{d.path, d.root.Line, d.root.Column},
-			Message: fmt.Sprintf("invalid type: %s, expected a map", unexpected(d.root)),
-		})
-	}
-	return false
-}
-
-// rejected builds the error of a file. The problems of the reading come before
+// newParseError builds the error of a file. The problems of the reading come before
 // those of the structure, and among them the first in the file is the one that
 // names the error; missing top-level fields come last, as they are only
 // noticed at the end of the file.
-func (d *document) rejected(structure, warnings []Finding) *ParseError {
+func newParseError(d *document, structure, warnings []Finding) *ParseError {
 	e := &ParseError{Path: d.path}
 	sortFindings(d.list)
 	if len(d.list) > 0 {
@@ -89,7 +75,8 @@ type parser struct {
 
 func (p *parser) file() {
 	f := p.f
-	m := &fields{p: p.problems, src: f.src, plain: true}
+	m := newFields(p.problems, f.src, "")
+	m.plain = true
 	f.Name = m.str("name", required)
 	f.Description = m.str("description", optional)
 	f.Version = "1.0"
@@ -101,7 +88,7 @@ func (p *parser) file() {
 	f.TopP = m.float("top_p")
 	f.ReasoningEffort = m.str("reasoning_effort", optional)
 	f.Patience = m.maybeSeconds("retry_patience")
-	f.WorkingDir = m.workingDir()
+	f.WorkingDir = readWorkingDir(m)
 	f.GlobalTools = m.strings("global_tools", optional)
 	f.MCPServers = m.strings("mcp_servers", optional)
 	f.ConversationStarters = m.strings("conversation_starters", optional)
@@ -113,7 +100,7 @@ func (p *parser) file() {
 	}
 	m.find("enabled_macros") // known and without effect
 	var found []Finding
-	f.Variables, found = m.variables()
+	f.Variables, found = readVariables(m)
 	f.Findings = append(f.Findings, found...)
 	p.settings(m)
 	p.initialState(m)
@@ -124,8 +111,8 @@ func (p *parser) file() {
 }
 
 func (p *parser) settings(m *fields) {
-	s := &fields{p: p.problems, path: "settings", plain: true}
-	s.src = source{pos: m.src.pos, node: p.mapping(m, "settings")}
+	s := newFields(p.problems, source{pos: m.src.pos, node: m.mapping("settings")}, "settings")
+	s.plain = true
 	if s.src.node != nil {
 		s.src.pos = m.src.place(s.src.node)
 	}
@@ -142,26 +129,14 @@ func (p *parser) settings(m *fields) {
 
 // mapping is the node of a top-level field that must be a map; nil when it is
 // unset or of another type, which is reported.
-func (p *parser) mapping(m *fields, name string) *yaml.Node {
-	n := m.get(name, optional)
-	if n == nil {
-		return nil
-	}
-	if resolve(n).Kind != yaml.MappingNode {
-		m.wrongType(n, name, aMapping)
-		return nil
-	}
-	return n
-}
-
 func (p *parser) initialState(m *fields) {
-	if n := p.mapping(m, "initial_state"); n != nil {
+	if n := m.mapping("initial_state"); n != nil {
 		p.f.InitialState = yamlValue(n).(*Object)
 	}
 }
 
-// variables reads the agent variables, and what is unknown about them.
-func (m *fields) variables() (variables []Variable, found []Finding) {
+// readVariables reads the agent variables, and what is unknown about them.
+func readVariables(m *fields) (variables []Variable, found []Finding) {
 	n := m.get("variables", optional)
 	if n == nil {
 		return nil, nil
@@ -179,7 +154,8 @@ func (m *fields) variables() (variables []Variable, found []Finding) {
 			}
 			continue
 		}
-		v := &fields{p: m.p, src: source{m.src.place(item), item}, path: name, plain: true}
+		v := newFields(m.p, source{m.src.place(item), item}, name)
+		v.plain = true
 		variable := Variable{Name: v.str("name", required), Description: v.str("description", required)}
 		if v.has("default") {
 			def := v.str("default", optional)
@@ -192,7 +168,7 @@ func (m *fields) variables() (variables []Variable, found []Finding) {
 }
 
 func (p *parser) reducers(m *fields) {
-	n := p.mapping(m, "reducers")
+	n := m.mapping("reducers")
 	if n == nil {
 		return
 	}
@@ -217,7 +193,7 @@ func (p *parser) nodes(m *fields) {
 		m.missing("nodes")
 		return
 	}
-	n := p.mapping(m, "nodes")
+	n := m.mapping("nodes")
 	if n == nil {
 		return
 	}
@@ -240,7 +216,7 @@ func (p *parser) nodes(m *fields) {
 }
 
 func (p *parser) node(n *Node) {
-	m := &fields{p: p.problems, src: n.src, path: "nodes." + n.ID}
+	m := newFields(p.problems, n.src, "nodes."+n.ID)
 	id := m.plainStr("id")
 	if id != "" && id != n.ID {
 		p.broken = append(p.broken, Finding{
@@ -275,7 +251,7 @@ func (p *parser) node(n *Node) {
 			n.Updates = []Update{}
 		}
 	}
-	p.f.Findings = append(p.f.Findings, m.unknown(n.ID, &k)...)
+	p.f.Findings = append(p.f.Findings, m.unknown(n.ID, k.hintForKey)...)
 }
 
 // structure checks what the reading of single fields cannot.

@@ -3,14 +3,13 @@ package flow
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"raddle.dev/internal/wording"
 )
 
-// unknown makes a finding for every key that no method of m has asked for. For
-// a node, k is its type.
-func (m *fields) unknown(node string, k *kind) []Finding {
+// unknown makes a finding for every key that no method of m has asked for. node is the id of the node that m belongs to, and may be empty. If
+// hint is not nil, what it returns for a key is preferred to the nearest known key.
+func (m *fields) unknown(node string, hint func(key string) string) []Finding {
 	if m.src.node == nil {
 		return nil
 	}
@@ -24,20 +23,20 @@ func (m *fields) unknown(node string, k *kind) []Finding {
 		found = append(found, Finding{
 			Severity: SeverityWarning, Class: ClassUnknownKey, Code: "unknown-key", Node: node,
 			Message: fmt.Sprintf("unknown key `%s` is ignored", m.field(key.Value)),
-			Hint:    m.keyHint(key.Value, k), Pos: m.src.place(key),
+			Hint:    m.hintForKey(key.Value, hint), Pos: m.src.place(key),
 		})
 	}
 	return found
 }
 
-// keyHint tells what may be meant by an unknown key.
-func (m *fields) keyHint(key string, k *kind) string {
+// hintForKey returns what may be meant by an unknown key.
+func (m *fields) hintForKey(key string, hint func(key string) string) string {
 	if key == "<<" {
 		return "YAML 1.2 has no merge keys: write the fields out"
 	}
-	if k != nil {
-		if owners := kindsWith(key); owners != nil {
-			return fmt.Sprintf("only nodes of type %s have it, and this one is of type %s", strings.Join(owners, ", "), k.name)
+	if hint != nil {
+		if text := hint(key); text != "" {
+			return text
 		}
 	}
 	return wording.SuggestNearest(key, m.known, "`")

@@ -253,3 +253,20 @@ func lineOf(text []byte, n int) []byte {
 	line, _, _ := bytes.Cut(text, []byte{'\n'})
 	return line
 }
+
+// holdsMapping reports whether the file holds fields, which may be none.
+func (d *document) holdsMapping() bool {
+	if d.root == nil || resolve(d.root).Kind == yaml.MappingNode {
+		return true
+	}
+	if !isBroken(d.root) {
+		d.add(Finding{
+			Code: "invalid-type", Pos: Pos{d.path, d.root.Line, d.root.Column},
+			Message: fmt.Sprintf("invalid type: %s, expected a map", unexpected(d.root)),
+		})
+	}
+	return false
+}
+
+// mapping returns the members of the whole file. Its place is the top of the file.
+func (d *document) mapping() source { return source{pos: Pos{d.path, 1, 1}, node: d.root} }
