@@ -26,6 +26,8 @@ type Narrator struct {
 	told  bool // the first line
 	watch stopwatch
 	crew  map[string]*crewTime // spawned agents by id
+
+	purposes map[string]string // of spawned agents by id
 }
 
 // stopwatch adds up the time of drives. Between them a run waits for somebody.
@@ -54,7 +56,7 @@ const NarrateTopics = graph.TopicRun | graph.TopicTask | graph.TopicStep | graph
 
 // Narrate makes a narrator of the agent's runs. With color the lines are dimmed.
 func Narrate(w io.Writer, a *Agent, color bool) *Narrator {
-	return &Narrator{w: w, agent: a, color: color, crew: map[string]*crewTime{}}
+	return &Narrator{w: w, agent: a, color: color, crew: map[string]*crewTime{}, purposes: map[string]string{}}
 }
 
 // promptLines is how much of a child's prompt is shown.
@@ -63,12 +65,13 @@ const promptLines = 12
 // frame is what tells itself in a run: an agent, or the conversation of one of its
 // llm nodes.
 type frame struct {
-	agent  *Agent
-	talks  bool // it is a conversation with a model
-	team   bool // the children of its team's node
-	branch bool // the branches of a map
-	indent string
-	label  string // stands before what is told, where several may tell at the same time
+	agent   *Agent
+	talks   bool // it is a conversation with a model
+	team    bool // the children of its team's node
+	branch  bool // the branches of a map
+	spawned bool // a spawned agent, or something inside of one
+	indent  string
+	label   string // stands before what is told, where several may tell at the same time
 }
 
 // frame finds what a path of the run belongs to. Branches of a map are details.
@@ -79,7 +82,9 @@ func (n *Narrator) frame(path string) (f frame, told bool) {
 		at += len(id) + len("/")
 		switch {
 		case f.team:
-			f = f.member(id)
+			if f = f.member(id); id != team.Lead {
+				f.label = n.label(id, id)
+			}
 		case f.talks && id == team.Node:
 			f.team = true
 		case f.talks || f.agent == nil:
@@ -88,7 +93,7 @@ func (n *Narrator) frame(path string) (f frame, told bool) {
 			if f, told = n.inside(f, id); !told {
 				return f, false
 			}
-			f.label = "[" + path[:at-len("/")] + "] "
+			f.label = n.label(path[:at-len("/")], path[:at])
 		}
 	}
 	return f, true
@@ -193,7 +198,7 @@ func (n *Narrator) moves(f frame, b graph.StepCommitted) {
 }
 
 func (n *Narrator) emitted(f frame, v any) {
-	indent := f.indent + "  "
+	indent := f.indent + "  " + f.front()
 	switch v := v.(type) {
 	case ModelCall:
 		model := v.Model
@@ -220,7 +225,7 @@ func (n *Narrator) emitted(f frame, v any) {
 	case Warning:
 		n.line(indent, "warning: %s", v.Text)
 	default:
-		n.talked(indent+f.label, v)
+		n.talked(f.indent+"  "+f.label, v)
 	}
 }
 

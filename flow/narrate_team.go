@@ -32,15 +32,14 @@ func (f frame) member(id string) frame {
 	if f.agent.crew != nil {
 		child = f.agent.crew.agents[team.AgentOf(id)]
 	}
-	f.agent, f.talks = child, child == nil || child.Config != nil
-	f.label = "[" + id + "] "
+	f.agent, f.talks, f.spawned = child, child == nil || child.Config != nil, true
 	return f
 }
 
 // front is the label of a frame whose own nodes are told, where the indentation
 // does not say which one it is.
 func (f frame) front() string {
-	if f.branch || strings.HasPrefix(f.label, "[agent_") {
+	if f.branch || f.spawned {
 		return f.label
 	}
 	return ""
@@ -54,6 +53,31 @@ func crewID(path string) string {
 		}
 	}
 	return ""
+}
+
+// who is a spawned agent with its id, and in a few words what it is for.
+func (n *Narrator) who(id string) string {
+	return team.AgentOf(id) + " (" + n.withPurpose(id, id) + ")"
+}
+
+// withPurpose adds to a name in brackets what the agent is for, as far as it is known.
+func (n *Narrator) withPurpose(name, id string) string {
+	if text := n.purposes[id]; text != "" {
+		return name + ": " + text
+	}
+	return name
+}
+
+// labels is how much of a purpose stands before each line of an agent.
+const labels = 40
+
+// label stands before each line of what lies in a path.
+func (n *Narrator) label(name, path string) string {
+	id := crewID(path)
+	if text := n.purposes[id]; text != "" {
+		name += ": " + wording.CutText(text, labels, "...")
+	}
+	return "[" + name + "] "
 }
 
 // count adds up what spawned agents cost.
@@ -80,6 +104,7 @@ func (n *Narrator) crewed(f frame, e graph.Event, v any) bool {
 	switch v := v.(type) {
 	case team.AgentStarted:
 		verb := "started"
+		n.purposes[v.ID] = v.Purpose
 		if n.crew[v.ID] != nil {
 			return true // it goes on after an answer; that is no news
 		}
@@ -93,10 +118,17 @@ func (n *Narrator) crewed(f frame, e graph.Event, v any) bool {
 			verb += ", for task " + v.Task
 		}
 		n.crew[v.ID] = &crewTime{begun: n.watch.at(e.Time)}
-		n.line(f.indent, "%s (%s) %s", v.Agent, v.ID, verb)
+		n.line(f.indent, "%s %s", n.who(v.ID), verb)
 	case team.AgentEnded:
-		n.line(f.indent, "%s (%s) %s%s", v.Agent, v.ID, v.Status, n.cost(e, v))
+		n.line(f.indent, "%s %s%s", n.who(v.ID), v.Status, n.cost(e, v))
 		delete(n.crew, v.ID)
+		delete(n.purposes, v.ID)
+	case team.AgentQueued:
+		if _, told := n.purposes[v.ID]; told { // in an earlier drive
+			return true
+		}
+		n.purposes[v.ID] = v.Purpose
+		n.line(f.indent, "%s waits for a place", n.who(v.ID))
 	case team.TaskWaiting:
 		n.line(f.indent, "task %s waits for a place: %s (%s)", v.ID, v.Subject, v.Agent)
 	default:

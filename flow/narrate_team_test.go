@@ -25,11 +25,12 @@ func TestNarrateTeam(t *testing.T) {
 		n.Event(graph.Event{Time: at, Path: path, Node: node, Task: "1." + node + ".0", Body: body})
 	}
 	emit := func(after time.Duration, path, node string, v any) { tell(after, path, node, graph.Emitted{Value: v}) }
-	const one, two = "agent_explore_1f2e3d4c", "agent_explore_00000001"
+	const one, two, three = "agent_explore_1f2e3d4c", "agent_explore_00000001", "agent_explore_00000003"
 	tell(0, "", "", graph.RunStarted{})
 	emit(0, "team/lead/", "act", agent.ToolStarted{ID: "c1", Name: "agent__spawn", Args: []byte(`{}`)})
-	emit(0, "", "team", team.AgentStarted{ID: one, Agent: "explore", Parent: team.Lead})
-	emit(time.Second, "", "team", team.AgentStarted{ID: two, Agent: "explore", Parent: one, Task: "2", Resumed: true})
+	emit(0, "", "team", team.AgentStarted{ID: one, Agent: "explore", Parent: team.Lead, Purpose: "find the cellar"})
+	emit(time.Second, "", "team", team.AgentStarted{ID: two, Agent: "explore", Parent: one, Task: "2", Purpose: "look through all the rooms of the house, and the garden", Resumed: true})
+	emit(0, "", "team", team.AgentQueued{ID: three, Agent: "explore", Parent: team.Lead, Purpose: "read"})
 	tell(0, "team/"+one+"/", "think", graph.TaskStarted{Kind: "llm"})
 	emit(0, "team/"+one+"/", "think", agent.Replied{Usage: llm.Usage{Input: 100, Output: 20}})
 	emit(0, "team/"+one+"/", "act", agent.ToolStarted{ID: "c1", Name: "fs_read", Args: []byte(`{"path":"a"}`)})
@@ -37,19 +38,23 @@ func TestNarrateTeam(t *testing.T) {
 	emit(0, "", "team", team.TaskWaiting{ID: "3", Subject: "three", Agent: "explore", Parent: team.Lead})
 	tell(0, "", "", graph.RunEnded{Result: graph.Result{Status: graph.Waiting}})
 	tell(time.Hour, "", "", graph.RunStarted{Resumed: true}) // somebody was asked meanwhile
-	emit(0, "", "team", team.AgentStarted{ID: one, Agent: "explore", Parent: team.Lead, Resumed: true})
+	emit(0, "", "team", team.AgentStarted{ID: one, Agent: "explore", Parent: team.Lead, Purpose: "find the cellar", Resumed: true})
+	emit(0, "", "team", team.AgentQueued{ID: three, Agent: "explore", Parent: team.Lead, Purpose: "read"})
 	emit(2*time.Second, "", "team", team.AgentEnded{ID: one, Agent: "explore", Status: "completed"})
 	emit(0, "", "team", team.AgentEnded{ID: two, Agent: "explore", Status: "failed", Error: "it broke", Spent: agent.Spend{Calls: 1, Usage: llm.Usage{Input: 5}}})
+	emit(0, "", "team", team.AgentEnded{ID: three, Agent: "explore", Status: "cancelled"})
 	tell(0, "", "", graph.RunEnded{Result: graph.Result{Status: graph.Done}})
 	want := `▸ agent: boss (model: )
 ▸   tool call: agent__spawn {}
-▸ explore (agent_explore_1f2e3d4c) started
-▸ explore (agent_explore_00000001) goes on, spawned by agent_explore_1f2e3d4c, for task 2
-▸   [agent_explore_1f2e3d4c] tool call: fs_read {"path":"a"}
-▸   [agent_explore_00000001] tool failed: fs_read: no way
+▸ explore (agent_explore_1f2e3d4c: find the cellar) started
+▸ explore (agent_explore_00000001: look through all the rooms of the house, and the garden) goes on, spawned by agent_explore_1f2e3d4c, for task 2
+▸ explore (agent_explore_00000003: read) waits for a place
+▸   [agent_explore_1f2e3d4c: find the cellar] tool call: fs_read {"path":"a"}
+▸   [agent_explore_00000001: look through all the rooms of the house,...] tool failed: fs_read: no way
 ▸ task 3 waits for a place: three (explore)
-▸ explore (agent_explore_1f2e3d4c) completed in 3.00s (1 model call, 120 tokens)
-▸ explore (agent_explore_00000001) failed in 2.00s (1 model call, 5 tokens): it broke
+▸ explore (agent_explore_1f2e3d4c: find the cellar) completed in 3.00s (1 model call, 120 tokens)
+▸ explore (agent_explore_00000001: look through all the rooms of the house, and the garden) failed in 2.00s (1 model call, 5 tokens): it broke
+▸ explore (agent_explore_00000003: read) cancelled
 ▸ agent done in 3.00s
 `
 	if d := cmp.Diff(want, out.String()); d != "" {

@@ -26,6 +26,7 @@ func (s *state) spawn(e entry) outcome {
 	m := s.add(e.By, e.Agent, e.Text, e.Key)
 	if e.Queued {
 		by := s.agents[e.By]
+		s.lined = append(s.lined, m)
 		return outcome{result: spawned{"ok", m.id, m.name, fmt.Sprintf("Agent '%s' spawned as '%s'. It waits for a place: %d/%d agents run. Use agent__collect to get its result.", m.name, m.id, by.atWork, s.most(by)), true}}
 	}
 	s.place(m)
@@ -152,6 +153,7 @@ func (s *state) dispatch(by, key string) (begun []spawned) {
 			continue
 		}
 		m := s.add(by, *t.Agent, *t.Prompt, key+" task "+t.ID)
+		m.purpose = firstWords(t.Subject)
 		s.place(m)
 		owner := "auto:" + m.name
 		t.Status, t.Owner, t.AgentID, m.task = taskInProgress, &owner, m.id, t.ID

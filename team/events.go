@@ -19,7 +19,16 @@ type (
 		Agent   string `json:"agent"`
 		Parent  string `json:"parent"`            // the id of the agent that has spawned it
 		Task    string `json:"task,omitempty"`    // of the parent's queue
+		Purpose string `json:"purpose,omitempty"` // the subject of its task, or the first words of its prompt, in one line
 		Resumed bool   `json:"resumed,omitempty"` // an earlier drive has begun it
+	}
+	// AgentQueued says that an agent was spawned and waits for a place. AgentStarted
+	// follows when it has one, or AgentEnded when it is cancelled before.
+	AgentQueued struct {
+		ID      string `json:"id"`
+		Agent   string `json:"agent"`
+		Parent  string `json:"parent"` // the id of the agent that has spawned it
+		Purpose string `json:"purpose,omitempty"`
 	}
 	// AgentEnded says that an agent has ended.
 	AgentEnded struct {
@@ -43,6 +52,7 @@ type (
 const cancelled = "cancelled"
 
 func (v AgentStarted) String() string { return fmt.Sprintf("agent %s started", v.ID) }
+func (v AgentQueued) String() string  { return fmt.Sprintf("agent %s waits for a place", v.ID) }
 func (v AgentEnded) String() string   { return fmt.Sprintf("agent %s %s", v.ID, v.Status) }
 func (v TaskWaiting) String() string  { return fmt.Sprintf("task %s waits for a place", v.ID) }
 
@@ -50,6 +60,12 @@ func (v TaskWaiting) String() string  { return fmt.Sprintf("task %s waits for a 
 func (v AgentStarted) MarshalJSON() ([]byte, error) {
 	type plain AgentStarted
 	return typed("agent_started", plain(v))
+}
+
+// MarshalJSON adds the type.
+func (v AgentQueued) MarshalJSON() ([]byte, error) {
+	type plain AgentQueued
+	return typed("agent_queued", plain(v))
 }
 
 // MarshalJSON adds the type.
@@ -96,13 +112,19 @@ func AgentOf(id string) string {
 // started tells of an agent that is launched.
 func (x *supervisor) started(m *member) {
 	if m.id != lead {
-		graph.Emit(x.ctx, AgentStarted{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Resumed: !x.begun})
+		graph.Emit(x.ctx, AgentStarted{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose, Resumed: !x.begun})
 	}
 }
 
-// tellWaiting tells of the tasks that have begun to wait for a place; the caller
-// holds mu.
-func (x *supervisor) tellWaiting() {
+// emitWaiting sends events for the agents and the tasks that have begun to wait for a
+// place. The caller must hold mu.
+func (x *supervisor) emitWaiting() {
+	for _, m := range x.state.lined {
+		if m.queued && x.state.agents[m.id] == m { // else it was cancelled meanwhile
+			graph.Emit(x.ctx, AgentQueued{ID: m.id, Agent: m.name, Parent: m.parent, Purpose: m.purpose})
+		}
+	}
+	x.state.lined = nil
 	for _, w := range x.state.crowded {
 		if w.task.Status == taskPending {
 			graph.Emit(x.ctx, TaskWaiting{ID: w.task.ID, Subject: w.task.Subject, Agent: *w.task.Agent, Parent: w.by})

@@ -28,9 +28,10 @@ type Account struct {
 	ID, Agent    string
 	Parent       string // the id of the agent that has spawned it; Lead: the one that is talked to
 	Task         string // the id of the task of its parent's queue that it works on; "": none
-	Status       string // running, completed, failed or cancelled
+	Purpose      string // the subject of its task, or the first words of its prompt, in one line
+	Status       string // queued, running, completed, failed or cancelled
 	Error        string
-	Began, Ended time.Time   // Ended is zero for one that runs
+	Began, Ended time.Time   // Began is zero for one that never had a place, Ended for one that has not ended
 	Spent        agent.Spend // of one that has ended
 }
 
@@ -43,6 +44,8 @@ type Task struct {
 	Agent     string   `json:"agent,omitempty"`      // that is to work on it
 	AgentID   string   `json:"agent_id,omitempty"`   // that works on it, or did
 	BlockedBy []string `json:"blocked_by,omitempty"` // ids of tasks of the same queue
+
+	BlockedForEver []string `json:"blocked_for_ever,omitempty"` // ids of the failed tasks that it cannot do without
 }
 
 // IsLog tells whether an effect is an entry of a team's log. what is the effect's
@@ -85,14 +88,30 @@ func (p *Past) Add(data []byte) error {
 	return nil
 }
 
-// begun takes in the agents that an entry has begun.
+// begun takes in the agents that an entry has begun, or that it lets wait for a place.
 func (p *Past) begun(e entry) {
-	for _, m := range p.state.begun {
-		p.at[m.id] = len(p.Agents)
-		p.Agents = append(p.Agents, Account{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Status: running, Began: e.At})
+	for _, m := range p.state.lined {
+		p.account(m).Status = queued
 	}
-	p.state.begun = nil
+	for _, m := range p.state.begun {
+		a := p.account(m)
+		a.Status, a.Began = running, e.At
+	}
+	p.state.lined, p.state.begun = nil, nil
 }
+
+// account returns the account of an agent, a new one for an agent without.
+func (p *Past) account(m *member) *Account {
+	if a := p.known(m.id); a != nil {
+		return a
+	}
+	p.at[m.id] = len(p.Agents)
+	p.Agents = append(p.Agents, Account{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose})
+	return &p.Agents[len(p.Agents)-1]
+}
+
+// queued is the status of an agent that waits for a place.
+const queued = "queued"
 
 func (p *Past) known(id string) *Account {
 	if i, ok := p.at[id]; ok {
@@ -105,7 +124,7 @@ func (p *Past) known(id string) *Account {
 // cancelled it.
 func (p *Past) over(id string, e entry) {
 	a := p.known(id)
-	if a == nil || a.Status != running {
+	if a == nil || a.Status != running && a.Status != queued {
 		return
 	}
 	a.Ended, a.Error, a.Spent, a.Status = e.At, e.Error, e.Spent, completed
@@ -145,5 +164,10 @@ func (p *Past) note(e entry) {
 		if t.Agent != nil {
 			now.Agent = *t.Agent
 		}
+		now.BlockedForEver = nil
+	}
+	for _, t := range q.stuck(false) {
+		i := slices.Index(q.tasks, q.find(t.ID))
+		p.Tasks[p.tasks[by][i]].BlockedForEver = t.Failed
 	}
 }

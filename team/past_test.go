@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"raddle.dev/agent"
@@ -64,7 +65,11 @@ func TestPast(t *testing.T) {
 		case 5:
 			return calls(v, spawnCall("is cancelled")...)
 		case 6:
-			return calls(v, "agent__cancel", fmt.Sprintf(`{"id":%q}`, v.field("id")))
+			return calls(v, spawnCall("waits for a place\n and never gets one")...)
+		case 7:
+			return calls(v, "agent__cancel", fmt.Sprintf(`{"id":%q}`, v.field("id")), "agent__cancel", fmt.Sprintf(`{"id":%q}`, ids(v)[0]))
+		case 8:
+			return calls(v, append(spawnCall("is cancelled"), spawnCall("is left waiting")...)...)
 		}
 		return words("Done.")
 	}, func(ctx context.Context, v view) llm.Message {
@@ -90,7 +95,9 @@ func TestPast(t *testing.T) {
 		if b, ok := ev.Body.(graph.Emitted); ok && ev.Path == "" {
 			switch v := b.Value.(type) {
 			case team.AgentStarted:
-				told = append(told, fmt.Sprintf("start %s for task %q", team.AgentOf(v.ID), v.Task))
+				told = append(told, fmt.Sprintf("start %s for task %q: %s", team.AgentOf(v.ID), v.Task, v.Purpose))
+			case team.AgentQueued:
+				told = append(told, "queued: "+v.Purpose)
 			case team.AgentEnded:
 				told = append(told, v.Status)
 				if v.Status == "completed" && v.Spent.Calls != 1 {
@@ -101,22 +108,24 @@ func TestPast(t *testing.T) {
 			}
 		}
 	}
-	want := []string{`start explore for task "1"`, "waiting: two", "completed", `start explore for task "2"`, "failed", `start explore for task ""`, "cancelled"}
+	want := []string{`start explore for task "1": one`, "waiting: two", "completed", `start explore for task "2": two`, "failed", `start explore for task "": is cancelled`,
+		"queued: waits for a place and never gets one", "cancelled", "cancelled", `start explore for task "": is cancelled`, "queued: is left waiting", "cancelled", "cancelled"}
 	if !slices.Equal(told, want) {
 		t.Errorf("events\n%q, want\n%q", told, want)
 	}
 	past := logOf(t, st)
 	var got []string
 	for _, a := range past.Agents {
-		if a.Parent != team.Lead || a.Began.IsZero() || a.Ended.Before(a.Began) || team.AgentOf(a.ID) != "explore" {
+		if a.Parent != team.Lead || a.Began.IsZero() != strings.Contains(a.Purpose, "wait") || a.Ended.Before(a.Began) || team.AgentOf(a.ID) != "explore" {
 			t.Errorf("%+v", a)
 		}
-		got = append(got, a.Task+" "+a.Status)
+		got = append(got, fmt.Sprintf("%s %s: %s", a.Task, a.Status, a.Purpose))
 	}
 	for _, k := range past.Tasks {
-		got = append(got, fmt.Sprint(k.Subject, " ", k.Status, " ", k.BlockedBy))
+		got = append(got, fmt.Sprint(k.Subject, " ", k.Status, " ", k.BlockedBy, k.BlockedForEver))
 	}
-	want = []string{"1 completed", "2 failed", " cancelled", "one completed []", "two failed []", "three blocked [2]"}
+	want = []string{"1 completed: one", "2 failed: two", " cancelled: is cancelled", " cancelled: waits for a place and never gets one", " cancelled: is cancelled", " cancelled: is left waiting",
+		"one completed [] []", "two failed [] []", "three blocked [2] [2]"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the log tells\n%q, want\n%q", got, want)
 	}

@@ -2,6 +2,7 @@ package team_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -49,5 +50,35 @@ func TestSpawnsAboveTheLimit(t *testing.T) {
 	}
 	if strings.Count(got, `"status":"queued"`) != 2 {
 		t.Errorf("two agents of %s are queued", got)
+	}
+}
+
+// A model that spawns in a loop fills the places and a queue, and no more.
+func TestQueuedSpawnsAreBounded(t *testing.T) {
+	s := newStage()
+	const places, more = 1, 70
+	c := pair(s, func(_ context.Context, v view) llm.Message {
+		switch v.round {
+		case 0:
+			var list []string
+			for i := range places + more {
+				list = append(list, spawnCall(fmt.Sprint("part ", i))...)
+			}
+			return calls(v, list...)
+		case 1:
+			return calls(v, "agent__cancel", `{"id":"`+ids(v)[0]+`"}`, "agent__cancel", `{"id":"`+ids(v)[5]+`"}`)
+		case 2: // one that waits has the place, and one is gone
+			return calls(v, append(append(spawnCall("later"), spawnCall("later still")...), spawnCall("too late")...)...)
+		}
+		return words(strings.Join(v.results, "\n"))
+	}, func(ctx context.Context, v view) llm.Message {
+		<-ctx.Done()
+		return words("never")
+	}, team.Spawn{Max: places, Reminders: 1})
+	got := agent.LastResponse(invoke(t, c).State)
+	for text, want := range map[string]int{"It waits for a place": 64 + 2, "Not spawned: 1/1 agents run and 64 others wait for a place, which is the most. Collect or cancel some, then spawn again.": more - 64 + 1} {
+		if n := strings.Count(got, text); n != want {
+			t.Errorf("%q is said %d times, want %d", text, n, want)
+		}
 	}
 }

@@ -31,6 +31,7 @@ type state struct {
 	places      map[string]int    // how many agents each may have at work in this turn, as its first entry says
 	agents      map[string]*member
 	begun       []*member // since launch has last looked
+	lined       []*member // spawned without a place since launch has last looked
 	queues      map[string]*queue
 	escalations []*escalation
 	spent       agent.Spend // of those that have ended
@@ -55,6 +56,7 @@ type member struct {
 	id, name, parent string
 	depth            int
 	prompt           string
+	purpose          string // the subject of its task, or the first words of its prompt
 	status           string
 	queued           bool // it runs as far as others see, but has no place yet
 	output, problem  string
@@ -141,7 +143,7 @@ const (
 type outcome struct {
 	result  any      // for the model
 	refused bool     // nothing has changed
-	ended   []string // agents that run no longer and have not ended by themselves
+	ended   []string // agents that neither run nor wait for a place any longer and have not ended by themselves
 }
 
 func refuse(format string, args ...any) outcome {
@@ -176,8 +178,13 @@ func (s *state) admit(e entry) outcome {
 	if why := s.forbids(by, name); why != "" {
 		return refuse("%s", why)
 	}
-	if most := s.most(by); e.Op == opSpawn && most <= 0 {
+	most, queued := s.most(by), by.queuedChildren()
+	switch {
+	case e.Op != opSpawn:
+	case most <= 0:
 		return refuse("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", by.atWork, most)
+	case by.atWork >= most && queued >= maxQueued:
+		return refuse("Not spawned: %d/%d agents run and %d others wait for a place, which is the most. Collect or cancel some, then spawn again.", by.atWork, most, queued)
 	}
 	return outcome{}
 }
@@ -234,6 +241,20 @@ func (s *state) most(m *member) int {
 	return s.rules[m.name].Max
 }
 
+// maxQueued is how many agents of one agent may wait for a place. It bounds what a
+// model that spawns in a loop adds to a run.
+const maxQueued = 64
+
+// queuedChildren counts the agents of an agent that wait for a place.
+func (m *member) queuedChildren() (n int) {
+	for _, c := range m.children {
+		if c.queued {
+			n++
+		}
+	}
+	return n
+}
+
 // full reports whether an agent has as many agents at work as it may.
 func (s *state) full(id string) bool {
 	m := s.agents[id]
@@ -250,7 +271,7 @@ func (s *state) place(m *member) {
 // add adds an agent that has no place yet.
 func (s *state) add(by, name, prompt, key string) *member {
 	parent := s.agents[by]
-	m := &member{id: s.newID(idPrefix+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, status: running, queued: true}
+	m := &member{id: s.newID(idPrefix+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, purpose: firstWords(prompt), status: running, queued: true}
 	s.agents[m.id] = m
 	parent.children = append(parent.children, m)
 	return m
@@ -317,13 +338,15 @@ func (s *state) child(by, id string) *member {
 	return nil
 }
 
-// remove forgets an agent and all below it, and lists those that ran.
+// remove forgets an agent and all below it, and lists those that ran or waited for a place.
 func (s *state) remove(m *member) (ended []string) {
 	ended = s.removeBelow(m)
 	parent := s.agents[m.parent]
-	if m.status == running && !m.queued {
+	if m.status == running {
 		ended = append(ended, m.id)
-		parent.atWork--
+		if !m.queued {
+			parent.atWork--
+		}
 	}
 	delete(s.agents, m.id)
 	parent.children = slices.DeleteFunc(parent.children, func(o *member) bool { return o == m })

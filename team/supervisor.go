@@ -133,7 +133,7 @@ func (x *supervisor) launch() {
 		}
 	}
 	x.state.begun = nil
-	x.tellWaiting()
+	x.emitWaiting()
 }
 
 // start starts an agent, which is given as it is now; the caller holds mu.
@@ -275,10 +275,12 @@ func (x *supervisor) drop(ids []string) {
 		}
 	}
 	for _, id := range ids {
-		p := x.discard(id)
-		if p == nil {
+		p := x.posts[id]
+		if p == nil { // it never had a place
+			graph.Emit(x.ctx, AgentEnded{ID: id, Agent: AgentOf(id), Status: cancelled})
 			continue
 		}
+		x.discard(id)
 		graph.Emit(x.ctx, AgentEnded{ID: id, Agent: AgentOf(id), Status: cancelled, Spent: p.spent})
 		if p.spent == (agent.Spend{}) {
 			continue
@@ -289,9 +291,9 @@ func (x *supervisor) drop(ids []string) {
 	}
 }
 
-// discard removes an agent whose end is recorded, and returns its post, if this
-// drive had launched it; the caller holds mu, which is free while it is waited for.
-func (x *supervisor) discard(id string) *post {
+// discard removes an agent whose end is recorded. The caller must hold mu, which is
+// free while the agent is waited for.
+func (x *supervisor) discard(id string) {
 	p := x.posts[id]
 	x.mu.Unlock()
 	if p != nil { // it may not have begun: Drop would not find it
@@ -303,7 +305,6 @@ func (x *supervisor) discard(id string) *post {
 	if delete(x.posts, id); err != nil {
 		x.stop(err)
 	}
-	return p
 }
 
 // change makes a change for a tool, and does what follows from it.

@@ -243,7 +243,7 @@ func list(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
 			status := "finished"
 			switch {
 			case m.queued:
-				status = "queued"
+				status = queued
 			case m.status == running:
 				status = running
 			}

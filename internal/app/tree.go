@@ -25,6 +25,7 @@ type Branch struct {
 	Updated   time.Time  // of its newest record
 	Calls     Calls      // of models, by itself
 	Tools     int        // calls of tools that are recorded, by itself
+	Purpose   string     // of a spawned agent: its task's subject, or its prompt's first words
 	Task      *team.Task // of the queue of its parent, that it works on or is
 	Questions []string   // ids of those that it has open, by itself
 	Children  []*Branch  // in the order of their beginning

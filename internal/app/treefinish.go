@@ -23,7 +23,7 @@ func (g *grower) finish(d *RunDetail) *Branch {
 	for _, c := range g.teams {
 		g.accounts(c)
 	}
-	slices.SortFunc(g.order, inOrder)
+	slices.SortStableFunc(g.order, inOrder)
 	g.questions(d)
 	for _, b := range g.order {
 		b.Status = g.status(b)
@@ -43,6 +43,14 @@ func (g *grower) finish(d *RunDetail) *Branch {
 func inOrder(a, b *Branch) int {
 	node, at := numbered(a.Path)
 	other, then := numbered(b.Path)
+	switch { // those that wait for a place are last, as they were spawned
+	case a.Started.IsZero() && b.Started.IsZero():
+		return 0
+	case a.Started.IsZero():
+		return 1
+	case b.Started.IsZero():
+		return -1
+	}
 	return cmp.Or(a.Started.Compare(b.Started), strings.Compare(node, other), cmp.Compare(at, then))
 }
 
@@ -62,7 +70,7 @@ func (g *grower) accounts(c *crew) {
 		a := &c.past.Agents[i]
 		b := g.branch(c.member(a.ID), a.Began)
 		g.by[b.Path] = c.member(a.Parent)
-		b.Agent, b.Error, b.Ended, b.Started = a.Agent, a.Error, a.Ended, a.Began
+		b.Agent, b.Error, b.Purpose, b.Ended, b.Started = a.Agent, a.Error, a.Purpose, a.Ended, a.Began
 		if b.Updated.Before(a.Began) {
 			b.Updated = a.Began
 		}

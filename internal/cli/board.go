@@ -27,14 +27,17 @@ type board struct {
 type row struct {
 	path   string // of its frame or task, with a slash at its end
 	name   string
+	about  string // what a spawned agent is for; "": it is not known
 	parent string // path of the row that it belongs below; "": none
 	since  time.Time
 	talks  bool // it is a conversation: its nodes have no rows of their own
+	member bool // it is a spawned agent: rows of its nodes are below it, and it stays
+	began  bool // a task of it has started
 	tasks  int  // that run
 	kind   string
 	calls  []agent.ToolStarted // under way
 	asked  bool                // a task of it waits for an answer
-	queued bool                // a task that waits for a place
+	queued bool                // a task or an agent that waits for a place
 	tokens int
 	text   string    // the end of what its model is just saying
 	again  time.Time // a request that failed is sent again then; zero: none
@@ -83,8 +86,11 @@ var talkKinds = []string{"begin", "tools", "continue", "remind"}
 // place is the path of the row that a task belongs to.
 func (b *board) place(ev graph.Event, kind string) string {
 	r := b.find(ev.Path)
-	talk := ev.Path == "" && b.talks || ev.Path != "" && (slices.Contains(talkKinds, kind) || ev.Node == agent.NodeThink && kind == "llm") || r != nil && r.talks
-	if !talk {
+	talk := ev.Path == "" && b.talks || ev.Path != "" && (slices.Contains(talkKinds, kind) || ev.Node == agent.NodeThink && kind == "llm")
+	if r != nil && r.member && !r.began {
+		r.began, r.talks = true, talk // its first node says whether it is a conversation or a graph
+	}
+	if !talk && (r == nil || !r.talks) {
 		return taskPath(ev)
 	}
 	b.row(ev.Path, ev.Time).talks = true
@@ -118,11 +124,25 @@ func (b *board) name(path string) string {
 	case path == "" || last == team.Lead && above == team.Node && b.talks:
 		return b.agent
 	case last == team.Lead && strings.HasSuffix(above, "/"+team.Node):
-		return strings.TrimSuffix(above, "/"+team.Node)
+		above = strings.TrimSuffix(above, "/"+team.Node)
+		return above[memberEnd(above):]
 	case team.AgentOf(last) != "":
 		return nickname(last)
 	}
-	return path
+	return path[memberEnd(path):]
+}
+
+// memberEnd returns where the path of the innermost spawned agent in a path ends,
+// behind its slash. It returns 0 if there is none.
+func memberEnd(path string) int {
+	for end := len(path); end > 0; {
+		from := strings.LastIndexByte(path[:end], '/')
+		if team.AgentOf(path[from+1:end]) != "" {
+			return min(end+1, len(path))
+		}
+		end = from
+	}
+	return 0
 }
 
 // nickname is the id of a spawned agent for people who look on.
@@ -155,9 +175,12 @@ func (b *board) done(ev graph.Event, body graph.TaskDone) {
 func (b *board) emitted(ev graph.Event, v any) {
 	switch v := v.(type) {
 	case team.AgentStarted:
-		r := b.row(taskPath(ev)+v.ID+"/", ev.Time)
-		r.talks, r.parent = true, taskPath(ev)+v.Parent+"/"
+		r := b.member(ev, v.ID, v.Parent, v.Purpose)
+		r.talks, r.queued, r.since = true, false, ev.Time
 		b.remove(queuePath(ev, v.Parent, v.Task))
+		return
+	case team.AgentQueued:
+		b.member(ev, v.ID, v.Parent, v.Purpose).queued = true
 		return
 	case team.AgentEnded:
 		b.remove(taskPath(ev) + v.ID + "/")
@@ -170,6 +193,21 @@ func (b *board) emitted(ev graph.Event, v any) {
 	if r := b.tasks[ev.Path+ev.Task]; r != nil {
 		b.said(r, v, ev.Time)
 	}
+}
+
+// member returns the row of a spawned agent, with its name and its place.
+func (b *board) member(ev graph.Event, id, parent, purpose string) *row {
+	r := b.row(taskPath(ev)+id+"/", ev.Time)
+	r.member, r.parent, r.about = true, taskPath(ev)+parent+"/", purpose
+	return r
+}
+
+// title is the row's name, with what it is for.
+func (r *row) title() string {
+	if r.about == "" {
+		return oneLine(r.name)
+	}
+	return oneLine(r.name + ": " + r.about)
 }
 
 // queuePath is the path of the row of a task in a queue: not below the agent whose
@@ -211,8 +249,9 @@ func (b *board) spent(r *row, tokens int) {
 	b.tokens[r.path] = r.tokens
 }
 
-// visible are the rows below which there are no others, those of a team's agents
-// below the ones that have spawned them, with their depths.
+// visible returns the rows to show, with their depths: spawned agents below the ones
+// that have spawned them, the nodes of a spawned graph below it, and of all others those
+// that have no rows below them.
 func (b *board) visible(now time.Time) (list []*row, depths []int) {
 	above := map[string]bool{}
 	for _, r := range b.rows {
@@ -225,11 +264,14 @@ func (b *board) visible(now time.Time) (list []*row, depths []int) {
 	}
 	shown := map[string]bool{}
 	for _, r := range b.rows {
-		shown[r.path] = !above[r.path] && now.Sub(r.since) >= patience
+		shown[r.path] = (r.member || !above[r.path]) && now.Sub(r.since) >= patience
 	}
 	below := map[string][]*row{}
 	for _, r := range b.rows {
 		parent := r.parent
+		if inside := strings.TrimSuffix(r.path, "/"); !shown[parent] && !r.member {
+			parent = inside[:memberEnd(inside)]
+		}
 		if !shown[parent] {
 			parent = ""
 		}

@@ -233,11 +233,13 @@ func TestCrewOnATerminal(t *testing.T) {
 		line = regexp.MustCompile(` in \d+\.\d\ds`).ReplaceAllString(line, "")
 		counts[regexp.MustCompile(`^raddle: run \w+$`).ReplaceAllString(line, "run")]++
 	}
-	want := map[string]int{"run": 1, "▸ agent: boss (model: local:small)": 1, "▸ explore (ID) started": 3, `▸   tool call: agent__collect {"id":"ID"}`: 3,
-		"▸ explore (ID) completed (2 model calls, 24 tokens)": 3, "▸ agent done": 1, "all of them: a b c": 1, "▸ 9 model calls, 90 tokens in, 18 out, 0.0001 USD": 1}
+	want := map[string]int{"run": 1, "▸ agent: boss (model: local:small)": 1, `▸   tool call: agent__collect {"id":"ID"}`: 3,
+		"▸ agent done": 1, "all of them: a b c": 1, "▸ 9 model calls, 90 tokens in, 18 out, 0.0001 USD": 1}
 	for _, p := range []string{"a", "b", "c"} {
 		want[`▸   tool call: agent__spawn {"agent":"explore","prompt":"`+p+`"}`] = 1
-		want[`▸   [ID] tool call: hold {"at":"`+p+`"}`] = 1
+		want["▸ explore (ID: "+p+") started"] = 1
+		want["▸ explore (ID: "+p+") completed (2 model calls, 24 tokens)"] = 1
+		want[`▸   [ID: `+p+`] tool call: hold {"at":"`+p+`"}`] = 1
 	}
 	if d := cmp.Diff(want, counts); d != "" {
 		t.Errorf("%s\n%s", d, left)

@@ -126,7 +126,7 @@ func (m *crewModel) standing(run string, ids map[string]string) {
 	want := []string{"boss waiting TIME 2 calls 24 tokens 0.0000 USD 3 tool calls"}
 	for _, prompt := range []string{"one", "two"} {
 		id := spawnedID.FindString(ids[prompt])
-		want = append(want, fmt.Sprintf("├─ explore (%s) waiting TIME 1 call 12 tokens 0.0000 USD asks team/%s/act", id, id))
+		want = append(want, fmt.Sprintf("├─ explore (%s) waiting TIME 1 call 12 tokens 0.0000 USD %s asks team/%s/act", id, prompt, id))
 	}
 	want = append(want, "└─ task 1: Later waiting for a place")
 	if !slices.Equal(tree, want) {
@@ -238,8 +238,8 @@ func TestCrewOfCrews(t *testing.T) {
 		t.Fatalf("exit code %d, %q\n%s", r.code, r.out, r.err)
 	}
 	outer := ids[0]
-	if !regexp.MustCompile(`(?m)^▸ explore \(agent_explore_\w+\) started, spawned by `+outer+`$`).MatchString(r.err) ||
-		!regexp.MustCompile(`(?m)^▸ explore \(agent_explore_\w+\) failed in .*there is no such thing`).MatchString(r.err) {
+	if !regexp.MustCompile(`(?m)^▸ explore \(agent_explore_\w+: inner\) started, spawned by `+outer+`$`).MatchString(r.err) ||
+		!regexp.MustCompile(`(?m)^▸ explore \(agent_explore_\w+: inner\) failed in .*there is no such thing`).MatchString(r.err) {
 		t.Errorf("the narration:\n%s", r.err)
 	}
 	shown := w.run("runs", "show", w.runs()[0].Run).out

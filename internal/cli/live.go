@@ -105,10 +105,11 @@ func render(b *board, now time.Time, cols, most int) []string {
 	}
 	names, wide := make([]string, len(list)), 0
 	for i, r := range list {
-		names[i] = strings.Repeat("  ", min(depths[i], 4)) + oneLine(r.name)
+		names[i] = strings.Repeat("  ", min(depths[i], 4)) + r.title()
 		wide = max(wide, cells(names[i]))
 	}
-	wide = min(wide, max(cols/3, 8))
+	const others = 12 // columns of the margins and the time
+	wide = min(wide, max(cols/3, min(cols/2, cols-stateWidth(cols)-others), 8))
 	lines := make([]string, 0, len(list)+1)
 	for i, r := range list {
 		lines = append(lines, r.among(pad(names[i], wide), now, cols))
@@ -117,9 +118,12 @@ func render(b *board, now time.Time, cols, most int) []string {
 	return append(lines, left...)
 }
 
+// stateWidth is how much of a line with so many columns says what a row does.
+func stateWidth(cols int) int { return min(28, max(cols/3, 8)) }
+
 // alone is the line of a row that is the only one.
 func (r *row) alone(now time.Time, cols int) string {
-	head := "… " + oneLine(r.name)
+	head := "… " + r.title()
 	if state := r.state(now); (r.talks || r.again.After(now)) && state != "" {
 		head += ", " + oneLine(state)
 	}
@@ -133,8 +137,7 @@ func (r *row) alone(now time.Time, cols int) string {
 
 // among is the line of a row that is one of several.
 func (r *row) among(name string, now time.Time, cols int) string {
-	const state = 28
-	line := "  " + name + "  " + pad(oneLine(r.state(now)), min(state, max(cols/3, 8)))
+	line := "  " + name + "  " + pad(oneLine(r.state(now)), stateWidth(cols))
 	add := func(column string) {
 		if cells(line)+cells(column) <= cols {
 			line += column

@@ -50,7 +50,7 @@ func (p *play) shows(cols, most int) string {
 	return strings.Join(render(p.b, p.at, cols, most), "\n")
 }
 
-const scout, second, third = "agent_explore_1f2e3d4c", "agent_explore_00000002", "agent_review_00000003"
+const scout, second, third, fourth = "agent_explore_1f2e3d4c", "agent_explore_00000002", "agent_review_00000003", "agent_flow_00000004"
 
 // teamwork is a lead that waits for the first of three agents, one of which was
 // spawned by another, and a task that has no place.
@@ -63,7 +63,7 @@ func teamwork() *play {
 	p.emits("team/lead/", "think", agent.Replied{Usage: llm.Usage{Input: 1500, Output: 100}})
 	p.done("team/lead/", "think")
 	p.starts("team/lead/", "act", "tools")
-	p.emits("", team.Node, team.AgentStarted{ID: scout, Agent: "explore", Parent: team.Lead})
+	p.emits("", team.Node, team.AgentStarted{ID: scout, Agent: "explore", Parent: team.Lead, Purpose: "find the cellar"})
 	p.emits("", team.Node, team.AgentStarted{ID: second, Agent: "explore", Parent: team.Lead, Task: "1"})
 	p.emits("", team.Node, team.TaskWaiting{ID: "2", Subject: "Look\x1b[2J again", Agent: "explore", Parent: team.Lead})
 	p.emits("team/lead/", "act", agent.ToolStarted{ID: "c", Name: "agent__collect", Args: json.RawMessage(`{"id":"` + scout + `"}`)})
@@ -85,13 +85,35 @@ func teamwork() *play {
 	return p
 }
 
+type boardTest struct {
+	p          *play
+	then       func(p *play)
+	cols, most int
+	want       string
+}
+
+func testBoards(t *testing.T, tests map[string]boardTest) {
+	t.Helper()
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if test.then != nil {
+				test.then(test.p)
+			}
+			got := test.p.shows(test.cols, test.most)
+			if d := cmp.Diff(strings.TrimPrefix(test.want, "\n"), got); d != "" {
+				t.Errorf("-want +got\n%s\n%s", d, got)
+			}
+			for line := range strings.Lines(got) {
+				if n := cells(strings.TrimRight(line, "\n")); n > test.cols {
+					t.Errorf("%d columns, of %d: %q", n, test.cols, line)
+				}
+			}
+		})
+	}
+}
+
 func TestBoard(t *testing.T) {
-	tests := map[string]struct {
-		p          *play
-		then       func(p *play)
-		cols, most int
-		want       string
-	}{
+	testBoards(t, map[string]boardTest{
 		"nothing": {p: newPlay("a", true), cols: 80, most: 9},
 		"a conversation": {p: newPlay("helper", true), then: func(p *play) {
 			p.starts("", "think", "llm")
@@ -128,15 +150,41 @@ func TestBoard(t *testing.T) {
 		}, cols: 80, most: 9, want: `
 … fan/each     script                          3s
   fan/each[2]  script                          3s`},
+	})
+}
+
+func TestBoardOfATeam(t *testing.T) {
+	testBoards(t, map[string]boardTest{
 		"a team": {p: teamwork(), cols: 110, most: 9, want: `
-… boss                              waiting for explore 1f2e3d4c   1m07s    1.6k tokens
-    explore 1f2e3d4c                thinking                       1m07s  It is in the cellar.
-      review 00000003               waiting for an answer             2s
-    explore 00000002                tool fs_grep                   1m07s      12 tokens
-    explore for task 2: Look again  waiting for a place`},
+… boss                                 waiting for explore 1f2e3d4c   1m07s    1.6k tokens
+    explore 1f2e3d4c: find the cellar  thinking                       1m07s  It is in the cellar.
+      review 00000003                  waiting for an answer             2s
+    explore 00000002                   tool fs_grep                   1m07s      12 tokens
+    explore for task 2: Look again     waiting for a place`},
+		"a graph among agents, and one that waits for a place": {p: teamwork(), then: func(p *play) {
+			p.emits("", team.Node, team.AgentEnded{ID: third, Agent: "review", Status: "completed"})
+			p.emits("", team.Node, team.AgentStarted{ID: fourth, Agent: "flow", Parent: scout, Purpose: "sum it up"})
+			p.emits("", team.Node, team.AgentQueued{ID: "agent_explore_00000005", Agent: "explore", Parent: scout, Purpose: "and the attic"})
+			p.emits("", team.Node, team.AgentQueued{ID: "agent_explore_00000006", Agent: "explore", Parent: scout, Purpose: "too late"})
+			p.emits("", team.Node, team.AgentEnded{ID: "agent_explore_00000006", Agent: "explore", Status: "cancelled"})
+			p.starts("team/"+fourth+"/", "one", "script")
+			p.done("team/"+fourth+"/", "one")
+			p.starts("team/"+fourth+"/", "two", "script")
+			p.starts("team/"+fourth+"/", "write", "agent")
+			p.starts("team/"+fourth+"/write/", "think", "llm")
+			p.at = p.at.Add(time.Second)
+		}, cols: 110, most: 9, want: `
+… boss                                 waiting for explore 1f2e3d4c   1m08s    1.6k tokens
+    explore 1f2e3d4c: find the cellar  thinking                       1m08s  It is in the cellar.
+      flow 00000004: sum it up                                           1s
+        two                            script                            1s
+        write                          thinking                          1s
+      explore 00000005: and the attic  waiting for a place
+    explore 00000002                   tool fs_grep                   1m08s      12 tokens
+    explore for task 2: Look again     waiting for a place`},
 		"more than there is room for": {p: teamwork(), cols: 60, most: 3, want: `
-… boss                waiting for explore…   1m07s
-    explore 1f2e3d4c  thinking               1m07s  …cellar.
+… boss                          waiting for explore…   1m07s
+    explore 1f2e3d4c: find th…  thinking               1m07s
   and 3 more`},
 		"one line": {p: teamwork(), cols: 40, most: 1, want: "… 5 at work: boss, explore 1f2e3d4c, rev"},
 		"narrow":   {p: teamwork(), cols: 20, most: 2, want: "… boss  waiting…\n  and 4 more"},
@@ -146,9 +194,9 @@ func TestBoard(t *testing.T) {
 			p.emits("", team.Node, team.AgentEnded{ID: third, Agent: "review", Status: "cancelled"})
 			p.at = p.at.Add(time.Second)
 		}, cols: 100, most: 9, want: `
-… boss                waiting for explore 1f2e3d4c   1m08s    1.6k tokens
-    explore 1f2e3d4c  thinking                       1m08s  It is in the cellar.
-    explore 00000004  thinking                          1s`},
+… boss                                 waiting for explore 1f2e3d4c   1m08s    1.6k tokens
+    explore 1f2e3d4c: find the cellar  thinking                       1m08s  It is in the cellar.
+    explore 00000004                   thinking                          1s`},
 		"the lead ends": {p: teamwork(), then: func(p *play) {
 			p.done("", team.Node)
 			p.starts("", "done", "end")
@@ -162,23 +210,7 @@ func TestBoard(t *testing.T) {
 		}, cols: 100, most: 9, want: `
 … boss                thinking                          1s    1.6k tokens
     explore 00000002  thinking                          1s      12 tokens`},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if test.then != nil {
-				test.then(test.p)
-			}
-			got := test.p.shows(test.cols, test.most)
-			if d := cmp.Diff(strings.TrimPrefix(test.want, "\n"), got); d != "" {
-				t.Errorf("-want +got\n%s\n%s", d, got)
-			}
-			for line := range strings.Lines(got) {
-				if n := cells(strings.TrimRight(line, "\n")); n > test.cols {
-					t.Errorf("%d columns, of %d: %q", n, test.cols, line)
-				}
-			}
-		})
-	}
+	})
 }
 
 // A wait for a provider is counted down, and is over when the model speaks.

@@ -115,6 +115,7 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 		return nil, err
 	}
 	s.Tree = treeOf(p, tree)
+	s.Warnings = append(s.Warnings, s.Tree.blocked()...)
 	if s.Points, err = p.Checkpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestEventsConform(t *testing.T) {
 		agent.Replied{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.Replied{Message: llm.Message{Role: llm.RoleAssistant}},
 		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolProgress{ID: "i", Name: "n", Text: "t"}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},
 		agent.Shortened{Messages: 1, Tokens: 2, Limit: 3, Summary: true}, agent.Summed{Model: "m", Usage: used}, agent.Spending{Spend: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
-		team.AgentStarted{ID: "i", Agent: "a", Parent: "lead", Task: "1", Resumed: true}, team.AgentStarted{},
+		team.AgentStarted{ID: "i", Agent: "a", Parent: "lead", Task: "1", Purpose: "p", Resumed: true}, team.AgentStarted{}, team.AgentQueued{ID: "i", Agent: "a", Parent: "lead", Purpose: "p"}, team.AgentQueued{},
 		team.AgentEnded{ID: "i", Agent: "a", Status: "failed", Error: "x", Spent: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
 		team.AgentEnded{Status: "completed"}, team.AgentEnded{Status: "cancelled"}, team.TaskWaiting{ID: "1", Subject: "s", Agent: "a", Parent: "lead"},
 		agent.Retrying{Reason: "rate limited", Wait: time.Second, Request: 2}, agent.Spending{}, agent.Continuing{Count: 1, Max: 2, Open: 3}, agent.Warning{Text: "w"},

@@ -23,14 +23,15 @@ type treeNode struct {
 	Seconds   float64    `json:"seconds"` // from its beginning to its end, or to its newest record
 	Usage     usage      `json:"usage"`   // its own; that of its children is theirs
 	Tools     int        `json:"tool_calls"`
-	Task      *team.Task `json:"task,omitempty"` // of a queue, that it works on, or that nobody works on yet
-	Questions []string   `json:"questions"`      // ids of its own that are open
+	Purpose   string     `json:"purpose,omitempty"` // of a spawned agent
+	Task      *team.Task `json:"task,omitempty"`    // of a queue, that it works on, or that nobody works on yet
+	Questions []string   `json:"questions"`         // ids of its own that are open
 	Children  []treeNode `json:"children"`
 }
 
 // treeOf gathers what is to be shown of a branch and all below it.
 func treeOf(p *app.Process, b *app.Branch) treeNode {
-	n := treeNode{Path: b.Path, Agent: b.Agent, Status: b.Status, Error: b.Error, Usage: usageOf(p, b.Calls), Tools: b.Tools, Task: b.Task,
+	n := treeNode{Path: b.Path, Agent: b.Agent, Status: b.Status, Error: b.Error, Usage: usageOf(p, b.Calls), Tools: b.Tools, Purpose: b.Purpose, Task: b.Task,
 		Questions: append([]string{}, b.Questions...), Children: []treeNode{}}
 	if !b.Started.IsZero() {
 		n.Started, n.Seconds = &b.Started, max(0, b.Updated.Sub(b.Started).Seconds())
@@ -61,14 +62,39 @@ func (n *treeNode) name() string {
 // state is how a node of the tree stands, in a word or a few.
 func (n *treeNode) state() string {
 	switch {
+	case n.Task == nil && n.Status == "queued", n.Task != nil && n.Started == nil && n.Task.Agent != "" && n.Status == "pending":
+		return "waiting for a place"
 	case n.Task == nil || n.Started != nil:
 		return n.Status
+	case len(n.Task.BlockedForEver) > 0:
+		return "blocked for ever by " + list(n.Task.BlockedForEver)
 	case len(n.Task.BlockedBy) > 0:
 		return "blocked by " + list(n.Task.BlockedBy)
-	case n.Task.Agent != "" && n.Status == "pending":
-		return "waiting for a place"
 	}
 	return strings.ReplaceAll(n.Status, "_", " ")
+}
+
+// purpose says what an agent is for: its task, or the first words of its prompt.
+func (n *treeNode) purpose() string {
+	switch {
+	case n.Task != nil && n.Started != nil:
+		return fmt.Sprintf("task %s: %s", n.Task.ID, plainText(n.Task.Subject))
+	case n.Purpose != "":
+		return plainText(n.Purpose)
+	}
+	return ""
+}
+
+// blocked describes the tasks below a node that stay blocked for ever, one sentence each.
+func (n *treeNode) blocked() (sentences []string) {
+	for i := range n.Children {
+		c := &n.Children[i]
+		if t := c.Task; t != nil && c.Started == nil && len(t.BlockedForEver) > 0 {
+			sentences = append(sentences, fmt.Sprintf("task %s (%s) stays blocked for ever: it needs task %s, which failed or was cancelled", t.ID, t.Subject, list(t.BlockedForEver)))
+		}
+		sentences = append(sentences, c.blocked()...)
+	}
+	return sentences
 }
 
 // facts is the rest of a line of the tree; with models it names those that answered.
@@ -93,8 +119,8 @@ func (n *treeNode) facts(models bool) string {
 	if n.Tools > 0 {
 		add("%s", plural(n.Tools, "tool call"))
 	}
-	if n.Task != nil && n.Started != nil {
-		add("task %s: %s", n.Task.ID, plainText(n.Task.Subject))
+	if text := n.purpose(); text != "" {
+		add("%s", text)
 	}
 	for _, q := range n.Questions {
 		add("asks %s", plainText(q))
@@ -168,10 +194,17 @@ func (sh *shell) trees(p *app.Process, runs []app.RunInfo) ([]listedRun, error) 
 func branches(w io.Writer, n *treeNode, depth int) {
 	for i := range n.Children {
 		c := &n.Children[i]
-		why := strings.Join(c.Questions, ", ")
-		if c.Error != "" {
-			why = "(" + wording.CutText(brief(c.Error), 70, "…") + ")"
+		var notes []string
+		if text := c.purpose(); text != "" {
+			notes = append(notes, wording.CutText(text, 70, "…"))
 		}
+		if len(c.Questions) > 0 {
+			notes = append(notes, "asks "+list(c.Questions))
+		}
+		if c.Error != "" {
+			notes = append(notes, "("+wording.CutText(brief(c.Error), 70, "…")+")")
+		}
+		why := strings.Join(notes, "; ")
 		began := ""
 		if c.Started != nil {
 			began = ago(time.Since(*c.Started))
