@@ -21,7 +21,7 @@ const (
 	lookPackageLines  = 6000
 	maxTypeMethods    = 120
 	lookTypeMethods   = 30
-	maxFolderFiles    = 92
+	maxFolderFiles    = 95
 	maxTypeNamePlaces = 9 // packages that declare a type of one name
 )
 
