@@ -11,12 +11,12 @@ import (
 func TestTypesInJournals(t *testing.T) {
 	for key, names := range map[string][2]string{
 		"spent":     {typeOf(Spent), "agent.Spend"},
-		"grants":    {typeOf(Grants), "string"},
+		"grants":    {typeOf(Grants), "[]string"},
 		"todo":      {typeOf(Todo), "agent.TodoList"},
 		"continued": {typeOf(Continued), "int"},
 		"views":     {typeOf(Views), "map[string]agent.View"},
 		"one_shots": {typeOf(OneShots), "map[string][]llm.Message"},
-		"overrides": {typeOf(Overrides), "agent.Override"},
+		"overrides": {typeOf(Overrides), "map[string]agent.Override"},
 		"messages":  {typeOf(Messages), "[]agent.Entry"},
 	} {
 		if names[0] != names[1] {
