@@ -129,7 +129,7 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	c.src = d.mapping()
 	if d.holdsMapping() {
 		m := newFields(&d.problems, c.src, "")
-		m.plain, m.switches = true, true
+		m.plain, m.config = true, true
 		c.read(m)
 	}
 	if len(d.list) > 0 {

@@ -55,7 +55,8 @@ instruction: typo
 func TestSwitchesOfAConfig(t *testing.T) {
 	for text, want := range map[string]string{
 		"true": "true", "yes": "true", "Yes": "true", "ON": "true", "false": "false", "no": "false", "off": "false",
-		`"yes"`: "error", "y": "error", "1": "error", "maybe": "error", "": "error",
+		`"yes"`: "error", "y": "error", "1": "error", "maybe": "error",
+		"": "false", "null": "false", // the default
 	} {
 		got := "error"
 		if c, err := ParseConfig("config.yaml", []byte("name: x\nauto_continue: "+text+"\n")); err == nil {

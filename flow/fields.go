@@ -16,18 +16,18 @@ type presence int
 const (
 	required  presence = iota // missing: an error; null: of the wrong type
 	optional                  // missing or null: unset
-	defaulted                 // missing: the default; null: of the wrong type
+	defaulted                 // missing: the default; null: of the wrong type, in a config.yaml the default
 )
 
 // fields reads the members of one mapping. Each method reads one field,
 // reports what is wrong with it, and remembers that the key is known.
 type fields struct {
-	p        *problems
-	src      source
-	path     string // of the mapping, for messages
-	plain    bool   // any scalar is text, as in top-level fields
-	switches bool   // yes, no, on and off are booleans, too
-	known    []string
+	p      *problems
+	src    source
+	path   string // of the mapping, for messages
+	plain  bool   // any scalar is text, as in top-level fields
+	config bool   // of a config.yaml: yes, no, on and off are booleans, too, and null stands for a default
+	known  []string
 }
 
 // newFields returns a reader of the members of src. path is the path of src in messages, "" for the whole file.
@@ -65,7 +65,7 @@ func (m *fields) get(name string, p presence) *yaml.Node {
 			m.missing(name)
 		}
 		return nil
-	case p == optional && emptyScalar(resolve(n)):
+	case (p == optional || p == defaulted && m.config) && emptyScalar(resolve(n)):
 		return nil
 	}
 	return n
@@ -335,7 +335,7 @@ func (m *fields) boolean(n *yaml.Node, name string) bool {
 		if b, ok := v.(bool); ok {
 			return b
 		}
-		if b, ok := switchWords[strings.ToLower(s.Value)]; ok && m.switches && s.Style == 0 {
+		if b, ok := switchWords[strings.ToLower(s.Value)]; ok && m.config && s.Style == 0 {
 			return b
 		}
 	}

@@ -36,12 +36,16 @@ func (v *visit) runApproval(b *ApprovalNode) error {
 	return v.goTo(b.Target(answer))
 }
 
-// checkAnswer returns why an answer fails the validation, before it is recorded. Like
-// an empty answer, the default is not validated; a validation that cannot be read
-// fails the node.
+// takesDefault reports whether an answer stands for the default, which is not validated. Without a default an empty answer is an
+// answer like any other.
+func takesDefault(answer, fallback string) bool {
+	return fallback != "" && (answer == "" || answer == fallback)
+}
+
+// checkAnswer returns why an answer fails the validation, before it is recorded. A validation that cannot be read fails the node.
 func (b *InputNode) checkAnswer(q graph.Question, a graph.Answer) error {
 	answer, ok := a.Value.(string)
-	if _, err := parsePredicate(b.Validation); !ok || err != nil || answer == "" || answer == q.Default {
+	if _, err := parsePredicate(b.Validation); !ok || err != nil || takesDefault(answer, q.Default) {
 		return nil
 	}
 	return validateInput(b.Validation, answer)
@@ -68,7 +72,7 @@ func (v *visit) runInput(b *InputNode) error {
 	if err != nil {
 		return v.unanswered("user__input failed", "Input interaction failed", err)
 	}
-	if answer == "" || answer == fallback { // the default is not validated
+	if takesDefault(answer, fallback) {
 		answer = fallback
 	} else if err := validateInput(b.Validation, answer); err != nil {
 		return err

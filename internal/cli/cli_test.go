@@ -33,8 +33,13 @@ func TestMain(m *testing.M) {
 //	json NAME PATH          puts a value of the last output into a variable
 func TestScripts(t *testing.T) {
 	testneed.Programs(t, "bash")
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+	testscript.Run(t, scriptParams("testdata/script"))
+}
+
+// scriptParams is how the archives of a directory are run.
+func scriptParams(dir string) testscript.Params {
+	return testscript.Params{
+		Dir:                 dir,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("UPDATE_SCRIPTS") != "",
@@ -48,7 +53,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits": exits, "conforms": conforms, "run": newestRun, "json": jsonValue,
 		},
-	})
+	}
 }
 
 // surroundings is what keeps a raddle process of a test from everything outside
