@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// Abandon ends the run of a thread by hand and for good: nothing more of it runs,
-// and its status is Abandoned. Its state stays, and another run can be started
-// behind it. reason is for whoever looks at the run later; it may be empty.
+// Abandon ends the run of a thread by hand and permanently: nothing more of it runs,
+// and its status is Abandoned. Its state stays, and a new run can be started on the
+// thread. reason is shown to those who look at the run later; it may be empty.
 //
-// What a killed drive has left behind goes on: InDoubt of Inspect names it. A run
-// that is over stays as it ended. A drive that is at work is not asked: it gets
-// ErrConflict at its next record, and Abandon gets it if the drive appends first.
-// An unknown thread is ErrNoThread.
+// Processes that a killed drive has left behind keep running: InDoubt of Inspect names
+// them. A run that has ended keeps its status. A running drive is not asked: it gets
+// ErrConflict at its next record, and Abandon gets it if the drive appends first. An
+// unknown thread is ErrNoThread.
 func Abandon(ctx context.Context, st Store, thread, reason string) error {
 	s, err := loadPoint(ctx, st, Point{Thread: thread})
 	if err == nil && !s.run.status.Final() {
@@ -25,7 +25,8 @@ func Abandon(ctx context.Context, st Store, thread, reason string) error {
 	return nil
 }
 
-// abandoned makes the record. Of a run that crashed, the time since is nobody's.
+// abandoned returns the end record. If the run has crashed, the time since then does
+// not count as active.
 func (s *replay) abandoned(reason string) Record {
 	at := s.last
 	if !s.driving {

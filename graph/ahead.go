@@ -20,16 +20,16 @@ type aheadAnswer struct {
 
 // inquiry is what a drive knows of questions and answers.
 type inquiry struct {
-	answered []Answered // recorded by the drive itself, to be told
-	reply    Reply      // nil: nobody answers within the drive
+	answered []Answered // recorded by the drive itself, not yet delivered
+	reply    Reply      // nil: no one answers within the drive
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	ahead []aheadAnswer
 	asked map[string]int  // questions by node path
-	shown map[string]bool // questions told, where answers were given ahead
+	shown map[string]bool // questions delivered, if answers were given ahead
 }
 
-// giveAhead takes the answers given with the start.
+// giveAhead stores the answers given with the start, and returns them encoded.
 func (x *drive) giveAhead(answers []Answer) ([]byte, error) {
 	b := putInt(nil, len(answers))
 	for _, a := range answers {
@@ -43,9 +43,9 @@ func (x *drive) giveAhead(answers []Answer) ([]byte, error) {
 	return b, nil
 }
 
-// open numbers a question of a node, and finds the answer that was given ahead for
-// it, if any, by its place from 1; wrong says that the node refuses it. Tasks that
-// run together do not take what another might: see handOut.
+// open numbers a question of a node, and returns the place, from 1, of the answer that
+// was given ahead for it, or 0. wrong says why the node refuses that answer. Tasks that
+// run together do not take an answer that another of them could use: see handOut.
 func (x *drive) open(q *Question, base string, n *cnode, together bool) (ahead int, wrong error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -65,8 +65,8 @@ func (x *drive) open(q *Question, base string, n *cnode, together bool) (ahead i
 	return ahead, wrong
 }
 
-// replyTo asks who answers within the drive. The value is JSON; nil: the question stays
-// open.
+// replyTo asks Runner.Reply for an answer within the drive. The value is JSON; if nil,
+// the question stays open.
 func (x *drive) replyTo(q *Question, n *cnode) []byte {
 	if x.reply == nil {
 		return nil
@@ -82,8 +82,8 @@ func (x *drive) replyTo(q *Question, n *cnode) []byte {
 	return b
 }
 
-// takeNamed uses up the first answer that names the question itself. The caller
-// holds x.mu.
+// takeNamed uses up the first answer that names the question itself. The caller must
+// hold x.mu.
 func (x *drive) takeNamed(q *Question, n *cnode, name string) (ahead int, wrong error) {
 	for i := range x.ahead {
 		a := &x.ahead[i]
@@ -99,10 +99,10 @@ func (x *drive) takeNamed(q *Question, n *cnode, name string) (ahead int, wrong 
 	return 0, nil
 }
 
-// takeShared uses up an answer that other questions could use too: first one that
-// names the node, then one that names what the node is in, the nearest first, then
-// the first that names nothing. A question that has refused an answer takes no
-// other: that one was meant for what is asked next. The caller holds x.mu.
+// takeShared uses up an answer that other questions could use too: first one that names
+// the node, then one that names a graph or node around it, the nearest first, then the
+// first that names nothing. A question that has refused an answer takes no other: that
+// one was meant for the next question. The caller must hold x.mu.
 func (x *drive) takeShared(q *Question, n *cnode) (ahead int, wrong error) {
 	if len(x.ahead) == 0 || q.Rejected != "" {
 		return 0, nil
@@ -129,9 +129,10 @@ func (x *drive) takeShared(q *Question, n *cnode) (ahead int, wrong error) {
 	return found + 1, wrong
 }
 
-// NamedBy reports whether a word names the question: its ID, its node, or what the
-// node is in, each alone or as the end of a path, with or without the indexes of
-// tasks. far is 0 for the ID, 1 for the node, 2 for what that is in, and so on.
+// NamedBy reports whether a word names the question: its ID, its node, or a graph or
+// node around that node, each alone or as the end of a path, with or without the
+// indexes of tasks. far is 0 for the ID, 1 for the node, 2 for what is directly around
+// it, and so on.
 func (q *Question) NamedBy(word string) (far int, ok bool) {
 	path, _, _ := strings.Cut(q.ID, "#")
 	if word == q.ID || word == path {
@@ -152,13 +153,14 @@ func isNamed(word, part string) bool {
 	return word != "" && (word == part || word == plain)
 }
 
-// together tells whether other tasks of the run may be running beside this one.
+// together reports whether other tasks of the run may run concurrently with this one.
 func (t *task) together() bool { return t.frame.beside || len(t.frame.next.tasks) > 1 }
 
-// handOut gives answers that several questions could use to those that are open
-// when all tasks of the root's step have stopped: in the order of the tasks, never
-// that of asking. It is true when there were any; then the step goes on from what
-// the journal holds of it. Where a child stands at a break they stay for the resume.
+// handOut gives answers that several questions could use to those that are open when
+// all tasks of the root's step have stopped: in the order of the tasks, not in the
+// order of asking. It returns true if it gave any; then the step continues from what
+// the journal holds of it. If a child has stopped at a break, the answers stay for the
+// resume.
 func (x *drive) handOut(f *frame) (bool, error) {
 	if f.breaks != nil || !x.spare() {
 		return false, nil
@@ -200,7 +202,7 @@ func (x *drive) handOut(f *frame) (bool, error) {
 	return true, nil
 }
 
-// spare tells whether an answer that anybody could use is left.
+// spare reports whether an answer given ahead is still unused.
 func (x *drive) spare() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -228,7 +230,7 @@ func (x *drive) unused() (list []Answer) {
 	return list
 }
 
-// tellAnswers delivers the answers that the drive has recorded by itself.
+// tellAnswers delivers the answers that the drive itself has recorded.
 func (x *drive) tellAnswers(f *frame) {
 	if x.topics&TopicQuestion != 0 {
 		for _, a := range x.answered {
@@ -238,8 +240,8 @@ func (x *drive) tellAnswers(f *frame) {
 	x.answered = nil
 }
 
-// told tells whether the drive has delivered a question already: a step that goes
-// on with answers given ahead finds the others still open.
+// told reports whether the drive has already delivered a question: a step that
+// continues with answers given ahead finds the others still open.
 func (x *drive) told(q *Question) bool {
 	if len(x.ahead) == 0 {
 		return false

@@ -1,9 +1,9 @@
 package graph
 
-// NewState returns a state of writes, folded in their order by the reducers of
-// their keys: to call the function of a node, a hook or a branch in a test without
-// a run. Keys that no write names are absent. The error is a reducer's, or says that
-// a write does not belong to a key.
+// NewState returns a state made of writes, folded in their order by the reducers of
+// their keys. Use it to call the function of a node, a hook or a branch in a test
+// without a run. Keys without a write are absent. The error comes from a reducer, or
+// says that a write does not belong to a key.
 //
 // What a node does through its context (Do, Interrupt, Call) needs a run.
 func NewState(set ...Write) (State, error) {
@@ -13,7 +13,8 @@ func NewState(set ...Write) (State, error) {
 }
 
 // Written returns what a write puts into the key, and whether it is a write of this
-// key. Of an Append or Merge key it is what is added, unless the write is a Reset.
+// key. For an Append or Merge key it returns what is added, unless the write is a
+// Reset.
 func (k Key[T]) Written(w Write) (v T, ok bool) {
 	if w.key == nil || w.key != k.d && (w.key.name != k.d.name || w.key.tag != k.d.tag) {
 		return v, false
@@ -22,9 +23,10 @@ func (k Key[T]) Written(w Write) (v T, ok bool) {
 	return v, true
 }
 
-// Value returns what the write puts into its key: for readers that do not know the
-// key. It must not be changed. See Key.Written.
+// Value returns what the write puts into its key. It is for readers that do not know
+// the key. The caller must not change it. See Key.Written.
 func (w Write) Value() any { return unbox(w.val) }
 
-// IsReset reports whether the write replaces the value whatever the key's reducer.
+// IsReset reports whether the write replaces the value without calling the key's
+// reducer.
 func (w Write) IsReset() bool { return w.reset }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// CheckAnswers reports whether Resume would take the answers. The error is the one
+// CheckAnswers reports whether Resume would accept the answers. The error is the one
 // that Resume would return, usually an *AnswerError. Nothing is recorded.
 func (r *Runner) CheckAnswers(ctx context.Context, thread string, answers ...Answer) error {
 	if !r.Graph.compiled() {
@@ -72,8 +72,8 @@ func (g *Graph) checkAnswers(s *replay, answers []Answer) (asked []openQuestion,
 	return asked, values, nil
 }
 
-// checkAnswer returns why the node refuses an answer with a value in JSON, or nil. A
-// nil n has no rule.
+// checkAnswer returns why the node refuses an answer with a value in JSON, or nil. If n
+// is nil, every answer is accepted.
 func (n *cnode) checkAnswer(q *Question, a Answer, value []byte) (err error) {
 	if n == nil || n.CheckAnswer == nil || a.Refused != "" {
 		return nil
@@ -90,8 +90,8 @@ func (n *cnode) checkAnswer(q *Question, a Answer, value []byte) (err error) {
 	return n.CheckAnswer(*q, a)
 }
 
-// asking returns the node that asked a question, or nil where the graph no longer
-// has it. Which kind a named child is follows from the digest of its graph.
+// asking returns the node that asked a question, or nil if the graph no longer has it.
+// The digest of a named child's graph decides which kind the child is.
 func (g *Graph) asking(s *replay, o openQuestion) *cnode {
 	path := ""
 	for segment := range strings.SplitSeq(strings.TrimSuffix(o.path, "/"), "/") {
@@ -116,7 +116,7 @@ func (g *Graph) asking(s *replay, o openQuestion) *cnode {
 	return g.nodeNamed(o.q.q.Node)
 }
 
-// nodeOfTask returns the node of a task: step.node.index.
+// nodeOfTask returns the node of a task in the form step.node.index.
 func (g *Graph) nodeOfTask(task string) *cnode {
 	first, last := strings.IndexByte(task, '.'), strings.LastIndexByte(task, '.')
 	if first < 0 || last <= first {
@@ -125,7 +125,7 @@ func (g *Graph) nodeOfTask(task string) *cnode {
 	return g.nodeNamed(task[first+1 : last])
 }
 
-// nodeNamed returns the node of a name, or nil.
+// nodeNamed returns the node with a name, or nil.
 func (g *Graph) nodeNamed(name string) *cnode {
 	if at, ok := g.byName[name]; ok && at != end {
 		return &g.nodes[at]

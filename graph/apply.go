@@ -5,19 +5,19 @@ import (
 	"slices"
 )
 
-// A patch is what one step did to one key, as the journal will hold it.
+// A patch is the effect of one step on one key, as the journal stores it.
 type patch struct {
 	key  *keyDef
 	slot int
-	fold fold // foldSet: val replaces what was there
+	fold fold // foldSet: val replaces the old value
 	val  any
 	by   int // the task that wrote it, by its place in the step
 }
 
-// buffers are what apply reuses from step to step of one frame: only the frame
-// that owns them may pass them to apply.
+// buffers hold what apply reuses from step to step of one frame. Only the frame that
+// owns them may pass them to apply.
 type buffers struct {
-	grown []any // by slot: the growing side of an Append key
+	grown []any // by slot: the slice of an Append key that grows
 	marks []mark
 }
 
@@ -35,22 +35,22 @@ func (b *buffers) keep(slot int, buf any) {
 	b.grown[slot] = buf
 }
 
-// mark says that a slot has been written in this step, by whom last, and who has
-// reset it; -1 is nobody.
+// mark records that a slot was written in this step: by is the last task that wrote it,
+// reset the one that reset it, -1 if there is none.
 type mark struct{ slot, by, reset int }
 
-// A folding is the state of one apply.
+// A folding is the state of one call of apply.
 type folding struct {
 	st    State
-	own   bool // st.v is ours to write
+	own   bool // apply may write st.v
 	marks []mark
-	bufs  *buffers // nil: nothing outlives the call
+	bufs  *buffers // nil: nothing is reused after the call
 	rec   *[]patch
-	known int         // slots that there were before
-	at    map[int]int // the place of a slot's mark, where there are many; nil: few
+	known int         // number of slots before the call
+	at    map[int]int // the place of a slot's mark, if there are many; nil: few
 }
 
-// manyMarks is from where on a map finds marks faster than a search.
+// manyMarks is the number of marks from which a map finds them faster than a search.
 const manyMarks = 16
 
 // mark returns the place of a slot's mark, or -1.
@@ -70,7 +70,7 @@ func (f *folding) mark(slot int) int {
 	return -1
 }
 
-// open makes the slots of keys that an open graph does not know yet, all at once.
+// open adds the slots of keys that an open graph does not know yet, all at once.
 func (f *folding) open(writes [][]Write) {
 	if f.st.t == nil || f.st.t.open == nil {
 		return
@@ -89,9 +89,9 @@ func (f *folding) open(writes [][]Write) {
 	}
 }
 
-// apply is the second half of the engine's pure core: it folds the writes of the
-// tasks of a step, in task order, into a new state. Patches for the journal are
-// appended to rec where it is not nil. On an error by says whose write it was.
+// apply is the second half of the engine's pure core: it folds the writes of the tasks
+// of a step, in task order, into a new state. If rec is not nil, it appends the patches
+// for the journal to it. On an error, by is the task whose write failed.
 func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by int, err error) {
 	f := folding{st: st, bufs: bufs, rec: rec, known: len(st.v)}
 	f.open(writes)
@@ -173,9 +173,9 @@ func (f *folding) write(w Write, by int) error {
 	return nil
 }
 
-// reduce calls a reducer; a panic in it is an error of the task that wrote.
+// reduce calls a reducer; a panic in it becomes an error of the task that wrote.
 func reduce(k *keyDef, old any, present bool, upd any) (v any, err error) {
-	if k.begin == nil { // the reducers of Append and Merge are ours
+	if k.begin == nil { // the reducers of Append and Merge belong to this package
 		defer func() {
 			if p := recover(); p != nil {
 				v, err = nil, panicError(fmt.Sprintf("the reducer of key %q", k.name), p)
@@ -196,7 +196,7 @@ func (f *folding) unknown(w Write) error {
 	return fmt.Errorf("key %q is not declared in the graph; add it to Def.Keys", w.key.name)
 }
 
-// finish turns accumulators into values again.
+// finish turns accumulators back into values.
 func (f *folding) finish() {
 	for _, m := range f.marks {
 		k := f.st.t.keys[m.slot]
@@ -224,7 +224,7 @@ func writersOf(writes [][]Write, k *keyDef) []int {
 	return by
 }
 
-// overlay is the state as one task of a Send sees it.
+// overlay returns the state as one task of a Send sees it.
 func overlay(st State, ws []Write) (State, error) {
 	if len(ws) == 0 {
 		return st, nil

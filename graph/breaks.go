@@ -8,24 +8,24 @@ import (
 	"sync"
 )
 
-// Break is where a run stops because a node or the caller asks for it: see
-// Node.BreakBefore, Node.BreakAfter and Input.Break. The run is Paused; resuming it goes on
-// from there, once: in a loop the next visit breaks again.
+// Break is a place where a run stops because a node or the caller asks for it: see
+// Node.BreakBefore, Node.BreakAfter and Input.Break. The run is Paused. Resuming it
+// continues past this stop once: in a loop the next visit stops again.
 type Break struct {
-	Node  string `json:"node"` // with the nodes above it, each with a '/'
+	Node  string `json:"node"` // the path: the nodes above it, each followed by '/', then its name
 	After bool   `json:"after,omitempty"`
 }
 
-// breakpoints is what a drive knows of where runs stop.
+// breakpoints is what a drive knows of the places where runs stop.
 type breakpoints struct {
-	set    map[Break]bool // for this drive, besides those of nodes
-	passed map[string]int // the step that each frame has stopped before already
-	mu     sync.Mutex     // guards what follows
+	set    map[Break]bool // for this drive, in addition to those of nodes
+	passed map[string]int // by frame: the step before which it has stopped already
+	mu     sync.Mutex     // guards the fields below
 	at     []brokenStep   // where this drive has stopped
 }
 
-// breakHere reports whether a frame must stop before its next step, and keeps
-// where.
+// breakHere reports whether a frame must stop before its next step, and remembers the
+// place.
 func (x *drive) breakHere(f *frame) bool {
 	f.breaks, f.broke = f.broke, nil
 	if step, passed := x.stops.passed[f.path]; !passed || step != f.step {
@@ -44,7 +44,7 @@ func (x *drive) breakHere(f *frame) bool {
 	return true
 }
 
-// plain is the path of a node without the places of tasks of a Send.
+// plain returns the path of a node without the indexes of tasks of a Send.
 func plain(path string) string {
 	for {
 		before, rest, ok := strings.Cut(path, "[")
@@ -56,7 +56,7 @@ func plain(path string) string {
 	}
 }
 
-// breakAt sets the breaks of one drive. Unknown nodes are refused.
+// breakAt sets the breaks of one drive. It refuses unknown nodes.
 func (x *drive) breakAt(breaks []Break) error {
 	for _, b := range breaks {
 		b.Node = plain(b.Node)
@@ -68,7 +68,7 @@ func (x *drive) breakAt(breaks []Break) error {
 	return nil
 }
 
-// has tells whether there is a node at a path.
+// has reports whether there is a node at a path.
 func (g *Graph) has(path string) bool {
 	name, rest, below := strings.Cut(path, "/")
 	i, ok := g.byName[name]
@@ -79,7 +79,7 @@ func (g *Graph) has(path string) bool {
 	if !below || n.Graph != nil {
 		return !below || n.Graph.has(rest)
 	}
-	_, rest, below = strings.Cut(rest, "/") // behind the name of a child, which only the run knows
+	_, rest, below = strings.Cut(rest, "/") // after the name of a child, which only the run knows
 	for _, sub := range n.Children {
 		if !below || sub.Graph.has(rest) {
 			return below
@@ -88,8 +88,8 @@ func (g *Graph) has(path string) bool {
 	return false
 }
 
-// broken lists the steps that the next drive goes past: those that this one has
-// stopped before, and those that it went past itself and has not finished.
+// broken lists the steps that the next drive runs without stopping first: those before
+// which this drive has stopped, and those that it ran so itself and has not finished.
 func (x *drive) broken(f *frame) []brokenStep {
 	all := x.stops.at
 	under := strconv.Itoa(f.step) + "."
@@ -103,7 +103,7 @@ func (x *drive) broken(f *frame) []brokenStep {
 	return all
 }
 
-// breakAfter notes which nodes of the step that was just committed ask for a stop.
+// breakAfter remembers which nodes of the step that was just committed ask for a stop.
 func (x *drive) breakAfter(f *frame, ts []task) {
 	for i := range ts {
 		n := ts[i].node()
@@ -113,8 +113,8 @@ func (x *drive) breakAfter(f *frame, ts []task) {
 	}
 }
 
-// brokenStep is the step before which a frame has stopped: the drive that resumes
-// the run goes past it.
+// brokenStep is the step before which a frame has stopped. The drive that resumes the
+// run does not stop there again.
 type brokenStep struct {
 	path string
 	step int

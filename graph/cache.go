@@ -11,28 +11,29 @@ import (
 	"time"
 )
 
-// CachePolicy lets a node be skipped when it has run with the same input before,
-// in any run. It is for pure nodes: their effects, questions and events do not
-// happen again.
+// CachePolicy lets the engine skip a node that has run with the same input before, in
+// any run. It is for pure nodes: their effects, questions and events do not happen
+// again.
 type CachePolicy struct {
-	Keys    []AnyKey      // the input: what the result depends on. At least one
+	Keys    []AnyKey      // the input: what the result depends on; at least one
 	Version string        // part of the identity: change it when the node's meaning changes
-	TTL     time.Duration // 0: for ever
+	TTL     time.Duration // 0: no expiry
 }
 
-// Cache keeps the updates of nodes that have a CachePolicy. Implementations are
-// safe for concurrent use. What fails is a failure of the node.
+// Cache keeps the updates of nodes that have a CachePolicy. Implementations must be
+// safe for concurrent use. An error of the cache is a failure of the node.
 type Cache interface {
-	// Get finds a value that has not expired.
+	// Get returns a value that has not expired.
 	Get(ctx context.Context, key string) (value []byte, found bool, err error)
-	// Set keeps a value; ttl 0 is for ever. It keeps nothing of value.
+	// Set stores a value; with ttl 0 it does not expire. Set must not keep a reference
+	// to value.
 	Set(ctx context.Context, key string, value []byte, ttl time.Duration) error
-	// Clear forgets all keys that begin with prefix: see CacheKey.
+	// Clear removes all keys that begin with prefix: see CacheKey.
 	Clear(ctx context.Context, prefix string) error
 }
 
-// CacheKey is what the keys of a node's cached updates begin with, for
-// Cache.Clear; with node "" those of the whole graph.
+// CacheKey returns the prefix of the keys under which a node's updates are cached, for
+// Cache.Clear. If node is "", it is the prefix of the whole graph.
 func CacheKey(graph, node string) string {
 	if node == "" {
 		return graph + "/"
@@ -40,7 +41,7 @@ func CacheKey(graph, node string) string {
 	return graph + "/" + node + "/"
 }
 
-// cached is the node's update from the cache, or from the node.
+// cached returns the node's update from the cache, or runs the node.
 func (t *task) cached(ctx context.Context, n *cnode, st State) (u Update, err error) {
 	store, p := t.drive.r.Cache, n.Cache
 	if store == nil || p == nil {
@@ -105,15 +106,15 @@ func (t *task) cacheKey(n *cnode, st State) (string, error) {
 	return CacheKey(t.frame.g.def.Name, n.Name) + hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// MemoryCache is a Cache that forgets when the process ends, and the oldest
-// entries when it is full.
+// MemoryCache is a Cache in memory. When it is full it removes the oldest entries. The
+// zero value is ready to use.
 type MemoryCache struct {
-	Max   int   // entries; 0: 10,000
+	Max   int   // maximum number of entries; 0: 10,000
 	Clock Clock // nil: the wall clock
 
 	mu      sync.Mutex
 	entries map[string]cacheEntry
-	order   []string // of setting; may name entries that are gone
+	order   []string // in the order of Set; may name entries that were removed
 }
 
 type cacheEntry struct {

@@ -9,15 +9,14 @@ import (
 // Child is the outcome of a child graph.
 type Child struct {
 	State State
-	Value any // of the Halt that ended it; nil: it ran out
+	Value any // of the Halt that ended it; nil: it ended without one
 }
 
-// Call runs the child graph of the node that ctx belongs to, once per task, as
-// part of the same run: its steps, effects and questions are in the same journal,
-// under the task's path. When the child waits or is paused, so is the task; the
-// error is ErrWaiting or ErrPaused, and the node passes it on. Every other end
-// but a good one is the child's error; beside it stands the state that the child
-// has come to.
+// Call runs the child graph of the node that ctx belongs to, once per task, as part of
+// the same run: its steps, effects and questions are in the same journal, under the
+// task's path. If the child waits or is paused, so is the task: the error is ErrWaiting
+// or ErrPaused, and the node must return it. If the child ends in any other way than
+// done, the error is the child's, and Child holds the state that the child has reached.
 func Call(ctx context.Context, set ...Write) (Child, error) {
 	c := callerOf(ctx)
 	if c == nil {
@@ -49,7 +48,7 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 	return Child{State: f.st, Value: f.value}, nil
 }
 
-// calling begins the one call of an attempt.
+// calling starts the one call that an attempt may make.
 func (t *task) calling(attempt int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -74,7 +73,7 @@ func (t *task) called() {
 	t.inner.stopped++
 }
 
-// mapped is the body of a node that is nothing but a child.
+// mapped is the body of a node that only runs a child.
 func mapped(ctx context.Context, n *cnode, st State) (up Update, err error) {
 	var set []Write
 	if n.In != nil {
@@ -100,13 +99,13 @@ func (t *task) drove(f *frame, status Status, err error) {
 	t.waiting, t.paused = t.waiting || status == Waiting, t.paused || status == Paused
 }
 
-// place is where a frame is, in the journal and for people.
+// place says where a frame is, in the journal and for people.
 type place struct {
 	path, public string
-	named        bool // others run beside it
+	named        bool // others run concurrently with it
 }
 
-// childFrame opens the frame that the journal holds, or begins a new one.
+// childFrame opens the frame that the journal holds, or starts a new one.
 func (t *task) childFrame(sub Sub, at place, st State, set []Write) (f *frame, returned bool, err error) {
 	x := t.drive
 	if f := t.keptChild(); f != nil && !at.named {
@@ -118,7 +117,7 @@ func (t *task) childFrame(sub Sub, at place, st State, set []Write) (f *frame, r
 	}
 	f = newFrame(sub.Graph, at.path, at.public)
 	f.beside, f.keeps = at.named || t.together(), t.keeps()
-	if sub.Inherit { // what the child writes is folded onto it, now and when the frame is opened again
+	if sub.Inherit { // the child's writes are folded onto it, now and when the frame is opened again
 		f.st = f.st.inherit(st)
 	}
 	if raw := frames[at.path]; raw != nil && !t.forgotten(at.path) {
@@ -135,7 +134,7 @@ func (t *task) childFrame(sub Sub, at place, st State, set []Write) (f *frame, r
 	return f, false, x.begin(f, set, KindCall, nil, nil)
 }
 
-// keptChild is the child of a failed attempt where no journal holds it: it goes on
+// keptChild returns the child of a failed attempt if no journal holds it: it continues
 // where it failed.
 func (t *task) keptChild() *frame {
 	t.mu.Lock()
@@ -147,11 +146,11 @@ func (t *task) keptChild() *frame {
 	return f
 }
 
-// keeps tells whether something of the task may be asked for again without a store:
-// it, or a node above it, is tried again.
+// keeps reports whether a result of the task may be needed again without a store,
+// because the task, or a node above it, is retried.
 func (t *task) keeps() bool { return t.frame.keeps || t.node().Retry.Attempts > 1 }
 
-// goOn takes what the task has come to in an attempt before of a node above it.
+// goOn takes over what the task has done in an earlier attempt of a node above it.
 func (t *task) goOn(was *task) {
 	if was.err == nil && !was.waiting && !was.paused {
 		t.recorded, t.up, t.recovered = true, was.up, was.recovered
@@ -164,8 +163,8 @@ func (t *task) goOn(was *task) {
 	}
 }
 
-// journaled is the frames that an earlier drive or attempt left, if any: a
-// retried child goes on where it failed, and so do the children below it.
+// journaled returns the frames that an earlier drive or attempt left, if any: a retried
+// child continues where it failed, and so do the children below it.
 func (t *task) journaled() (map[string]*rawFrame, error) {
 	x := t.drive
 	switch {
@@ -190,7 +189,7 @@ func (t *task) journaled() (map[string]*rawFrame, error) {
 	return nil, nil
 }
 
-// forgotten tells whether a child was dropped in this attempt.
+// forgotten reports whether a child was dropped in this attempt.
 func (t *task) forgotten(path string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

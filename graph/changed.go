@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// unchanged compares the graphs with those that the run was started with, and
-// returns what the journal is to keep of the caller's consent.
+// unchanged compares the graphs with those that the run was started with, and returns
+// the records of the caller's consent for the journal.
 func (x *drive) unchanged(s *replay, accept bool) (consents []Record, err error) {
 	g, raw := x.r.Graph, s.frame("")
 	if raw.digest != g.digest {
@@ -41,19 +41,19 @@ func (x *drive) unchanged(s *replay, accept bool) (consents []Record, err error)
 	return consents, nil
 }
 
-// comparison is a walk through the frames that are under way, which holds named
-// children against the graphs that there are for them now. Those of a Sub that is
-// Apart are no part of the digest of the run's graph.
+// comparison walks through the frames that have not ended and compares the graphs of
+// named children with those that the nodes have now. Those of a Sub that is Apart are
+// not part of the digest of the run's graph.
 type comparison struct {
 	*replay
 	named   map[string][]string // children, by task
-	agreed  map[string][]byte   // what was consented to before
+	agreed  map[string][]byte   // what the caller has consented to before
 	changes []change
 }
 
 type change struct {
 	ChangedError
-	consent string // what the journal keeps it under
+	consent string // the journal's key for the consent
 }
 
 func (w *comparison) in(path, public string, g *Graph) {
@@ -77,8 +77,8 @@ func (w *comparison) in(path, public string, g *Graph) {
 	}
 }
 
-// child compares one named child. Which kind it is the journal does not say: one
-// of the graphs must be the one that it was begun with.
+// child compares one named child. The journal does not record its kind: one of the
+// graphs must be the one that it was started with.
 func (w *comparison) child(n *cnode, path, public string) {
 	f := w.frames[path]
 	for _, kind := range sortedKeys(n.Children) {
@@ -102,13 +102,13 @@ func (n *cnode) childDigest() string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// ChangedError says that a run was started with another graph than the one that
-// is to continue it.
+// ChangedError says that the graph that is to continue a run is not the one that
+// started it.
 type ChangedError struct {
 	Thread  string
 	Was, Is string   // digests
-	Missing []string // nodes the run is about to execute and the graph no longer has
-	Child   string   // the path of a named child whose graph it is about; empty: the run's own
+	Missing []string // nodes that the run is about to execute and that the graph no longer has
+	Child   string   // the path of the named child whose graph has changed; empty: the run's own graph
 }
 
 func (e *ChangedError) Error() string {

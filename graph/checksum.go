@@ -8,8 +8,8 @@ import (
 	"iter"
 )
 
-// DamagedError says that a record is not what was written: its checksum does not
-// match. What was recorded before it can still be read.
+// DamagedError says that a record is not what was written: its checksum does not match.
+// The records before it can still be read.
 type DamagedError struct {
 	Thread string
 	Seq    int64
@@ -24,9 +24,8 @@ func (e *DamagedError) Error() string {
 	return text
 }
 
-// Records yields records like Store.Read, and checks what it yields: a damaged
-// record is a *DamagedError. Records that were written before there were checksums
-// are not checked.
+// Records yields records like Store.Read and checks them: a damaged record is a
+// *DamagedError. Records from before there were checksums are not checked.
 func Records(ctx context.Context, st Store, thread string, r Range) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		if st == nil {
@@ -57,11 +56,11 @@ func appendSealed(ctx context.Context, st Store, thread string, after int64, rec
 }
 
 // A checker computes the checksums of a thread's records. They are CRC-32C: one of
-// all but Data, for whoever reads heads only, and one of both.
+// everything but Data, for readers of heads only, and one of everything.
 type checker struct {
 	thread string
-	name   uint32   // the checksum of the name
-	place  [17]byte // for sum; here it need not be made for each record
+	name   uint32   // checksum of the thread's name
+	place  [17]byte // buffer for sum, allocated once for all records
 }
 
 func newChecker(thread string) checker {
@@ -80,17 +79,17 @@ func (c *checker) sum(r *Record) (head, all uint32) {
 	return head, updateCRC(head, r.Data)
 }
 
-// seal sets the checksums of records that will be appended behind after.
+// seal sets the checksums of records that will be appended after a sequence number.
 func (c *checker) seal(after int64, recs []Record) {
 	for i := range recs {
 		r := &recs[i]
 		r.Seq = after + int64(i) + 1
 		head, all := c.sum(r)
-		r.Sum = max(1, uint64(head)<<32|uint64(all)) // 0: there is none
+		r.Sum = max(1, uint64(head)<<32|uint64(all)) // 0 means: no checksum
 	}
 }
 
-// check compares a record with its checksum; without data only its head.
+// check compares a record with its checksum. If headOnly, it checks only the head.
 func (c *checker) check(r *Record, headOnly bool) error {
 	if r.Sum == 0 {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// checkedClock is a Clock of the caller: a panic in it fails the drive, on whatever
-// goroutine it happens.
+// checkedClock wraps a Clock of the caller: a panic in it fails the drive, on any
+// goroutine.
 type checkedClock struct {
 	Clock
 	drive *drive
@@ -33,14 +33,14 @@ func (c *checkedClock) Wait(ctx context.Context, d time.Duration) (err error) {
 	return c.Clock.Wait(ctx, d)
 }
 
-// spoil fails the drive for what is nobody's fault within it.
+// spoil fails the drive for an error that no task has caused.
 func (x *drive) spoil(err error) {
 	if x.fault.CompareAndSwap(nil, &err) && x.cancel != nil {
 		x.cancel()
 	}
 }
 
-// failed is the error that ends the drive from beneath: of the clock or the store.
+// failed returns the error of the clock or the store that ends the drive, or nil.
 func (x *drive) failed() error {
 	if err := x.fault.Load(); err != nil {
 		return *err
@@ -48,7 +48,7 @@ func (x *drive) failed() error {
 	return x.j.failed()
 }
 
-// newID makes the id of a run or a branch; a panic in Runner.IDs is an error.
+// newID makes the id of a run or a branch; a panic in Runner.IDs becomes an error.
 func (x *drive) newID() (id string, err error) {
 	defer func() {
 		if p := recover(); p != nil {

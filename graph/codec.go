@@ -12,7 +12,7 @@ import (
 // strings, bytes as they are, the dynamic codec for interfaces, encodeMixed for
 // lists and maps with interfaces inside, JSON for the rest.
 func encodeValue[T any](dst []byte, v T) ([]byte, error) {
-	if reflect.TypeFor[T]().Kind() == reflect.Interface { // whatever is in it
+	if reflect.TypeFor[T]().Kind() == reflect.Interface { // whatever type it holds
 		return encodeDynamic(dst, v)
 	}
 	switch x := any(v).(type) {
@@ -31,8 +31,8 @@ func encodeValue[T any](dst []byte, v T) ([]byte, error) {
 	return encodeOther(dst, v)
 }
 
-// encodeOther is encodeValue for values that are stored as JSON or by encodeMixed.
-// JSON gets a pointer, so that it calls methods with pointer receivers.
+// encodeOther is encodeValue for values that are stored as JSON or by encodeMixed. The
+// JSON encoder gets a pointer, so that it calls methods with pointer receivers.
 func encodeOther[T any](dst []byte, v T) (j []byte, err error) {
 	switch how := storageOf(reflect.TypeFor[T]()); {
 	case how.form == formMixed:
@@ -48,7 +48,7 @@ func encodeOther[T any](dst []byte, v T) (j []byte, err error) {
 	return append(dst, j...), err
 }
 
-// decodeValue reads what encodeValue wrote. It keeps nothing of b.
+// decodeValue reads what encodeValue wrote. It keeps no reference to b.
 func decodeValue[T any](b []byte) (v T, err error) {
 	switch p := any(&v).(type) {
 	case *int:
@@ -85,7 +85,7 @@ func decodeValue[T any](b []byte) (v T, err error) {
 	return v, err
 }
 
-// marshal is JSON of a value where nobody else would catch a panic in its method.
+// marshal returns the JSON of a value. A panic in one of its methods becomes an error.
 func marshal(v any) (b []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -95,7 +95,7 @@ func marshal(v any) (b []byte, err error) {
 	return json.Marshal(v)
 }
 
-// unmarshal is the way back.
+// unmarshal reads JSON into a value. A panic in one of its methods becomes an error.
 func unmarshal(b []byte, into any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

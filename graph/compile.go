@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Graph is a compiled, immutable Def: safe for any number of concurrent runs.
+// Graph is a compiled, immutable Def. It is safe for any number of concurrent runs.
 type Graph struct {
 	def     Def
 	table   *table
@@ -19,12 +19,12 @@ type Graph struct {
 	sources int // of all joins
 	start   []int
 	byName  map[string]int
-	breaks  bool // a node has one
-	ends    bool // it ends contexts of nodes by itself, or children of it do
+	breaks  bool // a node has a break
+	ends    bool // it may end contexts of nodes by itself, or children of it may
 	digest  string
 }
 
-// A cnode is a Node with its targets resolved: end (-1) is End.
+// A cnode is a Node with its targets resolved: end (-1) means End.
 type cnode struct {
 	Node
 	to     []int
@@ -55,16 +55,16 @@ const end = -1
 
 const defaultMaxSteps = 10_000_000
 
-// Name is the Def's name.
+// Name returns the Def's name.
 func (g *Graph) Name() string { return g.def.Name }
 
-// Digest identifies the definition: keys, nodes, edges and children, not limits or
-// the code of functions. A run remembers the digest it was started with.
+// Digest identifies the definition: keys, nodes, edges and children, but not limits or
+// the code of functions. A run records the digest of the graph it was started with.
 func (g *Graph) Digest() string { return g.digest }
 
-// Compile freezes a Def and proves it sound: names are unique and known, every
-// node has a body and leads somewhere, every node can be reached, every join can
-// fire. The error joins all faults.
+// Compile checks a Def and returns it as a Graph. Names must be unique and known, every
+// node must have a body and lead somewhere, every node must be reachable, every join
+// must be able to fire. The error joins all problems.
 func Compile(d Def) (*Graph, error) {
 	d.Start, d.First = slices.Clone(d.Start), slices.Clone(d.First)
 	c := &compiler{g: &Graph{def: d, byName: map[string]int{End: end}}}
@@ -168,7 +168,7 @@ func (c *compiler) declare() {
 	}
 }
 
-// node resolves a name; unknown ones are faults.
+// node resolves a name; an unknown one is a problem.
 func (c *compiler) node(name, where string) (int, bool) {
 	i, ok := c.g.byName[name]
 	if !ok {
@@ -234,7 +234,7 @@ func (c *compiler) ends(n *cnode) {
 	}
 }
 
-// target resolves a name that the node gives to Goto or Send.
+// target resolves a name that the node passes to Goto or Send.
 func (n *cnode) target(g *Graph, name string) (int, bool) {
 	to, ok := n.routes[name]
 	if !ok && n.AnyRoute {
@@ -243,7 +243,7 @@ func (n *cnode) target(g *Graph, name string) (int, bool) {
 	return to, ok
 }
 
-// allowed lists the names that the node may give to Goto and Send, sorted.
+// allowed lists the names that the node may pass to Goto and Send, sorted.
 func (n *cnode) allowed(g *Graph) []string {
 	names := slices.Collect(maps.Keys(n.routes))
 	if n.AnyRoute {
@@ -253,7 +253,7 @@ func (n *cnode) allowed(g *Graph) []string {
 	return slices.Compact(names)
 }
 
-// exits tells whether the node may end its path on its own.
+// exits reports whether the node itself may end its path.
 func (n *cnode) exits() bool {
 	return slices.Contains(n.to, end) || slices.Contains(n.Routes, End) || slices.Contains(slices.Collect(maps.Values(n.Ends)), End)
 }
@@ -337,12 +337,12 @@ func (c *compiler) starts() {
 	slices.Sort(c.g.start)
 }
 
-// reach walks from the start; a join is passed when all its sources are reached.
+// reach walks from the start; a join is passed when all its sources have been reached.
 func (c *compiler) reach() {
 	seen := make([]bool, len(c.g.nodes))
 	arrived := make([]int, len(c.g.joins))
 	todo := slices.Clone(c.g.start)
-	anywhere := false // a node with AnyRoute was reached: so is every other
+	anywhere := false // a node with AnyRoute was reached, so every other node is too
 	for len(todo) > 0 {
 		i := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
@@ -376,7 +376,7 @@ func (c *compiler) reach() {
 	}
 }
 
-// targets lists every node that may follow, joins apart.
+// targets lists every node that may follow, except those behind joins.
 func (n *cnode) targets(g *Graph) []int {
 	ts := slices.Clone(n.to)
 	for _, r := range n.Routes {
@@ -403,7 +403,7 @@ func (g *Graph) nameOf(i int) string {
 	return g.nodes[i].Name
 }
 
-// digest hashes all that a journal's meaning depends on.
+// digest hashes everything that the meaning of a journal depends on.
 func digest(g *Graph) string {
 	h := sha256.New()
 	put := func(parts ...any) { _, _ = io.WriteString(h, fmt.Sprintf("%q\n", parts)) }
@@ -440,7 +440,7 @@ func digest(g *Graph) string {
 	return fmt.Sprintf("%x", h.Sum(nil)[:8])
 }
 
-// didYouMean is a hint with the declared name that is nearest, if one is near.
+// didYouMean returns a hint with the nearest declared name, or "" if none is near.
 func didYouMean(name string, known map[string]int) string {
 	best, at := "", 3
 	for _, k := range slices.Sorted(maps.Keys(known)) {
@@ -454,7 +454,7 @@ func didYouMean(name string, known map[string]int) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance is the Levenshtein distance of two names.
+// distance returns the Levenshtein distance of two names.
 func distance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

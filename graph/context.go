@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// taskCtx is the context a node gets: the step's, and the task inside. It knows
-// whether anybody has looked for the task, and outlives it otherwise.
+// taskCtx is the context that a node gets: the step's context with the task inside. It
+// records whether the task was looked up. If it was not, the context can be reused.
 type taskCtx struct {
 	context.Context
 	t                 *task
@@ -16,11 +16,11 @@ type taskCtx struct {
 	state             atomic.Uint32
 }
 
-// The states of a taskCtx.
+// States of a taskCtx.
 const (
-	ctxFresh uint32 = iota // nobody has looked for the task
-	ctxHeld                // somebody has, and may keep it
-	ctxOver                // nobody had when the node returned: the task is another one now
+	ctxFresh uint32 = iota // the task was not looked up
+	ctxHeld                // the task was looked up, and a caller may keep it
+	ctxOver                // the node has returned without a lookup: the context may hold another task now
 )
 
 type taskKey struct{}
@@ -32,13 +32,13 @@ func (c *taskCtx) Value(k any) any {
 	return c.Context.Value(k)
 }
 
-// callerOf is the attempt that a node's context belongs to, or nil.
+// callerOf returns the attempt that a node's context belongs to, or nil.
 func callerOf(ctx context.Context) *taskCtx {
 	c, _ := ctx.Value(taskKey{}).(*taskCtx)
 	return c
 }
 
-// taskOf is the task that a node's context belongs to, or nil.
+// taskOf returns the task that a node's context belongs to, or nil.
 func taskOf(ctx context.Context) *task {
 	if c := callerOf(ctx); c != nil {
 		return c.task()
@@ -46,8 +46,8 @@ func taskOf(ctx context.Context) *task {
 	return nil
 }
 
-// task is the task inside, held from now on. A goroutine that looks for it only
-// after its node has returned gets one that refuses everything.
+// task returns the task inside and marks the context as held. A goroutine that looks it
+// up only after its node has returned gets a task that refuses everything.
 func (c *taskCtx) task() *task {
 	if c.state.Load() == ctxHeld || c.state.CompareAndSwap(ctxFresh, ctxHeld) {
 		return c.t
@@ -59,7 +59,7 @@ func (c *taskCtx) task() *task {
 		ref: taskRef{node: int(c.node), index: int(c.index)}, attempt: 1, held: true, ended: 1}
 }
 
-// end tells that the node has returned, and whether nobody holds the task.
+// end records that the node has returned, and reports whether no caller holds the task.
 func (c *taskCtx) end() bool { return c.state.CompareAndSwap(ctxFresh, ctxOver) }
 
 // into makes c the context of t.
@@ -69,7 +69,7 @@ func (c *taskCtx) into(t *task) {
 	c.attempt, c.visit = 1, int32(t.frame.visits[t.ref.node])
 }
 
-// another is a context for one more attempt.
+// another returns a context for one more attempt.
 func (t *task) another(attempt int) *taskCtx {
 	c := &taskCtx{}
 	c.into(t)

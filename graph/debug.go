@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// ModifiedError says that a function changed a slice, a map or what a pointer leads
-// to, which it had read from a State. Only runs with Runner.Debug find it.
+// ModifiedError says that a function changed a slice, a map or the target of a pointer
+// that it had read from a State. Only runs with Runner.Debug detect it.
 type ModifiedError struct {
 	By   string   // "the node", or which other function of the graph
-	Keys []string // that it changed, sorted
+	Keys []string // that the function changed, sorted
 }
 
 func (e *ModifiedError) Error() string {
@@ -23,7 +23,7 @@ func (e *ModifiedError) Error() string {
 
 // isModified reports whether an error is about a function that changed what it read.
 func isModified(err error) bool {
-	if err == nil { // nearly always, and then nothing is allocated
+	if err == nil { // nearly always the case, and then nothing is allocated
 		return false
 	}
 	var m *ModifiedError
@@ -36,7 +36,7 @@ type watched struct {
 	forms [][]byte // by slot
 }
 
-// watchState remembers what a state holds now.
+// watchState records what a state holds now.
 func watchState(st State) (*watched, error) {
 	w := &watched{st, make([][]byte, len(st.v))}
 	for i, v := range st.v {
@@ -52,7 +52,7 @@ func watchState(st State) (*watched, error) {
 	return w, nil
 }
 
-// watchCopy watches a copy of a state that shares nothing with it.
+// watchCopy watches a copy of a state that shares nothing with the original.
 func watchCopy(st State) (*watched, error) {
 	w, err := watchState(st)
 	if err != nil {
@@ -72,8 +72,8 @@ func watchCopy(st State) (*watched, error) {
 	return w, nil
 }
 
-// modified returns an error that names the keys whose values have changed since,
-// or nil.
+// modified returns an error that names the keys whose values have changed since, or
+// nil.
 func (w *watched) modified(by string) error {
 	var keys []string
 	for i, was := range w.forms {
@@ -88,8 +88,8 @@ func (w *watched) modified(by string) error {
 	return &ModifiedError{By: by, Keys: keys}
 }
 
-// stillHolds reports whether the stored form of a value is what it was. A Codec may
-// store one value in many forms: what it decodes to counts.
+// stillHolds reports whether the stored form of a value is unchanged. A Codec may store
+// one value in several forms: then the decoded values are compared.
 func (k *keyDef) stillHolds(v any, was []byte) bool {
 	is, err := k.store(nil, v)
 	if err != nil {
@@ -106,7 +106,7 @@ func (k *keyDef) stillHolds(v any, was []byte) bool {
 	return errA == nil && errB == nil && reflect.DeepEqual(a, b)
 }
 
-// readBack returns what a resumed run would read in the place of a value.
+// readBack returns what a resumed run would read instead of a value.
 func (k *keyDef) readBack(v any) (any, error) {
 	b, err := k.store(nil, v)
 	if err != nil {
@@ -138,7 +138,8 @@ func readBackWrites(ws []Write) ([]Write, error) {
 	return out, nil
 }
 
-// readBack is readBackWrites with Runner.Debug, and returns the writes without.
+// readBack returns readBackWrites of the writes if Runner.Debug is set, else the
+// writes.
 func (x *drive) readBack(ws []Write) ([]Write, error) {
 	if !x.r.Debug {
 		return ws, nil
@@ -146,7 +147,7 @@ func (x *drive) readBack(ws []Write) ([]Write, error) {
 	return readBackWrites(ws)
 }
 
-// readBackUpdate returns what a node returned as a resumed run would read it.
+// readBackUpdate returns a node's update as a resumed run would read it.
 func readBackUpdate(u Update) (_ Update, err error) {
 	if u.Writes, err = readBackWrites(u.Writes); err != nil {
 		return u, err
@@ -175,8 +176,8 @@ func readBackUpdate(u Update) (_ Update, err error) {
 	return u, nil
 }
 
-// debugged is around with the checks of Runner.Debug: the attempt has a state of
-// its own, must leave it as it was, and goes on with what a resume would read.
+// debugged is around with the checks of Runner.Debug: the attempt gets a state of its
+// own, must not change it, and continues with what a resume would read.
 func (t *task) debugged(ctx *taskCtx, n *cnode, st State) (Update, error) {
 	w, err := watchCopy(st)
 	if err != nil {
@@ -192,8 +193,8 @@ func (t *task) debugged(ctx *taskCtx, n *cnode, st State) (Update, error) {
 	return readBackUpdate(u)
 }
 
-// apply folds the writes of a step. With Runner.Debug reducers must leave what they
-// are given as it was, and their results are read back.
+// apply folds the writes of a step. With Runner.Debug, reducers must not change their
+// arguments, and their results are read back.
 func (x *drive) apply(f *frame) (State, int, error) {
 	if !x.r.Debug {
 		return apply(f.st, f.writes, &f.bufs, x.recording(f))
@@ -225,8 +226,8 @@ func (x *drive) apply(f *frame) (State, int, error) {
 	return next, 0, nil
 }
 
-// route computes what runs next. With Runner.Debug branch functions must leave what
-// they read as it was.
+// route computes what runs next. With Runner.Debug, branch functions must not change
+// what they read.
 func (x *drive) route(f *frame, st State, was *frontier) (frontier, int, error) {
 	if !x.r.Debug {
 		return route(f.g, st, was, f.ts, f.tasks, &f.arrivals)

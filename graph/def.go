@@ -5,45 +5,43 @@ import (
 	"time"
 )
 
-// End is the target that ends a path. A run is done when nothing is left to run.
+// End is the target that ends a path. A run is done when no task is left to run.
 const End = "END"
 
-// Func is the body of a node. ctx ends when the run is cancelled or a timeout
-// passes, and gives access to Do, Interrupt, Emit and Call; s is the state
-// before the step. A Func that fails has written nothing. One that ignores ctx
-// holds its run up until it returns, at most for Runner.HungAfter, and an update it
-// returns in this time counts. It may run on the goroutine that drives the run: one
-// that ends it with runtime.Goexit fails, and may take the caller along.
+// Func is the body of a node. ctx ends when the run is cancelled or a timeout passes,
+// and gives access to Do, Interrupt, Emit and Call; s is the state before the step. The
+// writes of a Func that returns an error are dropped. A Func that ignores ctx delays
+// the run until it returns, at most for Runner.HungAfter; an update that it returns in
+// this time counts. It may run on the goroutine that drives the run: a Func that calls
+// runtime.Goexit fails, and may end the caller's goroutine too.
 type Func func(ctx context.Context, s State) (Update, error)
 
 // Update is what a node returns: its writes and where to go.
 type Update struct {
 	Writes []Write
 	Goto   []string // targets instead of the node's edges; nil: follow the edges
-	Send   []Send   // tasks of their own, besides the edges or Goto
+	Send   []Send   // additional tasks, together with the edges or Goto
 	Halt   *Halt    // ends the run at the end of this step
 
-	failed string // the failure that OnError takes over
+	failed string // the failure that OnError handles
 }
 
-// Put is an Update of writes only.
+// Put returns an Update that only writes.
 func Put(w ...Write) Update { return Update{Writes: w} }
 
-// Send starts one task of a node with its own overlay: writes folded into the
-// state that this task alone sees.
+// Send starts one task of a node with its own overlay: writes folded into the state
+// that only this task sees.
 type Send struct {
 	To      string
 	Overlay []Write
 }
 
-// Halt ends the run, not just its path: what siblings would have gone on to is
-// dropped and named in the StepCommitted event. Branches of the node are not
-// evaluated.
+// Halt ends the run, not just its path: tasks that would have followed are dropped and
+// named in the StepCommitted event. Branches of the node are not evaluated.
 type Halt struct{ Value any }
 
-// Node is one node. Give it a Run, or a child Graph with In and Out, or both:
-// then Run calls the child with Call. A Run with Children calls them with
-// CallNamed.
+// Node is one node. Give it a Run, or a child Graph with In and Out, or both: then Run
+// calls the child with Call. A Run with Children calls them with CallNamed.
 type Node struct {
 	Name  string // unique; not empty, not End, without '/', '#' and '[' (they build paths)
 	Kind  string // for pictures and events: "llm", "script", …
@@ -53,26 +51,27 @@ type Node struct {
 	Run Func
 
 	// CheckAnswer returns why an answer to a question of the node is refused, in words
-	// for people, or nil. It is asked before the answer is recorded, after the type and
-	// the options of the question: an answer that Resume refuses changes nothing, and one
-	// that was given ahead opens the question with Question.Rejected. Answer.Value is what
-	// JSON makes of the value. Answer.ID is empty where an answer given ahead does not
-	// name the question itself; where the question has options, an answer that is refused
-	// then stays for later questions. CheckAnswer has no state and must be pure: another
-	// process than the one that asked may call it. nil: every answer is taken.
+	// for people, or nil. It is called before the answer is recorded and after the
+	// check of the question's type and options: an answer that Resume refuses changes
+	// nothing, and an answer given ahead that is refused opens the question with
+	// Question.Rejected. Answer.Value is the value decoded from JSON. Answer.ID is
+	// empty if an answer given ahead does not name the question itself; if the question
+	// also has options, a refused answer stays for later questions. CheckAnswer has no
+	// state and must be pure: another process than the one that asked may call it. If
+	// nil, every answer is accepted.
 	CheckAnswer func(q Question, a Answer) error
 
 	Graph   *Graph                             // the child
 	In      func(State) ([]Write, error)       // the child's first writes; nil: none. Pure: it may run again
 	Out     func(State, Child) (Update, error) // the node's update; nil: none. Pure
-	Inherit bool                               // the child reads the parent's keys where it has not written them itself
+	Inherit bool                               // the child reads the parent's keys if it has not written them itself
 
 	Children map[string]Sub // kinds of children that run under names, several at once: see CallNamed. Not together with Graph
 
-	Routes                  []string          // what Goto and Send may name, besides End
+	Routes                  []string          // what Goto and Send may name, in addition to End
 	AnyRoute                bool              // Goto and Send may name every node of the graph; Routes is then not needed
 	Ends                    map[string]string // further names for Goto and Send: a name of this node's own to a target
-	OnError                 string            // the node that runs when this one has failed for good; see Cause. End: the failure ends the path, and Result.Failures tells it
+	OnError                 string            // the node that runs when this one has failed permanently; see Cause. End: the failure ends the path, and Result.Failures lists it
 	Timeout                 time.Duration
 	Retry                   Retry
 	Hooks                   []Hooks
@@ -81,58 +80,58 @@ type Node struct {
 
 	MaxVisits int // steps of a run in which the node may run; 0: Def.MaxVisits
 
-	// Quiet says that Run returns soon whatever becomes of its context, and has no use
-	// for Emit: nodes that compute, ask or choose, but no calls of models or programs.
-	// Where events are read its steps cost less, because it runs on the reader's
-	// goroutine. Then what it emits is delivered when it has returned, and
-	// Runner.HungAfter is not for it. It is ignored for nodes with children.
+	// Quiet says that Run returns soon, even if its context ends, and does not use
+	// Emit. It fits nodes that compute, ask or choose, but not calls of models or
+	// programs. If events are read, its steps cost less, because it runs on the
+	// reader's goroutine. Then what it emits is delivered when it has returned, and
+	// Runner.HungAfter does not apply to it. Quiet is ignored for nodes with children.
 	Quiet bool
 }
 
-// Retry says when a failed attempt of a node is followed by another. Attempts
-// that fail write nothing, and all see the same input; effects that succeeded
-// are not repeated. A waiting, paused or cancelled node is never retried.
+// Retry says when a failed attempt of a node is followed by another. Attempts that fail
+// write nothing, and all attempts see the same input; effects that succeeded are not
+// repeated. A waiting, paused or cancelled node is never retried.
 type Retry struct {
-	Attempts int              // in all; 0 and 1: no retry
+	Attempts int              // maximum number of attempts; 0 and 1: no retry
 	Delay    time.Duration    // before the second attempt
-	Factor   float64          // growth of the delay; 0: 2
+	Factor   float64          // factor by which the delay grows; 0: 2
 	MaxDelay time.Duration    // 0: 30 s
 	Jitter   float64          // share of the delay that is random, 0 to 1
-	Within   time.Duration    // no attempt begins later than this after the first; 0: no limit
+	Within   time.Duration    // no attempt starts later than this after the first; 0: no limit
 	If       func(error) bool // nil: every error
 }
 
-// Edge leads from nodes to nodes. With one From it is taken whenever that node
-// is done; with Pick only the targets of the labels it returns are taken. With
-// several From it is a join: it is taken once when all have been done since it
-// was last taken.
+// Edge leads from nodes to nodes. With one From it is taken whenever that node is done;
+// with Pick only the targets of the labels that it returns are taken. With several From
+// it is a join: it is taken once when all of them have been done since it was last
+// taken.
 type Edge struct {
 	From  []string
 	To    []string
-	Pick  func(State) ([]string, error) // labels; evaluated on the state after the step. Pure. "" is no label unless Cases has it
+	Pick  func(State) ([]string, error) // labels; evaluated on the state after the step. Pure. "" is not a label unless Cases has it
 	Cases map[string]string             // label to target
 }
 
-// Def is a graph as plain data. Compile proves it sound.
+// Def is a graph as plain data. Compile checks it.
 type Def struct {
 	Name    string
 	Version string // part of the digest: change it when the meaning of nodes changes
 	Keys    []AnyKey
-	// Open makes a key that Keys does not list, so that nodes may write names
-	// nobody declared. It must be pure. nil: unknown keys are errors.
+	// Open makes a key that Keys does not list, so that nodes may write names that are
+	// not declared. It must be pure. If nil, unknown keys are errors.
 	Open  func(name string) AnyKey
-	First []Write // the first values of keys: folded when a thread begins, of a child when its node calls it, before what the caller sets
-	Nodes []Node  // their order is the order in which writes of a step are folded
+	First []Write // the first values of keys: folded when a thread starts, or a child is called, before what the caller sets
+	Nodes []Node  // writes of a step are folded in the order of the nodes
 	Edges []Edge
-	Hooks []Hooks  // around every node; those of children are their own
+	Hooks []Hooks  // around every node; children have their own
 	Start []string // several: they run in the first step together
 
 	MaxSteps    int           // steps of a run; 0: 10,000,000
 	MaxVisits   int           // steps of a run in which one node may run; 0: no limit
 	Concurrency int           // tasks of a step at once; 0: no limit
-	Timeout     time.Duration // active time of a run, waiting for people not counted; of a child counted anew when its node is tried again or a failed run is resumed; 0: none
+	Timeout     time.Duration // active time of a run, without the time it waits for people; of a child it starts at 0 again when its node is retried or a failed run is resumed; 0: none
 	StepTimeout time.Duration // of one step; its tasks then fail with ErrTimeout, and their OnError is taken; 0: none
-	MustHalt    bool          // only a Halt ends a run well; running out of tasks is a *StuckError
+	MustHalt    bool          // only a Halt ends a run successfully; running out of tasks is a *StuckError
 	FailFast    bool          // the first failed task cancels its siblings; else they finish and are recorded
 }
 

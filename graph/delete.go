@@ -6,12 +6,12 @@ import (
 	"math"
 )
 
-// Delete deletes a thread with all its records. Threads that were forked from it
-// are copies and stay. An unknown thread is ErrNoThread.
+// Delete deletes a thread with all its records. Threads that were forked from it are
+// copies and stay. An unknown thread is ErrNoThread.
 //
-// A thread that another drive works on is a *BusyError, where the store implements
-// Leaser; without leases the drive gets ErrConflict at its next record. What a killed
-// drive has left behind goes on.
+// If another drive holds the thread, the error is a *BusyError, provided the store
+// implements Leaser; without leases that drive gets ErrConflict at its next record.
+// Processes that a killed drive has left behind keep running.
 func Delete(ctx context.Context, st Store, thread string) error {
 	fail := func(err error) error { return fmt.Errorf("delete thread %s: %w", thread, err) }
 	if st == nil {

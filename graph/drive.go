@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// drive is one process working on a run.
+// drive is one process that works on a run.
 type drive struct {
 	r      *Runner
 	topics Topic
@@ -21,22 +21,22 @@ type drive struct {
 	live   bool // only quiet nodes run on the reader's goroutine
 
 	thread, run string
-	branch      string // of effects, after a fork or an edit
+	branch      string // branch of effects, after a fork or an edit
 	ctx         context.Context
 	cancel      context.CancelFunc
-	j           *journal // nil: nothing is kept
-	lease       *lease   // nil: the store has none
+	j           *journal // nil: nothing is stored
+	lease       *lease   // nil: the store has no leases
 	pause       <-chan struct{}
 	grace       time.Duration
 
-	fault atomic.Pointer[error] // of the clock
-	gone  atomic.Pointer[task]  // one that ended its goroutine
-	lone  *loner                // the goroutine of steps with one task; nil: not started
+	fault atomic.Pointer[error] // an error of the clock
+	gone  atomic.Pointer[task]  // a task that ended its goroutine
+	lone  *loner                // runs the steps with one task; nil: not started
 
 	begun  time.Time
 	before time.Duration // active time of earlier drives
 
-	failures atomic.Int32 // drives that failed in the root step under way
+	failures atomic.Int32 // drives that failed in the current step of the root
 	stops    breakpoints
 
 	inquiry
@@ -49,12 +49,12 @@ var errRunTimeout = errors.New("graph: the run's timeout has passed")
 
 func (x *drive) now() time.Time { return x.clock.Now() }
 
-// active is the time that drives have worked on the run. Without timeouts nobody
-// asks, and no clock is read.
+// active returns the time that drives have worked on the run. Without timeouts it is
+// never called, and the clock is not read.
 func (x *drive) active() time.Duration { return x.before + x.now().Sub(x.begun) }
 
-// attach takes the thread's lease, reads the thread and makes the drive its writer.
-// Where another drive holds the lease it returns that lease, and the drive may only
+// attach takes the thread's lease, reads the thread and makes the drive its writer. If
+// another drive holds the lease, attach returns that lease, and the drive may only
 // read. The caller must call leave in any case.
 func (x *drive) attach(ctx context.Context, takeover bool) (s *replay, by Lease, err error) {
 	x.ctx, x.cancel = context.WithCancel(ctx)
@@ -92,7 +92,7 @@ func (x *drive) attach(ctx context.Context, takeover bool) (s *replay, by Lease,
 	return s, by, nil
 }
 
-// leave ends what attach has begun.
+// leave releases what attach has acquired.
 func (x *drive) leave() {
 	x.lease.release()
 	if x.cancel != nil {
@@ -100,8 +100,8 @@ func (x *drive) leave() {
 	}
 }
 
-// begin folds the first writes of a frame, sets its frontier to the start nodes
-// and journals both. head and tail are what the kind of record has besides.
+// begin folds the first writes of a frame, sets its frontier to the start nodes and
+// journals both. head and tail are the additional fields of the kind of record.
 func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
 	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
 	for _, n := range f.g.start {
@@ -131,7 +131,7 @@ func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
 	return err
 }
 
-// recording is where apply leaves its patches: nowhere, without a journal.
+// recording returns where apply appends its patches: nil without a journal.
 func (x *drive) recording(f *frame) *[]patch {
 	if x.j == nil {
 		return nil
@@ -165,7 +165,7 @@ func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) (seq int
 	}
 	head, data = putInt(head, steps), append(data, tail...)
 	f.head, f.data = reusable(head), reusable(data)
-	if !flush { // they are not written when add returns
+	if !flush { // the buffers are still in use when add returns
 		head, data = slices.Clone(head), slices.Clone(data)
 	}
 	if k == KindStep && x.topics&TopicStep != 0 {
@@ -174,7 +174,7 @@ func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) (seq int
 	return 0, x.j.add(k, head, data, flush)
 }
 
-// reusable is b, unless it is too large to be kept for small things.
+// reusable returns b for reuse, or nil if it is too large to be kept.
 func reusable(b []byte) []byte {
 	if cap(b) > 64<<10 {
 		return nil
@@ -212,15 +212,15 @@ func (x *drive) patches(f *frame) ([]byte, error) {
 	return data, nil
 }
 
-// shrink takes back what the first of the recorded patches have added to the sizes of
-// their slots.
+// shrink undoes what the first of the recorded patches have added to the sizes of their
+// slots.
 func (f *frame) shrink(deltas []int) {
 	for i, delta := range deltas {
 		f.sizes[f.rec[i].slot] -= delta
 	}
 }
 
-// writeError says whose write the journal cannot hold.
+// writeError names the task whose write the journal cannot store.
 type writeError struct {
 	by  int // the task, by its place in the step
 	err error
@@ -245,7 +245,7 @@ func (x *drive) finish(f *frame) (Result, error) {
 	}
 	ended := false
 	defer func() {
-		if t := x.gone.Load(); !ended && t != nil && x.j != nil { // and this goroutine with it
+		if t := x.gone.Load(); !ended && t != nil && x.j != nil { // and this goroutine ends too
 			_ = x.end(f, Failed, t.fail(errGoexit))
 		}
 	}()
@@ -264,7 +264,7 @@ func (x *drive) finish(f *frame) (Result, error) {
 	return res, err
 }
 
-// graceful is a context that ends when the grace of a pause has passed.
+// graceful returns a context that ends when the grace period of a pause has passed.
 func (x *drive) graceful(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -287,7 +287,7 @@ func (x *drive) graceful(ctx context.Context) (context.Context, func()) {
 // errGrace is the cause of a context that ended because of a pause.
 var errGrace = errors.New("graph: paused, and the time of grace has passed")
 
-// firstError prefers the failure of the store where the other only follows from it.
+// firstError returns the store's failure if the other error only follows from it.
 func firstError(err, store error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return store
@@ -318,8 +318,8 @@ func (x *drive) end(f *frame, status Status, err error) error {
 }
 
 // steps is the whole engine: plan, execute, apply, route, commit. root says that it
-// runs on the reader's goroutine. The error is errLeft if another goroutine has taken
-// the place of this one.
+// runs on the reader's goroutine. The error is errLeft if another goroutine has
+// replaced this one.
 func (x *drive) steps(ctx context.Context, f *frame, root bool) (Status, error) {
 	for {
 		if status, err := x.next(ctx, f); status != Running {
@@ -380,14 +380,14 @@ func (x *drive) conclude(ctx context.Context, f *frame, root bool) (Status, erro
 	return Running, nil
 }
 
-// next decides whether there is another step; running means yes.
+// next decides whether there is another step; then the status is running.
 func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 	g, done := f.g, f.step-f.from
 	if ctx.Err() != nil && !f.halted {
 		return x.interrupted(ctx, f, false)
 	}
 	if limit := g.def.Timeout; limit > 0 && !f.halted && x.active()-f.since > limit {
-		return x.timedOut(f, false) // by the Runner's clock, which may not be the context's
+		return x.timedOut(f, false) // the Runner's clock may differ from the context's
 	}
 	if (g.breaks || x.stops.set != nil) && x.breakHere(f) {
 		return Paused, nil
@@ -422,7 +422,7 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 	return Running, nil
 }
 
-// interrupted is how a frame ends whose context has ended.
+// interrupted returns how a frame ends after its context has ended.
 func (x *drive) interrupted(ctx context.Context, f *frame, during bool) (Status, error) {
 	if err := x.failed(); err != nil {
 		return Failed, err
@@ -438,14 +438,14 @@ func (x *drive) interrupted(ctx context.Context, f *frame, during bool) (Status,
 	return Canceled, &CanceledError{Graph: f.g.def.Name, Frontier: names, During: during, Err: context.Cause(ctx)}
 }
 
-// timedOut is how a frame ends that has used up Def.Timeout.
+// timedOut returns how a frame ends that has used up Def.Timeout.
 func (x *drive) timedOut(f *frame, during bool) (Status, error) {
 	names := f.next.names(f.g)
 	slices.Sort(names)
 	return TimedOut, &LimitError{Status: TimedOut, Graph: f.g.def.Name, Path: f.public, After: f.g.def.Timeout, Frontier: names, During: during}
 }
 
-// tasks makes the tasks of a step and recalls what the journal holds of them.
+// tasks makes the tasks of a step and restores what the journal holds of them.
 func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
 	ts := f.slots(len(f.next.tasks))
 	firsts := f.contexts(len(ts))
@@ -469,7 +469,7 @@ func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
 	return ts, nil
 }
 
-// contexts returns n contexts that nobody has used: who keeps one must not find
+// contexts returns n contexts that were never used: a node that keeps one must not find
 // another task in it. Steps of one task take them from blocks.
 func (f *frame) contexts(n int) []taskCtx {
 	if n > 1 {
@@ -483,14 +483,14 @@ func (f *frame) contexts(n int) []taskCtx {
 	return c
 }
 
-// contextBlock is how many contexts are allocated at once.
+// contextBlock is the number of contexts that are allocated at once.
 const contextBlock = 16
 
-// taskRoom keeps room for the tasks of many-task steps from run to run.
+// taskRoom keeps slices for the tasks of steps with many tasks from run to run.
 var taskRoom sync.Pool
 
-// giveBack lets other runs use the room of a frame whose run has ended. Nobody must
-// hold one of its tasks.
+// giveBack lets other runs use the slices of a frame whose run has ended. The caller
+// must be sure that none of its tasks is held.
 func (f *frame) giveBack() {
 	if cap(f.ts) <= 1 || f.held() {
 		return
@@ -501,7 +501,8 @@ func (f *frame) giveBack() {
 	taskRoom.Put(&room)
 }
 
-// slots is room for n tasks, used again where no node holds one of the last step's.
+// slots returns room for n tasks. It is reused if no node holds a task of the last
+// step.
 func (f *frame) slots(n int) []task {
 	if !f.held() && cap(f.ts) >= n {
 		clear(f.ts)
@@ -511,7 +512,7 @@ func (f *frame) slots(n int) []task {
 	f.ts = nil
 	if n > 1 {
 		if p, ok := taskRoom.Get().(*[]task); ok && cap(*p) >= n {
-			f.ts = (*p)[:n] // it was cleared
+			f.ts = (*p)[:n] // it was cleared when it was returned
 		}
 	}
 	if f.ts == nil {
@@ -520,7 +521,7 @@ func (f *frame) slots(n int) []task {
 	return f.ts
 }
 
-// held reports whether a node may still have one of the tasks.
+// held reports whether a node may still hold one of the tasks.
 func (f *frame) held() bool {
 	for i := range f.ts {
 		if f.ts[i].held {

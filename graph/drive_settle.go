@@ -50,7 +50,7 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 	return Running, nil
 }
 
-// asNodeError is a task's error; what came from outside the node is wrapped.
+// asNodeError returns a task's error; an error from outside the node is wrapped.
 func asNodeError(t *task) *NodeError {
 	if e, ok := t.err.(*NodeError); ok {
 		return e
@@ -58,7 +58,7 @@ func asNodeError(t *task) *NodeError {
 	return t.fail(t.err).(*NodeError)
 }
 
-// report delivers what a task asked, once it is durable.
+// report delivers the questions of a task after they are durable.
 func (x *drive) report(t *task, root bool) {
 	if x.j.flush() != nil {
 		return
@@ -104,10 +104,10 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	var seq int64
 	before := f.st
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
-	f.arrivals.list = was.arrived // its memory
+	f.arrivals.list = was.arrived // reuse its memory
 	if x.j != nil {
 		if seq, err = x.commit(f, KindStep, putString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
-			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // nothing of it is kept
+			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return x.blame(f, ts, w.by, w.err)
 			}
@@ -146,8 +146,8 @@ func findHalting(ts []task) (at []int) {
 	return at
 }
 
-// blame names the tasks at fault for a step that cannot be applied, and makes
-// their recorded updates void: they run again, and the others keep theirs.
+// blame names the tasks that caused a failure to apply a step, and makes their recorded
+// updates void: they run again, and the others keep theirs.
 func (x *drive) blame(f *frame, ts []task, by int, err error) error {
 	at := []int{by}
 	switch e := err.(type) {

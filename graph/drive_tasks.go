@@ -6,7 +6,7 @@ import (
 )
 
 // execute runs the tasks of a step and, at the root, delivers their events. It returns
-// false if another goroutine has taken the place of this one: see lane.left.
+// false if another goroutine has replaced this one: see lane.left.
 func (x *drive) execute(ctx context.Context, f *frame, ts []task, root bool) bool {
 	t := &ts[0]
 	switch {
@@ -35,8 +35,8 @@ func (x *drive) apart(n *cnode) bool {
 	return n.Graph != nil || n.Children != nil || x.live && !n.Quiet
 }
 
-// alone runs the one task of a step on a goroutine that serves all such steps, so
-// that what the node emits can be delivered while it runs.
+// alone runs the one task of a step on a goroutine that serves all such steps, so that
+// what the node emits can be delivered while it runs.
 func (x *drive) alone(t *task) {
 	t.inline = true
 	if !t.begin() {
@@ -53,7 +53,7 @@ func (x *drive) alone(t *task) {
 	t.end()
 }
 
-// loner runs the tasks of steps that have one.
+// loner runs the tasks of steps that have only one.
 type loner struct {
 	x     *drive
 	tasks chan *task
@@ -76,7 +76,7 @@ func (o *loner) serve(l *lane) {
 	}
 }
 
-// work runs one task. The result is that of run.
+// work runs one task. It returns the result of run.
 func (o *loner) work(l *lane, t *task, hung error) bool {
 	returned := false
 	defer func() {
@@ -84,7 +84,7 @@ func (o *loner) work(l *lane, t *task, hung error) bool {
 			return
 		}
 		if !returned {
-			o.x.lone = nil // it ends with the node
+			o.x.lone = nil // the goroutine ends with the node
 		}
 		o.x.out.finish()
 	}()
@@ -123,8 +123,8 @@ func (x *drive) all(ctx context.Context, f *frame, ts []task) {
 	x.share(w, g.def.Concurrency, ts, func(t *task, hung error) bool { return t.failFast(step, cancel, hung) })
 }
 
-// runBeside runs a task that has siblings: if hung is not nil, behind an attempt that
-// hangs.
+// runBeside runs a task that has siblings. If hung is not nil, it replaces an attempt
+// that hangs.
 func runBeside(t *task, hung error) bool {
 	if hung != nil {
 		return t.carryOn(true, hung)
@@ -132,7 +132,7 @@ func runBeside(t *task, hung error) bool {
 	return t.run(true)
 }
 
-// failFast is beside for a step whose tasks are cancelled when one of them fails.
+// failFast is runBeside for a step whose tasks are cancelled when one of them fails.
 func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hung error) bool {
 	l := t.lane
 	defer func() {
@@ -147,7 +147,8 @@ func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hu
 	return runBeside(t, hung)
 }
 
-// watchedCrew is what a crew needs to go on without nodes that hang.
+// watchedCrew runs the tasks of a step on several goroutines, and continues without
+// nodes that hang.
 type watchedCrew struct {
 	*crew
 	watch *watch
@@ -155,7 +156,7 @@ type watchedCrew struct {
 	run   func(t *task, hung error) bool
 }
 
-// share runs tasks on the Executor. Where w is not nil they run on lanes, and this
+// share runs tasks on the Executor. If w is not nil, they run on lanes, and this
 // goroutine only waits for them.
 func (x *drive) share(w *watch, limit int, ts []task, run func(t *task, hung error) bool) {
 	if w == nil {
@@ -176,7 +177,7 @@ func (x *drive) share(w *watch, limit int, ts []task, run func(t *task, hung err
 	c.rest.Wait()
 }
 
-// worker is another goroutine of the crew.
+// worker starts another goroutine that serves tasks.
 func (c *watchedCrew) worker() {
 	l := &lane{by: c}
 	c.watch.add(l)
@@ -184,7 +185,7 @@ func (c *watchedCrew) worker() {
 	c.serve(l, nil, nil)
 }
 
-// serve works until no task is left.
+// serve runs tasks until none is left.
 func (c *watchedCrew) serve(l *lane, t *task, hung error) {
 	defer func() {
 		if !l.left() {
@@ -194,13 +195,13 @@ func (c *watchedCrew) serve(l *lane, t *task, hung error) {
 	c.work(l, t, hung)
 }
 
-// carryOn goes on with a task behind an attempt that hangs.
+// carryOn continues with a task after an attempt that hangs.
 func (c *watchedCrew) carryOn(t *task, hung error) { c.run(t, hung) }
 
 // succeed implements successor.
 func (c *watchedCrew) succeed(t *task, hung error) { c.serve(t.replace(c, c.watch), t, hung) }
 
-// apart runs a task for an Executor that is not ours, on a goroutine of its own.
+// apart runs a task for an Executor of the caller, on a separate goroutine.
 func (c *watchedCrew) apart(i int) {
 	a := &apart{c, make(chan struct{})}
 	t := &c.ts[i]
@@ -210,7 +211,7 @@ func (c *watchedCrew) apart(i int) {
 	<-a.done
 }
 
-// apart is a task on a goroutine of its own.
+// apart is a task on a separate goroutine.
 type apart struct {
 	c    *watchedCrew
 	done chan struct{}
@@ -234,7 +235,7 @@ func (a *apart) succeed(t *task, hung error) {
 
 var errNotRun = errors.New("graph: the Executor has returned without running the task")
 
-// notRun fails the tasks that the Executor has left out.
+// notRun fails the tasks that the Executor has not run.
 func notRun(ts []task, err error) {
 	for i := range ts {
 		if t := &ts[i]; t.attempt == 0 && !t.recorded && t.recovered == nil && t.err == nil {

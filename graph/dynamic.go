@@ -12,9 +12,8 @@ import (
 	"time"
 )
 
-// The dynamic codec is self-describing: one letter says the type of what
-// follows, so that every value of an interface type comes back with the Go type
-// it went in with.
+// The dynamic codec is self-describing: one letter gives the type of what follows, so
+// that every value of an interface type is read back with the Go type that it had.
 const (
 	dynNil    = 'n'
 	dynTrue   = 't'
@@ -40,19 +39,19 @@ var types struct {
 
 // Register makes T storable where a value has an interface type: in Dyn keys and
 // Last[any], in the elements of lists and maps of any at any depth (Append[any],
-// Merge[string, any], Last[[]map[string]any], and the same inside of values that
-// are stored so), in results of Do[any], and in the value of a Halt. name must stay
-// the same for as long as journals hold it.
+// Merge[string, any], Last[[]map[string]any], and inside values that are stored in this
+// way), in results of Do[any], and in the value of a Halt. name must not change as long
+// as journals hold it.
 //
-// These need no Register: nil, bool, string, all sizes of integers and floats,
-// []byte, time.Time, time.Duration, json.Number, json.RawMessage, any, and slices,
-// maps and pointers of these and of registered types. All come back with the Go
-// type that they went in with; a time loses its monotonic clock reading, and a nil
-// []any or map[string]any comes back empty.
+// These need no Register: nil, bool, string, all sizes of integers and floats, []byte,
+// time.Time, time.Duration, json.Number, json.RawMessage, any, and slices, maps and
+// pointers of these and of registered types. All are read back with the Go type that
+// they had; a time loses its monotonic clock reading, and a nil []any or map[string]any
+// becomes an empty one.
 //
-// T itself is stored like the value of a typed key: see Key. A T that cannot be
-// read again is refused when a value of it is written. Call Register while the
-// program starts; registering a name for a second type panics.
+// T itself is stored like the value of a typed key: see Key. A T that cannot be read
+// again is refused when a value of it is written. Call Register while the program
+// starts; registering a name for a second type panics.
 func Register[T any](name string) {
 	t := reflect.TypeFor[T]()
 	types.Lock()
@@ -68,7 +67,8 @@ func Register[T any](name string) {
 
 func encodeDynamic(dst []byte, v any) ([]byte, error) { return putDynamic(dst, v, 0) }
 
-// putDynamic writes what reader.dynamic reads, and nothing that is deeper.
+// putDynamic writes what reader.dynamic reads. It refuses values that are nested
+// deeper.
 func putDynamic(dst []byte, v any, depth int) (_ []byte, err error) {
 	if depth > deepest {
 		return dst, fmt.Errorf("a value of type %T is nested more than %d deep: does it contain itself?", v, deepest)
@@ -137,7 +137,7 @@ func putTyped(dst []byte, v any, depth int) ([]byte, error) {
 	return putString(putString(append(dst, dynNamed), name), j), err
 }
 
-// encodeNamed is the stored form of a value of a registered type.
+// encodeNamed returns the stored form of a value of a registered type.
 func encodeNamed(v any, depth int) ([]byte, error) {
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
@@ -166,12 +166,12 @@ func decodeDynamic(b []byte) (any, error) {
 	return v, r.err
 }
 
-// deepest bounds the nesting of dynamic values, so that a damaged record cannot
-// exhaust the stack.
+// deepest bounds the nesting of dynamic values, so that a damaged record cannot exhaust
+// the stack.
 const deepest = 10_000
 
-// fewElements is what is allocated for a list before its elements are seen: the
-// length of a list in a damaged record says nothing.
+// fewElements is the capacity that is allocated for a list before its elements are
+// read: the length of a list in a damaged record may be wrong.
 const fewElements = 16
 
 func (r *reader) dynamic(depth int) any {

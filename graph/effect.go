@@ -7,42 +7,41 @@ import (
 	"strconv"
 )
 
-// InDoubt says what becomes of an effect whose intent was recorded and whose
-// outcome was not: the process died in between, the function panicked, or its
-// context ended while it ran, and nobody knows whether it happened.
+// InDoubt says what happens to an effect whose intent was recorded and whose outcome
+// was not: the process died in between, the function panicked, or its context ended
+// while it ran, and it is unknown whether the effect happened.
 //
-// A function that returns an error while its context is alive has failed, and
-// that is recorded: the effect is in doubt no more, and is called again whatever
-// the policy.
+// A function that returns an error while its context is alive has failed, and that is
+// recorded: the effect is no longer in doubt, and is called again under every policy.
 type InDoubt int
 
-// The policies. Every call other than Retry records its intent first.
+// The policies. Under all but DoubtRetry, a call records its intent first.
 const (
-	DoubtRetry InDoubt = iota // do it again: it is read-only, idempotent, or takes EffectKey
+	DoubtRetry InDoubt = iota // call it again: it is read-only, idempotent, or uses EffectKey
 	DoubtAsk                  // ask a person: retry, skip or fail
-	DoubtSkip                 // go on with T's zero value
+	DoubtSkip                 // continue with T's zero value
 	DoubtFail                 // fail the node
 )
 
 // Effect describes a call whose result must survive.
 type Effect struct {
-	Name    string  // what it is; concurrent effects of one task need distinct names
-	Key     string  // the caller's own identity for it, a tool-call id for one; "": its ordinal among those of the name
+	Name    string  // what it does; concurrent effects of one task need distinct names
+	Key     string  // the caller's own identity for it, for example the id of a tool call; "": its ordinal among those of the name
 	InDoubt InDoubt // see InDoubt
 }
 
-// Do runs fn once and journals its result before it is used: when the node runs
-// again, after a crash, a question or a retry, the recorded result is returned
-// and fn is not called. A failure is not recorded. The effect's identity is the
-// run, the task, the name and the ordinal of the call, not the attempt: who wants
-// a fresh call on a retry puts Attempt(ctx) into the name.
+// Do calls fn once and journals its result before it returns it. When the node runs
+// again, after a crash, a question or a retry, Do returns the recorded result and does
+// not call fn. A failure is not recorded as a result. The effect's identity is the run,
+// the task, the name and the ordinal of the call, not the attempt: to get a new call on
+// each retry, put Attempt(ctx) into the name.
 //
-// A T that could not be read again is a *TypeError before fn is called: see Key.
+// If T cannot be read again, the error is a *TypeError, and fn is not called: see Key.
 func Do[T any](ctx context.Context, name string, fn func(context.Context) (T, error)) (T, error) {
 	return DoEffect(ctx, Effect{Name: name}, fn)
 }
 
-// DoEffect is Do with more said about the effect.
+// DoEffect is Do with a description of the effect.
 func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T, error)) (v T, err error) {
 	c := callerOf(ctx)
 	if c == nil {
@@ -88,9 +87,9 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 	return v, call.record(b)
 }
 
-// Note records something about the effect under way, before it has a result: the
-// identity of a child process, for one. It is durable when Note returns. After a
-// crash InDoubtEffects shows it.
+// Note records something about the running effect before it has a result, for example
+// the id of a child process. It is durable when Note returns. After a crash
+// InDoubtEffects shows it.
 func Note(ctx context.Context, note []byte) error {
 	c, _ := ctx.Value(effectKey{}).(*effectCall)
 	if c == nil {
@@ -99,9 +98,9 @@ func Note(ctx context.Context, note []byte) error {
 	return c.intend(note)
 }
 
-// EffectKey identifies the effect under way, the same in every process and
-// attempt, and another after a Fork or an Edit: pass it on as an idempotency key.
-// It is "" outside Do.
+// EffectKey identifies the running effect. It is the same in every process and attempt,
+// and differs after a Fork or an Edit: use it as an idempotency key. It is "" outside
+// Do.
 func EffectKey(ctx context.Context) string {
 	c, _ := ctx.Value(effectKey{}).(*effectCall)
 	if c == nil {
@@ -112,7 +111,7 @@ func EffectKey(ctx context.Context) string {
 
 type effectKey struct{}
 
-// effectCtx is the context that fn of Do gets.
+// effectCtx is the context that the function of Do gets.
 type effectCtx struct {
 	context.Context
 	call *effectCall
@@ -131,7 +130,7 @@ type effectCall struct {
 	attempt int
 	e       Effect
 	ord     string
-	id      string // within its frame
+	id      string // unique within its frame
 }
 
 func (t *task) effect(attempt int, e Effect) (*effectCall, error) {
@@ -150,7 +149,7 @@ func (t *task) effect(attempt int, e Effect) (*effectCall, error) {
 	}
 	in.busy[name] = true
 	if e.Key != "" {
-		c.ord = "=" + e.Key // no key is taken for an ordinal
+		c.ord = "=" + e.Key // so that a key is never read as an ordinal
 	} else {
 		c.ord = in.ordinal(e.Name)
 	}
@@ -158,7 +157,7 @@ func (t *task) effect(attempt int, e Effect) (*effectCall, error) {
 	return c, nil
 }
 
-// ordinal counts calls of one name in one attempt that is under way.
+// ordinal counts the calls of one name in an attempt that still runs.
 func (t *task) ordinal(attempt int, name string) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,10 +171,10 @@ func (in *inner) ordinal(name string) string {
 	return strconv.Itoa(in.ordinals.next(name))
 }
 
-// ordinals counts calls by name: most nodes have few names.
+// ordinals counts calls by name. Most nodes use few names.
 type ordinals struct {
 	few  []ordinal
-	many map[string]int // of all names, when there are many
+	many map[string]int // all names, if there are many
 }
 
 type ordinal struct {
@@ -183,7 +182,7 @@ type ordinal struct {
 	n    int
 }
 
-// fewOrdinals is how many names are looked for one by one.
+// fewOrdinals is the number of names up to which a linear search is used.
 const fewOrdinals = 8
 
 // next returns how many calls of a name came before this one.
@@ -217,7 +216,7 @@ func (c *effectCall) finish() {
 	}
 }
 
-// recorded is the result that an earlier drive or attempt left.
+// recorded returns the result that an earlier drive or attempt left.
 func (c *effectCall) recorded() ([]byte, bool) {
 	c.t.mu.Lock()
 	o := c.t.inner.results[c.id]
@@ -247,7 +246,7 @@ func (c *effectCall) doubt() (skip bool, err error) {
 	return false, c.intend(nil)
 }
 
-// intended tells whether the effect has begun and nobody knows how it ended.
+// intended reports whether the effect was started and its outcome is unknown.
 func (c *effectCall) intended() bool {
 	c.t.mu.Lock()
 	o := c.t.inner.results[c.id]
@@ -259,8 +258,8 @@ func (c *effectCall) intended() bool {
 	return open
 }
 
-// failed records that fn has returned an error. Who was cut short cannot say
-// what became of it: that stays in doubt.
+// failed records that fn has returned an error. If the call was cut off, its error does
+// not say what happened: the effect stays in doubt.
 func (c *effectCall) failed(ctx context.Context) {
 	if ctx.Err() != nil || !c.intended() {
 		return
@@ -268,7 +267,7 @@ func (c *effectCall) failed(ctx context.Context) {
 	if c.t.remember(c, outcome{known: failed}) != nil {
 		return
 	}
-	_ = c.t.drive.j.add(KindFailure, putString(putString(nil, c.t.frame.path), c.id), nil, false) // a lost one leaves a doubt, no harm
+	_ = c.t.drive.j.add(KindFailure, putString(putString(nil, c.t.frame.path), c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
 }
 
 func (c *effectCall) decide() (skip bool, err error) {
@@ -294,9 +293,9 @@ func (c *effectCall) decide() (skip bool, err error) {
 	return false, fmt.Errorf("effect %q: failed by the answer to its question", c.e.Name)
 }
 
-// question names the question about the doubt. An answer holds for the drive that
-// it was given to: who said "retry" has not said what to do if that is cut off
-// too, and who said "fail" may try again.
+// question returns the name of the question about the doubt. An answer is valid for the
+// drive that gets it: after "retry", a second call that is cut off needs a new answer,
+// and after "fail" the user may try again.
 func (c *effectCall) question() string {
 	name := "doubt " + c.e.Name + c.ord
 	raw := c.t.raw
@@ -323,7 +322,7 @@ func (c *effectCall) intend(note []byte) error {
 	return j.add(KindIntent, putString(putString(nil, c.t.frame.path), c.id), note, j.level == EveryEffect)
 }
 
-// kept tells whether anybody may ask for the result again.
+// kept reports whether the result may be needed again.
 func (c *effectCall) kept() bool { return c.t.drive.j != nil || c.t.keeps() }
 
 func (c *effectCall) record(b []byte) error {
@@ -346,7 +345,7 @@ func (c *effectCall) record(b []byte) error {
 // outcome is what this drive knows of an effect.
 type outcome struct {
 	known stage
-	value []byte // of one that succeeded
+	value []byte // the result, if it succeeded
 }
 
 type stage uint8
@@ -358,7 +357,7 @@ const (
 	succeeded
 )
 
-// remember keeps what became of an effect for the next attempt.
+// remember keeps the outcome of an effect for the next attempt.
 func (t *task) remember(c *effectCall, o outcome) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
