@@ -1,8 +1,8 @@
-// Command raddle runs graph agents that never lose their place.
+// Command raddle runs graph agents and records every step, so that a run can always continue.
 //
 // Agents are directories with a graph.yaml: workflows of model calls, scripts,
-// people and other agents. Every run is a journal, so a run that waits for
-// somebody, or whose process was killed, goes on where it was:
+// people and other agents. Every run is a journal, so a run that waits for a
+// person, or whose process was killed, continues from its last recorded result:
 //
 //	raddle run AGENT [PROMPT...]
 //	raddle resume RUN [--answer TEXT]
@@ -17,10 +17,10 @@
 //	5        parked: the run waits for a person
 //	7        a step, loop or turn limit was met
 //	8        the run cannot be resumed as it is
-//	10       raddle itself is at fault: a panic
+//	10       internal error: raddle itself has panicked
 //	124      the graph's timeout has passed
-//	129, 130, 131, 143  stopped by a signal; what was recorded is kept
-//	141      stopped because nobody read the output any more
+//	129, 130, 131, 143  stopped by a signal; what was recorded is saved
+//	141      stopped because the output pipe was closed
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package bundle holds the agents that come with the program, and writes them to
-// where a user can run, read and change them. What the user has changed is never
-// overwritten unless that was asked for.
+// Package bundle holds the agents that come with the program, and writes them to a
+// directory where a user can run, read and change them. It overwrites what the user
+// has changed only if the caller asks for it.
 package bundle
 
 import (
@@ -14,18 +14,18 @@ import (
 //go:embed all:agents
 var embedded embed.FS
 
-// shared is the directory of what the scripts of several agents use. It is no
-// agent, and always installed.
+// shared is the directory of the files that the scripts of several agents use. It is
+// not an agent, and always installed.
 const shared = ".shared"
 
-// Names lists the agents, sorted.
+// Names returns the names of the agents, sorted.
 func Names() []string {
 	return slices.DeleteFunc(units(), func(name string) bool { return name == shared })
 }
 
-// units lists the directories of the bundle, sorted; the shared one is the first.
+// units returns the directories of the bundle, sorted; the shared one is the first.
 func units() []string {
-	entries, _ := embedded.ReadDir("agents") // it is part of the program
+	entries, _ := embedded.ReadDir("agents") // the bundle is part of the program
 	names := make([]string, len(entries))
 	for i, e := range entries {
 		names[i] = e.Name()
@@ -33,13 +33,13 @@ func units() []string {
 	return names
 }
 
-// A file is one of the bundle.
+// A file is one file of the bundle.
 type file struct {
 	name string // below its directory, with slashes
 	text []byte
 }
 
-// mode is that of the file where it is installed: scripts can be run by hand.
+// mode returns the mode of the file where it is installed: scripts are executable.
 func (f *file) mode() fs.FileMode {
 	if ext := path.Ext(f.name); ext == ".sh" || ext == ".py" {
 		return 0o755
@@ -52,7 +52,7 @@ var definitions = []string{"config.yaml", "graph.yaml"}
 
 func (f *file) definition() bool { return slices.Contains(definitions, f.name) }
 
-// files are those of a directory of the bundle, sorted by their names.
+// files returns the files of a directory of the bundle, sorted by their names.
 func files(unit string) (list []file) {
 	root := "agents/" + unit
 	_ = fs.WalkDir(embedded, root, func(name string, e fs.DirEntry, err error) error {

@@ -11,40 +11,40 @@ import (
 	"time"
 )
 
-// Options say what is installed and how. The zero value installs all agents and
+// Options says what to install and how. The zero value installs all agents and
 // leaves alone what a user has changed.
 type Options struct {
 	Agents []string // by name; nil: all
-	Force  bool     // files that a user has changed are replaced; the old one is kept beside, as FILE.bak
+	Force  bool     // replace files that a user has changed, and save the old ones as FILE.bak
 }
 
-// An Outcome is what became of one agent. Names of files are relative to its
+// An Outcome is what Install did with one agent. Names of files are relative to its
 // directory, with slashes.
 type Outcome struct {
 	Agent   string   `json:"agent"`
-	New     bool     `json:"new"`     // the directory was not there before
-	Foreign bool     `json:"foreign"` // a directory of that name, which is not ours: nothing was written
-	Written []string `json:"written"` // files that were missing, or as an older version had them
+	New     bool     `json:"new"`     // the directory did not exist before
+	Foreign bool     `json:"foreign"` // a directory of that name exists that raddle did not install: nothing was written
+	Written []string `json:"written"` // files that were missing or outdated
 	Kept    []string `json:"kept"`    // files that the user has changed: they stay
-	Saved   []string `json:"saved"`   // files that the user had changed: replaced, and kept as FILE.bak
-	Removed []string `json:"removed"` // files that belong to it no longer, and that nobody had changed
+	Saved   []string `json:"saved"`   // files that the user had changed: replaced, and saved as FILE.bak
+	Removed []string `json:"removed"` // files that no longer belong to the agent, and that the user had not changed
 }
 
-// An UnknownError is the name of an agent that does not come with the program.
+// An UnknownError reports the name of an agent that does not come with the program.
 type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("no agent %q comes with raddle", e.Name) }
 
-// Installed tells whether Install has been here before, whatever has become of the
-// agents since.
+// Installed reports whether Install has ever written to the directory, also if its
+// agents were removed since.
 func Installed(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, manifestFile))
 	return err == nil
 }
 
-// Install writes agents to a directory, which it makes if need be, and tells what
-// became of each. A file is there in whole or not at all, and so is a new agent,
-// also where several processes install at the same time. An error leaves what was
+// Install writes agents to a directory, which it creates if necessary, and returns
+// the outcome for each. A file is written completely or not at all, and so is a new agent,
+// also if several processes install at the same time. An error leaves what was
 // installed before it.
 func Install(dir string, o Options) (outcomes []Outcome, err error) {
 	for _, name := range o.Agents {
@@ -75,19 +75,19 @@ func Install(dir string, o Options) (outcomes []Outcome, err error) {
 	return outcomes, in.manifest.write(dir)
 }
 
-// tidy removes what installations have left that were killed: what is being written
-// now is younger than an hour.
+// tidy removes what killed installations have left behind. Files that are being
+// written now are less than an hour old.
 func tidy(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, "*", unfinished)) // the pattern is well-formed
 	more, _ := filepath.Glob(filepath.Join(dir, unfinished))
 	for _, path := range append(left, more...) {
 		if info, err := os.Lstat(path); err == nil && time.Since(info.ModTime()) > time.Hour {
-			_ = os.RemoveAll(path) // else the next one does
+			_ = os.RemoveAll(path) // the next installation tries again
 		}
 	}
 }
 
-// unfinished is how files and directories are named until they are complete.
+// unfinished is the pattern of the names of files and directories until they are complete.
 const unfinished = ".installing-*"
 
 // installation is one call of Install.
@@ -124,8 +124,8 @@ func (in *installation) unit(unit string) (Outcome, error) {
 	return out, in.outdated(unit, all, &out)
 }
 
-// whole writes a directory that is not there yet, beside its place first. It
-// reports false where there is one.
+// whole writes a directory that does not exist yet, under a temporary name first. It
+// returns false if the directory exists.
 func (in *installation) whole(unit string, all []file) (made bool, err error) {
 	target := filepath.Join(in.dir, unit)
 	if _, err := os.Lstat(target); err == nil {
@@ -135,7 +135,7 @@ func (in *installation) whole(unit string, all []file) (made bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = os.RemoveAll(temp) }() // nothing is left in it when all went well
+	defer func() { _ = os.RemoveAll(temp) }() // nothing is left in it after a success
 	build := filepath.Join(temp, unit)
 	if err := os.Mkdir(build, 0o755); err != nil {
 		return false, err
@@ -154,10 +154,10 @@ func (in *installation) whole(unit string, all []file) (made bool, err error) {
 	return true, nil
 }
 
-// ours tells whether a directory was installed, and is no agent of the user's
-// that happens to have the name.
+// ours reports whether raddle installed a directory: it is not an agent of the user
+// that has the same name.
 func (in *installation) ours(unit string, all []file) bool {
-	own := false // there is a definition that is not of the bundle
+	own := false // there is a definition that does not come from the bundle
 	same := slices.ContainsFunc(all, func(f file) bool {
 		have, err := os.ReadFile(filepath.Join(in.dir, unit, f.name))
 		return f.definition() && err == nil && bytes.Equal(have, f.text)
@@ -169,7 +169,7 @@ func (in *installation) ours(unit string, all []file) bool {
 	return !own && (same || in.manifest.knows(unit))
 }
 
-// file brings one file of a directory up to date.
+// file updates one file of a directory.
 func (in *installation) file(unit string, f file, out *Outcome) error {
 	key, target := unit+"/"+f.name, filepath.Join(in.dir, unit, filepath.FromSlash(f.name))
 	have, own, err := in.current(key, target)
@@ -196,8 +196,8 @@ func (in *installation) file(unit string, f file, out *Outcome) error {
 	return replace(target, f)
 }
 
-// current reads a file that is there, and tells whether it is the user's own: one
-// that was changed since it was installed, or is no plain file.
+// current reads an installed file, and reports whether it is the user's own: it was
+// changed since it was installed, or is not a regular file.
 func (in *installation) current(key, target string) (text []byte, own bool, err error) {
 	info, err := os.Lstat(target)
 	if err != nil {
@@ -213,7 +213,7 @@ func (in *installation) current(key, target string) (text []byte, own bool, err 
 	return text, in.manifest.changed(key, text), nil
 }
 
-// outdated removes files of an earlier version that nobody has changed.
+// outdated removes files of an earlier version that the user has not changed.
 func (in *installation) outdated(unit string, all []file, out *Outcome) error {
 	for _, name := range in.manifest.of(unit) {
 		if slices.ContainsFunc(all, func(f file) bool { return f.name == name }) {
@@ -233,7 +233,7 @@ func (in *installation) outdated(unit string, all []file, out *Outcome) error {
 	return nil
 }
 
-// write makes a file, and the directories above it.
+// write creates a file, and the directories above it.
 func write(target string, f file) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
@@ -241,7 +241,7 @@ func write(target string, f file) error {
 	return os.WriteFile(target, f.text, f.mode())
 }
 
-// replace writes a file beside its place and moves it there.
+// replace writes a file under a temporary name and moves it into place.
 func replace(target string, f file) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err

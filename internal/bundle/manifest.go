@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// manifestFile says what was installed in a directory of agents.
+// manifestFile records what was installed in a directory of agents.
 const manifestFile = ".bundle.json"
 
-// manifest knows each file as it was when it was installed, so that a change of the
-// user's can be told from an older version.
+// A manifest holds the checksum of each file as it was installed, so that raddle can
+// distinguish a change of the user from an older version.
 type manifest struct {
 	About string            `json:"about"`
 	Files map[string]string `json:"files"` // AGENT/FILE, with slashes, to the SHA-256 of its text in hex
 }
 
-// readManifest reads a directory's manifest; one that is missing knows no files.
+// readManifest reads the manifest of a directory; a missing one has no files.
 func readManifest(dir string) (*manifest, error) {
 	m := &manifest{}
 	name := filepath.Join(dir, manifestFile)
@@ -37,7 +37,7 @@ func readManifest(dir string) (*manifest, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
-	m.About = "What raddle has installed here: raddle agents install tells by it which files you have changed."
+	m.About = "What raddle has installed here. raddle agents install uses it to find the files that you have changed."
 	if m.Files == nil {
 		m.Files = map[string]string{}
 	}
@@ -52,10 +52,10 @@ func (m *manifest) write(dir string) error {
 	return replace(filepath.Join(dir, manifestFile), file{name: manifestFile, text: append(text, '\n')})
 }
 
-// knows tells whether files of a directory were installed.
+// knows reports whether files of a directory were installed.
 func (m *manifest) knows(unit string) bool { return len(m.of(unit)) > 0 }
 
-// of lists the files of a directory that were installed, sorted.
+// of returns the files of a directory that were installed, sorted.
 func (m *manifest) of(unit string) (names []string) {
 	for _, key := range slices.Sorted(maps.Keys(m.Files)) {
 		if name, ok := strings.CutPrefix(key, unit+"/"); ok && filepath.IsLocal(filepath.FromSlash(name)) {
@@ -65,9 +65,9 @@ func (m *manifest) of(unit string) (names []string) {
 	return names
 }
 
-// changed tells whether a text is another than the one that was installed. What
-// was there before, or was installed by a process that could not say so, is
-// taken for the user's.
+// changed reports whether a text differs from the one that was installed. A text that
+// existed before, or that a process installed without recording it, counts as the
+// user's own.
 func (m *manifest) changed(key string, text []byte) bool {
 	if installed, ok := m.Files[key]; ok {
 		return installed != digest(text)

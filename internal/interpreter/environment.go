@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// searched are variables that list directories, or files, from which programs load
+// searched are variables that list directories or files from which programs load
 // code.
 var searched = []string{
 	"PATH", "PYTHONPATH", "NODE_PATH", "PERL5LIB", "PERLLIB", "RUBYLIB", "LUA_PATH", "LUA_CPATH",
@@ -21,20 +21,20 @@ var loaded = []string{
 	"NPM_CONFIG_SCRIPT_SHELL", "GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_EXEC_PATH", "GIT_TEMPLATE_DIR", "OPENSSL_CONF", "RIPGREP_CONFIG_PATH",
 }
 
-// options are variables that hold flags of a program which may name code.
+// options are variables that hold flags of a program, which may name code.
 var options = []string{"NODE_OPTIONS", "NPM_CONFIG_NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"}
 
-// A Left is what Environment has left out: a variable, or one entry of its list.
+// A Left is something that Environment has left out: a variable, or one entry of its list.
 type Left struct {
 	Variable string
-	Entry    string // as it is written; empty: an empty entry, which means the working directory
+	Entry    string // the entry as written; an empty entry means the working directory
 }
 
 // Environment returns an environment for child processes that run in a workspace,
-// without what makes them load code from there: entries of search paths that are
-// relative or lie in the workspace, and settings that name such a file. What lies
-// below one of the packages stays. Where the home directory lies in the workspace,
-// absolute entries below home stay as well: they are the user's own programs.
+// without the settings that make them load code from there: entries of search paths
+// that are relative or lie in the workspace, and settings that name such a file. Paths
+// below one of the packages stay. If the home directory lies in the workspace,
+// absolute entries below home also stay: they are the user's own programs.
 func Environment(env []string, workspace string, packages []string) (kept []string, left []Left) {
 	c := cleaner{workspace: resolveLinks(workspace)}
 	for _, dir := range packages {
@@ -76,7 +76,7 @@ type cleaner struct {
 	packages  []string
 }
 
-// list returns a list without the entries that may not be used, and these.
+// list returns a list without the entries that may not be used, and those entries.
 func (c cleaner) list(value string) (clean string, left []string) {
 	var kept []string
 	for _, entry := range filepath.SplitList(value) {
@@ -102,7 +102,7 @@ func (c cleaner) usable(path string) bool {
 	return slices.ContainsFunc(c.packages, func(dir string) bool { return isBelow(at, dir) })
 }
 
-// harmless reports whether flags name no code, or only such that may be used.
+// harmless reports whether flags name no code, or only code that may be used.
 func (c cleaner) harmless(flags string) bool {
 	words := strings.FieldsFunc(flags, func(r rune) bool { return r == ' ' || r == '\t' || r == '=' || r == ',' || r == '"' || r == '\'' })
 	for i, w := range words {
@@ -115,7 +115,7 @@ func (c cleaner) harmless(flags string) bool {
 		}
 		if name := strings.TrimLeft(w, "-"); name != w {
 			if len(w) > 2 && w[1] != '-' && strings.IndexByte("rIMm", w[1]) >= 0 {
-				return false // -rFILE and its like
+				return false // -rFILE and similar flags
 			}
 			continue
 		}
@@ -126,8 +126,8 @@ func (c cleaner) harmless(flags string) bool {
 	return true
 }
 
-// SetsCode reports whether a variable decides what code a program runs, so that a
-// file that anybody may write must not set it.
+// SetsCode reports whether a variable decides which code a program runs, so that a
+// file that other users may write must not set it.
 func SetsCode(name string) bool {
 	upper := strings.ToUpper(name)
 	if slices.Contains(searched, upper) || slices.Contains(loaded, upper) || slices.Contains(options, upper) {
@@ -147,7 +147,7 @@ func isBelow(path, dir string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-// resolveLinks is a path with links followed as far as it exists.
+// resolveLinks returns a path with links followed as far as the path exists.
 func resolveLinks(path string) string {
 	if path == "" {
 		return ""

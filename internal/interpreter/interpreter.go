@@ -1,5 +1,5 @@
-// Package interpreter chooses the programs that run Python and TypeScript files, so
-// that nothing takes part that merely lies in the working directory: no .venv, no
+// Package interpreter chooses the programs that run Python and TypeScript files. It
+// uses nothing only because it is in the working directory: no .venv, no
 // node_modules, no tsconfig.json and no package.json.
 //
 //	s := interpreter.Search{Path: path, Packages: []string{agentDir}, Workspace: dir}
@@ -14,21 +14,21 @@ import (
 	"path/filepath"
 )
 
-// A Search says where interpreters and packages are taken from.
+// A Search says where to take interpreters and packages from.
 type Search struct {
 	// Path is the PATH of the child process.
 	Path string
-	// Packages are directories whose interpreters and packages may be used, best
-	// first. Each is a virtual environment or a node_modules, or holds one as .venv or
+	// Packages are directories whose interpreters and packages may be used, in order of
+	// preference. Each is a virtual environment or a node_modules, or holds one as .venv or
 	// node_modules.
 	Packages []string
 	// Workspace is the directory whose packages are not used, except for those below
-	// one of Packages. Empty: none.
+	// one of Packages. If empty, there is no such directory.
 	Workspace string
 }
 
-// Python returns the interpreter of the first of the packages that has one, else
-// the name under which Path has it.
+// Python returns the interpreter of the first of the packages that has one, otherwise
+// the name under which it is in Path.
 func (s Search) Python() string {
 	for _, dir := range s.Packages {
 		for _, name := range []string{".venv/bin/python", ".venv/Scripts/python.exe", "bin/python", "Scripts/python.exe"} {
@@ -57,12 +57,12 @@ func isEnvironment(dir string) bool {
 //go:embed packages.mjs
 var packages []byte
 
-// TypeScript returns what runs a TypeScript file: the program, and the arguments
-// before the file. It writes the files that keep the workspace's packages and
-// settings away into scratch, a directory of the caller.
+// TypeScript returns the command that runs a TypeScript file: the program, and the arguments
+// before the file. It writes files to scratch, a directory of the caller, that keep
+// the workspace's packages and settings out.
 //
-// The program is the tsx of the first of the packages that has one, else that of
-// Path, else npx, which fetches it.
+// The program is the tsx of the first of the packages that has one, otherwise that of
+// Path, otherwise npx, which downloads it.
 func (s Search) TypeScript(file, scratch string) (program string, args []string, err error) {
 	guard, config := filepath.Join(scratch, "packages.mjs"), filepath.Join(scratch, "tsconfig.json")
 	rules, err := json.Marshal(struct {
@@ -77,7 +77,7 @@ func (s Search) TypeScript(file, scratch string) (program string, args []string,
 	if err := os.WriteFile(guard, text, 0o600); err != nil {
 		return "", nil, err
 	}
-	// The file's own settings count, unless they take over those of another directory.
+	// The file's own settings count, unless they include those of another directory.
 	if own, err := os.ReadFile(filepath.Join(filepath.Dir(file), "tsconfig.json")); err == nil && !bytes.Contains(own, []byte("extends")) {
 		config = filepath.Join(filepath.Dir(file), "tsconfig.json")
 	} else if err := os.WriteFile(config, []byte("{}\n"), 0o600); err != nil {
@@ -94,12 +94,12 @@ func (s Search) TypeScript(file, scratch string) (program string, args []string,
 	if s.finds("tsx") {
 		return "tsx", args, nil
 	}
-	// Without --prefix npx takes the program, and its settings, from the directory that it runs in.
+	// Without --prefix npx takes the program and its settings from the directory that it runs in.
 	return "npx", append([]string{"--prefix", scratch, "tsx"}, args...), nil
 }
 
-// real lists paths with links followed, as Node sees them. What does not exist is
-// left out.
+// real returns paths with links followed, as Node sees them. It leaves out what does
+// not exist.
 func real(paths []string) []string {
 	list := []string{}
 	for _, path := range paths {
@@ -113,7 +113,7 @@ func real(paths []string) []string {
 	return list
 }
 
-// finds reports whether Path has a program.
+// finds reports whether Path contains a program.
 func (s Search) finds(name string) bool {
 	for _, dir := range filepath.SplitList(s.Path) {
 		if filepath.IsAbs(dir) && isProgram(filepath.Join(dir, name)) {

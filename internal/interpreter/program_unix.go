@@ -13,5 +13,5 @@ func isProgram(path string) bool {
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }
 
-// fileURL is an absolute path as a URL.
+// fileURL returns an absolute path as a URL.
 func fileURL(path string) string { return (&url.URL{Scheme: "file", Path: path}).String() }

@@ -16,7 +16,7 @@ func isProgram(path string) bool {
 	return false
 }
 
-// fileURL is an absolute path as a URL.
+// fileURL returns an absolute path as a URL.
 func fileURL(path string) string {
 	return (&url.URL{Scheme: "file", Path: "/" + filepath.ToSlash(path)}).String()
 }

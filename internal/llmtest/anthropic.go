@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Anthropic is the messages of Anthropic.
+// Anthropic is Anthropic's Messages API.
 func Anthropic() Vendor {
 	return Vendor{Name: "Anthropic", Check: checkAnthropic, stream: streamAnthropic, refuse: func(m string) string {
 		return `{"type":"error","error":{"type":"invalid_request_error","message":` + quote(m) + `}}`
@@ -27,7 +27,7 @@ type anthropicMessage struct {
 	Content []anthropicBlock
 }
 
-// checkAnthropic wants users and assistants to take turns, and the results of
+// checkAnthropic requires users and assistants to take turns, and the results of
 // all calls at the beginning of the next message.
 func checkAnthropic(body []byte) error {
 	var r struct {
@@ -77,7 +77,7 @@ func checkAnthropic(body []byte) error {
 	return nil
 }
 
-// check looks at a message by itself.
+// check returns an error if the message by itself is not valid.
 func (m anthropicMessage) check() error {
 	if len(m.Content) == 0 {
 		return errors.New("there is no content")
@@ -104,7 +104,7 @@ func (m anthropicMessage) check() error {
 	return nil
 }
 
-// answers checks that the message begins with one result for each open call.
+// answers returns an error unless the message begins with one result for each open call.
 func (m anthropicMessage) answers(open []string) error {
 	open = slices.Clone(open)
 	for i, b := range m.Content {
@@ -126,7 +126,7 @@ func (m anthropicMessage) answers(open []string) error {
 	return nil
 }
 
-// streamAnthropic opens all calls before it sends the arguments of any.
+// streamAnthropic opens all calls before it sends the arguments of any call.
 func streamAnthropic(t Turn) string {
 	var b strings.Builder
 	send := func(name, fields string) { fmt.Fprintf(&b, "event: %s\ndata: {\"type\":%[1]q%s}\n\n", name, fields) }

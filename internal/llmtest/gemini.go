@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Gemini is the content generation of Google's Gemini API.
+// Gemini is the content generation API of Google's Gemini.
 func Gemini() Vendor {
 	return Vendor{Name: "Gemini", Check: checkGemini, stream: streamGemini, refuse: func(m string) string {
 		return `{"error":{"code":400,"message":` + quote(m) + `,"status":"INVALID_ARGUMENT"}}`
@@ -32,8 +32,8 @@ type geminiContent struct {
 	}
 }
 
-// checkGemini wants users and the model to take turns, and a turn with calls
-// followed by one with as many responses, of the same names in the same order.
+// checkGemini requires users and the model to take turns, and a turn with calls to be
+// followed by a turn with as many responses, with the same names in the same order.
 func checkGemini(body []byte) error {
 	var r struct{ Contents []geminiContent }
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -62,7 +62,7 @@ func checkGemini(body []byte) error {
 	return nil
 }
 
-// functions lists the names that a turn calls, and those it responds to.
+// functions returns the names that a turn calls, and those that it responds to.
 func (c geminiContent) functions() (calls, responses []string, err error) {
 	if len(c.Parts) == 0 {
 		return nil, nil, errors.New("parts must not be empty")
@@ -86,14 +86,14 @@ func (c geminiContent) functions() (calls, responses []string, err error) {
 	return calls, responses, nil
 }
 
-// functionName reports whether Google takes the name of a function.
+// functionName reports whether Google accepts the name of a function.
 func functionName(name string) bool {
 	rest := strings.NewReplacer(".", "", ":", "").Replace(name)
 	return len(name) <= 64 && plain(rest, 64) && !strings.ContainsAny(name[:1], ".:-0123456789")
 }
 
-// streamGemini seals the first call only, as the vendor does with calls that
-// are made at the same time, and sends no ids.
+// streamGemini adds a signature to the first call only, as the vendor does for parallel
+// calls, and sends no ids.
 func streamGemini(t Turn) string {
 	var b strings.Builder
 	send := func(parts, finish string) {

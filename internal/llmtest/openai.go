@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// OpenAI is the chat completions of OpenAI.
+// OpenAI is OpenAI's Chat Completions API.
 func OpenAI() Vendor {
 	return Vendor{Name: "OpenAI", Check: checkOpenAI, stream: streamOpenAI, refuse: func(m string) string {
 		return `{"error":{"message":` + quote(m) + `,"type":"invalid_request_error","param":"messages","code":null}}`
@@ -25,8 +25,8 @@ type openAIMessage struct {
 	} `json:"tool_calls"`
 }
 
-// checkOpenAI wants every call answered by the messages right after it, and no
-// answer without a call.
+// checkOpenAI requires every call to be answered by the messages right after it, and every
+// answer to have a call.
 func checkOpenAI(body []byte) error {
 	var r struct{ Messages []openAIMessage }
 	if err := json.Unmarshal(body, &r); err != nil {
@@ -35,7 +35,7 @@ func checkOpenAI(body []byte) error {
 	if len(r.Messages) == 0 {
 		return errors.New("messages is empty")
 	}
-	var open []string // calls that wait for their answer
+	var open []string // calls without an answer so far
 	for i, m := range r.Messages {
 		if m.Role == "tool" {
 			at := slices.Index(open, m.ToolCallID)
@@ -62,7 +62,7 @@ func checkOpenAI(body []byte) error {
 	return nil
 }
 
-// check looks at a message by itself.
+// check returns an error if the message by itself is not valid.
 func (m openAIMessage) check() error {
 	var text *string
 	var parts []struct{ Type string }
@@ -90,7 +90,7 @@ func (m openAIMessage) check() error {
 	return nil
 }
 
-// streamOpenAI sends the arguments of all calls in turns, a half of each at a time.
+// streamOpenAI sends the arguments of all calls interleaved, half of each at a time.
 func streamOpenAI(t Turn) string {
 	var b strings.Builder
 	chunk := func(delta, finish string) {

@@ -12,7 +12,7 @@ import (
 
 // A Turn is what the model answers.
 type Turn struct {
-	Thought string // with a seal where the vendor has one
+	Thought string // with a signature if the vendor has one
 	Text    string
 	Calls   []Call
 }
@@ -23,7 +23,7 @@ type Call struct{ ID, Name, Args string }
 // A Vendor is one of [OpenAI], [Anthropic] and [Gemini].
 type Vendor struct {
 	Name string
-	// Check says why the vendor would refuse the body of a request.
+	// Check returns an error that says why the vendor would refuse the body of a request.
 	Check  func(body []byte) error
 	stream func(Turn) string
 	refuse func(message string) string
@@ -38,8 +38,8 @@ type Server struct {
 	bodies [][]byte
 }
 
-// Serve starts a server that lives as long as the test. A request that the
-// vendor would refuse fails the test and is refused, as is one too many.
+// Serve starts a server that runs until the test ends. A request that the
+// vendor would refuse fails the test and is refused, and so is a request after the last turn.
 func Serve(t testing.TB, v Vendor, turns ...Turn) *Server {
 	t.Helper()
 	s := &Server{turns: turns}
@@ -67,8 +67,8 @@ func Serve(t testing.TB, v Vendor, turns ...Turn) *Server {
 	return s
 }
 
-// Handler answers each request with the turn that answer makes of its body. A status of 400 or more refuses the request, and the text of the
-// turn is the reason. A request that the vendor would refuse is refused in any case.
+// Handler returns a handler that answers each request with the turn that answer returns for its body. A status of 400 or more refuses the request, and the text of the
+// turn is the reason. A request that the vendor would refuse is always refused.
 func (v Vendor) Handler(answer func(body []byte) (turn Turn, status int)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)

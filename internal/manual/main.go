@@ -1,4 +1,4 @@
-// Command manual writes what a release contains beside the program: a man page for each
+// Command manual writes what a release contains in addition to the program: a man page for each
 // command, and completions for the shells.
 //
 //	go run ./internal/manual DIR

@@ -4,5 +4,5 @@ package proc
 
 import "syscall"
 
-// attributes asks for a process group of its own.
+// attributes requests a process group for the child.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -5,18 +5,18 @@ import (
 	"io"
 )
 
-// A capture keeps the beginning and the end of what is written to it, at most limit bytes in all. Memory grows with what is written,
+// A capture keeps the beginning and the end of what is written to it, at most limit bytes in total. Memory grows with what is written,
 // not with the limit. It is not safe for concurrent use.
 type capture struct {
 	limit int
-	watch io.Writer // sees everything first; nil: nobody
+	watch io.Writer // gets everything first; may be nil
 	total int64
 	head  []byte // the first limit/2 bytes
 	tail  []byte // a ring of the last limit-limit/2 bytes
-	next  int    // where the full ring is written next, which is also its oldest byte
+	next  int    // offset in the full ring of the next write, which is also its oldest byte
 }
 
-// Write keeps what there is room for. It never fails, so that the writer's pipe is always drained.
+// Write keeps as much as there is room for. It never fails, so that the writer's pipe is always drained.
 func (c *capture) Write(p []byte) (int, error) {
 	n := len(p)
 	if c.watch != nil {
@@ -45,12 +45,12 @@ func (c *capture) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// dropped is the number of bytes between the beginning and the end that were not kept.
+// dropped returns the number of bytes between the beginning and the end that were not kept.
 func (c *capture) dropped() int64 {
 	return c.total - int64(len(c.head)+len(c.tail))
 }
 
-// bytes is what was kept, with a line in place of what was not.
+// bytes returns what was kept, with a line that replaces what was not.
 func (c *capture) bytes() []byte {
 	if len(c.tail) == 0 {
 		return c.head

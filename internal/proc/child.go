@@ -15,27 +15,27 @@ import (
 // keep the output open for longer.
 const lastRead = 100 * time.Millisecond
 
-// A child is a started command. Its life is: start, waitExit beside supervise, finish.
+// A child is a started command. The order of calls is: start, waitExit concurrently with supervise, finish.
 type child struct {
 	cmd     *exec.Cmd
 	started time.Time
 	took    time.Duration
 	exited  chan struct{} // closed when the child has ended; on Linux it is a zombie until finish
-	waitErr error         // why waiting failed; the state of the process tells what it was waited for
+	waitErr error         // why waiting failed; the state of the process says how it ended
 
 	stdin   *os.File // the writing end, nil without input
 	outputs [2]output
-	drained chan struct{} // closed when both outputs have been read to their end
+	drained chan struct{} // closed when both outputs have been read completely
 }
 
-// An output is the reading end of stdout or stderr and what came out of it.
+// An output is the reading end of stdout or stderr and what was read from it.
 type output struct {
 	pipe *os.File
 	kept capture
 	err  error // set before drained is closed
 }
 
-// start starts the command in a group of its own and begins to move its input and output. The caller must hold the thread.
+// start starts the command in its own process group and starts to move its input and output. The caller must lock the thread.
 func start(c Command) (*child, error) {
 	cmd, err := prepare(c)
 	if err != nil {
@@ -61,11 +61,11 @@ func start(c Command) (*child, error) {
 // prepare builds the command without its pipes.
 func prepare(c Command) (*exec.Cmd, error) {
 	if c.Path == "" {
-		return nil, errors.New("no program is named")
+		return nil, errors.New("no program is set")
 	}
 	if c.Dir != "" {
 		if _, err := os.Stat(c.Dir); err != nil {
-			return nil, fmt.Errorf("working directory: %w", err) // the system would blame the program
+			return nil, fmt.Errorf("working directory: %w", err) // the system would name the program in its error
 		}
 	}
 	path, err := lookPath(c.Path, c.Env)
@@ -75,12 +75,12 @@ func prepare(c Command) (*exec.Cmd, error) {
 	cmd := exec.Command(path, c.Args...)
 	cmd.Args[0] = c.Path
 	cmd.Dir = c.Dir
-	cmd.Env = append([]string{}, c.Env...) // not nil, which would mean our own
+	cmd.Env = append([]string{}, c.Env...) // not nil, which would mean the environment of this process
 	cmd.SysProcAttr = attributes()
 	return cmd, nil
 }
 
-// connect makes the pipes and returns the ends that belong to the child, also when it fails half way.
+// connect creates the pipes and returns the ends that belong to the child, also if it fails.
 func (ch *child) connect(c Command) (theirs []*os.File, err error) {
 	for i := range ch.outputs {
 		r, w, err := os.Pipe()
@@ -124,15 +124,15 @@ func (ch *child) move(c Command) {
 	}()
 }
 
-// waitExit blocks until the child has ended. Where the system can tell without reaping, the child's id, and with it the id of the
-// group, stays taken until finish.
+// waitExit blocks until the child has ended. If the system can report the end without reaping, the child's id, and with it the id of the
+// group, stays reserved until finish.
 func (ch *child) waitExit() {
 	ch.waitErr = ch.block()
 	ch.took = time.Since(ch.started)
 	close(ch.exited)
 }
 
-// supervise ends the child when ctx ends or its time is over, and returns when it may be finished: nil, if it ended by itself.
+// supervise ends the child when ctx ends or its time is over, and returns when finish may be called: nil if the child ended by itself.
 func (ch *child) supervise(ctx context.Context, c Command) error {
 	err := ch.watch(ctx, c)
 	grace := time.NewTimer(c.grace())
@@ -156,7 +156,7 @@ func (ch *child) supervise(ctx context.Context, c Command) error {
 	return err
 }
 
-// watch waits for the first of three: the end of the child, of its time, or of ctx. The child's own end wins a tie.
+// watch waits for the first of three events: the end of the child, of its time, or of ctx. If several occur, the end of the child counts.
 func (ch *child) watch(ctx context.Context, c Command) error {
 	var over <-chan time.Time
 	if c.Timeout > 0 {
@@ -180,7 +180,7 @@ func (ch *child) watch(ctx context.Context, c Command) error {
 	}
 }
 
-// finish kills what is left of the group, reaps the child and tells what is known. The child has ended.
+// finish kills the remaining processes of the group, reaps the child and returns the result. The child must have ended.
 func (ch *child) finish(c Command, err error) (Result, error) {
 	ch.kill()
 	reapErr := ch.reap()
@@ -199,11 +199,11 @@ func (ch *child) finish(c Command, err error) (Result, error) {
 	case err != nil:
 		return res, err
 	case state == nil:
-		return res, fmt.Errorf("%s: waiting for its end: %w", c.Path, errors.Join(ch.waitErr, reapErr))
+		return res, fmt.Errorf("%s: cannot wait for its end: %w", c.Path, errors.Join(ch.waitErr, reapErr))
 	case !state.Success():
 		return res, &ExitError{Path: c.Path, Code: res.ExitCode, Signal: res.Signal, Stderr: lastLine(res.Stderr)}
 	case readErr != nil:
-		return res, fmt.Errorf("%s: reading its output: %w", c.Path, readErr)
+		return res, fmt.Errorf("%s: cannot read its output: %w", c.Path, readErr)
 	}
 	return res, nil
 }
@@ -223,7 +223,7 @@ func (ch *child) drain() error {
 	return nil
 }
 
-// closePipes closes our ends. Closing the input twice is harmless, and wakes its writer.
+// closePipes closes the ends of this process. Closing the input twice is harmless, and unblocks its writer.
 func (ch *child) closePipes() {
 	for _, f := range []*os.File{ch.stdin, ch.outputs[0].pipe, ch.outputs[1].pipe} {
 		if f != nil {

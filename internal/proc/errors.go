@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A StartError is a command of which nothing ran. Its cause is kept: errors.Is finds exec.ErrNotFound, fs.ErrNotExist, fs.ErrPermission.
+// A StartError reports a command that could not be started. It wraps the cause: errors.Is finds exec.ErrNotFound, fs.ErrNotExist, fs.ErrPermission.
 type StartError struct {
 	Path string // as in Command
 	Err  error
@@ -19,12 +19,12 @@ func (e *StartError) Error() string { return fmt.Sprintf("%s could not be starte
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// An ExitError is a child that ended by itself, but not with exit code zero.
+// An ExitError reports a child that ended by itself, but not with exit code zero.
 type ExitError struct {
 	Path   string // as in Command
-	Code   int    // -1 if it was ended by a signal
-	Signal string // such as "SIGSEGV"; empty: it exited
-	Stderr string // the last line it wrote to stderr that is not blank, without escapes; the Result has all of it
+	Code   int    // -1 if a signal ended it
+	Signal string // such as "SIGSEGV"; empty if the child exited
+	Stderr string // the last line of stderr that is not blank, without escapes; the Result has all of it
 }
 
 func (e *ExitError) Error() string {
@@ -38,7 +38,7 @@ func (e *ExitError) Error() string {
 	return text
 }
 
-// A TimeoutError is a child that was ended because it outlived its Timeout. It is not a context.DeadlineExceeded: that one belongs to
+// A TimeoutError reports a child that was ended because it ran longer than its Timeout. It is not a context.DeadlineExceeded: that error belongs to
 // the caller's context.
 type TimeoutError struct {
 	Path  string        // as in Command
@@ -50,7 +50,7 @@ func (e *TimeoutError) Error() string { return fmt.Sprintf("%s timed out after %
 // Timeout reports true, as the errors of package net do.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// stopped is the error of a child that was ended, or not begun, because of its context.
+// stopped returns the error of a child that was ended, or not started, because of its context.
 func stopped(ctx context.Context, path string) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
@@ -59,7 +59,7 @@ func stopped(ctx context.Context, path string) error {
 	return fmt.Errorf("%s was stopped: %w: %w", path, err, cause)
 }
 
-// lastLine is the last line that is not blank, cut to a length that fits a message.
+// lastLine returns the last line that is not blank, cut to a length that fits a message.
 func lastLine(text []byte) string {
 	const longest = 300
 	text = text[max(0, len(text)-16*longest):]

@@ -6,7 +6,7 @@ const esc = 0x1b
 
 // StripEscapes returns text without terminal control sequences: colours and cursor moves (CSI), titles and links (OSC) and the other
 // strings (DCS, SOS, PM, APC) whether ended by ST or BEL, two-byte escapes and lone ESC; also in their one-character forms U+0080 to
-// U+009F, of which only the line break U+0085 stays. A sequence that is cut short loses what introduces it, never the text after it.
+// U+009F, of which only the line break U+0085 stays. Of a sequence that is cut short only the introducer is removed, never the text after it.
 // Other control characters stay. The result holds no ESC, and shares memory with text only if there was nothing to remove.
 func StripEscapes(text []byte) []byte {
 	i := nextControl(text)
@@ -25,7 +25,7 @@ func StripEscapes(text []byte) []byte {
 	}
 }
 
-// nextControl is the index of the first control that begins a sequence or is one, or len(text).
+// nextControl returns the index of the first control that begins a sequence or is one, or len(text).
 func nextControl(text []byte) int {
 	for i := 0; i < len(text); i++ {
 		if text[i] == esc || c1(text[i:]) != 0 {
@@ -35,7 +35,7 @@ func nextControl(text []byte) int {
 	return len(text)
 }
 
-// c1 is the one-character control that text begins with, as the second byte of its ESC form, or 0. In UTF-8 it is two bytes; a single
+// c1 returns the one-character control that text begins with, as the second byte of its ESC form, or 0. In UTF-8 it is two bytes; a single
 // byte of that value is part of another character.
 func c1(text []byte) byte {
 	if len(text) < 2 || text[0] != 0xc2 || text[1] < 0x80 || text[1] > 0x9f || text[1] == 0x85 {
@@ -44,7 +44,7 @@ func c1(text []byte) byte {
 	return text[1] - 0x40
 }
 
-// join appends text, except for bytes that would turn a character broken off at the end of out into a control.
+// join appends text, except for bytes that would turn an incomplete character at the end of out into a control.
 func join(out, text []byte) []byte {
 	for len(out) > 0 && len(text) > 0 && c1([]byte{out[len(out)-1], text[0]}) != 0 {
 		text = text[1:]
@@ -52,7 +52,7 @@ func join(out, text []byte) []byte {
 	return append(out, text...)
 }
 
-// sequence is the length of the sequence that text begins with. Its first byte is ESC or that of a one-character control.
+// sequence returns the length of the sequence that text begins with. Its first byte is ESC or that of a one-character control.
 func sequence(text []byte) int {
 	n, kind := 2, c1(text)
 	if kind == 0 {
@@ -78,7 +78,7 @@ func sequence(text []byte) int {
 	return n
 }
 
-// parameters is the length of what follows the introducer of a CSI: parameter bytes, then intermediate bytes and a final byte.
+// parameters returns the length of what follows the introducer of a CSI: parameter bytes, then intermediate bytes and a final byte.
 func parameters(text []byte) int {
 	n := 0
 	for n < len(text) && text[n] >= 0x30 && text[n] <= 0x3f {
@@ -87,7 +87,7 @@ func parameters(text []byte) int {
 	return n + short(text[n:], 0x40)
 }
 
-// short is the length of intermediate bytes and a final byte, which is at least first.
+// short returns the length of intermediate bytes and a final byte, which is at least first.
 func short(text []byte, first byte) int {
 	n := 0
 	for n < len(text) && text[n] >= 0x20 && text[n] <= 0x2f {
@@ -99,7 +99,7 @@ func short(text []byte, first byte) int {
 	return n
 }
 
-// stringEnd is the length of a control string with its terminator, or 0 if another control or the end of text comes before that.
+// stringEnd returns the length of a control string with its terminator, or 0 if another control or the end of text comes first.
 func stringEnd(text []byte) int {
 	const bel, can, sub = 0x07, 0x18, 0x1a
 	for i := 0; i < len(text); i++ {

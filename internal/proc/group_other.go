@@ -11,7 +11,7 @@ import (
 
 func attributes() *syscall.SysProcAttr { return nil }
 
-// terminate ends the child at once: there is no request to end that every program understands.
+// terminate kills the child: there is no request to end that every program understands.
 func (ch *child) terminate() { ch.kill() }
 
 func (ch *child) kill() { ch.cmd.Process.Kill() }
@@ -20,5 +20,5 @@ func killGroup(int) error { return errors.ErrUnsupported }
 
 func signalName(*os.ProcessState) string { return "" }
 
-// lookPath finds a program as the system does; its rules about suffixes are not ours to repeat.
+// lookPath finds a program as the system does, with its rules about suffixes.
 func lookPath(name string, _ []string) (string, error) { return exec.LookPath(name) }

@@ -10,18 +10,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminate asks the whole group to end. A stopped process has to be continued to hear it.
+// terminate asks the whole group to end. A stopped process must be continued to receive the signal.
 func (ch *child) terminate() {
 	unix.Kill(-ch.cmd.Process.Pid, unix.SIGTERM)
 	unix.Kill(-ch.cmd.Process.Pid, unix.SIGCONT)
 }
 
-// kill ends the whole group. That nobody is left in it is no error.
+// kill ends the whole group. An empty group is not an error.
 func (ch *child) kill() { killGroup(ch.cmd.Process.Pid) }
 
 func killGroup(pgid int) error { return unix.Kill(-pgid, unix.SIGKILL) }
 
-// signalName names the signal that ended a process, if one did.
+// signalName returns the name of the signal that ended a process, if one did.
 func signalName(st *os.ProcessState) string {
 	ws, ok := st.Sys().(syscall.WaitStatus)
 	if !ok || !ws.Signaled() {

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// look asks the kernel for the start of a process, which it keeps in wall time, and whether it is a zombie.
+// look asks the kernel for the start of a process, which it records in wall time, and whether it is a zombie.
 func look(pid int) (sighting, bool) {
 	const zombie = 5 // SZOMB in sys/proc.h
 	info, err := unix.SysctlKinfoProc("kern.proc.pid", pid)

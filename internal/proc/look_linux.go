@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// bootID names the current boot of the machine: starts are counted from it.
+// bootID identifies the current boot of the machine: starts are counted from it.
 var bootID = sync.OnceValue(func() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -25,7 +25,7 @@ func look(pid int) (sighting, bool) {
 	}
 	// The second field is the program's name in parentheses, and may itself hold spaces and parentheses.
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
-	const state, start = 0, 19 // counted after the second field
+	const state, start = 0, 19 // counted from the field after the second one
 	if len(fields) <= start {
 		return sighting{}, false
 	}

@@ -2,5 +2,5 @@
 
 package proc
 
-// look sees nothing: the start of a process is not known here.
+// look returns nothing: raddle cannot read the start of a process on this system.
 func look(int) (sighting, bool) { return sighting{}, false }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lookPath finds the program that the child's own environment names. Relative entries of PATH are passed over: what runs must not
+// lookPath finds the program in the PATH of the child's own environment. It ignores relative entries: the program must not
 // depend on a working directory.
 func lookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
@@ -30,7 +30,7 @@ func lookPath(name string, env []string) (string, error) {
 	return "", exec.ErrNotFound
 }
 
-// searchPath is the PATH of env, of which the last entry counts, else that of this process.
+// searchPath returns the last PATH of env, otherwise that of this process.
 func searchPath(env []string) string {
 	for i := len(env) - 1; i >= 0; i-- {
 		if path, ok := strings.CutPrefix(env[i], "PATH="); ok {

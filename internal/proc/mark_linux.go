@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// endMarked kills every process of this user that began with the variable in its environment. A process that starts others while it is
-// looked for is met by the next round.
+// endMarked kills every process of this user that started with the variable in its environment. If a process starts others during the
+// search, the next round finds them.
 func endMarked(mark string) {
 	const rounds = 5
 	for range rounds {
@@ -18,11 +18,11 @@ func endMarked(mark string) {
 	}
 }
 
-// endMarkedSince is endMarked for what a child that has just ended may have started. Process ids are given out in ascending order, so
-// that after a short life only the ids above the child's are looked at.
+// endMarkedSince does the same as endMarked for the processes that a child that has just ended may have started. Process ids are assigned in
+// ascending order, so that after a short life only the ids above the child's are checked.
 func endMarkedSince(mark string, child int, life time.Duration) {
 	const (
-		shortLife = 5 * time.Second // far less than the system needs to use up all ids and begin again
+		shortLife = 5 * time.Second // far less than the system needs to use all ids and start again
 		mostIDs   = 1000
 	)
 	last, err := lastProcess()
@@ -39,7 +39,7 @@ func endMarkedSince(mark string, child int, life time.Duration) {
 	}
 }
 
-// lastProcess is the id that the system has given out last.
+// lastProcess returns the id that the system assigned last.
 func lastProcess() (int, error) {
 	line, err := os.ReadFile("/proc/loadavg")
 	if err != nil {
@@ -70,7 +70,7 @@ func killMarked(mark string, pids []int) (found bool) {
 		if pid == os.Getpid() || !marked(pid, mark) {
 			continue
 		}
-		// The process is held first and looked at again, so that its id cannot mean another one meanwhile.
+		// The process is opened first and checked again, so that its id cannot mean another process in between.
 		p, err := os.FindProcess(pid)
 		if err != nil {
 			continue

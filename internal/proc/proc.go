@@ -1,5 +1,5 @@
-// Package proc runs a child process that cannot get away: it has its own process group, a time limit, capped output and an end that is
-// always reaped. The process that drives a run may die at any moment; what a child leaves behind is then found again by its [Handle].
+// Package proc runs a child process in its own process group, with a time limit and capped output, and always reaps it. The
+// process that drives a run may die at any moment; a later process then finds what the child left behind by its [Handle].
 //
 //	res, err := proc.Run(ctx, proc.Command{
 //		Path:    "bash",
@@ -8,7 +8,7 @@
 //		Timeout: 30 * time.Second,
 //	})
 //
-// What is promised, in this order of strength:
+// The package promises, in this order of strength:
 //
 //   - When [Run] returns, the child has been reaped and, on Unix, every process left in its group has been sent SIGKILL.
 //   - On Linux the same holds for processes that have left the group, where the command has a [Command.Mark] and they have kept it.
@@ -28,9 +28,9 @@ import (
 )
 
 const (
-	// DefaultGrace is the time between asking and killing where [Command.Grace] is zero.
+	// DefaultGrace is the time between SIGTERM and SIGKILL if [Command.Grace] is zero.
 	DefaultGrace = 2 * time.Second
-	// DefaultLimit is the number of bytes kept of each output where [Command.Limit] is zero.
+	// DefaultLimit is the number of bytes kept of each output if [Command.Limit] is zero.
 	DefaultLimit = 16 << 20
 )
 
@@ -52,27 +52,27 @@ type Command struct {
 	// Grace is how long the group may take to end after SIGTERM before SIGKILL follows, and how long the output may stay open after the
 	// child has ended by itself; zero: [DefaultGrace].
 	Grace time.Duration
-	// Limit is the number of bytes kept of each of the two outputs: where there is more, its beginning and its end; zero: [DefaultLimit].
+	// Limit is the number of bytes kept of each of the two outputs: of a longer one, its beginning and its end are kept; zero: [DefaultLimit].
 	Limit int
-	// Mark, if set, is one "NAME=value" of Env that no other command has. On Linux, whatever still has it in its environment when the
-	// command has ended is killed as well, even where it has left the group.
+	// Mark, if set, is one "NAME=value" of Env that no other command has. On Linux, every process that still has it in its environment when the
+	// command has ended is killed as well, even if it has left the group.
 	Mark string
-	// Watch, if set, is given what the child writes to stdout as it comes, all of it. It must not block, and an error is ignored.
+	// Watch, if set, receives everything that the child writes to stdout, as it is written. It must not block, and its errors are ignored.
 	Watch io.Writer
 	// Started, if set, is called once with the child's identity, before Run waits for anything. The child is running by then. An error
 	// kills the group, and Run returns it.
 	Started func(Handle) error
 }
 
-// A Result is what is known of a child that has ended.
+// A Result is what is known about a child that has ended.
 type Result struct {
-	// Stdout and Stderr are what was kept of the outputs. Where bytes were left out, a line in the middle says how many.
+	// Stdout and Stderr are what was kept of the outputs. If bytes were left out, a line in the middle says how many.
 	Stdout, Stderr []byte
 	// StdoutDropped and StderrDropped count the bytes that were left out; zero: the output is complete.
 	StdoutDropped, StderrDropped int64
 	// ExitCode is -1 for a child that was ended by a signal.
 	ExitCode int
-	// Signal names the signal that ended the child, such as "SIGKILL"; empty: it exited.
+	// Signal is the name of the signal that ended the child, such as "SIGKILL"; empty if the child exited.
 	Signal string
 	// Duration is the time from the start of the child to its end, without the wait for its output.
 	Duration time.Duration
@@ -80,18 +80,18 @@ type Result struct {
 
 // Run starts the command, waits for its end and collects what it wrote.
 //
-// A child that could not be started is a [*StartError], one that did not exit with code zero an [*ExitError], one that outlived its
+// A child that could not be started is a [*StartError], one that did not exit with code zero an [*ExitError], one that ran longer than its
 // Timeout a [*TimeoutError]. If ctx ends first, the error wraps ctx.Err() and the cause. In the last two cases the group is sent
-// SIGTERM, and SIGKILL after the grace. Except for a child that was never started, the Result is filled whatever the error.
+// SIGTERM, and SIGKILL after the grace. Except for a child that was never started, the Result is filled in together with any error.
 //
-// Whatever is left of the group when the child has ended and the output is closed is killed: a process that is to outlive the command
+// When the child has ended and the output is closed, Run kills the remaining processes of the group: a process that is to outlive the command
 // must leave the group and close its output (setsid and redirections).
 func Run(ctx context.Context, c Command) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{ExitCode: -1}, stopped(ctx, c.Path)
 	}
 	// Linux kills the child when the thread that started it ends, and another goroutine may end a thread. This thread is therefore
-	// kept until the child is reaped; it is the one that waits for the child anyway.
+	// locked until the child is reaped; it waits for the child anyway.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 

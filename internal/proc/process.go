@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A Process is a child that is talked to while it runs: what is written goes to its stdin, what is read comes from its stdout. It has
-// the group and the death of any other child here, and no time limit. Reading, writing and closing may go on at the same time.
+// A Process is a child that the caller talks to while it runs: Write writes to its stdin, Read reads from its stdout. It has
+// its own group and dies like any other child of this package, but has no time limit. Read, Write and Close may be called concurrently.
 type Process struct {
 	path  string
 	grace time.Duration
@@ -23,11 +23,11 @@ type Process struct {
 	err           error
 
 	reaping sync.Mutex
-	reaped  bool // from here on the child's id may be another's
+	reaped  bool // from here on another process may have the child's id
 }
 
-// Start starts the command and returns while it runs. What the child writes to stderr is copied to stderr by one goroutine. Of c, Stdin,
-// Timeout and Limit mean nothing here; Grace is the time between the steps of [Process.Close]; zero: [DefaultGrace].
+// Start starts the command and returns while it runs. One goroutine copies the stderr of the child to the writer. Start ignores Stdin,
+// Timeout and Limit of c; Grace is the time between the steps of [Process.Close]; zero: [DefaultGrace].
 //
 // The caller must Close the Process, also after the child has ended by itself. A child that could not be started is a [*StartError].
 func Start(c Command, stderr io.Writer) (*Process, error) {
@@ -40,7 +40,7 @@ func Start(c Command, stderr io.Writer) (*Process, error) {
 	return p, nil
 }
 
-// live is the life of the child on a thread that is kept for it, as in [Run].
+// live waits for the child on a thread that is locked for it, as in [Run].
 func (p *Process) live(c Command, stderr io.Writer, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -63,7 +63,7 @@ func (p *Process) live(c Command, stderr io.Writer, started chan<- error) {
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		io.Copy(stderr, errs) // what stderr does not take is lost, and the child is not kept waiting
+		io.Copy(stderr, errs) // if stderr fails, the rest is dropped, so that the child is not blocked
 		io.Copy(io.Discard, errs)
 	}()
 	p.child.waitExit()
@@ -106,7 +106,7 @@ func (p *Process) start(c Command) (errs *os.File, err error) {
 	return files[4], nil
 }
 
-// finish kills what is left of the group and reaps the child.
+// finish kills the remaining processes of the group and reaps the child.
 func (p *Process) finish() {
 	p.reaping.Lock()
 	p.child.kill()
@@ -117,20 +117,20 @@ func (p *Process) finish() {
 	p.stdout.SetReadDeadline(time.Now().Add(p.grace))
 	switch state := p.child.cmd.ProcessState; {
 	case state == nil:
-		p.err = fmt.Errorf("%s: waiting for its end: %w", p.path, errors.Join(p.child.waitErr, err))
+		p.err = fmt.Errorf("%s: cannot wait for its end: %w", p.path, errors.Join(p.child.waitErr, err))
 	case !state.Success():
 		p.err = &ExitError{Path: p.path, Code: state.ExitCode(), Signal: signalName(state)}
 	}
 }
 
-// Read reads from the stdout of the child. After its end what is left can be read; then comes io.EOF.
+// Read reads from the stdout of the child. After the child has ended, it returns the rest, then io.EOF.
 func (p *Process) Read(b []byte) (int, error) { return p.stdout.Read(b) }
 
-// Write writes to the stdin of the child. It blocks while the child does not read, and Close unblocks it.
+// Write writes to the stdin of the child. It blocks while the child does not read; Close unblocks it.
 func (p *Process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
 
-// Close ends the child and returns when it has been reaped and its group sent SIGKILL. The end of its stdin is the request to end; after
-// the grace the group is sent SIGTERM, and SIGKILL after another. Closing again waits for the same.
+// Close ends the child and returns when it has been reaped and its group has been sent SIGKILL. It first closes the stdin of the child; after
+// the grace it sends SIGTERM to the group, and SIGKILL after the grace again. Another Close waits for the same end.
 func (p *Process) Close() error {
 	p.closing.Do(func() {
 		p.stdin.Close()
@@ -162,10 +162,10 @@ func (p *Process) wait(d time.Duration) bool {
 	}
 }
 
-// Done is closed when the child has ended and been reaped.
+// Done returns a channel that is closed when the child has ended and been reaped.
 func (p *Process) Done() <-chan struct{} { return p.ended }
 
-// Err says how the child ended once Done is closed: nil after exit code zero, else an [*ExitError] without its stderr.
+// Err returns how the child ended once Done is closed: nil after exit code zero, otherwise an [*ExitError] without its stderr.
 func (p *Process) Err() error {
 	select {
 	case <-p.ended:

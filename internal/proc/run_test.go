@@ -128,7 +128,7 @@ func TestRunCannotStart(t *testing.T) {
 		is      error
 		text    string
 	}{
-		{"no name", Command{}, nil, "no program is named"},
+		{"no name", Command{}, nil, "no program is set"},
 		{"unknown name", Command{Path: "no-such-program"}, exec.ErrNotFound, "no-such-program could not be started"},
 		{"unknown path", Command{Path: filepath.Join(dir, "none")}, fs.ErrNotExist, "none could not be started"},
 		{"not a program", Command{Path: plain}, fs.ErrPermission, "permission denied"},

@@ -1,7 +1,7 @@
-// Package redact takes known secret values out of texts. It is the only
+// Package redact removes known secret values from texts. It is the only
 // redactor of the module: everything that writes a journal, a log, an event, a
-// request or a line of output uses a [Set] or a function that a Set stands
-// behind.
+// request or a line of output uses a [Set], or a function that is backed by a
+// Set.
 //
 // A Set finds a value in these forms:
 //
@@ -14,7 +14,7 @@
 //   - without control characters and the escape sequences of terminals
 //   - encoded for URLs (path and query) and for HTML and XML
 //   - the whole value in base64: both alphabets, with and without padding, with
-//     a line break behind the value, and in lines of 64 or 76 characters
+//     a line break after the value, and in lines of 64 or 76 characters
 //   - a value that is JSON: also without white space, indented, with sorted
 //     keys, and the strings in it whose names are those of secrets
 //

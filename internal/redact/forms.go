@@ -11,12 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// longPart is the length from which a line or an item of a value is secret on
-// its own: shorter ones may be words that occur everywhere.
+// longPart is the length in bytes from which a line or an item of a value is a
+// secret on its own: shorter ones may be words that occur everywhere.
 const longPart = 16
 
-// forms returns the texts to look for where a value is secret. Escapes are not
-// among them: texts are searched with their escapes resolved.
+// forms returns the texts to search for if value is a secret. Escapes are not
+// among them: escapes are resolved before a text is searched.
 func forms(value string) []string {
 	texts := []string{value}
 	add := func(list ...string) {
@@ -41,7 +41,7 @@ func forms(value string) []string {
 		add(lines, strings.ReplaceAll(lines, "\n", "\r\n"), strings.ReplaceAll(lines, "\n", " "), strings.ReplaceAll(lines, "\n", ""))
 	}
 	add(strings.Join(strings.Fields(value), " "))
-	if strings.ContainsFunc(value, unicode.IsControl) { // as terminals get it
+	if strings.ContainsFunc(value, unicode.IsControl) { // as terminals receive it
 		plain := escapeSequence.ReplaceAllString(value, "")
 		for _, t := range []string{plain, dropControls(plain), dropControls(value)} {
 			add(t, strings.TrimSpace(t), strings.Join(strings.Fields(t), " "))
@@ -64,7 +64,7 @@ func forms(value string) []string {
 	return texts
 }
 
-// escapeSequence matches what moves the cursor or sets colours on a terminal.
+// escapeSequence matches what moves the cursor or sets colours in a terminal.
 var escapeSequence = regexp.MustCompile(`\x1b(\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(\x07|\x1b\\)|[@-Z\\^_])`)
 
 // dropControls returns a text without control characters other than white space.
@@ -89,12 +89,12 @@ func parts(value string) (list []string) {
 }
 
 // listEncodings returns the encodings of a value in base64, also with a line break
-// behind it.
+// after it.
 func listEncodings(value string) []string {
 	return append(inBase64(value), inBase64(value+"\n")...)
 }
 
-// inBase64 returns the encodings of a value, in one line and in several.
+// inBase64 returns the encodings of a value, on one line and on several.
 func inBase64(value string) (list []string) {
 	data := []byte(value)
 	for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
@@ -109,7 +109,7 @@ func inBase64(value string) (list []string) {
 	return list
 }
 
-// wrap cuts a text into lines.
+// wrap cuts a text into lines of a given length.
 func wrap(text string, width int) string {
 	var b strings.Builder
 	for len(text) > width {
@@ -120,8 +120,8 @@ func wrap(text string, width int) string {
 	return b.String()
 }
 
-// fromJSON returns, of a value that is a JSON object or array, the strings in it
-// that are secrets, and the other ways to write the document.
+// fromJSON returns the strings in value that are secrets, and the other ways to
+// write the document, if value is a JSON object or array.
 func fromJSON(value string) (secrets, documents []string) {
 	var v any
 	if !isDocument(value) || json.Unmarshal([]byte(value), &v) != nil {
@@ -163,7 +163,7 @@ func fromJSON(value string) (secrets, documents []string) {
 	return slices.Compact(secrets), documents
 }
 
-// spaced puts a space behind each comma and colon of a compact document, as
+// spaced puts a space after each comma and colon of a compact document, as
 // Python writes JSON.
 func spaced(compact string) string {
 	var b strings.Builder
@@ -184,7 +184,7 @@ func spaced(compact string) string {
 	return b.String()
 }
 
-// decodedBase64 returns what the value of a variable named like KEY_B64 encodes.
+// decodedBase64 returns the decoded value of a variable with a name such as KEY_B64.
 func decodedBase64(name, value string) []string {
 	if !base64Name.MatchString(name) {
 		return nil

@@ -56,7 +56,7 @@ func (m *matcher) child(at int32, b byte) int32 {
 	return 0
 }
 
-// link sets where the search goes on after a mismatch, shorter prefixes first.
+// link sets the node where the search continues after a mismatch, shorter prefixes first.
 func (m *matcher) link() {
 	var queue []int32
 	for c := m.nodes[0].child; c != 0; c = m.nodes[c].sibling {
@@ -93,8 +93,8 @@ func (m *matcher) next(at int32, b byte) int32 {
 type span struct{ from, to int }
 
 // find returns where the text holds patterns, as spans that do not overlap, in
-// order. pending is where the longest suffix of the first tail bytes begins that
-// may become a pattern when other text follows them.
+// order. pending is the offset of the longest suffix of the last tail bytes that
+// may become a pattern when other text follows.
 func (m *matcher) find(text string, tail int) (found []span, pending int) {
 	at := int32(0)
 	for i := range len(text) {

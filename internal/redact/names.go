@@ -28,11 +28,11 @@ func IsSecretName(name string) bool {
 // that was written for one service: a header, or a variable of a server's entry.
 func IsSecretField(name string) bool { return tableName.MatchString(name) || IsSecretName(name) }
 
-// The lengths in bytes of what can be a secret. A shorter value would be found
-// in texts that do not mean it.
+// These are the lengths in bytes of what can be a secret. A shorter value would
+// match texts that have nothing to do with it.
 const (
 	shortest = 6
-	sure     = 8 // of a value whose name alone says that it is a secret
+	sure     = 8 // for a value that only its name marks as a secret
 )
 
 // common are values that are too common to be a secret, in lower case.
@@ -42,7 +42,7 @@ var common = []string{
 }
 
 // IsSecretValue reports whether the value of a variable with the name of a secret
-// is one: at least 8 bytes, or 6 if it is not letters only or digits only, and none
+// is one: at least 8 bytes, or 6 if it is not letters only or digits only, and not one
 // of a few common words. White space at the ends does not count.
 func IsSecretValue(value string) bool {
 	value = strings.TrimSpace(value)
@@ -54,9 +54,9 @@ func IsSecretValue(value string) bool {
 	return IsFindable(value)
 }
 
-// IsFindable reports whether a value that is known to be a secret is looked for:
-// it has at least 6 bytes and is none of a few common words. White space at the ends
-// does not count.
+// IsFindable reports whether texts are searched for a value that is known to be a
+// secret: it has at least 6 bytes and is not one of a few common words. White space at
+// the ends does not count.
 func IsFindable(value string) bool {
 	value = strings.TrimSpace(value)
 	return len(value) >= shortest && !slices.Contains(common, strings.ToLower(value))
@@ -84,9 +84,9 @@ var (
 	parameter = regexp.MustCompile(`(?:^|[?&;,\s])([A-Za-z0-9_.-]+)=([^&;\s"'#]+)`)
 )
 
-// Passwords returns the secrets inside of a value that is not one itself: the
+// Passwords returns the secrets inside a value that is not a secret itself: the
 // passwords of URLs, and the parameters of queries and connection strings whose
-// names are those of secrets. Each is there as written and decoded.
+// names are those of secrets. Each is returned as written and decoded.
 func Passwords(text string) (found []string) {
 	add := func(v string) {
 		found = append(found, v)
@@ -118,7 +118,7 @@ func Passwords(text string) (found []string) {
 	return found
 }
 
-// URL returns an address as people may see it: without the password and the
+// URL returns an address that may be shown to people: without the password and the
 // values of its query whose names are those of secrets.
 func URL(address string) string {
 	text := userInfo.ReplaceAllStringFunc(address, func(found string) string {

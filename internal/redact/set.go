@@ -11,24 +11,24 @@ import (
 	"sync/atomic"
 )
 
-// A Set is a set of secret values, and takes them out of texts. The nil Set and
-// the zero value know none. It is safe for concurrent use.
+// A Set is a set of secret values, and removes them from texts. The nil Set and
+// the zero value are empty. It is safe for concurrent use.
 type Set struct {
 	mu     sync.Mutex
-	values map[string]bool         // false: only its encodings are looked for, since it is a text with a secret in it
-	built  atomic.Pointer[matcher] // nil: it must be built from the values
+	values map[string]bool         // false if only the encodings are searched for: the value is a text with a secret in it
+	built  atomic.Pointer[matcher] // nil if it must be built from the values
 }
 
-// New returns a Set of values that are known to be secrets, as [Set.Add] takes
-// them.
+// New returns a Set of values that are known to be secrets. It accepts the same
+// values as [Set.Add].
 func New(values ...string) *Set {
 	s := &Set{}
 	s.Add(values...)
 	return s
 }
 
-// Add adds values that are known to be secrets. One of less than 6 bytes, or of a
-// few common words, is left out: it would be found in texts that do not mean it.
+// Add adds values that are known to be secrets. It ignores values of less than 6 bytes
+// and a few common words: they would match texts that have nothing to do with them.
 func (s *Set) Add(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,9 +49,9 @@ func (s *Set) add(value string, raw bool) {
 	s.built.Store(nil)
 }
 
-// AddNamed adds what is secret in a variable: its value, if [IsSecretName]
+// AddNamed adds the secrets in a variable: its value, if [IsSecretName]
 // accepts the name and [IsSecretValue] the value, and the [Passwords] in it. A value
-// with passwords in it is also looked for in base64, in which they cannot be found.
+// with passwords in it is also searched for in base64, which hides the passwords.
 func (s *Set) AddNamed(name, value string) {
 	if IsSecretName(name) && !isPath(value) && IsSecretValue(value) {
 		s.Add(value)
@@ -65,7 +65,7 @@ func (s *Set) AddNamed(name, value string) {
 	}
 }
 
-// matcher returns the matcher of the values; nil: there are none.
+// matcher returns the matcher of the values, or nil if there are no values.
 func (s *Set) matcher() *matcher {
 	if s == nil {
 		return nil
@@ -94,8 +94,8 @@ func (s *Set) matcher() *matcher {
 	return m
 }
 
-// findAll returns the spans of the text that are secrets, in order, and where the
-// part begins that may belong to a secret when more text follows.
+// findAll returns the spans of the text that are secrets, in order, and the offset
+// from which the text may belong to a secret when more text follows.
 func (m *matcher) findAll(text string) (found []span, pending int) {
 	all := views(text)
 	pending = len(text)
@@ -136,8 +136,8 @@ func merged(spans []span) []span {
 	return list
 }
 
-// Text returns the text with [Mask] in place of every secret. A text that is a
-// JSON document stays one.
+// Text returns the text with every secret replaced by [Mask]. A JSON document
+// stays a JSON document.
 func (s *Set) Text(text string) string {
 	m := s.matcher()
 	if m == nil || text == "" {
@@ -159,7 +159,7 @@ func (s *Set) Text(text string) string {
 	return replace(text, masks)
 }
 
-// Bytes is Text for bytes. It returns data itself if it holds no secret.
+// Bytes does the same as Text for bytes. It returns data itself if it holds no secret.
 func (s *Set) Bytes(data []byte) []byte {
 	if s.matcher() == nil {
 		return data
@@ -171,8 +171,8 @@ func (s *Set) Bytes(data []byte) []byte {
 	return data
 }
 
-// Hold returns how many bytes at the end of the text may belong to a secret
-// that is complete only when more text follows.
+// Hold returns the number of bytes at the end of the text that may belong to a
+// secret that is complete only when more text follows.
 func (s *Set) Hold(text string) int {
 	m := s.matcher()
 	if m == nil {
@@ -182,7 +182,7 @@ func (s *Set) Hold(text string) int {
 	return len(text) - pending
 }
 
-// A masked is a span and what replaces it.
+// A masked is a span and its replacement.
 type masked struct {
 	span
 	by string
@@ -207,8 +207,8 @@ func isDocument(text string) bool {
 	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
-// quoted returns what to replace in a JSON document, so that it stays one: a
-// span inside of a string by the mask, any other span by a string, together with
+// quoted returns the replacements in a JSON document, so that it stays one: the
+// mask for a span inside a string, and a string for any other span, together with
 // the number that it is a part of.
 func quoted(text string, spans []span) []masked {
 	var list []masked
@@ -223,7 +223,7 @@ func quoted(text string, spans []span) []masked {
 			s = scalars[i]
 		}
 		if n := len(list); n > 0 && list[n-1].to >= s.to {
-			continue // two spans of one number
+			continue // two spans in one number
 		}
 		list = append(list, masked{s, `"` + Mask + `"`})
 	}
@@ -254,7 +254,7 @@ func scanJSON(text string) (list []span) {
 }
 
 // JSON applies a redactor of texts to every string, name and number of a JSON
-// document, and to the document as a text. The result is a JSON document; what
+// document, and to the document as a text. The result is a JSON document; a text that
 // is not valid JSON becomes a string.
 func JSON(raw json.RawMessage, text func(string) string) json.RawMessage {
 	if !json.Valid(raw) {
@@ -293,7 +293,7 @@ func raw2string(text string) json.RawMessage {
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if e.Encode(text) != nil {
-		return json.RawMessage(`""`) // never: every string can be encoded
+		return json.RawMessage(`""`) // cannot happen: every string can be encoded
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
 }

@@ -7,13 +7,13 @@ import (
 	"unicode/utf8"
 )
 
-// A view is a text as it reads when one kind of escape is resolved. It knows
-// which bytes of the original each of its bytes comes from.
+// A view is a text after the escapes of one kind are resolved. It knows which
+// bytes of the original each of its bytes comes from.
 type view struct {
-	of   *view // the view that it resolves; nil: the original
+	of   *view // the view whose escapes it resolves; nil: the original text
 	text string
 	cuts []cut // the resolved escapes, in order
-	tail int   // where what may mean something else begins when more text follows: an escape that is not complete
+	tail int   // offset of an incomplete escape at the end, which may mean something else when more text follows
 }
 
 // A cut is one resolved escape.
@@ -21,9 +21,9 @@ type cut struct{ at, n, src, srcLen int }
 
 // A decoder resolves one kind of escape.
 type decoder struct {
-	begins string // bytes that an escape can begin with
-	// decode resolves the escape at the beginning of s: n bytes mean value. n is 0
-	// if there is none, and -1 if s is the beginning of one.
+	begins string // the bytes that can begin an escape
+	// decode resolves the escape at the beginning of s: its first n bytes mean value. n is 0
+	// if there is no escape, and -1 if s is an incomplete one.
 	decode func(s string) (value string, n int)
 }
 
@@ -31,8 +31,8 @@ var decoders = struct{ backslash, quotes, percent, entity decoder }{
 	decoder{`\`, decodeBackslash}, decoder{`'`, decodeQuotes}, decoder{`%`, decodePercent}, decoder{`&`, decodeEntity},
 }
 
-// resolve returns the view of v that a decoder gives, or nil if v holds none of
-// its escapes and does not end in the beginning of one.
+// resolve returns the view of v that a decoder produces, or nil if v holds none of
+// its escapes and does not end in an incomplete one.
 func (d *decoder) resolve(v *view) *view {
 	first := strings.IndexByte(v.text, d.begins[0])
 	if first < 0 {
@@ -96,7 +96,7 @@ func (v *view) start(at int) int {
 	return c.src + c.srcLen + at - c.at - c.n
 }
 
-// end maps the offset behind a byte to the text that v resolves.
+// end maps the offset after a byte to the text that v resolves.
 func (v *view) end(at int) int {
 	if at == 0 {
 		return 0
@@ -112,7 +112,7 @@ func (v *view) end(at int) int {
 	return c.src + c.srcLen + at - c.at - c.n
 }
 
-// boundary moves an offset of the original back until it is not inside of an
+// boundary moves an offset of the original back until it is not inside an
 // escape of v or of the views below it.
 func (v *view) boundary(at int) int {
 	if v.of == nil {
@@ -127,7 +127,7 @@ func (v *view) boundary(at int) int {
 	return v.of.origin(span{v.cuts[i].src, v.cuts[i].src}).from
 }
 
-// inside maps an offset of the original that is inside of no escape to the view.
+// inside maps an offset of the original that is not inside an escape to the view.
 func (v *view) inside(at int) int {
 	if v.of == nil {
 		return at
@@ -136,7 +136,7 @@ func (v *view) inside(at int) int {
 }
 
 // place maps an offset of the text that v resolves to v: to the beginning of the
-// escape that it is inside of, if it is.
+// escape that contains it, if there is one.
 func (v *view) place(at int) int {
 	i := sort.Search(len(v.cuts), func(i int) bool { return v.cuts[i].src >= at }) - 1
 	if i < 0 {
@@ -149,7 +149,7 @@ func (v *view) place(at int) int {
 	return c.at + c.n + at - c.src - c.srcLen
 }
 
-// views returns the original text and every way to read it that differs.
+// views returns the original text and every other way to read it.
 func views(text string) []*view {
 	const nested = 3 // JSON inside JSON inside JSON
 	plain := &view{text: text, tail: len(text)}
@@ -171,7 +171,7 @@ func views(text string) []*view {
 	return all
 }
 
-// simpleEscapes are the letters that a backslash gives another meaning.
+// simpleEscapes are the letters whose meaning a backslash changes.
 var simpleEscapes = map[byte]string{'n': "\n", 'r': "\r", 't': "\t", 'b': "\b", 'f': "\f", 'v': "\v", 'a': "\a", 'e': "\x1b", 'E': "\x1b"}
 
 // decodeBackslash resolves the escapes of JSON, Go, C and shells.
@@ -199,7 +199,7 @@ func decodeBackslash(s string) (string, int) {
 func utf8Text(n rune) string { return string(n) }
 func byteText(n rune) string { return string([]byte{byte(n)}) }
 
-// decodeNumber resolves an escape of so many digits, which begin at an offset.
+// decodeNumber resolves an escape with the given number of digits from an offset.
 func decodeNumber(s string, from, digits, base int, text func(rune) string) (string, int) {
 	n := rune(0)
 	for i := from; i < from+digits; i++ {
@@ -227,7 +227,7 @@ func parseHexDigit(c byte) int {
 	return -1
 }
 
-// decodeUnicode resolves \uXXXX, and the two of them that are one character.
+// decodeUnicode resolves \uXXXX, and a pair of them that is one character.
 func decodeUnicode(s string) (string, int) {
 	const one = len(`\u0000`)
 	var unit rune
@@ -250,7 +250,7 @@ func decodeUnicode(s string) (string, int) {
 	return string(utf8.RuneError), one
 }
 
-// decodeQuotes resolves a quote inside of single quotes, as shells write it.
+// decodeQuotes resolves a quote inside single quotes, as shells write it.
 func decodeQuotes(s string) (string, int) {
 	for _, form := range []string{`'\''`, `'"'"'`} {
 		if strings.HasPrefix(s, form) {
@@ -268,7 +268,7 @@ func decodePercent(s string) (string, int) {
 	return decodeNumber(s, 1, 2, 16, byteText)
 }
 
-// entities are the names of characters that writers of HTML and XML replace.
+// entities are the names of the characters that HTML and XML writers escape.
 var entities = map[string]string{"lt": "<", "gt": ">", "amp": "&", "quot": `"`, "apos": "'", "nbsp": "\u00a0"}
 
 // decodeEntity resolves the escapes of HTML and XML.

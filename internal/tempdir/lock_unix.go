@@ -10,7 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lockNewborn locks the directory and gives it its name.
+// lockNewborn locks the directory and gives it its final name.
 func lockNewborn(born, dir string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(born, lockName), os.O_CREATE|os.O_WRONLY|os.O_EXCL, 0o600)
 	if err != nil {
@@ -25,7 +25,7 @@ func lockNewborn(born, dir string) (*os.File, error) {
 	return lock, nil
 }
 
-// removeUnlocked removes the directory of a process that has died. A directory without a lock file is one that was being removed.
+// removeUnlocked removes the directory of a process that has died. A directory without a lock file was being removed.
 func removeUnlocked(dir string) {
 	lock, err := os.OpenFile(filepath.Join(dir, lockName), os.O_WRONLY|unix.O_NOFOLLOW, 0)
 	if err == nil {
@@ -37,7 +37,7 @@ func removeUnlocked(dir string) {
 	}
 }
 
-// isOwn reports whether a directory, not a link to one, belongs to this user.
+// isOwn reports whether the path is a directory, not a link to one, and belongs to this user.
 func isOwn(dir string) bool {
 	var stat unix.Stat_t
 	return unix.Lstat(dir, &stat) == nil && stat.Mode&unix.S_IFMT == unix.S_IFDIR && stat.Uid == uint32(os.Geteuid())

@@ -1,8 +1,8 @@
-// Package tempdir makes temporary directories that do not outlive their process for long. A process that is killed cannot remove what it
-// has made; the next one does, by [RemoveStale].
+// Package tempdir creates temporary directories and removes them soon after their process ends. A process that is killed cannot remove
+// its directories; the next process removes them with [RemoveStale].
 //
 // All directories of a process are below one of its own, whose lock file the process keeps locked. The system releases the lock when the
-// process dies, however it dies.
+// process dies, whatever the reason.
 package tempdir
 
 import (
@@ -17,13 +17,13 @@ import (
 
 const (
 	prefix   = "raddle-tmp-" // of the directory of a process
-	newborn  = "raddle-new-" // of one that is not locked yet
+	newborn  = "raddle-new-" // of a directory that is not locked yet
 	lockName = "lock"
-	// newbornAge is far longer than a process takes to lock its directory.
+	// newbornAge is far longer than a process needs to lock its directory.
 	newbornAge = time.Hour
 )
 
-// process is the directory of this process. It exists while something in it is used.
+// process is the directory of this process. It exists while something in it is in use.
 var process struct {
 	sync.Mutex
 	dir   string
@@ -31,8 +31,8 @@ var process struct {
 	users int
 }
 
-// New makes an empty directory that only this user can read, in the system's directory for temporary files. remove deletes it with all
-// that is in it; it may be called more than once. New may be called by several goroutines at the same time.
+// New creates an empty directory that only this user can read, in the system's directory for temporary files. remove deletes it with all
+// its contents; it may be called more than once. New is safe for concurrent use.
 func New(pattern string) (dir string, remove func(), err error) {
 	process.Lock()
 	defer process.Unlock()
@@ -60,7 +60,7 @@ func release(dir string) {
 	}
 }
 
-// openProcess makes the directory of the process. It gets its name when it is locked, so that no other process takes it for stale.
+// openProcess creates the directory of the process. The directory gets its name after it is locked, so that no other process considers it stale.
 func openProcess() error {
 	born, err := os.MkdirTemp("", newborn)
 	if err != nil {
@@ -75,15 +75,15 @@ func openProcess() error {
 	return nil
 }
 
-// closeProcess removes the directory of the process. The lock goes last.
+// closeProcess removes the directory of the process, and its lock file last.
 func closeProcess() {
 	_ = os.RemoveAll(process.dir)
 	_ = process.lock.Close()
-	_ = os.RemoveAll(process.dir) // where a locked file cannot be removed
+	_ = os.RemoveAll(process.dir) // on systems where a locked file cannot be removed
 }
 
-// RemoveStale removes what processes of this user have left behind that were killed. What cannot be removed stays: the next call tries
-// again.
+// RemoveStale removes what killed processes of this user have left behind. What it cannot remove stays until the next
+// call.
 func RemoveStale() {
 	root := os.TempDir()
 	f, err := os.Open(root)

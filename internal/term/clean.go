@@ -10,10 +10,10 @@ import (
 	"raddle.dev/internal/proc"
 )
 
-// Clean returns text without anything that a terminal would obey or that changes how its other characters are shown. Whole control
-// sequences go, in their 7-bit and 8-bit forms, and so do all control characters except line breaks and tabs, the controls of text
+// Clean returns text without anything that a terminal would obey or that changes how its other characters are shown. It removes whole
+// control sequences, in their 7-bit and 8-bit forms, all control characters except line breaks and tabs, the controls of text
 // direction, and invisible characters such as tags. Line breaks of any kind become "\n", also a lone "\r", which would let the
-// rest of a line cover its beginning. Bytes that are not UTF-8 become U+FFFD. Clean of its own result changes nothing.
+// rest of a line cover its beginning. Bytes that are not UTF-8 become U+FFFD. Clean(Clean(text)) equals Clean(text).
 func Clean(text string) string {
 	if isClean(text) {
 		return text
@@ -31,7 +31,7 @@ func Clean(text string) string {
 	}, text)
 }
 
-// Reveal returns text for somebody who decides about it: what Clean removes is seen as an escape, such as \x1b or \u202e, so that nothing hides.
+// Reveal returns text for a person who decides about it: it shows what Clean would remove as an escape, such as \x1b or \u202e, so that nothing is hidden.
 func Reveal(text string) string {
 	if isClean(text) {
 		return text
@@ -54,10 +54,10 @@ func Reveal(text string) string {
 	return b.String()
 }
 
-// CleanLine returns text as one line: it is clean, and its line breaks and tabs are spaces.
+// CleanLine returns text as one line: cleaned as by Clean, with line breaks and tabs replaced by spaces.
 func CleanLine(text string) string { return Clean(OneLine(text)) }
 
-// OneLine returns text with spaces in place of line breaks of any kind and of tabs, for a row of a table. Nothing else is changed.
+// OneLine returns text with line breaks of any kind and tabs replaced by spaces, for a row of a table. It changes nothing else.
 func OneLine(text string) string {
 	if !strings.ContainsAny(text, lineBreaks) {
 		return text
@@ -72,8 +72,8 @@ func OneLine(text string) string {
 
 const lineBreaks = "\n\t\r\v\f\u0085\u2028\u2029"
 
-// QuoteName returns the name of a file, or any other name, for a terminal: as it is if that is one clean line, otherwise as a quoted
-// string with escapes, so that a reader sees which name it is.
+// QuoteName returns the name of a file, or any other name, for a terminal: unchanged if it is one clean line, otherwise as a quoted
+// string with escapes, so that the reader sees which name it is.
 func QuoteName(name string) string {
 	if isClean(name) && !strings.ContainsAny(name, "\n\t") {
 		return name
@@ -97,7 +97,7 @@ func isClean(text string) bool {
 	return true
 }
 
-// isHarmful reports whether a terminal must not get a character from outside.
+// isHarmful reports whether a character from outside must not reach a terminal.
 func isHarmful(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t':
@@ -106,14 +106,14 @@ func isHarmful(r rune) bool {
 		return true
 	case r < 0xAD:
 		return false
-	case r >= 0xE0100 && r <= 0xE01EF: // variation selectors that only carry hidden data here
+	case r >= 0xE0100 && r <= 0xE01EF: // variation selectors that can only carry hidden data here
 		return true
 	}
 	return unicode.Is(unicode.Cf, r) && !unicode.In(r, visibleFormat)
 }
 
-// visibleFormat are the characters of category Cf that are seen, or that writing needs: the soft hyphen, signs before Arabic and Syriac
-// numbers, and the joiners, which Persian, the languages of India and emoji are written with.
+// visibleFormat holds the characters of category Cf that are visible, or that writing needs: the soft hyphen, signs before Arabic and Syriac
+// numbers, and the joiners that Persian, the languages of India and emoji are written with.
 var visibleFormat = &unicode.RangeTable{
 	R16: []unicode.Range16{
 		{Lo: 0x00AD, Hi: 0x00AD, Stride: 1},

@@ -1,9 +1,9 @@
-// Package term is the border between raddle and a terminal.
+// Package term separates raddle from the terminal.
 //
 // Output: models, tools, servers and file names are untrusted, and a terminal obeys what they contain: a reply can set the clipboard,
 // clear the screen, or show text that is not what it is. A [Writer] is the only way to a terminal. It removes every control sequence,
 // except those that raddle made itself with [Paint] and [Rewind]. These carry a random mark of this process, so that no text from
 // outside can imitate them. A pipe or a file gets the bytes as they are, and colours if they are asked for.
 //
-// Input: a [Keyboard] keeps what a person types while a run works from the screen, and out of the next question.
+// Input: a [Keyboard] keeps what a person types during a run off the screen and out of the next question.
 package term

@@ -7,11 +7,11 @@ import (
 	xterm "golang.org/x/term"
 )
 
-// A Keyboard keeps what a person types while a run works off the screen and out of the next question. While it is held, the terminal neither
+// A Keyboard keeps what a person types during a run off the screen and out of the next question. While it is held, the terminal neither
 // echoes keys nor waits for the end of a line; Ctrl-C, Ctrl-Z and Ctrl-\ send their signals as always. The terminal gets its own mode back
 // when the keyboard is released, and before the process stops (Ctrl-Z). A process in the background leaves the terminal alone,
 // until it is in the foreground. Nothing restores the mode after SIGKILL; bash and zsh do that themselves.
-// It is safe for concurrent use. If its stream is no terminal, its methods do nothing.
+// It is safe for concurrent use. If its stream is not a terminal, its methods do nothing.
 type Keyboard struct {
 	in       *os.File
 	terminal bool
@@ -21,16 +21,16 @@ type Keyboard struct {
 	mu    sync.Mutex
 	held  bool
 	lent  bool
-	saved *xterm.State // the terminal's own mode; nil: it is in that mode
-	stop  func()       // ends listening to signals
+	saved *xterm.State // the terminal's own mode; nil if the terminal is in that mode
+	stop  func()       // stops the handling of signals
 }
 
-// NewKeyboard returns a keyboard that is not held yet. suspend is called before Ctrl-Z stops the process, and resume when it continues.
+// NewKeyboard returns a keyboard that is not held. It calls suspend before Ctrl-Z stops the process, and resume when the process continues.
 func NewKeyboard(in *os.File, suspend, resume func()) *Keyboard {
 	return &Keyboard{in: in, terminal: IsTerminal(in), suspend: suspend, resume: resume}
 }
 
-// Hold begins to hold the keyboard. The caller handles SIGINT, SIGTERM and SIGHUP, and calls Release before the process ends.
+// Hold turns echo and line buffering off until Release. The caller handles SIGINT, SIGTERM and SIGHUP, and calls Release before the process ends.
 func (k *Keyboard) Hold() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -42,7 +42,7 @@ func (k *Keyboard) Hold() {
 	k.set()
 }
 
-// Release ends Hold.
+// Release gives the terminal its own mode back. It undoes Hold.
 func (k *Keyboard) Release() {
 	k.mu.Lock()
 	stop := k.stop
@@ -54,7 +54,7 @@ func (k *Keyboard) Release() {
 	}
 }
 
-// Lend leaves the terminal to a question until takeBack is called: in its own mode if cooked is true, otherwise as it is, for a program that
+// Lend gives the terminal to a question until takeBack is called: in its own mode if cooked is true, otherwise unchanged, for a program that
 // sets a mode itself.
 func (k *Keyboard) Lend(cooked bool) (takeBack func()) {
 	k.mu.Lock()
@@ -71,14 +71,14 @@ func (k *Keyboard) Lend(cooked bool) (takeBack func()) {
 	}
 }
 
-// Discard removes what was typed and not read yet.
+// Discard removes what was typed and not yet read.
 func (k *Keyboard) Discard() {
 	if k.terminal && isForeground(k.in) {
 		discardInput(k.in)
 	}
 }
 
-// set turns echo and line buffering off, if the keyboard is held. The caller holds mu.
+// set turns echo and line buffering off if the keyboard is held. The caller must hold mu.
 func (k *Keyboard) set() {
 	if !k.held || k.lent || !isForeground(k.in) {
 		return
@@ -93,7 +93,7 @@ func (k *Keyboard) set() {
 	quiet(k.in)
 }
 
-// restore gives the terminal its own mode back. The caller holds mu.
+// restore gives the terminal its own mode back. The caller must hold mu.
 func (k *Keyboard) restore() {
 	if k.saved != nil && isForeground(k.in) {
 		_ = xterm.Restore(int(k.in.Fd()), k.saved)

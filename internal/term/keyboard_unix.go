@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isForeground reports whether this process may change the mode of a terminal: a process in the background would be stopped for that.
+// isForeground reports whether this process may change the mode of the terminal: the system would stop a background process that tried.
 func isForeground(tty *os.File) bool {
 	group, err := unix.IoctlGetInt(int(tty.Fd()), unix.TIOCGPGRP)
 	if err != nil {
-		return true // it is not the controlling terminal, which alone has that rule
+		return true // it is not the controlling terminal, and only that one has the rule
 	}
 	own, err := unix.Getpgid(0)
 	return err == nil && group == own
@@ -66,8 +66,8 @@ func (k *Keyboard) stopProcess(signals chan os.Signal) {
 	k.resume()
 }
 
-// CanSuspend reports whether there is a shell with job control that can continue this process after it was stopped: it runs
-// each job in a process group of its own, which differs from that of the session's first process.
+// CanSuspend reports whether there is a shell with job control that can continue this process after a stop: such a shell runs
+// each job in a process group of its own, which is not the group of the session's first process.
 func CanSuspend() bool {
 	group, err := unix.Getpgid(0)
 	session, sessionErr := unix.Getsid(0)

@@ -8,7 +8,7 @@ import (
 
 func isForeground(*os.File) bool { return true }
 
-// listen has no signals to handle: a console does not stop processes.
+// listen does nothing: a console does not stop processes.
 func (k *Keyboard) listen() (stop func()) { return func() {} }
 
 // quiet turns echo and line buffering off. Ctrl-C still interrupts.
@@ -25,5 +25,5 @@ func discardInput(console *os.File) {
 	_ = windows.FlushConsoleInputBuffer(windows.Handle(console.Fd()))
 }
 
-// CanSuspend reports whether the process can be stopped and continued. A console has no such keys.
+// CanSuspend returns false: a console has no keys that stop a process.
 func CanSuspend() bool { return false }

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// A Style is how a text stands out: the numbers of an SGR sequence.
+// A Style is the look of a text, as the numbers of an SGR sequence.
 type Style string
 
-// The styles that raddle uses.
+// These are the styles that raddle uses.
 const (
 	Bold   Style = "1"
 	Dim    Style = "2"
@@ -28,7 +28,7 @@ var (
 
 func mark(sequence string) string { return markBegin + sequence + string(markEnd) }
 
-// Paint returns text in a style, for a [Writer]. Text may hold other painted text. It has no effect on an empty text.
+// Paint returns text in a style, for a [Writer]. Text may hold other painted text. An empty text stays empty.
 func Paint(style Style, text string) string {
 	if text == "" {
 		return ""
@@ -36,8 +36,8 @@ func Paint(style Style, text string) string {
 	return mark("["+string(style)+"m") + text + mark("[0m")
 }
 
-// Rewind returns what erases the last rows of a screen, for a [Writer] on a terminal: the cursor is in the last of them, and afterwards
-// at the begin of the first, with nothing below. On anything else than a terminal it has no effect.
+// Rewind returns a mark that erases the last rows of the screen, for a [Writer] on a terminal. The cursor must be in the last of these rows; afterwards
+// it is at the start of the first one. On anything other than a terminal it has no effect.
 func Rewind(rows int) string {
 	if rows > 1 {
 		return mark("\r") + mark(fmt.Sprintf("[%dA", rows-1)) + mark("[J")
@@ -45,12 +45,12 @@ func Rewind(rows int) string {
 	return mark("\r") + mark("[J")
 }
 
-// Plain returns text without what Paint and Rewind have added, for what is not written by a [Writer].
+// Plain returns text without the marks of Paint and Rewind, for text that no [Writer] writes.
 func Plain(text string) string {
 	return render(text, func(s string) string { return s }, func(string) string { return "" })
 }
 
-// render returns text with its outside text and raddle's own sequences replaced.
+// render returns text with outside text cleaned and raddle's own marks replaced.
 func render(text string, outside, own func(string) string) string {
 	before, rest, found := strings.Cut(text, markBegin)
 	if !found {
@@ -63,7 +63,7 @@ func render(text string, outside, own func(string) string) string {
 			return b.String()
 		}
 		end := strings.IndexByte(rest, markEnd)
-		if end < 0 { // the text was cut inside of a mark
+		if end < 0 { // the text was cut inside a mark
 			return b.String()
 		}
 		b.WriteString(own(rest[:end]))

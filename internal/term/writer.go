@@ -8,7 +8,7 @@ import (
 )
 
 // A Writer writes to a stream that may be a terminal. A terminal gets clean text (see [Clean]) and the sequences of [Paint] and [Rewind];
-// anything else gets the bytes as they are, with the styles of Paint. It keeps no state between two writes: each is whole by itself. It is as
+// anything else gets the bytes unchanged, with the styles of Paint. It keeps no state between two writes: each is complete by itself. It is as
 // safe for concurrent use as its file.
 type Writer struct {
 	file     *os.File
@@ -24,10 +24,10 @@ func IsTerminal(f *os.File) bool { return xterm.IsTerminal(int(f.Fd())) }
 // IsTerminal reports whether the stream is a terminal.
 func (w *Writer) IsTerminal() bool { return w.terminal }
 
-// File returns the stream, for programs that take over the whole terminal, such as a form. What they show must be clean.
+// File returns the stream, for programs that take over the whole terminal, such as a form. The caller must clean what they show.
 func (w *Writer) File() *os.File { return w.file }
 
-// Size returns how many columns and rows the terminal has: 80 and 24 if that is not known, or if the terminal says that it has none.
+// Size returns the number of columns and rows of the terminal: 80 and 24 if the size is unknown or zero.
 func (w *Writer) Size() (cols, rows int) {
 	if cols, rows, err := xterm.GetSize(int(w.file.Fd())); err == nil && cols > 0 && rows > 0 {
 		return cols, rows
@@ -35,7 +35,7 @@ func (w *Writer) Size() (cols, rows int) {
 	return 80, 24
 }
 
-// Write writes p in one piece. It returns len(p) unless the stream fails.
+// Write writes p as one piece. It returns len(p) unless the stream fails.
 func (w *Writer) Write(p []byte) (int, error) {
 	var text string
 	if w.terminal {
@@ -52,7 +52,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Name returns a name for the stream: a terminal gets it quoted if it is not one clean line.
+// Name returns a name for the stream: quoted if the stream is a terminal and the name is not one clean line.
 func (w *Writer) Name(name string) string {
 	if w.terminal {
 		return QuoteName(name)
@@ -60,7 +60,7 @@ func (w *Writer) Name(name string) string {
 	return name
 }
 
-// expandMark returns the sequence of a mark.
+// expandMark returns the control sequence of a mark.
 func expandMark(sequence string) string {
 	if strings.HasPrefix(sequence, "[") {
 		return "\x1b" + sequence
@@ -68,7 +68,7 @@ func expandMark(sequence string) string {
 	return sequence
 }
 
-// expandStyle returns the sequence of a mark if it is a style. Anything but a terminal has no cursor.
+// expandStyle returns the control sequence of a mark if the mark is a style, otherwise "": only a terminal has a cursor.
 func expandStyle(sequence string) string {
 	if strings.HasSuffix(sequence, "m") {
 		return expandMark(sequence)

@@ -1,6 +1,6 @@
 // Package testneed lets tests say which programs they need.
 //
-// The list of programs, .ci/programs, has three groups. Tests may use those of the group base as they like. A test that needs one of the
+// The list of programs, .ci/programs, has three groups. Any test may use those of the group base. A test that needs one of the
 // group extra is named TestExtra…, one that needs an optional one TestOptional…: make test runs neither, make test-all runs both.
 package testneed
 
@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// Programs skips the test unless all programs are installed. It fails the test where .ci/programs does not allow it to use one of them.
+// Programs skips the test unless all programs are installed. It fails the test if .ci/programs does not allow the test to use one of them.
 func Programs(t testing.TB, names ...string) {
 	t.Helper()
 	groups, err := readGroups()
@@ -39,7 +39,7 @@ func mayUse(test, program, group string) error {
 	switch {
 	case group == "":
 		return fmt.Errorf("%s is not in .ci/programs: add it, and to the README if it is for make test", program)
-	case !ok || prefix != "" && (rest == "" || rest[0] < 'A' || rest[0] > 'Z'): // TestExtract is no such name
+	case !ok || prefix != "" && (rest == "" || rest[0] < 'A' || rest[0] > 'Z'): // TestExtract is not such a name
 		return fmt.Errorf("%s is in the group %s of .ci/programs: only tests whose names begin with %s may need it", program, group, prefix)
 	}
 	return nil
@@ -49,7 +49,7 @@ func isInstalled(program string) bool {
 	if _, err := exec.LookPath(program); err == nil {
 		return true
 	}
-	// npx finds it in places that are not in the PATH.
+	// npx finds it in places that are not in PATH
 	return program == "tsx" && exec.Command("npx", "--no-install", "tsx", "--version").Run() == nil
 }
 
