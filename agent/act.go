@@ -18,38 +18,39 @@ import (
 	"raddle.dev/tool"
 )
 
-// Act makes the calls of a reply. Its node takes the newest message with calls of
-// its model node, makes those that have no outcome yet, in order, and appends the outcomes. It
-// takes a step for each call, or for each group of neighbours whose tools are
-// Parallel, so that an outcome is part of the conversation as soon as possible;
-// then it follows its edges.
+// Act makes the calls of a reply. Its node takes the newest message of its
+// model node that has calls, makes the calls that have no outcome yet, in
+// order, and appends the outcomes. It takes one step for each call, or for each
+// group of adjacent calls whose tools are Parallel, so that an outcome becomes
+// part of the conversation as soon as possible. Then it follows its edges.
 type Act struct {
-	// Of is the model node whose calls it makes; empty: ToolsEdge says it, or else
-	// those of the newest reply are made. A graph in which several model nodes
-	// call at the same time has an Act for each.
+	// Of is the model node whose calls this node makes. If empty, ToolsEdge
+	// determines the node; without ToolsEdge the calls of the newest reply are
+	// made. A graph in which several model nodes call tools at the same time
+	// needs one Act for each of them.
 	Of       string
 	Tools    []tool.Tool
 	Agents   []AgentTool                                    // further tools
-	More     func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
+	More     func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
 	Gate     Gate                                           // nil: every call may be made
-	Headless bool                                           // nobody can be asked: what needs consent is refused
+	Headless bool                                           // there is no person to ask: a call that needs consent is refused
 	Calls    Calls
 	Budget   Budget              // its ToolCalls
 	Around   []ToolMiddleware    // the first outermost
-	Redact   func(string) string // takes secrets out of the text of results, before they are recorded; nil: nothing is taken out
+	Redact   func(string) string // removes secrets from the text of results before they are recorded; nil: nothing is removed
 }
 
-// Calls says how calls of tools are made. The zero value is a good choice.
+// Calls says how tool calls are made. The zero value is a good choice.
 type Calls struct {
 	Concurrency int           // calls at once; 0: no limit
 	Timeout     time.Duration // of one attempt; 0: none
-	Repeats     int           // how often in a row a call with one result is made before it is taken for a loop; 0: 2; negative: always
+	Repeats     int           // how often in a row a call with the same result is made before it counts as a loop; 0: 2; negative: no limit
 	Retry       Again
-	// InDoubt is what is done with a call that was cut off before its outcome was
-	// known, of a tool that does not say it itself. Unset: a person is asked, and where
-	// there is none the call is not made again.
+	// InDoubt says what happens to a call that was interrupted before its
+	// outcome was known, if its tool does not say so itself. If unset, a person
+	// is asked; if there is no person to ask, the call is not repeated.
 	InDoubt tool.Doubt
-	Doubt   tool.Doubt // the same for all tools, whatever they say; unset: InDoubt
+	Doubt   tool.Doubt // overrides InDoubt for every tool, whatever the tool says; unset: InDoubt
 }
 
 // acting is one step of an act node.
@@ -61,13 +62,13 @@ type acting struct {
 	todo   *TodoList
 	events bool
 
-	mu        sync.Mutex // guards what follows
-	grants    []string   // allowed for the run
-	newGrants []string   // of them, in this step
-	spent     Spend      // by agents and models that calls have used
+	mu        sync.Mutex // guards the fields below
+	grants    []string   // what a person allowed for the run
+	newGrants []string   // grants added in this step
+	spent     Spend      // by agents and models that calls used
 }
 
-// Node is the tools node of a graph.
+// Node returns the tools node of a graph.
 func (a Act) Node(name string) graph.Node {
 	a.Tools = withAgents(a.Tools, a.Agents)
 	return graph.Node{
@@ -76,7 +77,7 @@ func (a Act) Node(name string) graph.Node {
 	}
 }
 
-// What keeps an act node from running.
+// These errors say why an act node cannot run.
 var (
 	errNoMessages = errors.New("no messages in state")
 	errNoCalls    = errors.New("no assistant message with tool calls found")
@@ -96,11 +97,11 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 		return graph.Update{}, errNoCalls
 	case len(r.pending) == 0:
 		return graph.Update{}, nil
-	case r.passed: // a new turn has begun instead
+	case r.passed: // a new turn has started
 		return graph.Put(cutOff(ctx, name, &r)), nil
 	case of == "":
 		if o := r.beside(entries); o != "" {
-			return graph.Update{}, fmt.Errorf("the model nodes %s and %s both have calls to be made, and nobody says which of them %s serves: give each a tools node of its own with Act.Of, or join them with ToolsEdge", o, r.by, name)
+			return graph.Update{}, fmt.Errorf("the model nodes %s and %s both have calls to make, and it is not set which of them %s belongs to: give each its own tools node with Act.Of, or connect them with ToolsEdge", o, r.by, name)
 		}
 	}
 	x, err := a.open(ctx, s, r)
@@ -149,7 +150,8 @@ func (a *Act) open(ctx context.Context, s graph.State, r round) (*acting, error)
 	return x, nil
 }
 
-// all is the tools of a node. Where two have one name the first counts.
+// all returns the tools of a node. If two tools have the same name, the first
+// one counts.
 func all(ctx context.Context, tools []tool.Tool, more func(context.Context) ([]tool.Tool, error)) ([]tool.Tool, error) {
 	if more == nil {
 		return tools, nil
@@ -177,8 +179,9 @@ func (x *acting) find(name string) (tool.Tool, bool) {
 	return tool.Tool{}, false
 }
 
-// trimToolName removes what models add to the name of a tool: the namespace that some were
-// trained with, a marker of their reply format, and the ending of the tool's file.
+// trimToolName removes what models add to the name of a tool: a namespace from
+// their training, a marker of their reply format, and the extension of the
+// tool's file.
 func trimToolName(name string) string {
 	name, _, _ = strings.Cut(name, "<|")
 	name = strings.TrimPrefix(strings.TrimSpace(name), "functions.")
@@ -189,8 +192,8 @@ func trimToolName(name string) string {
 	return name
 }
 
-// batch is the calls of the next step: the first that is pending, and with it its
-// neighbours while all their tools are Parallel.
+// batch returns the calls of the next step: the first pending call and, if
+// their tools are all Parallel, the calls that follow it directly.
 func (x *acting) batch(pending []llm.ToolCall) []llm.ToolCall {
 	parallel := func(c llm.ToolCall) bool {
 		t, ok := x.find(c.Name)
@@ -203,8 +206,9 @@ func (x *acting) batch(pending []llm.ToolCall) []llm.ToolCall {
 	return pending[:n]
 }
 
-// all makes the calls of a batch, each to its end. Without an error there is a
-// result for each; with one, those that have one are returned.
+// all makes the calls of a batch and waits for each of them. If the error is
+// nil, there is a result for each call; otherwise the results that exist are
+// returned.
 func (x *acting) all(ctx context.Context, batch []llm.ToolCall) ([]llm.Part, error) {
 	if len(batch) == 1 {
 		r, err := x.outcome(ctx, batch[0])
@@ -238,8 +242,8 @@ func (x *acting) all(ctx context.Context, batch []llm.ToolCall) ([]llm.Part, err
 	return results, worst(errs)
 }
 
-// worst is the error to return for several calls: that a person is asked counts
-// least, since it would hide the others.
+// worst chooses the error to return for several calls. An error that says that
+// a person is asked has the lowest priority, because it would hide the others.
 func worst(errs []error) (err error) {
 	for _, e := range errs {
 		if e != nil && (err == nil || errors.Is(err, graph.ErrWaiting)) {
@@ -249,8 +253,8 @@ func worst(errs []error) (err error) {
 	return err
 }
 
-// outcome brings one call to its outcome. The error is one of the run, not of the
-// tool: the run waits, is cancelled or cannot be saved.
+// outcome returns the outcome of one call. Its error is an error of the run,
+// not of the tool: the run waits, is cancelled or cannot be saved.
 func (x *acting) outcome(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
 	args, ok := object(c.Args)
 	if !ok {
@@ -264,13 +268,13 @@ func (x *acting) outcome(ctx context.Context, c llm.ToolCall) (tool.Result, erro
 		return x.done(ctx, c, tool.Failed("Unexpected call: %s %s. This tool is not available or the call failed; use only tools listed in your catalog.%s",
 			c.Name, args, x.catalog())), nil
 	}
-	if do := todoActions[t.Name]; do != nil { // it changes nothing but the state
+	if do := todoActions[t.Name]; do != nil { // changes only the state
 		return x.done(ctx, c, do(x.todo, args)), nil
 	}
 	return x.once(ctx, t, tool.Call{ID: c.ID, Args: args})
 }
 
-// done tells of a call that came to its outcome without being made.
+// done reports the outcome of a call that was not made.
 func (x *acting) done(ctx context.Context, c llm.ToolCall, r tool.Result) tool.Result {
 	r = x.redacted(r)
 	if x.events {
@@ -279,7 +283,7 @@ func (x *acting) done(ctx context.Context, c llm.ToolCall, r tool.Result) tool.R
 	return r
 }
 
-// catalog names the tools there are.
+// catalog lists the names of the available tools.
 func (x *acting) catalog() string {
 	const many = 50
 	names := slices.Sorted(maps.Keys(x.tools))
@@ -296,14 +300,15 @@ func (x *acting) repeats() int {
 	return x.act.Calls.Repeats
 }
 
-// upTo is the calls of the turn up to one of this round.
+// upTo returns the calls of the turn, up to and including one call of this
+// round.
 func (x *acting) upTo(id string) []pastCall {
 	first := len(x.past) - len(x.round.calls)
 	return x.past[:first+1+slices.IndexFunc(x.round.calls, func(c llm.ToolCall) bool { return c.ID == id })]
 }
 
-// object is the arguments of a call as a JSON object: nothing is an empty one,
-// and a text may hold one.
+// object returns the arguments of a call as a JSON object. Empty arguments are
+// an empty object, and a JSON string may contain an object.
 func object(args json.RawMessage) (json.RawMessage, bool) {
 	var text string
 	if json.Unmarshal(args, &text) == nil {
@@ -319,13 +324,14 @@ func object(args json.RawMessage) (json.RawMessage, bool) {
 	return args, true
 }
 
-// cutOff is the outcome of calls that were cut off and are not continued.
+// cutOff returns the outcome of calls that were interrupted and are not
+// continued.
 func cutOff(ctx context.Context, by string, r *round) graph.Write {
 	return Messages.Set([]Entry{mark(ctx, Entry{Message: cutOffMessage(r.pending), By: by, For: r.by})})
 }
 
 func cutOffMessage(calls []llm.ToolCall) llm.Message {
-	if len(calls) == 0 { // of most replies, in every request
+	if len(calls) == 0 { // the usual case: most replies have no calls
 		return llm.Message{}
 	}
 	return outcomeOf(calls, tool.Failed("The call was cut off: the run was stopped before it had an outcome. It may or may not have happened; check before you repeat it."))
@@ -335,7 +341,7 @@ func underWayMessage(calls []llm.ToolCall) llm.Message {
 	return outcomeOf(calls, tool.Text("The call is still under way."))
 }
 
-// outcomeOf is one outcome for several calls.
+// outcomeOf returns a message with the same outcome for several calls.
 func outcomeOf(calls []llm.ToolCall, r tool.Result) llm.Message {
 	parts := make([]llm.Part, len(calls))
 	for i, c := range calls {

@@ -10,8 +10,9 @@ import (
 	"raddle.dev/graph"
 )
 
-// checkAnswer returns why an answer to a question about a call is refused: see
-// graph.Node.CheckAnswer. What the type of the question settles is not repeated here.
+// checkAnswer returns why an answer to a question about a call is rejected: see
+// graph.Node.CheckAnswer. It does not repeat the checks that follow from the
+// type of the question.
 func checkAnswer(q graph.Question, a graph.Answer) error {
 	if q.Kind == KindPermission {
 		return checkPermission(q, a)
@@ -30,9 +31,10 @@ func checkAnswer(q graph.Question, a graph.Answer) error {
 	return nil
 }
 
-// checkPermission takes every text for an answer to the question that it names: what
-// is not an option is a refusal with its reason. An answer that names no question may
-// have been meant for another, so it must be one of the options.
+// checkPermission accepts every text as an answer to the question that the
+// answer names: a text that is not one of the options is a refusal with its
+// reason. An answer that names no question may be meant for a different
+// question, so it must be one of the options.
 func checkPermission(q graph.Question, a graph.Answer) error {
 	switch v := a.Value.(type) {
 	case bool:

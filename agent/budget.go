@@ -10,27 +10,27 @@ import (
 	"raddle.dev/llm"
 )
 
-// A Budget bounds what a turn may cost. It is checked before every call of a
-// model and before every round of tool calls; a zero field is no bound. It is that
-// of one agent; with Share that of all below a context.
+// A Budget limits what one turn of one agent may cost; after Share it limits
+// all agents below a context together. It is checked before every model call
+// and before every round of tool calls. A zero field sets no limit.
 type Budget struct {
-	Of        string        // whose it is, for errors; empty: the name of the Config
-	Tokens    int           // of requests and replies together, as the provider counts them
-	Money     float64       // in the currency of Prices; what has no price is not counted
-	Calls     int           // requests to models, summaries included
-	ToolCalls int           // calls of tools that were begun
-	Time      time.Duration // active time of a run; waiting for a person does not count. Needs Config: it is Def.Timeout
+	Of        string        // the owner, for error messages; empty: the name of the Config
+	Tokens    int           // of requests and replies together, as counted by the provider
+	Money     float64       // in the currency of Prices; a request without a known price does not count
+	Calls     int           // requests to models, including requests for summaries
+	ToolCalls int           // tool calls that were started
+	Time      time.Duration // active time of a run; waiting for a person does not count. Works only in a Config, as Def.Timeout
 	Prices    map[string]Price
-	Price     Price // of models that Prices does not name; zero: they have no price
+	Price     Price // of models that Prices does not list; zero: their price is unknown
 }
 
-// Price is what a million tokens cost.
+// Price is the price of a million tokens.
 type Price struct {
 	Input, Output float64
-	Cached        float64 // of Input, the part read from the provider's cache; 0: as Input
+	Cached        float64 // for the part of Input that the provider read from its cache; 0: the price of Input
 }
 
-// cost of a reply; known is false where nobody has said what the model costs.
+// cost returns the cost of a reply. known is false if the model has no price.
 func (b *Budget) cost(model string, u llm.Usage) (money float64, known bool) {
 	p, ok := b.Prices[model]
 	if !ok {
@@ -47,13 +47,13 @@ func (b *Budget) cost(model string, u llm.Usage) (money float64, known bool) {
 	return (float64(u.Input-u.Cached)*p.Input + float64(u.Cached)*cached + float64(u.Output)*p.Output) / million, true
 }
 
-// Spend is what models and tools have cost.
+// Spend is the amount that models and tools have used.
 type Spend struct {
 	Calls     int       `json:"calls,omitempty"`      // requests to models
 	ToolCalls int       `json:"tool_calls,omitempty"` // calls of tools
 	Usage     llm.Usage `json:"usage,omitzero"`
 	Money     float64   `json:"money,omitempty"`
-	Unpriced  int       `json:"unpriced,omitempty"` // requests whose cost is not known and not in Money
+	Unpriced  int       `json:"unpriced,omitempty"` // requests whose cost is unknown and therefore not part of Money
 }
 
 func (s Spend) add(o Spend) Spend {
@@ -61,7 +61,7 @@ func (s Spend) add(o Spend) Spend {
 		Money: s.Money + o.Money, Unpriced: s.Unpriced + o.Unpriced}
 }
 
-// spend is what one reply costs.
+// spend returns the cost of one reply.
 func (b *Budget) spend(r *llm.Reply) Spend {
 	s := Spend{Calls: 1, Usage: r.Usage}
 	money, known := b.cost(r.Model, r.Usage)
@@ -71,17 +71,17 @@ func (b *Budget) spend(r *llm.Reply) Spend {
 	return s
 }
 
-// BudgetError says that a turn has used up its budget. The run has failed before
-// the call that would have exceeded it, keeps what it has, and goes on when it is
-// resumed by a graph with a larger budget.
+// BudgetError says that a turn has used up its budget. The run failed before
+// the call that would have exceeded the budget, and its results are saved. It
+// continues when it is resumed by a graph with a larger budget.
 type BudgetError struct {
-	Of     string // whose budget it is; empty: nobody has said
+	Of     string // the owner of the budget; empty: unknown
 	What   string // "tokens", "money", "calls" or "tool calls"
 	Limit  string
 	Spent  string
-	Shared bool // others spend from it, too: see Budget.Share
+	Shared bool // other agents use it too: see Budget.Share
 
-	scope string // of a shared one
+	scope string // of a shared budget
 }
 
 func (e *BudgetError) Error() string {
@@ -92,31 +92,31 @@ func (e *BudgetError) Error() string {
 	if e.Shared {
 		whose += " and the agents below it"
 	}
-	return fmt.Sprintf("the budget%s for %s is used up: %s of %s; raise it and resume, or begin a new turn", whose, e.What, e.Spent, e.Limit)
+	return fmt.Sprintf("the budget%s for %s is used up: %s of %s; raise it and resume, or start a new turn", whose, e.What, e.Spent, e.Limit)
 }
 
-// Unwrap is the limit as the engine tells of its own, for callers that do not care
-// which one it was.
+// Unwrap returns the error that the engine uses for its own limits, for callers
+// that do not need to know which limit it was.
 func (e *BudgetError) Unwrap() error { return &graph.LimitError{Status: graph.VisitLimit} }
 
-// IterationError says that a model has replied as often in a turn as it may and
-// still wants to go on. What was said is kept; the run goes on when it is resumed
-// by a graph with a higher limit, and a new turn has a count of its own.
+// IterationError says that a model has given the maximum number of replies in a
+// turn and is not finished. The conversation is saved. The run continues when
+// it is resumed by a graph with a higher limit; a new turn starts a new count.
 type IterationError struct {
 	Node  string
 	Limit int
 }
 
 func (e *IterationError) Error() string {
-	return fmt.Sprintf("%s has replied %d times in this turn, which is the limit, and is not done; raise MaxIterations and resume, or begin a new turn", e.Node, e.Limit)
+	return fmt.Sprintf("%s has replied %d times in this turn, which is the limit, and is not finished; raise MaxIterations and resume, or start a new turn", e.Node, e.Limit)
 }
 
-// Unwrap is the limit as the engine tells of its own.
+// Unwrap returns the error that the engine uses for its own limits.
 func (e *IterationError) Unwrap() error {
 	return &graph.LimitError{Status: graph.VisitLimit, Node: e.Node, Limit: e.Limit, Count: e.Limit + 1}
 }
 
-// allows says what is used up, if anything.
+// allows returns a BudgetError if a limit is reached, else nil.
 func (b *Budget) allows(s Spend) error {
 	if total := s.Usage.Input + s.Usage.Output; b.Tokens > 0 && total >= b.Tokens {
 		return &BudgetError{Of: b.Of, What: "tokens", Limit: strconv.Itoa(b.Tokens), Spent: strconv.Itoa(total)}
@@ -131,7 +131,8 @@ func (b *Budget) allows(s Spend) error {
 	return nil
 }
 
-// allowsTools says whether n more calls of tools may be made.
+// allowsTools returns a BudgetError if n more tool calls would exceed the
+// limit, else nil.
 func (b *Budget) allowsTools(s Spend, n int) error {
 	if b.ToolCalls > 0 && s.ToolCalls+n > b.ToolCalls {
 		return &BudgetError{Of: b.Of, What: "tool calls", Limit: strconv.Itoa(b.ToolCalls), Spent: strconv.Itoa(s.ToolCalls)}

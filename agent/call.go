@@ -17,21 +17,23 @@ import (
 	"raddle.dev/tool"
 )
 
-// Again says when a call of a tool that returned an error is made again, within
-// one effect. A result with Error set is no error: the model has to deal with it.
+// Again says when a tool call that returned an error is made again, within the
+// same effect. A result with Error set is not an error in this sense: the model
+// handles it.
 type Again struct {
-	Attempts int              // in all; 0 and 1: no retry
-	Delay    time.Duration    // before the second attempt; it doubles from there on
-	If       func(error) bool // nil: a connection that broke or timed out
+	Attempts int              // in total; 0 and 1: no retry
+	Delay    time.Duration    // before the second attempt; it doubles with each further attempt
+	If       func(error) bool // nil: retry if the connection broke or timed out
 }
 
 // errUnrecorded ends an effect that is only looked up.
 var errUnrecorded = errors.New("agent: nothing is recorded")
 
-// recorded is the result that an earlier drive has recorded for an effect.
+// recorded returns the result that an earlier drive recorded for an effect. ok
+// reports whether there is one.
 func recorded[T any](ctx context.Context, name, key string) (v T, ok bool, err error) {
 	over, cancel := context.WithCancel(ctx)
-	cancel() // so that the engine takes errUnrecorded for a call cut short, not for a failure of the effect
+	cancel() // then the engine treats errUnrecorded as an interrupted call, not as a failure of the effect
 	v, err = graph.DoEffect(over, graph.Effect{Name: name, Key: key}, func(context.Context) (T, error) { return v, errUnrecorded })
 	if errors.Is(err, errUnrecorded) {
 		return v, false, nil
@@ -39,19 +41,21 @@ func recorded[T any](ctx context.Context, name, key string) (v T, ok bool, err e
 	return v, err == nil, err
 }
 
-// made is what an effect of a call records. Without a result, the call was cut off
-// before its outcome was recorded and may or may not have happened.
+// made is what the effect of a call records. If it contains no result, the call
+// was interrupted before its outcome was recorded, and may or may not have
+// happened.
 type made struct {
 	Result *tool.Result `json:"result,omitempty"`
-	Spent  Spend        `json:"spent,omitzero"` // by agents and models that it has used
-	// Ask is what the call asks a person before it can go on.
+	Spent  Spend        `json:"spent,omitzero"` // by the agents and models that it used
+	// Ask is the question that a person must answer before the call can
+	// continue.
 	Ask *tool.Question `json:"ask,omitempty"`
 }
 
-// once makes a call unless its outcome is recorded. A call that cannot simply be
-// repeated records its intent first; when it was cut off behind an intent, a
-// person says what is to become of it, and a further try is an effect of its own
-// with an intent of its own.
+// once makes a call unless its outcome is already recorded. A call that cannot
+// safely be repeated records its intent first. If it was interrupted after
+// that, a person decides whether it is repeated; each further try is an effect
+// with its own intent.
 func (x *acting) once(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	e := graph.Effect{Name: "tool " + t.Name, Key: c.ID}
 	for try := 1; ; try++ {
@@ -88,8 +92,8 @@ func (x *acting) once(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 	}
 }
 
-// askForTool asks a person what a call wants to know. Where there is none, that is the
-// answer.
+// askForTool asks a person the question of a call. If there is no person to
+// ask, the answer says so.
 func (x *acting) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key string, q *tool.Question) (tool.Answer, error) {
 	if x.act.Headless {
 		return tool.Answer{Prompt: q.Prompt, Refused: "no one is present to answer"}, nil
@@ -106,8 +110,8 @@ func (x *acting) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key s
 	return tool.Answer{Prompt: q.Prompt, Value: text}, err
 }
 
-// begin makes one try of a call that is permitted. What was not permitted is
-// recorded too, so that a resume under other rules does not make it after all.
+// begin makes one try of a call, if it is permitted. A refusal is recorded too,
+// so that a resume with different rules does not make the call.
 func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect, try int) (made, error) {
 	if try == 1 {
 		refused, err := x.permit(ctx, t, c)
@@ -120,7 +124,7 @@ func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Ef
 		}
 	}
 	if !t.MayRepeat(c.Args) {
-		e.InDoubt = graph.DoubtSkip // and ask in words of our own
+		e.InDoubt = graph.DoubtSkip // resolveDoubt decides instead
 	}
 	return graph.DoEffect(ctx, e, func(ctx context.Context) (made, error) {
 		counted, err := beginTool(ctx)
@@ -142,7 +146,8 @@ func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Ef
 	})
 }
 
-// isUnfinished reports whether an error of a tool is not the outcome of its call.
+// isUnfinished reports whether an error of a tool is not the outcome of its
+// call.
 func isUnfinished(err error) bool {
 	var q *tool.Question
 	return errors.As(err, &q) || errors.Is(err, tool.ErrCutOff)
@@ -152,7 +157,7 @@ func waits(err error) bool {
 	return errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused)
 }
 
-// told runs a call within its middleware and tells of it.
+// told runs a call inside its middleware and emits its events.
 func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	var began time.Time
 	if x.events {
@@ -179,7 +184,7 @@ func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 	return r, nil
 }
 
-// guarded makes a panic of a tool its error.
+// guarded turns a panic of a tool into an error of the tool.
 func (x *acting) guarded(ctx context.Context, t tool.Tool, c tool.Call, run ToolFunc) (r tool.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -208,7 +213,7 @@ func (x *acting) retried(ctx context.Context, t tool.Tool, c tool.Call) (tool.Re
 	}
 }
 
-// errToolTimeout is the cause of a context that ended because of Calls.Timeout.
+// errToolTimeout is the cause of a context that Calls.Timeout ended.
 var errToolTimeout = errors.New("the tool's timeout has passed")
 
 func (x *acting) attempt(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
@@ -233,7 +238,7 @@ func (a *Again) allows(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// redacted takes secrets out of a result's texts.
+// redacted removes secrets from the texts of a result.
 func (x *acting) redacted(r tool.Result) tool.Result {
 	if x.act.Redact == nil {
 		return r

@@ -9,15 +9,17 @@ import (
 	"raddle.dev/tool"
 )
 
-// KindCaller asks whoever drives the run to make a call of a CallerTool.
+// KindCaller is the kind of a question that asks the caller of the run to make
+// a call of a CallerTool.
 const KindCaller = "caller"
 
-// CallerTool is a tool that the caller of the run makes the calls of: in a
+// CallerTool returns a tool whose calls are made by the caller of the run: in a
 // browser, on another machine, by hand. A call is a question of KindCaller with
-// CallData; the run waits until all calls of the reply are answered, in this
-// process or another. A text is the result as it is, any other answer is one in
-// JSON; a refusal is told to the model as a failure. Calls that stand before it in
-// the reply are made before, and not again; those behind it when it is answered.
+// CallData. The run waits until all calls of the reply are answered, in this
+// process or another one. A text answer is the result as it is; any other
+// answer is the result as JSON; the model sees a refusal as a failure. Calls
+// before it in the reply are made before the run waits and are not repeated;
+// calls after it are made when it is answered.
 func CallerTool(spec llm.ToolSpec) tool.Tool {
 	return tool.Tool{Name: spec.Name, Description: spec.Description, Schema: spec.Schema, Effect: tool.ReadOnly, Parallel: true,
 		Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {

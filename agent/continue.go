@@ -8,17 +8,19 @@ import (
 	"raddle.dev/llm"
 )
 
-// Continue sends a model on that stops although its todo list has open items:
-// in every run, children and runs without a terminal included.
+// Continue sends a model a reminder when it stops although its todo list has
+// open items. It applies to every run, including child runs and runs without a
+// terminal.
 type Continue struct {
-	// Max is how often in one turn. It is a hard limit: neither clearing the list
-	// nor a summary begins the count anew. 0: never, and there are no todo tools.
+	// Max is the highest number of reminders in one turn. Clearing the list or
+	// summarizing the conversation does not reset the count. 0: no reminders,
+	// and no todo tools.
 	Max    int
-	Prompt string // in front of the list; empty: DefaultContinuation
-	Plain  bool   // the system prompt says nothing of the todo tools
+	Prompt string // text before the list; empty: DefaultContinuation
+	Plain  bool   // the system prompt does not mention the todo tools
 }
 
-// DefaultContinuation is what a model is told that stops early.
+// DefaultContinuation is the reminder for a model that stops early.
 const DefaultContinuation = `[system reminder: your todo list still has open items]
 1. Mark an item as done only when you have checked its result.
 2. If an item covers several steps, split it into small ones before you begin.
@@ -26,8 +28,8 @@ const DefaultContinuation = `[system reminder: your todo list still has open ite
 4. Go on with the next open item now, by calling tools. Do not announce it, do it.
 5. If an item cannot be done or is no longer needed, say why and mark it as done or clear the list.`
 
-// TodoInstructions is what the system prompt says of the todo tools, unless
-// Continue.Plain is set.
+// TodoInstructions is the part of the system prompt about the todo tools.
+// Continue.Plain leaves it out.
 const TodoInstructions = `## Todo list
 
 Work that takes several steps is planned on a todo list.
@@ -37,18 +39,18 @@ Work that takes several steps is planned on a todo list.
 - When the user changes direction, clear the list and plan again.
 - If you stop while items are open you are told to go on.`
 
-// OpenItems is the warning that a model ended its turn with open items on its todo list
-// although it was sent on as often as it may be.
+// OpenItems returns the warning that a model ended its turn with open items on
+// its todo list after the highest number of reminders.
 func OpenItems(open, continued int) string {
 	return fmt.Sprintf("open items on the todo list: %d, after %d automatic continuations, which is the limit (max_auto_continues)", open, continued)
 }
 
-// due tells whether the model is to be sent on.
+// due reports whether the model gets a reminder.
 func (c *Continue) due(s graph.State) bool {
 	return Continued.Get(s) < c.Max && Todo.Get(s).Open() > 0
 }
 
-// node appends the continuation message.
+// node returns the node that appends the reminder.
 func (c Continue) node(name string) graph.Node {
 	return graph.Node{Name: name, Kind: "continue", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
 		prompt := c.Prompt

@@ -14,22 +14,24 @@ import (
 
 const delegateSchema = `{"type":"object","properties":{"request":{"type":"string","description":"What is to be done, with all that one needs to know for it"}},"required":["request"]}`
 
-// An AgentTool is a tool that is an agent: a model calls it with a request, and
-// reads its last reply. Each call is a child graph below the tools node, under the
-// id of the call: its steps, questions and events are part of the run, and a call
-// that was cut off goes on where it was. What it costs counts for the caller, whose
-// Budget bounds both together. Calls of one reply run together.
+// An AgentTool is a tool that is an agent: a model calls it with a request and
+// receives its last reply. Each call is a child graph of the tools node, named
+// after the id of the call. Its steps, questions and events are part of the
+// run, and an interrupted call continues where it stopped. Its cost counts for
+// the calling agent, whose Budget limits both together. The calls of one reply
+// run concurrently.
 //
-// Give it to Config.Agents; in a graph of your own to Act.Agents, and its Tool to
-// Think.Tools.
+// Put it in Config.Agents; in your own graph, put it in Act.Agents and its Tool
+// in Think.Tools.
 type AgentTool struct {
-	// Spec is what the model is told. Without a Schema the arguments are the text
-	// "request"; with one they are the agent's input as they are.
+	// Spec describes the tool to the model. Without a Schema the only argument
+	// is the text "request". With a Schema the arguments are the agent's input
+	// as they are.
 	Spec  llm.ToolSpec
-	Graph *graph.Graph // of a Config, or any other that works on Messages
+	Graph *graph.Graph // of a Config, or any other graph that works on Messages
 }
 
-// Tool is what a model may call.
+// Tool returns the tool that a model can call.
 func (a AgentTool) Tool() tool.Tool {
 	plain := len(a.Spec.Schema) == 0
 	if plain {
@@ -49,11 +51,11 @@ func (a AgentTool) Tool() tool.Tool {
 		}}
 }
 
-// delegate runs the child of a call, or goes on with it. A child that has failed is
-// dropped, so that a further attempt of the call begins anew.
+// delegate runs the child graph of a call, or continues it. A child that failed
+// is removed, so that a further attempt of the call starts from scratch.
 func delegate(ctx context.Context, kind, id, text string) (tool.Result, error) {
 	name := strings.NewReplacer("/", "-", "#", "-", "[", "-").Replace(id)
-	child, err := graph.CallNamed(withBill(ctx, nil), name, kind, Turn(text)...) // what it costs is in its state
+	child, err := graph.CallNamed(withBill(ctx, nil), name, kind, Turn(text)...) // its cost is in its state
 	billOf(ctx).add(spentIn(child.State))
 	switch {
 	case err == nil:
@@ -64,7 +66,7 @@ func delegate(ctx context.Context, kind, id, text string) (tool.Result, error) {
 	return tool.Result{}, errors.Join(err, graph.Drop(ctx, name))
 }
 
-// A bill adds up what agents and models cost that a call of a tool uses.
+// A bill adds up the cost of the agents and models that a tool call uses.
 type bill struct {
 	mu    sync.Mutex
 	spent Spend
@@ -72,7 +74,8 @@ type bill struct {
 
 type billKey struct{}
 
-// billOf is the bill of the call that ctx belongs to; nil: there is none.
+// billOf returns the bill of the call that ctx belongs to, or nil if there is
+// none.
 func billOf(ctx context.Context) *bill {
 	b, _ := ctx.Value(billKey{}).(*bill)
 	return b
@@ -91,14 +94,15 @@ func (b *bill) add(s Spend) {
 	b.mu.Unlock()
 }
 
-// spentIn is what a graph has cost. It may not know.
+// spentIn returns what a graph has spent. It is zero if the graph does not keep
+// the key Spent.
 func spentIn(s graph.State) Spend {
 	v, _ := s.Value(Spent.Name())
 	cost, _ := v.(Spend)
 	return cost
 }
 
-// withAgents is tools, and those that are agents.
+// withAgents returns tools followed by the tools of agents.
 func withAgents(tools []tool.Tool, agents []AgentTool) []tool.Tool {
 	if len(agents) == 0 {
 		return tools
@@ -110,7 +114,7 @@ func withAgents(tools []tool.Tool, agents []AgentTool) []tool.Tool {
 	return list
 }
 
-// children are the graphs that a tools node may run.
+// children returns the graphs that a tools node can run.
 func children(agents []AgentTool) map[string]graph.Sub {
 	if len(agents) == 0 {
 		return nil

@@ -1,7 +1,7 @@
-// Package agent is the loop of a model and its tools as a graph: think asks the
-// model, act runs what it called, and a conditional edge leads back. Unlike a
-// loop in a program, it never loses its place: each reply and each outcome is in
-// the journal before it is used.
+// Package agent implements the loop of a model and its tools as a graph: the
+// node think calls the model, the node act makes the tool calls of the reply,
+// and a conditional edge leads back. The loop survives a crash: each reply and
+// each outcome of a call is in the journal before it is used.
 //
 //	g, err := agent.Config{
 //		Model:   model,
@@ -12,54 +12,58 @@
 //	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: agent.Turn("How many bolts?")})
 //	fmt.Println(agent.LastResponse(res.State))
 //
-// The parts can be had alone: [Think] and [Act] make nodes for a graph of your
-// own, [ToolsEdge] joins them, [Keys] are the keys they share.
+// You can also use the parts separately: [Think] and [Act] make nodes for your
+// own graph, [ToolsEdge] connects them, and [Keys] are the keys that they
+// share.
 //
-// # What is promised
+// # Guarantees
 //
-// A recorded reply is never requested again and a recorded outcome never made
-// again. A call that was under way when its process died follows the tool's
-// [tool.Effect]: read-only and idempotent tools run again, with the same
-// [tool.Call.Key]; for the others a person is asked. Whatever happens, every
-// call has an outcome before the next request, so that a provider accepts the
-// history: a call that was cut off and is not continued is told as such.
+// A recorded reply is never requested again, and a call with a recorded outcome
+// is never made again. A call that was running when its process died follows
+// the tool's [tool.Effect]: read-only and idempotent tools run again, with the
+// same [tool.Call.Key]; for other tools a person is asked. Every call has an
+// outcome before the next request, so that a provider accepts the history: the
+// outcome of a call that was interrupted and is not continued says so.
 //
-// Calls of one reply run in the order of the reply; neighbours whose tools are
-// [tool.Tool.Parallel] run together. Outcomes stand in the order of the calls.
+// The calls of one reply run in the order of the reply; adjacent calls whose
+// tools are [tool.Tool.Parallel] run concurrently. Outcomes are in the order of
+// the calls.
 //
-// Nothing is ever removed from the conversation's key. What does not fit the
-// model's [Window] is left out of requests only.
+// Nothing is ever removed from the conversation's key. What does not fit in the
+// model's [Window] is only left out of requests.
 //
-// # What a turn may cost
+// # The cost of a turn
 //
-// A [Budget] bounds one agent. [Budget.Share] makes one of all agents below a
-// context, which may work at the same time: their calls wait for each other when
-// there is no longer room for all, so that together they exceed it by one call at
-// most, and a run that is resumed knows what was spent. A lead's budget is shared
-// by its team; of a graph, give it to the run:
+// A [Budget] limits one agent. [Budget.Share] makes one budget for all agents
+// below a context, which may run concurrently: their calls wait for each other
+// when there is not enough left for all, so that together they exceed the
+// budget by at most one call. A resumed run knows what was spent. In a team the
+// lead's budget is shared by all agents; to limit a whole graph, pass the
+// budget to the run:
 //
 //	ctx = agent.Budget{Tokens: 100_000}.Share(ctx, "", agent.Spend{})
 //	res, err := r.Invoke(ctx, in)
 //
-// # What a model is told
+// # The input of a model
 //
-// A model node takes the first of these that is there: messages of [OneShotFor]
-// for it, messages of [OneShot], what the user says in [UserInput], the
-// conversation as it is. What it takes is used up in the same update that appends
-// the reply. [Visibility] chooses what it sees of the conversation, [Instruction]
-// fills in its system prompt, [Override] changes its settings for one turn.
+// A model node takes the first of these inputs that exists: messages of
+// [OneShotFor] for this node, messages of [OneShot], what the user says in
+// [UserInput], or the conversation as it is. The input is removed in the same
+// update that appends the reply. [Visibility] selects the part of the
+// conversation that the node sees, [Instruction] fills in its system prompt,
+// and [Override] changes its settings for one turn.
 //
 // # Agents in graphs
 //
-// An [Agent] makes a node of an agent, and an [AgentTool] is one that is a tool. A
-// conversation says of each entry who wrote it, in which run and at which path.
-// [LastResponse], [Response] and [Responses] read what nodes have said; a reader of
-// events finds it with [Final] and [Terminal].
+// An [Agent] is a node that runs an agent, and an [AgentTool] is a tool that
+// runs one. Each entry of a conversation says which node wrote it, in which run
+// and at which path. [LastResponse], [Response] and [Responses] return what
+// nodes have said; readers of events use [Final] and [Terminal].
 //
 // # Tools that need the engine
 //
 // The context of [tool.Tool.Run] is that of the act node, inside the effect of
 // the call: a tool may ask with graph.Interrupt and remember with graph.Do. The
 // calls of a reply share one node, so put the [tool.Call.ID] into the name of
-// every question and effect. A tool that waits runs again from its top.
+// every question and effect. A tool that waits runs again from the start.
 package agent

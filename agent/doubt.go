@@ -14,7 +14,8 @@ import (
 // doubtOptions are the answers to a question of KindDoubt.
 var doubtOptions = []string{string(tool.DoubtRetry), string(tool.DoubtSkip)}
 
-// A doubtAnswer is one of doubtOptions: every other text opens the question again.
+// A doubtAnswer is one of doubtOptions. Any other text opens the question
+// again.
 type doubtAnswer tool.Doubt
 
 // UnmarshalText implements [encoding.TextUnmarshaler].
@@ -26,8 +27,9 @@ func (d *doubtAnswer) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// resolveDoubt decides whether a call that was cut off is made again: as the caller
-// of the run, the tool or the agent says, else as a person does.
+// resolveDoubt reports whether an interrupted call is made again. The caller of
+// the run, the tool or the agent decides, in this order; if none of them does,
+// a person decides.
 func (x *acting) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, key string) (again bool, err error) {
 	switch policy := x.act.Calls.doubt(t); {
 	case policy == tool.DoubtRetry:
@@ -44,7 +46,7 @@ func (x *acting) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, key
 	return answer == doubtAnswer(tool.DoubtRetry), err
 }
 
-// doubt is what is done with a call of a tool that was cut off.
+// doubt returns what happens to an interrupted call of a tool.
 func (c *Calls) doubt(t tool.Tool) tool.Doubt {
 	for _, d := range []tool.Doubt{c.Doubt, t.InDoubt, c.InDoubt} {
 		if d != tool.DoubtUnset {

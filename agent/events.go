@@ -7,80 +7,81 @@ import (
 	"raddle.dev/llm"
 )
 
-// The values that the nodes send while they run, as [graph.Emitted] events. What
-// an earlier drive has recorded is not sent again. They marshal to JSON with a
-// "type" beside their fields.
+// These are the values that the nodes emit while they run, as [graph.Emitted]
+// events. They are not emitted again for what an earlier drive recorded. Each
+// value marshals to a JSON object with an additional field "type".
 type (
 	// TextDelta is a piece of the text of a reply.
 	TextDelta struct {
 		Text string `json:"text"`
 	}
-	// ReasoningDelta is a piece of what the model thinks.
+	// ReasoningDelta is a piece of the model's reasoning.
 	ReasoningDelta struct {
 		Text string `json:"text"`
 	}
-	// Replied says that a reply is complete and recorded next.
+	// Replied says that a reply is complete. It is recorded next.
 	Replied struct {
 		Message llm.Message    `json:"message"`
 		Model   string         `json:"model,omitempty"`
 		Usage   llm.Usage      `json:"usage"`
 		Stop    llm.StopReason `json:"stop,omitempty"`
 		Cost    float64        `json:"cost,omitempty"`   // in the currency of the prices
-		Priced  bool           `json:"priced,omitempty"` // Cost is known
+		Priced  bool           `json:"priced,omitempty"` // reports whether Cost is known
 	}
-	// ToolStarted says that a call begins. A call that is refused, is no call of a
-	// tool, or repeats itself is not begun: there is only its ToolDone.
+	// ToolStarted says that a call starts. It is not emitted for a call that is
+	// refused, names an unknown tool or repeats itself: such a call only has a
+	// ToolDone.
 	ToolStarted struct {
 		ID   string          `json:"id"`
 		Name string          `json:"name"`
 		Args json.RawMessage `json:"args"`
 	}
-	// ToolProgress says how far a call is, as its tool reports it.
+	// ToolProgress is the progress of a call, as its tool reports it.
 	ToolProgress struct {
 		ID   string `json:"id"`
 		Name string `json:"name"`
 		Text string `json:"text"`
 	}
-	// ToolDone says what has become of a call.
+	// ToolDone reports the outcome of a call.
 	ToolDone struct {
 		ID    string        `json:"id"`
 		Name  string        `json:"name"`
-		Text  string        `json:"text"` // as the model reads it
+		Text  string        `json:"text"` // as the model sees it
 		Error bool          `json:"error,omitempty"`
 		Took  time.Duration `json:"took_ns,omitempty"`
 	}
-	// Shortened says that the beginning of the conversation no longer fits the
-	// window and is left out of requests.
+	// Shortened says that the beginning of the conversation no longer fits in
+	// the window and is left out of requests.
 	Shortened struct {
-		Messages int  `json:"messages"`          // left out, in all
-		Tokens   int  `json:"tokens"`            // of the request now, estimated
+		Messages int  `json:"messages"`          // total number of messages left out
+		Tokens   int  `json:"tokens"`            // of the request now (estimate)
 		Limit    int  `json:"limit"`             // of the window
-		Summary  bool `json:"summary,omitempty"` // a summary stands in their place
+		Summary  bool `json:"summary,omitempty"` // a summary replaces them
 	}
-	// Summed says that a model has summed up what was too long: messages that the
-	// window had no room for, or an agent's output.
+	// Summed says that a model summarized what was too long: messages that did
+	// not fit in the window, or the output of an agent.
 	Summed struct {
 		Model string    `json:"model,omitempty"`
 		Usage llm.Usage `json:"usage"`
 	}
-	// Spending is what the turn has cost so far.
+	// Spending is the cost of the turn so far.
 	Spending struct {
 		Spend
 	}
-	// Retrying says that a request to a model has failed and is sent again after a
-	// wait. What was emitted of its reply does not count.
+	// Retrying says that a request to a model failed and is sent again after a
+	// wait. Ignore the events of the reply so far.
 	Retrying struct {
 		Reason  string        `json:"reason"` // in a few words: "rate limited"
 		Wait    time.Duration `json:"wait_ns"`
-		Request int           `json:"request"` // the number of the request that will be sent; 2 or more
+		Request int           `json:"request"` // the number of the next request; 2 or more
 	}
-	// Continuing says that a model which stopped early is sent on.
+	// Continuing says that a model which stopped early gets a reminder.
 	Continuing struct {
 		Count int `json:"count"`
 		Max   int `json:"max"`
-		Open  int `json:"open"` // items not done
+		Open  int `json:"open"` // items that are not done
 	}
-	// Warning is something that went wrong and was tolerated.
+	// Warning reports a problem that did not stop the run.
 	Warning struct {
 		Text string `json:"text"`
 	}
@@ -98,62 +99,62 @@ func typed(name string, v any) ([]byte, error) {
 	return append(out, b[1:]...), nil
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v TextDelta) MarshalJSON() ([]byte, error) {
 	type plain TextDelta
 	return typed("text_delta", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v ReasoningDelta) MarshalJSON() ([]byte, error) {
 	type plain ReasoningDelta
 	return typed("reasoning_delta", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Replied) MarshalJSON() ([]byte, error) { type plain Replied; return typed("replied", plain(v)) }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v ToolStarted) MarshalJSON() ([]byte, error) {
 	type plain ToolStarted
 	return typed("tool_started", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v ToolProgress) MarshalJSON() ([]byte, error) {
 	type plain ToolProgress
 	return typed("tool_progress", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v ToolDone) MarshalJSON() ([]byte, error) {
 	type plain ToolDone
 	return typed("tool_done", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Shortened) MarshalJSON() ([]byte, error) {
 	type plain Shortened
 	return typed("shortened", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Summed) MarshalJSON() ([]byte, error) { type plain Summed; return typed("summed", plain(v)) }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Spending) MarshalJSON() ([]byte, error) { return typed("spending", v.Spend) }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Retrying) MarshalJSON() ([]byte, error) {
 	type plain Retrying
 	return typed("retrying", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Continuing) MarshalJSON() ([]byte, error) {
 	type plain Continuing
 	return typed("continuing", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Warning) MarshalJSON() ([]byte, error) { type plain Warning; return typed("warning", plain(v)) }

@@ -7,9 +7,9 @@ import (
 	"raddle.dev/llm"
 )
 
-// Final is the reply that an event completes, if it is one without calls: what a
-// model says last in its loop. Everything that it said before in this loop has
-// calls, and pieces of text come as TextDelta before they are part of a reply.
+// Final returns the reply that an event completes, if that reply has no calls:
+// it is the last one of the model's loop. All earlier replies of the loop have
+// calls, and pieces of text arrive as TextDelta before the reply is complete.
 func Final(e graph.Event) (llm.Message, bool) {
 	sent, ok := e.Body.(graph.Emitted)
 	if !ok {
@@ -22,11 +22,12 @@ func Final(e graph.Event) (llm.Message, bool) {
 	return r.Message, true
 }
 
-// Terminal makes a filter for the events of a graph. It keeps from a reader what
-// models say in the middle of it: deltas and replies of nodes that lead on to
-// others, or are inside an agent that does. A loop back to the node, such as that
-// of its tools, does not count, nor does what follows a failure. Of a team the lead
-// is heard. All other events pass.
+// Terminal returns a filter for the events of a graph. The filter reports
+// whether an event is for the reader of the final answer. It rejects deltas and
+// replies of nodes that lead to other nodes, or that are inside an agent that
+// does. Edges back to the same node, such as the loop with its tools, and edges
+// for failures do not count. In a team, only the lead's replies pass. All other
+// events pass.
 func Terminal(g *graph.Graph) func(e graph.Event) bool {
 	ends := map[string]bool{}
 	shape := g.Structure()
@@ -44,7 +45,7 @@ func Terminal(g *graph.Graph) func(e graph.Event) bool {
 	}
 }
 
-// terminals finds the nodes, by path, behind which nothing comes.
+// terminals collects the paths of the nodes that no other node follows.
 func terminals(s *graph.Structure, path string, outer bool, ends map[string]bool) {
 	for _, n := range s.Nodes {
 		last := outer && !leadsOn(s, n.Name)
@@ -52,14 +53,14 @@ func terminals(s *graph.Structure, path string, outer bool, ends map[string]bool
 		if n.Child != nil {
 			terminals(n.Child, path+n.Name+"/", last, ends)
 		}
-		for kind, child := range n.Children { // a child that is named like its kind speaks for the node
+		for kind, child := range n.Children { // a child that has the name of its kind is the lead, which speaks for the node
 			terminals(&child, path+n.Name+"/"+kind+"/", last, ends)
 		}
 	}
 }
 
-// leadsOn tells whether a node leads to another one, other than on a detour that
-// only leads back.
+// leadsOn reports whether a node leads to another node, not counting detours
+// back to it.
 func leadsOn(s *graph.Structure, node string) bool {
 	for _, to := range targets(s, node) {
 		if to != graph.End && to != node && !detour(s, to, node) {
@@ -69,9 +70,9 @@ func leadsOn(s *graph.Structure, node string) bool {
 	return false
 }
 
-// detour tells whether all ways from a node lead to another one, and no model
-// speaks on them. A node that leads back or to the end, and nowhere else, has
-// the other one speak again or leaves it the last word.
+// detour reports whether every path from a node leads back to another one, and
+// no model replies on the way. A node that leads only back or to the end either
+// lets the other node reply again or leaves it the last reply.
 func detour(s *graph.Structure, from, back string) bool {
 	seen := map[string]bool{from: true}
 	for next := []string{from}; len(next) > 0; next = next[1:] {
@@ -89,7 +90,7 @@ func detour(s *graph.Structure, from, back string) bool {
 	return true
 }
 
-// targets lists the nodes that may follow a node.
+// targets returns the nodes that may follow a node.
 func targets(s *graph.Structure, node string) (to []string) {
 	for _, n := range s.Nodes {
 		if n.Name == node && n.AnyRoute {

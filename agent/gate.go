@@ -12,55 +12,56 @@ import (
 	"raddle.dev/tool"
 )
 
-// A Gate gives permission for calls of tools. It is asked before each call, and
-// again for a call that runs again; a call whose outcome is recorded needs no
-// permission any more. It must be safe for concurrent use.
+// A Gate permits or denies tool calls. It is asked before each call, and again
+// for a call that runs again; a call whose outcome is recorded no longer needs
+// permission. A Gate must be safe for concurrent use.
 type Gate interface {
-	// Decide says whether a call may be made, where a person has allowed granted
-	// for the run: it must not ask again for what that covers. An error says that
-	// nothing can be decided: it is told to the model, and the call is not made.
+	// Decide says whether a call may be made. granted is what a person already
+	// allowed for the run: Decide must not ask again for what it covers. If
+	// Decide returns an error, the call is not made and the model sees the
+	// error.
 	Decide(ctx context.Context, t tool.Tool, c tool.Call, granted []string) (Decision, error)
-	// Always keeps what a person has allowed for good: the Grant of a Decision.
-	// It is an effect, and may be repeated after a crash.
+	// Always saves what a person allowed permanently: the Grant of a Decision.
+	// It is an effect and may be repeated after a crash.
 	Always(ctx context.Context, grant []string) error
 }
 
-// A Decision is what a Gate says of a call.
+// A Decision is the answer of a Gate about a call.
 type Decision struct {
 	Verdict Verdict
-	Reason  string // of a Deny: told to the model
+	Reason  string // of a Deny: shown to the model
 	Prompt  string // of an Ask; empty: a default that names the tool and its arguments
-	// Grant names what may be allowed for longer than this one call, in the gate's
-	// own words. Empty: a person can allow this call only.
+	// Grant names what can be allowed for longer than this call, in a form that
+	// the gate chooses. If empty, a person can allow only this call.
 	Grant   []string
-	Lasting bool // Grant may be allowed for good, not for the run only
+	Lasting bool // Grant may be allowed permanently, not only for the run
 }
 
 // A Verdict is allow, deny, or ask a person.
 type Verdict int
 
-// The verdicts.
+// These are the verdicts.
 const (
 	Ask Verdict = iota
 	Allow
 	Deny
 )
 
-// The kinds of questions that this package asks, besides "select", "confirm" and
-// "input". Their answers are texts.
+// These are the kinds of questions that this package asks, in addition to
+// "select", "confirm" and "input". Their answers are texts.
 const (
 	// KindPermission asks whether a call may be made. Its answers are "once",
-	// "run", "always" and "no"; any other text is a no with its reason.
+	// "run", "always" and "no"; any other text means no and is the reason.
 	KindPermission = "permission"
-	// KindDoubt asks what is to become of a call that was under way when its
-	// process died: "retry" or "skip".
+	// KindDoubt asks what happens to a call that was running when its process
+	// died: "retry" or "skip".
 	KindDoubt = "doubt"
 	// KindCheckbox asks for any number of the options. Its answer is a list of
-	// texts, or a text with one of them in each line.
+	// texts, or one text with an option on each line.
 	KindCheckbox = "checkbox"
 )
 
-// The answers to a question about permission.
+// These are the answers to a question about permission.
 const (
 	answerOnce   = "once"
 	answerRun    = "run"
@@ -76,8 +77,8 @@ type CallData struct {
 	Grant []string        `json:"grant,omitempty"` // what "run" and "always" allow
 }
 
-// permit asks the gate and, where that says so, a person. refused is the outcome
-// of a call that may not be made.
+// permit asks the gate and, if the gate says so, a person. refused is the
+// outcome of a call that must not be made, and nil if the call may be made.
 func (a *acting) permit(ctx context.Context, t tool.Tool, c tool.Call) (refused *tool.Result, err error) {
 	if a.act.Gate == nil {
 		return nil, nil
@@ -150,7 +151,7 @@ func (a *acting) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d 
 	}
 }
 
-// granted lists what a person has allowed for the run.
+// granted returns what a person allowed for the run.
 func (a *acting) granted() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

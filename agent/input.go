@@ -7,34 +7,36 @@ import (
 	"raddle.dev/llm"
 )
 
-// OneShot gives the next model node messages that take the place of the
-// conversation in one request. The conversation keeps what it holds; where the
-// last of them is the user's it takes the place of the user's last message there,
-// and the reply follows. They are used up then: the next request is of the
-// conversation. Without messages, what was given before is taken back.
+// OneShot gives the next model node messages that replace the conversation in
+// one request. The conversation itself is kept. If the last message is the
+// user's, it replaces the user's last message in the conversation, and the
+// reply is appended after it. The messages are used once: the next request
+// contains the conversation again. OneShot without messages cancels an earlier
+// OneShot.
 func OneShot(messages ...llm.Message) graph.Write { return OneShotFor("", messages...) }
 
-// OneShotFor is OneShot for one model node, by its name. It comes before those
-// for any node, which stay for another one.
+// OneShotFor is OneShot for one model node, by its name. Its messages take
+// priority over those of OneShot, which stay for another node.
 func OneShotFor(node string, messages ...llm.Message) graph.Write {
 	return OneShots.Set(map[string][]llm.Message{node: messages})
 }
 
-// told is what the turn of a model node begins with.
+// told is the input of a turn of a model node.
 type told struct {
 	lines  []line
-	writes []graph.Write // that the turn makes besides its reply
-	next   int           // where the next entry would stand
-	once   bool          // the lines are not the conversation
-	begins bool          // the user has spoken
+	writes []graph.Write // written by the turn in addition to its reply
+	next   int           // the index of the next entry
+	once   bool          // lines are one-shot messages, not the conversation
+	begins bool          // the user sent a message
 }
 
-// told finds the input of a turn: one-shot messages for the node, for any node,
-// what the user says, or else the conversation as it is.
+// told finds the input of a turn: one-shot messages for the node, one-shot
+// messages for any node, what the user says, or the conversation as it is, in
+// this order.
 func (t *Think) told(ctx context.Context, s graph.State, name string) told {
 	entries := Messages.Get(s)
 	x := told{lines: fold(entries, t.See.shown(entries, viewer(ctx, ""), true)), next: len(entries)}
-	if r := newest(entries, name); len(r.pending) > 0 { // a new turn has begun before they had an outcome
+	if r := newest(entries, name); len(r.pending) > 0 { // a new turn started before they had an outcome
 		cut := mark(ctx, Entry{Message: cutOffMessage(r.pending), By: name, For: name})
 		x.add(cut)
 		x.lines = attach(x.lines, line{message: cut.Message, entry: x.next - 1, by: name}, name)
@@ -58,8 +60,8 @@ func (t *Think) told(ctx context.Context, s graph.State, name string) told {
 	return x
 }
 
-// underWay says of calls of other nodes, which may be made at this time, that they
-// have no outcome yet.
+// underWay adds a placeholder outcome to calls of other nodes that may still be
+// running.
 func underWay(lines []line, name string) []line {
 	var open []line
 	for i := len(lines) - 1; i >= 0 && lines[i].message.Role != llm.RoleUser; i-- {
@@ -95,8 +97,8 @@ func (x *told) oneShot(ctx context.Context, name, key string, messages []llm.Mes
 	x.writes = append(x.writes, OneShotFor(key))
 }
 
-// says adds what the user says: in the place of what was said and not answered,
-// not a second time where it is the same.
+// says adds what the user says. It replaces a message that was not answered
+// yet, and is not added a second time if it is the same.
 func (x *told) says(ctx context.Context, text string) {
 	x.begins = true
 	e := mark(ctx, Entry{Message: llm.User(text)})

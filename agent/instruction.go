@@ -10,28 +10,30 @@ import (
 	"raddle.dev/graph"
 )
 
-// An Instruction is a system prompt with places to be filled in: {name}, or
-// {{name}}, stands for a value, {name?} for one that may be missing, and
-// {scope:name} for a value of a scope. Its method System is what Config.System
-// and Think.System want. Only instructions are filled in, never what somebody
-// says; and what is filled in is not looked at again.
+// An Instruction is a system prompt with placeholders: {name} or {{name}} is
+// replaced by a value, {name?} by a value that may be missing, and {scope:name}
+// by a value of a scope. Use its method System as Config.System or
+// Think.System. Only the instruction itself is filled in, never the messages of
+// a conversation, and inserted values are not filled in again.
 //
-// A name begins with a letter or '_', and goes on with these and digits: other
-// braces are text. Texts are filled in as they are, everything else as JSON.
+// A name consists of letters, digits and '_', and does not start with a digit;
+// other braces are text. Texts are inserted as they are, all other values as
+// JSON.
 type Instruction struct {
 	Text string
-	// Values gives the values by scope, such as "user", "app", "temp" and "run".
-	// A scope that is not listed is no scope: its places are text. Names without a
-	// scope are of the scope "", which is the keys of the state where it is not
-	// listed.
+	// Values gives the values by scope, such as "user", "app", "temp" and
+	// "run". A placeholder with a scope that is not listed is text. Names
+	// without a scope belong to the scope ""; if that is not listed, they are
+	// keys of the state.
 	Values map[string]Source
-	Strict bool // a value that is missing is an error; else its place is left as it is
+	Strict bool // a missing value is an error; if not set, the placeholder stays as it is
 }
 
-// A Source gives values by name. It must be pure: what it depends on is the state.
+// A Source returns values by name. It must be pure: its result may depend only
+// on the state.
 type Source func(s graph.State, name string) (value any, ok bool)
 
-// FromKey is the values in a key that holds a map.
+// FromKey returns a Source of the values in a key that contains a map.
 func FromKey[V any](k graph.Key[map[string]V]) Source {
 	return func(s graph.State, name string) (any, bool) {
 		v, ok := k.Get(s)[name]
@@ -39,7 +41,7 @@ func FromKey[V any](k graph.Key[map[string]V]) Source {
 	}
 }
 
-// FromMap is values that are the same in every run.
+// FromMap returns a Source of values that are the same in every run.
 func FromMap[V any](m map[string]V) Source {
 	return func(_ graph.State, name string) (any, bool) {
 		v, ok := m[name]
@@ -47,13 +49,13 @@ func FromMap[V any](m map[string]V) Source {
 	}
 }
 
-// place finds what may be a place: in two braces, or in one.
+// place matches possible placeholders, in two braces or in one.
 var place = regexp.MustCompile(`\{\{([A-Za-z0-9_:]+\??)\}\}|\{([A-Za-z0-9_:]+\??)\}`)
 
 var placeName = regexp.MustCompile(`^(?:([A-Za-z][A-Za-z0-9_]*):)?([A-Za-z_][A-Za-z0-9_]*)(\?)?$`)
 
-// System fills the instruction in. With Strict the error names all that is
-// missing.
+// System fills in the instruction. With Strict, the error names every missing
+// value.
 func (i Instruction) System(s graph.State) (string, error) {
 	var faults []error
 	text := place.ReplaceAllStringFunc(i.Text, func(whole string) string {
@@ -94,7 +96,7 @@ func (i *Instruction) source(scope string) Source {
 	return graph.State.Value
 }
 
-// asText is a value as it is filled in.
+// asText returns a value in the form in which it is inserted.
 func asText(v any) (string, error) {
 	if text, ok := v.(string); ok {
 		return text, nil
@@ -106,7 +108,7 @@ func asText(v any) (string, error) {
 		return "", err
 	}
 	var text string
-	if json.Unmarshal([]byte(b.String()), &text) == nil { // a text of a type of its own
+	if json.Unmarshal([]byte(b.String()), &text) == nil { // a text whose type marshals itself
 		return text, nil
 	}
 	return strings.TrimSuffix(b.String(), "\n"), nil

@@ -1,6 +1,6 @@
-// Size: the package's exported names are one vocabulary. Half of them are keys,
-// constants and the types of events; the rest are the parts of a conversation, which
-// a graph of one's own takes one by one, and which share what is not exported.
+// Size: the exported names of this package are one vocabulary. Half of them are
+// keys, constants and event types. The rest are the parts of a conversation,
+// which your own graph can use one by one, and which share unexported code.
 
 package agent
 
@@ -9,52 +9,55 @@ import (
 	"raddle.dev/llm"
 )
 
-// The keys beside Messages. Nodes of one graph share them.
+// These are the keys in addition to Messages. The nodes of one graph share
+// them.
 var (
-	// Spent is what models and tools have cost since the turn began.
+	// Spent is what models and tools have used since the turn started.
 	Spent = graph.Fold("spent", func(old Spend, _ bool, add Spend) (Spend, error) { return old.add(add), nil })
-	// Grants lists what a person has allowed for the rest of the turn: see Decision.Grant.
+	// Grants lists what a person allowed for the rest of the turn: see
+	// Decision.Grant.
 	Grants = graph.Append[string]("grants")
-	// Todo is the list that the todo tools keep. It outlives the turn.
+	// Todo is the list of the todo tools. It is kept when the turn ends.
 	Todo = graph.Last[TodoList]("todo")
-	// Continued counts the continuations of the turn: see Continue.
+	// Continued counts the reminders of the turn: see Continue.
 	Continued = graph.Last[int]("continued")
-	// Views says, for each model node, from where on it sees the conversation.
+	// Views holds, for each model node, the part of the conversation that its
+	// requests contain.
 	Views = graph.Merge[string, View]("views")
-	// UserInput is what the user says, for the model node or agent that comes next:
-	// it becomes part of the conversation there, so that nodes before it can still
+	// UserInput is what the user says, for the next model node or agent. It
+	// becomes part of the conversation there, so that earlier nodes can still
 	// change it.
 	UserInput = graph.Fold("user_input", func(_ string, _ bool, text string) (string, error) { return text, nil })
 	// OneShots holds messages for one request only: see OneShot.
 	OneShots = graph.Merge[string, []llm.Message]("one_shots")
-	// Overrides is what a turn changes of the configuration of its model nodes, by
-	// path: see Override.
+	// Overrides is what a turn changes in the configuration of its model nodes,
+	// by path: see Override.
 	Overrides = graph.Fold("overrides", layer)
 )
 
-// Keys lists the keys that the nodes of this package need, for Def.Keys.
+// Keys returns the keys that the nodes of this package need, for Def.Keys.
 func Keys() []graph.AnyKey {
 	return []graph.AnyKey{Messages, Spent, Grants, Todo, Continued, Views, UserInput, OneShots, Overrides}
 }
 
-// Turn is the writes that begin a turn with what the user says: the first input
-// of a run, on a new thread or on one whose last run is over. Budgets,
-// continuations and what was allowed for a turn begin anew, and inputs and
-// overrides of the turn before are gone: set those of this one behind it. For a thread whose
-// last run is not over there is Next.
+// Turn returns the writes that start a turn with what the user says. Use them
+// as the first input of a run, on a new thread or on a thread whose last run is
+// over. They reset budgets, the count of reminders and what was allowed for a
+// turn, and remove the inputs and overrides of the turn before: put those of
+// the new turn after them. For a thread whose last run is not over, use Next.
 func Turn(text string) []graph.Write { return TurnWith(llm.User(text)) }
 
 // TurnWith is Turn for a message with images, files or several texts.
 func TurnWith(m llm.Message) []graph.Write { return append(Renew(), Append(m)) }
 
 // TurnInput is Turn for a graph whose nodes work on what the user says before a
-// model reads it: the text is in UserInput, and not yet in the conversation. With
-// Next take Turn: only who speaks in the conversation keeps calls that are left from
-// being made.
+// model reads it: the text is in UserInput and not yet in the conversation.
+// With Next, use Turn instead: only a message in the conversation prevents that
+// unfinished calls are made.
 func TurnInput(text string) []graph.Write { return append(Renew(), UserInput.Set(text)) }
 
-// Renew is the writes of Turn without a message, for graphs whose first node says
-// what the user says.
+// Renew returns the writes of Turn without a message, for graphs whose first
+// node adds what the user says.
 func Renew() []graph.Write {
 	return []graph.Write{Spent.Reset(Spend{}), Grants.Reset(nil), Continued.Reset(0),
 		UserInput.Reset(""), OneShots.Reset(nil), Overrides.Reset(nil)}

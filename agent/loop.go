@@ -11,7 +11,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// Config is an agent: a model, its tools and its bounds. Only Model is required.
+// Config is an agent: a model, its tools and its limits. Only Model is
+// required.
 type Config struct {
 	Name    string // of the graph; empty: "agent"
 	Model   llm.Model
@@ -21,7 +22,7 @@ type Config struct {
 	See     Visibility                          // see Think.See
 	Tools   []tool.Tool
 	Agents  []AgentTool                                    // further tools
-	More    func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
+	More    func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
 
 	MaxIterations int // replies in a turn; 0: 50. See Think.MaxIterations
 	Window        Window
@@ -29,22 +30,23 @@ type Config struct {
 	Continue      Continue
 
 	Gate     Gate // nil: every call may be made
-	Headless bool // nobody can be asked: what needs consent is refused
+	Headless bool // there is no person to ask: a call that needs consent is refused
 	Calls    Calls
 
 	AroundModel []ModelMiddleware
 	AroundTools []ToolMiddleware
-	// Redact takes secrets out of results and replies before they are recorded, and
-	// out of requests. What the user says is recorded as the caller gives it.
+	// Redact removes secrets from results and replies before they are recorded,
+	// and from requests. The user's messages are recorded as the caller gives
+	// them.
 	Redact func(string) string
-	// Hold returns how many bytes at the end of a piece of text may belong to a
-	// secret that is not complete: they are held back until the next piece. If it
-	// is nil and Redact is not, TextDelta and ReasoningDelta carry whole texts.
+	// Hold returns how many bytes at the end of a piece of text may belong to
+	// an incomplete secret: these bytes wait for the next piece. If Hold is nil
+	// and Redact is not, TextDelta and ReasoningDelta contain complete texts.
 	Hold  func(text string) int
 	Retry Retry // of requests to models: see Think.Retry
 }
 
-// The nodes of an agent's graph.
+// These are the nodes of an agent's graph.
 const (
 	NodeThink    = "think"
 	NodeAct      = "act"
@@ -53,7 +55,7 @@ const (
 
 const defaultIterations = 50
 
-// Compile makes the agent's graph. A fault of the configuration is an error.
+// Compile returns the agent's graph. It fails if the configuration is invalid.
 func (c Config) Compile() (*graph.Graph, error) {
 	d, err := c.Def()
 	if err != nil {
@@ -62,7 +64,8 @@ func (c Config) Compile() (*graph.Graph, error) {
 	return graph.Compile(d)
 }
 
-// Def is the agent as plain data, to be changed before it is compiled.
+// Def returns the agent as plain data, which can be changed before it is
+// compiled.
 func (c Config) Def() (graph.Def, error) {
 	tools := c.Tools
 	if c.Continue.Max > 0 {
@@ -92,7 +95,8 @@ func (c Config) Def() (graph.Def, error) {
 	return d, nil
 }
 
-// divert sends those on who stop early.
+// divert changes an edge so that a model that stops early gets a reminder
+// first.
 func (c Continue) divert(e *graph.Edge) {
 	pick := e.Pick
 	e.Cases["continue"] = NodeContinue
@@ -105,7 +109,8 @@ func (c Continue) divert(e *graph.Edge) {
 	}
 }
 
-// system adds what the todo tools need to the system prompt.
+// system returns a function that adds what the todo tools need to the system
+// prompt.
 func (c Config) system() func(graph.State) (string, error) {
 	if c.Continue.Max == 0 || c.Continue.Plain {
 		return c.System
@@ -147,17 +152,17 @@ func (c Config) check(tools []tool.Tool) error {
 	return nil
 }
 
-// The labels of a tools edge.
+// These are the labels of a tools edge.
 const (
 	caseTools = "tools"
 	caseDone  = "done"
 )
 
-// ToolsEdge adds the loop of a model and its tools to a graph: from think to act
-// while the newest reply of think has calls, else to done; and from act back to
-// think, whose calls act makes from now on. It fails where the graph does not have
-// the keys that the nodes need, so list Keys first, and where act has another model
-// node already.
+// ToolsEdge adds the loop of a model and its tools to a graph. The edges lead
+// from think to act while the newest reply of think has calls, and otherwise to
+// done; and from act back to think. From then on act makes the calls of think.
+// ToolsEdge fails if the graph does not have the keys that the nodes need, so
+// add Keys first, and if act already belongs to another model node.
 func ToolsEdge(d *graph.Def, think, act, done string) error {
 	for _, k := range Keys() {
 		if !slices.ContainsFunc(d.Keys, func(o graph.AnyKey) bool { return o.Name() == k.Name() }) {
@@ -185,23 +190,23 @@ func ToolsEdge(d *graph.Def, think, act, done string) error {
 	return nil
 }
 
-// HasCalls tells whether the newest reply has calls that have no outcome yet.
+// HasCalls reports whether the newest reply has calls without an outcome.
 func HasCalls(s graph.State) bool { return len(newest(Messages.Get(s), "").pending) > 0 }
 
 type servedKey struct{}
 
-// served is the model node that a tools node serves.
+// served is the model node that a tools node belongs to.
 type served struct{ node, path string }
 
-// serving tells a tools node which model node it serves.
+// serving wraps a tools node so that it knows which model node it belongs to.
 func serving(think string, run graph.Func) graph.Func {
 	return func(ctx context.Context, s graph.State) (graph.Update, error) {
 		return run(context.WithValue(ctx, servedKey{}, served{think, graph.TaskInfo(ctx).Path}), s)
 	}
 }
 
-// servedBy is the model node that the tools node of ctx serves; empty: nobody has
-// said. What was said of a node further outside does not count.
+// servedBy returns the model node that the tools node of ctx belongs to, or ""
+// if it is not set. A node of a parent graph does not count.
 func servedBy(ctx context.Context) string {
 	if of, ok := ctx.Value(servedKey{}).(served); ok && of.path == graph.TaskInfo(ctx).Path {
 		return of.node

@@ -9,47 +9,47 @@ import (
 	"raddle.dev/llm"
 )
 
-// Messages is the conversation: what was said, and what was done to it. It only
-// grows, by what each step adds, so that journals grow with what is said and
-// nothing is lost; History folds it into messages. Write it with Append,
-// ReplaceLastUser and RemoveAll.
+// Messages is the conversation as a list of changes. It only grows, and each
+// step records only what it adds; History combines the entries into messages.
+// Write it with Append, ReplaceLastUser and RemoveAll.
 var Messages = graph.Append[Entry]("messages")
 
 // An Entry is one addition to a conversation.
 type Entry struct {
 	Message llm.Message `json:"message,omitzero"`
 	Op      Op          `json:"op,omitempty"`
-	By      string      `json:"by,omitempty"` // the node that wrote it; empty: it came from outside
+	By      string      `json:"by,omitempty"` // the node that wrote it; empty: the caller of the run
 
-	// Where it was written; empty for what a caller sets before a run begins, and
-	// in journals that are older than these fields.
+	// Run is the run that wrote the entry. Run, Path and Visit are empty in
+	// entries that a caller sets before a run starts, and in journals that are
+	// older than these fields.
 	Run   string `json:"run,omitempty"`
 	Path  string `json:"path,omitempty"`  // of the child graph: "" at the root, else the nodes above it, each with a '/'
-	Visit string `json:"visit,omitempty"` // tells visits of one child graph in one run apart; "" at the root
-	After int    `json:"after,omitempty"` // of OpSaid: how many entries its writer has seen
-	For   string `json:"for,omitempty"`   // of outcomes: the node whose calls they are of; empty: of the newest calls
+	Visit string `json:"visit,omitempty"` // distinguishes visits of one child graph in one run; "" at the root
+	After int    `json:"after,omitempty"` // of OpSaid: how many entries its writer had seen
+	For   string `json:"for,omitempty"`   // of outcomes: the node that made the calls; empty: the outcomes belong to the newest calls
 
 	Reply *ReplyInfo `json:"reply,omitempty"` // of a model's reply
 }
 
-// ReplyInfo is what is known of a model's reply besides its message.
+// ReplyInfo describes a model's reply, apart from its message.
 type ReplyInfo struct {
-	ID       string         `json:"id,omitempty"` // the provider's name for it, if it has one
+	ID       string         `json:"id,omitempty"` // the provider's id of the reply, if it has one
 	Model    string         `json:"model,omitempty"`
 	Usage    llm.Usage      `json:"usage,omitzero"`
 	Stop     llm.StopReason `json:"stop,omitempty"`
-	Estimate int            `json:"estimate,omitempty"` // tokens the request was taken for
+	Estimate int            `json:"estimate,omitempty"` // the estimated tokens of the request
 }
 
 // An Op is what an Entry does to the messages before it.
 type Op string
 
-// The operations.
+// These are the operations.
 const (
-	OpAppend  Op = ""        // Message follows them
-	OpReplace Op = "replace" // Message's parts take the place of the last user message's; without one it follows
-	OpClear   Op = "clear"   // they are left out from here on
-	OpSaid    Op = "said"    // Message follows them, unless a node beside, in the same step, has heard it too
+	OpAppend  Op = ""        // appends Message
+	OpReplace Op = "replace" // the parts of Message replace those of the last user message; if there is none, Message is appended
+	OpClear   Op = "clear"   // removes all messages before it
+	OpSaid    Op = "said"    // appends Message, unless a parallel node of the same step has already added it
 )
 
 // Append adds messages to the conversation.
@@ -63,7 +63,7 @@ func entriesOf(messages []llm.Message) []Entry {
 	return entries
 }
 
-// mark says on an entry where it was written.
+// mark sets the fields of an entry that say where it was written.
 func mark(ctx context.Context, e Entry) Entry {
 	at := graph.TaskInfo(ctx)
 	task := graph.TaskPath(ctx)
@@ -71,21 +71,22 @@ func mark(ctx context.Context, e Entry) Entry {
 	return e
 }
 
-// ReplaceLastUser puts a text in the place of what the user said last. Where the
-// user has said nothing it is appended.
+// ReplaceLastUser replaces the user's last message with a text. If there is
+// none, the text is appended.
 func ReplaceLastUser(text string) graph.Write {
 	return Messages.Set([]Entry{{Message: llm.User(text), Op: OpReplace}})
 }
 
-// RemoveAll begins the conversation anew: requests no longer hold what was said
-// before. The key and the journal still do.
+// RemoveAll starts an empty conversation: requests no longer contain the
+// earlier messages. The key and the journal still do.
 func RemoveAll() graph.Write { return Messages.Set([]Entry{{Op: OpClear}}) }
 
-// History is the conversation as a model would be told it, if it all fitted.
+// History returns the whole conversation as messages, without the limit of a
+// Window.
 func History(s graph.State) []llm.Message { return Conversation(Messages.Get(s)) }
 
-// Conversation is what entries add up to: the operations are applied, and every
-// outcome stands behind its call.
+// Conversation applies the operations of entries and returns the resulting
+// messages. Every outcome follows its call.
 func Conversation(entries []Entry) []llm.Message {
 	lines := fold(entries, nil)
 	messages := make([]llm.Message, len(lines))
@@ -95,24 +96,25 @@ func Conversation(entries []Entry) []llm.Message {
 	return messages
 }
 
-// LastResponse is the text of the newest reply of any model, empty before the
-// first.
+// LastResponse returns the text of the newest reply of any model, or "" if
+// there is no reply yet.
 func LastResponse(s graph.State) string { return response(Messages.Get(s), nil) }
 
-// Response is the text of the newest reply that a node has got, empty before the
-// first. The node may be an agent.
+// Response returns the text of the newest reply to a node, or "" if there is no
+// reply yet. The node may be an agent.
 func Response(s graph.State, node string) string {
 	return response(Messages.Get(s), func(e *Entry) bool { return e.by(node) })
 }
 
-// by tells whether a node has written an entry, or a node of the agent that it is.
+// by reports whether a node, or a node of the agent with this name, has written
+// an entry.
 func (e *Entry) by(node string) bool {
 	rest, ok := strings.CutPrefix(e.By, node)
 	return ok && (rest == "" || rest[0] == '/')
 }
 
-// Responses is the text of the newest reply of each node that has got one. The
-// replies inside an agent count for the agent.
+// Responses returns the text of the newest reply to each node that has one.
+// Replies inside an agent count for the agent.
 func Responses(s graph.State) map[string]string {
 	texts := map[string]string{}
 	for _, e := range Messages.Get(s) {
@@ -124,8 +126,8 @@ func Responses(s graph.State) map[string]string {
 	return texts
 }
 
-// LastResponseID is the provider's name for the newest reply of any model, empty
-// where it has none.
+// LastResponseID returns the provider's id of the newest reply of any model, or
+// "" if it has none.
 func LastResponseID(s graph.State) string {
 	entries := Messages.Get(s)
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -136,8 +138,8 @@ func LastResponseID(s graph.State) string {
 	return ""
 }
 
-// LastToolResponse is the newest outcome of a call, as the model reads it; empty
-// before the first.
+// LastToolResponse returns the newest outcome of a call, as the model sees it,
+// or "" if there is none yet.
 func LastToolResponse(s graph.State) string {
 	entries := Messages.Get(s)
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -162,13 +164,14 @@ func response(entries []Entry, wanted func(*Entry) bool) string {
 // A line is one message of a folded conversation.
 type line struct {
 	message llm.Message
-	entry   int    // where it stands in the key
-	by      string // who wrote it; empty: it came from outside
+	entry   int    // its index in the key
+	by      string // the node that wrote it; empty: the caller of the run
 }
 
-// fold applies the operations. An outcome goes to its call, even where something
-// was said in between; one without a call is left out. It changes no entry. What
-// shown says is not shown, if there is one, is left out.
+// fold applies the operations. An outcome moves to its call, even if other
+// messages are between them; an outcome without a call is left out. Entries for
+// which shown returns false are left out; if shown is nil, all are used. fold
+// does not change entries.
 func fold(entries []Entry, shown func(i int) bool) []line {
 	lines := make([]line, 0, len(entries))
 	for i := range entries {
@@ -189,7 +192,8 @@ func fold(entries []Entry, shown func(i int) bool) []line {
 	return lines
 }
 
-// heard tells whether a node beside the writer of an entry has added it already.
+// heard reports whether a node that runs in parallel with the writer of an
+// entry has already added it.
 func heard(entries []Entry, lines []line, e *Entry) bool {
 	for i := len(lines) - 1; i >= 0 && lines[i].entry >= e.After; i-- {
 		o := &entries[lines[i].entry]
@@ -210,8 +214,8 @@ func replaceLastUser(lines []line, with line) []line {
 	return append(lines, with)
 }
 
-// attach puts outcomes behind the newest message with calls, or that of a node: one
-// tool message, in the order of the calls.
+// attach puts outcomes after the newest message with calls, or the newest one
+// of a node. They become one tool message, in the order of the calls.
 func attach(lines []line, results line, of string) []line {
 	at := len(lines) - 1
 	for at >= 0 && (of != "" && lines[at].by != of || len(lines[at].message.ToolCalls()) == 0) {
@@ -232,7 +236,8 @@ func attach(lines []line, results line, of string) []line {
 	return slices.Insert(lines, at+1, results)
 }
 
-// paired is one outcome for each call that has one, in the order of the calls.
+// paired returns one outcome for each call that has one, in the order of the
+// calls.
 func paired(calls []llm.ToolCall, outcomes []llm.Part) []llm.Part {
 	var parts []llm.Part
 	for _, c := range calls {

@@ -9,30 +9,30 @@ import (
 	"raddle.dev/tool"
 )
 
-// A ModelFunc is a Model made of a function.
+// A ModelFunc is a function that implements llm.Model.
 type ModelFunc func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error]
 
-// Stream implements llm.Model.
+// Stream calls f. It implements llm.Model.
 func (f ModelFunc) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return f(ctx, r)
 }
 
-// ModelMiddleware goes around the calls of a model: it may change the request,
-// answer in the model's place, and see or change every delta. It runs inside the
-// effect of the call, so what is recorded is what it made of the reply; it does
-// not run for a recorded one.
+// ModelMiddleware wraps a model: it can change the request, answer instead of
+// the model, and see or change every delta. It runs inside the effect of the
+// call, so the journal records the reply as the middleware returns it. It does
+// not run for a recorded reply.
 type ModelMiddleware func(next llm.Model) llm.Model
 
 // A ToolFunc runs a call of a tool.
 type ToolFunc func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error)
 
-// ToolMiddleware goes around the calls of tools, once around all attempts of a
-// call: it may change the arguments, give a result in the tool's place, and
-// change the result. It runs inside the effect of the call. It must pass on an
-// error that means that the call waits.
+// ToolMiddleware wraps tool calls, once around all attempts of a call: it can
+// change the arguments, return a result instead of the tool, and change the
+// result. It runs inside the effect of the call. It must pass on an error that
+// means that the call waits.
 type ToolMiddleware func(next ToolFunc) ToolFunc
 
-// wrapped is the model within its middleware, the first outermost.
+// wrapped returns the model inside its middleware, the first one outermost.
 func wrapped(m llm.Model, around []ModelMiddleware) llm.Model {
 	for i := len(around) - 1; i >= 0; i-- {
 		m = around[i](m)
@@ -40,7 +40,8 @@ func wrapped(m llm.Model, around []ModelMiddleware) llm.Model {
 	return m
 }
 
-// runner is what runs a call within its middleware, the first outermost.
+// runner returns the function that runs a call inside its middleware, the first
+// one outermost.
 func runner(run ToolFunc, around []ToolMiddleware) ToolFunc {
 	for i := len(around) - 1; i >= 0; i-- {
 		run = around[i](run)
@@ -48,10 +49,10 @@ func runner(run ToolFunc, around []ToolMiddleware) ToolFunc {
 	return run
 }
 
-// LimitCalls lets at most n calls at once of some tools begin, in all runs of the
-// graphs that share it; without names of all tools. The others wait for their
-// turn. A tool may be under several limits. Calls.Concurrency bounds the calls of
-// one reply.
+// LimitCalls allows at most n concurrent calls of the named tools, or of all
+// tools if none is named, in all runs of the graphs that share it. Further
+// calls wait. A tool may have several limits. To limit the calls of one reply,
+// use Calls.Concurrency.
 func LimitCalls(n int, tools ...string) ToolMiddleware {
 	slots := make(chan struct{}, max(n, 1))
 	return func(next ToolFunc) ToolFunc {

@@ -9,15 +9,15 @@ import (
 	"raddle.dev/graph"
 )
 
-// Next begins a turn on a thread, whatever became of the turn before, and yields
-// its events. Where the last run is over, or there is none, it starts a run, as
-// r.Run does. Where it was cancelled, failed, crashed, or waits for an answer that
-// nobody wants to give any more, the turn takes the place of what was left to do:
-// calls without an outcome are not made, and the model is told that they were cut
-// off. To go on with what was left, resume the run instead.
+// Next starts a turn on a thread, whatever the state of the turn before, and
+// yields its events. If the last run is over, or there is none, it starts a
+// run, as r.Run does. If the last run was cancelled, failed, crashed or waits
+// for an answer, the new turn replaces the rest of it: calls without an outcome
+// are not made, and the model is informed that they were interrupted. To
+// continue the earlier turn, resume the run instead.
 //
-// A turn that takes the place of another is part of its run, so that Run, Label,
-// Meta and Ahead of in do not apply.
+// A turn that replaces another one is part of the same run, so in.Run,
+// in.Label, in.Meta and in.Ahead have no effect.
 func Next(ctx context.Context, r *graph.Runner, in graph.Input) iter.Seq2[graph.Event, error] {
 	return func(yield func(graph.Event, error) bool) {
 		over, err := idle(ctx, r, in.Thread)
@@ -25,7 +25,7 @@ func Next(ctx context.Context, r *graph.Runner, in graph.Input) iter.Seq2[graph.
 			_, err = r.Edit(ctx, in.Thread, in.Set...)
 		}
 		if err != nil {
-			yield(graph.Event{}, fmt.Errorf("begin a turn on thread %s: %w", in.Thread, err))
+			yield(graph.Event{}, fmt.Errorf("start a turn on thread %s: %w", in.Thread, err))
 			return
 		}
 		events := r.Run(ctx, in)
@@ -36,7 +36,7 @@ func Next(ctx context.Context, r *graph.Runner, in graph.Input) iter.Seq2[graph.
 	}
 }
 
-// idle tells whether a run can be started on a thread.
+// idle reports whether a run can be started on a thread.
 func idle(ctx context.Context, r *graph.Runner, thread string) (bool, error) {
 	if r.Store == nil || thread == "" {
 		return true, nil

@@ -8,26 +8,27 @@ import (
 	"raddle.dev/llm"
 )
 
-// Agent runs an agent as a node of another graph: a turn of its own, in a child
-// graph whose steps, questions and events are part of the parent's run, under the
-// path of the node. Both graphs need Keys. A failure of the child is one of the
-// node, unless Failed says otherwise.
+// Agent runs an agent as a node of another graph: one turn in a child graph,
+// whose steps, questions and events are part of the parent's run, under the
+// path of the node. Both graphs need Keys. If the child fails, the node fails,
+// unless Failed handles it.
 type Agent struct {
-	Graph *graph.Graph // of a Config, or any other that works on Messages
-	// Input is what the agent is told; nil: what the user says, which is UserInput
-	// or else the user's last message. It must be pure.
+	Graph *graph.Graph // of a Config, or any other graph that works on Messages
+	// Input returns the message for the agent. If nil, it is what the user
+	// says: UserInput, or else the user's last message. It must be pure.
 	Input func(s graph.State) (llm.Message, error)
-	// See is what the agent sees of the conversation besides its input. With
-	// IsolatedInvocation that is nothing but its own calls and their outcomes.
+	// See is the part of the conversation that the agent sees in addition to
+	// its input. With IsolatedInvocation it sees only its own calls and their
+	// outcomes.
 	See   Visibility
-	Share bool // all that it says and does is added to the conversation, not only its last reply
+	Share bool // add all its messages to the conversation, not only its last reply
 
 	In     func(s graph.State) ([]graph.Write, error)                   // further first writes of the child; nil: none. Pure
-	Out    func(s graph.State, child graph.Child) (graph.Update, error) // in the place of its last reply; nil: that. Pure
-	Failed func(s graph.State, failure error) (graph.Update, error)     // what the node makes of a failure; nil: it fails. Not called where the run waits, is cancelled, or has used up a budget that all share
+	Out    func(s graph.State, child graph.Child) (graph.Update, error) // the update of the node, instead of the last reply; nil: the last reply. Pure
+	Failed func(s graph.State, failure error) (graph.Update, error)     // the update of the node if the child failed; nil: the node fails. Not called if the run waits, is cancelled, or has used up a shared budget
 }
 
-// Node is the agent's node.
+// Node returns the agent's node.
 func (a Agent) Node(name string) graph.Node {
 	return graph.Node{
 		Name: name, Kind: "agent", Graph: a.Graph,
@@ -35,8 +36,8 @@ func (a Agent) Node(name string) graph.Node {
 	}
 }
 
-// FromLastResponse is an Agent.Input: the newest reply of any node, said by the
-// user. Without one it is what the user says.
+// FromLastResponse is an Agent.Input: the newest reply of any node, as a user
+// message. If there is none, it is what the user says.
 func FromLastResponse(s graph.State) (llm.Message, error) {
 	if text := LastResponse(s); text != "" {
 		return llm.User(text), nil
@@ -106,8 +107,9 @@ func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	return u, nil
 }
 
-// heardBy is the input of an agent behind what it sees: in the place of what the
-// user has said and nobody has answered, not a second time where it is the same.
+// heardBy returns the input of an agent, to follow what it sees. It replaces a
+// user message that was not answered yet, and is not repeated if it is the
+// same.
 func heardBy(at Viewer, seen []Entry, m llm.Message) []Entry {
 	e := Entry{Message: m, Run: at.Run}
 	if lines := fold(seen, nil); len(lines) > 0 && m.Role == llm.RoleUser {
@@ -123,8 +125,8 @@ func heardBy(at Viewer, seen []Entry, m llm.Message) []Entry {
 	return []Entry{e}
 }
 
-// heard is what the node writes whatever the agent makes of it: what the user
-// said, and what it cost.
+// heard returns what the node writes in every case: what the user said, and
+// what the agent spent.
 func (a *Agent) heard(ctx context.Context, s, child graph.State) []graph.Write {
 	entries := Messages.Get(s)
 	x := told{lines: fold(entries, nil), next: len(entries)}
@@ -140,7 +142,7 @@ func (a *Agent) heard(ctx context.Context, s, child graph.State) []graph.Write {
 	return x.writes
 }
 
-// reply adds what the agent has said behind its first entries.
+// reply adds what the agent said after its first entries.
 func (a *Agent) reply(ctx context.Context, name string, child graph.State, from int) graph.Update {
 	entries := Messages.Get(child)
 	own := entries[min(from, len(entries)):]

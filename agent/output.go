@@ -9,7 +9,7 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// OutputError says that a reply is not what its schema asks for.
+// OutputError says that a reply does not match its schema.
 type OutputError struct {
 	Text string // of the reply
 	Err  error
@@ -19,18 +19,18 @@ func (e *OutputError) Error() string {
 	return fmt.Sprintf("the reply is not the JSON that was asked for: %v", e.Err)
 }
 
-// Unwrap is what the decoder says.
+// Unwrap returns the error of the decoder.
 func (e *OutputError) Unwrap() error { return e.Err }
 
-// Output decodes the newest reply into a T: for agents whose Request has a Schema.
-// A fence around the JSON is taken off, fields that T does not have are errors. It
-// fails with an *OutputError.
+// Output decodes the newest reply into a T, for agents whose Request has a
+// Schema. It removes a code fence around the JSON. Fields that T does not have
+// are errors. It fails with an *OutputError.
 func Output[T any](s graph.State) (v T, err error) {
 	text := LastResponse(s)
 	dec := json.NewDecoder(strings.NewReader(wording.StripFence(text)))
 	dec.DisallowUnknownFields()
 	if err = dec.Decode(&v); err == nil && dec.More() {
-		err = fmt.Errorf("more follows behind the JSON, at byte %d", dec.InputOffset())
+		err = fmt.Errorf("more text follows the JSON, at byte %d", dec.InputOffset())
 	}
 	if err != nil {
 		return v, &OutputError{Text: text, Err: err}

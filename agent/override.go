@@ -13,42 +13,42 @@ import (
 	"raddle.dev/tool"
 )
 
-// An Override is what one turn changes of the configuration of model nodes. It is
-// written to the key Overrides, by the path of a node: the names of the agents
-// above it and its own, with '/' between them. The path of an agent is for
-// everything inside it, "" is for all nodes.
+// An Override is what one turn changes in the configuration of model nodes.
+// Write it to the key Overrides under the path of a node: the names of the
+// agents above it and its own name, separated by '/'. The path of an agent
+// applies to everything inside it, and "" applies to all nodes.
 //
 //	set := append(agent.Turn("Be quick."), agent.Overrides.Set(map[string]agent.Override{
 //		"":             {Temperature: new(0.2)},
 //		"helper/think": {Model: "small"},
 //	}))
 //
-// What is further inside wins over what is further outside, and both over the
-// configuration. A path that names nothing changes nothing: see CheckOverrides.
-// Several writes add up. Since the overrides are part of the state,
-// a resumed run has them too; the next Turn begins without them.
+// An inner path takes priority over an outer path, and both take priority over
+// the configuration. An unknown path has no effect: see CheckOverrides. Several
+// writes are combined. The overrides are part of the state, so a resumed run
+// has them too; the next Turn starts without them.
 type Override struct {
-	System      *string          `json:"system,omitempty"` // the whole system prompt, as it is
+	System      *string          `json:"system,omitempty"` // the whole system prompt
 	Model       string           `json:"model,omitempty"`  // a name in Think.Models
 	Temperature *float64         `json:"temperature,omitempty"`
 	TopP        *float64         `json:"top_p,omitempty"`
 	MaxTokens   *int             `json:"max_tokens,omitempty"` // 0: the provider's limit
 	Effort      *string          `json:"effort,omitempty"`
-	Stop        []string         `json:"stop"`             // nil: as it is, an empty list: none
-	Schema      *json.RawMessage `json:"schema,omitempty"` // of the reply; an empty one: none
-	// Tools names the tools that are left; nil: all, an empty list: none. Calls of
-	// others are not made.
+	Stop        []string         `json:"stop"`             // nil: unchanged; an empty list: none
+	Schema      *json.RawMessage `json:"schema,omitempty"` // of the reply; an empty value: none
+	// Tools names the tools that may be called; nil: all; an empty list: none.
+	// Calls of other tools are not made.
 	Tools []string `json:"tools"`
 }
 
-// noSchema is the JSON of a Schema that is empty: as JSON of its own it would be
-// null, which is no override.
+// noSchema is the JSON of an empty Schema. Without it an empty Schema would be
+// encoded as null, which means no override.
 const noSchema = `""`
 
 // plainOverride has the fields of an Override and not its methods.
 type plainOverride Override
 
-// MarshalJSON keeps a Schema that is empty apart from one that is not there.
+// MarshalJSON distinguishes an empty Schema from a missing one.
 func (o Override) MarshalJSON() ([]byte, error) {
 	p := plainOverride(o)
 	if p.Schema != nil && len(*p.Schema) == 0 {
@@ -68,9 +68,9 @@ func (o *Override) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// CheckOverrides finds the paths that name no model node and no agent of a graph:
-// an override for one of these would change nothing. The error names all of them,
-// and the paths there are.
+// CheckOverrides reports paths that name no model node and no agent of a graph:
+// their overrides would have no effect. The error names all of them, and the
+// paths that exist.
 func CheckOverrides(g *graph.Graph, o map[string]Override) error {
 	shape := g.Structure()
 	known := map[string]bool{"": true}
@@ -84,7 +84,7 @@ func CheckOverrides(g *graph.Graph, o map[string]Override) error {
 	if unknown == nil {
 		return nil
 	}
-	return fmt.Errorf("overrides for %q, which are no model nodes or agents of graph %s; it has %q", unknown, shape.Name, slices.Sorted(maps.Keys(known)))
+	return fmt.Errorf("overrides for %q, which are not model nodes or agents of graph %s; it has %q", unknown, shape.Name, slices.Sorted(maps.Keys(known)))
 }
 
 // speakers collects the paths of a graph that overrides may name.
@@ -97,14 +97,14 @@ func speakers(s *graph.Structure, path string, known map[string]bool) {
 		if n.Child != nil {
 			speakers(n.Child, path+n.Name+"/", known)
 		}
-		for kind, child := range n.Children { // the path of an agent of a team is its name, whatever its id
+		for kind, child := range n.Children { // an agent of a team has its kind as path, whatever its id
 			known[path+n.Name+"/"+kind] = true
 			speakers(&child, path+n.Name+"/"+kind+"/", known)
 		}
 	}
 }
 
-// over is an override with a further one on top.
+// over returns an override with another one on top.
 func (o Override) over(inner Override) Override {
 	if inner.Tools == nil {
 		inner.Tools = o.Tools
@@ -120,7 +120,7 @@ func (o Override) over(inner Override) Override {
 	}
 }
 
-// layer is the reducer of Overrides. It changes neither map.
+// layer is the reducer of Overrides. It does not change its arguments.
 func layer(old map[string]Override, _ bool, more map[string]Override) (map[string]Override, error) {
 	all := maps.Clone(old)
 	if all == nil {
@@ -133,7 +133,7 @@ func layer(old map[string]Override, _ bool, more map[string]Override) (map[strin
 	return all, nil
 }
 
-// overrideOf is what holds for a node of this graph.
+// overrideOf returns the override for a node of this graph.
 func overrideOf(s graph.State, name string) Override {
 	all := Overrides.Get(s)
 	if len(all) == 0 {
@@ -142,9 +142,9 @@ func overrideOf(s graph.State, name string) Override {
 	return all[""].over(all[name])
 }
 
-// OverridesFor is the overrides for the child graph of a node, as the child's
-// first write; for a named child, node is the node's path with the child's kind.
-// Agent nodes and teams make it by themselves.
+// OverridesFor returns the overrides for the child graph of a node, as the
+// child's first write. For a named child, node is the node's path with the
+// child's kind. Agent nodes and teams call it themselves.
 func OverridesFor(s graph.State, node string) graph.Write {
 	all := Overrides.Get(s)
 	inside := map[string]Override{}
@@ -170,7 +170,7 @@ func (o *Override) empty() bool {
 		o.Effort == nil && o.Stop == nil && o.Schema == nil && o.Tools == nil
 }
 
-// model is the model that holds.
+// model returns the model that the override selects.
 func (o *Override) model(node string, configured llm.Model, further map[string]llm.Model) (llm.Model, error) {
 	if o.Model == "" {
 		return configured, nil
@@ -181,7 +181,7 @@ func (o *Override) model(node string, configured llm.Model, further map[string]l
 	return nil, fmt.Errorf("the override for node %s names the model %q, which it does not have; it has %q", node, o.Model, slices.Sorted(maps.Keys(further)))
 }
 
-// applied is a request with the override's settings.
+// applied returns a request with the override's settings.
 func (o *Override) applied(r llm.Request) llm.Request {
 	if o.System != nil {
 		r.System = *o.System
@@ -202,7 +202,7 @@ func (o *Override) applied(r llm.Request) llm.Request {
 	return r
 }
 
-// allowed is the tools that are left.
+// allowed returns the tools that may be called.
 func (o Override) allowed(tools []tool.Tool) []tool.Tool {
 	if o.Tools == nil {
 		return tools

@@ -87,7 +87,7 @@ func TestOverridesThatNameNothing(t *testing.T) {
 		t.Error(err)
 	}
 	err := agent.CheckOverrides(g, map[string]agent.Override{"plan": {}, "think": {}, "helper/act": {}, "prepare": {}})
-	want := `overrides for ["helper/act" "prepare" "think"], which are no model nodes or agents of graph chain; it has ["" "helper" "helper/think" "plan"]`
+	want := `overrides for ["helper/act" "prepare" "think"], which are not model nodes or agents of graph chain; it has ["" "helper" "helper/think" "plan"]`
 	if err == nil || err.Error() != want {
 		t.Errorf("error %v\nwant  %s", err, want)
 	}

@@ -10,13 +10,13 @@ import (
 	"raddle.dev/llm"
 )
 
-// A purse is a budget that agents beside each other spend from: what a context
-// made by Budget.Share carries.
+// A purse is a budget that concurrent agents share. It is in a context made by
+// Budget.Share.
 type purse struct {
 	Budget
 	scope string
-	base  Spend  // before it was opened
-	outer *purse // which has to last for it, too
+	base  Spend  // what was spent before it was created
+	outer *purse // the budget that contains this one and pays too
 }
 
 type purseKey struct{}
@@ -26,23 +26,23 @@ func purseOf(ctx context.Context) *purse {
 	return p
 }
 
-// Share makes all agents below a context spend from one budget together, at every
-// depth, besides the budgets that they have of their own: children of a team,
-// agents that are nodes or tools, whatever calls its model through Charged.
+// Share returns a context whose agents all use one budget together, at every
+// depth, in addition to their own budgets: children of a team, agents that are
+// nodes or tools, and every caller of a model from Charged.
 //
-// A call of a model begins when what was spent and what the calls under way may
-// still cost leave room for it, or when none is under way; else it waits until one
-// of these has ended. So all together exceed the budget no further than one agent
-// alone would: by its last call. What a call may cost is estimated: from its
-// request, and for the reply from Request.MaxTokens, or else from the longest
-// reply so far, 4096 tokens at least. What is spent is journaled before a reply is
-// used: a run that is resumed goes on with what is left.
+// A model call starts when the budget has room for what was spent and what the
+// running calls may still cost, or when no other call is running; otherwise it
+// waits until one of these has ended. So all agents together exceed the budget
+// no further than one agent alone would: by its last call. The cost of a call
+// is estimated from its request and, for the reply, from Request.MaxTokens or
+// else from the longest reply so far, at least 4096 tokens. The cost is
+// journaled before a reply is used: a resumed run continues with what is left.
 //
-// scope names the budget within a run: graph.TaskPath for what one task runs, ""
-// for the whole run. Where ctx has a budget of that scope already, that one holds.
-// spent was spent before. Time that a call waits counts for timeouts. A budget
-// without bounds changes nothing, and neither
-// does its Time.
+// scope names the budget within a run: graph.TaskPath for everything that one
+// task runs, "" for the whole run. If ctx already has a budget of that scope,
+// that one is used. spent is what was spent before. Time that a call waits
+// counts for timeouts. A budget without limits has no effect, and Time has no
+// effect either.
 func (b Budget) Share(ctx context.Context, scope string, spent Spend) context.Context {
 	if b.Tokens <= 0 && b.Money <= 0 && b.Calls <= 0 && b.ToolCalls <= 0 {
 		return ctx
@@ -56,10 +56,11 @@ func (b Budget) Share(ctx context.Context, scope string, spent Spend) context.Co
 	return context.WithValue(ctx, purseKey{}, &purse{b, scope, spent, outer})
 }
 
-// Charged is a model whose calls are paid for from the budgets that their context
-// shares; b has their prices, where it has any. What a tool's call of it costs is
-// part of what its agent has spent. Model nodes of this package see to it
-// themselves, and a model that is charged already stays as it is.
+// Charged returns a model whose calls are paid from the shared budgets of their
+// context, with the prices of b if it has any. The cost of a model call inside
+// a tool call is part of what the agent has spent. The model nodes of this
+// package charge their models themselves, and Charged returns a charged model
+// unchanged.
 func (b Budget) Charged(m llm.Model) llm.Model {
 	if c, ok := m.(*charged); ok {
 		return c
@@ -88,8 +89,8 @@ func (b *Budget) charge(ctx context.Context, m llm.Model, r llm.Request, yield f
 		yield(llm.Delta{}, err)
 		return
 	}
-	defer c.end()                                           // of a call that has failed, or whose reader has gone
-	ctx = context.WithValue(ctx, purseKey{}, (*purse)(nil)) // a model within is paid for, and must not wait for this call
+	defer c.end()                                           // for a call that failed or whose reader left
+	ctx = context.WithValue(ctx, purseKey{}, (*purse)(nil)) // an inner model is already paid for, and must not wait for this call
 	for d, err := range m.Stream(withBill(ctx, nil), r) {
 		if err == nil && d.Done != nil {
 			own.add(b.spend(d.Done))
@@ -103,17 +104,18 @@ func (b *Budget) charge(ctx context.Context, m llm.Model, r llm.Request, yield f
 	}
 }
 
-// till is what the journal and a drive know of a purse.
+// till is the state of a purse: what the journal records, and what one drive
+// knows.
 type till struct {
 	Spent  Spend    `json:"spent,omitzero"`
-	Factor int      `json:"factor,omitempty"` // per cent: tokens of a request for estimated ones, the most so far
-	Reply  int      `json:"reply,omitempty"`  // tokens of the longest
-	Begun  []string `json:"begun,omitempty"`  // calls of tools that are counted and may be made again
+	Factor int      `json:"factor,omitempty"` // the highest ratio of reported to estimated request tokens so far, in per cent
+	Reply  int      `json:"reply,omitempty"`  // tokens of the longest reply
+	Begun  []string `json:"begun,omitempty"`  // tool calls that are counted and may be made again
 
-	flying hold // of all calls under way
+	flying hold // of all running calls
 }
 
-// A hold is what calls under way may cost.
+// A hold is what running calls may cost.
 type hold struct {
 	calls, tokens int
 	money         float64
@@ -123,13 +125,13 @@ func (h *hold) add(o hold, times int) {
 	h.calls += times * o.calls
 	h.tokens += times * o.tokens
 	if h.money += float64(times) * o.money; h.calls == 0 {
-		h.money = 0 // whatever was rounded
+		h.money = 0 // removes rounding errors
 	}
 }
 
-// A charge is a call of a model under way, and what the purses hold for it.
+// A charge is a running model call and what the purses reserve for it.
 type charge struct {
-	estimate int // tokens of the request, before any correction
+	estimate int // tokens of the request, uncorrected
 	held     []held
 }
 
@@ -139,8 +141,8 @@ type held struct {
 	hold
 }
 
-// begin waits until all purses have room for a call, the innermost first: who
-// waits for an outer one keeps nobody outside from going on.
+// begin waits until all purses have room for a call, the innermost first, so
+// that a call that waits for an outer purse does not block others.
 func (b *Budget) begin(ctx context.Context, p *purse, r *llm.Request) (*charge, error) {
 	c := &charge{estimate: headTokens(r)}
 	for i := range r.Messages {
@@ -163,7 +165,7 @@ func (b *Budget) begin(ctx context.Context, p *purse, r *llm.Request) (*charge, 
 	return c, nil
 }
 
-// or is the budget whose prices count: b's, unless it has none.
+// or returns the budget whose prices apply: b, unless it has none.
 func (b *Budget) or(p *purse) *Budget {
 	if b.Price == (Price{}) && b.Prices == nil {
 		return &p.Budget
@@ -176,7 +178,7 @@ func (p *purse) open(ctx context.Context) (held, error) {
 	return held{p, t, hold{}}, err
 }
 
-// hold is what a call may cost.
+// hold returns what a call may cost.
 func (b *Budget) hold(t *till, r *llm.Request, estimate int) hold {
 	u := llm.Usage{Input: estimate * max(t.Factor, percent) / percent, Output: r.MaxTokens}
 	if u.Output == 0 {
@@ -184,15 +186,15 @@ func (b *Budget) hold(t *till, r *llm.Request, estimate int) hold {
 	}
 	h := hold{calls: 1, tokens: u.Input + u.Output}
 	h.money, _ = b.cost("", u)
-	for name := range b.Prices { // which one it will be the reply says
+	for name := range b.Prices { // the reply says which of them was used
 		money, _ := b.cost(name, u)
 		h.money = max(h.money, money)
 	}
 	return h
 }
 
-// admits takes a hold where there is room for it. Where nothing will ever be, the
-// error says so.
+// admits reserves a hold and returns true if there is room for it. It returns
+// an error if there will never be room.
 func (p *purse) admits(t *till, h hold) (bool, error) {
 	spent := p.base.add(t.Spent)
 	if err := p.allows(spent); err != nil {
@@ -209,7 +211,7 @@ func (p *purse) admits(t *till, h hold) (bool, error) {
 	return true, nil
 }
 
-// shared says on a BudgetError that the budget is not one agent's alone.
+// shared marks a BudgetError as one of a shared budget.
 func (p *purse) shared(err error) error {
 	if e, ok := err.(*BudgetError); ok {
 		e.Shared, e.scope = true, p.scope
@@ -217,10 +219,11 @@ func (p *purse) shared(err error) error {
 	return err
 }
 
-// UsedUp tells whether a failure is that of a budget which ctx shares: who runs
-// under ctx cannot go on either, and what was refused has not failed by itself.
-// Pass such a failure on; the run goes on when it is resumed with more. That of a
-// budget which is shared only further below is a failure like any other.
+// UsedUp reports whether err says that a budget which ctx shares is used up.
+// Then nothing under ctx can continue, and the refused call is not a failure of
+// its own: return err unchanged. The run continues when it is resumed with a
+// larger budget. If the budget is shared only further below, err is an ordinary
+// failure.
 func UsedUp(ctx context.Context, err error) bool {
 	var e *BudgetError
 	if !errors.As(err, &e) || !e.Shared {
@@ -234,7 +237,7 @@ func UsedUp(ctx context.Context, err error) bool {
 	return false
 }
 
-// settle records what a call has cost, in the place of what was held for it.
+// settle records the cost of a call and releases what was reserved for it.
 func (c *charge) settle(b *Budget, r *llm.Reply) error {
 	for len(c.held) > 0 {
 		h := c.held[0]
@@ -257,16 +260,17 @@ func (c *charge) settle(b *Budget, r *llm.Reply) error {
 	return nil
 }
 
-// end lets go of what is still held for a call.
+// end releases what is still reserved for a call.
 func (c *charge) end() {
 	for _, h := range c.held {
-		_ = h.Use(func(t *till) bool { t.flying.add(h.hold, -1); return false }) // nothing is recorded, so nothing can fail
+		_ = h.Use(func(t *till) bool { t.flying.add(h.hold, -1); return false }) // cannot fail: nothing is recorded
 	}
 	c.held = nil
 }
 
-// beginTool counts a call of a tool in the purses that bound them, once, however
-// often it is begun again. done tells that it will not be.
+// beginTool counts a tool call in the purses that limit tool calls, once,
+// however often it is started again. The caller must call done when the call
+// will not be made again.
 func beginTool(ctx context.Context) (done func(), err error) {
 	key := graph.EffectKey(ctx)
 	var counted []held
@@ -300,7 +304,7 @@ func beginTool(ctx context.Context) (done func(), err error) {
 	}
 	return func() {
 		for _, h := range counted {
-			_ = h.Use(func(t *till) bool { // what is recorded with the next is soon enough
+			_ = h.Use(func(t *till) bool { // recorded together with the next change
 				t.Begun = slices.DeleteFunc(t.Begun, func(k string) bool { return k == key })
 				return false
 			})

@@ -10,22 +10,23 @@ import (
 )
 
 // defaultRepeats is how often in a row the same call may be made with the same
-// result before it is taken for a loop.
+// result before it counts as a loop.
 const defaultRepeats = 2
 
-// shownCalls is how many of the last calls the model is reminded of.
+// shownCalls is how many of the last calls the loop alert lists.
 const shownCalls = 3
 
-// A pastCall is a call that was made, or stands before another in its reply.
+// A pastCall is a call that was made, or that is before another one in its
+// reply.
 type pastCall struct {
 	name, args string
 	result     string
-	known      bool // result is
+	known      bool // result is known
 	blocked    bool
 }
 
-// pastCalls lists the newest calls of the turn by the node of a round, oldest
-// first, the pending ones last: the round's and so many before them.
+// pastCalls returns the newest calls of the turn by the node of a round, oldest
+// first: the pending calls of the round, and before calls in front of them.
 func pastCalls(entries []Entry, r *round, before int) (past []pastCall) {
 	rounds, results := 0, map[string]string{}
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -64,8 +65,9 @@ func pastCalls(entries []Entry, r *round, before int) (past []pastCall) {
 	return past
 }
 
-// looping tells whether the last of past repeats those before it: most of them
-// made in a row, all with one result as far as it is known.
+// looping reports whether the last call of past repeats the calls before it:
+// most calls in a row are the same, all with the same result as far as it is
+// known.
 func looping(past []pastCall, most int) bool {
 	last := past[len(past)-1]
 	before := past[:len(past)-1]
@@ -88,8 +90,8 @@ func looping(past []pastCall, most int) bool {
 	return true
 }
 
-// canonical is the JSON text of arguments without regard to blanks and the order
-// of names.
+// canonical returns the JSON text of arguments in one form, whatever their
+// white space and the order of their names.
 func canonical(args json.RawMessage) string {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	dec.UseNumber()
@@ -129,7 +131,7 @@ func isLoopAlert(text string) bool {
 	return len(text) > len(loopAlertHead) && text[:len(loopAlertHead)] == loopAlertHead
 }
 
-// alert tells the model that it goes round in circles.
+// alert returns the result that informs the model that it repeats itself.
 func alert(past []pastCall) tool.Result {
 	const badRequest = 400
 	var a loopAlert

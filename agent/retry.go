@@ -54,7 +54,7 @@ type PatienceError struct {
 // Error is the text of the failure, with the reason why it is final.
 func (e *PatienceError) Error() string {
 	if e.Wait > 0 {
-		return fmt.Sprintf("%v; the provider asks to wait %s, which is longer than the patience that is left of %s (retry_patience)", e.Err, spokenTime(e.Wait), spokenTime(e.Patience))
+		return fmt.Sprintf("%v; the provider asks to wait %s, which is longer than what is left of the patience of %s (retry_patience)", e.Err, spokenTime(e.Wait), spokenTime(e.Patience))
 	}
 	return fmt.Sprintf("%v; %d requests failed within the patience of %s (retry_patience)", e.Err, e.Requests, spokenTime(e.Patience))
 }
@@ -119,7 +119,7 @@ func (m *retryModel) once(ctx context.Context, r llm.Request, yield func(llm.Del
 		case err != nil:
 			return err
 		case d.Done != nil && d.Done.Empty():
-			return &llm.Error{Class: llm.Server, Message: "the reply holds nothing"}
+			return &llm.Error{Class: llm.Server, Message: "the reply is empty"}
 		case !yield(d, nil) || d.Done != nil:
 			return nil
 		}
@@ -134,7 +134,7 @@ type retryState struct {
 	seed     string
 	attempt  int
 	requests int       // of this attempt
-	sent     int       // of all attempts
+	sent     int       // of all attempts together
 	since    time.Time // the first failure of this attempt
 }
 
@@ -167,7 +167,7 @@ func (t *retryState) wait(ctx context.Context, err error) (again bool, final err
 	}
 }
 
-// contextError is the error of a context that has ended.
+// contextError returns the error of a context that has ended.
 func contextError(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
 		return fmt.Errorf("%w: %w", ctx.Err(), cause)
@@ -233,19 +233,19 @@ func (t *retryState) pause() time.Duration {
 	return (d + time.Duration(share*float64(d)/spread)).Round(100 * time.Millisecond)
 }
 
-// mostRequests is how often a request may be sent in one attempt, of which this was
-// one failure. What a repetition cannot change is sent once. What it hardly changes is
-// sent a few times: a reply that breaks the protocol, and an address that has not
-// answered yet.
+// mostRequests returns how often a request may be sent in one attempt that had
+// this failure. A request is sent once if repeating it cannot help. It is sent
+// a few times if repeating it hardly helps: after a reply that breaks the
+// protocol, and to an address that has not answered yet.
 func mostRequests(e *llm.Error, fresh bool) int {
 	switch {
-	case e.Code == "insufficient_quota": // a rate limit in name only
+	case e.Code == "insufficient_quota": // not a rate limit, in spite of its status
 		return 1
 	case e.Class == llm.RateLimited || e.Class == llm.Overloaded || e.Class == llm.Timeout:
 		return math.MaxInt
 	case e.Class == llm.Server && (e.Status == http.StatusNotImplemented || e.Status == http.StatusHTTPVersionNotSupported):
 		return 1
-	case isBrokenReply(e), !fresh && e.Class == llm.BadRequest && e.Status == 0: // a web page in the place of a reply
+	case isBrokenReply(e), !fresh && e.Class == llm.BadRequest && e.Status == 0: // a web page instead of a reply
 		return doubtfulMost
 	case e.Class == llm.Server || e.Class == llm.Network && e.Code == llm.CodeReset:
 		return math.MaxInt
@@ -263,13 +263,13 @@ func isBrokenReply(e *llm.Error) bool {
 	return e.Class == llm.Server && e.Status == 0 && e.Code == ""
 }
 
-// Text is the event as people read it: "rate limited, trying again in 20 s (2nd
-// request)".
+// Text returns the event as text for people: "rate limited, trying again in 20
+// s (2nd request)".
 func (v Retrying) Text() string {
 	return fmt.Sprintf("%s, trying again in %s (%s request)", v.Reason, spokenTime(v.Wait), formatOrdinal(v.Request))
 }
 
-// reasonOf is a failure in a few words.
+// reasonOf describes a failure in a few words.
 func reasonOf(err error) string {
 	var e *llm.Error
 	if !errors.As(err, &e) {
@@ -298,7 +298,7 @@ func reasonOf(err error) string {
 	return "the reply is broken"
 }
 
-// spokenTime is a time as people write it: "1.5 s", "20 s", "2 min", "1 h 5 min".
+// spokenTime formats a time for people: "1.5 s", "20 s", "2 min", "1 h 5 min".
 func spokenTime(d time.Duration) string {
 	if d < 10*time.Second {
 		return strconv.FormatFloat(d.Round(100*time.Millisecond).Seconds(), 'f', -1, 64) + " s"

@@ -6,34 +6,34 @@ import (
 	"raddle.dev/llm"
 )
 
-// A round is the newest reply of a model node, and what has become of its calls.
+// A round is the newest reply of a model node, and the state of its calls.
 type round struct {
 	calls   []llm.ToolCall
 	pending []llm.ToolCall // without an outcome
-	passed  bool           // somebody has spoken since
-	by      string         // who called
-	at      int            // the entry of the reply
+	passed  bool           // another message followed the reply
+	by      string         // the node that made the calls
+	at      int            // the index of the reply's entry
 }
 
-// newest finds the newest round: of a node, or of any where that is empty. It has
-// no calls where the reply has none, or where there is no reply. It looks at no
-// more entries than it must.
+// newest returns the newest round of a node, or of any node if of is empty. The
+// round has no calls if the reply has none or if there is no reply. newest
+// reads as few entries as possible.
 func newest(entries []Entry, of string) (r round) {
 	var outcomes []llm.Part
-	said := -1 // how many entries those have seen who have said what the user says
+	said := -1 // the lowest number of entries that a writer of an OpSaid entry had seen
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
 		switch {
 		case e.Op == OpClear:
 			return r
-		case e.Op == OpReplace: // not said after the reply
+		case e.Op == OpReplace: // it was not said after the reply
 		case e.Message.Role == llm.RoleTool && (of == "" || e.For == "" || e.For == of):
 			outcomes = append(outcomes, e.Message.Parts...)
 		case e.Message.Role == llm.RoleAssistant && (of == "" || e.By == of):
 			r.calls, r.by, r.at = e.Message.ToolCalls(), e.By, i
 			r.pending, r.passed = unanswered(r.calls, outcomes), r.passed || said > i
 			return r
-		case e.Op == OpSaid: // by a node beside that has not seen the reply, perhaps
+		case e.Op == OpSaid: // its writer may run in parallel and not have seen the reply
 			said = max(said, e.After)
 		case e.Message.Role == llm.RoleUser:
 			r.passed = true
@@ -51,8 +51,8 @@ func unanswered(calls []llm.ToolCall, outcomes []llm.Part) (rest []llm.ToolCall)
 	return rest
 }
 
-// beside is another node of the same path that has calls without an outcome, beside
-// those of a round; empty: there is none.
+// beside returns another node of the same path that has calls without an
+// outcome at the same time as this round, or "" if there is none.
 func (r *round) beside(entries []Entry) string {
 	seen := map[string]bool{r.by: true}
 	for i := len(entries) - 1; i >= 0; i-- {

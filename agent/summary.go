@@ -9,19 +9,19 @@ import (
 	"raddle.dev/llm"
 )
 
-// defaultSummary tells a model how to sum up.
+// defaultSummary is the prompt for a summary.
 const defaultSummary = `You sum up the beginning of a conversation between a user, an assistant and its tools, so that the assistant can go on without it.
 Keep what the user wants and has decided, what was found out, what was changed and where (names, paths, numbers to the letter), and what is still open.
 Leave out greetings and what no longer matters. Write plain text, without an introduction.`
 
 const (
-	summaryShare  = 8    // of the room is what a summary may hold
+	summaryShare  = 8    // 1/8 of the room is for the summary
 	leastSummary  = 200  // tokens
-	longestQuoted = 1000 // tokens of one message that is summed up
+	longestQuoted = 1000 // tokens of one summarized message
 )
 
-// fit leaves out what does not fit the window. A summary is one more call of a
-// model; where it fails, what is left out is only noted.
+// fit leaves out what does not fit in the window. A summary needs one more
+// model call; if that fails, a note replaces what is left out.
 func (x *thinking) fit(ctx context.Context, s graph.State, f *fitting) error {
 	at, crowded := f.crowded()
 	switch {
@@ -49,8 +49,8 @@ func (x *thinking) fit(ctx context.Context, s graph.State, f *fitting) error {
 	return nil
 }
 
-// summarise has the lines from one on to the view's beginning summed up, with
-// what was left out before them.
+// summarise returns a summary of the lines from the given one up to the start
+// of the view, and of what was left out before them.
 func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, from int, was string) (string, error) {
 	if err := x.think.Budget.allows(Spent.Get(s).add(x.spent)); err != nil {
 		return "", err
@@ -74,7 +74,7 @@ func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, fro
 	case ctx.Err() != nil:
 		return "", context.Cause(ctx)
 	case errors.As(err, &failure) && failure.Class != llm.Auth:
-		graph.Emit(ctx, Warning{Text: "what was left out could not be summed up: " + failure.Error()})
+		graph.Emit(ctx, Warning{Text: "the messages that were left out could not be summarized: " + failure.Error()})
 		return was, nil
 	case err != nil:
 		return "", err
@@ -83,7 +83,8 @@ func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, fro
 	return shorten(strings.TrimSpace(reply.Text()), 2*most), nil
 }
 
-// transcript is messages as a text to be summed up, of about so many tokens.
+// transcript returns messages as one text to be summarized, of about most
+// tokens.
 func transcript(lines []line, was string, most int) string {
 	quoted := longestQuoted
 	if n := len(lines); n > 0 {

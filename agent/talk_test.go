@@ -315,7 +315,7 @@ func TestAModelThatFailsIsAnError(t *testing.T) {
 		answer func(w http.ResponseWriter)
 		want   string
 	}{
-		{"no choices", func(w http.ResponseWriter) { stream(w, `{"id":"r","choices":[]}`, "[DONE]") }, "the reply holds nothing"},
+		{"no choices", func(w http.ResponseWriter) { stream(w, `{"id":"r","choices":[]}`, "[DONE]") }, "the reply is empty"},
 		{"an error of the provider", func(w http.ResponseWriter) {
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(http.StatusUnauthorized)

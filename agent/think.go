@@ -10,34 +10,35 @@ import (
 	"raddle.dev/tool"
 )
 
-// Think asks a model. Its node sends the conversation, appends the reply and
-// follows its edges; it makes no calls: that is what Act is for.
+// Think calls a model. Its node sends the conversation, appends the reply and
+// follows its edges. It makes no tool calls: Act does that.
 type Think struct {
 	Model   llm.Model
-	Request llm.Request // what every request has besides messages: the system prompt, the temperature, a schema
-	// System makes the system prompt; nil: Request.System. It must be pure.
+	Request llm.Request // what every request contains in addition to messages: the system prompt, the temperature, a schema
+	// System returns the system prompt; nil: Request.System. It must be pure.
 	System func(s graph.State) (string, error)
-	Models map[string]llm.Model // further models, by the names that an Override takes
-	See    Visibility           // what the node sees of the conversation; the zero value: FullContext
+	Models map[string]llm.Model // further models, by the names that an Override uses
+	See    Visibility           // the part of the conversation that the node sees; the zero value: FullContext
 	Input  graph.Key[string]    // what the user says; the zero value: UserInput
-	// MaxIterations is how many replies the node may ask for in one turn,
-	// continuations included; 0: no limit. One more is an *IterationError.
+	// MaxIterations is how many replies the node may request in one turn,
+	// including those after a reminder; 0: no limit. One more is an
+	// *IterationError.
 	MaxIterations int
 
-	Tools  []tool.Tool                                    // what the model may call
-	More   func(ctx context.Context) ([]tool.Tool, error) // further tools, asked for in every step; nil: none
+	Tools  []tool.Tool                                    // the tools that the model may call
+	More   func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
 	Window Window
 	Budget Budget
 	Around []ModelMiddleware   // the first outermost
-	Redact func(string) string // takes secrets out of what is sent and of replies; nil: nothing is taken out
+	Redact func(string) string // removes secrets from requests and replies; nil: nothing is removed
 	Hold   func(string) int    // see Config.Hold
-	Retry  Retry               // of requests that fail; the zero value: for two minutes
+	Retry  Retry               // of failed requests; the zero value: for two minutes
 
 	continues int // see Continue.Max
 }
 
-// shorterTries is how often a request is made shorter that the provider calls too
-// long, each time to shorterPercent of what it was.
+// shorterTries is how often a request that the provider rejects as too long is
+// made shorter, each time to shorterPercent of its length.
 const (
 	shorterTries   = 2
 	shorterPercent = 70
@@ -52,7 +53,7 @@ type thinking struct {
 	writes []graph.Write
 }
 
-// Node is the model node of a graph.
+// Node returns the model node of a graph.
 func (t Think) Node(name string) graph.Node {
 	return graph.Node{
 		Name: name, Kind: "llm",
@@ -97,7 +98,7 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	return graph.Put(x.writes...), nil
 }
 
-// warn reports a reply that ends the turn without answering.
+// warn reports a reply that ends the turn without an answer.
 func (x *thinking) warn(ctx context.Context, s graph.State, reply llm.Reply) {
 	if flaw, _ := reply.Flaw(); flaw != "" {
 		graph.Emit(ctx, Warning{Text: "the reply of " + cmp.Or(reply.Model, "the model") + " " + flaw})
@@ -108,7 +109,7 @@ func (x *thinking) warn(ctx context.Context, s graph.State, reply llm.Reply) {
 	}
 }
 
-// request is everything but the messages.
+// request returns the request without its messages.
 func (t *Think) request(ctx context.Context, s graph.State, o Override) (llm.Request, error) {
 	req := o.applied(t.Request)
 	if t.System != nil && o.System == nil {
@@ -128,8 +129,8 @@ func (t *Think) request(ctx context.Context, s graph.State, o Override) (llm.Req
 	return req, nil
 }
 
-// ask gets a reply, from a shorter request where the provider says that the first
-// one is too long. All of them are one effect: what is recorded is the reply.
+// ask returns a reply. If the provider says that the request is too long, it
+// sends a shorter one. All requests are one effect, which records the reply.
 func (x *thinking) ask(ctx context.Context, s graph.State, req llm.Request, f *fitting) (llm.Reply, int, error) {
 	for try := 0; ; try++ {
 		if err := x.fit(ctx, s, f); err != nil {
@@ -159,7 +160,7 @@ func (x *thinking) ask(ctx context.Context, s graph.State, req llm.Request, f *f
 	}
 }
 
-// stream makes the call and passes on what arrives.
+// stream makes the call and emits what arrives.
 func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, error) {
 	emits := graph.Emits(ctx)
 	for d, err := range x.model.Stream(ctx, req) {
@@ -175,10 +176,10 @@ func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, erro
 			graph.Emit(ctx, ReasoningDelta{d.Reasoning})
 		}
 	}
-	return llm.Reply{}, errors.New("agent: a model that retries gave no reply") // it gives an error instead
+	return llm.Reply{}, errors.New("agent: a model that retries gave no reply") // it returns an error instead
 }
 
-// finish makes a reply fit to be kept.
+// finish prepares a reply for recording.
 func (x *thinking) finish(ctx context.Context, r llm.Reply) llm.Reply {
 	r.Message = distinct(r.Message)
 	if graph.Emits(ctx) {
@@ -188,7 +189,7 @@ func (x *thinking) finish(ctx context.Context, r llm.Reply) llm.Reply {
 	return r
 }
 
-// replies counts what a node has said since somebody outside spoke.
+// replies counts what a node has said since the last message of the caller.
 func replies(entries []Entry, name string) (n int) {
 	for i := len(entries) - 1; i >= 0; i-- {
 		switch e := &entries[i]; {
@@ -201,8 +202,8 @@ func replies(entries []Entry, name string) (n int) {
 	return n
 }
 
-// factor is how the provider counted the node's last request, against the
-// estimate, in per cent.
+// factor returns the tokens that the provider counted for the node's last
+// request, in per cent of the estimate.
 func factor(entries []Entry, name string) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
@@ -213,5 +214,5 @@ func factor(entries []Entry, name string) int {
 	return percent
 }
 
-// redacted is a model that neither sees secrets nor gives any away.
+// redacted returns a model that removes secrets from requests and replies.
 func (t *Think) redacted(m llm.Model) llm.Model { return llm.Redacted(m, t.Redact, t.Hold) }

@@ -11,7 +11,7 @@ import (
 	"raddle.dev/tool"
 )
 
-// TodoList is what the todo tools keep.
+// TodoList is the list of the todo tools.
 type TodoList struct {
 	Goal  string     `json:"goal"`
 	Items []TodoItem `json:"todos"`
@@ -19,14 +19,14 @@ type TodoList struct {
 	changed bool
 }
 
-// TodoItem is one thing to do.
+// TodoItem is one item of a TodoList.
 type TodoItem struct {
 	ID   int    `json:"id"`
 	Desc string `json:"desc"`
 	Done bool   `json:"done"`
 }
 
-// Open counts what is not done.
+// Open returns the number of items that are not done.
 func (l TodoList) Open() (n int) {
 	for _, i := range l.Items {
 		if !i.Done {
@@ -36,7 +36,7 @@ func (l TodoList) Open() (n int) {
 	return n
 }
 
-// String is the list as a continuation tells it.
+// String returns the list as a reminder shows it.
 func (l TodoList) String() string {
 	var b strings.Builder
 	if l.Goal != "" {
@@ -58,9 +58,9 @@ func (l TodoList) clone() TodoList {
 	return l
 }
 
-// todoActions are the todo tools by name. They change the list and nothing else,
-// and what they do follows from the list and the arguments: the act node runs
-// them again instead of recording their results.
+// todoActions are the todo tools by name. They change only the list, and their
+// results depend only on the list and the arguments: the act node runs them
+// again instead of recording their results.
 var todoActions = map[string]func(l *TodoList, args json.RawMessage) tool.Result{
 	"todo__init":   (*TodoList).start,
 	"todo__add":    (*TodoList).add,
@@ -70,8 +70,8 @@ var todoActions = map[string]func(l *TodoList, args json.RawMessage) tool.Result
 	"todo__clear":  (*TodoList).drop,
 }
 
-// TodoTools are the tools by which a model keeps a list of what it has to do.
-// They work in an act node only: the list is the value of the key Todo.
+// TodoTools returns the tools with which a model keeps a todo list. They work
+// only in an act node: the list is the value of the key Todo.
 func TodoTools() []tool.Tool {
 	id := `"id":{"type":"integer","description":"The number of the item"}`
 	specs := []struct{ name, doc, schema string }{
@@ -94,7 +94,7 @@ func TodoTools() []tool.Tool {
 	return tools
 }
 
-// outsideAct is Run of tools that need more than the contract of tools gives.
+// outsideAct is the Run of tools that work only in an act node.
 func outsideAct(context.Context, tool.Call) (tool.Result, error) {
 	return tool.Failed("Todo tool failed: No active agent"), nil
 }
@@ -113,7 +113,7 @@ func succeeded(message string) tool.Result {
 	}{"ok", message})
 }
 
-// soft is an error that the model can mend by another call.
+// soft returns an error that the model can correct with another call.
 func soft(format string, args ...any) tool.Result {
 	return tool.JSON(map[string]string{"error": fmt.Sprintf(format, args...)})
 }
@@ -154,7 +154,7 @@ func (l *TodoList) add(raw json.RawMessage) tool.Result {
 	}{"ok", id})
 }
 
-// item finds the item that a call names.
+// item returns the item that a call names.
 func (l *TodoList) item(a todoArgs) (*TodoItem, *tool.Result) {
 	text := strings.TrimSpace(strings.Trim(string(a.ID), `"`))
 	id, err := strconv.Atoi(text)

@@ -7,25 +7,25 @@ import (
 	"raddle.dev/llm"
 )
 
-// What things cost in tokens, roughly: the estimate is corrected by what the
-// provider reports for the requests before.
+// These constants estimate tokens. The estimate is corrected by what the
+// provider reports for earlier requests.
 const (
 	perMessage = 5
 	perCall    = 12
 	perTool    = 10
 	perImage   = 1200
-	bytesPer   = 3 // bytes of a file that make one token
-	letters    = 4 // of a Latin word that make one token
+	bytesPer   = 3 // bytes of a file per token
+	letters    = 4 // letters of a Latin word per token
 	scale      = 12
 )
 
-// textTokens estimates the tokens of a text: words of Latin letters and numbers
-// by their length, every other sign and every letter of other scripts by itself.
+// textTokens estimates the tokens of a text: Latin words and numbers by their
+// length; each other character counts by itself.
 func textTokens(text string) int {
 	twelfths, word := 0, 0
 	end := func() {
 		if word > 0 {
-			twelfths += max(scale, word*scale/letters) // a word is a token at least
+			twelfths += max(scale, word*scale/letters) // a word is at least one token
 		}
 		word = 0
 	}
@@ -91,7 +91,7 @@ func partTokens(p llm.Part) int {
 	return 0
 }
 
-// headTokens estimates what a request costs besides its messages.
+// headTokens estimates the tokens of a request without its messages.
 func headTokens(r *llm.Request) int {
 	n := perMessage + textTokens(r.System) + textTokens(string(r.Schema))
 	for _, t := range r.Tools {

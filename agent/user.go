@@ -15,7 +15,7 @@ import (
 // aliases are other names that models may use for a tool.
 var aliases = map[string]string{"user__select": "user__ask", "agent__list_running": "agent__list"}
 
-// userTool is one of the tools by which a model asks a person.
+// userTool is one of the tools with which a model asks a person.
 type userTool struct {
 	name, doc string
 	options   bool
@@ -32,10 +32,11 @@ var userTools = []userTool{
 		doc: "Ask the user to choose any number of several options, or none of them."},
 }
 
-// UserTools are the tools by which a model asks the user: user__ask (also known
-// as user__select), user__confirm, user__input and user__checkbox. Each is a
-// question of the run, which waits for its answer, in this process or a later
-// one. With headless nobody is asked: the model is told that no one is there.
+// UserTools returns the tools with which a model asks the user: user__ask (also
+// known as user__select), user__confirm, user__input and user__checkbox. Each
+// call is a question of the run, which waits for its answer, in this process or
+// a later one. If headless is true, no question is asked: the model is informed
+// that no one is there.
 func UserTools(headless bool) []tool.Tool {
 	tools := make([]tool.Tool, len(userTools))
 	for i := range userTools {
@@ -60,8 +61,8 @@ type userArgs struct {
 	Options  []string
 }
 
-// read reads the arguments. A list of options may be a text that holds one; what
-// is no text in it is left out.
+// read decodes the arguments. The options may be a text that contains a list;
+// values of the list that are not texts are ignored.
 func (u *userTool) read(raw json.RawMessage) (in userArgs, problem string) {
 	var a struct {
 		Question any             `json:"question"`
@@ -96,7 +97,7 @@ func (u *userTool) read(raw json.RawMessage) (in userArgs, problem string) {
 	return in, ""
 }
 
-// needsHuman is the result of a question where nobody can be asked.
+// needsHuman is the result of a question if there is no person to ask.
 type needsHuman struct {
 	NeedsHuman bool     `json:"needs_human"`
 	Action     string   `json:"action"`
@@ -183,8 +184,8 @@ func yesOrNo(_ *userTool, _ userArgs, answer any) (any, string) {
 	return nil, "answer yes or no"
 }
 
-// someOptions takes a list, or a text with an option in each line or between
-// commas.
+// someOptions accepts a list, or a text with options on separate lines or
+// separated by commas.
 func someOptions(_ *userTool, in userArgs, answer any) (any, string) {
 	var chosen []string
 	switch a := answer.(type) {

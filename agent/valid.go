@@ -8,22 +8,22 @@ import (
 	"raddle.dev/llm"
 )
 
-// What a request says where nobody has said anything. Some providers take a
-// conversation only if the user begins it and has the last word.
+// These texts fill the first and the last place of a request. Some providers
+// accept a conversation only if it starts and ends with a user message.
 const (
 	sayBegin = "[The beginning of the conversation is not shown.]"
 	sayGoOn  = "[Go on.]"
 )
 
-// valid is messages in a form that providers which are strict about histories
-// accept: the user begins, the user or a tool has the last word, neighbours of one
-// role are one message, nothing is empty, every call has one outcome behind it and
-// every outcome its call, and arguments are objects.
+// valid returns messages in a form that strict providers accept: the first
+// message is the user's, the last one is the user's or a tool's, adjacent
+// messages of the same role are one message, no message is empty, each call is
+// followed by one outcome, each outcome has a call, and arguments are objects.
 func valid(messages []llm.Message) []llm.Message {
 	var out []llm.Message
 	for i, m := range messages {
 		if m.Role == llm.RoleTool || says(m) == 0 {
-			continue // outcomes go with their calls
+			continue // outcomes follow their calls
 		}
 		m = objects(m)
 		if last := len(out) - 1; last >= 0 && out[last].Role == m.Role {
@@ -49,7 +49,8 @@ func valid(messages []llm.Message) []llm.Message {
 	return out
 }
 
-// says counts what an assistant says that others can read.
+// says counts the parts of an assistant's message that other providers can
+// read.
 func says(m llm.Message) (n int) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
@@ -63,8 +64,8 @@ func says(m llm.Message) (n int) {
 	return n
 }
 
-// joined is the parts of two messages of the user's as those of one: two texts
-// become one, as some providers take nothing else.
+// joined combines the parts of two user messages. Two texts become one, because
+// some providers accept only that.
 func joined(a, b []llm.Part) []llm.Part {
 	first, text := a[len(a)-1].(llm.Text)
 	second, too := b[0].(llm.Text)
@@ -74,8 +75,8 @@ func joined(a, b []llm.Part) []llm.Part {
 	return slices.Concat(a[:len(a)-1], []llm.Part{llm.Text{Text: first.Text + "\n\n" + second.Text}}, b[1:])
 }
 
-// objects is a message whose calls all have objects for arguments: what is none
-// is shown inside one.
+// objects returns a message whose calls all have objects as arguments: other
+// arguments are put inside an object.
 func objects(m llm.Message) llm.Message {
 	for i, p := range m.Parts {
 		c, ok := p.(llm.ToolCall)
@@ -99,8 +100,8 @@ func objects(m llm.Message) llm.Message {
 	return m
 }
 
-// distinct sees that each call of a reply has a name of its own. A call that is
-// there twice to the letter is one call.
+// distinct makes the ids of the calls of a reply distinct. Two identical calls
+// become one call.
 func distinct(m llm.Message) llm.Message {
 	ids := map[string]llm.ToolCall{}
 	parts := make([]llm.Part, 0, len(m.Parts))

@@ -8,46 +8,47 @@ import (
 	"raddle.dev/llm"
 )
 
-// Visibility says which entries of a conversation somebody sees. The zero value
+// Visibility says which entries of a conversation a viewer sees. The zero value
 // is FullContext.
 type Visibility struct {
 	Timeline Timeline
 	Branch   Branch
 }
 
-// The usual choices.
+// These are the usual choices.
 var (
-	FullContext        = Visibility{}                                     // all that was said, but by agents beside
-	RequestContext     = Visibility{Timeline: ThisRun}                    // the same, in this run
-	IsolatedRequest    = Visibility{Timeline: ThisRun, Branch: OwnBranch} // what the same agent has said in this run
+	FullContext        = Visibility{}                                     // everything that was said, except by parallel agents
+	RequestContext     = Visibility{Timeline: ThisRun}                    // the same, in this run only
+	IsolatedRequest    = Visibility{Timeline: ThisRun, Branch: OwnBranch} // what the same agent said in this run
 	IsolatedInvocation = Visibility{Timeline: ThisVisit, Branch: OwnBranch}
 )
 
-// A Timeline says how far back one sees.
+// A Timeline says how far back a viewer sees.
 type Timeline string
 
-// The timelines.
+// These are the timelines.
 const (
 	AllRuns   Timeline = ""      // to the beginning
 	ThisRun   Timeline = "run"   // to the beginning of the run
 	ThisVisit Timeline = "visit" // to the beginning of this visit of the agent
 )
 
-// A Branch says whose words one sees.
+// A Branch says from which paths a viewer sees entries.
 type Branch string
 
-// The branches.
+// These are the branches.
 const (
-	RelatedBranches Branch = ""    // what was said at one's own path, above and below it
-	AllBranches     Branch = "all" // what agents beside have said too
-	OwnBranch       Branch = "own" // what was said at one's own path
+	RelatedBranches Branch = ""    // what was said at the viewer's path, above and below it
+	AllBranches     Branch = "all" // also what parallel agents said
+	OwnBranch       Branch = "own" // what was said at the viewer's path
 )
 
-// A Viewer is somebody who looks at a conversation. Its fields are those of the
-// entries that it writes.
+// A Viewer is a node or an agent that reads a conversation. Its fields have the
+// values of the entries that it writes.
 type Viewer struct{ Run, Path, Visit string }
 
-// viewer is the node that ctx belongs to, or the agent inside it.
+// viewer returns the viewer of the node that ctx belongs to, or of the agent
+// inside it.
 func viewer(ctx context.Context, inside string) Viewer {
 	e := mark(ctx, Entry{})
 	if inside != "" {
@@ -57,9 +58,9 @@ func viewer(ctx context.Context, inside string) Viewer {
 	return Viewer{e.Run, e.Path, e.Visit}
 }
 
-// Visible is the entries that a viewer sees, in their order. What came from
-// outside belongs to the run that answers it. What the user has said last in the
-// viewer's run is always seen.
+// Visible returns the entries that a viewer sees, in their order. An entry from
+// the caller belongs to the run that answers it. The user's last message in the
+// viewer's run is always visible.
 func Visible(entries []Entry, v Visibility, at Viewer) []Entry {
 	return visible(entries, v.shown(entries, at, true))
 }
@@ -73,8 +74,8 @@ func visible(entries []Entry, shown func(int) bool) (seen []Entry) {
 	return seen
 }
 
-// shown tells of an entry whether it is seen; with said, what the user has said
-// last is.
+// shown returns a function that reports whether the entry with an index is
+// visible. If said is true, the user's last message is visible.
 func (v Visibility) shown(entries []Entry, at Viewer, said bool) func(i int) bool {
 	if v == FullContext {
 		return func(i int) bool { return v.Branch.reaches(entries[i].Path, at.Path) }
@@ -112,10 +113,11 @@ func (b Branch) reaches(path, own string) bool {
 	return strings.HasPrefix(path, own) || strings.HasPrefix(own, path)
 }
 
-// runsOf tells the run of each entry. That of one from outside is the run of the
-// next entry that has one, or the viewer's.
+// runsOf returns a function that maps the index of an entry to its run. An
+// entry from the caller belongs to the run of the next entry that has one, or
+// to the viewer's run.
 func runsOf(entries []Entry, own string) func(int) string {
-	var later []string // made when the first entry without a run is met
+	var later []string // created when the first entry without a run is found
 	return func(i int) string {
 		if e := &entries[i]; e.Run != "" || e.By != "" {
 			return e.Run

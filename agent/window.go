@@ -7,54 +7,55 @@ import (
 	"raddle.dev/llm"
 )
 
-// Window bounds what a model is sent. It is checked before every call: what does
-// not fit is left out of the request, from the beginning, never between a call
-// and its outcome; what the user said last always stays. The conversation's key
-// keeps everything.
+// Window limits the size of requests to a model. It is checked before every
+// call: what does not fit is left out of the request, from the beginning, never
+// between a call and its outcome. The user's last message is always kept. The
+// conversation's key keeps everything.
 type Window struct {
-	Tokens  int       // what the model can take, its reply included; 0: no limit is known, and nothing is left out
-	Reply   int       // tokens kept free for the reply; 0: Request.MaxTokens, else a quarter of Tokens and at most 4096
-	Summary llm.Model // sums up what is left out; nil: it is left out with a note
-	Prompt  string    // tells that model what to do; empty: a default
-	// Format makes what stands for the messages that a summary sums up; nil: a note
-	// with their number, and the summary. It must be pure.
+	Tokens  int       // the model's context window, including the reply; 0: no limit is known, and nothing is left out
+	Reply   int       // tokens reserved for the reply; 0: Request.MaxTokens, else a quarter of Tokens and at most 4096
+	Summary llm.Model // summarizes what is left out; nil: a note replaces it
+	Prompt  string    // the prompt for that model; empty: a default
+	// Format returns the text that replaces the summarized messages; nil: a
+	// note with their number, and the summary. It must be pure.
 	Format func(summary string, messages int) string
 
-	// Soft is how many tokens of a request are enough: above, its beginning is
-	// summed up although it would fit, but for the newest Keep messages. 0: none.
+	// Soft is the size of a request in tokens above which its beginning is
+	// summarized although it would fit. The newest Keep messages stay as they
+	// are. 0: never.
 	Soft int
 	Keep int
 }
 
-// View is how much of a conversation one node sees.
+// View is the part of a conversation that one node sends.
 type View struct {
-	From    int    `json:"from,omitempty"`    // the entry that requests begin with
-	Left    int    `json:"left,omitempty"`    // messages left out
-	Summary string `json:"summary,omitempty"` // of these
+	From    int    `json:"from,omitempty"`    // the entry at which requests start
+	Left    int    `json:"left,omitempty"`    // number of messages left out
+	Summary string `json:"summary,omitempty"` // of these messages
 }
 
-// WindowError says that a request is too long although all was left out that may
-// be.
+// WindowError says that a request is too long although everything that may be
+// left out is left out.
 type WindowError struct {
-	Tokens, Limit int // estimated; without the reply
+	Tokens, Limit int // estimated, without the reply
 }
 
 func (e *WindowError) Error() string {
-	return fmt.Sprintf("the request would hold about %d tokens, and the model's window has room for %d: shorten the system prompt, the tools or what the user says, or take a model with a larger window",
+	return fmt.Sprintf("the request has about %d tokens, but the model's window has room for %d: shorten the system prompt, the tools or the message, or use a model with a larger window",
 		e.Tokens, e.Limit)
 }
 
 const (
 	mostReply    = 4096
-	replyShare   = 4                     // of the window
-	keepPercent  = 60                    // of the room is filled after a cut, so that the next ones need none
-	crowdedShare = 2                     // of Window.Soft is the least that is summed up, so that not every reply needs a summary
-	smallest     = 64                    // tokens a shortened outcome still has
-	percent      = 100                   // keeps factors whole
-	leastFactor  = percent / 2           // tokens are never taken for less than half of the estimate
-	mostFactor   = percent * 4           // nor for more than four times
+	replyShare   = 4                     // 1/4 of the window
+	keepPercent  = 60                    // of the room is used after messages were left out, so that the next requests fit
+	crowdedShare = 2                     // 1/2 of Window.Soft is the least that is summarized, so that not every reply needs a summary
+	smallest     = 64                    // tokens that a shortened outcome keeps at least
+	percent      = 100                   // makes factors integers
+	leastFactor  = percent / 2           // tokens count for at least half of the estimate
+	mostFactor   = percent * 4           // and for at most four times the estimate
 	largestCut   = 8192                  // tokens of the longest outcome when outcomes are shortened
-	shareMarker  = "\n[… shortened …]\n" // within shortened texts
+	shareMarker  = "\n[… shortened …]\n" // marks the gap in shortened texts
 	leftOutNote  = "[%d earlier messages were left out to fit the context window.]"
 	summaryNote  = "[Summary of %d earlier messages, which were left out to fit the context window.]\n%s"
 )
@@ -62,18 +63,18 @@ const (
 // fitting is one attempt to make a request fit.
 type fitting struct {
 	lines  []line
-	sizes  []int // of lines, estimated
-	head   int   // everything but messages
-	factor int   // per cent: reported tokens for estimated ones
+	sizes  []int // of lines (estimate)
+	head   int   // tokens of everything except messages
+	factor int   // reported tokens in per cent of estimated tokens
 	limit  int   // tokens for the request; 0: none
-	soft   int   // tokens above which it is made shorter though it fits; 0: none
-	keep   int   // messages that this leaves as they are
+	soft   int   // tokens above which the request is shortened although it fits; 0: none
+	keep   int   // number of messages that the soft limit keeps
 	view   View
-	from   int // the line of view.From
+	from   int // the index of the line that view.From points to
 	format func(summary string, messages int) string
 }
 
-// room is what a request may hold.
+// room returns how many tokens a request may have.
 func (w *Window) room(r *llm.Request) int {
 	if w.Tokens <= 0 {
 		return 0
@@ -93,7 +94,7 @@ func newFitting(lines []line, r *llm.Request, view View, factor int) *fitting {
 	for i := range lines {
 		f.sizes[i] = messageTokens(&lines[i].message)
 	}
-	if len(lines) == 0 || lines[0].entry >= view.From { // cleared since, or nothing is left out
+	if len(lines) == 0 || lines[0].entry >= view.From { // cleared since then, or no message is left
 		f.view = View{}
 		return f
 	}
@@ -106,7 +107,7 @@ func newFitting(lines []line, r *llm.Request, view View, factor int) *fitting {
 	return f
 }
 
-// said is the line of what the user said last, or -1.
+// said returns the index of the user's last message in lines, or -1.
 func (f *fitting) said() int {
 	for i := len(f.lines) - 1; i >= 0; i-- {
 		if f.lines[i].by == "" && f.lines[i].message.Role == llm.RoleUser {
@@ -116,7 +117,7 @@ func (f *fitting) said() int {
 	return -1
 }
 
-// tokens estimates a request that begins with a line.
+// tokens estimates the size of a request that starts at a line.
 func (f *fitting) tokens(from int) int {
 	n := f.head
 	if from > 0 {
@@ -133,11 +134,11 @@ func (f *fitting) tokens(from int) int {
 
 func (f *fitting) scaled(n int) int { return n * f.factor / percent }
 
-// fits tells whether the view needs no change.
+// fits reports whether the request fits with the view as it is.
 func (f *fitting) fits() bool { return f.limit <= 0 || f.scaled(f.tokens(f.from)) <= f.limit }
 
-// crowded tells whether what is not the newest is worth to be summed up although
-// the request fits, and the line to begin with then.
+// crowded reports whether it is worth summarizing older messages although the
+// request fits. at is the line to start with then.
 func (f *fitting) crowded() (at int, yes bool) {
 	if f.soft <= 0 || f.scaled(f.tokens(f.from)) <= f.soft {
 		return 0, false
@@ -153,7 +154,7 @@ func (f *fitting) crowded() (at int, yes bool) {
 	return at, f.scaled(old) >= f.soft/crowdedShare
 }
 
-// room is what a request may hold, for measures that need a number.
+// room returns the limit of a request, or a large number if there is none.
 func (f *fitting) room() int {
 	if f.limit <= 0 {
 		return f.soft
@@ -161,8 +162,8 @@ func (f *fitting) room() int {
 	return f.limit
 }
 
-// cut is the line to begin with: the first that leaves enough out, where the user
-// speaks if there is such a line, else the last one possible.
+// cut returns the line to start with: the first one that leaves enough out, a
+// line of the user if possible, else the last possible line.
 func (f *fitting) cut() int {
 	target := f.limit * keepPercent / percent
 	best, last := -1, f.from
@@ -188,7 +189,7 @@ func (f *fitting) cut() int {
 	return last
 }
 
-// leave moves the view to a line.
+// leave moves the start of the view to a line.
 func (f *fitting) leave(at int) {
 	f.from = at
 	f.view.From = f.lines[at].entry
@@ -201,7 +202,7 @@ func (f *fitting) leave(at int) {
 	}
 }
 
-// note stands for what is left out.
+// note returns the text that replaces what is left out.
 func (f *fitting) note() string {
 	v := f.view
 	switch {
@@ -215,8 +216,8 @@ func (f *fitting) note() string {
 	return fmt.Sprintf(summaryNote, v.Left, v.Summary)
 }
 
-// messages is what the model is told, in a form that every provider accepts. Where
-// it is too long, outcomes are shortened.
+// messages returns the messages of the request, in a form that every provider
+// accepts. If they are too long, outcomes are shortened.
 func (f *fitting) messages() ([]llm.Message, int, error) {
 	var list []llm.Message
 	if note := f.note(); note != "" {
@@ -245,7 +246,7 @@ func (f *fitting) messages() ([]llm.Message, int, error) {
 	return nil, tokens, &WindowError{Tokens: f.scaled(tokens), Limit: f.limit}
 }
 
-// shortened is the messages with no outcome of more than so many tokens.
+// shortened returns the messages with outcomes of at most that many tokens.
 func shortened(list []llm.Message, most int) []llm.Message {
 	out := make([]llm.Message, len(list))
 	for i, m := range list {
@@ -276,7 +277,8 @@ func shortenedTexts(parts []llm.Part, most int) []llm.Part {
 	return out
 }
 
-// shorten keeps the head and the tail of a text that has more than so many tokens.
+// shorten keeps the start and the end of a text that has more than that many
+// tokens.
 func shorten(text string, most int) string {
 	n := textTokens(text)
 	if n <= most {

@@ -178,7 +178,7 @@ nodes:
   f: {type: end, output: "failed: {{said}}"}
 `})
 	res, err := r.driveIn(Host{Models: oneModel{emptyModel{}}})
-	if out := OutcomeOf(res).Output; err != nil || !strings.HasPrefix(out, "failed:") || !strings.Contains(out, "the reply holds nothing") {
+	if out := OutcomeOf(res).Output; err != nil || !strings.HasPrefix(out, "failed:") || !strings.Contains(out, "the reply is empty") {
 		t.Errorf("%q, %v", out, err)
 	}
 }

@@ -81,7 +81,7 @@ type Reply struct {
 // Text returns the text parts of the reply in order, with nothing between them.
 func (r Reply) Text() string { return r.Message.Text() }
 
-// Empty reports whether the reply holds nothing at all, not even a count of tokens. A model that says nothing has still read its prompt, so
+// Empty reports whether the reply is empty at all, not even a count of tokens. A model that says nothing has still read its prompt, so
 // that only a broken server sends such a reply.
 func (r Reply) Empty() bool { return len(r.Message.Parts) == 0 && r.Usage == (Usage{}) }
 

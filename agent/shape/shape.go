@@ -1,7 +1,8 @@
-// Package shape makes a Go type the form of a model's answers: its JSON Schema is
-// part of the requests, an answer is checked against it before it is recorded, and
-// one that does not fit is asked for once more, with what is wrong with it. It also
-// makes tools of Go functions, whose arguments have the form of a type.
+// Package shape uses a Go type as the form of a model's answers: its JSON
+// Schema is part of the requests, and an answer is checked against it before it
+// is recorded. If an answer does not match, the model is asked once more and
+// sees what is wrong. The package also makes tools from Go functions whose
+// arguments have the form of a type.
 package shape
 
 import (
@@ -20,16 +21,16 @@ import (
 )
 
 // A Shape is the form of answers that are a T. It is immutable and safe for
-// concurrent use. Make one with Of.
+// concurrent use. Create one with Of.
 type Shape[T any] struct {
 	schema   json.RawMessage
 	resolved *jsonschema.Resolved
 }
 
-// Of is the shape of a T: of a struct, usually, with the tags json and, for what
-// the model is to know of a field, jsonschema. It fails for types that have no
-// JSON Schema, such as functions, maps without text keys and types that contain
-// themselves.
+// Of returns the shape of a T. T is usually a struct with json tags and, for
+// descriptions of its fields for the model, jsonschema tags. Of fails for types
+// that have no JSON Schema, such as functions, maps whose keys are not texts,
+// and types that contain themselves.
 func Of[T any]() (*Shape[T], error) {
 	schema, err := jsonschema.For[T](nil)
 	if err != nil {
@@ -47,8 +48,8 @@ func Of[T any]() (*Shape[T], error) {
 	return &Shape[T]{schema: text, resolved: resolved}, nil
 }
 
-// filled takes out that a list may be null: some providers do not take such a
-// schema, and an empty list says the same.
+// filled removes null from the types of lists: some providers reject such a
+// schema, and an empty list means the same.
 func filled(s *jsonschema.Schema) {
 	if s == nil {
 		return
@@ -63,11 +64,11 @@ func filled(s *jsonschema.Schema) {
 	}
 }
 
-// Schema is the JSON Schema, for an llm.Request.
+// Schema returns the JSON Schema, for an llm.Request.
 func (s *Shape[T]) Schema() json.RawMessage { return s.schema }
 
-// Parse reads a complete answer. A fence around the JSON is taken off. It fails
-// with an *agent.OutputError.
+// Parse decodes a complete answer. It removes a code fence around the JSON. It
+// fails with an *agent.OutputError.
 func (s *Shape[T]) Parse(text string) (v T, err error) {
 	fail := func(err error) (T, error) { return v, &agent.OutputError{Text: text, Err: err} }
 	body := []byte(wording.StripFence(text))
@@ -84,11 +85,12 @@ func (s *Shape[T]) Parse(text string) (v T, err error) {
 	return v, nil
 }
 
-// Around is an agent.ModelMiddleware, for Config.AroundModel and Think.Around. It
-// puts the schema into requests. A reply without calls that does not fit is sent
-// back once, with what is wrong; the reply to that counts, and the usage of both.
-// Where that does not fit either the call fails with an *agent.OutputError. The
-// text of a reply is not passed on in pieces, since nobody can read half of it.
+// Around is an agent.ModelMiddleware, for Config.AroundModel and Think.Around.
+// It adds the schema to requests. A reply without calls that does not match is
+// sent back once, with what is wrong. Then the second reply counts, with the
+// usage of both; if it does not match either, the call fails with an
+// *agent.OutputError. The text of a reply is not passed on in pieces, because
+// half of it is not useful.
 func (s *Shape[T]) Around(next llm.Model) llm.Model {
 	return agent.ModelFunc(func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 		r.Schema = s.schema
@@ -114,8 +116,8 @@ func (s *Shape[T]) Around(next llm.Model) llm.Model {
 	})
 }
 
-// quiet passes a stream on but for its text and its end. It is false where the
-// stream has failed or nobody listens any more.
+// quiet passes a stream on, except its text and its end. ok is false if the
+// stream failed or the reader left.
 func quiet(stream iter.Seq2[llm.Delta, error], yield func(llm.Delta, error) bool) (reply llm.Reply, ok bool) {
 	for d, err := range stream {
 		switch {
@@ -132,7 +134,8 @@ func quiet(stream iter.Seq2[llm.Delta, error], yield func(llm.Delta, error) bool
 	return reply, false
 }
 
-// fault is what is wrong with a reply; one with calls is not the answer yet.
+// fault returns what is wrong with a reply. A reply with calls is not the
+// answer yet and has no fault.
 func (s *Shape[T]) fault(r llm.Reply) error {
 	if len(r.Message.ToolCalls()) > 0 {
 		return nil
@@ -141,7 +144,8 @@ func (s *Shape[T]) fault(r llm.Reply) error {
 	return err
 }
 
-// told is a reply that does not fit, and what is said about it.
+// told returns a reply that does not match, followed by a message that says
+// what is wrong.
 func told(r llm.Reply, fault error) []llm.Message {
 	m := llm.User(fmt.Sprintf("%v. Answer again, with JSON that satisfies the schema and nothing else.", fault))
 	if r.Text() == "" {
@@ -150,9 +154,9 @@ func told(r llm.Reply, fault error) []llm.Message {
 	return []llm.Message{r.Message, m}
 }
 
-// Node makes the newest reply of a model node or an agent, or of any of them where
-// from is empty, the value of a key. It reads the complete reply, never pieces of
-// it, and fails with an *agent.OutputError where it does not fit.
+// Node returns a node that sets a key to the newest reply of a model node or an
+// agent, or of any of them if from is empty. It reads complete replies only,
+// and fails with an *agent.OutputError if the reply does not match.
 func (s *Shape[T]) Node(name, from string, into graph.Key[T]) graph.Node {
 	return graph.Node{Name: name, Kind: "parse", Quiet: true, Run: func(_ context.Context, st graph.State) (graph.Update, error) {
 		text := agent.LastResponse(st)

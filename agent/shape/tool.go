@@ -10,20 +10,21 @@ import (
 	"raddle.dev/tool"
 )
 
-// Tool makes a tool of a Go function. In, a struct, is the form of its arguments: its
-// JSON Schema comes from the type, with the tags json and, for what the model should
-// know of a field, jsonschema; a field tagged json:",omitempty" or ",omitzero" is
-// optional. The description is for the model.
+// Tool makes a tool from a Go function. In must be a struct, which is the form
+// of the arguments: its JSON Schema comes from the type, with json tags and,
+// for descriptions of its fields for the model, jsonschema tags; a field tagged
+// json:",omitempty" or ",omitzero" is optional. description is for the model.
 //
-// Arguments that do not fit the schema do not reach fn: the model reads what is
-// wrong with them. Out is what the model reads: a string as text, everything else as
-// JSON, a tool.Result as it is, and an empty struct as done. fn must stop when its context ends, and may be
-// called concurrently; graph.EffectKey of its context is the key of the call. The
-// error of fn is given to the model, unless it ends the run.
+// If the arguments do not match the schema, fn is not called, and the model
+// sees what is wrong. The model receives Out: a string as text, a tool.Result
+// as it is, an empty struct as "DONE", everything else as JSON. fn must stop
+// when its context ends and may be called concurrently; graph.EffectKey of its
+// context is the key of the call. The model sees an error of fn, unless the
+// error ends the run.
 //
-// The tool declares no effect: set Effect, Parallel and Touches of what Tool returns
-// where something is known of them. Tool fails for types that have no JSON Schema,
-// and where In is no struct.
+// The returned tool declares no effect: set its Effect, Parallel and Touches if
+// you know them. Tool fails for types that have no JSON Schema, and if In is
+// not a struct.
 func Tool[In, Out any](name, description string, fn func(ctx context.Context, in In) (Out, error)) (tool.Tool, error) {
 	fail := func(err error) (tool.Tool, error) { return tool.Tool{}, fmt.Errorf("tool %q: %w", name, err) }
 	switch t := reflect.TypeFor[In](); {
@@ -52,7 +53,7 @@ func Tool[In, Out any](name, description string, fn func(ctx context.Context, in
 	return tool.Tool{Name: name, Description: description, Schema: args.Schema(), Run: run}, nil
 }
 
-// arguments reads the arguments of a call.
+// arguments decodes the arguments of a call.
 func (s *Shape[T]) arguments(args json.RawMessage) (v T, err error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
@@ -68,7 +69,8 @@ func (s *Shape[T]) arguments(args json.RawMessage) (v T, err error) {
 	return v, err
 }
 
-// resultOf is what a function returned as a model reads it.
+// resultOf returns the result of a function in the form in which a model sees
+// it.
 func resultOf(out any) tool.Result {
 	switch v := out.(type) {
 	case string:
