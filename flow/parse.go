@@ -27,7 +27,7 @@ func Parse(path string, text []byte) (*File, error) {
 	if !d.holdsMapping() {
 		return nil, newParseError(d, nil, nil)
 	}
-	p.file()
+	p.file(newFields(p.problems, p.f.src, ""))
 	p.structure()
 	if len(d.list) > 0 || len(p.broken) > 0 {
 		return nil, newParseError(d, p.broken, f.Findings)
@@ -73,9 +73,9 @@ type parser struct {
 	broken []Finding // structure, in the order of the checks
 }
 
-func (p *parser) file() {
+// file reads the top level, whose fields m is.
+func (p *parser) file(m *fields) {
 	f := p.f
-	m := newFields(p.problems, f.src, "")
 	m.plain = true
 	f.Name = m.str("name", required)
 	f.Description = m.str("description", optional)

@@ -1,0 +1,1 @@
+echo '{"summary": "A bowline holds, and opens."}'
