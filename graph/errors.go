@@ -9,15 +9,15 @@ import (
 )
 
 var (
-	// ErrConflict says that another writer has appended to the thread since this
-	// one read it. The one that appended first wins: another drive that has taken
-	// the run over, an Edit or an Abandon. Read again, or leave the run to it.
+	// ErrConflict says that another writer has appended to the thread since this one
+	// read it. The first append wins: another drive that has taken the run over, an
+	// Edit or an Abandon. Read the thread again, or leave the run to the other writer.
 	ErrConflict = errors.New("graph: the thread has moved on: another process drives it")
 
-	// ErrWaiting ends a task that asked a question. A node passes it on as it is.
+	// ErrWaiting ends a task that asked a question. A node must return it unchanged.
 	ErrWaiting = errors.New("graph: waiting for an answer")
 
-	// ErrPaused ends a task whose child graph was paused. A node passes it on.
+	// ErrPaused ends a task whose child graph was paused. A node must return it.
 	ErrPaused = errors.New("graph: paused")
 
 	// ErrTimeout is inside the error of a node that exceeded Node.Timeout, or whose
@@ -31,7 +31,7 @@ var (
 	ErrNoThread = errors.New("graph: no such thread")
 )
 
-// NodeError is a failure of a node: what it returned, or a panic in it.
+// NodeError is a failure of a node: the error that it returned, or a panic in it.
 type NodeError struct {
 	Path    string // of the child frame, "" at the root
 	Node    string
@@ -50,11 +50,11 @@ func (e *NodeError) Error() string {
 	return fmt.Sprintf("node %s%s (step %d, attempt %d): %v", e.Path, e.Node, e.Step, e.Attempt, e.Err)
 }
 
-// Unwrap is the node's own error.
+// Unwrap returns the node's own error.
 func (e *NodeError) Unwrap() error { return e.Err }
 
-// StateSizeError says that the state would be larger than Runner.MaxState. Nothing of the
-// step was kept.
+// StateSizeError says that the state would be larger than Runner.MaxState. Nothing of
+// the step was stored.
 type StateSizeError struct {
 	Key         string // the largest write of the step
 	Write       int    // its bytes
@@ -84,7 +84,7 @@ func (e *StepError) Error() string {
 	return b.String()
 }
 
-// Unwrap lists the failures.
+// Unwrap returns the failures.
 func (e *StepError) Unwrap() []error {
 	errs := make([]error, len(e.Tasks))
 	for i, t := range e.Tasks {
@@ -93,7 +93,7 @@ func (e *StepError) Unwrap() []error {
 	return errs
 }
 
-// LimitError says that a run met a limit of its graph. Status tells which:
+// LimitError says that a run reached a limit of its graph. Status says which one:
 // StepLimit, VisitLimit or TimedOut.
 type LimitError struct {
 	Status   Status
@@ -121,8 +121,8 @@ func (e *LimitError) Error() string {
 	return fmt.Sprintf("graph %s: %d steps done, and %s would run next; the limit is Def.MaxSteps", e.Graph, e.Limit, strings.Join(e.Frontier, ", "))
 }
 
-// CanceledError says that the run's context ended. What was recorded is kept, and
-// the run can be resumed.
+// CanceledError says that the run's context ended. Recorded results are kept, and the
+// run can be resumed.
 type CanceledError struct {
 	Graph    string
 	Frontier []string // nodes that were to run, or ran, sorted
@@ -138,7 +138,7 @@ func (e *CanceledError) Error() string {
 	return fmt.Sprintf("graph %s: canceled %s the step of %s: %v", e.Graph, when, strings.Join(e.Frontier, ", "), e.Err)
 }
 
-// Unwrap is the context's cause.
+// Unwrap returns the context's cause.
 func (e *CanceledError) Unwrap() error { return e.Err }
 
 // ConflictError says that several tasks of one step overwrote one key.
@@ -163,8 +163,8 @@ func (e *HaltError) Error() string {
 	return fmt.Sprintf("nodes %s all halt the run in one step", strings.Join(e.Nodes, ", "))
 }
 
-// RouteError says that a node named a target that it may not go to. Its text leaves
-// the node to the NodeError around it.
+// RouteError says that a node named a target that it may not name. Its text does not
+// name the node: the NodeError around it does.
 type RouteError struct {
 	Node, Target string
 	Allowed      []string
@@ -178,8 +178,8 @@ func (e *RouteError) Error() string {
 	return fmt.Sprintf("%s to %q; it may name %s", e.By, e.Target, strings.Join(e.Allowed, ", "))
 }
 
-// StuckError says that nothing is left to run, and that is not a good end: a join
-// still waits, or the graph must be halted and was not.
+// StuckError says that no task is left to run although the run is not done: a join
+// still waits, or Def.MustHalt is set and no node halted the run.
 type StuckError struct {
 	Graph  string
 	Target string   // the node behind the join; "": Def.MustHalt
@@ -195,11 +195,11 @@ func (e *StuckError) Error() string {
 		e.Graph, e.Target, strings.Join(e.Miss, ", "), strings.Join(e.Have, ", "))
 }
 
-// BusyError says that a thread has a run that has not ended. With a Lease another
-// drive works on it; without one the run can be resumed.
+// BusyError says that a thread has a run that has not ended. With a Lease, another
+// drive works on it; without one, the run can be resumed.
 type BusyError struct {
 	Thread, Run string
-	Status      Status // Running where there is a Lease
+	Status      Status // Running if there is a Lease
 	Lease       Lease  // who drives the run, and until when unless the lease is renewed
 }
 
@@ -218,7 +218,7 @@ func (e *BusyError) Error() string {
 	return fmt.Sprintf("thread %s has an unfinished run %s (%s): resume it", e.Thread, e.Run, e.Status)
 }
 
-// Unwrap is ErrConflict where another drive works on the run.
+// Unwrap returns ErrConflict if another drive works on the run.
 func (e *BusyError) Unwrap() error {
 	if e.Lease.Owner == "" {
 		return nil
@@ -226,12 +226,12 @@ func (e *BusyError) Unwrap() error {
 	return ErrConflict
 }
 
-// AnswerError says why an answer cannot be taken. Nothing has been recorded.
+// AnswerError says why an answer is refused. Nothing was recorded.
 type AnswerError struct {
 	ID     string
 	Open   []string // the questions that can be answered
 	Reason string
-	Err    error // what Node.CheckAnswer returned; else nil or an error that says Reason
+	Err    error // what Node.CheckAnswer returned; else nil or an error with the text of Reason
 }
 
 // Unwrap returns Err.
@@ -244,8 +244,8 @@ func (e *AnswerError) Error() string {
 	return fmt.Sprintf("answer to %q: %s; open questions: %s", e.ID, e.Reason, strings.Join(e.Open, ", "))
 }
 
-// RefusedError is what Interrupt returns when no answer will come: the person
-// declined, or a deadline passed.
+// RefusedError is the error of Interrupt when no answer will come: the person declined,
+// or a deadline passed.
 type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
@@ -253,7 +253,7 @@ func (e *RefusedError) Error() string { return e.Reason }
 // A panicked error carries the stack to the NodeError around it.
 type panicked struct {
 	msg   string
-	err   error // the panic's value, where it is an error
+	err   error // the panic's value, if it is an error
 	stack []byte
 }
 

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// Topic is a set of events that a consumer asks for. What nobody asks for is not
-// built.
+// Topic is a set of events that a consumer asks for. Other events are not built.
 type Topic uint8
 
 // The topics. RunEnded is always delivered.
@@ -24,7 +23,7 @@ const (
 	AllTopics Topic = 255
 )
 
-// Event is one thing that happened. Events of one drive come in one order; Seq
+// Event is one thing that happened. All events of one drive are in one order; Seq
 // counts them from 1.
 type Event struct {
 	Seq    int64
@@ -49,7 +48,7 @@ type RunStarted struct {
 	Resumed bool   `json:"resumed,omitempty"`
 }
 
-// TaskStarted says that a node begins.
+// TaskStarted says that a node starts.
 type TaskStarted struct {
 	Kind string `json:"kind,omitempty"` // Node.Kind
 }
@@ -61,8 +60,7 @@ type TaskRetry struct {
 	Err     error
 }
 
-// TaskDone says that a node has returned, or that its result was found in the
-// journal.
+// TaskDone says that a node has returned, or that its result was found in the journal.
 type TaskDone struct {
 	Err      error // nil: success
 	Took     time.Duration
@@ -70,7 +68,7 @@ type TaskDone struct {
 	Recorded bool // found in the journal; the node did not run
 	Waiting  bool // it asked, and has no answer yet
 	Cached   bool // the update comes from the cache; the node did not run
-	Failed   bool // Err was handed to OnError
+	Failed   bool // OnError handles Err
 }
 
 // StepCommitted says that a step's writes are durable as far as the run's
@@ -79,14 +77,14 @@ type StepCommitted struct {
 	Nodes   []string `json:"nodes"`             // that ran, in task order
 	Keys    []string `json:"keys,omitempty"`    // that were written
 	Next    []string `json:"next,omitempty"`    // nodes that run next
-	Moves   []Move   `json:"moves,omitempty"`   // who leads where
-	Dropped []string `json:"dropped,omitempty"` // targets that a Halt made void
+	Moves   []Move   `json:"moves,omitempty"`   // which node led where
+	Dropped []string `json:"dropped,omitempty"` // targets that a Halt cancelled
 	Halted  bool     `json:"halted,omitempty"`
-	Seq     int64    `json:"record,omitempty"` // of the step's record, a point to fork at once it is durable; 0: there is no store
+	Seq     int64    `json:"record,omitempty"` // sequence number of the step's record: a point to fork at once it is durable; 0: there is no store
 }
 
-// Move is one node of a committed step and where it led: node names, or End.
-// A source of a join leads to the node behind it, which runs when all have.
+// Move is one node of a committed step and where it led: node names, or End. A source
+// of a join leads to the node behind the join, which runs when all sources are done.
 type Move struct {
 	From string   `json:"from"`
 	To   []string `json:"to"`
@@ -100,10 +98,10 @@ type Asked struct {
 	Question Question `json:"question"`
 }
 
-// Answered says that a question has got its answer.
+// Answered says that a question was answered.
 type Answered struct {
 	ID      string `json:"id"`
-	Ahead   bool   `json:"ahead,omitempty"` // the answer had been given when the run was started
+	Ahead   bool   `json:"ahead,omitempty"` // the answer was given when the run was started
 	Refused string `json:"refused,omitempty"`
 }
 
@@ -120,7 +118,7 @@ func (Asked) kind() string         { return "question.asked" }
 func (Answered) kind() string      { return "question.answered" }
 func (RunEnded) kind() string      { return "run.ended" }
 
-// MarshalJSON is the form of events on the wire, in logs and in tests: the
+// MarshalJSON returns the form of events on the wire, in logs and in tests: the
 // envelope, the kind, and the body under "data".
 func (e Event) MarshalJSON() ([]byte, error) {
 	wire := struct {
@@ -141,7 +139,7 @@ func (e Event) MarshalJSON() ([]byte, error) {
 	return json.Marshal(wire)
 }
 
-// MarshalJSON gives durations in milliseconds and errors as text.
+// MarshalJSON returns durations in milliseconds and errors as text.
 func (b TaskRetry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Attempt int     `json:"attempt"`
@@ -150,7 +148,7 @@ func (b TaskRetry) MarshalJSON() ([]byte, error) {
 	}{b.Attempt, millis(b.After), text(b.Err)})
 }
 
-// MarshalJSON gives durations in milliseconds and errors as text.
+// MarshalJSON returns durations in milliseconds and errors as text.
 func (b TaskDone) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Error    string  `json:"error,omitempty"`
@@ -163,11 +161,11 @@ func (b TaskDone) MarshalJSON() ([]byte, error) {
 	}{text(b.Err), millis(b.Took), b.Attempts, b.Recorded, b.Waiting, b.Cached, b.Failed})
 }
 
-// MarshalJSON is the emitted value itself.
+// MarshalJSON returns the JSON of the emitted value itself.
 func (b Emitted) MarshalJSON() ([]byte, error) { return json.Marshal(b.Value) }
 
-// MarshalJSON leaves the state out: it may be large, and StepCommitted named
-// what changed.
+// MarshalJSON leaves out the state, because it may be large: StepCommitted has named
+// the keys that changed.
 func (b RunEnded) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Status    Status     `json:"status"`

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Executor runs the tasks of a step. Execute calls task for every i in [0,n), at
-// most limit at once (0: no limit), and returns when all calls have returned.
-// The order is free: it has no influence on the result.
+// Executor runs the tasks of a step. Execute calls task once for every i in [0,n), at
+// most limit calls at once (0: no limit), and returns when all calls have returned. The
+// order is free: it has no influence on the result.
 type Executor interface {
 	Execute(n, limit int, task func(i int))
 }
 
-// goroutines is the Executor of one process.
+// goroutines is the Executor that uses goroutines of this process.
 type goroutines struct{}
 
 func (goroutines) Execute(n, limit int, task func(i int)) {
@@ -24,18 +24,18 @@ func (goroutines) Execute(n, limit int, task func(i int)) {
 	c.work(nil, nil, nil)
 }
 
-// A crew works through the tasks of a step. For as long as a task is left, one of
-// the crew is on its way to it, and starts another when it has taken it: a task
-// that blocks holds up nobody, and tasks that do not block share a few goroutines.
+// A crew works through the tasks of a step. As long as a task is left, one worker is
+// about to take it, and starts another worker when it has taken it: a task that blocks
+// delays no other task, and tasks that do not block share a few goroutines.
 type crew struct {
 	n, limit int64
 	task     func(i int)
 	next     atomic.Int64
-	started  atomic.Int64 // workers besides the first
-	coming   atomic.Bool  // a worker is on its way
+	started  atomic.Int64 // workers in addition to the first
+	coming   atomic.Bool  // a worker is about to take a task
 	rest     sync.WaitGroup
 
-	watched *watchedCrew // nil: nobody watches for nodes that hang
+	watched *watchedCrew // nil: nodes that hang are not watched for
 }
 
 func newCrew(n, limit int, task func(i int)) *crew {
@@ -45,12 +45,12 @@ func newCrew(n, limit int, task func(i int)) *crew {
 	return &crew{n: int64(n), limit: int64(limit), task: task}
 }
 
-// work runs tasks until none is left; first the one, if any, that goes on behind an
+// work runs tasks until none is left. If t is not nil, it first continues t after an
 // attempt that hangs.
 func (c *crew) work(l *lane, t *task, hung error) {
 	done := false
 	defer func() {
-		if !done && !l.left() { // a task has ended this goroutine: the others are run on its way out
+		if !done && !l.left() { // a task has ended this goroutine: run the others in a deferred call
 			c.work(l, nil, nil)
 		}
 	}()
@@ -77,10 +77,10 @@ func (c *crew) work(l *lane, t *task, hung error) {
 	}
 }
 
-// call starts another worker, unless there are as many as there may be.
+// call starts another worker, unless the limit is reached.
 func (c *crew) call() {
 	if c.started.Add(1) >= c.limit {
-		return // coming stays true: nobody tries again
+		return // coming stays true: no other worker tries again
 	}
 	if c.watched != nil {
 		c.rest.Add(1)
@@ -93,10 +93,10 @@ func (c *crew) call() {
 	})
 }
 
-// Clock is where a Runner gets the time.
+// Clock gives a Runner the time.
 type Clock interface {
 	Now() time.Time
-	// Wait returns after d, or with the context's error when that ends first.
+	// Wait returns after d, or with the context's error if the context ends first.
 	Wait(ctx context.Context, d time.Duration) error
 }
 
@@ -118,10 +118,10 @@ func (wallClock) Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// idAlphabet is in the order of its bytes, so that ids sort by the time they hold.
+// idAlphabet is in byte order, so that ids sort by the time in them.
 const idAlphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// NewID makes an identifier for a run or thread: nine characters of time, to the
+// NewID returns an identifier for a run or thread: nine characters of time, to the
 // millisecond, and five random ones. Ids sort by time.
 func NewID(now time.Time) string {
 	var b [14]byte

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Structure is the shape of the graph as plain data, children included.
+// Structure returns the shape of the graph as plain data, children included.
 func (g *Graph) Structure() Structure {
 	s := Structure{Name: g.def.Name, Start: slices.Clone(g.def.Start)}
 	for i := range g.nodes {
@@ -29,7 +29,7 @@ func (g *Graph) Structure() Structure {
 	return s
 }
 
-// leading lists the edges that leave a node, joins apart.
+// leading lists the edges that leave a node, except joins.
 func (g *Graph) leading(n *cnode) (es []EdgeInfo) {
 	for _, to := range n.to {
 		es = append(es, EdgeInfo{From: n.Name, To: g.nameOf(to), Kind: EdgePlain})

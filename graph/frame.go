@@ -13,22 +13,22 @@ type frame struct {
 	g      *Graph
 	drive  *drive
 	step   int
-	from   int // the step at which its run began
+	from   int // the step at which its run started
 	st     State
 	next   frontier
 	visits []int // by node
 	halted bool
 	value  any
 	broke  []Break       // nodes of the last step that ask for a stop after them
-	breaks []Break       // where it has stopped, children's included, in task order
-	since  time.Duration // active time of the run when the frame began
-	late   *stepTimeout  // the cause of the step under way, should its time pass
+	breaks []Break       // where it has stopped, including its children, in task order
+	since  time.Duration // active time of the run when the frame started
+	late   *stepTimeout  // the cause of the current step's context if its time passes
 
-	failures []*NodeError // that OnError: End has taken, children's included
+	failures []*NodeError // handled by OnError: End, including those of children
 
-	raw    *rawFrame            // what the journal holds of the step under way; nil: nothing
+	raw    *rawFrame            // what the journal holds of the current step; nil: nothing
 	frames map[string]*rawFrame // what it held of all frames when raw was read
-	asked  []Question           // open after the step, children's included, in task order
+	asked  []Question           // open after the step, including those of children, in task order
 
 	bufs  buffers
 	sizes []int // stored bytes, by slot
@@ -37,17 +37,17 @@ type frame struct {
 	room
 }
 
-// beginning is what a frame is given when it is opened.
+// beginning holds what a frame gets when it is opened.
 type beginning struct {
-	first  []Write // of the graph, where nothing was written yet
-	beside bool    // tasks of the frames above run beside it
-	keeps  bool    // without a store: a node above may be tried again
+	first  []Write // of the graph, if no value was written yet
+	beside bool    // tasks of the frames above run concurrently with it
+	keeps  bool    // without a store: a node above may be retried
 	again  []task  // without a store: the tasks of the step in which it failed
 }
 
-// room is what the steps of a frame use again.
+// room holds the memory that the steps of a frame reuse.
 type room struct {
-	ts    []task    // of the step under way
+	ts    []task    // of the current step
 	fresh []taskCtx // for the tasks of the next steps
 	tasks []taskRef // for the next frontier
 	arrivals
@@ -57,7 +57,7 @@ type room struct {
 	head, data, val []byte // of a record
 }
 
-// narrow is the room that steps of one task need: most graphs have no others.
+// narrow is the room for steps of one task: most graphs have no other steps.
 type narrow struct {
 	frame
 
@@ -81,7 +81,7 @@ func newFrame(g *Graph, path, public string) *frame {
 	return f
 }
 
-// part returns n zeros: those of zeros if there are as many.
+// part returns n zeros, taken from zeros if that is long enough.
 func part[T any](zeros []T, n int) []T {
 	if n <= len(zeros) {
 		return zeros[:n:n]
@@ -89,7 +89,7 @@ func part[T any](zeros []T, n int) []T {
 	return make([]T, n)
 }
 
-// count marks the nodes that are about to run as visited once more.
+// count adds one visit to each node that is about to run.
 func (f *frame) count() {
 	for i := range f.next.tasks {
 		if n := f.next.tasks[i].node; i == 0 || f.next.tasks[i-1].node != n {
@@ -98,8 +98,8 @@ func (f *frame) count() {
 	}
 }
 
-// grow notes that a slot's stored form now weighs n bytes more (or n in all),
-// and returns the difference.
+// grow records that a slot's stored form is n bytes larger (or n bytes in all), and
+// returns the difference.
 func (f *frame) grow(slot, n int, replaced bool) int {
 	for len(f.sizes) <= slot {
 		f.sizes = append(f.sizes, 0)
@@ -111,7 +111,7 @@ func (f *frame) grow(slot, n int, replaced bool) int {
 	return n
 }
 
-// weigh is the stored size of the whole frame.
+// weigh returns the stored size of the whole frame.
 func (f *frame) weigh() (n int) {
 	for _, s := range f.sizes {
 		n += s
@@ -119,9 +119,9 @@ func (f *frame) weigh() (n int) {
 	return n
 }
 
-// open decodes what the journal holds of a frame, on top of fr, which is new.
-// Keys that its graph does not know stay in the journal. The values of keys that set
-// replaces before anything reads them are not decoded.
+// open decodes what the journal holds of a frame into fr, which is new. Keys that its
+// graph does not know stay in the journal. The values of keys that set replaces before
+// they are read are not decoded.
 func (f *rawFrame) open(fr *frame, set ...Write) (*frame, error) {
 	g := fr.g
 	fr.raw, fr.step, fr.from, fr.since, fr.halted = f, f.step, f.from, f.since, f.halted
@@ -159,7 +159,7 @@ func (f *rawFrame) open(fr *frame, set ...Write) (*frame, error) {
 	return fr, nil
 }
 
-// replacesKey reports whether the first write to a key makes its old value void.
+// replacesKey reports whether the first write to a key replaces its old value.
 func replacesKey(set []Write, name string) bool {
 	for _, w := range set {
 		if w.Key() == name {
@@ -169,8 +169,8 @@ func replacesKey(set []Write, name string) bool {
 	return false
 }
 
-// restore folds the journaled patches of some keys, except those that set replaces, in
-// one go: an open graph may have many.
+// restore folds the journaled patches of some keys, except those that set replaces, all
+// at once: an open graph may have many.
 func (f *frame) restore(raw *rawFrame, names []string, set []Write) error {
 	defs := make([]*keyDef, 0, len(names))
 	var ws []Write

@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// A taskRef is one task that is to run: a node, its place among the tasks of a
-// Send (0 for others), what it alone sees, and the failure that led to it.
+// A taskRef is one task that is to run: a node, its place among the tasks of a Send (0
+// for others), its overlay, and the failure that led to it.
 type taskRef struct {
 	node, index int
 	over        []Write
 	cause       string
 }
 
-// A frontier is all that a run will do next. It is data: nothing that can be
-// scheduled lives anywhere else.
+// A frontier is all that a run will do next. It is plain data: tasks to run are kept
+// nowhere else.
 type frontier struct {
 	tasks   []taskRef
 	arrived []joinRef // sources that reached a join that has not fired, in order of arrival
@@ -40,15 +40,15 @@ func plan(fr *frontier) {
 // routing computes the frontier after a step.
 type routing struct {
 	g    *Graph
-	st   State // after the step
+	st   State // the state after the step
 	next frontier
-	seen map[int]int // with many tasks: the place, in next, of a node's own task; else a scan is faster
+	seen map[int]int // with many tasks: the place, in next, of a node's own task; otherwise a scan is faster
 	sent int
 	*arrivals
 }
 
-// arrivals counts the sources that have reached joins. Its memory is used again from
-// step to step of a frame.
+// arrivals counts the sources that have reached joins. Its memory is reused from step
+// to step of a frame.
 type arrivals struct {
 	list  []joinRef // for the next frontier
 	bits  []uint64  // sources that are in it; nil: not made for this step
@@ -56,12 +56,13 @@ type arrivals struct {
 	ready []int     // joins that all sources have reached
 }
 
-// manyTasks is where a map beats a scan for finding duplicates.
+// manyTasks is the number of tasks from which a map finds duplicates faster than a
+// scan.
 const manyTasks = 16
 
-// route is the last part of the pure core: where each task of the frontier goes.
-// Targets of edges and Goto are tasks once a node, Sends never merge. On an
-// error by says whose routing it was. The memory of into and a is used again.
+// route is the last part of the pure core: where each task of the frontier leads. A
+// target of edges and Goto runs once per node; Sends are never merged. On an error, by
+// is the task whose routing failed. The memory of into and a is reused.
 func route(g *Graph, st State, fr *frontier, ts []task, into []taskRef, a *arrivals) (_ frontier, by int, err error) {
 	r := routing{g: g, st: st, next: frontier{tasks: into[:0]}, arrivals: a}
 	a.begin(g, fr.arrived)
@@ -91,7 +92,7 @@ func (r *routing) add(node int, cause string) {
 	r.next.tasks = append(r.next.tasks, taskRef{node: node, cause: cause})
 }
 
-// find is the place of the task that a node has without a Send, or -1.
+// find returns the place of the task that a node has without a Send, or -1.
 func (r *routing) find(node int) int {
 	own := func(t taskRef) bool { return t.node == node && t.index == 0 }
 	if len(r.next.tasks) <= manyTasks {
@@ -142,7 +143,7 @@ func (r *routing) task(n *cnode, u *Update) error {
 	}
 	for i := range n.picks {
 		if u.Halt != nil {
-			break // a node that ends the run is not asked where it goes
+			break // routes of a node that ends the run are not evaluated
 		}
 		if err := r.pick(n, &n.picks[i]); err != nil {
 			return err
@@ -154,7 +155,7 @@ func (r *routing) task(n *cnode, u *Update) error {
 	return nil
 }
 
-// edges counts what leads from the node without being named by it.
+// edges counts the connections from the node that it does not name itself.
 func (n *cnode) edges() int { return len(n.to) + len(n.picks) + len(n.joins) }
 
 func (n *cnode) refuse(g *Graph, by, target string) error {
@@ -179,7 +180,7 @@ func (r *routing) pick(n *cnode, p *pick) error {
 	return nil
 }
 
-// choose calls a branch function; a panic in it is an error of its node.
+// choose calls a branch function; a panic in it becomes an error of its node.
 func choose(n *cnode, p *pick, st State) (labels []string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -192,7 +193,7 @@ func choose(n *cnode, p *pick, st State) (labels []string, err error) {
 	return labels, err
 }
 
-// begin takes the arrivals of the steps before.
+// begin restores the arrivals of the steps before.
 func (a *arrivals) begin(g *Graph, before []joinRef) {
 	a.list, a.bits, a.ready = a.list[:0], a.bits[:0], a.ready[:0]
 	for _, j := range before {
@@ -219,16 +220,16 @@ func (a *arrivals) arrive(g *Graph, j joinRef) {
 	}
 }
 
-// cleared returns n zeros, in the memory of s if there is enough.
+// cleared returns n zeros, in the memory of s if it is large enough.
 func cleared[T any](s []T, n int) []T {
 	s = slices.Grow(s[:0], n)[:n]
 	clear(s)
 	return s
 }
 
-// fire takes the joins whose sources have all arrived, and arms them again. It
-// comes after the whole step: a source that was done before and is done again in
-// the step that completes the join counts once, wherever it is declared.
+// fire runs the joins whose sources have all arrived, and resets them. It comes after
+// the whole step: a source that was done before and is done again in the step that
+// completes the join counts once, wherever it is declared.
 func (r *routing) fire() {
 	if len(r.ready) == 0 {
 		return
@@ -240,7 +241,7 @@ func (r *routing) fire() {
 	r.list = slices.DeleteFunc(r.list, func(j joinRef) bool { return r.have[j.join] == 0 })
 }
 
-// stuck explains an empty frontier that is not a good end.
+// stuck returns the error for an empty frontier of a run that is not done.
 func (fr *frontier) stuck(g *Graph) error {
 	if len(fr.arrived) == 0 {
 		return &StuckError{Graph: g.def.Name}

@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// RunInfo is how a run stands, as a listing shows it.
+// RunInfo describes a run as a listing shows it.
 type RunInfo struct {
 	Thread    string
 	Run       string
 	Label     string
 	Graph     string
-	Status    Status // Running: a drive holds the lease. Crashed: no drive has said that it stopped; without leases one may be at work
+	Status    Status // Running: a drive holds the lease. Crashed: no drive has recorded that it stopped; without leases one may still run
 	Started   time.Time
 	Updated   time.Time
 	Questions []Question // ID and Prompt only; open when the last drive stopped
 	Reason    string     // of a failure
 	Head      int64
-	From      Point // what the thread was forked from; zero: nothing
-	Lease     Lease // of the drive at work, where Status is Running
+	From      Point // what the thread was forked from; zero: it is not a fork
+	Lease     Lease // of the running drive, if Status is Running
 }
 
-// leased sets the status of a run whose last drive has not said that it stopped.
+// leased sets the status of a run whose last drive has not recorded that it stopped.
 func (i *RunInfo) leased(l Lease) {
 	if i.Status == Crashed && l.Live() {
 		i.Status, i.Lease = Running, l
 	}
 }
 
-// Describe reads a line of a listing: how the newest run of a thread stands. It
-// decodes no state. A drive that is at work or was killed has not yet said which
-// run it drives: of a thread with several runs, Run, Label, Graph and Started are
-// then those of the oldest record; Inspect tells them.
+// Describe reads a line of a listing and returns the newest run of the thread. It
+// decodes no state. A drive that runs or was killed has not yet recorded which run it
+// drives: if the thread has several runs, Run, Label, Graph and Started are then those
+// of the oldest record; Inspect has the right ones.
 func Describe(t ThreadInfo) (RunInfo, error) {
 	i := RunInfo{Thread: t.Name, Head: t.Head, Started: timeOf(t.First.Time), Updated: timeOf(t.Last.Time), Status: Crashed}
 	sums := newChecker(t.Name)
@@ -89,10 +89,10 @@ func (h *reader) ended(i *RunInfo) {
 	}
 }
 
-// timeOf is the time that a record holds, within the years that every format can
-// write: the clock of who wrote it may have been anywhere.
+// timeOf returns the time of a record, limited to the years that every format can
+// write: the clock of the writer may have been wrong by any amount.
 func timeOf(micros int64) time.Time {
-	const first, last = -62_135_510_400_000_000, 253_402_214_399_999_999 // 0001-01-02 and 9999-12-30, whole in every zone
+	const first, last = -62_135_510_400_000_000, 253_402_214_399_999_999 // 0001-01-02 and 9999-12-30, in range in every time zone
 	return time.UnixMicro(min(max(micros, first), last))
 }
 
@@ -101,8 +101,8 @@ func (s *replay) over(run string) bool {
 	return s.head > 0 && s.run.id == run && s.run.status.Final()
 }
 
-// busy is the error of who wants to drive a thread that is not free. by is the lease
-// of the drive at work, if there is one.
+// busy returns the error for a caller that wants to drive a thread that is not free. by
+// is the lease of the running drive, if there is one.
 func (s *replay) busy(thread string, by Lease) error {
 	e := &BusyError{Thread: thread, Run: s.run.id, Status: s.status(), Lease: by}
 	if by.Owner != "" {
@@ -111,7 +111,7 @@ func (s *replay) busy(thread string, by Lease) error {
 	return e
 }
 
-// status is the run's status, Crashed where no drive said that it stopped.
+// status returns the run's status: Crashed if no drive has recorded that it stopped.
 func (s *replay) status() Status {
 	if s.run.status == Running {
 		return Crashed
@@ -133,17 +133,17 @@ type Snapshot struct {
 	InDoubt   []Intent   // effects with a note and no result
 }
 
-// Stored is a value as the journal keeps it: one part for most keys, and one for
-// each write of an Append or Merge key.
+// Stored is a value as the journal stores it: one part for most keys, and one for each
+// write of an Append or Merge key.
 type Stored struct {
 	Key   string
-	Tag   string // of the type or codec; "" for keys nobody declared
+	Tag   string // of the type or codec; "" for keys that are not declared
 	Parts [][]byte
 }
 
-// Intent is an effect that had begun.
+// Intent is an effect that was started.
 type Intent struct {
-	Path string // of its frame
+	Path string // path of its frame
 	ID   string // task, name, and ordinal or '=' and key, each ended by a zero byte but the last
 	Note []byte
 }
@@ -199,10 +199,10 @@ type Entry struct {
 	Time time.Time
 	Kind Kind
 	Path string   // of the frame
-	What string   // the task, effect, question, status or keys it is about, for people
-	ID   string   // of an effect, as Intent.ID has it
-	Step int      // steps the frame has done, after a start, call, step, edit, fork or snapshot: the number of the next
-	Next []string // nodes that run next, after the same
+	What string   // the task, effect, question, status or keys that it is about, for people
+	ID   string   // of an effect, as in Intent.ID
+	Step int      // steps that the frame has done, after a start, call, step, edit, fork or snapshot: the number of the next
+	Next []string // nodes that run next, after the same records
 	From Point    // of a fork: what was copied
 }
 
@@ -282,13 +282,12 @@ func entry(r Record) (Entry, error) {
 	return e, nil
 }
 
-// showParts returns an identity whose parts end with zero bytes with spaces between
-// the parts.
+// showParts returns an identity with spaces between its parts instead of zero bytes.
 func showParts(id string) string {
 	return strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == 0 }), " ")
 }
 
-// frontier reads what runs next, and the steps done where the record says.
+// frontier reads what runs next, and the steps done if the record holds them.
 func (h *reader) frontier(e *Entry) {
 	f := &rawFrame{}
 	f.tasks, _ = readHeads(h)
@@ -296,7 +295,7 @@ func (h *reader) frontier(e *Entry) {
 	if e.Kind == KindStep {
 		h.bool()
 	}
-	if len(h.b) > 0 { // else it was written before records said
+	if len(h.b) > 0 { // older records do not have it
 		e.Step = h.int()
 	}
 }

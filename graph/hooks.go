@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-// Info says which task a hook is called for, or a context belongs to.
+// Info names the task that a hook is called for, or that a context belongs to.
 type Info struct {
 	Run     string
 	Graph   string
@@ -19,40 +19,40 @@ type Info struct {
 	Attempt int
 }
 
-// Hooks are called around attempts: around those of every node of a graph
-// (Def.Hooks), or of one (Node.Hooks). They run on the node's goroutine, with its
-// context: Do, Emit and the rest work in them. A panic in one is an error of the
-// node. Fields may be nil.
+// Hooks are called around attempts: those of every node of a graph (Def.Hooks), or of
+// one node (Node.Hooks). They run on the node's goroutine, with its context: Do, Emit
+// and the rest work in them. A panic in a hook is an error of the node. Fields may be
+// nil.
 type Hooks struct {
-	// Before is called first and says how the attempt goes on: the zero Setup changes
-	// nothing. Hooks of the graph come before those of the node.
+	// Before is called first and returns how the attempt continues: the zero Setup
+	// changes nothing. Hooks of the graph come before those of the node.
 	Before func(ctx context.Context, i Info, s State) (Setup, error)
-	// After sees what the node returned, or what an After before it made of that:
-	// it may replace the update, and turn an error into an update. Key.Written reads
-	// the values of Update.Writes. Hooks of the node come before those of the graph.
-	// It is not called for a node that waits.
+	// After gets what the node returned, or what the previous After returned: it may
+	// replace the update, and turn an error into an update. Key.Written reads the
+	// values of Update.Writes. Hooks of the node come before those of the graph. It is
+	// not called for a node that waits.
 	After func(ctx context.Context, i Info, s State, u Update, err error) (Update, error)
-	// Error is told of every attempt that failed. Hooks of the graph come first.
+	// Error is called for every attempt that failed. Hooks of the graph come first.
 	Error func(ctx context.Context, i Info, err error)
 }
 
-// Setup is what a Before hook makes of an attempt.
+// Setup is how a Before hook changes an attempt.
 type Setup struct {
-	// Context is for the later hooks, the node and its children, in the place of the
-	// one that Before got: for a value such as the span of a trace. It must be made
-	// from that one; another one is an error of the node. nil: no change.
+	// Context is for the later hooks, the node and its children, instead of the one
+	// that Before got: for a value such as the span of a trace. It must be derived from
+	// that one; any other context is an error of the node. If nil, nothing changes.
 	Context context.Context
 
-	See    []Write // folded into the state that this attempt alone sees
+	See    []Write // folded into the state that only this attempt sees
 	Result *Update // not nil: the attempt's result; the node, its cache and After are skipped
 
-	// End is called when the attempt has ended, in whatever way, with its error: nil,
-	// what the node returned, ErrWaiting or ErrPaused for a node that has asked or
-	// whose child has stopped, and an error for a panic. nil: nothing to do.
+	// End is called when the attempt has ended, in any way, with its error: nil, what
+	// the node returned, ErrWaiting or ErrPaused for a node that has asked or whose
+	// child has stopped, and an error for a panic. End may be nil.
 	End func(err error)
 }
 
-// TaskInfo says which task ctx belongs to; the zero Info outside a node.
+// TaskInfo returns the task that ctx belongs to; the zero Info outside a node.
 func TaskInfo(ctx context.Context) Info {
 	c := callerOf(ctx)
 	if c == nil {
@@ -91,11 +91,11 @@ func (t *task) around(ctx context.Context, n *cnode, st State) (Update, error) {
 	return u, err
 }
 
-// errPanicked is what Setup.End gets where there is no other error.
+// errPanicked is what Setup.End gets if there is no other error.
 var errPanicked = errors.New("graph: the node panicked")
 
-// hooked is around for a node with hooks. It adds what is to be called when the
-// attempt has ended to ends.
+// hooked is around for a node with hooks. It appends to ends the functions to call when
+// the attempt has ended.
 func (t *task) hooked(ctx context.Context, n *cnode, st State, ends *[]func(error)) (Update, error) {
 	for _, h := range n.hooks {
 		if h.Before == nil {
@@ -130,10 +130,10 @@ func (t *task) hooked(ctx context.Context, n *cnode, st State, ends *[]func(erro
 	return u, err
 }
 
-// attemptOf is the attempt that a node's context belongs to.
+// attemptOf returns the attempt that a node's context belongs to.
 func attemptOf(ctx context.Context) int { return int(callerOf(ctx).attempt) }
 
-// stopped tells whether the node asked, or its child was paused: then it has no
+// stopped reports whether the node asked, or its child was paused: then it has no
 // result yet.
 func (t *task) stopped() bool {
 	t.mu.Lock()
@@ -141,7 +141,7 @@ func (t *task) stopped() bool {
 	return t.waiting || t.paused
 }
 
-// tellHooks tells the hooks of a failed attempt.
+// tellHooks calls the Error hooks for a failed attempt.
 func (t *task) tellHooks(ctx context.Context, err error) {
 	for _, h := range t.node().hooks {
 		if h.Error != nil {

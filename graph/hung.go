@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// defaultHungAfter is Runner.HungAfter where that is 0. Nodes that end child processes
-// politely need a few seconds.
+// defaultHungAfter is the value of Runner.HungAfter if that is 0. Nodes that end child
+// processes gracefully need a few seconds.
 const defaultHungAfter = 10 * time.Second
 
 // HungError says that a node had not returned some time after its context had ended,
-// and that the run goes on without it: see Runner.HungAfter.
+// and that the run continues without it: see Runner.HungAfter.
 type HungError struct {
 	Node string // with the nodes above it, each with a '/'
 	Task string
@@ -26,19 +26,19 @@ func (e *HungError) Error() string {
 	return fmt.Sprintf("node %s has not returned %v after its context ended (%v); its goroutine is left behind, and what it still does is refused", e.Node, e.For, e.Err)
 }
 
-// Unwrap is why the context has ended.
+// Unwrap returns why the context has ended.
 func (e *HungError) Unwrap() error { return e.Err }
 
-// watchdog is what a drive needs to go on without nodes that hang.
+// watchdog is what a drive needs to continue without nodes that hang.
 //
-// Nodes run on the goroutines of lanes. While no context ends, a lane only notes when
-// it enters a node and when it leaves it. When a context ends, its watch waits for
-// hungAfter. A lane that is then still inside its node is left: another goroutine goes
-// on behind the node, and the old one ends when the node returns.
+// Nodes run on the goroutines of lanes. As long as no context ends, a lane only records
+// when it enters a node and when it leaves it. When a context ends, its watch waits for
+// hungAfter. A lane that is then still inside its node is left: another goroutine
+// continues after the node, and the old one ends when the node returns.
 type watchdog struct {
-	hungAfter time.Duration // 0: nodes are waited for as long as they take
+	hungAfter time.Duration // 0: nodes are waited for without limit
 
-	hungMu sync.Mutex // guards what follows
+	hungMu sync.Mutex // guards the fields below
 	hung   []hungTask
 }
 
@@ -49,32 +49,33 @@ type hungTask struct {
 }
 
 // lane is a goroutine that runs tasks, one after the other. A nil lane is a goroutine
-// that nothing watches.
+// that is not watched.
 type lane struct {
 	gate     atomic.Uint32
-	returned atomic.Bool // the node has, after the lane was left
+	returned atomic.Bool // the node has returned after the lane was left
 	by       successor
-	t        *task // that the lane is inside of, and its attempt
+	t        *task // the task whose node the lane is inside of, and its attempt
 	ctx      *taskCtx
 
-	mu sync.Mutex // held by who examines the lane
+	mu sync.Mutex // held by the goroutine that examines the lane
 }
 
-// successor is what goes on where a lane was left.
+// successor continues after a lane was left.
 type successor interface {
-	// succeed goes on behind a task that hangs, on its own goroutine, with another lane.
+	// succeed continues after a task that hangs, on its own goroutine, with another
+	// lane.
 	succeed(t *task, hung error)
 }
 
-// The states of a lane's gate.
+// States of a lane's gate.
 const (
-	laneOutside  uint32 = iota // of nodes
-	laneInside                 // a node
+	laneOutside  uint32 = iota // outside of nodes
+	laneInside                 // inside a node
 	laneExamined               // inside, and the watch decides
-	laneLeft                   // another goroutine has taken its place
+	laneLeft                   // another goroutine has replaced it
 )
 
-// replace gives a task that hangs another lane, of the calling goroutine.
+// replace gives a task that hangs another lane, that of the calling goroutine.
 func (t *task) replace(by successor, w *watch) *lane {
 	l := &lane{by: by, ctx: t.lane.ctx}
 	t.lane = l
@@ -82,13 +83,13 @@ func (t *task) replace(by successor, w *watch) *lane {
 	return l
 }
 
-// enter notes that the lane is about to call a node.
+// enter records that the lane is about to call a node.
 func (l *lane) enter(t *task, ctx *taskCtx) {
 	l.t, l.ctx = t, ctx
 	l.gate.Store(laneInside)
 }
 
-// exit notes that the node has returned.
+// exit records that the node has returned.
 func (l *lane) exit() {
 	if l.gate.CompareAndSwap(laneInside, laneOutside) {
 		return
@@ -100,18 +101,18 @@ func (l *lane) exit() {
 	}
 }
 
-// left reports whether another goroutine has taken the place of the lane: then this
-// one must end, and touch nothing that it was working on. Only the lane's own goroutine
-// may ask, outside of nodes.
+// left reports whether another goroutine has replaced the lane: then this one must end,
+// and must not touch what it was working on. Only the lane's own goroutine may call it,
+// outside of nodes.
 func (l *lane) left() bool { return l != nil && l.gate.Load() == laneLeft }
 
-// watch waits for the end of a context, and then examines the lanes whose nodes it is
-// for. A nil watch does nothing.
+// watch waits for the end of a context, and then examines the lanes whose nodes use it.
+// A nil watch does nothing.
 type watch struct {
 	x   *drive
 	ctx context.Context
 
-	mu    sync.Mutex // guards what follows; taken before that of a lane
+	mu    sync.Mutex // guards the fields below; locked before that of a lane
 	lanes []laneView
 	stop  func() bool
 	timer *time.Timer
@@ -126,8 +127,8 @@ type laneView struct {
 	stopped int      // children of it that had stopped then
 }
 
-// watch makes the watch of a context: nil where the drive waits for nodes. The caller
-// must call end.
+// watch starts the watch of a context: nil if the drive waits for nodes without limit.
+// The caller must call end.
 func (x *drive) watch(ctx context.Context, lanes ...*lane) *watch {
 	if x.hungAfter <= 0 || ctx.Done() == nil {
 		return nil
@@ -159,7 +160,7 @@ func (w *watch) count() int {
 	return len(w.lanes)
 }
 
-// keep forgets the lanes behind the first n.
+// keep stops watching the lanes after the first n.
 func (w *watch) keep(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -187,12 +188,12 @@ func (w *watch) tick() {
 		return
 	}
 	if w.examine() {
-		w.timer.Reset(w.x.hungAfter) // for what a node does when its child has stopped
+		w.timer.Reset(w.x.hungAfter) // time for what a node does after its child has stopped
 	}
 }
 
-// examine looks at all lanes, and reports whether one is to be watched on. The caller
-// must hold mu.
+// examine looks at all lanes, and reports whether at least one must be watched further.
+// The caller must hold mu.
 func (w *watch) examine() (on bool) {
 	for i := range w.lanes {
 		l := &w.lanes[i]
@@ -202,7 +203,7 @@ func (w *watch) examine() (on bool) {
 	return on
 }
 
-// look leaves behind an attempt that it sees for the second time. The caller must hold
+// look leaves an attempt behind that it sees for the second time. The caller must hold
 // mu.
 func (w *watch) look(l *laneView) {
 	l.mu.Lock()
@@ -245,7 +246,7 @@ func (w *watch) end() {
 	}
 }
 
-// body is an attempt, within its hooks.
+// body runs an attempt within its hooks.
 func (t *task) body(ctx *taskCtx, n *cnode, st State) (Update, error) {
 	if l := t.lane; l != nil {
 		l.enter(t, ctx)
@@ -257,10 +258,10 @@ func (t *task) body(ctx *taskCtx, n *cnode, st State) (Update, error) {
 	return t.around(ctx, n, st)
 }
 
-// leaveBehind refuses whatever an attempt still does with its context. It is false
-// while a child of the node runs: then it is the child's nodes that are waited for.
-// The node has its own time when the child has stopped: stopped is the number of
-// children that had stopped before.
+// leaveBehind makes the engine refuse everything that an attempt still does with its
+// context. It returns false while a child of the node runs: then the child's nodes are
+// waited for, and the node gets its own time when the child has stopped. stopped is the
+// number of children that had stopped before.
 func (t *task) leaveBehind(attempt int, stopped *int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,14 +283,14 @@ func (t *task) leaveBehind(attempt int, stopped *int) bool {
 	return true
 }
 
-// refused is an error for what an attempt does that was left behind.
+// refused returns the error for calls of an attempt that was left behind, else nil.
 func (t *task) refused(attempt int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.refuses(attempt)
 }
 
-// refuses is refused for who holds t.mu.
+// refuses is refused for a caller that holds t.mu.
 func (t *task) refuses(attempt int) error {
 	if attempt <= t.hung {
 		return fmt.Errorf("graph: node %s has not returned in time after its context ended: the run has gone on without it", t.node().Name)
@@ -297,7 +298,7 @@ func (t *task) refuses(attempt int) error {
 	return nil
 }
 
-// leftBehind lists the nodes that were left behind and have not returned until now. It adds
+// leftBehind lists the nodes that were left behind and have not returned yet. It adds
 // those that were left behind to the error of the drive.
 func (x *drive) leftBehind(err error) (still []string, _ error) {
 	x.hungMu.Lock()
@@ -314,7 +315,7 @@ func (x *drive) leftBehind(err error) (still []string, _ error) {
 }
 
 // endable reports whether anything but the reader and the end of the process can end
-// the context of a node: else a node that runs beside no other cannot hang.
+// the context of a node: otherwise a node that runs alone cannot hang.
 func (x *drive) endable(ctx context.Context) bool {
 	return ctx.Done() != nil || x.pause != nil && x.grace > 0 || x.r.Graph.ends
 }

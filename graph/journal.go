@@ -6,45 +6,44 @@ import (
 	"sync"
 )
 
-// Durability says when a run waits for its store. A crash loses at most what was
-// not yet waited for; what was lost is done again.
+// Durability says when a run waits for its store. A crash loses at most what the run
+// has not waited for; the run does that again.
 type Durability int
 
 // The levels of durability, strictest first.
 const (
 	EveryEffect   Durability = iota // each effect and each task before its result is used
-	EveryStep                       // each step; effects and tasks ride along
-	QuestionsOnly                   // questions and the end of a drive; everything rides along
+	EveryStep                       // each step; effects and tasks are written with it
+	QuestionsOnly                   // questions and the end of a drive; everything else is written with them
 )
 
-// journal is the writing side of a thread. It is the only writer of a drive:
-// records are gathered, and whoever needs them durable writes all that have
-// gathered.
+// journal is the writing side of a thread. It is the only writer of a drive: records
+// are gathered, and a caller that needs them to be durable writes all gathered records.
 type journal struct {
 	store  Store
 	thread string
 	level  Durability
 	clock  Clock
-	stop   func()  // cancels the drive: nothing starts after a failed save
+	stop   func()  // cancels the drive: nothing starts after a write that failed
 	run    runHead // for the record of the end
 
 	writing sync.Mutex // one batch at a time
-	sums    checker    // used by who writes
-	mu      sync.Mutex // guards what follows
+	sums    checker    // used by the goroutine that writes
+	mu      sync.Mutex // guards the fields below
 	head    int64
 	pending []Record
 	spare   []Record // for pending while a batch is written
 	few     [4]Record
 	err     error
 	bytes   int // of records since the last snapshot
-	weight  int // the same, and recordWeight for each
+	weight  int // bytes plus recordWeight for each record
 	size    int // of live state
 }
 
-// mostPending bounds what is gathered, however lax the durability.
+// mostPending is the largest number of gathered records, at every durability.
 const mostPending = 1000
 
-// add gathers a record; with flush it returns when the record is durable.
+// add gathers a record. If flush, it returns when the record is durable.
 func (j *journal) add(k Kind, head, data []byte, flush bool) error {
 	return j.gather(flush, Record{Kind: k, Head: head, Data: data})
 }
@@ -58,9 +57,10 @@ func (j *journal) gather(flush bool, recs ...Record) error {
 	return j.flush()
 }
 
-// number is gather for one record, and tells which number it has or will have.
+// number is gather for one record, and returns the sequence number that the record has
+// or will have.
 func (j *journal) number(flush bool, rec Record) (seq int64, err error) {
-	j.writing.Lock() // no batch is on its way, and no snapshot comes between
+	j.writing.Lock() // no batch is being written, and no snapshot comes between
 	defer j.writing.Unlock()
 	n, full, err := j.put([]Record{rec})
 	if err != nil {
@@ -92,7 +92,7 @@ func (j *journal) put(recs []Record) (n int, full bool, err error) {
 	return len(j.pending), len(j.pending) >= mostPending, nil
 }
 
-// grew tells of live state that came or went.
+// grew adds a change of the size of live state, and returns the new size.
 func (j *journal) grew(n int) (size int) {
 	if j == nil {
 		return 0
@@ -103,7 +103,7 @@ func (j *journal) grew(n int) (size int) {
 	return j.size
 }
 
-// failed is the first error of the store. Without a journal there is none.
+// failed returns the first error of the store. Without a journal it returns nil.
 func (j *journal) failed() error {
 	if j == nil {
 		return nil
@@ -113,7 +113,7 @@ func (j *journal) failed() error {
 	return j.err
 }
 
-// fail stops the drive: nothing more is written, and no effect begins.
+// fail stops the drive: nothing more is written, and no effect starts.
 func (j *journal) fail(err error) {
 	j.mu.Lock()
 	if j.err == nil {
@@ -123,7 +123,7 @@ func (j *journal) fail(err error) {
 	j.stop()
 }
 
-// flush makes everything gathered so far durable.
+// flush makes all gathered records durable.
 func (j *journal) flush() error {
 	if j == nil {
 		return nil
@@ -133,7 +133,7 @@ func (j *journal) flush() error {
 	return j.write()
 }
 
-// write appends what has gathered; the caller holds writing.
+// write appends the gathered records. The caller must hold writing.
 func (j *journal) write() error {
 	j.mu.Lock()
 	batch, err, head := j.pending, j.err, j.head
@@ -158,8 +158,8 @@ func (j *journal) write() error {
 	return nil
 }
 
-// append calls the store with a context that never ends: a save is not half
-// cancelled. A panic in a store is a failed save.
+// append calls the store with a context that never ends, so that a write is not
+// cancelled halfway. A panic in a store is a failed write.
 func (j *journal) append(head int64, batch []Record) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -173,12 +173,12 @@ func (j *journal) append(head int64, batch []Record) (err error) {
 	return nil
 }
 
-// A snapshot is worth its bytes when reading without it would cost several times
-// the live state. Reading costs what records weigh: for small ones that is much
-// more than their bytes, and a snapshot must not be larger than those. State that
-// only grows is as long in its records as in a snapshot: what a snapshot saves there
-// is the cost of each record. It gets one when there are many records, and they have
-// at least half the bytes of the snapshot.
+// A snapshot is written when reading without it would cost several times the live
+// state. The cost of reading is the weight of the records: for small records that is
+// much more than their bytes, and a snapshot must not be larger than those. State that
+// only grows is as long in its records as in a snapshot: there a snapshot only saves
+// the cost of each record. It is written when there are many records with at least half
+// the bytes of the snapshot.
 const (
 	snapshotAfter   = 64 << 10 // weight of records
 	snapshotWeight  = 8        // times the live state: weight of records
@@ -186,9 +186,9 @@ const (
 	snapshotRecords = 5000     // of state that only grows
 )
 
-// snapshot writes the fold of the journal when that is due, so that reading is
-// bounded. Writing at most doubles, and at most triples where state only grows. The
-// fold is read back from the store: there is no second live model to keep.
+// snapshot writes the fold of the journal when that is due, so that reading is bounded.
+// It at most doubles what is written, or triples it if state only grows. The fold is
+// read back from the store, so that no second copy of the state is needed.
 func (j *journal) snapshot() error {
 	if !j.due() {
 		return nil
@@ -217,7 +217,7 @@ func (j *journal) due() bool {
 	return j.weight >= snapshotAfter && j.bytes >= j.size && (j.weight >= snapshotWeight*j.size || j.bytes >= snapshotBytes*j.size)
 }
 
-// compact appends the snapshot; the caller holds writing.
+// compact appends the snapshot. The caller must hold writing.
 func (j *journal) compact() error {
 	s, err := loadToDrive(context.Background(), j.store, j.thread)
 	if err != nil {
@@ -226,7 +226,7 @@ func (j *journal) compact() error {
 	rec := Record{Kind: KindSnapshot, Time: j.clock.Now().UnixMicro(), Head: s.headline(), Data: s.encode()}
 	j.mu.Lock()
 	head := j.head
-	j.bytes, j.weight, j.size = 0, 0, len(rec.Data) // overlays, effects and updates of open steps included
+	j.bytes, j.weight, j.size = 0, 0, len(rec.Data) // includes overlays, effects and updates of open steps
 	j.mu.Unlock()
 	if s.head != head {
 		return fmt.Errorf("save thread %s: %w", j.thread, ErrConflict)

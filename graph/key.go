@@ -11,7 +11,7 @@ import (
 	"slices"
 )
 
-// A fold is how a key's writes reach the journal: as the new value, or as
+// A fold says how a key's writes are stored in the journal: as the new value, or as
 // what was added to it.
 type fold uint8
 
@@ -21,10 +21,9 @@ const (
 	foldMerge              // the journal holds the merged entries
 )
 
-// keyDef is the untyped side of a Key. begin, add and end fold the writes of
-// one step: begin makes an accumulator from the old value, add folds one write
-// into it, end makes it a value again. Without begin the accumulator is the
-// value itself.
+// keyDef is the untyped side of a Key. begin, add and end fold the writes of one step:
+// begin makes an accumulator from the old value, add folds one write into it, end turns
+// it back into a value. If begin is nil, the accumulator is the value itself.
 type keyDef struct {
 	name   string
 	tag    string // names type and codec in the journal
@@ -39,8 +38,8 @@ type keyDef struct {
 	decode func(b []byte) (any, error)
 }
 
-// store encodes a value, over what dst holds unless the codec is the user's; a
-// panic in a codec is an error.
+// store encodes a value. It reuses dst unless the codec is the user's. A panic in a
+// codec is an error.
 func (k *keyDef) store(dst []byte, v any) (b []byte, err error) {
 	defer k.codecFault(&err)
 	if k.custom {
@@ -53,12 +52,12 @@ func (k *keyDef) store(dst []byte, v any) (b []byte, err error) {
 func (k *keyDef) load(b []byte) (v any, err error) {
 	defer k.codecFault(&err)
 	if k.custom {
-		b = bytes.Clone(b) // it may keep them
+		b = bytes.Clone(b) // the codec may keep the bytes
 	}
 	return k.decode(b)
 }
 
-// codecFault names the key in what a codec returned or panicked with.
+// codecFault adds the key's name to an error or a panic of a codec.
 func (k *keyDef) codecFault(err *error) {
 	if p := recover(); p != nil {
 		*err = panicError("the codec", p)
@@ -68,8 +67,8 @@ func (k *keyDef) codecFault(err *error) {
 	}
 }
 
-// check returns why the key's values could not be read again, or nil. What a Codec
-// can do is its author's business.
+// check returns why the key's values could not be read again, or nil. Keys with a Codec
+// are not checked.
 func (k *keyDef) check() error {
 	if k.custom {
 		return nil
@@ -86,7 +85,7 @@ type AnyKey interface {
 	def() *keyDef
 }
 
-// keyOf is the definition of a key, or nil: an AnyKey may hold a nil *Key.
+// keyOf returns the definition of a key, or nil: an AnyKey may hold a nil *Key.
 func keyOf(k AnyKey) *keyDef {
 	if v := reflect.ValueOf(k); k == nil || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil
@@ -94,37 +93,36 @@ func keyOf(k AnyKey) *keyDef {
 	return k.def()
 }
 
-// Key names one value of the state, its Go type and the reducer that folds
-// writes into it. Make one with Last, Append, Merge, Sum, Max, Min, Concat,
-// Fold or Dyn, usually as a package variable, and list it in Def.Keys. A Key is
-// immutable and safe for concurrent use.
+// Key names one value of the state, its Go type and the reducer that folds writes into
+// it. Make one with Last, Append, Merge, Sum, Max, Min, Concat, Fold or Dyn, usually as
+// a package variable, and list it in Def.Keys. A Key is immutable and safe for
+// concurrent use.
 //
-// Its values are stored, so they must come back as they were. Numbers, texts and
-// bytes always do. Where an interface is the type itself, or an element of slices,
-// arrays, maps and pointers (Merge[string, any]), each value is stored with its
-// type: see Register. Everything else is JSON, with what encoding/json does to it:
-// fields that are not exported or tagged json:"-" are left out, and bytes of a text
-// that are not UTF-8 are replaced. Compile refuses types that JSON cannot bring
-// back: an interface in a field of a struct, channels and functions, maps whose
-// keys are neither texts nor integers, structs with unexported fields only, and
-// types with MarshalJSON or MarshalText but without the way back. A Codec, or
-// MarshalJSON and UnmarshalJSON, makes such a type storable. Results of Do obey the
-// same rules.
+// Its values are stored, so they must be read back unchanged. Numbers, texts and bytes
+// always are. Where the type itself is an interface, or an element of slices, arrays,
+// maps and pointers is one (Merge[string, any]), each value is stored with its type:
+// see Register. Everything else is stored as JSON, with the rules of encoding/json:
+// fields that are not exported or are tagged json:"-" are left out, and bytes of a text
+// that are not UTF-8 are replaced. Compile refuses types that JSON cannot read back: an
+// interface in a field of a struct, channels and functions, maps whose keys are neither
+// texts nor integers, structs with unexported fields only, and types with MarshalJSON
+// or MarshalText but without the opposite method. A Codec, or MarshalJSON and
+// UnmarshalJSON, makes such a type storable. Results of Do follow the same rules.
 type Key[T any] struct{ d *keyDef }
 
-// Name is the key's name: its identity in the journal.
+// Name returns the key's name: its identity in the journal.
 func (k Key[T]) Name() string { return k.d.name }
 
 func (k Key[T]) def() *keyDef { return k.d }
 
-// Write is one write of a node: a key and what to fold into it.
+// Write is one write of a node: a key and the value to fold into it.
 type Write struct {
 	key   *keyDef
 	val   any
 	reset bool
 }
 
-// Key is the name of the key written; "" for the zero Write.
+// Key returns the name of the key written; "" for the zero Write.
 func (w Write) Key() string {
 	if w.key == nil {
 		return ""
@@ -132,10 +130,11 @@ func (w Write) Key() string {
 	return w.key.name
 }
 
-// errNoKey refuses the zero Write.
+// errNoKey is the error for the zero Write.
 var errNoKey = errors.New("a Write was not made by Set or Reset of a key")
 
-// nullValue stands in a slot for a present nil, so that nil there means absent.
+// nullValue is the value of a slot that holds a present nil, so that nil in a slot
+// means absent.
 type nullValue struct{}
 
 func box(v any) any {
@@ -164,22 +163,22 @@ func newKey[T any](name string) *keyDef {
 
 func typeTag[T any]() string { return reflect.TypeFor[T]().String() }
 
-// Last is a key that each write overwrites. Two tasks of one step that both
-// write it end the run with a *ConflictError that names them.
+// Last returns a key that each write overwrites. Two tasks of one step that both write
+// it end the run with a *ConflictError that names them.
 func Last[T any](name string) Key[T] {
 	d := newKey[T](name)
 	d.single = true
 	return Key[T]{d}
 }
 
-// Dyn is a Last key whose values have any type known to the dynamic codec: see
+// Dyn returns a Last key whose values have any type known to the dynamic codec: see
 // Register.
 func Dyn(name string) Key[any] { return Last[any](name) }
 
-// Fold is a key with a reducer of your own. The function must be pure; present
-// is false on the first write, when old is T's zero value. Its error fails the
-// task whose write was being folded. The journal keeps the result, so that
-// reading a journal needs no user code.
+// Fold returns a key with a reducer of your own. The function must be pure; present is
+// false on the first write, when old is T's zero value. Its error fails the task whose
+// write was folded. The journal stores the result, so that reading a journal needs no
+// user code.
 func Fold[T any](name string, reduce func(old T, present bool, upd T) (T, error)) Key[T] {
 	d := newKey[T](name)
 	d.add = func(acc any, present bool, upd any) (any, error) {
@@ -190,7 +189,7 @@ func Fold[T any](name string, reduce func(old T, present bool, upd T) (T, error)
 	return Key[T]{d}
 }
 
-// total wraps a reducer that cannot fail and does not care for absence.
+// total wraps a reducer that cannot fail and does not need present.
 func total[T any](name string, reduce func(a, b T) T) Key[T] {
 	return Fold(name, func(old T, present bool, upd T) (T, error) {
 		if !present {
@@ -205,16 +204,16 @@ type Number interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~float32 | ~float64
 }
 
-// Sum is a key whose writes are added, in task order.
+// Sum returns a key whose writes are added, in task order.
 func Sum[T Number](name string) Key[T] { return total(name, func(a, b T) T { return a + b }) }
 
-// Max is a key that keeps the greatest value written.
+// Max returns a key that keeps the greatest value written.
 func Max[T cmp.Ordered](name string) Key[T] { return total(name, func(a, b T) T { return max(a, b) }) }
 
-// Min is a key that keeps the least value written.
+// Min returns a key that keeps the least value written.
 func Min[T cmp.Ordered](name string) Key[T] { return total(name, func(a, b T) T { return min(a, b) }) }
 
-// Concat is a text key: each write is added on a line of its own.
+// Concat returns a text key: each write is added as a new line.
 func Concat(name string) Key[string] {
 	return total(name, func(a, b string) string {
 		if a == "" {
@@ -224,9 +223,9 @@ func Concat(name string) Key[string] {
 	})
 }
 
-// Append is a list key: writes are concatenated in task order, and the journal
-// keeps only the elements added. Readers see a slice whose capacity is its
-// length, so appending to it cannot reach anyone else.
+// Append returns a list key: writes are concatenated in task order, and the journal
+// stores only the added elements. Readers get a slice whose capacity is its length, so
+// that appending to it does not change what other readers see.
 func Append[E any](name string) Key[[]E] {
 	d := newKey[[]E](name)
 	d.fold = foldAppend
@@ -252,9 +251,9 @@ func Append[E any](name string) Key[[]E] {
 	return Key[[]E]{d}
 }
 
-// Merge is a map key: the entries of each write replace those of the same name,
-// and the journal keeps only the entries written. A write clones the map, so it
-// costs what the map weighs: keep large collections elsewhere.
+// Merge returns a map key: the entries of each write replace those of the same name,
+// and the journal stores only the written entries. A write clones the map, so its cost
+// grows with the map: keep large collections elsewhere.
 func Merge[K comparable, V any](name string) Key[map[K]V] {
 	d := newKey[map[K]V](name)
 	d.fold = foldMerge
@@ -279,10 +278,10 @@ type Codec[T any] struct {
 	Decode func(b []byte) (T, error)
 }
 
-// JSONCodec stores values as plain JSON whatever is inside, under the tag that the
-// key has without a Codec. It is for keys that Compile refuses because a struct holds
-// an any: the key accepts that an interface comes back with the types that JSON has
-// (map[string]any, []any, float64, string, bool).
+// JSONCodec stores every value as plain JSON, under the tag that the key has without a
+// Codec. It is for keys that Compile refuses because a struct holds an any: then an
+// interface is read back with the types that JSON has (map[string]any, []any, float64,
+// string, bool).
 func JSONCodec[T any]() Codec[T] {
 	return Codec[T]{
 		Tag: typeTag[T](),
@@ -297,10 +296,9 @@ func JSONCodec[T any]() Codec[T] {
 	}
 }
 
-// Codec returns the key with another way of storing its values: encrypted,
-// redacted, or in a form that other programs read. Both functions must be pure;
-// Decode must not keep b. It panics for Append and Merge keys of a codec that
-// lacks either function.
+// Codec returns the key with another way of storing its values: encrypted, redacted, or
+// in a form that other programs read. Both functions must be pure; Decode must not keep
+// b. Codec panics for Append and Merge keys if the codec lacks one of the functions.
 func (k Key[T]) Codec(c Codec[T]) Key[T] {
 	if c.Encode == nil || c.Decode == nil {
 		panic("graph: the codec of key " + k.d.name + " lacks Encode or Decode")
@@ -312,15 +310,14 @@ func (k Key[T]) Codec(c Codec[T]) Key[T] {
 	return Key[T]{&d}
 }
 
-// Get reads the value, or T's zero value where the key is absent. It panics when
-// the graph that s belongs to does not declare the key: inside a node that is a
-// *NodeError.
+// Get returns the value, or T's zero value if the key is absent. It panics if the graph
+// that s belongs to does not declare the key: inside a node that becomes a *NodeError.
 func (k Key[T]) Get(s State) T {
 	v, _ := k.Lookup(s)
 	return v
 }
 
-// Lookup is Get, and tells whether the key is present: a present nil is not an
+// Lookup is Get, and also reports whether the key is present: a present nil is not an
 // absent key.
 func (k Key[T]) Lookup(s State) (v T, present bool) {
 	i := s.t.slot(k.d)
@@ -337,9 +334,10 @@ func (k Key[T]) Lookup(s State) (v T, present bool) {
 	return v, true
 }
 
-// Set writes v through the key's reducer.
+// Set returns a write of v through the key's reducer.
 func (k Key[T]) Set(v T) Write { return Write{k.d, box(v), false} }
 
-// Reset replaces the value, whatever the reducer: to trim a history, for one. Two
-// tasks of one step that reset one key end the run with a *ConflictError.
+// Reset returns a write that replaces the value without calling the reducer, for
+// example to shorten a history. Two tasks of one step that reset one key end the run
+// with a *ConflictError.
 func (k Key[T]) Reset(v T) Write { return Write{k.d, box(v), true} }

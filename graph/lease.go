@@ -12,46 +12,47 @@ import (
 	"time"
 )
 
-// Leaser is what a Store implements besides, so that a drive at work can be seen:
-// every drive holds the lease of its thread, and a second one gets a *BusyError. A
-// store without it works too; then only the claim record keeps two drives apart.
+// Leaser may be implemented by a Store, so that a running drive can be detected: every
+// drive holds the lease of its thread, and a second one gets a *BusyError. Without a
+// Leaser only the claim record keeps two drives apart.
 //
-// Leases are kept outside the journal: renewing one appends nothing and need not
-// reach the disk before the call returns. The store's clock counts. Owners are
-// opaque to a store. A lease may be held on a thread that does not exist yet; Prune
-// that deletes a thread deletes its lease too.
+// Leases are stored outside the journal: renewing one appends nothing and need not
+// reach the disk before the call returns. The store's clock counts. Owners are opaque
+// to a store. A lease may be held on a thread that does not exist yet; a Prune that
+// deletes a thread deletes its lease too.
 type Leaser interface {
-	// AcquireLease gives the lease of a thread to owner, until ttl from now, if
-	// nobody holds it, if it has expired, or if owner or over holds it ("": nobody).
-	// It returns the lease as it then is: with another Owner, that one keeps it.
+	// AcquireLease gives the lease of a thread to owner, until ttl from now, if the
+	// lease is free, if it has expired, or if owner or over holds it ("" for over: no
+	// other owner). It returns the lease after the call: with another Owner, the call
+	// has changed nothing.
 	AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (Lease, error)
 
-	// RenewLease extends the lease of owner until ttl from now, even if it has
-	// expired. It returns the lease as it then is: with another Owner, or none, owner
-	// has lost it.
+	// RenewLease extends the lease of owner until ttl from now, even if it has expired.
+	// It returns the lease after the call: with another Owner, or none, owner has lost
+	// it.
 	RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (Lease, error)
 
 	// ReleaseLease ends the lease of owner. If owner does not hold it, nothing happens.
 	ReleaseLease(ctx context.Context, thread, owner string) error
 
-	// ReadLease returns the lease of a thread; the zero Lease: nobody holds it.
+	// ReadLease returns the lease of a thread; the zero Lease if it is free.
 	ReadLease(ctx context.Context, thread string) (Lease, error)
 }
 
-// Lease says which drive works on a thread, and until when unless it renews.
+// Lease says which drive works on a thread, and until when unless it is renewed.
 type Lease struct {
-	Owner   string    // made by the drive; "": nobody
+	Owner   string    // made by the drive; "": the lease is free
 	Until   time.Time // by the store's clock
 	Expired bool      // Until has passed
 }
 
-// Live reports whether the drive that holds the lease may be at work: the lease has
-// not expired, and its process is not known to have ended. Only processes of this
-// host can be known to have ended.
+// Live reports whether the drive that holds the lease may still run: the lease has not
+// expired, and its process is not known to have ended. Only processes of this host can
+// be known to have ended.
 func (l Lease) Live() bool { return l.Owner != "" && !l.Expired && !ownerGone(l.Owner) }
 
-// Holder returns the process that holds the lease: its number, and the name of its
-// host. ok is false if the owner was not made by this package.
+// Holder returns the process that holds the lease: the name of its host and its number.
+// ok is false if the owner was not made by this package.
 func (l Lease) Holder() (host string, pid int, ok bool) {
 	o, ok := parseOwner(l.Owner)
 	return o.name, o.pid, ok
@@ -68,8 +69,8 @@ func (l Lease) String() string {
 	return fmt.Sprintf("process %d on host %s", pid, host)
 }
 
-// ErrLeaseLost says that a drive has stopped because its lease is lost: another
-// drive has taken it over (then the error is ErrConflict too), or the store could
+// ErrLeaseLost says that a drive has stopped because it has lost its lease: another
+// drive has taken the run over (then the error is ErrConflict too), or the store could
 // not be reached until the lease had expired.
 var ErrLeaseLost = errors.New("graph: the drive has lost its lease")
 
@@ -79,7 +80,7 @@ const (
 	leaseRetry = 1 * time.Second // after a renewal that failed
 )
 
-// drives counts the drives of this process, so that each has an owner of its own.
+// drives counts the drives of this process, so that each has its own owner.
 var drives atomic.Int64
 
 // lease is the lease that a drive holds.
@@ -90,15 +91,15 @@ type lease struct {
 	lose   func(error) // ends the drive
 
 	begun   time.Time
-	renewed atomic.Int64 // when, in nanoseconds after begun
+	renewed atomic.Int64 // time of the last renewal, in nanoseconds after begun
 
-	mu    sync.Mutex // guards what follows; held while the store is called
+	mu    sync.Mutex // guards the fields below; held while the store is called
 	timer *time.Timer
 	over  bool
 }
 
-// acquire takes the lease of the drive's thread, where the store has leases. With a
-// live lease of another drive it returns that one, and the drive holds nothing.
+// acquire takes the lease of the drive's thread, if the store has leases. If another
+// drive holds a live lease, it returns that lease, and this drive holds nothing.
 func (x *drive) acquire(ctx context.Context, takeover bool) (by Lease, err error) {
 	st, ok := x.r.Store.(Leaser)
 	if !ok {
@@ -114,7 +115,7 @@ func (x *drive) acquire(ctx context.Context, takeover bool) (by Lease, err error
 	}()
 	l := &lease{store: st, thread: x.thread, owner: newOwner(), begun: time.Now()}
 	over, taken := "", false
-	for range 4 { // whoever was displaced may have been displaced by another meanwhile
+	for range 4 { // the lease may have changed its owner again meanwhile
 		l.renewed.Store(int64(time.Since(l.begun)))
 		if by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL); err != nil {
 			return Lease{}, err
@@ -135,8 +136,8 @@ func (x *drive) acquire(ctx context.Context, takeover bool) (by Lease, err error
 	return by, nil
 }
 
-// fence appends a claim, so that the drive that was displaced can append nothing
-// more: it may be about to, and the claim of this drive comes only after reading.
+// fence appends a claim, so that the displaced drive can append nothing more: it may be
+// about to, and the claim of this drive is written only after reading.
 func (x *drive) fence(ctx context.Context) error {
 	for {
 		s, err := load(ctx, x.r.Store, x.thread, 0)
@@ -144,7 +145,7 @@ func (x *drive) fence(ctx context.Context) error {
 			return err
 		}
 		if by, err := x.lease.displaced(ctx); err != nil || by.Owner != "" {
-			return err // attach finds out
+			return err // attach reports it
 		}
 		claim := Record{Kind: KindClaim, Time: x.now().UnixMicro(), Head: putString(nil, s.run.id)}
 		if err = appendSealed(ctx, x.r.Store, x.thread, s.head, claim); !errors.Is(err, ErrConflict) {
@@ -153,8 +154,8 @@ func (x *drive) fence(ctx context.Context) error {
 	}
 }
 
-// displaced returns the lease of the drive that has taken this one's, if one has. A
-// drive that reads the fence of another must not claim behind it.
+// displaced returns the lease of the drive that has taken this one's lease, if there is
+// one. A drive that reads the fence of another must not append a claim after it.
 func (l *lease) displaced(ctx context.Context) (by Lease, err error) {
 	by, err = l.store.ReadLease(ctx, l.thread)
 	if err != nil {
@@ -163,13 +164,14 @@ func (l *lease) displaced(ctx context.Context) (by Lease, err error) {
 	if by.Owner == l.owner {
 		return Lease{}, nil
 	}
-	if by.Owner == "" { // who took it has released it
+	if by.Owner == "" { // the drive that took it has released it
 		by = Lease{Owner: "?", Expired: true}
 	}
 	return by, nil
 }
 
-// keep renews the lease until release. lose ends the drive when it is lost.
+// keep renews the lease until release. It calls lose to end the drive when the lease is
+// lost.
 func (l *lease) keep(lose func(error)) {
 	if l == nil {
 		return
@@ -180,7 +182,7 @@ func (l *lease) keep(lose func(error)) {
 	l.timer = time.AfterFunc(max(0, leaseEvery-l.age()), l.tick)
 }
 
-// age is the time since the lease was last known to be held.
+// age returns the time since the lease was last known to be held.
 func (l *lease) age() time.Duration {
 	return time.Since(l.begun) - time.Duration(l.renewed.Load())
 }
@@ -202,7 +204,7 @@ func (l *lease) tick() {
 	}
 }
 
-// renew renews the lease once. If it is lost, the drive ends. The caller holds mu.
+// renew renews the lease once. If it is lost, the drive ends. The caller must hold mu.
 func (l *lease) renew() (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), leaseEvery)
 	defer cancel()
@@ -233,8 +235,8 @@ func (l *lease) renew() (err error) {
 	return nil
 }
 
-// check renews a lease that has expired while the process stood still. An effect
-// must not begin without one.
+// check renews a lease that has expired while the process was suspended. An effect must
+// not start without a lease.
 func (l *lease) check() {
 	if l == nil || l.age() < leaseTTL {
 		return
@@ -246,7 +248,7 @@ func (l *lease) check() {
 	}
 }
 
-// release gives the lease back and ends its renewal.
+// release releases the lease and ends its renewal.
 func (l *lease) release() {
 	if l == nil {
 		return
@@ -257,16 +259,16 @@ func (l *lease) release() {
 		l.timer.Stop()
 	}
 	l.over = true
-	defer func() { _ = recover() }() // the lease expires by itself
+	defer func() { _ = recover() }() // if this fails, the lease expires by itself
 	_ = l.store.ReleaseLease(context.Background(), l.thread, l.owner)
 }
 
-// owner is what the text of Lease.Owner says.
+// owner is the content of Lease.Owner.
 type owner struct {
-	host  string // identifies the boot of a host and its process numbers; "": not known
+	host  string // identifies the boot of a host and its process numbers; "": unknown
 	name  string // of the host
 	pid   int
-	start string // when the process started; "": not known
+	start string // when the process started; "": unknown
 }
 
 // thisProcess is the owner of every drive of this process.
@@ -286,7 +288,7 @@ func newOwner() string {
 var ownerPrefix = sync.OnceValue(func() string {
 	o := thisProcess()
 	unique := o.start
-	if unique == "" { // the number of the process may be used again
+	if unique == "" { // the process number may be used again
 		unique = strconv.FormatInt(time.Now().UnixNano(), 36)
 	}
 	return strings.Join([]string{"1", o.host, o.name, strconv.Itoa(o.pid), o.start, unique}, "/") + "."

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Branch is a thread and what was forked from it.
+// Branch is a thread and the threads that were forked from it.
 type Branch struct {
 	RunInfo          // From says where it was forked
 	Forks   []Branch // by the record they were forked at, then by name
 }
 
-// Lineage is the tree of forks among the threads whose name begins with prefix. Its
-// roots, by name, are the threads that were not forked, or whose origin is not
+// Lineage returns the tree of forks among the threads whose name begins with prefix.
+// Its roots, by name, are the threads that were not forked, or whose origin is not
 // among them. It reads no state.
 func Lineage(ctx context.Context, st Store, prefix string) ([]Branch, error) {
 	if st == nil {
@@ -52,7 +52,7 @@ func (l *lineage) trees() (roots []Branch) {
 			roots = append(roots, l.branch(i))
 		}
 	}
-	for _, i := range l.all { // threads that were deleted and forked anew, in a circle
+	for _, i := range l.all { // threads that were deleted and forked again, in a circle
 		if !l.seen[i.Thread] {
 			roots = append(roots, l.branch(i))
 		}

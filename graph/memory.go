@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Memory is a Store that forgets when the process ends.
+// Memory is a Store whose content is lost when the process ends.
 type Memory struct {
 	mu      sync.RWMutex
 	threads map[string]*memThread
@@ -19,8 +19,8 @@ type Memory struct {
 
 var _ Leaser = (*Memory)(nil)
 
-// memThread holds the records first, first+1, …; a slice once taken under the
-// lock may be read without it, because entries never change.
+// memThread holds the records first, first+1, …; a slice that was taken under the lock
+// may be read without it, because entries never change.
 type memThread struct {
 	first int64
 	recs  []Record
@@ -64,7 +64,7 @@ func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []
 	return nil
 }
 
-// own copies the bytes of a record behind block.
+// own copies the bytes of a record into block, and returns the rest of block.
 func own(head, data, block []byte) (_, _, behind []byte) {
 	n := len(block)
 	block = append(append(block, head...), data...)
@@ -72,7 +72,7 @@ func own(head, data, block []byte) (_, _, behind []byte) {
 	return block[n:at:at], block[at:len(block):len(block)], block
 }
 
-// clone is the record with bytes of its own.
+// clone returns the record with its own copy of the bytes.
 func (r Record) clone() Record {
 	r.Head, r.Data, _ = own(r.Head, r.Data, make([]byte, 0, len(r.Head)+len(r.Data)))
 	return r
@@ -81,7 +81,7 @@ func (r Record) clone() Record {
 // lender is a Memory that is read without copies.
 type lender struct{ *Memory }
 
-// each calls add for records whose bytes it must not change, until that returns false.
+// each calls add for records whose bytes it must not change, until add returns false.
 func (m lender) each(ctx context.Context, thread string, r Range, add func(Record, error) bool) {
 	if err := ctx.Err(); err != nil {
 		add(Record{}, err)
@@ -245,7 +245,7 @@ func (m *Memory) ReadLease(ctx context.Context, thread string) (Lease, error) {
 	return m.lease(thread), nil
 }
 
-// lease is the lease of a thread. The caller holds mu.
+// lease returns the lease of a thread. The caller must hold mu.
 func (m *Memory) lease(thread string) Lease {
 	l, ok := m.leases[thread]
 	l.Expired = ok && !time.Now().Before(l.Until)

@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// mixedMark is the first byte of what encodeMixed has written for a key or an
-// effect. JSON never begins with it: that is what older versions wrote there.
+// mixedMark is the first byte of what encodeMixed has written for a key or an effect.
+// JSON, which older versions wrote there, never begins with it.
 const mixedMark = 1
 
-// encodeMixed appends a value whose static type is known to the reader: slices,
-// maps and pointers element by element, what is in an interface with its type, and
-// everything without an interface inside as JSON.
+// encodeMixed appends a value whose static type the reader knows: slices, maps and
+// pointers element by element, the value of an interface with its type, and everything
+// without an interface inside as JSON.
 func encodeMixed(dst []byte, v reflect.Value, depth int) (_ []byte, err error) {
 	if depth > deepest {
 		return dst, fmt.Errorf("a value of type %s is nested more than %d deep: does it contain itself?", v.Type(), deepest)
@@ -104,8 +104,8 @@ func encodeLeaf(dst []byte, v reflect.Value) ([]byte, error) {
 
 var stringType = reflect.TypeFor[string]()
 
-// decodeMixed reads what encodeMixed wrote into v, which must be settable. It keeps
-// nothing of b.
+// decodeMixed reads what encodeMixed wrote into v, which must be settable. It keeps no
+// reference to b.
 func decodeMixed(b []byte, v reflect.Value) error {
 	r := &reader{b: b}
 	r.mixed(v, 0)
@@ -214,7 +214,7 @@ func (r *reader) intoInterface(v reflect.Value, depth int) {
 	v.Set(reflect.ValueOf(x))
 }
 
-// namedTypes are the types that type expressions name, besides registered ones.
+// namedTypes are the types that type expressions name, in addition to registered ones.
 var namedTypes = func() map[string]reflect.Type {
 	m := map[string]reflect.Type{"any": reflect.TypeFor[any]()}
 	for _, t := range []reflect.Type{
@@ -229,10 +229,10 @@ var namedTypes = func() map[string]reflect.Type {
 	return m
 }()
 
-// mostNested bounds how deep a type expression is.
+// mostNested is the largest depth of a type expression.
 const mostNested = 100
 
-// typeExpression is the Go syntax of a type that is built from namedTypes and
+// typeExpression returns the Go syntax of a type that is built from namedTypes and
 // registered types, these in quotes; ok is false for other types.
 func typeExpression(t reflect.Type, depth int) (expr string, ok bool) {
 	if depth > mostNested {
@@ -263,13 +263,12 @@ func typeExpression(t reflect.Type, depth int) (expr string, ok bool) {
 	return "", false
 }
 
-// isMapKey reports whether a type is one that the keys of maps in type expressions
-// have.
+// isMapKey reports whether type expressions allow a type for the keys of maps.
 func isMapKey(t reflect.Type) bool {
 	return namedTypes[t.Name()] == t && (t.Kind() == reflect.String || integerTypes[t.Kind().String()] > 0)
 }
 
-// parseTypeExpression is the type that typeExpression was called for.
+// parseTypeExpression returns the type that typeExpression was called for.
 func parseTypeExpression(expr string) (reflect.Type, error) {
 	return parseType(expr, 0)
 }

@@ -9,33 +9,32 @@ import (
 	"strings"
 )
 
-// A Sub is a graph that a node may run as a child under names of its own: see
-// CallNamed.
+// A Sub is a graph that a node may run as a child under several names: see CallNamed.
 type Sub struct {
 	Graph   *Graph
-	Inherit bool // the child reads the parent's keys where it has not written them itself
-	// Apart keeps the graph out of the digest of the parent's, for many graphs of
-	// which a run uses few: it is compared when a run is resumed with such a child
-	// under way.
+	Inherit bool // the child reads the parent's keys if it has not written them itself
+	// Apart keeps the graph out of the digest of the parent's, for many graphs of which
+	// a run uses few: it is compared when a run is resumed while such a child has not
+	// ended.
 	Apart bool
 }
 
-// CallNamed runs a child graph under a name, like Call: which of Node.Children it
-// is says kind. A task may have any number of children, each under a name of its
-// own, and may call them from several goroutines at once. Each is a frame of its
-// own in the journal, so that a node that runs again and calls the same names
-// goes on with each child where it was; one that has returned is not run again.
+// CallNamed runs a child graph under a name, like Call. kind selects the graph from
+// Node.Children. A task may have any number of children, each under a different name,
+// and may call them from several goroutines at once. Each child has its own frame in
+// the journal, so that a node that runs again and calls the same names continues each
+// child where it stopped; a child that has returned is not run again.
 //
-// A child that waits or is paused returns ErrWaiting or ErrPaused, and the others
-// go on: the node returns when none of them runs any more, and the questions of
-// all are open together. Whatever the node returns then, its task waits, for as
-// long as a child does that was not dropped. A child that still runs when the node
-// returns is cancelled and waited for. ctx, which may end sooner than the node's,
-// cancels this child alone.
+// If a child waits or is paused, CallNamed returns ErrWaiting or ErrPaused, and the
+// other children continue: the node must return when none of them runs any more, and
+// the questions of all are open together. Whatever the node returns then, its task
+// waits as long as a child waits that was not dropped. A child that still runs when the
+// node returns is cancelled and waited for. ctx, which may end sooner than the node's,
+// cancels only this child.
 //
-// A name is not empty and has no '/', '#' or '['. It can be called once in an
-// attempt of the node, and again after Drop. Beside the error of a child that has
-// begun stands the state that it has come to.
+// A name must not be empty and must not contain '/', '#' or '['. It can be called once
+// in an attempt of the node, and again after Drop. If a child that was started fails,
+// Child holds the state that it has reached.
 func CallNamed(ctx context.Context, name, kind string, set ...Write) (Child, error) {
 	c := callerOf(ctx)
 	if c == nil {
@@ -69,11 +68,10 @@ func CallNamed(ctx context.Context, name, kind string, set ...Write) (Child, err
 	return Child{State: f.st, Value: f.value}, nil
 }
 
-// Drop ends a named child for good: one that runs is cancelled and waited for,
-// its questions are open no longer, and nothing of it is kept. Call it for every
-// child whose outcome is recorded otherwise, so that a task with many children
-// stays small. A name that there is not does nothing. ctx must not be that of
-// the child.
+// Drop ends a named child permanently: a child that runs is cancelled and waited for,
+// its questions are closed, and nothing of it is kept. Call it for every child whose
+// outcome is recorded elsewhere, so that a task with many children stays small. An
+// unknown name does nothing. ctx must not be that of the child.
 func Drop(ctx context.Context, name string) error {
 	c := callerOf(ctx)
 	if c == nil {
@@ -111,8 +109,8 @@ func Drop(ctx context.Context, name string) error {
 	return x.j.add(KindReturn, putBool(putString(nil, path), true), nil, false)
 }
 
-// Named lists the names of children that earlier drives or attempts of the task
-// have begun, and nobody has dropped: sorted, whether they have returned or not.
+// Named returns the names of the children that earlier drives or attempts of the task
+// have started and not dropped: sorted, whether they have returned or not.
 func Named(ctx context.Context) ([]string, error) {
 	t := taskOf(ctx)
 	if t == nil {
@@ -138,10 +136,10 @@ func Named(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// Suspend ends the drive at the task that ctx belongs to, as Paused, without a
-// question of its own, and returns the error that the node must return: for a
-// node that can go on only after something else that waits, such as another child
-// of its parent. It runs again from its top when the run is resumed.
+// Suspend ends the drive at the task that ctx belongs to, as Paused, without a question
+// of its own, and returns the error that the node must return. It is for a node that
+// can continue only after something else that waits, such as another child of its
+// parent. The node runs again from its top when the run is resumed.
 func Suspend(ctx context.Context) error {
 	c := callerOf(ctx)
 	if c == nil {
@@ -157,7 +155,7 @@ func Suspend(ctx context.Context) error {
 	return ErrPaused
 }
 
-// What cancels a named child.
+// Causes for cancelling a named child.
 var (
 	errDropped = errors.New("graph: the child was dropped")
 	errOver    = errors.New("graph: the node that called the child has returned")
@@ -165,7 +163,7 @@ var (
 
 // kid is a named child of a task, in one attempt.
 type kid struct {
-	frame  *frame // nil: it has not begun
+	frame  *frame // nil: it was not started
 	status Status
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when it has stopped
@@ -194,13 +192,13 @@ func (t *task) sub(name, kind string) (Sub, error) {
 	return sub, nil
 }
 
-// nameable tells whether a name can be part of a path.
+// nameable reports whether a name can be part of a path.
 func nameable(name string) bool { return name != "" && !strings.ContainsAny(name, "/#[") }
 
-// path is where the journal holds a named child: a '#' is in no node's name.
+// path returns the path of a named child in the journal: no node's name contains '#'.
 func (t *task) path(name string) string { return t.frame.path + t.local() + "#" + name + "/" }
 
-// enter makes room for a child that is about to run.
+// enter registers a child that is about to run.
 func (t *task) enter(ctx context.Context, attempt int, name string) (context.Context, *kid, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -220,8 +218,8 @@ func (t *task) enter(ctx context.Context, attempt int, name string) (context.Con
 	return ctx, k, nil
 }
 
-// gather ends the named children when their node has returned: what runs is
-// cancelled, and what waits makes the task wait.
+// gather ends the named children when their node has returned: it cancels those that
+// run, and makes the task wait for those that wait.
 func (t *task) gather() {
 	t.mu.Lock()
 	in := t.inner
@@ -251,13 +249,12 @@ func (t *task) gather() {
 	}
 }
 
-// drop forgets a named child, and the children below it.
+// drop removes a named child, and the children below it.
 func (s *replay) drop(path string) {
 	maps.DeleteFunc(s.frames, func(p string, _ *rawFrame) bool { return strings.HasPrefix(p, path) })
 }
 
-// named lists the paths of named children by the path of their task, each list by
-// name.
+// named lists the paths of named children by the path of their task, each list by name.
 func (s *replay) named() map[string][]string {
 	var by map[string][]string
 	for _, path := range sortedKeys(s.frames) {

@@ -8,22 +8,22 @@ import (
 	"raddle.dev/graph"
 )
 
-// ErrCrash is what a Crash answers once it has crashed.
+// ErrCrash is the error of a Crash after it has crashed.
 var ErrCrash = errors.New("graphtest: the store has crashed, as it was told to")
 
-// Crash is a graph.Store that lets a number of records through and then fails for
-// good, as if the process had been killed at that point. A harness counts the
-// records of an undisturbed run with a negative Limit, repeats the run with each
-// Limit from 0 up to that number, and resumes on the Store inside.
+// Crash is a graph.Store that accepts a number of records and then fails permanently,
+// as if the process had been killed at that point. A test counts the records of an
+// undisturbed run with a negative Limit, repeats the run with each Limit from 0 up to
+// that number, and resumes on the Store inside.
 //
-// Reading goes on working after the crash: a caller that appends nothing more
-// does no harm. A Crash has no leases, so that a drive on the Store inside is not
-// kept out by one that is taken for killed. It is safe for concurrent use.
+// Reading still works after the crash: a caller that appends nothing more does no harm.
+// A Crash has no leases, so that a drive on the Store inside is not refused because of
+// one that counts as killed. It is safe for concurrent use.
 type Crash struct {
-	graph.Store // what it protects, or crashes
+	graph.Store // the store inside
 
-	Limit int  // records to let through; a batch that exceeds it fails as a whole; negative: no limit
-	Lost  bool // the append that fails first is stored all the same, as when only the answer was lost
+	Limit int  // number of records to accept; a batch that exceeds it fails as a whole; negative: no limit
+	Lost  bool // the append that fails first is stored nevertheless, as if only the answer was lost
 
 	mu      sync.Mutex
 	records int
@@ -70,14 +70,14 @@ func (c *Crash) Records() int {
 	return c.records
 }
 
-// Batches returns in how many appends they were stored.
+// Batches returns the number of appends in which they were stored.
 func (c *Crash) Batches() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.batches
 }
 
-// Crashed tells whether an append has failed with ErrCrash.
+// Crashed reports whether an append has failed with ErrCrash.
 func (c *Crash) Crashed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

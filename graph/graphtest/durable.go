@@ -9,9 +9,9 @@ import (
 )
 
 // TestDurable is the suite for stores that outlive their process and that several
-// processes share. open opens the store at a place, an empty directory at first:
-// calls with one place return stores with one content. A store that is no file
-// takes the place for a name. The suite closes what it opens.
+// processes share. open opens the store at a place, an empty directory at first: calls
+// with the same place return stores with the same content. A store that does not use
+// files treats the place as a name. The suite closes what it opens.
 func TestDurable(t *testing.T, open func(t *testing.T, place string) graph.Store) {
 	for _, c := range durableCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -105,8 +105,8 @@ func durableReopen(t *testing.T, open func() *harness) {
 	h.holds("c", records("c", 0, 1))
 }
 
-// durableDelete deletes and recreates a thread behind the back of a store that
-// has used it.
+// durableDelete deletes and creates a thread again while another store that has used it
+// is open.
 func durableDelete(_ *testing.T, open func() *harness) {
 	a, b := open(), open()
 	a.append("t", 0, records("old", 0, 5)...)

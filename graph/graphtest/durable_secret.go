@@ -16,16 +16,16 @@ import (
 	"raddle.dev/graph"
 )
 
-// What the codecs of a graph keep out of its journal must not be found at the
-// store's place, whatever the journal goes through.
+// Values that the codecs of a graph keep out of its journal must not be found at the
+// store's place, in any file.
 const (
 	openWord   = "in-the-open"         // of a key without a codec
-	sealedWord = "sealed-for-its-eyes" // encrypted: it comes back
-	hiddenWord = "hidden-from-all"     // redacted: it does not
+	sealedWord = "sealed-for-its-eyes" // encrypted: it can be read back
+	hiddenWord = "hidden-from-all"     // redacted: it cannot be read back
 )
 
-// seal encrypts the JSON of a value. The nonce is made of the text, so that equal
-// values have equal bytes and Encode is pure.
+// seal returns a codec that encrypts the JSON of a value. The nonce is computed from
+// the text, so that equal values have equal bytes and Encode is pure.
 func seal[T any](c cipher.AEAD) graph.Codec[T] {
 	return graph.Codec[T]{
 		Tag: "sealed",
@@ -51,7 +51,7 @@ func seal[T any](c cipher.AEAD) graph.Codec[T] {
 	}
 }
 
-// hide stores nothing of a value.
+// hide returns a codec that stores nothing of a value.
 func hide[T any]() graph.Codec[T] {
 	return graph.Codec[T]{
 		Tag:    "hidden",
@@ -60,8 +60,8 @@ func hide[T any]() graph.Codec[T] {
 	}
 }
 
-// A vault is a graph that takes secrets through every kind of record that holds
-// values: the start, tasks beside others, overlays of a Send, a child, steps.
+// A vault is a graph that passes secrets through every kind of record that holds
+// values: the start, parallel tasks, overlays of a Send, a child, steps.
 type vault struct {
 	known  graph.Key[string]
 	sealed graph.Key[string]
@@ -128,8 +128,8 @@ func (v *vault) ask(ctx context.Context, s graph.State) (graph.Update, error) {
 	return graph.Put(v.list.Set([]string{sealedWord}), v.hidden.Set(hiddenWord)), err
 }
 
-// durableSecrets runs the vault, goes on with it through another store, edits,
-// forks and prunes it, and looks at every byte.
+// durableSecrets runs the vault, continues it through another store, edits, forks and
+// prunes it, and searches every byte.
 func durableSecrets(t *testing.T, place string, open func() *harness) {
 	v := newVault(t)
 	h := open()
@@ -164,8 +164,8 @@ func durableSecrets(t *testing.T, place string, open func() *harness) {
 	h.noSecret(place)
 }
 
-// noSecret looks for the secrets in what the store returns, and in every file
-// below its place.
+// noSecret searches for the secrets in what the store returns, and in every file below
+// its place.
 func (h *harness) noSecret(place string) {
 	h.Helper()
 	var all []byte

@@ -1,10 +1,10 @@
-// Package graphtest has what proves an implementation of the seams of package
-// graph, and what makes a run repeatable in a test.
+// Package graphtest has the tests that an implementation of graph.Store must pass, and
+// the parts that make a run repeatable in a test.
 //
-// TestStore and TestDurable are the contract of graph.Store as tests. Clock, IDs
-// and Crash take the places of the clock, the ids and the store that a Runner
-// uses: the first two so that two runs write the same journal, the third so that
-// a run stops at a chosen record.
+// TestStore and TestDurable are the contract of graph.Store as tests. Clock, IDs and
+// Crash replace the clock, the ids and the store that a Runner uses: the first two so
+// that two runs write the same journal, the third so that a run stops at a chosen
+// record.
 package graphtest
 
 import (
@@ -17,11 +17,11 @@ import (
 	"raddle.dev/graph"
 )
 
-// Clock is a graph.Clock that nothing but its use moves on. The zero Clock stands
-// still at midnight, 1 January 2026, UTC. It is safe for concurrent use.
+// Clock is a graph.Clock whose time only changes when it is used. The zero Clock always
+// shows midnight, 1 January 2026, UTC. It is safe for concurrent use.
 type Clock struct {
-	Start time.Time     // what the first Now returns; zero: as said above
-	Tick  time.Duration // how much later each further Now is; 0: it stands still
+	Start time.Time     // what the first Now returns; zero: 1 January 2026, UTC
+	Tick  time.Duration // how much later each further Now is; 0: the time does not change
 
 	mu     sync.Mutex
 	passed time.Duration
@@ -29,7 +29,7 @@ type Clock struct {
 
 var _ graph.Clock = (*Clock)(nil)
 
-// Now returns the time, and lets a Tick pass.
+// Now returns the time, and then adds a Tick to it.
 func (c *Clock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,8 +42,8 @@ func (c *Clock) Now() time.Time {
 	return now
 }
 
-// Wait returns at once, with d having passed, or with the error of a context
-// that has ended.
+// Wait adds d to the time and returns at once. If the context has ended, it returns the
+// context's error.
 func (c *Clock) Wait(ctx context.Context, d time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (c *Clock) Wait(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// IDs returns a function that counts: prefix-1, prefix-2 and so on. It is safe
-// for concurrent use.
+// IDs returns a function that counts: prefix-1, prefix-2 and so on. The function is
+// safe for concurrent use.
 func IDs(prefix string) func() string {
 	var n atomic.Int64
 	return func() string { return prefix + "-" + strconv.FormatInt(n.Add(1), 10) }

@@ -15,14 +15,14 @@ import (
 	"raddle.dev/graph"
 )
 
-// TestStore is the suite that every graph.Store must pass. open returns a new,
-// empty store each time it is called; the suite closes it. A store that outlives
-// its process must pass TestDurable too.
+// TestStore is the suite that every graph.Store must pass. open returns a new, empty
+// store each time it is called; the suite closes it. A store that outlives its process
+// must pass TestDurable too.
 //
-// Beyond the words of graph.Store the suite holds stores to what its users build
-// on: a loop over Read ends, though its body appends to the same thread; a reader
-// sees a batch whole or not at all; nil and empty Head or Data are the same. A store
-// that implements graph.Leaser is held to that, too.
+// In addition to the text of graph.Store, the suite checks what the users of stores
+// rely on: a loop over Read ends even if its body appends to the same thread; a reader
+// sees a batch whole or not at all; nil and empty Head or Data are the same. If a store
+// implements graph.Leaser, the suite checks that too.
 func TestStore(t *testing.T, open func(t *testing.T) graph.Store) {
 	groups := []storeGroup{
 		{"Append", appendCases},
@@ -63,7 +63,7 @@ type harness struct {
 	s graph.Store
 }
 
-// A store that has not answered for so long has deadlocked.
+// A store that has not answered for this long has deadlocked.
 const stuck = 2 * time.Minute
 
 func newHarness(t *testing.T, s graph.Store) *harness {
@@ -77,7 +77,7 @@ func newHarness(t *testing.T, s graph.Store) *harness {
 	return &harness{T: t, s: s}
 }
 
-// append adds records that must be taken.
+// append adds records that must be accepted.
 func (h *harness) append(thread string, after int64, recs ...graph.Record) {
 	h.Helper()
 	if err := h.s.Append(h.Context(), thread, after, recs); err != nil {
@@ -118,7 +118,7 @@ func (h *harness) threads(prefix string) []graph.ThreadInfo {
 	return l
 }
 
-// holds checks all records of a thread; none means that there is no thread.
+// holds checks all records of a thread; no records means that there is no thread.
 func (h *harness) holds(thread string, want []graph.Record) {
 	h.Helper()
 	if d := diff(want, h.read(thread, graph.Range{})); d != "" {
@@ -144,15 +144,15 @@ func collect[T any](seq iter.Seq2[T, error]) (l []T, err error) {
 	return l, nil
 }
 
-// diff compares, taking nil and empty slices for the same.
+// diff compares two lists. It treats nil and empty slices as equal.
 func diff[T graph.Record | graph.ThreadInfo | string](want, got []T) string {
 	if slices.EqualFunc(want, got, func(a, b T) bool { return reflect.DeepEqual(a, b) }) {
-		return "" // hundreds of times faster, and nearly always so
+		return "" // hundreds of times faster, and nearly always the case
 	}
 	return cmp.Diff(want, got, cmpopts.EquateEmpty())
 }
 
-// infos is the line of a listing that a thread with these records has.
+// infos returns the line of a listing that a thread with these records has.
 func infos(thread string, recs []graph.Record) []graph.ThreadInfo {
 	if len(recs) == 0 {
 		return nil
@@ -162,8 +162,8 @@ func infos(thread string, recs []graph.Record) []graph.ThreadInfo {
 	return []graph.ThreadInfo{i}
 }
 
-// records returns n different records with Seq from after+1 on; every fifth is a
-// snapshot, every seventh a fork, and every third has no checksum.
+// records returns n different records with Seq from after+1; every fifth is a snapshot,
+// every seventh a fork, and every third has no checksum.
 func records(thread string, after int64, n int) []graph.Record {
 	l := make([]graph.Record, n)
 	for i := range l {

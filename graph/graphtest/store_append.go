@@ -82,7 +82,7 @@ func appendConflicts(h *harness) {
 	h.holds("a", records("a", 0, 7))
 }
 
-// appendValues checks that everything comes back as it went in.
+// appendValues checks that everything is read back as it was written.
 func appendValues(h *harness) {
 	all := make([]byte, 256)
 	for i := range all {

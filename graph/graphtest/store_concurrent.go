@@ -12,7 +12,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// concurrentCases are for the race detector too.
+// concurrentCases are meant to run under the race detector too.
 var concurrentCases = []storeCase{
 	{"OneWinner", func(h *harness) { race(h, []graph.Store{h.s, h.s, h.s, h.s, h.s, h.s}) }},
 	{"EachItsOwnThread", func(h *harness) {
@@ -53,8 +53,8 @@ var concurrentCases = []storeCase{
 	}},
 }
 
-// watchBatches looks at the last n records until done is closed: they must be a
-// whole batch.
+// watchBatches reads the last n records until done is closed: they must be a whole
+// batch.
 func (h *harness) watchBatches(ctx context.Context, n int, seen *atomic.Int64, done <-chan struct{}) error {
 	for {
 		select {
@@ -103,8 +103,8 @@ func (h *harness) parallel(n int, f func(ctx context.Context, i int) error) {
 	}
 }
 
-// race lets each of the stores, which have one content, append behind the same
-// record: exactly one may succeed, each time.
+// race lets each of the stores, which share one content, append after the same record:
+// exactly one may succeed each time.
 func race(h *harness, stores []graph.Store) {
 	const rounds = 40
 	var want []graph.Record

@@ -10,7 +10,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// leaser is the store's leases; nil: it has none.
+// leaser returns the store's leases; nil if it has none.
 func (h *harness) leaser() graph.Leaser {
 	l, _ := h.s.(graph.Leaser)
 	return l
@@ -21,7 +21,7 @@ const (
 	leaseShort = 50 * time.Millisecond // it expires within the test
 )
 
-// acquire takes a lease and checks who has it then.
+// acquire takes a lease and checks who holds it afterwards.
 func (h *harness) acquire(thread, owner, over string, ttl time.Duration, want string) graph.Lease {
 	h.Helper()
 	before := time.Now()
@@ -53,8 +53,8 @@ func (h *harness) release(thread, owner string) {
 	}
 }
 
-// leased checks who holds a lease, as ReadLease and, of a thread that exists, Threads
-// tell.
+// leased checks who holds a lease, according to ReadLease and, if the thread exists,
+// Threads.
 func (h *harness) leased(thread, want string) graph.Lease {
 	h.Helper()
 	l, err := h.leaser().ReadLease(h.Context(), thread)
@@ -184,11 +184,11 @@ var leaseCases = []storeCase{
 	}},
 }
 
-// durableLeases: what one process does with leases the others see.
+// durableLeases checks that a process sees what another does with leases.
 func durableLeases(t *testing.T, open func() *harness) {
 	a, b := open(), open()
 	if a.leaser() == nil {
-		return // it need not have any
+		return // leases are optional
 	}
 	a.append("t", 0, records("t", 0, 1)...)
 	a.acquire("t", "a", "", leaseLong, "a")

@@ -102,7 +102,7 @@ var loopCases = []storeCase{
 	}},
 }
 
-// nest reads inside a loop that reads, and tells how deep it came.
+// nest reads inside a loop that reads, and returns how deep it came.
 func (h *harness) nest(depth int) int {
 	if depth == 0 {
 		return 0

@@ -96,7 +96,7 @@ func (h *harness) ranges(thread string, all []graph.Record) {
 	}
 }
 
-// selects checks that a range yields what it should of a thread that holds all.
+// selects checks that a range yields the right records of a thread that holds all.
 func (h *harness) selects(thread string, all []graph.Record, r graph.Range) {
 	h.Helper()
 	if d := diff(choose(all, r), h.read(thread, r)); d != "" {
@@ -104,7 +104,7 @@ func (h *harness) selects(thread string, all []graph.Record, r graph.Range) {
 	}
 }
 
-// choose is what graph.Range means, in the plainest words.
+// choose implements graph.Range in the simplest way.
 func choose(all []graph.Record, r graph.Range) (l []graph.Record) {
 	for _, rec := range all {
 		if rec.Seq <= r.After || r.UpTo > 0 && rec.Seq > r.UpTo {
