@@ -9,8 +9,8 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// bundled is what this process knows of the installation of the agents that come
-// with the program.
+// bundled is the state of the installation of the agents that come with the
+// program, in this process.
 type bundled struct {
 	once sync.Once
 	err  error
@@ -18,8 +18,8 @@ type bundled struct {
 
 // InstallBundled writes the agents that come with the program into the agents
 // directory, unless that was done before: the first command that looks for an agent
-// brings them. Later it costs one look at a file. An error, of a directory that
-// cannot be written to for example, takes away nothing but these agents.
+// installs them. Later calls only read one file. After an error, for example if the
+// directory is read-only, only these agents are missing.
 func (p *Process) InstallBundled() error {
 	p.bundled.once.Do(func() {
 		if !bundle.Installed(p.Dirs.Agents) {
@@ -29,14 +29,14 @@ func (p *Process) InstallBundled() error {
 	return p.bundled.err
 }
 
-// Installed is what became of an agent that was to be installed.
+// Installed is the outcome for an agent that was to be installed.
 type Installed = bundle.Outcome
 
-// BundledAgents names the agents that come with the program, sorted.
+// BundledAgents returns the names of the agents that come with the program, sorted.
 func BundledAgents() []string { return bundle.Names() }
 
-// Reinstall brings agents that come with the program back to what it has: those of
-// the names, or all. Files that the user has changed stay, unless force replaces
+// Reinstall restores agents that come with the program: those that names lists, or
+// all if it is empty. Files that the user has changed stay, unless force replaces
 // them.
 func (p *Process) Reinstall(names []string, force bool) ([]Installed, error) {
 	if len(names) == 0 {

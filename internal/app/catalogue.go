@@ -12,26 +12,26 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// Place is where an agent is.
+// Place is the location of an agent.
 type Place struct {
-	Name string `json:"name"` // of its directory, which is the agent's identity
+	Name string `json:"name"` // name of its directory, which is the agent's identity
 	Dir  string `json:"dir"`  // absolute
 }
 
 // definitions are the files that make a directory an agent.
 var definitions = []string{"graph.yaml", "config.yaml"}
 
-// IsPath tells whether a word names an agent by its path: it has a separator, a
-// leading dot, or a YAML file's suffix.
+// IsPath reports whether a word names an agent by its path: it has a separator, a
+// leading dot, or the suffix of a YAML file.
 func IsPath(s string) bool {
 	ext := strings.ToLower(filepath.Ext(s))
 	return strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/"+string(filepath.Separator)) || ext == ".yaml" || ext == ".yml"
 }
 
-// Find locates an agent by its name in the agents directory, or by its path. The
-// agents that come with the program are there from then on.
+// Find locates an agent by its name in the agents directory, or by its path. It
+// first installs the agents that come with the program, if necessary.
 func (p *Process) Find(agent string) (Place, error) {
-	_ = p.InstallBundled() // told if it matters: see unknownAgent
+	_ = p.InstallBundled() // unknownAgent reports it if it matters
 	switch {
 	case agent == "":
 		return Place{}, usage("name one: an agent in "+p.Dirs.Short(p.Dirs.Agents)+", or a path", "the agent's name is empty")
@@ -45,7 +45,7 @@ func (p *Process) Find(agent string) (Place, error) {
 	return Place{}, p.unknownAgent(agent)
 }
 
-// agentDir is where the agent of a name is: <AGENT>_DATA_DIR may move it.
+// agentDir returns the directory of the agent with a name; <AGENT>_DATA_DIR may move it.
 func (p *Process) agentDir(name string) string {
 	if moved, ok := p.env.lookup(upper(name) + "_DATA_DIR"); ok {
 		return p.Dirs.Abs(moved)
@@ -94,7 +94,7 @@ func (p *Process) findPath(path string) (Place, error) {
 	return Place{Name: filepath.Base(dir), Dir: dir}, nil
 }
 
-// nearSibling suggests a name beside a path that does not exist.
+// nearSibling suggests a name in the same directory for a path that does not exist.
 func nearSibling(path string) string {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -107,10 +107,10 @@ func nearSibling(path string) string {
 	return wording.SuggestNearest(filepath.Base(path), names, "")
 }
 
-// Agents lists the agents that can be called by their name, sorted: those that come
-// with the program too, which are there from then on.
+// Agents returns the agents that can be called by their name, sorted. It first
+// installs the agents that come with the program, if necessary.
 func (p *Process) Agents() []Place {
-	_ = p.InstallBundled() // what is there is listed all the same
+	_ = p.InstallBundled() // after an error, the agents that exist are still listed
 	entries, err := os.ReadDir(p.Dirs.Agents)
 	if err != nil {
 		return nil

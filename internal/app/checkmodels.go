@@ -7,8 +7,8 @@ import (
 	"raddle.dev/llm/script"
 )
 
-// checkModels refuses a model of the caller that does not exist before anything
-// runs.
+// checkModels returns an error if a model that the caller named does not exist,
+// before anything runs.
 func (p *Process) checkModels(r *Record) error {
 	m := p.models()
 	if id := r.Override; id != "" && !m.Known(r.Dir, id) {
@@ -20,7 +20,7 @@ func (p *Process) checkModels(r *Record) error {
 	return nil
 }
 
-// notKnown says why an id of the caller is not known.
+// notKnown returns the error for an unknown model id of the caller.
 func (m *models) notKnown(dir, id string, kind Kind) error {
 	c, name := m.find(id)
 	file, script := strings.CutPrefix(id, "script:")
@@ -35,10 +35,10 @@ func (m *models) notKnown(dir, id string, kind Kind) error {
 	return err
 }
 
-// Callable tells what keeps an agent from calling its models, as far as that can
-// be seen without a call: transcripts with faults, and clients that cannot be
-// called yet. A graph may go on after the failure of a node, so that what is
-// wrong from the start would be found late. Missing keys are left to the call.
+// Callable returns an error if an agent cannot call its models, as far as that can
+// be seen without a call: invalid transcripts, and clients that cannot be
+// called yet. A graph may continue after a node fails, so that such an error
+// would be found late. Callable does not check keys; the call does.
 func (p *Process) Callable(a *flow.Agent) error {
 	m := p.models()
 	for _, id := range a.Models() {

@@ -1,11 +1,11 @@
 package app
 
-// clientAliases are names that other programs give to clients, and the client that
-// raddle has for them. A client of config.yaml with such a name comes first.
+// clientAliases maps names that other programs use for clients to the clients of
+// raddle. A client of config.yaml with such a name takes precedence.
 var clientAliases = map[string]string{"claude": "anthropic"}
 
-// clientHint returns what to do about a client that other programs know and raddle
-// has no wire for, or "".
+// clientHint returns what to do about a client that other programs support and
+// raddle does not, or "".
 func clientHint(name string) string {
 	const gateway = "name a client with type openai-compatible and the api_base of an interface that is compatible with OpenAI's"
 	switch name {

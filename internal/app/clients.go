@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// clientTypes are the values of a client's type in config.yaml.
+// clientTypes are the values of the type of a client in config.yaml.
 var clientTypes = []string{"openai", "openai-compatible", "anthropic", "gemini", "ollama", "script", "bedrock"}
 
-// provider is a service that is known without configuration: its models are
-// called NAME:MODEL as soon as its key is in the environment.
+// A provider is a service that raddle knows without configuration: its models can be
+// called as NAME:MODEL if its key is in the environment.
 type provider struct {
 	name string
 	typ  string
-	keys []string // variables that hold the key, the first set one counts
-	base string   // URL; "": the wire's own
-	at   []string // variables that hold another URL
-	free bool     // it wants no key
+	keys []string // variables that may hold the key; the first that is set counts
+	base string   // URL; "": the default of the wire
+	at   []string // variables that may hold another URL
+	free bool     // it needs no key
 }
 
 var providers = []provider{
@@ -32,23 +32,23 @@ var providers = []provider{
 }
 
 // otherKeys are keys of model providers that raddle does not call by itself, and
-// that are kept from scripts all the same.
+// that scripts do not get either.
 var otherKeys = []string{
 	"AZURE_OPENAI_API_KEY", "CEREBRAS_API_KEY", "COHERE_API_KEY", "FIREWORKS_API_KEY", "HUGGINGFACE_API_KEY", "JINA_API_KEY",
 	"MOONSHOT_API_KEY", "NVIDIA_API_KEY", "PERPLEXITY_API_KEY", "TOGETHER_API_KEY", "VOYAGE_API_KEY",
 }
 
-// client is a provider with an address and a key, from config.yaml or from the
+// A client is a provider with an address and a key, from config.yaml or from the
 // environment.
 type client struct {
 	ClientConfig
-	keyNames   []string // variables that may hold the key, the first to be named in messages
+	keyNames   []string // variables that may hold the key; messages name the first
 	configured bool
 }
 
-// needsKey tells whether a call without a key is of no use: config.yaml says where
-// to take one from, or it is a provider that is known without configuration, which
-// wants one unless it is free or stands elsewhere.
+// needsKey reports whether a call without a key would fail: config.yaml names a
+// source for the key, or the client is a provider that raddle knows without
+// configuration and that requires a key at its own address.
 func (c *client) needsKey() bool {
 	if c.KeyVar != "" {
 		return true
@@ -65,8 +65,8 @@ func providerOf(typ string) *provider {
 	return &providers[i]
 }
 
-// clients lists what models can be asked of: the clients of config.yaml, then the
-// known providers that it does not name.
+// clients returns the clients that models can be called from: the clients of
+// config.yaml, then the known providers that it does not name.
 func clients(c *Config, env environ) []client {
 	var all []client
 	for _, cc := range c.Clients {
@@ -86,15 +86,15 @@ func clients(c *Config, env environ) []client {
 	return all
 }
 
-// configuredClient fills in from the environment what a client of config.yaml
-// leaves open: <CLIENT>_API_KEY and <CLIENT>_API_BASE, and what is usual for its
+// configuredClient completes a client of config.yaml with values from the
+// environment, <CLIENT>_API_KEY and <CLIENT>_API_BASE, and with the defaults of its
 // type.
 func configuredClient(cc ClientConfig, env environ) client {
 	cl := client{ClientConfig: cc, configured: true, keyNames: []string{upper(cc.Name) + "_API_KEY"}}
 	at := []string{upper(cc.Name) + "_API_BASE"}
 	p := providerOf(cc.Type)
 	if p == nil {
-		p = providerOf(cc.Name) // a known name of another type
+		p = providerOf(cc.Name) // a known name with another type
 	}
 	if p != nil && (cc.Base == "" || cc.Type == p.name) {
 		cl.keyNames = append(cl.keyNames, p.keys...)
@@ -115,7 +115,7 @@ func configuredClient(cc ClientConfig, env environ) client {
 	return cl
 }
 
-// first is the value of the first variable that is set.
+// first returns the value of the first variable that is set.
 func (e environ) first(names []string) (string, bool) {
 	for _, name := range names {
 		if v, ok := e.lookup(name); ok {
@@ -125,7 +125,7 @@ func (e environ) first(names []string) (string, bool) {
 	return "", false
 }
 
-// chat is the client's first chat model.
+// chat returns the first chat model of the client.
 func (c *client) chat() string {
 	for _, m := range c.Models {
 		if m.Kind == "chat" {
@@ -135,13 +135,13 @@ func (c *client) chat() string {
 	return ""
 }
 
-// ready tells whether calls to the client can succeed as far as keys go.
+// ready reports whether the client has the key that its calls need.
 func (c *client) ready() bool {
 	p := providerOf(c.Name)
 	return c.Key != "" || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
 }
 
-// keyVariables lists the variables that may hold keys, configured ones included.
+// keyVariables returns the variables that may hold keys, including configured ones.
 func keyVariables(c *Config) []string {
 	names := slices.Clone(otherKeys)
 	for _, p := range providers {
@@ -157,7 +157,7 @@ func keyVariables(c *Config) []string {
 	return slices.Compact(names)
 }
 
-// KeysFound lists the variables that hold a provider's key, and only their names.
+// KeysFound returns the names of the variables that hold a provider's key.
 func (p *Process) KeysFound() []string {
 	var found []string
 	for _, name := range keyVariables(&p.Config) {
@@ -168,7 +168,7 @@ func (p *Process) KeysFound() []string {
 	return found
 }
 
-// splitModel splits a model id: "client:name", or a client alone.
+// splitModel splits a model id: "client:name", or only a client.
 func splitModel(id string) (client, name string) {
 	client, name, _ = strings.Cut(id, ":")
 	return client, name

@@ -12,13 +12,13 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// sharedDir holds what several agents use, beside their directories.
+// sharedDir holds what several agents use, next to their directories.
 const sharedDir = ".shared"
 
-// codePaths lists the files and directories from which raddle itself runs code, or
-// takes what decides about that: the user's configuration, the agents of the run
-// with what their scripts name beside them, and the programs of servers. No tool
-// writes there without asking.
+// codePaths returns the files and directories from which raddle itself runs code, or
+// reads what decides about that: the user's configuration, the agents of the run
+// with what their scripts name outside their directories, and the programs of
+// servers. No tool may write there without permission.
 func (b *toolbox) codePaths() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -40,19 +40,19 @@ func (b *toolbox) codePaths() []string {
 }
 
 // beside matches a path in a script that leads out of the script's directory, and
-// loads a line that may run what it names. A line that only works there, such as
-// "cd ../src && make", does not count.
+// loads matches a line that may run what it names. A path that depends on the rest
+// of the line, such as "cd ../src && make", does not count.
 var (
 	beside = regexp.MustCompile(`(?:\.\./)+[A-Za-z0-9_.@-]+(?:/[A-Za-z0-9_.@-]+)*`)
 	loads  = regexp.MustCompile(`\b(source|import|require|from|exec|eval|BASH_SOURCE|__file__|dirname|bash|sh|python3?|node|tsx|npx|sys\.path)\b|^\s*\.\s|\$0`)
 )
 
-// largestScript is the size above which a script is not searched for paths, in bytes.
+// largestScript is the size in bytes above which a script is not searched for paths.
 const largestScript = 1 << 20
 
-// namedBeside lists what the scripts of an agent load from beside its directory,
-// such as a library in ../lib. Directories that the agent itself lies in are left
-// out.
+// namedBeside returns what the scripts of an agent load from outside its directory,
+// such as a library in ../lib. It leaves out directories that contain the agent
+// itself.
 func namedBeside(dir string) (paths []string) {
 	_, files, err := permission.Digest(dir)
 	if err != nil {
@@ -74,7 +74,7 @@ func namedBeside(dir string) (paths []string) {
 			continue
 		}
 		if up := filepath.Dir(dir); bytes.Contains(text, []byte("/utils/")) && filepath.Base(up) == "agents" {
-			add(filepath.Join(filepath.Dir(up), "utils")) // of a collection laid out like llm-functions: see package script
+			add(filepath.Join(filepath.Dir(up), "utils")) // in a collection laid out like llm-functions: see package script
 		}
 		for line := range strings.Lines(string(text)) {
 			if !strings.Contains(line, "../") || !loads.MatchString(line) {
@@ -85,7 +85,7 @@ func namedBeside(dir string) (paths []string) {
 					at := filepath.Join(from, filepath.FromSlash(name))
 					add(at)
 					if filepath.Ext(at) != "" {
-						add(filepath.Dir(at)) // what the file loads in turn
+						add(filepath.Dir(at)) // what the file itself loads
 					}
 				}
 			}

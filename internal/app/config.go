@@ -15,28 +15,28 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// configName is the file of the configuration.
+// configName is the name of the configuration file.
 const configName = "config.yaml"
 
-// Config is what config.yaml, the environment and the caller's flags say
-// together; later ones beat earlier ones. The zero Config works.
+// Config is the configuration from config.yaml, the environment and the caller's
+// flags; later sources override earlier ones. The zero Config works.
 type Config struct {
-	Model           string // for graphs that name none
+	Model           string // for graphs that do not name a model
 	Temperature     *float64
 	TopP            *float64
 	FunctionCalling *bool  // nil: on
-	Session         string // for agents that are no graphs and name none; "": none
+	Session         string // for agents that are not graphs and name no session; "": no session
 	Store           string
-	ReadTimeout     time.Duration // longest silence of a provider; 0: the wires' own
-	StreamTimeout   time.Duration // longest reply of a model, in time; 0: the wires' own; negative: no limit
-	MaxValue        int           // largest text that a template makes, in bytes; 0: flow's own; negative: no limit
+	ReadTimeout     time.Duration // longest time without data from a provider; 0: the default of the wire
+	StreamTimeout   time.Duration // longest duration of a reply; 0: the default of the wire; negative: no limit
+	MaxValue        int           // largest text that a template produces, in bytes; 0: the default of flow; negative: no limit
 	MaxState        int           // largest state of a run, in bytes; 0: 64 MiB; negative: no limit
-	MaxReply        int           // largest reply of a model, in bytes; 0: the wires' own; negative: no limit
-	Patience        time.Duration // with a provider that cannot answer now, of agents that do not say it; 0: agent.DefaultPatience; negative: none
-	ToolTimeout     time.Duration // of one call of a tool; 0: the tools' own; negative: none
-	InDoubt         tool.Doubt    // of calls that a crash cut off, where neither tool nor agent says it
+	MaxReply        int           // largest reply of a model, in bytes; 0: the default of the wire; negative: no limit
+	Patience        time.Duration // how long agents that do not set it wait for a provider that cannot answer now; 0: agent.DefaultPatience; negative: do not wait
+	ToolTimeout     time.Duration // of one call of a tool; 0: the default of the tool; negative: no limit
+	InDoubt         tool.Doubt    // for calls that a crash interrupted, if neither tool nor agent says it
 	MCP             *bool         // nil: on
-	MCPFile         string        // a file of MCP servers beside the usual ones, relative to the configuration
+	MCPFile         string        // a further file of MCP servers, relative to the configuration
 	Permissions     permission.Rules
 	RAG             RAGConfig
 	Clients         []ClientConfig
@@ -46,36 +46,36 @@ type Config struct {
 type ClientConfig struct {
 	Name    string
 	Type    string
-	Base    string // URL; "": the provider's own
+	Base    string // URL; "": the default of the provider
 	Key     string
-	KeyVar  string        // variable that Key was to be taken from; "": it is written out, or not there
-	KeyLine int           // of api_key in config.yaml; 0: it is not there
-	Models  []ModelConfig // in file order; the first chat model is what the client's bare name means
+	KeyVar  string        // variable that Key is taken from; "": config.yaml holds the key itself, or no key
+	KeyLine int           // line of api_key in config.yaml; 0: there is no such key
+	Models  []ModelConfig // in file order; the client's bare name means the first chat model
 }
 
-// RAGConfig is how knowledge bases are built where agents do not say.
+// RAGConfig says how to build knowledge bases if agents do not say it.
 type RAGConfig struct {
-	Model, Reranker         string // of embedding and of reranking; "": none
+	Model, Reranker         string // for embedding and for reranking; "": none
 	Extractor               string // model that finds entities; "": none
 	ChunkSize, ChunkOverlap *int
 	TopK                    *int
-	Template                string            // around a question and what was found
+	Template                string            // text around a question and the passages that were found
 	Loaders                 map[string]string // commands that read documents, by extension or protocol
 }
 
-// ModelConfig is a model that a client is known to offer.
+// ModelConfig is a model that config.yaml lists for a client.
 type ModelConfig struct {
 	Name    string
 	Kind    string   // "chat", "embedding" or "reranker"
-	Efforts []string // levels of reasoning effort that it declares
+	Efforts []string // levels of reasoning effort that it supports
 
-	Window, Output          int      // tokens of a request and its reply, and of a reply; 0: as is generally known
-	InputPrice, OutputPrice *float64 // of a million tokens, in US dollars; nil: as is generally known
+	Window, Output          int      // tokens of a request and its reply, and of a reply; 0: the value of the catalogue
+	InputPrice, OutputPrice *float64 // of a million tokens, in US dollars; nil: the value of the catalogue
 	NoTools                 bool     // it cannot call tools
 }
 
-// setting is a key of config.yaml whose value is one word or number. RADDLE_ and
-// the key in upper case is the variable that beats it.
+// A setting is a key of config.yaml whose value is one word or number. The variable
+// RADDLE_ followed by the key in upper case overrides it.
 type setting struct {
 	key string
 	set func(c *Config, text string) error
@@ -107,7 +107,7 @@ var settings = []setting{
 	{"top_p", func(c *Config, s string) (err error) { c.TopP, err = number(s, 0, 1); return }},
 }
 
-// known lists all keys of config.yaml.
+// known returns all keys of config.yaml.
 func known() []string {
 	keys := []string{"clients", "document_loaders", "permissions"}
 	for _, s := range settings {
@@ -117,7 +117,7 @@ func known() []string {
 	return keys
 }
 
-// loadConfig reads config.yaml, which need not exist, and the environment.
+// loadConfig reads config.yaml, if it exists, and the environment.
 func loadConfig(dir string, env environ) (Config, error) {
 	var c Config
 	path := filepath.Join(dir, configName)
@@ -177,7 +177,7 @@ func number(s string, least, most float64) (*float64, error) {
 	return &f, nil
 }
 
-// amount is a number of things.
+// amount parses a number of things.
 func amount(s string) (*int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
@@ -198,7 +198,7 @@ func parseMebibytes(s string) (int, error) {
 	return n << 20, nil
 }
 
-// limit is a time in seconds, of which 0 means none.
+// limit parses a time in seconds; 0 means no limit.
 func limit(s string) (time.Duration, error) {
 	if s == "0" {
 		return -1, nil

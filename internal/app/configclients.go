@@ -14,8 +14,8 @@ import (
 var (
 	clientKeys = []string{"api_base", "api_key", "models", "name", "type"}
 
-	// modelKeys are those of a model. Some are accepted because configurations have
-	// them, and say nothing that is used.
+	// modelKeys are the keys of a model. Some are accepted because configurations contain
+	// them, and are ignored.
 	modelKeys = []string{
 		"name", "type", "reasoning_levels", "reasoning_effort_levels",
 		"input_price", "max_input_tokens", "max_output_tokens", "output_price", "require_max_tokens",
@@ -71,7 +71,7 @@ func (r *configReader) client(n *yaml.Node, name string, c *Config) {
 	c.Clients = append(c.Clients, cl)
 }
 
-// complete checks what only the whole client shows.
+// complete checks what can only be checked on the whole client.
 func (r *configReader) complete(n *yaml.Node, cl *ClientConfig, c *Config) {
 	switch {
 	case cl.Type == "" && slices.Contains(clientTypes, cl.Name):
@@ -126,7 +126,7 @@ func (r *configReader) model(n *yaml.Node, cl *ClientConfig) {
 	cl.Models = append(cl.Models, m)
 }
 
-// modelFact reads what is to be known of a model.
+// modelFact reads one fact about a model.
 func (r *configReader) modelFact(key string, v *yaml.Node, m *ModelConfig) {
 	s, ok := r.scalar(v, key)
 	if !ok {

@@ -15,14 +15,14 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// Fault is one thing that is wrong in config.yaml.
+// Fault is one error in config.yaml.
 type Fault struct {
 	Path      string
 	Line, Col int
 	Msg, Hint string
 }
 
-// String is the fault in one line, with its place.
+// String returns the error on one line, with its place.
 func (f Fault) String() string {
 	s := fmt.Sprintf("%s:%d:%d: error: %s", f.Path, f.Line, f.Col, f.Msg)
 	if f.Hint != "" {
@@ -31,10 +31,10 @@ func (f Fault) String() string {
 	return s
 }
 
-// ConfigError is a config.yaml that cannot be used, with all that is wrong.
+// ConfigError reports a config.yaml that cannot be used, with all its errors.
 type ConfigError struct{ Faults []Fault }
 
-// Error lists the faults, one a line.
+// Error lists the errors, one per line.
 func (e *ConfigError) Error() string {
 	lines := []string{"the configuration has faults:"}
 	for _, f := range e.Faults {
@@ -43,7 +43,7 @@ func (e *ConfigError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// configReader reads a file strictly: whatever it does not know is a fault.
+// A configReader reads a file strictly: everything it does not know is an error.
 type configReader struct {
 	path   string
 	env    environ
@@ -110,7 +110,7 @@ func (r *configReader) permissions(n *yaml.Node, c *Config) {
 	}
 }
 
-// syntax takes over what the YAML library says, with its place.
+// syntax adds the error of the YAML library, with its place.
 func (r *configReader) syntax(err error) {
 	if load, ok := errors.AsType[*yaml.LoadError](err); ok && load.Mark.Line > 0 {
 		r.fault(&yaml.Node{Line: load.Mark.Line, Column: load.Mark.Column + 1}, "", "%s", load.Message)
@@ -119,7 +119,7 @@ func (r *configReader) syntax(err error) {
 	r.fault(nil, "", "%v", err)
 }
 
-// mapping calls each for every known key of a mapping, in file order; known nil:
+// mapping calls each for every known key of a mapping, in file order; if known is nil,
 // for every key.
 func (r *configReader) mapping(n *yaml.Node, what string, known []string, each func(key string, v *yaml.Node)) {
 	n = resolve(n)
@@ -145,11 +145,11 @@ func (r *configReader) mapping(n *yaml.Node, what string, known []string, each f
 	}
 }
 
-// reference is a value that stands for a variable of the environment.
+// reference matches a value that is replaced by a variable of the environment.
 var reference = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
-// scalar is a value as text. ${NAME} is the variable's value; a variable that is
-// not set makes it empty; a key that is missing for that is an error of its call.
+// scalar returns a value as text. ${NAME} is replaced by the variable's value, or by
+// nothing if the variable is not set; a call that misses its key reports that itself.
 func (r *configReader) scalar(n *yaml.Node, what string) (string, bool) {
 	n = resolve(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {

@@ -8,20 +8,20 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// Pickup is a directory that is used because it lies there, not because somebody
-// named it. Until somebody consents, its rules only forbid, the tools of its
-// scripts ask for each call, and its servers are not started.
+// Pickup is a directory that a run uses because it is in the working directory, not
+// because the user named it. Until the user consents, its rules can only forbid, the
+// tools of its scripts ask for each call, and its servers are not started.
 type Pickup struct {
 	Dir   string // absolute
-	Agent bool   // it is an agent's, not the project's own rules
-	// Packages says that it holds interpreters and packages, such as .venv. Until
-	// somebody consents, those of the system are used. Files and Digest are empty.
+	Agent bool   // it belongs to an agent and is not the project's own rules
+	// Packages reports whether it holds interpreters and packages, such as .venv. Until
+	// the user consents, those of the system are used. Files and Digest are empty.
 	Packages bool
-	Files    []string // that may run, or that decide what runs; relative to Dir
-	Digest   string   // of these, as they are now
+	Files    []string // files that may run, or that decide what runs; relative to Dir
+	Digest   string   // digest of the current content of Files
 }
 
-// Pickups lists what an agent picks up in the working directory without consent:
+// Pickups returns what an agent picks up in the working directory without consent:
 // the project's own rules, and the agents that it runs from elsewhere.
 func (p *Process) Pickups(a *flow.Agent) ([]Pickup, error) {
 	dirs := []string{filepath.Join(p.Dirs.Work, filepath.Dir(projectFile))}
@@ -46,8 +46,8 @@ func (p *Process) Pickups(a *flow.Agent) ([]Pickup, error) {
 	return append(list, p.packagePickups(a)...), nil
 }
 
-// Consent remembers that somebody has agreed to a directory as it was shown. Runs
-// that begin or are resumed afterwards may use it. When one of its files changes,
+// Consent records that the user has agreed to a directory as it was shown. Runs
+// that start or are resumed afterwards may use it. If one of its files changes,
 // consent is needed again.
 func (p *Process) Consent(u Pickup) error {
 	if !u.Packages {
@@ -63,8 +63,8 @@ func (p *Process) Consent(u Pickup) error {
 	return p.consents().Give(u.Dir, digest)
 }
 
-// Refuse remembers that somebody does not want packages to be used, so that nobody is
-// asked again. It has no effect on other directories.
+// Refuse records that the user does not want packages to be used, so that raddle does
+// not ask again. It has no effect on other directories.
 func (p *Process) Refuse(u Pickup) error {
 	if !u.Packages {
 		return nil
@@ -72,14 +72,14 @@ func (p *Process) Refuse(u Pickup) error {
 	return p.consents().Refuse(u.Dir)
 }
 
-// ConsentFile is the path of the file that remembers what somebody agreed to.
+// ConsentFile returns the path of the file that records what the user agreed to.
 func (p *Process) ConsentFile() string { return p.consents().Path }
 
 func (p *Process) consents() permission.Consents {
 	return permission.Consents{Path: filepath.Join(p.Dirs.State, "consents.json")}
 }
 
-// consented tells whether somebody has agreed to a directory as it is now. A
+// consented reports whether the user has agreed to a directory as it is now. A
 // directory that cannot be read has no consent.
 func (p *Process) consented(dir string) bool {
 	if !isDir(dir) {
@@ -93,19 +93,19 @@ func (p *Process) consented(dir string) bool {
 	return err == nil && given
 }
 
-// vouched tells whether an agent's directory is part of the one that was named, or
+// vouched reports whether an agent's directory is part of the one that was named, or
 // of what the user has installed.
 func (p *Process) vouched(dir, named string) bool {
 	return within(dir, named) || within(dir, p.Dirs.Agents)
 }
 
-// within tells whether a path is a directory or lies below it, links followed.
+// within reports whether a path is a directory or lies below it, with links followed.
 func within(path, dir string) bool {
 	rel, err := filepath.Rel(actual(dir), actual(path))
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// actual is a path without links, as it is where it does not exist.
+// actual returns a path with links followed, or the path itself if it does not exist.
 func actual(path string) string {
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r

@@ -9,8 +9,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// Cost is what a reply has cost in US dollars, by the name that its provider gave
-// its model. known is false where neither config.yaml nor the catalogue has a
+// Cost returns the cost of a reply in US dollars, by the name that its provider uses
+// for its model. known is false if neither config.yaml nor the catalogue has a
 // price.
 func (p *Process) Cost(model string, u llm.Usage) (dollars float64, known bool) {
 	price, known := p.price(model)
@@ -26,7 +26,7 @@ func (p *Process) Cost(model string, u llm.Usage) (dollars float64, known bool) 
 
 // ModelCalls are the calls of one model.
 type ModelCalls struct {
-	Model string // as its provider names it; empty: it does not
+	Model string // the provider's name for it; empty if the provider reports none
 	Count int
 	Usage llm.Usage
 }
@@ -43,9 +43,9 @@ func (c *Calls) add(r flow.Reply) {
 	c.Models[i].Usage = c.Models[i].Usage.Add(r.Usage)
 }
 
-// CostOf is what calls have cost in US dollars, without those whose price is not
-// known, and how many calls there are of either sort. Replays of a transcript are of
-// neither.
+// CostOf returns the cost of calls in US dollars, without the calls whose price is
+// unknown, and the number of calls with and without a price. It does not count
+// replays of a transcript.
 func (p *Process) CostOf(c Calls) (dollars float64, priced, unknown int) {
 	for _, m := range c.Models {
 		cost, known := p.Cost(m.Model, m.Usage)
@@ -64,10 +64,10 @@ func (p *Process) CostOf(c Calls) (dollars float64, priced, unknown int) {
 // nothing.
 func IsReplay(model string) bool { return strings.HasPrefix(model, replayPrefix) }
 
-// replayPrefix begins the names of transcripts.
+// replayPrefix is the prefix of the names of transcripts.
 const replayPrefix = "script:"
 
-// Names lists the models that have answered, in the order of their first reply.
+// Names returns the models that have answered, in the order of their first reply.
 func (c *Calls) Names() []string {
 	names := []string{}
 	for _, m := range c.Models {
@@ -78,8 +78,8 @@ func (c *Calls) Names() []string {
 	return names
 }
 
-// price is that of the model whose configured name begins a provider's name of it,
-// the longest one; else the catalogue's.
+// price returns the price of the model whose configured name is the longest prefix of
+// the provider's name, otherwise the price in the catalogue.
 func (p *Process) price(model string) (price agent.Price, known bool) {
 	longest := 0
 	for i := range p.Config.Clients {

@@ -14,17 +14,17 @@ type Dirs struct {
 	Agents    string `json:"agents"`    // agents that are called by their name
 	Functions string `json:"functions"` // global tools, and mcp.json
 	State     string `json:"state"`     // runs and journals
-	Cache     string `json:"cache"`     // what can be made again
+	Cache     string `json:"cache"`     // data that can be created again
 	Work      string `json:"work"`      // where the process was started
 	home      string
-	workGone  bool // the directory where the process was started does not exist any more
+	workGone  bool // the directory where the process was started no longer exists
 }
 
-// goneDir stands for a working directory that was deleted. Nothing is there, so
+// goneDir replaces a working directory that was deleted. It never exists, so
 // that relative paths name nothing.
 var goneDir = filepath.Join(string(filepath.Separator), "(deleted working directory)")
 
-// requireWork is an error if the working directory was deleted: what runs needs a
+// requireWork returns an error if the working directory was deleted: a run needs a
 // workspace.
 func (d Dirs) requireWork() error {
 	if d.workGone {
@@ -43,7 +43,7 @@ func findDirs(env environ, work string) (Dirs, error) {
 		}
 	}
 	if d.home == "" {
-		d.home, _ = os.UserHomeDir() // without one, what needs it says so
+		d.home, _ = os.UserHomeDir() // if there is none, whatever needs it reports that
 	}
 	if runtime.GOOS == "windows" {
 		d.Config = env.base("XDG_CONFIG_HOME", env.get("AppData"))
@@ -71,8 +71,8 @@ func findDirs(env environ, work string) (Dirs, error) {
 	return d, nil
 }
 
-// base is raddle's directory below the one that a variable names. As the XDG
-// rules say, a relative path there counts for nothing.
+// base returns raddle's directory below the one that a variable names. As the XDG
+// specification requires, it ignores a relative path in the variable.
 func (e environ) base(name, fallback string) string {
 	if dir := e.get(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "raddle")
@@ -80,7 +80,7 @@ func (e environ) base(name, fallback string) string {
 	return filepath.Join(fallback, "raddle")
 }
 
-// Abs is a path as the user of this process means it: relative to the working
+// Abs returns a path as the user of this process means it: relative to the working
 // directory, or to the home directory after "~/".
 func (d Dirs) Abs(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && d.home != "" {
@@ -92,8 +92,8 @@ func (d Dirs) Abs(path string) string {
 	return filepath.Join(d.Work, path)
 }
 
-// Short is a path for people: relative where it lies in the working directory,
-// with "~" where it lies in the home directory.
+// Short returns a path for people: relative if it lies in the working directory,
+// with "~" if it lies in the home directory.
 func (d Dirs) Short(path string) string {
 	if !filepath.IsAbs(path) {
 		return path

@@ -1,12 +1,12 @@
-// Package app is the process behind every user interface of raddle: it knows
-// where things are, reads the configuration, opens the store and the models by
-// name, finds agents, and drives runs of them so that one process at a time
-// works on a run and any later one can go on with it.
+// Package app is the process behind every user interface of raddle: it finds the
+// directories, reads the configuration, opens the store and the models by
+// name, finds agents, and drives runs of them. One process at a time
+// works on a run, and any later process can continue it.
 //
-// It prints nothing and asks nobody. Whoever uses it passes a [Driver] that sees
-// the events of a run and answers its questions.
+// It prints nothing and asks no questions itself. The caller passes a [Driver] that
+// receives the events of a run and answers its questions.
 //
 // A run is self-contained: its start record holds a [Record] with everything
-// that starting it depended on, so that [Process.Resume] needs nothing but the
-// run's id.
+// that its start depended on, so that [Process.Resume] needs only the id of the
+// run.
 package app

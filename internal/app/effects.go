@@ -16,14 +16,14 @@ type Calls struct {
 	Count  int
 	Usage  llm.Usage
 	Models []ModelCalls // in the order of their first call
-	Flaws  []string     // what keeps replies from being full answers, with their nodes
-	// Useless is set if one of the replies has no text at all.
+	Flaws  []string     // reasons why replies are not full answers, with their nodes
+	// Useless is true if one of the replies has no text at all.
 	Useless bool
-	ids     []string // of the replies, those of earlier turns included, where the model gave one
+	ids     []string // ids of the replies, including those of earlier turns, if the model gave one
 }
 
-// Calls reads the model calls that a run has recorded, those of earlier drives
-// included.
+// Calls reads the model calls that a run has recorded, including those of earlier
+// drives.
 func (p *Process) Calls(ctx context.Context, id string) (Calls, error) {
 	st, found, err := p.locate(ctx, id)
 	if err != nil {
@@ -32,8 +32,8 @@ func (p *Process) Calls(ctx context.Context, id string) (Calls, error) {
 	return st.calls(ctx, found)
 }
 
-// calls adds up the replies of a run. A step that runs again from its top after an
-// edit, or in a fork, asks its models again: the ids of its replies do not count.
+// calls adds up the replies of a run. A step that runs again from its start after an
+// edit, or in a fork, calls its models again: it does not count the ids of its replies.
 func (j *journals) calls(ctx context.Context, at spot) (Calls, error) {
 	id := at.thread
 	heads, origin, err := j.replies(ctx, graph.Point{Thread: id})
@@ -62,7 +62,7 @@ func (j *journals) calls(ctx context.Context, at spot) (Calls, error) {
 	return c, err
 }
 
-// judge notes what keeps a reply from being a full answer.
+// judge records why a reply is not a full answer.
 func (c *Calls) judge(r flow.Reply, node string) {
 	if r.Flaw != "" {
 		c.Flaws = append(c.Flaws, fmt.Sprintf("%s: the reply of %s %s", node, cmp.Or(r.Model, "the model"), r.Flaw))
@@ -70,30 +70,30 @@ func (c *Calls) judge(r flow.Reply, node string) {
 	}
 }
 
-// keep notes the id of a reply that will not be asked for again.
+// keep records the id of a reply that will not be requested again.
 func (c *Calls) keep(r flow.Reply, kept bool) {
 	if kept && r.ID != "" {
 		c.ids = append(c.ids, r.ID)
 	}
 }
 
-// replyAt is what is known of a reply from where it was recorded.
+// A replyAt describes a reply by the place where it was recorded.
 type replyAt struct {
-	kept bool   // it will not be asked for again
-	node string // that asked, with the nodes above it
+	kept bool   // it will not be requested again
+	node string // the node that called the model, with the nodes above it
 }
 
-// nodeOf is the public path of the node whose effect a record is.
+// nodeOf returns the public path of the node that the effect of a record belongs to.
 func nodeOf(e graph.Entry) string {
 	task, _, _ := strings.Cut(e.ID, "\x00")
 	return public(e.Path + task)
 }
 
-// replies are the records of a run that are replies of models, and whether each
-// counts for what is done up to a point; and what the run was forked from.
+// replies returns the records of a run that are replies of models, and whether each
+// counts for the work up to a point; and the run that this one was forked from.
 func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int64]replyAt, origin graph.Point, err error) {
 	kept = map[int64]replyAt{}
-	redo := upTo.Seq > 0 // replies of the step under way are asked for again
+	redo := upTo.Seq > 0 // replies of the current step are requested again
 	done := map[string]bool{}
 	for e, err := range graph.History(ctx, j, upTo.Thread) {
 		if err != nil {
@@ -102,12 +102,12 @@ func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int6
 		origin = e.From
 		switch {
 		case upTo.Seq > 0 && e.Seq > upTo.Seq:
-		case e.Kind == graph.KindStart: // what earlier turns were told is not asked for again
+		case e.Kind == graph.KindStart: // replies of earlier turns are not requested again
 			redo = false
 		case e.Kind == graph.KindEdit:
 			redo = true
 			clear(done)
-		case e.Kind == graph.KindStep && !strings.Contains(e.Path, "#"): // a team begins anew with its node
+		case e.Kind == graph.KindStep && !strings.Contains(e.Path, "#"): // a team starts again with its node
 			done[e.Path] = true
 		case e.Kind == graph.KindEffect && flow.IsReply(e.ID):
 			kept[e.Seq] = replyAt{!redo || inside(e.Path, done), nodeOf(e)}
@@ -116,7 +116,7 @@ func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int6
 	return kept, origin, nil
 }
 
-// inside tells whether a frame, or one around it, is among some: then one of its
+// inside reports whether a frame, or one around it, is in frames: then one of its
 // steps ended later.
 func inside(path string, frames map[string]bool) bool {
 	for {
@@ -127,7 +127,7 @@ func inside(path string, frames map[string]bool) bool {
 	}
 }
 
-// each reads some records of a run as replies, oldest first.
+// each calls a function with some records of a run as replies, oldest first.
 func (j *journals) each(ctx context.Context, id string, kept map[int64]replyAt, use func(r flow.Reply, seq int64, at replyAt)) error {
 	if len(kept) == 0 {
 		return nil

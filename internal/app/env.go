@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// environ is an environment as "NAME=value". Of a name that occurs twice the
+// environ is an environment as "NAME=value". If a name occurs twice, the
 // last one counts, as for child processes.
 type environ []string
 
@@ -25,7 +25,7 @@ func (e environ) get(name string) string {
 	return v
 }
 
-// nameOf returns the name of a variable that has a value; "": none has.
+// nameOf returns the name of the first variable that has a value, or "".
 func (e environ) nameOf(value string) string {
 	for _, entry := range e {
 		if name, v, _ := strings.Cut(entry, "="); v == value && v != "" {
@@ -35,7 +35,7 @@ func (e environ) nameOf(value string) string {
 	return ""
 }
 
-// without returns the environment with some variables left out.
+// without returns the environment without the given variables.
 func (e environ) without(names []string) environ {
 	return slices.DeleteFunc(slices.Clone(e), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
@@ -43,7 +43,7 @@ func (e environ) without(names []string) environ {
 	})
 }
 
-// upper is a name as environment variables spell it.
+// upper returns a name in the form that environment variables have.
 func upper(name string) string {
 	return strings.ToUpper(strings.Map(func(r rune) rune {
 		switch {

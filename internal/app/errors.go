@@ -2,19 +2,19 @@ package app
 
 import "fmt"
 
-// Kind sorts failures by what a person can do about them. A user interface
+// Kind says what a person can do about a failure. A user interface
 // turns it into an exit code.
 type Kind string
 
-// The kinds.
+// These are the kinds of failures.
 const (
-	Usage   Kind = "usage"   // what was asked for does not exist or makes no sense
-	Invalid Kind = "invalid" // the configuration or an agent has faults
+	Usage   Kind = "usage"   // the input names something that does not exist, or makes no sense
+	Invalid Kind = "invalid" // the configuration or an agent is not valid
 	Stale   Kind = "stale"   // a run cannot be continued as it is
 )
 
 // Error is a failure before anything has run. Its text says what is wrong and
-// where; Next, if set, is what to do about it.
+// where; Next, if set, says what to do about it.
 type Error struct {
 	Kind Kind
 	Msg  string
@@ -22,7 +22,7 @@ type Error struct {
 	Err  error // the cause; may be nil
 }
 
-// Error is the message and its cause, without Next.
+// Error returns the message and its cause, without Next.
 func (e *Error) Error() string {
 	switch {
 	case e.Err == nil:
@@ -33,7 +33,7 @@ func (e *Error) Error() string {
 	return e.Msg + ": " + e.Err.Error()
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
 func usage(next, format string, args ...any) *Error {

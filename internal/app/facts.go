@@ -7,9 +7,9 @@ import (
 	"raddle.dev/flow"
 )
 
-// catalogue is what providers say of their models: tokens, and list prices as of
-// autumn 2025. A name stands for all names that begin with it, and the longest
-// counts. What config.yaml says of a model takes its place.
+// catalogue is what providers publish about their models: tokens, and list prices as of
+// autumn 2025. A name covers all names that begin with it, and the longest
+// counts. config.yaml overrides it.
 var catalogue = []struct {
 	name           string
 	window, output int
@@ -35,8 +35,8 @@ var catalogue = []struct {
 	{"o4-mini", 200_000, 100_000, agent.Price{Input: 1.1, Output: 4.4, Cached: 0.275}},
 }
 
-// listed is what the catalogue says of a model by its provider's name for it,
-// which may stand behind the name of a reseller's vendor.
+// listed returns the catalogue's facts about a model by its provider's name for it.
+// The name may follow the name of the vendor, as resellers write it.
 func listed(model string) flow.ModelFacts {
 	name := model[strings.LastIndexByte(model, '/')+1:]
 	var facts flow.ModelFacts
@@ -49,7 +49,7 @@ func listed(model string) flow.ModelFacts {
 	return facts
 }
 
-// over is facts with what the configuration says of the model in their place.
+// over returns facts, overridden by those of the configuration.
 func (m *ModelConfig) over(f flow.ModelFacts) flow.ModelFacts {
 	if m.Window > 0 {
 		f.Window = m.Window

@@ -13,22 +13,22 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// gate gives permission for the calls of a run: by the user's rules and the
+// A gate gives permission for the calls of a run: by the user's rules and the
 // project's, and by what people have answered.
 type gate struct {
 	policy   permission.Policy
 	doubts   func(name string) bool
-	code     func() []string // what runs without being named; agents may join it
+	code     func() []string // paths from which code runs without being named; agents may join it
 	host     builtin.Host
-	remember string // the file of what was allowed for good
+	remember string // the file of permanent grants
 
 	mu     sync.Mutex
-	always []permission.Rule // since the process began
+	always []permission.Rule // grants since the process started
 }
 
 var _ agent.Gate = (*gate)(nil)
 
-// Files of rules. The first is written by raddle alone.
+// These are the files of rules. Only raddle writes the first one.
 const (
 	grantsFile  = "permissions.yaml"
 	projectFile = ".raddle/permissions.yaml"
@@ -59,7 +59,7 @@ func (p *Process) gate(b *toolbox, agentDir string) (*gate, error) {
 	return g, nil
 }
 
-// rulesError reports rules that cannot be used. With them nothing runs.
+// rulesError reports rules that cannot be used. With such rules nothing runs.
 func rulesError(err error) error {
 	return &Error{Kind: Invalid, Msg: "the rules of permission cannot be used", Err: err, Next: "correct them"}
 }
@@ -88,7 +88,7 @@ func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 	policy.Granted = append(rules, g.always...)
 	g.mu.Unlock()
 	if g.doubts(t.Name) && t.Effect != tool.Dangerous {
-		t.Effect = tool.Undeclared // nobody stands for what the script says of itself
+		t.Effect = tool.Undeclared // the user has not approved what the script declares about itself
 	}
 	d, err := policy.Decide(t, c)
 	if err != nil {
@@ -128,7 +128,7 @@ func (g *gate) Always(_ context.Context, grant []string) error {
 	return nil
 }
 
-// parsed reads rules that were granted.
+// parsed reads granted rules.
 func parsed(texts []string) ([]permission.Rule, error) {
 	rules := make([]permission.Rule, len(texts))
 	for i, text := range texts {

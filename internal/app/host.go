@@ -14,23 +14,23 @@ import (
 // zero value works.
 type Surroundings struct {
 	Log     *slog.Logger      // nil: no log
-	Replays func(file string) // told once of every transcript that is replayed in place of a model
-	Told    func(line string) // told what the building of a knowledge base does; nil: nobody
-	// Progress is told how far that is, in place of a line for each document: nil: Told
-	// is.
+	Replays func(file string) // called once for every transcript that replaces a model
+	Told    func(line string) // called with messages about the build of a knowledge base; may be nil
+	// Progress is called with the progress of a build, instead of a message for each
+	// document. If nil, Told is called.
 	Progress func(flow.Building)
-	// Confirm asks a person before a run begins whether a knowledge base is to be
-	// built; nil: nobody can be asked.
+	// Confirm asks a person before a run starts whether to build a knowledge base. If
+	// nil, there is no person to ask.
 	Confirm func(question string) (bool, error)
-	// Ask asks that person for a value, with the usual one; nil: as Confirm.
+	// Ask asks that person for a value, with a default. If nil, there is no person to ask.
 	Ask func(question, usual string) (string, error)
 
-	InDoubt tool.Doubt // of every call that a crash cut off; unset: as tool, agent and configuration say
+	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
 	recorded []string // ids of replies that the run has recorded
 }
 
-// host is what an agent runs in, as its start record says.
+// A host is the environment that an agent runs in, as its start record says.
 func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 	box := p.toolbox(r.Workspace, r.Dir)
 	box.log = s.Log
@@ -70,7 +70,7 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 }
 
 // overrides looks up the variables that replace an agent's values: in the start
-// record, where they were found when the run was started; else here.
+// record if they were recorded when the run started, otherwise in this process.
 func (p *Process) overrides(r *Record) func(string) string {
 	if r.Overrides == nil {
 		return p.env.get
@@ -78,10 +78,10 @@ func (p *Process) overrides(r *Record) func(string) string {
 	return func(name string) string { return r.Overrides[name] }
 }
 
-// Look is what to load an agent for without running it.
+// Look says which agent to load without running it.
 type Look struct {
 	Agent  string // name or path
-	Model  string // in place of every model; "": as the agent says
+	Model  string // replaces every model; "": as the agent says
 	Strict bool   // unknown keys are errors
 
 	Variables map[string]string // of the agent, set by the caller

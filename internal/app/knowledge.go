@@ -14,14 +14,14 @@ import (
 	"raddle.dev/rag"
 )
 
-// Knowledge is what is known of one knowledge base of an agent.
+// Knowledge describes one knowledge base of an agent.
 type Knowledge struct {
 	flow.BaseFile
 	rag.Status
 	Built bool `json:"built"`
 }
 
-// Knowledge tells about the knowledge bases of an agent. It builds nothing.
+// Knowledge returns the state of the knowledge bases of an agent. It builds nothing.
 func (p *Process) Knowledge(ctx context.Context, agent string) ([]Knowledge, error) {
 	a, err := p.Load(Look{Agent: agent})
 	if err != nil {
@@ -49,16 +49,16 @@ func (p *Process) status(ctx context.Context, path string) (rag.Status, error) {
 	return base.Status(ctx)
 }
 
-// Build is what to do about the knowledge bases of an agent.
+// Build says what to do with the knowledge bases of an agent.
 type Build struct {
 	Agent  string // name or path
-	Anew   bool   // also those that were built with other settings than the agent's file has now
+	Anew   bool   // also rebuild bases that were built with other settings than the agent's file has now
 	Around Surroundings
 }
 
-// BuildKnowledge builds what an agent's knowledge bases lack, and brings the rest
-// up to date. Of those that it leaves with other settings than the agent's file
-// has, Around.Told is told.
+// BuildKnowledge builds the knowledge bases of an agent that are missing, and updates
+// the others. It reports to Around.Told those that it leaves with other settings than
+// the agent's file has.
 func (p *Process) BuildKnowledge(ctx context.Context, b Build) error {
 	place, err := p.Find(b.Agent)
 	if err != nil {
@@ -86,13 +86,13 @@ func (p *Process) BuildKnowledge(ctx context.Context, b Build) error {
 		tellDiffering(a, b)
 		return closed
 	case errors.As(err, &down), errors.As(err, &unfit), ctx.Err() != nil:
-		return err // nothing is wrong with the agent
+		return err // the agent itself is valid
 	}
 	return &Error{Kind: Invalid, Err: err}
 }
 
-// tellDiffering tells of bases that were built with other settings than the files
-// of their agents have.
+// tellDiffering reports the knowledge bases that were built with other settings than
+// the files of their agents have.
 func tellDiffering(a *flow.Agent, b Build) {
 	for _, each := range a.Agents() {
 		for _, f := range each.BaseFiles() {
@@ -104,8 +104,8 @@ func tellDiffering(a *flow.Agent, b Build) {
 	}
 }
 
-// SearchKnowledge puts a query to a knowledge base of an agent; id "": its only
-// one.
+// SearchKnowledge sends a query to a knowledge base of an agent; if id is "", to its
+// only one.
 func (p *Process) SearchKnowledge(ctx context.Context, agent, id, query string, top int) ([]flow.Chunk, error) {
 	f, err := p.baseFile(agent, id)
 	if err != nil {
@@ -128,8 +128,8 @@ func (p *Process) SearchKnowledge(ctx context.Context, agent, id, query string, 
 	return chunks, err
 }
 
-// RemoveKnowledge deletes a knowledge base of an agent, or all of them with id "".
-// It returns the files that said that there was one.
+// RemoveKnowledge deletes a knowledge base of an agent, or all of them if id is "".
+// It returns the files that defined them.
 func (p *Process) RemoveKnowledge(agent, id string) (removed []string, err error) {
 	a, err := p.Load(Look{Agent: agent})
 	if err != nil {

@@ -12,12 +12,12 @@ type KnownFile struct {
 	Exists bool   `json:"exists"`
 }
 
-// KnownFiles lists where tools, MCP servers and permissions are looked for, beside
-// what agents have in their own directories.
+// KnownFiles returns the places where raddle looks for tools, MCP servers and
+// permissions, in addition to the agents' own directories.
 func (p *Process) KnownFiles() []KnownFile {
 	d := p.Dirs
 	files := []KnownFile{{What: "tools", Path: filepath.Join(d.Functions, "tools")}}
-	for _, path := range p.toolbox(d.Work, "").serverFiles("")[1:] { // the first is an agent's
+	for _, path := range p.toolbox(d.Work, "").serverFiles("")[1:] { // the first belongs to an agent
 		files = append(files, KnownFile{What: "servers", Path: path})
 	}
 	files = append(files, KnownFile{What: "permissions", Path: filepath.Join(d.Config, grantsFile)},

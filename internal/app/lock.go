@@ -13,11 +13,11 @@ import (
 	"raddle.dev/graph"
 )
 
-// DrivenError says that another process works on a run.
+// DrivenError reports that another process works on a run.
 type DrivenError struct {
 	Run   string      // its thread
-	PID   int         // 0: not known
-	Lease graph.Lease // where no lock of this machine says so: it is another machine's, or not raddle's
+	PID   int         // 0 if unknown
+	Lease graph.Lease // set if no lock of this machine says so: another machine or a program other than raddle drives the run
 }
 
 func (e *DrivenError) Error() string {
@@ -34,27 +34,27 @@ func (e *DrivenError) Error() string {
 	return fmt.Sprintf("%s is being driven by process %d", what, e.PID)
 }
 
-// errLocked says that somebody else holds a lock.
+// errLocked reports that another process holds a lock.
 var errLocked = errors.New("locked")
 
-// A listing takes a lock for a moment to see whether a run is being driven. Who
-// wants to drive it therefore tries for a little longer than a moment.
+// A listing takes a lock for a moment to see whether a run is driven. A process
+// that wants to drive the run therefore tries for a little longer than a moment.
 const (
 	lockTries = 10
 	lockPause = 10 * time.Millisecond
 )
 
-// runLock is held while a run is driven. The system releases it when the process
-// ends, however it ends.
+// A runLock is held while a run is driven. The system releases it when the process
+// ends, whatever the reason.
 //
-// The lease that a drive holds in the store says the same to other machines and to
+// The lease that a drive holds in the store has the same purpose for other machines and
 // programs that use package graph. The lock covers more: the time in which a run is
-// prepared, in which somebody thinks about a question, and in which it is edited or
-// removed; and it needs no clock.
+// prepared, in which a person thinks about a question, and in which it is edited or
+// removed. It does not depend on a clock.
 type runLock struct{ file *os.File }
 
-// lockRun takes the lock of a run, in a directory that is created if need be.
-// An empty directory needs no locks.
+// lockRun takes the lock of a run, in a directory that it creates if necessary.
+// If dir is empty, there are no locks.
 func lockRun(dir, run string) (*runLock, error) {
 	if dir == "" {
 		return &runLock{}, nil
@@ -78,11 +78,11 @@ func lockRun(dir, run string) (*runLock, error) {
 	}
 }
 
-// lockPath is the file of a thread's lock.
+// lockPath returns the path of a thread's lock file.
 func lockPath(dir, thread string) string { return filepath.Join(dir, url.PathEscape(thread)) }
 
-// held writes into a lock who holds it. Where the disk is full it stays unsaid:
-// removing runs must be possible there.
+// held records the owner in the lock file. If the disk is full it records nothing:
+// it must still be possible to remove runs.
 func held(f *os.File) *runLock {
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
@@ -90,7 +90,7 @@ func held(f *os.File) *runLock {
 	return &runLock{file: f}
 }
 
-// holder reads who holds a lock, 0 when it does not say.
+// holder reads the process id of the owner, or 0 if the file does not hold it.
 func holder(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -100,18 +100,18 @@ func holder(path string) int {
 	return pid
 }
 
-// release gives the lock back. Its file goes first: once it is unlocked, another
-// process may be about to use it.
+// release releases the lock. It removes the file first: once the file is unlocked,
+// another process may be about to use it.
 func (l *runLock) release() {
 	if l.file == nil {
 		return
 	}
-	_ = os.Remove(l.file.Name()) // a file that stays behind does no harm
+	_ = os.Remove(l.file.Name()) // a file that remains does no harm
 	_ = l.file.Close()
 	l.file = nil
 }
 
-// driven tells whether a process drives a run, and which.
+// driven reports whether a process drives a run, and its id.
 func driven(dir, run string) (pid int, yes bool) {
 	if dir == "" {
 		return 0, false

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// lockFile opens and locks a file. Between the two its last holder may have
-// removed it; then there is another file to lock.
+// lockFile opens and locks a file. If the last owner has removed the file in
+// between, it locks the next one.
 func lockFile(path string) (*os.File, error) {
 	for {
 		f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
@@ -26,8 +26,8 @@ func lockFile(path string) (*os.File, error) {
 	}
 }
 
-// tryLock tells with errLocked that somebody holds the lock, and takes it for no
-// longer than it needs to find out.
+// tryLock returns errLocked if another process holds the lock. It does not keep the
+// lock.
 func tryLock(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

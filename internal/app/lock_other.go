@@ -4,9 +4,9 @@ package app
 
 import "os"
 
-// On systems without a lock that ends with its holder, two processes can begin
-// to drive one run. The journal lets only one of them go on, but a run that is
-// being driven is listed as crashed.
+// On systems without a lock that ends with its owner, two processes can start
+// to drive one run. The journal accepts the records of only one of them, but a run
+// that is being driven is listed as crashed.
 func lockFile(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 }

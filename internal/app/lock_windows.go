@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// The lock covers a byte far behind the text, because a locked byte cannot be
-// read by others.
+// lockedByte lies far after the text, because other processes cannot read a locked
+// byte.
 const lockedByte = 1 << 30
 
 func lockFile(path string) (*os.File, error) {
@@ -22,13 +22,13 @@ func lockFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// tryLock tells with errLocked that somebody holds the lock.
+// tryLock returns errLocked if another process holds the lock.
 func tryLock(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return err
 	}
-	defer f.Close() // which releases the lock
+	defer f.Close() // Close releases the lock
 	return lockHandle(f)
 }
 

@@ -9,18 +9,18 @@ import (
 	"raddle.dev/graph"
 )
 
-// spot is where a run is kept.
+// A spot is the place of a run in the store.
 type spot struct {
 	thread string
 	run    string
-	first  int64 // its start record, where a session was searched
-	last   int64 // the newest record of an earlier turn of a session; 0: the run is the thread's last
+	first  int64 // its start record, if a session was searched
+	last   int64 // the newest record of an earlier turn of a session; 0 if the run is the last one of the thread
 }
 
-// holds tells whether a record of the thread is one of the run's.
+// holds reports whether a record of the thread belongs to the run.
 func (s spot) holds(seq int64) bool { return seq >= s.first && (s.last == 0 || seq <= s.last) }
 
-// runOf is the id of the last run of a thread.
+// runOf returns the id of the last run of a thread.
 func runOf(thread, run string) string {
 	if _, _, ok := SessionOf(thread); ok {
 		return run
@@ -70,11 +70,11 @@ func (p *Process) locate(ctx context.Context, id string) (*journals, spot, error
 	return nil, spot{}, stale("give more letters of it", "run %q is not the only one: %s", id, strings.Join(names, ", "))
 }
 
-// mostNamed is how many runs an error names.
+// mostNamed is the largest number of runs that an error names.
 const mostNamed = 5
 
-// matching lists the runs whose id, or whose thread's name, begins with id; only
-// the one that it is all of, where there is one.
+// matching returns the runs whose id, or whose thread's name, begins with id; if one
+// is equal to id, only that one.
 func (j *journals) matching(ctx context.Context, id string) (found []spot, err error) {
 	for t, err := range j.Threads(ctx, id) {
 		if err != nil {
@@ -111,7 +111,7 @@ func (j *journals) matching(ctx context.Context, id string) (found []spot, err e
 	return found, nil
 }
 
-// turns lists the runs of a session that are still in its journal, newest first.
+// turns returns the runs of a session that are still in its journal, newest first.
 func (j *journals) turns(ctx context.Context, thread string) (list []spot, err error) {
 	last := int64(0)
 	for e, err := range graph.History(ctx, j, thread) {

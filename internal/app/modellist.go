@@ -2,20 +2,20 @@ package app
 
 import "strings"
 
-// Model is a model that can be called, as a person sees it.
+// Model is a model that can be called, as it is shown to a person.
 type Model struct {
-	ID     string   `json:"id"`         // CLIENT:MODEL; CLIENT: alone where none is known by name
-	Window int      `json:"window"`     // tokens; 0: not known
-	Input  *float64 `json:"input_usd"`  // of a million tokens; null: not known
-	Output *float64 `json:"output_usd"` // of a million tokens; null: not known
+	ID     string   `json:"id"`         // CLIENT:MODEL; only CLIENT: if no model is known by name
+	Window int      `json:"window"`     // tokens; 0 if unknown
+	Input  *float64 `json:"input_usd"`  // of a million tokens; null if unknown
+	Output *float64 `json:"output_usd"` // of a million tokens; null if unknown
 }
 
-// vendors says whose models the catalogue's names are.
+// vendors maps the vendors to the prefixes of their models' names in the catalogue.
 var vendors = map[string][]string{
 	"anthropic": {"claude-"}, "gemini": {"gemini-"}, "openai": {"gpt-", "o3", "o4"},
 }
 
-// Catalogue lists the models of the clients that are ready, those that the
+// Catalogue returns the models of the clients that are ready, those that the
 // configuration names first.
 func (p *Process) Catalogue() []Model {
 	m := p.models()

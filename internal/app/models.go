@@ -20,7 +20,7 @@ import (
 type models struct {
 	process *Process
 	clients []client
-	replays func(file string) // told once of every transcript that is replayed
+	replays func(file string) // called once for every transcript that is replayed
 
 	recorded []string // ids of replies that the run has recorded
 
@@ -30,10 +30,10 @@ type models struct {
 
 var _ flow.Models = (*models)(nil)
 
-// models are those of a process, without an agent's surroundings.
+// models returns the models of a process, without an agent's surroundings.
 func (p *Process) models() *models { return &models{process: p, clients: clients(&p.Config, p.env)} }
 
-// find is the client and the model's name behind an id.
+// find returns the client and the model's name for an id.
 func (m *models) find(id string) (*client, string) {
 	clientName, name := splitModel(id)
 	named := func(name string) int {
@@ -77,8 +77,8 @@ func (m *models) Facts(_, id string) flow.ModelFacts {
 	return facts
 }
 
-// Open implements [flow.Models]. It connects to nothing: what is wrong with a
-// client's key or address is an error of the first call.
+// Open implements [flow.Models]. It opens no connection: a wrong key or address of a
+// client is an error of the first call.
 func (m *models) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	c, name := m.find(id)
 	file, script := strings.CutPrefix(id, "script:")
@@ -101,7 +101,7 @@ func (m *models) Hint(id string) string {
 	return clientHint(clientName)
 }
 
-// unknown says what is wrong with an id that names no client.
+// unknown returns the error for an id that names no client.
 func (m *models) unknown(id string) *Error {
 	clientName, _ := splitModel(id)
 	var names []string
@@ -115,7 +115,7 @@ func (m *models) unknown(id string) *Error {
 	return invalid(next, "unknown model %q: there is no client %q", id, clientName)
 }
 
-// transcript is the file that a script model replays: relative to the agent's
+// transcript returns the file that a script model replays: relative to the agent's
 // directory, or, for a client of config.yaml, to that file's.
 func (m *models) transcript(dir string, c *client, name string) string {
 	if c != nil && c.Base != "" {
@@ -154,17 +154,17 @@ func isFile(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// ModelInfo is a client as a person sees it, without its key.
+// ModelInfo is a client as it is shown to a person, without its key.
 type ModelInfo struct {
 	Client string   `json:"client"`
 	Type   string   `json:"type"`
 	Base   string   `json:"api_base,omitempty"`
 	Key    string   `json:"key,omitempty"` // the variable that holds it, or "config.yaml"
-	Ready  bool     `json:"ready"`         // nothing is missing as far as can be told without a call
+	Ready  bool     `json:"ready"`         // nothing is missing, as far as raddle can see without a call
 	Models []string `json:"models"`
 }
 
-// Models lists the clients that can be named in model ids.
+// Models returns the clients that can be named in model ids.
 func (p *Process) Models() []ModelInfo {
 	var infos []ModelInfo
 	for _, c := range clients(&p.Config, p.env) {
@@ -185,7 +185,7 @@ func (p *Process) Models() []ModelInfo {
 	return infos
 }
 
-// key is what config.yaml itself says of a client's key.
+// key returns what config.yaml itself says about a client's key.
 func (c *Config) key(name string) string {
 	for _, cc := range c.Clients {
 		if cc.Name == name {
@@ -195,7 +195,7 @@ func (c *Config) key(name string) string {
 	return ""
 }
 
-// NoModel is what to do about a graph that calls a model when none is named.
+// NoModel returns what to do about a graph that calls a model when none is set.
 func (p *Process) NoModel() string {
 	next := "name one: --model CLIENT:MODEL, RADDLE_MODEL, or `model:` in the graph or in " + p.Dirs.Short(filepath.Join(p.Dirs.Config, "config.yaml"))
 	if found := p.KeysFound(); len(found) > 0 {

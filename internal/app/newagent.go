@@ -8,11 +8,11 @@ import (
 	"regexp"
 )
 
-// agentName is what an agent's directory may be called.
+// agentName matches the names that an agent's directory may have.
 var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 
-// NewAgent writes the files of a new agent: a name makes it in the agents
-// directory, a path there. What exists stays as it is.
+// NewAgent writes the files of a new agent: in the agents directory if agent is a
+// name, otherwise at the path. It does not change files that exist.
 func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 	dir := filepath.Join(p.Dirs.Agents, agent)
 	if IsPath(agent) {
@@ -34,7 +34,7 @@ func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 		path := filepath.Join(dir, f.name)
 		err := writeNew(path, "name: "+place.Name+"\n", f)
 		if errors.Is(err, fs.ErrExist) {
-			continue // a script that was there before
+			continue // a script that existed before
 		}
 		if err != nil {
 			return place, made, err
@@ -44,7 +44,7 @@ func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 	return place, made, nil
 }
 
-// newFile is a file to begin with. A definition begins with the agent's name.
+// newFile returns the first version of a file. A definition starts with the agent's name.
 type newFile struct{ name, text string }
 
 func writeNew(path, head string, f newFile) error {

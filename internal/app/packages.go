@@ -11,12 +11,12 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// Interpreters and packages that lie in the workspace run with the tools of an agent
-// only after consent, which covers all that is in them. Those of an agent that was
-// named, or installed, need none.
+// Interpreters and packages in the workspace run with the tools of an agent
+// only after consent, which covers everything in them. Those of an agent that the user
+// named or installed need no consent.
 
-// packages lists the directories whose interpreters and packages the scripts of an
-// agent may use, best first.
+// packages returns the directories whose interpreters and packages the scripts of an
+// agent may use, in order of preference.
 func (b *toolbox) packages(agentDir string) []string {
 	p := b.process
 	var list []string
@@ -32,8 +32,8 @@ func (b *toolbox) packages(agentDir string) []string {
 	return list
 }
 
-// foundPackages lists the directories with interpreters or packages that nobody has
-// named: of an agent that was picked up, between an agent and the workspace around
+// foundPackages returns the directories with interpreters or packages that the user has
+// not named: of an agent that was picked up, between an agent and the workspace around
 // it, in the workspace, and in the PATH.
 func (b *toolbox) foundPackages(agentDir string) (dirs []string) {
 	add := func(dir string) {
@@ -58,8 +58,8 @@ func (b *toolbox) foundPackages(agentDir string) (dirs []string) {
 	return dirs
 }
 
-// pathPackages lists the directories that entries of the PATH make programs of the
-// workspace run from.
+// pathPackages returns the directories that entries of PATH in the workspace belong
+// to.
 func (b *toolbox) pathPackages() (dirs []string) {
 	b.leftOnce.Do(func() { _, b.left = interpreter.Environment(b.process.scriptEnv(), b.workspace, nil) })
 	for _, l := range b.left {
@@ -71,7 +71,7 @@ func (b *toolbox) pathPackages() (dirs []string) {
 	return dirs
 }
 
-// packageRoot is the environment or node_modules that a directory of programs
+// packageRoot returns the environment or node_modules that a directory of programs
 // belongs to, or the directory itself.
 func packageRoot(dir, workspace string) string {
 	for at := dir; within(at, workspace) && !within(workspace, at); at = filepath.Dir(at) {
@@ -82,7 +82,7 @@ func packageRoot(dir, workspace string) string {
 	return dir
 }
 
-// consentedTree reports whether somebody has agreed to all that is in a directory, as
+// consentedTree reports whether the user has agreed to everything in a directory, as
 // it is now.
 func (p *Process) consentedTree(dir, workspace string) bool {
 	answer, _, err := p.consents().Answer(dir)
@@ -93,7 +93,7 @@ func (p *Process) consentedTree(dir, workspace string) bool {
 	known, ok := p.trees[dir]
 	p.mu.Unlock()
 	if !ok {
-		known, _ = permission.DigestTree(dir, workspace) // "" is no answer
+		known, _ = permission.DigestTree(dir, workspace) // "" means that there is no answer
 		p.mu.Lock()
 		p.trees[dir] = known
 		p.mu.Unlock()
@@ -101,8 +101,8 @@ func (p *Process) consentedTree(dir, workspace string) bool {
 	return known == answer
 }
 
-// childEnv is the environment of child processes in a workspace: that of scripts,
-// without what leads into the workspace. Packages to which somebody has agreed stay.
+// childEnv returns the environment of child processes in a workspace: that of scripts,
+// without what leads into the workspace. Packages that the user has agreed to stay.
 func (b *toolbox) childEnv() []string {
 	b.envOnce.Do(func() { b.env, _ = interpreter.Environment(b.process.scriptEnv(), b.workspace, b.packages("")) })
 	return b.env
@@ -118,13 +118,13 @@ func runsPrograms(a *flow.Agent) bool {
 	}))
 }
 
-// packagePickups lists the packages that a run would use if somebody agreed.
+// packagePickups returns the packages that a run would use with the user's consent.
 func (p *Process) packagePickups(a *flow.Agent) (list []Pickup) {
 	b := &toolbox{process: p, workspace: p.Dirs.Work, named: a.Dir}
 	wanted := map[string]bool{}
 	for _, child := range a.Agents() {
 		python, typescript := false, false
-		if child.Tools != nil { // a script node takes the interpreter from the PATH
+		if child.Tools != nil { // a script node takes the interpreter from PATH
 			python = slices.ContainsFunc(child.Tools.Scripts, func(file string) bool { return filepath.Ext(file) == ".py" })
 		}
 		for _, file := range child.ScriptFiles() {

@@ -12,18 +12,18 @@ import (
 	"raddle.dev/graph"
 )
 
-// Checkpoint is a place in a run's history that one can look at, compare and fork.
+// Checkpoint is a place in a run's history that can be shown, compared and forked.
 // It is named RUN@AT.
 type Checkpoint struct {
 	At   int64     `json:"at"` // number of its record
 	Time time.Time `json:"time"`
 	Kind string    `json:"kind"`           // start, step, call, edit, fork or snapshot
-	Path string    `json:"path,omitempty"` // of the child graph; "": the run's own
-	What string    `json:"what,omitempty"` // of an edit the keys it wrote
-	Next []string  `json:"next"`           // nodes that run from there
+	Path string    `json:"path,omitempty"` // path of the child graph; "": the run's own graph
+	What string    `json:"what,omitempty"` // for an edit, the keys that it wrote
+	Next []string  `json:"next"`           // nodes that run next
 }
 
-// SplitPoint splits RUN@AT. Without @ at is 0, which means as the run stands now.
+// SplitPoint splits RUN@AT. Without @, at is 0, which means the current state of the run.
 func SplitPoint(text string) (run string, at int64, err error) {
 	run, number, ok := strings.Cut(text, "@")
 	if !ok {
@@ -52,7 +52,7 @@ func (p *Process) point(ctx context.Context, text string) (*journals, graph.Poin
 	return st, graph.Point{Thread: found.thread, Seq: at}, err
 }
 
-// Checkpoints lists the checkpoints of a run, newest first.
+// Checkpoints returns the checkpoints of a run, newest first.
 func (p *Process) Checkpoints(ctx context.Context, id string) ([]Checkpoint, error) {
 	st, at, err := p.point(ctx, id)
 	if err != nil {
@@ -76,10 +76,10 @@ func (j *journals) checkpoints(ctx context.Context, id string) ([]Checkpoint, er
 	return list, nil
 }
 
-// mostListed is how many checkpoints an error lists.
+// mostListed is the largest number of checkpoints that an error lists.
 const mostListed = 12
 
-// pointError says of a checkpoint that does not exist which ones do.
+// pointError returns the error for a checkpoint that does not exist; it names those that do.
 func (j *journals) pointError(ctx context.Context, at graph.Point, err error) error {
 	if !errors.Is(err, graph.ErrNoPoint) {
 		return err
@@ -87,7 +87,7 @@ func (j *journals) pointError(ctx context.Context, at graph.Point, err error) er
 	return stale(j.choices(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)
 }
 
-// choices lists the checkpoints of a run in a sentence.
+// choices returns the checkpoints of a run as part of a sentence.
 func (j *journals) choices(ctx context.Context, id string) string {
 	list, err := j.checkpoints(ctx, id)
 	if err != nil || len(list) == 0 {

@@ -8,12 +8,12 @@ import (
 	"raddle.dev/internal/redact"
 )
 
-// Options say how a process differs from what its surroundings say. The zero
-// value takes everything from them.
+// Options change how a process uses its surroundings. The zero value changes
+// nothing.
 type Options struct {
-	Environ []string // nil: this process's
-	Work    string   // working directory; "": this process's
-	Store   string   // URL; "": what the configuration says
+	Environ []string // nil: the environment of this process
+	Work    string   // working directory; "": that of this process
+	Store   string   // URL; "": as the configuration says
 }
 
 // Process is the part of a raddle process that all user interfaces share. It is
@@ -27,16 +27,16 @@ type Process struct {
 
 	secrets *redact.Set
 	mu      sync.Mutex
-	store   *journals // nil until it is used
+	store   *journals // nil before its first use
 	boxes   []*toolbox
-	trees   map[string]string // digests of directories with packages, "" where there is none, as they were when first needed
+	trees   map[string]string // digests of directories with packages, "" for a missing one, from the first time they were needed
 
 	bundled bundled
 }
 
-// Open finds the directories and reads the configuration. When the configuration
-// has faults it returns them together with a Process that works without it, so
-// that whoever reports on the surroundings still can.
+// Open finds the directories and reads the configuration. If the configuration
+// has errors, it returns them together with a Process that works without it, so
+// that the caller can still report on the surroundings.
 func Open(o Options) (*Process, error) {
 	p := &Process{env: environOf(o.Environ), trees: map[string]string{}}
 	var err error
@@ -68,7 +68,7 @@ func (p *Process) Close() error {
 // journals is the open store of runs.
 type journals struct {
 	graph.Store
-	file string // of SQLite; "": the store lives in this process only
+	file string // file of SQLite; "": the store exists in this process only
 }
 
 // open returns the store, opening it when it is first needed.
@@ -92,7 +92,7 @@ func (p *Process) openAs(open func(location) (*journals, error)) (*journals, err
 	return st, nil
 }
 
-// storeHint is what to do about a store that cannot be opened.
+// storeHint returns what to do about a store that cannot be opened.
 func (p *Process) storeHint() string {
 	if p.Config.Store == "" {
 		return "name another file: RADDLE_STORE=sqlite:PATH, or `store` in config.yaml; RADDLE_STORE=memory: keeps nothing"
@@ -100,11 +100,11 @@ func (p *Process) storeHint() string {
 	return "correct `store` in config.yaml or RADDLE_STORE"
 }
 
-// errNoStore says that there is no store yet, and so no runs.
+// errNoStore reports that there is no store yet, and so no runs.
 var errNoStore = errors.New("no run has been started yet")
 
-// existing returns the store if it exists, so that looking at runs creates
-// nothing. A store that cannot be written is opened for reading.
+// existing returns the store if it exists, so that a command that only reads runs
+// creates nothing. It opens a store that cannot be written for reading.
 func (p *Process) existing() (*journals, error) {
 	where, err := p.location()
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"raddle.dev/internal/redact"
 )
 
-// Record is what a run keeps of its start, so that it can be shown and continued
+// Record is what a run saves about its start, so that it can be shown and continued
 // without the command that started it.
 type Record struct {
 	Agent      string            `json:"agent"`
@@ -19,29 +19,29 @@ type Record struct {
 	Sources    []flow.Source     `json:"sources"`    // every file that the run depends on
 	Prompt     string            `json:"prompt"`
 	Files      []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
-	Model      string            `json:"model,omitempty"`     // for graphs that name none
-	Override   string            `json:"override,omitempty"`  // in place of every model
-	Variables  map[string]string `json:"variables,omitempty"` // set by the caller; secrets are taken out
+	Model      string            `json:"model,omitempty"`     // for graphs that do not name a model
+	Override   string            `json:"override,omitempty"`  // replaces every model
+	Variables  map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
 	Workspace  string            `json:"workspace"`           // the caller's working directory
 	Version    string            `json:"version"`             // of raddle
 
 	Temperature *float64 `json:"temperature,omitempty"`
 	TopP        *float64 `json:"top_p,omitempty"`
 	NoSpawn     bool     `json:"no_spawn,omitempty"`
-	Headless    bool     `json:"headless,omitempty"` // nobody will ever be asked
+	Headless    bool     `json:"headless,omitempty"` // no person will ever be asked
 
 	// Overrides are the variables of the environment that replaced values of the
-	// agent or of one below it. nil: an earlier version did not record them.
+	// agent or of one below it. It is nil if an earlier version did not record them.
 	Overrides map[string]string `json:"overrides"`
 
-	// VariablesFrom names, for a variable that is a secret, the variable of the
+	// VariablesFrom maps a variable that is a secret to the variable of the
 	// environment that had its value.
 	VariablesFrom map[string]string `json:"variables_from,omitempty"`
 
 	Strict bool `json:"strict,omitempty"`
 }
 
-// encode returns the record as the journal keeps it: without secrets.
+// encode returns the record in the form that the journal stores: without secrets.
 func (p *Process) encode(r *Record) ([]byte, error) {
 	kept, secrets := *r, p.Secrets()
 	kept.Definition = secrets.Text(r.Definition)
@@ -65,7 +65,7 @@ func (p *Process) encode(r *Record) ([]byte, error) {
 	return b, nil
 }
 
-// restoreVariables puts the values of variables back that the journal does not
+// restoreVariables restores the values of variables that the journal does not
 // hold because they are secrets. They come from the environment.
 func (p *Process) restoreVariables(r *Record, next string) error {
 	for name, value := range r.Variables {

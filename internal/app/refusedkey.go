@@ -10,7 +10,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// keySource names the client of a key and where the key comes from, for messages.
+// keySource returns the client of a key and where the key comes from, for messages.
 func (c *client) keySource(env environ) string {
 	from := "config.yaml"
 	if c.KeyLine > 0 {
@@ -30,8 +30,8 @@ func (c *client) keySource(env environ) string {
 	return fmt.Sprintf("client %q (%s)", c.Name, from)
 }
 
-// refusedKey returns a model whose error says whose key was refused, in the place of what
-// its wire advises: a wire knows the name of a variable, and not where the key was found.
+// refusedKey returns a model whose error says whose key was refused. It replaces the
+// advice of the wire, which knows the name of a variable but not where the key was found.
 func refusedKey(m llm.Model, advice, source string) llm.Model {
 	return &keyed{m, advice, source}
 }

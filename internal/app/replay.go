@@ -12,7 +12,7 @@ import (
 	"raddle.dev/llm/script"
 )
 
-// lazy is a model that is opened by its first call.
+// A lazy is a model that its first call opens.
 type lazy struct {
 	once  sync.Once
 	open  func() (llm.Model, error)
@@ -36,15 +36,15 @@ func (l *lazy) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, e
 	}
 }
 
-// replayed is a transcript whose replies can be told from those of another file
-// of the same name: their ids have the directory's name in front.
+// A replayed is a transcript whose replies differ from those of another file
+// with the same name: their ids begin with the directory's name.
 type replayed struct {
 	*script.Transcript
 	dir string
 }
 
-// openScript opens a transcript that goes on where the recorded replies of a run
-// end. Replies that it does not know any more are no matter: then it was changed.
+// openScript opens a transcript that continues after the recorded replies of a run.
+// It ignores recorded replies that are not in the transcript, which has changed then.
 func openScript(path string, recorded []string) (llm.Model, error) {
 	t, err := script.Open(path)
 	if err != nil {

@@ -16,16 +16,16 @@ import (
 	"raddle.dev/internal/redact"
 )
 
-// Continue is how to continue a run.
+// Continue says how to continue a run.
 type Continue struct {
-	Agent         string // name or path of the agent, if it has moved; "": where it was
+	Agent         string // name or path of the agent, if it has moved; "": at its old place
 	AcceptChanges bool   // continue although the agent's files have changed
 	Takeover      bool   // continue although a process of another machine holds the lease
 	Surroundings
 }
 
-// OverError is a run that cannot be continued because it has ended. It carries
-// what the run's process may not have lived to print.
+// OverError reports that a run cannot be continued because it has ended. It carries
+// the result, which the run's process may not have printed before it died.
 type OverError struct {
 	ID     string
 	Status graph.Status
@@ -61,7 +61,7 @@ func (p *Process) Resume(ctx context.Context, id string, c Continue) (*Run, erro
 	return run, nil
 }
 
-// leasedElsewhere says what to do about a run whose lease another process holds.
+// leasedElsewhere returns the error for a run whose lease another process holds, with what to do about it.
 func leasedElsewhere(id string, err error) error {
 	driven, ok := errors.AsType[*DrivenError](err)
 	if !ok {
@@ -70,7 +70,7 @@ func leasedElsewhere(id string, err error) error {
 	return &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it. If that process is gone, the lease ends by itself at that time; not to wait: raddle resume " + id + " --takeover"}
 }
 
-// rebuild makes a run from its journal.
+// rebuild creates a run from its journal.
 func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Continue) (*Run, error) {
 	snap, err := graph.Inspect(ctx, st.Store, thread, 0)
 	if err != nil {
@@ -121,7 +121,7 @@ func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Co
 	}, nil
 }
 
-// relocate finds the agent's directory where it was, or where the caller says
+// relocate finds the agent's directory at its old place, or where the caller says
 // that it is now.
 func (p *Process) relocate(id string, rec *Record, agent string) error {
 	if agent != "" {
@@ -145,13 +145,13 @@ type eventSeq = iter.Seq2[graph.Event, error]
 
 func (r *Run) resume(ctx context.Context, d Driver, answers []graph.Answer) (graph.Result, error) {
 	takeover := r.takeover
-	r.takeover = false // later drives of this process follow its own
+	r.takeover = false // later drives follow a drive of this process
 	return r.follow(d, func() eventSeq {
 		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redacted(answers), AcceptChanges: r.accept, Takeover: takeover, Reply: r.reply(d.Reply), Topics: d.Topics, Pause: d.Pause})
 	})
 }
 
-// reply returns a Reply whose answers have no secrets.
+// reply returns a Reply whose answers contain no secrets.
 func (r *Run) reply(answer graph.Reply) graph.Reply {
 	if answer == nil {
 		return nil
@@ -162,7 +162,7 @@ func (r *Run) reply(answer graph.Reply) graph.Reply {
 	}
 }
 
-// redacted returns answers without secrets, as the journal gets them.
+// redacted returns answers without secrets, in the form that the journal gets.
 func (r *Run) redacted(answers []graph.Answer) []graph.Answer {
 	clean := slices.Clone(answers)
 	for i, a := range clean {
@@ -200,7 +200,7 @@ func redactAnswer(v any, text func(string) string) any {
 }
 
 // CheckAnswers returns why answers would be refused, in the words of the file format,
-// or nil. Nothing is recorded.
+// or nil. It records nothing.
 func (r *Run) CheckAnswers(ctx context.Context, answers ...graph.Answer) error {
 	if err := r.runner.CheckAnswers(ctx, r.Thread, r.redacted(answers)...); err != nil {
 		return r.explain(err)
@@ -208,10 +208,10 @@ func (r *Run) CheckAnswers(ctx context.Context, answers ...graph.Answer) error {
 	return nil
 }
 
-// Structure is the run's graph with everything in it, also what pictures leave out.
+// Structure returns the run's graph with all its parts, including those that pictures leave out.
 func (r *Run) Structure() graph.Structure { return r.runner.Graph.Structure() }
 
-// follow passes the events of one drive on and returns how it ended.
+// follow passes on the events of one drive and returns how the drive ended.
 func (r *Run) follow(d Driver, drive func() eventSeq) (graph.Result, error) {
 	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: graph.Failed}
 	var failed error
@@ -234,7 +234,7 @@ func (r *Run) follow(d Driver, drive func() eventSeq) (graph.Result, error) {
 	return res, failed
 }
 
-// explain puts an error into words for people.
+// explain returns an error in words for people.
 func (r *Run) explain(err error) error {
 	changed, ok := errors.AsType[*graph.ChangedError](err)
 	switch {

@@ -11,7 +11,7 @@ import (
 	"raddle.dev/rag/embed"
 )
 
-// retrieval is how the knowledge bases of agents are built and searched.
+// retrieval says how the knowledge bases of agents are built and searched.
 func (p *Process) retrieval(s Surroundings) flow.Retrieval {
 	c := &p.Config.RAG
 	r := flow.Retrieval{
@@ -40,7 +40,7 @@ func (p *Process) retrieval(s Surroundings) flow.Retrieval {
 	return r
 }
 
-// embedding is where a model of embedding or reranking is asked.
+// embedding is the place where a model of embedding or reranking is called.
 func (p *Process) embedding(id string) (embed.Config, error) {
 	m := p.models()
 	c, name := m.find(id)

@@ -14,37 +14,37 @@ import (
 	"raddle.dev/graph"
 )
 
-// Statuses of a run besides those of the engine.
+// These are the statuses of a run in addition to those of the engine.
 const (
 	Running = "running" // a process drives it
-	Crashed = "crashed" // no process drives it, and the last one did not say that it stopped
-	Damaged = "damaged" // what the store holds of it is not what was written
+	Crashed = "crashed" // no process drives it, and the last one did not record that it stopped
+	Damaged = "damaged" // the store does not hold what was written
 )
 
-// RunInfo is a line of a listing of runs.
+// RunInfo is one line of a list of runs.
 type RunInfo struct {
 	Run       string         `json:"run"`
-	Session   string         `json:"session,omitempty"` // whose newest turn it is
+	Session   string         `json:"session,omitempty"` // the session whose newest turn it is
 	Agent     string         `json:"agent"`
 	Graph     string         `json:"graph,omitempty"`
 	Status    string         `json:"status"`
 	Started   time.Time      `json:"started"`
 	Updated   time.Time      `json:"updated"`
-	PID       int            `json:"pid,omitempty"`  // of the process that drives it, where it is known
-	Host      string         `json:"host,omitempty"` // its machine, where only the lease says that it is driven
+	PID       int            `json:"pid,omitempty"`  // of the process that drives it, if known
+	Host      string         `json:"host,omitempty"` // the machine of that process, if only the lease says that the run is driven
 	Questions []OpenQuestion `json:"questions"`
-	Reason    string         `json:"reason,omitempty"` // of a failure
-	From      *At            `json:"from,omitempty"`   // of a fork: what was copied
+	Reason    string         `json:"reason,omitempty"` // for a failure
+	From      *At            `json:"from,omitempty"`   // for a fork: what was copied
 	Final     bool           `json:"-"`
 }
 
-// OpenQuestion is a question as listings show it.
+// OpenQuestion is a question as lists show it.
 type OpenQuestion struct {
 	ID     string `json:"id"`
 	Prompt string `json:"prompt"`
 }
 
-// Runs lists the runs whose ids begin with prefix, newest first.
+// Runs returns the runs whose ids begin with prefix, newest first.
 func (p *Process) Runs(ctx context.Context, prefix string) ([]RunInfo, error) {
 	st, err := p.existing()
 	if errors.Is(err, errNoStore) {
@@ -75,9 +75,9 @@ func (p *Process) Runs(ctx context.Context, prefix string) ([]RunInfo, error) {
 	return infos, nil
 }
 
-// Family is Runs with each fork below the run that it was forked from, and how
-// deep below: the runs that were not forked newest first, the forks of one run by
-// where they were forked.
+// Family returns the same as Runs with each fork below the run that it was forked from,
+// and its depth: the runs that were not forked newest first, the forks of one run in the
+// order of the points where they were forked.
 func (p *Process) Family(ctx context.Context) (infos []RunInfo, depths []int, err error) {
 	st, err := p.existing()
 	if errors.Is(err, errNoStore) {
@@ -112,7 +112,7 @@ func (p *Process) Family(ctx context.Context) (infos []RunInfo, depths []int, er
 
 func (j *journals) info(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
 	_, session, kept := SessionOf(d.Thread)
-	if kept && (d.Status == graph.Crashed || d.Status == graph.Running) { // the newest record does not name the run: what is told is the oldest one's
+	if kept && (d.Status == graph.Crashed || d.Status == graph.Running) { // the newest record does not name the run: the oldest one counts
 		snap, err := graph.Inspect(ctx, j.Store, d.Thread, 0)
 		if err != nil {
 			return RunInfo{}, err
@@ -135,15 +135,15 @@ func (j *journals) info(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
 	return i, nil
 }
 
-// RunDetail is everything that a run's journal says of how it stands, or stood.
+// RunDetail is the state of a run, now or at an earlier point, as its journal records it.
 type RunDetail struct {
 	RunInfo
-	At       int64 // the record that was asked for; 0: the newest
+	At       int64 // the requested record; 0: the newest
 	Snapshot *graph.Snapshot
-	Record   *Record // nil: it was not started by the command line
+	Record   *Record // nil if the command line did not start the run
 }
 
-// Show reads a run from its journal alone, as it stands or as it stood at RUN@AT;
+// Show reads a run from its journal alone, in its current state or in that of RUN@AT;
 // its agent need not exist any more.
 func (p *Process) Show(ctx context.Context, point string) (*RunDetail, error) {
 	st, at, err := p.point(ctx, point)
@@ -181,8 +181,8 @@ func (p *Process) Show(ctx context.Context, point string) (*RunDetail, error) {
 	return d, nil
 }
 
-// History lists the records of a run, newest first: of a session all of them, of
-// one of its runs that run's.
+// History returns the records of a run, newest first: of a session all of them, of
+// one of its runs only those of that run.
 func (p *Process) History(ctx context.Context, id string) (string, []graph.Entry, error) {
 	st, found, err := p.locate(ctx, id)
 	if err != nil {
@@ -201,7 +201,7 @@ func (p *Process) History(ctx context.Context, id string) (string, []graph.Entry
 	return id, entries, nil
 }
 
-// Remove deletes a run's journal for good. A run that is being driven stays.
+// Remove deletes a run's journal permanently. It does not remove a run that is being driven.
 func (p *Process) Remove(ctx context.Context, id string) (string, error) {
 	st, id, err := p.lookUp(ctx, id)
 	if err != nil {
@@ -218,7 +218,7 @@ func (p *Process) Remove(ctx context.Context, id string) (string, error) {
 	return id, nil
 }
 
-// LockDir is where the lock files of driven runs are, "" without any.
+// LockDir is the directory of the lock files of driven runs, or "" if there is none.
 func (p *Process) LockDir() string {
 	where, err := p.location()
 	if err != nil || where.file == "" {

@@ -8,8 +8,8 @@ import (
 	"raddle.dev/graph"
 )
 
-// Searches lists the searches in knowledge bases that a run has made up to a
-// record (0: all), with what they found, in order.
+// Searches returns the searches in knowledge bases that a run has made up to a
+// record (0: all), with their results, in order.
 func (p *Process) Searches(ctx context.Context, d *RunDetail) ([]flow.Search, error) {
 	st, found, err := p.locate(ctx, d.Run)
 	if err != nil {

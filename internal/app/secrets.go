@@ -13,7 +13,7 @@ import (
 	"raddle.dev/tool/script"
 )
 
-// Secrets returns the redactor of the process. It knows what is secret in the
+// Secrets returns the redactor of the process. It knows the secrets in the
 // environment, the configuration, the .env files of the configuration directory
 // and the working directory, and the entries of MCP servers; agents and servers
 // that are opened later add theirs.
@@ -29,7 +29,7 @@ func (p *Process) Secrets() *redact.Set {
 			p.secrets.AddNamed("", c.Base)
 		}
 		p.secrets.AddNamed("", p.Config.Store)
-		for _, path := range (&toolbox{process: p, workspace: p.Dirs.Work}).serverFiles("")[1:] { // the first is an agent's
+		for _, path := range (&toolbox{process: p, workspace: p.Dirs.Work}).serverFiles("")[1:] { // the first belongs to an agent
 			if file, err := mcp.Load(path); err == nil {
 				p.secrets.Add(file.Secrets(p.env.lookup)...)
 			}
@@ -38,7 +38,7 @@ func (p *Process) Secrets() *redact.Set {
 	return p.secrets
 }
 
-// addVariables adds what is secret in an environment.
+// addVariables adds the secrets in an environment.
 func (p *Process) addVariables(env environ) {
 	for _, entry := range env {
 		if name, value, ok := strings.Cut(entry, "="); ok {
@@ -50,7 +50,7 @@ func (p *Process) addVariables(env environ) {
 	}
 }
 
-// addDotenv adds what is secret in the .env file of a directory.
+// addDotenv adds the secrets in the .env file of a directory.
 func (p *Process) addDotenv(dir string) {
 	if dir == "" {
 		return
@@ -62,13 +62,13 @@ func (p *Process) addDotenv(dir string) {
 	p.addVariables(env)
 }
 
-// named is a variable of the environment that the value of an agent's variable
+// named matches a variable of the environment that the value of an agent's variable
 // names.
 var named = regexp.MustCompile(`\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 
-// resolved are the values of an agent's variables as its tools get them: with what
-// the environment has for {{NAME}}. Everybody else sees the name, so that a secret
-// is in no prompt and no journal.
+// resolved returns the values of an agent's variables as its tools get them: {{NAME}}
+// is replaced by the variable of the environment. Everything else sees only the name, so
+// that a secret is in no prompt and no journal.
 func (p *Process) resolved(values map[string]string) map[string]string {
 	out := make(map[string]string, len(values))
 	for name, value := range values {
@@ -83,7 +83,7 @@ func (p *Process) resolved(values map[string]string) map[string]string {
 	return out
 }
 
-// unresolved lists what is missing in the values of an agent's variables, with what
+// unresolved returns what is missing in the values of an agent's variables, with what
 // to do about it.
 func (p *Process) unresolved(agent string, values map[string]string) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -97,12 +97,12 @@ func (p *Process) unresolved(agent string, values map[string]string) (problems [
 	return problems
 }
 
-// scriptEnv is the environment of scripts: this process's without the keys of
+// scriptEnv returns the environment of scripts: this process's without the keys of
 // model providers.
 func (p *Process) scriptEnv() []string {
 	env := p.env.without(keyVariables(&p.Config))
 	if env == nil {
-		return []string{} // none at all, not this process's
+		return []string{} // empty, not nil, which would mean that of this process
 	}
 	return env
 }

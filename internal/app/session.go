@@ -13,11 +13,11 @@ import (
 	"raddle.dev/internal/redact"
 )
 
-// sessionPrefix begins the names of the threads that runs of one conversation
+// sessionPrefix is the prefix of the names of the threads that runs of one conversation
 // append to. Every other thread is one run and has its name.
 const sessionPrefix = "session/"
 
-// temporary is the session that is not kept.
+// temporary is the session that is not saved.
 const temporary = "temp"
 
 // SessionOf splits the name of a session's thread. ok is false for the thread of
@@ -31,13 +31,13 @@ func SessionOf(thread string) (agent, name string, ok bool) {
 	return agent, name, ok
 }
 
-// session is the thread of the session that a request continues or begins, ""
-// for a run of its own: what the caller names counts, then the agent's file, then
-// the configuration.
+// session returns the thread of the session that a request continues or starts, or ""
+// for a run without a session. The caller's choice counts first, then the agent's file,
+// then the configuration.
 func (p *Process) session(a *flow.Agent, asked string) (string, error) {
 	name := asked
 	if a.Config == nil {
-		return "", nil // loading has refused what was asked for
+		return "", nil // loading has already refused the request
 	}
 	switch {
 	case asked != "":
@@ -61,8 +61,8 @@ func (p *Process) session(a *flow.Agent, asked string) (string, error) {
 	return sessionPrefix + a.Name + "/" + name, nil
 }
 
-// join takes the lock of a session and gives its earlier turns to a run that is
-// about to begin the next one: the values of the agent's variables, and the
+// join takes the lock of a session and adds its earlier turns to a run that is
+// about to start the next one: the values of the agent's variables, and the
 // replies that were recorded.
 func (p *Process) join(run *Run) (recorded []string, err error) {
 	st, err := p.open()
@@ -99,14 +99,14 @@ func (p *Process) join(run *Run) (recorded []string, err error) {
 		}
 	}
 	if !slices.ContainsFunc(run.Agent.Models(), func(id string) bool { return strings.HasPrefix(id, "script:") }) {
-		return nil, nil // only transcripts need to know where they are
+		return nil, nil // only transcripts need to know their position
 	}
 	calls, err := st.calls(context.Background(), spot{thread: run.Thread})
 	return calls.ids, err
 }
 
-// sameVariables refuses a variable that was given with another value than the session
-// was begun with: what its system prompt says of it would stay as it was. A value that
+// sameVariables returns an error if a variable has another value than at the start of
+// the session: the system prompt would still contain the old one. A value that
 // is a secret was not recorded, and is not compared.
 func sameVariables(run *Run, before *Record, session string) error {
 	for _, v := range run.Agent.Variables() {
@@ -123,7 +123,7 @@ func sameVariables(run *Run, before *Record, session string) error {
 	return nil
 }
 
-// merged is two sets of values: those of the second count.
+// merged returns two sets of values as one; values of the second one take precedence.
 func merged(old, now map[string]string) map[string]string {
 	if len(old) == 0 {
 		return now

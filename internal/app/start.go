@@ -14,41 +14,41 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// Request is what starts a run. Only Agent is required.
+// Request says how to start a run. Only Agent is required.
 type Request struct {
 	Agent     string // name or path
 	Prompt    string // complete, with the text of Files
 	Files     []string
-	Headless  bool              // nobody will ever be asked: models are told so
-	Model     string            // in place of every model of the agent and its children
+	Headless  bool              // no person will ever be asked; models are informed of it
+	Model     string            // replaces every model of the agent and its children
 	Variables map[string]string // agent variables
-	Session   string            // to continue or begin; "temp": none; "": as the agent says. Refused for graphs, in their words
+	Session   string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
 	Strict    bool              // unknown keys are errors
 	Surroundings
 }
 
-// Run is a run that this process may drive, and no other as long as it is not
+// Run is a run that only this process may drive until it is
 // closed.
 type Run struct {
 	ID        string
-	Thread    string // of its session; else the run's own, named like it
+	Thread    string // of its session; otherwise the run's own, with the same name
 	Agent     *flow.Agent
 	Record    *Record
 	Resumed   bool
 	Kept      bool             // the run outlives this process
-	Questions []graph.Question // open when it was resumed
+	Questions []graph.Question // those that were open when it was resumed
 
 	runner   *graph.Runner
 	lock     *runLock
-	input    graph.Input // of a run that has not begun
+	input    graph.Input // of a run that has not started
 	accept   bool
 	takeover bool
 	moved    string       // where the caller said that the agent is now
 	status   graph.Status // before it was resumed
 }
 
-// Again is the command that resumes the run as it was resumed now: what the caller
-// consented to is not recorded.
+// Again returns the command that resumes the run with the same flags: the journal does
+// not record what the caller consented to.
 func (r *Run) Again() string {
 	line := "raddle resume " + r.ID
 	if r.moved != "" {
@@ -61,7 +61,7 @@ func (r *Run) Again() string {
 }
 
 // Start prepares a new run: it loads the agent, compiles it, and takes the run's
-// lock. Nothing is recorded and no model is called before [Run.Drive].
+// lock. It records nothing and calls no model; [Run.Drive] does.
 func (p *Process) Start(req Request) (*Run, error) {
 	if err := p.Dirs.requireWork(); err != nil {
 		return nil, err
@@ -82,7 +82,7 @@ func (p *Process) Start(req Request) (*Run, error) {
 	return run, nil
 }
 
-// prepare loads a run's agent, in a session with what its earlier turns have left.
+// prepare loads a run's agent; in a session, with what its earlier turns have left.
 func (p *Process) prepare(run *Run, req Request) error {
 	host, err := p.enter(run, req)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *Process) prepare(run *Run, req Request) error {
 	return p.take(run, g)
 }
 
-// enter loads a run's agent and notes which variables of the environment it takes.
+// enter loads a run's agent and records which variables of the environment it takes.
 func (p *Process) enter(run *Run, req Request) (flow.Host, error) {
 	run.Record.Overrides = nil
 	host, err := p.host(run.Record, req.Surroundings)
@@ -162,8 +162,8 @@ func (p *Process) record(place Place, req Request) *Record {
 	}
 }
 
-// override is a model that the caller named. The path of a transcript means the
-// working directory if there is such a file, else the agent's directory.
+// override returns the id of a model that the caller named. The path of a transcript is
+// relative to the working directory if such a file exists, otherwise to the agent's directory.
 func (p *Process) override(id string) string {
 	if file, ok := strings.CutPrefix(id, "script:"); ok && !filepath.IsAbs(file) {
 		if abs := p.Dirs.Abs(file); isFile(abs) {
@@ -173,13 +173,13 @@ func (p *Process) override(id string) string {
 	return id
 }
 
-// admit loads the agent of a request and holds the request against it.
+// admit loads the agent of a request and checks the request against it.
 func (p *Process) admit(host flow.Host, rec *Record) (*flow.Agent, error) {
 	agent, err := flow.Load(rec.Dir, host)
 	if err != nil && host.Session != "" {
 		host.Session = ""
 		if _, other := flow.Load(rec.Dir, host); other == nil {
-			return nil, &Error{Kind: Usage, Err: err} // the session is all that is wrong
+			return nil, &Error{Kind: Usage, Err: err} // only the session is wrong
 		}
 	}
 	if err != nil {
@@ -188,7 +188,7 @@ func (p *Process) admit(host flow.Host, rec *Record) (*flow.Agent, error) {
 	return agent, checkVariables(agent, rec.Variables)
 }
 
-// compile makes a loaded agent ready to run.
+// compile prepares a loaded agent to run.
 func compile(a *flow.Agent, host flow.Host) (*graph.Graph, error) {
 	if host.Strict && flow.HasErrors(a.Findings) {
 		return nil, &StrictError{Agent: a.Name, Findings: a.Findings}
@@ -196,7 +196,7 @@ func compile(a *flow.Agent, host flow.Host) (*graph.Graph, error) {
 	return a.Graph()
 }
 
-// StrictError is an agent that could run, but was asked for strictly.
+// StrictError reports an agent that could run, but not in strict mode.
 type StrictError struct {
 	Agent    string
 	Findings []flow.Finding
@@ -206,7 +206,7 @@ func (e *StrictError) Error() string {
 	return "agent '" + e.Agent + "' has faults, and it was to be held to the letter"
 }
 
-// checkVariables refuses variables that the agent does not declare.
+// checkVariables returns an error for variables that the agent does not declare.
 func checkVariables(a *flow.Agent, given map[string]string) error {
 	var declared []string
 	for _, v := range a.Variables() {
@@ -233,10 +233,10 @@ func checkVariables(a *flow.Agent, given map[string]string) error {
 	return usage(next, "agent '%s' has no variable %q", a.Name, names[0])
 }
 
-// Close gives the run back, so that others may drive it.
+// Close releases the run, so that other processes may drive it.
 func (r *Run) Close() {
 	if r.Agent != nil {
-		_ = r.Agent.Close() // only readers are left
+		_ = r.Agent.Close() // only readers remain
 	}
 	if r.lock != nil {
 		r.lock.release()
@@ -244,23 +244,23 @@ func (r *Run) Close() {
 }
 
 // Ask answers open questions, in the order in which they were asked; those that
-// it leaves out stay open. It returns park to stop once the answers it gave are
+// it leaves out stay open. It returns park to stop as soon as its answers are
 // used. ctx ends when the run is to stop.
 type Ask func(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error)
 
-// Driver is who takes part in a drive. The zero value lets a run go on until it
-// ends or asks.
+// Driver says how a caller takes part in a drive. With the zero value a run continues
+// until it ends or asks.
 type Driver struct {
 	Ahead  []graph.Answer       // answers to questions that a new run will ask; they are recorded with its start
-	Reply  graph.Reply          // answers questions when they are asked, before Ask; nil: nobody does
-	Ask    Ask                  // nil: questions stay open
-	Event  func(ev graph.Event) // nil: nobody looks
-	Topics graph.Topic          // the events to build
-	Pause  <-chan struct{}      // closing it stops the run after the step under way
+	Reply  graph.Reply          // answers questions when they are asked, before Ask; may be nil
+	Ask    Ask                  // if nil, questions stay open
+	Event  func(ev graph.Event) // called for each event; may be nil
+	Topics graph.Topic          // the events to create
+	Pause  <-chan struct{}      // closing it stops the run after the current step
 }
 
-// Drive works on the run until it ends, is paused, or waits for somebody. The
-// error is the one that [graph.Runner.Run] ends with, in the words of the file
+// Drive works on the run until it ends, is paused, or waits for a person. The
+// error is that of [graph.Runner.Run], in the words of the file
 // format.
 func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 	tempdir.RemoveStale()
@@ -296,7 +296,7 @@ func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 	return res, nil
 }
 
-// runner is what drives runs of a graph in a store.
+// runner returns what drives runs of a graph in a store.
 func (p *Process) runner(g *graph.Graph, st *journals) *graph.Runner {
 	return &graph.Runner{Graph: g, Store: st.Store, MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
 }

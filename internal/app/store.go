@@ -14,7 +14,7 @@ import (
 
 // location is a parsed store URL.
 type location struct {
-	file string // of SQLite; "": memory
+	file string // file of SQLite; "": memory
 }
 
 // location parses the configured store URL.
@@ -55,7 +55,7 @@ func (l location) open() (*journals, error) {
 }
 
 // exists reports whether there is anything at the place of the store, even if it
-// is no store: opening it then says so.
+// is not a store: opening it then reports that.
 func (l location) exists() bool {
 	if l.file == "" {
 		return false
@@ -64,7 +64,7 @@ func (l location) exists() bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// openToRead opens the store to look at runs: where it cannot be written, for reading.
+// openToRead opens the store to look at runs; if it cannot be written, only for reading.
 func (l location) openToRead() (*journals, error) {
 	j, err := l.open()
 	if err == nil || l.file == "" {
@@ -77,7 +77,7 @@ func (l location) openToRead() (*journals, error) {
 	return &journals{Store: st, file: l.file}, nil
 }
 
-// StoreURL is where runs are kept.
+// StoreURL returns the place where runs are saved.
 func (p *Process) StoreURL() string {
 	where, err := p.location()
 	switch {
@@ -89,13 +89,13 @@ func (p *Process) StoreURL() string {
 	return "sqlite:" + where.file
 }
 
-// Kept tells whether runs outlive this process.
+// Kept reports whether runs outlive this process.
 func (p *Process) Kept() bool {
 	where, err := p.location()
 	return err == nil && where.file != ""
 }
 
-// locks is the directory of the lock files of a store's runs; "": none needed.
+// locks returns the directory of the lock files of a store's runs, or "" if none are needed.
 func (j *journals) locks() string {
 	if j.file == "" {
 		return ""

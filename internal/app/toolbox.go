@@ -24,23 +24,23 @@ import (
 	"raddle.dev/tool/script"
 )
 
-// toolbox opens the tools of the agents of a run: files of the agent and of the
-// user, what the program brings along, and MCP servers.
+// A toolbox opens the tools of the agents of a run: files of the agent and of the
+// user, tools that come with the program, and MCP servers.
 type toolbox struct {
 	process   *Process
 	workspace string
-	named     string // the directory of the agent that somebody named
+	named     string // the directory of the agent that the user named
 	log       *slog.Logger
-	policy    permission.Policy // that of the run; set by gate before tools are opened
+	policy    permission.Policy // policy of the run; gate sets it before tools are opened
 
 	leftOnce, envOnce sync.Once
-	left              []interpreter.Left // of the environment, because it leads into the workspace
+	left              []interpreter.Left // removed from the environment, because it leads into the workspace
 	env               []string           // of child processes
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Servers // by the path of their file
-	agents  map[string][]string     // directories of agents, each with the paths that codePaths has found for it; nil: not yet
-	trusted map[string]bool         // tools by name: true where their agent was named, or their file installed; false where nobody stands for one of that name
+	agents  map[string][]string     // directories of agents, each with the paths that codePaths has found for it; nil until then
+	trusted map[string]bool         // tools by name: true if the user named their agent or installed their file; false if the user approved none of that name
 }
 
 var _ flow.Toolbox = (*toolbox)(nil)
@@ -91,14 +91,14 @@ func (b *toolbox) instructions(h *script.Host, n flow.ToolNeed) func(context.Con
 	}
 }
 
-// standsFor tells whether somebody stands for the scripts of an agent: by naming
+// standsFor reports whether the user has approved the scripts of an agent: by naming
 // it or an agent that it belongs to, by installing it, or by consent.
 func (b *toolbox) standsFor(dir string) bool {
 	return b.process.vouched(dir, b.named) || b.process.consented(dir)
 }
 
-// add takes tools of files in. One with the name of a built-in tool is judged as
-// that is, whatever its file does: the rules and defaults for the name hold for it.
+// add adds tools of files. A tool with the name of a built-in tool is judged like the
+// built-in one, whatever its file does: the rules and defaults for the name apply to it.
 func (b *toolbox) add(set *flow.Toolset, tools []tool.Tool, trusted bool) {
 	b.trust(tools, trusted)
 	for i, t := range tools {
@@ -109,8 +109,8 @@ func (b *toolbox) add(set *flow.Toolset, tools []tool.Tool, trusted bool) {
 	set.Tools = append(set.Tools, tools...)
 }
 
-// trust notes tools by their names. Where two have one name, and nobody stands for
-// one of them, the name is not trusted.
+// trust records whether tools are trusted, by their names. If two have the same name and
+// the user has not approved one of them, the name is not trusted.
 func (b *toolbox) trust(tools []tool.Tool, trusted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -120,14 +120,14 @@ func (b *toolbox) trust(tools []tool.Tool, trusted bool) {
 	}
 }
 
-// Trusts tells whether a tool comes from a file that the user stands for.
+// Trusts reports whether a tool comes from a file that the user has approved.
 func (b *toolbox) Trusts(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.trusted[name]
 }
 
-// Doubts tells whether a tool comes from a file for which nobody stands.
+// Doubts reports whether a tool comes from a file that the user has not approved.
 func (b *toolbox) Doubts(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -135,7 +135,7 @@ func (b *toolbox) Doubts(name string) bool {
 	return known && !trusted
 }
 
-// scripts are the surroundings of an agent's scripts.
+// scripts returns the surroundings of an agent's scripts.
 func (b *toolbox) scripts(n flow.ToolNeed) *script.Host {
 	return &script.Host{
 		Config: b.process.Dirs.Config, Functions: b.process.Dirs.Functions, Workspace: b.workspace, Env: b.process.scriptEnv(),
@@ -146,11 +146,11 @@ func (b *toolbox) scripts(n flow.ToolNeed) *script.Host {
 	}
 }
 
-// toolEndings are the endings of files of tools, in the order in which they are
-// looked for.
+// toolEndings are the endings of files of tools, in the order in which raddle looks
+// for them.
 var toolEndings = []string{"", ".sh", ".py", ".ts"}
 
-// global finds a tool that an agent's file names: beside the agent, among the
+// global finds a tool that an agent's file names: next to the agent, among the
 // user's functions, then in the program.
 func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow.Toolset) {
 	for _, dir := range []string{n.Dir, b.process.Dirs.Functions} {
@@ -180,7 +180,7 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 		}
 	}
 	if len(found) > 0 || other {
-		return // what else there is to say of it is said already
+		return // everything else has been reported already
 	}
 	next := wording.SuggestNearest(strings.TrimSuffix(name, filepath.Ext(name)), builtin.Names(), "")
 	if next == "" {
@@ -193,7 +193,7 @@ func (b *toolbox) builtins() builtin.Host {
 	return builtin.Host{Workspace: b.workspace, Env: b.childEnv(), Timeout: b.callTimeout(), Hidden: b.policy.Hidden}
 }
 
-// toolFile is the file of a tool in a directory, "" if there is none.
+// toolFile returns the file of a tool in a directory, or "" if there is none.
 func toolFile(dir, name string) string {
 	for _, ending := range toolEndings {
 		path := filepath.Join(dir, name+ending)
@@ -204,7 +204,7 @@ func toolFile(dir, name string) string {
 	return ""
 }
 
-// ownFile is the file of an agent's own tools, "" if it has none.
+// ownFile returns the file of an agent's own tools, or "" if it has none.
 func ownFile(dir string) string {
 	for _, ending := range toolEndings[1:] {
 		if path := filepath.Join(dir, "tools"+ending); isFile(path) {
@@ -214,7 +214,7 @@ func ownFile(dir string) string {
 	return ""
 }
 
-// otherEndings are those of files of tools that other programs run.
+// otherEndings are the endings of files of tools that other programs run.
 var otherEndings = []string{".js", ".mjs", ".cjs"}
 
 // otherLanguage reports a file of tools, given without its ending, that raddle does
@@ -231,13 +231,13 @@ func (b *toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
 	return false
 }
 
-// serversFile names MCP servers.
+// serversFile is the name of the files that list MCP servers.
 const serversFile = "mcp.json"
 
-// workspaceVariable is the variable by which servers know the workspace.
+// workspaceVariable is the variable that passes the workspace to servers.
 const workspaceVariable = "RADDLE_WORKSPACE"
 
-// serverFiles are the files that name MCP servers, the first to know an id counts.
+// serverFiles returns the files that list MCP servers; the first one that has an id counts.
 func (b *toolbox) serverFiles(agentDir string) []string {
 	d := b.process.Dirs
 	files := []string{filepath.Join(agentDir, serversFile), filepath.Join(d.Functions, "mcp.json"), filepath.Join(d.Config, "mcp.json")}
@@ -250,7 +250,7 @@ func (b *toolbox) serverFiles(agentDir string) []string {
 	return files
 }
 
-// callTimeout is the time of one call where it cannot be "none".
+// callTimeout returns the time limit of one call where it cannot be "none".
 func (b *toolbox) callTimeout() time.Duration {
 	if t := b.process.Config.ToolTimeout; t >= 0 {
 		return t
@@ -259,7 +259,7 @@ func (b *toolbox) callTimeout() time.Duration {
 	return ages
 }
 
-// serve finds the servers that an agent asks for. None is started.
+// serve finds the servers that an agent uses. It starts none.
 func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 	if len(n.Servers) == 0 {
 		return nil
@@ -304,7 +304,7 @@ func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 	return nil
 }
 
-// open makes the servers of a file known, once.
+// open reads the servers of a file, once.
 func (b *toolbox) open(path string, set *flow.Toolset) (*mcp.Servers, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -326,8 +326,8 @@ func (b *toolbox) open(path string, set *flow.Toolset) (*mcp.Servers, error) {
 	}
 	secrets := b.process.Secrets()
 	secrets.Add(file.Secrets(lookup)...)
-	// A server runs beside the file that names it, not in the workspace: npx, python -m
-	// and their like would take what lies there for the server.
+	// A server runs in the directory of the file that names it, not in the workspace: npx,
+	// python -m and similar commands would run files of the workspace as the server.
 	s := mcp.Open(file, mcp.Options{Env: append(slices.Clone(b.childEnv()), workspaceVariable+"="+b.workspace), Lookup: lookup, Dir: filepath.Dir(path), Workspace: b.workspace,
 		Log: b.log, CallTimeout: b.callTimeout(), Redact: secrets.Text})
 	b.servers[path] = s
@@ -347,14 +347,14 @@ func (b *toolbox) Close() error {
 	return first
 }
 
-// serving lists the functions of an agent's servers.
+// A serving lists the functions of an agent's servers.
 type serving struct {
 	home map[string]*mcp.Servers
 
 	mu     sync.Mutex
-	told   map[string]bool // failures
-	failed map[string]bool // servers by id that have never worked: they are not tried again
-	worked map[string]bool // servers by id that have
+	told   map[string]bool // failures that were reported
+	failed map[string]bool // ids of servers that have never worked: they are not tried again
+	worked map[string]bool // ids of servers that have worked
 }
 
 func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, failed []error) {
@@ -406,7 +406,7 @@ func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, f
 	return tools, failed
 }
 
-// usable leaves out what could not be started: a conversation asks for its tools
+// usable leaves out servers that could not be started: a conversation asks for its tools
 // in every step, and should not wait for the same failure again.
 func (s *serving) usable(ids []string) (list []string) {
 	s.mu.Lock()

@@ -13,17 +13,17 @@ import (
 	"raddle.dev/tool"
 )
 
-// ToolCall is a call of a tool that a model of a run has asked for.
+// ToolCall is a call of a tool that a model of a run has requested.
 type ToolCall struct {
-	Path    string          `json:"path,omitempty"` // nodes above the conversation, each with a slash
+	Path    string          `json:"path,omitempty"` // nodes above the conversation, each followed by a slash
 	ID      string          `json:"id"`
 	Tool    string          `json:"tool"`
 	Args    json.RawMessage `json:"args"`
-	Status  string          `json:"status"`            // done, failed, open, or begun: what became of it is not recorded
+	Status  string          `json:"status"`            // done, failed, open, or begun if its outcome is not recorded
 	Outcome string          `json:"outcome,omitempty"` // as the model reads it
 }
 
-// The states of a call.
+// These are the states of a call.
 const (
 	callDone   = "done"
 	callFailed = "failed"
@@ -31,17 +31,17 @@ const (
 	callBegun  = "begun"
 )
 
-// toolEffect begins the name of the effect that is a call of a tool.
+// toolEffect is the prefix of the names of effects that are calls of tools.
 const toolEffect = "tool "
 
-// callLog gathers the calls of a run from its records.
+// A callLog gathers the calls of a run from its records.
 type callLog struct {
 	calls []ToolCall
 	at    map[string]int // index of a call by its path and id
 }
 
-// ToolCalls lists the calls of tools that a run's models have asked for, up to a
-// record (0: all), in the order of asking.
+// ToolCalls returns the calls of tools that a run's models have requested, up to a
+// record (0: all), in the order of the requests.
 func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, error) {
 	st, found, err := p.locate(ctx, d.Run)
 	if err != nil {
@@ -78,14 +78,14 @@ func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, erro
 	return log.calls, nil
 }
 
-// toolKey is the id of the call whose effect this is, "" for other effects.
+// toolKey returns the id of the call that an effect belongs to, or "" for other effects.
 func toolKey(what string) string {
 	parts := strings.Split(what, "\x00")
 	const fields = 3 // task, name, and = with the key
 	if len(parts) != fields || !strings.HasPrefix(parts[1], toolEffect) {
 		return ""
 	}
-	key, _, _ := strings.Cut(strings.TrimPrefix(parts[2], "="), "#") // a further try
+	key, _, _ := strings.Cut(strings.TrimPrefix(parts[2], "="), "#") // another attempt
 	return key
 }
 
@@ -110,7 +110,7 @@ func (l *callLog) record(e graph.Entry, data []byte) error {
 	}
 }
 
-// reply takes in the calls that a reply asks for.
+// reply adds the calls that a reply requests.
 func (l *callLog) reply(path string, data []byte) error {
 	var r struct {
 		Message llm.Message `json:"message"`
@@ -131,8 +131,8 @@ func (l *callLog) settle(path, id, status, text string) {
 	}
 }
 
-// conversation adds the outcomes that are no effects: those of calls that were
-// not made, or that change nothing but the run's state.
+// conversation adds the outcomes that are not effects: those of calls that were
+// not made, or that change only the run's state.
 func (l *callLog) conversation(values []graph.Stored) {
 	for _, v := range values {
 		if v.Key != agent.Messages.Name() {
@@ -141,7 +141,7 @@ func (l *callLog) conversation(values []graph.Stored) {
 		for _, part := range v.Parts {
 			var said []agent.Entry
 			if json.Unmarshal(part, &said) != nil {
-				return // another kind of graph has a key of this name
+				return // another kind of graph has a key with this name
 			}
 			for _, e := range said {
 				for _, p := range e.Message.Parts {

@@ -17,28 +17,28 @@ import (
 	"raddle.dev/tool/builtin"
 )
 
-// ToolInfo is a tool as a person sees it.
+// ToolInfo is a tool as it is shown to a person.
 type ToolInfo struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	From        string          `json:"from"`   // built-in, or script
-	Effect      string          `json:"effect"` // of a second call: read-only, idempotent, dangerous, or "" where nobody says
+	Effect      string          `json:"effect"` // of a second call: read-only, idempotent, dangerous, or "" if it is not declared
 	Schema      json.RawMessage `json:"schema"`
 }
 
-// ToolList is the tools that there are.
+// ToolList is a list of tools.
 type ToolList struct {
 	Tools    []ToolInfo `json:"tools"`
-	Servers  []string   `json:"mcp_servers"` // their tools are known once they run
-	Files    []string   `json:"files"`       // that tools come from
+	Servers  []string   `json:"mcp_servers"` // their tools are known only after they start
+	Files    []string   `json:"files"`       // files that define tools
 	Problems []string   `json:"problems"`
-	Unused   []string   `json:"-"` // files of tools in a language that is not run
+	Unused   []string   `json:"-"` // files of tools in a language that raddle does not run
 
 	set   *flow.Toolset
 	tools []tool.Tool
 }
 
-// Tools lists the tools that an agent's models may call; for no agent, those that
+// Tools returns the tools that an agent's models may call; without an agent, those that
 // every agent may name. It starts no server.
 func (p *Process) Tools(look Look) (*ToolList, error) {
 	list := &ToolList{Tools: []ToolInfo{}, Servers: []string{}, Files: []string{}, Problems: []string{}}
@@ -65,7 +65,7 @@ func (p *Process) Tools(look Look) (*ToolList, error) {
 	return list, nil
 }
 
-// globalTools names what is built in, and the files of the user's functions.
+// globalTools returns the names of the built-in tools, and of the files of the user's functions.
 func (p *Process) globalTools() []string {
 	names := builtin.Names()
 	entries, _ := os.ReadDir(filepath.Join(p.Dirs.Functions, "tools")) // without the directory there are none
@@ -92,8 +92,8 @@ func (p *Process) describe(t tool.Tool) ToolInfo {
 	return info
 }
 
-// reserved tells whether a name is one of the tools that agents get by what their
-// files say, without naming them.
+// reserved reports whether a name is one of the tools that agents get because of what
+// their files say, without naming them.
 func reserved(name string) bool {
 	return slices.ContainsFunc([]string{"user__", todoPrefix, "agent__", ragPrefix}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
@@ -103,7 +103,7 @@ const (
 	ragPrefix  = "rag__"
 )
 
-// find is a tool of the list, also one of a server, which is started for it.
+// find returns a tool of the list, also one of a server, which it starts.
 func (l *ToolList) find(ctx context.Context, name string) (tool.Tool, error) {
 	tools := l.tools
 	at := func() int { return slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == name }) }
@@ -141,9 +141,9 @@ func (p *Process) Tool(ctx context.Context, l *ToolList, name string) (ToolInfo,
 	return info, nil
 }
 
-// CallTool makes one call of a tool of the list, as somebody who wants it made: no
-// rule is asked. The text is what a model would read. The questions of the tools
-// that ask go to ask; one that it leaves open is an error.
+// CallTool makes one call of a tool of the list at the user's request: it checks no
+// permissions. The text is what a model would read. The questions of tools go to ask;
+// a question that ask leaves open is an error.
 func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask) (text string, failed bool, err error) {
 	if err := p.Dirs.requireWork(); err != nil {
 		return "", false, err
@@ -160,7 +160,7 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask
 	}
 	var result tool.Result
 	node := graph.Node{Name: "call", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-		if strings.HasPrefix(c.Tool, "user__") { // they ask, which no effect may
+		if strings.HasPrefix(c.Tool, "user__") { // they ask questions, which an effect must not
 			result, err = t.Run(ctx, tool.Call{ID: "call", Args: c.Args})
 		} else {
 			result, err = runAsking(ctx, t, c.Args)
@@ -175,7 +175,7 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask
 	return p.Secrets().Text(result.Text()), result.Error, err
 }
 
-// runAsking makes a call, and asks what its tool wants to know.
+// runAsking makes a call, and asks the questions of its tool.
 func runAsking(ctx context.Context, t tool.Tool, args json.RawMessage) (tool.Result, error) {
 	type made struct {
 		Result tool.Result

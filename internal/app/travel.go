@@ -14,13 +14,13 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// Place in a history, as JSON.
+// At is a place in a history, as JSON.
 type At struct {
 	Run string `json:"run"`
 	At  int64  `json:"at"` // number of the record
 }
 
-// String is the place as commands take it.
+// String returns the place in the form that commands take.
 func (a At) String() string {
 	if a.At == 0 {
 		return a.Run
@@ -30,14 +30,14 @@ func (a At) String() string {
 
 // Change is a key whose value differs between two points.
 type Change struct {
-	Path string          `json:"path,omitempty"` // of the child graph; "": the run's own
+	Path string          `json:"path,omitempty"` // of the child graph; "": the run's own graph
 	Key  string          `json:"key"`
-	Was  json.RawMessage `json:"was,omitempty"` // absent: there was no such key
-	Is   json.RawMessage `json:"is,omitempty"`  // absent: there is none any more
+	Was  json.RawMessage `json:"was,omitempty"` // absent if the key did not exist
+	Is   json.RawMessage `json:"is,omitempty"`  // absent if the key no longer exists
 }
 
-// Diff lists what differs in the states of two points, RUN or RUN@AT, of one run
-// or of two.
+// Diff returns the differences between the states of two points, RUN or RUN@AT, of one
+// run or of two.
 func (p *Process) Diff(ctx context.Context, from, to string) (was, is At, changes []Change, err error) {
 	st, a, err := p.point(ctx, from)
 	if err != nil {
@@ -68,8 +68,8 @@ func (p *Process) Diff(ctx context.Context, from, to string) (was, is At, change
 	return At{a.Thread, a.Seq}, At{b.Thread, b.Seq}, changes, nil
 }
 
-// Fork begins a new run as a copy of another at RUN@AT and returns its id, and
-// what was copied. A run that is over can be copied where it was not.
+// Fork starts a new run as a copy of another at RUN@AT and returns its id, and
+// what was copied. A run that has ended can be copied from an earlier point.
 func (p *Process) Fork(ctx context.Context, from string) (id string, origin At, err error) {
 	st, at, err := p.point(ctx, from)
 	if err != nil {
@@ -92,12 +92,12 @@ func (p *Process) Fork(ctx context.Context, from string) (id string, origin At, 
 // Setting is a value for a key of a run's state.
 type Setting struct {
 	Key   string
-	Value any // as flow.ParseValue makes it
+	Value any // value as returned by flow.ParseValue
 }
 
-// Edit replaces values in the state of a run that nobody drives and that is not
-// over; the journal keeps what was. It ends what a killed process left behind
-// first, and returns the place of the record.
+// Edit replaces values in the state of a run that no process drives and that has not
+// ended; the journal keeps the old values. It first ends what a killed process left
+// behind, and returns the place of the record.
 func (p *Process) Edit(ctx context.Context, id string, set []Setting) (At, error) {
 	if run, at, err := SplitPoint(id); err != nil || at != 0 {
 		if err == nil {
@@ -133,13 +133,13 @@ type Author struct {
 	At
 	Time  time.Time `json:"time"`
 	Kind  string    `json:"kind"`
-	Path  string    `json:"path,omitempty"`  // of the child graph; "": the run's own
-	Nodes []string  `json:"nodes,omitempty"` // of a step: who wrote
-	From  *At       `json:"from,omitempty"`  // of a fork: what was copied
+	Path  string    `json:"path,omitempty"`  // of the child graph; "": the run's own graph
+	Nodes []string  `json:"nodes,omitempty"` // for a step: the nodes that wrote
+	From  *At       `json:"from,omitempty"`  // for a fork: what was copied
 }
 
-// Blame lists who wrote a key of a run, newest first. It goes on in the runs that
-// this one was forked from, as long as they are kept.
+// Blame returns the records that wrote a key of a run, newest first. It continues in the
+// runs that this one was forked from, as long as they exist.
 func (p *Process) Blame(ctx context.Context, id, key string) ([]Author, error) {
 	st, at, err := p.point(ctx, id)
 	if err != nil {
@@ -187,7 +187,7 @@ func author(run string, w *graph.Written) Author {
 	return a
 }
 
-// noKey says that nobody wrote a key, and which ones there are.
+// noKey returns the error for a key that was never written; it names the existing keys.
 func noKey(snap *graph.Snapshot, key string) error {
 	var keys []string
 	for _, v := range snap.Values {

@@ -13,26 +13,26 @@ import (
 	"raddle.dev/team"
 )
 
-// A Branch is something that worked in a run: an agent, or a node that called a
-// model or ran a graph. Those that began several times are one branch.
+// A Branch is a part of a run that worked: an agent, or a node that called a
+// model or ran a graph. One that started several times is one branch.
 type Branch struct {
 	Path      string     // of nodes and agents: "research", "fan/each[2]", "team/agent_explore_1f2e3d4c"; "" for the run
 	Agent     string     // name of a spawned agent, or of the run's
-	Status    string     // of the run; of others done, failed, cancelled, waiting, or what the run is that they are part of
-	Error     string     // why it failed
-	Started   time.Time  // zero for what has not begun
-	Ended     time.Time  // zero for what has not ended; then Updated is the newest that is known of it
+	Status    string     // of the run; for others done, failed, cancelled, waiting, or the status of the run that they are part of
+	Error     string     // reason of a failure
+	Started   time.Time  // zero if it has not started
+	Ended     time.Time  // zero if it has not ended; then Updated is the newest that is known of it
 	Updated   time.Time  // of its newest record
-	Calls     Calls      // of models, by itself
-	Tools     int        // calls of tools that are recorded, by itself
-	Purpose   string     // of a spawned agent: its task's subject, or its prompt's first words
-	Task      *team.Task // of the queue of its parent, that it works on or is
-	Questions []string   // ids of those that it has open, by itself
-	Children  []*Branch  // in the order of their beginning
+	Calls     Calls      // calls of models, without those of its children
+	Tools     int        // recorded calls of tools, without those of its children
+	Purpose   string     // for a spawned agent: its task's subject, or the first words of its prompt
+	Task      *team.Task // the task of its parent's queue that it works on or is
+	Questions []string   // ids of its open questions, without those of its children
+	Children  []*Branch  // in the order in which they started
 }
 
-// Tree reads from a run's journal what worked in it, up to a record (0: all): also
-// agents that were collected, of which the run's state holds nothing any more.
+// Tree reads the parts of a run that worked from its journal, up to a record (0: all). It
+// includes agents that were collected, which are no longer in the run's state.
 func (p *Process) Tree(ctx context.Context, d *RunDetail) (*Branch, error) {
 	st, found, err := p.locate(ctx, d.Run)
 	if err != nil {
@@ -78,23 +78,23 @@ func (j *journals) tree(ctx context.Context, at spot, d *RunDetail) (*Branch, er
 	return g.finish(d), nil
 }
 
-// A grower makes a tree of a journal's records.
+// A grower builds a tree from the records of a journal.
 type grower struct {
 	root  *Branch
 	paths map[string]*Branch   // by path
-	order []*Branch            // of their beginning, without the root
-	in    map[*Branch]string   // the frame, in the journal, that it is a task of
-	steps map[string]time.Time // when the step under way began, by frame
+	order []*Branch            // in the order of their start, without the root
+	in    map[*Branch]string   // the frame, in the journal, whose task it is
+	steps map[string]time.Time // start of the current step, by frame
 	teams []*crew
-	by    map[string]string // the path of who has spawned an agent, by its own
+	by    map[string]string // the path of the agent that has spawned an agent, by the path of the latter
 }
 
-// crew is the log of a team, and where the team is.
+// A crew is the log of a team, and the place of the team.
 type crew struct {
 	task string // of the journal
-	path string // of the task, with a slash at its end
+	path string // of the task, followed by a slash
 	past team.Past
-	torn bool // its beginning is not in the journal any more
+	torn bool // its beginning is no longer in the journal
 }
 
 func newGrower(d *RunDetail) *grower {
@@ -102,8 +102,8 @@ func newGrower(d *RunDetail) *grower {
 	return &grower{root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}, by: map[string]string{}}
 }
 
-// PlainPath is the path of nodes and agents that a path of a journal stands for, each
-// with a slash: "" for the run's own nodes, and for those of the lead of a team.
+// PlainPath returns the path of nodes and agents that a path of a journal means, each
+// followed by a slash: "" for the run's own nodes, and for those of the lead of a team.
 func PlainPath(journal string) string {
 	if path := public(journal); path != "" {
 		return path + "/"
@@ -111,8 +111,8 @@ func PlainPath(journal string) string {
 	return ""
 }
 
-// public is the path of nodes and agents that a path of the journal stands for,
-// without a slash at its end. The lead of a team is who it is the lead of.
+// public returns the path of nodes and agents that a path of the journal means,
+// without a slash at its end. The lead of a team has the path of the branch that it leads.
 func public(journal string) string {
 	var parts []string
 	for part := range strings.SplitSeq(strings.TrimSuffix(journal, "/"), "/") {
@@ -127,7 +127,7 @@ func public(journal string) string {
 	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "/")
 }
 
-// taskName is the public name of a task, step.node.index.
+// taskName returns the public name of a task, step.node.index.
 func taskName(task string) string {
 	_, rest, _ := strings.Cut(task, ".")
 	i := strings.LastIndexByte(rest, '.')
@@ -145,7 +145,7 @@ func taskOf(e graph.Entry) string {
 	return task
 }
 
-// branch is that of a path, which begins here where it is new.
+// branch returns the branch of a path, and creates it if it is new.
 func (g *grower) branch(path string, began time.Time) *Branch {
 	b := g.paths[path]
 	if b == nil {
@@ -159,8 +159,8 @@ func (g *grower) branch(path string, began time.Time) *Branch {
 	return b
 }
 
-// holder is the branch that an effect is of: that of its frame for a conversation,
-// else that of its task.
+// holder returns the branch of an effect: that of its frame for a conversation,
+// otherwise that of its task.
 func (g *grower) holder(e graph.Entry) *Branch {
 	if flow.IsTalk(e.ID) || toolKey(e.ID) != "" {
 		return g.branch(public(e.Path), g.steps[e.Path])
@@ -170,7 +170,7 @@ func (g *grower) holder(e graph.Entry) *Branch {
 	return b
 }
 
-// entry takes a record's head in.
+// entry adds the head of a record.
 func (g *grower) entry(e graph.Entry) {
 	switch e.Kind {
 	case graph.KindStart, graph.KindEdit, graph.KindFork, graph.KindSnapshot:
@@ -178,7 +178,7 @@ func (g *grower) entry(e graph.Entry) {
 	case graph.KindCall:
 		g.steps[e.Path] = e.Time
 		b := g.branch(public(e.Path), e.Time)
-		b.Ended, g.in[b] = time.Time{}, parentFrame(e.Path) // it may begin again
+		b.Ended, g.in[b] = time.Time{}, parentFrame(e.Path) // it may start again
 	case graph.KindEffect:
 		if !flow.IsReply(e.ID) && toolKey(e.ID) == "" {
 			break
@@ -220,12 +220,12 @@ func (g *grower) endIn(frame string, at time.Time) {
 	}
 }
 
-// parentFrame is the frame around one of the journal.
+// parentFrame returns the frame around a frame of the journal.
 func parentFrame(path string) string {
 	return path[:strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1]
 }
 
-// data takes in what an effect has come to.
+// data adds the outcome of an effect.
 func (g *grower) data(e graph.Entry, data []byte) error {
 	if team.IsLog(e.ID) {
 		g.log(e, data)
@@ -238,8 +238,8 @@ func (g *grower) data(e graph.Entry, data []byte) error {
 	return err
 }
 
-// log takes an entry of a team's log in. Of a log without its beginning nothing
-// more can be said than that its agents were there.
+// log adds an entry of a team's log. Without the beginning of the log, only the
+// existence of its agents is known.
 func (g *grower) log(e graph.Entry, data []byte) {
 	task := e.Path + taskOf(e)
 	i := slices.IndexFunc(g.teams, func(c *crew) bool { return c.task == task })

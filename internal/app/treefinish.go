@@ -10,7 +10,7 @@ import (
 	"raddle.dev/team"
 )
 
-// finish puts what worked in a run into its place, with how it stands.
+// finish moves each branch to its place in the tree, and sets its status.
 func (g *grower) finish(d *RunDetail) *Branch {
 	g.root.Status, g.root.Error, g.root.Updated = d.Status, d.Reason, d.Updated
 	if d.At > 0 {
@@ -38,12 +38,12 @@ func (g *grower) finish(d *RunDetail) *Branch {
 	return g.root
 }
 
-// inOrder compares branches by their beginning. Those of one step begin together,
-// whichever was heard of first: they are in the order of their names and numbers.
+// inOrder compares branches by their start. Branches of one step start together,
+// so that their names and numbers decide, not which of them the journal names first.
 func inOrder(a, b *Branch) int {
 	node, at := numbered(a.Path)
 	other, then := numbered(b.Path)
-	switch { // those that wait for a place are last, as they were spawned
+	switch { // those that wait for a place come last, in the order in which they were spawned
 	case a.Started.IsZero() && b.Started.IsZero():
 		return 0
 	case a.Started.IsZero():
@@ -54,7 +54,7 @@ func inOrder(a, b *Branch) int {
 	return cmp.Or(a.Started.Compare(b.Started), strings.Compare(node, other), cmp.Compare(at, then))
 }
 
-// numbered parts "fan/each[2]" into its name and its number.
+// numbered splits "fan/each[2]" into its name and its number.
 func numbered(path string) (node string, index int) {
 	if i := strings.LastIndexByte(path, '['); i >= 0 {
 		if n, err := strconv.Atoi(strings.TrimSuffix(path[i+1:], "]")); err == nil {
@@ -64,7 +64,7 @@ func numbered(path string) (node string, index int) {
 	return path, 0
 }
 
-// accounts adds what a team's log says of its agents.
+// accounts adds what a team's log says about its agents.
 func (g *grower) accounts(c *crew) {
 	for i := range c.past.Agents {
 		a := &c.past.Agents[i]
@@ -85,7 +85,7 @@ func (g *grower) accounts(c *crew) {
 	}
 }
 
-// queue adds the tasks that nobody works on, below the agent whose they are.
+// queue adds the tasks that no agent works on, below the agent that owns them.
 func (g *grower) queue(c *crew) {
 	for _, t := range c.past.Tasks {
 		if t.AgentID != "" || t.Status == "completed" {
@@ -96,7 +96,7 @@ func (g *grower) queue(c *crew) {
 	}
 }
 
-// member is the path of an agent of a team: the lead's is that of who has the team.
+// member returns the path of an agent of a team: that of the lead is the path of the branch that has the team.
 func (c *crew) member(id string) string {
 	if id == team.Lead {
 		return parentPath(c.path)
@@ -106,7 +106,7 @@ func (c *crew) member(id string) string {
 
 func parentPath(path string) string { return path[:max(0, strings.LastIndexByte(path, '/'))] }
 
-// near is the innermost branch around a path.
+// near returns the innermost branch around a path.
 func (g *grower) near(path string) *Branch {
 	for {
 		if b := g.paths[path]; b != nil {
@@ -116,7 +116,7 @@ func (g *grower) near(path string) *Branch {
 	}
 }
 
-// above is the branch that another belongs to: of the agent who has spawned it.
+// above returns the parent of a branch: of a spawned agent the agent that has spawned it.
 func (g *grower) above(b *Branch) *Branch {
 	if by, ok := g.by[b.Path]; ok {
 		return g.near(by)
@@ -124,7 +124,7 @@ func (g *grower) above(b *Branch) *Branch {
 	return g.near(parentPath(b.Path))
 }
 
-// questions gives each open question to the innermost branch that it comes from.
+// questions assigns each open question to the innermost branch that it comes from.
 func (g *grower) questions(d *RunDetail) {
 	if d.Snapshot.Status.Final() {
 		return
@@ -137,7 +137,7 @@ func (g *grower) questions(d *RunDetail) {
 	}
 }
 
-// status is how something stands that is not the run.
+// status returns the status of a branch that is not the run.
 func (g *grower) status(b *Branch) string {
 	switch {
 	case b.Status != "":
@@ -146,13 +146,13 @@ func (g *grower) status(b *Branch) string {
 		return graph.Done.String()
 	case g.asks(b):
 		return graph.Waiting.String()
-	case g.root.Status == graph.Waiting.String(): // for one that does
+	case g.root.Status == graph.Waiting.String(): // for one that works
 		return graph.Paused.String()
 	}
 	return g.root.Status
 }
 
-// asks tells whether something below a branch, or itself, has a question open.
+// asks reports whether a branch, or one below it, has an open question.
 func (g *grower) asks(b *Branch) bool {
 	for _, o := range g.order {
 		if len(o.Questions) > 0 && (o == b || strings.HasPrefix(o.Path, b.Path+"/")) {

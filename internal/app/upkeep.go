@@ -26,7 +26,7 @@ func (j *journals) hold(run string) (*runLock, error) {
 	return lock, err
 }
 
-// unleased is a *DrivenError if a drive holds the lease of a run.
+// unleased returns a *DrivenError if a drive holds the lease of a run.
 func (j *journals) unleased(run string) error {
 	st, ok := j.Store.(graph.Leaser)
 	if !ok {
@@ -42,10 +42,10 @@ func (j *journals) unleased(run string) error {
 	return nil
 }
 
-// stopWait is how long a process that was told to stop may take to save its run.
+// stopWait limits how long a process may take to save its run after a request to stop.
 const stopWait = 15 * time.Second
 
-// stop tells the process that drives a run to stop, and waits for the lock.
+// stop asks the process that drives a run to stop, and waits for the lock.
 func (j *journals) stop(run string) (*runLock, error) {
 	lock, err := lockRun(j.locks(), run)
 	var busy *DrivenError
@@ -69,9 +69,9 @@ func (j *journals) stop(run string) (*runLock, error) {
 	return nil, refused
 }
 
-// Cancel ends a run for good: the process that drives it is told to stop, what a
-// killed one left behind is ended, and it cannot be resumed any more. Its journal
-// stays. A run that is over is an [*OverError].
+// Cancel ends a run permanently: it stops the process that drives the run, ends what a
+// killed process left behind, and the run cannot be resumed any more. Its journal
+// stays. A run that has ended is an [*OverError].
 func (p *Process) Cancel(ctx context.Context, id string) (string, error) {
 	st, id, err := p.lookUp(ctx, id)
 	if err != nil {
@@ -95,7 +95,7 @@ func (p *Process) Cancel(ctx context.Context, id string) (string, error) {
 	return id, graph.Abandon(ctx, st, id, "cancelled by hand")
 }
 
-// Export passes the records of a run on, oldest first, with what each tells.
+// Export passes the records of a run to a function, oldest first, with what each one records.
 func (p *Process) Export(ctx context.Context, id string, use func(graph.Entry, graph.Record) error) error {
 	st, id, err := p.lookUp(ctx, id)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *Process) Export(ctx context.Context, id string, use func(graph.Entry, g
 		}
 		last := len(entries) - 1
 		if last < 0 || entries[last].Seq != r.Seq {
-			break // it was written, or pruned, since
+			break // it was written or pruned in the meantime
 		}
 		if err := use(entries[last], r); err != nil {
 			return err
@@ -121,15 +121,15 @@ func (p *Process) Export(ctx context.Context, id string, use func(graph.Entry, g
 	return nil
 }
 
-// Pruned is what is left of a run.
+// Pruned describes what is left of a run.
 type Pruned struct {
 	Run     string `json:"run"`
 	First   int64  `json:"first"`   // number of the oldest record that is left
 	Removed int64  `json:"removed"` // records
 }
 
-// Prune shortens the journal of a run that nobody drives, from its beginning. How
-// the run stands, its result and what a resume needs stay.
+// Prune removes records from the beginning of the journal of a run that no process drives.
+// The run's status, its result and what a resume needs stay.
 func (p *Process) Prune(ctx context.Context, id string, keep graph.Keep) (Pruned, error) {
 	st, id, err := p.lookUp(ctx, id)
 	if err != nil {
@@ -153,8 +153,8 @@ func (p *Process) Prune(ctx context.Context, id string, keep graph.Keep) (Pruned
 	return Pruned{Run: id, First: first, Removed: first - was}, err
 }
 
-// RemoveAll deletes the journals of runs for good, many at once, and says which are
-// gone. ids are complete. A run that is being driven ends it with an error.
+// RemoveAll deletes the journals of runs permanently, in batches, and returns which are
+// removed. ids are complete. A run that is being driven stops it with an error.
 func (p *Process) RemoveAll(ctx context.Context, ids []string, gone func(id string)) error {
 	if len(ids) == 0 {
 		return nil
@@ -186,7 +186,7 @@ func (p *Process) RemoveAll(ctx context.Context, ids []string, gone func(id stri
 	return nil
 }
 
-// removedAtOnce bounds how many locks are held, and how long others wait for the file.
+// removedAtOnce limits how many locks are held, and how long others wait for the file.
 const removedAtOnce = 100
 
 func (j *journals) removeAll(ctx context.Context, ids []string, remove func(context.Context, ...string) error) error {
@@ -200,8 +200,8 @@ func (j *journals) removeAll(ctx context.Context, ids []string, remove func(cont
 	return remove(ctx, ids...)
 }
 
-// Compact gives the space of removed runs back to the file system, and returns how
-// large the store was and is, in bytes; 0 where it is not a file.
+// Compact returns the space of removed runs to the file system. It returns the size of
+// the store before and after, in bytes; 0 if the store is not a file.
 func (p *Process) Compact(ctx context.Context) (before, after int64, err error) {
 	st, err := p.existing()
 	if errors.Is(err, errNoStore) {
@@ -219,8 +219,8 @@ func (p *Process) Compact(ctx context.Context) (before, after int64, err error) 
 	return c.Compact(ctx)
 }
 
-// Over lists the runs that are over, and have been for a time. Sessions are not
-// among them: they may go on.
+// Over returns the runs that ended at least the given time ago. It leaves out sessions,
+// which may continue.
 func (p *Process) Over(ctx context.Context, age time.Duration) ([]string, error) {
 	runs, err := p.Runs(ctx, "")
 	var ids []string

@@ -9,7 +9,7 @@ import (
 // A BuildInfo says what a program was built from, as the Go tool recorded it.
 type BuildInfo struct {
 	Version  string `json:"version"`            // of the module; "devel" if it was not built from a version
-	Commit   string `json:"commit,omitempty"`   // empty where it was built outside of a clone
+	Commit   string `json:"commit,omitempty"`   // empty if it was built outside of a clone
 	Time     string `json:"time,omitempty"`     // of the commit, RFC 3339
 	Modified bool   `json:"modified,omitempty"` // the clone had changes that were not committed
 	Go       string `json:"go"`
@@ -23,7 +23,7 @@ func ReadBuild() BuildInfo {
 	if !ok {
 		return b
 	}
-	// A version that the Go tool made up of the commit says nothing that Commit does not say.
+	// A version that the Go tool derived from the commit adds nothing to Commit.
 	if v := info.Main.Version; v != "" && v != "(devel)" && !strings.HasPrefix(v, "v0.0.0-") {
 		b.Version = v
 	}
@@ -40,7 +40,7 @@ func ReadBuild() BuildInfo {
 	return b
 }
 
-// Version returns the version of the program, with the commit where it has none of its own.
+// Version returns the version of the program, with the commit if it has no version of its own.
 func Version() string {
 	b := ReadBuild()
 	if b.Version != "devel" || b.Commit == "" {

@@ -18,7 +18,7 @@ func connect(c *client, name string, limits Config, env environ) (llm.Model, err
 	return refusedKey(m, "; set "+c.keyNames[0]+" to a key that is valid for this model", c.keySource(env)), nil
 }
 
-// wireOf is the model of a client, whose errors know only the name of a variable.
+// wireOf returns the model of a client; its errors know only the name of a variable.
 func wireOf(c *client, name string, limits Config) (llm.Model, error) {
 	key := c.keyNames[0]
 	if c.Key == "" && c.needsKey() {
@@ -52,8 +52,8 @@ func notYet(c *client) *Error {
 	return invalid("use another client; gateways that are compatible with OpenAI's interface work today", "client %q: models of type %s cannot be called yet", c.Name, c.Type)
 }
 
-// ollamaBase turns what OLLAMA_HOST may hold, such as "host:11434", into the
-// address of the interface that is compatible with OpenAI's.
+// ollamaBase turns a value of OLLAMA_HOST, such as "host:11434", into the
+// address of the API that is compatible with OpenAI's.
 func ollamaBase(host string) string {
 	if !strings.Contains(host, "://") {
 		host = "http://" + host
@@ -66,7 +66,7 @@ func ollamaBase(host string) string {
 }
 
 // cutVersion removes the version from an address, because the wires of Anthropic
-// and Gemini add it, and configurations write it.
+// and Gemini add it, and configurations contain it.
 func cutVersion(base string) string {
 	base = strings.TrimRight(base, "/")
 	for _, version := range []string{"/v1beta", "/v1"} {
