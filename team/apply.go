@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// What the entries do. Each method refuses before it changes anything.
+// The methods of this file make the changes of the entries. Each method refuses
+// an entry before it changes anything.
 
 type problem struct {
 	Status  string `json:"status"`
@@ -37,8 +38,8 @@ func told(m *member) spawned {
 	return spawned{"ok", m.id, m.name, fmt.Sprintf("Agent '%s' spawned as '%s'. Use agent__check or agent__collect to get results.", m.name, m.id), false}
 }
 
-// end is how an agent ends by itself: its own agents are cancelled, its task is
-// done or failed, and there is a place for another.
+// end ends an agent whose loop is finished: its own agents are cancelled, its
+// task is completed or failed, and its place is free for another agent.
 func (s *state) end(e entry) outcome {
 	m := s.agents[e.ID]
 	if m == nil || m.status != running {
@@ -73,11 +74,12 @@ type finished struct {
 	ExitStatus string        `json:"exit_status"`
 	Output     string        `json:"output"`
 	Error      string        `json:"error,omitempty"`
-	Stuck      []stuckTask   `json:"blocked_for_ever,omitempty"` // tasks of the collector that no result has named before
+	Stuck      []stuckTask   `json:"blocked_for_ever,omitempty"` // tasks of the collector that no earlier result has named
 	Pending    []*escalation `json:"pending_escalations,omitempty"`
 }
 
-// collect hands the output of one agent or of several over, once.
+// collect returns the output of one agent or of several. An output is returned
+// only once.
 func (s *state) collect(e entry) outcome {
 	if len(e.IDs) == 0 {
 		out := s.collectOne(e.By, e.ID)
@@ -88,7 +90,7 @@ func (s *state) collect(e entry) outcome {
 		return out
 	}
 	g := gathered{Status: "ok"}
-	for _, id := range e.IDs { // none is missing: the same call has looked, unless another call came between
+	for _, id := range e.IDs { // none is missing: the same call has checked it, unless another call came in between
 		if f, ok := s.collectOne(e.By, id).result.(finished); ok {
 			g.Agents = append(g.Agents, f)
 		}
@@ -137,8 +139,8 @@ func (s *state) cancel(e entry) outcome {
 	return out
 }
 
-// dispatch starts the agents of an agent that wait for a place, and then the tasks of
-// its queue that can start, while there are places.
+// dispatch starts the agents of an agent that wait for a place, and then the
+// tasks of its queue that can start, while there are free places.
 func (s *state) dispatch(by, key string) (begun []spawned) {
 	m := s.agents[by]
 	for _, child := range m.children {
@@ -162,7 +164,7 @@ func (s *state) dispatch(by, key string) (begun []spawned) {
 	return begun
 }
 
-// crowd notes a task that waits for a place, once.
+// crowd records that a task waits for a place, once.
 func (s *state) crowd(by string, t *task) {
 	if !t.crowded {
 		t.crowded = true
@@ -227,7 +229,7 @@ type lost struct {
 	Blocked []string `json:"blocked_dependents"`
 	Message string   `json:"message"`
 
-	Stuck []stuckTask `json:"blocked_for_ever,omitempty"` // those behind the dependents too
+	Stuck []stuckTask `json:"blocked_for_ever,omitempty"` // including tasks that depend on the dependents
 }
 
 func (s *state) fail(e entry) outcome {
@@ -256,7 +258,7 @@ func (s *state) send(e entry) outcome {
 	}
 	from := by.id
 	if from == lead {
-		from = "parent" // it has none but its own agents to write to
+		from = "parent" // it can only write to its own agents
 	}
 	to.inbox = append(to.inbox, mail{from, payload{"text", e.Text}, e.At.UTC().Format(time.RFC3339)})
 	return outcome{result: problem{"ok", fmt.Sprintf("Message delivered to agent '%s'", e.ID)}}
@@ -279,7 +281,7 @@ func (s *state) drain(e entry) outcome {
 	return outcome{result: box}
 }
 
-// escalate asks the agent that has spawned this one.
+// escalate sends a question to the agent that spawned this one.
 func (s *state) escalate(e entry) outcome {
 	m := s.agents[e.By]
 	x := &escalation{ID: s.newID("esc_", e.Key), From: m.id, Name: m.name, Question: e.Text, Options: e.Options, to: m.parent}
@@ -293,7 +295,7 @@ type replied struct {
 	Question string `json:"original_question"`
 }
 
-// reply answers a question, or gives up waiting for an answer.
+// reply answers a question, or stops waiting for an answer.
 func (s *state) reply(e entry) outcome {
 	i := slices.IndexFunc(s.escalations, func(x *escalation) bool { return x.ID == e.ID && !x.replied })
 	if i < 0 || e.Op == opReply && s.escalations[i].to != e.By {

@@ -12,8 +12,9 @@ import (
 	"raddle.dev/tool"
 )
 
-// wanted returns the agents that a call of agent__collect names, and whether it is
-// the form for several. A model may write the list into id.
+// wanted returns the agents that a call of agent__collect names, and whether
+// the call uses the form for several agents. A model may write the list into
+// id.
 func (a args) wanted() (ids []string, several bool) {
 	ids = slices.Clone(a.IDs)
 	id := strings.TrimSpace(string(a.ID))
@@ -73,15 +74,16 @@ type gathered struct {
 	Status  string        `json:"status"` // ok or pending
 	Message string        `json:"message,omitempty"`
 	Agents  []finished    `json:"agents"`
-	Left    []string      `json:"not_collected"` // all agents of the caller, in the order of their start
+	Left    []string      `json:"not_collected"` // all agents of the caller, in the order in which they started
 	Unknown []string      `json:"not_found,omitempty"`
-	Stuck   []stuckTask   `json:"blocked_for_ever,omitempty"` // tasks of the caller that no result has named before
+	Stuck   []stuckTask   `json:"blocked_for_ever,omitempty"` // tasks of the caller that no earlier result has named
 	Pending []*escalation `json:"pending_escalations,omitempty"`
 }
 
-// collectSeveral hands over the output of all agents of a list, or with one, as soon
-// as one of them has finished, of those that have. An empty list means all agents
-// that the caller has started and not collected.
+// collectSeveral returns the output of all agents of a list. If one is true, it
+// returns as soon as one of them has finished, with the output of all that
+// have. An empty list means all agents that the caller has started and not
+// collected.
 func (s seat) collectSeveral(ctx context.Context, c tool.Call, ids []string, one bool) (tool.Result, error) {
 	s.mu.Lock()
 	for {
@@ -111,9 +113,9 @@ func (s seat) collectSeveral(ctx context.Context, c tool.Call, ids []string, one
 	}
 }
 
-// sortChildren divides a list of agents into those that have finished, those that
-// run, and those that by has not started or has collected. An empty list means all
-// that by has started.
+// sortChildren divides a list of agents into those that have finished, those
+// that are running, and those that by has not started or has already collected.
+// An empty list means all agents that by has started.
 func (s *state) sortChildren(by string, ids []string) (over, busy, unknown []string) {
 	if len(ids) == 0 {
 		ids = s.childIDs(by)
@@ -133,7 +135,8 @@ func (s *state) sortChildren(by string, ids []string) (over, busy, unknown []str
 	return over, busy, unknown
 }
 
-// childIDs lists the ids of the agents that an agent has started, in that order.
+// childIDs returns the ids of the agents that an agent has started, in that
+// order.
 func (s *state) childIDs(of string) []string {
 	ids := []string{}
 	for _, m := range s.children(of) {
@@ -142,7 +145,7 @@ func (s *state) childIDs(of string) []string {
 	return ids
 }
 
-// hand hands over the output of an agent, summed up if it is long.
+// hand returns the output of an agent, summarized if it is long.
 func (s seat) hand(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
 	out, err := s.change(entry{Op: opCollect, Key: c.Key, By: s.id, ID: id})
 	if err != nil {
@@ -161,7 +164,8 @@ func (s seat) hand(ctx context.Context, c tool.Call, id string) (tool.Result, er
 	return tool.JSON(f), nil
 }
 
-// handSeveral hands over the output of several agents, each summed up if it is long.
+// handSeveral returns the output of several agents, each summarized if it is
+// long.
 func (s seat) handSeveral(ctx context.Context, c tool.Call, ids, unknown []string) (tool.Result, error) {
 	out, err := s.change(entry{Op: opCollect, Key: c.Key, By: s.id, IDs: ids})
 	if err != nil {
@@ -183,21 +187,21 @@ func (s seat) handSeveral(ctx context.Context, c tool.Call, ids, unknown []strin
 	return tool.JSON(g), nil
 }
 
-// A prompting says when agent__collect has last returned because of a question.
+// A prompting records when agent__collect last returned because of a question.
 type prompting struct {
-	task  string // of the caller: calls of one reply share it
+	task  string // of the caller: calls of one reply have the same task
 	at    time.Time
-	pause time.Duration // before the question ends a later call
+	pause time.Duration // the wait before the question ends a later call
 }
 
-// firstPause is how long agent__collect waits when it is called again and a question
-// that it has returned is still open. The pause doubles each time.
+// firstPause is how long agent__collect waits when it is called again while a
+// question that it has returned is still open. The pause doubles each time.
 const firstPause = 10 * time.Second
 
 // awaitOrAsk waits for a change, or returns the open questions to the caller. A
-// question ends the calls of one reply at once. A later call waits first, so that a
-// model that never answers does not call in a loop. Unless it is zero, the wait ends
-// at until. The caller must hold mu.
+// question ends the calls of one reply immediately. A later call waits first,
+// so that a model that never answers does not call in a loop. If until is not
+// zero, the wait ends then. The caller must hold mu.
 func (s seat) awaitOrAsk(ctx context.Context, on []string, until time.Time) (open []*escalation, err error) {
 	open = s.state.pending(s.id)
 	task, now, wait := graph.TaskPath(ctx), time.Now(), time.Duration(0)
@@ -226,7 +230,8 @@ func (s seat) awaitOrAsk(ctx context.Context, on []string, until time.Time) (ope
 	return nil, err
 }
 
-// prompt notes that questions are returned to the caller. The caller must hold mu.
+// prompt records that questions were returned to the caller. The caller must
+// hold mu.
 func (s seat) prompt(open []*escalation, task string, now time.Time) {
 	for _, x := range open {
 		if p := s.prompted[x.ID]; p.task != task {

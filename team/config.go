@@ -15,46 +15,47 @@ import (
 	"raddle.dev/llm"
 )
 
-// Config is a team: an agent that is talked to, and those that can be spawned.
+// Config is a team: a lead, which receives the user's messages, and the agents
+// that can be spawned.
 type Config struct {
 	Name   string            // of the graph; empty: "team"
-	Lead   Member            // the agent that is talked to
-	Agents map[string]Member // the others by name, which has no '/', '#' or '['
-	Depth  int               // how deep the lead is, where its context says no more: see At
+	Lead   Member            // the agent that receives the user's messages
+	Agents map[string]Member // the other agents by name; a name must not contain '/', '#' or '['
+	Depth  int               // the depth of the lead if its context does not say it: see At
 
-	// Escalate has the user__* tools of spawned agents ask the agent that has
-	// spawned them, where no person is there to be asked: see Member.Patience.
+	// Escalate makes the user__* tools of spawned agents ask the agent that
+	// spawned them, if there is no person to ask: see Member.Patience.
 	Escalate bool
 }
 
-// A Member is an agent of a team. It is a loop of a model and its tools, or, but for
-// the lead, a graph of its own.
+// A Member is an agent of a team: a loop of a model and its tools or, except
+// for the lead, its own graph.
 type Member struct {
-	Agent agent.Config     // its Budget is its own; from the lead's spend all others, too
-	Graph *graph.Graph     // in the place of Agent, with the tools of a team that it brings itself
-	Shape func(*graph.Def) // changes the graph of Agent before it is compiled; nil: as it is
-	Fault error            // why it cannot be spawned: who tries is told. nil: it can
+	Agent agent.Config     // its Budget applies to this agent only; the lead's Budget is shared by all agents
+	Graph *graph.Graph     // used instead of Agent, with its own team tools
+	Shape func(*graph.Def) // changes the graph of Agent before it is compiled; nil: no change
+	Fault error            // why it cannot be spawned; an agent that tries gets this error. nil: it can be spawned
 
-	// These are not called for the lead. Each may be nil.
-	Open    func(ctx context.Context) error   // before it runs in a process, for what it needs there; what fails is its failure
+	// The following functions are not called for the lead. Each may be nil.
+	Open    func(ctx context.Context) error   // opens what the agent needs in this process, before it runs; an error is a failure of the agent
 	Input   func(prompt string) []graph.Write // its first writes; nil: those of agent.Turn
-	Output  func(graph.Child) string          // what it says in the end; nil: all that its models have said, which needs agent.Messages. Pure
-	Explain func(error) error                 // its failure in other words
+	Output  func(graph.Child) string          // its output; nil: all replies of its models, which requires agent.Messages. Pure
+	Explain func(error) error                 // returns its failure in other words
 
-	Description string        // what the agent is for, told to those that may spawn it
-	Spawn       *Spawn        // it may spawn others; nil: it may not
+	Description string        // the purpose of the agent, shown to the agents that may spawn it
+	Spawn       *Spawn        // the agent may spawn others; nil: it may not
 	Patience    time.Duration // how long it waits in one drive for a reply to an escalation; 0: five minutes
-	Plain       bool          // nothing of the team is added to its tools and its system prompt: see Tools
+	Plain       bool          // nothing for the team is added to its tools and its system prompt: see Tools
 }
 
 // Spawn says what an agent may spawn. The zero value is a good choice.
 type Spawn struct {
-	Max       int       // agents of its own that run at once, as it was when the turn began; 0: 4, below: none
-	Depth     int       // how deep the agents that it spawns may be, with a lead that nothing runs at 0; 0: 3, below: none
+	Max       int       // its own agents that may run at once, as set when the turn started; 0: 4; negative: none
+	Depth     int       // how deep the agents that it spawns may be; a lead without agents above it has depth 0; 0: 3; negative: none
 	Only      []string  // the agents that it may spawn; nil: all
-	Summary   llm.Model // sums up long outputs; nil: its own model
-	Threshold int       // characters from which on an output is summed up; 0: 4000, below: every output is
-	Reminders int       // how often in a turn it is told of agents that still run, before they are cancelled; 0: 3
+	Summary   llm.Model // summarizes long outputs; nil: the agent's own model
+	Threshold int       // number of characters from which an output is summarized; 0: 4000; negative: every output
+	Reminders int       // how often in a turn it is reminded of agents that still run, before they are cancelled; 0: 3
 }
 
 // Node is the name of the only node of a team's graph.
@@ -68,8 +69,9 @@ const (
 	defaultReminders = 3
 )
 
-// Compile makes the team's graph. It works on agent.Keys, like the graph of an
-// agent.Config: a turn begins with agent.Turn or agent.Next.
+// Compile returns the team's graph. The graph works on agent.Keys, like the
+// graph of an agent.Config: start a turn with agent.Turn or agent.Next. Compile
+// fails if the configuration is invalid.
 func (c Config) Compile() (*graph.Graph, error) {
 	d, err := c.Def()
 	if err != nil {
@@ -78,7 +80,8 @@ func (c Config) Compile() (*graph.Graph, error) {
 	return graph.Compile(d)
 }
 
-// Def is the team as plain data, to be changed before it is compiled.
+// Def returns the team as plain data, which can be changed before it is
+// compiled.
 func (c Config) Def() (graph.Def, error) {
 	c.Agents = maps.Clone(c.Agents)
 	children := map[string]graph.Sub{}
@@ -94,7 +97,7 @@ func (c Config) Def() (graph.Def, error) {
 	for _, name := range sortedKeys(c.Agents) {
 		switch m := c.Agents[name]; {
 		case name == "" || strings.ContainsAny(name, "/#["):
-			faults = append(faults, fmt.Errorf("team %s: an agent cannot be named %q: a name is not empty, and has no '/', '#' or '['", c.Name, name))
+			faults = append(faults, fmt.Errorf("team %s: invalid agent name %q: a name must not be empty or contain '/', '#' or '['", c.Name, name))
 		case m.Fault == nil:
 			add(name, kindOf(name), m)
 		}
@@ -124,8 +127,9 @@ func (c *Config) member(name string, m Member, leads bool) (*graph.Graph, error)
 	return m.compile(name, c.Escalate)
 }
 
-// Compiled is a Plain agent with its Graph made, for teams that have it in common:
-// each would make one of its own. escalate is Config.Escalate of all of them.
+// Compiled returns a Plain member with its Graph compiled, so that several
+// teams can share it instead of compiling it again. escalate is Config.Escalate
+// of these teams.
 func (m Member) Compiled(name string, escalate bool) (Member, error) {
 	if m.Graph != nil || !m.Plain {
 		return m, fmt.Errorf("agent %s: only a Plain Member without a Graph can be compiled alone", name)
@@ -157,7 +161,8 @@ func (m Member) compile(name string, escalate bool) (*graph.Graph, error) {
 	return graph.Compile(d)
 }
 
-// system adds what the team's tools need to the system prompt.
+// system returns a function that adds what the team's tools need to the system
+// prompt.
 func (c *Config) system(m Member) func(graph.State) (string, error) {
 	text := MailInstructions
 	if m.Spawn != nil {
@@ -178,8 +183,8 @@ func (c *Config) system(m Member) func(graph.State) (string, error) {
 	}
 }
 
-// Catalogue lists the agents that can be spawned under a rule, for a system prompt.
-// It is empty where there are none.
+// Catalogue returns a list of the agents that can be spawned under a rule, for
+// a system prompt. It is empty if there are none.
 func (c *Config) Catalogue(s Spawn) string {
 	var b strings.Builder
 	for _, a := range c.available(s) {
@@ -194,7 +199,7 @@ func (c *Config) Catalogue(s Spawn) string {
 	return "The agents are:" + b.String()
 }
 
-// budget is the lead's, from which all spend.
+// budget returns the lead's budget, which all agents share.
 func (c *Config) budget() agent.Budget {
 	b := c.Lead.Agent.Budget
 	b.Of = cmp.Or(b.Of, c.Lead.Agent.Name, c.Name, lead)
@@ -207,7 +212,7 @@ type offered struct {
 	Description string `json:"description,omitempty"`
 }
 
-// available lists the agents that a rule lets spawn.
+// available returns the agents that can be spawned under a rule.
 func (c *Config) available(s Spawn) (list []offered) {
 	for _, name := range allowed(c.faults(), s) {
 		list = append(list, offered{name, strings.Join(strings.Fields(c.Agents[name].Description), " ")})
@@ -215,7 +220,7 @@ func (c *Config) available(s Spawn) (list []offered) {
 	return list
 }
 
-// faults is the agents that there are, each with why it cannot be spawned.
+// faults returns, for each agent, why it cannot be spawned; "" if it can.
 func (c *Config) faults() map[string]string {
 	faults := map[string]string{}
 	for name, m := range c.Agents {
@@ -226,7 +231,8 @@ func (c *Config) faults() map[string]string {
 	return faults
 }
 
-// of is an agent by the name that it has in a state, where the lead's is empty.
+// of returns an agent by the name that it has in a state. The lead's name is
+// empty there.
 func (c *Config) of(name string) Member {
 	if name == "" {
 		return c.Lead
@@ -234,7 +240,8 @@ func (c *Config) of(name string) Member {
 	return c.Agents[name]
 }
 
-// rules is what the agents may spawn, with every field set, by the names of a state.
+// rules returns the spawn rules of the agents with all defaults set, by the
+// names of a state.
 func (c *Config) rules() map[string]Spawn {
 	rules := map[string]Spawn{}
 	add := func(name string, m Member) {
@@ -259,8 +266,8 @@ func (c *Config) rules() map[string]Spawn {
 	return rules
 }
 
-// SpawnInstructions is what the system prompt says of the tools of an agent that may
-// spawn others.
+// SpawnInstructions is the part of the system prompt about the tools of an
+// agent that may spawn others.
 const SpawnInstructions = `## Agents of your own
 
 You can start agents that work while you go on.
@@ -271,8 +278,8 @@ You can start agents that work while you go on.
 - Tell an agent everything it needs: it sees nothing of this conversation.
 - Collect or cancel every agent before you give your final answer.`
 
-// MailInstructions is what the system prompt says of the tools that every agent of a
-// team has.
+// MailInstructions is the part of the system prompt about the tools that every
+// agent of a team has.
 const MailInstructions = `## Messages
 
 - agent__send_message writes to an agent that you have started, to one that works beside you, or to "parent", who has started you.

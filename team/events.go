@@ -9,25 +9,27 @@ import (
 	"raddle.dev/graph"
 )
 
-// The values that the team's node sends while it runs, as [graph.Emitted] events.
-// What the agents do comes from below their own paths. They marshal to JSON with
-// a "type" beside their fields.
+// These are the values that the team's node emits while it runs, as
+// [graph.Emitted] events. Events of the agents themselves come from the paths
+// of the agents. Each value marshals to a JSON object with an additional field
+// "type".
 type (
-	// AgentStarted says that an agent begins, or goes on in another drive.
+	// AgentStarted says that an agent starts, or continues in another drive.
 	AgentStarted struct {
 		ID      string `json:"id"`
 		Agent   string `json:"agent"`
-		Parent  string `json:"parent"`            // the id of the agent that has spawned it
+		Parent  string `json:"parent"`            // the id of the agent that spawned it
 		Task    string `json:"task,omitempty"`    // of the parent's queue
 		Purpose string `json:"purpose,omitempty"` // the subject of its task, or the first words of its prompt, in one line
-		Resumed bool   `json:"resumed,omitempty"` // an earlier drive has begun it
+		Resumed bool   `json:"resumed,omitempty"` // an earlier drive started it
 	}
-	// AgentQueued says that an agent was spawned and waits for a place. AgentStarted
-	// follows when it has one, or AgentEnded when it is cancelled before.
+	// AgentQueued says that an agent was spawned and waits for a place.
+	// AgentStarted follows when it gets one, or AgentEnded if it is cancelled
+	// before.
 	AgentQueued struct {
 		ID      string `json:"id"`
 		Agent   string `json:"agent"`
-		Parent  string `json:"parent"` // the id of the agent that has spawned it
+		Parent  string `json:"parent"` // the id of the agent that spawned it
 		Purpose string `json:"purpose,omitempty"`
 	}
 	// AgentEnded says that an agent has ended.
@@ -36,10 +38,10 @@ type (
 		Agent  string      `json:"agent"`
 		Status string      `json:"status"` // completed, failed or cancelled
 		Error  string      `json:"error,omitempty"`
-		Spent  agent.Spend `json:"spent,omitzero"` // over all drives
+		Spent  agent.Spend `json:"spent,omitzero"` // total of all drives
 	}
-	// TaskWaiting says that a task of a queue could begin, but that no agent may
-	// be started now: there are as many as may run.
+	// TaskWaiting says that a task of a queue could start, but that its agent
+	// must wait because the maximum number of agents is running.
 	TaskWaiting struct {
 		ID      string `json:"id"`
 		Subject string `json:"subject"`
@@ -48,7 +50,7 @@ type (
 	}
 )
 
-// cancelled is how an agent has ended that did not end by itself.
+// cancelled is the status of an agent that was ended before it finished.
 const cancelled = "cancelled"
 
 func (v AgentStarted) String() string { return fmt.Sprintf("agent %s started", v.ID) }
@@ -56,25 +58,25 @@ func (v AgentQueued) String() string  { return fmt.Sprintf("agent %s waits for a
 func (v AgentEnded) String() string   { return fmt.Sprintf("agent %s %s", v.ID, v.Status) }
 func (v TaskWaiting) String() string  { return fmt.Sprintf("task %s waits for a place", v.ID) }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v AgentStarted) MarshalJSON() ([]byte, error) {
 	type plain AgentStarted
 	return typed("agent_started", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v AgentQueued) MarshalJSON() ([]byte, error) {
 	type plain AgentQueued
 	return typed("agent_queued", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v AgentEnded) MarshalJSON() ([]byte, error) {
 	type plain AgentEnded
 	return typed("agent_ended", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v TaskWaiting) MarshalJSON() ([]byte, error) {
 	type plain TaskWaiting
 	return typed("task_waiting", plain(v))
@@ -88,18 +90,18 @@ func typed(name string, v any) ([]byte, error) {
 	return append([]byte(`{"type":"`+name+`",`), b[1:]...), nil
 }
 
-// Lead is the id of the agent that is talked to: part of the paths of its events.
+// Lead is the id of the lead. It is part of the paths of the lead's events.
 const Lead = lead
 
-// idPrefix begins the ids of spawned agents; idDigits is the length of what
-// follows the name.
+// idPrefix starts the ids of spawned agents; idDigits is the number of digits
+// after the name.
 const (
 	idPrefix = "agent_"
 	idDigits = 8
 )
 
-// AgentOf is the name of the agent that an id stands for, "" for what is no id of
-// a spawned agent.
+// AgentOf returns the name of the agent with an id, or "" if the id is not one
+// of a spawned agent.
 func AgentOf(id string) string {
 	name, ok := strings.CutPrefix(id, idPrefix)
 	at := len(name) - idDigits - 1
@@ -109,18 +111,18 @@ func AgentOf(id string) string {
 	return name[:at]
 }
 
-// started tells of an agent that is launched.
+// started emits the event for an agent that is launched.
 func (x *supervisor) started(m *member) {
 	if m.id != lead {
 		graph.Emit(x.ctx, AgentStarted{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose, Resumed: !x.begun})
 	}
 }
 
-// emitWaiting sends events for the agents and the tasks that have begun to wait for a
+// emitWaiting emits events for the agents and the tasks that now wait for a
 // place. The caller must hold mu.
 func (x *supervisor) emitWaiting() {
 	for _, m := range x.state.lined {
-		if m.queued && x.state.agents[m.id] == m { // else it was cancelled meanwhile
+		if m.queued && x.state.agents[m.id] == m { // otherwise it was cancelled in the meantime
 			graph.Emit(x.ctx, AgentQueued{ID: m.id, Agent: m.name, Parent: m.parent, Purpose: m.purpose})
 		}
 	}

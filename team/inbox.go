@@ -10,11 +10,11 @@ import (
 	"raddle.dev/tool"
 )
 
-// longestWait is how many seconds agent__check_inbox waits at most.
+// longestWait is the longest time, in seconds, that agent__check_inbox waits.
 const longestWait = 300
 
-// checkInbox takes the messages out of the caller's inbox. With wait_seconds it first
-// waits for one, as long as an agent runs that may write.
+// checkInbox takes the messages out of the caller's inbox. With wait_seconds it
+// first waits for a message, as long as an agent is running that may write one.
 func checkInbox(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
 	until, fault := a.until(time.Now())
 	if fault != "" {
@@ -45,7 +45,8 @@ func checkInbox(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, 
 	return s.result(entry{Op: opInbox, Key: c.Key, By: s.id})
 }
 
-// until returns when the wait that a call asks for ends, or what is wrong with it.
+// until returns when the wait that a call asks for ends, or what is wrong with
+// the call.
 func (a args) until(now time.Time) (end time.Time, fault string) {
 	text := strings.TrimSpace(string(a.Wait))
 	if text == "" {
@@ -58,7 +59,7 @@ func (a args) until(now time.Time) (end time.Time, fault string) {
 	return now.Add(time.Duration(min(seconds, longestWait) * float64(time.Second))), ""
 }
 
-// writers lists the agents that may write to an agent and that run.
+// writers returns the running agents that may write to an agent.
 func (s *state) writers(m *member) (ids []string) {
 	add := func(list []*member) {
 		for _, o := range list {

@@ -11,15 +11,16 @@ import (
 	"raddle.dev/graph"
 )
 
-// A log is the state of a team and the entries that made it, which are effects of
-// the team's task, numbered. It is safe for concurrent use.
+// A log is the state of a team together with the entries that produced it. The
+// entries are numbered effects of the team's task. A log is safe for concurrent
+// use.
 type log struct {
 	ctx context.Context // of the task
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	state   *state
 	entries int
-	old     map[string]outcome // what calls of an earlier drive came to, by key
+	old     map[string]outcome // the outcomes of calls of an earlier drive, by key
 	changed chan struct{}      // closed when something has changed
 }
 
@@ -29,11 +30,12 @@ const logEffect = "team"
 // errUnrecorded ends an effect that is only looked up.
 var errUnrecorded = errors.New("team: nothing is recorded")
 
-// open reads the log that the journal holds. fresh tells that it holds none.
+// open reads the log from the journal. fresh reports whether the journal has no
+// log.
 func open(ctx context.Context, s *state) (l *log, fresh bool, err error) {
 	l = &log{ctx: ctx, state: s, old: map[string]outcome{}, changed: make(chan struct{})}
 	over, cancel := context.WithCancel(ctx)
-	cancel() // the engine takes errUnrecorded for a call cut short, not for a failure of the effect
+	cancel() // then the engine treats errUnrecorded as an interrupted call, not as a failure of the effect
 	for ; ; l.entries++ {
 		e, err := graph.DoEffect(over, l.effect(), func(context.Context) (e entry, err error) { return e, errUnrecorded })
 		if errors.Is(err, errUnrecorded) {
@@ -52,15 +54,15 @@ func (l *log) effect() graph.Effect {
 	return graph.Effect{Name: logEffect, Key: strconv.Itoa(l.entries)}
 }
 
-// add makes a change. What a call has changed already, in a drive before this one,
-// is not changed again.
+// add makes a change. A change that the same call already made in an earlier
+// drive is not made again.
 func (l *log) add(e entry) (outcome, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.addLocked(e)
 }
 
-// addLocked is add for who holds mu.
+// addLocked is add for a caller that holds mu.
 func (l *log) addLocked(e entry) (outcome, error) {
 	if out, ok := l.old[e.Key]; ok && e.Key != "" {
 		return out, nil
@@ -75,21 +77,21 @@ func (l *log) addLocked(e entry) (outcome, error) {
 		return out, nil
 	}
 	if _, err := graph.DoEffect(l.ctx, l.effect(), func(context.Context) (entry, error) { return e, nil }); err != nil {
-		return out, err // the run ends: nobody sees the state any more
+		return out, err // the run ends, so the state is not used any more
 	}
 	l.entries++
 	l.tell()
 	return out, nil
 }
 
-// tell wakes all who wait for a change; the caller holds mu.
+// tell wakes all goroutines that wait for a change. The caller must hold mu.
 func (l *log) tell() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// view runs a function on the state, which it must not change, and returns what
-// it found as JSON.
+// view calls look with the state, which look must not change, and returns its
+// result as JSON.
 func (l *log) view(look func(s *state) any) (json.RawMessage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

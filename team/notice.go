@@ -12,8 +12,8 @@ import (
 
 const noticeText = "Agents wait for your reply and stand still until then. Answer each with agent__reply_escalation."
 
-// notice tells an agent that uses other tools that agents of its own wait for its
-// reply: the outcome of the call says so, too.
+// notice is a tool middleware that informs an agent, in the outcome of any
+// other tool, that its own agents wait for its reply.
 func notice(next agent.ToolFunc) agent.ToolFunc {
 	return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 		r, err := next(ctx, t, c)
@@ -32,7 +32,7 @@ func notice(next agent.ToolFunc) agent.ToolFunc {
 	}
 }
 
-// noticed adds the notice to an outcome.
+// noticed returns an outcome with the notice added.
 func noticed(text string, open []*escalation) string {
 	more, err := json.Marshal(struct {
 		Pending     []*escalation `json:"pending_escalations"`

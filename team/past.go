@@ -10,29 +10,30 @@ import (
 	"raddle.dev/agent"
 )
 
-// A Past is what the journal of a run tells of a team, those of its agents included
-// that were collected or cancelled and of which nothing else is kept. Feed it the
-// team's log: the data of the effects for which IsLog is true, of one task, in
-// their order. It needs neither the agents nor their graphs.
+// A Past is the history of a team as the journal of a run records it. It
+// includes agents that were collected or cancelled, of which the state keeps
+// nothing. Pass it the team's log: the data of the effects for which IsLog
+// returns true, of one task, in their order. It needs neither the agents nor
+// their graphs.
 type Past struct {
-	Agents []Account // in the order of their spawning
-	Tasks  []Task    // of all queues, in the order of their making
+	Agents []Account // in the order in which they were spawned
+	Tasks  []Task    // of all queues, in the order in which they were created
 
 	state *state
-	at    map[string]int   // index in Agents by id, of those that the state knows
-	tasks map[string][]int // indexes in Tasks, by whose queue it is
+	at    map[string]int   // indexes in Agents by id, of the agents that the state contains
+	tasks map[string][]int // indexes in Tasks by the id of the agent whose queue it is
 }
 
-// An Account is what has become of an agent.
+// An Account is the history of one agent.
 type Account struct {
 	ID, Agent    string
-	Parent       string // the id of the agent that has spawned it; Lead: the one that is talked to
-	Task         string // the id of the task of its parent's queue that it works on; "": none
+	Parent       string // the id of the agent that spawned it; Lead: the lead
+	Task         string // the id of its task in the parent's queue; "": none
 	Purpose      string // the subject of its task, or the first words of its prompt, in one line
 	Status       string // queued, running, completed, failed or cancelled
 	Error        string
-	Began, Ended time.Time   // Began is zero for one that never had a place, Ended for one that has not ended
-	Spent        agent.Spend // of one that has ended
+	Began, Ended time.Time   // Began is zero if the agent never got a place, Ended if it has not ended
+	Spent        agent.Spend // set when the agent has ended
 }
 
 // A Task is a task of a queue.
@@ -41,21 +42,22 @@ type Task struct {
 	ID        string   `json:"id"`     // in that queue
 	Subject   string   `json:"subject"`
 	Status    string   `json:"status"`               // pending, blocked, in_progress, completed or failed
-	Agent     string   `json:"agent,omitempty"`      // that is to work on it
-	AgentID   string   `json:"agent_id,omitempty"`   // that works on it, or did
+	Agent     string   `json:"agent,omitempty"`      // the agent for the task
+	AgentID   string   `json:"agent_id,omitempty"`   // the agent that works or worked on it
 	BlockedBy []string `json:"blocked_by,omitempty"` // ids of tasks of the same queue
 
-	BlockedForEver []string `json:"blocked_for_ever,omitempty"` // ids of the failed tasks that it cannot do without
+	BlockedForEver []string `json:"blocked_for_ever,omitempty"` // ids of the failed tasks that it depends on
 }
 
-// IsLog tells whether an effect is an entry of a team's log. what is the effect's
-// id, as [graph.Entry] has it in ID.
+// IsLog reports whether an effect is an entry of a team's log. what is the
+// effect's id, as [graph.Entry] has it in ID.
 func IsLog(what string) bool {
 	_, name, _ := strings.Cut(what, "\x00")
 	return strings.HasPrefix(name, logEffect+"\x00")
 }
 
-// Add takes the next entry in. The first entry of another turn begins anew.
+// Add adds the next entry. The first entry of another turn starts from scratch.
+// Add fails if the entry cannot be decoded or does not match the earlier ones.
 func (p *Past) Add(data []byte) error {
 	var e entry
 	if err := json.Unmarshal(data, &e); err != nil {
@@ -68,7 +70,7 @@ func (p *Past) Add(data []byte) error {
 		p.state, p.at, p.tasks = newState(nil, nil), map[string]int{}, map[string][]int{}
 	}
 	if by := p.state.agents[e.By]; by == nil && e.By != "" {
-		return fmt.Errorf("team: the log tells of agent %s, which was never spawned", e.By)
+		return fmt.Errorf("team: the log names agent %s, which was never spawned", e.By)
 	}
 	ended := p.state.apply(e).ended
 	p.begun(e)
@@ -88,7 +90,8 @@ func (p *Past) Add(data []byte) error {
 	return nil
 }
 
-// begun takes in the agents that an entry has begun, or that it lets wait for a place.
+// begun adds the agents that an entry started, or that it made wait for a
+// place.
 func (p *Past) begun(e entry) {
 	for _, m := range p.state.lined {
 		p.account(m).Status = queued
@@ -100,7 +103,7 @@ func (p *Past) begun(e entry) {
 	p.state.lined, p.state.begun = nil, nil
 }
 
-// account returns the account of an agent, a new one for an agent without.
+// account returns the account of an agent, and creates it if there is none.
 func (p *Past) account(m *member) *Account {
 	if a := p.known(m.id); a != nil {
 		return a
@@ -120,8 +123,8 @@ func (p *Past) known(id string) *Account {
 	return nil
 }
 
-// over is how an agent has ended: an entry that tells of no end is one that
-// cancelled it.
+// over records how an agent has ended. An entry that does not say how means
+// that the agent was cancelled.
 func (p *Past) over(id string, e entry) {
 	a := p.known(id)
 	if a == nil || a.Status != running && a.Status != queued {
@@ -136,7 +139,7 @@ func (p *Past) over(id string, e entry) {
 	}
 }
 
-// note brings the tasks up to date of the queue that an entry may have changed.
+// note updates the tasks of the queue that an entry may have changed.
 func (p *Past) note(e entry) {
 	by := e.By
 	switch e.Op {

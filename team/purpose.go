@@ -2,11 +2,12 @@ package team
 
 import "strings"
 
-// maxPurpose is how many characters of a prompt or a subject say what an agent is for.
+// maxPurpose is the number of characters of a prompt or a subject that describe
+// the purpose of an agent.
 const maxPurpose = 60
 
-// firstWords returns the beginning of a text in one line, cut at a word where that
-// leaves at least half of what may be shown.
+// firstWords returns the beginning of a text in one line. It is cut at the end
+// of a word if that keeps at least half of the allowed length.
 func firstWords(text string) string {
 	runes := []rune(strings.Join(strings.Fields(text), " "))
 	if len(runes) <= maxPurpose {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The states of a task.
+// These are the states of a task.
 const (
 	taskPending    = "pending"
 	taskBlocked    = "blocked"
@@ -23,20 +23,21 @@ type task struct {
 	Description string   `json:"-"`
 	Status      string   `json:"status"`
 	Owner       *string  `json:"owner"`
-	BlockedBy   []string `json:"blocked_by"` // those that are not completed, in numeric order
+	BlockedBy   []string `json:"blocked_by"` // the ones that are not completed, in numeric order
 	Blocks      []string `json:"blocks"`
 	Agent       *string  `json:"agent"`
 	Prompt      *string  `json:"prompt"`
-	AgentID     string   `json:"agent_id,omitempty"` // that works on it, or did
+	AgentID     string   `json:"agent_id,omitempty"` // the agent that works or worked on it
 
-	crowded  bool // it was told that the task waits for a place
-	reported bool // a result has said that the task stays blocked for ever
+	crowded  bool // an event has said that the task waits for a place
+	reported bool // a result has said that the task stays blocked permanently
 }
 
-// A queue is the tasks of one agent. The id of a task is its place, from 1.
+// A queue is the tasks of one agent. The id of a task is its position, starting
+// with 1.
 type queue struct{ tasks []*task }
 
-// taskID is the id that a model means: N and task_N are the same.
+// taskID returns the id that a model means: N and task_N are the same.
 func taskID(text string) string {
 	text = strings.TrimSpace(text)
 	if n, ok := strings.CutPrefix(text, "task_"); ok {
@@ -48,7 +49,7 @@ func taskID(text string) string {
 	return text
 }
 
-// find is the task with an id, or nil.
+// find returns the task with an id, or nil.
 func (q *queue) find(id string) *task {
 	n, err := strconv.Atoi(taskID(id))
 	if q == nil || err != nil || n < 1 || n > len(q.tasks) {
@@ -57,8 +58,8 @@ func (q *queue) find(id string) *task {
 	return q.tasks[n-1]
 }
 
-// create adds a task. What is wrong with its dependencies is a warning, and the
-// task lacks that one. Those that are completed do not block.
+// create adds a task. An invalid dependency is left out and causes a warning.
+// Completed dependencies do not block the task.
 func (q *queue) create(in newTask) (t *task, warnings []string) {
 	t = &task{ID: strconv.Itoa(len(q.tasks) + 1), Subject: in.Subject, Description: in.Description, Status: taskPending, BlockedBy: []string{}, Blocks: []string{}}
 	if in.Agent != "" {
@@ -92,8 +93,8 @@ func byNumber(a, b string) int {
 	return x - y
 }
 
-// complete marks a task as done, and returns those that this makes runnable.
-// Completing it again changes nothing.
+// complete marks a task as completed, and returns the tasks that can start
+// because of it. Completing a task again has no effect.
 func (q *queue) complete(t *task) (runnable []*task) {
 	if t.Status == taskCompleted {
 		return nil
@@ -110,7 +111,7 @@ func (q *queue) complete(t *task) (runnable []*task) {
 	return runnable
 }
 
-// waiting lists the tasks that an agent is to begin, in numeric order.
+// waiting returns the tasks that an agent can start, in numeric order.
 func (q *queue) waiting() (ready []*task) {
 	if q == nil {
 		return nil

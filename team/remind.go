@@ -10,14 +10,15 @@ import (
 	"raddle.dev/llm"
 )
 
-// The node behind an agent's last reply: it looks for agents that still run.
+// nodeRemind is the node after an agent's last reply: it checks for agents that
+// still run.
 const nodeRemind = "remind"
 
-// reminded counts how often an agent was told of them.
+// reminded counts how often an agent was reminded of them.
 var reminded = graph.Last[int]("reminded")
 
-// remind sends an agent on that ends its turn while agents of its own run. After
-// most times they are cancelled.
+// remind adds a node that sends an agent a reminder when it ends its turn while
+// its own agents still run. After most reminders they are cancelled.
 func remind(d *graph.Def, most int) {
 	for _, e := range d.Edges {
 		for label, to := range e.Cases {
@@ -57,13 +58,13 @@ func left(ctx context.Context, s graph.State, most int) (graph.Update, error) {
 		stuck = at.newlyStuck()
 	}
 	at.mu.Unlock()
-	if len(ids) == 0 && len(stuck) == 0 || count >= most { // what still runs ends with the agent, and no task takes its place
+	if len(ids) == 0 && len(stuck) == 0 || count >= most { // running agents end with this agent, and no task starts after them
 		return graph.Update{}, nil
 	}
 	return graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(reminder(ids, open, stuck)), By: nodeRemind}})), nil
 }
 
-// reminder is what raddle writes to the agent.
+// reminder returns the text of the reminder.
 func reminder(ids []string, open []*escalation, stuck []stuckTask) string {
 	var b strings.Builder
 	b.WriteString("[system reminder: ")

@@ -11,10 +11,11 @@ import (
 	"raddle.dev/agent"
 )
 
-// lead is the id of the agent that is talked to.
+// lead is the id of the lead.
 const lead = "lead"
 
-// kindOf is an agent among the children of the team's node. One may be named lead.
+// kindOf returns the kind of an agent among the children of the team's node. An
+// agent may have the name "lead".
 func kindOf(name string) string {
 	if name == lead {
 		return "#" + lead
@@ -22,48 +23,50 @@ func kindOf(name string) string {
 	return name
 }
 
-// A state is what the agents of a team know of each other. It is made by entries,
-// one after the other, and by nothing else: the same entries give the same state. The
-// rules only say which new entries there may be, as they may be others in each drive.
+// A state is what the agents of a team know of each other. Only entries change
+// it, one after the other: the same entries produce the same state. The rules
+// only decide which new entries are accepted, because they may be different in
+// each drive.
 type state struct {
-	rules       map[string]Spawn  // by agent; those without one cannot spawn
-	known       map[string]string // the agents there are, each with why it cannot be spawned
-	places      map[string]int    // how many agents each may have at work in this turn, as its first entry says
+	rules       map[string]Spawn  // by agent; an agent without a rule cannot spawn
+	known       map[string]string // the existing agents, each with the reason why it cannot be spawned, or ""
+	places      map[string]int    // how many agents each may run at once in this turn, according to its first entry
 	agents      map[string]*member
-	begun       []*member // since launch has last looked
-	lined       []*member // spawned without a place since launch has last looked
+	begun       []*member // started since the last call of launch
+	lined       []*member // spawned without a place since the last call of launch
 	queues      map[string]*queue
 	escalations []*escalation
-	spent       agent.Spend // of those that have ended
-	crowded     []crowded   // tasks that wait for a place, since these were last told
+	spent       agent.Spend // of the agents that have ended
+	crowded     []crowded   // tasks that wait for a place and have no event yet
 }
 
-// crowded is a task that nothing but a place is missing for.
+// crowded is a task that could start if there were a free place.
 type crowded struct {
-	by   string // whose queue it is in
+	by   string // the agent whose queue it is in
 	task *task
 }
 
-// The states of an agent.
+// These are the states of an agent.
 const (
 	running   = "running"
 	completed = "completed"
 	failed    = "failed"
 )
 
-// A member is one agent at work, or one whose output nobody has collected.
+// A member is an agent that is running, or one whose output has not been
+// collected.
 type member struct {
 	id, name, parent string
 	depth            int
 	prompt           string
 	purpose          string // the subject of its task, or the first words of its prompt
 	status           string
-	queued           bool // it runs as far as others see, but has no place yet
+	queued           bool // it counts as running for others, but has no place yet
 	output, problem  string
-	task             string // of the parent's queue
+	task             string // in the parent's queue
 	inbox            []mail
-	children         []*member // in the order of spawning
-	atWork           int       // of them, without those that are queued
+	children         []*member // in the order in which they were spawned
+	atWork           int       // number of children, without those that are queued
 }
 
 // A mail is a message in an inbox.
@@ -78,7 +81,7 @@ type payload struct {
 	Content string `json:"content"`
 }
 
-// An escalation is a question of an agent to the one that has spawned it.
+// An escalation is a question of an agent to the agent that spawned it.
 type escalation struct {
 	ID       string   `json:"escalation_id"`
 	From     string   `json:"from_agent_id"`
@@ -91,11 +94,11 @@ type escalation struct {
 	reply   string
 }
 
-// An entry is one change of the state, as the log holds it.
+// An entry is one change of the state, as the log records it.
 type entry struct {
 	Op      op          `json:"op"`
 	Key     string      `json:"key,omitempty"` // of the call that made it
-	By      string      `json:"by,omitempty"`  // the agent whose doing it is
+	By      string      `json:"by,omitempty"`  // the agent that made the call
 	At      time.Time   `json:"at,omitzero"`
 	ID      string      `json:"id,omitempty"`
 	IDs     []string    `json:"ids,omitempty"` // of several agents that are collected together
@@ -104,13 +107,13 @@ type entry struct {
 	Error   string      `json:"error,omitempty"`
 	Options []string    `json:"options,omitempty"`
 	Task    *newTask    `json:"task,omitempty"`
-	Queued  bool        `json:"queued,omitempty"` // a spawn that found no place
+	Queued  bool        `json:"queued,omitempty"` // there was no place for the spawned agent
 	Spent   agent.Spend `json:"spent,omitzero"`
 
-	Places map[string]int `json:"places,omitempty"` // how many agents each may have at work, for who reads the log alone
+	Places map[string]int `json:"places,omitempty"` // how many agents each may run at once, for readers that have only the log
 }
 
-// newTask is what a task is made of.
+// newTask contains the fields of a new task.
 type newTask struct {
 	Subject     string   `json:"subject"`
 	Description string   `json:"description,omitempty"`
@@ -119,7 +122,7 @@ type newTask struct {
 	Prompt      string   `json:"prompt,omitempty"`
 }
 
-// An op says what an entry does.
+// An op is the kind of change that an entry makes.
 type op string
 
 const (
@@ -136,21 +139,22 @@ const (
 	opEscalate op = "escalate"
 	opReply    op = "reply"
 	opGiveUp   op = "give_up"
-	opSpent    op = "spent" // what an agent has cost that was cancelled
+	opSpent    op = "spent" // the cost of a cancelled agent
 )
 
-// An outcome is what an entry came to.
+// An outcome is the result of an entry.
 type outcome struct {
 	result  any      // for the model
-	refused bool     // nothing has changed
-	ended   []string // agents that neither run nor wait for a place any longer and have not ended by themselves
+	refused bool     // the entry has changed nothing
+	ended   []string // agents that no longer run or wait for a place, and did not finish
 }
 
 func refuse(format string, args ...any) outcome {
 	return outcome{result: problem{"error", fmt.Sprintf(format, args...)}, refused: true}
 }
 
-// offers is how many agents each agent may have at work by the rules.
+// offers returns how many agents each agent may run at once according to the
+// rules.
 func (s *state) offers() map[string]int {
 	places := map[string]int{}
 	for name, r := range s.rules {
@@ -165,8 +169,8 @@ func newState(known map[string]string, rules map[string]Spawn) *state {
 	return s
 }
 
-// admit refuses an entry that the rules forbid now. An entry of the log is not held
-// against them again: what it has begun goes on under any rules.
+// admit refuses an entry that the rules do not allow now. Entries of the log
+// are not checked again: what they have started continues under any rules.
 func (s *state) admit(e entry) outcome {
 	by, name := s.agents[e.By], e.Agent
 	if e.Op == opCreate {
@@ -189,10 +193,10 @@ func (s *state) admit(e entry) outcome {
 	return outcome{}
 }
 
-// apply makes an entry's change, or refuses it and changes nothing.
+// apply makes an entry's change, or refuses the entry and changes nothing.
 func (s *state) apply(e entry) outcome {
 	if e.By != "" && s.agents[e.By] == nil {
-		return refuse("Agent '%s' was cancelled.", e.By) // while its call was on the way
+		return refuse("Agent '%s' was cancelled.", e.By) // while its call was being made
 	}
 	switch e.Op {
 	case opBegin:
@@ -225,7 +229,7 @@ func (s *state) apply(e entry) outcome {
 	return outcome{}
 }
 
-// rule is what an agent may spawn: nothing once it has been cancelled.
+// rule returns what an agent may spawn: nothing if it was cancelled.
 func (s *state) rule(id string) Spawn {
 	if m := s.agents[id]; m != nil {
 		return s.rules[m.name]
@@ -233,7 +237,7 @@ func (s *state) rule(id string) Spawn {
 	return Spawn{Only: []string{}}
 }
 
-// most is how many agents an agent may have at work.
+// most returns how many agents an agent may run at once.
 func (s *state) most(m *member) int {
 	if n, ok := s.places[m.name]; ok {
 		return n
@@ -241,11 +245,11 @@ func (s *state) most(m *member) int {
 	return s.rules[m.name].Max
 }
 
-// maxQueued is how many agents of one agent may wait for a place. It bounds what a
-// model that spawns in a loop adds to a run.
+// maxQueued is how many agents of one agent may wait for a place. It limits how
+// much a model that spawns in a loop adds to a run.
 const maxQueued = 64
 
-// queuedChildren counts the agents of an agent that wait for a place.
+// queuedChildren returns how many agents of an agent wait for a place.
 func (m *member) queuedChildren() (n int) {
 	for _, c := range m.children {
 		if c.queued {
@@ -255,13 +259,13 @@ func (m *member) queuedChildren() (n int) {
 	return n
 }
 
-// full reports whether an agent has as many agents at work as it may.
+// full reports whether an agent runs as many agents as it may.
 func (s *state) full(id string) bool {
 	m := s.agents[id]
 	return m != nil && m.atWork >= s.most(m)
 }
 
-// place starts an agent that has been added.
+// place starts an agent that was added.
 func (s *state) place(m *member) {
 	m.queued = false
 	s.agents[m.parent].atWork++
@@ -277,7 +281,7 @@ func (s *state) add(by, name, prompt, key string) *member {
 	return m
 }
 
-// forbids says why an agent may never spawn another, or nothing.
+// forbids returns why an agent may never spawn another one, or "" if it may.
 func (s *state) forbids(by *member, name string) string {
 	rule, can := s.rules[by.name]
 	fault, known := s.known[name]
@@ -296,7 +300,7 @@ func (s *state) forbids(by *member, name string) string {
 	return ""
 }
 
-// allowed lists the agents that can be spawned under a rule.
+// allowed returns the agents that can be spawned under a rule.
 func allowed(known map[string]string, rule Spawn) (names []string) {
 	candidates := rule.Only
 	if candidates == nil {
@@ -310,7 +314,8 @@ func allowed(known map[string]string, rule Spawn) (names []string) {
 	return names
 }
 
-// newID is an id that nothing in the state has, the same for the same key.
+// newID returns an id that the state does not contain. It is the same for the
+// same key.
 func (s *state) newID(prefix, key string) string {
 	for n := 0; ; n++ {
 		sum := sha256.Sum256(fmt.Appendf(nil, "%s%s %d", prefix, key, n))
@@ -322,7 +327,7 @@ func (s *state) newID(prefix, key string) string {
 	}
 }
 
-// children lists the agents that another has spawned, in that order.
+// children returns the agents that an agent has spawned, in that order.
 func (s *state) children(of string) []*member {
 	if m := s.agents[of]; m != nil {
 		return m.children
@@ -330,7 +335,7 @@ func (s *state) children(of string) []*member {
 	return nil
 }
 
-// child is an agent that by has spawned, or nil.
+// child returns an agent that by has spawned, or nil.
 func (s *state) child(by, id string) *member {
 	if m := s.agents[id]; m != nil && m.parent == by && id != lead {
 		return m
@@ -338,7 +343,8 @@ func (s *state) child(by, id string) *member {
 	return nil
 }
 
-// remove forgets an agent and all below it, and lists those that ran or waited for a place.
+// remove deletes an agent and all agents below it, and returns those that were
+// running or waiting for a place.
 func (s *state) remove(m *member) (ended []string) {
 	ended = s.removeBelow(m)
 	parent := s.agents[m.parent]
@@ -362,12 +368,12 @@ func (s *state) removeBelow(m *member) (ended []string) {
 	return ended
 }
 
-// withdraw takes back what an agent has asked.
+// withdraw removes the questions that an agent has asked.
 func (s *state) withdraw(id string) {
 	s.escalations = slices.DeleteFunc(s.escalations, func(x *escalation) bool { return x.From == id })
 }
 
-// pending lists the questions that wait for an agent's reply.
+// pending returns the questions that wait for an agent's reply.
 func (s *state) pending(to string) (open []*escalation) {
 	for _, x := range s.escalations {
 		if x.to == to && !x.replied {

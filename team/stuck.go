@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// A stuckTask is a task that stays blocked for ever: a task that it depends on,
-// directly or through others, has failed or was cancelled.
+// A stuckTask is a task that stays blocked permanently: a task that it depends
+// on, directly or indirectly, has failed or was cancelled.
 type stuckTask struct {
 	ID      string   `json:"id"`
 	Subject string   `json:"subject"`
-	Failed  []string `json:"failed"` // the tasks that it cannot do without, in numeric order
+	Failed  []string `json:"failed"` // the failed tasks that it depends on, in numeric order
 }
 
-// stuck lists the tasks that stay blocked for ever, in numeric order. With unreported
-// it leaves out those that a result has named.
+// stuck returns the tasks that stay blocked permanently, in numeric order. If
+// unreported is true, it leaves out those that a result has named.
 func (q *queue) stuck(unreported bool) (list []stuckTask) {
 	if q == nil {
 		return nil
 	}
 	failed := map[string][]string{} // by task
-	for _, t := range q.tasks {     // a task depends on earlier ones alone
+	for _, t := range q.tasks {     // a task depends only on earlier tasks
 		if t.Status != taskBlocked {
 			continue
 		}
@@ -39,8 +39,8 @@ func (q *queue) stuck(unreported bool) (list []stuckTask) {
 	return list
 }
 
-// reportStuck lists the tasks of an agent's queue that stay blocked for ever and that
-// no result has named yet.
+// reportStuck returns the tasks of an agent's queue that stay blocked
+// permanently and that no result has named yet.
 func (s *state) reportStuck(by string) []stuckTask {
 	q := s.queues[by]
 	list := q.stuck(true)
@@ -50,8 +50,9 @@ func (s *state) reportStuck(by string) []stuckTask {
 	return list
 }
 
-// newlyStuck lists the tasks of the agent that stay blocked for ever and that neither a
-// result nor a reminder of this drive has named. The caller must hold mu.
+// newlyStuck returns the tasks of the agent that stay blocked permanently and
+// that neither a result nor a reminder of this drive has named. The caller must
+// hold mu.
 func (s seat) newlyStuck() (list []stuckTask) {
 	for _, t := range s.state.queues[s.id].stuck(true) {
 		if key := s.id + "/" + t.ID; !s.supervisor.stuck[key] {
@@ -62,7 +63,7 @@ func (s seat) newlyStuck() (list []stuckTask) {
 	return list
 }
 
-// describeStuck says in one sentence which tasks stay blocked.
+// describeStuck returns one sentence that says which tasks stay blocked.
 func describeStuck(list []stuckTask) string {
 	var each []string
 	for _, t := range list {

@@ -17,11 +17,11 @@ const summaryPrompt = `You shorten the report of an agent for another agent that
 - List several findings as bullets.
 - Use less than a third of the length. Write nothing but the report.`
 
-// sumUp has a model shorten an output. redact, if there is one, takes secrets out of
-// what the model is sent and answers.
+// sumUp asks a model to shorten an output. If redact is not nil, it removes
+// secrets from the request and the reply.
 func sumUp(ctx context.Context, m llm.Model, redact func(string) string, f finished) (llm.Reply, error) {
 	if m == nil {
-		return llm.Reply{}, errors.New("no model sums up")
+		return llm.Reply{}, errors.New("there is no model for summaries")
 	}
 	req := llm.Request{System: summaryPrompt, Messages: []llm.Message{llm.User(fmt.Sprintf("The report of the agent %s:\n\n%s", f.Agent, f.Output))}}
 	r, err := llm.Generate(ctx, llm.Redacted(m, redact, nil), req)
@@ -31,7 +31,7 @@ func sumUp(ctx context.Context, m llm.Model, redact func(string) string, f finis
 	return r, err
 }
 
-// cut is the beginning and the end of a text, together of about size characters.
+// cut returns the start and the end of a text, together about size characters.
 func cut(text string, size int) string {
 	runes := []rune(text)
 	head, tail := size/2, len(runes)-size/2

@@ -19,15 +19,15 @@ import (
 type supervisor struct {
 	*log
 	team   *Config
-	before graph.State    // what the turn began with
-	work   sync.WaitGroup // the agents that run
+	before graph.State    // the state at the start of the turn
+	work   sync.WaitGroup // the running agents
 	halt   context.CancelFunc
 	kids   context.Context // of all agents
 
 	posts  map[string]*post // guarded by mu
-	begun  bool             // the agents that an earlier drive has left are launched; guarded by mu
+	begun  bool             // the agents that an earlier drive left running are launched; guarded by mu
 	failed error            // of the lead, or of the journal; guarded by mu
-	broke  error            // the budget of all is used up: who asks a model stops, and so does who waits for others; guarded by mu
+	broke  error            // the shared budget is used up: an agent that calls a model or waits for others stops; guarded by mu
 	result graph.State      // of the lead, when it has ended
 
 	prompted map[string]prompting // by escalation; guarded by mu
@@ -36,13 +36,14 @@ type supervisor struct {
 
 // A post is an agent that was launched in this drive.
 type post struct {
-	still  bool // it waits for a person or is paused: nothing comes of it in this drive
+	still  bool // it waits for a person or is paused: it makes no progress in this drive
 	cancel context.CancelFunc
 	called chan struct{} // closed when its call has returned
-	spent  agent.Spend   // what it has cost, when that is closed
+	spent  agent.Spend   // its cost, valid when called is closed
 }
 
-// A seat is an agent's place in its team: its tools find it in their context.
+// A seat is an agent's place in its team. The agent's tools find it in their
+// context.
 type seat struct {
 	*supervisor
 	id string
@@ -57,20 +58,20 @@ func seatOf(ctx context.Context) (seat, bool) {
 
 type depthKey struct{}
 
-// Depth is how many agents are above the one that a context belongs to. The agents
-// of a team know it; At tells it to others.
+// Depth returns the number of agents above the agent that a context belongs to.
+// The contexts of the agents of a team contain it; At sets it for others.
 func Depth(ctx context.Context) int {
 	depth, _ := ctx.Value(depthKey{}).(int)
 	return depth
 }
 
-// At is a context for an agent that has a number of others above it: a team that
-// works in it counts on from there.
+// At returns a context for an agent that has depth agents above it. A team that
+// runs in it continues the count.
 func At(ctx context.Context, depth int) context.Context {
 	return context.WithValue(ctx, depthKey{}, depth)
 }
 
-// run is the node: it returns when no agent runs any more.
+// run is the node. It returns when no agent is running any more.
 func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 	st := newState(c.faults(), c.rules())
 	st.agents[lead].depth = max(c.Depth, Depth(ctx))
@@ -98,13 +99,13 @@ func (c *Config) run(ctx context.Context, s graph.State) (graph.Update, error) {
 	case x.broke != nil && x.state.agents[lead].status == running:
 		return graph.Update{}, x.broke
 	case x.posts[lead].still:
-		return graph.Update{}, graph.ErrWaiting // or paused: the engine knows
+		return graph.Update{}, graph.ErrWaiting // or it is paused: the engine knows which
 	}
 	return x.update(s), nil
 }
 
-// tidy drops the frames of agents that have ended. A team whose log is gone, after
-// a fork or an edit, begins anew.
+// tidy removes the frames of agents that have ended. A team that has no log,
+// after a fork or an edit, starts from scratch.
 func (x *supervisor) tidy(fresh bool) error {
 	names, err := graph.Named(x.ctx)
 	if err != nil {
@@ -112,7 +113,7 @@ func (x *supervisor) tidy(fresh bool) error {
 	}
 	for _, name := range names {
 		m := x.state.agents[name]
-		if fresh || name != lead && (m == nil || m.status != running) { // what the lead has said is in its frame alone
+		if fresh || name != lead && (m == nil || m.status != running) { // the lead's messages are only in its frame
 			if err := graph.Drop(x.ctx, name); err != nil {
 				return err
 			}
@@ -124,11 +125,11 @@ func (x *supervisor) tidy(fresh bool) error {
 	return err
 }
 
-// launch starts the agents that have been begun and not been started; the caller
-// holds mu.
+// launch starts the agents that have a place and are not running yet. The
+// caller must hold mu.
 func (x *supervisor) launch() {
 	for _, m := range x.state.begun {
-		if m.status == running && x.state.agents[m.id] == m { // else an earlier drive has ended it
+		if m.status == running && x.state.agents[m.id] == m { // otherwise an earlier drive has ended it
 			x.start(*m)
 		}
 	}
@@ -136,7 +137,8 @@ func (x *supervisor) launch() {
 	x.emitWaiting()
 }
 
-// start starts an agent, which is given as it is now; the caller holds mu.
+// start starts an agent. m is a copy of its current state. The caller must hold
+// mu.
 func (x *supervisor) start(m member) {
 	ctx, cancel := context.WithCancel(x.kids)
 	p := &post{cancel: cancel, called: make(chan struct{})}
@@ -158,8 +160,8 @@ func (x *supervisor) call(ctx context.Context, m *member) (graph.Child, error) {
 	}
 	a, known := x.team.Agents[m.name]
 	switch {
-	case !known: // it was there when it was spawned, or its task was made
-		return graph.Child{}, fmt.Errorf("there is no agent '%s' any more", m.name)
+	case !known: // it existed when it was spawned or when its task was created
+		return graph.Child{}, fmt.Errorf("agent '%s' no longer exists", m.name)
 	case a.Fault != nil:
 		return graph.Child{}, a.Fault
 	}
@@ -178,8 +180,9 @@ func (x *supervisor) call(ctx context.Context, m *member) (graph.Child, error) {
 	return graph.CallNamed(ctx, m.id, kindOf(m.name), set...)
 }
 
-// overrides is what the turn changes of an agent's configuration, by the path of the
-// team's node and the agent's name. The lead has the turn's own too.
+// overrides returns what the turn changes in an agent's configuration, by the
+// path of the team's node and the agent's name. The lead also has the overrides
+// of the turn itself.
 func (x *supervisor) overrides(kind string) []graph.Write {
 	all := agent.Overrides.Get(x.before)
 	below := slices.ContainsFunc(slices.Collect(maps.Keys(all)), func(path string) bool { return path == Node || strings.HasPrefix(path, Node+"/") })
@@ -193,20 +196,20 @@ func (x *supervisor) overrides(kind string) []graph.Write {
 	return own
 }
 
-// returned is what follows when an agent has stopped.
+// returned handles the end of an agent's call.
 func (x *supervisor) returned(id string, child graph.Child, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	m := x.state.agents[id]
 	switch {
 	case errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused):
-		if p := x.posts[id]; p != nil { // else it was cancelled meanwhile
+		if p := x.posts[id]; p != nil { // otherwise it was cancelled in the meantime
 			p.still = true
 			x.tell()
 		}
-	case x.kids.Err() != nil && err != nil: // the run is cut off; it goes on from here
+	case x.kids.Err() != nil && err != nil: // the run is interrupted and will continue from here
 		x.stop(context.Cause(x.kids))
-	case err != nil && agent.UsedUp(x.kids, err): // of all: no agent has failed, and each goes on when there is more
+	case err != nil && agent.UsedUp(x.kids, err): // of all agents: no agent has failed, and each continues with a larger budget
 		x.broke = cmp.Or(x.broke, err)
 		x.tell()
 	case err != nil && id == lead:
@@ -215,13 +218,13 @@ func (x *supervisor) returned(id string, child graph.Child, err error) {
 		x.result = child.State
 		x.ended(id, child, nil)
 	default:
-		if m != nil && m.status == running { // else it was cancelled
+		if m != nil && m.status == running { // otherwise it was cancelled
 			x.ended(id, child, err)
 		}
 	}
 }
 
-// ended records how an agent has ended; the caller holds mu.
+// ended records how an agent has ended. The caller must hold mu.
 func (x *supervisor) ended(id string, child graph.Child, err error) {
 	e := entry{Op: opEnd, ID: id, Key: "end " + id}
 	m := x.state.agents[id]
@@ -258,7 +261,7 @@ func (x *supervisor) ended(id string, child graph.Child, err error) {
 	x.launch()
 }
 
-// stop ends all agents because of a failure; the caller holds mu.
+// stop ends all agents because of a failure. The caller must hold mu.
 func (x *supervisor) stop(err error) {
 	if x.failed == nil {
 		x.failed = err
@@ -266,10 +269,10 @@ func (x *supervisor) stop(err error) {
 	x.halt()
 }
 
-// drop ends agents that were cancelled; the caller holds mu, which is free while
-// they are waited for.
+// drop ends agents that were cancelled. The caller must hold mu, which is
+// released while drop waits for them.
 func (x *supervisor) drop(ids []string) {
-	for _, id := range ids { // all of them before the first is waited for
+	for _, id := range ids { // cancel all of them before waiting for the first
 		if p := x.posts[id]; p != nil {
 			p.cancel()
 		}
@@ -291,12 +294,12 @@ func (x *supervisor) drop(ids []string) {
 	}
 }
 
-// discard removes an agent whose end is recorded. The caller must hold mu, which is
-// free while the agent is waited for.
+// discard removes an agent whose end is recorded. The caller must hold mu,
+// which is released while discard waits for the agent.
 func (x *supervisor) discard(id string) {
 	p := x.posts[id]
 	x.mu.Unlock()
-	if p != nil { // it may not have begun: Drop would not find it
+	if p != nil { // it may not have started: Drop would not find it
 		p.cancel()
 		<-p.called
 	}
@@ -307,7 +310,7 @@ func (x *supervisor) discard(id string) {
 	}
 }
 
-// change makes a change for a tool, and does what follows from it.
+// change makes a change for a tool, and does what follows from the change.
 func (x *supervisor) change(e entry) (outcome, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -320,7 +323,7 @@ func (x *supervisor) change(e entry) (outcome, error) {
 	return out, nil
 }
 
-// input is what an agent begins with.
+// input returns the first writes of an agent.
 func (m Member) input(prompt string) (set []graph.Write, err error) {
 	if m.Input == nil {
 		return agent.Turn(prompt), nil
@@ -333,7 +336,7 @@ func (m Member) input(prompt string) (set []graph.Write, err error) {
 	return m.Input(prompt), nil
 }
 
-// output is what an agent has said.
+// output returns the output of an agent.
 func (m Member) output(child graph.Child) (text string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -346,7 +349,7 @@ func (m Member) output(child graph.Child) (text string, err error) {
 	return spoken(child.State), nil
 }
 
-// explain puts a failure into the words of the agent.
+// explain returns a failure in the words of the agent.
 func (m Member) explain(err error) (told error) {
 	if m.Explain == nil {
 		return err
@@ -359,14 +362,15 @@ func (m Member) explain(err error) (told error) {
 	return m.Explain(err)
 }
 
-// spent is what an agent has cost. A graph may not know.
+// spent returns the cost of an agent. It is zero if the graph does not keep the
+// key Spent.
 func spent(s graph.State) agent.Spend {
 	v, _ := s.Value(agent.Spent.Name())
 	cost, _ := v.(agent.Spend)
 	return cost
 }
 
-// spoken is all that models have said in a conversation.
+// spoken returns the texts of all replies of models in a conversation.
 func spoken(s graph.State) string {
 	var said []string
 	for _, m := range agent.History(s) {
@@ -377,7 +381,8 @@ func spoken(s graph.State) string {
 	return strings.Join(said, "\n")
 }
 
-// update is what the lead has added to the conversation, and what all have cost.
+// update returns what the lead has added to the conversation, and the cost of
+// all agents.
 func (x *supervisor) update(s graph.State) graph.Update {
 	r := x.result
 	before := agent.Messages.Get(s)

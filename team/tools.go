@@ -14,7 +14,7 @@ import (
 	"raddle.dev/tool"
 )
 
-// args are the arguments of all tools of this package.
+// args contains the arguments of all tools of this package.
 type args struct {
 	Agent        text  `json:"agent"`
 	Prompt       text  `json:"prompt"`
@@ -32,7 +32,8 @@ type args struct {
 	Message      text  `json:"message"`
 }
 
-// text is a text, or what a model writes in the place of one.
+// text is a text. It also accepts other values that models write instead of
+// one.
 type text string
 
 func (t *text) UnmarshalJSON(b []byte) error {
@@ -45,7 +46,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// flag is a truth value, or a text or number that a model writes in place of one.
+// flag is a boolean. It also accepts a text or a number.
 type flag bool
 
 func (f *flag) UnmarshalJSON(b []byte) error {
@@ -54,7 +55,8 @@ func (f *flag) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// texts is a list of texts, one text alone, or a text that holds a list.
+// texts is a list of texts. It also accepts a single text, and a text that
+// contains a list.
 type texts []string
 
 func (t *texts) UnmarshalJSON(b []byte) error {
@@ -79,8 +81,8 @@ type teamTool struct {
 	name, doc string
 	params    string   // the properties of its schema
 	required  []string // of them
-	shared    bool     // calls of one reply run together
-	mail      bool     // every agent has it; else those that may spawn
+	shared    bool     // calls of one reply run concurrently
+	mail      bool     // every agent has it; if not set, only agents that may spawn have it
 	run       func(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error)
 }
 
@@ -122,8 +124,8 @@ var teamTools = []teamTool{
 		params: `"wait_seconds":{"type":"number","description":"How long to wait for a message, at most 300; 0: not at all"}`},
 }
 
-// Tools are those that an agent of a team has, which may spawn others or not. Outside
-// of a team they fail.
+// Tools returns the tools of an agent of a team. spawns says whether the agent
+// may spawn others. Outside of a team the tools fail.
 func Tools(spawns bool) (list []tool.Tool) {
 	for i := range teamTools {
 		if t := &teamTools[i]; t.mail || spawns {
@@ -133,8 +135,8 @@ func Tools(spawns bool) (list []tool.Tool) {
 	return list
 }
 
-// nothing is what the tools touch outside of the run: what the agents then do
-// is decided call by call.
+// nothing says that the tools touch nothing outside of the run: the calls of
+// the agents themselves need their own permission.
 func nothing(json.RawMessage) (tool.Touch, error) { return tool.Touch{}, nil }
 
 func (t *teamTool) schema() json.RawMessage {
@@ -172,7 +174,8 @@ func (t *teamTool) call(ctx context.Context, c tool.Call) (tool.Result, error) {
 	return t.run(ctx, s, c, a)
 }
 
-// changing is a tool whose result is that of one entry.
+// changing returns the function of a tool that makes one entry and returns its
+// result.
 func changing(o op) func(context.Context, seat, tool.Call, args) (tool.Result, error) {
 	return func(_ context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
 		e := entry{Op: o, Key: c.Key, By: s.id, ID: string(a.ID)}
@@ -190,7 +193,7 @@ func changing(o op) func(context.Context, seat, tool.Call, args) (tool.Result, e
 	}
 }
 
-// result makes a change and tells the model what it came to.
+// result makes a change and returns its outcome for the model.
 func (s seat) result(e entry) (tool.Result, error) {
 	out, err := s.change(e)
 	if err != nil {
@@ -199,10 +202,10 @@ func (s seat) result(e entry) (tool.Result, error) {
 	return said(out), nil
 }
 
-// toolFailed begins what is said of a call that could not be looked into.
+// toolFailed starts the message about a call that could not be processed.
 const toolFailed = "Supervisor tool failed: "
 
-// said is an outcome as the model reads it.
+// said returns an outcome in the form in which a model sees it.
 func said(out outcome) tool.Result {
 	p, bad := out.result.(problem)
 	if strings.HasPrefix(p.Message, toolFailed) {
@@ -236,7 +239,7 @@ type listedAgent struct {
 func list(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
 	return s.look(func(st *state) any {
 		l := listed{Agents: []listedAgent{}}
-		if m := st.agents[s.id]; m != nil { // else it was cancelled
+		if m := st.agents[s.id]; m != nil { // otherwise it was cancelled
 			l.Active, l.Max = m.atWork, st.most(m)
 		}
 		for _, m := range st.children(s.id) {
@@ -275,18 +278,18 @@ func listTasks(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, err
 	})
 }
 
-// look is a result that changes nothing.
+// look returns a view of the state as a result. It changes nothing.
 func (s seat) look(at func(*state) any) (tool.Result, error) {
 	b, err := s.view(at)
 	if err != nil {
-		return tool.Result{}, fmt.Errorf("tell the state of the team: %w", err)
+		return tool.Result{}, fmt.Errorf("read the state of the team: %w", err)
 	}
 	return tool.JSON(b), nil
 }
 
-// Escalating makes the tools among a list by which an agent asks a person ask the
-// agent that has spawned it, where there is one. patience is how long they wait for a
-// reply; 0: five minutes.
+// Escalating returns list with changed tools: those that ask a person ask the
+// agent that spawned this one instead, if there is one. patience is how long
+// they wait for a reply; 0: five minutes.
 func Escalating(list []tool.Tool, patience time.Duration) []tool.Tool {
 	out := slices.Clone(list)
 	for i, t := range out {

@@ -22,7 +22,7 @@ type pending struct {
 	Pending []*escalation `json:"pending_escalations,omitempty"`
 }
 
-// check hands the output of an agent over when there is one.
+// check returns the output of an agent if there is one.
 func check(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
 	id := string(a.ID)
 	s.mu.Lock()
@@ -42,12 +42,12 @@ func check(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error
 	return s.hand(ctx, c, id)
 }
 
-// errTime ends a wait whose time has passed.
+// errTime ends a wait that has reached its time limit.
 var errTime = errors.New("the time has passed")
 
-// await waits for a change. on are the agents that the caller needs, at least one:
-// when none of them can make progress in this drive, await suspends the node. The
-// caller must hold mu, which is free during the wait.
+// await waits for a change. on are the agents that the caller needs, at least
+// one: if none of them can make progress in this drive, await suspends the
+// node. The caller must hold mu, which is released during the wait.
 func (s seat) await(ctx context.Context, on []string, limit <-chan time.Time) error {
 	if s.broke != nil {
 		return s.broke
@@ -68,8 +68,9 @@ func (s seat) await(ctx context.Context, on []string, limit <-chan time.Time) er
 	}
 }
 
-// moves reports whether an agent can make progress in this drive. One that waits for a
-// place can when one of those can that have the places. The caller must hold mu.
+// moves reports whether an agent can make progress in this drive. An agent that
+// waits for a place can if one of the agents that have the places can. The
+// caller must hold mu.
 func (x *supervisor) moves(id string) bool {
 	if p := x.posts[id]; p != nil {
 		return !p.still
@@ -83,8 +84,8 @@ func (x *supervisor) moves(id string) bool {
 	})
 }
 
-// spawnedSeat is the seat of the spawned agent that ctx belongs to: what leads a team
-// inside of an agent of another one is that agent there.
+// spawnedSeat returns the seat of the spawned agent that ctx belongs to. The
+// lead of a team inside an agent of another team uses that agent's seat.
 func spawnedSeat(ctx context.Context) (s seat, ok bool) {
 	for s, ok = seatOf(ctx); ok && s.id == lead; {
 		s, ok = seatOf(s.ctx)
@@ -92,15 +93,15 @@ func spawnedSeat(ctx context.Context) (s seat, ok bool) {
 	return s, ok
 }
 
-// escalating is a tool by which a person is asked, as one that asks the agent's
-// spawner. u checks the arguments.
+// escalating returns the function of a tool that asks the agent's spawner
+// instead of a person. u checks the arguments.
 func escalating(u tool.Tool, patience time.Duration) func(context.Context, tool.Call) (tool.Result, error) {
 	return func(ctx context.Context, c tool.Call) (tool.Result, error) {
 		s, ok := spawnedSeat(ctx)
 		if !ok {
 			return u.Run(ctx, c)
 		}
-		r, err := u.Run(ctx, c) // without anybody there: it says what would be asked
+		r, err := u.Run(ctx, c) // without a person: the result says what would be asked
 		var asked struct {
 			Action, Question string
 			Options          []string
@@ -113,14 +114,14 @@ func escalating(u tool.Tool, patience time.Duration) func(context.Context, tool.
 			return tool.Result{}, err
 		}
 		x, open := out.result.(*escalation)
-		if !open { // it was cancelled meanwhile
+		if !open { // it was cancelled in the meantime
 			return said(out), nil
 		}
 		return s.answer(ctx, x.ID, patience)
 	}
 }
 
-// noReply is what an agent is told whose question was not answered.
+// noReply is the result for an agent whose question was not answered.
 type noReply struct {
 	Error    string `json:"error"`
 	Fallback string `json:"fallback"`
@@ -137,7 +138,7 @@ func (s seat) answer(ctx context.Context, id string, patience time.Duration) (to
 	for {
 		x := s.state.escalation(id)
 		switch {
-		case x == nil: // it was given up before this drive
+		case x == nil: // the wait was ended before this drive
 			return tool.JSON(late(patience)), nil
 		case x.replied:
 			return tool.JSON(map[string]string{"answer": x.reply}), nil
@@ -158,7 +159,7 @@ func late(patience time.Duration) noReply {
 	return noReply{fmt.Sprintf("Escalation timed out after %d seconds waiting for user response", int(patience.Seconds())), fallback}
 }
 
-// escalation is an open or answered question, or nil.
+// escalation returns an open or answered question, or nil.
 func (s *state) escalation(id string) *escalation {
 	for _, x := range s.escalations {
 		if x.ID == id {
@@ -168,8 +169,9 @@ func (s *state) escalation(id string) *escalation {
 	return nil
 }
 
-// short is an agent's output, summed up where it is longer than its collector
-// wants. Where that fails it is cut.
+// short returns an agent's output, summarized if it is longer than the
+// threshold of the agent that collects it. If the summary fails, the output is
+// cut.
 func (s seat) short(ctx context.Context, f finished) (string, error) {
 	s.mu.Lock()
 	rule, name := s.state.rule(s.id), ""
