@@ -105,6 +105,26 @@ func Example_agentHooks() {
 	// Five.
 }
 
+// A hook of an agent's node gets what happens in the agent: here without anybody who
+// reads the events of the run.
+func Example_agentEvents() {
+	helper := compiled(agent.Config{Model: replies(call("a", "count", `{"article":"bolts"}`), say("Five.")), Tools: []tool.Tool{count}}.Compile())
+	node := agent.Agent{Graph: helper}.Node("helper")
+	node.Hooks = []graph.Hooks{{Emit: func(_ context.Context, i graph.Info, v any) {
+		switch v := v.(type) {
+		case agent.ToolStarted:
+			fmt.Println(i.Path+i.Node, "calls", v.Name)
+		case agent.Replied:
+			fmt.Printf("%s replies %q\n", i.Path+i.Node, v.Message.Text())
+		}
+	}}}
+	turn(line(node), agent.TurnInput("How many bolts?")...)
+	// Output:
+	// helper/think replies ""
+	// helper/act calls count
+	// helper/think replies "Five."
+}
+
 // A model calls an agent as it calls any tool. What the agent asks, the run asks.
 func ExampleAgentTool() {
 	painter := compiled(agent.Config{Tools: agent.UserTools(false),

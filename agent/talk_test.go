@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -352,4 +353,31 @@ func TestACallThatAsksKeepsTheOthers(t *testing.T) {
 	}
 	equal(t, "the second request", m.seen(1), `user: Go. | call a put{"n":1} | call b asks{} | call c put{"n":3} | `+
 		`result a: {"output":"put did {\"n\":1}"} | result b: {"output":"that"} | result c: {"output":"put did {\"n\":3}"}`)
+}
+
+func TestAHookOfAnAgentsNodeHearsTheAgent(t *testing.T) {
+	m := agent.ModelFunc(func(context.Context, llm.Request) iter.Seq2[llm.Delta, error] {
+		return func(yield func(llm.Delta, error) bool) {
+			if yield(llm.Delta{Text: "Fi"}, nil) && yield(llm.Delta{Text: "ve."}, nil) {
+				yield(llm.Delta{Done: &llm.Reply{Message: say("Five.")}}, nil)
+			}
+		}
+	})
+	for _, topics := range []graph.Topic{0, graph.TopicEmit} {
+		node := agent.Agent{Graph: compiled(agent.Config{Model: m}.Compile())}.Node("helper")
+		var heard []string
+		node.Hooks = []graph.Hooks{{Emit: func(_ context.Context, i graph.Info, v any) {
+			if d, ok := v.(agent.TextDelta); ok {
+				heard = append(heard, i.Path+i.Node+" "+d.Text)
+			}
+		}}}
+		for _, err := range (&graph.Runner{Graph: line(node), Store: graph.NewMemory()}).Run(t.Context(), graph.Input{Set: agent.TurnInput("How many?"), Topics: topics}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if diff := cmp.Diff([]string{"helper/think Fi", "helper/think ve."}, heard); diff != "" {
+			t.Errorf("topics %d:\n%s", topics, diff)
+		}
+	}
 }

@@ -116,7 +116,7 @@ func (t *task) childFrame(sub Sub, at place, st State, set []Write) (f *frame, r
 		return nil, false, err
 	}
 	f = newFrame(sub.Graph, at.path, at.public)
-	f.beside, f.keeps = at.named || t.together(), t.keeps()
+	f.beside, f.keeps, f.listener = at.named || t.together(), t.keeps(), t.listeners()
 	if sub.Inherit { // the child's writes are folded onto it, now and when the frame is opened again
 		f.st = f.st.inherit(st)
 	}
@@ -148,7 +148,7 @@ func (t *task) keptChild() *frame {
 
 // keeps reports whether a result of the task may be needed again without a store,
 // because the task, or a node above it, is retried.
-func (t *task) keeps() bool { return t.frame.keeps || t.node().Retry.Attempts > 1 }
+func (t *task) keeps() bool { return t.frame.keeps || t.retry().Attempts > 1 }
 
 // goOn takes over what the task has done in an earlier attempt of a node above it.
 func (t *task) goOn(was *task) {

@@ -27,11 +27,12 @@ type Graph struct {
 // A cnode is a Node with its targets resolved: end (-1) means End.
 type cnode struct {
 	Node
-	to     []int
-	picks  []pick
-	joins  []joinRef
-	routes map[string]int
-	hooks  []Hooks // the graph's, then the node's
+	to      []int
+	picks   []pick
+	joins   []joinRef
+	routes  map[string]int
+	hooks   []Hooks // the graph's, then the node's
+	listens bool    // one of the hooks has Emit
 
 	started Body // a TaskStarted
 }
@@ -164,7 +165,9 @@ func (c *compiler) declare() {
 		}
 		n.Routes, n.Ends, n.Children = slices.Clone(n.Routes), maps.Clone(n.Ends), maps.Clone(n.Children)
 		c.g.byName[n.Name] = len(c.g.nodes)
-		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}, hooks: slices.Concat(c.g.def.Hooks, n.Hooks), started: TaskStarted{Kind: n.Kind}})
+		hooks := slices.Concat(c.g.def.Hooks, n.Hooks)
+		listens := slices.ContainsFunc(hooks, func(h Hooks) bool { return h.Emit != nil })
+		c.g.nodes = append(c.g.nodes, cnode{Node: n, routes: map[string]int{End: end}, hooks: hooks, listens: listens, started: TaskStarted{Kind: n.Kind}})
 	}
 }
 

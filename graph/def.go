@@ -92,7 +92,7 @@ type Node struct {
 // write nothing, and all attempts see the same input; effects that succeeded are not
 // repeated. A waiting, paused or cancelled node is never retried.
 type Retry struct {
-	Attempts int              // maximum number of attempts; 0 and 1: no retry
+	Attempts int              // maximum number of attempts; 1: no retry; 0: no retry, or what Runner.Retry says
 	Delay    time.Duration    // before the second attempt
 	Factor   float64          // factor by which the delay grows; 0: 2
 	MaxDelay time.Duration    // 0: 30 s

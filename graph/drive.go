@@ -347,10 +347,12 @@ func (x *drive) step(ctx context.Context, f *frame, root bool) error {
 			}
 		}()
 	}
+	x.startPhase(f, PhasePlanning, root)
 	ts, err := x.tasks(ctx, f)
 	if err != nil {
 		return err
 	}
+	x.startPhase(f, PhaseExecution, root)
 	f.executing = true
 	if !x.execute(ctx, f, ts, root) {
 		return errLeft
@@ -374,6 +376,7 @@ func (x *drive) conclude(ctx context.Context, f *frame, root bool) (Status, erro
 	if status != Running {
 		return status, err
 	}
+	x.startPhase(f, PhaseUpdate, root)
 	if err := x.advance(f, f.ts, root); err != nil {
 		return Failed, err
 	}

@@ -19,8 +19,11 @@ const (
 	TopicTask                       // TaskStarted, TaskRetry, TaskDone
 	TopicEmit                       // Emitted
 	TopicQuestion                   // Asked, Answered
+	TopicPhase                      // PhaseStarted
 
-	AllTopics Topic = 255
+	// AllTopics is what happens in a run: all topics but TopicPhase, which says how the
+	// engine works. AllTopics|TopicPhase is everything.
+	AllTopics = TopicRun | TopicStep | TopicTask | TopicEmit | TopicQuestion
 )
 
 // Event is one thing that happened. All events of one drive are in one order; Seq
@@ -38,7 +41,7 @@ type Event struct {
 }
 
 // Body is one of RunStarted, StepCommitted, TaskStarted, TaskRetry, TaskDone,
-// Emitted, Asked, Answered and RunEnded.
+// Emitted, Asked, Answered, PhaseStarted and RunEnded.
 type Body interface{ kind() string }
 
 // RunStarted is the first event of a drive.
@@ -55,9 +58,10 @@ type TaskStarted struct {
 
 // TaskRetry says that an attempt failed and another will follow.
 type TaskRetry struct {
-	Attempt int           // the one that failed, from 1
-	After   time.Duration // until the next
-	Err     error
+	Attempt     int           // the one that failed, from 1
+	MaxAttempts int           // how many there may be in all
+	After       time.Duration // until the next
+	Err         error
 }
 
 // TaskDone says that a node has returned, or that its result was found in the journal.
@@ -116,6 +120,7 @@ func (StepCommitted) kind() string { return "step.committed" }
 func (Emitted) kind() string       { return "emitted" }
 func (Asked) kind() string         { return "question.asked" }
 func (Answered) kind() string      { return "question.answered" }
+func (PhaseStarted) kind() string  { return "phase.started" }
 func (RunEnded) kind() string      { return "run.ended" }
 
 // MarshalJSON returns the form of events on the wire, in logs and in tests: the
@@ -143,9 +148,10 @@ func (e Event) MarshalJSON() ([]byte, error) {
 func (b TaskRetry) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		Attempt int     `json:"attempt"`
+		Max     int     `json:"max_attempts"`
 		After   float64 `json:"after_ms"`
 		Error   string  `json:"error"`
-	}{b.Attempt, millis(b.After), text(b.Err)})
+	}{b.Attempt, b.MaxAttempts, millis(b.After), text(b.Err)})
 }
 
 // MarshalJSON returns durations in milliseconds and errors as text.

@@ -57,6 +57,28 @@ func Example_topics() {
 	// 7  graph.RunEnded
 }
 
+// The phases of a step have a topic of their own, which AllTopics leaves out.
+func Example_phases() {
+	r := &graph.Runner{Graph: steps("write")}
+	for ev, err := range r.Run(context.Background(), graph.Input{Topics: graph.TopicPhase | graph.TopicTask}) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		switch b := ev.Body.(type) {
+		case graph.PhaseStarted:
+			fmt.Println(ev.Step, b.Phase, b.Nodes)
+		case graph.TaskDone:
+			fmt.Println(ev.Step, ev.Node, "is done")
+		}
+	}
+	// Output:
+	// 0 planning [write]
+	// 0 execution [write]
+	// 0 write is done
+	// 0 update [write]
+}
+
 // A node sends values of any type, and how far it is, to whoever listens.
 func Example_progress() {
 	g := sound(graph.Def{

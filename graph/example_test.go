@@ -202,6 +202,39 @@ func ExampleSend() {
 	// Output: [A B C] false <nil>
 }
 
+// Nodes that have no policy of their own are tried again as the Runner says.
+func ExampleRunner_retry() {
+	g := sound(graph.Def{
+		Name: "default",
+		Nodes: []graph.Node{
+			aNode("fetch", func(ctx context.Context, _ graph.State) (graph.Update, error) {
+				if graph.Attempt(ctx) == 1 {
+					return graph.Update{}, errors.New("the line is busy")
+				}
+				return graph.Update{}, nil
+			}),
+			{Name: "pay", Retry: graph.Retry{Attempts: 1}, Run: func(context.Context, graph.State) (graph.Update, error) {
+				return graph.Update{}, errors.New("refused")
+			}},
+		},
+		Edges: []graph.Edge{anEdge("fetch", "pay"), anEdge("pay", graph.End)},
+		Start: []string{"fetch"},
+	})
+	r := &graph.Runner{Graph: g, Retry: graph.Retry{Attempts: 3}}
+	for ev, err := range r.Run(context.Background(), graph.Input{Topics: graph.TopicTask}) {
+		if err != nil {
+			fmt.Println(err)
+			break
+		}
+		if b, ok := ev.Body.(graph.TaskRetry); ok {
+			fmt.Printf("%s: attempt %d of %d failed\n", ev.Node, b.Attempt, b.MaxAttempts)
+		}
+	}
+	// Output:
+	// fetch: attempt 1 of 3 failed
+	// node pay (step 1, attempt 1): refused
+}
+
 // A node that fails is tried again. What has succeeded inside Do is not repeated.
 func ExampleRetry() {
 	done := graph.Last[string]("done")

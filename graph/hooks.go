@@ -34,6 +34,13 @@ type Hooks struct {
 	After func(ctx context.Context, i Info, s State, u Update, err error) (Update, error)
 	// Error is called for every attempt that failed. Hooks of the graph come first.
 	Error func(ctx context.Context, i Info, err error)
+	// Emit gets every value that the node emits, and every value that nodes of its
+	// child graphs emit at any depth, whether or not the run's events are read. Info
+	// says which node emitted it. Hooks of the node come before those of the graph,
+	// and inner nodes before outer ones. It runs where Emit is called, which waits for
+	// it, and may run on several goroutines at once. What it emits with its own context
+	// reaches the reader of the events only.
+	Emit func(ctx context.Context, i Info, v any)
 }
 
 // Setup is how a Before hook changes an attempt.
@@ -148,4 +155,59 @@ func (t *task) tellHooks(ctx context.Context, err error) {
 			h.Error(ctx, t.info(attemptOf(ctx)), err)
 		}
 	}
+}
+
+// listener is the hooks of a node that get what is emitted at the node or below it.
+type listener struct {
+	hooks []Hooks
+	above *listener
+}
+
+// listening marks the context of a Hooks.Emit.
+type listening struct{}
+
+// listeners returns who gets what the task emits, besides the reader of events; nil
+// if there is none.
+func (t *task) listeners() *listener {
+	if n := t.node(); n.listens {
+		return &listener{n.hooks, t.frame.listener}
+	}
+	return t.frame.listener
+}
+
+// callListeners hands an emitted value to the hooks, from the inside out. A panic of
+// one fails the node, on whichever goroutine it calls Emit.
+func (t *task) callListeners(ctx context.Context, l *listener, v any) {
+	if l == nil || ctx.Value(listening{}) != nil {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			t.in().fault = panicError("Hooks.Emit of node "+t.node().Name, p)
+		}
+	}()
+	i := t.info(attemptOf(ctx))
+	ctx = context.WithValue(ctx, listening{}, true)
+	for ; l != nil; l = l.above {
+		for _, h := range slices.Backward(l.hooks) {
+			if h.Emit != nil {
+				h.Emit(ctx, i, v)
+			}
+		}
+	}
+}
+
+// listenerFault returns the panic of a Hooks.Emit in this attempt, or nil.
+func (t *task) listenerFault() error {
+	if t.frame.listener == nil && !t.node().listens {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.inner == nil {
+		return nil
+	}
+	return t.inner.fault
 }

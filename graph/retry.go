@@ -12,6 +12,14 @@ const (
 	defaultMaxDelay = 30 * time.Second
 )
 
+// retry is the policy of the task's node: its own, else the Runner's.
+func (t *task) retry() *Retry {
+	if n := t.node(); n.Retry.Attempts != 0 || n.Graph != nil || n.Children != nil {
+		return &n.Retry
+	}
+	return &t.drive.r.Retry
+}
+
 // allows tells whether another attempt follows the one that failed. A panic in
 // If is an error of its node.
 func (r *Retry) allows(attempt int, err error) (again bool, fault error) {

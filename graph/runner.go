@@ -20,6 +20,12 @@ type Runner struct {
 	Clock      Clock         // nil: the wall clock
 	IDs        func() string // nil: NewID
 
+	// Retry is for nodes that have no policy of their own: their Node.Retry.Attempts is
+	// 0. Set that to 1 for a node that must not be tried again. It holds for the nodes
+	// of child graphs too, but not for nodes that have a child: what failed in the
+	// child has been tried again there. The zero value: no retry.
+	Retry Retry
+
 	// Debug finds faults that show only after a crash or beside a sibling; it is for
 	// tests, and makes runs slower. Every value that is written and every result of
 	// Do is encoded and decoded, and the run goes on with the decoded one, as it would

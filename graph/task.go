@@ -55,6 +55,7 @@ type inner struct {
 	kept     *frame       // without a store: the child of the attempts before
 	returned bool         // it has ended well
 	notes    []Body       // events for the end of the step
+	fault    error        // the panic of a Hooks.Emit
 	litter
 }
 
@@ -175,15 +176,22 @@ func Cause(ctx context.Context) string {
 	return t.ref.cause
 }
 
-// Emit sends a value to the run's consumer as an Emitted event. It does nothing
-// when the consumer did not ask for TopicEmit; it waits for a slow one. v should
-// marshal to JSON. Values of one task arrive in order.
+// Emit sends a value to the run's consumer as an Emitted event, and to the Hooks.Emit
+// of its node and of the nodes above. The consumer gets it if it asked for TopicEmit;
+// Emit waits for a slow one. v should marshal to JSON. Values of one task arrive in
+// order.
 func Emit(ctx context.Context, v any) {
 	c := callerOf(ctx)
 	if c == nil {
 		return
 	}
-	if t := c.task(); t.drive.topics&TopicEmit != 0 && t.returned(int(c.attempt)) == nil {
+	t := c.task()
+	heard, listener := t.drive.topics&TopicEmit != 0, t.listeners()
+	if !heard && listener == nil || t.returned(int(c.attempt)) != nil {
+		return
+	}
+	t.callListeners(ctx, listener, v)
+	if heard {
 		t.drive.out.queueUp(t.event(Emitted{v}), !t.node().Quiet)
 	}
 }
@@ -221,7 +229,7 @@ func EmitProgress(ctx context.Context, part float64, note string) {
 // make.
 func Emits(ctx context.Context) bool {
 	t := taskOf(ctx)
-	return t != nil && t.drive.topics&TopicEmit != 0
+	return t != nil && (t.drive.topics&TopicEmit != 0 || t.node().listens || t.frame.listener != nil)
 }
 
 func (t *task) event(b Body) Event {
@@ -292,13 +300,12 @@ func (t *task) begin() bool {
 	if t.err != nil {
 		return false
 	}
-	n := t.node()
 	told := t.drive.topics&TopicTask != 0
-	if told || n.Retry.Within > 0 {
+	if told || t.retry().Within > 0 {
 		t.begun = t.drive.now()
 	}
 	if told {
-		t.tellAt(t.begun, n.started)
+		t.tellAt(t.begun, t.node().started)
 	}
 	return true
 }
@@ -403,24 +410,25 @@ func (t *task) attempts(n *cnode, hung error) bool {
 		if t.err == nil || t.base.Err() != nil || t.drive.failed() != nil || isModified(t.err) {
 			return true
 		}
-		again, fault := n.Retry.allows(t.attempt, t.err)
+		retry := t.retry()
+		again, fault := retry.allows(t.attempt, t.err)
 		if fault != nil {
 			t.err = t.fail(errors.Join(fault, t.err))
 		}
 		if !again {
 			return true
 		}
-		after := n.Retry.delay(t.attempt, t.drive.run+t.frame.path+t.local())
-		if within := n.Retry.Within; within > 0 && t.drive.now().Add(after).Sub(t.begun) > within {
+		after := retry.delay(t.attempt, t.drive.run+t.frame.path+t.local())
+		if within := retry.Within; within > 0 && t.drive.now().Add(after).Sub(t.begun) > within {
 			t.err = t.fail(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
 			return true
 		}
 		t.mu.Lock()
 		if t.ended = t.attempt; t.inner != nil {
-			t.inner.ordinals, t.inner.below, t.inner.litter = ordinals{}, nil, litter{}
+			t.inner.ordinals, t.inner.below, t.inner.litter, t.inner.fault = ordinals{}, nil, litter{}, nil
 		}
 		t.mu.Unlock()
-		t.tell(TopicTask, TaskRetry{Attempt: t.attempt, After: after, Err: t.err})
+		t.tell(TopicTask, TaskRetry{Attempt: t.attempt, MaxAttempts: retry.Attempts, After: after, Err: t.err})
 		if t.drive.clock.Wait(t.base, after) != nil {
 			return true
 		}
@@ -479,6 +487,8 @@ func (t *task) conclude(ctx *taskCtx, n *cnode, up Update, err error) (failure e
 	switch {
 	case isModified(err):
 		return t.fail(err)
+	case t.listenerFault() != nil:
+		return t.fail(t.listenerFault())
 	case t.stopped(): // whatever the node made of ErrWaiting
 		return nil
 	case errors.Is(err, ErrWaiting) || errors.Is(err, ErrPaused):

@@ -31,7 +31,7 @@ func TestEventsConform(t *testing.T) {
 	bodies := []graph.Body{
 		graph.RunStarted{Graph: "g", Label: "l", Resumed: true},
 		graph.TaskStarted{Kind: "llm"},
-		graph.TaskRetry{Attempt: 1, After: time.Second, Err: errors.New("x")},
+		graph.TaskRetry{Attempt: 1, MaxAttempts: 2, After: time.Second, Err: errors.New("x")},
 		graph.TaskDone{Err: errors.New("x"), Took: time.Second, Attempts: 2, Recorded: true, Waiting: true, Failed: true, Cached: true},
 		graph.StepCommitted{Nodes: []string{"a"}, Keys: []string{"k"}, Next: []string{"b"}, Moves: []graph.Move{{From: "a", To: []string{"b"}}, {From: "c"}}, Dropped: []string{"d"}, Halted: true},
 		graph.StepCommitted{},
