@@ -119,7 +119,7 @@ func TestCancelledTogether(t *testing.T) {
 // has failed for that reason, and so has a task that was to be given to it.
 func TestAgentsThatAreGone(t *testing.T) {
 	for why, change := range map[string]func(map[string]team.Member){
-		"there is no agent 'explore' any more": func(all map[string]team.Member) { delete(all, "explore") },
+		"agent 'explore' no longer exists": func(all map[string]team.Member) { delete(all, "explore") },
 		"its file is damaged": func(all map[string]team.Member) {
 			all["explore"] = team.Member{Fault: errors.New("its file is damaged")}
 		},
