@@ -23,9 +23,10 @@ type child struct {
 	exited  chan struct{} // closed when the child has ended; on Linux it is a zombie until finish
 	waitErr error         // why waiting failed; the state of the process says how it ended
 
-	stdin   *os.File // the writing end, nil without input
-	outputs [2]output
-	drained chan struct{} // closed when both outputs have been read completely
+	terminal *Terminal // lent to the child's group; nil: none
+	stdin    *os.File  // the writing end, nil without input
+	outputs  [2]output
+	drained  chan struct{} // closed when both outputs have been read completely
 }
 
 // An output is the reading end of stdout or stderr and what was read from it.
@@ -51,6 +52,7 @@ func start(c Command) (*child, error) {
 		f.Close()
 	}
 	if err != nil {
+		ch.takeTerminal() // the child may have had it before its program could not be run
 		ch.closePipes()
 		return nil, &StartError{Path: c.Path, Err: err}
 	}
@@ -80,8 +82,12 @@ func prepare(c Command) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// connect creates the pipes and returns the ends that belong to the child, also if it fails.
+// connect creates the pipes and returns the ends that belong to the child, also if it fails. A child with a terminal needs none.
 func (ch *child) connect(c Command) (theirs []*os.File, err error) {
+	if c.Terminal != nil {
+		ch.lendTerminal(c.Terminal)
+		return nil, nil
+	}
 	for i := range ch.outputs {
 		r, w, err := os.Pipe()
 		if err != nil {
@@ -113,6 +119,9 @@ func (ch *child) move(c Command) {
 	var readers sync.WaitGroup
 	for i := range ch.outputs {
 		o := &ch.outputs[i]
+		if o.pipe == nil {
+			continue
+		}
 		if i == 0 {
 			o.kept.watch = c.Watch
 		}
@@ -211,7 +220,9 @@ func (ch *child) finish(c Command, err error) (Result, error) {
 // drain waits for the end of the outputs, at most lastRead, and closes the pipes.
 func (ch *child) drain() error {
 	for i := range ch.outputs {
-		ch.outputs[i].pipe.SetReadDeadline(time.Now().Add(lastRead))
+		if pipe := ch.outputs[i].pipe; pipe != nil {
+			pipe.SetReadDeadline(time.Now().Add(lastRead))
+		}
 	}
 	<-ch.drained
 	ch.closePipes()

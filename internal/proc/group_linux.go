@@ -14,14 +14,30 @@ func attributes() *syscall.SysProcAttr {
 
 // block waits for the end of the child without reaping it, so that its id cannot be given to another process before the group
 // is killed.
+//
+// A child that has the terminal may be stopped from the keyboard: then this process has the terminal until the child may continue.
 func (ch *child) block() error {
+	events := unix.WEXITED | unix.WNOWAIT
+	if ch.terminal != nil {
+		events |= unix.WSTOPPED
+	}
 	for {
-		err := unix.Waitid(unix.P_PID, ch.cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)
-		if !errors.Is(err, unix.EINTR) {
+		var info unix.Siginfo
+		err := unix.Waitid(unix.P_PID, ch.cmd.Process.Pid, &info, events, nil)
+		switch {
+		case errors.Is(err, unix.EINTR):
+		case err == nil && info.Code == cldStopped:
+			// This removes the report, which WNOWAIT has left.
+			_ = unix.Waitid(unix.P_PID, ch.cmd.Process.Pid, nil, unix.WSTOPPED|unix.WNOHANG, nil)
+			ch.waitSuspended()
+		default:
 			return err
 		}
 	}
 }
+
+// cldStopped is the code by which the system reports a child that was stopped (CLD_STOPPED of siginfo).
+const cldStopped = 5
 
 // reap frees the child's id.
 func (ch *child) reap() error { return ch.cmd.Wait() }

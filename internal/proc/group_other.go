@@ -16,6 +16,13 @@ func (ch *child) terminate() { ch.kill() }
 
 func (ch *child) kill() { ch.cmd.Process.Kill() }
 
+// lendTerminal gives the child the terminal. There is no foreground group.
+func (ch *child) lendTerminal(t *Terminal) {
+	ch.cmd.Stdin, ch.cmd.Stdout, ch.cmd.Stderr = t.In, t.Out, t.Out
+}
+
+func (ch *child) takeTerminal() {}
+
 func killGroup(int) error { return errors.ErrUnsupported }
 
 func signalName(*os.ProcessState) string { return "" }

@@ -20,6 +20,9 @@ const parentScript = "RADDLE_TEST_PARENT_SCRIPT"
 const parentTalks = "RADDLE_TEST_PARENT_TALKS"
 
 func TestMain(m *testing.M) {
+	if script := os.Getenv(lendingScript); script != "" {
+		os.Exit(lendTerminal(script))
+	}
 	if script := os.Getenv(parentScript); script != "" {
 		var err error
 		if os.Getenv(parentTalks) == "" {

@@ -47,6 +47,8 @@ type Command struct {
 	Env []string
 	// Stdin is what the child reads; empty: nothing.
 	Stdin []byte
+	// Terminal, if set, is lent to the child in place of Stdin and of the two outputs that are kept. Only [Run] can lend it.
+	Terminal *Terminal
 	// Timeout ends the child after this time; zero: no limit.
 	Timeout time.Duration
 	// Grace is how long the group may take to end after SIGTERM before SIGKILL follows, and how long the output may stay open after the
@@ -99,6 +101,7 @@ func Run(ctx context.Context, c Command) (Result, error) {
 	if err != nil {
 		return Result{ExitCode: -1}, err
 	}
+	defer ch.takeTerminal()
 	if c.Mark != "" {
 		defer func() { endMarkedSince(c.Mark, ch.cmd.Process.Pid, ch.took) }()
 	}
