@@ -1,6 +1,7 @@
 package app
 
 import (
+	"errors"
 	"log/slog"
 	"path/filepath"
 	"slices"
@@ -25,6 +26,10 @@ type Surroundings struct {
 	// Ask asks that person for a value, with a default. If nil, there is no person to ask.
 	Ask func(question, usual string) (string, error)
 
+	// Terminal lends the terminal to the script that makes the instructions of the
+	// agent that was started; the error says why there is none. If nil, there is none.
+	Terminal func() (*Terminal, error)
+
 	InDoubt tool.Doubt // for every call that a crash interrupted; unset: as tool, agent and configuration say
 
 	recorded []string // ids of replies that the run has recorded
@@ -34,6 +39,12 @@ type Surroundings struct {
 func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 	box := p.toolbox(r.Workspace, r.Dir)
 	box.log = s.Log
+	switch {
+	case r.Headless:
+		box.terminal = func() (*Terminal, error) { return nil, errors.New("raddle was started with --headless") }
+	case s.Terminal != nil:
+		box.terminal = s.Terminal
+	}
 	secrets := p.Secrets()
 	p.addDotenv(r.Dir)
 	gate, err := p.gate(box, r.Dir)

@@ -31,7 +31,8 @@ type toolbox struct {
 	workspace string
 	named     string // the directory of the agent that the user named
 	log       *slog.Logger
-	policy    permission.Policy // policy of the run; gate sets it before tools are opened
+	terminal  func() (*Terminal, error) // as in Surroundings
+	policy    permission.Policy         // policy of the run; gate sets it before tools are opened
 
 	leftOnce, envOnce sync.Once
 	left              []interpreter.Left // removed from the environment, because it leads into the workspace
@@ -79,16 +80,6 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		return nil, rulesError(err)
 	}
 	return set, b.serve(n, set)
-}
-
-// instructions runs the function of an agent's file that makes its instructions.
-func (b *toolbox) instructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
-	return func(ctx context.Context) (string, error) {
-		if !b.standsFor(n.Dir) {
-			return "", stale("read the files, then name the agent: raddle run "+b.process.Dirs.Short(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, b.process.Dirs.Short(n.Dir))
-		}
-		return h.Instructions(ctx, nil)
-	}
 }
 
 // standsFor reports whether the user has approved the scripts of an agent: by naming

@@ -59,6 +59,7 @@ func (d *drive) do() error {
 	}
 	d.sh.watching.Store(d.watch)
 	d.stop = d.sh.newStopper()
+	d.sh.stopping.Store(d.stop)
 	if d.sh.err.IsTerminal() && !d.sh.out.isPiped() { // another program of a pipeline may read the keyboard
 		d.sh.keys.Hold()
 		defer d.sh.keys.Release()

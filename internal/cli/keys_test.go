@@ -289,24 +289,9 @@ func TestPipelineKeepsTheMode(t *testing.T) {
 // Under a shell: Ctrl-Z gives the shell its terminal, fg takes it again; a run in the background is not stopped for the sake of the terminal;
 // and after a kill -9 the shell restores the mode itself.
 func TestJobControl(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("no bash to start jobs with")
-	}
 	w := newWorkplace(t, strings.Replace(gated, "cat ", "echo $PPID > \"$RADDLE_WORKSPACE/pid\"\ncat ", 1))
-	exe := w.command().Path
-	// A shell cannot name the test binary's other self: this does.
-	w.write("raddle.sh", "exec -a raddle '"+exe+"' \"$@\"\n")
 	g := w.gate("gate")
-	cmd := exec.Command(bash, "--norc", "--noprofile", "-i")
-	cmd.Dir, cmd.Env = w.dir, append(w.env, "TERM=xterm-256color", "PS1=ready> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1")
-	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &screen{t: t, cmd: cmd, tty: tty, seen: newConsole()}
-	go func() { _, _ = io.Copy(s.seen, tty) }()
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _, _ = cmd.Process.Wait(); _ = tty.Close() })
+	s := w.underShell()
 	// The shell's own mode while it reads a line is raw: what counts is what its children get.
 	ask := func(want string) {
 		t.Helper()
@@ -358,7 +343,28 @@ func TestJobControl(t *testing.T) {
 	pass()
 	ask("icanonecho")
 	s.press("exit\n")
-	wait(t, cmd)
+	wait(t, s.cmd)
+}
+
+// underShell is a shell with job control on a terminal, in which "bash raddle.sh" is raddle.
+func (w *workplace) underShell() *screen {
+	w.t.Helper()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		w.t.Skip("no bash to start jobs with")
+	}
+	// A shell cannot name the test binary's other self: this does.
+	w.write("raddle.sh", "exec -a raddle '"+w.command().Path+"' \"$@\"\n")
+	cmd := exec.Command(bash, "--norc", "--noprofile", "-i")
+	cmd.Dir, cmd.Env = w.dir, append(w.env, "TERM=xterm-256color", "PS1=ready> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1")
+	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 100})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	s := &screen{t: w.t, cmd: cmd, tty: tty, seen: newConsole()}
+	go func() { _, _ = io.Copy(s.seen, tty) }()
+	w.t.Cleanup(func() { _ = cmd.Process.Kill(); _, _ = cmd.Process.Wait(); _ = tty.Close() })
+	return s
 }
 
 // A terminal that says it has neither columns nor rows shows a question, once.

@@ -86,7 +86,9 @@ type shell struct {
 	problem  error // of the configuration
 	answered bool  // the command has written its result; an error is only told
 	working  atomic.Bool
-	watching atomic.Pointer[watch] // nil: nothing is being driven
+	watching atomic.Pointer[watch]   // nil: nothing is being driven
+	stopping atomic.Pointer[stopper] // of what is being driven
+	lent     atomic.Bool             // a script has the terminal
 }
 
 // setBusy notes whether nodes may be at work, which is what a signal would have

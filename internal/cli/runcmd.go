@@ -108,6 +108,7 @@ func (sh *shell) around() app.Surroundings {
 			w.note("raddle: replays a transcript: " + sh.process.Dirs.Short(file))
 		}
 	}}
+	s.Terminal = sh.lendTerminal
 	if sh.verbose {
 		s.Log = slogTo(sh)
 	}

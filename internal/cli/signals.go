@@ -85,6 +85,8 @@ func (s *stopper) drain(got os.Signal) {
 	close(s.pause)
 	s.mute()
 	switch w := s.sh.watching.Load(); {
+	case s.sh.lent.Load():
+		s.cancel() // it waits for a person
 	case !asking:
 	case w != nil && (w.onlyWaits() || got == os.Interrupt && w.onlyReplies()):
 		s.cancel()

@@ -71,6 +71,19 @@ func (k *Keyboard) Lend(cooked bool) (takeBack func()) {
 	}
 }
 
+// SaveMode notes the mode of the terminal for a program that gets the terminal. restore sets it again: the program may have
+// changed it, and may have been killed.
+func (k *Keyboard) SaveMode() (restore func()) {
+	saved, err := xterm.GetState(int(k.in.Fd()))
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = xterm.Restore(int(k.in.Fd()), saved) }
+}
+
+// IsForeground reports whether this process may read the keyboard: the terminal belongs to the job in the foreground.
+func (k *Keyboard) IsForeground() bool { return isForeground(k.in) }
+
 // Discard removes what was typed and not yet read.
 func (k *Keyboard) Discard() {
 	if k.terminal && isForeground(k.in) {

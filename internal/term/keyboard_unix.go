@@ -66,6 +66,21 @@ func (k *Keyboard) stopProcess(signals chan os.Signal) {
 	k.resume()
 }
 
+// Suspend stops the process as Ctrl-Z does, and returns when it continues in the foreground. In the background it stops again. It does
+// nothing if nobody could continue the process.
+func (k *Keyboard) Suspend() {
+	continued := make(chan os.Signal, 1)
+	signal.Notify(continued, syscall.SIGCONT)
+	defer signal.Stop(continued)
+	for CanSuspend() {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		<-continued
+		if isForeground(k.in) {
+			return
+		}
+	}
+}
+
 // CanSuspend reports whether there is a shell with job control that can continue this process after a stop: such a shell runs
 // each job in a process group of its own, which is not the group of the session's first process.
 func CanSuspend() bool {

@@ -27,3 +27,6 @@ func discardInput(console *os.File) {
 
 // CanSuspend returns false: a console has no keys that stop a process.
 func CanSuspend() bool { return false }
+
+// Suspend does nothing: there is no job control.
+func (k *Keyboard) Suspend() {}

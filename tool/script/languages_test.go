@@ -196,7 +196,7 @@ func TestInstructions(t *testing.T) {
 					t.Errorf("%s is offered", tl.Name)
 				}
 			}
-			got, err := h.Instructions(t.Context(), []byte(c.stdin))
+			got, err := h.Instructions(t.Context(), typed(t, c.stdin))
 			if got != c.want || (err == nil) != (c.fails == "") || err != nil && !strings.Contains(err.Error(), c.fails) {
 				t.Errorf("got %q, %v", got, err)
 			}
@@ -205,6 +205,24 @@ func TestInstructions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// typed is a terminal on which somebody types a text; nil: there is none.
+func typed(t *testing.T, text string) *Terminal {
+	t.Helper()
+	if text == "" {
+		return nil
+	}
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.Close() })
+	if _, err := w.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	return &Terminal{In: r, Out: os.Stderr}
 }
 
 func TestFilesOfTools(t *testing.T) {

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import json
 import os
+import signal
 import sys
 import traceback
 
@@ -64,6 +65,9 @@ def main():
         function = getattr(load(path), name)
         positional, named = bind(function, data)
         give(function(*positional, **named))
+    except KeyboardInterrupt:  # Ctrl-C of a person: the end that a traceback would explain
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     except Exception as e:
         frame = e.__traceback__
         while frame and frame.tb_frame.f_code.co_filename == __file__:

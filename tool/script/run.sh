@@ -92,4 +92,5 @@ if declare -F _argc_after >/dev/null; then
 	_argc_after
 	_raddle_status=$?
 fi
+set +e # what a trap of the script does at the end does not change how the function has ended
 exit "$_raddle_status"

@@ -91,6 +91,7 @@ func TestBashKeepsItsOptions(t *testing.T) {
 		"status of the function": {"main() { return 7; }\n", `{"tool_call_error":"Tool call 't' exited with code 7"}`},
 		"hooks": {"_argc_before() { echo before >>\"$LLM_OUTPUT\"; }\n_argc_after() { echo after >>\"$LLM_OUTPUT\"; }\nmain() { echo \"$argc__fn\" >>\"$LLM_OUTPUT\"; }\n",
 			`{"output":"before\nmain\nafter\n"}`},
+		"a trap that fails": {"set -e\ntrap '[[ -n \"\" ]] && rm none' EXIT\nmain() { echo a >>\"$LLM_OUTPUT\"; }\n", `{"output":"a\n"}`},
 		"a trap": {"trap 'echo end >>\"$LLM_OUTPUT\"' EXIT\nmain() { :; }\n", `{"output":"end\n"}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,59 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"raddle.dev/flow"
+	"raddle.dev/graph"
+	"raddle.dev/tool/script"
+)
+
+// A Terminal is lent to a script while it runs.
+type Terminal struct {
+	script.Terminal
+	// Return takes the terminal back. interrupted: a person has pressed Ctrl-C, which
+	// has ended the script; the run is stopped when Return returns.
+	Return func(interrupted bool)
+}
+
+// instructions returns what runs the function of an agent's file that makes its
+// instructions.
+func (b *toolbox) instructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
+	return func(ctx context.Context) (string, error) {
+		if !b.standsFor(n.Dir) {
+			return "", stale("read the files, then name the agent: raddle run "+b.process.Dirs.Short(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, b.process.Dirs.Short(n.Dir))
+		}
+		t, absent := b.borrowTerminal(ctx)
+		if absent != nil {
+			text, err := h.Instructions(ctx, nil)
+			if err != nil && ctx.Err() == nil && !errors.Is(err, script.ErrNoInstructions) {
+				err = fmt.Errorf("%w\nThe script could not ask anybody: its standard input was empty, because %w", err, absent)
+			}
+			return text, err
+		}
+		text, err := h.Instructions(ctx, &t.Terminal)
+		t.Return(errors.Is(err, script.ErrInterrupted))
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
+		return text, err
+	}
+}
+
+// borrowTerminal returns the terminal for a script that ctx belongs to. Only the
+// agent that was started gets it: others may run at the same time. The error says why
+// there is none.
+func (b *toolbox) borrowTerminal(ctx context.Context) (*Terminal, error) {
+	switch {
+	case graph.TaskInfo(ctx).Path != "":
+		return nil, errors.New("another agent has started this one: only the agent that you start may ask on the terminal")
+	case b.terminal == nil:
+		return nil, errNoTerminal
+	}
+	return b.terminal()
+}
+
+// errNoTerminal is the reason where raddle is not used from a terminal.
+var errNoTerminal = errors.New("raddle has no terminal here")
