@@ -92,7 +92,7 @@ func TestBashKeepsItsOptions(t *testing.T) {
 		"hooks": {"_argc_before() { echo before >>\"$LLM_OUTPUT\"; }\n_argc_after() { echo after >>\"$LLM_OUTPUT\"; }\nmain() { echo \"$argc__fn\" >>\"$LLM_OUTPUT\"; }\n",
 			`{"output":"before\nmain\nafter\n"}`},
 		"a trap that fails": {"set -e\ntrap '[[ -n \"\" ]] && rm none' EXIT\nmain() { echo a >>\"$LLM_OUTPUT\"; }\n", `{"output":"a\n"}`},
-		"a trap": {"trap 'echo end >>\"$LLM_OUTPUT\"' EXIT\nmain() { :; }\n", `{"output":"end\n"}`},
+		"a trap":            {"trap 'echo end >>\"$LLM_OUTPUT\"' EXIT\nmain() { :; }\n", `{"output":"end\n"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := call(t, one(t, h, "t.sh", "# @describe T.\n"+c.source), `{}`)
