@@ -69,9 +69,9 @@ func (p *Process) unknownAgent(name string) error {
 		}
 	case next != "":
 	case len(known) == 0:
-		next = "there are no agents in that directory; to name one by its path, write ./" + name
+		next = "that directory has no agents; for a path, write ./" + name
 	default:
-		next = "the agents there are " + strings.Join(known, ", ") + "; to name one by its path, write ./" + name
+		next = "the agents there are " + strings.Join(known, ", ") + "; for a path, write ./" + name
 	}
 	return usage(next, "unknown agent %q: there is no directory %s", name, p.Dirs.Short(p.agentDir(name)))
 }
@@ -88,7 +88,7 @@ func (p *Process) findPath(path string) (Place, error) {
 	case info.IsDir():
 		return Place{Name: filepath.Base(abs), Dir: abs}, nil
 	case !slices.Contains(definitions, filepath.Base(abs)):
-		return Place{}, usage("give the agent's directory", "%s is no agent: the file of one is called graph.yaml or config.yaml", path)
+		return Place{}, usage("name the agent's directory", "%s is not an agent: the file of an agent is graph.yaml or config.yaml", path)
 	}
 	dir := filepath.Dir(abs)
 	return Place{Name: filepath.Base(dir), Dir: dir}, nil

@@ -169,7 +169,7 @@ func parseDoubt(s string) (tool.Doubt, error) {
 func number(s string, least, most float64) (*float64, error) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return nil, fmt.Errorf("%q is no number", s)
+		return nil, fmt.Errorf("%q is not a number", s)
 	}
 	if !(f >= least && f <= most) {
 		return nil, fmt.Errorf("%s is not between %g and %g", s, least, most)
@@ -181,7 +181,7 @@ func number(s string, least, most float64) (*float64, error) {
 func amount(s string) (*int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
-		return nil, fmt.Errorf("%q is no number of things", s)
+		return nil, fmt.Errorf("%q must be a whole number", s)
 	}
 	return &n, nil
 }
@@ -213,5 +213,5 @@ func seconds(s string) (time.Duration, error) {
 	if d, err := time.ParseDuration(s); err == nil && d > 0 {
 		return d, nil
 	}
-	return 0, fmt.Errorf("%q is no time: give seconds (300) or a duration (5m)", s)
+	return 0, fmt.Errorf("%q is not a time: use seconds (300) or a duration (5m)", s)
 }

@@ -36,7 +36,7 @@ type ConfigError struct{ Faults []Fault }
 
 // Error lists the errors, one per line.
 func (e *ConfigError) Error() string {
-	lines := []string{"the configuration has faults:"}
+	lines := []string{"the configuration has errors:"}
 	for _, f := range e.Faults {
 		lines = append(lines, "  "+f.String())
 	}

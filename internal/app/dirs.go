@@ -60,7 +60,7 @@ func findDirs(env environ, work string) (Dirs, error) {
 	for _, dir := range []string{d.Config, d.State, d.Cache} {
 		if !filepath.IsAbs(dir) {
 			return d, usage("set HOME, or RADDLE_CONFIG_DIR, XDG_STATE_HOME and XDG_CACHE_HOME",
-				"there is no home directory to keep configuration and runs in")
+				"there is no home directory for configuration and runs")
 		}
 	}
 	d.Agents = filepath.Join(d.Config, "agents")

@@ -61,7 +61,7 @@ func (p *Process) gate(b *toolbox, agentDir string) (*gate, error) {
 
 // rulesError reports rules that cannot be used. With such rules nothing runs.
 func rulesError(err error) error {
-	return &Error{Kind: Invalid, Msg: "the rules of permission cannot be used", Err: err, Next: "correct them"}
+	return &Error{Kind: Invalid, Msg: "the permission rules cannot be used", Err: err, Next: "correct them"}
 }
 
 // rulesOf reads a file of rules, which need not exist.

@@ -32,7 +32,7 @@ func (p *Process) Knowledge(ctx context.Context, agent string) ([]Knowledge, err
 		k := Knowledge{BaseFile: f, Built: f.Store != ""}
 		if k.Built {
 			if k.Status, err = p.status(ctx, f.Store); err != nil {
-				return nil, invalid("remove it and build it anew: raddle rag rm", "the knowledge base %s: %v", p.Dirs.Short(f.Store), err)
+				return nil, invalid("remove it and build it again: raddle rag rm", "the knowledge base %s: %v", p.Dirs.Short(f.Store), err)
 			}
 		}
 		list = append(list, k)
@@ -97,7 +97,7 @@ func tellDiffering(a *flow.Agent, b Build) {
 	for _, each := range a.Agents() {
 		for _, f := range each.BaseFiles() {
 			if len(f.Differs) > 0 && b.Around.Told != nil {
-				b.Around.Told(fmt.Sprintf("the knowledge base '%s' stays as it was built, and the file says otherwise: %s. To build it anew: raddle rag build --rebuild %s",
+				b.Around.Told(fmt.Sprintf("the knowledge base '%s' was built with other settings than the file has now: %s. To build it again: raddle rag build --rebuild %s",
 					f.ID, strings.Join(f.Differs, "; "), b.Agent))
 			}
 		}

@@ -26,7 +26,7 @@ func (e *DrivenError) Error() string {
 		what = fmt.Sprintf("session '%s' of agent '%s'", name, agent)
 	}
 	if e.Lease.Owner != "" {
-		return fmt.Sprintf("%s is being driven by %s, as its lease says until %s", what, e.Lease, e.Lease.Until.Local().Format("15:04:05"))
+		return fmt.Sprintf("%s is being driven by %s; its lease ends at %s", what, e.Lease, e.Lease.Until.Local().Format("15:04:05"))
 	}
 	if e.PID == 0 {
 		return what + " is being driven by another process"

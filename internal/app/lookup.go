@@ -58,7 +58,7 @@ func (p *Process) locate(ctx context.Context, id string) (*journals, spot, error
 	case 1:
 		return st, found[0], nil
 	case 0:
-		return nil, spot{}, stale("see the runs with: raddle runs ls", "unknown run %q: none is kept in %s", id, p.Dirs.Short(strings.TrimPrefix(p.StoreURL(), "sqlite:")))
+		return nil, spot{}, stale("see the runs with: raddle runs ls", "unknown run %q: there is no such run in %s", id, p.Dirs.Short(strings.TrimPrefix(p.StoreURL(), "sqlite:")))
 	}
 	var names []string
 	for _, f := range slices.Backward(found) {
@@ -67,7 +67,7 @@ func (p *Process) locate(ctx context.Context, id string) (*journals, spot, error
 	if len(names) > mostNamed {
 		names = append(names[:mostNamed], "...")
 	}
-	return nil, spot{}, stale("give more letters of it", "run %q is not the only one: %s", id, strings.Join(names, ", "))
+	return nil, spot{}, stale("type more of the id", "%q matches several runs: %s", id, strings.Join(names, ", "))
 }
 
 // mostNamed is the largest number of runs that an error names.

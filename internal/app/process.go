@@ -95,7 +95,7 @@ func (p *Process) openAs(open func(location) (*journals, error)) (*journals, err
 // storeHint returns what to do about a store that cannot be opened.
 func (p *Process) storeHint() string {
 	if p.Config.Store == "" {
-		return "name another file: RADDLE_STORE=sqlite:PATH, or `store` in config.yaml; RADDLE_STORE=memory: keeps nothing"
+		return "name another file: RADDLE_STORE=sqlite:PATH, or `store` in config.yaml; RADDLE_STORE=memory: saves nothing"
 	}
 	return "correct `store` in config.yaml or RADDLE_STORE"
 }

@@ -67,7 +67,7 @@ func leasedElsewhere(id string, err error) error {
 	if !ok {
 		return err
 	}
-	return &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it. If that process is gone, the lease ends by itself at that time; not to wait: raddle resume " + id + " --takeover"}
+	return &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it. If that process is gone, the lease ends by itself at that time; to continue without waiting: raddle resume " + id + " --takeover"}
 }
 
 // rebuild creates a run from its journal.
@@ -241,7 +241,7 @@ func (r *Run) explain(err error) error {
 	case ok && len(changed.Missing) > 0:
 		return stale("put them back, or start a new run", "run %s is about to execute nodes that the graph no longer has: %s", r.ID, strings.Join(changed.Missing, ", "))
 	case ok && changed.Child != "":
-		return stale("to continue with its graph as it is now: raddle resume "+r.ID+" --accept-changes", "%s, which is at work in run %s, has changed since it was started, or is not there any more", changed.Child, r.ID)
+		return stale("to continue with its graph as it is now: raddle resume "+r.ID+" --accept-changes", "%s, which works in run %s, has changed since it was started, or no longer exists", changed.Child, r.ID)
 	case ok:
 		return stale("to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes", "the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
 	case errors.As(err, new(*graph.BusyError)):
@@ -250,7 +250,7 @@ func (r *Run) explain(err error) error {
 	case errors.Is(err, graph.ErrLeaseLost) && !errors.Is(err, graph.ErrConflict):
 		return &Error{Kind: Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.Again()}
 	case errors.Is(err, graph.ErrConflict):
-		return &Error{Kind: Stale, Msg: "run " + r.ID + " is being driven elsewhere too", Err: err, Next: "let the other process go on; see: raddle runs ls"}
+		return &Error{Kind: Stale, Msg: "another process also drives run " + r.ID, Err: err, Next: "let the other process continue; see: raddle runs ls"}
 	}
 	if answer, ok := errors.AsType[*graph.AnswerError](err); ok {
 		return &Error{Kind: Usage, Err: r.Agent.Explain(answer)}

@@ -89,7 +89,7 @@ func (p *Process) unresolved(agent string, values map[string]string) (problems [
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		for _, found := range named.FindAllStringSubmatch(values[name], -1) {
 			if _, ok := p.env.lookup(found[1]); !ok && !strings.HasPrefix(found[1], "__") {
-				problems = append(problems, fmt.Sprintf("the variable %q of agent %s names %s, which is not set in the environment: tools get these letters. Set %s",
+				problems = append(problems, fmt.Sprintf("the variable %q of agent %s names %s, which is not set in the environment: tools get the text as it is. Set %s",
 					name, agent, found[0], found[1]))
 			}
 		}

@@ -56,7 +56,7 @@ func (p *Process) session(a *flow.Agent, asked string) (string, error) {
 		if asked == "" {
 			return "", nil
 		}
-		return "", usage("choose a store that keeps runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be kept: %s keeps nothing", name, p.StoreURL())
+		return "", usage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be saved: %s saves nothing", name, p.StoreURL())
 	}
 	return sessionPrefix + a.Name + "/" + name, nil
 }
@@ -72,7 +72,7 @@ func (p *Process) join(run *Run) (recorded []string, err error) {
 	agent, name, _ := SessionOf(run.Thread)
 	if run.lock, err = lockRun(st.locks(), run.Thread); err != nil {
 		if driven, ok := errors.AsType[*DrivenError](err); ok {
-			return nil, &Error{Kind: Stale, Err: driven, Next: "wait for it, or take another session"}
+			return nil, &Error{Kind: Stale, Err: driven, Next: "wait for it, or use another session"}
 		}
 		return nil, err
 	}
@@ -83,18 +83,18 @@ func (p *Process) join(run *Run) (recorded []string, err error) {
 	case err != nil:
 		return nil, err
 	case !snap.Status.Final():
-		return nil, stale("finish it: raddle resume "+snap.Run+"; or give it up: raddle runs cancel "+snap.Run,
-			"the last turn of session '%s' of agent '%s' is not over: run %s (%s)", name, agent, snap.Run, snap.Status)
+		return nil, stale("finish it: raddle resume "+snap.Run+"; or cancel it: raddle runs cancel "+snap.Run,
+			"the last turn of session '%s' of agent '%s' has not ended: run %s (%s)", name, agent, snap.Run, snap.Status)
 	}
 	if before, err := decodeRecord(snap.Meta); err == nil {
 		if before.Dir != run.Record.Dir && isDir(before.Dir) {
-			return nil, stale("take another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.Short(before.Dir), p.Dirs.Short(run.Record.Dir))
+			return nil, stale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.Short(before.Dir), p.Dirs.Short(run.Record.Dir))
 		}
 		if err := sameVariables(run, before, name); err != nil {
 			return nil, err
 		}
 		run.Record.Variables, run.Record.VariablesFrom = merged(before.Variables, run.Record.Variables), before.VariablesFrom
-		if err := p.restoreVariables(run.Record, "give it again with --agent-variable, or set %s to it"); err != nil {
+		if err := p.restoreVariables(run.Record, "pass it again with --agent-variable, or set %s to it"); err != nil {
 			return nil, err
 		}
 	}
@@ -116,8 +116,8 @@ func sameVariables(run *Run, before *Record, session string) error {
 			then, known = *v.Default, true
 		}
 		if given && known && now != then && !strings.Contains(then, redact.Mask) {
-			return usage("take another session, or leave the variable out: the session has its value",
-				"session '%s' of agent '%s' was begun with another value of the variable %q", session, run.Agent.Name, v.Name)
+			return usage("use another session, or leave the variable out: the session has its value",
+				"session '%s' of agent '%s' was started with another value of the variable %q", session, run.Agent.Name, v.Name)
 		}
 	}
 	return nil

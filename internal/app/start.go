@@ -203,7 +203,7 @@ type StrictError struct {
 }
 
 func (e *StrictError) Error() string {
-	return "agent '" + e.Agent + "' has faults, and it was to be held to the letter"
+	return "agent '" + e.Agent + "' has errors in strict mode"
 }
 
 // checkVariables returns an error for variables that the agent does not declare.

@@ -153,10 +153,10 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask
 		return "", false, err
 	}
 	if strings.HasPrefix(c.Tool, todoPrefix) {
-		return "", false, usage("run the agent", "%s works on the list of a conversation, and there is none", c.Tool)
+		return "", false, usage("run the agent", "%s needs a conversation, and there is none", c.Tool)
 	}
 	if strings.HasPrefix(c.Tool, ragPrefix) {
-		return "", false, usage("search it: raddle rag search AGENT QUERY", "%s asks the knowledge base of a run, and there is none", c.Tool)
+		return "", false, usage("search it: raddle rag search AGENT QUERY", "%s needs the knowledge base of a run, and there is none", c.Tool)
 	}
 	var result tool.Result
 	node := graph.Node{Name: "call", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
@@ -213,7 +213,7 @@ func settle(ctx context.Context, r *graph.Runner, ask Ask) error {
 	for err == nil && res.Status == graph.Waiting {
 		answers, _, asked := ask(ctx, res.Questions)
 		if asked != nil || len(answers) == 0 {
-			return cmp.Or(asked, error(usage("give the answer with --answer TEXT", "the question is left open: %s", res.Questions[0].Prompt)))
+			return cmp.Or(asked, error(usage("give the answer with --answer TEXT", "the question has no answer: %s", res.Questions[0].Prompt)))
 		}
 		res, err = r.InvokeResume(ctx, graph.Resume{Thread: thread, Answers: answers})
 	}

@@ -80,7 +80,7 @@ func (p *Process) Fork(ctx context.Context, from string) (id string, origin At, 
 		return "", origin, st.pointError(ctx, at, err)
 	}
 	if snap.Status.Final() {
-		return "", origin, stale("fork it where it was not: "+st.choices(ctx, at.Thread), "run %s is over (%s), so that a copy would have nothing to do", at.Thread, snap.Status)
+		return "", origin, stale("fork it at an earlier checkpoint: "+st.choices(ctx, at.Thread), "run %s is over (%s), so a copy would have nothing to do", at.Thread, snap.Status)
 	}
 	id = graph.NewID(time.Now())
 	if err := graph.Fork(ctx, st, at.Thread, snap.Head, id); err != nil {
@@ -111,14 +111,14 @@ func (p *Process) Edit(ctx context.Context, id string, set []Setting) (At, error
 		if err != nil {
 			return At{}, err
 		}
-		return At{}, &Error{Kind: Stale, Err: over, Next: "fork it where it was not, and edit the copy: " + st.choices(ctx, over.ID)}
+		return At{}, &Error{Kind: Stale, Err: over, Next: "fork it at an earlier checkpoint, and edit the copy: " + st.choices(ctx, over.ID)}
 	}
 	if err != nil {
 		return At{}, err
 	}
 	defer run.Close()
 	if run.Agent.Config != nil {
-		return At{}, usage("fork the run before what you want otherwise, and resume the copy", "run %s is a conversation with a model: its state has no keys to be set by hand", run.ID)
+		return At{}, usage("fork the run before the part that you want to change, and resume the copy", "run %s is a conversation with a model: its state has no keys that you can set", run.ID)
 	}
 	var writes []graph.Write
 	for _, s := range set {
