@@ -22,7 +22,7 @@ func (sh *shell) agentsCommand() *cobra.Command {
 	return cmd
 }
 
-// listedAgent is a line of the listing.
+// listedAgent is one line of the list.
 type listedAgent struct {
 	app.Place
 	Kind        string `json:"kind"` // graph or config

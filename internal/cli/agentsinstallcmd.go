@@ -29,7 +29,7 @@ The first command that looks for an agent installs them, too.`,
 	return cmd
 }
 
-// installThings is the flag --install of the reference tool.
+// installThings implements the flag --install of the reference tool.
 func (sh *shell) installThings(what string) error {
 	if what != "agents" {
 		return badUsage("write: raddle --install agents", "--install %s: only agents can be installed; tools are built in", what)
@@ -49,7 +49,7 @@ func (sh *shell) installAgents(names []string, force bool) error {
 	return err
 }
 
-// installedText tells what became of an agent, one line for each thing that a
+// installedText describes the outcome for an agent, one line for each thing that a
 // person may want to know.
 func installedText(o app.Installed) string {
 	if o.Foreign {

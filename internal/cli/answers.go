@@ -14,14 +14,14 @@ import (
 // given is an answer from the command line.
 type given struct {
 	raw  string // as it was written
-	id   string // the question or node that it names; "": whatever is asked next
+	id   string // the question or node that it names; "": the next question
 	text string
 	used bool
 }
 
-// parseAnswers reads --answer flags: ID=TEXT names a question where ID is one,
-// =TEXT is TEXT for whatever is asked, and so is everything else as it is. An ID
-// that is almost one was mistyped, and is refused.
+// parseAnswers reads --answer flags. ID=TEXT answers the question ID if there is one.
+// =TEXT, and everything else, is a text for the next question. An ID
+// that is almost one is a typing error, and is refused.
 func parseAnswers(flags []string, q questions) ([]given, error) {
 	var list []given
 	for _, raw := range flags {
@@ -40,17 +40,17 @@ func parseAnswers(flags []string, q questions) ([]given, error) {
 	return list, nil
 }
 
-// leastTypo is the length from which a word can be taken for a mistyped id.
+// leastTypo is the length from which a word can be a mistyped id.
 const leastTypo = 3
 
-// questions are the words that may name a question.
+// questions are the words that can name a question.
 type questions struct {
-	nodes  map[string]bool // of a graph and those below it, by name and by path
+	nodes  map[string]bool // of a graph and its child graphs, by name and by path
 	open   []graph.Question
-	asking []string // what is open, and what may ask
+	asking []string // open questions, and what may ask
 }
 
-// questionsOf are those of a run that has some open.
+// questionsOf returns the words for a run with open questions.
 func questionsOf(open []graph.Question, s graph.Structure) questions {
 	q := questions{nodes: map[string]bool{}, open: open}
 	for _, o := range open {
@@ -70,7 +70,7 @@ func questionsOf(open []graph.Question, s graph.Structure) questions {
 			if n.Child != nil {
 				add(prefix+n.Name+"/", *n.Child)
 			}
-			for kind, child := range n.Children { // a spawned agent has a path of its own, which is not known before
+			for kind, child := range n.Children { // a spawned agent has a path of its own, which is not known in advance
 				add(prefix+n.Name+"/"+kind+"/", child)
 			}
 		}
@@ -80,17 +80,17 @@ func questionsOf(open []graph.Question, s graph.Structure) questions {
 	return q
 }
 
-// indexes are what tells tasks of one node apart in a path.
+// indexes matches what distinguishes the tasks of one node in a path.
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// names reports whether a word is a question that is open, a node, or what an open
-// question comes from.
+// names reports whether a word is the id of an open question, a node, or the source of an
+// open question.
 func (q *questions) names(id string) bool {
 	node, _, _ := strings.Cut(indexes.ReplaceAllString(id, ""), "#")
 	return q.nodes[node] || slices.ContainsFunc(q.open, func(o graph.Question) bool { _, ok := o.NamedBy(id); return ok })
 }
 
-// ahead are all answers for a run that has asked nothing yet.
+// ahead returns all answers for a run that has not asked yet.
 func ahead(list []given) []graph.Answer {
 	var answers []graph.Answer
 	for _, g := range list {
@@ -99,8 +99,8 @@ func ahead(list []given) []graph.Answer {
 	return answers
 }
 
-// markUsed marks the answers that were given ahead and are not among the unused, which
-// have no secrets.
+// markUsed marks the answers that were given ahead and used: those that are not in unused,
+// which contains no secrets.
 func markUsed(list []given, unused []graph.Answer, redact func(string) string) {
 	unused = slices.Clone(unused)
 	for i := range list {
@@ -111,11 +111,11 @@ func markUsed(list []given, unused []graph.Answer, redact func(string) string) {
 	}
 }
 
-// take uses up the answer for a question: one that names it, the nearest first; with
-// bare, also the first that names nothing. suits says what is wrong with an answer
-// that is far from the question, as [graph.Question.NamedBy] counts: where the question
-// has options, such an answer is left for a later question. wrong is what is wrong with
-// the answer that was taken.
+// take returns the answer for a question and marks it as used: one that names the question,
+// the nearest first; with bare, also the first that names nothing. suits returns what is
+// wrong with an answer that is far from the question, as [graph.Question.NamedBy] counts: if
+// the question has options, such an answer is left for a later question. wrong is what is
+// wrong with the answer that was taken.
 func take(list []given, q graph.Question, bare bool, suits func(text string, far int) error) (text string, ok bool, wrong error) {
 	found, nearest := -1, 0
 	for i, g := range list {
@@ -138,7 +138,7 @@ func take(list []given, q graph.Question, bare bool, suits func(text string, far
 	return list[found].text, true, wrong
 }
 
-// unused are the answers that nothing asked for.
+// unused returns the answers that no question took.
 func unused(list []given) []string {
 	var raws []string
 	for _, g := range list {

@@ -9,23 +9,23 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// commandNames are the words that a command line may begin with. A test holds
-// them to the commands there are.
+// commandNames are the words that a command line may begin with. A test compares
+// them with the commands.
 var commandNames = []string{"agents", "check", "completion", "graph", "help", "info", "models", "rag", "resume", "run", "runs", "schema", "tools", "version", "__complete", "__completeNoDesc"}
 
 // takesValue are the flags of run, and those of every command, whose next word is
-// their value. A test holds them to the flags there are.
+// their value. A test compares them with the flags.
 var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--agent-variable", "--answer", "--output", "--color"}
 
-// rearrange turns three spellings of the reference tool into this one's. The name
-// and the value of an agent variable become one word. -s without a name is the
-// session that is not kept. A command line without a
+// rearrange translates three spellings of the reference tool. The name
+// and the value of an agent variable become one word. -s without a name means the
+// session that is not saved. A command line without a
 // command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
 // --info, or "tools build AGENT" with --build-tools; these two also work without an agent.
 func rearrange(args []string) []string {
 	args = nameSessions(joinVariables(args))
 	at, value := -1, ""
-	word := false // the first word that is no flag has been seen
+	word := false // the first word that is not a flag has been seen
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		switch {
@@ -68,7 +68,7 @@ func rearrange(args []string) []string {
 		return append([]string{"info", "--agent=" + value}, slices.Delete(args, info, info+1)...)
 	}
 	if strings.HasPrefix(value, "-") {
-		value = "./" + value // an agent's name cannot begin like a flag, a directory's can
+		value = "./" + value // an agent's name cannot begin like a flag, but a directory can
 	}
 	return append([]string{"run", value}, args...)
 }
@@ -90,7 +90,7 @@ func joinVariables(args []string) []string {
 	return out
 }
 
-// nameSessions makes -s without a name ask for the session that is not kept.
+// nameSessions changes -s without a name to the session that is not saved.
 func nameSessions(args []string) []string {
 	out := slices.Clone(args)
 	for i, arg := range out {
@@ -104,7 +104,7 @@ func nameSessions(args []string) []string {
 	return out
 }
 
-// want checks the number of a command's arguments.
+// want checks the number of arguments of a command.
 func want(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		usage := "usage: " + cmd.UseLine()
@@ -118,7 +118,7 @@ func want(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// flagError says what is wrong with a flag, and which one may have been meant.
+// flagError says what is wrong with a flag, and suggests the one that may have been meant.
 func flagError(cmd *cobra.Command, err error) error {
 	next := "see: " + cmd.CommandPath() + " --help"
 	if name, ok := strings.CutPrefix(err.Error(), "unknown flag: --"); ok {
@@ -131,7 +131,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &failure{code: exitUsage, next: next, err: err}
 }
 
-// quote writes a word so that a shell reads it as one.
+// quote returns a word so that a shell reads it as one word.
 func quote(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:@%+,", r)

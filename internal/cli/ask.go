@@ -13,33 +13,33 @@ import (
 	"raddle.dev/tool"
 )
 
-// errParked says that the person at the terminal did not answer now.
+// errParked reports that the person at the terminal leaves a question open.
 var errParked = errors.New("parked")
 
-// asker finds answers to questions: on the command line, from the person at the
-// terminal, or in what the file proposes.
+// An asker finds answers to questions: on the command line, from the person at the
+// terminal, or in the default of the file.
 type asker struct {
 	sh       *shell
 	given    []given
-	inDoubt  tool.Doubt // of every call that was cut off; unset: it is asked
-	prompter prompter   // nil: nobody can be asked
+	inDoubt  tool.Doubt // for every call that was interrupted; if unset, the person is asked
+	prompter prompter   // nil if there is no person to ask
 	stopped  func() bool
-	check    func(a graph.Answer) error          // why an answer would be refused; nil: whoever asks says it
-	seen     func(q graph.Question, text string) // told of every answer that the file's default gives
+	check    func(a graph.Answer) error          // why an answer would be refused; nil if the caller reports it
+	seen     func(q graph.Question, text string) // called with every answer that comes from the file's default
 	took     bool                                // an answer of the command line was used
 }
 
-// prompter asks a person. It returns errParked when the person leaves the
-// question open, and the context's error when that ends.
+// A prompter asks a person. It returns errParked if the person leaves the
+// question open, and the context's error if that ends.
 type prompter interface {
 	ask(ctx context.Context, q graph.Question) (any, error)
 	text(ctx context.Context, prompt string) (string, error)
-	// edit asks for a text once more, where it can be with the one that was wrong to change.
+	// edit asks for a text again, if possible with the wrong one to edit.
 	edit(ctx context.Context, prompt, text string) (string, error)
 }
 
 // answer is an app.Ask. Answers of the command line that name a question go to
-// it, the others to the open questions in the order of their asking.
+// it, the others to the open questions in the order in which they were asked.
 func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error) {
 	values, err := a.fromFlags(open)
 	if err != nil {
@@ -65,11 +65,11 @@ func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []gr
 	return answers, park, nil
 }
 
-// fromFlags returns the answers of the command line to open questions, nil where
-// there is none. Where it has only answers that no question takes, that is an error.
+// fromFlags returns the answers of the command line to open questions, nil if
+// there are none. If it has only answers that no question takes, it returns an error.
 func (a *asker) fromFlags(open []graph.Question) (values []any, err error) {
 	values = make([]any, len(open))
-	var passed error // why the first answer was left
+	var passed error // why the first answer was not used
 	for _, bare := range []bool{false, true} {
 		for i, q := range open {
 			if values[i] != nil {
@@ -101,8 +101,8 @@ func (a *asker) fromFlags(open []graph.Question) (values []any, err error) {
 	return values, nil
 }
 
-// suits returns why a text of the command line is no answer to a question, or nil. far
-// is how far the question is from what the answer names.
+// suits returns why a text of the command line is not an answer to a question, or nil. far
+// is the distance of the question from what the answer names.
 func (a *asker) suits(q graph.Question, text string, far int) error {
 	refuse := func(reason string) error { return &graph.AnswerError{ID: q.ID, Open: []string{q.ID}, Reason: reason} }
 	switch {
@@ -122,8 +122,8 @@ func (a *asker) refusal(q graph.Question, answer any) error {
 	return a.check(graph.Answer{ID: q.ID, Value: answer})
 }
 
-// ask asks the person, under a line that says who asks, or takes the question's
-// default where there is nobody. What the question does not take is asked again.
+// ask asks the person, below a line that says who asks. Without a person it takes the
+// question's default. It asks again if the question does not accept the answer.
 func (a *asker) ask(ctx context.Context, q graph.Question, who string) (answer any, park bool, err error) {
 	switch {
 	case a.stopped():
@@ -153,7 +153,7 @@ func (a *asker) ask(ctx context.Context, q graph.Question, who string) (answer a
 	return nil, false, fmt.Errorf("question %s cannot be asked on this terminal: %w", q.ID, err)
 }
 
-// askAgain asks a question once more whose answer was wrong.
+// askAgain repeats a question whose answer was wrong.
 func (a *asker) askAgain(ctx context.Context, q graph.Question, wrong any) (any, error) {
 	if text, ok := wrong.(string); ok && len(optionsOf(q)) == 0 {
 		return a.prompter.edit(ctx, "Another answer: ", text)
@@ -162,14 +162,14 @@ func (a *asker) askAgain(ctx context.Context, q graph.Question, wrong any) (any,
 	return a.prompter.ask(ctx, q)
 }
 
-// takesDefault reports whether the default of a question answers it where there is no
-// person: that of a question for consent is only what a person chooses by Enter.
+// takesDefault reports whether the default of a question answers it if there is no
+// person. The default of a question for consent is only what a person chooses with Enter.
 func takesDefault(q graph.Question) bool {
 	return q.Kind != agent.KindPermission && q.Kind != agent.KindDoubt && q.Kind != flow.KindTrust
 }
 
-// prompter returns who can be asked: a person, if standard input and standard
-// error are a terminal.
+// prompter returns a prompter for the person at the terminal, or nil unless standard input
+// and standard error are a terminal.
 func (sh *shell) prompter() prompter {
 	switch {
 	case !term.IsTerminal(sh.in) || !sh.err.IsTerminal():

@@ -9,9 +9,9 @@ import (
 	"raddle.dev/graph"
 )
 
-// formPrompter asks on a terminal: arrow keys choose an option. The question and
+// A formPrompter asks on a terminal: arrow keys choose an option. The question and
 // the answer stay on the screen as plain lines, whatever their size; only the
-// choice between them is drawn.
+// choice itself is drawn.
 type formPrompter struct{ sh *shell }
 
 func (p *formPrompter) ask(ctx context.Context, q graph.Question) (any, error) {
@@ -84,12 +84,12 @@ func (p *formPrompter) text(ctx context.Context, prompt string) (string, error) 
 	return p.read(ctx, prompt, "", true)
 }
 
-// edit asks for a text that begins as another.
+// edit asks for a text, starting with another one.
 func (p *formPrompter) edit(ctx context.Context, prompt, text string) (string, error) {
 	return p.read(ctx, prompt, text, false)
 }
 
-// read reads a text that begins as text. guarded is as in form.
+// read reads a text that starts as text. guarded is as in form.
 func (p *formPrompter) read(ctx context.Context, prompt, text string, guarded bool) (string, error) {
 	field := huh.NewInput().Prompt(prompt).Value(&text)
 	if err := p.run(ctx, form{field: field, hint: "Enter is done; Esc leaves the question open", guarded: guarded}); err != nil {

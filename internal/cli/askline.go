@@ -20,13 +20,13 @@ const (
 	answerPrompt = "Your answer: "
 )
 
-// dumb tells whether the terminal can do no more than print lines.
+// dumb reports whether the terminal can only print lines.
 func dumb() bool {
 	t := os.Getenv("TERM")
 	return t == "dumb" || t == ""
 }
 
-// linePrompter asks with plain lines: options are numbered.
+// A linePrompter asks with plain lines: options are numbered.
 type linePrompter struct{ sh *shell }
 
 func (p *linePrompter) ask(ctx context.Context, q graph.Question) (any, error) {
@@ -47,7 +47,7 @@ func (p *linePrompter) ask(ctx context.Context, q graph.Question) (any, error) {
 	return p.one(ctx, q, options)
 }
 
-// one reads the number of an option, or its own words.
+// one reads the number of an option, or a text of the person.
 func (p *linePrompter) one(ctx context.Context, q graph.Question, options []option) (any, error) {
 	for {
 		s, err := p.read(ctx, fmt.Sprintf("Number [1-%d]: ", len(options)))
@@ -92,7 +92,7 @@ next:
 	}
 }
 
-// pick finds an option by its number or its own words; -1: there is none.
+// pick returns the index of an option by its number or its own words, or -1.
 func pick(s string, options []option) int {
 	if i := slices.IndexFunc(options, func(o option) bool { return o.ask == "" && o.value == s }); i >= 0 {
 		return i
@@ -116,7 +116,7 @@ func (p *linePrompter) edit(ctx context.Context, prompt, _ string) (string, erro
 	return p.read(ctx, prompt)
 }
 
-// settle removes what was typed before a question could be read.
+// settle removes what was typed before a question was shown.
 func (p *linePrompter) settle(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -127,7 +127,7 @@ func (p *linePrompter) settle(ctx context.Context) error {
 	return nil
 }
 
-// read reads a text behind a prompt.
+// read reads a text after a prompt.
 func (p *linePrompter) read(ctx context.Context, prompt string) (string, error) {
 	defer p.sh.keys.Lend(true)()
 	p.say("%s", prompt)
@@ -139,8 +139,8 @@ func (p *linePrompter) say(format string, args ...any) {
 }
 
 // line reads one line, byte by byte: what follows belongs to the next question.
-// The end of the input leaves the question open. When ctx ends, the read that is
-// under way is left behind; the process ends soon.
+// The end of the input leaves the question open. When ctx ends, line abandons the
+// current read; the process ends soon.
 func (p *linePrompter) line(ctx context.Context) (string, error) {
 	type result struct {
 		text string

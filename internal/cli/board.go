@@ -13,35 +13,35 @@ import (
 	"raddle.dev/team"
 )
 
-// A board is what is at work in a run, kept by its events: a row for each
+// A board is what a run is doing, derived from its events: a row for each
 // conversation of an agent with its model, and for each other node that runs.
 type board struct {
 	agent  string // name of the run's agent
-	talks  bool   // which is one conversation, or a team
-	rows   []*row // in the order of their beginning
+	talks  bool   // the agent is one conversation, or a team
+	rows   []*row // in the order of their start
 	tasks  map[string]*row
-	tokens map[string]int // by path: a conversation goes on in another drive
+	tokens map[string]int // by path: a conversation continues in another drive
 }
 
-// A row is one of those at work.
+// A row is one conversation or node that runs.
 type row struct {
-	path   string // of its frame or task, with a slash at its end
+	path   string // of its frame or task, followed by a slash
 	name   string
-	about  string // what a spawned agent is for; "": it is not known
-	parent string // path of the row that it belongs below; "": none
+	about  string // purpose of a spawned agent; "" if unknown
+	parent string // path of the parent row; "": none
 	since  time.Time
 	talks  bool // it is a conversation: its nodes have no rows of their own
 	member bool // it is a spawned agent: rows of its nodes are below it, and it stays
-	began  bool // a task of it has started
-	tasks  int  // that run
+	began  bool // one of its tasks has started
+	tasks  int  // running tasks
 	kind   string
-	calls  []agent.ToolStarted // under way
-	asked  bool                // a task of it waits for an answer
+	calls  []agent.ToolStarted // running calls
+	asked  bool                // one of its tasks waits for an answer
 	queued bool                // a task or an agent that waits for a place
 	tokens int
-	text   string    // the end of what its model is just saying
-	again  time.Time // a request that failed is sent again then; zero: none
-	why    string    // it failed
+	text   string    // the end of the text that its model is writing
+	again  time.Time // when a failed request is sent again; zero: no such request
+	why    string    // reason of a failure
 }
 
 func newBoard(agent string, talks bool) *board {
@@ -52,7 +52,7 @@ func newBoard(agent string, talks bool) *board {
 
 func (b *board) clear() { b.rows, b.tasks = nil, map[string]*row{} }
 
-// event takes one event in.
+// event updates the board with one event.
 func (b *board) event(ev graph.Event) {
 	switch body := ev.Body.(type) {
 	case graph.TaskStarted:
@@ -71,7 +71,7 @@ func (b *board) event(ev graph.Event) {
 	}
 }
 
-// taskPath is the path of what an event's task calls.
+// taskPath returns the path of what an event's task calls.
 func taskPath(ev graph.Event) string {
 	path := ev.Path + ev.Node
 	if at := strings.LastIndexByte(ev.Task, '.'); at >= 0 && ev.Task[at+1:] != "0" {
@@ -83,12 +83,12 @@ func taskPath(ev graph.Event) string {
 // talkKinds are the kinds of nodes that only conversations have.
 var talkKinds = []string{"begin", "tools", "continue", "remind"}
 
-// place is the path of the row that a task belongs to.
+// place returns the path of the row that a task belongs to.
 func (b *board) place(ev graph.Event, kind string) string {
 	r := b.find(ev.Path)
 	talk := ev.Path == "" && b.talks || ev.Path != "" && (slices.Contains(talkKinds, kind) || ev.Node == agent.NodeThink && kind == "llm")
 	if r != nil && r.member && !r.began {
-		r.began, r.talks = true, talk // its first node says whether it is a conversation or a graph
+		r.began, r.talks = true, talk // its first node shows whether it is a conversation or a graph
 	}
 	if !talk && (r == nil || !r.talks) {
 		return taskPath(ev)
@@ -113,7 +113,7 @@ func (b *board) row(path string, now time.Time) *row {
 	return r
 }
 
-// name is how people read a path: that of a team's agent, or the nodes.
+// name returns a path for people: the name of a team's agent, or the nodes.
 func (b *board) name(path string) string {
 	path = strings.TrimSuffix(path, "/")
 	above, last := "", path
@@ -132,8 +132,8 @@ func (b *board) name(path string) string {
 	return path[memberEnd(path):]
 }
 
-// memberEnd returns where the path of the innermost spawned agent in a path ends,
-// behind its slash. It returns 0 if there is none.
+// memberEnd returns the offset after the slash that ends the path of the innermost spawned
+// agent in a path, or 0 if there is none.
 func memberEnd(path string) int {
 	for end := len(path); end > 0; {
 		from := strings.LastIndexByte(path[:end], '/')
@@ -145,12 +145,12 @@ func memberEnd(path string) int {
 	return 0
 }
 
-// nickname is the id of a spawned agent for people who look on.
+// nickname returns the id of a spawned agent in a form for people.
 func nickname(id string) string {
 	return team.AgentOf(id) + " " + id[strings.LastIndexByte(id, '_')+1:]
 }
 
-// remove takes the rows below a path away, and its own.
+// remove removes the row of a path and the rows below it.
 func (b *board) remove(path string) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *row) bool { return strings.HasPrefix(r.path, path) })
 }
@@ -202,7 +202,7 @@ func (b *board) member(ev graph.Event, id, parent, purpose string) *row {
 	return r
 }
 
-// title is the row's name, with what it is for.
+// title returns the row's name, with its purpose.
 func (r *row) title() string {
 	if r.about == "" {
 		return oneLine(r.name)
@@ -210,8 +210,8 @@ func (r *row) title() string {
 	return oneLine(r.name + ": " + r.about)
 }
 
-// queuePath is the path of the row of a task in a queue: not below the agent whose
-// queue it is, which has a row of its own.
+// queuePath returns the path of the row of a task in a queue. It is not below the agent that
+// owns the queue, which has a row of its own.
 func queuePath(ev graph.Event, parent, id string) string {
 	if id == "" {
 		return "\x00"
@@ -219,7 +219,7 @@ func queuePath(ev graph.Event, parent, id string) string {
 	return taskPath(ev) + "#" + parent + " " + id + "/"
 }
 
-// said takes in what a conversation or a node tells of itself.
+// said adds what a conversation or a node reports about itself.
 func (b *board) said(r *row, v any, now time.Time) {
 	const most, rest = 4096, 2048
 	switch v := v.(type) {
@@ -292,7 +292,7 @@ func (b *board) visible(now time.Time) (list []*row, depths []int) {
 	return list, depths
 }
 
-// state is what a row does, in a few words; "" where its name says it.
+// state returns what a row does, in a few words; "" if its name says it.
 func (r *row) state(now time.Time) string {
 	switch {
 	case r.again.After(now):
@@ -311,7 +311,7 @@ func (r *row) state(now time.Time) string {
 	return r.kind
 }
 
-// callingAll is what several calls do.
+// callingAll describes several calls.
 func (r *row) callingAll() string {
 	var names []string
 	collects := 0
@@ -330,7 +330,7 @@ func (r *row) callingAll() string {
 // collectTool is the tool that waits for a spawned agent.
 const collectTool = "agent__collect"
 
-// calling is what a call does: one that waits for an agent says for whom.
+// calling describes a call; if it waits for an agent, with the agent's name.
 func (r *row) calling() string {
 	c := r.calls[0]
 	var args struct {

@@ -12,7 +12,7 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// cell is how many columns of a terminal a character takes.
+// cell returns the number of terminal columns of a character.
 func cell(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
@@ -25,7 +25,7 @@ func cell(r rune) int {
 	return 1
 }
 
-// cells is how many columns a line takes.
+// cells returns the number of terminal columns of a line.
 func cells(s string) (n int) {
 	for _, r := range s {
 		n += cell(r)
@@ -33,7 +33,7 @@ func cells(s string) (n int) {
 	return n
 }
 
-// clip is the beginning of a line that fits into a width.
+// clip returns the beginning of a line that fits into a width.
 func clip(s string, width int) string {
 	for i, r := range s {
 		if width -= cell(r); width < 0 {
@@ -43,7 +43,7 @@ func clip(s string, width int) string {
 	return s
 }
 
-// tail is the end of a line that fits into a width.
+// tail returns the end of a line that fits into a width.
 func tail(s string, width int) string {
 	for n := cells(s); n > width && s != ""; {
 		for _, r := range s {
@@ -54,7 +54,7 @@ func tail(s string, width int) string {
 	return s
 }
 
-// pad fills a text up to a width, or cuts it.
+// pad fills a text with spaces up to a width, or cuts it.
 func pad(s string, width int) string {
 	if n := cells(s); n <= width {
 		return s + strings.Repeat(" ", width-n)
@@ -62,8 +62,8 @@ func pad(s string, width int) string {
 	return pad(clip(s, width-1)+"…", width)
 }
 
-// fit shortens a line to a width by taking text out after its first keep bytes.
-// What could move the cursor is left out.
+// fit shortens a line to a width by removing text after its first keep bytes.
+// It leaves out characters that could move the cursor.
 func fit(line string, width, keep int) string {
 	head, rest := oneLine(line[:min(keep, len(line))]), oneLine(line[min(keep, len(line)):])
 	room := width - cells(head)
@@ -76,10 +76,10 @@ func fit(line string, width, keep int) string {
 	return head + "…" + tail(rest, room-1)
 }
 
-// oneLine returns a text as one line without what a terminal obeys.
+// oneLine returns a text as one line without characters that a terminal obeys.
 func oneLine(s string) string { return term.CleanLine(s) }
 
-// tableRow writes a row of a table: each cell is one line, whatever it holds.
+// tableRow writes a row of a table: each cell is one line, whatever it contains.
 func tableRow(w io.Writer, cells ...string) {
 	for i, c := range cells {
 		cells[i] = term.OneLine(c)
@@ -87,7 +87,7 @@ func tableRow(w io.Writer, cells ...string) {
 	_, _ = io.WriteString(w, strings.Join(cells, "\t")+"\n") // to memory
 }
 
-// thousands is a number of tokens for people.
+// thousands returns a number of tokens in a form for people.
 func thousands(n int) string {
 	switch {
 	case n < 1000:
@@ -98,7 +98,7 @@ func thousands(n int) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
 }
 
-// lasting is a time that has passed, for people.
+// lasting returns a duration in a form for people.
 func lasting(d time.Duration) string {
 	s := int(d.Seconds())
 	switch {

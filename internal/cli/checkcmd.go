@@ -38,14 +38,14 @@ No model is called, and no key is needed. The exit code is 3 if there are errors
 	return cmd
 }
 
-// checked is what is wrong with one agent.
+// checked holds the findings about one agent.
 type checked struct {
 	Agent    string         `json:"agent"`
 	Dir      string         `json:"dir"`
 	OK       bool           `json:"ok"`
 	Errors   int            `json:"errors"`
 	Warnings int            `json:"warnings"`
-	Error    string         `json:"error,omitempty"` // of a file that cannot be loaded
+	Error    string         `json:"error,omitempty"` // error of a file that cannot be loaded
 	Findings []flow.Finding `json:"findings"`
 	err      error
 }
@@ -87,7 +87,7 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checked {
 	c := checked{Agent: place.Name, Dir: place.Dir, Findings: []flow.Finding{}}
 	agent, err := p.Load(app.Look{Agent: place.Dir, Strict: strict})
 	if err == nil {
-		for _, a := range agent.Agents() { // those that it runs too
+		for _, a := range agent.Agents() { // also the agents that it runs
 			c.Findings = append(c.Findings, a.Findings...)
 		}
 		c.Findings = append(c.Findings, unable(agent)...)
@@ -114,8 +114,8 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checked {
 	return c
 }
 
-// unable says why a valid agent could not run all the same. That nobody named a
-// model or a variable yet is no fault of its file.
+// unable returns why a valid agent could not run. A model or a variable that is not set
+// yet is not an error of its file.
 func unable(a *flow.Agent) []flow.Finding {
 	_, err := a.Graph()
 	var (
@@ -130,7 +130,7 @@ func unable(a *flow.Agent) []flow.Finding {
 	return []flow.Finding{{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-graph", Message: err.Error(), Pos: flow.Pos{File: a.Path()}}}
 }
 
-// showChecked writes the findings of an agent, and a line that sums up.
+// showChecked writes the findings of an agent, and a summary line.
 func (sh *shell) showChecked(c *checked) {
 	colors := sh.outColors()
 	for _, f := range c.Findings {
@@ -152,7 +152,7 @@ func (sh *shell) showChecked(c *checked) {
 	sh.out.text(term.OneLine(c.Agent) + ": " + verdict)
 }
 
-// plural counts things.
+// plural returns a number with its noun.
 func plural(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

@@ -6,7 +6,7 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// Colours of texts, for paint.
+// These are the colours of texts, for paint.
 const (
 	bold   = string(term.Bold)
 	dim    = string(term.Dim)
@@ -16,7 +16,7 @@ const (
 	cyan   = string(term.Cyan)
 )
 
-// paint colours a text where colours are on.
+// paint colours a text if colours are on.
 func (t *terminal) paint(color, s string) string { return paint(t.colors, color, s) }
 
 func paint(on bool, color, s string) string {
@@ -37,11 +37,11 @@ func (sh *shell) colors() error {
 	return nil
 }
 
-// outColors tells whether results may be coloured.
+// outColors reports whether results may be coloured.
 func (sh *shell) outColors() bool { return colorful(sh.color, sh.out.IsTerminal(), os.Getenv) }
 
 // colorful decides about colours on a stream: --color first, then NO_COLOR, then
-// the variables that force them, then whether the stream is a terminal that has
+// the variables that force them, then whether the stream is a terminal that supports
 // them.
 func colorful(flag string, terminal bool, getenv func(string) string) bool {
 	switch {

@@ -52,7 +52,7 @@ func fixed(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// describeCompletion is a word with what it stands for. The shell prints both, so they are cleaned although they go through a pipe.
+// describeCompletion returns a word with its meaning. The shell prints both, so they are cleaned although they go through a pipe.
 func describeCompletion(word, what string) cobra.Completion {
 	return cobra.CompletionWithDesc(term.CleanLine(word), term.CleanLine(what))
 }
@@ -75,7 +75,7 @@ func (sh *shell) agentNames() []string {
 }
 
 // completeRuns completes arguments with ids of runs, described by their agent and
-// status. keep selects.
+// status. keep selects the runs.
 func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if most > 0 && len(args) >= most {
@@ -95,7 +95,7 @@ func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.Compl
 	}
 }
 
-// completePoints completes arguments with ids of runs, and behind an @ with the
+// completePoints completes arguments with ids of runs, and after an @ with the
 // run's checkpoints.
 func (sh *shell) completePoints(most int) cobra.CompletionFunc {
 	runs := sh.completeRuns(most, nil)

@@ -11,9 +11,9 @@ import (
 )
 
 // consent asks the person at the terminal about directories that a run picks up
-// although nobody named them. given tells whether there was one to which they
-// agreed, which counts for runs that begin from now on. Where nobody is, it is only
-// told; answers of the command line are no consent.
+// although the user did not name them. given reports whether the person agreed to one,
+// which counts for runs that start from now on. Without a person, consent only prints a
+// message; answers of the command line are not consent.
 func (sh *shell) consent(p *app.Process, run *app.Run) (given bool, err error) {
 	list, err := p.Pickups(run.Agent)
 	if err != nil {
@@ -54,7 +54,7 @@ func (sh *shell) consent(p *app.Process, run *app.Run) (given bool, err error) {
 }
 
 // packages asks about interpreters and packages in the workspace, and reports
-// whether they may be used. A no is remembered.
+// whether they may be used. It remembers a no.
 func (sh *shell) packages(p *app.Process, u app.Pickup, nobody bool) (given bool, err error) {
 	what := fmt.Sprintf("The programs and packages in %s were not named by you. Tools of this agent would run them.", term.QuoteName(p.Dirs.Short(u.Dir)))
 	if nobody {
@@ -76,7 +76,7 @@ func (sh *shell) packages(p *app.Process, u app.Pickup, nobody bool) (given bool
 	return false, p.Refuse(u)
 }
 
-// unconsented tells what a directory may do meanwhile.
+// unconsented says what a directory may do without consent.
 func unconsented(u app.Pickup) string {
 	if u.Agent {
 		return "until you consent at a terminal, its tools and scripts ask each time, and its servers are not started"
@@ -84,7 +84,7 @@ func unconsented(u app.Pickup) string {
 	return "without consent it may only forbid or ask"
 }
 
-// quoteNames lists names of files for somebody who decides about them: each can be told from the text around it.
+// quoteNames returns names of files for a person who decides about them, quoted so that each stands out from the text around it.
 func quoteNames(names []string) string {
 	quoted := make([]string, len(names))
 	for i, name := range names {

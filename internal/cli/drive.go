@@ -17,27 +17,27 @@ import (
 	"raddle.dev/tool"
 )
 
-// The output formats of commands that drive a run.
+// These are the output formats of commands that drive a run.
 const (
 	formatText   = "text"
 	formatJSON   = "json"
 	formatStream = "stream-json"
 )
 
-// drive is a run and how the command wants it driven and reported.
+// drive is a run, and how the command wants to drive it and report on it.
 type drive struct {
 	sh      *shell
 	run     *app.Run
 	format  string
 	answers []given
-	inDoubt tool.Doubt // of every call that was cut off; unset: as elsewhere
-	still   bool       // no changing line, and no text before the end
+	inDoubt tool.Doubt // for every call that was interrupted; unset: as elsewhere
+	still   bool       // no live lines, and no text before the end
 
 	watch *watch
 	stop  *stopper
-	calls app.Calls // of a run without an output
+	calls app.Calls // calls of a run without an output
 
-	defaults sync.Map // questions that took their default, by ID, until their event comes
+	defaults sync.Map // questions that took their default, by ID, until their event arrives
 }
 
 // begin drives the run with the answers of the command line.
@@ -91,7 +91,7 @@ func (d *drive) follow() (graph.Result, error) {
 	} else {
 		driver.Ahead = ahead(d.answers)
 	}
-	if ask.prompter == nil && len(d.answers) == 0 { // else the answers come first
+	if ask.prompter == nil && len(d.answers) == 0 { // otherwise the answers come first
 		driver.Reply = d.replyDefault
 	}
 	d.sh.setBusy(true)
@@ -105,8 +105,8 @@ func (d *drive) follow() (graph.Result, error) {
 	return res, err
 }
 
-// leftovers says which answers of the command line the open questions did not take. The
-// error is that of one which a question refused.
+// leftovers reports which answers of the command line the open questions did not take. It
+// returns an error for an answer that a question refused.
 func (d *drive) leftovers(ask *asker, res graph.Result) error {
 	var ids []string
 	for _, q := range res.Questions {
@@ -139,7 +139,7 @@ func (d *drive) leftovers(ask *asker, res graph.Result) error {
 	return nil
 }
 
-// event shows an event. When nobody reads the events any more, the run stops.
+// event shows an event. If the reader of the events has closed the pipe, the run stops.
 func (d *drive) event(ev graph.Event) {
 	d.watch.event(ev)
 	if b, ok := ev.Body.(graph.Answered); ok {
@@ -152,9 +152,9 @@ func (d *drive) event(ev graph.Event) {
 	}
 }
 
-// replyDefault answers a question with its default within the drive: to end the drive
-// and begin another would read the whole journal again. The question is printed when
-// its event comes.
+// replyDefault answers a question with its default during the drive: to end the drive
+// and start another would read the whole journal again. The question is printed when
+// its event arrives.
 func (d *drive) replyDefault(q graph.Question) (any, bool) {
 	if d.stop.stopped() || q.Default == "" || q.Rejected != "" || !takesDefault(q) {
 		return nil, false
@@ -169,14 +169,14 @@ func (d *drive) tookDefault(q graph.Question, text string) {
 	}
 }
 
-// code is the exit code of a drive.
+// code returns the exit code of a drive.
 func (d *drive) code(res graph.Result, err error) int {
 	signal := d.stop.got()
 	switch res.Status {
 	case graph.Done:
 		o := flow.OutcomeOf(res)
 		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
-			d.calls, _ = d.sh.process.Calls(context.Background(), d.run.ID) // a journal that cannot be read fails the report
+			d.calls, _ = d.sh.process.Calls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
 		}
 		return doneCode(o, d.calls)
 	case graph.Waiting:
@@ -228,12 +228,12 @@ func (d *drive) report(o outcome) error {
 	return d.notice(o)
 }
 
-// notice says on standard error how a run that is not over can go on. Like
-// errors, it is said however quiet the command is to be.
+// notice says on standard error how to continue a run that is not over. It is printed
+// even with --quiet, like errors.
 func (d *drive) notice(o outcome) error {
 	id := d.run.ID
 	if o.code == exitPipe {
-		return silent{o.code} // nobody is listening
+		return silent{o.code} // the output pipe is closed
 	}
 	switch o.res.Status {
 	case graph.Done:
@@ -271,7 +271,7 @@ func (d *drive) notice(o outcome) error {
 	return &failure{code: o.code, err: o.err, next: next}
 }
 
-// again is the next step after a failure.
+// again returns the next step after a failure.
 func (d *drive) again(err error) string {
 	if !d.run.Kept {
 		return ""
@@ -286,7 +286,7 @@ func (d *drive) again(err error) string {
 	return "remove the cause, then go on where it failed: " + d.run.Again()
 }
 
-// refusalText says why an answer was not taken: at a terminal in plain words, elsewhere
+// refusalText says why an answer was not accepted: on a terminal in plain words, elsewhere
 // with the text that the file format fixes.
 func (sh *shell) refusalText(why *graph.AnswerError, err error) string {
 	headline := flow.AnswerHeadline(why.Reason)
@@ -317,15 +317,15 @@ func (sh *shell) writeReport(format string, r *report, seq int64) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil { // it holds nothing that JSON cannot say
+	if err := enc.Encode(v); err != nil { // it contains only what JSON can represent
 		b.Reset()
 		b.WriteString("{}\n")
 	}
 	_, _ = sh.out.Write(b.Bytes())
 }
 
-// refuse reports an error before a run has begun in the format that was asked
-// for, and returns it.
+// refuse reports an error before a run has started, in the format that the user
+// chose, and returns it.
 func (sh *shell) refuse(format string, err error) error {
 	if (format == formatJSON || format == formatStream) && !sh.answered && err != nil {
 		sh.writeReport(format, emptyReport(exitCode(err), err), 1)

@@ -10,13 +10,13 @@ import (
 	"raddle.dev/llm"
 )
 
-// dryReport is what a run would send to models, as --dry-run tells it.
+// dryReport describes what a run would send to models, for --dry-run.
 type dryReport struct {
 	Agent    string       `json:"agent"`
-	Requests []dryRequest `json:"requests"` // of a graph: one for each llm node, with its placeholders
+	Requests []dryRequest `json:"requests"` // for a graph, one for each llm node, with its placeholders
 	Tools    []toolReport `json:"tools"`
-	Servers  []string     `json:"mcp_servers"` // not started: their tools are not among the tools
-	Notes    []string     `json:"notes"`       // what is not known before it runs
+	Servers  []string     `json:"mcp_servers"` // not started: Tools does not contain their tools
+	Notes    []string     `json:"notes"`       // what is unknown before the run
 	specs    []llm.ToolSpec
 	config   bool
 }
@@ -30,7 +30,7 @@ type dryRequest struct {
 	Tools    []string      `json:"tools"`
 }
 
-// dryRun says what a run would send to models. Nothing is called and recorded.
+// dryRun describes what a run would send to models. It calls and records nothing.
 func (sh *shell) dryRun(run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
@@ -80,7 +80,7 @@ func dryNode(a *flow.Agent, id string, b *flow.LLMNode) dryRequest {
 		q.System = b.Instructions.String()
 	}
 	if models := a.Models(); q.Model == "" || len(models) == 1 {
-		q.Model = first(models) // --model replaces them all
+		q.Model = first(models) // --model replaces all of them
 	}
 	return q
 }
@@ -92,7 +92,7 @@ func first(words []string) string {
 	return words[0]
 }
 
-// String is the report for people.
+// String returns the report for people.
 func (r *dryReport) String() string {
 	var b strings.Builder
 	for i, q := range r.Requests {
@@ -122,7 +122,7 @@ func (r *dryReport) String() string {
 	return b.String()
 }
 
-// section is a text below its heading; nothing where there is no text.
+// section returns a text below its heading, or "" for an empty text.
 func section(b *strings.Builder, title, text string) {
 	if text = strings.TrimSpace(text); text != "" {
 		fmt.Fprintf(b, "\n[%s]\n%s\n", title, plainText(text))

@@ -33,7 +33,7 @@ func (sh *shell) tell(err error) {
 	_, _ = sh.err.Write([]byte(b.String()))
 }
 
-// next is what to do about an error, "" when nothing is to be said.
+// next returns what to do about an error, or "".
 func (sh *shell) next(err error) string {
 	var (
 		own   *failure
@@ -54,7 +54,7 @@ func (sh *shell) next(err error) string {
 	return ""
 }
 
-// findingsOf are the positioned faults that an error stands for.
+// findingsOf returns the findings with positions that an error contains.
 func findingsOf(err error) []flow.Finding {
 	var (
 		load    *flow.LoadError
@@ -72,7 +72,7 @@ func findingsOf(err error) []flow.Finding {
 	return nil
 }
 
-// heading is the first line above the faults of a file.
+// heading returns the first line above the findings of a file.
 func heading(err error) string {
 	parts := chain(err)
 	var load *flow.LoadError
@@ -82,8 +82,8 @@ func heading(err error) string {
 	return parts[0] + ":"
 }
 
-// causes is an error in lines: the outermost words first, and then what is
-// behind them.
+// causes returns an error in lines: the outermost words first, then its
+// causes.
 func causes(err error) string {
 	parts := chain(err)
 	var b strings.Builder
@@ -99,11 +99,11 @@ func causes(err error) string {
 	return b.String()
 }
 
-// graphFailed is how the failure of an agent begins; its cause follows without
+// graphFailed matches the beginning of the failure of an agent; its cause follows without
 // an error of its own.
 var graphFailed = regexp.MustCompile(`(?s)^(Graph execution failed for agent '[^']*'): (.*)$`)
 
-// chain splits an error into the words of each of the errors that it wraps.
+// chain splits the text of an error into the texts of the errors that it wraps.
 func chain(err error) []string {
 	var parts []string
 	for _, p := range unwrapped(err.Error(), err) {
@@ -116,7 +116,7 @@ func chain(err error) []string {
 	return parts
 }
 
-// unwrapped splits text, which err or an error around it has, where an error
+// unwrapped splits text, the text of err or of an error around it, where an error
 // inside err begins.
 func unwrapped(text string, err error) []string {
 	for _, inner := range inside(err) {
@@ -143,7 +143,7 @@ func inside(err error) []error {
 	return nil
 }
 
-// alsoFailed tells of the other branches that failed in the same step.
+// alsoFailed reports the other branches that failed in the same step.
 func alsoFailed(err error) []string {
 	var step *graph.StepError
 	if !errors.As(err, &step) || step.Path != "" {
@@ -156,7 +156,7 @@ func alsoFailed(err error) []string {
 	return list
 }
 
-// finding is a finding in one line, with its place as the user would write it.
+// finding returns a finding on one line, with its place as the user would write it.
 func (sh *shell) finding(f flow.Finding, colors bool) string {
 	f.Pos.File = sh.surroundings().Dirs.Short(f.Pos.File)
 	color := yellow

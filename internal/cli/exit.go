@@ -14,8 +14,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// The exit codes. They are documented and stable; an end node may set others from
-// 64 to 113.
+// These are the exit codes. They are documented and stable; an end node may set others
+// from 64 to 113.
 const (
 	exitDone        = 0
 	exitFailed      = 1
@@ -27,16 +27,16 @@ const (
 	exitLimit       = 7
 	exitStale       = 8
 	exitNoAnswer    = 9
-	exitFault       = 10 // a panic: raddle itself is at fault
+	exitFault       = 10 // a panic: an internal error of raddle
 	exitTimeout     = 124
 	exitHangup      = 129
 	exitInterrupted = 130
-	exitQuit        = 131 // SIGQUIT: what all goroutines did is on standard error
-	exitPipe        = 141 // nobody read the output, and the run was stopped for that
+	exitQuit        = 131 // SIGQUIT: the stacks of all goroutines are on standard error
+	exitPipe        = 141 // the output pipe was closed, and the run was stopped because of that
 	exitTerminated  = 143
 )
 
-// failure is an error with an exit code and, where there is one, the next step.
+// A failure is an error with an exit code and, if there is one, the next step.
 type failure struct {
 	code int
 	next string
@@ -45,10 +45,10 @@ type failure struct {
 
 func (e *failure) Error() string { return e.err.Error() }
 
-// Unwrap is the error.
+// Unwrap returns the error.
 func (e *failure) Unwrap() error { return e.err }
 
-// silent ends the command with a code when everything has been said.
+// silent ends the command with a code after everything has been printed.
 type silent struct{ code int }
 
 func (e silent) Error() string { return fmt.Sprintf("exit code %d", e.code) }
@@ -57,7 +57,7 @@ func badUsage(next, format string, args ...any) error {
 	return &failure{code: exitUsage, next: next, err: fmt.Errorf(format, args...)}
 }
 
-// exitCode is the exit code of an error.
+// exitCode returns the exit code of an error.
 func exitCode(err error) int {
 	var (
 		quiet  silent
@@ -105,7 +105,7 @@ func kindCode(k app.Kind) int {
 	return exitStale
 }
 
-// invalidAgent tells whether an error is about an agent's definition.
+// invalidAgent reports whether an error is about an agent's definition.
 func invalidAgent(err error) bool {
 	var (
 		load    *flow.LoadError
@@ -116,8 +116,8 @@ func invalidAgent(err error) bool {
 	return errors.As(err, &load) || errors.As(err, &refused) || errors.As(err, &strict) || errors.As(err, &model)
 }
 
-// doneCode is the exit code of a run that is done: what its end node says, or that models
-// were asked and nothing came of it.
+// doneCode returns the exit code of a run that is done: that of its end node, or an error
+// if models were called and none gave a useful reply.
 func doneCode(o flow.Outcome, c app.Calls) int {
 	if o.ExitCode == exitDone && c.Useless && strings.TrimSpace(o.Output) == "" {
 		return exitNoAnswer
@@ -125,7 +125,7 @@ func doneCode(o flow.Outcome, c app.Calls) int {
 	return o.ExitCode
 }
 
-// signalCode is the exit code of a run that a signal stopped.
+// signalCode returns the exit code of a run that a signal stopped.
 func signalCode(s os.Signal) int {
 	switch s {
 	case syscall.SIGTERM:
@@ -136,7 +136,7 @@ func signalCode(s os.Signal) int {
 	return exitInterrupted
 }
 
-// finish tells what went wrong, if anything, and returns the exit code.
+// finish prints what went wrong, if anything, and returns the exit code.
 func (sh *shell) finish(err error) int {
 	sh.err.still()
 	if err == nil && sh.out.err != nil {

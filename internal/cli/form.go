@@ -19,12 +19,12 @@ const graceTime = 300 * time.Millisecond
 // A form is a field to fill in on the terminal.
 type form struct {
 	field   huh.Field
-	hint    string // which keys do what; shown as soon as keys count
-	guarded bool   // the person may not expect it: what was typed before and in its graceTime is ignored
+	hint    string // explains the keys; shown as soon as keys count
+	guarded bool   // the person may not expect it: keys typed before it and during its graceTime are ignored
 }
 
-// run shows a form until it is submitted or left. Signals are handled by
-// whoever made ctx.
+// run shows a form until it is submitted or cancelled. The caller handles
+// signals and ends ctx.
 func (p *formPrompter) run(ctx context.Context, f form) error {
 	if f.guarded {
 		p.sh.keys.Discard()
@@ -52,7 +52,7 @@ func (p *formPrompter) run(ctx context.Context, f form) error {
 	return nil
 }
 
-// knownSize gives a terminal that says it has no size the usual one.
+// knownSize gives a terminal that reports no size the usual one.
 func knownSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok && (size.Width <= 0 || size.Height <= 0) {
 		return tea.WindowSizeMsg{Width: 80, Height: 24}
@@ -60,8 +60,8 @@ func knownSize(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// shownForm is a form on the screen. It remembers how many lines it takes: the
-// last of them stay there, and have to be taken away.
+// shownForm is a form on the screen. It records how many lines it takes: the
+// last of them stay on the screen, and must be removed.
 type shownForm struct {
 	form  *huh.Form
 	hint  string
@@ -74,7 +74,7 @@ func newShownForm(f form) *shownForm {
 	keys := huh.NewDefaultKeyMap()
 	keys.Quit = key.NewBinding(key.WithKeys("ctrl+c", "ctrl+d", "esc"))
 	keys.Select.Filter.SetEnabled(false)
-	// Letters choose nothing: somebody may still be typing a text.
+	// Letters choose nothing: the person may still be typing a text.
 	keys.Select.Up.SetKeys("up", "ctrl+p")
 	keys.Select.Down.SetKeys("down", "ctrl+n")
 	keys.Select.GotoTop.SetKeys("home")
@@ -89,7 +89,7 @@ func newShownForm(f form) *shownForm {
 	return &shownForm{form: shown, hint: f.hint, ready: !f.guarded, cols: 80}
 }
 
-// keysCount is the message that the form is ready.
+// keysCount is the message that the form accepts keys.
 type keysCount struct{}
 
 // Init implements tea.Model.

@@ -49,7 +49,7 @@ func (sh *shell) graphCommand() *cobra.Command {
 	return cmd
 }
 
-// formatOf is the format that a file's name asks for.
+// formatOf returns the format that the name of a file implies.
 func formatOf(file string) string {
 	ext := strings.TrimPrefix(strings.ToLower(filepath.Ext(file)), ".")
 	switch {
@@ -87,8 +87,8 @@ func (sh *shell) draw(agent, format, file string, o draw.Options) error {
 	return nil
 }
 
-// writeFile writes a file whole or not at all. What is no ordinary file, such as a
-// device, is written to as it is.
+// writeFile writes a file completely or not at all. It writes to what is not a regular
+// file, such as a device, directly.
 func writeFile(path string, data []byte) (err error) {
 	fail := func(err error) error {
 		if p, ok := errors.AsType[*fs.PathError](err); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// help writes a command's help: what it does, how it is called, examples,
-// commands and flags. It is what was asked for, so it goes to standard output.
+// help writes a command's help: what it does, how to call it, examples,
+// commands and flags. The user asked for it, so it goes to standard output.
 func (sh *shell) help(cmd *cobra.Command, _ []string) {
 	var b strings.Builder
 	b.WriteString(cmd.Short + ".\n")
@@ -70,7 +70,7 @@ func helpFlags(b *strings.Builder, title string, flags *pflag.FlagSet) {
 	}
 }
 
-// helpCommand is "raddle help COMMAND".
+// helpCommand is the command "help COMMAND".
 func (sh *shell) helpCommand(cmd *cobra.Command, args []string) error {
 	found, rest, err := cmd.Root().Find(args)
 	if err != nil || found == nil || len(rest) > 0 {
@@ -79,5 +79,5 @@ func (sh *shell) helpCommand(cmd *cobra.Command, args []string) error {
 	return found.Help()
 }
 
-// lower makes a sentence's first letter small.
+// lower makes the first letter of a sentence lower case.
 func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }

@@ -41,8 +41,8 @@ func (sh *shell) infoCommand() *cobra.Command {
 	return cmd
 }
 
-// infoReport is what "info --output json" writes. Of keys it has the names of
-// variables only.
+// infoReport is what "info --output json" writes. Of keys it contains only the names
+// of the variables.
 type infoReport struct {
 	Version  string          `json:"version"`
 	Platform string          `json:"platform"`
@@ -139,7 +139,7 @@ func infoText(r *infoReport, short func(string) string) string {
 	return b.String()
 }
 
-// agentReport is what "info --agent" tells.
+// agentReport is what "info --agent" shows.
 type agentReport struct {
 	Agent        string           `json:"agent"`
 	Dir          string           `json:"dir"`
@@ -147,12 +147,12 @@ type agentReport struct {
 	Description  string           `json:"description"`
 	Version      string           `json:"version"`
 	Model        string           `json:"model"`
-	Instructions string           `json:"instructions,omitempty"` // of a config.yaml's agent, with placeholders filled
+	Instructions string           `json:"instructions,omitempty"` // of the agent of a config.yaml, with placeholders replaced
 	Start        string           `json:"start"`
 	Nodes        []nodeReport     `json:"nodes"`
 	Tools        []toolReport     `json:"tools"`
 	Knowledge    []app.Knowledge  `json:"knowledge"`            // bases, built or not
-	Unreadable   string           `json:"unreadable,omitempty"` // why they cannot be told
+	Unreadable   string           `json:"unreadable,omitempty"` // why they cannot be read
 	Variables    []variableReport `json:"variables"`
 	Starters     []string         `json:"conversation_starters"`
 	Files        []flow.Source    `json:"files"`
@@ -196,7 +196,7 @@ func (sh *shell) agentInfo(name, output string) error {
 	return nil
 }
 
-// reportOn is what there is to say of an agent of either kind.
+// reportOn returns the report on an agent of either kind.
 func reportOn(a *flow.Agent) agentReport {
 	r := agentReport{
 		Agent: a.Name, Dir: a.Dir, Nodes: []nodeReport{}, Variables: []variableReport{}, Tools: []toolReport{}, Starters: a.Starters(),
@@ -265,7 +265,7 @@ func agentText(r *agentReport, short func(string) string) string {
 	return b.String()
 }
 
-// listAgents is the reference tool's --list-agents.
+// listAgents implements --list-agents of the reference tool.
 func (sh *shell) listAgents() error {
 	for _, name := range sh.agentNames() {
 		sh.out.text(name)

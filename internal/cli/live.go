@@ -11,14 +11,14 @@ import (
 	"raddle.dev/graph"
 )
 
-// patience is how long a node may take before the changing lines tell of it.
+// patience is how long a node may take before the live lines show it.
 const patience = 300 * time.Millisecond
 
-// live keeps the changing lines below the narration: who is at work, at what, for
-// how long, and the end of what a model is just saying.
+// live keeps the live lines below the narration: what is running, what it does, for
+// how long, and the end of the text that a model is writing.
 type live struct {
 	t    *terminal
-	mute bool // what the agent's own model says is shown elsewhere
+	mute bool // the text of the agent's own model is shown elsewhere
 	stop chan struct{}
 	done sync.WaitGroup
 
@@ -63,7 +63,7 @@ func (l *live) event(ev graph.Event) {
 	l.board.event(ev)
 }
 
-// setNotice shows a text below those at work, until the end.
+// setNotice shows a text below the rows, until the end.
 func (l *live) setNotice(text string) {
 	l.mu.Lock()
 	l.notice = text
@@ -71,7 +71,7 @@ func (l *live) setNotice(text string) {
 	l.t.set(l.lines(time.Now()))
 }
 
-// lines are what the changing lines show now.
+// lines returns the current live lines.
 func (l *live) lines(now time.Time) []string {
 	cols, rows := l.t.Size()
 	l.mu.Lock()
@@ -118,10 +118,10 @@ func render(b *board, now time.Time, cols, most int) []string {
 	return append(lines, left...)
 }
 
-// stateWidth is how much of a line with so many columns says what a row does.
+// stateWidth returns the width of a row's state in a line with the given width.
 func stateWidth(cols int) int { return min(28, max(cols/3, 8)) }
 
-// alone is the line of a row that is the only one.
+// alone returns the line of a row that is the only one.
 func (r *row) alone(now time.Time, cols int) string {
 	head := "… " + r.title()
 	if state := r.state(now); (r.talks || r.again.After(now)) && state != "" {
@@ -135,7 +135,7 @@ func (r *row) alone(now time.Time, cols int) string {
 	return fit(head+text, cols, len(head))
 }
 
-// among is the line of a row that is one of several.
+// among returns the line of a row that is one of several.
 func (r *row) among(name string, now time.Time, cols int) string {
 	line := "  " + name + "  " + pad(oneLine(r.state(now)), stateWidth(cols))
 	add := func(column string) {

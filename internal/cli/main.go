@@ -34,8 +34,8 @@ func Main(args []string) int {
 	})
 }
 
-// guard returns the exit code of a command. A panic is a fault of raddle, which has a
-// code of its own: what the run has recorded by then is saved.
+// guard returns the exit code of a command. A panic is an internal error, which has a
+// code of its own: what the run has recorded so far is saved.
 func (sh *shell) guard(command func() int) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -49,8 +49,8 @@ func (sh *shell) guard(command func() int) (code int) {
 	return command()
 }
 
-// dumpOnQuit makes SIGQUIT print what all goroutines do and end the process with
-// exitQuit: the runtime's own exit code for that means wrong usage here. stop ends it.
+// dumpOnQuit makes SIGQUIT print the stacks of all goroutines and end the process with
+// exitQuit: the runtime's own exit code for SIGQUIT means wrong usage here. stop undoes it.
 func (sh *shell) dumpOnQuit() (stop func()) {
 	signals := make(chan os.Signal, 1)
 	end := make(chan struct{})
@@ -72,8 +72,8 @@ func (sh *shell) dumpOnQuit() (stop func()) {
 	}
 }
 
-// shell is what all commands share: the streams, the flags that every command
-// has, and the process, once it is needed.
+// shell holds what all commands share: the streams, the flags that every command
+// has, and the process, once a command needs it.
 type shell struct {
 	in       *os.File
 	out      *stdout
@@ -84,14 +84,14 @@ type shell struct {
 	color    string
 	process  *app.Process
 	problem  error // of the configuration
-	answered bool  // the command has written its result; an error is only told
+	answered bool  // the command has written its result; an error is only printed
 	working  atomic.Bool
-	watching atomic.Pointer[watch]   // nil: nothing is being driven
-	stopping atomic.Pointer[stopper] // of what is being driven
+	watching atomic.Pointer[watch]   // nil: no run is being driven
+	stopping atomic.Pointer[stopper] // of the run that is being driven
 	lent     atomic.Bool             // a script has the terminal
 }
 
-// setBusy notes whether nodes may be at work, which is what a signal would have
+// setBusy records whether nodes may be running, which a signal would have
 // to wait for.
 func (sh *shell) setBusy(yes bool) { sh.working.Store(yes) }
 
@@ -105,7 +105,7 @@ func newShell(in, out, err *os.File) *shell {
 	return sh
 }
 
-// redact takes the secrets that the process knows out of what is written.
+// redact removes the secrets that the process knows from what is written.
 func (sh *shell) redact(p []byte) []byte {
 	if sh.process == nil {
 		return p
@@ -127,8 +127,8 @@ func (sh *shell) app() (*app.Process, error) {
 	return p, sh.problem
 }
 
-// surroundings opens the process for commands that work with a faulty
-// configuration too; the faults are in problem.
+// surroundings opens the process for commands that also work with an invalid
+// configuration; its errors are in problem.
 func (sh *shell) surroundings() *app.Process {
 	if sh.process == nil {
 		sh.process, sh.problem = app.Open(app.Options{})
@@ -136,11 +136,11 @@ func (sh *shell) surroundings() *app.Process {
 	return sh.process
 }
 
-// NewCommand returns the tree of commands, for documents that are made of it. Running one
-// of them is not supported: that is what Main does.
+// NewCommand returns the tree of commands, for documents that are generated from it. The
+// commands cannot be run; Main runs them.
 func NewCommand() *cobra.Command { return newShell(os.Stdin, os.Stdout, os.Stderr).root() }
 
-// root is the tree of commands.
+// root returns the tree of commands.
 func (sh *shell) root() *cobra.Command {
 	var list, version bool
 	var install string
@@ -200,7 +200,7 @@ func plainUsage(cmd *cobra.Command) {
 	}
 }
 
-// noCommand refuses words that name no command.
+// noCommand returns an error for words that name no command.
 func (sh *shell) noCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

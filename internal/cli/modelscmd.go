@@ -65,7 +65,7 @@ func modelsText(models []app.Model) string {
 	return b.String()
 }
 
-// amount is a price, "?" where it is not known.
+// amount returns a price, or "?" if it is unknown.
 func amount(price *float64) string {
 	if price == nil {
 		return "?"

@@ -13,12 +13,12 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// firstByte is how long a run without a prompt waits for standard input to begin:
-// a supervisor may have left it open without ever writing to it.
+// firstByte is how long a run without a prompt waits for the first byte of standard
+// input: a supervisor may leave it open without ever writing to it.
 const firstByte = time.Second
 
-// promptText is the whole prompt of a run: the words of the command line, or
-// standard input in place of "-" or of no words at all, and then the files.
+// promptText returns the whole prompt of a run: the words of the command line, or
+// standard input instead of "-" or of no words, and then the files.
 func (sh *shell) promptText(words, files []string, noStdin bool) (string, error) {
 	var text string
 	var err error
@@ -42,8 +42,8 @@ func (sh *shell) promptText(words, files []string, noStdin bool) (string, error)
 	return sh.withFiles(text, files)
 }
 
-// withFiles adds the text of files to a prompt. A prompt that is one file alone
-// is that file's text.
+// withFiles adds the text of files to a prompt. If the prompt is only one file, it
+// is the text of that file.
 func (sh *shell) withFiles(text string, files []string) (string, error) {
 	for _, path := range files {
 		content, err := os.ReadFile(path)
@@ -80,9 +80,9 @@ func readAll(r io.Reader) (string, error) {
 	return trimEnd(string(b)), nil
 }
 
-// readSoon reads everything from r, or nothing if the first byte does not come in
-// time. The goroutine that is then left waits for as long as the process lives;
-// nobody else reads from r.
+// readSoon reads everything from r, or nothing if the first byte does not arrive in
+// time. The goroutine that remains then waits until the process ends;
+// nothing else reads from r.
 func readSoon(r io.Reader, wait time.Duration) (string, error) {
 	type first struct {
 		b   []byte

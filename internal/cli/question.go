@@ -15,14 +15,14 @@ import (
 // kindConfirm is a question that is answered with yes or no and nothing else.
 const kindConfirm = "confirm"
 
-// option is an answer to choose: what it is, and how people read it.
+// An option is an answer to choose: its value, and its text for people.
 type option struct {
 	value string
 	label string
-	ask   string // not empty: the person completes it with a text, and this asks for that
+	ask   string // not empty if the person completes it with a text; then it is the question for that text
 }
 
-// optionsOf are the answers that a person may choose from.
+// optionsOf returns the answers that a person may choose from.
 func optionsOf(q graph.Question) []option {
 	var list []option
 	for _, o := range q.Options {
@@ -39,7 +39,7 @@ func optionsOf(q graph.Question) []option {
 	return list
 }
 
-// labelOf explains the answers that are words of ours.
+// labelOf explains the answers that are raddle's own words.
 func labelOf(q graph.Question, value string) string {
 	var what string
 	switch q.Kind {
@@ -58,7 +58,7 @@ func labelOf(q graph.Question, value string) string {
 }
 
 // preselected returns the index of the option that Enter alone chooses: the default
-// of the question, "no" where permission is asked, else the first.
+// of the question, "no" if it asks for permission, otherwise the first.
 func preselected(q graph.Question, options []option) int {
 	first := q.Default
 	if first == "" && q.Kind == agent.KindPermission {
@@ -67,7 +67,7 @@ func preselected(q graph.Question, options []option) int {
 	return max(0, slices.IndexFunc(options, func(o option) bool { return o.ask == "" && o.value == first }))
 }
 
-// callOf is the call of a tool that a question is about; it has no name for other
+// callOf returns the call of a tool that a question is about; it has no name for other
 // questions.
 func callOf(q graph.Question) agent.CallData {
 	var c agent.CallData
@@ -77,7 +77,7 @@ func callOf(q graph.Question) agent.CallData {
 	return c
 }
 
-// nameOf is a question's id, with the tool that asks.
+// nameOf returns a question's id, with the tool that asks.
 func nameOf(q graph.Question) string {
 	if c := callOf(q); c.Tool != "" {
 		return q.ID + " (" + plainText(c.Tool) + ")"
@@ -85,15 +85,15 @@ func nameOf(q graph.Question) string {
 	return q.ID
 }
 
-// above is the path of what a question comes from, without the node that asks:
+// above returns the path of the source of a question, without the node that asks:
 // "" for the run's own nodes.
 func above(id string) string {
 	path, _, _ := strings.Cut(id, "#")
 	return path[:max(0, strings.LastIndexByte(path, '/'))]
 }
 
-// askerOf is who asks, for people: a spawned agent by its name and id, others by the
-// nodes above them. "" stands for the agent that is run.
+// askerOf returns who asks, for people: a spawned agent by its name and id, others by the
+// nodes above them. "" means the agent of the run.
 func askerOf(q graph.Question) string {
 	path := above(q.ID)
 	parts := strings.Split(path, "/")
@@ -108,11 +108,11 @@ func askerOf(q graph.Question) string {
 	return plainText(path)
 }
 
-// leadOf ends the path of a team's lead.
+// leadOf is the end of the path of a team's lead.
 const leadOf = team.Node + "/" + team.Lead
 
-// asks is the line above a question which says who asks it, and which of several it
-// is; "" where that goes without saying.
+// asks returns the line above a question that says who asks it, and its number if there
+// are several; "" if that is obvious.
 func asks(q graph.Question, n, of int) string {
 	who := askerOf(q)
 	switch {
@@ -126,7 +126,7 @@ func asks(q graph.Question, n, of int) string {
 	return ""
 }
 
-// promptOf is a question as lines: the first one stands out, and so do the lines
+// promptOf returns a question as lines. The first one is highlighted, and so are the lines
 // of a change to a file below it.
 func promptOf(q graph.Question, colors bool) string {
 	lines := strings.Split(strings.TrimRight(term.Reveal(q.Prompt), "\n"), "\n")
@@ -163,8 +163,8 @@ func promptOf(q graph.Question, colors bool) string {
 
 var escapedForHTML = strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">")
 
-// asWritten undoes what keeps JSON out of the way of HTML, unless the text may have
-// such words of its own.
+// asWritten undoes the escapes that keep JSON safe in HTML, unless the text may contain
+// such escapes of its own.
 func asWritten(s string) string {
 	if strings.Contains(s, `\\u`) {
 		return s
@@ -188,9 +188,9 @@ func answersText(q graph.Question) string {
 	}
 }
 
-// doubtHelp says how questions about calls that were cut off can be avoided.
+// doubtHelp says how to avoid questions about calls that were interrupted.
 const doubtHelp = "A tool that may be repeated can say so, and is then not asked about: `# raddle: idempotent`, or `# raddle: read-only` if it changes nothing. " +
 	"`raddle resume --in-doubt retry|skip` answers all such questions."
 
-// plainText returns what models, tools and files say without what a terminal obeys.
+// plainText returns text from models, tools and files without characters that a terminal obeys.
 func plainText(s string) string { return term.Clean(s) }

@@ -8,5 +8,5 @@ import (
 	"syscall"
 )
 
-// notifyQuit has SIGQUIT sent to a channel.
+// notifyQuit sends SIGQUIT to a channel.
 func notifyQuit(c chan<- os.Signal) { signal.Notify(c, syscall.SIGQUIT) }

@@ -44,7 +44,7 @@ builds it anew: the old one answers until the new one is complete, and no part i
 			}
 			ctx, stop := interruptible()
 			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal does not wait for anything
+			context.AfterFunc(ctx, stop) // a second signal does not wait
 			err = p.BuildKnowledge(ctx, app.Build{Agent: args[0], Anew: anew, Around: sh.around()})
 			if err != nil && ctx.Err() != nil {
 				sh.err.line("raddle: the build was stopped; the next one goes on where it was")
@@ -57,7 +57,7 @@ builds it anew: the old one answers until the new one is complete, and no part i
 	return cmd
 }
 
-// retrieval adds who is told about builds, and who is asked before one.
+// retrieval adds the functions that report builds and ask before one.
 func (sh *shell) retrieval(s *app.Surroundings) {
 	if !sh.quiet {
 		s.Told = func(line string) { sh.err.line(term.OneLine(line)) }
@@ -110,7 +110,7 @@ func (sh *shell) ragStatusCommand() *cobra.Command {
 	return cmd
 }
 
-// knowledgeLine is what there is to say of a knowledge base, with a line for each setting that it was not built with.
+// knowledgeLine describes a knowledge base, with a line for each setting that differs from how it was built.
 func knowledgeLine(short func(string) string, k app.Knowledge) string {
 	if !k.Built {
 		return fmt.Sprintf("%s: not built; documents: %s", k.ID, strings.Join(k.BaseFile.Documents, ", "))

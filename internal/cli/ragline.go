@@ -7,18 +7,18 @@ import (
 	"raddle.dev/flow"
 )
 
-// A buildLine is the changing line of the build of a knowledge base: how far it is,
-// how fast, and how long it will take. It is told on one goroutine.
+// A buildLine is the live line of the build of a knowledge base: how far it is,
+// how fast, and how long it will take. Only one goroutine may call it.
 type buildLine struct {
 	t *terminal
 
-	base  string    // empty: nothing is being built
-	since time.Time // the first news of it
-	asked time.Time // the first news of calls of the extractor model
-	known int       // documents that were as before
+	base  string    // empty if no base is being built
+	since time.Time // time of the first progress
+	asked time.Time // time of the first progress of calls of the extractor model
+	known int       // documents that have not changed
 }
 
-// tell shows news of a build. The terminal draws them as often as one can read.
+// tell shows the progress of a build. The terminal draws it at a readable rate.
 func (l *buildLine) tell(p flow.Building) {
 	if p.Ended {
 		*l = buildLine{t: l.t}
@@ -39,7 +39,7 @@ func (l *buildLine) tell(p flow.Building) {
 	l.t.set([]string{clip(oneLine(l.line(p, now.Sub(l.since))), cols-1)})
 }
 
-// line is what is shown. Documents that are as before take no time worth counting.
+// line returns the text to show. Unchanged documents take no time that counts.
 func (l *buildLine) line(p flow.Building, took time.Duration) string {
 	if p.ToAsk > 0 {
 		return l.asking(p, took-l.asked.Sub(l.since))
@@ -61,8 +61,8 @@ func (l *buildLine) line(p flow.Building, took time.Duration) string {
 	return text + ", " + left.Round(time.Second).String() + " left"
 }
 
-// asking is what is shown when all documents are read and the extractor model is
-// asked about their parts.
+// asking returns the text to show when all documents are read and the extractor model is
+// called for their parts.
 func (l *buildLine) asking(p flow.Building, took time.Duration) string {
 	text := fmt.Sprintf("… %s: entities of %d of %d parts", l.base, p.Asked, p.ToAsk)
 	if took < time.Second || p.Asked == 0 {

@@ -12,36 +12,36 @@ import (
 	"raddle.dev/internal/app"
 )
 
-// refused is the status of a report about a run that has not begun.
+// refused is the status in a report about a run that has not started.
 const refused = "refused"
 
-// report is how a run stands when a command leaves it: what --output json writes.
+// report is the state of a run when a command leaves it: what --output json writes.
 type report struct {
-	Run       *string          `json:"run"` // null: it has not begun
+	Run       *string          `json:"run"` // null if it has not started
 	Agent     *string          `json:"agent"`
 	Status    string           `json:"status"`
 	ExitCode  int              `json:"exit_code"`
-	Output    *string          `json:"output"` // null: there is none
+	Output    *string          `json:"output"` // null if there is none
 	State     json.RawMessage  `json:"state"`
 	Path      []any            `json:"path"` // names of the nodes that ran; those of a parallel step in a list
 	Usage     usage            `json:"usage"`
 	Error     *string          `json:"error"`
 	Warnings  []string         `json:"warnings"`
 	Questions []graph.Question `json:"questions"` // open
-	Resume    *string          `json:"resume"`    // the command that goes on with the run; null: it is over
+	Resume    *string          `json:"resume"`    // the command that continues the run; null if it is over
 	thread    string
 }
 
 type usage struct {
-	Calls     int `json:"calls"` // replies of models that were recorded
+	Calls     int `json:"calls"` // recorded replies of models
 	Input     int `json:"input_tokens"`
 	Output    int `json:"output_tokens"`
 	Cached    int `json:"cached_tokens"`
 	Reasoning int `json:"reasoning_tokens"`
 
-	Cost     *float64 `json:"cost_usd"`       // of the calls whose price is known; null: of none
-	Unpriced int      `json:"unpriced_calls"` // whose price is not known; a transcript has none
-	Models   []string `json:"models"`         // that gave the replies, in the order of their first one
+	Cost     *float64 `json:"cost_usd"`       // of the calls whose price is known; null if there is no such call
+	Unpriced int      `json:"unpriced_calls"` // calls whose price is unknown; calls of a transcript do not count
+	Models   []string `json:"models"`         // models that gave the replies, in the order of their first one
 }
 
 func usageOf(p *app.Process, c app.Calls) usage {
@@ -54,7 +54,7 @@ func usageOf(p *app.Process, c app.Calls) usage {
 	return u
 }
 
-// outcome is how a drive went.
+// outcome describes how a drive ended.
 type outcome struct {
 	res  graph.Result
 	err  error
@@ -76,7 +76,7 @@ func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report,
 		r.Questions = append(r.Questions, o.res.Questions...)
 	}
 	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
-		return r, nil // nothing of it was recorded
+		return r, nil // nothing was recorded
 	}
 	detail, err := sh.process.Show(context.Background(), run.ID)
 	if err != nil {
@@ -88,7 +88,7 @@ func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report,
 
 // fromJournal adds what a journal says: earlier drives count too.
 func (sh *shell) fromJournal(d *app.RunDetail, r *report) error {
-	ctx := context.Background() // the run's own may have ended
+	ctx := context.Background() // the run's own context may have ended
 	r.State = flow.StoredJSON(d.Snapshot.Values)
 	_, entries, err := sh.process.History(ctx, d.Run)
 	if err != nil {
@@ -111,7 +111,7 @@ func emptyReport(code int, err error) *report {
 	return r
 }
 
-// visited lists the nodes that a run has entered, from its journal, newest record
+// visited returns the nodes that a run has entered, from its journal, newest record
 // first. Nodes of child graphs do not count.
 func visited(entries []graph.Entry, status graph.Status) []any {
 	var steps []any
@@ -135,7 +135,7 @@ func visited(entries []graph.Entry, status graph.Status) []any {
 		case graph.KindStart, graph.KindEdit, graph.KindFork:
 			next, begun = e.Next, false
 		case graph.KindSnapshot:
-			if next == nil { // what was before it was pruned
+			if next == nil { // earlier records were pruned
 				next = e.Next
 			}
 		case graph.KindStep:
@@ -151,8 +151,8 @@ func visited(entries []graph.Entry, status graph.Status) []any {
 	return steps
 }
 
-// resumeLine completes the command that resumes a run: where questions are open it
-// answers them, with TEXT in the place of each answer.
+// resumeLine completes the command that resumes a run: if questions are open it
+// answers them, with TEXT as each answer.
 func resumeLine(line string, res graph.Result) string {
 	if res.Status != graph.Waiting {
 		return line
@@ -166,7 +166,7 @@ func resumeLine(line string, res graph.Result) string {
 	return line
 }
 
-// parkNotice says what a run waits for and how to go on.
+// parkNotice says what a run waits for and how to continue.
 func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)

@@ -49,7 +49,7 @@ Everything else is as it was started: flags cannot change the prompt, the model 
 	return cmd
 }
 
-// resumeRun is the command "resume".
+// resumeRun implements the command "resume".
 func (sh *shell) resumeRun(id string, c app.Continue, answers []string, d *drive) error {
 	if err := checkFormat(d.format, formatText, formatJSON, formatStream); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (sh *shell) resumeRun(id string, c app.Continue, answers []string, d *drive
 	c.Surroundings = sh.around()
 	c.InDoubt = d.inDoubt
 	run, err := p.Resume(context.Background(), id, c)
-	if over, ok := errors.AsType[*app.OverError](err); ok { // the process that made the result may have died before it printed it
+	if over, ok := errors.AsType[*app.OverError](err); ok { // the process that created the result may have died before it printed it
 		err = errors.Join(err, sh.printOver(over, d.format))
 	}
 	if err != nil {

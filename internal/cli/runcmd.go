@@ -56,7 +56,7 @@ else the run parks with exit code 5 and "raddle resume" goes on with it.`,
 	return cmd
 }
 
-// startRun is the command "run".
+// startRun implements the command "run".
 func (sh *shell) startRun(args []string, f *runFlags) error {
 	if err := checkFormat(f.output, formatText, formatJSON, formatStream); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 	return d.begin(f.answers)
 }
 
-// around is what the command line adds to the surroundings of agents.
+// around returns what the command line adds to the surroundings of agents.
 func (sh *shell) around() app.Surroundings {
 	s := app.Surroundings{Replays: func(file string) {
 		if w := sh.watching.Load(); w != nil && !sh.quiet {
@@ -116,8 +116,8 @@ func (sh *shell) around() app.Surroundings {
 	return s
 }
 
-// parseVariables reads NAME=VALUE, which the two words of --agent-variable have
-// become.
+// parseVariables reads NAME=VALUE, the form into which the two words of --agent-variable
+// were joined.
 func parseVariables(flags []string) (map[string]string, error) {
 	var variables map[string]string
 	for _, f := range flags {

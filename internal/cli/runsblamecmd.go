@@ -57,7 +57,7 @@ func (sh *shell) blame(run, key, output string) error {
 	return nil
 }
 
-// writer says who wrote.
+// writer says what wrote a key.
 func writer(a *app.Author) string {
 	switch {
 	case a.From != nil:

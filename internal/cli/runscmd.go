@@ -75,7 +75,7 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 	return cmd
 }
 
-// statusNames are the statuses that a run can be listed with.
+// statusNames are the statuses by which runs can be listed.
 func statusNames() []string {
 	var names []string
 	for s := graph.Done; s <= graph.Crashed; s++ {
@@ -110,7 +110,7 @@ func (sh *shell) listRuns(output string, limit int, keep func(app.RunInfo) bool)
 	return nil
 }
 
-// defaultRuns is how many runs a list for people has.
+// defaultRuns is how many runs a list for people shows.
 const defaultRuns = 100
 
 // sayMore says how many runs a list has left out.
@@ -120,7 +120,7 @@ func (sh *shell) sayMore(n int) {
 	}
 }
 
-// listFamily is "runs ls --tree".
+// listFamily implements "runs ls --tree".
 func (sh *shell) listFamily(output string, limit int) error {
 	p, err := sh.app()
 	if err != nil {
@@ -132,7 +132,7 @@ func (sh *shell) listFamily(output string, limit int) error {
 	}
 	more := 0
 	if limit > 0 && len(runs) > limit {
-		cut := limit // behind a run with all its forks
+		cut := limit // after a run with all its forks
 		for cut < len(runs) && depths[cut] > 0 {
 			cut++
 		}
@@ -185,7 +185,7 @@ func (sh *shell) tabulate(runs []app.RunInfo, row func(w io.Writer, i int)) erro
 	return nil
 }
 
-// tabRow is the line of a run.
+// tabRow returns the line of a run.
 func tabRow(w io.Writer, id string, r *app.RunInfo) {
 	agent := r.Agent
 	if r.Session != "" {
@@ -194,7 +194,7 @@ func tabRow(w io.Writer, id string, r *app.RunInfo) {
 	tableRow(w, id, agent, string(r.Status), ago(time.Since(r.Started)), waitsFor(*r))
 }
 
-// waitsFor is the last column of the list: what a run waits for, or why it failed.
+// waitsFor returns the last column of the list: what a run waits for, or why it failed.
 func waitsFor(r app.RunInfo) string {
 	switch {
 	case r.Status == app.Running && r.Host != "":
@@ -215,7 +215,7 @@ func waitsFor(r app.RunInfo) string {
 	return ""
 }
 
-// ago is a time in the past for people.
+// ago returns a time in the past in a form for people.
 func ago(d time.Duration) string {
 	switch {
 	case d < time.Minute:
@@ -228,7 +228,7 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
 }
 
-// json writes a value as one line.
+// json writes a value on one line.
 func (sh *shell) json(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -267,8 +267,8 @@ is a conversation, and goes only if you name it or add --sessions.`,
 	return cmd
 }
 
-// removeFinished removes the runs that are over, and with sessions the sessions whose
-// last turn is.
+// removeFinished removes the runs that are over, and with sessions also the sessions whose
+// last turn is over.
 func (sh *shell) removeFinished(sessions bool) error {
 	p, err := sh.app()
 	if err != nil {
@@ -300,7 +300,7 @@ func (sh *shell) removeFinished(sessions bool) error {
 	return sh.remove(conversations)
 }
 
-// removed says that a run is gone.
+// removed says that a run was removed.
 func (sh *shell) removed(id string) {
 	if !sh.quiet {
 		sh.err.line("removed run " + id)

@@ -70,7 +70,7 @@ func differences(n int) string {
 	return plural(n, "key") + " differ"
 }
 
-// between are the two points that diff compares.
+// between returns the two points that diff compares.
 func between(p *app.Process, args []string) (from, to string, err error) {
 	if len(args) == 2 {
 		if strings.HasPrefix(args[1], "@") {
@@ -90,8 +90,8 @@ func between(p *app.Process, args []string) (from, to string, err error) {
 	return app.At{Run: run, At: list[len(list)-1].At}.String(), run, nil
 }
 
-// changeText is a change for people: the sign of what happened, the key, and what
-// was and is below it where that is long.
+// changeText returns a change for people: the sign of what happened, the key, and the old
+// and the new value, below the key if they are long.
 func changeText(c *app.Change, colors bool) string {
 	sign, color := "~", yellow
 	switch {

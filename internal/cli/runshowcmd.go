@@ -40,7 +40,7 @@ func (sh *shell) runsShowCommand() *cobra.Command {
 // shown is a run as "runs show --output json" writes it.
 type shown struct {
 	app.RunInfo
-	At        int64            `json:"at,omitempty"` // the checkpoint that is shown; absent: the run as it stands
+	At        int64            `json:"at,omitempty"` // the checkpoint that is shown; absent: the current state
 	Questions []graph.Question `json:"questions"`
 	Output    *string          `json:"output"`
 	ExitCode  *int             `json:"exit_code"`
@@ -48,14 +48,14 @@ type shown struct {
 	Path      []any            `json:"path"`
 	Next      []string         `json:"next"`
 	Usage     usage            `json:"usage"`
-	Warnings  []string         `json:"warnings"` // replies of models that are no full answers, and an agent's open items
+	Warnings  []string         `json:"warnings"` // replies of models that are not full answers, and an agent's open items
 	Calls     []app.ToolCall   `json:"tool_calls"`
-	Searches  []flow.Search    `json:"searches"` // in knowledge bases, with what was found
+	Searches  []flow.Search    `json:"searches"` // in knowledge bases, with their results
 	Seconds   float64          `json:"active_seconds"`
-	Start     *app.Record      `json:"start"`       // null: it was not started by the command line
+	Start     *app.Record      `json:"start"`       // null: the command line did not start it
 	Points    []app.Checkpoint `json:"checkpoints"` // newest first
 	Forks     []app.At         `json:"forks"`       // runs that were forked from it, and where
-	Tree      treeNode         `json:"tree"`        // what worked in it, and what that has cost
+	Tree      treeNode         `json:"tree"`        // the parts that worked, and their cost
 }
 
 func (sh *shell) showRun(point, output string) error {
@@ -78,7 +78,7 @@ func (sh *shell) showRun(point, output string) error {
 	return nil
 }
 
-// describe gathers what is to be shown of a run.
+// describe gathers what to show of a run.
 func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 	ctx := context.Background()
 	r := emptyReport(0, nil)
@@ -128,8 +128,8 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 	return s, err
 }
 
-// openItems tells of an agent that ended with open items on its todo list although it was
-// sent on, by the values of its state; "": it did not.
+// openItems reports, from the values of its state, an agent that ended with open items on its
+// todo list although it was asked to continue; "" if it did not.
 func openItems(values []graph.Stored) string {
 	var list agent.TodoList
 	continued := 0
@@ -153,7 +153,7 @@ func openItems(values []graph.Stored) string {
 	return agent.OpenItems(list.Open(), continued)
 }
 
-// shownText is a run for people.
+// shownText returns a run for people.
 func shownText(s *shown) string {
 	var b strings.Builder
 	row := func(name, value string) {
@@ -211,7 +211,7 @@ func shownText(s *shown) string {
 	return b.String()
 }
 
-// How much is shown to people of calls of tools.
+// These limits say how much of the calls of tools is shown to people.
 const (
 	mostCalls    = 30
 	mostCallText = 160
@@ -238,7 +238,7 @@ func callsText(calls []app.ToolCall) string {
 	return b.String()
 }
 
-// searchesText lists what was looked up, and where it was found.
+// searchesText lists the queries, and the places that were found.
 func searchesText(searches []flow.Search) string {
 	var b strings.Builder
 	for _, s := range searches {
@@ -250,7 +250,7 @@ func searchesText(searches []flow.Search) string {
 	return b.String()
 }
 
-// brief is a text in one line that is not too long.
+// brief returns a text on one line, cut to a maximum length.
 func brief(s string) string {
 	s = plainText(strings.Join(strings.Fields(s), " "))
 	if r := []rune(s); len(r) > mostCallText {
@@ -275,7 +275,7 @@ func pointsText(points []app.Checkpoint) string {
 	return b.String()
 }
 
-// pointText says what a checkpoint is.
+// pointText describes a checkpoint.
 func pointText(c *app.Checkpoint) string {
 	what := c.Kind
 	if c.What != "" {

@@ -74,7 +74,7 @@ func (sh *shell) prune(ids []string, keep graph.Keep, output string) error {
 	return nil
 }
 
-// oldRun is the age from which runs that are over are removed.
+// oldRun is the age from which finished runs are removed.
 const oldRun = "30d"
 
 func (sh *shell) runsGCCommand() *cobra.Command {
@@ -113,7 +113,7 @@ by what is unused in it. That needs as much free space as the remaining runs hav
 	return cmd
 }
 
-// compact gives the space of removed runs back.
+// compact returns the space of removed runs to the file system.
 func (sh *shell) compact(p *app.Process) error {
 	before, after, err := p.Compact(context.Background())
 	if err == nil && after < before && !sh.quiet {
@@ -124,7 +124,7 @@ func (sh *shell) compact(p *app.Process) error {
 
 func formatMegabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/1e6) }
 
-// parseAge reads a time span: of Go's, or days.
+// parseAge reads a duration: in Go's format, or in days.
 func parseAge(flag, text string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		if n, err := strconv.ParseUint(days, 10, 16); err == nil {

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// drainTime is how long a run that was told to end may take for the step under
-// way before it is cut short.
+// drainTime is how long a run that was asked to stop may take for the current
+// step before it is interrupted.
 const drainTime = 10 * time.Second
 
-// stopper turns signals into the two ways to stop a run: after the step under
-// way, and at once.
+// A stopper turns signals into the two ways to stop a run: after the current
+// step, and at once.
 type stopper struct {
-	ctx    context.Context // ends when work in flight is to be cut short
+	ctx    context.Context // ends when running work is to be interrupted
 	asking context.Context // ends with the first signal, so that no question stays on the screen
 	pause  chan struct{}   // closed by the first signal
 
@@ -34,7 +34,7 @@ type stopper struct {
 	first os.Signal // nil: none has come
 }
 
-// newStopper begins to listen for signals. close ends that.
+// newStopper starts to listen for signals, until close is called.
 func (sh *shell) newStopper() *stopper {
 	s := &stopper{sh: sh, pause: make(chan struct{}), signal: make(chan os.Signal, 4), stop: make(chan struct{}), quit: os.Exit}
 	s.ctx, s.cut = context.WithCancelCause(context.Background())
@@ -76,7 +76,7 @@ func (s *stopper) listen() {
 	}
 }
 
-// drain lets the step under way finish. Ctrl-C cuts a reply short at once, where that is all that is under way: an agent asks its model again. Every signal ends a wait for a provider.
+// drain lets the current step finish. Ctrl-C interrupts a reply at once if nothing else is running: an agent calls its model again. Every signal ends a wait for a provider.
 func (s *stopper) drain(got os.Signal) {
 	s.mu.Lock()
 	s.first = got
@@ -103,7 +103,7 @@ func again(got os.Signal, effect string) string {
 	return "Press Ctrl-C again " + effect + "."
 }
 
-// say shows a text: below the changing lines where there are some, otherwise as a line.
+// say shows a text: below the live lines if there are any, otherwise as a line.
 func (s *stopper) say(text string) {
 	text = strings.TrimSpace(text)
 	if w := s.sh.watching.Load(); w != nil && w.live != nil {
@@ -113,10 +113,10 @@ func (s *stopper) say(text string) {
 	s.sh.err.line("raddle: " + text)
 }
 
-// cancel cuts work in flight short.
+// cancel interrupts running work.
 func (s *stopper) cancel() { s.cut(fmt.Errorf("interrupted")) }
 
-// got is the first signal, nil when none has come.
+// got returns the first signal, or nil.
 func (s *stopper) got() os.Signal {
 	s.mu.Lock()
 	defer s.mu.Unlock()

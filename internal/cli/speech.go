@@ -7,15 +7,15 @@ import (
 	"raddle.dev/graph"
 )
 
-// speech shows what an agent's model says while it says it, on a terminal.
+// speech shows the text of an agent's model while the model writes it, on a terminal.
 type speech struct {
 	sh   *shell
-	said strings.Builder // of the reply under way, or the last one
+	said strings.Builder // of the current reply, or the last one
 	over bool            // that reply is complete
 }
 
-// speech is how a run's result is shown before its end: nil for results that go to
-// a program, and for graphs, whose result is not what a model says.
+// speech returns how a run's result is shown before its end: nil for results that go to
+// a program, and for graphs, whose result is not the text of a model.
 func (d *drive) speech() *speech {
 	if d.still || d.format != formatText || !d.sh.out.IsTerminal() || d.run.Agent.Config == nil {
 		return nil
@@ -23,14 +23,14 @@ func (d *drive) speech() *speech {
 	return &speech{sh: d.sh}
 }
 
-// leadPath is where the agent that is talked to speaks, where it has others to spawn.
+// leadPath is the path of the agent that the user talks to, if it can spawn others.
 const leadPath = leadOf + "/"
 
-// voice tells whether what is said at a path of an agent's run is said to the
-// reader. Conversations below the run's own are not.
+// voice reports whether text at a path of an agent's run is addressed to the
+// user. Conversations below the run's own are not.
 func voice(path string) bool { return path == "" || path == leadPath }
 
-// event takes an event in.
+// event handles an event.
 func (s *speech) event(ev graph.Event) {
 	if !voice(ev.Path) {
 		return
@@ -59,7 +59,7 @@ func (s *speech) event(ev graph.Event) {
 	}
 }
 
-// restart forgets what was said of the reply under way: it will be said again.
+// restart forgets the text of the current reply: the model will send it again.
 func (s *speech) restart() {
 	s.sh.err.endLine(s.sh.out)
 	if !s.over {
@@ -67,7 +67,7 @@ func (s *speech) restart() {
 	}
 }
 
-// whole tells whether a result has been shown in full.
+// whole reports whether a result has been shown completely.
 func (s *speech) whole(result string) bool {
 	return s != nil && s.over && s.said.String() == result
 }

@@ -9,12 +9,12 @@ import (
 	"raddle.dev/llm"
 )
 
-// spending is what models have cost while this process looked on.
+// spending is the cost of models during this process.
 type spending struct {
 	calls   int
 	usage   llm.Usage
 	cost    float64  // US dollars
-	unknown []string // models whose price is not known, each once
+	unknown []string // models whose price is unknown, each once
 	priced  bool     // the price of at least one call is known
 }
 
@@ -29,7 +29,7 @@ func (s *spending) add(u llm.Usage, model string, cost float64, known bool) {
 	}
 }
 
-// String is the spending in one line, "" for none.
+// String returns the spending on one line, or "".
 func (s *spending) String() string {
 	if s.calls == 0 {
 		return ""
@@ -45,7 +45,7 @@ func (s *spending) String() string {
 	return line + ", " + costText(s.cost, s.priced, s.unknown)
 }
 
-// String is what a run's journal says of its model calls, in one line.
+// String returns the model calls of a run's journal on one line.
 func (u usage) String() string {
 	line := fmt.Sprintf("%s, %d tokens in, %d out", plural(u.Calls, "model call"), u.Input, u.Output)
 	var unknown []string
@@ -61,7 +61,7 @@ func (u usage) String() string {
 	return line
 }
 
-// costText is an amount, and of which models it does not tell.
+// costText returns an amount, and the models that it does not include.
 func costText(cost float64, priced bool, unknown []string) string {
 	missing := ""
 	if len(unknown) > 0 {

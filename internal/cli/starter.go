@@ -8,8 +8,8 @@ import (
 	"raddle.dev/internal/app"
 )
 
-// starter asks the person at the terminal what to say to an agent that is a model
-// with tools, when nothing was said: one of its conversation starters, or a text.
+// starter asks the person at the terminal for a prompt for an agent that is a model
+// with tools, if there is none: one of its conversation starters, or a text.
 func (sh *shell) starter(p *app.Process, req *app.Request) error {
 	who := sh.prompter()
 	if req.Prompt != "" || req.Headless || who == nil {
@@ -17,7 +17,7 @@ func (sh *shell) starter(p *app.Process, req *app.Request) error {
 	}
 	a, err := p.Load(app.Look{Agent: req.Agent, Model: req.Model, Strict: req.Strict})
 	if err != nil || a.Config == nil {
-		return nil // what is wrong is told when it starts
+		return nil // Start reports what is wrong
 	}
 	answer, err := who.ask(context.Background(), graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true})
 	if errors.Is(err, errParked) {

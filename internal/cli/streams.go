@@ -10,7 +10,7 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// keepPipes makes writes to a pipe that nobody reads fail with an error, instead
+// keepPipes makes writes to a closed pipe fail with an error, instead
 // of ending the process while it has a run to save.
 func keepPipes() (stop func()) {
 	c := make(chan os.Signal, 1)
@@ -18,14 +18,14 @@ func keepPipes() (stop func()) {
 	return func() { signal.Stop(c) }
 }
 
-// stdout is where results go. When its reader goes away, writing is of no more
-// use, but no error: gone tells.
+// stdout is the stream for results. If its reader has closed it, writing has no
+// effect and is not an error: gone reports it.
 type stdout struct {
 	*term.Writer
-	err  error // the first one; ErrClosed-like ones are in gone
+	err  error // the first one; errors such as ErrClosed set gone instead
 	gone bool
 	ends bool // the last byte written ended a line
-	// clean takes known secrets out of what is written: a last guard, for texts that
+	// clean removes known secrets from what is written: a last protection, for texts that
 	// come from files and old journals.
 	clean cleaner
 }
@@ -46,7 +46,7 @@ func (o *stdout) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A cleaner takes secrets out of what is written; nil takes nothing out.
+// A cleaner removes secrets from what is written; nil removes nothing.
 type cleaner func([]byte) []byte
 
 func (c cleaner) apply(p []byte) []byte {

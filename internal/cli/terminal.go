@@ -9,27 +9,27 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// redraw is the least time between two updates of the changing lines.
+// redraw is the shortest time between two updates of the live lines.
 const redraw = 100 * time.Millisecond
 
-// terminal is standard error: lines that stay, and below them, where a person
-// looks on, some that change. It is safe for concurrent use.
+// terminal is standard error: permanent lines, and below them, if it is a terminal,
+// live lines. It is safe for concurrent use.
 type terminal struct {
 	*term.Writer
 	colors bool
-	clean  cleaner // takes known secrets out of lines
+	clean  cleaner // removes known secrets from lines
 
 	mu     sync.Mutex
-	status []string  // the changing lines; none is wider than the terminal
-	shown  []string  // those that are on the screen, the cursor behind the last
+	status []string  // the live lines; none is wider than the terminal
+	shown  []string  // those that are on the screen, with the cursor after the last
 	drawn  time.Time // when they were updated last
 	open   bool      // a result on the same screen has not ended its line
-	held   []string  // lines to be written when it has
+	held   []string  // lines to write after that line
 	asleep bool      // the process is about to stop: the screen belongs to the shell
 }
 
-// Write writes complete lines: at once, or when the result that is being written
-// to the same screen has ended its line. It never fails: what goes here only
+// Write writes complete lines: at once, or after the result that is being written
+// to the same screen has ended its line. It never fails: what it writes only
 // accompanies the result.
 func (t *terminal) Write(p []byte) (int, error) {
 	text := string(t.clean.apply(p))
@@ -43,8 +43,8 @@ func (t *terminal) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// pass writes a piece of a result to another stream, which may end on the same
-// screen: the changing lines make way, and the next line begins below.
+// pass writes a piece of a result to another stream, which may be shown on the same
+// screen: it removes the live lines, and the next line starts below.
 func (t *terminal) pass(out *stdout, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,8 +77,8 @@ func (t *terminal) release() string {
 // line writes a line.
 func (t *terminal) line(s string) { _, _ = t.Write([]byte(s + "\n")) }
 
-// set changes the changing lines. They are drawn when that is due; a later set
-// makes up for it. Without any lines they are removed at once.
+// set changes the live lines. It draws them if that is due; otherwise a later set
+// does. Without lines it removes the old ones at once.
 func (t *terminal) set(status []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -95,10 +95,10 @@ func (t *terminal) set(status []string) {
 	t.write(t.hide() + t.show())
 }
 
-// still removes the changing lines.
+// still removes the live lines.
 func (t *terminal) still() { t.set(nil) }
 
-// sleep removes the changing lines until wake is called.
+// sleep removes the live lines until wake is called.
 func (t *terminal) sleep() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +106,7 @@ func (t *terminal) sleep() {
 	t.write(t.hide())
 }
 
-// wake shows the changing lines again.
+// wake shows the live lines again.
 func (t *terminal) wake() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,8 +114,8 @@ func (t *terminal) wake() {
 	t.write(t.show())
 }
 
-// hide returns what removes the changing lines. A terminal that has become narrower
-// since may show each on several lines.
+// hide returns the text that removes the live lines. A terminal that has become narrower
+// may show each of them on several lines.
 func (t *terminal) hide() string {
 	if len(t.shown) == 0 {
 		return ""
@@ -129,7 +129,7 @@ func (t *terminal) hide() string {
 	return term.Rewind(rows)
 }
 
-// show returns what draws the changing lines.
+// show returns the text that draws the live lines.
 func (t *terminal) show() string {
 	if t.open || t.asleep {
 		return ""
@@ -142,7 +142,7 @@ func (t *terminal) show() string {
 	return strings.Join(lines, "\n")
 }
 
-// write writes in one piece, so that nothing is seen half done.
+// write writes text in one piece, so that no partial update is visible.
 func (t *terminal) write(text string) {
 	if text != "" {
 		_, _ = t.Writer.Write([]byte(text))

@@ -66,7 +66,7 @@ func (sh *shell) toolsLsCommand() *cobra.Command {
 	}, &output)
 }
 
-// toolList lists the tools of the agent that args name, or of none, with variables of the
+// toolList lists the tools of the agent that args name, or those of no agent, with variables of the
 // agent.
 func (sh *shell) toolList(output string, args []string, variables map[string]string) (*app.ToolList, error) {
 	if err := checkFormat(output, formatText, formatJSON); err != nil {
@@ -142,7 +142,7 @@ func (sh *shell) toolsShowCommand() *cobra.Command {
 	}, &output)
 }
 
-// interruptible is a context that ends with the signals that end a command.
+// interruptible returns a context that ends with the signals that end a command.
 func interruptible() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }

@@ -12,24 +12,24 @@ import (
 	"raddle.dev/team"
 )
 
-// treeNode is what worked in a run as "--output json" writes it.
+// treeNode is a part of a run that worked, as "--output json" writes it.
 type treeNode struct {
 	Path      string     `json:"path"`            // of nodes and agents; "": the run
-	Agent     string     `json:"agent,omitempty"` // name of the run's agent, or of one that was spawned
+	Agent     string     `json:"agent,omitempty"` // name of the run's agent, or of a spawned agent
 	Status    string     `json:"status"`
 	Error     string     `json:"error,omitempty"`
-	Started   *time.Time `json:"started"` // null: it has not begun
-	Ended     *time.Time `json:"ended"`   // null: it has not ended
-	Seconds   float64    `json:"seconds"` // from its beginning to its end, or to its newest record
-	Usage     usage      `json:"usage"`   // its own; that of its children is theirs
+	Started   *time.Time `json:"started"` // null if it has not started
+	Ended     *time.Time `json:"ended"`   // null if it has not ended
+	Seconds   float64    `json:"seconds"` // from its start to its end, or to its newest record
+	Usage     usage      `json:"usage"`   // its own, without that of its children
 	Tools     int        `json:"tool_calls"`
 	Purpose   string     `json:"purpose,omitempty"` // of a spawned agent
-	Task      *team.Task `json:"task,omitempty"`    // of a queue, that it works on, or that nobody works on yet
-	Questions []string   `json:"questions"`         // ids of its own that are open
+	Task      *team.Task `json:"task,omitempty"`    // the task of a queue that it works on, or that no agent works on yet
+	Questions []string   `json:"questions"`         // ids of its own open questions
 	Children  []treeNode `json:"children"`
 }
 
-// treeOf gathers what is to be shown of a branch and all below it.
+// treeOf gathers what to show of a branch and everything below it.
 func treeOf(p *app.Process, b *app.Branch) treeNode {
 	n := treeNode{Path: b.Path, Agent: b.Agent, Status: b.Status, Error: b.Error, Usage: usageOf(p, b.Calls), Tools: b.Tools, Purpose: b.Purpose, Task: b.Task,
 		Questions: append([]string{}, b.Questions...), Children: []treeNode{}}
@@ -45,7 +45,7 @@ func treeOf(p *app.Process, b *app.Branch) treeNode {
 	return n
 }
 
-// name is how people read what a node of the tree is.
+// name returns the name of a node of the tree for people.
 func (n *treeNode) name() string {
 	id := n.Path[strings.LastIndexByte(n.Path, '/')+1:]
 	switch {
@@ -59,7 +59,7 @@ func (n *treeNode) name() string {
 	return id
 }
 
-// state is how a node of the tree stands, in a word or a few.
+// state returns the state of a node of the tree, in a few words.
 func (n *treeNode) state() string {
 	switch {
 	case n.Task == nil && n.Status == "queued", n.Task != nil && n.Started == nil && n.Task.Agent != "" && n.Status == "pending":
@@ -74,7 +74,7 @@ func (n *treeNode) state() string {
 	return strings.ReplaceAll(n.Status, "_", " ")
 }
 
-// purpose says what an agent is for: its task, or the first words of its prompt.
+// purpose returns the purpose of an agent: its task, or the first words of its prompt.
 func (n *treeNode) purpose() string {
 	switch {
 	case n.Task != nil && n.Started != nil:
@@ -85,7 +85,7 @@ func (n *treeNode) purpose() string {
 	return ""
 }
 
-// blocked describes the tasks below a node that stay blocked for ever, one sentence each.
+// blocked describes the tasks below a node that stay blocked permanently, one sentence each.
 func (n *treeNode) blocked() (sentences []string) {
 	for i := range n.Children {
 		c := &n.Children[i]
@@ -97,7 +97,7 @@ func (n *treeNode) blocked() (sentences []string) {
 	return sentences
 }
 
-// facts is the rest of a line of the tree; with models it names those that answered.
+// facts returns the rest of a line of the tree; with models it names those that answered.
 func (n *treeNode) facts(models bool) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
@@ -131,8 +131,8 @@ func (n *treeNode) facts(models bool) string {
 	return strings.Join(parts, "  ")
 }
 
-// treeText draws a tree, a line for each node. A run in which nothing but itself
-// worked is none.
+// treeText draws a tree, a line for each node. It returns "" for a run that has only
+// one node.
 func treeText(top *treeNode) string {
 	if len(top.Children) == 0 {
 		return ""
@@ -173,7 +173,7 @@ type listedRun struct {
 	Tree treeNode `json:"tree"`
 }
 
-// trees reads what worked in each of some runs.
+// trees reads the parts that worked in each of some runs.
 func (sh *shell) trees(p *app.Process, runs []app.RunInfo) ([]listedRun, error) {
 	listed := []listedRun{}
 	for _, r := range runs {
@@ -190,7 +190,7 @@ func (sh *shell) trees(p *app.Process, runs []app.RunInfo) ([]listedRun, error) 
 	return listed, nil
 }
 
-// branches writes what worked in a run below its line in a list.
+// branches writes the parts that worked in a run below its line in a list.
 func branches(w io.Writer, n *treeNode, depth int) {
 	for i := range n.Children {
 		c := &n.Children[i]

@@ -6,11 +6,11 @@ import (
 	"raddle.dev/flow"
 )
 
-// shortValue is the longest value that is shown beside its key.
+// shortValue is the longest value that is shown on the line of its key.
 const shortValue = 60
 
-// valueLines shows a value of a state to people: text as it is where it reads as
-// text, else quoted; all else as JSON, over several lines if it is long.
+// valueLines shows a value of a state to people: text unchanged if it reads as
+// text, otherwise quoted; other values as JSON, on several lines if it is long.
 func valueLines(encoded []byte) []string {
 	v, err := flow.ParseJSON(encoded)
 	if err != nil { // another program wrote it
@@ -28,5 +28,5 @@ func valueLines(encoded []byte) []string {
 	return strings.Split(flow.Pretty(v), "\n")
 }
 
-// short tells whether lines fit beside a key.
+// short reports whether lines fit on the line of a key.
 func short(lines []string) bool { return len(lines) == 1 && len(lines[0]) <= shortValue }

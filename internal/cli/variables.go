@@ -11,7 +11,7 @@ import (
 	"raddle.dev/internal/app"
 )
 
-// startWith starts a run, with the consent that it needs for what nobody named.
+// startWith starts a run, with the consent that it needs for what the user did not name.
 func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
 	run, err := sh.startSet(p, &req)
 	if err != nil {
@@ -28,9 +28,9 @@ func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
 	return p.Start(req)
 }
 
-// startSet starts a run. Where the agent needs variables that were not set, the
-// person at the terminal is asked for them; where there is nobody, or they leave
-// them open, that is the error.
+// startSet starts a run. If the agent needs variables that are not set, it asks the
+// person at the terminal for them; without a person, or if they leave
+// them open, it returns that error.
 func (sh *shell) startSet(p *app.Process, req *app.Request) (*app.Run, error) {
 	run, err := p.Start(*req)
 	needs, ok := errors.AsType[*flow.VariablesError](err)

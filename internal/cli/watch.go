@@ -14,8 +14,8 @@ import (
 	"raddle.dev/team"
 )
 
-// watch is what a command keeps and shows of a run while it is driven. All its
-// methods are called by the goroutine that drives.
+// watch is what a command records and shows of a run while it drives it. Only the
+// goroutine that drives may call its methods, unless a method says otherwise.
 type watch struct {
 	sh     *shell
 	run    *app.Run
@@ -23,23 +23,23 @@ type watch struct {
 
 	narrator *flow.Narrator
 	log      *flow.RunLog // nil: no log
-	live     *live        // nil: no changing line
+	live     *live        // nil: no live lines
 	speech   *speech      // nil: the result is shown at the end
 	spent    spending
 
-	begun    bool            // a drive of this process has begun
-	again    map[string]bool // tasks that asked, and run again once they are answered
-	calls    map[string]bool // calls of tools that have begun, by their path and id
+	begun    bool            // a drive of this process has started
+	again    map[string]bool // tasks that asked, and run again after the answer
+	calls    map[string]bool // calls of tools that have started, by their path and id
 	warnings []string
 	seq      int64
 
 	mu      sync.Mutex
-	notes   []string        // to be told with the next piece of a reply
-	working map[string]bool // tasks under way that are more than a reply, by path and id
-	tasks   map[string]task // under way, by path and id
+	notes   []string        // to be shown with the next piece of a reply
+	working map[string]bool // running tasks that are more than a reply, by path and id
+	tasks   map[string]task // running tasks, by path and id
 }
 
-// newWatch prepares for a run. live asks for a changing line where that is
+// newWatch prepares for a run. live requests live lines if they are
 // possible.
 func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
 	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, working: map[string]bool{}, tasks: map[string]task{}}
@@ -56,7 +56,7 @@ func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
 	return w
 }
 
-// dimmed writes lines that stand back.
+// dimmed writes dimmed lines.
 type dimmed struct{ t *terminal }
 
 func (d dimmed) Write(line []byte) (int, error) {
@@ -64,7 +64,7 @@ func (d dimmed) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// topics are the events that have to be built.
+// topics returns the events that must be created.
 func (w *watch) topics() graph.Topic {
 	t := graph.TopicRun | graph.TopicQuestion | graph.TopicTask | graph.TopicEmit
 	if w.narrator != nil {
@@ -79,11 +79,11 @@ func (w *watch) topics() graph.Topic {
 	return t
 }
 
-// event takes one event in.
+// event handles one event.
 func (w *watch) event(ev graph.Event) {
 	w.count(ev)
 	w.seq++
-	ev.Seq = w.seq // a command may drive several times: the lines of its stream are counted on
+	ev.Seq = w.seq // a command may drive several times: the sequence numbers of its stream continue
 	if w.stream {
 		w.write(ev)
 	}
@@ -94,7 +94,7 @@ func (w *watch) event(ev graph.Event) {
 	case graph.Emitted:
 		if call, ok := b.Value.(agent.ToolStarted); ok {
 			if w.calls[ev.Path+call.ID] {
-				return // it asked, and goes on now that it is answered
+				return // it asked, and continues after the answer
 			}
 			w.calls[ev.Path+call.ID] = true
 		}
@@ -112,7 +112,7 @@ func (w *watch) event(ev graph.Event) {
 	w.show(ev)
 }
 
-// count counts the tasks under way, except those that only wait for a model or for what works inside them.
+// count counts the running tasks, except those that only wait for a model or for the tasks inside them.
 func (w *watch) count(ev graph.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -140,15 +140,15 @@ func (w *watch) count(ev graph.Event) {
 	}
 }
 
-// task is a task under way.
+// task is a running task.
 type task struct {
 	path  string    // of its frame
 	below string    // path of what it calls
 	waits time.Time // until then it waits to send a request again
 }
 
-// onlyWaits reports whether all that is under way waits to send a request to a model
-// again: nothing is lost if it is cut short. It may be called from any goroutine.
+// onlyWaits reports whether every running task waits to send a request to a model
+// again: interrupting it loses nothing. It is safe for concurrent use.
 func (w *watch) onlyWaits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -160,7 +160,7 @@ func (w *watch) onlyWaits() bool {
 	return len(w.tasks) > 0
 }
 
-// hasTasks reports whether a task is under way inside another one.
+// hasTasks reports whether a task is running inside another one.
 func (w *watch) hasTasks(outer task) bool {
 	for _, t := range w.tasks {
 		if strings.HasPrefix(t.path, outer.below) {
@@ -170,8 +170,8 @@ func (w *watch) hasTasks(outer task) bool {
 	return false
 }
 
-// onlyReplies reports whether the run is one of an agent, and all that is under way are replies of models: nothing is lost
-// if they are cut short. It may be called from any goroutine.
+// onlyReplies reports whether the run is one of an agent, and all that is running are replies of models: interrupting
+// them loses nothing. It is safe for concurrent use.
 func (w *watch) onlyReplies() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -200,8 +200,8 @@ func (w *watch) emitted(v any) {
 	}
 }
 
-// note takes in a line that a model wants told, from whatever goroutine. It is
-// told when the model speaks, after the lines that lead up to that.
+// note adds a line that a model wants to show, from any goroutine. The line is
+// shown when the model writes, after the lines that lead up to it.
 func (w *watch) note(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -262,13 +262,13 @@ func (w *watch) started(b graph.RunStarted) {
 	}
 }
 
-// done ends the showing.
+// done ends the display.
 func (w *watch) done() {
 	if w.live != nil {
 		w.live.close()
 	}
 	if w.speech != nil {
-		w.sh.err.endLine(w.sh.out) // whatever ended the run
+		w.sh.err.endLine(w.sh.out) // however the run ended
 	}
 	w.sh.err.still()
 }
@@ -276,7 +276,7 @@ func (w *watch) done() {
 // write writes an event to standard output, as one line of JSON.
 func (w *watch) write(ev graph.Event) {
 	b, err := json.Marshal(ev)
-	if err != nil { // a node sent what JSON cannot say
+	if err != nil { // a node sent a value that JSON cannot represent
 		ev.Body = graph.Emitted{Value: flow.Warning{Text: err.Error()}}
 		b, _ = json.Marshal(ev)
 	}
@@ -287,7 +287,7 @@ func (w *watch) write(ev graph.Event) {
 	w.sh.err.pass(w.sh.out, string(b)) // both may be on one screen
 }
 
-// resultLine is the last line of a stream: the report in the envelope of events.
+// resultLine returns the last line of a stream: the report in the envelope of events.
 type resultLine struct {
 	Seq    int64     `json:"seq"`
 	Time   time.Time `json:"time"`
