@@ -150,6 +150,11 @@ func (a *Agent) built(ctx context.Context, k knowledge, at buildPlace) (Searcher
 	if err != nil {
 		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, at.path, err)
 	}
+	if a.host.Retrieval.Rebuild {
+		if err := base.ForgetRefused(ctx); err != nil {
+			return nil, errors.Join(failf("rag '%s': %w", k.id, err), base.Close())
+		}
+	}
 	a.tell("⚙ Initializing RAG...")
 	a.tell("Embedding model: " + k.options.Model)
 	a.tell(fmt.Sprintf("Chunk size: %d", k.options.ChunkSize))

@@ -13,6 +13,17 @@ import (
 // refusalVersion is part of what is remembered. Increase it when more documents can be read.
 const refusalVersion = 1
 
+// ForgetRefused makes the next build read documents again that earlier builds have refused.
+func (b *Base) ForgetRefused(ctx context.Context) error {
+	if b.readOnly {
+		return b.wrap("forget refused documents", ErrReadOnly)
+	}
+	if _, err := b.db.ExecContext(ctx, "DELETE FROM refused"); err != nil {
+		return b.wrap("forget refused documents", err)
+	}
+	return nil
+}
+
 // refusalKey identifies the bytes of a document and what has refused them.
 func (w *builder) refusalKey(hash string) string {
 	return fmt.Sprintf("%d %d %s", refusalVersion, w.base.o.Load.MaxBytes, hash)

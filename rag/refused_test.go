@@ -39,6 +39,12 @@ func TestRefusedDocumentsAreRemembered(t *testing.T) {
 	if got := problems(); got != mark {
 		t.Errorf("the bytes were read again: %q", got)
 	}
+	if err := b.ForgetRefused(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := problems(); got != first {
+		t.Errorf("the bytes were not read again: %q, want %q", got, first)
+	}
 	write(t, dir, map[string]string{"docs/bad.docx": "PK\x03\x04 changed"})
 	if got := problems(); !strings.Contains(got, "a broken DOCX") {
 		t.Errorf("the changed document was not read: %q", got)

@@ -22,7 +22,7 @@ func (f *File) pdfText(ctx context.Context) (string, error) {
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
-	if errors.Is(err, pdftext.ErrNoCharacters) {
+	if errors.Is(err, pdftext.ErrNoCharacters) || errors.Is(err, pdftext.ErrBusy) {
 		return "", err
 	}
 	if err != nil {

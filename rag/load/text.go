@@ -11,6 +11,8 @@ import (
 	"strings"
 	"unicode"
 	"unsafe"
+
+	"raddle.dev/rag/pdftext"
 )
 
 // Text takes the text out of the file. It may start programs, which are gone when it returns.
@@ -42,7 +44,7 @@ func (f *File) readText(ctx context.Context) (Document, error) {
 	if most := e.o.maxBytes(); err == nil && int64(len(doc.Text)) > most {
 		err = tooLarge(int64(len(doc.Text)), most)
 	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && ctx.Err() == nil && !errors.Is(err, pdftext.ErrBusy) {
 		err = &RefusedError{err}
 	}
 	return doc, err

@@ -10,11 +10,11 @@ import (
 )
 
 // openFile opens a file with the library, which it keeps from loops and from recursion without an end.
-func openFile(ctx context.Context, data []byte) (*pdf.Reader, error) {
+func openFile(ctx context.Context, data []byte, watch *memoryWatch) (*pdf.Reader, error) {
 	if err := checkTables(data); err != nil {
 		return nil, err
 	}
-	s := &source{ctx: ctx, data: data, reads: map[int64]int{}, memory: newMemoryWatch()}
+	s := &source{ctx: ctx, data: data, reads: map[int64]int{}, memory: watch}
 	r, err := pdf.NewReader(s, int64(len(data)))
 	if err != nil {
 		return nil, err

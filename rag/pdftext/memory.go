@@ -131,17 +131,18 @@ func (l *lexer) readNumbers() map[string][]float64 {
 	}
 }
 
-// A memoryWatch notices that the objects of a file need too much memory: short texts can stand for many objects. It looks at all of the
-// process, after a collection of garbage, so that others that work at the same time count only if they keep what they take.
+// A memoryWatch notices that the objects of a file seem to need too much memory: short texts can stand for many objects. It looks at all of
+// the process, after a collection of garbage. What others take at the same time counts, too: [Read] finds out whose it is.
 type memoryWatch struct {
 	sample []metrics.Sample
 	start  uint64
 	next   uint64 // look closer at so many bytes
+	most   uint64 // that were in use when the watch said stop
 }
 
 const (
-	mostGrowth = 96 << 20 // bytes that are in use
-	moreGrowth = 48 << 20 // bytes of garbage between collections
+	mostGrowth = 64 << 20 // bytes that are in use
+	moreGrowth = 32 << 20 // bytes of garbage between collections
 	largeHeap  = 64 << 20 // bytes, of which not all may be garbage unnoticed
 )
 
@@ -149,24 +150,37 @@ const (
 func newMemoryWatch() *memoryWatch {
 	w := &memoryWatch{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
 	if w.start = w.used(); w.start > largeHeap {
-		runtime.GC()
-		w.start = w.used()
+		w.start = w.collected()
 	}
 	w.next = w.start + mostGrowth
 	return w
 }
 
+// used returns the bytes in use, with garbage.
 func (w *memoryWatch) used() uint64 {
 	metrics.Read(w.sample)
 	return w.sample[0].Value.Uint64()
 }
 
+// collected returns the bytes in use, without garbage.
+func (w *memoryWatch) collected() uint64 {
+	runtime.GC()
+	return w.used()
+}
+
+// exceeded reports whether the process uses too much more than when the watch began.
 func (w *memoryWatch) exceeded() bool {
 	if w == nil || w.used() <= w.next {
 		return false
 	}
-	runtime.GC()
-	used := w.used()
+	used := w.collected()
 	w.next = max(used+moreGrowth, w.start+mostGrowth)
-	return used > w.start+mostGrowth
+	if used <= w.start+mostGrowth {
+		return false
+	}
+	w.most = used
+	return true
 }
+
+// released reports whether the memory that was too much is free again, now that the file is let go: it was the file's.
+func (w *memoryWatch) released() bool { return w.most > 0 && w.collected()+mostGrowth/2 < w.most }

@@ -2,10 +2,22 @@ package pdftext
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 )
+
+// manyObjects is a file of 16 MB that stands for objects of many times that size.
+func manyObjects() []byte {
+	return makeObjects(
+		"<< /Type /Catalog /Pages 2 0 R >>",
+		"<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
+		"<< /Type /Page /Parent 2 0 R /X ["+strings.Repeat("[]", 8<<20)+"] >>",
+	)
+}
 
 // TestFilesThatWantMuchMemory reads small files that announce much, and files of very many small objects. None makes the library allocate
 // what it announces: the test would be ended by the system.
@@ -36,15 +48,10 @@ func TestFilesThatWantMuchMemory(t *testing.T) {
 			t.Errorf("%s: error %v, want %v", name, err, errManyObjects)
 		}
 	}
-	many := makeObjects(
-		"<< /Type /Catalog /Pages 2 0 R >>",
-		"<< /Type /Pages /Count 1 /Kids [3 0 R] >>",
-		"<< /Type /Page /Parent 2 0 R /X ["+strings.Repeat("[]", 8<<20)+"] >>",
-	)
 	if garbage := bytes.Repeat([]byte("x"), 300<<20); garbage[0] != 'x' { // which must not hide what the file needs
 		t.Fatal("no garbage")
 	}
-	if _, err := Read(t.Context(), many, 32<<20); err == nil || !strings.Contains(err.Error(), errTooMuchMemory.Error()) {
+	if _, err := Read(t.Context(), manyObjects(), 32<<20); !errors.Is(err, errTooMuchMemory) {
 		t.Errorf("many objects: error %v", err)
 	}
 	for name, content := range map[string]string{
@@ -56,4 +63,54 @@ func TestFilesThatWantMuchMemory(t *testing.T) {
 			t.Errorf("%s: text %.40q, error %v", name, text, err)
 		}
 	}
+}
+
+// TestMemoryOfOthersDoesNotCount reads a good file while a file that needs too much memory is read, and while the heap grows elsewhere.
+func TestMemoryOfOthersDoesNotCount(t *testing.T) {
+	good := makePDF("BT /F1 12 Tf " + strings.Repeat("(one) Tj ", 2000) + "ET")
+	done := make(chan struct{})
+	var others sync.WaitGroup
+	others.Go(func() {
+		defer close(done)
+		if _, err := Read(t.Context(), manyObjects(), 32<<20); !errors.Is(err, errTooMuchMemory) {
+			t.Errorf("many objects: error %v", err)
+		}
+	})
+	reads := 0
+	for more := true; more; reads++ {
+		select {
+		case <-done:
+			more = false
+		default:
+		}
+		if text, err := Read(t.Context(), good, 32<<20); err != nil || !strings.HasPrefix(text, "oneone") {
+			t.Fatalf("read %d of the good file: %.20q, error %v", reads, text, err)
+		}
+	}
+	others.Wait()
+
+	var held [][]byte
+	grow := func() { held = append(held, bytes.Repeat([]byte("x"), mostGrowth+moreGrowth)) }
+	elsewhere := newMemoryWatch()
+	if grow(); !elsewhere.exceeded() || elsewhere.released() {
+		t.Error("memory that stays is taken for the file's")
+	}
+	own := newMemoryWatch()
+	grow()
+	exceeded := own.exceeded()
+	if held[1] = nil; !exceeded || !own.released() {
+		t.Error("memory that is free when the file is let go is not taken for the file's")
+	}
+	others.Go(func() {
+		for range 3 {
+			grow()
+		}
+	})
+	for range 100 {
+		if _, err := Read(t.Context(), good, 32<<20); err != nil {
+			t.Error(err)
+		}
+	}
+	others.Wait()
+	runtime.KeepAlive(held)
 }

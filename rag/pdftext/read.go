@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ledongthuc/pdf"
@@ -28,15 +29,48 @@ func tooLarge(what string, limit int64) error {
 	return fmt.Errorf("too large: %s has more than %.1f MB", what, float64(limit)/(1<<20))
 }
 
+// ErrBusy is the error of a file that could not be read because others took too much memory of the process at the same time. It may be read later.
+var ErrBusy = errors.New("the process needs too much memory for other work while this PDF is read: try again later")
+
+// reading keeps a file that seems to need too much memory from others that are read at the same time.
+var reading sync.RWMutex
+
+// maxAttempts is how often a file is read alone before [ErrBusy].
+const maxAttempts = 4
+
 // Read returns the text of a PDF file, page after page, each followed by an empty line. It refuses a file with more than maxBytes of text
 // or with a larger stream on the way to it, and, with [ErrNoCharacters], one whose fonts do not say what most glyphs are. A broken file is an
-// error and never a panic. It takes at most 30 seconds, and ends with ctx's error when ctx ends.
-func Read(ctx context.Context, data []byte, maxBytes int64) (text string, err error) {
+// error and never a panic. It takes at most 30 seconds, and ends with ctx's error when ctx ends. It is safe for concurrent use: what others
+// take of the memory does not count against a file, and is [ErrBusy] at worst.
+func Read(ctx context.Context, data []byte, maxBytes int64) (string, error) {
+	reading.RLock()
+	text, _, err := readWatched(ctx, data, maxBytes)
+	reading.RUnlock()
+	if !errors.Is(err, errTooMuchMemory) {
+		return text, err
+	}
+	reading.Lock()
+	defer reading.Unlock()
+	for range maxAttempts {
+		text, watch, err := readWatched(ctx, data, maxBytes)
+		if !errors.Is(err, errTooMuchMemory) || watch.released() {
+			return text, err
+		}
+	}
+	return "", ErrBusy
+}
+
+// readWatched reads a file once. When it returns, nothing holds what the file needed.
+func readWatched(ctx context.Context, data []byte, maxBytes int64) (text string, watch *memoryWatch, err error) {
 	limited, cancel := context.WithTimeout(ctx, maxTime)
 	defer cancel()
+	watch = newMemoryWatch()
 	defer func() {
 		if p := recover(); p != nil { // the library panics on broken files
 			text, err = "", fmt.Errorf("it cannot be read: %v", p)
+			if watch.most > 0 {
+				err = errTooMuchMemory
+			}
 		}
 		if err != nil && limited.Err() != nil {
 			text, err = "", errTooLong
@@ -45,12 +79,20 @@ func Read(ctx context.Context, data []byte, maxBytes int64) (text string, err er
 			err = ctx.Err()
 		}
 	}()
-	r, err := openFile(limited, data)
+	text, err = readPages(limited, data, maxBytes, watch)
+	return text, watch, err
+}
+
+func readPages(ctx context.Context, data []byte, maxBytes int64, watch *memoryWatch) (string, error) {
+	r, err := openFile(ctx, data, watch)
+	if err != nil && watch.most > 0 {
+		return "", errTooMuchMemory // the library made an error of it
+	}
 	if err != nil {
 		return "", err
 	}
 	const most = 16 << 20 // bytes of one stream
-	d := document{ctx: limited, maxBytes: min(maxBytes, most), work: 8 * maxBytes, fonts: map[string]*font{}}
+	d := document{ctx: ctx, maxBytes: min(maxBytes, most), work: 8 * maxBytes, fonts: map[string]*font{}}
 	pages := pageWalk{doc: &d, most: maxBytes, left: r.Trailer().Key("Size").Int64()}
 	if err := pages.walk(r.Trailer().Key("Root").Key("Pages"), pdf.Value{}, 0); err != nil {
 		return "", err
