@@ -204,7 +204,7 @@ func (l *lister) add(e Entry) {
 }
 
 // versions are added to the hashes of files, by extension, so that a new way to read them reads them again.
-var versions = map[string]string{"pdf": pdfReader, "html": pageReader, "htm": pageReader, "xhtml": pageReader}
+var versions = map[string]string{"pdf": pdfReader, "xlsx": sheetReader, "html": pageReader, "htm": pageReader, "xhtml": pageReader}
 
 // Read returns the bytes of the document. It may block on a network.
 func (e Entry) Read(ctx context.Context) (*File, error) {
