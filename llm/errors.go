@@ -7,46 +7,47 @@ import (
 	"time"
 )
 
-// A Class sorts failures by what a caller can do about them.
+// A Class groups failures by what a caller can do about them.
 type Class string
 
-// The classes of failures.
+// These are the classes of failures.
 const (
-	Auth          Class = "auth"           // no key, a wrong key, or a key without the right: fix the configuration
+	Auth          Class = "auth"           // no key, a wrong key, or a key without the permission: fix the configuration
 	RateLimited   Class = "rate_limited"   // too many requests or tokens, or the quota is used up: wait
 	Overloaded    Class = "overloaded"     // the provider has no capacity: wait
-	ContextLength Class = "context_length" // the conversation does not fit the model: shorten it
-	BadRequest    Class = "bad_request"    // the provider refuses this request: repeating it is of no use
+	ContextLength Class = "context_length" // the conversation does not fit in the model's context: shorten it
+	BadRequest    Class = "bad_request"    // the provider rejects this request: repeating it does not help
 	Network       Class = "network"        // no connection, or it broke
-	Timeout       Class = "timeout"        // nothing was heard for too long
-	Server        Class = "server"         // the provider failed, or broke its own protocol
+	Timeout       Class = "timeout"        // the server sent nothing for too long
+	Server        Class = "server"         // the provider failed, or violated its own protocol
 	Limit         Class = "limit"          // the reply is larger or takes longer than the client allows: raise the limit, or ask for less
 )
 
-// Values of Error.Code for the class Network, where no provider has spoken.
+// These are values of Error.Code for the class Network, when there is no answer
+// of a provider.
 const (
-	CodeRefused     = "refused"     // nothing listens at the address
+	CodeRefused     = "refused"     // no server listens at the address
 	CodeReset       = "reset"       // the connection broke, or the stream ended before the reply did
 	CodeUnreachable = "unreachable" // no route, no such host, or no trust in its certificate
 )
 
-// An Error is a failure of a provider or of the way to it. It is never used for
-// the end of the caller's own context.
+// An Error is a failure of a provider or of the connection to it. It is never
+// used for the end of the caller's own context.
 type Error struct {
 	Class      Class
-	Status     int           // of HTTP; 0: the failure was not told by a status
+	Status     int           // of HTTP; 0: the failure has no status
 	Code       string        // the provider's machine-readable code, or a Code constant
 	Host       string        // of the endpoint
-	Message    string        // the provider's own message, and what to do if that is known
+	Message    string        // the provider's message, and what to do if that is known
 	RetryAfter time.Duration // how long the provider asks to wait; 0: it did not say
 	Err        error         // the cause, such as a syscall.Errno; may be nil
 }
 
-// Error returns "phrase (status): host: message". The phrase depends on the
-// class alone (for Network also on the code), and it is a contract: rules that
-// recognise passing failures by their text rely on "rate limit", "Connection
-// reset", "Connection refused" and "request timed out". The phrases of the
-// other classes never contain one of those.
+// Error returns "phrase (status): host: message". The phrase depends only on
+// the class (for Network also on the code) and does not change between
+// versions: rules that recognize temporary failures by their text rely on "rate
+// limit", "Connection reset", "Connection refused" and "request timed out". The
+// phrases of the other classes never contain one of these.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.phrase())
@@ -94,8 +95,8 @@ func (e *Error) phrase() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Transient reports whether the same request may well succeed if it is simply
-// sent again: a rate limit, a timeout, and a connection that was refused or
+// Transient reports whether the same request is likely to succeed if it is sent
+// again: after a rate limit, a timeout, and a connection that was refused or
 // broke. A failing or overloaded server is not transient in this sense.
 func (e *Error) Transient() bool {
 	switch e.Class {
@@ -107,8 +108,9 @@ func (e *Error) Transient() bool {
 	return false
 }
 
-// StatusClass returns the class of an HTTP status of 400 or more, as far as a
-// status alone can tell. It is what a Model for another provider starts from.
+// StatusClass returns the class of an HTTP status of 400 or more, as far as the
+// status alone determines it. Use it as the default in a Model for another
+// provider.
 func StatusClass(status int) Class {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
@@ -117,7 +119,7 @@ func StatusClass(status int) Class {
 		return RateLimited
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
 		return Timeout
-	case http.StatusServiceUnavailable, 529: // 529 is in no registry; it means overloaded
+	case http.StatusServiceUnavailable, 529: // 529 is not a registered status; it means overloaded
 		return Overloaded
 	}
 	if status >= 500 {

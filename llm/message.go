@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// A Role says who speaks in a message.
+// A Role is the author of a message.
 type Role string
 
-// The roles of a conversation.
+// These are the roles of a conversation.
 const (
-	RoleUser      Role = "user"      // the person, or the program in a person's place
+	RoleUser      Role = "user"      // the person, or a program that acts for a person
 	RoleAssistant Role = "assistant" // the model
-	RoleTool      Role = "tool"      // outcomes of tool calls; holds ToolResult parts only
+	RoleTool      Role = "tool"      // outcomes of tool calls; contains only ToolResult parts
 )
 
 // A Message is one turn of a conversation.
@@ -22,12 +22,12 @@ type Message struct {
 	Parts []Part `json:"parts"`
 }
 
-// User returns a message of RoleUser that holds text.
+// User returns a message of RoleUser that contains text.
 func User(text string) Message {
 	return Message{Role: RoleUser, Parts: []Part{Text{Text: text}}}
 }
 
-// Text returns the text parts of the message in order, with nothing between them.
+// Text returns the text parts of the message in order, without separators.
 func (m Message) Text() string { return joinText(m.Parts) }
 
 // ToolCalls returns the tool calls of the message in order.
@@ -71,16 +71,16 @@ type Text struct {
 	Text string `json:"text"`
 }
 
-// An Image is a picture, given as its bytes or as an address that the provider
-// can fetch.
+// An Image is a picture, given as bytes or as an address from which the
+// provider can fetch it.
 type Image struct {
 	MIME string `json:"mime,omitempty"` // such as "image/png"; required with Data
 	Data []byte `json:"data,omitempty"` // base64 in JSON
 	URL  string `json:"url,omitempty"`  // used when Data is empty
 }
 
-// A File is a document, such as a PDF, given as its bytes or as an address that
-// the provider can fetch.
+// A File is a document, such as a PDF, given as bytes or as an address from
+// which the provider can fetch it.
 type File struct {
 	Name string `json:"name,omitempty"`
 	MIME string `json:"mime,omitempty"` // such as "application/pdf"; required with Data
@@ -88,29 +88,31 @@ type File struct {
 	URL  string `json:"url,omitempty"`  // used when Data is empty
 }
 
-// Reasoning is what the model thought before it answered, as far as the
-// provider shows it.
+// Reasoning is the model's reasoning before its answer, as far as the provider
+// shows it.
 type Reasoning struct {
 	Text string `json:"text,omitempty"`
-	// Signature is the provider's seal on the thought. It is opaque and goes
-	// back unchanged.
+	// Signature is the provider's signature of the reasoning. It is opaque and
+	// is sent back unchanged.
 	Signature string `json:"signature,omitempty"`
-	// Redacted says that the provider hides the thought: Text is empty, and
-	// Signature is the thought itself, sealed.
+	// Redacted says that the provider hides the reasoning: Text is empty, and
+	// Signature contains the encrypted reasoning.
 	Redacted bool `json:"redacted,omitempty"`
-	// Origin names the wire that the part came from. Another wire leaves the
-	// part out of its requests, since it could not verify the seal.
+	// Origin names the provider package that the part came from. Other packages
+	// leave the part out of their requests, because their provider could not
+	// verify the signature.
 	Origin string `json:"origin,omitempty"`
 }
 
-// A ToolCall is the model's wish to have a tool called.
+// A ToolCall is a request of the model to call a tool.
 type ToolCall struct {
 	ID   string `json:"id"`   // never empty in a reply; unique within a conversation
 	Name string `json:"name"` // of the tool
-	// Args is an object, as the model wrote it. Where it wrote something else,
-	// it is that, or a string with the text if that is no JSON: tell the model.
+	// Args is a JSON object, as the model wrote it. If the model wrote
+	// something else, Args is that value, or a JSON string with the text if it
+	// is not valid JSON: report this to the model.
 	Args json.RawMessage `json:"args"`
-	// Signature and Origin are as in Reasoning, for providers that seal calls.
+	// Signature and Origin are as in Reasoning, for providers that sign calls.
 	Signature string `json:"signature,omitempty"`
 	Origin    string `json:"origin,omitempty"`
 }
@@ -166,7 +168,8 @@ func (p ToolResult) MarshalJSON() ([]byte, error) {
 	return tagged(p, plain(p))
 }
 
-// tagged encodes v, the plain twin of p, with the type tag of p in front.
+// tagged encodes v, which has the fields of p without its methods, with the
+// type tag of p first.
 func tagged(p Part, v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {

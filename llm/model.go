@@ -8,46 +8,47 @@ import (
 	"strings"
 )
 
-// A Model answers requests. Implementations are safe for concurrent use.
+// A Model answers requests. Implementations must be safe for concurrent use.
 type Model interface {
-	// Stream sends r and returns the deltas of the answer as they arrive. No
-	// work is done before the sequence is ranged over.
+	// Stream sends r and returns the deltas of the answer as they arrive. It
+	// does nothing until the caller ranges over the sequence.
 	//
-	// The sequence is for a single use. After a success its last element is a
-	// Delta with Done set; after a failure its last element carries the error,
-	// and the parts that came before it must not be taken for a reply. Leaving
-	// the loop cancels the call and releases its connection before the loop
-	// statement ends. When ctx ends, the error satisfies errors.Is with
-	// ctx.Err(); a failure of the provider is an *Error.
+	// The sequence can be used once. After a success its last element is a
+	// Delta with Done set. After a failure its last element carries the error,
+	// and the parts before it are not a reply. Leaving the loop cancels the
+	// call and releases its connection before the loop statement ends. When ctx
+	// ends, the error satisfies errors.Is with ctx.Err(); a failure of the
+	// provider is an *Error.
 	Stream(ctx context.Context, r Request) iter.Seq2[Delta, error]
 }
 
-// A Request is everything a model is told for one reply. Only Messages is
-// required; the zero value of every other field leaves the choice to the
+// A Request is everything that is sent to a model for one reply. Only Messages
+// is required; the zero value of every other field leaves the choice to the
 // provider.
 type Request struct {
-	System      string     `json:"system,omitempty"` // sent as given; empty: none
+	System      string     `json:"system,omitempty"` // sent unchanged; empty: none
 	Messages    []Message  `json:"messages"`         // oldest first
 	Tools       []ToolSpec `json:"tools,omitempty"`
 	Temperature *float64   `json:"temperature,omitempty"` // nil: not sent
 	TopP        *float64   `json:"top_p,omitempty"`       // nil: not sent
-	MaxTokens   int        `json:"max_tokens,omitempty"`  // most tokens in the reply; 0: the provider's limit
-	// Effort is how hard the model should think, in the provider's own words,
-	// such as "low" or "high". Empty: not sent.
+	MaxTokens   int        `json:"max_tokens,omitempty"`  // maximum number of tokens in the reply; 0: the provider's limit
+	// Effort is how hard the model should think, as a value that the provider
+	// defines, such as "low" or "high". Empty: not sent.
 	Effort string `json:"effort,omitempty"`
-	// Stop lists texts before which the reply ends; empty: not sent. Providers take
-	// four or five, and models that reason may refuse them.
+	// Stop lists texts before which the reply ends; empty: not sent. Providers
+	// accept four or five, and reasoning models may reject them.
 	Stop []string `json:"stop,omitempty"`
 	// Schema, if set, is the JSON Schema that the text of the reply must
 	// satisfy. Providers enforce it to different degrees: validate the reply.
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
-// A ToolSpec tells the model of a function it may ask to have called.
+// A ToolSpec describes a function that the model may ask to call.
 type ToolSpec struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
-	// Schema is the JSON Schema of the arguments, an object. Empty: no arguments.
+	// Schema is the JSON Schema of the arguments, which are an object. Empty:
+	// no arguments.
 	Schema json.RawMessage `json:"schema,omitempty"`
 }
 
@@ -56,38 +57,40 @@ type Delta struct {
 	Text      string         `json:"text,omitempty"`
 	Reasoning string         `json:"reasoning,omitempty"`
 	ToolCall  *ToolCallDelta `json:"tool_call,omitempty"`
-	Done      *Reply         `json:"done,omitempty"` // the whole reply; always the last delta
+	Done      *Reply         `json:"done,omitempty"` // the complete reply; always the last delta
 }
 
 // A ToolCallDelta is a fragment of a tool call, for display. Fragments of
-// several calls may interleave; Index says which call one belongs to. The
-// arguments are complete, and known to be valid JSON, only in Delta.Done.
+// several calls may interleave; Index says which call a fragment belongs to.
+// The arguments are complete, and known to be valid JSON, only in Delta.Done.
 type ToolCallDelta struct {
 	Index int    `json:"index"`          // position of the call among the calls of the reply
-	ID    string `json:"id,omitempty"`   // set on the first fragment, if the provider gave one
+	ID    string `json:"id,omitempty"`   // set on the first fragment, if the provider sent one
 	Name  string `json:"name,omitempty"` // set on the first fragment
 	Args  string `json:"args,omitempty"` // the next piece of the JSON text of the arguments
 }
 
-// A Reply is a finished answer.
+// A Reply is a complete answer.
 type Reply struct {
-	ID      string     `json:"id,omitempty"` // the provider's name for this reply, if it has one
+	ID      string     `json:"id,omitempty"` // the provider's id of this reply, if it has one
 	Message Message    `json:"message"`      // of RoleAssistant; its parts may be empty
 	Usage   Usage      `json:"usage,omitzero"`
 	Stop    StopReason `json:"stop,omitempty"`
 	Model   string     `json:"model,omitempty"` // the model that answered, as the provider names it
 }
 
-// Text returns the text parts of the reply in order, with nothing between them.
+// Text returns the text parts of the reply in order, without separators.
 func (r Reply) Text() string { return r.Message.Text() }
 
-// Empty reports whether the reply is empty at all, not even a count of tokens. A model that says nothing has still read its prompt, so
-// that only a broken server sends such a reply.
+// Empty reports whether the reply has no parts and no token counts. Even a
+// model that answers with an empty text has read its prompt, so only a broken
+// server sends such a reply.
 func (r Reply) Empty() bool { return len(r.Message.Parts) == 0 && r.Usage == (Usage{}) }
 
-// Flaw says in a few words what keeps the reply from being a full answer: it is empty,
-// holds only reasoning, was withheld or was cut off; "": nothing. A reply with calls
-// of tools has none. useless is set if it has no text at all.
+// Flaw says in a few words why the reply is not a complete answer: it is empty,
+// contains only reasoning, was withheld or was cut off. If there is no flaw, or
+// the reply has tool calls, text is "". useless reports whether the reply has
+// no text at all.
 func (r Reply) Flaw() (text string, useless bool) {
 	if len(r.Message.ToolCalls()) > 0 {
 		return "", false
@@ -107,12 +110,12 @@ func (r Reply) Flaw() (text string, useless bool) {
 	return text, useless
 }
 
-// Usage counts tokens. Counts a provider does not report are zero.
+// Usage counts tokens. Counts that a provider does not report are zero.
 type Usage struct {
-	Input     int `json:"input,omitempty"`     // all tokens of the prompt, cached ones included
-	Output    int `json:"output,omitempty"`    // all tokens of the reply, reasoning included
-	Cached    int `json:"cached,omitempty"`    // the part of Input that was read from the provider's cache
-	Reasoning int `json:"reasoning,omitempty"` // the part of Output that was spent on reasoning
+	Input     int `json:"input,omitempty"`     // all tokens of the prompt, including cached ones
+	Output    int `json:"output,omitempty"`    // all tokens of the reply, including reasoning
+	Cached    int `json:"cached,omitempty"`    // the part of Input that the provider read from its cache
+	Reasoning int `json:"reasoning,omitempty"` // the part of Output that was used for reasoning
 }
 
 // Add returns the sum of u and v.
@@ -125,13 +128,13 @@ func (u Usage) Add(v Usage) Usage {
 	}
 }
 
-// A StopReason says why a model stopped. A reason that has no constant here is
-// passed on in the provider's words.
+// A StopReason says why a model stopped. A reason without a constant here has
+// the provider's value.
 type StopReason string
 
-// The reasons that callers act on.
+// These are the reasons that callers act on.
 const (
-	StopEnd    StopReason = "end"    // the model had finished
+	StopEnd    StopReason = "end"    // the model has finished
 	StopTools  StopReason = "tools"  // the model waits for the results of its tool calls
 	StopLength StopReason = "length" // a token limit cut the reply off
 	StopFilter StopReason = "filter" // the provider withheld the reply, or the model refused

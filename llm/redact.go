@@ -8,13 +8,13 @@ import (
 	"raddle.dev/internal/redact"
 )
 
-// Redacted returns a model that takes secrets out of everything that m is sent
-// and of everything that it answers: texts, reasoning, tool calls and results,
-// names, errors. text does that for a whole text. hold returns how many bytes at
-// the end of a piece of text may belong to a secret that is not complete yet;
-// they come with the next piece. If hold is nil, the text of a reply comes in one
-// piece. Fragments of tool calls are left out: the calls are in Delta.Done. If text
-// is nil, Redacted returns m.
+// Redacted returns a model that removes secrets from everything that is sent to
+// m and from everything that m answers: texts, reasoning, tool calls and
+// results, names, errors. text removes the secrets of a whole text. hold
+// returns how many bytes at the end of a piece of text may belong to an
+// incomplete secret; they are sent with the next piece. If hold is nil, the
+// text of a reply arrives in one piece. Fragments of tool calls are left out:
+// the calls are in Delta.Done. If text is nil, Redacted returns m.
 func Redacted(m Model, text func(string) string, hold func(string) int) Model {
 	if text == nil || m == nil {
 		return m
@@ -64,7 +64,7 @@ func (m *redacted) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error
 	}
 }
 
-// RedactRequest applies a redactor of texts to all texts of a request.
+// RedactRequest applies text to all texts of a request and returns the result.
 func RedactRequest(r Request, text func(string) string) Request {
 	r.System = text(r.System)
 	messages := make([]Message, len(r.Messages))
@@ -83,9 +83,9 @@ func RedactRequest(r Request, text func(string) string) Request {
 	return r
 }
 
-// RedactMessage applies a redactor of texts to all texts of a message. A secret
-// that is spread over several texts makes them one. Reasoning that is changed
-// loses its seal, which would no longer be true.
+// RedactMessage applies text to all texts of a message and returns the result.
+// If a secret spans several texts, these texts become one. Reasoning that is
+// changed loses its signature, which would no longer be valid.
 func RedactMessage(m Message, text func(string) string) Message {
 	m.Parts = redactParts(m.Parts, text)
 	return m
@@ -128,7 +128,7 @@ func redactParts(parts []Part, text func(string) string) []Part {
 	return joinSpread(out, text)
 }
 
-// joinSpread makes several texts one that together hold a secret.
+// joinSpread joins texts that contain a secret only together.
 func joinSpread(parts []Part, text func(string) string) []Part {
 	texts := 0
 	for _, p := range parts {
@@ -163,8 +163,8 @@ func redactJSON(raw []byte, text func(string) string) []byte {
 	return redact.JSON(raw, text)
 }
 
-// redactError applies a redactor of texts to an error. What it wraps can still
-// be asked for, so callers print errors, not their causes.
+// redactError applies text to the message of an error. Unwrap still returns the
+// original error, so callers must print the error itself and not its causes.
 func redactError(err error, text func(string) string) error {
 	var failure *Error
 	if errors.As(err, &failure) && err == error(failure) {
@@ -185,5 +185,5 @@ type redactedError struct {
 
 func (e *redactedError) Error() string { return e.text }
 
-// Unwrap returns the error that holds the secret.
+// Unwrap returns the original error, which contains the secret.
 func (e *redactedError) Unwrap() error { return e.err }

@@ -1,18 +1,18 @@
-// Package anthropic is the wire of Anthropic's messages.
+// Package anthropic implements llm.Model for Anthropic's Messages API.
 //
 //	m, err := anthropic.New(anthropic.Config{Model: "claude-opus-4-5", APIKey: key})
 //
-// Nothing is read from the environment, and nothing is retried.
+// The package reads nothing from the environment and does not retry.
 //
-// A request that belongs to a conversation, because it has tools or an answer of the model, marks its beginning and its last two turns for
-// Anthropic's prompt cache, so that the next request reads them at a tenth of the price. A single question is not marked: writing to the cache
-// costs a quarter more.
+// A request that belongs to a conversation, because it has tools or a reply of
+// the model, marks its beginning and its last two turns for Anthropic's prompt
+// cache, so that the next request reads them at a tenth of the price. A single
+// question is not marked, because writing to the cache costs a quarter more.
 //
-// Anthropic wants a limit for every reply; a request that names none gets
-// [DefaultMaxTokens]. The thoughts of the model are asked for when
-// llm.Request.Effort is set: to one of Anthropic's levels, such as "low" or
-// "high", or, for models that have no levels, to a number of tokens, such as
-// "4096"; "none" forbids thinking.
+// Anthropic requires a limit for every reply; a request without one gets
+// [DefaultMaxTokens]. Reasoning is requested when llm.Request.Effort is set: to
+// one of Anthropic's levels, such as "low" or "high", or, for models without
+// levels, to a number of tokens, such as "4096"; "none" disables reasoning.
 package anthropic
 
 import (
@@ -28,26 +28,26 @@ import (
 
 const (
 	defaultURL = "https://api.anthropic.com/"
-	version    = "2023-06-01" // of the interface
+	version    = "2023-06-01" // of the API
 	origin     = "anthropic"
 )
 
-// callRule is what Anthropic accepts.
+// callRule contains Anthropic's rules for tool calls.
 var callRule = wire.CallRule{NameMax: 64, IDMax: 64}
 
-// DefaultMaxTokens is the limit of a reply whose request names none. Every model
-// that is on offer can write that much.
+// DefaultMaxTokens is the limit of a reply if the request sets none. Every
+// available model supports it.
 const DefaultMaxTokens = 32000
 
-// A Config says which model to use and where. At Anthropic, Model and APIKey are
-// required.
+// A Config selects a model and its endpoint. Model and APIKey are required for
+// Anthropic's own service.
 type Config struct {
-	Model       string            // the provider's name of the model
-	BaseURL     string            // without "v1/messages"; empty: Anthropic
-	APIKey      string            // required at Anthropic; empty: no key is sent
-	KeyName     string            // what a person must set to supply the key; empty: "ANTHROPIC_API_KEY"
+	Model       string            // the provider's name for the model
+	BaseURL     string            // without "v1/messages"; empty: Anthropic's service
+	APIKey      string            // required for Anthropic's service; empty: no key is sent
+	KeyName     string            // the name of the setting with the key, for messages; empty: "ANTHROPIC_API_KEY"
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
-	ReadTimeout time.Duration     // longest silence of the server; 0: 300 s
+	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
@@ -58,14 +58,14 @@ type Config struct {
 type Model struct {
 	name   string
 	client *wire.Client
-	url    string            // of the messages
+	url    string            // of the messages endpoint
 	header map[string]string // of every request
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// New checks c; it opens no connection. A missing key is an *llm.Error of class
-// llm.Auth.
+// New checks c and returns a Model; it opens no connection. A missing key is an
+// *llm.Error of class llm.Auth.
 func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
 		Name: "anthropic", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,

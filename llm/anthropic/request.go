@@ -11,7 +11,8 @@ import (
 	"raddle.dev/llm/internal/wire"
 )
 
-// request is the body of a request. A field that llm.Request leaves open is not sent.
+// request is the body of a request. A field that llm.Request does not set is
+// not sent.
 type request struct {
 	Model         string    `json:"model"`
 	MaxTokens     int       `json:"max_tokens"`
@@ -26,7 +27,7 @@ type request struct {
 	OutputConfig  object    `json:"output_config,omitempty"`
 }
 
-// object is a part of a request that is written in one place only.
+// object is a JSON object without a type of its own.
 type object = map[string]any
 
 type tool struct {
@@ -85,8 +86,8 @@ func (m *Model) request(r llm.Request) (request, error) {
 	return q, err
 }
 
-// setEffort sets how the model thinks, and the limit of the reply, which includes
-// the thoughts.
+// setEffort sets how the model thinks, and the limit of the reply, which
+// includes the reasoning.
 func (q *request) setEffort(effort string) {
 	limit := DefaultMaxTokens
 	budget, err := strconv.ParseInt(effort, 10, 32)
@@ -109,9 +110,11 @@ func (q *request) setEffort(effort string) {
 	}
 }
 
-// markCache sets at most three of the four marks that Anthropic allows: behind what all requests of a conversation share, which is the
-// tools and the system prompt, and behind the last two turns of the user. The last mark is where the next request reads; the one before it is where
-// this request reads, however many results stand in between.
+// markCache sets at most three of the four marks that Anthropic allows: after
+// what all requests of a conversation share, which is the tools and the system
+// prompt, and after the last two turns of the user. The next request reads the
+// cache up to the last mark; this request reads it up to the mark before that,
+// however many results are between them.
 func (q *request) markCache() {
 	if len(q.Tools) == 0 && !slices.ContainsFunc(q.Messages, func(m message) bool { return m.Role == "assistant" }) {
 		return
@@ -131,8 +134,9 @@ func (q *request) markCache() {
 	}
 }
 
-// turns joins neighbours of one role: users and assistants take turns, and all
-// results of a reply's calls stand in one message, before anything else.
+// turns joins adjacent messages of one role: users and assistants must
+// alternate, and all results of a reply's calls must be in one message, before
+// any other part.
 func (m *Model) turns(messages []llm.Message) ([]message, error) {
 	turns := []message{}
 	for _, msg := range messages {
@@ -141,7 +145,7 @@ func (m *Model) turns(messages []llm.Message) ([]message, error) {
 			return nil, err
 		}
 		if len(blocks) == 0 {
-			continue // a turn in which nothing was said
+			continue // an empty turn
 		}
 		role := "user"
 		if msg.Role == llm.RoleAssistant {
@@ -165,7 +169,7 @@ func (m *Model) blocks(msg llm.Message) ([]block, error) {
 	var list []block
 	for _, p := range msg.Parts {
 		if t, ok := p.(llm.Text); ok && strings.TrimSpace(t.Text) == "" && msg.Role != llm.RoleTool {
-			continue // Anthropic refuses empty text
+			continue // Anthropic rejects empty text
 		}
 		b, ok, err := m.block(msg.Role, p)
 		if err != nil {
@@ -178,7 +182,7 @@ func (m *Model) blocks(msg llm.Message) ([]block, error) {
 	return list, nil
 }
 
-// block reports false for a part that must not be sent.
+// block converts a part. ok is false for a part that must not be sent.
 func (m *Model) block(role llm.Role, p llm.Part) (b block, ok bool, err error) {
 	switch p := p.(type) {
 	case llm.Text:
@@ -212,7 +216,8 @@ func (m *Model) block(role llm.Role, p llm.Part) (b block, ok bool, err error) {
 	return block{}, false, m.client.Unsupported("a message of the role " + string(role) + " holds a part that does not belong there")
 }
 
-// thinkingBlock returns what Anthropic has sealed, and nothing else.
+// thinkingBlock converts reasoning that Anthropic has signed. ok is false for
+// other reasoning.
 func thinkingBlock(p llm.Reasoning) (block, bool) {
 	switch {
 	case p.Origin != origin || p.Signature == "":

@@ -7,8 +7,9 @@ import (
 	"raddle.dev/llm/internal/wire"
 )
 
-// event is one event of a reply. Which fields it has depends on its type, and that of its block or delta. The names of events are not
-// looked at, because proxies drop them.
+// event is one event of a reply. Which fields it has depends on its type, and
+// that of its block or delta. The names of events are ignored, because proxies
+// remove them.
 type event struct {
 	Type    string     `json:"type"`
 	Index   wire.Count `json:"index"`
@@ -52,7 +53,8 @@ type tokens struct {
 	} `json:"output_tokens_details"`
 }
 
-// A decoder reads the events of one reply. A block is complete at the end of the stream only.
+// A decoder reads the events of one reply. A block is complete only at the end
+// of the stream.
 type decoder struct {
 	client *wire.Client
 	parts  *wire.Assembly
@@ -62,7 +64,8 @@ type decoder struct {
 	usage  llm.Usage
 }
 
-// Complete implements wire.Decoder: with the reason to stop, the usage has come, too.
+// Complete implements wire.Decoder. The usage arrives together with the stop
+// reason.
 func (d *decoder) Complete() bool { return d.stop != "" }
 
 // Event implements wire.Decoder.
@@ -107,7 +110,7 @@ func (d *decoder) start(n int, b blockStart) error {
 	case "tool_use":
 		args := string(b.Input)
 		if args == "{}" || args == "null" {
-			args = "" // it follows in fragments
+			args = "" // the arguments follow in fragments
 		}
 		return d.parts.Call(n, string(b.ID), b.Name, args)
 	}
@@ -128,8 +131,8 @@ func (d *decoder) delta(n int, delta blockDelta) error {
 	return nil
 }
 
-// count takes over counts, which are sums so far. Those that an event leaves out
-// are zero and keep their former value.
+// count stores counts, which are totals so far. Counts that an event leaves out
+// are zero and do not change the stored value.
 func (d *decoder) count(t tokens) {
 	if sum := int(t.InputTokens + t.CacheReadInputTokens + t.CacheCreationInputTokens); sum > 0 {
 		d.usage.Input, d.usage.Cached = sum, int(t.CacheReadInputTokens)

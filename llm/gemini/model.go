@@ -1,12 +1,12 @@
-// Package gemini is the wire of Google's Gemini API.
+// Package gemini implements llm.Model for Google's Gemini API.
 //
 //	m, err := gemini.New(gemini.Config{Model: "gemini-3-pro", APIKey: key})
 //
-// Nothing is read from the environment, and nothing is retried.
+// The package reads nothing from the environment and does not retry.
 //
-// The thoughts of the model are asked for when llm.Request.Effort is set: to one
-// of Google's levels, such as "low" or "high", or, for models that have no
-// levels, to a number of tokens, such as "4096"; "none" is a budget of no tokens.
+// Reasoning is requested when llm.Request.Effort is set: to one of Google's
+// levels, such as "low" or "high", or, for models without levels, to a number
+// of tokens, such as "4096"; "none" is a budget of zero tokens.
 package gemini
 
 import (
@@ -28,18 +28,18 @@ const (
 	origin         = "gemini"
 )
 
-// callRule is what Google accepts.
+// callRule contains Google's rules for tool calls.
 var callRule = wire.CallRule{NameMax: 64, NameMarks: ".:", LetterFirst: true, IDMax: 64, AnyID: true}
 
-// A Config says which model to use and where. At Google, Model and APIKey are
-// required.
+// A Config selects a model and its endpoint. Model and APIKey are required for
+// Google's own service.
 type Config struct {
-	Model       string            // Google's name of the model
-	BaseURL     string            // with or without the version; empty: Google
-	APIKey      string            // required at Google; empty: no key is sent
-	KeyName     string            // what a person must set to supply the key; empty: "GEMINI_API_KEY"
+	Model       string            // Google's name for the model
+	BaseURL     string            // with or without the version; empty: Google's service
+	APIKey      string            // required for Google's service; empty: no key is sent
+	KeyName     string            // the name of the setting with the key, for messages; empty: "GEMINI_API_KEY"
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
-	ReadTimeout time.Duration     // longest silence of the server; 0: 300 s
+	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
@@ -49,14 +49,14 @@ type Config struct {
 // A Model is one model at one endpoint. It is safe for concurrent use.
 type Model struct {
 	client *wire.Client
-	url    string            // of the model's streams
+	url    string            // of the model's streaming endpoint
 	header map[string]string // of every request
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// New checks c; it opens no connection. A missing key is an *llm.Error of class
-// llm.Auth.
+// New checks c and returns a Model; it opens no connection. A missing key is an
+// *llm.Error of class llm.Auth.
 func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
 		Name: "gemini", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,
@@ -81,7 +81,8 @@ func New(c Config) (*Model, error) {
 	return m, nil
 }
 
-// modelPath returns the escaped path of a model. Tuned models have a folder of their own in their names.
+// modelPath returns the escaped path of a model. The names of tuned models
+// contain their own folder.
 func modelPath(name string) string {
 	if !strings.HasPrefix(name, "models/") && !strings.HasPrefix(name, "tunedModels/") {
 		name = "models/" + name

@@ -12,7 +12,8 @@ import (
 	"raddle.dev/llm/internal/wire"
 )
 
-// request is the body of a request. A field that llm.Request leaves open is not sent.
+// request is the body of a request. A field that llm.Request does not set is
+// not sent.
 type request struct {
 	Contents          []*content `json:"contents"`
 	SystemInstruction *content   `json:"systemInstruction,omitempty"`
@@ -20,7 +21,7 @@ type request struct {
 	GenerationConfig  object     `json:"generationConfig"`
 }
 
-// object is a part of a request that is written in one place only.
+// object is a JSON object without a type of its own.
 type object = map[string]any
 
 const (
@@ -34,7 +35,8 @@ type content struct {
 	Parts []*part `json:"parts"`
 }
 
-// part is a piece of a turn. Exactly one field is set, besides Thought and ThoughtSignature.
+// part is a piece of a turn. Exactly one field is set, in addition to Thought
+// and ThoughtSignature.
 type part struct {
 	Text             string            `json:"text,omitempty"`
 	Thought          bool              `json:"thought,omitempty"`
@@ -152,8 +154,8 @@ func (m *Model) contents(r llm.Request) ([]*content, error) {
 	return all, nil
 }
 
-// join adds parts to the conversation, in which users and the model take turns.
-// All results of a reply's calls stand in one turn, before anything else.
+// join adds parts to the conversation, in which users and the model alternate.
+// All results of a reply's calls are in one turn, before any other part.
 func join(all []*content, role string, parts []*part) []*content {
 	if n := len(all); n == 0 || all[n-1].Role != role {
 		return append(all, &content{Role: role, Parts: parts})
@@ -171,22 +173,22 @@ func rank(p *part) int {
 	return 1
 }
 
-// parts returns the parts of a message, and those that its tool results hold
-// but cannot carry.
+// parts returns the parts of a message, and the parts of its tool results that
+// the API cannot accept inside a result.
 func (m *Model) parts(msg llm.Message) (parts, attached []*part, err error) {
 	for i, p := range msg.Parts {
 		var next *part
 		switch p := p.(type) {
 		case llm.Text:
 			if p.Text == "" && msg.Role != llm.RoleTool {
-				continue // Google refuses empty parts
+				continue // Google rejects empty parts
 			}
 			next = &part{Text: p.Text}
 		case llm.Image:
 			next = mediaPart(p.MIME, p.URL, p.Data)
 		case llm.File:
 			next = mediaPart(p.MIME, p.URL, p.Data)
-		case llm.Reasoning: // thoughts do not go back, but their seal belongs to the text before it
+		case llm.Reasoning: // reasoning is not sent back, but its signature belongs to the text before it
 			if i > 0 && len(parts) > 0 {
 				if t, ok := msg.Parts[i-1].(llm.Text); ok && t.Text != "" {
 					parts[len(parts)-1].ThoughtSignature = seal(p.Signature, p.Origin)
@@ -224,7 +226,8 @@ func belongs(role llm.Role, p llm.Part) bool {
 	return role != llm.RoleTool
 }
 
-// mediaPart drops the name of a file, for which the Gemini API has no place.
+// mediaPart converts an image or a file. The name of a file is left out,
+// because the Gemini API has no field for it.
 func mediaPart(mime, url string, data []byte) *part {
 	if len(data) == 0 {
 		return &part{FileData: object{"fileUri": url, "mimeType": mime}}
@@ -232,7 +235,7 @@ func mediaPart(mime, url string, data []byte) *part {
 	return &part{InlineData: &blob{Data: data, MIMEType: mime}}
 }
 
-// seal returns a signature that Google has made and that can be sent, or "".
+// seal returns a signature that Google has made and accepts, or "".
 func seal(signature, from string) string {
 	if _, err := base64.StdEncoding.DecodeString(signature); err != nil || from != origin {
 		return ""

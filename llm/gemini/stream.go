@@ -30,7 +30,7 @@ type tokens struct {
 	CachedContentTokenCount wire.Count `json:"cachedContentTokenCount"`
 }
 
-// A decoder reads the responses that a stream is made of.
+// A decoder reads the responses of one stream.
 type decoder struct {
 	client *wire.Client
 	parts  *wire.Assembly
@@ -39,10 +39,10 @@ type decoder struct {
 	finish string
 	usage  llm.Usage
 	slot   int
-	last   sort // what slot holds
+	last   sort // the kind of part in slot
 }
 
-// sort is what a slot of the assembly holds.
+// sort is the kind of part that a slot of the assembly contains.
 type sort int
 
 const (
@@ -52,7 +52,8 @@ const (
 	otherPart
 )
 
-// Complete implements wire.Decoder: the usage comes with the reason to stop.
+// Complete implements wire.Decoder. The usage arrives together with the finish
+// reason.
 func (d *decoder) Complete() bool { return d.finish != "" }
 
 // Event implements wire.Decoder.
@@ -85,7 +86,7 @@ func (d *decoder) response(r response) error {
 	if len(r.Candidates) == 0 {
 		return nil
 	}
-	candidate := r.Candidates[0] // only one is ever asked for
+	candidate := r.Candidates[0] // only one is ever requested
 	for _, p := range candidate.Content.Parts {
 		if err := d.part(p); err != nil {
 			return err
@@ -131,11 +132,11 @@ func (d *decoder) part(p *part) (err error) {
 	if err != nil || p.ThoughtSignature == "" {
 		return err
 	}
-	return d.parts.Seal(d.next(otherPart), p.ThoughtSignature) // of the text before it
+	return d.parts.Seal(d.next(otherPart), p.ThoughtSignature) // the signature of the text before it
 }
 
-// next returns the slot for a part: the last one, if it holds text of the same
-// sort.
+// next returns the slot for a part: the last one, if it contains text of the
+// same sort.
 func (d *decoder) next(p sort) int {
 	if p != d.last || p == otherPart {
 		d.slot++

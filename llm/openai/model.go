@@ -1,16 +1,16 @@
-// Package openai is the wire of OpenAI's chat completions, which also reaches
-// every server that is compatible with them: Ollama, vLLM, llama.cpp, LM Studio,
-// Groq, DeepSeek, Mistral, OpenRouter and many more, by their base URL.
+// Package openai implements llm.Model for OpenAI's chat completions API. With a
+// base URL it works with every compatible server: Ollama, vLLM, llama.cpp, LM
+// Studio, Groq, DeepSeek, Mistral, OpenRouter and many more.
 //
 //	m, err := openai.New(openai.Config{Model: "gpt-5", APIKey: key})
 //	m, err := openai.New(openai.Config{Model: "llama3.2", BaseURL: "http://localhost:11434/v1"})
 //
-// Nothing is read from the environment, and nothing is retried.
+// The package reads nothing from the environment and does not retry.
 //
-// What compatible servers do differently is tolerated as long as no meaning is
-// lost: usage that is not sent, a missing [DONE] after the finish reason,
-// reasoning under two names, tool calls without an index or an id, events
-// under another content type. A reply that is cut off or garbled is an error.
+// It accepts differences of compatible servers as long as the meaning is clear:
+// missing usage, a missing [DONE] after the finish reason, reasoning under two
+// names, tool calls without an index or an id, events with another content
+// type. A reply that is cut off or garbled is an error.
 package openai
 
 import (
@@ -29,18 +29,19 @@ const (
 	origin     = "openai"
 )
 
-// callRule is what OpenAI accepts. Compatible servers that accept more still read names that are in the list of tools as they are there.
+// callRule contains OpenAI's rules for tool calls. Names in the list of tools
+// are always sent unchanged, because some compatible servers accept more.
 var callRule = wire.CallRule{NameMax: 64, IDMax: 40, AnyID: true}
 
-// A Config says which model to use and where. Only Model is required at a
-// server that wants no key.
+// A Config selects a model and its endpoint. Only Model is required for a
+// server that needs no key.
 type Config struct {
-	Model       string            // the provider's name of the model
-	BaseURL     string            // without "chat/completions"; empty: OpenAI
-	APIKey      string            // required at OpenAI; empty: no Authorization header
-	KeyName     string            // what a person must set to supply the key; empty: "OPENAI_API_KEY"
+	Model       string            // the provider's name for the model
+	BaseURL     string            // without "chat/completions"; empty: OpenAI's service
+	APIKey      string            // required for OpenAI's service; empty: no Authorization header
+	KeyName     string            // the name of the setting with the key, for messages; empty: "OPENAI_API_KEY"
 	HTTPClient  *http.Client      // nil: a shared client with a connect timeout of 10 s
-	ReadTimeout time.Duration     // longest silence of the server; 0: 300 s
+	ReadTimeout time.Duration     // longest time without data from the server; 0: 300 s
 	Headers     map[string]string // sent with every request
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
@@ -51,15 +52,15 @@ type Config struct {
 type Model struct {
 	name   string
 	client *wire.Client
-	url    string            // of chat completions
+	url    string            // of the chat completions endpoint
 	header map[string]string // of every request
-	newer  bool              // the endpoint wants max_completion_tokens
+	newer  bool              // the endpoint requires max_completion_tokens
 }
 
 var _ llm.Model = (*Model)(nil)
 
-// New checks c; it opens no connection. A missing key is an *llm.Error of class
-// llm.Auth.
+// New checks c and returns a Model; it opens no connection. A missing key is an
+// *llm.Error of class llm.Auth.
 func New(c Config) (*Model, error) {
 	client, err := wire.New(wire.Config{
 		Name: "openai", Model: c.Model, Default: defaultURL, BaseURL: c.BaseURL, Key: c.APIKey, KeyName: c.KeyName,

@@ -8,7 +8,8 @@ import (
 	"raddle.dev/llm/internal/wire"
 )
 
-// request is the body of a request. A field that llm.Request leaves open is not sent.
+// request is the body of a request. A field that llm.Request does not set is
+// not sent.
 type request struct {
 	Model               string    `json:"model"`
 	Messages            []message `json:"messages"`
@@ -24,7 +25,7 @@ type request struct {
 	ResponseFormat      object    `json:"response_format,omitempty"`
 }
 
-// object is a part of a request that is written in one place only.
+// object is a JSON object without a type of its own.
 type object = map[string]any
 
 type message struct {
@@ -32,7 +33,7 @@ type message struct {
 	Content    any        `json:"content,omitempty"` // a string or a []object
 	ToolCallID string     `json:"tool_call_id,omitempty"`
 	ToolCalls  []toolCall `json:"tool_calls,omitempty"`
-	// ReasoningContent is not OpenAI's: it belongs to compatible servers.
+	// ReasoningContent is not part of OpenAI's API: compatible servers use it.
 	ReasoningContent string `json:"reasoning_content,omitempty"`
 }
 
@@ -69,8 +70,8 @@ func (m *Model) request(r llm.Request) (request, error) {
 		q.Tools = append(q.Tools, object{"type": "function", "function": function})
 	}
 	if len(r.Schema) > 0 {
-		// Not strict: strict mode refuses most schemas that people write, such
-		// as one with an optional property.
+		// Strict mode is not set, because it rejects most schemas that people
+		// write, such as one with an optional property.
 		q.ResponseFormat = object{"type": "json_schema", "json_schema": object{"name": "reply", "schema": r.Schema}}
 	}
 	return q, err
@@ -81,7 +82,7 @@ func (m *Model) messages(r llm.Request) ([]message, error) {
 	if r.System != "" {
 		list = append(list, message{Role: "system", Content: r.System})
 	}
-	var media []llm.Part // of tool results, which cannot hold any
+	var media []llm.Part // of tool results, which cannot contain any
 	flush := func() error {
 		if len(media) == 0 {
 			return nil
@@ -131,7 +132,7 @@ func (m *Model) user(parts []llm.Part) (message, error) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Text:
-			if p.Text != "" { // some servers refuse empty parts
+			if p.Text != "" { // some servers reject empty parts
 				list = append(list, object{"type": "text", "text": p.Text})
 			}
 		case llm.Image:
@@ -173,8 +174,8 @@ func assistantMessage(msg llm.Message) message {
 			ID: c.ID, Type: "function", Function: functionCall{Name: c.Name, Arguments: string(wire.ObjectArgs(c.Args))},
 		})
 	}
-	// Servers whose models think between tool calls want the thoughts of the
-	// running turn back, and no others.
+	// Servers whose models think between tool calls require the reasoning of
+	// the current turn, and no other reasoning.
 	if len(calls) > 0 {
 		a.ReasoningContent = reasoning(msg)
 	}

@@ -8,13 +8,15 @@ import (
 	"raddle.dev/llm/internal/wire"
 )
 
-// Slots of the assembly; tool calls use their index, from zero.
+// These are slots of the assembly. Tool calls use their index, starting with 0,
+// as slot.
 const (
 	textSlot      = -1
 	reasoningSlot = -2
 )
 
-// chunk is one event of a reply. What servers send in several shapes is kept as it came.
+// chunk is one event of a reply. Fields that servers send in several forms keep
+// their JSON.
 type chunk struct {
 	ID      wire.Word `json:"id"`
 	Model   wire.Word `json:"model"`
@@ -40,9 +42,9 @@ type choice struct {
 }
 
 type delta struct {
-	Content          json.RawMessage `json:"content"` // a text, or a list of typed parts at some servers
+	Content          json.RawMessage `json:"content"` // a text, or a list of typed parts on some servers
 	Refusal          string          `json:"refusal"`
-	ReasoningContent wire.Word       `json:"reasoning_content"` // not OpenAI's, like Reasoning
+	ReasoningContent wire.Word       `json:"reasoning_content"` // not part of OpenAI's API, like Reasoning
 	Reasoning        wire.Word       `json:"reasoning"`
 	ToolCalls        []callDelta     `json:"tool_calls"`
 }
@@ -52,11 +54,12 @@ type callDelta struct {
 	ID       wire.Word  `json:"id"`
 	Function struct {
 		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"` // a text, or an object at some servers
+		Arguments json.RawMessage `json:"arguments"` // a text, or an object on some servers
 	} `json:"function"`
 }
 
-// A decoder reads the chunks of one reply. Tool calls are complete at the end of the stream only.
+// A decoder reads the chunks of one reply. Tool calls are complete only at the
+// end of the stream.
 type decoder struct {
 	client  *wire.Client
 	parts   *wire.Assembly
@@ -67,7 +70,8 @@ type decoder struct {
 	usage   llm.Usage
 }
 
-// Complete implements wire.Decoder: after the reason to stop, only the usage may be missing.
+// Complete implements wire.Decoder. After the finish reason, only the usage may
+// be missing.
 func (d *decoder) Complete() bool { return d.finish != "" }
 
 // Event implements wire.Decoder.
@@ -99,7 +103,7 @@ func (d *decoder) chunk(c chunk) error {
 	}
 	for _, choice := range c.Choices {
 		if choice.Index != 0 {
-			continue // only one is ever asked for
+			continue // only one is ever requested
 		}
 		if err := d.delta(choice.Delta); err != nil {
 			return err
@@ -112,7 +116,7 @@ func (d *decoder) chunk(c chunk) error {
 }
 
 func (d *decoder) delta(delta delta) error {
-	thought := delta.ReasoningContent // some servers send it under both names
+	thought := delta.ReasoningContent // some servers send it in both fields
 	if thought == "" {
 		thought = delta.Reasoning
 	}
@@ -133,7 +137,7 @@ func (d *decoder) delta(delta delta) error {
 		if raw := call.Function.Arguments; strings.HasPrefix(string(raw), "{") {
 			args = string(raw)
 		} else if len(raw) > 0 && json.Unmarshal(raw, &args) != nil {
-			args = string(raw) // no provider sends this: the model reads what it wrote
+			args = string(raw) // no provider sends this: the model sees what it wrote
 		}
 		if err := d.parts.Call(int(call.Index), string(call.ID), call.Function.Name, args); err != nil {
 			return err

@@ -12,10 +12,10 @@ import (
 
 const (
 	maxDepth = 100    // of nested arguments
-	maxNodes = 100000 // in the arguments of a file, aliases followed
+	maxNodes = 100000 // in the arguments of a file, including repeated aliases
 )
 
-// arguments turns a YAML mapping into JSON, keeping the order of keys and the
+// arguments converts a YAML mapping to JSON and keeps the order of keys and the
 // digits of numbers.
 func (l *loader) arguments(n *yaml.Node) json.RawMessage {
 	if n = resolve(n); n.Kind != yaml.MappingNode {
@@ -30,7 +30,7 @@ func (l *loader) arguments(n *yaml.Node) json.RawMessage {
 func (l *loader) json(b *bytes.Buffer, n *yaml.Node, depth int) {
 	n = resolve(n)
 	if l.nodes++; depth > maxDepth || l.nodes > maxNodes {
-		if l.nodes < maxNodes*2 { // say it once
+		if l.nodes < maxNodes*2 { // report it once
 			l.fault(n, "the arguments are nested too deep, or their aliases make them too large")
 			l.nodes = maxNodes * 2
 		}
@@ -84,7 +84,7 @@ func (l *loader) scalar(b *bytes.Buffer, n *yaml.Node) {
 		quote(b, n.Value)
 	case "!!int", "!!float":
 		if json.Valid([]byte(n.Value)) {
-			b.WriteString(n.Value) // to the last digit
+			b.WriteString(n.Value) // keeps all digits
 			return
 		}
 		if v, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
@@ -99,7 +99,7 @@ func (l *loader) scalar(b *bytes.Buffer, n *yaml.Node) {
 	}
 }
 
-// quote writes s as JSON, without the escapes that are for web pages.
+// quote writes s as JSON, without the escapes that are meant for HTML.
 func quote(b *bytes.Buffer, s string) {
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
@@ -108,7 +108,7 @@ func quote(b *bytes.Buffer, s string) {
 	}
 }
 
-// argumentsNode turns JSON into a YAML mapping on one line.
+// argumentsNode converts JSON to a YAML mapping on one line.
 func argumentsNode(args json.RawMessage) (*yaml.Node, error) {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	dec.UseNumber()
@@ -127,13 +127,13 @@ func jsonNode(dec *json.Decoder) (*yaml.Node, error) {
 			n.Kind, n.Tag = yaml.SequenceNode, "!!seq"
 		}
 		for dec.More() {
-			item, err := jsonNode(dec) // keys are strings, and come as such
+			item, err := jsonNode(dec) // object keys are strings and are read in the same way
 			if err != nil {
 				return nil, err
 			}
 			n.Content = append(n.Content, item)
 		}
-		_, err := dec.Token() // the closing one
+		_, err := dec.Token() // the closing bracket
 		return n, err
 	case string:
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v, Style: yaml.DoubleQuotedStyle}, nil

@@ -25,13 +25,13 @@ type entry struct {
 
 	text      string
 	reasoning string
-	calls     []llm.ToolCall // an empty ID is filled in
+	calls     []llm.ToolCall // an empty ID is replaced
 	err       error          // instead of a reply
 	delay     time.Duration
 	repeat    bool
 	usage     llm.Usage
-	stop      llm.StopReason // "": by the calls
-	fills     bool           // text or arguments have places for values of outcomes
+	stop      llm.StopReason // "": "tools" if there are calls, else "end"
+	fills     bool           // text or arguments contain placeholders for values of outcomes
 }
 
 // ordered reports whether the entry names no condition.
@@ -39,7 +39,7 @@ func (e *entry) ordered() bool {
 	return len(e.match) == 0 && e.turn == 0 && e.digest == "" && len(e.after) == 0
 }
 
-// answers reports whether the conditions of the entry hold.
+// answers reports whether all conditions of the entry are true.
 func (e *entry) answers(r llm.Request, text string) bool {
 	if e.turn != 0 && e.turn != turn(r) {
 		return false
@@ -60,7 +60,7 @@ func (e *entry) answers(r llm.Request, text string) bool {
 	return e.digest == "" || e.digest == digest(r)
 }
 
-// describe says where the entry is and what it waits for.
+// describe returns the position and the conditions of the entry.
 func (e *entry) describe() string {
 	var conditions []string
 	for _, m := range e.match {
@@ -81,7 +81,7 @@ func (e *entry) describe() string {
 	return fmt.Sprintf("line %d (%s)", e.line, strings.Join(conditions, ", "))
 }
 
-// message builds the reply's message. Calls without an ID get one that differs
+// message returns the reply's message. Calls without an ID get one that differs
 // between the turns of a conversation and is the same in every process.
 func (e *entry) message(r llm.Request) llm.Message {
 	m := llm.Message{Role: llm.RoleAssistant}
@@ -110,7 +110,7 @@ func (e *entry) reason() llm.StopReason {
 	return llm.StopEnd
 }
 
-// subject is the text that match looks at.
+// subject returns the text in which match searches.
 func subject(r llm.Request) string { return r.System + "\n" + prompt(r) }
 
 // prompt joins the text of the user's messages.
@@ -124,7 +124,7 @@ func prompt(r llm.Request) string {
 	return strings.Join(texts, "\n")
 }
 
-// turn counts the request within its conversation, from 1.
+// turn returns the number of the request in its conversation, starting with 1.
 func turn(r llm.Request) int {
 	n := 1
 	for _, m := range r.Messages {
@@ -135,9 +135,9 @@ func turn(r llm.Request) int {
 	return n
 }
 
-// digest identifies a request by what its conversation says. It leaves out what
-// a transcript does not keep (thoughts, seals) and what has no say in which
-// reply is meant (tools, sampling).
+// digest identifies a request by the content of its conversation. It leaves out
+// what a transcript does not store (reasoning, signatures) and what does not
+// determine the reply (tools, sampling).
 func digest(r llm.Request) string {
 	h := sha256.New()
 	field(h, r.System)
@@ -168,7 +168,8 @@ func digestParts(h hash.Hash, parts []llm.Part) {
 	}
 }
 
-// field writes strings so that no two lists of them look alike.
+// field writes strings so that two different lists are never written in the
+// same way.
 func field(h hash.Hash, list ...string) {
 	for _, s := range list {
 		var size [8]byte

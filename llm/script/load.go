@@ -15,15 +15,15 @@ import (
 	"raddle.dev/llm"
 )
 
-// A LoadError lists what is wrong with a transcript.
+// A LoadError lists the errors of a transcript.
 type LoadError struct {
 	File   string
 	Faults []Fault // in the order of the file; at least one
 }
 
-// A Fault is one thing that is wrong at one place.
+// A Fault is one error at one position.
 type Fault struct {
-	Line, Col int // from 1; 0: the place is not known
+	Line, Col int // starting with 1; 0: the position is unknown
 	Message   string
 }
 
@@ -41,10 +41,10 @@ func (e *LoadError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// A loader turns a YAML tree into entries and collects what is wrong.
+// A loader converts a YAML tree to entries and collects the errors.
 type loader struct {
 	faults []Fault
-	nodes  int // visited in arguments, where aliases could multiply them
+	nodes  int // nodes visited in arguments, counted because aliases could multiply them
 }
 
 func load(data []byte) ([]*entry, []Fault) {
@@ -93,7 +93,7 @@ func (l *loader) fault(n *yaml.Node, format string, args ...any) {
 	l.faults = append(l.faults, Fault{Line: n.Line, Col: n.Column, Message: fmt.Sprintf(format, args...)})
 }
 
-// resolve follows documents and aliases to the node that is meant.
+// resolve follows documents and aliases to the actual node.
 func resolve(n *yaml.Node) *yaml.Node {
 	for {
 		switch {
@@ -122,8 +122,8 @@ func describe(n *yaml.Node) string {
 	return "something else"
 }
 
-// fields calls the reader of every key of a mapping, and reports keys that are
-// unknown or given twice.
+// fields calls the reader of every key of a mapping, and reports unknown and
+// duplicate keys.
 func (l *loader) fields(n *yaml.Node, what string, readers map[string]func(*yaml.Node)) {
 	n = resolve(n)
 	if n.Kind != yaml.MappingNode {

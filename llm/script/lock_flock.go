@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// lock keeps other recorders, also those of other processes, from writing in
-// dir until unlock is called. The directory stands for the file, which is
-// replaced while it is locked.
+// lock prevents other recorders, also those of other processes, from writing in
+// dir until unlock is called. It locks the directory, because the file itself
+// is replaced during the lock.
 func lock(dir string) (unlock func(), err error) {
 	f, err := os.Open(dir)
 	if err != nil {
@@ -18,7 +18,7 @@ func lock(dir string) (unlock func(), err error) {
 	for {
 		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
 		if err == nil {
-			return func() { _ = f.Close() }, nil // closing unlocks
+			return func() { _ = f.Close() }, nil // closing the file unlocks it
 		}
 		if err != syscall.EINTR {
 			_ = f.Close()

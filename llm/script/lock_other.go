@@ -6,9 +6,9 @@ import "sync"
 
 var locked sync.Mutex
 
-// lock keeps other recorders of this process from writing until unlock is
-// called. Where there is no flock, several processes must not record into one
-// file.
+// lock prevents other recorders of this process from writing until unlock is
+// called. This system has no flock, so several processes must not record into
+// one file.
 func lock(string) (unlock func(), err error) {
 	locked.Lock()
 	return locked.Unlock, nil

@@ -10,7 +10,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// outcomes are the texts of all outcomes of calls in a conversation, in order.
+// outcomes returns the texts of all outcomes of calls in a conversation, in
+// order.
 func outcomes(r llm.Request) (texts []string) {
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
@@ -22,8 +23,7 @@ func outcomes(r llm.Request) (texts []string) {
 	return texts
 }
 
-// ending is the text of the outcomes that the conversation ends with: those behind
-// the last reply.
+// ending returns the text of the outcomes after the last reply.
 func ending(r llm.Request) string {
 	from := len(r.Messages)
 	for from > 0 && r.Messages[from-1].Role != llm.RoleAssistant {
@@ -32,10 +32,11 @@ func ending(r llm.Request) string {
 	return strings.Join(outcomes(llm.Request{Messages: r.Messages[from:]}), "\n")
 }
 
-// place is what stands for a value of an outcome.
+// place matches the placeholder of a value of an outcome.
 var place = regexp.MustCompile(`\{\{outcome\.(-?[0-9]+)((?:\.[A-Za-z0-9_-]+)*)\}\}`)
 
-// fill puts values of the conversation's outcomes into a reply.
+// fill replaces the placeholders of a reply with values of the conversation's
+// outcomes.
 func (e *entry) fill(r llm.Request) (*entry, error) {
 	if !e.fills {
 		return e, nil
@@ -61,7 +62,7 @@ func (e *entry) fill(r llm.Request) (*entry, error) {
 	return &filled, failed
 }
 
-// holds tells whether a reply has places to fill.
+// holds reports whether a reply has placeholders.
 func (e *entry) holds() bool {
 	for _, c := range e.calls {
 		if place.Match(c.Args) {
@@ -71,13 +72,14 @@ func (e *entry) holds() bool {
 	return place.MatchString(e.text)
 }
 
-// inString is a text as it stands within the quotes of a JSON string.
+// inString returns a text as it is written between the quotes of a JSON string.
 func inString(s string) string {
-	b, _ := json.Marshal(s) // a string cannot fail
+	b, _ := json.Marshal(s) // cannot fail for a string
 	return string(b[1 : len(b)-1])
 }
 
-// valueAt is a value of an outcome: of the first for 1, of the last for -1.
+// valueAt returns a value of an outcome. number is the position of the outcome:
+// 1 is the first, -1 the last.
 func valueAt(all []string, number, path string) (string, error) {
 	n, err := strconv.Atoi(number)
 	if n < 0 {
@@ -99,8 +101,8 @@ func valueAt(all []string, number, path string) (string, error) {
 	return show(value), nil
 }
 
-// member is a member of an object or an element of a list, also of a text that is
-// JSON.
+// member returns a member of an object or an element of a list. The object or
+// list may also be a text that is JSON.
 func member(value any, name string) (any, bool) {
 	if text, ok := value.(string); ok {
 		dec := json.NewDecoder(strings.NewReader(text))
@@ -123,7 +125,7 @@ func member(value any, name string) (any, bool) {
 	return nil, false
 }
 
-// show is a value as text: a text itself, anything else as JSON.
+// show returns a value as text: a text itself, other values as JSON.
 func show(value any) string {
 	if text, ok := value.(string); ok {
 		return text

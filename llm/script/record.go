@@ -18,20 +18,21 @@ import (
 	"raddle.dev/llm"
 )
 
-// A Recorder is a model that passes requests on to another one and adds every
-// reply, and every failure of the provider, to a transcript. Replies are matched
-// by the digest of their request, so that parallel calls replay as they were.
+// A Recorder is a model that passes requests to another model and adds every
+// reply, and every failure of the provider, to a transcript. Replies are
+// matched by the digest of their request, so that parallel calls are replayed
+// correctly.
 //
-// A transcript holds the replies and the beginnings of the prompts. What
-// belongs to the connection, such as keys and headers, never gets here; what a
-// person or a tool has put into the conversation does, unless it is one of the
-// Secrets.
+// A transcript contains the replies and the beginnings of the prompts. It never
+// contains data of the connection, such as keys and headers. It does contain
+// what a person or a tool has written in the conversation, unless it is one of
+// the Secrets.
 //
-// A Recorder is safe for concurrent use, and so are several of them, in several
-// processes, on one file.
+// A Recorder is safe for concurrent use. Several Recorders, also in several
+// processes, can write to one file.
 type Recorder struct {
 	Model   llm.Model // answers; required
-	Path    string    // of the transcript, which is created or added to; required
+	Path    string    // of the transcript; the file is created if it does not exist; required
 	Secrets []string  // values that are replaced in the file
 
 	mu      sync.Mutex
@@ -42,7 +43,7 @@ type Recorder struct {
 var _ llm.Model = (*Recorder)(nil)
 
 // Stream implements llm.Model. A reply is in the file before its last delta is
-// delivered; if it cannot be written, that is the error of the stream. The end
+// delivered. If it cannot be written, the stream ends with that error. The end
 // of ctx is not recorded.
 func (r *Recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
@@ -71,8 +72,8 @@ func (r *Recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 const header = "# Recorded by raddle. A reply with a request key answers exactly that request;\n" +
 	"# without the key, it answers by its other conditions.\n"
 
-// add appends an entry to the file, which is replaced as a whole: whoever reads
-// it meanwhile sees the old one or the new one.
+// add appends an entry to the file. It replaces the file as a whole, so a
+// concurrent reader sees either the old or the new version.
 func (r *Recorder) add(req llm.Request, reply llm.Reply, failure *llm.Error) error {
 	text, err := render(r.entry(req, reply, failure))
 	if err != nil {
@@ -108,7 +109,7 @@ func (r *Recorder) replace(text []byte) error {
 }
 
 func read(path string) ([]byte, fs.FileMode, error) {
-	const private = 0o600 // a conversation is nobody else's business
+	const private = 0o600 // only the owner may read a conversation
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(bytes.TrimSpace(data)) == 0) {
 		return []byte(header), private, nil
@@ -123,8 +124,8 @@ func read(path string) ([]byte, fs.FileMode, error) {
 	return data, info.Mode().Perm(), nil
 }
 
-// join adds an entry to the text of a transcript, and refuses to make anything
-// but a transcript with one more entry.
+// join adds an entry to the text of a transcript. It fails if the result is not
+// a transcript with exactly one more entry.
 func join(old, text []byte) ([]byte, error) {
 	data := old
 	if !bytes.HasSuffix(data, []byte("\n")) {
@@ -142,7 +143,7 @@ func join(old, text []byte) ([]byte, error) {
 	return data, nil
 }
 
-// writeFile replaces path in one step.
+// writeFile replaces path atomically.
 func writeFile(path string, data []byte, mode fs.FileMode) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
@@ -168,11 +169,12 @@ func writeFile(path string, data []byte, mode fs.FileMode) (err error) {
 	return f.Close()
 }
 
-// entry makes an entry of what has happened, with the secrets taken out.
+// entry returns the entry for a request and its reply or failure, without
+// secrets.
 func (r *Recorder) entry(req llm.Request, reply llm.Reply, failure *llm.Error) (*entry, []llm.Part) {
 	e := &entry{turn: turn(req), digest: digest(req), usage: reply.Usage}
-	// The first line of the prompt is for readers, and for those who take the
-	// digest out.
+	// The first line of the prompt helps readers, and matches if someone
+	// removes the digest.
 	for line := range strings.Lines(prompt(req)) {
 		line = strings.TrimSpace(line)
 		if short := []rune(line); len(short) > 60 {
@@ -209,8 +211,8 @@ func (r *Recorder) entry(req llm.Request, reply llm.Reply, failure *llm.Error) (
 	return e, others
 }
 
-// cleanArgs takes the secrets out of the arguments of a call. What is not JSON
-// stays that, for the transcript refuses it.
+// cleanArgs removes secrets from the arguments of a call. Arguments that are
+// not JSON are returned as they are, because the transcript rejects them.
 func (r *Recorder) cleanArgs(args json.RawMessage) json.RawMessage {
 	if !json.Valid(args) {
 		return json.RawMessage(r.clean(string(args)))
@@ -218,7 +220,7 @@ func (r *Recorder) cleanArgs(args json.RawMessage) json.RawMessage {
 	return redact.JSON(args, r.clean)
 }
 
-// clean takes the secrets out of a text.
+// clean removes secrets from a text.
 func (r *Recorder) clean(s string) string {
 	r.known.Do(func() { r.secrets = redact.New(r.Secrets...) })
 	return r.secrets.Text(s)

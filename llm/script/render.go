@@ -12,13 +12,13 @@ import (
 	"raddle.dev/llm"
 )
 
-// render writes an entry as a list of one, such that reading it gives the same
-// entry.
+// render writes an entry as a list with one element, so that reading it gives
+// the same entry.
 func render(e *entry, others []llm.Part) ([]byte, error) {
 	if len(others) > 0 {
 		return nil, fmt.Errorf("a transcript cannot hold a reply with %T", others[0])
 	}
-	// Blocks are for people, but not every text survives in one.
+	// Block style is easier to read, but cannot represent every text.
 	for _, style := range []yaml.Style{yaml.LiteralStyle, yaml.DoubleQuotedStyle} {
 		n, err := e.node(style)
 		if err != nil {
@@ -35,7 +35,8 @@ func render(e *entry, others []llm.Part) ([]byte, error) {
 	return nil, errors.New("the reply cannot be written as YAML")
 }
 
-// same compares what entries say; e.line and e.col may differ.
+// same reports whether two entries have the same content; e.line and e.col may
+// differ.
 func (e *entry) same(o *entry) bool {
 	if len(e.match) != len(o.match) || len(e.calls) != len(o.calls) {
 		return false
@@ -88,7 +89,7 @@ func (m mapping) scalar(value string) *yaml.Node {
 	return n
 }
 
-// count leaves zero out.
+// count adds a number unless it is zero.
 func (m mapping) count(key string, value int) {
 	if value != 0 {
 		m.set(key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(value)})
@@ -97,7 +98,7 @@ func (m mapping) count(key string, value int) {
 
 func (e *entry) node(style yaml.Style) (*yaml.Node, error) {
 	m := newMapping(style)
-	for _, s := range e.match { // a recorder writes one at most
+	for _, s := range e.match { // a recorder writes at most one
 		m.text("match", s)
 	}
 	m.count("turn", e.turn)

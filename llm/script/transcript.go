@@ -17,12 +17,13 @@ import (
 )
 
 // A Transcript is a model that replays a file. It is safe for concurrent use.
-// Since it counts what it has given, open one for every run.
+// It remembers which replies were used, so open one for every run.
 type Transcript struct {
 	// Position, if set before the first request, says which of the replies
-	// without a condition a request gets, counted from 0. It is asked only for
-	// requests that no condition fits, and such replies are then not used up. A
-	// false second result leaves the choice to the order of requests.
+	// without a condition a request gets, counted from 0. It is called only for
+	// requests that match no condition, and the replies that it selects do not
+	// count as used. If its second result is false, the order of requests
+	// decides.
 	Position func(ctx context.Context, r llm.Request) (int, bool)
 
 	file    string
@@ -34,8 +35,8 @@ type Transcript struct {
 
 var _ llm.Model = (*Transcript)(nil)
 
-// Open reads the transcript at path. If the file is not a transcript, the error
-// is a *LoadError that lists every fault with its position.
+// Open reads the transcript at path. If the file is not a valid transcript, the
+// error is a *LoadError that lists every error with its position.
 func Open(path string) (*Transcript, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -44,8 +45,8 @@ func Open(path string) (*Transcript, error) {
 	return Parse(path, data)
 }
 
-// Parse reads a transcript from memory. Name stands for the file in errors and
-// in the IDs of replies.
+// Parse reads a transcript from memory. name is the name of the file in errors
+// and in the IDs of replies.
 func Parse(name string, data []byte) (*Transcript, error) {
 	entries, faults := load(data)
 	if len(faults) > 0 {
@@ -54,9 +55,9 @@ func Parse(name string, data []byte) (*Transcript, error) {
 	return &Transcript{file: name, entries: entries, used: make([]bool, len(entries))}, nil
 }
 
-// Skip marks replies as used that a former process has got, given the ID that
-// each of them carried (llm.Reply.ID). An ID that this transcript does not give
-// is an error, and then nothing is marked.
+// Skip marks replies as used that an earlier process has received, given the ID
+// of each reply (llm.Reply.ID). If this transcript has no reply with one of the
+// IDs, Skip fails and marks nothing.
 func (t *Transcript) Skip(ids ...string) error {
 	numbers := make([]int, len(ids))
 	for i, id := range ids {
@@ -75,7 +76,8 @@ func (t *Transcript) Skip(ids ...string) error {
 	return nil
 }
 
-// id names the reply of number n, from 1; for 0 it returns what all have in front.
+// id returns the ID of reply n, counted from 1; for 0 it returns the common
+// prefix of all IDs.
 func (t *Transcript) id(n int) string {
 	prefix := filepath.Base(t.file) + "#"
 	if n == 0 {
@@ -84,9 +86,9 @@ func (t *Transcript) id(n int) string {
 	return prefix + strconv.Itoa(n)
 }
 
-// Unused describes the replies that nothing has asked for, in the order of the
-// file. It is how a test finds out that an example has taken another way. Replies
-// that Position places are never used.
+// Unused describes the replies that no request has used, in the order of the
+// file. Tests use it to check that an example used all of its replies. Replies
+// that Position selects never count as used.
 func (t *Transcript) Unused() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -99,8 +101,8 @@ func (t *Transcript) Unused() []string {
 	return list
 }
 
-// Stream implements llm.Model. The text comes word by word, all at once or, with
-// a delay, after it.
+// Stream implements llm.Model. The text is delivered word by word, at once or
+// after the delay of the reply.
 func (t *Transcript) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	var used atomic.Bool
 	return func(yield func(llm.Delta, error) bool) {
@@ -184,16 +186,17 @@ func (t *Transcript) unmatched(r llm.Request) error {
 	return e
 }
 
-// An UnmatchedError reports a request that no reply of the transcript is for.
+// An UnmatchedError says that no reply of the transcript matches a request.
 type UnmatchedError struct {
 	File    string
 	Prompt  string   // the text of the user's messages
-	Turn    int      // of the request within its conversation
-	Replies int      // that the transcript has
-	Unused  []string // those of them that nothing has asked for
+	Turn    int      // of the request in its conversation
+	Replies int      // number of replies in the transcript
+	Unused  []string // those of them that no request has used
 }
 
-// Error returns one line with the beginning of the prompt and of the list.
+// Error returns one line with the beginning of the prompt and of the list of
+// unused replies.
 func (e *UnmatchedError) Error() string {
 	const most = 8
 	head := fmt.Sprintf("script: %s: no reply for the request %q (turn %d): ", e.File, shorten(e.Prompt, 120), e.Turn)
@@ -208,7 +211,7 @@ func (e *UnmatchedError) Error() string {
 	return head + "still unused: " + strings.Join(list, "; ") + more
 }
 
-// deltas cuts a reply into what a provider would stream.
+// deltas splits a reply into the deltas that a provider would stream.
 func deltas(r llm.Reply) []llm.Delta {
 	var list []llm.Delta
 	call := 0
@@ -244,7 +247,7 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// stopped is the error of a call whose context has ended.
+// stopped returns the error of a call whose context has ended.
 func stopped(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {

@@ -7,10 +7,11 @@ import (
 	"raddle.dev/llm"
 )
 
-// An Assembly puts a reply together from fragments, passing each on as a delta.
-// Fragments belong to slots, which the provider numbers; parts of the reply are
-// in the order in which their slots first appeared. Nothing is closed before
-// the stream ends, so that fragments of different slots may interleave.
+// An Assembly combines fragments into a reply and emits each fragment as a
+// delta. Fragments belong to slots, which the provider numbers; the parts of
+// the reply are in the order in which their slots first appeared. No slot is
+// closed before the stream ends, so fragments of different slots may
+// interleave.
 type Assembly struct {
 	client *Client
 	origin string
@@ -18,10 +19,11 @@ type Assembly struct {
 	blocks []*block
 	slots  map[int]*block
 	calls  int
-	size   int // of everything so far, in bytes
+	size   int // of all fragments so far, in bytes
 }
 
-// blockSize is what a part costs besides its text: a reply of very many empty parts has a limit, too.
+// blockSize is added to the size of a part's text, so that a reply with very
+// many empty parts has a limit too.
 const blockSize = 128
 
 type kind int
@@ -41,13 +43,13 @@ type block struct {
 	part       llm.Part // of a partBlock
 }
 
-// NewAssembly returns an empty assembly whose deltas go to emit. Sealed parts
-// will carry origin.
+// NewAssembly returns an empty assembly that passes its deltas to emit. origin
+// becomes the Origin of signed parts.
 func (c *Client) NewAssembly(origin string, emit func(llm.Delta) error) *Assembly {
 	return &Assembly{client: c, origin: origin, emit: emit, slots: map[int]*block{}}
 }
 
-// grow counts n more bytes of the reply.
+// grow adds n to the size of the reply and fails if the limit is exceeded.
 func (a *Assembly) grow(n int) error {
 	if a.size += n; a.client.largest > 0 && a.size > a.client.largest {
 		return a.client.limit(fmt.Sprintf("the reply is larger than %s", formatBytes(a.client.largest)), "max_reply")
@@ -69,7 +71,8 @@ func (a *Assembly) open(n int, b *block) (*block, error) {
 	return b, a.grow(blockSize)
 }
 
-// write appends text to the block of slot n, and opens one unless it is of kind k.
+// write appends text to the block of slot n. If that is not of kind k, it opens
+// a new one.
 func (a *Assembly) write(n int, k kind, text string) (err error) {
 	b := a.slots[n]
 	if b == nil || b.kind != k {
@@ -103,8 +106,8 @@ func (a *Assembly) Reasoning(n int, text string) error {
 	return a.emit(llm.Delta{Reasoning: text})
 }
 
-// Seal appends to the signature of the reasoning or the call of slot n; where
-// there is neither, it makes a reasoning part without text.
+// Seal appends to the signature of the reasoning or the call of slot n. If
+// there is neither, it creates a reasoning part without text.
 func (a *Assembly) Seal(n int, seal string) (err error) {
 	if seal == "" {
 		return nil
@@ -119,9 +122,9 @@ func (a *Assembly) Seal(n int, seal string) (err error) {
 	return a.grow(len(seal))
 }
 
-// Call appends a fragment to the tool call of slot n. A fragment that brings a
-// name and another id than the slot has opens a new call there: servers that
-// know no index send every call under the same one.
+// Call appends a fragment to the tool call of slot n. A fragment with a name
+// and a different id than the slot opens a new call there: servers without
+// indexes send every call under the same one.
 func (a *Assembly) Call(n int, id, name, args string) (err error) {
 	b := a.slots[n]
 	opens := b == nil || b.kind != callBlock || (id != "" && name != "" && b.id != "" && id != b.id)
@@ -148,19 +151,19 @@ func (a *Assembly) Call(n int, id, name, args string) (err error) {
 	return a.emit(llm.Delta{ToolCall: &d})
 }
 
-// Part adds a part of size bytes that comes whole.
+// Part adds a complete part of size bytes.
 func (a *Assembly) Part(p llm.Part, size int) error {
 	a.blocks = append(a.blocks, &block{kind: partBlock, part: p})
 	return a.grow(blockSize + size)
 }
 
-// unnamedCall is the name of a call that came without one. No tool has it, so the model
-// reads that there is no such tool, and calls again.
+// unnamedCall is the name of a call without a name. No tool has this name, so
+// the model is informed that the tool is unknown, and can call again.
 const unnamedCall = "unnamed"
 
-// Message returns the assembled message. Calls without an id of their own, or
-// with one that another call has, get one made of turn, which must differ
-// between the replies of a conversation.
+// Message returns the assembled message. A call without an id, or with the id
+// of another call, gets an id made from turn, which must differ between the
+// replies of a conversation.
 func (a *Assembly) Message(turn int, stop llm.StopReason) (llm.Message, error) {
 	m := llm.Message{Role: llm.RoleAssistant}
 	ids := map[string]bool{}

@@ -12,11 +12,11 @@ import (
 	"raddle.dev/llm"
 )
 
-// maxErrorBody is how much of a body is read for the sake of its message.
+// maxErrorBody is how much of a body is read for its error message.
 const maxErrorBody = 64 << 10
 
-// A body is a response body that gives up after too long a silence and fails
-// with classified errors.
+// A body is a response body that fails when the server sends nothing for too
+// long. Its errors are classified.
 type body struct {
 	client *Client
 	ctx    context.Context // of the exchange
@@ -25,8 +25,8 @@ type body struct {
 	rc     io.ReadCloser
 }
 
-// Read waits for the server for at most the read timeout. The time a caller
-// takes between two reads does not count.
+// Read waits for the server for at most the read timeout. The time between two
+// reads does not count.
 func (b *body) Read(p []byte) (int, error) {
 	b.timer.Reset(b.client.read)
 	n, err := b.rc.Read(p)
@@ -46,7 +46,7 @@ func (b *body) Close() error {
 }
 
 // expectEvents returns nil if resp is a success and an event stream, and
-// otherwise what it says went wrong.
+// otherwise the failure that it describes.
 func (c *Client) expectEvents(resp *http.Response) error {
 	if resp.StatusCode >= 300 || resp.StatusCode < 200 {
 		return c.refusal(resp)
@@ -55,7 +55,7 @@ func (c *Client) expectEvents(resp *http.Response) error {
 	if kind == "text/event-stream" {
 		return nil
 	}
-	// Some servers stream events under another type, or under none.
+	// Some servers send events with another content type, or without one.
 	r := bufio.NewReader(resp.Body)
 	start, err := skipSpace(r)
 	switch {
@@ -80,7 +80,8 @@ func (c *Client) expectEvents(resp *http.Response) error {
 	return c.notEvents(data, kind)
 }
 
-// skipSpace discards white space and peeks at the first bytes after it.
+// skipSpace discards white space and returns the first bytes after it without
+// consuming them.
 func skipSpace(r *bufio.Reader) (string, error) {
 	for {
 		b, err := r.ReadByte()

@@ -1,11 +1,17 @@
-// Package wire is what the providers' packages share. A provider's package writes the JSON of a request and reads the JSON of its events; this
-// package does the rest: one HTTP exchange with limits for silence, time and size, failures told apart by type, status and code, server-sent
-// events, histories with valid calls, and a reply put together from fragments.
+// Package wire is what the providers' packages share. A provider's package
+// writes the JSON of a request and reads the JSON of its events; this package
+// does the rest: one HTTP exchange with limits for silence, time and size,
+// failures classified by type, status and code, server-sent events, histories
+// with valid calls, and a reply assembled from fragments.
 //
-// The wires are written on net/http and not on the vendors' libraries, which would be most of the program's size, build time and start-up. What
-// the vendors' stream readers get wrong (an early end that looks like a complete reply, a web page that is an empty stream, failures inside
-// a stream without a type, no limit for silence) is right here and tested for every wire by package wiretest. The module in llm/internal/sdkcheck
-// holds the requests and events of the tests against the types of the vendors' libraries.
+// The provider packages use net/http and not the vendors' libraries, which
+// would account for most of the program's size, build time and start-up time.
+// The vendors' stream readers handle some cases wrongly: an early end looks
+// like a complete reply, a web page looks like an empty stream, failures inside
+// a stream have no type, and silence has no limit. This package handles these
+// cases, and package wiretest tests them for every provider. The module in
+// llm/internal/sdkcheck compares the requests and events of the tests with the
+// types of the vendors' libraries.
 package wire
 
 import (
@@ -30,24 +36,24 @@ const (
 	maxReply       = 16 << 20
 )
 
-// A Config says where a provider is and how to reach it.
+// A Config says where a provider is and how to connect to it.
 type Config struct {
-	Name    string            // of the provider's package, for errors of the configuration
+	Name    string            // of the provider's package, for configuration errors
 	Model   string            // required
 	Default string            // base URL of the provider's own service
 	BaseURL string            // empty: Default
-	Key     string            // required at Default
-	KeyName string            // what a person must set to supply Key; empty: NAME_API_KEY
+	Key     string            // required for Default
+	KeyName string            // the name of the setting with Key, for messages; empty: NAME_API_KEY
 	HTTP    *http.Client      // nil: one shared client with a connect timeout of 10 s
-	Read    time.Duration     // longest silence while waiting for the server; 0: 300 s
-	Headers map[string]string // added to every request, replacing those of the wire
+	Read    time.Duration     // longest time without data from the server; 0: 300 s
+	Headers map[string]string // added to every request; they replace headers of the provider's package
 
 	StreamTimeout time.Duration // longest time from the request to the end of the reply; 0: 30 minutes; negative: no limit
 	MaxReply      int           // largest reply in bytes: text, reasoning, arguments and media; 0: 16 MiB; negative: no limit
 }
 
-// A Client exchanges requests for event streams with one endpoint. It is safe
-// for concurrent use.
+// A Client sends requests to one endpoint and receives event streams. It is
+// safe for concurrent use.
 type Client struct {
 	base    *url.URL
 	http    http.Client
@@ -60,8 +66,8 @@ type Client struct {
 	secrets *redact.Set
 }
 
-// New checks c. A missing key is an *llm.Error of class Auth; every other error
-// is a plain one.
+// New checks c and returns a Client. A missing key is an *llm.Error of class
+// Auth; other errors have no class.
 func New(c Config) (*Client, error) {
 	if c.Model == "" {
 		return nil, fmt.Errorf("%s: no model is named", c.Name)
@@ -98,8 +104,8 @@ func New(c Config) (*Client, error) {
 	} else {
 		own.http.Transport = sharedTransport()
 	}
-	// A redirect would carry the key to wherever it points: net/http takes only
-	// the standard credential headers out.
+	// A redirect would send the key to its target: net/http removes only the
+	// standard credential headers.
 	own.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return own, nil
 }
@@ -110,7 +116,7 @@ func (c *Client) Base() *url.URL {
 	return &u
 }
 
-// sharedTransport keeps connections for all models of the process.
+// sharedTransport holds the connections for all models of the process.
 var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 	t := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 	if d, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -122,9 +128,9 @@ var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 	return t
 })
 
-// secrets returns a redactor of what must not appear in any message: the key, the
-// passwords of the address, and the values of headers, which may begin with a word
-// for the scheme.
+// secrets returns a redactor for what must not appear in any message: the key,
+// the passwords of the address, and the values of headers, with and without a
+// leading scheme.
 func secrets(key, address string, headers map[string]string) *redact.Set {
 	set := redact.New(key)
 	set.Add(redact.Passwords(address)...)
@@ -135,16 +141,17 @@ func secrets(key, address string, headers map[string]string) *redact.Set {
 	return set
 }
 
-// errSilent and errLong are the causes of a call that the read timeout or the limit of a stream's time has ended.
+// errSilent and errLong are the causes of a call that was ended by the read
+// timeout or the stream timeout.
 var (
 	errSilent = errors.New("wire: read timeout")
 	errLong   = errors.New("wire: stream timeout")
 )
 
 // Do sends req and returns the response once it is known to be an event stream.
-// Its errors are those of Client.Failure. Reading the body fails in the same
-// way; at most the read timeout passes between two bytes, and the stream timeout
-// until the end.
+// Its errors are those of Client.Failure, and so are those of reading the body.
+// At most the read timeout passes between two bytes, and at most the stream
+// timeout until the end.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	end := func() { cancel(nil) }

@@ -12,7 +12,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// maxEvent bounds one line of an event stream; images come in one line.
+// maxEvent limits one line of an event stream; an image is sent in one line.
 const maxEvent = 64 << 20
 
 // An Event is one server-sent event with data.
@@ -22,9 +22,9 @@ type Event struct {
 	Cut  bool   // the stream ended inside the event
 }
 
-// Events reads the server-sent events of r, leaving out those without data. An
-// event that the end of the stream cuts off is delivered too, marked as Cut,
-// since servers forget the last empty line.
+// Events returns the server-sent events of r, without those that have no data.
+// An event that is cut off by the end of the stream is returned too, with Cut
+// set, because some servers omit the last empty line.
 func (c *Client) Events(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewScanner(r)
@@ -66,8 +66,8 @@ func (c *Client) Events(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// Decode reads the JSON of an event into v. An event that tells of a failure is
-// that failure.
+// Decode reads the JSON of an event into v. If the event reports a failure,
+// Decode returns that failure.
 func (c *Client) Decode(ev Event, v any) error {
 	if err := c.Told(ev.Data); err != nil {
 		return err
@@ -90,9 +90,9 @@ func syntaxError(data []byte) error {
 	return json.Unmarshal(data, &v)
 }
 
-// ParseArgs reads the complete arguments of a tool call. Nothing is a call
-// without arguments; valid JSON is kept as it came; any other text becomes a
-// JSON string, so that the model can be told what it wrote. Only arguments that
+// ParseArgs returns the complete arguments of a tool call. An empty text means
+// no arguments; valid JSON is kept unchanged; any other text becomes a JSON
+// string, so that the model can be informed what it wrote. Only arguments that
 // a token limit cut off are an error.
 func (c *Client) ParseArgs(name, text string, stop llm.StopReason) (json.RawMessage, error) {
 	if strings.TrimSpace(text) == "" && stop != llm.StopLength {
@@ -107,8 +107,8 @@ func (c *Client) ParseArgs(name, text string, stop llm.StopReason) (json.RawMess
 	return json.Marshal(text)
 }
 
-// ObjectArgs returns arguments as a request may carry them: what is not a valid
-// JSON object, because a model wrote none, is an empty one.
+// ObjectArgs returns arguments in a form that a request may contain: anything
+// that is not a valid JSON object is replaced by an empty object.
 func ObjectArgs(args json.RawMessage) json.RawMessage {
 	if text := bytes.TrimSpace(args); len(text) == 0 || text[0] != '{' || !json.Valid(text) {
 		return json.RawMessage("{}")

@@ -13,9 +13,10 @@ import (
 	"raddle.dev/llm"
 )
 
-// Failure turns the error of a call into what the caller is told: an error in
-// whose chain is the error of ctx, if ctx has ended for a reason of the
-// caller's; else an *llm.Error. Errors that already are one are returned bare.
+// Failure converts the error of a call to the error for the caller. If ctx has
+// ended for a reason of the caller's, that error has the error of ctx in its
+// chain; otherwise it is an *llm.Error. An *llm.Error in the chain of err is
+// returned itself.
 func (c *Client) Failure(ctx context.Context, err error) error {
 	if stopped := Stopped(ctx); stopped != nil {
 		return stopped
@@ -36,8 +37,8 @@ func (c *Client) Failure(ctx context.Context, err error) error {
 	return &llm.Error{Class: llm.Server, Host: c.base.Hostname(), Message: c.clean(err.Error()), Err: err}
 }
 
-// broken is Failure for an error in the middle of a body, where anything that
-// is not a timeout means that the connection broke.
+// broken is Failure for an error in the middle of a body, where every error
+// that is not a timeout means that the connection broke.
 func (c *Client) broken(ctx context.Context, err error) error {
 	err = c.Failure(ctx, err)
 	var known *llm.Error
@@ -64,19 +65,21 @@ func Stopped(ctx context.Context) error {
 	return fmt.Errorf("model call stopped: %w (%w)", err, cause)
 }
 
-// IsFailure reports whether err is a failure of the provider or of the way to
-// it, and not the end of the caller's context.
+// IsFailure reports whether err is a failure of the provider or of the
+// connection to it, and not the end of the caller's context.
 func IsFailure(err error) bool {
 	var e *llm.Error
 	return errors.As(err, &e)
 }
 
-// EndedEarly is the failure of a stream that ends without its terminal marker.
+// EndedEarly returns the failure of a stream that ends without its terminal
+// marker.
 func (c *Client) EndedEarly() error {
 	return c.reset("stream ended early, before the reply was complete", io.ErrUnexpectedEOF)
 }
 
-// Malformed is the failure of a stream that breaks the provider's protocol.
+// Malformed returns the failure of a stream that violates the provider's
+// protocol.
 func (c *Client) Malformed(what string, err error) error {
 	return &llm.Error{
 		Class: llm.Server, Host: c.base.Hostname(), Err: err,
@@ -84,13 +87,14 @@ func (c *Client) Malformed(what string, err error) error {
 	}
 }
 
-// Refused is the failure of a request that the provider has answered with a
+// Refused returns the failure of a request that the provider answered with a
 // reason instead of a reply.
 func (c *Client) Refused(class llm.Class, code, why string) error {
 	return &llm.Error{Class: class, Code: code, Host: c.base.Hostname(), Message: c.clean(why)}
 }
 
-// Unsupported is the failure of a request that the wire cannot carry.
+// Unsupported returns the failure of a request that the provider's API cannot
+// represent.
 func (c *Client) Unsupported(what string) error {
 	return &llm.Error{Class: llm.BadRequest, Host: c.base.Hostname(), Message: what}
 }
@@ -102,7 +106,8 @@ func (c *Client) silent() error {
 	}
 }
 
-// limit is the failure of a reply that goes beyond a limit of the client, which a setting of that name raises.
+// limit returns the failure of a reply that exceeds a limit of the client.
+// setting names the setting that raises the limit.
 func (c *Client) limit(what, setting string) error {
 	return &llm.Error{Class: llm.Limit, Host: c.base.Hostname(), Message: what + ", which is the limit (" + setting + ")"}
 }
@@ -111,9 +116,10 @@ func (c *Client) reset(what string, err error) error {
 	return &llm.Error{Class: llm.Network, Code: llm.CodeReset, Host: c.base.Host, Message: what, Err: err}
 }
 
-// network classifies what goes wrong before a response has come; nil if err is
-// nothing of the network. The port stands only in errors that are transient
-// anyway: its digits must not read like a status.
+// network classifies an error that occurs before there is a response. It
+// returns nil if err is not a network error. Only errors that are transient in
+// any case contain the port, because its digits must not be mistaken for a
+// status.
 func (c *Client) network(err error) error {
 	var (
 		timeout interface{ Timeout() bool }
@@ -140,7 +146,7 @@ func (c *Client) network(err error) error {
 		err = errno
 	case errors.As(err, &op):
 		err = op.Err
-	case errors.As(err, &post): // no trust in the certificate, or no HTTP
+	case errors.As(err, &post): // the certificate is not trusted, or the server does not speak HTTP
 		err = post.Err
 	default:
 		return nil

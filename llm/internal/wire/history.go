@@ -7,24 +7,30 @@ import (
 	"raddle.dev/llm"
 )
 
-// A CallRule says which names and ids of tool calls a provider accepts in a conversation. Both consist of letters, digits, "_" and "-".
+// A CallRule says which names and ids of tool calls a provider accepts in a
+// conversation. Both consist of letters, digits, "_" and "-".
 type CallRule struct {
 	NameMax     int    // longest name, in bytes
-	NameMarks   string // further characters of names
-	LetterFirst bool   // a name begins with a letter or "_"
+	NameMarks   string // additional characters in names
+	LetterFirst bool   // a name starts with a letter or "_"
 	IDMax       int    // longest id, in bytes
-	AnyID       bool   // ids consist of any characters
+	AnyID       bool   // ids may contain any characters
 }
 
-// noResult is what the model reads where a conversation lacks the result of a call.
+// noResult is the result of a call that has none in the conversation.
 const noResult = "There is no result: the call was interrupted."
 
-// RepairCalls returns r with a history that the provider accepts, whatever names and ids the model has written. Valid ones are kept. A wrong name
-// becomes the same valid name everywhere in the request; it never becomes the name of a tool. Every call has an id of its own and exactly one result,
-// and the results stand right behind the message with the calls, in the order of the calls. A result without a call becomes a message of
-// the user. What does not belong into a message of its role stays there, for the wire to refuse. r and its messages are not changed.
+// RepairCalls returns r with a history that the provider accepts, whatever
+// names and ids the model has written. Valid ones are kept. An invalid name
+// becomes the same valid name everywhere in the request; it never becomes the
+// name of a tool. Every call has a unique id and exactly one result, and the
+// results directly follow the message with the calls, in the order of the
+// calls. A result without a call becomes a message of the user. A part that
+// does not belong in a message of its role stays there, and the provider's
+// package rejects it. r and its messages are not changed.
 //
-// Adding messages at the end of a history does not change what stands before them, as the providers' prompt caches require.
+// Adding messages at the end of a history does not change the messages before
+// them, as the providers' prompt caches require.
 func RepairCalls(r llm.Request, rule CallRule) llm.Request {
 	h := history{
 		rule: rule, names: map[string]string{}, taken: map[string]bool{}, ids: map[string]bool{},
@@ -47,17 +53,20 @@ func RepairCalls(r llm.Request, rule CallRule) llm.Request {
 	return r
 }
 
-// A place is where a part stands: the index of its message, and its index there.
+// A place is the position of a part: the index of its message, and its index in
+// the message.
 type place struct{ message, part int }
 
-// pairing maps the places of calls to their results, and keeps the places of these results.
+// pairing maps the places of calls to their results, and contains the places of
+// these results.
 type pairing struct {
 	of    map[place]llm.ToolResult
 	known map[place]bool
 }
 
-// pairResults finds the result of every call: the first one behind it with its id, and with its name if several calls of a message share the id.
-// A later call with the same id takes the results from there on.
+// pairResults finds the result of every call: the first one after it with its
+// id, and with its name if several calls of a message have the same id. After a
+// later call with the same id, results belong to the later call.
 func pairResults(messages []llm.Message) pairing {
 	p := pairing{map[place]llm.ToolResult{}, map[place]bool{}}
 	type waiting struct {
@@ -102,7 +111,7 @@ func pairResults(messages []llm.Message) pairing {
 type history struct {
 	rule     CallRule
 	names    map[string]string // valid names by the names in the history
-	taken    map[string]bool   // the valid names
+	taken    map[string]bool   // the valid names that are in use
 	ids      map[string]bool   // the ids that are in use
 	calls    int
 	results  pairing
@@ -133,7 +142,8 @@ func (h *history) addCalls(i int, m llm.Message) {
 	}
 }
 
-// addOthers adds what a message of results holds besides the results of calls.
+// addOthers adds the parts of a message of results that are not results of
+// calls.
 func (h *history) addOthers(i int, m llm.Message) {
 	var foreign, stray []llm.Part
 	for j, part := range m.Parts {
@@ -154,7 +164,7 @@ func (h *history) addOthers(i int, m llm.Message) {
 	}
 }
 
-// validName returns the name by which the provider reads of a tool.
+// validName returns the name that the provider receives for a tool.
 func (h *history) validName(name string) string {
 	if valid, ok := h.names[name]; ok {
 		return valid
@@ -183,7 +193,8 @@ func (h *history) accepts(name string) bool {
 		(!h.rule.LetterFirst || isLetter(rune(name[0])) || name[0] == '_')
 }
 
-// validID returns an id that no call before has. Made-up ids count the calls, so that they stay the same while a conversation grows.
+// validID returns an id that no earlier call has. Generated ids contain the
+// number of the call, so that they stay the same while a conversation grows.
 func (h *history) validID(id string) string {
 	h.calls++
 	valid := id
@@ -197,7 +208,8 @@ func (h *history) validID(id string) string {
 	return valid
 }
 
-// replaceRunes returns s with "_" for every character that is neither a letter nor a digit of ASCII, nor "_", "-" or one of marks.
+// replaceRunes returns s with "_" for every character that is not an ASCII
+// letter or digit, "_", "-" or one of marks.
 func replaceRunes(s, marks string) string {
 	return strings.Map(func(r rune) rune {
 		if isLetter(r) || (r >= '0' && r <= '9') || r == '_' || r == '-' || (r < 0x80 && strings.ContainsRune(marks, r)) {

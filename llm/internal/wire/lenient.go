@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// A Word is a short text in an event that no reply depends on, such as an id. Any JSON value can be read into it: a number becomes its digits, and
-// everything else that is not a text becomes "".
+// A Word is a short text in an event that is not essential for the reply, such
+// as an id. It accepts any JSON value: a number becomes its digits, and every
+// other value that is not a text becomes "".
 type Word string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -21,8 +22,9 @@ func (w *Word) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// A Count is a number of tokens or an index in an event. Any JSON value can be read into it: servers write whole numbers as 7.0 or "7", and what is
-// not a number counts as zero.
+// A Count is a number of tokens or an index in an event. It accepts any JSON
+// value: servers write whole numbers as 7.0 or "7", and a value that is not a
+// number counts as zero.
 type Count int
 
 // UnmarshalJSON implements json.Unmarshaler.

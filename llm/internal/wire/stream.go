@@ -13,12 +13,12 @@ import (
 	"raddle.dev/llm"
 )
 
-// errLeft tells a call that the reader of its stream has left the loop.
+// errLeft informs a call that the reader of its stream has left the loop.
 var errLeft = errors.New("wire: the reader has left")
 
-// Stream makes a Model's sequence out of call, which sends the request, passes
-// deltas to emit, and returns the reply. Call must return the errors of emit at
-// once, and must release what it holds.
+// Stream returns the sequence of a Model. call sends the request, passes deltas
+// to emit, and returns the reply. It must return the errors of emit
+// immediately, and must release its resources.
 func (c *Client) Stream(ctx context.Context, call func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error)) iter.Seq2[llm.Delta, error] {
 	var used atomic.Bool
 	return func(yield func(llm.Delta, error) bool) {
@@ -48,11 +48,13 @@ func (c *Client) Stream(ctx context.Context, call func(ctx context.Context, emit
 type Decoder interface {
 	// Event reads the next event. It returns true if the stream is complete.
 	Event(ev Event) (done bool, err error)
-	// Complete reports whether everything that the reply needs has come. From then on the stream may break.
+	// Complete reports whether everything that the reply needs has arrived.
+	// After that, a broken stream is not an error.
 	Complete() bool
 }
 
-// Exchange sends body as JSON to address and gives the events of the answer to d. header is added to what every request has.
+// Exchange sends body as JSON to address and passes the events of the answer to
+// d. header is added to the headers of every request.
 func (c *Client) Exchange(ctx context.Context, address string, header map[string]string, body any, d Decoder) error {
 	stream, err := c.post(ctx, address, header, body)
 	if err != nil {
@@ -76,7 +78,8 @@ func (c *Client) Exchange(ctx context.Context, address string, header map[string
 	return nil
 }
 
-// post sends body as JSON to address and returns the body of the answer once it is known to be an event stream. The caller must close it.
+// post sends body as JSON to address and returns the body of the answer once it
+// is known to be an event stream. The caller must close it.
 func (c *Client) post(ctx context.Context, address string, header map[string]string, body any) (io.ReadCloser, error) {
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)

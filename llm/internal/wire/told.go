@@ -15,8 +15,8 @@ import (
 )
 
 // classes maps machine-readable codes of the providers to classes. A code is
-// more precise than a status of 400 or 500, and stands alone for an error that
-// comes inside a stream. The names of the providers do not collide.
+// more precise than a status of 400 or 500, and is the only information about
+// an error inside a stream. The codes of the providers do not collide.
 var classes = map[string]llm.Class{
 	// OpenAI and compatible servers
 	"invalid_api_key":         llm.Auth,
@@ -48,7 +48,7 @@ var classes = map[string]llm.Class{
 	"NOT_FOUND":           llm.BadRequest,
 }
 
-// told is what a provider says about a failure.
+// told is a provider's description of a failure.
 type told struct {
 	message    string
 	codes      []string // from the most to the least precise
@@ -61,7 +61,7 @@ type told struct {
 func parse(data []byte) (told, bool) {
 	data = bytes.TrimSpace(data)
 	if list := []json.RawMessage(nil); json.Unmarshal(data, &list) == nil && len(list) > 0 {
-		data = list[0] // Google wraps its document into a list when asked for one
+		data = list[0] // Google sends its document in a list if the request asks for one
 	}
 	var doc struct {
 		Error, Message, Detail json.RawMessage
@@ -80,7 +80,7 @@ func parse(data []byte) (told, bool) {
 			}
 			return told{message: string(raw)}, true
 		}
-		t, _ := parseObject(data) // the codes may stand beside the text
+		t, _ := parseObject(data) // the codes may be next to the text
 		t.message = text
 		return t, text != ""
 	}
@@ -120,8 +120,8 @@ func parseObject(raw json.RawMessage) (told, bool) {
 	return t, true
 }
 
-// Told returns the failure that data, an event of a stream, tells of; nil if it
-// tells of none.
+// Told returns the failure that data, an event of a stream, reports, or nil if
+// it reports none.
 func (c *Client) Told(data []byte) error {
 	if !bytes.Contains(data, []byte(`"error"`)) {
 		return nil
@@ -134,7 +134,7 @@ func (c *Client) Told(data []byte) error {
 	return c.classify(t, t.status)
 }
 
-// refusal is the failure that a response without success tells of.
+// refusal returns the failure that a response with an error status describes.
 func (c *Client) refusal(resp *http.Response) error {
 	if resp.StatusCode < 400 {
 		return &llm.Error{
@@ -161,7 +161,8 @@ func (c *Client) refusal(resp *http.Response) error {
 	return e
 }
 
-// notEvents is the failure of a success that is no event stream.
+// notEvents returns the failure of a successful response that is not an event
+// stream.
 func (c *Client) notEvents(data []byte, kind string) error {
 	var doc struct{ Error json.RawMessage }
 	if json.Unmarshal(data, &doc) == nil && len(doc.Error) > 0 && string(doc.Error) != "null" {
@@ -197,7 +198,7 @@ func (c *Client) classify(t told, status int) *llm.Error {
 	return e
 }
 
-// advice says what a person can do, with a separator in front.
+// advice returns what the user can do, preceded by a separator.
 func (c *Client) advice(e *llm.Error) string {
 	switch {
 	case e.Class == llm.Auth && !c.hasKey:
@@ -210,7 +211,7 @@ func (c *Client) advice(e *llm.Error) string {
 	return ""
 }
 
-// retryAfter reads the headers by which providers ask to wait.
+// retryAfter reads the headers in which providers ask for a wait.
 func retryAfter(h http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e12 {
 		return time.Duration(ms * float64(time.Millisecond))
@@ -225,8 +226,9 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// excerpt shortens a body that is not the provider's JSON: the title of a web
-// page, or the beginning. Secrets go first: half of one would not be found.
+// excerpt shortens a body that is not the provider's JSON to the title of a web
+// page or the first characters. It removes secrets first, because half of a
+// secret would not be found.
 func (c *Client) excerpt(data []byte) string {
 	text := c.secrets.Text(string(data))
 	lower := strings.ToLower(text)
@@ -241,8 +243,7 @@ func (c *Client) excerpt(data []byte) string {
 	return text
 }
 
-// clean makes provider text fit for one line of a terminal, and takes secrets
-// out.
+// clean converts provider text to one line for a terminal, and removes secrets.
 func (c *Client) clean(text string) string {
 	const most = 1000
 	text = c.secrets.Text(text)
