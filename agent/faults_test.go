@@ -186,7 +186,7 @@ func TestFaultsThatStay(t *testing.T) {
 		{"a web page at first", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("<html><title>Sign in</title></html>"))
 		}, "Sign in"},
-		{"a redirect", status(302, "", "Location", "http://elsewhere.test/"), "the endpoint sends elsewhere"},
+		{"a redirect", status(302, "", "Location", "http://elsewhere.test/"), "the endpoint redirects to"},
 		{"more time than there is", status(429, "", "Retry-After", "3600"), "asks to wait 1 h"},
 	} {
 		t.Run(k.name, func(t *testing.T) {

@@ -208,7 +208,7 @@ type modelCache struct {
 
 func (c *modelCache) open(ctx context.Context, id string) (llm.Model, error) {
 	if id == "" {
-		return nil, errors.New("no model is named: set `model:` in graph.yaml, or choose one for the run")
+		return nil, errors.New("no model is set: set `model:` in graph.yaml, or choose one for the run")
 	}
 	if c.host.Models == nil || !c.host.Models.Known(c.dir, id) {
 		return nil, failf("Unknown model '%s' on llm node", id)

@@ -101,9 +101,9 @@ func (r Reply) Flaw() (text string, useless bool) {
 	case r.Stop == StopFilter:
 		text = "was withheld: the provider filtered it, or the model refused to answer"
 	case r.Stop == StopLength:
-		text = "was cut off at the limit of its length"
+		text = "was cut off at its length limit"
 	case useless && reasons:
-		text = "holds only reasoning, no answer"
+		text = "contains only reasoning, no answer"
 	case useless:
 		text = "is empty"
 	}

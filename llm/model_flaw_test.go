@@ -22,9 +22,9 @@ func TestFlaw(t *testing.T) {
 		{"calls that were cut", []llm.Part{call}, llm.StopLength, "", false},
 		{"nothing", nil, llm.StopEnd, "is empty", true},
 		{"white space", []llm.Part{blank}, llm.StopEnd, "is empty", true},
-		{"reasoning", []llm.Part{thought, blank}, llm.StopEnd, "holds only reasoning, no answer", true},
-		{"a part of a text", []llm.Part{text}, llm.StopLength, "was cut off at the limit of its length", false},
-		{"a part of the reasoning", []llm.Part{thought}, llm.StopLength, "was cut off at the limit of its length", true},
+		{"reasoning", []llm.Part{thought, blank}, llm.StopEnd, "contains only reasoning, no answer", true},
+		{"a part of a text", []llm.Part{text}, llm.StopLength, "was cut off at its length limit", false},
+		{"a part of the reasoning", []llm.Part{thought}, llm.StopLength, "was cut off at its length limit", true},
 		{"a filtered text", []llm.Part{text}, llm.StopFilter, "was withheld: the provider filtered it, or the model refused to answer", false},
 		{"nothing but a filter", nil, llm.StopFilter, "was withheld: the provider filtered it, or the model refused to answer", true},
 	} {

@@ -31,7 +31,7 @@ type Extraction struct {
 	Hops *int
 	// Calls is how many chunks are asked about at the same time; zero: [DefaultCalls].
 	Calls int
-	// Open opens the model by name, before the first call of a build. It may be nil where no model is named.
+	// Open opens the model by name, before the first call of a build. It may be nil where no model is set.
 	Open func(ctx context.Context, model string) (llm.Model, error)
 	// Redact takes out of a prompt what the model must not see; nil: nothing.
 	Redact func(text string) string

@@ -213,7 +213,7 @@ func (m *Model) block(role llm.Role, p llm.Part) (b block, ok bool, err error) {
 			return b, true, err
 		}
 	}
-	return block{}, false, m.client.Unsupported("a message of the role " + string(role) + " holds a part that does not belong there")
+	return block{}, false, m.client.Unsupported("a message of the role " + string(role) + " contains a part that is not allowed there")
 }
 
 // thinkingBlock converts reasoning that Anthropic has signed. ok is false for
@@ -245,7 +245,7 @@ func (m *Model) document(p llm.File) (block, error) {
 	case strings.HasPrefix(p.MIME, "text/"), p.MIME == "application/json":
 		b.Source = object{"type": "text", "media_type": "text/plain", "data": string(p.Data)}
 	default:
-		return block{}, m.client.Unsupported("a file of the type " + p.MIME + "; Anthropic takes PDF and text")
+		return block{}, m.client.Unsupported("a file of the type " + p.MIME + "; Anthropic accepts PDF and text")
 	}
 	return b, nil
 }
@@ -267,7 +267,7 @@ func (m *Model) result(p llm.ToolResult) (block, error) {
 			}
 			r.Content = append(r.Content, doc)
 		default:
-			return block{}, m.client.Unsupported("a tool result may hold text, images and files only")
+			return block{}, m.client.Unsupported("a tool result may contain only text, images and files")
 		}
 	}
 	return r, nil

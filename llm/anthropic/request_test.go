@@ -185,13 +185,13 @@ func TestUnsupported(t *testing.T) {
 	}{
 		{llm.Message{Role: "narrator"}, "unknown role narrator"},
 		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.File{MIME: "audio/mp3", Data: []byte{1}}}}, "file of the type audio/mp3"},
-		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolCall{}}}, "does not belong there"},
-		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{}}}, "does not belong there"},
-		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolResult{}}}, "does not belong there"},
-		{llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Image{}}}, "does not belong there"},
-		{llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.File{}}}, "does not belong there"},
-		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Text{Text: "x"}}}, "does not belong there"},
-		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.ToolCall{}}}}}, "text, images and files only"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolCall{}}}, "is not allowed there"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.Reasoning{}}}, "is not allowed there"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolResult{}}}, "is not allowed there"},
+		{llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Image{}}}, "is not allowed there"},
+		{llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.File{}}}, "is not allowed there"},
+		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Text{Text: "x"}}}, "is not allowed there"},
+		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.ToolCall{}}}}}, "only text, images and files"},
 		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.File{Data: []byte{1}}}}}}, "PDF and text"},
 	} {
 		_, err := llm.Generate(t.Context(), newModel(t, "http://127.0.0.1:1"), llm.Request{Messages: []llm.Message{called, c.message}})
@@ -209,9 +209,9 @@ func TestNew(t *testing.T) {
 		c    Config
 		want string
 	}{
-		{Config{}, "anthropic: no model is named"},
+		{Config{}, "anthropic: no model is set"},
 		{Config{Model: "m"}, "authentication failed: api.anthropic.com: no API key: set ANTHROPIC_API_KEY"},
-		{Config{Model: "m", BaseURL: "x"}, `anthropic: base URL "x": want an address like https://api.anthropic.com/`},
+		{Config{Model: "m", BaseURL: "x"}, `anthropic: base URL "x": it must be an address like https://api.anthropic.com/`},
 	} {
 		if _, err := New(c.c); err == nil || err.Error() != c.want {
 			t.Errorf("New(%+v): %v, want %s", c.c, err, c.want)

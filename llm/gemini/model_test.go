@@ -157,7 +157,7 @@ func TestNoReply(t *testing.T) {
 		{"blocked", responses(`{"promptFeedback":{"blockReason":"SAFETY"},` + usage + `}`), "bad request: 127.0.0.1: the prompt was blocked (SAFETY)"},
 		{"malformed call", responses(finish("MALFORMED_FUNCTION_CALL")), "server error: 127.0.0.1: the model wrote a tool call that is not valid: so it is"},
 		{"unfinished", responses(parts(`{"text":"a"}`), finish("CONTINUATION")), "Connection reset: "},
-		{"unknown shape", responses(`{"candidates":3}`), "server error: 127.0.0.1: the stream holds an event of an unknown shape: "},
+		{"unknown shape", responses(`{"candidates":3}`), "server error: 127.0.0.1: the stream contains an event of an unknown form: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := wiretest.Serve(t, wiretest.Stream(c.stream))

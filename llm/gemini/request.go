@@ -209,7 +209,7 @@ func (m *Model) parts(msg llm.Message) (parts, attached []*part, err error) {
 			attached = append(attached, more...)
 		}
 		if !belongs(msg.Role, p) {
-			return nil, nil, m.client.Unsupported("a message of the role " + string(msg.Role) + " holds a part that does not belong there")
+			return nil, nil, m.client.Unsupported("a message of the role " + string(msg.Role) + " contains a part that is not allowed there")
 		}
 		parts = append(parts, next)
 	}
@@ -257,7 +257,7 @@ func (m *Model) result(p llm.ToolResult) (*part, []*part, error) {
 		case llm.File:
 			attached = append(attached, mediaPart(c.MIME, c.URL, c.Data))
 		default:
-			return nil, nil, m.client.Unsupported("a tool result may hold text, images and files only")
+			return nil, nil, m.client.Unsupported("a tool result may contain only text, images and files")
 		}
 	}
 	text := llm.Message{Parts: p.Content}.Text()

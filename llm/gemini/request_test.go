@@ -123,10 +123,10 @@ func TestUnsupported(t *testing.T) {
 		want    string
 	}{
 		{llm.Message{Role: "narrator"}, "unknown role narrator"},
-		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolCall{}}}, "does not belong there"},
-		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolResult{}}}, "does not belong there"},
-		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Text{Text: "x"}}}, "does not belong there"},
-		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.ToolCall{}}}}}, "text, images and files only"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolCall{}}}, "is not allowed there"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolResult{}}}, "is not allowed there"},
+		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Text{Text: "x"}}}, "is not allowed there"},
+		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.ToolCall{}}}}}, "only text, images and files"},
 	} {
 		_, err := llm.Generate(t.Context(), newModel(t, "http://127.0.0.1:1"), llm.Request{Messages: []llm.Message{called, c.message}})
 		var e *llm.Error
@@ -144,9 +144,9 @@ func TestNew(t *testing.T) {
 		c    Config
 		want string
 	}{
-		{Config{}, "gemini: no model is named"},
+		{Config{}, "gemini: no model is set"},
 		{Config{Model: "m"}, "authentication failed: generativelanguage.googleapis.com: no API key: set GEMINI_API_KEY"},
-		{Config{Model: "m", BaseURL: "x"}, `gemini: base URL "x": want an address like https://generativelanguage.googleapis.com/`},
+		{Config{Model: "m", BaseURL: "x"}, `gemini: base URL "x": it must be an address like https://generativelanguage.googleapis.com/`},
 	} {
 		if _, err := New(c.c); err == nil || err.Error() != c.want {
 			t.Errorf("New(%+v): %v, want %s", c.c, err, c.want)

@@ -168,7 +168,7 @@ func TestBadToolCalls(t *testing.T) {
 		{"cut by the limit before they began", chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]}`, `"delta":{},"finish_reason":"length"`),
 			"server error: 127.0.0.1: a token limit cut off the arguments of the tool call f: unexpected end of JSON input"},
 		{"content of no known shape", chunks(`"delta":{"content":[3]}`, stop),
-			"server error: 127.0.0.1: the stream holds content of an unknown shape: "},
+			"server error: 127.0.0.1: the stream contains content of an unknown form: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := wiretest.Serve(t, wiretest.Stream(c.stream))

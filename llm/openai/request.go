@@ -139,7 +139,7 @@ func (m *Model) user(parts []llm.Part) (message, error) {
 			list = append(list, object{"type": "image_url", "image_url": object{"url": address(p.URL, p.MIME, p.Data)}})
 		case llm.File:
 			if len(p.Data) == 0 {
-				return message{}, m.client.Unsupported("a file that is given by its address; chat completions take the bytes only")
+				return message{}, m.client.Unsupported("a file that is given by its address; chat completions accept only its bytes")
 			}
 			file := object{"file_data": address("", p.MIME, p.Data)}
 			if p.Name != "" {
@@ -147,7 +147,7 @@ func (m *Model) user(parts []llm.Part) (message, error) {
 			}
 			list = append(list, object{"type": "file", "file": file})
 		default:
-			return message{}, m.client.Unsupported("a user's message may hold text, images and files only")
+			return message{}, m.client.Unsupported("a user's message may contain only text, images and files")
 		}
 	}
 	if len(list) == 0 {
@@ -196,7 +196,7 @@ func (m *Model) results(msg llm.Message) (list []message, media []llm.Part, err 
 	for _, p := range msg.Parts {
 		r, ok := p.(llm.ToolResult)
 		if !ok {
-			return nil, nil, m.client.Unsupported("a tool message may hold tool results only")
+			return nil, nil, m.client.Unsupported("a tool message may contain only tool results")
 		}
 		for _, p := range r.Content {
 			if _, ok := p.(llm.Text); !ok {

@@ -108,8 +108,8 @@ func TestUnsupported(t *testing.T) {
 	}{
 		{llm.Message{Role: "narrator"}, "unknown role narrator"},
 		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.File{URL: "https://example.org/a.pdf"}}}, "given by its address"},
-		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolResult{}}}, "text, images and files only"},
-		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Text{Text: "x"}}}, "tool results only"},
+		{llm.Message{Role: llm.RoleUser, Parts: []llm.Part{llm.ToolResult{}}}, "only text, images and files"},
+		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.Text{Text: "x"}}}, "only tool results"},
 		{llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{Content: []llm.Part{llm.File{URL: "u"}}}}}, "given by its address"},
 	} {
 		_, err := llm.Generate(t.Context(), newModel(t, "http://127.0.0.1:1"), llm.Request{Messages: []llm.Message{c.message}})
@@ -128,12 +128,12 @@ func TestNew(t *testing.T) {
 		c    Config
 		want string
 	}{
-		{Config{}, "openai: no model is named"},
+		{Config{}, "openai: no model is set"},
 		{Config{Model: "m"}, "authentication failed: api.openai.com: no API key: set OPENAI_API_KEY"},
 		{Config{Model: "m", KeyName: "K"}, "authentication failed: api.openai.com: no API key: set K"},
-		{Config{Model: "m", BaseURL: "localhost:80"}, `openai: base URL "localhost:80": want an address like https://api.openai.com/v1/`},
-		{Config{Model: "m", BaseURL: "ftp://x"}, `openai: base URL "ftp://x": want an address like https://api.openai.com/v1/`},
-		{Config{Model: "m", BaseURL: "http://x\x00"}, "openai: base URL \"http://x\\x00\": want an address like https://api.openai.com/v1/"},
+		{Config{Model: "m", BaseURL: "localhost:80"}, `openai: base URL "localhost:80": it must be an address like https://api.openai.com/v1/`},
+		{Config{Model: "m", BaseURL: "ftp://x"}, `openai: base URL "ftp://x": it must be an address like https://api.openai.com/v1/`},
+		{Config{Model: "m", BaseURL: "http://x\x00"}, "openai: base URL \"http://x\\x00\": it must be an address like https://api.openai.com/v1/"},
 	} {
 		if _, err := New(c.c); err == nil || err.Error() != c.want {
 			t.Errorf("New(%+v): %v, want %s", c.c, err, c.want)

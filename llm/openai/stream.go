@@ -158,12 +158,12 @@ func (d *decoder) content(raw json.RawMessage) error {
 	if !strings.HasPrefix(string(raw), "[") {
 		var whole string
 		if err := json.Unmarshal(raw, &whole); err != nil {
-			return d.client.Malformed("the stream holds content of an unknown shape", err)
+			return d.client.Malformed("the stream contains content of an unknown form", err)
 		}
 		return d.parts.Text(textSlot, whole)
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return d.client.Malformed("the stream holds content of an unknown shape", err)
+		return d.client.Malformed("the stream contains content of an unknown form", err)
 	}
 	for _, part := range list {
 		for _, t := range part.Thinking {

@@ -19,7 +19,7 @@ const (
 // digits of numbers.
 func (l *loader) arguments(n *yaml.Node) json.RawMessage {
 	if n = resolve(n); n.Kind != yaml.MappingNode {
-		l.fault(n, "want the arguments, a mapping, found %s", describe(n))
+		l.fault(n, "expected the arguments as a mapping, found %s", describe(n))
 		return nil
 	}
 	var b bytes.Buffer
@@ -31,7 +31,7 @@ func (l *loader) json(b *bytes.Buffer, n *yaml.Node, depth int) {
 	n = resolve(n)
 	if l.nodes++; depth > maxDepth || l.nodes > maxNodes {
 		if l.nodes < maxNodes*2 { // report it once
-			l.fault(n, "the arguments are nested too deep, or their aliases make them too large")
+			l.fault(n, "the arguments are nested too deeply, or their aliases make them too large")
 			l.nodes = maxNodes * 2
 		}
 		b.WriteString("null")
@@ -45,9 +45,9 @@ func (l *loader) json(b *bytes.Buffer, n *yaml.Node, depth int) {
 			key := resolve(n.Content[i])
 			switch {
 			case key.Kind != yaml.ScalarNode:
-				l.fault(key, "want a name, found %s; put quotes around it", describe(key))
+				l.fault(key, "expected a name, found %s; put quotes around it", describe(key))
 			case key.ShortTag() == "!!merge":
-				l.fault(key, "merge keys cannot be used here")
+				l.fault(key, "merge keys are not supported here")
 			case seen[key.Value]:
 				l.fault(key, "the key %q is given twice", key.Value)
 			}

@@ -51,7 +51,7 @@ func load(data []byte) ([]*entry, []Fault) {
 	var doc yaml.Node
 	if err := yaml.Load(data, &doc); err != nil {
 		if len(strings.TrimSpace(string(data))) == 0 {
-			return nil, []Fault{{Line: 1, Col: 1, Message: "the transcript is empty; want a list of replies"}}
+			return nil, []Fault{{Line: 1, Col: 1, Message: "the transcript is empty; it must be a list of replies"}}
 		}
 		return nil, []Fault{syntaxFault(err)}
 	}
@@ -60,7 +60,7 @@ func load(data []byte) ([]*entry, []Fault) {
 	root := resolve(&doc)
 	switch {
 	case root.Kind != yaml.SequenceNode:
-		l.fault(root, "want a list of replies, found %s", describe(root))
+		l.fault(root, "expected a list of replies, found %s", describe(root))
 	case len(root.Content) == 0:
 		l.fault(root, "the list of replies is empty")
 	default:
@@ -127,7 +127,7 @@ func describe(n *yaml.Node) string {
 func (l *loader) fields(n *yaml.Node, what string, readers map[string]func(*yaml.Node)) {
 	n = resolve(n)
 	if n.Kind != yaml.MappingNode {
-		l.fault(n, "want %s, a mapping, found %s", what, describe(n))
+		l.fault(n, "expected %s as a mapping, found %s", what, describe(n))
 		return
 	}
 	seen := map[string]bool{}
@@ -171,7 +171,7 @@ func (l *loader) entry(n *yaml.Node) *entry {
 	switch {
 	case len(l.faults) > before:
 	case !said:
-		l.fault(n, "the reply says nothing; want text, reasoning, tool_calls or error")
+		l.fault(n, "the reply is empty; set text, reasoning, tool_calls or error")
 	case e.err != nil && (e.text != "" || e.reasoning != "" || len(e.calls) > 0):
 		l.fault(n, "the reply has an error and something else; a failure is the whole reply")
 	}
@@ -189,7 +189,7 @@ func (l *loader) usage(n *yaml.Node) (u llm.Usage) {
 func (l *loader) calls(n *yaml.Node) []llm.ToolCall {
 	n = resolve(n)
 	if n.Kind != yaml.SequenceNode {
-		l.fault(n, "want a list of tool calls, found %s", describe(n))
+		l.fault(n, "expected a list of tool calls, found %s", describe(n))
 		return nil
 	}
 	var calls []llm.ToolCall
@@ -218,7 +218,7 @@ func (l *loader) failure(n *yaml.Node) error {
 	n = resolve(n)
 	if n.Kind == yaml.ScalarNode {
 		if n.ShortTag() == "!!null" || n.Value == "" {
-			l.fault(n, "want the text of an error, or a mapping with its class or status")
+			l.fault(n, "expected the text of an error, or a mapping with its class or status")
 		}
 		return errors.New(n.Value)
 	}
@@ -255,9 +255,9 @@ func (l *loader) text(n *yaml.Node) string {
 	n = resolve(n)
 	switch {
 	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
-		l.fault(n, "want text, found a mapping; put quotes around text that begins with a brace")
+		l.fault(n, "expected text, found a mapping; put quotes around text that starts with a brace")
 	case n.Kind != yaml.ScalarNode:
-		l.fault(n, "want text, found %s", describe(n))
+		l.fault(n, "expected text, found %s", describe(n))
 	case n.ShortTag() == "!!null":
 		return ""
 	default:
@@ -291,7 +291,7 @@ func (l *loader) number(n *yaml.Node, least int) int {
 	n = resolve(n)
 	v, err := strconv.Atoi(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || v < least || v > 1<<31 {
-		l.fault(n, "want a whole number from %d on, found %s", least, describe(n))
+		l.fault(n, "expected a whole number of at least %d, found %s", least, describe(n))
 		return least
 	}
 	return v
@@ -300,7 +300,7 @@ func (l *loader) number(n *yaml.Node, least int) int {
 func (l *loader) boolean(n *yaml.Node) bool {
 	n = resolve(n)
 	if n.ShortTag() != "!!bool" {
-		l.fault(n, "want true or false, found %s", describe(n))
+		l.fault(n, "expected true or false, found %s", describe(n))
 	}
 	return strings.EqualFold(n.Value, "true")
 }

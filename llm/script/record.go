@@ -134,11 +134,11 @@ func join(old, text []byte) ([]byte, error) {
 	data = append(data[:len(data):len(data)], text...)
 	before, faults := load(old)
 	if len(faults) > 0 && !bytes.Equal(old, []byte(header)) {
-		return nil, fmt.Errorf("the file is not a transcript, and is left as it is: line %d: %s", faults[0].Line, faults[0].Message)
+		return nil, fmt.Errorf("the file is not a transcript and was not changed: line %d: %s", faults[0].Line, faults[0].Message)
 	}
 	after, faults := load(data)
 	if len(faults) > 0 || len(after) != len(before)+1 {
-		return nil, errors.New("nothing can be added to the list as it is written; begin its lines with - in the first column")
+		return nil, errors.New("raddle cannot add a reply to a list in this form; start its lines with - in the first column")
 	}
 	return data, nil
 }

@@ -183,9 +183,9 @@ func TestRecordInto(t *testing.T) {
 	for _, c := range []struct{ name, old, want string }{
 		{"empty file", "", "yes"},
 		{"transcript", "- text: a", "yes"},
-		{"list on one line", "[{text: a}]", "error: script: record PATH: nothing can be added to the list as it is written; begin its lines with - in the first column"},
-		{"indented list", "  - text: a\n", "error: script: record PATH: nothing can be added to the list as it is written; begin its lines with - in the first column"},
-		{"something else", "a: b\n", "error: script: record PATH: the file is not a transcript, and is left as it is: line 1: want a list of replies, found a mapping"},
+		{"list on one line", "[{text: a}]", "error: script: record PATH: raddle cannot add a reply to a list in this form; start its lines with - in the first column"},
+		{"indented list", "  - text: a\n", "error: script: record PATH: raddle cannot add a reply to a list in this form; start its lines with - in the first column"},
+		{"something else", "a: b\n", "error: script: record PATH: the file is not a transcript and was not changed: line 1: expected a list of replies, found a mapping"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.yaml")

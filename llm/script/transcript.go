@@ -107,7 +107,7 @@ func (t *Transcript) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 	var used atomic.Bool
 	return func(yield func(llm.Delta, error) bool) {
 		if used.Swap(true) {
-			yield(llm.Delta{}, errors.New("llm: a stream is for a single use; call Stream again"))
+			yield(llm.Delta{}, errors.New("llm: a stream can be used only once; call Stream again"))
 			return
 		}
 		if err := ctx.Err(); err != nil {
@@ -201,7 +201,7 @@ func (e *UnmatchedError) Error() string {
 	const most = 8
 	head := fmt.Sprintf("script: %s: no reply for the request %q (turn %d): ", e.File, shorten(e.Prompt, 120), e.Turn)
 	if len(e.Unused) == 0 {
-		return head + fmt.Sprintf("all replies (%d) are used up; add one, or let one of them repeat", e.Replies)
+		return head + fmt.Sprintf("all replies (%d) are used; add one, or set repeat on one of them", e.Replies)
 	}
 	list := e.Unused
 	more := ""

@@ -74,7 +74,7 @@ func TestChoice(t *testing.T) {
 		{"errors", "- error: boom (429)\n- error: {status: 429, message: slow down}\n- error: {class: network, code: refused}\n- text: a",
 			[]llm.Request{user("x"), user("x"), user("x"), user("x")}, []string{"error: boom (429)", "error: rate limit (429): slow down", "error: Connection refused", "a"}, nil},
 		{"used up", "- text: a", []llm.Request{user("x"), user("the prompt")},
-			[]string{"a", `error: script: dir/transcript.yaml: no reply for the request "the prompt" (turn 1): all replies (1) are used up; add one, or let one of them repeat`}, nil},
+			[]string{"a", `error: script: dir/transcript.yaml: no reply for the request "the prompt" (turn 1): all replies (1) are used; add one, or set repeat on one of them`}, nil},
 		{"unmatched", "- match: one\n  text: a\n- match: [two, " + strings.Repeat("long", 20) + "]\n  turn: 2\n  text: b", []llm.Request{user("three\n and " + strings.Repeat("more ", 40))},
 			[]string{`error: script: dir/transcript.yaml: no reply for the request "three and ` + strings.Repeat("more ", 22) + `..." (turn 1): still unused: ` +
 				`line 1 (match "one"); line 3 (match "two", match "` + strings.Repeat("long", 10) + `...", turn 2)`},

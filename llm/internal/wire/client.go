@@ -70,7 +70,7 @@ type Client struct {
 // Auth; other errors have no class.
 func New(c Config) (*Client, error) {
 	if c.Model == "" {
-		return nil, fmt.Errorf("%s: no model is named", c.Name)
+		return nil, fmt.Errorf("%s: no model is set", c.Name)
 	}
 	if c.KeyName == "" {
 		c.KeyName = strings.ToUpper(c.Name) + "_API_KEY"
@@ -81,7 +81,7 @@ func New(c Config) (*Client, error) {
 	}
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
-		return nil, fmt.Errorf("%s: base URL %q: want an address like %s", c.Name, redact.URL(address), c.Default)
+		return nil, fmt.Errorf("%s: base URL %q: it must be an address like %s", c.Name, redact.URL(address), c.Default)
 	}
 	own := &Client{
 		base: base, read: c.Read, total: c.StreamTimeout, largest: c.MaxReply, headers: c.Headers, keyName: c.KeyName, hasKey: c.Key != "",

@@ -58,7 +58,7 @@ func TestNetworkFailures(t *testing.T) {
 		err  error
 		want string
 	}{
-		{"refused", dial(syscall.ECONNREFUSED), "Connection refused: api.example.org: nothing listens there; is the server running, and is the base URL right?"},
+		{"refused", dial(syscall.ECONNREFUSED), "Connection refused: api.example.org: cannot connect; is the server running, and is the base URL right?"},
 		{"reset", dial(syscall.ECONNRESET), "Connection reset: api.example.org: the server closed the connection without an answer"},
 		{"broken pipe", dial(syscall.EPIPE), "Connection reset: api.example.org: the server closed the connection without an answer"},
 		{"end", io.EOF, "Connection reset: api.example.org: the server closed the connection without an answer"},
@@ -370,7 +370,7 @@ var xs = strings.Repeat("x", 1<<20)
 
 // What a provider's package leaves out is told, or has a usual value.
 func TestNewNeedsAModel(t *testing.T) {
-	if _, err := New(Config{Name: "test", Default: "https://api.example.org/v1/", Key: "k"}); err == nil || err.Error() != "test: no model is named" {
+	if _, err := New(Config{Name: "test", Default: "https://api.example.org/v1/", Key: "k"}); err == nil || err.Error() != "test: no model is set" {
 		t.Errorf("without a model: %v", err)
 	}
 	_, err := New(Config{Name: "test", Model: "m", Default: "https://api.example.org/v1/"})

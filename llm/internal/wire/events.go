@@ -78,11 +78,11 @@ func (c *Client) Decode(ev Event, v any) error {
 	case err == nil:
 		return nil
 	case !errors.As(err, &syntax):
-		return c.Malformed("the stream holds an event of an unknown shape", err)
+		return c.Malformed("the stream contains an event of an unknown form", err)
 	case ev.Cut:
 		return c.EndedEarly()
 	}
-	return c.Malformed("the stream holds an event that is not JSON", err)
+	return c.Malformed("the stream contains an event that is not JSON", err)
 }
 
 func syntaxError(data []byte) error {

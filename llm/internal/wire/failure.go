@@ -102,7 +102,7 @@ func (c *Client) Unsupported(what string) error {
 func (c *Client) silent() error {
 	return &llm.Error{
 		Class: llm.Timeout, Host: c.base.Host,
-		Message: fmt.Sprintf("nothing came from the server for %v", c.read),
+		Message: fmt.Sprintf("the server sent nothing for %v", c.read),
 	}
 }
 
@@ -133,7 +133,7 @@ func (c *Client) network(err error) error {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return &llm.Error{
 			Class: llm.Network, Code: llm.CodeRefused, Host: c.base.Host, Err: syscall.ECONNREFUSED,
-			Message: "nothing listens there; is the server running, and is the base URL right?",
+			Message: "cannot connect; is the server running, and is the base URL right?",
 		}
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return &llm.Error{Class: llm.Timeout, Host: c.base.Host, Message: "no connection within the time limit"}

@@ -23,7 +23,7 @@ func (c *Client) Stream(ctx context.Context, call func(ctx context.Context, emit
 	var used atomic.Bool
 	return func(yield func(llm.Delta, error) bool) {
 		if used.Swap(true) {
-			yield(llm.Delta{}, errors.New("llm: a stream is for a single use; call Stream again"))
+			yield(llm.Delta{}, errors.New("llm: a stream can be used only once; call Stream again"))
 			return
 		}
 		inner, cancel := context.WithCancel(ctx)

@@ -139,7 +139,7 @@ func (c *Client) refusal(resp *http.Response) error {
 	if resp.StatusCode < 400 {
 		return &llm.Error{
 			Class: llm.BadRequest, Status: resp.StatusCode, Host: c.base.Hostname(),
-			Message: c.clean(fmt.Sprintf("the endpoint sends elsewhere (%s): put the final address into the base URL", resp.Header.Get("Location"))),
+			Message: c.clean(fmt.Sprintf("the endpoint redirects to %s: set the base URL to the final address", resp.Header.Get("Location"))),
 		}
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
@@ -170,7 +170,7 @@ func (c *Client) notEvents(data []byte, kind string) error {
 		return c.classify(t, t.status)
 	}
 	if kind == "" {
-		kind = "data of no stated type"
+		kind = "data without a content type"
 	}
 	return &llm.Error{
 		Class: llm.BadRequest, Host: c.base.Hostname(),
