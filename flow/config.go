@@ -71,6 +71,7 @@ type Team struct {
 	Spawnable         *[]string // nil: any agent
 	SummaryModel      string    // empty: the agent's own
 	SummaryThreshold  int       // characters of a child's output above which it is summarised
+	Escalate          bool      // the children's questions for the person go to the agent that spawned them
 	EscalationTimeout Seconds   // how long a question to a model above may stay open
 }
 
@@ -206,6 +207,13 @@ func readTeam(m *fields) Team {
 		SummaryModel:      m.str("summarization_model", optional),
 		SummaryThreshold:  m.count("summarization_threshold", defaultSummaryThreshold),
 		EscalationTimeout: m.seconds("escalation_timeout", defaultEscalationTimeout),
+	}
+	switch to := m.str("escalate", optional); to {
+	case "":
+	case "agent":
+		t.Escalate = true
+	default:
+		m.fail(m.find("escalate"), "escalate", "invalid-value", fmt.Sprintf("invalid value: %q, expected agent", to))
 	}
 	if m.has("spawnable_agents") {
 		names := m.strings("spawnable_agents", optional)

@@ -110,7 +110,7 @@ func (a *Agent) offer() []tool.Tool {
 // spawned or below one that is, they ask whoever has spawned that.
 func (a *Agent) userTools() []tool.Tool {
 	tools := agent.UserTools(a.host.Headless)
-	if !a.host.Headless {
+	if !a.host.Headless && !a.asks {
 		return tools
 	}
 	return team.Escalating(tools, a.patience())

@@ -72,7 +72,7 @@ func (l *loader) recruit(a *Agent) {
 		a.crew = &crew{} // they are refused before anybody looks for them
 		return
 	}
-	at := slot{depth: a.depth + 1, parent: a.model(""), member: true}
+	at := slot{depth: a.depth + 1, parent: a.model(""), member: true, asks: a.escalates()}
 	key := crewKey{at: at, in: strings.Join(l.lookIn(a), "\n"), names: "*"}
 	if a.Config != nil && a.Config.Team.Spawnable != nil {
 		key.names = strings.Join(*a.Config.Team.Spawnable, "/")

@@ -79,6 +79,7 @@ type slot struct {
 	parent string // the model of the agent that spawns it, for one that names none
 	member bool   // of a team: spawned by a model
 	quiet  bool   // below such a one
+	asks   bool   // a team in which questions for the person go to the agent that spawned the one that asks
 }
 
 func (l *loader) load(s slot) (*Agent, error) {
@@ -300,7 +301,7 @@ func (l *loader) spawned(a *Agent) {
 		if dir == "" || l.host.Child != nil && !exists(filepath.Join(dir, graphFile)) {
 			continue // the validator has said so, or Host.Child runs it
 		}
-		child, err := l.load(slot{dir: dir, depth: a.depth + 1, parent: a.model(""), quiet: a.member || a.quiet})
+		child, err := l.load(slot{dir: dir, depth: a.depth + 1, parent: a.model(""), quiet: a.member || a.quiet, asks: a.asks})
 		if err != nil {
 			a.reject(n, b.Agent, err)
 			continue

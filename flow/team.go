@@ -11,7 +11,7 @@ import (
 // roster is a team without a lead, and without graphs: what its agents are told of
 // each other.
 func (a *Agent) roster() *team.Config {
-	t := &team.Config{Agents: map[string]team.Member{}, Escalate: a.host.Headless, Depth: a.host.Depth}
+	t := &team.Config{Agents: map[string]team.Member{}, Escalate: a.escalates(), Depth: a.host.Depth}
 	for name, child := range a.crew.agents {
 		t.Agents[name] = team.Member{Description: child.description()}
 	}
@@ -19,6 +19,12 @@ func (a *Agent) roster() *team.Config {
 		t.Agents[name] = team.Member{Fault: err}
 	}
 	return t
+}
+
+// escalates reports whether the agents of its team ask the agent that has spawned them,
+// and not the person.
+func (a *Agent) escalates() bool {
+	return a.host.Headless || a.asks || a.Config != nil && !a.member && a.Config.Team.Escalate
 }
 
 func (a *Agent) description() string {

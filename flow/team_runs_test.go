@@ -229,6 +229,64 @@ func TestEscalations(t *testing.T) {
 	}
 }
 
+// With `escalate: agent` the lead is asked first, and may ask the person in turn, also
+// in a process that did not start the run.
+func TestLeadIsAskedFirst(t *testing.T) {
+	files := map[string]string{"lead/config.yaml": leadFile + "escalate: agent\n", "asker/config.yaml": "name: asker\n"}
+	for name, c := range map[string]struct {
+		person string
+		reply  func(v view) llm.Message // the lead's first message after it was asked; nil: its own answer
+	}{
+		"the lead answers":        {},
+		"the person, by the lead": {"right", func(v view) llm.Message { return calls(v, "user__input", `{"question":"Where do you want to go?"}`) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			x := newTroupe(t, files, map[string]role{
+				"lead": func(_ context.Context, v view) llm.Message {
+					last := v.results[max(0, len(v.results)-1):]
+					switch {
+					case v.round == 0:
+						return calls(v, spawn("asker", "x")...)
+					case v.round == 1:
+						return calls(v, collect(v.field(0, "id"))...)
+					case v.round == 2 && c.reply != nil:
+						return c.reply(v)
+					case strings.Contains(last[0], "exit_status"):
+						return words(last[0])
+					case strings.Contains(last[0], "Reply sent"):
+						return calls(v, collect(v.field(0, "id"))...)
+					}
+					_, id, _ := strings.Cut(v.results[1], `"escalation_id":"`)
+					reply := "left"
+					if c.person != "" {
+						reply = v.field(2, "answer")
+					}
+					return calls(v, "agent__reply_escalation", fmt.Sprintf(`{"escalation_id":%q,"reply":%q}`, id[:strings.IndexByte(id, '"')], reply))
+				},
+				"asker": once("user__ask", `{"question":"Which?","options":["left","right"]}`),
+			})
+			store := graph.NewMemory()
+			a, r := x.runner("lead", Host{}, store)
+			res, err := r.Invoke(t.Context(), a.Input("Go."))
+			want := `{\"answer\":\"left\"}`
+			if c.person != "" {
+				if err != nil || res.Status != graph.Waiting || len(res.Questions) != 1 || !strings.Contains(res.Questions[0].Prompt, "Where do you want to go?") {
+					t.Fatalf("%v, %v, %+v", res.Status, err, res.Questions)
+				}
+				_, r = x.runner("lead", Host{}, store) // as another process would
+				res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: res.Thread, Answers: []graph.Answer{{ID: res.Questions[0].ID, Value: c.person}}})
+				want = `{\"answer\":\"right\"}`
+			}
+			if err != nil || res.Status != graph.Done {
+				t.Fatalf("%v, %v, %+v", res.Status, err, res.Questions)
+			}
+			if said := OutcomeOf(res).Output; !strings.Contains(said, want) {
+				t.Errorf("%s is not in %s", want, said)
+			}
+		})
+	}
+}
+
 // Whatever ends an agent, nothing that its tools have started outlives it.
 func TestProcessesEndWithTheirAgent(t *testing.T) {
 	const hang = "# @describe Waits\n# @cmd Waits\nhang() { mkfifo never; echo $$ > ready; read -r _ < never; }\n"
