@@ -195,7 +195,7 @@ func shownText(s *shown) string {
 		row("question", nameOf(q)+": "+promptOf(q, false))
 		row("", answersText(q))
 	}
-	row("state", string(s.State))
+	row("state", stateText(s.State))
 	row("points", pointsText(s.Points))
 	for _, f := range s.Forks {
 		row("fork", fmt.Sprintf("%s, at @%d", f.Run, f.At))
@@ -216,27 +216,6 @@ const (
 	mostCalls    = 30
 	mostCallText = 160
 )
-
-// callsText lists calls of tools with their outcomes, oldest first.
-func callsText(calls []app.ToolCall) string {
-	var b strings.Builder
-	if more := len(calls) - mostCalls; more > 0 {
-		fmt.Fprintf(&b, "(%d before: --output json)\n", more)
-		calls = calls[more:]
-	}
-	for _, c := range calls {
-		fmt.Fprintf(&b, "%s%s %s", plainText(app.PlainPath(c.Path)), plainText(c.Tool), brief(asWritten(string(c.Args))))
-		switch {
-		case c.Outcome != "":
-			fmt.Fprintf(&b, "\n  %s: %s\n", c.Status, brief(c.Outcome))
-		case c.Status == "begun":
-			b.WriteString("\n  begun: what became of it is not recorded\n")
-		default:
-			fmt.Fprintf(&b, "\n  %s\n", c.Status)
-		}
-	}
-	return b.String()
-}
 
 // searchesText lists the queries, and the places that were found.
 func searchesText(searches []flow.Search) string {

@@ -1,0 +1,89 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"raddle.dev/internal/app"
+)
+
+// callsText lists calls of tools with their outcomes, oldest first, under the agent or node that made them if there are several. Looks into
+// empty inboxes are left out.
+func callsText(calls []app.ToolCall) string {
+	calls = slices.DeleteFunc(slices.Clone(calls), isEmptyLook)
+	var b strings.Builder
+	if more := len(calls) - mostCalls; more > 0 {
+		fmt.Fprintf(&b, "(%d before: --output json)\n", more)
+		calls = calls[more:]
+	}
+	var makers []string
+	for _, c := range calls {
+		if !slices.Contains(makers, c.Path) {
+			makers = append(makers, c.Path)
+		}
+	}
+	for _, maker := range makers {
+		margin, path := "", plainText(app.PlainPath(maker))
+		if len(makers) > 1 {
+			fmt.Fprintf(&b, "%s\n", orElse(strings.TrimSuffix(path, "/"), "the lead"))
+			margin, path = "  ", ""
+		}
+		for _, c := range calls {
+			if c.Path == maker {
+				b.WriteString(margin + path + callText(&c, margin))
+			}
+		}
+	}
+	return b.String()
+}
+
+// callText is a call and, on a line behind margin, its outcome.
+func callText(c *app.ToolCall, margin string) string {
+	outcome := c.Status
+	switch {
+	case c.Outcome != "":
+		outcome += ": " + brief(c.Outcome)
+	case c.Status == "begun":
+		outcome += ": what became of it is not recorded"
+	}
+	return fmt.Sprintf("%s %s\n%s  %s\n", plainText(c.Tool), brief(asWritten(string(c.Args))), margin, outcome)
+}
+
+// isEmptyLook reports whether a call has looked for messages and found none.
+func isEmptyLook(c app.ToolCall) bool {
+	var box struct{ Messages *[]json.RawMessage }
+	return c.Tool == "agent__check_inbox" && json.Unmarshal([]byte(c.Outcome), &box) == nil && box.Messages != nil && len(*box.Messages) == 0
+}
+
+// stateText is a state for people: a line for each key, in the order of the state, without those that hold nothing.
+func stateText(state json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(state))
+	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
+		return string(state)
+	}
+	var b strings.Builder
+	for d.More() {
+		key, err := d.Token()
+		var value json.RawMessage
+		if err == nil {
+			err = d.Decode(&value)
+		}
+		if err != nil {
+			return string(state)
+		}
+		text := string(value)
+		switch text {
+		case "null", `""`, "[]", "{}":
+			continue
+		}
+		var plain string
+		if json.Unmarshal(value, &plain) != nil {
+			plain = asWritten(text)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", plainText(fmt.Sprint(key)), brief(plain))
+	}
+	return b.String()
+}
