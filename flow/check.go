@@ -212,6 +212,8 @@ func (c *checker) models() {
 		for i, tool := range l.Tools {
 			server, isServer := strings.CutPrefix(tool, "mcp:")
 			switch {
+			case isServer && !servers[server] && c.f.wantsAllServers():
+				c.warnAt(n, toolAt(i), "unknown-server", fmt.Sprintf("there is no MCP server '%s'; the node runs without it", server))
 			case isServer && !servers[server]:
 				c.errorAt(n, toolAt(i), "unknown-server", "llm node references unknown MCP server '%s'", tool)
 			case !isServer && !tools[toolStem(tool)]:
@@ -228,10 +230,14 @@ func (c *checker) models() {
 	}
 }
 
+// wantsAllServers reports whether mcp_servers is every server there is. Then a node may name one that only other machines have: the
+// graph runs without it.
+func (f *File) wantsAllServers() bool { return slices.Equal(f.MCPServers, []string{"all"}) }
+
 // namedServers returns the ids that the graph's mcp_servers lists. They count as
 // known, also where no mcp.json has them: the graph runs without those servers.
 func (f *File) namedServers() []string {
-	if slices.Equal(f.MCPServers, []string{"all"}) {
+	if f.wantsAllServers() {
 		return nil
 	}
 	return f.MCPServers

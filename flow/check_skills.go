@@ -34,7 +34,7 @@ func (s Skills) off() bool { return s.Enabled != nil && !*s.Enabled }
 // skills checks the names of skills that the graph and its llm nodes enable, where
 // skills are not switched off. Each name gets the first finding that fits it.
 func (c *checker) skills() {
-	if c.f.Skills.off() {
+	if c.k.NoSkills || c.f.Skills.off() {
 		return
 	}
 	universe := c.f.Skills.Names

@@ -14,6 +14,13 @@ import (
 	"raddle.dev/tool"
 )
 
+// HostSkills are the skills that the agents of a host may enable.
+type HostSkills struct {
+	Installed []string // besides those of an agent's own directory
+	Visible   []string // the only ones that may be enabled; nil: all that are installed
+	Off       bool     // skills are switched off: their names are not checked
+}
+
 // Host is the surroundings that an agent is loaded into and runs in. Its zero
 // value works for graphs that call no model.
 type Host struct {
@@ -35,8 +42,8 @@ type Host struct {
 	Retrieval Retrieval
 	Headless  bool // nobody will ever be asked: models are told so
 
-	Skills, VisibleSkills []string // installed, besides those of the agent's directory, and those that may be used; nil: all of them
-	Offline               bool     // the validator trusts names of tools, servers, models and skills
+	Skills  HostSkills
+	Offline bool // the validator trusts names of tools, servers, models and skills
 
 	// Getenv looks up the variables that override an agent's values, such as
 	// WRITER_MODEL; nil: os.Getenv. All of them are looked up while it is loaded.
@@ -179,7 +186,7 @@ func (h *Host) environ() []string {
 // known is what the validator may know of the surroundings.
 func (h *Host) known(dir string, tools *Toolset) Known {
 	k := Known{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
-		Tools: tools.names(), Servers: tools.Servers, Skills: slices.Concat(h.Skills, InstalledSkills(dir)), VisibleSkills: h.VisibleSkills}
+		Tools: tools.names(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
 	k.ModelHint = h.modelHint
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
 	return k

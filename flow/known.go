@@ -40,6 +40,8 @@ type Known struct {
 	Skills []string
 	// VisibleSkills, when not nil, are the only ones that may be used.
 	VisibleSkills []string
+	// NoSkills says that skills are switched off for all agents.
+	NoSkills bool
 }
 
 // scriptPath is the full path of a script.

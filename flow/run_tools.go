@@ -67,7 +67,7 @@ func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []str
 			switch {
 			case slices.Contains(a.Tools.Servers, id):
 				servers = append(servers, id)
-			case !slices.Contains(a.File.namedServers(), id):
+			case !a.File.wantsAllServers() && !slices.Contains(a.File.namedServers(), id):
 				return nil, nil, failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
 			}
 			continue

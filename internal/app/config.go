@@ -39,6 +39,7 @@ type Config struct {
 	MCPFile         string        // a further file of MCP servers, relative to the configuration
 	Permissions     permission.Rules
 	RAG             RAGConfig
+	Skills          SkillsConfig
 	Clients         []ClientConfig
 }
 
@@ -51,6 +52,12 @@ type ClientConfig struct {
 	KeyVar  string        // variable that Key is taken from; "": config.yaml holds the key itself, or no key
 	KeyLine int           // line of api_key in config.yaml; 0: there is no such key
 	Models  []ModelConfig // in file order; the client's bare name means the first chat model
+}
+
+// SkillsConfig is which skills graphs may enable.
+type SkillsConfig struct {
+	Enabled *bool    // nil: on; off: names of skills are not checked
+	Visible []string // nil: all that are installed
 }
 
 // RAGConfig says how to build knowledge bases if agents do not say it.
@@ -100,6 +107,7 @@ var settings = []setting{
 	{"rag_top_k", func(c *Config, s string) (err error) { c.RAG.TopK, err = amount(s); return }},
 	{"read_timeout", func(c *Config, s string) (err error) { c.ReadTimeout, err = seconds(s); return }},
 	{"retry_patience", func(c *Config, s string) (err error) { c.Patience, err = limit(s); return }},
+	{"skills_enabled", func(c *Config, s string) (err error) { c.Skills.Enabled, err = boolean(s); return }},
 	{"store", func(c *Config, s string) error { c.Store = s; return nil }},
 	{"stream_timeout", func(c *Config, s string) (err error) { c.StreamTimeout, err = limit(s); return }},
 	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = number(s, 0, 2); return }},
@@ -109,7 +117,7 @@ var settings = []setting{
 
 // known returns all keys of config.yaml.
 func known() []string {
-	keys := []string{"clients", "document_loaders", "permissions"}
+	keys := []string{"clients", "document_loaders", "permissions", "visible_skills"}
 	for _, s := range settings {
 		keys = append(keys, s.key)
 	}

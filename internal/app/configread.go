@@ -93,6 +93,13 @@ func (r *configReader) read(text []byte, c *Config) {
 			})
 		case key == "permissions":
 			r.permissions(v, c)
+		case key == "visible_skills":
+			c.Skills.Visible = []string{}
+			for _, item := range r.list(v, key) {
+				if name, ok := r.scalar(item, "a name in visible_skills"); ok {
+					c.Skills.Visible = append(c.Skills.Visible, name)
+				}
+			}
 		}
 	})
 }

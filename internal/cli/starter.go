@@ -8,15 +8,15 @@ import (
 	"raddle.dev/internal/app"
 )
 
-// starter asks the person at the terminal for a prompt for an agent that is a model
-// with tools, if there is none: one of its conversation starters, or a text.
+// starter asks the person at the terminal for a prompt for an agent, if there is none: one of its conversation
+// starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.
 func (sh *shell) starter(p *app.Process, req *app.Request) error {
 	who := sh.prompter()
 	if req.Prompt != "" || req.Headless || who == nil {
 		return nil
 	}
 	a, err := p.Load(app.Look{Agent: req.Agent, Model: req.Model, Strict: req.Strict})
-	if err != nil || a.Config == nil {
+	if err != nil || a.Config == nil && len(a.Starters()) == 0 {
 		return nil // Start reports what is wrong
 	}
 	answer, err := who.ask(context.Background(), graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true})

@@ -113,6 +113,27 @@ func TestPromptsOfTools(t *testing.T) {
 	}
 }
 
+// A graph with conversation starters offers them; one without is not asked about, as it may need no prompt.
+func TestStartersOfAGraph(t *testing.T) {
+	w := newWorkplace(t, `
+-- knots/graph.yaml --
+name: knots
+start: done
+conversation_starters: [tie a knot, whip it]
+nodes: {done: {type: end, output: "asked: {{initial_prompt}}"}}
+-- plain/graph.yaml --
+name: plain
+start: done
+nodes: {done: {type: end, output: "asked: {{initial_prompt}}."}}
+`)
+	s := w.screen(nil, "run", "./knots")
+	s.await("What shall knots do?")
+	s.await("tie a knot")
+	s.answer(down, enter)
+	s.ends(0, "asked: whip it")
+	w.screen(nil, "run", "./plain").ends(0, "asked: .")
+}
+
 // A variable that is left open is the error that it is without a terminal.
 func TestLeavingAVariable(t *testing.T) {
 	w := newWorkplace(t, talking)
