@@ -1,12 +1,12 @@
 // Package graph runs graphs of Go functions that never lose their place: every
-// run is a journal, and a run whose process died goes on where the journal ends.
+// run is a journal, and a run whose process died continues where the journal ends.
 //
 // # Write a graph
 //
 // A Key names one value of the state, its type, and how writes to it are folded.
 // A node is a function from the state to an Update: what to write, and where to
-// go when the edges do not say. A Def lists keys, nodes and edges; Compile proves
-// it sound.
+// go when the edges do not say. A Def lists keys, nodes and edges; Compile checks
+// it.
 //
 //	var name = graph.Last[string]("name")
 //
@@ -20,29 +20,29 @@
 //		Start: []string{"greet"},
 //	})
 //
-// The values of keys and the results of Do are stored, so their types must be ones
-// that can be read again: see Key. Compile refuses the others, such as a struct with
-// an error inside, and says what to do.
+// The values of keys and the results of Do are stored, so it must be possible to
+// read values of their types back: see Key. Compile refuses other types, such as a
+// struct with an error inside, and says what to do.
 //
 // # Run it
 //
 // A Runner drives runs. Invoke runs to the end and returns a Result; Run yields
-// what happens as events.
+// events while the run proceeds.
 //
 //	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
 //	res, err := r.Invoke(ctx, graph.Input{Thread: "t1", Set: []graph.Write{name.Set("ada")}})
 //	fmt.Println(res.Status, name.Get(res.State), err) // done hello ada <nil>
 //
-// Without a Store nothing is kept, and nodes cannot ask. The package store/sqlite
-// has one that outlives the process.
+// Without a Store nothing is stored, and nodes cannot ask. The package store/sqlite
+// has a Store that outlives the process.
 //
-// # Ask, and go on
+// # Ask, and continue
 //
 // A node asks with Interrupt. The run ends as Waiting; Resume continues it with
 // the answer, in this process or another. What a node did before the question
 // happens again when it runs again, unless it is inside Do, which journals a
-// result before it is used and returns the recorded one from then on. A run that
-// nobody wants any more is ended with Abandon.
+// result before it is used and returns the recorded one from then on. Abandon ends
+// a run that is no longer wanted.
 //
 //	text, err := graph.Do(ctx, "draft", write) // in a node: made once
 //	ok, err := graph.Interrupt[bool](ctx, graph.Ask{Prompt: "Send " + text + "?"})
@@ -54,45 +54,45 @@
 //	answer := graph.Answer{ID: res.Questions[0].ID, Value: true}
 //	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1", Answers: []graph.Answer{answer}})
 //
-// # Pause, and go on
+// # Pause, and continue
 //
 // A run also stops, as Paused, when Input.Pause is closed, at the nodes of Input.Break,
-// and at those with BreakBefore or BreakAfter; it is resumed in the same way, without
-// answers, and so is one that failed, was cancelled or crashed.
+// and at those with BreakBefore or BreakAfter. Resume it in the same way, without
+// answers. Also resume in this way a run that failed, was cancelled or crashed.
 //
 //	in := graph.Input{Thread: "t2", Set: []graph.Write{name.Set("ada")}, Break: []graph.Break{{Node: "greet"}}}
 //	res, err = r.Invoke(ctx, in)                               // paused before greet
 //	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t2"}) // done
 //
-// # Children at work together
+// # Children that run together
 //
 // A node runs its child graph with Call, once in a task. A node with Children runs
 // any number of them with CallNamed, each under a name, several at once from
 // goroutines. The tasks of a child are below the node's task and the name, in the
 // journal and in the ids of questions: "team/alice/ask". A node that runs again
-// finds with Named what it had begun, calls the same names again, and each child
-// goes on where it was. Drop ends one and forgets it. A child that can only go on
-// after another that waits says so with Suspend.
+// calls Named for the children that it has started, calls the same names again, and
+// each child continues where it stopped. Drop ends a child and removes it. A child that
+// can continue only after another child that waits calls Suspend.
 //
-// What all tasks of a run have in common, at every depth, is a value of Share: it
-// belongs to the run, and a drive begins with what the one before has recorded of
+// Share returns a value that all tasks of a run share, at every depth: it
+// belongs to the run, and a drive starts with what the previous one has recorded of
 // it.
 //
 // # Test it
 //
 // A node is a function: NewState makes a state to call it with, and Key.Written reads
-// what it wrote. Runner.Debug finds nodes that modify what they read, and values that
-// do not come back from the journal as they were; package graphtest has a clock, ids
+// what it wrote. Runner.Debug detects nodes that modify what they read, and values that
+// change when they are stored and read back; package graphtest has a clock, ids
 // and a store that crashes.
 //
 // # Travel in time
 //
-// A record of a thread is a point one can go back to, inside a step and inside a
-// child graph too. Checkpoints lists those worth it, State and Inspect read one,
-// Diff compares two, Blame tells who wrote a key. Fork begins a thread as a copy of
-// another at a point. Edit changes the newest state, through the journal, and
-// EditNext also what runs next; to edit an older point is to fork there and edit
-// the copy.
+// You can go back to every record of a thread, also inside a step and inside a
+// child graph: each is a point. Checkpoints lists the most useful points, State and
+// Inspect read one, Diff compares two, Blame lists the records and tasks that wrote a
+// key. Fork creates a thread as a copy of another at a point. Edit changes the newest
+// state, through the journal, and EditNext also what runs next; to edit an older point,
+// fork there and edit the copy.
 //
 //	for c, err := range graph.Checkpoints(ctx, r.Store, "t2") {
 //		fmt.Println(c.Seq, c.Kind, c.Next, err) // 4 step [], then 1 start [greet]
@@ -101,7 +101,7 @@
 //	_, err = r.Edit(ctx, "t3", name.Set("grace"))         // with another name
 //	res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t3"}) // hello grace
 //
-// What follows a fork or an edit is a new branch: the step under way runs again
+// What follows a fork or an edit is a new branch: the current step runs again
 // from its top, effects included, under other effect keys. Lineage lists the forks
 // of threads as a tree, and Prune shortens a thread without losing what a resume
 // needs.
@@ -111,58 +111,58 @@
 // Steps. All tasks of a step see the state before it. When all are done their
 // writes are folded in one fixed order, the declaration of the nodes and then the
 // index of the task, never the order in which they finished. Two tasks that
-// overwrite one Last key in one step are an error. What Compile accepts has no
+// overwrite one Last key in one step are an error. A graph that Compile accepts has no
 // unknown target, no dead end, no unreachable node and no join that cannot fire.
 //
-// Routing. Edges, branches and joins are followed when a node returns; Goto takes
-// their place; Send adds tasks with an overlay of their own. A target that is
+// Routing. Edges, branches and joins are followed when a node returns; Goto replaces
+// them; Send adds tasks, each with its own overlay. A target that is
 // reached from several nodes in one step runs once. A path ends at End; a run is
 // done when no task is left, or when a node halts it.
 //
 // What a crash loses. Recorded means: the store has acknowledged it. With the
 // durability EveryEffect an effect's result is recorded before Do returns it, a
 // task's update before its siblings end, a step's writes before the next begins.
-// A recorded outcome is never repeated. Between a side effect and its record lies
-// a gap that nobody can close: what becomes of an effect in that gap says
-// Effect.InDoubt.
+// An effect with a recorded outcome is never repeated. Between a side effect and its
+// record there is a gap that no engine can close: Effect.InDoubt says what happens to
+// an effect in that gap.
 //
-// Two drives. A drive holds a lease on its thread, where the store has leases
+// Two drives. A drive holds a lease on its thread if the store has leases
 // (Memory and the package store/sqlite do: see Leaser). It renews the lease in the
-// background and gives it back at its end. Who starts or resumes a thread whose lease
-// is held gets a *BusyError that says by whom and until when; Describe and Inspect
-// say Running. A lease ends 15 seconds after its last renewal, and at once when its
-// process on the same host has ended: then the run has Crashed, and anybody may resume
-// it. Resume.Takeover displaces a drive that is at work. The claim record fences that
-// one off: it can append nothing more, begins no other effect, and ends with
-// ErrConflict or ErrLeaseLost. The effect that it was making is in the gap. So of two
-// drives the one that came last wins, but only if its caller asked for that. Without
-// leases the claim alone decides: each resume displaces the drive before it, which
-// notices at its next record.
+// background and releases it at its end. A caller that starts or resumes a thread whose
+// lease is held gets a *BusyError that says which process holds it and until when;
+// Describe and Inspect say Running. A lease ends 15 seconds after its last renewal, and
+// at once when its process on the same host has ended: then the run has Crashed, and
+// any process may resume it. Resume.Takeover displaces a running drive. The claim record
+// fences that drive off: it can append nothing more, starts no other effect, and ends
+// with ErrConflict or ErrLeaseLost. The effect that it was making is in the gap. So of
+// two drives the later one wins, but only if its caller asked for that. Without
+// leases only the claim decides: each resume displaces the drive before it, which
+// detects this at its next record.
 //
-// Quiet nodes. Where events are read, a node runs beside the reader, so that what it
-// emits is delivered while it runs. Node.Quiet says that it has nothing to emit.
+// Quiet nodes. If events are read, a node runs concurrently with the reader, so that
+// what it emits is delivered while it runs. Node.Quiet says that it emits nothing.
 //
 // Nodes that hang. A node whose context has ended (a timeout, a cancellation, the
-// grace of a pause) has Runner.HungAfter to return. Then the run goes on without it:
+// grace of a pause) has Runner.HungAfter to return. Then the run continues without it:
 // its failure is a *HungError with the node's path, inside the error of the timeout
 // or the cancellation; Result.Hung lists the nodes that still run. Go cannot end a
 // goroutine: such a node keeps what it holds, but Do, Interrupt, Call, Share and the
 // others refuse it, and its update does not count.
 //
 // Damage. Every record has a checksum of its thread, its place, its head and its
-// data. A reader checks it: a damaged record is a *DamagedError, never another value.
+// data. Readers check it: a damaged record is a *DamagedError, never another value.
 //
-// What a resume repeats. The tasks of the step under way that have no recorded
+// What a resume repeats. The tasks of the current step that have no recorded
 // update run again from their top; inside them recorded effects and answers are
-// returned, not made again. Steps before it are not touched.
+// returned, not made again. Earlier steps do not run again.
 //
-// Ends. Every way to end has its own Status and, unless it is good news, its own
-// error: *StepError with a *NodeError for each failed task, *LimitError,
+// Ends. Every way to end has its own Status and, unless the run is done, waits or is
+// paused, its own error: *StepError with a *NodeError for each failed task, *LimitError,
 // *CanceledError, *ConflictError, *HaltError, *StuckError, and ErrConflict when
-// somebody else drives the thread. A failed run continues at its failed tasks
-// when it is resumed. Where a step of several tasks cannot be applied, its error
-// names those at fault: the task whose write or target was refused, all that
-// overwrote one key, all that halted. They run again; the others do not.
+// another process drives the thread. A failed run continues at its failed tasks
+// when it is resumed. If a step of several tasks cannot be applied, its error
+// names the tasks that caused this: the task whose write or target was refused, all
+// that overwrote one key, all that halted. They run again; the others do not.
 //
 // Concurrency. Graph, Key, State and Store are safe for concurrent use. Functions
 // of one graph run concurrently with each other and with other runs; they must
@@ -170,16 +170,16 @@
 //
 // # Words
 //
-//   - thread: a history that can be continued; what runs are appended to
+//   - thread: a history that can be continued; runs are appended to it
 //   - run: from its start record to its final end record
-//   - drive: one process working on a run; lease: what says that it is at work
+//   - drive: one process that works on a run; lease: shows that the drive is running
 //   - step: one round of tasks; task: one node in one step
 //   - key, reducer, write, update: what state is made of and how it changes
 //   - journal, record: the ordered log of a thread; checkpoint: a step in it
-//   - point: a thread up to one of its records; fork: a thread that began as a copy
+//   - point: a thread up to one of its records; fork: a thread that started as a copy
 //   - branch: what runs between two forks or edits; effects belong to one
 //   - effect: a call whose result is journaled; intent: its announcement
-//   - question, answer: how a run waits for somebody
-//   - frontier: what runs next; frame: a graph at work, root or child
-//   - overlay: writes that one task of a Send sees, and nobody else
+//   - question, answer: how a run waits for a person or a program
+//   - frontier: what runs next; frame: a running graph, root or child
+//   - overlay: writes that only one task of a Send sees
 package graph

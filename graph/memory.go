@@ -64,7 +64,8 @@ func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []
 	return nil
 }
 
-// own copies the bytes of a record into block, and returns the rest of block.
+// own appends the bytes of a record to block, and returns the copies and the longer
+// block.
 func own(head, data, block []byte) (_, _, behind []byte) {
 	n := len(block)
 	block = append(append(block, head...), data...)

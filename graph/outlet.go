@@ -2,10 +2,10 @@ package graph
 
 import "sync"
 
-// outlet is how events leave a drive: always on the reader's goroutine, never
-// beneath user code, numbered in the order of delivery.
+// outlet delivers the events of a drive: always on the reader's goroutine, never inside
+// user code, numbered in the order of delivery.
 type outlet struct {
-	yield  func(Event, error) bool // nil: nobody reads
+	yield  func(Event, error) bool // nil: events are not read
 	clock  Clock
 	thread string
 	run    string
@@ -14,16 +14,16 @@ type outlet struct {
 	cancel func() // ends the drive when the reader leaves
 	spare  []Event
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	queue []Event    // from tasks
 	full  bool       // a task waits for room
 	room  sync.Cond  // on mu
-	done  bool       // no task is left to pump for
+	done  bool       // no task is left that could send
 	over  bool       // the drive has ended
 	wake  chan struct{}
 }
 
-// sendBuffer is how far tasks may run ahead of the reader.
+// sendBuffer is the number of events that tasks may send before the reader takes them.
 const sendBuffer = 16
 
 // open makes the outlet ready for send and pump.
@@ -32,7 +32,7 @@ func (o *outlet) open() {
 	o.wake = make(chan struct{}, 1)
 }
 
-// deliver hands an event to the reader; only its own goroutine may.
+// deliver passes an event to the reader. Only the reader's goroutine may call it.
 func (o *outlet) deliver(e Event) {
 	if o.gone || o.yield == nil {
 		return
@@ -48,11 +48,11 @@ func (o *outlet) deliver(e Event) {
 	}
 }
 
-// send hands an event over from a task's goroutine, and waits for a reader that is
-// slow. The pump runs for as long as tasks do; what comes later is dropped.
+// send passes an event from a task's goroutine to the reader's, and waits if the reader
+// is slow. The pump runs as long as tasks do; later events are dropped.
 func (o *outlet) send(e Event) { o.queueUp(e, true) }
 
-// queueUp is send, which does not wait if wait is false: for a task that may run on the
+// queueUp is send. It does not wait if wait is false: for a task that may run on the
 // reader's goroutine.
 func (o *outlet) queueUp(e Event, wait bool) {
 	if e.Time.IsZero() {
@@ -73,7 +73,7 @@ func (o *outlet) queueUp(e Event, wait bool) {
 	}
 }
 
-// spill delivers what a task has sent from the reader's goroutine.
+// spill delivers, on the reader's goroutine, what a task has sent.
 func (o *outlet) spill() {
 	for {
 		batch, _ := o.take()
@@ -87,7 +87,7 @@ func (o *outlet) spill() {
 	}
 }
 
-// finish tells the pump that its tasks have ended.
+// finish informs the pump that its tasks have ended.
 func (o *outlet) finish() {
 	o.mu.Lock()
 	o.done = true
@@ -95,7 +95,7 @@ func (o *outlet) finish() {
 	o.rouse()
 }
 
-// close lets go of whoever still sends.
+// close wakes the tasks that still wait to send.
 func (o *outlet) close() {
 	o.mu.Lock()
 	o.over = true
@@ -111,8 +111,8 @@ func (o *outlet) rouse() {
 	}
 }
 
-// pump delivers what tasks send until finish is called. When the reader panics,
-// the tasks are cancelled and drained before the panic goes on.
+// pump delivers what tasks send until finish is called. If the reader panics, the tasks
+// are cancelled and drained before the panic continues.
 func (o *outlet) pump() {
 	finished := false
 	defer func() {
@@ -143,7 +143,7 @@ func (o *outlet) drain() {
 	}
 }
 
-// take returns what has been sent; or, when that is nothing, whether the tasks
+// take returns what has been sent. If that is nothing, done reports whether the tasks
 // have ended.
 func (o *outlet) take() (batch []Event, done bool) {
 	o.mu.Lock()

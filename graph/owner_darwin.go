@@ -14,7 +14,7 @@ func hostID() string {
 	return id
 }
 
-// processStart reports whether a process exists. When it started is not known: a
+// processStart reports whether a process exists. Its start time is unknown here: a
 // number that is in use again counts as the same process, until the lease expires.
 func processStart(pid int) (start string, exists bool) {
 	return "", !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// hostID identifies the machine, its boot and the namespace of process numbers:
-// in another container the same number is another process. "": not known.
+// hostID identifies the machine, its boot and the namespace of process numbers: in
+// another container the same number is another process. It is "" if unknown.
 func hostID() string {
 	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {
@@ -30,8 +30,9 @@ func hostID() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// processStart returns when a process started, in ticks since the boot ("": not
-// known), and whether it exists. One that has ended and was not waited for does not.
+// processStart returns when a process started, in ticks since the boot ("": unknown),
+// and whether it exists. A process that has ended and was not waited for does not
+// exist.
 func processStart(pid int) (start string, exists bool) {
 	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if errors.Is(err, fs.ErrNotExist) { // or it is hidden from this user
@@ -40,7 +41,7 @@ func processStart(pid int) (start string, exists bool) {
 	if err != nil {
 		return "", !errors.Is(err, syscall.ESRCH)
 	}
-	_, rest, ok := bytes.Cut(b[max(0, bytes.LastIndexByte(b, ')')):], []byte(") ")) // the name before it may hold anything
+	_, rest, ok := bytes.Cut(b[max(0, bytes.LastIndexByte(b, ')')):], []byte(") ")) // the name before it may contain anything
 	f := bytes.Fields(rest)
 	if !ok || len(f) < 20 {
 		return "", true

@@ -2,7 +2,7 @@
 
 package graph
 
-// hostID is not known here: leases of killed processes end when they expire.
+// hostID is unknown here: leases of killed processes end when they expire.
 func hostID() string { return "" }
 
 func processStart(int) (start string, exists bool) { return "", true }

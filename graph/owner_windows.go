@@ -35,7 +35,7 @@ func hostID() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// processStart returns when a process started ("": not known), and whether it exists.
+// processStart returns when a process started ("": unknown), and whether it exists.
 func processStart(pid int) (start string, exists bool) {
 	const query = 0x1000 // PROCESS_QUERY_LIMITED_INFORMATION
 	h, err := syscall.OpenProcess(query, false, uint32(pid))

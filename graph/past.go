@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// A thread remembers the runs it has seen by the hashes of their ids, so that one
-// of them, started again, is not taken for a new one.
+// A thread remembers the runs that it has seen by the hashes of their ids, so that a
+// run that is started again is not treated as a new one.
 
 func hashOf(run string) uint64 {
 	h := fnv.New64a()
@@ -39,12 +39,12 @@ func readHashes(r *reader) []uint64 {
 	return hs
 }
 
-// past tells whether the run came before the thread's last.
+// past reports whether the run came before the thread's last run.
 func (s *replay) past(run string) bool {
 	return s != nil && s.run.id != run && slices.Contains(s.runs, hashOf(run))
 }
 
-// endOf is the result of a run that others have followed.
+// endOf returns the result of a run that is not the thread's last.
 func (x *drive) endOf(ctx context.Context, run string) (Result, error) {
 	fail := func(err error) (Result, error) {
 		return Result{Thread: x.thread, Run: run}, fmt.Errorf("run %s is over, and its end cannot be read: %w", run, err)

@@ -14,18 +14,18 @@ import (
 	"strings"
 )
 
-// Ask is what a node wants to know.
+// Ask is a question of a node.
 type Ask struct {
-	Name    string   // tells questions of one node apart while several are open; "" is a name too
-	Kind    string   // for whoever shows it: "select", "input", "confirm", …
+	Name    string   // distinguishes questions of one node while several are open; may be ""
+	Kind    string   // for the program that shows it: "select", "input", "confirm", …
 	Prompt  string   // the question itself
 	Options []string // answers to choose from
-	Free    bool     // other answers than Options are welcome; implied without Options
-	Default string   // the answer to propose, and to take where nobody can be asked
-	Data    any      // whatever else the asker's surroundings need; stored as JSON
+	Free    bool     // answers other than Options are accepted; always so without Options
+	Default string   // the answer to propose, and to use if there is no one to ask
+	Data    any      // additional data for the program that shows it; stored as JSON
 }
 
-// Question is an open question as everybody else sees it.
+// Question is an open question as the caller of a run sees it.
 type Question struct {
 	ID      string          `json:"id"`   // the nodes above it and its node; "#n" from the node's second question on
 	Node    string          `json:"node"` // the node that asks
@@ -38,25 +38,24 @@ type Question struct {
 	Data    json.RawMessage `json:"data,omitempty"`
 
 	Integer  string `json:"integer,omitempty"`  // of a number that must be an integer, the Go type: int, uint8, …
-	Rejected string `json:"rejected,omitempty"` // why the last answer did not fit, where it was recorded: the question is open again
+	Rejected string `json:"rejected,omitempty"` // why the last answer did not fit, if it was recorded: the question is open again
 }
 
 // Answer answers one question.
 type Answer struct {
-	ID      string // of the question; "" where only one is open. In Input.Ahead also the name or the path of its node or of a node above that, or "" for what is asked next, in the order of tasks
+	ID      string // of the question; "" if only one is open. In Input.Ahead also the name or the path of its node or of a node above that, or "" for the next question, in the order of tasks
 	Value   any    // stored as JSON
-	Refused string // not empty: no answer will come, and this is the reason; Interrupt returns a *RefusedError
+	Refused string // not empty: there will be no answer, and this is the reason; Interrupt returns a *RefusedError
 	Ahead   bool   // for Node.CheckAnswer: it was given with Input.Ahead. Resume ignores it
 }
 
-// Interrupt asks and returns the answer. While there is none it returns
-// ErrWaiting, and the node must return that: the run ends as Waiting, and when it
-// is resumed with an answer the node runs again from its top, so do what must not
-// happen twice inside Do. Each call is a question of its own, told apart by
-// Ask.Name and order. An answer that does not decode into an A is not an error
-// of the node: the question is open again, and Question.Rejected says why. An A into
-// which no JSON decodes is a *TypeError, and nothing is asked. Interrupt needs a
-// store.
+// Interrupt asks a question and returns the answer. As long as there is none, it
+// returns ErrWaiting, and the node must return that: the run ends as Waiting, and when
+// it is resumed with an answer the node runs again from its top, so do what must not
+// happen twice inside Do. Each call is a separate question, identified by Ask.Name and
+// order. An answer that cannot be decoded into an A is not an error of the node: the
+// question is open again, and Question.Rejected says why. If no JSON can be decoded
+// into an A, the error is a *TypeError, and nothing is asked. Interrupt needs a store.
 func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	var zero A
 	c := callerOf(ctx)
@@ -91,11 +90,12 @@ func decodeAnswer[A any](raw []byte) (a A, err error) {
 	return a, err
 }
 
-// jsonType names the JSON type that decodes into a Go type, where there is one.
+// jsonType returns the JSON type that can be decoded into a Go type, or "" if any may
+// be.
 func jsonType(t reflect.Type) string {
 	switch p := reflect.PointerTo(t); {
 	case p.Implements(reflect.TypeFor[json.Unmarshaler]()):
-		return "" // it reads whatever it likes
+		return "" // it decodes any JSON that it accepts
 	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()), t == reflect.TypeFor[[]byte]():
 		return "string"
 	}
@@ -117,7 +117,7 @@ func jsonType(t reflect.Type) string {
 	return ""
 }
 
-// ask returns the JSON of the answer, or ErrWaiting. key names the question in the
+// ask returns the JSON of the answer, or ErrWaiting. key identifies the question in the
 // frame.
 func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
 	x, f := t.drive, t.frame
@@ -182,7 +182,7 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 	return key, answer, err
 }
 
-// askAgain opens a question again whose answer did not fit.
+// askAgain opens a question again after an answer that did not fit.
 func (t *task) askAgain(attempt int, key string, why error) error {
 	was := t.asked(key)
 	q := was.q
@@ -210,8 +210,8 @@ func (t *task) asked(key string) *rawQuestion {
 	return q
 }
 
-// answeredNow keeps a question that was answered ahead, for the events of the
-// step and for the next attempt.
+// answeredNow keeps a question with an answer given ahead, for the events of the step
+// and for the next attempt.
 func (t *task) answeredNow(attempt int, key string, q *rawQuestion) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -227,7 +227,7 @@ func (t *task) answeredNow(attempt int, key string, q *rawQuestion) error {
 	return nil
 }
 
-// recalled is what the journal knows of a question.
+// recalled returns the answer that the journal holds for a question, if any.
 func (t *task) recalled(attempt int, q *rawQuestion) ([]byte, error) {
 	if !q.answered {
 		return nil, cmp.Or(t.wait(attempt, q.q), ErrWaiting)
@@ -246,7 +246,7 @@ func answerHead(path, key string, ahead int, refused string) []byte {
 	return putString(putInt(putString(putString(nil, path), key), ahead), refused)
 }
 
-// fits says why an answer does not fit a question, or nothing.
+// fits returns why an answer does not fit a question, or "".
 func fits(q *Question, value []byte, refused string) string {
 	if refused != "" {
 		return ""
@@ -268,11 +268,11 @@ func fits(q *Question, value []byte, refused string) string {
 	return "it must be one of " + strings.Join(q.Options, ", ")
 }
 
-// integerTypes are the Go types of integers by their sizes in bits.
+// integerTypes maps the Go types of integers to their sizes in bits.
 var integerTypes = map[string]int{"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int": strconv.IntSize,
 	"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint": strconv.IntSize}
 
-// isInteger tells whether a JSON number is a value of a Go type of integers.
+// isInteger reports whether a JSON number is a value of a Go type of integers.
 func isInteger(number, typ string) bool {
 	var err error
 	if bits := integerTypes[typ]; typ[0] == 'u' {
@@ -294,7 +294,7 @@ func article(typ string) string {
 	return "a " + typ
 }
 
-// jsonTypeOf names the type of a JSON text.
+// jsonTypeOf returns the name of the type of a JSON text.
 func jsonTypeOf(b []byte) string {
 	if len(b) == 0 {
 		return "nothing"
@@ -314,9 +314,9 @@ func jsonTypeOf(b []byte) string {
 	return "number"
 }
 
-// answers checks the answers given to a resume, all before any is recorded. Then
-// it gathers the drive's claim and their records: the claim first, because the
-// time before it is nobody's.
+// answers checks the answers given to a resume, all before any is recorded. Then it
+// gathers the drive's claim and their records: the claim first, because the time before
+// it does not count as active.
 func (x *drive) answers(s *replay, answers []Answer, claim Record) error {
 	open, values, err := x.r.Graph.checkAnswers(s, answers)
 	if err != nil {
@@ -336,7 +336,7 @@ func (x *drive) answers(s *replay, answers []Answer, claim Record) error {
 	return nil
 }
 
-// encode is the question as records hold it.
+// encode returns the question as records hold it.
 func (q *Question) encode() []byte {
 	b := make([]byte, 0, 64+len(q.Prompt)+len(q.Data))
 	for _, part := range []string{q.ID, q.Node, q.Kind, q.Prompt, q.Default, q.Type} {
@@ -351,7 +351,7 @@ func (q *Question) decode(r *reader) {
 		*part = r.string()
 	}
 	q.Options, q.Free, q.Data = r.strings(), r.bool(), some(bytes.Clone(r.bytes()))
-	if q.Integer, q.Rejected = "", ""; len(r.b) > 0 { // else it was written before there were these
+	if q.Integer, q.Rejected = "", ""; len(r.b) > 0 { // older records do not have them
 		q.Integer, q.Rejected = r.string(), r.string()
 	}
 	if integerTypes[q.Integer] == 0 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// How the parts of records are written and read. Every put has its read beside it.
+// The functions that write and read the parts of records. Each read follows its put.
 
 func putPatch(b []byte, key string, f fold, by int, val []byte) []byte {
 	return putString(putInt(putString(b, key), int(f)|by<<2), val)
@@ -36,11 +36,11 @@ func readPatches(r *reader) []rawPatch {
 	return ps
 }
 
-// foldReduce marks a journaled write that goes through its reducer again when it
-// is read: in overlays and updates, which hold writes, not results.
+// foldReduce marks a journaled write that goes through its reducer again when it is
+// read: in overlays and updates, which hold writes, not results.
 const foldReduce fold = 3
 
-// putWrites writes writes, not results.
+// putWrites appends writes, not results.
 func putWrites(b []byte, ws []Write) ([]byte, error) {
 	b = putInt(b, len(ws))
 	for _, w := range ws {
@@ -63,7 +63,7 @@ func putWrites(b []byte, ws []Write) ([]byte, error) {
 	return b, nil
 }
 
-// writes turns journaled patches into writes again.
+// writes turns journaled patches back into writes.
 func (s State) writes(ps []rawPatch) ([]Write, error) {
 	ws := make([]Write, 0, len(ps))
 	for _, p := range ps {
@@ -98,7 +98,7 @@ func readTags(r *reader) map[string]string {
 	return tags
 }
 
-// putFrontier writes who runs next to head, and what they alone see to data.
+// putFrontier appends what runs next to head, and the overlays of its tasks to data.
 func putFrontier(head, data []byte, g *Graph, fr *frontier) ([]byte, []byte, error) {
 	head = putInt(head, len(fr.tasks))
 	var err error
@@ -124,7 +124,7 @@ func readFrontier(h, d *reader) (ts []rawTask, as []rawArrival) {
 	return ts, as
 }
 
-// readHeads reads a frontier without what its tasks alone see.
+// readHeads reads a frontier without the overlays of its tasks.
 func readHeads(h *reader) (ts []rawTask, as []rawArrival) {
 	if n := h.count(); n > 0 {
 		ts = make([]rawTask, n)
@@ -141,7 +141,7 @@ func readHeads(h *reader) (ts []rawTask, as []rawArrival) {
 	return ts, as
 }
 
-// putUpdate writes what a task returned, for its re-run.
+// putUpdate appends what a task returned, for a resume.
 func putUpdate(b []byte, u *Update) ([]byte, error) {
 	b, err := putWrites(b, u.Writes)
 	if err != nil {
@@ -193,7 +193,7 @@ func (s State) update(b []byte) (u Update, err error) {
 	return u, r.err
 }
 
-// encode writes a replay as the data of a snapshot, restore reads it.
+// encode returns a replay as the data of a snapshot; restore reads it.
 func (s *replay) encode() []byte {
 	b := putString(putString(putString(nil, s.run.id), s.run.label), s.run.graph)
 	b = appendVarint(append(b, byte(s.run.status)), s.run.started)
@@ -230,10 +230,10 @@ func (s *replay) restore(r *reader) {
 	for range r.count() {
 		s.frame(r.string()).decode(r)
 	}
-	if s.branch, s.origin = "", (Point{}); len(r.b) > 0 { // else it was written before there were branches
+	if s.branch, s.origin = "", (Point{}); len(r.b) > 0 { // older records do not have branches
 		s.branch, s.origin = r.string(), Point{Thread: r.string(), Seq: r.varint()}
 	}
-	if len(r.b) > 0 { // the same of stops
+	if len(r.b) > 0 { // the same for stops
 		s.run.broken, s.runs = readBroken(r), readHashes(r)
 	}
 	s.bytes, s.weight = 0, 0
@@ -349,7 +349,7 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// some is b, or nil when it is empty.
+// some returns b, or nil if it is empty.
 func some(b []byte) []byte {
 	if len(b) == 0 {
 		return nil

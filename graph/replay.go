@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A replay is a thread's journal folded into what a drive needs. Values stay
-// encoded: folding needs no graph and no user code, and keys that nobody knows
-// any more are kept.
+// A replay is a thread's journal folded into what a drive needs. Values stay encoded:
+// folding needs no graph and no user code, and keys that no graph declares any more are
+// kept.
 type replay struct {
 	head   int64
 	run    runHead
@@ -19,22 +19,22 @@ type replay struct {
 	ahead  []aheadAnswer
 	asked  map[string]int // questions of this run, by node path
 	frames map[string]*rawFrame
-	origin Point    // where the thread was forked from
-	branch string   // of effects: the run's last edit, or the fork it began with
-	runs   []uint64 // hashes of the ids of the runs before
+	origin Point    // what the thread was forked from
+	branch string   // branch of effects: the run's last edit, or the fork it started with
+	runs   []uint64 // hashes of the ids of the earlier runs
 
 	active  time.Duration // of this run, up to last
 	last    int64         // Unix microseconds of the newest record
-	driving bool          // a drive has begun and not said that it stopped
+	driving bool          // a drive has started and not recorded that it stopped
 
 	bytes  int // of records since the last snapshot
-	weight int // the same, and recordWeight for each
+	weight int // bytes plus recordWeight for each record
 	size   int // bytes of live state, computed by measure
 
-	sums checker // of the thread that was loaded
+	sums checker // checksums of the thread that was loaded
 }
 
-// runHead is what the start record says of the run, and the end record of its
+// runHead holds what the start record says about the run, and the end record of its
 // last drive.
 type runHead struct {
 	id, label, graph string
@@ -51,7 +51,7 @@ type runHead struct {
 type rawFrame struct {
 	digest   string
 	step     int
-	from     int                   // the step at which its run began
+	from     int                   // the step at which its run started
 	keys     map[string][]rawPatch // a set, then what was added to it
 	tags     map[string]string
 	tasks    []rawTask
@@ -61,7 +61,7 @@ type rawFrame struct {
 	value    []byte        // of the Halt
 	above    bool          // there may be children
 	returned bool          // a child that has ended
-	since    time.Duration // active time of the run when the frame began
+	since    time.Duration // active time of the run when the frame started
 	done     map[string][]byte
 	effects  map[string][]byte
 	notes    map[string][]byte
@@ -114,8 +114,8 @@ func (s *replay) frame(path string) *rawFrame {
 	return f
 }
 
-// keep puts a value into a map that is made when it is first needed: most frames
-// have no effects, notes or questions.
+// keep puts a value into a map, which is made when it is first needed: most frames have
+// no effects, notes or questions.
 func keep[K comparable, V any](m *map[K]V, k K, v V) {
 	if *m == nil {
 		*m = map[K]V{}
@@ -123,7 +123,8 @@ func keep[K comparable, V any](m *map[K]V, k K, v V) {
 	(*m)[k] = v
 }
 
-// recordWeight is what a record weighs beyond its bytes, for the row that holds it.
+// recordWeight is the weight of a record in addition to its bytes, for its row in the
+// store.
 const recordWeight = 256
 
 // add folds one record.
@@ -186,7 +187,7 @@ func (s *replay) add(r *Record) error {
 	return errors.Join(h.err, d.err)
 }
 
-// tick keeps the active time: what passes between records of one drive.
+// tick adds to the active time: the time between records of one drive.
 func (s *replay) tick(r *Record) {
 	switch r.Kind {
 	case KindStart:
@@ -194,7 +195,7 @@ func (s *replay) tick(r *Record) {
 	case KindClaim:
 		s.driving = true
 	case KindEdit:
-		s.driving = false // what went before it is nobody's time
+		s.driving = false // the time before it does not count as active
 	default:
 		if s.driving && r.Time > s.last {
 			s.active += time.Duration(r.Time-s.last) * time.Microsecond
@@ -213,7 +214,7 @@ func (s *replay) start(r *Record, h, d *reader) {
 	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: Running}
 	s.asked, s.branch = nil, ""
 	f := s.frame("")
-	s.frames = map[string]*rawFrame{"": f} // the children were an abandoned run's
+	s.frames = map[string]*rawFrame{"": f} // the children belonged to an abandoned run
 	f.begin(h, d, 0)
 	s.ahead = make([]aheadAnswer, d.count())
 	for i := range s.ahead {
@@ -222,8 +223,8 @@ func (s *replay) start(r *Record, h, d *reader) {
 	s.meta = d.bytes()
 }
 
-// claim reads what a drive says when it takes over: the graph it runs, where that
-// has changed, and what its caller wrote. Older records say nothing.
+// claim reads the record of a drive that takes over: the graph it runs, if that has
+// changed, and what its caller wrote. Older records have neither.
 func (s *replay) claim(h, d *reader) {
 	s.run.status = Running
 	f := s.frame("")
@@ -250,7 +251,7 @@ func (f *rawFrame) begin(h, d *reader, active time.Duration) {
 	f.advance(h, d)
 }
 
-// advance reads a frontier and forgets what belonged to the step before it.
+// advance reads a frontier and removes what belonged to the step before it.
 func (f *rawFrame) advance(h, d *reader) {
 	f.tasks, f.arrived = readFrontier(h, d)
 	f.visit()
@@ -308,7 +309,7 @@ func (s *replay) question(h, d *reader) {
 	key := h.string()
 	q := &rawQuestion{base: h.string()}
 	q.q.decode(d)
-	if f.asks[key] == nil { // else it is asked again
+	if f.asks[key] == nil { // otherwise it is asked again
 		f.order = append(f.order, key)
 		keep(&s.asked, q.base, s.asked[q.base]+1)
 	}
@@ -345,9 +346,10 @@ func (s *replay) end(h, d *reader) {
 	s.run.broken = readBroken(h)
 }
 
-// open lists the questions without an answer, with the frame and key of each: in
-// the order of their tasks, those of one task in order of asking, and those of
-// its child after them, or those of its named children by name. A task with a recorded update waits for nothing.
+// open lists the questions without an answer, with the frame and key of each: in the
+// order of their tasks, those of one task in order of asking, and those of its child
+// after them, or those of its named children by name. A task with a recorded update has
+// no open question.
 func (s *replay) open() []openQuestion {
 	w := &opened{replay: s, named: s.named(), seen: map[string]bool{}}
 	w.in("")
@@ -358,7 +360,7 @@ func (s *replay) open() []openQuestion {
 type opened struct {
 	*replay
 	named map[string][]string // children, by task
-	seen  map[string]bool     // keeps a damaged frontier from being walked over and over
+	seen  map[string]bool     // so that a damaged frontier is not walked repeatedly
 	qs    []openQuestion
 }
 
@@ -391,7 +393,7 @@ type openQuestion struct {
 	q         *rawQuestion
 }
 
-// measure computes the bytes of live state: what a snapshot would weigh.
+// measure computes the bytes of live state: the size of a snapshot.
 func (s *replay) measure() {
 	s.size = len(s.meta) + 8*len(s.runs)
 	for _, a := range s.ahead {
@@ -412,7 +414,7 @@ func load(ctx context.Context, st Store, thread string, upTo int64) (s *replay, 
 	return foldAll(ctx, thread, st, Range{FromSnapshot: true, UpTo: upTo})
 }
 
-// loadToDrive is load for a drive, which lets nobody else have the bytes of records.
+// loadToDrive is load for a drive, which does not share the bytes of records.
 func loadToDrive(ctx context.Context, st Store, thread string) (s *replay, err error) {
 	if m, ok := st.(*Memory); ok {
 		return foldAll(ctx, thread, lender{m}, Range{FromSnapshot: true})
@@ -444,16 +446,17 @@ func foldAll(ctx context.Context, thread string, st Store, r Range) (s *replay, 
 	return &l.replay, nil
 }
 
-// loading is a replay while its records are read. As a loop it would leave more
-// on the heap for each thread that is opened.
+// loading is a replay while its records are read. It is a type, because a loop would
+// allocate more for each thread that is opened.
 type loading struct {
 	replay
 	thread string
 	err    error
-	summed bool // the record before had a checksum
+	summed bool // the record before it had a checksum
 }
 
-// check refuses a damaged record. Behind a record with a checksum each has one.
+// check refuses a damaged record. After a record with a checksum, every record must
+// have one.
 func (l *loading) check(r *Record) error {
 	if r.Sum == 0 && l.summed {
 		return &DamagedError{Thread: l.thread, Seq: r.Seq, Kind: r.Kind}
@@ -464,7 +467,7 @@ func (l *loading) check(r *Record) error {
 
 func (l *loading) add(r Record, err error) bool {
 	switch {
-	case l.err != nil: // the store has not listened
+	case l.err != nil: // the store has continued although add returned false
 	case err != nil:
 		l.err = fmt.Errorf("read thread %s: %w", l.thread, err)
 	case l.head == 0 && r.Seq > 1 && !r.Kind.base():

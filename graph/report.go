@@ -2,7 +2,7 @@ package graph
 
 import "slices"
 
-// committed delivers what a step did.
+// committed delivers the event of a committed step.
 func (x *drive) committed(f *frame, ts []task, was *frontier, dropped []string, seq int64, root bool) {
 	now, next := len(was.tasks), len(f.next.tasks)
 	l := &lists{all: make([]string, 0, now+next+max(now, next)+1)}
@@ -35,8 +35,8 @@ func (x *drive) committed(f *frame, ts []task, was *frontier, dropped []string, 
 // lists makes lists of names, each name once, that share an array.
 type lists struct {
 	all  []string
-	from int             // where the list under way begins
-	seen map[string]bool // what is in it, when it is long
+	from int             // where the current list begins
+	seen map[string]bool // names in the current list, if it is long
 }
 
 func (l *lists) add(name string) {
@@ -61,7 +61,7 @@ func (l *lists) add(name string) {
 	l.all = append(l.all, name)
 }
 
-// cut ends a list, and is nil when it is empty.
+// cut ends a list and returns it; nil if it is empty.
 func (l *lists) cut() []string {
 	from := l.from
 	l.from, l.seen = len(l.all), nil
@@ -122,7 +122,7 @@ func (f *frame) move(l *lists, t *task) {
 	}
 }
 
-// keepFailures keeps what nobody but the Result tells: failures that ended a path.
+// keepFailures keeps the failures that ended a path. Only the Result reports them.
 func (f *frame) keepFailures(ts []task) {
 	for i := range ts {
 		t := &ts[i]

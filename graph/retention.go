@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// Keep says what Prune keeps besides what a resume needs. A record that any of its
-// fields names is kept; the zero Keep names none.
+// Keep says what Prune keeps in addition to what a resume needs. A record is kept if at
+// least one field names it; the zero Keep names none.
 type Keep struct {
-	Records int       // that many of the newest records
-	Steps   int       // the newest steps of the root, and all since
+	Records int       // the number of newest records
+	Steps   int       // the number of newest steps of the root, with everything since
 	Since   time.Time // everything written at this time or later
 }
 
 // Prune shortens a thread from its beginning, and returns the oldest record that is
-// left. What is left is whole: the newest state, the frontier, open questions and
-// answers, and every record named by k with the state at it. Forks made from the
-// thread are copies and lose nothing.
+// left. The rest is complete: the newest state, the frontier, open questions and
+// answers, and every record named by k with the state at it. Forks made from the thread
+// are copies and lose nothing.
 //
-// A thread can be cut only where a snapshot stands, so more may be left than k
-// names. Where none stands a snapshot is written behind the newest record, which
-// is where the thread, with the zero Keep, or a later Prune cuts. To a thread that
-// is being driven, or whose last drive did not say that it stopped, nothing is
-// written. A drive that begins at the same time gets ErrConflict, or Prune does.
+// A thread can be cut only at a snapshot, so more may be left than k names. If there is
+// no snapshot, Prune writes one after the newest record, and the thread is cut there,
+// now with the zero Keep, or else by a later Prune. Prune writes nothing to a thread
+// that is being driven, or whose last drive did not record that it stopped. If a drive
+// starts at the same time, it or Prune gets ErrConflict.
 func Prune(ctx context.Context, st Store, thread string, k Keep) (first int64, err error) {
 	c, err := k.cut(ctx, st, thread)
 	if err == nil && c.excess() && c.inside == 0 {
@@ -38,21 +38,22 @@ func Prune(ctx context.Context, st Store, thread string, k Keep) (first int64, e
 	return max(c.base, c.first), nil
 }
 
-// cut is where a thread can be cut, and where it should be.
+// cut says where a thread can be cut, and where it should be.
 type cut struct {
 	first  int64 // the oldest record, or base
-	head   int64 // the newest
+	head   int64 // the newest record
 	named  int64 // the oldest record that Keep names; head+1: it names none
 	base   int64 // the newest snapshot at or before named; 0: none
-	inside int64 // the oldest snapshot among those named; 0: none
+	inside int64 // the oldest snapshot among the named records; 0: none
 }
 
-// named tells whether k names a record that has newer ones, and steps, behind it.
+// named reports whether k names a record after which there are newer records, and
+// steps.
 func (k Keep) named(e Entry, newer int64, steps int) bool {
 	return newer < int64(k.Records) || steps < k.Steps || !k.Since.IsZero() && !e.Time.Before(k.Since)
 }
 
-// cut reads back as far as it must.
+// cut reads back as far as needed.
 func (k Keep) cut(ctx context.Context, st Store, thread string) (c cut, err error) {
 	steps, more := 0, true
 	for e, err := range History(ctx, st, thread) {
@@ -85,7 +86,7 @@ func (k Keep) cut(ctx context.Context, st Store, thread string) (c cut, err erro
 	return c, nil
 }
 
-// excess tells whether records are left that neither k nor a resume needs.
+// excess reports whether there are records that neither k nor a resume needs.
 func (c *cut) excess() bool {
 	if c.base == 0 {
 		return c.first < c.named
@@ -93,7 +94,7 @@ func (c *cut) excess() bool {
 	return c.base+1 < c.named
 }
 
-// snapshot writes one behind the newest record, if nobody can be at work there.
+// snapshot writes a snapshot after the newest record, unless a drive may be running.
 func (c *cut) snapshot(ctx context.Context, st Store, thread string) error {
 	s, err := load(ctx, st, thread, 0)
 	if err != nil {

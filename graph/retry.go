@@ -20,8 +20,8 @@ func (t *task) retry() *Retry {
 	return &t.drive.r.Retry
 }
 
-// allows tells whether another attempt follows the one that failed. A panic in
-// If is an error of its node.
+// allows reports whether another attempt follows the one that failed. A panic in If is
+// an error of its node.
 func (r *Retry) allows(attempt int, err error) (again bool, fault error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -31,7 +31,7 @@ func (r *Retry) allows(attempt int, err error) (again bool, fault error) {
 	return attempt < r.Attempts && (r.If == nil || r.If(err)), nil
 }
 
-// delay is the pause after an attempt. Its random part is the same for the same
+// delay returns the pause after an attempt. Its random part is the same for the same
 // task and attempt, so that a run can be repeated exactly.
 func (r *Retry) delay(attempt int, task string) time.Duration {
 	if r.Delay <= 0 {

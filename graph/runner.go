@@ -9,77 +9,79 @@ import (
 	"time"
 )
 
-// Runner drives runs of one graph. Its fields are the engine's seams; the zero
-// value of each but Graph works. A Runner may drive any number of runs at once.
+// Runner drives runs of one graph. The zero value of each field but Graph works. A
+// Runner may drive any number of runs at once.
 type Runner struct {
 	Graph      *Graph
-	Store      Store         // nil: nothing is kept, and nodes cannot ask
+	Store      Store         // nil: nothing is stored, and nodes cannot ask
 	Durability Durability    // EveryEffect by default
 	Cache      Cache         // nil: nodes with a CachePolicy always run
 	Executor   Executor      // nil: goroutines of this process
 	Clock      Clock         // nil: the wall clock
 	IDs        func() string // nil: NewID
 
-	// Retry is for nodes that have no policy of their own: their Node.Retry.Attempts is
-	// 0. Set that to 1 for a node that must not be tried again. It holds for the nodes
-	// of child graphs too, but not for nodes that have a child: what failed in the
-	// child has been tried again there. The zero value: no retry.
+	// Retry is the policy of nodes without their own, which means that their
+	// Node.Retry.Attempts is 0. Set that to 1 for a node that must not be retried. It
+	// also applies to nodes of child graphs, but not to nodes that have a child: the
+	// failure has been retried inside the child. With the zero value nothing is retried.
 	Retry Retry
 
-	// Debug finds faults that show only after a crash or beside a sibling; it is for
-	// tests, and makes runs slower. Every value that is written and every result of
-	// Do is encoded and decoded, and the run goes on with the decoded one, as it would
-	// after a resume. Every attempt of a node reads a copy of the state; a node,
-	// branch function or reducer that changes what it read fails with a
-	// *ModifiedError, which is neither retried nor handed to OnError.
+	// Debug detects faults that otherwise show only after a crash or with parallel
+	// tasks; it is for tests, and makes runs slower. Every value that is written and
+	// every result of Do is encoded and decoded, and the run continues with the decoded
+	// one, as it would after a resume. Every attempt of a node reads a copy of the
+	// state; a node, branch function or reducer that changes what it read fails with a
+	// *ModifiedError, which is neither retried nor passed to OnError.
 	Debug bool
 
-	// HungAfter is how long a node may take to return when its context has ended:
+	// HungAfter is how long a node may take to return after its context has ended
 	// because of a timeout, a cancellation, a pause with Grace, or a reader that has
-	// left. Then the run goes on without it, as with any node that has failed so: the
-	// error is or holds a *HungError, Result.Hung lists the nodes that still run, and
-	// whatever they do with their context is refused. 0: 10 s; negative: the run waits
-	// for as long as they take.
+	// left. Then the run continues without it, as with any node that has failed in this
+	// way: the error is or contains a *HungError, Result.Hung lists the nodes that
+	// still run, and everything that they do with their context is refused. If 0, it is
+	// 10 s; if negative, the run waits for such nodes without limit.
 	HungAfter time.Duration
 
-	// MaxState is the largest state, in bytes as the journal holds it: all keys, with
-	// those of child graphs under way. A step that would make it larger fails with a
-	// *StateSizeError of the task with the largest write; what makes it smaller is
-	// always taken. 0: no limit. Without a Store nothing is measured.
+	// MaxState is the largest state, in bytes as stored in the journal: all keys, with
+	// those of child graphs that have not ended. A step that would exceed it fails with
+	// a *StateSizeError of the task with the largest write; a step that makes the state
+	// smaller is always accepted. If 0, there is no limit. Without a Store nothing is
+	// measured.
 	MaxState int
 }
 
 // Input starts a run.
 type Input struct {
-	Thread string   // what the run appends to; "": a thread of its own, named like the run
-	Run    string   // its id; "": Runner.IDs. An id that the thread has seen runs nothing: its run's result is returned, or ErrNoPoint when that was pruned
+	Thread string   // what the run appends to; "": a new thread with the name of the run
+	Run    string   // its id; "": Runner.IDs. An id that the thread has seen runs nothing: the result of that run is returned, or ErrNoPoint if it was pruned
 	Label  string   // a short text for listings
 	Set    []Write  // folded into the thread's state before the first step
-	Meta   []byte   // kept with the run as it is, for whoever resumes it
+	Meta   []byte   // stored with the run unchanged, for the program that resumes it
 	Ahead  []Answer // answers to questions that will be asked
-	Reply  Reply    // answers questions when they are asked
+	Reply  Reply    // answers questions at the moment they are asked
 
 	Topics Topic           // events to deliver
-	Break  []Break         // where this drive stops, besides the breaks of nodes; a node is named with the nodes above it
-	Pause  <-chan struct{} // closing it stops the run, Paused, when the step under way is done
-	Grace  time.Duration   // how long that step gets; then its tasks are cancelled, and run again on resume. 0: as long as it takes
+	Break  []Break         // where this drive stops, in addition to the breaks of nodes; a node is named with the nodes above it
+	Pause  <-chan struct{} // closing it stops the run, Paused, when the current step is done
+	Grace  time.Duration   // how long that step gets; then its tasks are cancelled, and run again on resume. 0: no limit
 }
 
-// Reply answers a question at once, within the drive: with a default, for one. The
-// answer is recorded with the question, and the node goes on. If ok is false, or the
-// question does not take the value, the question stays open. It is called after the
-// answers given ahead, on the goroutine of the node: several calls may run at once.
+// Reply answers a question at once, within the drive, for example with a default. The
+// answer is recorded with the question, and the node continues. If ok is false, or the
+// question does not accept the value, the question stays open. Reply is called after
+// the answers given ahead were tried, on the goroutine of the node: several calls may
+// run at once.
 type Reply func(q Question) (value any, ok bool)
 
 // Resume continues a run that waits, was paused, failed, was cancelled or crashed.
 type Resume struct {
 	Thread        string
 	Answers       []Answer // all are checked before any is recorded
-	Set           []Write  // folded into the state before the run goes on; what is recorded stays as it is. Values that it replaces need not decode
-	AcceptChanges bool     // continue although the graph's digest has changed, and take the new one for the run's
-	Takeover      bool     // continue although another drive holds the lease: that one appends nothing more, and stops. An effect that it is making is made again, or is in doubt
+	Set           []Write  // folded into the state before the run continues; recorded results stay as they are. Values that it replaces need not be decodable
+	AcceptChanges bool     // continue although the graph's digest has changed, and record the new one as the run's
+	Takeover      bool     // continue although another drive holds the lease: that drive appends nothing more, and stops. The effect that it is making is made again, or is in doubt
 
-	Reply Reply // these five are like those of Input, and hold for one drive
+	Reply Reply // these five are like those of Input, and apply to this drive only
 
 	Topics Topic
 	Break  []Break
@@ -87,20 +89,20 @@ type Resume struct {
 	Grace  time.Duration
 }
 
-// Run starts a run and yields its events. The sequence is for one use; its error,
-// if any, comes last, after RunEnded. Leaving the loop cancels the run, waits for
-// its tasks and saves what they recorded. A slow reader slows the run. Starting a
-// run on a thread whose last run has not ended is a *BusyError, which says whether
-// another drive works on it.
+// Run starts a run and yields its events. The sequence can be used once; its error, if
+// any, comes last, after RunEnded. Leaving the loop cancels the run, waits for its
+// tasks and saves what they recorded. A slow reader slows the run. Starting a run on a
+// thread whose last run has not ended is a *BusyError, which says whether another drive
+// works on it.
 func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 	return r.events(in.Topics, func(x *drive) (Result, error) { return x.start(ctx, in) })
 }
 
-// Resume continues the thread's last run and yields its events, like Run. Tasks
-// and effects with a recorded result are not run again. A run that is over is
-// returned as it ended, unless there are answers: then it is an *AnswerError. A run
-// that another drive works on is a *BusyError, where the store implements Leaser:
-// see Resume.Takeover.
+// Resume continues the thread's last run and yields its events, like Run. Tasks and
+// effects with a recorded result are not run again. For a run that has ended, its
+// result is returned, unless there are answers: then the error is an *AnswerError. For
+// a run that another drive works on, the error is a *BusyError if the store implements
+// Leaser: see Resume.Takeover.
 func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] {
 	return r.events(in.Topics, func(x *drive) (Result, error) { return x.resume(ctx, in) })
 }
@@ -183,7 +185,7 @@ func (r *Runner) drive(topics Topic) *drive {
 	return x
 }
 
-// start begins a run, or returns one that has already ended.
+// start starts a run, or returns the result of one that has already ended.
 func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	x.run, x.thread, x.pause, x.grace, x.reply = in.Run, in.Thread, in.Pause, in.Grace, in.Reply
 	if err := x.breakAt(in.Break); err != nil {
@@ -241,7 +243,7 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	return x.finish(f)
 }
 
-// idle opens the thread's state for a new run that begins with the writes of set.
+// idle opens the thread's state for a new run that starts with the writes of set.
 func (x *drive) idle(s *replay, set ...Write) (*frame, error) {
 	if s == nil || s.head == 0 {
 		f := newFrame(x.r.Graph, "", "")
@@ -252,9 +254,9 @@ func (x *drive) idle(s *replay, set ...Write) (*frame, error) {
 		return nil, s.busy(x.thread, Lease{})
 	}
 	raw := s.frame("")
-	raw.tasks, raw.arrived = nil, nil // an abandoned run's
+	raw.tasks, raw.arrived = nil, nil // they belong to an abandoned run
 	if s.run.id == x.run {
-		set = nil // nothing is written: the run is over
+		set = nil // nothing is written: the run has ended
 	}
 	f, err := raw.open(newFrame(x.r.Graph, "", ""), set...)
 	if err == nil && s.run.id != x.run {
@@ -264,7 +266,7 @@ func (x *drive) idle(s *replay, set ...Write) (*frame, error) {
 	return f, err
 }
 
-// resume continues a run, or returns one that is over.
+// resume continues a run, or returns the result of one that has ended.
 func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	x.thread, x.pause, x.grace, x.reply = in.Thread, in.Pause, in.Grace, in.Reply
 	if err := x.breakAt(in.Break); err != nil {
@@ -337,8 +339,8 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	return x.finish(f)
 }
 
-// claim makes the record of a drive that takes over: with what set writes, and with
-// the graph where it is not the one that the run was driven with.
+// claim makes the record of a drive that takes over: with what set writes, and with the
+// graph if it is not the one that the run was driven with.
 func (x *drive) claim(f *frame, set []Write) (Record, error) {
 	rec := Record{Kind: KindClaim, Head: putString(nil, x.run)}
 	if g := x.r.Graph; f.raw.digest != g.digest {
@@ -361,7 +363,7 @@ func (x *drive) claim(f *frame, set []Write) (Record, error) {
 	return rec, err
 }
 
-// ended is the result of a run that is over, from its journal.
+// ended returns the result of a run that has ended, from its journal.
 func (x *drive) ended(s *replay, f *frame) (Result, error) {
 	res := Result{Thread: x.thread, Run: s.run.id, Status: s.run.status, State: f.st, Head: s.head}
 	if s.run.value != nil {

@@ -8,42 +8,41 @@ import (
 	"sync"
 )
 
-// A Shared is a value that the tasks of a run have in common, at every depth: what
-// they may use up together, for one. It belongs to the run, not to a step, and
-// the journal keeps it: a drive begins with what the one before has recorded. It
-// is safe for concurrent use.
+// A Shared is a value that the tasks of a run share, at every depth, for example a
+// budget. It belongs to the run, not to a step, and the journal keeps it: a drive
+// starts with what the previous one has recorded. It is safe for concurrent use.
 type Shared[T any] struct {
 	x     *drive
-	t     *task // that shares it
-	nth   int   // its attempt
+	t     *task // the task that shares it
+	nth   int   // the task's attempt
 	name  string
 	of    *common
 	value *T
 }
 
-// common is what all who share a value have of it.
+// common is the part of a shared value that all its users have in common.
 type common struct {
-	mu      sync.Mutex // guards what follows, and the value
+	mu      sync.Mutex // guards the fields below, and the value
 	value   any        // a *T
-	size    int        // of what is recorded
+	size    int        // size of the recorded value
 	changed chan struct{}
 }
 
-// sharing is the shared values of a drive.
+// sharing holds the shared values of a drive.
 type sharing struct {
-	sharedMu sync.Mutex // guards what follows
+	sharedMu sync.Mutex // guards the fields below
 	shared   map[string]*common
-	kept     map[string][]byte // what the journal held of them when the drive began
+	kept     map[string][]byte // the values in the journal when the drive started
 }
 
-// sharedPath is the frame under which the journal keeps shared values, and what was
-// consented to of changed children: no task has such a path. What a step forgets
-// stays there, and a new run, a fork or an edit forgets it.
+// sharedPath is the frame under which the journal keeps shared values, and the consents
+// to changed children: no task has such a path. The end of a step does not remove it; a
+// new run, a fork or an edit does.
 const sharedPath = "shared/"
 
-// Share finds the value of the run that has a name, or makes it: T's zero value,
-// where neither this drive nor one before has recorded another. After a Fork or an
-// Edit it begins anew. One name stands for one type.
+// Share returns the value of the run with a name, or makes it: T's zero value if
+// neither this drive nor an earlier one has recorded another. After a Fork or an Edit
+// it starts with the zero value again. All uses of one name must have the same type.
 func Share[T any](ctx context.Context, name string) (*Shared[T], error) {
 	caller := callerOf(ctx)
 	if caller == nil {
@@ -80,9 +79,9 @@ func Share[T any](ctx context.Context, name string) (*Shared[T], error) {
 
 func sharedID(name string) string { return "\x00shared\x00=" + name }
 
-// Use calls fn with the value while nobody else has it, and wakes who waits for a
-// change. Where fn returns true the value is recorded before Use returns, as
-// JSON: what is not in its JSON belongs to this drive alone. fn must not block.
+// Use calls fn with the value while no other task uses it, and wakes the tasks that
+// wait for a change. If fn returns true, the value is recorded before Use returns, as
+// JSON: what is not in its JSON belongs to this drive only. fn must not block.
 func (s *Shared[T]) Use(fn func(v *T) (record bool)) error {
 	if err := s.t.refused(s.nth); err != nil {
 		return err
@@ -96,9 +95,9 @@ func (s *Shared[T]) Use(fn func(v *T) (record bool)) error {
 	return s.record()
 }
 
-// Await calls fn with the value, at once and then after each Use of anybody, until
-// it returns true or an error; what it did to the value is not recorded. When ctx
-// ends first the error is its cause.
+// Await calls fn with the value, at once and then after each Use by any task, until it
+// returns true or an error; what it does to the value is not recorded. If ctx ends
+// first, the error is its cause.
 func (s *Shared[T]) Await(ctx context.Context, fn func(v *T) (done bool, err error)) error {
 	for {
 		if err := s.t.refused(s.nth); err != nil {
@@ -119,13 +118,13 @@ func (s *Shared[T]) Await(ctx context.Context, fn func(v *T) (done bool, err err
 	}
 }
 
-// tell wakes all who wait; the caller holds mu.
+// tell wakes all tasks that wait. The caller must hold mu.
 func (s *Shared[T]) tell() {
 	close(s.of.changed)
 	s.of.changed = make(chan struct{})
 }
 
-// record journals the value; the caller holds mu.
+// record journals the value. The caller must hold mu.
 func (s *Shared[T]) record() error {
 	j := s.x.j
 	if j == nil {

@@ -5,27 +5,27 @@ import (
 	"slices"
 )
 
-// State is a read-only view of all keys at one moment. It is a small value, may
-// be kept and shared, and never changes. What its keys hold must not be changed
-// either: slices and maps are shared with every other reader.
+// State is a read-only view of all keys at one moment. It is a small value, may be kept
+// and shared, and never changes. The values of its keys must not be changed either:
+// slices and maps are shared with every other reader.
 type State struct {
 	t *table
 	v []any // by slot of t; nil: absent
 }
 
-// A table maps keys to slots. Tables are immutable: an open graph that meets a
-// new key makes a longer copy.
+// A table maps keys to slots. Tables are immutable: an open graph that gets a new key
+// makes a longer copy.
 type table struct {
 	keys  []*keyDef
 	index map[string]int
 	open  func(name string) AnyKey // nil: only declared keys
 }
 
-// fewKeys is where comparing pointers beats a map look-up.
+// fewKeys is the number of keys up to which comparing pointers is faster than a map.
 const fewKeys = 8
 
-// slot is the place of a key, or -1. Another Key of the same name and type is
-// the same key.
+// slot returns the place of a key, or -1. Another Key of the same name and type is the
+// same key.
 func (t *table) slot(d *keyDef) int {
 	if t == nil {
 		return -1
@@ -43,8 +43,8 @@ func (t *table) slot(d *keyDef) int {
 	return -1
 }
 
-// with is a table that has the keys too. Of those that it has, or has with another
-// type, nothing changes; without new ones it is t.
+// with returns a table that also has the keys. Keys that the table already has, even
+// with another type, do not change; if there are no new keys it returns t.
 func (t *table) with(keys ...*keyDef) *table {
 	var n *table
 	for _, d := range keys {
@@ -68,7 +68,8 @@ func (t *table) with(keys ...*keyDef) *table {
 	return n
 }
 
-// Value reads a key by name: for readers that do not know the keys.
+// Value returns the value of a key by name. It is for readers that do not know the
+// keys.
 func (s State) Value(name string) (v any, present bool) {
 	if s.t == nil {
 		return nil, false
@@ -95,8 +96,8 @@ func (s State) Keys() []string {
 	return names
 }
 
-// ensure finds or, in an open graph, makes the slot of a key. The state that
-// comes back has its own vector when grown is true.
+// ensure finds the slot of a key or, in an open graph, makes it. If grown is true, the
+// returned state has its own vector.
 func (s State) ensure(d *keyDef) (_ State, slot int) {
 	if i := s.t.slot(d); i >= 0 {
 		return s, i
@@ -107,8 +108,8 @@ func (s State) ensure(d *keyDef) (_ State, slot int) {
 	return s.extended(d), len(s.v)
 }
 
-// extended is the state with slots for all keys, if the graph is open. Making them
-// together costs what making one of them does.
+// extended returns the state with slots for all keys, if the graph is open. Making them
+// together costs as much as making one.
 func (s State) extended(keys ...*keyDef) State {
 	if s.t == nil || s.t.open == nil {
 		return s
@@ -122,7 +123,7 @@ func (s State) extended(keys ...*keyDef) State {
 	return State{t, v}
 }
 
-// named is the definition of a key by name; an open graph knows every name.
+// named returns the definition of a key by name; an open graph knows every name.
 func (s State) named(name string) *keyDef {
 	if i, ok := s.t.index[name]; ok {
 		return s.t.keys[i]
@@ -136,7 +137,7 @@ func (s State) named(name string) *keyDef {
 	return nil
 }
 
-// inherit lays the present keys of a parent under a child's state that is empty.
+// inherit adds the present keys of a parent to a child's state, which is empty.
 func (s State) inherit(parent State) State {
 	s = State{s.t, slices.Clone(s.v)}
 	var present []*keyDef

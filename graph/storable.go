@@ -9,13 +9,13 @@ import (
 	"sync"
 )
 
-// A storage says how values of a Go type reach the journal, and why they cannot
-// come back from it, if they cannot.
+// A storage says how values of a Go type are stored in the journal, and why they cannot
+// be read back, if they cannot.
 type storage struct {
 	form   form
 	direct bool       // JSON needs no pointer to the value
-	fault  *TypeError // of a value that a key, Do or Share keeps
-	reply  *TypeError // of an answer: JSON that others wrote, which loses nothing when it is decoded into an any
+	fault  *TypeError // for a value of a key, Do or Share
+	reply  *TypeError // for an answer: JSON that others wrote, which loses nothing when it is decoded into an any
 }
 
 // A form is one way of storing values.
@@ -48,12 +48,12 @@ func storageOf(t reflect.Type) *storage {
 	return kept.(*storage)
 }
 
-// TypeError says that values of a type can be written to the journal and cannot be
-// read again as they were. Compile returns it for keys; Do, Interrupt and Share
-// return it before anything happens.
+// TypeError says that values of a type can be written to the journal but cannot be read
+// back unchanged. Compile returns it for keys; Do, Interrupt and Share return it before
+// anything happens.
 type TypeError struct {
 	Type   string // the type of the key, the result or the answer
-	Path   string // the place inside the type, such as result.Err; the type itself when it has no parts
+	Path   string // the place inside the type, such as result.Err; the type itself if it has no parts
 	Reason string // what is wrong there
 	Fix    string // what to do
 }
@@ -70,8 +70,9 @@ func checkStored[T any]() error {
 	return nil
 }
 
-// holdsInterface reports whether values of a type reach an interface through
-// slices, arrays, maps and pointers only. Types with JSON of their own do not count.
+// holdsInterface reports whether values of a type contain an interface that is reached
+// through slices, arrays, maps and pointers only. Types with their own JSON do not
+// count.
 func holdsInterface(t reflect.Type, above []reflect.Type) bool {
 	for _, a := range above {
 		if a == t {
@@ -88,7 +89,7 @@ func holdsInterface(t reflect.Type, above []reflect.Type) bool {
 	return false
 }
 
-// hasOwnForm reports whether a type says itself what its JSON is.
+// hasOwnForm reports whether a type defines its own JSON.
 func hasOwnForm(t reflect.Type) bool {
 	return implementsMethods(t, jsonMarshaler) || implementsMethods(t, textMarshaler) || implementsMethods(t, jsonUnmarshaler) || implementsMethods(t, textUnmarshaler)
 }
@@ -105,7 +106,7 @@ func implementsMethods(t, methods reflect.Type) bool {
 	return t.Implements(methods) || t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface && reflect.PointerTo(t).Implements(methods)
 }
 
-// faultOf looks for the first part of a type that JSON does not bring back.
+// faultOf looks for the first part of a type that JSON does not read back.
 func faultOf(t reflect.Type, reply bool) *TypeError {
 	if t.Kind() == reflect.Interface && (!reply || t.NumMethod() == 0) {
 		return nil // the dynamic codec, or whatever an answer holds
@@ -125,9 +126,9 @@ type seenType struct {
 	mixed, addr bool
 }
 
-// typeWalk looks into a type until it finds a fault.
+// typeWalk searches a type until it finds a fault.
 type typeWalk struct {
-	reply bool // answers: an any may be inside
+	reply bool // for answers: an any may be inside
 	seen  map[seenType]bool
 	fault *TypeError
 }
@@ -145,8 +146,8 @@ func (w *typeWalk) report(path, reason, fix string) {
 }
 
 // in looks into the type at a path. mixed says that only slices, arrays, maps and
-// pointers are above it, so that an interface there keeps its types; addressable
-// says that JSON finds methods of the pointer.
+// pointers are above it, so that an interface there keeps its types; addressable says
+// that JSON finds methods of the pointer.
 func (w *typeWalk) in(t reflect.Type, path string, mixed, addressable bool) {
 	if s := (seenType{t, mixed, addressable}); w.fault != nil || w.seen[s] {
 		return
@@ -177,7 +178,7 @@ func (w *typeWalk) in(t reflect.Type, path string, mixed, addressable bool) {
 	}
 }
 
-// elementPath is the path of the elements of a list or map: messages begin at the
+// elementPath returns the path of the elements of a list or map: messages begin at the
 // first struct.
 func elementPath(path string) string {
 	if path == "" {
@@ -186,7 +187,7 @@ func elementPath(path string) string {
 	return path + "[]"
 }
 
-// typeName is the name of a type in messages.
+// typeName returns the name of a type for messages.
 func typeName(t reflect.Type) string { return strings.ReplaceAll(t.String(), "interface {}", "any") }
 
 func (w *typeWalk) inInterface(t reflect.Type, path string, mixed bool) {
@@ -199,8 +200,8 @@ func (w *typeWalk) inInterface(t reflect.Type, path string, mixed bool) {
 	}
 }
 
-// ownForm reports whether the type says itself what its JSON is, and reports the
-// fault when it does so in one direction only.
+// ownForm reports whether the type defines its own JSON, and reports the fault if it
+// does so in one direction only.
 func (w *typeWalk) ownForm(t reflect.Type, path string, addressable bool) bool {
 	for _, m := range []struct {
 		name     string
@@ -218,7 +219,7 @@ func (w *typeWalk) ownForm(t reflect.Type, path string, addressable bool) bool {
 			}
 		}
 		if w.reply {
-			found = false // nothing of it is encoded
+			found = false // it is not encoded at all
 		}
 		switch {
 		case implementsMethods(t, m.in):
@@ -249,7 +250,7 @@ func (w *typeWalk) mapKey(t reflect.Type, path string) {
 	w.report(path, fmt.Sprintf("is a map whose keys are %s", typeName(t)), "use keys that are texts or integers, or that have MarshalText and UnmarshalText")
 }
 
-// inStruct looks into the fields that JSON keeps.
+// inStruct looks into the fields that JSON stores.
 func (w *typeWalk) inStruct(t reflect.Type, path string, addressable bool) {
 	if path == "" {
 		if path = t.Name(); path == "" {
@@ -271,8 +272,8 @@ func (w *typeWalk) inStruct(t reflect.Type, path string, addressable bool) {
 	}
 }
 
-// embedded looks into a struct whose fields JSON takes for those of the struct
-// around it. It may have none that JSON keeps: a lock, for one.
+// embedded looks into a struct whose fields JSON treats as those of the struct around
+// it. It may have no field that JSON stores, for example if it is a lock.
 func (w *typeWalk) embedded(f reflect.StructField, path string, addressable bool) {
 	t := f.Type
 	if t.Kind() == reflect.Pointer {

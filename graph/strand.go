@@ -2,13 +2,13 @@ package graph
 
 import "context"
 
-// supervision is what a frame has while nodes that hang are watched for.
+// supervision is what a frame needs while nodes that hang are watched for.
 type supervision struct {
-	lane      *lane              // of the goroutine that drives the frame, if nodes run on it
-	watch     *watch             // of the step's context
-	outer     *watch             // of the frame's context, while the step has its own
-	cancel    context.CancelFunc // of the step's context; nil: it has none
-	executing bool               // the tasks of a step run
+	lane      *lane              // lane of the goroutine that drives the frame, if nodes run on it
+	watch     *watch             // watch of the step's context
+	outer     *watch             // watch of the frame's context, while the step has its own
+	cancel    context.CancelFunc // cancels the step's context; nil: it has none
+	executing bool               // the tasks of a step are running
 }
 
 // endStep ends the step's own context, if it has one.
@@ -20,8 +20,8 @@ func (f *frame) endStep() {
 	}
 }
 
-// A strand drives a frame on a goroutine of its own, so that another can go on where
-// a node hangs.
+// A strand drives a frame on a separate goroutine, so that another can continue after a
+// node that hangs.
 type strand struct {
 	x     *drive
 	ctx   context.Context
@@ -29,7 +29,7 @@ type strand struct {
 	root  bool
 	watch *watch
 
-	done   chan struct{} // closed when what follows is known
+	done   chan struct{} // closed when the fields below are set
 	status Status
 	err    error
 }
@@ -59,8 +59,8 @@ func (s *strand) lane() *lane {
 	return l
 }
 
-// run drives the frame: where first is not nil from the end of a step, which first
-// brings about. first returns false if the lane was left.
+// run drives the frame. If first is not nil, it runs first to end a step, and starts
+// there. first returns false if the lane was left.
 func (s *strand) run(l *lane, first func() bool) {
 	x, f := s.x, s.f
 	f.lane = l

@@ -17,8 +17,9 @@ const (
 	EdgeError EdgeKind = "error"
 )
 
-// Structure is the shape of a graph as plain data: what is drawn, exported and shown in a studio. It holds nothing
-// that runs and has no methods. The order of its slices is the order of declaration, so equal graphs give equal bytes.
+// Structure is the shape of a graph as plain data: what is drawn, exported and shown in
+// a studio. It contains nothing that runs and has no methods. The order of its slices
+// is the order of declaration, so equal graphs give equal bytes.
 type Structure struct {
 	// Name is the name of the graph.
 	Name string `json:"name,omitempty"`
@@ -36,11 +37,12 @@ type NodeInfo struct {
 	Name string `json:"name"`
 	// Kind is a word such as "llm", "script" or "approval"; empty for a plain function.
 	Kind string `json:"kind,omitempty"`
-	// Title is shown instead of the name where it is set.
+	// Title is shown instead of the name if it is set.
 	Title string `json:"title,omitempty"`
 	// Doc says in a sentence what the node is for.
 	Doc string `json:"doc,omitempty"`
-	// AnyRoute reports whether the node may name every node of the Structure as the next; no edges stand for that.
+	// AnyRoute reports whether the node may name every node of the Structure as the
+	// next one; there are no edges for that.
 	AnyRoute bool `json:"any_route,omitempty"`
 	// Child is the graph that the node runs, nil for every other node.
 	Child *Structure `json:"child,omitempty"`
@@ -54,7 +56,8 @@ type EdgeInfo struct {
 	From string `json:"from"`
 	// To names a node of the same Structure, or is [End].
 	To string `json:"to"`
-	// Label is the case, option or reason for which the edge is taken; empty for an unconditional edge.
+	// Label is the case, option or reason for which the edge is taken; empty for an
+	// unconditional edge.
 	Label string `json:"label,omitempty"`
 	// Kind says how the edge is taken.
 	Kind EdgeKind `json:"kind"`

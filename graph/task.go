@@ -9,39 +9,39 @@ import (
 	"time"
 )
 
-// task is one node in one step. A task whose context nobody has looked into is
-// used again for a later step of its frame.
+// task is one node in one step. A task whose context was never looked up is used again
+// for a later step of its frame.
 type task struct {
 	drive  *drive
 	frame  *frame
 	ref    taskRef
 	raw    *rawFrame            // what the journal holds of the step; nil: nothing
-	frames map[string]*rawFrame // and of all frames
+	frames map[string]*rawFrame // what it holds of all frames
 	step   int
 	base   context.Context // of the step
 	first  *taskCtx        // for the first attempt
 	id     string          // local(), once computed
-	inline bool            // it runs on the reader's goroutine
-	lane   *lane           // that runs it; nil: nothing watches it
-	held   bool            // the node may still have it when the step is over
+	inline bool            // the task runs on the reader's goroutine
+	lane   *lane           // lane that runs the task; nil: it is not watched
+	held   bool            // the node may still hold the task when the step has ended
 
-	begun     time.Time // where somebody wants its events, or Retry.Within counts
+	begun     time.Time // set if its events are read, or Retry.Within applies
 	hit       bool      // the update comes from the cache
 	recorded  bool      // the update, or the open question, comes from the journal
 	attempt   int
 	up        Update
 	err       error
-	recovered error // handed to OnError
+	recovered error // the failure that OnError handles
 
-	mu      sync.Mutex // guards what follows: a node may use goroutines
+	mu      sync.Mutex // guards the fields below: a node may use goroutines
 	waiting bool
 	paused  bool
-	ended   int    // attempts that have: what their goroutines still do is refused
+	ended   int    // attempts that have ended: what their goroutines still do is refused
 	hung    int    // attempts that were left behind
 	inner   *inner // nil: it has done nothing that needs one
 }
 
-// inner is what a node does besides returning: most do nothing.
+// inner holds what a node does in addition to returning: most do nothing.
 type inner struct {
 	ordinals ordinals
 	busy     map[string]bool
@@ -49,26 +49,26 @@ type inner struct {
 	asks     map[string]*rawQuestion // answered ahead in this drive
 	open     []Question
 	below    *frame       // the child, with what is open in it
-	calling  bool         // it runs
-	stopped  int          // children that have
+	calling  bool         // the child runs
+	stopped  int          // number of children that have stopped
 	failures []*NodeError // of the child's steps, see Result
-	kept     *frame       // without a store: the child of the attempts before
-	returned bool         // it has ended well
+	kept     *frame       // without a store: the child of earlier attempts
+	returned bool         // the child has ended as done
 	notes    []Body       // events for the end of the step
 	fault    error        // the panic of a Hooks.Emit
 	litter
 }
 
-// litter is what a task knows of its named children.
+// litter holds what a task knows of its named children.
 type litter struct {
 	kids    map[string]*kid      // of this attempt
-	closed  bool                 // no more of them begin
-	others  []*frame             // theirs, by name, when the node has returned
+	closed  bool                 // no more of them may start
+	others  []*frame             // their frames, by name, when the node has returned
 	dropped map[string]bool      // paths
 	frames  map[string]*rawFrame // that an earlier attempt left; nil: not read yet
 }
 
-// in is t.inner, made when it is first needed; the caller holds t.mu.
+// in returns t.inner, and makes it when it is first needed. The caller must hold t.mu.
 func (t *task) in() *inner {
 	if t.inner == nil {
 		t.inner = &inner{}
@@ -78,14 +78,14 @@ func (t *task) in() *inner {
 
 func (t *task) node() *cnode { return &t.frame.g.nodes[t.ref.node] }
 
-// local is the task's identity in its frame: step.node.index.
+// local returns the task's identity in its frame: step.node.index.
 func (t *task) local() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.name()
 }
 
-// name is local for who holds t.mu.
+// name is local for a caller that holds t.mu.
 func (t *task) name() string {
 	if t.id == "" {
 		var few [48]byte
@@ -96,7 +96,7 @@ func (t *task) name() string {
 	return t.id
 }
 
-// public is the task's path for people: the nodes above it and its own.
+// public returns the task's path for people: the nodes above it and its own.
 func (t *task) public() string {
 	p := t.frame.public + t.node().Name
 	if t.ref.index > 0 {
@@ -105,7 +105,7 @@ func (t *task) public() string {
 	return p
 }
 
-// wait notes that an attempt waits for an answer; attempt 0 is an earlier drive's.
+// wait records that an attempt waits for an answer; attempt 0 means an earlier drive.
 func (t *task) wait(attempt int, q Question) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -125,8 +125,8 @@ func (t *task) wait(attempt int, q Question) error {
 	return nil
 }
 
-// Attempt counts the attempts of the node that ctx belongs to, from 1; 0 outside
-// a node.
+// Attempt returns the number of the current attempt of the node that ctx belongs to,
+// from 1; 0 outside a node.
 func Attempt(ctx context.Context) int {
 	c := callerOf(ctx)
 	if c == nil {
@@ -135,8 +135,8 @@ func Attempt(ctx context.Context) int {
 	return int(c.attempt)
 }
 
-// Visit counts the steps of the run in which the node that ctx belongs to has
-// run, this one included; 0 outside a node.
+// Visit returns the number of steps of the run in which the node that ctx belongs to
+// has run, including this one; 0 outside a node.
 func Visit(ctx context.Context) int {
 	c := callerOf(ctx)
 	if c == nil {
@@ -145,9 +145,9 @@ func Visit(ctx context.Context) int {
 	return int(c.visit)
 }
 
-// Failures counts the drives that ended as Failed in the root step under way
-// before this one: a node that must not take an answer again that it refused asks
-// under another Ask.Name after a failure. It is 0 after a crash.
+// Failures returns the number of drives before this one that ended as Failed in the
+// current step of the root. A node that must not get an answer again that it has
+// refused asks under another Ask.Name after a failure. It is 0 after a crash.
 func Failures(ctx context.Context) int {
 	t := taskOf(ctx)
 	if t == nil {
@@ -156,8 +156,8 @@ func Failures(ctx context.Context) int {
 	return int(t.drive.failures.Load())
 }
 
-// TaskPath identifies the task that ctx belongs to within its run, the same in
-// every process and attempt; "" outside a node.
+// TaskPath returns the path of the task that ctx belongs to, which identifies it within
+// its run. It is the same in every process and attempt, and "" outside a node.
 func TaskPath(ctx context.Context) string {
 	t := taskOf(ctx)
 	if t == nil {
@@ -166,8 +166,8 @@ func TaskPath(ctx context.Context) string {
 	return t.frame.path + t.local()
 }
 
-// Cause is the failure that led to this task by way of OnError, as text; ""
-// where nothing failed.
+// Cause returns, as text, the failure that led to this task through OnError; "" if
+// nothing failed.
 func Cause(ctx context.Context) string {
 	t := taskOf(ctx)
 	if t == nil {
@@ -178,7 +178,7 @@ func Cause(ctx context.Context) string {
 
 // Emit sends a value to the run's consumer as an Emitted event, and to the Hooks.Emit
 // of its node and of the nodes above. The consumer gets it if it asked for TopicEmit;
-// Emit waits for a slow one. v should marshal to JSON. Values of one task arrive in
+// Emit waits for a slow consumer. v should marshal to JSON. Values of one task arrive in
 // order.
 func Emit(ctx context.Context, v any) {
 	c := callerOf(ctx)
@@ -196,14 +196,14 @@ func Emit(ctx context.Context, v any) {
 	}
 }
 
-// returned is an error for what a goroutine does after the end of its attempt.
+// returned returns the error for what a goroutine does after the end of its attempt.
 func (t *task) returned(attempt int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.since(attempt)
 }
 
-// since is returned for who holds t.mu.
+// since is returned for a caller that holds t.mu.
 func (t *task) since(attempt int) error {
 	if err := t.refuses(attempt); err != nil {
 		return err
@@ -214,19 +214,19 @@ func (t *task) since(attempt int) error {
 	return nil
 }
 
-// Progress is a value for Emit: how far a node is.
+// Progress is a value for Emit. It says how much of its work a node has done.
 type Progress struct {
 	Part float64 `json:"part"` // 0 to 1
 	Note string  `json:"note,omitempty"`
 }
 
-// EmitProgress emits a Progress; part is held between 0 and 1.
+// EmitProgress emits a Progress; part is limited to the range from 0 to 1.
 func EmitProgress(ctx context.Context, part float64, note string) {
 	Emit(ctx, Progress{Part: min(max(part, 0), 1), Note: note})
 }
 
-// Emits tells whether somebody listens to Emit: for values that cost something to
-// make.
+// Emits reports whether the consumer or a Hooks.Emit receives what Emit sends. Use it
+// before you make values that are expensive.
 func Emits(ctx context.Context) bool {
 	t := taskOf(ctx)
 	return t != nil && (t.drive.topics&TopicEmit != 0 || t.node().listens || t.frame.listener != nil)
@@ -253,9 +253,9 @@ func (t *task) tellAt(at time.Time, b Body) {
 	t.drive.out.send(e)
 }
 
-// run executes the task: its events, attempts and OnError; siblings says whether
-// others of the step may still be running when it ends. It returns false if another
-// goroutine has taken the place of this one: see lane.left.
+// run executes the task: its events, attempts and OnError; siblings says whether others
+// of the step may still be running when it ends. It returns false if another goroutine
+// has replaced this one: see lane.left.
 func (t *task) run(siblings bool) bool {
 	if !t.begin() {
 		if t.err != nil {
@@ -266,7 +266,7 @@ func (t *task) run(siblings bool) bool {
 	return t.carryOn(siblings, nil)
 }
 
-// carryOn is run without its beginning: from the first attempt, or behind one that
+// carryOn is run without its beginning: from the first attempt, or after one that
 // hangs.
 func (t *task) carryOn(siblings bool, hung error) bool {
 	l := t.lane
@@ -288,7 +288,7 @@ func (t *task) carryOn(siblings bool, hung error) bool {
 	return t.work(siblings, hung)
 }
 
-// begin tells that the node starts. It is false for a task that is not to run.
+// begin delivers that the node starts. It returns false for a task that must not run.
 func (t *task) begin() bool {
 	if t.recorded {
 		t.tell(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil})
@@ -313,9 +313,8 @@ func (t *task) begin() bool {
 // errGoexit is the failure of a node that has ended its goroutine.
 var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) in the place of returning")
 
-// work is everything between the task's events. Its second half is deferred: a
-// node that ends its goroutine has failed. hung and the result are those of carryOn
-// and run.
+// work does everything between the task's events. Its second half is deferred: a node
+// that ends its goroutine has failed. hung and the result are those of carryOn and run.
 func (t *task) work(siblings bool, hung error) bool {
 	l, returned := t.lane, false
 	defer func() {
@@ -333,8 +332,8 @@ func (t *task) work(siblings bool, hung error) bool {
 	return returned
 }
 
-// close hands a failure to OnError, and records what a task has come to that
-// siblings may still be running beside.
+// close passes a failure to OnError, and records the result of a task whose siblings
+// may still be running.
 func (t *task) close(siblings bool) {
 	if t.err != nil && t.node().OnError != "" && !isModified(t.err) && (t.base.Err() == nil || t.late()) && t.drive.failed() == nil {
 		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
@@ -345,7 +344,7 @@ func (t *task) close(siblings bool) {
 	}
 }
 
-// late tells whether the time of the task's own step has passed.
+// late reports whether the time of the task's own step has passed.
 func (t *task) late() bool {
 	late, ok := context.Cause(t.base).(*stepTimeout)
 	return ok && late == t.frame.late
@@ -357,7 +356,7 @@ type stepTimeout struct{ after time.Duration }
 func (e *stepTimeout) Error() string { return "graph: the step timed out after " + e.after.String() }
 func (e *stepTimeout) Unwrap() error { return ErrTimeout }
 
-// leave refuses what goroutines of the node still do.
+// leave makes the engine refuse what goroutines of the node still do.
 func (t *task) leave() {
 	t.held = t.held || !t.first.end()
 	if t.held {
@@ -377,7 +376,7 @@ func (t *task) forgetBelow() {
 	}
 }
 
-// end tells how the node ended.
+// end delivers how the node ended.
 func (t *task) end() {
 	if t.drive.topics&TopicTask == 0 {
 		return
@@ -390,8 +389,8 @@ func (t *task) end() {
 	t.tellAt(now, TaskDone{Err: err, Took: now.Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
 }
 
-// attempts calls the node until it succeeds, waits, or may not be tried again. If hung
-// is not nil, it goes on behind an attempt that hangs.
+// attempts calls the node until it succeeds, waits, or may not be retried. If hung is
+// not nil, it continues after an attempt that hangs.
 func (t *task) attempts(n *cnode, hung error) bool {
 	if hung == nil {
 		t.attempt = 1
@@ -435,10 +434,10 @@ func (t *task) attempts(n *cnode, hung error) bool {
 	}
 }
 
-// errLeft is the error of a call on a goroutine whose place another has taken.
+// errLeft is the error of a call on a goroutine that another has replaced.
 var errLeft = errors.New("graph: another goroutine goes on with the task")
 
-// call is one attempt.
+// call runs one attempt.
 func (t *task) call(n *cnode) (err error) {
 	l := t.lane
 	defer func() {
@@ -474,7 +473,7 @@ func (t *task) call(n *cnode) (err error) {
 	return t.conclude(ctx, n, up, err)
 }
 
-// conclude makes of what an attempt returned what it counts as.
+// conclude decides what the return values of an attempt mean.
 func (t *task) conclude(ctx *taskCtx, n *cnode, up Update, err error) (failure error) {
 	if err != nil && n.hooks != nil && !t.stopped() {
 		defer func() {
@@ -489,7 +488,7 @@ func (t *task) conclude(ctx *taskCtx, n *cnode, up Update, err error) (failure e
 		return t.fail(err)
 	case t.listenerFault() != nil:
 		return t.fail(t.listenerFault())
-	case t.stopped(): // whatever the node made of ErrWaiting
+	case t.stopped(): // whatever the node did with ErrWaiting
 		return nil
 	case errors.Is(err, ErrWaiting) || errors.Is(err, ErrPaused):
 		return t.fail(errors.New("the node returned ErrWaiting or ErrPaused, but nothing waits"))
@@ -519,7 +518,7 @@ func (t *task) plain(ctx context.Context, n *cnode, st State) (Update, error) {
 	return n.Run(ctx, st)
 }
 
-// fail wraps an error with where it happened.
+// fail adds to an error where it happened.
 func (t *task) fail(err error) error {
 	e := &NodeError{Path: t.frame.public, Node: t.node().Name, Task: t.local(), Index: t.ref.index, Step: t.step, Attempt: t.attempt, Err: err}
 	var p *panicked
@@ -541,8 +540,8 @@ func (e *timedOut) Error() string {
 }
 func (e *timedOut) Unwrap() []error { return []error{ErrTimeout, e.err} }
 
-// save records the task's update, so that it is not run again while its siblings
-// are.
+// save records the task's update, so that it does not run again if only its siblings
+// must.
 func (t *task) save() error {
 	j := t.drive.j
 	if j == nil {
@@ -558,8 +557,8 @@ func (t *task) save() error {
 	return nil
 }
 
-// recall takes what the journal holds of the task: its update, or a question that
-// is still open.
+// recall restores what the journal holds of the task: its update, or a question that is
+// still open.
 func (t *task) recall() error {
 	raw := t.raw
 	id := t.local()
@@ -577,7 +576,7 @@ func (t *task) recall() error {
 	for _, key := range raw.order {
 		if q := raw.asks[key]; !q.answered && len(key) > len(id) && key[:len(id)+1] == id+"\x00" {
 			t.recorded = true
-			_ = t.wait(0, q.q) // of an earlier drive nothing is refused
+			_ = t.wait(0, q.q) // calls of an earlier drive are not refused
 		}
 	}
 	return nil

@@ -8,31 +8,31 @@ import (
 	"time"
 )
 
-// A Point is a place in a thread's history: everything up to one record. Points
-// inside a step and inside a child graph are points too.
+// A Point is a place in a thread's history: everything up to one record. Places inside
+// a step and inside a child graph are points too.
 type Point struct {
 	Thread string
 	Seq    int64 // of the record; 0: the newest
 }
 
 var (
-	// ErrNoPoint says that a thread has no such record: it was pruned, or nobody
-	// has written it yet.
+	// ErrNoPoint says that a thread has no such record: it was pruned, or not yet
+	// written.
 	ErrNoPoint = errors.New("graph: no such point in the thread")
 
 	// ErrThreadExists says that a fork would overwrite a thread.
 	ErrThreadExists = errors.New("graph: the thread exists already")
 )
 
-// Fork begins the thread into as a copy of another at one of its records (0: the
-// newest). The original stays as it is, and the two go on independently.
+// Fork creates the thread into as a copy of another at one of its records (0: the
+// newest). The original does not change, and the two are independent from then on.
 //
-// The copy is a new branch: what the step under way has done up to that record
-// (effects, updates of tasks, questions and their answers) is not taken over, so
-// its tasks run again from their tops, and EffectKey is another. Steps that are
-// done stay done, those of child graphs under way too. A run that was not over
-// is Paused in the copy, under the name of the new thread, until it is resumed; a
-// run that was over stays over, and another can be started behind it.
+// The copy is a new branch: what the current step has done up to that record (effects,
+// updates of tasks, questions and their answers) is not copied, so its tasks run again
+// from their tops, and EffectKey differs. Steps that are done stay done, also those of
+// child graphs that have not ended. A run that had not ended is Paused in the copy,
+// under the name of the new thread, until it is resumed; a run that had ended keeps its
+// status, and another can be started after it.
 //
 // It fails with ErrNoThread, ErrNoPoint or ErrThreadExists, and needs no graph.
 func Fork(ctx context.Context, st Store, thread string, at int64, into string) error {
@@ -61,9 +61,9 @@ func Fork(ctx context.Context, st Store, thread string, at int64, into string) e
 	return nil
 }
 
-// State reads the state of the root graph at a record of a thread (0: the newest).
+// State returns the state of the root graph at a record of a thread (0: the newest).
 // Keys that the graph does not know are left out. It fails with ErrNoThread,
-// ErrNoPoint, or when a key was stored with another type than it now has.
+// ErrNoPoint, or if a key was stored with another type than it now has.
 func (r *Runner) State(ctx context.Context, thread string, at int64) (State, error) {
 	s, err := r.loadPoint(ctx, Point{thread, at})
 	if err != nil {
@@ -76,24 +76,23 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 	return f.st, nil
 }
 
-// Edit folds writes into the newest state of a thread and returns the number of
-// the record that says so; nothing is changed in place. Set goes through the
-// key's reducer, Reset replaces. To edit an older point, Fork there and edit the
-// copy.
+// Edit folds writes into the newest state of a thread and returns the number of the
+// record of the edit; older records do not change. Set goes through the key's reducer,
+// Reset replaces. To edit an older point, Fork there and edit the copy.
 //
-// What runs next runs in a new branch, as after a Fork: a run that was not over is
-// Paused, and its resume repeats the tasks of the step under way, effects and
-// questions included. Child graphs under way keep their own state.
+// What runs next runs in a new branch, as after a Fork: a run that had not ended is
+// Paused, and its resume repeats the tasks of the current step, effects and questions
+// included. Child graphs that have not ended keep their own state.
 //
-// Reset never reads the old value, and Set reads it only where a reducer other than
-// those of Append and Merge needs it: so a value that cannot be decoded any more can
-// be replaced. Reset may also give the key another type than the stored one; then
-// the resume needs AcceptChanges.
+// Reset never reads the old value, and Set reads it only if a reducer other than those
+// of Append and Merge needs it: so a value that cannot be decoded any more can be
+// replaced. Reset may also give the key another type than the stored one; then the
+// resume needs AcceptChanges.
 //
-// Unknown keys, a Set with another type than the stored one, and values that cannot
-// be stored are refused before anything is written. A drive that is at work on the
-// thread is not asked: it gets ErrConflict at its next record, and Edit gets it if
-// the drive appends first. Describe and Inspect tell whether there is one.
+// Unknown keys, a Set with another type than the stored one, and values that cannot be
+// stored are refused before anything is written. A drive that runs on the thread is not
+// asked: it gets ErrConflict at its next record, and Edit gets it if the drive appends
+// first. Describe and Inspect say whether there is one.
 func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
 	return r.change(ctx, thread, func(s *replay) (Record, error) {
 		if len(set) == 0 {
@@ -119,7 +118,7 @@ func (r *Runner) change(ctx context.Context, thread string, edit func(*replay) (
 	return s.head + 1, nil
 }
 
-// edit makes the record of an edit; next is what runs next, or nil.
+// edit makes the record of an edit; next is what runs next, or nil for no change.
 func (r *Runner) edit(s *replay, set []Write, next *frontier) (Record, error) {
 	raw := s.frame("")
 	var retyped []*keyDef
@@ -171,8 +170,8 @@ func (r *Runner) edit(s *replay, set []Write, next *frontier) (Record, error) {
 	return Record{Kind: KindEdit, Time: now.UnixMicro(), Head: s.editHead("", keys, retyped), Data: data}, nil
 }
 
-// pause is what an edit makes of a run: what is under way belongs to the branch
-// before it.
+// pause applies an edit to a run: what its current steps have done belongs to the
+// branch before it.
 func (s *replay) pause(branch string) {
 	s.branch = branch
 	s.forgetSteps()
@@ -195,8 +194,8 @@ func (s *replay) edit(h, d *reader) {
 	}
 }
 
-// forgetSteps forgets what the steps under way have done, and gives the numbers
-// of their questions, and the answers given ahead that these used, back.
+// forgetSteps removes what the current steps have done. The numbers of their questions,
+// and the answers given ahead that these used, are free again.
 func (s *replay) forgetSteps() {
 	for _, path := range sortedKeys(s.frames) {
 		f := s.frames[path]
@@ -214,8 +213,8 @@ func (s *replay) forgetSteps() {
 	}
 }
 
-// foldsOnto reports whether a write to a key needs the value that was there: those
-// to lists and maps are journaled as they are.
+// foldsOnto reports whether a write to a key needs the old value: writes to lists and
+// maps are journaled as they are.
 func foldsOnto(set []Write, name string) bool {
 	for _, w := range set {
 		if w.Key() == name {
@@ -225,8 +224,8 @@ func foldsOnto(set []Write, name string) bool {
 	return false
 }
 
-// state decodes the values of a frame, not what it runs next: a graph that has
-// lost nodes can still read them. With only, it decodes the keys that only accepts.
+// state decodes the values of a frame, but not what it runs next: a graph that has lost
+// nodes can still read them. If only is not nil, it decodes the keys that only accepts.
 func (f *rawFrame) state(g *Graph, only func(name string) bool) (*frame, error) {
 	fr := newFrame(g, "", "")
 	names := slices.DeleteFunc(sortedKeys(f.keys), func(name string) bool { return only != nil && !only(name) })

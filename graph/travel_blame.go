@@ -14,20 +14,20 @@ type Written struct {
 	Time  time.Time
 	Kind  Kind     // KindStep: nodes; KindStart, KindCall, KindClaim: input; KindEdit; KindFork, KindSnapshot: it is older than the thread's first record
 	Path  string   // of the frame: "" is the root
-	Step  int      // of a KindStep the step that wrote, else the one that runs next
-	Tasks []Writer // of a KindStep: who wrote, in the order in which their writes were folded
-	From  Point    // of a KindFork: where to look on
+	Step  int      // for a KindStep the step that wrote, else the one that runs next
+	Tasks []Writer // for a KindStep: the tasks that wrote, in the order in which their writes were folded
+	From  Point    // for a KindFork: where to continue the search
 }
 
-// Writer is a task that wrote.
+// Writer is a task that wrote a key.
 type Writer struct {
 	Node  string
 	Index int // among the tasks of a Send; 0 for the others
 }
 
-// Blame lists the records that wrote a key, in the root and in child graphs,
-// newest first. It reads the whole thread, and needs no graph. A key that nobody
-// wrote has none; an unknown thread is ErrNoThread.
+// Blame lists the records that wrote a key, in the root and in child graphs, newest
+// first. It reads the whole thread, and needs no graph. A key that was never written
+// has none; an unknown thread is ErrNoThread.
 func Blame(ctx context.Context, st Store, thread, key string) ([]Written, error) {
 	s := newReplay()
 	var found []Written
@@ -60,7 +60,7 @@ func Blame(ctx context.Context, st Store, thread, key string) ([]Written, error)
 	return found, nil
 }
 
-// writing is what a record that is about to be folded writes to a key; nil:
+// writing returns what a record that is about to be folded writes to a key; nil:
 // nothing.
 func (s *replay) writing(r Record, key string) (*Written, error) {
 	h, d := &reader{b: r.Head}, &reader{b: r.Data}
@@ -92,8 +92,8 @@ func (s *replay) writing(r Record, key string) (*Written, error) {
 	return w, nil
 }
 
-// writers are the tasks of a step that wrote a key. The updates of parallel tasks
-// are recorded before the step is; of a lone task the step's own record is enough.
+// writers returns the tasks of a step that wrote a key. The updates of parallel tasks
+// are recorded before the step is; for a lone task the step's own record is enough.
 func (f *rawFrame) writers(key string, ps []rawPatch) (ws []Writer) {
 	for i, t := range f.tasks {
 		wrote := slices.ContainsFunc(ps, func(p rawPatch) bool { return p.by == i })
@@ -107,8 +107,8 @@ func (f *rawFrame) writers(key string, ps []rawPatch) (ws []Writer) {
 	return ws
 }
 
-// inherited is what the first record of a thread, a snapshot or a fork, holds of
-// a key.
+// inherited returns what the first record of a thread, a snapshot or a fork, holds of a
+// key.
 func (s *replay) inherited(r Record, key string) (found []Written) {
 	for _, path := range slices.Backward(sortedKeys(s.frames)) {
 		f := s.frames[path]

@@ -10,15 +10,15 @@ import (
 type Change struct {
 	Path string // of the frame: "" is the root
 	Key  string
-	Tag  string   // of the type or codec, at the second point where it has one
+	Tag  string   // of the type or codec, at the second point if the key is present there
 	Was  [][]byte // its parts at the first point, as in Stored; nil: absent
 	Is   [][]byte // its parts at the second; nil: absent
 }
 
-// Diff lists what differs in the state of two points, of one thread or of two: by
-// frame, then by key, those of child graphs under way at one of the points
-// included. It compares what is stored and needs no graph: a list that was written
-// in other portions differs.
+// Diff lists the keys whose stored values differ between two points, of one thread or
+// of two: by frame, then by key, including child graphs that have not ended at one of
+// the points. It compares what is stored and needs no graph: a list that was written in
+// other portions differs.
 func Diff(ctx context.Context, st Store, a, b Point) ([]Change, error) {
 	was, err := loadPoint(ctx, st, a)
 	if err != nil {
@@ -49,7 +49,7 @@ func diffFrames(path string, was, is *rawFrame) (changes []Change) {
 	return changes
 }
 
-// parts is the stored form of a key; nil: absent.
+// parts returns the stored form of a key; nil: absent.
 func (f *rawFrame) parts(key string) (parts [][]byte) {
 	for _, p := range f.keys[key] {
 		parts = append(parts, p.val)
@@ -57,7 +57,7 @@ func (f *rawFrame) parts(key string) (parts [][]byte) {
 	return parts
 }
 
-// both lists the names that either map has, sorted.
+// both lists the names that at least one of the maps has, sorted.
 func both[V any](a, b map[string]V) []string {
 	names := append(sortedKeys(a), sortedKeys(b)...)
 	slices.Sort(names)

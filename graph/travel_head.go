@@ -4,12 +4,12 @@ import (
 	"slices"
 )
 
-// What the heads of snapshots, forks and edits say, so that listings need nothing
-// else: every put has its read beside it. Each part is absent from records that
-// were written before it existed.
+// The heads of snapshots, forks and edits hold everything that listings need. Each read
+// follows its put. Older records lack the parts that did not exist when they were
+// written.
 
-// headline is the head of a snapshot or fork: what it repeats of the start
-// record, how the run stands, where the thread came from, and what runs next.
+// headline returns the head of a snapshot or fork: what it repeats of the start record,
+// the status of the run, where the thread came from, and what runs next.
 func (s *replay) headline() []byte {
 	b := putString(putString(putString(nil, s.run.id), s.run.label), s.run.graph)
 	b = s.standing(appendVarint(b, s.run.started))
@@ -27,14 +27,14 @@ func (h *reader) headline(i *RunInfo) {
 	i.From = Point{Thread: h.string(), Seq: h.varint()}
 }
 
-// editHead is the head of an edit. retyped are keys that were given another type.
+// editHead returns the head of an edit. retyped are keys that got another type.
 func (s *replay) editHead(path string, keys []string, retyped []*keyDef) []byte {
 	b := putString(putString(putString(nil, path), s.branch), s.run.id)
 	b = s.place(s.standing(b), path)
 	return putTags(s.run.sign(putStrings(b, keys)), retyped)
 }
 
-// retyped reads the tags of keys that an edit gave another type, behind path and
+// retyped reads the tags of keys to which an edit gave another type, after path and
 // branch.
 func (h *reader) retyped() map[string]string {
 	rest := *h
@@ -46,7 +46,7 @@ func (h *reader) retyped() map[string]string {
 	}
 	rest.strings()
 	rest.signed(&RunInfo{})
-	if len(rest.b) == 0 { // it was written before edits said
+	if len(rest.b) == 0 { // older records end here
 		return nil
 	}
 	tags := readTags(&rest)
@@ -54,18 +54,19 @@ func (h *reader) retyped() map[string]string {
 	return tags
 }
 
-// sign ends the heads of ends and edits: what a listing shows of the run besides.
+// sign appends the last part of the heads of ends and edits: what a listing also shows
+// of the run.
 func (r *runHead) sign(b []byte) []byte {
 	return appendVarint(putString(putString(b, r.label), r.graph), r.started)
 }
 
 func (h *reader) signed(i *RunInfo) {
-	if len(h.b) > 0 { // else it was written before records said
+	if len(h.b) > 0 { // older records end here
 		i.Label, i.Graph, i.Started = h.string(), h.string(), timeOf(h.varint())
 	}
 }
 
-// edited reads it up to the place.
+// edited reads the head of an edit up to the place.
 func (h *reader) edited(i *RunInfo) (path string) {
 	path = h.string()
 	_ = h.string() // the branch
@@ -74,7 +75,7 @@ func (h *reader) edited(i *RunInfo) (path string) {
 	return path
 }
 
-// standing is how the run stands.
+// standing appends the status of the run.
 func (s *replay) standing(b []byte) []byte {
 	b = putString(append(b, byte(s.run.status)), s.run.reason)
 	open := s.open()
@@ -95,7 +96,7 @@ func (h *reader) standing(i *RunInfo) {
 	}
 }
 
-// place is how far a frame is, and the nodes that run next.
+// place appends how many steps a frame has done, and the nodes that run next.
 func (s *replay) place(b []byte, path string) []byte {
 	f := s.frame(path)
 	return putStrings(putInt(b, f.step), f.nextNames())

@@ -5,16 +5,16 @@ import (
 	"iter"
 )
 
-// A Checkpoint is a point that is worth going back to: a start, a step, the
-// beginning of a child graph, an edit or a fork. Its Kind says which, its Step and
-// Next what would run from there.
+// A Checkpoint is a point that is useful to go back to: a start, a step, the start of a
+// child graph, an edit or a fork. Its Kind says which, its Step and Next what would run
+// from there.
 type Checkpoint struct {
 	Entry
-	Parent Point // the checkpoint before it, of a fork the point that was copied; zero: none is kept
+	Parent Point // the checkpoint before it; for a fork the point that was copied; zero: none is kept
 }
 
 // Checkpoints lists the checkpoints of a thread, newest first, without reading any
-// value. A pruned thread ends with the snapshot that stands for what is gone. An
+// value. A pruned thread ends with the snapshot that replaces the deleted records. An
 // error is last; an unknown thread has none.
 func Checkpoints(ctx context.Context, st Store, thread string) iter.Seq2[Checkpoint, error] {
 	return func(yield func(Checkpoint, error) bool) {

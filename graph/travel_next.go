@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// EditNext is Edit that also says which nodes of the root run next, in the place of
-// those that would have: End alone means that nothing does. What had arrived at
-// joins is forgotten, and so are child graphs under way. A run that is over has no
-// next node: fork the thread where it had, and edit the copy.
+// EditNext is Edit with a choice of the nodes of the root that run next, instead of
+// those that would have run: End alone means that none does. Arrivals at joins are
+// dropped, and so are child graphs that have not ended. A run that has ended has no
+// next node: fork the thread at a point before the end, and edit the copy.
 //
 // A node that the graph does not have is refused before anything is written.
 func (r *Runner) EditNext(ctx context.Context, thread string, next []string, set ...Write) (seq int64, err error) {
@@ -29,7 +29,7 @@ func (r *Runner) EditNext(ctx context.Context, thread string, next []string, set
 	})
 }
 
-// choice is the frontier of nodes chosen by hand.
+// choice returns the frontier of the given nodes.
 func (g *Graph) choice(next []string) (*frontier, error) {
 	fr := &frontier{}
 	var unknown []string
@@ -51,13 +51,13 @@ func (g *Graph) choice(next []string) (*frontier, error) {
 	return fr, nil
 }
 
-// putNext ends the data of an edit that chooses what runs next.
+// putNext appends the last part of the data of an edit that chooses what runs next.
 func putNext(data []byte, g *Graph, fr *frontier) ([]byte, error) {
 	h, d, err := putFrontier(nil, nil, g, fr)
 	return putString(putString(data, h), d), err
 }
 
-// reroute reads it: the nodes that were to run have not been visited after all.
+// reroute reads what putNext wrote: the nodes that were to run do not count as visited.
 func (s *replay) reroute(d *reader) error {
 	f := s.frame("")
 	h, own := &reader{b: d.bytes()}, &reader{b: d.bytes()}

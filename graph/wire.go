@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// Records are written with putInt, putString and their kin, and read with a
+// Records are written with putInt, putString and similar functions, and read with a
 // reader: lengths before bytes, unsigned varints, nothing self-describing.
 
 func putInt(b []byte, n int) []byte { return binary.AppendUvarint(b, uint64(n)) }
@@ -32,7 +32,7 @@ func putBool(b []byte, v bool) []byte {
 	return append(b, 0)
 }
 
-// reader reads a record. The first fault sticks; every read after it is zero.
+// reader reads a record. It keeps the first error; every read after it returns zero.
 type reader struct {
 	b   []byte
 	err error
@@ -87,7 +87,7 @@ func (r *reader) float() float64 {
 	return f
 }
 
-// int is a number that fits an int.
+// int reads a number that fits an int.
 func (r *reader) int() int {
 	v := r.uvarint()
 	if v > math.MaxInt32 {
@@ -97,7 +97,7 @@ func (r *reader) int() int {
 	return int(v)
 }
 
-// count is the length of a list whose elements take at least a byte each.
+// count reads the length of a list whose elements take at least a byte each.
 func (r *reader) count() int {
 	n := r.int()
 	if n > len(r.b) {
@@ -107,7 +107,7 @@ func (r *reader) count() int {
 	return n
 }
 
-// bytes aliases the record.
+// bytes reads bytes. The result aliases the record.
 func (r *reader) bytes() []byte {
 	n := r.uvarint()
 	if n > uint64(len(r.b)) {
