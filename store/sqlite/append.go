@@ -17,8 +17,8 @@ const (
 	batchBytes = 256 << 10 // of a statement with several rows, which SQLite gathers in memory
 )
 
-// Append implements graph.Store. Records that fit into one statement (32 of them,
-// 256 KB) go in with one; others, and those that begin a thread, in a transaction.
+// Append implements graph.Store. Records that fit into one statement (32 of them, 256
+// KB) are inserted with one; others, and those that start a thread, in a transaction.
 func (s *Store) Append(ctx context.Context, thread string, after int64, recs []graph.Record) error {
 	if err := ctx.Err(); err != nil || len(recs) == 0 {
 		return err
@@ -59,7 +59,7 @@ func (w *writer) append(thread string, after int64, recs []graph.Record) error {
 	})
 }
 
-// fits tells how many of recs go into one statement: at least one.
+// fits returns how many of recs go into one statement: at least one.
 func fits(recs []graph.Record) int {
 	bytes := 0
 	for i := range recs {
@@ -103,7 +103,7 @@ func (w *writer) extend(thread string, after int64, recs []graph.Record) error {
 	for i := range recs {
 		bytes += headBytes(&recs[i])
 	}
-	w.heads = slices.Grow(w.heads[:0], bytes) // it must not move below
+	w.heads = slices.Grow(w.heads[:0], bytes) // it must not be reallocated below
 	w.args = append(w.args[:0], thread, after)
 	for i := range recs {
 		r, from := &recs[i], len(w.heads)
@@ -111,7 +111,7 @@ func (w *writer) extend(thread string, after int64, recs []graph.Record) error {
 		w.args = append(w.args, kindOf(r), r.Time, w.heads[from:], r.Data)
 	}
 	res, err := w.exec(w.insert[len(recs)], w.args...)
-	clear(w.args) // keeps nothing of recs
+	clear(w.args) // does not keep references to recs
 	if cap(w.heads) > batchBytes {
 		w.heads = nil
 	}
@@ -129,12 +129,12 @@ func (w *writer) extend(thread string, after int64, recs []graph.Record) error {
 	return nil
 }
 
-// insert is the statement that adds rows behind record ?2 of thread ?1. It fails
-// where the place is taken. Where the record or the thread is missing, the one
-// for a single row fails too, because a key cannot be text, and the one for
-// several adds nothing. Both could be an INSERT … SELECT, but as that reads the
-// table that it writes, SQLite sends its rows through a temporary table, which
-// costs a single row a fifth more.
+// insert returns the statement that adds rows after record ?2 of thread ?1. It fails if
+// the sequence number is taken. If the record or the thread is missing, the statement
+// for a single row fails too, because a key cannot be text, and the one for several
+// rows adds nothing. Both could be an INSERT … SELECT, but as that reads the table that
+// it writes, SQLite sends its rows through a temporary table, which makes a single row
+// a fifth more expensive.
 func insert(rows int) string {
 	const into = "INSERT INTO record(id, kind, time, head, data) "
 	if rows == 1 {

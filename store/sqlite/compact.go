@@ -6,8 +6,8 @@ import (
 	"os"
 )
 
-// Delete deletes threads, all or none: for many at once it is much faster than Prune.
-// Threads that there are not do no harm.
+// Delete deletes threads, all or none: for many threads it is much faster than Prune.
+// Unknown threads are ignored.
 func (s *Store) Delete(ctx context.Context, threads ...string) error {
 	if err := ctx.Err(); err != nil || len(threads) == 0 {
 		return err
@@ -27,15 +27,15 @@ func (s *Store) Delete(ctx context.Context, threads ...string) error {
 	return s.explain(fmt.Sprintf("delete %d threads", len(threads)), err)
 }
 
-// compactShare is the part of the file, in percent, that must be unused before it is
-// worth to write the rest anew.
+// compactShare is the part of the file, in percent, that must be unused before Compact
+// rewrites the file.
 const compactShare = 10
 
-// Compact gives the space of what was deleted back to the file system: it moves the
-// log into the file, empties it, and, where more than a tenth of the file is unused,
-// writes the file anew. That needs as much free space as the file has content. Readers
-// and writers of other processes wait meanwhile. It returns how large file and log
-// were, and are.
+// Compact returns the space of deleted records to the file system: it moves the log
+// into the file, empties the log, and, if more than a tenth of the file is unused,
+// rewrites the file. That needs as much free space as the file has content. Readers and
+// writers of other processes wait meanwhile. Compact returns the size of file and log
+// together, in bytes, before and after.
 func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, 0, err
@@ -63,15 +63,15 @@ func (w *writer) compact() error {
 	if free*100 <= pages*compactShare {
 		return nil
 	}
-	// What is kept may not fit into the memory.
+	// The content of the file may not fit into memory.
 	if _, err := w.conn.ExecContext(ctx, "PRAGMA temp_store=file; VACUUM; PRAGMA temp_store=memory; PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
-		_, _ = w.conn.ExecContext(ctx, "PRAGMA temp_store=memory") // as it was; it does not fail
+		_, _ = w.conn.ExecContext(ctx, "PRAGMA temp_store=memory") // reset it; this does not fail
 		return err
 	}
 	return nil
 }
 
-// size is the size of the file and its log, in bytes.
+// size returns the size of the file and its log, in bytes.
 func (s *Store) size() (n int64) {
 	for _, path := range []string{s.path, s.path + "-wal"} {
 		if i, err := os.Stat(path); err == nil {

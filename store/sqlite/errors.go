@@ -18,7 +18,7 @@ var (
 	errClosed  = errors.New("the store is closed")
 )
 
-// advice says for SQLite's codes what happened and what to do.
+// advice says, for SQLite's codes, what happened and what to do.
 var advice = map[int]string{
 	lib.SQLITE_BUSY:     "another process keeps the file locked: wait until it is done, or end it, and try again",
 	lib.SQLITE_LOCKED:   "another process keeps the file locked: wait until it is done, or end it, and try again",
@@ -31,8 +31,8 @@ var advice = map[int]string{
 	lib.SQLITE_TOOBIG:   "a value is larger than SQLite can hold (1 GB)",
 }
 
-// explain adds to an error what was tried, where, and what to do next. Conflicts
-// and the ends of contexts stay as they are.
+// explain adds to an error what was tried, where, and what to do next. Conflicts and
+// the ends of contexts do not change.
 func (s *Store) explain(op string, err error) error {
 	if err == nil || errors.Is(err, graph.ErrConflict) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -47,7 +47,7 @@ func (s *Store) explain(op string, err error) error {
 	return fmt.Errorf("sqlite: %s: %s: %w", op, s.path, err)
 }
 
-// code is the primary result code of an error of SQLite, else 0.
+// code returns the primary result code of an error of SQLite, else 0.
 func code(err error) int {
 	var e *driver.Error
 	if errors.As(err, &e) {
@@ -61,7 +61,7 @@ func busy(err error) bool {
 	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED
 }
 
-// taken says that a row's key was not free, or could not be computed because the
+// taken reports whether a row's key was not free, or could not be computed because the
 // row before it is missing.
 func taken(err error) bool {
 	c := code(err)

@@ -12,7 +12,7 @@ import (
 
 var _ graph.Leaser = (*Store)(nil)
 
-// AcquireLease implements graph.Leaser. The clock is this machine's.
+// AcquireLease implements graph.Leaser. It uses the clock of this machine.
 func (s *Store) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (graph.Lease, error) {
 	const take = `INSERT INTO lease(name, owner, until) VALUES(?1, ?2, ?3)
 		ON CONFLICT(name) DO UPDATE SET owner = ?2, until = ?3 WHERE until <= ?4 OR owner IN (?2, ?5)`
@@ -28,7 +28,7 @@ func (s *Store) RenewLease(ctx context.Context, thread, owner string, ttl time.D
 	}, owner, ttl)
 }
 
-// lease changes the lease of a thread and returns it as it then is.
+// lease changes the lease of a thread and returns the lease after the change.
 func (s *Store) lease(ctx context.Context, what, thread string, change func(now time.Time) (sql.Result, error), owner string, ttl time.Duration) (l graph.Lease, err error) {
 	if err := ctx.Err(); err != nil {
 		return l, err
@@ -88,7 +88,7 @@ func (s *Store) readLease(thread string) (graph.Lease, error) {
 	return leaseOf(owner, until), err
 }
 
-// leaseOf is the lease that a row holds; owner "": none.
+// leaseOf returns the lease that a row holds; owner "" means none.
 func leaseOf(owner string, until int64) graph.Lease {
 	if owner == "" {
 		return graph.Lease{}

@@ -20,11 +20,11 @@ const (
 	application = 0x7261646c // "radl", in the file's header
 	version     = 2          // of the schema, in the file's header
 
-	readers     = 4                      // connections, besides the writer's
-	logBytes    = 64 << 20               // of the write-ahead log that are left to it after a burst
+	readers     = 4                      // connections, in addition to the writer's
+	logBytes    = 64 << 20               // of the write-ahead log: the space that it keeps after a burst
 	busyTimeout = 250 * time.Millisecond // SQLite's own wait for a lock, which a cancelled context does not end
-	patience    = 10 * time.Second       // all waiting for a lock, in steps of busyTimeout
-	pause       = 5 * time.Millisecond   // between them, for what SQLite does not wait for
+	patience    = 10 * time.Second       // total wait for a lock, in steps of busyTimeout
+	pause       = 5 * time.Millisecond   // between the steps, if SQLite itself does not wait
 )
 
 const schema = `
@@ -42,7 +42,7 @@ CREATE TABLE record (
 ` + schema2
 
 // schema2 is what schema 2 added: checksums in records, and leases. The index of
-// snapshots is about the kinds with checksums too.
+// snapshots also covers the kinds with checksums.
 const schema2 = `
 CREATE INDEX bases ON record(id) WHERE kind IN (` + bases + `);
 CREATE TABLE lease (
@@ -52,16 +52,16 @@ CREATE TABLE lease (
 ) WITHOUT ROWID;
 `
 
-// basesOfSchema1 are the kinds that the index of snapshots was about before.
+// basesOfSchema1 are the kinds that the index of snapshots covered before.
 const basesOfSchema1 = "12, 14"
 
-// Open opens the file at path. It creates the file, for its owner only, and the
-// directories above it where they are missing. A path is only a path: nothing in
-// it is taken for an option.
+// Open opens the file at path. It creates the file, readable for its owner only, and
+// the directories above it if they are missing. A path is only a path: no part of it is
+// read as an option.
 //
-// Open refuses, and leaves as it is, a file that is no SQLite database, that
-// belongs to another program, that a newer version of this package has written,
-// or that it may not write to.
+// Open refuses a file that is not a SQLite database, that belongs to another program,
+// that a newer version of this package has written, or that it may not write to. It
+// does not change such a file.
 func Open(path string) (*Store, error) {
 	s := &Store{path: path, patience: patience}
 	if err := s.open(path); err != nil {
@@ -74,7 +74,7 @@ func (s *Store) open(path string) error {
 	if path == "" {
 		return errors.New("the path is empty: name the file to keep journals in")
 	}
-	path, err := filepath.Abs(path) // connections are opened later too, perhaps in another directory
+	path, err := filepath.Abs(path) // connections are opened later too, perhaps in another working directory
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (s *Store) open(path string) error {
 	return nil
 }
 
-// dsn is a URI, so that no character of the path means anything.
+// dsn returns a URI, so that no character of the path has a special meaning.
 func dsn(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") { // C:/…
@@ -111,8 +111,8 @@ func dsn(path string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
-// creating makes sure that no descriptor of a database which this process uses
-// is ever closed by create: that would drop every lock of the process on it.
+// creating makes sure that create never closes a descriptor of a database that this
+// process uses: that would drop every lock of the process on it.
 var creating sync.Mutex
 
 func create(path string) error {
@@ -135,7 +135,7 @@ func create(path string) error {
 	return err
 }
 
-// connect opens the writer's connection, having found out whose file it is.
+// connect opens the writer's connection, after it has checked whose file it is.
 func (s *Store) connect() (err error) {
 	ctx := context.Background()
 	c, err := s.db.Conn(ctx)
@@ -163,7 +163,7 @@ func (s *Store) connect() (err error) {
 		return s.w.probe()
 	}
 	return s.w.transaction(func() error {
-		found, err := check(ctx, c) // another process may have been faster
+		found, err := check(ctx, c) // another process may have created the schema first
 		if err != nil || found == version {
 			return err
 		}
@@ -176,7 +176,8 @@ func (s *Store) connect() (err error) {
 	})
 }
 
-// check returns the version of our schema that the file has; an empty one has 0.
+// check returns the version of this package's schema that the file has; 0 if it is
+// empty.
 func check(ctx context.Context, c *sql.Conn) (found int64, err error) {
 	var app, ver, tables int64
 	const q = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"

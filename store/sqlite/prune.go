@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// Prune implements graph.Store. The file does not shrink: SQLite uses the space
-// for what is appended later. See Compact.
+// Prune implements graph.Store. The file does not shrink: SQLite uses the space for
+// later records. See Compact.
 func (s *Store) Prune(ctx context.Context, thread string, before int64) error {
 	if err := ctx.Err(); err != nil || before <= 1 {
 		return err

@@ -13,7 +13,7 @@ import (
 
 const (
 	pageRows  = 256
-	pageBytes = 1 << 20 // after which a page ends
+	pageBytes = 1 << 20 // size after which a page ends
 )
 
 // Read implements graph.Store.
@@ -37,7 +37,7 @@ func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq
 	}
 }
 
-// query runs one query of an iteration, unless the iteration is over.
+// query runs one query of an iteration, unless the iteration has ended.
 func (s *Store) query(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -45,8 +45,8 @@ func (s *Store) query(ctx context.Context, f func() error) error {
 	return s.patiently(ctx, f)
 }
 
-// span is what an iteration still has to yield: left records of a thread from at
-// on, upwards or downwards. As a thread has no gaps, it is known beforehand.
+// span is what an iteration still has to yield: left records of a thread, starting at
+// at, upwards or downwards. As a thread has no gaps, the number is known in advance.
 type span struct {
 	thread   int64 // id << 32
 	at, left int64
@@ -62,7 +62,7 @@ func (sp *span) advance(n int64) {
 	sp.at += n
 }
 
-// span looks up what r selects at this moment.
+// span returns what r selects at this moment.
 func (s *Store) span(thread string, r graph.Range) (span, error) {
 	text := `SELECT t.id,
 		ifnull((SELECT min(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0),

@@ -13,9 +13,9 @@ import (
 
 var errReadOnly = errors.New("the file was opened for reading only: it and its directory need write permission, on a medium that is not read-only")
 
-// OpenReadOnly opens a file that exists for reading, where Open fails because its
-// medium, or its permissions, allow no more. Whatever would write fails; no file is
-// created beside it where the medium is read-only.
+// OpenReadOnly opens an existing file for reading. Use it if Open fails because the
+// medium or the permissions do not allow writing. Operations that write fail. If the
+// medium is read-only, no file is created next to it.
 func OpenReadOnly(path string) (*Store, error) {
 	s := &Store{path: path, patience: patience, readOnly: true}
 	s.w.none = errReadOnly
@@ -38,8 +38,9 @@ func (s *Store) openReadOnly() (err error) {
 	if first == nil {
 		return nil
 	}
-	// SQLite wants to make an index of the log. Without a log it can do without, if
-	// it is told that nobody writes; else what the log holds would be missed.
+	// SQLite wants to create an index of the log. If there is no log and no other
+	// process writes, the option immutable makes that unnecessary. With a log, its
+	// content would be missed.
 	if i, err := os.Stat(s.path + "-wal"); err == nil && i.Size() > 0 {
 		return fmt.Errorf("its log %s-wal cannot be read where it is: copy both files to a directory that can be written, and open the copy: %w", filepath.Base(s.path), first)
 	}
@@ -49,7 +50,7 @@ func (s *Store) openReadOnly() (err error) {
 	return nil
 }
 
-// connectReadOnly opens the file with options of SQLite's, and finds out whose it is.
+// connectReadOnly opens the file with options of SQLite, and checks whose file it is.
 func (s *Store) connectReadOnly(options string) (err error) {
 	c, err := driver.NewConnector(dsn(s.path) + options)
 	if err != nil {

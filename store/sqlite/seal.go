@@ -6,22 +6,22 @@ import (
 	"raddle.dev/graph"
 )
 
-// A record with a checksum has it in front of its head, and its row says so in its
-// kind. Two bits say it, so that one that has flipped is noticed. Files of schema 1
-// have records without.
+// If a record has a checksum, its row holds it before the head and marks that in the
+// kind. Two bits mark it, so that one flipped bit is detected. Files of schema 1 have
+// records without checksums.
 const (
 	sumBytes = 8
-	sealed   = 0x60 // for kinds below narrow: all that package graph has
+	sealed   = 0x60 // for kinds below narrow: all kinds of package graph
 	narrow   = 0x20
 	wide     = 0x10000 // for all others
 	sealWide = 0x600
 )
 
-// bases are the kinds that graph.Range.FromSnapshot looks for, as rows have them:
+// bases are the kinds that graph.Range.FromSnapshot looks for, as stored in rows:
 // graph.KindFork and graph.KindSnapshot, without a checksum and with one.
 const bases = "12, 14, 108, 110"
 
-// kindOf is the kind of a record as its row has it.
+// kindOf returns the kind of a record as stored in its row.
 func kindOf(r *graph.Record) int64 {
 	k := int64(r.Kind)
 	switch {
@@ -35,7 +35,7 @@ func kindOf(r *graph.Record) int64 {
 	return k | wide | sealWide
 }
 
-// putHead appends the head of a record, as its row has it.
+// putHead appends the head of a record as stored in its row.
 func putHead(b []byte, r *graph.Record) []byte {
 	if r.Sum != 0 {
 		b = binary.BigEndian.AppendUint64(b, r.Sum)
@@ -43,7 +43,7 @@ func putHead(b []byte, r *graph.Record) []byte {
 	return append(b, r.Head...)
 }
 
-// headBytes is how much putHead appends.
+// headBytes returns how many bytes putHead appends.
 func headBytes(r *graph.Record) int {
 	if r.Sum != 0 {
 		return sumBytes + len(r.Head)
@@ -51,8 +51,9 @@ func headBytes(r *graph.Record) int {
 	return len(r.Head)
 }
 
-// unseal reads kind, head and checksum of a record from its row. What no row of ours
-// has is a damage: such a record gets a checksum that it does not match.
+// unseal reads kind, head and checksum of a record from its row. A row that this
+// package cannot have written is damaged: its record gets a checksum that does not
+// match.
 func unseal(r *graph.Record, kind int64) {
 	r.Kind = graph.Kind(kind)
 	if kind&^(narrow-1) == sealed {

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// statements keeps what was prepared on a connection, or on the readers'
-// connections, for as long as the Store is open.
+// statements keeps the prepared statements of one connection, or of the readers'
+// connections, as long as the Store is open.
 type statements struct {
 	on interface {
 		PrepareContext(ctx context.Context, text string) (*sql.Stmt, error)
@@ -35,8 +35,8 @@ func (s *statements) get(text string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// close must be called before the connection is closed: SQLite keeps a file open
-// for as long as there are statements on it.
+// close must be called before the connection is closed: SQLite keeps a file open as
+// long as there are statements on it.
 func (s *statements) close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 	"raddle.dev/graph"
 )
 
-// The first page of a listing is short, for those who want to see the newest
-// threads only; each further one is larger, so that all takes few queries.
+// The first page of a listing is short, for callers that only want the newest threads;
+// each further page is larger, so that a whole listing takes few queries.
 const (
 	firstThreads = 64
 	moreThreads  = 8
@@ -28,9 +28,9 @@ WHERE t.name >= ? AND t.name < ?
 ORDER BY t.name DESC
 LIMIT ?`
 
-// Threads implements graph.Store. It looks up the first and the last record of
-// each thread by their keys, and reads none of their Data. A thread that is
-// created or deleted during the iteration may or may not be in it.
+// Threads implements graph.Store. It reads the first and the last record of each thread
+// by their keys, without their Data. A thread that is created or deleted during the
+// iteration may or may not be in it.
 func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.ThreadInfo, error] {
 	return func(yield func(graph.ThreadInfo, error) bool) {
 		below := successor(prefix)
@@ -53,8 +53,8 @@ func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.Thre
 	}
 }
 
-// successor is the bound above all names with the prefix: a string, or where
-// there is none a blob, which SQLite sorts behind every string.
+// successor returns the bound above all names with the prefix: a string, or if there is
+// none a blob, which SQLite sorts after every string.
 func successor(prefix string) any {
 	b := []byte(prefix)
 	for i := len(b) - 1; i >= 0; i-- {

@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// writer is the one connection that writes. Its statements get a context that is
-// never cancelled: a write takes microseconds, and the driver would keep a
-// goroutine to watch over the context of each.
+// writer is the one connection that writes. Its statements get a context that is never
+// cancelled: a write takes microseconds, and the driver would start a goroutine to
+// watch the context of each.
 type writer struct {
-	mu     sync.Mutex // held by whoever uses the rest
+	mu     sync.Mutex // held while the other fields are used
 	conn   *sql.Conn  // nil: none says why
 	none   error      // the Store is closed, or opened for reading
 	stmts  *statements
@@ -41,8 +41,8 @@ func (w *writer) exec(text string, args ...any) (sql.Result, error) {
 	return st.ExecContext(context.Background(), args...)
 }
 
-// transaction keeps all of f or nothing. It waits for the file's lock at its
-// beginning and nowhere else.
+// transaction stores all changes of f or none. It waits for the file's lock only at its
+// beginning.
 func (w *writer) transaction(f func() error) error {
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
@@ -52,14 +52,14 @@ func (w *writer) transaction(f func() error) error {
 		_, err = w.exec("COMMIT")
 	}
 	if err != nil {
-		_, _ = w.exec("ROLLBACK") // fails where SQLite has done so itself
+		_, _ = w.exec("ROLLBACK") // fails if SQLite has already rolled back
 	}
 	return err
 }
 
-// probe finds out at once, and not at the first record, that the file cannot be
-// written. That another process has locked it is answer enough. (BEGIN IMMEDIATE
-// would not do: SQLite makes it a mere BEGIN where it cannot write.)
+// probe detects immediately, and not at the first record, that the file cannot be
+// written. A lock of another process is not an error here. (BEGIN IMMEDIATE is not
+// enough: SQLite turns it into BEGIN if it cannot write.)
 func (w *writer) probe() error {
 	if _, err := w.exec("DELETE FROM record WHERE id = 0"); !busy(err) {
 		return err
