@@ -13,7 +13,7 @@ import (
 func (sh *shell) agentsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "agents COMMAND",
-		Short:   "List and show agents, begin new ones, install those that come with raddle",
+		Short:   "List, show, create and install agents",
 		Example: "  raddle agents ls\n  raddle agents new helper\n  raddle agents show helper\n  raddle agents install",
 		Args:    sh.noCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -117,8 +117,8 @@ func (sh *shell) agentsNewCommand() *cobra.Command {
 	var graph bool
 	cmd := &cobra.Command{
 		Use:     "new NAME",
-		Short:   "Begin a new agent",
-		Long:    "Writes the files of an agent with a tool, or of a graph: in the agents directory, or where a path says.",
+		Short:   "Create a new agent",
+		Long:    "Writes the files of an agent with a tool, or of a graph: in the agents directory, or at a path.",
 		Example: "  raddle agents new helper\n  raddle agents new ./review --graph",
 		Args:    want(1, 1, "the name of the agent"),
 		RunE: func(_ *cobra.Command, args []string) error {

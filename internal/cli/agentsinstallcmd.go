@@ -12,9 +12,9 @@ func (sh *shell) agentsInstallCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "install [NAME...]",
-		Short: "Install the agents that come with raddle, or bring them up to date",
+		Short: "Install or update the agents that come with raddle",
 		Long: `Writes the agents that come with raddle, or those that are named, to the agents directory: what is missing, and what an
-earlier version has installed. Files that you have changed stay as they are, and are told; --force replaces them, and
+earlier version has installed. Files that you have changed stay as they are, and are listed; --force replaces them, and
 keeps yours as FILE.bak. An agent of your own that has the name of one of these is never touched.
 
 The first command that looks for an agent installs them, too.`,
@@ -65,7 +65,7 @@ func installedText(o app.Installed) string {
 		lines = append(lines, o.Agent+": installed")
 	}
 	add(o.Written, "FILE written")
-	add(o.Removed, "FILE removed, it is not needed any more")
+	add(o.Removed, "FILE removed, it is no longer needed")
 	add(o.Saved, "FILE replaced; yours is FILE.bak")
 	add(o.Kept, "FILE left as you have changed it; --force replaces it")
 	if len(lines) == 0 {

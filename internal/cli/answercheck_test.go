@@ -138,7 +138,7 @@ func TestAnswersReachQuestionsInsideOfNodes(t *testing.T) {
 func TestBareAnswersAndConsent(t *testing.T) {
 	w := newWorkplace(t, checked)
 	r := w.run("run", "./consent", "--answer", "yes")
-	if r.code != 5 || !strings.Contains(r.err, "a/act (fs_write) has not taken the answer yes: it must be one of once, ") || !strings.Contains(r.err, "(it is kept for later questions)") {
+	if r.code != 5 || !strings.Contains(r.err, "a/act (fs_write) did not accept the answer yes: it must be one of once, ") || !strings.Contains(r.err, "(it is saved for later questions)") {
 		t.Fatalf("exit code %d\n%s", r.code, r.err)
 	}
 	run := w.runs()[0].Run

@@ -31,7 +31,7 @@ func parseAnswers(flags []string, q questions) ([]given, error) {
 			case id == "" || q.names(id):
 				g.id, g.text = id, text
 			case near != "" && len(id) >= leastTypo && !strings.ContainsAny(id, " \t\n"):
-				return nil, badUsage(fmt.Sprintf("did you mean %s? A text that begins like this is written --answer %s", quote(near+"="+text), quote("="+raw)),
+				return nil, badUsage(fmt.Sprintf("did you mean %s? For a text that begins like this, write --answer %s", quote(near+"="+text), quote("="+raw)),
 					"--answer %s: no question and no node has the id %q", raw, id)
 			}
 		}

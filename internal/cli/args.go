@@ -112,7 +112,7 @@ func want(least, most int, what string) cobra.PositionalArgs {
 		case len(args) < least:
 			return badUsage(usage, "%s: %s is missing", cmd.CommandPath(), what)
 		case most >= 0 && len(args) > most:
-			return badUsage(usage, "%s: there is a word too much: %q", cmd.CommandPath(), args[most])
+			return badUsage(usage, "%s: unexpected argument %q", cmd.CommandPath(), args[most])
 		}
 		return nil
 	}

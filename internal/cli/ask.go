@@ -109,7 +109,7 @@ func (a *asker) suits(q graph.Question, text string, far int) error {
 	case q.Kind == flow.KindTrust && text != "no":
 		return refuse("consent is given at a terminal, never by --answer")
 	case q.Kind == agent.KindPermission && far > 0 && !slices.Contains(q.Options, text):
-		return refuse("it must be one of " + list(q.Options) + "; a refusal with its reason names the question: --answer " + quote(q.ID+"=REASON"))
+		return refuse("it must be one of " + list(q.Options) + "; to refuse with a reason, name the question: --answer " + quote(q.ID+"=REASON"))
 	}
 	return a.refusal(q, text)
 }

@@ -16,7 +16,7 @@ func (sh *shell) checkCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "check AGENT...",
-		Short: "Find faults in agents without running them",
+		Short: "Find errors in agents without running them",
 		Long: `Reads and validates agents, and proves that every placeholder has a value on every path to it.
 No model is called, and no key is needed. The exit code is 3 if there are errors.`,
 		Example: `  raddle check examples/triage
@@ -32,7 +32,7 @@ No model is called, and no key is needed. The exit code is 3 if there are errors
 			return sh.check(args, strict, output)
 		},
 	}
-	cmd.Flags().BoolVar(&strict, "strict", false, "make unknown keys errors")
+	cmd.Flags().BoolVar(&strict, "strict", false, "treat unknown keys as errors")
 	cmd.Flags().StringVar(&output, "output", formatText, "write the findings as `FORMAT`: text or json")
 	fixed(cmd, "output", formatText, formatJSON)
 	return cmd

@@ -18,7 +18,7 @@ func (sh *shell) completionCommand() *cobra.Command {
 		Short: "Print the completion script of a shell",
 		Long:  "The shells are bash, zsh, fish and powershell. Names of agents, ids of runs and formats are completed too.",
 		Example: `  source <(raddle completion bash)                                      for this shell
-  raddle completion zsh > "${fpath[1]}/_raddle"                         for good
+  raddle completion zsh > "${fpath[1]}/_raddle"                         permanently
   raddle completion fish > ~/.config/fish/completions/raddle.fish`,
 		Args:      want(1, 1, "the name of a shell"),
 		ValidArgs: shells,

@@ -127,9 +127,9 @@ func (d *drive) leftovers(ask *asker, res graph.Result) error {
 				far = 1
 			}
 			if why := (*graph.AnswerError)(nil); errors.As(ask.suits(q, g.text, far), &why) {
-				text := fmt.Sprintf("%s has not taken the answer %s: %s", nameOf(q), quote(g.raw), flow.AnswerHeadline(why.Reason))
+				text := fmt.Sprintf("%s did not accept the answer %s: %s", nameOf(q), quote(g.raw), flow.AnswerHeadline(why.Reason))
 				if !d.run.Resumed {
-					text += " (it is kept for later questions)"
+					text += " (it is saved for later questions)"
 				}
 				d.sh.err.line("raddle: " + d.sh.err.paint(yellow, "warning:") + " " + plainText(text))
 				break
@@ -165,7 +165,7 @@ func (d *drive) replyDefault(q graph.Question) (any, bool) {
 
 func (d *drive) tookDefault(q graph.Question, text string) {
 	if !d.sh.quiet {
-		d.sh.err.line(fmt.Sprintf("raddle: question %s takes its default: %s", q.ID, text))
+		d.sh.err.line(fmt.Sprintf("raddle: question %s uses its default: %s", q.ID, text))
 	}
 }
 
@@ -278,12 +278,12 @@ func (d *drive) again(err error) string {
 	}
 	var budget *agent.BudgetError
 	if field := map[string]string{"tokens": "max_tokens_per_turn", "money": "max_cost_per_turn"}; errors.As(err, &budget) && budget.Of != "" && field[budget.What] != "" {
-		return fmt.Sprintf("raise %s in the config.yaml of %s, then go on where it stopped: %s --accept-changes", field[budget.What], budget.Of, d.run.Again())
+		return fmt.Sprintf("raise %s in the config.yaml of %s, then continue: %s --accept-changes", field[budget.What], budget.Of, d.run.Again())
 	}
 	if size := (*graph.StateSizeError)(nil); errors.As(err, &size) {
-		return "keep less in the state, or raise `max_state` in raddle's config.yaml, then go on where it failed: " + d.run.Again()
+		return "keep less in the state, or raise `max_state` in raddle's config.yaml, then continue: " + d.run.Again()
 	}
-	return "remove the cause, then go on where it failed: " + d.run.Again()
+	return "fix this, then continue: " + d.run.Again()
 }
 
 // refusalText says why an answer was not accepted: on a terminal in plain words, elsewhere
@@ -293,7 +293,7 @@ func (sh *shell) refusalText(why *graph.AnswerError, err error) string {
 	if headline == why.Reason || !sh.err.IsTerminal() {
 		return err.Error()
 	}
-	return fmt.Sprintf("the answer to %s was not taken. %s", why.ID, headline)
+	return fmt.Sprintf("the answer to %s was not accepted. %s", why.ID, headline)
 }
 
 func exitSilently(code int) error {

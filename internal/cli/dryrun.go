@@ -58,7 +58,7 @@ func dryReportOn(a *flow.Agent, prompt string) *dryReport {
 		system, messages := a.Opening(prompt)
 		r.Requests = append(r.Requests, dryRequest{Model: first(a.Models()), System: system, Messages: messages, Tools: names})
 		if a.Config.Prompting.Dynamic {
-			r.Notes = append(r.Notes, "the instructions are made by the script's function _instructions, which was not run")
+			r.Notes = append(r.Notes, "the script's function _instructions makes the instructions, and was not run")
 		}
 	} else {
 		r.Notes = append(r.Notes, "placeholders are filled when a node runs; which nodes run is decided then")
@@ -69,7 +69,7 @@ func dryReportOn(a *flow.Agent, prompt string) *dryReport {
 		}
 	}
 	if len(r.Servers) > 0 {
-		r.Notes = append(r.Notes, "the tools of MCP servers are not known before these are started: "+list(r.Servers))
+		r.Notes = append(r.Notes, "the tools of MCP servers are unknown until the servers start: "+list(r.Servers))
 	}
 	return r
 }

@@ -22,7 +22,7 @@ func (sh *shell) graphCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph AGENT",
 		Short: "Draw an agent's graph",
-		Long:  "The format is that of the file's name if --format is not given, and else mermaid. Nothing needs to be installed.",
+		Long:  "Without --format, the name of the file decides the format, otherwise it is mermaid. You need not install anything.",
 		Example: `  raddle graph examples/triage
   raddle graph examples/triage -o triage.svg
   raddle graph examples/triage --format dot | dot -Tpdf > triage.pdf`,
@@ -66,7 +66,7 @@ func (sh *shell) draw(agent, format, file string, o draw.Options) error {
 		file = ""
 	}
 	if format == "png" && file == "" && sh.out.IsTerminal() {
-		return badUsage("write it to a file: -o graph.png", "a picture in PNG is nothing to print on a terminal")
+		return badUsage("write it to a file: -o graph.png", "a terminal cannot show a PNG picture")
 	}
 	p, err := sh.app()
 	if err != nil {

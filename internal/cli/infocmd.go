@@ -32,7 +32,7 @@ func (sh *shell) infoCommand() *cobra.Command {
 			return sh.info(output)
 		},
 	}
-	cmd.Flags().StringVarP(&agent, "agent", "a", "", "tell about one `AGENT`, without running it")
+	cmd.Flags().StringVarP(&agent, "agent", "a", "", "show one `AGENT`, without running it")
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
 	fixed(cmd, "output", formatText, formatJSON)
 	_ = cmd.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -113,7 +113,7 @@ func infoText(r *infoReport, short func(string) string) string {
 	}
 	row("runs", "%s (%d)", r.Store, r.Runs)
 	row("cache", "%s", short(r.Dirs.Cache))
-	row("model", "%s", orElse(r.Model, "none is chosen; graphs name their own, or use --model"))
+	row("model", "%s", orElse(r.Model, "none is set; graphs can name their own, or use --model"))
 	for _, c := range r.Clients {
 		if !c.Ready {
 			continue

@@ -41,7 +41,7 @@ func (sh *shell) guard(command func() int) (code int) {
 		if p := recover(); p != nil {
 			sh.keys.Release()
 			sh.err.still()
-			_, _ = fmt.Fprintf(sh.err, "raddle: this is a fault of raddle itself: panic: %v\n%s", p, debug.Stack())
+			_, _ = fmt.Fprintf(sh.err, "raddle: internal error: panic: %v\n%s", p, debug.Stack())
 			sh.err.line("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
 			code = exitFault
 		}
@@ -149,11 +149,11 @@ func (sh *shell) root() *cobra.Command {
 		Short: "Run agents that never lose their place",
 		Long: `Exit codes: 0 finished, 1 failed, 2 bad usage or input, 3 configuration or agent invalid, 4 key missing or
 rejected, 5 parked for a person, 6 budget used up, 7 step or loop limit, 8 cannot resume, 124 timeout, 129, 130 and 143 stopped by a
-signal, 141 nobody read the output; an end node may set 64 to 113.`,
+signal, 141 output pipe closed; an end node may set 64 to 113.`,
 		Example: `  raddle run examples/hello "Ada"        run an agent
-  raddle agents new helper               begin one of your own
-  raddle resume 06ab                     go on with a run that waits or was killed
-  raddle check examples/triage           find faults without running anything`,
+  raddle agents new helper               create an agent
+  raddle resume 06ab                     continue a run
+  raddle check examples/triage           find errors without running anything`,
 		Args:              sh.noCommand,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -174,7 +174,7 @@ signal, 141 nobody read the output; an end node may set 64 to 113.`,
 	root.Flags().BoolVar(&list, "list-agents", false, "list the agents in the agents directory")
 	root.Flags().StringVar(&install, "install", "", "write the `THINGS` that come with raddle: agents")
 	flags := root.PersistentFlags()
-	flags.BoolVarP(&sh.quiet, "quiet", "q", false, "print no progress; errors and open questions are printed all the same")
+	flags.BoolVarP(&sh.quiet, "quiet", "q", false, "print only errors and open questions, no progress")
 	flags.BoolVarP(&sh.verbose, "verbose", "v", false, "print details of what happens")
 	flags.StringVar(&sh.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
 	fixed(root, "color", "auto", "always", "never")

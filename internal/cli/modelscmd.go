@@ -22,7 +22,7 @@ func (sh *shell) modelsCommand() *cobra.Command {
 	cmd.AddCommand(outputFlag(&cobra.Command{
 		Use:     "ls",
 		Short:   "List models, with the tokens they take and what they cost",
-		Long:    "Other models of a client can be called too; those of config.yaml come first, then those whose prices are known.",
+		Long:    "You can also call other models of a client. The models of config.yaml come first, then those with known prices.",
 		Example: "  raddle models ls --output json",
 		Args:    want(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {

@@ -51,7 +51,7 @@ func (sh *shell) withFiles(text string, files []string) (string, error) {
 		case err != nil:
 			return "", &failure{code: exitUsage, err: fmt.Errorf("-f: %w", err)}
 		case !utf8.Valid(content):
-			return "", badUsage("only text can be put into a prompt", "-f: %s is no text in UTF-8", path)
+			return "", badUsage("only text can be put into a prompt", "-f: %s is not UTF-8 text", path)
 		}
 		body := trimEnd(string(content))
 		if text != "" || len(files) > 1 {
@@ -75,7 +75,7 @@ func readAll(r io.Reader) (string, error) {
 	case err != nil:
 		return "", &failure{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
 	case !utf8.Valid(b):
-		return "", badUsage("", "standard input is no text in UTF-8")
+		return "", badUsage("", "standard input is not UTF-8 text")
 	}
 	return trimEnd(string(b)), nil
 }

@@ -18,7 +18,7 @@ func (sh *shell) ragCommand() *cobra.Command {
 		Use:   "rag",
 		Short: "Build, search and remove the knowledge bases of agents",
 		Long: `An agent with documents has a knowledge base for each of its rag nodes, or one of its own. A run builds what is missing
-and brings up to date what has changed; these commands do it without a run.`,
+and updates what has changed; these commands do it without a run.`,
 		Example: `  raddle rag build examples/handbook
   raddle rag search examples/handbook "How many days of leave are there?"`,
 		Args: want(0, 0, ""),
@@ -30,12 +30,12 @@ and brings up to date what has changed; these commands do it without a run.`,
 func (sh *shell) ragBuildCommand() *cobra.Command {
 	var anew bool
 	cmd := &cobra.Command{
-		Use: "build AGENT", Short: "Build what is missing, and bring the rest up to date",
-		Long: `A document is read again only when it has changed, and of a changed one only new parts are embedded and sent to the
-extractor model. A build that was stopped goes on.
+		Use: "build AGENT", Short: "Build what is missing, and update the rest",
+		Long: `raddle reads a document again only if it has changed, and then embeds only its new parts and sends only these to the
+extractor model. It continues a build that was stopped.
 
-A knowledge base keeps the settings that it was built with. Where the agent's file says otherwise now, this is told, and --rebuild
-builds it anew: the old one answers until the new one is complete, and no part is sent to the same model twice.`,
+A knowledge base keeps the settings that it was built with. If the agent's file has other settings now, raddle reports it, and --rebuild
+builds it again: the old one answers until the new one is complete, and no part is sent to the same model twice.`,
 		Args: want(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := sh.app()
@@ -47,13 +47,13 @@ builds it anew: the old one answers until the new one is complete, and no part i
 			context.AfterFunc(ctx, stop) // a second signal does not wait
 			err = p.BuildKnowledge(ctx, app.Build{Agent: args[0], Anew: anew, Around: sh.around()})
 			if err != nil && ctx.Err() != nil {
-				sh.err.line("raddle: the build was stopped; the next one goes on where it was")
+				sh.err.line("raddle: the build was stopped; the next build continues it")
 				return silent{exitInterrupted}
 			}
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&anew, "rebuild", false, "build those anew that were built with other settings")
+	cmd.Flags().BoolVar(&anew, "rebuild", false, "rebuild those that were built with other settings")
 	return cmd
 }
 
@@ -117,7 +117,7 @@ func knowledgeLine(short func(string) string, k app.Knowledge) string {
 	}
 	line := fmt.Sprintf("%s: %d documents, %d chunks, model %s, %s", k.ID, k.Status.Documents, k.Chunks, k.Model, short(k.Store))
 	if k.Model == "keyword" {
-		line += " (searched by words alone)"
+		line += " (searched only by words)"
 	}
 	if k.ExtractorModel != "" {
 		line += fmt.Sprintf(", %d entities and %d relations by %s", k.Entities, k.Relations, k.ExtractorModel)
@@ -135,7 +135,7 @@ func (sh *shell) ragSearchCommand() *cobra.Command {
 	var node, output string
 	var top int
 	cmd := &cobra.Command{
-		Use: "search AGENT QUERY...", Short: "Show the parts of documents that fit a query best",
+		Use: "search AGENT QUERY...", Short: "Show the parts of documents that best match a query",
 		Args: want(2, -1, "the agent and the query"), ValidArgsFunction: sh.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
@@ -156,8 +156,8 @@ func (sh *shell) ragSearchCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&node, "node", "", "the `ID` of the rag node, where the agent has several")
-	cmd.Flags().IntVar(&top, "top", 0, "show so `MANY`; 0: as many as the knowledge base says")
+	cmd.Flags().StringVar(&node, "node", "", "the `ID` of the rag node, if the agent has several")
+	cmd.Flags().IntVar(&top, "top", 0, "show `N` passages; 0: the knowledge base's top_k")
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
 	fixed(cmd, "output", formatText, formatJSON)
 	return cmd

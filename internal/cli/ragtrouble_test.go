@@ -104,7 +104,7 @@ func TestSilentEmbeddingServer(t *testing.T) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if code := wait(t, cmd); code != 130 || !strings.Contains(told.String(), "the next one goes on where it was") {
+	if code := wait(t, cmd); code != 130 || !strings.Contains(told.String(), "the next build continues it") {
 		t.Errorf("exit code %d\n%s", code, told)
 	}
 	search()

@@ -22,9 +22,9 @@ func (sh *shell) resumeCommand() *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "resume RUN",
-		Short: "Continue a run that waits, failed, was stopped or was killed",
-		Long: `RUN is the id of a run, or enough of its beginning. What the run has recorded is not done again.
-Everything else is as it was started: flags cannot change the prompt, the model or the variables.`,
+		Short: "Continue a run that waits, failed or was stopped",
+		Long: `RUN is the id of a run, or a unique prefix of it. The run continues after its last recorded result.
+The prompt, the model and the variables stay the same.`,
 		Example: `  raddle resume 06ab --answer yes
   raddle resume 06ab --answer review=yes --answer budget=100
   raddle resume 06ab --accept-changes
@@ -37,12 +37,12 @@ Everything else is as it was started: flags cannot change the prompt, the model 
 	}
 	flags := cmd.Flags()
 	flags.StringArrayVar(&answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
-	flags.StringVar(&inDoubt, "in-doubt", "", "what to do with calls that were cut off: `retry`, skip or ask")
+	flags.StringVar(&inDoubt, "in-doubt", "", "what to do with calls that were interrupted: `retry`, skip or ask")
 	flags.BoolVar(&c.AcceptChanges, "accept-changes", false, "continue although files of the agent have changed")
 	flags.BoolVar(&c.Takeover, "takeover", false, "continue although a process that this machine cannot see, such as one of another machine or container, still holds the run")
 	flags.StringVar(&c.Agent, "agent", "", "where the agent is now: `PATH`")
 	flags.StringVar(&output, "output", formatText, "write the result as `FORMAT`: text, json or stream-json")
-	flags.BoolVarP(&noStream, "no-stream", "S", false, "show no text and no changing line on the terminal before the end")
+	flags.BoolVarP(&noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	fixed(cmd, "output", formatText, formatJSON, formatStream)
 	fixed(cmd, "in-doubt", tool.Doubts...)
 	_ = cmd.RegisterFlagCompletionFunc("answer", sh.completeAnswers)

@@ -27,10 +27,10 @@ func (sh *shell) runCommand() *cobra.Command {
 		Use:   "run AGENT [PROMPT...]",
 		Short: "Run an agent",
 		Long: `AGENT is a name in the agents directory, or a path to an agent's directory, graph.yaml or config.yaml.
-The prompt is the words after it; standard input in place of "-" or of no words; then the files.
+The prompt is the words after it; standard input instead of "-" or of no words; then the files.
 
-On a terminal, questions are asked. Elsewhere --answer answers them, or a default of the file;
-else the run parks with exit code 5 and "raddle resume" goes on with it.`,
+On a terminal, raddle asks questions. Elsewhere --answer answers them, or a default of the file;
+otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 		Example: `  raddle run examples/hello "Ada Lovelace"
   raddle run examples/triage --answer yes
   git diff | raddle run reviewer - "Review this change:"
@@ -40,17 +40,17 @@ else the run parks with exit code 5 and "raddle resume" goes on with it.`,
 		RunE:              func(_ *cobra.Command, args []string) error { return sh.refuse(f.output, sh.startRun(args, &f)) },
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.model, "model", "m", "", "use `CLIENT:MODEL` in place of every model of the agent")
+	flags.StringVarP(&f.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
 	flags.StringArrayVarP(&f.files, "file", "f", nil, "add the text of `FILE` to the prompt (repeatable)")
 	flags.StringArrayVar(&f.answers, "answer", nil, "answer a question: `[ID=]TEXT`; =TEXT if the text itself has a = (repeatable)")
 	flags.StringArrayVar(&f.variables, "agent-variable", nil, "set a variable of the agent: `NAME VALUE` (repeatable)")
 	flags.StringVar(&f.output, "output", formatText, "write the result as `FORMAT`: text, json or stream-json")
-	flags.BoolVarP(&f.noStream, "no-stream", "S", false, "show no text and no changing line on the terminal before the end")
+	flags.BoolVarP(&f.noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
 	flags.BoolVar(&f.noStdin, "no-stdin", false, "do not read standard input")
-	flags.BoolVar(&f.strict, "strict", false, "refuse keys of the file that are unknown")
-	flags.BoolVar(&f.headless, "headless", false, "nobody will answer: questions of models go unanswered, and what needs consent is refused")
-	flags.BoolVar(&f.dry, "dry-run", false, "print what would be sent to models, and run nothing")
-	flags.StringVarP(&f.session, "session", "s", "", "begin or continue the session `NAME` (graph agents have none)")
+	flags.BoolVar(&f.strict, "strict", false, "treat unknown keys as errors")
+	flags.BoolVar(&f.headless, "headless", false, "never wait for a person: deny what needs permission, and let models decide for themselves")
+	flags.BoolVar(&f.dry, "dry-run", false, "print the requests to models, and run nothing")
+	flags.StringVarP(&f.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
 	fixed(cmd, "output", formatText, formatJSON, formatStream)
 	sh.completeModels(cmd)
 	return cmd
@@ -95,7 +95,7 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 	}
 	if run.Agent.Config != nil && strings.TrimSpace(req.Prompt) == "" {
 		run.Close()
-		return badUsage("write it: raddle run "+quote(args[0])+` "What is to be done"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
+		return badUsage("write one: raddle run "+quote(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
 	}
 	d := &drive{sh: sh, run: run, format: f.output, still: f.noStream}
 	return d.begin(f.answers)
@@ -105,7 +105,7 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 func (sh *shell) around() app.Surroundings {
 	s := app.Surroundings{Replays: func(file string) {
 		if w := sh.watching.Load(); w != nil && !sh.quiet {
-			w.note("raddle: replays a transcript: " + sh.process.Dirs.Short(file))
+			w.note("raddle: no model is called; replies come from " + sh.process.Dirs.Short(file))
 		}
 	}}
 	s.Terminal = sh.lendTerminal

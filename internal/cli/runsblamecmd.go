@@ -16,8 +16,8 @@ func (sh *shell) runsBlameCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "blame RUN[@N] KEY",
-		Short: "Tell who wrote a key of the state, newest first",
-		Long:  "Runs that were forked are followed into the runs that they were forked from.",
+		Short: "Show what wrote a key of the state, newest first",
+		Long:  "For a fork, the list continues in the run that it was forked from.",
 		Example: `  raddle runs blame 06ab owner
   raddle runs blame 06ab@7 owner --output json`,
 		Args:              want(2, 2, "the id of a run, or a key,"),

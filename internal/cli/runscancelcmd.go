@@ -13,9 +13,9 @@ import (
 func (sh *shell) runsCancelCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel RUN...",
-		Short: "End runs for good; what they did can still be looked at",
-		Long: `A process that drives the run is told to stop, as by SIGTERM, and waited for. The run cannot be resumed
-after that, but shown, compared and forked.`,
+		Short: "End runs permanently, and keep their journals",
+		Long: `raddle stops the process that drives the run, as SIGTERM does, and waits for it. You cannot resume the run
+after that, but you can show, compare and fork it.`,
 		Example:           `  raddle runs cancel 06ab`,
 		Args:              want(1, -1, "the id of a run"),
 		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return !r.Final }),
@@ -41,8 +41,8 @@ func (sh *shell) runsExportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export RUN",
 		Short: "Write the journal of a run as JSON, one record a line",
-		Long: `The first line tells of the run. Each other line is a record: what it tells, and its two parts, head and
-data, as the store keeps them, in base64.`,
+		Long: `The first line describes the run. Each other line is a record: its content, and its two parts, head and
+data, as they are in the store, in base64.`,
 		Example:           `  raddle runs export 06ab > run.jsonl`,
 		Args:              want(1, 1, "the id of a run"),
 		ValidArgsFunction: sh.completeRuns(1, nil),

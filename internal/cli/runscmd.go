@@ -19,8 +19,8 @@ import (
 func (sh *shell) runsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "runs COMMAND",
-		Short: "Look at runs, go back in them, and remove them",
-		Long: `Everything that a run did is in its journal. RUN is the id of a run, or enough of its beginning; RUN@N is
+		Short: "List, inspect, fork and delete runs",
+		Long: `The journal of a run records everything that it did. RUN is the id of a run, or a unique prefix of it; RUN@N is
 a checkpoint of it, as "raddle runs show" lists them.`,
 		Example: `  raddle runs ls
   raddle runs show 06ab
@@ -242,16 +242,16 @@ func (sh *shell) runsRmCommand() *cobra.Command {
 	var finished, sessions bool
 	cmd := &cobra.Command{
 		Use:   "rm RUN...",
-		Short: "Remove runs for good",
-		Long: `Removes runs and all that is recorded of them. With --all-finished those that are over go, but not sessions: a session
-is a conversation, and goes only if you name it or add --sessions.`,
+		Short: "Delete runs permanently",
+		Long: `Removes runs with all their records. --all-finished removes the runs that are over, but not sessions: a session
+is a conversation, and is removed only if you name it or add --sessions.`,
 		Example: `  raddle runs rm 06ab 06ac
   raddle runs rm --all-finished`,
 		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return r.Status != app.Running }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case finished && len(args) > 0:
-				return badUsage("leave one of them out", "--all-finished names runs already")
+				return badUsage("leave one of them out", "--all-finished already selects the runs")
 			case finished:
 				return sh.removeFinished(sessions)
 			case sessions:
@@ -293,7 +293,7 @@ func (sh *shell) removeFinished(sessions bool) error {
 	}
 	if !sessions {
 		if n := len(conversations); n > 0 && !sh.quiet {
-			sh.err.line(fmt.Sprintf("raddle: %s kept; to remove sessions, too: raddle runs rm --all-finished --sessions", plural(n, "session")))
+			sh.err.line(fmt.Sprintf("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", plural(n, "session")))
 		}
 		conversations = nil
 	}

@@ -15,8 +15,8 @@ func (sh *shell) runsDiffCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff RUN[@N] [RUN[@N]]",
 		Short: "Compare the state of two checkpoints, or of two runs",
-		Long: `RUN@N is a checkpoint of a run, as "raddle runs show" lists them; RUN alone is the run as it stands.
-With one argument: RUN@N is compared with the run as it stands, and RUN with its own beginning.`,
+		Long: `RUN@N is a checkpoint of a run, as "raddle runs show" lists them; RUN alone is the current state of the run.
+With one argument, RUN@N is compared with the current state, and RUN with its own start.`,
 		Example: `  raddle runs diff 06ab@3
   raddle runs diff 06ab@3 06ab@7
   raddle runs diff 06ab 06ac`,
@@ -65,7 +65,7 @@ func (sh *shell) diff(args []string, output string) error {
 
 func differences(n int) string {
 	if n == 0 {
-		return "nothing differs"
+		return "no differences"
 	}
 	return plural(n, "key") + " differ"
 }

@@ -17,9 +17,9 @@ func (sh *shell) runsForkCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:   "fork RUN[@N]",
-		Short: "Begin a new run as a copy of one at a checkpoint",
-		Long: `Prints the id of the new run. It stands where the other one stood at the checkpoint, and goes on with
-"raddle resume": steps that were done stay done, the step under way begins again from its top.`,
+		Short: "Start a new run as a copy of another at a checkpoint",
+		Long: `Prints the id of the new run. It has the state of the other one at the checkpoint, and continues with
+"raddle resume": finished steps are not run again, and the current step starts again.`,
 		Example: `  raddle runs fork 06ab@7
   raddle resume $(raddle runs fork 06ab@7)`,
 		Args:              want(1, 1, "the id of a run"),
@@ -64,7 +64,7 @@ func (sh *shell) runsEditCommand() *cobra.Command {
 		Use:   "edit RUN KEY=VALUE...",
 		Short: "Replace values in the state of a run that is not over",
 		Long: `A VALUE is read as in graph.yaml: 3, true, null, [a, b], {a: 1} and "quoted text" are what they look like,
-everything else is text. The journal keeps what was. The step under way begins again from its top, with its
+everything else is text. The journal keeps the old values. The current step starts again, with its
 questions; to edit an older checkpoint, fork it and edit the copy.`,
 		Example: `  raddle runs edit 06ab severity=high
   raddle runs edit 06ab 'owners=[ann, bob]' approved=true`,
@@ -77,7 +77,7 @@ questions; to edit an older checkpoint, fork it and edit the copy.`,
 			return sh.edit(args[0], args[1:], output)
 		},
 	}
-	cmd.Flags().StringVar(&output, "output", formatText, "write what was done as `FORMAT`: text or json")
+	cmd.Flags().StringVar(&output, "output", formatText, "write the result as `FORMAT`: text or json")
 	fixed(cmd, "output", formatText, formatJSON)
 	return cmd
 }
@@ -134,7 +134,7 @@ func settings(words []string) ([]app.Setting, error) {
 	for _, word := range words {
 		key, text, ok := strings.Cut(word, "=")
 		if !ok || key == "" {
-			return nil, badUsage("write KEY=VALUE", "raddle runs edit: %q is no KEY=VALUE", word)
+			return nil, badUsage("write KEY=VALUE", "raddle runs edit: %q is not KEY=VALUE", word)
 		}
 		if slices.ContainsFunc(set, func(s app.Setting) bool { return s.Key == key }) {
 			return nil, badUsage("give it one value", "raddle runs edit: the key %q is given twice", key)

@@ -20,8 +20,8 @@ func (sh *shell) runsShowCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
 		Use:               "show RUN[@N]",
-		Short:             "Show how a run stands or stood, and its result",
-		Long:              "What is shown comes from the run's journal alone: the agent need not exist any more.",
+		Short:             "Show a run: status, path, state and result",
+		Long:              "raddle reads only the run's journal: the agent need not exist any more.",
 		Example:           "  raddle runs show 06ab --output json\n  raddle runs show 06ab@7",
 		Args:              want(1, 1, "the id of a run"),
 		ValidArgsFunction: sh.completePoints(1),

@@ -19,9 +19,9 @@ func (sh *shell) runsPruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "prune RUN...",
 		Short: "Shorten the journals of runs, from their beginning",
-		Long: `How the run stands, its state and all that a resume needs stay; older checkpoints go, and so do the
-records of its model calls, so that usage counts only what is left. The flags say what to keep besides; a
-journal is cut only where a snapshot stands, so more may stay.`,
+		Long: `The status of the run, its state and all that a resume needs stay. raddle removes older checkpoints and the
+records of its model calls, so that usage counts only what is left. The flags say what else to keep. A
+journal can be cut only at a snapshot, so more may stay.`,
 		Example: `  raddle runs prune 06ab
   raddle runs prune --keep-steps 10 06ab 06ac`,
 		Args:              want(1, -1, "the id of a run"),
@@ -38,7 +38,7 @@ journal is cut only where a snapshot stands, so more may stay.`,
 				keep.Since = time.Now().Add(-d)
 			}
 			if keep.Records < 0 || keep.Steps < 0 {
-				return badUsage("give 0 or more", "there is no negative number of records or steps")
+				return badUsage("give 0 or more", "the number of records or steps cannot be negative")
 			}
 			return sh.prune(args, keep, output)
 		},
@@ -81,9 +81,9 @@ func (sh *shell) runsGCCommand() *cobra.Command {
 	var age string
 	cmd := &cobra.Command{
 		Use:   "gc",
-		Short: "Remove runs that have been over for long",
-		Long: `Runs that wait, failed or were stopped stay, however old they are. Then the file of the runs is made smaller
-by what is unused in it. That needs as much free space as the remaining runs have.`,
+		Short: "Remove old finished runs",
+		Long: `Runs that wait, failed or were stopped stay, however old they are. Then raddle removes unused space from the file
+of the runs. That needs as much free disk space as the remaining runs take.`,
 		Example: `  raddle runs gc
   raddle runs gc --older-than 12h`,
 		Args: want(0, 0, ""),
@@ -101,7 +101,7 @@ by what is unused in it. That needs as much free space as the remaining runs hav
 				return err
 			}
 			if len(ids) == 0 && !sh.quiet {
-				sh.err.line("no run has been over for that long")
+				sh.err.line("nothing to remove: no run ended that long ago")
 			}
 			if err := p.RemoveAll(context.Background(), ids, sh.removed); err != nil {
 				return err
@@ -133,5 +133,5 @@ func parseAge(flag, text string) (time.Duration, error) {
 	} else if d, err := time.ParseDuration(text); err == nil && d >= 0 {
 		return d, nil
 	}
-	return 0, badUsage("write 90m, 12h or 7d", "%s %s: that is no time", flag, text)
+	return 0, badUsage("write 90m, 12h or 7d", "%s %s: not a time", flag, text)
 }

@@ -18,7 +18,7 @@ func (sh *shell) schemaCommand() *cobra.Command {
 		Use:   "schema NAME",
 		Short: "Print the JSON schema of an output format",
 		Long: `"result" is the schema of what --output json writes, "events" that of each line of --output stream-json.
-They hold for run and resume.`,
+They are for run and resume.`,
 		Example:   `  raddle schema result > result.schema.json`,
 		Args:      want(1, 1, "the name of a schema"),
 		ValidArgs: names,

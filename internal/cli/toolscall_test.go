@@ -27,7 +27,7 @@ func TestToolsCallReadsStandardInput(t *testing.T) {
 	}
 	cmd = w.command("tools", "call", "fs_write", "-")
 	cmd.Stdin = strings.NewReader("no json")
-	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "the arguments are no JSON object") {
+	if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "the arguments must be a JSON object") {
 		t.Errorf("exit code %d: %s", cmd.ProcessState.ExitCode(), out)
 	}
 }

@@ -111,7 +111,7 @@ func (sh *shell) toolsShowCommand() *cobra.Command {
 	var output string
 	return outputFlag(&cobra.Command{
 		Use:     "show [AGENT] NAME",
-		Short:   "Show what models are told of a tool",
+		Short:   "Show what models see of a tool",
 		Long:    "A tool of an MCP server starts the server.",
 		Example: "  raddle tools show fs_grep\n  raddle tools show examples/assistant quote",
 		Args:    want(1, 2, "the name of a tool"),
@@ -152,8 +152,8 @@ func (sh *shell) toolsCallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call [AGENT] NAME [JSON|-]",
 		Short: "Call a tool and print what a model would read",
-		Long: `JSON is an object with the arguments; for - it is read from standard input. It is called at your word: no permission is asked for, and nothing is
-recorded. The exit code is 1 if the call fails.`,
+		Long: `JSON is an object with the arguments; for - it is read from standard input. raddle runs the tool without asking for permission, and records
+nothing. The exit code is 1 if the call fails.`,
 		Example: `  raddle tools call get_current_time
   raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
 		Args: want(1, 3, "the name of a tool"),
@@ -182,7 +182,7 @@ func (sh *shell) callTool(args, answers, settings []string) error {
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(call.Args, &object); err != nil {
-		return badUsage(`write them like '{"path": "README.md"}'`, "the arguments are no JSON object: %v", err)
+		return badUsage(`write them like '{"path": "README.md"}'`, "the arguments must be a JSON object: %v", err)
 	}
 	agent, name := named(args)
 	call.Tool = name
@@ -214,9 +214,9 @@ func (sh *shell) callTool(args, answers, settings []string) error {
 func (sh *shell) toolsBuildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [AGENT]",
-		Short: "Check the declarations of tools; nothing has to be built",
-		Long: `Tools that are scripts run as they are: no file is made. What this does is to read their declarations and
-report what is wrong with them, with exit code 3.`,
+		Short: "Check the declarations of tools",
+		Long: `Scripts run as they are, so there is nothing to build. This command reads the declarations of their tools and
+reports errors in them, with exit code 3.`,
 		Example:           "  raddle tools build\n  raddle tools build examples/assistant",
 		Args:              want(0, 1, ""),
 		ValidArgsFunction: sh.completeAgents,
@@ -235,7 +235,7 @@ report what is wrong with them, with exit code 3.`,
 				}
 			}
 			if !sh.quiet {
-				sh.err.line(fmt.Sprintf("raddle: nothing has to be built: %s of %s can be called as they are", plural(scripts, "tool"), plural(len(l.Files)+len(l.Unused), "script")))
+				sh.err.line(fmt.Sprintf("raddle: nothing to build: %s of %s can be called", plural(scripts, "tool"), plural(len(l.Files)+len(l.Unused), "script")))
 			}
 			if len(l.Problems) > 0 {
 				return silent{exitInvalid}

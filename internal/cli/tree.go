@@ -67,7 +67,7 @@ func (n *treeNode) state() string {
 	case n.Task == nil || n.Started != nil:
 		return n.Status
 	case len(n.Task.BlockedForEver) > 0:
-		return "blocked for ever by " + list(n.Task.BlockedForEver)
+		return "permanently blocked by " + list(n.Task.BlockedForEver)
 	case len(n.Task.BlockedBy) > 0:
 		return "blocked by " + list(n.Task.BlockedBy)
 	}
@@ -90,7 +90,7 @@ func (n *treeNode) blocked() (sentences []string) {
 	for i := range n.Children {
 		c := &n.Children[i]
 		if t := c.Task; t != nil && c.Started == nil && len(t.BlockedForEver) > 0 {
-			sentences = append(sentences, fmt.Sprintf("task %s (%s) stays blocked for ever: it needs task %s, which failed or was cancelled", t.ID, t.Subject, list(t.BlockedForEver)))
+			sentences = append(sentences, fmt.Sprintf("task %s (%s) stays blocked permanently: it needs task %s, which failed or was cancelled", t.ID, t.Subject, list(t.BlockedForEver)))
 		}
 		sentences = append(sentences, c.blocked()...)
 	}
