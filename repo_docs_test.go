@@ -30,7 +30,7 @@ func TestPackageDocs(t *testing.T) {
 	}
 }
 
-// opening is how a package comment begins.
+// opening returns how a package comment must begin.
 func opening(p *goPackage, f *goFile) string {
 	if f.syntax.Name.Name == "main" {
 		return "Command " + p.name[strings.LastIndex(p.name, "/")+1:] + " "
@@ -45,13 +45,13 @@ func TestExportedNamesHaveDocs(t *testing.T) {
 		}
 		for _, f := range p.code() {
 			for _, name := range undocumented(f.syntax) {
-				t.Errorf("%s:%d: %s has no doc comment: say what is promised", f.path, f.line(name), name.Name)
+				t.Errorf("%s:%d: %s has no doc comment: say what it promises", f.path, f.line(name), name.Name)
 			}
 		}
 	}
 }
 
-// undocumented lists the exported names at the top of a file that have no comment. One comment on a group of constants or
+// undocumented returns the exported names at the top of a file that have no comment. One comment on a group of constants or
 // variables is enough for all of them.
 func undocumented(file *ast.File) (names []*ast.Ident) {
 	for _, d := range file.Decls {
@@ -88,8 +88,8 @@ var standardMethods = []string{
 	"MarshalJSON", "UnmarshalJSON", "MarshalText", "UnmarshalText", "MarshalYAML", "UnmarshalYAML",
 }
 
-// exportedReceiver tells whether a function belongs to the package's documentation: it has no receiver, or one whose type is
-// exported, and is not a method everybody knows.
+// exportedReceiver reports whether a function belongs to the package's documentation: it has no receiver, or one whose type is
+// exported, and it is not one of the standard methods.
 func exportedReceiver(d *ast.FuncDecl) bool {
 	if d.Recv == nil {
 		return true

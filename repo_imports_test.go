@@ -8,18 +8,18 @@ import (
 	"testing"
 )
 
-// An importRule is what one package may import of this module, and why that is so. Tests are exempt.
+// An importRule says what one package may import of this module, and why. Tests are exempt.
 type importRule struct {
 	of      string
 	may     []string
-	stdOnly bool // nothing outside the standard library either, this module excepted
+	stdOnly bool // it may not import anything outside the standard library either, except for this module
 	reason  string
 }
 
-// importRules has one row for each package of the module, sorted. What it allows is what ARCHITECTURE.md draws.
+// importRules has one row for each package of the module, sorted. It allows what ARCHITECTURE.md draws.
 var importRules = []importRule{
 	{of: "agent", may: []string{"graph", "internal/redact", "llm", "tool", "internal/wording"},
-		reason: "the loop of a model and its tools is a graph; where models and tools come from is its caller's business"},
+		reason: "the loop of a model and its tools is a graph; its caller supplies models and tools"},
 	{of: "agent/shape", may: []string{"agent", "graph", "llm", "tool", "internal/wording"},
 		reason: "schemas of Go types need a library that agents without them do not need"},
 	{of: "cmd/raddle", may: []string{"internal/cli"},
@@ -27,7 +27,7 @@ var importRules = []importRule{
 	{of: "draw", may: []string{"draw/internal/layered", "graph"},
 		reason: "a picture shows the structure of a compiled graph, wherever that came from"},
 	{of: "draw/internal/layered",
-		reason: "the layout places boxes and lines; it need not know what they stand for"},
+		reason: "the layout places boxes and lines; it need not know what they mean"},
 	{of: "examples/assistant/server",
 		reason: "a server of tools is a program of its own, for any client"},
 	{of: "examples/go/approval", may: []string{"graph", "store/sqlite"},
@@ -47,9 +47,9 @@ var importRules = []importRule{
 	{of: "examples/go/toolloop", may: []string{"agent", "agent/shape", "graph", "llm", "llm/script", "store/sqlite", "tool"},
 		reason: "examples use the packages as a program of its own would: through what everybody may import"},
 	{of: "flow", may: []string{"agent", "graph", "internal/interpreter", "internal/proc", "internal/redact", "internal/tempdir", "internal/term", "llm", "rag", "rag/load", "team", "tool", "internal/wording"},
-		reason: "files become graphs of model calls and child processes; models, stores and terminals are handed in"},
+		reason: "files become graphs of model calls and child processes; the caller supplies models, stores and terminals"},
 	{of: "graph", stdOnly: true,
-		reason: "the engine knows nothing of models or files, and whoever uses it takes on nothing else"},
+		reason: "the engine knows nothing of models or files, and a program that uses it imports nothing else"},
 	{of: "graph/graphtest", may: []string{"graph"},
 		reason: "the suites see what a store or an executor sees"},
 	{of: "internal/app", may: []string{
@@ -58,21 +58,21 @@ var importRules = []importRule{
 		"team", "tool", "tool/builtin", "tool/mcp", "tool/permission", "tool/script", "internal/wording"},
 		reason: "it puts a process together from all parts, and is the only one to know every vendor and store"},
 	{of: "internal/bundle", stdOnly: true,
-		reason: "files that are written to a directory: what agents are, and where they go, is its caller's business"},
+		reason: "files that are written to a directory: its caller knows what agents are and where they go"},
 	{of: "internal/cli", may: []string{"agent", "draw", "flow", "graph", "internal/app", "internal/term", "llm", "team", "tool", "internal/wording"},
-		reason: "it talks to people: it knows what is run, shown and chosen, and leaves vendors and stores to internal/app"},
+		reason: "it talks to people: it runs and shows things and asks questions, and leaves vendors and stores to internal/app"},
 	{of: "internal/interpreter",
 		reason: "which program runs a file is the same for tools, script nodes and servers"},
 	{of: "internal/llmtest",
-		reason: "what a vendor refuses does not depend on how we speak to it"},
+		reason: "what a vendor refuses does not depend on raddle's wires"},
 	{of: "internal/manual", may: []string{"internal/cli"},
 		reason: "the manual of a release is made of the commands, by a program that is not part of it"},
 	{of: "internal/proc",
 		reason: "a child process knows nothing of graphs: scripts, tools and servers share it"},
 	{of: "internal/redact", stdOnly: true,
-		reason: "texts are searched for known values: what they are for is its caller's business"},
+		reason: "texts are searched for known values, whatever the texts are for"},
 	{of: "internal/tempdir",
-		reason: "files that end with the call that they were made for, whatever the call is"},
+		reason: "files that are removed after the call that they were made for, whatever the call is"},
 	{of: "internal/term", may: []string{"internal/proc"},
 		reason: "what a terminal gets, and what is typed there, depends on neither graphs nor commands"},
 	{of: "internal/testneed", stdOnly: true,
@@ -92,15 +92,15 @@ var importRules = []importRule{
 	{of: "llm/openai", may: []string{"llm", "llm/internal/wire"},
 		reason: "one wire each: requests and events of one vendor, on what all wires share"},
 	{of: "llm/script", may: []string{"internal/redact", "llm", "internal/wording"},
-		reason: "a transcript stands in for any vendor, so it knows none"},
+		reason: "a transcript can replace any vendor, so it knows none"},
 	{of: "rag", may: []string{"llm", "rag/keyword", "rag/load", "rag/split"},
-		reason: "a knowledge base knows neither graphs nor vendors: models that embed are handed in"},
+		reason: "a knowledge base knows neither graphs nor vendors: its caller supplies embedding models"},
 	{of: "rag/embed", may: []string{"internal/redact", "llm", "rag"},
-		reason: "the wires of embedding models: addresses and keys are handed in, failures are those of chat models"},
+		reason: "the wires of embedding models: the caller supplies addresses and keys, failures are those of chat models"},
 	{of: "rag/keyword",
 		reason: "ranking texts by their words is a pure function"},
 	{of: "rag/load", may: []string{"internal/proc", "internal/tempdir", "rag/pdftext"},
-		reason: "documents come from files and from commands; what becomes of them is its caller's business"},
+		reason: "documents come from files and from commands; its caller uses them"},
 	{of: "rag/pdftext",
 		reason: "the text of a PDF file depends on its bytes alone"},
 	{of: "rag/split",
@@ -108,11 +108,11 @@ var importRules = []importRule{
 	{of: "store/sqlite", may: []string{"graph"},
 		reason: "a store keeps records; it reads none of them"},
 	{of: "team", may: []string{"agent", "graph", "llm", "tool"},
-		reason: "agents that spawn agents are child graphs of one node; which agents there are is their caller's business"},
+		reason: "agents that spawn agents are child graphs of one node; their caller knows which agents there are"},
 	{of: "tool", may: []string{"llm"},
 		reason: "a tool is a function with a schema: it knows neither journals nor who gives permission"},
 	{of: "tool/builtin", may: []string{"internal/proc", "tool"},
-		reason: "tools that come with the program: they do what they are told, and whoever runs them gives permission"},
+		reason: "tools that come with the program: they do what a call says, and their caller checks permission"},
 	{of: "tool/declare", may: []string{"tool"},
 		reason: "a declaration is read from text alone: nothing runs, so nothing that runs things is needed"},
 	{of: "tool/mcp", may: []string{"internal/proc", "internal/redact", "llm", "tool"},
@@ -148,7 +148,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// forbids says why an import breaks the rule, or nothing.
+// forbids returns why an import breaks the rule, or "".
 func (r importRule) forbids(imported string) string {
 	if inModule, ok := strings.CutPrefix(imported, modulePath+"/"); ok {
 		if slices.Contains(r.may, inModule) {
@@ -177,7 +177,7 @@ func TestImportRulesAreTrue(t *testing.T) {
 			t.Errorf("the row of %s in importRules gives no reason: add one", r.of)
 		}
 		if i > 0 && importRules[i-1].of >= r.of {
-			t.Errorf("importRules: %s stands after %s: sort the rows", r.of, importRules[i-1].of)
+			t.Errorf("importRules: %s comes after %s: sort the rows", r.of, importRules[i-1].of)
 		}
 		for _, m := range r.may {
 			if !exists[m] {

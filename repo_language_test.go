@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// The house style, measured over the code of the module: what is not a test and is not generated. The limits only ever become smaller.
+// These limits describe the house style, measured over the code of the module, without tests and generated files. They only ever become smaller.
 const (
 	maxOneWordShare   = 65.0 // percent of the names of functions and methods
 	maxDialectPer10k  = 82.0 // matches of dialectPatterns in 10,000 words of comments
@@ -22,10 +22,10 @@ const (
 	maxTypeMethods    = 120
 	lookTypeMethods   = 30
 	maxFolderFiles    = 95
-	maxTypeNamePlaces = 9 // packages that declare a type of one name
+	maxTypeNamePlaces = 9 // packages that declare a type with the same name
 )
 
-// dialectPatterns are the turns of phrase that this project once had a language of its own for. Plain English has a word for each.
+// dialectPatterns match phrases that this project once used and that plain English has a word for.
 var dialectPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|whoever|whomever)\b`),
 	regexp.MustCompile(`(?i)\btells (whether|that|of|what|how|if|which)\b`),
@@ -39,16 +39,16 @@ var dialectPatterns = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)\bwhat (becomes|became|has become) of\b`),
 }
 
-// bareParticiples are names of one word that say a state and not what the function does. Those that end in "ed" are found by their ending.
+// bareParticiples are names of one word that name a state instead of an action. Those that end in "ed" are found by their ending.
 var bareParticiples = []string{
 	"told", "led", "begun", "made", "held", "kept", "gone", "given", "taken", "seen", "known", "shown", "drawn", "written", "bound", "spent", "sent",
 	"lost", "found", "built", "meant", "left", "hidden", "chosen", "frozen", "sought", "bought", "caught", "brought", "thought", "lent", "bent", "won", "worn",
 }
 
-// participleReasons are the functions named by a bare participle, each with its reason.
+// participleReasons maps the functions that are named by a bare participle to the reason.
 var participleReasons = map[string]string{}
 
-// A languageCount is what the counter has found in one package, or in all.
+// A languageCount holds the counts for one package, or for all.
 type languageCount struct {
 	functions, oneWord int
 	participles        []string
@@ -103,7 +103,7 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// TestDialect lists the dialect in comments and in texts.
+// TestDialect lists the dialect in comments and in string literals.
 func TestDialect(t *testing.T) {
 	for _, p := range packages(t) {
 		for _, f := range p.code() {
@@ -128,7 +128,7 @@ func TestDialect(t *testing.T) {
 	}
 }
 
-// TestPackageSizes holds the lines of a package, the files of a folder and the methods of a type.
+// TestPackageSizes limits the lines of a package, the files of a folder and the methods of a type.
 func TestPackageSizes(t *testing.T) {
 	places := map[string][]string{} // packages by the name of a type
 	for _, p := range packages(t) {
@@ -159,17 +159,17 @@ func TestPackageSizes(t *testing.T) {
 		case lines > maxPackageLines:
 			t.Errorf("package %s has %d lines, the limit is %d: split it", p.name, lines, maxPackageLines)
 		case lines > lookPackageLines:
-			t.Logf("package %s has %d lines, look twice past %d", p.name, lines, lookPackageLines)
+			t.Logf("package %s has %d lines, check whether it needs more than %d", p.name, lines, lookPackageLines)
 		}
 		if files > maxFolderFiles {
-			t.Errorf("package %s has %d files, the limit is %d: join those that hold one idea", p.name, files, maxFolderFiles)
+			t.Errorf("package %s has %d files, the limit is %d: join files that hold one idea", p.name, files, maxFolderFiles)
 		}
 		for name, n := range methods {
 			switch {
 			case n > maxTypeMethods:
 				t.Errorf("%s.%s has %d methods, the limit is %d: split the type", p.name, name, n, maxTypeMethods)
 			case n > lookTypeMethods:
-				t.Logf("%s.%s has %d methods, look twice past %d", p.name, name, n, lookTypeMethods)
+				t.Logf("%s.%s has %d methods, check whether it needs more than %d", p.name, name, n, lookTypeMethods)
 			}
 		}
 	}
@@ -182,7 +182,7 @@ func TestPackageSizes(t *testing.T) {
 	}
 }
 
-// receiverName returns the name of the type that a method belongs to, and "" of a function.
+// receiverName returns the name of the type that a method belongs to, or "" for a function.
 func receiverName(d *ast.FuncDecl) string {
 	if d.Recv == nil || len(d.Recv.List) == 0 {
 		return ""
@@ -252,7 +252,7 @@ func isBareParticiple(name string) bool {
 	return len(name) > 4 && strings.HasSuffix(name, "ed") && !slices.Contains([]string{"embed", "need", "seed", "feed", "speed", "exceed", "proceed", "shed"}, name)
 }
 
-// countCodeLines counts the lines that hold something besides comments and blanks.
+// countCodeLines counts the lines that are neither blank nor only a comment.
 func countCodeLines(t *testing.T, name string) int {
 	t.Helper()
 	src, err := os.ReadFile(name)

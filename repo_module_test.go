@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A module of somebody else's that imports the engine alone takes on nothing but the engine: no package from outside the standard library,
+// TestTheEngineBringsNothingWithIt builds another module that imports only the engine: it gets no package from outside the standard library,
 // and no line in its go.sum.
 func TestTheEngineBringsNothingWithIt(t *testing.T) {
 	root, err := os.Getwd()
@@ -41,10 +41,10 @@ func TestTheEngineBringsNothingWithIt(t *testing.T) {
 	run("build", "-o", os.DevNull, ".")
 	for _, p := range strings.Fields(run("list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")) {
 		if p != "example.com/user" && p != modulePath+"/graph" {
-			t.Errorf("who imports %s/graph gets %s too", modulePath, p)
+			t.Errorf("a module that imports %s/graph gets %s too", modulePath, p)
 		}
 	}
 	if sum, err := os.ReadFile(filepath.Join(dir, "go.sum")); err == nil && len(sum) > 0 {
-		t.Errorf("who imports %s/graph alone gets a go.sum:\n%s", modulePath, sum)
+		t.Errorf("a module that imports only %s/graph gets a go.sum:\n%s", modulePath, sum)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A limit is how large something may grow: past look it is reported (go test -v), past reason its file must give a reason.
+// A limit is how large something may grow: above look it is reported (go test -v), above reason its file must give a reason.
 type limit struct{ look, reason int }
 
 var (
@@ -21,7 +21,7 @@ var (
 	packageNames     = limit{look: 70, reason: 100}
 )
 
-// sizeReason begins the line in the first comment of a file that gives the reason for what is past a limit in it.
+// sizeReason is the beginning of the line in the first comment of a file that says why the file exceeds a limit.
 const sizeReason = "Size: "
 
 // A measure is the size of one thing.
@@ -48,15 +48,15 @@ func TestSizes(t *testing.T) {
 		}
 		count := measure{where: "package " + p.name, what: "exported names", size: names, limit: packageNames}
 		if report(t, []measure{count}, len(idle) > 0) {
-			continue // the reason is for the package
+			continue // the reason applies to the package
 		}
 		for _, f := range idle {
-			t.Errorf("%s gives a reason for its size, but nothing in it is past a limit: delete the line %q", f.path, sizeReason)
+			t.Errorf("%s gives a reason for its size, but nothing in it exceeds a limit: delete the line %q", f.path, sizeReason)
 		}
 	}
 }
 
-// report tells what is past a limit, and whether anything is past the one that needs a reason.
+// report reports what exceeds a limit, and returns whether anything needs a reason.
 func report(t *testing.T, measures []measure, reasoned bool) (excess bool) {
 	t.Helper()
 	for _, m := range measures {
@@ -68,13 +68,13 @@ func report(t *testing.T, measures []measure, reasoned bool) (excess bool) {
 					m.where, m.size, m.what, m.limit.reason, sizeReason)
 			}
 		case m.size > m.limit.look:
-			t.Logf("%s: %d %s, look twice past %d", m.where, m.size, m.what, m.limit.look)
+			t.Logf("%s: %d %s, check whether it needs more than %d", m.where, m.size, m.what, m.limit.look)
 		}
 	}
 	return excess
 }
 
-// measures are the sizes of a file and of what is in it.
+// measures returns the sizes of a file and of its parts.
 func measures(f *goFile) []measure {
 	all := []measure{{where: f.path, what: "lines", size: f.lines, limit: fileLines}}
 	add := func(n ast.Node, what string, size int, l limit) {
@@ -96,7 +96,7 @@ func measures(f *goFile) []measure {
 	return all
 }
 
-// hasReason tells whether the first comment of a file gives a reason for its size.
+// hasReason reports whether the first comment of a file gives a reason for its size.
 func hasReason(f *goFile) bool {
 	if len(f.syntax.Comments) == 0 {
 		return false

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The package table of ARCHITECTURE.md begins with this row.
+// packageTable is the first row of the package table of ARCHITECTURE.md.
 const packageTable = "| package | what it is for |"
 
 func TestPackageTable(t *testing.T) {
@@ -28,7 +28,7 @@ func TestPackageTable(t *testing.T) {
 		}
 		name := strings.Trim(strings.TrimSpace(cells[1]), "`")
 		if strings.Trim(name, "-: ") == "" {
-			continue // the rule under the header
+			continue // the row of dashes under the header
 		}
 		if strings.TrimSpace(cells[2]) == "" {
 			t.Errorf("ARCHITECTURE.md does not say what package %s is for", name)

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// streamFiles may name the streams of the process; everything else writes through internal/term.
+// streamFiles may name the streams of the process; all other files write through internal/term.
 var streamFiles = []string{"internal/cli/main.go", "internal/manual/main.go"}
 
-// TestStreams keeps texts of models, tools and files from a terminal unless internal/term has cleaned them: nothing writes to the
+// TestStreams ensures that texts of models, tools and files reach a terminal only after internal/term has cleaned them: no code writes to the
 // streams of the process directly. Programs that show how the library is used are exempt.
 func TestStreams(t *testing.T) {
 	for _, p := range packages(t) {
@@ -23,7 +23,7 @@ func TestStreams(t *testing.T) {
 			}
 			ast.Inspect(f.syntax, func(n ast.Node) bool {
 				if what := directOutput(n); what != "" {
-					t.Errorf("%s:%d: %s writes past internal/term: use the streams that the caller hands in (in internal/cli: sh.out and sh.err)", f.path, f.line(n), what)
+					t.Errorf("%s:%d: %s writes past internal/term: use the streams that the caller supplies (in internal/cli: sh.out and sh.err)", f.path, f.line(n), what)
 				}
 				return true
 			})
@@ -31,12 +31,12 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// directOutput names what writes to a stream of the process, or names one; "": nothing.
+// directOutput returns the name of what writes to a stream of the process, or names one; otherwise "".
 func directOutput(n ast.Node) string {
 	switch n := n.(type) {
 	case *ast.SelectorExpr:
 		from, ok := n.X.(*ast.Ident)
-		if !ok || from.Obj != nil { // a variable of that name
+		if !ok || from.Obj != nil { // a variable with that name
 			return ""
 		}
 		switch name := from.Name + "." + n.Sel.Name; {

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// A forbiddenWord is text that no committed file may hold.
+// A forbiddenWord is text that no committed file may contain.
 type forbiddenWord struct {
 	pattern *regexp.Regexp
 	instead string
@@ -28,7 +28,7 @@ func TestForbiddenWords(t *testing.T) {
 	err := walk(func(name string) error {
 		text, err := os.ReadFile(name)
 		if err != nil || bytes.IndexByte(text, 0) >= 0 || !utf8.Valid(text) {
-			return err // not a text
+			return err // not text
 		}
 		for _, w := range forbiddenWords {
 			for _, at := range w.pattern.FindAllIndex(text, -1) {
@@ -43,7 +43,7 @@ func TestForbiddenWords(t *testing.T) {
 	}
 }
 
-// TestSkipsGiveAReason keeps a skipped test from passing in silence: where one is skipped, the reader learns what is missing.
+// TestSkipsGiveAReason ensures that a skipped test says what is missing.
 func TestSkipsGiveAReason(t *testing.T) {
 	for _, p := range everything(t) {
 		for _, f := range p.files {
@@ -64,7 +64,7 @@ func TestSkipsGiveAReason(t *testing.T) {
 	}
 }
 
-// skips names the method by which a call skips a test without saying why.
+// skips returns the name of the method by which a call skips a test without a reason, or "".
 func skips(call *ast.CallExpr) string {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {

@@ -13,7 +13,7 @@ import (
 	"raddle.dev/flow"
 )
 
-// sent is what the server was asked in its request of a number.
+// sent is what the server received in the request with a number.
 type sent struct {
 	Messages []struct {
 		Role    string
@@ -44,8 +44,8 @@ func (s *sent) tools() (names []string) {
 
 func (s *sent) system() string { return fmt.Sprint(s.Messages[0].Content) }
 
-// Instructions come from the file or from a script, with variables and special
-// variables filled in, the tools of servers among them.
+// Instructions come from the file or from a script. They contain variables and special
+// variables, including the tools of servers.
 func TestInstructions(t *testing.T) {
 	bash := "# @cmd Looks.\nlook() { :; }\n# @cmd Says what to do.\n_instructions() { echo \"Serve $LLM_AGENT_VAR_WHO from bash. {{__tools__}}\" >>\"$LLM_OUTPUT\"; }\n"
 	python := "import os\ndef look():\n    \"\"\"Looks.\"\"\"\ndef _instructions():\n    return 'Serve ' + os.environ['LLM_AGENT_VAR_WHO'] + ' from python. {{__tools__}}'\n"
@@ -89,9 +89,9 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// Global tools lie beside the agent, among the user's functions, or in the
-// program; names do with and without extension. What is broken is reported, and
-// the rest is of use; so it is with servers.
+// Global tools lie next to the agent, among the user's functions, or in the
+// program; names work with and without extension. Errors are reported, and
+// the other tools work. The same is true for servers.
 func TestToolsOfAnAgent(t *testing.T) {
 	server, err := shopServer()
 	if err != nil {
@@ -155,7 +155,7 @@ func TestOverridesOfAnAgent(t *testing.T) {
 	}
 }
 
-// A graph runs an agent of this kind as a child, and its llm nodes get the tools
+// A graph runs such an agent as a child, and its llm nodes get the tools
 // that they list: by name, by file, and the functions of a server.
 func TestGraphWithTools(t *testing.T) {
 	server, err := shopServer()
@@ -200,7 +200,7 @@ nodes:
 	}
 }
 
-// A long result and a long conversation are cut where the file says.
+// A long result and a long conversation are cut at the limits of the file.
 func TestLimitsOfAnAgent(t *testing.T) {
 	w := newPlace(t)
 	m := &model{t: t, text: "done", rounds: [][]call{{{"1", "talk", "{}"}}}}

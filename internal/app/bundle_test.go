@@ -14,8 +14,8 @@ import (
 	"raddle.dev/flow"
 )
 
-// Every agent that comes along is without a finding, also of those that it runs, says
-// what it is for, and has all its tools. No model and no key is needed for that.
+// Every agent that comes with raddle has no finding, nor do the agents that it runs. It
+// has a description and all its tools. This needs no model and no key.
 func TestBundledAgents(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
@@ -47,8 +47,8 @@ func TestBundledAgents(t *testing.T) {
 	}
 }
 
-// The agents that an orchestrator starts are those that come along, and the value of
-// a variable is theirs, too.
+// The agents that an orchestrator starts are the installed ones, and they get the value of
+// a variable, too.
 func TestBundledTeams(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
@@ -65,7 +65,7 @@ func TestBundledTeams(t *testing.T) {
 	}
 }
 
-// Installing is tried once by a process, and only where nobody has done it.
+// A process tries to install once, and only if no process has done it before.
 func TestBundledOnce(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
@@ -85,8 +85,8 @@ func TestBundledOnce(t *testing.T) {
 	}
 }
 
-// jira-helper works with whatever server has the name, and without one it still says
-// so.
+// jira-helper works with any server that has the name; without one it reports
+// that.
 func TestJiraHelper(t *testing.T) {
 	server, err := shopServer()
 	if err != nil {
@@ -120,7 +120,7 @@ func TestJiraHelper(t *testing.T) {
 	}
 }
 
-// One look at a file is what agents that are installed cost.
+// Installed agents cost one read of a file.
 func BenchmarkInstalled(b *testing.B) {
 	p, err := Open(Options{Work: b.TempDir(), Environ: []string{"HOME=" + b.TempDir()}})
 	if err != nil {

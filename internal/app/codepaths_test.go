@@ -16,7 +16,7 @@ import (
 )
 
 // asked makes calls in one run of an agent and returns the indexes of those that
-// ask for permission. Each is refused.
+// ask for permission. It refuses each.
 func (p *place) asked(name string, calls ...call) (asks []int) {
 	p.t.Helper()
 	m := &model{t: p.t, text: "done"}
@@ -48,14 +48,14 @@ func (p *place) asked(name string, calls ...call) (asks []int) {
 	return asks
 }
 
-// writeTo is a call that writes a file.
+// writeTo returns a call that writes a file.
 func writeTo(path string) call {
 	args, _ := json.Marshal(map[string]string{"path": path, "contents": "x"})
 	return call{Name: "fs_write", Args: string(args)}
 }
 
-// What the scripts of a run load from beside their agent is not written unasked, nor
-// are the agents that it may run, nor what the user has installed.
+// Writing to what the scripts of a run load from outside their agent needs permission, and
+// so does writing to the agents that it may run and to what the user has installed.
 func TestWritesBesideAgentsAsk(t *testing.T) {
 	w := newPlace(t)
 	if err := os.CopyFS(w.dir, os.DirFS("../bundle/agents")); err != nil {
@@ -77,7 +77,7 @@ func TestWritesBesideAgentsAsk(t *testing.T) {
 	for _, name := range []string{"mine", "lead"} {
 		var calls []call
 		var want []int
-		paths[7].asks = name == "mine" // the lead's child was not named, so its servers are not used
+		paths[7].asks = name == "mine" // the user did not name the lead's child, so its servers are not used
 		for i, p := range paths {
 			calls = append(calls, writeTo(p.path))
 			if p.asks {

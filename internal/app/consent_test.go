@@ -12,9 +12,9 @@ import (
 	"raddle.dev/graph"
 )
 
-// What lies in the working directory, and agents that nobody named, need consent:
-// before it a project's rules only forbid, scripts ask for each call and say
-// nothing of themselves, servers do not start. It ends when a file changes.
+// What lies in the working directory, and agents that the user did not name, need consent:
+// before it a project's rules can only forbid, scripts ask for each call and their
+// declarations are ignored, servers do not start. Consent ends when a file changes.
 func TestConsent(t *testing.T) {
 	w := newPlace(t)
 	m := &model{t: t, text: "done", rounds: [][]call{{{"1", "look", "{}"}, {"2", "execute_command", `{"command":"touch made"}`}}}}

@@ -9,7 +9,7 @@ import (
 )
 
 // A rule that can never match, because the tool does not declare what it touches, is
-// an error with its place: not a rule without effect.
+// an error with its place, not a rule without effect.
 func TestRuleInVain(t *testing.T) {
 	w := newPlace(t)
 	w.write("mine/config.yaml", "name: Mine\n")

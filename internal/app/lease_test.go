@@ -43,8 +43,8 @@ func waiting(t *testing.T) (p *Process, id string) {
 	return p, run.ID
 }
 
-// What a process that cannot be seen from here holds is left alone, until its lease
-// ends or somebody takes the run over.
+// A run that an invisible process holds is not touched until its lease
+// ends or the user takes the run over.
 func TestALeaseOfAnotherMachine(t *testing.T) {
 	p, id := waiting(t)
 	st, err := p.open()
@@ -83,7 +83,7 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 	}
 }
 
-// A store that cannot be written can be looked at, and a damaged run hides no other.
+// A store that cannot be written can be read, and a damaged run hides no other.
 func TestLookingAtAStore(t *testing.T) {
 	p, id := waiting(t)
 	st, err := p.open()
@@ -99,7 +99,7 @@ func TestLookingAtAStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 {
-		// Permissions mean nothing to root; that the file opens for reading is tested in store/sqlite.
+		// Permissions do not apply to root; store/sqlite tests that the file opens for reading.
 		t.Log("root may write everything")
 	} else if err := errors.Join(os.Chmod(file, 0o444), os.Chmod(filepath.Dir(file), 0o555)); err != nil {
 		t.Fatal(err)

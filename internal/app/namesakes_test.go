@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A script that has the name of a built-in tool asks for what that would ask, also in
-// the agent's own file, and rules for the name hold for it.
+// A script with the name of a built-in tool asks for the same calls as that tool, also in
+// the agent's own file, and rules for the name apply to it.
 func TestScriptsNamedLikeBuiltinsAsk(t *testing.T) {
 	const command = "# @describe Runs.\n# @option --command! What\nmain() { eval \"$argc_command\" >>\"$LLM_OUTPUT\"; }\n"
 	w := newPlace(t)
@@ -64,7 +64,7 @@ func TestScriptsNamedLikeBuiltinsAsk(t *testing.T) {
 }
 
 // Tools in a language that raddle does not run, and variables that name nothing, are
-// told.
+// reported.
 func TestWhatToolsLackIsTold(t *testing.T) {
 	w := newPlace(t, "SET=x")
 	functions := "home/.config/raddle/functions/tools/"

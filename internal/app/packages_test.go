@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// program puts an interpreter into a place that writes down that it ran, and then is
-// the system's.
+// program writes an interpreter to a place that records that it ran, and then runs
+// the one of the system.
 func (p *place) program(name, mark string) {
 	p.t.Helper()
 	p.write(name, "#!/bin/sh\necho "+mark+" >>'"+p.dir+"/ran'\nPATH=/usr/local/bin:/usr/bin:/bin exec python3 \"$@\"\n")
@@ -19,8 +19,8 @@ func (p *place) program(name, mark string) {
 	}
 }
 
-// Interpreters and programs of the workspace run after consent to all that is in
-// them, and no longer when a file there changes. Those of a named agent run at once.
+// Interpreters and programs of the workspace run only after consent to everything in
+// them, until a file there changes. Those of a named agent run at once.
 func TestPackagesNeedConsent(t *testing.T) {
 	w := newPlace(t)
 	w.env[1] = "PATH=" + filepath.Join(w.dir, "tools", "bin") + ":.:bin::" + os.Getenv("PATH")
@@ -84,7 +84,7 @@ func TestPackagesNeedConsent(t *testing.T) {
 	if len(list) != 1 || list[0].Dir != filepath.Join(w.dir, ".venv") {
 		t.Errorf("after a change: %+v", list)
 	}
-	if list, _ = pickups("g"); len(list) != 0 { // a script node takes python3 from the PATH
+	if list, _ = pickups("g"); len(list) != 0 { // a script node takes python3 from PATH
 		t.Errorf("for the graph: %+v", list)
 	}
 	w.program("py/.venv/bin/python", "own")
@@ -94,7 +94,7 @@ func TestPackagesNeedConsent(t *testing.T) {
 }
 
 // A server that the user configured does not start in the workspace, where npx and
-// python -m would take what lies there for it.
+// python -m would run files of the workspace as the server.
 func TestServersDoNotStartInTheWorkspace(t *testing.T) {
 	w := newPlace(t)
 	w.write("home/.config/raddle/functions/mcp.json", `{"mcpServers": {"s": {"command": "sh", "args": ["-c", "pwd > '`+w.dir+`/where'; echo $RADDLE_WORKSPACE ${RADDLE_WORKSPACE} >> '`+w.dir+`/where'"]}}}`)

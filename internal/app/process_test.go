@@ -15,7 +15,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// process opens a process with nothing around it but env.
+// process opens a process with an empty environment except for env.
 func process(t *testing.T, env ...string) *Process {
 	t.Helper()
 	dir := t.TempDir()
@@ -112,14 +112,14 @@ func TestLock(t *testing.T) {
 	}
 	other.release()
 	lock.release()
-	lock.release() // once more does no harm
+	lock.release() // releasing again does no harm
 	if _, yes := driven(dir, "r1"); yes {
 		t.Error("a run whose lock was released is said to be driven")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
 		t.Errorf("files are left: %v", entries)
 	}
-	// A file that a killed process left behind is no lock.
+	// A file that a killed process left behind is not a lock.
 	write(t, filepath.Join(dir, "r3"), "99999\n")
 	if _, yes := driven(dir, "r3"); yes {
 		t.Error("a file that nobody holds is said to be a lock")
@@ -228,7 +228,7 @@ func TestSecrets(t *testing.T) {
 	}
 }
 
-// A run in a process without a user interface: it asks, and goes on with the
+// A run in a process without a user interface: it asks, and continues with the
 // answer.
 func TestDrive(t *testing.T) {
 	p := process(t, "RADDLE_STORE=memory:")
@@ -258,7 +258,7 @@ nodes:
 	}
 }
 
-// Leaving questions open, and failing to ask, both leave the run as it is.
+// Leaving questions open and failing to ask both leave the run unchanged.
 func TestDriveParks(t *testing.T) {
 	p := process(t)
 	write(t, filepath.Join(p.Dirs.Work, "a", "graph.yaml"), `
@@ -294,7 +294,7 @@ nodes:
 	}
 }
 
-// A lock that cannot say who holds it, as on a full disk, is held all the same.
+// A lock without the id of its owner, as on a full disk, is held all the same.
 func TestLockWithoutAName(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "run")

@@ -12,7 +12,7 @@ import (
 )
 
 // The value of a variable that is a secret is not recorded. A resumed run takes it
-// from the environment, and says where from if it is not there.
+// from the environment, or says from which variable if it is missing.
 func TestSecretVariablesAreNotRecorded(t *testing.T) {
 	const token, other = "ghp_0123456789", "named-by-the-variable"
 	p := process(t, "GITHUB_TOKEN="+token)

@@ -68,7 +68,7 @@ func turn(t *testing.T, work string, req Request, d Driver) (*Run, graph.Result,
 }
 
 // Runs of a session are turns of one conversation: its messages, its list and its
-// instructions go on, each turn is a run with an id and budgets of its own.
+// instructions continue, and each turn is a run with its own id and budgets.
 func TestSession(t *testing.T) {
 	work := t.TempDir()
 	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
@@ -80,7 +80,7 @@ func TestSession(t *testing.T) {
 	if first.Thread != "session/talker/main" || first.ID == first.Thread || agent.Continued.Get(res.State) != 1 {
 		t.Errorf("thread %s of run %s, %d continuations", first.Thread, first.ID, agent.Continued.Get(res.State))
 	}
-	// The file may change between turns; what the conversation was told stays.
+	// The file may change between turns; the instructions of the conversation stay.
 	write(t, filepath.Join(work, "talker", "config.yaml"), strings.Replace(talker, "first file", "second file", 1)+"max_iterations: 9\n")
 	second, res, err := turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA"}, Driver{})
 	if err != nil || flow.OutcomeOf(res).Output != "went on again" {
@@ -142,7 +142,7 @@ func look(t *testing.T, work string) *Process {
 	return p
 }
 
-// A session whose last turn is not over says how to go on, and goes on.
+// A session whose last turn is not over says how to continue, and continues.
 func TestSessionThatWaits(t *testing.T) {
 	work := t.TempDir()
 	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
@@ -176,8 +176,8 @@ func TestSessionThatWaits(t *testing.T) {
 	}
 }
 
-// A turn that was killed or is not wanted any more can be given up: the next one
-// is told what was cut off.
+// A turn that was killed or is no longer wanted can be cancelled: the next one
+// is informed of what was interrupted.
 func TestSessionGivenUp(t *testing.T) {
 	work := t.TempDir()
 	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
@@ -198,7 +198,7 @@ func TestSessionGivenUp(t *testing.T) {
 	}
 }
 
-// "temp", and what asks for nothing, keep no session; graphs refuse one.
+// "temp" and an empty name create no session; graphs refuse one.
 func TestNoSession(t *testing.T) {
 	work := t.TempDir()
 	write(t, filepath.Join(work, "talker", "config.yaml"), talker)
@@ -227,8 +227,8 @@ func TestNoSession(t *testing.T) {
 	}
 }
 
-// Over 200 turns a session's journal grows by what is said, and what the model is
-// sent stays within what the file says, with a note of what was summed up.
+// Over 200 turns a session's journal grows by the new messages, and what the model
+// receives stays within the limits of the file, with a note on what was summarized.
 func TestSessionOf200Turns(t *testing.T) {
 	const turns = 200
 	w := newPlace(t)

@@ -29,14 +29,14 @@ import (
 	"raddle.dev/store/sqlite"
 )
 
-// A call is what the model of a test asks for.
+// A call is what the model of a test requests.
 type call struct{ ID, Name, Args string }
 
-// A model is a server that speaks the wire of OpenAI, holds histories against its
-// rules, and answers by how many messages with outcomes it is sent.
+// A model is a server that speaks the wire of OpenAI, checks histories against its
+// rules, and answers by the number of messages with outcomes that it receives.
 type model struct {
 	t      *testing.T
-	rounds [][]call // by the number of rounds that are done; then text
+	rounds [][]call // by the number of finished rounds; then text
 	text   string
 
 	mu     sync.Mutex
@@ -94,7 +94,7 @@ func (m *model) requests() int {
 	return len(m.bodies)
 }
 
-// A place is a working directory with a home, as a process of raddle finds it.
+// A place is a working directory with a home directory for a process of raddle.
 type place struct {
 	t   *testing.T
 	dir string
@@ -116,14 +116,14 @@ func (p *place) lines(name string) []string {
 	return strings.FieldsFunc(string(text), func(r rune) bool { return r == '\n' })
 }
 
-// serve makes a server the client "local".
+// serve sets up a server as the client "local".
 func (p *place) serve(m *model) {
 	server := httptest.NewServer(m)
 	p.t.Cleanup(server.Close)
 	p.write("home/.config/raddle/config.yaml", "model: local:small\nclients: [{name: local, type: openai-compatible, api_base: \""+server.URL+"/v1\", models: [small]}]\n")
 }
 
-// process opens a process whose store dies after so many records; negative: never.
+// process opens a process whose store fails after a number of records; negative: never.
 func (p *place) process(limit int) (*Process, *graphtest.Crash) {
 	p.t.Helper()
 	proc, err := Open(Options{Work: p.dir, Environ: p.env})
@@ -141,7 +141,7 @@ func (p *place) process(limit int) (*Process, *graphtest.Crash) {
 	return proc, crash
 }
 
-// answering gives each question the answer that pick has for its kind.
+// answering answers each question with the answer that pick has for its kind.
 func answering(pick func(q graph.Question) string) Driver {
 	return Driver{Ask: func(_ context.Context, open []graph.Question) (answers []graph.Answer, _ bool, _ error) {
 		for _, q := range open {
@@ -151,7 +151,7 @@ func answering(pick func(q graph.Question) string) Driver {
 	}}
 }
 
-// A five is an agent with five tools, each of which writes down that it has run.
+// A five is an agent with five tools, each of which records that it has run.
 const (
 	fiveConfig = "name: Five\nmodel: local:small\ninstructions: Do it.\n"
 	fiveTools  = `
@@ -180,9 +180,9 @@ func fiveModel(t *testing.T) *model {
 	}}}
 }
 
-// Killed after any record and resumed, a run with five calls repeats no call whose
-// outcome is recorded and requests no reply again that is recorded. A call in doubt
-// runs again with its key where that was declared harmless; else a person is asked.
+// A run with five calls that is killed after any record and resumed repeats no call whose
+// outcome is recorded, and requests no recorded reply again. A call in doubt
+// runs again with its key if it was declared harmless; otherwise a person is asked.
 func TestFiveCallsKilledAtEveryRecord(t *testing.T) {
 	whole := newPlace(t)
 	whole.write("five/config.yaml", fiveConfig)
@@ -290,7 +290,7 @@ func count(lines []string, name string) (n int) {
 	return n
 }
 
-// effects counts the effects of a run that have an outcome, by what they are.
+// effects counts the effects of a run that have an outcome, by their names.
 func (p *place) effects(proc *Process, id string) map[string]int {
 	p.t.Helper()
 	_, entries, err := proc.History(p.t.Context(), id)
@@ -324,7 +324,7 @@ var shopServer = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// assistant puts the example into a place, with its server built.
+// assistant writes the example to a place, with its server built.
 func (p *place) assistant() {
 	p.t.Helper()
 	server, err := shopServer()
@@ -337,7 +337,7 @@ func (p *place) assistant() {
 	p.write("assistant/mcp.json", `{"mcpServers": {"shop": {"command": "`+server+`"}}}`)
 }
 
-// The prompts of the example, and what is asked.
+// assistantPrompts are the prompts of the example, and their questions.
 var assistantPrompts = map[string]string{
 	"Where is order 1007, and what would two raddles cost?": "Order 1007 is in the workshop until Friday. Two raddles cost 49.00 EUR if you pick them up.\n",
 	"Reserve a raddle for Ada.":                             "A raddle is reserved for Ada, and my colleagues know.",
@@ -350,7 +350,7 @@ func pickAssistant(q graph.Question) string {
 	return q.Options[0]
 }
 
-// The example works as it says: bash, Python, a server, a question, the list.
+// The example works as its text says: bash, Python, a server, a question, the list.
 func TestAssistant(t *testing.T) {
 	for prompt, want := range assistantPrompts {
 		w := newPlace(t, "RADDLE_NOTES=notes")
@@ -371,8 +371,8 @@ func TestAssistant(t *testing.T) {
 			return pickAssistant(q)
 		}))
 		run.Close()
-		// The server stands in the agent's own file. What only reads does not ask, though a
-		// sibling changes something; what changes something does.
+		// The server is in the agent's own file. A tool that only reads does not ask, although
+		// another one of the server changes something; a tool that changes something asks.
 		if reserves := strings.HasPrefix(prompt, "Reserve"); len(permitted) > 0 != reserves || reserves && !strings.Contains(permitted[0], "calls reserve, which may change something") {
 			t.Errorf("%q asks for permission: %q", prompt, permitted)
 		}
@@ -422,8 +422,8 @@ func crashAssistant(t *testing.T, prompt, want string, limit int) {
 	}
 }
 
-// No secret reaches the journal, the events, the log or the model, even where a
-// tool prints its environment and a server says what it knows.
+// No secret reaches the journal, the events, the log or the model, even if a
+// tool prints its environment and a server returns what it knows.
 func TestSecretsStayOut(t *testing.T) {
 	const key, token = "sk-local-0123456789", "ghp-token-abcdefghijk"
 	w := newPlace(t, "LOCAL_API_KEY="+key, "TRACKER_TOKEN="+token)
@@ -474,7 +474,7 @@ func TestSecretsStayOut(t *testing.T) {
 
 func pickFirst(q graph.Question) string { return q.Options[0] }
 
-// osNow is the name that instructions have for this system.
+// osNow returns the name of this system in instructions.
 func osNow() string {
 	if runtime.GOOS == "darwin" {
 		return "macos"
@@ -482,7 +482,7 @@ func osNow() string {
 	return runtime.GOOS
 }
 
-// In the example whose nodes use tools, every call does what it is for.
+// In the example whose nodes use tools, every call does its work.
 func TestResearch(t *testing.T) {
 	w := newPlace(t)
 	if err := os.CopyFS(filepath.Join(w.dir, "examples", "research"), os.DirFS("../../examples/research")); err != nil {

@@ -11,7 +11,7 @@ import (
 	"raddle.dev/internal/testneed"
 )
 
-// What is reviewed is what is not committed; else the branch; else the last commit.
+// The review covers what is not committed, otherwise the branch, otherwise the last commit.
 func TestChanges(t *testing.T) {
 	b := newBox(t)
 	b.refused("code-reviewer", "get_diff", nil, "no git repository")
@@ -51,7 +51,7 @@ func TestChanges(t *testing.T) {
 }
 
 // script runs a script node's program as a graph does, with a large state in a file,
-// and returns what it prints.
+// and returns its output.
 func (b *box) script(name, state string, env ...string) (out map[string]any, errs string) {
 	b.t.Helper()
 	testneed.Programs(b.t, "python3")
@@ -115,7 +115,7 @@ func TestGateChanges(t *testing.T) {
 	}
 }
 
-// Gaps are looked up once more, unless little was asked for.
+// Gaps are searched once more, unless the user asked for little.
 func TestResearchDecides(t *testing.T) {
 	b := newBox(t)
 	const path = "deep-research/scripts/decide.py"
@@ -133,7 +133,7 @@ func TestResearchDecides(t *testing.T) {
 	}
 }
 
-// A report cites what was read.
+// A report cites what the run has read.
 func TestResearchChecksSources(t *testing.T) {
 	b := newBox(t)
 	size := 0

@@ -13,8 +13,8 @@ import (
 	"raddle.dev/tool/declare"
 )
 
-// signature is a declaration in one line: its name, its parameters with ! behind
-// those that are required, and what a repetition of it does.
+// signature returns a declaration on one line: its name, its parameters with ! after
+// the required ones, and the effect of a repetition.
 func signature(t *testing.T, d declare.Declaration) string {
 	t.Helper()
 	var schema struct {
@@ -78,7 +78,7 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
-// The guide has a row for each agent, and tells of each variable.
+// The guide has a row for each agent, and describes each variable.
 func TestGuide(t *testing.T) {
 	guide := get(t, "../../docs/guide/bundled-agents.md")
 	for _, name := range Names() {

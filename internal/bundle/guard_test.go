@@ -13,7 +13,7 @@ import (
 	"raddle.dev/internal/testneed"
 )
 
-// The adviser's command runs what reads, as a shell would.
+// The adviser's command runs what only reads, as a shell would.
 func TestAnalyzeWithCommand(t *testing.T) {
 	b := project(t)
 	b.commit()
@@ -44,7 +44,7 @@ func TestAnalyzeWithCommand(t *testing.T) {
 	}
 }
 
-// Everything else is refused, and nothing of it is run.
+// Everything else is refused, and no part of it runs.
 func TestAnalyzeRefuses(t *testing.T) {
 	b := project(t)
 	b.commit()
@@ -75,8 +75,8 @@ func TestAnalyzeRefuses(t *testing.T) {
 	}
 }
 
-// A directory that somebody has made look like a repository, with settings that name
-// a program, has nothing run by looking at it.
+// Looking at a directory that pretends to be a repository, with settings that name a
+// program, runs nothing.
 func TestFeignedRepository(t *testing.T) {
 	b := newBox(t)
 	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "objects/info/x": "", "refs/heads/x": "", "a.txt": "order\n",
@@ -99,7 +99,7 @@ func TestFeignedRepository(t *testing.T) {
 	b.tidy(before)
 }
 
-// fakeSQL is a program in the place of usql that tells how it was called.
+// fakeSQL is a replacement for usql that prints how it was called.
 func fakeSQL(t *testing.T, b *box) {
 	t.Helper()
 	bin := t.TempDir()
@@ -161,7 +161,7 @@ func withoutSQL() string {
 	return strings.Join(dirs, string(filepath.ListSeparator))
 }
 
-// The demo's tool in both of its languages, against a server of our own.
+// The demo's tool in both of its languages, against a server of the test.
 func TestDemo(t *testing.T) {
 	b := newBox(t)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

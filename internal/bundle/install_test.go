@@ -46,7 +46,7 @@ func get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// tree is all files of a directory with their texts, the manifest left out.
+// tree returns all files of a directory with their texts, without the manifest.
 func tree(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -65,7 +65,7 @@ func tree(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// bundled is what a directory holds when everything is installed.
+// bundled is the content of a directory when everything is installed.
 func bundled() map[string]string {
 	all := map[string]string{}
 	for _, unit := range units() {
@@ -106,7 +106,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// What the user has stays, in every state that a directory can be in.
+// The user's files stay, in every state that a directory can have.
 func TestInstallKeepsWhatIsTheUsers(t *testing.T) {
 	dir := t.TempDir()
 	put(t, filepath.Join(dir, "coder", "graph.yaml"), "mine")
@@ -135,8 +135,8 @@ func TestInstallKeepsWhatIsTheUsers(t *testing.T) {
 	}
 }
 
-// A directory that an earlier version has installed: what nobody has changed
-// follows the new version, what somebody has changed does not.
+// In a directory that an earlier version has installed, files that the user has not
+// changed get the new version, and files that the user has changed stay.
 func TestInstallUpdates(t *testing.T) {
 	dir := t.TempDir()
 	install(t, dir, Options{Agents: []string{"coder"}})
@@ -172,8 +172,8 @@ func TestInstallUpdates(t *testing.T) {
 	}
 }
 
-// A link in the place of a file is the user's, and a manifest that names files
-// elsewhere is no order to remove them.
+// A link that replaces a file belongs to the user, and a manifest that names files
+// elsewhere does not remove them.
 func TestInstallFollowsNoLinks(t *testing.T) {
 	dir := t.TempDir()
 	install(t, dir, Options{Agents: []string{"coder"}})
@@ -207,8 +207,8 @@ func TestInstallFollowsNoLinks(t *testing.T) {
 	}
 }
 
-// Many at once leave what one would have left, and none of them ever sees half an
-// agent.
+// Many concurrent installations leave what one would have left, and none of them ever
+// sees an incomplete agent.
 func TestInstallAtOnce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "agents")
 	var all sync.WaitGroup
@@ -241,8 +241,8 @@ func TestInstallAtOnce(t *testing.T) {
 	}
 }
 
-// What a killed installation has left is removed by a later one, and what another
-// is writing is not.
+// A later installation removes what a killed one has left, but not what another one
+// is writing.
 func TestInstallTidiesUp(t *testing.T) {
 	dir := t.TempDir()
 	install(t, dir, Options{Agents: []string{"coder"}})

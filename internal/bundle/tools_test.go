@@ -19,7 +19,7 @@ type box struct {
 	agents string
 	config string            // "": the directory above agents
 	work   string            // the user's directory
-	env    []string          // beside PATH and HOME
+	env    []string          // in addition to PATH and HOME
 	vars   map[string]string // of the agent
 }
 
@@ -37,7 +37,7 @@ func (b *box) file(name, text string) {
 	put(b.t, filepath.Join(b.work, filepath.FromSlash(name)), text)
 }
 
-// git runs git in the project, as nobody in particular.
+// git runs git in the project, with a neutral author.
 func (b *box) git(args ...string) string {
 	b.t.Helper()
 	cmd := exec.Command("git", args...)
@@ -51,7 +51,7 @@ func (b *box) git(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// commit makes a repository of the project, or adds to it.
+// commit creates a repository for the project, or adds to it.
 func (b *box) commit() string {
 	b.t.Helper()
 	if _, err := os.Stat(filepath.Join(b.work, ".git")); err != nil {
@@ -98,7 +98,7 @@ func (b *box) call(agent, name string, args map[string]string) (text string, fai
 	return "", true
 }
 
-// said is the text of a result.
+// said returns the text of a result.
 func said(r tool.Result) string {
 	var object struct{ Output, Stderr, Stdout string }
 	if err := json.Unmarshal([]byte(r.Text()), &object); err == nil && object.Output+object.Stderr+object.Stdout != "" {
@@ -107,7 +107,7 @@ func said(r tool.Result) string {
 	return r.Text()
 }
 
-// want calls a tool whose result holds all of these and none that begins with "!".
+// want calls a tool whose result contains all of these and none that begins with "!".
 func (b *box) want(agent, name string, args map[string]string, parts ...string) {
 	b.t.Helper()
 	text, failed := b.call(agent, name, args)
@@ -121,7 +121,7 @@ func (b *box) want(agent, name string, args map[string]string, parts ...string) 
 	}
 }
 
-// refused calls a tool that must fail, and say so.
+// refused calls a tool that must fail with a text.
 func (b *box) refused(agent, name string, args map[string]string, part string) {
 	b.t.Helper()
 	if text, failed := b.call(agent, name, args); !failed || !strings.Contains(text, part) {
@@ -129,7 +129,7 @@ func (b *box) refused(agent, name string, args map[string]string, part string) {
 	}
 }
 
-// project is a small one in Go, with things that are not its own.
+// project writes a small project in Go that also contains foreign files.
 func project(t *testing.T) *box {
 	t.Helper()
 	b := newBox(t)
@@ -144,7 +144,7 @@ func project(t *testing.T) *box {
 	return b
 }
 
-// tidy holds that tools have left nothing behind in the project.
+// tidy checks that tools have left nothing behind in the project.
 func (b *box) tidy(before map[string]string) {
 	b.t.Helper()
 	after := tree(b.t, b.work)
@@ -197,8 +197,8 @@ func TestReadingTools(t *testing.T) {
 	}
 }
 
-// What lies outside the project, and what belongs to git, is out of reach: by its
-// path, through links, and through directories that do not exist.
+// Tools cannot reach what lies outside the project, or what belongs to git: not by its
+// path, through links, or through directories that do not exist.
 func TestToolsStayInTheProject(t *testing.T) {
 	b := project(t)
 	b.commit()
@@ -240,7 +240,7 @@ func TestToolsStayInTheProject(t *testing.T) {
 	b.refused("explore", "get_structure", nil, "set the agent's variable project_dir")
 }
 
-// A copy of an agent works wherever it lies: what the scripts share is then found in
+// A copy of an agent works in any place: it finds what the scripts share in
 // the agents directory.
 func TestCopiedAgents(t *testing.T) {
 	b := project(t)
@@ -270,8 +270,8 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-// The project's own commands are run, their failures are told with what they
-// printed, and long outputs keep their beginning and their end.
+// The project's own commands run, their failures are reported with their
+// output, and long outputs keep their beginning and their end.
 func TestBuildAndTest(t *testing.T) {
 	b := newBox(t)
 	testneed.Programs(t, "make")
@@ -293,7 +293,7 @@ func (b *box) refusedNothing(agent, tool, part string) {
 	b.want(agent, tool, nil, part)
 }
 
-// Each kind of project is told by its files.
+// Each kind of project is recognized by its files.
 func TestKindsOfProjects(t *testing.T) {
 	for name, c := range map[string]struct {
 		files             map[string]string

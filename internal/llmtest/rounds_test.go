@@ -43,7 +43,7 @@ var turns = []Turn{
 var picture = llm.Image{MIME: "image/png", Data: []byte("png")}
 
 // results answers the calls of a reply as tools do: with text, with an error
-// and a picture, with nothing; in one message, or one for each.
+// and a picture, with nothing; in one message, or in one for each call.
 func results(m llm.Message, apart bool) []llm.Message {
 	contents := [][]llm.Part{{llm.Text{Text: "Moravia"}, picture}, {}, {picture, llm.Text{Text: "no paper"}}}
 	var list []llm.Message
@@ -78,7 +78,7 @@ func TestConversations(t *testing.T) {
 	}
 }
 
-// talk leads the conversation of turns and returns its messages.
+// talk carries out the conversation of turns and returns its messages.
 func talk(t *testing.T, m llm.Model, apart bool) []llm.Message {
 	t.Helper()
 	messages := []llm.Message{{Role: llm.RoleUser, Parts: []llm.Part{llm.Text{Text: "look"}, llm.Text{}, picture}}}
@@ -106,7 +106,7 @@ func talk(t *testing.T, m llm.Model, apart bool) []llm.Message {
 		}
 		messages = append(messages, reply.Message)
 		messages = append(messages, results(reply.Message, apart)...)
-		if i != 1 { // a person may speak after the results, or not
+		if i != 1 { // a person may or may not write after the results
 			messages = append(messages, llm.User("go on"))
 		}
 	}
@@ -143,7 +143,7 @@ func TestConversationsMove(t *testing.T) {
 	}
 }
 
-// TestAwkwardRequests sends what programs may come up with.
+// TestAwkwardRequests sends unusual requests that programs may create.
 func TestAwkwardRequests(t *testing.T) {
 	call := llm.ToolCall{ID: "x", Name: "f", Args: json.RawMessage(`"{\"broken\":"`)}
 	answer := llm.Message{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{CallID: "x", Name: "f", Error: true}}}
@@ -212,7 +212,7 @@ func TestWrongCalls(t *testing.T) {
 					t.Fatal(err)
 				}
 				body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(s.Bodies()[0]))
-				for _, m := range messages { // nothing that a tool has said may be lost
+				for _, m := range messages { // no output of a tool may be lost
 					for _, p := range m.Parts {
 						if r, ok := p.(llm.ToolResult); ok && !strings.Contains(body, "of "+r.CallID+r.Name) {
 							t.Errorf("the result of %s %s is missing: %s", r.CallID, r.Name, body)
@@ -224,7 +224,7 @@ func TestWrongCalls(t *testing.T) {
 	}
 }
 
-// TestChecksRefuse shows that the checks find what they are for.
+// TestChecksRefuse shows that the checks find the errors they are made for.
 func TestChecksRefuse(t *testing.T) {
 	use, result := `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{}}]}`, `{"type":"tool_result","tool_use_id":"a"}`
 	gcall := `{"role":"model","parts":[{"functionCall":{"name":"f","args":{}}},{"functionCall":{"name":"g","args":{}}}]}`

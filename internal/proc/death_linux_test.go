@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestChildDiesWithItsParent kills a process that runs a child by SIGKILL, which it cannot see coming.
+// TestChildDiesWithItsParent kills a process that runs a child with SIGKILL, which the process cannot handle.
 func TestChildDiesWithItsParent(t *testing.T) {
 	for name, talks := range map[string]string{"run": "", "talked to": "yes"} {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestChildDiesWithItsParent(t *testing.T) {
 }
 
 // TestChildOutlivesOtherThreads ends as many threads of this process as it can, also while Run waits for something that is not the
-// child. The kernel kills a child with the thread that started it, so the child lives on only if that thread was kept.
+// child. The kernel kills a child with the thread that started it, so the child lives on only if that thread was locked.
 func TestChildOutlivesOtherThreads(t *testing.T) {
 	w := newWire(t)
 	c := bash(w.script("say ready; pause; say alive"))
@@ -48,7 +48,7 @@ func TestChildOutlivesOtherThreads(t *testing.T) {
 	}
 }
 
-// endThreads starts goroutines that keep a thread each until all have one, and then take it with them.
+// endThreads starts goroutines that lock a thread each until all have one, and then end with their threads.
 func endThreads() {
 	for range 10 {
 		var threads, met sync.WaitGroup

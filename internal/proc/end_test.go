@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// long is a grace that no test lives to see the end of; short one that is over at once.
+// long is a grace that lasts longer than any test; short is one that is over at once.
 const long, brief = time.Hour, 50 * time.Millisecond
 
 type verdict struct {
@@ -19,7 +19,7 @@ type verdict struct {
 	err error
 }
 
-// begin runs a command beside the test.
+// begin runs a command concurrently with the test.
 func begin(ctx context.Context, c Command) <-chan verdict {
 	done := make(chan verdict, 1)
 	go func() {
@@ -168,7 +168,7 @@ func TestRunCancelledWhileTheOutputIsOpen(t *testing.T) {
 	done := begin(ctx, c)
 	w.expect("alone")
 	cancel()
-	// Which of the two is noticed first is open: the end of the child, or the cancellation.
+	// It is open which of the two is noticed first: the end of the child, or the cancellation.
 	got := <-done
 	if string(got.Stdout) != "done\n" || (got.err != nil && !errors.Is(got.err, context.Canceled)) {
 		t.Errorf("%+v, want the output", got)

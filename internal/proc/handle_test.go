@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// survivor starts a script as a driver that has died would have left it: in a group of its own, with nobody waiting.
+// survivor starts a script as a driver that has died would have left it: in its own group, without a process that waits for it.
 func survivor(t *testing.T, w *wire, script string) (*exec.Cmd, Handle) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", w.script(script))
@@ -93,7 +93,7 @@ func TestEndLeavesOtherProcessesAlone(t *testing.T) {
 	}
 }
 
-// earlier is the start of a process that had the id before: only its last digit differs.
+// earlier returns the start of a process that had the id before: only its last digit differs.
 func earlier(start string) string {
 	last := start[len(start)-1:]
 	return strings.TrimSuffix(start, last) + string('0'+('9'-last[0]))

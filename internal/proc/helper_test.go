@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// bash is a command that runs a script.
+// bash returns a command that runs a script.
 func bash(script string) Command {
 	return Command{Path: "bash", Args: []string{"-c", script}, Env: []string{"PATH=" + os.Getenv("PATH")}}
 }

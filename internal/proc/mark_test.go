@@ -29,7 +29,7 @@ func TestRunEndsWhatHasLeftTheGroup(t *testing.T) {
 	<-w.end
 }
 
-// A handle is found again by its mark when the child itself has gone.
+// A handle finds processes by its mark when the child itself has ended.
 func TestEndFindsTheMark(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the environment of other processes can be read on Linux only")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// talk starts a script that is talked to, and closes it with the test.
+// talk starts a script as a Process, and closes it with the test.
 func talk(t *testing.T, c Command, stderr io.Writer) *Process {
 	t.Helper()
 	p, err := Start(c, stderr)

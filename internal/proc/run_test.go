@@ -237,7 +237,7 @@ func BenchmarkRunBash(b *testing.B) {
 	}
 }
 
-// BenchmarkExecBash is the same by package os/exec alone, to compare with.
+// BenchmarkExecBash measures the same with package os/exec alone, for comparison.
 func BenchmarkExecBash(b *testing.B) {
 	for b.Loop() {
 		cmd := exec.CommandContext(b.Context(), "bash", "-c", "echo '{}'")

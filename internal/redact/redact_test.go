@@ -18,7 +18,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// samples are secrets of many shapes, by what is special about them.
+// samples are secrets of many kinds, by their special property.
 var samples = map[string]string{
 	"plain":     "zzPLAIN123456",
 	"pem":       "-----BEGIN PRIVATE KEY-----\nzzPEM" + strings.Repeat("MIIEvQIBADANBgkqhkiG9w0B", 4) + "\n+/" + strings.Repeat("abcDEF0123", 6) + "==\n-----END PRIVATE KEY-----\n",
@@ -136,7 +136,7 @@ func TestEveryFormIsFound(t *testing.T) {
 	}
 }
 
-// TestProgramsWriteForms runs the programs whose output is to be searched.
+// TestProgramsWriteForms runs the programs whose output is searched.
 func TestProgramsWriteForms(t *testing.T) {
 	var secrets []string
 	for _, shape := range sortedKeys(samples) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestMain is also the process that is killed: it makes a directory, says so and waits.
+// TestMain is also the process that is killed: it creates a directory, prints its name and waits.
 func TestMain(m *testing.M) {
 	if os.Getenv("RADDLE_TEST_TEMPDIR") == "" {
 		os.Exit(m.Run())
@@ -67,7 +67,7 @@ func TestRemoveStale(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer remove()
-	for _, name := range []string{"raddle-tmp", "raddle-old", "other"} { // not ours
+	for _, name := range []string{"raddle-tmp", "raddle-old", "other"} { // directories that are not raddle's
 		if err := os.Mkdir(filepath.Join(root, name), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -91,7 +91,7 @@ func TestRemoveStale(t *testing.T) {
 	}
 }
 
-// What New makes is private, and nothing is left of it when all is removed.
+// A directory from New is private, and nothing is left of it when everything is removed.
 func TestNew(t *testing.T) {
 	root := t.TempDir()
 	t.Setenv("TMPDIR", root)

@@ -12,7 +12,7 @@ import (
 // plain is text that stays as it is: with joined emoji, and joiners as Persian has them.
 const plain = "a b\n\tc \u00e9 日本 \U0001F468\u200d\U0001F469 \u0645\u06cc\u200c\u062e"
 
-// hostile are texts with one thing each that a terminal must not get, what is left of them, and how they are revealed.
+// hostile are texts with one thing each that must not reach a terminal, what is left of them, and how they are revealed.
 var hostile = []struct{ name, text, clean, revealed string }{
 	{"plain", plain, plain, plain},
 	{"clipboard (OSC 52)", "a\x1b]52;c;ZXZpbA==\x07b", "ab", `a\x1b]52;c;ZXZpbA==\ab`},
@@ -70,7 +70,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A judge is a parser of what a terminal understands. It lists everything that is neither text nor a line break or a tab.
+// A judge is a parser for what a terminal understands. It lists everything that is neither text nor a line break or a tab.
 type judge struct {
 	parser *ansi.Parser
 	found  []string

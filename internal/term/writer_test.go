@@ -12,7 +12,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// writeTo returns what arrives at the other side of a stream: of a pseudo terminal, or of a pipe.
+// writeTo returns what arrives at the other end of a stream: of a pseudo terminal, or of a pipe.
 func writeTo(t *testing.T, terminal bool, texts ...string) string {
 	t.Helper()
 	r, w, err := os.Pipe()
@@ -40,7 +40,7 @@ func writeTo(t *testing.T, terminal bool, texts ...string) string {
 	got := <-read
 	_ = r.Close()
 	if terminal {
-		got = strings.ReplaceAll(got, "\r\n", "\n") // the driver's
+		got = strings.ReplaceAll(got, "\r\n", "\n") // added by the terminal driver
 	}
 	return got
 }
@@ -59,7 +59,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// What raddle paints arrives; what looks like it does not.
+// What raddle paints arrives; imitations do not.
 func TestOwnSequences(t *testing.T) {
 	text := Paint(Red, "a\x1b[32mb") + Rewind(3) + Rewind(1) + "\x1b<GUESS:[31m>c" + Paint(Bold, "") + Paint(Dim, "d"+Paint(Cyan, "e"))
 	const painted = "\x1b[31mab\x1b[0m"
@@ -82,7 +82,7 @@ func TestOwnSequences(t *testing.T) {
 	}
 }
 
-// Whatever is written, a terminal gets text, and of sequences those that were painted.
+// Of anything that is written, a terminal gets only text and the sequences that were painted.
 func FuzzWriter(f *testing.F) {
 	for _, test := range hostile {
 		f.Add(test.text, "x")
