@@ -54,10 +54,10 @@ type ClientConfig struct {
 	Models  []ModelConfig // in file order; the client's bare name means the first chat model
 }
 
-// SkillsConfig is which skills graphs may enable.
+// SkillsConfig says which skills graphs may enable.
 type SkillsConfig struct {
 	Enabled *bool    // nil: on; off: names of skills are not checked
-	Visible []string // nil: all that are installed
+	Visible []string // nil: all installed skills
 }
 
 // RAGConfig says how to build knowledge bases if agents do not say it.

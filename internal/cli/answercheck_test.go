@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// A text with a rule, a question of a model, and an approval behind it.
+// checked is a graph with a text with a rule, a question of a model, and an approval after it.
 const checked = `
 -- note/graph.yaml --
 name: note
@@ -49,7 +49,7 @@ const againPrompt = "Another answer: "
 const fixedText = "at node 'note': Input failed validation 'len(input) > 2' (got 1 chars)"
 
 // A wrong answer of the command line is exit code 2 and says why. The question stays
-// open, nothing else takes the answer, and the run goes on with a right one.
+// open, no other question takes the answer, and the run continues with a right one.
 func TestWrongAnswersOfTheCommandLine(t *testing.T) {
 	for name, given := range map[string][]string{"bare": {"x", "yes"}, "named": {"note=x", "ok=yes"}} {
 		w := newWorkplace(t, checked)
@@ -77,7 +77,7 @@ func TestWrongAnswersOfTheCommandLine(t *testing.T) {
 	}
 }
 
-// At a terminal a wrong answer is asked for again, with the reason in plain words.
+// On a terminal a wrong answer is asked for again, with the reason in plain words.
 func TestWrongAnswersAtATerminal(t *testing.T) {
 	for name, k := range map[string]struct {
 		env          []string
@@ -98,7 +98,7 @@ func TestWrongAnswersAtATerminal(t *testing.T) {
 	}
 }
 
-// The first answer is asked for again where it was given ahead.
+// The first answer is asked for again if it was given ahead.
 func TestWrongAnswersGivenAheadAtATerminal(t *testing.T) {
 	s := newWorkplace(t, checked).screen(nil, "run", "./note", "--answer", "note=x", "--answer", "ok=yes")
 	s.await("Too short: at least 3 characters.")
@@ -107,8 +107,8 @@ func TestWrongAnswersGivenAheadAtATerminal(t *testing.T) {
 	s.ends(0, "RESULT=xyz/yes.")
 }
 
-// An answer may name the node that a question arises in, the node inside of it that
-// asks, or both, when the run begins and when it goes on.
+// An answer may name the node that a question arises in, the node inside it that
+// asks, or both, when the run starts and when it continues.
 func TestAnswersReachQuestionsInsideOfNodes(t *testing.T) {
 	for _, id := range []string{"a", "a/act", "act"} {
 		w := newWorkplace(t, checked)
@@ -133,8 +133,8 @@ func TestAnswersReachQuestionsInsideOfNodes(t *testing.T) {
 	}
 }
 
-// A question for consent takes a bare answer only if it is one of its options: what was
-// meant for a later question stays for that.
+// A question for consent takes a bare answer only if it is one of its options: an answer
+// that was meant for a later question stays for that.
 func TestBareAnswersAndConsent(t *testing.T) {
 	w := newWorkplace(t, checked)
 	r := w.run("run", "./consent", "--answer", "yes")
@@ -153,8 +153,8 @@ func TestBareAnswersAndConsent(t *testing.T) {
 	}
 }
 
-// "Do it again?" takes retry and skip, and nothing for them; --in-doubt and the
-// configuration decide beforehand.
+// "Do it again?" accepts retry and skip, and nothing else; --in-doubt and the
+// configuration decide in advance.
 func TestCallsInDoubt(t *testing.T) {
 	needBash(t)
 	cutOff := func(t *testing.T, annotation string) (*workplace, string) {

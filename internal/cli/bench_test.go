@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkColdStart is the time that a command takes from its start to its end,
-// in a program built as it is released. The aim for check is 50 ms.
+// BenchmarkColdStart measures the time that a command takes from its start to its end,
+// in a program built as it is released. The goal for check is 50 ms.
 func BenchmarkColdStart(b *testing.B) {
 	exe := filepath.Join(b.TempDir(), "raddle")
 	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w", "-o", exe, "raddle.dev/cmd/raddle")

@@ -36,7 +36,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, scriptParams("testdata/script"))
 }
 
-// scriptParams is how the archives of a directory are run.
+// scriptParams returns how the archives of a directory are run.
 func scriptParams(dir string) testscript.Params {
 	return testscript.Params{
 		Dir:                 dir,
@@ -56,8 +56,8 @@ func scriptParams(dir string) testscript.Params {
 	}
 }
 
-// surroundings is what keeps a raddle process of a test from everything outside
-// its directory.
+// surroundings returns an environment that separates a raddle process of a test from
+// everything outside its directory.
 func surroundings(dir string) []string {
 	return []string{
 		"HOME=" + filepath.Join(dir, ".home"),
@@ -65,7 +65,7 @@ func surroundings(dir string) []string {
 		"XDG_STATE_HOME=" + filepath.Join(dir, ".state"),
 		"XDG_CACHE_HOME=" + filepath.Join(dir, ".cache"),
 		"TERM=xterm-256color",
-		"GORACE=atexit_sleep_ms=0", // else every process that the race detector watches takes a second more
+		"GORACE=atexit_sleep_ms=0", // otherwise every process under the race detector takes a second longer
 	}
 }
 
@@ -108,7 +108,7 @@ func conforms(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// strictSchema is a published schema that accepts nothing it does not name, so
+// strictSchema returns a published schema that accepts nothing it does not name, so
 // that the schema cannot lag behind the output.
 func strictSchema(name string) (*jsonschema.Schema, error) {
 	text, err := os.ReadFile(filepath.Join("schema", name+".json"))
@@ -148,7 +148,7 @@ func seal(v any, top bool) {
 	}
 }
 
-// newestRun is "run NAME".
+// newestRun implements "run NAME".
 func newestRun(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: run NAME")
@@ -162,7 +162,7 @@ func newestRun(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], runs[0].Run)
 }
 
-// jsonValue is "json NAME PATH": PATH is names and indices with dots between.
+// jsonValue implements "json NAME PATH": PATH is names and indices separated by dots.
 func jsonValue(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: json NAME PATH")

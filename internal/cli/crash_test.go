@@ -20,8 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A graph with everything that has outcomes to lose: model calls, scripts side by
-// side, a map, and questions.
+// eventful is a graph with all kinds of outcomes that could be lost: model calls, parallel
+// scripts, a map, and questions.
 const eventful = `
 -- eventful/graph.yaml --
 name: eventful
@@ -55,7 +55,7 @@ echo right >> "$RADDLE_WORKSPACE/log"; echo '{"r": "R"}'
 echo item >> "$RADDLE_WORKSPACE/log"; echo '{"output": "i"}'
 `
 
-// provider is a server that speaks the wire of OpenAI and counts.
+// A provider is a server that speaks the wire of OpenAI and counts.
 type provider struct {
 	mu    sync.Mutex
 	calls map[string]int // by the first word of the prompt
@@ -82,7 +82,7 @@ func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "data: {\"id\":\"1\",\"object\":\"chat.completion.chunk\",\"model\":\"small\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":5,\"completion_tokens\":2,\"total_tokens\":7}}\n\ndata: [DONE]\n\n")
 }
 
-// count is how often each outcome was made: replies by the server, scripts by
+// count returns how often each outcome was made: replies by the server, scripts by
 // their log.
 func (p *provider) count(w *workplace) map[string]int {
 	p.mu.Lock()
@@ -94,15 +94,15 @@ func (p *provider) count(w *workplace) map[string]int {
 	return n
 }
 
-// local makes the server the client "local".
+// local sets up the server as the client "local".
 func (p *provider) local(w *workplace) {
 	server := httptest.NewServer(p)
 	w.t.Cleanup(server.Close)
 	w.write(".config/raddle/config.yaml", "clients: [{name: local, type: openai-compatible, api_base: \""+server.URL+"/v1\", models: [small]}]\n")
 }
 
-// killAt runs raddle until it has told so many events, and kills it. It reports
-// false when the run was over before.
+// killAt runs raddle until it has reported a number of events, and kills it. It returns
+// false if the run was over before.
 func (w *workplace) killAt(n int, args ...string) bool {
 	w.t.Helper()
 	cmd := w.command(append(args, "-q", "--output", "stream-json")...)
@@ -191,7 +191,7 @@ func TestKilledAtEveryEvent(t *testing.T) {
 	}
 }
 
-// The same for every example, which run without a network.
+// The same for every example; examples run without a network.
 func TestKilledExamples(t *testing.T) {
 	t.Parallel()
 	needBash(t)
@@ -228,7 +228,7 @@ func TestKilledExamples(t *testing.T) {
 	}
 }
 
-// Output that the reader does not take any more ends the run, which can go on.
+// If the reader closes the output, the run stops and can continue.
 func TestReaderGoesAway(t *testing.T) {
 	needBash(t)
 	w := newWorkplace(t, gated)

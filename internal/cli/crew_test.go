@@ -20,7 +20,7 @@ import (
 	"raddle.dev/internal/llmtest"
 )
 
-// A boss that spawns, and agents whose tool waits at a gate.
+// crewed is a boss that spawns, and agents whose tool waits at a gate.
 const crewed = `
 -- .config/raddle/agents/boss/config.yaml --
 name: boss
@@ -45,20 +45,20 @@ hold() {
 }
 `
 
-// wish is a call that a model asks for.
+// A wish is a call that a model requests.
 type wish struct {
 	name string
 	args map[string]any
 }
 
-// said is a reply: a text, or calls, or that the request is refused.
+// said is a reply: a text, or calls, or a refusal of the request.
 type said struct {
 	text    string
 	calls   []wish
 	refused string
 }
 
-// request is what a crew's model is asked, as a test decides about it.
+// A request is what a crew's model receives, as a test decides about it.
 type request struct {
 	agent   string // boss or explore
 	prompt  string
@@ -66,7 +66,7 @@ type request struct {
 	results []string // of calls
 }
 
-// crewModel is a strict server of a model that is several agents. It answers by the
+// A crewModel is a strict server of a model that plays several agents. It answers by the
 // request alone, so that a repeated one gets the same reply.
 type crewModel struct {
 	*workplace
@@ -102,7 +102,7 @@ func serveCrew(t *testing.T, reply func(r request) said) *crewModel {
 		if a.calls != nil {
 			var calls []any
 			for i, c := range a.calls {
-				args, _ := json.Marshal(c.args) // it is made of texts
+				args, _ := json.Marshal(c.args) // it consists of texts
 				calls = append(calls, map[string]any{"index": i, "id": fmt.Sprintf("r%dc%d", q.round, i), "type": "function",
 					"function": map[string]any{"name": c.name, "arguments": string(args)}})
 			}
@@ -130,7 +130,7 @@ func parseRequest(body []byte) (q request, err error) {
 	}
 	for _, m := range in.Messages {
 		text := string(m.Content)
-		_ = json.Unmarshal(m.Content, &text) // else it is a list of parts, and its JSON will do
+		_ = json.Unmarshal(m.Content, &text) // otherwise it is a list of parts, and its JSON is enough
 		switch m.Role {
 		case "system", "developer":
 			q.agent = "boss"
@@ -152,7 +152,7 @@ func parseRequest(body []byte) (q request, err error) {
 
 var spawnedID = regexp.MustCompile(`agent_explore_[0-9a-f]{8}`)
 
-// ids are the agents that the boss has spawned.
+// ids returns the agents that the boss has spawned.
 func (r request) ids() (ids []string) {
 	for _, text := range r.results {
 		if strings.Contains(text, "spawned as") {
@@ -162,7 +162,7 @@ func (r request) ids() (ids []string) {
 	return ids
 }
 
-// fanOut is a boss that spawns an agent for each prompt, collects all and tells.
+// fanOut is a boss that spawns an agent for each prompt, collects all and reports.
 func fanOut(prompts ...string) func(r request) said {
 	return func(r request) (s said) {
 		switch r.round {
@@ -208,8 +208,8 @@ func atWork(prompts ...string) func(r request) said {
 	}
 }
 
-// Each agent has a line of its own, the others stay whole, and what is left on the
-// screen in the end is what happened.
+// Each agent has a line of its own, the other lines stay complete, and the final screen
+// shows what happened.
 func TestCrewOnATerminal(t *testing.T) {
 	needBash(t)
 	w := serveCrew(t, atWork("a", "b", "c"))
@@ -246,7 +246,7 @@ func TestCrewOnATerminal(t *testing.T) {
 	}
 }
 
-// Events that are written to the same screen are not torn by the changing lines.
+// Events that are written to the same screen are not torn by the live lines.
 func TestCrewEventsOnATerminal(t *testing.T) {
 	needBash(t)
 	w := serveCrew(t, atWork("a", "b"))
@@ -273,7 +273,7 @@ func TestCrewEventsOnATerminal(t *testing.T) {
 	}
 }
 
-// A terminal without colours gets none, and one that prints lines only gets lines.
+// A terminal without colours gets none, and one that can only print lines only gets lines.
 func TestCrewOnPlainTerminals(t *testing.T) {
 	needBash(t)
 	w := serveCrew(t, atWork("a"))

@@ -13,8 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// asksPerson is two agents that ask a person, each its own question, while the boss
-// waits for both, and a third task that has no place.
+// asksPerson is two agents that each ask a person a question, while the boss
+// waits for both, and a third task that waits for a place.
 func asksPerson(r request) said {
 	if r.agent == "explore" {
 		switch {
@@ -24,7 +24,7 @@ func asksPerson(r request) said {
 			return said{calls: []wish{{"user__ask", map[string]any{"question": "Which for " + r.prompt + "?", "options": []string{"red", "blue"}}}}}
 		}
 		var answer struct{ Answer string }
-		_ = json.Unmarshal([]byte(r.results[0]), &answer) // else it is empty, and the test says so
+		_ = json.Unmarshal([]byte(r.results[0]), &answer) // otherwise it is empty, and the test reports that
 		return said{text: "did " + r.prompt + " in " + answer.Answer}
 	}
 	switch r.round {
@@ -50,7 +50,7 @@ func serveAsking(t *testing.T) *crewModel {
 	return m
 }
 
-// openQuestions are the questions of a run by the agent's prompt.
+// openQuestions returns the questions of a run by the agent's prompt.
 func (m *crewModel) openQuestions(run string) map[string]string {
 	m.t.Helper()
 	r := m.run("runs", "show", run, "--output", "json")
@@ -66,7 +66,7 @@ func (m *crewModel) openQuestions(run string) map[string]string {
 	return ids
 }
 
-// Questions of two agents are open together, and each answer reaches who asked.
+// Questions of two agents are open together, and each answer reaches the agent that asked.
 func TestCrewParks(t *testing.T) {
 	for name, answer := range map[string]func(w *crewModel, run string, ids map[string]string) result{
 		"both, the second first": func(w *crewModel, run string, ids map[string]string) result {
@@ -114,7 +114,7 @@ func TestCrewParks(t *testing.T) {
 	}
 }
 
-// standing holds what is shown of a run that waits for two of its agents.
+// standing checks what is shown of a run that waits for two of its agents.
 func (m *crewModel) standing(run string, ids map[string]string) {
 	m.t.Helper()
 	shown := m.run("runs", "show", run).out
@@ -154,8 +154,8 @@ func TestCrewAsksOnATerminal(t *testing.T) {
 	s.ends(0, "did one in red, did two in red")
 }
 
-// Events carry paths and conform to the published schema, and what a run has cost is
-// what all of its agents have.
+// Events carry paths and conform to the published schema, and the cost of a run is
+// that of all of its agents.
 func TestCrewInJSON(t *testing.T) {
 	needBash(t)
 	w := serveCrew(t, atWork("a", "b"))
@@ -218,7 +218,7 @@ func TestCrewInJSON(t *testing.T) {
 }
 
 // An agent that another has spawned is below it, and one that failed says why, in
-// the narration and in what is shown later.
+// the narration and in later output.
 func TestCrewOfCrews(t *testing.T) {
 	w := serveCrew(t, func(r request) said {
 		spawns := map[string]string{"go": "outer", "outer": "inner"}[r.prompt]

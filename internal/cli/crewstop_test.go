@@ -14,8 +14,8 @@ import (
 
 var four = []string{"a", "b", "c", "d"}
 
-// messaged is four agents at work, each of which is written to while it works, and
-// tells how often it has heard that.
+// messaged is four running agents, each of which receives a message while it works, and
+// reports how often it has received it.
 func messaged(r request) said {
 	if r.agent == "boss" {
 		switch r.round {
@@ -35,7 +35,7 @@ func messaged(r request) said {
 		return said{calls: []wish{{"hold", map[string]any{"at": r.prompt}}}}
 	case 1:
 		return said{calls: []wish{{"agent__check_inbox", map[string]any{}}}}
-	case 2: // and once more, for what may come twice
+	case 2: // and once more, for what may arrive twice
 		return said{calls: []wish{{"agent__check_inbox", map[string]any{}}}}
 	}
 	if n := strings.Count(strings.Join(r.results, " "), "hello"); n != 1 {
@@ -44,7 +44,7 @@ func messaged(r request) said {
 	return said{text: "did " + r.prompt}
 }
 
-// begun counts how often the tool of each agent has begun.
+// begun counts how often the tool of each agent has started.
 func (m *crewModel) begun() map[string]int {
 	n := map[string]int{}
 	for line := range strings.Lines(m.read("log")) {
@@ -75,7 +75,7 @@ func (m *crewModel) gates() map[string]gate {
 	return gates
 }
 
-// requests requires how often the model was asked for each reply of an agent.
+// requests requires a number of requests for each reply of an agent.
 func (m *crewModel) requests(want int, agents ...string) {
 	m.t.Helper()
 	m.mu.Lock()
@@ -91,7 +91,7 @@ func (m *crewModel) requests(want int, agents ...string) {
 
 const allFour = "all of them: a b c d\n"
 
-// The first signal lets the tools of all agents finish. Nothing is done again.
+// The first signal lets the tools of all agents finish. Nothing runs twice.
 func TestCrewDrains(t *testing.T) {
 	needBash(t)
 	w := serveCrew(t, messaged)
@@ -101,7 +101,7 @@ func TestCrewDrains(t *testing.T) {
 	for _, name := range four {
 		pass[name] = gates[name].arrive()
 	}
-	c.await(t, "tool call: agent__collect") // all are written to
+	c.await(t, "tool call: agent__collect") // all have received a message
 	w.send(cmd, syscall.SIGINT)
 	c.await(t, "Stopping after this step.")
 	for _, name := range four {
@@ -122,8 +122,8 @@ func TestCrewDrains(t *testing.T) {
 	w.requests(1, "boss/go", "explore/a", "explore/b", "explore/c", "explore/d")
 }
 
-// The second signal cuts all of them short, and no process of theirs is left. Each
-// goes on inside its own loop.
+// The second signal interrupts all of them, and no process of theirs is left. Each
+// continues inside its own loop.
 func TestCrewIsCutShort(t *testing.T) {
 	needBash(t)
 	w := serveCrew(t, messaged)
@@ -133,7 +133,7 @@ func TestCrewIsCutShort(t *testing.T) {
 	for _, name := range four {
 		pass[name] = gates[name].arrive()
 	}
-	c.await(t, "tool call: agent__collect") // all are written to
+	c.await(t, "tool call: agent__collect") // all have received a message
 	pass["a"]()
 	c.await(t, "completed in")
 	w.send(cmd, syscall.SIGINT)
@@ -149,9 +149,9 @@ func TestCrewIsCutShort(t *testing.T) {
 	w.goOn(gates)
 }
 
-// A process that is killed leaves nobody behind once its run is resumed: those that
-// have finished do not run again, the others go on inside their own loops, and what
-// they were told arrives once.
+// A killed process leaves no process behind once its run is resumed: the agents that
+// have finished do not run again, the others continue inside their own loops, and their
+// messages arrive once.
 func TestCrewIsKilled(t *testing.T) {
 	needBash(t)
 	w := serveCrew(t, messaged)
@@ -161,7 +161,7 @@ func TestCrewIsKilled(t *testing.T) {
 	for _, name := range four {
 		pass[name] = gates[name].arrive()
 	}
-	c.await(t, "tool call: agent__collect") // all are written to
+	c.await(t, "tool call: agent__collect") // all have received a message
 	pass["a"]()
 	c.await(t, "completed in")
 	w.send(cmd, syscall.SIGKILL)

@@ -13,7 +13,7 @@ import (
 
 func keyPress(code rune) tea.KeyPressMsg { return tea.KeyPressMsg{Code: code, Text: string(code)} }
 
-// update gives a form a message, and those that follow from it.
+// update passes a form a message, and those that follow from it.
 func (f *shownForm) update(msg tea.Msg) {
 	_, cmd := f.Update(msg)
 	f.obey(cmd, 10)

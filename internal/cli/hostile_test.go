@@ -17,14 +17,14 @@ import (
 	"github.com/creack/pty"
 )
 
-// payloads are what a terminal must not get from outside.
+// payloads must not reach a terminal from outside.
 var payloads = []string{
 	"\x1b]52;c;ZXZpbA==\a", "\x1b]0;owned\x1b\\", "\x1b]8;;http://evil.example\x1b\\here\x1b]8;;\x1b\\", "\x1b[2J", "\x1b[3;4H", "\x1b[5A",
 	"\x1b[31m", "\x1b[0m", "\x1bc", "\x1bPq\x1b\\", "\x1b_x\x1b\\", "\x1b^x\x1b\\", "\x1bXx\x1b\\", "\u009b2J", "\u009d0;t\u009c", "\b\b\b", "\r", "\a",
 	"\x00", "\x7f", "\u202e", "\u2066", "\u200f", "\U000E0041", "\x1b", "\x1b[", "\x1b]0;",
 }
 
-// ownSequence reports whether raddle writes a sequence itself, outside of forms: for a style, or to move the changing lines.
+// ownSequence reports whether raddle writes a sequence itself, outside of forms: for a style, or to move the live lines.
 func ownSequence(cmd byte, params string) bool {
 	switch cmd {
 	case 'm':
@@ -38,9 +38,9 @@ func ownSequence(cmd byte, params string) bool {
 	return false
 }
 
-// foreign lists what in a terminal's input raddle has not written itself, and characters that change how others are read.
+// foreign returns what in a terminal's input raddle has not written itself, and characters that change how others are read.
 func foreign(seen string) (found []string) {
-	seen = strings.ReplaceAll(seen, "\r\n", "\n") // the driver's
+	seen = strings.ReplaceAll(seen, "\r\n", "\n") // added by the terminal driver
 	p := ansi.NewParser()
 	add := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	p.SetHandler(ansi.Handler{
@@ -69,7 +69,7 @@ func foreign(seen string) (found []string) {
 		HandleSos: func([]byte) { add("SOS") },
 	})
 	p.Parse([]byte(seen))
-	for i, line := range strings.Split(seen, "\n") { // a return is raddle's own only before what erases the changing lines
+	for i, line := range strings.Split(seen, "\n") { // a return is raddle's own only before the sequence that erases the live lines
 		for rest := line; ; {
 			_, after, ok := strings.Cut(rest, "\r")
 			if !ok {
@@ -84,7 +84,7 @@ func foreign(seen string) (found []string) {
 	return found
 }
 
-// onTerminals runs raddle without a person: of its outputs those that are named are terminals, the others pipes.
+// onTerminals runs raddle without a person: the named outputs are terminals, the others pipes.
 func (w *workplace) onTerminals(stdout, stderr bool, args ...string) (out, errs string, code int) {
 	w.t.Helper()
 	cmd := w.command(args...)
@@ -127,7 +127,7 @@ func inQuotes(text string) string {
 	return strconv.QuoteToASCII(text) // whose escapes YAML has too
 }
 
-// newHostile makes agents in which a text occurs wherever somebody else decides about texts.
+// newHostile creates agents in which a text occurs wherever raddle does not control the text.
 func newHostile(t *testing.T, evil string) (w *workplace, dir string) {
 	t.Helper()
 	w = newWorkplace(t, "")
@@ -173,7 +173,7 @@ nodes:
 	return w, dir
 }
 
-// commands are those that show something of what newHostile made.
+// hostileCommands returns commands that show parts of what newHostile created.
 func hostileCommands(dir string) [][]string {
 	return [][]string{
 		{"run", "./graph"}, {"run", "-v", "./graph"}, {"run", "./asks"}, {"run", "./asks", "--answer", "ask=two"}, {"run", "-S", "./agent", "go"}, {"run", "./agent", "go"},
@@ -185,7 +185,7 @@ func hostileCommands(dir string) [][]string {
 	}
 }
 
-// Nothing that models, files, names and questions hold reaches a terminal as a sequence, whatever is printed; a pipe gets it all.
+// Sequences in models' texts, files, names and questions never reach a terminal, whatever is printed; a pipe gets everything.
 func TestHostileTexts(t *testing.T) {
 	needBash(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -207,7 +207,7 @@ func TestHostileTexts(t *testing.T) {
 			for _, args := range commands {
 				judge(args)
 			}
-			// What the commands are to show is there, or nothing was tested.
+			// The output of the commands must be there, or the test has tested nothing.
 			for _, must := range []struct {
 				args []string
 				code int
@@ -233,7 +233,7 @@ func TestHostileTexts(t *testing.T) {
 	}
 }
 
-// Each stream is looked at by itself: a pipe gets the result as it is while messages go to a terminal, and the other way round.
+// Each stream is checked by itself: a pipe gets the result unchanged while messages go to a terminal, and the other way round.
 func TestOneStreamIsATerminal(t *testing.T) {
 	needBash(t)
 	evil := strings.Join(payloads, "x")
@@ -268,7 +268,7 @@ func TestOneStreamIsATerminal(t *testing.T) {
 	}
 }
 
-// A form has sequences of its own. Those of the question and its options are not among them.
+// A form has sequences of its own. Sequences in the question and its options are not among them.
 func TestHostileForm(t *testing.T) {
 	w, _ := newHostile(t, strings.Join(payloads, "x"))
 	s := w.screen([]string{"TERM=xterm-256color"}, "run", "./asks")

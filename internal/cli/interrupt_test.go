@@ -30,19 +30,19 @@ hold() {
 }
 `
 
-// heldModel is a strict server of a model that says one thing after the other, and
+// A heldModel is a strict server of a model that says one thing after the other, and
 // can be held while it does.
 type heldModel struct {
 	t    *testing.T
 	url  string
-	hold chan struct{} // of the first request: until it is closed the reply does not go on
-	here chan struct{} // closed when the first reply has got that far
+	hold chan struct{} // of the first request: the reply does not continue until it is closed
+	here chan struct{} // closed when the first reply has reached that point
 
 	mu    sync.Mutex
 	count int
 }
 
-// phases are how far the first reply has got when it is held.
+// The phases say how far the first reply is when it is held.
 const (
 	beforeReply = "before the first token"
 	midReply    = "in the middle of the reply"
@@ -107,8 +107,8 @@ func (p *heldModel) workplace() *workplace {
 	return w
 }
 
-// A reply that is cut short is asked for again, and the provider takes the
-// conversation as it then is.
+// An interrupted reply is requested again, and the provider accepts the
+// conversation.
 func TestInterruptedReply(t *testing.T) {
 	for _, phase := range []string{beforeReply, midReply} {
 		for _, session := range []string{"", "kept"} {
@@ -139,8 +139,8 @@ func TestInterruptedReply(t *testing.T) {
 	}
 }
 
-// A tool under way finishes at the first signal, and is not called again. A
-// second one cuts it short: nobody knows what it did, and so somebody is asked.
+// A running tool finishes at the first signal, and is not called again. A
+// second one interrupts it: its effect is unknown, and so a person is asked.
 func TestInterruptedTool(t *testing.T) {
 	needBash(t)
 	for name, cut := range map[string]bool{"drained": false, "cut short": true} {
@@ -192,7 +192,7 @@ func TestInterruptedQuestion(t *testing.T) {
 	}
 }
 
-// Of a session whose newest turn was killed, that turn is told: not the first one.
+// If the newest turn of a session was killed, the list shows that turn, not the first one.
 func TestKilledTurnIsListed(t *testing.T) {
 	needBash(t)
 	w := serveHeld(t, notHeld, "all is well", "hold", "over").workplace()

@@ -18,7 +18,7 @@ import (
 	"raddle.dev/internal/cli"
 )
 
-// mode is how a terminal treats what is typed.
+// A mode is how a terminal treats what is typed.
 type mode struct{ echo, lines, signals bool }
 
 var (
@@ -49,7 +49,7 @@ func (s *screen) turns(want mode) {
 	}
 }
 
-// typeAhead writes keys, and waits until the terminal has taken them in.
+// typeAhead writes keys, and waits until the terminal has received them.
 func (s *screen) typeAhead(keys string) {
 	s.t.Helper()
 	s.press(keys)
@@ -64,7 +64,7 @@ func (s *screen) typeAhead(keys string) {
 	}
 }
 
-// slave opens the side of the terminal that programs have.
+// slave opens the side of the terminal that programs use.
 func (s *screen) slave() *os.File {
 	s.t.Helper()
 	name, err := os.Readlink("/proc/" + itoa(s.cmd.Process.Pid) + "/fd/0")
@@ -81,7 +81,7 @@ func (s *screen) slave() *os.File {
 
 const keysAhead = "\n\rjj\x1b[B y\nzzz\n"
 
-// A step that waits at a gate, and a question of each kind behind it.
+// asksLater is a step that waits at a gate, and a question of each kind after it.
 const asksLater = `
 -- choose/graph.yaml --
 name: choose
@@ -128,15 +128,15 @@ hold() { cat gate >/dev/null; echo held >> "$LLM_OUTPUT"; }
 - {match: words, turn: 3, text: RESULT=over.}
 `
 
-// What is typed while a step runs answers no question, moves no selection and is not echoed. Enter then gives the answer that was preselected.
+// What is typed while a step runs answers no question, moves no selection and is not echoed. Enter then gives the preselected answer.
 func TestKeysTypedAhead(t *testing.T) {
 	needBash(t)
 	tests := map[string]struct {
 		args     []string
 		question string
-		line     string // the prompt of a terminal that prints lines only
+		line     string // the prompt of a terminal that can only print lines
 		lineKeys string // and the answer there
-		want     string // in what runs show tells
+		want     string // in the output of runs show
 	}{
 		"approval":   {[]string{"./choose"}, "Deploy?", "Number [1-3]: ", "1\n", "RESULT=no."},
 		"input":      {[]string{"./input"}, "A note?", "Your answer: ", "\n", "RESULT=none."},
@@ -188,7 +188,7 @@ func TestKeysTypedAhead(t *testing.T) {
 	}
 }
 
-// However a process ends, the terminal is in its own mode afterwards.
+// After any end of a process, the terminal is in its own mode.
 func TestModeIsRestored(t *testing.T) {
 	needBash(t)
 	kill := func(signals ...syscall.Signal) func(s *screen, pass func()) {
@@ -255,7 +255,7 @@ func TestModeIsRestored(t *testing.T) {
 	}
 }
 
-// In a pipeline another program may read the keyboard: its mode is left alone.
+// In a pipeline another program may read the keyboard: raddle does not change its mode.
 func TestPipelineKeepsTheMode(t *testing.T) {
 	needBash(t)
 	w := newWorkplace(t, gated)
@@ -286,7 +286,7 @@ func TestPipelineKeepsTheMode(t *testing.T) {
 	wait(t, cmd)
 }
 
-// Under a shell: Ctrl-Z gives the shell its terminal, fg takes it again; a run in the background is not stopped for the sake of the terminal;
+// In a shell: Ctrl-Z gives the shell its terminal, fg takes it again; a run in the background is not stopped because of the terminal;
 // and after a kill -9 the shell restores the mode itself.
 func TestJobControl(t *testing.T) {
 	w := newWorkplace(t, strings.Replace(gated, "cat ", "echo $PPID > \"$RADDLE_WORKSPACE/pid\"\ncat ", 1))
@@ -346,14 +346,14 @@ func TestJobControl(t *testing.T) {
 	wait(t, s.cmd)
 }
 
-// underShell is a shell with job control on a terminal, in which "bash raddle.sh" is raddle.
+// underShell returns a shell with job control on a terminal, in which "bash raddle.sh" is raddle.
 func (w *workplace) underShell() *screen {
 	w.t.Helper()
 	bash, err := exec.LookPath("bash")
 	if err != nil {
 		w.t.Skip("no bash to start jobs with")
 	}
-	// A shell cannot name the test binary's other self: this does.
+	// A shell cannot run the test binary under another name: this script does.
 	w.write("raddle.sh", "exec -a raddle '"+w.command().Path+"' \"$@\"\n")
 	cmd := exec.Command(bash, "--norc", "--noprofile", "-i")
 	cmd.Dir, cmd.Env = w.dir, append(w.env, "TERM=xterm-256color", "PS1=ready> ", "HISTFILE=", "BASH_SILENCE_DEPRECATION_WARNING=1")
@@ -367,7 +367,7 @@ func (w *workplace) underShell() *screen {
 	return s
 }
 
-// A terminal that says it has neither columns nor rows shows a question, once.
+// A terminal that reports neither columns nor rows shows a question, once.
 func TestTerminalWithoutSize(t *testing.T) {
 	w := newWorkplace(t, asking)
 	cmd := w.command("run", "./ask")
@@ -387,7 +387,7 @@ func TestTerminalWithoutSize(t *testing.T) {
 	}
 }
 
-// The first Ctrl-C cuts the reply of an agent, below which the next lines stand.
+// The first Ctrl-C interrupts the reply of an agent, and the next lines are below it.
 func TestCtrlCCutsAReply(t *testing.T) {
 	p := serveHeld(t, midReply, "never told", "all is well")
 	w := p.workplace()

@@ -125,7 +125,7 @@ func TestCtrlCWhileAScriptAsks(t *testing.T) {
 	}
 }
 
-// A run that is ended while a script waits for a person does not wait for them.
+// A run that ends while a script waits for a person does not wait for them.
 func TestTerminatedWhileAScriptAsks(t *testing.T) {
 	w := askingPlace(t)
 	s := w.screen(nil, "run", "./bash", "how many?")

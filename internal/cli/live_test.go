@@ -24,7 +24,7 @@ import (
 	"raddle.dev/team"
 )
 
-// A play is events of a run, as time goes by.
+// A play is a sequence of events of a run over time.
 type play struct {
 	b  *board
 	at time.Time
@@ -53,7 +53,7 @@ func (p *play) shows(cols, most int) string {
 const scout, second, third, fourth = "agent_explore_1f2e3d4c", "agent_explore_00000002", "agent_review_00000003", "agent_flow_00000004"
 
 // teamwork is a lead that waits for the first of three agents, one of which was
-// spawned by another, and a task that has no place.
+// spawned by another, and a task that waits for a place.
 func teamwork() *play {
 	p := newPlay("boss", true)
 	p.starts("", "begin", "begin")
@@ -243,7 +243,7 @@ func TestCells(t *testing.T) {
 	}
 }
 
-// onScreen is a terminal that is a real one, and in the end what was written to it.
+// onScreen is a real terminal, and in the end what was written to it.
 func onScreen(t *testing.T, cols, rows uint16) (scr *terminal, tty *os.File, written func() string) {
 	t.Helper()
 	master, tty, err := pty.Open()
@@ -265,10 +265,10 @@ func onScreen(t *testing.T, cols, rows uint16) (scr *terminal, tty *os.File, wri
 	}
 }
 
-// hurry lets the changing lines be drawn at once.
+// hurry makes the live lines be drawn at once.
 func (t *terminal) hurry() { t.drawn = time.Time{} }
 
-// Each write of a line draws the changing lines again, however soon it follows the
+// Each write of a line draws the live lines again, however soon it follows the
 // last: they never disappear until the next update.
 func TestChangingLinesDoNotBlink(t *testing.T) {
 	scr, _, written := onScreen(t, 40, 12)
@@ -283,7 +283,7 @@ func TestChangingLinesDoNotBlink(t *testing.T) {
 	}
 }
 
-// Lines that stay are never torn by those that change, and none of these is left.
+// Permanent lines are never torn by the live lines, and none of these is left.
 func TestChangingLines(t *testing.T) {
 	scr, _, written := onScreen(t, 40, 12)
 	for i := range 50 {
@@ -316,7 +316,7 @@ func TestChangingLines(t *testing.T) {
 	}
 }
 
-// A terminal that becomes narrower has wrapped the changing lines: all of that goes.
+// A terminal that becomes narrower has wrapped the live lines: all of that is removed.
 func TestNarrowerTerminal(t *testing.T) {
 	const narrower = "<narrower>"
 	scr, tty, written := onScreen(t, 60, 12)
@@ -343,7 +343,7 @@ func TestNarrowerTerminal(t *testing.T) {
 	}
 }
 
-// However much is said, the changing lines are updated ten times a second at most; and each line that stays is followed by them.
+// However much a model writes, the live lines are updated ten times a second at most; and each permanent line is followed by them.
 func TestRedraws(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, w, err := os.Pipe()

@@ -28,8 +28,8 @@ nodes:
 model: openai:never-called
 `
 
-// "runs show" names the models that have answered: never the one that would have been
-// called otherwise, and none where none was called.
+// "runs show" names the models that have answered: never the one that would otherwise have
+// been called, and none if none was called.
 func TestRunsShowNamesTheModelsThatAnswered(t *testing.T) {
 	w := newWorkplace(t, twoModels)
 	for agent, want := range map[string][]string{"./two": {"script:one.yaml", "script:two.yaml"}, "./none": {}} {

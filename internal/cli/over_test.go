@@ -15,7 +15,7 @@ nodes:
   e: {type: end, output: "n is {{n}}", exit_code: 70}
 `
 
-// To resume a run that is over prints its result once more, in every format.
+// Resuming a run that is over prints its result once more, in every format.
 func TestResumeOfARunThatIsOverHasTheResult(t *testing.T) {
 	w := newWorkplace(t, ends)
 	first := w.run("run", "-q", "./ends", "--output", "json")

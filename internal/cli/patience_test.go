@@ -87,7 +87,7 @@ func TestWaitsAreShown(t *testing.T) {
 	}
 }
 
-// The first signal ends a wait at once, also in a graph, whose steps else finish.
+// The first signal ends a wait at once, also in a graph, whose steps otherwise finish.
 func TestASignalEndsAWait(t *testing.T) {
 	for _, name := range []string{"./agent", "./graph", "./seed"} {
 		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
@@ -111,7 +111,7 @@ func TestASignalEndsAWait(t *testing.T) {
 	}
 }
 
-// A provider that asks for more time than there is patience is not waited for.
+// raddle does not wait for a provider that asks for more time than the limit.
 func TestAWaitThatIsTooLong(t *testing.T) {
 	w, requests := busyProvider(t, 1, 429, "Retry-After", "3600")
 	r := w.run("run", "./agent", "hi")

@@ -47,7 +47,7 @@ func (w *workplace) write(name, text string) {
 	}
 }
 
-// command is raddle as a child process: the test binary under that name.
+// command returns raddle as a child process: the test binary under that name.
 func (w *workplace) command(args ...string) *exec.Cmd {
 	w.t.Helper()
 	exe, err := os.Executable()
@@ -57,7 +57,7 @@ func (w *workplace) command(args ...string) *exec.Cmd {
 	return &exec.Cmd{Path: exe, Args: append([]string{"raddle"}, args...), Dir: w.dir, Env: w.env}
 }
 
-// result is what a process left.
+// A result is what a process left.
 type result struct {
 	out, err string
 	code     int
@@ -75,7 +75,7 @@ func (w *workplace) run(args ...string) result {
 	return result{out.String(), errs.String(), cmd.ProcessState.ExitCode()}
 }
 
-// runs lists what the store holds.
+// runs returns the runs in the store.
 func (w *workplace) runs() (list []struct{ Run, Status string }) {
 	w.t.Helper()
 	r := w.run("runs", "ls", "--output", "json")
@@ -85,7 +85,7 @@ func (w *workplace) runs() (list []struct{ Run, Status string }) {
 	return list
 }
 
-// read is the text of a file, "" when it does not exist.
+// read returns the text of a file, or "" if it does not exist.
 func (w *workplace) read(name string) string {
 	b, err := os.ReadFile(filepath.Join(w.dir, name))
 	if err != nil && !os.IsNotExist(err) {
@@ -94,7 +94,7 @@ func (w *workplace) read(name string) string {
 	return string(b)
 }
 
-// wait ends a test that would hang.
+// wait fails a test that would hang.
 func wait(t *testing.T, cmd *exec.Cmd) int {
 	t.Helper()
 	done := make(chan error, 1)
@@ -109,7 +109,7 @@ func wait(t *testing.T, cmd *exec.Cmd) int {
 	return -1
 }
 
-// console collects what a process writes while it runs.
+// A console collects what a process writes while it runs.
 type console struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -139,7 +139,7 @@ func (c *console) await(t *testing.T, text string) {
 	c.until(t, text, func(all string) bool { return strings.Contains(all, text) })
 }
 
-// until blocks until what the process has written is as it is to be.
+// until blocks until the output of the process fulfils a condition.
 func (c *console) until(t *testing.T, what string, met func(all string) bool) {
 	t.Helper()
 	deadline := time.After(patience)

@@ -30,8 +30,8 @@ nodes:
   done: {type: end, output: "{{said}}"}
 `
 
-// A provider that fails is asked again where that may help; what does not help is
-// told, and the fallback is taken, except for a key that is refused.
+// A failing provider is asked again if that may help; other failures are
+// reported, and the fallback is used, except for a key that is refused.
 func TestProviderFailures(t *testing.T) {
 	good := func(w http.ResponseWriter) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -56,7 +56,7 @@ func TestProviderFailures(t *testing.T) {
 	}
 	tests := map[string]struct {
 		bad     func(http.ResponseWriter, *http.Request)
-		times   int64 // of the bad behaviour; the server is good from then on
+		times   int64 // number of bad replies; then the server works
 		timeout int   // of the node, in seconds
 		config  string
 

@@ -14,7 +14,7 @@ import (
 	"github.com/creack/pty"
 )
 
-// A question with options, one for a text, and their answers.
+// asking is a question with options, one for a text, and their answers.
 const asking = `
 -- ask/graph.yaml --
 name: ask
@@ -44,7 +44,7 @@ const (
 	ctrlC = "\x03"
 )
 
-// screen is a process on a terminal.
+// A screen is a process on a terminal.
 type screen struct {
 	t    *testing.T
 	cmd  *exec.Cmd
@@ -199,7 +199,7 @@ func TestLeavingAPromptParks(t *testing.T) {
 			if m == nil {
 				t.Fatalf("no line to go on with:\n%s", s.seen)
 			}
-			// The same terminal is asked when the run is resumed there.
+			// The person on the same terminal is asked when the run is resumed there.
 			again := w.screen(nil, "resume", m[1])
 			again.await("later")
 			again.answer(down, enter)

@@ -8,7 +8,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// A question shows what would be done, and nothing that a terminal obeys.
+// A question shows what would be done, without characters that a terminal obeys.
 func TestPromptOf(t *testing.T) {
 	q := graph.Question{Kind: "permission", Data: []byte(`{"tool":"sh","grant":["sh(ls *)"]}`), Options: []string{"once", "always"},
 		Prompt: "May sh be called with {\"c\":\"a \\u0026\\u0026 b\"}?\n\x1b[2J\u202egone\r\n--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n"}
@@ -28,7 +28,7 @@ func TestPromptOf(t *testing.T) {
 	}
 }
 
-// Enter alone refuses a call, wherever "no" stands among the answers.
+// Enter alone refuses a call, wherever "no" is among the answers.
 func TestPreselected(t *testing.T) {
 	for _, c := range []struct {
 		kind    string

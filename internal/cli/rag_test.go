@@ -44,12 +44,12 @@ nodes:
   done: {type: end, output: "{{passages}}"}
 `
 
-// An embeddings server speaks OpenAI's protocol and keeps what it was sent. A vector counts letters.
+// An embeddings server speaks OpenAI's protocol and records the requests. A vector counts letters.
 type embeddings struct {
 	*httptest.Server
 	mu     sync.Mutex
 	texts  []string
-	behave func(w http.ResponseWriter, r *http.Request) (done bool) // nil: well
+	behave func(w http.ResponseWriter, r *http.Request) (done bool) // nil: it works normally
 }
 
 func newEmbeddings(t *testing.T) *embeddings {
@@ -205,7 +205,7 @@ func TestKilledBuildGoesOn(t *testing.T) {
 	}
 }
 
-// killWhileEmbedding starts a build and kills it when the server has been asked for some batches.
+// killWhileEmbedding starts a build and kills it when the server has received some batches.
 func (w *workplace) killWhileEmbedding(s *embeddings) {
 	w.t.Helper()
 	reached := make(chan struct{})

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestBuildOnATerminal sees one changing line in place of a line for each document, and nothing of it in the end.
+// TestBuildOnATerminal expects one live line instead of a line for each document, and nothing of it in the end.
 func TestBuildOnATerminal(t *testing.T) {
 	s := newEmbeddings(t)
 	w := s.shelf(t, "docs")

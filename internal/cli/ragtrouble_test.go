@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// TestEmbeddingServerInTrouble has a server fail in all ways while a base is brought up to date. The old one answers.
+// TestEmbeddingServerInTrouble has a server fail in all ways while a base is updated. The old base answers.
 func TestEmbeddingServerInTrouble(t *testing.T) {
 	s := newEmbeddings(t)
 	w := s.shelf(t, "docs")
@@ -110,7 +110,7 @@ func TestSilentEmbeddingServer(t *testing.T) {
 	search()
 }
 
-// TestTroubledDocuments has everything that is no document beside one that is.
+// TestTroubledDocuments has files of all kinds that are not documents next to one that is.
 func TestTroubledDocuments(t *testing.T) {
 	s := newEmbeddings(t)
 	site := httptest.NewServer(http.NotFoundHandler())
@@ -158,7 +158,7 @@ func TestTroubledDocuments(t *testing.T) {
 	}
 }
 
-// TestPagesAreReadAgain changes a page between builds. A run does not look.
+// TestPagesAreReadAgain changes a page between builds. A run does not read it again.
 func TestPagesAreReadAgain(t *testing.T) {
 	var text atomic.Value
 	text.Store("An old otter.")

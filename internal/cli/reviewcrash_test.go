@@ -20,12 +20,12 @@ import (
 	"raddle.dev/store/sqlite"
 )
 
-// cast speaks the wire of OpenAI, says what a transcript has for each request
-// whoever asked before, and counts the requests.
+// A cast speaks the wire of OpenAI, answers each request from a transcript,
+// whatever the requests before, and counts the requests.
 type cast struct {
 	t          *testing.T
 	transcript []byte
-	notes      string // the file in which tools write down that they have run
+	notes      string // the file in which tools record that they have run
 	requests   atomic.Int64
 }
 
@@ -72,7 +72,7 @@ func (c *cast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 
-// asked is what a transcript is asked.
+// asked returns what a transcript is asked.
 func asked(lines []line) (r llm.Request) {
 	for _, l := range lines {
 		switch m := (llm.Message{Role: llm.Role(l.Role)}); l.Role {
@@ -89,8 +89,8 @@ func asked(lines []line) (r llm.Request) {
 	return r
 }
 
-// reviewed is a place with the example, whose tools write down that they have run
-// and whose models are asked over the network.
+// reviewed is a place with the example, whose tools record that they have run
+// and whose models are called over the network.
 func reviewed(t *testing.T) (*workplace, *cast) {
 	t.Helper()
 	needBash(t)
@@ -112,7 +112,7 @@ func reviewed(t *testing.T) (*workplace, *cast) {
 	return w.apart(t)
 }
 
-// apart is the same place with runs, configuration, models and notes of its own.
+// apart returns the same place with its own runs, configuration, models and notes.
 func (w *workplace) apart(t *testing.T) (*workplace, *cast) {
 	t.Helper()
 	own := t.TempDir()
@@ -126,7 +126,7 @@ func (w *workplace) apart(t *testing.T) (*workplace, *cast) {
 	return &workplace{t: t, dir: w.dir, env: append(slices.Clone(w.env), "XDG_STATE_HOME="+own, "RADDLE_CONFIG_DIR="+own, "RAN="+c.notes)}, c
 }
 
-// made counts what was really done: requests of models, and tools that ran.
+// made counts the requests of models, and the tools that ran.
 func (c *cast) made() [2]int {
 	text, err := os.ReadFile(c.notes)
 	if err != nil && !os.IsNotExist(err) {
@@ -135,8 +135,8 @@ func (c *cast) made() [2]int {
 	return [2]int{int(c.requests.Load()), strings.Count(string(text), "\n")}
 }
 
-// kept counts the same in the journal: replies, and outcomes of the tools that write
-// down that they ran. Each is there once.
+// kept counts the same in the journal: replies, and outcomes of the tools that record
+// that they ran. Each occurs once.
 func (w *workplace) kept(run string) (n [2]int) {
 	w.t.Helper()
 	db, err := sqlite.Open(filepath.Join(w.state(), "runs.db"))
@@ -177,8 +177,8 @@ func (w *workplace) state() (dir string) {
 	return dir
 }
 
-// goOn resumes a run that has stopped somewhere and holds that it ends as one that
-// has not, and does nothing again that its journal holds.
+// goOn resumes a run that has stopped at some point and checks that it ends like one that
+// has not, and repeats nothing that its journal holds.
 func (c *cast) goOn(w *workplace, run, want string) {
 	w.t.Helper()
 	made, kept := c.made(), w.kept(run)
@@ -197,7 +197,7 @@ func (c *cast) goOn(w *workplace, run, want string) {
 	}
 }
 
-// The example as its readers run it, and what the killed ones must come to.
+// reviewText runs the example as its readers do, and returns the text that the killed runs must end with.
 func reviewText(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs("../../examples/review")
@@ -216,7 +216,7 @@ func reviewText(t *testing.T) string {
 	return r.out
 }
 
-// A team that is killed with SIGKILL, at places all over the run, and resumed.
+// A team is killed with SIGKILL at many points of the run, and resumed.
 func TestKilledReview(t *testing.T) {
 	t.Parallel()
 	want := reviewText(t)
@@ -231,8 +231,8 @@ func TestKilledReview(t *testing.T) {
 	}
 }
 
-// A process can die between any two records. What is on the disk then is the journal
-// up to the first of them, whatever was under way.
+// A process can die between any two records. Then the disk holds the journal
+// up to the first of them, whatever was running.
 func TestReviewStoppedAtEveryRecord(t *testing.T) {
 	t.Parallel()
 	want := reviewText(t)
@@ -265,7 +265,7 @@ func TestReviewStoppedAtEveryRecord(t *testing.T) {
 	}
 }
 
-// stopped gives the place a store with a journal that ends too early.
+// stopped sets up a store with a journal that ends too early.
 func (w *workplace) stopped(run string, journal []graph.Record) {
 	w.t.Helper()
 	db, err := sqlite.Open(filepath.Join(w.state(), "runs.db"))

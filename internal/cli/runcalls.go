@@ -10,8 +10,8 @@ import (
 	"raddle.dev/internal/app"
 )
 
-// callsText lists calls of tools with their outcomes, oldest first, under the agent or node that made them if there are several. Looks into
-// empty inboxes are left out.
+// callsText lists calls of tools with their outcomes, oldest first, under the agent or node that made them if there are several. It leaves out
+// calls that look into an empty inbox.
 func callsText(calls []app.ToolCall) string {
 	calls = slices.DeleteFunc(slices.Clone(calls), isEmptyLook)
 	var b strings.Builder
@@ -40,14 +40,14 @@ func callsText(calls []app.ToolCall) string {
 	return b.String()
 }
 
-// callText is a call and, on a line behind margin, its outcome.
+// callText returns a call and, on a line after margin, its outcome.
 func callText(c *app.ToolCall, margin string) string {
 	outcome := c.Status
 	switch {
 	case c.Outcome != "":
 		outcome += ": " + brief(c.Outcome)
 	case c.Status == "begun":
-		outcome += ": what became of it is not recorded"
+		outcome += ": its outcome is not recorded"
 	}
 	return fmt.Sprintf("%s %s\n%s  %s\n", plainText(c.Tool), brief(asWritten(string(c.Args))), margin, outcome)
 }
@@ -58,7 +58,7 @@ func isEmptyLook(c app.ToolCall) bool {
 	return c.Tool == "agent__check_inbox" && json.Unmarshal([]byte(c.Outcome), &box) == nil && box.Messages != nil && len(*box.Messages) == 0
 }
 
-// stateText is a state for people: a line for each key, in the order of the state, without those that hold nothing.
+// stateText returns a state for people: a line for each key, in the order of the state, without empty values.
 func stateText(state json.RawMessage) string {
 	d := json.NewDecoder(bytes.NewReader(state))
 	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {

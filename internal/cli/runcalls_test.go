@@ -25,7 +25,7 @@ func TestCallsAreShownByAgent(t *testing.T) {
     open
 team/agent_reader_00000001
   fs_read {"path":"a"}
-    begun: what became of it is not recorded
+    begun: its outcome is not recorded
   agent__check_inbox {}
     done: {"messages":[{"from":"parent"}],"count":1}
 `

@@ -22,12 +22,12 @@ import (
 	"raddle.dev/internal/testneed"
 )
 
-// A planted secret stands somewhere where raddle finds it. Its mark is in it, in
-// each line, and is changed by no escape.
+// A planted secret is somewhere where raddle finds it. Its mark is in it and in
+// each of its lines, and no escape changes the mark.
 type planted struct {
 	mark, value string
-	name        string // of the variable of the environment; empty: it stands elsewhere
-	whole       string // the value of the variable, where the secret is a part of it
+	name        string // of the variable of the environment; empty if the secret is in another place
+	whole       string // the value of the variable, if the secret is only a part of it
 }
 
 // plant returns 40 secrets of many shapes.
@@ -77,7 +77,7 @@ func written(value string) string {
 	}, " | ")
 }
 
-// leaks looks for the secrets in a text, by other means than the program does.
+// leaks searches a text for the secrets, by other means than the program does.
 func leaks(secrets []planted, text string) (found []string) {
 	for _, p := range secrets {
 		forms := []string{p.mark}
@@ -100,8 +100,8 @@ func leaks(secrets []planted, text string) (found []string) {
 
 var inBase64 = regexp.MustCompile(`[A-Za-z0-9+/]{40,}={0,2}`)
 
-// leakyModel is a provider that answers with every secret in every form, and keeps
-// what it was sent.
+// A leakyModel is a provider that answers with every secret in every form, and records
+// what it received.
 type leakyModel struct {
 	all string
 
@@ -217,7 +217,7 @@ embedding_model: local:embed
 instructions: "Answer."
 `
 
-// newLeaks is a workplace where everything gives the secrets away.
+// newLeaks creates a workplace where everything gives the secrets away.
 func newLeaks(t *testing.T, secrets []planted) (*workplace, *leakyModel) {
 	t.Helper()
 	at := func(where string) string {
@@ -262,7 +262,7 @@ func newLeaks(t *testing.T, secrets []planted) (*workplace, *leakyModel) {
 }
 
 // TestPlantedSecrets lets scripts, tools, servers, models and documents give away
-// 40 secrets in every form, and looks for them in all that raddle writes or sends.
+// 40 secrets in every form, and searches for them in everything that raddle writes or sends.
 func TestPlantedSecrets(t *testing.T) {
 	testneed.Programs(t, "python3")
 	secrets := plant()

@@ -19,8 +19,8 @@ func needBash(t *testing.T) {
 	testneed.Programs(t, "bash")
 }
 
-// gate is a named pipe between a test and a script: the script waits in it until
-// the test lets it go on.
+// A gate is a named pipe between a test and a script: the script waits in it until
+// the test opens it.
 type gate struct {
 	w    *workplace
 	path string
@@ -35,8 +35,8 @@ func (w *workplace) gate(name string) gate {
 	return g
 }
 
-// arrive blocks until a script opens the gate for reading, and returns what lets
-// it pass.
+// arrive blocks until a script opens the gate for reading, and returns a function that lets
+// the script continue.
 func (g gate) arrive() (pass func()) {
 	g.w.t.Helper()
 	opened := make(chan *os.File, 1)
@@ -60,7 +60,7 @@ func (g gate) arrive() (pass func()) {
 	return nil
 }
 
-// Two scripts, the first of which waits at a gate.
+// gated is two scripts, the first of which waits at a gate.
 const gated = `
 -- slow/graph.yaml --
 name: slow
@@ -96,7 +96,7 @@ func (w *workplace) send(cmd *exec.Cmd, sig syscall.Signal) {
 	}
 }
 
-// The first signal lets the step under way finish, and saves the run.
+// The first signal lets the current step finish, and saves the run.
 func TestSignalDrains(t *testing.T) {
 	needBash(t)
 	for sig, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
@@ -129,7 +129,7 @@ func TestSignalDrains(t *testing.T) {
 	}
 }
 
-// The second signal cuts the work in flight short. It runs again.
+// The second signal interrupts the running work. It runs again.
 func TestSecondSignalCancels(t *testing.T) {
 	needBash(t)
 	w := newWorkplace(t, gated)
@@ -154,7 +154,7 @@ func TestSecondSignalCancels(t *testing.T) {
 	}
 }
 
-// The third signal quits, whatever the work does; the run is as if it had crashed.
+// The third signal quits at once; the run is as if it had crashed.
 func TestThirdSignalQuits(t *testing.T) {
 	needBash(t)
 	w := newWorkplace(t, strings.Replace(gated, "cat ", "trap '' TERM\ncat ", 1))
@@ -171,7 +171,7 @@ func TestThirdSignalQuits(t *testing.T) {
 	}
 }
 
-// One process drives a run. A second one is refused, and listings tell.
+// One process drives a run. A second one is refused, and lists show the first.
 func TestOneDriver(t *testing.T) {
 	needBash(t)
 	w := newWorkplace(t, gated)
@@ -197,7 +197,7 @@ func TestOneDriver(t *testing.T) {
 	}
 }
 
-// Whoever cancels a run that is being driven stops its process first, which saves.
+// To cancel a run that is being driven stops its process first, which saves the run.
 func TestCancelStopsTheDriver(t *testing.T) {
 	needBash(t)
 	w := newWorkplace(t, gated)
@@ -223,7 +223,7 @@ func TestCancelStopsTheDriver(t *testing.T) {
 }
 
 // What a killed process has left behind is ended before a run is edited, and the
-// step under way begins again.
+// current step starts again.
 func TestEditAfterAKill(t *testing.T) {
 	needBash(t)
 	w := newWorkplace(t, gated)

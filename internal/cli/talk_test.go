@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// An agent that asks in every way, and one that needs variables.
+// talking is an agent that asks in every way, and one that needs variables.
 const talking = `
 -- ask/config.yaml --
 name: ask
@@ -39,7 +39,7 @@ func TestPromptsOfTools(t *testing.T) {
 		env  []string
 		args []string
 		keys func(s *screen)
-		want string // in what runs show tells
+		want string // in the output of runs show
 	}{
 		"several options": {args: append(city, "choose"), keys: func(s *screen) {
 			s.await("Space chooses")
@@ -134,7 +134,7 @@ nodes: {done: {type: end, output: "asked: {{initial_prompt}}."}}
 	w.screen(nil, "run", "./plain").ends(0, "asked: .")
 }
 
-// A variable that is left open is the error that it is without a terminal.
+// A variable that is left open is the same error as without a terminal.
 func TestLeavingAVariable(t *testing.T) {
 	w := newWorkplace(t, talking)
 	s := w.screen(nil, "run", "./ask", "hi")
@@ -156,7 +156,7 @@ model: local:small
 wait_for() { echo waited >> "$LLM_OUTPUT"; }
 `
 
-// What the agent's model says appears on a terminal while it says it, and once.
+// The text of the agent's model appears on a terminal while the model writes it, and only once.
 func TestTextAsItComes(t *testing.T) {
 	needBash(t)
 	chunk := func(w http.ResponseWriter, delta, finish string) {
@@ -207,7 +207,7 @@ func TestTextAsItComes(t *testing.T) {
 	}
 }
 
-// What nobody named is used after consent, until it changes.
+// What the user did not name is used after consent, until it changes.
 func TestConsent(t *testing.T) {
 	w := newWorkplace(t, asking)
 	w.write("hi/graph.yaml", "name: hi\nstart: done\nnodes:\n  done: {type: end, output: RESULT}\n")
@@ -237,8 +237,8 @@ func TestConsent(t *testing.T) {
 	}
 }
 
-// Programs and packages of the workspace are asked about once: a no is remembered, a
-// yes holds until a file changes, and --answer gives none.
+// raddle asks about programs and packages of the workspace once: it remembers a no, a
+// yes is valid until a file changes, and --answer gives none.
 func TestConsentToPackages(t *testing.T) {
 	w := newWorkplace(t, asking)
 	w.write("hi/graph.yaml", "name: hi\nstart: done\nnodes:\n  done: {type: end, output: RESULT}\nglobal_tools: [t]\n")

@@ -13,7 +13,7 @@ import (
 	"raddle.dev/internal/testneed"
 )
 
-// TestOptionalTmux answers questions in a terminal that others wrote, and looks at what it shows.
+// TestOptionalTmux answers questions in another terminal program, and checks what that shows.
 func TestOptionalTmux(t *testing.T) {
 	testneed.Programs(t, "tmux")
 	w := newWorkplace(t, asking)
@@ -48,7 +48,7 @@ func TestOptionalTmux(t *testing.T) {
 			if time.Now().After(deadline) {
 				t.Fatalf("tmux never shows %q:\n%s", text, shown)
 			}
-			time.Sleep(20 * time.Millisecond) // tmux does not say when its screen changes
+			time.Sleep(20 * time.Millisecond) // tmux does not report when its screen changes
 		}
 	}
 	await("later")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// An agent whose five tools write down that they have run.
+// fiveTools is an agent whose five tools record that they have run.
 const fiveTools = `
 -- five/config.yaml --
 name: Five
@@ -73,8 +73,8 @@ func (w *workplace) ran() (times map[string]int, keys map[string]map[string]bool
 }
 
 // Killed with SIGKILL after any event and resumed, a run with five calls ends as
-// if nothing had happened: no call whose outcome was recorded runs again, what was
-// declared harmless runs again under its key, and of the rest a person is asked.
+// if nothing had happened: no call with a recorded outcome runs again, a call that was
+// declared harmless runs again with its key, and for the others a person is asked.
 func TestKilledBetweenCalls(t *testing.T) {
 	t.Parallel()
 	needBash(t)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The arguments of a tool that is called by hand come from standard input where they
-// are "-": a command line holds no long text.
+// The arguments of a tool that is called by hand come from standard input if they
+// are "-": a command line has no room for a long text.
 func TestToolsCallReadsStandardInput(t *testing.T) {
 	w := newWorkplace(t, "")
 	long := strings.Repeat("a line\n", 40_000)

@@ -52,7 +52,7 @@ func TestRearrange(t *testing.T) {
 	}
 }
 
-// The lists that rearrange goes by are those of the commands.
+// The lists that rearrange uses match the commands.
 func TestRearrangeKnowsTheCommands(t *testing.T) {
 	sh := newShell(os.Stdin, os.Stdout, os.Stderr)
 	root := sh.root()
@@ -148,8 +148,8 @@ func TestAnswers(t *testing.T) {
 
 func anyText(string, int) error { return nil }
 
-// An answer that is far from a question with options is left where it does not suit;
-// one that names the question, or a question for a text, is taken and is wrong.
+// An answer that is far from a question with options is not used if it is not one of them;
+// one that names the question, or a question for a text, is used and is wrong.
 func TestAnswersThatDoNotSuit(t *testing.T) {
 	suits := func(text string, _ int) error {
 		if text == "good" {
@@ -187,7 +187,7 @@ func TestMarkUsed(t *testing.T) {
 	}
 }
 
-// Questions of agents that were spawned are named by their paths, and by the agents.
+// Questions of spawned agents are named by their paths, and by the agents.
 func TestAnswersForATeam(t *testing.T) {
 	loop := graph.Structure{Nodes: []graph.NodeInfo{{Name: "think"}, {Name: "act"}, {Name: "sign", Kind: "approval"}}}
 	s := graph.Structure{Nodes: []graph.NodeInfo{{Name: "team", Children: map[string]graph.Structure{"lead": loop, "explore": loop}}}}
@@ -293,7 +293,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Input that does not begin in time is none; input that has begun is read whole.
+// Input that does not start in time counts as none; input that has started is read completely.
 func TestReadSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		never, unblock := io.Pipe()

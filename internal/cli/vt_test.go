@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// A vt is what a terminal of some width shows of what was written to it: the
+// A vt shows what a terminal of some width displays after what was written to it: it knows the
 // sequences that this program sends, and no others. Long lines wrap.
 type vt struct {
 	cols     int
@@ -14,7 +14,7 @@ type vt struct {
 	unknown  []string // sequences that it does not know
 }
 
-// Screen is what a terminal shows of what was written to it.
+// Screen returns what a terminal shows of what was written to it.
 func Screen(cols int, written string) string {
 	v := newVT(cols)
 	v.write(strings.ReplaceAll(written, "\r\n", "\n"))
@@ -40,7 +40,7 @@ func (v *vt) write(text string) {
 		switch r {
 		case '\r':
 			v.col = 0
-		case '\n': // the terminal's driver makes \r\n of it
+		case '\n': // the terminal driver makes \r\n of it
 			v.row, v.col = v.row+1, 0
 		case '\x1b':
 			v.unknown = append(v.unknown, text)
