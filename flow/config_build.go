@@ -156,7 +156,9 @@ func (c *conversation) loop() agent.Config {
 		l.Tools = nil
 		return l
 	}
-	l.More = a.serverTools(a.Tools.Servers)
+	if l.More = a.serverTools(a.Tools.Servers); l.More != nil && len(a.Tools.Tools) == 0 {
+		l.More = needTools(l.More)
+	}
 	if f.Continue.Auto {
 		l.Continue = agent.Continue{Max: f.Continue.Max, Prompt: c.prose().fill(f.Continue.Prompt), Plain: true}
 	}
@@ -233,7 +235,7 @@ func (l Limits) within(b agent.Budget) agent.Budget {
 }
 
 // serverTools lists the tools of servers when they are needed; nil for none. A
-// server that cannot be used is a warning: the other tools work.
+// server that cannot be used is a warning: the other tools work. See needTools.
 func (a *Agent) serverTools(ids []string) func(context.Context) ([]tool.Tool, error) {
 	if len(ids) == 0 || a.Tools.Serve == nil {
 		return nil
@@ -246,6 +248,17 @@ func (a *Agent) serverTools(ids []string) func(context.Context) ([]tool.Tool, er
 			graph.Emit(ctx, Warning{text})
 		}
 		return tools, ctx.Err()
+	}
+}
+
+// needTools makes it an error that no server can be used, for an agent that has no other tools: a model would answer from memory.
+func needTools(serve func(context.Context) ([]tool.Tool, error)) func(context.Context) ([]tool.Tool, error) {
+	return func(ctx context.Context) ([]tool.Tool, error) {
+		tools, err := serve(ctx)
+		if err == nil && len(tools) == 0 {
+			err = errors.New("all tools of this agent come from its MCP servers, and none of them can be used: the warnings say why")
+		}
+		return tools, err
 	}
 }
 

@@ -9,24 +9,41 @@ func wordText(data []byte, most int64) (string, error) {
 		return "", err
 	}
 	var w prose
+	err = a.visit("word/document.xml", w.visitor(func(name string, attribute func(string) string) {
+		switch name {
+		case "tab":
+			w.paragraph.WriteByte(' ')
+		case "cr":
+			w.paragraph.WriteByte('\n')
+		case "pStyle":
+			w.level = headingLevel(attribute("val"))
+		case "numPr":
+			w.item = true
+		}
+	}))
+	if err != nil {
+		return "", err
+	}
+	return w.text(), nil
+}
+
+// visitor returns what reads the paragraphs and tables that the text and the slides of Microsoft's formats share. others gets the elements that
+// begin and are not among these.
+func (w *prose) visitor(others func(name string, attribute func(string) string)) visitor {
 	inText := false
-	err = a.visit("word/document.xml", visitor{
+	return visitor{
 		start: func(name string, attribute func(string) string) {
 			switch name {
 			case "t":
 				inText = true
-			case "tab":
-				w.paragraph.WriteByte(' ')
-			case "br", "cr":
+			case "br":
 				w.paragraph.WriteByte('\n')
-			case "pStyle":
-				w.level = headingLevel(attribute("val"))
-			case "numPr":
-				w.item = true
 			case "tr":
 				w.startRow()
 			case "tc":
 				w.startCell()
+			default:
+				others(name, attribute)
 			}
 		},
 		end: func(name string) {
@@ -49,11 +66,7 @@ func wordText(data []byte, most int64) (string, error) {
 			}
 		},
 		size: w.size,
-	})
-	if err != nil {
-		return "", err
 	}
-	return w.text(), nil
 }
 
 // headingLevel reads the level from the name of a style.

@@ -57,39 +57,5 @@ func (a *archive) numbered(prefix string) (names []string) {
 
 // slide adds the paragraphs of a slide.
 func (a *archive) slide(name string, w *prose) error {
-	inText := false
-	return a.visit(name, visitor{
-		start: func(name string, _ func(string) string) {
-			switch name {
-			case "t":
-				inText = true
-			case "br":
-				w.paragraph.WriteByte('\n')
-			case "tr":
-				w.startRow()
-			case "tc":
-				w.startCell()
-			}
-		},
-		end: func(name string) {
-			switch name {
-			case "t":
-				inText = false
-			case "p":
-				w.endParagraph()
-			case "tc":
-				w.endCell()
-			case "tr":
-				w.endRow()
-			case "tbl":
-				w.endTable()
-			}
-		},
-		text: func(text []byte) {
-			if inText {
-				w.paragraph.Write(text)
-			}
-		},
-		size: w.size,
-	})
+	return a.visit(name, w.visitor(func(string, func(string) string) {}))
 }
