@@ -2,9 +2,9 @@ package flow
 
 import "fmt"
 
-// Advise reports what the file format allows and can hardly be meant: nodes
-// that are sure to fail when they run, settings without effect, placeholders
-// that never have a value. All findings are warnings.
+// Advise reports what the file format allows but is probably a mistake: nodes
+// that always fail, settings without effect, and placeholders that never have a
+// value. All findings are warnings.
 func (f *File) Advise() []Finding {
 	a := &adviser{f: f, report: report{class: ClassAdvice}, reached: f.reached(), text: f.locator()}
 	a.settings()
@@ -26,7 +26,7 @@ type adviser struct {
 	report
 	f       *File
 	text    *locator
-	reached map[string]bool // nodes that a run can get to; all of them when a script can
+	reached map[string]bool // nodes that a run can reach; all of them if a script can be reached
 }
 
 // warn reports a finding about a node.
@@ -34,8 +34,8 @@ func (a *adviser) warn(n *Node, at Pos, code, message, hint string) {
 	a.add(Finding{Severity: SeverityWarning, Code: code, Node: n.ID, Message: message, Hint: hint, Pos: at})
 }
 
-// reached marks the nodes that a run can get to by themselves: not as the
-// branch of a map only. A script may route to any node.
+// reached returns the nodes that a run can reach by themselves, not only as the
+// branch of a map. A script may route to any node.
 func (f *File) reached() map[string]bool {
 	seen := map[string]bool{}
 	queue := []*Node{f.byID[f.Start]}
@@ -58,7 +58,7 @@ func (f *File) reached() map[string]bool {
 	return seen
 }
 
-// allButBranches marks all nodes except those that only a map leads to.
+// allButBranches returns all nodes except those that only a map leads to.
 func (f *File) allButBranches() map[string]bool {
 	all := map[string]bool{}
 	for _, n := range f.Nodes {
@@ -115,8 +115,8 @@ func (a *adviser) initialState() {
 	}
 }
 
-// reducerWants is what a reducer needs as the value to fold onto; those that
-// take anything are missing.
+// reducerWants says which type of current value a reducer needs. Reducers that
+// accept any type are missing.
 var reducerWants = map[string]string{
 	"append": "an array", "extend": "an array", "concat": "a string", "merge": "an object",
 	"sum": "a number", "max": "a number", "min": "a number",
@@ -136,9 +136,9 @@ func takes(reducer string, current any) bool {
 	return true
 }
 
-// reducedUpdates reports state_updates of keys whose reducer takes no text:
-// state_updates only store text. The branch of a map is left out, as what it
-// writes never meets a reducer.
+// reducedUpdates reports state_updates of keys whose reducer does not accept
+// text: state_updates only store text. The branch of a map is left out, because
+// its writes are not reduced.
 func (a *adviser) reducedUpdates(n *Node) {
 	if !a.reached[n.ID] {
 		return
@@ -162,7 +162,7 @@ func (a *adviser) reducedUpdates(n *Node) {
 	}
 }
 
-// incoming is what a reducer needs as the value that it folds in.
+// incoming says which type of incoming value a reducer needs.
 var incoming = map[string]string{
 	"sum": "numbers", "max": "numbers", "min": "numbers",
 	"extend": "arrays", "merge": "objects", "concat": "text",

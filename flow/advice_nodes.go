@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// routes reports a node that has nowhere to go, and a next that is not read.
+// routes reports a node that leads to no other node, and a next that is
+// ignored.
 func (a *adviser) routes(n *Node) {
 	if !a.reached[n.ID] {
 		return
@@ -25,7 +26,7 @@ func (a *adviser) routes(n *Node) {
 		return
 	case "script":
 		if s, ok := n.Body.(*ScriptNode); ok && n.Next == nil && s.Fallback == "" {
-			return // it may name its next node itself
+			return // its script may choose the next node itself
 		}
 	}
 	if n.Next != nil && len(n.Next) == 0 {
@@ -65,7 +66,7 @@ func (a *adviser) limits(n *Node) {
 	}
 }
 
-// node reports what only one type of node can get wrong.
+// node reports the mistakes that are possible in one type of node only.
 func (a *adviser) node(n *Node) {
 	switch b := n.Body.(type) {
 	case *ScriptNode:
@@ -125,7 +126,7 @@ func (a *adviser) retrieval(n *Node, r *RAGNode) {
 	}
 }
 
-// schema reports an output_schema that is no schema.
+// schema reports an output_schema that is not a schema.
 func (a *adviser) schema(n *Node) {
 	schema := n.outputSchema()
 	if _, ok := schema.(*Object); schema != nil && !ok {
@@ -133,7 +134,7 @@ func (a *adviser) schema(n *Node) {
 	}
 }
 
-// fanOuts reports parallel branches that are sure to collide.
+// fanOuts reports parallel branches that always conflict.
 func (a *adviser) fanOuts() {
 	for _, g := range a.f.groups() {
 		ends := 0

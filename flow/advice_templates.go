@@ -9,8 +9,8 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// placeholders reports placeholders that can never have a value, and texts
-// that look like one and are none.
+// placeholders reports placeholders that can never have a value, and texts that
+// look like placeholders but are not.
 func (a *adviser) placeholders(n *Node) {
 	for _, u := range append(n.templates(), n.updateTemplates()...) {
 		for _, part := range u.template.parts {
@@ -26,7 +26,7 @@ func (a *adviser) placeholders(n *Node) {
 	}
 }
 
-// nearPlaceholder matches what other template languages would take.
+// nearPlaceholder matches placeholders in the form of other template languages.
 var nearPlaceholder = regexp.MustCompile(`\{\{(?:\s+([\w.\[\]]+)\s*|\s*([\w.\[\]]+)\s+)\}\}`)
 
 func effect(u use) string {
@@ -37,8 +37,8 @@ func effect(u use) string {
 }
 
 // neverSet reports lenient placeholders of keys that nothing sets: they are
-// always empty. A script, or a reply by a schema without properties, may set
-// any key; then nothing is known.
+// always empty. A script, or a reply with a schema without properties, may set
+// any key; in this case nothing is reported.
 func (a *adviser) neverSet() {
 	set := a.f.settable()
 	for _, n := range a.f.Nodes {
@@ -57,8 +57,8 @@ func (a *adviser) neverSet() {
 	}
 }
 
-// settable is the set of keys that are known to be set somewhere, by the caller,
-// in initial_state or by a node.
+// settable returns the keys that are known to be set by the caller, in
+// initial_state or by a node.
 func (f *File) settable() map[string]bool {
 	set := map[string]bool{promptKey: true}
 	for key := range f.InitialState.All() {
@@ -75,8 +75,8 @@ func (f *File) settable() map[string]bool {
 	return set
 }
 
-// unset reports the placeholders of one lenient template whose key nothing
-// sets, each key once.
+// unset reports the placeholders of one lenient template whose key is never
+// set, each key once.
 func (a *adviser) unset(n *Node, u use, set map[string]bool, names []string, scoped string) {
 	seen := map[string]bool{}
 	for _, part := range u.template.parts {

@@ -8,27 +8,28 @@ import (
 	"raddle.dev/graph"
 )
 
-// Agent is an agent directory that has been read, with the agents it runs: a
-// graph, or a model with tools. It is never changed after Load.
+// Agent is an agent directory that has been read, with the agents that it runs.
+// It is either a graph or a model with tools. It does not change after Load.
 type Agent struct {
 	Name     string    // of the directory
 	Dir      string    // absolute
 	File     *File     // of a graph; else nil
 	Config   *Config   // of a model with tools; else nil
-	Tools    *Toolset  // what it may call; an llm node gets what it lists
-	Findings []Finding // of the file, the validator and the proof, in the order of their checks
+	Tools    *Toolset  // what it may call; an llm node may call what it lists
+	Findings []Finding // of the file, the validator and the proof, in the order in which they run
 
 	host *Host
 	slot
 	children map[string]*Agent   // by the name that agent nodes use
-	crew     *crew               // of one that others are spawned under; else nil
+	crew     *crew               // the agents that can be spawned under this one; nil: none
 	bases    map[string]Searcher // by the id of their rag node; filled by Prepare
 	late     *lateBases
 	broken   map[string]error // children that cannot be loaded, by the name that agent nodes use
 }
 
-// childFault returns why the child of an agent node cannot run: it cannot be loaded,
-// or its file is refused. The node fails with it when it is reached.
+// childFault returns why the child of an agent node cannot run: it cannot be
+// loaded, or its file is rejected. The node fails with this error when it is
+// reached.
 func (a *Agent) childFault(name string) error {
 	if err := a.broken[name]; err != nil {
 		return err
@@ -39,8 +40,8 @@ func (a *Agent) childFault(name string) error {
 	return nil
 }
 
-// Rejected is the [*ValidationError] that keeps the agent from running, nil when
-// there is none or the file switches the validator off.
+// Rejected returns the [*ValidationError] that prevents the agent from running,
+// or nil if there is none or the file disables the validator.
 func (a *Agent) Rejected() error {
 	if a.Config != nil || !a.File.Settings.ValidateBeforeRun {
 		return nil
@@ -48,8 +49,8 @@ func (a *Agent) Rejected() error {
 	return Rejected(a.Findings)
 }
 
-// ScriptFiles lists the files that may run as scripts: of its tools, and of its
-// script nodes. Those of nodes are as the file has them.
+// ScriptFiles returns the files that may run as scripts: those of its tools and
+// of its script nodes. The paths of script nodes are as in the file.
 func (a *Agent) ScriptFiles() []string {
 	var files []string
 	if a.Tools != nil {
@@ -66,9 +67,9 @@ func (a *Agent) ScriptFiles() []string {
 	return files
 }
 
-// Agents lists the agent and those below it that its files name: what agent nodes
-// run, and what may be spawned. Each directory is there once: the agent first, then
-// in the order of the files.
+// Agents returns the agent and all agents below it that its files name: those
+// that agent nodes run, and those that may be spawned. Each directory is listed
+// once, the agent first, then in the order of the files.
 func (a *Agent) Agents() []*Agent {
 	seen := map[string]bool{}
 	var all []*Agent
@@ -97,19 +98,19 @@ func (a *Agent) Agents() []*Agent {
 	return all
 }
 
-// Input is what starts a run: the initial state, and the prompt in it.
+// Input returns the input that starts a run: the initial state with the prompt.
 func (a *Agent) Input(prompt string) graph.Input {
 	return graph.Input{Label: a.Name, Set: a.initial(a.Redact(prompt))}
 }
 
-// Redact takes the known secrets out of a text.
+// Redact removes the known secrets from a text.
 func (a *Agent) Redact(text string) string { return a.host.redact(text) }
 
-// promptKey is where the caller's text is.
+// promptKey is the key of the caller's text.
 const promptKey = "initial_prompt"
 
-// initial are the first writes of a run. They replace: reducers fold what nodes
-// write.
+// initial returns the first writes of a run. They replace values: reducers
+// combine only what nodes write.
 func (a *Agent) initial(prompt string) []graph.Write {
 	if a.Config != nil {
 		return turn(prompt)
@@ -124,13 +125,13 @@ func (a *Agent) initial(prompt string) []graph.Write {
 	return append(set, ring.reset(promptKey, prompt))
 }
 
-// Outcome is what an agent's run hands to its caller.
+// Outcome is the result of an agent's run for its caller.
 type Outcome struct {
 	Output   string
-	ExitCode int // what the end node wants the process to exit with; 0: nothing special
+	ExitCode int // the exit code for the process, from the end node; 0: the default
 }
 
-// OutcomeOf reads the outcome of a run that is [graph.Done].
+// OutcomeOf returns the outcome of a run that is [graph.Done].
 func OutcomeOf(r graph.Result) Outcome { return outcome(r.Value) }
 
 func outcome(value any) Outcome {
@@ -152,8 +153,8 @@ func (o Outcome) halt() *graph.Halt {
 	return &graph.Halt{Value: map[string]any{"output": o.Output, "exit_code": o.ExitCode}}
 }
 
-// model is the id of the model that a node of the agent calls, "" when nobody
-// named one.
+// model returns the id of the model that a node of the agent calls, or "" if no
+// model is set.
 func (a *Agent) model(own string) string {
 	for _, id := range []string{a.host.Override, own, a.ownModel(), a.parent, a.host.Model} {
 		if id != "" {
@@ -170,7 +171,7 @@ func (a *Agent) ownModel() string {
 	return a.File.Model
 }
 
-// Variables lists the variables that the agent's file declares.
+// Variables returns the variables that the agent's file declares.
 func (a *Agent) Variables() []Variable {
 	if a.Config != nil {
 		return a.Config.Variables
@@ -178,7 +179,8 @@ func (a *Agent) Variables() []Variable {
 	return a.File.Variables
 }
 
-// Models lists the ids of the models that the agent itself may call, each once.
+// Models returns the ids of the models that the agent itself may call, each
+// once.
 func (a *Agent) Models() []string {
 	var ids []string
 	add := func(own string) {
@@ -198,7 +200,7 @@ func (a *Agent) Models() []string {
 	return ids
 }
 
-// Path is the file that defines the agent.
+// Path returns the path of the file that defines the agent.
 func (a *Agent) Path() string {
 	if a.Config != nil {
 		return a.Config.Path
@@ -206,8 +208,8 @@ func (a *Agent) Path() string {
 	return a.File.Path
 }
 
-// At is the place of a top-level field in the agent's file, its top when the
-// field is not written there.
+// At returns the position of a top-level field in the agent's file, or the top
+// of the file if the field is missing.
 func (a *Agent) At(field string) Pos {
 	if a.Config != nil {
 		return a.Config.At(field)
@@ -215,10 +217,10 @@ func (a *Agent) At(field string) Pos {
 	return a.File.At(field)
 }
 
-// MissingModelError says that nodes call a model and nobody named one.
+// MissingModelError says that nodes call a model and none is set.
 type MissingModelError struct {
 	Agent string
-	Node  string // the first of them; empty: the agent itself
+	Node  string // the first of these nodes; empty: the agent itself
 	Pos   Pos
 }
 
@@ -243,8 +245,8 @@ func (e *VariablesError) Error() string {
 	return b.String()
 }
 
-// ready returns why the agent cannot run although its file is valid. Faults of
-// children are left to the nodes that run them.
+// ready returns why the agent cannot run although its file is valid. Errors of
+// children are reported by the nodes that run them.
 func (a *Agent) ready() error {
 	if a.Config != nil {
 		if a.model("") == "" {
@@ -260,7 +262,8 @@ func (a *Agent) ready() error {
 	return a.unset()
 }
 
-// unset says which variables still need a value.
+// unset returns an error that names the variables that still need a value, or
+// nil.
 func (a *Agent) unset() error {
 	var missing []Variable
 	for _, v := range a.Variables() {
@@ -274,7 +277,7 @@ func (a *Agent) unset() error {
 	return nil
 }
 
-// variable is the value of an agent variable.
+// variable returns the value of an agent variable.
 func (a *Agent) variable(v Variable) string {
 	if s, ok := a.host.Variables[v.Name]; ok {
 		return s
@@ -285,8 +288,8 @@ func (a *Agent) variable(v Variable) string {
 	return ""
 }
 
-// reachable lists the nodes that a run can get to, by id. A script may name any
-// node, so a graph with a reachable script reaches them all.
+// reachable returns the nodes that a run can reach, sorted by id. A script may
+// route to any node, so a graph with a reachable script reaches all of them.
 func (a *Agent) reachable() []*Node {
 	seen := map[string]bool{}
 	todo := []string{a.File.Start}

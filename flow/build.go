@@ -12,9 +12,9 @@ import (
 	"raddle.dev/team"
 )
 
-// Graph compiles the agent, and the graphs that its agent nodes run. It fails
-// with a [*ValidationError] when the validator refuses the file, and with a
-// [*NotYetError], [*MissingModelError] or [*VariablesError] when it could not
+// Graph compiles the agent and the graphs that its agent nodes run. It fails
+// with a [*ValidationError] if the validator rejects the file, and with a
+// [*NotYetError], [*MissingModelError] or [*VariablesError] if the agent cannot
 // run.
 func (a *Agent) Graph() (*graph.Graph, error) {
 	if err := a.Rejected(); err != nil {
@@ -56,7 +56,7 @@ func (b *builder) agent(a *Agent) (*graph.Graph, error) {
 		}
 		node.Run = r.body(n)
 		if _, script := n.Body.(*ScriptNode); script {
-			node.AnyRoute = true // its _next names any node
+			node.AnyRoute = true // its _next may name any node
 		} else {
 			node.Routes = r.routesOf(n)
 		}
@@ -70,7 +70,8 @@ func (b *builder) agent(a *Agent) (*graph.Graph, error) {
 	return g, nil
 }
 
-// node is a node without its body: its name, and the graph that it calls.
+// node returns a node without its function: its name and the graph that it
+// calls.
 func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
 	node := graph.Node{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
 	switch body := n.Body.(type) {
@@ -104,9 +105,9 @@ func (b *builder) node(r *runtime, n *Node) (graph.Node, error) {
 	return node, nil
 }
 
-// child compiles the agent of an agent node. It returns nil if there is none, or if
-// it cannot run: that is an error of the node's visit. What the caller must give
-// before the run, a model or a value, is an error here.
+// child compiles the agent of an agent node. It returns nil if there is none,
+// or if it cannot run: then the visit of the node fails. If a model or a value
+// is missing that the caller must give before the run, child returns an error.
 func (b *builder) child(r *runtime, name string) (*graph.Graph, error) {
 	child := r.agent.children[name]
 	if child == nil || r.agent.childFault(name) != nil {
@@ -123,7 +124,8 @@ func (b *builder) child(r *runtime, name string) (*graph.Graph, error) {
 	return nil, nil
 }
 
-// routesOf lists the nodes that the declared edges of a node lead to, each once.
+// routesOf returns the nodes that the declared edges of a node lead to, each
+// once.
 func (r *runtime) routesOf(n *Node) []string {
 	var names []string
 	seen := map[string]bool{}
@@ -134,21 +136,22 @@ func (r *runtime) routesOf(n *Node) []string {
 		}
 	}
 	if names == nil {
-		names = []string{graph.End} // it ends the run, or fails for want of a next
+		names = []string{graph.End} // it ends the run, or fails because it has no next
 	}
 	return names
 }
 
-// runtime is what the nodes of one agent share.
+// runtime is the data that the nodes of one agent share.
 type runtime struct {
 	agent  *Agent
 	ring   *keyring
 	models *modelCache
-	// unbuilt are the children that cannot be compiled, by the name that agent nodes use.
+	// unbuilt contains the children that cannot be compiled, by the name that
+	// agent nodes use.
 	unbuilt map[string]error
 }
 
-// run is the body of a node's visit, by its type.
+// run executes the node according to its type.
 func (v *visit) run() error {
 	switch b := v.node.Body.(type) {
 	case *AgentNode:
@@ -171,7 +174,7 @@ func (v *visit) run() error {
 	return fmt.Errorf("a node of type %s cannot run", v.node.Kind())
 }
 
-// body makes the function of a node.
+// body returns the function of a node.
 func (r *runtime) body(n *Node) graph.Func {
 	return r.agent.host.cleaned(func(ctx context.Context, s graph.State) (graph.Update, error) {
 		if r.agent.File.Settings.MaxLoopIterations == 0 {
@@ -187,20 +190,21 @@ func (r *runtime) body(n *Node) graph.Func {
 	})
 }
 
-// spending is the context of a node: all nodes of a run, and the agents below them,
-// spend from one budget.
+// spending returns the context of a node: all nodes of a run, and the agents
+// below them, share one budget.
 func (r *runtime) spending(ctx context.Context) context.Context {
 	b := r.agent.host.Tooling.Budget
 	b.Of = cmp.Or(b.Of, r.agent.Name)
 	return b.Share(ctx, "", agent.Spend{})
 }
 
-// unrouted is the failure of a node that names a node which does not exist.
+// unrouted returns the error for a route to a node that does not exist.
 func (r *runtime) unrouted(id string) error {
 	return &plainError{fmt.Sprintf("Node '%s' not found in graph '%s'", id, r.agent.File.Name)}
 }
 
-// isWaiting reports whether an error only says that the run stops here for now.
+// isWaiting reports whether an error only means that the run stops here for
+// now.
 func isWaiting(err error) bool {
 	return errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused)
 }

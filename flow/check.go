@@ -9,10 +9,10 @@ import (
 	"raddle.dev/rag"
 )
 
-// Check runs the validator of the file format over a graph: every check in a
-// fixed order, each through the nodes in file order. The findings are those
-// that the format defines, with its texts; a graph with errors among them is
-// not run unless it asks for it. See also [File.Proof] and [File.Advise].
+// Check runs the validator of the file format on a graph: all checks in a fixed
+// order, each through the nodes in file order. The findings and their texts are
+// defined by the format. A graph with errors is not run unless it disables the
+// validator. See also [File.Proof] and [File.Advise].
 func (f *File) Check(k Known) []Finding {
 	c := &checker{f: f, k: k, w: f.network(), report: report{class: ClassValidate}}
 	c.targets()
@@ -49,7 +49,7 @@ func (c *checker) warnAt(n *Node, at Pos, code, message string) {
 	c.add(Finding{Severity: SeverityWarning, Code: code, Node: n.ID, Message: message, Pos: at})
 }
 
-// graph reports a finding about no single node.
+// graph reports a finding that is not about a single node.
 func (c *checker) graph(s Severity, at Pos, code, message string) {
 	c.add(Finding{Severity: s, Code: code, Message: message, Pos: at})
 }
@@ -187,7 +187,7 @@ func (c *checker) retrieval() {
 	}
 }
 
-// models checks what llm nodes name: tools and servers in the order of the
+// models checks the names in llm nodes: tools and servers in the order of the
 // list, then the model.
 func (c *checker) models() {
 	if !c.k.Loaded {
@@ -230,12 +230,13 @@ func (c *checker) models() {
 	}
 }
 
-// wantsAllServers reports whether mcp_servers is every server there is. Then a node may name one that only other machines have: the
-// graph runs without it.
+// wantsAllServers reports whether mcp_servers requests every server. Then a node
+// may name a server that exists only on other machines: the graph runs without
+// it.
 func (f *File) wantsAllServers() bool { return slices.Equal(f.MCPServers, []string{"all"}) }
 
-// namedServers returns the ids that the graph's mcp_servers lists. They count as
-// known, also where no mcp.json has them: the graph runs without those servers.
+// namedServers returns the ids in the graph's mcp_servers. They count as known
+// even if no mcp.json defines them: the graph then runs without these servers.
 func (f *File) namedServers() []string {
 	if f.wantsAllServers() {
 		return nil
@@ -253,7 +254,7 @@ func (f *File) hasKind(name string) bool {
 	return false
 }
 
-// ragModels warns of models that no client has.
+// ragModels warns about models that no client has.
 func (c *checker) ragModels(n *Node, r *RAGNode) {
 	unknown := func(id string) bool { return id != "" && (c.k.Model == nil || !c.k.Model(id)) }
 	if unknown(r.ExtractorModel) {

@@ -18,7 +18,7 @@ func (c *checker) concurrency() {
 	}
 }
 
-// branchFaults are the types of nodes that no map may run, with the reason.
+// branchFaults says why a map may not run certain types of nodes.
 var branchFaults = map[string]string{
 	"approval": "which is an approval node; approval/input nodes cannot run inside a parallel map branch (the CLI would prompt the user N times concurrently)",
 	"input":    "which is an input node; input nodes cannot run inside a parallel map branch",
@@ -44,7 +44,7 @@ func (c *checker) mapBranches() {
 	}
 }
 
-// branchNode checks what a map demands of the node that it runs.
+// branchNode checks the requirements for a node that a map runs.
 func (c *checker) branchNode(n *Node, output string) {
 	if n.Next != nil {
 		c.errorAt(n, n.At("next"), "map-branch-next",

@@ -12,7 +12,7 @@ type group struct {
 	members []*Node
 }
 
-// groups lists the fan-outs of a graph: every next with more than one target.
+// groups returns the fan-outs of a graph: every next with more than one target.
 func (f *File) groups() []group {
 	var list []group
 	for _, n := range f.Nodes {
@@ -34,7 +34,8 @@ func (f *File) groups() []group {
 	return list
 }
 
-// interaction reports what may not run beside other branches, each node once.
+// interaction reports nodes that may not run in parallel with other branches,
+// each node once.
 func (c *checker) interaction() {
 	seen := map[string]bool{}
 	for _, g := range c.f.groups() {
@@ -57,7 +58,7 @@ func (c *checker) interaction() {
 	}
 }
 
-// writes lists the keys that a node is known to write, each once.
+// writes returns the keys that a node is known to write, each once.
 func (n *Node) writes() []string {
 	var keys []string
 	seen := map[string]bool{}
@@ -76,7 +77,7 @@ func (n *Node) writes() []string {
 	return keys
 }
 
-// reads lists the keys that a node's templates read, each once, without its
+// reads returns the keys that a node's templates read, each once, without its
 // scoped variable.
 func (n *Node) reads() []string {
 	k, _ := kindOf(n.Kind())
@@ -93,11 +94,12 @@ func (n *Node) reads() []string {
 	return keys
 }
 
-// maxGroupWork bounds the keys that the checks of parallel groups look at, so
-// that a hostile file with huge groups of huge nodes ends.
+// maxGroupWork limits the number of keys that the checks of parallel groups
+// examine, so that the checks end even for a hostile file with huge groups of
+// huge nodes.
 const maxGroupWork = 1_000_000
 
-// groupKeys remembers the keys of the nodes in groups.
+// groupKeys caches the keys of the nodes in groups.
 type groupKeys struct {
 	reads, writes map[*Node][]string
 	work          int
@@ -123,7 +125,7 @@ func newGroupKeys() *groupKeys {
 	return &groupKeys{reads: map[*Node][]string{}, writes: map[*Node][]string{}}
 }
 
-// writers are the members of a group by the key that they write.
+// writers returns the members of a group by the key that they write.
 func (g group) writers(k *groupKeys) (keys []string, by map[string][]*Node) {
 	by = map[string][]*Node{}
 	for _, n := range g.members {
@@ -138,8 +140,8 @@ func (g group) writers(k *groupKeys) (keys []string, by map[string][]*Node) {
 	return keys, by
 }
 
-// parallelWrites reports keys with several writers and no reducer, each set of
-// writers once.
+// parallelWrites reports keys with several writers and no reducer, once for
+// each set of writers.
 func (c *checker) parallelWrites() {
 	seen := map[string]bool{}
 	known := newGroupKeys()
@@ -165,8 +167,8 @@ func (c *checker) parallelWrites() {
 	}
 }
 
-// parallelReads reports members of a group that read what a sibling writes in
-// the same super-step: one finding for each pair of nodes.
+// parallelReads reports members of a group that read what another member writes
+// in the same super-step, with one finding for each pair of nodes.
 func (c *checker) parallelReads() {
 	type pair struct{ reader, writer string }
 	seen := map[pair]bool{}
@@ -190,14 +192,14 @@ func (c *checker) parallelReads() {
 	}
 }
 
-// siblingKeys are the keys that one node reads and another writes.
+// siblingKeys contains the keys that one node reads and another one writes.
 type siblingKeys struct {
 	node *Node
 	keys []string
 }
 
-// siblingReads finds the siblings whose writes a node reads, in the order of
-// the graph's file.
+// siblingReads returns the other members of the group whose writes a node
+// reads, in file order.
 func (c *checker) siblingReads(n *Node, reads []string, by map[string][]*Node) []siblingKeys {
 	var list []siblingKeys
 	at := map[*Node]int{}

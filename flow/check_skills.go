@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// InstalledSkills returns the names of the skills below a directory: those of the
-// directories skills/NAME that have a file SKILL.md, sorted. A directory that cannot
-// be read has none.
+// InstalledSkills returns the sorted names of the skills below a directory: the
+// directories skills/NAME that contain a file SKILL.md. It returns none if a
+// directory cannot be read.
 func InstalledSkills(dir string) []string {
 	if dir == "" {
 		return nil
@@ -28,11 +28,12 @@ func InstalledSkills(dir string) []string {
 	return names
 }
 
-// off reports whether skills are switched off at this level.
+// off reports whether skills are disabled at this level.
 func (s Skills) off() bool { return s.Enabled != nil && !*s.Enabled }
 
-// skills checks the names of skills that the graph and its llm nodes enable, where
-// skills are not switched off. Each name gets the first finding that fits it.
+// skills checks the names of the skills that the graph and its llm nodes
+// enable, unless skills are disabled. Each name gets only the first finding
+// that applies.
 func (c *checker) skills() {
 	if c.k.NoSkills || c.f.Skills.off() {
 		return

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// relativePath matches a word of a script that may be a path relative to the directory in
-// which it runs: one with a slash or an ending.
+// relativePath matches a word of a script that may be a path relative to the
+// directory in which the script runs: a word with a slash or an extension.
 var relativePath = regexp.MustCompile(`(?m)(?:^|[\s"'(=<>])((?:\./)?[A-Za-z0-9_][A-Za-z0-9_-]*(?:/[A-Za-z0-9_.-]+|\.[A-Za-z0-9]+)+)`)
 
 // longestScript is how much of a script is searched for paths, in bytes.
 const longestScript = 1 << 18
 
-// workingDir warns of a script that runs in the caller's directory and names a file that
-// exists in the agent's directory only.
+// workingDir warns about a script that runs in the caller's directory and names
+// a file that exists only in the agent's directory.
 func (c *checker) workingDir(n *Node, s *ScriptNode) {
 	if s.WorkingDir != "" || c.f.WorkingDir != "" || c.k.Workspace == "" || c.k.Workspace == c.k.Dir {
 		return

@@ -8,7 +8,7 @@ import (
 )
 
 // Config is a config.yaml that has been read: an agent that is a model with
-// tools. Defaults are filled in. It is never changed after Load.
+// tools. Defaults are filled in. It does not change after Load.
 type Config struct {
 	Path        string // as given to ParseConfig
 	Name        string
@@ -17,25 +17,25 @@ type Config struct {
 	Sampling    Sampling
 	Prompting   Prompting
 	Variables   []Variable
-	Session     *string // agent_session: the session to open where the caller names none; nil: none
+	Session     *string // agent_session: the session to open if the caller names none; nil: none
 	GlobalTools []string
-	MCPServers  []string // one entry "all" means every server
+	MCPServers  []string // a single entry "all" means every server
 	Documents   Documents
 	Continue    Continue
 	Team        Team
 	Limits      Limits
-	InDoubt     tool.Doubt // of calls whose tools do not say it; unset: the host's
+	InDoubt     tool.Doubt // of calls whose tools do not set it; unset: the host's setting
 	Skills      Skills
 
-	// Findings are the warnings of the reading: unknown keys, values that were
-	// adapted.
+	// Findings are the warnings of ParseConfig: unknown keys, and values that
+	// were changed.
 	Findings []Finding
 
 	text []byte
 	src  source
 }
 
-// Sampling is how an agent's model is called.
+// Sampling says how the model of an agent is called.
 type Sampling struct {
 	Model             string // empty: the caller's
 	Temperature, TopP *float64
@@ -43,57 +43,57 @@ type Sampling struct {
 	Patience          *Seconds // retry_patience; nil: the caller's
 }
 
-// Prompting is what an agent is told before it starts.
+// Prompting is the text that an agent receives before a conversation.
 type Prompting struct {
 	Instructions string
-	Dynamic      bool     // the tools script's _instructions makes them instead
+	Dynamic      bool     // the function _instructions of the tools script returns the instructions
 	Starters     []string // conversation_starters
 	Tell         Tell
 }
 
-// Tell switches the texts about built-in tools that are added to the
-// instructions. They never switch the tools.
+// Tell enables the texts about built-in tools in the instructions. It does not
+// enable or disable the tools themselves.
 type Tell struct{ Todo, Spawn, Teammates, User bool }
 
-// Continue is whether and how an agent goes on by itself while its todo list
-// has open items.
+// Continue says whether and how an agent continues on its own while its todo
+// list has open items.
 type Continue struct {
-	Auto   bool // it also gives the agent its todo tools
+	Auto   bool // it also enables the agent's todo tools
 	Max    int  // in one turn
 	Prompt string
 }
 
-// Team is what an agent may spawn.
+// Team says what an agent may spawn.
 type Team struct {
 	CanSpawn          bool
 	MaxConcurrent     int
-	MaxDepth          int       // of the children, the root's being 0
+	MaxDepth          int       // of the children; the root has depth 0
 	Spawnable         *[]string // nil: any agent
 	SummaryModel      string    // empty: the agent's own
-	SummaryThreshold  int       // characters of a child's output above which it is summarised
+	SummaryThreshold  int       // number of characters above which a child's output is summarized
 	Escalate          bool      // the children's questions for the person go to the agent that spawned them
-	EscalationTimeout Seconds   // how long a question to a model above may stay open
+	EscalationTimeout Seconds   // how long a question to the parent model may stay open
 }
 
-// Documents are what an agent may look things up in.
+// Documents are what an agent can search.
 type Documents struct {
 	Paths                   []string
 	Model                   string // of embedding; empty: the host's
 	ChunkSize, ChunkOverlap *int   // nil: the host's
 }
 
-// Limits bound an agent's work.
+// Limits limit the work of an agent.
 type Limits struct {
 	Iterations  int      // model calls of one turn
-	Compression *int     // tokens of a conversation above which it is summarised; nil: as its model's window says
-	KeepLast    int      // messages that a summary leaves as they are
-	ToolResult  int      // characters of a tool's result that the model is told; 0: the host's limit
+	Compression *int     // number of tokens above which a conversation is summarized; nil: depends on the model's window
+	KeepLast    int      // number of messages that a summary keeps as they are
+	ToolResult  int      // maximum number of characters of a tool result for the model; 0: the host's limit
 	Timeout     *Seconds // of one turn; nil: none
 	Tokens      int      // of one turn; 0: no limit
 	Cost        *float64 // in US dollars, of one turn; nil: no limit
 }
 
-// The defaults of the file format.
+// These are the defaults of the file format.
 const (
 	defaultContinues         = 10
 	defaultConcurrentAgents  = 4
@@ -103,11 +103,11 @@ const (
 	defaultKeepLast          = 6
 )
 
-// At is the place of a top-level field's value, the top of the file when the
-// field is not written there.
+// At returns the position of a top-level field's value, or the top of the file
+// if the field is missing.
 func (c *Config) At(field string) Pos { return c.src.at(field) }
 
-// Variable returns a declared variable, nil when there is none of that name.
+// Variable returns a declared variable, or nil if there is none with that name.
 func (c *Config) Variable(name string) *Variable {
 	for i := range c.Variables {
 		if c.Variables[i].Name == name {
@@ -117,10 +117,10 @@ func (c *Config) Variable(name string) *Variable {
 	return nil
 }
 
-// ParseConfig reads the text of an agent's config.yaml. The path only names the
-// file in messages. All that is wrong with it is reported at once: the error is
-// a [*ParseError]. Unknown keys do not keep a file from loading; they are among
-// the findings of the [Config].
+// ParseConfig reads the text of an agent's config.yaml. path is only used to
+// name the file in messages. All errors are reported at once, in a
+// [*ParseError]. Unknown keys are not errors; they are among the findings of
+// the [Config].
 func ParseConfig(path string, text []byte) (*Config, error) {
 	d := readYAML(path, text)
 	c := &Config{Path: path, text: text}
@@ -184,7 +184,7 @@ func (c *Config) read(m *fields) {
 	c.idle(m)
 }
 
-// idle warns of fields that were written and do nothing yet.
+// idle warns about fields that are set but have no effect yet.
 func (c *Config) idle(m *fields) {
 	for _, f := range []struct {
 		name string

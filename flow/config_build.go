@@ -17,20 +17,21 @@ import (
 	"raddle.dev/tool"
 )
 
-// The keys of a config.yaml's agent, beside those of package agent.
+// These are the keys of a config.yaml's agent, in addition to those of package
+// agent.
 var (
 	saidKey   = graph.Last[string]("prompt") // what the user says in this turn
-	systemKey = graph.Last[string]("system") // the system prompt without what is added about tools; made once for a thread
-	begunKey  = graph.Last[bool]("begun")    // the conversation has its opening
+	systemKey = graph.Last[string]("system") // the system prompt without the texts about tools; created once for a thread
+	begunKey  = graph.Last[bool]("begun")    // the beginning of the conversation is in the state
 )
 
-// The nodes of such an agent, around those of package agent.
+// These are the nodes of such an agent, around those of package agent.
 const (
 	nodeBegin = "begin"
 	nodeDone  = "done"
 )
 
-// turn is the first writes of a turn.
+// turn returns the first writes of a turn.
 func turn(prompt string) []graph.Write {
 	return append(agent.Renew(), saidKey.Set(prompt))
 }
@@ -54,7 +55,7 @@ func (b *builder) config(a *Agent) (*graph.Graph, error) {
 	return g, nil
 }
 
-// talk is a turn of a conversation, without its beginning and its end.
+// talk returns a turn of a conversation, without its beginning and its end.
 func (b *builder) talk(c *conversation) (graph.Def, error) {
 	if c.agent.crew != nil && !c.toolless() {
 		return b.led(c)
@@ -62,7 +63,7 @@ func (b *builder) talk(c *conversation) (graph.Def, error) {
 	return c.loop().Def()
 }
 
-// shape puts the beginning and the end around a turn.
+// shape adds the beginning and the end to a turn.
 func (c *conversation) shape(d *graph.Def) {
 	d.Keys = append(d.Keys, saidKey, systemKey, begunKey)
 	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.agent.host.cleaned(c.begin)}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}, Quiet: true})
@@ -71,7 +72,7 @@ func (c *conversation) shape(d *graph.Def) {
 	d.Start = []string{nodeBegin}
 }
 
-// divert leads edges that end to a node.
+// divert changes edges that lead to the end, so that they lead to a node.
 func divert(edges []graph.Edge, to string) {
 	for _, e := range edges {
 		for label, target := range e.Cases {
@@ -87,8 +88,8 @@ func divert(edges []graph.Edge, to string) {
 	}
 }
 
-// offer is the tools of the agent in the order in which they are declared,
-// without those of its servers, which are asked for when they are needed.
+// offer returns the tools of the agent in the order in which they are declared,
+// without those of its servers, which are requested when they are needed.
 func (a *Agent) offer() []tool.Tool {
 	tools := a.Tools.unique()
 	builtin := a.userTools()
@@ -106,8 +107,9 @@ func (a *Agent) offer() []tool.Tool {
 	return tools
 }
 
-// userTools are those by which the agent asks a person: where none is there, and it is
-// spawned or below one that is, they ask whoever has spawned that.
+// userTools returns the tools with which the agent asks a person. If there is
+// no person to ask, and the agent is spawned or below a spawned agent, they ask
+// the agent that spawned it.
 func (a *Agent) userTools() []tool.Tool {
 	tools := agent.UserTools(a.host.Headless)
 	if !a.host.Headless && !a.asks {
@@ -116,23 +118,24 @@ func (a *Agent) userTools() []tool.Tool {
 	return team.Escalating(tools, a.patience())
 }
 
-// conversation is an agent's turns with its model.
+// conversation is the conversation of an agent with its model.
 type conversation struct {
 	agent  *Agent
 	models *modelCache
 	tools  []tool.Tool
-	team   *team.Config // that it is part of; nil: of none
+	team   *team.Config // the team that the agent belongs to; nil: none
 }
 
-// conversation is the agent as part of a team, or alone.
+// conversation returns the agent's conversation as part of a team, or without a
+// team if t is nil.
 func (a *Agent) conversation(t *team.Config) *conversation {
 	return &conversation{agent: a, models: &modelCache{host: a.host, dir: a.Dir}, tools: a.offer(), team: t}
 }
 
-// toolless tells whether the model cannot call tools.
+// toolless reports whether the model cannot call tools.
 func (c *conversation) toolless() bool { return c.agent.facts(c.agent.model("")).NoTools }
 
-// loop is the agent as package agent knows it.
+// loop returns the agent in the form of package agent.
 func (c *conversation) loop() agent.Config {
 	a, f := c.agent, c.agent.Config
 	id := a.model("")
@@ -165,8 +168,8 @@ func (c *conversation) loop() agent.Config {
 	return l
 }
 
-// loop is what the loops of an agent have in common: its config.yaml's, and those
-// of its llm nodes.
+// loop returns what the loops of an agent have in common: the loop of a
+// config.yaml and those of llm nodes.
 func (a *Agent) loop(id string, models *modelCache) agent.Config {
 	facts := a.facts(id)
 	m := &namedModel{cache: models, id: id}
@@ -192,9 +195,9 @@ func (a *Agent) facts(id string) ModelFacts {
 	return a.host.Models.Facts(a.Dir, id)
 }
 
-// shortened keeps the texts of results to a number of characters: their beginning
-// and, as errors often stand there, their end. Secrets go first: half of one would
-// not be found.
+// shortened cuts the texts of results to a number of characters. It keeps their
+// beginning and their end, because errors are often at the end. Secrets are
+// removed first, because half of a secret would not be found.
 func (a *Agent) shortened(most int) agent.ToolMiddleware {
 	return func(next agent.ToolFunc) agent.ToolFunc {
 		return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
@@ -209,8 +212,8 @@ func (a *Agent) shortened(most int) agent.ToolMiddleware {
 	}
 }
 
-// ends is the beginning and the end of a text, which has more characters than are
-// wanted.
+// ends returns the beginning and the end of a text that is longer than most
+// characters.
 func ends(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
@@ -220,7 +223,7 @@ func ends(text string, most int) string {
 	return fmt.Sprintf("%s\n[%d characters are left out]\n%s", string(runes[:most-tail]), len(runes)-most, string(runes[len(runes)-tail:]))
 }
 
-// within adds the file's bounds to a budget: the tighter one counts.
+// within adds the file's limits to a budget: the lower limit applies.
 func (l Limits) within(b agent.Budget) agent.Budget {
 	if l.Tokens > 0 && (b.Tokens == 0 || l.Tokens < b.Tokens) {
 		b.Tokens = l.Tokens
@@ -234,8 +237,9 @@ func (l Limits) within(b agent.Budget) agent.Budget {
 	return b
 }
 
-// serverTools lists the tools of servers when they are needed; nil for none. A
-// server that cannot be used is a warning: the other tools work. See needTools.
+// serverTools returns a function that lists the tools of servers when they are
+// needed, or nil if there are no servers. A server that cannot be used causes a
+// warning: the other tools work. See needTools.
 func (a *Agent) serverTools(ids []string) func(context.Context) ([]tool.Tool, error) {
 	if len(ids) == 0 || a.Tools.Serve == nil {
 		return nil
@@ -251,7 +255,8 @@ func (a *Agent) serverTools(ids []string) func(context.Context) ([]tool.Tool, er
 	}
 }
 
-// needTools makes it an error that no server can be used, for an agent that has no other tools: a model would answer from memory.
+// needTools returns serve with an error if no server can be used. It is for an
+// agent that has no other tools: a model would answer from memory.
 func needTools(serve func(context.Context) ([]tool.Tool, error)) func(context.Context) ([]tool.Tool, error) {
 	return func(ctx context.Context) ([]tool.Tool, error) {
 		tools, err := serve(ctx)
@@ -262,7 +267,8 @@ func needTools(serve func(context.Context) ([]tool.Tool, error)) func(context.Co
 	}
 }
 
-// begin makes the system prompt, once for a thread, and says what the user says.
+// begin creates the system prompt, once for a thread, and adds what the user
+// says.
 func (c *conversation) begin(ctx context.Context, s graph.State) (graph.Update, error) {
 	prompt := saidKey.Get(s)
 	prompt, err := c.informed(ctx, prompt)
@@ -280,8 +286,8 @@ func (c *conversation) begin(ctx context.Context, s graph.State) (graph.Update, 
 	return graph.Put(systemKey.Set(system), begunKey.Set(true), agent.Append(messages...)), nil
 }
 
-// instructions are what the agent's file or its script says, with their
-// placeholders filled.
+// instructions returns the instructions from the agent's file or its script,
+// with placeholders filled in.
 func (c *conversation) instructions(ctx context.Context) (string, error) {
 	a := c.agent
 	text := a.Config.Prompting.Instructions
@@ -320,12 +326,13 @@ func (c *conversation) prose() *prose {
 	return p
 }
 
-// system is the system prompt: the agent's own, and what its built-in tools need.
+// system returns the system prompt: the agent's own, and the texts that its
+// built-in tools need.
 func (c *conversation) system(s graph.State) (string, error) {
 	return c.told(systemKey.Get(s)), nil
 }
 
-// told is a system prompt with what is said of built-in tools.
+// told returns a system prompt with the texts about built-in tools.
 func (c *conversation) told(system string) string {
 	f := c.agent.Config
 	texts := []string{system}
@@ -339,7 +346,7 @@ func (c *conversation) told(system string) string {
 	return paragraphs(texts...)
 }
 
-// ofTeam is what is said of the tools of a team.
+// ofTeam returns the texts about the tools of a team.
 func (c *conversation) ofTeam() (texts []string) {
 	if c.team == nil || c.toolless() {
 		return nil
@@ -354,7 +361,7 @@ func (c *conversation) ofTeam() (texts []string) {
 	return texts
 }
 
-// userInstructions is what the system prompt says of the user tools.
+// userInstructions is the part of the system prompt about the user tools.
 const userInstructions = `## Questions to the user
 
 When a decision is the user's to make, ask instead of guessing:
@@ -373,8 +380,8 @@ func (c *conversation) done(_ context.Context, s graph.State) (graph.Update, err
 	return graph.Update{Halt: &graph.Halt{Value: text}}, nil
 }
 
-// turnText is what the model has said since the user spoke, a line or more for
-// each reply that says something.
+// turnText returns what the model has said since the user's message, starting a
+// new line for each reply that has text.
 func turnText(s graph.State) string {
 	entries := agent.Messages.Get(s)
 	first := len(entries)
@@ -408,7 +415,7 @@ func (m *namedModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 	}
 }
 
-// childCause is the failure behind the error of a child graph.
+// childCause returns the failure that caused the error of a child graph.
 func childCause(err error) error {
 	var step *graph.StepError
 	for errors.As(err, &step) && len(step.Tasks) > 0 {

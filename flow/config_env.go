@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// override applies what the environment says in place of the file. Variables
-// begin with the agent's name, as its directory has it or, failing that, as its
-// file does. A value that cannot be read is a warning, and the file's stays.
+// override applies the environment's values instead of those of the file. The
+// names of the variables start with the agent's name, as its directory has it
+// or else as its file has it. A value that cannot be read causes a warning, and
+// the file's value stays.
 func (c *Config) override(dir string, getenv func(string) string) {
 	o := &overrides{config: c, getenv: getenv, prefixes: []string{envPrefix(dir)}}
 	if own := envPrefix(c.Name); own != o.prefixes[0] {
@@ -31,12 +32,12 @@ func (c *Config) override(dir string, getenv func(string) string) {
 	o.variables()
 }
 
-// envPrefix is what the environment's names for an agent begin with.
+// envPrefix returns the prefix of the environment variables for an agent.
 func envPrefix(agent string) string {
 	return strings.ToUpper(strings.ReplaceAll(agent, "-", "_")) + "_"
 }
 
-// unset is the value that takes a setting of the file away.
+// unset is the value that removes a setting of the file.
 const unset = "null"
 
 type overrides struct {
@@ -88,7 +89,7 @@ func (o *overrides) float(suffix string, field **float64) {
 	*field = &f
 }
 
-// session may also take the host's own default away, with an empty session.
+// session reads the session. An empty value also removes the host's default.
 func (o *overrides) session() {
 	_, v, ok := o.find("AGENT_SESSION")
 	switch {
@@ -114,7 +115,7 @@ func (o *overrides) names(suffix string, field *[]string) bool {
 	return true
 }
 
-// variables replaces the declared variables, and those that have a value in the
+// variables replaces the declared variables. Variables that have a value in the
 // environment keep it as their default.
 func (o *overrides) variables() {
 	name, v, ok := o.find("VARIABLES")

@@ -5,8 +5,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// Offer is what the agent's models may call, without the tools of its servers: of
-// a graph, what its llm nodes may list.
+// Offer returns the tools that the agent's models may call, without the tools
+// of its servers. For a graph these are the tools that its llm nodes may list.
 func (a *Agent) Offer() []tool.Tool {
 	if a.Config != nil {
 		return a.conversation(nil).declared()
@@ -14,7 +14,7 @@ func (a *Agent) Offer() []tool.Tool {
 	return a.offer()
 }
 
-// preview is a conversation that is never held.
+// preview returns a conversation that is only used to describe the agent.
 func (a *Agent) preview() *conversation {
 	c := a.conversation(nil)
 	if a.crew != nil {
@@ -23,10 +23,9 @@ func (a *Agent) preview() *conversation {
 	return c
 }
 
-// Instructions is what a config.yaml's agent is told before a conversation, with
-// the placeholders filled whose values are known. Instructions that a script
-// makes are not made for this: the text is then empty but for what is added about
-// tools.
+// Instructions returns the instructions of a config.yaml's agent, with
+// placeholders filled in whose values are known. It does not run a script for
+// instructions: then the text contains only the parts about tools.
 func (a *Agent) Instructions() string {
 	if a.Config == nil {
 		return ""
@@ -39,7 +38,8 @@ func (a *Agent) Instructions() string {
 	return a.host.redact(c.told(text))
 }
 
-// Starters are the agent's conversation starters, with their placeholders filled.
+// Starters returns the agent's conversation starters, with placeholders filled
+// in.
 func (a *Agent) Starters() []string {
 	if a.Config == nil {
 		return append([]string{}, a.File.ConversationStarters...)
@@ -52,8 +52,8 @@ func (a *Agent) Starters() []string {
 	return starters
 }
 
-// Starter is the conversation starter of a number, from 1. The error is a
-// [*StarterError].
+// Starter returns a conversation starter by its number, starting with 1. The
+// error is a [*StarterError].
 func (a *Agent) Starter(number int) (string, error) {
 	starters := a.Starters()
 	if number < 1 || number > len(starters) {
@@ -62,8 +62,8 @@ func (a *Agent) Starter(number int) (string, error) {
 	return starters[number-1], nil
 }
 
-// declared is the tools in the order in which they are told: the agent's own, the
-// todo tools, the built-in ones.
+// declared returns the tools in the order in which they are declared to the
+// model: the agent's own, the todo tools, the built-in ones.
 func (c *conversation) declared() []tool.Tool {
 	own := len(c.agent.Tools.unique())
 	if !c.agent.Config.Continue.Auto {

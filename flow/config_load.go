@@ -43,7 +43,7 @@ func (l *loader) config(a *Agent, text []byte) (err error) {
 	return nil
 }
 
-// values are the agent's variables, as far as they have a value.
+// values returns the agent's variables that have a value.
 func (a *Agent) values() map[string]string {
 	values := map[string]string{}
 	for _, v := range a.Variables() {

@@ -11,7 +11,8 @@ import (
 	"raddle.dev/tool"
 )
 
-// defaultRAGTemplate stands around a question and what was found for it.
+// defaultRAGTemplate is the text around a question and the passages that were
+// found for it.
 const defaultRAGTemplate = `Answer from the context below, and name the sources you use. If it does not hold the answer, say so.
 
 <context>
@@ -26,7 +27,8 @@ __SOURCES__
 __INPUT__
 </question>`
 
-// informed is what the user says, with what the agent's documents say about it.
+// informed returns what the user says, together with passages from the agent's
+// documents.
 func (c *conversation) informed(ctx context.Context, prompt string) (string, error) {
 	a := c.agent
 	if a.bases[ownBase] == nil || strings.TrimSpace(prompt) == "" {
@@ -48,8 +50,9 @@ func (c *conversation) informed(ctx context.Context, prompt string) (string, err
 	).Replace(template)), nil
 }
 
-// usesDocuments reports whether the documents of a config.yaml can be searched: not
-// where no embedding model is named, no one is present to choose one, and no base was built.
+// usesDocuments reports whether the documents of a config.yaml can be searched.
+// They cannot if no embedding model is set, there is no person to choose one,
+// and no base was built.
 func (a *Agent) usesDocuments() bool {
 	if a.Config == nil || len(a.Config.Documents.Paths) == 0 {
 		return false
@@ -62,7 +65,7 @@ func (a *Agent) usesDocuments() bool {
 	return err == nil
 }
 
-// queryTool lets a model search the agent's documents.
+// queryTool returns a tool with which a model searches the agent's documents.
 func (a *Agent) queryTool() tool.Tool {
 	type chunk struct {
 		Text   string `json:"text"`

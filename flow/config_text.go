@@ -14,9 +14,9 @@ import (
 	"raddle.dev/tool"
 )
 
-// prose fills the placeholders of a config.yaml's texts: first the agent's
-// variables, then the special ones, so that a variable's value may name a
-// special one. Names that are neither stay as they are.
+// prose fills in the placeholders of a config.yaml's texts: first the agent's
+// variables, then the special variables, so that the value of a variable may
+// contain a special one. Other names stay as they are.
 type prose struct {
 	variables []pair // in the order of their declaration
 	tools     []tool.Tool
@@ -39,7 +39,7 @@ func (t *prose) fill(text string) string {
 	})
 }
 
-// special is the value of a special variable.
+// special returns the value of a special variable.
 func (t *prose) special(name string) (string, bool) {
 	switch name {
 	case "__os__":
@@ -67,8 +67,8 @@ func (t *prose) special(name string) (string, bool) {
 	return "", false
 }
 
-// toolList is a numbered list of tools, each with the first line of what it is
-// for.
+// toolList returns a numbered list of tools, each with the first line of its
+// description.
 func toolList(tools []tool.Tool) string {
 	var b strings.Builder
 	for i, u := range tools {
@@ -81,7 +81,8 @@ func toolList(tools []tool.Tool) string {
 	return b.String()
 }
 
-// The names of systems and processors are those of the file format's reference.
+// osName returns the name of an operating system as the file format's reference
+// uses it. archName does the same for a processor.
 func osName(goos string) string {
 	if goos == "darwin" {
 		return "macos"
@@ -142,11 +143,11 @@ func (t *prose) locale() string {
 	return "en-US"
 }
 
-// inputMark stands, in instructions, where the user's text goes.
+// inputMark marks the position of the user's text in instructions.
 const inputMark = "__INPUT__"
 
-// opening is how a conversation begins: what its instructions say to the model,
-// as a system prompt, as examples, or around the user's text.
+// opening returns the beginning of a conversation: its instructions become a
+// system prompt, examples, or text around the user's text.
 func opening(instructions, input string) (system string, messages []llm.Message) {
 	if strings.Contains(instructions, inputMark) {
 		return "", []llm.Message{llm.User(strings.ReplaceAll(instructions, inputMark, input))}
@@ -155,8 +156,8 @@ func opening(instructions, input string) (system string, messages []llm.Message)
 	return system, append(shots, llm.User(input))
 }
 
-// fewShots takes the pairs of example input and output out of instructions.
-// Where they do not come in pairs, they are plain text.
+// fewShots separates the pairs of example input and output from instructions.
+// If they are not pairs, they are plain text.
 func fewShots(instructions string) (system string, shots []llm.Message) {
 	marks := [2]string{"### INPUT:", "### OUTPUT:"}
 	var pieces []string
@@ -192,7 +193,7 @@ func paragraphs(texts ...string) string {
 	return strings.Join(kept, "\n\n")
 }
 
-// StarterError says that there is no conversation starter of a number.
+// StarterError says that there is no conversation starter with a number.
 type StarterError struct{ Number, Count int }
 
 func (e *StarterError) Error() string {

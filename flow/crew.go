@@ -11,25 +11,25 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// crew is the agents that an agent may spawn, and that these may. All of them are
-// looked for where the agent itself looks. Agents that may spawn the same have the
-// same crew.
+// crew contains the agents that an agent may spawn, and the agents that these
+// may spawn. All of them are searched in the directories that the agent itself
+// uses. Agents that may spawn the same agents have the same crew.
 type crew struct {
 	agents map[string]*Agent
 	faults map[string]error  // of those that cannot be spawned
-	named  []string          // those that a file names, in the order of their naming
-	dirs   map[string]string // of all agents that there are, by name
+	named  []string          // those that a file names, in the order in which they are named
+	dirs   map[string]string // directories of all existing agents, by name
 }
 
-// crewKey is what a crew depends on.
+// crewKey is the key under which equal crews are shared.
 type crewKey struct {
 	at    slot   // of its agents, without a directory
-	in    string // the directories where they are looked for
+	in    string // the directories that are searched
 	names string // that the agent may spawn
 }
 
-// spawns tells whether the agent's models may spawn others: a config.yaml says it, a
-// graph may where it runs agents.
+// spawns reports whether the agent's models may spawn others: a config.yaml
+// says so, and a graph may if it runs agents.
 func (a *Agent) spawns() bool {
 	if a.Config != nil {
 		return a.Config.Team.CanSpawn
@@ -37,8 +37,8 @@ func (a *Agent) spawns() bool {
 	return slices.ContainsFunc(a.File.Nodes, func(n *Node) bool { return n.Kind() == "agent" })
 }
 
-// leads tells whether the agent is the one in its run that others are spawned
-// under: a member of a team shares the crew of its lead.
+// leads reports whether the agent is the lead under which others are spawned: a
+// member of a team shares the crew of its lead.
 func (a *Agent) leads() bool {
 	if a.Config != nil {
 		return a.Config.Team.CanSpawn && !a.member
@@ -49,7 +49,7 @@ func (a *Agent) leads() bool {
 	})
 }
 
-// deepest is how deep the agents may be that the agent spawns.
+// deepest returns the maximum depth of the agents that the agent spawns.
 func (a *Agent) deepest() int {
 	if a.Config != nil {
 		return a.Config.Team.MaxDepth
@@ -57,19 +57,19 @@ func (a *Agent) deepest() int {
 	return a.host.maxDepth()
 }
 
-// spawns tells whether the node lists a tool that is for agents which spawn others.
+// spawns reports whether the node lists a tool for agents that spawn others.
 func (b *LLMNode) spawns() bool {
 	return slices.ContainsFunc(b.Tools, func(name string) bool { return slices.Contains(supervisorTools, name) })
 }
 
-// recruit loads the agents that the agent may spawn. What is wrong with one of them
-// keeps it from being spawned and nothing else.
+// recruit loads the agents that the agent may spawn. An error in one of them
+// only prevents that agent from being spawned.
 func (l *loader) recruit(a *Agent) {
 	if !a.leads() || a.host.NoSpawn {
 		return
 	}
 	if a.depth+1 > a.deepest() {
-		a.crew = &crew{} // they are refused before anybody looks for them
+		a.crew = &crew{} // they are refused before they are searched
 		return
 	}
 	at := slot{depth: a.depth + 1, parent: a.model(""), member: true, asks: a.escalates()}
@@ -100,7 +100,7 @@ func (l *loader) enlist(a *Agent, at slot) {
 			if err == nil {
 				err = child.fit()
 			}
-			if _, nameless := errors.AsType[*MissingModelError](err); err != nil && !(nameless && at.parent == "") { // it may yet get one, as its lead
+			if _, nameless := errors.AsType[*MissingModelError](err); err != nil && !(nameless && at.parent == "") { // it may still get a model from its lead
 				c.faults[name] = failf("Agent '%s' failed: %w", name, err)
 				continue
 			}
@@ -111,7 +111,8 @@ func (l *loader) enlist(a *Agent, at slot) {
 	}
 }
 
-// wanted lists the agents that a member may spawn, and notes those that it names.
+// wanted returns the agents that a member may spawn, and records those that it
+// names.
 func (a *Agent) wanted(c *crew) []string {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return sortedNames(c.dirs)
@@ -124,7 +125,7 @@ func (a *Agent) wanted(c *crew) []string {
 	return *a.Config.Team.Spawnable
 }
 
-// list is the agents in the order of their names.
+// list returns the agents sorted by name.
 func (c *crew) list() (all []*Agent) {
 	for _, name := range sortedNames(c.agents) {
 		all = append(all, c.agents[name])
@@ -132,11 +133,11 @@ func (c *crew) list() (all []*Agent) {
 	return all
 }
 
-// agentDirs finds the agents there are, each name where it is met first.
+// agentDirs finds the existing agents. The first directory with a name counts.
 func agentDirs(in []string) map[string]string {
 	dirs := map[string]string{}
 	for _, parent := range in {
-		entries, _ := os.ReadDir(parent) // one that cannot be read has no agents
+		entries, _ := os.ReadDir(parent) // a directory that cannot be read has no agents
 		for _, e := range entries {
 			dir := filepath.Join(parent, e.Name())
 			if dirs[e.Name()] != "" || strings.HasPrefix(e.Name(), ".") || strings.ContainsAny(e.Name(), "#[") {
@@ -150,7 +151,7 @@ func agentDirs(in []string) map[string]string {
 	return dirs
 }
 
-// fit says why the agent could not run.
+// fit returns why the agent cannot run, or nil.
 func (a *Agent) fit() error {
 	if err := a.Rejected(); err != nil {
 		return err
@@ -158,7 +159,7 @@ func (a *Agent) fit() error {
 	return a.ready()
 }
 
-// judge makes findings of the names in spawnable_agents that are of no use.
+// judge adds findings about names in spawnable_agents that have no effect.
 func (a *Agent) judge(c *crew) {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return

@@ -8,41 +8,44 @@ import (
 	"unicode/utf8"
 )
 
-// journalDepth bounds values read back from a journal. It is far above
-// maxDepth, because a value that came in can grow by one level in every step.
+// journalDepth limits the depth of values that are read back from a journal. It
+// is far above maxDepth, because a value that was read can grow by one level in
+// every step.
 const journalDepth = 100_000
 
-// JSONError tells where a text stops being JSON. Line and Column start at 1;
+// JSONError says where a text is not valid JSON. Line and Column start at 1;
 // columns count bytes.
 type JSONError struct {
 	Line, Column int
 	Reason       string
 }
 
-// Error is the reason and the place.
+// Error returns the reason and the position.
 func (e *JSONError) Error() string {
 	return fmt.Sprintf("%s at line %d column %d", e.Reason, e.Line, e.Column)
 }
 
 // ParseJSON reads exactly one JSON value, with white space around it. It is
-// strict: no comments, no trailing commas, no lone surrogates, no more than
-// 1000 levels. Objects keep the order of their members; of members with one
-// key the last wins, at the place of the first. An integer that fits becomes
-// int64 or uint64, any other number float64. The error is a [*JSONError].
+// strict: no comments, no trailing commas, no lone surrogates, at most 1000
+// levels. Objects keep the order of their members. If a key occurs several
+// times, the last value is used at the position of the first. An integer that
+// fits becomes int64 or uint64, any other number float64. The error is a
+// [*JSONError].
 func ParseJSON(data []byte) (any, error) {
 	v, _, err := parseJSON(data, maxDepth)
 	return v, err
 }
 
 // parseStored reads what AppendJSON has written to a journal. Values in a state
-// may have grown deeper than ParseJSON reads.
+// may be deeper than ParseJSON accepts.
 func parseStored(data []byte) (any, error) {
 	v, _, err := parseJSON(data, journalDepth)
 	return v, err
 }
 
 // parseJSON reads one value. rounded is the first whole number in it that no
-// integer type can hold, so that it became a float; "" if there is none.
+// integer type can represent and that therefore became a float, or "" if there
+// is none.
 func parseJSON(data []byte, depth int) (v any, rounded string, err error) {
 	p := jsonParser{data: data, room: depth}
 	if v, err = p.value(); err != nil {
@@ -58,7 +61,7 @@ type jsonParser struct {
 	data []byte
 	at   int
 	room int        // levels that may still be opened
-	keys [32]string // names of members seen before, which mostly come again
+	keys [32]string // names of earlier members, which usually occur again
 
 	rounded string // the first whole number that became a float
 }
@@ -86,7 +89,7 @@ func (p *jsonParser) space() {
 	}
 }
 
-// peek is the next byte that is no white space, 0 at the end.
+// peek returns the next byte that is not white space, or 0 at the end.
 func (p *jsonParser) peek() byte {
 	p.space()
 	if p.at < len(p.data) {
@@ -139,7 +142,8 @@ func (p *jsonParser) open(end byte) (empty bool, err error) {
 	return false, nil
 }
 
-// more reads the sign after an element and reports whether another follows.
+// more reads the character after an element and reports whether another element
+// follows.
 func (p *jsonParser) more(end byte) (bool, error) {
 	switch p.peek() {
 	case ',':
@@ -257,8 +261,8 @@ func (p *jsonParser) digits() int {
 }
 
 // wholeNumber reads decimal digits with an optional minus sign: as an integer
-// where it fits, else as a float. Minus zero is a float, as it is no integer.
-// The result is nil when not even a float is large enough.
+// if it fits, else as a float. Minus zero is a float, because no integer
+// represents it. The result is nil if the number is too large for a float.
 func wholeNumber(text string) any {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		if i == 0 && text[0] == '-' {
@@ -275,7 +279,7 @@ func wholeNumber(text string) any {
 	return nil
 }
 
-// key reads the name of a member. A plain name that was seen before is not
+// key reads the name of a member. A plain name that occurred before is not
 // copied again.
 func (p *jsonParser) key() (string, error) {
 	rest := p.data[p.at+1:]
@@ -317,7 +321,8 @@ func (p *jsonParser) text() (string, error) {
 	return "", p.fail("expected the closing quote of a string")
 }
 
-// escapedText reads a string that has escapes; start is where it begins.
+// escapedText reads a string that contains escapes; start is the position of
+// its first character.
 func (p *jsonParser) escapedText(start int) (string, error) {
 	out := append(make([]byte, 0, 2*(p.at-start)+16), p.data[start:p.at]...)
 	for p.at < len(p.data) {
@@ -361,7 +366,7 @@ func (p *jsonParser) escape(out []byte) ([]byte, error) {
 	return nil, p.fail("unknown escape")
 }
 
-// escapes lists the letters of the short escapes, each before its byte.
+// escapes contains the letters of the short escapes, each followed by its byte.
 const escapes = "\"\"\\\\//b\bf\fn\nr\rt\t"
 
 func (p *jsonParser) unicodeEscape(out []byte) ([]byte, error) {

@@ -2,10 +2,10 @@ package flow
 
 import "raddle.dev/llm"
 
-// Opening is what a config.yaml's agent would say to its model first: its system
-// prompt, and the messages with the user's text. Nothing is run for it:
-// instructions that a script makes are missing, and so are the tools of servers
-// in the list of tools that instructions may ask for. Other agents have none.
+// Opening returns the first messages of a config.yaml's agent to its model: its
+// system prompt, and the messages with the user's text. It runs nothing:
+// instructions from a script are missing, and so are the tools of servers in a
+// list of tools. For other agents it returns nothing.
 func (a *Agent) Opening(prompt string) (system string, messages []llm.Message) {
 	if a.Config == nil {
 		return "", nil

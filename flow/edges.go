@@ -1,15 +1,15 @@
 package flow
 
-// edge is a declared way from a node to another.
+// edge is a declared edge from one node to another.
 type edge struct {
 	to    string
-	label string // what declares it, as messages say
+	label string // the field that declares it, for messages
 	field string
 	item  int // index in the field
 }
 
-// edges lists the declared edges of a node, ignored ones too: next, then what
-// its type declares, in file order.
+// edges returns the declared edges of a node, including ignored ones: next,
+// then those of its type, in file order.
 func (n *Node) edges() []edge {
 	var list []edge
 	for i, to := range n.Next {
@@ -35,8 +35,8 @@ func (n *Node) edges() []edge {
 	return list
 }
 
-// network is the declared edges of a graph as indices of nodes in file order.
-// Edges to nodes that do not exist are left out.
+// network contains the declared edges of a graph as indices of nodes in file
+// order. Edges to nodes that do not exist are left out.
 type network struct {
 	index map[string]int
 	next  [][]int
@@ -57,8 +57,8 @@ func (f *File) network() *network {
 	return w
 }
 
-// reachable marks the nodes that declared edges lead to from a node, itself
-// included.
+// reachable returns, for each node, whether declared edges lead to it from a
+// node. The node itself is reachable.
 func (w *network) reachable(from int) []bool {
 	seen := make([]bool, len(w.next))
 	seen[from] = true
@@ -76,8 +76,9 @@ func (w *network) reachable(from int) []bool {
 	return seen
 }
 
-// cycle finds the first cycle of a depth-first walk from each node in file
-// order: its nodes, from where it is entered. Nil when there is none.
+// cycle returns the nodes of the first cycle that a depth-first search from
+// each node in file order finds, starting where the search enters it. It
+// returns nil if there is none.
 func (w *network) cycle() []int {
 	const (
 		fresh = iota

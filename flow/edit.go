@@ -9,9 +9,9 @@ import (
 	"raddle.dev/graph"
 )
 
-// ParseValue reads a value that a person typed, as graph.yaml would read it where
-// it stands on one line: numbers, true, false, null, [lists], {maps: 1} and
-// "quoted text"; everything else is text as it is. Nothing is the empty text.
+// ParseValue reads a value that a person typed, as graph.yaml would read it on
+// one line: numbers, true, false, null, [lists], {maps: 1} and "quoted text";
+// everything else is text. An empty input is the empty text.
 func ParseValue(text string) (any, error) {
 	trimmed := strings.TrimSpace(text)
 	switch {
@@ -35,7 +35,7 @@ func ParseValue(text string) (any, error) {
 	return yamlValue(d.root), nil
 }
 
-// bracketed tells whether a text is marked as a list, a map or quoted text.
+// bracketed reports whether a text is written as a list, a map or quoted text.
 func bracketed(s string) bool {
 	switch s[0] {
 	case '[', '{':
@@ -46,15 +46,15 @@ func bracketed(s string) bool {
 	return false
 }
 
-// Replace is a write to a key of the agent's state that takes the place of its
-// value, whatever the key's reducer.
+// Replace returns a write that replaces the value of a key of the agent's
+// state, whatever the key's reducer.
 func (a *Agent) Replace(name string, v any) graph.Write {
 	ring := &keyring{file: a.File}
 	return ring.reset(name, v)
 }
 
-// StoredValue is the JSON of one value whose parts a journal holds under a tag;
-// nil where the key is absent.
+// StoredValue returns the JSON of one value whose parts a journal stores under
+// a tag, or nil if the key is missing.
 func StoredValue(tag string, parts [][]byte) []byte {
 	if parts == nil {
 		return nil

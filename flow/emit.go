@@ -6,10 +6,11 @@ import (
 	"raddle.dev/llm"
 )
 
-// The values that nodes send while they run, as [graph.Emitted] events.
+// These are the values that nodes emit while they run, as [graph.Emitted]
+// events.
 type (
-	// ModelCall says that a model is about to be called. Active is set where the
-	// node names none of its own.
+	// ModelCall says that a model is about to be called. Active reports whether
+	// the node names no model of its own.
 	ModelCall struct {
 		Model  string   `json:"model,omitempty"`
 		Active bool     `json:"active,omitempty"`
@@ -19,8 +20,8 @@ type (
 	Delta struct {
 		Text string `json:"text"`
 	}
-	// ModelDone says that a reply is complete. It is not sent for a reply that
-	// an earlier drive has recorded.
+	// ModelDone says that a reply is complete. It is not emitted for a reply
+	// that an earlier drive recorded.
 	ModelDone struct {
 		Model string    `json:"model,omitempty"`
 		Usage llm.Usage `json:"usage"`
@@ -29,7 +30,7 @@ type (
 	ScriptRun struct {
 		Script string `json:"script"`
 	}
-	// Merged lists the keys that a node's result brought into the state.
+	// Merged lists the keys that a node's result set in the state.
 	Merged struct {
 		Keys []string `json:"keys"`
 	}
@@ -42,28 +43,28 @@ type (
 		Agent  string `json:"agent"`
 		Prompt string `json:"prompt"`
 	}
-	// Extracting says that a model is asked to turn a text into data, the second
-	// time with Repair.
+	// Extracting says that a model is asked to convert a text to data. Repair
+	// is set the second time.
 	Extracting struct {
 		Repair bool `json:"repair,omitempty"`
 	}
 	// Searching says that a knowledge base is about to be searched.
 	Searching struct {
-		Node  string `json:"node,omitempty"` // empty: the agent's own documents are searched
+		Node  string `json:"node,omitempty"` // empty: the agent's own documents
 		Query string `json:"query"`
-		TopK  int    `json:"top_k,omitempty"` // 0: as many as the base says
+		TopK  int    `json:"top_k,omitempty"` // 0: the default of the base
 	}
-	// Found lists the chunks that a search has found.
+	// Found lists the chunks that a search found.
 	Found struct {
 		Chunks []Chunk `json:"chunks"`
 	}
-	// Warning is something that went wrong and was tolerated.
+	// Warning reports a problem that did not stop the run.
 	Warning struct {
 		Text string `json:"text"`
 	}
 )
 
-// typed marshals an emitted value with its type beside its fields.
+// typed marshals an emitted value with an additional field "type".
 func typed(name string, v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -76,53 +77,53 @@ func typed(name string, v any) ([]byte, error) {
 	return append(out, b[1:]...), nil
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v ModelCall) MarshalJSON() ([]byte, error) {
 	type plain ModelCall
 	return typed("model_call", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Delta) MarshalJSON() ([]byte, error) { type plain Delta; return typed("delta", plain(v)) }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v ModelDone) MarshalJSON() ([]byte, error) {
 	type plain ModelDone
 	return typed("model_done", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v ScriptRun) MarshalJSON() ([]byte, error) {
 	type plain ScriptRun
 	return typed("script_run", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Merged) MarshalJSON() ([]byte, error) { type plain Merged; return typed("merged", plain(v)) }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v ScriptNext) MarshalJSON() ([]byte, error) {
 	type plain ScriptNext
 	return typed("script_next", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Spawned) MarshalJSON() ([]byte, error) { type plain Spawned; return typed("spawned", plain(v)) }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Extracting) MarshalJSON() ([]byte, error) {
 	type plain Extracting
 	return typed("extracting", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Searching) MarshalJSON() ([]byte, error) {
 	type plain Searching
 	return typed("searching", plain(v))
 }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Found) MarshalJSON() ([]byte, error) { type plain Found; return typed("found", plain(v)) }
 
-// MarshalJSON adds the type.
+// MarshalJSON adds the field "type".
 func (v Warning) MarshalJSON() ([]byte, error) { type plain Warning; return typed("warning", plain(v)) }

@@ -8,10 +8,10 @@ import (
 )
 
 // AppendJSON appends the compact JSON text of a state value: members in order,
-// only the escapes that JSON demands, floats always with a fraction or an
-// exponent (3.0, 1e21), integers without. A float that is no number becomes
-// null, and bytes that are not UTF-8 become U+FFFD, as JSON has neither. It
-// fails only on a Go type that is no state value.
+// only the escapes that JSON requires, floats always with a fraction or an
+// exponent (3.0, 1e21), integers without. A float that is not a finite number
+// becomes null, and bytes that are not UTF-8 become U+FFFD, because JSON has
+// neither. It fails only for a Go type that is not a state value.
 func AppendJSON(dst []byte, v any) ([]byte, error) {
 	switch x := v.(type) {
 	case []any:
@@ -22,8 +22,8 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 	return appendScalar(dst, v)
 }
 
-// Compact is the text of AppendJSON as a string; a value that is no state
-// value becomes null.
+// Compact returns the text of AppendJSON as a string. A value that is not a
+// state value becomes null.
 func Compact(v any) string {
 	text, err := AppendJSON(nil, v)
 	if err != nil {
@@ -32,8 +32,8 @@ func Compact(v any) string {
 	return string(text)
 }
 
-// Pretty is the JSON text of a state value over several lines, indented by two
-// spaces. Empty arrays and objects stay on their line.
+// Pretty returns the JSON text of a state value on several lines, indented by
+// two spaces. Empty arrays and objects stay on one line.
 func Pretty(v any) string {
 	return string(appendPretty(nil, v, 0))
 }
@@ -117,7 +117,8 @@ func appendPretty(dst []byte, v any, depth int) []byte {
 	return out
 }
 
-// appendLine ends a line with a sign and starts the next one.
+// appendLine appends a character, a line break and the indentation of the next
+// line.
 func appendLine(dst []byte, sign byte, depth int) []byte {
 	return appendBreak(append(dst, sign), depth)
 }
@@ -131,8 +132,8 @@ func appendBreak(dst []byte, depth int) []byte {
 }
 
 // appendFloat writes the shortest text that reads back as f. Between 1e-5 and
-// 1e16 it has a decimal point and no exponent, beyond it an exponent without
-// plus sign and leading zeros.
+// 1e16 it has a decimal point and no exponent; outside this range it has an
+// exponent without plus sign and leading zeros.
 func appendFloat(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)

@@ -12,8 +12,8 @@ import (
 	"raddle.dev/graph"
 )
 
-// Explain puts an error of a run of this agent into the words of the file
-// format, without secrets. The engine's own error stays inside, for errors.As.
+// Explain returns an error of a run of this agent in the words of the file
+// format, without secrets. errors.As still finds the engine's error in it.
 func (a *Agent) Explain(err error) error {
 	if err == nil {
 		return nil
@@ -21,7 +21,7 @@ func (a *Agent) Explain(err error) error {
 	return &explained{a.host.redact(a.told(err)), err}
 }
 
-// told is what Explain says.
+// told returns the text of Explain.
 func (a *Agent) told(err error) string {
 	if answer := (*graph.AnswerError)(nil); errors.As(err, &answer) {
 		return refusedAnswer(answer)
@@ -37,7 +37,7 @@ func (a *Agent) told(err error) string {
 	return text
 }
 
-// refusedAnswer says which answer was not taken, and where its rule stands.
+// refusedAnswer says which answer was rejected, and which rule rejects it.
 func refusedAnswer(e *graph.AnswerError) string {
 	if !failedValidation.MatchString(e.Reason) {
 		return e.Error()
@@ -46,15 +46,15 @@ func refusedAnswer(e *graph.AnswerError) string {
 	return fmt.Sprintf("answer to %q: at node '%s': %s", e.ID, path[strings.LastIndexByte(path, '/')+1:], e.Reason)
 }
 
-// engineNode is how the engine names a node that failed.
+// engineNode matches the text in which the engine names a failed node.
 var engineNode = regexp.MustCompile(`node (\S+) \(step \d+[^)]*\)`)
 
-// PlainReason puts the reason of a failure as a journal keeps it, which is the
-// engine's text, into the words of the file format: for listings, which have no
-// agent and no error any more.
+// PlainReason returns the reason of a failure, as a journal stores it, in the
+// words of the file format. It is for lists, which have neither the agent nor
+// the error.
 func PlainReason(reason string) string { return engineNode.ReplaceAllString(reason, "at node '$1'") }
 
-// explained is an error of the engine in other words.
+// explained is an error of the engine with a different text.
 type explained struct {
 	text string
 	err  error
@@ -62,10 +62,10 @@ type explained struct {
 
 func (e *explained) Error() string { return e.text }
 
-// Unwrap is the engine's error.
+// Unwrap returns the engine's error.
 func (e *explained) Unwrap() error { return e.err }
 
-// explain gives the first words and the cause behind them, if there is one.
+// explain returns the first part of the text, and the cause if there is one.
 func (a *Agent) explain(err error) (text string, cause error) {
 	var (
 		step     *graph.StepError
@@ -98,7 +98,7 @@ func (a *Agent) explain(err error) (text string, cause error) {
 	return err.Error(), nil
 }
 
-// talkFailed says why a conversation with tools did not end.
+// talkFailed returns why a conversation with tools did not end normally.
 func (a *Agent) talkFailed(err error) string {
 	var limit *graph.LimitError
 	var canceled *graph.CanceledError
@@ -113,7 +113,8 @@ func (a *Agent) talkFailed(err error) string {
 	return childCause(err).Error()
 }
 
-// nodeText is the failure of a node; some failures are not told with its name.
+// nodeText returns the text for the failure of a node; some failures are
+// reported without its name.
 func (a *Agent) nodeText(e *graph.NodeError) (string, error) {
 	var plain *plainError
 	if errors.As(e.Err, &plain) {
@@ -122,7 +123,7 @@ func (a *Agent) nodeText(e *graph.NodeError) (string, error) {
 	return fmt.Sprintf("at node '%s'", e.Node), e.Err
 }
 
-// childLimit is a limit that the file's own graph did not meet itself.
+// childLimit returns the text for a limit that a child graph reached.
 func (a *Agent) childLimit(l *graph.LimitError) string {
 	if l.Status == graph.VisitLimit {
 		return visitText(l.Node, l.Count, l.Limit)
@@ -134,7 +135,7 @@ func visitText(node string, count, limit int) string {
 	return fmt.Sprintf("Node '%s' visited %d times (max_loop_iterations=%d). Possible infinite loop.", node, count, limit)
 }
 
-// place tells where a run was stopped.
+// place says where a run was stopped.
 func place(frontier []string, during bool) string {
 	if len(frontier) == 1 && !during {
 		return fmt.Sprintf(" at '%s'", frontier[0])

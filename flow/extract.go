@@ -7,9 +7,9 @@ import (
 	"raddle.dev/llm"
 )
 
-// extract turns a text into data: as it is, or else by asking a model to do it,
-// twice at most. Node timeouts and attempts do not cover it. The model of use is
-// for agents that name none.
+// extract converts a text to data: directly, or else by asking a model, at most
+// twice. Node timeouts and attempts do not apply to it. The model of use is for
+// agents that name none.
 func (v *visit) extract(use modelUse, schema any, text string) (any, error) {
 	if value, ok := fastPath(text); ok {
 		return value, nil

@@ -10,23 +10,23 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// presence tells what a missing and a null field mean.
+// presence says what a missing and a null field mean.
 type presence int
 
 const (
-	required  presence = iota // missing: an error; null: of the wrong type
+	required  presence = iota // missing: an error; null: the wrong type
 	optional                  // missing or null: unset
-	defaulted                 // missing: the default; null: of the wrong type, in a config.yaml the default
+	defaulted                 // missing: the default; null: the wrong type, or the default in a config.yaml
 )
 
-// fields reads the members of one mapping. Each method reads one field,
-// reports what is wrong with it, and remembers that the key is known.
+// fields reads the members of one mapping. Each method reads one field, reports
+// what is wrong with it, and records that the key is known.
 type fields struct {
 	p      *problems
 	src    source
 	path   string // of the mapping, for messages
-	plain  bool   // any scalar is text, as in top-level fields
-	config bool   // of a config.yaml: yes, no, on and off are booleans, too, and null stands for a default
+	plain  bool   // any scalar is accepted as text, as in top-level fields
+	config bool   // of a config.yaml: yes, no, on and off are booleans, too, and null means the default
 	known  []string
 }
 
@@ -38,7 +38,7 @@ func newFields(p *problems, src source, path string) *fields {
 // pair is one entry of a map of texts.
 type pair struct{ key, value string }
 
-// find is the node of a field, nil when it is not written or was found broken.
+// find returns the node of a field, or nil if the field is missing or invalid.
 func (m *fields) find(name string) *yaml.Node {
 	if !slices.Contains(m.known, name) {
 		m.known = append(m.known, name)
@@ -50,13 +50,14 @@ func (m *fields) find(name string) *yaml.Node {
 	return n
 }
 
-// has reports whether a field is written and not null.
+// has reports whether a field is set and not null.
 func (m *fields) has(name string) bool {
 	n := m.find(name)
 	return n != nil && !emptyScalar(resolve(n))
 }
 
-// get is the node of a field to decode, nil when there is nothing to decode.
+// get returns the node of a field to decode, or nil if there is nothing to
+// decode.
 func (m *fields) get(name string, p presence) *yaml.Node {
 	n := m.find(name)
 	switch {
@@ -77,7 +78,7 @@ func (m *fields) missing(name string) {
 	})
 }
 
-// field is the path of a field of the mapping.
+// field returns the path of a field of the mapping.
 func (m *fields) field(name string) string {
 	if m.path == "" {
 		return name
@@ -90,8 +91,8 @@ func (m *fields) fail(n *yaml.Node, name, code, message string) {
 	m.p.add(Finding{Code: code, Message: at(m.field(name), message), Pos: m.src.place(n)})
 }
 
-// What fields may be expected to hold, as messages say it. The names of the
-// number types are those of the file format's reference.
+// These are the types that fields may have, as messages name them. The names of
+// the number types are those of the file format's reference.
 const (
 	aString  = "a string"
 	aTime    = "u64 (a whole number of seconds)"
@@ -115,8 +116,8 @@ func (m *fields) wrongType(n *yaml.Node, name, want string) {
 	})
 }
 
-// scalarText converts a scalar to text: only strings, or every plain scalar
-// where plain is set.
+// scalarText converts a scalar to text: only strings, or every plain scalar if
+// plain is true.
 func scalarText(n *yaml.Node, plain bool) (string, bool) {
 	s := resolve(n)
 	if s.Kind != yaml.ScalarNode {
@@ -164,7 +165,7 @@ func (m *fields) str(name string, p presence) string {
 	return ""
 }
 
-// plainStr reads a text that may be any plain scalar.
+// plainStr reads a text that may be written as any plain scalar.
 func (m *fields) plainStr(name string) string {
 	if n := m.get(name, optional); n != nil {
 		return m.text(n, name, true)
@@ -172,7 +173,8 @@ func (m *fields) plainStr(name string) string {
 	return ""
 }
 
-// strings reads a list of texts: nil when it is unset, else not nil.
+// strings reads a list of texts. The result is nil if the field is not set, and
+// otherwise not nil.
 func (m *fields) strings(name string, p presence) []string {
 	n := m.get(name, p)
 	if n == nil {
@@ -186,7 +188,8 @@ func (m *fields) strings(name string, p presence) []string {
 	return m.texts(list.Content, name, m.plain)
 }
 
-// pairs reads a map of texts in order: nil when it is unset, else not nil.
+// pairs reads a map of texts in order. The result is nil if the field is not
+// set, and otherwise not nil.
 func (m *fields) pairs(name string, p presence) []pair {
 	n := m.get(name, p)
 	if n == nil {
@@ -222,7 +225,8 @@ func (m *fields) next() []string {
 	return nil
 }
 
-// mapping returns the node of a mapping, nil when it is unset or no mapping.
+// mapping returns the node of a mapping, or nil if the field is not set or not
+// a mapping.
 func (m *fields) mapping(name string) *yaml.Node {
 	n := m.get(name, optional)
 	if n == nil {
@@ -235,7 +239,7 @@ func (m *fields) mapping(name string) *yaml.Node {
 	return n
 }
 
-// any reads a value of any type, nil when it is unset.
+// any reads a value of any type, or nil if the field is not set.
 func (m *fields) any(name string) any {
 	if n := m.get(name, optional); n != nil {
 		return yamlValue(n)
@@ -277,7 +281,8 @@ func (m *fields) maybeSeconds(name string) *Seconds {
 	return nil
 }
 
-// count reads a number of things; what is beyond int is the largest int.
+// count reads a number of things; a number that does not fit in an int becomes
+// the largest int.
 func (m *fields) count(name string, def int) int {
 	if n := m.get(name, defaulted); n != nil {
 		return clampInt(m.unsigned(n, name, aCount))

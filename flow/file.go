@@ -1,7 +1,7 @@
 package flow
 
-// File is a graph.yaml that has been read: its fields with their defaults
-// filled in, and where each of them stands. It is never changed after Parse.
+// File is a graph.yaml that has been read: its fields with defaults filled in,
+// and their positions. It does not change after Parse.
 type File struct {
 	Path                 string // as given to Parse
 	Name                 string
@@ -10,8 +10,8 @@ type File struct {
 	Model                string // default model of llm nodes; empty: the caller's
 	Temperature, TopP    *float64
 	ReasoningEffort      string
-	Patience             *Seconds // retry_patience of llm nodes; nil: a failed request is repeated only as max_attempts says
-	WorkingDir           string   // of script nodes that do not say it themselves; empty: WorkingDirCaller
+	Patience             *Seconds // retry_patience of llm nodes; nil: a failed request is only repeated as max_attempts says
+	WorkingDir           string   // of script nodes that do not set it; empty: WorkingDirCaller
 	GlobalTools          []string
 	MCPServers           []string
 	ConversationStarters []string
@@ -23,8 +23,8 @@ type File struct {
 	Start                string
 	Nodes                []*Node // in file order
 
-	// Findings are the warnings of the reading: unknown keys, values that
-	// were adapted.
+	// Findings are the warnings of Parse: unknown keys, and values that were
+	// changed.
 	Findings []Finding
 
 	fileText
@@ -32,7 +32,7 @@ type File struct {
 	reducers map[string]string
 }
 
-// fileText is the text of a file, and where things stand in it.
+// fileText is the text of a file, and the positions of its fields.
 type fileText struct {
 	text     []byte
 	src      source
@@ -41,7 +41,7 @@ type fileText struct {
 
 // Settings is the settings block of a graph.
 type Settings struct {
-	MaxLoopIterations int      // visits of one node; 0 refuses the first node
+	MaxLoopIterations int      // visits of one node; 0 rejects the first node
 	Timeout           *Seconds // of the whole run; nil: none
 	MaxConcurrency    int      // branches of a super-step at a time
 	LogStateSnapshots bool
@@ -81,14 +81,14 @@ type Route struct {
 	Target string
 }
 
-// Node returns the node with an id, nil when there is none.
+// Node returns the node with an id, or nil if there is none.
 func (f *File) Node(id string) *Node { return f.byID[id] }
 
-// Reducer names the reducer of a key, "" when it has none.
+// Reducer returns the name of a key's reducer, or "" if it has none.
 func (f *File) Reducer(key string) string { return f.reducers[key] }
 
-// At is the place of a top-level field's value, the top of the file when the
-// field is not written there.
+// At returns the position of a top-level field's value, or the top of the file
+// if the field is missing.
 func (f *File) At(field string) Pos { return f.src.at(field) }
 
 // Node is one node of a graph: the fields that all types share, and the rest
@@ -103,19 +103,19 @@ type Node struct {
 	src source
 }
 
-// Body is what is special to a node's type: one of *AgentNode, *ApprovalNode,
+// Body contains the fields of a node's type: one of *AgentNode, *ApprovalNode,
 // *EndNode, *InputNode, *LLMNode, *MapNode, *RAGNode and *ScriptNode.
 type Body interface {
-	// Kind is the node type as files write it.
+	// Kind returns the node type as it is written in files.
 	Kind() string
 }
 
-// Kind is the node's type as files write it.
+// Kind returns the node's type as it is written in files.
 func (n *Node) Kind() string { return n.Body.Kind() }
 
-// Pos is the place of the node's id.
+// Pos returns the position of the node's id.
 func (n *Node) Pos() Pos { return n.src.pos }
 
-// At is the place of a field's value, or of the node when the field is not
-// written there.
+// At returns the position of a field's value, or of the node if the field is
+// missing.
 func (n *Node) At(field string) Pos { return n.src.at(field) }

@@ -6,37 +6,37 @@ import (
 	"slices"
 )
 
-// Severity tells whether a finding keeps a graph from running.
+// Severity says whether a finding prevents a graph from running.
 type Severity string
 
-// The severities.
+// These are the severities.
 const (
 	SeverityError   Severity = "error"
-	SeverityWarning Severity = "warning" // told by every run
-	SeverityInfo    Severity = "info"    // nothing is wrong; runs do not tell it
+	SeverityWarning Severity = "warning" // shown in every run
+	SeverityInfo    Severity = "info"    // not a problem; not shown in runs
 )
 
-// Class tells which check made a finding.
+// Class says which check made a finding.
 type Class string
 
-// The classes.
+// These are the classes.
 const (
-	ClassParse      Class = "parse"       // the file is no graph: YAML, types, structure
-	ClassUnknownKey Class = "unknown-key" // a key that nothing reads
+	ClassParse      Class = "parse"       // the file is not a graph: YAML, types, structure
+	ClassUnknownKey Class = "unknown-key" // a key that has no meaning
 	ClassValidate   Class = "validate"    // the validator of the file format
 	ClassProof      Class = "proof"       // a placeholder that has no value on some path
-	ClassAdvice     Class = "advice"      // what is allowed but can hardly be meant
+	ClassAdvice     Class = "advice"      // allowed, but probably a mistake
 )
 
-// Pos is a place in a file. Lines and columns start at 1, columns count
-// characters. The zero Pos is no place.
+// Pos is a position in a file. Lines and columns start at 1; columns count
+// characters. The zero Pos is no position.
 type Pos struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Col  int    `json:"col"`
 }
 
-// String is file:line:col.
+// String returns the position as file:line:col.
 func (p Pos) String() string {
 	if p.Line == 0 {
 		return p.File
@@ -44,7 +44,7 @@ func (p Pos) String() string {
 	return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Col)
 }
 
-// Finding is one thing that a check has to say about a file.
+// Finding is one result of a check of a file.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Class    Class    `json:"class"`
@@ -55,7 +55,7 @@ type Finding struct {
 	Pos      Pos      `json:"pos"`
 }
 
-// Text is the message with the node before it, as lists of findings show it.
+// Text returns the message, preceded by the node, as lists of findings show it.
 func (f Finding) Text() string {
 	if f.Node == "" {
 		return f.Message
@@ -63,7 +63,7 @@ func (f Finding) Text() string {
 	return "[" + f.Node + "] " + f.Message
 }
 
-// String is the finding in one line, with its place.
+// String returns the finding in one line, with its position.
 func (f Finding) String() string {
 	line := fmt.Sprintf("%s: %s: %s", f.Pos, f.Severity, f.Text())
 	if f.Hint != "" {
@@ -72,7 +72,7 @@ func (f Finding) String() string {
 	return line
 }
 
-// Strict returns the findings with unknown keys made errors.
+// Strict returns the findings with unknown keys as errors.
 func Strict(findings []Finding) []Finding {
 	strict := slices.Clone(findings)
 	for i := range strict {
@@ -88,15 +88,15 @@ func HasErrors(findings []Finding) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Severity == SeverityError })
 }
 
-// sortFindings puts findings in the order of the file.
+// sortFindings sorts findings by their position in the file.
 func sortFindings(findings []Finding) {
 	slices.SortStableFunc(findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Pos.Line, b.Pos.Line), cmp.Compare(a.Pos.Col, b.Pos.Col))
 	})
 }
 
-// maxFindings is how many findings one check keeps. A file with more of them
-// is not looked at more closely.
+// maxFindings is how many findings one check keeps. Further findings are
+// dropped.
 const maxFindings = 2000
 
 // report collects the findings of one class.

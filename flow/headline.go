@@ -6,11 +6,12 @@ import (
 	"strconv"
 )
 
-// failedValidation is the fixed text of an answer that fails its validation.
+// failedValidation matches the fixed text of an answer that fails its
+// validation.
 var failedValidation = regexp.MustCompile(`^(?:at node '[^']*': )?Input failed validation '(.*)' \(got (\d+) chars\)$`)
 
-// AnswerHeadline puts the reason why an answer is refused into plain words for a
-// person at a terminal. A reason that it does not know it returns unchanged.
+// AnswerHeadline returns the reason why an answer is rejected in plain words
+// for a person at a terminal. It returns an unknown reason unchanged.
 func AnswerHeadline(reason string) string {
 	found := failedValidation.FindStringSubmatch(reason)
 	if found == nil {
@@ -28,7 +29,7 @@ func AnswerHeadline(reason string) string {
 	return text
 }
 
-// headline says what the predicate demands of a text that does not fulfil it.
+// headline says what the predicate requires of a text that does not satisfy it.
 func (p predicate) headline() string {
 	switch {
 	case p.op == ">" && p.limit < ^uint64(0):
