@@ -82,7 +82,7 @@ func toolList(tools []tool.Tool) string {
 }
 
 // osName returns the name of an operating system as the file format's reference
-// uses it. archName does the same for a processor.
+// uses it.
 func osName(goos string) string {
 	if goos == "darwin" {
 		return "macos"
@@ -90,6 +90,8 @@ func osName(goos string) string {
 	return goos
 }
 
+// archName returns the name of a processor as the file format's reference uses
+// it.
 func archName(goarch string) string {
 	switch goarch {
 	case "amd64":

@@ -16,97 +16,104 @@ import (
 
 // HostSkills are the skills that the agents of a host may enable.
 type HostSkills struct {
-	Installed []string // besides those of an agent's own directory
-	Visible   []string // the only ones that may be enabled; nil: all that are installed
-	Off       bool     // skills are switched off: their names are not checked
+	Installed []string // in addition to those of an agent's own directory
+	Visible   []string // the only skills that may be enabled; nil: all installed ones
+	Off       bool     // skills are disabled: their names are not checked
 }
 
-// Host is the surroundings that an agent is loaded into and runs in. Its zero
-// value works for graphs that call no model.
+// Host is the environment in which an agent is loaded and runs. Its zero value
+// works for graphs that call no model.
 type Host struct {
-	Models   Models // nil: model names are taken on trust, and calling one fails
+	Models   Models // nil: model names are not checked, and calling a model fails
 	Model    string // the caller's current model, for graphs that name none
-	Override string // takes the place of every model of the graph and its children
+	Override string // replaces every model of the graph and its children
 
-	Temperature, TopP *float64 // the caller's, where neither graph nor node sets one
+	Temperature, TopP *float64 // the caller's values, used if neither graph nor node sets one
 
-	AgentDirs []string // where `agent:` names are looked for, after the directory beside the agent's own
-	Depth     int      // how many agents are above this one
+	AgentDirs []string // where the names of `agent:` are searched, after the parent of the agent's own directory
+	Depth     int      // number of agents above this one
 	Bounds    Bounds
-	NoSpawn   bool // function calling is off, so agent nodes cannot spawn
+	NoSpawn   bool // function calling is disabled, so agent nodes cannot spawn
 	// Child runs an agent that is not a graph; nil: such agents cannot run. Its
 	// result is recorded before it is used.
 	Child func(ctx context.Context, s Spawn) (string, error)
 
 	Tooling   Tooling
 	Retrieval Retrieval
-	Headless  bool // nobody will ever be asked: models are told so
+	Headless  bool // there is never a person to ask; models are informed of this
 
 	Skills  HostSkills
-	Offline bool // the validator trusts names of tools, servers, models and skills
+	Offline bool // the validator does not check names of tools, servers, models and skills
 
-	// Getenv looks up the variables that override an agent's values, such as
-	// WRITER_MODEL; nil: os.Getenv. All of them are looked up while it is loaded.
+	// Getenv returns the variables that override an agent's values, such as
+	// WRITER_MODEL; nil: os.Getenv. All of them are read when the agent is
+	// loaded.
 	Getenv func(name string) string
 
-	Session   string            // a session that the caller asked for: graphs refuse it
+	Session   string            // a session that the caller requested: graphs reject it
 	Variables map[string]string // agent variables that the caller set
-	Env       []string          // environment of scripts; nil: this process's without what ends in _API_KEY
-	ConfigDir string            // what scripts know as LLM_ROOT_DIR; empty: not set
-	Workspace string            // what scripts know as RADDLE_WORKSPACE; empty: not set
-	Redactor  Redactor          // takes secrets out of texts; nil: one that knows the agents' own
+	Env       []string          // environment of scripts; nil: this process's, without variables whose names end in _API_KEY
+	ConfigDir string            // the value of LLM_ROOT_DIR for scripts; empty: not set
+	Workspace string            // the value of RADDLE_WORKSPACE for scripts; empty: not set
+	Redactor  Redactor          // removes secrets from texts; nil: one that knows the agents' own secrets
 	Strict    bool              // unknown keys are errors
 	Log       *slog.Logger      // nil: no log
 }
 
-// Bounds are limits of what an agent does. The zero value has the usual ones.
+// Bounds limit what an agent may do. The zero value has the default limits.
 type Bounds struct {
 	Depth int // the deepest level an agent may be spawned at; 0: 3
-	// Patience is how long an agent repeats a request that a provider cannot answer
-	// now, where its file does not say it; 0: agent.DefaultPatience; negative: not.
+	// Patience is how long an agent repeats a request that a provider cannot
+	// answer now, if its file does not set it; 0: agent.DefaultPatience;
+	// negative: requests are not repeated.
 	Patience time.Duration
-	Value    int // bytes of the largest text that a template may make; 0: 16 MiB; negative: no limit
+	Value    int // maximum size in bytes of a text that a template may create; 0: 16 MiB; negative: no limit
 }
 
-// Tooling is what models may call, and what that may cost.
+// Tooling says which tools models may call, and what the calls may cost.
 type Tooling struct {
-	Box  Toolbox    // nil: agents have no tools but the built-in ones
-	Gate agent.Gate // gives permission for calls; nil: every call may be made
-	// Doubts tells whether nobody stands for the scripts of an agent's directory:
-	// each of its script nodes then asks before it runs. nil: somebody does for all.
+	Box  Toolbox    // nil: agents have only the built-in tools
+	Gate agent.Gate // permits or denies calls; nil: every call may be made
+	// Doubts reports whether the scripts of an agent's directory are not
+	// trusted: then each of its script nodes asks before it runs. nil: all
+	// scripts are trusted.
 	Doubts func(dir string) bool
-	// Packages lists the directories whose interpreters and packages the scripts of an
-	// agent's directory may use: see package tool/script. nil: the agent's own.
+	// Packages returns the directories whose interpreters and packages the
+	// scripts of an agent's directory may use: see package tool/script. nil:
+	// the agent's own directory.
 	Packages func(dir string) []string
 	// Bin is a directory that comes first in the PATH of script nodes; empty: none.
 	Bin string
-	// PromptUtils returns the file that script nodes find as LLM_PROMPT_UTILS_FILE; nil:
-	// they have none. It must be safe for concurrent use.
+	// PromptUtils returns the file whose path script nodes receive in
+	// LLM_PROMPT_UTILS_FILE; nil: they receive none. It must be safe for
+	// concurrent use.
 	PromptUtils func() (string, error)
-	// InDoubt is what is done with calls that a crash cut off, where neither the tool nor
-	// the agent says it; Doubt is the same for all calls, whatever those say.
+	// InDoubt says what happens to calls that a crash interrupted, if neither
+	// the tool nor the agent sets it. Doubt applies to all calls, whatever the
+	// tools and agents set.
 	InDoubt, Doubt tool.Doubt
-	Budget         agent.Budget // of a turn, for all that runs in it; what an agent's file says bounds this one besides
+	Budget         agent.Budget // of a turn, for everything that runs in it; limits in an agent's file apply in addition
 }
 
 // Models opens the models that agents name as "client:name".
 type Models interface {
-	// Known tells whether an agent in dir may name a model. It opens nothing.
+	// Known reports whether an agent in dir may use a model with this name. It
+	// opens nothing.
 	Known(dir, id string) bool
-	// Open opens a model for an agent in dir. Missing credentials may be an
-	// error of the first call instead.
+	// Open opens a model for an agent in dir. If credentials are missing, Open
+	// may succeed and the first call fail.
 	Open(ctx context.Context, dir, id string) (llm.Model, error)
-	// Facts tells what is known of a model. It opens nothing.
+	// Facts returns what is known about a model. It opens nothing.
 	Facts(dir, id string) ModelFacts
 }
 
-// Hinter is what [Models] may have besides.
+// Hinter is an optional interface of [Models].
 type Hinter interface {
-	// Hint returns what to do about a model that is not known, or "".
+	// Hint returns what to do about an unknown model, or "".
 	Hint(id string) string
 }
 
-// modelHint returns what to do about a model that is not known, or "".
+// modelHint returns what to do about an unknown model, or "".
 func (h *Host) modelHint(id string) string {
 	if m, ok := h.Models.(Hinter); ok {
 		return m.Hint(id)
@@ -114,7 +121,7 @@ func (h *Host) modelHint(id string) string {
 	return ""
 }
 
-// unknownModel returns the end of an error text about a model that is not known.
+// unknownModel returns the end of an error text about an unknown model.
 func (h *Host) unknownModel(id string) string {
 	text := "Unknown chat model '" + id + "'"
 	if hint := h.modelHint(id); hint != "" {
@@ -123,11 +130,11 @@ func (h *Host) unknownModel(id string) string {
 	return text
 }
 
-// ModelFacts is what is known of a model. A zero field is not known.
+// ModelFacts is what is known about a model. A zero field is unknown.
 type ModelFacts struct {
-	Window  int      // tokens of a request and its reply together
-	Output  int      // tokens of a reply
-	Efforts []string // levels of reasoning effort: empty for a model that has none, nil where that is not known
+	Window  int      // maximum tokens of a request and its reply together
+	Output  int      // maximum tokens of a reply
+	Efforts []string // levels of reasoning effort: empty for a model that has none, nil if unknown
 	NoTools bool     // it cannot call tools
 	Price   agent.Price
 }
@@ -149,7 +156,8 @@ func (h *Host) maxDepth() int {
 	return defaultMaxDepth
 }
 
-// mostValue is the largest text that a template may make, in bytes; negative: any.
+// mostValue returns the maximum size in bytes of a text that a template may
+// create; negative: no limit.
 func (h *Host) mostValue() int { return cmp.Or(h.Bounds.Value, 16<<20) }
 
 func (h *Host) getenv(name string) string {
@@ -183,7 +191,7 @@ func (h *Host) environ() []string {
 	})
 }
 
-// known is what the validator may know of the surroundings.
+// known returns what the validator knows about the environment.
 func (h *Host) known(dir string, tools *Toolset) Known {
 	k := Known{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
 		Tools: tools.names(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
@@ -192,7 +200,7 @@ func (h *Host) known(dir string, tools *Toolset) Known {
 	return k
 }
 
-// toolset opens the tools that an agent's file asks for.
+// toolset opens the tools that an agent's file needs.
 func (h *Host) toolset(n ToolNeed) (*Toolset, error) {
 	if h.Tooling.Box == nil {
 		return &Toolset{}, nil

@@ -8,18 +8,18 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// maxExpanded bounds the size of a file with its aliases written out.
+// maxExpanded limits the size of a file with its aliases expanded.
 const maxExpanded = 4 * maxFileSize
 
-// inspector walks a YAML tree once and makes a finding for everything that no
-// reader of the tree could use. Such nodes are marked as broken, so that later
-// readers pass over them in silence and can recurse without fear.
+// inspector walks a YAML tree once and adds a finding for every node that
+// cannot be used. Such nodes are marked as broken, so that later readers skip
+// them without another message and can recurse safely.
 type inspector struct {
 	d        *document
 	path     []segment
 	open     map[*yaml.Node]bool    // anchored nodes around the current one
-	measured map[*yaml.Node]measure // anchored nodes that are done
-	expanded int                    // what aliases add to the size of the file
+	measured map[*yaml.Node]measure // anchored nodes that are finished
+	expanded int                    // the size that aliases add to the file
 }
 
 // segment is one step from the root to a node: a key, or an index after "".
@@ -50,9 +50,9 @@ func pathText(path []segment) string {
 	return b.String()
 }
 
-// measure is the size of a node with its aliases written out.
+// measure is the size of a node with its aliases expanded.
 type measure struct {
-	weight int // about its bytes
+	weight int // approximate size in bytes
 	height int // levels below it
 }
 
@@ -61,7 +61,7 @@ func inspect(d *document) {
 	in.walk(d.root, 0)
 }
 
-// broken marks a node as one that a finding was made for.
+// broken marks a node that already has a finding.
 func broken(n *yaml.Node) {
 	*n = yaml.Node{Kind: yaml.ScalarNode, Tag: tagBroken, Style: yaml.TaggedStyle, Line: n.Line, Column: n.Column}
 }
@@ -168,8 +168,8 @@ func (in *inspector) collection(n *yaml.Node, want string) {
 	}
 }
 
-// keys checks the keys of a mapping: scalars, each once. Keys that fail are
-// marked as broken.
+// keys checks the keys of a mapping: each must be a scalar and occur once.
+// Invalid keys are marked as broken.
 func (in *inspector) keys(n *yaml.Node) {
 	if len(n.Content) == 2 && in.unquoted(n) {
 		return
@@ -197,7 +197,7 @@ func (in *inspector) keys(n *yaml.Node) {
 	}
 }
 
-// unquoted recognises {{path}} without quotes, which YAML reads as a map whose
+// unquoted recognizes {{path}} without quotes, which YAML reads as a map whose
 // key is a map.
 func (in *inspector) unquoted(n *yaml.Node) bool {
 	inner := n.Content[0]

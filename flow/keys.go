@@ -27,22 +27,23 @@ var listCodec = graph.Codec[[]any]{
 	},
 }
 
-// keyring makes the keys of a graph by name. Scripts write names that nobody
+// keyring creates the keys of a graph by name. Scripts write names that are not
 // declared, so there is no list of them.
 //
-// A key that append or extend reduces is a list of the engine's, of which the
-// journal keeps only what was added: a log that grows over a long run is stored
-// once. All other reducers fold whole values.
+// A key with the reducer append or extend is a list of the engine, of which the
+// journal stores only what was added: a log that grows over a long run is
+// stored once. All other reducers combine whole values.
 type keyring struct {
 	file *File
 	mu   sync.Mutex
 	keys map[string]graph.Key[any]
 }
 
-// mostKeys bounds what a keyring remembers; a key can always be made again.
+// mostKeys limits how many keys a keyring caches; a key can always be created
+// again.
 const mostKeys = 1000
 
-// open is the key of a name, of either kind.
+// open returns the key with a name, of either kind.
 func (r *keyring) open(name string) graph.AnyKey {
 	if r.grows(name) {
 		return graph.Append[any](name).Codec(listCodec)
@@ -50,8 +51,8 @@ func (r *keyring) open(name string) graph.AnyKey {
 	return r.key(name)
 }
 
-// grows tells whether a key is a list that is only added to. One that does not
-// begin as a list fails with its first write, as its reducer says.
+// grows reports whether a key is a list to which values are only added. If its
+// first value is not a list, its first write fails, as its reducer requires.
 func (r *keyring) grows(name string) bool {
 	switch r.file.Reducer(name) {
 	case "append", "extend":
@@ -100,7 +101,7 @@ func (r *keyring) set(name string, v any) (graph.Write, error) {
 	return graph.Append[any](name).Codec(listCodec).Set(added.([]any)), nil
 }
 
-// reset replaces a value, whatever its reducer.
+// reset replaces a value, whatever its key's reducer.
 func (r *keyring) reset(name string, v any) graph.Write {
 	if list, ok := v.([]any); ok && r.grows(name) {
 		return graph.Append[any](name).Codec(listCodec).Reset(list)
@@ -108,7 +109,7 @@ func (r *keyring) reset(name string, v any) graph.Write {
 	return r.key(name).Reset(v)
 }
 
-// StateJSON is a state as one compact JSON object, sorted by key.
+// StateJSON returns a state as one compact JSON object, sorted by key.
 func StateJSON(s graph.State) []byte { return appendState(nil, s) }
 
 func appendState(b []byte, s graph.State) []byte {
@@ -120,7 +121,7 @@ func appendState(b []byte, s graph.State) []byte {
 		b = append(appendString(b, name), ':')
 		v, _ := s.Value(name)
 		encoded, err := AppendJSON(b, v)
-		if err != nil { // a value of another package's key
+		if err != nil { // a value of a key of another package
 			encoded = append(b, "null"...)
 		}
 		b = encoded
@@ -128,7 +129,8 @@ func appendState(b []byte, s graph.State) []byte {
 	return append(b, '}')
 }
 
-// StoredJSON is StateJSON for values as a journal holds them.
+// StoredJSON is StateJSON for values in the form in which a journal stores
+// them.
 func StoredJSON(values []graph.Stored) []byte {
 	b := []byte{'{'}
 	for i, v := range values {
@@ -141,11 +143,11 @@ func StoredJSON(values []graph.Stored) []byte {
 	return append(b, '}')
 }
 
-// textTag is the tag of keys whose values are kept as they are.
+// textTag is the tag of keys whose values are stored unchanged.
 const textTag = "string"
 
-// appendParts joins what the journal holds of a key: one value, or a list or a
-// mapping and what was added to it.
+// appendParts joins the parts of a key that the journal stores: one value, or a
+// list or a mapping and what was added to it.
 func appendParts(b []byte, tag string, parts [][]byte) []byte {
 	switch {
 	case tag == textTag || len(parts) == 1 && !json.Valid(parts[0]):
@@ -163,7 +165,7 @@ func appendParts(b []byte, tag string, parts [][]byte) []byte {
 	first := len(b)
 	for _, p := range parts {
 		if len(p) < len(bounds) || p[0] != bounds[0] {
-			continue // null: nothing was added to
+			continue // null: the list or mapping before the additions is empty
 		}
 		if inner := p[1 : len(p)-1]; len(inner) > 0 {
 			if len(b) > first {
@@ -178,8 +180,8 @@ func appendParts(b []byte, tag string, parts [][]byte) []byte {
 	return b
 }
 
-// distinctKeys leaves the last of the members of one name in the object that
-// begins at from.
+// distinctKeys keeps only the last member of each name in the object that
+// starts at from.
 func distinctKeys(b []byte, from int) []byte {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(b[from:], &members) != nil {

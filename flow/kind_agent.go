@@ -8,7 +8,7 @@ type AgentNode struct {
 	Timeout      Seconds
 }
 
-// Kind is agent.
+// Kind returns "agent".
 func (*AgentNode) Kind() string { return "agent" }
 
 var agentKind = kind{

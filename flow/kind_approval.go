@@ -1,6 +1,6 @@
 package flow
 
-// ApprovalNode asks a person to choose and routes by the answer.
+// ApprovalNode asks a person to choose, and routes by the answer.
 type ApprovalNode struct {
 	Question Template // strict
 	Options  []string
@@ -8,11 +8,11 @@ type ApprovalNode struct {
 	OnOther  string
 }
 
-// Kind is approval.
+// Kind returns "approval".
 func (*ApprovalNode) Kind() string { return "approval" }
 
-// Target is where an answer leads: an exact match among the routes, else
-// OnOther.
+// Target returns the node to which an answer leads: that of the route with
+// exactly this text, else OnOther.
 func (a *ApprovalNode) Target(answer string) string {
 	for _, r := range a.Routes {
 		if r.Answer == answer {

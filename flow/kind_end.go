@@ -5,13 +5,14 @@ import "fmt"
 // EndNode ends the run with a result.
 type EndNode struct {
 	Output   Template // lenient
-	ExitCode int      // of the process, 64 to 113; 0: the run's own
+	ExitCode int      // of the process, 64 to 113; 0: the default of the run
 }
 
-// Kind is end.
+// Kind returns "end".
 func (*EndNode) Kind() string { return "end" }
 
-// The exit codes that end nodes may give, which no other ending uses.
+// minExitCode and maxExitCode limit the exit codes of end nodes. No other
+// result of a run has an exit code in this range.
 const minExitCode, maxExitCode = 64, 113
 
 var endKind = kind{

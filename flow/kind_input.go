@@ -3,11 +3,11 @@ package flow
 // InputNode asks a person for a text.
 type InputNode struct {
 	Question   Template // strict
-	Default    Template // lenient; takes the place of an empty answer
+	Default    Template // lenient; replaces an empty answer
 	Validation string   // a length predicate; empty: none
 }
 
-// Kind is input.
+// Kind returns "input".
 func (*InputNode) Kind() string { return "input" }
 
 var inputKind = kind{

@@ -1,6 +1,6 @@
 package flow
 
-// LLMNode is one conversation with a model, with tools where it lists some.
+// LLMNode is one conversation with a model, with tools if it lists some.
 type LLMNode struct {
 	Instructions      *Template // strict; nil: no system prompt
 	Prompt            Template  // strict
@@ -8,7 +8,7 @@ type LLMNode struct {
 	Model             string // empty: the graph's
 	Temperature, TopP *float64
 	ReasoningEffort   string
-	Fallback          string // where a failure leads; empty: on to next
+	Fallback          string // the node after a failure; empty: the next
 	MaxAttempts       int
 	MaxIterations     int
 	OutputSchema      any      // nil: the text is not parsed
@@ -17,7 +17,7 @@ type LLMNode struct {
 	Skills            Skills
 }
 
-// Kind is llm.
+// Kind returns "llm".
 func (*LLMNode) Kind() string { return "llm" }
 
 var llmKind = kind{

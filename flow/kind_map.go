@@ -3,14 +3,14 @@ package flow
 // MapNode runs one node for every item of a list.
 type MapNode struct {
 	Over           Template // strict and typed: an array
-	As             string   // key that holds the item while the branch runs
+	As             string   // key of the item while the branch runs
 	Branch         string   // id of the node to run
-	OutputKey      string   // key that holds the branch's result
-	CollectInto    string   // key that gets the array of results
+	OutputKey      string   // key of the branch's result
+	CollectInto    string   // key of the array of results
 	MaxConcurrency *int     // nil: the graph's
 }
 
-// Kind is map.
+// Kind returns "map".
 func (*MapNode) Kind() string { return "map" }
 
 var mapKind = kind{

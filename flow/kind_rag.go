@@ -17,10 +17,10 @@ type RAGNode struct {
 	Driver          string
 }
 
-// Kind is rag.
+// Kind returns "rag".
 func (*RAGNode) Kind() string { return "rag" }
 
-// defaultQuery is what a rag node searches for when it names nothing.
+// defaultQuery is the query of a rag node that sets none.
 const defaultQuery = "{{initial_prompt}}"
 
 var ragKind = kind{

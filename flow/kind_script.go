@@ -8,12 +8,12 @@ import (
 // ScriptNode runs a script and merges the JSON object that it prints.
 type ScriptNode struct {
 	Script     string // path, relative to the agent directory
-	Fallback   string // where a failure leads; empty: on to next
+	Fallback   string // the node after a failure; empty: the next
 	Timeout    Seconds
 	WorkingDir string // WorkingDirAgent or WorkingDirCaller; empty: as the graph says
 }
 
-// The directories in which a script may run.
+// These are the directories in which a script may run.
 const (
 	WorkingDirCaller = "caller" // where raddle was started; the default
 	WorkingDirAgent  = "agent"  // the agent's directory
@@ -22,7 +22,7 @@ const (
 // workingDirs are the values of working_dir.
 var workingDirs = []string{WorkingDirCaller, WorkingDirAgent}
 
-// readWorkingDir reads working_dir; "" if it is not set.
+// readWorkingDir returns the value of working_dir, or "" if it is not set.
 func readWorkingDir(m *fields) string {
 	const name = "working_dir"
 	n := m.get(name, optional)
@@ -36,7 +36,7 @@ func readWorkingDir(m *fields) string {
 	return dir
 }
 
-// Kind is script.
+// Kind returns "script".
 func (*ScriptNode) Kind() string { return "script" }
 
 var scriptKind = kind{

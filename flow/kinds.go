@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// kind is one type of node. A new type is one entry here and one file.
+// kind is one type of node. To add a type, add one entry here and one file.
 type kind struct {
 	name     string
 	doc      string   // what such a node does, one sentence
 	required []string // fields besides type
 	optional []string // fields besides id, type, description and next
-	scoped   string   // the variable that its state_updates see; empty: none
+	scoped   string   // the variable that its state_updates can read; empty: none
 	decode   func(m *fields) Body
 }
 
@@ -33,7 +33,7 @@ func kindOf(name string) (kind, bool) {
 	return kinds[i], true
 }
 
-// kindsWith lists the types that have a field.
+// kindsWith returns the types that have a field.
 func kindsWith(field string) []string {
 	var names []string
 	for _, k := range kinds {
@@ -44,7 +44,8 @@ func kindsWith(field string) []string {
 	return names
 }
 
-// hintForKey returns which other types have a key that a node of the type k does not have, and "" when none has it.
+// hintForKey returns a hint that names the other types with a key that a node
+// of type k does not have, or "" if there are none.
 func (k *kind) hintForKey(key string) string {
 	owners := kindsWith(key)
 	if owners == nil {
@@ -53,7 +54,7 @@ func (k *kind) hintForKey(key string) string {
 	return fmt.Sprintf("only nodes of type %s have it, and this one is of type %s", strings.Join(owners, ", "), k.name)
 }
 
-// outputSchema is a node's output_schema, nil when it has none.
+// outputSchema returns a node's output_schema, or nil if it has none.
 func (n *Node) outputSchema() any {
 	switch b := n.Body.(type) {
 	case *LLMNode:
@@ -64,7 +65,7 @@ func (n *Node) outputSchema() any {
 	return nil
 }
 
-// schemaProperties lists the top-level properties that a node's output_schema
+// schemaProperties returns the top-level properties that a node's output_schema
 // declares, in file order.
 func (n *Node) schemaProperties() []string {
 	o, _ := n.outputSchema().(*Object)

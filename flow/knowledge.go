@@ -10,56 +10,61 @@ import (
 	"raddle.dev/rag"
 )
 
-// Retrieval is how knowledge bases are built and searched. The zero value builds
-// those that need nobody's help: for keyword search, fully specified.
+// Retrieval says how knowledge bases are built and searched. The zero value
+// builds those that need no answer of a person: for keyword search, or with
+// complete settings.
 type Retrieval struct {
-	Embedder func(model string) (rag.Embedder, error) // opens an embedding model; nil: there is none but rag.Keyword
-	Reranker func(model string) (rag.Reranker, error) // opens a reranking model; nil: there is none
-	// Base is a knowledge base from elsewhere, by agent and node; nil or not ok:
-	// the agent's directory has it.
+	Embedder func(model string) (rag.Embedder, error) // opens an embedding model; nil: only rag.Keyword is available
+	Reranker func(model string) (rag.Reranker, error) // opens a reranking model; nil: no reranking model is available
+	// Base returns a knowledge base from elsewhere, by agent and node. If it is
+	// nil or ok is false, the base is in the agent's directory.
 	Base func(agent, node string) (s Searcher, ok bool)
 
-	Model         string // of embedding, where nobody names one: see rag.Options
+	Model         string // of embedding, if no file sets one: see rag.Options
 	RerankerModel string
 	ChunkSize     *int
 	ChunkOverlap  *int
 	TopK          int
-	// ExtractorModel finds entities in documents of which no node names another model; empty: it is not done. Host.Models opens it.
+	// ExtractorModel finds entities in documents whose nodes set no other
+	// model; empty: no entities are extracted. Host.Models opens it.
 	ExtractorModel string
-	Template       string            // around a question and what was found; empty: a default
+	Template       string            // text around a question and what was found; empty: a default
 	Loaders        map[string]string // see load.Options
 	Env            []string          // of loaders
 
-	// Confirm asks whether a knowledge base is to be built; nil: nobody can be asked.
+	// Confirm asks whether to build a knowledge base; nil: there is no person
+	// to ask.
 	Confirm func(question string) (bool, error)
-	// Ask asks for a value that nobody has given, with the one that is usual; nil:
-	// that one is taken, and a model that nobody names is an error.
+	// Ask asks for a value that is not set and suggests the usual one; nil: the
+	// usual value is used, and a missing model is an error.
 	Ask func(question, usual string) (string, error)
-	// Renew brings bases up to date that hold pages of the web, too, and makes it an
-	// error where a base cannot be. Without it such a base answers as before.
+	// Renew also updates bases that contain web pages, and makes it an error if
+	// a base cannot be updated. Without it such a base is used as it is.
 	Renew bool
-	// Rebuild builds what there is anew, as the agents' files say now.
+	// Rebuild builds existing bases from scratch, with the current settings of
+	// the agents' files.
 	Rebuild bool
-	// Told is told what a build does, a line at a time; nil: nobody.
+	// Told receives the messages of a build, one line at a time; nil: they are
+	// dropped.
 	Told func(line string)
-	// Progress is told how far a build is, in place of a line for each document; nil:
-	// Told is.
+	// Progress receives the progress of a build, instead of one message for
+	// each document; nil: Told receives those messages.
 	Progress func(Building)
 }
 
-// Building is how far the build of a knowledge base is.
+// Building is the progress of building a knowledge base.
 type Building struct {
 	Base     string // its id
-	Done     int    // documents that were looked at
+	Done     int    // number of documents that were processed
 	Total    int
-	Known    bool // the last of them is as it was
+	Known    bool // the last of them has not changed
 	Embedded int  // texts that were sent to the embedding model
-	Asked    int  // parts of documents that the extractor model was asked about
-	ToAsk    int  // of so many; zero: documents are being read
-	Ended    bool // nothing else is told of this build
+	Asked    int  // number of parts of documents that were sent to the extractor model
+	ToAsk    int  // total number of these parts; zero: documents are still being read
+	Ended    bool // this is the last report of this build
 }
 
-// Searcher is what a question is put to: a *[rag.Base], or another index.
+// Searcher answers queries: a *[rag.Base], or another index.
 type Searcher interface {
 	Search(ctx context.Context, query string, o rag.SearchOptions) ([]rag.Hit, error)
 }
@@ -67,19 +72,19 @@ type Searcher interface {
 // ownBase is the name of the base of a config.yaml's documents.
 const ownBase = "rag"
 
-// knowledge is what an agent's file says of one base.
+// knowledge is what an agent's file says about one base.
 type knowledge struct {
 	id        string // of the rag node, or ownBase
 	documents []string
 	options   rag.Options
-	sized     bool // the overlap of chunks is said, which may be none
+	sized     bool // the overlap of chunks is set; it may be zero
 	driver    string
 }
 
 // Prepare opens the knowledge bases of the agent and of the agents it runs, and
-// builds those that are not there or whose documents have changed. What is not
-// fully specified is asked for, or an error where nobody can be asked. It must be
-// called once before Graph, and may take long; the caller must Close the Agent.
+// builds those that do not exist or whose documents have changed. If settings
+// are missing, it asks for them, or fails if there is no person to ask. Call it
+// once before Graph; it may take long. The caller must Close the Agent.
 func (a *Agent) Prepare(ctx context.Context) error { return a.prepare(ctx, map[*Agent]bool{}) }
 
 func (a *Agent) prepare(ctx context.Context, seen map[*Agent]bool) error {
@@ -98,7 +103,7 @@ func (a *Agent) prepare(ctx context.Context, seen map[*Agent]bool) error {
 	}
 	for _, name := range sortedNames(a.children) {
 		if a.childFault(name) != nil {
-			continue // its node fails before it could search
+			continue // its node fails before it searches
 		}
 		if err := a.children[name].prepare(ctx, seen); err != nil {
 			return err
@@ -107,8 +112,8 @@ func (a *Agent) prepare(ctx context.Context, seen map[*Agent]bool) error {
 	return nil
 }
 
-// Close closes the knowledge bases that Prepare has opened, and those of agents that
-// were spawned.
+// Close closes the knowledge bases that Prepare opened, and those of spawned
+// agents.
 func (a *Agent) Close() error { return errors.Join(a.close(map[*Agent]bool{})...) }
 
 func (a *Agent) close(seen map[*Agent]bool) []error {
@@ -128,7 +133,7 @@ func (a *Agent) close(seen map[*Agent]bool) []error {
 	return failed
 }
 
-// shut closes the bases of the agent alone.
+// shut closes only the bases of the agent itself.
 func (a *Agent) shut() (failed []error) {
 	for _, id := range sortedNames(a.bases) {
 		if b, ok := a.bases[id].(*rag.Base); ok {
@@ -142,7 +147,8 @@ func (a *Agent) shut() (failed []error) {
 	return failed
 }
 
-// knowledge lists what the agent's file says of bases, in the order of the file.
+// knowledge returns what the agent's file says about its bases, in the order of
+// the file.
 func (a *Agent) knowledge() []knowledge {
 	var list []knowledge
 	if a.Config != nil {
@@ -171,8 +177,9 @@ func or(n *int, other int) int {
 	return *n
 }
 
-// mayBuild reports whether a base that is not there is to be built, and completes
-// what its file leaves out. The host's settings count like those of the file.
+// mayBuild reports whether to build a base that does not exist, and completes
+// the settings that its file leaves out. The host's settings count like those
+// of the file.
 func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 	r := &a.host.Retrieval
 	if len(k.documents) == 0 {
@@ -212,8 +219,8 @@ func noDocuments(k knowledge) error {
 	return failf("Cannot build RAG knowledge base '%s' with no documents", k.id)
 }
 
-// complete takes what the file leaves out from the host's settings, then from a
-// person if there is one to ask.
+// complete takes missing settings from the host, then from a person if ask is
+// true.
 func (a *Agent) complete(k *knowledge, ask bool) error {
 	r, o := &a.host.Retrieval, &k.options
 	if o.Model == "" {
@@ -255,7 +262,8 @@ func (a *Agent) complete(k *knowledge, ask bool) error {
 	return nil
 }
 
-// number is what the host's settings say, else what a person does, else the usual.
+// number returns the host's setting, else the answer of a person, else the
+// usual value.
 func (a *Agent) number(question string, said *int, usual int, ask bool) (int, error) {
 	if said != nil || !ask || a.host.Retrieval.Ask == nil {
 		return or(said, usual), nil

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// adviseDocuments warns of files and folders of documents that are not there: the
-// build would tell it only when it comes to them.
+// adviseDocuments warns about files and folders of documents that do not exist.
+// Otherwise only the build would report them.
 func (a *Agent) adviseDocuments() {
 	for _, k := range a.knowledge() {
 		at := a.documentsAt(k.id)
@@ -29,7 +29,8 @@ func (a *Agent) adviseDocuments() {
 	}
 }
 
-// documentsAt is where the sources of a base stand.
+// documentsAt returns a function that returns the position of a source of a
+// base.
 func (a *Agent) documentsAt(id string) func(i int) Pos {
 	if a.Config != nil {
 		return a.Config.src.items("documents")
@@ -37,8 +38,9 @@ func (a *Agent) documentsAt(id string) func(i int) Pos {
 	return a.File.Node(id).src.items("documents")
 }
 
-// plainPath tells whether a source names one file or folder: no pattern, no address,
-// nothing for a loader, and nothing that is refused anyway.
+// plainPath reports whether a source is the path of one file or folder: not a
+// pattern, an address, a source for a loader, or a source that is rejected in
+// any case.
 func plainPath(source string) bool {
 	return source != "" && !strings.ContainsAny(source, "*?[]{}:@") && !strings.HasPrefix(source, "~") && !strings.Contains(source, "..")
 }

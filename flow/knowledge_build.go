@@ -15,8 +15,8 @@ import (
 	"raddle.dev/rag/load"
 )
 
-// base opens a base as the lifecycle of the format wants it. nil: there is none,
-// and none is needed.
+// base opens a base, and builds or updates it as the file format requires. It
+// returns nil if there is no base and none is needed.
 func (a *Agent) base(ctx context.Context, k knowledge) (Searcher, error) {
 	r := &a.host.Retrieval
 	if r.Base != nil {
@@ -38,8 +38,9 @@ func (a *Agent) base(ctx context.Context, k knowledge) (Searcher, error) {
 	return a.built(ctx, k, buildPlace{path: path, store: k.id + ".db"})
 }
 
-// opened is a base whose file exists. One of raddle's own is brought up to date,
-// where that needs no network; if it cannot be, it answers as before.
+// opened opens a base whose file exists. If it is raddle's own and the update
+// needs no network, it is updated; if the update fails, the base is used as it
+// is.
 func (a *Agent) opened(ctx context.Context, k knowledge, path string, text []byte) (Searcher, error) {
 	fail := func(err error) (Searcher, error) {
 		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
@@ -71,14 +72,14 @@ func (a *Agent) opened(ctx context.Context, k knowledge, path string, text []byt
 	return base, nil
 }
 
-// refreshed brings a base up to date with its documents.
+// refreshed updates a base after changes of its documents.
 func (a *Agent) refreshed(ctx context.Context, base *rag.Base, k knowledge, p pointer) error {
 	renew := a.host.Retrieval.Renew
 	if !renew && slices.ContainsFunc(p.DocumentPaths, remote) {
 		return nil
 	}
 	report, err := base.Refresh(ctx, a.progress(k.id))
-	if errors.Is(err, rag.ErrNotBuilt) { // its own file was removed, and not the one that names it
+	if errors.Is(err, rag.ErrNotBuilt) { // the base was removed, but not the file that points to it
 		report, err = base.Build(ctx, p.DocumentPaths, a.progress(k.id))
 	}
 	a.progressEnds(k.id)
@@ -101,8 +102,8 @@ func (a *Agent) refreshed(ctx context.Context, base *rag.Base, k knowledge, p po
 	return a.renew(ctx, base, filepath.Join(a.Dir, k.id+".yaml"), p)
 }
 
-// renew writes the file of a base anew where the base knows better: a build was
-// killed before it could.
+// renew writes the pointer file of a base again if it differs from the base: a
+// build was killed before it could write the file.
 func (a *Agent) renew(ctx context.Context, base *rag.Base, path string, p pointer) error {
 	s, err := base.Settings(ctx)
 	if err != nil {
@@ -114,7 +115,7 @@ func (a *Agent) renew(ctx context.Context, base *rag.Base, path string, p pointe
 	return nil
 }
 
-// remote tells whether a document is fetched from somewhere.
+// remote reports whether a document is fetched over the network.
 func remote(document string) bool { return strings.Contains(document, "://") }
 
 func (a *Agent) options(k knowledge) rag.Options {
@@ -137,14 +138,15 @@ func (a *Agent) options(k knowledge) rag.Options {
 	return o
 }
 
-// buildPlace is where a base is built: its own file, and the one that names it.
+// buildPlace contains the paths of a base: its own file, and the file that
+// points to it.
 type buildPlace struct {
 	path  string
 	store string // in the agent's directory
 }
 
-// built builds a base, and says in its file that it has. A base that is there
-// already answers as before until that is done.
+// built builds a base and writes its pointer file. An existing base can be used
+// until the build is finished.
 func (a *Agent) built(ctx context.Context, k knowledge, at buildPlace) (Searcher, error) {
 	base, err := rag.Open(filepath.Join(a.Dir, at.store), a.options(k))
 	if err != nil {
@@ -184,14 +186,14 @@ func (a *Agent) built(ctx context.Context, k knowledge, at buildPlace) (Searcher
 	return base, nil
 }
 
-// ownDriver is the driver of the format that stands for one's own file.
+// ownDriver is the driver of the format for which raddle uses its own file.
 const ownDriver = "yaml"
 
 func driverText(driver string) string {
 	return fmt.Sprintf("`driver: %s` has no effect: the knowledge base is a file of raddle's own, with vectors, words and entities in it", driver)
 }
 
-// progress tells how far a build is.
+// progress returns a function that reports the progress of a build.
 func (a *Agent) progress(id string) func(rag.Progress) {
 	return func(p rag.Progress) {
 		switch {
@@ -228,7 +230,7 @@ func (a *Agent) progressEnds(id string) {
 	}
 }
 
-// tellEntities sums up what was asked of the extractor model.
+// tellEntities reports a summary of the requests to the extractor model.
 func (a *Agent) tellEntities(r rag.Report) {
 	if r.Asked == 0 {
 		return

@@ -14,19 +14,19 @@ import (
 	"raddle.dev/rag"
 )
 
-// BaseFile is where an agent keeps one of its knowledge bases.
+// BaseFile says where an agent stores one of its knowledge bases.
 type BaseFile struct {
-	ID        string   `json:"id"` // of the rag node; "rag": of a config.yaml's documents
+	ID        string   `json:"id"` // of the rag node; "rag" for the documents of a config.yaml
 	Documents []string `json:"documents"`
-	Path      string   `json:"path"`            // of the file that says that it is built
-	Store     string   `json:"store,omitempty"` // of the base itself; empty: it is not built
-	// Differs lists what the agent's file says otherwise than the base was built
-	// with, which counts until it is built anew.
+	Path      string   `json:"path"`            // of the file that says that the base is built
+	Store     string   `json:"store,omitempty"` // of the base itself; empty: the base is not built
+	// Differs lists settings of the agent's file that differ from those of the
+	// base. The settings of the base apply until it is built again.
 	Differs []string `json:"differs,omitempty"`
 }
 
-// BaseFiles lists the knowledge bases that the agent's file asks for, built or
-// not, in the order of the file.
+// BaseFiles returns the knowledge bases of the agent's file, built or not, in
+// the order of the file.
 func (a *Agent) BaseFiles() []BaseFile {
 	files := []BaseFile{}
 	for _, k := range a.knowledge() {
@@ -42,9 +42,9 @@ func (a *Agent) BaseFiles() []BaseFile {
 	return files
 }
 
-// pointer is the file that says that a base has been built, and where it is: in
-// the place where the format's reference keeps its own bases. The base itself
-// knows its settings too, and is right where they differ.
+// pointer is the file that says that a base has been built, and where it is. It
+// is where the format's reference stores its own bases. The base contains its
+// settings too; if they differ, those of the base apply.
 type pointer struct {
 	Base            string   `yaml:"base"`
 	EmbeddingModel  string   `yaml:"embedding_model"`
@@ -58,27 +58,27 @@ type pointer struct {
 	DocumentPaths   []string `yaml:"document_paths"`
 }
 
-// readPointer reads a file; not ok: another program has written it.
+// readPointer decodes a file; ok is false if another program has written it.
 func readPointer(text []byte) (p pointer, ok bool) {
 	err := yaml.Unmarshal(text, &p)
 	return p, err == nil && p.Base != ""
 }
 
-// pointerTo is the pointer to a base with settings.
+// pointerTo returns the pointer to a base with settings.
 func pointerTo(base string, s rag.Settings) pointer {
 	return pointer{Base: base, EmbeddingModel: s.Model, ChunkSize: s.ChunkSize, ChunkOverlap: s.ChunkOverlap, TopK: s.TopK,
 		RerankerModel: s.RerankerModel, ExtractorModel: s.ExtractorModel, ExtractorPrompt: s.ExtractorPrompt, GraphHops: s.GraphHops,
 		DocumentPaths: s.Sources}
 }
 
-// options are those that the base was built with, in place of those of o.
+// options returns o with the options with which the base was built.
 func (p *pointer) options(o rag.Options) rag.Options {
 	o.Model, o.ChunkSize, o.ChunkOverlap, o.TopK, o.RerankerModel = p.EmbeddingModel, p.ChunkSize, p.ChunkOverlap, p.TopK, p.RerankerModel
 	o.Extraction.Model, o.Extraction.Prompt, o.Extraction.Hops = p.ExtractorModel, p.ExtractorPrompt, p.GraphHops
 	return o
 }
 
-// write puts the file in its place at once.
+// write replaces the file atomically.
 func (p *pointer) write(path string) error {
 	text, err := yaml.Marshal(p)
 	if err != nil {
@@ -98,8 +98,9 @@ func (p *pointer) write(path string) error {
 	return err
 }
 
-// specified is what a base would be built with now, if nobody were asked: what its
-// agent's file says, else the host, else what it was built with.
+// specified returns the settings with which a base would be built now without
+// questions: those of the agent's file, else of the host, else those with which
+// it was built.
 func (a *Agent) specified(k knowledge, p pointer) knowledge {
 	r, o := &a.host.Retrieval, &k.options
 	o.Model = cmp.Or(o.Model, r.Model, p.EmbeddingModel)
@@ -113,7 +114,7 @@ func (a *Agent) specified(k knowledge, p pointer) knowledge {
 	return k
 }
 
-// differs lists what k says otherwise.
+// differs lists the settings of k that differ from the pointer's.
 func (p *pointer) differs(k knowledge) (list []string) {
 	o := &k.options
 	add := func(name string, was, is any) {

@@ -7,44 +7,44 @@ import (
 	"strings"
 )
 
-// Known is what the validator may know about the surroundings of a graph. With
-// the zero value nothing is known and only the file itself is checked.
+// Known is what the validator knows about the environment of a graph. With the
+// zero value it checks only the file itself.
 type Known struct {
-	// Dir is the agent directory. With an empty one, neither scripts nor
-	// agents are looked for.
+	// Dir is the agent directory. If empty, scripts and agents are not checked.
 	Dir string
-	// AgentDirs are where agents are looked for by name, the first first;
-	// empty: the parent of Dir.
+	// AgentDirs are the directories in which agents are searched by name, in
+	// this order; if empty, the parent of Dir.
 	AgentDirs []string
-	// Agent answers for an agent that is not looked for in directories, such
-	// as one that exists only in memory. Nil: none.
+	// Agent reports whether an agent exists that is not in a directory, such as
+	// one that exists only in memory. If nil, there is none.
 	Agent func(name string) bool
 
-	// Workspace is the directory in which scripts run that do not run in Dir; empty:
-	// it is not known.
+	// Workspace is the directory in which scripts run that do not run in Dir;
+	// if empty, it is unknown.
 	Workspace string
 
-	// Loaded says that an agent is loaded and the fields below are complete.
-	// Without it, they are not looked at and names are taken on trust.
+	// Loaded says that an agent is loaded and the fields below are complete. If
+	// not set, they are ignored and names are not checked.
 	Loaded bool
-	// Tools are the names of the declared tools, with or without the
-	// extension of their file; built-in tools need not be listed.
+	// Tools are the names of the declared tools, with or without the extension
+	// of their file. Built-in tools are always known.
 	Tools []string
 	// Servers are the agent's MCP servers.
 	Servers []string
-	// Model reports whether a model is known; nil: none is.
+	// Model reports whether a model is known; if nil, no model is known.
 	Model func(id string) bool
-	// ModelHint returns what to do about a model that is not known, or ""; nil: nothing.
+	// ModelHint returns what to do about an unknown model, or ""; if nil, there
+	// are no hints.
 	ModelHint func(id string) string
 	// Skills are the installed skills.
 	Skills []string
-	// VisibleSkills, when not nil, are the only ones that may be used.
+	// VisibleSkills, if not nil, are the only skills that may be used.
 	VisibleSkills []string
 	// NoSkills says that skills are switched off for all agents.
 	NoSkills bool
 }
 
-// scriptPath is the full path of a script.
+// scriptPath returns the full path of a script.
 func (k Known) scriptPath(script string) string {
 	if filepath.IsAbs(script) {
 		return script
@@ -52,8 +52,8 @@ func (k Known) scriptPath(script string) string {
 	return filepath.Join(k.Dir, script)
 }
 
-// lookAgent finds the directory of an agent: whether it exists and whether it
-// holds a definition.
+// lookAgent finds the directory of an agent: found reports whether it exists,
+// defined whether it contains a definition.
 func (k Known) lookAgent(name string) (found, defined bool) {
 	if k.Agent != nil && k.Agent(name) {
 		return true, true
@@ -86,20 +86,20 @@ var builtinTools = []string{
 	"user__ask", "user__checkbox", "user__confirm", "user__input", "user__select",
 }
 
-// supervisorTools come in addition for a graph that has an agent node.
+// supervisorTools are additional tools of a graph that has an agent node.
 var supervisorTools = []string{
 	"agent__cancel", "agent__check", "agent__collect", "agent__list", "agent__list_available",
 	"agent__list_running", "agent__reply_escalation", "agent__spawn", "agent__task_complete",
 	"agent__task_create", "agent__task_fail", "agent__task_list",
 }
 
-// toolAliases are further names of built-in tools.
+// toolAliases are other names of built-in tools.
 var toolAliases = map[string]string{"user__select": "user__ask", "agent__list_running": "agent__list"}
 
 // toolExtensions are the extensions of files that declare a tool.
 var toolExtensions = []string{".sh", ".py", ".ts", ".js"}
 
-// toolStem is the name of a tool without the extension of its file.
+// toolStem returns the name of a tool without the extension of its file.
 func toolStem(name string) string {
 	for _, ext := range toolExtensions {
 		if stem, ok := strings.CutSuffix(name, ext); ok && stem != "" {
@@ -109,7 +109,7 @@ func toolStem(name string) string {
 	return name
 }
 
-// toolNames is the set of names that a whitelist may have.
+// toolNames returns the names that a whitelist may contain.
 func (k Known) toolNames(supervisor bool) map[string]bool {
 	names := map[string]bool{}
 	for _, name := range slices.Concat(k.Tools, builtinTools) {

@@ -15,8 +15,8 @@ const (
 	configFile = "config.yaml"
 )
 
-// LoadError is an agent that cannot be loaded. Where its file was read,
-// Findings has all that is wrong with it.
+// LoadError says that an agent cannot be loaded. If its file was read, Findings
+// contains everything that is wrong with it.
 type LoadError struct {
 	Agent    string
 	Findings []Finding
@@ -25,13 +25,14 @@ type LoadError struct {
 
 func (e *LoadError) Error() string { return e.err.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *LoadError) Unwrap() error { return e.err }
 
-// Load reads an agent, checks it, and reads the graphs that its agent nodes run.
-// path is an agent directory or a graph.yaml. A file that is no graph, and an
-// agent that its surroundings do not allow, is a [*LoadError]; what the
-// validator finds is in [Agent.Findings] and keeps the agent from running only.
+// Load reads an agent, checks it, and reads the graphs that its agent nodes
+// run. path is an agent directory or a graph.yaml. It fails with a [*LoadError]
+// if the file is not a graph or the environment does not allow the agent. The
+// findings of the validator are in [Agent.Findings]; they only prevent the
+// agent from running.
 func Load(path string, h Host) (*Agent, error) {
 	dir, err := agentDir(path)
 	if err != nil {
@@ -46,8 +47,8 @@ func Load(path string, h Host) (*Agent, error) {
 	return l.load(slot{dir: dir, depth: h.Depth})
 }
 
-// agentDir is the absolute directory of an agent that is named by its directory
-// or its file.
+// agentDir returns the absolute directory of an agent, given its directory or
+// its file.
 func agentDir(path string) (string, error) {
 	dir, err := filepath.Abs(path)
 	if err != nil {
@@ -66,20 +67,20 @@ func parentOf(dir string) string { return filepath.Dir(filepath.Clean(dir)) }
 // loader reads agents, each once for every slot.
 type loader struct {
 	host   *Host
-	quiet  *Host // the same with nobody to be asked before the run: for agents that are spawned, and those below them
+	quiet  *Host // the same without questions before the run: for spawned agents, and those below them
 	agents map[slot]*Agent
 	crews  map[crewKey]*crew
 	late   *lateBases
 }
 
-// slot is where an agent runs.
+// slot is the place in which an agent runs.
 type slot struct {
 	dir    string
-	depth  int    // at least
-	parent string // the model of the agent that spawns it, for one that names none
-	member bool   // of a team: spawned by a model
-	quiet  bool   // below such a one
-	asks   bool   // a team in which questions for the person go to the agent that spawned the one that asks
+	depth  int    // minimum depth
+	parent string // the model of the agent that spawns it, for an agent that names none
+	member bool   // a member of a team: spawned by a model
+	quiet  bool   // below such an agent
+	asks   bool   // in a team in which questions for the person go to the agent that spawned the one that asks
 }
 
 func (l *loader) load(s slot) (*Agent, error) {
@@ -101,7 +102,7 @@ func (l *loader) load(s slot) (*Agent, error) {
 	return l.finish(a, l.graph(a, text))
 }
 
-// finish makes the error of a load.
+// finish returns the result of a load, with its error as a [*LoadError].
 func (l *loader) finish(a *Agent, err error) (*Agent, error) {
 	var parse *ParseError
 	switch {
@@ -136,7 +137,7 @@ func (l *loader) graph(a *Agent, text []byte) (err error) {
 	return nil
 }
 
-// open opens the agent's tools. What is missing is a warning.
+// open opens the agent's tools. A missing tool causes a warning.
 func (a *Agent) open(global, servers []string) (err error) {
 	a.learnSecrets()
 	a.Tools, err = a.host.toolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: a.values()})
@@ -146,8 +147,8 @@ func (a *Agent) open(global, servers []string) (err error) {
 	return nil
 }
 
-// toolFindings are the problems of the agent's tools, at the place that asked for
-// them.
+// toolFindings returns the problems of the agent's tools, at the position of
+// the field that names them.
 func (a *Agent) toolFindings() []Finding {
 	var found []Finding
 	for _, p := range a.Tools.Problems {
@@ -156,7 +157,7 @@ func (a *Agent) toolFindings() []Finding {
 	return found
 }
 
-// readDefinition reads the one definition file of an agent directory.
+// readDefinition reads the only definition file of an agent directory.
 func readDefinition(name, dir string) ([]byte, error) {
 	path, config := filepath.Join(dir, graphFile), filepath.Join(dir, configFile)
 	switch isGraph, isConfig := exists(path), exists(config); {
@@ -180,8 +181,8 @@ func readDefinition(name, dir string) ([]byte, error) {
 	return text, nil
 }
 
-// readFile reads a file whose size Parse will look at, without reading one that
-// is far too large.
+// readFile reads a file, but not all of a file that is far too large. Parse
+// checks the exact size.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -240,7 +241,7 @@ func parseNames(text string) ([]string, error) {
 	return names, nil
 }
 
-// admit checks what the file format refuses before its validator runs.
+// admit makes the checks of the file format that come before its validator.
 func (a *Agent) admit() error {
 	h, f := a.host, a.File
 	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
@@ -252,7 +253,8 @@ func (a *Agent) admit() error {
 	return a.admitEffort()
 }
 
-// admitEffort holds the graph's reasoning_effort against what its model declares.
+// admitEffort compares the graph's reasoning_effort with the levels of its
+// model.
 func (a *Agent) admitEffort() error {
 	effort := a.File.ReasoningEffort
 	if effort == "" || a.host.Models == nil {
@@ -260,7 +262,7 @@ func (a *Agent) admitEffort() error {
 	}
 	levels := a.host.Models.Facts(a.Dir, a.model("")).Efforts
 	if levels == nil {
-		return nil // nobody knows
+		return nil // the levels are unknown
 	}
 	if len(levels) == 0 {
 		return failf("Agent has reasoning_effort '%s' configured but the model does not support reasoning effort", effort)
@@ -273,7 +275,7 @@ func (a *Agent) admitEffort() error {
 	return failf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, strings.Join(levels, ", "))
 }
 
-// check gathers the findings of the file, the validator and the proof.
+// check collects the findings of the file, the validator and the proof.
 func (a *Agent) check() []Finding {
 	findings := append([]Finding(nil), a.File.Findings...)
 	findings = append(findings, a.File.Check(a.host.known(a.Dir, a.Tools))...)
@@ -286,8 +288,8 @@ func (a *Agent) check() []Finding {
 	return findings
 }
 
-// spawned loads the graphs that the agent nodes run, as deep as they may run. A
-// child that cannot be loaded fails the node that runs it.
+// spawned loads the graphs that the agent nodes run, down to the maximum depth.
+// A child that cannot be loaded fails the node that runs it.
 func (l *loader) spawned(a *Agent) {
 	if a.depth+1 > l.host.maxDepth() || l.host.NoSpawn {
 		return
@@ -299,7 +301,7 @@ func (l *loader) spawned(a *Agent) {
 		}
 		dir := l.find(a, b.Agent)
 		if dir == "" || l.host.Child != nil && !exists(filepath.Join(dir, graphFile)) {
-			continue // the validator has said so, or Host.Child runs it
+			continue // the validator has reported it, or Host.Child runs it
 		}
 		child, err := l.load(slot{dir: dir, depth: a.depth + 1, parent: a.model(""), quiet: a.member || a.quiet, asks: a.asks})
 		if err != nil {
@@ -310,7 +312,8 @@ func (l *loader) spawned(a *Agent) {
 	}
 }
 
-// reject notes that a child cannot be loaded, with all that is wrong with it.
+// reject records that a child cannot be loaded, with everything that is wrong
+// with it.
 func (a *Agent) reject(n *Node, name string, err error) {
 	a.broken[name] = err
 	err = failf("Agent '%s' failed: %w", name, err)
@@ -321,12 +324,12 @@ func (a *Agent) reject(n *Node, name string, err error) {
 	}
 }
 
-// lookIn is where an agent's own agents are looked for.
+// lookIn returns the directories in which an agent's own agents are searched.
 func (l *loader) lookIn(a *Agent) []string {
 	return append([]string{parentOf(a.Dir)}, l.host.AgentDirs...)
 }
 
-// find looks an agent up: beside its parent, then in the host's directories.
+// find finds an agent: next to its parent, then in the host's directories.
 func (l *loader) find(a *Agent, name string) string {
 	for _, dir := range l.lookIn(a) {
 		path := filepath.Join(dir, name)

@@ -8,7 +8,7 @@ import (
 // locator finds placeholders in the text of a file.
 type locator struct {
 	text  []byte
-	lines []int // where each line begins
+	lines []int // the offset of each line
 }
 
 func (f *File) locator() *locator {
@@ -21,9 +21,9 @@ func (f *File) locator() *locator {
 	return l
 }
 
-// placeholder is the place of the first placeholder of a template with the
-// same text as p: where it is written, or the template's own place when the
-// file spells it with escapes or by an alias.
+// placeholder returns the position of the first placeholder of a template with
+// the same text as p. If the file writes it with escapes or by an alias, it is
+// the position of the template.
 func (l *locator) placeholder(n *Node, u use, p *path) Pos {
 	from := n.src.items(u.field)(u.item)
 	start := l.offset(from)
@@ -38,10 +38,11 @@ func (l *locator) placeholder(n *Node, u use, p *path) Pos {
 	return l.place(from, start+found)
 }
 
-// maxColumn is the column above which placeholders are not looked for.
+// maxColumn is the column above which placeholders are not searched.
 const maxColumn = 100_000
 
-// offset is the index of a place in the text, -1 for no place.
+// offset returns the index of a position in the text, or -1 if there is no
+// position.
 func (l *locator) offset(p Pos) int {
 	if p.Line < 1 || p.Line > len(l.lines) || p.Col > maxColumn {
 		return -1
@@ -57,7 +58,7 @@ func (l *locator) offset(p Pos) int {
 	return at
 }
 
-// place is the place of an index at or after a known place.
+// place returns the position of an index at or after a known position.
 func (l *locator) place(from Pos, at int) Pos {
 	line := from.Line
 	for line < len(l.lines) && l.lines[line] <= at {

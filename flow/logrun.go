@@ -11,13 +11,13 @@ import (
 	"raddle.dev/graph"
 )
 
-// RunLog writes the records of a run that its nodes do not write themselves: the
-// beginning, the end and how long each node took. It wants all events of
-// [LogTopics]; it is not safe for concurrent use.
+// RunLog writes the log records of a run that its nodes do not write
+// themselves: the start, the end and the duration of each node. Pass it all
+// events of [LogTopics]. It is not safe for concurrent use.
 type RunLog struct {
 	agent *Agent
 	log   *slog.Logger
-	told  bool // the beginning
+	told  bool // the start was recorded
 	watch stopwatch
 	nodes map[string]*nodeTime
 }
@@ -31,12 +31,13 @@ type nodeTime struct {
 // LogTopics are the events that a RunLog needs.
 const LogTopics = graph.TopicRun | graph.TopicTask
 
-// LogRun makes the log of a run of the agent, or of what this process drives of it.
+// LogRun returns the log of a run of the agent, or of the part of the run that
+// this process drives.
 func LogRun(log *slog.Logger, a *Agent) *RunLog {
 	return &RunLog{agent: a, log: log, nodes: map[string]*nodeTime{}}
 }
 
-// Event records one event, if there is something to record.
+// Event records one event, if it is relevant for the log.
 func (l *RunLog) Event(e graph.Event) {
 	if e.Path != "" {
 		return

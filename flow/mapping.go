@@ -4,7 +4,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// source is a mapping of the file and the place it is known by.
+// source is a mapping of the file and its position.
 type source struct {
 	pos  Pos
 	node *yaml.Node
@@ -12,7 +12,7 @@ type source struct {
 
 func (s source) place(n *yaml.Node) Pos { return Pos{s.pos.File, n.Line, n.Column} }
 
-// value is the node of a field, nil when it is not written.
+// value returns the node of a field, or nil if the field is missing.
 func (s source) value(field string) *yaml.Node {
 	if s.node == nil {
 		return nil
@@ -33,8 +33,8 @@ func (s source) at(field string) Pos {
 	return s.pos
 }
 
-// items gives the place of every element of a list field, of every value of a
-// map field, or of the one scalar.
+// items returns a function with the position of every element of a list field,
+// of every value of a map field, or of the only scalar.
 func (s source) items(field string) func(i int) Pos {
 	n := s.value(field)
 	if n == nil {
@@ -52,7 +52,7 @@ func (s source) items(field string) func(i int) Pos {
 	}
 }
 
-// keys gives the place of every key of a map field.
+// keys returns a function with the position of every key of a map field.
 func (s source) keys(field string) func(i int) Pos {
 	n := s.value(field)
 	if n == nil || resolve(n).Kind != yaml.MappingNode {

@@ -5,5 +5,5 @@ import (
 	"slices"
 )
 
-// sortedNames are the keys of a map in the order of their bytes.
+// sortedNames returns the sorted keys of a map.
 func sortedNames[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

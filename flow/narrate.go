@@ -14,23 +14,24 @@ import (
 	"raddle.dev/team"
 )
 
-// Narrator tells a run as it happens, in plain lines: for people who watch. It
-// wants all events of [NarrateTopics], of one drive or of several drives of one
-// run; the time it tells does not count the time between them. It is not safe for concurrent use.
+// Narrator reports the progress of a run as lines of text for people. Pass it
+// all events of [NarrateTopics], of one drive or of several drives of one run;
+// the times that it prints do not include the time between drives. It is not
+// safe for concurrent use.
 type Narrator struct {
-	Detail bool // also tells replies, outcomes of calls, and branches of maps
+	Detail bool // also print replies, outcomes of calls, and branches of maps
 
 	w     io.Writer
 	agent *Agent
 	color bool
-	told  bool // the first line
+	told  bool // the first line was printed
 	watch stopwatch
 	crew  map[string]*crewTime // spawned agents by id
 
 	purposes map[string]string // of spawned agents by id
 }
 
-// stopwatch adds up the time of drives. Between them a run waits for somebody.
+// stopwatch adds up the time of drives. Between drives a run waits.
 type stopwatch struct {
 	begun time.Time
 	took  time.Duration
@@ -48,33 +49,35 @@ func (s *stopwatch) event(e graph.Event) {
 	}
 }
 
-// at is how much time had passed in drives at a moment of one.
+// at returns the total time of all drives at a moment of the current drive.
 func (s *stopwatch) at(now time.Time) time.Duration { return s.took + now.Sub(s.begun) }
 
 // NarrateTopics are the events that a Narrator needs.
 const NarrateTopics = graph.TopicRun | graph.TopicTask | graph.TopicStep | graph.TopicEmit
 
-// Narrate makes a narrator of the agent's runs. With color the lines are dimmed.
+// Narrate returns a narrator of the agent's runs. If color is true, the lines
+// are dimmed.
 func Narrate(w io.Writer, a *Agent, color bool) *Narrator {
 	return &Narrator{w: w, agent: a, color: color, crew: map[string]*crewTime{}, purposes: map[string]string{}}
 }
 
-// promptLines is how much of a child's prompt is shown.
+// promptLines is how many lines of a child's prompt are shown.
 const promptLines = 12
 
-// frame is what tells itself in a run: an agent, or the conversation of one of its
-// llm nodes.
+// frame is a part of a run with its own lines: an agent, or the conversation of
+// one of its llm nodes.
 type frame struct {
 	agent   *Agent
 	talks   bool // it is a conversation with a model
-	team    bool // the children of its team's node
-	branch  bool // the branches of a map
+	team    bool // its children are the agents of a team
+	branch  bool // its children are the branches of a map
 	spawned bool // a spawned agent, or something inside of one
 	indent  string
-	label   string // stands before what is told, where several may tell at the same time
+	label   string // starts the lines if several frames may print at the same time
 }
 
-// frame finds what a path of the run belongs to. Branches of a map are details.
+// frame returns the frame of a path of the run. told is false for branches of a
+// map, which are details.
 func (n *Narrator) frame(path string) (f frame, told bool) {
 	f = frame{agent: n.agent, talks: n.agent.Config != nil}
 	at := 0
@@ -99,7 +102,7 @@ func (n *Narrator) frame(path string) (f frame, told bool) {
 	return f, true
 }
 
-// inside is the frame below a node of a graph.
+// inside returns the frame below a node of a graph.
 func (n *Narrator) inside(f frame, id string) (frame, bool) {
 	id, _, _ = strings.Cut(id, "[")
 	node := f.agent.File.Node(id)
@@ -126,7 +129,7 @@ func (n *Narrator) inside(f frame, id string) (frame, bool) {
 	return f, true
 }
 
-// Event tells one event, if there is something to tell.
+// Event prints one event, if it is relevant.
 func (n *Narrator) Event(e graph.Event) {
 	n.watch.event(e)
 	n.count(e)
@@ -137,7 +140,7 @@ func (n *Narrator) Event(e graph.Event) {
 	}
 	switch b := e.Body.(type) {
 	case graph.RunStarted:
-		if !n.told { // else it goes on after an answer; that is no news
+		if !n.told { // otherwise the run continues after an answer, which is not reported
 			n.begin(f)
 		}
 		n.told = true
@@ -160,7 +163,8 @@ func (n *Narrator) Event(e graph.Event) {
 	}
 }
 
-// waits reports a wait when no other line does, so that a run that stands still says why.
+// waits reports a wait if no other line does, so that the user knows why the
+// run does not continue.
 func (n *Narrator) waits(e graph.Event) {
 	if sent, ok := e.Body.(graph.Emitted); ok {
 		if wait, ok := sent.Value.(agent.Retrying); ok {
@@ -184,8 +188,8 @@ func (n *Narrator) begin(f frame) {
 	n.line("", "graph: %s (start: %s)", f.agent.File.Name, f.agent.File.Start)
 }
 
-// moves tells where a step led: one line a node, or one for nodes that led to
-// the same place from one.
+// moves prints where a step leads: one line for each node, or one line for
+// several nodes with the same target.
 func (n *Narrator) moves(f frame, b graph.StepCommitted) {
 	for _, m := range b.Moves {
 		if len(m.To) > 0 && m.To[0] != graph.End && !b.Halted {
@@ -229,10 +233,11 @@ func (n *Narrator) emitted(f frame, v any) {
 	}
 }
 
-// mostArgs is how much of the arguments of a call is shown, and of a failure.
+// mostArgs is how many characters of the arguments of a call, or of a failure,
+// are shown.
 const mostArgs = 200
 
-// talked tells what happens in a conversation with a model.
+// talked prints what happens in a conversation with a model.
 func (n *Narrator) talked(indent string, v any) {
 	switch v := v.(type) {
 	case agent.ToolStarted:
@@ -279,7 +284,8 @@ func (n *Narrator) line(indent, format string, args ...any) {
 	n.write("▸ " + indent + fmt.Sprintf(format, args...))
 }
 
-// write writes a line. Models, tools and files have a part in it, so it is cleaned of what a terminal would obey.
+// write writes a line. The line may contain text of models, tools and files, so
+// terminal control sequences are removed.
 func (n *Narrator) write(line string) {
 	line = term.CleanLine(line)
 	if n.color {
@@ -288,7 +294,7 @@ func (n *Narrator) write(line string) {
 	_, _ = io.WriteString(n.w, line+"\n")
 }
 
-// topK is a number of chunks, where the base may decide.
+// topK returns the text for a number of chunks, which the base may decide.
 func topK(n int) string {
 	if n == 0 {
 		return "<default>"

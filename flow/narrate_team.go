@@ -11,18 +11,18 @@ import (
 	"raddle.dev/team"
 )
 
-// What a Narrator tells of agents that were spawned. They work at the same time:
-// each line names the one that it is about.
+// This file prints the events of spawned agents. They run concurrently, so each
+// line names its agent.
 
-// crewTime is what a Narrator has seen of a spawned agent.
+// crewTime is what a Narrator knows about a spawned agent.
 type crewTime struct {
 	begun  time.Duration // on the stopwatch
 	calls  int
 	tokens int
 }
 
-// member is the frame of an agent of a team. What a spawned one is inside is told
-// where its events say so.
+// member returns the frame of an agent of a team. What a spawned agent is
+// inside follows from its events.
 func (f frame) member(id string) frame {
 	f.team = false
 	if id == team.Lead {
@@ -36,8 +36,8 @@ func (f frame) member(id string) frame {
 	return f
 }
 
-// front is the label of a frame whose own nodes are told, where the indentation
-// does not say which one it is.
+// front returns the label of a frame whose own nodes are printed and cannot be
+// identified by the indentation.
 func (f frame) front() string {
 	if f.branch || f.spawned {
 		return f.label
@@ -45,7 +45,8 @@ func (f frame) front() string {
 	return ""
 }
 
-// crewID is the spawned agent that a path lies in, "" for none.
+// crewID returns the id of the spawned agent to which a path belongs, or "" if
+// there is none.
 func crewID(path string) string {
 	for id := range strings.SplitSeq(path, "/") {
 		if team.AgentOf(id) != "" {
@@ -55,12 +56,13 @@ func crewID(path string) string {
 	return ""
 }
 
-// who is a spawned agent with its id, and in a few words what it is for.
+// who returns a spawned agent's id, with its purpose in a few words.
 func (n *Narrator) who(id string) string {
 	return team.AgentOf(id) + " (" + n.withPurpose(id, id) + ")"
 }
 
-// withPurpose adds to a name in brackets what the agent is for, as far as it is known.
+// withPurpose adds the purpose of the agent to a name in brackets, as far as it
+// is known.
 func (n *Narrator) withPurpose(name, id string) string {
 	if text := n.purposes[id]; text != "" {
 		return name + ": " + text
@@ -68,10 +70,10 @@ func (n *Narrator) withPurpose(name, id string) string {
 	return name
 }
 
-// labels is how much of a purpose stands before each line of an agent.
+// labels is how many characters of a purpose each line of an agent shows.
 const labels = 40
 
-// label stands before each line of what lies in a path.
+// label returns the start of each line about a path.
 func (n *Narrator) label(name, path string) string {
 	id := crewID(path)
 	if text := n.purposes[id]; text != "" {
@@ -80,7 +82,7 @@ func (n *Narrator) label(name, path string) string {
 	return "[" + name + "] "
 }
 
-// count adds up what spawned agents cost.
+// count adds up the cost of spawned agents.
 func (n *Narrator) count(e graph.Event) {
 	b, ok := e.Body.(graph.Emitted)
 	if !ok {
@@ -98,7 +100,7 @@ func (n *Narrator) count(e graph.Event) {
 	}
 }
 
-// crewed tells of a team, if that is what an event is about.
+// crewed prints an event of a team and reports whether the event is one.
 func (n *Narrator) crewed(f frame, e graph.Event, v any) bool {
 	f.label = ""
 	switch v := v.(type) {
@@ -106,7 +108,7 @@ func (n *Narrator) crewed(f frame, e graph.Event, v any) bool {
 		verb := "started"
 		n.purposes[v.ID] = v.Purpose
 		if n.crew[v.ID] != nil {
-			return true // it goes on after an answer; that is no news
+			return true // it continues after an answer, which is not reported
 		}
 		if v.Resumed {
 			verb = "goes on"
@@ -137,7 +139,7 @@ func (n *Narrator) crewed(f frame, e graph.Event, v any) bool {
 	return true
 }
 
-// cost is what an agent has taken, and why it failed.
+// cost returns what an agent has used, and why it failed.
 func (n *Narrator) cost(e graph.Event, v team.AgentEnded) string {
 	text := ""
 	if c := n.crew[v.ID]; c != nil {

@@ -2,13 +2,13 @@ package flow
 
 import "iter"
 
-// indexAbove is the number of members above which an object is indexed;
-// below it a scan is faster.
+// indexAbove is the number of members above which an object is indexed; below
+// it a scan is faster.
 const indexAbove = 8
 
 // Object is a JSON object that keeps the order of its members. The zero value
-// and nil are empty objects; nil can be read but not changed. An object that
-// has become part of a state must not be changed any more: Clone it first.
+// and nil are empty objects; nil can be read but not changed. Do not change an
+// object that is part of a state: Clone it first.
 type Object struct {
 	members []Member
 	index   map[string]int
@@ -20,8 +20,8 @@ type Member struct {
 	Value any
 }
 
-// NewObject makes an object of the members, in their order. Of two members
-// with one key the last wins, at the place of the first.
+// NewObject returns an object with the members in their order. If a key occurs
+// several times, the last value is used at the position of the first.
 func NewObject(members ...Member) *Object {
 	o := &Object{members: make([]Member, 0, len(members))}
 	for _, m := range members {
@@ -30,7 +30,7 @@ func NewObject(members ...Member) *Object {
 	return o
 }
 
-// Len is the number of members.
+// Len returns the number of members.
 func (o *Object) Len() int {
 	if o == nil {
 		return 0
@@ -46,8 +46,8 @@ func (o *Object) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// Set gives a member a value. A new member comes last, a known one keeps its
-// place.
+// Set sets the value of a member. A new member is added at the end; an existing
+// one keeps its position.
 func (o *Object) Set(key string, v any) {
 	if i := o.find(key); i >= 0 {
 		o.members[i].Value = v
@@ -104,7 +104,7 @@ func (o *Object) Clone() *Object {
 	return c
 }
 
-// MarshalJSON writes the members in order. It fails on a value that is no
+// MarshalJSON writes the members in order. It fails for a value that is not a
 // state value.
 func (o *Object) MarshalJSON() ([]byte, error) { return AppendJSON(nil, o) }
 

@@ -9,13 +9,12 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// Parse reads the text of a graph.yaml. The path only names the file in
-// messages. All that is wrong with the text is reported at once: the error is
-// a [*ParseError]. Unknown keys do not keep a file from loading; they are among
-// the findings of the [File].
+// Parse reads the text of a graph.yaml. path is only used to name the file in
+// messages. All errors are reported at once, in a [*ParseError]. Unknown keys
+// are not errors; they are among the findings of the [File].
 //
-// Parse checks the file alone: types, required fields, the version, ids and the
-// start node. [File.Check] is the validator of the graph.
+// Parse checks only the file itself: types, required fields, the version, ids
+// and the start node. [File.Check] is the validator of the graph.
 func Parse(path string, text []byte) (*File, error) {
 	d := readYAML(path, text)
 	f := &File{Path: path, fileText: fileText{text: text}, InitialState: &Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}
@@ -36,10 +35,10 @@ func Parse(path string, text []byte) (*File, error) {
 	return f, nil
 }
 
-// newParseError builds the error of a file. The problems of the reading come before
-// those of the structure, and among them the first in the file is the one that
-// names the error; missing top-level fields come last, as they are only
-// noticed at the end of the file.
+// newParseError returns the error of a file. Problems with the reading come
+// before those of the structure, and the first one in the file is the text of
+// the error. Missing top-level fields come last, because they are only noticed
+// at the end of the file.
 func newParseError(d *document, structure, warnings []Finding) *ParseError {
 	e := &ParseError{Path: d.path}
 	sortFindings(d.list)
@@ -56,8 +55,8 @@ func newParseError(d *document, structure, warnings []Finding) *ParseError {
 	return e
 }
 
-// yamlError is the text of a problem with the reading of a file, with the
-// advice that belongs to its kind.
+// yamlError returns the text of a problem with the reading of a file, with
+// advice for its kind.
 func yamlError(f Finding) string {
 	text := fmt.Sprintf("YAML parsing error: %s at line %d column %d", f.Message, f.Pos.Line, f.Pos.Col)
 	if f.Hint != "" {
@@ -73,7 +72,7 @@ type parser struct {
 	broken []Finding // structure, in the order of the checks
 }
 
-// file reads the top level, whose fields m is.
+// file reads the top level; m are its fields.
 func (p *parser) file(m *fields) {
 	f := p.f
 	m.plain = true
@@ -98,7 +97,7 @@ func (p *parser) file(m *fields) {
 		Inject:       m.maybeFlag("inject_skill_instructions"),
 		Instructions: m.str("skill_instructions", optional),
 	}
-	m.find("enabled_macros") // known and without effect
+	m.find("enabled_macros") // known, but without effect
 	var found []Finding
 	f.Variables, found = readVariables(m)
 	f.Findings = append(f.Findings, found...)
@@ -127,15 +126,16 @@ func (p *parser) settings(m *fields) {
 	p.f.Findings = append(p.f.Findings, s.unknown("", nil)...)
 }
 
-// mapping is the node of a top-level field that must be a map; nil when it is
-// unset or of another type, which is reported.
+// initialState reads the initial state, which must be a map; another type is
+// reported.
 func (p *parser) initialState(m *fields) {
 	if n := m.mapping("initial_state"); n != nil {
 		p.f.InitialState = yamlValue(n).(*Object)
 	}
 }
 
-// readVariables reads the agent variables, and what is unknown about them.
+// readVariables returns the agent variables, and findings about their unknown
+// keys.
 func readVariables(m *fields) (variables []Variable, found []Finding) {
 	n := m.get("variables", optional)
 	if n == nil {
@@ -254,10 +254,10 @@ func (p *parser) node(n *Node) {
 	p.f.Findings = append(p.f.Findings, m.unknown(n.ID, k.hintForKey)...)
 }
 
-// structure checks what the reading of single fields cannot.
+// structure makes the checks that need more than one field.
 func (p *parser) structure() {
 	f := p.f
-	ids := p.broken // found on the way
+	ids := p.broken // found while reading
 	p.broken = nil
 	add := func(code string, at Pos, message, hint string) {
 		p.broken = append(p.broken, Finding{
@@ -286,7 +286,7 @@ func (p *parser) structure() {
 	}
 }
 
-// usable reports whether a top-level text is written and was read.
+// usable reports whether a top-level text is set and was read.
 func (p *parser) usable(field string) bool {
 	n := p.f.src.value(field)
 	if n == nil {

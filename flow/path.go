@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// path is the parsed text of one placeholder: a key of the state and what to
-// select in its value.
+// path is a parsed placeholder: a key of the state and what to select in its
+// value.
 type path struct {
 	text  string // as written between the braces
 	root  string
 	steps []step
-	never bool // malformed: it resolves in no state
+	never bool // malformed: it has no value in any state
 }
 
 // step selects a member of an object or an element of an array.
@@ -20,8 +20,8 @@ type step struct {
 	index int // -1: select by name
 }
 
-// parsePath reads a text of letters, digits, underscores, dots and brackets.
-// Every text is a path, though some never resolve: an empty key, a bracket
+// parsePath parses a text of letters, digits, underscores, dots and brackets.
+// Every text is a path, though some never have a value: an empty key, a bracket
 // that is not a closed [n], text after a closing bracket.
 func parsePath(text string) path {
 	p := path{text: text}
@@ -46,7 +46,7 @@ func parsePath(text string) path {
 	return p
 }
 
-// addIndices reads what follows the first opening bracket of a segment.
+// addIndices parses the part of a segment after the first opening bracket.
 func (p *path) addIndices(text string) bool {
 	for {
 		digits, rest, closed := strings.Cut(text, "]")
@@ -68,7 +68,7 @@ func (p *path) addIndices(text string) bool {
 // maxIndex is above the length of any array in memory.
 const maxIndex = 1 << 30
 
-// resolve selects the value of the path; false is a miss.
+// resolve returns the value of the path; ok is false if there is none.
 func (p *path) resolve(lookup func(key string) (any, bool)) (any, bool) {
 	if p.never {
 		return nil, false

@@ -8,10 +8,10 @@ import (
 	"raddle.dev/team"
 )
 
-// Structure is the shape of the agent as its file declares it: unreachable nodes,
-// targets that do not exist and the graphs of agent nodes included.
-// Descriptions and labels are without secrets: a picture breaks its texts into
-// lines, in which nothing finds them.
+// Structure returns the structure of the agent as its file declares it,
+// including unreachable nodes, targets that do not exist and the graphs of
+// agent nodes. Secrets are removed from descriptions and labels, because a
+// picture splits its texts into lines, in which secrets would not be found.
 func (a *Agent) Structure() graph.Structure {
 	s := a.structure(map[string]bool{})
 	a.host.redactStructure(&s)
@@ -59,7 +59,8 @@ func (a *Agent) structure(above map[string]bool) graph.Structure {
 	return s
 }
 
-// talk is the shape of a conversation with tools: one loop, or a team that one leads.
+// talk returns the structure of a conversation with tools: one loop, or a team
+// with a lead.
 func (a *Agent) talk(above map[string]bool) graph.Structure {
 	inner := a.loopShape()
 	if a.crew != nil {
@@ -80,8 +81,9 @@ func (a *Agent) talk(above map[string]bool) graph.Structure {
 	return s
 }
 
-// structures are the shapes of the agents that files name. The others are boxes:
-// whatever lies in the directories would make a picture that nobody can read.
+// structures returns the structures of the agents that files name. Other agents
+// are only boxes, because all agents of the directories would make the picture
+// unreadable.
 func (c *crew) structures(above map[string]bool) map[string]graph.Structure {
 	shapes := map[string]graph.Structure{}
 	for name, m := range c.agents {
@@ -93,7 +95,7 @@ func (c *crew) structures(above map[string]bool) map[string]graph.Structure {
 	return shapes
 }
 
-// loopShape is the shape of a model with its tools.
+// loopShape returns the structure of a model with its tools.
 func (a *Agent) loopShape() graph.Structure {
 	s := graph.Structure{Start: []string{agent.NodeThink}, Nodes: []graph.NodeInfo{{Name: agent.NodeThink, Kind: "llm"}, {Name: agent.NodeAct, Kind: "tools"}}}
 	arrow := func(from, to, label string) {
@@ -114,7 +116,7 @@ func (a *Agent) loopShape() graph.Structure {
 	return s
 }
 
-// arrows are the edges of a node as a picture shows them.
+// arrows returns the edges of a node as a picture shows them.
 func (n *Node) arrows() (list []graph.EdgeInfo) {
 	add := func(to, label string, kind graph.EdgeKind) {
 		list = append(list, graph.EdgeInfo{From: n.ID, To: to, Label: label, Kind: kind})

@@ -13,7 +13,7 @@ type predicate struct {
 	limit uint64
 }
 
-// operators are the comparisons, the longer ones before their beginnings.
+// operators are the comparisons, the longer ones before their prefixes.
 var operators = []string{">=", "<=", "==", ">", "<"}
 
 // parsePredicate reads a validation expression.
@@ -38,7 +38,7 @@ func parsePredicate(expr string) (predicate, error) {
 	return predicate{}, failf("No comparison operator in validation expression '%s'", expr)
 }
 
-// holds reports whether a text of n bytes fulfils the predicate.
+// holds reports whether a text of n bytes satisfies the predicate.
 func (p predicate) holds(n uint64) bool {
 	switch p.op {
 	case ">=":

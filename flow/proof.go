@@ -9,25 +9,26 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// The template proof is a data-flow analysis: for every node the set of keys
-// that some way from the start reaches it without having set. It follows what
-// a run can do (an approval's next is no way, an llm's fallback is one) and
-// takes every doubt for "set": a script that succeeds may have set any key,
-// and branches that run at the same time all that they ever set.
+// The template proof is a data-flow analysis: for every node it computes the
+// set of keys that are not set on some path from the start. It follows what a
+// run can do (the next of an approval is not a path, the fallback of an llm
+// node is one) and treats every uncertain key as set: a script that succeeds
+// may have set any key, and parallel branches all keys that they may set.
 //
-// A node sets the keys of its state_updates, an llm or agent node that
-// succeeds also the properties of its output_schema, a map collect_into. A
-// failure is followed where the file declares where it leads; that a script or
-// llm node without fallback goes on to next when it fails is not, since every
-// use of its results would be reported.
+// A node sets the keys of its state_updates. An llm or agent node that succeeds
+// also sets the properties of its output_schema, and a map sets collect_into. A
+// failure is followed if the file declares where it leads. A script or llm node
+// without fallback continues with next after a failure; this is not followed,
+// because then every use of its results would be reported.
 
-// maxProof is how many unset placeholders are listed, each with its path.
+// maxProof is how many placeholders without a value are listed, each with its
+// path.
 const maxProof = 100
 
-// Proof reports the placeholders in strict fields that have no value on some
-// way from the start node, and names the shortest such way. All findings are
-// warnings. What is reported is certain as far as the file tells; what is not
-// reported may still fail.
+// Proof reports placeholders in strict fields that have no value on some path
+// from the start node, and names the shortest such path. All findings are
+// warnings. What it reports is certain as far as the file says; a placeholder
+// that is not reported may still have no value.
 func (f *File) Proof() []Finding {
 	p := newProver(f)
 	p.solve()
@@ -42,8 +43,8 @@ type read struct {
 	key  int // index in prover.keys
 }
 
-// prover holds a graph as indices: nodes in file order, keys in order of their
-// first strict use.
+// prover contains a graph as indices: nodes in file order, keys in order of
+// their first strict use.
 type prover struct {
 	report
 	f       *File
@@ -55,7 +56,7 @@ type prover struct {
 	free    []bool // nodes that may set any key
 	regions *regions
 	sets    [3][]setKey   // by kind: updates, properties, collect_into
-	bySet   [3][][]setKey // the same, 64 keys at a time
+	bySet   [3][][]setKey // the same, in groups of 64 keys
 	found   []miss
 
 	settable map[string]bool // keys that are known to be set somewhere
@@ -64,24 +65,24 @@ type prover struct {
 // setKey is a key that a node sets.
 type setKey struct{ node, key int }
 
-// The kinds of prover.sets.
+// These are the kinds of prover.sets.
 const (
 	byUpdates = iota
 	byProperties
 	byCollect
 )
 
-// exit is a way out of a node and what is set on it.
+// exit is a way to leave a node, and what is set on it.
 type exit struct {
 	to  int
-	any bool   // a script ran, or a model answered freely: any key may be set
-	by  []byte // kinds of keys that are set
+	any bool   // a script ran, or a model replied without a schema: any key may be set
+	by  []byte // the kinds of keys that are set
 }
 
-// miss is a read that has no value on some way.
+// miss is a read that has no value on some path.
 type miss struct {
 	read read
-	via  int // the map node that runs the reader as its branch, -1 for none
+	via  int // the map node that runs the reader as its branch, or -1
 }
 
 func newProver(f *File) *prover {
@@ -105,7 +106,7 @@ func newProver(f *File) *prover {
 	return p
 }
 
-// exitsOf lists the ways out of a node at run time.
+// exitsOf returns the ways to leave a node at run time.
 func (p *prover) exitsOf(n *Node) []exit {
 	var list []exit
 	add := func(e exit, targets ...string) {
@@ -166,7 +167,7 @@ func (p *prover) addReads(i int, n *Node) {
 	}
 }
 
-// addSets collects the keys that a node sets and some node reads.
+// addSets collects the keys that a node sets and another node reads.
 func (p *prover) addSets(i int, n *Node) {
 	add := func(kind int, key string) {
 		if at, ok := p.keyAt[key]; ok {
@@ -184,7 +185,7 @@ func (p *prover) addSets(i int, n *Node) {
 	}
 }
 
-// tell makes the finding of a miss.
+// tell adds the finding for a miss.
 func (p *prover) tell(m miss, l *locator) {
 	n := p.f.Nodes[m.read.node]
 	way := p.pathTo(m)
@@ -213,7 +214,7 @@ func (p *prover) hint(key string) string {
 	return "give it a value in initial_state: no node sets it"
 }
 
-// wayText is a path by node ids, shortened in the middle when it is long.
+// wayText returns a path as text, shortened in the middle if it is long.
 func wayText(ids []string) string {
 	const keep = 6
 	if len(ids) > 2*keep+1 {

@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// maxProofWork bounds the steps of the analysis; a graph that needs more is
-// proven in part.
+// maxProofWork limits the steps of the analysis. A graph that needs more is
+// only analyzed in part.
 const maxProofWork = 200_000_000
 
-// solve finds all misses, 64 keys at a time, and reports the first of them.
+// solve finds all misses, 64 keys at a time, and reports the first ones.
 func (p *prover) solve() {
 	if len(p.keys) == 0 {
 		return
@@ -37,7 +37,7 @@ func (p *prover) solve() {
 			p.judge(flow, r)
 		}
 		if len(p.found) > maxProof {
-			break // keys come in the order of their first use: the first misses are found
+			break // keys are in the order of their first use, so the first misses are found
 		}
 	}
 	slices.SortStableFunc(p.found, func(a, b miss) int { return cmp.Compare(a.read.node, b.read.node) })
@@ -54,8 +54,8 @@ func (p *prover) solve() {
 	}
 }
 
-// judge records a read that its node reaches unset, as a node of its own or as
-// the branch of a map.
+// judge records a read without a value, either in a node itself or in a node
+// that is the branch of a map.
 func (p *prover) judge(flow *block, r read) {
 	bit := uint64(1) << (r.key % 64)
 	if flow.unset[r.node]&bit != 0 {
@@ -70,13 +70,13 @@ func (p *prover) judge(flow *block, r read) {
 	}
 }
 
-// block is the analysis of 64 keys, a bit each.
+// block is the analysis of 64 keys, with one bit for each key.
 type block struct {
 	p     *prover
 	all   uint64      // the keys of the block
 	sets  [3][]uint64 // by kind and node
-	extra []uint64    // keys that a branch at the same time may have set when a node begins
-	unset []uint64    // keys that some way reaches a node without having set
+	extra []uint64    // keys that a parallel branch may have set when a node starts
+	unset []uint64    // keys that are not set on some path to a node
 }
 
 func (p *prover) newBlock(b int) *block {
@@ -95,7 +95,7 @@ func (p *prover) newBlock(b int) *block {
 	return f
 }
 
-// addExtra gives every node of a parallel region the keys that earlier steps
+// addExtra adds to every node of a parallel region the keys that earlier steps
 // of the region may have set.
 func (f *block) addExtra() {
 	for _, r := range f.p.regions.list {
@@ -116,7 +116,7 @@ func (f *block) addExtra() {
 	}
 }
 
-// writes is all that a node may set.
+// writes returns all keys that a node may set.
 func (f *block) writes(n int) uint64 {
 	if f.p.free[n] {
 		return f.all
@@ -124,7 +124,7 @@ func (f *block) writes(n int) uint64 {
 	return f.sets[byUpdates][n] | f.sets[byProperties][n] | f.sets[byCollect][n]
 }
 
-// set is what is set on a way out of a node.
+// set returns the keys that are set when a node is left by an exit.
 func (f *block) set(n int, e exit) uint64 {
 	if e.any {
 		return f.all
@@ -136,7 +136,7 @@ func (f *block) set(n int, e exit) uint64 {
 	return bits
 }
 
-// run follows the ways from the start until nothing changes.
+// run follows all paths from the start until nothing changes.
 func (f *block) run() {
 	start := f.p.index[f.p.f.Start]
 	f.unset[start] = f.all
@@ -160,7 +160,7 @@ func (f *block) run() {
 	}
 }
 
-// pathTo is the shortest way on which a read has no value, by node ids.
+// pathTo returns the shortest path on which a read has no value, as node ids.
 func (p *prover) pathTo(m miss) []string {
 	flow := p.newBlock(m.read.key / 64)
 	bit := uint64(1) << (m.read.key % 64)

@@ -2,26 +2,26 @@ package flow
 
 import "slices"
 
-// maxRegionWork bounds the nodes in the steps of all regions together.
+// maxRegionWork limits the total number of nodes in the steps of all regions.
 const maxRegionWork = 500_000
 
-// regions are the parts of a graph where several branches run at a time.
+// regions are the parts of a graph where several branches run in parallel.
 type regions struct {
 	list   []region
-	size   int // nodes in all steps that were looked at
+	size   int // number of nodes in all steps that were examined
 	opaque []bool
 	mapsOf map[int][]int // by branch node: the map nodes that run it
 }
 
-// region is what may run after one fan-out, super-step by super-step, all ways
-// taken together. When they all meet in one node, that is the last step.
+// region is what may run after one fan-out, super-step by super-step, for all
+// paths together. If all paths meet in one node, that node is the last step.
 type region struct {
 	steps [][]int
 }
 
-// findRegions follows every fan-out until its branches meet or end. Where that
-// would take too long, everything behind the fan-out becomes opaque: nothing
-// is known about what is set there.
+// findRegions follows every fan-out until its branches meet or end. If that
+// takes too many steps, everything after the fan-out becomes opaque: nothing is
+// known about what is set there.
 func (p *prover) findRegions() *regions {
 	r := &regions{opaque: make([]bool, len(p.f.Nodes)), mapsOf: map[int][]int{}}
 	work := 0
@@ -49,11 +49,11 @@ func (p *prover) findRegions() *regions {
 	return r
 }
 
-// fanOut lists the nodes that a node starts in one super-step.
+// fanOut returns the nodes that a node starts in one super-step.
 func (p *prover) fanOut(i int, n *Node) []int {
 	switch n.Kind() {
 	case "approval", "input", "end":
-		return nil // next is ignored, or only its first element counts
+		return nil // next is ignored, or only its first element is used
 	}
 	var members []int
 	for _, id := range n.Next {
@@ -65,7 +65,7 @@ func (p *prover) fanOut(i int, n *Node) []int {
 	return slices.Compact(members)
 }
 
-// follow lists the steps after a fan-out; false when there are too many.
+// follow returns the steps after a fan-out; ok is false if there are too many.
 func (p *prover) follow(members []int, budget int) (region, bool) {
 	var r region
 	for step := members; len(step) > 0; {
@@ -88,7 +88,7 @@ func (p *prover) follow(members []int, budget int) (region, bool) {
 	return r, true
 }
 
-// hide marks everything behind a fan-out.
+// hide marks everything after a fan-out as opaque.
 func (p *prover) hide(members []int, opaque []bool) {
 	queue := slices.Clone(members)
 	for len(queue) > 0 {

@@ -1,14 +1,14 @@
 package flow
 
-// use is a template of a node and how the node treats it.
+// use is a template of a node and how the node uses it.
 type use struct {
 	field    string
-	item     int // index in the field, for state_updates
+	item     int // index in the list or map, for state_updates
 	template Template
-	strict   bool // a miss is a failure
+	strict   bool // a missing value is a failure
 }
 
-// templates lists the templates in the fields that belong to a node's type.
+// templates returns the templates in the fields of a node's type.
 func (n *Node) templates() []use {
 	strict := func(field string, t Template) use { return use{field: field, template: t, strict: true} }
 	switch b := n.Body.(type) {
@@ -33,7 +33,7 @@ func (n *Node) templates() []use {
 	return nil
 }
 
-// updateTemplates lists the templates of a node's state_updates.
+// updateTemplates returns the templates of a node's state_updates.
 func (n *Node) updateTemplates() []use {
 	list := make([]use, len(n.Updates))
 	for i, u := range n.Updates {

@@ -9,20 +9,21 @@ import (
 	"raddle.dev/llm"
 )
 
-// A Redactor takes secrets out of texts. It is safe for concurrent use.
+// A Redactor removes secrets from texts. It must be safe for concurrent use.
 type Redactor interface {
-	// Text returns the text without secrets. A JSON document stays one.
+	// Text returns the text without secrets. A JSON document stays valid JSON.
 	Text(text string) string
-	// Hold returns how many bytes at the end of a text may belong to a secret that
-	// is complete only when more text follows.
+	// Hold returns how many bytes at the end of a text may belong to an
+	// incomplete secret.
 	Hold(text string) int
-	// AddNamed tells the redactor of a variable; it is a secret if its name says so.
+	// AddNamed adds the value of a variable if the variable's name says that it
+	// is a secret.
 	AddNamed(name, value string)
 }
 
-// NewRedactor returns a Redactor of values that must not get into a state, a
-// journal, an event or a request. One of less than 6 bytes, or of a few common
-// words, is left out.
+// NewRedactor returns a Redactor of values that must not appear in a state, a
+// journal, an event or a request. Values of less than 6 bytes and a few common
+// words are ignored.
 func NewRedactor(secrets ...string) Redactor { return redact.New(secrets...) }
 
 // redact removes the known secrets from a text.
@@ -33,7 +34,7 @@ func (h *Host) redact(text string) string {
 	return h.Redactor.Text(text)
 }
 
-// hold is [Redactor.Hold].
+// hold calls [Redactor.Hold].
 func (h *Host) hold(text string) int {
 	if h.Redactor == nil {
 		return 0
@@ -62,7 +63,7 @@ func (h *Host) redactValue(v any) any {
 	return v
 }
 
-// openModel opens a model that neither sees secrets nor gives any away.
+// openModel opens a model that removes secrets from requests and replies.
 func (h *Host) openModel(ctx context.Context, dir, id string) (llm.Model, error) {
 	m, err := h.Models.Open(ctx, dir, id)
 	if err != nil {
@@ -71,8 +72,8 @@ func (h *Host) openModel(ctx context.Context, dir, id string) (llm.Model, error)
 	return llm.Redacted(m, h.redact, h.hold), nil
 }
 
-// cleaned returns a node's function whose errors hold no secrets: the journal
-// keeps their texts.
+// cleaned returns a node's function with secrets removed from its errors,
+// because the journal stores their texts.
 func (h *Host) cleaned(run graph.Func) graph.Func {
 	return func(ctx context.Context, s graph.State) (graph.Update, error) {
 		u, err := run(ctx, s)
@@ -86,8 +87,8 @@ func (h *Host) cleaned(run graph.Func) graph.Func {
 	}
 }
 
-// learnSecrets tells the redactor of the agent's variables. A value that names a
-// variable of the environment is none itself.
+// learnSecrets adds the secrets among the agent's variables to the redactor. A
+// value that names a variable of the environment is not a secret itself.
 func (a *Agent) learnSecrets() {
 	for name, value := range a.values() {
 		if a.host.Redactor != nil && !strings.Contains(value, "{{") {
@@ -99,7 +100,7 @@ func (a *Agent) learnSecrets() {
 	}
 	for _, k := range a.knowledge() {
 		for _, document := range k.documents {
-			a.host.Redactor.AddNamed("", document) // its address may have a password
+			a.host.Redactor.AddNamed("", document) // its address may contain a password
 		}
 	}
 }

@@ -9,12 +9,12 @@ import (
 // reducerNames are the reducers in the order in which messages list them.
 var reducerNames = []string{"append", "extend", "concat", "sum", "max", "min", "merge", "overwrite"}
 
-// reduceFunc folds an incoming value onto the current one; present tells
-// whether there is a current one, which null is.
+// reduceFunc combines the current and an incoming value. present reports
+// whether there is a current value; null counts as one.
 type reduceFunc func(current any, present bool, incoming any) (any, error)
 
-// reducers are the reducers that a graph file can name. They never change
-// their arguments.
+// reducers are the reducers that a graph file can use. They never change their
+// arguments.
 var reducers = map[string]reduceFunc{
 	"append":    appendReducer,
 	"extend":    extendReducer,
@@ -76,8 +76,9 @@ func concatReducer(current any, present bool, incoming any) (any, error) {
 	return text + "\n" + more, nil
 }
 
-// numberReducer computes in 64-bit floats; whole results become integers. An
-// absent current value leaves the incoming one.
+// numberReducer returns a reducer that computes with 64-bit floats; whole
+// results become integers. If there is no current value, the result is the
+// incoming one.
 func numberReducer(name string, fold func(a, b float64) float64) reduceFunc {
 	return func(current any, present bool, incoming any) (any, error) {
 		old, ok := asFloat(current)

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// ParseError is a file that is no graph. Its text is the first problem in the
-// words of the file format; Findings has all of them, warnings too, in the
-// order of the file.
+// ParseError says that a file is not a graph. Its text is the first problem in
+// the words of the file format; Findings has all of them, including warnings,
+// in the order of the file.
 type ParseError struct {
 	Path     string
 	Findings []Finding
 	text     string
 }
 
-// Error is the text of the problem that stops the file from loading.
+// Error returns the text of the problem that prevents the file from loading.
 func (e *ParseError) Error() string { return e.text }
 
-// ValidationError is a graph that the validator refuses.
+// ValidationError says that the validator rejects a graph.
 type ValidationError struct {
 	Findings []Finding // the errors among the findings
 }
 
-// Error lists the errors, one a line.
+// Error returns the errors, one per line.
 func (e *ValidationError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Graph validation failed with %d error(s):", len(e.Findings))
@@ -33,7 +33,7 @@ func (e *ValidationError) Error() string {
 }
 
 // Rejected returns a [*ValidationError] with the errors of the validator among
-// the findings, nil when there is none.
+// the findings, or nil if there are none.
 func Rejected(findings []Finding) error {
 	var errs []Finding
 	for _, f := range findings {

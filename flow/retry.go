@@ -12,7 +12,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// patience is retry_patience as package agent takes it.
+// patience returns retry_patience in the form that package agent uses.
 func (s Seconds) patience() time.Duration {
 	if s == 0 {
 		return -1
@@ -20,7 +20,7 @@ func (s Seconds) patience() time.Duration {
 	return s.Duration()
 }
 
-// retryPatience is how long a config.yaml's agent repeats a request.
+// retryPatience returns how long a config.yaml's agent repeats a request.
 func (a *Agent) retryPatience() time.Duration {
 	if p := a.Config.Sampling.Patience; p != nil {
 		return p.patience()
@@ -28,8 +28,8 @@ func (a *Agent) retryPatience() time.Duration {
 	return a.host.Bounds.Patience
 }
 
-// retry is the rule of a node of a graph: its attempts, and patience only where the
-// node or its graph has some.
+// retry returns the rule of a node of a graph: its attempts, and patience only
+// if the node or its graph sets it.
 func (a *Agent) retry(own *Seconds, attempts int) agent.Retry {
 	r := agent.Retry{Patience: -1, Attempts: attempts, If: mayPass, Failed: a.attemptFailed}
 	if p := cmp.Or(own, a.File.Patience); p != nil {
@@ -38,15 +38,15 @@ func (a *Agent) retry(own *Seconds, attempts int) agent.Retry {
 	return r
 }
 
-// attemptFailed warns of an attempt that another one follows.
+// attemptFailed warns about a failed attempt that another attempt follows.
 func (a *Agent) attemptFailed(ctx context.Context, attempt int, err error) {
 	text := a.host.redact(fmt.Sprintf("llm node attempt %d failed (transient): %v; retrying", attempt, err))
 	a.host.log().Warn(text)
 	graph.Emit(ctx, Warning{text})
 }
 
-// mayPass reports whether another attempt may succeed: a provider's error knows
-// it, any other is judged by its text.
+// mayPass reports whether another attempt may succeed. A provider's error says
+// so itself; other errors are judged by their text.
 func mayPass(err error) bool {
 	var provider *llm.Error
 	var budget *agent.BudgetError

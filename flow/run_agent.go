@@ -11,7 +11,7 @@ import (
 	"raddle.dev/team"
 )
 
-// runAgent runs another agent and takes its result.
+// runAgent runs another agent and uses its result.
 func (v *visit) runAgent(b *AgentNode) error {
 	prompt, err := v.strict(b.Prompt, fmt.Sprintf("Failed to interpolate prompt for agent '%s'", b.Agent))
 	if err != nil {
@@ -56,12 +56,13 @@ func (v *visit) spawn(b *AgentNode, prompt string) (string, error) {
 	return "", failed(err)
 }
 
-// depth is how many agents are above the one of the node: more than where it was
-// loaded, when it is spawned deep down.
+// depth returns the number of agents above the agent of the node. It is larger
+// than when the agent was loaded if the agent was spawned at a greater depth.
 func (v *visit) depth() int { return max(v.host().Depth, team.Depth(v)) }
 
-// childText returns the fault of a child's file as a plain error, with the place of
-// each finding. Callers take the types of such errors for faults of the parent.
+// childText returns the error of a child's file as a plain error, with the
+// position of each finding. Otherwise callers would treat it as an error in the
+// parent's file.
 func childText(err error) error {
 	var refused *ValidationError
 	if !errors.As(err, &refused) {

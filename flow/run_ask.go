@@ -36,13 +36,14 @@ func (v *visit) runApproval(b *ApprovalNode) error {
 	return v.goTo(b.Target(answer))
 }
 
-// takesDefault reports whether an answer stands for the default, which is not validated. Without a default an empty answer is an
-// answer like any other.
+// takesDefault reports whether an answer selects the default, which is not
+// validated. Without a default an empty answer is an ordinary answer.
 func takesDefault(answer, fallback string) bool {
 	return fallback != "" && (answer == "" || answer == fallback)
 }
 
-// checkAnswer returns why an answer fails the validation, before it is recorded. A validation that cannot be read fails the node.
+// checkAnswer returns why an answer fails the validation, before the answer is
+// recorded. An invalid validation fails the node.
 func (b *InputNode) checkAnswer(q graph.Question, a graph.Answer) error {
 	answer, ok := a.Value.(string)
 	if _, err := parsePredicate(b.Validation); !ok || err != nil || takesDefault(answer, q.Default) {
@@ -66,7 +67,7 @@ func (v *visit) runInput(b *InputNode) error {
 	}
 	ask := graph.Ask{Kind: "input", Prompt: question, Default: fallback}
 	if n := graph.Failures(v); n > 0 && b.Validation != "" {
-		ask.Name = fmt.Sprintf("after failure %d", n) // an answer that was refused is not taken again
+		ask.Name = fmt.Sprintf("after failure %d", n) // so that the rejected answer is not used again
 	}
 	answer, err := v.input(ask)
 	if err != nil {
@@ -84,7 +85,7 @@ func (v *visit) runInput(b *InputNode) error {
 	return v.goTo(v.node.Next[:min(1, len(v.node.Next))]...)
 }
 
-// input asks for a text. Where nobody can be asked the default has to do.
+// input asks for a text. If there is no person to ask, it returns the default.
 func (v *visit) input(ask graph.Ask) (string, error) {
 	switch {
 	case !v.host().Headless:
@@ -95,8 +96,8 @@ func (v *visit) input(ask graph.Ask) (string, error) {
 	return ask.Default, nil
 }
 
-// unanswered says why a question has no answer. At the root it was refused by
-// the person; below it, by the way to the person.
+// unanswered returns why a question has no answer: at the root the person
+// refused it; in a child the question could not reach the person.
 func (v *visit) unanswered(root, below string, err error) error {
 	var refused *graph.RefusedError
 	switch {

@@ -11,12 +11,11 @@ import (
 	"raddle.dev/llm"
 )
 
-// errNodeTimeout is the cause of a context that ended because of a node's own
-// timeout.
+// errNodeTimeout is the cause of a context that a node's own timeout ended.
 var errNodeTimeout = errors.New("the node's timeout has passed")
 
-// runLLM holds one conversation with a model. A failure is a result too: it is
-// what state_updates see, and it has a route.
+// runLLM holds one conversation with a model. A failure is a result too:
+// state_updates can read it, and it has a route.
 func (v *visit) runLLM(b *LLMNode) error {
 	answer, err := v.converse(b)
 	if isWaiting(err) {
@@ -35,7 +34,7 @@ func (v *visit) runLLM(b *LLMNode) error {
 	return v.goNext()
 }
 
-// succeed brings a node's result into its state.
+// succeed stores a node's result in its state.
 func (v *visit) succeed(value any) {
 	v.output = &value
 	if o, ok := value.(*Object); ok {
@@ -44,7 +43,7 @@ func (v *visit) succeed(value any) {
 	v.updates("output", value)
 }
 
-// llmFailed takes the route of a failure: fallback, else next.
+// llmFailed follows the route of a failure: fallback, else next.
 func (v *visit) llmFailed(b *LLMNode, result, log string, err error) error {
 	if fatal(v, err) || v.branch && b.Fallback == "" {
 		return err
@@ -62,8 +61,8 @@ func (v *visit) llmFailed(b *LLMNode, result, log string, err error) error {
 	return v.goNext()
 }
 
-// converse renders the node's texts and asks the model, again after errors that
-// may pass.
+// converse renders the node's texts and asks the model. It repeats the request
+// after temporary errors.
 func (v *visit) converse(b *LLMNode) (string, error) {
 	req, err := v.request(b)
 	if err != nil {
@@ -95,14 +94,14 @@ func (v *visit) converse(b *LLMNode) (string, error) {
 	return answer, err
 }
 
-// mostNamedAttempts bounds the search for replies that older versions recorded.
+// mostNamedAttempts limits the search for replies that older versions recorded.
 const mostNamedAttempts = 10
 
-// recordedAttempt is the reply to a later attempt than the first, which versions
-// recorded that gave each attempt an effect of its own.
+// recordedAttempt returns the reply to a later attempt than the first, recorded
+// by an older version in which each attempt was an effect.
 func (v *visit) recordedAttempt(b *LLMNode) (answer string, ok bool) {
 	over, cancel := context.WithCancel(v)
-	cancel() // so that the engine takes the error for a call cut short, not for a failure of the effect
+	cancel() // then the engine treats the error as an interrupted call, not as a failure of the effect
 	for attempt := 2; attempt <= min(b.MaxAttempts, mostNamedAttempts); attempt++ {
 		reply, err := graph.Do(over, attemptName(attempt), func(context.Context) (Reply, error) { return Reply{}, context.Canceled })
 		if err == nil {
@@ -112,7 +111,7 @@ func (v *visit) recordedAttempt(b *LLMNode) (answer string, ok bool) {
 	return "", false
 }
 
-// request is the conversation as the node begins it.
+// request returns the conversation at the start of the node.
 func (v *visit) request(b *LLMNode) (llm.Request, error) {
 	var req llm.Request
 	var instructions string
@@ -151,13 +150,13 @@ func firstSet(values ...*float64) *float64 {
 	return nil
 }
 
-// modelUse is which model a node calls, empty for the agent's, and how often.
+// modelUse says which model a node calls, empty for the agent's, and how often.
 type modelUse struct {
 	model string
 	retry agent.Retry
 }
 
-// ask gets one reply from a model; it is recorded before it is used.
+// ask gets one reply from a model and records it before it is used.
 func (v *visit) ask(ctx context.Context, name string, use modelUse, req llm.Request) (string, error) {
 	id := v.agent.model(use.model)
 	reply, err := graph.Do(ctx, name, func(ctx context.Context) (Reply, error) {
@@ -177,7 +176,7 @@ func (v *visit) ask(ctx context.Context, name string, use modelUse, req llm.Requ
 	return reply.Text, err
 }
 
-// stream collects a reply and passes its pieces on to whoever listens.
+// stream collects a reply and emits its pieces.
 func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (Reply, error) {
 	emits := graph.Emits(v)
 	for d, err := range m.Stream(ctx, req) {
@@ -195,7 +194,7 @@ func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (Reply
 			graph.Emit(v, Delta{d.Text})
 		}
 	}
-	return Reply{}, errors.New("the model ended its stream without a reply") // a model that retries gives an error instead
+	return Reply{}, errors.New("the model ended its stream without a reply") // a model that retries returns an error instead
 }
 
 // modelCache opens each model of an agent once.

@@ -8,13 +8,15 @@ import (
 	"raddle.dev/graph"
 )
 
-// A map is one node of one step: it calls a graph of two nodes, one that sends a
-// task for every item and the branch itself.
+// A map is one node of one step: it calls a graph of two nodes, one that sends
+// a task for every item, and the branch itself.
 
-// fanNode sends the items; its name is no node id that a file could mean.
+// fanNode is the node that sends the items. Its name cannot be a node id in a
+// file.
 const fanNode = "(items)"
 
-// branchResults gathers what the branches return, in the order of the items.
+// branchResults collects the results of the branches, in the order of the
+// items.
 var branchResults = graph.Append[any]("(results)").Codec(listCodec)
 
 // branches compiles the graph of a map node.
@@ -40,7 +42,7 @@ func (b *builder) branches(r *runtime, n *Node, body *MapNode) (*graph.Graph, er
 	return graph.Compile(def)
 }
 
-// runnable tells whether a node can be a branch; the validator says more.
+// runnable reports whether a node can be a branch; the validator reports more.
 func runnable(n *Node) bool {
 	if n == nil {
 		return false
@@ -52,7 +54,8 @@ func runnable(n *Node) bool {
 	return true
 }
 
-// fan sends every item to the branch, which alone sees it.
+// fan returns a function that sends every item to a branch task, which is the
+// only task that sees the item.
 func (r *runtime) fan(b *MapNode) graph.Func {
 	return func(ctx context.Context, s graph.State) (graph.Update, error) {
 		items, err := b.items(s)
@@ -67,7 +70,7 @@ func (r *runtime) fan(b *MapNode) graph.Func {
 	}
 }
 
-// items is the list that a map runs over.
+// items returns the list over which a map runs.
 func (b *MapNode) items(s graph.State) ([]any, error) {
 	over, err := b.Over.Eval(s.Value)
 	if err != nil {
@@ -80,10 +83,11 @@ func (b *MapNode) items(s graph.State) ([]any, error) {
 	return items, nil
 }
 
-// errNoOutput is the failure of a branch that ended without a result.
+// errNoOutput says that a branch ended without a result.
 var errNoOutput = errors.New("the branch has no result")
 
-// branchBody runs the branch for one item; only its result leaves it.
+// branchBody returns a function that runs the branch for one item and returns
+// only its result.
 func (r *runtime) branchBody(n *Node, b *MapNode) graph.Func {
 	return r.agent.host.cleaned(func(ctx context.Context, s graph.State) (graph.Update, error) {
 		v := &visit{Context: r.spending(ctx), runtime: r, node: n, before: s, branch: true, outputKey: b.OutputKey}
@@ -132,7 +136,7 @@ func (v *visit) runMap(b *MapNode) error {
 	return v.goNext()
 }
 
-// branchError names the first item that failed.
+// branchError returns an error that names the first item that failed.
 func (v *visit) branchError(b *MapNode, name string, err error) error {
 	var step *graph.StepError
 	if isWaiting(err) || v.Err() != nil || !errors.As(err, &step) || len(step.Tasks) == 0 {

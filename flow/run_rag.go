@@ -9,18 +9,18 @@ import (
 	"raddle.dev/rag"
 )
 
-// Search is what the journal keeps of a search in a knowledge base.
+// Search is a search in a knowledge base as the journal stores it.
 type Search struct {
 	Node   string  `json:"node,omitempty"` // of the base; empty: the agent's own documents
 	Query  string  `json:"query"`
 	Chunks []Chunk `json:"chunks"` // best first
 }
 
-// IsSearch tells whether an effect of an agent's run is a search. what is the
+// IsSearch reports whether an effect of an agent's run is a search. what is the
 // effect's id, as [graph.Entry] has it in ID.
 func IsSearch(what string) bool { return effectName(what) == effectSearch }
 
-// ReadSearch reads the data of a record for which [IsSearch] is true.
+// ReadSearch decodes the data of a record for which [IsSearch] is true.
 func ReadSearch(data []byte) (s Search, err error) {
 	if err := json.Unmarshal(data, &s); err != nil {
 		return s, fmt.Errorf("the recorded search: %w", err)
@@ -28,16 +28,16 @@ func ReadSearch(data []byte) (s Search, err error) {
 	return s, nil
 }
 
-// Chunk is a part of a document that a search has found.
+// Chunk is a part of a document that a search found.
 type Chunk struct {
 	Source string  `json:"source"`
-	Index  int     `json:"index"` // of the chunk in its document, from zero
+	Index  int     `json:"index"` // of the chunk in its document, starting with 0
 	Text   string  `json:"text"`
 	Score  float64 `json:"score,omitempty"`
 }
 
-// runRAG puts the node's query to its knowledge base. What was found is recorded,
-// so that a run that goes on elsewhere sees the same.
+// runRAG searches the node's knowledge base with its query. The result is
+// recorded, so that a run that continues in another process uses the same one.
 func (v *visit) runRAG(b *RAGNode) error {
 	query, err := v.strict(b.Query, "Failed to interpolate rag node query")
 	if err != nil {
@@ -67,10 +67,10 @@ func (v *visit) runRAG(b *RAGNode) error {
 	return v.goNext()
 }
 
-// effectSearch is the name of the effect that is a search.
+// effectSearch is the name of the effect of a search.
 const effectSearch = "search"
 
-// search puts a query to a base, once: a search that was recorded is not made again.
+// search searches a base once: a recorded search is not repeated.
 func (a *Agent) search(ctx context.Context, s Searching) (Search, error) {
 	base := a.bases[orElse(s.Node, ownBase)]
 	return graph.Do(ctx, effectSearch, func(ctx context.Context) (Search, error) {

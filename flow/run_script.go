@@ -40,18 +40,19 @@ func (v *visit) runScript(b *ScriptNode) error {
 	return v.goTo(result.Next)
 }
 
-// The answers to the question whether a script may run. Nothing else is a yes, so
-// that an answer given ahead for another question is none.
-// KindTrust is the kind of a question whether something may run that you did not name. Only
-// a person who sees it answers it: an answer that was given ahead is refused.
+// KindTrust is the kind of a question whether something may run that the user
+// did not name. Only a person who sees the question can answer it: an answer
+// that was given in advance is refused.
 const KindTrust = "trust"
 
+// These are answers to the question whether a script may run. Only scriptOnce
+// permits it, so an answer in advance to another question does not.
 const (
 	scriptOnce = "once"
 	scriptNo   = "no"
 )
 
-// checkConsent refuses consent that was given before the question was shown.
+// checkConsent rejects consent that was given before the question was shown.
 func checkConsent(q graph.Question, a graph.Answer) error {
 	if a.Ahead && q.Kind == KindTrust && a.Value != scriptNo {
 		return errors.New("consent cannot be given ahead: run it at a terminal and answer there, or name the directory on the command line")
@@ -59,7 +60,7 @@ func checkConsent(q graph.Question, a graph.Answer) error {
 	return nil
 }
 
-// mayRun asks before a script of a directory runs for which nobody stands.
+// mayRun asks before a script of an untrusted directory runs.
 func (v *visit) mayRun(b *ScriptNode) error {
 	doubts := v.host().Tooling.Doubts
 	if doubts == nil || !doubts(v.agent.Dir) {
@@ -80,10 +81,10 @@ func (v *visit) mayRun(b *ScriptNode) error {
 	return nil
 }
 
-// notStartedError is the failure of a script that the system could not start: its
-// interpreter is missing, or there was no process, descriptor or temporary file to
-// be had. A script file that is missing is a fault of the graph, which routes it
-// like any other failure of the node.
+// notStartedError says that the system could not start a script: its
+// interpreter is missing, or no process, descriptor or temporary file was
+// available. A missing script file is an error in the graph and is routed like
+// any other failure of the node.
 type notStartedError struct{ cause error }
 
 func (e *notStartedError) Error() string { return e.cause.Error() }
@@ -91,12 +92,12 @@ func (e *notStartedError) Error() string { return e.cause.Error() }
 // Unwrap returns the cause.
 func (e *notStartedError) Unwrap() error { return e.cause }
 
-// scriptFailed takes the route of a failure: fallback, else next. Nothing that
-// the script printed is kept. A script that did not run has said nothing: the
-// run fails there, and continues there once the cause is removed.
+// scriptFailed follows the route of a failure: fallback, else next. The output
+// of the script is dropped. If the script did not start, the run fails there
+// and continues there after the problem is solved.
 func (v *visit) scriptFailed(b *ScriptNode, err error) error {
 	var (
-		plain      *plainError // a _next that names no node is no failure of the script
+		plain      *plainError // an unknown node in _next is not a failure of the script
 		notStarted *notStartedError
 	)
 	if v.branch || fatal(v, err) || isWaiting(err) || errors.As(err, &plain) || errors.As(err, &notStarted) {
@@ -113,7 +114,7 @@ func (v *visit) scriptFailed(b *ScriptNode, err error) error {
 	return err
 }
 
-// printed runs the script and reads what it printed.
+// printed runs the script and decodes its output.
 func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
 	path := b.Script
 	if !filepath.IsAbs(path) {
@@ -145,8 +146,8 @@ func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
 	return readScriptOutput(path, stdout) // recorded by an earlier drive
 }
 
-// usable refuses, before it is recorded, what the node could never go on with:
-// once its script is mended, a resumed run must run it again.
+// usable rejects, before it is recorded, output with which the node can never
+// continue: when the script is corrected, a resumed run must run it again.
 func (v *visit) usable(r scriptResult) error {
 	if r.Routed && !v.branch && v.agent.File.Node(r.Next) == nil {
 		return v.unrouted(r.Next)
@@ -160,12 +161,12 @@ func (v *visit) usable(r scriptResult) error {
 	return nil
 }
 
-// updatesKey tells whether state_updates write a key.
+// updatesKey reports whether state_updates write a key.
 func (v *visit) updatesKey(key string) bool {
 	return slices.ContainsFunc(v.node.Updates, func(u Update) bool { return u.Key == key })
 }
 
-// checkExtension refuses a script that has no interpreter, by its extension alone.
+// checkExtension rejects a script whose extension has no interpreter.
 func checkExtension(path string) error {
 	switch ext := scriptExtension(path); ext {
 	case "sh", "py", "ts":
@@ -181,9 +182,9 @@ func scriptExtension(path string) string {
 	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 }
 
-// interpreterOf returns what runs a script, with the arguments before its own.
-// Nothing that merely lies in the workspace takes part. cleanup removes what was
-// written for that.
+// interpreterOf returns the program that runs a script, and the arguments
+// before the script's own. It loads nothing only because it is in the
+// workspace. cleanup removes the files that this needs.
 func (v *visit) interpreterOf(path string, env []string) (program string, args []string, cleanup func(), err error) {
 	cleanup = func() {}
 	switch scriptExtension(path) {
@@ -207,8 +208,9 @@ func (v *visit) interpreterOf(path string, env []string) (program string, args [
 	return program, append(args, path), cleanup, err
 }
 
-// execute runs the child process and returns what it printed, trimmed. Its
-// identity is recorded as soon as it runs, so that a later drive can end it.
+// execute runs the child process and returns its output, trimmed. It records
+// the identity of the process as soon as it runs, so that a later drive can end
+// it.
 func (v *visit) execute(ctx context.Context, b *ScriptNode, path string) (string, error) {
 	timeout := b.Timeout.Duration()
 	key := graph.EffectKey(ctx)
@@ -242,8 +244,8 @@ func (v *visit) execute(ctx context.Context, b *ScriptNode, path string) (string
 	return v.host().redact(strings.TrimSpace(string(res.Stdout))), nil
 }
 
-// workingDir returns the directory in which the script of a node runs. "" is that of the
-// process, for programs that name no workspace.
+// workingDir returns the directory in which the script of a node runs. "" means
+// that of the process, for programs that set no workspace.
 func (v *visit) workingDir(b *ScriptNode) string {
 	if b.WorkingDir == WorkingDirAgent || b.WorkingDir == "" && v.agent.File.WorkingDir == WorkingDirAgent {
 		return v.agent.Dir
@@ -251,7 +253,8 @@ func (v *visit) workingDir(b *ScriptNode) string {
 	return v.host().Workspace
 }
 
-// scriptError puts a failed child into the words of the file format.
+// scriptError returns the failure of a child process in the words of the file
+// format.
 func (v *visit) scriptError(path string, timeout time.Duration, res proc.Result, err error) error {
 	var (
 		late   *proc.TimeoutError
@@ -274,18 +277,20 @@ func (v *visit) scriptError(path string, timeout time.Duration, res proc.Result,
 	return err
 }
 
-// keyVariable holds the name of a call that stays the same when the call is
-// repeated after a crash. It also marks the processes that the script starts.
+// keyVariable contains the name of a call, which stays the same when the call
+// is repeated after a crash. It also marks the processes that the script
+// starts.
 const keyVariable = "RADDLE_IDEMPOTENCY_KEY"
 
-// inlineState is the largest state that fits a script's environment.
+// inlineState is the largest state, in bytes, that is passed in a script's
+// environment.
 const inlineState = 32768
 
-// scriptEnv is the environment of a script: the host's, the state, and what
-// raddle tells besides. cleanup removes the state's file.
+// scriptEnv returns the environment of a script: the host's, the state, and the
+// variables of raddle. cleanup removes the state's file.
 func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) {
 	set := map[string]string{"LLM_AGENT_DATA_DIR": v.agent.Dir, "AUTO_CONFIRM": "true", "CLICOLOR_FORCE": "1", "FORCE_COLOR": "1", keyVariable: key,
-		"PYTHONDONTWRITEBYTECODE": "1"} // the agent's directory belongs to its user
+		"PYTHONDONTWRITEBYTECODE": "1"} // raddle must not write into the agent's directory
 	if dir := v.host().ConfigDir; dir != "" {
 		set["LLM_ROOT_DIR"] = dir
 	}
@@ -321,7 +326,7 @@ func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) 
 	return env, cleanup, nil
 }
 
-// setHelpers sets the file of helpers for bash, and a PATH that begins with the
+// setHelpers sets the file of helpers for bash, and a PATH that starts with the
 // programs of the global tools.
 func (v *visit) setHelpers(set map[string]string) {
 	tooling := v.host().Tooling
@@ -344,8 +349,8 @@ func (v *visit) setHelpers(set map[string]string) {
 	}
 }
 
-// writeState puts a large state into a file that only this user can read. remove
-// deletes it.
+// writeState writes a large state to a file that only this user can read.
+// remove deletes the file.
 func writeState(state []byte) (path string, remove func(), err error) {
 	dir, remove, err := tempdir.New("state-*")
 	if err != nil {
@@ -359,8 +364,8 @@ func writeState(state []byte) (path string, remove func(), err error) {
 	return path, remove, nil
 }
 
-// EndSurvivors ends the child processes that a killed drive has left behind, of
-// those that its journal knows. It returns what could not be ended.
+// EndSurvivors ends child processes of a killed drive that its journal records.
+// It returns an error for each process that could not be ended.
 func EndSurvivors(in []graph.Intent) []error {
 	var errs []error
 	for _, i := range in {

@@ -14,9 +14,9 @@ import (
 	"raddle.dev/tool"
 )
 
-// loop compiles the conversation of an llm node that lists tools: a child graph,
-// so that each reply and each outcome is in the journal. One that lists tools to
-// spawn agents leads a team, which ends with the node.
+// loop compiles the conversation of an llm node that lists tools: a child
+// graph, so that each reply and each outcome is in the journal. A node that
+// lists tools to spawn agents leads a team, which ends with the node.
 func (b *builder) loop(r *runtime, n *Node, body *LLMNode) (*graph.Graph, error) {
 	a := r.agent
 	tools, servers, err := a.whitelist(n, body)
@@ -47,7 +47,8 @@ func (b *builder) loop(r *runtime, n *Node, body *LLMNode) (*graph.Graph, error)
 	return g, nil
 }
 
-// announced tells that a conversation begins, when its model is really called.
+// announced emits the start of a conversation, when its model is called and the
+// reply is not recorded.
 func announced(call ModelCall) agent.ModelMiddleware {
 	return func(next llm.Model) llm.Model {
 		return agent.ModelFunc(func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
@@ -59,7 +60,7 @@ func announced(call ModelCall) agent.ModelMiddleware {
 	}
 }
 
-// whitelist finds the tools that an llm node lists, and the servers.
+// whitelist returns the tools that an llm node lists, and the servers.
 func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []string, err error) {
 	offer := a.offer()
 	for _, name := range b.Tools {
@@ -97,7 +98,7 @@ func (v *visit) useTools(ctx context.Context, b *LLMNode, req llm.Request) (stri
 		return "", err
 	case context.Cause(ctx) == errNodeTimeout:
 		return "", failf("llm node timed out after %ds", *b.Timeout)
-	case errors.As(err, &budget): // a limit, but not of iterations
+	case errors.As(err, &budget): // a limit other than the number of replies
 	case errors.As(err, &limit) && limit.Status == graph.VisitLimit:
 		return "", failf("llm node hit max_iterations (%d) before LLM concluded", b.MaxIterations)
 	}

@@ -8,22 +8,22 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Scalars are resolved here by the core schema of YAML 1.2 and never by the
-// library, which also knows octal 017, 1_000, dates and merge keys.
+// Scalars are resolved in this file by the core schema of YAML 1.2 and never by
+// the library, which also accepts octal 017, 1_000, dates and merge keys.
 
-// Short and long forms of the tags of the core schema.
+// These are short and long forms of the tags of the core schema.
 const (
 	tagPrefix = "tag:yaml.org,2002:"
-	tagBroken = "!raddle/broken" // on nodes that a finding was made for
+	tagBroken = "!raddle/broken" // on nodes that already have a finding
 )
 
-// coreTag is the name of a core tag (str, int, map ...), "" for no explicit
-// tag and "?" for any other one.
+// coreTag returns the name of a core tag (str, int, map ...), "" if there is no
+// explicit tag, and "?" for any other tag.
 func coreTag(n *yaml.Node) string {
 	tag := n.Tag
 	switch {
 	case n.Tag == "!":
-		return "str" // the non-specific tag: no resolution
+		return "str" // the non-specific tag: the text is not resolved
 	case n.Style&yaml.TaggedStyle == 0:
 		return ""
 	case strings.HasPrefix(tag, "!!"):
@@ -38,8 +38,8 @@ func coreTag(n *yaml.Node) string {
 	return "?"
 }
 
-// scalarValue is the value of a scalar: nil, bool, int64, uint64, float64 or
-// string. It is false for an explicit tag that the text does not fit.
+// scalarValue returns the value of a scalar: nil, bool, int64, uint64, float64
+// or string. ok is false if the text does not match an explicit tag.
 func scalarValue(n *yaml.Node) (any, bool) {
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	switch tag := coreTag(n); tag {
@@ -144,7 +144,7 @@ func basedNumber(digits string, base int) (any, bool) {
 }
 
 // numberShape reports whether a text without sign is a decimal number, and
-// whether it is only digits.
+// whether it consists only of digits.
 func numberShape(s string) (whole, ok bool) {
 	rest := strings.TrimLeft(s, "0123456789")
 	before := len(s) - len(rest)

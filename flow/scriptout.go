@@ -4,20 +4,21 @@ import (
 	"strings"
 )
 
-// nextKey is the member of a script's output that routes and is not merged.
+// nextKey is the member of a script's output that names the next node. It is
+// not merged into the state.
 const nextKey = "_next"
 
 // scriptResult is what a script printed.
 type scriptResult struct {
 	Writes *Object // without _next
 	Next   string
-	Routed bool // there is a _next that is a string, which may be empty
+	Routed bool // _next is a string, which may be empty
 
-	Rounded string // the first whole number that is too large to be kept exactly
+	Rounded string // the first whole number that is too large to be stored exactly
 }
 
-// parseScriptOutput reads the standard output of a script: one JSON object.
-// A _next that is no string is dropped.
+// parseScriptOutput decodes the standard output of a script: one JSON object. A
+// _next that is not a string is ignored.
 func parseScriptOutput(stdout string) (scriptResult, error) {
 	v, rounded, err := parseJSON([]byte(strings.TrimSpace(stdout)), maxDepth)
 	if err != nil {
@@ -36,7 +37,7 @@ func parseScriptOutput(stdout string) (scriptResult, error) {
 }
 
 // readScriptOutput is parseScriptOutput with the script's path in the errors,
-// and with an error of its own for a script that printed nothing.
+// and with a special error for a script that printed nothing.
 func readScriptOutput(path, stdout string) (scriptResult, error) {
 	if strings.TrimSpace(stdout) == "" {
 		return scriptResult{}, failf("Script '%s' produced no output (scripts must emit a single JSON object on stdout)", path)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// Seconds is a time in whole seconds.
+// Seconds is a duration in whole seconds.
 type Seconds uint64
 
-// Duration is the time, at most the longest there is.
+// Duration returns s as a time.Duration, limited to the largest one.
 func (s Seconds) Duration() time.Duration {
 	if s > math.MaxInt64/Seconds(time.Second) {
 		return math.MaxInt64

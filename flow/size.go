@@ -7,8 +7,8 @@ import (
 
 var negativeZero = math.Copysign(0, -1)
 
-// JSONSize is the length in bytes of the compact JSON text of a state value,
-// measured without building the text.
+// JSONSize returns the length in bytes of the compact JSON text of a state
+// value, without building the text.
 func JSONSize(v any) int {
 	switch x := v.(type) {
 	case []any:

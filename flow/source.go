@@ -8,23 +8,24 @@ import (
 	"slices"
 )
 
-// Source is one file that a run depends on.
+// Source is a file on which a run depends.
 type Source struct {
 	Path string `json:"path"` // relative to the agent's directory, or absolute outside it
-	Hash string `json:"hash"` // of its content; empty: it could not be read
+	Hash string `json:"hash"` // of its content; empty: the file could not be read
 }
 
-// Sources lists the files that a run of the agent depends on: its definition,
-// its scripts, and those of the agents that its files name. Agents that may be
-// spawned because they are there are not among them: each change of one would
-// be one of every agent beside it. The order is that of the file.
+// Sources returns the files on which a run of the agent depends: its
+// definition, its scripts, and those of the agents that its files name. Agents
+// that may be spawned only because they exist are not included: otherwise a
+// change of one would count as a change of every agent next to it. The order is
+// that of the file.
 func (a *Agent) Sources() []Source {
 	s := &sources{root: a.Dir, seen: map[string]bool{}}
 	s.agent(a)
 	return s.list
 }
 
-// Definition is the text of the agent's file as it was loaded.
+// Definition returns the text of the agent's file as it was loaded.
 func (a *Agent) Definition() string {
 	if a.Config != nil {
 		return string(a.Config.text)
@@ -67,7 +68,7 @@ func (s *sources) agent(a *Agent) {
 	}
 }
 
-// add reports whether the file is new.
+// add adds a file and reports whether it is new.
 func (s *sources) add(path string) bool {
 	if s.seen[path] {
 		return false
@@ -84,8 +85,8 @@ func (s *sources) add(path string) bool {
 	return true
 }
 
-// Changed says what is different between the files of a run's start and those of
-// now, one line each; nothing when all are the same.
+// Changed returns the differences between the files at the start of a run and
+// the current ones, one line each. It is empty if there are none.
 func Changed(was, is []Source) []string {
 	var lines []string
 	for _, w := range was {

@@ -8,8 +8,8 @@ import (
 	"raddle.dev/team"
 )
 
-// roster is a team without a lead, and without graphs: what its agents are told of
-// each other.
+// roster returns a team without a lead and without graphs. It is used to tell
+// its agents about each other.
 func (a *Agent) roster() *team.Config {
 	t := &team.Config{Agents: map[string]team.Member{}, Escalate: a.escalates(), Depth: a.host.Depth}
 	for name, child := range a.crew.agents {
@@ -34,8 +34,8 @@ func (a *Agent) description() string {
 	return a.File.Description
 }
 
-// team is the team of an agent, which has yet to lead it. What keeps one of the
-// others from being compiled keeps it from being spawned.
+// team returns the team that an agent will lead. If another agent cannot be
+// compiled, it cannot be spawned.
 func (b *builder) team(a *Agent) *team.Config {
 	shared := b.teams[a.crew]
 	if shared == nil {
@@ -54,7 +54,7 @@ func (b *builder) team(a *Agent) *team.Config {
 	return &t
 }
 
-// member is an agent as a team knows it.
+// member returns an agent in the form of package team.
 func (b *builder) member(t *team.Config, a *Agent) (team.Member, error) {
 	m := team.Member{
 		Description: a.description(), Open: a.start, Plain: true,
@@ -76,8 +76,8 @@ func (b *builder) member(t *team.Config, a *Agent) (team.Member, error) {
 	return m.Compiled(a.Name, t.Escalate)
 }
 
-// patience is how long the agent waits for an answer of the one that has spawned it;
-// 0: as long as is usual.
+// patience returns how long the agent waits for an answer of the agent that
+// spawned it; 0 means the default.
 func (a *Agent) patience() time.Duration {
 	if a.Config == nil {
 		return 0
@@ -85,7 +85,7 @@ func (a *Agent) patience() time.Duration {
 	return max(1, a.Config.Team.EscalationTimeout.Duration())
 }
 
-// rule is what the agent may spawn; nil: nobody.
+// rule returns what the agent may spawn; nil: nothing.
 func (c *conversation) rule() *team.Spawn {
 	if c.team == nil || c.toolless() || !c.agent.spawns() {
 		return nil
@@ -102,7 +102,8 @@ func (c *conversation) rule() *team.Spawn {
 	return s
 }
 
-// orNone is a number where zero means none and not the usual.
+// orNone converts a setting in which zero means none to one in which zero means
+// the default.
 func orNone(n int) int {
 	if n == 0 {
 		return -1
@@ -110,7 +111,7 @@ func orNone(n int) int {
 	return n
 }
 
-// led is a turn of an agent that others are spawned under.
+// led returns a turn of an agent under which others are spawned.
 func (b *builder) led(c *conversation) (graph.Def, error) {
 	c.team = b.team(c.agent)
 	lead := c.loop()
@@ -120,7 +121,7 @@ func (b *builder) led(c *conversation) (graph.Def, error) {
 	return def, err
 }
 
-// under is a turn of an llm node that others are spawned under.
+// under returns a turn of an llm node under which others are spawned.
 func (b *builder) under(a *Agent, lead agent.Config) (graph.Def, error) {
 	t := b.team(a)
 	t.Lead = team.Member{Agent: lead, Spawn: &team.Spawn{Depth: a.deepest()}, Plain: true, Shape: asked}
@@ -129,8 +130,8 @@ func (b *builder) under(a *Agent, lead agent.Config) (graph.Def, error) {
 	return def, err
 }
 
-// asked changes the loop of a lead: its system prompt is made before, and its time is
-// that of the team.
+// asked changes the loop of a lead: its system prompt is created before the
+// loop, and its timeout is that of the team.
 func asked(d *graph.Def) {
 	d.Keys = append(d.Keys, systemKey)
 	d.Timeout = 0

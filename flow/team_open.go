@@ -6,15 +6,16 @@ import (
 	"maps"
 )
 
-// lateBases is who has opened knowledge bases after the run began: agents that were
-// spawned, and those below them. All that are loaded together share it.
+// lateBases records the agents that opened knowledge bases after the run
+// started: spawned agents, and those below them. All agents that are loaded
+// together share it.
 type lateBases struct {
-	turn chan struct{} // of one place: who has it may open, as two may keep the same base
+	turn chan struct{} // has one place: its holder may open bases, because two agents may store the same base
 	done map[*Agent]bool
 }
 
-// start opens what a spawned agent needs in this process, and builds it, without
-// questions.
+// start opens the knowledge bases of a spawned agent in this process, and
+// builds missing ones without questions.
 func (a *Agent) start(ctx context.Context) error {
 	if len(a.knowledge()) == 0 && len(a.children) == 0 {
 		return nil

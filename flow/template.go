@@ -7,10 +7,10 @@ import (
 )
 
 // Template is a text with {{path}} placeholders, parsed once and rendered
-// often. A placeholder is two opening braces, one or more of the letters,
-// digits, _ . [ ] and two closing braces; anything else, also a space between
-// the braces, is plain text. There is no escape. The zero value is the empty
-// text. A Template is safe for concurrent use.
+// often. A placeholder is two opening braces, one or more letters, digits or
+// the characters _ . [ ], and two closing braces; anything else, including a
+// space between the braces, is plain text. There is no escape. The zero value
+// is the empty text. A Template is safe for concurrent use.
 type Template struct {
 	text  string
 	parts []part
@@ -56,10 +56,10 @@ func inPath(c byte) bool {
 		c == '_' || c == '.' || c == '[' || c == ']'
 }
 
-// String is the text as written.
+// String returns the text as written.
 func (t Template) String() string { return t.text }
 
-// Paths lists the texts between the braces in order, repeated ones too.
+// Paths returns the texts between the braces in order, including repeated ones.
 func (t Template) Paths() []string {
 	var paths []string
 	for _, p := range t.parts {
@@ -70,8 +70,8 @@ func (t Template) Paths() []string {
 	return paths
 }
 
-// Keys lists the keys of the state that the template reads, each once, in
-// order. Placeholders that never resolve read none.
+// Keys returns the keys of the state that the template reads, each once, in
+// order. Placeholders that never have a value are ignored.
 func (t Template) Keys() []string {
 	var keys []string
 	seen := map[string]bool{}
@@ -84,14 +84,14 @@ func (t Template) Keys() []string {
 	return keys
 }
 
-// Render replaces every placeholder by the text of its value: a string as it
-// is, any other value as compact JSON. It is one pass: braces inside a value
-// are not looked at. Placeholders without a value are a [*MissingError].
+// Render replaces every placeholder by the text of its value: a string
+// unchanged, any other value as compact JSON. Placeholders inside a value are
+// not replaced. If placeholders have no value, the error is a [*MissingError].
 func (t Template) Render(lookup func(key string) (any, bool)) (string, error) {
 	return t.renderStrict(lookup, 0)
 }
 
-// renderStrict is Render with a limit.
+// renderStrict is Render with a limit on the size.
 func (t Template) renderStrict(lookup func(key string) (any, bool), most int) (string, error) {
 	text, missing, err := t.render(lookup, most)
 	if missing != nil {
@@ -100,21 +100,22 @@ func (t Template) renderStrict(lookup func(key string) (any, bool), most int) (s
 	return text, err
 }
 
-// RenderLenient is Render with placeholders without a value replaced by
-// nothing.
+// RenderLenient is Render, except that placeholders without a value are
+// replaced by the empty text.
 func (t Template) RenderLenient(lookup func(key string) (any, bool)) string {
-	text, _ := t.renderLenient(lookup, 0) // without a limit nothing fails
+	text, _ := t.renderLenient(lookup, 0) // without a limit it cannot fail
 	return text
 }
 
-// renderLenient is RenderLenient with a limit.
+// renderLenient is RenderLenient with a limit on the size.
 func (t Template) renderLenient(lookup func(key string) (any, bool), most int) (string, error) {
 	text, _, err := t.render(lookup, most)
 	return text, err
 }
 
-// Eval gives the typed value when the template is exactly one placeholder with
-// white space around it, else the rendered text. A miss is a [*MissingError].
+// Eval returns the typed value if the template is exactly one placeholder with
+// optional white space around it, and otherwise the rendered text. If a value
+// is missing, the error is a [*MissingError].
 func (t Template) Eval(lookup func(key string) (any, bool)) (any, error) {
 	p := t.single()
 	if p == nil {
@@ -127,7 +128,7 @@ func (t Template) Eval(lookup func(key string) (any, bool)) (any, error) {
 	return v, nil
 }
 
-// single is the path of a template that is one placeholder, else nil.
+// single returns the path of a template that is one placeholder, or nil.
 func (t Template) single() *path {
 	text := strings.TrimSpace(t.text)
 	for i, p := range t.parts {
@@ -150,12 +151,12 @@ type ValueSizeError struct {
 	Limit int // in bytes
 }
 
-// Error names the limit, and what to do.
+// Error returns the limit, and what to do.
 func (e *ValueSizeError) Error() string {
 	return fmt.Sprintf("the rendered text is larger than %s: shorten what it is made of, or raise `max_value` in raddle's config.yaml", spokenSize(e.Limit))
 }
 
-// spokenSize is a number of bytes as people write it.
+// spokenSize formats a number of bytes for people.
 func spokenSize(n int) string {
 	if n >= 1<<20 && n%(1<<20) == 0 {
 		return strconv.Itoa(n>>20) + " MiB"
@@ -163,8 +164,8 @@ func spokenSize(n int) string {
 	return strconv.Itoa(n) + " bytes"
 }
 
-// render replaces the placeholders. With a limit above 0 it fails before it makes a text
-// that is longer.
+// render replaces the placeholders. With a limit above 0 it fails before it
+// creates a text that is longer.
 func (t Template) render(lookup func(key string) (any, bool), most int) (text string, missing []string, err error) {
 	if t.parts == nil {
 		return t.text, nil, nil
@@ -190,7 +191,7 @@ func (t Template) render(lookup func(key string) (any, bool), most int) (text st
 	return string(out), missing, nil
 }
 
-// appendText appends a value as templates show it.
+// appendText appends a value in the form in which templates show it.
 func appendText(dst []byte, v any) []byte {
 	if s, ok := v.(string); ok {
 		return append(dst, s...)
@@ -203,12 +204,12 @@ func appendText(dst []byte, v any) []byte {
 }
 
 // MissingError lists the placeholders of a strict template that have no value,
-// in order of appearance, repeated ones too.
+// in order of appearance, including repeated ones.
 type MissingError struct {
 	Paths []string
 }
 
-// Error names the placeholders.
+// Error returns the placeholders.
 func (e *MissingError) Error() string {
 	return "Template interpolation failed: '" + strings.Join(e.Paths, "', '") + "' not found in state"
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// typeHint is the advice that follows a problem with the reading of a file,
-// chosen by the words of the problem.
+// typeHint returns advice for a problem with the reading of a file, selected by
+// the words of the problem.
 func typeHint(detail string) string {
 	switch {
 	case strings.Contains(detail, "missing field"):
@@ -24,8 +24,8 @@ func typeHint(detail string) string {
 	return ""
 }
 
-// missingHint lists the required fields of the seven types that the file
-// format's first version had.
+// missingHint returns the required fields of the seven types of the file
+// format's first version.
 func missingHint() string {
 	var b strings.Builder
 	b.WriteString("\n\nHint: Check that all required fields are present.\n" +

@@ -7,8 +7,9 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// unknown makes a finding for every key that no method of m has asked for. node is the id of the node that m belongs to, and may be empty. If
-// hint is not nil, what it returns for a key is preferred to the nearest known key.
+// unknown returns a finding for every key that was not read from m. node is the
+// id of the node that m belongs to, and may be empty. If hint is not nil, its
+// result for a key is preferred to the nearest known key.
 func (m *fields) unknown(node string, hint func(key string) string) []Finding {
 	if m.src.node == nil {
 		return nil
@@ -29,7 +30,7 @@ func (m *fields) unknown(node string, hint func(key string) string) []Finding {
 	return found
 }
 
-// hintForKey returns what may be meant by an unknown key.
+// hintForKey returns what an unknown key probably means.
 func (m *fields) hintForKey(key string, hint func(key string) string) string {
 	if key == "<<" {
 		return "YAML 1.2 has no merge keys: write the fields out"

@@ -2,12 +2,13 @@ package flow
 
 import "fmt"
 
-// maxDepth is how deep values in files, script output and model replies may
-// nest. It keeps recursion far from the end of the stack.
+// maxDepth is the maximum depth of values in files, script output and model
+// replies. It prevents recursion from exhausting the stack.
 const maxDepth = 1000
 
-// TypeName names the JSON type of a state value as messages write it: null,
-// bool, number, string, array or object. Other Go types give their Go name.
+// TypeName returns the JSON type of a state value as messages name it: null,
+// bool, number, string, array or object. For other Go types it returns the Go
+// name.
 func TypeName(v any) string {
 	switch v.(type) {
 	case nil:
@@ -27,8 +28,8 @@ func TypeName(v any) string {
 }
 
 // Equal reports whether two state values are the same JSON value. Numbers of
-// different kinds differ (1 is not 1.0), the order of members does not matter,
-// and values of types that are no state values are never equal.
+// different kinds differ (1 is not 1.0), the order of members is ignored, and
+// values that are not state values are never equal.
 func Equal(a, b any) bool {
 	switch x := a.(type) {
 	case nil:
@@ -63,7 +64,7 @@ func equalArrays(a, b []any) bool {
 		return false
 	}
 	if len(a) > 0 && &a[0] == &b[0] {
-		return true // shared, and values never change
+		return true // shared, and values do not change
 	}
 	for i := range a {
 		if !Equal(a[i], b[i]) {
@@ -89,7 +90,7 @@ func equalObjects(a, b *Object) bool {
 	return true
 }
 
-// asFloat gives a number of any kind as a float.
+// asFloat returns a number of any kind as a float.
 func asFloat(v any) (float64, bool) {
 	switch x := v.(type) {
 	case int64:

@@ -11,8 +11,8 @@ import (
 	"raddle.dev/graph"
 )
 
-// visit is one node at work: the state before its step, what it has written on
-// top of that, and where it goes.
+// visit is one execution of a node: the state before its step, what it has
+// written since, and where it leads.
 type visit struct {
 	context.Context
 	*runtime
@@ -23,18 +23,18 @@ type visit struct {
 	hidden string // a scoped variable …
 	value  any    // … and its value, while state_updates run
 
-	output    *any   // the result that state_updates saw, of nodes that have one
-	branch    bool   // it runs under a map: nothing is routed
-	outputKey string // under a map: the key that must have the result
+	output    *any   // the result that state_updates could read, for nodes that have one
+	branch    bool   // it runs in a map: nothing is routed
+	outputKey string // in a map: the key that must have the result
 	next      []string
 	halt      *graph.Halt
 	fault     error // of state_updates: the node fails
 	made      int   // bytes that state_updates have rendered
 
-	announce *ModelCall // told when the model is really called, not for a recorded reply
+	announce *ModelCall // emitted when the model is called, not for a recorded reply
 }
 
-// lookup reads a key as the node sees it now.
+// lookup returns the value of a key as the node sees it now.
 func (v *visit) lookup(name string) (any, bool) {
 	if v.hidden != "" && name == v.hidden {
 		return v.value, true
@@ -45,8 +45,8 @@ func (v *visit) lookup(name string) (any, bool) {
 	return v.before.Value(name)
 }
 
-// strict renders a template in which every placeholder must have a value. Secrets
-// are taken out of the text.
+// strict renders a template in which every placeholder must have a value, and
+// removes secrets from the text.
 func (v *visit) strict(t Template, failure string) (string, error) {
 	text, err := t.renderStrict(v.lookup, v.host().mostValue())
 	if err != nil {
@@ -55,17 +55,19 @@ func (v *visit) strict(t Template, failure string) (string, error) {
 	return v.host().redact(text), nil
 }
 
-// lenient renders a template in which placeholders without a value are empty. Secrets are
-// taken out of the text.
+// lenient renders a template in which placeholders without a value are empty,
+// and removes secrets from the text.
 func (v *visit) lenient(t Template) (string, error) {
 	text, err := t.renderLenient(v.lookup, v.host().mostValue())
 	return v.host().redact(text), err
 }
 
-// mostValues is how many texts of the largest size the state_updates of one node may make.
+// mostValues is how many texts of the maximum size the state_updates of one
+// node may create.
 const mostValues = 4
 
-// account counts the bytes of a text that state_updates have made.
+// account adds the size of a text that state_updates created, and fails above
+// the limit.
 func (v *visit) account(n int) error {
 	v.made += n
 	if most := v.host().mostValue(); most > 0 && v.made/mostValues > most {
@@ -89,7 +91,7 @@ func (v *visit) updates(scoped string, value any) {
 			continue
 		}
 		if u.Key == scoped && scoped != "" {
-			own, written = text, true // stored under the name once the scope ends
+			own, written = text, true // stored under the name when the scope ends
 			continue
 		}
 		v.writes.Set(u.Key, text)
@@ -100,7 +102,7 @@ func (v *visit) updates(scoped string, value any) {
 	}
 }
 
-// merge writes the members of an object, and tells about it.
+// merge writes the members of an object, and emits an event.
 func (v *visit) merge(o *Object) {
 	keys := make([]string, 0, o.Len())
 	for name, val := range o.All() {
@@ -124,7 +126,7 @@ func (v *visit) goNext() error {
 	return v.goTo(v.node.Next...)
 }
 
-// noNext is the failure of a node that would go on and has nowhere to go.
+// noNext returns the failure of a node that has no next node.
 func (v *visit) noNext() error {
 	switch v.node.Body.(type) {
 	case *ScriptNode:
@@ -152,7 +154,8 @@ func (v *visit) goTo(ids ...string) error {
 	return nil
 }
 
-// update is what the node did: keys whose value is not what it was before.
+// update returns the changes of the node: keys whose value differs from the
+// value before.
 func (v *visit) update() (graph.Update, error) {
 	u := graph.Update{Goto: v.next, Halt: v.halt}
 	if v.fault != nil {
@@ -174,7 +177,7 @@ func (v *visit) update() (graph.Update, error) {
 
 func (v *visit) host() *Host { return v.agent.host }
 
-// warn reports a failure that the file tolerates.
+// warn reports a failure that does not stop the run.
 func (v *visit) warn(format string, args ...any) {
 	text := v.host().redact(fmt.Sprintf(format, args...))
 	v.host().log().Warn(text)
@@ -188,7 +191,7 @@ func (v *visit) logf(level slog.Level, format string, args ...any) {
 	}
 }
 
-// levelTrace is below slog's levels: it shows whole states, secrets included.
+// levelTrace is below slog's levels: it logs whole states, including secrets.
 const levelTrace = slog.LevelDebug - 4
 
 func (v *visit) logEntry() {

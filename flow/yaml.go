@@ -12,22 +12,22 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// maxFileSize is the size above which a graph file is refused.
+// maxFileSize is the size above which a graph file is rejected.
 const maxFileSize = 4 << 20
 
-// document is one YAML file: its tree with the nodes that cannot be used
-// marked, and what was found wrong on the way.
+// document is one YAML file: its tree, in which unusable nodes are marked, and
+// the problems that were found.
 type document struct {
 	path string
 	text []byte
-	root *yaml.Node // nil: nothing but comments, or a fatal problem
+	root *yaml.Node // nil: only comments, or a fatal problem
 	problems
 }
 
 // problems collects findings on the reading of one file.
 type problems struct {
 	list  []Finding
-	fatal bool // the text is no YAML at all
+	fatal bool // the text is not YAML
 }
 
 func (p *problems) add(f Finding) {
@@ -40,7 +40,7 @@ func (p *problems) add(f Finding) {
 // full reports whether further findings would be dropped.
 func (p *problems) full() bool { return len(p.list) >= maxFindings }
 
-// readYAML parses the text of a file that must hold one YAML document.
+// readYAML parses the text of a file that must contain one YAML document.
 func readYAML(path string, text []byte) *document {
 	d := &document{path: path, text: text}
 	if f, ok := unreadable(text); ok {
@@ -59,7 +59,7 @@ func readYAML(path string, text []byte) *document {
 	return d
 }
 
-// loadYAML reads the one document of a text; nil when there is none.
+// loadYAML returns the only document of a text, or nil if there is none.
 func loadYAML(text []byte) (root *yaml.Node, fault *Finding) {
 	loader, err := yaml.NewLoader(bytes.NewReader(acceptVersion(text)))
 	if err != nil {
@@ -92,9 +92,9 @@ func loadYAML(text []byte) (root *yaml.Node, fault *Finding) {
 	return first.Content[0], nil
 }
 
-// acceptVersion rewrites the directive %YAML 1.2 to 1.1, the only one that the
-// library takes. The version means nothing to it, and scalars are resolved
-// here.
+// acceptVersion changes the directive %YAML 1.2 to 1.1, the only version that
+// the library accepts. The version has no effect there, because scalars are
+// resolved in this package.
 func acceptVersion(text []byte) []byte {
 	for at := 0; at < len(text); {
 		line, _, _ := bytes.Cut(text[at:], []byte{'\n'})
@@ -127,8 +127,8 @@ func emptyScalar(n *yaml.Node) bool {
 	return ok && v == nil
 }
 
-// unreadable finds what keeps the parser from reading the text at all, and for
-// which it would give no place.
+// unreadable finds a problem that prevents the parser from reading the text,
+// and for which the parser would give no position.
 func unreadable(text []byte) (Finding, bool) {
 	if len(text) > maxFileSize {
 		return Finding{
@@ -182,7 +182,7 @@ func printable(r rune) bool {
 	return true
 }
 
-// syntaxFinding turns an error of the YAML library into a finding.
+// syntaxFinding converts an error of the YAML library to a finding.
 func syntaxFinding(text []byte, err error) Finding {
 	f := Finding{Code: "yaml-syntax", Message: err.Error(), Pos: Pos{Line: 1, Col: 1}}
 	var load *yaml.LoadError
@@ -209,8 +209,8 @@ func syntaxFinding(text []byte, err error) Finding {
 	return f
 }
 
-// unquotedHint looks for a text that begins with braces and has no quotes, on
-// the line of a syntax error or the line before, and moves the place there.
+// unquotedHint searches for a text without quotes that starts with braces, on
+// the line of a syntax error or the line before, and moves the position there.
 func unquotedHint(text []byte, at *Pos) string {
 	for _, n := range []int{at.Line, at.Line - 1} {
 		line := lineOf(text, n)
@@ -254,7 +254,8 @@ func lineOf(text []byte, n int) []byte {
 	return line
 }
 
-// holdsMapping reports whether the file holds fields, which may be none.
+// holdsMapping reports whether the file contains fields. An empty mapping
+// counts.
 func (d *document) holdsMapping() bool {
 	if d.root == nil || resolve(d.root).Kind == yaml.MappingNode {
 		return true
@@ -268,5 +269,6 @@ func (d *document) holdsMapping() bool {
 	return false
 }
 
-// mapping returns the members of the whole file. Its place is the top of the file.
+// mapping returns the members of the whole file. Its position is the top of the
+// file.
 func (d *document) mapping() source { return source{pos: Pos{d.path, 1, 1}, node: d.root} }

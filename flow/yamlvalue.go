@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// resolve follows an alias to the node it stands for.
+// resolve returns the node to which an alias refers.
 func resolve(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		return n.Alias
@@ -14,8 +14,9 @@ func resolve(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// yamlValue converts an inspected YAML tree to a state value. Keys are taken
-// as text; a float that is no number becomes null, as JSON has none.
+// yamlValue converts an inspected YAML tree to a state value. Keys are read as
+// text; a float that is not a finite number becomes null, because JSON has
+// none.
 func yamlValue(n *yaml.Node) any {
 	n = resolve(n)
 	switch n.Kind {
