@@ -29,7 +29,7 @@ func (b *toolbox) instructions(h *script.Host, n flow.ToolNeed) func(context.Con
 		if absent != nil {
 			text, err := h.Instructions(ctx, nil)
 			if err != nil && ctx.Err() == nil && !errors.Is(err, script.ErrNoInstructions) {
-				err = fmt.Errorf("%w\nThe script could not ask anybody: its standard input was empty, because %w", err, absent)
+				err = fmt.Errorf("%w\nThe script could not ask a person: its standard input was empty, because %w", err, absent)
 			}
 			return text, err
 		}

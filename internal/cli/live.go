@@ -96,7 +96,7 @@ func render(b *board, now time.Time, cols, most int) []string {
 		for _, r := range list {
 			names = append(names, r.name)
 		}
-		return []string{clip(fmt.Sprintf("… %d at work: %s", len(list), oneLine(strings.Join(names, ", "))), cols)}
+		return []string{clip(fmt.Sprintf("… %d running: %s", len(list), oneLine(strings.Join(names, ", "))), cols)}
 	}
 	var left []string
 	if len(list) > most {

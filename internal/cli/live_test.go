@@ -186,7 +186,7 @@ func TestBoardOfATeam(t *testing.T) {
 … boss                          waiting for explore…   1m07s
     explore 1f2e3d4c: find th…  thinking               1m07s
   and 3 more`},
-		"one line": {p: teamwork(), cols: 40, most: 1, want: "… 5 at work: boss, explore 1f2e3d4c, rev"},
+		"one line": {p: teamwork(), cols: 40, most: 1, want: "… 5 running: boss, explore 1f2e3d4c, rev"},
 		"narrow":   {p: teamwork(), cols: 20, most: 2, want: "… boss  waiting…\n  and 4 more"},
 		"a place is free, one has ended, one has asked and was cancelled": {p: teamwork(), then: func(p *play) {
 			p.emits("", team.Node, team.AgentEnded{ID: second, Agent: "explore", Status: "completed"})

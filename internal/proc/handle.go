@@ -47,7 +47,7 @@ func End(h Handle) (bool, error) {
 	case h.PID <= 1 || h.PGID != h.PID || h.PID == os.Getpid():
 		return false, fmt.Errorf("process %d of group %d is not a child that was started here: nothing is ended", h.PID, h.PGID)
 	case h.Start == "":
-		return false, fmt.Errorf("process %d cannot be told from another one with its id; if it still runs, end it by hand: %w",
+		return false, fmt.Errorf("process %d cannot be distinguished from another one with its id; if it still runs, end it by hand: %w",
 			h.PID, errors.ErrUnsupported)
 	}
 	if h.Mark != "" {

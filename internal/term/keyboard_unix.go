@@ -67,7 +67,7 @@ func (k *Keyboard) stopProcess(signals chan os.Signal) {
 }
 
 // Suspend stops the process as Ctrl-Z does, and returns when it continues in the foreground. In the background it stops again. It does
-// nothing if nobody could continue the process.
+// nothing if no shell can continue the process.
 func (k *Keyboard) Suspend() {
 	continued := make(chan os.Signal, 1)
 	signal.Notify(continued, syscall.SIGCONT)
