@@ -33,7 +33,7 @@ func DOT(w io.Writer, s graph.Structure, o Options) error {
 	return b.Flush()
 }
 
-// dot writes one digraph. Errors of the writer are kept by it until Flush.
+// dot writes one digraph. The buffered writer keeps an error of w until Flush.
 type dot struct {
 	w     *bufio.Writer
 	right bool
@@ -104,8 +104,8 @@ func (v vertex) dotWidth() string {
 	return fmt.Sprintf(", penwidth=%g", boldWidth)
 }
 
-// edge writes a link. Graphviz draws edges between nodes only: one at a cluster is drawn to a node within and cut off
-// at the border.
+// edge writes a link. Graphviz draws edges between nodes only: an edge at a cluster is drawn to a node inside and cut
+// off at the border.
 func (d *dot) edge(l *level, k link, indent string) {
 	from, to := l.vertices[k.from], l.vertices[k.to]
 	if k.from == k.to && from.sub != nil {
@@ -148,7 +148,7 @@ func dotEdge(k link) string {
 	return strings.Join(attrs, ", ")
 }
 
-// firstID and lastID name the node of a vertex at which edges come in and leave.
+// firstID and lastID return the node of a vertex at which edges enter and leave.
 func firstID(v vertex) string {
 	for v.sub != nil {
 		v = v.sub.vertices[0]

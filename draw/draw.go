@@ -8,7 +8,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// Direction is where the edges of a picture lead.
+// Direction is the direction of the edges of a picture.
 type Direction int
 
 // The directions.
@@ -17,7 +17,7 @@ const (
 	Right                  // from left to right
 )
 
-// Options of a drawing. The zero value is a drawing of everything, from top to bottom.
+// Options are the options of a drawing. With the zero value, everything is drawn from top to bottom.
 type Options struct {
 	Direction Direction
 	Title     string // above the drawing; "": the name of the graph
@@ -25,10 +25,10 @@ type Options struct {
 	NoEnds    bool   // leaves out the dots of start and end; the nodes that run first get a bold outline
 }
 
-// Formats are the names that [Write] knows.
+// Formats returns the names that [Write] knows.
 func Formats() []string { return []string{"mermaid", "dot", "svg", "png", "json"} }
 
-// Write draws s in the named format.
+// Write draws s in the named format. An unknown format is an error.
 func Write(w io.Writer, format string, s graph.Structure, o Options) error {
 	switch format {
 	case "mermaid":

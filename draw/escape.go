@@ -51,7 +51,7 @@ func mermaidLine(b *strings.Builder, line []rune) {
 	}
 }
 
-// isWord tells whether r is an ASCII letter or digit.
+// isWord reports whether r is an ASCII letter or digit.
 func isWord(r rune) bool {
 	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }

@@ -7,7 +7,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// JSON writes s as indented JSON, in the order of declaration. It writes also what cannot be drawn, such as an edge
+// JSON writes s as indented JSON, in the order of declaration. It also writes what cannot be drawn, such as an edge
 // to a node that does not exist; it fails for a structure that contains itself.
 func JSON(w io.Writer, s graph.Structure) error {
 	if err := checkDepth(&s); err != nil {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes a text fit for a label: valid UTF-8, lines parted by a single newline, no other control characters.
-// Nothing disappears: what cannot be shown becomes the replacement character.
+// clean makes a text fit for a label: valid UTF-8, lines separated by a single newline, no other control characters.
+// Characters that cannot be shown become the replacement character.
 func clean(s string) string {
 	s = strings.TrimRightFunc(strings.ReplaceAll(s, "\r\n", "\n"), unicode.IsSpace)
 	return strings.Map(func(r rune) rune {
@@ -23,7 +23,7 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
-// name returns what a node is called in the picture.
+// name returns the name of a node in the picture.
 func (v vertex) name() string {
 	if t := clean(v.info.Title); t != "" {
 		return t

@@ -59,7 +59,7 @@ func newRuler() (*ruler, error) {
 	return r, nil
 }
 
-// glyph returns the index of r's picture in the face, 0 if it has none.
+// glyph returns the index of r's glyph in the face, 0 if it has none.
 func (m *ruler) glyph(f *typeface, r rune) sfnt.GlyphIndex {
 	i, err := m.fonts[f].GlyphIndex(&m.buf, r)
 	if err != nil {
@@ -98,13 +98,13 @@ func (m *ruler) advance(s textStyle, r rune) fixed.Int26_6 {
 	return fixed.I(s.size) * 7 / 10
 }
 
-// ignorable tells whether r is never seen by itself: joiners, direction marks and variation selectors.
+// ignorable reports whether r is never visible by itself: joiners, direction marks and variation selectors.
 func ignorable(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// wrap breaks text into lines of at most the given width, between words where it can and within them where it must.
-// What does not fit into the number of lines is cut off with an ellipsis.
+// wrap breaks text into lines of at most the given width, between words if possible, otherwise within them. Text that
+// does not fit into the number of lines is cut off with an ellipsis.
 func (m *ruler) wrap(s textStyle, text string, widest, most int) []string {
 	var lines []string
 	for _, paragraph := range strings.Split(text, "\n") {

@@ -34,7 +34,7 @@ func Mermaid(w io.Writer, s graph.Structure, o Options) error {
 	return b.Flush()
 }
 
-// mermaid writes one flowchart. Errors of the writer are kept by it until Flush.
+// mermaid writes one flowchart. The buffered writer keeps an error of w until Flush.
 type mermaid struct {
 	w         *bufio.Writer
 	direction string
@@ -114,7 +114,7 @@ func mermaidShape(v vertex) string {
 	return "[" + label + "]"
 }
 
-// mermaidClass names the class of a vertex. Kinds are words of users, so only known ones become a class of their own.
+// mermaidClass returns the class of a vertex. Users choose the names of kinds, so only known kinds get a class.
 func mermaidClass(v vertex) string {
 	switch v.role {
 	case roleStart:
@@ -130,7 +130,7 @@ func mermaidClass(v vertex) string {
 	return "plain"
 }
 
-// styles writes the classes that occur and the look of the edges that are not plain.
+// styles writes the classes that occur and the style of the edges that are not plain.
 func (m *mermaid) styles(top *level) {
 	seen := make(map[string]bool)
 	var walk func(l *level)

@@ -9,14 +9,14 @@ import (
 	"raddle.dev/graph"
 )
 
-// Bounds of what is drawn. They are far above what a person can read, and keep a structure that contains itself, or
-// the same child in many places, from filling the memory.
+// Limits of what is drawn. They are far above what a person can read, and keep a structure that contains itself, or
+// the same child in many places, from using up the memory.
 const (
 	maxDepth = 32
 	maxNodes = 20_000
 )
 
-// role says what a vertex of the picture stands for.
+// role says what a vertex of the picture represents.
 type role int
 
 const (
@@ -58,7 +58,7 @@ type planner struct {
 	nodes int // drawn so far
 }
 
-// plan checks s and adds what a picture shows besides nodes and edges.
+// plan checks s and adds what a picture shows in addition to nodes and edges.
 func plan(s graph.Structure, o Options) (*level, error) {
 	l, err := (&planner{o: o}).level(&s, "", 0)
 	if err == nil && o.Title != "" {
@@ -101,8 +101,8 @@ func (p *planner) level(s *graph.Structure, path string, depth int) (*level, err
 	return l, p.connect(l, s, at)
 }
 
-// inside is what a node runs: its child graph, or a box for each graph that it may run under names, with no edges
-// between them, because the node decides at run time. nil: there is nothing to draw.
+// inside returns what a node runs: its child graph, or a box for each graph that it may run under names, with no
+// edges between them, because the node decides at run time. If nil, there is nothing to draw.
 func (p *planner) inside(n *graph.NodeInfo, path string, depth int) (*level, error) {
 	child := n.Child != nil && len(n.Child.Nodes) > 0
 	switch {

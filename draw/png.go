@@ -16,16 +16,16 @@ import (
 	"raddle.dev/graph"
 )
 
-// Bounds of a PNG. The second keeps its pixels below 256 MiB.
+// Limits of a PNG. The second keeps its pixels below 256 MiB.
 const (
 	pngScale  = 2
 	maxSide   = 16 << 10
 	maxPixels = 64 << 20
 )
 
-// PNG writes s as a picture at twice the size of the SVG, for sharp screens. It fails rather than draw something
-// else: for a text with a character that the built-in font (Latin, Greek and Cyrillic) does not have, and for a
-// picture above 16384 pixels a side or 64 million in all.
+// PNG writes s as a picture at twice the size of the SVG, for sharp screens. It returns an error for a text with a
+// character that the built-in font (Latin, Greek and Cyrillic) does not have, and for a picture above 16384 pixels a
+// side or 64 million in all.
 func PNG(w io.Writer, s graph.Structure, o Options) error {
 	sc, err := picture(s, o)
 	if err != nil {
@@ -113,7 +113,7 @@ func (c *pngCanvas) text(t caption) error {
 	return nil
 }
 
-// shown drops the characters that are never seen.
+// shown removes the characters that are never visible.
 func shown(s string) string {
 	var out []rune
 	for _, r := range s {

@@ -170,8 +170,8 @@ func (s stroke) outline(lines []polyline) []polyline {
 	return out
 }
 
-// offsets returns the two lines at half the width beside l. At each point both lie on the bisector of the angle, so
-// the pieces between neighbours fit together without gap or overlap.
+// offsets returns the two lines on both sides of l, at half the width. At each point both lie on the bisector of the
+// angle, so the pieces between neighbours fit together without gap or overlap.
 func (s stroke) offsets(l polyline) (left, right []pt) {
 	p := l.points
 	n := len(p)

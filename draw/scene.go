@@ -1,6 +1,6 @@
 package draw
 
-// scene is a finished picture: what SVG and PNG draw alike.
+// scene is a finished picture, which both SVG and PNG draw.
 type scene struct {
 	w, h   float64
 	title  string
@@ -10,7 +10,7 @@ type scene struct {
 // group holds the figures and texts of one node, edge or frame.
 type group struct {
 	class string // node, edge, frame, start, finish, join or title
-	data  []attr // what a page that shows the SVG may want to know
+	data  []attr // attributes for a page that shows the SVG
 	tip   string // shown when the pointer rests on it
 	figs  []figure
 	texts []caption

@@ -19,13 +19,13 @@ const (
 	formBar                  // where a join meets
 )
 
-// style is how a kind of node looks.
+// style is the look of a kind of node.
 type style struct {
 	form         form
 	fill, stroke string
 }
 
-// boldWidth is the width of the outline of a node that runs first, where no dot says so.
+// boldWidth is the width of the outline of a node that runs first, if no start dot is drawn.
 const boldWidth = 3.0
 
 // kindStyles maps the kinds of nodes to their look. Colours come in families: models are violet, people amber,
@@ -74,7 +74,7 @@ func (v vertex) look() style {
 	return plainStyle
 }
 
-// edgeStyle is how a kind of edge looks.
+// edgeStyle is the look of a kind of edge.
 type edgeStyle struct {
 	color  string
 	dash   []float64 // lengths of strokes and gaps, nil for a solid line

@@ -12,11 +12,11 @@ import (
 	"raddle.dev/graph"
 )
 
-// fontFamily begins with the font by which the pictures are measured; the others are not wider.
+// fontFamily begins with the font with which texts are measured; the others are not wider.
 const fontFamily = "Go, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, sans-serif"
 
 // SVG writes s as a picture. Nodes carry data-node (the names from the outermost graph on, with slashes) and
-// data-kind, edges data-from and data-to, for pages that want to point at them.
+// data-kind, edges data-from and data-to, for pages that refer to them.
 func SVG(w io.Writer, s graph.Structure, o Options) error {
 	sc, err := picture(s, o)
 	if err != nil {
@@ -37,7 +37,7 @@ func SVG(w io.Writer, s graph.Structure, o Options) error {
 	return b.Flush()
 }
 
-// svg writes the elements. Errors of the writer are kept by it until Flush.
+// svg writes the elements. The buffered writer keeps an error of w until Flush.
 type svg struct{ w *bufio.Writer }
 
 func (v svg) printf(format string, args ...any) { fmt.Fprintf(v.w, format, args...) }

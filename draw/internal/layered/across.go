@@ -63,8 +63,8 @@ func (s *sketch) distance(left, right int) int {
 func (s *sketch) markConflicts() {
 	inner := func(g int) bool { return s.isPiece(s.segs[g].up) && s.isPiece(s.segs[g].down) }
 	for _, layer := range s.layers {
-		// The inner segments that end in this layer, from left to right, split it into stretches: a segment that
-		// ends within a stretch must begin between the upper ends of the inner segments beside the stretch.
+		// The inner segments that end in this layer, from left to right, split it into stretches: a segment that ends
+		// within a stretch must begin between the upper ends of the inner segments on both sides of the stretch.
 		left, begin := -1, 0
 		for i, v := range layer {
 			right := -1

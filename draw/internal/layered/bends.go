@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// bendBackEdges puts a further piece of every edge that runs upwards beside its lower and its upper node: there it
+// bendBackEdges puts a further piece of every edge that runs upwards next to its lower and its upper node: there it
 // bends into the side of the node.
 func (s *sketch) bendBackEdges() {
 	beside := make(map[int]*[4][]int) // by node vertex: left ups, left downs, right ups, right downs (edges)
@@ -31,7 +31,7 @@ func (s *sketch) bendBackEdges() {
 	s.number()
 }
 
-// withBends returns a layer with the bends beside its nodes. Of several bends at one side the one whose edge leads
+// withBends returns a layer with the bends next to its nodes. Of several bends at one side the one whose edge leads
 // to the node's own side is the nearest, so that they do not cross.
 func (s *sketch) withBends(layer []int, beside map[int]*[4][]int) []int {
 	var wide []int
@@ -52,8 +52,8 @@ func (s *sketch) withBends(layer []int, beside map[int]*[4][]int) []int {
 	return wide
 }
 
-// bends adds one bend beside v for each edge, in the order in which the edges stand in the layer where they come
-// from (ups: above v, else below).
+// bends adds one bend next to v for each edge, in the order of the edges in the layer from which they come (if ups,
+// the layer above v, else below).
 func (s *sketch) bends(v int, edges []int, ups bool) []int {
 	neighbour := func(e int) int {
 		if ups {

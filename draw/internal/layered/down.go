@@ -36,7 +36,7 @@ func (s *sketch) gapAbove(l int) int {
 	return gap + min(far/10, 64)
 }
 
-// box is where a node stands: in the middle of its layer's height.
+// box returns the position of a node: in the middle of its layer's height.
 func (s *sketch) box(node int) Rect {
 	n := s.g.Nodes[node]
 	v := s.vs[node] // the vertices of the nodes come first, in their order

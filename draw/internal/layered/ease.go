@@ -2,8 +2,8 @@ package layered
 
 import "math"
 
-// isLoose tells whether a vertex is a piece that passes a layer of labels without carrying one. Such a piece keeps
-// edges apart from labels, but need not be passed at its x.
+// isLoose reports whether a vertex is a piece that passes a layer of labels without a label of its own. Such a piece
+// keeps edges apart from labels, but the edge need not pass at its x.
 func (s *sketch) isLoose(v int) bool {
 	return s.isPiece(v) && !s.vs[v].label && s.isLabel[s.vs[v].layer]
 }
@@ -79,7 +79,7 @@ func (s *sketch) around(v int, at ports) (a, b Point) {
 	chain := s.chains[e]
 	i := l - s.vs[chain[0]].layer
 	if s.reversed[e] {
-		i++ // after the bend beside the upper node
+		i++ // after the bend next to the upper node
 	}
 	a = Point{s.vs[chain[i-1]].x, s.bottom[l-1]}
 	b = Point{s.vs[chain[i+1]].x, s.top[l+1]}
@@ -99,7 +99,7 @@ func (s *sketch) around(v int, at ports) (a, b Point) {
 	return a, b
 }
 
-// bounds returns how far to the left and right a loose piece may move: up to the labels beside it, and half the way
+// bounds returns how far to the left and right a loose piece may move: up to the labels next to it, and half the way
 // to other loose pieces.
 func (s *sketch) bounds(v int) (lo, hi float64) {
 	layer, pos, x := s.layers[s.vs[v].layer], s.vs[v].pos, s.vs[v].x
@@ -119,8 +119,8 @@ func (s *sketch) bounds(v int) (lo, hi float64) {
 	return lo, hi
 }
 
-// tangled tells whether two neighbouring ways through a layer of labels meet above or below the layer, though they
-// begin or end there in the right order.
+// tangled reports whether two neighbouring ways through a layer of labels meet above or below the layer, although
+// they begin or end there in the right order.
 func (s *sketch) tangled(l int, left, right []Point) bool {
 	const samples = 6
 	p, q := smooth(left), smooth(right)

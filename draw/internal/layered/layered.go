@@ -11,7 +11,7 @@ package layered
 
 import "fmt"
 
-// Graph is what is to be laid out. Edges flow from top to bottom; for another direction see [Layout.Transpose].
+// Graph is the input of the layout. Edges flow from top to bottom; for another direction see [Layout.Transpose].
 type Graph struct {
 	Nodes []Node
 	Edges []Edge
@@ -21,17 +21,17 @@ type Graph struct {
 // unit.
 type Node struct {
 	W, H int
-	// Flat is the width of the part of the top and of the bottom side at which edges may end. 0: all edges end in the
-	// middle.
+	// Flat is the width of the part of the top and of the bottom side at which edges may end. If 0, all edges end in
+	// the middle.
 	Flat int
 }
 
 // Edge connects two nodes by their index. An edge from a node to itself is a loop at its right side.
 type Edge struct {
 	From, To int
-	// LabelW and LabelH are the size of the label; room is kept for it. Zero: no label.
+	// LabelW and LabelH are the size of the label, for which space is reserved. If both are 0, there is no label.
 	LabelW, LabelH int
-	// Weight says how much the edge wants to be short. 0 counts as 1.
+	// Weight says how important it is that the edge is short. 0 counts as 1.
 	Weight int
 }
 
@@ -41,12 +41,12 @@ type Point struct{ X, Y int }
 // Rect is a box from its top left corner.
 type Rect struct{ X, Y, W, H int }
 
-// Route is the way of one edge.
+// Route is the path of one edge and the place of its label.
 type Route struct {
 	// Path is a chain of cubic Bézier curves: the start, then three points for each curve. The first and the last
 	// point lie on the border of the boxes of the nodes.
 	Path []Point
-	// Label is the middle of the room kept for the label; only meaningful for an edge with one.
+	// Label is the middle of the space reserved for the label; only meaningful for an edge with one.
 	Label Point
 }
 
@@ -62,8 +62,8 @@ type Layout struct {
 const (
 	nodeGap   = 40 // between two nodes
 	edgeGap   = 18 // between two edges, or between an edge and a node
-	labelGap  = 12 // beside a label
-	layerGap  = 46 // between two layers of nodes, where no label stands between
+	labelGap  = 12 // next to a label
+	layerGap  = 46 // between two layers of nodes without labels between them
 	aboveGap  = 18 // between nodes and the labels below them
 	belowGap  = 30 // between labels and the nodes below them
 	loopGap   = 26 // between a node or a loop and the next loop around it
@@ -73,7 +73,7 @@ const (
 // maxPieces bounds the pieces into which long edges are cut, and with them memory and time.
 const maxPieces = 200_000
 
-// Place lays g out. It fails when an edge has an unknown end and when the graph is too large.
+// Place computes the layout of g. It returns an error if an edge has an unknown end or the graph is too large.
 func Place(g Graph) (*Layout, error) {
 	for i, e := range g.Edges {
 		if min(e.From, e.To) < 0 || max(e.From, e.To) >= len(g.Nodes) {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// sweeps is how often the layers are put in order from each of two beginnings, half of them downwards.
+// sweeps is how often the layers are ordered from each of two initial orders, half of them downwards.
 const sweeps = 16
 
 // orderLayers chooses the order within each layer: first with all edges at the top and bottom of their nodes, then,
@@ -50,7 +50,7 @@ func (s *sketch) firstOrder() {
 	}
 }
 
-// startAgain tries the order in which the nodes are given, where the first did not avoid all crossings.
+// startAgain tries the order in which the nodes are given, if the first order did not avoid all crossings.
 func (s *sketch) startAgain() {
 	fewest := s.crossings()
 	if fewest == 0 {
@@ -68,7 +68,7 @@ func (s *sketch) startAgain() {
 	}
 }
 
-// reduceCrossings sorts the layers up and down by the middle of their neighbours and keeps the best order seen.
+// reduceCrossings sorts the layers up and down by the middle of their neighbours and keeps the best order found.
 func (s *sketch) reduceCrossings() {
 	best, fewest := s.copyOrder(), s.crossings()
 	for i := 0; i < sweeps && fewest > 0; i++ {
@@ -222,7 +222,7 @@ func inversions(keys [][2]int) int {
 }
 
 // chooseSides decides for every edge that runs upwards at which side of its nodes it has fewer other edges to cross.
-// It tells whether there is such an edge.
+// It reports whether there is such an edge.
 func (s *sketch) chooseSides() bool {
 	found := false
 	for e, chain := range s.chains {

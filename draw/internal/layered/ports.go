@@ -13,7 +13,7 @@ type ports struct {
 	upper, lower []int // by edge: at its upper and at its lower node
 }
 
-// findPorts spreads the edges along the sides of their nodes, in the order in which they go on.
+// findPorts spreads the edges along the sides of their nodes, in the order in which they continue.
 func (s *sketch) findPorts() ports {
 	p := ports{make([]int, len(s.g.Edges)), make([]int, len(s.g.Edges))}
 	n := len(s.g.Nodes)
@@ -45,7 +45,7 @@ func (s *sketch) findPorts() ports {
 	return p
 }
 
-// spread gives each edge at the top or bottom of a node its x: straight towards where the edge goes on, not further
+// spread gives each edge at the top or bottom of a node its x: straight towards where the edge continues, not further
 // from the middle than the edges need, and apart from its neighbours.
 func (s *sketch) spread(node int, edges []int, at []int, next func(e int) int) {
 	k := len(edges)
@@ -75,7 +75,7 @@ func (s *sketch) spread(node int, edges []int, at []int, next func(e int) int) {
 	}
 }
 
-// want is where something would like to be, and how much.
+// want is the preferred position of something, and its weight.
 type want struct{ at, weight int }
 
 // apart moves the sorted wants as little as possible (in the mean of the squares) so that neighbours are at least

@@ -178,8 +178,8 @@ func (s *sketch) cutEdges() error {
 	return nil
 }
 
-// labelLayer returns the layer in which the label of an edge stands, -1 without a label: beside the node from which
-// the edge comes.
+// labelLayer returns the layer of the label of an edge, -1 without a label: next to the node from which the edge
+// comes.
 func (s *sketch) labelLayer(e int) int {
 	if s.g.Edges[e].LabelW <= 0 {
 		return -1
@@ -191,8 +191,8 @@ func (s *sketch) labelLayer(e int) int {
 	}
 }
 
-// openLabelLayers inserts a layer below every layer of nodes from which a label hangs, or between whose nodes an
-// edge needs a bend to be told from another.
+// openLabelLayers inserts a layer below every layer of nodes from which a label hangs, or between whose nodes an edge
+// needs a bend to be distinguished from another.
 func (s *sketch) openLabelLayers() {
 	type pair struct{ u, v int }
 	count := make(map[pair]int)

@@ -1,6 +1,6 @@
 package layered
 
-// bendRadius is how wide an edge bends into the side of a node.
+// bendRadius is the radius of the bend of an edge into the side of a node.
 const bendRadius = 16
 
 // route draws the way of an edge through its pieces. Within a layer it runs straight down, between two layers it
@@ -55,7 +55,7 @@ func appendNew(line []Point, points ...Point) []Point {
 	return line
 }
 
-// bendPoints returns where an upward edge is vertical again beside its upper and beside its lower node.
+// bendPoints returns where an upward edge is vertical again next to its upper and its lower node.
 func (s *sketch) bendPoints(e int, at ports) (down, up Point) {
 	if !s.reversed[e] {
 		return
@@ -67,7 +67,7 @@ func (s *sketch) bendPoints(e int, at ports) (down, up Point) {
 	return Point{a.x, at.upper[e] + ra}, Point{b.x, at.lower[e] - rb}
 }
 
-// radius of the bend from the side of a node to x.
+// radius returns the radius of the bend from the side of a node to x.
 func (s *sketch) radius(node, x int) int {
 	far := s.vs[node].x - x
 	return max(0, min(bendRadius, max(far, -far)-s.g.Nodes[s.vs[node].node].W/2))

@@ -19,7 +19,7 @@ type seg struct {
 	conflict         bool // crosses the straight part of a long edge: not to be drawn straight itself
 }
 
-// sketch is the work in progress.
+// sketch is the layout while it is computed.
 type sketch struct {
 	g        Graph
 	reversed []bool // by edge: runs upwards
@@ -79,7 +79,7 @@ func (s *sketch) add(v vertex) int {
 	return id
 }
 
-// isPiece tells whether a vertex is a piece of an edge.
+// isPiece reports whether a vertex is a piece of an edge.
 func (s *sketch) isPiece(v int) bool { return s.vs[v].node < 0 }
 
 // link builds the segments from the chains.
@@ -91,7 +91,7 @@ func (s *sketch) link() {
 		for i := 1; i < len(chain); i++ {
 			g := seg{up: chain[i-1], down: chain[i]}
 			if s.vs[g.up].layer == s.vs[g.down].layer {
-				continue // a bend beside its node
+				continue // a bend next to its node
 			}
 			if i == 1 {
 				g.upPort = s.side[e]
