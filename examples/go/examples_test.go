@@ -106,7 +106,7 @@ func approval(t *testing.T, program string) {
 	asked := func(id, letter string) string {
 		return `the run is waiting
 ` + id + `: Send "` + letter + `"?
-go on with one of ["approve" "reject"], or with a change, as the argument
+Continue with one of ["approve" "reject"], or a change, as the argument.
 `
 	}
 	const first, second = "Dear all,", "Dear all, (make it two lines)"
@@ -126,7 +126,7 @@ go on with one of ["approve" "reject"], or with a change, as the argument
 	if diff := cmp.Diff("the run is done\n\""+first+"\" was rejected\n", rejected(t, program)); diff != "" {
 		t.Error(diff)
 	}
-	if out, err := exec.CommandContext(t.Context(), program, "-dir", dir, "approve").CombinedOutput(); err == nil || !strings.Contains(string(out), "nothing is asked: the run is done") {
+	if out, err := exec.CommandContext(t.Context(), program, "-dir", dir, "approve").CombinedOutput(); err == nil || !strings.Contains(string(out), "no question is open: the run is done") {
 		t.Errorf("an answer to nothing: %v\n%s", err, out)
 	}
 }
@@ -139,7 +139,7 @@ func toolloop(t *testing.T, program string) {
 There are only four nuts.
   calls order {"article":"nuts","n":100}
 May I order {"article":"nuts","n":100}? ["once" "run" "no"]
-go on with one of these as the argument
+Continue with one of these as the argument.
 the run is waiting
 `
 	dir := t.TempDir()
@@ -185,13 +185,13 @@ func live(t *testing.T, program string) {
 
 // The second process answers what one agent asks; who has finished does not run again.
 func outing(t *testing.T, program string) {
-	const first = `agent_weather_d93a1c6d begins
-agent_trains_7d936433 begins
+	const first = `agent_weather_d93a1c6d starts
+agent_trains_7d936433 starts
 the run is waiting
 team/agent_trains_7d936433/act: Which town do you start from?
-go on with the answer as the argument
+Continue with the answer as the argument.
 `
-	const second = `agent_trains_7d936433 goes on
+	const second = `agent_trains_7d936433 continues
 the run is done
 weather, completed: It is dry until five.
 trains, completed: The 8.05 goes there without a change.

@@ -1,5 +1,5 @@
-// Command approval parks a run until somebody approves it, in another process:
-// the question, and all that was done before it, are in a SQLite file.
+// Command approval stops a run until a person approves it, in another process:
+// the question, and everything that was done before it, are in a SQLite file.
 //
 //	go run ./examples/go/approval -dir /tmp/orders
 //	go run ./examples/go/approval -dir /tmp/orders "make it two lines"
@@ -26,8 +26,8 @@ var (
 	verdict = graph.Last[string]("verdict")
 )
 
-// draft stands for a slow and expensive call. Inside Do it is made once for each
-// draft, however often the process ends behind it.
+// draft represents a slow and expensive call. Inside Do it is made once for each
+// draft, even if the process ends after it.
 func draft(ctx context.Context, s graph.State) (graph.Update, error) {
 	text, err := graph.Do(ctx, "write", func(context.Context) (string, error) {
 		fmt.Println("drafting …")
@@ -39,14 +39,15 @@ func draft(ctx context.Context, s graph.State) (graph.Update, error) {
 	return graph.Put(letter.Set(text)), err
 }
 
-// review asks. Until there is an answer Interrupt returns an error that ends the
-// run as Waiting; in the process that brings the answer it returns that.
+// review asks. As long as there is no answer, Interrupt returns an error that
+// ends the run as Waiting; in the process that has the answer, it returns the
+// answer.
 func review(ctx context.Context, s graph.State) (graph.Update, error) {
 	answer, err := graph.Interrupt[string](ctx, graph.Ask{
 		Kind:    "select",
 		Prompt:  fmt.Sprintf("Send %q?", letter.Get(s)),
 		Options: []string{"approve", "reject"},
-		Free:    true, // any other answer is a change that is wanted
+		Free:    true, // any other answer is a change to make
 	})
 	switch {
 	case err != nil:
@@ -88,7 +89,7 @@ func proceed(ctx context.Context, r *graph.Runner, answer string) (graph.Result,
 	case err != nil:
 		return graph.Result{}, err
 	case answer != "" && len(snap.Questions) == 0:
-		return graph.Result{}, fmt.Errorf("nothing is asked: the run is %s", snap.Status)
+		return graph.Result{}, fmt.Errorf("no question is open: the run is %s", snap.Status)
 	case answer != "":
 		in.Answers = []graph.Answer{{ID: snap.Questions[0].ID, Value: answer}}
 	}
@@ -111,7 +112,7 @@ func run(dir, answer string) error {
 	}
 	fmt.Println("the run is", res.Status)
 	for _, q := range res.Questions {
-		fmt.Printf("%s: %s\ngo on with one of %q, or with a change, as the argument\n", q.ID, q.Prompt, q.Options)
+		fmt.Printf("%s: %s\nContinue with one of %q, or a change, as the argument.\n", q.ID, q.Prompt, q.Options)
 	}
 	if res.Status == graph.Done {
 		fmt.Printf("%q was %s\n", letter.Get(res.State), verdict.Get(res.State))
@@ -120,7 +121,7 @@ func run(dir, answer string) error {
 }
 
 func main() {
-	dir := flag.String("dir", "out", "directory of the file that keeps the run; delete it to begin anew")
+	dir := flag.String("dir", "out", "directory of the file that keeps the run; delete it to start again")
 	flag.Parse()
 	if err := run(*dir, flag.Arg(0)); err != nil {
 		log.Fatal(err)

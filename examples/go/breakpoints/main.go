@@ -1,5 +1,5 @@
 // Command breakpoints stops a loop before and after some of its nodes, shows the
-// state at each stop, and goes on.
+// state at each stop, and continues.
 package main
 
 import (
@@ -79,7 +79,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The stops are in the store: another process could go on as well.
+	// The stops are in the store: another process could continue the run as well.
 	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: []graph.Write{guess.Set(1)}})
 	for err == nil && res.Status == graph.Paused {

@@ -1,5 +1,5 @@
-// Command mapreduce counts the words of each chapter of a book in a task of its
-// own, finds out the price of a word meanwhile, and joins both to a quote.
+// Command mapreduce counts the words of each chapter of a book in a separate
+// task, gets the price of a word at the same time, and joins both to a quote.
 package main
 
 import (
@@ -19,15 +19,15 @@ type size struct {
 
 var (
 	chapters = graph.Last[[]string]("chapters")
-	chapter  = graph.Last[string]("chapter") // only ever in overlays: the chapter of one task
+	chapter  = graph.Last[string]("chapter") // only in overlays: the chapter of one task
 	sizes    = graph.Append[size]("sizes")   // written by all tasks of one step
 	cents    = graph.Last[float64]("cents")  // per word
 	quote    = graph.Append[string]("quote") // lines
 	rebate   = graph.Last[float64]("rebate") // share of the price
 )
 
-// split starts a task of count for each chapter. What is in its overlay, no other
-// task sees, and it is gone when the task is done.
+// split starts a task of count for each chapter. No other task sees its overlay,
+// which is dropped when the task is done.
 func split(_ context.Context, s graph.State) (graph.Update, error) {
 	var u graph.Update
 	for _, text := range chapters.Get(s) {
@@ -36,8 +36,8 @@ func split(_ context.Context, s graph.State) (graph.Update, error) {
 	return u, nil
 }
 
-// count runs for all chapters at the same time. The results arrive in the order of
-// the chapters, whichever is counted first.
+// count runs for all chapters at the same time. The results arrive in the order
+// of the chapters, no matter which is counted first.
 func count(_ context.Context, s graph.State) (graph.Update, error) {
 	title, text, _ := strings.Cut(chapter.Get(s), ": ")
 	return graph.Put(sizes.Set([]size{{title, len(strings.Fields(text))}})), nil
@@ -52,7 +52,7 @@ func discount(_ context.Context, s graph.State) (graph.Update, error) {
 	return graph.Put(cents.Set(cents.Get(s) * (1 - rebate.Get(s)))), nil
 }
 
-// total runs once, behind all of count and behind discount.
+// total runs once, after all tasks of count and after discount.
 func total(_ context.Context, s graph.State) (graph.Update, error) {
 	var lines []string
 	words := 0

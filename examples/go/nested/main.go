@@ -1,5 +1,5 @@
-// Command nested asks a question three graphs deep, tells where it came from, and
-// goes on with the answer.
+// Command nested asks a question three graphs deep, shows where it came from, and
+// continues with the answer.
 package main
 
 import (
@@ -11,8 +11,8 @@ import (
 	"raddle.dev/graph"
 )
 
-// Each graph has keys of its own: a child sees what its node hands in, and its
-// node takes out what the parent wants.
+// Each graph has its own keys: the node passes values to the child, and takes
+// from its state what the parent needs.
 var (
 	budget = graph.Last[int]("budget")      // of the trip
 	plan   = graph.Append[string]("plan")   // of the trip
@@ -43,7 +43,7 @@ var booking = graph.Def{
 	Start: []string{"search"},
 }
 
-// lodging is the graph in between. Its node book is nothing but a child.
+// lodging is the graph in between. Its node book only runs a child.
 func lodging(booking *graph.Graph) graph.Def {
 	return graph.Def{
 		Name: "lodging",
@@ -73,7 +73,7 @@ func trip(lodging *graph.Graph) graph.Def {
 				const fare = 80
 				child, err := graph.Call(ctx, left.Set(budget.Get(s)-fare))
 				if err != nil {
-					return graph.Update{}, err // that the child waits is an error too, until the answer is there
+					return graph.Update{}, err // an error too while the child waits for the answer
 				}
 				return graph.Put(plan.Set([]string{"the night train", bed.Get(child.State)})), nil
 			},

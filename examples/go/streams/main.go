@@ -1,7 +1,7 @@
 // Command streams runs two nodes that emit text word by word at the same time.
-// The words of one node arrive in order; how they mix with those of the other is
-// another matter each time, so they are printed per node when the step is done.
-// With -live each word is also printed as it arrives.
+// The words of one node arrive in order; how they mix with those of the other
+// differs each time, so they are printed per node when the step is done. With
+// -live each word is also printed as it arrives.
 package main
 
 import (
@@ -17,8 +17,8 @@ import (
 var text = graph.Append[string]("text")
 
 // speaker makes a node that emits its words one by one, as a model does, and
-// writes the whole at its end. Emitted values are for whoever watches: they are
-// not in the state and not in the journal.
+// writes the whole text at its end. Emitted values are only for readers of the
+// events: they are not in the state and not in the journal.
 func speaker(name, words string) graph.Node {
 	return graph.Node{Name: name, Kind: "speaker", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		for word := range strings.FieldsSeq(words) {
@@ -83,7 +83,7 @@ func run(ctx context.Context, live bool) error {
 		return err
 	}
 	l := &listener{live: live, words: map[string][]string{}}
-	in := graph.Input{Topics: graph.TopicRun | graph.TopicStep | graph.TopicEmit} // what nobody asks for is not made
+	in := graph.Input{Topics: graph.TopicRun | graph.TopicStep | graph.TopicEmit} // other events are not built
 	for ev, err := range (&graph.Runner{Graph: g}).Run(ctx, in) {
 		if err != nil {
 			return err // always the last

@@ -1,5 +1,5 @@
 // Command team plans an outing: a lead starts two agents, which work at the same
-// time, and puts together what they find. One of them asks, while the other goes on
+// time, and combines what they find. One of them asks, while the other continues
 // and the lead waits; the answer may come in another process. The models replay
 // transcripts; everything else is real.
 //
@@ -45,7 +45,8 @@ func forecast() (tool.Tool, error) {
 	return t, err
 }
 
-// outing is the lead and those whom it may start. All spend from the lead's budget.
+// outing returns the lead and the agents that it may start. All of them share the
+// lead's budget.
 func outing() (*graph.Graph, error) {
 	models := map[string]llm.Model{}
 	for _, name := range []string{"lead", "weather", "trains"} {
@@ -73,19 +74,19 @@ func outing() (*graph.Graph, error) {
 	}.Compile()
 }
 
-// tell prints what happens, as far as it happens in the same order every time.
+// tell prints the events that come in the same order every time.
 func tell(ev graph.Event) {
 	switch b := ev.Body.(type) {
 	case graph.Emitted:
 		if v, ok := b.Value.(team.AgentStarted); ok && v.Resumed {
-			fmt.Println(v.ID, "goes on")
+			fmt.Println(v.ID, "continues")
 		} else if ok {
-			fmt.Println(v.ID, "begins")
+			fmt.Println(v.ID, "starts")
 		}
 	case graph.RunEnded:
 		fmt.Println("the run is", b.Result.Status)
 		for _, q := range b.Result.Questions {
-			fmt.Printf("%s: %s\ngo on with the answer as the argument\n", q.ID, q.Prompt)
+			fmt.Printf("%s: %s\nContinue with the answer as the argument.\n", q.ID, q.Prompt)
 		}
 		if b.Result.Status == graph.Done {
 			report(b.Result.State)
@@ -93,7 +94,7 @@ func tell(ev graph.Event) {
 	}
 }
 
-// report prints what the lead was told, what it says, and what all have cost.
+// report prints what the lead received, what it says, and what all have cost.
 func report(s graph.State) {
 	for _, m := range agent.History(s) {
 		for _, p := range m.Parts {

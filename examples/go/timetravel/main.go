@@ -1,5 +1,5 @@
 // Command timetravel goes back to a point of a finished run, changes what was
-// known there, goes on in a copy, and compares how the two ended.
+// known there, continues in a copy, and compares the two results.
 package main
 
 import (

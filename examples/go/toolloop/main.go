@@ -1,6 +1,6 @@
 // Command toolloop is an agent that looks, asks and acts. Its model replays a
 // transcript; everything else is real: the journal in a SQLite file, the question
-// that outlives the process, the call that is made once.
+// that outlives the process, and the call that is made once.
 //
 //	go run ./examples/go/toolloop -dir /tmp/stock
 //	go run ./examples/go/toolloop -dir /tmp/stock once
@@ -42,22 +42,22 @@ func tools() ([]tool.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
-	count.Effect, count.Parallel = tool.ReadOnly, true // calls of it run side by side, and again after a crash
+	count.Effect, count.Parallel = tool.ReadOnly, true // calls of it run in parallel, and again after a crash
 
 	type quantity struct {
 		Article string `json:"article"`
 		N       int    `json:"n" jsonschema:"how many"`
 	}
 	order, err := shape.Tool("order", "Order articles.", func(_ context.Context, in quantity) (string, error) {
-		fmt.Printf("  ordering %d %s\n", in.N, in.Article) // a real one would give the shop graph.EffectKey of its context
+		fmt.Printf("  ordering %d %s\n", in.N, in.Article) // a real tool would send the shop graph.EffectKey of its context
 		return "ordered", nil
 	})
 	order.Effect = tool.Dangerous // it must not happen twice, and not without permission
 	return []tool.Tool{count, order}, err
 }
 
-// clerk gives permission: for everything that does no harm, and else not without
-// asking.
+// clerk gives permission for everything that does no harm, and asks for
+// everything else.
 type clerk struct{}
 
 func (clerk) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
@@ -67,7 +67,7 @@ func (clerk) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []strin
 	return agent.Decision{Verdict: agent.Ask, Prompt: fmt.Sprintf("May I %s %s?", t.Name, c.Args), Grant: []string{t.Name}}, nil
 }
 
-// Always is never called: what is allowed here does not last.
+// Always is never called: what is allowed here applies only once.
 func (clerk) Always(context.Context, []string) error { return nil }
 
 // tell prints what happens.
@@ -84,7 +84,7 @@ func tell(ev graph.Event) {
 			}
 		}
 	case graph.Asked:
-		fmt.Printf("%s %q\ngo on with one of these as the argument\n", b.Question.Prompt, b.Question.Options)
+		fmt.Printf("%s %q\nContinue with one of these as the argument.\n", b.Question.Prompt, b.Question.Options)
 	case graph.RunEnded:
 		fmt.Println("the run is", b.Result.Status)
 	}
