@@ -87,7 +87,7 @@ func (w *writer) found(thread string, r *graph.Record) error {
 		return err
 	}
 	if id > maxThread {
-		return fmt.Errorf("the file has held the %d threads that it can hold: use another file", int64(maxThread))
+		return fmt.Errorf("the file has reached its limit of %d threads: use another file", int64(maxThread))
 	}
 	w.heads = putHead(w.heads[:0], r)
 	_, err = w.exec("INSERT INTO record(id, kind, time, head, data) VALUES(?, ?, ?, ?, ?)", id<<32|1, kindOf(r), r.Time, w.heads, r.Data)
