@@ -115,7 +115,7 @@ func (e *ChangedError) Error() string {
 	s := fmt.Sprintf("thread %s was started with graph %s, which is now %s", e.Thread, e.Was, e.Is)
 	switch {
 	case e.Child != "":
-		s = fmt.Sprintf("thread %s: its child %s was started with graph %s, which there is no more", e.Thread, e.Child, e.Was)
+		s = fmt.Sprintf("thread %s: its child %s was started with graph %s, which no longer exists", e.Thread, e.Child, e.Was)
 	case len(e.Missing) > 0:
 		return s + "; it no longer has " + strings.Join(e.Missing, ", ")
 	}

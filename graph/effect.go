@@ -142,7 +142,7 @@ func (t *task) effect(attempt int, e Effect) (*effectCall, error) {
 	}
 	in, name := t.in(), e.Name+"\x00"+e.Key
 	if in.busy[name] {
-		return nil, fmt.Errorf("graph: effect %q is already under way in node %s: give concurrent effects distinct names", e.Name, t.node().Name)
+		return nil, fmt.Errorf("graph: effect %q is already running in node %s: give concurrent effects distinct names", e.Name, t.node().Name)
 	}
 	if in.busy == nil {
 		in.busy = map[string]bool{}

@@ -110,7 +110,7 @@ type LimitError struct {
 func (e *LimitError) Error() string {
 	switch e.Status {
 	case VisitLimit:
-		return fmt.Sprintf("graph %s: node %q would run for the %d. time; the limit is %d", e.Graph, e.Node, e.Count, e.Limit)
+		return fmt.Sprintf("graph %s: node %q would run again (visit %d); the limit is %d", e.Graph, e.Node, e.Count, e.Limit)
 	case TimedOut:
 		when := "before"
 		if e.During {

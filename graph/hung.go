@@ -293,7 +293,7 @@ func (t *task) refused(attempt int) error {
 // refuses is refused for a caller that holds t.mu.
 func (t *task) refuses(attempt int) error {
 	if attempt <= t.hung {
-		return fmt.Errorf("graph: node %s has not returned in time after its context ended: the run has gone on without it", t.node().Name)
+		return fmt.Errorf("graph: node %s has not returned in time after its context ended: the run has continued without it", t.node().Name)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (d *hangs) refused(t *testing.T) {
 	n := 0
 	for err := range d.late {
 		n++
-		if err == nil || errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused) || !strings.Contains(err.Error(), "the run has gone on without it") {
+		if err == nil || errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused) || !strings.Contains(err.Error(), "the run has continued without it") {
 			t.Errorf("call %d of the node that was left behind: %v", n, err)
 		}
 	}

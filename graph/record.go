@@ -69,7 +69,7 @@ func (s State) writes(ps []rawPatch) ([]Write, error) {
 	for _, p := range ps {
 		d := s.named(p.key)
 		if d == nil {
-			return nil, fmt.Errorf("key %q is not in the graph any more", p.key)
+			return nil, fmt.Errorf("key %q is no longer in the graph", p.key)
 		}
 		v, err := d.load(p.val)
 		if err != nil {

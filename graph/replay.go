@@ -321,7 +321,7 @@ func (s *replay) answer(h, d *reader) {
 	q := f.asks[h.string()]
 	ahead := h.int()
 	if q == nil || ahead > len(s.ahead) {
-		h.damaged("an answer to no question")
+		h.damaged("an answer without a question")
 		return
 	}
 	q.answered, q.ahead, q.refused, q.answer = true, ahead, h.string(), d.b

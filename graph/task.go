@@ -311,7 +311,7 @@ func (t *task) begin() bool {
 }
 
 // errGoexit is the failure of a node that has ended its goroutine.
-var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) in the place of returning")
+var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) instead of returning")
 
 // work does everything between the task's events. Its second half is deferred: a node
 // that ends its goroutine has failed. hung and the result are those of carryOn and run.
@@ -435,7 +435,7 @@ func (t *task) attempts(n *cnode, hung error) bool {
 }
 
 // errLeft is the error of a call on a goroutine that another has replaced.
-var errLeft = errors.New("graph: another goroutine goes on with the task")
+var errLeft = errors.New("graph: another goroutine continues the task")
 
 // call runs one attempt.
 func (t *task) call(n *cnode) (err error) {

@@ -16,7 +16,7 @@ import (
 func (r *Runner) EditNext(ctx context.Context, thread string, next []string, set ...Write) (seq int64, err error) {
 	return r.change(ctx, thread, func(s *replay) (Record, error) {
 		if len(next) == 0 {
-			return Record{}, errors.New("no node is named to run next; End alone means that none does")
+			return Record{}, errors.New("name at least one node to run next, or only End to run none")
 		}
 		if s.run.status.Final() {
 			return Record{}, fmt.Errorf("run %s is over (%s): fork the thread at an earlier record and edit the copy", s.run.id, s.run.status)

@@ -96,7 +96,7 @@ func TestChoicesThatAreRefused(t *testing.T) {
 	r := &graph.Runner{Graph: said(t, "a", "b"), Store: graph.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Break: []graph.Break{{Node: "b"}}})
 	is(t, graph.Paused, res, err)
-	for want, next := range map[string][]string{"no node is named": nil, `has no node "x", "y"`: {"x", "b", "y"}} {
+	for want, next := range map[string][]string{"name at least one node": nil, `has no node "x", "y"`: {"x", "b", "y"}} {
 		if _, err := r.EditNext(t.Context(), "t", next); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v", next, err)
 		}

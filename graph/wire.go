@@ -60,7 +60,7 @@ func (r *reader) bool() bool { return r.byte() != 0 }
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.damaged("a number is cut")
+		r.damaged("a number is cut off")
 		return 0
 	}
 	r.b = r.b[n:]
@@ -70,7 +70,7 @@ func (r *reader) uvarint() uint64 {
 func (r *reader) varint() int64 {
 	v, n := binary.Varint(r.b)
 	if n <= 0 {
-		r.damaged("a number is cut")
+		r.damaged("a number is cut off")
 		return 0
 	}
 	r.b = r.b[n:]
@@ -79,7 +79,7 @@ func (r *reader) varint() int64 {
 
 func (r *reader) float() float64 {
 	if len(r.b) < 8 {
-		r.damaged("a number is cut")
+		r.damaged("a number is cut off")
 		return 0
 	}
 	f := math.Float64frombits(binary.BigEndian.Uint64(r.b))
@@ -111,7 +111,7 @@ func (r *reader) count() int {
 func (r *reader) bytes() []byte {
 	n := r.uvarint()
 	if n > uint64(len(r.b)) {
-		r.damaged("a value is cut")
+		r.damaged("a value is cut off")
 		return nil
 	}
 	s := r.b[:n:n]

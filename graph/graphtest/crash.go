@@ -9,7 +9,7 @@ import (
 )
 
 // ErrCrash is the error of a Crash after it has crashed.
-var ErrCrash = errors.New("graphtest: the store has crashed, as it was told to")
+var ErrCrash = errors.New("graphtest: the store has crashed, as the test demands")
 
 // Crash is a graph.Store that accepts a number of records and then fails permanently,
 // as if the process had been killed at that point. A test counts the records of an

@@ -124,7 +124,7 @@ func (v *vault) ask(ctx context.Context, s graph.State) (graph.Update, error) {
 	if v.sealed.Get(s) != sealedWord {
 		return graph.Update{}, errors.New("what was sealed has not come back")
 	}
-	_, err := graph.Interrupt[bool](ctx, graph.Ask{Prompt: "go on?"})
+	_, err := graph.Interrupt[bool](ctx, graph.Ask{Prompt: "continue?"})
 	return graph.Put(v.list.Set([]string{sealedWord}), v.hidden.Set(hiddenWord)), err
 }
 
@@ -190,7 +190,7 @@ func (h *harness) noSecret(place string) {
 	}
 	for _, word := range []string{sealedWord, hiddenWord} {
 		if bytes.Contains(all, []byte(word)) {
-			h.Errorf("%q is in the open", word)
+			h.Errorf("%q is stored in plain text", word)
 		}
 	}
 }

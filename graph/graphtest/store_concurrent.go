@@ -130,7 +130,7 @@ func race(h *harness, stores []graph.Store) {
 		}
 		winner := slices.Index(won, true)
 		if winner < 0 || slices.Contains(won[winner+1:], true) {
-			h.Fatalf("round %d: who has won? %v", round, won)
+			h.Fatalf("round %d: not exactly one writer has won: %v", round, won)
 		}
 		want = append(want, records(fmt.Sprint("writer ", winner), after, n)...)
 	}
