@@ -44,18 +44,31 @@ type connection struct {
 	opened int         // calls so far
 }
 
-// dial starts the server, greets it and lists its tools, within the start
-// timeout.
+// dial starts the server, greets it and lists its tools, within the start timeout. A
+// server that refuses "initialize" after it has missed the time for "server/discover"
+// speaks a new protocol and has started slowly: it is started again, and gets more time.
 func (s *server) dial(config Server) (*connection, error) {
+	started := time.Now()
+	d := &discoverer{limit: discovery}
+	c, err := s.greet(config, s.options.StartTimeout, d)
+	if left := s.options.StartTimeout - time.Since(started); d.refused && left > 0 {
+		return s.greet(config, left, &discoverer{limit: left})
+	}
+	return c, err
+}
+
+// greet is one attempt of dial. It notes in d how the server took the first requests.
+func (s *server) greet(config Server, timeout time.Duration, d *discoverer) (*connection, error) {
 	c := &connection{}
 	c.ended, c.end = context.WithCancel(s.life)
 	// The context of a connection must outlive its start: a stream hangs on it.
-	late := time.AfterFunc(s.options.StartTimeout, c.end)
+	late := time.AfterFunc(timeout, c.end)
 	transport, err := s.transport(c, config)
 	if err == nil {
 		client := s.client(c)
-		client.AddSendingMiddleware(boundDiscovery)
+		client.AddSendingMiddleware(d.limitDiscovery)
 		c.session, err = client.Connect(c.ended, transport, nil)
+		d.refused = d.missed && isAnswer(err)
 	}
 	if err == nil {
 		go func() {
@@ -107,16 +120,25 @@ func (s *server) client(c *connection) *sdk.Client {
 	return client
 }
 
-// boundDiscovery limits the time of the first request, "server/discover", which servers
+// A discoverer limits the time of the first request, "server/discover", which servers
 // of older protocols do not know and may not answer. They get "initialize" then.
-func boundDiscovery(next sdk.MethodHandler) sdk.MethodHandler {
+type discoverer struct {
+	limit   time.Duration
+	missed  bool // the server has not answered within the limit
+	refused bool // and has answered "initialize" with an error
+}
+
+// limitDiscovery is a middleware for the requests of a client.
+func (d *discoverer) limitDiscovery(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
-		if method == "server/discover" {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, discovery)
-			defer cancel()
+		if method != "server/discover" {
+			return next(ctx, method, r)
 		}
-		return next(ctx, method, r)
+		limited, cancel := context.WithTimeout(ctx, d.limit)
+		defer cancel()
+		result, err := next(limited, method, r)
+		d.missed = err != nil && limited.Err() != nil
+		return result, err
 	}
 }
 

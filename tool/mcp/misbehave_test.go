@@ -114,6 +114,12 @@ func TestServerThatIgnoresWhatItDoesNotKnow(t *testing.T) {
 	}
 }
 
+func TestServerOfANewProtocolThatStartsSlowly(t *testing.T) {
+	s := open(t, entry(t, "late"), Options{Dir: t.TempDir()})
+	all := tools(t, s, "late")
+	want(t, run(t, all["mcp__late__echo"], `{"say":"x"}`), false, `{"say":"x"}`)
+}
+
 func TestServerThatDoesNotReadItsInput(t *testing.T) {
 	s := open(t, entry(t, "raw deaf"), Options{CallTimeout: time.Second})
 	all := tools(t, s, "raw deaf")

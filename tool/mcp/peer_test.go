@@ -34,6 +34,11 @@ func peer(mode string) error {
 	if strings.HasPrefix(mode, "raw") {
 		return serveRaw(mode)
 	}
+	if mode == "late" {
+		if _, err := os.Stat("started"); err != nil {
+			return serveLate()
+		}
+	}
 	switch mode {
 	case "silent": // it starts and says nothing
 		_, err := os.Stdin.Read(make([]byte, 1))
