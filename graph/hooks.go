@@ -157,7 +157,7 @@ func (t *task) tellHooks(ctx context.Context, err error) {
 	}
 }
 
-// listener is the hooks of a node that get what is emitted at the node or below it.
+// listener holds the hooks of a node that get what is emitted at the node or below it.
 type listener struct {
 	hooks []Hooks
 	above *listener
@@ -166,8 +166,8 @@ type listener struct {
 // listening marks the context of a Hooks.Emit.
 type listening struct{}
 
-// listeners returns who gets what the task emits, besides the reader of events; nil
-// if there is none.
+// listeners returns the listeners that get what the task emits, in addition to the
+// reader of events; nil if there are none.
 func (t *task) listeners() *listener {
 	if n := t.node(); n.listens {
 		return &listener{n.hooks, t.frame.listener}
@@ -175,8 +175,8 @@ func (t *task) listeners() *listener {
 	return t.frame.listener
 }
 
-// callListeners hands an emitted value to the hooks, from the inside out. A panic of
-// one fails the node, on whichever goroutine it calls Emit.
+// callListeners passes an emitted value to the hooks, from the inside out. A panic of
+// one hook fails the node, whatever goroutine has called Emit.
 func (t *task) callListeners(ctx context.Context, l *listener, v any) {
 	if l == nil || ctx.Value(listening{}) != nil {
 		return

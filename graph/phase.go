@@ -10,14 +10,14 @@ const (
 	PhaseUpdate    Phase = "update"    // their writes are folded, the next tasks are chosen, and the step is recorded
 )
 
-// PhaseStarted says that a phase of a step begins. The phase lasts until the next
-// event of the same Path that is a PhaseStarted, a StepCommitted or the end.
+// PhaseStarted says that a phase of a step starts. The phase lasts until the next event
+// of the same Path that is a PhaseStarted, a StepCommitted or the end.
 type PhaseStarted struct {
 	Phase Phase    `json:"phase"`
 	Nodes []string `json:"nodes"` // of the step, each once, in task order
 }
 
-// startPhase delivers the event of a phase, if it is asked for.
+// startPhase delivers the event of a phase if the consumer asks for it.
 func (x *drive) startPhase(f *frame, p Phase, root bool) {
 	if x.topics&TopicPhase == 0 {
 		return
