@@ -3,6 +3,7 @@ package tempdir
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	fmt.Println(dir)
-	select {}
+	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed
 }
 
 // startHolder starts a process that has a temporary directory.
@@ -33,6 +34,9 @@ func startHolder(t *testing.T) (dir string, kill func()) {
 		t.Fatal(err)
 	}
 	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
