@@ -30,7 +30,7 @@ func (a *adviser) routes(n *Node) {
 		}
 	}
 	if n.Next != nil && len(n.Next) == 0 {
-		a.warn(n, n.At("next"), "missing-next", "`next` is an empty list: the run fails behind this node", "name a node, or remove `next`")
+		a.warn(n, n.At("next"), "missing-next", "`next` is an empty list: the run fails after this node", "name a node, or remove `next`")
 	}
 	if kind == "input" && len(n.Next) > 1 {
 		a.warn(n, n.At("next"), "next-ignored", "an input node goes to the first node of its `next` only", "")
@@ -99,7 +99,7 @@ func (a *adviser) script(n *Node, s *ScriptNode) {
 	switch {
 	case slices.Contains(scriptExtensions, ext):
 	case ext == "" || ext == ".":
-		a.warn(n, n.At("script"), "script-extension", fmt.Sprintf("script '%s' has no file extension: nothing tells how to run it", s.Script), "use .sh, .py or .ts")
+		a.warn(n, n.At("script"), "script-extension", fmt.Sprintf("script '%s' has no file extension: raddle does not know how to run it", s.Script), "use .sh, .py or .ts")
 	default:
 		a.warn(n, n.At("script"), "script-extension", fmt.Sprintf("unsupported script extension '%s'", ext), "use .sh, .py or .ts")
 	}
@@ -121,7 +121,7 @@ func (a *adviser) retrieval(n *Node, r *RAGNode) {
 	place := n.src.items("documents")
 	for i, d := range r.Documents {
 		if !strings.Contains(d, "://") && slices.Contains(strings.Split(filepath.ToSlash(d), "/"), "..") {
-			a.warn(n, place(i), "rag-document", fmt.Sprintf("Invalid document path: '%s'", d), "documents may not lie above the agent directory")
+			a.warn(n, place(i), "rag-document", fmt.Sprintf("Invalid document path: '%s'", d), "documents must not be above the agent directory")
 		}
 	}
 }

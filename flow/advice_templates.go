@@ -33,7 +33,7 @@ func effect(u use) string {
 	if u.strict {
 		return "the node fails"
 	}
-	return "it is replaced by nothing"
+	return "it is replaced by the empty text"
 }
 
 // neverSet reports lenient placeholders of keys that nothing sets: they are

@@ -226,9 +226,9 @@ type MissingModelError struct {
 
 func (e *MissingModelError) Error() string {
 	if e.Node == "" {
-		return fmt.Sprintf("%s: agent '%s' calls a model, and none is named", e.Pos, e.Agent)
+		return fmt.Sprintf("%s: agent '%s' needs a model, and none is set", e.Pos, e.Agent)
 	}
-	return fmt.Sprintf("%s: node '%s' of agent '%s' calls a model, and none is named", e.Pos, e.Node, e.Agent)
+	return fmt.Sprintf("%s: node '%s' of agent '%s' needs a model, and none is set", e.Pos, e.Node, e.Agent)
 }
 
 // VariablesError says that the caller must set agent variables.

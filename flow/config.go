@@ -194,7 +194,7 @@ func (c *Config) idle(m *fields) {
 	} {
 		if f.set {
 			c.Findings = append(c.Findings, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "not-yet",
-				Message: "`" + f.name + "` is read, and has no effect yet", Pos: c.At(f.name)})
+				Message: "`" + f.name + "` has no effect yet", Pos: c.At(f.name)})
 		}
 	}
 }

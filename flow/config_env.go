@@ -83,7 +83,7 @@ func (o *overrides) float(suffix string, field **float64) {
 	}
 	f, err := strconv.ParseFloat(v, 64)
 	if err != nil {
-		o.bad(name, fmt.Errorf("%q is no number", v))
+		o.bad(name, fmt.Errorf("%q is not a number", v))
 		return
 	}
 	*field = &f

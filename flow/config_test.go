@@ -112,7 +112,7 @@ func TestConfigOverrides(t *testing.T) {
 		Variables: []Variable{{"a", "", &one}, {"b", "d", &two}},
 	}
 	for _, m := range []string{
-		`the environment variable MY_BOT_TOP_P is not used: "much" is no number`,
+		`the environment variable MY_BOT_TOP_P is not used: "much" is not a number`,
 		"the environment variable MY_BOT_MCP_SERVERS is not used: it must be a JSON list of names: expected a value at line 1 column 1",
 	} {
 		want.Findings = append(want.Findings, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "environment", Message: m, Pos: Pos{"config.yaml", 1, 1}})

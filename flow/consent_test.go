@@ -74,7 +74,7 @@ func TestScriptsNobodyStandsForAreRefusedWhereNobodyIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), a.Input("")); err == nil || !strings.Contains(err.Error(), "nobody has consented") {
+	if _, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), a.Input("")); err == nil || !strings.Contains(err.Error(), "no person has consented") {
 		t.Error(err)
 	}
 }

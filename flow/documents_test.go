@@ -22,7 +22,7 @@ func TestDocumentsThatAreNotUsedOfferNoSearch(t *testing.T) {
 		return slices.ContainsFunc(a.Offer(), func(t tool.Tool) bool { return t.Name == "rag__query" })
 	}
 	if offers("", Host{}) {
-		t.Error("no embedding model is named, and the search is offered")
+		t.Error("no embedding model is set, and the search is offered")
 	}
 	confirm := func(string) (bool, error) { return true, nil }
 	if !offers("embedding_model: keyword\n", Host{}) || !offers("", Host{Retrieval: Retrieval{Model: "m:e"}}) || !offers("", Host{Retrieval: Retrieval{Confirm: confirm}}) {

@@ -27,7 +27,7 @@ func ParseValue(text string) (any, error) {
 	}
 	d := readYAML("", []byte(trimmed))
 	if len(d.list) > 0 {
-		return nil, fmt.Errorf("%s (to write it as text, put it into quotes)", d.list[0].Message)
+		return nil, fmt.Errorf("%s (to use it as text, put it in quotes)", d.list[0].Message)
 	}
 	if d.root == nil { // a comment
 		return text, nil

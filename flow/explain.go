@@ -104,7 +104,7 @@ func (a *Agent) talkFailed(err error) string {
 	var canceled *graph.CanceledError
 	switch {
 	case errors.As(err, &limit) && limit.Status == graph.VisitLimit && limit.Node == agent.NodeThink:
-		return fmt.Sprintf("it asked its model %d times and had not finished (max_iterations=%d)", limit.Limit, limit.Limit)
+		return fmt.Sprintf("it asked its model %d times and did not finish (max_iterations=%d)", limit.Limit, limit.Limit)
 	case errors.As(err, &limit) && limit.Status == graph.TimedOut:
 		return fmt.Sprintf("it timed out after %ds", int64(limit.After/time.Second))
 	case errors.As(err, &canceled):

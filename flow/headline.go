@@ -43,7 +43,7 @@ func (p predicate) headline() string {
 	case p.op == "==":
 		return "Wrong length: exactly " + formatCharacters(p.limit) + "."
 	}
-	return fmt.Sprintf("No answer can fulfil len(input) %s %d.", p.op, p.limit)
+	return fmt.Sprintf("No answer can satisfy len(input) %s %d.", p.op, p.limit)
 }
 
 func formatCharacters(n uint64) string {

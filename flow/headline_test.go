@@ -17,8 +17,8 @@ func TestAnswerHeadline(t *testing.T) {
 		{"len(input) == 4", "abc", "Wrong length: exactly 4 characters."},
 		{"len(input) == 4", "ééab", "Wrong length: exactly 4 characters. Letters such as é count as two or more."},
 		{"len(input) <= 3", "éé", "Too long: at most 3 characters. Letters such as é count as two or more."},
-		{"len(input) < 0", "a", "No answer can fulfil len(input) < 0."},
-		{"len(input) > 18446744073709551615", "a", "No answer can fulfil len(input) > 18446744073709551615."},
+		{"len(input) < 0", "a", "No answer can satisfy len(input) < 0."},
+		{"len(input) > 18446744073709551615", "a", "No answer can satisfy len(input) > 18446744073709551615."},
 	} {
 		err := validateInput(k.validation, k.answer)
 		if err == nil {

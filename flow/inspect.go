@@ -137,13 +137,13 @@ func (in *inspector) alias(n *yaml.Node, depth int) measure {
 	m, known := in.measured[target]
 	switch {
 	case in.open[target]:
-		in.fail(n, Finding{Code: "yaml-alias-cycle", Message: fmt.Sprintf("alias *%s stands for a value that contains it", n.Value)})
+		in.fail(n, Finding{Code: "yaml-alias-cycle", Message: fmt.Sprintf("alias *%s refers to a value that contains it", n.Value)})
 	case !known: // the anchored node was broken
 		broken(n)
 	case depth+m.height > maxDepth:
 		in.fail(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("alias *%s makes more than %d nested levels", n.Value, maxDepth)})
 	case in.expanded+m.weight > maxExpanded:
-		in.fail(n, Finding{Code: "yaml-alias-size", Message: "repetition limit exceeded: the aliases of this file stand for too much text"})
+		in.fail(n, Finding{Code: "yaml-alias-size", Message: "repetition limit exceeded: the aliases of this file expand to too much text"})
 	default:
 		in.expanded += m.weight
 		return m

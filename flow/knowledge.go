@@ -193,7 +193,7 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 	switch {
 	case specified:
 	case r.Confirm == nil && own:
-		a.tell(fmt.Sprintf("the documents of agent '%s' are not used: no embedding model is named (set `embedding_model: keyword` to search them by words alone)", a.Name))
+		a.tell(fmt.Sprintf("the documents of agent '%s' are not used: no embedding model is set (set `embedding_model: keyword` to search them by words alone)", a.Name))
 		return false, nil
 	case r.Confirm == nil:
 		return false, failf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone. The settings `rag_embedding_model`, `rag_chunk_size` and `rag_chunk_overlap` of the configuration count, too.)", a.Name, k.id)
@@ -274,7 +274,7 @@ func (a *Agent) number(question string, said *int, usual int, ask bool) (int, er
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n < 0 {
-		return 0, failf("%s %q is no number", question, text)
+		return 0, failf("%s %q is not a number", question, text)
 	}
 	return n, nil
 }

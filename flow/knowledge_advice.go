@@ -23,7 +23,7 @@ func (a *Agent) adviseDocuments() {
 				path = filepath.Join(a.Dir, path)
 			}
 			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				a.advise(Finding{Code: "document-missing", Message: fmt.Sprintf("documents: there is no file or folder '%s'", d), Hint: "relative paths begin at the agent's directory", Pos: at(i)})
+				a.advise(Finding{Code: "document-missing", Message: fmt.Sprintf("documents: there is no file or folder '%s'", d), Hint: "relative paths start at the agent's directory", Pos: at(i)})
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func (a *Agent) opened(ctx context.Context, k knowledge, path string, text []byt
 		}
 		return a.built(ctx, a.specified(k, p), buildPlace{path: path, store: filepath.Base(p.Base)})
 	case r.Rebuild:
-		return fail(errors.New("another program has made it: move it away to build the knowledge base anew"))
+		return fail(errors.New("another program created it: move it away to build the knowledge base again"))
 	case own:
 		k.options = p.options(k.options)
 		path = filepath.Join(a.Dir, filepath.Base(p.Base))
@@ -237,7 +237,7 @@ func (a *Agent) tellEntities(r rag.Report) {
 	}
 	line := fmt.Sprintf("✓ Extracted %d entities and %d relations after %d calls", r.Entities, r.Relations, r.Asked)
 	if r.Missed > 0 {
-		line += fmt.Sprintf("; %d of them came to nothing", r.Missed)
+		line += fmt.Sprintf("; %d of them failed", r.Missed)
 	}
 	a.tell(line + ".")
 }

@@ -140,7 +140,7 @@ func TestNodeSearchesByEntities(t *testing.T) {
 	}
 	for _, line := range []string{
 		"Extractor model: local:reader", "`driver: duckdb` has no effect", "from 3 new parts of documents: as many calls", "other.md: no entities from a part of it: the answer is not",
-		"✓ Extracted 3 entities and 1 relations after 3 calls; 1 of them came to nothing.",
+		"✓ Extracted 3 entities and 1 relations after 3 calls; 1 of them failed.",
 	} {
 		if !strings.Contains(told, line) {
 			t.Errorf("not told: %s\n%s", line, told)

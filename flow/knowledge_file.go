@@ -130,12 +130,12 @@ func (p *pointer) differs(k knowledge) (list []string) {
 	add("extractor_model", orElse(p.ExtractorModel, "none"), orElse(o.Extraction.Model, "none"))
 	if e := &o.Extraction; e.Model != "" && p.ExtractorModel != "" {
 		if e.Prompt != p.ExtractorPrompt {
-			list = append(list, "extractor_prompt is another one")
+			list = append(list, "extractor_prompt has changed")
 		}
 		add("graph_hops", or(p.GraphHops, rag.DefaultHops), or(e.Hops, rag.DefaultHops))
 	}
 	if !slices.Equal(p.DocumentPaths, k.documents) {
-		list = append(list, "documents are other ones")
+		list = append(list, "documents have changed")
 	}
 	return list
 }

@@ -206,7 +206,7 @@ func (a *Agent) override(getenv func(string) string) error {
 		if v := getenv(prefix + name); v != "" {
 			f, err := strconv.ParseFloat(v, 64)
 			if err != nil {
-				return fmt.Errorf("the environment variable %s%s is %q, which is no number", prefix, name, v)
+				return fmt.Errorf("the environment variable %s%s is %q, which is not a number", prefix, name, v)
 			}
 			*field = &f
 		}

@@ -294,8 +294,8 @@ func TestParseLimits(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"alias bomb":      {bomb, "repetition limit exceeded"},
 		"large text":      {head + "  a: &a " + strings.Repeat("x", 200_000) + "\n  b: [" + strings.Repeat("*a,", 100) + "]", "repetition limit exceeded"},
-		"cycle":           {head + "  a: &a {b: [*a]}", "alias *a stands for a value that contains it"},
-		"whole file":      {"&a\nname: g\nstart: e\nnodes: {e: {type: end}, f: *a}", "alias *a stands for a value that contains it"},
+		"cycle":           {head + "  a: &a {b: [*a]}", "alias *a refers to a value that contains it"},
+		"whole file":      {"&a\nname: g\nstart: e\nnodes: {e: {type: end}, f: *a}", "alias *a refers to a value that contains it"},
 		"deep":            {head + "  a: " + strings.Repeat("[", 2000) + strings.Repeat("]", 2000), "more than 1000 nested levels"},
 		"deep by alias":   {head + "  a: &a " + strings.Repeat("[", 600) + strings.Repeat("]", 600) + "\n  b: " + strings.Repeat("[", 600) + "*a" + strings.Repeat("]", 600), "makes more than 1000 nested levels"},
 		"deeper":          {head + "  a: " + strings.Repeat("[", 100_000), "exceeded max depth"},

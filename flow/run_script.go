@@ -27,7 +27,7 @@ func (v *visit) runScript(b *ScriptNode) error {
 		return v.scriptFailed(b, err)
 	}
 	if result.Rounded != "" {
-		v.warn("[graph:%s] script '%s' printed the number %s, which is too large to be kept exactly: print it as text", v.agent.File.Name, v.node.ID, result.Rounded)
+		v.warn("[graph:%s] script '%s' printed the number %s, which is too large to be stored exactly: print it as text", v.agent.File.Name, v.node.ID, result.Rounded)
 	}
 	v.merge(result.Writes)
 	v.updates("", nil)
@@ -55,7 +55,7 @@ const (
 // checkConsent rejects consent that was given before the question was shown.
 func checkConsent(q graph.Question, a graph.Answer) error {
 	if a.Ahead && q.Kind == KindTrust && a.Value != scriptNo {
-		return errors.New("consent cannot be given ahead: run it at a terminal and answer there, or name the directory on the command line")
+		return errors.New("consent cannot be given in advance: run it at a terminal and answer there, or name the directory on the command line")
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (v *visit) mayRun(b *ScriptNode) error {
 	if doubts == nil || !doubts(v.agent.Dir) {
 		return nil
 	}
-	refused := fmt.Errorf("script node '%s' of agent '%s' may not run: nobody has consented to the scripts in %s", v.node.ID, v.agent.Name, v.agent.Dir)
+	refused := fmt.Errorf("script node '%s' of agent '%s' may not run: no person has consented to the scripts in %s", v.node.ID, v.agent.Name, v.agent.Dir)
 	if v.host().Headless {
 		return refused
 	}

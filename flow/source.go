@@ -93,7 +93,7 @@ func Changed(was, is []Source) []string {
 		i := slices.IndexFunc(is, func(s Source) bool { return s.Path == w.Path })
 		switch {
 		case i < 0 || is[i].Hash == "" && w.Hash != "":
-			lines = append(lines, w.Path+" is gone, or is not used any more")
+			lines = append(lines, w.Path+" was removed or is no longer used")
 		case is[i].Hash != w.Hash:
 			lines = append(lines, w.Path+" has changed")
 		}

@@ -160,7 +160,7 @@ func crashes(t *testing.T, root string, worked, step int) {
 	}
 }
 
-// The documents of a spawned agent are opened when it starts, and nobody is asked: one
+// The documents of a spawned agent are opened when it starts, and raddle does not ask: one
 // whose base cannot be built fails and says why, and the others work.
 func TestDocumentsOfSpawnedAgents(t *testing.T) {
 	const sends = "name: sends\nstart: a\nnodes:\n  a: {type: agent, agent: knows, prompt: \"{{initial_prompt}}\", next: e, state_updates: {x: \"{{output}}\"}}\n  e: {type: end, output: \"{{x}}\"}\n"
@@ -190,7 +190,7 @@ func TestDocumentsOfSpawnedAgents(t *testing.T) {
 	}
 	said := OutcomeOf(res).Output
 	for want, n := range map[string]int{"The zebra grazes.": 4, "never said": 0,
-		"Agent 'unsaid' failed: its documents have no knowledge base, and nobody is asked":     2, // in the error and the exit status
+		"Agent 'unsaid' failed: its documents have no knowledge base, and raddle does not ask":     2, // in the error and the exit status
 		"Graph execution failed for agent 'lost': Agent 'lost' requires RAG for rag node 'kb'": 2} {
 		if strings.Count(said, want) != n {
 			t.Errorf("%q is %d times in\n%s", want, strings.Count(said, want), said)

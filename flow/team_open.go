@@ -30,7 +30,7 @@ func (a *Agent) start(ctx context.Context) error {
 	now := maps.Clone(o.done)
 	err := a.prepare(ctx, now)
 	if err == nil && a.Config != nil && a.bases[ownBase] == nil {
-		err = failf("its documents have no knowledge base, and nobody is asked how to build one for an agent that is spawned. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
+		err = failf("its documents have no knowledge base, and raddle does not ask how to build one for a spawned agent. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
 	}
 	if err == nil {
 		o.done = now

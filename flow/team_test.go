@@ -322,7 +322,7 @@ func TestFindingsOfSpawnableAgents(t *testing.T) {
 		"lead/config.yaml:2:22: warning: summarization_model: unknown chat model 'none:here'; long outputs of agents will be cut",
 		"lead/config.yaml:4:29: warning: spawnable_agents: there is no agent 'explor' (did you mean `explore`?)",
 		"lead/config.yaml:4:37: warning: spawnable_agents: 'broken' cannot be spawned: Agent 'broken' failed: Failed to load agent config at 'broken/config.yaml': YAML parsing error: missing field `name` at line 1 column 1",
-		"explore/config.yaml:2:13: warning: documents: there is no file or folder 'none.md' (relative paths begin at the agent's directory)",
+		"explore/config.yaml:2:13: warning: documents: there is no file or folder 'none.md' (relative paths start at the agent's directory)",
 		"b/config.yaml:5:5: warning: spawnable_agents: there is no agent 'nobody'",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

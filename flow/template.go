@@ -153,7 +153,7 @@ type ValueSizeError struct {
 
 // Error returns the limit, and what to do.
 func (e *ValueSizeError) Error() string {
-	return fmt.Sprintf("the rendered text is larger than %s: shorten what it is made of, or raise `max_value` in raddle's config.yaml", spokenSize(e.Limit))
+	return fmt.Sprintf("the rendered text is larger than %s: shorten the values in it, or raise `max_value` in raddle's config.yaml", spokenSize(e.Limit))
 }
 
 // spokenSize formats a number of bytes for people.

@@ -33,7 +33,7 @@ func (m *fields) unknown(node string, hint func(key string) string) []Finding {
 // hintForKey returns what an unknown key probably means.
 func (m *fields) hintForKey(key string, hint func(key string) string) string {
 	if key == "<<" {
-		return "YAML 1.2 has no merge keys: write the fields out"
+		return "YAML 1.2 has no merge keys: write all fields"
 	}
 	if hint != nil {
 		if text := hint(key); text != "" {

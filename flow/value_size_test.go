@@ -27,7 +27,7 @@ func TestRenderedTextsHaveALimit(t *testing.T) {
 		most       int
 		want       string // "": it is done
 	}{
-		{"doubled again and again, 16 MiB", doubling, 0, "state_updates, key 'k21': the rendered text is larger than 16 MiB: shorten what it is made of, or raise `max_value` in raddle's config.yaml"},
+		{"doubled again and again, 16 MiB", doubling, 0, "state_updates, key 'k21': the rendered text is larger than 16 MiB: shorten the values in it, or raise `max_value` in raddle's config.yaml"},
 		{"doubled again and again", doubling, 1000, "state_updates, key 'k7': the rendered text is larger than 1000 bytes"},
 		{"many that are not too large", wide, 1000, "all texts of the node together: the rendered text is larger than 1000 bytes"},
 		{"many that are not too large, without a limit", wide, -1, ""},

@@ -81,7 +81,7 @@ func loadYAML(text []byte) (root *yaml.Node, fault *Finding) {
 		return nil, &f
 	default:
 		return nil, &Finding{
-			Code: "yaml-documents", Message: "the file holds more than one YAML document",
+			Code: "yaml-documents", Message: "the file contains more than one YAML document",
 			Hint: "remove everything from the second --- on",
 			Pos:  Pos{Line: second.Line, Col: second.Column},
 		}
@@ -236,7 +236,7 @@ func syntaxHint(text []byte, f Finding) string {
 	case strings.Contains(f.Message, "mapping values are not allowed"):
 		return "a text that contains `: ` needs quotes"
 	case strings.Contains(f.Message, "cannot start any token"):
-		return "a text that begins with @, `, % or a tab needs quotes"
+		return "a text that starts with @, `, % or a tab needs quotes"
 	}
 	return ""
 }
