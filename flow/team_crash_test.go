@@ -190,7 +190,7 @@ func TestDocumentsOfSpawnedAgents(t *testing.T) {
 	}
 	said := OutcomeOf(res).Output
 	for want, n := range map[string]int{"The zebra grazes.": 4, "never said": 0,
-		"Agent 'unsaid' failed: its documents have no knowledge base, and raddle does not ask":     2, // in the error and the exit status
+		"Agent 'unsaid' failed: its documents have no knowledge base, and raddle does not ask": 2, // in the error and the exit status
 		"Graph execution failed for agent 'lost': Agent 'lost' requires RAG for rag node 'kb'": 2} {
 		if strings.Count(said, want) != n {
 			t.Errorf("%q is %d times in\n%s", want, strings.Count(said, want), said)
