@@ -10,6 +10,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/wording"
 	"raddle.dev/team"
 )
 
@@ -35,13 +36,19 @@ type row struct {
 	began  bool // one of its tasks has started
 	tasks  int  // running tasks
 	kind   string
-	calls  []agent.ToolStarted // running calls
-	asked  bool                // one of its tasks waits for an answer
-	queued bool                // a task or an agent that waits for a place
+	calls  []runningCall
+	asked  bool // one of its tasks waits for an answer
+	queued bool // a task or an agent that waits for a place
 	tokens int
 	text   string    // the end of the text that its model is writing
 	again  time.Time // when a failed request is sent again; zero: no such request
 	why    string    // reason of a failure
+}
+
+// A runningCall is a call of a tool, and how far it is.
+type runningCall struct {
+	agent.ToolStarted
+	progress string // as the tool reported it last; "" if it has not
 }
 
 func newBoard(agent string, talks bool) *board {
@@ -234,9 +241,13 @@ func (b *board) said(r *row, v any, now time.Time) {
 	case agent.Replied:
 		b.spent(r, v.Usage.Input+v.Usage.Output)
 	case agent.ToolStarted:
-		r.calls = append(r.calls, v)
+		r.calls = append(r.calls, runningCall{ToolStarted: v})
+	case agent.ToolProgress:
+		if i := slices.IndexFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID }); i >= 0 {
+			r.calls[i].progress = wording.CutText(v.Text, mostProgress, "...")
+		}
 	case agent.ToolDone:
-		r.calls = slices.DeleteFunc(r.calls, func(c agent.ToolStarted) bool { return c.ID == v.ID })
+		r.calls = slices.DeleteFunc(r.calls, func(c runningCall) bool { return c.ID == v.ID })
 	}
 	if len(r.text) > most {
 		r.text = r.text[len(r.text)-rest:]
@@ -327,6 +338,9 @@ func (r *row) callingAll() string {
 	return "tools " + list(names)
 }
 
+// mostProgress is how long the progress of a call may be in a row, in bytes.
+const mostProgress = 60
+
 // collectTool is the tool that waits for a spawned agent.
 const collectTool = "agent__collect"
 
@@ -346,6 +360,9 @@ func (r *row) calling() string {
 		return "waiting for " + plural(len(args.IDs), "agent")
 	case args.ID == "":
 		return "waiting for agents"
+	}
+	if c.progress != "" {
+		return "tool " + c.Name + ": " + c.progress
 	}
 	return "tool " + c.Name
 }

@@ -389,3 +389,26 @@ func TestBoardOfMany(t *testing.T) {
 		t.Errorf("%q", lines)
 	}
 }
+
+func TestARowShowsHowFarACallIs(t *testing.T) {
+	p := newPlay("boss", true)
+	p.starts("", "act", "")
+	p.emits("", "act", agent.ToolStarted{ID: "a", Name: "mcp__it__copy", Args: []byte("{}")})
+	p.at = p.at.Add(5 * time.Second)
+	for _, c := range []struct{ text, want string }{
+		{"1 of 4", "tool mcp__it__copy: 1 of 4 "},
+		{"2 of 4", "tool mcp__it__copy: 2 of 4 "},
+		{"\x1b[31mred\nline", "tool mcp__it__copy: red"},
+		{strings.Repeat("long ", 50), "tool mcp__it__copy: long long"},
+	} {
+		p.emits("", "act", agent.ToolProgress{ID: "a", Name: "mcp__it__copy", Text: c.text})
+		p.emits("", "act", agent.ToolProgress{ID: "other", Name: "mcp__it__copy", Text: "of another call"})
+		if got := p.shows(120, 5); !strings.Contains(got, c.want) || strings.ContainsAny(got, "\x1b\n") {
+			t.Errorf("the row is %q, want %q", got, c.want)
+		}
+	}
+	p.emits("", "act", agent.ToolDone{ID: "a", Name: "mcp__it__copy"})
+	if got := p.shows(120, 5); strings.Contains(got, "copy") {
+		t.Errorf("after the call: %q", got)
+	}
+}
