@@ -28,16 +28,16 @@ type Act struct {
 	// determines the node; without ToolsEdge the calls of the newest reply are
 	// made. A graph in which several model nodes call tools at the same time
 	// needs one Act for each of them.
-	Of       string
-	Tools    []tool.Tool
-	Agents   []AgentTool                                    // further tools
-	More     func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
-	Gate     Gate                                           // nil: every call may be made
-	Headless bool                                           // there is no person to ask: a call that needs consent is refused
-	Calls    Calls
-	Budget   Budget              // its ToolCalls
-	Around   []ToolMiddleware    // the first outermost
-	Redact   func(string) string // removes secrets from the text of results before they are recorded; nil: nothing is removed
+	Of        string
+	Tools     []tool.Tool
+	Agents    []AgentTool                                    // further tools
+	ListTools func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
+	Gate      Gate                                           // nil: every call may be made
+	Headless  bool                                           // there is no person to ask: a call that needs consent is refused
+	Calls     Calls
+	Budget    Budget              // its ToolCalls
+	Around    []ToolMiddleware    // the first outermost
+	Redact    func(string) string // removes secrets from the text of results before they are recorded; nil: nothing is removed
 }
 
 // Calls says how tool calls are made. The zero value is a good choice.
@@ -45,7 +45,7 @@ type Calls struct {
 	Concurrency int           // calls at once; 0: no limit
 	Timeout     time.Duration // of one attempt; 0: none
 	Repeats     int           // how often in a row a call with the same result is made before it counts as a loop; 0: 2; negative: no limit
-	Retry       Again
+	Retry       ToolRetry
 	// InDoubt says what happens to a call that was interrupted before its
 	// outcome was known, if its tool does not say so itself. If unset, a person
 	// is asked; if there is no person to ask, the call is not repeated.
@@ -53,8 +53,8 @@ type Calls struct {
 	Doubt   tool.Doubt // overrides InDoubt for every tool, whatever the tool says; unset: InDoubt
 }
 
-// acting is one step of an act node.
-type acting struct {
+// actStep is one step of an act node.
+type actStep struct {
 	act    *Act
 	tools  map[string]tool.Tool
 	past   []pastCall
@@ -72,7 +72,7 @@ type acting struct {
 func (a Act) Node(name string) graph.Node {
 	a.Tools = withAgents(a.Tools, a.Agents)
 	return graph.Node{
-		Name: name, Kind: "tools", Routes: []string{name}, Children: children(a.Agents), CheckAnswer: checkAnswer,
+		Name: name, Kind: "tools", Routes: []string{name}, Children: childGraphs(a.Agents), CheckAnswer: checkAnswer,
 		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return a.run(ctx, name, s) },
 	}
 }
@@ -87,7 +87,7 @@ var (
 func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
 	entries := Messages.Get(s)
 	of := cmp.Or(a.Of, servedBy(ctx))
-	r := newest(entries, of)
+	r := newestRound(entries, of)
 	switch {
 	case len(entries) == 0:
 		return graph.Update{}, errNoMessages
@@ -100,26 +100,26 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	case r.passed: // a new turn has started
 		return graph.Put(cutOff(ctx, name, &r)), nil
 	case of == "":
-		if o := r.beside(entries); o != "" {
+		if o := r.otherPendingNode(entries); o != "" {
 			return graph.Update{}, fmt.Errorf("the model nodes %s and %s both have calls to make, and it is not set which of them %s belongs to: give each its own tools node with Act.Of, or connect them with ToolsEdge", o, r.by, name)
 		}
 	}
-	x, err := a.open(ctx, s, r)
+	x, err := a.newStep(ctx, s, r)
 	if err != nil {
 		return graph.Update{}, err
 	}
-	batch := x.batch(r.pending)
+	batch := x.nextBatch(r.pending)
 	if err := a.Budget.allowsTools(Spent.Get(s), len(batch)); err != nil {
 		return graph.Update{}, err
 	}
 	if len(a.Agents) > 0 {
 		ctx = a.Budget.Share(ctx, graph.TaskPath(ctx), Spent.Get(s))
 	}
-	results, err := x.all(ctx, batch)
+	results, err := x.runBatch(ctx, batch)
 	if err != nil && (ctx.Err() == nil || len(results) == 0) {
 		return graph.Update{}, err
 	}
-	u := graph.Put(Messages.Set([]Entry{mark(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by})}), Spent.Set(x.spent.add(Spend{ToolCalls: len(results)})))
+	u := graph.Put(Messages.Set([]Entry{stampEntry(ctx, Entry{Message: llm.Message{Role: llm.RoleTool, Parts: results}, By: name, For: r.by})}), Spent.Set(x.spent.add(Spend{ToolCalls: len(results)})))
 	if len(x.newGrants) > 0 {
 		u.Writes = append(u.Writes, Grants.Set(x.newGrants))
 	}
@@ -132,17 +132,17 @@ func (a *Act) run(ctx context.Context, name string, s graph.State) (graph.Update
 	return u, nil
 }
 
-func (a *Act) open(ctx context.Context, s graph.State, r round) (*acting, error) {
-	x := &acting{act: a, round: r, events: graph.Emits(ctx)}
-	x.past = pastCalls(Messages.Get(s), &r, max(x.repeats(), shownCalls))
+func (a *Act) newStep(ctx context.Context, s graph.State, r round) (*actStep, error) {
+	x := &actStep{act: a, round: r, events: graph.IsEmitEnabled(ctx)}
+	x.past = pastCalls(Messages.Get(s), &r, max(x.repeatLimit(), shownCalls))
 	x.grants = slices.Clone(Grants.Get(s))
 	todo := Todo.Get(s).clone()
 	x.todo = &todo
-	tools, err := all(ctx, a.Tools, a.More)
+	tools, err := listTools(ctx, a.Tools, a.ListTools)
 	if err != nil {
 		return nil, err
 	}
-	tools = overrideOf(s, r.by).allowed(tools)
+	tools = overrideOf(s, r.by).filterTools(tools)
 	x.tools = make(map[string]tool.Tool, len(tools))
 	for _, t := range tools {
 		x.tools[t.Name] = t
@@ -150,9 +150,9 @@ func (a *Act) open(ctx context.Context, s graph.State, r round) (*acting, error)
 	return x, nil
 }
 
-// all returns the tools of a node. If two tools have the same name, the first
+// listTools returns the tools of a node. If two tools have the same name, the first
 // one counts.
-func all(ctx context.Context, tools []tool.Tool, more func(context.Context) ([]tool.Tool, error)) ([]tool.Tool, error) {
+func listTools(ctx context.Context, tools []tool.Tool, more func(context.Context) ([]tool.Tool, error)) ([]tool.Tool, error) {
 	if more == nil {
 		return tools, nil
 	}
@@ -169,8 +169,8 @@ func all(ctx context.Context, tools []tool.Tool, more func(context.Context) ([]t
 	return list, nil
 }
 
-// find returns the tool of a call.
-func (x *acting) find(name string) (tool.Tool, bool) {
+// findTool returns the tool of a call.
+func (x *actStep) findTool(name string) (tool.Tool, bool) {
 	for _, n := range []string{name, aliases[name], trimToolName(name)} {
 		if t, ok := x.tools[n]; ok {
 			return t, true
@@ -192,11 +192,11 @@ func trimToolName(name string) string {
 	return name
 }
 
-// batch returns the calls of the next step: the first pending call and, if
+// nextBatch returns the calls of the next step: the first pending call and, if
 // their tools are all Parallel, the calls that follow it directly.
-func (x *acting) batch(pending []llm.ToolCall) []llm.ToolCall {
+func (x *actStep) nextBatch(pending []llm.ToolCall) []llm.ToolCall {
 	parallel := func(c llm.ToolCall) bool {
-		t, ok := x.find(c.Name)
+		t, ok := x.findTool(c.Name)
 		return !ok || t.Parallel
 	}
 	n := 1
@@ -206,16 +206,16 @@ func (x *acting) batch(pending []llm.ToolCall) []llm.ToolCall {
 	return pending[:n]
 }
 
-// all makes the calls of a batch and waits for each of them. If the error is
+// runBatch makes the calls of a batch and waits for each of them. If the error is
 // nil, there is a result for each call; otherwise the results that exist are
 // returned.
-func (x *acting) all(ctx context.Context, batch []llm.ToolCall) ([]llm.Part, error) {
+func (x *actStep) runBatch(ctx context.Context, batch []llm.ToolCall) ([]llm.Part, error) {
 	if len(batch) == 1 {
-		r, err := x.outcome(ctx, batch[0])
+		r, err := x.resolveCall(ctx, batch[0])
 		if err != nil {
 			return nil, err
 		}
-		return []llm.Part{r.Part(batch[0])}, nil
+		return []llm.Part{r.MessagePart(batch[0])}, nil
 	}
 	results, errs := make([]llm.Part, len(batch)), make([]error, len(batch))
 	var slots chan struct{}
@@ -228,9 +228,9 @@ func (x *acting) all(ctx context.Context, batch []llm.ToolCall) ([]llm.Part, err
 			slots <- struct{}{}
 		}
 		wg.Go(func() {
-			r, err := x.outcome(ctx, c)
+			r, err := x.resolveCall(ctx, c)
 			if errs[i] = err; err == nil {
-				results[i] = r.Part(c)
+				results[i] = r.MessagePart(c)
 			}
 			if slots != nil {
 				<-slots
@@ -239,12 +239,12 @@ func (x *acting) all(ctx context.Context, batch []llm.ToolCall) ([]llm.Part, err
 	}
 	wg.Wait()
 	results = slices.DeleteFunc(results, func(p llm.Part) bool { return p == nil })
-	return results, worst(errs)
+	return results, primaryError(errs)
 }
 
-// worst chooses the error to return for several calls. An error that says that
+// primaryError chooses the error to return for several calls. An error that says that
 // a person is asked has the lowest priority, because it would hide the others.
-func worst(errs []error) (err error) {
+func primaryError(errs []error) (err error) {
 	for _, e := range errs {
 		if e != nil && (err == nil || errors.Is(err, graph.ErrWaiting)) {
 			err = e
@@ -253,38 +253,38 @@ func worst(errs []error) (err error) {
 	return err
 }
 
-// outcome returns the outcome of one call. Its error is an error of the run,
+// resolveCall returns the outcome of one call. Its error is an error of the run,
 // not of the tool: the run waits, is cancelled or cannot be saved.
-func (x *acting) outcome(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
-	args, ok := object(c.Args)
+func (x *actStep) resolveCall(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
+	args, ok := argsObject(c.Args)
 	if !ok {
-		return x.done(ctx, c, tool.Failed("The call '%s' has invalid arguments: %s", c.Name, c.Args)), nil
+		return x.emitDone(ctx, c, tool.FailedResult("The call '%s' has invalid arguments: %s", c.Name, c.Args)), nil
 	}
-	t, ok := x.find(c.Name)
-	if past := x.upTo(c.ID); !t.Polls && looping(past, x.repeats()) {
-		return x.done(ctx, c, alert(past)), nil
+	t, ok := x.findTool(c.Name)
+	if past := x.upTo(c.ID); !t.Polls && isLooping(past, x.repeatLimit()) {
+		return x.emitDone(ctx, c, newLoopAlert(past)), nil
 	}
 	if !ok {
-		return x.done(ctx, c, tool.Failed("Unexpected call: %s %s. This tool is not available or the call failed; use only tools listed in your catalog.%s",
-			c.Name, args, x.catalog())), nil
+		return x.emitDone(ctx, c, tool.FailedResult("Unexpected call: %s %s. This tool is not available or the call failed; use only tools listed in your catalog.%s",
+			c.Name, args, x.describeTools())), nil
 	}
 	if do := todoActions[t.Name]; do != nil { // changes only the state
-		return x.done(ctx, c, do(x.todo, args)), nil
+		return x.emitDone(ctx, c, do(x.todo, args)), nil
 	}
-	return x.once(ctx, t, tool.Call{ID: c.ID, Args: args})
+	return x.runOnce(ctx, t, tool.Call{ID: c.ID, Args: args})
 }
 
-// done reports the outcome of a call that was not made.
-func (x *acting) done(ctx context.Context, c llm.ToolCall, r tool.Result) tool.Result {
-	r = x.redacted(r)
+// emitDone reports the outcome of a call that was not made.
+func (x *actStep) emitDone(ctx context.Context, c llm.ToolCall, r tool.Result) tool.Result {
+	r = x.redactResult(r)
 	if x.events {
 		graph.Emit(ctx, ToolDone{ID: c.ID, Name: c.Name, Text: r.Text(), Error: r.Error})
 	}
 	return r
 }
 
-// catalog lists the names of the available tools.
-func (x *acting) catalog() string {
+// describeTools lists the names of the available tools.
+func (x *actStep) describeTools() string {
 	const many = 50
 	names := slices.Sorted(maps.Keys(x.tools))
 	if len(names) == 0 || len(names) > many {
@@ -293,7 +293,7 @@ func (x *acting) catalog() string {
 	return fmt.Sprintf(" Your tools: %s", names)
 }
 
-func (x *acting) repeats() int {
+func (x *actStep) repeatLimit() int {
 	if x.act.Calls.Repeats == 0 {
 		return defaultRepeats
 	}
@@ -302,14 +302,14 @@ func (x *acting) repeats() int {
 
 // upTo returns the calls of the turn, up to and including one call of this
 // round.
-func (x *acting) upTo(id string) []pastCall {
+func (x *actStep) upTo(id string) []pastCall {
 	first := len(x.past) - len(x.round.calls)
 	return x.past[:first+1+slices.IndexFunc(x.round.calls, func(c llm.ToolCall) bool { return c.ID == id })]
 }
 
-// object returns the arguments of a call as a JSON object. Empty arguments are
+// argsObject returns the arguments of a call as a JSON object. Empty arguments are
 // an empty object, and a JSON string may contain an object.
-func object(args json.RawMessage) (json.RawMessage, bool) {
+func argsObject(args json.RawMessage) (json.RawMessage, bool) {
 	var text string
 	if json.Unmarshal(args, &text) == nil {
 		args = json.RawMessage(text)
@@ -327,25 +327,25 @@ func object(args json.RawMessage) (json.RawMessage, bool) {
 // cutOff returns the outcome of calls that were interrupted and are not
 // continued.
 func cutOff(ctx context.Context, by string, r *round) graph.Write {
-	return Messages.Set([]Entry{mark(ctx, Entry{Message: cutOffMessage(r.pending), By: by, For: r.by})})
+	return Messages.Set([]Entry{stampEntry(ctx, Entry{Message: cutOffMessage(r.pending), By: by, For: r.by})})
 }
 
 func cutOffMessage(calls []llm.ToolCall) llm.Message {
 	if len(calls) == 0 { // the usual case: most replies have no calls
 		return llm.Message{}
 	}
-	return outcomeOf(calls, tool.Failed("The call was cut off: the run was stopped before it had an outcome. It may or may not have happened; check before you repeat it."))
+	return outcomeOf(calls, tool.FailedResult("The call was cut off: the run was stopped before it had an outcome. It may or may not have happened; check before you repeat it."))
 }
 
 func underWayMessage(calls []llm.ToolCall) llm.Message {
-	return outcomeOf(calls, tool.Text("The call is still under way."))
+	return outcomeOf(calls, tool.TextResult("The call is still under way."))
 }
 
 // outcomeOf returns a message with the same outcome for several calls.
 func outcomeOf(calls []llm.ToolCall, r tool.Result) llm.Message {
 	parts := make([]llm.Part, len(calls))
 	for i, c := range calls {
-		parts[i] = r.Part(c)
+		parts[i] = r.MessagePart(c)
 	}
 	return llm.Message{Role: llm.RoleTool, Parts: parts}
 }

@@ -18,7 +18,7 @@ func asksOnce(t *testing.T, name, args string, ahead ...graph.Answer) (*graph.Ru
 	t.Helper()
 	var c counted
 	tools := append(agent.UserTools(false), c.tool("put", tool.Undeclared, false))
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: replies(call("x", name, args), say("ok")), Gate: &rules{}, Tools: tools})}
+	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: countReplies(call("x", name, args), say("ok")), Gate: &rules{}, Tools: tools})}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Ahead: ahead})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func doubtfulTool(t *testing.T, c agent.Config, send tool.Tool) (*graph.Runner, 
 	t.Helper()
 	n := new(int)
 	ctx, cancel := context.WithCancel(t.Context())
-	c.Model = llm.Model(replies(call("x", "send", `{"n":1}`), say("ok")))
+	c.Model = llm.Model(countReplies(call("x", "send", `{"n":1}`), say("ok")))
 	send.Name = "send"
 	send.Run = func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 		if *n++; *n == 1 {
@@ -97,7 +97,7 @@ func doubtfulTool(t *testing.T, c agent.Config, send tool.Tool) (*graph.Runner, 
 			<-ctx.Done()
 			return tool.Result{}, ctx.Err()
 		}
-		return tool.Text("sent"), nil
+		return tool.TextResult("sent"), nil
 	}
 	c.Tools = []tool.Tool{send}
 	store := graph.NewMemory()

@@ -18,7 +18,7 @@ func BenchmarkRound(b *testing.B) {
 	for _, rounds := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint("rounds ", rounds), func(b *testing.B) {
 			look := tool.Tool{Name: "look", Effect: tool.ReadOnly, Polls: true, Run: func(context.Context, tool.Call) (tool.Result, error) {
-				return tool.Text("nothing new"), nil
+				return tool.TextResult("nothing new"), nil
 			}}
 			model := agent.ModelFunc(func(_ context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 				return func(yield func(llm.Delta, error) bool) {
@@ -47,7 +47,7 @@ func BenchmarkFold(b *testing.B) {
 	var messages []llm.Message
 	for i := range 200 {
 		messages = append(messages, llm.User(words(20, "please")), call(fmt.Sprint(i), "look", `{}`),
-			llm.Message{Role: llm.RoleTool, Parts: []llm.Part{tool.Text(words(60, "seen")).Part(llm.ToolCall{ID: fmt.Sprint(i)})}}, say(words(30, "fine")))
+			llm.Message{Role: llm.RoleTool, Parts: []llm.Part{tool.TextResult(words(60, "seen")).MessagePart(llm.ToolCall{ID: fmt.Sprint(i)})}}, say(words(30, "fine")))
 	}
 	var state graph.State
 	g, err := graph.Compile(graph.Def{Name: "g", Keys: agent.Keys(), Start: []string{"n"}, Nodes: []graph.Node{{Name: "n", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
@@ -57,7 +57,7 @@ func BenchmarkFold(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := (&graph.Runner{Graph: g}).Invoke(b.Context(), graph.Input{Set: []graph.Write{agent.Append(messages...)}}); err != nil {
+	if _, err := (&graph.Runner{Graph: g}).Invoke(b.Context(), graph.Input{Set: []graph.Write{agent.AppendMessages(messages...)}}); err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()

@@ -35,7 +35,7 @@ func TestRepeatedCallsAreStopped(t *testing.T) {
 	same := func(id string) llm.Message { return call(id, "look", `{"a":1,"b":2}`) }
 	turned := call("3", "look", `{"b":2, "a":1}`) // the same arguments
 	var c counted
-	res := run(t, agent.Config{Model: replies(same("1"), same("2"), turned, same("4"), call("5", "look", `{}`), same("6"), say("ok")),
+	res := run(t, agent.Config{Model: countReplies(same("1"), same("2"), turned, same("4"), call("5", "look", `{}`), same("6"), say("ok")),
 		Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false)}}, "Go.")
 	got := results(res.State)
 	for i, blocked := range []bool{false, false, true, true, false, false} {
@@ -83,13 +83,13 @@ func TestWhatIsNoLoop(t *testing.T) {
 		repeats int
 	}{
 		{"it polls", tool.Tool{Name: "x", Polls: true}, 0},
-		{"results change", tool.Tool{Name: "x", Run: func(context.Context, tool.Call) (tool.Result, error) { n++; return tool.JSON(n), nil }}, 0},
+		{"results change", tool.Tool{Name: "x", Run: func(context.Context, tool.Call) (tool.Result, error) { n++; return tool.JSONResult(n), nil }}, 0},
 		{"no limit", tool.Tool{Name: "x"}, -1},
 	} {
 		if k.tool.Run == nil {
-			k.tool.Run = func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("same"), nil }
+			k.tool.Run = func(context.Context, tool.Call) (tool.Result, error) { return tool.TextResult("same"), nil }
 		}
-		res := run(t, agent.Config{Model: replies(same("x")...), Calls: agent.Calls{Repeats: k.repeats}, Tools: []tool.Tool{k.tool}}, "Go.")
+		res := run(t, agent.Config{Model: countReplies(same("x")...), Calls: agent.Calls{Repeats: k.repeats}, Tools: []tool.Tool{k.tool}}, "Go.")
 		if got := strings.Join(results(res.State), "\n"); strings.Contains(got, "alert") {
 			t.Errorf("%s: %s", k.name, got)
 		}
@@ -131,7 +131,7 @@ func TestBudgets(t *testing.T) {
 }
 
 func TestWhatIsNotPricedIsSaid(t *testing.T) {
-	res := run(t, agent.Config{Model: replies(say("ok")), Budget: agent.Budget{Money: 1, Prices: map[string]agent.Price{"other": {Input: 1, Output: 1}}}}, "Go.")
+	res := run(t, agent.Config{Model: countReplies(say("ok")), Budget: agent.Budget{Money: 1, Prices: map[string]agent.Price{"other": {Input: 1, Output: 1}}}}, "Go.")
 	if got := agent.Spent.Get(res.State); got.Money != 0 || got.Unpriced != 1 {
 		t.Errorf("spent %+v", got)
 	}
@@ -146,7 +146,7 @@ func TestTimeBudget(t *testing.T) {
 			}
 			return tool.Result{}, ctx.Err()
 		}}
-		r := &graph.Runner{Graph: compile(t, agent.Config{Model: replies(call("x", "slow", "{}")), Tools: []tool.Tool{slow}, Budget: agent.Budget{Time: time.Minute}})}
+		r := &graph.Runner{Graph: compile(t, agent.Config{Model: countReplies(call("x", "slow", "{}")), Tools: []tool.Tool{slow}, Budget: agent.Budget{Time: time.Minute}})}
 		res, err := r.Invoke(t.Context(), graph.Input{Set: agent.Turn("Go.")})
 		var limit *graph.LimitError
 		if res.Status != graph.TimedOut || !errors.As(err, &limit) {
@@ -172,9 +172,9 @@ func TestCallsAtOnce(t *testing.T) {
 			mu.Lock()
 			active--
 			mu.Unlock()
-			return tool.JSON(in.MS), nil
+			return tool.JSONResult(in.MS), nil
 		}}
-		m := replies(both(call("a", "wait", `{"ms":30}`), call("b", "wait", `{"ms":20}`), call("c", "wait", `{"ms":10}`)), say("ok"))
+		m := countReplies(both(call("a", "wait", `{"ms":30}`), call("b", "wait", `{"ms":20}`), call("c", "wait", `{"ms":10}`)), say("ok"))
 		began := time.Now()
 		r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Tools: []tool.Tool{wait}, Calls: agent.Calls{Concurrency: 2}})}
 		res, err := r.Invoke(t.Context(), graph.Input{Set: agent.Turn("Go.")})
@@ -195,7 +195,7 @@ func TestCallsThatFail(t *testing.T) {
 				if tries[name]++; tries[name] < 3 {
 					return tool.Result{}, err
 				}
-				return tool.Text("at last"), nil
+				return tool.TextResult("at last"), nil
 			}}
 		}
 		panics := tool.Tool{Name: "panics", Parallel: true, Run: func(context.Context, tool.Call) (tool.Result, error) { panic("oh") }}
@@ -203,10 +203,10 @@ func TestCallsThatFail(t *testing.T) {
 			<-ctx.Done()
 			return tool.Result{}, ctx.Err()
 		}}
-		m := replies(both(call("a", "flaky", `{}`), call("b", "firm", `{}`), call("c", "panics", `{}`), call("d", "hangs", `{}`)), say("ok"))
+		m := countReplies(both(call("a", "flaky", `{}`), call("b", "firm", `{}`), call("c", "panics", `{}`), call("d", "hangs", `{}`)), say("ok"))
 		r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m,
 			Tools: []tool.Tool{flaky("flaky", io.ErrUnexpectedEOF), flaky("firm", errors.New("no such file")), panics, hangs},
-			Calls: agent.Calls{Timeout: time.Minute, Retry: agent.Again{Attempts: 3, Delay: time.Second}},
+			Calls: agent.Calls{Timeout: time.Minute, Retry: agent.ToolRetry{Attempts: 3, Delay: time.Second}},
 			AroundTools: []agent.ToolMiddleware{func(next agent.ToolFunc) agent.ToolFunc {
 				return func(ctx context.Context, tl tool.Tool, c tool.Call) (tool.Result, error) {
 					if tl.Name == "flaky" {
@@ -237,7 +237,7 @@ func TestMiddleware(t *testing.T) {
 				order = append(order, name)
 				r.System += name
 				if name == "inner" && strings.HasSuffix(r.Messages[len(r.Messages)-1].Text(), "shortcut") {
-					return replies(say("short "+r.System)).Stream(ctx, r)
+					return countReplies(say("short "+r.System)).Stream(ctx, r)
 				}
 				return next.Stream(ctx, r)
 			})
@@ -246,15 +246,15 @@ func TestMiddleware(t *testing.T) {
 	tools := func(next agent.ToolFunc) agent.ToolFunc {
 		return func(ctx context.Context, tl tool.Tool, c tool.Call) (tool.Result, error) {
 			if tl.Name == "fake" {
-				return tool.Text("in its place"), nil
+				return tool.TextResult("in its place"), nil
 			}
 			c.Args = json.RawMessage(`{"n":2}`)
 			r, err := next(ctx, tl, c)
-			return tool.Text(r.Text() + "!"), err
+			return tool.TextResult(r.Text() + "!"), err
 		}
 	}
 	var c counted
-	config := agent.Config{Model: replies(both(call("a", "look", `{"n":1}`), call("b", "fake", `{}`)), say("ok")), AroundModel: []agent.ModelMiddleware{model("outer"), model("inner")},
+	config := agent.Config{Model: countReplies(both(call("a", "look", `{"n":1}`), call("b", "fake", `{}`)), say("ok")), AroundModel: []agent.ModelMiddleware{model("outer"), model("inner")},
 		AroundTools: []agent.ToolMiddleware{tools}, Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false), c.tool("fake", tool.ReadOnly, false)}}
 	res := run(t, config, "Go.")
 	if d := cmp.Diff([]string{`look{"n":2}`}, c.calls); d != "" {
@@ -275,7 +275,7 @@ func TestMiddleware(t *testing.T) {
 // in requests.
 func TestNoSecretGetsOut(t *testing.T) {
 	const secret = "hunter2-hunter2"
-	leak := tool.Tool{Name: "env", Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Text("KEY=" + secret), nil }}
+	leak := tool.Tool{Name: "env", Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.TextResult("KEY=" + secret), nil }}
 	fails := tool.Tool{Name: "curl", Run: func(context.Context, tool.Call) (tool.Result, error) {
 		return tool.Result{}, errors.New("401 with " + secret)
 	}}
@@ -337,7 +337,7 @@ func TestEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, ok := ev.Body.(graph.Emitted); ok {
+		if e, ok := ev.Body.(graph.ValueEmitted); ok {
 			if d, ok := e.Value.(agent.ToolDone); ok {
 				d.Took = 0
 				e.Value = d
@@ -369,7 +369,7 @@ func TestEvents(t *testing.T) {
 // TestOutcomesWithoutACall are told as well.
 func TestOutcomesWithoutACall(t *testing.T) {
 	var c counted
-	m := replies(both(call("a", "fly", `{}`), call("b", "look", `[]`), call("c", "todo__list", `{}`), call("d", "put", `{}`)), say("ok"))
+	m := countReplies(both(call("a", "fly", `{}`), call("b", "look", `[]`), call("c", "todo__list", `{}`), call("d", "put", `{}`)), say("ok"))
 	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Gate: &rules{}, Headless: true, Continue: agent.Continue{Max: 1},
 		Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false), c.tool("put", tool.Dangerous, false)}})}
 	var done []string
@@ -377,7 +377,7 @@ func TestOutcomesWithoutACall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if e, ok := ev.Body.(graph.Emitted); ok {
+		if e, ok := ev.Body.(graph.ValueEmitted); ok {
 			switch v := e.Value.(type) {
 			case agent.ToolStarted:
 				t.Errorf("%s was begun", v.Name)

@@ -30,8 +30,8 @@ type Price struct {
 	Cached        float64 // for the part of Input that the provider read from its cache; 0: the price of Input
 }
 
-// cost returns the cost of a reply. known is false if the model has no price.
-func (b *Budget) cost(model string, u llm.Usage) (money float64, known bool) {
+// replyCost returns the cost of a reply. known is false if the model has no price.
+func (b *Budget) replyCost(model string, u llm.Usage) (money float64, known bool) {
 	p, ok := b.Prices[model]
 	if !ok {
 		p = b.Price
@@ -61,10 +61,10 @@ func (s Spend) add(o Spend) Spend {
 		Money: s.Money + o.Money, Unpriced: s.Unpriced + o.Unpriced}
 }
 
-// spend returns the cost of one reply.
-func (b *Budget) spend(r *llm.Reply) Spend {
+// replySpend returns the cost of one reply.
+func (b *Budget) replySpend(r *llm.Reply) Spend {
 	s := Spend{Calls: 1, Usage: r.Usage}
-	money, known := b.cost(r.Model, r.Usage)
+	money, known := b.replyCost(r.Model, r.Usage)
 	if s.Money = money; !known {
 		s.Unpriced = 1
 	}
@@ -116,8 +116,8 @@ func (e *IterationError) Unwrap() error {
 	return &graph.LimitError{Status: graph.VisitLimit, Node: e.Node, Limit: e.Limit, Count: e.Limit + 1}
 }
 
-// allows returns a BudgetError if a limit is reached, else nil.
-func (b *Budget) allows(s Spend) error {
+// checkSpend returns a BudgetError if a limit is reached, else nil.
+func (b *Budget) checkSpend(s Spend) error {
 	if total := s.Usage.Input + s.Usage.Output; b.Tokens > 0 && total >= b.Tokens {
 		return &BudgetError{Of: b.Of, What: "tokens", Limit: strconv.Itoa(b.Tokens), Spent: strconv.Itoa(total)}
 	}

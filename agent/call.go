@@ -17,10 +17,10 @@ import (
 	"raddle.dev/tool"
 )
 
-// Again says when a tool call that returned an error is made again, within the
+// ToolRetry says when a tool call that returned an error is made again, within the
 // same effect. A result with Error set is not an error in this sense: the model
 // handles it.
-type Again struct {
+type ToolRetry struct {
 	Attempts int              // in total; 0 and 1: no retry
 	Delay    time.Duration    // before the second attempt; it doubles with each further attempt
 	If       func(error) bool // nil: retry if the connection broke or timed out
@@ -29,9 +29,9 @@ type Again struct {
 // errUnrecorded ends an effect that is only looked up.
 var errUnrecorded = errors.New("agent: nothing is recorded")
 
-// recorded returns the result that an earlier drive recorded for an effect. ok
+// loadRecorded returns the result that an earlier drive recorded for an effect. ok
 // reports whether there is one.
-func recorded[T any](ctx context.Context, name, key string) (v T, ok bool, err error) {
+func loadRecorded[T any](ctx context.Context, name, key string) (v T, ok bool, err error) {
 	over, cancel := context.WithCancel(ctx)
 	cancel() // then the engine treats errUnrecorded as an interrupted call, not as a failure of the effect
 	v, err = graph.DoEffect(over, graph.Effect{Name: name, Key: key}, func(context.Context) (T, error) { return v, errUnrecorded })
@@ -41,10 +41,10 @@ func recorded[T any](ctx context.Context, name, key string) (v T, ok bool, err e
 	return v, err == nil, err
 }
 
-// made is what the effect of a call records. If it contains no result, the call
+// callRecord is what the effect of a call records. If it contains no result, the call
 // was interrupted before its outcome was recorded, and may or may not have
 // happened.
-type made struct {
+type callRecord struct {
 	Result *tool.Result `json:"result,omitempty"`
 	Spent  Spend        `json:"spent,omitzero"` // by the agents and models that it used
 	// Ask is the question that a person must answer before the call can
@@ -52,19 +52,19 @@ type made struct {
 	Ask *tool.Question `json:"ask,omitempty"`
 }
 
-// once makes a call unless its outcome is already recorded. A call that cannot
+// runOnce makes a call unless its outcome is already recorded. A call that cannot
 // safely be repeated records its intent first. If it was interrupted after
 // that, a person decides whether it is repeated; each further try is an effect
 // with its own intent.
-func (x *acting) once(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+func (x *actStep) runOnce(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	e := graph.Effect{Name: "tool " + t.Name, Key: c.ID}
 	for try := 1; ; try++ {
 		if try > 1 {
 			e.Key = c.ID + "#" + strconv.Itoa(try)
 		}
-		m, ok, err := recorded[made](ctx, e.Name, e.Key)
+		m, ok, err := loadRecorded[callRecord](ctx, e.Name, e.Key)
 		if err == nil && !ok {
-			m, err = x.begin(ctx, t, c, e, try)
+			m, err = x.beginTry(ctx, t, c, e, try)
 		}
 		if err != nil {
 			return tool.Result{}, err
@@ -86,7 +86,7 @@ func (x *acting) once(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 		if again, err := x.resolveDoubt(ctx, t, c, e.Key); err != nil {
 			return tool.Result{}, err
 		} else if !again {
-			return tool.Failed("The call was cut off before its outcome was known, and was not repeated. It may or may not have happened; check before you repeat it."), nil
+			return tool.FailedResult("The call was cut off before its outcome was known, and was not repeated. It may or may not have happened; check before you repeat it."), nil
 		}
 		c.Repeat = true
 	}
@@ -94,7 +94,7 @@ func (x *acting) once(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 
 // askForTool asks a person the question of a call. If there is no person to
 // ask, the answer says so.
-func (x *acting) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key string, q *tool.Question) (tool.Answer, error) {
+func (x *actStep) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key string, q *tool.Question) (tool.Answer, error) {
 	if x.act.Headless {
 		return tool.Answer{Prompt: q.Prompt, Refused: "no one is present to answer"}, nil
 	}
@@ -110,39 +110,39 @@ func (x *acting) askForTool(ctx context.Context, t tool.Tool, c tool.Call, key s
 	return tool.Answer{Prompt: q.Prompt, Value: text}, err
 }
 
-// begin makes one try of a call, if it is permitted. A refusal is recorded too,
+// beginTry makes one try of a call, if it is permitted. A refusal is recorded too,
 // so that a resume with different rules does not make the call.
-func (x *acting) begin(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect, try int) (made, error) {
+func (x *actStep) beginTry(ctx context.Context, t tool.Tool, c tool.Call, e graph.Effect, try int) (callRecord, error) {
 	if try == 1 {
-		refused, err := x.permit(ctx, t, c)
+		refused, err := x.requestPermission(ctx, t, c)
 		if err != nil {
-			return made{}, err
+			return callRecord{}, err
 		}
 		if refused != nil {
-			r := x.done(ctx, llm.ToolCall{ID: c.ID, Name: t.Name}, *refused)
-			return graph.DoEffect(ctx, e, func(context.Context) (made, error) { return made{Result: &r}, nil })
+			r := x.emitDone(ctx, llm.ToolCall{ID: c.ID, Name: t.Name}, *refused)
+			return graph.DoEffect(ctx, e, func(context.Context) (callRecord, error) { return callRecord{Result: &r}, nil })
 		}
 	}
 	if !t.MayRepeat(c.Args) {
 		e.InDoubt = graph.DoubtSkip // resolveDoubt decides instead
 	}
-	return graph.DoEffect(ctx, e, func(ctx context.Context) (made, error) {
+	return graph.DoEffect(ctx, e, func(ctx context.Context) (callRecord, error) {
 		counted, err := beginTool(ctx)
 		if err != nil {
-			return made{}, err
+			return callRecord{}, err
 		}
 		c.Key = strings.TrimSuffix(graph.EffectKey(ctx), strings.TrimPrefix(e.Key, c.ID))
-		cost := &bill{}
-		r, err := x.told(withBill(ctx, cost), t, c)
+		cost := &toolSpend{}
+		r, err := x.runWithEvents(withToolSpend(ctx, cost), t, c)
 		if q := (*tool.Question)(nil); errors.As(err, &q) {
-			return made{Ask: q, Spent: cost.spent}, nil
+			return callRecord{Ask: q, Spent: cost.spent}, nil
 		} else if errors.Is(err, tool.ErrCutOff) {
-			return made{}, nil
+			return callRecord{}, nil
 		}
 		if err == nil {
 			counted()
 		}
-		return made{Result: &r, Spent: cost.spent}, err
+		return callRecord{Result: &r, Spent: cost.spent}, err
 	})
 }
 
@@ -153,12 +153,12 @@ func isUnfinished(err error) bool {
 	return errors.As(err, &q) || errors.Is(err, tool.ErrCutOff)
 }
 
-func waits(err error) bool {
+func isWaiting(err error) bool {
 	return errors.Is(err, graph.ErrWaiting) || errors.Is(err, graph.ErrPaused)
 }
 
-// told runs a call inside its middleware and emits its events.
-func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+// runWithEvents runs a call inside its middleware and emits its events.
+func (x *actStep) runWithEvents(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	var began time.Time
 	if x.events {
 		began = time.Now()
@@ -167,25 +167,25 @@ func (x *acting) told(ctx context.Context, t tool.Tool, c tool.Call) (tool.Resul
 		}
 		c.Progress = func(text string) { graph.Emit(ctx, ToolProgress{ID: c.ID, Name: t.Name, Text: x.act.redact(text)}) }
 	}
-	r, err := x.guarded(ctx, t, c, runner(x.retried, x.act.Around))
+	r, err := x.runWithRecover(ctx, t, c, wrapTool(x.runWithRetry, x.act.Around))
 	switch {
 	case err == nil:
-	case waits(err) || UsedUp(ctx, err) || isUnfinished(err):
+	case isWaiting(err) || IsBudgetExhausted(ctx, err) || isUnfinished(err):
 		return r, err
 	case ctx.Err() != nil:
 		return r, context.Cause(ctx)
 	default:
-		r = tool.Failed("%v", err)
+		r = tool.FailedResult("%v", err)
 	}
-	r = x.redacted(r)
+	r = x.redactResult(r)
 	if x.events {
 		graph.Emit(ctx, ToolDone{ID: c.ID, Name: t.Name, Text: r.Text(), Error: r.Error, Took: time.Since(began)})
 	}
 	return r, nil
 }
 
-// guarded turns a panic of a tool into an error of the tool.
-func (x *acting) guarded(ctx context.Context, t tool.Tool, c tool.Call, run ToolFunc) (r tool.Result, err error) {
+// runWithRecover turns a panic of a tool into an error of the tool.
+func (x *actStep) runWithRecover(ctx context.Context, t tool.Tool, c tool.Call, run ToolFunc) (r tool.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			r, err = tool.Result{}, fmt.Errorf("%s panicked: %v", t.Name, p)
@@ -195,12 +195,12 @@ func (x *acting) guarded(ctx context.Context, t tool.Tool, c tool.Call, run Tool
 	return run(ctx, t, c)
 }
 
-// retried makes the attempts of a call.
-func (x *acting) retried(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+// runWithRetry makes the attempts of a call.
+func (x *actStep) runWithRetry(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	again := x.act.Calls.Retry
 	for attempt := 1; ; attempt++ {
-		r, err := x.attempt(ctx, t, c)
-		if err == nil || waits(err) || UsedUp(ctx, err) || isUnfinished(err) || ctx.Err() != nil || attempt >= again.Attempts || !again.allows(err) {
+		r, err := x.runAttempt(ctx, t, c)
+		if err == nil || isWaiting(err) || IsBudgetExhausted(ctx, err) || isUnfinished(err) || ctx.Err() != nil || attempt >= again.Attempts || !again.shouldRetry(err) {
 			return r, err
 		}
 		timer := time.NewTimer(again.Delay << (attempt - 1))
@@ -216,7 +216,7 @@ func (x *acting) retried(ctx context.Context, t tool.Tool, c tool.Call) (tool.Re
 // errToolTimeout is the cause of a context that Calls.Timeout ended.
 var errToolTimeout = errors.New("the tool's timeout has passed")
 
-func (x *acting) attempt(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
+func (x *actStep) runAttempt(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 	limit := x.act.Calls.Timeout
 	if limit <= 0 {
 		return t.Run(ctx, c)
@@ -225,12 +225,12 @@ func (x *acting) attempt(ctx context.Context, t tool.Tool, c tool.Call) (tool.Re
 	defer cancel()
 	r, err := t.Run(limited, c)
 	if err != nil && ctx.Err() == nil && context.Cause(limited) == errToolTimeout {
-		return tool.Failed("Tool call '%s' timed out after %v", t.Name, limit), nil
+		return tool.FailedResult("Tool call '%s' timed out after %v", t.Name, limit), nil
 	}
 	return r, err
 }
 
-func (a *Again) allows(err error) bool {
+func (a *ToolRetry) shouldRetry(err error) bool {
 	if a.If != nil {
 		return a.If(err)
 	}
@@ -238,8 +238,8 @@ func (a *Again) allows(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
-// redacted removes secrets from the texts of a result.
-func (x *acting) redacted(r tool.Result) tool.Result {
+// redactResult removes secrets from the texts of a result.
+func (x *actStep) redactResult(r tool.Result) tool.Result {
 	if x.act.Redact == nil {
 		return r
 	}

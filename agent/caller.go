@@ -28,13 +28,13 @@ func CallerTool(spec llm.ToolSpec) tool.Tool {
 			var refusal *graph.RefusedError
 			switch {
 			case errors.As(err, &refusal):
-				return tool.Failed("the call was not made: %s", refusal.Reason), nil
+				return tool.FailedResult("the call was not made: %s", refusal.Reason), nil
 			case err != nil:
 				return tool.Result{}, err
 			}
 			if text, ok := answer.(string); ok {
-				return tool.Text(text), nil
+				return tool.TextResult(text), nil
 			}
-			return tool.JSON(answer), nil
+			return tool.JSONResult(answer), nil
 		}}
 }

@@ -58,7 +58,7 @@ func cancelIn(t *testing.T, phase string, resume bool) {
 	var c counted
 	block := tool.Tool{Name: "block", Effect: tool.Idempotent, Parallel: phase == "in tools side by side", Run: func(ctx context.Context, _ tool.Call) (tool.Result, error) {
 		if !first {
-			return tool.Text("went through"), nil
+			return tool.TextResult("went through"), nil
 		}
 		first = false
 		cancel()

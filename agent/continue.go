@@ -45,20 +45,20 @@ func OpenItems(open, continued int) string {
 	return fmt.Sprintf("open items on the todo list: %d, after %d automatic continuations, which is the limit (max_auto_continues)", open, continued)
 }
 
-// due reports whether the model gets a reminder.
-func (c *Continue) due(s graph.State) bool {
+// shouldContinue reports whether the model gets a reminder.
+func (c *Continue) shouldContinue(s graph.State) bool {
 	return Continued.Get(s) < c.Max && Todo.Get(s).Open() > 0
 }
 
-// node returns the node that appends the reminder.
-func (c Continue) node(name string) graph.Node {
+// continueNode returns the node that appends the reminder.
+func (c Continue) continueNode(name string) graph.Node {
 	return graph.Node{Name: name, Kind: "continue", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
 		prompt := c.Prompt
 		if prompt == "" {
 			prompt = DefaultContinuation
 		}
 		list, count := Todo.Get(s), Continued.Get(s)+1
-		graph.Emit(ctx, Continuing{Count: count, Max: c.Max, Open: list.Open()})
-		return graph.Put(Continued.Set(count), Messages.Set([]Entry{mark(ctx, Entry{Message: llm.User(prompt + "\n\n" + list.String()), By: name})})), nil
+		graph.Emit(ctx, ContinuationSent{Count: count, Max: c.Max, Open: list.Open()})
+		return graph.Put(Continued.Set(count), Messages.Set([]Entry{stampEntry(ctx, Entry{Message: llm.User(prompt + "\n\n" + list.String()), By: name})})), nil
 	}}
 }

@@ -74,7 +74,7 @@ func (w *world) tools() []tool.Tool {
 				return tool.Result{}, fmt.Errorf("the key of %s was %q and is %q", c.ID, was, c.Key)
 			}
 			w.keys[c.ID] = c.Key
-			return tool.Text("did " + c.ID), nil
+			return tool.TextResult("did " + c.ID), nil
 		}}
 	}
 	asks := tool.Tool{Name: "asks", Effect: tool.Undeclared, Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
@@ -85,7 +85,7 @@ func (w *world) tools() []tool.Tool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.calls[c.ID]++
-		return tool.Text("asked, and got " + answer), nil
+		return tool.TextResult("asked, and got " + answer), nil
 	}}
 	fails := tool.Tool{Name: "fails", Effect: tool.Dangerous, Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
 		w.mu.Lock()
@@ -213,7 +213,7 @@ func crashEverywhere(t *testing.T, plan [][]planned) {
 	calm := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
 	w := newWorld()
 	want, _ := finish(t, &graph.Runner{Graph: w.graph(t, plan), Store: calm, IDs: graphtest.IDs("run")}, in)
-	for limit := range calm.Records() {
+	for limit := range calm.RecordCount() {
 		for _, lost := range []bool{limit%2 == 1} { // of every other record the answer alone is lost
 			store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: lost}
 			w := newWorld()

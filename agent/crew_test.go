@@ -29,9 +29,9 @@ func (c *crew) graph(t testing.TB) *graph.Graph {
 	g, err := graph.Compile(graph.Def{Name: "crew", Keys: agent.Keys(), Start: []string{"prepare"},
 		Nodes: []graph.Node{
 			prepare("prepare", agent.OneShotFor("last", llm.User("only this"))),
-			agent.Agent{Graph: alone, See: agent.IsolatedInvocation}.Node("alone"),
+			agent.Agent{Graph: alone, Visibility: agent.IsolatedInvocation}.Node("alone"),
 			agent.Agent{Graph: shared, Share: true}.Node("shared"),
-			agent.Agent{Graph: boss, Input: agent.FromResponse("shared"), See: agent.IsolatedInvocation}.Node("boss"),
+			agent.Agent{Graph: boss, Input: agent.FromResponse("shared"), Visibility: agent.IsolatedInvocation}.Node("boss"),
 			agent.Think{Model: c.last.model(nil)}.Node("last")},
 		Edges: []graph.Edge{{From: []string{"prepare"}, To: []string{"alone", "shared"}}, {From: []string{"alone", "shared"}, To: []string{"boss"}},
 			{From: []string{"boss"}, To: []string{"last"}}, {From: []string{"last"}, To: []string{graph.End}}}})
@@ -50,7 +50,7 @@ func TestACrewCrashesAfterEveryRecord(t *testing.T) {
 	want, _ := finish(t, &graph.Runner{Graph: newCrew().graph(t), Store: calm}, in)
 	equal(t, "the calm run", conversation(want.State), `user: only this | assistant: round 1 | assistant: round 0 | `+
 		`call r0c0 asks{"n":0,"r":0} | call r0c1 keep{"n":1,"r":0} | result r0c0: {"output":"asked, and got yes"} | result r0c1: {"output":"did r0c1"} | assistant: round 1 | assistant: round 1 | assistant: round 0`)
-	for limit := range calm.Records() {
+	for limit := range calm.RecordCount() {
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		c := newCrew()
 		finish(t, &graph.Runner{Graph: c.graph(t), Store: store}, in)

@@ -43,49 +43,49 @@ func (a AgentTool) Tool() tool.Tool {
 			if plain {
 				var in struct{ Request string }
 				if err := json.Unmarshal(c.Args, &in); err != nil || in.Request == "" {
-					return tool.Failed("'request' is required and must be a text"), nil
+					return tool.FailedResult("'request' is required and must be a text"), nil
 				}
 				text = in.Request
 			}
-			return delegate(ctx, a.Spec.Name, c.ID, text)
+			return delegateCall(ctx, a.Spec.Name, c.ID, text)
 		}}
 }
 
-// delegate runs the child graph of a call, or continues it. A child that failed
+// delegateCall runs the child graph of a call, or continues it. A child that failed
 // is removed, so that a further attempt of the call starts from scratch.
-func delegate(ctx context.Context, kind, id, text string) (tool.Result, error) {
+func delegateCall(ctx context.Context, kind, id, text string) (tool.Result, error) {
 	name := strings.NewReplacer("/", "-", "#", "-", "[", "-").Replace(id)
-	child, err := graph.CallNamed(withBill(ctx, nil), name, kind, Turn(text)...) // its cost is in its state
-	billOf(ctx).add(spentIn(child.State))
+	child, err := graph.CallChild(withToolSpend(ctx, nil), name, kind, Turn(text)...) // its cost is in its state
+	toolSpendOf(ctx).add(spentIn(child.State))
 	switch {
 	case err == nil:
-		return tool.Text(LastResponse(child.State)), nil
-	case waits(err) || UsedUp(ctx, err) || ctx.Err() != nil:
+		return tool.TextResult(LastResponse(child.State)), nil
+	case isWaiting(err) || IsBudgetExhausted(ctx, err) || ctx.Err() != nil:
 		return tool.Result{}, err
 	}
-	return tool.Result{}, errors.Join(err, graph.Drop(ctx, name))
+	return tool.Result{}, errors.Join(err, graph.DropChild(ctx, name))
 }
 
 // A bill adds up the cost of the agents and models that a tool call uses.
-type bill struct {
+type toolSpend struct {
 	mu    sync.Mutex
 	spent Spend
 }
 
-type billKey struct{}
+type toolSpendKey struct{}
 
-// billOf returns the bill of the call that ctx belongs to, or nil if there is
+// toolSpendOf returns the bill of the call that ctx belongs to, or nil if there is
 // none.
-func billOf(ctx context.Context) *bill {
-	b, _ := ctx.Value(billKey{}).(*bill)
+func toolSpendOf(ctx context.Context) *toolSpend {
+	b, _ := ctx.Value(toolSpendKey{}).(*toolSpend)
 	return b
 }
 
-func withBill(ctx context.Context, b *bill) context.Context {
-	return context.WithValue(ctx, billKey{}, b)
+func withToolSpend(ctx context.Context, b *toolSpend) context.Context {
+	return context.WithValue(ctx, toolSpendKey{}, b)
 }
 
-func (b *bill) add(s Spend) {
+func (b *toolSpend) add(s Spend) {
 	if b == nil {
 		return
 	}
@@ -114,14 +114,14 @@ func withAgents(tools []tool.Tool, agents []AgentTool) []tool.Tool {
 	return list
 }
 
-// children returns the graphs that a tools node can run.
-func children(agents []AgentTool) map[string]graph.Sub {
+// childGraphs returns the graphs that a tools node can run.
+func childGraphs(agents []AgentTool) map[string]graph.ChildGraph {
 	if len(agents) == 0 {
 		return nil
 	}
-	kids := make(map[string]graph.Sub, len(agents))
+	kids := make(map[string]graph.ChildGraph, len(agents))
 	for _, a := range agents {
-		kids[a.Spec.Name] = graph.Sub{Graph: a.Graph}
+		kids[a.Spec.Name] = graph.ChildGraph{Graph: a.Graph}
 	}
 	return kids
 }

@@ -87,7 +87,7 @@ func TestAnAgentAsAToolCrashes(t *testing.T) {
 	if got := agent.Spent.Get(want.State); all != 3+3*3 || works != 1+3*3 || got.Calls != all || got.ToolCalls != 4+3*3 {
 		t.Fatalf("%d requests, %d works, spent %+v", all, works, got)
 	}
-	for limit := range calm.Records() - 3 {
+	for limit := range calm.RecordCount() - 3 {
 		boss, helper := newWorld(), newWorld()
 		g := bosses(t, boss, helper, agent.Budget{})
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
@@ -177,7 +177,7 @@ func TestAgentToolsFail(t *testing.T) {
 			}
 		})
 		boss := &asked{name: "boss", answers: []llm.Message{both(call("a", "helper", `{"request":"fail"}`), call("b", "helper", `{"request":"hang"}`))}}
-		g := compile(t, agent.Config{Model: boss, Calls: agent.Calls{Timeout: time.Minute, Retry: agent.Again{Attempts: 2, If: func(error) bool { return true }}},
+		g := compile(t, agent.Config{Model: boss, Calls: agent.Calls{Timeout: time.Minute, Retry: agent.ToolRetry{Attempts: 2, If: func(error) bool { return true }}},
 			Agents: []agent.AgentTool{{Spec: llm.ToolSpec{Name: "helper"}, Graph: loop(t, helper)}}})
 		res, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 		if err != nil || res.Status != graph.Done {
@@ -187,7 +187,7 @@ func TestAgentToolsFail(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	if _, err := (agent.Config{Model: replies(), Agents: []agent.AgentTool{{Spec: llm.ToolSpec{Name: "x"}}}}).Compile(); err == nil || !strings.Contains(err.Error(), "has no graph") {
+	if _, err := (agent.Config{Model: countReplies(), Agents: []agent.AgentTool{{Spec: llm.ToolSpec{Name: "x"}}}}).Compile(); err == nil || !strings.Contains(err.Error(), "has no graph") {
 		t.Error(err)
 	}
 }

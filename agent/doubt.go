@@ -30,8 +30,8 @@ func (d *doubtAnswer) UnmarshalText(text []byte) error {
 // resolveDoubt reports whether an interrupted call is made again. The caller of
 // the run, the tool or the agent decides, in this order; if none of them does,
 // a person decides.
-func (x *acting) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, key string) (again bool, err error) {
-	switch policy := x.act.Calls.doubt(t); {
+func (x *actStep) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, key string) (again bool, err error) {
+	switch policy := x.act.Calls.doubtPolicy(t); {
 	case policy == tool.DoubtRetry:
 		return true, nil
 	case policy == tool.DoubtSkip || x.act.Headless:
@@ -46,8 +46,8 @@ func (x *acting) resolveDoubt(ctx context.Context, t tool.Tool, c tool.Call, key
 	return answer == doubtAnswer(tool.DoubtRetry), err
 }
 
-// doubt returns what happens to an interrupted call of a tool.
-func (c *Calls) doubt(t tool.Tool) tool.Doubt {
+// doubtPolicy returns what happens to an interrupted call of a tool.
+func (c *Calls) doubtPolicy(t tool.Tool) tool.Doubt {
 	for _, d := range []tool.Doubt{c.Doubt, t.InDoubt, c.InDoubt} {
 		if d != tool.DoubtUnset {
 			return d

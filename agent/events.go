@@ -19,8 +19,8 @@ type (
 	ReasoningDelta struct {
 		Text string `json:"text"`
 	}
-	// Replied says that a reply is complete. It is recorded next.
-	Replied struct {
+	// ReplyDone says that a reply is complete. It is recorded next.
+	ReplyDone struct {
 		Message llm.Message    `json:"message"`
 		Model   string         `json:"model,omitempty"`
 		Usage   llm.Usage      `json:"usage"`
@@ -50,33 +50,33 @@ type (
 		Error bool          `json:"error,omitempty"`
 		Took  time.Duration `json:"took_ns,omitempty"`
 	}
-	// Shortened says that the beginning of the conversation no longer fits in
+	// WindowShortened says that the beginning of the conversation no longer fits in
 	// the window and is left out of requests.
-	Shortened struct {
+	WindowShortened struct {
 		Messages int  `json:"messages"`          // total number of messages left out
 		Tokens   int  `json:"tokens"`            // of the request now (estimate)
 		Limit    int  `json:"limit"`             // of the window
 		Summary  bool `json:"summary,omitempty"` // a summary replaces them
 	}
-	// Summed says that a model summarized what was too long: messages that did
+	// SummaryDone says that a model summarized what was too long: messages that did
 	// not fit in the window, or the output of an agent.
-	Summed struct {
+	SummaryDone struct {
 		Model string    `json:"model,omitempty"`
 		Usage llm.Usage `json:"usage"`
 	}
-	// Spending is the cost of the turn so far.
-	Spending struct {
+	// SpendReport is the cost of the turn so far.
+	SpendReport struct {
 		Spend
 	}
-	// Retrying says that a request to a model failed and is sent again after a
+	// RetryScheduled says that a request to a model failed and is sent again after a
 	// wait. Ignore the events of the reply so far.
-	Retrying struct {
+	RetryScheduled struct {
 		Reason  string        `json:"reason"` // in a few words: "rate limited"
 		Wait    time.Duration `json:"wait_ns"`
 		Request int           `json:"request"` // the number of the next request; 2 or more
 	}
-	// Continuing says that a model which stopped early gets a reminder.
-	Continuing struct {
+	// ContinuationSent says that a model which stopped early gets a reminder.
+	ContinuationSent struct {
 		Count int `json:"count"`
 		Max   int `json:"max"`
 		Open  int `json:"open"` // items that are not done
@@ -87,7 +87,7 @@ type (
 	}
 )
 
-func typed(name string, v any) ([]byte, error) {
+func marshalTyped(name string, v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -102,59 +102,68 @@ func typed(name string, v any) ([]byte, error) {
 // MarshalJSON adds the field "type".
 func (v TextDelta) MarshalJSON() ([]byte, error) {
 	type plain TextDelta
-	return typed("text_delta", plain(v))
+	return marshalTyped("text_delta", plain(v))
 }
 
 // MarshalJSON adds the field "type".
 func (v ReasoningDelta) MarshalJSON() ([]byte, error) {
 	type plain ReasoningDelta
-	return typed("reasoning_delta", plain(v))
+	return marshalTyped("reasoning_delta", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Replied) MarshalJSON() ([]byte, error) { type plain Replied; return typed("replied", plain(v)) }
+func (v ReplyDone) MarshalJSON() ([]byte, error) {
+	type plain ReplyDone
+	return marshalTyped("replied", plain(v))
+}
 
 // MarshalJSON adds the field "type".
 func (v ToolStarted) MarshalJSON() ([]byte, error) {
 	type plain ToolStarted
-	return typed("tool_started", plain(v))
+	return marshalTyped("tool_started", plain(v))
 }
 
 // MarshalJSON adds the field "type".
 func (v ToolProgress) MarshalJSON() ([]byte, error) {
 	type plain ToolProgress
-	return typed("tool_progress", plain(v))
+	return marshalTyped("tool_progress", plain(v))
 }
 
 // MarshalJSON adds the field "type".
 func (v ToolDone) MarshalJSON() ([]byte, error) {
 	type plain ToolDone
-	return typed("tool_done", plain(v))
+	return marshalTyped("tool_done", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Shortened) MarshalJSON() ([]byte, error) {
-	type plain Shortened
-	return typed("shortened", plain(v))
+func (v WindowShortened) MarshalJSON() ([]byte, error) {
+	type plain WindowShortened
+	return marshalTyped("shortened", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Summed) MarshalJSON() ([]byte, error) { type plain Summed; return typed("summed", plain(v)) }
-
-// MarshalJSON adds the field "type".
-func (v Spending) MarshalJSON() ([]byte, error) { return typed("spending", v.Spend) }
-
-// MarshalJSON adds the field "type".
-func (v Retrying) MarshalJSON() ([]byte, error) {
-	type plain Retrying
-	return typed("retrying", plain(v))
+func (v SummaryDone) MarshalJSON() ([]byte, error) {
+	type plain SummaryDone
+	return marshalTyped("summed", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Continuing) MarshalJSON() ([]byte, error) {
-	type plain Continuing
-	return typed("continuing", plain(v))
+func (v SpendReport) MarshalJSON() ([]byte, error) { return marshalTyped("spending", v.Spend) }
+
+// MarshalJSON adds the field "type".
+func (v RetryScheduled) MarshalJSON() ([]byte, error) {
+	type plain RetryScheduled
+	return marshalTyped("retrying", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Warning) MarshalJSON() ([]byte, error) { type plain Warning; return typed("warning", plain(v)) }
+func (v ContinuationSent) MarshalJSON() ([]byte, error) {
+	type plain ContinuationSent
+	return marshalTyped("continuing", plain(v))
+}
+
+// MarshalJSON adds the field "type".
+func (v Warning) MarshalJSON() ([]byte, error) {
+	type plain Warning
+	return marshalTyped("warning", plain(v))
+}

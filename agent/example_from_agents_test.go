@@ -19,7 +19,7 @@ func ExampleAgent() {
 	second := compiled(agent.Config{Model: tells("Order bolts.")}.Compile())
 	g := line(
 		agent.Agent{Graph: first}.Node("look"),
-		agent.Agent{Graph: second, Input: agent.FromLastResponse, See: agent.IsolatedInvocation}.Node("advise"),
+		agent.Agent{Graph: second, Input: agent.FromLastResponse, Visibility: agent.IsolatedInvocation}.Node("advise"),
 	)
 	s := turn(g, agent.TurnInput("What is missing?")...)
 	fmt.Println(agent.Responses(s))
@@ -56,8 +56,8 @@ func Example_agentMapping() {
 func Example_isolatedAgent() {
 	m := &asked{answers: []llm.Message{call("a", "count", `{"article":"bolts"}`), say("Five.")}}
 	helper := compiled(agent.Config{Model: m, Tools: []tool.Tool{count}}.Compile())
-	g := line(agent.Agent{Graph: helper, See: agent.IsolatedInvocation}.Node("helper"))
-	turn(g, append([]graph.Write{agent.Append(llm.User("My PIN is 1234."), say("Noted."))}, agent.TurnInput("How many bolts?")...)...)
+	g := line(agent.Agent{Graph: helper, Visibility: agent.IsolatedInvocation}.Node("helper"))
+	turn(g, append([]graph.Write{agent.AppendMessages(llm.User("My PIN is 1234."), say("Noted."))}, agent.TurnInput("How many bolts?")...)...)
 	fmt.Println(m.seen(1))
 	// Output:
 	// user: How many bolts? | call a count{"article":"bolts"} | result a: {"bolts":5}
@@ -65,10 +65,10 @@ func Example_isolatedAgent() {
 
 // A failure of an agent is one of its node, unless the node makes something of it.
 func Example_toleratedAgent() {
-	down := compiled(agent.Config{Model: replies()}.Compile())
+	down := compiled(agent.Config{Model: countReplies()}.Compile())
 	node := agent.Agent{Graph: down, Failed: func(_ graph.State, failure error) (graph.Update, error) {
 		fmt.Println(strings.Contains(failure.Error(), "no reply is left"))
-		return graph.Put(agent.Append(say("The helper is away."))), nil
+		return graph.Put(agent.AppendMessages(say("The helper is away."))), nil
 	}}.Node("helper")
 	fmt.Println(agent.LastResponse(turn(line(node), agent.TurnInput("Help!")...)))
 	_, err := (&graph.Runner{Graph: line(agent.Agent{Graph: down}.Node("helper"))}).Invoke(context.Background(), graph.Input{Set: agent.TurnInput("Help!")})
@@ -86,7 +86,7 @@ func Example_agentHooks() {
 	node.Hooks = []graph.Hooks{{
 		Before: func(_ context.Context, _ graph.Info, s graph.State) (graph.Setup, error) {
 			if agent.UserInput.Get(s) == "ping" {
-				u := graph.Put(agent.UserInput.Set(""), agent.Append(llm.User("ping"), say("pong")))
+				u := graph.Put(agent.UserInput.Set(""), agent.AppendMessages(llm.User("ping"), say("pong")))
 				return graph.Setup{Result: &u}, nil
 			}
 			return graph.Setup{}, nil
@@ -108,13 +108,13 @@ func Example_agentHooks() {
 // A hook of an agent's node gets what happens in the agent: here without anybody who
 // reads the events of the run.
 func Example_agentEvents() {
-	helper := compiled(agent.Config{Model: replies(call("a", "count", `{"article":"bolts"}`), say("Five.")), Tools: []tool.Tool{count}}.Compile())
+	helper := compiled(agent.Config{Model: countReplies(call("a", "count", `{"article":"bolts"}`), say("Five.")), Tools: []tool.Tool{count}}.Compile())
 	node := agent.Agent{Graph: helper}.Node("helper")
 	node.Hooks = []graph.Hooks{{Emit: func(_ context.Context, i graph.Info, v any) {
 		switch v := v.(type) {
 		case agent.ToolStarted:
 			fmt.Println(i.Path+i.Node, "calls", v.Name)
-		case agent.Replied:
+		case agent.ReplyDone:
 			fmt.Printf("%s replies %q\n", i.Path+i.Node, v.Message.Text())
 		}
 	}}}
@@ -128,9 +128,9 @@ func Example_agentEvents() {
 // A model calls an agent as it calls any tool. What the agent asks, the run asks.
 func ExampleAgentTool() {
 	painter := compiled(agent.Config{Tools: agent.UserTools(false),
-		Model: replies(call("q", "user__input", `{"question":"Which colour?"}`), say("A red one."))}.Compile())
+		Model: countReplies(call("q", "user__input", `{"question":"Which colour?"}`), say("A red one."))}.Compile())
 	r := &graph.Runner{Store: graph.NewMemory(), Graph: compiled(agent.Config{
-		Model:  replies(call("a", "paint", `{"request":"Paint a door."}`), say("It is painted.")),
+		Model:  countReplies(call("a", "paint", `{"request":"Paint a door."}`), say("It is painted.")),
 		Agents: []agent.AgentTool{{Spec: llm.ToolSpec{Name: "paint"}, Graph: painter}}}.Compile())}
 	res, err := r.Invoke(context.Background(), graph.Input{Thread: "t1", Set: agent.Turn("A door, please.")})
 	fmt.Println(res.Status, err, res.Questions[0].ID, res.Questions[0].Prompt)
@@ -144,7 +144,7 @@ func ExampleAgentTool() {
 // The caller of the run makes the call: the run waits for what comes of it.
 func ExampleCallerTool() {
 	r := &graph.Runner{Store: graph.NewMemory(), Graph: compiled(agent.Config{
-		Model: replies(call("a", "locate", `{"precise":true}`), say("You are in Oslo.")),
+		Model: countReplies(call("a", "locate", `{"precise":true}`), say("You are in Oslo.")),
 		Tools: []tool.Tool{agent.CallerTool(llm.ToolSpec{Name: "locate", Description: "Where the user is."})}}.Compile())}
 	res, err := r.Invoke(context.Background(), graph.Input{Thread: "t1", Set: agent.Turn("Where am I?")})
 	if err != nil {
@@ -160,14 +160,14 @@ func ExampleCallerTool() {
 }
 
 // A reader gets what the last model says, not what is said on the way.
-func ExampleTerminal() {
-	g := line(agent.Think{Model: replies(say("draft"))}.Node("draft"), agent.Think{Model: replies(say("final"))}.Node("polish"))
-	shown := agent.Terminal(g)
+func ExampleTerminalFilter() {
+	g := line(agent.Think{Model: countReplies(say("draft"))}.Node("draft"), agent.Think{Model: countReplies(say("final"))}.Node("polish"))
+	shown := agent.TerminalFilter(g)
 	for ev, err := range (&graph.Runner{Graph: g}).Run(context.Background(), graph.Input{Set: agent.Turn("Write."), Topics: graph.TopicEmit}) {
 		if err != nil {
 			log.Fatal(err)
 		}
-		if m, ok := agent.Final(ev); ok && shown(ev) {
+		if m, ok := agent.FinalReply(ev); ok && shown(ev) {
 			fmt.Println(ev.Node, m.Text())
 		}
 	}
@@ -177,13 +177,13 @@ func ExampleTerminal() {
 
 // What an agent sees of a session: of all runs or of this one, of others or of
 // itself.
-func ExampleVisible() {
+func ExampleVisibleEntries() {
 	session := []agent.Entry{
 		{Message: llm.User("first")}, {Message: say("A says"), By: "a", Run: "r1", Path: "a/"},
 		{Message: llm.User("second")}, {Message: say("A again"), By: "a", Run: "r2", Path: "a/"}, {Message: say("B says"), By: "b", Run: "r2", Path: "b/"},
 	}
 	for _, see := range []agent.Visibility{agent.FullContext, agent.RequestContext, agent.IsolatedRequest} {
-		entries := agent.Visible(session, see, agent.Viewer{Run: "r2", Path: "a/"})
+		entries := agent.VisibleEntries(session, see, agent.Viewer{Run: "r2", Path: "a/"})
 		fmt.Println(strings.Join(shape(agent.Conversation(entries)), " | "))
 	}
 	// Output:
@@ -217,7 +217,7 @@ func Example_session() {
 func Example_summary() {
 	m := &asked{name: "m"}
 	r := &graph.Runner{Store: graph.NewMemory(), Graph: compiled(agent.Config{Model: m, Window: agent.Window{
-		Tokens: 300, Reply: 50, Summary: replies(say("They counted a lot.")),
+		Tokens: 300, Reply: 50, Summary: countReplies(say("They counted a lot.")),
 		Format: func(summary string, messages int) string {
 			return fmt.Sprintf("Before (%d messages): %s", messages, summary)
 		},

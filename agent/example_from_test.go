@@ -175,12 +175,12 @@ func Example_middleware() {
 	cached := func(next agent.ToolFunc) agent.ToolFunc {
 		return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 			if t.Name == "count" {
-				return tool.Text("as before"), nil
+				return tool.TextResult("as before"), nil
 			}
 			return next(ctx, t, c)
 		}
 	}
-	model := replies(call("a", "count", `{"article":"bolts"}`), say("Five."))
+	model := countReplies(call("a", "count", `{"article":"bolts"}`), say("Five."))
 	g := compiled(agent.Config{Model: model, Tools: []tool.Tool{count}, AroundModel: []agent.ModelMiddleware{censor}, AroundTools: []agent.ToolMiddleware{cached}}.Compile())
 	fmt.Println(agent.LastResponse(turn(g, agent.Turn("the secret, please")...)))
 	fmt.Println(agent.LastToolResponse(turn(g, agent.Turn("count")...)))
@@ -197,11 +197,11 @@ func ExampleLimitCalls() {
 		if tries++; tries == 1 {
 			return tool.Result{}, errBusy
 		}
-		return tool.Text("3 rows"), nil
+		return tool.TextResult("3 rows"), nil
 	}}
-	g := compiled(agent.Config{Model: replies(call("a", "db", `{}`), say("Three.")), Tools: []tool.Tool{db},
+	g := compiled(agent.Config{Model: countReplies(call("a", "db", `{}`), say("Three.")), Tools: []tool.Tool{db},
 		AroundTools: []agent.ToolMiddleware{agent.LimitCalls(2, "db")},
-		Calls:       agent.Calls{Retry: agent.Again{Attempts: 3, If: func(err error) bool { return err == errBusy }}}}.Compile())
+		Calls:       agent.Calls{Retry: agent.ToolRetry{Attempts: 3, If: func(err error) bool { return err == errBusy }}}}.Compile())
 	fmt.Println(agent.LastToolResponse(turn(g, agent.Turn("How many?")...)), "after", tries)
 	// Output:
 	// {"output":"3 rows"} after 2
@@ -212,8 +212,8 @@ var errBusy = fmt.Errorf("busy")
 // A set of tools that changes is asked for in every step.
 func Example_refreshedTools() {
 	installed := []tool.Tool{}
-	g := compiled(agent.Config{Model: replies(call("a", "count", `{"article":"nuts"}`), say("Done.")),
-		More: func(context.Context) ([]tool.Tool, error) { return slices.Clone(installed), nil }}.Compile())
+	g := compiled(agent.Config{Model: countReplies(call("a", "count", `{"article":"nuts"}`), say("Done.")),
+		ListTools: func(context.Context) ([]tool.Tool, error) { return slices.Clone(installed), nil }}.Compile())
 	installed = append(installed, count)
 	fmt.Println(agent.LastToolResponse(turn(g, agent.Turn("count")...)))
 	// Output:

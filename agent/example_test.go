@@ -36,7 +36,7 @@ var count = tool.Tool{
 		if err := json.Unmarshal(c.Args, &in); err != nil {
 			return tool.Result{}, err
 		}
-		return tool.JSON(map[string]int{in.Article: len(in.Article)}), nil
+		return tool.JSONResult(map[string]int{in.Article: len(in.Article)}), nil
 	},
 }
 
@@ -46,7 +46,7 @@ var order = tool.Tool{
 	Effect: tool.Dangerous,
 	Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
 		fmt.Println("ordering", string(c.Args))
-		return tool.Text("ordered"), nil
+		return tool.TextResult("ordered"), nil
 	},
 }
 
@@ -215,7 +215,7 @@ func ExampleNext() {
 			log.Fatal(err)
 		}
 		switch b := ev.Body.(type) {
-		case graph.Emitted:
+		case graph.ValueEmitted:
 			if d, ok := b.Value.(agent.TextDelta); ok {
 				fmt.Print(d.Text)
 			}
@@ -238,7 +238,7 @@ func ExampleToolsEdge() {
 		Keys: append(agent.Keys(), articles),
 		Nodes: []graph.Node{
 			{Name: "prepare", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
-				return graph.Put(agent.Append(llm.User("Count " + articles.Get(s) + "."))), nil
+				return graph.Put(agent.AppendMessages(llm.User("Count " + articles.Get(s) + "."))), nil
 			}},
 			agent.Think{Model: pretend(`[{tool_calls: [{id: a, name: count, args: {article: bolts}}]}, {text: Five.}]`), Tools: tools}.Node("clerk"),
 			agent.Act{Tools: tools}.Node("stock"),

@@ -112,7 +112,7 @@ func runFaults(t *testing.T, answers []http.HandlerFunc, waits int, want string)
 	var told []string
 	r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Tools: []tool.Tool{c.tool("look", "", false)}}), Store: graph.NewMemory()}
 	res, err := watchTurn(t, r, func(v any) {
-		if wait, ok := v.(agent.Retrying); ok {
+		if wait, ok := v.(agent.RetryScheduled); ok {
 			told = append(told, wait.Text())
 		}
 	})

@@ -77,37 +77,37 @@ type CallData struct {
 	Grant []string        `json:"grant,omitempty"` // what "run" and "always" allow
 }
 
-// permit asks the gate and, if the gate says so, a person. refused is the
+// requestPermission asks the gate and, if the gate says so, a person. refused is the
 // outcome of a call that must not be made, and nil if the call may be made.
-func (a *acting) permit(ctx context.Context, t tool.Tool, c tool.Call) (refused *tool.Result, err error) {
+func (a *actStep) requestPermission(ctx context.Context, t tool.Tool, c tool.Call) (refused *tool.Result, err error) {
 	if a.act.Gate == nil {
 		return nil, nil
 	}
-	d, err := a.act.Gate.Decide(ctx, t, c, a.granted())
+	d, err := a.act.Gate.Decide(ctx, t, c, a.listGrants())
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	switch {
 	case err != nil:
-		return denied("%v", err), nil
+		return denyCall("%v", err), nil
 	case d.Verdict == Allow:
 		return nil, nil
 	case d.Verdict == Deny && d.Reason == "":
-		return denied("permission denied: a rule forbids this call of %s", t.Name), nil
+		return denyCall("permission denied: a rule forbids this call of %s", t.Name), nil
 	case d.Verdict == Deny:
-		return denied("permission denied: %s", d.Reason), nil
+		return denyCall("permission denied: %s", d.Reason), nil
 	case a.act.Headless:
-		return denied("permission denied: this call of %s needs the consent of a person, and there is none. Find another way, or say what you could not do.", t.Name), nil
+		return denyCall("permission denied: this call of %s needs the consent of a person, and there is none. Find another way, or say what you could not do.", t.Name), nil
 	}
 	return a.askPermission(ctx, t, c, d)
 }
 
-func denied(format string, args ...any) *tool.Result {
-	r := tool.Failed(format, args...)
+func denyCall(format string, args ...any) *tool.Result {
+	r := tool.FailedResult(format, args...)
 	return &r
 }
 
-func (a *acting) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d Decision) (*tool.Result, error) {
+func (a *actStep) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d Decision) (*tool.Result, error) {
 	prompt := d.Prompt
 	if prompt == "" {
 		prompt = fmt.Sprintf("May %s be called with %s?", t.Name, c.Args)
@@ -124,7 +124,7 @@ func (a *acting) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d 
 	var refusal *graph.RefusedError
 	switch {
 	case errors.As(err, &refusal):
-		return denied("permission denied: %s", refusal.Reason), nil
+		return denyCall("permission denied: %s", refusal.Reason), nil
 	case err != nil:
 		return nil, err
 	}
@@ -132,10 +132,10 @@ func (a *acting) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d 
 	case answerOnce, "yes", "y", "true":
 		return nil, nil
 	case answerRun:
-		a.grant(d.Grant)
+		a.addGrants(d.Grant)
 		return nil, nil
 	case answerAlways:
-		a.grant(d.Grant)
+		a.addGrants(d.Grant)
 		if !d.Lasting {
 			return nil, nil
 		}
@@ -144,21 +144,21 @@ func (a *acting) askPermission(ctx context.Context, t tool.Tool, c tool.Call, d 
 		})
 		return nil, err
 	case "", answerNo, "n", "false":
-		return denied("permission denied: the user does not want this call of %s", t.Name), nil
+		return denyCall("permission denied: the user does not want this call of %s", t.Name), nil
 	default:
 		text = strings.TrimSpace(strings.TrimPrefix(text, answerNo+":"))
-		return denied("permission denied: the user does not want this call of %s: %s", t.Name, text), nil
+		return denyCall("permission denied: the user does not want this call of %s: %s", t.Name, text), nil
 	}
 }
 
-// granted returns what a person allowed for the run.
-func (a *acting) granted() []string {
+// listGrants returns what a person allowed for the run.
+func (a *actStep) listGrants() []string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Clone(a.grants)
 }
 
-func (a *acting) grant(grant []string) {
+func (a *actStep) addGrants(grant []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, g := range grant {

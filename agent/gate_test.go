@@ -53,7 +53,7 @@ func TestPermission(t *testing.T) {
 		t.Run(k.answer, func(t *testing.T) {
 			var c counted
 			gate := &rules{}
-			m := replies(both(call("a", "put", `{"n":1}`), call("b", "put", `{"n":2}`)), call("c", "put", `{"n":3}`), say("ok"))
+			m := countReplies(both(call("a", "put", `{"n":1}`), call("b", "put", `{"n":2}`)), call("c", "put", `{"n":3}`), say("ok"))
 			r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Gate: gate, Tools: []tool.Tool{c.tool("put", tool.Dangerous, false)}})}
 			res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 			asked := 0
@@ -87,7 +87,7 @@ func TestDeniedWithoutAsking(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			var c counted
-			res := run(t, agent.Config{Model: replies(call("x", k.call, k.args), say("ok")), Gate: &rules{}, Headless: true,
+			res := run(t, agent.Config{Model: countReplies(call("x", k.call, k.args), say("ok")), Gate: &rules{}, Headless: true,
 				Tools: []tool.Tool{c.tool("rm", tool.Dangerous, false), c.tool("look", tool.ReadOnly, false), c.tool("put", tool.Undeclared, false)}}, "Go.")
 			if got := shape(agent.History(res.State))[2]; !strings.Contains(got, k.want) || c.calls != nil {
 				t.Errorf("told %q after the calls %v", got, c.calls)
@@ -102,9 +102,9 @@ func TestAQuestionLeavesOutcomes(t *testing.T) {
 	var c counted
 	ask := tool.Tool{Name: "ask", Effect: tool.ReadOnly, Parallel: true, Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		answer, err := graph.Interrupt[string](ctx, graph.Ask{Name: call.ID, Prompt: call.ID + "?"})
-		return tool.Text(answer), err
+		return tool.TextResult(answer), err
 	}}
-	m := replies(both(call("a", "look", "{}"), call("b", "ask", "{}"), call("c", "ask", "{}"), call("d", "look", `{"n":1}`)), say("ok"))
+	m := countReplies(both(call("a", "look", "{}"), call("b", "ask", "{}"), call("c", "ask", "{}"), call("d", "look", `{"n":1}`)), say("ok"))
 	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Tools: []tool.Tool{c.tool("look", tool.Dangerous, true), ask}})}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil || len(res.Questions) != 2 || len(c.calls) != 2 {
@@ -140,7 +140,7 @@ func TestUserTools(t *testing.T) {
 		{"checkbox, nothing", "user__checkbox", `{"question":"Which?","options":["a"]}`, agent.KindCheckbox, "", `{"answers":[]}`},
 	} {
 		t.Run(k.name, func(t *testing.T) {
-			r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: replies(call("x", k.tool, k.args), say("ok")), Tools: agent.UserTools(false)})}
+			r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: countReplies(call("x", k.tool, k.args), say("ok")), Tools: agent.UserTools(false)})}
 			res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 			if err != nil || len(res.Questions) != 1 || res.Questions[0].Kind != k.kind {
 				t.Fatalf("error %v, questions %+v", err, res.Questions)
@@ -163,15 +163,15 @@ func TestUserToolsWithoutAnAnswer(t *testing.T) {
 		`{"question":"?"}`:              `{"tool_call_error":"User interaction failed: 'options' is required and must be an array of strings"}`,
 		`{"question":"?","options":[]}`: `{"tool_call_error":"User interaction failed: 'options' is required and must be an array of strings"}`,
 	} {
-		if got := told(run(t, agent.Config{Model: replies(call("x", "user__ask", args), say("ok")), Tools: agent.UserTools(false)}, "Go.")); got != "result x: "+want {
+		if got := told(run(t, agent.Config{Model: countReplies(call("x", "user__ask", args), say("ok")), Tools: agent.UserTools(false)}, "Go.")); got != "result x: "+want {
 			t.Errorf("%s: told %q", args, got)
 		}
 	}
-	headless := run(t, agent.Config{Model: replies(call("x", "user__ask", `{"question":"Which?","options":["a"]}`), say("ok")), Tools: agent.UserTools(true)}, "Go.")
+	headless := run(t, agent.Config{Model: countReplies(call("x", "user__ask", `{"question":"Which?","options":["a"]}`), say("ok")), Tools: agent.UserTools(true)}, "Go.")
 	if got, want := told(headless), `result x: {"needs_human":true,"action":"ask","question":"Which?","options":["a"],"guidance":`; !strings.HasPrefix(got, want) {
 		t.Errorf("told %q", got)
 	}
-	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: replies(call("x", "user__checkbox", `{"question":"Which?","options":["a"]}`), say("ok")), Tools: agent.UserTools(false)})}
+	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: countReplies(call("x", "user__checkbox", `{"question":"Which?","options":["a"]}`), say("ok")), Tools: agent.UserTools(false)})}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	if err != nil || len(res.Questions) != 1 {
 		t.Fatalf("error %v, questions %+v", err, res.Questions)

@@ -21,8 +21,8 @@ func OneShotFor(node string, messages ...llm.Message) graph.Write {
 	return OneShots.Set(map[string][]llm.Message{node: messages})
 }
 
-// told is the input of a turn of a model node.
-type told struct {
+// modelInput is the input of a turn of a model node.
+type modelInput struct {
 	lines  []line
 	writes []graph.Write // written by the turn in addition to its reply
 	next   int           // the index of the next entry
@@ -30,16 +30,16 @@ type told struct {
 	begins bool          // the user sent a message
 }
 
-// told finds the input of a turn: one-shot messages for the node, one-shot
+// buildInput finds the input of a turn: one-shot messages for the node, one-shot
 // messages for any node, what the user says, or the conversation as it is, in
 // this order.
-func (t *Think) told(ctx context.Context, s graph.State, name string) told {
+func (t *Think) buildInput(ctx context.Context, s graph.State, name string) modelInput {
 	entries := Messages.Get(s)
-	x := told{lines: fold(entries, t.See.shown(entries, viewer(ctx, ""), true)), next: len(entries)}
-	if r := newest(entries, name); len(r.pending) > 0 { // a new turn started before they had an outcome
-		cut := mark(ctx, Entry{Message: cutOffMessage(r.pending), By: name, For: name})
-		x.add(cut)
-		x.lines = attach(x.lines, line{message: cut.Message, entry: x.next - 1, by: name}, name)
+	x := modelInput{lines: foldEntries(entries, t.Visibility.entryFilter(entries, newViewer(ctx, ""), true)), next: len(entries)}
+	if r := newestRound(entries, name); len(r.pending) > 0 { // a new turn started before they had an outcome
+		cut := stampEntry(ctx, Entry{Message: cutOffMessage(r.pending), By: name, For: name})
+		x.addEntry(cut)
+		x.lines = attachOutcomes(x.lines, line{message: cut.Message, entry: x.next - 1, by: name}, name)
 	}
 	x.lines = underWay(x.lines, name)
 	once := OneShots.Get(s)
@@ -54,7 +54,7 @@ func (t *Think) told(ctx context.Context, s graph.State, name string) told {
 		from = UserInput
 	}
 	if text := from.Get(s); text != "" {
-		x.says(ctx, text)
+		x.addUserText(ctx, text)
 		x.writes = append(x.writes, from.Set(""))
 	}
 	return x
@@ -73,45 +73,45 @@ func underWay(lines []line, name string) []line {
 		if i+1 < len(lines) && lines[i+1].message.Role == llm.RoleTool {
 			outcomes = lines[i+1].message.Parts
 		}
-		if rest := unanswered(calls, outcomes); len(rest) > 0 {
+		if rest := pendingCalls(calls, outcomes); len(rest) > 0 {
 			open = append(open, line{message: underWayMessage(rest), entry: lines[i].entry, by: lines[i].by})
 		}
 	}
 	for _, l := range open {
-		lines = attach(lines, l, l.by)
+		lines = attachOutcomes(lines, l, l.by)
 	}
 	return lines
 }
 
-func (x *told) add(e Entry) {
+func (x *modelInput) addEntry(e Entry) {
 	x.writes = append(x.writes, Messages.Set([]Entry{e}))
 	x.next++
 }
 
-func (x *told) oneShot(ctx context.Context, name, key string, messages []llm.Message) {
+func (x *modelInput) oneShot(ctx context.Context, name, key string, messages []llm.Message) {
 	x.once = true
-	x.lines = fold(entriesOf(messages), nil)
+	x.lines = foldEntries(entriesOf(messages), nil)
 	if last := messages[len(messages)-1]; last.Role == llm.RoleUser {
-		x.add(mark(ctx, Entry{Message: last, Op: OpReplace, By: name}))
+		x.addEntry(stampEntry(ctx, Entry{Message: last, Op: OpReplace, By: name}))
 	}
 	x.writes = append(x.writes, OneShotFor(key))
 }
 
-// says adds what the user says. It replaces a message that was not answered
+// addUserText adds what the user says. It replaces a message that was not answered
 // yet, and is not added a second time if it is the same.
-func (x *told) says(ctx context.Context, text string) {
+func (x *modelInput) addUserText(ctx context.Context, text string) {
 	x.begins = true
-	e := mark(ctx, Entry{Message: llm.User(text)})
+	e := stampEntry(ctx, Entry{Message: llm.User(text)})
 	n := len(x.lines)
 	if n == 0 || x.lines[n-1].message.Role != llm.RoleUser {
 		e.Op, e.After = OpSaid, x.next
-		x.add(e)
+		x.addEntry(e)
 		x.lines = append(x.lines, line{message: e.Message, entry: x.next - 1})
 		return
 	}
 	if last := &x.lines[n-1]; last.message.Text() != text {
 		e.Op = OpReplace
-		x.add(e)
+		x.addEntry(e)
 		last.message, last.by = e.Message, ""
 	}
 }

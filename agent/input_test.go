@@ -93,9 +93,9 @@ func TestUserInputIsHeardOnce(t *testing.T) {
 		before     []graph.Write
 	}{
 		{"alone", "user: hi", nil},
-		{"in the place of what was not answered", "user: hi", []graph.Write{agent.Append(llm.User("old"))}},
-		{"once where it is the same", "user: hi", []graph.Write{agent.Append(llm.User("hi"))}},
-		{"behind an answer", "user: hi | assistant: yes | user: hi", []graph.Write{agent.Append(llm.User("hi"), say("yes"))}},
+		{"in the place of what was not answered", "user: hi", []graph.Write{agent.AppendMessages(llm.User("old"))}},
+		{"once where it is the same", "user: hi", []graph.Write{agent.AppendMessages(llm.User("hi"))}},
+		{"behind an answer", "user: hi | assistant: yes | user: hi", []graph.Write{agent.AppendMessages(llm.User("hi"), say("yes"))}},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			m := &asked{name: "m"}
@@ -223,7 +223,7 @@ func TestNodesSideBySideHearTheUserOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := invoke(t, g, append(agent.TurnInput("hi"), agent.Append(k.before...))...)
+		s := invoke(t, g, append(agent.TurnInput("hi"), agent.AppendMessages(k.before...))...)
 		equal(t, "a", a.seen(0), k.want)
 		equal(t, "b", b.seen(0), k.want)
 		equal(t, "the conversation", conversation(s), k.want+" | assistant: a 1 | assistant: b 1 | assistant: c 1")

@@ -64,7 +64,7 @@ func (i Instruction) System(s graph.State) (string, error) {
 			return whole
 		}
 		scope, name, optional := part[1], part[2], part[3] != ""
-		source := i.source(scope)
+		source := i.sourceFor(scope)
 		if source == nil {
 			return whole
 		}
@@ -89,7 +89,7 @@ func (i Instruction) System(s graph.State) (string, error) {
 	return text, nil
 }
 
-func (i *Instruction) source(scope string) Source {
+func (i *Instruction) sourceFor(scope string) Source {
 	if source := i.Values[scope]; source != nil || scope != "" {
 		return source
 	}

@@ -32,7 +32,7 @@ var (
 	OneShots = graph.Merge[string, []llm.Message]("one_shots")
 	// Overrides is what a turn changes in the configuration of its model nodes,
 	// by path: see Override.
-	Overrides = graph.Fold("overrides", layer)
+	Overrides = graph.Fold("overrides", mergeOverrides)
 )
 
 // Keys returns the keys that the nodes of this package need, for Def.Keys.
@@ -48,17 +48,17 @@ func Keys() []graph.AnyKey {
 func Turn(text string) []graph.Write { return TurnWith(llm.User(text)) }
 
 // TurnWith is Turn for a message with images, files or several texts.
-func TurnWith(m llm.Message) []graph.Write { return append(Renew(), Append(m)) }
+func TurnWith(m llm.Message) []graph.Write { return append(ResetTurn(), AppendMessages(m)) }
 
 // TurnInput is Turn for a graph whose nodes work on what the user says before a
 // model reads it: the text is in UserInput and not yet in the conversation.
 // With Next, use Turn instead: only a message in the conversation prevents that
 // unfinished calls are made.
-func TurnInput(text string) []graph.Write { return append(Renew(), UserInput.Set(text)) }
+func TurnInput(text string) []graph.Write { return append(ResetTurn(), UserInput.Set(text)) }
 
-// Renew returns the writes of Turn without a message, for graphs whose first
+// ResetTurn returns the writes of Turn without a message, for graphs whose first
 // node adds what the user says.
-func Renew() []graph.Write {
+func ResetTurn() []graph.Write {
 	return []graph.Write{Spent.Reset(Spend{}), Grants.Reset(nil), Continued.Reset(0),
 		UserInput.Reset(""), OneShots.Reset(nil), Overrides.Reset(nil)}
 }

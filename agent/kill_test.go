@@ -67,7 +67,7 @@ func child(dir string) error {
 			if err := note(c); err != nil {
 				return tool.Result{}, err
 			}
-			return tool.Text("did " + c.ID), at("end " + c.ID)
+			return tool.TextResult("did " + c.ID), at("end " + c.ID)
 		}}
 	}
 	config := agent.Config{Model: childModel(at), Tools: []tool.Tool{work("read", tool.ReadOnly), work("send", tool.Undeclared)}}

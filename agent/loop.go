@@ -14,15 +14,15 @@ import (
 // Config is an agent: a model, its tools and its limits. Only Model is
 // required.
 type Config struct {
-	Name    string // of the graph; empty: "agent"
-	Model   llm.Model
-	Request llm.Request                         // see Think.Request
-	System  func(s graph.State) (string, error) // see Think.System
-	Models  map[string]llm.Model                // further models: see Override.Model
-	See     Visibility                          // see Think.See
-	Tools   []tool.Tool
-	Agents  []AgentTool                                    // further tools
-	More    func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
+	Name       string // of the graph; empty: "agent"
+	Model      llm.Model
+	Request    llm.Request                         // see Think.Request
+	System     func(s graph.State) (string, error) // see Think.System
+	Models     map[string]llm.Model                // further models: see Override.Model
+	Visibility Visibility                          // see Think.See
+	Tools      []tool.Tool
+	Agents     []AgentTool                                    // further tools
+	ListTools  func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
 
 	MaxIterations int // replies in a turn; 0: 50. See Think.MaxIterations
 	Window        Window
@@ -71,18 +71,18 @@ func (c Config) Def() (graph.Def, error) {
 	if c.Continue.Max > 0 {
 		tools = slices.Concat(TodoTools(), tools)
 	}
-	if err := c.check(withAgents(tools, c.Agents)); err != nil {
+	if err := c.checkTools(withAgents(tools, c.Agents)); err != nil {
 		return graph.Def{}, err
 	}
 	c.Budget.Of = cmp.Or(c.Budget.Of, c.Name)
-	think := Think{Model: c.Model, Request: c.Request, System: c.system(), Models: c.Models, See: c.See, MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
-		Tools: withAgents(tools, c.Agents), More: c.More, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Hold: c.Hold, Retry: c.Retry, continues: c.Continue.Max}.Node(NodeThink)
-	act := Act{Of: NodeThink, Tools: tools, Agents: c.Agents, More: c.More, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
+	think := Think{Model: c.Model, Request: c.Request, System: c.systemFunc(), Models: c.Models, Visibility: c.Visibility, MaxIterations: cmp.Or(c.MaxIterations, defaultIterations),
+		Tools: withAgents(tools, c.Agents), ListTools: c.ListTools, Window: c.Window, Budget: c.Budget, Around: c.AroundModel, Redact: c.Redact, Hold: c.Hold, Retry: c.Retry, continues: c.Continue.Max}.Node(NodeThink)
+	act := Act{Of: NodeThink, Tools: tools, Agents: c.Agents, ListTools: c.ListTools, Gate: c.Gate, Headless: c.Headless, Calls: c.Calls, Budget: c.Budget,
 		Around: c.AroundTools, Redact: c.Redact}.Node(NodeAct)
 	d := graph.Def{Name: cmp.Or(c.Name, "agent"), Keys: Keys(), Nodes: []graph.Node{think, act}, Start: []string{NodeThink}, Timeout: c.Budget.Time}
 	after := graph.End
 	if c.Continue.Max > 0 {
-		d.Nodes = append(d.Nodes, c.Continue.node(NodeContinue))
+		d.Nodes = append(d.Nodes, c.Continue.continueNode(NodeContinue))
 		d.Edges = append(d.Edges, graph.Edge{From: []string{NodeContinue}, To: []string{NodeThink}})
 		after = NodeContinue
 	}
@@ -90,28 +90,28 @@ func (c Config) Def() (graph.Def, error) {
 		return d, err
 	}
 	if after == NodeContinue {
-		c.Continue.divert(&d.Edges[len(d.Edges)-2])
+		c.Continue.redirectStops(&d.Edges[len(d.Edges)-2])
 	}
 	return d, nil
 }
 
-// divert changes an edge so that a model that stops early gets a reminder
+// redirectStops changes an edge so that a model that stops early gets a reminder
 // first.
-func (c Continue) divert(e *graph.Edge) {
+func (c Continue) redirectStops(e *graph.Edge) {
 	pick := e.Pick
 	e.Cases["continue"] = NodeContinue
 	e.Pick = func(s graph.State) ([]string, error) {
 		labels, err := pick(s)
-		if err == nil && labels[0] == caseDone && c.due(s) {
+		if err == nil && labels[0] == caseDone && c.shouldContinue(s) {
 			labels = []string{"continue"}
 		}
 		return labels, err
 	}
 }
 
-// system returns a function that adds what the todo tools need to the system
+// systemFunc returns a function that adds what the todo tools need to the system
 // prompt.
-func (c Config) system() func(graph.State) (string, error) {
+func (c Config) systemFunc() func(graph.State) (string, error) {
 	if c.Continue.Max == 0 || c.Continue.Plain {
 		return c.System
 	}
@@ -130,7 +130,7 @@ func (c Config) system() func(graph.State) (string, error) {
 	}
 }
 
-func (c Config) check(tools []tool.Tool) error {
+func (c Config) checkTools(tools []tool.Tool) error {
 	if c.Model == nil {
 		return fmt.Errorf("agent %s: no model; set Config.Model", c.Name)
 	}
@@ -176,12 +176,12 @@ func ToolsEdge(d *graph.Def, think, act, done string) error {
 	}
 	for i := range d.Nodes {
 		if n := &d.Nodes[i]; n.Name == act && n.Run != nil {
-			n.Run = serving(think, n.Run)
+			n.Run = withServedNode(think, n.Run)
 		}
 	}
 	d.Edges = append(d.Edges,
 		graph.Edge{From: []string{think}, Cases: map[string]string{caseTools: act, caseDone: done}, Pick: func(s graph.State) ([]string, error) {
-			if len(newest(Messages.Get(s), think).pending) > 0 {
+			if len(newestRound(Messages.Get(s), think).pending) > 0 {
 				return []string{caseTools}, nil
 			}
 			return []string{caseDone}, nil
@@ -191,24 +191,24 @@ func ToolsEdge(d *graph.Def, think, act, done string) error {
 }
 
 // HasCalls reports whether the newest reply has calls without an outcome.
-func HasCalls(s graph.State) bool { return len(newest(Messages.Get(s), "").pending) > 0 }
+func HasCalls(s graph.State) bool { return len(newestRound(Messages.Get(s), "").pending) > 0 }
 
 type servedKey struct{}
 
-// served is the model node that a tools node belongs to.
-type served struct{ node, path string }
+// servedNode is the model node that a tools node belongs to.
+type servedNode struct{ node, path string }
 
-// serving wraps a tools node so that it knows which model node it belongs to.
-func serving(think string, run graph.Func) graph.Func {
+// withServedNode wraps a tools node so that it knows which model node it belongs to.
+func withServedNode(think string, run graph.Func) graph.Func {
 	return func(ctx context.Context, s graph.State) (graph.Update, error) {
-		return run(context.WithValue(ctx, servedKey{}, served{think, graph.TaskInfo(ctx).Path}), s)
+		return run(context.WithValue(ctx, servedKey{}, servedNode{think, graph.TaskInfo(ctx).Path}), s)
 	}
 }
 
 // servedBy returns the model node that the tools node of ctx belongs to, or ""
 // if it is not set. A node of a parent graph does not count.
 func servedBy(ctx context.Context) string {
-	if of, ok := ctx.Value(servedKey{}).(served); ok && of.path == graph.TaskInfo(ctx).Path {
+	if of, ok := ctx.Value(servedKey{}).(servedNode); ok && of.path == graph.TaskInfo(ctx).Path {
 		return of.node
 	}
 	return ""

@@ -18,24 +18,24 @@ import (
 	"raddle.dev/tool"
 )
 
-// transcript is a model that replays a text, and remembers what it was asked.
-type transcript struct {
+// formatTranscript is a model that replays a text, and remembers what it was asked.
+type formatTranscript struct {
 	*script.Transcript
 	mu       sync.Mutex
 	requests []llm.Request
 }
 
-func replay(t testing.TB, text string) *transcript {
+func replay(t testing.TB, text string) *formatTranscript {
 	t.Helper()
 	s, err := script.Parse("transcript.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &transcript{Transcript: s}
+	return &formatTranscript{Transcript: s}
 }
 
 // watched is the transcript as a model that keeps its requests.
-func (m *transcript) model() llm.Model {
+func (m *formatTranscript) model() llm.Model {
 	return agent.ModelFunc(func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 		m.mu.Lock()
 		m.requests = append(m.requests, r)
@@ -56,7 +56,7 @@ func (c *counted) tool(name string, effect tool.Effect, parallel bool) tool.Tool
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			c.calls = append(c.calls, name+string(call.Args))
-			return tool.Text(name + " did " + string(call.Args)), nil
+			return tool.TextResult(name + " did " + string(call.Args)), nil
 		}}
 }
 
@@ -139,7 +139,7 @@ func TestBadCallsAreTold(t *testing.T) {
 			if k.name == "unknown tool" {
 				name, args = "fly", "{}"
 			}
-			res := run(t, agent.Config{Model: replies(call("x", name, args), say("ok")), Tools: []tool.Tool{c.tool("look", tool.ReadOnly, true)}}, "Go.")
+			res := run(t, agent.Config{Model: countReplies(call("x", name, args), say("ok")), Tools: []tool.Tool{c.tool("look", tool.ReadOnly, true)}}, "Go.")
 			got := shape(agent.History(res.State))
 			if text := got[2]; !strings.HasPrefix(text, `result x: {"tool_call_error":"`) || !strings.Contains(strings.ReplaceAll(text, `\"`, `"`), k.want) {
 				t.Errorf("the model is told %q, want %q in it", text, k.want)
@@ -161,15 +161,15 @@ func TestToolNamesAsModelsWriteThem(t *testing.T) {
 		"multi_tool_use.parallel": false, "look.exe": false, "functions.": false, "Look": false, "unnamed": false,
 	} {
 		var c counted
-		run(t, agent.Config{Model: replies(call("x", name, "{}"), say("ok")), Tools: []tool.Tool{c.tool("look", tool.ReadOnly, true)}}, "Go.")
+		run(t, agent.Config{Model: countReplies(call("x", name, "{}"), say("ok")), Tools: []tool.Tool{c.tool("look", tool.ReadOnly, true)}}, "Go.")
 		if (len(c.calls) == 1) != found {
 			t.Errorf("%q: %d calls were made, found must be %v", name, len(c.calls), found)
 		}
 	}
 }
 
-// replies is a model that gives prepared replies, one after the other.
-func replies(list ...llm.Message) llm.Model {
+// countReplies is a model that gives prepared replies, one after the other.
+func countReplies(list ...llm.Message) llm.Model {
 	var mu sync.Mutex
 	return agent.ModelFunc(func(_ context.Context, _ llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {
@@ -205,7 +205,7 @@ func both(list ...llm.Message) llm.Message {
 
 func TestEmptyResultIsDone(t *testing.T) {
 	silent := tool.Tool{Name: "mkdir", Run: func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, nil }}
-	res := run(t, agent.Config{Model: replies(call("x", "mkdir", "{}"), say("made")), Tools: []tool.Tool{silent}}, "Go.")
+	res := run(t, agent.Config{Model: countReplies(call("x", "mkdir", "{}"), say("made")), Tools: []tool.Tool{silent}}, "Go.")
 	if got := shape(agent.History(res.State))[2]; got != `result x: "DONE"` {
 		t.Errorf("got %q", got)
 	}
@@ -216,7 +216,7 @@ func TestEmptyResultIsDone(t *testing.T) {
 
 func TestDuplicateIDs(t *testing.T) {
 	var c counted
-	m := replies(both(call("x", "look", `{"n":1}`), call("x", "look", `{"n":1}`), call("x", "look", `{"n":2}`), call("", "look", `{"n":3}`), call("", "look", `{"n":3}`)), say("ok"))
+	m := countReplies(both(call("x", "look", `{"n":1}`), call("x", "look", `{"n":1}`), call("x", "look", `{"n":2}`), call("", "look", `{"n":3}`), call("", "look", `{"n":3}`)), say("ok"))
 	res := run(t, agent.Config{Model: m, Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false)}}, "Go.")
 	want := []string{"user: Go.", `call x look{"n":1}`, `call x_2 look{"n":2}`, `call call look{"n":3}`, `call call_2 look{"n":3}`,
 		`result x: {"output":"look did {\"n\":1}"}`, `result x_2: {"output":"look did {\"n\":2}"}`,
@@ -232,7 +232,7 @@ func TestIterationLimit(t *testing.T) {
 		looks[i] = both(say("step"), call("x", "look", `{"n":`+string(rune('0'+i))+`}`))
 	}
 	var c counted
-	r := &graph.Runner{Graph: compile(t, agent.Config{Model: replies(looks...), MaxIterations: 3, Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false)}}), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: compile(t, agent.Config{Model: countReplies(looks...), MaxIterations: 3, Tools: []tool.Tool{c.tool("look", tool.ReadOnly, false)}}), Store: graph.NewMemory()}
 	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn("Go.")})
 	var limit *graph.LimitError
 	if !errors.As(err, &limit) || limit.Status != graph.VisitLimit || limit.Limit != 3 {
@@ -248,7 +248,7 @@ func TestIterationLimit(t *testing.T) {
 }
 
 func TestToolsEdgeNeedsTheKeys(t *testing.T) {
-	d := graph.Def{Name: "g", Nodes: []graph.Node{agent.Think{Model: replies()}.Node("think"), agent.Act{}.Node("act")}, Start: []string{"think"}}
+	d := graph.Def{Name: "g", Nodes: []graph.Node{agent.Think{Model: countReplies()}.Node("think"), agent.Act{}.Node("act")}, Start: []string{"think"}}
 	if err := agent.ToolsEdge(&d, "think", "act", graph.End); err == nil || !strings.Contains(err.Error(), `needs the key "messages"`) {
 		t.Errorf("error %v", err)
 	}

@@ -52,8 +52,8 @@ const (
 	OpSaid    Op = "said"    // appends Message, unless a parallel node of the same step has already added it
 )
 
-// Append adds messages to the conversation.
-func Append(messages ...llm.Message) graph.Write { return Messages.Set(entriesOf(messages)) }
+// AppendMessages adds messages to the conversation.
+func AppendMessages(messages ...llm.Message) graph.Write { return Messages.Set(entriesOf(messages)) }
 
 func entriesOf(messages []llm.Message) []Entry {
 	entries := make([]Entry, len(messages))
@@ -63,8 +63,8 @@ func entriesOf(messages []llm.Message) []Entry {
 	return entries
 }
 
-// mark sets the fields of an entry that say where it was written.
-func mark(ctx context.Context, e Entry) Entry {
+// stampEntry sets the fields of an entry that say where it was written.
+func stampEntry(ctx context.Context, e Entry) Entry {
 	at := graph.TaskInfo(ctx)
 	task := graph.TaskPath(ctx)
 	e.Run, e.Path, e.Visit = at.Run, at.Path, task[:strings.LastIndexByte(task, '/')+1]
@@ -88,7 +88,7 @@ func History(s graph.State) []llm.Message { return Conversation(Messages.Get(s))
 // Conversation applies the operations of entries and returns the resulting
 // messages. Every outcome follows its call.
 func Conversation(entries []Entry) []llm.Message {
-	lines := fold(entries, nil)
+	lines := foldEntries(entries, nil)
 	messages := make([]llm.Message, len(lines))
 	for i, l := range lines {
 		messages[i] = l.message
@@ -98,17 +98,17 @@ func Conversation(entries []Entry) []llm.Message {
 
 // LastResponse returns the text of the newest reply of any model, or "" if
 // there is no reply yet.
-func LastResponse(s graph.State) string { return response(Messages.Get(s), nil) }
+func LastResponse(s graph.State) string { return lastReplyText(Messages.Get(s), nil) }
 
 // Response returns the text of the newest reply to a node, or "" if there is no
 // reply yet. The node may be an agent.
 func Response(s graph.State, node string) string {
-	return response(Messages.Get(s), func(e *Entry) bool { return e.by(node) })
+	return lastReplyText(Messages.Get(s), func(e *Entry) bool { return e.isWrittenBy(node) })
 }
 
-// by reports whether a node, or a node of the agent with this name, has written
+// isWrittenBy reports whether a node, or a node of the agent with this name, has written
 // an entry.
-func (e *Entry) by(node string) bool {
+func (e *Entry) isWrittenBy(node string) bool {
 	rest, ok := strings.CutPrefix(e.By, node)
 	return ok && (rest == "" || rest[0] == '/')
 }
@@ -152,7 +152,7 @@ func LastToolResponse(s graph.State) string {
 	return ""
 }
 
-func response(entries []Entry, wanted func(*Entry) bool) string {
+func lastReplyText(entries []Entry, wanted func(*Entry) bool) string {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if e := &entries[i]; e.Message.Role == llm.RoleAssistant && (wanted == nil || wanted(e)) {
 			return e.Message.Text()
@@ -168,11 +168,11 @@ type line struct {
 	by      string // the node that wrote it; empty: the caller of the run
 }
 
-// fold applies the operations. An outcome moves to its call, even if other
+// foldEntries applies the operations. An outcome moves to its call, even if other
 // messages are between them; an outcome without a call is left out. Entries for
 // which shown returns false are left out; if shown is nil, all are used. fold
 // does not change entries.
-func fold(entries []Entry, shown func(i int) bool) []line {
+func foldEntries(entries []Entry, shown func(i int) bool) []line {
 	lines := make([]line, 0, len(entries))
 	for i := range entries {
 		e := &entries[i]
@@ -180,11 +180,11 @@ func fold(entries []Entry, shown func(i int) bool) []line {
 		case shown != nil && !shown(i):
 		case e.Op == OpClear:
 			lines = lines[:0]
-		case e.Op == OpSaid && heard(entries, lines, e):
+		case e.Op == OpSaid && isAlreadyAdded(entries, lines, e):
 		case e.Op == OpReplace:
 			lines = replaceLastUser(lines, line{e.Message, i, e.By})
 		case e.Message.Role == llm.RoleTool:
-			lines = attach(lines, line{e.Message, i, e.By}, e.For)
+			lines = attachOutcomes(lines, line{e.Message, i, e.By}, e.For)
 		default:
 			lines = append(lines, line{e.Message, i, e.By})
 		}
@@ -192,9 +192,9 @@ func fold(entries []Entry, shown func(i int) bool) []line {
 	return lines
 }
 
-// heard reports whether a node that runs in parallel with the writer of an
+// isAlreadyAdded reports whether a node that runs in parallel with the writer of an
 // entry has already added it.
-func heard(entries []Entry, lines []line, e *Entry) bool {
+func isAlreadyAdded(entries []Entry, lines []line, e *Entry) bool {
 	for i := len(lines) - 1; i >= 0 && lines[i].entry >= e.After; i-- {
 		o := &entries[lines[i].entry]
 		if o.Op == OpSaid && o.After == e.After && o.Message.Text() == e.Message.Text() {
@@ -214,9 +214,9 @@ func replaceLastUser(lines []line, with line) []line {
 	return append(lines, with)
 }
 
-// attach puts outcomes after the newest message with calls, or the newest one
+// attachOutcomes puts outcomes after the newest message with calls, or the newest one
 // of a node. They become one tool message, in the order of the calls.
-func attach(lines []line, results line, of string) []line {
+func attachOutcomes(lines []line, results line, of string) []line {
 	at := len(lines) - 1
 	for at >= 0 && (of != "" && lines[at].by != of || len(lines[at].message.ToolCalls()) == 0) {
 		at--
@@ -229,16 +229,16 @@ func attach(lines []line, results line, of string) []line {
 		parts = append(slices.Clone(lines[at+1].message.Parts), parts...)
 		lines = slices.Delete(lines, at+1, at+2)
 	}
-	results.message = llm.Message{Role: llm.RoleTool, Parts: paired(lines[at].message.ToolCalls(), parts)}
+	results.message = llm.Message{Role: llm.RoleTool, Parts: pairOutcomes(lines[at].message.ToolCalls(), parts)}
 	if len(results.message.Parts) == 0 {
 		return lines
 	}
 	return slices.Insert(lines, at+1, results)
 }
 
-// paired returns one outcome for each call that has one, in the order of the
+// pairOutcomes returns one outcome for each call that has one, in the order of the
 // calls.
-func paired(calls []llm.ToolCall, outcomes []llm.Part) []llm.Part {
+func pairOutcomes(calls []llm.ToolCall, outcomes []llm.Part) []llm.Part {
 	var parts []llm.Part
 	for _, c := range calls {
 		for _, p := range outcomes {

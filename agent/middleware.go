@@ -32,17 +32,17 @@ type ToolFunc func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, 
 // means that the call waits.
 type ToolMiddleware func(next ToolFunc) ToolFunc
 
-// wrapped returns the model inside its middleware, the first one outermost.
-func wrapped(m llm.Model, around []ModelMiddleware) llm.Model {
+// wrapModel returns the model inside its middleware, the first one outermost.
+func wrapModel(m llm.Model, around []ModelMiddleware) llm.Model {
 	for i := len(around) - 1; i >= 0; i-- {
 		m = around[i](m)
 	}
 	return m
 }
 
-// runner returns the function that runs a call inside its middleware, the first
+// wrapTool returns the function that runs a call inside its middleware, the first
 // one outermost.
-func runner(run ToolFunc, around []ToolMiddleware) ToolFunc {
+func wrapTool(run ToolFunc, around []ToolMiddleware) ToolFunc {
 	for i := len(around) - 1; i >= 0; i-- {
 		run = around[i](run)
 	}

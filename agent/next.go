@@ -20,7 +20,7 @@ import (
 // in.Label, in.Meta and in.Ahead have no effect.
 func Next(ctx context.Context, r *graph.Runner, in graph.Input) iter.Seq2[graph.Event, error] {
 	return func(yield func(graph.Event, error) bool) {
-		over, err := idle(ctx, r, in.Thread)
+		over, err := isIdle(ctx, r, in.Thread)
 		if err == nil && !over {
 			_, err = r.Edit(ctx, in.Thread, in.Set...)
 		}
@@ -36,8 +36,8 @@ func Next(ctx context.Context, r *graph.Runner, in graph.Input) iter.Seq2[graph.
 	}
 }
 
-// idle reports whether a run can be started on a thread.
-func idle(ctx context.Context, r *graph.Runner, thread string) (bool, error) {
+// isIdle reports whether a run can be started on a thread.
+func isIdle(ctx context.Context, r *graph.Runner, thread string) (bool, error) {
 	if r.Store == nil || thread == "" {
 		return true, nil
 	}

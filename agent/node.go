@@ -20,8 +20,8 @@ type Agent struct {
 	// See is the part of the conversation that the agent sees in addition to
 	// its input. With IsolatedInvocation it sees only its own calls and their
 	// outcomes.
-	See   Visibility
-	Share bool // add all its messages to the conversation, not only its last reply
+	Visibility Visibility
+	Share      bool // add all its messages to the conversation, not only its last reply
 
 	In     func(s graph.State) ([]graph.Write, error)                   // further first writes of the child; nil: none. Pure
 	Out    func(s graph.State, child graph.Child) (graph.Update, error) // the update of the node, instead of the last reply; nil: the last reply. Pure
@@ -60,7 +60,7 @@ func fromUser(s graph.State) (llm.Message, error) {
 		return llm.User(text), nil
 	}
 	entries := Messages.Get(s)
-	lines := fold(entries, nil)
+	lines := foldEntries(entries, nil)
 	for i := len(lines) - 1; i >= 0; i-- {
 		if l := &lines[i]; l.by == "" && l.message.Role == llm.RoleUser {
 			return l.message, nil
@@ -79,8 +79,8 @@ func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Upda
 		return graph.Update{}, err
 	}
 	entries := Messages.Get(s)
-	at := viewer(ctx, name)
-	seed := visible(entries, a.See.shown(entries, at, false))
+	at := newViewer(ctx, name)
+	seed := filterEntries(entries, a.Visibility.entryFilter(entries, at, false))
 	seed = append(seed, heardBy(at, seed, message)...)
 	set := []graph.Write{Messages.Set(seed), OverridesFor(s, name)}
 	if a.In != nil {
@@ -96,14 +96,14 @@ func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	case err == nil && a.Out != nil:
 		u, err = a.Out(s, child)
 	case err == nil:
-		u = a.reply(ctx, name, child.State, len(seed))
-	case a.Failed != nil && !waits(err) && !UsedUp(ctx, err) && ctx.Err() == nil:
+		u = a.replyUpdate(ctx, name, child.State, len(seed))
+	case a.Failed != nil && !isWaiting(err) && !IsBudgetExhausted(ctx, err) && ctx.Err() == nil:
 		u, err = a.Failed(s, err)
 	}
 	if err != nil {
 		return graph.Update{}, err
 	}
-	u.Writes = append(a.heard(ctx, s, child.State), u.Writes...)
+	u.Writes = append(a.inputWrites(ctx, s, child.State), u.Writes...)
 	return u, nil
 }
 
@@ -112,7 +112,7 @@ func (a *Agent) run(ctx context.Context, name string, s graph.State) (graph.Upda
 // same.
 func heardBy(at Viewer, seen []Entry, m llm.Message) []Entry {
 	e := Entry{Message: m, Run: at.Run}
-	if lines := fold(seen, nil); len(lines) > 0 && m.Role == llm.RoleUser {
+	if lines := foldEntries(seen, nil); len(lines) > 0 && m.Role == llm.RoleUser {
 		last := &lines[len(lines)-1].message
 		switch {
 		case last.Role != llm.RoleUser:
@@ -125,13 +125,13 @@ func heardBy(at Viewer, seen []Entry, m llm.Message) []Entry {
 	return []Entry{e}
 }
 
-// heard returns what the node writes in every case: what the user said, and
+// inputWrites returns what the node writes in every case: what the user said, and
 // what the agent spent.
-func (a *Agent) heard(ctx context.Context, s, child graph.State) []graph.Write {
+func (a *Agent) inputWrites(ctx context.Context, s, child graph.State) []graph.Write {
 	entries := Messages.Get(s)
-	x := told{lines: fold(entries, nil), next: len(entries)}
+	x := modelInput{lines: foldEntries(entries, nil), next: len(entries)}
 	if text := UserInput.Get(s); text != "" {
-		x.says(ctx, text)
+		x.addUserText(ctx, text)
 		x.writes = append(x.writes, UserInput.Set(""))
 	}
 	if v, ok := child.Value(Spent.Name()); ok {
@@ -142,8 +142,8 @@ func (a *Agent) heard(ctx context.Context, s, child graph.State) []graph.Write {
 	return x.writes
 }
 
-// reply adds what the agent said after its first entries.
-func (a *Agent) reply(ctx context.Context, name string, child graph.State, from int) graph.Update {
+// replyUpdate adds what the agent said after its first entries.
+func (a *Agent) replyUpdate(ctx context.Context, name string, child graph.State, from int) graph.Update {
 	entries := Messages.Get(child)
 	own := entries[min(from, len(entries)):]
 	var said []Entry
@@ -152,7 +152,7 @@ func (a *Agent) reply(ctx context.Context, name string, child graph.State, from 
 		switch {
 		case e.Message.Role == llm.RoleAssistant && !a.Share:
 			last := Entry{By: name, Reply: e.Reply, Message: llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: e.Message.Text()}}}}
-			return graph.Put(Messages.Set([]Entry{mark(ctx, last)}))
+			return graph.Put(Messages.Set([]Entry{stampEntry(ctx, last)}))
 		case e.Message.Role == llm.RoleAssistant || e.Message.Role == llm.RoleTool:
 			e.By = name + "/" + e.By
 			if e.For != "" {

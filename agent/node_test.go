@@ -25,9 +25,9 @@ func TestAgentsInAChain(t *testing.T) {
 		second agent.Agent
 		want   string
 	}{
-		{"with the reply of the one before", agent.Agent{Input: agent.FromLastResponse, See: agent.IsolatedInvocation}, "user: a 1"},
-		{"with the reply of a node", agent.Agent{Input: agent.FromResponse("a"), See: agent.IsolatedInvocation}, "user: a 1"},
-		{"with what the user has said", agent.Agent{See: agent.IsolatedInvocation}, "user: hi"},
+		{"with the reply of the one before", agent.Agent{Input: agent.FromLastResponse, Visibility: agent.IsolatedInvocation}, "user: a 1"},
+		{"with the reply of a node", agent.Agent{Input: agent.FromResponse("a"), Visibility: agent.IsolatedInvocation}, "user: a 1"},
+		{"with what the user has said", agent.Agent{Visibility: agent.IsolatedInvocation}, "user: hi"},
 		{"with all of it", agent.Agent{Input: agent.FromLastResponse}, "user: hi | assistant: a 1 | user: a 1"},
 	} {
 		t.Run(k.name, func(t *testing.T) {
@@ -64,8 +64,8 @@ func TestAnAgentWithoutInputFails(t *testing.T) {
 func TestAnIsolatedAgentSeesItsOwnCalls(t *testing.T) {
 	var c counted
 	a := &asked{name: "a", answers: []llm.Message{call("x", "look", `{}`)}}
-	g := chain(t, agent.Agent{Graph: loop(t, a, c.tool("look", tool.ReadOnly, false)), See: agent.IsolatedInvocation}.Node("a"))
-	s := invoke(t, g, append(agent.Renew(), agent.Append(llm.User("secret"), say("kept"), llm.User("go")))...)
+	g := chain(t, agent.Agent{Graph: loop(t, a, c.tool("look", tool.ReadOnly, false)), Visibility: agent.IsolatedInvocation}.Node("a"))
+	s := invoke(t, g, append(agent.ResetTurn(), agent.AppendMessages(llm.User("secret"), say("kept"), llm.User("go")))...)
 	equal(t, "the first request", a.seen(0), "user: go")
 	equal(t, "the second request", a.seen(1), `user: go | call x look{} | result x: {"output":"look did {}"}`)
 	equal(t, "the conversation", conversation(s), "user: secret | assistant: kept | user: go | assistant: a 2")
@@ -89,7 +89,7 @@ func TestMappingInAndOutOfAnAgent(t *testing.T) {
 	var seen []string
 	paint := graph.Node{Name: "paint", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
 		seen = s.Keys()
-		return graph.Put(shade.Set("dark "+colour.Get(s)), agent.Append(say("painted"))), nil
+		return graph.Put(shade.Set("dark "+colour.Get(s)), agent.AppendMessages(say("painted"))), nil
 	}}
 	child, err := graph.Compile(graph.Def{Name: "painter", Keys: append(agent.Keys(), colour, shade, secret), Nodes: []graph.Node{paint},
 		Start: []string{"paint"}, Edges: []graph.Edge{{From: []string{"paint"}, To: []string{graph.End}}}})
@@ -136,7 +136,7 @@ func TestAFailedAgentFailsItsNode(t *testing.T) {
 func TestAFailedAgentMayBeTolerated(t *testing.T) {
 	m := &asked{name: "m"}
 	a := agent.Agent{Graph: loop(t, broken()), Failed: func(_ graph.State, failure error) (graph.Update, error) {
-		return graph.Put(agent.Append(say("I could not: " + failure.Error()[strings.LastIndex(failure.Error(), "the model"):]))), nil
+		return graph.Put(agent.AppendMessages(say("I could not: " + failure.Error()[strings.LastIndex(failure.Error(), "the model"):]))), nil
 	}}
 	ask := graph.Node{Name: "ask", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "go on?"})

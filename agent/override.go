@@ -74,7 +74,7 @@ func (o *Override) UnmarshalJSON(b []byte) error {
 func CheckOverrides(g *graph.Graph, o map[string]Override) error {
 	shape := g.Structure()
 	known := map[string]bool{"": true}
-	speakers(&shape, "", known)
+	collectModelPaths(&shape, "", known)
 	var unknown []string
 	for _, path := range slices.Sorted(maps.Keys(o)) {
 		if !known[strings.Trim(path, "/")] {
@@ -87,25 +87,25 @@ func CheckOverrides(g *graph.Graph, o map[string]Override) error {
 	return fmt.Errorf("overrides for %q, which are not model nodes or agents of graph %s; it has %q", unknown, shape.Name, slices.Sorted(maps.Keys(known)))
 }
 
-// speakers collects the paths of a graph that overrides may name.
-func speakers(s *graph.Structure, path string, known map[string]bool) {
+// collectModelPaths collects the paths of a graph that overrides may name.
+func collectModelPaths(s *graph.Structure, path string, known map[string]bool) {
 	for _, n := range s.Nodes {
-		if !speaks(s, n.Name) {
+		if !hasModel(s, n.Name) {
 			continue
 		}
 		known[path+n.Name] = true
 		if n.Child != nil {
-			speakers(n.Child, path+n.Name+"/", known)
+			collectModelPaths(n.Child, path+n.Name+"/", known)
 		}
 		for kind, child := range n.Children { // an agent of a team has its kind as path, whatever its id
 			known[path+n.Name+"/"+kind] = true
-			speakers(&child, path+n.Name+"/"+kind+"/", known)
+			collectModelPaths(&child, path+n.Name+"/"+kind+"/", known)
 		}
 	}
 }
 
-// over returns an override with another one on top.
-func (o Override) over(inner Override) Override {
+// withOverride returns an override with another one on top.
+func (o Override) withOverride(inner Override) Override {
 	if inner.Tools == nil {
 		inner.Tools = o.Tools
 	}
@@ -120,15 +120,15 @@ func (o Override) over(inner Override) Override {
 	}
 }
 
-// layer is the reducer of Overrides. It does not change its arguments.
-func layer(old map[string]Override, _ bool, more map[string]Override) (map[string]Override, error) {
+// mergeOverrides is the reducer of Overrides. It does not change its arguments.
+func mergeOverrides(old map[string]Override, _ bool, more map[string]Override) (map[string]Override, error) {
 	all := maps.Clone(old)
 	if all == nil {
 		all = map[string]Override{}
 	}
 	for _, path := range slices.Sorted(maps.Keys(more)) { // "think" and "/think" are one path
 		name := strings.Trim(path, "/")
-		all[name] = all[name].over(more[path])
+		all[name] = all[name].withOverride(more[path])
 	}
 	return all, nil
 }
@@ -139,7 +139,7 @@ func overrideOf(s graph.State, name string) Override {
 	if len(all) == 0 {
 		return Override{}
 	}
-	return all[""].over(all[name])
+	return all[""].withOverride(all[name])
 }
 
 // OverridesFor returns the overrides for the child graph of a node, as the
@@ -151,10 +151,10 @@ func OverridesFor(s graph.State, node string) graph.Write {
 	everywhere := all[""]
 	for i, c := range node + "/" {
 		if c == '/' {
-			everywhere = everywhere.over(all[node[:i]])
+			everywhere = everywhere.withOverride(all[node[:i]])
 		}
 	}
-	if !everywhere.empty() {
+	if !everywhere.isEmpty() {
 		inside[""] = everywhere
 	}
 	for path, o := range all {
@@ -165,13 +165,13 @@ func OverridesFor(s graph.State, node string) graph.Write {
 	return Overrides.Set(inside)
 }
 
-func (o *Override) empty() bool {
+func (o *Override) isEmpty() bool {
 	return o.System == nil && o.Model == "" && o.Temperature == nil && o.TopP == nil && o.MaxTokens == nil &&
 		o.Effort == nil && o.Stop == nil && o.Schema == nil && o.Tools == nil
 }
 
-// model returns the model that the override selects.
-func (o *Override) model(node string, configured llm.Model, further map[string]llm.Model) (llm.Model, error) {
+// selectModel returns the model that the override selects.
+func (o *Override) selectModel(node string, configured llm.Model, further map[string]llm.Model) (llm.Model, error) {
 	if o.Model == "" {
 		return configured, nil
 	}
@@ -181,8 +181,8 @@ func (o *Override) model(node string, configured llm.Model, further map[string]l
 	return nil, fmt.Errorf("the override for node %s names the model %q, which it does not have; it has %q", node, o.Model, slices.Sorted(maps.Keys(further)))
 }
 
-// applied returns a request with the override's settings.
-func (o *Override) applied(r llm.Request) llm.Request {
+// applyTo returns a request with the override's settings.
+func (o *Override) applyTo(r llm.Request) llm.Request {
 	if o.System != nil {
 		r.System = *o.System
 	}
@@ -202,8 +202,8 @@ func (o *Override) applied(r llm.Request) llm.Request {
 	return r
 }
 
-// allowed returns the tools that may be called.
-func (o Override) allowed(tools []tool.Tool) []tool.Tool {
+// filterTools returns the tools that may be called.
+func (o Override) filterTools(tools []tool.Tool) []tool.Tool {
 	if o.Tools == nil {
 		return tools
 	}

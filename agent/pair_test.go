@@ -124,7 +124,7 @@ func TestTwoModelNodesCrash(t *testing.T) {
 	g, _, _, _ := build()
 	calm := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
 	want, _ := finish(t, &graph.Runner{Graph: g, Store: calm}, in)
-	for limit := range calm.Records() {
+	for limit := range calm.RecordCount() {
 		g, c, x, y := build()
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit}
 		finish(t, &graph.Runner{Graph: g, Store: store}, in)

@@ -12,17 +12,17 @@ import (
 
 // A purse is a budget that concurrent agents share. It is in a context made by
 // Budget.Share.
-type purse struct {
+type sharedBudget struct {
 	Budget
 	scope string
-	base  Spend  // what was spent before it was created
-	outer *purse // the budget that contains this one and pays too
+	base  Spend         // what was spent before it was created
+	outer *sharedBudget // the budget that contains this one and pays too
 }
 
-type purseKey struct{}
+type sharedBudgetKey struct{}
 
-func purseOf(ctx context.Context) *purse {
-	p, _ := ctx.Value(purseKey{}).(*purse)
+func sharedBudgetOf(ctx context.Context) *sharedBudget {
+	p, _ := ctx.Value(sharedBudgetKey{}).(*sharedBudget)
 	return p
 }
 
@@ -47,54 +47,54 @@ func (b Budget) Share(ctx context.Context, scope string, spent Spend) context.Co
 	if b.Tokens <= 0 && b.Money <= 0 && b.Calls <= 0 && b.ToolCalls <= 0 {
 		return ctx
 	}
-	outer := purseOf(ctx)
+	outer := sharedBudgetOf(ctx)
 	for p := outer; p != nil; p = p.outer {
 		if p.scope == scope {
 			return ctx
 		}
 	}
-	return context.WithValue(ctx, purseKey{}, &purse{b, scope, spent, outer})
+	return context.WithValue(ctx, sharedBudgetKey{}, &sharedBudget{b, scope, spent, outer})
 }
 
-// Charged returns a model whose calls are paid from the shared budgets of their
+// MeterModel returns a model whose calls are paid from the shared budgets of their
 // context, with the prices of b if it has any. The cost of a model call inside
 // a tool call is part of what the agent has spent. The model nodes of this
 // package charge their models themselves, and Charged returns a charged model
 // unchanged.
-func (b Budget) Charged(m llm.Model) llm.Model {
-	if c, ok := m.(*charged); ok {
+func (b Budget) MeterModel(m llm.Model) llm.Model {
+	if c, ok := m.(*meteredModel); ok {
 		return c
 	}
-	return &charged{b, m}
+	return &meteredModel{b, m}
 }
 
-type charged struct {
+type meteredModel struct {
 	budget Budget
 	model  llm.Model
 }
 
 // Stream implements llm.Model.
-func (m *charged) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
-	if purseOf(ctx) == nil && billOf(ctx) == nil {
+func (m *meteredModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+	if sharedBudgetOf(ctx) == nil && toolSpendOf(ctx) == nil {
 		return m.model.Stream(ctx, r)
 	}
-	return func(yield func(llm.Delta, error) bool) { m.budget.charge(ctx, m.model, r, yield) }
+	return func(yield func(llm.Delta, error) bool) { m.budget.meterCall(ctx, m.model, r, yield) }
 }
 
-// charge makes one call that is paid for.
-func (b *Budget) charge(ctx context.Context, m llm.Model, r llm.Request, yield func(llm.Delta, error) bool) {
-	own := billOf(ctx)
-	c, err := b.begin(ctx, purseOf(ctx), &r)
+// meterCall makes one call that is paid for.
+func (b *Budget) meterCall(ctx context.Context, m llm.Model, r llm.Request, yield func(llm.Delta, error) bool) {
+	own := toolSpendOf(ctx)
+	c, err := b.reserveCall(ctx, sharedBudgetOf(ctx), &r)
 	if err != nil {
 		yield(llm.Delta{}, err)
 		return
 	}
-	defer c.end()                                           // for a call that failed or whose reader left
-	ctx = context.WithValue(ctx, purseKey{}, (*purse)(nil)) // an inner model is already paid for, and must not wait for this call
-	for d, err := range m.Stream(withBill(ctx, nil), r) {
+	defer c.release()                                                     // for a call that failed or whose reader left
+	ctx = context.WithValue(ctx, sharedBudgetKey{}, (*sharedBudget)(nil)) // an inner model is already paid for, and must not wait for this call
+	for d, err := range m.Stream(withToolSpend(ctx, nil), r) {
 		if err == nil && d.Done != nil {
-			own.add(b.spend(d.Done))
-			if err = c.settle(b, d.Done); err != nil {
+			own.add(b.replySpend(d.Done))
+			if err = c.settleCost(b, d.Done); err != nil {
 				d = llm.Delta{}
 			}
 		}
@@ -104,24 +104,24 @@ func (b *Budget) charge(ctx context.Context, m llm.Model, r llm.Request, yield f
 	}
 }
 
-// till is the state of a purse: what the journal records, and what one drive
+// ledger is the state of a purse: what the journal records, and what one drive
 // knows.
-type till struct {
+type ledger struct {
 	Spent  Spend    `json:"spent,omitzero"`
 	Factor int      `json:"factor,omitempty"` // the highest ratio of reported to estimated request tokens so far, in per cent
 	Reply  int      `json:"reply,omitempty"`  // tokens of the longest reply
 	Begun  []string `json:"begun,omitempty"`  // tool calls that are counted and may be made again
 
-	flying hold // of all running calls
+	reserved reservation // of all running calls
 }
 
 // A hold is what running calls may cost.
-type hold struct {
+type reservation struct {
 	calls, tokens int
 	money         float64
 }
 
-func (h *hold) add(o hold, times int) {
+func (h *reservation) add(o reservation, times int) {
 	h.calls += times * o.calls
 	h.tokens += times * o.tokens
 	if h.money += float64(times) * o.money; h.calls == 0 {
@@ -130,106 +130,106 @@ func (h *hold) add(o hold, times int) {
 }
 
 // A charge is a running model call and what the purses reserve for it.
-type charge struct {
+type reservations struct {
 	estimate int // tokens of the request, uncorrected
-	held     []held
+	entries  []ledgerReservation
 }
 
-type held struct {
-	*purse
-	*graph.Shared[till]
-	hold
+type ledgerReservation struct {
+	*sharedBudget
+	*graph.SharedValue[ledger]
+	reservation
 }
 
-// begin waits until all purses have room for a call, the innermost first, so
+// reserveCall waits until all purses have room for a call, the innermost first, so
 // that a call that waits for an outer purse does not block others.
-func (b *Budget) begin(ctx context.Context, p *purse, r *llm.Request) (*charge, error) {
-	c := &charge{estimate: headTokens(r)}
+func (b *Budget) reserveCall(ctx context.Context, p *sharedBudget, r *llm.Request) (*reservations, error) {
+	c := &reservations{estimate: headTokens(r)}
 	for i := range r.Messages {
 		c.estimate += messageTokens(&r.Messages[i])
 	}
 	for ; p != nil; p = p.outer {
-		h, err := p.open(ctx)
+		h, err := p.openLedger(ctx)
 		if err == nil {
-			err = h.Await(ctx, func(t *till) (bool, error) {
-				h.hold = b.or(p).hold(t, r, c.estimate)
-				return p.admits(t, h.hold)
+			err = h.Await(ctx, func(t *ledger) (bool, error) {
+				h.reservation = b.pricedBudget(p).newReservation(t, r, c.estimate)
+				return p.tryReserve(t, h.reservation)
 			})
 		}
 		if err != nil {
-			c.end()
+			c.release()
 			return nil, err
 		}
-		c.held = append(c.held, h)
+		c.entries = append(c.entries, h)
 	}
 	return c, nil
 }
 
-// or returns the budget whose prices apply: b, unless it has none.
-func (b *Budget) or(p *purse) *Budget {
+// pricedBudget returns the budget whose prices apply: b, unless it has none.
+func (b *Budget) pricedBudget(p *sharedBudget) *Budget {
 	if b.Price == (Price{}) && b.Prices == nil {
 		return &p.Budget
 	}
 	return b
 }
 
-func (p *purse) open(ctx context.Context) (held, error) {
-	t, err := graph.Share[till](ctx, "budget "+p.scope)
-	return held{p, t, hold{}}, err
+func (p *sharedBudget) openLedger(ctx context.Context) (ledgerReservation, error) {
+	t, err := graph.Share[ledger](ctx, "budget "+p.scope)
+	return ledgerReservation{p, t, reservation{}}, err
 }
 
-// hold returns what a call may cost.
-func (b *Budget) hold(t *till, r *llm.Request, estimate int) hold {
+// newReservation returns what a call may cost.
+func (b *Budget) newReservation(t *ledger, r *llm.Request, estimate int) reservation {
 	u := llm.Usage{Input: estimate * max(t.Factor, percent) / percent, Output: r.MaxTokens}
 	if u.Output == 0 {
 		u.Output = max(mostReply, t.Reply)
 	}
-	h := hold{calls: 1, tokens: u.Input + u.Output}
-	h.money, _ = b.cost("", u)
+	h := reservation{calls: 1, tokens: u.Input + u.Output}
+	h.money, _ = b.replyCost("", u)
 	for name := range b.Prices { // the reply says which of them was used
-		money, _ := b.cost(name, u)
+		money, _ := b.replyCost(name, u)
 		h.money = max(h.money, money)
 	}
 	return h
 }
 
-// admits reserves a hold and returns true if there is room for it. It returns
+// tryReserve reserves a hold and returns true if there is room for it. It returns
 // an error if there will never be room.
-func (p *purse) admits(t *till, h hold) (bool, error) {
+func (p *sharedBudget) tryReserve(t *ledger, h reservation) (bool, error) {
 	spent := p.base.add(t.Spent)
-	if err := p.allows(spent); err != nil {
-		return false, p.shared(err)
+	if err := p.checkSpend(spent); err != nil {
+		return false, p.markShared(err)
 	}
-	all := t.flying
+	all := t.reserved
 	all.add(h, 1)
 	full := p.Tokens > 0 && spent.Usage.Input+spent.Usage.Output+all.tokens > p.Tokens ||
 		p.Money > 0 && spent.Money+all.money > p.Money || p.Calls > 0 && spent.Calls+all.calls > p.Calls
-	if full && t.flying.calls > 0 {
+	if full && t.reserved.calls > 0 {
 		return false, nil
 	}
-	t.flying = all
+	t.reserved = all
 	return true, nil
 }
 
-// shared marks a BudgetError as one of a shared budget.
-func (p *purse) shared(err error) error {
+// markShared marks a BudgetError as one of a shared budget.
+func (p *sharedBudget) markShared(err error) error {
 	if e, ok := err.(*BudgetError); ok {
 		e.Shared, e.scope = true, p.scope
 	}
 	return err
 }
 
-// UsedUp reports whether err says that a budget which ctx shares is used up.
+// IsBudgetExhausted reports whether err says that a budget which ctx shares is used up.
 // Then nothing under ctx can continue, and the refused call is not a failure of
 // its own: return err unchanged. The run continues when it is resumed with a
 // larger budget. If the budget is shared only further below, err is an ordinary
 // failure.
-func UsedUp(ctx context.Context, err error) bool {
+func IsBudgetExhausted(ctx context.Context, err error) bool {
 	var e *BudgetError
 	if !errors.As(err, &e) || !e.Shared {
 		return false
 	}
-	for p := purseOf(ctx); p != nil; p = p.outer {
+	for p := sharedBudgetOf(ctx); p != nil; p = p.outer {
 		if p.scope == e.scope {
 			return true
 		}
@@ -237,14 +237,14 @@ func UsedUp(ctx context.Context, err error) bool {
 	return false
 }
 
-// settle records the cost of a call and releases what was reserved for it.
-func (c *charge) settle(b *Budget, r *llm.Reply) error {
-	for len(c.held) > 0 {
-		h := c.held[0]
-		c.held = c.held[1:]
-		cost := b.or(h.purse).spend(r)
-		err := h.Use(func(t *till) bool {
-			t.flying.add(h.hold, -1)
+// settleCost records the cost of a call and releases what was reserved for it.
+func (c *reservations) settleCost(b *Budget, r *llm.Reply) error {
+	for len(c.entries) > 0 {
+		h := c.entries[0]
+		c.entries = c.entries[1:]
+		cost := b.pricedBudget(h.sharedBudget).replySpend(r)
+		err := h.Use(func(t *ledger) bool {
+			t.reserved.add(h.reservation, -1)
 			t.Spent = t.Spent.add(cost)
 			t.Reply = max(t.Reply, r.Usage.Output)
 			if c.estimate > 0 {
@@ -253,19 +253,19 @@ func (c *charge) settle(b *Budget, r *llm.Reply) error {
 			return true
 		})
 		if err != nil {
-			c.end()
+			c.release()
 			return err
 		}
 	}
 	return nil
 }
 
-// end releases what is still reserved for a call.
-func (c *charge) end() {
-	for _, h := range c.held {
-		_ = h.Use(func(t *till) bool { t.flying.add(h.hold, -1); return false }) // cannot fail: nothing is recorded
+// release releases what is still reserved for a call.
+func (c *reservations) release() {
+	for _, h := range c.entries {
+		_ = h.Use(func(t *ledger) bool { t.reserved.add(h.reservation, -1); return false }) // cannot fail: nothing is recorded
 	}
-	c.held = nil
+	c.entries = nil
 }
 
 // beginTool counts a tool call in the purses that limit tool calls, once,
@@ -273,17 +273,17 @@ func (c *charge) end() {
 // will not be made again.
 func beginTool(ctx context.Context) (done func(), err error) {
 	key := graph.EffectKey(ctx)
-	var counted []held
-	for p := purseOf(ctx); p != nil; p = p.outer {
+	var counted []ledgerReservation
+	for p := sharedBudgetOf(ctx); p != nil; p = p.outer {
 		if p.ToolCalls <= 0 {
 			continue
 		}
-		h, err := p.open(ctx)
+		h, err := p.openLedger(ctx)
 		if err != nil {
 			return nil, err
 		}
 		var over error
-		err = h.Use(func(t *till) bool {
+		err = h.Use(func(t *ledger) bool {
 			if slices.Contains(t.Begun, key) {
 				return false
 			}
@@ -295,7 +295,7 @@ func beginTool(ctx context.Context) (done func(), err error) {
 			return true
 		})
 		if err == nil {
-			err = p.shared(over)
+			err = p.markShared(over)
 		}
 		if err != nil {
 			return nil, err
@@ -304,7 +304,7 @@ func beginTool(ctx context.Context) (done func(), err error) {
 	}
 	return func() {
 		for _, h := range counted {
-			_ = h.Use(func(t *till) bool { // recorded together with the next change
+			_ = h.Use(func(t *ledger) bool { // recorded together with the next change
 				t.Begun = slices.DeleteFunc(t.Begun, func(k string) bool { return k == key })
 				return false
 			})

@@ -114,7 +114,7 @@ func TestCallsWaitForRoom(t *testing.T) {
 func TestNobodyWaitsForGood(t *testing.T) {
 	ask := tool.Tool{Name: "ask", Effect: tool.ReadOnly, Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 		answer, err := graph.Interrupt[string](ctx, graph.Ask{Name: c.ID, Prompt: "Which?"})
-		return tool.Text(answer), err
+		return tool.TextResult(answer), err
 	}}
 	asks := func(r llm.Request) (llm.Message, error) {
 		if len(r.Messages) == 1 {
@@ -170,7 +170,7 @@ func TestCutOffWhileWaiting(t *testing.T) {
 func TestSharedCallsOfTools(t *testing.T) {
 	ask := tool.Tool{Name: "ask", Effect: tool.ReadOnly, Parallel: true, Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
 		answer, err := graph.Interrupt[string](ctx, graph.Ask{Name: c.ID, Prompt: "Which?"})
-		return tool.Text(answer), err
+		return tool.TextResult(answer), err
 	}}
 	asks := func(r llm.Request) (llm.Message, error) {
 		if len(r.Messages) == 1 {
@@ -200,7 +200,7 @@ func TestSharedCallsOfTools(t *testing.T) {
 func TestChargedTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &paying{began: time.Now()}
-		g := compile(t, agent.Config{Model: agent.Budget{}.Charged(p.model(fine))})
+		g := compile(t, agent.Config{Model: agent.Budget{}.MeterModel(p.model(fine))})
 		ctx := agent.Budget{Tokens: 40}.Share(t.Context(), "", agent.Spend{})
 		r := &graph.Runner{Graph: g}
 		if _, err := r.Invoke(ctx, graph.Input{Set: agent.Turn("Go.")}); err != nil {

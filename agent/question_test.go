@@ -27,7 +27,7 @@ func orderTool(runs *[]string, cut bool) tool.Tool {
 			return tool.Result{}, &tool.Question{Kind: "input", Prompt: "How many?"}
 		}
 		text, _ := json.Marshal(c.Answers)
-		return tool.Text(string(text)), nil
+		return tool.TextResult(string(text)), nil
 	}}
 }
 
@@ -55,7 +55,7 @@ func driveQuestions(t *testing.T, c agent.Config, answers ...graph.Answer) (prom
 
 func TestToolThatAsks(t *testing.T) {
 	var runs []string
-	config := agent.Config{Model: replies(call("x", "order", `{}`), say("ok")), Tools: []tool.Tool{orderTool(&runs, false)}}
+	config := agent.Config{Model: countReplies(call("x", "order", `{}`), say("ok")), Tools: []tool.Tool{orderTool(&runs, false)}}
 	prompts, told := driveQuestions(t, config, graph.Answer{Value: "red"}, graph.Answer{Value: 3})
 	if !slices.Equal(prompts, []string{"Which color?", "How many?"}) {
 		t.Errorf("asked %q", prompts)
@@ -66,11 +66,11 @@ func TestToolThatAsks(t *testing.T) {
 	if want := []string{"0 answers, key true, repeat false", "1 answers, key true, repeat false", "2 answers, key true, repeat false"}; !slices.Equal(runs, want) {
 		t.Errorf("runs %q", runs)
 	}
-	config.Model = replies(call("x", "order", `{}`), say("ok"))
+	config.Model = countReplies(call("x", "order", `{}`), say("ok"))
 	if _, told = driveQuestions(t, config, graph.Answer{Refused: "too late"}); !strings.Contains(told, `\"refused\":\"too late\"`) {
 		t.Errorf("told %s", told)
 	}
-	config.Model, config.Headless = replies(call("x", "order", `{}`), say("ok")), true
+	config.Model, config.Headless = countReplies(call("x", "order", `{}`), say("ok")), true
 	if _, told = driveQuestions(t, config); !strings.Contains(told, `\"refused\":\"no one is present to answer\"`) {
 		t.Errorf("told %s", told)
 	}
@@ -78,7 +78,7 @@ func TestToolThatAsks(t *testing.T) {
 
 func TestToolThatHasForgottenItsCallIsInDoubt(t *testing.T) {
 	var runs []string
-	config := agent.Config{Model: replies(call("x", "order", `{}`), say("ok")), Tools: []tool.Tool{orderTool(&runs, true)}}
+	config := agent.Config{Model: countReplies(call("x", "order", `{}`), say("ok")), Tools: []tool.Tool{orderTool(&runs, true)}}
 	prompts, told := driveQuestions(t, config, graph.Answer{Value: "red"}, graph.Answer{Value: "retry"})
 	if len(prompts) != 2 || !strings.Contains(prompts[1], "was cut off before its outcome was known") || !strings.Contains(told, `\"value\":\"red\"`) {
 		t.Errorf("asked %q, told %s", prompts, told)
@@ -86,7 +86,7 @@ func TestToolThatHasForgottenItsCallIsInDoubt(t *testing.T) {
 	if want := []string{"0 answers, key true, repeat false", "1 answers, key true, repeat false", "1 answers, key true, repeat true"}; !slices.Equal(runs, want) {
 		t.Errorf("runs %q", runs)
 	}
-	config.Model = replies(call("x", "order", `{}`), say("ok"))
+	config.Model = countReplies(call("x", "order", `{}`), say("ok"))
 	if _, told = driveQuestions(t, config, graph.Answer{Value: "red"}, graph.Answer{Value: "skip"}); !strings.Contains(told, "was not repeated") {
 		t.Errorf("told %s", told)
 	}

@@ -52,7 +52,7 @@ func pastCalls(entries []Entry, r *round, before int) (past []pastCall) {
 		calls := e.Message.ToolCalls()
 		for j := len(calls) - 1; j >= 0; j-- {
 			text, known := results[calls[j].ID]
-			past = append(past, pastCall{name: calls[j].Name, args: canonical(calls[j].Args), result: text, known: known, blocked: isLoopAlert(text)})
+			past = append(past, pastCall{name: calls[j].Name, args: canonicalJSON(calls[j].Args), result: text, known: known, blocked: isLoopAlert(text)})
 		}
 		if len(calls) > 0 {
 			if rounds++; rounds == 1 {
@@ -65,10 +65,10 @@ func pastCalls(entries []Entry, r *round, before int) (past []pastCall) {
 	return past
 }
 
-// looping reports whether the last call of past repeats the calls before it:
+// isLooping reports whether the last call of past repeats the calls before it:
 // most calls in a row are the same, all with the same result as far as it is
 // known.
-func looping(past []pastCall, most int) bool {
+func isLooping(past []pastCall, most int) bool {
 	last := past[len(past)-1]
 	before := past[:len(past)-1]
 	if most < 1 || len(before) < most {
@@ -90,9 +90,9 @@ func looping(past []pastCall, most int) bool {
 	return true
 }
 
-// canonical returns the JSON text of arguments in one form, whatever their
+// canonicalJSON returns the JSON text of arguments in one form, whatever their
 // white space and the order of their names.
-func canonical(args json.RawMessage) string {
+func canonicalJSON(args json.RawMessage) string {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	dec.UseNumber()
 	var v any
@@ -131,8 +131,8 @@ func isLoopAlert(text string) bool {
 	return len(text) > len(loopAlertHead) && text[:len(loopAlertHead)] == loopAlertHead
 }
 
-// alert returns the result that informs the model that it repeats itself.
-func alert(past []pastCall) tool.Result {
+// newLoopAlert returns the result that informs the model that it repeats itself.
+func newLoopAlert(past []pastCall) tool.Result {
 	const badRequest = 400
 	var a loopAlert
 	a.Alert.Error = loopError{
@@ -143,7 +143,7 @@ func alert(past []pastCall) tool.Result {
 	for _, p := range past[max(0, len(past)-shownCalls):] {
 		a.Alert.Error.History = append(a.Alert.Error.History, calledOnce{p.name, json.RawMessage(p.args)})
 	}
-	r := tool.JSON(a)
+	r := tool.JSONResult(a)
 	r.Error = true
 	return r
 }

@@ -70,10 +70,10 @@ const (
 	doubtfulMost = 3
 )
 
-// Model returns a model that repeats the requests to m. If fresh is set, the provider
+// WrapModel returns a model that repeats the requests to m. If fresh is set, the provider
 // has not answered in this conversation yet: an address where nothing listens is then
 // more likely wrong than restarting, and is tried three times only.
-func (r Retry) Model(m llm.Model, fresh bool) llm.Model {
+func (r Retry) WrapModel(m llm.Model, fresh bool) llm.Model {
 	if r.If == nil {
 		r.If = isTransient
 	}
@@ -82,7 +82,7 @@ func (r Retry) Model(m llm.Model, fresh bool) llm.Model {
 
 func isTransient(err error) bool {
 	var e *llm.Error
-	return errors.As(err, &e) && e.Transient()
+	return errors.As(err, &e) && e.IsTransient()
 }
 
 type retryModel struct {
@@ -96,13 +96,13 @@ func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 	return func(yield func(llm.Delta, error) bool) {
 		t := &retryState{Retry: m.retry, fresh: m.fresh, seed: graph.EffectKey(ctx), attempt: 1}
 		for {
-			err := m.once(ctx, r, yield)
+			err := m.sendOnce(ctx, r, yield)
 			if err == nil {
 				return
 			}
 			again := false
 			if ctx.Err() == nil {
-				again, err = t.wait(ctx, err)
+				again, err = t.waitForRetry(ctx, err)
 			}
 			if !again {
 				yield(llm.Delta{}, err)
@@ -112,13 +112,13 @@ func (m *retryModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 	}
 }
 
-// once sends one request. The error is nil as well if the reader has left.
-func (m *retryModel) once(ctx context.Context, r llm.Request, yield func(llm.Delta, error) bool) error {
+// sendOnce sends one request. The error is nil as well if the reader has left.
+func (m *retryModel) sendOnce(ctx context.Context, r llm.Request, yield func(llm.Delta, error) bool) error {
 	for d, err := range m.model.Stream(ctx, r) {
 		switch {
 		case err != nil:
 			return err
-		case d.Done != nil && d.Done.Empty():
+		case d.Done != nil && d.Done.IsEmpty():
 			return &llm.Error{Class: llm.Server, Message: "the reply is empty"}
 		case !yield(d, nil) || d.Done != nil:
 			return nil
@@ -138,24 +138,24 @@ type retryState struct {
 	since    time.Time // the first failure of this attempt
 }
 
-// wait takes in a failure and waits for the next request. If there is none, it returns
+// waitForRetry takes in a failure and waits for the next request. If there is none, it returns
 // the error that the caller gets.
-func (t *retryState) wait(ctx context.Context, err error) (again bool, final error) {
+func (t *retryState) waitForRetry(ctx context.Context, err error) (again bool, final error) {
 	if t.requests++; t.requests == 1 {
 		t.since = time.Now()
 	}
 	t.sent++
-	after, final := t.repeat(err)
+	after, final := t.patienceDelay(err)
 	if final != nil {
-		if after, final = t.another(ctx, err, final); final != nil {
+		if after, final = t.attemptDelay(ctx, err, final); final != nil {
 			return false, final
 		}
 	}
 	if after <= 0 {
 		return true, nil
 	}
-	if graph.Emits(ctx) {
-		graph.Emit(ctx, Retrying{Reason: reasonOf(err), Wait: after, Request: t.sent + 1})
+	if graph.IsEmitEnabled(ctx) {
+		graph.Emit(ctx, RetryScheduled{Reason: reasonOf(err), Wait: after, Request: t.sent + 1})
 	}
 	timer := time.NewTimer(after)
 	defer timer.Stop()
@@ -175,9 +175,9 @@ func contextError(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// repeat returns the pause before the same request is sent again as the patience
+// patienceDelay returns the pause before the same request is sent again as the patience
 // allows, or the error that the caller gets.
-func (t *retryState) repeat(err error) (time.Duration, error) {
+func (t *retryState) patienceDelay(err error) (time.Duration, error) {
 	var failure *llm.Error
 	if t.Patience < 0 || !errors.As(err, &failure) || t.requests >= mostRequests(failure, t.fresh) {
 		return 0, err
@@ -190,14 +190,14 @@ func (t *retryState) repeat(err error) (time.Duration, error) {
 	case failure.RetryAfter > 0:
 		return failure.RetryAfter, nil
 	case left > 0:
-		return min(t.pause(), left), nil
+		return min(t.backoffDelay(), left), nil
 	}
 	return 0, &PatienceError{Err: err, Patience: patience, Requests: t.sent}
 }
 
-// another returns the pause before a further attempt, or the error that the caller
+// attemptDelay returns the pause before a further attempt, or the error that the caller
 // gets: final, unless the provider asks for too much time.
-func (t *retryState) another(ctx context.Context, err, final error) (time.Duration, error) {
+func (t *retryState) attemptDelay(ctx context.Context, err, final error) (time.Duration, error) {
 	if t.attempt >= t.Attempts || !t.If(err) {
 		return 0, final
 	}
@@ -221,10 +221,10 @@ func (t *retryState) another(ctx context.Context, err, final error) (time.Durati
 	return after, nil
 }
 
-// pause is the wait after the newest failure when the provider does not name one. A
+// backoffDelay is the wait after the newest failure when the provider does not name one. A
 // part of it depends on the call, so that calls which failed together are not
 // repeated together; it is the same whenever the run is repeated.
-func (t *retryState) pause() time.Duration {
+func (t *retryState) backoffDelay() time.Duration {
 	d := min(firstWait<<min(t.requests-1, 10), longestWait)
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(t.seed))
@@ -265,7 +265,7 @@ func isBrokenReply(e *llm.Error) bool {
 
 // Text returns the event as text for people: "rate limited, trying again in 20
 // s (2nd request)".
-func (v Retrying) Text() string {
+func (v RetryScheduled) Text() string {
 	return fmt.Sprintf("%s, trying again in %s (%s request)", v.Reason, spokenTime(v.Wait), formatOrdinal(v.Request))
 }
 

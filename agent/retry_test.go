@@ -100,7 +100,7 @@ func TestRequestsAreRepeatedPatiently(t *testing.T) {
 				var waits []string
 				r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Retry: k.retry}), Store: graph.NewMemory()}
 				res, err := watchTurn(t, r, func(v any) {
-					if wait, ok := v.(agent.Retrying); ok {
+					if wait, ok := v.(agent.RetryScheduled); ok {
 						waits = append(waits, wait.Text())
 					}
 				})
@@ -126,7 +126,7 @@ func watchTurn(t *testing.T, r *graph.Runner, emitted func(any)) (res graph.Resu
 			break
 		}
 		switch b := ev.Body.(type) {
-		case graph.Emitted:
+		case graph.ValueEmitted:
 			emitted(b.Value)
 		case graph.RunEnded:
 			if ev.Path == "" {
@@ -209,7 +209,7 @@ func TestARecordedReplyIsNotRequestedAgain(t *testing.T) {
 }
 
 func TestWaitsAreTold(t *testing.T) {
-	for want, v := range map[string]agent.Retrying{
+	for want, v := range map[string]agent.RetryScheduled{
 		"rate limited, trying again in 20 s (2nd request)":              {Reason: "rate limited", Wait: 20 * time.Second, Request: 2},
 		"connection lost, trying again in 1.3 s (3rd request)":          {Reason: "connection lost", Wait: 1300 * time.Millisecond, Request: 3},
 		"rate limited, trying again in 1 min 1 s (11th request)":        {Reason: "rate limited", Wait: 61 * time.Second, Request: 11},

@@ -15,10 +15,10 @@ type round struct {
 	at      int            // the index of the reply's entry
 }
 
-// newest returns the newest round of a node, or of any node if of is empty. The
+// newestRound returns the newest round of a node, or of any node if of is empty. The
 // round has no calls if the reply has none or if there is no reply. newest
 // reads as few entries as possible.
-func newest(entries []Entry, of string) (r round) {
+func newestRound(entries []Entry, of string) (r round) {
 	var outcomes []llm.Part
 	said := -1 // the lowest number of entries that a writer of an OpSaid entry had seen
 	for i := len(entries) - 1; i >= 0; i-- {
@@ -31,7 +31,7 @@ func newest(entries []Entry, of string) (r round) {
 			outcomes = append(outcomes, e.Message.Parts...)
 		case e.Message.Role == llm.RoleAssistant && (of == "" || e.By == of):
 			r.calls, r.by, r.at = e.Message.ToolCalls(), e.By, i
-			r.pending, r.passed = unanswered(r.calls, outcomes), r.passed || said > i
+			r.pending, r.passed = pendingCalls(r.calls, outcomes), r.passed || said > i
 			return r
 		case e.Op == OpSaid: // its writer may run in parallel and not have seen the reply
 			said = max(said, e.After)
@@ -42,7 +42,7 @@ func newest(entries []Entry, of string) (r round) {
 	return r
 }
 
-func unanswered(calls []llm.ToolCall, outcomes []llm.Part) (rest []llm.ToolCall) {
+func pendingCalls(calls []llm.ToolCall, outcomes []llm.Part) (rest []llm.ToolCall) {
 	for _, c := range calls {
 		if !slices.ContainsFunc(outcomes, func(p llm.Part) bool { r, ok := p.(llm.ToolResult); return ok && r.CallID == c.ID }) {
 			rest = append(rest, c)
@@ -51,9 +51,9 @@ func unanswered(calls []llm.ToolCall, outcomes []llm.Part) (rest []llm.ToolCall)
 	return rest
 }
 
-// beside returns another node of the same path that has calls without an
+// otherPendingNode returns another node of the same path that has calls without an
 // outcome at the same time as this round, or "" if there is none.
-func (r *round) beside(entries []Entry) string {
+func (r *round) otherPendingNode(entries []Entry) string {
 	seen := map[string]bool{r.by: true}
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
@@ -64,7 +64,7 @@ func (r *round) beside(entries []Entry) string {
 			continue
 		}
 		seen[e.By] = true
-		if o := newest(entries, e.By); len(o.pending) > 0 && !o.passed {
+		if o := newestRound(entries, e.By); len(o.pending) > 0 && !o.passed {
 			return e.By
 		}
 	}

@@ -20,52 +20,52 @@ const (
 	longestQuoted = 1000 // tokens of one summarized message
 )
 
-// fit leaves out what does not fit in the window. A summary needs one more
+// fitRequest leaves out what does not fit in the window. A summary needs one more
 // model call; if that fails, a note replaces what is left out.
-func (x *thinking) fit(ctx context.Context, s graph.State, f *fitting) error {
-	at, crowded := f.crowded()
+func (x *thinkStep) fitRequest(ctx context.Context, s graph.State, f *requestFitter) error {
+	at, crowded := f.findSummaryStart()
 	switch {
-	case !f.fits() && crowded:
-		at = max(at, f.cut())
-	case !f.fits():
-		at = f.cut()
+	case !f.isWithinLimit() && crowded:
+		at = max(at, f.findCutLine())
+	case !f.isWithinLimit():
+		at = f.findCutLine()
 	case !crowded:
 		return nil
 	}
 	if at > f.from {
 		was, from := f.view.Summary, f.from
-		f.leave(at)
+		f.moveViewTo(at)
 		if f.view.Left > 0 && x.think.Window.Summary != nil {
-			text, err := x.summarise(ctx, s, f, from, was)
+			text, err := x.summariseLines(ctx, s, f, from, was)
 			if err != nil {
 				return err
 			}
 			f.view.Summary = text
 		}
 	}
-	if graph.Emits(ctx) {
-		graph.Emit(ctx, Shortened{Messages: f.view.Left, Tokens: f.scaled(f.tokens(f.from)), Limit: f.room(), Summary: f.view.Summary != ""})
+	if graph.IsEmitEnabled(ctx) {
+		graph.Emit(ctx, WindowShortened{Messages: f.view.Left, Tokens: f.scaleTokens(f.estimateTokens(f.from)), Limit: f.requestLimit(), Summary: f.view.Summary != ""})
 	}
 	return nil
 }
 
-// summarise returns a summary of the lines from the given one up to the start
+// summariseLines returns a summary of the lines from the given one up to the start
 // of the view, and of what was left out before them.
-func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, from int, was string) (string, error) {
-	if err := x.think.Budget.allows(Spent.Get(s).add(x.spent)); err != nil {
+func (x *thinkStep) summariseLines(ctx context.Context, s graph.State, f *requestFitter, from int, was string) (string, error) {
+	if err := x.think.Budget.checkSpend(Spent.Get(s).add(x.spent)); err != nil {
 		return "", err
 	}
-	most := max(f.room()/summaryShare, leastSummary)
+	most := max(f.requestLimit()/summaryShare, leastSummary)
 	prompt := x.think.Window.Prompt
 	if prompt == "" {
 		prompt = defaultSummary
 	}
-	text := transcript(f.lines[from:f.from], was, f.room()*percent/max(f.factor, 1)/2)
+	text := formatTranscript(f.lines[from:f.from], was, f.requestLimit()*percent/max(f.factor, 1)/2)
 	req := llm.Request{System: prompt, MaxTokens: most, Messages: []llm.Message{llm.User(text)}}
 	reply, err := graph.Do(ctx, "summary", func(ctx context.Context) (llm.Reply, error) {
-		r, err := llm.Generate(ctx, x.think.Retry.Model(x.think.redacted(x.think.Budget.Charged(x.think.Window.Summary)), false), req)
+		r, err := llm.Generate(ctx, x.think.Retry.WrapModel(x.think.redactModel(x.think.Budget.MeterModel(x.think.Window.Summary)), false), req)
 		if err == nil {
-			graph.Emit(ctx, Summed{r.Model, r.Usage})
+			graph.Emit(ctx, SummaryDone{r.Model, r.Usage})
 		}
 		return r, err
 	})
@@ -79,13 +79,13 @@ func (x *thinking) summarise(ctx context.Context, s graph.State, f *fitting, fro
 	case err != nil:
 		return "", err
 	}
-	x.spent = x.spent.add(x.think.Budget.spend(&reply))
-	return shorten(strings.TrimSpace(reply.Text()), 2*most), nil
+	x.spent = x.spent.add(x.think.Budget.replySpend(&reply))
+	return truncateMiddle(strings.TrimSpace(reply.Text()), 2*most), nil
 }
 
-// transcript returns messages as one text to be summarized, of about most
+// formatTranscript returns messages as one text to be summarized, of about most
 // tokens.
-func transcript(lines []line, was string, most int) string {
+func formatTranscript(lines []line, was string, most int) string {
 	quoted := longestQuoted
 	if n := len(lines); n > 0 {
 		quoted = max(smallest, min(quoted, most/n))
@@ -98,13 +98,13 @@ func transcript(lines []line, was string, most int) string {
 		for _, p := range l.message.Parts {
 			switch p := p.(type) {
 			case llm.Text:
-				b.WriteString(string(l.message.Role) + ": " + shorten(p.Text, quoted) + "\n")
+				b.WriteString(string(l.message.Role) + ": " + truncateMiddle(p.Text, quoted) + "\n")
 			case llm.ToolCall:
-				b.WriteString("call of " + p.Name + ": " + shorten(string(p.Args), quoted) + "\n")
+				b.WriteString("call of " + p.Name + ": " + truncateMiddle(string(p.Args), quoted) + "\n")
 			case llm.ToolResult:
-				b.WriteString("result of " + p.Name + ": " + shorten(llm.Message{Parts: p.Content}.Text(), quoted) + "\n")
+				b.WriteString("result of " + p.Name + ": " + truncateMiddle(llm.Message{Parts: p.Content}.Text(), quoted) + "\n")
 			}
 		}
 	}
-	return shorten(b.String(), most)
+	return truncateMiddle(b.String(), most)
 }

@@ -55,19 +55,19 @@ func TestWhatIsSeenOfASession(t *testing.T) {
 		{"the request before", agent.RequestContext, agent.Viewer{Run: "r2", Path: "a/"}, "u2 a2 ax2"},
 	} {
 		var got []string
-		for _, e := range agent.Visible(session(), k.see, k.at) {
+		for _, e := range agent.VisibleEntries(session(), k.see, k.at) {
 			got = append(got, e.Message.Text())
 		}
 		equal(t, k.name, strings.Join(got, " "), k.want)
 	}
-	if got := agent.Visible(append(session(), agent.Entry{Message: llm.User("u4")}), agent.RequestContext, agent.Viewer{Run: "r4"}); len(got) != 1 || got[0].Message.Text() != "u4" {
+	if got := agent.VisibleEntries(append(session(), agent.Entry{Message: llm.User("u4")}), agent.RequestContext, agent.Viewer{Run: "r4"}); len(got) != 1 || got[0].Message.Text() != "u4" {
 		t.Errorf("at the beginning of a run: %v", got)
 	}
 }
 
 func TestAModelNodeSeesWhatItIsGiven(t *testing.T) {
 	m, all := &asked{name: "m"}, &asked{name: "all"}
-	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m, See: agent.RequestContext}.Node("m"), agent.Think{Model: all}.Node("all")), Store: graph.NewMemory()}
+	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m, Visibility: agent.RequestContext}.Node("m"), agent.Think{Model: all}.Node("all")), Store: graph.NewMemory()}
 	for _, text := range []string{"one", "two"} {
 		if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(text)}); err != nil {
 			t.Fatal(err)
@@ -97,7 +97,7 @@ func TestASessionBeginsWithWhatAnotherHas(t *testing.T) {
 func TestOldJournalsHaveNoPlaces(t *testing.T) {
 	store := graph.NewMemory()
 	m := &asked{name: "m"}
-	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m}.Node("m"), agent.Think{Model: m, See: agent.RequestContext}.Node("now")), Store: store}
+	r := &graph.Runner{Graph: chain(t, agent.Think{Model: m}.Node("m"), agent.Think{Model: m, Visibility: agent.RequestContext}.Node("now")), Store: store}
 	old := []agent.Entry{{Message: llm.User("one")}, {Message: say("yes"), By: "m"}}
 	if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: append([]graph.Write{agent.Messages.Set(old)}, agent.Turn("two")...)}); err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func TestSummariesAreWorded(t *testing.T) {
 			if k.summary {
 				w.Summary = sums
 			}
-			r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Window: w, See: k.see}), Store: graph.NewMemory()}
+			r := &graph.Runner{Graph: compile(t, agent.Config{Model: m, Window: w, Visibility: k.see}), Store: graph.NewMemory()}
 			for _, text := range []string{"a " + long, "b " + long, "c " + long} {
 				if _, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: agent.Turn(text)}); err != nil {
 					t.Fatal(err)
@@ -144,7 +144,7 @@ func TestTerminalTellsWhatModelsSayLast(t *testing.T) {
 	b := &asked{name: "b", answers: []llm.Message{call("x", "look", `{}`)}}
 	look := c.tool("look", tool.ReadOnly, false)
 	g := chain(t, agent.Agent{Graph: loop(t, a, look)}.Node("a"), agent.Think{Model: &asked{name: "mid"}}.Node("mid"), agent.Agent{Graph: loop(t, b, look)}.Node("b"))
-	filter := agent.Terminal(g)
+	filter := agent.TerminalFilter(g)
 	var shown, final []string
 	tools := 0
 	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
@@ -155,17 +155,17 @@ func TestTerminalTellsWhatModelsSayLast(t *testing.T) {
 		if !filter(ev) {
 			continue
 		}
-		sent, ok := ev.Body.(graph.Emitted)
+		sent, ok := ev.Body.(graph.ValueEmitted)
 		if !ok {
 			continue
 		}
 		switch v := sent.Value.(type) {
-		case agent.Replied:
+		case agent.ReplyDone:
 			shown = append(shown, strings.Join(shape([]llm.Message{v.Message}), " "))
 		case agent.ToolStarted:
 			tools++
 		}
-		if m, ok := agent.Final(ev); ok {
+		if m, ok := agent.FinalReply(ev); ok {
 			final = append(final, m.Text())
 		}
 	}
@@ -235,10 +235,10 @@ func TestCallsOfSomeToolsAreLimited(t *testing.T) {
 					defer active.Add(-1)
 				}
 				time.Sleep(time.Second)
-				return tool.Text("ok"), nil
+				return tool.TextResult("ok"), nil
 			}}
 		}
-		m := replies(both(call("a", "db", `{"n":1}`), call("b", "db", `{"n":2}`), call("c", "db", `{"n":3}`), call("d", "web", `{}`), call("e", "web", `{"n":1}`)), say("ok"))
+		m := countReplies(both(call("a", "db", `{"n":1}`), call("b", "db", `{"n":2}`), call("c", "db", `{"n":3}`), call("d", "web", `{}`), call("e", "web", `{"n":1}`)), say("ok"))
 		g := compile(t, agent.Config{Model: m, Tools: []tool.Tool{slow("db"), slow("web")}, AroundTools: []agent.ToolMiddleware{agent.LimitCalls(1, "db"), agent.LimitCalls(4)}})
 		began := time.Now()
 		_, err := (&graph.Runner{Graph: g}).Invoke(t.Context(), graph.Input{Set: agent.Turn("Go.")})
@@ -252,13 +252,13 @@ func TestACallIsToldWhenItBegins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := tool.Tool{Name: "slow", Run: func(context.Context, tool.Call) (tool.Result, error) {
 			time.Sleep(150 * time.Millisecond)
-			return tool.Text("ok"), nil
+			return tool.TextResult("ok"), nil
 		}}
-		r := &graph.Runner{Graph: loop(t, replies(call("a", "slow", `{}`), say("ok")), slow)}
+		r := &graph.Runner{Graph: loop(t, countReplies(call("a", "slow", `{}`), say("ok")), slow)}
 		began := time.Now()
 		told := map[string]time.Duration{}
 		for ev, err := range r.Run(t.Context(), graph.Input{Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
-			if sent, ok := ev.Body.(graph.Emitted); ok && err == nil {
+			if sent, ok := ev.Body.(graph.ValueEmitted); ok && err == nil {
 				told[fmt.Sprintf("%T", sent.Value)] = time.Since(began)
 			}
 		}
@@ -287,13 +287,13 @@ func TestAStreamBecomesOneMessage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, ok := agent.Final(ev); ok {
+		if m, ok := agent.FinalReply(ev); ok {
 			final = append(final, m.Text())
 		}
 		switch body := ev.Body.(type) {
 		case graph.RunEnded:
 			res = body.Result
-		case graph.Emitted:
+		case graph.ValueEmitted:
 			if d, ok := body.Value.(agent.TextDelta); ok {
 				pieces = append(pieces, d.Text)
 			}
@@ -339,7 +339,7 @@ func TestACallThatAsksKeepsTheOthers(t *testing.T) {
 	var c counted
 	asks := tool.Tool{Name: "asks", Effect: tool.ReadOnly, Run: func(ctx context.Context, call tool.Call) (tool.Result, error) {
 		answer, err := graph.Interrupt[string](ctx, graph.Ask{Name: call.ID, Prompt: "which?"})
-		return tool.Text(answer), err
+		return tool.TextResult(answer), err
 	}}
 	m := &asked{name: "m", answers: []llm.Message{both(call("a", "put", `{"n":1}`), call("b", "asks", `{}`), call("c", "put", `{"n":3}`))}}
 	r := &graph.Runner{Graph: loop(t, m, c.tool("put", tool.Dangerous, false), asks), Store: graph.NewMemory()}

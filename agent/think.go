@@ -16,23 +16,23 @@ type Think struct {
 	Model   llm.Model
 	Request llm.Request // what every request contains in addition to messages: the system prompt, the temperature, a schema
 	// System returns the system prompt; nil: Request.System. It must be pure.
-	System func(s graph.State) (string, error)
-	Models map[string]llm.Model // further models, by the names that an Override uses
-	See    Visibility           // the part of the conversation that the node sees; the zero value: FullContext
-	Input  graph.Key[string]    // what the user says; the zero value: UserInput
+	System     func(s graph.State) (string, error)
+	Models     map[string]llm.Model // further models, by the names that an Override uses
+	Visibility Visibility           // the part of the conversation that the node sees; the zero value: FullContext
+	Input      graph.Key[string]    // what the user says; the zero value: UserInput
 	// MaxIterations is how many replies the node may request in one turn,
 	// including those after a reminder; 0: no limit. One more is an
 	// *IterationError.
 	MaxIterations int
 
-	Tools  []tool.Tool                                    // the tools that the model may call
-	More   func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
-	Window Window
-	Budget Budget
-	Around []ModelMiddleware   // the first outermost
-	Redact func(string) string // removes secrets from requests and replies; nil: nothing is removed
-	Hold   func(string) int    // see Config.Hold
-	Retry  Retry               // of failed requests; the zero value: for two minutes
+	Tools     []tool.Tool                                    // the tools that the model may call
+	ListTools func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none
+	Window    Window
+	Budget    Budget
+	Around    []ModelMiddleware   // the first outermost
+	Redact    func(string) string // removes secrets from requests and replies; nil: nothing is removed
+	Hold      func(string) int    // see Config.Hold
+	Retry     Retry               // of failed requests; the zero value: for two minutes
 
 	continues int // see Continue.Max
 }
@@ -44,8 +44,8 @@ const (
 	shorterPercent = 70
 )
 
-// thinking is one step of a think node.
-type thinking struct {
+// thinkStep is one step of a think node.
+type thinkStep struct {
 	think  *Think
 	name   string
 	model  llm.Model
@@ -62,20 +62,20 @@ func (t Think) Node(name string) graph.Node {
 }
 
 func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Update, error) {
-	entries, in := Messages.Get(s), t.told(ctx, s, name)
+	entries, in := Messages.Get(s), t.buildInput(ctx, s, name)
 	if len(in.lines) == 0 {
 		return graph.Update{}, errNoMessages
 	}
-	if n := replies(entries, name); t.MaxIterations > 0 && n >= t.MaxIterations && !in.begins {
+	if n := countReplies(entries, name); t.MaxIterations > 0 && n >= t.MaxIterations && !in.begins {
 		return graph.Update{}, &IterationError{Node: name, Limit: t.MaxIterations}
 	}
 	o := overrideOf(s, name)
-	model, err := o.model(name, t.Model, t.Models)
+	model, err := o.selectModel(name, t.Model, t.Models)
 	if err != nil {
 		return graph.Update{}, err
 	}
-	x := &thinking{think: t, name: name, model: t.Retry.Model(t.redacted(wrapped(t.Budget.Charged(model), t.Around)), replies(entries, name) == 0), writes: in.writes}
-	req, err := t.request(ctx, s, o)
+	x := &thinkStep{think: t, name: name, model: t.Retry.WrapModel(t.redactModel(wrapModel(t.Budget.MeterModel(model), t.Around)), countReplies(entries, name) == 0), writes: in.writes}
+	req, err := t.buildRequest(ctx, s, o)
 	if err != nil {
 		return graph.Update{}, err
 	}
@@ -83,24 +83,24 @@ func (t *Think) run(ctx context.Context, name string, s graph.State) (graph.Upda
 	if in.once {
 		view = View{}
 	}
-	f := newFitting(in.lines, &req, view, factor(entries, name))
-	f.limit, f.soft, f.keep, f.format = t.Window.room(&req), t.Window.Soft, t.Window.Keep, t.Window.Format
-	reply, tokens, err := x.ask(ctx, s, req, f)
+	f := newFitting(in.lines, &req, view, tokenFactor(entries, name))
+	f.limit, f.soft, f.keep, f.format = t.Window.requestLimit(&req), t.Window.Soft, t.Window.Keep, t.Window.Format
+	reply, tokens, err := x.askModel(ctx, s, req, f)
 	if err != nil {
 		return graph.Update{}, err
 	}
 	info := &ReplyInfo{ID: reply.ID, Model: reply.Model, Usage: reply.Usage, Stop: reply.Stop, Estimate: tokens}
-	x.writes = append(x.writes, Messages.Set([]Entry{mark(ctx, Entry{Message: reply.Message, By: name, Reply: info})}), Spent.Set(x.spent))
-	x.warn(ctx, s, reply)
+	x.writes = append(x.writes, Messages.Set([]Entry{stampEntry(ctx, Entry{Message: reply.Message, By: name, Reply: info})}), Spent.Set(x.spent))
+	x.warnIncomplete(ctx, s, reply)
 	if f.view != view && !in.once {
 		x.writes = append(x.writes, Views.Set(map[string]View{name: f.view}))
 	}
 	return graph.Put(x.writes...), nil
 }
 
-// warn reports a reply that ends the turn without an answer.
-func (x *thinking) warn(ctx context.Context, s graph.State, reply llm.Reply) {
-	if flaw, _ := reply.Flaw(); flaw != "" {
+// warnIncomplete reports a reply that ends the turn without an answer.
+func (x *thinkStep) warnIncomplete(ctx context.Context, s graph.State, reply llm.Reply) {
+	if flaw, _ := reply.DescribeFlaw(); flaw != "" {
 		graph.Emit(ctx, Warning{Text: "the reply of " + cmp.Or(reply.Model, "the model") + " " + flaw})
 	}
 	most, open := x.think.continues, Todo.Get(s).Open()
@@ -109,46 +109,46 @@ func (x *thinking) warn(ctx context.Context, s graph.State, reply llm.Reply) {
 	}
 }
 
-// request returns the request without its messages.
-func (t *Think) request(ctx context.Context, s graph.State, o Override) (llm.Request, error) {
-	req := o.applied(t.Request)
+// buildRequest returns the request without its messages.
+func (t *Think) buildRequest(ctx context.Context, s graph.State, o Override) (llm.Request, error) {
+	req := o.applyTo(t.Request)
 	if t.System != nil && o.System == nil {
 		var err error
 		if req.System, err = t.System(s); err != nil {
 			return req, err
 		}
 	}
-	tools, err := all(ctx, t.Tools, t.More)
+	tools, err := listTools(ctx, t.Tools, t.ListTools)
 	if err != nil {
 		return req, err
 	}
 	req.Tools = append([]llm.ToolSpec(nil), t.Request.Tools...)
-	for _, tl := range o.allowed(tools) {
+	for _, tl := range o.filterTools(tools) {
 		req.Tools = append(req.Tools, tl.Spec())
 	}
 	return req, nil
 }
 
-// ask returns a reply. If the provider says that the request is too long, it
+// askModel returns a reply. If the provider says that the request is too long, it
 // sends a shorter one. All requests are one effect, which records the reply.
-func (x *thinking) ask(ctx context.Context, s graph.State, req llm.Request, f *fitting) (llm.Reply, int, error) {
+func (x *thinkStep) askModel(ctx context.Context, s graph.State, req llm.Request, f *requestFitter) (llm.Reply, int, error) {
 	for try := 0; ; try++ {
-		if err := x.fit(ctx, s, f); err != nil {
+		if err := x.fitRequest(ctx, s, f); err != nil {
 			return llm.Reply{}, 0, err
 		}
-		messages, tokens, err := f.messages()
+		messages, tokens, err := f.buildMessages()
 		if err != nil {
 			return llm.Reply{}, 0, err
 		}
 		req.Messages = messages
-		if err := x.think.Budget.allows(Spent.Get(s).add(x.spent)); err != nil {
+		if err := x.think.Budget.checkSpend(Spent.Get(s).add(x.spent)); err != nil {
 			return llm.Reply{}, 0, err
 		}
-		reply, err := graph.Do(ctx, "model", func(ctx context.Context) (llm.Reply, error) { return x.stream(ctx, req) })
+		reply, err := graph.Do(ctx, "model", func(ctx context.Context) (llm.Reply, error) { return x.streamReply(ctx, req) })
 		if err == nil {
-			x.spent = x.spent.add(x.think.Budget.spend(&reply))
-			if graph.Emits(ctx) {
-				graph.Emit(ctx, Spending{Spent.Get(s).add(x.spent)})
+			x.spent = x.spent.add(x.think.Budget.replySpend(&reply))
+			if graph.IsEmitEnabled(ctx) {
+				graph.Emit(ctx, SpendReport{Spent.Get(s).add(x.spent)})
 			}
 			return reply, tokens, nil
 		}
@@ -156,19 +156,19 @@ func (x *thinking) ask(ctx context.Context, s graph.State, req llm.Request, f *f
 		if !errors.As(err, &failure) || failure.Class != llm.ContextLength || try == shorterTries {
 			return reply, tokens, err
 		}
-		f.limit = f.scaled(tokens) * shorterPercent / percent
+		f.limit = f.scaleTokens(tokens) * shorterPercent / percent
 	}
 }
 
-// stream makes the call and emits what arrives.
-func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, error) {
-	emits := graph.Emits(ctx)
+// streamReply makes the call and emits what arrives.
+func (x *thinkStep) streamReply(ctx context.Context, req llm.Request) (llm.Reply, error) {
+	emits := graph.IsEmitEnabled(ctx)
 	for d, err := range x.model.Stream(ctx, req) {
 		switch {
 		case err != nil:
 			return llm.Reply{}, err
 		case d.Done != nil:
-			return x.finish(ctx, *d.Done), nil
+			return x.finishReply(ctx, *d.Done), nil
 		case !emits:
 		case d.Text != "":
 			graph.Emit(ctx, TextDelta{d.Text})
@@ -179,18 +179,18 @@ func (x *thinking) stream(ctx context.Context, req llm.Request) (llm.Reply, erro
 	return llm.Reply{}, errors.New("agent: a model that retries gave no reply") // it returns an error instead
 }
 
-// finish prepares a reply for recording.
-func (x *thinking) finish(ctx context.Context, r llm.Reply) llm.Reply {
-	r.Message = distinct(r.Message)
-	if graph.Emits(ctx) {
-		cost, priced := x.think.Budget.cost(r.Model, r.Usage)
-		graph.Emit(ctx, Replied{Message: r.Message, Model: r.Model, Usage: r.Usage, Stop: r.Stop, Cost: cost, Priced: priced})
+// finishReply prepares a reply for recording.
+func (x *thinkStep) finishReply(ctx context.Context, r llm.Reply) llm.Reply {
+	r.Message = withDistinctCalls(r.Message)
+	if graph.IsEmitEnabled(ctx) {
+		cost, priced := x.think.Budget.replyCost(r.Model, r.Usage)
+		graph.Emit(ctx, ReplyDone{Message: r.Message, Model: r.Model, Usage: r.Usage, Stop: r.Stop, Cost: cost, Priced: priced})
 	}
 	return r
 }
 
-// replies counts what a node has said since the last message of the caller.
-func replies(entries []Entry, name string) (n int) {
+// countReplies counts what a node has said since the last message of the caller.
+func countReplies(entries []Entry, name string) (n int) {
 	for i := len(entries) - 1; i >= 0; i-- {
 		switch e := &entries[i]; {
 		case e.By == "" && e.Message.Role == llm.RoleUser:
@@ -202,9 +202,9 @@ func replies(entries []Entry, name string) (n int) {
 	return n
 }
 
-// factor returns the tokens that the provider counted for the node's last
+// tokenFactor returns the tokens that the provider counted for the node's last
 // request, in per cent of the estimate.
-func factor(entries []Entry, name string) int {
+func tokenFactor(entries []Entry, name string) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		e := &entries[i]
 		if e.By == name && e.Reply != nil && e.Reply.Usage.Input > 0 && e.Reply.Estimate > 0 {
@@ -214,5 +214,5 @@ func factor(entries []Entry, name string) int {
 	return percent
 }
 
-// redacted returns a model that removes secrets from requests and replies.
-func (t *Think) redacted(m llm.Model) llm.Model { return llm.Redacted(m, t.Redact, t.Hold) }
+// redactModel returns a model that removes secrets from requests and replies.
+func (t *Think) redactModel(m llm.Model) llm.Model { return llm.RedactModel(m, t.Redact, t.Hold) }

@@ -62,12 +62,12 @@ func (l TodoList) clone() TodoList {
 // results depend only on the list and the arguments: the act node runs them
 // again instead of recording their results.
 var todoActions = map[string]func(l *TodoList, args json.RawMessage) tool.Result{
-	"todo__init":   (*TodoList).start,
-	"todo__add":    (*TodoList).add,
-	"todo__done":   (*TodoList).done,
-	"todo__update": (*TodoList).update,
-	"todo__list":   (*TodoList).list,
-	"todo__clear":  (*TodoList).drop,
+	"todo__init":   (*TodoList).startList,
+	"todo__add":    (*TodoList).addItem,
+	"todo__done":   (*TodoList).markDone,
+	"todo__update": (*TodoList).updateItem,
+	"todo__list":   (*TodoList).listItems,
+	"todo__clear":  (*TodoList).clearList,
 }
 
 // TodoTools returns the tools with which a model keeps a todo list. They work
@@ -96,7 +96,7 @@ func TodoTools() []tool.Tool {
 
 // outsideAct is the Run of tools that work only in an act node.
 func outsideAct(context.Context, tool.Call) (tool.Result, error) {
-	return tool.Failed("Todo tool failed: No active agent"), nil
+	return tool.FailedResult("Todo tool failed: No active agent"), nil
 }
 
 type todoArgs struct {
@@ -106,60 +106,60 @@ type todoArgs struct {
 	Done *bool           `json:"done"`
 }
 
-func succeeded(message string) tool.Result {
-	return tool.JSON(struct {
+func okResult(message string) tool.Result {
+	return tool.JSONResult(struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
 	}{"ok", message})
 }
 
-// soft returns an error that the model can correct with another call.
-func soft(format string, args ...any) tool.Result {
-	return tool.JSON(map[string]string{"error": fmt.Sprintf(format, args...)})
+// softError returns an error that the model can correct with another call.
+func softError(format string, args ...any) tool.Result {
+	return tool.JSONResult(map[string]string{"error": fmt.Sprintf(format, args...)})
 }
 
-func (l *TodoList) args(raw json.RawMessage) (a todoArgs, bad *tool.Result) {
+func (l *TodoList) parseArgs(raw json.RawMessage) (a todoArgs, bad *tool.Result) {
 	if err := json.Unmarshal(raw, &a); err != nil {
-		r := tool.Failed("Todo tool failed: %v", err)
+		r := tool.FailedResult("Todo tool failed: %v", err)
 		bad = &r
 	}
 	return a, bad
 }
 
-func (l *TodoList) start(raw json.RawMessage) tool.Result {
-	a, bad := l.args(raw)
+func (l *TodoList) startList(raw json.RawMessage) tool.Result {
+	a, bad := l.parseArgs(raw)
 	if bad != nil {
 		return *bad
 	}
 	*l = TodoList{Goal: a.Goal, changed: true}
-	return succeeded("Initialized new todo list")
+	return okResult("Initialized new todo list")
 }
 
-func (l *TodoList) add(raw json.RawMessage) tool.Result {
-	a, bad := l.args(raw)
+func (l *TodoList) addItem(raw json.RawMessage) tool.Result {
+	a, bad := l.parseArgs(raw)
 	switch {
 	case bad != nil:
 		return *bad
 	case strings.TrimSpace(a.Task) == "":
-		return soft("task description is required")
+		return softError("task description is required")
 	}
 	id := 1
 	for _, i := range l.Items {
 		id = max(id, i.ID+1)
 	}
 	l.Items, l.changed = append(l.Items, TodoItem{ID: id, Desc: a.Task}), true
-	return tool.JSON(struct {
+	return tool.JSONResult(struct {
 		Status string `json:"status"`
 		ID     int    `json:"id"`
 	}{"ok", id})
 }
 
-// item returns the item that a call names.
-func (l *TodoList) item(a todoArgs) (*TodoItem, *tool.Result) {
+// findItem returns the item that a call names.
+func (l *TodoList) findItem(a todoArgs) (*TodoItem, *tool.Result) {
 	text := strings.TrimSpace(strings.Trim(string(a.ID), `"`))
 	id, err := strconv.Atoi(text)
 	if err != nil {
-		r := soft("id is required and must be a number")
+		r := softError("id is required and must be a number")
 		return nil, &r
 	}
 	for i := range l.Items {
@@ -167,29 +167,29 @@ func (l *TodoList) item(a todoArgs) (*TodoItem, *tool.Result) {
 			return &l.Items[i], nil
 		}
 	}
-	r := soft("Todo %d not found", id)
+	r := softError("Todo %d not found", id)
 	return nil, &r
 }
 
-func (l *TodoList) done(raw json.RawMessage) tool.Result {
-	a, bad := l.args(raw)
+func (l *TodoList) markDone(raw json.RawMessage) tool.Result {
+	a, bad := l.parseArgs(raw)
 	if bad != nil {
 		return *bad
 	}
-	i, bad := l.item(a)
+	i, bad := l.findItem(a)
 	if bad != nil {
 		return *bad
 	}
 	i.Done, l.changed = true, true
-	return succeeded(fmt.Sprintf("Marked todo %d as done", i.ID))
+	return okResult(fmt.Sprintf("Marked todo %d as done", i.ID))
 }
 
-func (l *TodoList) update(raw json.RawMessage) tool.Result {
-	a, bad := l.args(raw)
+func (l *TodoList) updateItem(raw json.RawMessage) tool.Result {
+	a, bad := l.parseArgs(raw)
 	if bad != nil {
 		return *bad
 	}
-	i, bad := l.item(a)
+	i, bad := l.findItem(a)
 	if bad != nil {
 		return *bad
 	}
@@ -199,17 +199,17 @@ func (l *TodoList) update(raw json.RawMessage) tool.Result {
 	if a.Done != nil {
 		i.Done, l.changed = *a.Done, true
 	}
-	return succeeded(fmt.Sprintf("Updated todo %d", i.ID))
+	return okResult(fmt.Sprintf("Updated todo %d", i.ID))
 }
 
-func (l *TodoList) list(json.RawMessage) tool.Result {
+func (l *TodoList) listItems(json.RawMessage) tool.Result {
 	if len(l.Items) == 0 {
-		return tool.JSON(TodoList{Items: []TodoItem{}})
+		return tool.JSONResult(TodoList{Items: []TodoItem{}})
 	}
-	return tool.JSON(*l)
+	return tool.JSONResult(*l)
 }
 
-func (l *TodoList) drop(json.RawMessage) tool.Result {
+func (l *TodoList) clearList(json.RawMessage) tool.Result {
 	*l = TodoList{changed: true}
-	return succeeded("Todo list cleared")
+	return okResult("Todo list cleared")
 }

@@ -35,7 +35,7 @@ func TestTodoTools(t *testing.T) {
 		last := &messages[len(messages)-1]
 		last.Parts = append(last.Parts, call(string(rune('a'+i)), s.name, s.args).Parts...)
 	}
-	res := run(t, agent.Config{Model: replies(append(messages, say("ok"))...), Continue: agent.Continue{Max: 5}}, "Go.")
+	res := run(t, agent.Config{Model: countReplies(append(messages, say("ok"))...), Continue: agent.Continue{Max: 5}}, "Go.")
 	var got, want []string
 	for _, line := range shape(agent.History(res.State)) {
 		if strings.HasPrefix(line, "result ") {
@@ -51,26 +51,26 @@ func TestTodoTools(t *testing.T) {
 }
 
 func TestContinue(t *testing.T) {
-	m := replies(
+	m := countReplies(
 		both(call("a", "todo__init", `{"goal":"Ship"}`), call("b", "todo__add", `{"task":"build"}`), call("c", "todo__add", `{"task":"test"}`)),
 		say("I stop."), call("d", "todo__done", `{"id":1}`), say("I stop again."), call("e", "todo__clear", `{}`), call("f", "todo__add", `{"task":"more"}`), say("Enough."))
 	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m, Continue: agent.Continue{Max: 2, Prompt: "Go on."}})}
-	var told []agent.Continuing
+	var told []agent.ContinuationSent
 	var res graph.Result
 	for ev, err := range r.Run(context.Background(), graph.Input{Thread: "t", Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		switch b := ev.Body.(type) {
-		case graph.Emitted:
-			if c, ok := b.Value.(agent.Continuing); ok {
+		case graph.ValueEmitted:
+			if c, ok := b.Value.(agent.ContinuationSent); ok {
 				told = append(told, c)
 			}
 		case graph.RunEnded:
 			res = b.Result
 		}
 	}
-	if d := cmp.Diff([]agent.Continuing{{Count: 1, Max: 2, Open: 2}, {Count: 2, Max: 2, Open: 1}}, told); d != "" {
+	if d := cmp.Diff([]agent.ContinuationSent{{Count: 1, Max: 2, Open: 2}, {Count: 2, Max: 2, Open: 1}}, told); d != "" {
 		t.Errorf("events (-want +got):\n%s", d)
 	}
 	var sent []string

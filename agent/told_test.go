@@ -28,10 +28,10 @@ func TestWhateverIsTold(t *testing.T) {
 		see := func() agent.Visibility {
 			return agent.Visibility{Timeline: timelines[rng.IntN(len(timelines))], Branch: branches[rng.IntN(len(branches))]}
 		}
-		g := chain(t, agent.Think{Model: m, See: see()}.Node("first"),
-			agent.Agent{Graph: loop(t, m), See: see(), Share: rng.IntN(2) == 0, Input: inputs[rng.IntN(len(inputs))]}.Node("second"),
-			agent.Agent{Graph: loop(t, m), See: see(), Input: inputs[rng.IntN(len(inputs))]}.Node("third"),
-			agent.Think{Model: m, See: see()}.Node("fourth"))
+		g := chain(t, agent.Think{Model: m, Visibility: see()}.Node("first"),
+			agent.Agent{Graph: loop(t, m), Visibility: see(), Share: rng.IntN(2) == 0, Input: inputs[rng.IntN(len(inputs))]}.Node("second"),
+			agent.Agent{Graph: loop(t, m), Visibility: see(), Input: inputs[rng.IntN(len(inputs))]}.Node("third"),
+			agent.Think{Model: m, Visibility: see()}.Node("fourth"))
 		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
 		for turn := range 2 {
 			set := agent.TurnInput(fmt.Sprint("turn ", turn))

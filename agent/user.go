@@ -41,14 +41,14 @@ func UserTools(headless bool) []tool.Tool {
 	tools := make([]tool.Tool, len(userTools))
 	for i := range userTools {
 		u := &userTools[i]
-		tools[i] = tool.Tool{Name: u.name, Description: u.doc, Schema: json.RawMessage(u.schema()),
+		tools[i] = tool.Tool{Name: u.name, Description: u.doc, Schema: json.RawMessage(u.argsSchema()),
 			Effect: tool.ReadOnly, Polls: true,
-			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) { return u.run(ctx, c, headless) }}
+			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) { return u.askUser(ctx, c, headless) }}
 	}
 	return tools
 }
 
-func (u *userTool) schema() string {
+func (u *userTool) argsSchema() string {
 	if u.options {
 		return `{"type":"object","properties":{"question":{"type":"string","description":"What the user is asked"},` +
 			`"options":{"type":"array","items":{"type":"string"},"description":"What the user may choose from"}},"required":["question","options"]}`
@@ -61,9 +61,9 @@ type userArgs struct {
 	Options  []string
 }
 
-// read decodes the arguments. The options may be a text that contains a list;
+// parseArgs decodes the arguments. The options may be a text that contains a list;
 // values of the list that are not texts are ignored.
-func (u *userTool) read(raw json.RawMessage) (in userArgs, problem string) {
+func (u *userTool) parseArgs(raw json.RawMessage) (in userArgs, problem string) {
 	var a struct {
 		Question any             `json:"question"`
 		Options  json.RawMessage `json:"options"`
@@ -114,14 +114,14 @@ type noAnswer struct {
 	Fallback string `json:"fallback"`
 }
 
-func (u *userTool) run(ctx context.Context, c tool.Call, headless bool) (tool.Result, error) {
-	in, problem := u.read(c.Args)
+func (u *userTool) askUser(ctx context.Context, c tool.Call, headless bool) (tool.Result, error) {
+	in, problem := u.parseArgs(c.Args)
 	if problem != "" {
-		return tool.Failed("User interaction failed: %s", problem), nil
+		return tool.FailedResult("User interaction failed: %s", problem), nil
 	}
 	action := strings.TrimPrefix(u.name, "user__")
 	if headless {
-		return tool.JSON(needsHuman{true, action, in.Question, in.Options, guidance}), nil
+		return tool.JSONResult(needsHuman{true, action, in.Question, in.Options, guidance}), nil
 	}
 	ask := graph.Ask{Name: "user " + c.ID, Kind: u.kind, Prompt: in.Question, Options: in.Options, Free: true,
 		Data: CallData{ID: c.ID, Tool: u.name, Args: c.Args}}
@@ -133,13 +133,13 @@ func (u *userTool) run(ctx context.Context, c tool.Call, headless bool) (tool.Re
 		var refusal *graph.RefusedError
 		switch {
 		case errors.As(err, &refusal):
-			return tool.JSON(noAnswer{refusal.Reason, "Make your best judgment and proceed"}), nil
+			return tool.JSONResult(noAnswer{refusal.Reason, "Make your best judgment and proceed"}), nil
 		case err != nil:
 			return tool.Result{}, err
 		}
 		result, problem := u.answer(u, in, answer)
 		if problem == "" {
-			return tool.JSON(result), nil
+			return tool.JSONResult(result), nil
 		}
 		ask.Prompt = in.Question + "\n(" + problem + ")"
 	}
@@ -153,7 +153,7 @@ type manyAnswers struct {
 	Answers []string `json:"answers"`
 }
 
-func plain(answer any) string {
+func formatAnswer(answer any) string {
 	if s, ok := answer.(string); ok {
 		return s
 	}
@@ -164,10 +164,12 @@ func plain(answer any) string {
 	return string(b)
 }
 
-func anyText(_ *userTool, _ userArgs, answer any) (any, string) { return oneAnswer{plain(answer)}, "" }
+func anyText(_ *userTool, _ userArgs, answer any) (any, string) {
+	return oneAnswer{formatAnswer(answer)}, ""
+}
 
 func oneOption(_ *userTool, _ userArgs, answer any) (any, string) {
-	text := plain(answer)
+	text := formatAnswer(answer)
 	if strings.TrimSpace(text) == "" {
 		return nil, "the answer is empty"
 	}
@@ -175,7 +177,7 @@ func oneOption(_ *userTool, _ userArgs, answer any) (any, string) {
 }
 
 func yesOrNo(_ *userTool, _ userArgs, answer any) (any, string) {
-	switch strings.ToLower(strings.TrimSpace(plain(answer))) {
+	switch strings.ToLower(strings.TrimSpace(formatAnswer(answer))) {
 	case "yes", "y", "true", "":
 		return oneAnswer{"yes"}, ""
 	case "no", "n", "false":
@@ -192,7 +194,7 @@ func someOptions(_ *userTool, in userArgs, answer any) (any, string) {
 	case nil:
 	case []any:
 		for _, o := range a {
-			chosen = append(chosen, plain(o))
+			chosen = append(chosen, formatAnswer(o))
 		}
 	case string:
 		chosen = splitOptions(a, in.Options)

@@ -15,19 +15,19 @@ const (
 	sayGoOn  = "[Go on.]"
 )
 
-// valid returns messages in a form that strict providers accept: the first
+// normaliseMessages returns messages in a form that strict providers accept: the first
 // message is the user's, the last one is the user's or a tool's, adjacent
 // messages of the same role are one message, no message is empty, each call is
 // followed by one outcome, each outcome has a call, and arguments are objects.
-func valid(messages []llm.Message) []llm.Message {
+func normaliseMessages(messages []llm.Message) []llm.Message {
 	var out []llm.Message
 	for i, m := range messages {
-		if m.Role == llm.RoleTool || says(m) == 0 {
+		if m.Role == llm.RoleTool || countVisible(m) == 0 {
 			continue // outcomes follow their calls
 		}
-		m = objects(m)
+		m = withObjectArgs(m)
 		if last := len(out) - 1; last >= 0 && out[last].Role == m.Role {
-			out[last].Parts = joined(out[last].Parts, m.Parts)
+			out[last].Parts = joinParts(out[last].Parts, m.Parts)
 		} else {
 			out = append(out, m)
 		}
@@ -36,8 +36,8 @@ func valid(messages []llm.Message) []llm.Message {
 			if i+1 < len(messages) && messages[i+1].Role == llm.RoleTool {
 				outcomes = messages[i+1].Parts
 			}
-			cut := cutOffMessage(unanswered(calls, outcomes)).Parts
-			out = append(out, llm.Message{Role: llm.RoleTool, Parts: paired(calls, slices.Concat(outcomes, cut))})
+			cut := cutOffMessage(pendingCalls(calls, outcomes)).Parts
+			out = append(out, llm.Message{Role: llm.RoleTool, Parts: pairOutcomes(calls, slices.Concat(outcomes, cut))})
 		}
 	}
 	if len(out) == 0 || out[0].Role != llm.RoleUser {
@@ -49,9 +49,9 @@ func valid(messages []llm.Message) []llm.Message {
 	return out
 }
 
-// says counts the parts of an assistant's message that other providers can
+// countVisible counts the parts of an assistant's message that other providers can
 // read.
-func says(m llm.Message) (n int) {
+func countVisible(m llm.Message) (n int) {
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case llm.Reasoning:
@@ -64,9 +64,9 @@ func says(m llm.Message) (n int) {
 	return n
 }
 
-// joined combines the parts of two user messages. Two texts become one, because
+// joinParts combines the parts of two user messages. Two texts become one, because
 // some providers accept only that.
-func joined(a, b []llm.Part) []llm.Part {
+func joinParts(a, b []llm.Part) []llm.Part {
 	first, text := a[len(a)-1].(llm.Text)
 	second, too := b[0].(llm.Text)
 	if !text || !too {
@@ -75,15 +75,15 @@ func joined(a, b []llm.Part) []llm.Part {
 	return slices.Concat(a[:len(a)-1], []llm.Part{llm.Text{Text: first.Text + "\n\n" + second.Text}}, b[1:])
 }
 
-// objects returns a message whose calls all have objects as arguments: other
+// withObjectArgs returns a message whose calls all have objects as arguments: other
 // arguments are put inside an object.
-func objects(m llm.Message) llm.Message {
+func withObjectArgs(m llm.Message) llm.Message {
 	for i, p := range m.Parts {
 		c, ok := p.(llm.ToolCall)
 		if !ok {
 			continue
 		}
-		args, ok := object(c.Args)
+		args, ok := argsObject(c.Args)
 		if !ok {
 			args, _ = json.Marshal(map[string]json.RawMessage{"malformed": c.Args}) // cannot fail: the arguments are JSON
 			if !json.Valid(c.Args) {
@@ -100,9 +100,9 @@ func objects(m llm.Message) llm.Message {
 	return m
 }
 
-// distinct makes the ids of the calls of a reply distinct. Two identical calls
+// withDistinctCalls makes the ids of the calls of a reply distinct. Two identical calls
 // become one call.
-func distinct(m llm.Message) llm.Message {
+func withDistinctCalls(m llm.Message) llm.Message {
 	ids := map[string]llm.ToolCall{}
 	parts := make([]llm.Part, 0, len(m.Parts))
 	for _, p := range m.Parts {

@@ -24,9 +24,9 @@ func TestWhateverIsWritten(t *testing.T) {
 		for range 1 + rng.IntN(12) {
 			writes = append(writes, anything(rng))
 		}
-		writes = append(writes, agent.Append(llm.User("And now?")))
+		writes = append(writes, agent.AppendMessages(llm.User("And now?")))
 		for range rng.IntN(2) {
-			writes = append(writes, agent.Append(say("I was faster.")))
+			writes = append(writes, agent.AppendMessages(say("I was faster.")))
 		}
 		r := &graph.Runner{Graph: g}
 		if _, err := r.Invoke(t.Context(), graph.Input{Set: writes}); err != nil {
@@ -40,25 +40,25 @@ func anything(rng *rand.Rand) graph.Write {
 	id := func() string { return fmt.Sprint("c", rng.IntN(4)) }
 	switch rng.IntN(9) {
 	case 0:
-		return agent.Append(llm.User(words(rng.IntN(200), "hear")))
+		return agent.AppendMessages(llm.User(words(rng.IntN(200), "hear")))
 	case 1:
-		return agent.Append(say(words(rng.IntN(3), "aha")))
+		return agent.AppendMessages(say(words(rng.IntN(3), "aha")))
 	case 2, 3:
 		m := both(say(words(rng.IntN(2), "look")), call("a"+id(), "look", `{}`))
 		for i := range rng.IntN(3) {
 			m = both(m, call(fmt.Sprint("c", i), "look", []string{`{"n":1}`, `[1]`, `"text"`, `null`}[rng.IntN(4)]))
 		}
-		return agent.Append(m)
+		return agent.AppendMessages(m)
 	case 4, 5:
 		m := llm.Message{Role: llm.RoleTool}
 		for range 1 + rng.IntN(4) {
-			m.Parts = append(m.Parts, tool.Text(words(rng.IntN(300), "seen")).Part(llm.ToolCall{ID: id(), Name: "look", Args: json.RawMessage(`{}`)}))
+			m.Parts = append(m.Parts, tool.TextResult(words(rng.IntN(300), "seen")).MessagePart(llm.ToolCall{ID: id(), Name: "look", Args: json.RawMessage(`{}`)}))
 		}
-		return agent.Append(m)
+		return agent.AppendMessages(m)
 	case 6:
 		return agent.ReplaceLastUser(words(1+rng.IntN(5), "rather"))
 	case 7:
 		return agent.RemoveAll()
 	}
-	return agent.Append(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Reasoning{Text: "hm"}}}, llm.Message{Role: llm.RoleUser})
+	return agent.AppendMessages(llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Reasoning{Text: "hm"}}}, llm.Message{Role: llm.RoleUser})
 }

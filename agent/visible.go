@@ -47,10 +47,10 @@ const (
 // values of the entries that it writes.
 type Viewer struct{ Run, Path, Visit string }
 
-// viewer returns the viewer of the node that ctx belongs to, or of the agent
+// newViewer returns the viewer of the node that ctx belongs to, or of the agent
 // inside it.
-func viewer(ctx context.Context, inside string) Viewer {
-	e := mark(ctx, Entry{})
+func newViewer(ctx context.Context, inside string) Viewer {
+	e := stampEntry(ctx, Entry{})
 	if inside != "" {
 		e.Path += inside + "/"
 		e.Visit = graph.TaskPath(ctx) + "/"
@@ -58,14 +58,14 @@ func viewer(ctx context.Context, inside string) Viewer {
 	return Viewer{e.Run, e.Path, e.Visit}
 }
 
-// Visible returns the entries that a viewer sees, in their order. An entry from
+// VisibleEntries returns the entries that a viewer sees, in their order. An entry from
 // the caller belongs to the run that answers it. The user's last message in the
 // viewer's run is always visible.
-func Visible(entries []Entry, v Visibility, at Viewer) []Entry {
-	return visible(entries, v.shown(entries, at, true))
+func VisibleEntries(entries []Entry, v Visibility, at Viewer) []Entry {
+	return filterEntries(entries, v.entryFilter(entries, at, true))
 }
 
-func visible(entries []Entry, shown func(int) bool) (seen []Entry) {
+func filterEntries(entries []Entry, shown func(int) bool) (seen []Entry) {
 	for i := range entries {
 		if shown(i) {
 			seen = append(seen, entries[i])
@@ -74,11 +74,11 @@ func visible(entries []Entry, shown func(int) bool) (seen []Entry) {
 	return seen
 }
 
-// shown returns a function that reports whether the entry with an index is
+// entryFilter returns a function that reports whether the entry with an index is
 // visible. If said is true, the user's last message is visible.
-func (v Visibility) shown(entries []Entry, at Viewer, said bool) func(i int) bool {
+func (v Visibility) entryFilter(entries []Entry, at Viewer, said bool) func(i int) bool {
 	if v == FullContext {
-		return func(i int) bool { return v.Branch.reaches(entries[i].Path, at.Path) }
+		return func(i int) bool { return v.Branch.includesPath(entries[i].Path, at.Path) }
 	}
 	runs := runsOf(entries, at.Run)
 	last := -1
@@ -89,11 +89,11 @@ func (v Visibility) shown(entries []Entry, at Viewer, said bool) func(i int) boo
 	}
 	return func(i int) bool {
 		e := &entries[i]
-		return i == last || v.Timeline.reaches(e, runs(i), at) && v.Branch.reaches(e.Path, at.Path)
+		return i == last || v.Timeline.includesEntry(e, runs(i), at) && v.Branch.includesPath(e.Path, at.Path)
 	}
 }
 
-func (t Timeline) reaches(e *Entry, run string, at Viewer) bool {
+func (t Timeline) includesEntry(e *Entry, run string, at Viewer) bool {
 	switch t {
 	case AllRuns:
 		return true
@@ -103,7 +103,7 @@ func (t Timeline) reaches(e *Entry, run string, at Viewer) bool {
 	return run == at.Run
 }
 
-func (b Branch) reaches(path, own string) bool {
+func (b Branch) includesPath(path, own string) bool {
 	switch b {
 	case AllBranches:
 		return true

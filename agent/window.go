@@ -60,8 +60,8 @@ const (
 	summaryNote  = "[Summary of %d earlier messages, which were left out to fit the context window.]\n%s"
 )
 
-// fitting is one attempt to make a request fit.
-type fitting struct {
+// requestFitter is one attempt to make a request fit.
+type requestFitter struct {
 	lines  []line
 	sizes  []int // of lines (estimate)
 	head   int   // tokens of everything except messages
@@ -74,8 +74,8 @@ type fitting struct {
 	format func(summary string, messages int) string
 }
 
-// room returns how many tokens a request may have.
-func (w *Window) room(r *llm.Request) int {
+// requestLimit returns how many tokens a request may have.
+func (w *Window) requestLimit(r *llm.Request) int {
 	if w.Tokens <= 0 {
 		return 0
 	}
@@ -89,8 +89,8 @@ func (w *Window) room(r *llm.Request) int {
 	return max(1, w.Tokens-reply)
 }
 
-func newFitting(lines []line, r *llm.Request, view View, factor int) *fitting {
-	f := &fitting{lines: lines, head: headTokens(r), factor: factor, view: view, sizes: make([]int, len(lines))}
+func newFitting(lines []line, r *llm.Request, view View, factor int) *requestFitter {
+	f := &requestFitter{lines: lines, head: headTokens(r), factor: factor, view: view, sizes: make([]int, len(lines))}
 	for i := range lines {
 		f.sizes[i] = messageTokens(&lines[i].message)
 	}
@@ -107,8 +107,8 @@ func newFitting(lines []line, r *llm.Request, view View, factor int) *fitting {
 	return f
 }
 
-// said returns the index of the user's last message in lines, or -1.
-func (f *fitting) said() int {
+// lastUserLine returns the index of the user's last message in lines, or -1.
+func (f *requestFitter) lastUserLine() int {
 	for i := len(f.lines) - 1; i >= 0; i-- {
 		if f.lines[i].by == "" && f.lines[i].message.Role == llm.RoleUser {
 			return i
@@ -117,13 +117,13 @@ func (f *fitting) said() int {
 	return -1
 }
 
-// tokens estimates the size of a request that starts at a line.
-func (f *fitting) tokens(from int) int {
+// estimateTokens estimates the size of a request that starts at a line.
+func (f *requestFitter) estimateTokens(from int) int {
 	n := f.head
 	if from > 0 {
 		n += textTokens(leftOutNote) + textTokens(f.view.Summary)
 	}
-	if u := f.said(); u >= 0 && u < from {
+	if u := f.lastUserLine(); u >= 0 && u < from {
 		n += f.sizes[u]
 	}
 	for _, s := range f.sizes[from:] {
@@ -132,15 +132,17 @@ func (f *fitting) tokens(from int) int {
 	return n
 }
 
-func (f *fitting) scaled(n int) int { return n * f.factor / percent }
+func (f *requestFitter) scaleTokens(n int) int { return n * f.factor / percent }
 
-// fits reports whether the request fits with the view as it is.
-func (f *fitting) fits() bool { return f.limit <= 0 || f.scaled(f.tokens(f.from)) <= f.limit }
+// isWithinLimit reports whether the request fits with the view as it is.
+func (f *requestFitter) isWithinLimit() bool {
+	return f.limit <= 0 || f.scaleTokens(f.estimateTokens(f.from)) <= f.limit
+}
 
-// crowded reports whether it is worth summarizing older messages although the
+// findSummaryStart reports whether it is worth summarizing older messages although the
 // request fits. at is the line to start with then.
-func (f *fitting) crowded() (at int, yes bool) {
-	if f.soft <= 0 || f.scaled(f.tokens(f.from)) <= f.soft {
+func (f *requestFitter) findSummaryStart() (at int, yes bool) {
+	if f.soft <= 0 || f.scaleTokens(f.estimateTokens(f.from)) <= f.soft {
 		return 0, false
 	}
 	at = max(len(f.lines)-max(f.keep, 1), 0)
@@ -151,20 +153,20 @@ func (f *fitting) crowded() (at int, yes bool) {
 	for i := f.from; i < at; i++ {
 		old += f.sizes[i]
 	}
-	return at, f.scaled(old) >= f.soft/crowdedShare
+	return at, f.scaleTokens(old) >= f.soft/crowdedShare
 }
 
-// room returns the limit of a request, or a large number if there is none.
-func (f *fitting) room() int {
+// requestLimit returns the limit of a request, or a large number if there is none.
+func (f *requestFitter) requestLimit() int {
 	if f.limit <= 0 {
 		return f.soft
 	}
 	return f.limit
 }
 
-// cut returns the line to start with: the first one that leaves enough out, a
+// findCutLine returns the line to start with: the first one that leaves enough out, a
 // line of the user if possible, else the last possible line.
-func (f *fitting) cut() int {
+func (f *requestFitter) findCutLine() int {
 	target := f.limit * keepPercent / percent
 	best, last := -1, f.from
 	for i := f.from + 1; i < len(f.lines); i++ {
@@ -173,7 +175,7 @@ func (f *fitting) cut() int {
 			continue
 		}
 		last = i
-		if f.scaled(f.tokens(i)) > target {
+		if f.scaleTokens(f.estimateTokens(i)) > target {
 			continue
 		}
 		if role == llm.RoleUser {
@@ -189,12 +191,12 @@ func (f *fitting) cut() int {
 	return last
 }
 
-// leave moves the start of the view to a line.
-func (f *fitting) leave(at int) {
+// moveViewTo moves the start of the view to a line.
+func (f *requestFitter) moveViewTo(at int) {
 	f.from = at
 	f.view.From = f.lines[at].entry
 	f.view.Left = at
-	if u := f.said(); u >= 0 && u < at {
+	if u := f.lastUserLine(); u >= 0 && u < at {
 		f.view.Left--
 	}
 	if f.view.Left == 0 {
@@ -202,8 +204,8 @@ func (f *fitting) leave(at int) {
 	}
 }
 
-// note returns the text that replaces what is left out.
-func (f *fitting) note() string {
+// omissionNote returns the text that replaces what is left out.
+func (f *requestFitter) omissionNote() string {
 	v := f.view
 	switch {
 	case v.Left == 0:
@@ -216,38 +218,38 @@ func (f *fitting) note() string {
 	return fmt.Sprintf(summaryNote, v.Left, v.Summary)
 }
 
-// messages returns the messages of the request, in a form that every provider
+// buildMessages returns the messages of the request, in a form that every provider
 // accepts. If they are too long, outcomes are shortened.
-func (f *fitting) messages() ([]llm.Message, int, error) {
+func (f *requestFitter) buildMessages() ([]llm.Message, int, error) {
 	var list []llm.Message
-	if note := f.note(); note != "" {
+	if note := f.omissionNote(); note != "" {
 		list = append(list, llm.User(note))
 	}
-	if u := f.said(); u >= 0 && u < f.from {
+	if u := f.lastUserLine(); u >= 0 && u < f.from {
 		list = append(list, f.lines[u].message)
 	}
 	for _, l := range f.lines[f.from:] {
 		list = append(list, l.message)
 	}
-	tokens := f.tokens(f.from)
-	if f.limit <= 0 || f.scaled(tokens) <= f.limit {
-		return valid(list), tokens, nil
+	tokens := f.estimateTokens(f.from)
+	if f.limit <= 0 || f.scaleTokens(tokens) <= f.limit {
+		return normaliseMessages(list), tokens, nil
 	}
 	for most := largestCut; most >= smallest; most /= 2 {
-		short := shortened(list, most)
+		short := truncateOutcomes(list, most)
 		tokens = f.head
 		for i := range short {
 			tokens += messageTokens(&short[i])
 		}
-		if f.scaled(tokens) <= f.limit {
-			return valid(short), tokens, nil
+		if f.scaleTokens(tokens) <= f.limit {
+			return normaliseMessages(short), tokens, nil
 		}
 	}
-	return nil, tokens, &WindowError{Tokens: f.scaled(tokens), Limit: f.limit}
+	return nil, tokens, &WindowError{Tokens: f.scaleTokens(tokens), Limit: f.limit}
 }
 
-// shortened returns the messages with outcomes of at most that many tokens.
-func shortened(list []llm.Message, most int) []llm.Message {
+// truncateOutcomes returns the messages with outcomes of at most that many tokens.
+func truncateOutcomes(list []llm.Message, most int) []llm.Message {
 	out := make([]llm.Message, len(list))
 	for i, m := range list {
 		if out[i] = m; m.Role != llm.RoleTool {
@@ -256,7 +258,7 @@ func shortened(list []llm.Message, most int) []llm.Message {
 		parts := make([]llm.Part, len(m.Parts))
 		for j, p := range m.Parts {
 			if r, ok := p.(llm.ToolResult); ok {
-				r.Content = shortenedTexts(r.Content, most)
+				r.Content = truncateTexts(r.Content, most)
 				p = r
 			}
 			parts[j] = p
@@ -266,20 +268,20 @@ func shortened(list []llm.Message, most int) []llm.Message {
 	return out
 }
 
-func shortenedTexts(parts []llm.Part, most int) []llm.Part {
+func truncateTexts(parts []llm.Part, most int) []llm.Part {
 	out := make([]llm.Part, len(parts))
 	for i, p := range parts {
 		if t, ok := p.(llm.Text); ok {
-			p = llm.Text{Text: shorten(t.Text, most)}
+			p = llm.Text{Text: truncateMiddle(t.Text, most)}
 		}
 		out[i] = p
 	}
 	return out
 }
 
-// shorten keeps the start and the end of a text that has more than that many
+// truncateMiddle keeps the start and the end of a text that has more than that many
 // tokens.
-func shorten(text string, most int) string {
+func truncateMiddle(text string, most int) string {
 	n := textTokens(text)
 	if n <= most {
 		return text

@@ -79,7 +79,7 @@ func TestTwoHundredTurns(t *testing.T) {
 			sums := 0
 			config := agent.Config{Model: m, Window: agent.Window{Tokens: window}, Request: llm.Request{System: "Be brief."},
 				Tools: []tool.Tool{{Name: "look", Effect: tool.ReadOnly, Polls: true, Run: func(context.Context, tool.Call) (tool.Result, error) {
-					return tool.Text(words(60, "seen")), nil
+					return tool.TextResult(words(60, "seen")), nil
 				}}}}
 			if summed {
 				config.Window.Summary = agent.ModelFunc(func(_ context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
@@ -137,7 +137,9 @@ func TestOneLongTurn(t *testing.T) {
 		return call(fmt.Sprint("c", n), "look", fmt.Sprintf(`{"n":%d}`, n))
 	}}
 	res := run(t, agent.Config{Model: m, Window: agent.Window{Tokens: 2000}, Tools: []tool.Tool{{Name: "look", Effect: tool.ReadOnly,
-		Run: func(_ context.Context, c tool.Call) (tool.Result, error) { return tool.Text(words(150, "seen")), nil }}}}, "Find the needle.")
+		Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
+			return tool.TextResult(words(150, "seen")), nil
+		}}}}, "Find the needle.")
 	if res.Status != graph.Done {
 		t.Errorf("status %v", res.Status)
 	}
@@ -158,7 +160,7 @@ func TestAHugeOutcome(t *testing.T) {
 	}}
 	res := run(t, agent.Config{Model: m, Window: agent.Window{Tokens: 2000}, Tools: []tool.Tool{{Name: "look", Effect: tool.ReadOnly,
 		Run: func(context.Context, tool.Call) (tool.Result, error) {
-			return tool.Text("begin " + words(50_000, "x") + " end"), nil
+			return tool.TextResult("begin " + words(50_000, "x") + " end"), nil
 		}}}}, "Go.")
 	got := shape(m.requests[1].Messages)[2]
 	if !strings.Contains(got, "begin") || !strings.Contains(got, "end") || !strings.Contains(got, "shortened") || len(got) > 8000 {
@@ -211,7 +213,7 @@ func TestWindowedHistoriesAreValid(t *testing.T) {
 		})
 		config := agent.Config{Model: s.model(), Window: agent.Window{Tokens: 1500}, Calls: agent.Calls{Repeats: -1},
 			Tools: []tool.Tool{{Name: "look", Effect: tool.ReadOnly, Run: func(context.Context, tool.Call) (tool.Result, error) {
-				return tool.Text(words(rng.IntN(200), "seen")), nil
+				return tool.TextResult(words(rng.IntN(200), "seen")), nil
 			}}}}
 		r := &graph.Runner{Graph: compile(t, config), Store: graph.NewMemory()}
 		for range 15 {

@@ -41,7 +41,7 @@ func BenchmarkSVG(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := SVG(io.Discard, s, Options{}); err != nil {
+				if err := WriteSVG(io.Discard, s, Options{}); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -53,7 +53,7 @@ func BenchmarkPNG(b *testing.B) {
 	s := triage()
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := PNG(io.Discard, s, Options{}); err != nil {
+		if err := WritePNG(io.Discard, s, Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -61,7 +61,7 @@ func BenchmarkPNG(b *testing.B) {
 
 func BenchmarkText(b *testing.B) {
 	s := chaos(200)
-	for name, draw := range map[string]func(io.Writer, graph.Structure, Options) error{"mermaid": Mermaid, "dot": DOT} {
+	for name, draw := range map[string]func(io.Writer, graph.Structure, Options) error{"mermaid": WriteMermaid, "dot": WriteDOT} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if err := draw(io.Discard, s, Options{}); err != nil {

@@ -9,9 +9,9 @@ import (
 	"raddle.dev/graph"
 )
 
-// DOT writes s as a digraph for Graphviz. Ids are generated; names are labels.
-func DOT(w io.Writer, s graph.Structure, o Options) error {
-	top, err := plan(s, o)
+// WriteDOT writes s as a digraph for Graphviz. Ids are generated; names are labels.
+func WriteDOT(w io.Writer, s graph.Structure, o Options) error {
+	top, err := planPicture(s, o)
 	if err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func DOT(w io.Writer, s graph.Structure, o Options) error {
 	}
 	fmt.Fprintf(b, "]\n  node [fontname=\"Helvetica\", fontsize=13, fontcolor=%q, style=filled]\n", inkColor)
 	fmt.Fprintf(b, "  edge [fontname=\"Helvetica\", fontsize=11, fontcolor=%q, arrowsize=0.7]\n", mutedColor)
-	d.level(top, "  ")
+	d.writeLevel(top, "  ")
 	fmt.Fprintln(b, "}")
 	return b.Flush()
 }
@@ -40,25 +40,25 @@ type dot struct {
 	loops int // relays of loops at clusters so far
 }
 
-func (d *dot) level(l *level, indent string) {
+func (d *dot) writeLevel(l *level, indent string) {
 	for _, v := range l.vertices {
 		if v.sub == nil {
-			fmt.Fprintf(d.w, "%s%s [%s]\n", indent, v.id, d.node(v))
+			fmt.Fprintf(d.w, "%s%s [%s]\n", indent, v.id, d.nodeAttributes(v))
 			continue
 		}
 		fmt.Fprintf(d.w, "%ssubgraph cluster_%s {\n", indent, v.id)
 		fmt.Fprintf(d.w, "%s  graph [label=%s, labeljust=l, fontsize=13, style=\"rounded,filled\", fillcolor=%q, color=%q%s]\n",
-			indent, dotQuote(v.name()), frameFill, frameLine, v.dotWidth())
-		d.level(v.sub, indent+"  ")
+			indent, dotQuote(v.displayName()), frameFill, frameLine, v.dotWidth())
+		d.writeLevel(v.sub, indent+"  ")
 		fmt.Fprintf(d.w, "%s}\n", indent)
 	}
 	for _, k := range l.links {
-		d.edge(l, k, indent)
+		d.writeEdge(l, k, indent)
 	}
 }
 
-func (d *dot) node(v vertex) string {
-	s := v.look()
+func (d *dot) nodeAttributes(v vertex) string {
+	s := v.nodeStyle()
 	attrs := ""
 	switch s.form {
 	case formBox:
@@ -89,8 +89,8 @@ func (d *dot) node(v vertex) string {
 		return fmt.Sprintf(`label="", tooltip="join", shape=box, width=%g, height=%g, fillcolor=%q, color=%q`,
 			width, height, s.fill, s.stroke)
 	}
-	label := fmt.Sprintf("label=%s, %s, fillcolor=%q, color=%q%s", dotQuote(v.name()), attrs, s.fill, s.stroke, v.dotWidth())
-	if doc := clean(v.info.Doc); doc != "" {
+	label := fmt.Sprintf("label=%s, %s, fillcolor=%q, color=%q%s", dotQuote(v.displayName()), attrs, s.fill, s.stroke, v.dotWidth())
+	if doc := cleanLabel(v.info.Doc); doc != "" {
 		label += ", tooltip=" + dotQuote(doc)
 	}
 	return label
@@ -104,14 +104,14 @@ func (v vertex) dotWidth() string {
 	return fmt.Sprintf(", penwidth=%g", boldWidth)
 }
 
-// edge writes a link. Graphviz draws edges between nodes only: an edge at a cluster is drawn to a node inside and cut
+// writeEdge writes a link. Graphviz draws edges between nodes only: an edge at a cluster is drawn to a node inside and cut
 // off at the border.
-func (d *dot) edge(l *level, k link, indent string) {
+func (d *dot) writeEdge(l *level, k link, indent string) {
 	from, to := l.vertices[k.from], l.vertices[k.to]
 	if k.from == k.to && from.sub != nil {
 		d.loops++
 		relay := fmt.Sprintf("%sloop%d", from.id, d.loops)
-		s := k.look()
+		s := k.linkStyle()
 		fmt.Fprintf(d.w, "%s%s [label=\"\", shape=point, color=%q]\n", indent, relay, s.color)
 		fmt.Fprintf(d.w, "%s%s -> %s [%s, ltail=cluster_%s, dir=none]\n", indent, lastID(from), relay, dotEdge(k), from.id)
 		k.label = ""
@@ -129,7 +129,7 @@ func (d *dot) edge(l *level, k link, indent string) {
 }
 
 func dotEdge(k link) string {
-	s := k.look()
+	s := k.linkStyle()
 	attrs := []string{fmt.Sprintf("color=%q", s.color)}
 	if k.label != "" {
 		attrs = append(attrs, "label="+dotQuote(k.label))

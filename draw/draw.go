@@ -32,15 +32,15 @@ func Formats() []string { return []string{"mermaid", "dot", "svg", "png", "json"
 func Write(w io.Writer, format string, s graph.Structure, o Options) error {
 	switch format {
 	case "mermaid":
-		return Mermaid(w, s, o)
+		return WriteMermaid(w, s, o)
 	case "dot":
-		return DOT(w, s, o)
+		return WriteDOT(w, s, o)
 	case "svg":
-		return SVG(w, s, o)
+		return WriteSVG(w, s, o)
 	case "png":
-		return PNG(w, s, o)
+		return WritePNG(w, s, o)
 	case "json":
-		return JSON(w, s)
+		return WriteJSON(w, s)
 	}
 	return fmt.Errorf("draw: unknown format %q: use one of %s", format, strings.Join(Formats(), ", "))
 }

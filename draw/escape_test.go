@@ -40,7 +40,7 @@ func FuzzSVG(f *testing.F) {
 	known := map[string]bool{"svg": true, "title": true, "rect": true, "g": true, "path": true, "text": true}
 	f.Fuzz(func(t *testing.T, text string) {
 		var b bytes.Buffer
-		if err := SVG(&b, labelled(text), Options{}); err != nil {
+		if err := WriteSVG(&b, labelled(text), Options{}); err != nil {
 			t.Fatal(err)
 		}
 		found := false
@@ -48,10 +48,10 @@ func FuzzSVG(f *testing.F) {
 			if !known[e.name] {
 				t.Errorf("element %q", e.name)
 			}
-			found = found || e.name == "title" && e.text == clean(text)
+			found = found || e.name == "title" && e.text == cleanLabel(text)
 		}
-		if !found && clean(text) != "" {
-			t.Errorf("the title %q is not there", clean(text))
+		if !found && cleanLabel(text) != "" {
+			t.Errorf("the title %q is not there", cleanLabel(text))
 		}
 	})
 }
@@ -63,7 +63,7 @@ func FuzzDOT(f *testing.F) {
 	seedTexts(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		var b bytes.Buffer
-		if err := DOT(&b, labelled(text), Options{}); err != nil {
+		if err := WriteDOT(&b, labelled(text), Options{}); err != nil {
 			t.Fatal(err)
 		}
 		strs := dotString.FindAllString(b.String(), -1)
@@ -73,10 +73,10 @@ func FuzzDOT(f *testing.F) {
 		}
 		found := false
 		for _, s := range strs {
-			found = found || undotQuote(t, s) == clean(text)
+			found = found || undotQuote(t, s) == cleanLabel(text)
 		}
 		if !found {
-			t.Errorf("the text %q is not there:\n%s", clean(text), b.String())
+			t.Errorf("the text %q is not there:\n%s", cleanLabel(text), b.String())
 		}
 	})
 }
@@ -121,31 +121,31 @@ func FuzzMermaid(f *testing.F) {
 	seedTexts(f)
 	f.Fuzz(func(t *testing.T, text string) {
 		var b, plainText bytes.Buffer
-		if err := Mermaid(&b, labelled(text), Options{}); err != nil {
+		if err := WriteMermaid(&b, labelled(text), Options{}); err != nil {
 			t.Fatal(err)
 		}
-		if err := Mermaid(&plainText, labelled("x"), Options{}); err != nil {
+		if err := WriteMermaid(&plainText, labelled("x"), Options{}); err != nil {
 			t.Fatal(err)
 		}
 		_, body, _ := strings.Cut(b.String(), "flowchart")
 		_, plainBody, _ := strings.Cut(plainText.String(), "flowchart")
-		if clean(text) != "" && !isKind(text) {
+		if cleanLabel(text) != "" && !isKind(text) {
 			got, want := mermaidString.ReplaceAllString(body, "_"), mermaidString.ReplaceAllString(plainBody, "_")
 			if got != want {
 				t.Errorf("the text %q changes the flowchart:\n%s", text, got)
 			}
 		}
-		found := clean(text) == ""
+		found := cleanLabel(text) == ""
 		for _, s := range mermaidString.FindAllString(body, -1) {
 			label := s[1 : len(s)-1]
 			bare := mermaidEntity.ReplaceAllString(strings.ReplaceAll(label, "<br/>", ""), "")
 			if strings.ContainsAny(bare, "#&<>`|[](){}\\\";:*$%@~^=+/") {
 				t.Errorf("label %s has a sign with a meaning", s)
 			}
-			found = found || unMermaid(label) == clean(text)
+			found = found || unMermaid(label) == cleanLabel(text)
 		}
 		if !found {
-			t.Errorf("the text %q is not there:\n%s", clean(text), body)
+			t.Errorf("the text %q is not there:\n%s", cleanLabel(text), body)
 		}
 	})
 }
@@ -175,7 +175,7 @@ func TestClean(t *testing.T) {
 		{"größe 日本", "größe 日本"},
 	}
 	for _, tt := range tests {
-		if got := clean(tt.in); got != tt.want {
+		if got := cleanLabel(tt.in); got != tt.want {
 			t.Errorf("clean(%q) = %q, want %q", tt.in, got, tt.want)
 		}
 	}

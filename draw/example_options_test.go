@@ -21,7 +21,7 @@ func ExampleOptions() {
 			{From: "review", To: graph.End, Kind: graph.EdgePlain},
 		},
 	}
-	if err := draw.Mermaid(os.Stdout, s, draw.Options{Title: "The desk", NoEnds: true, NoRoutes: true}); err != nil {
+	if err := draw.WriteMermaid(os.Stdout, s, draw.Options{Title: "The desk", NoEnds: true, NoRoutes: true}); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -8,7 +8,7 @@ import (
 	"raddle.dev/graph"
 )
 
-func ExampleMermaid() {
+func ExampleWriteMermaid() {
 	s := graph.Structure{
 		Start: []string{"draft"},
 		Nodes: []graph.NodeInfo{{Name: "draft", Kind: "llm"}, {Name: "review", Kind: "approval", Title: "Publish it?"}},
@@ -18,7 +18,7 @@ func ExampleMermaid() {
 			{From: "review", To: graph.End, Label: "yes", Kind: graph.EdgeRoute},
 		},
 	}
-	if err := draw.Mermaid(os.Stdout, s, draw.Options{Direction: draw.Right}); err != nil {
+	if err := draw.WriteMermaid(os.Stdout, s, draw.Options{Direction: draw.Right}); err != nil {
 		fmt.Println(err)
 	}
 	// Output:

@@ -7,9 +7,9 @@ import (
 	"raddle.dev/graph"
 )
 
-// JSON writes s as indented JSON, in the order of declaration. It also writes what cannot be drawn, such as an edge
+// WriteJSON writes s as indented JSON, in the order of declaration. It also writes what cannot be drawn, such as an edge
 // to a node that does not exist; it fails for a structure that contains itself.
-func JSON(w io.Writer, s graph.Structure) error {
+func WriteJSON(w io.Writer, s graph.Structure) error {
 	if err := checkDepth(&s); err != nil {
 		return err
 	}

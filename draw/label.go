@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// clean makes a text fit for a label: valid UTF-8, lines separated by a single newline, no other control characters.
+// cleanLabel makes a text fit for a label: valid UTF-8, lines separated by a single newline, no other control characters.
 // Characters that cannot be shown become the replacement character.
-func clean(s string) string {
+func cleanLabel(s string) string {
 	s = strings.TrimRightFunc(strings.ReplaceAll(s, "\r\n", "\n"), unicode.IsSpace)
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -23,12 +23,12 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, string(utf8.RuneError)))
 }
 
-// name returns the name of a node in the picture.
-func (v vertex) name() string {
-	if t := clean(v.info.Title); t != "" {
+// displayName returns the name of a node in the picture.
+func (v vertex) displayName() string {
+	if t := cleanLabel(v.info.Title); t != "" {
 		return t
 	}
-	return clean(v.info.Name)
+	return cleanLabel(v.info.Name)
 }
 
 // oneLine joins the lines of a text.

@@ -41,14 +41,14 @@ var (
 	labelText = textStyle{regularFace, 12, 15}
 )
 
-// ruler measures text. It is not safe for concurrent use.
-type ruler struct {
+// textMeasurer measures text. It is not safe for concurrent use.
+type textMeasurer struct {
 	buf   sfnt.Buffer
 	fonts map[*typeface]*sfnt.Font
 }
 
-func newRuler() (*ruler, error) {
-	r := &ruler{fonts: make(map[*typeface]*sfnt.Font)}
+func newTextMeasurer() (*textMeasurer, error) {
+	r := &textMeasurer{fonts: make(map[*typeface]*sfnt.Font)}
 	for _, f := range []*typeface{regularFace, mediumFace} {
 		parsed, err := f.parse()
 		if err != nil {
@@ -59,8 +59,8 @@ func newRuler() (*ruler, error) {
 	return r, nil
 }
 
-// glyph returns the index of r's glyph in the face, 0 if it has none.
-func (m *ruler) glyph(f *typeface, r rune) sfnt.GlyphIndex {
+// glyphIndex returns the index of r's glyph in the face, 0 if it has none.
+func (m *textMeasurer) glyphIndex(f *typeface, r rune) sfnt.GlyphIndex {
 	i, err := m.fonts[f].GlyphIndex(&m.buf, r)
 	if err != nil {
 		return 0
@@ -68,21 +68,21 @@ func (m *ruler) glyph(f *typeface, r rune) sfnt.GlyphIndex {
 	return i
 }
 
-// width returns the width of a line in whole pixels, rounded up. Characters that the face lacks, which a viewer of an
+// textWidth returns the width of a line in whole pixels, rounded up. Characters that the face lacks, which a viewer of an
 // SVG takes from another font, are estimated.
-func (m *ruler) width(s textStyle, text string) int {
+func (m *textMeasurer) textWidth(s textStyle, text string) int {
 	var sum fixed.Int26_6
 	for _, r := range text {
-		sum += m.advance(s, r)
+		sum += m.glyphAdvance(s, r)
 	}
 	return sum.Ceil()
 }
 
-func (m *ruler) advance(s textStyle, r rune) fixed.Int26_6 {
-	if ignorable(r) {
+func (m *textMeasurer) glyphAdvance(s textStyle, r rune) fixed.Int26_6 {
+	if isIgnorable(r) {
 		return 0
 	}
-	if i := m.glyph(s.face, r); i != 0 {
+	if i := m.glyphIndex(s.face, r); i != 0 {
 		a, err := m.fonts[s.face].GlyphAdvance(&m.buf, i, fixed.I(s.size), font.HintingNone)
 		if err == nil {
 			return a
@@ -98,30 +98,30 @@ func (m *ruler) advance(s textStyle, r rune) fixed.Int26_6 {
 	return fixed.I(s.size) * 7 / 10
 }
 
-// ignorable reports whether r is never visible by itself: joiners, direction marks and variation selectors.
-func ignorable(r rune) bool {
+// isIgnorable reports whether r is never visible by itself: joiners, direction marks and variation selectors.
+func isIgnorable(r rune) bool {
 	return unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r)
 }
 
-// wrap breaks text into lines of at most the given width, between words if possible, otherwise within them. Text that
+// wrapText breaks text into lines of at most the given width, between words if possible, otherwise within them. Text that
 // does not fit into the number of lines is cut off with an ellipsis.
-func (m *ruler) wrap(s textStyle, text string, widest, most int) []string {
+func (m *textMeasurer) wrapText(s textStyle, text string, widest, most int) []string {
 	var lines []string
 	for _, paragraph := range strings.Split(text, "\n") {
 		if len(lines) > most {
 			break
 		}
 		line := ""
-		for _, part := range breakable(paragraph) {
+		for _, part := range splitBreakable(paragraph) {
 			if len(lines) > most {
 				break
 			}
-			if line != "" && m.width(s, strings.TrimRight(line+part, " ")) > widest {
+			if line != "" && m.textWidth(s, strings.TrimRight(line+part, " ")) > widest {
 				lines = append(lines, strings.TrimRight(line, " "))
 				line = ""
 			}
-			for m.width(s, part) > widest && len(lines) <= most {
-				head := m.fitting(s, part, widest)
+			for m.textWidth(s, part) > widest && len(lines) <= most {
+				head := m.longestFittingPrefix(s, part, widest)
 				lines = append(lines, head)
 				part = part[len(head):]
 			}
@@ -131,16 +131,16 @@ func (m *ruler) wrap(s textStyle, text string, widest, most int) []string {
 	}
 	if len(lines) > most {
 		const dots = "…"
-		room := widest - m.width(s, dots)
-		last := m.fitting(s, lines[most-1], room)
+		room := widest - m.textWidth(s, dots)
+		last := m.longestFittingPrefix(s, lines[most-1], room)
 		lines = append(lines[:most-1], strings.TrimRight(last, " ")+dots)
 	}
 	return lines
 }
 
-// breakable splits a line into the parts between which it may be broken: after spaces and after the signs that join
+// splitBreakable splits a line into the parts between which it may be broken: after spaces and after the signs that join
 // words in names.
-func breakable(s string) []string {
+func splitBreakable(s string) []string {
 	var parts []string
 	start := 0
 	for i, r := range s {
@@ -152,13 +152,13 @@ func breakable(s string) []string {
 	return append(parts, s[start:])
 }
 
-// fitting returns the longest beginning of s that is not wider than the room, but at least one character with what
+// longestFittingPrefix returns the longest beginning of s that is not wider than the room, but at least one character with what
 // combines with it.
-func (m *ruler) fitting(s textStyle, text string, room int) string {
+func (m *textMeasurer) longestFittingPrefix(s textStyle, text string, room int) string {
 	var sum fixed.Int26_6
 	for i, r := range text {
-		sum += m.advance(s, r)
-		if i > 0 && sum.Ceil() > room && !unicode.Is(unicode.Mn, r) && !ignorable(r) {
+		sum += m.glyphAdvance(s, r)
+		if i > 0 && sum.Ceil() > room && !unicode.Is(unicode.Mn, r) && !isIgnorable(r) {
 			return text[:i]
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"raddle.dev/graph"
 )
 
-// Mermaid writes s as a Mermaid flowchart, for instance for a Markdown page. Ids are generated; names are labels.
-func Mermaid(w io.Writer, s graph.Structure, o Options) error {
-	top, err := plan(s, o)
+// WriteMermaid writes s as a Mermaid flowchart, for instance for a Markdown page. Ids are generated; names are labels.
+func WriteMermaid(w io.Writer, s graph.Structure, o Options) error {
+	top, err := planPicture(s, o)
 	if err != nil {
 		return err
 	}
@@ -29,8 +29,8 @@ func Mermaid(w io.Writer, s graph.Structure, o Options) error {
 		fmt.Fprintf(b, "---\ntitle: %s\n---\n", title)
 	}
 	fmt.Fprintf(b, "flowchart %s\n", m.direction)
-	m.level(top, "  ")
-	m.styles(top)
+	m.writeLevel(top, "  ")
+	m.writeStyles(top)
 	return b.Flush()
 }
 
@@ -42,14 +42,14 @@ type mermaid struct {
 	edges     map[graph.EdgeKind][]string // their numbers
 }
 
-func (m *mermaid) level(l *level, indent string) {
+func (m *mermaid) writeLevel(l *level, indent string) {
 	for _, v := range l.vertices {
 		if v.sub == nil {
 			fmt.Fprintf(m.w, "%s%s%s:::%s\n", indent, v.id, mermaidShape(v), mermaidClass(v))
 			continue
 		}
-		fmt.Fprintf(m.w, "%ssubgraph %s[%s]\n%s  direction %s\n", indent, v.id, mermaidQuote(v.name()), indent, m.direction)
-		m.level(v.sub, indent+"  ")
+		fmt.Fprintf(m.w, "%ssubgraph %s[%s]\n%s  direction %s\n", indent, v.id, mermaidQuote(v.displayName()), indent, m.direction)
+		m.writeLevel(v.sub, indent+"  ")
 		fmt.Fprintf(m.w, "%send\n", indent)
 	}
 	for _, k := range l.links {
@@ -59,28 +59,28 @@ func (m *mermaid) level(l *level, indent string) {
 			fmt.Fprintf(m.w, "%s%s((\" \")):::start\n", indent, relay)
 			half := k
 			half.headless = true
-			m.edge(half, indent, from.id, relay)
+			m.writeEdge(half, indent, from.id, relay)
 			k.label = ""
-			m.edge(k, indent, relay, to.id)
+			m.writeEdge(k, indent, relay, to.id)
 			continue
 		}
-		m.edge(k, indent, from.id, to.id)
+		m.writeEdge(k, indent, from.id, to.id)
 	}
 }
 
-func (m *mermaid) edge(k link, indent, from, to string) {
+func (m *mermaid) writeEdge(k link, indent, from, to string) {
 	arrow := "-->"
 	switch {
 	case k.headless:
 		arrow = "---"
-	case k.look().dash != nil:
+	case k.linkStyle().dash != nil:
 		arrow = "-.->"
 	}
 	if k.label != "" {
 		arrow += "|" + mermaidQuote(k.label) + "|"
 	}
 	fmt.Fprintf(m.w, "%s%s %s %s\n", indent, from, arrow, to)
-	if k.look().dash != nil {
+	if k.linkStyle().dash != nil {
 		m.edges[k.kind] = append(m.edges[k.kind], fmt.Sprint(m.count))
 	}
 	m.count++
@@ -88,8 +88,8 @@ func (m *mermaid) edge(k link, indent, from, to string) {
 
 // mermaidShape returns the label of a vertex in the brackets of its shape.
 func mermaidShape(v vertex) string {
-	label := mermaidQuote(v.name())
-	switch v.look().form {
+	label := mermaidQuote(v.displayName())
+	switch v.nodeStyle().form {
 	case formRound:
 		return "(" + label + ")"
 	case formPill:
@@ -130,13 +130,13 @@ func mermaidClass(v vertex) string {
 	return "plain"
 }
 
-// styles writes the classes that occur and the style of the edges that are not plain.
-func (m *mermaid) styles(top *level) {
+// writeStyles writes the classes that occur and the style of the edges that are not plain.
+func (m *mermaid) writeStyles(top *level) {
 	seen := make(map[string]bool)
 	var walk func(l *level)
 	walk = func(l *level) {
 		for _, v := range l.vertices {
-			class, s := mermaidClass(v), v.look()
+			class, s := mermaidClass(v), v.nodeStyle()
 			if v.first {
 				fmt.Fprintf(m.w, "  style %s stroke-width:%gpx\n", v.id, boldWidth)
 			}
@@ -161,7 +161,7 @@ func (m *mermaid) styles(top *level) {
 		if len(m.edges[kind]) == 0 {
 			continue
 		}
-		s := link{kind: kind}.look()
+		s := link{kind: kind}.linkStyle()
 		if s.round {
 			s.dash = []float64{2, 3} // Mermaid's strokes have no round ends
 		}

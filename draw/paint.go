@@ -11,8 +11,8 @@ const (
 	frameRound = 8.0
 )
 
-// paint adds a canvas to the scene, its corner at (x, y), on a ground of the given colour.
-func (p *painter) paint(c *canvas, x, y int, ground string) {
+// paintCanvas adds a canvas to the scene, its corner at (x, y), on a ground of the given colour.
+func (p *painter) paintCanvas(c *canvas, x, y int, ground string) {
 	for i := range c.level.links {
 		p.paintEdge(c, i, pt{float64(x), float64(y)}, ground)
 	}
@@ -25,19 +25,19 @@ func (p *painter) paint(c *canvas, x, y int, ground string) {
 		}
 		p.paintFrame(v, c.blocks[i], b)
 		in := c.blocks[i].inner
-		p.paint(in, x+r.X+(r.W-in.layout.W)/2, y+r.Y+frameHead, frameFill)
+		p.paintCanvas(in, x+r.X+(r.W-in.layout.W)/2, y+r.Y+frameHead, frameFill)
 	}
 }
 
-func (v vertex) group(class string) group {
+func (v vertex) newGroup(class string) group {
 	g := group{class: class}
 	if v.role == roleNode {
 		g.data = []attr{{"data-node", v.path}}
 		if v.info.Kind != "" {
 			g.data = append(g.data, attr{"data-kind", v.info.Kind})
 		}
-		g.tip = v.name()
-		for _, more := range []string{clean(v.info.Name), clean(v.info.Doc)} {
+		g.tip = v.displayName()
+		for _, more := range []string{cleanLabel(v.info.Name), cleanLabel(v.info.Doc)} {
 			if more != "" && more != g.tip {
 				g.tip += "\n" + more
 			}
@@ -47,24 +47,24 @@ func (v vertex) group(class string) group {
 }
 
 func (p *painter) paintNode(v vertex, b block, r box) {
-	s := v.look()
+	s := v.nodeStyle()
 	class := [...]string{"node", "start", "finish", "join"}[v.role]
-	g := v.group(class)
-	for _, out := range s.form.outline(r) {
+	g := v.newGroup(class)
+	for _, out := range s.form.outlinePaths(r) {
 		g.figs = append(g.figs, figure{path: out, fill: s.fill, stroke: s.stroke, width: lineWidth})
 	}
 	switch s.form {
 	case formRing:
 		inner := box{r.x + 5, r.y + 5, r.w - 10, r.h - 10}
 		g.figs[0].fill = paperColor
-		g.figs = append(g.figs, figure{path: ellipse(inner), fill: s.fill})
+		g.figs = append(g.figs, figure{path: ellipsePath(inner), fill: s.fill})
 	case formPill:
 		g.figs[0].width = 2.5
 	}
 	if v.first {
 		g.figs[0].width = boldWidth
 	}
-	pad := s.form.padding()
+	pad := s.form.textPadding()
 	middle := r.x + float64(pad[0]) + (r.w-float64(pad[0]+pad[2]))/2
 	y := r.y + float64(pad[1])
 	for _, line := range b.name {
@@ -84,7 +84,7 @@ func textAt(s textStyle, top pt, color, text string) caption {
 }
 
 func (p *painter) paintFrame(v vertex, b block, r box) {
-	g := v.group("frame")
+	g := v.newGroup("frame")
 	g.figs = []figure{{path: roundRect(r, frameRound, frameRound), fill: frameFill, stroke: frameLine, width: lineWidth}}
 	if v.first {
 		g.figs[0].width = boldWidth
@@ -92,7 +92,7 @@ func (p *painter) paintFrame(v vertex, b block, r box) {
 	at := pt{r.x + 14, r.y + 22}
 	g.texts = []caption{{at: at, left: true, style: nameText, color: inkColor, text: b.name[0]}}
 	if b.small != "" {
-		at.x += float64(p.ruler.width(nameText, b.name[0]) + 8)
+		at.x += float64(p.measurer.textWidth(nameText, b.name[0]) + 8)
 		g.texts = append(g.texts, caption{at: at, left: true, style: smallText, color: mutedColor, text: b.small})
 	}
 	p.scene.groups = append(p.scene.groups, g)
@@ -104,9 +104,9 @@ func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
 	for j, q := range r.Path {
 		points[j] = pt{off.x + float64(q.X), off.y + float64(q.Y)}
 	}
-	points[0] = p.touch(c, k.from, points[0], off)
-	points[len(points)-1] = p.touch(c, k.to, points[len(points)-1], off)
-	s := k.look()
+	points[0] = p.snapToOutline(c, k.from, points[0], off)
+	points[len(points)-1] = p.snapToOutline(c, k.to, points[len(points)-1], off)
+	s := k.linkStyle()
 	g := group{class: "edge edge-" + edgeClass(k.kind), tip: k.label}
 	for _, end := range []struct {
 		key string
@@ -118,9 +118,9 @@ func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
 	}
 	var head path
 	if !k.headless {
-		head = arrow(points)
+		head = cutArrowHead(points)
 	}
-	g.figs = append(g.figs, figure{path: curves(points), stroke: s.color, width: lineWidth, dash: s.dash, round: s.round})
+	g.figs = append(g.figs, figure{path: curvePath(points), stroke: s.color, width: lineWidth, dash: s.dash, round: s.round})
 	if s.round {
 		g.figs[0].width = 2.2
 	}
@@ -131,16 +131,16 @@ func (p *painter) paintEdge(c *canvas, i int, off pt, ground string) {
 	p.scene.groups = append(p.scene.groups, g)
 }
 
-// curves is the path through the points of a chain of curves; curves that are straight become lines.
-func curves(points []pt) path {
+// curvePath is the path through the points of a chain of curves; curves that are straight become lines.
+func curvePath(points []pt) path {
 	var p path
-	p.move(points[0].x, points[0].y)
+	p.moveTo(points[0].x, points[0].y)
 	for i := 0; i+3 < len(points); i += 3 {
 		a, b, c, d := points[i], points[i+1], points[i+2], points[i+3]
 		if a.x == b.x && b.x == c.x && c.x == d.x || a.y == b.y && b.y == c.y && c.y == d.y {
-			p.line(d.x, d.y)
+			p.lineTo(d.x, d.y)
 		} else {
-			p.curve(b, c, d)
+			p.curveTo(b, c, d)
 		}
 	}
 	return p
@@ -152,7 +152,7 @@ func (p *painter) paintLabel(g *group, lines []string, middle pt, groundAndInk [
 	if len(lines) == 0 {
 		return
 	}
-	w, h := float64(p.widest(labelText, lines)+2*labelPad), float64(labelText.line*len(lines)+2)
+	w, h := float64(p.maxLineWidth(labelText, lines)+2*labelPad), float64(labelText.line*len(lines)+2)
 	back := box{middle.x - w/2, middle.y - h/2, w, h}
 	g.figs = append(g.figs, figure{path: roundRect(back, 4, 4), fill: groundAndInk[0]})
 	for i, line := range lines {
@@ -161,19 +161,19 @@ func (p *painter) paintLabel(g *group, lines []string, middle pt, groundAndInk [
 	}
 }
 
-// touch moves the end of an edge from the box of its node onto the node's outline.
-func (p *painter) touch(c *canvas, vertex int, q, off pt) pt {
+// snapToOutline moves the end of an edge from the box of its node onto the node's outline.
+func (p *painter) snapToOutline(c *canvas, vertex int, q, off pt) pt {
 	v, r := c.level.vertices[vertex], c.layout.Nodes[vertex]
 	if v.sub != nil {
 		return q
 	}
 	b := box{off.x + float64(r.X), off.y + float64(r.Y), float64(r.W), float64(r.H)}
 	s := sideOf(b, q)
-	along := q.x - b.middle().x
+	along := q.x - b.centrePoint().x
 	if s == sideLeft || s == sideRight {
-		along = q.y - b.middle().y
+		along = q.y - b.centrePoint().y
 	}
-	in, dir := v.look().form.inset(b, s, along), s.inward()
+	in, dir := v.nodeStyle().form.outlineInset(b, s, along), s.inwardVector()
 	return pt{q.x + float64(in*dir.x), q.y + float64(in*dir.y)}
 }
 
@@ -190,26 +190,26 @@ func sideOf(b box, q pt) side {
 	return sideRight
 }
 
-// arrow returns the head at the end of a path and shortens the path to where the head begins.
-func arrow(points []pt) path {
+// cutArrowHead returns the head at the end of a path and shortens the path to where the head begins.
+func cutArrowHead(points []pt) path {
 	n := len(points)
 	tip, from := points[n-1], points[n-2]
-	for i := n - 2; i > 0 && distance(from, tip) < 1; i-- {
+	for i := n - 2; i > 0 && pointDistance(from, tip) < 1; i-- {
 		from = points[i-1]
 	}
-	d := distance(from, tip)
+	d := pointDistance(from, tip)
 	if d == 0 {
 		return nil
 	}
 	ux, uy := (tip.x-from.x)/d, (tip.y-from.y)/d
 	back := pt{tip.x - float64(ux*arrowLong), tip.y - float64(uy*arrowLong)}
 	points[n-1] = pt{tip.x - float64(ux*(arrowLong-1)), tip.y - float64(uy*(arrowLong-1))}
-	if room := distance(points[n-2], tip); room < arrowLong {
+	if room := pointDistance(points[n-2], tip); room < arrowLong {
 		points[n-2] = points[n-1]
 	}
 	left := pt{back.x + float64(uy*arrowHalf), back.y - float64(ux*arrowHalf)}
 	right := pt{back.x - float64(uy*arrowHalf), back.y + float64(ux*arrowHalf)}
-	return polygon(tip, left, right)
+	return polygonPath(tip, left, right)
 }
 
 // edgeClass names the kind of an edge in an SVG.

@@ -36,23 +36,23 @@ type canvas struct {
 
 // painter builds pictures.
 type painter struct {
-	ruler *ruler
-	right bool
-	scene scene
+	measurer *textMeasurer
+	right    bool
+	scene    scene
 }
 
-// picture lays s out and returns the scene.
-func picture(s graph.Structure, o Options) (*scene, error) {
-	top, err := plan(s, o)
+// buildScene lays s out and returns the scene.
+func buildScene(s graph.Structure, o Options) (*scene, error) {
+	top, err := planPicture(s, o)
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRuler()
+	r, err := newTextMeasurer()
 	if err != nil {
 		return nil, err
 	}
-	p := &painter{ruler: r, right: o.Direction == Right}
-	c, err := p.arrange(top)
+	p := &painter{measurer: r, right: o.Direction == Right}
+	c, err := p.arrangeLevel(top)
 	if err != nil {
 		return nil, err
 	}
@@ -65,8 +65,8 @@ func (p *painter) paintAll(c *canvas) {
 	w := c.layout.W
 	p.scene.title = c.level.name
 	if name := c.level.name; name != "" {
-		line := p.ruler.wrap(titleText, oneLine(name), max(400, w), 1)[0]
-		w = max(w, p.ruler.width(titleText, line))
+		line := p.measurer.wrapText(titleText, oneLine(name), max(400, w), 1)[0]
+		w = max(w, p.measurer.textWidth(titleText, line))
 		p.scene.groups = append(p.scene.groups, group{class: "title", texts: []caption{{
 			at: pt{margin, margin + 14}, left: true, style: titleText, color: inkColor, text: line,
 		}}})
@@ -74,49 +74,49 @@ func (p *painter) paintAll(c *canvas) {
 	}
 	x += (w - c.layout.W) / 2
 	p.scene.w, p.scene.h = float64(w+2*margin), float64(y+c.layout.H+margin)
-	p.paint(c, x, y, paperColor)
+	p.paintCanvas(c, x, y, paperColor)
 }
 
-// arrange sizes the vertices of a level, the frames among them by arranging what is within, and lays the level out.
-func (p *painter) arrange(l *level) (*canvas, error) {
+// arrangeLevel sizes the vertices of a level, the frames among them by arranging what is within, and lays the level out.
+func (p *painter) arrangeLevel(l *level) (*canvas, error) {
 	c := &canvas{level: l, blocks: make([]block, len(l.vertices)), labels: make([][]string, len(l.links))}
 	var g layered.Graph
 	for i, v := range l.vertices {
-		b, err := p.size(l, i)
+		b, err := p.measureVertex(l, i)
 		if err != nil {
 			return nil, err
 		}
 		c.blocks[i] = b
-		f := v.look().form
+		f := v.nodeStyle().form
 		if v.sub != nil {
 			f = formBox
 		}
-		g.Nodes = append(g.Nodes, layered.Node{W: b.w, H: b.h, Flat: f.flat(b.w, b.h, p.right)})
+		g.Nodes = append(g.Nodes, layered.Node{W: b.w, H: b.h, Flat: f.flatLength(b.w, b.h, p.right)})
 	}
 	for i, k := range l.links {
-		e := layered.Edge{From: k.from, To: k.to, Weight: k.look().weight}
+		e := layered.Edge{From: k.from, To: k.to, Weight: k.linkStyle().weight}
 		if k.label != "" {
-			c.labels[i] = p.ruler.wrap(labelText, k.label, labelWidest, labelLines)
-			e.LabelW = p.widest(labelText, c.labels[i]) + 2*labelPad
+			c.labels[i] = p.measurer.wrapText(labelText, k.label, labelWidest, labelLines)
+			e.LabelW = p.maxLineWidth(labelText, c.labels[i]) + 2*labelPad
 			e.LabelH = labelText.line*len(c.labels[i]) + 2
 		}
 		g.Edges = append(g.Edges, e)
 	}
 	if p.right {
-		g = g.Transposed()
+		g = g.WithSwappedAxes()
 	}
 	var err error
-	if c.layout, err = layered.Place(g); err != nil {
+	if c.layout, err = layered.LayoutGraph(g); err != nil {
 		return nil, err
 	}
 	if p.right {
-		c.layout.Transpose()
+		c.layout.SwapAxes()
 	}
 	return c, nil
 }
 
-// size measures one vertex.
-func (p *painter) size(l *level, i int) (block, error) {
+// measureVertex measures one vertex.
+func (p *painter) measureVertex(l *level, i int) (block, error) {
 	v := l.vertices[i]
 	switch v.role {
 	case roleStart:
@@ -126,23 +126,23 @@ func (p *painter) size(l *level, i int) (block, error) {
 	case roleJoin:
 		return p.barSize(l, i), nil
 	}
-	b := block{name: p.ruler.wrap(nameText, v.name(), nameWidest, nameLines), small: v.small()}
+	b := block{name: p.measurer.wrapText(nameText, v.displayName(), nameWidest, nameLines), small: v.subtitleText()}
 	if b.small != "" {
-		b.small = p.ruler.wrap(smallText, b.small, nameWidest, 1)[0]
+		b.small = p.measurer.wrapText(smallText, b.small, nameWidest, 1)[0]
 	}
-	text := max(p.widest(nameText, b.name), p.ruler.width(smallText, b.small))
+	text := max(p.maxLineWidth(nameText, b.name), p.measurer.textWidth(smallText, b.small))
 	if v.sub != nil {
 		var err error
-		if b.inner, err = p.arrange(v.sub); err != nil {
+		if b.inner, err = p.arrangeLevel(v.sub); err != nil {
 			return b, err
 		}
-		b.name = p.ruler.wrap(nameText, oneLine(v.name()), max(nameWidest, b.inner.layout.W), 1)
-		text = p.ruler.width(nameText, b.name[0]) + 12 + p.ruler.width(smallText, b.small)
+		b.name = p.measurer.wrapText(nameText, oneLine(v.displayName()), max(nameWidest, b.inner.layout.W), 1)
+		text = p.measurer.textWidth(nameText, b.name[0]) + 12 + p.measurer.textWidth(smallText, b.small)
 		b.w = max(b.inner.layout.W, text) + 2*framePad
 		b.h = b.inner.layout.H + frameHead + framePad
 		return b, nil
 	}
-	pad := v.look().form.padding()
+	pad := v.nodeStyle().form.textPadding()
 	b.w = max(text, 60) + pad[0] + pad[2]
 	b.h = nameText.line*len(b.name) + pad[1] + pad[3]
 	if b.small != "" {
@@ -167,19 +167,19 @@ func (p *painter) barSize(l *level, i int) block {
 	return b
 }
 
-func (p *painter) widest(s textStyle, lines []string) int {
+func (p *painter) maxLineWidth(s textStyle, lines []string) int {
 	w := 0
 	for _, l := range lines {
-		w = max(w, p.ruler.width(s, l))
+		w = max(w, p.measurer.textWidth(s, l))
 	}
 	return w
 }
 
-// small is the word below a node's name: its kind, and its name where a title stands above.
-func (v vertex) small() string {
-	kind, name := oneLine(clean(v.info.Kind)), oneLine(clean(v.info.Name))
+// subtitleText is the word below a node's name: its kind, and its name where a title stands above.
+func (v vertex) subtitleText() string {
+	kind, name := oneLine(cleanLabel(v.info.Kind)), oneLine(cleanLabel(v.info.Name))
 	switch {
-	case name == oneLine(v.name()):
+	case name == oneLine(v.displayName()):
 		return kind
 	case kind == "":
 		return name

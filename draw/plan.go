@@ -58,27 +58,27 @@ type planner struct {
 	nodes int // drawn so far
 }
 
-// plan checks s and adds what a picture shows in addition to nodes and edges.
-func plan(s graph.Structure, o Options) (*level, error) {
-	l, err := (&planner{o: o}).level(&s, "", 0)
+// planPicture checks s and adds what a picture shows in addition to nodes and edges.
+func planPicture(s graph.Structure, o Options) (*level, error) {
+	l, err := (&planner{o: o}).planLevel(&s, "", 0)
 	if err == nil && o.Title != "" {
-		l.name = clean(o.Title)
+		l.name = cleanLabel(o.Title)
 	}
 	return l, err
 }
 
-func (p *planner) vertex(r role) vertex {
+func (p *planner) newVertex(r role) vertex {
 	p.nodes++
 	return vertex{id: "n" + strconv.Itoa(p.nodes-1), role: r}
 }
 
-func (p *planner) level(s *graph.Structure, path string, depth int) (*level, error) {
+func (p *planner) planLevel(s *graph.Structure, path string, depth int) (*level, error) {
 	if depth > maxDepth {
 		return nil, depthError(s.Name)
 	}
-	l := &level{name: clean(s.Name)}
+	l := &level{name: cleanLabel(s.Name)}
 	if len(s.Start) > 0 && !p.o.NoEnds {
-		l.vertices = append(l.vertices, p.vertex(roleStart))
+		l.vertices = append(l.vertices, p.newVertex(roleStart))
 	}
 	at := make(map[string]int, len(s.Nodes))
 	for _, n := range s.Nodes {
@@ -86,43 +86,43 @@ func (p *planner) level(s *graph.Structure, path string, depth int) (*level, err
 			return nil, fmt.Errorf("draw: graph %q: two nodes are named %q: give each its own name", s.Name, n.Name)
 		}
 		at[n.Name] = len(l.vertices)
-		v := p.vertex(roleNode)
+		v := p.newVertex(roleNode)
 		if p.nodes > maxNodes {
 			return nil, sizeError(s.Name)
 		}
 		v.info = n
 		v.path = path + n.Name
 		var err error
-		if v.sub, err = p.inside(&n, v.path+"/", depth+1); err != nil {
+		if v.sub, err = p.planContents(&n, v.path+"/", depth+1); err != nil {
 			return nil, err
 		}
 		l.vertices = append(l.vertices, v)
 	}
-	return l, p.connect(l, s, at)
+	return l, p.addLinks(l, s, at)
 }
 
-// inside returns what a node runs: its child graph, or a box for each graph that it may run under names, with no
+// planContents returns what a node runs: its child graph, or a box for each graph that it may run under names, with no
 // edges between them, because the node decides at run time. If nil, there is nothing to draw.
-func (p *planner) inside(n *graph.NodeInfo, path string, depth int) (*level, error) {
+func (p *planner) planContents(n *graph.NodeInfo, path string, depth int) (*level, error) {
 	child := n.Child != nil && len(n.Child.Nodes) > 0
 	switch {
 	case child && len(n.Children) == 0:
-		return p.level(n.Child, path, depth)
+		return p.planLevel(n.Child, path, depth)
 	case len(n.Children) == 0:
 		return nil, nil
 	case depth > maxDepth:
 		return nil, depthError(n.Name)
 	}
-	l := &level{name: clean(n.Name)}
+	l := &level{name: cleanLabel(n.Name)}
 	add := func(name, path string, s *graph.Structure) error {
-		v := p.vertex(roleNode)
+		v := p.newVertex(roleNode)
 		if p.nodes > maxNodes {
 			return sizeError(n.Name)
 		}
 		v.info, v.path = graph.NodeInfo{Name: name, Kind: "agent"}, path
 		if len(s.Nodes) > 0 {
 			var err error
-			if v.sub, err = p.level(s, path+"/", depth+1); err != nil {
+			if v.sub, err = p.planLevel(s, path+"/", depth+1); err != nil {
 				return err
 			}
 		}
@@ -143,8 +143,8 @@ func (p *planner) inside(n *graph.NodeInfo, path string, depth int) (*level, err
 	return l, nil
 }
 
-// connect adds the links of a level, and the bars and the end to which they lead.
-func (p *planner) connect(l *level, s *graph.Structure, at map[string]int) error {
+// addLinks adds the links of a level, and the bars and the end to which they lead.
+func (p *planner) addLinks(l *level, s *graph.Structure, at map[string]int) error {
 	find := func(what, name string) (int, error) {
 		i, ok := at[name]
 		if !ok {
@@ -181,19 +181,19 @@ func (p *planner) connect(l *level, s *graph.Structure, at map[string]int) error
 		}
 		if _, known := at[graph.End]; !known && e.To == graph.End {
 			at[graph.End] = len(l.vertices)
-			l.vertices = append(l.vertices, p.vertex(roleFinish))
+			l.vertices = append(l.vertices, p.newVertex(roleFinish))
 		}
 		to, err := find(fmt.Sprintf("an edge leads from %q to", e.From), e.To)
 		if err != nil {
 			return err
 		}
-		k := link{from: from, to: to, label: clean(e.Label), kind: e.Kind}
+		k := link{from: from, to: to, label: cleanLabel(e.Label), kind: e.Kind}
 		if e.Kind == graph.EdgeJoin {
 			bar, known := bars[group{e.To, e.Join}]
 			if !known {
 				bar = len(l.vertices)
 				bars[group{e.To, e.Join}] = bar
-				l.vertices = append(l.vertices, p.vertex(roleJoin))
+				l.vertices = append(l.vertices, p.newVertex(roleJoin))
 				l.links = append(l.links, link{from: bar, to: to, kind: graph.EdgeJoin})
 			}
 			k.to, k.headless = bar, true

@@ -23,11 +23,11 @@ const (
 	maxPixels = 64 << 20
 )
 
-// PNG writes s as a picture at twice the size of the SVG, for sharp screens. It returns an error for a text with a
+// WritePNG writes s as a picture at twice the size of the SVG, for sharp screens. It returns an error for a text with a
 // character that the built-in font (Latin, Greek and Cyrillic) does not have, and for a picture above 16384 pixels a
 // side or 64 million in all.
-func PNG(w io.Writer, s graph.Structure, o Options) error {
-	sc, err := picture(s, o)
+func WritePNG(w io.Writer, s graph.Structure, o Options) error {
+	sc, err := buildScene(s, o)
 	if err != nil {
 		return err
 	}
@@ -46,10 +46,10 @@ func PNG(w io.Writer, s graph.Structure, o Options) error {
 	imagedraw.Draw(c.img, c.img.Bounds(), image.NewUniform(parseColor(paperColor)), image.Point{}, imagedraw.Src)
 	for _, g := range sc.groups {
 		for _, f := range g.figs {
-			c.figure(f)
+			c.drawFigure(f)
 		}
 		for _, t := range g.texts {
-			if err := c.text(t); err != nil {
+			if err := c.drawText(t); err != nil {
 				return err
 			}
 		}
@@ -59,14 +59,14 @@ func PNG(w io.Writer, s graph.Structure, o Options) error {
 
 // checkGlyphs finds a text that the built-in font cannot show.
 func checkGlyphs(sc *scene) error {
-	m, err := newRuler()
+	m, err := newTextMeasurer()
 	if err != nil {
 		return err
 	}
 	for _, g := range sc.groups {
 		for _, t := range g.texts {
 			for _, r := range t.text {
-				if !ignorable(r) && m.glyph(t.style.face, r) == 0 {
+				if !isIgnorable(r) && m.glyphIndex(t.style.face, r) == 0 {
 					return fmt.Errorf("draw: png: the label %q needs the character %q (%U), which the built-in font does not have: use svg",
 						t.text, r, r)
 				}
@@ -82,8 +82,8 @@ type pngCanvas struct {
 	faces map[textStyle]font.Face
 }
 
-func (c *pngCanvas) figure(f figure) {
-	lines := flatten(f.path, pngScale)
+func (c *pngCanvas) drawFigure(f figure) {
+	lines := flattenPath(f.path, pngScale)
 	if f.fill != "" {
 		fillShape(c.img, lines, parseColor(f.fill))
 	}
@@ -92,18 +92,18 @@ func (c *pngCanvas) figure(f figure) {
 	}
 	s := stroke{width: f.width * pngScale, round: f.round}
 	if f.dash != nil {
-		lines = dashed(lines, f.dash, pngScale)
+		lines = dashPolylines(lines, f.dash, pngScale)
 	}
-	fillShape(c.img, s.outline(lines), parseColor(f.stroke))
+	fillShape(c.img, s.strokeOutline(lines), parseColor(f.stroke))
 }
 
-func (c *pngCanvas) text(t caption) error {
-	face, err := c.face(t.style)
+func (c *pngCanvas) drawText(t caption) error {
+	face, err := c.openFace(t.style)
 	if err != nil {
 		return err
 	}
 	d := font.Drawer{Dst: c.img, Src: image.NewUniform(parseColor(t.color)), Face: face}
-	text := shown(t.text)
+	text := stripIgnorable(t.text)
 	x := fixed.Int26_6(t.at.x * pngScale * 64)
 	if !t.left {
 		x -= d.MeasureString(text) / 2
@@ -113,18 +113,18 @@ func (c *pngCanvas) text(t caption) error {
 	return nil
 }
 
-// shown removes the characters that are never visible.
-func shown(s string) string {
+// stripIgnorable removes the characters that are never visible.
+func stripIgnorable(s string) string {
 	var out []rune
 	for _, r := range s {
-		if !ignorable(r) {
+		if !isIgnorable(r) {
 			out = append(out, r)
 		}
 	}
 	return string(out)
 }
 
-func (c *pngCanvas) face(s textStyle) (font.Face, error) {
+func (c *pngCanvas) openFace(s textStyle) (font.Face, error) {
 	if f, ok := c.faces[s]; ok {
 		return f, nil
 	}

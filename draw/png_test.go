@@ -16,7 +16,7 @@ import (
 func decodePNG(t *testing.T, s graph.Structure, o Options) image.Image {
 	t.Helper()
 	var b bytes.Buffer
-	if err := PNG(&b, s, o); err != nil {
+	if err := WritePNG(&b, s, o); err != nil {
 		t.Fatal(err)
 	}
 	img, err := png.Decode(&b)
@@ -37,7 +37,7 @@ func TestPNG(t *testing.T) {
 			continue
 		}
 		t.Run(tt.name, func(t *testing.T) {
-			sc, err := picture(tt.s, tt.o)
+			sc, err := buildScene(tt.s, tt.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,11 +64,11 @@ func checkFigure(t *testing.T, img image.Image, g group, f figure) {
 	if want == "" {
 		want = f.fill
 	}
-	for _, l := range flatten(f.path, pngScale) {
+	for _, l := range flattenPath(f.path, pngScale) {
 		for i, q := range l.points {
 			next := l.points[(i+1)%len(l.points)]
 			for at := 0.0; at < 1; at += 0.02 {
-				p := mix(q, next, at)
+				p := interpolatePoint(q, next, at)
 				for dy := -1; dy <= 1; dy++ {
 					for dx := -1; dx <= 1; dx++ {
 						if near(img.At(int(math.Floor(p.x))+dx, int(math.Floor(p.y))+dy), want) {
@@ -107,14 +107,14 @@ func TestPNGDrawsText(t *testing.T) {
 func TestPNGRefusesMissingGlyphs(t *testing.T) {
 	s := graph.Structure{Nodes: []graph.NodeInfo{{Name: "a", Title: "日本"}}}
 	var b bytes.Buffer
-	err := PNG(&b, s, Options{})
+	err := WritePNG(&b, s, Options{})
 	if err == nil || !strings.Contains(err.Error(), `"日本"`) || !strings.Contains(err.Error(), "svg") {
 		t.Errorf("got %v, want an error that names the label and suggests svg", err)
 	}
 	if b.Len() > 0 {
 		t.Error("something was written")
 	}
-	if err := PNG(&b, graph.Structure{Nodes: []graph.NodeInfo{{Name: "größer – Ελλάδα, Москва…\u200b"}}}, Options{}); err != nil {
+	if err := WritePNG(&b, graph.Structure{Nodes: []graph.NodeInfo{{Name: "größer – Ελλάδα, Москва…\u200b"}}}, Options{}); err != nil {
 		t.Errorf("European letters: %v", err)
 	}
 }
@@ -127,7 +127,7 @@ func TestPNGRefusesHugePictures(t *testing.T) {
 			s.Edges = append(s.Edges, plain(s.Nodes[i-1].Name, s.Nodes[i].Name))
 		}
 	}
-	err := PNG(&bytes.Buffer{}, s, Options{})
+	err := WritePNG(&bytes.Buffer{}, s, Options{})
 	if err == nil || !strings.Contains(err.Error(), "pixels") || !strings.Contains(err.Error(), `"long"`) {
 		t.Errorf("got %v, want an error about the size", err)
 	}
@@ -138,13 +138,13 @@ func TestDashLine(t *testing.T) {
 	var got float64
 	for _, l := range dashLine(line, []float64{3, 2}, 1) {
 		for i := 1; i < len(l.points); i++ {
-			got += distance(l.points[i-1], l.points[i])
+			got += pointDistance(l.points[i-1], l.points[i])
 		}
 	}
 	if got != 6 {
 		t.Errorf("%v painted of 10, want 6", got)
 	}
-	for _, l := range (stroke{width: 2}).outline(dashLine(line, []float64{4, 2}, 1)) {
+	for _, l := range (stroke{width: 2}).strokeOutline(dashLine(line, []float64{4, 2}, 1)) {
 		for _, q := range l.points {
 			if math.Abs(q.y) > 1.001 {
 				t.Errorf("a stroke of width 2 reaches %v from its line", q.y)

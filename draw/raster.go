@@ -17,8 +17,8 @@ type polyline struct {
 	closed bool
 }
 
-// flatten turns curves into short straight pieces and scales them.
-func flatten(p path, scale float64) []polyline {
+// flattenPath turns curves into short straight pieces and scales them.
+func flattenPath(p path, scale float64) []polyline {
 	var out []polyline
 	var cur *polyline
 	for _, o := range p {
@@ -35,7 +35,7 @@ func flatten(p path, scale float64) []polyline {
 		}
 	}
 	for i := range out {
-		out[i].points = scaled(out[i].points, scale)
+		out[i].points = scalePoints(out[i].points, scale)
 		if n := len(out[i].points); out[i].closed && n > 1 && out[i].points[0] == out[i].points[n-1] {
 			out[i].points = out[i].points[:n-1]
 		}
@@ -43,12 +43,12 @@ func flatten(p path, scale float64) []polyline {
 	return out
 }
 
-// scaled multiplies the points and drops those that do not differ from the one before.
-func scaled(points []pt, scale float64) []pt {
+// scalePoints multiplies the points and drops those that do not differ from the one before.
+func scalePoints(points []pt, scale float64) []pt {
 	out := points[:0]
 	for _, q := range points {
 		q = pt{q.x * scale, q.y * scale}
-		if len(out) == 0 || distance(out[len(out)-1], q) > 1e-6 {
+		if len(out) == 0 || pointDistance(out[len(out)-1], q) > 1e-6 {
 			out = append(out, q)
 		}
 	}
@@ -57,12 +57,12 @@ func scaled(points []pt, scale float64) []pt {
 
 func appendCurve(points []pt, c [3]pt, scale float64) []pt {
 	a := points[len(points)-1]
-	length := distance(a, c[0]) + distance(c[0], c[1]) + distance(c[1], c[2])
+	length := pointDistance(a, c[0]) + pointDistance(c[0], c[1]) + pointDistance(c[1], c[2])
 	steps := min(200, 4+int(length*scale/6))
 	for i := 1; i <= steps; i++ {
 		t := float64(i) / float64(steps)
-		ab, bc, cd := mix(a, c[0], t), mix(c[0], c[1], t), mix(c[1], c[2], t)
-		points = append(points, mix(mix(ab, bc, t), mix(bc, cd, t), t))
+		ab, bc, cd := interpolatePoint(a, c[0], t), interpolatePoint(c[0], c[1], t), interpolatePoint(c[1], c[2], t)
+		points = append(points, interpolatePoint(interpolatePoint(ab, bc, t), interpolatePoint(bc, cd, t), t))
 	}
 	return points
 }
@@ -105,8 +105,8 @@ func addLine(r *vector.Rasterizer, l polyline, origin image.Point) {
 	r.ClosePath()
 }
 
-// dashed cuts lines into strokes.
-func dashed(lines []polyline, dash []float64, scale float64) []polyline {
+// dashPolylines cuts lines into strokes.
+func dashPolylines(lines []polyline, dash []float64, scale float64) []polyline {
 	var out []polyline
 	for _, l := range lines {
 		points := l.points
@@ -127,20 +127,20 @@ func dashLine(points []pt, dash []float64, scale float64) []polyline {
 	}
 	for i := 1; i < len(points); i++ {
 		a, b := points[i-1], points[i]
-		for d := distance(a, b); d > left; d = distance(a, b) {
-			a = mix(a, b, left/d)
+		for d := pointDistance(a, b); d > left; d = pointDistance(a, b) {
+			a = interpolatePoint(a, b, left/d)
 			if at%2 == 0 {
-				out = append(out, polyline{points: scaled(append(cur, a), 1)}) // a dot is a single point
+				out = append(out, polyline{points: scalePoints(append(cur, a), 1)}) // a dot is a single point
 			}
 			at = (at + 1) % len(dash)
 			left = dash[at] * scale
 			cur = []pt{a}
 		}
-		left -= distance(a, b)
+		left -= pointDistance(a, b)
 		cur = append(cur, b)
 	}
 	if at%2 == 0 && len(cur) > 1 {
-		out = append(out, polyline{points: scaled(cur, 1)})
+		out = append(out, polyline{points: scalePoints(cur, 1)})
 	}
 	return out
 }
@@ -151,28 +151,28 @@ type stroke struct {
 	round bool // the ends of a line are round
 }
 
-// outline returns the area that the pen covers along the lines.
-func (s stroke) outline(lines []polyline) []polyline {
+// strokeOutline returns the area that the pen covers along the lines.
+func (s stroke) strokeOutline(lines []polyline) []polyline {
 	var out []polyline
 	for _, l := range lines {
 		n := len(l.points)
 		if s.round && n > 0 {
-			out = append(out, s.disc(l.points[0]))
+			out = append(out, s.discAt(l.points[0]))
 			if last := l.points[n-1]; last != l.points[0] {
-				out = append(out, s.disc(last))
+				out = append(out, s.discAt(last))
 			}
 		}
-		left, right := s.offsets(l)
+		left, right := s.offsetLines(l)
 		for i := 1; i < len(left); i++ {
-			out = append(out, turned(polyline{points: []pt{left[i-1], left[i], right[i], right[i-1]}, closed: true}))
+			out = append(out, orientClockwise(polyline{points: []pt{left[i-1], left[i], right[i], right[i-1]}, closed: true}))
 		}
 	}
 	return out
 }
 
-// offsets returns the two lines on both sides of l, at half the width. At each point both lie on the bisector of the
+// offsetLines returns the two lines on both sides of l, at half the width. At each point both lie on the bisector of the
 // angle, so the pieces between neighbours fit together without gap or overlap.
-func (s stroke) offsets(l polyline) (left, right []pt) {
+func (s stroke) offsetLines(l polyline) (left, right []pt) {
 	p := l.points
 	n := len(p)
 	if n < 2 {
@@ -188,7 +188,7 @@ func (s stroke) offsets(l polyline) (left, right []pt) {
 		if l.closed {
 			before, after = (j+n-1)%n, (j+1)%n
 		}
-		normal := bisector(p, max(before, 0), j, min(after, n-1))
+		normal := bisectorAt(p, max(before, 0), j, min(after, n-1))
 		h := s.width / 2
 		left = append(left, pt{p[j].x + normal.x*h, p[j].y + normal.y*h})
 		right = append(right, pt{p[j].x - normal.x*h, p[j].y - normal.y*h})
@@ -196,9 +196,9 @@ func (s stroke) offsets(l polyline) (left, right []pt) {
 	return left, right
 }
 
-// bisector returns the direction across a line at point j, long enough to keep the width in the corner.
-func bisector(p []pt, before, j, after int) pt {
-	a, b := across(p[before], p[j]), across(p[j], p[after])
+// bisectorAt returns the direction across a line at point j, long enough to keep the width in the corner.
+func bisectorAt(p []pt, before, j, after int) pt {
+	a, b := unitNormal(p[before], p[j]), unitNormal(p[j], p[after])
 	if a == (pt{}) {
 		a = b // the line begins at j
 	}
@@ -213,23 +213,23 @@ func bisector(p []pt, before, j, after int) pt {
 	return pt{2 * m.x / l2, 2 * m.y / l2}
 }
 
-// across is the unit vector to the left of the way from a to b.
-func across(a, b pt) pt {
-	d := distance(a, b)
+// unitNormal is the unit vector to the left of the way from a to b.
+func unitNormal(a, b pt) pt {
+	d := pointDistance(a, b)
 	if d == 0 {
 		return pt{}
 	}
 	return pt{(b.y - a.y) / d, -(b.x - a.x) / d}
 }
 
-func (s stroke) disc(at pt) polyline {
+func (s stroke) discAt(at pt) polyline {
 	r := s.width / 2
-	l := flatten(ellipse(box{at.x - r, at.y - r, s.width, s.width}), 1)[0]
-	return turned(l)
+	l := flattenPath(ellipsePath(box{at.x - r, at.y - r, s.width, s.width}), 1)[0]
+	return orientClockwise(l)
 }
 
-// turned makes an area turn clockwise, so that overlapping ones do not cancel each other.
-func turned(l polyline) polyline {
+// orientClockwise makes an area turn clockwise, so that overlapping ones do not cancel each other.
+func orientClockwise(l polyline) polyline {
 	sum := 0.0
 	for i, q := range l.points {
 		next := l.points[(i+1)%len(l.points)]

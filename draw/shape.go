@@ -13,8 +13,8 @@ const (
 	barThick = 6
 )
 
-// outline returns the parts of a form's picture within a box, the rearmost first. Each is filled and stroked.
-func (f form) outline(b box) []path {
+// outlinePaths returns the parts of a form's picture within a box, the rearmost first. Each is filled and stroked.
+func (f form) outlinePaths(b box) []path {
 	x0, y0, x1, y1 := b.x, b.y, b.x+b.w, b.y+b.h
 	switch f {
 	case formRound:
@@ -22,12 +22,12 @@ func (f form) outline(b box) []path {
 	case formPill:
 		return []path{roundRect(b, b.h/2, b.h/2)}
 	case formHexagon:
-		m := b.middle().y
-		return []path{polygon(pt{x0 + slant, y0}, pt{x1 - slant, y0}, pt{x1, m}, pt{x1 - slant, y1}, pt{x0 + slant, y1}, pt{x0, m})}
+		m := b.centrePoint().y
+		return []path{polygonPath(pt{x0 + slant, y0}, pt{x1 - slant, y0}, pt{x1, m}, pt{x1 - slant, y1}, pt{x0 + slant, y1}, pt{x0, m})}
 	case formSlanted:
-		return []path{polygon(pt{x0 + slant, y0}, pt{x1, y0}, pt{x1 - slant, y1}, pt{x0, y1})}
+		return []path{polygonPath(pt{x0 + slant, y0}, pt{x1, y0}, pt{x1 - slant, y1}, pt{x0, y1})}
 	case formCylinder:
-		return []path{cylinder(b), ellipse(box{x0, y0, b.w, 2 * lid})}
+		return []path{cylinderPath(b), ellipsePath(box{x0, y0, b.w, 2 * lid})}
 	case formStack:
 		front := box{x0, y0, b.w - 2*stackOff, b.h - 2*stackOff}
 		var sheets []path
@@ -36,31 +36,31 @@ func (f form) outline(b box) []path {
 		}
 		return sheets
 	case formCall:
-		return []path{roundRect(b, 3, 3), polygon(pt{x0 + callOff, y0}, pt{x1 - callOff, y0}, pt{x1 - callOff, y1}, pt{x0 + callOff, y1})}
+		return []path{roundRect(b, 3, 3), polygonPath(pt{x0 + callOff, y0}, pt{x1 - callOff, y0}, pt{x1 - callOff, y1}, pt{x0 + callOff, y1})}
 	case formDot, formRing:
-		return []path{ellipse(b)}
+		return []path{ellipsePath(b)}
 	case formBar:
 		return []path{roundRect(b, 2, 2)}
 	}
 	return []path{roundRect(b, 3, 3)}
 }
 
-// cylinder is the outline of an upright cylinder.
-func cylinder(b box) path {
-	x0, y0, x1, y1, m := b.x, b.y, b.x+b.w, b.y+b.h, b.middle().x
+// cylinderPath is the outline of an upright cylinder.
+func cylinderPath(b box) path {
+	x0, y0, x1, y1, m := b.x, b.y, b.x+b.w, b.y+b.h, b.centrePoint().x
 	var p path
-	p.move(x0, y0+lid)
-	p.turn(pt{x0, y0 + lid}, pt{x0, y0}, pt{m, y0})
-	p.turn(pt{m, y0}, pt{x1, y0}, pt{x1, y0 + lid})
-	p.line(x1, y1-lid)
-	p.turn(pt{x1, y1 - lid}, pt{x1, y1}, pt{m, y1})
-	p.turn(pt{m, y1}, pt{x0, y1}, pt{x0, y1 - lid})
+	p.moveTo(x0, y0+lid)
+	p.turnTo(pt{x0, y0 + lid}, pt{x0, y0}, pt{m, y0})
+	p.turnTo(pt{m, y0}, pt{x1, y0}, pt{x1, y0 + lid})
+	p.lineTo(x1, y1-lid)
+	p.turnTo(pt{x1, y1 - lid}, pt{x1, y1}, pt{m, y1})
+	p.turnTo(pt{m, y1}, pt{x0, y1}, pt{x0, y1 - lid})
 	p.close()
 	return p
 }
 
-// padding is what a form needs around its text: left, top, right, bottom.
-func (f form) padding() [4]int {
+// textPadding is what a form needs around its text: left, top, right, bottom.
+func (f form) textPadding() [4]int {
 	const x, y = 16, 9
 	switch f {
 	case formHexagon, formSlanted:
@@ -77,9 +77,9 @@ func (f form) padding() [4]int {
 	return [4]int{x, y, x, y}
 }
 
-// flat is the length of the part of a form's top and bottom (or, for a picture from left to right, of its left and
+// flatLength is the length of the part of a form's top and bottom (or, for a picture from left to right, of its left and
 // right side) at which several edges may end.
-func (f form) flat(w, h int, right bool) int {
+func (f form) flatLength(w, h int, right bool) int {
 	if right {
 		switch f {
 		case formDot, formRing:
@@ -110,20 +110,20 @@ const (
 	sideRight
 )
 
-// inward is the direction from a side into the box.
-func (s side) inward() pt {
+// inwardVector is the direction from a side into the box.
+func (s side) inwardVector() pt {
 	return [...]pt{{0, 1}, {0, -1}, {1, 0}, {-1, 0}}[s]
 }
 
-// inset returns how far inside the box the outline lies, at an offset from the middle of the side.
-func (f form) inset(b box, s side, off float64) float64 {
+// outlineInset returns how far inside the box the outline lies, at an offset from the middle of the side.
+func (f form) outlineInset(b box, s side, off float64) float64 {
 	upright := s == sideTop || s == sideBottom
 	switch f {
 	case formDot, formRing:
-		return arc(b.w/2, off)
+		return arcDepth(b.w/2, off)
 	case formPill:
 		if !upright {
-			return arc(b.h/2, off)
+			return arcDepth(b.h/2, off)
 		}
 	case formHexagon:
 		if !upright {
@@ -138,13 +138,13 @@ func (f form) inset(b box, s side, off float64) float64 {
 		}
 	case formCylinder:
 		if upright {
-			return arc(b.w/2, off) * lid / (b.w / 2)
+			return arcDepth(b.w/2, off) * lid / (b.w / 2)
 		}
 	}
 	return 0
 }
 
-// arc is how far a circle has fallen away from its tangent, at an offset from the point where they touch.
-func arc(radius, off float64) float64 {
+// arcDepth is how far a circle has fallen away from its tangent, at an offset from the point where they touch.
+func arcDepth(radius, off float64) float64 {
 	return radius - math.Sqrt(math.Max(0, float64(radius*radius)-float64(off*off)))
 }

@@ -58,8 +58,8 @@ const (
 	frameLine  = "#b6c2d1"
 )
 
-// look returns the style of a vertex.
-func (v vertex) look() style {
+// nodeStyle returns the style of a vertex.
+func (v vertex) nodeStyle() style {
 	switch v.role {
 	case roleStart:
 		return style{formDot, dotColor, dotColor}
@@ -82,8 +82,8 @@ type edgeStyle struct {
 	weight int       // how much the edge wants to be short and straight
 }
 
-// look returns the style of a link. An unknown kind looks like a plain edge.
-func (k link) look() edgeStyle {
+// linkStyle returns the style of a link. An unknown kind looks like a plain edge.
+func (k link) linkStyle() edgeStyle {
 	switch k.kind {
 	case graph.EdgeBranch:
 		return edgeStyle{color: "#4f5fc4", dash: []float64{7, 4}, weight: 2}

@@ -15,23 +15,23 @@ import (
 // fontFamily begins with the font with which texts are measured; the others are not wider.
 const fontFamily = "Go, 'Segoe UI', 'Helvetica Neue', Helvetica, Arial, sans-serif"
 
-// SVG writes s as a picture. Nodes carry data-node (the names from the outermost graph on, with slashes) and
+// WriteSVG writes s as a picture. Nodes carry data-node (the names from the outermost graph on, with slashes) and
 // data-kind, edges data-from and data-to, for pages that refer to them.
-func SVG(w io.Writer, s graph.Structure, o Options) error {
-	sc, err := picture(s, o)
+func WriteSVG(w io.Writer, s graph.Structure, o Options) error {
+	sc, err := buildScene(s, o)
 	if err != nil {
 		return err
 	}
 	b := bufio.NewWriter(w)
 	v := svg{b}
 	v.printf(`<svg xmlns="http://www.w3.org/2000/svg" width="%s" height="%s" viewBox="0 0 %[1]s %[2]s" role="img" font-family="%s">`+"\n",
-		number(sc.w), number(sc.h), fontFamily)
+		formatNumber(sc.w), formatNumber(sc.h), fontFamily)
 	if sc.title != "" {
 		v.printf("<title>%s</title>\n", escapeXML(sc.title))
 	}
 	v.printf(`<rect width="100%%" height="100%%" fill="%s"/>`+"\n", paperColor)
 	for _, g := range sc.groups {
-		v.group(g)
+		v.writeGroup(g)
 	}
 	v.printf("</svg>\n")
 	return b.Flush()
@@ -42,7 +42,7 @@ type svg struct{ w *bufio.Writer }
 
 func (v svg) printf(format string, args ...any) { fmt.Fprintf(v.w, format, args...) }
 
-func (v svg) group(g group) {
+func (v svg) writeGroup(g group) {
 	v.printf(`<g class="%s"`, g.class)
 	for _, a := range g.data {
 		v.printf(` %s="%s"`, a.key, escapeXML(a.value))
@@ -52,22 +52,22 @@ func (v svg) group(g group) {
 		v.printf("<title>%s</title>\n", escapeXML(g.tip))
 	}
 	for _, f := range g.figs {
-		v.figure(f)
+		v.writeFigure(f)
 	}
 	for _, t := range g.texts {
-		v.text(t)
+		v.writeText(t)
 	}
 	v.printf("</g>\n")
 }
 
-func (v svg) figure(f figure) {
+func (v svg) writeFigure(f figure) {
 	fill := f.fill
 	if fill == "" {
 		fill = "none"
 	}
 	v.printf(`<path d="%s" fill="%s"`, pathData(f.path), fill)
 	if f.stroke != "" {
-		v.printf(` stroke="%s" stroke-width="%s"`, f.stroke, number(f.width))
+		v.printf(` stroke="%s" stroke-width="%s"`, f.stroke, formatNumber(f.width))
 	}
 	if f.dash != nil {
 		v.printf(` stroke-dasharray="%s"`, dashText(edgeStyle{dash: f.dash}))
@@ -78,13 +78,13 @@ func (v svg) figure(f figure) {
 	v.printf("/>\n")
 }
 
-func (v svg) text(t caption) {
+func (v svg) writeText(t caption) {
 	anchor := ` text-anchor="middle"`
 	if t.left {
 		anchor = ""
 	}
 	v.printf(`<text x="%s" y="%s"%s font-size="%d" font-weight="%s" fill="%s" xml:space="preserve">%s</text>`+"\n",
-		number(t.at.x), number(t.at.y), anchor, t.style.size, t.style.face.weight, t.color, escapeXML(t.text))
+		formatNumber(t.at.x), formatNumber(t.at.y), anchor, t.style.size, t.style.face.weight, t.color, escapeXML(t.text))
 }
 
 // pathData writes a path in the notation of SVG.
@@ -97,7 +97,7 @@ func pathData(p path) string {
 			if i > 0 {
 				b.WriteByte(' ')
 			}
-			b.WriteString(number(q.x) + "," + number(q.y))
+			b.WriteString(formatNumber(q.x) + "," + formatNumber(q.y))
 		}
 	}
 	return b.String()
@@ -107,13 +107,13 @@ func pathData(p path) string {
 func dashText(s edgeStyle) string {
 	var parts []string
 	for _, d := range s.dash {
-		parts = append(parts, number(d))
+		parts = append(parts, formatNumber(d))
 	}
 	return strings.Join(parts, " ")
 }
 
-// number writes a coordinate with at most one decimal.
-func number(f float64) string {
+// formatNumber writes a coordinate with at most one decimal.
+func formatNumber(f float64) string {
 	return strconv.FormatFloat(math.Round(f*10)/10+0, 'f', -1, 64)
 }
 

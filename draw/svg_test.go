@@ -55,7 +55,7 @@ func TestSVGWellFormed(t *testing.T) {
 	for _, tt := range samples() {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
-			if err := SVG(&b, tt.s, tt.o); err != nil {
+			if err := WriteSVG(&b, tt.s, tt.o); err != nil {
 				t.Fatal(err)
 			}
 			var nodes []string
@@ -75,7 +75,7 @@ func TestSVGWellFormed(t *testing.T) {
 // nodePaths lists what data-node should say, sorted.
 func nodePaths(s graph.Structure, path string) (list []string) {
 	for _, n := range s.Nodes {
-		list = append(list, clean(path+n.Name))
+		list = append(list, cleanLabel(path+n.Name))
 		if n.Child != nil {
 			list = append(list, nodePaths(*n.Child, path+n.Name+"/")...)
 		}
@@ -95,7 +95,7 @@ func TestEdgesTouchOutlines(t *testing.T) {
 	all = append(all, sample{name: "chaos", s: chaos(60)}, sample{name: "chaos-right", s: chaos(60), o: Options{Direction: Right}})
 	for _, tt := range all {
 		t.Run(tt.name, func(t *testing.T) {
-			sc, err := picture(tt.s, tt.o)
+			sc, err := buildScene(tt.s, tt.o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,7 +103,7 @@ func TestEdgesTouchOutlines(t *testing.T) {
 			for _, g := range sc.groups {
 				if !strings.HasPrefix(g.class, "edge") {
 					for _, f := range g.figs {
-						outlines = append(outlines, flatten(f.path, 1)...)
+						outlines = append(outlines, flattenPath(f.path, 1)...)
 					}
 				}
 			}
@@ -111,7 +111,7 @@ func TestEdgesTouchOutlines(t *testing.T) {
 				if !strings.HasPrefix(g.class, "edge") {
 					continue
 				}
-				line := flatten(g.figs[0].path, 1)[0].points
+				line := flattenPath(g.figs[0].path, 1)[0].points
 				ends := []pt{line[0], line[len(line)-1]}
 				if len(g.figs) > 1 && g.figs[1].fill == g.figs[0].stroke { // the arrow head, whose first point is its tip
 					ends[1] = g.figs[1].path[0].p[0]
@@ -130,12 +130,12 @@ func touches(p pt, outlines []polyline) bool {
 	for _, o := range outlines {
 		for i, a := range o.points {
 			b := o.points[(i+1)%len(o.points)]
-			d := distance(a, b)
+			d := pointDistance(a, b)
 			if d == 0 {
 				continue
 			}
 			at := min(max(((p.x-a.x)*(b.x-a.x)+(p.y-a.y)*(b.y-a.y))/(d*d), 0), 1)
-			if distance(p, mix(a, b, at)) < 0.8 {
+			if pointDistance(p, interpolatePoint(a, b, at)) < 0.8 {
 				return true
 			}
 		}
@@ -145,12 +145,12 @@ func touches(p pt, outlines []polyline) bool {
 
 // TestTextFits checks that the text of a node stays within its outline, by the widths of the built-in font.
 func TestTextFits(t *testing.T) {
-	r, err := newRuler()
+	r, err := newTextMeasurer()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range samples() {
-		sc, err := picture(tt.s, tt.o)
+		sc, err := buildScene(tt.s, tt.o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,13 +159,13 @@ func TestTextFits(t *testing.T) {
 				continue
 			}
 			lo, hi := g.figs[0].path[0].p[0].x, 0.0
-			for _, l := range flatten(g.figs[0].path, 1) {
+			for _, l := range flattenPath(g.figs[0].path, 1) {
 				for _, q := range l.points {
 					lo, hi = min(lo, q.x), max(hi, q.x)
 				}
 			}
 			for _, c := range g.texts {
-				half := float64(r.width(c.style, c.text)) / 2
+				half := float64(r.textWidth(c.style, c.text)) / 2
 				if c.at.x-half < lo+4 || c.at.x+half > hi-4 {
 					t.Errorf("%s: %q from %v to %v does not fit into %v to %v", tt.name, c.text, c.at.x-half, c.at.x+half, lo, hi)
 				}

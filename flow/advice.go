@@ -6,14 +6,14 @@ import "fmt"
 // that always fail, settings without effect, and placeholders that never have a
 // value. All findings are warnings.
 func (f *File) Advise() []Finding {
-	a := &adviser{f: f, report: report{class: ClassAdvice}, reached: f.reached(), text: f.locator()}
-	a.settings()
+	a := &adviser{f: f, report: report{class: ClassAdvice}, reached: f.reachableNodes(), text: f.newLocator()}
+	a.adviseSettings()
 	a.initialState()
 	for _, n := range f.Nodes {
-		a.routes(n)
-		a.limits(n)
-		a.node(n)
-		a.placeholders(n)
+		a.adviseRoutes(n)
+		a.adviseLimits(n)
+		a.adviseNode(n)
+		a.advisePlaceholders(n)
 		a.reducedUpdates(n)
 	}
 	a.neverSet()
@@ -29,14 +29,14 @@ type adviser struct {
 	reached map[string]bool // nodes that a run can reach; all of them if a script can be reached
 }
 
-// warn reports a finding about a node.
-func (a *adviser) warn(n *Node, at Pos, code, message, hint string) {
+// warnAt reports a finding about a node.
+func (a *adviser) warnAt(n *Node, at Pos, code, message, hint string) {
 	a.add(Finding{Severity: SeverityWarning, Code: code, Node: n.ID, Message: message, Hint: hint, Pos: at})
 }
 
-// reached returns the nodes that a run can reach by themselves, not only as the
+// reachableNodes returns the nodes that a run can reach by themselves, not only as the
 // branch of a map. A script may route to any node.
-func (f *File) reached() map[string]bool {
+func (f *File) reachableNodes() map[string]bool {
 	seen := map[string]bool{}
 	queue := []*Node{f.byID[f.Start]}
 	for len(queue) > 0 {
@@ -49,7 +49,7 @@ func (f *File) reached() map[string]bool {
 		if n.Kind() == "script" {
 			return f.allButBranches()
 		}
-		for _, e := range n.edges() {
+		for _, e := range n.declaredEdges() {
 			if e.field != "branch" && (e.field != "next" || n.Kind() != "approval" && n.Kind() != "end") {
 				queue = append(queue, f.byID[e.to])
 			}
@@ -70,7 +70,7 @@ func (f *File) allButBranches() map[string]bool {
 		}
 	}
 	for _, n := range f.Nodes {
-		for _, e := range n.edges() {
+		for _, e := range n.declaredEdges() {
 			if e.field != "branch" && f.byID[e.to] != nil {
 				all[e.to] = true
 			}
@@ -80,9 +80,9 @@ func (f *File) allButBranches() map[string]bool {
 	return all
 }
 
-func (a *adviser) settings() {
+func (a *adviser) adviseSettings() {
 	s := a.f.Settings
-	at := a.f.settings.at
+	at := a.f.settings.fieldPosition
 	add := func(field, message string) {
 		a.add(Finding{Severity: SeverityWarning, Code: "zero-limit", Message: message, Pos: at(field)})
 	}
@@ -95,7 +95,7 @@ func (a *adviser) settings() {
 }
 
 func (a *adviser) initialState() {
-	place := a.f.src.keys("initial_state")
+	place := a.f.src.keyPositions("initial_state")
 	i := 0
 	for key, v := range a.f.InitialState.All() {
 		at := place(i)
@@ -106,7 +106,7 @@ func (a *adviser) initialState() {
 				Message: "`initial_prompt` in initial_state is overwritten by the caller's prompt", Hint: "remove it",
 			})
 		}
-		if reducer := a.f.Reducer(key); reducer != "" && !takes(reducer, v) {
+		if reducer := a.f.Reducer(key); reducer != "" && !reducerAccepts(reducer, v) {
 			a.add(Finding{
 				Severity: SeverityWarning, Code: "reducer-type", Pos: at,
 				Message: fmt.Sprintf("`%s` starts as %s, and reducer '%s' needs %s: its first write fails", key, TypeName(v), reducer, reducerWants[reducer]),
@@ -122,7 +122,7 @@ var reducerWants = map[string]string{
 	"sum": "a number", "max": "a number", "min": "a number",
 }
 
-func takes(reducer string, current any) bool {
+func reducerAccepts(reducer string, current any) bool {
 	switch kind := TypeName(current); reducerWants[reducer] {
 	case "an array":
 		return kind == "array"
@@ -143,11 +143,11 @@ func (a *adviser) reducedUpdates(n *Node) {
 	if !a.reached[n.ID] {
 		return
 	}
-	place := n.src.items("state_updates")
+	place := n.src.itemPositions("state_updates")
 	for i, u := range n.Updates {
 		switch reducer := a.f.Reducer(u.Key); reducer {
 		case "sum", "max", "min", "extend", "merge":
-			a.warn(n, place(i), "reducer-type",
+			a.warnAt(n, place(i), "reducer-type",
 				fmt.Sprintf("state_updates store text, and reducer '%s' of `%s` needs %s: this write fails", reducer, u.Key, incoming[reducer]),
 				"let a script or an output_schema write the key with its type")
 		}
@@ -155,7 +155,7 @@ func (a *adviser) reducedUpdates(n *Node) {
 	if m, ok := n.Body.(*MapNode); ok {
 		switch reducer := a.f.Reducer(m.CollectInto); reducer {
 		case "sum", "max", "min", "concat", "merge":
-			a.warn(n, n.At("collect_into"), "reducer-type",
+			a.warnAt(n, n.At("collect_into"), "reducer-type",
 				fmt.Sprintf("collect_into writes an array, and reducer '%s' of `%s` needs %s: this write fails", reducer, m.CollectInto, incoming[reducer]),
 				"use append, extend or overwrite")
 		}

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// routes reports a node that leads to no other node, and a next that is
+// adviseRoutes reports a node that leads to no other node, and a next that is
 // ignored.
-func (a *adviser) routes(n *Node) {
+func (a *adviser) adviseRoutes(n *Node) {
 	if !a.reached[n.ID] {
 		return
 	}
@@ -17,11 +17,11 @@ func (a *adviser) routes(n *Node) {
 	switch kind {
 	case "agent", "input", "llm", "map", "rag":
 		if n.Next == nil {
-			a.warn(n, n.Pos(), "missing-next", fmt.Sprintf("%s node has no `next`: the run fails when the node succeeds", kind), "add `next: <node>`")
+			a.warnAt(n, n.Pos(), "missing-next", fmt.Sprintf("%s node has no `next`: the run fails when the node succeeds", kind), "add `next: <node>`")
 		}
 	case "approval", "end":
 		if n.Next != nil {
-			a.warn(n, n.At("next"), "next-ignored", fmt.Sprintf("`next` of an %s node is not followed", kind), "remove it")
+			a.warnAt(n, n.At("next"), "next-ignored", fmt.Sprintf("`next` of an %s node is not followed", kind), "remove it")
 		}
 		return
 	case "script":
@@ -30,18 +30,18 @@ func (a *adviser) routes(n *Node) {
 		}
 	}
 	if n.Next != nil && len(n.Next) == 0 {
-		a.warn(n, n.At("next"), "missing-next", "`next` is an empty list: the run fails after this node", "name a node, or remove `next`")
+		a.warnAt(n, n.At("next"), "missing-next", "`next` is an empty list: the run fails after this node", "name a node, or remove `next`")
 	}
 	if kind == "input" && len(n.Next) > 1 {
-		a.warn(n, n.At("next"), "next-ignored", "an input node goes to the first node of its `next` only", "")
+		a.warnAt(n, n.At("next"), "next-ignored", "an input node goes to the first node of its `next` only", "")
 	}
 }
 
-// limits reports times and counts of zero.
-func (a *adviser) limits(n *Node) {
+// adviseLimits reports times and counts of zero.
+func (a *adviser) adviseLimits(n *Node) {
 	zero := func(field string, is bool, effect string) {
 		if is {
-			a.warn(n, n.At(field), "zero-limit", fmt.Sprintf("`%s` is 0: %s", field, effect), "")
+			a.warnAt(n, n.At(field), "zero-limit", fmt.Sprintf("`%s` is 0: %s", field, effect), "")
 		}
 	}
 	const late = "the node times out at once"
@@ -56,7 +56,7 @@ func (a *adviser) limits(n *Node) {
 		zero("max_attempts", b.MaxAttempts == 0, "the model is never called and the node fails")
 		zero("max_iterations", b.MaxIterations == 0, "the model is never called and the node fails")
 		if b.Patience != nil && b.Timeout != nil && *b.Patience > *b.Timeout {
-			a.warn(n, n.At("retry_patience"), "patience-timeout", fmt.Sprintf("`retry_patience` is %d and `timeout` is %d: waits count for the timeout, which ends the node first", *b.Patience, *b.Timeout), "")
+			a.warnAt(n, n.At("retry_patience"), "patience-timeout", fmt.Sprintf("`retry_patience` is %d and `timeout` is %d: waits count for the timeout, which ends the node first", *b.Patience, *b.Timeout), "")
 		}
 	case *RAGNode:
 		zero("timeout", b.Timeout == 0, late)
@@ -66,77 +66,77 @@ func (a *adviser) limits(n *Node) {
 	}
 }
 
-// node reports the mistakes that are possible in one type of node only.
-func (a *adviser) node(n *Node) {
+// adviseNode reports the mistakes that are possible in one type of node only.
+func (a *adviser) adviseNode(n *Node) {
 	switch b := n.Body.(type) {
 	case *ScriptNode:
-		a.script(n, b)
+		a.adviseScript(n, b)
 	case *InputNode:
 		if b.Validation != "" {
 			if _, err := parsePredicate(b.Validation); err != nil {
-				a.warn(n, n.At("validation"), "validation", err.Error()+": every answer is refused", "write for example `len(input) > 0`")
+				a.warnAt(n, n.At("validation"), "validation", err.Error()+": every answer is refused", "write for example `len(input) > 0`")
 			}
 		}
 	case *ApprovalNode:
 		if len(b.Options) == 0 {
-			a.warn(n, n.At("options"), "no-options", "approval without options: every answer is free text", "an input node asks for text")
+			a.warnAt(n, n.At("options"), "no-options", "approval without options: every answer is free text", "an input node asks for text")
 		}
 	case *RAGNode:
-		a.retrieval(n, b)
+		a.adviseRetrieval(n, b)
 	case *MapNode:
-		if b.Over.single() == nil {
-			a.warn(n, n.At("over"), "map-over", "`over` is not one placeholder, so it is a text and not a list: the node fails", "write it as \"{{key}}\" alone")
+		if b.Over.singlePath() == nil {
+			a.warnAt(n, n.At("over"), "map-over", "`over` is not one placeholder, so it is a text and not a list: the node fails", "write it as \"{{key}}\" alone")
 		}
 	}
-	a.schema(n)
+	a.adviseSchema(n)
 }
 
 // scriptExtensions are the extensions that decide how a script is run.
 var scriptExtensions = []string{".sh", ".py", ".ts"}
 
-func (a *adviser) script(n *Node, s *ScriptNode) {
+func (a *adviser) adviseScript(n *Node, s *ScriptNode) {
 	ext := strings.ToLower(filepath.Ext(s.Script))
 	switch {
 	case slices.Contains(scriptExtensions, ext):
 	case ext == "" || ext == ".":
-		a.warn(n, n.At("script"), "script-extension", fmt.Sprintf("script '%s' has no file extension: raddle does not know how to run it", s.Script), "use .sh, .py or .ts")
+		a.warnAt(n, n.At("script"), "script-extension", fmt.Sprintf("script '%s' has no file extension: raddle does not know how to run it", s.Script), "use .sh, .py or .ts")
 	default:
-		a.warn(n, n.At("script"), "script-extension", fmt.Sprintf("unsupported script extension '%s'", ext), "use .sh, .py or .ts")
+		a.warnAt(n, n.At("script"), "script-extension", fmt.Sprintf("unsupported script extension '%s'", ext), "use .sh, .py or .ts")
 	}
 }
 
-func (a *adviser) retrieval(n *Node, r *RAGNode) {
+func (a *adviser) adviseRetrieval(n *Node, r *RAGNode) {
 	switch id := strings.ToLower(n.ID); {
 	case id == "graph" || id == "config" || id == "rag":
-		a.warn(n, n.Pos(), "rag-file", fmt.Sprintf("the knowledge base of this node would be the file %s.yaml, which means something else", n.ID), "give the node another id")
+		a.warnAt(n, n.Pos(), "rag-file", fmt.Sprintf("the knowledge base of this node would be the file %s.yaml, which means something else", n.ID), "give the node another id")
 	case strings.ContainsAny(n.ID, `/\`) || strings.HasPrefix(n.ID, "."):
-		a.warn(n, n.Pos(), "rag-file", fmt.Sprintf("the knowledge base of this node would be the file '%s.yaml', outside the agent directory or hidden", n.ID), "give the node an id of letters, digits, - and _")
+		a.warnAt(n, n.Pos(), "rag-file", fmt.Sprintf("the knowledge base of this node would be the file '%s.yaml', outside the agent directory or hidden", n.ID), "give the node an id of letters, digits, - and _")
 	}
 	if r.ChunkSize != nil && r.ChunkOverlap != nil && *r.ChunkSize > 0 && *r.ChunkOverlap >= *r.ChunkSize {
-		a.warn(n, n.At("chunk_overlap"), "rag-chunks", fmt.Sprintf("`chunk_overlap` (%d) must be smaller than `chunk_size` (%d)", *r.ChunkOverlap, *r.ChunkSize), "")
+		a.warnAt(n, n.At("chunk_overlap"), "rag-chunks", fmt.Sprintf("`chunk_overlap` (%d) must be smaller than `chunk_size` (%d)", *r.ChunkOverlap, *r.ChunkSize), "")
 	}
 	if r.Driver != "" && r.Driver != ownDriver && ragDrivers[r.Driver] {
 		a.add(Finding{Severity: SeverityInfo, Code: "rag-driver", Node: n.ID, Message: driverText(r.Driver), Pos: n.At("driver")})
 	}
-	place := n.src.items("documents")
+	place := n.src.itemPositions("documents")
 	for i, d := range r.Documents {
 		if !strings.Contains(d, "://") && slices.Contains(strings.Split(filepath.ToSlash(d), "/"), "..") {
-			a.warn(n, place(i), "rag-document", fmt.Sprintf("Invalid document path: '%s'", d), "documents must not be above the agent directory")
+			a.warnAt(n, place(i), "rag-document", fmt.Sprintf("Invalid document path: '%s'", d), "documents must not be above the agent directory")
 		}
 	}
 }
 
-// schema reports an output_schema that is not a schema.
-func (a *adviser) schema(n *Node) {
+// adviseSchema reports an output_schema that is not a schema.
+func (a *adviser) adviseSchema(n *Node) {
 	schema := n.outputSchema()
 	if _, ok := schema.(*Object); schema != nil && !ok {
-		a.warn(n, n.At("output_schema"), "output-schema", fmt.Sprintf("`output_schema` is %s, not a map", TypeName(schema)), "write a JSON schema: `type: object` and `properties`")
+		a.warnAt(n, n.At("output_schema"), "output-schema", fmt.Sprintf("`output_schema` is %s, not a map", TypeName(schema)), "write a JSON schema: `type: object` and `properties`")
 	}
 }
 
 // fanOuts reports parallel branches that always conflict.
 func (a *adviser) fanOuts() {
-	for _, g := range a.f.groups() {
+	for _, g := range a.f.fanOutGroups() {
 		ends := 0
 		by := map[string]*Node{} // maps by the key they collect into
 		for _, n := range g.members {
@@ -145,14 +145,14 @@ func (a *adviser) fanOuts() {
 				ends++
 			case *MapNode:
 				if other := by[b.CollectInto]; other != nil && a.f.Reducer(b.CollectInto) == "" {
-					a.warn(n, n.At("collect_into"), "parallel-collect",
+					a.warnAt(n, n.At("collect_into"), "parallel-collect",
 						fmt.Sprintf("nodes '%s' and '%s' run at the same time and both write `%s`, which has no reducer", other.ID, n.ID, b.CollectInto), "collect into different keys")
 				}
 				by[b.CollectInto] = n
 			}
 		}
 		if ends > 1 {
-			a.warn(g.from, g.from.At("next"), "parallel-ends", "`next` leads to several end nodes at once: the run fails there", "let the branches meet in one node")
+			a.warnAt(g.from, g.from.At("next"), "parallel-ends", "`next` leads to several end nodes at once: the run fails there", "let the branches meet in one node")
 		}
 	}
 }

@@ -9,18 +9,18 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// placeholders reports placeholders that can never have a value, and texts that
+// advisePlaceholders reports placeholders that can never have a value, and texts that
 // look like placeholders but are not.
-func (a *adviser) placeholders(n *Node) {
-	for _, u := range append(n.templates(), n.updateTemplates()...) {
+func (a *adviser) advisePlaceholders(n *Node) {
+	for _, u := range append(n.bodyTemplates(), n.updateTemplates()...) {
 		for _, part := range u.template.parts {
-			if part.path != nil && part.path.never && !a.full() {
-				a.warn(n, a.text.placeholder(n, u, part.path), "template-path",
-					fmt.Sprintf("{{%s}} never has a value: %s", part.path.text, effect(u)), "write key, key.member or key[0]")
+			if part.path != nil && part.path.never && !a.isFull() {
+				a.warnAt(n, a.text.locatePlaceholder(n, u, part.path), "template-path",
+					fmt.Sprintf("{{%s}} never has a value: %s", part.path.text, describeMissEffect(u)), "write key, key.member or key[0]")
 			}
 		}
 		if near := nearPlaceholder.FindStringSubmatch(u.template.text); near != nil {
-			a.warn(n, n.src.items(u.field)(u.item), "template-literal",
+			a.warnAt(n, n.src.itemPositions(u.field)(u.item), "template-literal",
 				fmt.Sprintf("%s is not a placeholder and stays as it is", wording.CutText(near[0], 60, "...")), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
 		}
 	}
@@ -29,7 +29,7 @@ func (a *adviser) placeholders(n *Node) {
 // nearPlaceholder matches placeholders in the form of other template languages.
 var nearPlaceholder = regexp.MustCompile(`\{\{(?:\s+([\w.\[\]]+)\s*|\s*([\w.\[\]]+)\s+)\}\}`)
 
-func effect(u use) string {
+func describeMissEffect(u use) string {
 	if u.strict {
 		return "the node fails"
 	}
@@ -40,7 +40,7 @@ func effect(u use) string {
 // always empty. A script, or a reply with a schema without properties, may set
 // any key; in this case nothing is reported.
 func (a *adviser) neverSet() {
-	set := a.f.settable()
+	set := a.f.settableKeys()
 	for _, n := range a.f.Nodes {
 		if n.Kind() == "script" || n.openSchema() {
 			return
@@ -49,23 +49,23 @@ func (a *adviser) neverSet() {
 	names := slices.Sorted(maps.Keys(set))
 	for _, n := range a.f.Nodes {
 		k, _ := kindOf(n.Kind())
-		for _, u := range append(n.templates(), n.updateTemplates()...) {
-			if !u.strict && !a.full() {
-				a.unset(n, u, set, names, k.scoped)
+		for _, u := range append(n.bodyTemplates(), n.updateTemplates()...) {
+			if !u.strict && !a.isFull() {
+				a.adviseUnsetKeys(n, u, set, names, k.scoped)
 			}
 		}
 	}
 }
 
-// settable returns the keys that are known to be set by the caller, in
+// settableKeys returns the keys that are known to be set by the caller, in
 // initial_state or by a node.
-func (f *File) settable() map[string]bool {
+func (f *File) settableKeys() map[string]bool {
 	set := map[string]bool{promptKey: true}
 	for key := range f.InitialState.All() {
 		set[key] = true
 	}
 	for _, n := range f.Nodes {
-		for _, key := range n.writes() {
+		for _, key := range n.writtenKeys() {
 			set[key] = true
 		}
 		if m, ok := n.Body.(*MapNode); ok {
@@ -75,16 +75,16 @@ func (f *File) settable() map[string]bool {
 	return set
 }
 
-// unset reports the placeholders of one lenient template whose key is never
+// adviseUnsetKeys reports the placeholders of one lenient template whose key is never
 // set, each key once.
-func (a *adviser) unset(n *Node, u use, set map[string]bool, names []string, scoped string) {
+func (a *adviser) adviseUnsetKeys(n *Node, u use, set map[string]bool, names []string, scoped string) {
 	seen := map[string]bool{}
 	for _, part := range u.template.parts {
 		if part.path == nil || part.path.never {
 			continue
 		}
 		key := part.path.root
-		if set[key] || seen[key] || a.full() || u.field == "state_updates" && key == scoped {
+		if set[key] || seen[key] || a.isFull() || u.field == "state_updates" && key == scoped {
 			continue
 		}
 		seen[key] = true
@@ -92,7 +92,7 @@ func (a *adviser) unset(n *Node, u use, set map[string]bool, names []string, sco
 		if isScoped(key) {
 			hint = fmt.Sprintf("{{%s}} exists only in the state_updates of the node that makes it", key)
 		}
-		a.warn(n, a.text.placeholder(n, u, part.path), "template-never-set",
+		a.warnAt(n, a.text.locatePlaceholder(n, u, part.path), "template-never-set",
 			fmt.Sprintf("nothing in this graph sets `%s`: {{%s}} is always empty", key, part.path.text), hint)
 	}
 }

@@ -19,9 +19,9 @@ type Agent struct {
 	Findings []Finding // of the file, the validator and the proof, in the order in which they run
 
 	host *Host
-	slot
+	loadContext
 	children map[string]*Agent   // by the name that agent nodes use
-	crew     *crew               // the agents that can be spawned under this one; nil: none
+	spawnSet *spawnSet           // the agents that can be spawned under this one; nil: none
 	bases    map[string]Searcher // by the id of their rag node; filled by Prepare
 	late     *lateBases
 	broken   map[string]error // children that cannot be loaded, by the name that agent nodes use
@@ -35,18 +35,18 @@ func (a *Agent) childFault(name string) error {
 		return err
 	}
 	if child := a.children[name]; child != nil {
-		return child.Rejected()
+		return child.ValidationFailure()
 	}
 	return nil
 }
 
-// Rejected returns the [*ValidationError] that prevents the agent from running,
+// ValidationFailure returns the [*ValidationError] that prevents the agent from running,
 // or nil if there is none or the file disables the validator.
-func (a *Agent) Rejected() error {
+func (a *Agent) ValidationFailure() error {
 	if a.Config != nil || !a.File.Settings.ValidateBeforeRun {
 		return nil
 	}
-	return Rejected(a.Findings)
+	return ValidationFailure(a.Findings)
 }
 
 // ScriptFiles returns the files that may run as scripts: those of its tools and
@@ -81,9 +81,9 @@ func (a *Agent) Agents() []*Agent {
 	}
 	add(a)
 	for i := 0; i < len(all); i++ {
-		if all[i].crew != nil {
-			for _, name := range all[i].crew.named {
-				add(all[i].crew.agents[name])
+		if all[i].spawnSet != nil {
+			for _, name := range all[i].spawnSet.named {
+				add(all[i].spawnSet.agents[name])
 			}
 		}
 		if all[i].File == nil {
@@ -100,7 +100,7 @@ func (a *Agent) Agents() []*Agent {
 
 // Input returns the input that starts a run: the initial state with the prompt.
 func (a *Agent) Input(prompt string) graph.Input {
-	return graph.Input{Label: a.Name, Set: a.initial(a.Redact(prompt))}
+	return graph.Input{Label: a.Name, Set: a.initialWrites(a.Redact(prompt))}
 }
 
 // Redact removes the known secrets from a text.
@@ -109,20 +109,20 @@ func (a *Agent) Redact(text string) string { return a.host.redact(text) }
 // promptKey is the key of the caller's text.
 const promptKey = "initial_prompt"
 
-// initial returns the first writes of a run. They replace values: reducers
+// initialWrites returns the first writes of a run. They replace values: reducers
 // combine only what nodes write.
-func (a *Agent) initial(prompt string) []graph.Write {
+func (a *Agent) initialWrites(prompt string) []graph.Write {
 	if a.Config != nil {
-		return turn(prompt)
+		return turnWrites(prompt)
 	}
-	ring := &keyring{file: a.File}
+	ring := &keySet{file: a.File}
 	var set []graph.Write
 	for name, v := range a.File.InitialState.All() {
 		if name != promptKey {
-			set = append(set, ring.reset(name, a.host.redactValue(v)))
+			set = append(set, ring.replaceValue(name, a.host.redactValue(v)))
 		}
 	}
-	return append(set, ring.reset(promptKey, prompt))
+	return append(set, ring.replaceValue(promptKey, prompt))
 }
 
 // Outcome is the result of an agent's run for its caller.
@@ -132,9 +132,9 @@ type Outcome struct {
 }
 
 // OutcomeOf returns the outcome of a run that is [graph.Done].
-func OutcomeOf(r graph.Result) Outcome { return outcome(r.Value) }
+func OutcomeOf(r graph.Result) Outcome { return newOutcome(r.Value) }
 
-func outcome(value any) Outcome {
+func newOutcome(value any) Outcome {
 	switch v := value.(type) {
 	case string:
 		return Outcome{Output: v}
@@ -146,16 +146,16 @@ func outcome(value any) Outcome {
 	return Outcome{}
 }
 
-func (o Outcome) halt() *graph.Halt {
+func (o Outcome) toHalt() *graph.Halt {
 	if o.ExitCode == 0 {
 		return &graph.Halt{Value: o.Output}
 	}
 	return &graph.Halt{Value: map[string]any{"output": o.Output, "exit_code": o.ExitCode}}
 }
 
-// model returns the id of the model that a node of the agent calls, or "" if no
+// modelID returns the id of the model that a node of the agent calls, or "" if no
 // model is set.
-func (a *Agent) model(own string) string {
+func (a *Agent) modelID(own string) string {
 	for _, id := range []string{a.host.Override, own, a.ownModel(), a.parent, a.host.Model} {
 		if id != "" {
 			return id
@@ -184,7 +184,7 @@ func (a *Agent) Variables() []Variable {
 func (a *Agent) Models() []string {
 	var ids []string
 	add := func(own string) {
-		if id := a.model(own); id != "" && !slices.Contains(ids, id) {
+		if id := a.modelID(own); id != "" && !slices.Contains(ids, id) {
 			ids = append(ids, id)
 		}
 	}
@@ -245,26 +245,26 @@ func (e *VariablesError) Error() string {
 	return b.String()
 }
 
-// ready returns why the agent cannot run although its file is valid. Errors of
+// checkReady returns why the agent cannot run although its file is valid. Errors of
 // children are reported by the nodes that run them.
-func (a *Agent) ready() error {
+func (a *Agent) checkReady() error {
 	if a.Config != nil {
-		if a.model("") == "" {
+		if a.modelID("") == "" {
 			return &MissingModelError{Agent: a.Name, Pos: a.At("model")}
 		}
-		return a.unset()
+		return a.checkVariables()
 	}
-	for _, n := range a.reachable() {
-		if b, ok := n.Body.(*LLMNode); ok && a.model(b.Model) == "" {
+	for _, n := range a.reachableNodes() {
+		if b, ok := n.Body.(*LLMNode); ok && a.modelID(b.Model) == "" {
 			return &MissingModelError{a.Name, n.ID, n.Pos()}
 		}
 	}
-	return a.unset()
+	return a.checkVariables()
 }
 
-// unset returns an error that names the variables that still need a value, or
+// checkVariables returns an error that names the variables that still need a value, or
 // nil.
-func (a *Agent) unset() error {
+func (a *Agent) checkVariables() error {
 	var missing []Variable
 	for _, v := range a.Variables() {
 		if _, set := a.host.Variables[v.Name]; !set && v.Default == nil {
@@ -277,8 +277,8 @@ func (a *Agent) unset() error {
 	return nil
 }
 
-// variable returns the value of an agent variable.
-func (a *Agent) variable(v Variable) string {
+// variableValue returns the value of an agent variable.
+func (a *Agent) variableValue(v Variable) string {
 	if s, ok := a.host.Variables[v.Name]; ok {
 		return s
 	}
@@ -288,9 +288,9 @@ func (a *Agent) variable(v Variable) string {
 	return ""
 }
 
-// reachable returns the nodes that a run can reach, sorted by id. A script may
+// reachableNodes returns the nodes that a run can reach, sorted by id. A script may
 // route to any node, so a graph with a reachable script reaches all of them.
-func (a *Agent) reachable() []*Node {
+func (a *Agent) reachableNodes() []*Node {
 	seen := map[string]bool{}
 	todo := []string{a.File.Start}
 	scripted := false
@@ -303,7 +303,7 @@ func (a *Agent) reachable() []*Node {
 		seen[n.ID] = true
 		_, script := n.Body.(*ScriptNode)
 		scripted = scripted || script
-		for _, e := range n.edges() {
+		for _, e := range n.declaredEdges() {
 			todo = append(todo, e.to)
 		}
 	}

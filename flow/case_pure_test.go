@@ -32,7 +32,7 @@ var units = map[string]func(c *caseFile, row *Object) (got any, err error){
 	"template_raw": func(c *caseFile, row *Object) (any, error) { return rowTemplate(row).Eval(rowState(c, row)) },
 	"length_predicate": func(_ *caseFile, row *Object) (any, error) {
 		p, err := parsePredicate(rowText(row, "expr"))
-		return p.holds(uint64(len(rowText(row, "in")))), err
+		return p.isSatisfiedBy(uint64(len(rowText(row, "in")))), err
 	},
 	"is_transient": func(_ *caseFile, row *Object) (any, error) { return isTransient(rowText(row, "in")), nil },
 	"json_fast_path": func(_ *caseFile, row *Object) (any, error) {
@@ -113,10 +113,10 @@ func unitCase(t *testing.T, c *caseFile) {
 
 func checkRow(t *testing.T, row *Object, got any, err error) {
 	t.Helper()
-	text := Compact(row)
+	text := CompactJSON(row)
 	if none := flagOf(row, "none", false); none {
 		if err == nil {
-			t.Errorf("%s: got %s", text, Compact(got))
+			t.Errorf("%s: got %s", text, CompactJSON(got))
 		}
 		return
 	}
@@ -134,8 +134,8 @@ func checkRow(t *testing.T, row *Object, got any, err error) {
 		return
 	}
 	want, _ := row.Get("want")
-	if !Equal(got, want) || Compact(got) != Compact(want) {
-		t.Errorf("%s: got %s", text, Compact(got))
+	if !Equal(got, want) || CompactJSON(got) != CompactJSON(want) {
+		t.Errorf("%s: got %s", text, CompactJSON(got))
 	}
 }
 
@@ -146,11 +146,11 @@ func checkScript(t *testing.T, row *Object, got scriptResult) {
 	t.Helper()
 	want, listed := row.Get("state")
 	if state, _ := want.(*Object); listed && !Equal(got.Writes, state) {
-		t.Errorf("%s: writes %s", Compact(row), Compact(got.Writes))
+		t.Errorf("%s: writes %s", CompactJSON(row), CompactJSON(got.Writes))
 	}
 	next, _ := row.Get("next")
 	if text, routed := next.(string); routed != got.Routed || text != got.Next {
-		t.Errorf("%s: next %q (%t)", Compact(row), got.Next, got.Routed)
+		t.Errorf("%s: next %q (%t)", CompactJSON(row), got.Next, got.Routed)
 	}
 }
 
@@ -182,7 +182,7 @@ func parseCase(t *testing.T, c *caseFile) {
 	data := fileData(f)
 	for path, want := range fields.All() {
 		if got := lookData(data, path); !sameField(got, want) {
-			t.Errorf("%s is %s, want %s", path, Compact(got), Compact(want))
+			t.Errorf("%s is %s, want %s", path, CompactJSON(got), CompactJSON(want))
 		}
 	}
 }
@@ -249,6 +249,6 @@ func checkWarningNodes(t *testing.T, c *caseFile, findings []Finding) {
 		}
 	}
 	if !Equal(got, want) {
-		t.Errorf("nodes of warnings are %s, want %s", Compact(got), Compact(want))
+		t.Errorf("nodes of warnings are %s, want %s", CompactJSON(got), CompactJSON(want))
 	}
 }

@@ -190,7 +190,7 @@ func (r *caseRun) checkRetrieval() {
 			got = append(got, s)
 		}
 		if !Equal(want, got) {
-			r.t.Errorf("searches %s, want %s", Compact(got), Compact(want))
+			r.t.Errorf("searches %s, want %s", CompactJSON(got), CompactJSON(want))
 		}
 	}
 	again, _ := r.c.Expect.Get("second_run")

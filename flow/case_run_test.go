@@ -65,7 +65,7 @@ type scriptedReply struct {
 }
 
 func runCase(t *testing.T, c *caseFile) {
-	testneed.Programs(t, c.Requires...)
+	testneed.RequirePrograms(t, c.Requires...)
 	r := &caseRun{t: t, c: c, dir: c.makeDirs(t), log: &recordedLog{}, stubs: map[string][]any{}}
 	for _, v := range c.LLM {
 		r.script = append(r.script, &scriptedReply{Object: v.(*Object)})
@@ -119,7 +119,7 @@ func (r *caseRun) run() (graph.Result, error) {
 		return graph.Result{}, err
 	}
 	defer func() { _ = a.Close() }()
-	g, err := a.Graph()
+	g, err := a.CompileGraph()
 	if err != nil {
 		return graph.Result{}, err
 	}
@@ -127,7 +127,7 @@ func (r *caseRun) run() (graph.Result, error) {
 	defer stop()
 	r.stop = stop
 	runner := &graph.Runner{Graph: g, Store: graph.NewMemory()}
-	narrator, journal := Narrate(&r.stderr, a, false), LogRun(slog.New(r.log), a)
+	narrator, journal := NewNarrator(&r.stderr, a, false), LogRun(slog.New(r.log), a)
 	drive := func(events iter.Seq2[graph.Event, error]) (res graph.Result, err error) {
 		for e, failure := range events {
 			if failure != nil {
@@ -211,7 +211,7 @@ func (r *caseRun) check(res graph.Result, err error, took time.Duration) {
 	for _, s := range r.script {
 		optional := flagOf(s.Object, "optional", false) || flagOf(s.Object, "repeat", false)
 		if never := flagOf(s.Object, "never", false); never && s.used > 0 || !never && !optional && s.used == 0 {
-			t.Errorf("reply %s was used %d times", Compact(s.Object), s.used)
+			t.Errorf("reply %s was used %d times", CompactJSON(s.Object), s.used)
 		}
 	}
 	if len(r.people) > 0 {
@@ -224,7 +224,7 @@ func (r *caseRun) check(res graph.Result, err error, took time.Duration) {
 	}
 	r.checkFindings()
 	for _, path := range texts(e, "files_exist") {
-		if !exists(filepath.Join(r.dir, path)) {
+		if !fileExists(filepath.Join(r.dir, path)) {
 			t.Errorf("%s does not exist", path)
 		}
 	}
@@ -237,18 +237,18 @@ func (r *caseRun) checkState(res graph.Result) {
 	if want, ok := e.Get("state"); ok {
 		for key, v := range want.(*Object).All() {
 			if got, present := res.State.Value(key); !present || !Equal(got, v) {
-				t.Errorf("state %s is %s (present: %v), want %s", key, Compact(got), present, Compact(v))
+				t.Errorf("state %s is %s (present: %v), want %s", key, CompactJSON(got), present, CompactJSON(v))
 			}
 		}
 	}
 	for _, key := range texts(e, "state_absent") {
 		if got, present := res.State.Value(key); present {
-			t.Errorf("state has %s: %s", key, Compact(got))
+			t.Errorf("state has %s: %s", key, CompactJSON(got))
 		}
 	}
 	if key := textOf(e, "file_gone"); key != "" {
 		path, _ := res.State.Value(key)
-		if text, _ := path.(string); text == "" || exists(text) {
+		if text, _ := path.(string); text == "" || fileExists(text) {
 			t.Errorf("the file %q of %s is still there", text, key)
 		}
 	}

@@ -198,7 +198,7 @@ func writeCaseFile(t testing.TB, dir, name, text string) {
 }
 
 // known is what a case's host lets the validator know.
-func (c *caseFile) known(dir string) Known {
+func (c *caseFile) known(dir string) CheckContext {
 	models := []string{"fake:main", "fake:small"}
 	if v, ok := c.Host.Get("models"); ok {
 		models = nil
@@ -206,7 +206,7 @@ func (c *caseFile) known(dir string) Known {
 			models = append(models, m.(string))
 		}
 	}
-	return Known{
+	return CheckContext{
 		Dir:     dir,
 		Loaded:  flagOf(c.Host, "agent_context", true),
 		Tools:   append(texts(c.Host, "tools"), texts(c.Host, "global_tool_files")...),

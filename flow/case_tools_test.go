@@ -17,7 +17,7 @@ import (
 // it; a server is one function, named by its prefix.
 type caseTools struct {
 	run   *caseRun
-	known Known
+	known CheckContext
 }
 
 // Open implements Toolbox.
@@ -28,7 +28,7 @@ func (b caseTools) Open(ToolNeed) (*Toolset, error) {
 	for _, file := range b.known.Tools {
 		name := toolStem(file)
 		set.Tools = append(set.Tools, tool.Tool{Name: name, Run: func(context.Context, tool.Call) (tool.Result, error) {
-			return tool.Text(textOf(texts, name)), nil
+			return tool.TextResult(textOf(texts, name)), nil
 		}})
 	}
 	set.Servers = b.known.Servers
@@ -47,7 +47,7 @@ func said(reply *Object, turn int) llm.Message {
 	for i, v := range list(reply, "tool_calls") {
 		call := v.(*Object)
 		args, _ := call.Get("args")
-		m.Parts = append(m.Parts, llm.ToolCall{ID: fmt.Sprintf("call%d.%d", turn, i), Name: textOf(call, "name"), Args: json.RawMessage(Compact(args))})
+		m.Parts = append(m.Parts, llm.ToolCall{ID: fmt.Sprintf("call%d.%d", turn, i), Name: textOf(call, "name"), Args: json.RawMessage(CompactJSON(args))})
 	}
 	return m
 }

@@ -8,24 +8,24 @@ import (
 	"raddle.dev/llm"
 )
 
-// chain is an error whose own text is needed without its cause: some of these
+// chainError is an error whose own text is needed without its cause: some of these
 // texts become part of a state.
-type chain struct {
+type chainError struct {
 	text  string
 	cause error
 }
 
-func because(text string, cause error) error { return &chain{text, cause} }
+func newChainError(text string, cause error) error { return &chainError{text, cause} }
 
-func (e *chain) Error() string { return e.text + ": " + e.cause.Error() }
+func (e *chainError) Error() string { return e.text + ": " + e.cause.Error() }
 
 // Unwrap returns the cause.
-func (e *chain) Unwrap() error { return e.cause }
+func (e *chainError) Unwrap() error { return e.cause }
 
-// outermost returns the text of an error without its causes if the error is a
+// outermostText returns the text of an error without its causes if the error is a
 // chain, and otherwise its whole text.
-func outermost(err error) string {
-	if c, ok := err.(*chain); ok {
+func outermostText(err error) string {
+	if c, ok := err.(*chainError); ok {
 		return c.text
 	}
 	return err.Error()
@@ -37,10 +37,10 @@ type plainError struct{ text string }
 
 func (e *plainError) Error() string { return e.text }
 
-// fatal reports whether a failure must end the run, even if the file has a
+// isFatal reports whether a failure must end the run, even if the file has a
 // route for failures: the run was stopped, the provider rejects the
 // credentials, or a budget is used up.
-func fatal(ctx context.Context, err error) bool {
+func isFatal(ctx context.Context, err error) bool {
 	var provider *llm.Error
-	return ctx.Err() != nil || errors.As(err, &provider) && provider.Class == llm.Auth || agent.UsedUp(ctx, err)
+	return ctx.Err() != nil || errors.As(err, &provider) && provider.Class == llm.Auth || agent.IsBudgetExhausted(ctx, err)
 }

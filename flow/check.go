@@ -13,20 +13,20 @@ import (
 // order, each through the nodes in file order. The findings and their texts are
 // defined by the format. A graph with errors is not run unless it disables the
 // validator. See also [File.Proof] and [File.Advise].
-func (f *File) Check(k Known) []Finding {
-	c := &checker{f: f, k: k, w: f.network(), report: report{class: ClassValidate}}
-	c.targets()
-	c.cycles()
-	c.reachability()
-	c.scripts()
-	c.agents()
-	c.approvals()
-	c.retrieval()
-	c.models()
-	c.skills()
-	c.concurrency()
+func (f *File) Check(k CheckContext) []Finding {
+	c := &checker{f: f, k: k, w: f.buildNetwork(), report: report{class: ClassValidate}}
+	c.checkTargets()
+	c.checkCycles()
+	c.checkReachability()
+	c.checkScripts()
+	c.checkAgents()
+	c.checkApprovals()
+	c.checkRetrieval()
+	c.checkModels()
+	c.checkSkills()
+	c.checkConcurrency()
 	c.mapBranches()
-	c.interaction()
+	c.checkInteraction()
 	c.parallelWrites()
 	c.parallelReads()
 	return c.findings
@@ -36,7 +36,7 @@ func (f *File) Check(k Known) []Finding {
 type checker struct {
 	report
 	f *File
-	k Known
+	k CheckContext
 	w *network
 }
 
@@ -49,32 +49,32 @@ func (c *checker) warnAt(n *Node, at Pos, code, message string) {
 	c.add(Finding{Severity: SeverityWarning, Code: code, Node: n.ID, Message: message, Pos: at})
 }
 
-// graph reports a finding that is not about a single node.
-func (c *checker) graph(s Severity, at Pos, code, message string) {
+// addGraphFinding reports a finding that is not about a single node.
+func (c *checker) addGraphFinding(s Severity, at Pos, code, message string) {
 	c.add(Finding{Severity: s, Code: code, Message: message, Pos: at})
 }
 
-func (c *checker) targets() {
+func (c *checker) checkTargets() {
 	var ids []string
 	for _, n := range c.f.Nodes {
 		ids = append(ids, n.ID)
 	}
 	for _, n := range c.f.Nodes {
-		for _, e := range n.edges() {
-			if c.f.byID[e.to] != nil || c.full() {
+		for _, e := range n.declaredEdges() {
+			if c.f.byID[e.to] != nil || c.isFull() {
 				continue
 			}
 			c.add(Finding{
 				Severity: SeverityError, Code: "unknown-target", Node: n.ID,
 				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.to, e.label),
-				Hint:    wording.SuggestNearest(e.to, ids, "`"), Pos: n.src.items(e.field)(e.item),
+				Hint:    wording.SuggestNearest(e.to, ids, "`"), Pos: n.src.itemPositions(e.field)(e.item),
 			})
 		}
 	}
 }
 
-func (c *checker) cycles() {
-	loop := c.w.cycle()
+func (c *checker) checkCycles() {
+	loop := c.w.findCycle()
 	if loop == nil {
 		return
 	}
@@ -88,8 +88,8 @@ func (c *checker) cycles() {
 	})
 }
 
-func (c *checker) reachability() {
-	seen := c.w.reachable(c.w.index[c.f.Start])
+func (c *checker) checkReachability() {
+	seen := c.w.reachableFrom(c.w.index[c.f.Start])
 	ends, reached := 0, false
 	for i, n := range c.f.Nodes {
 		if !seen[i] {
@@ -102,20 +102,20 @@ func (c *checker) reachability() {
 	}
 	switch {
 	case ends == 0:
-		c.graph(SeverityError, c.f.At("nodes"), "no-end", "Graph has no end nodes; execution would never terminate")
+		c.addGraphFinding(SeverityError, c.f.At("nodes"), "no-end", "Graph has no end nodes; execution would never terminate")
 	case !reached:
-		c.graph(SeverityWarning, c.f.At("start"), "end-unreachable",
+		c.addGraphFinding(SeverityWarning, c.f.At("start"), "end-unreachable",
 			"No end node is reachable from the start node via declared edges (a script's `_next` may still route to one)")
 	}
 }
 
-func (c *checker) scripts() {
+func (c *checker) checkScripts() {
 	for _, n := range c.f.Nodes {
 		s, ok := n.Body.(*ScriptNode)
 		if !ok || c.k.Dir == "" {
 			continue
 		}
-		if path := c.k.scriptPath(s.Script); !exists(path) {
+		if path := c.k.scriptPath(s.Script); !fileExists(path) {
 			c.errorAt(n, n.At("script"), "script-missing", "Script file not found: '%s'", path)
 			continue
 		}
@@ -123,7 +123,7 @@ func (c *checker) scripts() {
 	}
 }
 
-func (c *checker) agents() {
+func (c *checker) checkAgents() {
 	for _, n := range c.f.Nodes {
 		a, ok := n.Body.(*AgentNode)
 		if !ok || c.k.Dir == "" {
@@ -138,7 +138,7 @@ func (c *checker) agents() {
 	}
 }
 
-func (c *checker) approvals() {
+func (c *checker) checkApprovals() {
 	for _, n := range c.f.Nodes {
 		a, ok := n.Body.(*ApprovalNode)
 		if !ok {
@@ -148,7 +148,7 @@ func (c *checker) approvals() {
 		for _, r := range a.Routes {
 			routes[r.Answer] = true
 		}
-		optionAt, routeAt := n.src.items("options"), n.src.keys("routes")
+		optionAt, routeAt := n.src.itemPositions("options"), n.src.keyPositions("routes")
 		for i, o := range a.Options {
 			options[o] = true
 			if !routes[o] {
@@ -166,7 +166,7 @@ func (c *checker) approvals() {
 // ragDrivers are the storage drivers of knowledge bases.
 var ragDrivers = map[string]bool{"": true, "yaml": true, "duckdb": true, "qdrant": true}
 
-func (c *checker) retrieval() {
+func (c *checker) checkRetrieval() {
 	for _, n := range c.f.Nodes {
 		r, ok := n.Body.(*RAGNode)
 		if !ok {
@@ -187,9 +187,9 @@ func (c *checker) retrieval() {
 	}
 }
 
-// models checks the names in llm nodes: tools and servers in the order of the
+// checkModels checks the names in llm nodes: tools and servers in the order of the
 // list, then the model.
-func (c *checker) models() {
+func (c *checker) checkModels() {
 	if !c.k.Loaded {
 		return
 	}
@@ -208,7 +208,7 @@ func (c *checker) models() {
 		if !ok {
 			continue
 		}
-		toolAt := n.src.items("tools")
+		toolAt := n.src.itemPositions("tools")
 		for i, tool := range l.Tools {
 			server, isServer := strings.CutPrefix(tool, "mcp:")
 			switch {

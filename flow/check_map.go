@@ -7,9 +7,9 @@ import (
 
 const deadlock = "must be >= 1 (got 0); a zero cap would deadlock the executor"
 
-func (c *checker) concurrency() {
+func (c *checker) checkConcurrency() {
 	if c.f.Settings.MaxConcurrency == 0 {
-		c.graph(SeverityError, c.f.settings.at("max_concurrency"), "concurrency", "settings.max_concurrency "+deadlock)
+		c.addGraphFinding(SeverityError, c.f.settings.fieldPosition("max_concurrency"), "concurrency", "settings.max_concurrency "+deadlock)
 	}
 	for _, n := range c.f.Nodes {
 		if m, ok := n.Body.(*MapNode); ok && m.MaxConcurrency != nil && *m.MaxConcurrency == 0 {
@@ -51,7 +51,7 @@ func (c *checker) branchNode(n *Node, output string) {
 			"branch node '%s' has a `next` declared, but map branches must be atomic (one node, one execution per item). "+
 				"Remove `next` or restructure the workflow so any chaining happens after the map.", n.ID)
 	}
-	place := n.src.keys("state_updates")
+	place := n.src.keyPositions("state_updates")
 	for i, u := range n.Updates {
 		if u.Key != output {
 			c.errorAt(n, place(i), "map-branch-write",

@@ -12,8 +12,8 @@ type group struct {
 	members []*Node
 }
 
-// groups returns the fan-outs of a graph: every next with more than one target.
-func (f *File) groups() []group {
+// fanOutGroups returns the fan-outs of a graph: every next with more than one target.
+func (f *File) fanOutGroups() []group {
 	var list []group
 	for _, n := range f.Nodes {
 		if len(n.Next) < 2 {
@@ -34,11 +34,11 @@ func (f *File) groups() []group {
 	return list
 }
 
-// interaction reports nodes that may not run in parallel with other branches,
+// checkInteraction reports nodes that may not run in parallel with other branches,
 // each node once.
-func (c *checker) interaction() {
+func (c *checker) checkInteraction() {
 	seen := map[string]bool{}
-	for _, g := range c.f.groups() {
+	for _, g := range c.f.fanOutGroups() {
 		for _, n := range g.members {
 			if seen[n.ID] {
 				continue
@@ -58,8 +58,8 @@ func (c *checker) interaction() {
 	}
 }
 
-// writes returns the keys that a node is known to write, each once.
-func (n *Node) writes() []string {
+// writtenKeys returns the keys that a node is known to write, each once.
+func (n *Node) writtenKeys() []string {
 	var keys []string
 	seen := map[string]bool{}
 	add := func(key string) {
@@ -77,13 +77,13 @@ func (n *Node) writes() []string {
 	return keys
 }
 
-// reads returns the keys that a node's templates read, each once, without its
+// readKeys returns the keys that a node's templates read, each once, without its
 // scoped variable.
-func (n *Node) reads() []string {
+func (n *Node) readKeys() []string {
 	k, _ := kindOf(n.Kind())
 	var keys []string
 	seen := map[string]bool{k.scoped: true}
-	for _, t := range append(n.templates(), n.updateTemplates()...) {
+	for _, t := range append(n.bodyTemplates(), n.updateTemplates()...) {
 		for _, key := range t.template.Keys() {
 			if !seen[key] {
 				seen[key] = true
@@ -105,7 +105,7 @@ type groupKeys struct {
 	work          int
 }
 
-func (k *groupKeys) of(memo map[*Node][]string, n *Node, compute func(*Node) []string) []string {
+func (k *groupKeys) cachedKeys(memo map[*Node][]string, n *Node, compute func(*Node) []string) []string {
 	keys, ok := memo[n]
 	if !ok {
 		keys = compute(n)
@@ -118,15 +118,15 @@ func (k *groupKeys) of(memo map[*Node][]string, n *Node, compute func(*Node) []s
 	return keys
 }
 
-func (k *groupKeys) readsOf(n *Node) []string  { return k.of(k.reads, n, (*Node).reads) }
-func (k *groupKeys) writesOf(n *Node) []string { return k.of(k.writes, n, (*Node).writes) }
+func (k *groupKeys) readsOf(n *Node) []string  { return k.cachedKeys(k.reads, n, (*Node).readKeys) }
+func (k *groupKeys) writesOf(n *Node) []string { return k.cachedKeys(k.writes, n, (*Node).writtenKeys) }
 
 func newGroupKeys() *groupKeys {
 	return &groupKeys{reads: map[*Node][]string{}, writes: map[*Node][]string{}}
 }
 
-// writers returns the members of a group by the key that they write.
-func (g group) writers(k *groupKeys) (keys []string, by map[string][]*Node) {
+// writersByKey returns the members of a group by the key that they write.
+func (g group) writersByKey(k *groupKeys) (keys []string, by map[string][]*Node) {
 	by = map[string][]*Node{}
 	for _, n := range g.members {
 		for _, key := range k.writesOf(n) {
@@ -145,10 +145,10 @@ func (g group) writers(k *groupKeys) (keys []string, by map[string][]*Node) {
 func (c *checker) parallelWrites() {
 	seen := map[string]bool{}
 	known := newGroupKeys()
-	for _, g := range c.f.groups() {
-		keys, by := g.writers(known)
+	for _, g := range c.f.fanOutGroups() {
+		keys, by := g.writersByKey(known)
 		for _, key := range keys {
-			if len(by[key]) < 2 || c.f.Reducer(key) != "" || c.full() {
+			if len(by[key]) < 2 || c.f.Reducer(key) != "" || c.isFull() {
 				continue
 			}
 			var ids []string
@@ -161,7 +161,7 @@ func (c *checker) parallelWrites() {
 				"or rename one node's output.", strings.Join(ids, ", "), key, key, key)
 			if !seen[message] {
 				seen[message] = true
-				c.graph(SeverityError, g.from.At("next"), "parallel-writes", message)
+				c.addGraphFinding(SeverityError, g.from.At("next"), "parallel-writes", message)
 			}
 		}
 	}
@@ -173,8 +173,8 @@ func (c *checker) parallelReads() {
 	type pair struct{ reader, writer string }
 	seen := map[pair]bool{}
 	known := newGroupKeys()
-	for _, g := range c.f.groups() {
-		_, by := g.writers(known)
+	for _, g := range c.f.fanOutGroups() {
+		_, by := g.writersByKey(known)
 		for _, n := range g.members {
 			for _, sibling := range c.siblingReads(n, known.readsOf(n), by) {
 				p := pair{n.ID, sibling.node.ID}
@@ -205,7 +205,7 @@ func (c *checker) siblingReads(n *Node, reads []string, by map[string][]*Node) [
 	at := map[*Node]int{}
 	for _, key := range reads {
 		for _, writer := range by[key] {
-			if writer == n || c.full() {
+			if writer == n || c.isFull() {
 				continue
 			}
 			i, ok := at[writer]

@@ -28,21 +28,21 @@ func InstalledSkills(dir string) []string {
 	return names
 }
 
-// off reports whether skills are disabled at this level.
-func (s Skills) off() bool { return s.Enabled != nil && !*s.Enabled }
+// isDisabled reports whether skills are disabled at this level.
+func (s Skills) isDisabled() bool { return s.Enabled != nil && !*s.Enabled }
 
-// skills checks the names of the skills that the graph and its llm nodes
+// checkSkills checks the names of the skills that the graph and its llm nodes
 // enable, unless skills are disabled. Each name gets only the first finding
 // that applies.
-func (c *checker) skills() {
-	if c.k.NoSkills || c.f.Skills.off() {
+func (c *checker) checkSkills() {
+	if c.k.NoSkills || c.f.Skills.isDisabled() {
 		return
 	}
 	universe := c.f.Skills.Names
-	place := c.f.src.items("enabled_skills")
+	place := c.f.src.itemPositions("enabled_skills")
 	for i, skill := range universe {
 		if message := c.skillFault("graph 'enabled_skills'", skill); message != "" {
-			c.graph(SeverityError, place(i), "skill", message)
+			c.addGraphFinding(SeverityError, place(i), "skill", message)
 		}
 	}
 	listed := map[string]bool{}
@@ -51,17 +51,17 @@ func (c *checker) skills() {
 	}
 	for _, n := range c.f.Nodes {
 		l, ok := n.Body.(*LLMNode)
-		if !ok || l.Skills.off() {
+		if !ok || l.Skills.isDisabled() {
 			continue
 		}
-		place := n.src.items("enabled_skills")
+		place := n.src.itemPositions("enabled_skills")
 		for i, skill := range l.Skills.Names {
 			message := c.skillFault("llm node 'enabled_skills'", skill)
 			if message == "" && universe != nil && !listed[skill] {
 				message = fmt.Sprintf("llm node 'enabled_skills' references '%s' which is not in graph-level 'enabled_skills' (%s)",
 					skill, strings.Join(universe, ", "))
 			}
-			if message != "" && !c.full() {
+			if message != "" && !c.isFull() {
 				c.errorAt(n, place(i), "skill", "%s", message)
 			}
 		}

@@ -23,7 +23,7 @@ func TestCheckTools(t *testing.T) {
 	text := func(nodes string) string {
 		return "name: g\nstart: l\nnodes:\n  l: {type: llm, prompt: p, next: e, tools: [a, a.sh, b, b.py, c.rb, user__ask, user__select, agent__check_inbox, agent__spawn, 'mcp:s', 'mcp:', mcp_search_s, .sh]}\n" + nodes + "  e: {type: end}\n"
 	}
-	k := Known{Loaded: true, Tools: []string{"a", "b.py"}, Servers: []string{"s"}}
+	k := CheckContext{Loaded: true, Tools: []string{"a", "b.py"}, Servers: []string{"s"}}
 	want := []string{
 		"l: llm node references unknown tool 'c.rb'",
 		"l: llm node references unknown tool 'agent__spawn'",
@@ -39,13 +39,13 @@ func TestCheckTools(t *testing.T) {
 	if len(got) != 4 || got[1] != want[0] {
 		t.Errorf("with an agent node: %q", got)
 	}
-	if got := mustParse(t, text("")).Check(Known{}); len(got) != 0 {
+	if got := mustParse(t, text("")).Check(CheckContext{}); len(got) != 0 {
 		t.Errorf("without a loaded agent: %v", got)
 	}
 }
 
 func TestCheckSkillsThatAreOff(t *testing.T) {
-	k := Known{Loaded: true, Skills: []string{"seen"}}
+	k := CheckContext{Loaded: true, Skills: []string{"seen"}}
 	for name, c := range map[string]struct {
 		graph, node string
 		want        []string
@@ -68,14 +68,14 @@ func TestCheckServersOfTheGraph(t *testing.T) {
 		"l: llm node references unknown MCP server 'mcp:typo'",
 		"l: llm node references unknown MCP server 'mcp:all'",
 	}
-	if diff := cmp.Diff(want, findingTexts(f.Check(Known{Loaded: true, Servers: []string{"s"}}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(f.Check(CheckContext{Loaded: true, Servers: []string{"s"}}))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestCheckSkills(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: l\nenabled_skills: [seen, hidden]\nnodes:\n  l: {type: llm, prompt: p, next: e, enabled_skills: [seen, hidden, away]}\n  e: {type: end}\n")
-	k := Known{Loaded: true, Skills: []string{"seen", "hidden"}, VisibleSkills: []string{"seen"}}
+	k := CheckContext{Loaded: true, Skills: []string{"seen", "hidden"}, VisibleSkills: []string{"seen"}}
 	want := []string{
 		"graph 'enabled_skills': 'hidden' is not in the global 'visible_skills' allow-list",
 		"l: llm node 'enabled_skills': 'hidden' is not in the global 'visible_skills' allow-list",
@@ -85,7 +85,7 @@ func TestCheckSkills(t *testing.T) {
 		t.Error(diff)
 	}
 	want = []string{"l: llm node 'enabled_skills' references 'away' which is not in graph-level 'enabled_skills' (seen, hidden)"}
-	if diff := cmp.Diff(want, findingTexts(f.Check(Known{}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(f.Check(CheckContext{}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -116,10 +116,10 @@ nodes:
 		"g: Agent '' not found (directory missing)",
 		"h: Agent 'memory' not found (directory missing)",
 	}
-	if diff := cmp.Diff(want, findingTexts(f.Check(Known{Dir: dir}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(f.Check(CheckContext{Dir: dir}))); diff != "" {
 		t.Error(diff)
 	}
-	k := Known{Dir: dir, AgentDirs: []string{root, filepath.Join(root, "more")}, Agent: func(name string) bool { return name == "memory" }}
+	k := CheckContext{Dir: dir, AgentDirs: []string{root, filepath.Join(root, "more")}, Agent: func(name string) bool { return name == "memory" }}
 	want = []string{"d: Agent 'file' not found (directory missing)", "g: Agent '' not found (directory missing)"}
 	if diff := cmp.Diff(want, findingTexts(f.Check(k))); diff != "" {
 		t.Error(diff)
@@ -134,7 +134,7 @@ func TestCheckScriptPaths(t *testing.T) {
 		"  c: {type: script, script: "+filepath.Join(dir, "shared", "b.sh")+", next: d}\n  d: {type: script, script: none.sh, next: e}\n  e: {type: end}\n")
 	agent := filepath.Join(dir, "agent")
 	want := []string{"d: Script file not found: '" + filepath.Join(agent, "none.sh") + "'"}
-	if diff := cmp.Diff(want, findingTexts(f.Check(Known{Dir: agent}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(f.Check(CheckContext{Dir: agent}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -150,7 +150,7 @@ func TestCheckCycles(t *testing.T) {
 	} {
 		f := mustParse(t, "name: g\nstart: a\nnodes:\n  "+tt.nodes+"\n  e: {type: end}\n")
 		got := ""
-		for _, found := range f.Check(Known{}) {
+		for _, found := range f.Check(CheckContext{}) {
 			if found.Code == "cycle" {
 				got += found.Message
 			}
@@ -180,7 +180,7 @@ nodes:
   e: {type: end}
 `)
 	var got []string
-	for _, found := range f.Check(Known{}) {
+	for _, found := range f.Check(CheckContext{}) {
 		if found.Severity == SeverityError {
 			got = append(got, found.Code+" "+found.Node)
 		}
@@ -193,8 +193,8 @@ nodes:
 
 func TestValidationError(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: a\nnodes:\n  a: {type: llm, prompt: '{{x}}', next: b, extra: 1}\n")
-	findings := slices.Concat(f.Findings, f.Check(Known{}), f.Proof())
-	err := Rejected(findings)
+	findings := slices.Concat(f.Findings, f.Check(CheckContext{}), f.CheckPlaceholders())
+	err := ValidationFailure(findings)
 	var invalid *ValidationError
 	if !errors.As(err, &invalid) || len(invalid.Findings) != 2 {
 		t.Fatal(err)
@@ -203,10 +203,10 @@ func TestValidationError(t *testing.T) {
 	if err.Error() != want {
 		t.Error(err)
 	}
-	if !HasErrors(findings) || HasErrors(f.Findings) || !HasErrors(Strict(f.Findings)) || HasErrors(f.Findings) {
+	if !HasErrors(findings) || HasErrors(f.Findings) || !HasErrors(PromoteUnknownKeys(f.Findings)) || HasErrors(f.Findings) {
 		t.Error("strict changes the wrong findings")
 	}
-	if Rejected(Strict(f.Findings)) != nil {
+	if ValidationFailure(PromoteUnknownKeys(f.Findings)) != nil {
 		t.Error("an unknown key is no finding of the validator")
 	}
 	if got := f.Findings[0].String(); got != "graph.yaml:4:44: warning: [a] unknown key `nodes.a.extra` is ignored" {
@@ -289,7 +289,7 @@ func TestProofFindsNothingInSoundGraphs(t *testing.T) {
 			continue
 		}
 		f, err := Parse("graph.yaml", []byte(c.Graph))
-		if err == nil && c.Kind == "run" && len(f.Proof()) > 0 {
+		if err == nil && c.Kind == "run" && len(f.CheckPlaceholders()) > 0 {
 			found = append(found, c.ID)
 		}
 	}

@@ -36,7 +36,7 @@ func (c *checker) workingDir(n *Node, s *ScriptNode) {
 			continue
 		}
 		for _, m := range relativePath.FindAllStringSubmatch(line, -1) {
-			if name := m[1]; exists(filepath.Join(c.k.Dir, name)) && !exists(filepath.Join(c.k.Workspace, name)) {
+			if name := m[1]; fileExists(filepath.Join(c.k.Dir, name)) && !fileExists(filepath.Join(c.k.Workspace, name)) {
 				c.warnAt(n, n.At("script"), "working-dir", fmt.Sprintf("script '%s' names %s, which exists in the agent's directory only, and runs where raddle is started (to run it in the agent's directory: `working_dir: agent`)", s.Script, name))
 				return
 			}

@@ -105,7 +105,7 @@ const (
 
 // At returns the position of a top-level field's value, or the top of the file
 // if the field is missing.
-func (c *Config) At(field string) Pos { return c.src.at(field) }
+func (c *Config) At(field string) Pos { return c.src.fieldPosition(field) }
 
 // Variable returns a declared variable, or nil if there is none with that name.
 func (c *Config) Variable(name string) *Variable {
@@ -131,7 +131,7 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	if d.holdsMapping() {
 		m := newFields(&d.problems, c.src, "")
 		m.plain, m.config = true, true
-		c.read(m)
+		c.readFields(m)
 	}
 	if len(d.list) > 0 {
 		return nil, newParseError(d, nil, c.Findings)
@@ -140,57 +140,57 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	return c, nil
 }
 
-func (c *Config) read(m *fields) {
-	c.Name = m.str("name", required)
-	c.Description = m.str("description", optional)
-	c.Version = m.str("version", optional)
+func (c *Config) readFields(m *fields) {
+	c.Name = m.readText("name", required)
+	c.Description = m.readText("description", optional)
+	c.Version = m.readText("version", optional)
 	c.Sampling = Sampling{
-		Model: m.str("model", optional), Temperature: m.float("temperature"), TopP: m.float("top_p"),
-		ReasoningEffort: m.str("reasoning_effort", optional), Patience: m.maybeSeconds("retry_patience"),
+		Model: m.readText("model", optional), Temperature: m.readFloat("temperature"), TopP: m.readFloat("top_p"),
+		ReasoningEffort: m.readText("reasoning_effort", optional), Patience: m.maybeSeconds("retry_patience"),
 	}
 	c.Prompting = Prompting{
-		Instructions: m.str("instructions", optional), Dynamic: m.flag("dynamic_instructions", false),
-		Starters: m.strings("conversation_starters", optional),
+		Instructions: m.readText("instructions", optional), Dynamic: m.readFlag("dynamic_instructions", false),
+		Starters: m.readTexts("conversation_starters", optional),
 		Tell: Tell{
-			Todo: m.flag("inject_todo_instructions", true), Spawn: m.flag("inject_spawn_instructions", true),
-			Teammates: m.flag("inject_teammate_instructions", true), User: m.flag("inject_user_instructions", true),
+			Todo: m.readFlag("inject_todo_instructions", true), Spawn: m.readFlag("inject_spawn_instructions", true),
+			Teammates: m.readFlag("inject_teammate_instructions", true), User: m.readFlag("inject_user_instructions", true),
 		},
 	}
 	var found []Finding
 	c.Variables, found = readVariables(m)
-	if m.has("agent_session") {
-		session := m.str("agent_session", optional)
+	if m.hasValue("agent_session") {
+		session := m.readText("agent_session", optional)
 		c.Session = &session
 	}
-	c.GlobalTools = m.strings("global_tools", optional)
-	c.MCPServers = m.strings("mcp_servers", optional)
-	c.Documents = Documents{Paths: m.strings("documents", optional), Model: m.str("embedding_model", optional),
+	c.GlobalTools = m.readTexts("global_tools", optional)
+	c.MCPServers = m.readTexts("mcp_servers", optional)
+	c.Documents = Documents{Paths: m.readTexts("documents", optional), Model: m.readText("embedding_model", optional),
 		ChunkSize: m.maybeCount("chunk_size"), ChunkOverlap: m.maybeCount("chunk_overlap")}
 	c.Continue = Continue{
-		Auto: m.flag("auto_continue", false), Max: m.count("max_auto_continues", defaultContinues),
-		Prompt: m.str("continuation_prompt", optional),
+		Auto: m.readFlag("auto_continue", false), Max: m.readCount("max_auto_continues", defaultContinues),
+		Prompt: m.readText("continuation_prompt", optional),
 	}
 	c.Team = readTeam(m)
 	c.Limits = readLimits(m)
 	c.InDoubt = readDoubt(m)
 	c.Skills = Skills{
-		Enabled: m.maybeFlag("skills_enabled"), Names: m.strings("enabled_skills", optional),
-		Inject: m.maybeFlag("inject_skill_instructions"), Instructions: m.str("skill_instructions", optional),
+		Enabled: m.maybeFlag("skills_enabled"), Names: m.readTexts("enabled_skills", optional),
+		Inject: m.maybeFlag("inject_skill_instructions"), Instructions: m.readText("skill_instructions", optional),
 	}
 	for _, without := range []string{"enabled_macros", "memory"} {
-		m.find(without)
+		m.findField(without)
 	}
-	c.Findings = append(append(c.Findings, found...), m.unknown("", nil)...)
-	c.idle(m)
+	c.Findings = append(append(c.Findings, found...), m.unknownKeys("", nil)...)
+	c.warnUnusedFields(m)
 }
 
-// idle warns about fields that are set but have no effect yet.
-func (c *Config) idle(m *fields) {
+// warnUnusedFields warns about fields that are set but have no effect yet.
+func (c *Config) warnUnusedFields(m *fields) {
 	for _, f := range []struct {
 		name string
 		set  bool
 	}{
-		{"enabled_macros", m.has("enabled_macros")}, {"enabled_skills", len(c.Skills.Names) > 0}, {"memory", m.has("memory")},
+		{"enabled_macros", m.hasValue("enabled_macros")}, {"enabled_skills", len(c.Skills.Names) > 0}, {"memory", m.hasValue("memory")},
 	} {
 		if f.set {
 			c.Findings = append(c.Findings, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "not-yet",
@@ -201,48 +201,48 @@ func (c *Config) idle(m *fields) {
 
 func readTeam(m *fields) Team {
 	t := Team{
-		CanSpawn:          m.flag("can_spawn_agents", false),
-		MaxConcurrent:     m.count("max_concurrent_agents", defaultConcurrentAgents),
-		MaxDepth:          m.count("max_agent_depth", defaultMaxDepth),
-		SummaryModel:      m.str("summarization_model", optional),
-		SummaryThreshold:  m.count("summarization_threshold", defaultSummaryThreshold),
-		EscalationTimeout: m.seconds("escalation_timeout", defaultEscalationTimeout),
+		CanSpawn:          m.readFlag("can_spawn_agents", false),
+		MaxConcurrent:     m.readCount("max_concurrent_agents", defaultConcurrentAgents),
+		MaxDepth:          m.readCount("max_agent_depth", defaultMaxDepth),
+		SummaryModel:      m.readText("summarization_model", optional),
+		SummaryThreshold:  m.readCount("summarization_threshold", defaultSummaryThreshold),
+		EscalationTimeout: m.readSeconds("escalation_timeout", defaultEscalationTimeout),
 	}
-	switch to := m.str("escalate", optional); to {
+	switch to := m.readText("escalate", optional); to {
 	case "":
 	case "agent":
 		t.Escalate = true
 	default:
-		m.fail(m.find("escalate"), "escalate", "invalid-value", fmt.Sprintf("invalid value: %q, expected agent", to))
+		m.addFault(m.findField("escalate"), "escalate", "invalid-value", fmt.Sprintf("invalid value: %q, expected agent", to))
 	}
-	if m.has("spawnable_agents") {
-		names := m.strings("spawnable_agents", optional)
+	if m.hasValue("spawnable_agents") {
+		names := m.readTexts("spawnable_agents", optional)
 		t.Spawnable = &names
 	}
 	return t
 }
 
 func readDoubt(m *fields) tool.Doubt {
-	name := m.str("in_doubt", optional)
+	name := m.readText("in_doubt", optional)
 	d, ok := tool.ParseDoubt(name)
 	if !ok && name != "" {
-		m.fail(m.find("in_doubt"), "in_doubt", "invalid-value", fmt.Sprintf("invalid value: %q, expected %s", name, strings.Join(tool.Doubts, ", ")))
+		m.addFault(m.findField("in_doubt"), "in_doubt", "invalid-value", fmt.Sprintf("invalid value: %q, expected %s", name, strings.Join(tool.Doubts, ", ")))
 	}
 	return d
 }
 
 func readLimits(m *fields) Limits {
 	l := Limits{
-		Iterations:  m.count("max_iterations", defaultIterations),
+		Iterations:  m.readCount("max_iterations", defaultIterations),
 		Compression: m.maybeCount("compression_threshold"),
-		KeepLast:    m.count("compression_keep_last", defaultKeepLast),
-		ToolResult:  m.count("max_tool_result_chars", 0),
+		KeepLast:    m.readCount("compression_keep_last", defaultKeepLast),
+		ToolResult:  m.readCount("max_tool_result_chars", 0),
 		Timeout:     m.maybeSeconds("timeout"),
-		Tokens:      m.count("max_tokens_per_turn", 0),
-		Cost:        m.float("max_cost_per_turn"),
+		Tokens:      m.readCount("max_tokens_per_turn", 0),
+		Cost:        m.readFloat("max_cost_per_turn"),
 	}
 	if l.Cost != nil && *l.Cost < 0 {
-		m.fail(m.find("max_cost_per_turn"), "max_cost_per_turn", "invalid-value", fmt.Sprintf("invalid value: %v, expected an amount in US dollars", *l.Cost))
+		m.addFault(m.findField("max_cost_per_turn"), "max_cost_per_turn", "invalid-value", fmt.Sprintf("invalid value: %v, expected an amount in US dollars", *l.Cost))
 	}
 	return l
 }

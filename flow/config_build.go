@@ -31,22 +31,22 @@ const (
 	nodeDone  = "done"
 )
 
-// turn returns the first writes of a turn.
-func turn(prompt string) []graph.Write {
-	return append(agent.Renew(), saidKey.Set(prompt))
+// turnWrites returns the first writes of a turn.
+func turnWrites(prompt string) []graph.Write {
+	return append(agent.ResetTurn(), saidKey.Set(prompt))
 }
 
-// config compiles an agent that is a model with tools.
-func (b *builder) config(a *Agent) (*graph.Graph, error) {
-	if err := a.ready(); err != nil {
+// compileConfig compiles an agent that is a model with tools.
+func (b *builder) compileConfig(a *Agent) (*graph.Graph, error) {
+	if err := a.checkReady(); err != nil {
 		return nil, err
 	}
-	c := a.conversation(nil)
-	def, err := b.talk(c)
+	c := a.newConversation(nil)
+	def, err := b.buildLoop(c)
 	if err != nil {
 		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
 	}
-	c.shape(&def)
+	c.wrapTurn(&def)
 	g, err := graph.Compile(def)
 	if err != nil {
 		return nil, fmt.Errorf("agent '%s': %w", a.Name, err)
@@ -55,25 +55,25 @@ func (b *builder) config(a *Agent) (*graph.Graph, error) {
 	return g, nil
 }
 
-// talk returns a turn of a conversation, without its beginning and its end.
-func (b *builder) talk(c *conversation) (graph.Def, error) {
-	if c.agent.crew != nil && !c.toolless() {
-		return b.led(c)
+// buildLoop returns a turn of a conversation, without its beginning and its end.
+func (b *builder) buildLoop(c *conversation) (graph.Def, error) {
+	if c.agent.spawnSet != nil && !c.hasNoTools() {
+		return b.buildTeam(c)
 	}
-	return c.loop().Def()
+	return c.loopConfig().Def()
 }
 
-// shape adds the beginning and the end to a turn.
-func (c *conversation) shape(d *graph.Def) {
+// wrapTurn adds the beginning and the end to a turn.
+func (c *conversation) wrapTurn(d *graph.Def) {
 	d.Keys = append(d.Keys, saidKey, systemKey, begunKey)
-	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.agent.host.cleaned(c.begin)}, graph.Node{Name: nodeDone, Kind: "end", Run: c.done, Routes: []string{graph.End}, Quiet: true})
-	divert(d.Edges, nodeDone)
+	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.agent.host.redactErrors(c.beginTurn)}, graph.Node{Name: nodeDone, Kind: "end", Run: c.finishTurn, Routes: []string{graph.End}, Quiet: true})
+	redirectEnds(d.Edges, nodeDone)
 	d.Edges = append(d.Edges, graph.Edge{From: []string{nodeBegin}, To: d.Start})
 	d.Start = []string{nodeBegin}
 }
 
-// divert changes edges that lead to the end, so that they lead to a node.
-func divert(edges []graph.Edge, to string) {
+// redirectEnds changes edges that lead to the end, so that they lead to a node.
+func redirectEnds(edges []graph.Edge, to string) {
 	for _, e := range edges {
 		for label, target := range e.Cases {
 			if target == graph.End {
@@ -88,13 +88,13 @@ func divert(edges []graph.Edge, to string) {
 	}
 }
 
-// offer returns the tools of the agent in the order in which they are declared,
+// localTools returns the tools of the agent in the order in which they are declared,
 // without those of its servers, which are requested when they are needed.
-func (a *Agent) offer() []tool.Tool {
-	tools := a.Tools.unique()
+func (a *Agent) localTools() []tool.Tool {
+	tools := a.Tools.uniqueTools()
 	builtin := a.userTools()
-	if a.Config == nil || a.member || a.crew != nil {
-		builtin = append(team.Tools(a.spawns()), builtin...)
+	if a.Config == nil || a.member || a.spawnSet != nil {
+		builtin = append(team.Tools(a.canSpawn()), builtin...)
 	}
 	if a.usesDocuments() {
 		builtin = append(builtin, a.queryTool())
@@ -115,7 +115,7 @@ func (a *Agent) userTools() []tool.Tool {
 	if !a.host.Headless && !a.asks {
 		return tools
 	}
-	return team.Escalating(tools, a.patience())
+	return team.WithEscalation(tools, a.escalationPatience())
 }
 
 // conversation is the conversation of an agent with its model.
@@ -126,55 +126,55 @@ type conversation struct {
 	team   *team.Config // the team that the agent belongs to; nil: none
 }
 
-// conversation returns the agent's conversation as part of a team, or without a
+// newConversation returns the agent's conversation as part of a team, or without a
 // team if t is nil.
-func (a *Agent) conversation(t *team.Config) *conversation {
-	return &conversation{agent: a, models: &modelCache{host: a.host, dir: a.Dir}, tools: a.offer(), team: t}
+func (a *Agent) newConversation(t *team.Config) *conversation {
+	return &conversation{agent: a, models: &modelCache{host: a.host, dir: a.Dir}, tools: a.localTools(), team: t}
 }
 
-// toolless reports whether the model cannot call tools.
-func (c *conversation) toolless() bool { return c.agent.facts(c.agent.model("")).NoTools }
+// hasNoTools reports whether the model cannot call tools.
+func (c *conversation) hasNoTools() bool { return c.agent.modelFacts(c.agent.modelID("")).NoTools }
 
-// loop returns the agent in the form of package agent.
-func (c *conversation) loop() agent.Config {
+// loopConfig returns the agent in the form of package agent.
+func (c *conversation) loopConfig() agent.Config {
 	a, f := c.agent, c.agent.Config
-	id := a.model("")
+	id := a.modelID("")
 	s := f.Sampling
 	req := llm.Request{Temperature: s.Temperature, TopP: s.TopP, Effort: s.ReasoningEffort}
 	if s.Model == "" {
 		req.Temperature, req.TopP = firstSet(s.Temperature, a.host.Temperature), firstSet(s.TopP, a.host.TopP)
 	}
-	l := a.loop(id, c.models)
-	l.Name, l.Request, l.System = a.Name, req, c.system
+	l := a.baseLoopConfig(id, c.models)
+	l.Name, l.Request, l.System = a.Name, req, c.systemPrompt
 	l.MaxIterations = f.Limits.Iterations
 	l.Retry.Patience = a.retryPatience()
-	l.Budget = f.Limits.within(l.Budget)
+	l.Budget = f.Limits.tightenBudget(l.Budget)
 	if soft := f.Limits.Compression; soft != nil {
 		l.Window.Soft, l.Window.Keep, l.Window.Summary = *soft, f.Limits.KeepLast, l.Model
 	}
 	if most := f.Limits.ToolResult; most > 0 {
-		l.AroundTools = []agent.ToolMiddleware{a.shortened(most)}
+		l.AroundTools = []agent.ToolMiddleware{a.shortenResults(most)}
 	}
-	if l.Tools = c.tools; c.toolless() {
+	if l.Tools = c.tools; c.hasNoTools() {
 		l.Tools = nil
 		return l
 	}
-	if l.More = a.serverTools(a.Tools.Servers); l.More != nil && len(a.Tools.Tools) == 0 {
-		l.More = needTools(l.More)
+	if l.ListTools = a.serverTools(a.Tools.Servers); l.ListTools != nil && len(a.Tools.Tools) == 0 {
+		l.ListTools = needTools(l.ListTools)
 	}
 	if f.Continue.Auto {
-		l.Continue = agent.Continue{Max: f.Continue.Max, Prompt: c.prose().fill(f.Continue.Prompt), Plain: true}
+		l.Continue = agent.Continue{Max: f.Continue.Max, Prompt: c.newPlaceholderFiller().fillText(f.Continue.Prompt), Plain: true}
 	}
 	return l
 }
 
-// loop returns what the loops of an agent have in common: the loop of a
+// baseLoopConfig returns what the loops of an agent have in common: the loop of a
 // config.yaml and those of llm nodes.
-func (a *Agent) loop(id string, models *modelCache) agent.Config {
-	facts := a.facts(id)
+func (a *Agent) baseLoopConfig(id string, models *modelCache) agent.Config {
+	facts := a.modelFacts(id)
 	m := &namedModel{cache: models, id: id}
 	l := agent.Config{
-		Model: m, Gate: a.host.Tooling.Gate, Headless: a.host.Headless, Redact: a.host.redact, Hold: a.host.hold, Budget: a.host.Tooling.Budget,
+		Model: m, Gate: a.host.Tooling.Gate, Headless: a.host.Headless, Redact: a.host.redact, Hold: a.host.holdLength, Budget: a.host.Tooling.Budget,
 		Window: agent.Window{Tokens: facts.Window},
 		Calls:  agent.Calls{InDoubt: a.host.Tooling.InDoubt, Doubt: a.host.Tooling.Doubt},
 	}
@@ -188,23 +188,23 @@ func (a *Agent) loop(id string, models *modelCache) agent.Config {
 	return l
 }
 
-func (a *Agent) facts(id string) ModelFacts {
+func (a *Agent) modelFacts(id string) ModelFacts {
 	if a.host.Models == nil {
 		return ModelFacts{}
 	}
 	return a.host.Models.Facts(a.Dir, id)
 }
 
-// shortened cuts the texts of results to a number of characters. It keeps their
+// shortenResults cuts the texts of results to a number of characters. It keeps their
 // beginning and their end, because errors are often at the end. Secrets are
 // removed first, because half of a secret would not be found.
-func (a *Agent) shortened(most int) agent.ToolMiddleware {
+func (a *Agent) shortenResults(most int) agent.ToolMiddleware {
 	return func(next agent.ToolFunc) agent.ToolFunc {
 		return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 			r, err := next(ctx, t, c)
 			for i, p := range r.Content {
 				if text, ok := p.(llm.Text); ok {
-					r.Content[i] = llm.Text{Text: ends(a.host.redact(text.Text), most)}
+					r.Content[i] = llm.Text{Text: truncateMiddle(a.host.redact(text.Text), most)}
 				}
 			}
 			return r, err
@@ -212,9 +212,9 @@ func (a *Agent) shortened(most int) agent.ToolMiddleware {
 	}
 }
 
-// ends returns the beginning and the end of a text that is longer than most
+// truncateMiddle returns the beginning and the end of a text that is longer than most
 // characters.
-func ends(text string, most int) string {
+func truncateMiddle(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {
 		return text
@@ -223,8 +223,8 @@ func ends(text string, most int) string {
 	return fmt.Sprintf("%s\n[%d characters are left out]\n%s", string(runes[:most-tail]), len(runes)-most, string(runes[len(runes)-tail:]))
 }
 
-// within adds the file's limits to a budget: the lower limit applies.
-func (l Limits) within(b agent.Budget) agent.Budget {
+// tightenBudget adds the file's limits to a budget: the lower limit applies.
+func (l Limits) tightenBudget(b agent.Budget) agent.Budget {
 	if l.Tokens > 0 && (b.Tokens == 0 || l.Tokens < b.Tokens) {
 		b.Tokens = l.Tokens
 	}
@@ -267,28 +267,28 @@ func needTools(serve func(context.Context) ([]tool.Tool, error)) func(context.Co
 	}
 }
 
-// begin creates the system prompt, once for a thread, and adds what the user
+// beginTurn creates the system prompt, once for a thread, and adds what the user
 // says.
-func (c *conversation) begin(ctx context.Context, s graph.State) (graph.Update, error) {
+func (c *conversation) beginTurn(ctx context.Context, s graph.State) (graph.Update, error) {
 	prompt := saidKey.Get(s)
-	prompt, err := c.informed(ctx, prompt)
+	prompt, err := c.withDocuments(ctx, prompt)
 	if err != nil {
 		return graph.Update{}, err
 	}
 	if begunKey.Get(s) {
-		return graph.Put(agent.Append(llm.User(prompt))), nil
+		return graph.Put(agent.AppendMessages(llm.User(prompt))), nil
 	}
-	text, err := graph.Do(ctx, "instructions", c.instructions)
+	text, err := graph.Do(ctx, "instructions", c.loadInstructions)
 	if err != nil {
 		return graph.Update{}, err
 	}
-	system, messages := opening(text, prompt)
-	return graph.Put(systemKey.Set(system), begunKey.Set(true), agent.Append(messages...)), nil
+	system, messages := openingMessages(text, prompt)
+	return graph.Put(systemKey.Set(system), begunKey.Set(true), agent.AppendMessages(messages...)), nil
 }
 
-// instructions returns the instructions from the agent's file or its script,
+// loadInstructions returns the instructions from the agent's file or its script,
 // with placeholders filled in.
-func (c *conversation) instructions(ctx context.Context) (string, error) {
+func (c *conversation) loadInstructions(ctx context.Context) (string, error) {
 	a := c.agent
 	text := a.Config.Prompting.Instructions
 	if a.Config.Prompting.Dynamic {
@@ -303,21 +303,21 @@ func (c *conversation) instructions(ctx context.Context) (string, error) {
 			return "", failf("No return value from '_instructions' function")
 		}
 	}
-	p := c.prose()
+	p := c.newPlaceholderFiller()
 	if serve := a.serverTools(a.Tools.Servers); serve != nil && strings.Contains(text, "{{__tools__}}") {
 		served, err := serve(ctx)
 		if err != nil {
 			return "", err
 		}
-		p.tools = slices.Insert(slices.Clone(p.tools), len(a.Tools.unique()), served...)
+		p.tools = slices.Insert(slices.Clone(p.tools), len(a.Tools.uniqueTools()), served...)
 	}
-	return a.host.redact(p.fill(text)), nil
+	return a.host.redact(p.fillText(text)), nil
 }
 
-func (c *conversation) prose() *prose {
+func (c *conversation) newPlaceholderFiller() *placeholderFiller {
 	a := c.agent
-	p := &prose{tools: c.declared(), env: a.host.getenv, cwd: a.host.Workspace, now: time.Now()}
-	values := a.values()
+	p := &placeholderFiller{tools: c.allTools(), env: a.host.getenv, cwd: a.host.Workspace, now: time.Now()}
+	values := a.variableValues()
 	for _, v := range a.Config.Variables {
 		if value, ok := values[v.Name]; ok {
 			p.variables = append(p.variables, pair{v.Name, value})
@@ -326,14 +326,14 @@ func (c *conversation) prose() *prose {
 	return p
 }
 
-// system returns the system prompt: the agent's own, and the texts that its
+// systemPrompt returns the system prompt: the agent's own, and the texts that its
 // built-in tools need.
-func (c *conversation) system(s graph.State) (string, error) {
-	return c.told(systemKey.Get(s)), nil
+func (c *conversation) systemPrompt(s graph.State) (string, error) {
+	return c.withToolTexts(systemKey.Get(s)), nil
 }
 
-// told returns a system prompt with the texts about built-in tools.
-func (c *conversation) told(system string) string {
+// withToolTexts returns a system prompt with the texts about built-in tools.
+func (c *conversation) withToolTexts(system string) string {
 	f := c.agent.Config
 	texts := []string{system}
 	if f.Continue.Auto && f.Prompting.Tell.Todo {
@@ -343,16 +343,16 @@ func (c *conversation) told(system string) string {
 	if f.Prompting.Tell.User {
 		texts = append(texts, userInstructions)
 	}
-	return paragraphs(texts...)
+	return joinParagraphs(texts...)
 }
 
 // ofTeam returns the texts about the tools of a team.
 func (c *conversation) ofTeam() (texts []string) {
-	if c.team == nil || c.toolless() {
+	if c.team == nil || c.hasNoTools() {
 		return nil
 	}
 	tell := c.agent.Config.Prompting.Tell
-	if rule := c.rule(); rule != nil && tell.Spawn {
+	if rule := c.spawnRule(); rule != nil && tell.Spawn {
 		texts = append(texts, team.SpawnInstructions, c.team.Catalogue(*rule))
 	}
 	if tell.Teammates {
@@ -371,8 +371,8 @@ When a decision is the user's to make, ask instead of guessing:
 - user__checkbox lets the user choose any number of options.
 Ask one thing at a time, and do not ask for what you can find out yourself.`
 
-// done ends a turn with its text.
-func (c *conversation) done(_ context.Context, s graph.State) (graph.Update, error) {
+// finishTurn ends a turn with its text.
+func (c *conversation) finishTurn(_ context.Context, s graph.State) (graph.Update, error) {
 	text := agent.LastResponse(s)
 	if c.agent.depth > c.agent.host.Depth {
 		text = turnText(s)
@@ -406,7 +406,7 @@ type namedModel struct {
 // Stream implements llm.Model.
 func (m *namedModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
-		opened, err := m.cache.open(ctx, m.id)
+		opened, err := m.cache.openModel(ctx, m.id)
 		if err != nil {
 			yield(llm.Delta{}, err)
 			return

@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// override applies the environment's values instead of those of the file. The
+// applyEnvironment applies the environment's values instead of those of the file. The
 // names of the variables start with the agent's name, as its directory has it
 // or else as its file has it. A value that cannot be read causes a warning, and
 // the file's value stays.
-func (c *Config) override(dir string, getenv func(string) string) {
-	o := &overrides{config: c, getenv: getenv, prefixes: []string{envPrefix(dir)}}
+func (c *Config) applyEnvironment(dir string, getenv func(string) string) {
+	o := &envOverrides{config: c, getenv: getenv, prefixes: []string{envPrefix(dir)}}
 	if own := envPrefix(c.Name); own != o.prefixes[0] {
 		o.prefixes = append(o.prefixes, own)
 	}
-	o.text("MODEL", &c.Sampling.Model)
-	o.text("REASONING_EFFORT", &c.Sampling.ReasoningEffort)
-	o.float("TEMPERATURE", &c.Sampling.Temperature)
-	o.float("TOP_P", &c.Sampling.TopP)
-	o.session()
-	o.names("GLOBAL_TOOLS", &c.GlobalTools)
-	o.names("MCP_SERVERS", &c.MCPServers)
-	if _, _, ok := o.find("SPAWNABLE_AGENTS"); ok {
+	o.overrideText("MODEL", &c.Sampling.Model)
+	o.overrideText("REASONING_EFFORT", &c.Sampling.ReasoningEffort)
+	o.overrideFloat("TEMPERATURE", &c.Sampling.Temperature)
+	o.overrideFloat("TOP_P", &c.Sampling.TopP)
+	o.overrideSession()
+	o.overrideNames("GLOBAL_TOOLS", &c.GlobalTools)
+	o.overrideNames("MCP_SERVERS", &c.MCPServers)
+	if _, _, ok := o.lookupEnv("SPAWNABLE_AGENTS"); ok {
 		var names []string
-		if o.names("SPAWNABLE_AGENTS", &names) {
+		if o.overrideNames("SPAWNABLE_AGENTS", &names) {
 			c.Team.Spawnable = &names
 		}
 	}
-	o.text("INSTRUCTIONS", &c.Prompting.Instructions)
-	o.variables()
+	o.overrideText("INSTRUCTIONS", &c.Prompting.Instructions)
+	o.overrideVariables()
 }
 
 // envPrefix returns the prefix of the environment variables for an agent.
@@ -40,13 +40,13 @@ func envPrefix(agent string) string {
 // unset is the value that removes a setting of the file.
 const unset = "null"
 
-type overrides struct {
+type envOverrides struct {
 	config   *Config
 	getenv   func(string) string
 	prefixes []string
 }
 
-func (o *overrides) find(suffix string) (name, value string, ok bool) {
+func (o *envOverrides) lookupEnv(suffix string) (name, value string, ok bool) {
 	for _, p := range o.prefixes {
 		if v := o.getenv(p + suffix); v != "" {
 			return p + suffix, v, true
@@ -55,15 +55,15 @@ func (o *overrides) find(suffix string) (name, value string, ok bool) {
 	return "", "", false
 }
 
-func (o *overrides) bad(name string, err error) {
+func (o *envOverrides) warnInvalid(name string, err error) {
 	o.config.Findings = append(o.config.Findings, Finding{
 		Severity: SeverityWarning, Class: ClassAdvice, Code: "environment", Pos: Pos{o.config.Path, 1, 1},
 		Message: fmt.Sprintf("the environment variable %s is not used: %v", name, err),
 	})
 }
 
-func (o *overrides) text(suffix string, field *string) {
-	switch _, v, ok := o.find(suffix); {
+func (o *envOverrides) overrideText(suffix string, field *string) {
+	switch _, v, ok := o.lookupEnv(suffix); {
 	case !ok:
 	case v == unset:
 		*field = ""
@@ -72,8 +72,8 @@ func (o *overrides) text(suffix string, field *string) {
 	}
 }
 
-func (o *overrides) float(suffix string, field **float64) {
-	name, v, ok := o.find(suffix)
+func (o *envOverrides) overrideFloat(suffix string, field **float64) {
+	name, v, ok := o.lookupEnv(suffix)
 	switch {
 	case !ok:
 		return
@@ -83,15 +83,15 @@ func (o *overrides) float(suffix string, field **float64) {
 	}
 	f, err := strconv.ParseFloat(v, 64)
 	if err != nil {
-		o.bad(name, fmt.Errorf("%q is not a number", v))
+		o.warnInvalid(name, fmt.Errorf("%q is not a number", v))
 		return
 	}
 	*field = &f
 }
 
-// session reads the session. An empty value also removes the host's default.
-func (o *overrides) session() {
-	_, v, ok := o.find("AGENT_SESSION")
+// overrideSession reads the session. An empty value also removes the host's default.
+func (o *envOverrides) overrideSession() {
+	_, v, ok := o.lookupEnv("AGENT_SESSION")
 	switch {
 	case !ok:
 	case v == unset:
@@ -101,42 +101,42 @@ func (o *overrides) session() {
 	}
 }
 
-func (o *overrides) names(suffix string, field *[]string) bool {
-	name, v, ok := o.find(suffix)
+func (o *envOverrides) overrideNames(suffix string, field *[]string) bool {
+	name, v, ok := o.lookupEnv(suffix)
 	if !ok {
 		return false
 	}
 	list, err := parseNames(v)
 	if err != nil {
-		o.bad(name, err)
+		o.warnInvalid(name, err)
 		return false
 	}
 	*field = list
 	return true
 }
 
-// variables replaces the declared variables. Variables that have a value in the
+// overrideVariables replaces the declared variables. Variables that have a value in the
 // environment keep it as their default.
-func (o *overrides) variables() {
-	name, v, ok := o.find("VARIABLES")
+func (o *envOverrides) overrideVariables() {
+	name, v, ok := o.lookupEnv("VARIABLES")
 	if !ok {
 		return
 	}
 	parsed, err := ParseJSON([]byte(v))
 	if err != nil {
-		o.bad(name, err)
+		o.warnInvalid(name, err)
 		return
 	}
 	list, ok := parsed.([]any)
 	if !ok {
-		o.bad(name, fmt.Errorf("it must be a JSON list of objects with a name, not a %s", TypeName(parsed)))
+		o.warnInvalid(name, fmt.Errorf("it must be a JSON list of objects with a name, not a %s", TypeName(parsed)))
 		return
 	}
 	variables := make([]Variable, 0, len(list))
 	for i, item := range list {
 		variable, err := envVariable(item)
 		if err != nil {
-			o.bad(name, fmt.Errorf("element %d: %w", i+1, err))
+			o.warnInvalid(name, fmt.Errorf("element %d: %w", i+1, err))
 			return
 		}
 		variables = append(variables, variable)

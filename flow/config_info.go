@@ -5,20 +5,20 @@ import (
 	"raddle.dev/tool"
 )
 
-// Offer returns the tools that the agent's models may call, without the tools
+// AvailableTools returns the tools that the agent's models may call, without the tools
 // of its servers. For a graph these are the tools that its llm nodes may list.
-func (a *Agent) Offer() []tool.Tool {
+func (a *Agent) AvailableTools() []tool.Tool {
 	if a.Config != nil {
-		return a.conversation(nil).declared()
+		return a.newConversation(nil).allTools()
 	}
-	return a.offer()
+	return a.localTools()
 }
 
-// preview returns a conversation that is only used to describe the agent.
-func (a *Agent) preview() *conversation {
-	c := a.conversation(nil)
-	if a.crew != nil {
-		c.team = a.roster()
+// previewConversation returns a conversation that is only used to describe the agent.
+func (a *Agent) previewConversation() *conversation {
+	c := a.newConversation(nil)
+	if a.spawnSet != nil {
+		c.team = a.newRoster()
 	}
 	return c
 }
@@ -30,12 +30,12 @@ func (a *Agent) Instructions() string {
 	if a.Config == nil {
 		return ""
 	}
-	c := a.preview()
+	c := a.previewConversation()
 	text := ""
 	if !a.Config.Prompting.Dynamic {
-		text = c.prose().fill(a.Config.Prompting.Instructions)
+		text = c.newPlaceholderFiller().fillText(a.Config.Prompting.Instructions)
 	}
-	return a.host.redact(c.told(text))
+	return a.host.redact(c.withToolTexts(text))
 }
 
 // Starters returns the agent's conversation starters, with placeholders filled
@@ -44,10 +44,10 @@ func (a *Agent) Starters() []string {
 	if a.Config == nil {
 		return append([]string{}, a.File.ConversationStarters...)
 	}
-	p := a.conversation(nil).prose()
+	p := a.newConversation(nil).newPlaceholderFiller()
 	starters := []string{}
 	for _, s := range a.Config.Prompting.Starters {
-		starters = append(starters, p.fill(s))
+		starters = append(starters, p.fillText(s))
 	}
 	return starters
 }
@@ -62,10 +62,10 @@ func (a *Agent) Starter(number int) (string, error) {
 	return starters[number-1], nil
 }
 
-// declared returns the tools in the order in which they are declared to the
+// allTools returns the tools in the order in which they are declared to the
 // model: the agent's own, the todo tools, the built-in ones.
-func (c *conversation) declared() []tool.Tool {
-	own := len(c.agent.Tools.unique())
+func (c *conversation) allTools() []tool.Tool {
+	own := len(c.agent.Tools.uniqueTools())
 	if !c.agent.Config.Continue.Auto {
 		return c.tools
 	}

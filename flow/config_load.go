@@ -7,13 +7,13 @@ import (
 	"raddle.dev/rag"
 )
 
-// config reads a config.yaml into the agent.
-func (l *loader) config(a *Agent, text []byte) (err error) {
+// loadConfig reads a config.yaml into the agent.
+func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	path := filepath.Join(a.Dir, configFile)
 	if a.Config, err = ParseConfig(path, text); err != nil {
 		return failf("Failed to load agent config at '%s': %w", path, err)
 	}
-	a.Config.override(a.Name, l.host.getenv)
+	a.Config.applyEnvironment(a.Name, l.host.getenv)
 	h := a.host
 	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
 		return failf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))
@@ -21,30 +21,30 @@ func (l *loader) config(a *Agent, text []byte) (err error) {
 	if h.NoSpawn {
 		return failf("Please enable function calling support before using the agent.")
 	}
-	if err := a.open(a.Config.GlobalTools, a.Config.MCPServers); err != nil {
+	if err := a.openTools(a.Config.GlobalTools, a.Config.MCPServers); err != nil {
 		return err
 	}
-	l.agents[a.slot] = a
+	l.agents[a.loadContext] = a
 	a.Findings = append(append([]Finding(nil), a.Config.Findings...), a.toolFindings()...)
 	if id := a.Config.Team.SummaryModel; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
-		a.advise(Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
+		a.addWarning(Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
 	}
 	if id := a.Config.Documents.Model; id != "" && id != rag.Keyword && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
-		a.advise(Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
+		a.addWarning(Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
 	}
 	a.adviseDocuments()
 	if a.Config.Team.Spawnable != nil && !a.Config.Team.CanSpawn {
-		a.advise(Finding{Code: "spawnable-unused", Message: "spawnable_agents has no effect", Hint: "add `can_spawn_agents: true`", Pos: a.At("spawnable_agents")})
+		a.addWarning(Finding{Code: "spawnable-unused", Message: "spawnable_agents has no effect", Hint: "add `can_spawn_agents: true`", Pos: a.At("spawnable_agents")})
 	}
-	l.recruit(a)
+	l.resolveSpawnSet(a)
 	if h.Strict {
-		a.Findings = Strict(a.Findings)
+		a.Findings = PromoteUnknownKeys(a.Findings)
 	}
 	return nil
 }
 
-// values returns the agent's variables that have a value.
-func (a *Agent) values() map[string]string {
+// variableValues returns the agent's variables that have a value.
+func (a *Agent) variableValues() map[string]string {
 	values := map[string]string{}
 	for _, v := range a.Variables() {
 		if s, ok := a.host.Variables[v.Name]; ok || v.Default != nil {

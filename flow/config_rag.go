@@ -27,14 +27,14 @@ __SOURCES__
 __INPUT__
 </question>`
 
-// informed returns what the user says, together with passages from the agent's
+// withDocuments returns what the user says, together with passages from the agent's
 // documents.
-func (c *conversation) informed(ctx context.Context, prompt string) (string, error) {
+func (c *conversation) withDocuments(ctx context.Context, prompt string) (string, error) {
 	a := c.agent
 	if a.bases[ownBase] == nil || strings.TrimSpace(prompt) == "" {
 		return prompt, nil
 	}
-	found, err := a.search(ctx, Searching{Query: prompt})
+	found, err := a.searchBase(ctx, SearchRequest{Query: prompt})
 	if err != nil || len(found.Chunks) == 0 {
 		return prompt, err
 	}
@@ -42,10 +42,10 @@ func (c *conversation) informed(ctx context.Context, prompt string) (string, err
 	if template == "" {
 		template = defaultRAGTemplate
 	}
-	hits := found.hits()
+	hits := found.ragHits()
 	return c.agent.host.redact(strings.NewReplacer(
-		"__CONTEXT__", rag.Context(hits),
-		"__SOURCES__", "- "+strings.Join(rag.Sources(hits), "\n- "),
+		"__CONTEXT__", rag.FormatContext(hits),
+		"__SOURCES__", "- "+strings.Join(rag.SourcePaths(hits), "\n- "),
 		"__INPUT__", prompt,
 	).Replace(template)), nil
 }
@@ -88,21 +88,21 @@ func (a *Agent) queryTool() tool.Tool {
 				TopK  int    `json:"top_k"`
 			}
 			if err := json.Unmarshal(c.Args, &in); err != nil || in.Query == "" {
-				return tool.Failed("'query' is required"), nil
+				return tool.FailedResult("'query' is required"), nil
 			}
 			base := a.bases[ownBase]
 			if base == nil {
-				return tool.Failed("the documents of this agent have no knowledge base: it was not built"), nil
+				return tool.FailedResult("the documents of this agent have no knowledge base: it was not built"), nil
 			}
 			hits, err := base.Search(ctx, in.Query, rag.SearchOptions{TopK: max(in.TopK, 0)})
 			if err != nil {
-				return tool.Failed("RAG query failed: %v", err), nil
+				return tool.FailedResult("RAG query failed: %v", err), nil
 			}
 			r := result{Name: a.Name, Count: len(hits), Chunks: []chunk{}}
 			for _, h := range hits {
 				r.Chunks = append(r.Chunks, chunk{h.Text, h.Path})
 			}
-			return tool.JSON(r), nil
+			return tool.JSONResult(r), nil
 		},
 	}
 }

@@ -104,7 +104,7 @@ func TestConfigOverrides(t *testing.T) {
 	}
 	half := 0.5
 	c := &Config{Path: "config.yaml", Name: "Bot", Sampling: Sampling{Temperature: &half, TopP: &half}, MCPServers: []string{"all"}}
-	c.override("my-bot", func(name string) string { return env[name] })
+	c.applyEnvironment("my-bot", func(name string) string { return env[name] })
 	one, two := "1", "2"
 	want := &Config{
 		Path: "config.yaml", Name: "Bot", Sampling: Sampling{Model: "a:b", TopP: &half, ReasoningEffort: "high"},
@@ -124,7 +124,7 @@ func TestConfigOverrides(t *testing.T) {
 
 func TestTexts(t *testing.T) {
 	env := map[string]string{"SHELL": "/usr/bin/Nu", "LANG": "de_AT.UTF-8"}
-	x := &prose{
+	x := &placeholderFiller{
 		variables: []pair{{"who", "Ada in {{__cwd__}}"}, {"secret", "{{TOKEN}}"}},
 		tools:     []tool.Tool{{Name: "a_b", Description: "\nDoes it.\nAt length."}, {Name: "c"}},
 		env:       func(name string) string { return env[name] }, cwd: "/home/ada",
@@ -138,12 +138,12 @@ func TestTexts(t *testing.T) {
 		"{{__shell__}} {{__os_family__}}": "nushell unix",
 		"{{__tools__}}":                   "1. a_b: Does it.\n2. c: ",
 	} {
-		if got := x.fill(text); got != want {
+		if got := x.fillText(text); got != want {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
 	for _, name := range []string{"__os__", "__os_distro__", "__arch__"} {
-		if got := x.fill("{{" + name + "}}"); got == "" || strings.Contains(got, "{{") {
+		if got := x.fillText("{{" + name + "}}"); got == "" || strings.Contains(got, "{{") {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
@@ -164,7 +164,7 @@ func TestOpening(t *testing.T) {
 		"unpaired": {"Name it.\n### INPUT:\nFrance\n", "Name it.\n### INPUT:\nFrance\n", []llm.Message{llm.User("hi")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			system, messages := opening(c.instructions, "hi")
+			system, messages := openingMessages(c.instructions, "hi")
 			if system != c.system {
 				t.Errorf("system %q, want %q", system, c.system)
 			}

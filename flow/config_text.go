@@ -14,10 +14,10 @@ import (
 	"raddle.dev/tool"
 )
 
-// prose fills in the placeholders of a config.yaml's texts: first the agent's
+// placeholderFiller fills in the placeholders of a config.yaml's texts: first the agent's
 // variables, then the special variables, so that the value of a variable may
 // contain a special one. Other names stay as they are.
-type prose struct {
+type placeholderFiller struct {
 	variables []pair // in the order of their declaration
 	tools     []tool.Tool
 	env       func(name string) string
@@ -27,25 +27,25 @@ type prose struct {
 
 var specialName = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
-func (t *prose) fill(text string) string {
+func (t *placeholderFiller) fillText(text string) string {
 	for _, v := range t.variables {
 		text = strings.ReplaceAll(text, "{{"+v.key+"}}", v.value)
 	}
 	return specialName.ReplaceAllStringFunc(text, func(found string) string {
-		if value, ok := t.special(found[2 : len(found)-2]); ok {
+		if value, ok := t.specialValue(found[2 : len(found)-2]); ok {
 			return value
 		}
 		return found
 	})
 }
 
-// special returns the value of a special variable.
-func (t *prose) special(name string) (string, bool) {
+// specialValue returns the value of a special variable.
+func (t *placeholderFiller) specialValue(name string) (string, bool) {
 	switch name {
 	case "__os__":
 		return osName(goruntime.GOOS), true
 	case "__os_distro__":
-		return distro(), true
+		return distroName(), true
 	case "__os_family__":
 		if goruntime.GOOS == "windows" {
 			return "windows", true
@@ -54,9 +54,9 @@ func (t *prose) special(name string) (string, bool) {
 	case "__arch__":
 		return archName(goruntime.GOARCH), true
 	case "__shell__":
-		return t.shell(), true
+		return t.shellName(), true
 	case "__locale__":
-		return t.locale(), true
+		return t.localeTag(), true
 	case "__now__":
 		return t.now.Format(time.RFC3339), true
 	case "__cwd__":
@@ -104,7 +104,7 @@ func archName(goarch string) string {
 	return goarch
 }
 
-func distro() string {
+func distroName() string {
 	if goruntime.GOOS != "linux" {
 		return osName(goruntime.GOOS)
 	}
@@ -118,7 +118,7 @@ func distro() string {
 	return name + " (linux)"
 }
 
-func (t *prose) shell() string {
+func (t *placeholderFiller) shellName() string {
 	shell := t.env("RADDLE_SHELL")
 	if shell == "" {
 		shell = t.env("SHELL")
@@ -135,7 +135,7 @@ func (t *prose) shell() string {
 	return name
 }
 
-func (t *prose) locale() string {
+func (t *placeholderFiller) localeTag() string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		value, _, _ := strings.Cut(t.env(name), ".")
 		if value != "" && value != "C" && value != "POSIX" {
@@ -148,9 +148,9 @@ func (t *prose) locale() string {
 // inputMark marks the position of the user's text in instructions.
 const inputMark = "__INPUT__"
 
-// opening returns the beginning of a conversation: its instructions become a
+// openingMessages returns the beginning of a conversation: its instructions become a
 // system prompt, examples, or text around the user's text.
-func opening(instructions, input string) (system string, messages []llm.Message) {
+func openingMessages(instructions, input string) (system string, messages []llm.Message) {
 	if strings.Contains(instructions, inputMark) {
 		return "", []llm.Message{llm.User(strings.ReplaceAll(instructions, inputMark, input))}
 	}
@@ -184,8 +184,8 @@ func fewShots(instructions string) (system string, shots []llm.Message) {
 	return pieces[0], shots
 }
 
-// paragraphs joins texts that are not empty, with a blank line between them.
-func paragraphs(texts ...string) string {
+// joinParagraphs joins texts that are not empty, with a blank line between them.
+func joinParagraphs(texts ...string) string {
 	var kept []string
 	for _, t := range texts {
 		if t = strings.TrimSpace(t); t != "" {

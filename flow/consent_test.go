@@ -21,7 +21,7 @@ func TestScriptsNobodyStandsForAsk(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := a.Graph()
+			g, err := a.CompileGraph()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestConsentIsNotGivenAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := a.Graph()
+		g, err := a.CompileGraph()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,7 +70,7 @@ func TestScriptsNobodyStandsForAreRefusedWhereNobodyIs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := a.Graph()
+	g, err := a.CompileGraph()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,109 +11,109 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// crew contains the agents that an agent may spawn, and the agents that these
+// spawnSet contains the agents that an agent may spawn, and the agents that these
 // may spawn. All of them are searched in the directories that the agent itself
 // uses. Agents that may spawn the same agents have the same crew.
-type crew struct {
+type spawnSet struct {
 	agents map[string]*Agent
 	faults map[string]error  // of those that cannot be spawned
 	named  []string          // those that a file names, in the order in which they are named
 	dirs   map[string]string // directories of all existing agents, by name
 }
 
-// crewKey is the key under which equal crews are shared.
-type crewKey struct {
-	at    slot   // of its agents, without a directory
-	in    string // the directories that are searched
-	names string // that the agent may spawn
+// spawnSetKey is the key under which equal crews are shared.
+type spawnSetKey struct {
+	at    loadContext // of its agents, without a directory
+	in    string      // the directories that are searched
+	names string      // that the agent may spawn
 }
 
-// spawns reports whether the agent's models may spawn others: a config.yaml
+// canSpawn reports whether the agent's models may spawn others: a config.yaml
 // says so, and a graph may if it runs agents.
-func (a *Agent) spawns() bool {
+func (a *Agent) canSpawn() bool {
 	if a.Config != nil {
 		return a.Config.Team.CanSpawn
 	}
 	return slices.ContainsFunc(a.File.Nodes, func(n *Node) bool { return n.Kind() == "agent" })
 }
 
-// leads reports whether the agent is the lead under which others are spawned: a
+// isTeamLead reports whether the agent is the lead under which others are spawned: a
 // member of a team shares the crew of its lead.
-func (a *Agent) leads() bool {
+func (a *Agent) isTeamLead() bool {
 	if a.Config != nil {
 		return a.Config.Team.CanSpawn && !a.member
 	}
-	return a.spawns() && slices.ContainsFunc(a.File.Nodes, func(n *Node) bool {
+	return a.canSpawn() && slices.ContainsFunc(a.File.Nodes, func(n *Node) bool {
 		b, ok := n.Body.(*LLMNode)
-		return ok && b.spawns()
+		return ok && b.canSpawn()
 	})
 }
 
-// deepest returns the maximum depth of the agents that the agent spawns.
-func (a *Agent) deepest() int {
+// maxSpawnDepth returns the maximum depth of the agents that the agent spawns.
+func (a *Agent) maxSpawnDepth() int {
 	if a.Config != nil {
 		return a.Config.Team.MaxDepth
 	}
 	return a.host.maxDepth()
 }
 
-// spawns reports whether the node lists a tool for agents that spawn others.
-func (b *LLMNode) spawns() bool {
+// canSpawn reports whether the node lists a tool for agents that spawn others.
+func (b *LLMNode) canSpawn() bool {
 	return slices.ContainsFunc(b.Tools, func(name string) bool { return slices.Contains(supervisorTools, name) })
 }
 
-// recruit loads the agents that the agent may spawn. An error in one of them
+// resolveSpawnSet loads the agents that the agent may spawn. An error in one of them
 // only prevents that agent from being spawned.
-func (l *loader) recruit(a *Agent) {
-	if !a.leads() || a.host.NoSpawn {
+func (l *loader) resolveSpawnSet(a *Agent) {
+	if !a.isTeamLead() || a.host.NoSpawn {
 		return
 	}
-	if a.depth+1 > a.deepest() {
-		a.crew = &crew{} // they are refused before they are searched
+	if a.depth+1 > a.maxSpawnDepth() {
+		a.spawnSet = &spawnSet{} // they are refused before they are searched
 		return
 	}
-	at := slot{depth: a.depth + 1, parent: a.model(""), member: true, asks: a.escalates()}
-	key := crewKey{at: at, in: strings.Join(l.lookIn(a), "\n"), names: "*"}
+	at := loadContext{depth: a.depth + 1, parent: a.modelID(""), member: true, asks: a.escalates()}
+	key := spawnSetKey{at: at, in: strings.Join(l.lookIn(a), "\n"), names: "*"}
 	if a.Config != nil && a.Config.Team.Spawnable != nil {
 		key.names = strings.Join(*a.Config.Team.Spawnable, "/")
 	}
-	if a.crew = l.crews[key]; a.crew == nil {
-		a.crew = &crew{agents: map[string]*Agent{}, faults: map[string]error{}, dirs: agentDirs(l.lookIn(a))}
-		l.crews[key] = a.crew
-		l.enlist(a, at)
+	if a.spawnSet = l.spawnSets[key]; a.spawnSet == nil {
+		a.spawnSet = &spawnSet{agents: map[string]*Agent{}, faults: map[string]error{}, dirs: agentDirs(l.lookIn(a))}
+		l.spawnSets[key] = a.spawnSet
+		l.loadSpawnSet(a, at)
 	}
-	for _, m := range append([]*Agent{a}, a.crew.list()...) {
-		m.judge(a.crew)
+	for _, m := range append([]*Agent{a}, a.spawnSet.sortedAgents()...) {
+		m.checkSpawnNames(a.spawnSet)
 	}
 }
 
-// enlist loads a crew.
-func (l *loader) enlist(a *Agent, at slot) {
-	c := a.crew
+// loadSpawnSet loads a crew.
+func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
+	c := a.spawnSet
 	for queue := []*Agent{a}; len(queue) > 0; queue = queue[1:] {
-		for _, name := range queue[0].wanted(c) {
+		for _, name := range queue[0].spawnableNames(c) {
 			if c.dirs[name] == "" || c.agents[name] != nil || c.faults[name] != nil {
 				continue
 			}
 			at.dir = c.dirs[name]
-			child, err := l.load(at)
+			child, err := l.loadAgent(at)
 			if err == nil {
-				err = child.fit()
+				err = child.checkRunnable()
 			}
 			if _, nameless := errors.AsType[*MissingModelError](err); err != nil && !(nameless && at.parent == "") { // it may still get a model from its lead
 				c.faults[name] = failf("Agent '%s' failed: %w", name, err)
 				continue
 			}
-			if c.agents[name] = child; child.Config != nil && child.spawns() {
+			if c.agents[name] = child; child.Config != nil && child.canSpawn() {
 				queue = append(queue, child)
 			}
 		}
 	}
 }
 
-// wanted returns the agents that a member may spawn, and records those that it
+// spawnableNames returns the agents that a member may spawn, and records those that it
 // names.
-func (a *Agent) wanted(c *crew) []string {
+func (a *Agent) spawnableNames(c *spawnSet) []string {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return sortedNames(c.dirs)
 	}
@@ -125,8 +125,8 @@ func (a *Agent) wanted(c *crew) []string {
 	return *a.Config.Team.Spawnable
 }
 
-// list returns the agents sorted by name.
-func (c *crew) list() (all []*Agent) {
+// sortedAgents returns the agents sorted by name.
+func (c *spawnSet) sortedAgents() (all []*Agent) {
 	for _, name := range sortedNames(c.agents) {
 		all = append(all, c.agents[name])
 	}
@@ -143,7 +143,7 @@ func agentDirs(in []string) map[string]string {
 			if dirs[e.Name()] != "" || strings.HasPrefix(e.Name(), ".") || strings.ContainsAny(e.Name(), "#[") {
 				continue
 			}
-			if exists(filepath.Join(dir, graphFile)) || exists(filepath.Join(dir, configFile)) {
+			if fileExists(filepath.Join(dir, graphFile)) || fileExists(filepath.Join(dir, configFile)) {
 				dirs[e.Name()] = dir
 			}
 		}
@@ -151,32 +151,32 @@ func agentDirs(in []string) map[string]string {
 	return dirs
 }
 
-// fit returns why the agent cannot run, or nil.
-func (a *Agent) fit() error {
-	if err := a.Rejected(); err != nil {
+// checkRunnable returns why the agent cannot run, or nil.
+func (a *Agent) checkRunnable() error {
+	if err := a.ValidationFailure(); err != nil {
 		return err
 	}
-	return a.ready()
+	return a.checkReady()
 }
 
-// judge adds findings about names in spawnable_agents that have no effect.
-func (a *Agent) judge(c *crew) {
+// checkSpawnNames adds findings about names in spawnable_agents that have no effect.
+func (a *Agent) checkSpawnNames(c *spawnSet) {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return
 	}
-	at := a.Config.src.items("spawnable_agents")
+	at := a.Config.src.itemPositions("spawnable_agents")
 	for i, name := range *a.Config.Team.Spawnable {
 		switch err := c.faults[name]; {
 		case c.dirs[name] == "":
-			a.advise(Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(c.dirs), "`"), Pos: at(i)})
+			a.addWarning(Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(c.dirs), "`"), Pos: at(i)})
 		case err != nil:
-			a.advise(Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
+			a.addWarning(Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
 		}
 	}
 }
 
-// advise adds a warning, once.
-func (a *Agent) advise(f Finding) {
+// addWarning adds a warning, once.
+func (a *Agent) addWarning(f Finding) {
 	f.Severity, f.Class = SeverityWarning, ClassAdvice
 	if !slices.Contains(a.Findings, f) { // it may be a member of several teams
 		a.Findings = append(a.Findings, f)

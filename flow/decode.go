@@ -48,11 +48,11 @@ func parseStored(data []byte) (any, error) {
 // is none.
 func parseJSON(data []byte, depth int) (v any, rounded string, err error) {
 	p := jsonParser{data: data, room: depth}
-	if v, err = p.value(); err != nil {
+	if v, err = p.parseValue(); err != nil {
 		return nil, "", err
 	}
-	if p.space(); p.at < len(data) {
-		return nil, "", p.fail("unexpected text after the value")
+	if p.skipSpace(); p.at < len(data) {
+		return nil, "", p.syntaxError("unexpected text after the value")
 	}
 	return v, p.rounded, nil
 }
@@ -66,7 +66,7 @@ type jsonParser struct {
 	rounded string // the first whole number that became a float
 }
 
-func (p *jsonParser) fail(reason string) error {
+func (p *jsonParser) syntaxError(reason string) error {
 	before := p.data[:min(p.at, len(p.data))]
 	if p.at >= len(p.data) {
 		reason = "the text ends too early: " + reason
@@ -78,7 +78,7 @@ func (p *jsonParser) fail(reason string) error {
 	}
 }
 
-func (p *jsonParser) space() {
+func (p *jsonParser) skipSpace() {
 	for p.at < len(p.data) {
 		switch p.data[p.at] {
 		case ' ', '\t', '\n', '\r':
@@ -91,47 +91,47 @@ func (p *jsonParser) space() {
 
 // peek returns the next byte that is not white space, or 0 at the end.
 func (p *jsonParser) peek() byte {
-	p.space()
+	p.skipSpace()
 	if p.at < len(p.data) {
 		return p.data[p.at]
 	}
 	return 0
 }
 
-func (p *jsonParser) value() (any, error) {
+func (p *jsonParser) parseValue() (any, error) {
 	switch c := p.peek(); c {
 	case '{':
-		return p.object()
+		return p.parseObject()
 	case '[':
-		return p.array()
+		return p.parseArray()
 	case '"':
-		return p.text()
+		return p.parseText()
 	case 't':
-		return p.word("true", true)
+		return p.parseWord("true", true)
 	case 'f':
-		return p.word("false", false)
+		return p.parseWord("false", false)
 	case 'n':
-		return p.word("null", nil)
+		return p.parseWord("null", nil)
 	default:
 		if c == '-' || c >= '0' && c <= '9' {
-			return p.number()
+			return p.parseNumber()
 		}
-		return nil, p.fail("expected a value")
+		return nil, p.syntaxError("expected a value")
 	}
 }
 
-func (p *jsonParser) word(word string, v any) (any, error) {
+func (p *jsonParser) parseWord(word string, v any) (any, error) {
 	if !bytes.HasPrefix(p.data[p.at:], []byte(word)) {
-		return nil, p.fail("expected " + word)
+		return nil, p.syntaxError("expected " + word)
 	}
 	p.at += len(word)
 	return v, nil
 }
 
-// open enters an array or object and reports whether it is empty.
-func (p *jsonParser) open(end byte) (empty bool, err error) {
+// enterNested enters an array or object and reports whether it is empty.
+func (p *jsonParser) enterNested(end byte) (empty bool, err error) {
 	if p.room--; p.room < 0 {
-		return false, p.fail("too many nested levels")
+		return false, p.syntaxError("too many nested levels")
 	}
 	p.at++
 	if p.peek() == end {
@@ -142,9 +142,9 @@ func (p *jsonParser) open(end byte) (empty bool, err error) {
 	return false, nil
 }
 
-// more reads the character after an element and reports whether another element
+// hasMore reads the character after an element and reports whether another element
 // follows.
-func (p *jsonParser) more(end byte) (bool, error) {
+func (p *jsonParser) hasMore(end byte) (bool, error) {
 	switch p.peek() {
 	case ',':
 		p.at++
@@ -154,85 +154,85 @@ func (p *jsonParser) more(end byte) (bool, error) {
 		p.room++
 		return false, nil
 	}
-	return false, p.fail("expected , or " + string(rune(end)))
+	return false, p.syntaxError("expected , or " + string(rune(end)))
 }
 
-func (p *jsonParser) array() (any, error) {
+func (p *jsonParser) parseArray() (any, error) {
 	list := []any{}
-	empty, err := p.open(']')
+	empty, err := p.enterNested(']')
 	if empty || err != nil {
 		return list, err
 	}
 	for {
-		v, err := p.value()
+		v, err := p.parseValue()
 		if err != nil {
 			return nil, err
 		}
 		list = append(list, v)
-		if again, err := p.more(']'); !again {
+		if again, err := p.hasMore(']'); !again {
 			return list, err
 		}
 	}
 }
 
-func (p *jsonParser) object() (any, error) {
+func (p *jsonParser) parseObject() (any, error) {
 	o := &Object{}
-	empty, err := p.open('}')
+	empty, err := p.enterNested('}')
 	if empty || err != nil {
 		return o, err
 	}
 	o.members = make([]Member, 0, 4)
 	for {
 		if p.peek() != '"' {
-			return nil, p.fail("expected a member's name in double quotes")
+			return nil, p.syntaxError("expected a member's name in double quotes")
 		}
-		key, err := p.key()
+		key, err := p.parseKey()
 		if err != nil {
 			return nil, err
 		}
 		if p.peek() != ':' {
-			return nil, p.fail("expected :")
+			return nil, p.syntaxError("expected :")
 		}
 		p.at++
-		v, err := p.value()
+		v, err := p.parseValue()
 		if err != nil {
 			return nil, err
 		}
 		o.Set(key, v)
-		if again, err := p.more('}'); !again {
+		if again, err := p.hasMore('}'); !again {
 			return o, err
 		}
 	}
 }
 
-func (p *jsonParser) number() (any, error) {
+func (p *jsonParser) parseNumber() (any, error) {
 	start := p.at
 	whole := true
 	if p.data[p.at] == '-' {
 		p.at++
 	}
-	switch n := p.digits(); {
+	switch n := p.skipDigits(); {
 	case n == 0:
-		return nil, p.fail("expected a digit")
+		return nil, p.syntaxError("expected a digit")
 	case n > 1 && p.data[p.at-n] == '0':
 		p.at -= n - 1
-		return nil, p.fail("a number may not start with 0")
+		return nil, p.syntaxError("a number may not start with 0")
 	}
-	if p.is('.') {
+	if p.nextIs('.') {
 		whole = false
 		p.at++
-		if p.digits() == 0 {
-			return nil, p.fail("expected a digit after the decimal point")
+		if p.skipDigits() == 0 {
+			return nil, p.syntaxError("expected a digit after the decimal point")
 		}
 	}
-	if p.is('e') || p.is('E') {
+	if p.nextIs('e') || p.nextIs('E') {
 		whole = false
 		p.at++
-		if p.is('+') || p.is('-') {
+		if p.nextIs('+') || p.nextIs('-') {
 			p.at++
 		}
-		if p.digits() == 0 {
-			return nil, p.fail("expected a digit in the exponent")
+		if p.skipDigits() == 0 {
+			return nil, p.syntaxError("expected a digit in the exponent")
 		}
 	}
 	text := string(p.data[start:p.at])
@@ -247,12 +247,12 @@ func (p *jsonParser) number() (any, error) {
 		return f, nil
 	}
 	p.at = start
-	return nil, p.fail("number out of range")
+	return nil, p.syntaxError("number out of range")
 }
 
-func (p *jsonParser) is(c byte) bool { return p.at < len(p.data) && p.data[p.at] == c }
+func (p *jsonParser) nextIs(c byte) bool { return p.at < len(p.data) && p.data[p.at] == c }
 
-func (p *jsonParser) digits() int {
+func (p *jsonParser) skipDigits() int {
 	start := p.at
 	for p.at < len(p.data) && p.data[p.at] >= '0' && p.data[p.at] <= '9' {
 		p.at++
@@ -279,27 +279,27 @@ func wholeNumber(text string) any {
 	return nil
 }
 
-// key reads the name of a member. A plain name that occurred before is not
+// parseKey reads the name of a member. A plain name that occurred before is not
 // copied again.
-func (p *jsonParser) key() (string, error) {
+func (p *jsonParser) parseKey() (string, error) {
 	rest := p.data[p.at+1:]
 	end := bytes.IndexByte(rest[:min(len(rest), 64)], '"')
 	if end <= 0 {
-		return p.text()
+		return p.parseText()
 	}
 	slot := &p.keys[(int(rest[0])+int(rest[end-1])*7+end)%len(p.keys)]
 	if *slot == string(rest[:end]) {
 		p.at += end + 2
 		return *slot, nil
 	}
-	key, err := p.text()
+	key, err := p.parseText()
 	if err == nil && len(key) == end {
 		*slot = key
 	}
 	return key, err
 }
 
-func (p *jsonParser) text() (string, error) {
+func (p *jsonParser) parseText() (string, error) {
 	p.at++
 	start := p.at
 	for p.at < len(p.data) {
@@ -307,18 +307,18 @@ func (p *jsonParser) text() (string, error) {
 		case c == '"':
 			raw := p.data[start:p.at]
 			if !utf8.Valid(raw) {
-				return "", p.fail("text that is not UTF-8")
+				return "", p.syntaxError("text that is not UTF-8")
 			}
 			p.at++
 			return string(raw), nil
 		case c == '\\':
 			return p.escapedText(start)
 		case c < ' ':
-			return "", p.fail("a control character in a string must be escaped")
+			return "", p.syntaxError("a control character in a string must be escaped")
 		}
 		p.at++
 	}
-	return "", p.fail("expected the closing quote of a string")
+	return "", p.syntaxError("expected the closing quote of a string")
 }
 
 // escapedText reads a string that contains escapes; start is the position of
@@ -329,29 +329,29 @@ func (p *jsonParser) escapedText(start int) (string, error) {
 		switch c := p.data[p.at]; {
 		case c == '"':
 			if !utf8.Valid(out) {
-				return "", p.fail("text that is not UTF-8")
+				return "", p.syntaxError("text that is not UTF-8")
 			}
 			p.at++
 			return string(out), nil
 		case c == '\\':
 			var err error
-			if out, err = p.escape(out); err != nil {
+			if out, err = p.parseEscape(out); err != nil {
 				return "", err
 			}
 		case c < ' ':
-			return "", p.fail("a control character in a string must be escaped")
+			return "", p.syntaxError("a control character in a string must be escaped")
 		default:
 			out = append(out, c)
 			p.at++
 		}
 	}
-	return "", p.fail("expected the closing quote of a string")
+	return "", p.syntaxError("expected the closing quote of a string")
 }
 
-func (p *jsonParser) escape(out []byte) ([]byte, error) {
+func (p *jsonParser) parseEscape(out []byte) ([]byte, error) {
 	p.at++
 	if p.at >= len(p.data) {
-		return nil, p.fail("expected an escape")
+		return nil, p.syntaxError("expected an escape")
 	}
 	c := p.data[p.at]
 	if c == 'u' {
@@ -363,14 +363,14 @@ func (p *jsonParser) escape(out []byte) ([]byte, error) {
 			return append(out, escapes[i+1]), nil
 		}
 	}
-	return nil, p.fail("unknown escape")
+	return nil, p.syntaxError("unknown escape")
 }
 
 // escapes contains the letters of the short escapes, each followed by its byte.
 const escapes = "\"\"\\\\//b\bf\fn\nr\rt\t"
 
 func (p *jsonParser) unicodeEscape(out []byte) ([]byte, error) {
-	r, err := p.hex4()
+	r, err := p.parseHex4()
 	if err != nil {
 		return nil, err
 	}
@@ -379,7 +379,7 @@ func (p *jsonParser) unicodeEscape(out []byte) ([]byte, error) {
 	}
 	if p.at+1 < len(p.data) && p.data[p.at] == '\\' && p.data[p.at+1] == 'u' {
 		p.at++
-		low, err := p.hex4()
+		low, err := p.parseHex4()
 		if err != nil {
 			return nil, err
 		}
@@ -387,19 +387,19 @@ func (p *jsonParser) unicodeEscape(out []byte) ([]byte, error) {
 			return utf8.AppendRune(out, full), nil
 		}
 	}
-	return nil, p.fail("half of a surrogate pair")
+	return nil, p.syntaxError("half of a surrogate pair")
 }
 
-// hex4 reads the u and the four digits of an escape.
-func (p *jsonParser) hex4() (rune, error) {
+// parseHex4 reads the u and the four digits of an escape.
+func (p *jsonParser) parseHex4() (rune, error) {
 	p.at++
 	if p.at+4 > len(p.data) {
 		p.at = len(p.data)
-		return 0, p.fail("expected four hexadecimal digits")
+		return 0, p.syntaxError("expected four hexadecimal digits")
 	}
 	n, err := strconv.ParseUint(string(p.data[p.at:p.at+4]), 16, 16)
 	if err != nil {
-		return 0, p.fail("expected four hexadecimal digits")
+		return 0, p.syntaxError("expected four hexadecimal digits")
 	}
 	p.at += 4
 	return rune(n), nil

@@ -28,7 +28,7 @@ func TestParseJSONKeepsOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := Compact(v); got != `{"z":{"b":2,"a":{}},"a":[],"":3}` {
+	if got := CompactJSON(v); got != `{"z":{"b":2,"a":{}},"a":[],"":3}` {
 		t.Error(got)
 	}
 }
@@ -86,7 +86,7 @@ func TestParseJSONDepth(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a journal may hold 40000 levels: %v", err)
 	}
-	if len(Compact(v)) != len(nested(20_000)) {
+	if len(CompactJSON(v)) != len(nested(20_000)) {
 		t.Error("it came back different")
 	}
 	flat := []byte("[" + strings.Repeat("[],", 2000) + "{}]")
@@ -130,12 +130,12 @@ func FuzzJSON(f *testing.F) {
 		if err != nil || !Equal(v, again) {
 			t.Fatalf("%s came back as %v (%v)", text, again, err)
 		}
-		if second := Compact(again); second != string(text) {
+		if second := CompactJSON(again); second != string(text) {
 			t.Fatalf("%s became %s", text, second)
 		}
-		pretty, err := ParseJSON([]byte(Pretty(v)))
-		if err != nil || Compact(pretty) != string(text) {
-			t.Fatalf("%s is not %s", Pretty(v), text)
+		pretty, err := ParseJSON([]byte(PrettyJSON(v)))
+		if err != nil || CompactJSON(pretty) != string(text) {
+			t.Fatalf("%s is not %s", PrettyJSON(v), text)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func stateText() []byte {
 		if i > 0 {
 			b.WriteString(",")
 		}
-		b.WriteString(`{"id":` + Compact(int64(i)) + `,"score":0.25,"title":"A title with \"quotes\" and ünicode","tags":["a","b"],"done":false}`)
+		b.WriteString(`{"id":` + CompactJSON(int64(i)) + `,"score":0.25,"title":"A title with \"quotes\" and ünicode","tags":["a","b"],"done":false}`)
 	}
 	b.WriteString("]}")
 	return []byte(b.String())

@@ -19,7 +19,7 @@ func TestDocumentsThatAreNotUsedOfferNoSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return slices.ContainsFunc(a.Offer(), func(t tool.Tool) bool { return t.Name == "rag__query" })
+		return slices.ContainsFunc(a.AvailableTools(), func(t tool.Tool) bool { return t.Name == "rag__query" })
 	}
 	if offers("", Host{}) {
 		t.Error("no embedding model is set, and the search is offered")

@@ -2,19 +2,19 @@ package flow
 
 import "raddle.dev/llm"
 
-// Opening returns the first messages of a config.yaml's agent to its model: its
+// OpeningMessages returns the first messages of a config.yaml's agent to its model: its
 // system prompt, and the messages with the user's text. It runs nothing:
 // instructions from a script are missing, and so are the tools of servers in a
 // list of tools. For other agents it returns nothing.
-func (a *Agent) Opening(prompt string) (system string, messages []llm.Message) {
+func (a *Agent) OpeningMessages(prompt string) (system string, messages []llm.Message) {
 	if a.Config == nil {
 		return "", nil
 	}
-	c := a.preview()
+	c := a.previewConversation()
 	text := ""
 	if !a.Config.Prompting.Dynamic {
-		text = c.prose().fill(a.Config.Prompting.Instructions)
+		text = c.newPlaceholderFiller().fillText(a.Config.Prompting.Instructions)
 	}
-	system, messages = opening(a.host.redact(text), prompt)
-	return c.told(system), messages
+	system, messages = openingMessages(a.host.redact(text), prompt)
+	return c.withToolTexts(system), messages
 }

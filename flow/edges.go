@@ -8,9 +8,9 @@ type edge struct {
 	item  int // index in the field
 }
 
-// edges returns the declared edges of a node, including ignored ones: next,
+// declaredEdges returns the declared edges of a node, including ignored ones: next,
 // then those of its type, in file order.
-func (n *Node) edges() []edge {
+func (n *Node) declaredEdges() []edge {
 	var list []edge
 	for i, to := range n.Next {
 		list = append(list, edge{to, "'next'", "next", i})
@@ -42,13 +42,13 @@ type network struct {
 	next  [][]int
 }
 
-func (f *File) network() *network {
+func (f *File) buildNetwork() *network {
 	w := &network{index: make(map[string]int, len(f.Nodes)), next: make([][]int, len(f.Nodes))}
 	for i, n := range f.Nodes {
 		w.index[n.ID] = i
 	}
 	for i, n := range f.Nodes {
-		for _, e := range n.edges() {
+		for _, e := range n.declaredEdges() {
 			if to, ok := w.index[e.to]; ok {
 				w.next[i] = append(w.next[i], to)
 			}
@@ -57,9 +57,9 @@ func (f *File) network() *network {
 	return w
 }
 
-// reachable returns, for each node, whether declared edges lead to it from a
+// reachableFrom returns, for each node, whether declared edges lead to it from a
 // node. The node itself is reachable.
-func (w *network) reachable(from int) []bool {
+func (w *network) reachableFrom(from int) []bool {
 	seen := make([]bool, len(w.next))
 	seen[from] = true
 	queue := []int{from}
@@ -76,10 +76,10 @@ func (w *network) reachable(from int) []bool {
 	return seen
 }
 
-// cycle returns the nodes of the first cycle that a depth-first search from
+// findCycle returns the nodes of the first cycle that a depth-first search from
 // each node in file order finds, starting where the search enters it. It
 // returns nil if there is none.
-func (w *network) cycle() []int {
+func (w *network) findCycle() []int {
 	const (
 		fresh = iota
 		onPath

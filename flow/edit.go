@@ -15,9 +15,9 @@ import (
 func ParseValue(text string) (any, error) {
 	trimmed := strings.TrimSpace(text)
 	switch {
-	case trimmed == "" || strings.Contains(trimmed, "\n") && !bracketed(trimmed):
+	case trimmed == "" || strings.Contains(trimmed, "\n") && !isBracketed(trimmed):
 		return text, nil
-	case !bracketed(trimmed):
+	case !isBracketed(trimmed):
 		if v, ok := scalarValue(&yaml.Node{Kind: yaml.ScalarNode, Value: trimmed}); ok {
 			if _, same := v.(string); !same {
 				return v, nil
@@ -35,8 +35,8 @@ func ParseValue(text string) (any, error) {
 	return yamlValue(d.root), nil
 }
 
-// bracketed reports whether a text is written as a list, a map or quoted text.
-func bracketed(s string) bool {
+// isBracketed reports whether a text is written as a list, a map or quoted text.
+func isBracketed(s string) bool {
 	switch s[0] {
 	case '[', '{':
 		return true
@@ -49,8 +49,8 @@ func bracketed(s string) bool {
 // Replace returns a write that replaces the value of a key of the agent's
 // state, whatever the key's reducer.
 func (a *Agent) Replace(name string, v any) graph.Write {
-	ring := &keyring{file: a.File}
-	return ring.reset(name, v)
+	ring := &keySet{file: a.File}
+	return ring.replaceValue(name, v)
 }
 
 // StoredValue returns the JSON of one value whose parts a journal stores under

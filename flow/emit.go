@@ -30,32 +30,32 @@ type (
 	ScriptRun struct {
 		Script string `json:"script"`
 	}
-	// Merged lists the keys that a node's result set in the state.
-	Merged struct {
+	// KeysMerged lists the keys that a node's result set in the state.
+	KeysMerged struct {
 		Keys []string `json:"keys"`
 	}
 	// ScriptNext says that a script chose the next node.
 	ScriptNext struct {
 		Node string `json:"node"`
 	}
-	// Spawned says that a child agent starts.
-	Spawned struct {
+	// ChildSpawned says that a child agent starts.
+	ChildSpawned struct {
 		Agent  string `json:"agent"`
 		Prompt string `json:"prompt"`
 	}
-	// Extracting says that a model is asked to convert a text to data. Repair
+	// ExtractionStarted says that a model is asked to convert a text to data. Repair
 	// is set the second time.
-	Extracting struct {
+	ExtractionStarted struct {
 		Repair bool `json:"repair,omitempty"`
 	}
-	// Searching says that a knowledge base is about to be searched.
-	Searching struct {
+	// SearchRequest says that a knowledge base is about to be searched.
+	SearchRequest struct {
 		Node  string `json:"node,omitempty"` // empty: the agent's own documents
 		Query string `json:"query"`
 		TopK  int    `json:"top_k,omitempty"` // 0: the default of the base
 	}
-	// Found lists the chunks that a search found.
-	Found struct {
+	// SearchDone lists the chunks that a search found.
+	SearchDone struct {
 		Chunks []Chunk `json:"chunks"`
 	}
 	// Warning reports a problem that did not stop the run.
@@ -64,8 +64,8 @@ type (
 	}
 )
 
-// typed marshals an emitted value with an additional field "type".
-func typed(name string, v any) ([]byte, error) {
+// marshalTyped marshals an emitted value with an additional field "type".
+func marshalTyped(name string, v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -80,50 +80,65 @@ func typed(name string, v any) ([]byte, error) {
 // MarshalJSON adds the field "type".
 func (v ModelCall) MarshalJSON() ([]byte, error) {
 	type plain ModelCall
-	return typed("model_call", plain(v))
+	return marshalTyped("model_call", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Delta) MarshalJSON() ([]byte, error) { type plain Delta; return typed("delta", plain(v)) }
+func (v Delta) MarshalJSON() ([]byte, error) {
+	type plain Delta
+	return marshalTyped("delta", plain(v))
+}
 
 // MarshalJSON adds the field "type".
 func (v ModelDone) MarshalJSON() ([]byte, error) {
 	type plain ModelDone
-	return typed("model_done", plain(v))
+	return marshalTyped("model_done", plain(v))
 }
 
 // MarshalJSON adds the field "type".
 func (v ScriptRun) MarshalJSON() ([]byte, error) {
 	type plain ScriptRun
-	return typed("script_run", plain(v))
+	return marshalTyped("script_run", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Merged) MarshalJSON() ([]byte, error) { type plain Merged; return typed("merged", plain(v)) }
+func (v KeysMerged) MarshalJSON() ([]byte, error) {
+	type plain KeysMerged
+	return marshalTyped("merged", plain(v))
+}
 
 // MarshalJSON adds the field "type".
 func (v ScriptNext) MarshalJSON() ([]byte, error) {
 	type plain ScriptNext
-	return typed("script_next", plain(v))
+	return marshalTyped("script_next", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Spawned) MarshalJSON() ([]byte, error) { type plain Spawned; return typed("spawned", plain(v)) }
-
-// MarshalJSON adds the field "type".
-func (v Extracting) MarshalJSON() ([]byte, error) {
-	type plain Extracting
-	return typed("extracting", plain(v))
+func (v ChildSpawned) MarshalJSON() ([]byte, error) {
+	type plain ChildSpawned
+	return marshalTyped("spawned", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Searching) MarshalJSON() ([]byte, error) {
-	type plain Searching
-	return typed("searching", plain(v))
+func (v ExtractionStarted) MarshalJSON() ([]byte, error) {
+	type plain ExtractionStarted
+	return marshalTyped("extracting", plain(v))
 }
 
 // MarshalJSON adds the field "type".
-func (v Found) MarshalJSON() ([]byte, error) { type plain Found; return typed("found", plain(v)) }
+func (v SearchRequest) MarshalJSON() ([]byte, error) {
+	type plain SearchRequest
+	return marshalTyped("searching", plain(v))
+}
 
 // MarshalJSON adds the field "type".
-func (v Warning) MarshalJSON() ([]byte, error) { type plain Warning; return typed("warning", plain(v)) }
+func (v SearchDone) MarshalJSON() ([]byte, error) {
+	type plain SearchDone
+	return marshalTyped("found", plain(v))
+}
+
+// MarshalJSON adds the field "type".
+func (v Warning) MarshalJSON() ([]byte, error) {
+	type plain Warning
+	return marshalTyped("warning", plain(v))
+}

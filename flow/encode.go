@@ -22,9 +22,9 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 	return appendScalar(dst, v)
 }
 
-// Compact returns the text of AppendJSON as a string. A value that is not a
+// CompactJSON returns the text of AppendJSON as a string. A value that is not a
 // state value becomes null.
-func Compact(v any) string {
+func CompactJSON(v any) string {
 	text, err := AppendJSON(nil, v)
 	if err != nil {
 		return "null"
@@ -32,9 +32,9 @@ func Compact(v any) string {
 	return string(text)
 }
 
-// Pretty returns the JSON text of a state value on several lines, indented by
+// PrettyJSON returns the JSON text of a state value on several lines, indented by
 // two spaces. Empty arrays and objects stay on one line.
-func Pretty(v any) string {
+func PrettyJSON(v any) string {
 	return string(appendPretty(nil, v, 0))
 }
 

@@ -31,7 +31,7 @@ func ExampleLoad() {
 		fmt.Println(err)
 		return
 	}
-	g, err := agent.Graph()
+	g, err := agent.CompileGraph()
 	if err != nil {
 		fmt.Println(err) // what the validator refuses, or what cannot run
 		return
@@ -44,7 +44,7 @@ func ExampleLoad() {
 			return
 		}
 		switch b := ev.Body.(type) {
-		case graph.Emitted:
+		case graph.ValueEmitted:
 			if done, ok := b.Value.(flow.ModelDone); ok {
 				fmt.Println("tokens:", done.Usage.Input, "in,", done.Usage.Output, "out")
 			}
@@ -97,7 +97,7 @@ nodes:
 			fmt.Println(err)
 			return graph.Result{}
 		}
-		g, err := a.Graph()
+		g, err := a.CompileGraph()
 		if err != nil {
 			fmt.Println(err)
 			return graph.Result{}
@@ -138,7 +138,7 @@ nodes:
 		fmt.Println(err)
 		return
 	}
-	for _, list := range [][]flow.Finding{f.Findings, f.Check(flow.Known{}), f.Proof(), f.Advise()} {
+	for _, list := range [][]flow.Finding{f.Findings, f.Check(flow.CheckContext{}), f.CheckPlaceholders(), f.Advise()} {
 		for _, found := range list {
 			fmt.Println(found)
 		}

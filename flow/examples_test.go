@@ -32,15 +32,15 @@ func (*transcripts) Facts(string, string) flow.ModelFacts { return flow.ModelFac
 
 func (c *transcripts) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	m, err := replay.Open(filepath.Join(dir, strings.TrimPrefix(id, "script:")))
-	return counted{m, c}, err
+	return formatCount{m, c}, err
 }
 
-type counted struct {
+type formatCount struct {
 	llm.Model
 	c *transcripts
 }
 
-func (m counted) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+func (m formatCount) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	m.c.mu.Lock()
 	m.c.calls[fmt.Sprint(len(r.Messages), " ", r.Messages[0].Text())]++
 	m.c.mu.Unlock()
@@ -62,7 +62,7 @@ func (b exampleTools) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		set.Tools = append(set.Tools, t)
 	}
 	h := &script.Host{Workspace: b.root, Env: os.Environ(), Agent: &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: n.Variables}}
-	own, problems := h.Own()
+	own, problems := h.OwnTools()
 	for _, p := range problems {
 		set.Problems = append(set.Problems, p.String())
 	}
@@ -110,7 +110,7 @@ func (r *exampleRun) runner(st graph.Store) (*graph.Runner, *flow.Agent) {
 			r.t.Error(err)
 		}
 	})
-	g, err := a.Graph()
+	g, err := a.CompileGraph()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -167,7 +167,7 @@ func TestExamplesSurviveACrashAtEveryRecord(t *testing.T) {
 			if flow.OutcomeOf(want).Output == "" {
 				t.Fatal("no output")
 			}
-			for limit := range count.Records() {
+			for limit := range count.RecordCount() {
 				crashExample(t, dir, limit, want)
 			}
 		})

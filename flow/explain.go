@@ -18,18 +18,18 @@ func (a *Agent) Explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &explained{a.host.redact(a.told(err)), err}
+	return &explainedError{a.host.redact(a.describeError(err)), err}
 }
 
-// told returns the text of Explain.
-func (a *Agent) told(err error) string {
+// describeError returns the text of Explain.
+func (a *Agent) describeError(err error) string {
 	if answer := (*graph.AnswerError)(nil); errors.As(err, &answer) {
 		return refusedAnswer(answer)
 	}
 	if a.Config != nil {
 		return fmt.Sprintf("Agent '%s' failed: %s", a.Name, a.talkFailed(err))
 	}
-	text, cause := a.explain(err)
+	text, cause := a.describeEngineError(err)
 	text = fmt.Sprintf("Graph execution failed for agent '%s': %s", a.Name, text)
 	if cause != nil {
 		text += ": " + cause.Error()
@@ -54,19 +54,19 @@ var engineNode = regexp.MustCompile(`node (\S+) \(step \d+[^)]*\)`)
 // the error.
 func PlainReason(reason string) string { return engineNode.ReplaceAllString(reason, "at node '$1'") }
 
-// explained is an error of the engine with a different text.
-type explained struct {
+// explainedError is an error of the engine with a different text.
+type explainedError struct {
 	text string
 	err  error
 }
 
-func (e *explained) Error() string { return e.text }
+func (e *explainedError) Error() string { return e.text }
 
 // Unwrap returns the engine's error.
-func (e *explained) Unwrap() error { return e.err }
+func (e *explainedError) Unwrap() error { return e.err }
 
-// explain returns the first part of the text, and the cause if there is one.
-func (a *Agent) explain(err error) (text string, cause error) {
+// describeEngineError returns the first part of the text, and the cause if there is one.
+func (a *Agent) describeEngineError(err error) (text string, cause error) {
 	var (
 		step     *graph.StepError
 		conflict *graph.ConflictError
@@ -80,9 +80,9 @@ func (a *Agent) explain(err error) (text string, cause error) {
 	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.VisitLimit:
 		return visitText(limit.Node, limit.Count, limit.Limit), nil
 	case errors.As(err, &limit) && limit.Path == "" && limit.Status == graph.TimedOut:
-		return fmt.Sprintf("Graph '%s' timed out after %ds%s", name, int64(limit.After/time.Second), place(limit.Frontier, limit.During)), nil
+		return fmt.Sprintf("Graph '%s' timed out after %ds%s", name, int64(limit.After/time.Second), describePlace(limit.Frontier, limit.During)), nil
 	case errors.As(err, &canceled):
-		return fmt.Sprintf("Graph '%s' aborted%s", name, place(canceled.Frontier, canceled.During)), nil
+		return fmt.Sprintf("Graph '%s' aborted%s", name, describePlace(canceled.Frontier, canceled.During)), nil
 	case errors.As(err, &step) && len(step.Tasks) > 0:
 		return a.nodeText(step.Tasks[0])
 	case errors.As(err, &limit):
@@ -128,15 +128,15 @@ func (a *Agent) childLimit(l *graph.LimitError) string {
 	if l.Status == graph.VisitLimit {
 		return visitText(l.Node, l.Count, l.Limit)
 	}
-	return fmt.Sprintf("Graph '%s' timed out after %ds%s", l.Graph, int64(l.After/time.Second), place(l.Frontier, l.During))
+	return fmt.Sprintf("Graph '%s' timed out after %ds%s", l.Graph, int64(l.After/time.Second), describePlace(l.Frontier, l.During))
 }
 
 func visitText(node string, count, limit int) string {
 	return fmt.Sprintf("Node '%s' visited %d times (max_loop_iterations=%d). Possible infinite loop.", node, count, limit)
 }
 
-// place says where a run was stopped.
-func place(frontier []string, during bool) string {
+// describePlace says where a run was stopped.
+func describePlace(frontier []string, during bool) string {
 	if len(frontier) == 1 && !during {
 		return fmt.Sprintf(" at '%s'", frontier[0])
 	}

@@ -7,28 +7,28 @@ import (
 	"raddle.dev/llm"
 )
 
-// extract converts a text to data: directly, or else by asking a model, at most
+// extractData converts a text to data: directly, or else by asking a model, at most
 // twice. Node timeouts and attempts do not apply to it. The model of use is for
 // agents that name none.
-func (v *visit) extract(use modelUse, schema any, text string) (any, error) {
+func (v *nodeRun) extractData(use modelUse, schema any, text string) (any, error) {
 	if value, ok := fastPath(text); ok {
 		return value, nil
 	}
-	if v.agent.model("") != "" {
+	if v.agent.modelID("") != "" {
 		use.model = ""
 	}
 	reply := text
 	for attempt, name := range []string{effectExtract, effectRepair} {
-		if graph.Emits(v) {
-			graph.Emit(v, Extracting{Repair: attempt > 0})
+		if graph.IsEmitEnabled(v) {
+			graph.Emit(v, ExtractionStarted{Repair: attempt > 0})
 		}
 		prompt := extractorPrompt(schema, reply)
 		if attempt > 0 {
 			prompt = repairPrompt(schema, reply)
 		}
-		answer, err := v.ask(v, name, use, llm.Request{System: extractorSystem, Messages: []llm.Message{llm.User(prompt)}})
+		answer, err := v.askModel(v, name, use, llm.Request{System: extractorSystem, Messages: []llm.Message{llm.User(prompt)}})
 		if err != nil {
-			return nil, because("Structured-output extractor LLM call failed", err)
+			return nil, newChainError("Structured-output extractor LLM call failed", err)
 		}
 		if value, ok := fastPath(answer); ok {
 			return value, nil

@@ -38,57 +38,57 @@ func newFields(p *problems, src source, path string) *fields {
 // pair is one entry of a map of texts.
 type pair struct{ key, value string }
 
-// find returns the node of a field, or nil if the field is missing or invalid.
-func (m *fields) find(name string) *yaml.Node {
+// findField returns the node of a field, or nil if the field is missing or invalid.
+func (m *fields) findField(name string) *yaml.Node {
 	if !slices.Contains(m.known, name) {
 		m.known = append(m.known, name)
 	}
-	n := m.src.value(name)
-	if n == nil || isBroken(resolve(n)) {
+	n := m.src.fieldNode(name)
+	if n == nil || isBroken(resolveAlias(n)) {
 		return nil
 	}
 	return n
 }
 
-// has reports whether a field is set and not null.
-func (m *fields) has(name string) bool {
-	n := m.find(name)
-	return n != nil && !emptyScalar(resolve(n))
+// hasValue reports whether a field is set and not null.
+func (m *fields) hasValue(name string) bool {
+	n := m.findField(name)
+	return n != nil && !emptyScalar(resolveAlias(n))
 }
 
-// get returns the node of a field to decode, or nil if there is nothing to
+// getField returns the node of a field to decode, or nil if there is nothing to
 // decode.
-func (m *fields) get(name string, p presence) *yaml.Node {
-	n := m.find(name)
+func (m *fields) getField(name string, p presence) *yaml.Node {
+	n := m.findField(name)
 	switch {
 	case n == nil:
-		if p == required && m.src.value(name) == nil {
-			m.missing(name)
+		if p == required && m.src.fieldNode(name) == nil {
+			m.reportMissing(name)
 		}
 		return nil
-	case (p == optional || p == defaulted && m.config) && emptyScalar(resolve(n)):
+	case (p == optional || p == defaulted && m.config) && emptyScalar(resolveAlias(n)):
 		return nil
 	}
 	return n
 }
 
-func (m *fields) missing(name string) {
+func (m *fields) reportMissing(name string) {
 	m.p.add(Finding{
-		Code: "missing-field", Message: at(m.path, fmt.Sprintf("missing field `%s`", name)), Pos: m.src.pos,
+		Code: "missing-field", Message: prefixPath(m.path, fmt.Sprintf("missing field `%s`", name)), Pos: m.src.pos,
 	})
 }
 
-// field returns the path of a field of the mapping.
-func (m *fields) field(name string) string {
+// fieldPath returns the path of a field of the mapping.
+func (m *fields) fieldPath(name string) string {
 	if m.path == "" {
 		return name
 	}
 	return m.path + "." + name
 }
 
-// fail reports a problem with the field name at node n.
-func (m *fields) fail(n *yaml.Node, name, code, message string) {
-	m.p.add(Finding{Code: code, Message: at(m.field(name), message), Pos: m.src.place(n)})
+// addFault reports a problem with the field name at node n.
+func (m *fields) addFault(n *yaml.Node, name, code, message string) {
+	m.p.add(Finding{Code: code, Message: prefixPath(m.fieldPath(name), message), Pos: m.src.positionOf(n)})
 }
 
 // These are the types that fields may have, as messages name them. The names of
@@ -103,23 +103,23 @@ const (
 )
 
 func (m *fields) wrongType(n *yaml.Node, name, want string) {
-	if m.p.full() {
+	if m.p.isFull() {
 		return
 	}
 	hint := ""
-	if s := resolve(n); want == aString && s.Kind == yaml.ScalarNode && !emptyScalar(s) {
+	if s := resolveAlias(n); want == aString && s.Kind == yaml.ScalarNode && !emptyScalar(s) {
 		hint = fmt.Sprintf("quote it: %q", wording.CutText(s.Value, 60, "..."))
 	}
 	m.p.add(Finding{
-		Code: "invalid-type", Message: at(m.field(name), fmt.Sprintf("invalid type: %s, expected %s", unexpected(n), want)),
-		Hint: hint, Pos: m.src.place(n),
+		Code: "invalid-type", Message: prefixPath(m.fieldPath(name), fmt.Sprintf("invalid type: %s, expected %s", describeNode(n), want)),
+		Hint: hint, Pos: m.src.positionOf(n),
 	})
 }
 
 // scalarText converts a scalar to text: only strings, or every plain scalar if
 // plain is true.
 func scalarText(n *yaml.Node, plain bool) (string, bool) {
-	s := resolve(n)
+	s := resolveAlias(n)
 	if s.Kind != yaml.ScalarNode {
 		return "", false
 	}
@@ -136,7 +136,7 @@ func scalarText(n *yaml.Node, plain bool) (string, bool) {
 	return "", false
 }
 
-func (m *fields) text(n *yaml.Node, name string, plain bool) string {
+func (m *fields) decodeText(n *yaml.Node, name string, plain bool) string {
 	s, ok := scalarText(n, plain)
 	if !ok {
 		m.wrongType(n, name, aString)
@@ -144,12 +144,12 @@ func (m *fields) text(n *yaml.Node, name string, plain bool) string {
 	return s
 }
 
-// texts reads the elements of a list.
-func (m *fields) texts(items []*yaml.Node, name string, plain bool) []string {
+// decodeTexts reads the elements of a list.
+func (m *fields) decodeTexts(items []*yaml.Node, name string, plain bool) []string {
 	texts := make([]string, len(items))
 	for i, item := range items {
 		s, ok := scalarText(item, plain)
-		if !ok && !m.p.full() {
+		if !ok && !m.p.isFull() {
 			m.wrongType(item, fmt.Sprintf("%s[%d]", name, i), aString)
 		}
 		texts[i] = s
@@ -157,45 +157,45 @@ func (m *fields) texts(items []*yaml.Node, name string, plain bool) []string {
 	return texts
 }
 
-// str reads a text.
-func (m *fields) str(name string, p presence) string {
-	if n := m.get(name, p); n != nil {
-		return m.text(n, name, m.plain)
+// readText reads a text.
+func (m *fields) readText(name string, p presence) string {
+	if n := m.getField(name, p); n != nil {
+		return m.decodeText(n, name, m.plain)
 	}
 	return ""
 }
 
 // plainStr reads a text that may be written as any plain scalar.
 func (m *fields) plainStr(name string) string {
-	if n := m.get(name, optional); n != nil {
-		return m.text(n, name, true)
+	if n := m.getField(name, optional); n != nil {
+		return m.decodeText(n, name, true)
 	}
 	return ""
 }
 
-// strings reads a list of texts. The result is nil if the field is not set, and
+// readTexts reads a list of texts. The result is nil if the field is not set, and
 // otherwise not nil.
-func (m *fields) strings(name string, p presence) []string {
-	n := m.get(name, p)
+func (m *fields) readTexts(name string, p presence) []string {
+	n := m.getField(name, p)
 	if n == nil {
 		return nil
 	}
-	list := resolve(n)
+	list := resolveAlias(n)
 	if list.Kind != yaml.SequenceNode {
 		m.wrongType(n, name, aList)
 		return nil
 	}
-	return m.texts(list.Content, name, m.plain)
+	return m.decodeTexts(list.Content, name, m.plain)
 }
 
-// pairs reads a map of texts in order. The result is nil if the field is not
+// readPairs reads a map of texts in order. The result is nil if the field is not
 // set, and otherwise not nil.
-func (m *fields) pairs(name string, p presence) []pair {
-	n := m.get(name, p)
+func (m *fields) readPairs(name string, p presence) []pair {
+	n := m.getField(name, p)
 	if n == nil {
 		return nil
 	}
-	list := resolve(n)
+	list := resolveAlias(n)
 	if list.Kind != yaml.MappingNode {
 		m.wrongType(n, name, aMapping)
 		return nil
@@ -203,23 +203,23 @@ func (m *fields) pairs(name string, p presence) []pair {
 	pairs := make([]pair, 0, len(list.Content)/2)
 	for i := 0; i+1 < len(list.Content); i += 2 {
 		if key := list.Content[i]; !isBroken(key) {
-			pairs = append(pairs, pair{key.Value, m.text(list.Content[i+1], name+"."+key.Value, m.plain)})
+			pairs = append(pairs, pair{key.Value, m.decodeText(list.Content[i+1], name+"."+key.Value, m.plain)})
 		}
 	}
 	return pairs
 }
 
-// next reads one target or a list of targets.
-func (m *fields) next() []string {
-	n := m.get("next", optional)
+// readNext reads one target or a list of targets.
+func (m *fields) readNext() []string {
+	n := m.getField("next", optional)
 	if n == nil {
 		return nil
 	}
-	switch target := resolve(n); target.Kind {
+	switch target := resolveAlias(n); target.Kind {
 	case yaml.ScalarNode:
-		return []string{m.text(n, "next", true)}
+		return []string{m.decodeText(n, "next", true)}
 	case yaml.SequenceNode:
-		return m.texts(target.Content, "next", true)
+		return m.decodeTexts(target.Content, "next", true)
 	}
 	m.wrongType(n, "next", "a string or a list of strings")
 	return nil
@@ -228,35 +228,35 @@ func (m *fields) next() []string {
 // mapping returns the node of a mapping, or nil if the field is not set or not
 // a mapping.
 func (m *fields) mapping(name string) *yaml.Node {
-	n := m.get(name, optional)
+	n := m.getField(name, optional)
 	if n == nil {
 		return nil
 	}
-	if resolve(n).Kind != yaml.MappingNode {
+	if resolveAlias(n).Kind != yaml.MappingNode {
 		m.wrongType(n, name, aMapping)
 		return nil
 	}
 	return n
 }
 
-// any reads a value of any type, or nil if the field is not set.
-func (m *fields) any(name string) any {
-	if n := m.get(name, optional); n != nil {
+// readAny reads a value of any type, or nil if the field is not set.
+func (m *fields) readAny(name string) any {
+	if n := m.getField(name, optional); n != nil {
 		return yamlValue(n)
 	}
 	return nil
 }
 
-// unsigned reads a whole number that is not negative.
-func (m *fields) unsigned(n *yaml.Node, name, want string) uint64 {
-	s := resolve(n)
+// decodeUnsigned reads a whole number that is not negative.
+func (m *fields) decodeUnsigned(n *yaml.Node, name, want string) uint64 {
+	s := resolveAlias(n)
 	if s.Kind == yaml.ScalarNode {
 		switch v, _ := scalarValue(s); x := v.(type) {
 		case int64:
 			if x >= 0 {
 				return uint64(x)
 			}
-			m.fail(n, name, "invalid-value", fmt.Sprintf("invalid value: integer `%d`, expected %s", x, want))
+			m.addFault(n, name, "invalid-value", fmt.Sprintf("invalid value: integer `%d`, expected %s", x, want))
 			return 0
 		case uint64:
 			return x
@@ -266,33 +266,33 @@ func (m *fields) unsigned(n *yaml.Node, name, want string) uint64 {
 	return 0
 }
 
-func (m *fields) seconds(name string, def Seconds) Seconds {
-	if n := m.get(name, defaulted); n != nil {
-		return Seconds(m.unsigned(n, name, aTime))
+func (m *fields) readSeconds(name string, def Seconds) Seconds {
+	if n := m.getField(name, defaulted); n != nil {
+		return Seconds(m.decodeUnsigned(n, name, aTime))
 	}
 	return def
 }
 
 func (m *fields) maybeSeconds(name string) *Seconds {
-	if n := m.get(name, optional); n != nil {
-		s := Seconds(m.unsigned(n, name, aTime))
+	if n := m.getField(name, optional); n != nil {
+		s := Seconds(m.decodeUnsigned(n, name, aTime))
 		return &s
 	}
 	return nil
 }
 
-// count reads a number of things; a number that does not fit in an int becomes
+// readCount reads a number of things; a number that does not fit in an int becomes
 // the largest int.
-func (m *fields) count(name string, def int) int {
-	if n := m.get(name, defaulted); n != nil {
-		return clampInt(m.unsigned(n, name, aCount))
+func (m *fields) readCount(name string, def int) int {
+	if n := m.getField(name, defaulted); n != nil {
+		return clampInt(m.decodeUnsigned(n, name, aCount))
 	}
 	return def
 }
 
 func (m *fields) maybeCount(name string) *int {
-	if n := m.get(name, optional); n != nil {
-		c := clampInt(m.unsigned(n, name, aCount))
+	if n := m.getField(name, optional); n != nil {
+		c := clampInt(m.decodeUnsigned(n, name, aCount))
 		return &c
 	}
 	return nil
@@ -300,12 +300,12 @@ func (m *fields) maybeCount(name string) *int {
 
 func clampInt(u uint64) int { return int(min(u, math.MaxInt)) }
 
-func (m *fields) float(name string) *float64 {
-	n := m.get(name, optional)
+func (m *fields) readFloat(name string) *float64 {
+	n := m.getField(name, optional)
 	if n == nil {
 		return nil
 	}
-	if s := resolve(n); s.Kind == yaml.ScalarNode {
+	if s := resolveAlias(n); s.Kind == yaml.ScalarNode {
 		v, _ := scalarValue(s)
 		if f, ok := asFloat(v); ok {
 			return &f
@@ -315,16 +315,16 @@ func (m *fields) float(name string) *float64 {
 	return nil
 }
 
-func (m *fields) flag(name string, def bool) bool {
-	if n := m.get(name, defaulted); n != nil {
-		return m.boolean(n, name)
+func (m *fields) readFlag(name string, def bool) bool {
+	if n := m.getField(name, defaulted); n != nil {
+		return m.decodeBool(n, name)
 	}
 	return def
 }
 
 func (m *fields) maybeFlag(name string) *bool {
-	if n := m.get(name, optional); n != nil {
-		b := m.boolean(n, name)
+	if n := m.getField(name, optional); n != nil {
+		b := m.decodeBool(n, name)
 		return &b
 	}
 	return nil
@@ -333,9 +333,9 @@ func (m *fields) maybeFlag(name string) *bool {
 // switchWords are further words for true and false in a config.yaml: YAML 1.1 has them.
 var switchWords = map[string]bool{"yes": true, "on": true, "no": false, "off": false}
 
-// boolean reads true or false; in a config.yaml also yes, no, on and off.
-func (m *fields) boolean(n *yaml.Node, name string) bool {
-	if s := resolve(n); s.Kind == yaml.ScalarNode {
+// decodeBool reads true or false; in a config.yaml also yes, no, on and off.
+func (m *fields) decodeBool(n *yaml.Node, name string) bool {
+	if s := resolveAlias(n); s.Kind == yaml.ScalarNode {
 		v, _ := scalarValue(s)
 		if b, ok := v.(bool); ok {
 			return b

@@ -89,7 +89,7 @@ func (f *File) Reducer(key string) string { return f.reducers[key] }
 
 // At returns the position of a top-level field's value, or the top of the file
 // if the field is missing.
-func (f *File) At(field string) Pos { return f.src.at(field) }
+func (f *File) At(field string) Pos { return f.src.fieldPosition(field) }
 
 // Node is one node of a graph: the fields that all types share, and the rest
 // in Body.
@@ -118,4 +118,4 @@ func (n *Node) Pos() Pos { return n.src.pos }
 
 // At returns the position of a field's value, or of the node if the field is
 // missing.
-func (n *Node) At(field string) Pos { return n.src.at(field) }
+func (n *Node) At(field string) Pos { return n.src.fieldPosition(field) }

@@ -72,8 +72,8 @@ func (f Finding) String() string {
 	return line
 }
 
-// Strict returns the findings with unknown keys as errors.
-func Strict(findings []Finding) []Finding {
+// PromoteUnknownKeys returns the findings with unknown keys as errors.
+func PromoteUnknownKeys(findings []Finding) []Finding {
 	strict := slices.Clone(findings)
 	for i := range strict {
 		if strict[i].Class == ClassUnknownKey {
@@ -105,8 +105,8 @@ type report struct {
 	findings []Finding
 }
 
-// full reports whether further findings would be dropped.
-func (r *report) full() bool { return len(r.findings) > maxFindings }
+// isFull reports whether further findings would be dropped.
+func (r *report) isFull() bool { return len(r.findings) > maxFindings }
 
 func (r *report) add(f Finding) {
 	f.Class = r.class

@@ -64,7 +64,7 @@ func findingsText(dir string, graph []byte) string {
 		}
 		return b.String()
 	}
-	for _, list := range [][]Finding{f.Findings, f.Check(Known{Dir: dir}), f.Proof(), f.Advise()} {
+	for _, list := range [][]Finding{f.Findings, f.Check(CheckContext{Dir: dir}), f.CheckPlaceholders(), f.Advise()} {
 		for _, found := range list {
 			b.WriteString(string(found.Class) + "/" + found.Code + " " + found.String() + "\n")
 		}

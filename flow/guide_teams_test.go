@@ -68,7 +68,7 @@ func TestGuideToTeams(t *testing.T) {
 		if slices.ContainsFunc(a.Findings, func(f Finding) bool { return f.Code != "initial-prompt" }) {
 			t.Errorf("%s: %v", name, a.Findings)
 		}
-		g, err := a.Graph()
+		g, err := a.CompileGraph()
 		if err != nil {
 			t.Fatal(err)
 		}

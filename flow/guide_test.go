@@ -244,7 +244,7 @@ func TestGuideNamesEveryFieldOfConfig(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"__os__", "__os_distro__", "__os_family__", "__arch__", "__shell__", "__locale__", "__now__", "__cwd__", "__tools__"} {
-		if _, ok := (&prose{env: func(string) string { return "" }}).special(name); !ok || !strings.Contains(text, "`{{"+name+"}}`") {
+		if _, ok := (&placeholderFiller{env: func(string) string { return "" }}).specialValue(name); !ok || !strings.Contains(text, "`{{"+name+"}}`") {
 			t.Errorf("the guide or the code does not know {{%s}}", name)
 		}
 	}

@@ -22,15 +22,15 @@ func AnswerHeadline(reason string) string {
 	if err != nil {
 		return reason
 	}
-	text := p.headline()
-	if p.holds(got) { // the length counts bytes
+	text := p.describeRequirement()
+	if p.isSatisfiedBy(got) { // the length counts bytes
 		text += " Letters such as é count as two or more."
 	}
 	return text
 }
 
-// headline says what the predicate requires of a text that does not satisfy it.
-func (p predicate) headline() string {
+// describeRequirement says what the predicate requires of a text that does not satisfy it.
+func (p predicate) describeRequirement() string {
 	switch {
 	case p.op == ">" && p.limit < ^uint64(0):
 		return "Too short: at least " + formatCharacters(p.limit+1) + "."

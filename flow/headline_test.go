@@ -66,7 +66,7 @@ nodes:
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := a.Graph()
+		g, err := a.CompileGraph()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -174,14 +174,14 @@ func (h *Host) log() *slog.Logger {
 	return h.Log
 }
 
-func (h *Host) packages(dir string) []string {
+func (h *Host) packageDirs(dir string) []string {
 	if h.Tooling.Packages == nil {
 		return []string{dir}
 	}
 	return h.Tooling.Packages(dir)
 }
 
-func (h *Host) environ() []string {
+func (h *Host) childEnviron() []string {
 	if h.Env != nil {
 		return h.Env
 	}
@@ -191,17 +191,17 @@ func (h *Host) environ() []string {
 	})
 }
 
-// known returns what the validator knows about the environment.
-func (h *Host) known(dir string, tools *Toolset) Known {
-	k := Known{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
-		Tools: tools.names(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
+// checkContext returns what the validator knows about the environment.
+func (h *Host) checkContext(dir string, tools *Toolset) CheckContext {
+	k := CheckContext{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
+		Tools: tools.toolNames(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
 	k.ModelHint = h.modelHint
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
 	return k
 }
 
-// toolset opens the tools that an agent's file needs.
-func (h *Host) toolset(n ToolNeed) (*Toolset, error) {
+// openToolset opens the tools that an agent's file needs.
+func (h *Host) openToolset(n ToolNeed) (*Toolset, error) {
 	if h.Tooling.Box == nil {
 		return &Toolset{}, nil
 	}

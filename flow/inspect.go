@@ -56,40 +56,40 @@ type measure struct {
 	height int // levels below it
 }
 
-func inspect(d *document) {
+func inspectTree(d *document) {
 	in := &inspector{d: d, open: map[*yaml.Node]bool{}, measured: map[*yaml.Node]measure{}}
-	in.walk(d.root, 0)
+	in.inspectNode(d.root, 0)
 }
 
-// broken marks a node that already has a finding.
-func broken(n *yaml.Node) {
+// markBroken marks a node that already has a finding.
+func markBroken(n *yaml.Node) {
 	*n = yaml.Node{Kind: yaml.ScalarNode, Tag: tagBroken, Style: yaml.TaggedStyle, Line: n.Line, Column: n.Column}
 }
 
 func isBroken(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == tagBroken }
 
-func (in *inspector) fail(n *yaml.Node, f Finding) {
-	if in.d.full() {
-		broken(n)
+func (in *inspector) addFault(n *yaml.Node, f Finding) {
+	if in.d.isFull() {
+		markBroken(n)
 		return
 	}
 	f.Pos = Pos{in.d.path, n.Line, n.Column}
-	f.Message = at(pathText(in.path), f.Message)
+	f.Message = prefixPath(pathText(in.path), f.Message)
 	in.d.add(f)
-	broken(n)
+	markBroken(n)
 }
 
-// at puts the path of a field before a message.
-func at(path, message string) string {
+// prefixPath puts the path of a field before a message.
+func prefixPath(path, message string) string {
 	if path == "" {
 		return message
 	}
 	return path + ": " + message
 }
 
-func (in *inspector) walk(n *yaml.Node, depth int) measure {
+func (in *inspector) inspectNode(n *yaml.Node, depth int) measure {
 	if depth > maxDepth {
-		in.fail(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("more than %d nested levels", maxDepth)})
+		in.addFault(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("more than %d nested levels", maxDepth)})
 		return measure{}
 	}
 	if n.Anchor != "" && n.Kind != yaml.AliasNode {
@@ -99,19 +99,19 @@ func (in *inspector) walk(n *yaml.Node, depth int) measure {
 	m := measure{weight: 16 + len(n.Value)}
 	switch n.Kind {
 	case yaml.AliasNode:
-		return in.alias(n, depth)
+		return in.inspectAlias(n, depth)
 	case yaml.ScalarNode:
-		in.scalar(n)
+		in.inspectScalar(n)
 	case yaml.SequenceNode:
-		in.collection(n, "seq")
+		in.checkCollectionTag(n, "seq")
 		for i, child := range n.Content {
-			m.cover(in.child(child, segment{index: i}, depth))
+			m.addChild(in.inspectChild(child, segment{index: i}, depth))
 		}
 	case yaml.MappingNode:
-		in.collection(n, "map")
-		in.keys(n)
+		in.checkCollectionTag(n, "map")
+		in.inspectKeys(n)
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			m.cover(in.child(n.Content[i+1], segment{key: n.Content[i].Value}, depth))
+			m.addChild(in.inspectChild(n.Content[i+1], segment{key: n.Content[i].Value}, depth))
 		}
 	}
 	if n.Anchor != "" {
@@ -120,30 +120,30 @@ func (in *inspector) walk(n *yaml.Node, depth int) measure {
 	return m
 }
 
-func (m *measure) cover(child measure) {
+func (m *measure) addChild(child measure) {
 	m.weight = min(m.weight+child.weight, 2*maxExpanded)
 	m.height = max(m.height, child.height+1)
 }
 
-func (in *inspector) child(n *yaml.Node, s segment, depth int) measure {
+func (in *inspector) inspectChild(n *yaml.Node, s segment, depth int) measure {
 	in.path = append(in.path, s)
-	m := in.walk(n, depth+1)
+	m := in.inspectNode(n, depth+1)
 	in.path = in.path[:len(in.path)-1]
 	return m
 }
 
-func (in *inspector) alias(n *yaml.Node, depth int) measure {
+func (in *inspector) inspectAlias(n *yaml.Node, depth int) measure {
 	target := n.Alias
 	m, known := in.measured[target]
 	switch {
 	case in.open[target]:
-		in.fail(n, Finding{Code: "yaml-alias-cycle", Message: fmt.Sprintf("alias *%s refers to a value that contains it", n.Value)})
+		in.addFault(n, Finding{Code: "yaml-alias-cycle", Message: fmt.Sprintf("alias *%s refers to a value that contains it", n.Value)})
 	case !known: // the anchored node was broken
-		broken(n)
+		markBroken(n)
 	case depth+m.height > maxDepth:
-		in.fail(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("alias *%s makes more than %d nested levels", n.Value, maxDepth)})
+		in.addFault(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("alias *%s makes more than %d nested levels", n.Value, maxDepth)})
 	case in.expanded+m.weight > maxExpanded:
-		in.fail(n, Finding{Code: "yaml-alias-size", Message: "repetition limit exceeded: the aliases of this file expand to too much text"})
+		in.addFault(n, Finding{Code: "yaml-alias-size", Message: "repetition limit exceeded: the aliases of this file expand to too much text"})
 	default:
 		in.expanded += m.weight
 		return m
@@ -151,27 +151,27 @@ func (in *inspector) alias(n *yaml.Node, depth int) measure {
 	return measure{}
 }
 
-func (in *inspector) scalar(n *yaml.Node) {
+func (in *inspector) inspectScalar(n *yaml.Node) {
 	switch coreTag(n) {
 	case "?", "map", "seq":
-		in.fail(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("unsupported tag `%s`", n.Tag)})
+		in.addFault(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("unsupported tag `%s`", n.Tag)})
 		return
 	}
 	if _, ok := scalarValue(n); !ok {
-		in.fail(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("invalid value: %q does not fit the tag `%s`", n.Value, n.Tag)})
+		in.addFault(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("invalid value: %q does not fit the tag `%s`", n.Value, n.Tag)})
 	}
 }
 
-func (in *inspector) collection(n *yaml.Node, want string) {
+func (in *inspector) checkCollectionTag(n *yaml.Node, want string) {
 	if tag := coreTag(n); tag != "" && tag != want {
-		in.fail(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("unsupported tag `%s`", n.Tag)})
+		in.addFault(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("unsupported tag `%s`", n.Tag)})
 	}
 }
 
-// keys checks the keys of a mapping: each must be a scalar and occur once.
+// inspectKeys checks the keys of a mapping: each must be a scalar and occur once.
 // Invalid keys are marked as broken.
-func (in *inspector) keys(n *yaml.Node) {
-	if len(n.Content) == 2 && in.unquoted(n) {
+func (in *inspector) inspectKeys(n *yaml.Node) {
+	if len(n.Content) == 2 && in.rejectUnquotedTemplate(n) {
 		return
 	}
 	seen := make(map[string]int, len(n.Content)/2)
@@ -183,44 +183,44 @@ func (in *inspector) keys(n *yaml.Node) {
 			key.Line, key.Column, key.Anchor = alias.Line, alias.Column, ""
 		}
 		if key.Kind != yaml.ScalarNode {
-			in.fail(key, Finding{Code: "yaml-key", Message: fmt.Sprintf("invalid type: %s, expected a string key", unexpected(key))})
+			in.addFault(key, Finding{Code: "yaml-key", Message: fmt.Sprintf("invalid type: %s, expected a string key", describeNode(key))})
 			continue
 		}
 		if key.Anchor != "" {
 			in.measured[key] = measure{weight: 16 + len(key.Value)}
 		}
 		if first, twice := seen[key.Value]; twice {
-			in.fail(key, Finding{Code: "yaml-duplicate-key", Message: fmt.Sprintf("duplicate key `%s` (first on line %d)", key.Value, first)})
+			in.addFault(key, Finding{Code: "yaml-duplicate-key", Message: fmt.Sprintf("duplicate key `%s` (first on line %d)", key.Value, first)})
 			continue
 		}
 		seen[key.Value] = key.Line
 	}
 }
 
-// unquoted recognizes {{path}} without quotes, which YAML reads as a map whose
+// rejectUnquotedTemplate recognizes {{path}} without quotes, which YAML reads as a map whose
 // key is a map.
-func (in *inspector) unquoted(n *yaml.Node) bool {
+func (in *inspector) rejectUnquotedTemplate(n *yaml.Node) bool {
 	inner := n.Content[0]
 	if n.Style&yaml.FlowStyle == 0 || inner.Kind != yaml.MappingNode || inner.Style&yaml.FlowStyle == 0 ||
 		len(inner.Content) != 2 || inner.Content[0].Kind != yaml.ScalarNode || !emptyScalar(n.Content[1]) {
 		return false
 	}
-	in.fail(n, Finding{
+	in.addFault(n, Finding{
 		Code: "unquoted-template", Message: "invalid type: map, expected a string",
 		Hint: fmt.Sprintf("quote it: \"{{%s}}\"; YAML reads braces without quotes as a map", inner.Content[0].Value),
 	})
 	return true
 }
 
-// unexpected describes a node as type errors do.
-func unexpected(n *yaml.Node) string {
+// describeNode describes a node as type errors do.
+func describeNode(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.SequenceNode:
 		return "sequence"
 	case yaml.MappingNode:
 		return "map"
 	case yaml.AliasNode:
-		return unexpected(n.Alias)
+		return describeNode(n.Alias)
 	}
 	switch v, _ := scalarValue(n); x := v.(type) {
 	case nil:

@@ -27,13 +27,13 @@ var listCodec = graph.Codec[[]any]{
 	},
 }
 
-// keyring creates the keys of a graph by name. Scripts write names that are not
+// keySet creates the keys of a graph by name. Scripts write names that are not
 // declared, so there is no list of them.
 //
 // A key with the reducer append or extend is a list of the engine, of which the
 // journal stores only what was added: a log that grows over a long run is
 // stored once. All other reducers combine whole values.
-type keyring struct {
+type keySet struct {
 	file *File
 	mu   sync.Mutex
 	keys map[string]graph.Key[any]
@@ -43,17 +43,17 @@ type keyring struct {
 // again.
 const mostKeys = 1000
 
-// open returns the key with a name, of either kind.
-func (r *keyring) open(name string) graph.AnyKey {
-	if r.grows(name) {
-		return graph.Append[any](name).Codec(listCodec)
+// openKey returns the key with a name, of either kind.
+func (r *keySet) openKey(name string) graph.AnyKey {
+	if r.isAppendOnly(name) {
+		return graph.Append[any](name).WithCodec(listCodec)
 	}
-	return r.key(name)
+	return r.stateKey(name)
 }
 
-// grows reports whether a key is a list to which values are only added. If its
+// isAppendOnly reports whether a key is a list to which values are only added. If its
 // first value is not a list, its first write fails, as its reducer requires.
-func (r *keyring) grows(name string) bool {
+func (r *keySet) isAppendOnly(name string) bool {
 	switch r.file.Reducer(name) {
 	case "append", "extend":
 	default:
@@ -64,7 +64,7 @@ func (r *keyring) grows(name string) bool {
 	return !present || list
 }
 
-func (r *keyring) key(name string) graph.Key[any] {
+func (r *keySet) stateKey(name string) graph.Key[any] {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	k, ok := r.keys[name]
@@ -82,31 +82,31 @@ func (r *keyring) key(name string) graph.Key[any] {
 
 func newStateKey(name string, reduce reduceFunc) graph.Key[any] {
 	if reduce == nil {
-		return graph.Dyn(name).Codec(valueCodec)
+		return graph.Dyn(name).WithCodec(valueCodec)
 	}
 	return graph.Fold(name, func(old any, present bool, incoming any) (any, error) {
 		return reduce(old, present, incoming)
-	}).Codec(valueCodec)
+	}).WithCodec(valueCodec)
 }
 
-// set writes a value through the key's reducer.
-func (r *keyring) set(name string, v any) (graph.Write, error) {
-	if !r.grows(name) {
-		return r.key(name).Set(v), nil
+// writeValue writes a value through the key's reducer.
+func (r *keySet) writeValue(name string, v any) (graph.Write, error) {
+	if !r.isAppendOnly(name) {
+		return r.stateKey(name).Set(v), nil
 	}
 	added, err := reducers[r.file.Reducer(name)](nil, false, v)
 	if err != nil {
 		return graph.Write{}, fmt.Errorf("key %q: %w", name, err)
 	}
-	return graph.Append[any](name).Codec(listCodec).Set(added.([]any)), nil
+	return graph.Append[any](name).WithCodec(listCodec).Set(added.([]any)), nil
 }
 
-// reset replaces a value, whatever its key's reducer.
-func (r *keyring) reset(name string, v any) graph.Write {
-	if list, ok := v.([]any); ok && r.grows(name) {
-		return graph.Append[any](name).Codec(listCodec).Reset(list)
+// replaceValue replaces a value, whatever its key's reducer.
+func (r *keySet) replaceValue(name string, v any) graph.Write {
+	if list, ok := v.([]any); ok && r.isAppendOnly(name) {
+		return graph.Append[any](name).WithCodec(listCodec).Reset(list)
 	}
-	return r.key(name).Reset(v)
+	return r.stateKey(name).Reset(v)
 }
 
 // StateJSON returns a state as one compact JSON object, sorted by key.
@@ -131,7 +131,7 @@ func appendState(b []byte, s graph.State) []byte {
 
 // StoredJSON is StateJSON for values in the form in which a journal stores
 // them.
-func StoredJSON(values []graph.Stored) []byte {
+func StoredJSON(values []graph.StoredValue) []byte {
 	b := []byte{'{'}
 	for i, v := range values {
 		if i > 0 {

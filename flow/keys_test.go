@@ -47,7 +47,7 @@ nodes:
 		if err != nil {
 			t.Fatal(err)
 		}
-		g, err := a.Graph()
+		g, err := a.CompileGraph()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +93,7 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := a.Graph()
+	g, err := a.CompileGraph()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,11 +133,11 @@ func TestStoredJSON(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := graph.Stored{Key: "k", Tag: test.tag}
+			s := graph.StoredValue{Key: "k", Tag: test.tag}
 			for _, p := range test.parts {
 				s.Parts = append(s.Parts, []byte(p))
 			}
-			if got := string(StoredJSON([]graph.Stored{s})); got != `{"k":`+test.want+`}` {
+			if got := string(StoredJSON([]graph.StoredValue{s})); got != `{"k":`+test.want+`}` {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})

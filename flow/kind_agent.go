@@ -19,10 +19,10 @@ var agentKind = kind{
 	scoped:   "output",
 	decode: func(m *fields) Body {
 		return &AgentNode{
-			Agent:        m.str("agent", required),
-			Prompt:       ParseTemplate(m.str("prompt", required)),
-			OutputSchema: m.any("output_schema"),
-			Timeout:      m.seconds("timeout", 300),
+			Agent:        m.readText("agent", required),
+			Prompt:       ParseTemplate(m.readText("prompt", required)),
+			OutputSchema: m.readAny("output_schema"),
+			Timeout:      m.readSeconds("timeout", 300),
 		}
 	},
 }

@@ -30,13 +30,13 @@ var approvalKind = kind{
 	scoped:   "choice",
 	decode: func(m *fields) Body {
 		a := &ApprovalNode{
-			Question: ParseTemplate(m.str("question", required)),
-			Options:  m.strings("options", required),
+			Question: ParseTemplate(m.readText("question", required)),
+			Options:  m.readTexts("options", required),
 		}
-		for _, p := range m.pairs("routes", required) {
+		for _, p := range m.readPairs("routes", required) {
 			a.Routes = append(a.Routes, Route{p.key, p.value})
 		}
-		a.OnOther = m.str("on_other", required)
+		a.OnOther = m.readText("on_other", required)
 		return a
 	},
 }

@@ -20,10 +20,10 @@ var endKind = kind{
 	doc:      "Ends the run with a result.",
 	optional: []string{"output", "state_updates", "exit_code"},
 	decode: func(m *fields) Body {
-		e := &EndNode{Output: ParseTemplate(m.str("output", defaulted))}
+		e := &EndNode{Output: ParseTemplate(m.readText("output", defaulted))}
 		if code := m.maybeCount("exit_code"); code != nil {
 			if e.ExitCode = *code; *code < minExitCode || *code > maxExitCode {
-				m.fail(m.find("exit_code"), "exit_code", "invalid-value",
+				m.addFault(m.findField("exit_code"), "exit_code", "invalid-value",
 					fmt.Sprintf("invalid value: integer `%d`, expected an exit code from %d to %d", *code, minExitCode, maxExitCode))
 			}
 		}

@@ -18,9 +18,9 @@ var inputKind = kind{
 	scoped:   "input",
 	decode: func(m *fields) Body {
 		return &InputNode{
-			Question:   ParseTemplate(m.str("question", required)),
-			Default:    ParseTemplate(m.str("default", optional)),
-			Validation: m.str("validation", optional),
+			Question:   ParseTemplate(m.readText("question", required)),
+			Default:    ParseTemplate(m.readText("default", optional)),
+			Validation: m.readText("validation", optional),
 		}
 	},
 }

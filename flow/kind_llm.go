@@ -32,27 +32,27 @@ var llmKind = kind{
 	scoped: "output",
 	decode: func(m *fields) Body {
 		l := &LLMNode{
-			Prompt:          ParseTemplate(m.str("prompt", required)),
-			Tools:           m.strings("tools", optional),
-			Model:           m.str("model", optional),
-			Temperature:     m.float("temperature"),
-			TopP:            m.float("top_p"),
-			ReasoningEffort: m.str("reasoning_effort", optional),
-			Fallback:        m.str("fallback", optional),
-			MaxAttempts:     m.count("max_attempts", 1),
-			MaxIterations:   m.count("max_iterations", 10),
-			OutputSchema:    m.any("output_schema"),
+			Prompt:          ParseTemplate(m.readText("prompt", required)),
+			Tools:           m.readTexts("tools", optional),
+			Model:           m.readText("model", optional),
+			Temperature:     m.readFloat("temperature"),
+			TopP:            m.readFloat("top_p"),
+			ReasoningEffort: m.readText("reasoning_effort", optional),
+			Fallback:        m.readText("fallback", optional),
+			MaxAttempts:     m.readCount("max_attempts", 1),
+			MaxIterations:   m.readCount("max_iterations", 10),
+			OutputSchema:    m.readAny("output_schema"),
 			Timeout:         m.maybeSeconds("timeout"),
 			Patience:        m.maybeSeconds("retry_patience"),
 			Skills: Skills{
 				Enabled:      m.maybeFlag("skills_enabled"),
-				Names:        m.strings("enabled_skills", optional),
+				Names:        m.readTexts("enabled_skills", optional),
 				Inject:       m.maybeFlag("inject_skill_instructions"),
-				Instructions: m.str("skill_instructions", optional),
+				Instructions: m.readText("skill_instructions", optional),
 			},
 		}
-		if m.has("instructions") {
-			t := ParseTemplate(m.str("instructions", optional))
+		if m.hasValue("instructions") {
+			t := ParseTemplate(m.readText("instructions", optional))
 			l.Instructions = &t
 		}
 		return l

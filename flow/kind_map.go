@@ -20,15 +20,15 @@ var mapKind = kind{
 	optional: []string{"output_key", "max_concurrency"},
 	decode: func(m *fields) Body {
 		n := &MapNode{
-			Over:           ParseTemplate(m.str("over", required)),
-			As:             m.str("as", required),
-			Branch:         m.str("branch", required),
+			Over:           ParseTemplate(m.readText("over", required)),
+			As:             m.readText("as", required),
+			Branch:         m.readText("branch", required),
 			OutputKey:      "output",
-			CollectInto:    m.str("collect_into", required),
+			CollectInto:    m.readText("collect_into", required),
 			MaxConcurrency: m.maybeCount("max_concurrency"),
 		}
-		if m.has("output_key") {
-			n.OutputKey = m.str("output_key", defaulted)
+		if m.hasValue("output_key") {
+			n.OutputKey = m.readText("output_key", defaulted)
 		}
 		return n
 	},

@@ -35,23 +35,23 @@ var ragKind = kind{
 	scoped: "output",
 	decode: func(m *fields) Body {
 		query := defaultQuery
-		if m.has("query") {
-			query = m.str("query", optional)
+		if m.hasValue("query") {
+			query = m.readText("query", optional)
 		}
 		return &RAGNode{
-			Documents:       m.strings("documents", required),
+			Documents:       m.readTexts("documents", required),
 			Query:           ParseTemplate(query),
 			TopK:            m.maybeCount("top_k"),
-			EmbeddingModel:  m.str("embedding_model", optional),
+			EmbeddingModel:  m.readText("embedding_model", optional),
 			ChunkSize:       m.maybeCount("chunk_size"),
 			ChunkOverlap:    m.maybeCount("chunk_overlap"),
-			RerankerModel:   m.str("reranker_model", optional),
+			RerankerModel:   m.readText("reranker_model", optional),
 			BatchSize:       m.maybeCount("batch_size"),
-			Timeout:         m.seconds("timeout", 120),
-			ExtractorModel:  m.str("extractor_model", optional),
-			ExtractorPrompt: m.str("extractor_prompt", optional),
+			Timeout:         m.readSeconds("timeout", 120),
+			ExtractorModel:  m.readText("extractor_model", optional),
+			ExtractorPrompt: m.readText("extractor_prompt", optional),
 			GraphHops:       m.maybeCount("graph_hops"),
-			Driver:          m.str("driver", optional),
+			Driver:          m.readText("driver", optional),
 		}
 	},
 }

@@ -25,13 +25,13 @@ var workingDirs = []string{WorkingDirCaller, WorkingDirAgent}
 // readWorkingDir returns the value of working_dir, or "" if it is not set.
 func readWorkingDir(m *fields) string {
 	const name = "working_dir"
-	n := m.get(name, optional)
+	n := m.getField(name, optional)
 	if n == nil {
 		return ""
 	}
-	dir := m.text(n, name, m.plain)
+	dir := m.decodeText(n, name, m.plain)
 	if !slices.Contains(workingDirs, dir) {
-		m.fail(n, name, "invalid-value", fmt.Sprintf("unknown directory `%s`, expected `%s` (where raddle was started) or `%s` (the agent's directory)", dir, WorkingDirCaller, WorkingDirAgent))
+		m.addFault(n, name, "invalid-value", fmt.Sprintf("unknown directory `%s`, expected `%s` (where raddle was started) or `%s` (the agent's directory)", dir, WorkingDirCaller, WorkingDirAgent))
 	}
 	return dir
 }
@@ -46,9 +46,9 @@ var scriptKind = kind{
 	optional: []string{"state_updates", "fallback", "timeout", "working_dir"},
 	decode: func(m *fields) Body {
 		return &ScriptNode{
-			Script:     m.str("script", required),
-			Fallback:   m.str("fallback", optional),
-			Timeout:    m.seconds("timeout", 30),
+			Script:     m.readText("script", required),
+			Fallback:   m.readText("fallback", optional),
+			Timeout:    m.readSeconds("timeout", 30),
 			WorkingDir: readWorkingDir(m),
 		}
 	},

@@ -85,15 +85,15 @@ type knowledge struct {
 // builds those that do not exist or whose documents have changed. If settings
 // are missing, it asks for them, or fails if there is no person to ask. Call it
 // once before Graph; it may take long. The caller must Close the Agent.
-func (a *Agent) Prepare(ctx context.Context) error { return a.prepare(ctx, map[*Agent]bool{}) }
+func (a *Agent) Prepare(ctx context.Context) error { return a.prepareBases(ctx, map[*Agent]bool{}) }
 
-func (a *Agent) prepare(ctx context.Context, seen map[*Agent]bool) error {
+func (a *Agent) prepareBases(ctx context.Context, seen map[*Agent]bool) error {
 	if seen[a] {
 		return nil
 	}
 	seen[a] = true
-	for _, k := range a.knowledge() {
-		base, err := a.base(ctx, k)
+	for _, k := range a.knowledgeBases() {
+		base, err := a.openBase(ctx, k)
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (a *Agent) prepare(ctx context.Context, seen map[*Agent]bool) error {
 		if a.childFault(name) != nil {
 			continue // its node fails before it searches
 		}
-		if err := a.children[name].prepare(ctx, seen); err != nil {
+		if err := a.children[name].prepareBases(ctx, seen); err != nil {
 			return err
 		}
 	}
@@ -114,27 +114,27 @@ func (a *Agent) prepare(ctx context.Context, seen map[*Agent]bool) error {
 
 // Close closes the knowledge bases that Prepare opened, and those of spawned
 // agents.
-func (a *Agent) Close() error { return errors.Join(a.close(map[*Agent]bool{})...) }
+func (a *Agent) Close() error { return errors.Join(a.closeBases(map[*Agent]bool{})...) }
 
-func (a *Agent) close(seen map[*Agent]bool) []error {
+func (a *Agent) closeBases(seen map[*Agent]bool) []error {
 	if seen[a] {
 		return nil
 	}
 	seen[a] = true
-	failed := a.shut()
+	failed := a.closeOwnBases()
 	for _, name := range sortedNames(a.children) {
-		failed = append(failed, a.children[name].close(seen)...)
+		failed = append(failed, a.children[name].closeBases(seen)...)
 	}
-	if a.crew != nil {
-		for _, m := range a.crew.list() {
-			failed = append(failed, m.close(seen)...)
+	if a.spawnSet != nil {
+		for _, m := range a.spawnSet.sortedAgents() {
+			failed = append(failed, m.closeBases(seen)...)
 		}
 	}
 	return failed
 }
 
-// shut closes only the bases of the agent itself.
-func (a *Agent) shut() (failed []error) {
+// closeOwnBases closes only the bases of the agent itself.
+func (a *Agent) closeOwnBases() (failed []error) {
 	for _, id := range sortedNames(a.bases) {
 		if b, ok := a.bases[id].(*rag.Base); ok {
 			failed = append(failed, b.Close())
@@ -147,22 +147,22 @@ func (a *Agent) shut() (failed []error) {
 	return failed
 }
 
-// knowledge returns what the agent's file says about its bases, in the order of
+// knowledgeBases returns what the agent's file says about its bases, in the order of
 // the file.
-func (a *Agent) knowledge() []knowledge {
+func (a *Agent) knowledgeBases() []knowledge {
 	var list []knowledge
 	if a.Config != nil {
 		if d := a.Config.Documents; len(d.Paths) > 0 {
 			list = append(list, knowledge{id: ownBase, documents: d.Paths, options: rag.Options{
-				Model: d.Model, ChunkSize: or(d.ChunkSize, 0), ChunkOverlap: or(d.ChunkOverlap, 0)}, sized: d.ChunkOverlap != nil})
+				Model: d.Model, ChunkSize: valueOr(d.ChunkSize, 0), ChunkOverlap: valueOr(d.ChunkOverlap, 0)}, sized: d.ChunkOverlap != nil})
 		}
 		return list
 	}
 	for _, n := range a.File.Nodes {
 		if b, ok := n.Body.(*RAGNode); ok {
 			list = append(list, knowledge{id: n.ID, documents: b.Documents, sized: b.ChunkOverlap != nil, driver: b.Driver, options: rag.Options{
-				Model: b.EmbeddingModel, ChunkSize: or(b.ChunkSize, 0), ChunkOverlap: or(b.ChunkOverlap, 0),
-				TopK: or(b.TopK, 0), Batch: or(b.BatchSize, 0), RerankerModel: b.RerankerModel,
+				Model: b.EmbeddingModel, ChunkSize: valueOr(b.ChunkSize, 0), ChunkOverlap: valueOr(b.ChunkOverlap, 0),
+				TopK: valueOr(b.TopK, 0), Batch: valueOr(b.BatchSize, 0), RerankerModel: b.RerankerModel,
 				Extraction: rag.Extraction{Model: b.ExtractorModel, Prompt: b.ExtractorPrompt, Hops: b.GraphHops},
 			}})
 		}
@@ -170,7 +170,7 @@ func (a *Agent) knowledge() []knowledge {
 	return list
 }
 
-func or(n *int, other int) int {
+func valueOr(n *int, other int) int {
 	if n == nil {
 		return other
 	}
@@ -193,7 +193,7 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 	switch {
 	case specified:
 	case r.Confirm == nil && own:
-		a.tell(fmt.Sprintf("the documents of agent '%s' are not used: no embedding model is set (set `embedding_model: keyword` to search them by words alone)", a.Name))
+		a.reportLine(fmt.Sprintf("the documents of agent '%s' are not used: no embedding model is set (set `embedding_model: keyword` to search them by words alone)", a.Name))
 		return false, nil
 	case r.Confirm == nil:
 		return false, failf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone. The settings `rag_embedding_model`, `rag_chunk_size` and `rag_chunk_overlap` of the configuration count, too.)", a.Name, k.id)
@@ -212,16 +212,16 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 			return false, failf("Agent '%s' has rag node '%s' but its RAG was not initialized. RAG initialization is required for this agent.", a.Name, k.id)
 		}
 	}
-	return true, a.complete(k, !specified)
+	return true, a.completeOptions(k, !specified)
 }
 
 func noDocuments(k knowledge) error {
 	return failf("Cannot build RAG knowledge base '%s' with no documents", k.id)
 }
 
-// complete takes missing settings from the host, then from a person if ask is
+// completeOptions takes missing settings from the host, then from a person if ask is
 // true.
-func (a *Agent) complete(k *knowledge, ask bool) error {
+func (a *Agent) completeOptions(k *knowledge, ask bool) error {
 	r, o := &a.host.Retrieval, &k.options
 	if o.Model == "" {
 		o.Model = r.Model
@@ -236,7 +236,7 @@ func (a *Agent) complete(k *knowledge, ask bool) error {
 		return failf("RAG knowledge base needs an embedding model. Set `embedding_model` on the rag node, or run the agent interactively once. (`embedding_model: keyword` needs no model: it searches by words alone.)")
 	}
 	if o.ChunkSize == 0 {
-		size, err := a.number("Chunk size, in bytes:", r.ChunkSize, rag.DefaultChunkSize, ask)
+		size, err := a.resolveNumber("Chunk size, in bytes:", r.ChunkSize, rag.DefaultChunkSize, ask)
 		if err != nil {
 			return err
 		}
@@ -244,7 +244,7 @@ func (a *Agent) complete(k *knowledge, ask bool) error {
 	}
 	if o.ChunkOverlap == 0 && !k.sized {
 		const share = 20
-		overlap, err := a.number("Chunk overlap, in bytes:", r.ChunkOverlap, o.ChunkSize/share, ask)
+		overlap, err := a.resolveNumber("Chunk overlap, in bytes:", r.ChunkOverlap, o.ChunkSize/share, ask)
 		if err != nil {
 			return err
 		}
@@ -262,11 +262,11 @@ func (a *Agent) complete(k *knowledge, ask bool) error {
 	return nil
 }
 
-// number returns the host's setting, else the answer of a person, else the
+// resolveNumber returns the host's setting, else the answer of a person, else the
 // usual value.
-func (a *Agent) number(question string, said *int, usual int, ask bool) (int, error) {
+func (a *Agent) resolveNumber(question string, said *int, usual int, ask bool) (int, error) {
 	if said != nil || !ask || a.host.Retrieval.Ask == nil {
-		return or(said, usual), nil
+		return valueOr(said, usual), nil
 	}
 	text, err := a.host.Retrieval.Ask(question, strconv.Itoa(usual))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // adviseDocuments warns about files and folders of documents that do not exist.
 // Otherwise only the build would report them.
 func (a *Agent) adviseDocuments() {
-	for _, k := range a.knowledge() {
+	for _, k := range a.knowledgeBases() {
 		at := a.documentsAt(k.id)
 		for i, d := range k.documents {
 			if !plainPath(d) {
@@ -23,7 +23,7 @@ func (a *Agent) adviseDocuments() {
 				path = filepath.Join(a.Dir, path)
 			}
 			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				a.advise(Finding{Code: "document-missing", Message: fmt.Sprintf("documents: there is no file or folder '%s'", d), Hint: "relative paths start at the agent's directory", Pos: at(i)})
+				a.addWarning(Finding{Code: "document-missing", Message: fmt.Sprintf("documents: there is no file or folder '%s'", d), Hint: "relative paths start at the agent's directory", Pos: at(i)})
 			}
 		}
 	}
@@ -33,9 +33,9 @@ func (a *Agent) adviseDocuments() {
 // base.
 func (a *Agent) documentsAt(id string) func(i int) Pos {
 	if a.Config != nil {
-		return a.Config.src.items("documents")
+		return a.Config.src.itemPositions("documents")
 	}
-	return a.File.Node(id).src.items("documents")
+	return a.File.Node(id).src.itemPositions("documents")
 }
 
 // plainPath reports whether a source is the path of one file or folder: not a

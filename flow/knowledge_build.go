@@ -15,9 +15,9 @@ import (
 	"raddle.dev/rag/load"
 )
 
-// base opens a base, and builds or updates it as the file format requires. It
+// openBase opens a base, and builds or updates it as the file format requires. It
 // returns nil if there is no base and none is needed.
-func (a *Agent) base(ctx context.Context, k knowledge) (Searcher, error) {
+func (a *Agent) openBase(ctx context.Context, k knowledge) (Searcher, error) {
 	r := &a.host.Retrieval
 	if r.Base != nil {
 		if s, ok := r.Base(a.Name, k.id); ok {
@@ -28,20 +28,20 @@ func (a *Agent) base(ctx context.Context, k knowledge) (Searcher, error) {
 	text, err := os.ReadFile(path)
 	switch {
 	case err == nil:
-		return a.opened(ctx, k, path, text)
+		return a.openExistingBase(ctx, k, path, text)
 	case !errors.Is(err, os.ErrNotExist):
 		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
 	}
 	if build, err := a.mayBuild(&k); !build {
 		return nil, err
 	}
-	return a.built(ctx, k, buildPlace{path: path, store: k.id + ".db"})
+	return a.buildBase(ctx, k, buildPlace{path: path, store: k.id + ".db"})
 }
 
-// opened opens a base whose file exists. If it is raddle's own and the update
+// openExistingBase opens a base whose file exists. If it is raddle's own and the update
 // needs no network, it is updated; if the update fails, the base is used as it
 // is.
-func (a *Agent) opened(ctx context.Context, k knowledge, path string, text []byte) (Searcher, error) {
+func (a *Agent) openExistingBase(ctx context.Context, k knowledge, path string, text []byte) (Searcher, error) {
 	fail := func(err error) (Searcher, error) {
 		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
 	}
@@ -52,35 +52,35 @@ func (a *Agent) opened(ctx context.Context, k knowledge, path string, text []byt
 		if len(k.documents) == 0 {
 			return nil, noDocuments(k)
 		}
-		return a.built(ctx, a.specified(k, p), buildPlace{path: path, store: filepath.Base(p.Base)})
+		return a.buildBase(ctx, a.resolveKnowledge(k, p), buildPlace{path: path, store: filepath.Base(p.Base)})
 	case r.Rebuild:
 		return fail(errors.New("another program created it: move it away to build the knowledge base again"))
 	case own:
-		k.options = p.options(k.options)
+		k.options = p.withBuiltOptions(k.options)
 		path = filepath.Join(a.Dir, filepath.Base(p.Base))
 	}
-	base, err := rag.Open(path, a.options(k))
+	base, err := rag.Open(path, a.ragOptions(k))
 	if err != nil {
 		return fail(err)
 	}
 	if !own {
 		return base, nil
 	}
-	if err := a.refreshed(ctx, base, k, p); err != nil {
+	if err := a.refreshBase(ctx, base, k, p); err != nil {
 		return nil, errors.Join(err, base.Close())
 	}
 	return base, nil
 }
 
-// refreshed updates a base after changes of its documents.
-func (a *Agent) refreshed(ctx context.Context, base *rag.Base, k knowledge, p pointer) error {
+// refreshBase updates a base after changes of its documents.
+func (a *Agent) refreshBase(ctx context.Context, base *rag.Base, k knowledge, p pointer) error {
 	renew := a.host.Retrieval.Renew
-	if !renew && slices.ContainsFunc(p.DocumentPaths, remote) {
+	if !renew && slices.ContainsFunc(p.DocumentPaths, isRemote) {
 		return nil
 	}
-	report, err := base.Refresh(ctx, a.progress(k.id))
+	report, err := base.Refresh(ctx, a.progressReporter(k.id))
 	if errors.Is(err, rag.ErrNotBuilt) { // the base was removed, but not the file that points to it
-		report, err = base.Build(ctx, p.DocumentPaths, a.progress(k.id))
+		report, err = base.Build(ctx, p.DocumentPaths, a.progressReporter(k.id))
 	}
 	a.progressEnds(k.id)
 	switch {
@@ -89,36 +89,36 @@ func (a *Agent) refreshed(ctx context.Context, base *rag.Base, k knowledge, p po
 	case err != nil && renew:
 		return failf("rag '%s' stays as it was: %w", k.id, err)
 	case err != nil:
-		a.tell(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
+		a.reportLine(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
 		return nil
 	case report.Changed && report.Added == 0 && report.Removed > 0:
-		a.tell(fmt.Sprintf("✓ Updated RAG '%s': %s gone, %d left.", k.id, counted(report.Removed, "document"), report.Documents))
+		a.reportLine(fmt.Sprintf("✓ Updated RAG '%s': %s gone, %d left.", k.id, formatCount(report.Removed, "document"), report.Documents))
 	case report.Changed:
-		a.tell(fmt.Sprintf("✓ Updated RAG '%s': %d of %d documents had changed.", k.id, report.Added, report.Documents))
+		a.reportLine(fmt.Sprintf("✓ Updated RAG '%s': %d of %d documents had changed.", k.id, report.Added, report.Documents))
 	case renew:
-		a.tell(fmt.Sprintf("✓ RAG '%s' is up to date: %d documents, %d chunks.", k.id, report.Documents, report.Chunks))
+		a.reportLine(fmt.Sprintf("✓ RAG '%s' is up to date: %d documents, %d chunks.", k.id, report.Documents, report.Chunks))
 	}
 	a.tellEntities(report)
-	return a.renew(ctx, base, filepath.Join(a.Dir, k.id+".yaml"), p)
+	return a.renewPointer(ctx, base, filepath.Join(a.Dir, k.id+".yaml"), p)
 }
 
-// renew writes the pointer file of a base again if it differs from the base: a
+// renewPointer writes the pointer file of a base again if it differs from the base: a
 // build was killed before it could write the file.
-func (a *Agent) renew(ctx context.Context, base *rag.Base, path string, p pointer) error {
+func (a *Agent) renewPointer(ctx context.Context, base *rag.Base, path string, p pointer) error {
 	s, err := base.Settings(ctx)
 	if err != nil {
 		return err
 	}
 	if now := pointerTo(p.Base, s); !reflect.DeepEqual(now, p) {
-		return now.write(path)
+		return now.writeFile(path)
 	}
 	return nil
 }
 
-// remote reports whether a document is fetched over the network.
-func remote(document string) bool { return strings.Contains(document, "://") }
+// isRemote reports whether a document is fetched over the network.
+func isRemote(document string) bool { return strings.Contains(document, "://") }
 
-func (a *Agent) options(k knowledge) rag.Options {
+func (a *Agent) ragOptions(k knowledge) rag.Options {
 	r, o := &a.host.Retrieval, k.options
 	o.Embedder, o.Reranker = r.Embedder, r.Reranker
 	o.Load = load.Options{Dir: a.Dir, Loaders: r.Loaders, Env: r.Env}
@@ -145,10 +145,10 @@ type buildPlace struct {
 	store string // in the agent's directory
 }
 
-// built builds a base and writes its pointer file. An existing base can be used
+// buildBase builds a base and writes its pointer file. An existing base can be used
 // until the build is finished.
-func (a *Agent) built(ctx context.Context, k knowledge, at buildPlace) (Searcher, error) {
-	base, err := rag.Open(filepath.Join(a.Dir, at.store), a.options(k))
+func (a *Agent) buildBase(ctx context.Context, k knowledge, at buildPlace) (Searcher, error) {
+	base, err := rag.Open(filepath.Join(a.Dir, at.store), a.ragOptions(k))
 	if err != nil {
 		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, at.path, err)
 	}
@@ -157,17 +157,17 @@ func (a *Agent) built(ctx context.Context, k knowledge, at buildPlace) (Searcher
 			return nil, errors.Join(failf("rag '%s': %w", k.id, err), base.Close())
 		}
 	}
-	a.tell("⚙ Initializing RAG...")
-	a.tell("Embedding model: " + k.options.Model)
-	a.tell(fmt.Sprintf("Chunk size: %d", k.options.ChunkSize))
-	a.tell(fmt.Sprintf("Chunk overlap: %d", k.options.ChunkOverlap))
+	a.reportLine("⚙ Initializing RAG...")
+	a.reportLine("Embedding model: " + k.options.Model)
+	a.reportLine(fmt.Sprintf("Chunk size: %d", k.options.ChunkSize))
+	a.reportLine(fmt.Sprintf("Chunk overlap: %d", k.options.ChunkOverlap))
 	if e := k.options.Extraction; e.Model != "" {
-		a.tell("Extractor model: " + e.Model)
+		a.reportLine("Extractor model: " + e.Model)
 	}
 	if k.driver != "" && k.driver != ownDriver {
-		a.tell(driverText(k.driver))
+		a.reportLine(driverText(k.driver))
 	}
-	report, err := base.Build(ctx, k.documents, a.progress(k.id))
+	report, err := base.Build(ctx, k.documents, a.progressReporter(k.id))
 	a.progressEnds(k.id)
 	var s rag.Settings
 	if err == nil {
@@ -176,13 +176,13 @@ func (a *Agent) built(ctx context.Context, k knowledge, at buildPlace) (Searcher
 	}
 	if err == nil {
 		p := pointerTo(at.store, s)
-		err = p.write(at.path)
+		err = p.writeFile(at.path)
 	}
 	if err != nil {
 		_ = base.Close()
 		return nil, failf("rag '%s': %w", k.id, err)
 	}
-	a.tell("✓ Saved RAG to '" + at.path + "'.")
+	a.reportLine("✓ Saved RAG to '" + at.path + "'.")
 	return base, nil
 }
 
@@ -193,21 +193,21 @@ func driverText(driver string) string {
 	return fmt.Sprintf("`driver: %s` has no effect: the knowledge base is a file of raddle's own, with vectors, words and entities in it", driver)
 }
 
-// progress returns a function that reports the progress of a build.
-func (a *Agent) progress(id string) func(rag.Progress) {
+// progressReporter returns a function that reports the progress of a build.
+func (a *Agent) progressReporter(id string) func(rag.Progress) {
 	return func(p rag.Progress) {
 		switch {
 		case p.Waiting:
-			a.tell("Wait for another process that builds RAG '" + id + "'...")
+			a.reportLine("Wait for another process that builds RAG '" + id + "'...")
 			return
 		case p.Problem != nil:
-			a.tell("⚠️ " + p.Problem.Error())
+			a.reportLine("⚠️ " + p.Problem.Error())
 		case p.Warning != "":
-			a.tell(fmt.Sprintf("⚠️ %s: %s", p.Path, p.Warning))
+			a.reportLine(fmt.Sprintf("⚠️ %s: %s", p.Path, p.Warning))
 		case p.Missed != nil:
-			a.tell(fmt.Sprintf("⚠️ %s: no entities from a part of it: %v", p.Path, p.Missed))
+			a.reportLine(fmt.Sprintf("⚠️ %s: no entities from a part of it: %v", p.Path, p.Missed))
 		case p.ToAsk > 0 && p.Asked == 0:
-			a.tell(fmt.Sprintf("Extract entities from %d new parts of documents: as many calls of the extractor model", p.ToAsk))
+			a.reportLine(fmt.Sprintf("Extract entities from %d new parts of documents: as many calls of the extractor model", p.ToAsk))
 		}
 		if told := a.host.Retrieval.Progress; told != nil {
 			told(Building{Base: id, Done: p.Done, Total: p.Total, Embedded: p.Embedded, Asked: p.Asked, ToAsk: p.ToAsk,
@@ -215,11 +215,11 @@ func (a *Agent) progress(id string) func(rag.Progress) {
 			return
 		}
 		if p.Chunks > 0 {
-			a.tell(fmt.Sprintf("Load %s [%d/%d]", p.Path, p.Done, p.Total))
+			a.reportLine(fmt.Sprintf("Load %s [%d/%d]", p.Path, p.Done, p.Total))
 		}
 		const steps = 10
 		if p.ToAsk > 0 && p.Asked*steps/p.ToAsk > (p.Asked-1)*steps/p.ToAsk && p.Asked > 0 && p.Asked < p.ToAsk {
-			a.tell(fmt.Sprintf("Extract [%d/%d]", p.Asked, p.ToAsk))
+			a.reportLine(fmt.Sprintf("Extract [%d/%d]", p.Asked, p.ToAsk))
 		}
 	}
 }
@@ -239,10 +239,10 @@ func (a *Agent) tellEntities(r rag.Report) {
 	if r.Missed > 0 {
 		line += fmt.Sprintf("; %d of them failed", r.Missed)
 	}
-	a.tell(line + ".")
+	a.reportLine(line + ".")
 }
 
-func (a *Agent) tell(line string) {
+func (a *Agent) reportLine(line string) {
 	if told := a.host.Retrieval.Told; told != nil {
 		told(a.host.redact(line))
 	}

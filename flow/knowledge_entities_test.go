@@ -30,7 +30,7 @@ type entityServer struct {
 func newEntityServer(t *testing.T) *entityServer {
 	t.Helper()
 	s := &entityServer{}
-	inner := httptest.NewServer(llmtest.OpenAI().Handler(func(body []byte) (llmtest.Turn, int) {
+	inner := httptest.NewServer(llmtest.OpenAI().NewHandler(func(body []byte) (llmtest.Turn, int) {
 		var request struct{ Messages []struct{ Content string } }
 		if err := json.Unmarshal(body, &request); err != nil {
 			return llmtest.Turn{Text: err.Error()}, http.StatusBadRequest
@@ -114,7 +114,7 @@ func prepared(t *testing.T, dir string, h Host) (a *Agent, told string, err erro
 
 func runAgent(t *testing.T, a *Agent, prompt string) string {
 	t.Helper()
-	g, err := a.Graph()
+	g, err := a.CompileGraph()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestExtractorFailures(t *testing.T) {
 	dir := staffAgent(t, `extractor_model: "local:reader", `)
 	s.fail(http.StatusUnauthorized)
 	_, _, err := prepared(t, dir, Host{Models: s})
-	if err == nil || !strings.Contains(err.Error(), "extractor model local:reader: authentication failed (401)") || exists(filepath.Join(dir, "kb.yaml")) {
+	if err == nil || !strings.Contains(err.Error(), "extractor model local:reader: authentication failed (401)") || fileExists(filepath.Join(dir, "kb.yaml")) {
 		t.Errorf("a wrong key: %v", err)
 	}
 	unknown := staffAgent(t, `extractor_model: "elsewhere:reader", `)

@@ -29,12 +29,12 @@ type BaseFile struct {
 // the order of the file.
 func (a *Agent) BaseFiles() []BaseFile {
 	files := []BaseFile{}
-	for _, k := range a.knowledge() {
+	for _, k := range a.knowledgeBases() {
 		f := BaseFile{ID: k.id, Documents: k.documents, Path: filepath.Join(a.Dir, k.id+".yaml")}
 		if text, err := os.ReadFile(f.Path); err == nil {
 			f.Store = f.Path
 			if p, ok := readPointer(text); ok {
-				f.Store, f.Differs = filepath.Join(a.Dir, filepath.Base(p.Base)), p.differs(a.specified(k, p))
+				f.Store, f.Differs = filepath.Join(a.Dir, filepath.Base(p.Base)), p.listDifferences(a.resolveKnowledge(k, p))
 			}
 		}
 		files = append(files, f)
@@ -71,15 +71,15 @@ func pointerTo(base string, s rag.Settings) pointer {
 		DocumentPaths: s.Sources}
 }
 
-// options returns o with the options with which the base was built.
-func (p *pointer) options(o rag.Options) rag.Options {
+// withBuiltOptions returns o with the options with which the base was built.
+func (p *pointer) withBuiltOptions(o rag.Options) rag.Options {
 	o.Model, o.ChunkSize, o.ChunkOverlap, o.TopK, o.RerankerModel = p.EmbeddingModel, p.ChunkSize, p.ChunkOverlap, p.TopK, p.RerankerModel
 	o.Extraction.Model, o.Extraction.Prompt, o.Extraction.Hops = p.ExtractorModel, p.ExtractorPrompt, p.GraphHops
 	return o
 }
 
-// write replaces the file atomically.
-func (p *pointer) write(path string) error {
+// writeFile replaces the file atomically.
+func (p *pointer) writeFile(path string) error {
 	text, err := yaml.Marshal(p)
 	if err != nil {
 		return err
@@ -98,15 +98,15 @@ func (p *pointer) write(path string) error {
 	return err
 }
 
-// specified returns the settings with which a base would be built now without
+// resolveKnowledge returns the settings with which a base would be built now without
 // questions: those of the agent's file, else of the host, else those with which
 // it was built.
-func (a *Agent) specified(k knowledge, p pointer) knowledge {
+func (a *Agent) resolveKnowledge(k knowledge, p pointer) knowledge {
 	r, o := &a.host.Retrieval, &k.options
 	o.Model = cmp.Or(o.Model, r.Model, p.EmbeddingModel)
-	o.ChunkSize = cmp.Or(o.ChunkSize, or(r.ChunkSize, 0), p.ChunkSize)
+	o.ChunkSize = cmp.Or(o.ChunkSize, valueOr(r.ChunkSize, 0), p.ChunkSize)
 	if !k.sized {
-		o.ChunkOverlap, k.sized = or(r.ChunkOverlap, p.ChunkOverlap), true
+		o.ChunkOverlap, k.sized = valueOr(r.ChunkOverlap, p.ChunkOverlap), true
 	}
 	o.TopK = cmp.Or(o.TopK, r.TopK, rag.DefaultTopK)
 	o.RerankerModel = cmp.Or(o.RerankerModel, r.RerankerModel)
@@ -114,8 +114,8 @@ func (a *Agent) specified(k knowledge, p pointer) knowledge {
 	return k
 }
 
-// differs lists the settings of k that differ from the pointer's.
-func (p *pointer) differs(k knowledge) (list []string) {
+// listDifferences lists the settings of k that differ from the pointer's.
+func (p *pointer) listDifferences(k knowledge) (list []string) {
 	o := &k.options
 	add := func(name string, was, is any) {
 		if !reflect.DeepEqual(was, is) {
@@ -132,7 +132,7 @@ func (p *pointer) differs(k knowledge) (list []string) {
 		if e.Prompt != p.ExtractorPrompt {
 			list = append(list, "extractor_prompt has changed")
 		}
-		add("graph_hops", or(p.GraphHops, rag.DefaultHops), or(e.Hops, rag.DefaultHops))
+		add("graph_hops", valueOr(p.GraphHops, rag.DefaultHops), valueOr(e.Hops, rag.DefaultHops))
 	}
 	if !slices.Equal(p.DocumentPaths, k.documents) {
 		list = append(list, "documents have changed")

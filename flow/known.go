@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Known is what the validator knows about the environment of a graph. With the
+// CheckContext is what the validator knows about the environment of a graph. With the
 // zero value it checks only the file itself.
-type Known struct {
+type CheckContext struct {
 	// Dir is the agent directory. If empty, scripts and agents are not checked.
 	Dir string
 	// AgentDirs are the directories in which agents are searched by name, in
@@ -45,7 +45,7 @@ type Known struct {
 }
 
 // scriptPath returns the full path of a script.
-func (k Known) scriptPath(script string) string {
+func (k CheckContext) scriptPath(script string) string {
 	if filepath.IsAbs(script) {
 		return script
 	}
@@ -54,7 +54,7 @@ func (k Known) scriptPath(script string) string {
 
 // lookAgent finds the directory of an agent: found reports whether it exists,
 // defined whether it contains a definition.
-func (k Known) lookAgent(name string) (found, defined bool) {
+func (k CheckContext) lookAgent(name string) (found, defined bool) {
 	if k.Agent != nil && k.Agent(name) {
 		return true, true
 	}
@@ -68,14 +68,14 @@ func (k Known) lookAgent(name string) (found, defined bool) {
 			continue
 		}
 		found = true
-		if exists(filepath.Join(path, "graph.yaml")) || exists(filepath.Join(path, "config.yaml")) {
+		if fileExists(filepath.Join(path, "graph.yaml")) || fileExists(filepath.Join(path, "config.yaml")) {
 			return true, true
 		}
 	}
 	return found, false
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
@@ -110,7 +110,7 @@ func toolStem(name string) string {
 }
 
 // toolNames returns the names that a whitelist may contain.
-func (k Known) toolNames(supervisor bool) map[string]bool {
+func (k CheckContext) toolNames(supervisor bool) map[string]bool {
 	names := map[string]bool{}
 	for _, name := range slices.Concat(k.Tools, builtinTools) {
 		names[toolStem(name)] = true

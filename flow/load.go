@@ -43,8 +43,8 @@ func Load(path string, h Host) (*Agent, error) {
 	}
 	quiet := h
 	quiet.Retrieval.Confirm, quiet.Retrieval.Ask = nil, nil
-	l := &loader{host: &h, quiet: &quiet, agents: map[slot]*Agent{}, crews: map[crewKey]*crew{}, late: &lateBases{make(chan struct{}, 1), map[*Agent]bool{}}}
-	return l.load(slot{dir: dir, depth: h.Depth})
+	l := &loader{host: &h, nonInteractive: &quiet, agents: map[loadContext]*Agent{}, spawnSets: map[spawnSetKey]*spawnSet{}, late: &lateBases{make(chan struct{}, 1), map[*Agent]bool{}}}
+	return l.loadAgent(loadContext{dir: dir, depth: h.Depth})
 }
 
 // agentDir returns the absolute directory of an agent, given its directory or
@@ -66,24 +66,24 @@ func parentOf(dir string) string { return filepath.Dir(filepath.Clean(dir)) }
 
 // loader reads agents, each once for every slot.
 type loader struct {
-	host   *Host
-	quiet  *Host // the same without questions before the run: for spawned agents, and those below them
-	agents map[slot]*Agent
-	crews  map[crewKey]*crew
-	late   *lateBases
+	host           *Host
+	nonInteractive *Host // the same without questions before the run: for spawned agents, and those below them
+	agents         map[loadContext]*Agent
+	spawnSets      map[spawnSetKey]*spawnSet
+	late           *lateBases
 }
 
-// slot is the place in which an agent runs.
-type slot struct {
-	dir    string
-	depth  int    // minimum depth
-	parent string // the model of the agent that spawns it, for an agent that names none
-	member bool   // a member of a team: spawned by a model
-	quiet  bool   // below such an agent
-	asks   bool   // in a team in which questions for the person go to the agent that spawned the one that asks
+// loadContext is the place in which an agent runs.
+type loadContext struct {
+	dir            string
+	depth          int    // minimum depth
+	parent         string // the model of the agent that spawns it, for an agent that names none
+	member         bool   // a member of a team: spawned by a model
+	nonInteractive bool   // below such an agent
+	asks           bool   // in a team in which questions for the person go to the agent that spawned the one that asks
 }
 
-func (l *loader) load(s slot) (*Agent, error) {
+func (l *loader) loadAgent(s loadContext) (*Agent, error) {
 	name := filepath.Base(s.dir)
 	if a := l.agents[s]; a != nil {
 		return a, nil
@@ -92,18 +92,18 @@ func (l *loader) load(s slot) (*Agent, error) {
 	if err != nil {
 		return nil, &LoadError{Agent: name, err: err}
 	}
-	a := &Agent{Name: name, Dir: s.dir, host: l.host, slot: s, children: map[string]*Agent{}, broken: map[string]error{}, bases: map[string]Searcher{}, late: l.late}
-	if s.member || s.quiet {
-		a.host = l.quiet
+	a := &Agent{Name: name, Dir: s.dir, host: l.host, loadContext: s, children: map[string]*Agent{}, broken: map[string]error{}, bases: map[string]Searcher{}, late: l.late}
+	if s.member || s.nonInteractive {
+		a.host = l.nonInteractive
 	}
-	if exists(filepath.Join(s.dir, configFile)) {
-		return l.finish(a, l.config(a, text))
+	if fileExists(filepath.Join(s.dir, configFile)) {
+		return l.wrapLoadError(a, l.loadConfig(a, text))
 	}
-	return l.finish(a, l.graph(a, text))
+	return l.wrapLoadError(a, l.loadGraph(a, text))
 }
 
-// finish returns the result of a load, with its error as a [*LoadError].
-func (l *loader) finish(a *Agent, err error) (*Agent, error) {
+// wrapLoadError returns the result of a load, with its error as a [*LoadError].
+func (l *loader) wrapLoadError(a *Agent, err error) (*Agent, error) {
 	var parse *ParseError
 	switch {
 	case err == nil:
@@ -114,33 +114,33 @@ func (l *loader) finish(a *Agent, err error) (*Agent, error) {
 	return nil, &LoadError{Agent: a.Name, err: err}
 }
 
-// graph reads a graph.yaml into the agent.
-func (l *loader) graph(a *Agent, text []byte) (err error) {
+// loadGraph reads a graph.yaml into the agent.
+func (l *loader) loadGraph(a *Agent, text []byte) (err error) {
 	path := filepath.Join(a.Dir, graphFile)
 	if a.File, err = Parse(path, text); err != nil {
 		return failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", a.Name, path, err)
 	}
-	if err := a.override(l.host.getenv); err != nil {
+	if err := a.applyEnvironment(l.host.getenv); err != nil {
 		return err
 	}
-	if err := a.admit(); err != nil {
+	if err := a.checkFormat(); err != nil {
 		return err
 	}
-	if err := a.open(a.File.GlobalTools, a.File.MCPServers); err != nil {
+	if err := a.openTools(a.File.GlobalTools, a.File.MCPServers); err != nil {
 		return err
 	}
-	l.agents[a.slot] = a
-	a.Findings = a.check()
+	l.agents[a.loadContext] = a
+	a.Findings = a.collectFindings()
 	a.adviseDocuments()
-	l.spawned(a)
-	l.recruit(a)
+	l.loadChildren(a)
+	l.resolveSpawnSet(a)
 	return nil
 }
 
-// open opens the agent's tools. A missing tool causes a warning.
-func (a *Agent) open(global, servers []string) (err error) {
+// openTools opens the agent's tools. A missing tool causes a warning.
+func (a *Agent) openTools(global, servers []string) (err error) {
 	a.learnSecrets()
-	a.Tools, err = a.host.toolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: a.values()})
+	a.Tools, err = a.host.openToolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: a.variableValues()})
 	if err != nil {
 		return failf("the tools of agent '%s': %w", a.Name, err)
 	}
@@ -160,7 +160,7 @@ func (a *Agent) toolFindings() []Finding {
 // readDefinition reads the only definition file of an agent directory.
 func readDefinition(name, dir string) ([]byte, error) {
 	path, config := filepath.Join(dir, graphFile), filepath.Join(dir, configFile)
-	switch isGraph, isConfig := exists(path), exists(config); {
+	switch isGraph, isConfig := fileExists(path), fileExists(config); {
 	case isGraph && isConfig:
 		return nil, failf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
 	case isConfig:
@@ -169,7 +169,7 @@ func readDefinition(name, dir string) ([]byte, error) {
 			return nil, failf("Failed to read agent config file at '%s': %w", config, err)
 		}
 		return text, nil
-	case !isGraph && exists(filepath.Join(dir, "index.yaml")):
+	case !isGraph && fileExists(filepath.Join(dir, "index.yaml")):
 		return nil, failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'. It has an index.yaml, as llm-functions and aichat write it: rename that to config.yaml", name, dir)
 	case !isGraph:
 		return nil, failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
@@ -196,8 +196,8 @@ func readFile(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// override applies the environment's values for this agent.
-func (a *Agent) override(getenv func(string) string) error {
+// applyEnvironment applies the environment's values for this agent.
+func (a *Agent) applyEnvironment(getenv func(string) string) error {
 	prefix := strings.ToUpper(strings.ReplaceAll(a.Name, "-", "_")) + "_"
 	if v := getenv(prefix + "MODEL"); v != "" {
 		a.File.Model = v
@@ -241,8 +241,8 @@ func parseNames(text string) ([]string, error) {
 	return names, nil
 }
 
-// admit makes the checks of the file format that come before its validator.
-func (a *Agent) admit() error {
+// checkFormat makes the checks of the file format that come before its validator.
+func (a *Agent) checkFormat() error {
 	h, f := a.host, a.File
 	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
 		return failf("%s", h.unknownModel(id))
@@ -260,7 +260,7 @@ func (a *Agent) admitEffort() error {
 	if effort == "" || a.host.Models == nil {
 		return nil
 	}
-	levels := a.host.Models.Facts(a.Dir, a.model("")).Efforts
+	levels := a.host.Models.Facts(a.Dir, a.modelID("")).Efforts
 	if levels == nil {
 		return nil // the levels are unknown
 	}
@@ -275,22 +275,22 @@ func (a *Agent) admitEffort() error {
 	return failf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, strings.Join(levels, ", "))
 }
 
-// check collects the findings of the file, the validator and the proof.
-func (a *Agent) check() []Finding {
+// collectFindings collects the findings of the file, the validator and the proof.
+func (a *Agent) collectFindings() []Finding {
 	findings := append([]Finding(nil), a.File.Findings...)
-	findings = append(findings, a.File.Check(a.host.known(a.Dir, a.Tools))...)
+	findings = append(findings, a.File.Check(a.host.checkContext(a.Dir, a.Tools))...)
 	findings = append(findings, a.toolFindings()...)
-	findings = append(findings, a.File.Proof()...)
+	findings = append(findings, a.File.CheckPlaceholders()...)
 	findings = append(findings, a.File.Advise()...)
 	if a.host.Strict {
-		findings = Strict(findings)
+		findings = PromoteUnknownKeys(findings)
 	}
 	return findings
 }
 
-// spawned loads the graphs that the agent nodes run, down to the maximum depth.
+// loadChildren loads the graphs that the agent nodes run, down to the maximum depth.
 // A child that cannot be loaded fails the node that runs it.
-func (l *loader) spawned(a *Agent) {
+func (l *loader) loadChildren(a *Agent) {
 	if a.depth+1 > l.host.maxDepth() || l.host.NoSpawn {
 		return
 	}
@@ -299,22 +299,22 @@ func (l *loader) spawned(a *Agent) {
 		if !ok || a.children[b.Agent] != nil {
 			continue
 		}
-		dir := l.find(a, b.Agent)
-		if dir == "" || l.host.Child != nil && !exists(filepath.Join(dir, graphFile)) {
+		dir := l.findAgentDir(a, b.Agent)
+		if dir == "" || l.host.Child != nil && !fileExists(filepath.Join(dir, graphFile)) {
 			continue // the validator has reported it, or Host.Child runs it
 		}
-		child, err := l.load(slot{dir: dir, depth: a.depth + 1, parent: a.model(""), quiet: a.member || a.quiet, asks: a.asks})
+		child, err := l.loadAgent(loadContext{dir: dir, depth: a.depth + 1, parent: a.modelID(""), nonInteractive: a.member || a.nonInteractive, asks: a.asks})
 		if err != nil {
-			a.reject(n, b.Agent, err)
+			a.addLoadFailure(n, b.Agent, err)
 			continue
 		}
 		a.children[b.Agent] = child
 	}
 }
 
-// reject records that a child cannot be loaded, with everything that is wrong
+// addLoadFailure records that a child cannot be loaded, with everything that is wrong
 // with it.
-func (a *Agent) reject(n *Node, name string, err error) {
+func (a *Agent) addLoadFailure(n *Node, name string, err error) {
 	a.broken[name] = err
 	err = failf("Agent '%s' failed: %w", name, err)
 	a.Findings = append(a.Findings, Finding{Severity: SeverityError, Class: ClassParse, Code: "agent-broken", Node: n.ID, Message: err.Error(), Pos: n.At("agent")})
@@ -329,11 +329,11 @@ func (l *loader) lookIn(a *Agent) []string {
 	return append([]string{parentOf(a.Dir)}, l.host.AgentDirs...)
 }
 
-// find finds an agent: next to its parent, then in the host's directories.
-func (l *loader) find(a *Agent, name string) string {
+// findAgentDir finds an agent: next to its parent, then in the host's directories.
+func (l *loader) findAgentDir(a *Agent, name string) string {
 	for _, dir := range l.lookIn(a) {
 		path := filepath.Join(dir, name)
-		if exists(filepath.Join(path, graphFile)) || exists(filepath.Join(path, configFile)) {
+		if fileExists(filepath.Join(path, graphFile)) || fileExists(filepath.Join(path, configFile)) {
 			return path
 		}
 	}

@@ -11,7 +11,7 @@ type locator struct {
 	lines []int // the offset of each line
 }
 
-func (f *File) locator() *locator {
+func (f *File) newLocator() *locator {
 	l := &locator{text: f.text, lines: []int{0}}
 	for i, c := range f.text {
 		if c == '\n' {
@@ -21,12 +21,12 @@ func (f *File) locator() *locator {
 	return l
 }
 
-// placeholder returns the position of the first placeholder of a template with
+// locatePlaceholder returns the position of the first placeholder of a template with
 // the same text as p. If the file writes it with escapes or by an alias, it is
 // the position of the template.
-func (l *locator) placeholder(n *Node, u use, p *path) Pos {
-	from := n.src.items(u.field)(u.item)
-	start := l.offset(from)
+func (l *locator) locatePlaceholder(n *Node, u use, p *path) Pos {
+	from := n.src.itemPositions(u.field)(u.item)
+	start := l.offsetOf(from)
 	if start < 0 || start < len(l.text) && l.text[start] == '*' {
 		return from
 	}
@@ -35,15 +35,15 @@ func (l *locator) placeholder(n *Node, u use, p *path) Pos {
 	if found < 0 {
 		return from
 	}
-	return l.place(from, start+found)
+	return l.positionAt(from, start+found)
 }
 
 // maxColumn is the column above which placeholders are not searched.
 const maxColumn = 100_000
 
-// offset returns the index of a position in the text, or -1 if there is no
+// offsetOf returns the index of a position in the text, or -1 if there is no
 // position.
-func (l *locator) offset(p Pos) int {
+func (l *locator) offsetOf(p Pos) int {
 	if p.Line < 1 || p.Line > len(l.lines) || p.Col > maxColumn {
 		return -1
 	}
@@ -58,8 +58,8 @@ func (l *locator) offset(p Pos) int {
 	return at
 }
 
-// place returns the position of an index at or after a known position.
-func (l *locator) place(from Pos, at int) Pos {
+// positionAt returns the position of an index at or after a known position.
+func (l *locator) positionAt(from Pos, at int) Pos {
 	line := from.Line
 	for line < len(l.lines) && l.lines[line] <= at {
 		line++

@@ -15,11 +15,11 @@ import (
 // themselves: the start, the end and the duration of each node. Pass it all
 // events of [LogTopics]. It is not safe for concurrent use.
 type RunLog struct {
-	agent *Agent
-	log   *slog.Logger
-	told  bool // the start was recorded
-	watch stopwatch
-	nodes map[string]*nodeTime
+	agent   *Agent
+	log     *slog.Logger
+	started bool // the start was recorded
+	watch   stopwatch
+	nodes   map[string]*nodeTime
 }
 
 type nodeTime struct {
@@ -42,31 +42,31 @@ func (l *RunLog) Event(e graph.Event) {
 	if e.Path != "" {
 		return
 	}
-	l.watch.event(e)
+	l.watch.observeEvent(e)
 	switch b := e.Body.(type) {
 	case graph.RunStarted:
-		if l.told {
+		if l.started {
 			return
 		}
-		l.told = true
+		l.started = true
 		for _, f := range l.agent.Findings {
 			if f.Severity == SeverityWarning {
-				l.put(slog.LevelWarn, f.Text())
+				l.logText(slog.LevelWarn, f.Text())
 			}
 		}
 		if l.agent.Config == nil {
-			l.put(slog.LevelInfo, fmt.Sprintf("start at '%s' (%d nodes)", l.agent.File.Start, len(l.agent.File.Nodes)))
+			l.logText(slog.LevelInfo, fmt.Sprintf("start at '%s' (%d nodes)", l.agent.File.Start, len(l.agent.File.Nodes)))
 		}
 	case graph.TaskDone:
 		if !b.Recorded && !b.Waiting {
-			l.took(e.Node, b.Took)
+			l.addDuration(e.Node, b.Took)
 		}
 	case graph.RunEnded:
-		l.ended(e, b.Result)
+		l.logEnd(e, b.Result)
 	}
 }
 
-func (l *RunLog) took(id string, d time.Duration) {
+func (l *RunLog) addDuration(id string, d time.Duration) {
 	n := l.nodes[id]
 	if n == nil {
 		n = &nodeTime{id: id}
@@ -77,9 +77,9 @@ func (l *RunLog) took(id string, d time.Duration) {
 	n.max = max(n.max, d)
 }
 
-func (l *RunLog) ended(e graph.Event, r graph.Result) {
+func (l *RunLog) logEnd(e graph.Event, r graph.Result) {
 	if r.Err != nil {
-		l.put(slog.LevelError, "execution failed: "+l.agent.Explain(r.Err).Error())
+		l.logText(slog.LevelError, "execution failed: "+l.agent.Explain(r.Err).Error())
 		return
 	}
 	if r.Status != graph.Done {
@@ -90,22 +90,22 @@ func (l *RunLog) ended(e graph.Event, r graph.Result) {
 			break
 		}
 		if n := l.agent.File.Node(id); n != nil && n.Kind() == "end" {
-			l.put(slog.LevelInfo, fmt.Sprintf("end '%s' (elapsed %s)", id, elapsed(l.watch.took)))
+			l.logText(slog.LevelInfo, fmt.Sprintf("end '%s' (elapsed %s)", id, formatElapsed(l.watch.took)))
 		}
 	}
-	l.put(slog.LevelInfo, "performance summary (slowest first):")
+	l.logText(slog.LevelInfo, "performance summary (slowest first):")
 	list := make([]*nodeTime, 0, len(l.nodes))
 	for _, id := range sortedNames(l.nodes) {
 		list = append(list, l.nodes[id])
 	}
 	slices.SortStableFunc(list, func(a, b *nodeTime) int { return cmp.Compare(b.total, a.total) })
 	for _, n := range list {
-		l.put(slog.LevelInfo, fmt.Sprintf("  %s: %d visit(s), total %dms, avg %dms, max %dms", n.id, n.visits,
+		l.logText(slog.LevelInfo, fmt.Sprintf("  %s: %d visit(s), total %dms, avg %dms, max %dms", n.id, n.visits,
 			n.total.Milliseconds(), n.total.Milliseconds()/int64(n.visits), n.max.Milliseconds()))
 	}
 }
 
-func (l *RunLog) put(level slog.Level, text string) {
+func (l *RunLog) logText(level slog.Level, text string) {
 	kind, name := "graph", ""
 	if l.agent.Config != nil {
 		kind, name = "agent", l.agent.Name

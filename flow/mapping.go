@@ -10,14 +10,14 @@ type source struct {
 	node *yaml.Node
 }
 
-func (s source) place(n *yaml.Node) Pos { return Pos{s.pos.File, n.Line, n.Column} }
+func (s source) positionOf(n *yaml.Node) Pos { return Pos{s.pos.File, n.Line, n.Column} }
 
-// value returns the node of a field, or nil if the field is missing.
-func (s source) value(field string) *yaml.Node {
+// fieldNode returns the node of a field, or nil if the field is missing.
+func (s source) fieldNode(field string) *yaml.Node {
 	if s.node == nil {
 		return nil
 	}
-	content := resolve(s.node).Content
+	content := resolveAlias(s.node).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		if content[i].Value == field && !isBroken(content[i]) {
 			return content[i+1]
@@ -26,43 +26,43 @@ func (s source) value(field string) *yaml.Node {
 	return nil
 }
 
-func (s source) at(field string) Pos {
-	if n := s.value(field); n != nil {
-		return s.place(n)
+func (s source) fieldPosition(field string) Pos {
+	if n := s.fieldNode(field); n != nil {
+		return s.positionOf(n)
 	}
 	return s.pos
 }
 
-// items returns a function with the position of every element of a list field,
+// itemPositions returns a function with the position of every element of a list field,
 // of every value of a map field, or of the only scalar.
-func (s source) items(field string) func(i int) Pos {
-	n := s.value(field)
+func (s source) itemPositions(field string) func(i int) Pos {
+	n := s.fieldNode(field)
 	if n == nil {
 		return func(int) Pos { return s.pos }
 	}
-	list := resolve(n)
+	list := resolveAlias(n)
 	return func(i int) Pos {
 		switch {
 		case list.Kind == yaml.SequenceNode && i < len(list.Content):
-			return s.place(list.Content[i])
+			return s.positionOf(list.Content[i])
 		case list.Kind == yaml.MappingNode && 2*i+1 < len(list.Content):
-			return s.place(list.Content[2*i+1])
+			return s.positionOf(list.Content[2*i+1])
 		}
-		return s.place(n)
+		return s.positionOf(n)
 	}
 }
 
-// keys returns a function with the position of every key of a map field.
-func (s source) keys(field string) func(i int) Pos {
-	n := s.value(field)
-	if n == nil || resolve(n).Kind != yaml.MappingNode {
+// keyPositions returns a function with the position of every key of a map field.
+func (s source) keyPositions(field string) func(i int) Pos {
+	n := s.fieldNode(field)
+	if n == nil || resolveAlias(n).Kind != yaml.MappingNode {
 		return func(int) Pos { return s.pos }
 	}
-	list := resolve(n)
+	list := resolveAlias(n)
 	return func(i int) Pos {
 		if 2*i < len(list.Content) {
-			return s.place(list.Content[2*i])
+			return s.positionOf(list.Content[2*i])
 		}
-		return s.place(n)
+		return s.positionOf(n)
 	}
 }

@@ -21,12 +21,12 @@ import (
 type Narrator struct {
 	Detail bool // also print replies, outcomes of calls, and branches of maps
 
-	w     io.Writer
-	agent *Agent
-	color bool
-	told  bool // the first line was printed
-	watch stopwatch
-	crew  map[string]*crewTime // spawned agents by id
+	w            io.Writer
+	agent        *Agent
+	color        bool
+	started      bool // the first line was printed
+	watch        stopwatch
+	agentTallies map[string]*agentTally // spawned agents by id
 
 	purposes map[string]string // of spawned agents by id
 }
@@ -37,7 +37,7 @@ type stopwatch struct {
 	took  time.Duration
 }
 
-func (s *stopwatch) event(e graph.Event) {
+func (s *stopwatch) observeEvent(e graph.Event) {
 	if e.Path != "" {
 		return
 	}
@@ -49,16 +49,16 @@ func (s *stopwatch) event(e graph.Event) {
 	}
 }
 
-// at returns the total time of all drives at a moment of the current drive.
-func (s *stopwatch) at(now time.Time) time.Duration { return s.took + now.Sub(s.begun) }
+// elapsedAt returns the total time of all drives at a moment of the current drive.
+func (s *stopwatch) elapsedAt(now time.Time) time.Duration { return s.took + now.Sub(s.begun) }
 
 // NarrateTopics are the events that a Narrator needs.
 const NarrateTopics = graph.TopicRun | graph.TopicTask | graph.TopicStep | graph.TopicEmit
 
-// Narrate returns a narrator of the agent's runs. If color is true, the lines
+// NewNarrator returns a narrator of the agent's runs. If color is true, the lines
 // are dimmed.
-func Narrate(w io.Writer, a *Agent, color bool) *Narrator {
-	return &Narrator{w: w, agent: a, color: color, crew: map[string]*crewTime{}, purposes: map[string]string{}}
+func NewNarrator(w io.Writer, a *Agent, color bool) *Narrator {
+	return &Narrator{w: w, agent: a, color: color, agentTallies: map[string]*agentTally{}, purposes: map[string]string{}}
 }
 
 // promptLines is how many lines of a child's prompt are shown.
@@ -76,16 +76,16 @@ type frame struct {
 	label   string // starts the lines if several frames may print at the same time
 }
 
-// frame returns the frame of a path of the run. told is false for branches of a
+// resolveFrame returns the frame of a path of the run. told is false for branches of a
 // map, which are details.
-func (n *Narrator) frame(path string) (f frame, told bool) {
+func (n *Narrator) resolveFrame(path string) (f frame, told bool) {
 	f = frame{agent: n.agent, talks: n.agent.Config != nil}
 	at := 0
 	for _, id := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' }) {
 		at += len(id) + len("/")
 		switch {
 		case f.team:
-			if f = f.member(id); id != team.Lead {
+			if f = f.memberFrame(id); id != team.Lead {
 				f.label = n.label(id, id)
 			}
 		case f.talks && id == team.Node:
@@ -93,7 +93,7 @@ func (n *Narrator) frame(path string) (f frame, told bool) {
 		case f.talks || f.agent == nil:
 			return f, false
 		default:
-			if f, told = n.inside(f, id); !told {
+			if f, told = n.childFrame(f, id); !told {
 				return f, false
 			}
 			f.label = n.label(path[:at-len("/")], path[:at])
@@ -102,8 +102,8 @@ func (n *Narrator) frame(path string) (f frame, told bool) {
 	return f, true
 }
 
-// inside returns the frame below a node of a graph.
-func (n *Narrator) inside(f frame, id string) (frame, bool) {
+// childFrame returns the frame below a node of a graph.
+func (n *Narrator) childFrame(f frame, id string) (frame, bool) {
 	id, _, _ = strings.Cut(id, "[")
 	node := f.agent.File.Node(id)
 	if node == nil {
@@ -131,105 +131,105 @@ func (n *Narrator) inside(f frame, id string) (frame, bool) {
 
 // Event prints one event, if it is relevant.
 func (n *Narrator) Event(e graph.Event) {
-	n.watch.event(e)
-	n.count(e)
-	f, told := n.frame(e.Path)
+	n.watch.observeEvent(e)
+	n.countUsage(e)
+	f, told := n.resolveFrame(e.Path)
 	if !told {
-		n.waits(e)
+		n.narrateWait(e)
 		return
 	}
 	switch b := e.Body.(type) {
 	case graph.RunStarted:
-		if !n.told { // otherwise the run continues after an answer, which is not reported
-			n.begin(f)
+		if !n.started { // otherwise the run continues after an answer, which is not reported
+			n.narrateStart(f)
 		}
-		n.told = true
+		n.started = true
 	case graph.TaskStarted:
 		if !f.talks && (!f.branch || e.Node != fanNode) {
-			n.line(f.indent, "%s%s (%s)", f.front(), e.Node, b.Kind)
+			n.printLine(f.indent, "%s%s (%s)", f.linePrefix(), e.Node, b.Kind)
 		}
 	case graph.StepCommitted:
 		if !f.talks && !f.branch {
-			n.moves(f, b)
+			n.narrateMoves(f, b)
 		}
-	case graph.Emitted:
-		if !n.crewed(f, e, b.Value) {
-			n.emitted(f, b.Value)
+	case graph.ValueEmitted:
+		if !n.narrateTeam(f, e, b.Value) {
+			n.narrateEmission(f, b.Value)
 		}
 	case graph.RunEnded:
 		if b.Result.Status == graph.Done && e.Path == "" {
-			n.line("", "%s done in %s", f.kind(), elapsed(n.watch.took))
+			n.printLine("", "%s done in %s", f.kindName(), formatElapsed(n.watch.took))
 		}
 	}
 }
 
-// waits reports a wait if no other line does, so that the user knows why the
+// narrateWait reports a wait if no other line does, so that the user knows why the
 // run does not continue.
-func (n *Narrator) waits(e graph.Event) {
-	if sent, ok := e.Body.(graph.Emitted); ok {
-		if wait, ok := sent.Value.(agent.Retrying); ok {
-			n.line("  ", "[%s%s[%s]] %s", e.Path, e.Node, e.Task[strings.LastIndexByte(e.Task, '.')+1:], wait.Text())
+func (n *Narrator) narrateWait(e graph.Event) {
+	if sent, ok := e.Body.(graph.ValueEmitted); ok {
+		if wait, ok := sent.Value.(agent.RetryScheduled); ok {
+			n.printLine("  ", "[%s%s[%s]] %s", e.Path, e.Node, e.Task[strings.LastIndexByte(e.Task, '.')+1:], wait.Text())
 		}
 	}
 }
 
-func (f frame) kind() string {
+func (f frame) kindName() string {
 	if f.talks {
 		return "agent"
 	}
 	return "graph"
 }
 
-func (n *Narrator) begin(f frame) {
+func (n *Narrator) narrateStart(f frame) {
 	if f.talks {
-		n.line("", "agent: %s (model: %s)", f.agent.Name, f.agent.model(""))
+		n.printLine("", "agent: %s (model: %s)", f.agent.Name, f.agent.modelID(""))
 		return
 	}
-	n.line("", "graph: %s (start: %s)", f.agent.File.Name, f.agent.File.Start)
+	n.printLine("", "graph: %s (start: %s)", f.agent.File.Name, f.agent.File.Start)
 }
 
-// moves prints where a step leads: one line for each node, or one line for
+// narrateMoves prints where a step leads: one line for each node, or one line for
 // several nodes with the same target.
-func (n *Narrator) moves(f frame, b graph.StepCommitted) {
+func (n *Narrator) narrateMoves(f frame, b graph.StepCommitted) {
 	for _, m := range b.Moves {
 		if len(m.To) > 0 && m.To[0] != graph.End && !b.Halted {
-			n.line(f.indent, "%s%s -> %s", f.front(), m.From, strings.Join(m.To, ", "))
+			n.printLine(f.indent, "%s%s -> %s", f.linePrefix(), m.From, strings.Join(m.To, ", "))
 		}
 	}
 	if len(b.Dropped) > 0 {
-		n.line(f.indent, "  %snot run, because the graph has ended: %s", f.front(), strings.Join(b.Dropped, ", "))
+		n.printLine(f.indent, "  %snot run, because the graph has ended: %s", f.linePrefix(), strings.Join(b.Dropped, ", "))
 	}
 }
 
-func (n *Narrator) emitted(f frame, v any) {
-	indent := f.indent + "  " + f.front()
+func (n *Narrator) narrateEmission(f frame, v any) {
+	indent := f.indent + "  " + f.linePrefix()
 	switch v := v.(type) {
 	case ModelCall:
 		model := v.Model
 		if v.Active {
 			model = "<active>"
 		}
-		n.line(indent, "llm call: model=%s tools=%s", model, orElse(strings.Join(v.Tools, ","), "<none>"))
+		n.printLine(indent, "llm call: model=%s tools=%s", model, orElse(strings.Join(v.Tools, ","), "<none>"))
 	case ScriptRun:
-		n.line(indent, "running script '%s'", v.Script)
-	case Searching:
-		n.line(indent, "rag lookup: node=%s top_k=%s", orElse(v.Node, "<documents>"), topK(v.TopK))
-	case Merged:
-		n.line(indent, "merged: %s", strings.Join(v.Keys, ", "))
+		n.printLine(indent, "running script '%s'", v.Script)
+	case SearchRequest:
+		n.printLine(indent, "rag lookup: node=%s top_k=%s", orElse(v.Node, "<documents>"), topK(v.TopK))
+	case KeysMerged:
+		n.printLine(indent, "merged: %s", strings.Join(v.Keys, ", "))
 	case ScriptNext:
-		n.line(indent, "script set _next = '%s'", v.Node)
-	case Extracting:
+		n.printLine(indent, "script set _next = '%s'", v.Node)
+	case ExtractionStarted:
 		if v.Repair {
-			n.line(indent, "structured-output: extractor returned invalid JSON, retrying")
+			n.printLine(indent, "structured-output: extractor returned invalid JSON, retrying")
 		} else {
-			n.line(indent, "structured-output: parsing raw output failed, invoking extractor")
+			n.printLine(indent, "structured-output: parsing raw output failed, invoking extractor")
 		}
-	case Spawned:
-		n.spawned(indent, v)
+	case ChildSpawned:
+		n.narrateSpawn(indent, v)
 	case Warning:
-		n.line(indent, "warning: %s", v.Text)
+		n.printLine(indent, "warning: %s", v.Text)
 	default:
-		n.talked(f.indent+"  "+f.label, v)
+		n.narrateConversation(f.indent+"  "+f.label, v)
 	}
 }
 
@@ -237,56 +237,56 @@ func (n *Narrator) emitted(f frame, v any) {
 // are shown.
 const mostArgs = 200
 
-// talked prints what happens in a conversation with a model.
-func (n *Narrator) talked(indent string, v any) {
+// narrateConversation prints what happens in a conversation with a model.
+func (n *Narrator) narrateConversation(indent string, v any) {
 	switch v := v.(type) {
 	case agent.ToolStarted:
-		n.line(indent, "tool call: %s %s", v.Name, wording.CutText(string(v.Args), mostArgs, "..."))
+		n.printLine(indent, "tool call: %s %s", v.Name, wording.CutText(string(v.Args), mostArgs, "..."))
 	case agent.ToolProgress:
-		n.line(indent, "tool progress: %s: %s", v.Name, wording.CutText(v.Text, mostArgs, "..."))
+		n.printLine(indent, "tool progress: %s: %s", v.Name, wording.CutText(v.Text, mostArgs, "..."))
 	case agent.ToolDone:
 		if v.Error {
-			n.line(indent, "tool failed: %s: %s", v.Name, wording.CutText(v.Text, mostArgs, "..."))
+			n.printLine(indent, "tool failed: %s: %s", v.Name, wording.CutText(v.Text, mostArgs, "..."))
 		} else if n.Detail {
-			n.line(indent, "tool done: %s in %s: %s", v.Name, elapsed(v.Took), wording.CutText(v.Text, mostArgs, "..."))
+			n.printLine(indent, "tool done: %s in %s: %s", v.Name, formatElapsed(v.Took), wording.CutText(v.Text, mostArgs, "..."))
 		}
-	case agent.Replied:
+	case agent.ReplyDone:
 		if n.Detail {
-			n.line(indent, "replied: %d tokens in, %d out", v.Usage.Input, v.Usage.Output)
+			n.printLine(indent, "replied: %d tokens in, %d out", v.Usage.Input, v.Usage.Output)
 		}
-	case agent.Retrying:
-		n.line(indent, "%s", v.Text())
-	case agent.Shortened:
+	case agent.RetryScheduled:
+		n.printLine(indent, "%s", v.Text())
+	case agent.WindowShortened:
 		what := "are left out"
 		if v.Summary {
 			what = "are summarised"
 		}
-		n.line(indent, "the conversation is long: %d earlier messages %s", v.Messages, what)
-	case agent.Continuing:
-		n.line(indent, "📋 Auto-continuing (%d/%d): %d incomplete todo(s) remain", v.Count, v.Max, v.Open)
+		n.printLine(indent, "the conversation is long: %d earlier messages %s", v.Messages, what)
+	case agent.ContinuationSent:
+		n.printLine(indent, "📋 Auto-continuing (%d/%d): %d incomplete todo(s) remain", v.Count, v.Max, v.Open)
 	case agent.Warning:
-		n.line(indent, "warning: %s", v.Text)
+		n.printLine(indent, "warning: %s", v.Text)
 	}
 }
 
-func (n *Narrator) spawned(indent string, v Spawned) {
-	n.line(indent, "spawning agent '%s' with prompt:", v.Agent)
+func (n *Narrator) narrateSpawn(indent string, v ChildSpawned) {
+	n.printLine(indent, "spawning agent '%s' with prompt:", v.Agent)
 	lines := strings.Split(strings.TrimRight(v.Prompt, "\n"), "\n")
 	for _, l := range lines[:min(len(lines), promptLines)] {
-		n.write(indent + "    " + l)
+		n.writeLine(indent + "    " + l)
 	}
 	if more := len(lines) - promptLines; more > 0 {
-		n.write(fmt.Sprintf("%s    ... (%d more lines)", indent, more))
+		n.writeLine(fmt.Sprintf("%s    ... (%d more lines)", indent, more))
 	}
 }
 
-func (n *Narrator) line(indent, format string, args ...any) {
-	n.write("▸ " + indent + fmt.Sprintf(format, args...))
+func (n *Narrator) printLine(indent, format string, args ...any) {
+	n.writeLine("▸ " + indent + fmt.Sprintf(format, args...))
 }
 
-// write writes a line. The line may contain text of models, tools and files, so
+// writeLine writes a line. The line may contain text of models, tools and files, so
 // terminal control sequences are removed.
-func (n *Narrator) write(line string) {
+func (n *Narrator) writeLine(line string) {
 	line = term.CleanLine(line)
 	if n.color {
 		line = "\x1b[2m" + line + "\x1b[0m"
@@ -302,7 +302,7 @@ func topK(n int) string {
 	return strconv.Itoa(n)
 }
 
-func elapsed(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
+func formatElapsed(d time.Duration) string { return fmt.Sprintf("%.2fs", d.Seconds()) }
 
 func orElse(s, other string) string {
 	if s == "" {

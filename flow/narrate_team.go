@@ -14,31 +14,31 @@ import (
 // This file prints the events of spawned agents. They run concurrently, so each
 // line names its agent.
 
-// crewTime is what a Narrator knows about a spawned agent.
-type crewTime struct {
+// agentTally is what a Narrator knows about a spawned agent.
+type agentTally struct {
 	begun  time.Duration // on the stopwatch
 	calls  int
 	tokens int
 }
 
-// member returns the frame of an agent of a team. What a spawned agent is
+// memberFrame returns the frame of an agent of a team. What a spawned agent is
 // inside follows from its events.
-func (f frame) member(id string) frame {
+func (f frame) memberFrame(id string) frame {
 	f.team = false
 	if id == team.Lead {
 		return f
 	}
 	var child *Agent
-	if f.agent.crew != nil {
-		child = f.agent.crew.agents[team.AgentOf(id)]
+	if f.agent.spawnSet != nil {
+		child = f.agent.spawnSet.agents[team.AgentOf(id)]
 	}
 	f.agent, f.talks, f.spawned = child, child == nil || child.Config != nil, true
 	return f
 }
 
-// front returns the label of a frame whose own nodes are printed and cannot be
+// linePrefix returns the label of a frame whose own nodes are printed and cannot be
 // identified by the indentation.
-func (f frame) front() string {
+func (f frame) linePrefix() string {
 	if f.branch || f.spawned {
 		return f.label
 	}
@@ -82,32 +82,32 @@ func (n *Narrator) label(name, path string) string {
 	return "[" + name + "] "
 }
 
-// count adds up the cost of spawned agents.
-func (n *Narrator) count(e graph.Event) {
-	b, ok := e.Body.(graph.Emitted)
+// countUsage adds up the cost of spawned agents.
+func (n *Narrator) countUsage(e graph.Event) {
+	b, ok := e.Body.(graph.ValueEmitted)
 	if !ok {
 		return
 	}
-	c := n.crew[crewID(e.Path)]
+	c := n.agentTallies[crewID(e.Path)]
 	if c == nil {
 		return
 	}
 	switch v := b.Value.(type) {
-	case agent.Replied:
+	case agent.ReplyDone:
 		c.calls, c.tokens = c.calls+1, c.tokens+v.Usage.Input+v.Usage.Output
 	case ModelDone:
 		c.calls, c.tokens = c.calls+1, c.tokens+v.Usage.Input+v.Usage.Output
 	}
 }
 
-// crewed prints an event of a team and reports whether the event is one.
-func (n *Narrator) crewed(f frame, e graph.Event, v any) bool {
+// narrateTeam prints an event of a team and reports whether the event is one.
+func (n *Narrator) narrateTeam(f frame, e graph.Event, v any) bool {
 	f.label = ""
 	switch v := v.(type) {
 	case team.AgentStarted:
 		verb := "started"
 		n.purposes[v.ID] = v.Purpose
-		if n.crew[v.ID] != nil {
+		if n.agentTallies[v.ID] != nil {
 			return true // it continues after an answer, which is not reported
 		}
 		if v.Resumed {
@@ -119,33 +119,33 @@ func (n *Narrator) crewed(f frame, e graph.Event, v any) bool {
 		if v.Task != "" {
 			verb += ", for task " + v.Task
 		}
-		n.crew[v.ID] = &crewTime{begun: n.watch.at(e.Time)}
-		n.line(f.indent, "%s %s", n.who(v.ID), verb)
+		n.agentTallies[v.ID] = &agentTally{begun: n.watch.elapsedAt(e.Time)}
+		n.printLine(f.indent, "%s %s", n.who(v.ID), verb)
 	case team.AgentEnded:
-		n.line(f.indent, "%s %s%s", n.who(v.ID), v.Status, n.cost(e, v))
-		delete(n.crew, v.ID)
+		n.printLine(f.indent, "%s %s%s", n.who(v.ID), v.Status, n.describeCost(e, v))
+		delete(n.agentTallies, v.ID)
 		delete(n.purposes, v.ID)
 	case team.AgentQueued:
 		if _, told := n.purposes[v.ID]; told { // in an earlier drive
 			return true
 		}
 		n.purposes[v.ID] = v.Purpose
-		n.line(f.indent, "%s waits for a place", n.who(v.ID))
+		n.printLine(f.indent, "%s waits for a place", n.who(v.ID))
 	case team.TaskWaiting:
-		n.line(f.indent, "task %s waits for a place: %s (%s)", v.ID, v.Subject, v.Agent)
+		n.printLine(f.indent, "task %s waits for a place: %s (%s)", v.ID, v.Subject, v.Agent)
 	default:
 		return false
 	}
 	return true
 }
 
-// cost returns what an agent has used, and why it failed.
-func (n *Narrator) cost(e graph.Event, v team.AgentEnded) string {
+// describeCost returns what an agent has used, and why it failed.
+func (n *Narrator) describeCost(e graph.Event, v team.AgentEnded) string {
 	text := ""
-	if c := n.crew[v.ID]; c != nil {
+	if c := n.agentTallies[v.ID]; c != nil {
 		calls := max(c.calls, v.Spent.Calls)
 		tokens := max(c.tokens, v.Spent.Usage.Input+v.Spent.Usage.Output)
-		text = fmt.Sprintf(" in %s (%s, %d tokens)", elapsed(n.watch.at(e.Time)-c.begun), counted(calls, "model call"), tokens)
+		text = fmt.Sprintf(" in %s (%s, %d tokens)", formatElapsed(n.watch.elapsedAt(e.Time)-c.begun), formatCount(calls, "model call"), tokens)
 	}
 	if v.Error != "" {
 		text += ": " + wording.CutText(v.Error, mostArgs, "...")
@@ -153,7 +153,7 @@ func (n *Narrator) cost(e graph.Event, v team.AgentEnded) string {
 	return text
 }
 
-func counted(n int, what string) string {
+func formatCount(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}

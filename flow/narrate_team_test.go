@@ -18,13 +18,15 @@ import (
 func TestNarrateTeam(t *testing.T) {
 	a := &Agent{Name: "boss", Config: &Config{}, host: &Host{}}
 	var out strings.Builder
-	n := Narrate(&out, a, false)
+	n := NewNarrator(&out, a, false)
 	at := time.Unix(0, 0)
 	tell := func(after time.Duration, path, node string, body graph.Body) {
 		at = at.Add(after)
 		n.Event(graph.Event{Time: at, Path: path, Node: node, Task: "1." + node + ".0", Body: body})
 	}
-	emit := func(after time.Duration, path, node string, v any) { tell(after, path, node, graph.Emitted{Value: v}) }
+	emit := func(after time.Duration, path, node string, v any) {
+		tell(after, path, node, graph.ValueEmitted{Value: v})
+	}
 	const one, two, three = "agent_explore_1f2e3d4c", "agent_explore_00000001", "agent_explore_00000003"
 	tell(0, "", "", graph.RunStarted{})
 	emit(0, "team/lead/", "act", agent.ToolStarted{ID: "c1", Name: "agent__spawn", Args: []byte(`{}`)})
@@ -32,7 +34,7 @@ func TestNarrateTeam(t *testing.T) {
 	emit(time.Second, "", "team", team.AgentStarted{ID: two, Agent: "explore", Parent: one, Task: "2", Purpose: "look through all the rooms of the house, and the garden", Resumed: true})
 	emit(0, "", "team", team.AgentQueued{ID: three, Agent: "explore", Parent: team.Lead, Purpose: "read"})
 	tell(0, "team/"+one+"/", "think", graph.TaskStarted{Kind: "llm"})
-	emit(0, "team/"+one+"/", "think", agent.Replied{Usage: llm.Usage{Input: 100, Output: 20}})
+	emit(0, "team/"+one+"/", "think", agent.ReplyDone{Usage: llm.Usage{Input: 100, Output: 20}})
 	emit(0, "team/"+one+"/", "act", agent.ToolStarted{ID: "c1", Name: "fs_read", Args: []byte(`{"path":"a"}`)})
 	emit(0, "team/"+two+"/", "act", agent.ToolDone{ID: "c1", Name: "fs_read", Text: "no\x1b[2J\nway", Error: true})
 	emit(0, "", "team", team.TaskWaiting{ID: "3", Subject: "three", Agent: "explore", Parent: team.Lead})

@@ -40,7 +40,7 @@ func (o *Object) Len() int {
 
 // Get returns the value of a member and whether there is one.
 func (o *Object) Get(key string) (any, bool) {
-	if i := o.find(key); i >= 0 {
+	if i := o.indexOf(key); i >= 0 {
 		return o.members[i].Value, true
 	}
 	return nil, false
@@ -49,7 +49,7 @@ func (o *Object) Get(key string) (any, bool) {
 // Set sets the value of a member. A new member is added at the end; an existing
 // one keeps its position.
 func (o *Object) Set(key string, v any) {
-	if i := o.find(key); i >= 0 {
+	if i := o.indexOf(key); i >= 0 {
 		o.members[i].Value = v
 		return
 	}
@@ -58,20 +58,20 @@ func (o *Object) Set(key string, v any) {
 	case o.index != nil:
 		o.index[key] = len(o.members) - 1
 	case len(o.members) > indexAbove:
-		o.reindex()
+		o.rebuildIndex()
 	}
 }
 
 // Delete removes a member and reports whether it was there. The others keep
 // their order.
 func (o *Object) Delete(key string) bool {
-	i := o.find(key)
+	i := o.indexOf(key)
 	if i < 0 {
 		return false
 	}
 	o.members = append(o.members[:i], o.members[i+1:]...)
 	if o.index != nil {
-		o.reindex()
+		o.rebuildIndex()
 	}
 	return true
 }
@@ -99,7 +99,7 @@ func (o *Object) Clone() *Object {
 	}
 	c.members = append(make([]Member, 0, len(o.members)), o.members...)
 	if len(c.members) > indexAbove {
-		c.reindex()
+		c.rebuildIndex()
 	}
 	return c
 }
@@ -122,7 +122,7 @@ func (o *Object) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func (o *Object) find(key string) int {
+func (o *Object) indexOf(key string) int {
 	if o == nil {
 		return -1
 	}
@@ -140,7 +140,7 @@ func (o *Object) find(key string) int {
 	return -1
 }
 
-func (o *Object) reindex() {
+func (o *Object) rebuildIndex() {
 	o.index = make(map[string]int, len(o.members)+len(o.members)/2)
 	for i := range o.members {
 		o.index[o.members[i].Key] = i

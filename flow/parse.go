@@ -26,8 +26,8 @@ func Parse(path string, text []byte) (*File, error) {
 	if !d.holdsMapping() {
 		return nil, newParseError(d, nil, nil)
 	}
-	p.file(newFields(p.problems, p.f.src, ""))
-	p.structure()
+	p.parseFile(newFields(p.problems, p.f.src, ""))
+	p.checkStructure()
 	if len(d.list) > 0 || len(p.broken) > 0 {
 		return nil, newParseError(d, p.broken, f.Findings)
 	}
@@ -72,58 +72,58 @@ type parser struct {
 	broken []Finding // structure, in the order of the checks
 }
 
-// file reads the top level; m are its fields.
-func (p *parser) file(m *fields) {
+// parseFile reads the top level; m are its fields.
+func (p *parser) parseFile(m *fields) {
 	f := p.f
 	m.plain = true
-	f.Name = m.str("name", required)
-	f.Description = m.str("description", optional)
+	f.Name = m.readText("name", required)
+	f.Description = m.readText("description", optional)
 	f.Version = "1.0"
-	if m.has("version") {
-		f.Version = m.str("version", optional)
+	if m.hasValue("version") {
+		f.Version = m.readText("version", optional)
 	}
-	f.Model = m.str("model", optional)
-	f.Temperature = m.float("temperature")
-	f.TopP = m.float("top_p")
-	f.ReasoningEffort = m.str("reasoning_effort", optional)
+	f.Model = m.readText("model", optional)
+	f.Temperature = m.readFloat("temperature")
+	f.TopP = m.readFloat("top_p")
+	f.ReasoningEffort = m.readText("reasoning_effort", optional)
 	f.Patience = m.maybeSeconds("retry_patience")
 	f.WorkingDir = readWorkingDir(m)
-	f.GlobalTools = m.strings("global_tools", optional)
-	f.MCPServers = m.strings("mcp_servers", optional)
-	f.ConversationStarters = m.strings("conversation_starters", optional)
+	f.GlobalTools = m.readTexts("global_tools", optional)
+	f.MCPServers = m.readTexts("mcp_servers", optional)
+	f.ConversationStarters = m.readTexts("conversation_starters", optional)
 	f.Skills = Skills{
 		Enabled:      m.maybeFlag("skills_enabled"),
-		Names:        m.strings("enabled_skills", optional),
+		Names:        m.readTexts("enabled_skills", optional),
 		Inject:       m.maybeFlag("inject_skill_instructions"),
-		Instructions: m.str("skill_instructions", optional),
+		Instructions: m.readText("skill_instructions", optional),
 	}
-	m.find("enabled_macros") // known, but without effect
+	m.findField("enabled_macros") // known, but without effect
 	var found []Finding
 	f.Variables, found = readVariables(m)
 	f.Findings = append(f.Findings, found...)
-	p.settings(m)
+	p.parseSettings(m)
 	p.initialState(m)
-	p.reducers(m)
-	f.Start = m.str("start", required)
-	p.nodes(m)
-	f.Findings = append(f.Findings, m.unknown("", nil)...)
+	p.parseReducers(m)
+	f.Start = m.readText("start", required)
+	p.parseNodes(m)
+	f.Findings = append(f.Findings, m.unknownKeys("", nil)...)
 }
 
-func (p *parser) settings(m *fields) {
+func (p *parser) parseSettings(m *fields) {
 	s := newFields(p.problems, source{pos: m.src.pos, node: m.mapping("settings")}, "settings")
 	s.plain = true
 	if s.src.node != nil {
-		s.src.pos = m.src.place(s.src.node)
+		s.src.pos = m.src.positionOf(s.src.node)
 	}
 	p.f.Settings = Settings{
-		MaxLoopIterations: s.count("max_loop_iterations", 100),
+		MaxLoopIterations: s.readCount("max_loop_iterations", 100),
 		Timeout:           s.maybeSeconds("timeout"),
-		MaxConcurrency:    s.count("max_concurrency", 8),
-		LogStateSnapshots: s.flag("log_state_snapshots", true),
-		ValidateBeforeRun: s.flag("validate_before_run", true),
+		MaxConcurrency:    s.readCount("max_concurrency", 8),
+		LogStateSnapshots: s.readFlag("log_state_snapshots", true),
+		ValidateBeforeRun: s.readFlag("validate_before_run", true),
 	}
 	p.f.settings = s.src
-	p.f.Findings = append(p.f.Findings, s.unknown("", nil)...)
+	p.f.Findings = append(p.f.Findings, s.unknownKeys("", nil)...)
 }
 
 // initialState reads the initial state, which must be a map; another type is
@@ -137,45 +137,45 @@ func (p *parser) initialState(m *fields) {
 // readVariables returns the agent variables, and findings about their unknown
 // keys.
 func readVariables(m *fields) (variables []Variable, found []Finding) {
-	n := m.get("variables", optional)
+	n := m.getField("variables", optional)
 	if n == nil {
 		return nil, nil
 	}
-	list := resolve(n)
+	list := resolveAlias(n)
 	if list.Kind != yaml.SequenceNode {
 		m.wrongType(n, "variables", aList)
 		return nil, nil
 	}
 	for i, item := range list.Content {
 		name := fmt.Sprintf("variables[%d]", i)
-		if resolve(item).Kind != yaml.MappingNode {
-			if !isBroken(resolve(item)) {
+		if resolveAlias(item).Kind != yaml.MappingNode {
+			if !isBroken(resolveAlias(item)) {
 				m.wrongType(item, name, aMapping)
 			}
 			continue
 		}
-		v := newFields(m.p, source{m.src.place(item), item}, name)
+		v := newFields(m.p, source{m.src.positionOf(item), item}, name)
 		v.plain = true
-		variable := Variable{Name: v.str("name", required), Description: v.str("description", required)}
-		if v.has("default") {
-			def := v.str("default", optional)
+		variable := Variable{Name: v.readText("name", required), Description: v.readText("description", required)}
+		if v.hasValue("default") {
+			def := v.readText("default", optional)
 			variable.Default = &def
 		}
 		variables = append(variables, variable)
-		found = append(found, v.unknown("", nil)...)
+		found = append(found, v.unknownKeys("", nil)...)
 	}
 	return variables, found
 }
 
-func (p *parser) reducers(m *fields) {
+func (p *parser) parseReducers(m *fields) {
 	n := m.mapping("reducers")
 	if n == nil {
 		return
 	}
-	content := resolve(n).Content
-	for i, pair := range m.pairs("reducers", optional) {
+	content := resolveAlias(n).Content
+	for i, pair := range m.readPairs("reducers", optional) {
 		if _, ok := reducers[pair.value]; !ok {
-			m.fail(content[2*i+1], "reducers."+pair.key, "unknown-variant", unknownVariant(pair.value, reducerNames))
+			m.addFault(content[2*i+1], "reducers."+pair.key, "unknown-variant", unknownVariant(pair.value, reducerNames))
 			continue
 		}
 		p.f.Reducers = append(p.f.Reducers, KeyReducer{pair.key, pair.value})
@@ -187,35 +187,35 @@ func unknownVariant(got string, allowed []string) string {
 	return fmt.Sprintf("unknown variant `%s`, expected one of `%s`", got, strings.Join(allowed, "`, `"))
 }
 
-func (p *parser) nodes(m *fields) {
+func (p *parser) parseNodes(m *fields) {
 	m.known = append(m.known, "nodes")
-	if m.src.value("nodes") == nil {
-		m.missing("nodes")
+	if m.src.fieldNode("nodes") == nil {
+		m.reportMissing("nodes")
 		return
 	}
 	n := m.mapping("nodes")
 	if n == nil {
 		return
 	}
-	content := resolve(n).Content
+	content := resolveAlias(n).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		key, value := content[i], content[i+1]
 		if isBroken(key) {
 			continue
 		}
-		node := &Node{ID: key.Value, src: source{m.src.place(key), value}}
+		node := &Node{ID: key.Value, src: source{m.src.positionOf(key), value}}
 		p.f.Nodes = append(p.f.Nodes, node)
 		p.f.byID[node.ID] = node
-		switch body := resolve(value); {
+		switch body := resolveAlias(value); {
 		case body.Kind == yaml.MappingNode:
-			p.node(node)
+			p.parseNode(node)
 		case !isBroken(body):
 			m.wrongType(value, "nodes."+key.Value, aMapping)
 		}
 	}
 }
 
-func (p *parser) node(n *Node) {
+func (p *parser) parseNode(n *Node) {
 	m := newFields(p.problems, n.src, "nodes."+n.ID)
 	id := m.plainStr("id")
 	if id != "" && id != n.ID {
@@ -226,17 +226,17 @@ func (p *parser) node(n *Node) {
 		})
 	}
 	n.Description = m.plainStr("description")
-	n.Next = m.next()
-	typeNode := m.get("type", required)
+	n.Next = m.readNext()
+	typeNode := m.getField("type", required)
 	if typeNode == nil {
 		return
 	}
-	name := m.str("type", required)
+	name := m.readText("type", required)
 	k, ok := kindOf(name)
 	if !ok {
 		if _, isText := scalarText(typeNode, false); isText {
 			p.add(Finding{
-				Code: "unknown-variant", Message: at(m.path+".type", unknownVariant(name, kindOrder)),
+				Code: "unknown-variant", Message: prefixPath(m.path+".type", unknownVariant(name, kindOrder)),
 				Hint: wording.SuggestNearest(name, kindOrder, "`"), Pos: n.At("type"),
 			})
 		}
@@ -244,18 +244,18 @@ func (p *parser) node(n *Node) {
 	}
 	n.Body = k.decode(m)
 	if k.name != "map" {
-		for _, pair := range m.pairs("state_updates", optional) {
+		for _, pair := range m.readPairs("state_updates", optional) {
 			n.Updates = append(n.Updates, Update{pair.key, ParseTemplate(pair.value)})
 		}
-		if n.Updates == nil && m.has("state_updates") {
+		if n.Updates == nil && m.hasValue("state_updates") {
 			n.Updates = []Update{}
 		}
 	}
-	p.f.Findings = append(p.f.Findings, m.unknown(n.ID, k.hintForKey)...)
+	p.f.Findings = append(p.f.Findings, m.unknownKeys(n.ID, k.hintForKey)...)
 }
 
-// structure makes the checks that need more than one field.
-func (p *parser) structure() {
+// checkStructure makes the checks that need more than one field.
+func (p *parser) checkStructure() {
 	f := p.f
 	ids := p.broken // found while reading
 	p.broken = nil
@@ -269,14 +269,14 @@ func (p *parser) structure() {
 			"this is the version of the file format, not of the agent")
 	}
 	p.broken = append(p.broken, ids...)
-	if f.Name == "" && p.usable("name") {
+	if f.Name == "" && p.hasText("name") {
 		add("empty-name", f.At("name"), "Graph must have a non-empty 'name' field", "")
 	}
-	switch nodes := f.src.value("nodes"); {
-	case nodes == nil || resolve(nodes).Kind != yaml.MappingNode && !emptyScalar(resolve(nodes)):
+	switch nodes := f.src.fieldNode("nodes"); {
+	case nodes == nil || resolveAlias(nodes).Kind != yaml.MappingNode && !emptyScalar(resolveAlias(nodes)):
 	case len(f.Nodes) == 0:
 		add("no-nodes", f.At("nodes"), fmt.Sprintf("Graph '%s' has no nodes defined", f.Name), "")
-	case f.byID[f.Start] == nil && p.usable("start"):
+	case f.byID[f.Start] == nil && p.hasText("start"):
 		names := make([]string, len(f.Nodes))
 		for i, n := range f.Nodes {
 			names[i] = n.ID
@@ -286,12 +286,12 @@ func (p *parser) structure() {
 	}
 }
 
-// usable reports whether a top-level text is set and was read.
-func (p *parser) usable(field string) bool {
-	n := p.f.src.value(field)
+// hasText reports whether a top-level text is set and was read.
+func (p *parser) hasText(field string) bool {
+	n := p.f.src.fieldNode(field)
 	if n == nil {
 		return false
 	}
 	_, ok := scalarText(n, true)
-	return ok && !isBroken(resolve(n))
+	return ok && !isBroken(resolveAlias(n))
 }

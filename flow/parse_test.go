@@ -35,7 +35,7 @@ func TestParseEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), Pretty(fileData(f))+"\n"); diff != "" {
+	if diff := cmp.Diff(string(want), PrettyJSON(fileData(f))+"\n"); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, k := range kinds {
@@ -45,7 +45,7 @@ func TestParseEveryField(t *testing.T) {
 			continue
 		}
 		for _, field := range slices.Concat(k.required, k.optional) {
-			if n := f.Nodes[i]; n.src.value(field) == nil {
+			if n := f.Nodes[i]; n.src.fieldNode(field) == nil {
 				t.Errorf("node %s has no %s", n.ID, field)
 			}
 		}
@@ -74,7 +74,7 @@ nodes:
 		"nodes.m.output_key": "output", "nodes.m.max_concurrency": nil, "nodes.e.output": "", "nodes.e.description": "", "nodes.e.id": "e",
 	} {
 		if got := lookData(data, path); !Equal(got, want) {
-			t.Errorf("%s is %s", path, Compact(got))
+			t.Errorf("%s is %s", path, CompactJSON(got))
 		}
 	}
 	if f.InitialState.Len() != 0 || f.Node("nobody") != nil || f.Reducer("x") != "" {
@@ -103,7 +103,7 @@ nodes:
 		"nodes.1.id": "1", "nodes.1.description": "1.50", "nodes.1.next": []any{"2", "true"},
 	} {
 		if got := lookData(data, path); !Equal(got, want) {
-			t.Errorf("%s is %s, want %s", path, Compact(got), Compact(want))
+			t.Errorf("%s is %s, want %s", path, CompactJSON(got), CompactJSON(want))
 		}
 	}
 }
@@ -163,7 +163,7 @@ nodes:
   y: {type: end}
 `)
 	want := `{"z":3.0,"a":3,"big":18446744073709551615,"date":"2001-01-01","on":"off","nan":null,"list":[{"y":1,"x":2}]}`
-	if got := Compact(f.InitialState); got != want {
+	if got := CompactJSON(f.InitialState); got != want {
 		t.Error(got)
 	}
 	n := f.Nodes[0]
@@ -322,7 +322,7 @@ func TestParseHostileSizes(t *testing.T) {
 		return b.String() + tail
 	}
 	head, end := "name: g\nstart: n0\nnodes:\n", "  e: {type: end}\n"
-	id := func(i int) string { return Compact(int64(i)) }
+	id := func(i int) string { return CompactJSON(int64(i)) }
 	var big strings.Builder
 	for i := range 1000 {
 		big.WriteString("k" + id(i) + ": x, ")
@@ -348,8 +348,8 @@ func TestParseHostileSizes(t *testing.T) {
 	} {
 		start := time.Now()
 		if f, err := Parse("g", []byte(text)); err == nil {
-			f.Check(Known{Loaded: true})
-			f.Proof()
+			f.Check(CheckContext{Loaded: true})
+			f.CheckPlaceholders()
 			f.Advise()
 		} else if !errors.As(err, new(*ParseError)) {
 			t.Errorf("%s: %v", name, err)
@@ -389,7 +389,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			findings = bad.Findings
 		} else {
-			findings = slices.Concat(file.Findings, file.Check(Known{Loaded: true}), file.Proof(), file.Advise())
+			findings = slices.Concat(file.Findings, file.Check(CheckContext{Loaded: true}), file.CheckPlaceholders(), file.Advise())
 		}
 		for _, found := range findings {
 			if found.Pos.Line < 1 || found.Pos.Col < 1 || found.Pos.File != "graph.yaml" || found.Message == "" || found.Code == "" {
@@ -421,8 +421,8 @@ func BenchmarkCheck(b *testing.B) {
 	f := mustParse(b, string(text))
 	b.ReportAllocs()
 	for b.Loop() {
-		f.Check(Known{Loaded: true})
-		f.Proof()
+		f.Check(CheckContext{Loaded: true})
+		f.CheckPlaceholders()
 		f.Advise()
 	}
 }

@@ -68,8 +68,8 @@ func (p *path) addIndices(text string) bool {
 // maxIndex is above the length of any array in memory.
 const maxIndex = 1 << 30
 
-// resolve returns the value of the path; ok is false if there is none.
-func (p *path) resolve(lookup func(key string) (any, bool)) (any, bool) {
+// resolveValue returns the value of the path; ok is false if there is none.
+func (p *path) resolveValue(lookup func(key string) (any, bool)) (any, bool) {
 	if p.never {
 		return nil, false
 	}

@@ -13,7 +13,7 @@ import (
 // agent nodes. Secrets are removed from descriptions and labels, because a
 // picture splits its texts into lines, in which secrets would not be found.
 func (a *Agent) Structure() graph.Structure {
-	s := a.structure(map[string]bool{})
+	s := a.buildStructure(map[string]bool{})
 	a.host.redactStructure(&s)
 	return s
 }
@@ -35,36 +35,36 @@ func (h *Host) redactStructure(s *graph.Structure) {
 	}
 }
 
-func (a *Agent) structure(above map[string]bool) graph.Structure {
+func (a *Agent) buildStructure(above map[string]bool) graph.Structure {
 	above[a.Dir] = true
 	defer delete(above, a.Dir)
 	if a.Config != nil {
-		return a.talk(above)
+		return a.conversationStructure(above)
 	}
 	s := graph.Structure{Name: a.File.Name, Start: []string{a.File.Start}}
 	for _, n := range a.File.Nodes {
 		info := graph.NodeInfo{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
 		if b, ok := n.Body.(*AgentNode); ok {
 			if child := a.children[b.Agent]; child != nil && !above[child.Dir] {
-				inner := child.structure(above)
+				inner := child.buildStructure(above)
 				info.Child = &inner
 			}
 		}
-		if b, ok := n.Body.(*LLMNode); ok && a.crew != nil && b.spawns() {
-			info.Children = a.crew.structures(above)
+		if b, ok := n.Body.(*LLMNode); ok && a.spawnSet != nil && b.canSpawn() {
+			info.Children = a.spawnSet.memberStructures(above)
 		}
 		s.Nodes = append(s.Nodes, info)
-		s.Edges = append(s.Edges, n.arrows()...)
+		s.Edges = append(s.Edges, n.pictureEdges()...)
 	}
 	return s
 }
 
-// talk returns the structure of a conversation with tools: one loop, or a team
+// conversationStructure returns the structure of a conversation with tools: one loop, or a team
 // with a lead.
-func (a *Agent) talk(above map[string]bool) graph.Structure {
+func (a *Agent) conversationStructure(above map[string]bool) graph.Structure {
 	inner := a.loopShape()
-	if a.crew != nil {
-		node := graph.NodeInfo{Name: team.Node, Kind: "team", Children: a.crew.structures(above)}
+	if a.spawnSet != nil {
+		node := graph.NodeInfo{Name: team.Node, Kind: "team", Children: a.spawnSet.memberStructures(above)}
 		node.Children[team.Lead] = inner
 		inner = graph.Structure{Start: []string{team.Node}, Nodes: []graph.NodeInfo{node}, Edges: []graph.EdgeInfo{{From: team.Node, To: graph.End, Kind: graph.EdgePlain}}}
 	}
@@ -81,15 +81,15 @@ func (a *Agent) talk(above map[string]bool) graph.Structure {
 	return s
 }
 
-// structures returns the structures of the agents that files name. Other agents
+// memberStructures returns the structures of the agents that files name. Other agents
 // are only boxes, because all agents of the directories would make the picture
 // unreadable.
-func (c *crew) structures(above map[string]bool) map[string]graph.Structure {
+func (c *spawnSet) memberStructures(above map[string]bool) map[string]graph.Structure {
 	shapes := map[string]graph.Structure{}
 	for name, m := range c.agents {
 		shapes[name] = graph.Structure{Name: name}
 		if slices.Contains(c.named, name) && !above[m.Dir] {
-			shapes[name] = m.structure(above)
+			shapes[name] = m.buildStructure(above)
 		}
 	}
 	return shapes
@@ -116,8 +116,8 @@ func (a *Agent) loopShape() graph.Structure {
 	return s
 }
 
-// arrows returns the edges of a node as a picture shows them.
-func (n *Node) arrows() (list []graph.EdgeInfo) {
+// pictureEdges returns the edges of a node as a picture shows them.
+func (n *Node) pictureEdges() (list []graph.EdgeInfo) {
 	add := func(to, label string, kind graph.EdgeKind) {
 		list = append(list, graph.EdgeInfo{From: n.ID, To: to, Label: label, Kind: kind})
 	}

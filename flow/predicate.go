@@ -38,8 +38,8 @@ func parsePredicate(expr string) (predicate, error) {
 	return predicate{}, failf("No comparison operator in validation expression '%s'", expr)
 }
 
-// holds reports whether a text of n bytes satisfies the predicate.
-func (p predicate) holds(n uint64) bool {
+// isSatisfiedBy reports whether a text of n bytes satisfies the predicate.
+func (p predicate) isSatisfiedBy(n uint64) bool {
 	switch p.op {
 	case ">=":
 		return n >= p.limit
@@ -63,7 +63,7 @@ func validateInput(expr, input string) error {
 	if err != nil {
 		return err
 	}
-	if !p.holds(uint64(len(input))) {
+	if !p.isSatisfiedBy(uint64(len(input))) {
 		return failf("Input failed validation '%s' (got %d chars)", expr, utf8.RuneCountInString(input))
 	}
 	return nil

@@ -25,13 +25,13 @@ import (
 // path.
 const maxProof = 100
 
-// Proof reports placeholders in strict fields that have no value on some path
+// CheckPlaceholders reports placeholders in strict fields that have no value on some path
 // from the start node, and names the shortest such path. All findings are
 // warnings. What it reports is certain as far as the file says; a placeholder
 // that is not reported may still have no value.
-func (f *File) Proof() []Finding {
+func (f *File) CheckPlaceholders() []Finding {
 	p := newProver(f)
-	p.solve()
+	p.findMisses()
 	return p.findings
 }
 
@@ -102,7 +102,7 @@ func newProver(f *File) *prover {
 		p.addSets(i, n)
 	}
 	p.regions = p.findRegions()
-	p.settable = f.settable()
+	p.settable = f.settableKeys()
 	return p
 }
 
@@ -146,7 +146,7 @@ func (p *prover) exitsOf(n *Node) []exit {
 // addReads collects the strict placeholders of a node, each key once.
 func (p *prover) addReads(i int, n *Node) {
 	seen := map[string]bool{}
-	for _, u := range n.templates() {
+	for _, u := range n.bodyTemplates() {
 		for _, part := range u.template.parts {
 			if !u.strict || part.path == nil || part.path.never {
 				continue
@@ -185,8 +185,8 @@ func (p *prover) addSets(i int, n *Node) {
 	}
 }
 
-// tell adds the finding for a miss.
-func (p *prover) tell(m miss, l *locator) {
+// reportMiss adds the finding for a miss.
+func (p *prover) reportMiss(m miss, l *locator) {
 	n := p.f.Nodes[m.read.node]
 	way := p.pathTo(m)
 	if way == nil {
@@ -197,11 +197,11 @@ func (p *prover) tell(m miss, l *locator) {
 		Severity: SeverityWarning, Code: "template-unassigned", Node: n.ID,
 		Message: fmt.Sprintf("`%s` reads {{%s}}, but nothing sets `%s` on the path %s",
 			m.read.use.field, m.read.path.text, key, wayText(way)),
-		Hint: p.hint(key), Pos: l.placeholder(n, m.read.use, m.read.path),
+		Hint: p.missHint(key), Pos: l.locatePlaceholder(n, m.read.use, m.read.path),
 	})
 }
 
-func (p *prover) hint(key string) string {
+func (p *prover) missHint(key string) string {
 	if isScoped(key) {
 		return fmt.Sprintf("{{%s}} exists only inside state_updates: store it under a key of your own there", key)
 	}

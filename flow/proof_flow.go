@@ -10,8 +10,8 @@ import (
 // only analyzed in part.
 const maxProofWork = 200_000_000
 
-// solve finds all misses, 64 keys at a time, and reports the first ones.
-func (p *prover) solve() {
+// findMisses finds all misses, 64 keys at a time, and reports the first ones.
+func (p *prover) findMisses() {
 	if len(p.keys) == 0 {
 		return
 	}
@@ -32,18 +32,18 @@ func (p *prover) solve() {
 	}
 	for b := range min(count, 1+maxProofWork/size) {
 		flow := p.newBlock(b)
-		flow.run()
+		flow.propagateUnset()
 		for _, r := range readers[b] {
-			p.judge(flow, r)
+			p.checkRead(flow, r)
 		}
 		if len(p.found) > maxProof {
 			break // keys are in the order of their first use, so the first misses are found
 		}
 	}
 	slices.SortStableFunc(p.found, func(a, b miss) int { return cmp.Compare(a.read.node, b.read.node) })
-	l := p.f.locator()
+	l := p.f.newLocator()
 	for _, m := range p.found[:min(len(p.found), maxProof)] {
-		p.tell(m, l)
+		p.reportMiss(m, l)
 	}
 	if len(p.found) > maxProof {
 		n := p.f.Nodes[p.found[maxProof].read.node]
@@ -54,9 +54,9 @@ func (p *prover) solve() {
 	}
 }
 
-// judge records a read without a value, either in a node itself or in a node
+// checkRead records a read without a value, either in a node itself or in a node
 // that is the branch of a map.
-func (p *prover) judge(flow *block, r read) {
+func (p *prover) checkRead(flow *block, r read) {
 	bit := uint64(1) << (r.key % 64)
 	if flow.unset[r.node]&bit != 0 {
 		p.found = append(p.found, miss{r, -1})
@@ -105,7 +105,7 @@ func (f *block) addExtra() {
 				f.extra[n] |= visible
 			}
 			for _, n := range step {
-				visible |= f.writes(n)
+				visible |= f.possibleWrites(n)
 			}
 		}
 	}
@@ -116,16 +116,16 @@ func (f *block) addExtra() {
 	}
 }
 
-// writes returns all keys that a node may set.
-func (f *block) writes(n int) uint64 {
+// possibleWrites returns all keys that a node may set.
+func (f *block) possibleWrites(n int) uint64 {
 	if f.p.free[n] {
 		return f.all
 	}
 	return f.sets[byUpdates][n] | f.sets[byProperties][n] | f.sets[byCollect][n]
 }
 
-// set returns the keys that are set when a node is left by an exit.
-func (f *block) set(n int, e exit) uint64 {
+// writesOnExit returns the keys that are set when a node is left by an exit.
+func (f *block) writesOnExit(n int, e exit) uint64 {
 	if e.any {
 		return f.all
 	}
@@ -136,8 +136,8 @@ func (f *block) set(n int, e exit) uint64 {
 	return bits
 }
 
-// run follows all paths from the start until nothing changes.
-func (f *block) run() {
+// propagateUnset follows all paths from the start until nothing changes.
+func (f *block) propagateUnset() {
 	start := f.p.index[f.p.f.Start]
 	f.unset[start] = f.all
 	waiting := make([]bool, len(f.unset))
@@ -147,7 +147,7 @@ func (f *block) run() {
 		queue = queue[1:]
 		waiting[n] = false
 		for _, e := range f.p.exits[n] {
-			left := f.unset[n] &^ f.set(n, e) &^ f.extra[e.to]
+			left := f.unset[n] &^ f.writesOnExit(n, e) &^ f.extra[e.to]
 			if left&^f.unset[e.to] == 0 {
 				continue
 			}
@@ -180,7 +180,7 @@ func (p *prover) pathTo(m miss) []string {
 		}
 		queue = queue[1:]
 		for _, e := range p.exits[n] {
-			if from[e.to] == unseen && (flow.set(n, e)|flow.extra[e.to])&bit == 0 {
+			if from[e.to] == unseen && (flow.writesOnExit(n, e)|flow.extra[e.to])&bit == 0 {
 				from[e.to] = n
 				queue = append(queue, e.to)
 			}

@@ -35,14 +35,14 @@ func (p *prover) findRegions() *regions {
 		if len(members) < 2 {
 			continue
 		}
-		found, ok := p.follow(members, maxRegionWork-work)
+		found, ok := p.traceRegion(members, maxRegionWork-work)
 		for _, step := range found.steps {
 			work += len(step)
 		}
 		if ok {
 			r.list = append(r.list, found)
 		} else {
-			p.hide(members, r.opaque)
+			p.markOpaque(members, r.opaque)
 		}
 	}
 	r.size = work
@@ -65,8 +65,8 @@ func (p *prover) fanOut(i int, n *Node) []int {
 	return slices.Compact(members)
 }
 
-// follow returns the steps after a fan-out; ok is false if there are too many.
-func (p *prover) follow(members []int, budget int) (region, bool) {
+// traceRegion returns the steps after a fan-out; ok is false if there are too many.
+func (p *prover) traceRegion(members []int, budget int) (region, bool) {
 	var r region
 	for step := members; len(step) > 0; {
 		r.steps = append(r.steps, step)
@@ -88,8 +88,8 @@ func (p *prover) follow(members []int, budget int) (region, bool) {
 	return r, true
 }
 
-// hide marks everything after a fan-out as opaque.
-func (p *prover) hide(members []int, opaque []bool) {
+// markOpaque marks everything after a fan-out as opaque.
+func (p *prover) markOpaque(members []int, opaque []bool) {
 	queue := slices.Clone(members)
 	for len(queue) > 0 {
 		n := queue[0]

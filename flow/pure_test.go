@@ -14,8 +14,8 @@ func TestFastPath(t *testing.T) {
 		"<think>hm {</think>{\"a\":1}": `{"a":1}`, "<think>a</think> \n<think>b</think>\n```json\n1\n```": "1", " <think></think>1": "1",
 	} {
 		got, ok := fastPath(answer)
-		if !ok || Compact(got) != want {
-			t.Errorf("%q gives %s, %t", answer, Compact(got), ok)
+		if !ok || CompactJSON(got) != want {
+			t.Errorf("%q gives %s, %t", answer, CompactJSON(got), ok)
 		}
 	}
 	for _, answer := range []string{
@@ -23,7 +23,7 @@ func TestFastPath(t *testing.T) {
 		"{} <think>a</think>", "```", "``````", "{'a':1}", "{\"a\":1,}", "1 2", "```json\n{}\n``` bye",
 	} {
 		if got, ok := fastPath(answer); ok {
-			t.Errorf("%q gives %s", answer, Compact(got))
+			t.Errorf("%q gives %s", answer, CompactJSON(got))
 		}
 	}
 }
@@ -56,8 +56,8 @@ func TestPredicate(t *testing.T) {
 		{"  len(input)   <=  3  ", "abcd", false}, {"len(input) < 1", "", true}, {"len(input) >= +2", "ab", true}, {"len(input) == 007", "1234567", true},
 	} {
 		p, err := parsePredicate(tt.expr)
-		if err != nil || p.holds(uint64(len(tt.in))) != tt.want {
-			t.Errorf("%s of %q: %t, %v", tt.expr, tt.in, p.holds(uint64(len(tt.in))), err)
+		if err != nil || p.isSatisfiedBy(uint64(len(tt.in))) != tt.want {
+			t.Errorf("%s of %q: %t, %v", tt.expr, tt.in, p.isSatisfiedBy(uint64(len(tt.in))), err)
 		}
 	}
 	for expr, want := range map[string]string{
@@ -89,7 +89,7 @@ func TestPredicate(t *testing.T) {
 
 func TestScriptOutput(t *testing.T) {
 	r, err := readScriptOutput("s.sh", " {\"b\":1,\"_next\":\"x\",\"a\":null}\n")
-	if err != nil || r.Next != "x" || !r.Routed || Compact(r.Writes) != `{"b":1,"a":null}` {
+	if err != nil || r.Next != "x" || !r.Routed || CompactJSON(r.Writes) != `{"b":1,"a":null}` {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for text, routed := range map[string]bool{`{"_next":""}`: true, `{"_next":null}`: false, `{"_next":["a"]}`: false, `{}`: false} {
@@ -117,13 +117,13 @@ func TestReducersDoNotChangeTheirArguments(t *testing.T) {
 	first, _ := reducers["append"](list, true, "b")
 	second, _ := reducers["append"](list, true, "c")
 	third, _ := reducers["extend"](list, true, []any{"d", "e"})
-	if Compact([]any{list, first, second, third}) != `[["a"],["a","b"],["a","c"],["a","d","e"]]` {
-		t.Error(Compact([]any{list, first, second, third}))
+	if CompactJSON([]any{list, first, second, third}) != `[["a"],["a","b"],["a","c"],["a","d","e"]]` {
+		t.Error(CompactJSON([]any{list, first, second, third}))
 	}
 	old := NewObject(Member{"a", int64(1)})
 	merged, _ := reducers["merge"](old, true, NewObject(Member{"b", int64(2)}, Member{"a", int64(3)}))
-	if Compact([]any{old, merged}) != `[{"a":1},{"a":3,"b":2}]` {
-		t.Error(Compact([]any{old, merged}))
+	if CompactJSON([]any{old, merged}) != `[{"a":1},{"a":3,"b":2}]` {
+		t.Error(CompactJSON([]any{old, merged}))
 	}
 }
 
@@ -144,8 +144,8 @@ func TestReducersOnNumbers(t *testing.T) {
 		{"sum", 1e300, 1.0, false, "1e300"},
 	} {
 		got, err := reducers[tt.reducer](tt.current, !tt.absent, tt.incoming)
-		if err != nil || Compact(got) != tt.want {
-			t.Errorf("%s %v %v: %s, %v, want %s", tt.reducer, tt.current, tt.incoming, Compact(got), err, tt.want)
+		if err != nil || CompactJSON(got) != tt.want {
+			t.Errorf("%s %v %v: %s, %v, want %s", tt.reducer, tt.current, tt.incoming, CompactJSON(got), err, tt.want)
 		}
 	}
 	if _, err := reducers["sum"](1.7e308, true, 1.7e308); err == nil || err.Error() != "reducer 'sum' computed a number that is out of range" {

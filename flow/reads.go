@@ -8,8 +8,8 @@ type use struct {
 	strict   bool // a missing value is a failure
 }
 
-// templates returns the templates in the fields of a node's type.
-func (n *Node) templates() []use {
+// bodyTemplates returns the templates in the fields of a node's type.
+func (n *Node) bodyTemplates() []use {
 	strict := func(field string, t Template) use { return use{field: field, template: t, strict: true} }
 	switch b := n.Body.(type) {
 	case *AgentNode:

@@ -34,8 +34,8 @@ func (h *Host) redact(text string) string {
 	return h.Redactor.Text(text)
 }
 
-// hold calls [Redactor.Hold].
-func (h *Host) hold(text string) int {
+// holdLength calls [Redactor.Hold].
+func (h *Host) holdLength(text string) int {
 	if h.Redactor == nil {
 		return 0
 	}
@@ -69,19 +69,19 @@ func (h *Host) openModel(ctx context.Context, dir, id string) (llm.Model, error)
 	if err != nil {
 		return nil, err
 	}
-	return llm.Redacted(m, h.redact, h.hold), nil
+	return llm.RedactModel(m, h.redact, h.holdLength), nil
 }
 
-// cleaned returns a node's function with secrets removed from its errors,
+// redactErrors returns a node's function with secrets removed from its errors,
 // because the journal stores their texts.
-func (h *Host) cleaned(run graph.Func) graph.Func {
+func (h *Host) redactErrors(run graph.Func) graph.Func {
 	return func(ctx context.Context, s graph.State) (graph.Update, error) {
 		u, err := run(ctx, s)
 		if err == nil || isWaiting(err) {
 			return u, err
 		}
 		if text := h.redact(err.Error()); text != err.Error() {
-			err = &explained{text, err}
+			err = &explainedError{text, err}
 		}
 		return u, err
 	}
@@ -90,7 +90,7 @@ func (h *Host) cleaned(run graph.Func) graph.Func {
 // learnSecrets adds the secrets among the agent's variables to the redactor. A
 // value that names a variable of the environment is not a secret itself.
 func (a *Agent) learnSecrets() {
-	for name, value := range a.values() {
+	for name, value := range a.variableValues() {
 		if a.host.Redactor != nil && !strings.Contains(value, "{{") {
 			a.host.Redactor.AddNamed(name, value)
 		}
@@ -98,7 +98,7 @@ func (a *Agent) learnSecrets() {
 	if a.host.Redactor == nil {
 		return
 	}
-	for _, k := range a.knowledge() {
+	for _, k := range a.knowledgeBases() {
 		for _, document := range k.documents {
 			a.host.Redactor.AddNamed("", document) // its address may contain a password
 		}

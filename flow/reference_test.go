@@ -17,7 +17,7 @@ func TestReferenceAgentHasEveryField(t *testing.T) {
 		t.Fatal(err, c.Findings)
 	}
 	m := newFields(&problems{}, c.src, "")
-	(&Config{src: c.src}).read(m)
+	(&Config{src: c.src}).readFields(m)
 	compareFields(t, "config.yaml", m.known, c.src)
 }
 
@@ -31,10 +31,10 @@ func TestReferenceGraphHasEveryField(t *testing.T) {
 	}
 	m := newFields(&problems{}, f.src, "")
 	p := &parser{problems: m.p, f: &File{fileText: fileText{src: f.src}, byID: map[string]*Node{}, reducers: map[string]string{}}}
-	p.file(m)
+	p.parseFile(m)
 	compareFields(t, "graph.yaml", m.known, f.src)
 	nested := keysOf(f.settings)
-	maps.Copy(nested, keysOf(source{node: resolve(f.src.value("variables")).Content[0]}))
+	maps.Copy(nested, keysOf(source{node: resolveAlias(f.src.fieldNode("variables")).Content[0]}))
 	for _, name := range fieldsAskedFor(t, "parse.go") {
 		if !nested[name] && !slices.Contains(m.known, name) && !slices.Contains([]string{"id", "type", "state_updates"}, name) {
 			t.Errorf("graph.yaml has no `%s`", name)
@@ -57,7 +57,7 @@ func TestReferenceGraphHasEveryField(t *testing.T) {
 
 func keysOf(s source) map[string]bool {
 	keys := map[string]bool{}
-	content := resolve(s.node).Content
+	content := resolveAlias(s.node).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		keys[content[i].Value] = true
 	}

@@ -32,9 +32,9 @@ func (e *ValidationError) Error() string {
 	return b.String()
 }
 
-// Rejected returns a [*ValidationError] with the errors of the validator among
+// ValidationFailure returns a [*ValidationError] with the errors of the validator among
 // the findings, or nil if there are none.
-func Rejected(findings []Finding) error {
+func ValidationFailure(findings []Finding) error {
 	var errs []Finding
 	for _, f := range findings {
 		if f.Severity == SeverityError && f.Class == ClassValidate {

@@ -71,9 +71,9 @@ func ReadReply(data []byte) (r Reply, err error) {
 	switch {
 	case talk.Message.Role != "":
 		r.Text = talk.Text()
-		r.Flaw, r.Useless = talk.Flaw()
+		r.Flaw, r.Useless = talk.DescribeFlaw()
 	case r.Flaw == "" && r.Text == "": // recorded by a version that did not set it
-		r.Flaw, r.Useless = talk.Flaw()
+		r.Flaw, r.Useless = talk.DescribeFlaw()
 	}
 	return r, nil
 }

@@ -50,7 +50,7 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := a.Graph()
+	g, err := a.CompileGraph()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func TestParseValue(t *testing.T) {
 		v, err := ParseValue(text)
 		got := ""
 		if err == nil {
-			got = Compact(v)
+			got = CompactJSON(v)
 		}
 		if got != want {
 			t.Errorf("%q is read as %s (%v), want %s", text, got, err, want)
@@ -143,7 +143,7 @@ func TestParseValue(t *testing.T) {
 func TestNarratorCountsDrives(t *testing.T) {
 	var out strings.Builder
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	n := Narrate(&out, &Agent{File: &File{Name: "g", Start: "a"}}, false)
+	n := NewNarrator(&out, &Agent{File: &File{Name: "g", Start: "a"}}, false)
 	for _, e := range []graph.Event{
 		{Time: at, Body: graph.RunStarted{}},
 		{Time: at.Add(time.Second), Path: "child/", Body: graph.RunStarted{}},

@@ -44,7 +44,7 @@ func (r *resumable) driveIn(h Host, answers ...graph.Answer) (graph.Result, erro
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	g, err := a.Graph()
+	g, err := a.CompileGraph()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func (r *resumable) record(answer graph.Answer) {
 		_, err := graph.Interrupt[string](ctx, graph.Ask{Kind: "input"})
 		die()
 		return graph.Update{}, cmp.Or(err, ctx.Err())
-	}}}, Edges: []graph.Edge{{From: []string{"ask"}, To: []string{graph.End}}}, Open: func(name string) graph.AnyKey { return graph.Last[any](name).Codec(valueCodec) }})
+	}}}, Edges: []graph.Edge{{From: []string{"ask"}, To: []string{graph.End}}}, Open: func(name string) graph.AnyKey { return graph.Last[any](name).WithCodec(valueCodec) }})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -169,10 +169,10 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := a.Graph(); err != nil {
+	if _, err := a.CompileGraph(); err != nil {
 		t.Fatal(err)
 	}
-	if got := a.children["child"].model(""); got != "vendor:one" {
+	if got := a.children["child"].modelID(""); got != "vendor:one" {
 		t.Errorf("the child's model is %q", got)
 	}
 }
@@ -210,7 +210,7 @@ nodes:
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := a.Graph()
+	g, err := a.CompileGraph()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,8 +12,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// patience returns retry_patience in the form that package agent uses.
-func (s Seconds) patience() time.Duration {
+// retryPatience returns retry_patience in the form that package agent uses.
+func (s Seconds) retryPatience() time.Duration {
 	if s == 0 {
 		return -1
 	}
@@ -23,17 +23,17 @@ func (s Seconds) patience() time.Duration {
 // retryPatience returns how long a config.yaml's agent repeats a request.
 func (a *Agent) retryPatience() time.Duration {
 	if p := a.Config.Sampling.Patience; p != nil {
-		return p.patience()
+		return p.retryPatience()
 	}
 	return a.host.Bounds.Patience
 }
 
-// retry returns the rule of a node of a graph: its attempts, and patience only
+// retryPolicy returns the rule of a node of a graph: its attempts, and patience only
 // if the node or its graph sets it.
-func (a *Agent) retry(own *Seconds, attempts int) agent.Retry {
+func (a *Agent) retryPolicy(own *Seconds, attempts int) agent.Retry {
 	r := agent.Retry{Patience: -1, Attempts: attempts, If: mayPass, Failed: a.attemptFailed}
 	if p := cmp.Or(own, a.File.Patience); p != nil {
-		r.Patience = p.patience()
+		r.Patience = p.retryPatience()
 	}
 	return r
 }
@@ -52,7 +52,7 @@ func mayPass(err error) bool {
 	var budget *agent.BudgetError
 	switch {
 	case errors.As(err, &provider):
-		return provider.Transient()
+		return provider.IsTransient()
 	case errors.As(err, &budget):
 		return false
 	}

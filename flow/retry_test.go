@@ -105,7 +105,7 @@ func TestNodesAndAgentsArePatientAsTheirFilesSay(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				g, err := a.Graph()
+				g, err := a.CompileGraph()
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -135,7 +135,7 @@ func TestAReplyOfALaterAttemptIsNotRequestedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	died := errors.New("died")
-	old, err := graph.Compile(graph.Def{Name: "g", Open: (&keyring{file: a.File}).open, Start: []string{"a"}, Nodes: []graph.Node{
+	old, err := graph.Compile(graph.Def{Name: "g", Open: (&keySet{file: a.File}).openKey, Start: []string{"a"}, Nodes: []graph.Node{
 		{Name: "a", Routes: []string{"e"}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 			_, err := graph.Do(ctx, "model attempt 2", func(context.Context) (Reply, error) { return Reply{Text: "kept"}, nil })
 			return graph.Update{}, errors.Join(err, died)

@@ -12,41 +12,41 @@ import (
 )
 
 // runAgent runs another agent and uses its result.
-func (v *visit) runAgent(b *AgentNode) error {
-	prompt, err := v.strict(b.Prompt, fmt.Sprintf("Failed to interpolate prompt for agent '%s'", b.Agent))
+func (v *nodeRun) runAgent(b *AgentNode) error {
+	prompt, err := v.renderStrict(b.Prompt, fmt.Sprintf("Failed to interpolate prompt for agent '%s'", b.Agent))
 	if err != nil {
 		return err
 	}
-	if graph.Emits(v) {
-		graph.Emit(v, Spawned{b.Agent, prompt})
+	if graph.IsEmitEnabled(v) {
+		graph.Emit(v, ChildSpawned{b.Agent, prompt})
 	}
-	text, err := v.spawn(b, prompt)
+	text, err := v.runChild(b, prompt)
 	if err != nil {
 		return err
 	}
 	value := any(text)
 	if b.OutputSchema != nil {
-		if value, err = v.extract(modelUse{retry: v.agent.retry(nil, 1)}, b.OutputSchema, text); err != nil {
-			return because(fmt.Sprintf("Agent '%s' output failed structured-output extraction", b.Agent), err)
+		if value, err = v.extractData(modelUse{retry: v.agent.retryPolicy(nil, 1)}, b.OutputSchema, text); err != nil {
+			return newChainError(fmt.Sprintf("Agent '%s' output failed structured-output extraction", b.Agent), err)
 		}
 	}
-	v.succeed(value)
+	v.applyResult(value)
 	return v.goNext()
 }
 
-// spawn runs the child, within its timeout, and returns its text.
-func (v *visit) spawn(b *AgentNode, prompt string) (string, error) {
-	failed := func(err error) error { return because(fmt.Sprintf("Agent '%s' failed", b.Agent), err) }
-	depth, most := v.depth()+1, v.host().maxDepth()
+// runChild runs the child, within its timeout, and returns its text.
+func (v *nodeRun) runChild(b *AgentNode, prompt string) (string, error) {
+	failed := func(err error) error { return newChainError(fmt.Sprintf("Agent '%s' failed", b.Agent), err) }
+	depth, most := v.agentDepth()+1, v.host().maxDepth()
 	if depth > most {
 		return "", failed(failf("Max agent depth exceeded (%d/%d)", depth, most))
 	}
 	if v.host().NoSpawn {
 		return "", failed(failf("Function calling support must be enabled to spawn agents."))
 	}
-	ctx, cancel := context.WithTimeoutCause(team.At(v, depth), max(1, b.Timeout.Duration()), errNodeTimeout)
+	ctx, cancel := context.WithTimeoutCause(team.WithDepth(v, depth), max(1, b.Timeout.Duration()), errNodeTimeout)
 	defer cancel()
-	text, err := v.child(ctx, b.Agent, Spawn{Agent: b.Agent, Prompt: prompt, Depth: depth, Model: v.agent.model("")})
+	text, err := v.callChild(ctx, b.Agent, Spawn{Agent: b.Agent, Prompt: prompt, Depth: depth, Model: v.agent.modelID("")})
 	switch {
 	case err == nil || isWaiting(err) || v.Err() != nil:
 		return text, err
@@ -56,9 +56,9 @@ func (v *visit) spawn(b *AgentNode, prompt string) (string, error) {
 	return "", failed(err)
 }
 
-// depth returns the number of agents above the agent of the node. It is larger
+// agentDepth returns the number of agents above the agent of the node. It is larger
 // than when the agent was loaded if the agent was spawned at a greater depth.
-func (v *visit) depth() int { return max(v.host().Depth, team.Depth(v)) }
+func (v *nodeRun) agentDepth() int { return max(v.host().Depth, team.Depth(v)) }
 
 // childText returns the error of a child's file as a plain error, with the
 // position of each finding. Otherwise callers would treat it as an error in the
@@ -76,19 +76,19 @@ func childText(err error) error {
 	return errors.New(text.String())
 }
 
-// child runs a graph as part of this run, and any other agent as one effect.
-func (v *visit) child(ctx context.Context, name string, s Spawn) (string, error) {
+// callChild runs a graph as part of this run, and any other agent as one effect.
+func (v *nodeRun) callChild(ctx context.Context, name string, s Spawn) (string, error) {
 	child := v.agent.children[name]
 	if err := cmp.Or(v.agent.childFault(name), v.unbuilt[name]); err != nil {
 		return "", childText(err)
 	}
 	switch {
 	case child != nil:
-		done, err := graph.Call(ctx, child.initial(s.Prompt)...)
+		done, err := graph.Call(ctx, child.initialWrites(s.Prompt)...)
 		if err != nil && !isWaiting(err) {
 			err = child.Explain(err)
 		}
-		return outcome(done.Value).Output, err
+		return newOutcome(done.Value).Output, err
 	case v.host().Child == nil:
 		return "", fmt.Errorf("no graph agent of that name was found, and agents of other kinds cannot run yet")
 	}

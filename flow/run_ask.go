@@ -8,19 +8,19 @@ import (
 )
 
 // runEnd finishes the run with a rendered output.
-func (v *visit) runEnd(b *EndNode) error {
-	v.updates("", nil)
-	text, err := v.lenient(b.Output)
+func (v *nodeRun) runEnd(b *EndNode) error {
+	v.applyUpdates("", nil)
+	text, err := v.renderLenient(b.Output)
 	if err != nil {
-		return because("the output of an end node", err)
+		return newChainError("the output of an end node", err)
 	}
-	v.halt = Outcome{Output: text, ExitCode: b.ExitCode}.halt()
+	v.halt = Outcome{Output: text, ExitCode: b.ExitCode}.toHalt()
 	return nil
 }
 
 // runApproval asks a person to choose, and routes by the answer.
-func (v *visit) runApproval(b *ApprovalNode) error {
-	question, err := v.strict(b.Question, "Failed to interpolate approval question")
+func (v *nodeRun) runApproval(b *ApprovalNode) error {
+	question, err := v.renderStrict(b.Question, "Failed to interpolate approval question")
 	if err != nil {
 		return err
 	}
@@ -29,10 +29,10 @@ func (v *visit) runApproval(b *ApprovalNode) error {
 	}
 	answer, err := graph.Interrupt[string](v, graph.Ask{Kind: "select", Prompt: question, Options: b.Options, Free: true})
 	if err != nil {
-		return v.unanswered("user__ask failed", "Approval interaction failed", err)
+		return v.refusalError("user__ask failed", "Approval interaction failed", err)
 	}
 	answer = v.host().redact(answer)
-	v.updates("choice", answer)
+	v.applyUpdates("choice", answer)
 	return v.goTo(b.Target(answer))
 }
 
@@ -53,40 +53,40 @@ func (b *InputNode) checkAnswer(q graph.Question, a graph.Answer) error {
 }
 
 // runInput asks a person for a text.
-func (v *visit) runInput(b *InputNode) error {
-	question, err := v.strict(b.Question, "Failed to interpolate input question")
+func (v *nodeRun) runInput(b *InputNode) error {
+	question, err := v.renderStrict(b.Question, "Failed to interpolate input question")
 	if err != nil {
 		return err
 	}
-	fallback, err := b.Default.renderLenient(v.lookup, v.host().mostValue())
+	fallback, err := b.Default.renderLenient(v.lookupKey, v.host().mostValue())
 	if err != nil {
-		return because("the default of an input node", err)
+		return newChainError("the default of an input node", err)
 	}
 	if fallback != "" {
 		question += " [default: " + fallback + "]"
 	}
 	ask := graph.Ask{Kind: "input", Prompt: question, Default: fallback}
-	if n := graph.Failures(v); n > 0 && b.Validation != "" {
+	if n := graph.FailureCount(v); n > 0 && b.Validation != "" {
 		ask.Name = fmt.Sprintf("after failure %d", n) // so that the rejected answer is not used again
 	}
-	answer, err := v.input(ask)
+	answer, err := v.askText(ask)
 	if err != nil {
-		return v.unanswered("user__input failed", "Input interaction failed", err)
+		return v.refusalError("user__input failed", "Input interaction failed", err)
 	}
 	if takesDefault(answer, fallback) {
 		answer = fallback
 	} else if err := validateInput(b.Validation, answer); err != nil {
 		return err
 	}
-	v.updates("input", v.host().redact(answer))
+	v.applyUpdates("input", v.host().redact(answer))
 	if v.node.Next == nil {
 		return v.noNext()
 	}
 	return v.goTo(v.node.Next[:min(1, len(v.node.Next))]...)
 }
 
-// input asks for a text. If there is no person to ask, it returns the default.
-func (v *visit) input(ask graph.Ask) (string, error) {
+// askText asks for a text. If there is no person to ask, it returns the default.
+func (v *nodeRun) askText(ask graph.Ask) (string, error) {
 	switch {
 	case !v.host().Headless:
 		return graph.Interrupt[string](v, ask)
@@ -96,15 +96,15 @@ func (v *visit) input(ask graph.Ask) (string, error) {
 	return ask.Default, nil
 }
 
-// unanswered returns why a question has no answer: at the root the person
+// refusalError returns why a question has no answer: at the root the person
 // refused it; in a child the question could not reach the person.
-func (v *visit) unanswered(root, below string, err error) error {
+func (v *nodeRun) refusalError(root, below string, err error) error {
 	var refused *graph.RefusedError
 	switch {
 	case isWaiting(err) || !errors.As(err, &refused):
 		return err
 	case v.agent.depth > 0:
-		return because(below, err)
+		return newChainError(below, err)
 	}
-	return because(root, err)
+	return newChainError(root, err)
 }

@@ -16,8 +16,8 @@ var errNodeTimeout = errors.New("the node's timeout has passed")
 
 // runLLM holds one conversation with a model. A failure is a result too:
 // state_updates can read it, and it has a route.
-func (v *visit) runLLM(b *LLMNode) error {
-	answer, err := v.converse(b)
+func (v *nodeRun) runLLM(b *LLMNode) error {
+	answer, err := v.askWithRetry(b)
 	if isWaiting(err) {
 		return err
 	}
@@ -26,45 +26,45 @@ func (v *visit) runLLM(b *LLMNode) error {
 	}
 	value := any(answer)
 	if b.OutputSchema != nil {
-		if value, err = v.extract(modelUse{b.Model, v.agent.retry(b.Patience, 1)}, b.OutputSchema, answer); err != nil {
+		if value, err = v.extractData(modelUse{b.Model, v.agent.retryPolicy(b.Patience, 1)}, b.OutputSchema, answer); err != nil {
 			return v.llmFailed(b, "LLM node structured-extraction failed: ", "llm node structured extraction failed: ", err)
 		}
 	}
-	v.succeed(value)
+	v.applyResult(value)
 	return v.goNext()
 }
 
-// succeed stores a node's result in its state.
-func (v *visit) succeed(value any) {
+// applyResult stores a node's result in its state.
+func (v *nodeRun) applyResult(value any) {
 	v.output = &value
 	if o, ok := value.(*Object); ok {
-		v.merge(o)
+		v.mergeObject(o)
 	}
-	v.updates("output", value)
+	v.applyUpdates("output", value)
 }
 
 // llmFailed follows the route of a failure: fallback, else next.
-func (v *visit) llmFailed(b *LLMNode, result, log string, err error) error {
-	if fatal(v, err) || v.branch && b.Fallback == "" {
+func (v *nodeRun) llmFailed(b *LLMNode, result, log string, err error) error {
+	if isFatal(v, err) || v.branch && b.Fallback == "" {
 		return err
 	}
-	v.warn("%s%v", log, err)
-	text := any(v.host().redact(result + outermost(err)))
+	v.warnf("%s%v", log, err)
+	text := any(v.host().redact(result + outermostText(err)))
 	v.output = &text
-	v.updates("output", text)
+	v.applyUpdates("output", text)
 	if b.Fallback != "" {
 		return v.goTo(b.Fallback)
 	}
 	if v.node.Next == nil {
-		return because(v.noNext().Error(), err)
+		return newChainError(v.noNext().Error(), err)
 	}
 	return v.goNext()
 }
 
-// converse renders the node's texts and asks the model. It repeats the request
+// askWithRetry renders the node's texts and asks the model. It repeats the request
 // after temporary errors.
-func (v *visit) converse(b *LLMNode) (string, error) {
-	req, err := v.request(b)
+func (v *nodeRun) askWithRetry(b *LLMNode) (string, error) {
+	req, err := v.buildRequest(b)
 	if err != nil {
 		return "", err
 	}
@@ -86,8 +86,8 @@ func (v *visit) converse(b *LLMNode) (string, error) {
 	if answer, ok := v.recordedAttempt(b); ok {
 		return answer, nil
 	}
-	v.announce = &ModelCall{Model: v.agent.model(b.Model), Active: b.Model == "", Tools: b.Tools}
-	answer, err := v.ask(ctx, attemptName(1), modelUse{b.Model, v.agent.retry(b.Patience, b.MaxAttempts)}, req)
+	v.announce = &ModelCall{Model: v.agent.modelID(b.Model), Active: b.Model == "", Tools: b.Tools}
+	answer, err := v.askModel(ctx, attemptName(1), modelUse{b.Model, v.agent.retryPolicy(b.Patience, b.MaxAttempts)}, req)
 	if err != nil && v.Err() == nil && context.Cause(ctx) == errNodeTimeout {
 		return "", failf("llm node timed out after %ds", *b.Timeout)
 	}
@@ -99,7 +99,7 @@ const mostNamedAttempts = 10
 
 // recordedAttempt returns the reply to a later attempt than the first, recorded
 // by an older version in which each attempt was an effect.
-func (v *visit) recordedAttempt(b *LLMNode) (answer string, ok bool) {
+func (v *nodeRun) recordedAttempt(b *LLMNode) (answer string, ok bool) {
 	over, cancel := context.WithCancel(v)
 	cancel() // then the engine treats the error as an interrupted call, not as a failure of the effect
 	for attempt := 2; attempt <= min(b.MaxAttempts, mostNamedAttempts); attempt++ {
@@ -111,17 +111,17 @@ func (v *visit) recordedAttempt(b *LLMNode) (answer string, ok bool) {
 	return "", false
 }
 
-// request returns the conversation at the start of the node.
-func (v *visit) request(b *LLMNode) (llm.Request, error) {
+// buildRequest returns the conversation at the start of the node.
+func (v *nodeRun) buildRequest(b *LLMNode) (llm.Request, error) {
 	var req llm.Request
 	var instructions string
 	var err error
 	if b.Instructions != nil {
-		if instructions, err = v.strict(*b.Instructions, "Failed to interpolate llm node instructions"); err != nil {
+		if instructions, err = v.renderStrict(*b.Instructions, "Failed to interpolate llm node instructions"); err != nil {
 			return req, err
 		}
 	}
-	prompt, err := v.strict(b.Prompt, "Failed to interpolate llm node prompt")
+	prompt, err := v.renderStrict(b.Prompt, "Failed to interpolate llm node prompt")
 	if err != nil {
 		return req, err
 	}
@@ -156,29 +156,29 @@ type modelUse struct {
 	retry agent.Retry
 }
 
-// ask gets one reply from a model and records it before it is used.
-func (v *visit) ask(ctx context.Context, name string, use modelUse, req llm.Request) (string, error) {
-	id := v.agent.model(use.model)
+// askModel gets one reply from a model and records it before it is used.
+func (v *nodeRun) askModel(ctx context.Context, name string, use modelUse, req llm.Request) (string, error) {
+	id := v.agent.modelID(use.model)
 	reply, err := graph.Do(ctx, name, func(ctx context.Context) (Reply, error) {
-		if v.announce != nil && graph.Emits(v) {
+		if v.announce != nil && graph.IsEmitEnabled(v) {
 			graph.Emit(v, *v.announce)
 		}
 		v.announce = nil
-		m, err := v.models.open(ctx, id)
+		m, err := v.models.openModel(ctx, id)
 		if err != nil {
 			return Reply{}, err
 		}
-		return v.stream(ctx, use.retry.Model(agent.Budget{Price: v.agent.facts(id).Price}.Charged(m), true), req)
+		return v.streamReply(ctx, use.retry.WrapModel(agent.Budget{Price: v.agent.modelFacts(id).Price}.MeterModel(m), true), req)
 	})
 	if err == nil && reply.Flaw != "" {
-		v.warn("node '%s': the reply of %s %s", v.node.ID, orElse(reply.Model, "the model"), reply.Flaw)
+		v.warnf("node '%s': the reply of %s %s", v.node.ID, orElse(reply.Model, "the model"), reply.Flaw)
 	}
 	return reply.Text, err
 }
 
-// stream collects a reply and emits its pieces.
-func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (Reply, error) {
-	emits := graph.Emits(v)
+// streamReply collects a reply and emits its pieces.
+func (v *nodeRun) streamReply(ctx context.Context, m llm.Model, req llm.Request) (Reply, error) {
+	emits := graph.IsEmitEnabled(v)
 	for d, err := range m.Stream(ctx, req) {
 		switch {
 		case err != nil:
@@ -188,7 +188,7 @@ func (v *visit) stream(ctx context.Context, m llm.Model, req llm.Request) (Reply
 				graph.Emit(v, ModelDone{Model: d.Done.Model, Usage: d.Done.Usage})
 			}
 			r := Reply{ID: d.Done.ID, Text: d.Done.Text(), Model: d.Done.Model, Usage: d.Done.Usage}
-			r.Flaw, r.Useless = d.Done.Flaw()
+			r.Flaw, r.Useless = d.Done.DescribeFlaw()
 			return r, nil
 		case emits && d.Text != "":
 			graph.Emit(v, Delta{d.Text})
@@ -202,10 +202,10 @@ type modelCache struct {
 	host   *Host
 	dir    string
 	mu     sync.Mutex
-	opened map[string]llm.Model
+	models map[string]llm.Model
 }
 
-func (c *modelCache) open(ctx context.Context, id string) (llm.Model, error) {
+func (c *modelCache) openModel(ctx context.Context, id string) (llm.Model, error) {
 	if id == "" {
 		return nil, errors.New("no model is set: set `model:` in graph.yaml, or choose one for the run")
 	}
@@ -214,16 +214,16 @@ func (c *modelCache) open(ctx context.Context, id string) (llm.Model, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if m := c.opened[id]; m != nil {
+	if m := c.models[id]; m != nil {
 		return m, nil
 	}
 	m, err := c.host.openModel(ctx, c.dir, id)
 	if err != nil {
 		return nil, err
 	}
-	if c.opened == nil {
-		c.opened = map[string]llm.Model{}
+	if c.models == nil {
+		c.models = map[string]llm.Model{}
 	}
-	c.opened[id] = m
+	c.models[id] = m
 	return m, nil
 }

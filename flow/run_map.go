@@ -17,19 +17,19 @@ const fanNode = "(items)"
 
 // branchResults collects the results of the branches, in the order of the
 // items.
-var branchResults = graph.Append[any]("(results)").Codec(listCodec)
+var branchResults = graph.Append[any]("(results)").WithCodec(listCodec)
 
-// branches compiles the graph of a map node.
-func (b *builder) branches(r *runtime, n *Node, body *MapNode) (*graph.Graph, error) {
-	def := graph.Def{Name: n.ID, Keys: []graph.AnyKey{branchResults}, Open: r.ring.open, Start: []string{fanNode}}
+// compileBranches compiles the graph of a map node.
+func (b *builder) compileBranches(r *runtime, n *Node, body *MapNode) (*graph.Graph, error) {
+	def := graph.Def{Name: n.ID, Keys: []graph.AnyKey{branchResults}, Open: r.keySet.openKey, Start: []string{fanNode}}
 	def.Concurrency = max(1, r.agent.File.Settings.MaxConcurrency)
 	if c := body.MaxConcurrency; c != nil {
 		def.Concurrency = max(1, *c)
 	}
-	fan := graph.Node{Name: fanNode, Kind: "map", Run: r.fan(body), Routes: []string{graph.End}}
+	fan := graph.Node{Name: fanNode, Kind: "map", Run: r.fanOutFunc(body), Routes: []string{graph.End}}
 	branch := r.agent.File.Node(body.Branch)
-	if runnable(branch) {
-		node, err := b.node(r, branch)
+	if canBeBranch(branch) {
+		node, err := b.buildNode(r, branch)
 		if err != nil {
 			return nil, err
 		}
@@ -42,8 +42,8 @@ func (b *builder) branches(r *runtime, n *Node, body *MapNode) (*graph.Graph, er
 	return graph.Compile(def)
 }
 
-// runnable reports whether a node can be a branch; the validator reports more.
-func runnable(n *Node) bool {
+// canBeBranch reports whether a node can be a branch; the validator reports more.
+func canBeBranch(n *Node) bool {
 	if n == nil {
 		return false
 	}
@@ -54,27 +54,27 @@ func runnable(n *Node) bool {
 	return true
 }
 
-// fan returns a function that sends every item to a branch task, which is the
+// fanOutFunc returns a function that sends every item to a branch task, which is the
 // only task that sees the item.
-func (r *runtime) fan(b *MapNode) graph.Func {
+func (r *runtime) fanOutFunc(b *MapNode) graph.Func {
 	return func(ctx context.Context, s graph.State) (graph.Update, error) {
-		items, err := b.items(s)
+		items, err := b.evalItems(s)
 		if err != nil {
 			return graph.Update{}, err
 		}
 		u := graph.Update{Goto: []string{}, Send: make([]graph.Send, len(items))}
 		for i, item := range items {
-			u.Send[i] = graph.Send{To: b.Branch, Overlay: []graph.Write{r.ring.reset(b.As, item)}}
+			u.Send[i] = graph.Send{To: b.Branch, Overlay: []graph.Write{r.keySet.replaceValue(b.As, item)}}
 		}
 		return u, nil
 	}
 }
 
-// items returns the list over which a map runs.
-func (b *MapNode) items(s graph.State) ([]any, error) {
+// evalItems returns the list over which a map runs.
+func (b *MapNode) evalItems(s graph.State) ([]any, error) {
 	over, err := b.Over.Eval(s.Value)
 	if err != nil {
-		return nil, because("evaluating `over` template", err)
+		return nil, newChainError("evaluating `over` template", err)
 	}
 	items, ok := over.([]any)
 	if !ok {
@@ -89,9 +89,9 @@ var errNoOutput = errors.New("the branch has no result")
 // branchBody returns a function that runs the branch for one item and returns
 // only its result.
 func (r *runtime) branchBody(n *Node, b *MapNode) graph.Func {
-	return r.agent.host.cleaned(func(ctx context.Context, s graph.State) (graph.Update, error) {
-		v := &visit{Context: r.spending(ctx), runtime: r, node: n, before: s, branch: true, outputKey: b.OutputKey}
-		if err := v.run(); err != nil {
+	return r.agent.host.redactErrors(func(ctx context.Context, s graph.State) (graph.Update, error) {
+		v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, branch: true, outputKey: b.OutputKey}
+		if err := v.runBody(); err != nil {
 			return graph.Update{}, err
 		}
 		result, ok := v.writes.Get(b.OutputKey)
@@ -100,7 +100,7 @@ func (r *runtime) branchBody(n *Node, b *MapNode) graph.Func {
 		case v.output != nil:
 			result = *v.output
 		default:
-			if result, ok = v.lookup(b.OutputKey); !ok {
+			if result, ok = v.lookupKey(b.OutputKey); !ok {
 				return graph.Update{}, errNoOutput
 			}
 		}
@@ -109,18 +109,18 @@ func (r *runtime) branchBody(n *Node, b *MapNode) graph.Func {
 }
 
 // runMap runs the branch for every item and collects the results.
-func (v *visit) runMap(b *MapNode) error {
+func (v *nodeRun) runMap(b *MapNode) error {
 	if v.node.Next == nil {
 		return v.noNext()
 	}
 	name := fmt.Sprintf("map node '%s'", v.node.ID)
-	items, err := b.items(v.before)
+	items, err := b.evalItems(v.before)
 	if err != nil {
 		return failf("%s: %w", name, err)
 	}
-	if branch := v.agent.File.Node(b.Branch); len(items) > 0 && !runnable(branch) {
+	if branch := v.agent.File.Node(b.Branch); len(items) > 0 && !canBeBranch(branch) {
 		if branch == nil {
-			return v.unrouted(b.Branch)
+			return v.unknownNodeError(b.Branch)
 		}
 		return failf("%s points to branch '%s' which is of type %s: such a node cannot run for every item", name, b.Branch, branch.Kind())
 	}
@@ -137,7 +137,7 @@ func (v *visit) runMap(b *MapNode) error {
 }
 
 // branchError returns an error that names the first item that failed.
-func (v *visit) branchError(b *MapNode, name string, err error) error {
+func (v *nodeRun) branchError(b *MapNode, name string, err error) error {
 	var step *graph.StepError
 	if isWaiting(err) || v.Err() != nil || !errors.As(err, &step) || len(step.Tasks) == 0 {
 		return err
@@ -147,5 +147,5 @@ func (v *visit) branchError(b *MapNode, name string, err error) error {
 	if errors.Is(first.Err, errNoOutput) {
 		return failf("%s did not write `output_key` '%s'", at, b.OutputKey)
 	}
-	return because(at+" failed", first.Err)
+	return newChainError(at+" failed", first.Err)
 }

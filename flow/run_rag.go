@@ -38,8 +38,8 @@ type Chunk struct {
 
 // runRAG searches the node's knowledge base with its query. The result is
 // recorded, so that a run that continues in another process uses the same one.
-func (v *visit) runRAG(b *RAGNode) error {
-	query, err := v.strict(b.Query, "Failed to interpolate rag node query")
+func (v *nodeRun) runRAG(b *RAGNode) error {
+	query, err := v.renderStrict(b.Query, "Failed to interpolate rag node query")
 	if err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (v *visit) runRAG(b *RAGNode) error {
 	}
 	ctx, cancel := context.WithTimeoutCause(v, b.Timeout.Duration(), errNodeTimeout)
 	defer cancel()
-	found, err := v.agent.search(ctx, Searching{v.node.ID, query, or(b.TopK, 0)})
+	found, err := v.agent.searchBase(ctx, SearchRequest{v.node.ID, query, valueOr(b.TopK, 0)})
 	switch {
 	case err == nil:
 	case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
@@ -56,25 +56,25 @@ func (v *visit) runRAG(b *RAGNode) error {
 	case v.Err() != nil:
 		return err
 	default:
-		return because(fmt.Sprintf("rag node '%s' retrieval failed", v.node.ID), err)
+		return newChainError(fmt.Sprintf("rag node '%s' retrieval failed", v.node.ID), err)
 	}
-	hits := found.hits()
+	hits := found.ragHits()
 	sources := []any{}
-	for _, s := range rag.Sources(hits) {
+	for _, s := range rag.SourcePaths(hits) {
 		sources = append(sources, s)
 	}
-	v.updates("output", NewObject(Member{"context", v.host().redact(rag.Context(hits))}, Member{"sources", sources}))
+	v.applyUpdates("output", NewObject(Member{"context", v.host().redact(rag.FormatContext(hits))}, Member{"sources", sources}))
 	return v.goNext()
 }
 
 // effectSearch is the name of the effect of a search.
 const effectSearch = "search"
 
-// search searches a base once: a recorded search is not repeated.
-func (a *Agent) search(ctx context.Context, s Searching) (Search, error) {
+// searchBase searches a base once: a recorded search is not repeated.
+func (a *Agent) searchBase(ctx context.Context, s SearchRequest) (Search, error) {
 	base := a.bases[orElse(s.Node, ownBase)]
 	return graph.Do(ctx, effectSearch, func(ctx context.Context) (Search, error) {
-		if graph.Emits(ctx) {
+		if graph.IsEmitEnabled(ctx) {
 			graph.Emit(ctx, s)
 		}
 		hits, err := base.Search(ctx, s.Query, rag.SearchOptions{TopK: s.TopK})
@@ -85,12 +85,12 @@ func (a *Agent) search(ctx context.Context, s Searching) (Search, error) {
 		for _, h := range hits {
 			found.Chunks = append(found.Chunks, Chunk{Source: a.host.redact(h.Path), Index: h.Chunk, Text: a.host.redact(h.Text), Score: h.Score})
 		}
-		graph.Emit(ctx, Found{found.Chunks})
+		graph.Emit(ctx, SearchDone{found.Chunks})
 		return found, nil
 	})
 }
 
-func (r *Search) hits() []rag.Hit {
+func (r *Search) ragHits() []rag.Hit {
 	hits := make([]rag.Hit, len(r.Chunks))
 	for i, c := range r.Chunks {
 		hits[i] = rag.Hit{Path: c.Source, Chunk: c.Index, Text: c.Text, Score: c.Score}

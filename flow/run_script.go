@@ -18,23 +18,23 @@ import (
 )
 
 // runScript runs a script and merges the object that it prints.
-func (v *visit) runScript(b *ScriptNode) error {
+func (v *nodeRun) runScript(b *ScriptNode) error {
 	if err := v.mayRun(b); err != nil {
 		return err
 	}
-	result, err := v.printed(b)
+	result, err := v.executeAndParse(b)
 	if err != nil {
 		return v.scriptFailed(b, err)
 	}
 	if result.Rounded != "" {
-		v.warn("[graph:%s] script '%s' printed the number %s, which is too large to be stored exactly: print it as text", v.agent.File.Name, v.node.ID, result.Rounded)
+		v.warnf("[graph:%s] script '%s' printed the number %s, which is too large to be stored exactly: print it as text", v.agent.File.Name, v.node.ID, result.Rounded)
 	}
-	v.merge(result.Writes)
-	v.updates("", nil)
+	v.mergeObject(result.Writes)
+	v.applyUpdates("", nil)
 	if !result.Routed {
 		return v.goNext()
 	}
-	if graph.Emits(v) {
+	if graph.IsEmitEnabled(v) {
 		graph.Emit(v, ScriptNext{result.Next})
 	}
 	return v.goTo(result.Next)
@@ -61,7 +61,7 @@ func checkConsent(q graph.Question, a graph.Answer) error {
 }
 
 // mayRun asks before a script of an untrusted directory runs.
-func (v *visit) mayRun(b *ScriptNode) error {
+func (v *nodeRun) mayRun(b *ScriptNode) error {
 	doubts := v.host().Tooling.Doubts
 	if doubts == nil || !doubts(v.agent.Dir) {
 		return nil
@@ -95,27 +95,27 @@ func (e *notStartedError) Unwrap() error { return e.cause }
 // scriptFailed follows the route of a failure: fallback, else next. The output
 // of the script is dropped. If the script did not start, the run fails there
 // and continues there after the problem is solved.
-func (v *visit) scriptFailed(b *ScriptNode, err error) error {
+func (v *nodeRun) scriptFailed(b *ScriptNode, err error) error {
 	var (
 		plain      *plainError // an unknown node in _next is not a failure of the script
 		notStarted *notStartedError
 	)
-	if v.branch || fatal(v, err) || isWaiting(err) || errors.As(err, &plain) || errors.As(err, &notStarted) {
+	if v.branch || isFatal(v, err) || isWaiting(err) || errors.As(err, &plain) || errors.As(err, &notStarted) {
 		return err
 	}
 	switch {
 	case b.Fallback != "":
-		v.warn("[graph:%s] script '%s' failed, routing to fallback '%s': %v", v.agent.File.Name, v.node.ID, b.Fallback, err)
+		v.warnf("[graph:%s] script '%s' failed, routing to fallback '%s': %v", v.agent.File.Name, v.node.ID, b.Fallback, err)
 		return v.goTo(b.Fallback)
 	case v.node.Next != nil:
-		v.warn("[graph:%s] script '%s' failed, going on to '%s': %v", v.agent.File.Name, v.node.ID, strings.Join(v.node.Next, "', '"), err)
+		v.warnf("[graph:%s] script '%s' failed, going on to '%s': %v", v.agent.File.Name, v.node.ID, strings.Join(v.node.Next, "', '"), err)
 		return v.goNext()
 	}
 	return err
 }
 
-// printed runs the script and decodes its output.
-func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
+// executeAndParse runs the script and decodes its output.
+func (v *nodeRun) executeAndParse(b *ScriptNode) (scriptResult, error) {
 	path := b.Script
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(v.agent.Dir, path)
@@ -128,17 +128,17 @@ func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
 	}
 	var result scriptResult
 	stdout, err := graph.Do(v, "script", func(ctx context.Context) (string, error) {
-		if graph.Emits(v) {
+		if graph.IsEmitEnabled(v) {
 			graph.Emit(v, ScriptRun{b.Script})
 		}
-		stdout, err := v.execute(ctx, b, path)
+		stdout, err := v.executeScript(ctx, b, path)
 		if err != nil {
 			return "", err
 		}
 		if result, err = readScriptOutput(path, stdout); err != nil {
 			return "", err
 		}
-		return stdout, v.usable(result)
+		return stdout, v.checkResult(result)
 	})
 	if err != nil || result.Writes != nil {
 		return result, err
@@ -146,15 +146,15 @@ func (v *visit) printed(b *ScriptNode) (scriptResult, error) {
 	return readScriptOutput(path, stdout) // recorded by an earlier drive
 }
 
-// usable rejects, before it is recorded, output with which the node can never
+// checkResult rejects, before it is recorded, output with which the node can never
 // continue: when the script is corrected, a resumed run must run it again.
-func (v *visit) usable(r scriptResult) error {
+func (v *nodeRun) checkResult(r scriptResult) error {
 	if r.Routed && !v.branch && v.agent.File.Node(r.Next) == nil {
-		return v.unrouted(r.Next)
+		return v.unknownNodeError(r.Next)
 	}
 	if v.branch && v.outputKey != "" {
 		_, written := r.Writes.Get(v.outputKey)
-		if _, known := v.lookup(v.outputKey); !written && !known && !v.updatesKey(v.outputKey) {
+		if _, known := v.lookupKey(v.outputKey); !written && !known && !v.updatesKey(v.outputKey) {
 			return errNoOutput
 		}
 	}
@@ -162,7 +162,7 @@ func (v *visit) usable(r scriptResult) error {
 }
 
 // updatesKey reports whether state_updates write a key.
-func (v *visit) updatesKey(key string) bool {
+func (v *nodeRun) updatesKey(key string) bool {
 	return slices.ContainsFunc(v.node.Updates, func(u Update) bool { return u.Key == key })
 }
 
@@ -185,7 +185,7 @@ func scriptExtension(path string) string {
 // interpreterOf returns the program that runs a script, and the arguments
 // before the script's own. It loads nothing only because it is in the
 // workspace. cleanup removes the files that this needs.
-func (v *visit) interpreterOf(path string, env []string) (program string, args []string, cleanup func(), err error) {
+func (v *nodeRun) interpreterOf(path string, env []string) (program string, args []string, cleanup func(), err error) {
 	cleanup = func() {}
 	switch scriptExtension(path) {
 	case "sh":
@@ -198,20 +198,20 @@ func (v *visit) interpreterOf(path string, env []string) (program string, args [
 		return "", nil, cleanup, err
 	}
 	cleanup = remove
-	search := interpreter.Search{Packages: v.host().packages(v.agent.Dir), Workspace: v.host().Workspace}
+	search := interpreter.Search{Packages: v.host().packageDirs(v.agent.Dir), Workspace: v.host().Workspace}
 	for _, pair := range env {
 		if list, ok := strings.CutPrefix(pair, "PATH="); ok {
 			search.Path = list
 		}
 	}
-	program, args, err = search.TypeScript(path, scratch)
+	program, args, err = search.FindTypeScript(path, scratch)
 	return program, append(args, path), cleanup, err
 }
 
-// execute runs the child process and returns its output, trimmed. It records
+// executeScript runs the child process and returns its output, trimmed. It records
 // the identity of the process as soon as it runs, so that a later drive can end
 // it.
-func (v *visit) execute(ctx context.Context, b *ScriptNode, path string) (string, error) {
+func (v *nodeRun) executeScript(ctx context.Context, b *ScriptNode, path string) (string, error) {
 	timeout := b.Timeout.Duration()
 	key := graph.EffectKey(ctx)
 	env, cleanup, err := v.scriptEnv(key)
@@ -246,7 +246,7 @@ func (v *visit) execute(ctx context.Context, b *ScriptNode, path string) (string
 
 // workingDir returns the directory in which the script of a node runs. "" means
 // that of the process, for programs that set no workspace.
-func (v *visit) workingDir(b *ScriptNode) string {
+func (v *nodeRun) workingDir(b *ScriptNode) string {
 	if b.WorkingDir == WorkingDirAgent || b.WorkingDir == "" && v.agent.File.WorkingDir == WorkingDirAgent {
 		return v.agent.Dir
 	}
@@ -255,7 +255,7 @@ func (v *visit) workingDir(b *ScriptNode) string {
 
 // scriptError returns the failure of a child process in the words of the file
 // format.
-func (v *visit) scriptError(path string, timeout time.Duration, res proc.Result, err error) error {
+func (v *nodeRun) scriptError(path string, timeout time.Duration, res proc.Result, err error) error {
 	var (
 		late   *proc.TimeoutError
 		exit   *proc.ExitError
@@ -272,7 +272,7 @@ func (v *visit) scriptError(path string, timeout time.Duration, res proc.Result,
 		stderr := strings.TrimSpace(string(proc.StripEscapes(res.Stderr)))
 		return failf("Script '%s' failed with exit code %s:\n%s", path, code, v.host().redact(stderr))
 	case errors.As(err, &absent):
-		return &notStartedError{because(fmt.Sprintf("Failed to spawn script process for '%s'", path), err)}
+		return &notStartedError{newChainError(fmt.Sprintf("Failed to spawn script process for '%s'", path), err)}
 	}
 	return err
 }
@@ -288,7 +288,7 @@ const inlineState = 32768
 
 // scriptEnv returns the environment of a script: the host's, the state, and the
 // variables of raddle. cleanup removes the state's file.
-func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) {
+func (v *nodeRun) scriptEnv(key string) (env []string, cleanup func(), err error) {
 	set := map[string]string{"LLM_AGENT_DATA_DIR": v.agent.Dir, "AUTO_CONFIRM": "true", "CLICOLOR_FORCE": "1", "FORCE_COLOR": "1", keyVariable: key,
 		"PYTHONDONTWRITEBYTECODE": "1"} // raddle must not write into the agent's directory
 	if dir := v.host().ConfigDir; dir != "" {
@@ -300,7 +300,7 @@ func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) 
 	v.setHelpers(set)
 	for _, variable := range v.agent.File.Variables {
 		name := strings.ToUpper(strings.ReplaceAll(variable.Name, "-", "_"))
-		set["LLM_AGENT_VAR_"+name] = v.agent.variable(variable)
+		set["LLM_AGENT_VAR_"+name] = v.agent.variableValue(variable)
 	}
 	cleanup = func() {}
 	state := StateJSON(v.before)
@@ -314,7 +314,7 @@ func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) 
 		set["GRAPH_STATE_FILE"] = file
 		cleanup = remove
 	}
-	for _, pair := range v.host().environ() {
+	for _, pair := range v.host().childEnviron() {
 		name, _, _ := strings.Cut(pair, "=")
 		if _, ours := set[name]; !ours && name != "GRAPH_STATE" && name != "GRAPH_STATE_FILE" {
 			env = append(env, pair)
@@ -328,12 +328,12 @@ func (v *visit) scriptEnv(key string) (env []string, cleanup func(), err error) 
 
 // setHelpers sets the file of helpers for bash, and a PATH that starts with the
 // programs of the global tools.
-func (v *visit) setHelpers(set map[string]string) {
+func (v *nodeRun) setHelpers(set map[string]string) {
 	tooling := v.host().Tooling
 	if tooling.PromptUtils != nil {
 		path, err := tooling.PromptUtils()
 		if err != nil {
-			v.warn("[graph:%s] script '%s' runs without LLM_PROMPT_UTILS_FILE: %v", v.agent.File.Name, v.node.ID, err)
+			v.warnf("[graph:%s] script '%s' runs without LLM_PROMPT_UTILS_FILE: %v", v.agent.File.Name, v.node.ID, err)
 		} else {
 			set["LLM_PROMPT_UTILS_FILE"] = path
 		}
@@ -342,7 +342,7 @@ func (v *visit) setHelpers(set map[string]string) {
 		return
 	}
 	set["PATH"] = tooling.Bin
-	for _, pair := range v.host().environ() {
+	for _, pair := range v.host().childEnviron() {
 		if list, ok := strings.CutPrefix(pair, "PATH="); ok && list != "" {
 			set["PATH"] = tooling.Bin + string(filepath.ListSeparator) + list
 		}
@@ -373,7 +373,7 @@ func EndSurvivors(in []graph.Intent) []error {
 		if json.Unmarshal(i.Note, &h) != nil || h.PID == 0 {
 			continue
 		}
-		if _, err := proc.End(h); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		if _, err := proc.EndHandle(h); err != nil && !errors.Is(err, errors.ErrUnsupported) {
 			errs = append(errs, err)
 		}
 	}

@@ -14,27 +14,27 @@ import (
 	"raddle.dev/tool"
 )
 
-// loop compiles the conversation of an llm node that lists tools: a child
+// compileLoop compiles the conversation of an llm node that lists tools: a child
 // graph, so that each reply and each outcome is in the journal. A node that
 // lists tools to spawn agents leads a team, which ends with the node.
-func (b *builder) loop(r *runtime, n *Node, body *LLMNode) (*graph.Graph, error) {
+func (b *builder) compileLoop(r *runtime, n *Node, body *LLMNode) (*graph.Graph, error) {
 	a := r.agent
-	tools, servers, err := a.whitelist(n, body)
+	tools, servers, err := a.resolveToolList(n, body)
 	if err != nil {
 		return nil, err
 	}
-	id := a.model(body.Model)
-	c := a.loop(id, r.models)
+	id := a.modelID(body.Model)
+	c := a.baseLoopConfig(id, r.models)
 	c.Name, c.Tools, c.MaxIterations = n.ID, tools, body.MaxIterations
 	c.Request = llm.Request{Temperature: firstSet(body.Temperature, a.File.Temperature, a.host.Temperature),
 		TopP: firstSet(body.TopP, a.File.TopP, a.host.TopP), Effort: orElse(body.ReasoningEffort, a.File.ReasoningEffort)}
 	c.System = func(s graph.State) (string, error) { return systemKey.Get(s), nil }
-	c.More = a.serverTools(servers)
-	c.Retry = a.retry(body.Patience, body.MaxAttempts)
-	c.AroundModel = []agent.ModelMiddleware{announced(ModelCall{Model: id, Active: body.Model == "", Tools: body.Tools})}
+	c.ListTools = a.serverTools(servers)
+	c.Retry = a.retryPolicy(body.Patience, body.MaxAttempts)
+	c.AroundModel = []agent.ModelMiddleware{announceCall(ModelCall{Model: id, Active: body.Model == "", Tools: body.Tools})}
 	def, err := c.Def()
-	if a.crew != nil && body.spawns() {
-		def, err = b.under(a, c)
+	if a.spawnSet != nil && body.canSpawn() {
+		def, err = b.buildNodeTeam(a, c)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.At("tools"), err)
@@ -47,12 +47,12 @@ func (b *builder) loop(r *runtime, n *Node, body *LLMNode) (*graph.Graph, error)
 	return g, nil
 }
 
-// announced emits the start of a conversation, when its model is called and the
+// announceCall emits the start of a conversation, when its model is called and the
 // reply is not recorded.
-func announced(call ModelCall) agent.ModelMiddleware {
+func announceCall(call ModelCall) agent.ModelMiddleware {
 	return func(next llm.Model) llm.Model {
 		return agent.ModelFunc(func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
-			if len(r.Messages) == 1 && graph.Emits(ctx) {
+			if len(r.Messages) == 1 && graph.IsEmitEnabled(ctx) {
 				graph.Emit(ctx, call)
 			}
 			return next.Stream(ctx, r)
@@ -60,9 +60,9 @@ func announced(call ModelCall) agent.ModelMiddleware {
 	}
 }
 
-// whitelist returns the tools that an llm node lists, and the servers.
-func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []string, err error) {
-	offer := a.offer()
+// resolveToolList returns the tools that an llm node lists, and the servers.
+func (a *Agent) resolveToolList(n *Node, b *LLMNode) (tools []tool.Tool, servers []string, err error) {
+	offer := a.localTools()
 	for _, name := range b.Tools {
 		if id, ok := strings.CutPrefix(name, serverPrefix); ok {
 			switch {
@@ -80,14 +80,14 @@ func (a *Agent) whitelist(n *Node, b *LLMNode) (tools []tool.Tool, servers []str
 		case i >= 0 && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name == offer[i].Name }):
 			tools = append(tools, offer[i])
 		case i < 0 && !strings.HasPrefix(name, "mcp_"):
-			return nil, nil, failf("llm node references unknown tool '%s'. Agent '%s' provides: [%s]", name, a.Name, strings.Join(a.Tools.names(), ", "))
+			return nil, nil, failf("llm node references unknown tool '%s'. Agent '%s' provides: [%s]", name, a.Name, strings.Join(a.Tools.toolNames(), ", "))
 		}
 	}
 	return tools, servers, nil
 }
 
 // useTools holds the conversation and returns what the model has said in it.
-func (v *visit) useTools(ctx context.Context, b *LLMNode, req llm.Request) (string, error) {
+func (v *nodeRun) useTools(ctx context.Context, b *LLMNode, req llm.Request) (string, error) {
 	done, err := graph.Call(ctx, append(agent.TurnWith(req.Messages[0]), systemKey.Set(req.System))...)
 	var limit *graph.LimitError
 	var budget *agent.BudgetError

@@ -78,7 +78,7 @@ func loadScaleAgent(tb testing.TB, dir string) {
 	if HasErrors(a.Findings) {
 		tb.Fatal(a.Findings[0])
 	}
-	if _, err := a.Graph(); err != nil {
+	if _, err := a.CompileGraph(); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -7,7 +7,7 @@ import "strings"
 func schemaHint(schema any) string {
 	return "Respond with a JSON object that matches this schema. " +
 		"Output ONLY the JSON object with no surrounding prose or markdown fences.\n\n" +
-		"Schema:\n" + Pretty(schema)
+		"Schema:\n" + PrettyJSON(schema)
 }
 
 // withSchemaHint appends the hint for a schema to a text, after one blank line.
@@ -59,7 +59,7 @@ const extractorSystem = "You convert text into data. You are given a JSON schema
 
 // extractorPrompt asks to convert a model's answer to JSON with a schema.
 func extractorPrompt(schema any, answer string) string {
-	return "Schema:\n" + Pretty(schema) + "\n\nInput:\n" + answer
+	return "Schema:\n" + PrettyJSON(schema) + "\n\nInput:\n" + answer
 }
 
 // repairPrompt asks again, with the previous answer of the extractor as the

@@ -21,7 +21,7 @@ type Source struct {
 // that of the file.
 func (a *Agent) Sources() []Source {
 	s := &sources{root: a.Dir, seen: map[string]bool{}}
-	s.agent(a)
+	s.addAgent(a)
 	return s.list
 }
 
@@ -39,17 +39,17 @@ type sources struct {
 	seen map[string]bool
 }
 
-func (s *sources) agent(a *Agent) {
-	if !s.add(a.Path()) {
+func (s *sources) addAgent(a *Agent) {
+	if !s.addFile(a.Path()) {
 		return
 	}
 	for _, path := range a.Tools.Scripts {
-		s.add(path)
+		s.addFile(path)
 	}
-	if a.crew != nil {
-		for _, name := range a.crew.named {
-			if child := a.crew.agents[name]; child != nil {
-				s.agent(child)
+	if a.spawnSet != nil {
+		for _, name := range a.spawnSet.named {
+			if child := a.spawnSet.agents[name]; child != nil {
+				s.addAgent(child)
 			}
 		}
 	}
@@ -59,17 +59,17 @@ func (s *sources) agent(a *Agent) {
 	for _, n := range a.File.Nodes {
 		switch b := n.Body.(type) {
 		case *ScriptNode:
-			s.add(Known{Dir: a.Dir}.scriptPath(b.Script))
+			s.addFile(CheckContext{Dir: a.Dir}.scriptPath(b.Script))
 		case *AgentNode:
 			if child := a.children[b.Agent]; child != nil {
-				s.agent(child)
+				s.addAgent(child)
 			}
 		}
 	}
 }
 
-// add adds a file and reports whether it is new.
-func (s *sources) add(path string) bool {
+// addFile adds a file and reports whether it is new.
+func (s *sources) addFile(path string) bool {
 	if s.seen[path] {
 		return false
 	}
@@ -85,9 +85,9 @@ func (s *sources) add(path string) bool {
 	return true
 }
 
-// Changed returns the differences between the files at the start of a run and
+// DescribeChanges returns the differences between the files at the start of a run and
 // the current ones, one line each. It is empty if there are none.
-func Changed(was, is []Source) []string {
+func DescribeChanges(was, is []Source) []string {
 	var lines []string
 	for _, w := range was {
 		i := slices.IndexFunc(is, func(s Source) bool { return s.Path == w.Path })

@@ -8,14 +8,14 @@ import (
 	"raddle.dev/team"
 )
 
-// roster returns a team without a lead and without graphs. It is used to tell
+// newRoster returns a team without a lead and without graphs. It is used to tell
 // its agents about each other.
-func (a *Agent) roster() *team.Config {
+func (a *Agent) newRoster() *team.Config {
 	t := &team.Config{Agents: map[string]team.Member{}, Escalate: a.escalates(), Depth: a.host.Depth}
-	for name, child := range a.crew.agents {
-		t.Agents[name] = team.Member{Description: child.description()}
+	for name, child := range a.spawnSet.agents {
+		t.Agents[name] = team.Member{Description: child.agentDescription()}
 	}
-	for name, err := range a.crew.faults {
+	for name, err := range a.spawnSet.faults {
 		t.Agents[name] = team.Member{Fault: err}
 	}
 	return t
@@ -27,22 +27,22 @@ func (a *Agent) escalates() bool {
 	return a.host.Headless || a.asks || a.Config != nil && !a.member && a.Config.Team.Escalate
 }
 
-func (a *Agent) description() string {
+func (a *Agent) agentDescription() string {
 	if a.Config != nil {
 		return a.Config.Description
 	}
 	return a.File.Description
 }
 
-// team returns the team that an agent will lead. If another agent cannot be
+// compileTeam returns the team that an agent will lead. If another agent cannot be
 // compiled, it cannot be spawned.
-func (b *builder) team(a *Agent) *team.Config {
-	shared := b.teams[a.crew]
+func (b *builder) compileTeam(a *Agent) *team.Config {
+	shared := b.teams[a.spawnSet]
 	if shared == nil {
-		shared = a.roster()
-		b.teams[a.crew] = shared
-		for name, child := range a.crew.agents {
-			m, err := b.member(shared, child)
+		shared = a.newRoster()
+		b.teams[a.spawnSet] = shared
+		for name, child := range a.spawnSet.agents {
+			m, err := b.compileMember(shared, child)
 			if err != nil {
 				m = team.Member{Fault: failf("Agent '%s' failed: %w", name, err)}
 			}
@@ -54,40 +54,40 @@ func (b *builder) team(a *Agent) *team.Config {
 	return &t
 }
 
-// member returns an agent in the form of package team.
-func (b *builder) member(t *team.Config, a *Agent) (team.Member, error) {
+// compileMember returns an agent in the form of package team.
+func (b *builder) compileMember(t *team.Config, a *Agent) (team.Member, error) {
 	m := team.Member{
-		Description: a.description(), Open: a.start, Plain: true,
-		Input:   a.initial,
-		Output:  func(child graph.Child) string { return outcome(child.Value).Output },
+		Description: a.agentDescription(), Open: a.prepareSpawn, Plain: true,
+		Input:   a.initialWrites,
+		Output:  func(child graph.Child) string { return newOutcome(child.Value).Output },
 		Explain: a.Explain,
 	}
-	if err := a.fit(); err != nil {
+	if err := a.checkRunnable(); err != nil {
 		return m, err
 	}
 	if a.Config == nil {
-		g, err := b.agent(a)
+		g, err := b.compileAgent(a)
 		m.Graph = g
 		return m, err
 	}
-	c := a.conversation(t)
-	m.Agent, m.Shape, m.Spawn = c.loop(), c.shape, c.rule()
-	m.Patience = a.patience()
-	return m.Compiled(a.Name, t.Escalate)
+	c := a.newConversation(t)
+	m.Agent, m.Shape, m.Spawn = c.loopConfig(), c.wrapTurn, c.spawnRule()
+	m.Patience = a.escalationPatience()
+	return m.WithGraph(a.Name, t.Escalate)
 }
 
-// patience returns how long the agent waits for an answer of the agent that
+// escalationPatience returns how long the agent waits for an answer of the agent that
 // spawned it; 0 means the default.
-func (a *Agent) patience() time.Duration {
+func (a *Agent) escalationPatience() time.Duration {
 	if a.Config == nil {
 		return 0
 	}
 	return max(1, a.Config.Team.EscalationTimeout.Duration())
 }
 
-// rule returns what the agent may spawn; nil: nothing.
-func (c *conversation) rule() *team.Spawn {
-	if c.team == nil || c.toolless() || !c.agent.spawns() {
+// spawnRule returns what the agent may spawn; nil: nothing.
+func (c *conversation) spawnRule() *team.Spawn {
+	if c.team == nil || c.hasNoTools() || !c.agent.canSpawn() {
 		return nil
 	}
 	t := c.agent.Config.Team
@@ -96,8 +96,8 @@ func (c *conversation) rule() *team.Spawn {
 		s.Only = append([]string{}, *t.Spawnable...)
 	}
 	if t.SummaryModel != "" {
-		id := c.agent.model(t.SummaryModel)
-		s.Summary = agent.Budget{Price: c.agent.facts(id).Price}.Charged(&namedModel{cache: c.models, id: id})
+		id := c.agent.modelID(t.SummaryModel)
+		s.Summary = agent.Budget{Price: c.agent.modelFacts(id).Price}.MeterModel(&namedModel{cache: c.models, id: id})
 	}
 	return s
 }
@@ -111,28 +111,28 @@ func orNone(n int) int {
 	return n
 }
 
-// led returns a turn of an agent under which others are spawned.
-func (b *builder) led(c *conversation) (graph.Def, error) {
-	c.team = b.team(c.agent)
-	lead := c.loop()
-	c.team.Lead = team.Member{Agent: lead, Spawn: c.rule(), Plain: true, Shape: asked}
+// buildTeam returns a turn of an agent under which others are spawned.
+func (b *builder) buildTeam(c *conversation) (graph.Def, error) {
+	c.team = b.compileTeam(c.agent)
+	lead := c.loopConfig()
+	c.team.Lead = team.Member{Agent: lead, Spawn: c.spawnRule(), Plain: true, Shape: adaptLeadLoop}
 	def, err := c.team.Def()
 	def.Timeout = lead.Budget.Time
 	return def, err
 }
 
-// under returns a turn of an llm node under which others are spawned.
-func (b *builder) under(a *Agent, lead agent.Config) (graph.Def, error) {
-	t := b.team(a)
-	t.Lead = team.Member{Agent: lead, Spawn: &team.Spawn{Depth: a.deepest()}, Plain: true, Shape: asked}
+// buildNodeTeam returns a turn of an llm node under which others are spawned.
+func (b *builder) buildNodeTeam(a *Agent, lead agent.Config) (graph.Def, error) {
+	t := b.compileTeam(a)
+	t.Lead = team.Member{Agent: lead, Spawn: &team.Spawn{Depth: a.maxSpawnDepth()}, Plain: true, Shape: adaptLeadLoop}
 	def, err := t.Def()
 	def.Timeout = lead.Budget.Time
 	return def, err
 }
 
-// asked changes the loop of a lead: its system prompt is created before the
+// adaptLeadLoop changes the loop of a lead: its system prompt is created before the
 // loop, and its timeout is that of the team.
-func asked(d *graph.Def) {
+func adaptLeadLoop(d *graph.Def) {
 	d.Keys = append(d.Keys, systemKey)
 	d.Timeout = 0
 }

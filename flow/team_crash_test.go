@@ -30,7 +30,7 @@ func (w workshop) Open(n ToolNeed) (*Toolset, error) {
 	}
 	work := tool.Tool{Name: "work", Effect: tool.Undeclared, Run: func(_ context.Context, c tool.Call) (tool.Result, error) {
 		count("work " + n.Agent + string(c.Args))
-		return tool.Text("worked"), nil
+		return tool.TextResult("worked"), nil
 	}}
 	return &Toolset{Tools: []tool.Tool{work}, Instructions: func(context.Context) (string, error) {
 		count("instructions " + n.Agent)
@@ -130,7 +130,7 @@ func crashes(t *testing.T, root string, worked, step int) {
 		t.Fatal(OutcomeOf(want), err)
 	}
 	all, works := tally(calm.requests)
-	for limit := 0; limit < count.Records()-3; limit += step {
+	for limit := 0; limit < count.RecordCount()-3; limit += step {
 		x := newBusyTeam(t)
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		if _, _, err := x.toTheEnd(root, store); err != nil && !errors.Is(err, graphtest.ErrCrash) {
@@ -181,7 +181,7 @@ func TestDocumentsOfSpawnedAgents(t *testing.T) {
 	if err := a.Prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if child := a.crew.agents["knows"]; len(child.bases) != 0 {
+	if child := a.spawnSet.agents["knows"]; len(child.bases) != 0 {
 		t.Error("a base is open before anybody was spawned")
 	}
 	res, err := r.Invoke(t.Context(), a.Input("the zebra"))
@@ -196,8 +196,8 @@ func TestDocumentsOfSpawnedAgents(t *testing.T) {
 			t.Errorf("%q is %d times in\n%s", want, strings.Count(said, want), said)
 		}
 	}
-	if err := a.Close(); err != nil || len(a.crew.agents["knows"].bases) != 0 {
-		t.Errorf("%v, %v", err, a.crew.agents["knows"].bases)
+	if err := a.Close(); err != nil || len(a.spawnSet.agents["knows"].bases) != 0 {
+		t.Errorf("%v, %v", err, a.spawnSet.agents["knows"].bases)
 	}
 }
 
@@ -217,7 +217,7 @@ func BenchmarkLoadLead(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := a.Graph(); err != nil {
+		if _, err := a.CompileGraph(); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -14,10 +14,10 @@ type lateBases struct {
 	done map[*Agent]bool
 }
 
-// start opens the knowledge bases of a spawned agent in this process, and
+// prepareSpawn opens the knowledge bases of a spawned agent in this process, and
 // builds missing ones without questions.
-func (a *Agent) start(ctx context.Context) error {
-	if len(a.knowledge()) == 0 && len(a.children) == 0 {
+func (a *Agent) prepareSpawn(ctx context.Context) error {
+	if len(a.knowledgeBases()) == 0 && len(a.children) == 0 {
 		return nil
 	}
 	o := a.late
@@ -28,7 +28,7 @@ func (a *Agent) start(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	now := maps.Clone(o.done)
-	err := a.prepare(ctx, now)
+	err := a.prepareBases(ctx, now)
 	if err == nil && a.Config != nil && a.bases[ownBase] == nil {
 		err = failf("its documents have no knowledge base, and raddle does not ask how to build one for a spawned agent. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
 	}
@@ -38,7 +38,7 @@ func (a *Agent) start(ctx context.Context) error {
 	}
 	for opened := range now {
 		if !o.done[opened] {
-			err = errors.Join(err, errors.Join(opened.shut()...))
+			err = errors.Join(err, errors.Join(opened.closeOwnBases()...))
 		}
 	}
 	return err

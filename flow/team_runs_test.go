@@ -29,7 +29,7 @@ type ownScripts struct{ root string }
 // Open implements Toolbox.
 func (b ownScripts) Open(n ToolNeed) (*Toolset, error) {
 	h := &script.Host{Workspace: b.root, Env: os.Environ(), Agent: &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: n.Variables}}
-	tools, _ := h.Own()
+	tools, _ := h.OwnTools()
 	return &Toolset{Tools: tools, Instructions: func(ctx context.Context) (string, error) { return h.Instructions(ctx, nil) }}, nil
 }
 
@@ -373,7 +373,7 @@ func TestTwoTurnsOfATeam(t *testing.T) {
 				t.Fatal(err)
 			}
 			switch b := e.Body.(type) {
-			case graph.Emitted:
+			case graph.ValueEmitted:
 				if s, ok := b.Value.(team.AgentStarted); ok {
 					ids = append(ids, s.ID)
 				}

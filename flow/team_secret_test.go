@@ -50,7 +50,7 @@ func TestSecretsOfTeams(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch b := ev.Body.(type) {
-		case graph.Emitted:
+		case graph.ValueEmitted:
 			if text, _ := json.Marshal(b.Value); strings.Contains(string(text), secret) {
 				t.Errorf("an event of %s holds the secret: %s", ev.Path, text)
 			}

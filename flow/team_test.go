@@ -131,7 +131,7 @@ func (x *troupe) load(name string, h Host) *Agent {
 func (x *troupe) runner(name string, h Host, s graph.Store) (*Agent, *graph.Runner) {
 	x.t.Helper()
 	a := x.load(name, h)
-	g, err := a.Graph()
+	g, err := a.CompileGraph()
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -328,8 +328,8 @@ func TestFindingsOfSpawnableAgents(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if a.Rejected() != nil || len(a.Agents()) != 3 {
-		t.Errorf("%v, %v", a.Rejected(), a.Agents())
+	if a.ValidationFailure() != nil || len(a.Agents()) != 3 {
+		t.Errorf("%v, %v", a.ValidationFailure(), a.Agents())
 	}
 	nameless, err := Load(filepath.Join(x.root, "lead"), Host{Models: x})
 	if err != nil || len(nameless.Findings) != len(a.Findings) || !strings.Contains(nameless.Instructions(), "\n- explore") {

@@ -93,7 +93,7 @@ func (t Template) Render(lookup func(key string) (any, bool)) (string, error) {
 
 // renderStrict is Render with a limit on the size.
 func (t Template) renderStrict(lookup func(key string) (any, bool), most int) (string, error) {
-	text, missing, err := t.render(lookup, most)
+	text, missing, err := t.renderLimited(lookup, most)
 	if missing != nil {
 		return "", &MissingError{Paths: missing}
 	}
@@ -109,7 +109,7 @@ func (t Template) RenderLenient(lookup func(key string) (any, bool)) string {
 
 // renderLenient is RenderLenient with a limit on the size.
 func (t Template) renderLenient(lookup func(key string) (any, bool), most int) (string, error) {
-	text, _, err := t.render(lookup, most)
+	text, _, err := t.renderLimited(lookup, most)
 	return text, err
 }
 
@@ -117,19 +117,19 @@ func (t Template) renderLenient(lookup func(key string) (any, bool), most int) (
 // optional white space around it, and otherwise the rendered text. If a value
 // is missing, the error is a [*MissingError].
 func (t Template) Eval(lookup func(key string) (any, bool)) (any, error) {
-	p := t.single()
+	p := t.singlePath()
 	if p == nil {
-		return t.trimmed().Render(lookup)
+		return t.trimSpace().Render(lookup)
 	}
-	v, ok := p.resolve(lookup)
+	v, ok := p.resolveValue(lookup)
 	if !ok {
 		return nil, &MissingError{Paths: []string{p.text}}
 	}
 	return v, nil
 }
 
-// single returns the path of a template that is one placeholder, or nil.
-func (t Template) single() *path {
+// singlePath returns the path of a template that is one placeholder, or nil.
+func (t Template) singlePath() *path {
 	text := strings.TrimSpace(t.text)
 	for i, p := range t.parts {
 		if i == 0 && p.path != nil && len(text) == len(p.path.text)+len("{{}}") {
@@ -139,7 +139,7 @@ func (t Template) single() *path {
 	return nil
 }
 
-func (t Template) trimmed() Template {
+func (t Template) trimSpace() Template {
 	if text := strings.TrimSpace(t.text); text != t.text {
 		return ParseTemplate(text)
 	}
@@ -164,9 +164,9 @@ func spokenSize(n int) string {
 	return strconv.Itoa(n) + " bytes"
 }
 
-// render replaces the placeholders. With a limit above 0 it fails before it
+// renderLimited replaces the placeholders. With a limit above 0 it fails before it
 // creates a text that is longer.
-func (t Template) render(lookup func(key string) (any, bool), most int) (text string, missing []string, err error) {
+func (t Template) renderLimited(lookup func(key string) (any, bool), most int) (text string, missing []string, err error) {
 	if t.parts == nil {
 		return t.text, nil, nil
 	}
@@ -176,7 +176,7 @@ func (t Template) render(lookup func(key string) (any, bool), most int) (text st
 		if p.path == nil {
 			continue
 		}
-		v, ok := p.path.resolve(lookup)
+		v, ok := p.path.resolveValue(lookup)
 		if !ok {
 			missing = append(missing, p.path.text)
 			continue

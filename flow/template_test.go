@@ -67,8 +67,8 @@ func TestTemplateEval(t *testing.T) {
 		"{{items}}}": `"[1,{\"k\":2.0}]}"`,
 	} {
 		got, err := ParseTemplate(text).Eval(lookup)
-		if err != nil || Compact(got) != want {
-			t.Errorf("%q gives %s, %v, want %s", text, Compact(got), err, want)
+		if err != nil || CompactJSON(got) != want {
+			t.Errorf("%q gives %s, %v, want %s", text, CompactJSON(got), err, want)
 		}
 	}
 	for _, text := range []string{"{{x}}", " {{x}} y"} {

@@ -40,8 +40,8 @@ type Toolset struct {
 	Instructions func(ctx context.Context) (string, error)
 }
 
-// names returns the names of the tools, sorted.
-func (s *Toolset) names() []string {
+// toolNames returns the names of the tools, sorted.
+func (s *Toolset) toolNames() []string {
 	names := make([]string, len(s.Tools))
 	for i, t := range s.Tools {
 		names[i] = t.Name
@@ -50,9 +50,9 @@ func (s *Toolset) names() []string {
 	return slices.Compact(names)
 }
 
-// unique returns the tools, each name once: the agent's own, which come later,
+// uniqueTools returns the tools, each name once: the agent's own, which come later,
 // replace global ones.
-func (s *Toolset) unique() []tool.Tool {
+func (s *Toolset) uniqueTools() []tool.Tool {
 	var list []tool.Tool
 	for _, t := range s.Tools {
 		if i := slices.IndexFunc(list, func(o tool.Tool) bool { return o.Name == t.Name }); i >= 0 {

@@ -7,15 +7,15 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// unknown returns a finding for every key that was not read from m. node is the
+// unknownKeys returns a finding for every key that was not read from m. node is the
 // id of the node that m belongs to, and may be empty. If hint is not nil, its
 // result for a key is preferred to the nearest known key.
-func (m *fields) unknown(node string, hint func(key string) string) []Finding {
+func (m *fields) unknownKeys(node string, hint func(key string) string) []Finding {
 	if m.src.node == nil {
 		return nil
 	}
 	var found []Finding
-	content := resolve(m.src.node).Content
+	content := resolveAlias(m.src.node).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		key := content[i]
 		if isBroken(key) || slices.Contains(m.known, key.Value) || len(found) >= maxFindings {
@@ -23,8 +23,8 @@ func (m *fields) unknown(node string, hint func(key string) string) []Finding {
 		}
 		found = append(found, Finding{
 			Severity: SeverityWarning, Class: ClassUnknownKey, Code: "unknown-key", Node: node,
-			Message: fmt.Sprintf("unknown key `%s` is ignored", m.field(key.Value)),
-			Hint:    m.hintForKey(key.Value, hint), Pos: m.src.place(key),
+			Message: fmt.Sprintf("unknown key `%s` is ignored", m.fieldPath(key.Value)),
+			Hint:    m.hintForKey(key.Value, hint), Pos: m.src.positionOf(key),
 		})
 	}
 	return found

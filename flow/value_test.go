@@ -51,11 +51,11 @@ func TestEncodeFloats(t *testing.T) {
 		if want == "9007199254740993.0" {
 			want = "9007199254740992.0"
 		}
-		if got := Compact(f); got != want {
+		if got := CompactJSON(f); got != want {
 			t.Errorf("Compact(%g) = %s, want %s", f, got, want)
 		}
 	}
-	if got := Compact(math.Inf(-1)); got != "null" {
+	if got := CompactJSON(math.Inf(-1)); got != "null" {
 		t.Errorf("infinity is written as %s", got)
 	}
 }
@@ -65,7 +65,7 @@ func TestEncodeRefusesOtherTypes(t *testing.T) {
 		if text, err := AppendJSON(nil, []any{NewObject(Member{"k", v})}); err == nil {
 			t.Errorf("%T was written as %s", v, text)
 		}
-		if got := Compact(v); got != "null" {
+		if got := CompactJSON(v); got != "null" {
 			t.Errorf("Compact(%T) = %s", v, got)
 		}
 	}
@@ -90,7 +90,7 @@ func TestPretty(t *testing.T) {
     }
   ]
 }`
-	if diff := cmp.Diff(want, Pretty(v)); diff != "" {
+	if diff := cmp.Diff(want, PrettyJSON(v)); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"raddle.dev/graph"
 )
 
-// visit is one execution of a node: the state before its step, what it has
+// nodeRun is one execution of a node: the state before its step, what it has
 // written since, and where it leads.
-type visit struct {
+type nodeRun struct {
 	context.Context
 	*runtime
 	node   *Node
@@ -23,19 +23,19 @@ type visit struct {
 	hidden string // a scoped variable …
 	value  any    // … and its value, while state_updates run
 
-	output    *any   // the result that state_updates could read, for nodes that have one
-	branch    bool   // it runs in a map: nothing is routed
-	outputKey string // in a map: the key that must have the result
-	next      []string
-	halt      *graph.Halt
-	fault     error // of state_updates: the node fails
-	made      int   // bytes that state_updates have rendered
+	output       *any   // the result that state_updates could read, for nodes that have one
+	branch       bool   // it runs in a map: nothing is routed
+	outputKey    string // in a map: the key that must have the result
+	next         []string
+	halt         *graph.Halt
+	fault        error // of state_updates: the node fails
+	writtenBytes int   // bytes that state_updates have rendered
 
 	announce *ModelCall // emitted when the model is called, not for a recorded reply
 }
 
-// lookup returns the value of a key as the node sees it now.
-func (v *visit) lookup(name string) (any, bool) {
+// lookupKey returns the value of a key as the node sees it now.
+func (v *nodeRun) lookupKey(name string) (any, bool) {
 	if v.hidden != "" && name == v.hidden {
 		return v.value, true
 	}
@@ -45,20 +45,20 @@ func (v *visit) lookup(name string) (any, bool) {
 	return v.before.Value(name)
 }
 
-// strict renders a template in which every placeholder must have a value, and
+// renderStrict renders a template in which every placeholder must have a value, and
 // removes secrets from the text.
-func (v *visit) strict(t Template, failure string) (string, error) {
-	text, err := t.renderStrict(v.lookup, v.host().mostValue())
+func (v *nodeRun) renderStrict(t Template, failure string) (string, error) {
+	text, err := t.renderStrict(v.lookupKey, v.host().mostValue())
 	if err != nil {
-		return "", because(failure, err)
+		return "", newChainError(failure, err)
 	}
 	return v.host().redact(text), nil
 }
 
-// lenient renders a template in which placeholders without a value are empty,
+// renderLenient renders a template in which placeholders without a value are empty,
 // and removes secrets from the text.
-func (v *visit) lenient(t Template) (string, error) {
-	text, err := t.renderLenient(v.lookup, v.host().mostValue())
+func (v *nodeRun) renderLenient(t Template) (string, error) {
+	text, err := t.renderLenient(v.lookupKey, v.host().mostValue())
 	return v.host().redact(text), err
 }
 
@@ -66,28 +66,28 @@ func (v *visit) lenient(t Template) (string, error) {
 // node may create.
 const mostValues = 4
 
-// account adds the size of a text that state_updates created, and fails above
+// countBytes adds the size of a text that state_updates created, and fails above
 // the limit.
-func (v *visit) account(n int) error {
-	v.made += n
-	if most := v.host().mostValue(); most > 0 && v.made/mostValues > most {
+func (v *nodeRun) countBytes(n int) error {
+	v.writtenBytes += n
+	if most := v.host().mostValue(); most > 0 && v.writtenBytes/mostValues > most {
 		return fmt.Errorf("all texts of the node together: %w", &ValueSizeError{most})
 	}
 	return nil
 }
 
-// updates runs state_updates, with the node's result under a scoped name.
-func (v *visit) updates(scoped string, value any) {
+// applyUpdates runs state_updates, with the node's result under a scoped name.
+func (v *nodeRun) applyUpdates(scoped string, value any) {
 	v.hidden, v.value = scoped, value
 	var own any
 	written := false
 	for _, u := range v.node.Updates {
-		text, err := v.lenient(u.Value)
+		text, err := v.renderLenient(u.Value)
 		if err == nil {
-			err = v.account(len(text))
+			err = v.countBytes(len(text))
 		}
 		if err != nil {
-			v.fault = cmp.Or(v.fault, because("state_updates, key '"+u.Key+"'", err))
+			v.fault = cmp.Or(v.fault, newChainError("state_updates, key '"+u.Key+"'", err))
 			continue
 		}
 		if u.Key == scoped && scoped != "" {
@@ -102,21 +102,21 @@ func (v *visit) updates(scoped string, value any) {
 	}
 }
 
-// merge writes the members of an object, and emits an event.
-func (v *visit) merge(o *Object) {
+// mergeObject writes the members of an object, and emits an event.
+func (v *nodeRun) mergeObject(o *Object) {
 	keys := make([]string, 0, o.Len())
 	for name, val := range o.All() {
 		v.writes.Set(name, val)
 		keys = append(keys, name)
 	}
-	if len(keys) > 0 && graph.Emits(v) {
+	if len(keys) > 0 && graph.IsEmitEnabled(v) {
 		slices.Sort(keys)
-		graph.Emit(v, Merged{keys})
+		graph.Emit(v, KeysMerged{keys})
 	}
 }
 
 // goNext routes to the node's next.
-func (v *visit) goNext() error {
+func (v *nodeRun) goNext() error {
 	if v.branch {
 		return nil
 	}
@@ -127,7 +127,7 @@ func (v *visit) goNext() error {
 }
 
 // noNext returns the failure of a node that has no next node.
-func (v *visit) noNext() error {
+func (v *nodeRun) noNext() error {
 	switch v.node.Body.(type) {
 	case *ScriptNode:
 		return failf("script node '%s' did not emit `_next` and has no static `next`", v.node.ID)
@@ -138,14 +138,14 @@ func (v *visit) noNext() error {
 }
 
 // goTo routes to nodes by name.
-func (v *visit) goTo(ids ...string) error {
+func (v *nodeRun) goTo(ids ...string) error {
 	if v.branch {
 		return nil
 	}
 	v.next = []string{}
 	for _, id := range ids {
 		if v.agent.File.Node(id) == nil {
-			return v.unrouted(id)
+			return v.unknownNodeError(id)
 		}
 		if !slices.Contains(v.next, id) {
 			v.next = append(v.next, id)
@@ -154,9 +154,9 @@ func (v *visit) goTo(ids ...string) error {
 	return nil
 }
 
-// update returns the changes of the node: keys whose value differs from the
+// buildUpdate returns the changes of the node: keys whose value differs from the
 // value before.
-func (v *visit) update() (graph.Update, error) {
+func (v *nodeRun) buildUpdate() (graph.Update, error) {
 	u := graph.Update{Goto: v.next, Halt: v.halt}
 	if v.fault != nil {
 		return u, v.fault
@@ -166,7 +166,7 @@ func (v *visit) update() (graph.Update, error) {
 		if present && Equal(was, val) {
 			continue
 		}
-		w, err := v.ring.set(name, val)
+		w, err := v.keySet.writeValue(name, val)
 		if err != nil {
 			return u, err
 		}
@@ -175,16 +175,16 @@ func (v *visit) update() (graph.Update, error) {
 	return u, nil
 }
 
-func (v *visit) host() *Host { return v.agent.host }
+func (v *nodeRun) host() *Host { return v.agent.host }
 
-// warn reports a failure that does not stop the run.
-func (v *visit) warn(format string, args ...any) {
+// warnf reports a failure that does not stop the run.
+func (v *nodeRun) warnf(format string, args ...any) {
 	text := v.host().redact(fmt.Sprintf(format, args...))
 	v.host().log().Warn(text)
 	graph.Emit(v, Warning{text})
 }
 
-func (v *visit) logf(level slog.Level, format string, args ...any) {
+func (v *nodeRun) logf(level slog.Level, format string, args ...any) {
 	log := v.host().log()
 	if log.Enabled(v, level) {
 		log.Log(v, level, "[graph:"+v.agent.File.Name+"] "+fmt.Sprintf(format, args...))
@@ -194,7 +194,7 @@ func (v *visit) logf(level slog.Level, format string, args ...any) {
 // levelTrace is below slog's levels: it logs whole states, including secrets.
 const levelTrace = slog.LevelDebug - 4
 
-func (v *visit) logEntry() {
+func (v *nodeRun) logEntry() {
 	if v.branch || !v.host().log().Enabled(v, slog.LevelDebug) {
 		return
 	}
@@ -211,7 +211,7 @@ func (v *visit) logEntry() {
 	v.logf(levelTrace, "[%s] full state: %s", v.node.ID, state)
 }
 
-func (v *visit) logMove() {
+func (v *nodeRun) logMove() {
 	if len(v.next) > 0 {
 		v.logf(slog.LevelDebug, "%s -> %s", v.node.ID, strings.Join(v.next, ", "))
 	}

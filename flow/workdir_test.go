@@ -33,7 +33,7 @@ func TestScriptsRunWhereTheCallerIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g, err := a.Graph()
+			g, err := a.CompileGraph()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +70,7 @@ func TestWorkingDirHint(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		for _, f := range f.Check(Known{Dir: agent, Workspace: project}) {
+		for _, f := range f.Check(CheckContext{Dir: agent, Workspace: project}) {
 			if f.Code == "working-dir" {
 				got = f.Message
 			}

@@ -32,29 +32,29 @@ type problems struct {
 
 func (p *problems) add(f Finding) {
 	f.Severity, f.Class = SeverityError, ClassParse
-	if !p.full() {
+	if !p.isFull() {
 		p.list = append(p.list, f)
 	}
 }
 
-// full reports whether further findings would be dropped.
-func (p *problems) full() bool { return len(p.list) >= maxFindings }
+// isFull reports whether further findings would be dropped.
+func (p *problems) isFull() bool { return len(p.list) >= maxFindings }
 
 // readYAML parses the text of a file that must contain one YAML document.
 func readYAML(path string, text []byte) *document {
 	d := &document{path: path, text: text}
-	if f, ok := unreadable(text); ok {
-		d.stop(f)
+	if f, ok := findUnreadableText(text); ok {
+		d.recordFatal(f)
 		return d
 	}
 	root, f := loadYAML(text)
 	if f != nil {
-		d.stop(*f)
+		d.recordFatal(*f)
 		return d
 	}
 	if root != nil && !emptyScalar(root) {
 		d.root = root
-		inspect(d)
+		inspectTree(d)
 	}
 	return d
 }
@@ -112,8 +112,8 @@ func acceptVersion(text []byte) []byte {
 	return text
 }
 
-// stop records the problem that ends the reading.
-func (d *document) stop(f Finding) {
+// recordFatal records the problem that ends the reading.
+func (d *document) recordFatal(f Finding) {
 	d.fatal = true
 	f.Pos.File = d.path
 	d.add(f)
@@ -127,9 +127,9 @@ func emptyScalar(n *yaml.Node) bool {
 	return ok && v == nil
 }
 
-// unreadable finds a problem that prevents the parser from reading the text,
+// findUnreadableText finds a problem that prevents the parser from reading the text,
 // and for which the parser would give no position.
-func unreadable(text []byte) (Finding, bool) {
+func findUnreadableText(text []byte) (Finding, bool) {
 	if len(text) > maxFileSize {
 		return Finding{
 			Code:    "file-too-large",
@@ -144,7 +144,7 @@ func unreadable(text []byte) (Finding, bool) {
 		if r >= utf8.RuneSelf {
 			r, size = utf8.DecodeRune(text[i:])
 		}
-		if r == utf8.RuneError && size == 1 || !printable(r) {
+		if r == utf8.RuneError && size == 1 || !isPrintable(r) {
 			col := 1 + utf8.RuneCount(text[lineStart:i])
 			return badCharacter(text, r, size, Pos{Line: line, Col: col}), true
 		}
@@ -171,8 +171,8 @@ func badCharacter(text []byte, r rune, size int, at Pos) Finding {
 	return f
 }
 
-// printable reports whether YAML allows a character.
-func printable(r rune) bool {
+// isPrintable reports whether YAML allows a character.
+func isPrintable(r rune) bool {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r' || r == 0x85:
 		return true
@@ -257,13 +257,13 @@ func lineOf(text []byte, n int) []byte {
 // holdsMapping reports whether the file contains fields. An empty mapping
 // counts.
 func (d *document) holdsMapping() bool {
-	if d.root == nil || resolve(d.root).Kind == yaml.MappingNode {
+	if d.root == nil || resolveAlias(d.root).Kind == yaml.MappingNode {
 		return true
 	}
 	if !isBroken(d.root) {
 		d.add(Finding{
 			Code: "invalid-type", Pos: Pos{d.path, d.root.Line, d.root.Column},
-			Message: fmt.Sprintf("invalid type: %s, expected a map", unexpected(d.root)),
+			Message: fmt.Sprintf("invalid type: %s, expected a map", describeNode(d.root)),
 		})
 	}
 	return false

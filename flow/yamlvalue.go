@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// resolve returns the node to which an alias refers.
-func resolve(n *yaml.Node) *yaml.Node {
+// resolveAlias returns the node to which an alias refers.
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		return n.Alias
 	}
@@ -18,7 +18,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 // text; a float that is not a finite number becomes null, because JSON has
 // none.
 func yamlValue(n *yaml.Node) any {
-	n = resolve(n)
+	n = resolveAlias(n)
 	switch n.Kind {
 	case yaml.SequenceNode:
 		list := make([]any, len(n.Content))

@@ -17,7 +17,7 @@ import (
 func Abandon(ctx context.Context, st Store, thread, reason string) error {
 	s, err := loadPoint(ctx, st, Point{Thread: thread})
 	if err == nil && !s.run.status.Final() {
-		err = appendSealed(ctx, st, thread, s.head, s.abandoned(reason))
+		err = appendSealed(ctx, st, thread, s.head, s.newAbandonRecord(reason))
 	}
 	if err != nil {
 		return fmt.Errorf("abandon thread %s: %w", thread, err)
@@ -25,14 +25,14 @@ func Abandon(ctx context.Context, st Store, thread, reason string) error {
 	return nil
 }
 
-// abandoned returns the end record. If the run has crashed, the time since then does
+// newAbandonRecord returns the end record. If the run has crashed, the time since then does
 // not count as active.
-func (s *replay) abandoned(reason string) Record {
+func (s *replay) newAbandonRecord(reason string) Record {
 	at := s.last
 	if !s.driving {
 		at = max(at, time.Now().UnixMicro())
 	}
 	head := putBool(putString([]byte{byte(Abandoned)}, reason), false)
 	head = putInt(putString(head, s.run.id), 0) // no question is open
-	return Record{Kind: KindEnd, Time: at, Head: s.run.sign(putBroken(head, nil))}
+	return Record{Kind: KindEnd, Time: at, Head: s.run.appendSummary(putBroken(head, nil))}
 }

@@ -10,46 +10,46 @@ import (
 	"sync"
 )
 
-// aheadAnswer is an answer given with the start of a run.
-type aheadAnswer struct {
+// presetAnswer is an answer given with the start of a run.
+type presetAnswer struct {
 	id      string // "": for any question
 	value   []byte // JSON
 	refused string
 	used    bool
 }
 
-// inquiry is what a drive knows of questions and answers.
-type inquiry struct {
-	answered []Answered // recorded by the drive itself, not yet delivered
-	reply    Reply      // nil: no one answers within the drive
+// questionState is what a drive knows of questions and answers.
+type questionState struct {
+	answered []QuestionAnswered // recorded by the drive itself, not yet delivered
+	reply    Reply              // nil: no one answers within the drive
 
 	mu    sync.Mutex // guards the fields below
-	ahead []aheadAnswer
+	ahead []presetAnswer
 	asked map[string]int  // questions by node path
 	shown map[string]bool // questions delivered, if answers were given ahead
 }
 
-// giveAhead stores the answers given with the start, and returns them encoded.
-func (x *drive) giveAhead(answers []Answer) ([]byte, error) {
+// addPresetAnswers stores the answers given with the start, and returns them encoded.
+func (x *drive) addPresetAnswers(answers []Answer) ([]byte, error) {
 	b := putInt(nil, len(answers))
 	for _, a := range answers {
-		v, err := marshal(a.Value)
+		v, err := marshalJSON(a.Value)
 		if err != nil {
 			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
 		}
 		b = putString(putString(putString(b, a.ID), v), a.Refused)
-		x.ahead = append(x.ahead, aheadAnswer{id: a.ID, value: v, refused: a.Refused})
+		x.ahead = append(x.ahead, presetAnswer{id: a.ID, value: v, refused: a.Refused})
 	}
 	return b, nil
 }
 
-// open numbers a question of a node, and returns the place, from 1, of the answer that
+// registerQuestion numbers a question of a node, and returns the place, from 1, of the answer that
 // was given ahead for it, or 0. wrong says why the node refuses that answer. Tasks that
 // run together do not take an answer that another of them could use: see handOut.
-func (x *drive) open(q *Question, base string, n *cnode, together bool) (ahead int, wrong error) {
+func (x *drive) registerQuestion(q *Question, base string, n *cnode, together bool) (ahead int, wrong error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	keep(&x.asked, base, x.asked[base]+1)
+	setEntry(&x.asked, base, x.asked[base]+1)
 	q.ID = base
 	if n := x.asked[base]; n > 1 {
 		q.ID = fmt.Sprintf("%s#%d", base, n)
@@ -75,8 +75,8 @@ func (x *drive) replyTo(q *Question, n *cnode) []byte {
 	if !ok {
 		return nil
 	}
-	b, err := marshal(v)
-	if err != nil || fits(q, b, "") != "" || n.checkAnswer(q, Answer{ID: q.ID}, b) != nil {
+	b, err := marshalJSON(v)
+	if err != nil || describeMismatch(q, b, "") != "" || n.checkAnswer(q, Answer{ID: q.ID}, b) != nil {
 		return nil
 	}
 	return b
@@ -91,7 +91,7 @@ func (x *drive) takeNamed(q *Question, n *cnode, name string) (ahead int, wrong 
 			continue
 		}
 		a.used = true
-		if why := fits(q, a.value, a.refused); why != "" {
+		if why := describeMismatch(q, a.value, a.refused); why != "" {
 			return i + 1, errors.New(why)
 		}
 		return i + 1, n.checkAnswer(q, Answer{ID: q.ID, Ahead: true, Refused: a.refused}, a.value)
@@ -114,7 +114,7 @@ func (x *drive) takeShared(q *Question, n *cnode) (ahead int, wrong error) {
 		if !named && a.id == "" {
 			far, named = math.MaxInt, true
 		}
-		if a.used || !named || found >= 0 && far >= nearest || fits(q, a.value, a.refused) != "" {
+		if a.used || !named || found >= 0 && far >= nearest || describeMismatch(q, a.value, a.refused) != "" {
 			continue
 		}
 		why := n.checkAnswer(q, Answer{Ahead: true, Refused: a.refused}, a.value)
@@ -153,16 +153,16 @@ func isNamed(word, part string) bool {
 	return word != "" && (word == part || word == plain)
 }
 
-// together reports whether other tasks of the run may run concurrently with this one.
-func (t *task) together() bool { return t.frame.beside || len(t.frame.next.tasks) > 1 }
+// hasConcurrentTasks reports whether other tasks of the run may run concurrently with this one.
+func (t *task) hasConcurrentTasks() bool { return t.frame.beside || len(t.frame.next.tasks) > 1 }
 
-// handOut gives answers that several questions could use to those that are open when
+// assignPresetAnswers gives answers that several questions could use to those that are open when
 // all tasks of the root's step have stopped: in the order of the tasks, not in the
 // order of asking. It returns true if it gave any; then the step continues from what
 // the journal holds of it. If a child has stopped at a break, the answers stay for the
 // resume.
-func (x *drive) handOut(f *frame) (bool, error) {
-	if f.breaks != nil || !x.spare() {
+func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
+	if f.breaks != nil || !x.hasUnusedAnswer() {
 		return false, nil
 	}
 	if err := x.j.flush(); err != nil {
@@ -174,8 +174,8 @@ func (x *drive) handOut(f *frame) (bool, error) {
 	}
 	var given []Record
 	x.mu.Lock()
-	for _, o := range s.open() {
-		i, wrong := x.takeShared(&o.q.q, x.r.Graph.asking(s, o))
+	for _, o := range s.openQuestions() {
+		i, wrong := x.takeShared(&o.q.q, x.r.Graph.findAskingNode(s, o))
 		if i == 0 {
 			continue
 		}
@@ -188,22 +188,22 @@ func (x *drive) handOut(f *frame) (bool, error) {
 		}
 		o.q.answered, o.q.now, o.q.ahead, o.q.answer, o.q.refused = true, true, i, a.value, a.refused
 		given = append(given, Record{Kind: KindAnswer, Head: answerHead(o.path, o.key, i, a.refused), Data: a.value})
-		x.answered = append(x.answered, Answered{ID: o.q.q.ID, Ahead: true, Refused: a.refused})
+		x.answered = append(x.answered, QuestionAnswered{ID: o.q.q.ID, Ahead: true, Refused: a.refused})
 	}
 	x.mu.Unlock()
 	if given == nil {
 		return false, nil
 	}
-	if err := x.j.gather(true, given...); err != nil {
+	if err := x.j.addRecords(true, given...); err != nil {
 		return false, err
 	}
-	x.tellAnswers(f)
-	f.raw, f.frames = s.frame(""), s.frames
+	x.deliverAnswers(f)
+	f.raw, f.frames = s.ensureFrame(""), s.frames
 	return true, nil
 }
 
-// spare reports whether an answer given ahead is still unused.
-func (x *drive) spare() bool {
+// hasUnusedAnswer reports whether an answer given ahead is still unused.
+func (x *drive) hasUnusedAnswer() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for i := range x.ahead {
@@ -214,8 +214,8 @@ func (x *drive) spare() bool {
 	return false
 }
 
-// unused lists the answers given ahead that no question has used.
-func (x *drive) unused() (list []Answer) {
+// unusedAnswers lists the answers given ahead that no question has used.
+func (x *drive) unusedAnswers() (list []Answer) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, given := range x.ahead {
@@ -230,25 +230,25 @@ func (x *drive) unused() (list []Answer) {
 	return list
 }
 
-// tellAnswers delivers the answers that the drive itself has recorded.
-func (x *drive) tellAnswers(f *frame) {
+// deliverAnswers delivers the answers that the drive itself has recorded.
+func (x *drive) deliverAnswers(f *frame) {
 	if x.topics&TopicQuestion != 0 {
 		for _, a := range x.answered {
-			x.out.deliver(Event{Step: f.step, Body: a})
+			x.out.deliverEvent(Event{Step: f.step, Body: a})
 		}
 	}
 	x.answered = nil
 }
 
-// told reports whether the drive has already delivered a question: a step that
+// markQuestionDelivered reports whether the drive has already delivered a question: a step that
 // continues with answers given ahead finds the others still open.
-func (x *drive) told(q *Question) bool {
+func (x *drive) markQuestionDelivered(q *Question) bool {
 	if len(x.ahead) == 0 {
 		return false
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	was := x.shown[q.ID] && q.Rejected == ""
-	keep(&x.shown, q.ID, true)
+	setEntry(&x.shown, q.ID, true)
 	return was
 }

@@ -43,9 +43,9 @@ func TestBareAnswersGoInTheOrderOfTasks(t *testing.T) {
 		var res graph.Result
 		for ev, err := range r.Run(t.Context(), graph.Input{Thread: thread, Ahead: ahead, Topics: graph.TopicQuestion}) {
 			switch b := ev.Body.(type) {
-			case graph.Asked:
+			case graph.QuestionAsked:
 				told["ask "+b.Question.ID]++
-			case graph.Answered:
+			case graph.QuestionAnswered:
 				told["answer "+b.ID]++
 			case graph.RunEnded:
 				res = b.Result

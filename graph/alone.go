@@ -8,24 +8,24 @@ package graph
 // What a node does through its context (Do, Interrupt, Call) needs a run.
 func NewState(set ...Write) (State, error) {
 	t := &table{index: map[string]int{}, open: func(string) AnyKey { return nil }}
-	st, _, err := apply(State{t: t}, [][]Write{set}, nil, nil)
+	st, _, err := applyWrites(State{t: t}, [][]Write{set}, nil, nil)
 	return st, err
 }
 
-// Written returns what a write puts into the key, and whether it is a write of this
+// WrittenValue returns what a write puts into the key, and whether it is a write of this
 // key. For an Append or Merge key it returns what is added, unless the write is a
 // Reset.
-func (k Key[T]) Written(w Write) (v T, ok bool) {
+func (k Key[T]) WrittenValue(w Write) (v T, ok bool) {
 	if w.key == nil || w.key != k.d && (w.key.name != k.d.name || w.key.tag != k.d.tag) {
 		return v, false
 	}
-	v, _ = unbox(w.val).(T)
+	v, _ = unboxNil(w.val).(T)
 	return v, true
 }
 
 // Value returns what the write puts into its key. It is for readers that do not know
 // the key. The caller must not change it. See Key.Written.
-func (w Write) Value() any { return unbox(w.val) }
+func (w Write) Value() any { return unboxNil(w.val) }
 
 // IsReset reports whether the write replaces the value without calling the key's
 // reducer.

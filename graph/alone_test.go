@@ -61,20 +61,20 @@ func TestWrittenReadsWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v, ok := same.Written(u.Writes[0])
+	v, ok := same.WrittenValue(u.Writes[0])
 	if diff := cmp.Diff([]string{"a", "b"}, v); diff != "" || !ok || u.Writes[0].IsReset() {
 		t.Error(diff, ok)
 	}
-	if _, ok := other.Written(u.Writes[0]); ok {
+	if _, ok := other.WrittenValue(u.Writes[0]); ok {
 		t.Error("another key's write")
 	}
-	if n, ok := other.Written(u.Writes[1]); !ok || n != 7 || !u.Writes[1].IsReset() || u.Writes[1].Value() != 7 {
+	if n, ok := other.WrittenValue(u.Writes[1]); !ok || n != 7 || !u.Writes[1].IsReset() || u.Writes[1].Value() != 7 {
 		t.Error(n, ok)
 	}
-	if _, ok := other.Written(graph.Write{}); ok || (graph.Write{}).Value() != nil {
+	if _, ok := other.WrittenValue(graph.Write{}); ok || (graph.Write{}).Value() != nil {
 		t.Error("the zero Write")
 	}
-	if v, ok := graph.Dyn("d").Written(graph.Dyn("d").Set(nil)); !ok || v != nil {
+	if v, ok := graph.Dyn("d").WrittenValue(graph.Dyn("d").Set(nil)); !ok || v != nil {
 		t.Errorf("a nil: %v %v", v, ok)
 	}
 }

@@ -12,13 +12,13 @@ import (
 // CheckAnswers reports whether Resume would accept the answers. The error is the one
 // that Resume would return, usually an *AnswerError. Nothing is recorded.
 func (r *Runner) CheckAnswers(ctx context.Context, thread string, answers ...Answer) error {
-	if !r.Graph.compiled() {
+	if !r.Graph.isCompiled() {
 		return errNoGraph
 	}
 	if r.Store == nil {
 		return errors.New("graph: checking answers needs a store; give the Runner one")
 	}
-	s, err := load(ctx, r.Store, thread, 0)
+	s, err := loadThread(ctx, r.Store, thread, 0)
 	switch {
 	case err != nil:
 		return err
@@ -34,7 +34,7 @@ func (r *Runner) CheckAnswers(ctx context.Context, thread string, answers ...Ans
 // checkAnswers returns the question of each answer and the JSON of its value. The
 // error is an *AnswerError.
 func (g *Graph) checkAnswers(s *replay, answers []Answer) (asked []openQuestion, values [][]byte, err error) {
-	open := s.open()
+	open := s.openQuestions()
 	var ids []string
 	for _, o := range open {
 		ids = append(ids, o.q.q.ID)
@@ -56,15 +56,15 @@ func (g *Graph) checkAnswers(s *replay, answers []Answer) (asked []openQuestion,
 		if slices.ContainsFunc(asked, func(o openQuestion) bool { return o.q == open[at].q }) {
 			return nil, nil, wrong(a, errors.New("answered twice"))
 		}
-		b, err := marshal(a.Value)
+		b, err := marshalJSON(a.Value)
 		if err != nil {
 			return nil, nil, wrong(a, err)
 		}
 		q := &open[at].q.q
-		if why := fits(q, b, a.Refused); why != "" {
+		if why := describeMismatch(q, b, a.Refused); why != "" {
 			return nil, nil, wrong(a, errors.New(why))
 		}
-		if err := g.asking(s, open[at]).checkAnswer(q, a, b); err != nil {
+		if err := g.findAskingNode(s, open[at]).checkAnswer(q, a, b); err != nil {
 			return nil, nil, wrong(a, err)
 		}
 		asked, values = append(asked, open[at]), append(values, b)
@@ -90,9 +90,9 @@ func (n *cnode) checkAnswer(q *Question, a Answer, value []byte) (err error) {
 	return n.CheckAnswer(*q, a)
 }
 
-// asking returns the node that asked a question, or nil if the graph no longer has it.
+// findAskingNode returns the node that asked a question, or nil if the graph no longer has it.
 // The digest of a named child's graph decides which kind the child is.
-func (g *Graph) asking(s *replay, o openQuestion) *cnode {
+func (g *Graph) findAskingNode(s *replay, o openQuestion) *cnode {
 	path := ""
 	for segment := range strings.SplitSeq(strings.TrimSuffix(o.path, "/"), "/") {
 		if segment == "" { // the root
@@ -107,7 +107,7 @@ func (g *Graph) asking(s *replay, o openQuestion) *cnode {
 		case !named:
 			g = n.Graph
 		default:
-			g = n.childWith(s.frame(path).digest)
+			g = n.childWith(s.ensureFrame(path).digest)
 		}
 		if g == nil {
 			return nil

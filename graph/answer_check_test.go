@@ -26,7 +26,7 @@ var errShort = errors.New("too short")
 func checkedAsker(name string) graph.Node {
 	return graph.Node{Name: name, CheckAnswer: atLeast3, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		s, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: name + "?"})
-		return graph.Put(total.Set(len(s))), err
+		return graph.Put(newReducerKey.Set(len(s))), err
 	}}
 }
 
@@ -34,9 +34,9 @@ func checkedAsker(name string) graph.Node {
 // root, in a child graph, and in a named child; also in another process.
 func TestANodeChecksAnswersBeforeTheyAreRecorded(t *testing.T) {
 	inner := parallel(t, checkedAsker("ask"))
-	caller := graph.Node{Name: "team", Children: map[string]graph.Sub{"other": {Graph: parallel(t, graph.Node{Name: "x", Run: asker("x")})}, "kind": {Graph: inner}},
+	caller := graph.Node{Name: "team", Children: map[string]graph.ChildGraph{"other": {Graph: parallel(t, graph.Node{Name: "x", Run: asker("x")})}, "kind": {Graph: inner}},
 		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			_, err := graph.CallNamed(ctx, "bob.1", "kind")
+			_, err := graph.CallChild(ctx, "bob.1", "kind")
 			return graph.Update{}, err
 		}}
 	for id, node := range map[string]graph.Node{"ask": checkedAsker("ask"), "sub/ask": {Name: "sub", Graph: inner}, "team/bob.1/ask": caller} {
@@ -99,7 +99,7 @@ func TestCheckAnswersSaysWhatResumeWould(t *testing.T) {
 // It is used up: no later question takes it.
 func TestAnAnswerGivenAheadThatIsRefusedOpensTheQuestion(t *testing.T) {
 	for _, id := range []string{"", "a"} {
-		g := compile(t, graph.Def{Keys: []graph.AnyKey{total}, Start: []string{"a"}, Nodes: []graph.Node{checkedAsker("a"), checkedAsker("b")},
+		g := compile(t, graph.Def{Keys: []graph.AnyKey{newReducerKey}, Start: []string{"a"}, Nodes: []graph.Node{checkedAsker("a"), checkedAsker("b")},
 			Edges: []graph.Edge{{From: []string{"a"}, To: []string{"b"}}, {From: []string{"b"}, To: []string{graph.End}}}})
 		r := kept(g)
 		res, err := r.Invoke(t.Context(), graph.Input{Thread: thread, Ahead: []graph.Answer{says(id, "ab"), says("", "later")}})
@@ -125,14 +125,14 @@ func TestABareAnswerIsLeftForTheQuestionThatItFits(t *testing.T) {
 		return nil
 	}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		s, err := graph.Interrupt[string](ctx, graph.Ask{Options: []string{"once", "no"}, Free: true})
-		return graph.Put(total.Set(len(s))), err
+		return graph.Put(newReducerKey.Set(len(s))), err
 	}}
-	g := compile(t, graph.Def{Keys: []graph.AnyKey{total}, Start: []string{"a"}, Nodes: []graph.Node{options, checkedAsker("b")},
+	g := compile(t, graph.Def{Keys: []graph.AnyKey{newReducerKey}, Start: []string{"a"}, Nodes: []graph.Node{options, checkedAsker("b")},
 		Edges: []graph.Edge{{From: []string{"a"}, To: []string{"b"}}, {From: []string{"b"}, To: []string{graph.End}}}})
 	for first, ahead := range map[string][]graph.Answer{"once": {says("", "yes!"), says("", "once")}, "because": {says("", "yes!"), says("a", "because")}} {
 		res, err := kept(g).Invoke(t.Context(), graph.Input{Thread: thread, Ahead: ahead})
-		if is(t, graph.Done, res, err); total.Get(res.State) != len("yes!")+len(first) {
-			t.Errorf("%v: %v", ahead, total.Get(res.State))
+		if is(t, graph.Done, res, err); newReducerKey.Get(res.State) != len("yes!")+len(first) {
+			t.Errorf("%v: %v", ahead, newReducerKey.Get(res.State))
 		}
 	}
 }
@@ -140,9 +140,9 @@ func TestABareAnswerIsLeftForTheQuestionThatItFits(t *testing.T) {
 // An answer given ahead to a node reaches what is asked inside of it, however deep.
 func TestAnAnswerGivenAheadToANodeReachesItsChildren(t *testing.T) {
 	leaf := parallel(t, checkedAsker("ask"))
-	caller := graph.Node{Name: "team", Children: map[string]graph.Sub{"kind": {Graph: parallel(t, graph.Node{Name: "sub", Graph: leaf})}},
+	caller := graph.Node{Name: "team", Children: map[string]graph.ChildGraph{"kind": {Graph: parallel(t, graph.Node{Name: "sub", Graph: leaf})}},
 		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			_, err := graph.CallNamed(ctx, "bob-1", "kind")
+			_, err := graph.CallChild(ctx, "bob-1", "kind")
 			return graph.Update{}, err
 		}}
 	const id = "team/bob-1/sub/ask"

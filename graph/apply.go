@@ -21,14 +21,14 @@ type buffers struct {
 	marks []mark
 }
 
-func (b *buffers) at(slot int) any {
+func (b *buffers) getBuffer(slot int) any {
 	if b != nil && slot < len(b.grown) {
 		return b.grown[slot]
 	}
 	return nil
 }
 
-func (b *buffers) keep(slot int, buf any) {
+func (b *buffers) setBuffer(slot int, buf any) {
 	for len(b.grown) <= slot {
 		b.grown = append(b.grown, nil)
 	}
@@ -40,7 +40,7 @@ func (b *buffers) keep(slot int, buf any) {
 type mark struct{ slot, by, reset int }
 
 // A folding is the state of one call of apply.
-type folding struct {
+type applyState struct {
 	st    State
 	own   bool // apply may write st.v
 	marks []mark
@@ -53,8 +53,8 @@ type folding struct {
 // manyMarks is the number of marks from which a map finds them faster than a search.
 const manyMarks = 16
 
-// mark returns the place of a slot's mark, or -1.
-func (f *folding) mark(slot int) int {
+// findMark returns the place of a slot's mark, or -1.
+func (f *applyState) findMark(slot int) int {
 	if len(f.marks) < manyMarks {
 		return slices.IndexFunc(f.marks, func(m mark) bool { return m.slot == slot })
 	}
@@ -70,37 +70,37 @@ func (f *folding) mark(slot int) int {
 	return -1
 }
 
-// open adds the slots of keys that an open graph does not know yet, all at once.
-func (f *folding) open(writes [][]Write) {
+// addNewSlots adds the slots of keys that an open graph does not know yet, all at once.
+func (f *applyState) addNewSlots(writes [][]Write) {
 	if f.st.t == nil || f.st.t.open == nil {
 		return
 	}
 	var fresh []*keyDef
 	for _, list := range writes {
 		for _, w := range list {
-			if w.key != nil && f.st.t.slot(w.key) < 0 {
+			if w.key != nil && f.st.t.findSlot(w.key) < 0 {
 				fresh = append(fresh, w.key)
 			}
 		}
 	}
 	if len(fresh) > 0 {
-		st := f.st.extended(fresh...)
+		st := f.st.withSlots(fresh...)
 		f.own, f.st = st.t != f.st.t, st
 	}
 }
 
-// apply is the second half of the engine's pure core: it folds the writes of the tasks
+// applyWrites is the second half of the engine's pure core: it folds the writes of the tasks
 // of a step, in task order, into a new state. If rec is not nil, it appends the patches
 // for the journal to it. On an error, by is the task whose write failed.
-func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by int, err error) {
-	f := folding{st: st, bufs: bufs, rec: rec, known: len(st.v)}
-	f.open(writes)
+func applyWrites(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by int, err error) {
+	f := applyState{st: st, bufs: bufs, rec: rec, known: len(st.v)}
+	f.addNewSlots(writes)
 	if bufs != nil {
 		f.marks = bufs.marks[:0]
 	}
 	for by, list := range writes {
 		for _, w := range list {
-			if err := f.write(w, by); err != nil {
+			if err := f.foldWrite(w, by); err != nil {
 				if c, ok := err.(*ConflictError); ok {
 					c.tasks = writersOf(writes, w.key)
 				}
@@ -108,28 +108,28 @@ func apply(st State, writes [][]Write, bufs *buffers, rec *[]patch) (_ State, by
 			}
 		}
 	}
-	f.finish()
+	f.finishAccumulators()
 	if bufs != nil {
 		bufs.marks = f.marks
 	}
 	return f.st, 0, nil
 }
 
-func (f *folding) write(w Write, by int) error {
+func (f *applyState) foldWrite(w Write, by int) error {
 	if w.key == nil {
 		return errNoKey
 	}
-	slot := f.st.t.slot(w.key)
+	slot := f.st.t.findSlot(w.key)
 	if slot < 0 {
-		return f.unknown(w)
+		return f.unknownKeyError(w)
 	}
 	if !f.own {
 		f.st.v, f.own = slices.Clone(f.st.v), true
 	}
 	k, v := f.st.t.keys[slot], f.st.v
-	m := f.mark(slot)
+	m := f.findMark(slot)
 	if m < 0 && slot >= f.known { // a key that Def.Keys does not list
-		if err := w.key.check(); err != nil {
+		if err := w.key.checkStorable(); err != nil {
 			return err
 		}
 	}
@@ -141,7 +141,7 @@ func (f *folding) write(w Write, by int) error {
 			f.at[slot] = m
 		}
 		if k.begin != nil && !w.reset {
-			v[slot] = k.begin(v[slot], f.bufs.at(slot))
+			v[slot] = k.begin(v[slot], f.bufs.getBuffer(slot))
 		}
 	case k.single && f.marks[m].by != by, w.reset && f.marks[m].reset >= 0 && f.marks[m].reset != by:
 		return &ConflictError{Key: k.name}
@@ -157,11 +157,11 @@ func (f *folding) write(w Write, by int) error {
 		v[slot] = w.val
 	default:
 		old := v[slot]
-		folded, err := reduce(k, unbox(old), old != nil, unbox(w.val))
+		folded, err := callReducer(k, unboxNil(old), old != nil, unboxNil(w.val))
 		if err != nil {
 			return err
 		}
-		v[slot] = box(folded)
+		v[slot] = boxNil(folded)
 	}
 	if f.rec != nil && k.fold != foldSet {
 		p := patch{k, slot, k.fold, w.val, by}
@@ -173,8 +173,8 @@ func (f *folding) write(w Write, by int) error {
 	return nil
 }
 
-// reduce calls a reducer; a panic in it becomes an error of the task that wrote.
-func reduce(k *keyDef, old any, present bool, upd any) (v any, err error) {
+// callReducer calls a reducer; a panic in it becomes an error of the task that wrote.
+func callReducer(k *keyDef, old any, present bool, upd any) (v any, err error) {
 	if k.begin == nil { // the reducers of Append and Merge belong to this package
 		defer func() {
 			if p := recover(); p != nil {
@@ -189,22 +189,22 @@ func reduce(k *keyDef, old any, present bool, upd any) (v any, err error) {
 	return v, nil
 }
 
-func (f *folding) unknown(w Write) error {
+func (f *applyState) unknownKeyError(w Write) error {
 	if i, ok := f.st.t.index[w.key.name]; ok {
 		return fmt.Errorf("key %q is declared with type %s, written with type %s", w.key.name, f.st.t.keys[i].tag, w.key.tag)
 	}
 	return fmt.Errorf("key %q is not declared in the graph; add it to Def.Keys", w.key.name)
 }
 
-// finish turns accumulators back into values.
-func (f *folding) finish() {
+// finishAccumulators turns accumulators back into values.
+func (f *applyState) finishAccumulators() {
 	for _, m := range f.marks {
 		k := f.st.t.keys[m.slot]
 		if k.end != nil {
 			var buf any
 			f.st.v[m.slot], buf = k.end(f.st.v[m.slot])
 			if f.bufs != nil {
-				f.bufs.keep(m.slot, buf)
+				f.bufs.setBuffer(m.slot, buf)
 			}
 		}
 		if f.rec != nil && k.fold == foldSet {
@@ -224,11 +224,11 @@ func writersOf(writes [][]Write, k *keyDef) []int {
 	return by
 }
 
-// overlay returns the state as one task of a Send sees it.
-func overlay(st State, ws []Write) (State, error) {
+// applyOverlay returns the state as one task of a Send sees it.
+func applyOverlay(st State, ws []Write) (State, error) {
 	if len(ws) == 0 {
 		return st, nil
 	}
-	s, _, err := apply(st, [][]Write{ws}, nil, nil)
+	s, _, err := applyWrites(st, [][]Write{ws}, nil, nil)
 	return s, err
 }

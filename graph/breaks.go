@@ -29,8 +29,8 @@ type breakpoints struct {
 func (x *drive) breakHere(f *frame) bool {
 	f.breaks, f.broke = f.broke, nil
 	if step, passed := x.stops.passed[f.path]; !passed || step != f.step {
-		for _, name := range f.next.names(f.g) {
-			if f.g.nodes[f.g.byName[name]].BreakBefore || x.stops.set[Break{Node: plain(f.public + name)}] {
+		for _, name := range f.next.nodeNames(f.g) {
+			if f.g.nodes[f.g.byName[name]].BreakBefore || x.stops.set[Break{Node: stripTaskIndexes(f.public + name)}] {
 				f.breaks = append(f.breaks, Break{Node: f.public + name})
 			}
 		}
@@ -44,8 +44,8 @@ func (x *drive) breakHere(f *frame) bool {
 	return true
 }
 
-// plain returns the path of a node without the indexes of tasks of a Send.
-func plain(path string) string {
+// stripTaskIndexes returns the path of a node without the indexes of tasks of a Send.
+func stripTaskIndexes(path string) string {
 	for {
 		before, rest, ok := strings.Cut(path, "[")
 		if !ok {
@@ -59,17 +59,17 @@ func plain(path string) string {
 // breakAt sets the breaks of one drive. It refuses unknown nodes.
 func (x *drive) breakAt(breaks []Break) error {
 	for _, b := range breaks {
-		b.Node = plain(b.Node)
-		if !x.r.Graph.has(b.Node) {
+		b.Node = stripTaskIndexes(b.Node)
+		if !x.r.Graph.hasNode(b.Node) {
 			return fmt.Errorf("graph %s: a break names node %q, which it does not have", x.r.Graph.def.Name, b.Node)
 		}
-		keep(&x.stops.set, b, true)
+		setEntry(&x.stops.set, b, true)
 	}
 	return nil
 }
 
-// has reports whether there is a node at a path.
-func (g *Graph) has(path string) bool {
+// hasNode reports whether there is a node at a path.
+func (g *Graph) hasNode(path string) bool {
 	name, rest, below := strings.Cut(path, "/")
 	i, ok := g.byName[name]
 	if !ok || i == end {
@@ -77,20 +77,20 @@ func (g *Graph) has(path string) bool {
 	}
 	n := &g.nodes[i]
 	if !below || n.Graph != nil {
-		return !below || n.Graph.has(rest)
+		return !below || n.Graph.hasNode(rest)
 	}
 	_, rest, below = strings.Cut(rest, "/") // after the name of a child, which only the run knows
 	for _, sub := range n.Children {
-		if !below || sub.Graph.has(rest) {
+		if !below || sub.Graph.hasNode(rest) {
 			return below
 		}
 	}
 	return false
 }
 
-// broken lists the steps that the next drive runs without stopping first: those before
+// listBrokenSteps lists the steps that the next drive runs without stopping first: those before
 // which this drive has stopped, and those that it ran so itself and has not finished.
-func (x *drive) broken(f *frame) []brokenStep {
+func (x *drive) listBrokenSteps(f *frame) []brokenStep {
 	all := x.stops.at
 	under := strconv.Itoa(f.step) + "."
 	for path, step := range x.stops.passed {
@@ -107,7 +107,7 @@ func (x *drive) broken(f *frame) []brokenStep {
 func (x *drive) breakAfter(f *frame, ts []task) {
 	for i := range ts {
 		n := ts[i].node()
-		if (n.BreakAfter || x.stops.set[Break{plain(f.public + n.Name), true}]) && (i == 0 || ts[i-1].ref.node != ts[i].ref.node) {
+		if (n.BreakAfter || x.stops.set[Break{stripTaskIndexes(f.public + n.Name), true}]) && (i == 0 || ts[i-1].ref.node != ts[i].ref.node) {
 			f.broke = append(f.broke, Break{Node: f.public + n.Name, After: true})
 		}
 	}

@@ -41,11 +41,11 @@ func CacheKey(graph, node string) string {
 	return graph + "/" + node + "/"
 }
 
-// cached returns the node's update from the cache, or runs the node.
-func (t *task) cached(ctx context.Context, n *cnode, st State) (u Update, err error) {
+// runWithCache returns the node's update from the cache, or runs the node.
+func (t *task) runWithCache(ctx context.Context, n *cnode, st State) (u Update, err error) {
 	store, p := t.drive.r.Cache, n.Cache
 	if store == nil || p == nil {
-		return t.plain(ctx, n, st)
+		return t.callNode(ctx, n, st)
 	}
 	key, err := t.cacheKey(n, st)
 	if err != nil {
@@ -56,15 +56,15 @@ func (t *task) cached(ctx context.Context, n *cnode, st State) (u Update, err er
 		return u, fmt.Errorf("cache: %w", err)
 	}
 	if found {
-		if u, err = st.update(b); err != nil {
+		if u, err = st.decodeUpdate(b); err != nil {
 			return u, fmt.Errorf("cache: %w", err)
 		}
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		t.hit = t.refuses(attemptOf(ctx)) == nil
+		t.hit = t.checkNotHungLocked(attemptOf(ctx)) == nil
 		return u, nil
 	}
-	if u, err = t.plain(ctx, n, st); err != nil || t.stopped() {
+	if u, err = t.callNode(ctx, n, st); err != nil || t.isSuspended() {
 		return u, err
 	}
 	if b, err = putUpdate(nil, &u); err != nil {
@@ -91,12 +91,12 @@ func (t *task) cacheKey(n *cnode, st State) (string, error) {
 	put([]byte(n.Cache.Version), true)
 	for _, k := range n.Cache.Keys {
 		d := k.def()
-		i := st.t.slot(d)
+		i := st.t.findSlot(d)
 		if i < 0 || st.v[i] == nil {
 			put([]byte(d.name), false)
 			continue
 		}
-		b, err := d.store(nil, st.v[i])
+		b, err := d.encodeStored(nil, st.v[i])
 		if err != nil {
 			return "", err
 		}

@@ -22,41 +22,41 @@ func Call(ctx context.Context, set ...Write) (Child, error) {
 	if c == nil {
 		return Child{}, errors.New("graph: Call needs the context of a node")
 	}
-	t := c.task()
+	t := c.holdTask()
 	n := t.node()
 	if n.Graph == nil {
 		return Child{}, fmt.Errorf("graph: node %s calls a child, but its Node.Graph is nil", n.Name)
 	}
-	if err := t.calling(int(c.attempt)); err != nil {
+	if err := t.beginCall(int(c.attempt)); err != nil {
 		return Child{}, err
 	}
-	defer t.called()
-	st, err := overlay(t.frame.st, t.ref.over)
+	defer t.endCall()
+	st, err := applyOverlay(t.frame.st, t.ref.over)
 	if err != nil {
 		return Child{}, err
 	}
-	f, returned, err := t.childFrame(Sub{Graph: n.Graph, Inherit: n.Inherit}, place{path: t.frame.path + t.local() + "/", public: t.public() + "/"}, st, set)
+	f, returned, err := t.childFrame(ChildGraph{Graph: n.Graph, Inherit: n.Inherit}, place{path: t.frame.path + t.localID() + "/", public: t.publicPath() + "/"}, st, set)
 	if err != nil {
 		return Child{}, err
 	}
 	if !returned {
-		status, err := t.drive.child(ctx, f)
-		if t.drove(f, status, err); err != nil {
+		status, err := t.drive.driveChild(ctx, f)
+		if t.saveChildOutcome(f, status, err); err != nil {
 			return Child{State: f.st}, err
 		}
 	}
 	return Child{State: f.st, Value: f.value}, nil
 }
 
-// calling starts the one call that an attempt may make.
-func (t *task) calling(attempt int) error {
+// beginCall starts the one call that an attempt may make.
+func (t *task) beginCall(attempt int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.since(attempt); err != nil {
+	if err := t.checkNotEndedLocked(attempt); err != nil {
 		return err
 	}
-	in := t.in()
-	if in.ordinal("\x00call") != "0" {
+	in := t.ensureInner()
+	if in.nextOrdinal("\x00call") != "0" {
 		return fmt.Errorf("graph: node %s calls its child twice in one task; use Send to run it several times", t.node().Name)
 	}
 	if in.calling {
@@ -66,15 +66,15 @@ func (t *task) calling(attempt int) error {
 	return nil
 }
 
-func (t *task) called() {
+func (t *task) endCall() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.inner.calling = false
 	t.inner.stopped++
 }
 
-// mapped is the body of a node that only runs a child.
-func mapped(ctx context.Context, n *cnode, st State) (up Update, err error) {
+// runChildNode is the body of a node that only runs a child.
+func runChildNode(ctx context.Context, n *cnode, st State) (up Update, err error) {
 	var set []Write
 	if n.In != nil {
 		if set, err = n.In(st); err != nil {
@@ -88,12 +88,12 @@ func mapped(ctx context.Context, n *cnode, st State) (up Update, err error) {
 	return n.Out(st, child)
 }
 
-// drove keeps what the rest of the step needs of a child that has stopped.
-func (t *task) drove(f *frame, status Status, err error) {
+// saveChildOutcome keeps what the rest of the step needs of a child that has stopped.
+func (t *task) saveChildOutcome(f *frame, status Status, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.in().failures, f.failures = append(t.in().failures, f.failures...), nil
-	if t.in().below = f; t.drive.j == nil && t.keeps() {
+	t.ensureInner().failures, f.failures = append(t.ensureInner().failures, f.failures...), nil
+	if t.ensureInner().below = f; t.drive.j == nil && t.canRetry() {
 		t.inner.kept, t.inner.returned = f, err == nil && status == Done
 	}
 	t.waiting, t.paused = t.waiting || status == Waiting, t.paused || status == Paused
@@ -106,32 +106,32 @@ type place struct {
 }
 
 // childFrame opens the frame that the journal holds, or starts a new one.
-func (t *task) childFrame(sub Sub, at place, st State, set []Write) (f *frame, returned bool, err error) {
+func (t *task) childFrame(sub ChildGraph, at place, st State, set []Write) (f *frame, returned bool, err error) {
 	x := t.drive
 	if f := t.keptChild(); f != nil && !at.named {
 		return f, t.inner.returned, nil
 	}
-	frames, err := t.journaled()
+	frames, err := t.loadJournaledFrames()
 	if err != nil {
 		return nil, false, err
 	}
 	f = newFrame(sub.Graph, at.path, at.public)
-	f.beside, f.keeps, f.listener = at.named || t.together(), t.keeps(), t.listeners()
+	f.beside, f.keeps, f.listener = at.named || t.hasConcurrentTasks(), t.canRetry(), t.listeners()
 	if sub.Inherit { // the child's writes are folded onto it, now and when the frame is opened again
-		f.st = f.st.inherit(st)
+		f.st = f.st.inheritKeys(st)
 	}
-	if raw := frames[at.path]; raw != nil && !t.forgotten(at.path) {
+	if raw := frames[at.path]; raw != nil && !t.isChildDropped(at.path) {
 		f.frames = frames
-		if f, err = raw.open(f); err == nil && t.attempt > 1 && !raw.returned {
-			x.j.grew(f.weigh())
+		if f, err = raw.decodeFrame(f); err == nil && t.attempt > 1 && !raw.returned {
+			x.j.addStateSize(f.storedSize())
 		}
 		if t.attempt > 1 || x.failures.Load() > 0 {
-			f.since = x.active()
+			f.since = x.activeTime()
 		}
 		return f, raw.returned, err
 	}
-	f.since, f.first = x.active(), sub.Graph.def.First
-	return f, false, x.begin(f, set, KindCall, nil, nil)
+	f.since, f.first = x.activeTime(), sub.Graph.def.First
+	return f, false, x.beginFrame(f, set, KindCall, nil, nil)
 }
 
 // keptChild returns the child of a failed attempt if no journal holds it: it continues
@@ -139,19 +139,19 @@ func (t *task) childFrame(sub Sub, at place, st State, set []Write) (f *frame, r
 func (t *task) keptChild() *frame {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	f := t.in().kept
+	f := t.ensureInner().kept
 	if f != nil {
-		f.again, f.ts, f.since = f.ts, nil, t.drive.active()
+		f.again, f.ts, f.since = f.ts, nil, t.drive.activeTime()
 	}
 	return f
 }
 
-// keeps reports whether a result of the task may be needed again without a store,
+// canRetry reports whether a result of the task may be needed again without a store,
 // because the task, or a node above it, is retried.
-func (t *task) keeps() bool { return t.frame.keeps || t.retry().Attempts > 1 }
+func (t *task) canRetry() bool { return t.frame.keeps || t.retry().Attempts > 1 }
 
-// goOn takes over what the task has done in an earlier attempt of a node above it.
-func (t *task) goOn(was *task) {
+// restoreAttempt takes over what the task has done in an earlier attempt of a node above it.
+func (t *task) restoreAttempt(was *task) {
 	if was.err == nil && !was.waiting && !was.paused {
 		t.recorded, t.up, t.recovered = true, was.up, was.recovered
 		return
@@ -159,13 +159,13 @@ func (t *task) goOn(was *task) {
 	was.mu.Lock()
 	defer was.mu.Unlock()
 	if in := was.inner; in != nil {
-		t.inner = &inner{results: in.results, kept: in.kept, returned: in.returned}
+		t.inner = &nodeActivity{results: in.results, kept: in.kept, returned: in.returned}
 	}
 }
 
-// journaled returns the frames that an earlier drive or attempt left, if any: a retried
+// loadJournaledFrames returns the frames that an earlier drive or attempt left, if any: a retried
 // child continues where it failed, and so do the children below it.
-func (t *task) journaled() (map[string]*rawFrame, error) {
+func (t *task) loadJournaledFrames() (map[string]*rawFrame, error) {
 	x := t.drive
 	switch {
 	case t.raw != nil && t.attempt == 1:
@@ -173,7 +173,7 @@ func (t *task) journaled() (map[string]*rawFrame, error) {
 	case x.j != nil && t.attempt > 1:
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		in := t.in()
+		in := t.ensureInner()
 		if in.frames == nil {
 			if err := x.j.flush(); err != nil {
 				return nil, err
@@ -189,30 +189,30 @@ func (t *task) journaled() (map[string]*rawFrame, error) {
 	return nil, nil
 }
 
-// forgotten reports whether a child was dropped in this attempt.
-func (t *task) forgotten(path string) bool {
+// isChildDropped reports whether a child was dropped in this attempt.
+func (t *task) isChildDropped(path string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.inner != nil && t.inner.dropped[path]
 }
 
-// child drives a child frame to its end.
-func (x *drive) child(ctx context.Context, f *frame) (Status, error) {
+// driveChild drives a child frame to its end.
+func (x *drive) driveChild(ctx context.Context, f *frame) (Status, error) {
 	if limit := f.g.def.Timeout; limit > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, limit-(x.active()-f.since), errRunTimeout)
+		limited, cancel := context.WithTimeoutCause(ctx, limit-(x.activeTime()-f.since), errRunTimeout)
 		defer cancel()
 		ctx = limited
 	}
-	status, err := x.loop(ctx, f, false)
+	status, err := x.driveFrame(ctx, f, false)
 	switch {
 	case status == Waiting:
 		return status, ErrWaiting
 	case status == Paused:
 		return status, ErrPaused
 	}
-	x.j.grew(-f.weigh())
+	x.j.addStateSize(-f.storedSize())
 	if err == nil && x.j != nil {
-		err = x.j.add(KindReturn, putString(nil, f.path), nil, false)
+		err = x.j.addRecord(KindReturn, putString(nil, f.path), nil, false)
 	}
 	return status, err
 }

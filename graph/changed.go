@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// unchanged compares the graphs with those that the run was started with, and returns
+// compareGraphs compares the graphs with those that the run was started with, and returns
 // the records of the caller's consent for the journal.
-func (x *drive) unchanged(s *replay, accept bool) (consents []Record, err error) {
-	g, raw := x.r.Graph, s.frame("")
+func (x *drive) compareGraphs(s *replay, accept bool) (consents []Record, err error) {
+	g, raw := x.r.Graph, s.ensureFrame("")
 	if raw.digest != g.digest {
 		e := &ChangedError{Thread: x.thread, Was: raw.digest, Is: g.digest}
 		for _, t := range raw.tasks {
@@ -23,14 +23,14 @@ func (x *drive) unchanged(s *replay, accept bool) (consents []Record, err error)
 			return nil, e
 		}
 	}
-	w := comparison{replay: s, named: s.named()}
+	w := comparison{replay: s, named: s.childPathsByTask()}
 	if w.named == nil {
 		return nil, nil
 	}
 	if f := s.frames[sharedPath]; f != nil {
 		w.agreed = f.effects
 	}
-	w.in("", "", g)
+	w.walkFrame("", "", g)
 	for _, c := range w.changes {
 		if !accept {
 			c.Thread = x.thread
@@ -56,7 +56,7 @@ type change struct {
 	consent string // the journal's key for the consent
 }
 
-func (w *comparison) in(path, public string, g *Graph) {
+func (w *comparison) walkFrame(path, public string, g *Graph) {
 	f := w.frames[path]
 	if f == nil {
 		return
@@ -69,21 +69,21 @@ func (w *comparison) in(path, public string, g *Graph) {
 		}
 		n := &g.nodes[at]
 		if n.Graph != nil {
-			w.in(path+id+"/", public+t.node+"/", n.Graph)
+			w.walkFrame(path+id+"/", public+t.node+"/", n.Graph)
 		}
 		for _, below := range w.named[path+id] {
-			w.child(n, below, public+t.node+"/"+strings.TrimSuffix(below[len(path+id)+1:], "/"))
+			w.compareChild(n, below, public+t.node+"/"+strings.TrimSuffix(below[len(path+id)+1:], "/"))
 		}
 	}
 }
 
-// child compares one named child. The journal does not record its kind: one of the
+// compareChild compares one named child. The journal does not record its kind: one of the
 // graphs must be the one that it was started with.
-func (w *comparison) child(n *cnode, path, public string) {
+func (w *comparison) compareChild(n *cnode, path, public string) {
 	f := w.frames[path]
 	for _, kind := range sortedKeys(n.Children) {
 		if g := n.Children[kind].Graph; g.digest == f.digest {
-			w.in(path, public+"/", g)
+			w.walkFrame(path, public+"/", g)
 			return
 		}
 	}

@@ -35,7 +35,7 @@ func Records(ctx context.Context, st Store, thread string, r Range) iter.Seq2[Re
 		c := newChecker(thread)
 		for rec, err := range st.Read(ctx, thread, r) {
 			if err == nil {
-				err = c.check(&rec, r.Heads)
+				err = c.verifyRecord(&rec, r.Heads)
 			}
 			if err != nil {
 				yield(Record{}, err)
@@ -51,7 +51,7 @@ func Records(ctx context.Context, st Store, thread string, r Range) iter.Seq2[Re
 // appendSealed appends records with their checksums.
 func appendSealed(ctx context.Context, st Store, thread string, after int64, recs ...Record) error {
 	c := newChecker(thread)
-	c.seal(after, recs)
+	c.setChecksums(after, recs)
 	return st.Append(ctx, thread, after, recs)
 }
 
@@ -71,7 +71,7 @@ func updateCRC(sum uint32, b []byte) uint32 {
 	return crc32.Update(sum, crc32.MakeTable(crc32.Castagnoli), b)
 }
 
-func (c *checker) sum(r *Record) (head, all uint32) {
+func (c *checker) computeSums(r *Record) (head, all uint32) {
 	binary.BigEndian.PutUint64(c.place[:], uint64(r.Seq))
 	binary.BigEndian.PutUint64(c.place[8:], uint64(r.Time))
 	c.place[16] = byte(r.Kind)
@@ -79,22 +79,22 @@ func (c *checker) sum(r *Record) (head, all uint32) {
 	return head, updateCRC(head, r.Data)
 }
 
-// seal sets the checksums of records that will be appended after a sequence number.
-func (c *checker) seal(after int64, recs []Record) {
+// setChecksums sets the checksums of records that will be appended after a sequence number.
+func (c *checker) setChecksums(after int64, recs []Record) {
 	for i := range recs {
 		r := &recs[i]
 		r.Seq = after + int64(i) + 1
-		head, all := c.sum(r)
+		head, all := c.computeSums(r)
 		r.Sum = max(1, uint64(head)<<32|uint64(all)) // 0 means: no checksum
 	}
 }
 
-// check compares a record with its checksum. If headOnly, it checks only the head.
-func (c *checker) check(r *Record, headOnly bool) error {
+// verifyRecord compares a record with its checksum. If headOnly, it checks only the head.
+func (c *checker) verifyRecord(r *Record, headOnly bool) error {
 	if r.Sum == 0 {
 		return nil
 	}
-	head, all := c.sum(r)
+	head, all := c.computeSums(r)
 	if headOnly {
 		all = uint32(r.Sum)
 	}

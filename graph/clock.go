@@ -16,7 +16,7 @@ type checkedClock struct {
 func (c *checkedClock) Now() (now time.Time) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.drive.spoil(panicError("Runner.Clock", p))
+			c.drive.setFault(panicError("Runner.Clock", p))
 			now = time.Now()
 		}
 	}()
@@ -27,25 +27,25 @@ func (c *checkedClock) Wait(ctx context.Context, d time.Duration) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicError("Runner.Clock", p)
-			c.drive.spoil(err)
+			c.drive.setFault(err)
 		}
 	}()
 	return c.Clock.Wait(ctx, d)
 }
 
-// spoil fails the drive for an error that no task has caused.
-func (x *drive) spoil(err error) {
+// setFault fails the drive for an error that no task has caused.
+func (x *drive) setFault(err error) {
 	if x.fault.CompareAndSwap(nil, &err) && x.cancel != nil {
 		x.cancel()
 	}
 }
 
-// failed returns the error of the clock or the store that ends the drive, or nil.
-func (x *drive) failed() error {
+// fatalError returns the error of the clock or the store that ends the drive, or nil.
+func (x *drive) fatalError() error {
 	if err := x.fault.Load(); err != nil {
 		return *err
 	}
-	return x.j.failed()
+	return x.j.storeError()
 }
 
 // newID makes the id of a run or a branch; a panic in Runner.IDs becomes an error.
@@ -56,7 +56,7 @@ func (x *drive) newID() (id string, err error) {
 		}
 	}()
 	now := x.now()
-	if err := x.failed(); err != nil {
+	if err := x.fatalError(); err != nil {
 		return "", err
 	}
 	if x.r.IDs == nil {

@@ -85,8 +85,8 @@ func decodeValue[T any](b []byte) (v T, err error) {
 	return v, err
 }
 
-// marshal returns the JSON of a value. A panic in one of its methods becomes an error.
-func marshal(v any) (b []byte, err error) {
+// marshalJSON returns the JSON of a value. A panic in one of its methods becomes an error.
+func marshalJSON(v any) (b []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicError(fmt.Sprintf("the JSON of a %T", v), p)
@@ -95,8 +95,8 @@ func marshal(v any) (b []byte, err error) {
 	return json.Marshal(v)
 }
 
-// unmarshal reads JSON into a value. A panic in one of its methods becomes an error.
-func unmarshal(b []byte, into any) (err error) {
+// unmarshalJSON reads JSON into a value. A panic in one of its methods becomes an error.
+func unmarshalJSON(b []byte, into any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicError(fmt.Sprintf("the JSON of a %T", into), p)

@@ -72,22 +72,22 @@ func Compile(d Def) (*Graph, error) {
 	if c.g.def.MaxSteps == 0 {
 		c.g.def.MaxSteps = defaultMaxSteps
 	}
-	c.keys()
-	c.declare()
-	c.wire()
-	c.starts()
+	c.compileKeys()
+	c.declareNodes()
+	c.connectNodes()
+	c.resolveStarts()
 	if len(c.errs) == 0 {
-		c.reach()
+		c.checkReachable()
 	}
 	if len(c.errs) > 0 {
 		return nil, errors.Join(c.errs...)
 	}
-	c.g.digest, c.g.ends = digest(c.g), ends(c.g)
+	c.g.digest, c.g.ends = computeDigest(c.g), canEndNodeContext(c.g)
 	return c.g, nil
 }
 
-// ends reports whether the graph, or a child of it, may end the context of a node.
-func ends(g *Graph) bool {
+// canEndNodeContext reports whether the graph, or a child of it, may end the context of a node.
+func canEndNodeContext(g *Graph) bool {
 	if d := &g.def; d.Timeout > 0 || d.StepTimeout > 0 || d.FailFast {
 		return true
 	}
@@ -104,63 +104,63 @@ type compiler struct {
 	errs []error
 }
 
-func (c *compiler) fault(format string, args ...any) {
+func (c *compiler) addFault(format string, args ...any) {
 	c.errs = append(c.errs, fmt.Errorf("graph %s: "+format, append([]any{c.g.def.Name}, args...)...))
 }
 
-func (c *compiler) keys() {
+func (c *compiler) compileKeys() {
 	t := &table{index: map[string]int{}, open: c.g.def.Open}
 	for _, k := range c.g.def.Keys {
 		if keyOf(k) == nil {
-			c.fault("a key in Keys was not made by Last, Append, Merge, Sum, Max, Min, Concat, Fold or Dyn")
+			c.addFault("a key in Keys was not made by Last, Append, Merge, Sum, Max, Min, Concat, Fold or Dyn")
 			continue
 		}
 		d := k.def()
 		if _, dup := t.index[d.name]; dup {
-			c.fault("key %q is declared twice", d.name)
+			c.addFault("key %q is declared twice", d.name)
 			continue
 		}
 		if d.name == "" {
-			c.fault("a key has no name")
+			c.addFault("a key has no name")
 		}
-		if err := d.check(); err != nil {
-			c.fault("%w", err)
+		if err := d.checkStorable(); err != nil {
+			c.addFault("%w", err)
 		}
 		t.index[d.name] = len(t.keys)
 		t.keys = append(t.keys, d)
 	}
 	c.g.table = t
-	if _, _, err := apply(State{t, make([]any, len(t.keys))}, [][]Write{c.g.def.First}, nil, nil); err != nil {
-		c.fault("First: %w", err)
+	if _, _, err := applyWrites(State{t, make([]any, len(t.keys))}, [][]Write{c.g.def.First}, nil, nil); err != nil {
+		c.addFault("First: %w", err)
 	}
 }
 
-func (c *compiler) declare() {
+func (c *compiler) declareNodes() {
 	for _, n := range c.g.def.Nodes {
 		switch {
-		case !nameable(n.Name) || n.Name == End:
-			c.fault("node name %q: a name is not empty, not %s, and has no '/', '#' or '['", n.Name, End)
-		case n.Graph != nil && !n.Graph.compiled():
-			c.fault("the Graph of node %q was not made by Compile", n.Name)
+		case !isValidName(n.Name) || n.Name == End:
+			c.addFault("node name %q: a name is not empty, not %s, and has no '/', '#' or '['", n.Name, End)
+		case n.Graph != nil && !n.Graph.isCompiled():
+			c.addFault("the Graph of node %q was not made by Compile", n.Name)
 		case n.Run == nil && n.Graph == nil:
-			c.fault("node %q has neither Run nor Graph", n.Name)
+			c.addFault("node %q has neither Run nor Graph", n.Name)
 		case n.Graph == nil && (n.In != nil || n.Out != nil || n.Inherit):
-			c.fault("node %q has In, Out or Inherit but no Graph", n.Name)
+			c.addFault("node %q has In, Out or Inherit but no Graph", n.Name)
 		case n.Children != nil && (n.Graph != nil || n.Run == nil):
-			c.fault("node %q has Children: it needs a Run that calls them, and no Graph", n.Name)
+			c.addFault("node %q has Children: it needs a Run that calls them, and no Graph", n.Name)
 		case n.Run != nil && (n.In != nil || n.Out != nil):
-			c.fault("node %q has both Run and In or Out: with Run, pass writes to Call", n.Name)
+			c.addFault("node %q has both Run and In or Out: with Run, pass writes to Call", n.Name)
 		}
 		if _, dup := c.g.byName[n.Name]; dup && n.Name != End {
-			c.fault("node %q is declared twice", n.Name)
+			c.addFault("node %q is declared twice", n.Name)
 			continue
 		}
 		c.g.breaks = c.g.breaks || n.BreakBefore || n.BreakAfter
 		for _, kind := range sortedKeys(n.Children) {
 			if g := n.Children[kind].Graph; g == nil {
-				c.fault("child %q of node %q has no Graph", kind, n.Name)
-			} else if !g.compiled() {
-				c.fault("the Graph of child %q of node %q was not made by Compile", kind, n.Name)
+				c.addFault("child %q of node %q has no Graph", kind, n.Name)
+			} else if !g.isCompiled() {
+				c.addFault("the Graph of child %q of node %q was not made by Compile", kind, n.Name)
 			}
 		}
 		n.Routes, n.Ends, n.Children = slices.Clone(n.Routes), maps.Clone(n.Ends), maps.Clone(n.Children)
@@ -171,54 +171,54 @@ func (c *compiler) declare() {
 	}
 }
 
-// node resolves a name; an unknown one is a problem.
-func (c *compiler) node(name, where string) (int, bool) {
+// resolveNode resolves a name; an unknown one is a problem.
+func (c *compiler) resolveNode(name, where string) (int, bool) {
 	i, ok := c.g.byName[name]
 	if !ok {
-		c.fault("%s names node %q, which is not declared%s", where, name, didYouMean(name, c.g.byName))
+		c.addFault("%s names node %q, which is not declared%s", where, name, didYouMean(name, c.g.byName))
 	}
 	return i, ok
 }
 
-func (c *compiler) wire() {
+func (c *compiler) connectNodes() {
 	for i := range c.g.nodes {
 		n := &c.g.nodes[i]
 		for _, r := range n.Routes {
-			if to, ok := c.node(r, fmt.Sprintf("Routes of node %q", n.Name)); ok {
+			if to, ok := c.resolveNode(r, fmt.Sprintf("Routes of node %q", n.Name)); ok {
 				n.routes[r] = to
 			}
 		}
-		c.ends(n)
+		c.resolveEnds(n)
 		if n.OnError != "" {
-			if to, ok := c.node(n.OnError, fmt.Sprintf("OnError of node %q", n.Name)); ok && to == i {
-				c.fault("OnError of node %q names the node itself", n.Name)
+			if to, ok := c.resolveNode(n.OnError, fmt.Sprintf("OnError of node %q", n.Name)); ok && to == i {
+				c.addFault("OnError of node %q names the node itself", n.Name)
 			}
 		}
 	}
 	for _, e := range c.g.def.Edges {
 		switch {
 		case len(e.From) == 0:
-			c.fault("an edge to %s has no From", strings.Join(e.To, ", "))
+			c.addFault("an edge to %s has no From", strings.Join(e.To, ", "))
 		case len(e.From) > 1:
-			c.join(e)
+			c.addJoin(e)
 		default:
-			c.edge(e)
+			c.addEdge(e)
 		}
 	}
 	for i := range c.g.nodes {
 		n := &c.g.nodes[i]
-		if n.edges()+len(n.Routes)+len(n.Ends) == 0 && !n.AnyRoute {
-			c.fault("node %q leads nowhere: give it an edge (to %s, if it ends a path) or Routes", n.Name, End)
+		if n.edgeCount()+len(n.Routes)+len(n.Ends) == 0 && !n.AnyRoute {
+			c.addFault("node %q leads nowhere: give it an edge (to %s, if it ends a path) or Routes", n.Name, End)
 		}
 	}
 }
 
-// ends resolves a node's own names for targets, and checks what its cache needs.
-func (c *compiler) ends(n *cnode) {
+// resolveEnds resolves a node's own names for targets, and checks what its cache needs.
+func (c *compiler) resolveEnds(n *cnode) {
 	for _, label := range slices.Sorted(maps.Keys(n.Ends)) {
-		to, ok := c.node(n.Ends[label], fmt.Sprintf("end %q of node %q", label, n.Name))
+		to, ok := c.resolveNode(n.Ends[label], fmt.Sprintf("end %q of node %q", label, n.Name))
 		if was, taken := n.routes[label]; ok && taken && was != to {
-			c.fault("end %q of node %q leads to %q, but Routes lets it name the node %q itself", label, n.Name, n.Ends[label], label)
+			c.addFault("end %q of node %q leads to %q, but Routes lets it name the node %q itself", label, n.Name, n.Ends[label], label)
 		}
 		if ok {
 			n.routes[label] = to
@@ -228,17 +228,17 @@ func (c *compiler) ends(n *cnode) {
 		return
 	}
 	if len(n.Cache.Keys) == 0 {
-		c.fault("the cache of node %q names no Keys: its result would be the same for every input", n.Name)
+		c.addFault("the cache of node %q names no Keys: its result would be the same for every input", n.Name)
 	}
 	for _, k := range n.Cache.Keys {
-		if keyOf(k) == nil || c.g.table.slot(k.def()) < 0 && c.g.def.Open == nil {
-			c.fault("the cache of node %q names a key that Def.Keys does not declare", n.Name)
+		if keyOf(k) == nil || c.g.table.findSlot(k.def()) < 0 && c.g.def.Open == nil {
+			c.addFault("the cache of node %q names a key that Def.Keys does not declare", n.Name)
 		}
 	}
 }
 
-// target resolves a name that the node passes to Goto or Send.
-func (n *cnode) target(g *Graph, name string) (int, bool) {
+// resolveTarget resolves a name that the node passes to Goto or Send.
+func (n *cnode) resolveTarget(g *Graph, name string) (int, bool) {
 	to, ok := n.routes[name]
 	if !ok && n.AnyRoute {
 		to, ok = g.byName[name]
@@ -246,8 +246,8 @@ func (n *cnode) target(g *Graph, name string) (int, bool) {
 	return to, ok
 }
 
-// allowed lists the names that the node may pass to Goto and Send, sorted.
-func (n *cnode) allowed(g *Graph) []string {
+// allowedTargets lists the names that the node may pass to Goto and Send, sorted.
+func (n *cnode) allowedTargets(g *Graph) []string {
 	names := slices.Collect(maps.Keys(n.routes))
 	if n.AnyRoute {
 		names = slices.AppendSeq(names, maps.Keys(g.byName))
@@ -256,65 +256,65 @@ func (n *cnode) allowed(g *Graph) []string {
 	return slices.Compact(names)
 }
 
-// exits reports whether the node itself may end its path.
-func (n *cnode) exits() bool {
+// canEndPath reports whether the node itself may end its path.
+func (n *cnode) canEndPath() bool {
 	return slices.Contains(n.to, end) || slices.Contains(n.Routes, End) || slices.Contains(slices.Collect(maps.Values(n.Ends)), End)
 }
 
-func (c *compiler) edge(e Edge) {
-	src, ok := c.node(e.From[0], "an edge")
+func (c *compiler) addEdge(e Edge) {
+	src, ok := c.resolveNode(e.From[0], "an edge")
 	if !ok {
 		return
 	}
 	if src == end {
-		c.fault("an edge leads from %s", End)
+		c.addFault("an edge leads from %s", End)
 		return
 	}
 	n := &c.g.nodes[src]
 	if e.Pick == nil {
 		if len(e.To) == 0 || len(e.Cases) > 0 {
-			c.fault("the edge from %q needs To, or Pick with Cases", n.Name)
+			c.addFault("the edge from %q needs To, or Pick with Cases", n.Name)
 		}
 		for _, t := range e.To {
-			if to, ok := c.node(t, fmt.Sprintf("an edge from %q", n.Name)); ok {
+			if to, ok := c.resolveNode(t, fmt.Sprintf("an edge from %q", n.Name)); ok {
 				n.to = append(n.to, to)
 			}
 		}
 		return
 	}
 	if len(e.To) > 0 || len(e.Cases) == 0 {
-		c.fault("the branch from %q has Pick: it needs Cases, and no To", n.Name)
+		c.addFault("the branch from %q has Pick: it needs Cases, and no To", n.Name)
 	}
 	p := pick{e.Pick, map[string]int{}}
 	for _, label := range slices.Sorted(maps.Keys(e.Cases)) {
-		if to, ok := c.node(e.Cases[label], fmt.Sprintf("case %q of the branch from %q", label, n.Name)); ok {
+		if to, ok := c.resolveNode(e.Cases[label], fmt.Sprintf("case %q of the branch from %q", label, n.Name)); ok {
 			p.cases[label] = to
 		}
 	}
 	n.picks = append(n.picks, p)
 }
 
-func (c *compiler) join(e Edge) {
+func (c *compiler) addJoin(e Edge) {
 	if e.Pick != nil || len(e.Cases) > 0 || len(e.To) != 1 {
-		c.fault("the join of %s needs exactly one To, and no Pick or Cases", strings.Join(e.From, ", "))
+		c.addFault("the join of %s needs exactly one To, and no Pick or Cases", strings.Join(e.From, ", "))
 		return
 	}
-	to, ok := c.node(e.To[0], "a join")
+	to, ok := c.resolveNode(e.To[0], "a join")
 	if ok && to == end {
-		c.fault("the join of %s leads to %s: it needs a node", strings.Join(e.From, ", "), End)
+		c.addFault("the join of %s leads to %s: it needs a node", strings.Join(e.From, ", "), End)
 		return
 	}
 	j := join{id: strings.Join(e.From, "+") + ">" + e.To[0], from: slices.Clone(e.From), to: to}
 	if slices.ContainsFunc(c.g.joins, func(o join) bool { return o.id == j.id }) {
-		c.fault("the join of %s to %q is declared twice", strings.Join(e.From, ", "), e.To[0])
+		c.addFault("the join of %s to %q is declared twice", strings.Join(e.From, ", "), e.To[0])
 		return
 	}
 	for i, f := range e.From {
 		if slices.Contains(e.From[:i], f) {
-			c.fault("the join before %q names source %q twice", e.To[0], f)
+			c.addFault("the join before %q names source %q twice", e.To[0], f)
 			continue
 		}
-		if src, ok := c.node(f, fmt.Sprintf("the join before %q", e.To[0])); ok && src != end {
+		if src, ok := c.resolveNode(f, fmt.Sprintf("the join before %q", e.To[0])); ok && src != end {
 			c.g.nodes[src].joins = append(c.g.nodes[src].joins, joinRef{len(c.g.joins), i})
 		}
 	}
@@ -323,16 +323,16 @@ func (c *compiler) join(e Edge) {
 	c.g.joins = append(c.g.joins, j)
 }
 
-func (c *compiler) starts() {
+func (c *compiler) resolveStarts() {
 	if len(c.g.def.Start) == 0 {
-		c.fault("Start names no node")
+		c.addFault("Start names no node")
 	}
 	for _, s := range c.g.def.Start {
-		to, ok := c.node(s, "Start")
+		to, ok := c.resolveNode(s, "Start")
 		switch {
 		case !ok:
 		case to == end || slices.Contains(c.g.start, to):
-			c.fault("Start names %q twice, or %s", s, End)
+			c.addFault("Start names %q twice, or %s", s, End)
 		default:
 			c.g.start = append(c.g.start, to)
 		}
@@ -340,8 +340,8 @@ func (c *compiler) starts() {
 	slices.Sort(c.g.start)
 }
 
-// reach walks from the start; a join is passed when all its sources have been reached.
-func (c *compiler) reach() {
+// checkReachable walks from the start; a join is passed when all its sources have been reached.
+func (c *compiler) checkReachable() {
 	seen := make([]bool, len(c.g.nodes))
 	arrived := make([]int, len(c.g.joins))
 	todo := slices.Clone(c.g.start)
@@ -354,7 +354,7 @@ func (c *compiler) reach() {
 		}
 		seen[i] = true
 		n := &c.g.nodes[i]
-		todo = append(todo, n.targets(c.g)...)
+		todo = append(todo, n.possibleTargets(c.g)...)
 		if n.AnyRoute && !anywhere {
 			anywhere = true
 			for other := range c.g.nodes {
@@ -369,18 +369,18 @@ func (c *compiler) reach() {
 	}
 	for i := range c.g.nodes {
 		if !seen[i] {
-			c.fault("node %q cannot be reached from %s", c.g.nodes[i].Name, strings.Join(c.g.def.Start, ", "))
+			c.addFault("node %q cannot be reached from %s", c.g.nodes[i].Name, strings.Join(c.g.def.Start, ", "))
 		}
 	}
 	for i, j := range c.g.joins {
 		if arrived[i] < len(j.from) {
-			c.fault("the join before %q can never fire: not all of %s can be reached", c.g.nodes[j.to].Name, strings.Join(j.from, ", "))
+			c.addFault("the join before %q can never fire: not all of %s can be reached", c.g.nodes[j.to].Name, strings.Join(j.from, ", "))
 		}
 	}
 }
 
-// targets lists every node that may follow, except those behind joins.
-func (n *cnode) targets(g *Graph) []int {
+// possibleTargets lists every node that may follow, except those behind joins.
+func (n *cnode) possibleTargets(g *Graph) []int {
 	ts := slices.Clone(n.to)
 	for _, r := range n.Routes {
 		ts = append(ts, n.routes[r])
@@ -406,8 +406,8 @@ func (g *Graph) nameOf(i int) string {
 	return g.nodes[i].Name
 }
 
-// digest hashes everything that the meaning of a journal depends on.
-func digest(g *Graph) string {
+// computeDigest hashes everything that the meaning of a journal depends on.
+func computeDigest(g *Graph) string {
 	h := sha256.New()
 	put := func(parts ...any) { _, _ = io.WriteString(h, fmt.Sprintf("%q\n", parts)) }
 	put("graph", g.def.Name, g.def.Version, g.def.Start, g.def.Open != nil)
@@ -432,7 +432,7 @@ func digest(g *Graph) string {
 			put("child", n.Graph.digest)
 		}
 		for _, kind := range sortedKeys(n.Children) {
-			if sub := n.Children[kind]; !sub.Apart {
+			if sub := n.Children[kind]; !sub.OutsideDigest {
 				put("child", kind, sub.Graph.digest)
 			}
 		}
@@ -447,7 +447,7 @@ func digest(g *Graph) string {
 func didYouMean(name string, known map[string]int) string {
 	best, at := "", 3
 	for _, k := range slices.Sorted(maps.Keys(known)) {
-		if d := distance(name, k); d < at && d < len(name) {
+		if d := editDistance(name, k); d < at && d < len(name) {
 			best, at = k, d
 		}
 	}
@@ -457,8 +457,8 @@ func didYouMean(name string, known map[string]int) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// distance returns the Levenshtein distance of two names.
-func distance(a, b string) int {
+// editDistance returns the Levenshtein distance of two names.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

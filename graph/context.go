@@ -41,14 +41,14 @@ func callerOf(ctx context.Context) *taskCtx {
 // taskOf returns the task that a node's context belongs to, or nil.
 func taskOf(ctx context.Context) *task {
 	if c := callerOf(ctx); c != nil {
-		return c.task()
+		return c.holdTask()
 	}
 	return nil
 }
 
-// task returns the task inside and marks the context as held. A goroutine that looks it
+// holdTask returns the task inside and marks the context as held. A goroutine that looks it
 // up only after its node has returned gets a task that refuses everything.
-func (c *taskCtx) task() *task {
+func (c *taskCtx) holdTask() *task {
 	if c.state.Load() == ctxHeld || c.state.CompareAndSwap(ctxFresh, ctxHeld) {
 		return c.t
 	}
@@ -59,20 +59,20 @@ func (c *taskCtx) task() *task {
 		ref: taskRef{node: int(c.node), index: int(c.index)}, attempt: 1, held: true, ended: 1}
 }
 
-// end records that the node has returned, and reports whether no caller holds the task.
-func (c *taskCtx) end() bool { return c.state.CompareAndSwap(ctxFresh, ctxOver) }
+// markNodeReturned records that the node has returned, and reports whether no caller holds the task.
+func (c *taskCtx) markNodeReturned() bool { return c.state.CompareAndSwap(ctxFresh, ctxOver) }
 
-// into makes c the context of t.
-func (c *taskCtx) into(t *task) {
+// bindTask makes c the context of t.
+func (c *taskCtx) bindTask(t *task) {
 	c.Context, c.t, c.frame = t.base, t, t.frame
 	c.node, c.index, c.step = int32(t.ref.node), int32(t.ref.index), int32(t.step)
 	c.attempt, c.visit = 1, int32(t.frame.visits[t.ref.node])
 }
 
-// another returns a context for one more attempt.
-func (t *task) another(attempt int) *taskCtx {
+// newAttemptContext returns a context for one more attempt.
+func (t *task) newAttemptContext(attempt int) *taskCtx {
 	c := &taskCtx{}
-	c.into(t)
+	c.bindTask(t)
 	c.attempt = int32(attempt)
 	c.state.Store(ctxHeld)
 	return c

@@ -116,7 +116,7 @@ func TestAnAttemptIsRefusedInTheNext(t *testing.T) {
 			Nodes: []graph.Node{{Name: "a", Run: node, Graph: child, Retry: graph.Retry{Attempts: 2}}}, Edges: []graph.Edge{edge("a", graph.End)}})
 		r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
 		for e, err := range r.Run(t.Context(), graph.Input{Topics: graph.TopicEmit}) {
-			if _, ok := e.Body.(graph.Emitted); ok || err != nil {
+			if _, ok := e.Body.(graph.ValueEmitted); ok || err != nil {
 				t.Errorf("%v, %v", e.Body, err)
 			}
 		}

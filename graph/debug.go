@@ -31,19 +31,19 @@ func isModified(err error) bool {
 }
 
 // A watched is a state with the stored form of its values at one moment.
-type watched struct {
+type watchedState struct {
 	st    State
 	forms [][]byte // by slot
 }
 
 // watchState records what a state holds now.
-func watchState(st State) (*watched, error) {
-	w := &watched{st, make([][]byte, len(st.v))}
+func watchState(st State) (*watchedState, error) {
+	w := &watchedState{st, make([][]byte, len(st.v))}
 	for i, v := range st.v {
 		if v == nil {
 			continue
 		}
-		b, err := st.t.keys[i].store(nil, v)
+		b, err := st.t.keys[i].encodeStored(nil, v)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +53,7 @@ func watchState(st State) (*watched, error) {
 }
 
 // watchCopy watches a copy of a state that shares nothing with the original.
-func watchCopy(st State) (*watched, error) {
+func watchCopy(st State) (*watchedState, error) {
 	w, err := watchState(st)
 	if err != nil {
 		return nil, err
@@ -63,18 +63,18 @@ func watchCopy(st State) (*watched, error) {
 		if st.v[i] == nil {
 			continue
 		}
-		v, err := st.t.keys[i].load(b)
+		v, err := st.t.keys[i].decodeStored(b)
 		if err != nil {
 			return nil, err
 		}
-		w.st.v[i] = box(v)
+		w.st.v[i] = boxNil(v)
 	}
 	return w, nil
 }
 
-// modified returns an error that names the keys whose values have changed since, or
+// checkUnmodified returns an error that names the keys whose values have changed since, or
 // nil.
-func (w *watched) modified(by string) error {
+func (w *watchedState) checkUnmodified(by string) error {
 	var keys []string
 	for i, was := range w.forms {
 		if k := w.st.t.keys[i]; w.st.v[i] != nil && !k.stillHolds(w.st.v[i], was) {
@@ -91,7 +91,7 @@ func (w *watched) modified(by string) error {
 // stillHolds reports whether the stored form of a value is unchanged. A Codec may store
 // one value in several forms: then the decoded values are compared.
 func (k *keyDef) stillHolds(v any, was []byte) bool {
-	is, err := k.store(nil, v)
+	is, err := k.encodeStored(nil, v)
 	if err != nil {
 		return false
 	}
@@ -101,22 +101,22 @@ func (k *keyDef) stillHolds(v any, was []byte) bool {
 	if !k.custom {
 		return false
 	}
-	a, errA := k.load(was)
-	b, errB := k.load(is)
+	a, errA := k.decodeStored(was)
+	b, errB := k.decodeStored(is)
 	return errA == nil && errB == nil && reflect.DeepEqual(a, b)
 }
 
 // readBack returns what a resumed run would read instead of a value.
 func (k *keyDef) readBack(v any) (any, error) {
-	b, err := k.store(nil, v)
+	b, err := k.encodeStored(nil, v)
 	if err != nil {
 		return nil, err
 	}
-	r, err := k.load(b)
+	r, err := k.decodeStored(b)
 	if err != nil {
 		return nil, fmt.Errorf("%w (what was written cannot be read again)", err)
 	}
-	return box(r), nil
+	return boxNil(r), nil
 }
 
 // readBackWrites returns writes as a resumed run would read them.
@@ -176,38 +176,38 @@ func readBackUpdate(u Update) (_ Update, err error) {
 	return u, nil
 }
 
-// debugged is around with the checks of Runner.Debug: the attempt gets a state of its
+// runWithDebugChecks is around with the checks of Runner.Debug: the attempt gets a state of its
 // own, must not change it, and continues with what a resume would read.
-func (t *task) debugged(ctx *taskCtx, n *cnode, st State) (Update, error) {
+func (t *task) runWithDebugChecks(ctx *taskCtx, n *cnode, st State) (Update, error) {
 	w, err := watchCopy(st)
 	if err != nil {
 		return Update{}, err
 	}
-	u, err := t.around(ctx, n, w.st)
-	if m := w.modified("the node"); m != nil {
+	u, err := t.runWithHooks(ctx, n, w.st)
+	if m := w.checkUnmodified("the node"); m != nil {
 		return u, m
 	}
-	if err != nil || t.stopped() {
+	if err != nil || t.isSuspended() {
 		return u, err
 	}
 	return readBackUpdate(u)
 }
 
-// apply folds the writes of a step. With Runner.Debug, reducers must not change their
+// foldStepWrites folds the writes of a step. With Runner.Debug, reducers must not change their
 // arguments, and their results are read back.
-func (x *drive) apply(f *frame) (State, int, error) {
+func (x *drive) foldStepWrites(f *frame) (State, int, error) {
 	if !x.r.Debug {
-		return apply(f.st, f.writes, &f.bufs, x.recording(f))
+		return applyWrites(f.st, f.writes, &f.bufs, x.patchBuffer(f))
 	}
 	w, err := watchState(f.st)
 	if err != nil {
 		return f.st, 0, err
 	}
-	next, by, err := apply(f.st, f.writes, &f.bufs, x.recording(f))
+	next, by, err := applyWrites(f.st, f.writes, &f.bufs, x.patchBuffer(f))
 	if err != nil {
 		return f.st, by, err
 	}
-	if m, ok := w.modified("a reducer").(*ModifiedError); ok {
+	if m, ok := w.checkUnmodified("a reducer").(*ModifiedError); ok {
 		by := slices.IndexFunc(f.writes, func(ws []Write) bool {
 			return slices.ContainsFunc(ws, func(w Write) bool { return w.Key() == m.Keys[0] })
 		})
@@ -216,7 +216,7 @@ func (x *drive) apply(f *frame) (State, int, error) {
 	for by, list := range f.writes {
 		for _, wr := range list {
 			if k := wr.key; k.fold == foldSet && k.add != nil {
-				i := next.t.slot(k)
+				i := next.t.findSlot(k)
 				if next.v[i], err = k.readBack(next.v[i]); err != nil {
 					return f.st, by, err
 				}
@@ -226,23 +226,23 @@ func (x *drive) apply(f *frame) (State, int, error) {
 	return next, 0, nil
 }
 
-// route computes what runs next. With Runner.Debug, branch functions must not change
+// routeStep computes what runs next. With Runner.Debug, branch functions must not change
 // what they read.
-func (x *drive) route(f *frame, st State, was *frontier) (frontier, int, error) {
+func (x *drive) routeStep(f *frame, st State, was *frontier) (frontier, int, error) {
 	if !x.r.Debug {
-		return route(f.g, st, was, f.ts, f.tasks, &f.arrivals)
+		return routeTasks(f.g, st, was, f.ts, f.tasks, &f.arrivals)
 	}
 	w, err := watchCopy(st)
 	if err != nil {
 		return frontier{}, 0, err
 	}
-	next, by, err := route(f.g, w.st, was, f.ts, f.tasks, &f.arrivals)
+	next, by, err := routeTasks(f.g, w.st, was, f.ts, f.tasks, &f.arrivals)
 	if err != nil {
 		return next, by, err
 	}
 	for i := range was.tasks {
 		if n := &f.g.nodes[was.tasks[i].node]; len(n.picks) > 0 {
-			if m := w.modified("the branch function of node " + n.Name); m != nil {
+			if m := w.checkUnmodified("the branch function of node " + n.Name); m != nil {
 				return next, i, m
 			}
 		}

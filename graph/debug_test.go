@@ -149,7 +149,7 @@ func TestDebugReadsBackEveryValue(t *testing.T) {
 
 // A value that is stored but cannot be read again fails the run that writes it.
 func TestDebugFindsValuesThatCannotBeReadAgain(t *testing.T) {
-	half := graph.Last[string]("half").Codec(graph.Codec[string]{
+	half := graph.Last[string]("half").WithCodec(graph.Codec[string]{
 		Tag:    "half",
 		Encode: func(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil },
 		Decode: func([]byte) (string, error) { return "", errors.New("cannot be read") },
@@ -168,7 +168,7 @@ func TestDebugFindsValuesThatCannotBeReadAgain(t *testing.T) {
 // A codec may store one value in many forms, as encryption does.
 func TestDebugAcceptsCodecsThatAreNotStable(t *testing.T) {
 	var n atomic.Int64
-	k := graph.Last[[]string]("k").Codec(graph.Codec[[]string]{
+	k := graph.Last[[]string]("k").WithCodec(graph.Codec[[]string]{
 		Tag: "salted",
 		Encode: func(dst []byte, v []string) ([]byte, error) {
 			return append(append(dst, byte(n.Add(1))), strings.Join(v, ",")...), nil

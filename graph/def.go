@@ -66,7 +66,7 @@ type Node struct {
 	Out     func(State, Child) (Update, error) // the node's update; nil: none. Pure
 	Inherit bool                               // the child reads the parent's keys if it has not written them itself
 
-	Children map[string]Sub // kinds of children that run under names, several at once: see CallNamed. Not together with Graph
+	Children map[string]ChildGraph // kinds of children that run under names, several at once: see CallNamed. Not together with Graph
 
 	Routes                  []string          // what Goto and Send may name, in addition to End
 	AnyRoute                bool              // Goto and Send may name every node of the graph; Routes is then not needed

@@ -32,7 +32,7 @@ func Delete(ctx context.Context, st Store, thread string) error {
 		if err != nil {
 			return fail(err)
 		}
-		if lease.Live() {
+		if lease.IsLive() {
 			return fail(&BusyError{Thread: thread, Status: Running, Lease: lease})
 		}
 	}

@@ -17,7 +17,7 @@ type drive struct {
 	topics Topic
 	exec   Executor
 	clock  Clock
-	out    outlet
+	out    eventSink
 	live   bool // only quiet nodes run on the reader's goroutine
 
 	thread, run string
@@ -29,9 +29,9 @@ type drive struct {
 	pause       <-chan struct{}
 	grace       time.Duration
 
-	fault atomic.Pointer[error] // an error of the clock
-	gone  atomic.Pointer[task]  // a task that ended its goroutine
-	lone  *loner                // runs the steps with one task; nil: not started
+	fault      atomic.Pointer[error] // an error of the clock
+	exitedTask atomic.Pointer[task]  // a task that ended its goroutine
+	singleTask *singleTaskRunner     // runs the steps with one task; nil: not started
 
 	begun  time.Time
 	before time.Duration // active time of earlier drives
@@ -39,8 +39,8 @@ type drive struct {
 	failures atomic.Int32 // drives that failed in the current step of the root
 	stops    breakpoints
 
-	inquiry
-	sharing
+	questionState
+	sharedValues
 	watchdog
 }
 
@@ -49,35 +49,35 @@ var errRunTimeout = errors.New("graph: the run's timeout has passed")
 
 func (x *drive) now() time.Time { return x.clock.Now() }
 
-// active returns the time that drives have worked on the run. Without timeouts it is
+// activeTime returns the time that drives have worked on the run. Without timeouts it is
 // never called, and the clock is not read.
-func (x *drive) active() time.Duration { return x.before + x.now().Sub(x.begun) }
+func (x *drive) activeTime() time.Duration { return x.before + x.now().Sub(x.begun) }
 
-// attach takes the thread's lease, reads the thread and makes the drive its writer. If
+// attachThread takes the thread's lease, reads the thread and makes the drive its writer. If
 // another drive holds the lease, attach returns that lease, and the drive may only
 // read. The caller must call leave in any case.
-func (x *drive) attach(ctx context.Context, takeover bool) (s *replay, by Lease, err error) {
+func (x *drive) attachThread(ctx context.Context, takeover bool) (s *replay, by Lease, err error) {
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.out.cancel, x.out.thread, x.out.run = x.cancel, x.thread, x.run
 	x.begun = x.now()
-	if err := x.failed(); err != nil {
+	if err := x.fatalError(); err != nil {
 		return nil, by, err
 	}
-	if endable := x.endable(ctx); endable || x.out.yield != nil {
+	if endable := x.hasEndableContext(ctx); endable || x.out.yield != nil {
 		x.hungAfter = cmp.Or(x.r.HungAfter, defaultHungAfter)
 		x.live = x.live || endable && x.hungAfter > 0
 	}
 	if x.r.Store == nil {
 		return nil, by, nil
 	}
-	if by, err = x.acquire(ctx, takeover); err != nil {
+	if by, err = x.acquireLease(ctx, takeover); err != nil {
 		return nil, by, err
 	}
 	if s, err = loadToDrive(ctx, x.r.Store, x.thread); err != nil {
 		return nil, by, err
 	}
 	if x.lease != nil && s.head > 0 && s.run.status == Running {
-		if by, err = x.lease.displaced(ctx); err != nil || by.Owner != "" {
+		if by, err = x.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
 			return s, by, err
 		}
 	}
@@ -88,33 +88,33 @@ func (x *drive) attach(ctx context.Context, takeover bool) (s *replay, by Lease,
 		head: s.head, bytes: s.bytes, weight: s.weight, size: s.size}
 	j.pending = j.few[:0]
 	x.j = j
-	x.lease.keep(j.fail)
+	x.lease.startRenewal(j.stopWithError)
 	return s, by, nil
 }
 
-// leave releases what attach has acquired.
-func (x *drive) leave() {
+// detachThread releases what attach has acquired.
+func (x *drive) detachThread() {
 	x.lease.release()
 	if x.cancel != nil {
 		x.cancel()
 	}
 }
 
-// begin folds the first writes of a frame, sets its frontier to the start nodes and
+// beginFrame folds the first writes of a frame, sets its frontier to the start nodes and
 // journals both. head and tail are the additional fields of the kind of record.
-func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
+func (x *drive) beginFrame(f *frame, set []Write, k Kind, head, tail []byte) error {
 	f.next, f.from = frontier{tasks: f.next.tasks[:0]}, f.step
 	for _, n := range f.g.start {
 		f.next.tasks = append(f.next.tasks, taskRef{node: n})
 	}
-	f.count()
-	rec := x.recording(f)
+	f.countVisits()
+	rec := x.patchBuffer(f)
 	for _, ws := range [...][]Write{f.first, set} {
 		ws, err := x.readBack(ws)
 		if err != nil {
 			return err
 		}
-		st, _, err := apply(f.st, [][]Write{ws}, &f.bufs, rec)
+		st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, rec)
 		if err != nil {
 			return err
 		}
@@ -127,12 +127,12 @@ func (x *drive) begin(f *frame, set []Write, k Kind, head, tail []byte) error {
 		head = putString(nil, f.path)
 	}
 	head = putTags(putString(head, f.g.digest), f.g.table.keys)
-	_, err := x.commit(f, k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
+	_, err := x.commitPatches(f, k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
 	return err
 }
 
-// recording returns where apply appends its patches: nil without a journal.
-func (x *drive) recording(f *frame) *[]patch {
+// patchBuffer returns where apply appends its patches: nil without a journal.
+func (x *drive) patchBuffer(f *frame) *[]patch {
 	if x.j == nil {
 		return nil
 	}
@@ -140,9 +140,9 @@ func (x *drive) recording(f *frame) *[]patch {
 	return &f.rec
 }
 
-// commit journals what apply recorded and the frontier after it.
-func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) (seq int64, err error) {
-	data, err := x.patches(f)
+// commitPatches journals what apply recorded and the frontier after it.
+func (x *drive) commitPatches(f *frame, k Kind, head, tail []byte, flush bool) (seq int64, err error) {
+	data, err := x.encodePatches(f)
 	if err != nil {
 		return 0, err
 	}
@@ -164,57 +164,57 @@ func (x *drive) commit(f *frame, k Kind, head, tail []byte, flush bool) (seq int
 		steps++
 	}
 	head, data = putInt(head, steps), append(data, tail...)
-	f.head, f.data = reusable(head), reusable(data)
+	f.head, f.data = reusableBuffer(head), reusableBuffer(data)
 	if !flush { // the buffers are still in use when add returns
 		head, data = slices.Clone(head), slices.Clone(data)
 	}
 	if k == KindStep && x.topics&TopicStep != 0 {
-		return x.j.number(flush, Record{Kind: k, Head: head, Data: data})
+		return x.j.addNumbered(flush, Record{Kind: k, Head: head, Data: data})
 	}
-	return 0, x.j.add(k, head, data, flush)
+	return 0, x.j.addRecord(k, head, data, flush)
 }
 
-// reusable returns b for reuse, or nil if it is too large to be kept.
-func reusable(b []byte) []byte {
+// reusableBuffer returns b for reuse, or nil if it is too large to be kept.
+func reusableBuffer(b []byte) []byte {
 	if cap(b) > 64<<10 {
 		return nil
 	}
 	return b
 }
 
-// patches encodes what apply recorded, in a buffer of the frame.
-func (x *drive) patches(f *frame) ([]byte, error) {
+// encodePatches encodes what apply recorded, in a buffer of the frame.
+func (x *drive) encodePatches(f *frame) ([]byte, error) {
 	data := putInt(f.data[:0], len(f.rec))
 	grew, largest, at := 0, -1, 0
 	var few [4]int
 	deltas := few[:0]
 	for i, p := range f.rec {
-		v, err := p.key.store(f.val, p.val)
+		v, err := p.key.encodeStored(f.val, p.val)
 		if err != nil {
-			f.shrink(deltas)
+			f.subtractSlotSizes(deltas)
 			return nil, &writeError{p.by, err}
 		}
 		if !p.key.custom {
-			f.val = reusable(v)
+			f.val = reusableBuffer(v)
 		}
-		delta := f.grow(p.slot, len(v), p.fold == foldSet)
+		delta := f.addSlotSize(p.slot, len(v), p.fold == foldSet)
 		grew, deltas = grew+delta, append(deltas, delta)
 		if len(v) > largest {
 			largest, at = len(v), i
 		}
 		data = putPatch(slices.Grow(data, len(v)+len(p.key.name)+16), p.key.name, p.fold, p.by, v)
 	}
-	if size := x.j.grew(grew); x.r.MaxState > 0 && grew > 0 && size > x.r.MaxState {
-		x.j.grew(-grew)
-		f.shrink(deltas)
+	if size := x.j.addStateSize(grew); x.r.MaxState > 0 && grew > 0 && size > x.r.MaxState {
+		x.j.addStateSize(-grew)
+		f.subtractSlotSizes(deltas)
 		return nil, &writeError{f.rec[at].by, &StateSizeError{Key: f.rec[at].key.name, Write: largest, Size: size, Limit: x.r.MaxState}}
 	}
 	return data, nil
 }
 
-// shrink undoes what the first of the recorded patches have added to the sizes of their
+// subtractSlotSizes undoes what the first of the recorded patches have added to the sizes of their
 // slots.
-func (f *frame) shrink(deltas []int) {
+func (f *frame) subtractSlotSizes(deltas []int) {
 	for i, delta := range deltas {
 		f.sizes[f.rec[i].slot] -= delta
 	}
@@ -229,43 +229,43 @@ type writeError struct {
 func (e *writeError) Error() string { return e.err.Error() }
 func (e *writeError) Unwrap() error { return e.err }
 
-// finish drives the root frame to its end and journals how it ended.
-func (x *drive) finish(f *frame) (Result, error) {
+// driveRoot drives the root frame to its end and journals how it ended.
+func (x *drive) driveRoot(f *frame) (Result, error) {
 	first := f.step
 	ctx := x.ctx
 	if x.pause != nil && x.grace > 0 {
-		graceful, stop := x.graceful(ctx)
+		graceful, stop := x.withGrace(ctx)
 		defer stop()
 		ctx = graceful
 	}
 	if limit := f.g.def.Timeout; limit > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, limit-x.active(), errRunTimeout)
+		limited, cancel := context.WithTimeoutCause(ctx, limit-x.activeTime(), errRunTimeout)
 		defer cancel()
 		ctx = limited
 	}
 	ended := false
 	defer func() {
-		if t := x.gone.Load(); !ended && t != nil && x.j != nil { // and this goroutine ends too
-			_ = x.end(f, Failed, t.fail(errGoexit))
+		if t := x.exitedTask.Load(); !ended && t != nil && x.j != nil { // and this goroutine ends too
+			_ = x.recordEnd(f, Failed, t.wrapNodeError(errGoexit))
 		}
 	}()
-	status, err := x.loop(ctx, f, true)
+	status, err := x.driveFrame(ctx, f, true)
 	ended = true
 	hung, err := x.leftBehind(err)
-	defer f.giveBack()
-	res := Result{Hung: hung, Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: x.unused()}
+	defer f.recycleTasks()
+	res := Result{Hung: hung, Thread: x.thread, Run: x.run, Status: status, State: f.st, Value: f.value, Steps: f.step - first, Failures: f.failures, Breaks: f.breaks, Questions: f.asked, Unused: x.unusedAnswers()}
 	if x.j == nil {
 		return res, err
 	}
-	if e := x.end(f, status, err); e != nil && x.j.failed() != nil {
+	if e := x.recordEnd(f, status, err); e != nil && x.j.storeError() != nil {
 		res.Status, err = Failed, firstError(err, e)
 	}
 	res.Head = x.j.head
 	return res, err
 }
 
-// graceful returns a context that ends when the grace period of a pause has passed.
-func (x *drive) graceful(ctx context.Context) (context.Context, func()) {
+// withGrace returns a context that ends when the grace period of a pause has passed.
+func (x *drive) withGrace(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
 	go func() {
@@ -298,9 +298,9 @@ func firstError(err, store error) error {
 	return errors.Join(err, store)
 }
 
-// end journals that the drive stops.
-func (x *drive) end(f *frame, status Status, err error) error {
-	head := putString(append(make([]byte, 0, 64), byte(status)), text(err))
+// recordEnd journals that the drive stops.
+func (x *drive) recordEnd(f *frame, status Status, err error) error {
+	head := putString(append(make([]byte, 0, 64), byte(status)), errorText(err))
 	var data []byte
 	if head = putBool(head, f.halted); f.halted {
 		b, err := encodeDynamic(nil, f.value)
@@ -314,58 +314,58 @@ func (x *drive) end(f *frame, status Status, err error) error {
 	for _, q := range f.asked {
 		head = putString(putString(head, q.ID), q.Prompt)
 	}
-	return x.j.add(KindEnd, x.j.run.sign(putBroken(head, x.broken(f))), data, true)
+	return x.j.addRecord(KindEnd, x.j.run.appendSummary(putBroken(head, x.listBrokenSteps(f))), data, true)
 }
 
-// steps is the whole engine: plan, execute, apply, route, commit. root says that it
+// runSteps is the whole engine: plan, execute, apply, route, commit. root says that it
 // runs on the reader's goroutine. The error is errLeft if another goroutine has
 // replaced this one.
-func (x *drive) steps(ctx context.Context, f *frame, root bool) (Status, error) {
+func (x *drive) runSteps(ctx context.Context, f *frame, root bool) (Status, error) {
 	for {
-		if status, err := x.next(ctx, f); status != Running {
+		if status, err := x.decideNextStep(ctx, f); status != Running {
 			return status, err
 		}
-		if err := x.step(ctx, f, root); err != nil {
+		if err := x.runStep(ctx, f, root); err != nil {
 			return Failed, err
 		}
-		if status, err := x.conclude(ctx, f, root); status != Running {
+		if status, err := x.concludeStep(ctx, f, root); status != Running {
 			return status, err
 		}
 	}
 }
 
-// step makes the tasks of the frontier and runs them, within the step's timeout.
-func (x *drive) step(ctx context.Context, f *frame, root bool) error {
+// runStep makes the tasks of the frontier and runs them, within the step's timeout.
+func (x *drive) runStep(ctx context.Context, f *frame, root bool) error {
 	if limit := f.g.def.StepTimeout; limit > 0 {
 		l := f.lane
 		f.late = &stepTimeout{limit}
 		ctx, f.cancel = context.WithTimeoutCause(ctx, limit, f.late)
-		f.outer, f.watch = f.watch, x.watch(ctx, l)
+		f.outer, f.watch = f.watch, x.newWatch(ctx, l)
 		defer func() {
-			if !l.left() {
+			if !l.isReplaced() {
 				f.endStep()
 			}
 		}()
 	}
 	x.startPhase(f, PhasePlanning, root)
-	ts, err := x.tasks(ctx, f)
+	ts, err := x.prepareTasks(ctx, f)
 	if err != nil {
 		return err
 	}
 	x.startPhase(f, PhaseExecution, root)
 	f.executing = true
-	if !x.execute(ctx, f, ts, root) {
+	if !x.executeTasks(ctx, f, ts, root) {
 		return errLeft
 	}
 	f.executing = false
 	return nil
 }
 
-// conclude looks at how the tasks of a step have ended, and applies the step.
-func (x *drive) conclude(ctx context.Context, f *frame, root bool) (Status, error) {
-	status, err := x.settle(ctx, f, f.ts, root)
+// concludeStep looks at how the tasks of a step have ended, and applies the step.
+func (x *drive) concludeStep(ctx context.Context, f *frame, root bool) (Status, error) {
+	status, err := x.collectTaskResults(ctx, f, f.ts, root)
 	if status == Waiting && root {
-		again, err := x.handOut(f)
+		again, err := x.assignPresetAnswers(f)
 		if err != nil {
 			return Failed, err
 		}
@@ -377,20 +377,20 @@ func (x *drive) conclude(ctx context.Context, f *frame, root bool) (Status, erro
 		return status, err
 	}
 	x.startPhase(f, PhaseUpdate, root)
-	if err := x.advance(f, f.ts, root); err != nil {
+	if err := x.applyStep(f, f.ts, root); err != nil {
 		return Failed, err
 	}
 	return Running, nil
 }
 
-// next decides whether there is another step; then the status is running.
-func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
+// decideNextStep decides whether there is another step; then the status is running.
+func (x *drive) decideNextStep(ctx context.Context, f *frame) (Status, error) {
 	g, done := f.g, f.step-f.from
 	if ctx.Err() != nil && !f.halted {
-		return x.interrupted(ctx, f, false)
+		return x.interruptionStatus(ctx, f, false)
 	}
-	if limit := g.def.Timeout; limit > 0 && !f.halted && x.active()-f.since > limit {
-		return x.timedOut(f, false) // the Runner's clock may differ from the context's
+	if limit := g.def.Timeout; limit > 0 && !f.halted && x.activeTime()-f.since > limit {
+		return x.timeoutStatus(f, false) // the Runner's clock may differ from the context's
 	}
 	if (g.breaks || x.stops.set != nil) && x.breakHere(f) {
 		return Paused, nil
@@ -400,7 +400,7 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 	}
 	if len(f.next.tasks) == 0 {
 		if len(f.next.arrived) > 0 || g.def.MustHalt {
-			return Stuck, f.next.stuck(g)
+			return Stuck, f.next.newStuckError(g)
 		}
 		return Done, nil
 	}
@@ -410,7 +410,7 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 	default:
 	}
 	if done >= g.def.MaxSteps {
-		return StepLimit, &LimitError{Status: StepLimit, Graph: g.def.Name, Path: f.public, Limit: done, Frontier: f.next.names(g)}
+		return StepLimit, &LimitError{Status: StepLimit, Graph: g.def.Name, Path: f.public, Limit: done, Frontier: f.next.nodeNames(g)}
 	}
 	for i := range f.next.tasks {
 		n := &g.nodes[f.next.tasks[i].node]
@@ -419,39 +419,39 @@ func (x *drive) next(ctx context.Context, f *frame) (Status, error) {
 			limit = g.def.MaxVisits
 		}
 		if v := f.visits[f.next.tasks[i].node]; limit > 0 && v > limit {
-			return VisitLimit, &LimitError{Status: VisitLimit, Graph: g.def.Name, Path: f.public, Node: n.Name, Limit: limit, Count: v, Frontier: f.next.names(g)}
+			return VisitLimit, &LimitError{Status: VisitLimit, Graph: g.def.Name, Path: f.public, Node: n.Name, Limit: limit, Count: v, Frontier: f.next.nodeNames(g)}
 		}
 	}
 	return Running, nil
 }
 
-// interrupted returns how a frame ends after its context has ended.
-func (x *drive) interrupted(ctx context.Context, f *frame, during bool) (Status, error) {
-	if err := x.failed(); err != nil {
+// interruptionStatus returns how a frame ends after its context has ended.
+func (x *drive) interruptionStatus(ctx context.Context, f *frame, during bool) (Status, error) {
+	if err := x.fatalError(); err != nil {
 		return Failed, err
 	}
 	if context.Cause(ctx) == errGrace {
 		return Paused, nil
 	}
-	names := f.next.names(f.g)
+	names := f.next.nodeNames(f.g)
 	slices.Sort(names)
 	if context.Cause(ctx) == errRunTimeout {
-		return x.timedOut(f, during)
+		return x.timeoutStatus(f, during)
 	}
 	return Canceled, &CanceledError{Graph: f.g.def.Name, Frontier: names, During: during, Err: context.Cause(ctx)}
 }
 
-// timedOut returns how a frame ends that has used up Def.Timeout.
-func (x *drive) timedOut(f *frame, during bool) (Status, error) {
-	names := f.next.names(f.g)
+// timeoutStatus returns how a frame ends that has used up Def.Timeout.
+func (x *drive) timeoutStatus(f *frame, during bool) (Status, error) {
+	names := f.next.nodeNames(f.g)
 	slices.Sort(names)
 	return TimedOut, &LimitError{Status: TimedOut, Graph: f.g.def.Name, Path: f.public, After: f.g.def.Timeout, Frontier: names, During: during}
 }
 
-// tasks makes the tasks of a step and restores what the journal holds of them.
-func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
-	ts := f.slots(len(f.next.tasks))
-	firsts := f.contexts(len(ts))
+// prepareTasks makes the tasks of a step and restores what the journal holds of them.
+func (x *drive) prepareTasks(ctx context.Context, f *frame) ([]task, error) {
+	ts := f.allocateTasks(len(f.next.tasks))
+	firsts := f.allocateContexts(len(ts))
 	if f.drive == nil {
 		f.drive = x
 	}
@@ -460,21 +460,21 @@ func (x *drive) tasks(ctx context.Context, f *frame) ([]task, error) {
 		t.drive, t.frame, t.ref, t.step, t.base, t.first = x, f, ref, f.step, ctx, &firsts[i]
 		t.raw, t.frames = f.raw, f.frames
 		if f.raw != nil {
-			if err := t.recall(); err != nil {
+			if err := t.restoreFromJournal(); err != nil {
 				return nil, err
 			}
 		}
 		if i < len(f.again) && f.again[i].step == f.step {
-			t.goOn(&f.again[i])
+			t.restoreAttempt(&f.again[i])
 		}
 	}
 	f.again = nil
 	return ts, nil
 }
 
-// contexts returns n contexts that were never used: a node that keeps one must not find
+// allocateContexts returns n contexts that were never used: a node that keeps one must not find
 // another task in it. Steps of one task take them from blocks.
-func (f *frame) contexts(n int) []taskCtx {
+func (f *frame) allocateContexts(n int) []taskCtx {
 	if n > 1 {
 		return make([]taskCtx, n)
 	}
@@ -492,10 +492,10 @@ const contextBlock = 16
 // taskRoom keeps slices for the tasks of steps with many tasks from run to run.
 var taskRoom sync.Pool
 
-// giveBack lets other runs use the slices of a frame whose run has ended. The caller
+// recycleTasks lets other runs use the slices of a frame whose run has ended. The caller
 // must be sure that none of its tasks is held.
-func (f *frame) giveBack() {
-	if cap(f.ts) <= 1 || f.held() {
+func (f *frame) recycleTasks() {
+	if cap(f.ts) <= 1 || f.hasHeldTask() {
 		return
 	}
 	room := f.ts[:cap(f.ts)]
@@ -504,10 +504,10 @@ func (f *frame) giveBack() {
 	taskRoom.Put(&room)
 }
 
-// slots returns room for n tasks. It is reused if no node holds a task of the last
+// allocateTasks returns room for n tasks. It is reused if no node holds a task of the last
 // step.
-func (f *frame) slots(n int) []task {
-	if !f.held() && cap(f.ts) >= n {
+func (f *frame) allocateTasks(n int) []task {
+	if !f.hasHeldTask() && cap(f.ts) >= n {
 		clear(f.ts)
 		f.ts = f.ts[:n]
 		return f.ts
@@ -524,8 +524,8 @@ func (f *frame) slots(n int) []task {
 	return f.ts
 }
 
-// held reports whether a node may still hold one of the tasks.
-func (f *frame) held() bool {
+// hasHeldTask reports whether a node may still hold one of the tasks.
+func (f *frame) hasHeldTask() bool {
 	for i := range f.ts {
 		if f.ts[i].held {
 			return true

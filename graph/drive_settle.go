@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// settle looks at how the tasks ended; running means that the step can be applied.
-func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
+// collectTaskResults looks at how the tasks ended; running means that the step can be applied.
+func (x *drive) collectTaskResults(ctx context.Context, f *frame, ts []task, root bool) (Status, error) {
 	var failed []*NodeError
 	waiting, paused := false, false
 	f.writes, f.asked = slices.Grow(f.writes[:0], len(ts)), nil
@@ -21,7 +21,7 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 		f.writes = append(f.writes, t.up.Writes)
 		if in := t.inner; in != nil {
 			if len(in.notes) > 0 || len(in.open) > 0 {
-				x.report(t, root)
+				x.deliverQuestions(t, root)
 			}
 			f.asked, f.failures = append(f.asked, in.open...), append(f.failures, in.failures...)
 			if below := in.below; below != nil {
@@ -32,11 +32,11 @@ func (x *drive) settle(ctx context.Context, f *frame, ts []task, root bool) (Sta
 			}
 		}
 	}
-	if err := x.failed(); err != nil {
+	if err := x.fatalError(); err != nil {
 		return Failed, err
 	}
 	if ctx.Err() != nil && (failed != nil || waiting || paused) {
-		return x.interrupted(ctx, f, true)
+		return x.interruptionStatus(ctx, f, true)
 	}
 	switch {
 	case failed != nil:
@@ -55,11 +55,11 @@ func asNodeError(t *task) *NodeError {
 	if e, ok := t.err.(*NodeError); ok {
 		return e
 	}
-	return t.fail(t.err).(*NodeError)
+	return t.wrapNodeError(t.err).(*NodeError)
 }
 
-// report delivers the questions of a task after they are durable.
-func (x *drive) report(t *task, root bool) {
+// deliverQuestions delivers the questions of a task after they are durable.
+func (x *drive) deliverQuestions(t *task, root bool) {
 	if x.j.flush() != nil {
 		return
 	}
@@ -68,37 +68,37 @@ func (x *drive) report(t *task, root bool) {
 	}
 	in := t.inner
 	for _, q := range in.open {
-		if !x.told(&q) {
-			in.notes = append(in.notes, Asked{q})
+		if !x.markQuestionDelivered(&q) {
+			in.notes = append(in.notes, QuestionAsked{q})
 		}
 	}
 	for _, b := range in.notes {
-		if e := t.event(b); root {
-			x.out.deliver(e)
+		if e := t.newEvent(b); root {
+			x.out.deliverEvent(e)
 		} else {
-			x.out.send(e)
+			x.out.sendEvent(e)
 		}
 	}
 }
 
-// advance applies a step: fold, route, commit.
-func (x *drive) advance(f *frame, ts []task, root bool) error {
-	st, by, err := x.apply(f)
+// applyStep applies a step: fold, route, commit.
+func (x *drive) applyStep(f *frame, ts []task, root bool) error {
+	st, by, err := x.foldStepWrites(f)
 	if err != nil {
-		return x.blame(f, ts, by, err)
+		return x.attributeError(f, ts, by, err)
 	}
 	was := f.next
-	next, by, err := x.route(f, st, &was)
+	next, by, err := x.routeStep(f, st, &was)
 	if err != nil {
-		return x.blame(f, ts, by, err)
+		return x.attributeError(f, ts, by, err)
 	}
 	var dropped []string
 	if halts := findHalting(ts); len(halts) > 0 {
 		if len(halts) > 1 {
-			return x.blame(f, ts, 0, &HaltError{tasks: halts})
+			return x.attributeError(f, ts, 0, &HaltError{tasks: halts})
 		}
 		f.halted, f.value = true, ts[halts[0]].up.Halt.Value
-		dropped = next.names(f.g)
+		dropped = next.nodeNames(f.g)
 		next = frontier{}
 	}
 	var seq int64
@@ -106,26 +106,26 @@ func (x *drive) advance(f *frame, ts []task, root bool) error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
 	if x.j != nil {
-		if seq, err = x.commit(f, KindStep, putString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
+		if seq, err = x.commitPatches(f, KindStep, putString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
-				return x.blame(f, ts, w.by, w.err)
+				return x.attributeError(f, ts, w.by, w.err)
 			}
-			if len(ts) == 1 && x.j.failed() == nil { // its overlays or its halt; those of siblings were stored before
-				return x.blame(f, ts, 0, err)
+			if len(ts) == 1 && x.j.storeError() == nil { // its overlays or its halt; those of siblings were stored before
+				return x.attributeError(f, ts, 0, err)
 			}
 			return err
 		}
-		if err := x.j.snapshot(); err != nil {
+		if err := x.j.snapshotIfDue(); err != nil {
 			return err
 		}
 	}
 	if x.topics&TopicStep != 0 {
-		x.committed(f, ts, &was, dropped, seq, root)
+		x.deliverStepCommitted(f, ts, &was, dropped, seq, root)
 	}
 	f.keepFailures(ts)
 	f.step++
-	f.count()
+	f.countVisits()
 	f.raw = nil
 	if root {
 		x.failures.Store(0)
@@ -146,17 +146,17 @@ func findHalting(ts []task) (at []int) {
 	return at
 }
 
-// blame names the tasks that caused a failure to apply a step, and makes their recorded
+// attributeError names the tasks that caused a failure to apply a step, and makes their recorded
 // updates void: they run again, and the others keep theirs.
-func (x *drive) blame(f *frame, ts []task, by int, err error) error {
+func (x *drive) attributeError(f *frame, ts []task, by int, err error) error {
 	at := []int{by}
 	switch e := err.(type) {
 	case *ConflictError:
-		at, e.Nodes = e.tasks, named(ts, e.tasks)
+		at, e.Nodes = e.tasks, taskNodeNames(ts, e.tasks)
 	case *HaltError:
-		at, e.Nodes = e.tasks, named(ts, e.tasks)
+		at, e.Nodes = e.tasks, taskNodeNames(ts, e.tasks)
 	default:
-		err = &StepError{Path: f.public, Step: f.step, Tasks: []*NodeError{ts[by].fail(err).(*NodeError)}}
+		err = &StepError{Path: f.public, Step: f.step, Tasks: []*NodeError{ts[by].wrapNodeError(err).(*NodeError)}}
 	}
 	for _, t := range at {
 		ts[t].err = err
@@ -166,16 +166,16 @@ func (x *drive) blame(f *frame, ts []task, by int, err error) error {
 	}
 	ids := make([]string, len(at))
 	for i, t := range at {
-		ids[i] = ts[t].local()
+		ids[i] = ts[t].localID()
 	}
-	if e := x.j.add(KindVoid, putStrings(putString(nil, f.path), ids), nil, false); e != nil {
+	if e := x.j.addRecord(KindVoid, putStrings(putString(nil, f.path), ids), nil, false); e != nil {
 		return firstError(err, e)
 	}
 	return err
 }
 
-// named lists the nodes of tasks, by place.
-func named(ts []task, at []int) (names []string) {
+// taskNodeNames lists the nodes of tasks, by place.
+func taskNodeNames(ts []task, at []int) (names []string) {
 	for _, i := range at {
 		names = append(names, ts[i].node().Name)
 	}

@@ -5,102 +5,102 @@ import (
 	"errors"
 )
 
-// execute runs the tasks of a step and, at the root, delivers their events. It returns
+// executeTasks runs the tasks of a step and, at the root, delivers their events. It returns
 // false if another goroutine has replaced this one: see lane.left.
-func (x *drive) execute(ctx context.Context, f *frame, ts []task, root bool) bool {
+func (x *drive) executeTasks(ctx context.Context, f *frame, ts []task, root bool) bool {
 	t := &ts[0]
 	switch {
 	case len(ts) == 1 && (!root || x.topics == 0):
 		t.inline, t.lane = root, f.lane
 		return t.run(false)
-	case len(ts) == 1 && !x.apart(t.node()):
+	case len(ts) == 1 && !x.needsOwnGoroutine(t.node()):
 		t.inline = true
 		return t.run(false)
 	case len(ts) == 1:
-		x.alone(t)
+		x.runSingleTask(t)
 	case x.topics == 0 || !root:
-		x.all(ctx, f, ts)
+		x.runAllTasks(ctx, f, ts)
 	default:
 		go func() {
-			defer x.out.finish()
-			x.all(ctx, f, ts)
+			defer x.out.endPump()
+			x.runAllTasks(ctx, f, ts)
 		}()
-		x.out.pump()
+		x.out.pumpEvents()
 	}
 	return true
 }
 
-// apart reports whether a node must not run on the reader's goroutine.
-func (x *drive) apart(n *cnode) bool {
+// needsOwnGoroutine reports whether a node must not run on the reader's goroutine.
+func (x *drive) needsOwnGoroutine(n *cnode) bool {
 	return n.Graph != nil || n.Children != nil || x.live && !n.Quiet
 }
 
-// alone runs the one task of a step on a goroutine that serves all such steps, so that
+// runSingleTask runs the one task of a step on a goroutine that serves all such steps, so that
 // what the node emits can be delivered while it runs.
-func (x *drive) alone(t *task) {
+func (x *drive) runSingleTask(t *task) {
 	t.inline = true
-	if !t.begin() {
+	if !t.startTask() {
 		return
 	}
 	t.inline = false
-	if x.lone == nil {
-		x.lone = &loner{x: x, tasks: make(chan *task)}
-		go x.lone.serve(nil)
+	if x.singleTask == nil {
+		x.singleTask = &singleTaskRunner{x: x, tasks: make(chan *task)}
+		go x.singleTask.serveTasks(nil)
 	}
-	x.lone.tasks <- t
-	x.out.pump()
+	x.singleTask.tasks <- t
+	x.out.pumpEvents()
 	t.inline = true
-	t.end()
+	t.deliverTaskDone()
 }
 
-// loner runs the tasks of steps that have only one.
-type loner struct {
+// singleTaskRunner runs the tasks of steps that have only one.
+type singleTaskRunner struct {
 	x     *drive
 	tasks chan *task
 	watch *watch // of the task's step
 }
 
-// serve runs tasks until there are no more.
-func (o *loner) serve(l *lane) {
+// serveTasks runs tasks until there are no more.
+func (o *singleTaskRunner) serveTasks(l *lane) {
 	for t := range o.tasks {
 		if w := t.frame.watch; w != o.watch {
 			if l == nil {
 				l = &lane{by: o}
 			}
 			o.watch = w
-			w.add(l)
+			w.addLane(l)
 		}
-		if t.lane = l; !o.work(l, t, nil) {
+		if t.lane = l; !o.runTask(l, t, nil) {
 			return
 		}
 	}
 }
 
-// work runs one task. It returns the result of run.
-func (o *loner) work(l *lane, t *task, hung error) bool {
+// runTask runs one task. It returns the result of run.
+func (o *singleTaskRunner) runTask(l *lane, t *task, hung error) bool {
 	returned := false
 	defer func() {
-		if l.left() {
+		if l.isReplaced() {
 			return
 		}
 		if !returned {
-			o.x.lone = nil // the goroutine ends with the node
+			o.x.singleTask = nil // the goroutine ends with the node
 		}
-		o.x.out.finish()
+		o.x.out.endPump()
 	}()
-	returned = t.work(false, hung)
+	returned = t.runAndFinish(false, hung)
 	return returned
 }
 
-// succeed implements successor.
-func (o *loner) succeed(t *task, hung error) {
-	if l := t.replace(o, o.watch); o.work(l, t, hung) {
-		o.serve(l)
+// takeOverTask implements successor.
+func (o *singleTaskRunner) takeOverTask(t *task, hung error) {
+	if l := t.replaceLane(o, o.watch); o.runTask(l, t, hung) {
+		o.serveTasks(l)
 	}
 }
 
-// all runs the tasks of a step that has several.
-func (x *drive) all(ctx context.Context, f *frame, ts []task) {
+// runAllTasks runs the tasks of a step that has several.
+func (x *drive) runAllTasks(ctx context.Context, f *frame, ts []task) {
 	g := f.g
 	defer func() {
 		if p := recover(); p != nil {
@@ -110,7 +110,7 @@ func (x *drive) all(ctx context.Context, f *frame, ts []task) {
 		}
 	}()
 	if !g.def.FailFast {
-		x.share(f.watch, g.def.Concurrency, ts, runBeside)
+		x.runOnExecutor(f.watch, g.def.Concurrency, ts, runBeside)
 		return
 	}
 	step, cancel := context.WithCancelCause(ctx)
@@ -118,9 +118,9 @@ func (x *drive) all(ctx context.Context, f *frame, ts []task) {
 	for i := range ts {
 		ts[i].base = step
 	}
-	w := x.watch(step)
-	defer w.end()
-	x.share(w, g.def.Concurrency, ts, func(t *task, hung error) bool { return t.failFast(step, cancel, hung) })
+	w := x.newWatch(step)
+	defer w.endWatch()
+	x.runOnExecutor(w, g.def.Concurrency, ts, func(t *task, hung error) bool { return t.failFast(step, cancel, hung) })
 }
 
 // runBeside runs a task that has siblings. If hung is not nil, it replaces an attempt
@@ -137,7 +137,7 @@ func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hu
 	l := t.lane
 	defer func() {
 		switch {
-		case l.left() || t.err == nil:
+		case l.isReplaced() || t.err == nil:
 		case context.Cause(step) == errSibling && errors.Is(t.err, context.Canceled):
 			t.err = errSibling // not a failure of its own
 		default:
@@ -147,89 +147,91 @@ func (t *task) failFast(step context.Context, cancel context.CancelCauseFunc, hu
 	return runBeside(t, hung)
 }
 
-// watchedCrew runs the tasks of a step on several goroutines, and continues without
+// watchedPool runs the tasks of a step on several goroutines, and continues without
 // nodes that hang.
-type watchedCrew struct {
-	*crew
+type watchedPool struct {
+	*workerPool
 	watch *watch
 	ts    []task
 	run   func(t *task, hung error) bool
 }
 
-// share runs tasks on the Executor. If w is not nil, they run on lanes, and this
+// runOnExecutor runs tasks on the Executor. If w is not nil, they run on lanes, and this
 // goroutine only waits for them.
-func (x *drive) share(w *watch, limit int, ts []task, run func(t *task, hung error) bool) {
+func (x *drive) runOnExecutor(w *watch, limit int, ts []task, run func(t *task, hung error) bool) {
 	if w == nil {
 		x.exec.Execute(len(ts), limit, func(i int) { run(&ts[i], nil) })
 		return
 	}
-	defer w.keep(w.count())
-	c := &watchedCrew{watch: w, ts: ts, run: run}
+	defer w.truncateLanes(w.laneCount())
+	c := &watchedPool{watch: w, ts: ts, run: run}
 	if _, ours := x.exec.(goroutines); !ours {
-		x.exec.Execute(len(ts), limit, c.apart)
+		x.exec.Execute(len(ts), limit, c.runIsolated)
 		return
 	}
-	c.crew = newCrew(len(ts), limit, func(i int) { run(&ts[i], nil) })
-	c.crew.watched = c
+	c.workerPool = newWorkerPool(len(ts), limit, func(i int) { run(&ts[i], nil) })
+	c.workerPool.watched = c
 	c.rest.Add(1)
 	c.coming.Store(true)
-	go c.worker()
+	go c.startServing()
 	c.rest.Wait()
 }
 
-// worker starts another goroutine that serves tasks.
-func (c *watchedCrew) worker() {
+// startServing starts another goroutine that serves tasks.
+func (c *watchedPool) startServing() {
 	l := &lane{by: c}
-	c.watch.add(l)
+	c.watch.addLane(l)
 	c.coming.Store(false)
-	c.serve(l, nil, nil)
+	c.serveTasks(l, nil, nil)
 }
 
-// serve runs tasks until none is left.
-func (c *watchedCrew) serve(l *lane, t *task, hung error) {
+// serveTasks runs tasks until none is left.
+func (c *watchedPool) serveTasks(l *lane, t *task, hung error) {
 	defer func() {
-		if !l.left() {
+		if !l.isReplaced() {
 			c.rest.Done()
 		}
 	}()
-	c.work(l, t, hung)
+	c.runTasks(l, t, hung)
 }
 
 // carryOn continues with a task after an attempt that hangs.
-func (c *watchedCrew) carryOn(t *task, hung error) { c.run(t, hung) }
+func (c *watchedPool) carryOn(t *task, hung error) { c.run(t, hung) }
 
-// succeed implements successor.
-func (c *watchedCrew) succeed(t *task, hung error) { c.serve(t.replace(c, c.watch), t, hung) }
+// takeOverTask implements successor.
+func (c *watchedPool) takeOverTask(t *task, hung error) {
+	c.serveTasks(t.replaceLane(c, c.watch), t, hung)
+}
 
-// apart runs a task for an Executor of the caller, on a separate goroutine.
-func (c *watchedCrew) apart(i int) {
-	a := &apart{c, make(chan struct{})}
+// runIsolated runs a task for an Executor of the caller, on a separate goroutine.
+func (c *watchedPool) runIsolated(i int) {
+	a := &isolatedTask{c, make(chan struct{})}
 	t := &c.ts[i]
 	t.lane = &lane{by: a}
-	c.watch.add(t.lane)
+	c.watch.addLane(t.lane)
 	go a.run(t, nil)
 	<-a.done
 }
 
-// apart is a task on a separate goroutine.
-type apart struct {
-	c    *watchedCrew
+// isolatedTask is a task on a separate goroutine.
+type isolatedTask struct {
+	c    *watchedPool
 	done chan struct{}
 }
 
-func (a *apart) run(t *task, hung error) {
+func (a *isolatedTask) run(t *task, hung error) {
 	l := t.lane
 	defer func() {
-		if !l.left() {
+		if !l.isReplaced() {
 			close(a.done)
 		}
 	}()
 	a.c.run(t, hung)
 }
 
-// succeed implements successor.
-func (a *apart) succeed(t *task, hung error) {
-	t.replace(a, a.c.watch)
+// takeOverTask implements successor.
+func (a *isolatedTask) takeOverTask(t *task, hung error) {
+	t.replaceLane(a, a.c.watch)
 	a.run(t, hung)
 }
 

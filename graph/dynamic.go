@@ -144,7 +144,7 @@ func encodeNamed(v any, depth int) ([]byte, error) {
 	if storageOf(p.Type().Elem()).form == formMixed {
 		return encodeMixed([]byte{mixedMark}, p.Elem(), depth)
 	}
-	return marshal(p.Interface())
+	return marshalJSON(p.Interface())
 }
 
 func registeredName(t reflect.Type) (name string, ok bool) {
@@ -162,7 +162,7 @@ func registeredType(name string) reflect.Type {
 
 func decodeDynamic(b []byte) (any, error) {
 	r := &reader{b: b}
-	v := r.dynamic(0)
+	v := r.readDynamic(0)
 	return v, r.err
 }
 
@@ -174,9 +174,9 @@ const deepest = 10_000
 // read: the length of a list in a damaged record may be wrong.
 const fewElements = 16
 
-func (r *reader) dynamic(depth int) any {
+func (r *reader) readDynamic(depth int) any {
 	if depth > deepest {
-		r.damaged("nested too deep")
+		r.markDamaged("nested too deep")
 		return nil
 	}
 	switch c := r.byte(); c {
@@ -206,7 +206,7 @@ func (r *reader) dynamic(depth int) any {
 		n := r.count()
 		l := make([]any, 0, min(n, fewElements))
 		for len(l) < n && r.err == nil {
-			l = append(l, r.dynamic(depth+1))
+			l = append(l, r.readDynamic(depth+1))
 		}
 		return l
 	case dynMap:
@@ -214,20 +214,20 @@ func (r *reader) dynamic(depth int) any {
 		m := make(map[string]any, min(n, fewElements))
 		for i := 0; i < n && r.err == nil; i++ {
 			k := r.string()
-			m[k] = r.dynamic(depth + 1)
+			m[k] = r.readDynamic(depth + 1)
 		}
 		return m
 	case dynNamed:
-		return r.named(depth)
+		return r.readNamed(depth)
 	case dynTyped:
-		return r.typed(depth)
+		return r.readTyped(depth)
 	default:
-		r.damaged("a value of unknown type")
+		r.markDamaged("a value of unknown type")
 		return nil
 	}
 }
 
-func (r *reader) named(depth int) any {
+func (r *reader) readNamed(depth int) any {
 	name, j := r.string(), r.bytes()
 	if r.err != nil {
 		return nil
@@ -241,10 +241,10 @@ func (r *reader) named(depth int) any {
 	var err error
 	if len(j) > 0 && j[0] == mixedMark {
 		in := &reader{b: j[1:]}
-		in.mixed(p.Elem(), depth+1)
+		in.readMixed(p.Elem(), depth+1)
 		err = in.err
 	} else {
-		err = unmarshal(j, p.Interface())
+		err = unmarshalJSON(j, p.Interface())
 	}
 	if err != nil {
 		r.err = fmt.Errorf("a value of type %q: %w", name, err)
@@ -252,7 +252,7 @@ func (r *reader) named(depth int) any {
 	return p.Elem().Interface()
 }
 
-func (r *reader) typed(depth int) any {
+func (r *reader) readTyped(depth int) any {
 	expr := r.string()
 	if r.err != nil {
 		return nil
@@ -263,6 +263,6 @@ func (r *reader) typed(depth int) any {
 		return nil
 	}
 	v := reflect.New(t).Elem()
-	r.mixed(v, depth+1)
+	r.readMixed(v, depth+1)
 	return v.Interface()
 }

@@ -50,29 +50,29 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 	if err := checkStored[T](); err != nil {
 		return v, fmt.Errorf("effect %q: its result: %w", e.Name, err)
 	}
-	call, err := c.task().effect(int(c.attempt), e)
+	call, err := c.holdTask().beginEffect(int(c.attempt), e)
 	if err != nil {
 		return v, err
 	}
 	defer call.finish()
-	if b, ok := call.recorded(); ok {
+	if b, ok := call.recordedResult(); ok {
 		if v, err = decodeValue[T](b); err != nil {
 			err = fmt.Errorf("effect %q: its recorded result cannot be read: %w; Edit or Fork the thread to make the effect again", e.Name, err)
 		}
 		return v, err
 	}
-	skip, err := call.doubt()
+	skip, err := call.resolveDoubt()
 	if err != nil {
 		return v, err
 	}
 	if !skip {
 		if v, err = fn(&effectCtx{ctx, call}); err != nil {
-			call.failed(ctx)
+			call.recordFailure(ctx)
 			return v, err
 		}
 	}
 	debug := call.t.drive.r.Debug
-	if !debug && !call.kept() {
+	if !debug && !call.isResultNeeded() {
 		return v, nil
 	}
 	b, err := encodeValue(nil, v)
@@ -84,7 +84,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 			return v, fmt.Errorf("effect %q: %w (what was recorded cannot be read again)", e.Name, err)
 		}
 	}
-	return v, call.record(b)
+	return v, call.recordResult(b)
 }
 
 // Note records something about the running effect before it has a result, for example
@@ -95,7 +95,7 @@ func Note(ctx context.Context, note []byte) error {
 	if c == nil {
 		return errors.New("graph: Note needs the context of an effect")
 	}
-	return c.intend(note)
+	return c.recordIntent(note)
 }
 
 // EffectKey identifies the running effect. It is the same in every process and attempt,
@@ -106,7 +106,7 @@ func EffectKey(ctx context.Context) string {
 	if c == nil {
 		return ""
 	}
-	return c.t.drive.run + c.t.drive.branch + "/" + c.t.frame.path + c.t.local() + "/" + c.e.Name + "/" + c.ord
+	return c.t.drive.run + c.t.drive.branch + "/" + c.t.frame.path + c.t.localID() + "/" + c.e.Name + "/" + c.ord
 }
 
 type effectKey struct{}
@@ -133,14 +133,14 @@ type effectCall struct {
 	id      string // unique within its frame
 }
 
-func (t *task) effect(attempt int, e Effect) (*effectCall, error) {
+func (t *task) beginEffect(attempt int, e Effect) (*effectCall, error) {
 	c := &effectCall{t: t, attempt: attempt, e: e}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.since(attempt); err != nil {
+	if err := t.checkNotEndedLocked(attempt); err != nil {
 		return nil, err
 	}
-	in, name := t.in(), e.Name+"\x00"+e.Key
+	in, name := t.ensureInner(), e.Name+"\x00"+e.Key
 	if in.busy[name] {
 		return nil, fmt.Errorf("graph: effect %q is already running in node %s: give concurrent effects distinct names", e.Name, t.node().Name)
 	}
@@ -151,23 +151,23 @@ func (t *task) effect(attempt int, e Effect) (*effectCall, error) {
 	if e.Key != "" {
 		c.ord = "=" + e.Key // so that a key is never read as an ordinal
 	} else {
-		c.ord = in.ordinal(e.Name)
+		c.ord = in.nextOrdinal(e.Name)
 	}
-	c.id = t.name() + "\x00" + e.Name + "\x00" + c.ord
+	c.id = t.localIDLocked() + "\x00" + e.Name + "\x00" + c.ord
 	return c, nil
 }
 
-// ordinal counts the calls of one name in an attempt that still runs.
-func (t *task) ordinal(attempt int, name string) (string, error) {
+// nextOrdinal counts the calls of one name in an attempt that still runs.
+func (t *task) nextOrdinal(attempt int, name string) (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.since(attempt); err != nil {
+	if err := t.checkNotEndedLocked(attempt); err != nil {
 		return "", err
 	}
-	return t.in().ordinal(name), nil
+	return t.ensureInner().nextOrdinal(name), nil
 }
 
-func (in *inner) ordinal(name string) string {
+func (in *nodeActivity) nextOrdinal(name string) string {
 	return strconv.Itoa(in.ordinals.next(name))
 }
 
@@ -211,13 +211,13 @@ func (o *ordinals) next(name string) int {
 func (c *effectCall) finish() {
 	c.t.mu.Lock()
 	defer c.t.mu.Unlock()
-	if c.t.refuses(c.attempt) == nil {
+	if c.t.checkNotHungLocked(c.attempt) == nil {
 		delete(c.t.inner.busy, c.e.Name+"\x00"+c.e.Key)
 	}
 }
 
-// recorded returns the result that an earlier drive or attempt left.
-func (c *effectCall) recorded() ([]byte, bool) {
+// recordedResult returns the result that an earlier drive or attempt left.
+func (c *effectCall) recordedResult() ([]byte, bool) {
 	c.t.mu.Lock()
 	o := c.t.inner.results[c.id]
 	c.t.mu.Unlock()
@@ -228,26 +228,26 @@ func (c *effectCall) recorded() ([]byte, bool) {
 	return b, ok
 }
 
-// doubt applies the policy to an intent without an outcome, or records the intent.
-func (c *effectCall) doubt() (skip bool, err error) {
+// resolveDoubt applies the policy to an intent without an outcome, or records the intent.
+func (c *effectCall) resolveDoubt() (skip bool, err error) {
 	x := c.t.drive
-	x.lease.check()
-	if err := x.failed(); err != nil {
+	x.lease.renewIfExpired()
+	if err := x.fatalError(); err != nil {
 		return false, err
 	}
 	if c.e.InDoubt == DoubtRetry || x.j == nil {
 		return false, nil
 	}
-	if c.intended() {
-		if skip, err = c.decide(); skip || err != nil {
+	if c.isInDoubt() {
+		if skip, err = c.applyDoubtPolicy(); skip || err != nil {
 			return skip, err
 		}
 	}
-	return false, c.intend(nil)
+	return false, c.recordIntent(nil)
 }
 
-// intended reports whether the effect was started and its outcome is unknown.
-func (c *effectCall) intended() bool {
+// isInDoubt reports whether the effect was started and its outcome is unknown.
+func (c *effectCall) isInDoubt() bool {
 	c.t.mu.Lock()
 	o := c.t.inner.results[c.id]
 	c.t.mu.Unlock()
@@ -258,19 +258,19 @@ func (c *effectCall) intended() bool {
 	return open
 }
 
-// failed records that fn has returned an error. If the call was cut off, its error does
+// recordFailure records that fn has returned an error. If the call was cut off, its error does
 // not say what happened: the effect stays in doubt.
-func (c *effectCall) failed(ctx context.Context) {
-	if ctx.Err() != nil || !c.intended() {
+func (c *effectCall) recordFailure(ctx context.Context) {
+	if ctx.Err() != nil || !c.isInDoubt() {
 		return
 	}
-	if c.t.remember(c, outcome{known: failed}) != nil {
+	if c.t.saveOutcome(c, outcome{known: failed}) != nil {
 		return
 	}
-	_ = c.t.drive.j.add(KindFailure, putString(putString(nil, c.t.frame.path), c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
+	_ = c.t.drive.j.addRecord(KindFailure, putString(putString(nil, c.t.frame.path), c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
 }
 
-func (c *effectCall) decide() (skip bool, err error) {
+func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {
 	const doubt = "was cut off before its outcome was recorded, and may or may not have happened"
 	switch c.e.InDoubt {
 	case DoubtSkip:
@@ -278,8 +278,8 @@ func (c *effectCall) decide() (skip bool, err error) {
 	case DoubtFail:
 		return false, fmt.Errorf("effect %q %s", c.e.Name, doubt)
 	}
-	answer, err := Interrupt[string](c.t.another(c.attempt), Ask{
-		Name:    c.question(),
+	answer, err := Interrupt[string](c.t.newAttemptContext(c.attempt), Ask{
+		Name:    c.questionName(),
 		Kind:    "select",
 		Prompt:  fmt.Sprintf("%q %s. Do it again?", c.e.Name, doubt),
 		Options: []string{"retry", "skip", "fail"},
@@ -293,17 +293,17 @@ func (c *effectCall) decide() (skip bool, err error) {
 	return false, fmt.Errorf("effect %q: failed by the answer to its question", c.e.Name)
 }
 
-// question returns the name of the question about the doubt. An answer is valid for the
+// questionName returns the name of the question about the doubt. An answer is valid for the
 // drive that gets it: after "retry", a second call that is cut off needs a new answer,
 // and after "fail" the user may try again.
-func (c *effectCall) question() string {
+func (c *effectCall) questionName() string {
 	name := "doubt " + c.e.Name + c.ord
 	raw := c.t.raw
 	if raw == nil {
 		return name
 	}
 	for n := 2; ; n++ {
-		q := raw.asks[c.t.local()+"\x00"+name+"\x000"]
+		q := raw.asks[c.t.localID()+"\x00"+name+"\x000"]
 		if q == nil || !q.answered || q.now {
 			return name
 		}
@@ -311,33 +311,33 @@ func (c *effectCall) question() string {
 	}
 }
 
-func (c *effectCall) intend(note []byte) error {
+func (c *effectCall) recordIntent(note []byte) error {
 	j := c.t.drive.j
 	if j == nil {
 		return nil
 	}
-	if err := c.t.remember(c, outcome{known: begun}); err != nil {
+	if err := c.t.saveOutcome(c, outcome{known: begun}); err != nil {
 		return err
 	}
-	return j.add(KindIntent, putString(putString(nil, c.t.frame.path), c.id), note, j.level == EveryEffect)
+	return j.addRecord(KindIntent, putString(putString(nil, c.t.frame.path), c.id), note, j.level == EveryEffect)
 }
 
-// kept reports whether the result may be needed again.
-func (c *effectCall) kept() bool { return c.t.drive.j != nil || c.t.keeps() }
+// isResultNeeded reports whether the result may be needed again.
+func (c *effectCall) isResultNeeded() bool { return c.t.drive.j != nil || c.t.canRetry() }
 
-func (c *effectCall) record(b []byte) error {
+func (c *effectCall) recordResult(b []byte) error {
 	j := c.t.drive.j
 	if j == nil {
-		return c.t.remember(c, outcome{succeeded, b})
+		return c.t.saveOutcome(c, outcome{succeeded, b})
 	}
-	if err := c.t.refused(c.attempt); err != nil {
+	if err := c.t.checkNotHung(c.attempt); err != nil {
 		return err
 	}
-	if err := j.add(KindEffect, putString(putString(nil, c.t.frame.path), c.id), b, j.level == EveryEffect); err != nil {
+	if err := j.addRecord(KindEffect, putString(putString(nil, c.t.frame.path), c.id), b, j.level == EveryEffect); err != nil {
 		return err
 	}
 	if c.t.node().Retry.Attempts > 1 {
-		return c.t.remember(c, outcome{succeeded, b})
+		return c.t.saveOutcome(c, outcome{succeeded, b})
 	}
 	return nil
 }
@@ -357,14 +357,14 @@ const (
 	succeeded
 )
 
-// remember keeps the outcome of an effect for the next attempt.
-func (t *task) remember(c *effectCall, o outcome) error {
+// saveOutcome keeps the outcome of an effect for the next attempt.
+func (t *task) saveOutcome(c *effectCall, o outcome) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.refuses(c.attempt); err != nil {
+	if err := t.checkNotHungLocked(c.attempt); err != nil {
 		return err
 	}
-	in := t.in()
+	in := t.ensureInner()
 	if in.results == nil {
 		in.results = map[string]outcome{}
 	}

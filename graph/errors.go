@@ -251,16 +251,16 @@ type RefusedError struct{ Reason string }
 func (e *RefusedError) Error() string { return e.Reason }
 
 // A panicked error carries the stack to the NodeError around it.
-type panicked struct {
+type recoveredPanic struct {
 	msg   string
 	err   error // the panic's value, if it is an error
 	stack []byte
 }
 
-func (e *panicked) Error() string { return e.msg }
-func (e *panicked) Unwrap() error { return e.err }
+func (e *recoveredPanic) Error() string { return e.msg }
+func (e *recoveredPanic) Unwrap() error { return e.err }
 
 func panicError(where string, p any) error {
 	err, _ := p.(error)
-	return &panicked{msg: fmt.Sprintf("panic in %s: %v", where, p), err: err, stack: debug.Stack()}
+	return &recoveredPanic{msg: fmt.Sprintf("panic in %s: %v", where, p), err: err, stack: debug.Stack()}
 }

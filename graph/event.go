@@ -94,16 +94,16 @@ type Move struct {
 	To   []string `json:"to"`
 }
 
-// Emitted is a value that a node sent with Emit.
-type Emitted struct{ Value any }
+// ValueEmitted is a value that a node sent with Emit.
+type ValueEmitted struct{ Value any }
 
-// Asked says that a question is open.
-type Asked struct {
+// QuestionAsked says that a question is open.
+type QuestionAsked struct {
 	Question Question `json:"question"`
 }
 
-// Answered says that a question was answered.
-type Answered struct {
+// QuestionAnswered says that a question was answered.
+type QuestionAnswered struct {
 	ID      string `json:"id"`
 	Ahead   bool   `json:"ahead,omitempty"` // the answer was given when the run was started
 	Refused string `json:"refused,omitempty"`
@@ -112,16 +112,16 @@ type Answered struct {
 // RunEnded is the last event of a drive.
 type RunEnded struct{ Result Result }
 
-func (RunStarted) kind() string    { return "run.started" }
-func (TaskStarted) kind() string   { return "task.started" }
-func (TaskRetry) kind() string     { return "task.retry" }
-func (TaskDone) kind() string      { return "task.done" }
-func (StepCommitted) kind() string { return "step.committed" }
-func (Emitted) kind() string       { return "emitted" }
-func (Asked) kind() string         { return "question.asked" }
-func (Answered) kind() string      { return "question.answered" }
-func (PhaseStarted) kind() string  { return "phase.started" }
-func (RunEnded) kind() string      { return "run.ended" }
+func (RunStarted) kind() string       { return "run.started" }
+func (TaskStarted) kind() string      { return "task.started" }
+func (TaskRetry) kind() string        { return "task.retry" }
+func (TaskDone) kind() string         { return "task.done" }
+func (StepCommitted) kind() string    { return "step.committed" }
+func (ValueEmitted) kind() string     { return "emitted" }
+func (QuestionAsked) kind() string    { return "question.asked" }
+func (QuestionAnswered) kind() string { return "question.answered" }
+func (PhaseStarted) kind() string     { return "phase.started" }
+func (RunEnded) kind() string         { return "run.ended" }
 
 // MarshalJSON returns the form of events on the wire, in logs and in tests: the
 // envelope, the kind, and the body under "data".
@@ -151,7 +151,7 @@ func (b TaskRetry) MarshalJSON() ([]byte, error) {
 		Max     int     `json:"max_attempts"`
 		After   float64 `json:"after_ms"`
 		Error   string  `json:"error"`
-	}{b.Attempt, b.MaxAttempts, millis(b.After), text(b.Err)})
+	}{b.Attempt, b.MaxAttempts, toMilliseconds(b.After), errorText(b.Err)})
 }
 
 // MarshalJSON returns durations in milliseconds and errors as text.
@@ -164,11 +164,11 @@ func (b TaskDone) MarshalJSON() ([]byte, error) {
 		Waiting  bool    `json:"waiting,omitempty"`
 		Cached   bool    `json:"cached,omitempty"`
 		Failed   bool    `json:"failed,omitempty"`
-	}{text(b.Err), millis(b.Took), b.Attempts, b.Recorded, b.Waiting, b.Cached, b.Failed})
+	}{errorText(b.Err), toMilliseconds(b.Took), b.Attempts, b.Recorded, b.Waiting, b.Cached, b.Failed})
 }
 
 // MarshalJSON returns the JSON of the emitted value itself.
-func (b Emitted) MarshalJSON() ([]byte, error) { return json.Marshal(b.Value) }
+func (b ValueEmitted) MarshalJSON() ([]byte, error) { return json.Marshal(b.Value) }
 
 // MarshalJSON leaves out the state, because it may be large: StepCommitted has named
 // the keys that changed.
@@ -181,19 +181,19 @@ func (b RunEnded) MarshalJSON() ([]byte, error) {
 		Steps     int        `json:"steps"`
 		Failures  []string   `json:"failures,omitempty"`
 		Error     string     `json:"error,omitempty"`
-	}{b.Result.Status, b.Result.Value, b.Result.Breaks, b.Result.Questions, b.Result.Steps, texts(b.Result.Failures), text(b.Result.Err)})
+	}{b.Result.Status, b.Result.Value, b.Result.Breaks, b.Result.Questions, b.Result.Steps, errorTexts(b.Result.Failures), errorText(b.Result.Err)})
 }
 
-func texts(failures []*NodeError) (all []string) {
+func errorTexts(failures []*NodeError) (all []string) {
 	for _, e := range failures {
 		all = append(all, e.Error())
 	}
 	return all
 }
 
-func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+func toMilliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-func text(err error) string {
+func errorText(err error) string {
 	if err == nil {
 		return ""
 	}

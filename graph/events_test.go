@@ -81,7 +81,7 @@ func TestEmittedValuesKeepTheirOrder(t *testing.T) {
 		if seq++; e.Seq != seq {
 			t.Fatalf("event %d is numbered %d", seq, e.Seq)
 		}
-		if b, ok := e.Body.(graph.Emitted); ok {
+		if b, ok := e.Body.(graph.ValueEmitted); ok {
 			if b.Value != next[e.Node] {
 				t.Fatalf("node %s: got %v, want %d", e.Node, b.Value, next[e.Node])
 			}
@@ -133,7 +133,7 @@ func TestAReaderThatLeavesEndsTheRun(t *testing.T) {
 	settled(t, func(t *testing.T) {
 		started = make(chan struct{})
 		for e := range (&graph.Runner{Graph: g, Store: mem}).Run(t.Context(), graph.Input{Thread: "t", Topics: graph.AllTopics}) {
-			if _, ok := e.Body.(graph.Emitted); ok {
+			if _, ok := e.Body.(graph.ValueEmitted); ok {
 				break
 			}
 		}

@@ -32,7 +32,7 @@ func ExampleNewState() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, ok := longest.Written(u.Writes[0])
+	v, ok := longest.WrittenValue(u.Writes[0])
 	fmt.Println(v, ok, len(u.Goto))
 	// Output:
 	// heddle true 0
@@ -81,7 +81,7 @@ func ExampleJSONCodec() {
 	if errors.As(compile(notes), &fault) {
 		fmt.Println(fault.Path, fault.Reason)
 	}
-	fmt.Println(compile(notes.Codec(graph.JSONCodec[[]note]())))
+	fmt.Println(compile(notes.WithCodec(graph.JSONCodec[[]note]())))
 	// Output:
 	// note.Extra is any: JSON would bring it back as another type (an int64 as a float64)
 	// <nil>

@@ -119,7 +119,7 @@ func inFile(keys []graph.AnyKey, send graph.Func, set []graph.Write, then func(d
 // the mark, and fetches the value anew, outside Do, whose results are journaled
 // as they are.
 func Example_redactedKey() {
-	token, letter := graph.Last[string]("token").Codec(redacted()), graph.Last[string]("letter")
+	token, letter := graph.Last[string]("token").WithCodec(redacted()), graph.Last[string]("letter")
 	err := inFile([]graph.AnyKey{token, letter}, func(ctx context.Context, s graph.State) (graph.Update, error) {
 		fmt.Println("the node sees", token.Get(s))
 		_, err := graph.Interrupt[bool](ctx, graph.Ask{Prompt: "send " + letter.Get(s) + "?"})
@@ -144,7 +144,7 @@ func Example_encryptedKey() {
 		fmt.Println(err)
 		return
 	}
-	letter := graph.Last[string]("letter").Codec(codec)
+	letter := graph.Last[string]("letter").WithCodec(codec)
 	err = inFile([]graph.AnyKey{letter}, func(ctx context.Context, s graph.State) (graph.Update, error) {
 		fmt.Println("the node sees", letter.Get(s))
 		_, err := graph.Interrupt[bool](ctx, graph.Ask{Prompt: "send it?"})

@@ -85,7 +85,7 @@ func Example_progress() {
 		Name: "load",
 		Nodes: []graph.Node{aNode("load", func(ctx context.Context, _ graph.State) (graph.Update, error) {
 			graph.EmitProgress(ctx, 0.5, "half of it")
-			if graph.Emits(ctx) { // for values that cost something to make
+			if graph.IsEmitEnabled(ctx) { // for values that cost something to make
 				graph.Emit(ctx, map[string]int{"rows": 7})
 			}
 			return graph.Update{}, nil
@@ -94,7 +94,7 @@ func Example_progress() {
 		Start: []string{"load"},
 	})
 	for ev := range (&graph.Runner{Graph: g}).Run(context.Background(), graph.Input{Topics: graph.TopicEmit}) {
-		if b, ok := ev.Body.(graph.Emitted); ok {
+		if b, ok := ev.Body.(graph.ValueEmitted); ok {
 			fmt.Printf("%s: %+v\n", ev.Node, b.Value)
 		}
 	}
@@ -243,7 +243,7 @@ func Example_nestedQuestion() {
 	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
 	for ev := range r.Run(ctx, graph.Input{Thread: "t1", Topics: graph.TopicQuestion}) {
 		switch b := ev.Body.(type) {
-		case graph.Asked:
+		case graph.QuestionAsked:
 			fmt.Println(ev.Path, ev.Node, "asks", b.Question.ID)
 		case graph.RunEnded:
 			fmt.Println(b.Result.Status)
@@ -418,7 +418,7 @@ func Example_durability() {
 	for _, d := range []graph.Durability{graph.EveryEffect, graph.EveryStep, graph.QuestionsOnly} {
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1} // only counts
 		_, err := (&graph.Runner{Graph: g, Store: store, Durability: d}).Invoke(context.Background(), graph.Input{})
-		fmt.Println(store.Records(), "records, waited", store.Batches(), "times", err)
+		fmt.Println(store.RecordCount(), "records, waited", store.BatchCount(), "times", err)
 	}
 	// Output:
 	// 4 records, waited 4 times <nil>

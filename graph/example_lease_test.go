@@ -33,7 +33,7 @@ func ExampleBusyError() {
 	_, err = r.InvokeResume(ctx, graph.Resume{Thread: "t1"})
 	var busy *graph.BusyError
 	if errors.As(err, &busy) {
-		fmt.Println(busy.Status, busy.Lease.Live(), time.Until(busy.Lease.Until) < 15*time.Second)
+		fmt.Println(busy.Status, busy.Lease.IsLive(), time.Until(busy.Lease.Until) < 15*time.Second)
 	}
 	goOn <- true
 	fmt.Println((<-done).Status)

@@ -11,7 +11,7 @@ import (
 
 // Two children of one task work at the same time, and both ask. The run waits with
 // both questions; each child gets its own answer.
-func ExampleCallNamed() {
+func ExampleCallChild() {
 	told := graph.Last[string]("told")
 	news := graph.Append[string]("news")
 	reporter, err := graph.Compile(graph.Def{Name: "reporter", Keys: []graph.AnyKey{told}, Start: []string{"ask"},
@@ -31,7 +31,7 @@ func ExampleCallNamed() {
 		for i, name := range names {
 			wg.Go(func() {
 				var child graph.Child
-				if child, errs[i] = graph.CallNamed(ctx, name, "reporter"); errs[i] == nil {
+				if child, errs[i] = graph.CallChild(ctx, name, "reporter"); errs[i] == nil {
 					said[i] = name + ": " + told.Get(child.State)
 				}
 			})
@@ -43,7 +43,7 @@ func ExampleCallNamed() {
 		return graph.Put(news.Set(said)), nil
 	}
 	g, err := graph.Compile(graph.Def{Name: "paper", Keys: []graph.AnyKey{news}, Start: []string{"team"},
-		Nodes: []graph.Node{{Name: "team", Run: team, Children: map[string]graph.Sub{"reporter": {Graph: reporter}}}},
+		Nodes: []graph.Node{{Name: "team", Run: team, Children: map[string]graph.ChildGraph{"reporter": {Graph: reporter}}}},
 		Edges: []graph.Edge{{From: []string{"team"}, To: []string{graph.End}}}})
 	if err != nil {
 		fmt.Println(err)

@@ -400,7 +400,7 @@ func ExampleRunner_Run() {
 		switch b := ev.Body.(type) {
 		case graph.RunStarted:
 			fmt.Println("started", b.Graph)
-		case graph.Emitted:
+		case graph.ValueEmitted:
 			fmt.Println(ev.Node, "says", b.Value)
 		case graph.StepCommitted:
 			fmt.Println("step", ev.Step, "ran", b.Nodes)

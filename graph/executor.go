@@ -19,15 +19,15 @@ type Executor interface {
 type goroutines struct{}
 
 func (goroutines) Execute(n, limit int, task func(i int)) {
-	c := newCrew(n, limit, task)
+	c := newWorkerPool(n, limit, task)
 	defer c.rest.Wait()
-	c.work(nil, nil, nil)
+	c.runTasks(nil, nil, nil)
 }
 
 // A crew works through the tasks of a step. As long as a task is left, one worker is
 // about to take it, and starts another worker when it has taken it: a task that blocks
 // delays no other task, and tasks that do not block share a few goroutines.
-type crew struct {
+type workerPool struct {
 	n, limit int64
 	task     func(i int)
 	next     atomic.Int64
@@ -35,27 +35,27 @@ type crew struct {
 	coming   atomic.Bool  // a worker is about to take a task
 	rest     sync.WaitGroup
 
-	watched *watchedCrew // nil: nodes that hang are not watched for
+	watched *watchedPool // nil: nodes that hang are not watched for
 }
 
-func newCrew(n, limit int, task func(i int)) *crew {
+func newWorkerPool(n, limit int, task func(i int)) *workerPool {
 	if limit <= 0 || limit > n {
 		limit = n
 	}
-	return &crew{n: int64(n), limit: int64(limit), task: task}
+	return &workerPool{n: int64(n), limit: int64(limit), task: task}
 }
 
-// work runs tasks until none is left. If t is not nil, it first continues t after an
+// runTasks runs tasks until none is left. If t is not nil, it first continues t after an
 // attempt that hangs.
-func (c *crew) work(l *lane, t *task, hung error) {
+func (c *workerPool) runTasks(l *lane, t *task, hung error) {
 	done := false
 	defer func() {
-		if !done && !l.left() { // a task has ended this goroutine: run the others in a deferred call
-			c.work(l, nil, nil)
+		if !done && !l.isReplaced() { // a task has ended this goroutine: run the others in a deferred call
+			c.runTasks(l, nil, nil)
 		}
 	}()
 	if t != nil {
-		if c.watched.carryOn(t, hung); l.left() {
+		if c.watched.carryOn(t, hung); l.isReplaced() {
 			return
 		}
 	}
@@ -66,30 +66,30 @@ func (c *crew) work(l *lane, t *task, hung error) {
 			return
 		}
 		if i+1 < c.n && c.coming.CompareAndSwap(false, true) {
-			c.call()
+			c.startWorker()
 		}
 		if l != nil {
 			c.watched.ts[i].lane = l
 		}
-		if c.task(int(i)); l.left() {
+		if c.task(int(i)); l.isReplaced() {
 			return
 		}
 	}
 }
 
-// call starts another worker, unless the limit is reached.
-func (c *crew) call() {
+// startWorker starts another worker, unless the limit is reached.
+func (c *workerPool) startWorker() {
 	if c.started.Add(1) >= c.limit {
 		return // coming stays true: no other worker tries again
 	}
 	if c.watched != nil {
 		c.rest.Add(1)
-		go c.watched.worker()
+		go c.watched.startServing()
 		return
 	}
 	c.rest.Go(func() {
 		c.coming.Store(false)
-		c.work(nil, nil, nil)
+		c.runTasks(nil, nil, nil)
 	})
 }
 

@@ -16,10 +16,10 @@ func (g *Graph) Structure() Structure {
 			info.Child = &child
 		}
 		for kind, sub := range n.Children {
-			keep(&info.Children, kind, sub.Graph.Structure())
+			setEntry(&info.Children, kind, sub.Graph.Structure())
 		}
 		s.Nodes = append(s.Nodes, info)
-		s.Edges = append(s.Edges, g.leading(n)...)
+		s.Edges = append(s.Edges, g.outgoingEdges(n)...)
 	}
 	for i, j := range g.joins {
 		for _, from := range j.from {
@@ -29,8 +29,8 @@ func (g *Graph) Structure() Structure {
 	return s
 }
 
-// leading lists the edges that leave a node, except joins.
-func (g *Graph) leading(n *cnode) (es []EdgeInfo) {
+// outgoingEdges lists the edges that leave a node, except joins.
+func (g *Graph) outgoingEdges(n *cnode) (es []EdgeInfo) {
 	for _, to := range n.to {
 		es = append(es, EdgeInfo{From: n.Name, To: g.nameOf(to), Kind: EdgePlain})
 	}

@@ -13,9 +13,9 @@ import (
 // First values are there before the first step and beneath what the caller sets;
 // a thread gets them once, a child with each call, and the journal has them.
 func TestFirstValues(t *testing.T) {
-	first := []graph.Write{only.Set("first"), list.Set([]string{"one"}), total.Set(5)}
+	first := []graph.Write{only.Set("first"), list.Set([]string{"one"}), newReducerKey.Set(5)}
 	see := func(_ context.Context, s graph.State) (graph.Update, error) {
-		return graph.Put(list.Set([]string{fmt.Sprint(only.Get(s), total.Get(s))})), nil
+		return graph.Put(list.Set([]string{fmt.Sprint(only.Get(s), newReducerKey.Get(s))})), nil
 	}
 	d := graph.Def{Name: "g", Keys: all, First: first, Start: []string{"see"}, Nodes: []graph.Node{{Name: "see", Run: see}}, Edges: []graph.Edge{edge("see", graph.End)}}
 	g := compile(t, d)
@@ -28,10 +28,10 @@ func TestFirstValues(t *testing.T) {
 		}
 		if store != nil { // a second run of the thread
 			s, err := r.State(t.Context(), "t", 1)
-			if err != nil || only.Get(s) != "first" || total.Get(s) != 5 {
+			if err != nil || only.Get(s) != "first" || newReducerKey.Get(s) != 5 {
 				t.Errorf("at the start: %v, %v", only.Get(s), err)
 			}
-			res, err = r.Invoke(t.Context(), graph.Input{Thread: "t", Set: []graph.Write{total.Set(1)}})
+			res, err = r.Invoke(t.Context(), graph.Input{Thread: "t", Set: []graph.Write{newReducerKey.Set(1)}})
 			if is(t, graph.Done, res, err); fmt.Sprint(list.Get(res.State)) != "[one first5 first6]" {
 				t.Errorf("second run: %v", list.Get(res.State))
 			}
@@ -45,16 +45,16 @@ func TestFirstValues(t *testing.T) {
 
 // A child gets them at each call.
 func TestFirstValuesOfAChild(t *testing.T) {
-	inc := func(context.Context, graph.State) (graph.Update, error) { return graph.Put(total.Set(1)), nil }
-	child := compile(t, graph.Def{Name: "child", Keys: all, First: []graph.Write{total.Set(10)}, Start: []string{"i"}, Nodes: []graph.Node{{Name: "i", Run: inc}}, Edges: []graph.Edge{edge("i", graph.End)}})
+	inc := func(context.Context, graph.State) (graph.Update, error) { return graph.Put(newReducerKey.Set(1)), nil }
+	child := compile(t, graph.Def{Name: "child", Keys: all, First: []graph.Write{newReducerKey.Set(10)}, Start: []string{"i"}, Nodes: []graph.Node{{Name: "i", Run: inc}}, Edges: []graph.Edge{edge("i", graph.End)}})
 	out := func(_ graph.State, ch graph.Child) (graph.Update, error) {
-		return graph.Put(total.Set(total.Get(ch.State))), nil
+		return graph.Put(newReducerKey.Set(newReducerKey.Get(ch.State))), nil
 	}
 	r := kept(compile(t, graph.Def{Name: "top", Keys: all, Start: []string{"c"}, Nodes: []graph.Node{{Name: "c", Graph: child, Out: out}, {Name: "d", Graph: child, Out: out}},
 		Edges: []graph.Edge{edge("c", "d"), edge("d", graph.End)}}))
 	res, err := start(t, r)
-	if is(t, graph.Done, res, err); total.Get(res.State) != 22 {
-		t.Error(total.Get(res.State))
+	if is(t, graph.Done, res, err); newReducerKey.Get(res.State) != 22 {
+		t.Error(newReducerKey.Get(res.State))
 	}
 }
 

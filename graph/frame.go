@@ -32,13 +32,13 @@ type frame struct {
 
 	bufs  buffers
 	sizes []int // stored bytes, by slot
-	beginning
+	frameOptions
 	supervision
-	room
+	frameBuffers
 }
 
-// beginning holds what a frame gets when it is opened.
-type beginning struct {
+// frameOptions holds what a frame gets when it is opened.
+type frameOptions struct {
 	first    []Write   // of the graph, if no value was written yet
 	beside   bool      // tasks of the frames above run concurrently with it
 	keeps    bool      // without a store: a node above may be retried
@@ -46,8 +46,8 @@ type beginning struct {
 	again    []task    // without a store: the tasks of the step in which it failed
 }
 
-// room holds the memory that the steps of a frame reuse.
-type room struct {
+// frameBuffers holds the memory that the steps of a frame reuse.
+type frameBuffers struct {
 	ts    []task    // of the current step
 	fresh []taskCtx // for the tasks of the next steps
 	tasks []taskRef // for the next frontier
@@ -58,8 +58,8 @@ type room struct {
 	head, data, val []byte // of a record
 }
 
-// narrow is the room for steps of one task: most graphs have no other steps.
-type narrow struct {
+// smallFrame is the room for steps of one task: most graphs have no other steps.
+type smallFrame struct {
 	frame
 
 	ts     [1]task
@@ -73,25 +73,25 @@ type narrow struct {
 }
 
 func newFrame(g *Graph, path, public string) *frame {
-	n := &narrow{frame: frame{path: path, public: public, g: g}}
+	n := &smallFrame{frame: frame{path: path, public: public, g: g}}
 	f := &n.frame
-	f.st, f.visits = State{g.table, part(n.vals[:], len(g.table.keys))}, part(n.visits[:], len(g.nodes))
+	f.st, f.visits = State{g.table, takeZeros(n.vals[:], len(g.table.keys))}, takeZeros(n.visits[:], len(g.nodes))
 	f.ts, f.writes, f.fresh = n.ts[:0], n.writes[:0], n.fresh[:]
 	f.next.tasks, f.tasks = n.tasks[:0:1], n.tasks[1:1]
 	f.rec, f.bufs.marks = n.rec[:0], n.marks[:0]
 	return f
 }
 
-// part returns n zeros, taken from zeros if that is long enough.
-func part[T any](zeros []T, n int) []T {
+// takeZeros returns n zeros, taken from zeros if that is long enough.
+func takeZeros[T any](zeros []T, n int) []T {
 	if n <= len(zeros) {
 		return zeros[:n:n]
 	}
 	return make([]T, n)
 }
 
-// count adds one visit to each node that is about to run.
-func (f *frame) count() {
+// countVisits adds one visit to each node that is about to run.
+func (f *frame) countVisits() {
 	for i := range f.next.tasks {
 		if n := f.next.tasks[i].node; i == 0 || f.next.tasks[i-1].node != n {
 			f.visits[n]++
@@ -99,9 +99,9 @@ func (f *frame) count() {
 	}
 }
 
-// grow records that a slot's stored form is n bytes larger (or n bytes in all), and
+// addSlotSize records that a slot's stored form is n bytes larger (or n bytes in all), and
 // returns the difference.
-func (f *frame) grow(slot, n int, replaced bool) int {
+func (f *frame) addSlotSize(slot, n int, replaced bool) int {
 	for len(f.sizes) <= slot {
 		f.sizes = append(f.sizes, 0)
 	}
@@ -112,21 +112,21 @@ func (f *frame) grow(slot, n int, replaced bool) int {
 	return n
 }
 
-// weigh returns the stored size of the whole frame.
-func (f *frame) weigh() (n int) {
+// storedSize returns the stored size of the whole frame.
+func (f *frame) storedSize() (n int) {
 	for _, s := range f.sizes {
 		n += s
 	}
 	return n
 }
 
-// open decodes what the journal holds of a frame into fr, which is new. Keys that its
+// decodeFrame decodes what the journal holds of a frame into fr, which is new. Keys that its
 // graph does not know stay in the journal. The values of keys that set replaces before
 // they are read are not decoded.
-func (f *rawFrame) open(fr *frame, set ...Write) (*frame, error) {
+func (f *rawFrame) decodeFrame(fr *frame, set ...Write) (*frame, error) {
 	g := fr.g
 	fr.raw, fr.step, fr.from, fr.since, fr.halted = f, f.step, f.from, f.since, f.halted
-	if err := fr.restore(f, sortedKeys(f.keys), set); err != nil {
+	if err := fr.restoreKeys(f, sortedKeys(f.keys), set); err != nil {
 		return nil, err
 	}
 	for _, t := range f.tasks {
@@ -134,15 +134,15 @@ func (f *rawFrame) open(fr *frame, set ...Write) (*frame, error) {
 		if !ok || n == end {
 			return nil, fmt.Errorf("graph %s no longer has node %q, which would run next", g.def.Name, t.node)
 		}
-		over, err := fr.st.writes(t.over)
+		over, err := fr.st.decodeWrites(t.over)
 		if err != nil {
 			return nil, fmt.Errorf("what node %q alone sees: %w", t.node, err)
 		}
 		fr.next.tasks = append(fr.next.tasks, taskRef{node: n, index: t.index, over: over, cause: t.cause})
 	}
-	plan(&fr.next)
+	sortTasks(&fr.next)
 	for _, a := range f.arrived {
-		if j, ok := g.arrival(a); ok {
+		if j, ok := g.findArrival(a); ok {
 			fr.next.arrived = append(fr.next.arrived, j)
 		}
 	}
@@ -170,13 +170,13 @@ func replacesKey(set []Write, name string) bool {
 	return false
 }
 
-// restore folds the journaled patches of some keys, except those that set replaces, all
+// restoreKeys folds the journaled patches of some keys, except those that set replaces, all
 // at once: an open graph may have many.
-func (f *frame) restore(raw *rawFrame, names []string, set []Write) error {
+func (f *frame) restoreKeys(raw *rawFrame, names []string, set []Write) error {
 	defs := make([]*keyDef, 0, len(names))
 	var ws []Write
 	for _, name := range names {
-		d := f.st.named(name)
+		d := f.st.findKey(name)
 		if d == nil {
 			continue
 		}
@@ -188,30 +188,30 @@ func (f *frame) restore(raw *rawFrame, names []string, set []Write) error {
 			return fmt.Errorf("key %q was stored with type %s and is now declared with type %s (Reset of the key in Edit or Resume.Set replaces the value)", name, tag, d.tag)
 		}
 		for _, p := range raw.keys[name] {
-			v, err := d.load(p.val)
+			v, err := d.decodeStored(p.val)
 			if err != nil {
 				return fmt.Errorf("%w (Reset of the key in Edit or Resume.Set replaces the value)", err)
 			}
-			ws = append(ws, Write{d, box(v), p.fold == foldSet})
+			ws = append(ws, Write{d, boxNil(v), p.fold == foldSet})
 		}
 	}
-	st, _, err := apply(f.st, [][]Write{ws}, &f.bufs, nil)
+	st, _, err := applyWrites(f.st, [][]Write{ws}, &f.bufs, nil)
 	if err != nil {
 		return err
 	}
-	f.st = st.extended(defs...)
+	f.st = st.withSlots(defs...)
 	for _, d := range defs {
-		if slot := f.st.t.slot(d); slot >= 0 {
+		if slot := f.st.t.findSlot(d); slot >= 0 {
 			for _, p := range raw.keys[d.name] {
-				f.grow(slot, len(p.val), p.fold == foldSet)
+				f.addSlotSize(slot, len(p.val), p.fold == foldSet)
 			}
 		}
 	}
 	return nil
 }
 
-// arrival finds a journaled arrival in the graph's joins.
-func (g *Graph) arrival(a rawArrival) (joinRef, bool) {
+// findArrival finds a journaled arrival in the graph's joins.
+func (g *Graph) findArrival(a rawArrival) (joinRef, bool) {
 	for i, j := range g.joins {
 		if j.id == a.join {
 			src := slices.Index(j.from, a.source)

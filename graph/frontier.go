@@ -22,10 +22,10 @@ type frontier struct {
 	arrived []joinRef // sources that reached a join that has not fired, in order of arrival
 }
 
-// plan is the first half of the engine's pure core: it puts the tasks of a
+// sortTasks is the first half of the engine's pure core: it puts the tasks of a
 // frontier into the order in which their writes are folded, which is the
 // declaration of their nodes, then their index.
-func plan(fr *frontier) {
+func sortTasks(fr *frontier) {
 	before := func(a, b taskRef) int {
 		if a.node != b.node {
 			return a.node - b.node
@@ -37,8 +37,8 @@ func plan(fr *frontier) {
 	}
 }
 
-// routing computes the frontier after a step.
-type routing struct {
+// router computes the frontier after a step.
+type router struct {
 	g    *Graph
 	st   State // the state after the step
 	next frontier
@@ -60,28 +60,28 @@ type arrivals struct {
 // scan.
 const manyTasks = 16
 
-// route is the last part of the pure core: where each task of the frontier leads. A
+// routeTasks is the last part of the pure core: where each task of the frontier leads. A
 // target of edges and Goto runs once per node; Sends are never merged. On an error, by
 // is the task whose routing failed. The memory of into and a is reused.
-func route(g *Graph, st State, fr *frontier, ts []task, into []taskRef, a *arrivals) (_ frontier, by int, err error) {
-	r := routing{g: g, st: st, next: frontier{tasks: into[:0]}, arrivals: a}
-	a.begin(g, fr.arrived)
+func routeTasks(g *Graph, st State, fr *frontier, ts []task, into []taskRef, a *arrivals) (_ frontier, by int, err error) {
+	r := router{g: g, st: st, next: frontier{tasks: into[:0]}, arrivals: a}
+	a.startStep(g, fr.arrived)
 	for i := range fr.tasks {
-		if err := r.task(&g.nodes[fr.tasks[i].node], &ts[i].up); err != nil {
+		if err := r.routeTask(&g.nodes[fr.tasks[i].node], &ts[i].up); err != nil {
 			return frontier{}, i, err
 		}
 	}
-	r.fire()
+	r.fireJoins()
 	r.next.arrived = a.list
-	plan(&r.next)
+	sortTasks(&r.next)
 	return r.next, 0, nil
 }
 
-func (r *routing) add(node int, cause string) {
+func (r *router) addTask(node int, cause string) {
 	if node == end {
 		return
 	}
-	if at := r.find(node); at >= 0 {
+	if at := r.findTask(node); at >= 0 {
 		t := &r.next.tasks[at]
 		t.cause = cmp.Or(t.cause, cause) // the first failure
 		return
@@ -92,8 +92,8 @@ func (r *routing) add(node int, cause string) {
 	r.next.tasks = append(r.next.tasks, taskRef{node: node, cause: cause})
 }
 
-// find returns the place of the task that a node has without a Send, or -1.
-func (r *routing) find(node int) int {
+// findTask returns the place of the task that a node has without a Send, or -1.
+func (r *router) findTask(node int) int {
 	own := func(t taskRef) bool { return t.node == node && t.index == 0 }
 	if len(r.next.tasks) <= manyTasks {
 		return slices.IndexFunc(r.next.tasks, own)
@@ -112,58 +112,58 @@ func (r *routing) find(node int) int {
 	return -1
 }
 
-func (r *routing) task(n *cnode, u *Update) error {
+func (r *router) routeTask(n *cnode, u *Update) error {
 	if u.failed != "" {
-		r.add(r.g.byName[n.OnError], u.failed)
+		r.addTask(r.g.byName[n.OnError], u.failed)
 		return nil
 	}
 	for _, s := range u.Send {
-		to, ok := n.target(r.g, s.To)
+		to, ok := n.resolveTarget(r.g, s.To)
 		if !ok || to == end {
-			return n.refuse(r.g, "send", s.To)
+			return n.newRouteError(r.g, "send", s.To)
 		}
 		r.sent++
 		r.next.tasks = append(r.next.tasks, taskRef{node: to, index: r.sent, over: s.Overlay})
 	}
 	if u.Goto != nil {
 		for _, name := range u.Goto {
-			to, ok := n.target(r.g, name)
+			to, ok := n.resolveTarget(r.g, name)
 			if !ok {
-				return n.refuse(r.g, "goto", name)
+				return n.newRouteError(r.g, "goto", name)
 			}
-			r.add(to, "")
+			r.addTask(to, "")
 		}
 		return nil
 	}
-	if u.Send == nil && u.Halt == nil && n.edges() == 0 && !n.exits() {
-		return &RouteError{Node: n.Name, Target: "", By: "goto", Allowed: n.allowed(r.g)}
+	if u.Send == nil && u.Halt == nil && n.edgeCount() == 0 && !n.canEndPath() {
+		return &RouteError{Node: n.Name, Target: "", By: "goto", Allowed: n.allowedTargets(r.g)}
 	}
 	for _, to := range n.to {
-		r.add(to, "")
+		r.addTask(to, "")
 	}
 	for i := range n.picks {
 		if u.Halt != nil {
 			break // routes of a node that ends the run are not evaluated
 		}
-		if err := r.pick(n, &n.picks[i]); err != nil {
+		if err := r.followBranch(n, &n.picks[i]); err != nil {
 			return err
 		}
 	}
 	for _, j := range n.joins {
-		r.arrive(r.g, j)
+		r.markArrival(r.g, j)
 	}
 	return nil
 }
 
-// edges counts the connections from the node that it does not name itself.
-func (n *cnode) edges() int { return len(n.to) + len(n.picks) + len(n.joins) }
+// edgeCount counts the connections from the node that it does not name itself.
+func (n *cnode) edgeCount() int { return len(n.to) + len(n.picks) + len(n.joins) }
 
-func (n *cnode) refuse(g *Graph, by, target string) error {
-	return &RouteError{Node: n.Name, Target: target, By: by, Allowed: n.allowed(g)}
+func (n *cnode) newRouteError(g *Graph, by, target string) error {
+	return &RouteError{Node: n.Name, Target: target, By: by, Allowed: n.allowedTargets(g)}
 }
 
-func (r *routing) pick(n *cnode, p *pick) error {
-	labels, err := choose(n, p, r.st)
+func (r *router) followBranch(n *cnode, p *pick) error {
+	labels, err := evaluateBranch(n, p, r.st)
 	if err != nil {
 		return err
 	}
@@ -175,13 +175,13 @@ func (r *routing) pick(n *cnode, p *pick) error {
 		if !ok {
 			return &RouteError{Node: n.Name, Target: l, By: "branch", Allowed: slices.Sorted(maps.Keys(p.cases))}
 		}
-		r.add(to, "")
+		r.addTask(to, "")
 	}
 	return nil
 }
 
-// choose calls a branch function; a panic in it becomes an error of its node.
-func choose(n *cnode, p *pick, st State) (labels []string, err error) {
+// evaluateBranch calls a branch function; a panic in it becomes an error of its node.
+func evaluateBranch(n *cnode, p *pick, st State) (labels []string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err = panicError("the branch function of node "+n.Name, v)
@@ -193,19 +193,19 @@ func choose(n *cnode, p *pick, st State) (labels []string, err error) {
 	return labels, err
 }
 
-// begin restores the arrivals of the steps before.
-func (a *arrivals) begin(g *Graph, before []joinRef) {
+// startStep restores the arrivals of the steps before.
+func (a *arrivals) startStep(g *Graph, before []joinRef) {
 	a.list, a.bits, a.ready = a.list[:0], a.bits[:0], a.ready[:0]
 	for _, j := range before {
-		a.arrive(g, j)
+		a.markArrival(g, j)
 	}
 }
 
-// arrive marks one source of a join.
-func (a *arrivals) arrive(g *Graph, j joinRef) {
+// markArrival marks one source of a join.
+func (a *arrivals) markArrival(g *Graph, j joinRef) {
 	if len(a.bits) == 0 {
-		a.bits = cleared(a.bits, (g.sources+63)/64)
-		a.have = cleared(a.have, len(g.joins))
+		a.bits = zeroedSlice(a.bits, (g.sources+63)/64)
+		a.have = zeroedSlice(a.have, len(g.joins))
 	}
 	join := &g.joins[j.join]
 	at := join.bit + j.src
@@ -220,29 +220,29 @@ func (a *arrivals) arrive(g *Graph, j joinRef) {
 	}
 }
 
-// cleared returns n zeros, in the memory of s if it is large enough.
-func cleared[T any](s []T, n int) []T {
+// zeroedSlice returns n zeros, in the memory of s if it is large enough.
+func zeroedSlice[T any](s []T, n int) []T {
 	s = slices.Grow(s[:0], n)[:n]
 	clear(s)
 	return s
 }
 
-// fire runs the joins whose sources have all arrived, and resets them. It comes after
+// fireJoins runs the joins whose sources have all arrived, and resets them. It comes after
 // the whole step: a source that was done before and is done again in the step that
 // completes the join counts once, wherever it is declared.
-func (r *routing) fire() {
+func (r *router) fireJoins() {
 	if len(r.ready) == 0 {
 		return
 	}
 	for _, join := range r.ready {
-		r.add(r.g.joins[join].to, "")
+		r.addTask(r.g.joins[join].to, "")
 		r.have[join] = 0
 	}
 	r.list = slices.DeleteFunc(r.list, func(j joinRef) bool { return r.have[j.join] == 0 })
 }
 
-// stuck returns the error for an empty frontier of a run that is not done.
-func (fr *frontier) stuck(g *Graph) error {
+// newStuckError returns the error for an empty frontier of a run that is not done.
+func (fr *frontier) newStuckError(g *Graph) error {
 	if len(fr.arrived) == 0 {
 		return &StuckError{Graph: g.def.Name}
 	}
@@ -258,7 +258,7 @@ func (fr *frontier) stuck(g *Graph) error {
 	return e
 }
 
-// names lists the nodes of the tasks, each once, in task order.
-func (fr *frontier) names(g *Graph) []string {
-	return new(lists).nodes(g, fr)
+// nodeNames lists the nodes of the tasks, each once, in task order.
+func (fr *frontier) nodeNames(g *Graph) []string {
+	return new(nameLists).listNodes(g, fr)
 }

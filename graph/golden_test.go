@@ -113,9 +113,9 @@ var shapes = map[string]func(t *testing.T) shape{
 			Edges: []graph.Edge{edge("split", "a", "b"), edge("b", "c"), join("j", "a", "c"), edge("j", graph.End)}}}
 	},
 	"loop": func(*testing.T) shape {
-		return shape{def: graph.Def{Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: writes(total.Set(1))}},
+		return shape{def: graph.Def{Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Run: writes(newReducerKey.Set(1))}},
 			Edges: []graph.Edge{branch("a", map[string]string{"again": "a", "enough": graph.End}, func(s graph.State) string {
-				if total.Get(s) < 3 {
+				if newReducerKey.Get(s) < 3 {
 					return "again"
 				}
 				return "enough"
@@ -216,7 +216,7 @@ func failureShape(*testing.T) shape {
 // A second run of the same input finds the first one's update.
 func cacheShape(*testing.T) shape {
 	return shape{
-		def: graph.Def{Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Cache: &graph.CachePolicy{Keys: []graph.AnyKey{only}}, Run: writes(total.Set(1))}}, Edges: []graph.Edge{edge("a", graph.End)}},
+		def: graph.Def{Start: []string{"a"}, Nodes: []graph.Node{{Name: "a", Cache: &graph.CachePolicy{Keys: []graph.AnyKey{only}}, Run: writes(newReducerKey.Set(1))}}, Edges: []graph.Edge{edge("a", graph.End)}},
 		play: func(p *player) {
 			p.run(only.Set("x"))
 			p.run(only.Set("x"))

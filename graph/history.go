@@ -24,9 +24,9 @@ type RunInfo struct {
 	Lease     Lease // of the running drive, if Status is Running
 }
 
-// leased sets the status of a run whose last drive has not recorded that it stopped.
-func (i *RunInfo) leased(l Lease) {
-	if i.Status == Crashed && l.Live() {
+// applyLease sets the status of a run whose last drive has not recorded that it stopped.
+func (i *RunInfo) applyLease(l Lease) {
+	if i.Status == Crashed && l.IsLive() {
 		i.Status, i.Lease = Running, l
 	}
 }
@@ -39,7 +39,7 @@ func Describe(t ThreadInfo) (RunInfo, error) {
 	i := RunInfo{Thread: t.Name, Head: t.Head, Started: timeOf(t.First.Time), Updated: timeOf(t.Last.Time), Status: Crashed}
 	sums := newChecker(t.Name)
 	for _, r := range []*Record{&t.First, &t.Last} {
-		if err := sums.check(r, true); err != nil {
+		if err := sums.verifyRecord(r, true); err != nil {
 			return i, err
 		}
 	}
@@ -47,27 +47,27 @@ func Describe(t ThreadInfo) (RunInfo, error) {
 	switch {
 	case t.First.Kind == KindStart:
 		i.Run, i.Label, i.Graph = h.string(), h.string(), h.string()
-	case t.First.Kind.base():
-		h.headline(&i)
+	case t.First.Kind.isBase():
+		h.readSnapshotHead(&i)
 	}
 	l := &reader{b: t.Last.Head}
 	switch {
 	case t.Last.Kind == KindEnd:
-		l.ended(&i)
+		l.readEnd(&i)
 		readBroken(l)
-		l.signed(&i)
+		l.readSummary(&i)
 	case t.Last.Kind == KindEdit:
-		l.edited(&i)
-		l.place(&Entry{})
+		l.readEditHead(&i)
+		l.readPosition(&Entry{})
 		l.strings()
-		l.signed(&i)
+		l.readSummary(&i)
 	case t.Last.Kind == KindStart:
 		i.Run, i.Label, i.Graph, i.Started = l.string(), l.string(), l.string(), i.Updated
 		i.Status, i.Reason, i.Questions = Crashed, "", nil
 	case t.Head == t.First.Seq:
-	case t.Last.Kind.base():
+	case t.Last.Kind.isBase():
 		last := RunInfo{Status: Crashed}
-		l.headline(&last)
+		l.readSnapshotHead(&last)
 		last.Thread, last.Head, last.Updated, last.From = i.Thread, i.Head, i.Updated, i.From
 		i = last
 	default:
@@ -76,11 +76,11 @@ func Describe(t ThreadInfo) (RunInfo, error) {
 	if err := firstError(h.err, l.err); err != nil {
 		return i, fmt.Errorf("thread %s: %w", t.Name, err)
 	}
-	i.leased(t.Lease)
+	i.applyLease(t.Lease)
 	return i, nil
 }
 
-func (h *reader) ended(i *RunInfo) {
+func (h *reader) readEnd(i *RunInfo) {
 	i.Status, i.Reason, i.Questions = Status(h.byte()), h.string(), nil
 	h.bool()
 	i.Run = h.string()
@@ -96,23 +96,23 @@ func timeOf(micros int64) time.Time {
 	return time.UnixMicro(min(max(micros, first), last))
 }
 
-// over reports whether a run is the thread's last, and has ended.
-func (s *replay) over(run string) bool {
+// isRunOver reports whether a run is the thread's last, and has ended.
+func (s *replay) isRunOver(run string) bool {
 	return s.head > 0 && s.run.id == run && s.run.status.Final()
 }
 
-// busy returns the error for a caller that wants to drive a thread that is not free. by
+// newBusyError returns the error for a caller that wants to drive a thread that is not free. by
 // is the lease of the running drive, if there is one.
-func (s *replay) busy(thread string, by Lease) error {
-	e := &BusyError{Thread: thread, Run: s.run.id, Status: s.status(), Lease: by}
+func (s *replay) newBusyError(thread string, by Lease) error {
+	e := &BusyError{Thread: thread, Run: s.run.id, Status: s.runStatus(), Lease: by}
 	if by.Owner != "" {
 		e.Status = Running
 	}
 	return e
 }
 
-// status returns the run's status: Crashed if no drive has recorded that it stopped.
-func (s *replay) status() Status {
+// runStatus returns the run's status: Crashed if no drive has recorded that it stopped.
+func (s *replay) runStatus() Status {
 	if s.run.status == Running {
 		return Crashed
 	}
@@ -126,16 +126,16 @@ type Snapshot struct {
 	Digest    string
 	Steps     int
 	Active    time.Duration
-	Next      []string   // nodes that would run next
-	Questions []Question // open
-	Values    []Stored   // of the root, by name
-	Result    any        // of a Halt
-	InDoubt   []Intent   // effects with a note and no result
+	Next      []string      // nodes that would run next
+	Questions []Question    // open
+	Values    []StoredValue // of the root, by name
+	Result    any           // of a Halt
+	InDoubt   []Intent      // effects with a note and no result
 }
 
-// Stored is a value as the journal stores it: one part for most keys, and one for each
+// StoredValue is a value as the journal stores it: one part for most keys, and one for each
 // write of an Append or Merge key.
-type Stored struct {
+type StoredValue struct {
 	Key   string
 	Tag   string // of the type or codec; "" for keys that are not declared
 	Parts [][]byte
@@ -154,9 +154,9 @@ func Inspect(ctx context.Context, st Store, thread string, at int64) (*Snapshot,
 	if err != nil {
 		return nil, err
 	}
-	f := s.frame("")
+	f := s.ensureFrame("")
 	v := &Snapshot{
-		RunInfo: RunInfo{Thread: thread, Run: s.run.id, Label: s.run.label, Graph: s.run.graph, Status: s.status(), Reason: s.run.reason,
+		RunInfo: RunInfo{Thread: thread, Run: s.run.id, Label: s.run.label, Graph: s.run.graph, Status: s.runStatus(), Reason: s.run.reason,
 			Started: timeOf(s.run.started), Updated: timeOf(s.last), Head: s.head, From: s.origin},
 		Meta: s.meta, Digest: f.digest, Steps: f.step - f.from, Active: s.active, Next: f.nextNames(),
 	}
@@ -165,13 +165,13 @@ func Inspect(ctx context.Context, st Store, thread string, at int64) (*Snapshot,
 		if err != nil {
 			return nil, fmt.Errorf("lease of thread %s: %w", thread, err)
 		}
-		v.leased(lease)
+		v.applyLease(lease)
 	}
-	for _, o := range s.open() {
+	for _, o := range s.openQuestions() {
 		v.Questions = append(v.Questions, o.q.q)
 	}
 	for _, k := range sortedKeys(f.keys) {
-		kept := Stored{Key: k, Tag: f.tags[k]}
+		kept := StoredValue{Key: k, Tag: f.tags[k]}
 		for _, p := range f.keys[k] {
 			kept.Parts = append(kept.Parts, p.val)
 		}
@@ -214,7 +214,7 @@ func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, erro
 				yield(Entry{}, err)
 				return
 			}
-			e, err := entry(r)
+			e, err := decodeEntry(r)
 			if !yield(e, err) || err != nil {
 				return
 			}
@@ -222,7 +222,7 @@ func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, erro
 	}
 }
 
-func entry(r Record) (Entry, error) {
+func decodeEntry(r Record) (Entry, error) {
 	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	h := &reader{b: r.Head}
 	var i RunInfo
@@ -233,15 +233,15 @@ func entry(r Record) (Entry, error) {
 		h.string()
 		h.string()
 		readTags(h)
-		h.frontier(&e)
+		h.readNextNodes(&e)
 	case KindCall:
 		e.Path = h.string()
 		h.string()
 		readTags(h)
-		h.frontier(&e)
+		h.readNextNodes(&e)
 	case KindStep:
 		e.Path = h.string()
-		h.frontier(&e)
+		h.readNextNodes(&e)
 	case KindIntent, KindEffect, KindFailure:
 		e.Path, e.ID = h.string(), h.string()
 		e.What = showParts(e.ID)
@@ -261,14 +261,14 @@ func entry(r Record) (Entry, error) {
 			e.What = "dropped"
 		}
 	case KindEdit:
-		e.Path = h.edited(&i)
-		h.place(&e)
+		e.Path = h.readEditHead(&i)
+		h.readPosition(&e)
 		e.What = strings.Join(h.strings(), ", ")
 	case KindClaim:
 		e.What = h.string()
 	case KindSnapshot, KindFork:
-		h.headline(&i)
-		h.place(&e)
+		h.readSnapshotHead(&i)
+		h.readPosition(&e)
 		e.What = i.Run
 		if r.Kind == KindFork {
 			e.From = i.From
@@ -287,8 +287,8 @@ func showParts(id string) string {
 	return strings.Join(strings.FieldsFunc(id, func(r rune) bool { return r == 0 }), " ")
 }
 
-// frontier reads what runs next, and the steps done if the record holds them.
-func (h *reader) frontier(e *Entry) {
+// readNextNodes reads what runs next, and the steps done if the record holds them.
+func (h *reader) readNextNodes(e *Entry) {
 	f := &rawFrame{}
 	f.tasks, _ = readHeads(h)
 	e.Next = f.nextNames()

@@ -65,18 +65,18 @@ func TaskInfo(ctx context.Context) Info {
 	if c == nil {
 		return Info{}
 	}
-	return c.task().info(int(c.attempt))
+	return c.holdTask().attemptInfo(int(c.attempt))
 }
 
-func (t *task) info(attempt int) Info {
+func (t *task) attemptInfo(attempt int) Info {
 	n := t.node()
 	return Info{Run: t.drive.run, Graph: t.frame.g.def.Name, Path: t.frame.public, Node: n.Name, Kind: n.Kind, Step: t.step, Index: t.ref.index, Attempt: attempt}
 }
 
-// around calls the node within its hooks.
-func (t *task) around(ctx context.Context, n *cnode, st State) (Update, error) {
+// runWithHooks calls the node within its hooks.
+func (t *task) runWithHooks(ctx context.Context, n *cnode, st State) (Update, error) {
 	if n.hooks == nil {
-		return t.cached(ctx, n, st)
+		return t.runWithCache(ctx, n, st)
 	}
 	var ends []func(error)
 	outcome := errPanicked
@@ -85,7 +85,7 @@ func (t *task) around(ctx context.Context, n *cnode, st State) (Update, error) {
 			end(outcome)
 		}
 	}()
-	u, err := t.hooked(ctx, n, st, &ends)
+	u, err := t.runBetweenHooks(ctx, n, st, &ends)
 	outcome = err
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -101,14 +101,14 @@ func (t *task) around(ctx context.Context, n *cnode, st State) (Update, error) {
 // errPanicked is what Setup.End gets if there is no other error.
 var errPanicked = errors.New("graph: the node panicked")
 
-// hooked is around for a node with hooks. It appends to ends the functions to call when
+// runBetweenHooks is around for a node with hooks. It appends to ends the functions to call when
 // the attempt has ended.
-func (t *task) hooked(ctx context.Context, n *cnode, st State, ends *[]func(error)) (Update, error) {
+func (t *task) runBetweenHooks(ctx context.Context, n *cnode, st State, ends *[]func(error)) (Update, error) {
 	for _, h := range n.hooks {
 		if h.Before == nil {
 			continue
 		}
-		set, err := h.Before(ctx, t.info(attemptOf(ctx)), st)
+		set, err := h.Before(ctx, t.attemptInfo(attemptOf(ctx)), st)
 		if set.End != nil {
 			*ends = append(*ends, set.End)
 		}
@@ -124,14 +124,14 @@ func (t *task) hooked(ctx context.Context, n *cnode, st State, ends *[]func(erro
 		if set.Result != nil {
 			return *set.Result, nil
 		}
-		if st, err = overlay(st, set.See); err != nil {
+		if st, err = applyOverlay(st, set.See); err != nil {
 			return Update{}, err
 		}
 	}
-	u, err := t.cached(ctx, n, st)
-	for i := len(n.hooks) - 1; i >= 0 && !t.stopped(); i-- {
+	u, err := t.runWithCache(ctx, n, st)
+	for i := len(n.hooks) - 1; i >= 0 && !t.isSuspended(); i-- {
 		if after := n.hooks[i].After; after != nil {
-			u, err = after(ctx, t.info(attemptOf(ctx)), st, u, err)
+			u, err = after(ctx, t.attemptInfo(attemptOf(ctx)), st, u, err)
 		}
 	}
 	return u, err
@@ -140,19 +140,19 @@ func (t *task) hooked(ctx context.Context, n *cnode, st State, ends *[]func(erro
 // attemptOf returns the attempt that a node's context belongs to.
 func attemptOf(ctx context.Context) int { return int(callerOf(ctx).attempt) }
 
-// stopped reports whether the node asked, or its child was paused: then it has no
+// isSuspended reports whether the node asked, or its child was paused: then it has no
 // result yet.
-func (t *task) stopped() bool {
+func (t *task) isSuspended() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.waiting || t.paused
 }
 
-// tellHooks calls the Error hooks for a failed attempt.
-func (t *task) tellHooks(ctx context.Context, err error) {
+// callErrorHooks calls the Error hooks for a failed attempt.
+func (t *task) callErrorHooks(ctx context.Context, err error) {
 	for _, h := range t.node().hooks {
 		if h.Error != nil {
-			h.Error(ctx, t.info(attemptOf(ctx)), err)
+			h.Error(ctx, t.attemptInfo(attemptOf(ctx)), err)
 		}
 	}
 }
@@ -185,10 +185,10 @@ func (t *task) callListeners(ctx context.Context, l *listener, v any) {
 		if p := recover(); p != nil {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.in().fault = panicError("Hooks.Emit of node "+t.node().Name, p)
+			t.ensureInner().fault = panicError("Hooks.Emit of node "+t.node().Name, p)
 		}
 	}()
-	i := t.info(attemptOf(ctx))
+	i := t.attemptInfo(attemptOf(ctx))
 	ctx = context.WithValue(ctx, listening{}, true)
 	for ; l != nil; l = l.above {
 		for _, h := range slices.Backward(l.hooks) {

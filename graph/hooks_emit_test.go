@@ -31,7 +31,7 @@ func (h *heard) by(name string) graph.Hooks {
 // emits is a node that emits values.
 func emits(name string, values ...any) graph.Node {
 	return graph.Node{Name: name, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-		if !graph.Emits(ctx) {
+		if !graph.IsEmitEnabled(ctx) {
 			return graph.Update{}, nil
 		}
 		for _, v := range values {
@@ -56,7 +56,7 @@ func TestHooksHearWhatIsEmittedAtAndBelowTheirNode(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, ok := e.Body.(graph.Emitted); ok {
+			if _, ok := e.Body.(graph.ValueEmitted); ok {
 				emitted++
 			}
 		}
@@ -78,9 +78,9 @@ func TestHooksHearWhatIsEmittedAtAndBelowTheirNode(t *testing.T) {
 func TestHooksOfANodeHearItsNamedChildren(t *testing.T) {
 	var h heard
 	child := compile(t, graph.Def{Name: "child", Start: []string{"b"}, Nodes: []graph.Node{emits("b", "x")}, Edges: []graph.Edge{edge("b", graph.End)}})
-	g := parallel(t, graph.Node{Name: "a", Hooks: []graph.Hooks{h.by("a")}, Children: map[string]graph.Sub{"kind": {Graph: child}},
+	g := parallel(t, graph.Node{Name: "a", Hooks: []graph.Hooks{h.by("a")}, Children: map[string]graph.ChildGraph{"kind": {Graph: child}},
 		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			_, err := graph.CallNamed(ctx, "one", "kind")
+			_, err := graph.CallChild(ctx, "one", "kind")
 			return graph.Update{}, err
 		}})
 	if _, err := (&graph.Runner{Graph: g, Store: graph.NewMemory()}).Invoke(t.Context(), graph.Input{}); err != nil {
@@ -120,7 +120,7 @@ func TestAHookThatListensMayEmit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, ok := e.Body.(graph.Emitted); ok {
+		if b, ok := e.Body.(graph.ValueEmitted); ok {
 			got = append(got, b.Value)
 		}
 	}

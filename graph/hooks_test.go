@@ -274,7 +274,7 @@ func TestBeforePassesAContextOn(t *testing.T) {
 			}}, nil
 		}, After: func(ctx context.Context, _ graph.Info, _ graph.State, u graph.Update, err error) (graph.Update, error) {
 			for _, w := range u.Writes {
-				v, ok := k.Written(w)
+				v, ok := k.WrittenValue(w)
 				log = append(log, fmt.Sprintf("%s wrote %q %v %v", ctx.Value(spanKey{}), v, ok, w.Value()))
 			}
 			return u, err

@@ -130,7 +130,7 @@ var panicking = map[string]func(f *fuse, n *graph.Node, d *graph.Def, r *graph.R
 		}
 	},
 	"a codec": func(f *fuse, n *graph.Node, d *graph.Def, _ *graph.Runner) {
-		k := graph.Last[string]("coded").Codec(graph.Codec[string]{Tag: "t", Encode: func(b []byte, v string) ([]byte, error) { f.burn(); return append(b, v...), nil },
+		k := graph.Last[string]("coded").WithCodec(graph.Codec[string]{Tag: "t", Encode: func(b []byte, v string) ([]byte, error) { f.burn(); return append(b, v...), nil },
 			Decode: func(b []byte) (string, error) { return string(b), nil }})
 		d.Keys, n.Run = append(d.Keys, k), writes(k.Set("x"))
 	},

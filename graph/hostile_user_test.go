@@ -82,7 +82,7 @@ func TestReadersThatStop(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			if _, ok := e.Body.(graph.Emitted); ok {
+			if _, ok := e.Body.(graph.ValueEmitted); ok {
 				if seen++; seen == 10 {
 					time.Sleep(24 * time.Hour)
 				}
@@ -97,7 +97,7 @@ func TestReadersThatStop(t *testing.T) {
 		defer cancel()
 		var last error
 		for e, err := range kept(parallel(t, graph.Node{Name: "a", Run: chatty}, graph.Node{Name: "b", Run: chatty})).Run(ctx, graph.Input{Topics: graph.TopicEmit}) {
-			if _, ok := e.Body.(graph.Emitted); ok && ctx.Err() == nil {
+			if _, ok := e.Body.(graph.ValueEmitted); ok && ctx.Err() == nil {
 				cancel()
 				time.Sleep(24 * time.Hour)
 			}
@@ -142,9 +142,9 @@ func TestManyRunsAtOnceKeepApart(t *testing.T) {
 			}
 			return u, nil
 		}},
-		{Name: "count", Run: writes(total.Set(1))},
+		{Name: "count", Run: writes(newReducerKey.Set(1))},
 		{Name: "sub", Graph: child, Inherit: true, Out: func(_ graph.State, c graph.Child) (graph.Update, error) {
-			return graph.Put(list.Set(list.Get(c.State)), total.Set(1)), nil
+			return graph.Put(list.Set(list.Get(c.State)), newReducerKey.Set(1)), nil
 		}},
 		say("end"),
 	}, Edges: []graph.Edge{edge("count", graph.End), edge("sub", "end"), edge("end", graph.End)}})
@@ -168,8 +168,8 @@ func TestManyRunsAtOnceKeepApart(t *testing.T) {
 			}
 			res, err = r.InvokeResume(t.Context(), in)
 			want := strings.ReplaceAll("Tl! Tr! end", "T", name)
-			if got := strings.Join(list.Get(res.State), " "); err != nil || res.Status != graph.Done || got != want || total.Get(res.State) != 3 {
-				t.Errorf("%s: %v with %q and %d, want %q: %v", name, res.Status, got, total.Get(res.State), want, err)
+			if got := strings.Join(list.Get(res.State), " "); err != nil || res.Status != graph.Done || got != want || newReducerKey.Get(res.State) != 3 {
+				t.Errorf("%s: %v with %q and %d, want %q: %v", name, res.Status, got, newReducerKey.Get(res.State), want, err)
 			}
 		})
 	}

@@ -64,7 +64,7 @@ type lane struct {
 type successor interface {
 	// succeed continues after a task that hangs, on its own goroutine, with another
 	// lane.
-	succeed(t *task, hung error)
+	takeOverTask(t *task, hung error)
 }
 
 // States of a lane's gate.
@@ -75,22 +75,22 @@ const (
 	laneLeft                   // another goroutine has replaced it
 )
 
-// replace gives a task that hangs another lane, that of the calling goroutine.
-func (t *task) replace(by successor, w *watch) *lane {
+// replaceLane gives a task that hangs another lane, that of the calling goroutine.
+func (t *task) replaceLane(by successor, w *watch) *lane {
 	l := &lane{by: by, ctx: t.lane.ctx}
 	t.lane = l
-	w.add(l)
+	w.addLane(l)
 	return l
 }
 
-// enter records that the lane is about to call a node.
-func (l *lane) enter(t *task, ctx *taskCtx) {
+// enterNode records that the lane is about to call a node.
+func (l *lane) enterNode(t *task, ctx *taskCtx) {
 	l.t, l.ctx = t, ctx
 	l.gate.Store(laneInside)
 }
 
-// exit records that the node has returned.
-func (l *lane) exit() {
+// exitNode records that the node has returned.
+func (l *lane) exitNode() {
 	if l.gate.CompareAndSwap(laneInside, laneOutside) {
 		return
 	}
@@ -101,10 +101,10 @@ func (l *lane) exit() {
 	}
 }
 
-// left reports whether another goroutine has replaced the lane: then this one must end,
+// isReplaced reports whether another goroutine has replaced the lane: then this one must end,
 // and must not touch what it was working on. Only the lane's own goroutine may call it,
 // outside of nodes.
-func (l *lane) left() bool { return l != nil && l.gate.Load() == laneLeft }
+func (l *lane) isReplaced() bool { return l != nil && l.gate.Load() == laneLeft }
 
 // watch waits for the end of a context, and then examines the lanes whose nodes use it.
 // A nil watch does nothing.
@@ -127,21 +127,21 @@ type laneView struct {
 	stopped int      // children of it that had stopped then
 }
 
-// watch starts the watch of a context: nil if the drive waits for nodes without limit.
+// newWatch starts the watch of a context: nil if the drive waits for nodes without limit.
 // The caller must call end.
-func (x *drive) watch(ctx context.Context, lanes ...*lane) *watch {
+func (x *drive) newWatch(ctx context.Context, lanes ...*lane) *watch {
 	if x.hungAfter <= 0 || ctx.Done() == nil {
 		return nil
 	}
 	w := &watch{x: x, ctx: ctx}
 	for _, l := range lanes {
-		w.add(l)
+		w.addLane(l)
 	}
 	return w
 }
 
-// add watches another lane.
-func (w *watch) add(l *lane) {
+// addLane watches another lane.
+func (w *watch) addLane(l *lane) {
 	if w == nil || l == nil {
 		return
 	}
@@ -149,63 +149,63 @@ func (w *watch) add(l *lane) {
 	defer w.mu.Unlock()
 	w.lanes = append(w.lanes, laneView{lane: l})
 	if w.stop == nil && !w.over {
-		w.stop = context.AfterFunc(w.ctx, w.begin)
+		w.stop = context.AfterFunc(w.ctx, w.handleContextEnd)
 	}
 }
 
-// count returns the number of lanes.
-func (w *watch) count() int {
+// laneCount returns the number of lanes.
+func (w *watch) laneCount() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.lanes)
 }
 
-// keep stops watching the lanes after the first n.
-func (w *watch) keep(n int) {
+// truncateLanes stops watching the lanes after the first n.
+func (w *watch) truncateLanes(n int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	clear(w.lanes[n:])
 	w.lanes = w.lanes[:n]
 }
 
-// begin is called when the context has ended.
-func (w *watch) begin() {
+// handleContextEnd is called when the context has ended.
+func (w *watch) handleContextEnd() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over {
 		return
 	}
 	w.since = time.Now()
-	w.examine()
-	w.timer = time.AfterFunc(w.x.hungAfter, w.tick)
+	w.examineLanes()
+	w.timer = time.AfterFunc(w.x.hungAfter, w.handleTick)
 }
 
-// tick looks for nodes that still have not returned.
-func (w *watch) tick() {
+// handleTick looks for nodes that still have not returned.
+func (w *watch) handleTick() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over {
 		return
 	}
-	if w.examine() {
+	if w.examineLanes() {
 		w.timer.Reset(w.x.hungAfter) // time for what a node does after its child has stopped
 	}
 }
 
-// examine looks at all lanes, and reports whether at least one must be watched further.
+// examineLanes looks at all lanes, and reports whether at least one must be watched further.
 // The caller must hold mu.
-func (w *watch) examine() (on bool) {
+func (w *watch) examineLanes() (on bool) {
 	for i := range w.lanes {
 		l := &w.lanes[i]
-		w.look(l)
+		w.examineLane(l)
 		on = on || l.gate.Load() != laneLeft
 	}
 	return on
 }
 
-// look leaves an attempt behind that it sees for the second time. The caller must hold
+// examineLane leaves an attempt behind that it sees for the second time. The caller must hold
 // mu.
-func (w *watch) look(l *laneView) {
+func (w *watch) examineLane(l *laneView) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.gate.CompareAndSwap(laneInside, laneExamined) {
@@ -217,7 +217,7 @@ func (w *watch) look(l *laneView) {
 		l.gate.Store(laneInside)
 		return
 	}
-	e := &HungError{Node: t.public(), Task: t.local(), For: time.Since(w.since).Round(time.Millisecond), Err: context.Cause(w.ctx)}
+	e := &HungError{Node: t.publicPath(), Task: t.localID(), For: time.Since(w.since).Round(time.Millisecond), Err: context.Cause(w.ctx)}
 	if !t.leaveBehind(int(attempt.attempt), &l.stopped) {
 		l.gate.Store(laneInside)
 		return
@@ -227,11 +227,11 @@ func (w *watch) look(l *laneView) {
 	x.hung = append(x.hung, hungTask{e, l.lane})
 	x.hungMu.Unlock()
 	l.gate.Store(laneLeft)
-	go l.by.succeed(t, e)
+	go l.by.takeOverTask(t, e)
 }
 
-// end stops the watch.
-func (w *watch) end() {
+// endWatch stops the watch.
+func (w *watch) endWatch() {
 	if w == nil {
 		return
 	}
@@ -246,16 +246,16 @@ func (w *watch) end() {
 	}
 }
 
-// body runs an attempt within its hooks.
-func (t *task) body(ctx *taskCtx, n *cnode, st State) (Update, error) {
+// runNode runs an attempt within its hooks.
+func (t *task) runNode(ctx *taskCtx, n *cnode, st State) (Update, error) {
 	if l := t.lane; l != nil {
-		l.enter(t, ctx)
-		defer l.exit()
+		l.enterNode(t, ctx)
+		defer l.exitNode()
 	}
 	if t.drive.r.Debug {
-		return t.debugged(ctx, n, st)
+		return t.runWithDebugChecks(ctx, n, st)
 	}
-	return t.around(ctx, n, st)
+	return t.runWithHooks(ctx, n, st)
 }
 
 // leaveBehind makes the engine refuse everything that an attempt still does with its
@@ -270,7 +270,7 @@ func (t *task) leaveBehind(attempt int, stopped *int) bool {
 		if *stopped = in.stopped; in.calling || in.stopped > was {
 			return false
 		}
-		for _, k := range in.kids {
+		for _, k := range in.calls {
 			select {
 			case <-k.done:
 			default:
@@ -283,15 +283,15 @@ func (t *task) leaveBehind(attempt int, stopped *int) bool {
 	return true
 }
 
-// refused returns the error for calls of an attempt that was left behind, else nil.
-func (t *task) refused(attempt int) error {
+// checkNotHung returns the error for calls of an attempt that was left behind, else nil.
+func (t *task) checkNotHung(attempt int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.refuses(attempt)
+	return t.checkNotHungLocked(attempt)
 }
 
-// refuses is refused for a caller that holds t.mu.
-func (t *task) refuses(attempt int) error {
+// checkNotHungLocked is refused for a caller that holds t.mu.
+func (t *task) checkNotHungLocked(attempt int) error {
 	if attempt <= t.hung {
 		return fmt.Errorf("graph: node %s has not returned in time after its context ended: the run has continued without it", t.node().Name)
 	}
@@ -314,8 +314,8 @@ func (x *drive) leftBehind(err error) (still []string, _ error) {
 	return still, err
 }
 
-// endable reports whether anything but the reader and the end of the process can end
+// hasEndableContext reports whether anything but the reader and the end of the process can end
 // the context of a node: otherwise a node that runs alone cannot hang.
-func (x *drive) endable(ctx context.Context) bool {
+func (x *drive) hasEndableContext(ctx context.Context) bool {
 	return ctx.Done() != nil || x.pause != nil && x.grace > 0 || x.r.Graph.ends
 }

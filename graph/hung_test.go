@@ -48,7 +48,7 @@ func (d *hangs) run(ctx context.Context, s graph.State) (graph.Update, error) {
 	_, err = graph.Share[int](ctx, "other")
 	d.late <- err
 	d.late <- share.Use(func(n *int) bool { *n++; return true })
-	_, err = graph.CallNamed(ctx, "a", "kind")
+	_, err = graph.CallChild(ctx, "a", "kind")
 	d.late <- err
 	d.late <- graph.Suspend(ctx)
 	graph.Emit(ctx, "late")
@@ -98,7 +98,7 @@ func TestANodeThatDoesNotReturn(t *testing.T) {
 					d := newHang(time.Hour)
 					n := test.node
 					n.Name, n.Run = "deaf", d.run
-					n.Children = map[string]graph.Sub{"kind": {Graph: parallel(t, graph.Node{Name: "x", Run: idle})}}
+					n.Children = map[string]graph.ChildGraph{"kind": {Graph: parallel(t, graph.Node{Name: "x", Run: idle})}}
 					def := graph.Def{Name: "g", Keys: all, Start: []string{"deaf"}, Nodes: []graph.Node{n}, Edges: []graph.Edge{edge("deaf", graph.End)}}
 					path := "deaf"
 					switch place {
@@ -179,7 +179,7 @@ func TestANodeThatDoesNotReturn(t *testing.T) {
 func TestANodeThatWasLeftBehindIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newHang(time.Hour)
-		r := kept(parallel(t, graph.Node{Name: "deaf", Run: d.run, Timeout: time.Second, Retry: graph.Retry{Attempts: 2, Delay: time.Second}, Children: map[string]graph.Sub{"kind": {Graph: parallel(t, graph.Node{Name: "x", Run: idle})}}}))
+		r := kept(parallel(t, graph.Node{Name: "deaf", Run: d.run, Timeout: time.Second, Retry: graph.Retry{Attempts: 2, Delay: time.Second}, Children: map[string]graph.ChildGraph{"kind": {Graph: parallel(t, graph.Node{Name: "x", Run: idle})}}}))
 		begun := time.Now()
 		res, err := start(t, r)
 		if is(t, graph.Done, res, err); only.Get(res.State) != "second" || time.Since(begun) != 12*time.Second || len(res.Hung) != 1 {
@@ -191,7 +191,7 @@ func TestANodeThatWasLeftBehindIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newHang(time.Hour)
 		g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"deaf"}, Nodes: []graph.Node{
-			{Name: "deaf", Run: d.run, Timeout: time.Second, OnError: "after", Children: map[string]graph.Sub{"kind": {Graph: parallel(t, graph.Node{Name: "x", Run: idle})}}},
+			{Name: "deaf", Run: d.run, Timeout: time.Second, OnError: "after", Children: map[string]graph.ChildGraph{"kind": {Graph: parallel(t, graph.Node{Name: "x", Run: idle})}}},
 			{Name: "after", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 				return graph.Put(only.Set(graph.Cause(ctx))), nil
 			}},

@@ -43,38 +43,38 @@ type journal struct {
 // mostPending is the largest number of gathered records, at every durability.
 const mostPending = 1000
 
-// add gathers a record. If flush, it returns when the record is durable.
-func (j *journal) add(k Kind, head, data []byte, flush bool) error {
-	return j.gather(flush, Record{Kind: k, Head: head, Data: data})
+// addRecord gathers a record. If flush, it returns when the record is durable.
+func (j *journal) addRecord(k Kind, head, data []byte, flush bool) error {
+	return j.addRecords(flush, Record{Kind: k, Head: head, Data: data})
 }
 
-// gather adds records that reach the store together or not at all.
-func (j *journal) gather(flush bool, recs ...Record) error {
-	_, full, err := j.put(recs)
+// addRecords adds records that reach the store together or not at all.
+func (j *journal) addRecords(flush bool, recs ...Record) error {
+	_, full, err := j.queueRecords(recs)
 	if err != nil || !flush && !full {
 		return err
 	}
 	return j.flush()
 }
 
-// number is gather for one record, and returns the sequence number that the record has
+// addNumbered is gather for one record, and returns the sequence number that the record has
 // or will have.
-func (j *journal) number(flush bool, rec Record) (seq int64, err error) {
+func (j *journal) addNumbered(flush bool, rec Record) (seq int64, err error) {
 	j.writing.Lock() // no batch is being written, and no snapshot comes between
 	defer j.writing.Unlock()
-	n, full, err := j.put([]Record{rec})
+	n, full, err := j.queueRecords([]Record{rec})
 	if err != nil {
 		return 0, err
 	}
 	seq = j.head + int64(n)
 	if flush || full {
-		err = j.write()
+		err = j.writePending()
 	}
 	return seq, err
 }
 
-// put gathers records, and returns how many wait to be written.
-func (j *journal) put(recs []Record) (n int, full bool, err error) {
+// queueRecords gathers records, and returns how many wait to be written.
+func (j *journal) queueRecords(recs []Record) (n int, full bool, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.err != nil {
@@ -92,8 +92,8 @@ func (j *journal) put(recs []Record) (n int, full bool, err error) {
 	return len(j.pending), len(j.pending) >= mostPending, nil
 }
 
-// grew adds a change of the size of live state, and returns the new size.
-func (j *journal) grew(n int) (size int) {
+// addStateSize adds a change of the size of live state, and returns the new size.
+func (j *journal) addStateSize(n int) (size int) {
 	if j == nil {
 		return 0
 	}
@@ -103,8 +103,8 @@ func (j *journal) grew(n int) (size int) {
 	return j.size
 }
 
-// failed returns the first error of the store. Without a journal it returns nil.
-func (j *journal) failed() error {
+// storeError returns the first error of the store. Without a journal it returns nil.
+func (j *journal) storeError() error {
 	if j == nil {
 		return nil
 	}
@@ -113,8 +113,8 @@ func (j *journal) failed() error {
 	return j.err
 }
 
-// fail stops the drive: nothing more is written, and no effect starts.
-func (j *journal) fail(err error) {
+// stopWithError stops the drive: nothing more is written, and no effect starts.
+func (j *journal) stopWithError(err error) {
 	j.mu.Lock()
 	if j.err == nil {
 		j.err = err
@@ -130,11 +130,11 @@ func (j *journal) flush() error {
 	}
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	return j.write()
+	return j.writePending()
 }
 
-// write appends the gathered records. The caller must hold writing.
-func (j *journal) write() error {
+// writePending appends the gathered records. The caller must hold writing.
+func (j *journal) writePending() error {
 	j.mu.Lock()
 	batch, err, head := j.pending, j.err, j.head
 	j.pending, j.spare = j.spare, nil
@@ -142,7 +142,7 @@ func (j *journal) write() error {
 	if err != nil || len(batch) == 0 {
 		return err
 	}
-	err = j.append(head, batch)
+	err = j.appendBatch(head, batch)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err != nil {
@@ -158,15 +158,15 @@ func (j *journal) write() error {
 	return nil
 }
 
-// append calls the store with a context that never ends, so that a write is not
+// appendBatch calls the store with a context that never ends, so that a write is not
 // cancelled halfway. A panic in a store is a failed write.
-func (j *journal) append(head int64, batch []Record) (err error) {
+func (j *journal) appendBatch(head int64, batch []Record) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicError("Store.Append", p)
 		}
 	}()
-	j.sums.seal(head, batch)
+	j.sums.setChecksums(head, batch)
 	if err = j.store.Append(context.Background(), j.thread, head, batch); err != nil {
 		return fmt.Errorf("save thread %s: %w", j.thread, err)
 	}
@@ -186,29 +186,29 @@ const (
 	snapshotRecords = 5000     // of state that only grows
 )
 
-// snapshot writes the fold of the journal when that is due, so that reading is bounded.
+// snapshotIfDue writes the fold of the journal when that is due, so that reading is bounded.
 // It at most doubles what is written, or triples it if state only grows. The fold is
 // read back from the store, so that no second copy of the state is needed.
-func (j *journal) snapshot() error {
-	if !j.due() {
+func (j *journal) snapshotIfDue() error {
+	if !j.isSnapshotDue() {
 		return nil
 	}
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	if !j.due() { // another child has written it
+	if !j.isSnapshotDue() { // another child has written it
 		return nil
 	}
-	if err := j.write(); err != nil {
+	if err := j.writePending(); err != nil {
 		return err
 	}
-	err := j.compact()
+	err := j.writeSnapshot()
 	if err != nil {
-		j.fail(err)
+		j.stopWithError(err)
 	}
 	return err
 }
 
-func (j *journal) due() bool {
+func (j *journal) isSnapshotDue() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.weight-j.bytes >= snapshotRecords*recordWeight && 2*j.bytes >= j.size {
@@ -217,13 +217,13 @@ func (j *journal) due() bool {
 	return j.weight >= snapshotAfter && j.bytes >= j.size && (j.weight >= snapshotWeight*j.size || j.bytes >= snapshotBytes*j.size)
 }
 
-// compact appends the snapshot. The caller must hold writing.
-func (j *journal) compact() error {
+// writeSnapshot appends the snapshot. The caller must hold writing.
+func (j *journal) writeSnapshot() error {
 	s, err := loadToDrive(context.Background(), j.store, j.thread)
 	if err != nil {
 		return err
 	}
-	rec := Record{Kind: KindSnapshot, Time: j.clock.Now().UnixMicro(), Head: s.headline(), Data: s.encode()}
+	rec := Record{Kind: KindSnapshot, Time: j.clock.Now().UnixMicro(), Head: s.encodeSnapshotHead(), Data: s.encode()}
 	j.mu.Lock()
 	head := j.head
 	j.bytes, j.weight, j.size = 0, 0, len(rec.Data) // includes overlays, effects and updates of open steps
@@ -231,7 +231,7 @@ func (j *journal) compact() error {
 	if s.head != head {
 		return fmt.Errorf("save thread %s: %w", j.thread, ErrConflict)
 	}
-	if err := j.append(head, []Record{rec}); err != nil {
+	if err := j.appendBatch(head, []Record{rec}); err != nil {
 		return err
 	}
 	j.mu.Lock()

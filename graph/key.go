@@ -38,18 +38,18 @@ type keyDef struct {
 	decode func(b []byte) (any, error)
 }
 
-// store encodes a value. It reuses dst unless the codec is the user's. A panic in a
+// encodeStored encodes a value. It reuses dst unless the codec is the user's. A panic in a
 // codec is an error.
-func (k *keyDef) store(dst []byte, v any) (b []byte, err error) {
+func (k *keyDef) encodeStored(dst []byte, v any) (b []byte, err error) {
 	defer k.codecFault(&err)
 	if k.custom {
-		return k.encode(nil, unbox(v))
+		return k.encode(nil, unboxNil(v))
 	}
-	return k.encode(dst[:0], unbox(v))
+	return k.encode(dst[:0], unboxNil(v))
 }
 
-// load decodes a value; a panic in a codec is an error.
-func (k *keyDef) load(b []byte) (v any, err error) {
+// decodeStored decodes a value; a panic in a codec is an error.
+func (k *keyDef) decodeStored(b []byte) (v any, err error) {
 	defer k.codecFault(&err)
 	if k.custom {
 		b = bytes.Clone(b) // the codec may keep the bytes
@@ -67,9 +67,9 @@ func (k *keyDef) codecFault(err *error) {
 	}
 }
 
-// check returns why the key's values could not be read again, or nil. Keys with a Codec
+// checkStorable returns why the key's values could not be read again, or nil. Keys with a Codec
 // are not checked.
-func (k *keyDef) check() error {
+func (k *keyDef) checkStorable() error {
 	if k.custom {
 		return nil
 	}
@@ -137,14 +137,14 @@ var errNoKey = errors.New("a Write was not made by Set or Reset of a key")
 // means absent.
 type nullValue struct{}
 
-func box(v any) any {
+func boxNil(v any) any {
 	if v == nil {
 		return nullValue{}
 	}
 	return v
 }
 
-func unbox(v any) any {
+func unboxNil(v any) any {
 	if _, ok := v.(nullValue); ok {
 		return nil
 	}
@@ -189,8 +189,8 @@ func Fold[T any](name string, reduce func(old T, present bool, upd T) (T, error)
 	return Key[T]{d}
 }
 
-// total wraps a reducer that cannot fail and does not need present.
-func total[T any](name string, reduce func(a, b T) T) Key[T] {
+// newReducerKey wraps a reducer that cannot fail and does not need present.
+func newReducerKey[T any](name string, reduce func(a, b T) T) Key[T] {
 	return Fold(name, func(old T, present bool, upd T) (T, error) {
 		if !present {
 			return upd, nil
@@ -205,17 +205,21 @@ type Number interface {
 }
 
 // Sum returns a key whose writes are added, in task order.
-func Sum[T Number](name string) Key[T] { return total(name, func(a, b T) T { return a + b }) }
+func Sum[T Number](name string) Key[T] { return newReducerKey(name, func(a, b T) T { return a + b }) }
 
 // Max returns a key that keeps the greatest value written.
-func Max[T cmp.Ordered](name string) Key[T] { return total(name, func(a, b T) T { return max(a, b) }) }
+func Max[T cmp.Ordered](name string) Key[T] {
+	return newReducerKey(name, func(a, b T) T { return max(a, b) })
+}
 
 // Min returns a key that keeps the least value written.
-func Min[T cmp.Ordered](name string) Key[T] { return total(name, func(a, b T) T { return min(a, b) }) }
+func Min[T cmp.Ordered](name string) Key[T] {
+	return newReducerKey(name, func(a, b T) T { return min(a, b) })
+}
 
 // Concat returns a text key: each write is added as a new line.
 func Concat(name string) Key[string] {
-	return total(name, func(a, b string) string {
+	return newReducerKey(name, func(a, b string) string {
 		if a == "" {
 			return b
 		}
@@ -296,10 +300,10 @@ func JSONCodec[T any]() Codec[T] {
 	}
 }
 
-// Codec returns the key with another way of storing its values: encrypted, redacted, or
+// WithCodec returns the key with another way of storing its values: encrypted, redacted, or
 // in a form that other programs read. Both functions must be pure; Decode must not keep
 // b. Codec panics for Append and Merge keys if the codec lacks one of the functions.
-func (k Key[T]) Codec(c Codec[T]) Key[T] {
+func (k Key[T]) WithCodec(c Codec[T]) Key[T] {
 	if c.Encode == nil || c.Decode == nil {
 		panic("graph: the codec of key " + k.d.name + " lacks Encode or Decode")
 	}
@@ -320,7 +324,7 @@ func (k Key[T]) Get(s State) T {
 // Lookup is Get, and also reports whether the key is present: a present nil is not an
 // absent key.
 func (k Key[T]) Lookup(s State) (v T, present bool) {
-	i := s.t.slot(k.d)
+	i := s.t.findSlot(k.d)
 	if i < 0 {
 		if s.t != nil && s.t.open != nil {
 			return v, false
@@ -330,14 +334,14 @@ func (k Key[T]) Lookup(s State) (v T, present bool) {
 	if s.v[i] == nil {
 		return v, false
 	}
-	v, _ = unbox(s.v[i]).(T)
+	v, _ = unboxNil(s.v[i]).(T)
 	return v, true
 }
 
 // Set returns a write of v through the key's reducer.
-func (k Key[T]) Set(v T) Write { return Write{k.d, box(v), false} }
+func (k Key[T]) Set(v T) Write { return Write{k.d, boxNil(v), false} }
 
 // Reset returns a write that replaces the value without calling the reducer, for
 // example to shorten a history. Two tasks of one step that reset one key end the run
 // with a *ConflictError.
-func (k Key[T]) Reset(v T) Write { return Write{k.d, box(v), true} }
+func (k Key[T]) Reset(v T) Write { return Write{k.d, boxNil(v), true} }

@@ -46,10 +46,10 @@ type Lease struct {
 	Expired bool      // Until has passed
 }
 
-// Live reports whether the drive that holds the lease may still run: the lease has not
+// IsLive reports whether the drive that holds the lease may still run: the lease has not
 // expired, and its process is not known to have ended. Only processes of this host can
 // be known to have ended.
-func (l Lease) Live() bool { return l.Owner != "" && !l.Expired && !ownerGone(l.Owner) }
+func (l Lease) IsLive() bool { return l.Owner != "" && !l.Expired && !ownerGone(l.Owner) }
 
 // Holder returns the process that holds the lease: the name of its host and its number.
 // ok is false if the owner was not made by this package.
@@ -98,9 +98,9 @@ type lease struct {
 	over  bool
 }
 
-// acquire takes the lease of the drive's thread, if the store has leases. If another
+// acquireLease takes the lease of the drive's thread, if the store has leases. If another
 // drive holds a live lease, it returns that lease, and this drive holds nothing.
-func (x *drive) acquire(ctx context.Context, takeover bool) (by Lease, err error) {
+func (x *drive) acquireLease(ctx context.Context, takeover bool) (by Lease, err error) {
 	st, ok := x.r.Store.(Leaser)
 	if !ok {
 		return Lease{}, nil
@@ -123,11 +123,11 @@ func (x *drive) acquire(ctx context.Context, takeover bool) (by Lease, err error
 		if by.Owner == l.owner {
 			x.lease = l
 			if taken {
-				err = x.fence(ctx)
+				err = x.appendFence(ctx)
 			}
 			return Lease{}, err
 		}
-		live := by.Live()
+		live := by.IsLive()
 		if live && !takeover {
 			return by, nil
 		}
@@ -136,15 +136,15 @@ func (x *drive) acquire(ctx context.Context, takeover bool) (by Lease, err error
 	return by, nil
 }
 
-// fence appends a claim, so that the displaced drive can append nothing more: it may be
+// appendFence appends a claim, so that the displaced drive can append nothing more: it may be
 // about to, and the claim of this drive is written only after reading.
-func (x *drive) fence(ctx context.Context) error {
+func (x *drive) appendFence(ctx context.Context) error {
 	for {
-		s, err := load(ctx, x.r.Store, x.thread, 0)
+		s, err := loadThread(ctx, x.r.Store, x.thread, 0)
 		if err != nil || s.head == 0 || s.run.status != Running {
 			return err
 		}
-		if by, err := x.lease.displaced(ctx); err != nil || by.Owner != "" {
+		if by, err := x.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
 			return err // attach reports it
 		}
 		claim := Record{Kind: KindClaim, Time: x.now().UnixMicro(), Head: putString(nil, s.run.id)}
@@ -154,9 +154,9 @@ func (x *drive) fence(ctx context.Context) error {
 	}
 }
 
-// displaced returns the lease of the drive that has taken this one's lease, if there is
+// readDisplacingLease returns the lease of the drive that has taken this one's lease, if there is
 // one. A drive that reads the fence of another must not append a claim after it.
-func (l *lease) displaced(ctx context.Context) (by Lease, err error) {
+func (l *lease) readDisplacingLease(ctx context.Context) (by Lease, err error) {
 	by, err = l.store.ReadLease(ctx, l.thread)
 	if err != nil {
 		return Lease{}, fmt.Errorf("read the lease of thread %s: %w", l.thread, err)
@@ -170,25 +170,25 @@ func (l *lease) displaced(ctx context.Context) (by Lease, err error) {
 	return by, nil
 }
 
-// keep renews the lease until release. It calls lose to end the drive when the lease is
+// startRenewal renews the lease until release. It calls lose to end the drive when the lease is
 // lost.
-func (l *lease) keep(lose func(error)) {
+func (l *lease) startRenewal(lose func(error)) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lose = lose
-	l.timer = time.AfterFunc(max(0, leaseEvery-l.age()), l.tick)
+	l.timer = time.AfterFunc(max(0, leaseEvery-l.timeSinceRenewal()), l.renewOnTimer)
 }
 
-// age returns the time since the lease was last known to be held.
-func (l *lease) age() time.Duration {
+// timeSinceRenewal returns the time since the lease was last known to be held.
+func (l *lease) timeSinceRenewal() time.Duration {
 	return time.Since(l.begun) - time.Duration(l.renewed.Load())
 }
 
-// tick renews the lease in the background.
-func (l *lease) tick() {
+// renewOnTimer renews the lease in the background.
+func (l *lease) renewOnTimer() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.over {
@@ -199,7 +199,7 @@ func (l *lease) tick() {
 		l.timer.Reset(leaseEvery)
 	default:
 		if !l.over {
-			l.timer.Reset(min(leaseRetry, max(0, leaseTTL-l.age())))
+			l.timer.Reset(min(leaseRetry, max(0, leaseTTL-l.timeSinceRenewal())))
 		}
 	}
 }
@@ -212,7 +212,7 @@ func (l *lease) renew() (err error) {
 		if p := recover(); p != nil {
 			err = panicError("Store.RenewLease", p)
 		}
-		if err != nil && !l.over && l.age() >= leaseTTL {
+		if err != nil && !l.over && l.timeSinceRenewal() >= leaseTTL {
 			l.over = true
 			l.lose(fmt.Errorf("thread %s: %w: it could not be renewed for %v: %w", l.thread, ErrLeaseLost, leaseTTL, err))
 		}
@@ -235,15 +235,15 @@ func (l *lease) renew() (err error) {
 	return nil
 }
 
-// check renews a lease that has expired while the process was suspended. An effect must
+// renewIfExpired renews a lease that has expired while the process was suspended. An effect must
 // not start without a lease.
-func (l *lease) check() {
-	if l == nil || l.age() < leaseTTL {
+func (l *lease) renewIfExpired() {
+	if l == nil || l.timeSinceRenewal() < leaseTTL {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.over && l.age() >= leaseTTL {
+	if !l.over && l.timeSinceRenewal() >= leaseTTL {
 		_ = l.renew() // ends the drive if it fails
 	}
 }

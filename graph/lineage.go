@@ -36,7 +36,7 @@ func Lineage(ctx context.Context, st Store, prefix string) ([]Branch, error) {
 	for _, i := range l.all {
 		l.forks[i.From.Thread] = append(l.forks[i.From.Thread], i)
 	}
-	return l.trees(), nil
+	return l.buildTrees(), nil
 }
 
 type lineage struct {
@@ -45,33 +45,33 @@ type lineage struct {
 	seen  map[string]bool
 }
 
-func (l *lineage) trees() (roots []Branch) {
+func (l *lineage) buildTrees() (roots []Branch) {
 	l.seen = map[string]bool{}
 	for _, i := range l.all {
-		if !l.known(i.From.Thread) {
-			roots = append(roots, l.branch(i))
+		if !l.hasThread(i.From.Thread) {
+			roots = append(roots, l.buildBranch(i))
 		}
 	}
 	for _, i := range l.all { // threads that were deleted and forked again, in a circle
 		if !l.seen[i.Thread] {
-			roots = append(roots, l.branch(i))
+			roots = append(roots, l.buildBranch(i))
 		}
 	}
 	slices.SortFunc(roots, func(a, b Branch) int { return strings.Compare(a.Thread, b.Thread) })
 	return roots
 }
 
-func (l *lineage) known(thread string) bool {
+func (l *lineage) hasThread(thread string) bool {
 	_, ok := slices.BinarySearchFunc(l.all, thread, func(i RunInfo, name string) int { return strings.Compare(i.Thread, name) })
 	return ok
 }
 
-func (l *lineage) branch(i RunInfo) Branch {
+func (l *lineage) buildBranch(i RunInfo) Branch {
 	l.seen[i.Thread] = true
 	b := Branch{RunInfo: i}
 	for _, f := range l.forks[i.Thread] {
 		if !l.seen[f.Thread] {
-			b.Forks = append(b.Forks, l.branch(f))
+			b.Forks = append(b.Forks, l.buildBranch(f))
 		}
 	}
 	slices.SortStableFunc(b.Forks, func(a, b Branch) int { return cmp.Compare(a.From.Seq, b.From.Seq) })

@@ -26,7 +26,7 @@ type memThread struct {
 	recs  []Record
 }
 
-func (t *memThread) head() int64 { return t.first + int64(len(t.recs)) - 1 }
+func (t *memThread) headSeq() int64 { return t.first + int64(len(t.recs)) - 1 }
 
 // NewMemory returns an empty Memory.
 func NewMemory() *Memory {
@@ -42,7 +42,7 @@ func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []
 	defer m.mu.Unlock()
 	t := m.threads[thread]
 	switch {
-	case t == nil && after != 0, t != nil && t.head() != after:
+	case t == nil && after != 0, t != nil && t.headSeq() != after:
 		return ErrConflict
 	case t == nil:
 		t = &memThread{first: 1}
@@ -58,15 +58,15 @@ func (m *Memory) Append(ctx context.Context, thread string, after int64, recs []
 	block := make([]byte, 0, size)
 	for i, r := range recs {
 		r.Seq = after + int64(i) + 1
-		r.Head, r.Data, block = own(r.Head, r.Data, block)
+		r.Head, r.Data, block = copyBytes(r.Head, r.Data, block)
 		t.recs = append(t.recs, r)
 	}
 	return nil
 }
 
-// own appends the bytes of a record to block, and returns the copies and the longer
+// copyBytes appends the bytes of a record to block, and returns the copies and the longer
 // block.
-func own(head, data, block []byte) (_, _, behind []byte) {
+func copyBytes(head, data, block []byte) (_, _, behind []byte) {
 	n := len(block)
 	block = append(append(block, head...), data...)
 	at := n + len(head)
@@ -75,20 +75,20 @@ func own(head, data, block []byte) (_, _, behind []byte) {
 
 // clone returns the record with its own copy of the bytes.
 func (r Record) clone() Record {
-	r.Head, r.Data, _ = own(r.Head, r.Data, make([]byte, 0, len(r.Head)+len(r.Data)))
+	r.Head, r.Data, _ = copyBytes(r.Head, r.Data, make([]byte, 0, len(r.Head)+len(r.Data)))
 	return r
 }
 
-// lender is a Memory that is read without copies.
-type lender struct{ *Memory }
+// zeroCopyMemory is a Memory that is read without copies.
+type zeroCopyMemory struct{ *Memory }
 
-// each calls add for records whose bytes it must not change, until add returns false.
-func (m lender) each(ctx context.Context, thread string, r Range, add func(Record, error) bool) {
+// eachRecord calls add for records whose bytes it must not change, until add returns false.
+func (m zeroCopyMemory) eachRecord(ctx context.Context, thread string, r Range, add func(Record, error) bool) {
 	if err := ctx.Err(); err != nil {
 		add(Record{}, err)
 		return
 	}
-	l := m.slice(thread, r)
+	l := m.selectRecords(thread, r)
 	for i := 0; i < len(l) && add(l[i], nil); i++ {
 	}
 }
@@ -100,7 +100,7 @@ func (m *Memory) Read(ctx context.Context, thread string, r Range) iter.Seq2[Rec
 			yield(Record{}, err)
 			return
 		}
-		l := m.slice(thread, r)
+		l := m.selectRecords(thread, r)
 		for i := range l {
 			rec := l[i]
 			if r.Newest {
@@ -120,7 +120,7 @@ func (m *Memory) Read(ctx context.Context, thread string, r Range) iter.Seq2[Rec
 	}
 }
 
-func (m *Memory) slice(thread string, r Range) []Record {
+func (m *Memory) selectRecords(thread string, r Range) []Record {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	t := m.threads[thread]
@@ -137,7 +137,7 @@ func (m *Memory) slice(thread string, r Range) []Record {
 	l := t.recs[from:to]
 	if r.FromSnapshot {
 		for i := len(l) - 1; i >= 0; i-- {
-			if l[i].Kind.base() {
+			if l[i].Kind.isBase() {
 				return l[i:]
 			}
 		}
@@ -152,7 +152,7 @@ func (m *Memory) Threads(ctx context.Context, prefix string) iter.Seq2[ThreadInf
 			yield(ThreadInfo{}, err)
 			return
 		}
-		for _, i := range m.list(prefix) {
+		for _, i := range m.listThreads(prefix) {
 			if !yield(i, nil) {
 				return
 			}
@@ -160,16 +160,16 @@ func (m *Memory) Threads(ctx context.Context, prefix string) iter.Seq2[ThreadInf
 	}
 }
 
-func (m *Memory) list(prefix string) []ThreadInfo {
+func (m *Memory) listThreads(prefix string) []ThreadInfo {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	var l []ThreadInfo
 	for name, t := range m.threads {
 		if strings.HasPrefix(name, prefix) {
-			i := ThreadInfo{Name: name, Head: t.head(), First: t.recs[0], Last: t.recs[len(t.recs)-1]}
+			i := ThreadInfo{Name: name, Head: t.headSeq(), First: t.recs[0], Last: t.recs[len(t.recs)-1]}
 			i.First.Data, i.Last.Data = nil, nil
 			i.First.Head, i.Last.Head = slices.Clone(i.First.Head), slices.Clone(i.Last.Head)
-			i.Lease = m.lease(name)
+			i.Lease = m.currentLease(name)
 			l = append(l, i)
 		}
 	}
@@ -188,7 +188,7 @@ func (m *Memory) Prune(ctx context.Context, thread string, before int64) error {
 	switch {
 	case t == nil || before <= t.first:
 		return nil
-	case before > t.head():
+	case before > t.headSeq():
 		delete(m.threads, thread)
 		delete(m.leases, thread)
 		return nil
@@ -204,10 +204,10 @@ func (m *Memory) AcquireLease(ctx context.Context, thread, owner, over string, t
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if l := m.lease(thread); l.Owner == "" || l.Expired || l.Owner == owner || l.Owner == over {
+	if l := m.currentLease(thread); l.Owner == "" || l.Expired || l.Owner == owner || l.Owner == over {
 		m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
 	}
-	return m.lease(thread), nil
+	return m.currentLease(thread), nil
 }
 
 // RenewLease implements Leaser.
@@ -220,7 +220,7 @@ func (m *Memory) RenewLease(ctx context.Context, thread, owner string, ttl time.
 	if m.leases[thread].Owner == owner {
 		m.leases[thread] = Lease{Owner: owner, Until: time.Now().Add(ttl)}
 	}
-	return m.lease(thread), nil
+	return m.currentLease(thread), nil
 }
 
 // ReleaseLease implements Leaser.
@@ -243,11 +243,11 @@ func (m *Memory) ReadLease(ctx context.Context, thread string) (Lease, error) {
 	}
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	return m.lease(thread), nil
+	return m.currentLease(thread), nil
 }
 
-// lease returns the lease of a thread. The caller must hold mu.
-func (m *Memory) lease(thread string) Lease {
+// currentLease returns the lease of a thread. The caller must hold mu.
+func (m *Memory) currentLease(thread string) Lease {
 	l, ok := m.leases[thread]
 	l.Expired = ok && !time.Now().Before(l.Until)
 	return l

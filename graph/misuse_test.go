@@ -53,7 +53,7 @@ func TestRunnersWithoutAGraphSaySo(t *testing.T) {
 }
 
 func TestCompileRefusesGraphsThatWereNotCompiled(t *testing.T) {
-	for _, n := range []graph.Node{{Name: "a", Graph: &graph.Graph{}}, {Name: "a", Run: idle, Graph: &graph.Graph{}}, {Name: "a", Run: idle, Children: map[string]graph.Sub{"kid": {Graph: &graph.Graph{}}}}} {
+	for _, n := range []graph.Node{{Name: "a", Graph: &graph.Graph{}}, {Name: "a", Run: idle, Graph: &graph.Graph{}}, {Name: "a", Run: idle, Children: map[string]graph.ChildGraph{"kid": {Graph: &graph.Graph{}}}}} {
 		_, err := graph.Compile(graph.Def{Name: "g", Start: []string{"a"}, Nodes: []graph.Node{n}, Edges: []graph.Edge{edge("a", graph.End)}})
 		wantError(t, "Compile", err, `node "a" was not made by Compile`)
 	}

@@ -98,7 +98,7 @@ func encodeLeaf(dst []byte, v reflect.Value) ([]byte, error) {
 	}
 	p := reflect.New(v.Type()) // JSON calls methods with pointer receivers, too
 	p.Elem().Set(v)
-	j, err := marshal(p.Interface())
+	j, err := marshalJSON(p.Interface())
 	return putString(dst, j), err
 }
 
@@ -108,29 +108,29 @@ var stringType = reflect.TypeFor[string]()
 // reference to b.
 func decodeMixed(b []byte, v reflect.Value) error {
 	r := &reader{b: b}
-	r.mixed(v, 0)
+	r.readMixed(v, 0)
 	return r.err
 }
 
-func (r *reader) mixed(v reflect.Value, depth int) {
+func (r *reader) readMixed(v reflect.Value, depth int) {
 	if depth > deepest {
-		r.damaged("nested too deep")
+		r.markDamaged("nested too deep")
 		return
 	}
 	t := v.Type()
 	if t.Kind() == reflect.Interface {
-		r.intoInterface(v, depth)
+		r.readInterface(v, depth)
 		return
 	}
 	if storageOf(t).form != formMixed {
-		r.leaf(v)
+		r.readLeaf(v)
 		return
 	}
 	n := r.int()
 	if t.Kind() == reflect.Pointer {
 		if n == 1 && r.err == nil {
 			v.Set(reflect.New(t.Elem()))
-			r.mixed(v.Elem(), depth+1)
+			r.readMixed(v.Elem(), depth+1)
 		}
 		return
 	}
@@ -138,30 +138,30 @@ func (r *reader) mixed(v reflect.Value, depth int) {
 		return
 	}
 	if n--; n > len(r.b) {
-		r.damaged("a list is longer than its record")
+		r.markDamaged("a list is longer than its record")
 		return
 	}
 	switch t.Kind() {
 	case reflect.Slice:
-		r.elements(v, n, depth)
+		r.readElements(v, n, depth)
 	case reflect.Map:
-		r.entries(v, n, depth)
+		r.readEntries(v, n, depth)
 	case reflect.Array:
 		if n != t.Len() {
-			r.damaged("an array of another length")
+			r.markDamaged("an array of another length")
 			return
 		}
 		for i := range n {
-			r.mixed(v.Index(i), depth+1)
+			r.readMixed(v.Index(i), depth+1)
 		}
 	}
 }
 
-func (r *reader) elements(v reflect.Value, n, depth int) {
+func (r *reader) readElements(v reflect.Value, n, depth int) {
 	if list, ok := v.Addr().Interface().(*[]any); ok {
 		*list = make([]any, 0, min(n, fewElements))
 		for len(*list) < n && r.err == nil {
-			*list = append(*list, r.dynamic(depth+1))
+			*list = append(*list, r.readDynamic(depth+1))
 		}
 		return
 	}
@@ -169,41 +169,41 @@ func (r *reader) elements(v reflect.Value, n, depth int) {
 	zero := reflect.Zero(v.Type().Elem())
 	for i := 0; i < n && r.err == nil; i++ {
 		v.Set(reflect.Append(v, zero))
-		r.mixed(v.Index(i), depth+1)
+		r.readMixed(v.Index(i), depth+1)
 	}
 }
 
-func (r *reader) entries(v reflect.Value, n, depth int) {
+func (r *reader) readEntries(v reflect.Value, n, depth int) {
 	if m, ok := v.Addr().Interface().(*map[string]any); ok {
 		*m = make(map[string]any, min(n, fewElements))
 		for i := 0; i < n && r.err == nil; i++ {
 			k := r.string()
-			(*m)[k] = r.dynamic(depth + 1)
+			(*m)[k] = r.readDynamic(depth + 1)
 		}
 		return
 	}
 	v.Set(reflect.MakeMapWithSize(v.Type(), min(n, fewElements)))
 	for i := 0; i < n && r.err == nil; i++ {
 		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
-		r.leaf(k)
-		r.mixed(e, depth+1)
+		r.readLeaf(k)
+		r.readMixed(e, depth+1)
 		v.SetMapIndex(k, e)
 	}
 }
 
-func (r *reader) leaf(v reflect.Value) {
+func (r *reader) readLeaf(v reflect.Value) {
 	b := r.bytes()
 	switch {
 	case r.err != nil:
 	case v.Type() == stringType:
 		v.SetString(string(b))
 	default:
-		r.err = unmarshal(b, v.Addr().Interface())
+		r.err = unmarshalJSON(b, v.Addr().Interface())
 	}
 }
 
-func (r *reader) intoInterface(v reflect.Value, depth int) {
-	x := r.dynamic(depth)
+func (r *reader) readInterface(v reflect.Value, depth int) {
+	x := r.readDynamic(depth)
 	if x == nil || r.err != nil {
 		return
 	}

@@ -10,16 +10,16 @@ import (
 )
 
 // A Sub is a graph that a node may run as a child under several names: see CallNamed.
-type Sub struct {
+type ChildGraph struct {
 	Graph   *Graph
 	Inherit bool // the child reads the parent's keys if it has not written them itself
 	// Apart keeps the graph out of the digest of the parent's, for many graphs of which
 	// a run uses few: it is compared when a run is resumed while such a child has not
 	// ended.
-	Apart bool
+	OutsideDigest bool
 }
 
-// CallNamed runs a child graph under a name, like Call. kind selects the graph from
+// CallChild runs a child graph under a name, like Call. kind selects the graph from
 // Node.Children. A task may have any number of children, each under a different name,
 // and may call them from several goroutines at once. Each child has its own frame in
 // the journal, so that a node that runs again and calls the same names continues each
@@ -35,92 +35,92 @@ type Sub struct {
 // A name must not be empty and must not contain '/', '#' or '['. It can be called once
 // in an attempt of the node, and again after Drop. If a child that was started fails,
 // Child holds the state that it has reached.
-func CallNamed(ctx context.Context, name, kind string, set ...Write) (Child, error) {
+func CallChild(ctx context.Context, name, kind string, set ...Write) (Child, error) {
 	c := callerOf(ctx)
 	if c == nil {
 		return Child{}, errors.New("graph: CallNamed needs the context of a node")
 	}
-	t := c.task()
-	sub, err := t.sub(name, kind)
+	t := c.holdTask()
+	sub, err := t.findChildGraph(name, kind)
 	if err != nil {
 		return Child{}, err
 	}
-	ctx, k, err := t.enter(ctx, int(c.attempt), name)
+	ctx, k, err := t.addChildCall(ctx, int(c.attempt), name)
 	if err != nil {
 		return Child{}, err
 	}
 	status := Failed
-	defer func() { k.leave(t, status) }()
-	st, err := overlay(t.frame.st, t.ref.over)
+	defer func() { k.markStopped(t, status) }()
+	st, err := applyOverlay(t.frame.st, t.ref.over)
 	if err != nil {
 		return Child{}, err
 	}
-	f, returned, err := t.childFrame(sub, place{t.path(name), t.public() + "/" + name + "/", true}, st, set)
+	f, returned, err := t.childFrame(sub, place{t.childPath(name), t.publicPath() + "/" + name + "/", true}, st, set)
 	if err != nil {
 		return Child{}, err
 	}
 	k.frame = f
 	if status = Done; !returned {
-		if status, err = t.drive.child(ctx, f); err != nil {
+		if status, err = t.drive.driveChild(ctx, f); err != nil {
 			return Child{State: f.st}, err
 		}
 	}
 	return Child{State: f.st, Value: f.value}, nil
 }
 
-// Drop ends a named child permanently: a child that runs is cancelled and waited for,
+// DropChild ends a named child permanently: a child that runs is cancelled and waited for,
 // its questions are closed, and nothing of it is kept. Call it for every child whose
 // outcome is recorded elsewhere, so that a task with many children stays small. An
 // unknown name does nothing. ctx must not be that of the child.
-func Drop(ctx context.Context, name string) error {
+func DropChild(ctx context.Context, name string) error {
 	c := callerOf(ctx)
 	if c == nil {
 		return errors.New("graph: Drop needs the context of a node")
 	}
-	t := c.task()
-	if err := t.returned(int(c.attempt)); err != nil {
+	t := c.holdTask()
+	if err := t.checkNotEnded(int(c.attempt)); err != nil {
 		return err
 	}
 	t.mu.Lock()
-	k := t.in().kids[name]
+	k := t.ensureInner().calls[name]
 	t.mu.Unlock()
-	path := t.path(name)
+	path := t.childPath(name)
 	if k != nil {
 		k.cancel(errDropped)
 		<-k.done
 	}
-	frames, err := t.journaled()
+	frames, err := t.loadJournaledFrames()
 	if err != nil {
 		return err
 	}
 	t.mu.Lock()
-	in := t.in()
+	in := t.ensureInner()
 	known := k != nil || frames[path] != nil && !in.dropped[path]
-	delete(in.kids, name)
-	keep(&in.dropped, path, true)
+	delete(in.calls, name)
+	setEntry(&in.dropped, path, true)
 	t.mu.Unlock()
 	x := t.drive
 	if x.j == nil || !known {
 		return nil
 	}
 	if k != nil && (k.status == Waiting || k.status == Paused) {
-		x.j.grew(-k.frame.weigh())
+		x.j.addStateSize(-k.frame.storedSize())
 	}
-	return x.j.add(KindReturn, putBool(putString(nil, path), true), nil, false)
+	return x.j.addRecord(KindReturn, putBool(putString(nil, path), true), nil, false)
 }
 
-// Named returns the names of the children that earlier drives or attempts of the task
+// ChildNames returns the names of the children that earlier drives or attempts of the task
 // have started and not dropped: sorted, whether they have returned or not.
-func Named(ctx context.Context) ([]string, error) {
+func ChildNames(ctx context.Context) ([]string, error) {
 	t := taskOf(ctx)
 	if t == nil {
 		return nil, errors.New("graph: Named needs the context of a node")
 	}
-	frames, err := t.journaled()
+	frames, err := t.loadJournaledFrames()
 	if err != nil {
 		return nil, err
 	}
-	prefix := t.path("")
+	prefix := t.childPath("")
 	prefix = prefix[:len(prefix)-1] // without the '/'
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -145,10 +145,10 @@ func Suspend(ctx context.Context) error {
 	if c == nil {
 		return errors.New("graph: Suspend needs the context of a node")
 	}
-	t := c.task()
+	t := c.holdTask()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.since(int(c.attempt)); err != nil {
+	if err := t.checkNotEndedLocked(int(c.attempt)); err != nil {
 		return err
 	}
 	t.paused = true
@@ -161,15 +161,15 @@ var (
 	errOver    = errors.New("graph: the node that called the child has returned")
 )
 
-// kid is a named child of a task, in one attempt.
-type kid struct {
+// childCall is a named child of a task, in one attempt.
+type childCall struct {
 	frame  *frame // nil: it was not started
 	status Status
 	cancel context.CancelCauseFunc
 	done   chan struct{} // closed when it has stopped
 }
 
-func (k *kid) leave(t *task, s Status) {
+func (k *childCall) markStopped(t *task, s Status) {
 	t.mu.Lock()
 	k.status = s
 	t.inner.stopped++
@@ -178,11 +178,11 @@ func (k *kid) leave(t *task, s Status) {
 	close(k.done)
 }
 
-// sub finds the graph of a named child.
-func (t *task) sub(name, kind string) (Sub, error) {
+// findChildGraph finds the graph of a named child.
+func (t *task) findChildGraph(name, kind string) (ChildGraph, error) {
 	n := t.node()
-	if !nameable(name) {
-		return Sub{}, fmt.Errorf("graph: node %s calls a child %q: a name is not empty, and has no '/', '#' or '['", n.Name, name)
+	if !isValidName(name) {
+		return ChildGraph{}, fmt.Errorf("graph: node %s calls a child %q: a name is not empty, and has no '/', '#' or '['", n.Name, name)
 	}
 	sub, ok := n.Children[kind]
 	if !ok {
@@ -192,43 +192,43 @@ func (t *task) sub(name, kind string) (Sub, error) {
 	return sub, nil
 }
 
-// nameable reports whether a name can be part of a path.
-func nameable(name string) bool { return name != "" && !strings.ContainsAny(name, "/#[") }
+// isValidName reports whether a name can be part of a path.
+func isValidName(name string) bool { return name != "" && !strings.ContainsAny(name, "/#[") }
 
-// path returns the path of a named child in the journal: no node's name contains '#'.
-func (t *task) path(name string) string { return t.frame.path + t.local() + "#" + name + "/" }
+// childPath returns the path of a named child in the journal: no node's name contains '#'.
+func (t *task) childPath(name string) string { return t.frame.path + t.localID() + "#" + name + "/" }
 
-// enter registers a child that is about to run.
-func (t *task) enter(ctx context.Context, attempt int, name string) (context.Context, *kid, error) {
+// addChildCall registers a child that is about to run.
+func (t *task) addChildCall(ctx context.Context, attempt int, name string) (context.Context, *childCall, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.since(attempt); err != nil {
+	if err := t.checkNotEndedLocked(attempt); err != nil {
 		return ctx, nil, err
 	}
-	in := t.in()
+	in := t.ensureInner()
 	switch {
 	case in.closed:
 		return ctx, nil, fmt.Errorf("graph: node %s has returned; wait for its goroutines before it does", t.node().Name)
-	case in.kids[name] != nil:
+	case in.calls[name] != nil:
 		return ctx, nil, fmt.Errorf("graph: node %s calls its child %s twice; Drop it first", t.node().Name, name)
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	k := &kid{cancel: cancel, done: make(chan struct{})}
-	keep(&in.kids, name, k)
+	k := &childCall{cancel: cancel, done: make(chan struct{})}
+	setEntry(&in.calls, name, k)
 	return ctx, k, nil
 }
 
-// gather ends the named children when their node has returned: it cancels those that
+// endChildren ends the named children when their node has returned: it cancels those that
 // run, and makes the task wait for those that wait.
-func (t *task) gather() {
+func (t *task) endChildren() {
 	t.mu.Lock()
 	in := t.inner
-	if in == nil || in.kids == nil {
+	if in == nil || in.calls == nil {
 		t.mu.Unlock()
 		return
 	}
 	in.closed = true
-	kids := maps.Clone(in.kids)
+	kids := maps.Clone(in.calls)
 	t.mu.Unlock()
 	for _, k := range kids {
 		k.cancel(errOver)
@@ -249,17 +249,17 @@ func (t *task) gather() {
 	}
 }
 
-// drop removes a named child, and the children below it.
-func (s *replay) drop(path string) {
+// dropChild removes a named child, and the children below it.
+func (s *replay) dropChild(path string) {
 	maps.DeleteFunc(s.frames, func(p string, _ *rawFrame) bool { return strings.HasPrefix(p, path) })
 }
 
-// named lists the paths of named children by the path of their task, each list by name.
-func (s *replay) named() map[string][]string {
+// childPathsByTask lists the paths of named children by the path of their task, each list by name.
+func (s *replay) childPathsByTask() map[string][]string {
 	var by map[string][]string
 	for _, path := range sortedKeys(s.frames) {
 		if hash := strings.LastIndexByte(path, '#'); hash > strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/') {
-			keep(&by, path[:hash], append(by[path[:hash]], path))
+			setEntry(&by, path[:hash], append(by[path[:hash]], path))
 		}
 	}
 	for _, paths := range by {

@@ -28,8 +28,8 @@ func worker(t testing.TB, c *tally) *graph.Graph {
 			if len(list.Get(s)) > 0 && list.Get(s)[0] == "bad" {
 				return graph.Update{}, errors.New("no luck")
 			}
-			err := effect(ctx, fmt.Sprint(list.Get(s)[0], total.Get(s)))
-			return graph.Put(total.Set(1), only.Set(strings.Repeat("x", 9<<10))), err
+			err := effect(ctx, fmt.Sprint(list.Get(s)[0], newReducerKey.Get(s)))
+			return graph.Put(newReducerKey.Set(1), only.Set(strings.Repeat("x", 9<<10))), err
 		}},
 		{Name: "ask", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
 			a, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: list.Get(s)[0] + "?"})
@@ -39,7 +39,7 @@ func worker(t testing.TB, c *tally) *graph.Graph {
 			return graph.Put(list.Set([]string{a})), effect(ctx, list.Get(s)[0]+" told")
 		}},
 	}, Edges: []graph.Edge{{From: []string{"dig"}, Cases: map[string]string{"more": "dig", "ask": "ask"}, Pick: func(s graph.State) ([]string, error) {
-		if total.Get(s) < 6 {
+		if newReducerKey.Get(s) < 6 {
 			return []string{"more"}, nil
 		}
 		return []string{"ask"}, nil
@@ -58,7 +58,7 @@ func fanOut(t testing.TB, c *tally, names []string, then func(ctx context.Contex
 		for _, n := range names {
 			wg.Go(func() {
 				call := func(ctx context.Context) (string, error) {
-					child, err := graph.CallNamed(ctx, n, "worker", list.Set([]string{n}))
+					child, err := graph.CallChild(ctx, n, "worker", list.Set([]string{n}))
 					if err != nil {
 						return "", err
 					}
@@ -68,7 +68,7 @@ func fanOut(t testing.TB, c *tally, names []string, then func(ctx context.Contex
 				if n != "kept" {
 					said, err = call(ctx)
 				} else if said, err = graph.Do(ctx, "outcome", call); err == nil {
-					err = graph.Drop(ctx, n)
+					err = graph.DropChild(ctx, n)
 				}
 				if err != nil {
 					said = fmt.Sprint(err)
@@ -81,7 +81,7 @@ func fanOut(t testing.TB, c *tally, names []string, then func(ctx context.Contex
 		wg.Wait()
 		return then(ctx, got)
 	}
-	return parallel(t, graph.Node{Name: "team", Run: run, Children: map[string]graph.Sub{"worker": {Graph: worker(t, c)}}})
+	return parallel(t, graph.Node{Name: "team", Run: run, Children: map[string]graph.ChildGraph{"worker": {Graph: worker(t, c)}}})
 }
 
 func tellAll(_ context.Context, got map[string]string) (graph.Update, error) {
@@ -153,7 +153,7 @@ func TestCrashInNamedChildren(t *testing.T) {
 	if snapshots == 0 {
 		t.Error("no snapshot was written while children ran")
 	}
-	for limit := range count.Records() {
+	for limit := range count.RecordCount() {
 		var c tally
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit}
 		r := kept(fanOut(t, &c, names, tellAll))
@@ -209,7 +209,7 @@ func TestNamedChildThatFails(t *testing.T) {
 func TestDropOfAChildThatAsks(t *testing.T) {
 	var c tally
 	r := kept(fanOut(t, &c, []string{"a", "b"}, func(ctx context.Context, got map[string]string) (graph.Update, error) {
-		if err := errors.Join(graph.Drop(ctx, "a"), graph.Drop(ctx, "nobody")); err != nil {
+		if err := errors.Join(graph.DropChild(ctx, "a"), graph.DropChild(ctx, "nobody")); err != nil {
 			return graph.Update{}, err
 		}
 		return tellAll(ctx, got)
@@ -234,11 +234,11 @@ func TestDropEndsAChildThatRuns(t *testing.T) {
 		close(ended)
 		return graph.Update{}, context.Cause(ctx)
 	}})
-	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.Sub{"k": {Graph: block}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.ChildGraph{"k": {Graph: block}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		failed := make(chan error, 1)
-		go func() { _, err := graph.CallNamed(ctx, "x", "k"); failed <- err }()
+		go func() { _, err := graph.CallChild(ctx, "x", "k"); failed <- err }()
 		<-started
-		if err := graph.Drop(ctx, "x"); err != nil {
+		if err := graph.DropChild(ctx, "x"); err != nil {
 			return graph.Update{}, err
 		}
 		select {
@@ -265,12 +265,12 @@ func TestNodeThatReturnsEndsItsChildren(t *testing.T) {
 		return graph.Update{}, context.Cause(ctx)
 	}})
 	var called sync.WaitGroup
-	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.Sub{"k": {Graph: block}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.ChildGraph{"k": {Graph: block}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		called.Go(func() {
-			if _, err := graph.CallNamed(ctx, "x", "k"); err == nil {
+			if _, err := graph.CallChild(ctx, "x", "k"); err == nil {
 				t.Error("a child that was cut off has returned")
 			}
-			if _, err := graph.CallNamed(ctx, "y", "k"); err == nil {
+			if _, err := graph.CallChild(ctx, "y", "k"); err == nil {
 				t.Error("a child began after its node had returned")
 			}
 		})
@@ -292,18 +292,18 @@ func TestPauseOfNamedChildren(t *testing.T) {
 			close(pause)
 		}
 		<-pause
-		return graph.Put(total.Set(1)), nil
+		return graph.Put(newReducerKey.Set(1)), nil
 	}})
 	two := compile(t, graph.Def{Name: "two", Keys: all, Start: []string{"sub"}, Nodes: []graph.Node{
 		{Name: "sub", Graph: step}, {Name: "last", Run: c.counts("last")}}, Edges: []graph.Edge{edge("sub", "last"), edge("last", graph.End)}})
-	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.Sub{"k": {Graph: two}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.ChildGraph{"k": {Graph: two}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		errs := make([]error, 2)
 		var wg sync.WaitGroup
 		for i := range errs {
-			wg.Go(func() { _, errs[i] = graph.CallNamed(ctx, fmt.Sprint("x", i), "k") })
+			wg.Go(func() { _, errs[i] = graph.CallChild(ctx, fmt.Sprint("x", i), "k") })
 		}
 		wg.Wait()
-		names, err := graph.Named(ctx)
+		names, err := graph.ChildNames(ctx)
 		return graph.Put(list.Set(names)), errors.Join(append(errs, err)...)
 	}})
 	r := kept(g)
@@ -328,11 +328,11 @@ func TestSuspend(t *testing.T) {
 		}
 		return graph.Update{}, nil
 	}})
-	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.Sub{"asks": {Graph: asks}, "waits": {Graph: waits}},
+	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.ChildGraph{"asks": {Graph: asks}, "waits": {Graph: waits}},
 		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			child, err := graph.CallNamed(ctx, "a", "asks")
+			child, err := graph.CallChild(ctx, "a", "asks")
 			ready = err == nil
-			_, problem := graph.CallNamed(ctx, "w", "waits")
+			_, problem := graph.CallChild(ctx, "w", "waits")
 			if err = errors.Join(err, problem); err != nil {
 				return graph.Update{}, err
 			}
@@ -358,19 +358,19 @@ func TestSuspend(t *testing.T) {
 func TestNamedChildrenOfAnotherAttempt(t *testing.T) {
 	var c tally
 	step := parallel(t, graph.Node{Name: "one", Run: c.counts("one")})
-	g := parallel(t, graph.Node{Name: "team", Retry: graph.Retry{Attempts: 3}, Children: map[string]graph.Sub{"k": {Graph: step}},
+	g := parallel(t, graph.Node{Name: "team", Retry: graph.Retry{Attempts: 3}, Children: map[string]graph.ChildGraph{"k": {Graph: step}},
 		Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-			before, err := graph.Named(ctx)
+			before, err := graph.ChildNames(ctx)
 			if err != nil {
 				return graph.Update{}, err
 			}
 			for _, n := range []string{"x", "y"} {
-				if _, err := graph.CallNamed(ctx, n, "k"); err != nil {
+				if _, err := graph.CallChild(ctx, n, "k"); err != nil {
 					return graph.Update{}, err
 				}
 			}
 			if graph.Attempt(ctx) == 2 {
-				err = graph.Drop(ctx, "x")
+				err = graph.DropChild(ctx, "x")
 			}
 			if graph.Attempt(ctx) < 3 {
 				err = errors.Join(err, errors.New("once more"))
@@ -385,11 +385,11 @@ func TestNamedChildrenOfAnotherAttempt(t *testing.T) {
 
 func TestNamedChildrenAreRefused(t *testing.T) {
 	step := parallel(t, graph.Node{Name: "one", Run: asker()})
-	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.Sub{"k": {Graph: step}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-		_, first := graph.CallNamed(ctx, "x", "k")
-		_, twice := graph.CallNamed(ctx, "x", "k")
-		_, kind := graph.CallNamed(ctx, "y", "other")
-		_, name := graph.CallNamed(ctx, "a/b", "k")
+	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.ChildGraph{"k": {Graph: step}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, first := graph.CallChild(ctx, "x", "k")
+		_, twice := graph.CallChild(ctx, "x", "k")
+		_, kind := graph.CallChild(ctx, "y", "other")
+		_, name := graph.CallChild(ctx, "a/b", "k")
 		for want, err := range map[string]error{"twice": twice, `"other"`: kind, `"a/b"`: name} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want an error with %s", err, want)
@@ -401,11 +401,11 @@ func TestNamedChildrenAreRefused(t *testing.T) {
 	is(t, graph.Done, res, err)
 
 	_, err = graph.Compile(graph.Def{Name: "bad", Start: []string{"a"}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}, Nodes: []graph.Node{
-		{Name: "a", Graph: step, Children: map[string]graph.Sub{"k": {}}}, {Name: "b", Run: asker(), Children: map[string]graph.Sub{"k": {}}}}})
+		{Name: "a", Graph: step, Children: map[string]graph.ChildGraph{"k": {}}}, {Name: "b", Run: asker(), Children: map[string]graph.ChildGraph{"k": {}}}}})
 	if err == nil || !strings.Contains(err.Error(), `node "a" has Children`) || !strings.Contains(err.Error(), `child "k" of node "b" has no Graph`) {
 		t.Error(err)
 	}
-	other := parallel(t, graph.Node{Name: "team", Run: asker(), Children: map[string]graph.Sub{"k": {Graph: parallel(t, graph.Node{Name: "two", Run: asker()})}}})
+	other := parallel(t, graph.Node{Name: "team", Run: asker(), Children: map[string]graph.ChildGraph{"k": {Graph: parallel(t, graph.Node{Name: "two", Run: asker()})}}})
 	if g.Digest() == other.Digest() {
 		t.Error("another child, and the digest is the same")
 	}
@@ -413,8 +413,8 @@ func TestNamedChildrenAreRefused(t *testing.T) {
 
 func TestBreakInANamedChild(t *testing.T) {
 	step := parallel(t, graph.Node{Name: "one", Run: asker()})
-	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.Sub{"k": {Graph: step}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
-		_, err := graph.CallNamed(ctx, "x", "k")
+	g := parallel(t, graph.Node{Name: "team", Children: map[string]graph.ChildGraph{"k": {Graph: step}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		_, err := graph.CallChild(ctx, "x", "k")
 		return graph.Update{}, err
 	}})
 	r := kept(g)

@@ -2,9 +2,9 @@ package graph
 
 import "sync"
 
-// outlet delivers the events of a drive: always on the reader's goroutine, never inside
+// eventSink delivers the events of a drive: always on the reader's goroutine, never inside
 // user code, numbered in the order of delivery.
-type outlet struct {
+type eventSink struct {
 	yield  func(Event, error) bool // nil: events are not read
 	clock  Clock
 	thread string
@@ -26,14 +26,14 @@ type outlet struct {
 // sendBuffer is the number of events that tasks may send before the reader takes them.
 const sendBuffer = 16
 
-// open makes the outlet ready for send and pump.
-func (o *outlet) open() {
+// openQueue makes the outlet ready for send and pump.
+func (o *eventSink) openQueue() {
 	o.room.L = &o.mu
 	o.wake = make(chan struct{}, 1)
 }
 
-// deliver passes an event to the reader. Only the reader's goroutine may call it.
-func (o *outlet) deliver(e Event) {
+// deliverEvent passes an event to the reader. Only the reader's goroutine may call it.
+func (o *eventSink) deliverEvent(e Event) {
 	if o.gone || o.yield == nil {
 		return
 	}
@@ -48,13 +48,13 @@ func (o *outlet) deliver(e Event) {
 	}
 }
 
-// send passes an event from a task's goroutine to the reader's, and waits if the reader
+// sendEvent passes an event from a task's goroutine to the reader's, and waits if the reader
 // is slow. The pump runs as long as tasks do; later events are dropped.
-func (o *outlet) send(e Event) { o.queueUp(e, true) }
+func (o *eventSink) sendEvent(e Event) { o.queueEvent(e, true) }
 
-// queueUp is send. It does not wait if wait is false: for a task that may run on the
+// queueEvent is send. It does not wait if wait is false: for a task that may run on the
 // reader's goroutine.
-func (o *outlet) queueUp(e Event, wait bool) {
+func (o *eventSink) queueEvent(e Event, wait bool) {
 	if e.Time.IsZero() {
 		e.Time = o.clock.Now()
 	}
@@ -69,68 +69,68 @@ func (o *outlet) queueUp(e Event, wait bool) {
 	}
 	o.mu.Unlock()
 	if first {
-		o.rouse()
+		o.wakePump()
 	}
 }
 
-// spill delivers, on the reader's goroutine, what a task has sent.
-func (o *outlet) spill() {
+// deliverQueued delivers, on the reader's goroutine, what a task has sent.
+func (o *eventSink) deliverQueued() {
 	for {
-		batch, _ := o.take()
+		batch, _ := o.takeBatch()
 		if len(batch) == 0 {
 			return
 		}
 		for i := range batch {
-			o.deliver(batch[i])
+			o.deliverEvent(batch[i])
 		}
 		clear(batch)
 	}
 }
 
-// finish informs the pump that its tasks have ended.
-func (o *outlet) finish() {
+// endPump informs the pump that its tasks have ended.
+func (o *eventSink) endPump() {
 	o.mu.Lock()
 	o.done = true
 	o.mu.Unlock()
-	o.rouse()
+	o.wakePump()
 }
 
 // close wakes the tasks that still wait to send.
-func (o *outlet) close() {
+func (o *eventSink) close() {
 	o.mu.Lock()
 	o.over = true
 	o.mu.Unlock()
 	o.room.Broadcast()
 }
 
-// rouse wakes the pump.
-func (o *outlet) rouse() {
+// wakePump wakes the pump.
+func (o *eventSink) wakePump() {
 	select {
 	case o.wake <- struct{}{}:
 	default:
 	}
 }
 
-// pump delivers what tasks send until finish is called. If the reader panics, the tasks
+// pumpEvents delivers what tasks send until finish is called. If the reader panics, the tasks
 // are cancelled and drained before the panic continues.
-func (o *outlet) pump() {
+func (o *eventSink) pumpEvents() {
 	finished := false
 	defer func() {
 		if !finished {
 			o.gone = true
 			o.cancel()
-			o.drain()
+			o.drainQueue()
 		}
 	}()
-	o.drain()
+	o.drainQueue()
 	finished = true
 }
 
-func (o *outlet) drain() {
+func (o *eventSink) drainQueue() {
 	for {
-		batch, done := o.take()
+		batch, done := o.takeBatch()
 		for i := range batch {
-			o.deliver(batch[i])
+			o.deliverEvent(batch[i])
 		}
 		clear(batch)
 		switch {
@@ -143,9 +143,9 @@ func (o *outlet) drain() {
 	}
 }
 
-// take returns what has been sent. If that is nothing, done reports whether the tasks
+// takeBatch returns what has been sent. If that is nothing, done reports whether the tasks
 // have ended.
-func (o *outlet) take() (batch []Event, done bool) {
+func (o *eventSink) takeBatch() (batch []Event, done bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if len(o.queue) == 0 {

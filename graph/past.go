@@ -28,7 +28,7 @@ func putHashes(b []byte, hs []uint64) []byte {
 func readHashes(r *reader) []uint64 {
 	n := r.count()
 	if n*8 > len(r.b) {
-		r.damaged("a list is longer than its record")
+		r.markDamaged("a list is longer than its record")
 		return nil
 	}
 	hs := make([]uint64, n)
@@ -39,17 +39,17 @@ func readHashes(r *reader) []uint64 {
 	return hs
 }
 
-// past reports whether the run came before the thread's last run.
-func (s *replay) past(run string) bool {
+// hasPastRun reports whether the run came before the thread's last run.
+func (s *replay) hasPastRun(run string) bool {
 	return s != nil && s.run.id != run && slices.Contains(s.runs, hashOf(run))
 }
 
-// endOf returns the result of a run that is not the thread's last.
-func (x *drive) endOf(ctx context.Context, run string) (Result, error) {
+// loadRunEnd returns the result of a run that is not the thread's last.
+func (x *drive) loadRunEnd(ctx context.Context, run string) (Result, error) {
 	fail := func(err error) (Result, error) {
 		return Result{Thread: x.thread, Run: run}, fmt.Errorf("run %s is over, and its end cannot be read: %w", run, err)
 	}
-	at, err := x.lastOf(ctx, run)
+	at, err := x.findRunEnd(ctx, run)
 	if err != nil {
 		return fail(err)
 	}
@@ -57,15 +57,15 @@ func (x *drive) endOf(ctx context.Context, run string) (Result, error) {
 	if err != nil {
 		return fail(err)
 	}
-	f, err := x.idle(s)
+	f, err := x.openIdleFrame(s)
 	if err != nil {
 		return fail(err)
 	}
-	return x.ended(s, f)
+	return x.finalResult(s, f)
 }
 
-// lastOf finds the record of a run's end.
-func (x *drive) lastOf(ctx context.Context, run string) (int64, error) {
+// findRunEnd finds the record of a run's end.
+func (x *drive) findRunEnd(ctx context.Context, run string) (int64, error) {
 	end := int64(0)
 	for r, err := range Records(ctx, x.r.Store, x.thread, Range{Heads: true, Newest: true}) {
 		switch {

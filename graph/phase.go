@@ -22,10 +22,10 @@ func (x *drive) startPhase(f *frame, p Phase, root bool) {
 	if x.topics&TopicPhase == 0 {
 		return
 	}
-	e := Event{Path: f.public, Step: f.step, Body: PhaseStarted{Phase: p, Nodes: f.next.names(f.g)}}
+	e := Event{Path: f.public, Step: f.step, Body: PhaseStarted{Phase: p, Nodes: f.next.nodeNames(f.g)}}
 	if root {
-		x.out.deliver(e)
+		x.out.deliverEvent(e)
 	} else {
-		x.out.send(e)
+		x.out.sendEvent(e)
 	}
 }

@@ -113,7 +113,7 @@ func (p *play) to() (graph.Result, bool) {
 		if res, ended := p.once(); ended {
 			return res, true
 		}
-		if c, ok := p.runner.Store.(*graphtest.Crash); ok && c.Crashed() {
+		if c, ok := p.runner.Store.(*graphtest.Crash); ok && c.HasCrashed() {
 			return graph.Result{}, false
 		}
 	}
@@ -215,7 +215,7 @@ func TestARunThatCrashesEndsLikeOneThatDoesNot(t *testing.T) {
 			}
 			mem, crashes := graph.NewMemory(), 0
 			for range rapid.IntRange(1, 4).Draw(t, "crashes") {
-				p.runner.Store = &graphtest.Crash{Store: mem, Limit: rapid.IntRange(0, count.Records()).Draw(t, "limit"), Lost: rapid.Bool().Draw(t, "lost")}
+				p.runner.Store = &graphtest.Crash{Store: mem, Limit: rapid.IntRange(0, count.RecordCount()).Draw(t, "limit"), Lost: rapid.Bool().Draw(t, "lost")}
 				p.w.left = rapid.IntRange(0, 10).Draw(t, "trip")
 				got, ended := p.to()
 				if ended && p.run == "q" {
@@ -459,7 +459,7 @@ func (r *reading) event(e graph.Event) {
 		r.done = map[string][]string{}
 	case graph.TaskStarted:
 		delete(r.wrote, id)
-	case graph.Emitted:
+	case graph.ValueEmitted:
 		if keys, ok := b.Value.(wrote); ok {
 			r.wrote[id] = keys
 		}

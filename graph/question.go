@@ -65,8 +65,8 @@ func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	if f := storageOf(reflect.TypeFor[A]()).reply; f != nil {
 		return zero, fmt.Errorf("question %q: its answer: %w", ask.Name, f)
 	}
-	t := c.task()
-	key, raw, err := t.ask(int(c.attempt), ask, reflect.TypeFor[A]())
+	t := c.holdTask()
+	key, raw, err := t.askQuestion(int(c.attempt), ask, reflect.TypeFor[A]())
 	if err != nil {
 		return zero, err
 	}
@@ -117,20 +117,20 @@ func jsonType(t reflect.Type) string {
 	return ""
 }
 
-// ask returns the JSON of the answer, or ErrWaiting. key identifies the question in the
+// askQuestion returns the JSON of the answer, or ErrWaiting. key identifies the question in the
 // frame.
-func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
+func (t *task) askQuestion(attempt int, ask Ask, typ reflect.Type) (key string, answer []byte, err error) {
 	x, f := t.drive, t.frame
 	if x.j == nil {
 		return "", nil, errors.New("graph: a question needs a store to wait in; give the Runner one")
 	}
-	n, err := t.ordinal(attempt, "?"+ask.Name)
+	n, err := t.nextOrdinal(attempt, "?"+ask.Name)
 	if err != nil {
 		return "", nil, err
 	}
-	key = t.local() + "\x00" + ask.Name + "\x00" + n
-	if q := t.asked(key); q != nil {
-		answer, err = t.recalled(attempt, q)
+	key = t.localID() + "\x00" + ask.Name + "\x00" + n
+	if q := t.findQuestion(key); q != nil {
+		answer, err = t.recallAnswer(attempt, q)
 		return key, answer, err
 	}
 	q := Question{Node: t.node().Name, Kind: ask.Kind, Prompt: ask.Prompt, Options: ask.Options,
@@ -145,10 +145,10 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 		}
 		q.Data = b
 	}
-	base := t.public()
-	ahead, wrong := x.open(&q, base, t.node(), t.together())
+	base := t.publicPath()
+	ahead, wrong := x.registerQuestion(&q, base, t.node(), t.hasConcurrentTasks())
 	head := putString(putString(putString(nil, f.path), key), base)
-	given := aheadAnswer{}
+	given := presetAnswer{}
 	switch {
 	case ahead > 0:
 		given = x.ahead[ahead-1]
@@ -156,10 +156,10 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 		given.value = x.replyTo(&q, t.node())
 	}
 	if ahead == 0 && given.value == nil {
-		if err := t.wait(attempt, q); err != nil {
+		if err := t.markWaiting(attempt, q); err != nil {
 			return "", nil, err
 		}
-		if err := x.j.add(KindQuestion, head, q.encode(), false); err != nil {
+		if err := x.j.addRecord(KindQuestion, head, q.encode(), false); err != nil {
 			return "", nil, err
 		}
 		return "", nil, ErrWaiting
@@ -169,11 +169,11 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 		q.Rejected = wrong.Error()
 		records = append(records, Record{Kind: KindQuestion, Head: head, Data: q.encode()})
 	}
-	if err := x.j.gather(x.j.level == EveryEffect, records...); err != nil {
+	if err := x.j.addRecords(x.j.level == EveryEffect, records...); err != nil {
 		return "", nil, err
 	}
 	if wrong != nil {
-		return "", nil, cmp.Or(t.wait(attempt, q), ErrWaiting)
+		return "", nil, cmp.Or(t.markWaiting(attempt, q), ErrWaiting)
 	}
 	if err := t.answeredNow(attempt, key, &rawQuestion{q: q, base: base, answered: true, ahead: ahead, answer: given.value, refused: given.refused}); err != nil {
 		return "", nil, err
@@ -184,25 +184,25 @@ func (t *task) ask(attempt int, ask Ask, typ reflect.Type) (key string, answer [
 
 // askAgain opens a question again after an answer that did not fit.
 func (t *task) askAgain(attempt int, key string, why error) error {
-	was := t.asked(key)
+	was := t.findQuestion(key)
 	q := was.q
 	q.Rejected = why.Error()
 	t.mu.Lock()
-	keep(&t.in().asks, key, &rawQuestion{q: q, base: was.base})
+	setEntry(&t.ensureInner().asks, key, &rawQuestion{q: q, base: was.base})
 	t.mu.Unlock()
-	if err := t.wait(attempt, q); err != nil {
+	if err := t.markWaiting(attempt, q); err != nil {
 		return err
 	}
-	if err := t.drive.j.add(KindQuestion, putString(putString(putString(nil, t.frame.path), key), was.base), q.encode(), false); err != nil {
+	if err := t.drive.j.addRecord(KindQuestion, putString(putString(putString(nil, t.frame.path), key), was.base), q.encode(), false); err != nil {
 		return err
 	}
 	return ErrWaiting
 }
 
-// asked finds a question of the task that this or an earlier drive has recorded.
-func (t *task) asked(key string) *rawQuestion {
+// findQuestion finds a question of the task that this or an earlier drive has recorded.
+func (t *task) findQuestion(key string) *rawQuestion {
 	t.mu.Lock()
-	q := t.in().asks[key]
+	q := t.ensureInner().asks[key]
 	t.mu.Unlock()
 	if q == nil && t.raw != nil {
 		q = t.raw.asks[key]
@@ -215,22 +215,22 @@ func (t *task) asked(key string) *rawQuestion {
 func (t *task) answeredNow(attempt int, key string, q *rawQuestion) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if err := t.refuses(attempt); err != nil {
+	if err := t.checkNotHungLocked(attempt); err != nil {
 		return err
 	}
-	in := t.in()
+	in := t.ensureInner()
 	if in.asks == nil {
 		in.asks = map[string]*rawQuestion{}
 	}
 	in.asks[key] = q
-	in.notes = append(in.notes, Asked{q.q}, Answered{ID: q.q.ID, Ahead: q.ahead > 0, Refused: q.refused})
+	in.notes = append(in.notes, QuestionAsked{q.q}, QuestionAnswered{ID: q.q.ID, Ahead: q.ahead > 0, Refused: q.refused})
 	return nil
 }
 
-// recalled returns the answer that the journal holds for a question, if any.
-func (t *task) recalled(attempt int, q *rawQuestion) ([]byte, error) {
+// recallAnswer returns the answer that the journal holds for a question, if any.
+func (t *task) recallAnswer(attempt int, q *rawQuestion) ([]byte, error) {
 	if !q.answered {
-		return nil, cmp.Or(t.wait(attempt, q.q), ErrWaiting)
+		return nil, cmp.Or(t.markWaiting(attempt, q.q), ErrWaiting)
 	}
 	return answerOf(q.answer, q.refused)
 }
@@ -246,8 +246,8 @@ func answerHead(path, key string, ahead int, refused string) []byte {
 	return putString(putInt(putString(putString(nil, path), key), ahead), refused)
 }
 
-// fits returns why an answer does not fit a question, or "".
-func fits(q *Question, value []byte, refused string) string {
+// describeMismatch returns why an answer does not fit a question, or "".
+func describeMismatch(q *Question, value []byte, refused string) string {
 	if refused != "" {
 		return ""
 	}
@@ -256,7 +256,7 @@ func fits(q *Question, value []byte, refused string) string {
 	case q.Integer != "":
 		return fmt.Sprintf("it must be an integer (%s), not %s", q.Integer, value)
 	case q.Type != "" && got != q.Type:
-		return fmt.Sprintf("it must be %s, not %s", article(q.Type), article(got))
+		return fmt.Sprintf("it must be %s, not %s", withArticle(q.Type), withArticle(got))
 	}
 	if q.Free || q.Type != "string" {
 		return ""
@@ -283,8 +283,8 @@ func isInteger(number, typ string) bool {
 	return err == nil
 }
 
-// article puts an article before the name of a type.
-func article(typ string) string {
+// withArticle puts an article before the name of a type.
+func withArticle(typ string) string {
 	switch typ {
 	case "array", "object":
 		return "an " + typ
@@ -314,24 +314,24 @@ func jsonTypeOf(b []byte) string {
 	return "number"
 }
 
-// answers checks the answers given to a resume, all before any is recorded. Then it
+// recordAnswers checks the answers given to a resume, all before any is recorded. Then it
 // gathers the drive's claim and their records: the claim first, because the time before
 // it does not count as active.
-func (x *drive) answers(s *replay, answers []Answer, claim Record) error {
+func (x *drive) recordAnswers(s *replay, answers []Answer, claim Record) error {
 	open, values, err := x.r.Graph.checkAnswers(s, answers)
 	if err != nil {
 		return err
 	}
-	if err := x.j.gather(false, claim); err != nil {
+	if err := x.j.addRecords(false, claim); err != nil {
 		return err
 	}
 	for i, a := range answers {
 		o := open[i]
 		o.q.answered, o.q.now, o.q.answer, o.q.refused = true, true, values[i], a.Refused
-		if err := x.j.add(KindAnswer, answerHead(o.path, o.key, 0, a.Refused), values[i], false); err != nil {
+		if err := x.j.addRecord(KindAnswer, answerHead(o.path, o.key, 0, a.Refused), values[i], false); err != nil {
 			return err
 		}
-		x.answered = append(x.answered, Answered{ID: o.q.q.ID, Refused: a.Refused})
+		x.answered = append(x.answered, QuestionAnswered{ID: o.q.q.ID, Refused: a.Refused})
 	}
 	return nil
 }
@@ -350,7 +350,7 @@ func (q *Question) decode(r *reader) {
 	for _, part := range []*string{&q.ID, &q.Node, &q.Kind, &q.Prompt, &q.Default, &q.Type} {
 		*part = r.string()
 	}
-	q.Options, q.Free, q.Data = r.strings(), r.bool(), some(bytes.Clone(r.bytes()))
+	q.Options, q.Free, q.Data = r.strings(), r.bool(), nilIfEmpty(bytes.Clone(r.bytes()))
 	if q.Integer, q.Rejected = "", ""; len(r.b) > 0 { // older records do not have them
 		q.Integer, q.Rejected = r.string(), r.string()
 	}

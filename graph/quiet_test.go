@@ -63,7 +63,7 @@ func TestWhatQuietNodesEmit(t *testing.T) {
 				switch b := e.Body.(type) {
 				case graph.TaskStarted:
 					started++
-				case graph.Emitted:
+				case graph.ValueEmitted:
 					if b.Value != next[e.Node] {
 						t.Fatalf("%v, want %d", b.Value, next[e.Node])
 					}
@@ -92,7 +92,7 @@ func TestAReaderThatLeavesAQuietNode(t *testing.T) {
 			return graph.Put(only.Set("a")), nil
 		}}))
 		for e := range r.Run(t.Context(), graph.Input{Thread: thread, Topics: graph.AllTopics}) {
-			if b, ok := e.Body.(graph.Emitted); ok {
+			if b, ok := e.Body.(graph.ValueEmitted); ok {
 				if b.Value != 1 {
 					t.Error(b.Value)
 				}

@@ -12,7 +12,7 @@ func putPatch(b []byte, key string, f fold, by int, val []byte) []byte {
 	return putString(putInt(putString(b, key), int(f)|by<<2), val)
 }
 
-func (r *reader) patch() (p rawPatch) {
+func (r *reader) readPatch() (p rawPatch) {
 	p.key = r.string()
 	n := r.int()
 	p.fold, p.by = fold(n&3), n>>2
@@ -31,7 +31,7 @@ func putRaw(b []byte, ps []rawPatch) []byte {
 func readPatches(r *reader) []rawPatch {
 	ps := make([]rawPatch, r.count())
 	for i := range ps {
-		ps[i] = r.patch()
+		ps[i] = r.readPatch()
 	}
 	return ps
 }
@@ -47,7 +47,7 @@ func putWrites(b []byte, ws []Write) ([]byte, error) {
 		if w.key == nil {
 			return b, errNoKey
 		}
-		v, err := w.key.store(nil, w.val)
+		v, err := w.key.encodeStored(nil, w.val)
 		if err != nil {
 			return b, err
 		}
@@ -63,19 +63,19 @@ func putWrites(b []byte, ws []Write) ([]byte, error) {
 	return b, nil
 }
 
-// writes turns journaled patches back into writes.
-func (s State) writes(ps []rawPatch) ([]Write, error) {
+// decodeWrites turns journaled patches back into writes.
+func (s State) decodeWrites(ps []rawPatch) ([]Write, error) {
 	ws := make([]Write, 0, len(ps))
 	for _, p := range ps {
-		d := s.named(p.key)
+		d := s.findKey(p.key)
 		if d == nil {
 			return nil, fmt.Errorf("key %q is no longer in the graph", p.key)
 		}
-		v, err := d.load(p.val)
+		v, err := d.decodeStored(p.val)
 		if err != nil {
 			return nil, err
 		}
-		ws = append(ws, Write{d, box(v), p.fold == foldSet})
+		ws = append(ws, Write{d, boxNil(v), p.fold == foldSet})
 	}
 	return ws, nil
 }
@@ -166,9 +166,9 @@ func putUpdate(b []byte, u *Update) ([]byte, error) {
 	return b, nil
 }
 
-func (s State) update(b []byte) (u Update, err error) {
+func (s State) decodeUpdate(b []byte) (u Update, err error) {
 	r := &reader{b: b}
-	if u.Writes, err = s.writes(readPatches(r)); err != nil {
+	if u.Writes, err = s.decodeWrites(readPatches(r)); err != nil {
 		return u, err
 	}
 	set := r.bool()
@@ -180,7 +180,7 @@ func (s State) update(b []byte) (u Update, err error) {
 	}
 	for range r.count() {
 		to, ps := r.string(), readPatches(r)
-		over, err := s.writes(ps)
+		over, err := s.decodeWrites(ps)
 		if err != nil {
 			return u, err
 		}
@@ -188,7 +188,7 @@ func (s State) update(b []byte) (u Update, err error) {
 	}
 	u.failed = r.string()
 	if r.bool() {
-		u.Halt = &Halt{Value: r.dynamic(0)}
+		u.Halt = &Halt{Value: r.readDynamic(0)}
 	}
 	return u, r.err
 }
@@ -214,21 +214,21 @@ func (s *replay) encode() []byte {
 	return putHashes(putBroken(b, brokenSteps(s.run.broken)), s.runs)
 }
 
-func (s *replay) restore(r *reader) {
+func (s *replay) decode(r *reader) {
 	s.run = runHead{id: r.string(), label: r.string(), graph: r.string(), status: Status(r.byte())}
 	s.run.started = r.varint()
-	s.run.reason, s.run.value, s.run.failures = r.string(), some(r.bytes()), r.int()
+	s.run.reason, s.run.value, s.run.failures = r.string(), nilIfEmpty(r.bytes()), r.int()
 	s.meta = r.bytes()
-	s.ahead = make([]aheadAnswer, r.count())
+	s.ahead = make([]presetAnswer, r.count())
 	for i := range s.ahead {
-		s.ahead[i] = aheadAnswer{id: r.string(), value: r.bytes(), refused: r.string(), used: r.bool()}
+		s.ahead[i] = presetAnswer{id: r.string(), value: r.bytes(), refused: r.string(), used: r.bool()}
 	}
 	s.asked = readCounts(r)
 	s.active = readDuration(r)
 	s.driving = r.bool()
 	s.frames = map[string]*rawFrame{}
 	for range r.count() {
-		s.frame(r.string()).decode(r)
+		s.ensureFrame(r.string()).decode(r)
 	}
 	if s.branch, s.origin = "", (Point{}); len(r.b) > 0 { // older records do not have branches
 		s.branch, s.origin = r.string(), Point{Thread: r.string(), Seq: r.varint()}
@@ -286,17 +286,17 @@ func (f *rawFrame) decode(r *reader) {
 	f.digest, f.step, f.from = r.string(), r.int(), r.int()
 	for range r.count() {
 		k := r.string()
-		keep(&f.keys, k, readPatches(r))
+		setEntry(&f.keys, k, readPatches(r))
 	}
 	f.tags = readTags(r)
 	f.tasks, f.arrived = readFrontier(r, r)
 	f.visits = readCounts(r)
-	f.halted, f.returned, f.value = r.bool(), r.bool(), some(r.bytes())
+	f.halted, f.returned, f.value = r.bool(), r.bool(), nilIfEmpty(r.bytes())
 	f.since = readDuration(r)
 	for _, m := range []*map[string][]byte{&f.done, &f.effects, &f.notes} {
 		for range r.count() {
 			k := r.string()
-			keep(m, k, r.bytes())
+			setEntry(m, k, r.bytes())
 		}
 	}
 	for range r.count() {
@@ -306,7 +306,7 @@ func (f *rawFrame) decode(r *reader) {
 		n := r.int()
 		q.answered, q.ahead = n > 0, max(0, n-1)
 		q.answer, q.refused = r.bytes(), r.string()
-		keep(&f.asks, k, q)
+		setEntry(&f.asks, k, q)
 		f.order = append(f.order, k)
 	}
 }
@@ -349,8 +349,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// some returns b, or nil if it is empty.
-func some(b []byte) []byte {
+// nilIfEmpty returns b, or nil if it is empty.
+func nilIfEmpty(b []byte) []byte {
 	if len(b) == 0 {
 		return nil
 	}

@@ -27,7 +27,7 @@ func repairDef(k graph.AnyKey, set graph.Write) graph.Def {
 }
 
 func TestAnUndecodableValueCanBeReplaced(t *testing.T) {
-	old := graph.Last[report]("k").Codec(graph.JSONCodec[report]())
+	old := graph.Last[report]("k").WithCodec(graph.JSONCodec[report]())
 	r := damaged(t, old)
 	if _, err := resume(t, r); err == nil || !strings.Contains(err.Error(), `key "k"`) || !strings.Contains(err.Error(), "Reset") {
 		t.Fatalf("the value decodes, or the error does not say what to do: %v", err)
@@ -82,7 +82,7 @@ func TestAnUndecodableValueCanBeReplaced(t *testing.T) {
 // The type that cannot be read is refused by Compile, so that the graph that
 // repairs the thread has another one.
 func TestAnUndecodableValueCanBeReplacedByAnotherType(t *testing.T) {
-	old := graph.Last[report]("k").Codec(graph.JSONCodec[report]())
+	old := graph.Last[report]("k").WithCodec(graph.JSONCodec[report]())
 	text := graph.Last[string]("k")
 	repairs := map[string]func(*graph.Runner) (graph.Result, error){
 		"Edit": func(r *graph.Runner) (graph.Result, error) {
@@ -117,7 +117,7 @@ func TestAnUndecodableValueCanBeReplacedByAnotherType(t *testing.T) {
 
 // A Sum needs the value that was: the others do not.
 func TestAnEditReadsOnlyWhatItFolds(t *testing.T) {
-	old := graph.Last[report]("k").Codec(graph.JSONCodec[report]())
+	old := graph.Last[report]("k").WithCodec(graph.JSONCodec[report]())
 	r := damaged(t, old)
 	n := graph.Sum[int]("n")
 	if _, err := r.Edit(t.Context(), thread, n.Set(5)); err != nil {

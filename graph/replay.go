@@ -16,7 +16,7 @@ type replay struct {
 	head   int64
 	run    runHead
 	meta   []byte
-	ahead  []aheadAnswer
+	ahead  []presetAnswer
 	asked  map[string]int // questions of this run, by node path
 	frames map[string]*rawFrame
 	origin Point    // what the thread was forked from
@@ -99,11 +99,11 @@ func newReplay() *replay {
 	return &replay{}
 }
 
-func (s *replay) frame(path string) *rawFrame {
+func (s *replay) ensureFrame(path string) *rawFrame {
 	f := s.frames[path]
 	if f == nil {
 		f = &rawFrame{}
-		keep(&s.frames, path, f)
+		setEntry(&s.frames, path, f)
 		if path != "" {
 			parent := path[:strings.LastIndexByte(path[:len(path)-1], '/')+1]
 			if p := s.frames[parent]; p != nil {
@@ -114,9 +114,9 @@ func (s *replay) frame(path string) *rawFrame {
 	return f
 }
 
-// keep puts a value into a map, which is made when it is first needed: most frames have
+// setEntry puts a value into a map, which is made when it is first needed: most frames have
 // no effects, notes or questions.
-func keep[K comparable, V any](m *map[K]V, k K, v V) {
+func setEntry[K comparable, V any](m *map[K]V, k K, v V) {
 	if *m == nil {
 		*m = map[K]V{}
 	}
@@ -127,68 +127,68 @@ func keep[K comparable, V any](m *map[K]V, k K, v V) {
 // store.
 const recordWeight = 256
 
-// add folds one record.
-func (s *replay) add(r *Record) error {
+// applyRecord folds one record.
+func (s *replay) applyRecord(r *Record) error {
 	s.head = r.Seq
 	s.bytes += len(r.Head) + len(r.Data)
 	s.weight += len(r.Head) + len(r.Data) + recordWeight
-	s.tick(r)
+	s.updateActiveTime(r)
 	h, d := &reader{b: r.Head}, &reader{b: r.Data}
-	if r.Kind.base() {
-		s.restore(d)
+	if r.Kind.isBase() {
+		s.decode(d)
 		return errors.Join(h.err, d.err)
 	}
 	switch r.Kind {
 	case KindStart:
-		s.start(r, h, d)
+		s.applyStart(r, h, d)
 	case KindClaim:
-		s.claim(h, d)
+		s.applyClaim(h, d)
 	case KindCall:
 		path := h.string()
 		delete(s.frames, path)
-		s.frame(path).begin(h, d, s.active)
+		s.ensureFrame(path).applyBegin(h, d, s.active)
 	case KindIntent:
-		f := s.frame(h.string())
-		keep(&f.notes, h.string(), d.b)
+		f := s.ensureFrame(h.string())
+		setEntry(&f.notes, h.string(), d.b)
 	case KindEffect:
-		f := s.frame(h.string())
-		keep(&f.effects, h.string(), d.b)
+		f := s.ensureFrame(h.string())
+		setEntry(&f.effects, h.string(), d.b)
 	case KindFailure:
-		f := s.frame(h.string())
+		f := s.ensureFrame(h.string())
 		delete(f.notes, h.string())
 	case KindTask:
-		f := s.frame(h.string())
-		keep(&f.done, h.string(), d.b)
+		f := s.ensureFrame(h.string())
+		setEntry(&f.done, h.string(), d.b)
 	case KindVoid:
-		f := s.frame(h.string())
+		f := s.ensureFrame(h.string())
 		for _, task := range h.strings() {
 			delete(f.done, task)
 		}
 	case KindStep:
-		s.step(h, d)
+		s.applyStep(h, d)
 	case KindReturn:
 		path := h.string()
 		if len(h.b) > 0 && h.bool() {
-			s.drop(path)
+			s.dropChild(path)
 			break
 		}
-		s.frame(path).returned = true
+		s.ensureFrame(path).returned = true
 	case KindQuestion:
-		s.question(h, d)
+		s.applyQuestion(h, d)
 	case KindAnswer:
-		s.answer(h, d)
+		s.applyAnswer(h, d)
 	case KindEdit:
-		s.edit(h, d)
+		s.applyEdit(h, d)
 	case KindEnd:
-		s.end(h, d)
+		s.applyEnd(h, d)
 	default:
 		return fmt.Errorf("record of unknown kind %d: written by a newer version?", r.Kind)
 	}
 	return errors.Join(h.err, d.err)
 }
 
-// tick adds to the active time: the time between records of one drive.
-func (s *replay) tick(r *Record) {
+// updateActiveTime adds to the active time: the time between records of one drive.
+func (s *replay) updateActiveTime(r *Record) {
 	switch r.Kind {
 	case KindStart:
 		s.active, s.driving = 0, true
@@ -207,54 +207,54 @@ func (s *replay) tick(r *Record) {
 	s.last = r.Time
 }
 
-func (s *replay) start(r *Record, h, d *reader) {
+func (s *replay) applyStart(r *Record, h, d *reader) {
 	if s.run.id != "" {
 		s.runs = append(s.runs, hashOf(s.run.id))
 	}
 	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: Running}
 	s.asked, s.branch = nil, ""
-	f := s.frame("")
+	f := s.ensureFrame("")
 	s.frames = map[string]*rawFrame{"": f} // the children belonged to an abandoned run
-	f.begin(h, d, 0)
-	s.ahead = make([]aheadAnswer, d.count())
+	f.applyBegin(h, d, 0)
+	s.ahead = make([]presetAnswer, d.count())
 	for i := range s.ahead {
-		s.ahead[i] = aheadAnswer{id: d.string(), value: d.bytes(), refused: d.string()}
+		s.ahead[i] = presetAnswer{id: d.string(), value: d.bytes(), refused: d.string()}
 	}
 	s.meta = d.bytes()
 }
 
-// claim reads the record of a drive that takes over: the graph it runs, if that has
+// applyClaim reads the record of a drive that takes over: the graph it runs, if that has
 // changed, and what its caller wrote. Older records have neither.
-func (s *replay) claim(h, d *reader) {
+func (s *replay) applyClaim(h, d *reader) {
 	s.run.status = Running
-	f := s.frame("")
+	f := s.ensureFrame("")
 	h.string()
 	if len(h.b) > 0 {
 		f.digest = h.string()
 		for k, tag := range readTags(h) {
-			keep(&f.tags, k, tag)
+			setEntry(&f.tags, k, tag)
 		}
 	}
 	if len(d.b) > 0 {
-		f.apply(readPatches(d))
+		f.applyPatches(readPatches(d))
 	}
 }
 
-// begin reads what KindStart and KindCall share.
-func (f *rawFrame) begin(h, d *reader, active time.Duration) {
+// applyBegin reads what KindStart and KindCall share.
+func (f *rawFrame) applyBegin(h, d *reader, active time.Duration) {
 	f.digest = h.string()
 	f.since, f.from = active, f.step
 	f.halted, f.value, f.returned = false, nil, false
 	clear(f.visits)
 	f.tags = readTags(h)
-	f.apply(readPatches(d))
-	f.advance(h, d)
+	f.applyPatches(readPatches(d))
+	f.applyFrontier(h, d)
 }
 
-// advance reads a frontier and removes what belonged to the step before it.
-func (f *rawFrame) advance(h, d *reader) {
+// applyFrontier reads a frontier and removes what belonged to the step before it.
+func (f *rawFrame) applyFrontier(h, d *reader) {
 	f.tasks, f.arrived = readFrontier(h, d)
-	f.visit()
+	f.countVisits()
 	f.forgetStep()
 }
 
@@ -266,71 +266,71 @@ func (f *rawFrame) forgetStep() {
 	f.order = nil
 }
 
-// visit counts the nodes that are about to run.
-func (f *rawFrame) visit() {
+// countVisits counts the nodes that are about to run.
+func (f *rawFrame) countVisits() {
 	for i, t := range f.tasks {
 		if i == 0 || f.tasks[i-1].node != t.node {
-			keep(&f.visits, t.node, f.visits[t.node]+1)
+			setEntry(&f.visits, t.node, f.visits[t.node]+1)
 		}
 	}
 }
 
-func (s *replay) step(h, d *reader) {
+func (s *replay) applyStep(h, d *reader) {
 	path := h.string()
 	if path == "" {
 		s.run.failures = 0
 	}
-	f := s.frame(path)
+	f := s.ensureFrame(path)
 	if f.above { // the children of the step's tasks end with it
 		prefix := fmt.Sprintf("%s%d.", path, f.step)
 		maps.DeleteFunc(s.frames, func(p string, _ *rawFrame) bool { return strings.HasPrefix(p, prefix) })
 		f.above = false
 	}
 	f.step++
-	f.apply(readPatches(d))
-	f.advance(h, d)
+	f.applyPatches(readPatches(d))
+	f.applyFrontier(h, d)
 	if f.halted = h.bool(); f.halted {
 		f.value = d.bytes()
 	}
 }
 
-func (f *rawFrame) apply(ps []rawPatch) {
+func (f *rawFrame) applyPatches(ps []rawPatch) {
 	for _, p := range ps {
 		if p.fold == foldSet {
-			keep(&f.keys, p.key, append(f.keys[p.key][:0:0], p))
+			setEntry(&f.keys, p.key, append(f.keys[p.key][:0:0], p))
 		} else {
-			keep(&f.keys, p.key, append(f.keys[p.key], p))
+			setEntry(&f.keys, p.key, append(f.keys[p.key], p))
 		}
 	}
 }
 
-func (s *replay) question(h, d *reader) {
-	f := s.frame(h.string())
+func (s *replay) applyQuestion(h, d *reader) {
+	f := s.ensureFrame(h.string())
 	key := h.string()
 	q := &rawQuestion{base: h.string()}
 	q.q.decode(d)
 	if f.asks[key] == nil { // otherwise it is asked again
 		f.order = append(f.order, key)
-		keep(&s.asked, q.base, s.asked[q.base]+1)
+		setEntry(&s.asked, q.base, s.asked[q.base]+1)
 	}
-	keep(&f.asks, key, q)
+	setEntry(&f.asks, key, q)
 }
 
-func (s *replay) answer(h, d *reader) {
-	f := s.frame(h.string())
+func (s *replay) applyAnswer(h, d *reader) {
+	f := s.ensureFrame(h.string())
 	q := f.asks[h.string()]
 	ahead := h.int()
 	if q == nil || ahead > len(s.ahead) {
-		h.damaged("an answer without a question")
+		h.markDamaged("an answer without a question")
 		return
 	}
 	q.answered, q.ahead, q.refused, q.answer = true, ahead, h.string(), d.b
 	if ahead > 0 {
-		s.ahead[ahead-1] = aheadAnswer{id: s.ahead[ahead-1].id, used: true}
+		s.ahead[ahead-1] = presetAnswer{id: s.ahead[ahead-1].id, used: true}
 	}
 }
 
-func (s *replay) end(h, d *reader) {
+func (s *replay) applyEnd(h, d *reader) {
 	if s.run.status = Status(h.byte()); s.run.status == Failed {
 		s.run.failures++
 	}
@@ -346,26 +346,26 @@ func (s *replay) end(h, d *reader) {
 	s.run.broken = readBroken(h)
 }
 
-// open lists the questions without an answer, with the frame and key of each: in the
+// openQuestions lists the questions without an answer, with the frame and key of each: in the
 // order of their tasks, those of one task in order of asking, and those of its child
 // after them, or those of its named children by name. A task with a recorded update has
 // no open question.
-func (s *replay) open() []openQuestion {
-	w := &opened{replay: s, named: s.named(), seen: map[string]bool{}}
-	w.in("")
+func (s *replay) openQuestions() []openQuestion {
+	w := &questionWalk{replay: s, named: s.childPathsByTask(), seen: map[string]bool{}}
+	w.walkFrame("")
 	return w.qs
 }
 
-// opened is a walk through the frames.
-type opened struct {
+// questionWalk is a walk through the frames.
+type questionWalk struct {
 	*replay
 	named map[string][]string // children, by task
 	seen  map[string]bool     // so that a damaged frontier is not walked repeatedly
 	qs    []openQuestion
 }
 
-// in walks through one frame and those below it.
-func (w *opened) in(path string) {
+// walkFrame walks through one frame and those below it.
+func (w *questionWalk) walkFrame(path string) {
 	f := w.frames[path]
 	if f == nil || w.seen[path] {
 		return
@@ -381,9 +381,9 @@ func (w *opened) in(path string) {
 				w.qs = append(w.qs, openQuestion{path, key, q})
 			}
 		}
-		w.in(path + id + "/")
+		w.walkFrame(path + id + "/")
 		for _, below := range w.named[path+id] {
-			w.in(below)
+			w.walkFrame(below)
 		}
 	}
 }
@@ -393,8 +393,8 @@ type openQuestion struct {
 	q         *rawQuestion
 }
 
-// measure computes the bytes of live state: the size of a snapshot.
-func (s *replay) measure() {
+// measureSize computes the bytes of live state: the size of a snapshot.
+func (s *replay) measureSize() {
 	s.size = len(s.meta) + 8*len(s.runs)
 	for _, a := range s.ahead {
 		s.size += len(a.id) + len(a.value)
@@ -408,18 +408,18 @@ func (s *replay) measure() {
 	}
 }
 
-// load reads and folds a thread up to a record (0: all). A panic in a store is a
+// loadThread reads and folds a thread up to a record (0: all). A panic in a store is a
 // failure to read.
-func load(ctx context.Context, st Store, thread string, upTo int64) (s *replay, err error) {
+func loadThread(ctx context.Context, st Store, thread string, upTo int64) (s *replay, err error) {
 	return foldAll(ctx, thread, st, Range{FromSnapshot: true, UpTo: upTo})
 }
 
 // loadToDrive is load for a drive, which does not share the bytes of records.
 func loadToDrive(ctx context.Context, st Store, thread string) (s *replay, err error) {
 	if m, ok := st.(*Memory); ok {
-		return foldAll(ctx, thread, lender{m}, Range{FromSnapshot: true})
+		return foldAll(ctx, thread, zeroCopyMemory{m}, Range{FromSnapshot: true})
 	}
-	return load(ctx, st, thread, 0)
+	return loadThread(ctx, st, thread, 0)
 }
 
 // foldAll folds records that a store has.
@@ -432,51 +432,51 @@ func foldAll(ctx context.Context, thread string, st Store, r Range) (s *replay, 
 	if st == nil {
 		return nil, errNoStore
 	}
-	l := &loading{thread: thread}
+	l := &replayLoader{thread: thread}
 	l.sums = newChecker(thread)
-	if m, ok := st.(lender); ok {
-		m.each(ctx, thread, r, l.add)
+	if m, ok := st.(zeroCopyMemory); ok {
+		m.eachRecord(ctx, thread, r, l.addRecord)
 	} else {
-		st.Read(ctx, thread, r)(l.add)
+		st.Read(ctx, thread, r)(l.addRecord)
 	}
 	if l.err != nil {
 		return nil, l.err
 	}
-	l.measure()
+	l.measureSize()
 	return &l.replay, nil
 }
 
-// loading is a replay while its records are read. It is a type, because a loop would
+// replayLoader is a replay while its records are read. It is a type, because a loop would
 // allocate more for each thread that is opened.
-type loading struct {
+type replayLoader struct {
 	replay
 	thread string
 	err    error
 	summed bool // the record before it had a checksum
 }
 
-// check refuses a damaged record. After a record with a checksum, every record must
+// verifyRecord refuses a damaged record. After a record with a checksum, every record must
 // have one.
-func (l *loading) check(r *Record) error {
+func (l *replayLoader) verifyRecord(r *Record) error {
 	if r.Sum == 0 && l.summed {
 		return &DamagedError{Thread: l.thread, Seq: r.Seq, Kind: r.Kind}
 	}
 	l.summed = r.Sum != 0
-	return l.sums.check(r, false)
+	return l.sums.verifyRecord(r, false)
 }
 
-func (l *loading) add(r Record, err error) bool {
+func (l *replayLoader) addRecord(r Record, err error) bool {
 	switch {
 	case l.err != nil: // the store has continued although add returned false
 	case err != nil:
 		l.err = fmt.Errorf("read thread %s: %w", l.thread, err)
-	case l.head == 0 && r.Seq > 1 && !r.Kind.base():
+	case l.head == 0 && r.Seq > 1 && !r.Kind.isBase():
 		l.err = fmt.Errorf("%w %s: what lies before record %d was pruned", ErrNoPoint, l.thread, r.Seq)
 	default:
-		if l.err = l.check(&r); l.err != nil {
+		if l.err = l.verifyRecord(&r); l.err != nil {
 			return false
 		}
-		if err := l.replay.add(&r); err != nil {
+		if err := l.replay.applyRecord(&r); err != nil {
 			l.err = fmt.Errorf("thread %s, record %d (%s): %w", l.thread, r.Seq, r.Kind, err)
 		}
 	}

@@ -37,7 +37,7 @@ func TestQuestionsAnsweredWithinTheDrive(t *testing.T) {
 		var res graph.Result
 		for e, err := range r.Run(t.Context(), graph.Input{Thread: thread, Reply: reply, Topics: graph.TopicQuestion}) {
 			switch b := e.Body.(type) {
-			case graph.Answered:
+			case graph.QuestionAnswered:
 				told = append(told, fmt.Sprint(b.ID, b.Ahead))
 			case graph.RunEnded:
 				res = b.Result

@@ -2,44 +2,44 @@ package graph
 
 import "slices"
 
-// committed delivers the event of a committed step.
-func (x *drive) committed(f *frame, ts []task, was *frontier, dropped []string, seq int64, root bool) {
+// deliverStepCommitted delivers the event of a committed step.
+func (x *drive) deliverStepCommitted(f *frame, ts []task, was *frontier, dropped []string, seq int64, root bool) {
 	now, next := len(was.tasks), len(f.next.tasks)
-	l := &lists{all: make([]string, 0, now+next+max(now, next)+1)}
-	b := StepCommitted{Nodes: l.nodes(f.g, was), Next: l.nodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq}
+	l := &nameLists{all: make([]string, 0, now+next+max(now, next)+1)}
+	b := StepCommitted{Nodes: l.listNodes(f.g, was), Next: l.listNodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq}
 	for _, ws := range f.writes {
 		for _, w := range ws {
 			l.add(w.key.name)
 		}
 	}
-	b.Keys = l.cut()
+	b.Keys = l.endList()
 	b.Moves = make([]Move, 0, len(b.Nodes))
 	for i := range ts {
 		if n := ts[i].node(); i == 0 || n != ts[i-1].node() {
 			if i > 0 {
-				b.Moves[len(b.Moves)-1].To = l.cut()
+				b.Moves[len(b.Moves)-1].To = l.endList()
 			}
 			b.Moves = append(b.Moves, Move{From: n.Name})
 		}
-		f.move(l, &ts[i])
+		f.addMoveTargets(l, &ts[i])
 	}
-	b.Moves[len(b.Moves)-1].To = l.cut()
+	b.Moves[len(b.Moves)-1].To = l.endList()
 	e := Event{Path: f.public, Step: f.step, Body: b}
 	if root {
-		x.out.deliver(e)
+		x.out.deliverEvent(e)
 	} else {
-		x.out.send(e)
+		x.out.sendEvent(e)
 	}
 }
 
-// lists makes lists of names, each name once, that share an array.
-type lists struct {
+// nameLists makes lists of names, each name once, that share an array.
+type nameLists struct {
 	all  []string
 	from int             // where the current list begins
 	seen map[string]bool // names in the current list, if it is long
 }
 
-func (l *lists) add(name string) {
+func (l *nameLists) add(name string) {
 	list := l.all[l.from:]
 	switch {
 	case len(list) < manyTasks:
@@ -61,8 +61,8 @@ func (l *lists) add(name string) {
 	l.all = append(l.all, name)
 }
 
-// cut ends a list and returns it; nil if it is empty.
-func (l *lists) cut() []string {
+// endList ends a list and returns it; nil if it is empty.
+func (l *nameLists) endList() []string {
 	from := l.from
 	l.from, l.seen = len(l.all), nil
 	if from == l.from {
@@ -71,18 +71,18 @@ func (l *lists) cut() []string {
 	return l.all[from:l.from:l.from]
 }
 
-// nodes lists the nodes of the tasks, each once, in task order.
-func (l *lists) nodes(g *Graph, fr *frontier) []string {
+// listNodes lists the nodes of the tasks, each once, in task order.
+func (l *nameLists) listNodes(g *Graph, fr *frontier) []string {
 	for i := range fr.tasks {
 		if i == 0 || fr.tasks[i].node != fr.tasks[i-1].node {
 			l.all = append(l.all, g.nodes[fr.tasks[i].node].Name)
 		}
 	}
-	return l.cut()
+	return l.endList()
 }
 
-// move adds where a task led.
-func (f *frame) move(l *lists, t *task) {
+// addMoveTargets adds where a task led.
+func (f *frame) addMoveTargets(l *nameLists, t *task) {
 	n, add := t.node(), l.add
 	switch {
 	case t.up.Halt != nil:
@@ -93,12 +93,12 @@ func (f *frame) move(l *lists, t *task) {
 		return
 	}
 	for _, s := range t.up.Send {
-		to, _ := n.target(f.g, s.To)
+		to, _ := n.resolveTarget(f.g, s.To)
 		add(f.g.nameOf(to))
 	}
 	if t.up.Goto != nil {
 		for _, name := range t.up.Goto {
-			to, _ := n.target(f.g, name)
+			to, _ := n.resolveTarget(f.g, name)
 			add(f.g.nameOf(to))
 		}
 		return
@@ -107,7 +107,7 @@ func (f *frame) move(l *lists, t *task) {
 		add(f.g.nameOf(to))
 	}
 	for i := range n.picks {
-		labels, err := choose(n, &n.picks[i], f.st)
+		labels, err := evaluateBranch(n, &n.picks[i], f.st)
 		if err != nil {
 			continue
 		}
@@ -129,7 +129,7 @@ func (f *frame) keepFailures(ts []task) {
 		if t.recovered != nil && t.node().OnError == End {
 			e, ok := t.recovered.(*NodeError)
 			if !ok { // from the journal, as text
-				e = t.fail(t.recovered).(*NodeError)
+				e = t.wrapNodeError(t.recovered).(*NodeError)
 			}
 			f.failures = append(f.failures, e)
 		}

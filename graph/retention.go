@@ -25,9 +25,9 @@ type Keep struct {
 // that is being driven, or whose last drive did not record that it stopped. If a drive
 // starts at the same time, it or Prune gets ErrConflict.
 func Prune(ctx context.Context, st Store, thread string, k Keep) (first int64, err error) {
-	c, err := k.cut(ctx, st, thread)
-	if err == nil && c.excess() && c.inside == 0 {
-		err = c.snapshot(ctx, st, thread)
+	c, err := k.planPrune(ctx, st, thread)
+	if err == nil && c.hasExcess() && c.inside == 0 {
+		err = c.writeSnapshot(ctx, st, thread)
 	}
 	if err == nil && c.base > 0 {
 		err = st.Prune(ctx, thread, c.base)
@@ -38,8 +38,8 @@ func Prune(ctx context.Context, st Store, thread string, k Keep) (first int64, e
 	return max(c.base, c.first), nil
 }
 
-// cut says where a thread can be cut, and where it should be.
-type cut struct {
+// prunePlan says where a thread can be cut, and where it should be.
+type prunePlan struct {
 	first  int64 // the oldest record, or base
 	head   int64 // the newest record
 	named  int64 // the oldest record that Keep names; head+1: it names none
@@ -47,14 +47,14 @@ type cut struct {
 	inside int64 // the oldest snapshot among the named records; 0: none
 }
 
-// named reports whether k names a record after which there are newer records, and
+// keepsRecord reports whether k names a record after which there are newer records, and
 // steps.
-func (k Keep) named(e Entry, newer int64, steps int) bool {
+func (k Keep) keepsRecord(e Entry, newer int64, steps int) bool {
 	return newer < int64(k.Records) || steps < k.Steps || !k.Since.IsZero() && !e.Time.Before(k.Since)
 }
 
-// cut reads back as far as needed.
-func (k Keep) cut(ctx context.Context, st Store, thread string) (c cut, err error) {
+// planPrune reads back as far as needed.
+func (k Keep) planPrune(ctx context.Context, st Store, thread string) (c prunePlan, err error) {
 	steps, more := 0, true
 	for e, err := range History(ctx, st, thread) {
 		if err != nil {
@@ -64,16 +64,16 @@ func (k Keep) cut(ctx context.Context, st Store, thread string) (c cut, err erro
 			c.head, c.named = e.Seq, e.Seq+1
 		}
 		c.first = e.Seq
-		if more = more && k.named(e, c.head-e.Seq, steps); more {
+		if more = more && k.keepsRecord(e, c.head-e.Seq, steps); more {
 			c.named = e.Seq
 		} else if c.inside == c.named {
 			c.base, c.first = c.inside, c.inside
 			return c, nil
 		}
 		switch {
-		case e.Kind.base() && more:
+		case e.Kind.isBase() && more:
 			c.inside = e.Seq
-		case e.Kind.base():
+		case e.Kind.isBase():
 			c.base = e.Seq
 			return c, nil
 		case e.Kind == KindStep && e.Path == "":
@@ -86,17 +86,17 @@ func (k Keep) cut(ctx context.Context, st Store, thread string) (c cut, err erro
 	return c, nil
 }
 
-// excess reports whether there are records that neither k nor a resume needs.
-func (c *cut) excess() bool {
+// hasExcess reports whether there are records that neither k nor a resume needs.
+func (c *prunePlan) hasExcess() bool {
 	if c.base == 0 {
 		return c.first < c.named
 	}
 	return c.base+1 < c.named
 }
 
-// snapshot writes a snapshot after the newest record, unless a drive may be running.
-func (c *cut) snapshot(ctx context.Context, st Store, thread string) error {
-	s, err := load(ctx, st, thread, 0)
+// writeSnapshot writes a snapshot after the newest record, unless a drive may be running.
+func (c *prunePlan) writeSnapshot(ctx context.Context, st Store, thread string) error {
+	s, err := loadThread(ctx, st, thread, 0)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (c *cut) snapshot(ctx context.Context, st Store, thread string) error {
 	if s.run.status == Running {
 		return nil
 	}
-	rec := Record{Kind: KindSnapshot, Time: s.last, Head: s.headline(), Data: s.encode()}
+	rec := Record{Kind: KindSnapshot, Time: s.last, Head: s.encodeSnapshotHead(), Data: s.encode()}
 	if err := appendSealed(ctx, st, thread, c.head, rec); err != nil {
 		return err
 	}

@@ -20,9 +20,9 @@ func (t *task) retry() *Retry {
 	return &t.drive.r.Retry
 }
 
-// allows reports whether another attempt follows the one that failed. A panic in If is
+// shouldRetry reports whether another attempt follows the one that failed. A panic in If is
 // an error of its node.
-func (r *Retry) allows(attempt int, err error) (again bool, fault error) {
+func (r *Retry) shouldRetry(attempt int, err error) (again bool, fault error) {
 	defer func() {
 		if p := recover(); p != nil {
 			again, fault = false, panicError("Retry.If", p)
@@ -31,9 +31,9 @@ func (r *Retry) allows(attempt int, err error) (again bool, fault error) {
 	return attempt < r.Attempts && (r.If == nil || r.If(err)), nil
 }
 
-// delay returns the pause after an attempt. Its random part is the same for the same
+// attemptDelay returns the pause after an attempt. Its random part is the same for the same
 // task and attempt, so that a run can be repeated exactly.
-func (r *Retry) delay(attempt int, task string) time.Duration {
+func (r *Retry) attemptDelay(attempt int, task string) time.Duration {
 	if r.Delay <= 0 {
 		return 0
 	}

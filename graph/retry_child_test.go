@@ -16,7 +16,7 @@ import (
 func flaky(t *testing.T, c *tally, retry graph.Retry) *graph.Graph {
 	pay := func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		_, err := graph.Do(ctx, "pay", func(context.Context) (int, error) { return c.add("paid"), nil })
-		return graph.Put(total.Set(1)), err
+		return graph.Put(newReducerKey.Set(1)), err
 	}
 	work := func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		if _, err := graph.Do(ctx, "mail", func(context.Context) (int, error) { return c.add("mailed"), nil }); err != nil {
@@ -25,19 +25,19 @@ func flaky(t *testing.T, c *tally, retry graph.Retry) *graph.Graph {
 		if c.add("worked") < 3 {
 			return graph.Update{}, errors.New("not yet")
 		}
-		return graph.Put(total.Set(10)), nil
+		return graph.Put(newReducerKey.Set(10)), nil
 	}
 	out := func(_ graph.State, ch graph.Child) (graph.Update, error) {
 		if c.add("out") == 1 {
 			return graph.Update{}, errors.New("out fails once")
 		}
-		return graph.Put(total.Set(total.Get(ch.State))), nil
+		return graph.Put(newReducerKey.Set(newReducerKey.Get(ch.State))), nil
 	}
 	low := compile(t, graph.Def{Name: "low", Keys: all, Start: []string{"first"}, Nodes: []graph.Node{{Name: "first", Run: pay}, {Name: "pay", Run: pay}, {Name: "work", Run: work}},
 		Edges: []graph.Edge{edge("first", "pay", "work"), edge("pay", graph.End), edge("work", graph.End)}})
 	mid := compile(t, graph.Def{Name: "mid", Keys: all, Start: []string{"low"}, Nodes: []graph.Node{{Name: "low", Graph: low, Out: out}}, Edges: []graph.Edge{edge("low", graph.End)}})
 	return compile(t, graph.Def{Name: "top", Keys: all, Start: []string{"mid"}, Nodes: []graph.Node{{Name: "mid", Graph: mid, Retry: retry, Out: func(_ graph.State, ch graph.Child) (graph.Update, error) {
-		return graph.Put(total.Set(total.Get(ch.State))), nil
+		return graph.Put(newReducerKey.Set(newReducerKey.Get(ch.State))), nil
 	}}}, Edges: []graph.Edge{edge("mid", graph.End)}})
 }
 
@@ -49,7 +49,7 @@ func TestARetriedChildRepeatsNoEffect(t *testing.T) {
 		r := &graph.Runner{Graph: flaky(t, &c, graph.Retry{Attempts: 4}), Store: store}
 		res, err := r.Invoke(t.Context(), graph.Input{})
 		is(t, graph.Done, res, err)
-		got := fmt.Sprint(total.Get(res.State), c.of("paid"), c.of("mailed"), c.of("worked"), c.of("out"))
+		got := fmt.Sprint(newReducerKey.Get(res.State), c.of("paid"), c.of("mailed"), c.of("worked"), c.of("out"))
 		if got != "12 2 1 3 2" {
 			t.Errorf("store %T: total, paid, mailed, worked, out: %s", store, got)
 		}
@@ -69,7 +69,7 @@ func TestARetryGivesAChildItsTimeAgain(t *testing.T) {
 						return graph.Update{}, ctx.Err()
 					}
 					time.Sleep(time.Second / 2)
-					return graph.Put(total.Set(1)), nil
+					return graph.Put(newReducerKey.Set(1)), nil
 				}
 				child := compile(t, graph.Def{Name: "child", Keys: all, Timeout: time.Second, Start: []string{"s"}, Nodes: []graph.Node{{Name: "s", Run: slow}}, Edges: []graph.Edge{edge("s", graph.End)}})
 				r := &graph.Runner{Store: store, Graph: compile(t, graph.Def{Name: "top", Keys: all, Start: []string{"c"},
@@ -100,15 +100,15 @@ func TestOnErrorTakesAStepTimeout(t *testing.T) {
 		var causes []string
 		late := func(ctx context.Context, _ graph.State) (graph.Update, error) {
 			causes = append(causes, graph.Cause(ctx))
-			return graph.Put(total.Set(1)), nil
+			return graph.Put(newReducerKey.Set(1)), nil
 		}
 		d := graph.Def{Name: "late", Keys: all, StepTimeout: time.Second, Concurrency: 1, Start: []string{"a", "b"},
 			Nodes: []graph.Node{{Name: "a", Run: slow, OnError: "h"}, {Name: "b", Run: slow, OnError: "h"}, {Name: "h", Run: late}},
 			Edges: []graph.Edge{edge("a", graph.End), edge("b", graph.End), edge("h", graph.End)}}
 		r := &graph.Runner{Graph: compile(t, d), Store: graph.NewMemory()}
 		res, err := r.Invoke(t.Context(), graph.Input{})
-		if is(t, graph.Done, res, err); total.Get(res.State) != 1 || len(causes) != 1 || causes[0] == "" {
-			t.Errorf("%d, causes %q", total.Get(res.State), causes)
+		if is(t, graph.Done, res, err); newReducerKey.Get(res.State) != 1 || len(causes) != 1 || causes[0] == "" {
+			t.Errorf("%d, causes %q", newReducerKey.Get(res.State), causes)
 		}
 		d.StepTimeout = time.Hour
 		above := graph.Def{Name: "above", Keys: all, StepTimeout: time.Second, Start: []string{"c"},

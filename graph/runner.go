@@ -95,7 +95,7 @@ type Resume struct {
 // thread whose last run has not ended is a *BusyError, which says whether another drive
 // works on it.
 func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
-	return r.events(in.Topics, func(x *drive) (Result, error) { return x.start(ctx, in) })
+	return r.streamEvents(in.Topics, func(x *drive) (Result, error) { return x.startRun(ctx, in) })
 }
 
 // Resume continues the thread's last run and yields its events, like Run. Tasks and
@@ -104,52 +104,52 @@ func (r *Runner) Run(ctx context.Context, in Input) iter.Seq2[Event, error] {
 // a run that another drive works on, the error is a *BusyError if the store implements
 // Leaser: see Resume.Takeover.
 func (r *Runner) Resume(ctx context.Context, in Resume) iter.Seq2[Event, error] {
-	return r.events(in.Topics, func(x *drive) (Result, error) { return x.resume(ctx, in) })
+	return r.streamEvents(in.Topics, func(x *drive) (Result, error) { return x.resumeRun(ctx, in) })
 }
 
 // Invoke is Run without events: it returns at the end of the drive.
 func (r *Runner) Invoke(ctx context.Context, in Input) (Result, error) {
 	in.Topics = 0
-	return r.invoke(func(x *drive) (Result, error) { return x.start(ctx, in) })
+	return r.runWithoutEvents(func(x *drive) (Result, error) { return x.startRun(ctx, in) })
 }
 
 // InvokeResume is Resume without events.
 func (r *Runner) InvokeResume(ctx context.Context, in Resume) (Result, error) {
 	in.Topics = 0
-	return r.invoke(func(x *drive) (Result, error) { return x.resume(ctx, in) })
+	return r.runWithoutEvents(func(x *drive) (Result, error) { return x.resumeRun(ctx, in) })
 }
 
-// invoke drives without events.
-func (r *Runner) invoke(run func(*drive) (Result, error)) (Result, error) {
-	if !r.Graph.compiled() {
+// runWithoutEvents drives without events.
+func (r *Runner) runWithoutEvents(run func(*drive) (Result, error)) (Result, error) {
+	if !r.Graph.isCompiled() {
 		return Result{Status: NotStarted}, errNoGraph
 	}
-	res, err := run(r.drive(0))
+	res, err := run(r.newDrive(0))
 	if res.Status == Running {
 		res.Status = NotStarted
 	}
 	return res, err
 }
 
-// compiled reports whether the graph was made by Compile.
-func (g *Graph) compiled() bool { return g != nil && g.table != nil }
+// isCompiled reports whether the graph was made by Compile.
+func (g *Graph) isCompiled() bool { return g != nil && g.table != nil }
 
-func (r *Runner) events(topics Topic, run func(*drive) (Result, error)) iter.Seq2[Event, error] {
+func (r *Runner) streamEvents(topics Topic, run func(*drive) (Result, error)) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		if !r.Graph.compiled() {
+		if !r.Graph.isCompiled() {
 			yield(Event{}, errNoGraph)
 			return
 		}
-		x := r.drive(topics)
+		x := r.newDrive(topics)
 		x.out.yield = yield
-		defer x.stop()
+		defer x.closeEvents()
 		res, err := run(x)
 		if x.out.gone {
 			return
 		}
 		if res.Status != Running {
 			res.Err = err
-			x.out.deliver(Event{Step: res.Steps, Body: RunEnded{res}})
+			x.out.deliverEvent(Event{Step: res.Steps, Body: RunEnded{res}})
 		}
 		if err != nil && !x.out.gone {
 			yield(Event{}, err)
@@ -157,17 +157,17 @@ func (r *Runner) events(topics Topic, run func(*drive) (Result, error)) iter.Seq
 	}
 }
 
-// stop ends what a drive with events has started.
-func (x *drive) stop() {
+// closeEvents ends what a drive with events has started.
+func (x *drive) closeEvents() {
 	if x.topics != 0 {
 		x.out.close()
 	}
-	if x.lone != nil {
-		close(x.lone.tasks)
+	if x.singleTask != nil {
+		close(x.singleTask.tasks)
 	}
 }
 
-func (r *Runner) drive(topics Topic) *drive {
+func (r *Runner) newDrive(topics Topic) *drive {
 	x := &drive{r: r, topics: topics, exec: r.Executor, clock: r.Clock}
 	if x.exec == nil {
 		x.exec = goroutines{}
@@ -179,14 +179,14 @@ func (r *Runner) drive(topics Topic) *drive {
 	}
 	x.out.clock = x.clock
 	if topics != 0 {
-		x.out.open()
+		x.out.openQueue()
 		x.live = topics&TopicEmit != 0
 	}
 	return x
 }
 
-// start starts a run, or returns the result of one that has already ended.
-func (x *drive) start(ctx context.Context, in Input) (Result, error) {
+// startRun starts a run, or returns the result of one that has already ended.
+func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	x.run, x.thread, x.pause, x.grace, x.reply = in.Run, in.Thread, in.Pause, in.Grace, in.Reply
 	if err := x.breakAt(in.Break); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
@@ -201,28 +201,28 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 	if x.thread == "" {
 		x.thread = x.run
 	}
-	defer x.leave()
-	s, by, err := x.attach(ctx, false)
+	defer x.detachThread()
+	s, by, err := x.attachThread(ctx, false)
 	if err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
 	x.out.run = x.run
-	if s.past(x.run) {
-		return x.endOf(ctx, x.run)
+	if s.hasPastRun(x.run) {
+		return x.loadRunEnd(ctx, x.run)
 	}
-	if by.Owner != "" && !s.over(x.run) {
-		return Result{Thread: x.thread, Run: x.run}, s.busy(x.thread, by)
+	if by.Owner != "" && !s.isRunOver(x.run) {
+		return Result{Thread: x.thread, Run: x.run}, s.newBusyError(x.thread, by)
 	}
-	f, err := x.idle(s, in.Set...)
+	f, err := x.openIdleFrame(s, in.Set...)
 	if err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
 	if s != nil && s.run.id == x.run {
-		return x.ended(s, f)
+		return x.finalResult(s, f)
 	}
 	var head, tail []byte
 	if x.j != nil || len(in.Ahead) > 0 {
-		if tail, err = x.giveAhead(in.Ahead); err != nil {
+		if tail, err = x.addPresetAnswers(in.Ahead); err != nil {
 			return Result{Thread: x.thread, Run: x.run}, err
 		}
 	}
@@ -231,34 +231,34 @@ func (x *drive) start(ctx context.Context, in Input) (Result, error) {
 		head = putString(putString(putString(make([]byte, 0, 256), x.run), in.Label), x.r.Graph.def.Name)
 		tail = putString(tail, in.Meta)
 	}
-	if err := x.begin(f, in.Set, KindStart, head, tail); err != nil {
+	if err := x.beginFrame(f, in.Set, KindStart, head, tail); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
 	}
 	if x.j != nil {
-		x.j.grew(len(tail))
+		x.j.addStateSize(len(tail))
 	}
 	if x.topics&TopicRun != 0 {
-		x.out.deliver(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: in.Label}})
+		x.out.deliverEvent(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: in.Label}})
 	}
-	return x.finish(f)
+	return x.driveRoot(f)
 }
 
-// idle opens the thread's state for a new run that starts with the writes of set.
-func (x *drive) idle(s *replay, set ...Write) (*frame, error) {
+// openIdleFrame opens the thread's state for a new run that starts with the writes of set.
+func (x *drive) openIdleFrame(s *replay, set ...Write) (*frame, error) {
 	if s == nil || s.head == 0 {
 		f := newFrame(x.r.Graph, "", "")
 		f.first = x.r.Graph.def.First
 		return f, nil
 	}
 	if !s.run.status.Final() {
-		return nil, s.busy(x.thread, Lease{})
+		return nil, s.newBusyError(x.thread, Lease{})
 	}
-	raw := s.frame("")
+	raw := s.ensureFrame("")
 	raw.tasks, raw.arrived = nil, nil // they belong to an abandoned run
 	if s.run.id == x.run {
 		set = nil // nothing is written: the run has ended
 	}
-	f, err := raw.open(newFrame(x.r.Graph, "", ""), set...)
+	f, err := raw.decodeFrame(newFrame(x.r.Graph, "", ""), set...)
 	if err == nil && s.run.id != x.run {
 		f.raw, f.halted, f.value, f.since = nil, false, nil, 0
 		clear(f.visits)
@@ -266,8 +266,8 @@ func (x *drive) idle(s *replay, set ...Write) (*frame, error) {
 	return f, err
 }
 
-// resume continues a run, or returns the result of one that has ended.
-func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
+// resumeRun continues a run, or returns the result of one that has ended.
+func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 	x.thread, x.pause, x.grace, x.reply = in.Thread, in.Pause, in.Grace, in.Reply
 	if err := x.breakAt(in.Break); err != nil {
 		return Result{Thread: x.thread}, err
@@ -275,14 +275,14 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if x.r.Store == nil {
 		return Result{Thread: x.thread}, errors.New("graph: resuming needs a store; give the Runner one")
 	}
-	defer x.leave()
-	s, by, err := x.attach(ctx, in.Takeover)
+	defer x.detachThread()
+	s, by, err := x.attachThread(ctx, in.Takeover)
 	if err != nil {
 		return Result{Thread: x.thread}, err
 	}
 	res := Result{Thread: x.thread, Run: s.run.id}
 	if by.Owner != "" && !s.run.status.Final() {
-		return res, s.busy(x.thread, by)
+		return res, s.newBusyError(x.thread, by)
 	}
 	if s.head == 0 {
 		return res, fmt.Errorf("%w: %s", ErrNoThread, x.thread)
@@ -295,14 +295,14 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 		if len(in.Set) > 0 {
 			return res, fmt.Errorf("thread %s: run %s is over (%s): Resume.Set needs one that is not", x.thread, s.run.id, s.run.status)
 		}
-		f, err := x.idle(s)
+		f, err := x.openIdleFrame(s)
 		if err != nil {
 			return res, err
 		}
-		return x.ended(s, f)
+		return x.finalResult(s, f)
 	}
-	raw := s.frame("")
-	consents, err := x.unchanged(s, in.AcceptChanges)
+	raw := s.ensureFrame("")
+	consents, err := x.compareGraphs(s, in.AcceptChanges)
 	if err != nil {
 		return res, err
 	}
@@ -311,18 +311,18 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 	if s.branch != "" {
 		x.branch = "~" + s.branch
 	}
-	f, err := raw.open(newFrame(x.r.Graph, "", ""), in.Set...)
+	f, err := raw.decodeFrame(newFrame(x.r.Graph, "", ""), in.Set...)
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}
-	claim, err := x.claim(f, in.Set)
+	claim, err := x.newClaimRecord(f, in.Set)
 	if err != nil {
 		return res, fmt.Errorf("thread %s: %w", x.thread, err)
 	}
-	if err := x.answers(s, in.Answers, claim); err != nil {
+	if err := x.recordAnswers(s, in.Answers, claim); err != nil {
 		return res, err
 	}
-	if err := x.j.gather(false, consents...); err != nil {
+	if err := x.j.addRecords(false, consents...); err != nil {
 		return res, err
 	}
 	f.frames = s.frames
@@ -333,15 +333,15 @@ func (x *drive) resume(ctx context.Context, in Resume) (Result, error) {
 		return res, err
 	}
 	if x.topics&TopicRun != 0 {
-		x.out.deliver(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: s.run.label, Resumed: true}})
+		x.out.deliverEvent(Event{Step: f.step, Body: RunStarted{Graph: x.r.Graph.def.Name, Label: s.run.label, Resumed: true}})
 	}
-	x.tellAnswers(f)
-	return x.finish(f)
+	x.deliverAnswers(f)
+	return x.driveRoot(f)
 }
 
-// claim makes the record of a drive that takes over: with what set writes, and with the
+// newClaimRecord makes the record of a drive that takes over: with what set writes, and with the
 // graph if it is not the one that the run was driven with.
-func (x *drive) claim(f *frame, set []Write) (Record, error) {
+func (x *drive) newClaimRecord(f *frame, set []Write) (Record, error) {
 	rec := Record{Kind: KindClaim, Head: putString(nil, x.run)}
 	if g := x.r.Graph; f.raw.digest != g.digest {
 		rec.Head = putTags(putString(rec.Head, g.digest), g.table.keys)
@@ -353,18 +353,18 @@ func (x *drive) claim(f *frame, set []Write) (Record, error) {
 	if err != nil {
 		return rec, err
 	}
-	st, _, err := apply(f.st, [][]Write{set}, &f.bufs, x.recording(f))
+	st, _, err := applyWrites(f.st, [][]Write{set}, &f.bufs, x.patchBuffer(f))
 	if err != nil {
 		return rec, err
 	}
 	f.st = st
-	data, err := x.patches(f)
+	data, err := x.encodePatches(f)
 	rec.Data = slices.Clone(data)
 	return rec, err
 }
 
-// ended returns the result of a run that has ended, from its journal.
-func (x *drive) ended(s *replay, f *frame) (Result, error) {
+// finalResult returns the result of a run that has ended, from its journal.
+func (x *drive) finalResult(s *replay, f *frame) (Result, error) {
 	res := Result{Thread: x.thread, Run: s.run.id, Status: s.run.status, State: f.st, Head: s.head}
 	if s.run.value != nil {
 		v, err := decodeDynamic(s.run.value)

@@ -164,7 +164,7 @@ func TestACancelledRunIsNobodysFailure(t *testing.T) {
 // its other runs go on.
 func TestPanicsAreErrorsWhereverTheyAre(t *testing.T) {
 	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{say("x")}, Edges: []graph.Edge{edge("x", graph.End)}})
-	bomb := graph.Last[string]("bomb").Codec(graph.Codec[string]{Tag: "t",
+	bomb := graph.Last[string]("bomb").WithCodec(graph.Codec[string]{Tag: "t",
 		Encode: func(b []byte, s string) ([]byte, error) { return append(b, s...), nil },
 		Decode: func([]byte) (string, error) { panic("in Decode") }})
 	for want, n := range map[string]graph.Node{
@@ -176,7 +176,7 @@ func TestPanicsAreErrorsWhereverTheyAre(t *testing.T) {
 			_, err := graph.Do(ctx, "e", func(context.Context) (int, error) { panic("in Do") })
 			return graph.Update{}, err
 		}},
-		"in Codec": {Run: writes(only.Codec(graph.Codec[string]{Tag: "string", Encode: func([]byte, string) ([]byte, error) { panic("in Codec") }, Decode: func([]byte) (string, error) { return "", nil }}).Set("x"))},
+		"in Codec": {Run: writes(only.WithCodec(graph.Codec[string]{Tag: "string", Encode: func([]byte, string) ([]byte, error) { panic("in Codec") }, Decode: func([]byte) (string, error) { return "", nil }}).Set("x"))},
 	} {
 		n.Name = "a"
 		g := parallel(t, n, graph.Node{Name: "b", Run: idle}, graph.Node{Name: "c", Run: idle})
@@ -234,21 +234,21 @@ func TestARetriedChildGoesOnWhereItFailed(t *testing.T) {
 		low := compile(t, graph.Def{Name: "low", Keys: all, Start: []string{"pay", "ask"}, Nodes: []graph.Node{
 			{Name: "pay", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 				_, err := graph.Do(ctx, "pay", func(context.Context) (int, error) { return c.add("paid"), nil })
-				return graph.Put(total.Set(1)), err
+				return graph.Put(newReducerKey.Set(1)), err
 			}},
 			{Name: "ask", Run: asks(nil)},
 			{Name: "flaky", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
 				if c.add("flaky") < 4 {
 					return graph.Update{}, errors.New("flaky")
 				}
-				return graph.Put(total.Set(10)), nil
+				return graph.Put(newReducerKey.Set(10)), nil
 			}},
 		}, Edges: []graph.Edge{edge("pay", "flaky"), edge("ask", graph.End), edge("flaky", graph.End)}})
 		mid := compile(t, graph.Def{Name: "mid", Keys: all, Start: []string{"low"}, Nodes: []graph.Node{{Name: "low", Graph: low, Out: func(_ graph.State, ch graph.Child) (graph.Update, error) {
-			return graph.Put(total.Set(total.Get(ch.State))), nil
+			return graph.Put(newReducerKey.Set(newReducerKey.Get(ch.State))), nil
 		}}}, Edges: []graph.Edge{edge("low", graph.End)}})
 		d := graph.Def{Name: "top", Keys: all, Start: []string{"first"}, Nodes: []graph.Node{{Name: "first", Run: asks(nil)}, {Name: "mid", Graph: mid, Retry: graph.Retry{Attempts: 3 - drives}, Out: func(_ graph.State, ch graph.Child) (graph.Update, error) {
-			return graph.Put(total.Set(total.Get(ch.State))), nil
+			return graph.Put(newReducerKey.Set(newReducerKey.Get(ch.State))), nil
 		}}}, Edges: []graph.Edge{edge("first", "mid"), edge("mid", graph.End)}}
 		r := kept(compile(t, d))
 		res, err := start(t, r)
@@ -263,8 +263,8 @@ func TestARetriedChildGoesOnWhereItFailed(t *testing.T) {
 			}
 			res, err = resume(t, r, as...)
 		}
-		if is(t, graph.Done, res, err); c.of("paid") != 1 || total.Get(res.State) != 11 {
-			t.Errorf("%d drives: paid %d times, total %d", drives, c.of("paid"), total.Get(res.State))
+		if is(t, graph.Done, res, err); c.of("paid") != 1 || newReducerKey.Get(res.State) != 11 {
+			t.Errorf("%d drives: paid %d times, total %d", drives, c.of("paid"), newReducerKey.Get(res.State))
 		}
 	}
 }
@@ -273,9 +273,9 @@ func TestARetriedChildGoesOnWhereItFailed(t *testing.T) {
 // and no handler hears of it, not even when it is only a snapshot that is lost.
 func TestAStoreThatFailsIsNoNodesFailure(t *testing.T) {
 	var c tally
-	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: writes(list.Reset([]string{strings.Repeat("y", 20_000)}), total.Set(1))}},
+	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{{Name: "x", Run: writes(list.Reset([]string{strings.Repeat("y", 20_000)}), newReducerKey.Set(1))}},
 		Edges: []graph.Edge{branch("x", map[string]string{"again": "x", "stop": graph.End}, func(s graph.State) string {
-			if total.Get(s) < 30 {
+			if newReducerKey.Get(s) < 30 {
 				return "again"
 			}
 			return "stop"
@@ -338,7 +338,7 @@ func TestAllThatIsEmittedArrives(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b, ok := e.Body.(graph.Emitted); ok {
+			if b, ok := e.Body.(graph.ValueEmitted); ok {
 				v := b.Value.([2]int)
 				k := fmt.Sprint(e.Path, e.Node, v[0])
 				if next[k] != v[1] {

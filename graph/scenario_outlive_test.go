@@ -40,7 +40,7 @@ func TestGoroutinesThatOutliveTheirNodeAreRefused(t *testing.T) {
 	settled(t, func(t *testing.T) {
 		release, errs = make(chan struct{}), make(chan error, 10)
 		for e, err := range kept(g).Run(t.Context(), graph.Input{Topics: graph.AllTopics}) {
-			if b, ok := e.Body.(graph.Emitted); ok || err != nil {
+			if b, ok := e.Body.(graph.ValueEmitted); ok || err != nil {
 				t.Errorf("%v, %v", b, err)
 			}
 		}
@@ -58,13 +58,13 @@ func TestAnEffectThatOutlivesItsNodeDoesNoHarm(t *testing.T) {
 					_, _ = graph.Do(ctx, "slow", func(context.Context) (int, error) { close(under); <-release; return 1, nil })
 				}()
 				<-under
-				return graph.Put(total.Set(1)), nil
+				return graph.Put(newReducerKey.Set(1)), nil
 			}},
 			{Name: "b", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 				close(release)
 				<-done
 				_, err := graph.Interrupt[string](ctx, graph.Ask{})
-				return graph.Put(total.Set(10)), err
+				return graph.Put(newReducerKey.Set(10)), err
 			}},
 		}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}})
 		r := kept(g)
@@ -74,7 +74,7 @@ func TestAnEffectThatOutlivesItsNodeDoesNoHarm(t *testing.T) {
 		}
 		release, done = make(chan struct{}), make(chan struct{})
 		close(done)
-		if res, err = resume(t, r, says("b", "")); res.Status != graph.Done || total.Get(res.State) != 11 {
+		if res, err = resume(t, r, says("b", "")); res.Status != graph.Done || newReducerKey.Get(res.State) != 11 {
 			t.Errorf("%v, %v", res.Status, err)
 		}
 	})

@@ -156,7 +156,7 @@ func TestATaskOfASendAsks(t *testing.T) {
 	var c tally
 	d := graph.Def{Name: "g", Keys: all, Start: []string{"split"}, Nodes: []graph.Node{sends(3),
 		{Name: "work", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
-			n := total.Get(s)
+			n := newReducerKey.Get(s)
 			c.add(fmt.Sprint(n))
 			if n != 2 {
 				return graph.Put(list.Set([]string{fmt.Sprint(n)})), nil
@@ -391,7 +391,7 @@ func TestAnswersThatDoNotFitChangeNothing(t *testing.T) {
 func TestAnAnswerThatIsNoIntegerIsRefused(t *testing.T) {
 	g := parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		n, err := graph.Interrupt[int](ctx, graph.Ask{Prompt: "how many?"})
-		return graph.Put(total.Set(n)), err
+		return graph.Put(newReducerKey.Set(n)), err
 	}})
 	r := kept(g)
 	res, err := start(t, r)
@@ -407,8 +407,8 @@ func TestAnAnswerThatIsNoIntegerIsRefused(t *testing.T) {
 		}
 	}
 	res, err = resume(t, r, graph.Answer{ID: "a", Value: 3})
-	if is(t, graph.Done, res, err); total.Get(res.State) != 3 {
-		t.Error(total.Get(res.State))
+	if is(t, graph.Done, res, err); newReducerKey.Get(res.State) != 3 {
+		t.Error(newReducerKey.Get(res.State))
 	}
 }
 
@@ -438,7 +438,7 @@ func TestAnAnswerThatDoesNotDecodeOpensTheQuestionAgain(t *testing.T) {
 	g := parallel(t, graph.Node{Name: "a", Retry: graph.Retry{Attempts: 3}, OnError: "h", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		top.add("a")
 		s, err := graph.Interrupt[seats](ctx, graph.Ask{Prompt: "which?"})
-		return graph.Put(total.Set(int(s.Row))), err
+		return graph.Put(newReducerKey.Set(int(s.Row))), err
 	}}, graph.Node{Name: "h", Run: top.counts("h")}, graph.Node{Name: "b", Run: asks(nil)})
 	bad, good := graph.Answer{ID: "a", Value: map[string]int{"Row": 300}}, graph.Answer{ID: "a", Value: map[string]int{"Row": 7}}
 	for _, ahead := range [][]graph.Answer{nil, {bad}} {
@@ -460,8 +460,8 @@ func TestAnAnswerThatDoesNotDecodeOpensTheQuestionAgain(t *testing.T) {
 		}
 		is(t, graph.Waiting, res, err)
 		res, err = resume(t, r, good, says("b", ""))
-		if is(t, graph.Done, res, err); total.Get(res.State) != 7 {
-			t.Error(total.Get(res.State))
+		if is(t, graph.Done, res, err); newReducerKey.Get(res.State) != 7 {
+			t.Error(newReducerKey.Get(res.State))
 		}
 		if err := graph.Fork(t.Context(), r.Store, thread, 0, "copy"); err != nil {
 			t.Error(err)

@@ -75,7 +75,7 @@ func TestLimitsHoldAcrossDrives(t *testing.T) {
 	loop := func(d graph.Def) *graph.Graph {
 		d.Name, d.Keys, d.Start, d.Nodes = "g", all, []string{"a"}, []graph.Node{{Name: "a", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
 			u, err := asker("")(ctx, s)
-			u.Writes = append(u.Writes, total.Set(graph.Visit(ctx)))
+			u.Writes = append(u.Writes, newReducerKey.Set(graph.Visit(ctx)))
 			return u, err
 		}}}
 		d.Edges = []graph.Edge{edge("a", "a")}
@@ -93,8 +93,8 @@ func TestLimitsHoldAcrossDrives(t *testing.T) {
 		for range 2 { // resumed, it is still there
 			is(t, want, res, err)
 			var l *graph.LimitError
-			if !errors.As(err, &l) || l.Limit != 3 || !slices.Equal(l.Frontier, []string{"a"}) || total.Get(res.State) != 6 {
-				t.Errorf("%v: %v, total %d", want, err, total.Get(res.State))
+			if !errors.As(err, &l) || l.Limit != 3 || !slices.Equal(l.Frontier, []string{"a"}) || newReducerKey.Get(res.State) != 6 {
+				t.Errorf("%v: %v, total %d", want, err, newReducerKey.Get(res.State))
 			}
 			res, err = resume(t, r)
 		}
@@ -262,18 +262,18 @@ func TestKeysOfEffectsAreNoOrdinals(t *testing.T) {
 // writes, in later steps, and when its frame is opened again.
 func TestAnInheritingChildKeepsWhatItWrote(t *testing.T) {
 	see := func(_ context.Context, s graph.State) (graph.Update, error) {
-		return graph.Put(list.Set([]string{fmt.Sprint(only.Get(s), len(list.Get(s)), total.Get(s), len(table.Get(s)), chain.Get(s))})), nil
+		return graph.Put(list.Set([]string{fmt.Sprint(only.Get(s), len(list.Get(s)), newReducerKey.Get(s), len(table.Get(s)), chain.Get(s))})), nil
 	}
 	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"one"}, Nodes: []graph.Node{
 		{Name: "one", Run: func(ctx context.Context, s graph.State) (graph.Update, error) {
 			u, err := see(ctx, s)
-			u.Writes = append(u.Writes, only.Set("child"), total.Set(1), table.Set(map[string]int{"c": 1}), chain.Set("c"))
+			u.Writes = append(u.Writes, only.Set("child"), newReducerKey.Set(1), table.Set(map[string]int{"c": 1}), chain.Set("c"))
 			return u, err
 		}}, {Name: "two", Run: asks(nil)}, {Name: "three", Run: see},
 	}, Edges: []graph.Edge{edge("one", "two"), edge("two", "three"), edge("three", graph.End)}})
 	for want, set := range map[string][]graph.Write{
 		"p1 10 1(p),child2 11 2((p)c)":        nil,
-		"in2 15 2((p)i),child3 16 3(((p)i)c)": {only.Set("in"), list.Set([]string{"in"}), total.Set(5), table.Set(map[string]int{"i": 1}), chain.Set("i")},
+		"in2 15 2((p)i),child3 16 3(((p)i)c)": {only.Set("in"), list.Set([]string{"in"}), newReducerKey.Set(5), table.Set(map[string]int{"i": 1}), chain.Set("i")},
 	} {
 		for _, open := range []bool{false, true} {
 			d := graph.Def{Name: "g", Keys: all, Start: []string{"sub"}, Nodes: []graph.Node{{Name: "sub", Graph: child, Inherit: true,
@@ -287,7 +287,7 @@ func TestAnInheritingChildKeepsWhatItWrote(t *testing.T) {
 				}
 			}
 			r := kept(compile(t, d))
-			res, err := start(t, r, only.Set("p"), list.Set([]string{"p"}), total.Set(10), table.Set(map[string]int{"p": 1}), chain.Set("p"))
+			res, err := start(t, r, only.Set("p"), list.Set([]string{"p"}), newReducerKey.Set(10), table.Set(map[string]int{"p": 1}), chain.Set("p"))
 			is(t, graph.Waiting, res, err)
 			res, err = resume(t, r, says("sub/two", ""))
 			if is(t, graph.Done, res, err); only.Get(res.State) != want+"p1" {
@@ -306,10 +306,10 @@ func heavy(t testing.TB, c *tally, weight int) *graph.Graph {
 			v, err := graph.Do(ctx, "x", func(context.Context) (string, error) {
 				return fat(fmt.Sprint("x", c.add(graph.TaskPath(ctx)))), nil
 			})
-			return graph.Put(total.Set(1), list.Set([]string{v}), only.Set(fat(only.Get(s)[:1]))), err
+			return graph.Put(newReducerKey.Set(1), list.Set([]string{v}), only.Set(fat(only.Get(s)[:1]))), err
 		}}, {Name: "y", Run: asker("y")},
 	}, Edges: []graph.Edge{branch("x", map[string]string{"again": "x", "on": "y"}, func(s graph.State) string {
-		if total.Get(s)%4 != 0 {
+		if newReducerKey.Get(s)%4 != 0 {
 			return "again"
 		}
 		return "on"
@@ -325,7 +325,7 @@ func heavy(t testing.TB, c *tally, weight int) *graph.Graph {
 		{Name: "steady", Run: idle},
 		{Name: "sub", Graph: child, In: func(s graph.State) ([]graph.Write, error) { return []graph.Write{only.Set(only.Get(s))}, nil },
 			Out: func(_ graph.State, ch graph.Child) (graph.Update, error) {
-				u := graph.Put(total.Set(total.Get(ch.State)))
+				u := graph.Put(newReducerKey.Set(newReducerKey.Get(ch.State)))
 				for _, l := range list.Get(ch.State) {
 					u.Writes = append(u.Writes, list.Set([]string{l[:2] + only.Get(ch.State)[:1]}))
 				}
@@ -390,9 +390,9 @@ func TestSnapshotsInTheMiddleOfAStep(t *testing.T) {
 func TestSnapshotsGoOnWhenChildrenFail(t *testing.T) {
 	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{
 		{Name: "x", Run: writes(list.Set([]string{strings.Repeat("y", 20_000)}))}, {Name: "y", Run: fails("no")}}, Edges: []graph.Edge{edge("x", "y"), edge("y", graph.End)}})
-	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"sub"}, Nodes: []graph.Node{{Name: "sub", Graph: child, OnError: "h", Retry: graph.Retry{Attempts: 2}}, {Name: "h", Run: writes(total.Set(1))}},
+	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"sub"}, Nodes: []graph.Node{{Name: "sub", Graph: child, OnError: "h", Retry: graph.Retry{Attempts: 2}}, {Name: "h", Run: writes(newReducerKey.Set(1))}},
 		Edges: []graph.Edge{edge("sub", graph.End), branch("h", map[string]string{"again": "sub", "stop": graph.End}, func(s graph.State) string {
-			if total.Get(s) < 50 {
+			if newReducerKey.Get(s) < 50 {
 				return "again"
 			}
 			return "stop"

@@ -100,10 +100,10 @@ func TestABranchIsTakenOncePerTarget(t *testing.T) {
 // A branch sees the writes of the whole step, whoever finishes first.
 func TestABranchSeesTheWholeStep(t *testing.T) {
 	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"a", "b"}, Nodes: []graph.Node{
-		{Name: "a", Run: writes(total.Set(1))}, {Name: "b", Run: writes(total.Set(2))}, say("three"), say("other"),
+		{Name: "a", Run: writes(newReducerKey.Set(1))}, {Name: "b", Run: writes(newReducerKey.Set(2))}, say("three"), say("other"),
 	}, Edges: []graph.Edge{edge("b", graph.End), edge("three", graph.End), edge("other", graph.End),
 		branch("a", map[string]string{"y": "three", "n": "other"}, func(s graph.State) string {
-			if total.Get(s) == 3 {
+			if newReducerKey.Get(s) == 3 {
 				return "y"
 			}
 			return "n"
@@ -180,10 +180,10 @@ func TestAJoinInALoopArmsAgain(t *testing.T) {
 // second time is in the step that completes the join, and whoever is declared first.
 func TestASourceThatIsDoneTwiceCountsOnce(t *testing.T) {
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
-		two := []graph.Node{{Name: "a", Run: writes(total.Set(1))}, {Name: "b", Run: idle}}
+		two := []graph.Node{{Name: "a", Run: writes(newReducerKey.Set(1))}, {Name: "b", Run: idle}}
 		d := graph.Def{Start: []string{"a", "s"}, Nodes: []graph.Node{two[order[0]], two[order[1]], {Name: "s", Run: idle}, say("j")},
 			Edges: []graph.Edge{branch("a", map[string]string{"again": "a", "stop": graph.End}, func(s graph.State) string {
-				if total.Get(s) < 2 {
+				if newReducerKey.Get(s) < 2 {
 					return "again"
 				}
 				return "stop"
@@ -212,7 +212,7 @@ func sends(n int) graph.Node {
 	return graph.Node{Name: "split", Routes: []string{"work"}, Run: func(context.Context, graph.State) (graph.Update, error) {
 		u := graph.Update{Send: make([]graph.Send, n)}
 		for i := range u.Send {
-			u.Send[i] = graph.Send{To: "work", Overlay: []graph.Write{total.Set(i + 1), list.Set([]string{"mine"})}}
+			u.Send[i] = graph.Send{To: "work", Overlay: []graph.Write{newReducerKey.Set(i + 1), list.Set([]string{"mine"})}}
 		}
 		return u, nil
 	}}
@@ -220,7 +220,7 @@ func sends(n int) graph.Node {
 
 // work appends what it sees.
 var work = graph.Node{Name: "work", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
-	return graph.Put(list.Set([]string{fmt.Sprint(total.Get(s), len(list.Get(s)))})), nil
+	return graph.Put(list.Set([]string{fmt.Sprint(newReducerKey.Get(s), len(list.Get(s)))})), nil
 }}
 
 func TestSendsSeeTheirOverlaysAndNobodyElseDoes(t *testing.T) {
@@ -229,13 +229,13 @@ func TestSendsSeeTheirOverlaysAndNobodyElseDoes(t *testing.T) {
 		d.Nodes[1].Run = func(run graph.Func) graph.Func {
 			return func(ctx context.Context, s graph.State) (graph.Update, error) {
 				u, err := run(ctx, s)
-				u.Writes = []graph.Write{total.Set(10)}
+				u.Writes = []graph.Write{newReducerKey.Set(10)}
 				return u, err
 			}
 		}(d.Nodes[1].Run)
 		got, res, _ := lineOf(t, d, graph.Done)
-		if got != want || total.Get(res.State) != 10 {
-			t.Errorf("%d sends: %s, total %d", n, got, total.Get(res.State))
+		if got != want || newReducerKey.Get(res.State) != 10 {
+			t.Errorf("%d sends: %s, total %d", n, got, newReducerKey.Get(res.State))
 		}
 	}
 }

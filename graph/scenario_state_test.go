@@ -16,12 +16,12 @@ import (
 )
 
 var (
-	list  = graph.Append[string]("list")
-	total = graph.Sum[int]("total")
-	only  = graph.Last[string]("only")
-	table = graph.Merge[string, int]("table")
-	chain = graph.Fold("chain", func(old string, _ bool, upd string) (string, error) { return "(" + old + upd + ")", nil })
-	all   = []graph.AnyKey{list, total, only, table, chain}
+	list          = graph.Append[string]("list")
+	newReducerKey = graph.Sum[int]("total")
+	only          = graph.Last[string]("only")
+	table         = graph.Merge[string, int]("table")
+	chain         = graph.Fold("chain", func(old string, _ bool, upd string) (string, error) { return "(" + old + upd + ")", nil })
+	all           = []graph.AnyKey{list, newReducerKey, only, table, chain}
 )
 
 // parallel is nodes that run in one step, in this order of declaration.
@@ -37,7 +37,7 @@ func parallel(t testing.TB, nodes ...graph.Node) *graph.Graph {
 func TestWritesAreFoldedInTheOrderOfDeclaration(t *testing.T) {
 	var nodes []graph.Node
 	for _, n := range []string{"c", "a", "b"} {
-		nodes = append(nodes, graph.Node{Name: n, Run: writes(list.Set([]string{n}), chain.Set(n), total.Set(1), table.Set(map[string]int{n: 1, "last": len(nodes)}))})
+		nodes = append(nodes, graph.Node{Name: n, Run: writes(list.Set([]string{n}), chain.Set(n), newReducerKey.Set(1), table.Set(map[string]int{n: 1, "last": len(nodes)}))})
 	}
 	g := parallel(t, nodes...)
 	for i := range 300 {
@@ -50,7 +50,7 @@ func TestWritesAreFoldedInTheOrderOfDeclaration(t *testing.T) {
 		}
 		res, err := start(t, r)
 		is(t, graph.Done, res, err)
-		if got := fmt.Sprint(list.Get(res.State), chain.Get(res.State), total.Get(res.State), table.Get(res.State)); got != "[c a b](((c)a)b)3 map[a:1 b:1 c:1 last:2]" {
+		if got := fmt.Sprint(list.Get(res.State), chain.Get(res.State), newReducerKey.Get(res.State), table.Get(res.State)); got != "[c a b](((c)a)b)3 map[a:1 b:1 c:1 last:2]" {
 			t.Fatal(got)
 		}
 	}
@@ -81,7 +81,7 @@ func TestOneTaskMayWriteAKeyTwice(t *testing.T) {
 
 func TestWritesThatDoNotFitAreNamed(t *testing.T) {
 	refuses := graph.Fold("refuses", func(int, bool, int) (int, error) { return 0, errors.New("never") })
-	breaks := graph.Last[int]("breaks").Codec(graph.Codec[int]{Tag: "t", Encode: func([]byte, int) ([]byte, error) { panic("no") }, Decode: func([]byte) (int, error) { return 0, nil }})
+	breaks := graph.Last[int]("breaks").WithCodec(graph.Codec[int]{Tag: "t", Encode: func([]byte, int) ([]byte, error) { panic("no") }, Decode: func([]byte) (int, error) { return 0, nil }})
 	for want, w := range map[string]graph.Write{
 		`key "only" is declared with type string, written with type int`: graph.Last[int]("only").Set(1),
 		`key "nobody" is not declared in the graph`:                      graph.Last[int]("nobody").Set(1),
@@ -92,7 +92,7 @@ func TestWritesThatDoNotFitAreNamed(t *testing.T) {
 	} {
 		for _, sibling := range []bool{false, true} {
 			d := graph.Def{Name: "g", Keys: append(slices.Clone(all), refuses, graph.Dyn("bag"), breaks), Start: []string{"a"},
-				Nodes: []graph.Node{{Name: "a", Run: writes(total.Set(1), w)}, {Name: "b", Run: idle}}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}}
+				Nodes: []graph.Node{{Name: "a", Run: writes(newReducerKey.Set(1), w)}, {Name: "b", Run: idle}}, Edges: []graph.Edge{edge("a", "b"), edge("b", graph.End)}}
 			if sibling {
 				d.Start = append(d.Start, "b")
 			}
@@ -121,7 +121,7 @@ func TestAbsentIsNotNull(t *testing.T) {
 			if v != nil || w != nil || ok != present || named != present || slices.Contains(s.Keys(), "bag") != present {
 				t.Errorf("present %v: %v %v, %v %v, %v", present, v, ok, w, named, s.Keys())
 			}
-			if n, ok := total.Lookup(s); n != 0 || ok || len(list.Get(s)) != 0 {
+			if n, ok := newReducerKey.Lookup(s); n != 0 || ok || len(list.Get(s)) != 0 {
 				t.Error("a key nobody wrote is present")
 			}
 			return graph.Put(bag.Set(nil)), nil

@@ -17,7 +17,7 @@ import (
 // codec has them.
 func TestValuesStayInTheirKeys(t *testing.T) {
 	const word = "whisper"
-	secret := graph.Last[string]("secret").Codec(redacted())
+	secret := graph.Last[string]("secret").WithCodec(redacted())
 	refuses := graph.Fold("refuses", func(_ string, _ bool, _ string) (string, error) { return "", errors.New("refused") })
 	stranger := graph.Last[string]("stranger")
 	mistyped := graph.Last[[]string]("secret")

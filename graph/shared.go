@@ -11,27 +11,27 @@ import (
 // A Shared is a value that the tasks of a run share, at every depth, for example a
 // budget. It belongs to the run, not to a step, and the journal keeps it: a drive
 // starts with what the previous one has recorded. It is safe for concurrent use.
-type Shared[T any] struct {
+type SharedValue[T any] struct {
 	x     *drive
 	t     *task // the task that shares it
 	nth   int   // the task's attempt
 	name  string
-	of    *common
+	of    *sharedCell
 	value *T
 }
 
-// common is the part of a shared value that all its users have in common.
-type common struct {
+// sharedCell is the part of a shared value that all its users have in common.
+type sharedCell struct {
 	mu      sync.Mutex // guards the fields below, and the value
 	value   any        // a *T
 	size    int        // size of the recorded value
 	changed chan struct{}
 }
 
-// sharing holds the shared values of a drive.
-type sharing struct {
+// sharedValues holds the shared values of a drive.
+type sharedValues struct {
 	sharedMu sync.Mutex // guards the fields below
-	shared   map[string]*common
+	shared   map[string]*sharedCell
 	kept     map[string][]byte // the values in the journal when the drive started
 }
 
@@ -43,13 +43,13 @@ const sharedPath = "shared/"
 // Share returns the value of the run with a name, or makes it: T's zero value if
 // neither this drive nor an earlier one has recorded another. After a Fork or an Edit
 // it starts with the zero value again. All uses of one name must have the same type.
-func Share[T any](ctx context.Context, name string) (*Shared[T], error) {
+func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 	caller := callerOf(ctx)
 	if caller == nil {
 		return nil, errors.New("graph: Share needs the context of a node")
 	}
-	t, nth := caller.task(), int(caller.attempt)
-	if err := t.refused(nth); err != nil {
+	t, nth := caller.holdTask(), int(caller.attempt)
+	if err := t.checkNotHung(nth); err != nil {
 		return nil, err
 	}
 	if err := checkStored[T](); err != nil {
@@ -67,14 +67,14 @@ func Share[T any](ctx context.Context, name string) (*Shared[T], error) {
 				return nil, fmt.Errorf("shared value %q: %w", name, err)
 			}
 		}
-		c = &common{value: v, changed: make(chan struct{})}
-		keep(&x.shared, name, c)
+		c = &sharedCell{value: v, changed: make(chan struct{})}
+		setEntry(&x.shared, name, c)
 	}
 	v, ok := c.value.(*T)
 	if !ok {
 		return nil, fmt.Errorf("graph: the shared value %q is a %s, not a %s", name, reflect.TypeOf(c.value).Elem(), reflect.TypeFor[T]())
 	}
-	return &Shared[T]{x, t, nth, name, c, v}, nil
+	return &SharedValue[T]{x, t, nth, name, c, v}, nil
 }
 
 func sharedID(name string) string { return "\x00shared\x00=" + name }
@@ -82,25 +82,25 @@ func sharedID(name string) string { return "\x00shared\x00=" + name }
 // Use calls fn with the value while no other task uses it, and wakes the tasks that
 // wait for a change. If fn returns true, the value is recorded before Use returns, as
 // JSON: what is not in its JSON belongs to this drive only. fn must not block.
-func (s *Shared[T]) Use(fn func(v *T) (record bool)) error {
-	if err := s.t.refused(s.nth); err != nil {
+func (s *SharedValue[T]) Use(fn func(v *T) (record bool)) error {
+	if err := s.t.checkNotHung(s.nth); err != nil {
 		return err
 	}
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
-	defer s.tell()
+	defer s.wakeWaiters()
 	if !fn(s.value) {
 		return nil
 	}
-	return s.record()
+	return s.recordValue()
 }
 
 // Await calls fn with the value, at once and then after each Use by any task, until it
 // returns true or an error; what it does to the value is not recorded. If ctx ends
 // first, the error is its cause.
-func (s *Shared[T]) Await(ctx context.Context, fn func(v *T) (done bool, err error)) error {
+func (s *SharedValue[T]) Await(ctx context.Context, fn func(v *T) (done bool, err error)) error {
 	for {
-		if err := s.t.refused(s.nth); err != nil {
+		if err := s.t.checkNotHung(s.nth); err != nil {
 			return err
 		}
 		s.of.mu.Lock()
@@ -118,14 +118,14 @@ func (s *Shared[T]) Await(ctx context.Context, fn func(v *T) (done bool, err err
 	}
 }
 
-// tell wakes all tasks that wait. The caller must hold mu.
-func (s *Shared[T]) tell() {
+// wakeWaiters wakes all tasks that wait. The caller must hold mu.
+func (s *SharedValue[T]) wakeWaiters() {
 	close(s.of.changed)
 	s.of.changed = make(chan struct{})
 }
 
-// record journals the value. The caller must hold mu.
-func (s *Shared[T]) record() error {
+// recordValue journals the value. The caller must hold mu.
+func (s *SharedValue[T]) recordValue() error {
 	j := s.x.j
 	if j == nil {
 		return nil
@@ -134,7 +134,7 @@ func (s *Shared[T]) record() error {
 	if err != nil {
 		return fmt.Errorf("shared value %q: %w", s.name, err)
 	}
-	j.grew(len(b) - s.of.size)
+	j.addStateSize(len(b) - s.of.size)
 	s.of.size = len(b)
-	return j.add(KindEffect, putString(putString(nil, sharedPath), sharedID(s.name)), b, j.level == EveryEffect)
+	return j.addRecord(KindEffect, putString(putString(nil, sharedPath), sharedID(s.name)), b, j.level == EveryEffect)
 }

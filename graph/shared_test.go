@@ -52,9 +52,9 @@ func spender(t testing.TB, coins int) *graph.Graph {
 	return compile(t, graph.Def{Name: "spender", Keys: all, Start: []string{"spend"}, Nodes: []graph.Node{
 		{Name: "spend", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 			_, err := graph.Do(ctx, "spend", spend)
-			return graph.Put(total.Set(1), only.Set(strings.Repeat("x", 9<<10))), err // large, so that snapshots fall due
+			return graph.Put(newReducerKey.Set(1), only.Set(strings.Repeat("x", 9<<10))), err // large, so that snapshots fall due
 		}}}, Edges: []graph.Edge{{From: []string{"spend"}, Cases: map[string]string{"more": "spend", "end": graph.End}, Pick: func(s graph.State) ([]string, error) {
-		if total.Get(s) < 3 {
+		if newReducerKey.Get(s) < 3 {
 			return []string{"more"}, nil
 		}
 		return []string{"end"}, nil
@@ -64,11 +64,11 @@ func spender(t testing.TB, coins int) *graph.Graph {
 // spenders runs four of them at once, and then says what is spent.
 func spenders(t testing.TB, coins int) *graph.Graph {
 	return compile(t, graph.Def{Name: "spenders", Keys: all, Start: []string{"all"}, Nodes: []graph.Node{
-		{Name: "all", Children: map[string]graph.Sub{"spender": {Graph: spender(t, coins)}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
+		{Name: "all", Children: map[string]graph.ChildGraph{"spender": {Graph: spender(t, coins)}}, Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 			var wg sync.WaitGroup
 			errs := make([]error, 4)
 			for i := range errs {
-				wg.Go(func() { _, errs[i] = graph.CallNamed(ctx, fmt.Sprint("s", i), "spender") })
+				wg.Go(func() { _, errs[i] = graph.CallChild(ctx, fmt.Sprint("s", i), "spender") })
 			}
 			wg.Wait()
 			return graph.Update{}, errors.Join(errs...)
@@ -83,7 +83,7 @@ func spenders(t testing.TB, coins int) *graph.Graph {
 			if _, wrong := graph.Share[int](ctx, "purse"); wrong == nil || !strings.Contains(wrong.Error(), "graph_test.purse") {
 				err = fmt.Errorf("another type: %v", wrong)
 			}
-			return graph.Put(total.Set(n)), err
+			return graph.Put(newReducerKey.Set(n)), err
 		}},
 	}, Edges: []graph.Edge{edge("all", "say"), edge("say", graph.End)}})
 }
@@ -104,8 +104,8 @@ func TestSharedValueAfterACrash(t *testing.T) {
 	}
 	count := &graphtest.Crash{Store: graph.NewMemory(), Limit: -1}
 	res, err := run(count)
-	if err != nil || total.Get(res.State) != coins {
-		t.Fatalf("%v, %d were spent", err, total.Get(res.State))
+	if err != nil || newReducerKey.Get(res.State) != coins {
+		t.Fatalf("%v, %d were spent", err, newReducerKey.Get(res.State))
 	}
 	snapshots := 0
 	for e, err := range graph.History(t.Context(), count.Store, "t") {
@@ -119,7 +119,7 @@ func TestSharedValueAfterACrash(t *testing.T) {
 	if snapshots == 0 {
 		t.Error("no snapshot fell due")
 	}
-	for limit := range count.Records() - 2 {
+	for limit := range count.RecordCount() - 2 {
 		st := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit}
 		if _, err := run(st); !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatal(err)
@@ -143,8 +143,8 @@ func TestSharedValueAfterACrash(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil || total.Get(res.State) != coins {
-			t.Errorf("crash after %d records: %v, %d were spent", limit, err, total.Get(res.State))
+		if err != nil || newReducerKey.Get(res.State) != coins {
+			t.Errorf("crash after %d records: %v, %d were spent", limit, err, newReducerKey.Get(res.State))
 		}
 	}
 }
@@ -207,7 +207,7 @@ func TestSharedValueBeginsAnew(t *testing.T) {
 		if err := graph.Fork(t.Context(), r.Store, "t", 0, fmt.Sprint("fork ", i)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Edit(t.Context(), "t", total.Set(1)); err != nil {
+		if _, err := r.Edit(t.Context(), "t", newReducerKey.Set(1)); err != nil {
 			t.Fatal(err)
 		}
 		if got := said("t"); !strings.HasSuffix(got, "1 again") {

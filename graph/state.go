@@ -24,9 +24,9 @@ type table struct {
 // fewKeys is the number of keys up to which comparing pointers is faster than a map.
 const fewKeys = 8
 
-// slot returns the place of a key, or -1. Another Key of the same name and type is the
+// findSlot returns the place of a key, or -1. Another Key of the same name and type is the
 // same key.
-func (t *table) slot(d *keyDef) int {
+func (t *table) findSlot(d *keyDef) int {
 	if t == nil {
 		return -1
 	}
@@ -43,9 +43,9 @@ func (t *table) slot(d *keyDef) int {
 	return -1
 }
 
-// with returns a table that also has the keys. Keys that the table already has, even
+// withKeys returns a table that also has the keys. Keys that the table already has, even
 // with another type, do not change; if there are no new keys it returns t.
-func (t *table) with(keys ...*keyDef) *table {
+func (t *table) withKeys(keys ...*keyDef) *table {
 	var n *table
 	for _, d := range keys {
 		if n == nil {
@@ -78,7 +78,7 @@ func (s State) Value(name string) (v any, present bool) {
 	if !ok || s.v[i] == nil {
 		return nil, false
 	}
-	return unbox(s.v[i]), true
+	return unboxNil(s.v[i]), true
 }
 
 // Keys lists the names of the present keys, sorted.
@@ -96,25 +96,25 @@ func (s State) Keys() []string {
 	return names
 }
 
-// ensure finds the slot of a key or, in an open graph, makes it. If grown is true, the
+// ensureSlot finds the slot of a key or, in an open graph, makes it. If grown is true, the
 // returned state has its own vector.
-func (s State) ensure(d *keyDef) (_ State, slot int) {
-	if i := s.t.slot(d); i >= 0 {
+func (s State) ensureSlot(d *keyDef) (_ State, slot int) {
+	if i := s.t.findSlot(d); i >= 0 {
 		return s, i
 	}
 	if _, taken := s.t.index[d.name]; taken || s.t.open == nil {
 		return s, -1
 	}
-	return s.extended(d), len(s.v)
+	return s.withSlots(d), len(s.v)
 }
 
-// extended returns the state with slots for all keys, if the graph is open. Making them
+// withSlots returns the state with slots for all keys, if the graph is open. Making them
 // together costs as much as making one.
-func (s State) extended(keys ...*keyDef) State {
+func (s State) withSlots(keys ...*keyDef) State {
 	if s.t == nil || s.t.open == nil {
 		return s
 	}
-	t := s.t.with(keys...)
+	t := s.t.withKeys(keys...)
 	if t == s.t {
 		return s
 	}
@@ -123,8 +123,8 @@ func (s State) extended(keys ...*keyDef) State {
 	return State{t, v}
 }
 
-// named returns the definition of a key by name; an open graph knows every name.
-func (s State) named(name string) *keyDef {
+// findKey returns the definition of a key by name; an open graph knows every name.
+func (s State) findKey(name string) *keyDef {
 	if i, ok := s.t.index[name]; ok {
 		return s.t.keys[i]
 	}
@@ -137,8 +137,8 @@ func (s State) named(name string) *keyDef {
 	return nil
 }
 
-// inherit adds the present keys of a parent to a child's state, which is empty.
-func (s State) inherit(parent State) State {
+// inheritKeys adds the present keys of a parent to a child's state, which is empty.
+func (s State) inheritKeys(parent State) State {
 	s = State{s.t, slices.Clone(s.v)}
 	var present []*keyDef
 	for i, val := range parent.v {
@@ -146,13 +146,13 @@ func (s State) inherit(parent State) State {
 			present = append(present, parent.t.keys[i])
 		}
 	}
-	s = s.extended(present...)
+	s = s.withSlots(present...)
 	for i, val := range parent.v {
 		if val == nil {
 			continue
 		}
 		d := parent.t.keys[i]
-		next, slot := s.ensure(d)
+		next, slot := s.ensureSlot(d)
 		if slot < 0 {
 			continue
 		}

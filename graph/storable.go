@@ -112,7 +112,7 @@ func faultOf(t reflect.Type, reply bool) *TypeError {
 		return nil // the dynamic codec, or whatever an answer holds
 	}
 	w := &typeWalk{reply: reply, seen: map[seenType]bool{}}
-	w.in(t, "", !reply, true)
+	w.walkType(t, "", !reply, true)
 	if f := w.fault; f != nil {
 		if f.Type = typeName(t); f.Path == "" {
 			f.Path = "it"
@@ -139,42 +139,42 @@ const (
 	fixField   = `tag the field json:"-", or ` + fixMethods
 )
 
-func (w *typeWalk) report(path, reason, fix string) {
+func (w *typeWalk) reportFault(path, reason, fix string) {
 	if w.fault == nil {
 		w.fault = &TypeError{Path: path, Reason: reason, Fix: fix}
 	}
 }
 
-// in looks into the type at a path. mixed says that only slices, arrays, maps and
+// walkType looks into the type at a path. mixed says that only slices, arrays, maps and
 // pointers are above it, so that an interface there keeps its types; addressable says
 // that JSON finds methods of the pointer.
-func (w *typeWalk) in(t reflect.Type, path string, mixed, addressable bool) {
+func (w *typeWalk) walkType(t reflect.Type, path string, mixed, addressable bool) {
 	if s := (seenType{t, mixed, addressable}); w.fault != nil || w.seen[s] {
 		return
 	} else {
 		w.seen[s] = true
 	}
 	if t.Kind() == reflect.Interface {
-		w.inInterface(t, path, mixed)
+		w.walkInterface(t, path, mixed)
 		return
 	}
-	if w.ownForm(t, path, addressable) {
+	if w.checkOwnForm(t, path, addressable) {
 		return
 	}
 	switch t.Kind() {
 	case reflect.Chan, reflect.Func, reflect.UnsafePointer, reflect.Complex64, reflect.Complex128:
-		w.report(path, fmt.Sprintf("is a %s, which has no JSON", t.Kind()), fixField)
+		w.reportFault(path, fmt.Sprintf("is a %s, which has no JSON", t.Kind()), fixField)
 	case reflect.Pointer:
-		w.in(t.Elem(), path, mixed, true)
+		w.walkType(t.Elem(), path, mixed, true)
 	case reflect.Slice:
-		w.in(t.Elem(), elementPath(path), mixed, true)
+		w.walkType(t.Elem(), elementPath(path), mixed, true)
 	case reflect.Array:
-		w.in(t.Elem(), elementPath(path), mixed, addressable)
+		w.walkType(t.Elem(), elementPath(path), mixed, addressable)
 	case reflect.Map:
-		w.mapKey(t.Key(), path)
-		w.in(t.Elem(), elementPath(path), mixed, false)
+		w.checkMapKey(t.Key(), path)
+		w.walkType(t.Elem(), elementPath(path), mixed, false)
 	case reflect.Struct:
-		w.inStruct(t, path, addressable)
+		w.walkStruct(t, path, addressable)
 	}
 }
 
@@ -190,19 +190,19 @@ func elementPath(path string) string {
 // typeName returns the name of a type for messages.
 func typeName(t reflect.Type) string { return strings.ReplaceAll(t.String(), "interface {}", "any") }
 
-func (w *typeWalk) inInterface(t reflect.Type, path string, mixed bool) {
+func (w *typeWalk) walkInterface(t reflect.Type, path string, mixed bool) {
 	switch {
 	case mixed:
 	case t.NumMethod() > 0:
-		w.report(path, fmt.Sprintf("is %s, an interface, and JSON cannot say which type to decode", typeName(t)), fixType)
+		w.reportFault(path, fmt.Sprintf("is %s, an interface, and JSON cannot say which type to decode", typeName(t)), fixType)
 	case !w.reply:
-		w.report(path, "is any: JSON would bring it back as another type (an int64 as a float64)", fixType+"; JSONCodec accepts the loss")
+		w.reportFault(path, "is any: JSON would bring it back as another type (an int64 as a float64)", fixType+"; JSONCodec accepts the loss")
 	}
 }
 
-// ownForm reports whether the type defines its own JSON, and reports the fault if it
+// checkOwnForm reports whether the type defines its own JSON, and reports the fault if it
 // does so in one direction only.
-func (w *typeWalk) ownForm(t reflect.Type, path string, addressable bool) bool {
+func (w *typeWalk) checkOwnForm(t reflect.Type, path string, addressable bool) bool {
 	for _, m := range []struct {
 		name     string
 		out, in  reflect.Type
@@ -214,7 +214,7 @@ func (w *typeWalk) ownForm(t reflect.Type, path string, addressable bool) bool {
 		found := t.Implements(m.out)
 		if !found && t.Kind() != reflect.Pointer && reflect.PointerTo(t).Implements(m.out) {
 			if found = addressable; !found && implementsMethods(t, m.in) {
-				w.report(path, fmt.Sprintf("is a value of a map, whose Marshal%s has a pointer receiver and is not called there", m.name), "use a map of pointers")
+				w.reportFault(path, fmt.Sprintf("is a value of a map, whose Marshal%s has a pointer receiver and is not called there", m.name), "use a map of pointers")
 				return true
 			}
 		}
@@ -227,15 +227,15 @@ func (w *typeWalk) ownForm(t reflect.Type, path string, addressable bool) bool {
 		case found && m.harmless:
 			return true
 		case found:
-			w.report(path, fmt.Sprintf("is %s, which has Marshal%s and no Unmarshal%[2]s", t, m.name), fmt.Sprintf("give it Unmarshal%s (a key may have a Codec instead)", m.name))
+			w.reportFault(path, fmt.Sprintf("is %s, which has Marshal%s and no Unmarshal%[2]s", t, m.name), fmt.Sprintf("give it Unmarshal%s (a key may have a Codec instead)", m.name))
 			return true
 		}
 	}
 	return false
 }
 
-// mapKey checks the keys of a map, which JSON writes as text.
-func (w *typeWalk) mapKey(t reflect.Type, path string) {
+// checkMapKey checks the keys of a map, which JSON writes as text.
+func (w *typeWalk) checkMapKey(t reflect.Type, path string) {
 	switch t.Kind() {
 	case reflect.String, reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
 		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
@@ -247,42 +247,42 @@ func (w *typeWalk) mapKey(t reflect.Type, path string) {
 			return
 		}
 	}
-	w.report(path, fmt.Sprintf("is a map whose keys are %s", typeName(t)), "use keys that are texts or integers, or that have MarshalText and UnmarshalText")
+	w.reportFault(path, fmt.Sprintf("is a map whose keys are %s", typeName(t)), "use keys that are texts or integers, or that have MarshalText and UnmarshalText")
 }
 
-// inStruct looks into the fields that JSON stores.
-func (w *typeWalk) inStruct(t reflect.Type, path string, addressable bool) {
+// walkStruct looks into the fields that JSON stores.
+func (w *typeWalk) walkStruct(t reflect.Type, path string, addressable bool) {
 	if path == "" {
 		if path = t.Name(); path == "" {
 			path = "struct"
 		}
 	}
 	if !w.reply && t.NumField() > 0 && !keepsFields(t) {
-		w.report(path, fmt.Sprintf("is a %s, which has only fields that are not exported, and JSON leaves these out", typeName(t)), "export them, or "+fixMethods)
+		w.reportFault(path, fmt.Sprintf("is a %s, which has only fields that are not exported, and JSON leaves these out", typeName(t)), "export them, or "+fixMethods)
 	}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
 		case f.Tag.Get("json") == "-":
 		case f.Anonymous && name == "" && embedsStruct(f.Type):
-			w.embedded(f, path, addressable)
+			w.walkEmbedded(f, path, addressable)
 		case f.IsExported():
-			w.in(f.Type, path+"."+f.Name, false, addressable)
+			w.walkType(f.Type, path+"."+f.Name, false, addressable)
 		}
 	}
 }
 
-// embedded looks into a struct whose fields JSON treats as those of the struct around
+// walkEmbedded looks into a struct whose fields JSON treats as those of the struct around
 // it. It may have no field that JSON stores, for example if it is a lock.
-func (w *typeWalk) embedded(f reflect.StructField, path string, addressable bool) {
+func (w *typeWalk) walkEmbedded(f reflect.StructField, path string, addressable bool) {
 	t := f.Type
 	if t.Kind() == reflect.Pointer {
 		if t, addressable = t.Elem(), true; !f.IsExported() {
-			w.report(path+"."+f.Name, "is an embedded pointer to a type that is not exported, which JSON cannot set", fixField)
+			w.reportFault(path+"."+f.Name, "is an embedded pointer to a type that is not exported, which JSON cannot set", fixField)
 		}
 	}
 	if keepsFields(t) {
-		w.in(t, path+"."+f.Name, false, addressable)
+		w.walkType(t, path+"."+f.Name, false, addressable)
 	}
 }
 

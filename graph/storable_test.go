@@ -115,7 +115,7 @@ func TestCompileAcceptsKeysThatComeBack(t *testing.T) {
 		graph.Last[struct{ At time.Time }]("k"), graph.Last[json.RawMessage]("k"), graph.Last[struct{ Raw json.RawMessage }]("k"), graph.Last[struct{}]("k"),
 		graph.Last[twoWay]("k"), graph.Last[struct{ T twoWay }]("k"), graph.Append[any]("k"), graph.Merge[string, any]("k"), graph.Last[[]map[string]any]("k"),
 		graph.Last[error]("k"), graph.Last[[]error]("k"), graph.Last[shyText]("k"), graph.Last[map[time.Time]int]("k"), graph.Last[based]("k"),
-		graph.Last[report]("k").Codec(graph.JSONCodec[report]()), graph.Last[loose]("k").Codec(graph.JSONCodec[loose]()),
+		graph.Last[report]("k").WithCodec(graph.JSONCodec[report]()), graph.Last[loose]("k").WithCodec(graph.JSONCodec[loose]()),
 	} {
 		if _, err := compileKey(k); err != nil {
 			t.Errorf("%T: %v", k, err)
@@ -318,7 +318,7 @@ func TestUnknownTypesInsideAnyAreRefused(t *testing.T) {
 // Journals of older versions hold plain JSON where a list or map of any was
 // written: JSONCodec writes the same bytes under the same tag.
 func TestValuesOfOlderJournalsDecodeAsBefore(t *testing.T) {
-	old, now := graph.Merge[string, any]("meta").Codec(graph.JSONCodec[map[string]any]()), graph.Merge[string, any]("meta")
+	old, now := graph.Merge[string, any]("meta").WithCodec(graph.JSONCodec[map[string]any]()), graph.Merge[string, any]("meta")
 	def := func(k graph.Key[map[string]any]) graph.Def {
 		return graph.Def{Name: "old", Keys: []graph.AnyKey{k}, Start: []string{"w"},
 			Nodes: []graph.Node{{Name: "w", Run: writes(k.Set(map[string]any{"n": int64(1), "l": []any{"a"}})), BreakAfter: true}, {Name: "x", Run: writes(k.Set(map[string]any{"m": int64(2)}))}},

@@ -39,8 +39,8 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// base reports whether a reader may start at such a record.
-func (k Kind) base() bool { return k == KindSnapshot || k == KindFork }
+// isBase reports whether a reader may start at such a record.
+func (k Kind) isBase() bool { return k == KindSnapshot || k == KindFork }
 
 // Record is one entry of a journal. Head is small and says what happened; Data
 // holds values. Both, and Sum, are opaque to a store.

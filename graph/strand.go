@@ -15,14 +15,14 @@ type supervision struct {
 func (f *frame) endStep() {
 	if f.cancel != nil {
 		f.cancel()
-		f.watch.end()
+		f.watch.endWatch()
 		f.watch, f.outer, f.cancel = f.outer, nil, nil
 	}
 }
 
 // A strand drives a frame on a separate goroutine, so that another can continue after a
 // node that hangs.
-type strand struct {
+type frameDriver struct {
 	x     *drive
 	ctx   context.Context
 	f     *frame
@@ -34,49 +34,49 @@ type strand struct {
 	err    error
 }
 
-// loop drives a frame until it stops.
-func (x *drive) loop(ctx context.Context, f *frame, root bool) (Status, error) {
-	w := x.watch(ctx)
+// driveFrame drives a frame until it stops.
+func (x *drive) driveFrame(ctx context.Context, f *frame, root bool) (Status, error) {
+	w := x.newWatch(ctx)
 	if w == nil {
-		return x.steps(ctx, f, root)
+		return x.runSteps(ctx, f, root)
 	}
 	f.watch = w
 	if root && x.topics != 0 { // the reader's goroutine runs no node that can hang
-		defer w.end()
-		return x.steps(ctx, f, root)
+		defer w.endWatch()
+		return x.runSteps(ctx, f, root)
 	}
-	s := &strand{x: x, ctx: ctx, f: f, root: root, watch: w, done: make(chan struct{})}
-	go s.run(s.lane(), nil)
+	s := &frameDriver{x: x, ctx: ctx, f: f, root: root, watch: w, done: make(chan struct{})}
+	go s.run(s.newLane(), nil)
 	<-s.done
 	f.supervision = supervision{}
 	return s.status, s.err
 }
 
-// lane returns a new lane that is watched.
-func (s *strand) lane() *lane {
+// newLane returns a new lane that is watched.
+func (s *frameDriver) newLane() *lane {
 	l := &lane{by: s}
-	s.watch.add(l)
+	s.watch.addLane(l)
 	return l
 }
 
 // run drives the frame. If first is not nil, it runs first to end a step, and starts
 // there. first returns false if the lane was left.
-func (s *strand) run(l *lane, first func() bool) {
+func (s *frameDriver) run(l *lane, first func() bool) {
 	x, f := s.x, s.f
 	f.lane = l
 	over := false
 	defer func() {
 		switch {
-		case l.left():
+		case l.isReplaced():
 			return
 		case over:
 		case f.executing: // a node has ended this goroutine, and has failed
-			go s.run(s.lane(), func() bool { return true })
+			go s.run(s.newLane(), func() bool { return true })
 			return
 		default:
 			s.status, s.err = Failed, errGoexit
 		}
-		s.watch.end()
+		s.watch.endWatch()
 		close(s.done)
 	}()
 	status, err := Running, error(nil)
@@ -86,21 +86,21 @@ func (s *strand) run(l *lane, first func() bool) {
 		}
 		f.executing = false
 		f.endStep()
-		status, err = x.conclude(s.ctx, f, s.root)
+		status, err = x.concludeStep(s.ctx, f, s.root)
 	}
 	if status == Running {
-		status, err = x.steps(s.ctx, f, s.root)
+		status, err = x.runSteps(s.ctx, f, s.root)
 	}
 	if err != errLeft {
 		s.status, s.err, over = status, err, true
 	}
 }
 
-// succeed implements successor.
-func (s *strand) succeed(t *task, hung error) {
-	l := t.replace(s, s.watch)
+// takeOverTask implements successor.
+func (s *frameDriver) takeOverTask(t *task, hung error) {
+	l := t.replaceLane(s, s.watch)
 	if w := s.f.watch; w != s.watch {
-		w.add(l)
+		w.addLane(l)
 	}
 	s.run(l, func() bool { return t.carryOn(false, hung) })
 }

@@ -36,13 +36,13 @@ type task struct {
 	mu      sync.Mutex // guards the fields below: a node may use goroutines
 	waiting bool
 	paused  bool
-	ended   int    // attempts that have ended: what their goroutines still do is refused
-	hung    int    // attempts that were left behind
-	inner   *inner // nil: it has done nothing that needs one
+	ended   int           // attempts that have ended: what their goroutines still do is refused
+	hung    int           // attempts that were left behind
+	inner   *nodeActivity // nil: it has done nothing that needs one
 }
 
-// inner holds what a node does in addition to returning: most do nothing.
-type inner struct {
+// nodeActivity holds what a node does in addition to returning: most do nothing.
+type nodeActivity struct {
 	ordinals ordinals
 	busy     map[string]bool
 	results  map[string]outcome      // effects, for the next attempt
@@ -56,37 +56,37 @@ type inner struct {
 	returned bool         // the child has ended as done
 	notes    []Body       // events for the end of the step
 	fault    error        // the panic of a Hooks.Emit
-	litter
+	childSet
 }
 
-// litter holds what a task knows of its named children.
-type litter struct {
-	kids    map[string]*kid      // of this attempt
-	closed  bool                 // no more of them may start
-	others  []*frame             // their frames, by name, when the node has returned
-	dropped map[string]bool      // paths
-	frames  map[string]*rawFrame // that an earlier attempt left; nil: not read yet
+// childSet holds what a task knows of its named children.
+type childSet struct {
+	calls   map[string]*childCall // of this attempt
+	closed  bool                  // no more of them may start
+	others  []*frame              // their frames, by name, when the node has returned
+	dropped map[string]bool       // paths
+	frames  map[string]*rawFrame  // that an earlier attempt left; nil: not read yet
 }
 
-// in returns t.inner, and makes it when it is first needed. The caller must hold t.mu.
-func (t *task) in() *inner {
+// ensureInner returns t.inner, and makes it when it is first needed. The caller must hold t.mu.
+func (t *task) ensureInner() *nodeActivity {
 	if t.inner == nil {
-		t.inner = &inner{}
+		t.inner = &nodeActivity{}
 	}
 	return t.inner
 }
 
 func (t *task) node() *cnode { return &t.frame.g.nodes[t.ref.node] }
 
-// local returns the task's identity in its frame: step.node.index.
-func (t *task) local() string {
+// localID returns the task's identity in its frame: step.node.index.
+func (t *task) localID() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.name()
+	return t.localIDLocked()
 }
 
-// name is local for a caller that holds t.mu.
-func (t *task) name() string {
+// localIDLocked is local for a caller that holds t.mu.
+func (t *task) localIDLocked() string {
 	if t.id == "" {
 		var few [48]byte
 		b := append(strconv.AppendInt(few[:0], int64(t.step), 10), '.')
@@ -96,8 +96,8 @@ func (t *task) name() string {
 	return t.id
 }
 
-// public returns the task's path for people: the nodes above it and its own.
-func (t *task) public() string {
+// publicPath returns the task's path for people: the nodes above it and its own.
+func (t *task) publicPath() string {
 	p := t.frame.public + t.node().Name
 	if t.ref.index > 0 {
 		p += "[" + strconv.Itoa(t.ref.index) + "]"
@@ -105,17 +105,17 @@ func (t *task) public() string {
 	return p
 }
 
-// wait records that an attempt waits for an answer; attempt 0 means an earlier drive.
-func (t *task) wait(attempt int, q Question) error {
+// markWaiting records that an attempt waits for an answer; attempt 0 means an earlier drive.
+func (t *task) markWaiting(attempt int, q Question) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if attempt > 0 {
-		if err := t.refuses(attempt); err != nil {
+		if err := t.checkNotHungLocked(attempt); err != nil {
 			return err
 		}
 	}
 	t.waiting = true
-	in := t.in()
+	in := t.ensureInner()
 	for _, o := range in.open {
 		if o.ID == q.ID {
 			return nil
@@ -145,10 +145,10 @@ func Visit(ctx context.Context) int {
 	return int(c.visit)
 }
 
-// Failures returns the number of drives before this one that ended as Failed in the
+// FailureCount returns the number of drives before this one that ended as Failed in the
 // current step of the root. A node that must not get an answer again that it has
 // refused asks under another Ask.Name after a failure. It is 0 after a crash.
-func Failures(ctx context.Context) int {
+func FailureCount(ctx context.Context) int {
 	t := taskOf(ctx)
 	if t == nil {
 		return 0
@@ -163,7 +163,7 @@ func TaskPath(ctx context.Context) string {
 	if t == nil {
 		return ""
 	}
-	return t.frame.path + t.local()
+	return t.frame.path + t.localID()
 }
 
 // Cause returns, as text, the failure that led to this task through OnError; "" if
@@ -185,27 +185,27 @@ func Emit(ctx context.Context, v any) {
 	if c == nil {
 		return
 	}
-	t := c.task()
+	t := c.holdTask()
 	heard, listener := t.drive.topics&TopicEmit != 0, t.listeners()
-	if !heard && listener == nil || t.returned(int(c.attempt)) != nil {
+	if !heard && listener == nil || t.checkNotEnded(int(c.attempt)) != nil {
 		return
 	}
 	t.callListeners(ctx, listener, v)
 	if heard {
-		t.drive.out.queueUp(t.event(Emitted{v}), !t.node().Quiet)
+		t.drive.out.queueEvent(t.newEvent(ValueEmitted{v}), !t.node().Quiet)
 	}
 }
 
-// returned returns the error for what a goroutine does after the end of its attempt.
-func (t *task) returned(attempt int) error {
+// checkNotEnded returns the error for what a goroutine does after the end of its attempt.
+func (t *task) checkNotEnded(attempt int) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.since(attempt)
+	return t.checkNotEndedLocked(attempt)
 }
 
-// since is returned for a caller that holds t.mu.
-func (t *task) since(attempt int) error {
-	if err := t.refuses(attempt); err != nil {
+// checkNotEndedLocked is returned for a caller that holds t.mu.
+func (t *task) checkNotEndedLocked(attempt int) error {
+	if err := t.checkNotHungLocked(attempt); err != nil {
 		return err
 	}
 	if attempt <= t.ended {
@@ -225,41 +225,41 @@ func EmitProgress(ctx context.Context, part float64, note string) {
 	Emit(ctx, Progress{Part: min(max(part, 0), 1), Note: note})
 }
 
-// Emits reports whether the consumer or a Hooks.Emit receives what Emit sends. Use it
+// IsEmitEnabled reports whether the consumer or a Hooks.Emit receives what Emit sends. Use it
 // before you make values that are expensive.
-func Emits(ctx context.Context) bool {
+func IsEmitEnabled(ctx context.Context) bool {
 	t := taskOf(ctx)
 	return t != nil && (t.drive.topics&TopicEmit != 0 || t.node().listens || t.frame.listener != nil)
 }
 
-func (t *task) event(b Body) Event {
-	return Event{Path: t.frame.public, Step: t.step, Task: t.local(), Node: t.node().Name, Body: b}
+func (t *task) newEvent(b Body) Event {
+	return Event{Path: t.frame.public, Step: t.step, Task: t.localID(), Node: t.node().Name, Body: b}
 }
 
-// tell delivers an event of the engine about the task.
-func (t *task) tell(topic Topic, b Body) {
+// deliverEvent delivers an event of the engine about the task.
+func (t *task) deliverEvent(topic Topic, b Body) {
 	if t.drive.topics&topic != 0 {
-		t.tellAt(time.Time{}, b)
+		t.deliverEventAt(time.Time{}, b)
 	}
 }
 
-// tellAt delivers an event that happened at a time, or now.
-func (t *task) tellAt(at time.Time, b Body) {
-	e := t.event(b)
+// deliverEventAt delivers an event that happened at a time, or now.
+func (t *task) deliverEventAt(at time.Time, b Body) {
+	e := t.newEvent(b)
 	if e.Time = at; t.inline {
-		t.drive.out.deliver(e)
+		t.drive.out.deliverEvent(e)
 		return
 	}
-	t.drive.out.send(e)
+	t.drive.out.sendEvent(e)
 }
 
 // run executes the task: its events, attempts and OnError; siblings says whether others
 // of the step may still be running when it ends. It returns false if another goroutine
 // has replaced this one: see lane.left.
 func (t *task) run(siblings bool) bool {
-	if !t.begin() {
+	if !t.startTask() {
 		if t.err != nil {
-			t.close(siblings)
+			t.finishTask(siblings)
 		}
 		return true
 	}
@@ -271,30 +271,30 @@ func (t *task) run(siblings bool) bool {
 func (t *task) carryOn(siblings bool, hung error) bool {
 	l := t.lane
 	if t.inline {
-		if !t.work(siblings, hung) {
+		if !t.runAndFinish(siblings, hung) {
 			return false
 		}
 		if t.drive.topics&TopicEmit != 0 {
-			t.drive.out.spill()
+			t.drive.out.deliverQueued()
 		}
-		t.end()
+		t.deliverTaskDone()
 		return true
 	}
 	defer func() {
-		if !l.left() {
-			t.end()
+		if !l.isReplaced() {
+			t.deliverTaskDone()
 		}
 	}()
-	return t.work(siblings, hung)
+	return t.runAndFinish(siblings, hung)
 }
 
-// begin delivers that the node starts. It returns false for a task that must not run.
-func (t *task) begin() bool {
+// startTask delivers that the node starts. It returns false for a task that must not run.
+func (t *task) startTask() bool {
 	if t.recorded {
-		t.tell(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil})
+		t.deliverEvent(TopicTask, TaskDone{Err: t.recovered, Recorded: true, Waiting: t.waiting, Failed: t.recovered != nil})
 		return false
 	}
-	if t.err = t.drive.failed(); t.err == nil && t.base.Err() != nil {
+	if t.err = t.drive.fatalError(); t.err == nil && t.base.Err() != nil {
 		t.err = context.Cause(t.base)
 	}
 	if t.err != nil {
@@ -305,7 +305,7 @@ func (t *task) begin() bool {
 		t.begun = t.drive.now()
 	}
 	if told {
-		t.tellAt(t.begun, t.node().started)
+		t.deliverEventAt(t.begun, t.node().started)
 	}
 	return true
 }
@@ -313,39 +313,39 @@ func (t *task) begin() bool {
 // errGoexit is the failure of a node that has ended its goroutine.
 var errGoexit = errors.New("the node ended its goroutine (runtime.Goexit) instead of returning")
 
-// work does everything between the task's events. Its second half is deferred: a node
+// runAndFinish does everything between the task's events. Its second half is deferred: a node
 // that ends its goroutine has failed. hung and the result are those of carryOn and run.
-func (t *task) work(siblings bool, hung error) bool {
+func (t *task) runAndFinish(siblings bool, hung error) bool {
 	l, returned := t.lane, false
 	defer func() {
-		if l.left() {
+		if l.isReplaced() {
 			return
 		}
 		if !returned {
-			t.err = t.fail(errGoexit)
-			t.drive.gone.CompareAndSwap(nil, t)
+			t.err = t.wrapNodeError(errGoexit)
+			t.drive.exitedTask.CompareAndSwap(nil, t)
 		}
-		t.leave()
-		t.close(siblings)
+		t.refuseLateCalls()
+		t.finishTask(siblings)
 	}()
-	returned = t.attempts(t.node(), hung)
+	returned = t.runAttempts(t.node(), hung)
 	return returned
 }
 
-// close passes a failure to OnError, and records the result of a task whose siblings
+// finishTask passes a failure to OnError, and records the result of a task whose siblings
 // may still be running.
-func (t *task) close(siblings bool) {
-	if t.err != nil && t.node().OnError != "" && !isModified(t.err) && (t.base.Err() == nil || t.late()) && t.drive.failed() == nil {
+func (t *task) finishTask(siblings bool) {
+	if t.err != nil && t.node().OnError != "" && !isModified(t.err) && (t.base.Err() == nil || t.isStepTimedOut()) && t.drive.fatalError() == nil {
 		t.recovered, t.up, t.err = t.err, Update{failed: t.err.Error()}, nil
 		t.forgetBelow()
 	}
 	if t.err == nil && siblings && !t.waiting && !t.paused {
-		t.err = t.save()
+		t.err = t.recordUpdate()
 	}
 }
 
-// late reports whether the time of the task's own step has passed.
-func (t *task) late() bool {
+// isStepTimedOut reports whether the time of the task's own step has passed.
+func (t *task) isStepTimedOut() bool {
 	late, ok := context.Cause(t.base).(*stepTimeout)
 	return ok && late == t.frame.late
 }
@@ -356,14 +356,14 @@ type stepTimeout struct{ after time.Duration }
 func (e *stepTimeout) Error() string { return "graph: the step timed out after " + e.after.String() }
 func (e *stepTimeout) Unwrap() error { return ErrTimeout }
 
-// leave makes the engine refuse what goroutines of the node still do.
-func (t *task) leave() {
-	t.held = t.held || !t.first.end()
+// refuseLateCalls makes the engine refuse what goroutines of the node still do.
+func (t *task) refuseLateCalls() {
+	t.held = t.held || !t.first.markNodeReturned()
 	if t.held {
 		t.mu.Lock()
 		t.ended = t.attempt
 		t.mu.Unlock()
-		t.gather()
+		t.endChildren()
 	}
 }
 
@@ -376,8 +376,8 @@ func (t *task) forgetBelow() {
 	}
 }
 
-// end delivers how the node ended.
-func (t *task) end() {
+// deliverTaskDone delivers how the node ended.
+func (t *task) deliverTaskDone() {
 	if t.drive.topics&TopicTask == 0 {
 		return
 	}
@@ -386,48 +386,48 @@ func (t *task) end() {
 		err = t.recovered
 	}
 	now := t.drive.now()
-	t.tellAt(now, TaskDone{Err: err, Took: now.Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
+	t.deliverEventAt(now, TaskDone{Err: err, Took: now.Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
 }
 
-// attempts calls the node until it succeeds, waits, or may not be retried. If hung is
+// runAttempts calls the node until it succeeds, waits, or may not be retried. If hung is
 // not nil, it continues after an attempt that hangs.
-func (t *task) attempts(n *cnode, hung error) bool {
+func (t *task) runAttempts(n *cnode, hung error) bool {
 	if hung == nil {
 		t.attempt = 1
 	}
 	for ; ; t.attempt++ {
 		var err error
 		if hung == nil {
-			err = t.call(n)
+			err = t.runAttempt(n)
 		} else {
-			err, hung = t.conclude(t.lane.ctx, n, Update{}, hung), nil
+			err, hung = t.concludeAttempt(t.lane.ctx, n, Update{}, hung), nil
 		}
 		if err == errLeft {
 			return false
 		}
 		t.err = err
-		if t.err == nil || t.base.Err() != nil || t.drive.failed() != nil || isModified(t.err) {
+		if t.err == nil || t.base.Err() != nil || t.drive.fatalError() != nil || isModified(t.err) {
 			return true
 		}
 		retry := t.retry()
-		again, fault := retry.allows(t.attempt, t.err)
+		again, fault := retry.shouldRetry(t.attempt, t.err)
 		if fault != nil {
-			t.err = t.fail(errors.Join(fault, t.err))
+			t.err = t.wrapNodeError(errors.Join(fault, t.err))
 		}
 		if !again {
 			return true
 		}
-		after := retry.delay(t.attempt, t.drive.run+t.frame.path+t.local())
+		after := retry.attemptDelay(t.attempt, t.drive.run+t.frame.path+t.localID())
 		if within := retry.Within; within > 0 && t.drive.now().Add(after).Sub(t.begun) > within {
-			t.err = t.fail(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
+			t.err = t.wrapNodeError(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
 			return true
 		}
 		t.mu.Lock()
 		if t.ended = t.attempt; t.inner != nil {
-			t.inner.ordinals, t.inner.below, t.inner.litter, t.inner.fault = ordinals{}, nil, litter{}, nil
+			t.inner.ordinals, t.inner.below, t.inner.childSet, t.inner.fault = ordinals{}, nil, childSet{}, nil
 		}
 		t.mu.Unlock()
-		t.tell(TopicTask, TaskRetry{Attempt: t.attempt, MaxAttempts: retry.Attempts, After: after, Err: t.err})
+		t.deliverEvent(TopicTask, TaskRetry{Attempt: t.attempt, MaxAttempts: retry.Attempts, After: after, Err: t.err})
 		if t.drive.clock.Wait(t.base, after) != nil {
 			return true
 		}
@@ -437,135 +437,135 @@ func (t *task) attempts(n *cnode, hung error) bool {
 // errLeft is the error of a call on a goroutine that another has replaced.
 var errLeft = errors.New("graph: another goroutine continues the task")
 
-// call runs one attempt.
-func (t *task) call(n *cnode) (err error) {
+// runAttempt runs one attempt.
+func (t *task) runAttempt(n *cnode) (err error) {
 	l := t.lane
 	defer func() {
 		p := recover() // in a node or in a hook
-		if l.left() {
+		if l.isReplaced() {
 			err = errLeft
 		} else if p != nil {
-			err = t.fail(panicError("node "+n.Name, p))
+			err = t.wrapNodeError(panicError("node "+n.Name, p))
 		}
 	}()
 	ctx := t.first
 	if t.attempt == 1 {
-		ctx.into(t)
+		ctx.bindTask(t)
 	} else {
-		ctx, t.held = t.another(t.attempt), true
+		ctx, t.held = t.newAttemptContext(t.attempt), true
 	}
 	if n.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(t.base, n.Timeout, ErrTimeout)
 		defer cancel()
 		if l != nil {
-			defer t.drive.watch(limited, l).end()
+			defer t.drive.newWatch(limited, l).endWatch()
 		}
 		ctx.Context = limited
 	}
-	st, err := overlay(t.frame.st, t.ref.over)
+	st, err := applyOverlay(t.frame.st, t.ref.over)
 	if err != nil {
-		return t.fail(err)
+		return t.wrapNodeError(err)
 	}
-	up, err := t.body(ctx, n, st)
-	if l.left() {
+	up, err := t.runNode(ctx, n, st)
+	if l.isReplaced() {
 		return errLeft
 	}
-	return t.conclude(ctx, n, up, err)
+	return t.concludeAttempt(ctx, n, up, err)
 }
 
-// conclude decides what the return values of an attempt mean.
-func (t *task) conclude(ctx *taskCtx, n *cnode, up Update, err error) (failure error) {
-	if err != nil && n.hooks != nil && !t.stopped() {
+// concludeAttempt decides what the return values of an attempt mean.
+func (t *task) concludeAttempt(ctx *taskCtx, n *cnode, up Update, err error) (failure error) {
+	if err != nil && n.hooks != nil && !t.isSuspended() {
 		defer func() {
 			if p := recover(); p != nil {
-				failure = t.fail(panicError("node "+n.Name, p))
+				failure = t.wrapNodeError(panicError("node "+n.Name, p))
 			}
 		}()
-		defer func() { t.tellHooks(ctx, failure) }()
+		defer func() { t.callErrorHooks(ctx, failure) }()
 	}
 	switch {
 	case isModified(err):
-		return t.fail(err)
+		return t.wrapNodeError(err)
 	case t.listenerFault() != nil:
-		return t.fail(t.listenerFault())
-	case t.stopped(): // whatever the node did with ErrWaiting
+		return t.wrapNodeError(t.listenerFault())
+	case t.isSuspended(): // whatever the node did with ErrWaiting
 		return nil
 	case errors.Is(err, ErrWaiting) || errors.Is(err, ErrPaused):
-		return t.fail(errors.New("the node returned ErrWaiting or ErrPaused, but nothing waits"))
+		return t.wrapNodeError(errors.New("the node returned ErrWaiting or ErrPaused, but nothing waits"))
 	case err != nil && n.Timeout > 0 && t.base.Err() == nil && context.Cause(ctx.Context) == ErrTimeout:
-		return t.fail(&timedOut{"timed out", n.Timeout, err})
-	case err != nil && t.late():
-		return t.fail(&timedOut{"the step timed out", t.frame.g.def.StepTimeout, err})
+		return t.wrapNodeError(&timeoutFailure{"timed out", n.Timeout, err})
+	case err != nil && t.isStepTimedOut():
+		return t.wrapNodeError(&timeoutFailure{"the step timed out", t.frame.g.def.StepTimeout, err})
 	case err != nil:
-		return t.fail(err)
+		return t.wrapNodeError(err)
 	}
 	t.up = up
 	return nil
 }
 
-// plain calls the node itself.
-func (t *task) plain(ctx context.Context, n *cnode, st State) (Update, error) {
+// callNode calls the node itself.
+func (t *task) callNode(ctx context.Context, n *cnode, st State) (Update, error) {
 	if n.Run == nil {
-		return mapped(ctx, n, st)
+		return runChildNode(ctx, n, st)
 	}
 	if n.Children != nil {
 		defer func() {
-			if t.refused(attemptOf(ctx)) == nil {
-				t.gather()
+			if t.checkNotHung(attemptOf(ctx)) == nil {
+				t.endChildren()
 			}
 		}()
 	}
 	return n.Run(ctx, st)
 }
 
-// fail adds to an error where it happened.
-func (t *task) fail(err error) error {
-	e := &NodeError{Path: t.frame.public, Node: t.node().Name, Task: t.local(), Index: t.ref.index, Step: t.step, Attempt: t.attempt, Err: err}
-	var p *panicked
+// wrapNodeError adds to an error where it happened.
+func (t *task) wrapNodeError(err error) error {
+	e := &NodeError{Path: t.frame.public, Node: t.node().Name, Task: t.localID(), Index: t.ref.index, Step: t.step, Attempt: t.attempt, Err: err}
+	var p *recoveredPanic
 	if errors.As(err, &p) {
 		e.Stack = p.stack
 	}
 	return e
 }
 
-// timedOut is a failure of a node because a timeout has passed.
-type timedOut struct {
+// timeoutFailure is a failure of a node because a timeout has passed.
+type timeoutFailure struct {
 	what  string
 	after time.Duration
 	err   error
 }
 
-func (e *timedOut) Error() string {
+func (e *timeoutFailure) Error() string {
 	return e.what + " after " + e.after.String() + ": " + e.err.Error()
 }
-func (e *timedOut) Unwrap() []error { return []error{ErrTimeout, e.err} }
+func (e *timeoutFailure) Unwrap() []error { return []error{ErrTimeout, e.err} }
 
-// save records the task's update, so that it does not run again if only its siblings
+// recordUpdate records the task's update, so that it does not run again if only its siblings
 // must.
-func (t *task) save() error {
+func (t *task) recordUpdate() error {
 	j := t.drive.j
 	if j == nil {
 		return nil
 	}
 	b, err := putUpdate(nil, &t.up)
 	if err == nil {
-		err = j.add(KindTask, putString(putString(nil, t.frame.path), t.local()), b, j.level == EveryEffect)
+		err = j.addRecord(KindTask, putString(putString(nil, t.frame.path), t.localID()), b, j.level == EveryEffect)
 	}
 	if err != nil {
-		return t.fail(err)
+		return t.wrapNodeError(err)
 	}
 	return nil
 }
 
-// recall restores what the journal holds of the task: its update, or a question that is
+// restoreFromJournal restores what the journal holds of the task: its update, or a question that is
 // still open.
-func (t *task) recall() error {
+func (t *task) restoreFromJournal() error {
 	raw := t.raw
-	id := t.local()
+	id := t.localID()
 	if b, ok := raw.done[id]; ok {
-		up, err := t.frame.st.update(b)
+		up, err := t.frame.st.decodeUpdate(b)
 		if err != nil {
-			return t.fail(err)
+			return t.wrapNodeError(err)
 		}
 		t.recorded, t.up = true, up
 		if up.failed != "" {
@@ -576,7 +576,7 @@ func (t *task) recall() error {
 	for _, key := range raw.order {
 		if q := raw.asks[key]; !q.answered && len(key) > len(id) && key[:len(id)+1] == id+"\x00" {
 			t.recorded = true
-			_ = t.wait(0, q.q) // calls of an earlier drive are not refused
+			_ = t.markWaiting(0, q.q) // calls of an earlier drive are not refused
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func Fork(ctx context.Context, st Store, thread string, at int64, into string) e
 	if !s.run.status.Final() {
 		s.run.id, s.run.status, s.run.reason, s.run.started = into, Paused, "", now.UnixMicro()
 	}
-	rec := Record{Kind: KindFork, Time: now.UnixMicro(), Head: s.headline(), Data: s.encode()}
+	rec := Record{Kind: KindFork, Time: now.UnixMicro(), Head: s.encodeSnapshotHead(), Data: s.encode()}
 	err = appendSealed(ctx, st, into, 0, rec)
 	if errors.Is(err, ErrConflict) {
 		err = ErrThreadExists
@@ -69,7 +69,7 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 	if err != nil {
 		return State{}, err
 	}
-	f, err := s.frame("").state(r.Graph, nil)
+	f, err := s.ensureFrame("").decodeState(r.Graph, nil)
 	if err != nil {
 		return State{}, fmt.Errorf("thread %s: %w", thread, err)
 	}
@@ -94,16 +94,16 @@ func (r *Runner) State(ctx context.Context, thread string, at int64) (State, err
 // asked: it gets ErrConflict at its next record, and Edit gets it if the drive appends
 // first. Describe and Inspect say whether there is one.
 func (r *Runner) Edit(ctx context.Context, thread string, set ...Write) (seq int64, err error) {
-	return r.change(ctx, thread, func(s *replay) (Record, error) {
+	return r.appendEdit(ctx, thread, func(s *replay) (Record, error) {
 		if len(set) == 0 {
 			return Record{}, errors.New("there is nothing to write")
 		}
-		return r.edit(s, set, nil)
+		return r.newEditRecord(s, set, nil)
 	})
 }
 
-// change appends the record of an edit.
-func (r *Runner) change(ctx context.Context, thread string, edit func(*replay) (Record, error)) (seq int64, err error) {
+// appendEdit appends the record of an edit.
+func (r *Runner) appendEdit(ctx context.Context, thread string, edit func(*replay) (Record, error)) (seq int64, err error) {
 	s, err := r.loadPoint(ctx, Point{Thread: thread})
 	if err != nil {
 		return 0, err
@@ -118,9 +118,9 @@ func (r *Runner) change(ctx context.Context, thread string, edit func(*replay) (
 	return s.head + 1, nil
 }
 
-// edit makes the record of an edit; next is what runs next, or nil for no change.
-func (r *Runner) edit(s *replay, set []Write, next *frontier) (Record, error) {
-	raw := s.frame("")
+// newEditRecord makes the record of an edit; next is what runs next, or nil for no change.
+func (r *Runner) newEditRecord(s *replay, set []Write, next *frontier) (Record, error) {
+	raw := s.ensureFrame("")
 	var retyped []*keyDef
 	for _, w := range set {
 		tag := raw.tags[w.Key()]
@@ -133,35 +133,35 @@ func (r *Runner) edit(s *replay, set []Write, next *frontier) (Record, error) {
 		raw.tags[w.Key()] = w.key.tag
 		retyped = append(retyped, w.key)
 	}
-	f, err := raw.state(r.Graph, func(name string) bool { return foldsOnto(set, name) })
+	f, err := raw.decodeState(r.Graph, func(name string) bool { return foldsOnto(set, name) })
 	if err != nil {
 		return Record{}, err
 	}
 	var done []patch
-	if _, _, err := apply(f.st, [][]Write{set}, nil, &done); err != nil {
+	if _, _, err := applyWrites(f.st, [][]Write{set}, nil, &done); err != nil {
 		return Record{}, err
 	}
 	data := putInt(nil, len(done))
 	var keys []string
 	for _, p := range done {
-		v, err := p.key.store(nil, p.val)
+		v, err := p.key.encodeStored(nil, p.val)
 		if err != nil {
 			return Record{}, err
 		}
 		data = putPatch(data, p.key.name, p.fold, 0, v)
 		keys = append(keys, p.key.name)
 	}
-	x := r.drive(0)
+	x := r.newDrive(0)
 	branch, err := x.newID()
 	if err != nil {
 		return Record{}, err
 	}
 	now := x.now()
-	s.pause(branch)
+	s.pauseForEdit(branch)
 	if next != nil {
 		end := len(data)
 		if data, err = putNext(data, r.Graph, next); err == nil {
-			err = s.reroute(&reader{b: data[end:]})
+			err = s.applyNextNodes(&reader{b: data[end:]})
 		}
 		if err != nil {
 			return Record{}, err
@@ -170,9 +170,9 @@ func (r *Runner) edit(s *replay, set []Write, next *frontier) (Record, error) {
 	return Record{Kind: KindEdit, Time: now.UnixMicro(), Head: s.editHead("", keys, retyped), Data: data}, nil
 }
 
-// pause applies an edit to a run: what its current steps have done belongs to the
+// pauseForEdit applies an edit to a run: what its current steps have done belongs to the
 // branch before it.
-func (s *replay) pause(branch string) {
+func (s *replay) pauseForEdit(branch string) {
 	s.branch = branch
 	s.forgetSteps()
 	if !s.run.status.Final() {
@@ -180,17 +180,17 @@ func (s *replay) pause(branch string) {
 	}
 }
 
-// edit folds the record of an edit.
-func (s *replay) edit(h, d *reader) {
+// applyEdit folds the record of an edit.
+func (s *replay) applyEdit(h, d *reader) {
 	path := h.string()
-	s.pause(h.string())
-	f := s.frame(path)
-	for k, tag := range h.retyped() {
-		keep(&f.tags, k, tag)
+	s.pauseForEdit(h.string())
+	f := s.ensureFrame(path)
+	for k, tag := range h.readRetypedKeys() {
+		setEntry(&f.tags, k, tag)
 	}
-	f.apply(readPatches(d))
+	f.applyPatches(readPatches(d))
 	if len(d.b) > 0 && d.err == nil {
-		d.err = s.reroute(d)
+		d.err = s.applyNextNodes(d)
 	}
 }
 
@@ -224,17 +224,17 @@ func foldsOnto(set []Write, name string) bool {
 	return false
 }
 
-// state decodes the values of a frame, but not what it runs next: a graph that has lost
+// decodeState decodes the values of a frame, but not what it runs next: a graph that has lost
 // nodes can still read them. If only is not nil, it decodes the keys that only accepts.
-func (f *rawFrame) state(g *Graph, only func(name string) bool) (*frame, error) {
+func (f *rawFrame) decodeState(g *Graph, only func(name string) bool) (*frame, error) {
 	fr := newFrame(g, "", "")
 	names := slices.DeleteFunc(sortedKeys(f.keys), func(name string) bool { return only != nil && !only(name) })
-	return fr, fr.restore(f, names, nil)
+	return fr, fr.restoreKeys(f, names, nil)
 }
 
 func (r *Runner) loadPoint(ctx context.Context, p Point) (*replay, error) {
 	switch {
-	case !r.Graph.compiled():
+	case !r.Graph.isCompiled():
 		return nil, errNoGraph
 	case r.Store == nil:
 		return nil, errors.New("graph: a thread is read from a store; give the Runner one")
@@ -247,7 +247,7 @@ func loadPoint(ctx context.Context, st Store, p Point) (*replay, error) {
 	if p.Seq < 0 {
 		return nil, fmt.Errorf("%w %s: records are numbered from 1, not %d", ErrNoPoint, p.Thread, p.Seq)
 	}
-	s, err := load(ctx, st, p.Thread, p.Seq)
+	s, err := loadThread(ctx, st, p.Thread, p.Seq)
 	if err != nil || s.head > 0 && (p.Seq == 0 || p.Seq == s.head) {
 		return s, err
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Written is one record that wrote a key.
-type Written struct {
+// BlameEntry is one record that wrote a key.
+type BlameEntry struct {
 	Seq   int64
 	Time  time.Time
 	Kind  Kind     // KindStep: nodes; KindStart, KindCall, KindClaim: input; KindEdit; KindFork, KindSnapshot: it is older than the thread's first record
@@ -28,17 +28,17 @@ type Writer struct {
 // Blame lists the records that wrote a key, in the root and in child graphs, newest
 // first. It reads the whole thread, and needs no graph. A key that was never written
 // has none; an unknown thread is ErrNoThread.
-func Blame(ctx context.Context, st Store, thread, key string) ([]Written, error) {
+func Blame(ctx context.Context, st Store, thread, key string) ([]BlameEntry, error) {
 	s := newReplay()
-	var found []Written
+	var found []BlameEntry
 	for r, err := range Records(ctx, st, thread, Range{}) {
 		if err != nil {
 			return nil, fmt.Errorf("read thread %s: %w", thread, err)
 		}
 		first := s.head == 0
-		w, err := s.writing(r, key)
+		w, err := s.findWrite(r, key)
 		if err == nil {
-			err = s.add(&r)
+			err = s.applyRecord(&r)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("thread %s, record %d (%s): %w", thread, r.Seq, r.Kind, err)
@@ -46,11 +46,11 @@ func Blame(ctx context.Context, st Store, thread, key string) ([]Written, error)
 		switch {
 		case w != nil:
 			if w.Kind != KindStep {
-				w.Step = s.frame(w.Path).step
+				w.Step = s.ensureFrame(w.Path).step
 			}
 			found = append(found, *w)
-		case first && r.Kind.base():
-			found = append(found, s.inherited(r, key)...)
+		case first && r.Kind.isBase():
+			found = append(found, s.inheritedWrites(r, key)...)
 		}
 	}
 	if s.head == 0 {
@@ -60,11 +60,11 @@ func Blame(ctx context.Context, st Store, thread, key string) ([]Written, error)
 	return found, nil
 }
 
-// writing returns what a record that is about to be folded writes to a key; nil:
+// findWrite returns what a record that is about to be folded writes to a key; nil:
 // nothing.
-func (s *replay) writing(r Record, key string) (*Written, error) {
+func (s *replay) findWrite(r Record, key string) (*BlameEntry, error) {
 	h, d := &reader{b: r.Head}, &reader{b: r.Data}
-	w := &Written{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
+	w := &BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	switch r.Kind {
 	case KindStart:
 	case KindClaim:
@@ -85,16 +85,16 @@ func (s *replay) writing(r Record, key string) (*Written, error) {
 		return nil, nil
 	}
 	if r.Kind == KindStep {
-		f := s.frame(w.Path)
+		f := s.ensureFrame(w.Path)
 		w.Step = f.step
-		w.Tasks = f.writers(key, ps)
+		w.Tasks = f.findWriters(key, ps)
 	}
 	return w, nil
 }
 
-// writers returns the tasks of a step that wrote a key. The updates of parallel tasks
+// findWriters returns the tasks of a step that wrote a key. The updates of parallel tasks
 // are recorded before the step is; for a lone task the step's own record is enough.
-func (f *rawFrame) writers(key string, ps []rawPatch) (ws []Writer) {
+func (f *rawFrame) findWriters(key string, ps []rawPatch) (ws []Writer) {
 	for i, t := range f.tasks {
 		wrote := slices.ContainsFunc(ps, func(p rawPatch) bool { return p.by == i })
 		if up, ok := f.done[strconv.Itoa(f.step)+"."+t.node+"."+strconv.Itoa(t.index)]; ok && !wrote {
@@ -107,15 +107,15 @@ func (f *rawFrame) writers(key string, ps []rawPatch) (ws []Writer) {
 	return ws
 }
 
-// inherited returns what the first record of a thread, a snapshot or a fork, holds of a
+// inheritedWrites returns what the first record of a thread, a snapshot or a fork, holds of a
 // key.
-func (s *replay) inherited(r Record, key string) (found []Written) {
+func (s *replay) inheritedWrites(r Record, key string) (found []BlameEntry) {
 	for _, path := range slices.Backward(sortedKeys(s.frames)) {
 		f := s.frames[path]
 		if f.keys[key] == nil {
 			continue
 		}
-		w := Written{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: path, Step: f.step}
+		w := BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind, Path: path, Step: f.step}
 		if r.Kind == KindFork {
 			w.From = s.origin
 		}

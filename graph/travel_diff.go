@@ -29,15 +29,15 @@ func Diff(ctx context.Context, st Store, a, b Point) ([]Change, error) {
 		return nil, err
 	}
 	var changes []Change
-	for _, path := range both(was.frames, is.frames) {
-		changes = append(changes, diffFrames(path, was.frame(path), is.frame(path))...)
+	for _, path := range unionKeys(was.frames, is.frames) {
+		changes = append(changes, diffFrames(path, was.ensureFrame(path), is.ensureFrame(path))...)
 	}
 	return changes, nil
 }
 
 func diffFrames(path string, was, is *rawFrame) (changes []Change) {
-	for _, key := range both(was.keys, is.keys) {
-		c := Change{Path: path, Key: key, Tag: is.tags[key], Was: was.parts(key), Is: is.parts(key)}
+	for _, key := range unionKeys(was.keys, is.keys) {
+		c := Change{Path: path, Key: key, Tag: is.tags[key], Was: was.storedParts(key), Is: is.storedParts(key)}
 		if (c.Was == nil) == (c.Is == nil) && slices.EqualFunc(c.Was, c.Is, bytes.Equal) {
 			continue
 		}
@@ -49,16 +49,16 @@ func diffFrames(path string, was, is *rawFrame) (changes []Change) {
 	return changes
 }
 
-// parts returns the stored form of a key; nil: absent.
-func (f *rawFrame) parts(key string) (parts [][]byte) {
+// storedParts returns the stored form of a key; nil: absent.
+func (f *rawFrame) storedParts(key string) (parts [][]byte) {
 	for _, p := range f.keys[key] {
 		parts = append(parts, p.val)
 	}
 	return parts
 }
 
-// both lists the names that at least one of the maps has, sorted.
-func both[V any](a, b map[string]V) []string {
+// unionKeys lists the names that at least one of the maps has, sorted.
+func unionKeys[V any](a, b map[string]V) []string {
 	names := append(sortedKeys(a), sortedKeys(b)...)
 	slices.Sort(names)
 	return slices.Compact(names)

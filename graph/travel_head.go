@@ -8,44 +8,44 @@ import (
 // follows its put. Older records lack the parts that did not exist when they were
 // written.
 
-// headline returns the head of a snapshot or fork: what it repeats of the start record,
+// encodeSnapshotHead returns the head of a snapshot or fork: what it repeats of the start record,
 // the status of the run, where the thread came from, and what runs next.
-func (s *replay) headline() []byte {
+func (s *replay) encodeSnapshotHead() []byte {
 	b := putString(putString(putString(nil, s.run.id), s.run.label), s.run.graph)
-	b = s.standing(appendVarint(b, s.run.started))
+	b = s.appendRunStatus(appendVarint(b, s.run.started))
 	b = appendVarint(putString(b, s.origin.Thread), s.origin.Seq)
-	return s.place(b, "")
+	return s.appendPosition(b, "")
 }
 
-func (h *reader) headline(i *RunInfo) {
+func (h *reader) readSnapshotHead(i *RunInfo) {
 	i.Run, i.Label, i.Graph = h.string(), h.string(), h.string()
 	i.Started = timeOf(h.varint())
 	if len(h.b) == 0 {
 		return
 	}
-	h.standing(i)
+	h.readRunStatus(i)
 	i.From = Point{Thread: h.string(), Seq: h.varint()}
 }
 
 // editHead returns the head of an edit. retyped are keys that got another type.
 func (s *replay) editHead(path string, keys []string, retyped []*keyDef) []byte {
 	b := putString(putString(putString(nil, path), s.branch), s.run.id)
-	b = s.place(s.standing(b), path)
-	return putTags(s.run.sign(putStrings(b, keys)), retyped)
+	b = s.appendPosition(s.appendRunStatus(b), path)
+	return putTags(s.run.appendSummary(putStrings(b, keys)), retyped)
 }
 
-// retyped reads the tags of keys to which an edit gave another type, after path and
+// readRetypedKeys reads the tags of keys to which an edit gave another type, after path and
 // branch.
-func (h *reader) retyped() map[string]string {
+func (h *reader) readRetypedKeys() map[string]string {
 	rest := *h
 	_ = rest.string() // the run
-	rest.standing(&RunInfo{})
-	rest.place(&Entry{})
+	rest.readRunStatus(&RunInfo{})
+	rest.readPosition(&Entry{})
 	if len(rest.b) == 0 {
 		return nil
 	}
 	rest.strings()
-	rest.signed(&RunInfo{})
+	rest.readSummary(&RunInfo{})
 	if len(rest.b) == 0 { // older records end here
 		return nil
 	}
@@ -54,31 +54,31 @@ func (h *reader) retyped() map[string]string {
 	return tags
 }
 
-// sign appends the last part of the heads of ends and edits: what a listing also shows
+// appendSummary appends the last part of the heads of ends and edits: what a listing also shows
 // of the run.
-func (r *runHead) sign(b []byte) []byte {
+func (r *runHead) appendSummary(b []byte) []byte {
 	return appendVarint(putString(putString(b, r.label), r.graph), r.started)
 }
 
-func (h *reader) signed(i *RunInfo) {
+func (h *reader) readSummary(i *RunInfo) {
 	if len(h.b) > 0 { // older records end here
 		i.Label, i.Graph, i.Started = h.string(), h.string(), timeOf(h.varint())
 	}
 }
 
-// edited reads the head of an edit up to the place.
-func (h *reader) edited(i *RunInfo) (path string) {
+// readEditHead reads the head of an edit up to the place.
+func (h *reader) readEditHead(i *RunInfo) (path string) {
 	path = h.string()
 	_ = h.string() // the branch
 	i.Run = h.string()
-	h.standing(i)
+	h.readRunStatus(i)
 	return path
 }
 
-// standing appends the status of the run.
-func (s *replay) standing(b []byte) []byte {
+// appendRunStatus appends the status of the run.
+func (s *replay) appendRunStatus(b []byte) []byte {
 	b = putString(append(b, byte(s.run.status)), s.run.reason)
-	open := s.open()
+	open := s.openQuestions()
 	b = putInt(b, len(open))
 	for _, o := range open {
 		b = putString(putString(b, o.q.q.ID), o.q.q.Prompt)
@@ -86,7 +86,7 @@ func (s *replay) standing(b []byte) []byte {
 	return b
 }
 
-func (h *reader) standing(i *RunInfo) {
+func (h *reader) readRunStatus(i *RunInfo) {
 	i.Status, i.Reason, i.Questions = Status(h.byte()), h.string(), nil
 	if i.Status == Running {
 		i.Status = Crashed
@@ -96,13 +96,13 @@ func (h *reader) standing(i *RunInfo) {
 	}
 }
 
-// place appends how many steps a frame has done, and the nodes that run next.
-func (s *replay) place(b []byte, path string) []byte {
-	f := s.frame(path)
+// appendPosition appends how many steps a frame has done, and the nodes that run next.
+func (s *replay) appendPosition(b []byte, path string) []byte {
+	f := s.ensureFrame(path)
 	return putStrings(putInt(b, f.step), f.nextNames())
 }
 
-func (h *reader) place(e *Entry) {
+func (h *reader) readPosition(e *Entry) {
 	if len(h.b) > 0 {
 		e.Step, e.Next = h.int(), h.strings()
 	}

@@ -26,7 +26,7 @@ func Checkpoints(ctx context.Context, st Store, thread string) iter.Seq2[Checkpo
 				return
 			}
 			oldest = e
-			if !e.checkpoint() {
+			if !e.isCheckpoint() {
 				continue
 			}
 			if held != nil {
@@ -52,7 +52,7 @@ func Checkpoints(ctx context.Context, st Store, thread string) iter.Seq2[Checkpo
 	}
 }
 
-func (e *Entry) checkpoint() bool {
+func (e *Entry) isCheckpoint() bool {
 	switch e.Kind {
 	case KindStart, KindCall, KindStep, KindEdit, KindFork:
 		return true

@@ -14,23 +14,23 @@ import (
 //
 // A node that the graph does not have is refused before anything is written.
 func (r *Runner) EditNext(ctx context.Context, thread string, next []string, set ...Write) (seq int64, err error) {
-	return r.change(ctx, thread, func(s *replay) (Record, error) {
+	return r.appendEdit(ctx, thread, func(s *replay) (Record, error) {
 		if len(next) == 0 {
 			return Record{}, errors.New("name at least one node to run next, or only End to run none")
 		}
 		if s.run.status.Final() {
 			return Record{}, fmt.Errorf("run %s is over (%s): fork the thread at an earlier record and edit the copy", s.run.id, s.run.status)
 		}
-		fr, err := r.Graph.choice(next)
+		fr, err := r.Graph.newFrontier(next)
 		if err != nil {
 			return Record{}, err
 		}
-		return r.edit(s, set, fr)
+		return r.newEditRecord(s, set, fr)
 	})
 }
 
-// choice returns the frontier of the given nodes.
-func (g *Graph) choice(next []string) (*frontier, error) {
+// newFrontier returns the frontier of the given nodes.
+func (g *Graph) newFrontier(next []string) (*frontier, error) {
 	fr := &frontier{}
 	var unknown []string
 	seen := map[string]bool{}
@@ -47,7 +47,7 @@ func (g *Graph) choice(next []string) (*frontier, error) {
 	if unknown != nil {
 		return nil, fmt.Errorf("graph %s has no node %s", g.def.Name, strings.Join(unknown, ", "))
 	}
-	plan(fr)
+	sortTasks(fr)
 	return fr, nil
 }
 
@@ -57,17 +57,17 @@ func putNext(data []byte, g *Graph, fr *frontier) ([]byte, error) {
 	return putString(putString(data, h), d), err
 }
 
-// reroute reads what putNext wrote: the nodes that were to run do not count as visited.
-func (s *replay) reroute(d *reader) error {
-	f := s.frame("")
+// applyNextNodes reads what putNext wrote: the nodes that were to run do not count as visited.
+func (s *replay) applyNextNodes(d *reader) error {
+	f := s.ensureFrame("")
 	h, own := &reader{b: d.bytes()}, &reader{b: d.bytes()}
 	for i, t := range f.tasks {
 		if i == 0 || f.tasks[i-1].node != t.node {
-			keep(&f.visits, t.node, max(f.visits[t.node]-1, 0))
+			setEntry(&f.visits, t.node, max(f.visits[t.node]-1, 0))
 		}
 	}
 	f.tasks, f.arrived = readFrontier(h, own)
-	f.visit()
+	f.countVisits()
 	f.halted, f.value, f.above = false, nil, false
 	s.frames = map[string]*rawFrame{"": f}
 	return firstError(h.err, own.err)

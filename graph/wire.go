@@ -38,7 +38,7 @@ type reader struct {
 	err error
 }
 
-func (r *reader) damaged(what string) {
+func (r *reader) markDamaged(what string) {
 	if r.err == nil {
 		r.err = fmt.Errorf("damaged record: %s", what)
 	}
@@ -47,7 +47,7 @@ func (r *reader) damaged(what string) {
 
 func (r *reader) byte() byte {
 	if len(r.b) == 0 {
-		r.damaged("it ends early")
+		r.markDamaged("it ends early")
 		return 0
 	}
 	c := r.b[0]
@@ -60,7 +60,7 @@ func (r *reader) bool() bool { return r.byte() != 0 }
 func (r *reader) uvarint() uint64 {
 	v, n := binary.Uvarint(r.b)
 	if n <= 0 {
-		r.damaged("a number is cut off")
+		r.markDamaged("a number is cut off")
 		return 0
 	}
 	r.b = r.b[n:]
@@ -70,7 +70,7 @@ func (r *reader) uvarint() uint64 {
 func (r *reader) varint() int64 {
 	v, n := binary.Varint(r.b)
 	if n <= 0 {
-		r.damaged("a number is cut off")
+		r.markDamaged("a number is cut off")
 		return 0
 	}
 	r.b = r.b[n:]
@@ -79,7 +79,7 @@ func (r *reader) varint() int64 {
 
 func (r *reader) float() float64 {
 	if len(r.b) < 8 {
-		r.damaged("a number is cut off")
+		r.markDamaged("a number is cut off")
 		return 0
 	}
 	f := math.Float64frombits(binary.BigEndian.Uint64(r.b))
@@ -91,7 +91,7 @@ func (r *reader) float() float64 {
 func (r *reader) int() int {
 	v := r.uvarint()
 	if v > math.MaxInt32 {
-		r.damaged("a number is too large")
+		r.markDamaged("a number is too large")
 		return 0
 	}
 	return int(v)
@@ -101,7 +101,7 @@ func (r *reader) int() int {
 func (r *reader) count() int {
 	n := r.int()
 	if n > len(r.b) {
-		r.damaged("a list is longer than its record")
+		r.markDamaged("a list is longer than its record")
 		return 0
 	}
 	return n
@@ -111,7 +111,7 @@ func (r *reader) count() int {
 func (r *reader) bytes() []byte {
 	n := r.uvarint()
 	if n > uint64(len(r.b)) {
-		r.damaged("a value is cut off")
+		r.markDamaged("a value is cut off")
 		return nil
 	}
 	s := r.b[:n:n]

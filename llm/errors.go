@@ -50,7 +50,7 @@ type Error struct {
 // phrases of the other classes never contain one of these.
 func (e *Error) Error() string {
 	var b strings.Builder
-	b.WriteString(e.phrase())
+	b.WriteString(e.describeClass())
 	if e.Status != 0 {
 		b.WriteString(" (" + strconv.Itoa(e.Status) + ")")
 	}
@@ -62,7 +62,7 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-func (e *Error) phrase() string {
+func (e *Error) describeClass() string {
 	switch e.Class {
 	case Auth:
 		return "authentication failed"
@@ -95,10 +95,10 @@ func (e *Error) phrase() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Transient reports whether the same request is likely to succeed if it is sent
+// IsTransient reports whether the same request is likely to succeed if it is sent
 // again: after a rate limit, a timeout, and a connection that was refused or
 // broke. A failing or overloaded server is not transient in this sense.
-func (e *Error) Transient() bool {
+func (e *Error) IsTransient() bool {
 	switch e.Class {
 	case RateLimited, Timeout:
 		return true

@@ -36,7 +36,7 @@ func TestErrorText(t *testing.T) {
 		if got := c.err.Error(); got != c.want {
 			t.Errorf("text is %q, want %q", got, c.want)
 		}
-		if got := c.err.Transient(); got != c.transient {
+		if got := c.err.IsTransient(); got != c.transient {
 			t.Errorf("%q: Transient() = %v", c.want, got)
 		}
 		text := false

@@ -63,7 +63,7 @@ func ExampleError() {
 	fmt.Println(err)
 
 	var failure *llm.Error
-	if errors.As(err, &failure) && failure.Transient() {
+	if errors.As(err, &failure) && failure.IsTransient() {
 		fmt.Println("again after", failure.RetryAfter)
 	}
 	// Output:

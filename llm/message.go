@@ -63,7 +63,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 // ToolResult. The set is closed.
 type Part interface {
 	// tag is the part's "type" in JSON.
-	tag() string
+	typeTag() string
 }
 
 // Text is plain text.
@@ -125,57 +125,57 @@ type ToolResult struct {
 	Error   bool   `json:"error,omitempty"`
 }
 
-func (Text) tag() string       { return "text" }
-func (Image) tag() string      { return "image" }
-func (File) tag() string       { return "file" }
-func (Reasoning) tag() string  { return "reasoning" }
-func (ToolCall) tag() string   { return "tool_call" }
-func (ToolResult) tag() string { return "tool_result" }
+func (Text) typeTag() string       { return "text" }
+func (Image) typeTag() string      { return "image" }
+func (File) typeTag() string       { return "file" }
+func (Reasoning) typeTag() string  { return "reasoning" }
+func (ToolCall) typeTag() string   { return "tool_call" }
+func (ToolResult) typeTag() string { return "tool_result" }
 
 // MarshalJSON encodes the part with its type tag.
 func (p Text) MarshalJSON() ([]byte, error) {
 	type plain Text
-	return tagged(p, plain(p))
+	return marshalTyped(p, plain(p))
 }
 
 // MarshalJSON encodes the part with its type tag.
 func (p Image) MarshalJSON() ([]byte, error) {
 	type plain Image
-	return tagged(p, plain(p))
+	return marshalTyped(p, plain(p))
 }
 
 // MarshalJSON encodes the part with its type tag.
 func (p File) MarshalJSON() ([]byte, error) {
 	type plain File
-	return tagged(p, plain(p))
+	return marshalTyped(p, plain(p))
 }
 
 // MarshalJSON encodes the part with its type tag.
 func (p Reasoning) MarshalJSON() ([]byte, error) {
 	type plain Reasoning
-	return tagged(p, plain(p))
+	return marshalTyped(p, plain(p))
 }
 
 // MarshalJSON encodes the part with its type tag.
 func (p ToolCall) MarshalJSON() ([]byte, error) {
 	type plain ToolCall
-	return tagged(p, plain(p))
+	return marshalTyped(p, plain(p))
 }
 
 // MarshalJSON encodes the part with its type tag.
 func (p ToolResult) MarshalJSON() ([]byte, error) {
 	type plain ToolResult
-	return tagged(p, plain(p))
+	return marshalTyped(p, plain(p))
 }
 
-// tagged encodes v, which has the fields of p without its methods, with the
+// marshalTyped encodes v, which has the fields of p without its methods, with the
 // type tag of p first.
-func tagged(p Part, v any) ([]byte, error) {
+func marshalTyped(p Part, v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
-	head := `{"type":"` + p.tag() + `"`
+	head := `{"type":"` + p.typeTag() + `"`
 	if len(data) > len(`{}`) {
 		head += ","
 	}

@@ -82,16 +82,16 @@ type Reply struct {
 // Text returns the text parts of the reply in order, without separators.
 func (r Reply) Text() string { return r.Message.Text() }
 
-// Empty reports whether the reply has no parts and no token counts. Even a
+// IsEmpty reports whether the reply has no parts and no token counts. Even a
 // model that answers with an empty text has read its prompt, so only a broken
 // server sends such a reply.
-func (r Reply) Empty() bool { return len(r.Message.Parts) == 0 && r.Usage == (Usage{}) }
+func (r Reply) IsEmpty() bool { return len(r.Message.Parts) == 0 && r.Usage == (Usage{}) }
 
-// Flaw says in a few words why the reply is not a complete answer: it is empty,
+// DescribeFlaw says in a few words why the reply is not a complete answer: it is empty,
 // contains only reasoning, was withheld or was cut off. If there is no flaw, or
 // the reply has tool calls, text is "". useless reports whether the reply has
 // no text at all.
-func (r Reply) Flaw() (text string, useless bool) {
+func (r Reply) DescribeFlaw() (text string, useless bool) {
 	if len(r.Message.ToolCalls()) > 0 {
 		return "", false
 	}

@@ -28,7 +28,7 @@ func TestFlaw(t *testing.T) {
 		{"a filtered text", []llm.Part{text}, llm.StopFilter, "was withheld: the provider filtered it, or the model refused to answer", false},
 		{"nothing but a filter", nil, llm.StopFilter, "was withheld: the provider filtered it, or the model refused to answer", true},
 	} {
-		got, useless := llm.Reply{Message: llm.Message{Role: llm.RoleAssistant, Parts: k.parts}, Stop: k.stop}.Flaw()
+		got, useless := llm.Reply{Message: llm.Message{Role: llm.RoleAssistant, Parts: k.parts}, Stop: k.stop}.DescribeFlaw()
 		if got != k.want || useless != k.useless {
 			t.Errorf("%s: %q, %v; want %q, %v", k.name, got, useless, k.want, k.useless)
 		}

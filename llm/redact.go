@@ -8,28 +8,28 @@ import (
 	"raddle.dev/internal/redact"
 )
 
-// Redacted returns a model that removes secrets from everything that is sent to
+// RedactModel returns a model that removes secrets from everything that is sent to
 // m and from everything that m answers: texts, reasoning, tool calls and
 // results, names, errors. text removes the secrets of a whole text. hold
 // returns how many bytes at the end of a piece of text may belong to an
 // incomplete secret; they are sent with the next piece. If hold is nil, the
 // text of a reply arrives in one piece. Fragments of tool calls are left out:
 // the calls are in Delta.Done. If text is nil, Redacted returns m.
-func Redacted(m Model, text func(string) string, hold func(string) int) Model {
+func RedactModel(m Model, text func(string) string, hold func(string) int) Model {
 	if text == nil || m == nil {
 		return m
 	}
-	return &redacted{m, text, hold}
+	return &redactingModel{m, text, hold}
 }
 
-type redacted struct {
+type redactingModel struct {
 	model Model
 	text  func(string) string
 	hold  func(string) int
 }
 
 // Stream implements Model.
-func (m *redacted) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
+func (m *redactingModel) Stream(ctx context.Context, r Request) iter.Seq2[Delta, error] {
 	return func(yield func(Delta, error) bool) {
 		text, reasoning := redact.NewStream(m.text, m.hold), redact.NewStream(m.text, m.hold)
 		give := func(d Delta) bool { return d == Delta{} || yield(d, nil) }
@@ -160,7 +160,7 @@ func redactJSON(raw []byte, text func(string) string) []byte {
 	if len(raw) == 0 {
 		return raw
 	}
-	return redact.JSON(raw, text)
+	return redact.RedactJSON(raw, text)
 }
 
 // redactError applies text to the message of an error. Unwrap still returns the

@@ -92,10 +92,10 @@ type Base struct {
 // Open opens the base at path. It creates the file, for its owner only, where there is none; nothing is built yet. A file in the YAML
 // format of the Loki family is read into memory and can be searched only. The caller must Close the Base.
 func Open(path string, o Options) (*Base, error) {
-	if err := o.complete(); err != nil {
+	if err := o.setDefaults(); err != nil {
 		return nil, fmt.Errorf("open knowledge base %s: %w", path, err)
 	}
-	b, err := open(path, o)
+	b, err := openBaseAt(path, o)
 	if err != nil {
 		return nil, fmt.Errorf("open knowledge base %s: %w", path, err)
 	}
@@ -105,7 +105,7 @@ func Open(path string, o Options) (*Base, error) {
 // fileSuffixes are added to the name of a base for the names of all files that belong to it.
 var fileSuffixes = []string{"", "-wal", "-shm", "-journal", lockSuffix, lockSuffix + "-wal", lockSuffix + "-shm", lockSuffix + "-journal"}
 
-func open(path string, o Options) (*Base, error) {
+func openBaseAt(path string, o Options) (*Base, error) {
 	if path == "" {
 		return nil, errors.New("the path is empty: name the file to keep it in")
 	}
@@ -126,8 +126,8 @@ func open(path string, o Options) (*Base, error) {
 	return b, err
 }
 
-// complete fills in what is not set.
-func (o *Options) complete() error {
+// setDefaults fills in what is not set.
+func (o *Options) setDefaults() error {
 	var problems []error
 	set := func(name string, to *int, value int) {
 		if *to < 0 {
@@ -144,7 +144,7 @@ func (o *Options) complete() error {
 	set("top_k", &o.TopK, DefaultTopK)
 	set("batch_size", &o.Batch, DefaultBatch)
 	set("attempts", &o.Attempts, DefaultAttempts)
-	if err := o.Extraction.check(); err != nil {
+	if err := o.Extraction.validateOptions(); err != nil {
 		problems = append(problems, err)
 	}
 	o.Extraction.Calls = cmp.Or(o.Extraction.Calls, DefaultCalls)
@@ -177,7 +177,7 @@ type Status struct {
 // Status tells what the base holds now.
 func (b *Base) Status(ctx context.Context) (Status, error) {
 	s := Status{Path: b.path}
-	settings, builds, err := b.published(ctx)
+	settings, builds, err := b.publishedSettings(ctx)
 	if err == nil {
 		s.Settings, s.Builds = settings, builds
 		err = b.db.QueryRowContext(ctx, `SELECT (SELECT count(*) FROM document WHERE live), (SELECT count(*) FROM document WHERE NOT live),
@@ -185,25 +185,25 @@ func (b *Base) Status(ctx context.Context) (Status, error) {
 			(SELECT count(*) FROM entity), (SELECT ifnull(sum(relations), 0) FROM entity)`).Scan(&s.Documents, &s.Pending, &s.Chunks, &s.Entities, &s.Relations)
 	}
 	if err != nil {
-		return Status{}, b.wrap("status", err)
+		return Status{}, b.wrapError("status", err)
 	}
 	return s, nil
 }
 
 // Settings are those of the last complete build. Before the first one the error is ErrNotBuilt.
 func (b *Base) Settings(ctx context.Context) (Settings, error) {
-	s, builds, err := b.published(ctx)
+	s, builds, err := b.publishedSettings(ctx)
 	if err == nil && builds == 0 {
 		err = ErrNotBuilt
 	}
 	if err != nil {
-		return Settings{}, b.wrap("settings", err)
+		return Settings{}, b.wrapError("settings", err)
 	}
 	return s, nil
 }
 
-// published returns the settings of the last complete build, and how many there were.
-func (b *Base) published(ctx context.Context) (s Settings, builds int, err error) {
+// publishedSettings returns the settings of the last complete build, and how many there were.
+func (b *Base) publishedSettings(ctx context.Context) (s Settings, builds int, err error) {
 	var text string
 	err = b.db.QueryRowContext(ctx, "SELECT settings, builds FROM base").Scan(&text, &builds)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -215,12 +215,12 @@ func (b *Base) published(ctx context.Context) (s Settings, builds int, err error
 	return s, builds, err
 }
 
-func (b *Base) wrap(operation string, err error) error {
+func (b *Base) wrapError(operation string, err error) error {
 	return fmt.Errorf("%s of knowledge base %s: %w", operation, b.path, err)
 }
 
-// embedder opens a model once.
-func (b *Base) embedder(model string) (Embedder, error) {
+// openEmbedder opens a model once.
+func (b *Base) openEmbedder(model string) (Embedder, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if e := b.embedders[model]; e != nil {
@@ -237,8 +237,8 @@ func (b *Base) embedder(model string) (Embedder, error) {
 	return e, nil
 }
 
-// reranker opens a model once.
-func (b *Base) reranker(model string) (Reranker, error) {
+// openReranker opens a model once.
+func (b *Base) openReranker(model string) (Reranker, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r := b.rerankers[model]; r != nil {

@@ -95,10 +95,10 @@ func TestKeywordBase(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "docs/a.md")
-	if want := "[Source: " + path + "]\nThe lion sleeps."; Context(hits) != want || hits[0].Chunk != 1 {
-		t.Errorf("context %q, want %q", Context(hits), want)
+	if want := "[Source: " + path + "]\nThe lion sleeps."; FormatContext(hits) != want || hits[0].Chunk != 1 {
+		t.Errorf("context %q, want %q", FormatContext(hits), want)
 	}
-	if diff := cmp.Diff([]string{path}, Sources(hits)); diff != "" {
+	if diff := cmp.Diff([]string{path}, SourcePaths(hits)); diff != "" {
 		t.Errorf("sources (-want +got):\n%s", diff)
 	}
 	if got := paths(t, b, "of the", 5); len(got) > 0 {
@@ -231,19 +231,19 @@ func TestEmbeddingIsTriedAgain(t *testing.T) {
 		}}
 		start := time.Now()
 		r := request{model: "m", texts: []string{"x"}, attempts: 3}
-		if _, err := embed(t.Context(), m, r); err != nil || time.Since(start) != 3*time.Second {
+		if _, err := embedTexts(t.Context(), m, r); err != nil || time.Since(start) != 3*time.Second {
 			t.Errorf("after %s: %v", time.Since(start), err)
 		}
 		m.calls = 0
 		r.attempts = 2
-		_, err := embed(t.Context(), m, r)
+		_, err := embedTexts(t.Context(), m, r)
 		if err == nil || err.Error() != "Failed to create embedding after 2 attempts: busy" {
 			t.Errorf("error %v", err)
 		}
 		m.calls = 0
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		if _, err := embed(ctx, m, r); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := embedTexts(ctx, m, r); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -265,7 +265,7 @@ func TestUnusableVectorsAreRefused(t *testing.T) {
 		"0 vectors came back for 1 texts":    {},
 		"of 4 dimensions came back where 3 ": {{1, 2, 3, 4}},
 	} {
-		_, err := embed(t.Context(), answer, request{model: "m", texts: []string{"x"}, attempts: 1, dims: 3})
+		_, err := embedTexts(t.Context(), answer, request{model: "m", texts: []string{"x"}, attempts: 1, dims: 3})
 		var bad *VectorError
 		if !errors.As(err, &bad) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: error %v", name, err)

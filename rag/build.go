@@ -46,17 +46,17 @@ type Report struct {
 // on the caller's goroutine; nil: nobody. Documents with problems are left out, and the report names them. On an error or the end of ctx
 // the base answers as before, and what was prepared serves the next build.
 func (b *Base) Build(ctx context.Context, sources []string, progress func(Progress)) (Report, error) {
-	return b.alone(ctx, progress, func(w *builder) (Report, error) {
-		w.settings = b.o.settings(sources)
-		return b.build(ctx, w)
+	return b.runExclusive(ctx, progress, func(w *builder) (Report, error) {
+		w.settings = b.o.buildSettings(sources)
+		return b.runBuild(ctx, w)
 	})
 }
 
 // Refresh is a Build with the settings and the sources of the last complete one, whatever Options say. What a build with other settings has
 // prepared stays. A base that was never built is ErrNotBuilt.
 func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, error) {
-	return b.alone(ctx, progress, func(w *builder) (Report, error) {
-		settings, builds, err := b.published(ctx)
+	return b.runExclusive(ctx, progress, func(w *builder) (Report, error) {
+		settings, builds, err := b.publishedSettings(ctx)
 		if err == nil && builds == 0 {
 			err = ErrNotBuilt
 		}
@@ -64,70 +64,70 @@ func (b *Base) Refresh(ctx context.Context, progress func(Progress)) (Report, er
 			return Report{}, err
 		}
 		w.settings, w.refresh = settings, true
-		return b.build(ctx, w)
+		return b.runBuild(ctx, w)
 	})
 }
 
-// alone calls do while no other build works on the base, in this process or another one.
-func (b *Base) alone(ctx context.Context, progress func(Progress), do func(*builder) (Report, error)) (r Report, err error) {
+// runExclusive calls do while no other build works on the base, in this process or another one.
+func (b *Base) runExclusive(ctx context.Context, progress func(Progress), do func(*builder) (Report, error)) (r Report, err error) {
 	b.building.Lock()
 	defer b.building.Unlock()
 	if progress == nil {
 		progress = func(Progress) {}
 	}
 	if b.readOnly {
-		return r, b.wrap("build", ErrReadOnly)
+		return r, b.wrapError("build", ErrReadOnly)
 	}
 	unlock, err := b.lockBuild(ctx, func() { progress(Progress{Waiting: true}) })
 	if err != nil {
-		return r, b.wrap("build", err)
+		return r, b.wrapError("build", err)
 	}
 	r, err = do(&builder{base: b, progress: progress})
 	if err = errors.Join(err, unlock()); err != nil {
-		return r, b.wrap("build", err)
+		return r, b.wrapError("build", err)
 	}
 	return r, nil
 }
 
-// settings are those of a build with o.
-func (o *Options) settings(sources []string) Settings {
+// buildSettings are those of a build with o.
+func (o *Options) buildSettings(sources []string) Settings {
 	return Settings{Model: o.Model, ChunkSize: o.ChunkSize, ChunkOverlap: o.ChunkOverlap, TopK: o.TopK, RerankerModel: o.RerankerModel,
 		Sources: sources, ExtractorModel: o.Extraction.Model, ExtractorPrompt: o.Extraction.Prompt, GraphHops: o.Extraction.Hops}
 }
 
-func (b *Base) build(ctx context.Context, w *builder) (Report, error) {
+func (b *Base) runBuild(ctx context.Context, w *builder) (Report, error) {
 	settings := &w.settings
 	w.recipe = fmt.Sprintf("1 %d %d %s", settings.ChunkSize, settings.ChunkOverlap, settings.Model)
 	entries, problems, err := load.List(ctx, settings.Sources, b.o.Load)
 	if err != nil {
 		return w.report, err
 	}
-	if err := w.begin(ctx); err != nil {
+	if err := w.loadDocuments(ctx); err != nil {
 		return w.report, err
 	}
 	w.total = len(entries)
 	for _, p := range problems {
-		w.problem(p)
+		w.reportProblem(p)
 	}
 	for _, e := range entries {
-		if err := w.entry(ctx, e); err != nil {
+		if err := w.addEntry(ctx, e); err != nil {
 			return w.report, err
 		}
 	}
-	if err := w.flush(ctx); err != nil {
+	if err := w.storePrepared(ctx); err != nil {
 		return w.report, err
 	}
 	if len(w.order) == 0 {
 		return w.report, noDocuments(w.report.Problems)
 	}
-	w.rescue()
-	if err := w.extract(ctx); err != nil {
+	w.keepUnreadable()
+	if err := w.extractEntities(ctx); err != nil {
 		return w.report, err
 	}
-	if err := w.forget(ctx); err != nil {
+	if err := w.deleteRefusals(ctx); err != nil {
 		return w.report, err
 	}
-	return w.report, w.publish(ctx)
+	return w.report, w.publishBuild(ctx)
 }
 
 // noDocuments is ErrNoDocuments with its reasons.
@@ -150,9 +150,9 @@ type builder struct {
 	done     int
 	total    int
 
-	known   map[version3]stored // what the file holds
-	order   []stored            // what it shall hold
-	waiting []prepared
+	known   map[version3]storedDocument // what the file holds
+	order   []storedDocument            // what it shall hold
+	waiting []preparedDocument
 	texts   int // of waiting
 	embed   embedding
 	late    *extraction // of documents that were not asked about; nil: there are none
@@ -165,7 +165,7 @@ type builder struct {
 type version3 struct{ path, hash, recipe string }
 
 // A stored document is a row.
-type stored struct {
+type storedDocument struct {
 	version3
 	id     int64
 	place  int
@@ -176,7 +176,7 @@ type stored struct {
 }
 
 // A prepared document is cut but not yet stored.
-type prepared struct {
+type preparedDocument struct {
 	entry    load.Entry
 	hash     string
 	metadata map[string]string
@@ -184,19 +184,19 @@ type prepared struct {
 	at       int // in order
 }
 
-// begin reads what is there.
-func (w *builder) begin(ctx context.Context) error {
+// loadDocuments reads what is there.
+func (w *builder) loadDocuments(ctx context.Context) error {
 	if err := w.readRefused(ctx); err != nil {
 		return err
 	}
-	w.known = map[version3]stored{}
+	w.known = map[version3]storedDocument{}
 	rows, err := w.base.db.QueryContext(ctx, "SELECT id, path, hash, recipe, place, source, live, extracted FROM document")
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var s stored
+		var s storedDocument
 		if err := rows.Scan(&s.id, &s.path, &s.hash, &s.recipe, &s.place, &s.source, &s.live, &s.extracted); err != nil {
 			return err
 		}
@@ -205,22 +205,22 @@ func (w *builder) begin(ctx context.Context) error {
 	return rows.Err()
 }
 
-// problem notes p, and keeps what the base has of the document.
-func (w *builder) problem(p load.Problem) {
+// reportProblem notes p, and keeps what the base has of the document.
+func (w *builder) reportProblem(p load.Problem) {
 	w.report.Problems = append(w.report.Problems, p)
 	w.progress(Progress{Path: p.Path, Done: w.done, Total: w.total, Embedded: w.report.Embedded, Problem: &p})
 }
 
-// rescue keeps the published versions of what could not be read this time.
-func (w *builder) rescue() {
+// keepUnreadable keeps the published versions of what could not be read this time.
+func (w *builder) keepUnreadable() {
 	kept := map[int64]bool{}
 	paths := map[string]bool{}
 	for _, s := range w.order {
 		kept[s.id], paths[s.path] = true, true
 	}
-	var lost []stored
+	var lost []storedDocument
 	for _, s := range w.known {
-		if s.live && s.recipe == w.recipe && !kept[s.id] && !paths[s.path] && concerns(w.report.Problems, s) {
+		if s.live && s.recipe == w.recipe && !kept[s.id] && !paths[s.path] && hasProblem(w.report.Problems, s) {
 			lost = append(lost, s)
 		}
 	}
@@ -228,7 +228,7 @@ func (w *builder) rescue() {
 	w.order = append(w.order, lost...)
 }
 
-func concerns(problems []load.Problem, s stored) bool {
+func hasProblem(problems []load.Problem, s storedDocument) bool {
 	for _, p := range problems {
 		switch {
 		case errors.Is(p.Err, load.ErrNothing):
@@ -239,23 +239,23 @@ func concerns(problems []load.Problem, s stored) bool {
 	return false
 }
 
-// entry takes one document into account.
-func (w *builder) entry(ctx context.Context, e load.Entry) error {
+// addEntry takes one document into account.
+func (w *builder) addEntry(ctx context.Context, e load.Entry) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	chunks, warning, err := w.take(ctx, e)
+	chunks, warning, err := w.prepareEntry(ctx, e)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	w.done++
 	if err != nil {
-		w.problem(load.Problem{Source: e.Source, Path: e.Path, Err: err})
+		w.reportProblem(load.Problem{Source: e.Source, Path: e.Path, Err: err})
 		return nil
 	}
 	round := roundSize * mostAtOnce * w.base.o.Batch
 	if w.texts >= round || len(w.waiting) >= round {
-		if err := w.flush(ctx); err != nil {
+		if err := w.storePrepared(ctx); err != nil {
 			return err
 		}
 	}
@@ -263,8 +263,8 @@ func (w *builder) entry(ctx context.Context, e load.Entry) error {
 	return nil
 }
 
-// take reads a document, and cuts it unless it is known.
-func (w *builder) take(ctx context.Context, e load.Entry) (chunks int, warning string, err error) {
+// prepareEntry reads a document, and cuts it unless it is known.
+func (w *builder) prepareEntry(ctx context.Context, e load.Entry) (chunks int, warning string, err error) {
 	file, err := e.Read(ctx)
 	if err != nil {
 		return 0, "", err
@@ -278,17 +278,17 @@ func (w *builder) take(ctx context.Context, e load.Entry) (chunks int, warning s
 		w.order = append(w.order, s)
 		return 0, "", nil
 	}
-	if err := w.remembered(e.Path, file.Hash); err != nil {
+	if err := w.knownRefusal(e.Path, file.Hash); err != nil {
 		return 0, "", err
 	}
 	doc, err := file.Text(ctx)
 	if err != nil {
-		return 0, "", errors.Join(err, w.remember(ctx, e.Path, file.Hash, err))
+		return 0, "", errors.Join(err, w.recordRefusal(ctx, e.Path, file.Hash, err))
 	}
-	p := prepared{entry: e, hash: file.Hash, metadata: doc.Metadata, at: len(w.order)}
+	p := preparedDocument{entry: e, hash: file.Hash, metadata: doc.Metadata, at: len(w.order)}
 	p.chunks = split.Text(doc.Text, split.Options{
 		Size: w.settings.ChunkSize, Overlap: w.settings.ChunkOverlap, Separators: split.Separators(doc.Ext)})
-	w.order = append(w.order, stored{version3: key, source: e.Source})
+	w.order = append(w.order, storedDocument{version3: key, source: e.Source})
 	w.waiting = append(w.waiting, p)
 	w.texts += len(p.chunks)
 	w.report.Added++

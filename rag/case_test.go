@@ -113,7 +113,7 @@ func same[T any](t *testing.T, r row, what any, got T) {
 }
 
 func fusionRow(t *testing.T, _ table, r row) {
-	got, _ := fuse(r.TopK, ranking[string]{vectorWeight, r.Vector}, ranking[string]{keywordWeight, r.Keyword},
+	got, _ := fuseRankings(r.TopK, ranking[string]{vectorWeight, r.Vector}, ranking[string]{keywordWeight, r.Keyword},
 		ranking[string]{entityWeight, r.Graph})
 	same(t, r, r, append([]string{}, got...))
 }

@@ -32,8 +32,8 @@ func newCodes(n, dims int) *codes {
 		scale: make([]float32, n), loss: make([]float32, n)}
 }
 
-// put stores the i-th vector. Different ones may be stored at the same time.
-func (c *codes) put(i int, v []float32) {
+// setVector stores the i-th vector. Different ones may be stored at the same time.
+func (c *codes) setVector(i int, v []float32) {
 	largest := largestOf(v)
 	if largest == 0 {
 		return
@@ -63,20 +63,20 @@ func largestOf(v []float32) float32 {
 }
 
 // A needle is a vector of length one, made ready for being compared with codes.
-type needle struct {
+type codedQuery struct {
 	codes []int16
 	unit  float32 // what a one stands for
 	loss  float32 // the length of what is missing
 }
 
-// needle takes numbers as large as they can be without an overflow of a sum.
-func (c *codes) needle(q []float32) needle {
+// encodeQuery takes numbers as large as they can be without an overflow of a sum.
+func (c *codes) encodeQuery(q []float32) codedQuery {
 	sum := 0.0
 	for _, x := range q {
 		sum += math.Abs(float64(x))
 	}
 	unit := max(float64(largestOf(q))/math.MaxInt16, sum/(mostSum-float64(len(q))))
-	out := needle{codes: make([]int16, c.width), unit: float32(unit)}
+	out := codedQuery{codes: make([]int16, c.width), unit: float32(unit)}
 	if unit == 0 {
 		return out
 	}
@@ -91,40 +91,40 @@ func (c *codes) needle(q []float32) needle {
 }
 
 // A guess is what is known of a vector's cosine to a needle.
-type guess struct {
+type cosineEstimate struct {
 	at    uint32
 	value float32
 	error float32 // how far the truth can be at most
 }
 
-// rough compares by the first bytes.
-func (c *codes) rough(q needle, i int) guess {
+// estimateRough compares by the first bytes.
+func (c *codes) estimateRough(q codedQuery, i int) cosineEstimate {
 	sum := dotCodes(q.codes, c.first[i*c.width:][:c.width])
-	return guess{uint32(i), float32(sum) * (c.scale[i] * q.unit), c.loss[i] + q.loss*(1+c.loss[i]) + slack}
+	return cosineEstimate{uint32(i), float32(sum) * (c.scale[i] * q.unit), c.loss[i] + q.loss*(1+c.loss[i]) + slack}
 }
 
-// fine compares by both bytes.
-func (c *codes) fine(q needle, i int) guess {
+// estimateFine compares by both bytes.
+func (c *codes) estimateFine(q codedQuery, i int) cosineEstimate {
 	sum := float64(dotCodes(q.codes, c.first[i*c.width:][:c.width])) + float64(dotCodes(q.codes, c.last[i*c.width:][:c.width]))/finer
 	left := c.scale[i] * float32(math.Sqrt(float64(c.dims))) / (2 * finer)
-	return guess{uint32(i), float32(sum * float64(c.scale[i]) * float64(q.unit)), left*1.01 + q.loss*(1+left) + slack}
+	return cosineEstimate{uint32(i), float32(sum * float64(c.scale[i]) * float64(q.unit)), left*1.01 + q.loss*(1+left) + slack}
 }
 
 // A floor is what the best of some numbers are at least: what is certainly below it is not among them.
-type floor struct {
+type topScores struct {
 	top  int
 	best []float32 // a heap, the least first
 }
 
-// least is zero as long as there are fewer numbers: nothing below it is wanted.
-func (f *floor) least() float32 {
+// leastScore is zero as long as there are fewer numbers: nothing below it is wanted.
+func (f *topScores) leastScore() float32 {
 	if len(f.best) < f.top {
 		return 0
 	}
 	return max(0, f.best[0])
 }
 
-func (f *floor) add(x float32) {
+func (f *topScores) add(x float32) {
 	if len(f.best) < f.top {
 		f.best = append(f.best, x)
 		for i := len(f.best) - 1; i > 0 && f.best[i] < f.best[(i-1)/2]; i = (i - 1) / 2 {
@@ -151,17 +151,17 @@ func (f *floor) add(x float32) {
 	}
 }
 
-// above keeps the guesses that may be at least x.
-func above(guesses []guess, x float32) []guess {
-	return slices.DeleteFunc(guesses, func(g guess) bool { return g.value+g.error < x })
+// filterEstimates keeps the guesses that may be at least x.
+func filterEstimates(guesses []cosineEstimate, x float32) []cosineEstimate {
+	return slices.DeleteFunc(guesses, func(g cosineEstimate) bool { return g.value+g.error < x })
 }
 
-// scan compares with the vectors from one to another, and returns those that may be among the best top of them.
-func (c *codes) scan(q needle, from, to, top int) (found []guess, f floor) {
+// scanRange compares with the vectors from one to another, and returns those that may be among the best top of them.
+func (c *codes) scanRange(q codedQuery, from, to, top int) (found []cosineEstimate, f topScores) {
 	f.top = top
 	for i := from; i < to; i++ {
-		g := c.rough(q, i)
-		if g.value+g.error < f.least() || c.scale[i] == 0 {
+		g := c.estimateRough(q, i)
+		if g.value+g.error < f.leastScore() || c.scale[i] == 0 {
 			continue
 		}
 		f.add(g.value - g.error)
@@ -170,30 +170,30 @@ func (c *codes) scan(q needle, from, to, top int) (found []guess, f floor) {
 	return found, f
 }
 
-// nearest returns vectors among which the best top are, as few as the codes can tell.
-func (c *codes) nearest(vector []float32, top int) []guess {
-	q := c.needle(vector)
-	var found []guess
-	all := floor{top: top}
-	for _, part := range inParts(len(c.scale), func(from, to int) scanned {
-		guesses, f := c.scan(q, from, to, top)
-		return scanned{guesses, f}
+// nearestVectors returns vectors among which the best top are, as few as the codes can tell.
+func (c *codes) nearestVectors(vector []float32, top int) []cosineEstimate {
+	q := c.encodeQuery(vector)
+	var found []cosineEstimate
+	all := topScores{top: top}
+	for _, part := range inParts(len(c.scale), func(from, to int) scanResult {
+		guesses, f := c.scanRange(q, from, to, top)
+		return scanResult{guesses, f}
 	}) {
 		for _, x := range part.floor.best {
 			all.add(x)
 		}
 		found = append(found, part.found...)
 	}
-	found = above(found, all.least())
-	finest := floor{top: top}
+	found = filterEstimates(found, all.leastScore())
+	finest := topScores{top: top}
 	for i, g := range found {
-		found[i] = c.fine(q, int(g.at))
+		found[i] = c.estimateFine(q, int(g.at))
 		finest.add(found[i].value - found[i].error)
 	}
-	return above(found, finest.least())
+	return filterEstimates(found, finest.leastScore())
 }
 
-type scanned struct {
-	found []guess
-	floor floor
+type scanResult struct {
+	found []cosineEstimate
+	floor topScores
 }

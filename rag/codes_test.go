@@ -29,7 +29,7 @@ func clouds(n, dims int, seed uint64) [][]float32 {
 		for j := range all[i] {
 			all[i][j] = centres[i%len(centres)][j] + 0.8*float32(random.NormFloat64())
 		}
-		normalize(all[i])
+		normalizeVector(all[i])
 	}
 	return all
 }
@@ -42,24 +42,24 @@ func TestCodesLoseNobody(t *testing.T) {
 		all[7], all[8] = make([]float32, dims), slices.Clone(all[9]) // nothing, and the same twice
 		c := newCodes(n, dims)
 		for i, v := range all {
-			c.put(i, v)
+			c.setVector(i, v)
 		}
 		for round, q := range clouds(20, dims, 77) {
 			top := 1 + 10*round
 			want := keyword.NewBest(top, nil)
 			for i, v := range all {
-				if s := dot(q, v); s > 0 {
+				if s := dotProduct(q, v); s > 0 {
 					want.Add(keyword.Match{Text: uint32(i), Score: float64(s)})
 				}
 			}
 			found := map[uint32]bool{}
-			for _, g := range c.nearest(q, top) {
+			for _, g := range c.nearestVectors(q, top) {
 				found[g.at] = true
-				if truth := dot(q, all[g.at]); math.Abs(float64(truth-g.value)) > float64(g.error) {
+				if truth := dotProduct(q, all[g.at]); math.Abs(float64(truth-g.value)) > float64(g.error) {
 					t.Errorf("%d dimensions: %g is guessed to be %g ± %g", dims, truth, g.value, g.error)
 				}
 			}
-			for _, m := range want.Sorted() {
+			for _, m := range want.SortMatches() {
 				if !found[m.Text] {
 					t.Errorf("%d dimensions, top %d: vector %d with %g is lost", dims, top, m.Text, m.Score)
 				}
@@ -79,11 +79,11 @@ func BenchmarkCodes(b *testing.B) {
 			some := clouds(2000, dims, 3)
 			c := newCodes(n, dims)
 			for i := range n {
-				c.put(i, some[i%len(some)])
+				c.setVector(i, some[i%len(some)])
 			}
 			q := clouds(50, dims, 9)
 			for i := 0; b.Loop(); i++ {
-				c.nearest(q[i%len(q)], 5)
+				c.nearestVectors(q[i%len(q)], 5)
 			}
 		})
 	}

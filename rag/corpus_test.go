@@ -120,7 +120,7 @@ func recall(t testing.TB, b *Base, all []question, top int) (hybrid, near, words
 		if err != nil {
 			t.Fatal(err)
 		}
-		settings, _, err := b.published(ctx)
+		settings, _, err := b.publishedSettings(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -151,7 +151,7 @@ func oneLeg(t testing.TB, b *Base, l lookup) []Hit {
 		t.Fatal(err)
 	}
 	defer tx.Rollback()
-	c, err := b.find(context.Background(), tx, l)
+	c, err := b.findCandidates(context.Background(), tx, l)
 	if err != nil {
 		t.Fatal(err)
 	}

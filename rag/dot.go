@@ -1,7 +1,7 @@
 package rag
 
-// dot is the inner product of two vectors of one length, in eight sums so that the processor need not wait for each addition.
-func dot(a, b []float32) float32 {
+// dotProduct is the inner product of two vectors of one length, in eight sums so that the processor need not wait for each addition.
+func dotProduct(a, b []float32) float32 {
 	var s0, s1, s2, s3, s4, s5, s6, s7 float32
 	for len(a) >= 8 && len(b) >= 8 {
 		x, y := (*[8]float32)(a), (*[8]float32)(b) // without a check for each index

@@ -15,7 +15,7 @@ func TestDot(t *testing.T) {
 			a[i], b[i] = random.Float32()-0.5, random.Float32()-0.5
 			want += float64(a[i]) * float64(b[i])
 		}
-		if got := float64(dot(a, b)); math.Abs(got-want) > 1e-4 {
+		if got := float64(dotProduct(a, b)); math.Abs(got-want) > 1e-4 {
 			t.Errorf("the product of %d numbers is %g, want %g", n, got, want)
 		}
 	}

@@ -43,9 +43,9 @@ func (e *VectorError) Error() string {
 	return fmt.Sprintf("embedding model %s: %s", e.Model, e.Reason)
 }
 
-// embed asks for the vectors of texts, again where that may help. They come back with length one.
-func embed(ctx context.Context, e Embedder, r request) (vectors [][]float32, err error) {
-	made, err := persist(ctx, r.attempts, func() (err error) {
+// embedTexts asks for the vectors of texts, again where that may help. They come back with length one.
+func embedTexts(ctx context.Context, e Embedder, r request) (vectors [][]float32, err error) {
+	made, err := retryCall(ctx, r.attempts, func() (err error) {
 		vectors, err = e.Embed(ctx, r.purpose, r.texts)
 		return err
 	})
@@ -55,7 +55,7 @@ func embed(ctx context.Context, e Embedder, r request) (vectors [][]float32, err
 	case err != nil:
 		return nil, failf("Failed to create embedding after %d attempts: %w", made, err)
 	}
-	return vectors, r.check(vectors)
+	return vectors, r.validateVectors(vectors)
 }
 
 // A request is one batch.
@@ -67,8 +67,8 @@ type request struct {
 	dims     int // 0: not known yet
 }
 
-// check refuses what is not one usable vector for each text, and scales the rest to length one.
-func (r request) check(vectors [][]float32) error {
+// validateVectors refuses what is not one usable vector for each text, and scales the rest to length one.
+func (r request) validateVectors(vectors [][]float32) error {
 	bad := func(format string, args ...any) error {
 		return &VectorError{Model: r.model, Reason: fmt.Sprintf(format, args...)}
 	}
@@ -86,15 +86,15 @@ func (r request) check(vectors [][]float32) error {
 		case len(v) != dims:
 			return bad("a vector of %d dimensions came back where %d are expected: another model answers, or its settings have changed; "+
 				"remove the knowledge base to build it anew", len(v), dims)
-		case !normalize(v):
+		case !normalizeVector(v):
 			return bad("a vector came back that holds no finite numbers")
 		}
 	}
 	return nil
 }
 
-// normalize scales v to length one; a vector of zeros stays. It reports whether all numbers are finite.
-func normalize(v []float32) bool {
+// normalizeVector scales v to length one; a vector of zeros stays. It reports whether all numbers are finite.
+func normalizeVector(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {
 		sum += float64(x) * float64(x)

@@ -37,8 +37,8 @@ type Extraction struct {
 	Redact func(text string) string
 }
 
-// check says what keeps the extraction from being of use.
-func (e *Extraction) check() error {
+// validateOptions says what keeps the extraction from being of use.
+func (e *Extraction) validateOptions() error {
 	var problems []error
 	if e.Prompt != "" && !strings.Contains(e.Prompt, ChunkMark) {
 		problems = append(problems, fmt.Errorf("extractor_prompt does not contain %s: the model would never see a chunk", ChunkMark))
@@ -192,15 +192,15 @@ func readWeight(said any) float64 {
 }
 
 // A joined graph is what the facts of many chunks say together.
-type joined struct {
+type entityGraph struct {
 	entities []entity
 	mentions [][]int64 // of each entity: the chunks, in order
 	at       map[string]int
 	said     []relation // all of them, in order
 }
 
-// add joins the facts of a chunk with what there is. The order of calls is that of the documents.
-func (g *joined) add(chunk int64, f facts) {
+// addFacts joins the facts of a chunk with what there is. The order of calls is that of the documents.
+func (g *entityGraph) addFacts(chunk int64, f facts) {
 	if g.at == nil {
 		g.at = map[string]int{}
 	}
@@ -232,8 +232,8 @@ type edge struct {
 	weight   float64
 }
 
-// edges are the relations between known entities: of those with the same ends and type the first.
-func (g *joined) edges() (all []edge) {
+// knownEdges are the relations between known entities: of those with the same ends and type the first.
+func (g *entityGraph) knownEdges() (all []edge) {
 	type ends struct {
 		from, to int
 		typ      string

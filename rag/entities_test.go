@@ -56,12 +56,12 @@ func FuzzReadFacts(f *testing.F) {
 }
 
 func TestJoining(t *testing.T) {
-	var g joined
-	g.add(1, facts{
+	var g entityGraph
+	g.addFacts(1, facts{
 		Entities:  []entity{{"ada", "OTHER", ""}, {"engine", "PRODUCT", "A machine."}, {"ada", "PERSON", "A mathematician."}},
 		Relations: []relation{{"ada", "engine", "wrote about", 0.5}, {"ada", "babbage", "knows", 1}, {"ada", "nobody", "knows", 1}},
 	})
-	g.add(2, facts{
+	g.addFacts(2, facts{
 		Entities:  []entity{{"babbage", "PERSON", ""}, {"engine", "CONCEPT", "Another word."}, {"ada", "PLACE", "A town."}},
 		Relations: []relation{{"ada", "engine", "wrote about", 0.9}, {"engine", "ada", "wrote about", 0.1}, {"ada", "engine", "paid", 0}},
 	})
@@ -73,7 +73,7 @@ func TestJoining(t *testing.T) {
 		t.Errorf("mentions (-want +got):\n%s", diff)
 	}
 	edges := []edge{{0, 1, "wrote about", 0.5}, {0, 2, "knows", 1}, {1, 0, "wrote about", 0.1}, {0, 1, "paid", 0}}
-	if diff := cmp.Diff(edges, g.edges(), cmp.AllowUnexported(edge{})); diff != "" {
+	if diff := cmp.Diff(edges, g.knownEdges(), cmp.AllowUnexported(edge{})); diff != "" {
 		t.Errorf("edges (-want +got):\n%s", diff)
 	}
 }
@@ -98,19 +98,19 @@ func TestSpread(t *testing.T) {
 		graph plane
 		seeds []seed
 		hops  int
-		want  []reached
+		want  []reachedEntity
 	}{
-		"no hops":          {line, []seed{{1, 0.8}}, 0, []reached{{1, 0.8, 0}}},
-		"one, both ways":   {line, []seed{{2, 0.8}}, 1, []reached{{2, 0.8, 0}, {1, 0.4, 1}, {3, 0.4, 1}}},
-		"weights multiply": {line, []seed{{1, 1}}, 3, []reached{{1, 1, 0}, {6, 1, 1}, {2, 0.5, 1}, {3, 0.25, 2}, {4, 0.25, 3}}},
-		"best way counts":  {plane{{1, 2}: 0.1, {1, 3}: 1, {3, 2}: 0.9}, []seed{{1, 1}}, 2, []reached{{1, 1, 0}, {3, 1, 1}, {2, 0.9, 1}}},
+		"no hops":          {line, []seed{{1, 0.8}}, 0, []reachedEntity{{1, 0.8, 0}}},
+		"one, both ways":   {line, []seed{{2, 0.8}}, 1, []reachedEntity{{2, 0.8, 0}, {1, 0.4, 1}, {3, 0.4, 1}}},
+		"weights multiply": {line, []seed{{1, 1}}, 3, []reachedEntity{{1, 1, 0}, {6, 1, 1}, {2, 0.5, 1}, {3, 0.25, 2}, {4, 0.25, 3}}},
+		"best way counts":  {plane{{1, 2}: 0.1, {1, 3}: 1, {3, 2}: 0.9}, []seed{{1, 1}}, 2, []reachedEntity{{1, 1, 0}, {3, 1, 1}, {2, 0.9, 1}}},
 		"a better way goes on": {plane{{1, 2}: 0.1, {1, 3}: 1, {3, 2}: 0.9, {2, 4}: 1}, []seed{{1, 1}}, 3,
-			[]reached{{1, 1, 0}, {3, 1, 1}, {2, 0.9, 1}, {4, 0.9, 2}}},
-		"seeds gain too": {plane{{1, 2}: 1}, []seed{{1, 0.9}, {2, 0.5}}, 1, []reached{{1, 0.9, 0}, {2, 0.9, 0}}},
-		"circle":         {plane{{1, 2}: 1, {2, 3}: 1, {3, 1}: 1}, []seed{{1, 0.5}}, 9, []reached{{1, 0.5, 0}, {2, 0.5, 1}, {3, 0.5, 1}}},
+			[]reachedEntity{{1, 1, 0}, {3, 1, 1}, {2, 0.9, 1}, {4, 0.9, 2}}},
+		"seeds gain too": {plane{{1, 2}: 1}, []seed{{1, 0.9}, {2, 0.5}}, 1, []reachedEntity{{1, 0.9, 0}, {2, 0.9, 0}}},
+		"circle":         {plane{{1, 2}: 1, {2, 3}: 1, {3, 1}: 1}, []seed{{1, 0.5}}, 9, []reachedEntity{{1, 0.5, 0}, {2, 0.5, 1}, {3, 0.5, 1}}},
 		"no seeds":       {line, nil, 2, nil},
 	} {
-		got, err := spread(c.seeds, c.hops, c.graph.neighbours)
+		got, err := spreadScores(c.seeds, c.hops, c.graph.neighbours)
 		if err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, %v, want %v", name, got, err, c.want)
 		}
@@ -122,7 +122,7 @@ func TestSpreadIsBounded(t *testing.T) {
 	for i := range int64(2000) {
 		star[[2]int64{0, i + 1}] = float64(i+1) / 2000
 	}
-	got, err := spread([]seed{{0, 1}}, 4, star.neighbours)
+	got, err := spreadScores([]seed{{0, 1}}, 4, star.neighbours)
 	if err != nil || len(got) != mostReached {
 		t.Fatalf("%d entities, %v", len(got), err)
 	}
@@ -133,7 +133,7 @@ func TestSpreadIsBounded(t *testing.T) {
 
 func TestSpreadTellsErrors(t *testing.T) {
 	broken := errors.New("broken")
-	if _, err := spread([]seed{{1, 1}}, 1, func(int64) ([]neighbour, error) { return nil, broken }); !errors.Is(err, broken) {
+	if _, err := spreadScores([]seed{{1, 1}}, 1, func(int64) ([]neighbour, error) { return nil, broken }); !errors.Is(err, broken) {
 		t.Error(err)
 	}
 }
@@ -142,14 +142,14 @@ func TestNamesOfAQuery(t *testing.T) {
 	if diff := cmp.Diff([]string{"a-1", "ada", "ada's", "c", "c++", "does", "what", "work", "zürich"}, nameWords(`what does "ada's" c++ (zürich) a-1 work?`)); diff != "" {
 		t.Errorf("words (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"e ", "ew ", "he ", "new ", "the ", "w "}, heads("the new york")); diff != "" {
+	if diff := cmp.Diff([]string{"e ", "ew ", "he ", "new ", "the ", "w "}, wordSuffixes("the new york")); diff != "" {
 		t.Errorf("heads (-want +got):\n%s", diff)
 	}
 	long := strings.Repeat("word ", 1000) + strings.Repeat("x", 100_000) + " end"
-	if got := heads(long); !slices.Equal(got, []string{"word "}) {
+	if got := wordSuffixes(long); !slices.Equal(got, []string{"word "}) {
 		t.Errorf("%d heads of a long query", len(got))
 	}
-	if got := share([]string{"ada", "engine", "wrote", "zoo"}, "Ada: (wrote) of engines"); got != 0.5 {
+	if got := wordShare([]string{"ada", "engine", "wrote", "zoo"}, "Ada: (wrote) of engines"); got != 0.5 {
 		t.Errorf("share %v", got)
 	}
 }

@@ -31,15 +31,15 @@ func (w *builder) writeEntities(ctx context.Context, tx *sql.Tx) error {
 	if err != nil {
 		return err
 	}
-	var g joined
-	if err := g.read(ctx, tx); err != nil {
+	var g entityGraph
+	if err := g.loadFacts(ctx, tx); err != nil {
 		return err
 	}
-	return g.write(ctx, tx)
+	return g.writeRows(ctx, tx)
 }
 
-// read adds the facts of all live chunks.
-func (g *joined) read(ctx context.Context, tx *sql.Tx) error {
+// loadFacts adds the facts of all live chunks.
+func (g *entityGraph) loadFacts(ctx context.Context, tx *sql.Tx) error {
 	rows, err := tx.QueryContext(ctx, `SELECT c.id, x.data FROM document d JOIN chunk c ON c.document = d.id JOIN extract x ON x.id = c.extract
 		WHERE d.live = 1 AND x.data IS NOT NULL ORDER BY d.place, c.place`)
 	if err != nil {
@@ -56,14 +56,14 @@ func (g *joined) read(ctx context.Context, tx *sql.Tx) error {
 		if err := json.Unmarshal(data, &f); err != nil {
 			return err
 		}
-		g.add(chunk, f)
+		g.addFacts(chunk, f)
 	}
 	return rows.Err()
 }
 
-// write makes the rows. The id of an entity is its place, from one.
-func (g *joined) write(ctx context.Context, tx *sql.Tx) error {
-	near, begin := g.neighbours()
+// writeRows makes the rows. The id of an entity is its place, from one.
+func (g *entityGraph) writeRows(ctx context.Context, tx *sql.Tx) error {
+	near, begin := g.findNeighbours()
 	inChunk := map[int64][]byte{}
 	insert, err := tx.PrepareContext(ctx, `INSERT INTO entity (id, name, type, description, relations, neighbours, chunks) VALUES (?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
@@ -94,11 +94,11 @@ func (g *joined) write(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// neighbours are, for each entity, those at the other ends of its relations, in ascending order and with the best weight; and how many relations
+// findNeighbours are, for each entity, those at the other ends of its relations, in ascending order and with the best weight; and how many relations
 // begin at it.
-func (g *joined) neighbours() (near [][]neighbour, begin []int) {
+func (g *entityGraph) findNeighbours() (near [][]neighbour, begin []int) {
 	near, begin = make([][]neighbour, len(g.entities)), make([]int, len(g.entities))
-	for _, e := range g.edges() {
+	for _, e := range g.knownEdges() {
 		begin[e.from]++
 		if e.from != e.to {
 			near[e.from] = append(near[e.from], neighbour{int64(e.to + 1), e.weight})

@@ -56,8 +56,8 @@ func recipeOf(s *Settings) string {
 	return "1 " + prompt + " " + s.ExtractorModel
 }
 
-// extract asks for the entities of all chunks that were not asked about.
-func (w *builder) extract(ctx context.Context) error {
+// extractEntities asks for the entities of all chunks that were not asked about.
+func (w *builder) extractEntities(ctx context.Context) error {
 	if w.settings.ExtractorModel == "" {
 		return nil
 	}
@@ -67,17 +67,17 @@ func (w *builder) extract(ctx context.Context) error {
 		if s.extracted == x.recipe {
 			continue
 		}
-		if err := x.plan(ctx, s); err != nil {
+		if err := x.planDocument(ctx, s); err != nil {
 			return err
 		}
 		w.late = x
 	}
-	return x.ask(ctx)
+	return x.askChunks(ctx)
 }
 
-// plan notes the chunks of a document whose text has no row yet, and joins the others to theirs.
-func (x *extraction) plan(ctx context.Context, s stored) error {
-	return transact(ctx, x.base.db, func(tx *sql.Tx) error {
+// planDocument notes the chunks of a document whose text has no row yet, and joins the others to theirs.
+func (x *extraction) planDocument(ctx context.Context, s storedDocument) error {
+	return runTransaction(ctx, x.base.db, func(tx *sql.Tx) error {
 		chunks, err := textsOf(ctx, tx, s.id)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "UPDATE document SET extracted = '' WHERE id = ? AND extracted <> ''", s.id)
@@ -92,13 +92,13 @@ func (x *extraction) plan(ctx context.Context, s stored) error {
 			err := tx.QueryRowContext(ctx, "SELECT id FROM extract WHERE recipe = ? AND hash = ?", x.recipe, c.hash[:]).Scan(&row)
 			switch {
 			case err == nil:
-				err = x.relink(ctx, tx, c.id, row)
+				err = x.linkChunk(ctx, tx, c.id, row)
 			case errors.Is(err, sql.ErrNoRows):
 				if x.chunks[c.hash] == nil {
 					x.todo, x.paths[c.hash] = append(x.todo, c.hash), s.path
 				}
 				x.chunks[c.hash] = append(x.chunks[c.hash], c.id)
-				err = x.relink(ctx, tx, c.id, nil)
+				err = x.linkChunk(ctx, tx, c.id, nil)
 			}
 			if err != nil {
 				return err
@@ -108,19 +108,19 @@ func (x *extraction) plan(ctx context.Context, s stored) error {
 	})
 }
 
-// relink joins a chunk to the row of what was said of it; nil: to none.
-func (x *extraction) relink(ctx context.Context, tx *sql.Tx, chunk int64, row any) error {
+// linkChunk joins a chunk to the row of what was said of it; nil: to none.
+func (x *extraction) linkChunk(ctx context.Context, tx *sql.Tx, chunk int64, row any) error {
 	_, err := tx.ExecContext(ctx, "UPDATE chunk SET extract = ?1 WHERE id = ?2 AND extract IS NOT ?1", row, chunk)
 	return err
 }
 
 // A hashed chunk is a row and what its text is known by.
-type hashed struct {
+type hashedChunk struct {
 	id   int64
 	hash textHash
 }
 
-func textsOf(ctx context.Context, tx *sql.Tx, document int64) (chunks []hashed, err error) {
+func textsOf(ctx context.Context, tx *sql.Tx, document int64) (chunks []hashedChunk, err error) {
 	rows, err := tx.QueryContext(ctx, "SELECT id, text FROM chunk WHERE document = ? ORDER BY place", document)
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func textsOf(ctx context.Context, tx *sql.Tx, document int64) (chunks []hashed, 
 		if err := rows.Scan(&id, &text); err != nil {
 			return nil, err
 		}
-		chunks = append(chunks, hashed{id, hashText(text)})
+		chunks = append(chunks, hashedChunk{id, hashText(text)})
 	}
 	return chunks, rows.Err()
 }
@@ -144,15 +144,15 @@ type answer struct {
 	err   error
 }
 
-// ask makes all calls, some at a time, and keeps each answer when it comes.
-func (x *extraction) ask(ctx context.Context) error {
+// askChunks makes all calls, some at a time, and keeps each answer when it comes.
+func (x *extraction) askChunks(ctx context.Context) error {
 	if len(x.todo) == 0 {
 		return nil
 	}
-	if err := x.open(ctx); err != nil {
+	if err := x.openExtractor(ctx); err != nil {
 		return &ExtractError{x.settings.ExtractorModel, err}
 	}
-	x.tell("", nil)
+	x.reportProgress("", nil)
 	ctx, cancel := context.WithCancel(ctx)
 	todo, answers := make(chan textHash), make(chan answer)
 	var wait sync.WaitGroup
@@ -161,7 +161,7 @@ func (x *extraction) ask(ctx context.Context) error {
 	for range min(x.base.o.Extraction.Calls, len(x.todo)) {
 		wait.Go(func() {
 			for h := range todo {
-				f, err := x.call(ctx, x.chunks[h][0])
+				f, err := x.askChunk(ctx, x.chunks[h][0])
 				select {
 				case answers <- answer{h, f, err}:
 				case <-ctx.Done():
@@ -182,7 +182,7 @@ func (x *extraction) ask(ctx context.Context) error {
 	for range x.todo {
 		select {
 		case a := <-answers:
-			if err := x.take(ctx, a); err != nil {
+			if err := x.handleAnswer(ctx, a); err != nil {
 				return err
 			}
 		case <-ctx.Done():
@@ -192,8 +192,8 @@ func (x *extraction) ask(ctx context.Context) error {
 	return nil
 }
 
-// open opens the model.
-func (x *extraction) open(ctx context.Context) (err error) {
+// openExtractor opens the model.
+func (x *extraction) openExtractor(ctx context.Context) (err error) {
 	open := x.base.o.Extraction.Open
 	if open == nil {
 		return errors.New("there is no way to it")
@@ -205,8 +205,8 @@ func (x *extraction) open(ctx context.Context) (err error) {
 // errChunkLost is a chunk that cannot be read any more.
 var errChunkLost = errors.New("another build has removed what this one prepared: build again")
 
-// call asks about a chunk.
-func (x *extraction) call(ctx context.Context, chunk int64) (facts, error) {
+// askChunk asks about a chunk.
+func (x *extraction) askChunk(ctx context.Context, chunk int64) (facts, error) {
 	var text string
 	if err := x.base.db.QueryRowContext(ctx, "SELECT text FROM chunk WHERE id = ?", chunk).Scan(&text); err != nil {
 		return facts{}, fmt.Errorf("%w: %w", errChunkLost, err)
@@ -220,7 +220,7 @@ func (x *extraction) call(ctx context.Context, chunk int64) (facts, error) {
 		prompt = redact(prompt)
 	}
 	var reply llm.Reply
-	_, err := persist(ctx, x.base.o.Attempts, func() (err error) {
+	_, err := retryCall(ctx, x.base.o.Attempts, func() (err error) {
 		reply, err = llm.Generate(ctx, x.model, llm.Request{Messages: []llm.Message{llm.User(prompt)}, Temperature: new(0.0)})
 		return err
 	})
@@ -234,8 +234,8 @@ func (x *extraction) call(ctx context.Context, chunk int64) (facts, error) {
 	return f, err
 }
 
-// take keeps an answer, and decides whether to go on after a failure.
-func (x *extraction) take(ctx context.Context, a answer) error {
+// handleAnswer keeps an answer, and decides whether to go on after a failure.
+func (x *extraction) handleAnswer(ctx context.Context, a answer) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -250,14 +250,14 @@ func (x *extraction) take(ctx context.Context, a answer) error {
 	case a.err == nil:
 		x.answered++
 		x.down = 0
-		if err := x.keep(ctx, a.hash, &a.facts); err != nil {
+		if err := x.storeFacts(ctx, a.hash, &a.facts); err != nil {
 			return err
 		}
-		x.tell(x.paths[a.hash], nil)
+		x.reportProgress(x.paths[a.hash], nil)
 		return nil
 	case errors.Is(a.err, errAnswer), told && hopeless[failure.Class]:
 		x.useless++
-		if err := x.keep(ctx, a.hash, nil); err != nil {
+		if err := x.storeFacts(ctx, a.hash, nil); err != nil {
 			return err
 		}
 	default:
@@ -265,7 +265,7 @@ func (x *extraction) take(ctx context.Context, a answer) error {
 		x.lost[a.hash] = true
 	}
 	x.report.Missed++
-	x.tell(x.paths[a.hash], a.err)
+	x.reportProgress(x.paths[a.hash], a.err)
 	if x.down >= giveUp || x.answered == 0 && x.useless+x.down >= giveUp {
 		return &ExtractError{x.settings.ExtractorModel, fmt.Errorf("it has failed %d times in a row, the last time with: %w", giveUp, a.err)}
 	}
@@ -275,8 +275,8 @@ func (x *extraction) take(ctx context.Context, a answer) error {
 // forAll tells which failures every other chunk would meet too: a wrong key, a model that does not exist.
 func forAll(e *llm.Error) bool { return e.Class == llm.Auth || e.Status == http.StatusNotFound }
 
-// keep makes the row of a text and joins its chunks to it; no facts: the text is not asked about again.
-func (x *extraction) keep(ctx context.Context, h textHash, f *facts) error {
+// storeFacts makes the row of a text and joins its chunks to it; no facts: the text is not asked about again.
+func (x *extraction) storeFacts(ctx context.Context, h textHash, f *facts) error {
 	var data any
 	if f != nil {
 		text, err := json.Marshal(f)
@@ -285,37 +285,37 @@ func (x *extraction) keep(ctx context.Context, h textHash, f *facts) error {
 		}
 		data = string(text)
 	}
-	return transact(ctx, x.base.db, func(tx *sql.Tx) error {
+	return runTransaction(ctx, x.base.db, func(tx *sql.Tx) error {
 		var row int64
 		err := tx.QueryRowContext(ctx, `INSERT INTO extract (recipe, hash, data) VALUES (?, ?, ?)
 			ON CONFLICT (recipe, hash) DO UPDATE SET recipe = recipe RETURNING id`, x.recipe, h[:], data).Scan(&row)
 		for _, chunk := range x.chunks[h] {
 			if err == nil {
-				err = x.relink(ctx, tx, chunk, row)
+				err = x.linkChunk(ctx, tx, chunk, row)
 			}
 		}
 		return err
 	})
 }
 
-// complete tells whether all chunks of a document have a row that had none, or not all of them.
-func (x *extraction) complete(document int64) bool {
+// isComplete tells whether all chunks of a document have a row that had none, or not all of them.
+func (x *extraction) isComplete(document int64) bool {
 	texts, late := x.texts[document]
 	return late && !slices.ContainsFunc(texts, func(h textHash) bool { return x.lost[h] })
 }
 
-// news tells whether the base has something to publish.
-func (x *extraction) news() bool {
-	return x != nil && (x.answered > 0 || slices.ContainsFunc(x.order, func(s stored) bool { return x.complete(s.id) }))
+// hasNewFacts tells whether the base has something to publish.
+func (x *extraction) hasNewFacts() bool {
+	return x != nil && (x.answered > 0 || slices.ContainsFunc(x.order, func(s storedDocument) bool { return x.isComplete(s.id) }))
 }
 
-// settle marks the documents that are complete, so that the next build passes over them.
-func (x *extraction) settle(ctx context.Context, tx *sql.Tx) error {
+// markComplete marks the documents that are complete, so that the next build passes over them.
+func (x *extraction) markComplete(ctx context.Context, tx *sql.Tx) error {
 	if x == nil {
 		return nil
 	}
 	for _, s := range x.order {
-		if !x.complete(s.id) {
+		if !x.isComplete(s.id) {
 			continue
 		}
 		if _, err := tx.ExecContext(ctx, "UPDATE document SET extracted = ? WHERE id = ?", x.recipe, s.id); err != nil {
@@ -325,8 +325,8 @@ func (x *extraction) settle(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// tell tells how far the calls are.
-func (x *extraction) tell(path string, failure error) {
+// reportProgress tells how far the calls are.
+func (x *extraction) reportProgress(path string, failure error) {
 	x.progress(Progress{Path: path, Done: x.done, Total: x.total, Embedded: x.report.Embedded,
 		Asked: x.report.Asked, ToAsk: len(x.todo), Missed: failure})
 }

@@ -172,8 +172,8 @@ func TestChunksOfEntities(t *testing.T) {
 		{"mary kate", 4, []string{"4", "5", "6", "2"}},
 	} {
 		var got []string
-		err := b.read(t.Context(), func(tx *sql.Tx) error {
-			v, err := b.current(t.Context(), tx)
+		err := b.runReadOnly(t.Context(), func(tx *sql.Tx) error {
+			v, err := b.currentView(t.Context(), tx)
 			if err != nil {
 				return err
 			}

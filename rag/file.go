@@ -120,7 +120,7 @@ func openFile(path string) (*sql.DB, error) {
 	if err := createFile(path); err != nil {
 		return nil, err
 	}
-	db, err := connect(path, url.Values{"_txlock": {"immediate"}, "_pragma": {
+	db, err := openDatabase(path, url.Values{"_txlock": {"immediate"}, "_pragma": {
 		"busy_timeout(10000)", "foreign_keys(1)", "synchronous(normal)", "temp_store(memory)", "journal_size_limit(67108864)",
 	}})
 	if err != nil {
@@ -128,7 +128,7 @@ func openFile(path string) (*sql.DB, error) {
 	}
 	db.SetMaxOpenConns(4)
 	for start := time.Now(); ; time.Sleep(pause) {
-		err := prepare(db)
+		err := prepareSchema(db)
 		if err == nil {
 			return db, nil
 		}
@@ -138,8 +138,8 @@ func openFile(path string) (*sql.DB, error) {
 	}
 }
 
-// connect returns connections to the database at path with these settings.
-func connect(path string, q url.Values) (*sql.DB, error) {
+// openDatabase returns connections to the database at path with these settings.
+func openDatabase(path string, q url.Values) (*sql.DB, error) {
 	slashed := filepath.ToSlash(path)
 	if !strings.HasPrefix(slashed, "/") {
 		slashed = "/" + slashed
@@ -176,8 +176,8 @@ func createFile(path string) error {
 	return err
 }
 
-// prepare refuses a file of somebody else, and puts the tables that are missing into one of ours.
-func prepare(db *sql.DB) error {
+// prepareSchema refuses a file of somebody else, and puts the tables that are missing into one of ours.
+func prepareSchema(db *sql.DB) error {
 	ctx := context.Background()
 	var app, is, tables int
 	// One statement sees one state of the file: another process may be making it.
@@ -197,7 +197,7 @@ func prepare(db *sql.DB) error {
 	if tables > 0 && is == version {
 		return nil
 	}
-	return transact(ctx, db, func(tx *sql.Tx) error {
+	return runTransaction(ctx, db, func(tx *sql.Tx) error {
 		err := errors.Join(tx.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables),
 			tx.QueryRowContext(ctx, "PRAGMA user_version").Scan(&is))
 		if err != nil || is == version {
@@ -215,8 +215,8 @@ func prepare(db *sql.DB) error {
 	})
 }
 
-// transact runs do in a transaction of its own.
-func transact(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
+// runTransaction runs do in a transaction of its own.
+func runTransaction(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ const (
 	entityWeight  = 0.9
 )
 
-// fuse joins rankings by reciprocal rank: what stands at rank r of a list gets weight / (2*top + r). The best top are returned, best
+// fuseRankings joins rankings by reciprocal rank: what stands at rank r of a list gets weight / (2*top + r). The best top are returned, best
 // first, with their scores; of equal ones the first seen comes first.
-func fuse[T comparable](top int, lists ...ranking[T]) ([]T, []float64) {
+func fuseRankings[T comparable](top int, lists ...ranking[T]) ([]T, []float64) {
 	scores := map[T]float64{}
 	var order []T
 	for _, l := range lists {

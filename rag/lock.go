@@ -20,7 +20,7 @@ func (b *Base) lockBuild(ctx context.Context, waiting func()) (unlock func() err
 	if err := createFile(path); err != nil {
 		return nil, err
 	}
-	db, err := connect(path, url.Values{"_txlock": {"exclusive"}, "_pragma": {"busy_timeout(0)"}})
+	db, err := openDatabase(path, url.Values{"_txlock": {"exclusive"}, "_pragma": {"busy_timeout(0)"}})
 	if err != nil {
 		return nil, err
 	}

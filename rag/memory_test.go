@@ -144,11 +144,11 @@ func TestChunksInProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := builder{base: b, settings: b.o.settings(nil)}
-	if err := w.begin(t.Context()); err != nil {
+	w := builder{base: b, settings: b.o.buildSettings(nil)}
+	if err := w.loadDocuments(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	chunks, warning, err := w.take(t.Context(), entries[0])
+	chunks, warning, err := w.prepareEntry(t.Context(), entries[0])
 	if err != nil && !errors.As(err, new(*load.RefusedError)) {
 		t.Fatal(err)
 	}
@@ -178,14 +178,14 @@ func TestSegmentsThatDoNotFitIntoMemory(t *testing.T) {
 	}
 	ctx := t.Context()
 	for _, joined := range []bool{false, true} {
-		err := transact(ctx, b.db, func(tx *sql.Tx) error {
+		err := runTransaction(ctx, b.db, func(tx *sql.Tx) error {
 			_, err := tx.ExecContext(ctx, "DELETE FROM posting; CREATE TEMP TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY); "+
 				"DELETE FROM fresh; INSERT INTO fresh SELECT id FROM document")
 			if err == nil {
-				err = collect(ctx, tx, 3000)
+				err = collectPostings(ctx, tx, 3000)
 			}
 			if err == nil && joined {
-				err = merge(ctx, tx)
+				err = mergeSegments(ctx, tx)
 			}
 			return err
 		})

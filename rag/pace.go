@@ -18,7 +18,7 @@ const (
 
 // A pace decides how many batches may be on their way at the same time. Where the model asks for less, or does not answer in time, there
 // are half as many from then on, and all wait as long as it asks for.
-type pace struct {
+type callLimiter struct {
 	slots chan struct{} // what is in it may be taken
 
 	mu      sync.Mutex
@@ -30,16 +30,16 @@ type pace struct {
 	resume  time.Time // nobody calls before
 }
 
-func newPace(n int) *pace {
-	p := &pace{slots: make(chan struct{}, n), limit: n, ceiling: n}
+func newCallLimiter(n int) *callLimiter {
+	p := &callLimiter{slots: make(chan struct{}, n), limit: n, ceiling: n}
 	for range n {
 		p.slots <- struct{}{}
 	}
 	return p
 }
 
-// enter waits for a slot, and until the model may be called. It tells how many calls are allowed at a time.
-func (p *pace) enter(ctx context.Context) (limit int, err error) {
+// acquireSlot waits for a slot, and until the model may be called. It tells how many calls are allowed at a time.
+func (p *callLimiter) acquireSlot(ctx context.Context) (limit int, err error) {
 	select {
 	case <-ctx.Done():
 	case <-p.slots:
@@ -59,14 +59,14 @@ func (p *pace) enter(ctx context.Context) (limit int, err error) {
 	}
 	select {
 	case <-ctx.Done():
-		p.leave()
+		p.releaseSlot()
 		return 0, ctx.Err()
 	case <-time.After(wait):
 		return limit, nil
 	}
 }
 
-func (p *pace) leave() {
+func (p *callLimiter) releaseSlot() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.active--
@@ -77,9 +77,9 @@ func (p *pace) leave() {
 	p.slots <- struct{}{}
 }
 
-// heard takes into account how a call ended that was made when so many were allowed. It reports whether there may have been too many at the
+// recordOutcome takes into account how a call ended that was made when so many were allowed. It reports whether there may have been too many at the
 // same time: the call is to be made again.
-func (p *pace) heard(limit int, err error) (again bool) {
+func (p *callLimiter) recordOutcome(limit int, err error) (again bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
@@ -113,21 +113,21 @@ func (p *pace) heard(limit int, err error) (again bool) {
 
 // A paced Embedder keeps to a pace. Failures of too many calls are its own business. What waits ends with the context of a call, and what
 // was sent with that of all: its answer is not thrown away because another one has failed.
-type paced struct {
+type pacedEmbedder struct {
 	Embedder
-	pace *pace
-	all  context.Context
+	limiter *callLimiter
+	all     context.Context
 }
 
-func (m paced) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
+func (m pacedEmbedder) Embed(ctx context.Context, purpose Purpose, texts []string) ([][]float32, error) {
 	for {
-		limit, err := m.pace.enter(ctx)
+		limit, err := m.limiter.acquireSlot(ctx)
 		if err != nil {
 			return nil, err
 		}
 		vectors, err := m.Embedder.Embed(m.all, purpose, texts)
-		again := m.pace.heard(limit, err)
-		m.pace.leave()
+		again := m.limiter.recordOutcome(limit, err)
+		m.limiter.releaseSlot()
 		if !again {
 			return vectors, err
 		}
@@ -147,13 +147,13 @@ func (w *builder) inOrder(ctx context.Context, batches [][]string, keep func(tex
 	defer wait.Wait()
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
-	m := paced{w.embed.model, w.embed.pace, ctx}
+	m := pacedEmbedder{w.embed.model, w.embed.limiter, ctx}
 	replies := make([]chan reply, len(batches))
 	send := func(i int) {
 		replies[i] = make(chan reply, 1)
 		r := request{model: w.settings.Model, purpose: ForDocument, texts: batches[i], attempts: w.base.o.Attempts, dims: w.embed.dims}
 		wait.Go(func() {
-			vectors, err := embed(sending, m, r)
+			vectors, err := embedTexts(sending, m, r)
 			if err != nil {
 				stop()
 			}

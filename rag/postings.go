@@ -21,16 +21,16 @@ const (
 	mostHeld     = 32 << 20 // bytes of a segment that are collected before it is written
 )
 
-// index adds segments with the words of the documents in fresh: one, or more where one would not fit into memory.
-func index(ctx context.Context, tx *sql.Tx) error {
-	if err := collect(ctx, tx, mostHeld); err != nil {
+// indexDocuments adds segments with the words of the documents in fresh: one, or more where one would not fit into memory.
+func indexDocuments(ctx context.Context, tx *sql.Tx) error {
+	if err := collectPostings(ctx, tx, mostHeld); err != nil {
 		return err
 	}
 	var segments int
 	if err := tx.QueryRowContext(ctx, "SELECT count(DISTINCT segment) FROM posting").Scan(&segments); err != nil || segments <= segmentsKept {
 		return err
 	}
-	return merge(ctx, tx)
+	return mergeSegments(ctx, tx)
 }
 
 // postings are pairs of the distance to the chunk before and the count, as variable-length numbers, with ascending chunks.
@@ -51,8 +51,8 @@ type segment struct {
 	held   int // about so many bytes of memory
 }
 
-// add notes how often tokens occur in a chunk.
-func (s *segment) add(chunk int64, counts map[string]uint64) {
+// addChunk notes how often tokens occur in a chunk.
+func (s *segment) addChunk(chunk int64, counts map[string]uint64) {
 	const perToken, perChunk = 160, 4 // bytes, measured
 	for t, n := range counts {        // each token has its own list: the order does not matter
 		p := s.tokens[t]
@@ -67,8 +67,8 @@ func (s *segment) add(chunk int64, counts map[string]uint64) {
 	}
 }
 
-// write adds the segment to the file, behind those that are there, and empties it.
-func (s *segment) write(ctx context.Context, tx *sql.Tx) error {
+// writePostings adds the segment to the file, behind those that are there, and empties it.
+func (s *segment) writePostings(ctx context.Context, tx *sql.Tx) error {
 	if len(s.tokens) == 0 {
 		return nil
 	}
@@ -90,8 +90,8 @@ func (s *segment) write(ctx context.Context, tx *sql.Tx) error {
 	return nil
 }
 
-// collect reads the words of all chunks of the documents in fresh, and writes a segment whenever most bytes are held.
-func collect(ctx context.Context, tx *sql.Tx, most int) error {
+// collectPostings reads the words of all chunks of the documents in fresh, and writes a segment whenever most bytes are held.
+func collectPostings(ctx context.Context, tx *sql.Tx, most int) error {
 	ids, err := chunkIDs(ctx, tx, "SELECT id FROM chunk WHERE document IN (SELECT id FROM fresh) ORDER BY id")
 	if err != nil || len(ids) == 0 {
 		return err
@@ -113,17 +113,17 @@ func collect(ctx context.Context, tx *sql.Tx, most int) error {
 		for _, t := range tokens.Tokens(text) {
 			counts[t]++
 		}
-		if s.add(id, counts); s.held >= most {
-			if err := s.write(ctx, tx); err != nil {
+		if s.addChunk(id, counts); s.held >= most {
+			if err := s.writePostings(ctx, tx); err != nil {
 				return err
 			}
 		}
 	}
-	return s.write(ctx, tx)
+	return s.writePostings(ctx, tx)
 }
 
-// merge makes one segment of all, without what they say of chunks that are no more. It holds the lists of one token at a time.
-func merge(ctx context.Context, tx *sql.Tx) error {
+// mergeSegments makes one segment of all, without what they say of chunks that are no more. It holds the lists of one token at a time.
+func mergeSegments(ctx context.Context, tx *sql.Tx) error {
 	live, err := chunkIDs(ctx, tx, "SELECT id FROM chunk WHERE document IN (SELECT id FROM document WHERE live) ORDER BY id")
 	if err != nil {
 		return err

@@ -10,21 +10,21 @@ import (
 	"slices"
 )
 
-// publish makes what was prepared the contents of the base, in one transaction.
-func (w *builder) publish(ctx context.Context) error {
+// publishBuild makes what was prepared the contents of the base, in one transaction.
+func (w *builder) publishBuild(ctx context.Context) error {
 	w.countRemoved()
-	dims, err := dimensions(ctx, w.base.db, w.settings.Model)
+	dims, err := storedDimensions(ctx, w.base.db, w.settings.Model)
 	if err != nil {
 		return err
 	}
 	w.settings.Dimensions = dims
-	old, _, err := w.base.published(ctx)
+	old, _, err := w.base.publishedSettings(ctx)
 	if err != nil {
 		return err
 	}
-	w.report.Changed = w.differs(old)
+	w.report.Changed = w.hasChanged(old)
 	if w.report.Changed {
-		if err := transact(ctx, w.base.db, func(tx *sql.Tx) error { return w.write(ctx, tx) }); err != nil {
+		if err := runTransaction(ctx, w.base.db, func(tx *sql.Tx) error { return w.writeChanges(ctx, tx) }); err != nil {
 			return err
 		}
 	}
@@ -45,15 +45,15 @@ func (w *builder) countRemoved() {
 	}
 }
 
-// differs tells whether the file holds anything else than it shall.
-func (w *builder) differs(old Settings) bool {
+// hasChanged tells whether the file holds anything else than it shall.
+func (w *builder) hasChanged(old Settings) bool {
 	known := 0
 	for _, s := range w.known {
-		if !w.kept(s) {
+		if !w.isKept(s) {
 			known++
 		}
 	}
-	if w.late.news() || !reflect.DeepEqual(old, w.settings) || len(w.order) != known {
+	if w.late.hasNewFacts() || !reflect.DeepEqual(old, w.settings) || len(w.order) != known {
 		return true
 	}
 	for i, s := range w.order {
@@ -64,11 +64,11 @@ func (w *builder) differs(old Settings) bool {
 	return false
 }
 
-// kept tells whether a document that this build does not want stays: a refresh leaves what a build with other settings has prepared, which was
+// isKept tells whether a document that this build does not want stays: a refresh leaves what a build with other settings has prepared, which was
 // stopped and may go on.
-func (w *builder) kept(s stored) bool { return w.refresh && !s.live && s.recipe != w.recipe }
+func (w *builder) isKept(s storedDocument) bool { return w.refresh && !s.live && s.recipe != w.recipe }
 
-func (w *builder) write(ctx context.Context, tx *sql.Tx) error {
+func (w *builder) writeChanges(ctx context.Context, tx *sql.Tx) error {
 	if _, err := tx.ExecContext(ctx, "CREATE TEMP TABLE IF NOT EXISTS fresh (id INTEGER PRIMARY KEY); DELETE FROM fresh"); err != nil {
 		return err
 	}
@@ -92,13 +92,13 @@ func (w *builder) write(ctx context.Context, tx *sql.Tx) error {
 			return err
 		}
 	}
-	if err := w.sweep(ctx, tx); err != nil {
+	if err := w.deleteUnused(ctx, tx); err != nil {
 		return err
 	}
-	if err := index(ctx, tx); err != nil {
+	if err := indexDocuments(ctx, tx); err != nil {
 		return err
 	}
-	if err := errors.Join(w.late.settle(ctx, tx), w.writeEntities(ctx, tx)); err != nil {
+	if err := errors.Join(w.late.markComplete(ctx, tx), w.writeEntities(ctx, tx)); err != nil {
 		return err
 	}
 	text, err := json.Marshal(w.settings)
@@ -109,8 +109,8 @@ func (w *builder) write(ctx context.Context, tx *sql.Tx) error {
 	return err
 }
 
-// sweep removes what no document needs that is live or kept.
-func (w *builder) sweep(ctx context.Context, tx *sql.Tx) error {
+// deleteUnused removes what no document needs that is live or kept.
+func (w *builder) deleteUnused(ctx context.Context, tx *sql.Tx) error {
 	res, err := tx.ExecContext(ctx, "DELETE FROM document WHERE live <> 1 AND NOT (? AND live = 0 AND recipe <> ?)", w.refresh, w.recipe)
 	if err != nil {
 		return err
@@ -123,6 +123,6 @@ func (w *builder) sweep(ctx context.Context, tx *sql.Tx) error {
 }
 
 // sortStored puts documents into the order they had.
-func sortStored(all []stored) {
-	slices.SortFunc(all, func(a, b stored) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
+func sortStored(all []storedDocument) {
+	slices.SortFunc(all, func(a, b storedDocument) int { return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id)) })
 }

@@ -30,7 +30,7 @@ type reader struct {
 func newReader(t testing.TB) *reader {
 	t.Helper()
 	r := &reader{}
-	s := httptest.NewServer(llmtest.OpenAI().Handler(func(body []byte) (llmtest.Turn, int) {
+	s := httptest.NewServer(llmtest.OpenAI().NewHandler(func(body []byte) (llmtest.Turn, int) {
 		var request struct {
 			Temperature *float64
 			Messages    []struct{ Content string }

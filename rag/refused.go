@@ -16,10 +16,10 @@ const refusalVersion = 1
 // ForgetRefused makes the next build read documents again that earlier builds have refused.
 func (b *Base) ForgetRefused(ctx context.Context) error {
 	if b.readOnly {
-		return b.wrap("forget refused documents", ErrReadOnly)
+		return b.wrapError("forget refused documents", ErrReadOnly)
 	}
 	if _, err := b.db.ExecContext(ctx, "DELETE FROM refused"); err != nil {
-		return b.wrap("forget refused documents", err)
+		return b.wrapError("forget refused documents", err)
 	}
 	return nil
 }
@@ -29,8 +29,8 @@ func (w *builder) refusalKey(hash string) string {
 	return fmt.Sprintf("%d %d %s", refusalVersion, w.base.o.Load.MaxBytes, hash)
 }
 
-// remembered returns the error of a document that was refused before; nil: it was not.
-func (w *builder) remembered(path, hash string) error {
+// knownRefusal returns the error of a document that was refused before; nil: it was not.
+func (w *builder) knownRefusal(path, hash string) error {
 	v := version3{path: path, hash: w.refusalKey(hash)}
 	reason, ok := w.refused[v]
 	if !ok {
@@ -40,8 +40,8 @@ func (w *builder) remembered(path, hash string) error {
 	return errors.New(reason)
 }
 
-// remember keeps the error of a document if its bytes alone are the reason.
-func (w *builder) remember(ctx context.Context, path, hash string, cause error) error {
+// recordRefusal keeps the error of a document if its bytes alone are the reason.
+func (w *builder) recordRefusal(ctx context.Context, path, hash string, cause error) error {
 	refused := (*load.RefusedError)(nil)
 	if !errors.As(cause, &refused) {
 		return nil
@@ -71,8 +71,8 @@ func (w *builder) readRefused(ctx context.Context) error {
 	return rows.Err()
 }
 
-// forget removes what is remembered of documents that were changed or removed.
-func (w *builder) forget(ctx context.Context) error {
+// deleteRefusals removes what is remembered of documents that were changed or removed.
+func (w *builder) deleteRefusals(ctx context.Context) error {
 	for v := range w.refused {
 		if !w.stillRefused[v] {
 			if _, err := w.base.db.ExecContext(ctx, "DELETE FROM refused WHERE path = ? AND hash = ?", v.path, v.hash); err != nil {

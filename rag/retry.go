@@ -16,8 +16,8 @@ const (
 // hopeless are the classes of failures that come again.
 var hopeless = map[llm.Class]bool{llm.Auth: true, llm.BadRequest: true, llm.ContextLength: true, llm.Limit: true}
 
-// persist calls a model again where that may help, and tells how often it did. The end of ctx is the error of ctx.
-func persist(ctx context.Context, attempts int, call func() error) (made int, err error) {
+// retryCall calls a model again where that may help, and tells how often it did. The end of ctx is the error of ctx.
+func retryCall(ctx context.Context, attempts int, call func() error) (made int, err error) {
 	pause := firstPause
 	for made = 1; ; made++ {
 		err := call()

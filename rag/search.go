@@ -31,15 +31,15 @@ type Hit struct {
 // Search returns the chunks that fit query best, best first. It sees one published state of the base, whatever is built meanwhile. A base
 // that was never built is ErrNotBuilt.
 func (b *Base) Search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
-	hits, err := b.search(ctx, query, o)
+	hits, err := b.runSearch(ctx, query, o)
 	if err != nil {
-		return nil, b.wrap("search", err)
+		return nil, b.wrapError("search", err)
 	}
 	return hits, nil
 }
 
-func (b *Base) search(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
-	settings, builds, err := b.published(ctx)
+func (b *Base) runSearch(ctx context.Context, query string, o SearchOptions) ([]Hit, error) {
+	settings, builds, err := b.publishedSettings(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,21 +55,21 @@ func (b *Base) search(ctx context.Context, query string, o SearchOptions) ([]Hit
 		return nil, err
 	}
 	var found candidates
-	err = b.read(ctx, func(tx *sql.Tx) error {
-		found, err = b.find(ctx, tx, lookup{query: query, questions: questions, top: top, settings: settings})
+	err = b.runReadOnly(ctx, func(tx *sql.Tx) error {
+		found, err = b.findCandidates(ctx, tx, lookup{query: query, questions: questions, top: top, settings: settings})
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
 	if settings.RerankerModel == "" || len(found.hits) == 0 {
-		return found.fused(top), nil
+		return found.fuseHits(top), nil
 	}
-	return b.rerank(ctx, settings.RerankerModel, query, found.hits, top)
+	return b.rerankHits(ctx, settings.RerankerModel, query, found.hits, top)
 }
 
-// read runs do in a transaction that sees one state.
-func (b *Base) read(ctx context.Context, do func(*sql.Tx) error) error {
+// runReadOnly runs do in a transaction that sees one state.
+func (b *Base) runReadOnly(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := b.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
 		return err
@@ -87,11 +87,11 @@ func (b *Base) embedQuery(ctx context.Context, s Settings, query string) ([][]fl
 	if len(pieces) == 0 {
 		return nil, nil
 	}
-	e, err := b.embedder(s.Model)
+	e, err := b.openEmbedder(s.Model)
 	if err != nil {
 		return nil, err
 	}
-	return embed(ctx, e, request{model: s.Model, purpose: ForQuery, texts: pieces, attempts: b.o.Attempts, dims: s.Dimensions})
+	return embedTexts(ctx, e, request{model: s.Model, purpose: ForQuery, texts: pieces, attempts: b.o.Attempts, dims: s.Dimensions})
 }
 
 // A lookup is a search without a network.
@@ -109,8 +109,8 @@ type candidates struct {
 	at                    map[uint32]int // in hits
 }
 
-func (b *Base) find(ctx context.Context, tx *sql.Tx, l lookup) (c candidates, err error) {
-	v, err := b.current(ctx, tx)
+func (b *Base) findCandidates(ctx context.Context, tx *sql.Tx, l lookup) (c candidates, err error) {
+	v, err := b.currentView(ctx, tx)
 	if err != nil {
 		return c, err
 	}
@@ -118,7 +118,7 @@ func (b *Base) find(ctx context.Context, tx *sql.Tx, l lookup) (c candidates, er
 		if err := v.readVectors(ctx, tx); err != nil {
 			return c, err
 		}
-		if c.near, err = v.nearest(ctx, tx, l.questions, l.top); err != nil {
+		if c.near, err = v.rankByVectors(ctx, tx, l.questions, l.top); err != nil {
 			return c, err
 		}
 	}
@@ -127,7 +127,7 @@ func (b *Base) find(ctx context.Context, tx *sql.Tx, l lookup) (c candidates, er
 	if related {
 		most = 2 * l.top // the search by entities may begin at them
 	}
-	matches, err := v.words(ctx, tx, l.query, most)
+	matches, err := v.rankByWords(ctx, tx, l.query, most)
 	if err != nil {
 		return c, err
 	}
@@ -154,11 +154,11 @@ func (b *Base) find(ctx context.Context, tx *sql.Tx, l lookup) (c candidates, er
 	return c, nil
 }
 
-// nearest ranks the chunks by the best of their cosines to the questions.
-func (v *view) nearest(ctx context.Context, tx *sql.Tx, questions [][]float32, top int) (ids []uint32, err error) {
+// rankByVectors ranks the chunks by the best of their cosines to the questions.
+func (v *view) rankByVectors(ctx context.Context, tx *sql.Tx, questions [][]float32, top int) (ids []uint32, err error) {
 	scores := map[uint32]float64{}
 	for _, q := range questions {
-		matches, err := v.near(ctx, tx, q, top)
+		matches, err := v.rankByVector(ctx, tx, q, top)
 		if err != nil {
 			return nil, err
 		}
@@ -169,12 +169,12 @@ func (v *view) nearest(ctx context.Context, tx *sql.Tx, questions [][]float32, t
 			scores[m.Text] = max(scores[m.Text], m.Score)
 		}
 	}
-	best := keyword.NewBest(top, v.less)
+	best := keyword.NewBest(top, v.ranksBefore)
 	for _, id := range ids {
 		best.Add(keyword.Match{Text: id, Score: scores[id]})
 	}
 	ids = ids[:0]
-	for _, m := range best.Sorted() {
+	for _, m := range best.SortMatches() {
 		ids = append(ids, m.Text)
 	}
 	return ids, nil
@@ -190,9 +190,9 @@ func readHit(ctx context.Context, tx *sql.Tx, id int64) (h Hit, err error) {
 	return h, err
 }
 
-// fused joins the rankings.
-func (c candidates) fused(top int) []Hit {
-	order, scores := fuse(top, ranking[uint32]{vectorWeight, c.near}, ranking[uint32]{keywordWeight, c.words}, ranking[uint32]{entityWeight, c.entities})
+// fuseHits joins the rankings.
+func (c candidates) fuseHits(top int) []Hit {
+	order, scores := fuseRankings(top, ranking[uint32]{vectorWeight, c.near}, ranking[uint32]{keywordWeight, c.words}, ranking[uint32]{entityWeight, c.entities})
 	hits := make([]Hit, 0, len(order))
 	for i, id := range order {
 		h := c.hits[c.at[id]]
@@ -202,9 +202,9 @@ func (c candidates) fused(top int) []Hit {
 	return hits
 }
 
-// rerank has a model order the hits.
-func (b *Base) rerank(ctx context.Context, model, query string, hits []Hit, top int) ([]Hit, error) {
-	r, err := b.reranker(model)
+// rerankHits has a model order the hits.
+func (b *Base) rerankHits(ctx context.Context, model, query string, hits []Hit, top int) ([]Hit, error) {
+	r, err := b.openReranker(model)
 	if err != nil {
 		return nil, err
 	}
@@ -231,8 +231,8 @@ func (b *Base) rerank(ctx context.Context, model, query string, hits []Hit, top 
 	return out, nil
 }
 
-// Context is the text of hits as a model is given it: each under its source, with a blank line between.
-func Context(hits []Hit) string {
+// FormatContext is the text of hits as a model is given it: each under its source, with a blank line between.
+func FormatContext(hits []Hit) string {
 	var b strings.Builder
 	for i, h := range hits {
 		if i > 0 {
@@ -243,8 +243,8 @@ func Context(hits []Hit) string {
 	return b.String()
 }
 
-// Sources are the paths of hits, each once, in the order of the first. It is never nil.
-func Sources(hits []Hit) []string {
+// SourcePaths are the paths of hits, each once, in the order of the first. It is never nil.
+func SourcePaths(hits []Hit) []string {
 	paths := []string{}
 	for _, h := range hits {
 		if !slices.Contains(paths, h.Path) {

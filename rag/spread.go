@@ -36,9 +36,9 @@ type graphSearch struct {
 // byEntities ranks chunks by the entities that they mention. matches are what the words of the query find.
 func (v *view) byEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []keyword.Match) ([]uint32, error) {
 	s := graphSearch{tx: tx, v: v, top: l.top}
-	seeds, err := s.named(ctx, l.query)
+	seeds, err := s.findNamedSeeds(ctx, l.query)
 	if err == nil && len(seeds) == 0 {
-		seeds, err = s.mentioned(ctx, matches)
+		seeds, err = s.findMentionedSeeds(ctx, matches)
 	}
 	if err != nil || len(seeds) == 0 {
 		return nil, err
@@ -52,7 +52,7 @@ func (v *view) byEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []k
 		return nil, err
 	}
 	defer find.Close()
-	entities, err := spread(seeds, hops, func(id int64) ([]neighbour, error) {
+	entities, err := spreadScores(seeds, hops, func(id int64) ([]neighbour, error) {
 		var data []byte
 		if err := find.QueryRowContext(ctx, id).Scan(&data); err != nil {
 			return nil, err
@@ -62,11 +62,11 @@ func (v *view) byEntities(ctx context.Context, tx *sql.Tx, l lookup, matches []k
 	if err != nil {
 		return nil, err
 	}
-	return s.chunks(ctx, entities)
+	return s.rankChunks(ctx, entities)
 }
 
-// named are the entities that the query names: those of one word by a word of it, those of several by a part of it.
-func (s *graphSearch) named(ctx context.Context, query string) ([]seed, error) {
+// findNamedSeeds are the entities that the query names: those of one word by a word of it, those of several by a part of it.
+func (s *graphSearch) findNamedSeeds(ctx context.Context, query string) ([]seed, error) {
 	query = strings.ToLower(strings.Join(strings.Fields(query), " "))
 	words := plainWords(query)
 	find, err := s.tx.PrepareContext(ctx, "SELECT id, name, description FROM entity WHERE name BETWEEN ? AND ?")
@@ -88,7 +88,7 @@ func (s *graphSearch) named(ctx context.Context, query string) ([]seed, error) {
 				return err
 			}
 			if from == to || strings.Contains(query, name) {
-				seeds = append(seeds, seed{id, max(leastSeed, share(words, name+" "+description))})
+				seeds = append(seeds, seed{id, max(leastSeed, wordShare(words, name+" "+description))})
 			}
 		}
 		return rows.Err()
@@ -98,7 +98,7 @@ func (s *graphSearch) named(ctx context.Context, query string) ([]seed, error) {
 			return nil, err
 		}
 	}
-	for _, head := range heads(query) {
+	for _, head := range wordSuffixes(query) {
 		// Names of several words begin with the end of a word of the query and the space behind it.
 		if err := add(head, head+"\U0010ffff"); err != nil {
 			return nil, err
@@ -115,11 +115,11 @@ func plainWords(text string) []string {
 		word = strings.TrimFunc(word, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 		words = append(words, word)
 	}
-	return distinct(words)
+	return sortUnique(words)
 }
 
-// distinct sorts words and takes out what is twice or empty.
-func distinct(words []string) []string {
+// sortUnique sorts words and takes out what is twice or empty.
+func sortUnique(words []string) []string {
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
 	slices.Sort(words)
 	return slices.Compact(words)
@@ -139,14 +139,14 @@ func nameWords(query string) []string {
 			}
 		}
 	}
-	return distinct(words)
+	return sortUnique(words)
 }
 
 // longQuery is the length in bytes above which names are looked for at the beginnings of words only.
 const longQuery = 2000
 
-// heads are the ends of the words of a text, each with the space behind it. There is none behind the last word.
-func heads(text string) (all []string) {
+// wordSuffixes are the ends of the words of a text, each with the space behind it. There is none behind the last word.
+func wordSuffixes(text string) (all []string) {
 	words := strings.Fields(text)
 	for _, word := range words[:max(0, len(words)-1)] {
 		for i := range word {
@@ -155,11 +155,11 @@ func heads(text string) (all []string) {
 			}
 		}
 	}
-	return distinct(all)
+	return sortUnique(all)
 }
 
-// share is the part of the query's words that occur in a text.
-func share(words []string, text string) float64 {
+// wordShare is the part of the query's words that occur in a text.
+func wordShare(words []string, text string) float64 {
 	if len(words) == 0 {
 		return 0
 	}
@@ -173,8 +173,8 @@ func share(words []string, text string) float64 {
 	return float64(n) / float64(len(words))
 }
 
-// mentioned are the entities of the chunks that the query's words find, in the order of these.
-func (s *graphSearch) mentioned(ctx context.Context, matches []keyword.Match) (seeds []seed, err error) {
+// findMentionedSeeds are the entities of the chunks that the query's words find, in the order of these.
+func (s *graphSearch) findMentionedSeeds(ctx context.Context, matches []keyword.Match) (seeds []seed, err error) {
 	find, err := s.tx.PrepareContext(ctx, "SELECT entities FROM mention WHERE chunk = ?")
 	if err != nil {
 		return nil, err
@@ -219,31 +219,31 @@ type neighbour struct {
 }
 
 // A reached entity is one that a search has come to.
-type reached struct {
+type reachedEntity struct {
 	id    int64
 	score float64
 	hops  int // from the nearest seed
 }
 
 // compareReached puts the best first, of equal ones the nearest.
-func compareReached(a, b reached) int {
+func compareReached(a, b reachedEntity) int {
 	return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.hops, b.hops), cmp.Compare(a.id, b.id))
 }
 
-// spread passes the scores of seeds on along relations, each time as the score times the weight. Of several ways to an entity the best counts.
+// spreadScores passes the scores of seeds on along relations, each time as the score times the weight. Of several ways to an entity the best counts.
 // What the most entities have no room for is left out, the worst first.
-func spread(seeds []seed, hops int, neighbours func(id int64) ([]neighbour, error)) ([]reached, error) {
+func spreadScores(seeds []seed, hops int, neighbours func(id int64) ([]neighbour, error)) ([]reachedEntity, error) {
 	at := map[int64]int{}
-	var all []reached
+	var all []reachedEntity
 	for _, s := range seeds[:min(len(seeds), mostReached)] {
 		if _, known := at[s.id]; !known {
 			at[s.id] = len(all)
-			all = append(all, reached{id: s.id, score: s.score})
+			all = append(all, reachedEntity{id: s.id, score: s.score})
 		}
 	}
 	border := slices.Clone(all)
 	for hop := 1; hop <= hops && len(border) > 0; hop++ {
-		gained, err := step(border, hop, neighbours)
+		gained, err := spreadHop(border, hop, neighbours)
 		if err != nil {
 			return nil, err
 		}
@@ -266,8 +266,8 @@ func spread(seeds []seed, hops int, neighbours func(id int64) ([]neighbour, erro
 	return all, nil
 }
 
-// step is what the entities of the border pass on, each neighbour once, the best first.
-func step(border []reached, hop int, neighbours func(id int64) ([]neighbour, error)) (gained []reached, err error) {
+// spreadHop is what the entities of the border pass on, each neighbour once, the best first.
+func spreadHop(border []reachedEntity, hop int, neighbours func(id int64) ([]neighbour, error)) (gained []reachedEntity, err error) {
 	at := map[int64]int{}
 	for _, b := range border {
 		all, err := neighbours(b.id)
@@ -284,7 +284,7 @@ func step(border []reached, hop int, neighbours func(id int64) ([]neighbour, err
 				continue
 			}
 			at[n.id] = len(gained)
-			gained = append(gained, reached{id: n.id, score: score, hops: hop})
+			gained = append(gained, reachedEntity{id: n.id, score: score, hops: hop})
 		}
 	}
 	slices.SortFunc(gained, compareReached)
@@ -293,20 +293,20 @@ func step(border []reached, hop int, neighbours func(id int64) ([]neighbour, err
 
 // evidence is what speaks for a chunk: the best entity that it mentions, and the scores of all seeds in it.
 type evidence struct {
-	best  reached
+	best  reachedEntity
 	seeds float64
 }
 
-// chunks lists those that mention the best entities. Of those whose best are equal the one with most of the seeds comes first, then the order of
+// rankChunks lists those that mention the best entities. Of those whose best are equal the one with most of the seeds comes first, then the order of
 // the documents decides.
-func (s *graphSearch) chunks(ctx context.Context, entities []reached) ([]uint32, error) {
+func (s *graphSearch) rankChunks(ctx context.Context, entities []reachedEntity) ([]uint32, error) {
 	find, err := s.tx.PrepareContext(ctx, "SELECT chunks FROM entity WHERE id = ?")
 	if err != nil {
 		return nil, err
 	}
 	defer find.Close()
 	found := map[uint32]evidence{}
-	var last reached // with those that are as good, the last whose chunks can be among the best
+	var last reachedEntity // with those that are as good, the last whose chunks can be among the best
 	for _, e := range entities {
 		if len(found) < s.top {
 			last = e
@@ -332,11 +332,11 @@ func (s *graphSearch) chunks(ctx context.Context, entities []reached) ([]uint32,
 			found[uint32(i)] = ev
 		}
 	}
-	return s.best(found), nil
+	return s.bestChunks(found), nil
 }
 
-// best are the chunks with the best evidence.
-func (s *graphSearch) best(found map[uint32]evidence) []uint32 {
+// bestChunks are the chunks with the best evidence.
+func (s *graphSearch) bestChunks(found map[uint32]evidence) []uint32 {
 	ids := make([]uint32, 0, len(found))
 	for i := range found {
 		ids = append(ids, i)

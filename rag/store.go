@@ -13,27 +13,27 @@ import (
 
 // embedding is what a build needs for vectors.
 type embedding struct {
-	model  Embedder // nil: not opened yet
-	pace   *pace
-	dims   int               // 0: not known yet
-	tokens keyword.Tokenizer // for the lengths of chunks
+	model   Embedder // nil: not opened yet
+	limiter *callLimiter
+	dims    int               // 0: not known yet
+	tokens  keyword.Tokenizer // for the lengths of chunks
 }
 
-// flush embeds and stores what waits. Each batch of vectors is kept as soon as it is there.
-func (w *builder) flush(ctx context.Context) error {
+// storePrepared embeds and stores what waits. Each batch of vectors is kept as soon as it is there.
+func (w *builder) storePrepared(ctx context.Context) error {
 	if len(w.waiting) == 0 {
 		return nil
 	}
 	vectors := map[textHash]int64{}
 	if w.settings.Model != Keyword {
 		var err error
-		if vectors, err = w.vectors(ctx); err != nil {
+		if vectors, err = w.vectorRows(ctx); err != nil {
 			return err
 		}
 	}
-	err := transact(ctx, w.base.db, func(tx *sql.Tx) error {
+	err := runTransaction(ctx, w.base.db, func(tx *sql.Tx) error {
 		for _, p := range w.waiting {
-			id, err := w.store(ctx, tx, p, vectors)
+			id, err := w.storeDocument(ctx, tx, p, vectors)
 			if err != nil {
 				return err
 			}
@@ -45,8 +45,8 @@ func (w *builder) flush(ctx context.Context) error {
 	return err
 }
 
-// store writes a document and its chunks.
-func (w *builder) store(ctx context.Context, tx *sql.Tx, p prepared, vectors map[textHash]int64) (int64, error) {
+// storeDocument writes a document and its chunks.
+func (w *builder) storeDocument(ctx context.Context, tx *sql.Tx, p preparedDocument, vectors map[textHash]int64) (int64, error) {
 	metadata, err := json.Marshal(p.metadata)
 	if err != nil {
 		return 0, err
@@ -91,8 +91,8 @@ func hashText(text string) (h textHash) {
 	return h
 }
 
-// vectors returns the rows of the vectors of all that waits. Only texts that this model has not seen are sent to it.
-func (w *builder) vectors(ctx context.Context) (map[textHash]int64, error) {
+// vectorRows returns the rows of the vectors of all that waits. Only texts that this model has not seen are sent to it.
+func (w *builder) vectorRows(ctx context.Context) (map[textHash]int64, error) {
 	rows := map[textHash]int64{}
 	seen := map[textHash]bool{}
 	var missing []string
@@ -131,7 +131,7 @@ func (w *builder) embedAll(ctx context.Context, texts []string, rows map[textHas
 		w.embed.dims = len(vectors[0])
 		w.report.Embedded += len(texts)
 		w.progress(Progress{Done: w.done, Total: w.total, Embedded: w.report.Embedded})
-		return w.keep(ctx, texts, vectors, rows)
+		return w.storeVectors(ctx, texts, vectors, rows)
 	}
 	if w.embed.dims == 0 { // the first answer says how long the vectors of all others must be
 		if err := w.inOrder(ctx, batches[:1], keep); err != nil {
@@ -142,9 +142,9 @@ func (w *builder) embedAll(ctx context.Context, texts []string, rows map[textHas
 	return w.inOrder(ctx, batches, keep)
 }
 
-// keep stores the vectors of a batch.
-func (w *builder) keep(ctx context.Context, texts []string, vectors [][]float32, rows map[textHash]int64) error {
-	return transact(ctx, w.base.db, func(tx *sql.Tx) error {
+// storeVectors stores the vectors of a batch.
+func (w *builder) storeVectors(ctx context.Context, texts []string, vectors [][]float32, rows map[textHash]int64) error {
+	return runTransaction(ctx, w.base.db, func(tx *sql.Tx) error {
 		for i, v := range vectors {
 			h := hashText(texts[i])
 			var id int64
@@ -164,11 +164,11 @@ func (w *builder) openModel(ctx context.Context) (err error) {
 	if w.embed.model != nil {
 		return nil
 	}
-	if w.embed.dims, err = dimensions(ctx, w.base.db, w.settings.Model); err != nil {
+	if w.embed.dims, err = storedDimensions(ctx, w.base.db, w.settings.Model); err != nil {
 		return err
 	}
-	w.embed.pace = newPace(mostAtOnce)
-	w.embed.model, err = w.base.embedder(w.settings.Model)
+	w.embed.limiter = newCallLimiter(mostAtOnce)
+	w.embed.model, err = w.base.openEmbedder(w.settings.Model)
 	return err
 }
 
@@ -176,8 +176,8 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// dimensions is the length of a model's vectors in the file; zero: there are none.
-func dimensions(ctx context.Context, q querier, model string) (n int, err error) {
+// storedDimensions is the length of a model's vectors in the file; zero: there are none.
+func storedDimensions(ctx context.Context, q querier, model string) (n int, err error) {
 	err = q.QueryRowContext(ctx, "SELECT length(data) / 4 FROM vector WHERE model = ? LIMIT 1", model).Scan(&n)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil

@@ -47,7 +47,7 @@ func (v *view) readVectors(ctx context.Context, tx *sql.Tx) error {
 			for b := range blocks {
 				for i, at := range b.at {
 					unpackVector(vector, b.data[4*v.dims*i:])
-					c.put(at, vector)
+					c.setVector(at, vector)
 				}
 			}
 		})
@@ -93,16 +93,16 @@ func (v *view) eachBlock(ctx context.Context, tx *sql.Tx, do func(block)) error 
 	return rows.Err()
 }
 
-// near ranks the chunks by their cosine to q, which has length one. The codes find which may be the best, and the file has their numbers.
-func (v *view) near(ctx context.Context, tx *sql.Tx, q []float32, top int) ([]keyword.Match, error) {
+// rankByVector ranks the chunks by their cosine to q, which has length one. The codes find which may be the best, and the file has their numbers.
+func (v *view) rankByVector(ctx context.Context, tx *sql.Tx, q []float32, top int) ([]keyword.Match, error) {
 	read, err := tx.PrepareContext(ctx, "SELECT v.data FROM chunk c JOIN vector v ON v.id = c.vector WHERE c.id = ?")
 	if err != nil {
 		return nil, err
 	}
 	defer read.Close()
-	best := keyword.NewBest(top, v.less)
+	best := keyword.NewBest(top, v.ranksBefore)
 	vector := make([]float32, v.dims)
-	for _, g := range v.codes.nearest(q, top) {
+	for _, g := range v.codes.nearestVectors(q, top) {
 		var data []byte
 		if err := read.QueryRowContext(ctx, v.ids[g.at]).Scan(&data); err != nil {
 			return nil, err
@@ -111,11 +111,11 @@ func (v *view) near(ctx context.Context, tx *sql.Tx, q []float32, top int) ([]ke
 			return nil, errVectors
 		}
 		unpackVector(vector, data)
-		if s := dot(q, vector); s > 0 {
+		if s := dotProduct(q, vector); s > 0 {
 			best.Add(keyword.Match{Text: g.at, Score: float64(s)})
 		}
 	}
-	return best.Sorted(), nil
+	return best.SortMatches(), nil
 }
 
 // errVectors is a file whose vectors have changed under their chunks.

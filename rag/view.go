@@ -27,8 +27,8 @@ type view struct {
 	codes *codes     // of the vectors; nil: not read yet
 }
 
-// current returns the view of what tx sees.
-func (b *Base) current(ctx context.Context, tx *sql.Tx) (*view, error) {
+// currentView returns the view of what tx sees.
+func (b *Base) currentView(ctx context.Context, tx *sql.Tx) (*view, error) {
 	var text string
 	var builds int
 	err := tx.QueryRowContext(ctx, "SELECT settings, builds FROM base").Scan(&text, &builds)
@@ -89,22 +89,22 @@ func (v *view) readChunks(ctx context.Context, tx *sql.Tx) error {
 	return rows.Err()
 }
 
-func (v *view) less(a, b uint32) bool { return v.rank[a] < v.rank[b] }
+func (v *view) ranksBefore(a, b uint32) bool { return v.rank[a] < v.rank[b] }
 
-// words ranks the chunks by BM25.
-func (v *view) words(ctx context.Context, tx *sql.Tx, query string, top int) ([]keyword.Match, error) {
+// rankByWords ranks the chunks by BM25.
+func (v *view) rankByWords(ctx context.Context, tx *sql.Tx, query string, top int) ([]keyword.Match, error) {
 	find, err := tx.PrepareContext(ctx, "SELECT data FROM posting WHERE token = ? ORDER BY segment")
 	if err != nil {
 		return nil, err
 	}
 	defer find.Close()
-	c := keyword.Corpus{Lengths: v.lengths, Less: v.less, Postings: func(token string) ([]keyword.Posting, error) {
-		return v.postings(ctx, find, token)
+	c := keyword.Corpus{Lengths: v.lengths, Less: v.ranksBefore, Postings: func(token string) ([]keyword.Posting, error) {
+		return v.readPostings(ctx, find, token)
 	}}
 	return c.Rank(keyword.Tokens(query), top)
 }
 
-func (v *view) postings(ctx context.Context, find *sql.Stmt, token string) (all []keyword.Posting, err error) {
+func (v *view) readPostings(ctx context.Context, find *sql.Stmt, token string) (all []keyword.Posting, err error) {
 	rows, err := find.QueryContext(ctx, token)
 	if err != nil {
 		return nil, err

@@ -75,10 +75,10 @@ func (b *Base) readYAML() error {
 	if err := yaml.Unmarshal(text, &y); err != nil {
 		return fmt.Errorf("this is no knowledge base: %w", err)
 	}
-	if err := y.check(); err != nil {
+	if err := y.validateHeader(); err != nil {
 		return err
 	}
-	vectors, dims, err := y.vectors()
+	vectors, dims, err := y.decodeVectors()
 	if err != nil {
 		return err
 	}
@@ -86,14 +86,14 @@ func (b *Base) readYAML() error {
 		return err
 	}
 	b.readOnly = true
-	err = transact(context.Background(), b.db, func(tx *sql.Tx) error { return y.store(tx, vectors, dims) })
+	err = runTransaction(context.Background(), b.db, func(tx *sql.Tx) error { return y.storeDocuments(tx, vectors, dims) })
 	if err != nil {
 		err = errors.Join(err, b.db.Close())
 	}
 	return err
 }
 
-func (y *yamlBase) check() error {
+func (y *yamlBase) validateHeader() error {
 	if y.EmbeddingModel == "" {
 		return errors.New("this is no knowledge base: it names no embedding_model")
 	}
@@ -113,8 +113,8 @@ func (y *yamlBase) check() error {
 	return errors.Join(problems...)
 }
 
-// vectors decodes all vectors, which must have one length and belong to a chunk.
-func (y *yamlBase) vectors() (all map[string][]float32, dims int, err error) {
+// decodeVectors decodes all vectors, which must have one length and belong to a chunk.
+func (y *yamlBase) decodeVectors() (all map[string][]float32, dims int, err error) {
 	all = map[string][]float32{}
 	for _, key := range slices.Sorted(maps.Keys(y.Vectors)) {
 		file, chunk, ok := strings.Cut(key, "-")
@@ -132,7 +132,7 @@ func (y *yamlBase) vectors() (all map[string][]float32, dims int, err error) {
 			return nil, 0, failf("Invalid vector at '%s'", key)
 		}
 		unpackVector(v, data)
-		if !normalize(v) {
+		if !normalizeVector(v) {
 			return nil, 0, failf("Invalid vector at '%s'", key)
 		}
 		all[strconv.Itoa(id)+"-"+strconv.Itoa(at)] = v
@@ -140,8 +140,8 @@ func (y *yamlBase) vectors() (all map[string][]float32, dims int, err error) {
 	return all, dims, nil
 }
 
-// store writes what a build would have written.
-func (y *yamlBase) store(tx *sql.Tx, vectors map[string][]float32, dims int) error {
+// storeDocuments writes what a build would have written.
+func (y *yamlBase) storeDocuments(tx *sql.Tx, vectors map[string][]float32, dims int) error {
 	ctx := context.Background()
 	if _, err := tx.ExecContext(ctx, "CREATE TEMP TABLE fresh (id INTEGER PRIMARY KEY)"); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (y *yamlBase) store(tx *sql.Tx, vectors map[string][]float32, dims int) err
 		f := y.Files[id]
 		_, err := tx.ExecContext(ctx, `INSERT INTO document (id, path, source, hash, recipe, metadata, place, live)
 			VALUES (?, ?, '', ?, ?, ?, ?, 1)`,
-			id, f.Path, f.Hash, strconv.Itoa(id), f.metadata(), place)
+			id, f.Path, f.Hash, strconv.Itoa(id), f.firstMetadata(), place)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, "INSERT INTO fresh VALUES (?)", id)
 		}
@@ -172,11 +172,11 @@ func (y *yamlBase) store(tx *sql.Tx, vectors map[string][]float32, dims int) err
 	if _, err := tx.ExecContext(ctx, "INSERT INTO base VALUES (1, ?, 1)", string(settings)); err != nil {
 		return err
 	}
-	return index(ctx, tx)
+	return indexDocuments(ctx, tx)
 }
 
-// metadata is that of the first chunk: all chunks of a file have the same.
-func (f yamlFile) metadata() string {
+// firstMetadata is that of the first chunk: all chunks of a file have the same.
+func (f yamlFile) firstMetadata() string {
 	all := map[string]string{}
 	if len(f.Documents) > 0 {
 		for k, v := range f.Documents[0].Metadata {

@@ -182,7 +182,7 @@ func TestSharedBudgetAfterACrash(t *testing.T) {
 	if err := run(t, &till{}, count); !errors.As(err, &over) {
 		t.Fatal(err)
 	}
-	for limit := range count.Records() {
+	for limit := range count.RecordCount() {
 		x, store := &till{}, &graphtest.Crash{Store: graph.NewMemory(), Limit: limit}
 		if err := run(t, x, store); !errors.As(err, &over) && !errors.Is(err, graphtest.ErrCrash) {
 			t.Fatalf("crash after %d records: %v", limit, err)

@@ -12,10 +12,10 @@ import (
 	"raddle.dev/tool"
 )
 
-// wanted returns the agents that a call of agent__collect names, and whether
+// agentIDs returns the agents that a call of agent__collect names, and whether
 // the call uses the form for several agents. A model may write the list into
 // id.
-func (a args) wanted() (ids []string, several bool) {
+func (a args) agentIDs() (ids []string, several bool) {
 	ids = slices.Clone(a.IDs)
 	id := strings.TrimSpace(string(a.ID))
 	var list texts
@@ -28,31 +28,31 @@ func (a args) wanted() (ids []string, several bool) {
 	return ids, bool(a.Any) || len(a.IDs) > 0
 }
 
-// collect waits until agents have finished, or until one waits for a reply.
-func collect(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
-	ids, several := a.wanted()
+// collectAgents waits until agents have finished, or until one waits for a reply.
+func collectAgents(ctx context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
+	ids, several := a.agentIDs()
 	switch {
 	case several:
 		return s.collectSeveral(ctx, c, ids, bool(a.Any))
 	case len(ids) == 0:
-		return tool.Failed(toolFailed + "'id' is required"), nil
+		return tool.FailedResult(toolFailed + "'id' is required"), nil
 	}
 	return s.collectOne(ctx, c, ids[0])
 }
 
-func (s seat) collectOne(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
+func (s agentHandle) collectOne(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
 	known := false
 	s.mu.Lock()
 	for {
-		m := s.state.child(s.id, id)
+		m := s.state.childOf(s.id, id)
 		_, again := s.old[c.Key]
 		switch {
 		case m == nil && known && !again:
 			s.mu.Unlock()
-			return said(refuse("Agent '%s' was cancelled, or another call has collected it.", id)), nil
+			return formatOutcome(refuseEntry("Agent '%s' was cancelled, or another call has collected it.", id)), nil
 		case m == nil || m.status != running || again:
 			s.mu.Unlock()
-			return s.hand(ctx, c, id)
+			return s.deliverOutput(ctx, c, id)
 		}
 		known = true
 		open, err := s.awaitOrAsk(ctx, []string{id}, time.Time{})
@@ -63,28 +63,28 @@ func (s seat) collectOne(ctx context.Context, c tool.Call, id string) (tool.Resu
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return tool.JSON(pending{"pending", id, replyFirst, open}), nil
+		return tool.JSONResult(pendingResult{"pending", id, replyFirst, open}), nil
 	}
 }
 
 const replyFirst = "An agent waits for your reply. Answer with agent__reply_escalation, then collect again."
 
-// gathered is the output of several agents.
-type gathered struct {
-	Status  string        `json:"status"` // ok or pending
-	Message string        `json:"message,omitempty"`
-	Agents  []finished    `json:"agents"`
-	Left    []string      `json:"not_collected"` // all agents of the caller, in the order in which they started
-	Unknown []string      `json:"not_found,omitempty"`
-	Stuck   []stuckTask   `json:"blocked_for_ever,omitempty"` // tasks of the caller that no earlier result has named
-	Pending []*escalation `json:"pending_escalations,omitempty"`
+// collectResult is the output of several agents.
+type collectResult struct {
+	Status  string         `json:"status"` // ok or pending
+	Message string         `json:"message,omitempty"`
+	Agents  []outputResult `json:"agents"`
+	Left    []string       `json:"not_collected"` // all agents of the caller, in the order in which they started
+	Unknown []string       `json:"not_found,omitempty"`
+	Stuck   []stuckTask    `json:"blocked_for_ever,omitempty"` // tasks of the caller that no earlier result has named
+	Pending []*escalation  `json:"pending_escalations,omitempty"`
 }
 
 // collectSeveral returns the output of all agents of a list. If one is true, it
 // returns as soon as one of them has finished, with the output of all that
 // have. An empty list means all agents that the caller has started and not
 // collected.
-func (s seat) collectSeveral(ctx context.Context, c tool.Call, ids []string, one bool) (tool.Result, error) {
+func (s agentHandle) collectSeveral(ctx context.Context, c tool.Call, ids []string, one bool) (tool.Result, error) {
 	s.mu.Lock()
 	for {
 		over, busy, unknown := s.state.sortChildren(s.id, ids)
@@ -92,13 +92,13 @@ func (s seat) collectSeveral(ctx context.Context, c tool.Call, ids []string, one
 		switch {
 		case again || len(over) > 0 && (one || len(busy) == 0):
 			s.mu.Unlock()
-			return s.handSeveral(ctx, c, over, unknown)
+			return s.deliverSeveral(ctx, c, over, unknown)
 		case len(busy) == 0:
 			s.mu.Unlock()
 			if len(ids) == 0 {
-				return said(refuse("You have no agents to collect.")), nil
+				return formatOutcome(refuseEntry("You have no agents to collect.")), nil
 			}
-			return said(refuse("None of these agents can be collected: %s. Use agent__list to see those that you have started and not collected.", joined(ids))), nil
+			return formatOutcome(refuseEntry("None of these agents can be collected: %s. Use agent__list to see those that you have started and not collected.", joinIDs(ids))), nil
 		}
 		open, err := s.awaitOrAsk(ctx, busy, time.Time{})
 		if open == nil && err == nil {
@@ -109,7 +109,7 @@ func (s seat) collectSeveral(ctx context.Context, c tool.Call, ids []string, one
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return tool.JSON(gathered{Status: "pending", Message: replyFirst, Agents: []finished{}, Left: left, Unknown: unknown, Pending: open}), nil
+		return tool.JSONResult(collectResult{Status: "pending", Message: replyFirst, Agents: []outputResult{}, Left: left, Unknown: unknown, Pending: open}), nil
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *state) sortChildren(by string, ids []string) (over, busy, unknown []str
 		ids = s.childIDs(by)
 	}
 	for i, id := range ids {
-		m := s.child(by, id)
+		m := s.childOf(by, id)
 		switch {
 		case slices.Contains(ids[:i], id):
 		case m == nil:
@@ -139,56 +139,56 @@ func (s *state) sortChildren(by string, ids []string) (over, busy, unknown []str
 // order.
 func (s *state) childIDs(of string) []string {
 	ids := []string{}
-	for _, m := range s.children(of) {
+	for _, m := range s.childrenOf(of) {
 		ids = append(ids, m.id)
 	}
 	return ids
 }
 
-// hand returns the output of an agent, summarized if it is long.
-func (s seat) hand(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
-	out, err := s.change(entry{Op: opCollect, Key: c.Key, By: s.id, ID: id})
+// deliverOutput returns the output of an agent, summarized if it is long.
+func (s agentHandle) deliverOutput(ctx context.Context, c tool.Call, id string) (tool.Result, error) {
+	out, err := s.changeState(entry{Op: opCollect, Key: c.Key, By: s.id, ID: id})
 	if err != nil {
 		return tool.Result{}, err
 	}
-	f, ok := out.result.(finished)
+	f, ok := out.result.(outputResult)
 	if !ok {
-		return said(out), nil
+		return formatOutcome(out), nil
 	}
-	if f.Output, err = s.short(ctx, f); err != nil {
+	if f.Output, err = s.summariseOutput(ctx, f); err != nil {
 		return tool.Result{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.Pending = s.state.pending(s.id)
-	return tool.JSON(f), nil
+	f.Pending = s.state.pendingQuestions(s.id)
+	return tool.JSONResult(f), nil
 }
 
-// handSeveral returns the output of several agents, each summarized if it is
+// deliverSeveral returns the output of several agents, each summarized if it is
 // long.
-func (s seat) handSeveral(ctx context.Context, c tool.Call, ids, unknown []string) (tool.Result, error) {
-	out, err := s.change(entry{Op: opCollect, Key: c.Key, By: s.id, IDs: ids})
+func (s agentHandle) deliverSeveral(ctx context.Context, c tool.Call, ids, unknown []string) (tool.Result, error) {
+	out, err := s.changeState(entry{Op: opCollect, Key: c.Key, By: s.id, IDs: ids})
 	if err != nil {
 		return tool.Result{}, err
 	}
-	g, ok := out.result.(gathered)
+	g, ok := out.result.(collectResult)
 	if !ok {
-		return said(out), nil
+		return formatOutcome(out), nil
 	}
 	g.Agents = slices.Clone(g.Agents)
 	for i, f := range g.Agents {
-		if g.Agents[i].Output, err = s.short(ctx, f); err != nil {
+		if g.Agents[i].Output, err = s.summariseOutput(ctx, f); err != nil {
 			return tool.Result{}, err
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g.Unknown, g.Pending = unknown, s.state.pending(s.id)
-	return tool.JSON(g), nil
+	g.Unknown, g.Pending = unknown, s.state.pendingQuestions(s.id)
+	return tool.JSONResult(g), nil
 }
 
 // A prompting records when agent__collect last returned because of a question.
-type prompting struct {
+type promptRecord struct {
 	task  string // of the caller: calls of one reply have the same task
 	at    time.Time
 	pause time.Duration // the wait before the question ends a later call
@@ -202,8 +202,8 @@ const firstPause = 10 * time.Second
 // question ends the calls of one reply immediately. A later call waits first,
 // so that a model that never answers does not call in a loop. If until is not
 // zero, the wait ends then. The caller must hold mu.
-func (s seat) awaitOrAsk(ctx context.Context, on []string, until time.Time) (open []*escalation, err error) {
-	open = s.state.pending(s.id)
+func (s agentHandle) awaitOrAsk(ctx context.Context, on []string, until time.Time) (open []*escalation, err error) {
+	open = s.state.pendingQuestions(s.id)
 	task, now, wait := graph.TaskPath(ctx), time.Now(), time.Duration(0)
 	if !until.IsZero() {
 		wait = max(1, until.Sub(now))
@@ -212,7 +212,7 @@ func (s seat) awaitOrAsk(ctx context.Context, on []string, until time.Time) (ope
 		p, shown := s.prompted[x.ID]
 		rest := p.at.Add(p.pause).Sub(now)
 		if !shown || p.task == task || rest <= 0 {
-			s.prompt(open, task, now)
+			s.notePrompt(open, task, now)
 			return open, nil
 		}
 		if wait == 0 || rest < wait {
@@ -220,22 +220,22 @@ func (s seat) awaitOrAsk(ctx context.Context, on []string, until time.Time) (ope
 		}
 	}
 	if wait == 0 {
-		return nil, s.await(ctx, on, nil)
+		return nil, s.awaitChange(ctx, on, nil)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	if err = s.await(ctx, on, timer.C); errors.Is(err, errTime) {
+	if err = s.awaitChange(ctx, on, timer.C); errors.Is(err, errTime) {
 		err = nil
 	}
 	return nil, err
 }
 
-// prompt records that questions were returned to the caller. The caller must
+// notePrompt records that questions were returned to the caller. The caller must
 // hold mu.
-func (s seat) prompt(open []*escalation, task string, now time.Time) {
+func (s agentHandle) notePrompt(open []*escalation, task string, now time.Time) {
 	for _, x := range open {
 		if p := s.prompted[x.ID]; p.task != task {
-			s.prompted[x.ID] = prompting{task, now, max(firstPause, 2*p.pause)}
+			s.prompted[x.ID] = promptRecord{task, now, max(firstPause, 2*p.pause)}
 		}
 	}
 }

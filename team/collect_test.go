@@ -107,7 +107,7 @@ func TestCollectWithoutAnswering(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage()
 				rounds, shown := 0, 0
-				c := escalating(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+				c := escalateTool(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
 					rounds = v.round
 					shown = strings.Count(strings.Join(v.results, ""), `"status":"pending"`)
 					if last := v.results[max(0, len(v.results)-2):]; strings.Contains(strings.Join(last, ""), `Escalation timed out`) || v.round > 50 {

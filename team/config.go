@@ -84,14 +84,14 @@ func (c Config) Compile() (*graph.Graph, error) {
 // compiled.
 func (c Config) Def() (graph.Def, error) {
 	c.Agents = maps.Clone(c.Agents)
-	children := map[string]graph.Sub{}
+	children := map[string]graph.ChildGraph{}
 	var faults []error
 	add := func(name, kind string, m Member) {
-		g, err := c.member(name, m, kind == lead)
+		g, err := c.compileMember(name, m, kind == lead)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("team %s: agent %s: %w", c.Name, name, err))
 		}
-		children[kind] = graph.Sub{Graph: g, Inherit: kind == lead, Apart: kind != lead}
+		children[kind] = graph.ChildGraph{Graph: g, Inherit: kind == lead, OutsideDigest: kind != lead}
 	}
 	add(lead, lead, c.Lead)
 	for _, name := range sortedKeys(c.Agents) {
@@ -106,12 +106,12 @@ func (c Config) Def() (graph.Def, error) {
 		return graph.Def{}, errors.Join(faults...)
 	}
 	return graph.Def{Name: cmp.Or(c.Name, "team"), Keys: agent.Keys(), Start: []string{Node},
-		Nodes: []graph.Node{{Name: Node, Kind: "team", Run: c.run, Children: children}},
+		Nodes: []graph.Node{{Name: Node, Kind: "team", Run: c.runTeam, Children: children}},
 		Edges: []graph.Edge{{From: []string{Node}, To: []string{graph.End}}}}, nil
 }
 
-// member compiles the graph of one agent.
-func (c *Config) member(name string, m Member, leads bool) (*graph.Graph, error) {
+// compileMember compiles the graph of one agent.
+func (c *Config) compileMember(name string, m Member, leads bool) (*graph.Graph, error) {
 	switch {
 	case m.Graph != nil && leads:
 		return nil, errors.New("the lead has no Graph of its own")
@@ -119,41 +119,41 @@ func (c *Config) member(name string, m Member, leads bool) (*graph.Graph, error)
 		return m.Graph, nil
 	}
 	if !m.Plain {
-		m.Agent.Tools, m.Agent.System = slices.Concat(m.Agent.Tools, Tools(m.Spawn != nil)), c.system(m)
+		m.Agent.Tools, m.Agent.System = slices.Concat(m.Agent.Tools, Tools(m.Spawn != nil)), c.systemFunc(m)
 	}
 	if c.Escalate && !leads {
-		m.Agent.Tools = Escalating(m.Agent.Tools, m.Patience)
+		m.Agent.Tools = WithEscalation(m.Agent.Tools, m.Patience)
 	}
-	return m.compile(name, c.Escalate)
+	return m.compileGraph(name, c.Escalate)
 }
 
-// Compiled returns a Plain member with its Graph compiled, so that several
+// WithGraph returns a Plain member with its Graph compiled, so that several
 // teams can share it instead of compiling it again. escalate is Config.Escalate
 // of these teams.
-func (m Member) Compiled(name string, escalate bool) (Member, error) {
+func (m Member) WithGraph(name string, escalate bool) (Member, error) {
 	if m.Graph != nil || !m.Plain {
 		return m, fmt.Errorf("agent %s: only a Plain Member without a Graph can be compiled alone", name)
 	}
 	if escalate {
-		m.Agent.Tools = Escalating(m.Agent.Tools, m.Patience)
+		m.Agent.Tools = WithEscalation(m.Agent.Tools, m.Patience)
 	}
-	g, err := m.compile(name, escalate)
+	g, err := m.compileGraph(name, escalate)
 	m.Graph = g
 	return m, err
 }
 
-func (m Member) compile(name string, escalate bool) (*graph.Graph, error) {
+func (m Member) compileGraph(name string, escalate bool) (*graph.Graph, error) {
 	a := m.Agent
 	a.Name = cmp.Or(a.Name, name)
 	if escalate && m.Spawn != nil {
-		a.AroundTools = append([]agent.ToolMiddleware{notice}, a.AroundTools...)
+		a.AroundTools = append([]agent.ToolMiddleware{noticeMiddleware}, a.AroundTools...)
 	}
 	d, err := a.Def()
 	if err != nil {
 		return nil, err
 	}
 	if m.Spawn != nil {
-		remind(&d, cmp.Or(m.Spawn.Reminders, defaultReminders))
+		addReminders(&d, cmp.Or(m.Spawn.Reminders, defaultReminders))
 	}
 	if m.Shape != nil {
 		m.Shape(&d)
@@ -161,9 +161,9 @@ func (m Member) compile(name string, escalate bool) (*graph.Graph, error) {
 	return graph.Compile(d)
 }
 
-// system returns a function that adds what the team's tools need to the system
+// systemFunc returns a function that adds what the team's tools need to the system
 // prompt.
-func (c *Config) system(m Member) func(graph.State) (string, error) {
+func (c *Config) systemFunc(m Member) func(graph.State) (string, error) {
 	text := MailInstructions
 	if m.Spawn != nil {
 		text = SpawnInstructions + "\n\n" + c.Catalogue(*m.Spawn) + "\n\n" + MailInstructions
@@ -187,7 +187,7 @@ func (c *Config) system(m Member) func(graph.State) (string, error) {
 // a system prompt. It is empty if there are none.
 func (c *Config) Catalogue(s Spawn) string {
 	var b strings.Builder
-	for _, a := range c.available(s) {
+	for _, a := range c.spawnableAgents(s) {
 		b.WriteString("\n- " + a.Name)
 		if a.Description != "" {
 			b.WriteString(": " + a.Description)
@@ -199,29 +199,29 @@ func (c *Config) Catalogue(s Spawn) string {
 	return "The agents are:" + b.String()
 }
 
-// budget returns the lead's budget, which all agents share.
-func (c *Config) budget() agent.Budget {
+// leadBudget returns the lead's budget, which all agents share.
+func (c *Config) leadBudget() agent.Budget {
 	b := c.Lead.Agent.Budget
 	b.Of = cmp.Or(b.Of, c.Lead.Agent.Name, c.Name, lead)
 	return b
 }
 
 // An offered is an agent that can be spawned.
-type offered struct {
+type spawnableAgent struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
 }
 
-// available returns the agents that can be spawned under a rule.
-func (c *Config) available(s Spawn) (list []offered) {
-	for _, name := range allowed(c.faults(), s) {
-		list = append(list, offered{name, strings.Join(strings.Fields(c.Agents[name].Description), " ")})
+// spawnableAgents returns the agents that can be spawned under a rule.
+func (c *Config) spawnableAgents(s Spawn) (list []spawnableAgent) {
+	for _, name := range spawnableNames(c.memberFaults(), s) {
+		list = append(list, spawnableAgent{name, strings.Join(strings.Fields(c.Agents[name].Description), " ")})
 	}
 	return list
 }
 
-// faults returns, for each agent, why it cannot be spawned; "" if it can.
-func (c *Config) faults() map[string]string {
+// memberFaults returns, for each agent, why it cannot be spawned; "" if it can.
+func (c *Config) memberFaults() map[string]string {
 	faults := map[string]string{}
 	for name, m := range c.Agents {
 		if faults[name] = ""; m.Fault != nil {
@@ -231,18 +231,18 @@ func (c *Config) faults() map[string]string {
 	return faults
 }
 
-// of returns an agent by the name that it has in a state. The lead's name is
+// memberByName returns an agent by the name that it has in a state. The lead's name is
 // empty there.
-func (c *Config) of(name string) Member {
+func (c *Config) memberByName(name string) Member {
 	if name == "" {
 		return c.Lead
 	}
 	return c.Agents[name]
 }
 
-// rules returns the spawn rules of the agents with all defaults set, by the
+// spawnRules returns the spawn rules of the agents with all defaults set, by the
 // names of a state.
-func (c *Config) rules() map[string]Spawn {
+func (c *Config) spawnRules() map[string]Spawn {
 	rules := map[string]Spawn{}
 	add := func(name string, m Member) {
 		if m.Spawn == nil {
@@ -255,7 +255,7 @@ func (c *Config) rules() map[string]Spawn {
 			r.Summary = m.Agent.Model
 		}
 		if r.Summary != nil {
-			r.Summary = m.Agent.Retry.Model(m.Agent.Budget.Charged(r.Summary), false)
+			r.Summary = m.Agent.Retry.WrapModel(m.Agent.Budget.MeterModel(r.Summary), false)
 		}
 		rules[name] = r
 	}

@@ -109,7 +109,7 @@ func TestCrashInCollectsAndQueuedSpawns(t *testing.T) {
 	if got := agent.LastResponse(calm.State); err != nil || calm.Status != graph.Done || got != want {
 		t.Fatalf("%v, %v, %q", calm.Status, err, got)
 	}
-	for limit := range count.Records() - 3 { // where all is quick there are fewer calls of agent__collect, and records
+	for limit := range count.RecordCount() - 3 { // where all is quick there are fewer calls of agent__collect, and records
 		s, g := newStage(), newGate()
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		if _, _, err := finish(t, &graph.Runner{Graph: build(s, g), Store: store}); err != nil && !errors.Is(err, graphtest.ErrCrash) {

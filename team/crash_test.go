@@ -129,7 +129,7 @@ func TestCrashAfterEveryRecord(t *testing.T) {
 	if works != 6 || !strings.Contains(agent.LastResponse(want.State), "this one") || !strings.Contains(agent.LastResponse(want.State), "hello") {
 		t.Fatalf("%d works, %q", works, agent.LastResponse(want.State))
 	}
-	for limit := range count.Records() - 10 {
+	for limit := range count.RecordCount() - 10 {
 		s := newStage()
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 1}
 		if _, _, err := finish(t, &graph.Runner{Graph: compile(t, four(s)), Store: store}); err != nil && !errors.Is(err, graphtest.ErrCrash) {
@@ -172,7 +172,7 @@ func TestCrashAfterEveryRecord(t *testing.T) {
 // asked once, and its answer arrives once.
 func TestCrashInAnEscalation(t *testing.T) {
 	build := func(s *stage) *graph.Graph {
-		return compile(t, escalating(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+		return compile(t, escalateTool(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
 			switch v.round {
 			case 1, 3:
 				return calls(v, collectCall(ids(v)[0])...)
@@ -189,7 +189,7 @@ func TestCrashInAnEscalation(t *testing.T) {
 	if err != nil || !strings.Contains(agent.LastResponse(want.State), `told: {\"answer\":\"blue\"}`) {
 		t.Fatal(err, agent.LastResponse(want.State))
 	}
-	for limit := range count.Records() - 3 {
+	for limit := range count.RecordCount() - 3 {
 		s := newStage()
 		store := &graphtest.Crash{Store: graph.NewMemory(), Limit: limit, Lost: limit%2 == 0}
 		if _, _, err := finish(t, &graph.Runner{Graph: build(s), Store: store}); err != nil && !errors.Is(err, graphtest.ErrCrash) {
@@ -309,7 +309,7 @@ func TestEditBeginsTheTurnAnew(t *testing.T) {
 		t.Fatal(res.Status, err)
 	}
 	old := res.Questions[0].ID
-	if _, err := r.Edit(t.Context(), "t", agent.Append(llm.User("Rather this."))); err != nil {
+	if _, err := r.Edit(t.Context(), "t", agent.AppendMessages(llm.User("Rather this."))); err != nil {
 		t.Fatal(err)
 	}
 	res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})

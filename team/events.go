@@ -61,28 +61,28 @@ func (v TaskWaiting) String() string  { return fmt.Sprintf("task %s waits for a 
 // MarshalJSON adds the field "type".
 func (v AgentStarted) MarshalJSON() ([]byte, error) {
 	type plain AgentStarted
-	return typed("agent_started", plain(v))
+	return marshalTyped("agent_started", plain(v))
 }
 
 // MarshalJSON adds the field "type".
 func (v AgentQueued) MarshalJSON() ([]byte, error) {
 	type plain AgentQueued
-	return typed("agent_queued", plain(v))
+	return marshalTyped("agent_queued", plain(v))
 }
 
 // MarshalJSON adds the field "type".
 func (v AgentEnded) MarshalJSON() ([]byte, error) {
 	type plain AgentEnded
-	return typed("agent_ended", plain(v))
+	return marshalTyped("agent_ended", plain(v))
 }
 
 // MarshalJSON adds the field "type".
 func (v TaskWaiting) MarshalJSON() ([]byte, error) {
 	type plain TaskWaiting
-	return typed("task_waiting", plain(v))
+	return marshalTyped("task_waiting", plain(v))
 }
 
-func typed(name string, v any) ([]byte, error) {
+func marshalTyped(name string, v any) ([]byte, error) {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
@@ -111,8 +111,8 @@ func AgentOf(id string) string {
 	return name[:at]
 }
 
-// started emits the event for an agent that is launched.
-func (x *supervisor) started(m *member) {
+// emitStarted emits the event for an agent that is launched.
+func (x *supervisor) emitStarted(m *member) {
 	if m.id != lead {
 		graph.Emit(x.ctx, AgentStarted{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose, Resumed: !x.begun})
 	}
@@ -127,10 +127,10 @@ func (x *supervisor) emitWaiting() {
 		}
 	}
 	x.state.lined = nil
-	for _, w := range x.state.crowded {
+	for _, w := range x.state.waitingTasks {
 		if w.task.Status == taskPending {
 			graph.Emit(x.ctx, TaskWaiting{ID: w.task.ID, Subject: w.task.Subject, Agent: *w.task.Agent, Parent: w.by})
 		}
 	}
-	x.state.crowded = nil
+	x.state.waitingTasks = nil
 }

@@ -46,13 +46,13 @@ func ExampleConfig() {
 		if err != nil {
 			fmt.Println(err)
 		}
-		sent, _ := e.Body.(graph.Emitted)
+		sent, _ := e.Body.(graph.ValueEmitted)
 		switch v := sent.Value.(type) {
 		case team.AgentStarted, team.AgentEnded:
 			fmt.Println(v)
 		case agent.ToolDone:
 			fmt.Println(v.Text)
-		case agent.Replied:
+		case agent.ReplyDone:
 			if text := v.Message.Text(); text != "" {
 				fmt.Println(e.Path, text)
 			}

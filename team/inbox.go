@@ -15,10 +15,10 @@ const longestWait = 300
 
 // checkInbox takes the messages out of the caller's inbox. With wait_seconds it
 // first waits for a message, as long as an agent is running that may write one.
-func checkInbox(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
-	until, fault := a.until(time.Now())
+func checkInbox(ctx context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
+	until, fault := a.waitDeadline(time.Now())
 	if fault != "" {
-		return tool.Failed("%s%s", toolFailed, fault), nil
+		return tool.FailedResult("%s%s", toolFailed, fault), nil
 	}
 	s.mu.Lock()
 	for time.Now().Before(until) {
@@ -27,7 +27,7 @@ func checkInbox(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, 
 		if again || m == nil || len(m.inbox) > 0 {
 			break
 		}
-		writers := s.state.writers(m)
+		writers := s.state.writerIDs(m)
 		if len(writers) == 0 {
 			break
 		}
@@ -38,16 +38,16 @@ func checkInbox(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, 
 		}
 		if open != nil {
 			s.mu.Unlock()
-			return tool.JSON(inbox{Messages: []mail{}, Pending: open}), nil
+			return tool.JSONResult(inboxResult{Messages: []inboxMessage{}, Pending: open}), nil
 		}
 	}
 	s.mu.Unlock()
-	return s.result(entry{Op: opInbox, Key: c.Key, By: s.id})
+	return s.changeResult(entry{Op: opInbox, Key: c.Key, By: s.id})
 }
 
-// until returns when the wait that a call asks for ends, or what is wrong with
+// waitDeadline returns when the wait that a call asks for ends, or what is wrong with
 // the call.
-func (a args) until(now time.Time) (end time.Time, fault string) {
+func (a args) waitDeadline(now time.Time) (end time.Time, fault string) {
 	text := strings.TrimSpace(string(a.Wait))
 	if text == "" {
 		return now, ""
@@ -59,8 +59,8 @@ func (a args) until(now time.Time) (end time.Time, fault string) {
 	return now.Add(time.Duration(min(seconds, longestWait) * float64(time.Second))), ""
 }
 
-// writers returns the running agents that may write to an agent.
-func (s *state) writers(m *member) (ids []string) {
+// writerIDs returns the running agents that may write to an agent.
+func (s *state) writerIDs(m *member) (ids []string) {
 	add := func(list []*member) {
 		for _, o := range list {
 			if o != m && o.status == running {
@@ -70,7 +70,7 @@ func (s *state) writers(m *member) (ids []string) {
 	}
 	add(m.children)
 	if m.id != lead {
-		add(s.children(m.parent))
+		add(s.childrenOf(m.parent))
 		add([]*member{s.agents[m.parent]})
 	}
 	return ids

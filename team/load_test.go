@@ -108,8 +108,8 @@ func TestQueueThroughCrashes(t *testing.T) {
 		for range 6 {
 			s, st := newStage(), graph.Store(graph.NewMemory())
 			g := compile(t, p.queued(s))
-			limit, doubts := rng.IntN(count.Records()), 0
-			for died := true; died; limit = rng.IntN(count.Records()) { // and again, while it goes on
+			limit, doubts := rng.IntN(count.RecordCount()), 0
+			for died := true; died; limit = rng.IntN(count.RecordCount()) { // and again, while it goes on
 				_, n, err := finish(t, &graph.Runner{Graph: g, Store: &graphtest.Crash{Store: st, Limit: limit}})
 				if died = errors.Is(err, graphtest.ErrCrash); err != nil && !died {
 					t.Fatal(err)

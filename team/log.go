@@ -30,33 +30,33 @@ const logEffect = "team"
 // errUnrecorded ends an effect that is only looked up.
 var errUnrecorded = errors.New("team: nothing is recorded")
 
-// open reads the log from the journal. fresh reports whether the journal has no
+// openLog reads the log from the journal. fresh reports whether the journal has no
 // log.
-func open(ctx context.Context, s *state) (l *log, fresh bool, err error) {
+func openLog(ctx context.Context, s *state) (l *log, fresh bool, err error) {
 	l = &log{ctx: ctx, state: s, old: map[string]outcome{}, changed: make(chan struct{})}
 	over, cancel := context.WithCancel(ctx)
 	cancel() // then the engine treats errUnrecorded as an interrupted call, not as a failure of the effect
 	for ; ; l.entries++ {
-		e, err := graph.DoEffect(over, l.effect(), func(context.Context) (e entry, err error) { return e, errUnrecorded })
+		e, err := graph.DoEffect(over, l.nextEffect(), func(context.Context) (e entry, err error) { return e, errUnrecorded })
 		if errors.Is(err, errUnrecorded) {
 			return l, l.entries == 0, nil
 		}
 		if err != nil {
 			return nil, false, err
 		}
-		if out := s.apply(e); e.Key != "" {
+		if out := s.applyEntry(e); e.Key != "" {
 			l.old[e.Key] = out
 		}
 	}
 }
 
-func (l *log) effect() graph.Effect {
+func (l *log) nextEffect() graph.Effect {
 	return graph.Effect{Name: logEffect, Key: strconv.Itoa(l.entries)}
 }
 
-// add makes a change. A change that the same call already made in an earlier
+// addEntry makes a change. A change that the same call already made in an earlier
 // drive is not made again.
-func (l *log) add(e entry) (outcome, error) {
+func (l *log) addEntry(e entry) (outcome, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.addLocked(e)
@@ -67,32 +67,32 @@ func (l *log) addLocked(e entry) (outcome, error) {
 	if out, ok := l.old[e.Key]; ok && e.Key != "" {
 		return out, nil
 	}
-	if out := l.state.admit(e); out.refused {
+	if out := l.state.checkRules(e); out.refused {
 		return out, nil
 	}
 	e.At = time.Now()
-	e.Queued = e.Op == opSpawn && l.state.full(e.By)
-	out := l.state.apply(e)
+	e.Queued = e.Op == opSpawn && l.state.isFull(e.By)
+	out := l.state.applyEntry(e)
 	if out.refused {
 		return out, nil
 	}
-	if _, err := graph.DoEffect(l.ctx, l.effect(), func(context.Context) (entry, error) { return e, nil }); err != nil {
+	if _, err := graph.DoEffect(l.ctx, l.nextEffect(), func(context.Context) (entry, error) { return e, nil }); err != nil {
 		return out, err // the run ends, so the state is not used any more
 	}
 	l.entries++
-	l.tell()
+	l.notifyChange()
 	return out, nil
 }
 
-// tell wakes all goroutines that wait for a change. The caller must hold mu.
-func (l *log) tell() {
+// notifyChange wakes all goroutines that wait for a change. The caller must hold mu.
+func (l *log) notifyChange() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
-// view calls look with the state, which look must not change, and returns its
+// viewState calls look with the state, which look must not change, and returns its
 // result as JSON.
-func (l *log) view(look func(s *state) any) (json.RawMessage, error) {
+func (l *log) viewState(look func(s *state) any) (json.RawMessage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return json.Marshal(look(l.state))

@@ -12,28 +12,28 @@ import (
 
 const noticeText = "Agents wait for your reply and stand still until then. Answer each with agent__reply_escalation."
 
-// notice is a tool middleware that informs an agent, in the outcome of any
+// noticeMiddleware is a tool middleware that informs an agent, in the outcome of any
 // other tool, that its own agents wait for its reply.
-func notice(next agent.ToolFunc) agent.ToolFunc {
+func noticeMiddleware(next agent.ToolFunc) agent.ToolFunc {
 	return func(ctx context.Context, t tool.Tool, c tool.Call) (tool.Result, error) {
 		r, err := next(ctx, t, c)
-		s, ok := seatOf(ctx)
+		s, ok := handleOf(ctx)
 		if err != nil || !ok || strings.HasPrefix(t.Name, "agent__") || len(r.Content) > 1 {
 			return r, err
 		}
 		s.mu.Lock()
-		open := s.state.pending(s.id)
+		open := s.state.pendingQuestions(s.id)
 		s.mu.Unlock()
 		if len(open) == 0 {
 			return r, nil
 		}
-		r.Content = []llm.Part{llm.Text{Text: noticed(r.Text(), open)}}
+		r.Content = []llm.Part{llm.Text{Text: appendNotice(r.Text(), open)}}
 		return r, nil
 	}
 }
 
-// noticed returns an outcome with the notice added.
-func noticed(text string, open []*escalation) string {
+// appendNotice returns an outcome with the notice added.
+func appendNotice(text string, open []*escalation) string {
 	more, err := json.Marshal(struct {
 		Pending     []*escalation `json:"pending_escalations"`
 		Instruction string        `json:"escalation_instruction"`

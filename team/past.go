@@ -15,7 +15,7 @@ import (
 // nothing. Pass it the team's log: the data of the effects for which IsLog
 // returns true, of one task, in their order. It needs neither the agents nor
 // their graphs.
-type Past struct {
+type History struct {
 	Agents []Account // in the order in which they were spawned
 	Tasks  []Task    // of all queues, in the order in which they were created
 
@@ -58,41 +58,41 @@ func IsLog(what string) bool {
 
 // Add adds the next entry. The first entry of another turn starts from scratch.
 // Add fails if the entry cannot be decoded or does not match the earlier ones.
-func (p *Past) Add(data []byte) error {
+func (p *History) Add(data []byte) error {
 	var e entry
 	if err := json.Unmarshal(data, &e); err != nil {
 		return fmt.Errorf("team: an entry of the log: %w", err)
 	}
 	if e.Op == opBegin || p.state == nil {
 		for i := range p.Agents {
-			p.over(p.Agents[i].ID, entry{At: e.At}) // of a turn that was edited or forked
+			p.recordEnd(p.Agents[i].ID, entry{At: e.At}) // of a turn that was edited or forked
 		}
 		p.state, p.at, p.tasks = newState(nil, nil), map[string]int{}, map[string][]int{}
 	}
 	if by := p.state.agents[e.By]; by == nil && e.By != "" {
 		return fmt.Errorf("team: the log names agent %s, which was never spawned", e.By)
 	}
-	ended := p.state.apply(e).ended
-	p.begun(e)
+	ended := p.state.applyEntry(e).ended
+	p.addSpawned(e)
 	if e.Op == opEnd {
-		p.over(e.ID, e)
+		p.recordEnd(e.ID, e)
 	}
 	if e.Op == opCancel {
-		p.over(e.ID, entry{At: e.At})
+		p.recordEnd(e.ID, entry{At: e.At})
 	}
 	for _, id := range ended {
-		p.over(id, entry{At: e.At})
+		p.recordEnd(id, entry{At: e.At})
 	}
-	if a := p.known(e.ID); a != nil && e.Op == opSpent {
+	if a := p.findAccount(e.ID); a != nil && e.Op == opSpent {
 		a.Spent = e.Spent
 	}
-	p.note(e)
+	p.updateTasks(e)
 	return nil
 }
 
-// begun adds the agents that an entry started, or that it made wait for a
+// addSpawned adds the agents that an entry started, or that it made wait for a
 // place.
-func (p *Past) begun(e entry) {
+func (p *History) addSpawned(e entry) {
 	for _, m := range p.state.lined {
 		p.account(m).Status = queued
 	}
@@ -104,8 +104,8 @@ func (p *Past) begun(e entry) {
 }
 
 // account returns the account of an agent, and creates it if there is none.
-func (p *Past) account(m *member) *Account {
-	if a := p.known(m.id); a != nil {
+func (p *History) account(m *member) *Account {
+	if a := p.findAccount(m.id); a != nil {
 		return a
 	}
 	p.at[m.id] = len(p.Agents)
@@ -116,17 +116,17 @@ func (p *Past) account(m *member) *Account {
 // queued is the status of an agent that waits for a place.
 const queued = "queued"
 
-func (p *Past) known(id string) *Account {
+func (p *History) findAccount(id string) *Account {
 	if i, ok := p.at[id]; ok {
 		return &p.Agents[i]
 	}
 	return nil
 }
 
-// over records how an agent has ended. An entry that does not say how means
+// recordEnd records how an agent has ended. An entry that does not say how means
 // that the agent was cancelled.
-func (p *Past) over(id string, e entry) {
-	a := p.known(id)
+func (p *History) recordEnd(id string, e entry) {
+	a := p.findAccount(id)
 	if a == nil || a.Status != running && a.Status != queued {
 		return
 	}
@@ -139,13 +139,13 @@ func (p *Past) over(id string, e entry) {
 	}
 }
 
-// note updates the tasks of the queue that an entry may have changed.
-func (p *Past) note(e entry) {
+// updateTasks updates the tasks of the queue that an entry may have changed.
+func (p *History) updateTasks(e entry) {
 	by := e.By
 	switch e.Op {
 	case opCreate, opComplete, opFail, opCancel:
 	case opEnd:
-		a := p.known(e.ID)
+		a := p.findAccount(e.ID)
 		if a == nil {
 			return
 		}
@@ -169,8 +169,8 @@ func (p *Past) note(e entry) {
 		}
 		now.BlockedForEver = nil
 	}
-	for _, t := range q.stuck(false) {
-		i := slices.Index(q.tasks, q.find(t.ID))
+	for _, t := range q.stuckTasks(false) {
+		i := slices.Index(q.tasks, q.findTask(t.ID))
 		p.Tasks[p.tasks[by][i]].BlockedForEver = t.Failed
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // logOf reads a team's log from a journal, as whoever has nothing but the journal.
-func logOf(t *testing.T, st graph.Store) *team.Past {
+func logOf(t *testing.T, st graph.Store) *team.History {
 	t.Helper()
 	entries := map[int64]bool{}
 	for _, e := range oldestFirst(t, st) {
@@ -23,7 +23,7 @@ func logOf(t *testing.T, st graph.Store) *team.Past {
 			entries[e.Seq] = true
 		}
 	}
-	past := &team.Past{}
+	past := &team.History{}
 	for r, err := range st.Read(t.Context(), "t", graph.Range{}) {
 		if err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestPast(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b, ok := ev.Body.(graph.Emitted); ok && ev.Path == "" {
+		if b, ok := ev.Body.(graph.ValueEmitted); ok && ev.Path == "" {
 			switch v := b.Value.(type) {
 			case team.AgentStarted:
 				told = append(told, fmt.Sprintf("start %s for task %q: %s", team.AgentOf(v.ID), v.Task, v.Purpose))

@@ -29,8 +29,8 @@ type task struct {
 	Prompt      *string  `json:"prompt"`
 	AgentID     string   `json:"agent_id,omitempty"` // the agent that works or worked on it
 
-	crowded  bool // an event has said that the task waits for a place
-	reported bool // a result has said that the task stays blocked permanently
+	reportedWaiting bool // an event has said that the task waits for a place
+	reported        bool // a result has said that the task stays blocked permanently
 }
 
 // A queue is the tasks of one agent. The id of a task is its position, starting
@@ -49,8 +49,8 @@ func taskID(text string) string {
 	return text
 }
 
-// find returns the task with an id, or nil.
-func (q *queue) find(id string) *task {
+// findTask returns the task with an id, or nil.
+func (q *queue) findTask(id string) *task {
 	n, err := strconv.Atoi(taskID(id))
 	if q == nil || err != nil || n < 1 || n > len(q.tasks) {
 		return nil
@@ -58,16 +58,16 @@ func (q *queue) find(id string) *task {
 	return q.tasks[n-1]
 }
 
-// create adds a task. An invalid dependency is left out and causes a warning.
+// addTask adds a task. An invalid dependency is left out and causes a warning.
 // Completed dependencies do not block the task.
-func (q *queue) create(in newTask) (t *task, warnings []string) {
+func (q *queue) addTask(in newTask) (t *task, warnings []string) {
 	t = &task{ID: strconv.Itoa(len(q.tasks) + 1), Subject: in.Subject, Description: in.Description, Status: taskPending, BlockedBy: []string{}, Blocks: []string{}}
 	if in.Agent != "" {
 		t.Agent, t.Prompt = &in.Agent, &in.Prompt
 	}
 	for _, name := range in.BlockedBy {
 		id := taskID(name)
-		on := q.find(id)
+		on := q.findTask(id)
 		switch {
 		case id == t.ID:
 			warnings = append(warnings, "A task cannot depend on itself")
@@ -93,15 +93,15 @@ func byNumber(a, b string) int {
 	return x - y
 }
 
-// complete marks a task as completed, and returns the tasks that can start
+// completeTask marks a task as completed, and returns the tasks that can start
 // because of it. Completing a task again has no effect.
-func (q *queue) complete(t *task) (runnable []*task) {
+func (q *queue) completeTask(t *task) (runnable []*task) {
 	if t.Status == taskCompleted {
 		return nil
 	}
 	t.Status = taskCompleted
 	for _, id := range t.Blocks {
-		on := q.find(id)
+		on := q.findTask(id)
 		on.BlockedBy = slices.DeleteFunc(on.BlockedBy, func(b string) bool { return b == t.ID })
 		if len(on.BlockedBy) == 0 && on.Status == taskBlocked {
 			on.Status = taskPending
@@ -111,8 +111,8 @@ func (q *queue) complete(t *task) (runnable []*task) {
 	return runnable
 }
 
-// waiting returns the tasks that an agent can start, in numeric order.
-func (q *queue) waiting() (ready []*task) {
+// readyTasks returns the tasks that an agent can start, in numeric order.
+func (q *queue) readyTasks() (ready []*task) {
 	if q == nil {
 		return nil
 	}

@@ -30,10 +30,10 @@ func (c *crew) blank() *state {
 }
 
 func (c *crew) apply(e entry) outcome {
-	out := c.admit(e)
-	e.Queued = e.Op == opSpawn && c.full(e.By)
+	out := c.checkRules(e)
+	e.Queued = e.Op == opSpawn && c.isFull(e.By)
 	if !out.refused {
-		out = c.state.apply(e)
+		out = c.state.applyEntry(e)
 	}
 	if !out.refused {
 		c.entries = append(c.entries, e)
@@ -54,7 +54,7 @@ func (c *crew) crash(t *testing.T) {
 		if err := json.Unmarshal(b, &read); err != nil {
 			t.Fatal(err)
 		}
-		if out := again.apply(read); out.refused {
+		if out := again.applyEntry(read); out.refused {
 			t.Fatalf("an entry of the log is refused: %+v, %+v", read, out.result)
 		}
 	}
@@ -66,7 +66,7 @@ func (c *crew) crash(t *testing.T) {
 
 // picture is all that can be seen of a state.
 func (s *state) picture() (lines []string) {
-	for _, m := range s.children(lead) {
+	for _, m := range s.childrenOf(lead) {
 		lines = append(lines, fmt.Sprintf("%+v", *m))
 	}
 	if q := s.queues[lead]; q != nil {
@@ -81,7 +81,7 @@ func (s *state) picture() (lines []string) {
 // look counts what has begun since it was last called, and finds who runs.
 func (c *crew) look(t *testing.T) (ids []string) {
 	t.Helper()
-	for _, m := range c.children(lead) {
+	for _, m := range c.childrenOf(lead) {
 		if m.status != running {
 			continue
 		}
@@ -163,14 +163,14 @@ func TestQueueDoesAllThatCanBeDone(t *testing.T) {
 			id := strconv.Itoa(i)
 			want, status := 1, taskCompleted
 			for _, on := range needs[id] {
-				if c.queues[lead].find(on).Status != taskCompleted {
+				if c.queues[lead].findTask(on).Status != taskCompleted {
 					want, status = 0, taskBlocked
 				}
 			}
 			if broken[id] {
 				status = taskFailed
 			}
-			got := c.queues[lead].find(id)
+			got := c.queues[lead].findTask(id)
 			if kinds[got.Status]++; got.Status != status || c.began[id] != want {
 				t.Errorf("seed %d: task %s is %s and was begun %d times, want %s and %d; it needs %v", seed, id, got.Status, c.began[id], status, want, needs[id])
 			}
@@ -216,7 +216,7 @@ func TestQueueByHand(t *testing.T) {
 	if got := c.told(entry{Op: opComplete, ID: "2", Key: "k"}); !strings.Contains(got, `"auto_dispatched":[{"status":"ok","id":"agent_worker_`) {
 		t.Error(got)
 	}
-	three := c.queues[lead].find("task_3")
+	three := c.queues[lead].findTask("task_3")
 	if three.Status != taskInProgress || *three.Owner != "auto:worker" || three.AgentID == "" {
 		t.Errorf("%+v", three)
 	}
@@ -233,8 +233,8 @@ func TestStateIsMadeOfItsEntries(t *testing.T) {
 		for i := range 12 {
 			e := entry{Op: opSpawn, Key: fmt.Sprint("k", i), Agent: "worker", Text: "p"}
 			if i%3 == 2 {
-				e = entry{Op: opEnd, ID: c.children(lead)[0].id, Key: "end"}
-				out += c.told(e) + c.told(entry{Op: opCollect, ID: c.children(lead)[0].id})
+				e = entry{Op: opEnd, ID: c.childrenOf(lead)[0].id, Key: "end"}
+				out += c.told(e) + c.told(entry{Op: opCollect, ID: c.childrenOf(lead)[0].id})
 				continue
 			}
 			out += c.told(e)

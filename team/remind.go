@@ -17,9 +17,9 @@ const nodeRemind = "remind"
 // reminded counts how often an agent was reminded of them.
 var reminded = graph.Last[int]("reminded")
 
-// remind adds a node that sends an agent a reminder when it ends its turn while
+// addReminders adds a node that sends an agent a reminder when it ends its turn while
 // its own agents still run. After most reminders they are cancelled.
-func remind(d *graph.Def, most int) {
+func addReminders(d *graph.Def, most int) {
 	for _, e := range d.Edges {
 		for label, to := range e.Cases {
 			if to == graph.End {
@@ -29,7 +29,7 @@ func remind(d *graph.Def, most int) {
 	}
 	d.Keys = append(d.Keys, reminded)
 	d.Nodes = append(d.Nodes, graph.Node{Name: nodeRemind, Kind: "remind",
-		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return left(ctx, s, most) }})
+		Run: func(ctx context.Context, s graph.State) (graph.Update, error) { return remindAgent(ctx, s, most) }})
 	d.Edges = append(d.Edges, graph.Edge{From: []string{nodeRemind}, Cases: map[string]string{"reminded": agent.NodeThink, "over": graph.End},
 		Pick: func(s graph.State) ([]string, error) {
 			if said := agent.Messages.Get(s); len(said) > 0 && said[len(said)-1].By == nodeRemind {
@@ -39,19 +39,19 @@ func remind(d *graph.Def, most int) {
 		}})
 }
 
-func left(ctx context.Context, s graph.State, most int) (graph.Update, error) {
-	at, ok := seatOf(ctx)
+func remindAgent(ctx context.Context, s graph.State, most int) (graph.Update, error) {
+	at, ok := handleOf(ctx)
 	if !ok {
 		return graph.Update{}, nil
 	}
 	at.mu.Lock()
 	var ids []string
-	for _, m := range at.state.children(at.id) {
+	for _, m := range at.state.childrenOf(at.id) {
 		if m.status == running {
 			ids = append(ids, m.id)
 		}
 	}
-	open := at.state.pending(at.id)
+	open := at.state.pendingQuestions(at.id)
 	count := reminded.Get(s)
 	var stuck []stuckTask
 	if count < most {
@@ -61,15 +61,15 @@ func left(ctx context.Context, s graph.State, most int) (graph.Update, error) {
 	if len(ids) == 0 && len(stuck) == 0 || count >= most { // running agents end with this agent, and no task starts after them
 		return graph.Update{}, nil
 	}
-	return graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(reminder(ids, open, stuck)), By: nodeRemind}})), nil
+	return graph.Put(reminded.Set(count+1), agent.Messages.Set([]agent.Entry{{Message: llm.User(formatReminder(ids, open, stuck)), By: nodeRemind}})), nil
 }
 
-// reminder returns the text of the reminder.
-func reminder(ids []string, open []*escalation, stuck []stuckTask) string {
+// formatReminder returns the text of the reminder.
+func formatReminder(ids []string, open []*escalation, stuck []stuckTask) string {
 	var b strings.Builder
 	b.WriteString("[system reminder: ")
 	if len(ids) > 0 {
-		fmt.Fprintf(&b, "agents that you have started still run: %s]\nCollect each with agent__collect, or stop it with agent__cancel, before you end your turn.", joined(ids))
+		fmt.Fprintf(&b, "agents that you have started still run: %s]\nCollect each with agent__collect, or stop it with agent__cancel, before you end your turn.", joinIDs(ids))
 	} else {
 		b.WriteString("your queue holds tasks that cannot start]")
 	}

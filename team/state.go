@@ -28,20 +28,20 @@ func kindOf(name string) string {
 // only decide which new entries are accepted, because they may be different in
 // each drive.
 type state struct {
-	rules       map[string]Spawn  // by agent; an agent without a rule cannot spawn
-	known       map[string]string // the existing agents, each with the reason why it cannot be spawned, or ""
-	places      map[string]int    // how many agents each may run at once in this turn, according to its first entry
-	agents      map[string]*member
-	begun       []*member // started since the last call of launch
-	lined       []*member // spawned without a place since the last call of launch
-	queues      map[string]*queue
-	escalations []*escalation
-	spent       agent.Spend // of the agents that have ended
-	crowded     []crowded   // tasks that wait for a place and have no event yet
+	rules        map[string]Spawn  // by agent; an agent without a rule cannot spawn
+	known        map[string]string // the existing agents, each with the reason why it cannot be spawned, or ""
+	limits       map[string]int    // how many agents each may run at once in this turn, according to its first entry
+	agents       map[string]*member
+	begun        []*member // started since the last call of launch
+	lined        []*member // spawned without a place since the last call of launch
+	queues       map[string]*queue
+	escalations  []*escalation
+	spent        agent.Spend   // of the agents that have ended
+	waitingTasks []waitingTask // tasks that wait for a place and have no event yet
 }
 
-// crowded is a task that could start if there were a free place.
-type crowded struct {
+// waitingTask is a task that could start if there were a free place.
+type waitingTask struct {
 	by   string // the agent whose queue it is in
 	task *task
 }
@@ -64,13 +64,13 @@ type member struct {
 	queued           bool // it counts as running for others, but has no place yet
 	output, problem  string
 	task             string // in the parent's queue
-	inbox            []mail
+	inbox            []inboxMessage
 	children         []*member // in the order in which they were spawned
 	atWork           int       // number of children, without those that are queued
 }
 
 // A mail is a message in an inbox.
-type mail struct {
+type inboxMessage struct {
 	From      string  `json:"from"`
 	Payload   payload `json:"payload"`
 	Timestamp string  `json:"timestamp"`
@@ -149,13 +149,13 @@ type outcome struct {
 	ended   []string // agents that no longer run or wait for a place, and did not finish
 }
 
-func refuse(format string, args ...any) outcome {
-	return outcome{result: problem{"error", fmt.Sprintf(format, args...)}, refused: true}
+func refuseEntry(format string, args ...any) outcome {
+	return outcome{result: errorResult{"error", fmt.Sprintf(format, args...)}, refused: true}
 }
 
-// offers returns how many agents each agent may run at once according to the
+// concurrencyLimits returns how many agents each agent may run at once according to the
 // rules.
-func (s *state) offers() map[string]int {
+func (s *state) concurrencyLimits() map[string]int {
 	places := map[string]int{}
 	for name, r := range s.rules {
 		places[name] = r.Max
@@ -169,9 +169,9 @@ func newState(known map[string]string, rules map[string]Spawn) *state {
 	return s
 }
 
-// admit refuses an entry that the rules do not allow now. Entries of the log
+// checkRules refuses an entry that the rules do not allow now. Entries of the log
 // are not checked again: what they have started continues under any rules.
-func (s *state) admit(e entry) outcome {
+func (s *state) checkRules(e entry) outcome {
 	by, name := s.agents[e.By], e.Agent
 	if e.Op == opCreate {
 		name = e.Task.Agent
@@ -179,67 +179,67 @@ func (s *state) admit(e entry) outcome {
 	if by == nil || name == "" || e.Op != opSpawn && e.Op != opCreate {
 		return outcome{}
 	}
-	if why := s.forbids(by, name); why != "" {
-		return refuse("%s", why)
+	if why := s.spawnRefusal(by, name); why != "" {
+		return refuseEntry("%s", why)
 	}
-	most, queued := s.most(by), by.queuedChildren()
+	most, queued := s.maxConcurrent(by), by.queuedChildren()
 	switch {
 	case e.Op != opSpawn:
 	case most <= 0:
-		return refuse("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", by.atWork, most)
+		return refuseEntry("At capacity: %d/%d agents running. Wait for one to finish or cancel one.", by.atWork, most)
 	case by.atWork >= most && queued >= maxQueued:
-		return refuse("Not spawned: %d/%d agents run and %d others wait for a place, which is the most. Collect or cancel some, then spawn again.", by.atWork, most, queued)
+		return refuseEntry("Not spawned: %d/%d agents run and %d others wait for a place, which is the most. Collect or cancel some, then spawn again.", by.atWork, most, queued)
 	}
 	return outcome{}
 }
 
-// apply makes an entry's change, or refuses the entry and changes nothing.
-func (s *state) apply(e entry) outcome {
+// applyEntry makes an entry's change, or refuses the entry and changes nothing.
+func (s *state) applyEntry(e entry) outcome {
 	if e.By != "" && s.agents[e.By] == nil {
-		return refuse("Agent '%s' was cancelled.", e.By) // while its call was being made
+		return refuseEntry("Agent '%s' was cancelled.", e.By) // while its call was being made
 	}
 	switch e.Op {
 	case opBegin:
-		s.places = e.Places
+		s.limits = e.Places
 	case opSpawn:
-		return s.spawn(e)
+		return s.applySpawn(e)
 	case opEnd:
-		return s.end(e)
+		return s.applyEnd(e)
 	case opCollect:
-		return s.collect(e)
+		return s.applyCollect(e)
 	case opCancel:
-		return s.cancel(e)
+		return s.applyCancel(e)
 	case opCreate:
-		return s.create(e)
+		return s.applyCreate(e)
 	case opComplete:
-		return s.complete(e)
+		return s.applyComplete(e)
 	case opFail:
-		return s.fail(e)
+		return s.applyFail(e)
 	case opSend:
-		return s.send(e)
+		return s.applySend(e)
 	case opInbox:
-		return s.drain(e)
+		return s.applyDrain(e)
 	case opEscalate:
-		return s.escalate(e)
+		return s.applyEscalate(e)
 	case opReply, opGiveUp:
-		return s.reply(e)
+		return s.applyReply(e)
 	case opSpent:
-		s.spent = total(s.spent, e.Spent)
+		s.spent = sumSpend(s.spent, e.Spent)
 	}
 	return outcome{}
 }
 
-// rule returns what an agent may spawn: nothing if it was cancelled.
-func (s *state) rule(id string) Spawn {
+// spawnRule returns what an agent may spawn: nothing if it was cancelled.
+func (s *state) spawnRule(id string) Spawn {
 	if m := s.agents[id]; m != nil {
 		return s.rules[m.name]
 	}
 	return Spawn{Only: []string{}}
 }
 
-// most returns how many agents an agent may run at once.
-func (s *state) most(m *member) int {
-	if n, ok := s.places[m.name]; ok {
+// maxConcurrent returns how many agents an agent may run at once.
+func (s *state) maxConcurrent(m *member) int {
+	if n, ok := s.limits[m.name]; ok {
 		return n
 	}
 	return s.rules[m.name].Max
@@ -259,21 +259,21 @@ func (m *member) queuedChildren() (n int) {
 	return n
 }
 
-// full reports whether an agent runs as many agents as it may.
-func (s *state) full(id string) bool {
+// isFull reports whether an agent runs as many agents as it may.
+func (s *state) isFull(id string) bool {
 	m := s.agents[id]
-	return m != nil && m.atWork >= s.most(m)
+	return m != nil && m.atWork >= s.maxConcurrent(m)
 }
 
-// place starts an agent that was added.
-func (s *state) place(m *member) {
+// startMember starts an agent that was added.
+func (s *state) startMember(m *member) {
 	m.queued = false
 	s.agents[m.parent].atWork++
 	s.begun = append(s.begun, m)
 }
 
-// add adds an agent that has no place yet.
-func (s *state) add(by, name, prompt, key string) *member {
+// addMember adds an agent that has no place yet.
+func (s *state) addMember(by, name, prompt, key string) *member {
 	parent := s.agents[by]
 	m := &member{id: s.newID(idPrefix+name+"_", key), name: name, parent: by, depth: parent.depth + 1, prompt: prompt, purpose: firstWords(prompt), status: running, queued: true}
 	s.agents[m.id] = m
@@ -281,8 +281,8 @@ func (s *state) add(by, name, prompt, key string) *member {
 	return m
 }
 
-// forbids returns why an agent may never spawn another one, or "" if it may.
-func (s *state) forbids(by *member, name string) string {
+// spawnRefusal returns why an agent may never spawn another one, or "" if it may.
+func (s *state) spawnRefusal(by *member, name string) string {
 	rule, can := s.rules[by.name]
 	fault, known := s.known[name]
 	switch {
@@ -291,17 +291,17 @@ func (s *state) forbids(by *member, name string) string {
 	case by.depth+1 > rule.Depth:
 		return fmt.Sprintf("Max agent depth exceeded (%d/%d)", by.depth+1, rule.Depth)
 	case rule.Only != nil && !slices.Contains(rule.Only, name):
-		return fmt.Sprintf("Agent '%s' is not in this agent's `spawnable_agents` whitelist. Allowed: %s. Call `agent__list_available` to see what you can spawn.", name, cmp.Or(joined(rule.Only), "(none)"))
+		return fmt.Sprintf("Agent '%s' is not in this agent's `spawnable_agents` whitelist. Allowed: %s. Call `agent__list_available` to see what you can spawn.", name, cmp.Or(joinIDs(rule.Only), "(none)"))
 	case !known:
-		return fmt.Sprintf("There is no agent '%s'. Agents: %s.", name, cmp.Or(joined(allowed(s.known, rule)), "(none)"))
+		return fmt.Sprintf("There is no agent '%s'. Agents: %s.", name, cmp.Or(joinIDs(spawnableNames(s.known, rule)), "(none)"))
 	case fault != "":
 		return toolFailed + fault
 	}
 	return ""
 }
 
-// allowed returns the agents that can be spawned under a rule.
-func allowed(known map[string]string, rule Spawn) (names []string) {
+// spawnableNames returns the agents that can be spawned under a rule.
+func spawnableNames(known map[string]string, rule Spawn) (names []string) {
 	candidates := rule.Only
 	if candidates == nil {
 		candidates = sortedKeys(known)
@@ -327,25 +327,25 @@ func (s *state) newID(prefix, key string) string {
 	}
 }
 
-// children returns the agents that an agent has spawned, in that order.
-func (s *state) children(of string) []*member {
+// childrenOf returns the agents that an agent has spawned, in that order.
+func (s *state) childrenOf(of string) []*member {
 	if m := s.agents[of]; m != nil {
 		return m.children
 	}
 	return nil
 }
 
-// child returns an agent that by has spawned, or nil.
-func (s *state) child(by, id string) *member {
+// childOf returns an agent that by has spawned, or nil.
+func (s *state) childOf(by, id string) *member {
 	if m := s.agents[id]; m != nil && m.parent == by && id != lead {
 		return m
 	}
 	return nil
 }
 
-// remove deletes an agent and all agents below it, and returns those that were
+// removeMember deletes an agent and all agents below it, and returns those that were
 // running or waiting for a place.
-func (s *state) remove(m *member) (ended []string) {
+func (s *state) removeMember(m *member) (ended []string) {
 	ended = s.removeBelow(m)
 	parent := s.agents[m.parent]
 	if m.status == running {
@@ -356,25 +356,25 @@ func (s *state) remove(m *member) (ended []string) {
 	}
 	delete(s.agents, m.id)
 	parent.children = slices.DeleteFunc(parent.children, func(o *member) bool { return o == m })
-	s.withdraw(m.id)
+	s.withdrawQuestions(m.id)
 	return ended
 }
 
 func (s *state) removeBelow(m *member) (ended []string) {
 	for len(m.children) > 0 {
-		ended = append(ended, s.remove(m.children[0])...)
+		ended = append(ended, s.removeMember(m.children[0])...)
 	}
 	delete(s.queues, m.id)
 	return ended
 }
 
-// withdraw removes the questions that an agent has asked.
-func (s *state) withdraw(id string) {
+// withdrawQuestions removes the questions that an agent has asked.
+func (s *state) withdrawQuestions(id string) {
 	s.escalations = slices.DeleteFunc(s.escalations, func(x *escalation) bool { return x.From == id })
 }
 
-// pending returns the questions that wait for an agent's reply.
-func (s *state) pending(to string) (open []*escalation) {
+// pendingQuestions returns the questions that wait for an agent's reply.
+func (s *state) pendingQuestions(to string) (open []*escalation) {
 	for _, x := range s.escalations {
 		if x.to == to && !x.replied {
 			open = append(open, x)

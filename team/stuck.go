@@ -14,9 +14,9 @@ type stuckTask struct {
 	Failed  []string `json:"failed"` // the failed tasks that it depends on, in numeric order
 }
 
-// stuck returns the tasks that stay blocked permanently, in numeric order. If
+// stuckTasks returns the tasks that stay blocked permanently, in numeric order. If
 // unreported is true, it leaves out those that a result has named.
-func (q *queue) stuck(unreported bool) (list []stuckTask) {
+func (q *queue) stuckTasks(unreported bool) (list []stuckTask) {
 	if q == nil {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (q *queue) stuck(unreported bool) (list []stuckTask) {
 			continue
 		}
 		for _, id := range t.BlockedBy {
-			if q.find(id).Status == taskFailed {
+			if q.findTask(id).Status == taskFailed {
 				failed[t.ID] = append(failed[t.ID], id)
 			}
 			failed[t.ID] = append(failed[t.ID], failed[id]...)
@@ -43,9 +43,9 @@ func (q *queue) stuck(unreported bool) (list []stuckTask) {
 // permanently and that no result has named yet.
 func (s *state) reportStuck(by string) []stuckTask {
 	q := s.queues[by]
-	list := q.stuck(true)
+	list := q.stuckTasks(true)
 	for _, t := range list {
-		q.find(t.ID).reported = true
+		q.findTask(t.ID).reported = true
 	}
 	return list
 }
@@ -53,8 +53,8 @@ func (s *state) reportStuck(by string) []stuckTask {
 // newlyStuck returns the tasks of the agent that stay blocked permanently and
 // that neither a result nor a reminder of this drive has named. The caller must
 // hold mu.
-func (s seat) newlyStuck() (list []stuckTask) {
-	for _, t := range s.state.queues[s.id].stuck(true) {
+func (s agentHandle) newlyStuck() (list []stuckTask) {
+	for _, t := range s.state.queues[s.id].stuckTasks(true) {
 		if key := s.id + "/" + t.ID; !s.supervisor.stuck[key] {
 			s.supervisor.stuck[key] = true
 			list = append(list, t)
@@ -67,7 +67,7 @@ func (s seat) newlyStuck() (list []stuckTask) {
 func describeStuck(list []stuckTask) string {
 	var each []string
 	for _, t := range list {
-		each = append(each, fmt.Sprintf("task %s (%s), which needs task %s", t.ID, t.Subject, joined(t.Failed)))
+		each = append(each, fmt.Sprintf("task %s (%s), which needs task %s", t.ID, t.Subject, joinIDs(t.Failed)))
 	}
 	verb := "stays"
 	if len(list) > 1 {

@@ -52,7 +52,7 @@ func TestTasksBlockedForEver(t *testing.T) {
 					t.Fatal(err)
 				}
 				switch b := ev.Body.(type) {
-				case graph.Emitted:
+				case graph.ValueEmitted:
 					if w, ok := b.Value.(agent.Warning); ok {
 						warnings = append(warnings, w.Text)
 					}

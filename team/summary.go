@@ -19,20 +19,20 @@ const summaryPrompt = `You shorten the report of an agent for another agent that
 
 // sumUp asks a model to shorten an output. If redact is not nil, it removes
 // secrets from the request and the reply.
-func sumUp(ctx context.Context, m llm.Model, redact func(string) string, f finished) (llm.Reply, error) {
+func sumUp(ctx context.Context, m llm.Model, redact func(string) string, f outputResult) (llm.Reply, error) {
 	if m == nil {
 		return llm.Reply{}, errors.New("there is no model for summaries")
 	}
 	req := llm.Request{System: summaryPrompt, Messages: []llm.Message{llm.User(fmt.Sprintf("The report of the agent %s:\n\n%s", f.Agent, f.Output))}}
-	r, err := llm.Generate(ctx, llm.Redacted(m, redact, nil), req)
+	r, err := llm.Generate(ctx, llm.RedactModel(m, redact, nil), req)
 	if err == nil {
-		graph.Emit(ctx, agent.Summed{Model: r.Model, Usage: r.Usage})
+		graph.Emit(ctx, agent.SummaryDone{Model: r.Model, Usage: r.Usage})
 	}
 	return r, err
 }
 
-// cut returns the start and the end of a text, together about size characters.
-func cut(text string, size int) string {
+// truncateMiddle returns the start and the end of a text, together about size characters.
+func truncateMiddle(text string, size int) string {
 	runes := []rune(text)
 	head, tail := size/2, len(runes)-size/2
 	return fmt.Sprintf("%s\n[… %d characters left out; the summary failed …]\n%s", string(runes[:head]), tail-head, string(runes[tail:]))

@@ -44,7 +44,7 @@ func asking(_ context.Context, v view) llm.Message {
 	return words("told: " + v.last())
 }
 
-func escalating(s *stage, leads part, patience time.Duration) team.Config {
+func escalateTool(s *stage, leads part, patience time.Duration) team.Config {
 	c := pair(s, leads, asking, team.Spawn{})
 	c.Escalate = true
 	m := c.Agents["explore"]
@@ -56,7 +56,7 @@ func escalating(s *stage, leads part, patience time.Duration) team.Config {
 func TestEscalation(t *testing.T) {
 	s := newStage()
 	var told []string
-	invoke(t, escalating(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+	invoke(t, escalateTool(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
 		switch v.round {
 		case 1, 3:
 			return calls(v, collectCall(ids(v)[0])...)
@@ -81,7 +81,7 @@ func TestEscalation(t *testing.T) {
 func TestEscalationTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStage()
-		c := escalating(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+		c := escalateTool(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
 			switch v.round {
 			case 1:
 				return calls(v, collectCall(ids(v)[0])...)
@@ -170,7 +170,7 @@ func TestReminders(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch b := ev.Body.(type) {
-		case graph.Emitted:
+		case graph.ValueEmitted:
 			if _, ok := b.Value.(team.AgentStarted); ok {
 				started++
 			}
@@ -285,13 +285,13 @@ func TestTerminalHearsTheLead(t *testing.T) {
 		}
 		return words("the answer")
 	}), func(context.Context, view) llm.Message { return words("an aside") }, team.Spawn{}))
-	keeps := agent.Terminal(g)
+	keeps := agent.TerminalFilter(g)
 	var heard []string
 	for e, err := range (&graph.Runner{Graph: g}).Run(t.Context(), graph.Input{Set: agent.Turn("Go."), Topics: graph.TopicEmit}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m, final := agent.Final(e); final && keeps(e) {
+		if m, final := agent.FinalReply(e); final && keeps(e) {
 			heard = append(heard, m.Text())
 		}
 	}
@@ -309,7 +309,7 @@ func TestNotice(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newStage()
 				var told string
-				c := escalating(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
+				c := escalateTool(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
 					switch v.round {
 					case 1:
 						synctest.Wait() // until the agent has asked

@@ -93,7 +93,7 @@ func (s *stage) work() tool.Tool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.calls[string(c.Args)]++
-		return tool.Text("worked"), nil
+		return tool.TextResult("worked"), nil
 	}}
 }
 

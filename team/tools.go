@@ -83,7 +83,7 @@ type teamTool struct {
 	required  []string // of them
 	shared    bool     // calls of one reply run concurrently
 	mail      bool     // every agent has it; if not set, only agents that may spawn have it
-	run       func(ctx context.Context, s seat, c tool.Call, a args) (tool.Result, error)
+	run       func(ctx context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error)
 }
 
 const (
@@ -92,31 +92,31 @@ const (
 )
 
 var teamTools = []teamTool{
-	{name: "agent__spawn", required: []string{"agent", "prompt"}, run: changing(opSpawn),
+	{name: "agent__spawn", required: []string{"agent", "prompt"}, run: changeTool(opSpawn),
 		doc: "Start an agent that works while you go on. Returns its id at once; get its output with agent__collect. When as many agents run as may, it waits for a place.",
 		params: `"agent":{"type":"string","description":"The name of the agent"},"prompt":{"type":"string","description":"What it is to do, with all it needs to know"},` +
 			`"task_id":{"type":"string","description":"Ignored"}`},
-	{name: "agent__check", required: []string{"id"}, params: idParam, run: check,
+	{name: "agent__check", required: []string{"id"}, params: idParam, run: checkAgent,
 		doc: "Look whether an agent is done, without waiting. When it is, its output is handed over, once."},
-	{name: "agent__collect", shared: true, run: collect,
+	{name: "agent__collect", shared: true, run: collectAgents,
 		doc: "Wait until an agent is done and get its output, once. Takes one id, or several ids: it waits for all of them, or with any until at least one is done. Returns early when an agent waits for your reply.",
 		params: idParam + `,"ids":{"type":"array","items":{"type":"string"},"description":"The ids of several agents, in place of id"},` +
 			`"any":{"type":"boolean","description":"Return as soon as one of them is done, with all that are; without ids, of all that you have started and not collected"}`},
-	{name: "agent__list", run: list, doc: "List the agents that you have started and not collected."},
+	{name: "agent__list", run: listAgents, doc: "List the agents that you have started and not collected."},
 	{name: "agent__list_available", run: listAvailable, doc: "List the agents that you can start, with what they are for."},
-	{name: "agent__cancel", required: []string{"id"}, params: idParam, run: changing(opCancel), doc: "Stop an agent, and all that it has started. Its output is lost."},
+	{name: "agent__cancel", required: []string{"id"}, params: idParam, run: changeTool(opCancel), doc: "Stop an agent, and all that it has started. Its output is lost."},
 	{name: "agent__task_create", required: []string{"subject"}, run: createTask,
 		doc: "Put a task into your queue. With an agent and a prompt it is started as soon as nothing blocks it and there is a free place.",
 		params: `"subject":{"type":"string","description":"A short title"},"description":{"type":"string","description":"Details"},` +
 			`"blocked_by":{"type":"array","items":{"type":"string"},"description":"Ids of tasks that must be completed first"},` +
 			`"agent":{"type":"string","description":"The agent that does it"},"prompt":{"type":"string","description":"What the agent is to do; required with agent"}`},
 	{name: "agent__task_list", run: listTasks, doc: "List the tasks of your queue."},
-	{name: "agent__task_complete", required: []string{"task_id"}, params: taskParam, run: changing(opComplete),
+	{name: "agent__task_complete", required: []string{"task_id"}, params: taskParam, run: changeTool(opComplete),
 		doc: "Mark a task as completed. Tasks with an agent are completed when their agent is."},
-	{name: "agent__task_fail", required: []string{"task_id"}, params: taskParam, run: changing(opFail), doc: "Mark a task as failed. What depends on it stays blocked."},
-	{name: "agent__reply_escalation", required: []string{"escalation_id", "reply"}, run: changing(opReply), doc: "Answer the question of an agent that waits for your reply.",
+	{name: "agent__task_fail", required: []string{"task_id"}, params: taskParam, run: changeTool(opFail), doc: "Mark a task as failed. What depends on it stays blocked."},
+	{name: "agent__reply_escalation", required: []string{"escalation_id", "reply"}, run: changeTool(opReply), doc: "Answer the question of an agent that waits for your reply.",
 		params: `"escalation_id":{"type":"string","description":"The id of the question"},"reply":{"type":"string","description":"The answer"}`},
-	{name: "agent__send_message", mail: true, required: []string{"id", "message"}, run: changing(opSend),
+	{name: "agent__send_message", mail: true, required: []string{"id", "message"}, run: changeTool(opSend),
 		doc:    "Send a message to an agent that you have started, to one that works beside you, or, with the id parent, to the one that has started you.",
 		params: idParam + `,"message":{"type":"string","description":"The text"}`},
 	{name: "agent__check_inbox", mail: true, run: checkInbox,
@@ -129,17 +129,17 @@ var teamTools = []teamTool{
 func Tools(spawns bool) (list []tool.Tool) {
 	for i := range teamTools {
 		if t := &teamTools[i]; t.mail || spawns {
-			list = append(list, tool.Tool{Name: t.name, Description: t.doc, Schema: t.schema(), Effect: tool.Idempotent, Parallel: t.shared, Polls: true, Touches: nothing, Run: t.call})
+			list = append(list, tool.Tool{Name: t.name, Description: t.doc, Schema: t.argsSchema(), Effect: tool.Idempotent, Parallel: t.shared, Polls: true, Touches: touchNothing, Run: t.runCall})
 		}
 	}
 	return list
 }
 
-// nothing says that the tools touch nothing outside of the run: the calls of
+// touchNothing says that the tools touch nothing outside of the run: the calls of
 // the agents themselves need their own permission.
-func nothing(json.RawMessage) (tool.Touch, error) { return tool.Touch{}, nil }
+func touchNothing(json.RawMessage) (tool.Touch, error) { return tool.Touch{}, nil }
 
-func (t *teamTool) schema() json.RawMessage {
+func (t *teamTool) argsSchema() json.RawMessage {
 	required := ""
 	if len(t.required) > 0 {
 		b, _ := json.Marshal(t.required)
@@ -148,18 +148,18 @@ func (t *teamTool) schema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` + t.params + `}` + required + `}`)
 }
 
-// call runs the tool for the agent that ctx belongs to.
-func (t *teamTool) call(ctx context.Context, c tool.Call) (tool.Result, error) {
-	s, ok := seatOf(ctx)
+// runCall runs the tool for the agent that ctx belongs to.
+func (t *teamTool) runCall(ctx context.Context, c tool.Call) (tool.Result, error) {
+	s, ok := handleOf(ctx)
 	if !ok && t.name == "agent__spawn" {
-		return tool.Failed("Supervisor tool failed: No supervisor active; Agent spawning not enabled"), nil
+		return tool.FailedResult("Supervisor tool failed: No supervisor active; Agent spawning not enabled"), nil
 	}
 	if !ok {
-		return tool.Failed("Supervisor tool failed: No supervisor active"), nil
+		return tool.FailedResult("Supervisor tool failed: No supervisor active"), nil
 	}
 	var a args
 	if err := json.Unmarshal(c.Args, &a); err != nil {
-		return tool.Failed("Supervisor tool failed: %v", err), nil
+		return tool.FailedResult("Supervisor tool failed: %v", err), nil
 	}
 	if a.ID == "" {
 		a.ID = a.To
@@ -168,16 +168,16 @@ func (t *teamTool) call(ctx context.Context, c tool.Call) (tool.Result, error) {
 		"escalation_id": a.EscalationID, "reply": a.Reply, "message": a.Message}
 	for _, name := range t.required {
 		if strings.TrimSpace(string(given[name])) == "" {
-			return tool.Failed("Supervisor tool failed: '%s' is required", name), nil
+			return tool.FailedResult("Supervisor tool failed: '%s' is required", name), nil
 		}
 	}
 	return t.run(ctx, s, c, a)
 }
 
-// changing returns the function of a tool that makes one entry and returns its
+// changeTool returns the function of a tool that makes one entry and returns its
 // result.
-func changing(o op) func(context.Context, seat, tool.Call, args) (tool.Result, error) {
-	return func(_ context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
+func changeTool(o op) func(context.Context, agentHandle, tool.Call, args) (tool.Result, error) {
+	return func(_ context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
 		e := entry{Op: o, Key: c.Key, By: s.id, ID: string(a.ID)}
 		switch o {
 		case opSpawn:
@@ -189,42 +189,42 @@ func changing(o op) func(context.Context, seat, tool.Call, args) (tool.Result, e
 		case opSend:
 			e.Text = string(a.Message)
 		}
-		return s.result(e)
+		return s.changeResult(e)
 	}
 }
 
-// result makes a change and returns its outcome for the model.
-func (s seat) result(e entry) (tool.Result, error) {
-	out, err := s.change(e)
+// changeResult makes a change and returns its outcome for the model.
+func (s agentHandle) changeResult(e entry) (tool.Result, error) {
+	out, err := s.changeState(e)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return said(out), nil
+	return formatOutcome(out), nil
 }
 
 // toolFailed starts the message about a call that could not be processed.
 const toolFailed = "Supervisor tool failed: "
 
-// said returns an outcome in the form in which a model sees it.
-func said(out outcome) tool.Result {
-	p, bad := out.result.(problem)
+// formatOutcome returns an outcome in the form in which a model sees it.
+func formatOutcome(out outcome) tool.Result {
+	p, bad := out.result.(errorResult)
 	if strings.HasPrefix(p.Message, toolFailed) {
-		return tool.Failed("%s", p.Message)
+		return tool.FailedResult("%s", p.Message)
 	}
-	r := tool.JSON(out.result)
+	r := tool.JSONResult(out.result)
 	r.Error = bad && out.refused
 	return r
 }
 
-func createTask(_ context.Context, s seat, c tool.Call, a args) (tool.Result, error) {
+func createTask(_ context.Context, s agentHandle, c tool.Call, a args) (tool.Result, error) {
 	if a.Agent != "" && strings.TrimSpace(string(a.Prompt)) == "" {
-		return tool.Failed("Supervisor tool failed: 'prompt' is required when 'agent' is set"), nil
+		return tool.FailedResult("Supervisor tool failed: 'prompt' is required when 'agent' is set"), nil
 	}
 	t := newTask{Subject: string(a.Subject), Description: string(a.Description), BlockedBy: a.BlockedBy, Agent: string(a.Agent), Prompt: string(a.Prompt)}
-	return s.result(entry{Op: opCreate, Key: c.Key, By: s.id, Task: &t})
+	return s.changeResult(entry{Op: opCreate, Key: c.Key, By: s.id, Task: &t})
 }
 
-type listed struct {
+type agentList struct {
 	Active int           `json:"active_count"`
 	Max    int           `json:"max_concurrent"`
 	Agents []listedAgent `json:"agents"`
@@ -236,13 +236,13 @@ type listedAgent struct {
 	Status string `json:"status"`
 }
 
-func list(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
-	return s.look(func(st *state) any {
-		l := listed{Agents: []listedAgent{}}
+func listAgents(_ context.Context, s agentHandle, _ tool.Call, _ args) (tool.Result, error) {
+	return s.viewResult(func(st *state) any {
+		l := agentList{Agents: []listedAgent{}}
 		if m := st.agents[s.id]; m != nil { // otherwise it was cancelled
-			l.Active, l.Max = m.atWork, st.most(m)
+			l.Active, l.Max = m.atWork, st.maxConcurrent(m)
 		}
-		for _, m := range st.children(s.id) {
+		for _, m := range st.childrenOf(s.id) {
 			status := "finished"
 			switch {
 			case m.queued:
@@ -257,19 +257,19 @@ func list(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
 }
 
 type catalogue struct {
-	Count  int       `json:"count"`
-	Agents []offered `json:"agents"`
+	Count  int              `json:"count"`
+	Agents []spawnableAgent `json:"agents"`
 }
 
-func listAvailable(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
-	return s.look(func(st *state) any {
-		list := s.team.available(st.rule(s.id))
-		return catalogue{len(list), append([]offered{}, list...)}
+func listAvailable(_ context.Context, s agentHandle, _ tool.Call, _ args) (tool.Result, error) {
+	return s.viewResult(func(st *state) any {
+		list := s.team.spawnableAgents(st.spawnRule(s.id))
+		return catalogue{len(list), append([]spawnableAgent{}, list...)}
 	})
 }
 
-func listTasks(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, error) {
-	return s.look(func(st *state) any {
+func listTasks(_ context.Context, s agentHandle, _ tool.Call, _ args) (tool.Result, error) {
+	return s.viewResult(func(st *state) any {
 		tasks := []*task{}
 		if q := st.queues[s.id]; q != nil {
 			tasks = append(tasks, q.tasks...)
@@ -278,24 +278,24 @@ func listTasks(_ context.Context, s seat, _ tool.Call, _ args) (tool.Result, err
 	})
 }
 
-// look returns a view of the state as a result. It changes nothing.
-func (s seat) look(at func(*state) any) (tool.Result, error) {
-	b, err := s.view(at)
+// viewResult returns a view of the state as a result. It changes nothing.
+func (s agentHandle) viewResult(at func(*state) any) (tool.Result, error) {
+	b, err := s.viewState(at)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("read the state of the team: %w", err)
 	}
-	return tool.JSON(b), nil
+	return tool.JSONResult(b), nil
 }
 
-// Escalating returns list with changed tools: those that ask a person ask the
+// WithEscalation returns list with changed tools: those that ask a person ask the
 // agent that spawned this one instead, if there is one. patience is how long
 // they wait for a reply; 0: five minutes.
-func Escalating(list []tool.Tool, patience time.Duration) []tool.Tool {
+func WithEscalation(list []tool.Tool, patience time.Duration) []tool.Tool {
 	out := slices.Clone(list)
 	for i, t := range out {
 		for _, u := range agent.UserTools(true) {
 			if t.Name == u.Name {
-				out[i].Run = escalating(u, cmp.Or(patience, defaultPatience))
+				out[i].Run = escalateTool(u, cmp.Or(patience, defaultPatience))
 			}
 		}
 	}

@@ -19,27 +19,27 @@ type Result struct {
 // to repeat the call.
 const done = `"DONE"`
 
-// Text is a result of plain text.
-func Text(text string) Result {
+// TextResult is a result of plain text.
+func TextResult(text string) Result {
 	if text == "" {
 		return Result{}
 	}
-	return JSON(map[string]string{"output": text})
+	return JSONResult(map[string]string{"output": text})
 }
 
-// JSON is a result whose text is the JSON of v, without escapes for HTML. A
+// JSONResult is a result whose text is the JSON of v, without escapes for HTML. A
 // json.RawMessage is taken as it is.
-func JSON(v any) Result {
-	text, err := compact(v)
+func JSONResult(v any) Result {
+	text, err := compactJSON(v)
 	if err != nil {
-		return Failed("the result cannot be told: %v", err)
+		return FailedResult("the result cannot be told: %v", err)
 	}
 	return Result{Content: []llm.Part{llm.Text{Text: text}}}
 }
 
-// Failed is the result of a call that went wrong.
-func Failed(format string, args ...any) Result {
-	text, _ := compact(map[string]string{"tool_call_error": fmt.Sprintf(format, args...)})
+// FailedResult is the result of a call that went wrong.
+func FailedResult(format string, args ...any) Result {
+	text, _ := compactJSON(map[string]string{"tool_call_error": fmt.Sprintf(format, args...)})
 	return Result{Content: []llm.Part{llm.Text{Text: text}}, Error: true}
 }
 
@@ -58,8 +58,8 @@ func (r Result) Text() string {
 	return b.String()
 }
 
-// Part is the result as a message carries it.
-func (r Result) Part(call llm.ToolCall) llm.ToolResult {
+// MessagePart is the result as a message carries it.
+func (r Result) MessagePart(call llm.ToolCall) llm.ToolResult {
 	content := r.Content
 	if len(content) == 0 {
 		content = []llm.Part{llm.Text{Text: done}}
@@ -82,7 +82,7 @@ func (r *Result) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-func compact(v any) (string, error) {
+func compactJSON(v any) (string, error) {
 	var b strings.Builder
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)

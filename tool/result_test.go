@@ -16,11 +16,11 @@ func TestResultText(t *testing.T) {
 		want   string
 		failed bool
 	}{
-		"nothing":  {tool.Text(""), `"DONE"`, false},
-		"text":     {tool.Text("a <b> & c\n"), `{"output":"a <b> & c\n"}`, false},
-		"value":    {tool.JSON(json.RawMessage(`{"b":1,"a":2}`)), `{"b":1,"a":2}`, false},
-		"failure":  {tool.Failed("no %s", "way"), `{"tool_call_error":"no way"}`, true},
-		"unspoken": {tool.JSON(func() {}), `{"tool_call_error":"the result cannot be told: json: unsupported type: func()"}`, true},
+		"nothing":  {tool.TextResult(""), `"DONE"`, false},
+		"text":     {tool.TextResult("a <b> & c\n"), `{"output":"a <b> & c\n"}`, false},
+		"value":    {tool.JSONResult(json.RawMessage(`{"b":1,"a":2}`)), `{"b":1,"a":2}`, false},
+		"failure":  {tool.FailedResult("no %s", "way"), `{"tool_call_error":"no way"}`, true},
+		"unspoken": {tool.JSONResult(func() {}), `{"tool_call_error":"the result cannot be told: json: unsupported type: func()"}`, true},
 		"a picture": {tool.Result{Content: []llm.Part{llm.Image{MIME: "image/png", Data: []byte{1}}}},
 			"", false},
 	} {
@@ -44,7 +44,7 @@ func TestResultText(t *testing.T) {
 }
 
 func TestResultPartAlwaysSaysSomething(t *testing.T) {
-	got := tool.Result{}.Part(llm.ToolCall{ID: "c1", Name: "mkdir"})
+	got := tool.Result{}.MessagePart(llm.ToolCall{ID: "c1", Name: "mkdir"})
 	want := llm.ToolResult{CallID: "c1", Name: "mkdir", Content: []llm.Part{llm.Text{Text: `"DONE"`}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

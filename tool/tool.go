@@ -55,7 +55,7 @@ func (t Tool) MayRepeat(args json.RawMessage) bool {
 	if t.Repeats != nil {
 		return t.Repeats(args)
 	}
-	return t.Effect.Repeats()
+	return t.Effect.MayRepeat()
 }
 
 // A Call is one wish of a model, about to be fulfilled.
@@ -85,9 +85,9 @@ const (
 	Dangerous  Effect = "dangerous"  // it may do harm, even once: it asks where no rule allows it
 )
 
-// Repeats reports whether a call of which nobody knows if it happened may simply
+// MayRepeat reports whether a call of which nobody knows if it happened may simply
 // be made again.
-func (e Effect) Repeats() bool { return e == ReadOnly || e == Idempotent }
+func (e Effect) MayRepeat() bool { return e == ReadOnly || e == Idempotent }
 
 // A Touch is what a call reaches outside the conversation.
 type Touch struct {
@@ -103,11 +103,11 @@ type Touch struct {
 	Unknown string
 	// Passed is the call that this one passes on, of a function that calls tools by their
 	// names. The rules for that tool hold as well. nil: there is none.
-	Passed *Passed
+	Passed *PassedCall
 }
 
 // A Passed is a call that a call passes on to a tool.
-type Passed struct {
+type PassedCall struct {
 	Tool string          // its name, as rules know it
 	Args json.RawMessage // a JSON object
 }

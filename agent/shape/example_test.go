@@ -12,17 +12,17 @@ import (
 )
 
 // The first answer does not fit the type, and is asked for once more.
-func ExampleOf() {
+func ExampleNew() {
 	type count struct {
 		Article string `json:"article"`
 		Number  int    `json:"number" jsonschema:"how many there are"`
 	}
-	s, err := shape.Of[count]()
+	s, err := shape.New[count]()
 	if err != nil {
 		log.Fatal(err)
 	}
 	model := &scripted{texts: []string{`There are five bolts.`, `{"article": "bolts", "number": 5}`}}
-	g, err := agent.Config{Model: model, AroundModel: []agent.ModelMiddleware{s.Around}}.Compile()
+	g, err := agent.Config{Model: model, AroundModel: []agent.ModelMiddleware{s.WrapModel}}.Compile()
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -37,11 +37,11 @@ func ExampleOf() {
 }
 
 // A Go function becomes a tool: its arguments have the schema of the type.
-func ExampleTool() {
+func ExampleNewTool() {
 	type query struct {
 		Article string `json:"article" jsonschema:"its name in the catalogue"`
 	}
-	count, err := shape.Tool("count", "How many of an article are in stock.", func(_ context.Context, q query) (map[string]int, error) {
+	count, err := shape.NewTool("count", "How many of an article are in stock.", func(_ context.Context, q query) (map[string]int, error) {
 		return map[string]int{q.Article: len(q.Article)}, nil
 	})
 	if err != nil {

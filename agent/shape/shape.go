@@ -27,16 +27,16 @@ type Shape[T any] struct {
 	resolved *jsonschema.Resolved
 }
 
-// Of returns the shape of a T. T is usually a struct with json tags and, for
+// New returns the shape of a T. T is usually a struct with json tags and, for
 // descriptions of its fields for the model, jsonschema tags. Of fails for types
 // that have no JSON Schema, such as functions, maps whose keys are not texts,
 // and types that contain themselves.
-func Of[T any]() (*Shape[T], error) {
+func New[T any]() (*Shape[T], error) {
 	schema, err := jsonschema.For[T](nil)
 	if err != nil {
 		return nil, fmt.Errorf("the schema of %T: %w", *new(T), err)
 	}
-	filled(schema)
+	removeNullLists(schema)
 	resolved, err := schema.Resolve(nil)
 	if err != nil {
 		return nil, fmt.Errorf("the schema of %T: %w", *new(T), err)
@@ -48,19 +48,19 @@ func Of[T any]() (*Shape[T], error) {
 	return &Shape[T]{schema: text, resolved: resolved}, nil
 }
 
-// filled removes null from the types of lists: some providers reject such a
+// removeNullLists removes null from the types of lists: some providers reject such a
 // schema, and an empty list means the same.
-func filled(s *jsonschema.Schema) {
+func removeNullLists(s *jsonschema.Schema) {
 	if s == nil {
 		return
 	}
 	if len(s.Types) == 2 && s.Types[0] == "null" && s.Types[1] == "array" {
 		s.Types, s.Type = nil, "array"
 	}
-	filled(s.Items)
-	filled(s.AdditionalProperties)
+	removeNullLists(s.Items)
+	removeNullLists(s.AdditionalProperties)
 	for _, p := range s.Properties {
-		filled(p)
+		removeNullLists(p)
 	}
 }
 
@@ -85,29 +85,29 @@ func (s *Shape[T]) Parse(text string) (v T, err error) {
 	return v, nil
 }
 
-// Around is an agent.ModelMiddleware, for Config.AroundModel and Think.Around.
+// WrapModel is an agent.ModelMiddleware, for Config.AroundModel and Think.Around.
 // It adds the schema to requests. A reply without calls that does not match is
 // sent back once, with what is wrong. Then the second reply counts, with the
 // usage of both; if it does not match either, the call fails with an
 // *agent.OutputError. The text of a reply is not passed on in pieces, because
 // half of it is not useful.
-func (s *Shape[T]) Around(next llm.Model) llm.Model {
+func (s *Shape[T]) WrapModel(next llm.Model) llm.Model {
 	return agent.ModelFunc(func(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 		r.Schema = s.schema
 		return func(yield func(llm.Delta, error) bool) {
-			reply, ok := quiet(next.Stream(ctx, r), yield)
+			reply, ok := forwardWithoutText(next.Stream(ctx, r), yield)
 			if !ok {
 				return
 			}
-			if fault := s.fault(reply); fault != nil {
-				r.Messages = append(r.Messages[:len(r.Messages):len(r.Messages)], told(reply, fault)...)
-				again, ok := quiet(next.Stream(ctx, r), yield)
+			if fault := s.checkReply(reply); fault != nil {
+				r.Messages = append(r.Messages[:len(r.Messages):len(r.Messages)], correctionMessages(reply, fault)...)
+				again, ok := forwardWithoutText(next.Stream(ctx, r), yield)
 				if !ok {
 					return
 				}
 				again.Usage = again.Usage.Add(reply.Usage)
-				if reply = again; s.fault(reply) != nil {
-					yield(llm.Delta{}, s.fault(reply))
+				if reply = again; s.checkReply(reply) != nil {
+					yield(llm.Delta{}, s.checkReply(reply))
 					return
 				}
 			}
@@ -116,9 +116,9 @@ func (s *Shape[T]) Around(next llm.Model) llm.Model {
 	})
 }
 
-// quiet passes a stream on, except its text and its end. ok is false if the
+// forwardWithoutText passes a stream on, except its text and its end. ok is false if the
 // stream failed or the reader left.
-func quiet(stream iter.Seq2[llm.Delta, error], yield func(llm.Delta, error) bool) (reply llm.Reply, ok bool) {
+func forwardWithoutText(stream iter.Seq2[llm.Delta, error], yield func(llm.Delta, error) bool) (reply llm.Reply, ok bool) {
 	for d, err := range stream {
 		switch {
 		case err != nil:
@@ -134,9 +134,9 @@ func quiet(stream iter.Seq2[llm.Delta, error], yield func(llm.Delta, error) bool
 	return reply, false
 }
 
-// fault returns what is wrong with a reply. A reply with calls is not the
+// checkReply returns what is wrong with a reply. A reply with calls is not the
 // answer yet and has no fault.
-func (s *Shape[T]) fault(r llm.Reply) error {
+func (s *Shape[T]) checkReply(r llm.Reply) error {
 	if len(r.Message.ToolCalls()) > 0 {
 		return nil
 	}
@@ -144,9 +144,9 @@ func (s *Shape[T]) fault(r llm.Reply) error {
 	return err
 }
 
-// told returns a reply that does not match, followed by a message that says
+// correctionMessages returns a reply that does not match, followed by a message that says
 // what is wrong.
-func told(r llm.Reply, fault error) []llm.Message {
+func correctionMessages(r llm.Reply, fault error) []llm.Message {
 	m := llm.User(fmt.Sprintf("%v. Answer again, with JSON that satisfies the schema and nothing else.", fault))
 	if r.Text() == "" {
 		return []llm.Message{m}

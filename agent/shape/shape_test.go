@@ -43,7 +43,7 @@ func (m *scripted) Stream(_ context.Context, r llm.Request) iter.Seq2[llm.Delta,
 
 func of[T any](t *testing.T) *shape.Shape[T] {
 	t.Helper()
-	s, err := shape.Of[T]()
+	s, err := shape.New[T]()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestSchema(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("schema (-want +got):\n%s", d)
 	}
-	if _, err := shape.Of[func()](); err == nil {
+	if _, err := shape.New[func()](); err == nil {
 		t.Error("a function has a schema")
 	}
 }
@@ -100,7 +100,7 @@ func TestAnAnswerThatDoesNotFitIsAskedForOnceMore(t *testing.T) {
 		t.Run(k.name, func(t *testing.T) {
 			m := &scripted{texts: k.texts}
 			s := of[stock](t)
-			g, err := agent.Config{Model: m, AroundModel: []agent.ModelMiddleware{s.Around}}.Compile()
+			g, err := agent.Config{Model: m, AroundModel: []agent.ModelMiddleware{s.WrapModel}}.Compile()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -115,11 +115,11 @@ func TestAnAnswerThatDoesNotFitIsAskedForOnceMore(t *testing.T) {
 				switch body := ev.Body.(type) {
 				case graph.RunEnded:
 					res = body.Result
-				case graph.Emitted:
+				case graph.ValueEmitted:
 					switch body.Value.(type) {
 					case agent.TextDelta:
 						texts++
-					case agent.Replied:
+					case agent.ReplyDone:
 						replies++
 					}
 				}

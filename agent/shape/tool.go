@@ -10,7 +10,7 @@ import (
 	"raddle.dev/tool"
 )
 
-// Tool makes a tool from a Go function. In must be a struct, which is the form
+// NewTool makes a tool from a Go function. In must be a struct, which is the form
 // of the arguments: its JSON Schema comes from the type, with json tags and,
 // for descriptions of its fields for the model, jsonschema tags; a field tagged
 // json:",omitempty" or ",omitzero" is optional. description is for the model.
@@ -25,7 +25,7 @@ import (
 // The returned tool declares no effect: set its Effect, Parallel and Touches if
 // you know them. Tool fails for types that have no JSON Schema, and if In is
 // not a struct.
-func Tool[In, Out any](name, description string, fn func(ctx context.Context, in In) (Out, error)) (tool.Tool, error) {
+func NewTool[In, Out any](name, description string, fn func(ctx context.Context, in In) (Out, error)) (tool.Tool, error) {
 	fail := func(err error) (tool.Tool, error) { return tool.Tool{}, fmt.Errorf("tool %q: %w", name, err) }
 	switch t := reflect.TypeFor[In](); {
 	case name == "":
@@ -35,14 +35,14 @@ func Tool[In, Out any](name, description string, fn func(ctx context.Context, in
 	case t.Kind() != reflect.Struct:
 		return fail(fmt.Errorf("its arguments are a %s: they must be a struct, whose fields have the names of the arguments", t))
 	}
-	args, err := Of[In]()
+	args, err := New[In]()
 	if err != nil {
 		return fail(err)
 	}
 	run := func(ctx context.Context, c tool.Call) (tool.Result, error) {
-		in, err := args.arguments(c.Args)
+		in, err := args.parseArguments(c.Args)
 		if err != nil {
-			return tool.Failed("the arguments do not fit: %v", err), nil
+			return tool.FailedResult("the arguments do not fit: %v", err), nil
 		}
 		out, err := fn(ctx, in)
 		if err != nil {
@@ -53,8 +53,8 @@ func Tool[In, Out any](name, description string, fn func(ctx context.Context, in
 	return tool.Tool{Name: name, Description: description, Schema: args.Schema(), Run: run}, nil
 }
 
-// arguments decodes the arguments of a call.
-func (s *Shape[T]) arguments(args json.RawMessage) (v T, err error) {
+// parseArguments decodes the arguments of a call.
+func (s *Shape[T]) parseArguments(args json.RawMessage) (v T, err error) {
 	if len(args) == 0 {
 		args = json.RawMessage("{}")
 	}
@@ -74,11 +74,11 @@ func (s *Shape[T]) arguments(args json.RawMessage) (v T, err error) {
 func resultOf(out any) tool.Result {
 	switch v := out.(type) {
 	case string:
-		return tool.Text(v)
+		return tool.TextResult(v)
 	case struct{}:
 		return tool.Result{}
 	case tool.Result:
 		return v
 	}
-	return tool.JSON(out)
+	return tool.JSONResult(out)
 }

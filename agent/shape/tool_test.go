@@ -19,7 +19,7 @@ type wanted struct {
 
 func madeTool[In, Out any](t *testing.T, fn func(context.Context, In) (Out, error)) tool.Tool {
 	t.Helper()
-	made, err := shape.Tool("count", "How many there are.", fn)
+	made, err := shape.NewTool("count", "How many there are.", fn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +76,7 @@ func TestResultsOfAFunction(t *testing.T) {
 	if text, failed := call(t, madeTool(t, func(context.Context, none) (struct{}, error) { return struct{}{}, nil }), `{}`); failed || text != `"DONE"` {
 		t.Errorf("%q", text)
 	}
-	if text, failed := call(t, madeTool(t, func(context.Context, none) (tool.Result, error) { return tool.Failed("sold out"), nil }), `{}`); !failed || !strings.Contains(text, "sold out") {
+	if text, failed := call(t, madeTool(t, func(context.Context, none) (tool.Result, error) { return tool.FailedResult("sold out"), nil }), `{}`); !failed || !strings.Contains(text, "sold out") {
 		t.Errorf("%q", text)
 	}
 	boom := errors.New("boom")
@@ -88,10 +88,10 @@ func TestResultsOfAFunction(t *testing.T) {
 
 func TestWhatIsNoTool(t *testing.T) {
 	type recursive struct{ Next *recursive }
-	_, text := shape.Tool("t", "", func(context.Context, string) (string, error) { return "", nil })
-	_, loop := shape.Tool("t", "", func(context.Context, recursive) (string, error) { return "", nil })
-	_, nameless := shape.Tool("", "", func(context.Context, wanted) (string, error) { return "", nil })
-	_, empty := shape.Tool[wanted, string]("t", "", nil)
+	_, text := shape.NewTool("t", "", func(context.Context, string) (string, error) { return "", nil })
+	_, loop := shape.NewTool("t", "", func(context.Context, recursive) (string, error) { return "", nil })
+	_, nameless := shape.NewTool("", "", func(context.Context, wanted) (string, error) { return "", nil })
+	_, empty := shape.NewTool[wanted, string]("t", "", nil)
 	for want, err := range map[string]error{"must be a struct": text, "the schema of": loop, "needs a name": nameless, "needs a function": empty} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)

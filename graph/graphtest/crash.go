@@ -63,22 +63,22 @@ func (c *Crash) Prune(ctx context.Context, thread string, before int64) error {
 	return c.Store.Prune(ctx, thread, before)
 }
 
-// Records returns how many records were stored.
-func (c *Crash) Records() int {
+// RecordCount returns how many records were stored.
+func (c *Crash) RecordCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.records
 }
 
-// Batches returns the number of appends in which they were stored.
-func (c *Crash) Batches() int {
+// BatchCount returns the number of appends in which they were stored.
+func (c *Crash) BatchCount() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.batches
 }
 
-// Crashed reports whether an append has failed with ErrCrash.
-func (c *Crash) Crashed() bool {
+// HasCrashed reports whether an append has failed with ErrCrash.
+func (c *Crash) HasCrashed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.crashed

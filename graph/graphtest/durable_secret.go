@@ -24,9 +24,9 @@ const (
 	hiddenWord = "hidden-from-all"     // redacted: it cannot be read back
 )
 
-// seal returns a codec that encrypts the JSON of a value. The nonce is computed from
+// newSealedCodec returns a codec that encrypts the JSON of a value. The nonce is computed from
 // the text, so that equal values have equal bytes and Encode is pure.
-func seal[T any](c cipher.AEAD) graph.Codec[T] {
+func newSealedCodec[T any](c cipher.AEAD) graph.Codec[T] {
 	return graph.Codec[T]{
 		Tag: "sealed",
 		Encode: func(dst []byte, v T) ([]byte, error) {
@@ -51,8 +51,8 @@ func seal[T any](c cipher.AEAD) graph.Codec[T] {
 	}
 }
 
-// hide returns a codec that stores nothing of a value.
-func hide[T any]() graph.Codec[T] {
+// newHiddenCodec returns a codec that stores nothing of a value.
+func newHiddenCodec[T any]() graph.Codec[T] {
 	return graph.Codec[T]{
 		Tag:    "hidden",
 		Encode: func(dst []byte, _ T) ([]byte, error) { return dst, nil },
@@ -62,7 +62,7 @@ func hide[T any]() graph.Codec[T] {
 
 // A vault is a graph that passes secrets through every kind of record that holds
 // values: the start, parallel tasks, overlays of a Send, a child, steps.
-type vault struct {
+type secretGraph struct {
 	known  graph.Key[string]
 	sealed graph.Key[string]
 	list   graph.Key[[]string]
@@ -70,7 +70,7 @@ type vault struct {
 	g      *graph.Graph
 }
 
-func newVault(t *testing.T) *vault {
+func newSecretGraph(t *testing.T) *secretGraph {
 	block, err := aes.NewCipher(bytes.Repeat([]byte{7}, 32))
 	if err != nil {
 		t.Fatal(err)
@@ -79,16 +79,16 @@ func newVault(t *testing.T) *vault {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := &vault{
+	v := &secretGraph{
 		known:  graph.Last[string]("known"),
-		sealed: graph.Last[string]("sealed").Codec(seal[string](aead)),
-		list:   graph.Append[string]("list").Codec(seal[[]string](aead)),
-		hidden: graph.Last[string]("hidden").Codec(hide[string]()),
+		sealed: graph.Last[string]("sealed").WithCodec(newSealedCodec[string](aead)),
+		list:   graph.Append[string]("list").WithCodec(newSealedCodec[[]string](aead)),
+		hidden: graph.Last[string]("hidden").WithCodec(newHiddenCodec[string]()),
 	}
-	inner := v.compile(t, graph.Def{Name: "inner", Start: []string{"ask"}, Nodes: []graph.Node{{Name: "ask", Run: v.ask}},
+	inner := v.compileGraph(t, graph.Def{Name: "inner", Start: []string{"ask"}, Nodes: []graph.Node{{Name: "ask", Run: v.runAsk}},
 		Edges: []graph.Edge{{From: []string{"ask"}, To: []string{graph.End}}}})
-	v.g = v.compile(t, graph.Def{Name: "vault", Start: []string{"split", "beside"}, Nodes: []graph.Node{
-		{Name: "split", Routes: []string{"work"}, Run: v.split},
+	v.g = v.compileGraph(t, graph.Def{Name: "vault", Start: []string{"split", "beside"}, Nodes: []graph.Node{
+		{Name: "split", Routes: []string{"work"}, Run: v.runSplit},
 		{Name: "beside", Run: func(context.Context, graph.State) (graph.Update, error) {
 			return graph.Put(v.list.Set([]string{sealedWord})), nil
 		}},
@@ -99,7 +99,7 @@ func newVault(t *testing.T) *vault {
 	return v
 }
 
-func (v *vault) compile(t *testing.T, d graph.Def) *graph.Graph {
+func (v *secretGraph) compileGraph(t *testing.T, d graph.Def) *graph.Graph {
 	d.Keys = []graph.AnyKey{v.known, v.sealed, v.list, v.hidden}
 	g, err := graph.Compile(d)
 	if err != nil {
@@ -108,19 +108,19 @@ func (v *vault) compile(t *testing.T, d graph.Def) *graph.Graph {
 	return g
 }
 
-func (v *vault) secrets() []graph.Write {
+func (v *secretGraph) secretWrites() []graph.Write {
 	return []graph.Write{v.known.Set(openWord), v.sealed.Set(sealedWord), v.list.Set([]string{sealedWord}), v.hidden.Set(hiddenWord)}
 }
 
-func (v *vault) split(context.Context, graph.State) (u graph.Update, _ error) {
-	u.Writes = v.secrets()
+func (v *secretGraph) runSplit(context.Context, graph.State) (u graph.Update, _ error) {
+	u.Writes = v.secretWrites()
 	for range 2 {
-		u.Send = append(u.Send, graph.Send{To: "work", Overlay: v.secrets()})
+		u.Send = append(u.Send, graph.Send{To: "work", Overlay: v.secretWrites()})
 	}
 	return u, nil
 }
 
-func (v *vault) ask(ctx context.Context, s graph.State) (graph.Update, error) {
+func (v *secretGraph) runAsk(ctx context.Context, s graph.State) (graph.Update, error) {
 	if v.sealed.Get(s) != sealedWord {
 		return graph.Update{}, errors.New("what was sealed has not come back")
 	}
@@ -131,14 +131,14 @@ func (v *vault) ask(ctx context.Context, s graph.State) (graph.Update, error) {
 // durableSecrets runs the vault, continues it through another store, edits, forks and
 // prunes it, and searches every byte.
 func durableSecrets(t *testing.T, place string, open func() *harness) {
-	v := newVault(t)
+	v := newSecretGraph(t)
 	h := open()
 	r := &graph.Runner{Graph: v.g, Store: h.s}
-	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: v.secrets()})
+	res, err := r.Invoke(t.Context(), graph.Input{Thread: "t", Set: v.secretWrites()})
 	if err != nil || len(res.Questions) != 2 || v.hidden.Get(res.State) != hiddenWord {
 		t.Fatalf("%v with %d questions, hidden %q: %v", res.Status, len(res.Questions), v.hidden.Get(res.State), err)
 	}
-	if _, err := r.Edit(t.Context(), "t", v.secrets()...); err != nil {
+	if _, err := r.Edit(t.Context(), "t", v.secretWrites()...); err != nil {
 		t.Fatal(err)
 	}
 	if err := graph.Fork(t.Context(), h.s, "t", 0, "copy"); err != nil {
@@ -169,8 +169,8 @@ func durableSecrets(t *testing.T, place string, open func() *harness) {
 func (h *harness) noSecret(place string) {
 	h.Helper()
 	var all []byte
-	for _, i := range h.threads("") {
-		for _, rec := range h.read(i.Name, graph.Range{}) {
+	for _, i := range h.mustListThreads("") {
+		for _, rec := range h.mustRead(i.Name, graph.Range{}) {
 			all = append(append(all, rec.Head...), rec.Data...)
 		}
 	}

@@ -83,8 +83,8 @@ func TestCrash(t *testing.T) {
 		for range c.Store.Read(t.Context(), "a", graph.Range{}) {
 			inside++
 		}
-		if inside != test.stored || c.Records() != test.stored || c.Batches() != test.batches || c.Crashed() != test.crashed || failed != test.crashed {
-			t.Errorf("%+v: %d records inside, %d counted in %d batches, crashed %v, failed %v", test, inside, c.Records(), c.Batches(), c.Crashed(), failed)
+		if inside != test.stored || c.RecordCount() != test.stored || c.BatchCount() != test.batches || c.HasCrashed() != test.crashed || failed != test.crashed {
+			t.Errorf("%+v: %d records inside, %d counted in %d batches, crashed %v, failed %v", test, inside, c.RecordCount(), c.BatchCount(), c.HasCrashed(), failed)
 		}
 		if err := c.Prune(t.Context(), "a", 1); errors.Is(err, graphtest.ErrCrash) != test.crashed {
 			t.Errorf("%+v: Prune: %v", test, err)
@@ -94,7 +94,7 @@ func TestCrash(t *testing.T) {
 
 func TestCrashPassesConflictsOn(t *testing.T) {
 	c := &graphtest.Crash{Store: graph.NewMemory(), Limit: 1, Lost: true}
-	if err := c.Append(t.Context(), "a", 5, make([]graph.Record, 1)); !errors.Is(err, graph.ErrConflict) || c.Crashed() || c.Records() != 0 {
-		t.Errorf("%v, crashed %v, %d records", err, c.Crashed(), c.Records())
+	if err := c.Append(t.Context(), "a", 5, make([]graph.Record, 1)); !errors.Is(err, graph.ErrConflict) || c.HasCrashed() || c.RecordCount() != 0 {
+		t.Errorf("%v, crashed %v, %d records", err, c.HasCrashed(), c.RecordCount())
 	}
 }

@@ -34,7 +34,7 @@ func TestStore(t *testing.T, open func(t *testing.T) graph.Store) {
 		{"Context", contextCases},
 		{"Close", closeCases},
 	}
-	if s := newHarness(t, open(t)); s.leaser() != nil {
+	if s := newHarness(t, open(t)); s.storeLeaser() != nil {
 		groups = append(groups, storeGroup{"Lease", leaseCases})
 	}
 	for _, g := range groups {
@@ -77,64 +77,64 @@ func newHarness(t *testing.T, s graph.Store) *harness {
 	return &harness{T: t, s: s}
 }
 
-// append adds records that must be accepted.
-func (h *harness) append(thread string, after int64, recs ...graph.Record) {
+// mustAppend adds records that must be accepted.
+func (h *harness) mustAppend(thread string, after int64, recs ...graph.Record) {
 	h.Helper()
 	if err := h.s.Append(h.Context(), thread, after, recs); err != nil {
 		h.Fatalf("Append(%q, after %d, %d records): %v", thread, after, len(recs), err)
 	}
 }
 
-// conflict adds records that must be refused.
-func (h *harness) conflict(thread string, after int64, recs ...graph.Record) {
+// expectConflict adds records that must be refused.
+func (h *harness) expectConflict(thread string, after int64, recs ...graph.Record) {
 	h.Helper()
 	if err := h.s.Append(h.Context(), thread, after, recs); !errors.Is(err, graph.ErrConflict) {
 		h.Errorf("Append(%q, after %d, %d records): %v, want graph.ErrConflict", thread, after, len(recs), err)
 	}
 }
 
-func (h *harness) prune(thread string, before int64) {
+func (h *harness) mustPrune(thread string, before int64) {
 	h.Helper()
 	if err := h.s.Prune(h.Context(), thread, before); err != nil {
 		h.Fatalf("Prune(%q, %d): %v", thread, before, err)
 	}
 }
 
-func (h *harness) read(thread string, r graph.Range) []graph.Record {
+func (h *harness) mustRead(thread string, r graph.Range) []graph.Record {
 	h.Helper()
-	l, err := collect(h.s.Read(h.Context(), thread, r))
+	l, err := collectAll(h.s.Read(h.Context(), thread, r))
 	if err != nil {
 		h.Fatalf("Read(%q, %+v): %v", thread, r, err)
 	}
 	return l
 }
 
-func (h *harness) threads(prefix string) []graph.ThreadInfo {
+func (h *harness) mustListThreads(prefix string) []graph.ThreadInfo {
 	h.Helper()
-	l, err := collect(h.s.Threads(h.Context(), prefix))
+	l, err := collectAll(h.s.Threads(h.Context(), prefix))
 	if err != nil {
 		h.Fatalf("Threads(%q): %v", prefix, err)
 	}
 	return l
 }
 
-// holds checks all records of a thread; no records means that there is no thread.
-func (h *harness) holds(thread string, want []graph.Record) {
+// expectRecords checks all records of a thread; no records means that there is no thread.
+func (h *harness) expectRecords(thread string, want []graph.Record) {
 	h.Helper()
-	if d := diff(want, h.read(thread, graph.Range{})); d != "" {
+	if d := diffSlices(want, h.mustRead(thread, graph.Range{})); d != "" {
 		h.Errorf("thread %q (-want +got):\n%s", thread, d)
 	}
-	info := h.threads(thread)
+	info := h.mustListThreads(thread)
 	for len(info) > 0 && info[len(info)-1].Name != thread { // the shortest name is the last one
 		info = info[:len(info)-1]
 	}
-	if d := diff(infos(thread, want), info[max(0, len(info)-1):]); d != "" {
+	if d := diffSlices(newThreadInfos(thread, want), info[max(0, len(info)-1):]); d != "" {
 		h.Errorf("listing of %q (-want +got):\n%s", thread, d)
 	}
 }
 
-// collect drains an iterator.
-func collect[T any](seq iter.Seq2[T, error]) (l []T, err error) {
+// collectAll drains an iterator.
+func collectAll[T any](seq iter.Seq2[T, error]) (l []T, err error) {
 	for v, err := range seq {
 		if err != nil {
 			return l, err
@@ -144,16 +144,16 @@ func collect[T any](seq iter.Seq2[T, error]) (l []T, err error) {
 	return l, nil
 }
 
-// diff compares two lists. It treats nil and empty slices as equal.
-func diff[T graph.Record | graph.ThreadInfo | string](want, got []T) string {
+// diffSlices compares two lists. It treats nil and empty slices as equal.
+func diffSlices[T graph.Record | graph.ThreadInfo | string](want, got []T) string {
 	if slices.EqualFunc(want, got, func(a, b T) bool { return reflect.DeepEqual(a, b) }) {
 		return "" // hundreds of times faster, and nearly always the case
 	}
 	return cmp.Diff(want, got, cmpopts.EquateEmpty())
 }
 
-// infos returns the line of a listing that a thread with these records has.
-func infos(thread string, recs []graph.Record) []graph.ThreadInfo {
+// newThreadInfos returns the line of a listing that a thread with these records has.
+func newThreadInfos(thread string, recs []graph.Record) []graph.ThreadInfo {
 	if len(recs) == 0 {
 		return nil
 	}
@@ -162,9 +162,9 @@ func infos(thread string, recs []graph.Record) []graph.ThreadInfo {
 	return []graph.ThreadInfo{i}
 }
 
-// records returns n different records with Seq from after+1; every fifth is a snapshot,
+// newRecords returns n different records with Seq from after+1; every fifth is a snapshot,
 // every seventh a fork, and every third has no checksum.
-func records(thread string, after int64, n int) []graph.Record {
+func newRecords(thread string, after int64, n int) []graph.Record {
 	l := make([]graph.Record, n)
 	for i := range l {
 		seq := after + int64(i) + 1

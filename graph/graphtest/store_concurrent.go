@@ -14,14 +14,14 @@ import (
 
 // concurrentCases are meant to run under the race detector too.
 var concurrentCases = []storeCase{
-	{"OneWinner", func(h *harness) { race(h, []graph.Store{h.s, h.s, h.s, h.s, h.s, h.s}) }},
+	{"OneWinner", func(h *harness) { raceAppends(h, []graph.Store{h.s, h.s, h.s, h.s, h.s, h.s}) }},
 	{"EachItsOwnThread", func(h *harness) {
 		const rounds = 60
-		h.parallel(6, func(ctx context.Context, i int) error {
+		h.runParallel(6, func(ctx context.Context, i int) error {
 			thread, after := fmt.Sprint("t", i), int64(0)
 			for k := range rounds {
 				n := 1 + k%3
-				if err := h.s.Append(ctx, thread, after, records(thread, after, n)); err != nil {
+				if err := h.s.Append(ctx, thread, after, newRecords(thread, after, n)); err != nil {
 					return err
 				}
 				after += int64(n)
@@ -30,20 +30,20 @@ var concurrentCases = []storeCase{
 		})
 		for i := range 6 {
 			thread := fmt.Sprint("t", i)
-			h.holds(thread, records(thread, 0, 2*rounds))
+			h.expectRecords(thread, newRecords(thread, 0, 2*rounds))
 		}
 	}},
 	{"ReadersSeeWholeBatches", func(h *harness) {
 		const batch, looks = 70, 300 // a batch is larger than one statement of most stores
 		var seen atomic.Int64
 		done := make(chan struct{})
-		h.parallel(4, func(ctx context.Context, i int) error {
+		h.runParallel(4, func(ctx context.Context, i int) error {
 			if i > 0 {
 				return h.watchBatches(ctx, batch, &seen, done)
 			}
 			defer close(done)
 			for after := int64(0); seen.Load() < looks && ctx.Err() == nil; after += batch {
-				if err := h.s.Append(ctx, "a", after, records("a", after, batch)); err != nil {
+				if err := h.s.Append(ctx, "a", after, newRecords("a", after, batch)); err != nil {
 					return err
 				}
 				runtime.Gosched()
@@ -62,7 +62,7 @@ func (h *harness) watchBatches(ctx context.Context, n int, seen *atomic.Int64, d
 			return nil
 		default:
 		}
-		l, err := collect(h.s.Read(ctx, "a", graph.Range{Newest: true, Limit: n}))
+		l, err := collectAll(h.s.Read(ctx, "a", graph.Range{Newest: true, Limit: n}))
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (h *harness) watchBatches(ctx context.Context, n int, seen *atomic.Int64, d
 		if seen.Add(1); len(l) != n || l[0].Seq%int64(n) != 0 {
 			return fmt.Errorf("a reader saw %d records up to %d: part of a batch of %d", len(l), l[0].Seq, n)
 		}
-		infos, err := collect(h.s.Threads(ctx, "a"))
+		infos, err := collectAll(h.s.Threads(ctx, "a"))
 		if err != nil {
 			return err
 		}
@@ -82,9 +82,9 @@ func (h *harness) watchBatches(ctx context.Context, n int, seen *atomic.Int64, d
 	}
 }
 
-// parallel calls f concurrently and reports what fails; the first failure cancels
+// runParallel calls f concurrently and reports what fails; the first failure cancels
 // the context.
-func (h *harness) parallel(n int, f func(ctx context.Context, i int) error) {
+func (h *harness) runParallel(n int, f func(ctx context.Context, i int) error) {
 	h.Helper()
 	ctx, cancel := context.WithCancel(h.Context())
 	defer cancel()
@@ -103,9 +103,9 @@ func (h *harness) parallel(n int, f func(ctx context.Context, i int) error) {
 	}
 }
 
-// race lets each of the stores, which share one content, append after the same record:
+// raceAppends lets each of the stores, which share one content, append after the same record:
 // exactly one may succeed each time.
-func race(h *harness, stores []graph.Store) {
+func raceAppends(h *harness, stores []graph.Store) {
 	const rounds = 40
 	var want []graph.Record
 	for round := range rounds {
@@ -117,7 +117,7 @@ func race(h *harness, stores []graph.Store) {
 		for i, s := range stores {
 			wg.Go(func() {
 				<-start
-				err := s.Append(h.Context(), "raced", after, records(fmt.Sprint("writer ", i), after, n))
+				err := s.Append(h.Context(), "raced", after, newRecords(fmt.Sprint("writer ", i), after, n))
 				if won[i] = err == nil; !won[i] && !errors.Is(err, graph.ErrConflict) {
 					errs[i] = err
 				}
@@ -132,7 +132,7 @@ func race(h *harness, stores []graph.Store) {
 		if winner < 0 || slices.Contains(won[winner+1:], true) {
 			h.Fatalf("round %d: not exactly one writer has won: %v", round, won)
 		}
-		want = append(want, records(fmt.Sprint("writer ", winner), after, n)...)
+		want = append(want, newRecords(fmt.Sprint("writer ", winner), after, n)...)
 	}
-	h.holds("raced", want)
+	h.expectRecords("raced", want)
 }

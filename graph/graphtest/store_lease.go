@@ -10,8 +10,8 @@ import (
 	"raddle.dev/graph"
 )
 
-// leaser returns the store's leases; nil if it has none.
-func (h *harness) leaser() graph.Leaser {
+// storeLeaser returns the store's leases; nil if it has none.
+func (h *harness) storeLeaser() graph.Leaser {
 	l, _ := h.s.(graph.Leaser)
 	return l
 }
@@ -21,11 +21,11 @@ const (
 	leaseShort = 50 * time.Millisecond // it expires within the test
 )
 
-// acquire takes a lease and checks who holds it afterwards.
-func (h *harness) acquire(thread, owner, over string, ttl time.Duration, want string) graph.Lease {
+// acquireLease takes a lease and checks who holds it afterwards.
+func (h *harness) acquireLease(thread, owner, over string, ttl time.Duration, want string) graph.Lease {
 	h.Helper()
 	before := time.Now()
-	l, err := h.leaser().AcquireLease(h.Context(), thread, owner, over, ttl)
+	l, err := h.storeLeaser().AcquireLease(h.Context(), thread, owner, over, ttl)
 	if err != nil {
 		h.Fatalf("AcquireLease(%q, %q, over %q): %v", thread, owner, over, err)
 	}
@@ -38,30 +38,30 @@ func (h *harness) acquire(thread, owner, over string, ttl time.Duration, want st
 	return l
 }
 
-func (h *harness) renew(thread, owner string, ttl time.Duration, want string) {
+func (h *harness) renewLease(thread, owner string, ttl time.Duration, want string) {
 	h.Helper()
-	l, err := h.leaser().RenewLease(h.Context(), thread, owner, ttl)
+	l, err := h.storeLeaser().RenewLease(h.Context(), thread, owner, ttl)
 	if err != nil || l.Owner != want {
 		h.Errorf("RenewLease(%q, %q): %+v, %v; want one of %q", thread, owner, l, err, want)
 	}
 }
 
-func (h *harness) release(thread, owner string) {
+func (h *harness) releaseLease(thread, owner string) {
 	h.Helper()
-	if err := h.leaser().ReleaseLease(h.Context(), thread, owner); err != nil {
+	if err := h.storeLeaser().ReleaseLease(h.Context(), thread, owner); err != nil {
 		h.Errorf("ReleaseLease(%q, %q): %v", thread, owner, err)
 	}
 }
 
-// leased checks who holds a lease, according to ReadLease and, if the thread exists,
+// expectLease checks who holds a lease, according to ReadLease and, if the thread exists,
 // Threads.
-func (h *harness) leased(thread, want string) graph.Lease {
+func (h *harness) expectLease(thread, want string) graph.Lease {
 	h.Helper()
-	l, err := h.leaser().ReadLease(h.Context(), thread)
+	l, err := h.storeLeaser().ReadLease(h.Context(), thread)
 	if err != nil || l.Owner != want {
 		h.Errorf("ReadLease(%q): %+v, %v; want one of %q", thread, l, err, want)
 	}
-	for _, i := range h.threads(thread) {
+	for _, i := range h.mustListThreads(thread) {
 		if i.Name == thread && (i.Lease.Owner != l.Owner || !i.Lease.Until.Equal(l.Until)) {
 			h.Errorf("Threads lists %q with lease %+v; ReadLease says %+v", thread, i.Lease, l)
 		}
@@ -69,11 +69,11 @@ func (h *harness) leased(thread, want string) graph.Lease {
 	return l
 }
 
-// expired waits until a short lease has expired.
-func (h *harness) expired(thread, owner string) {
+// waitUntilExpired waits until a short lease has expired.
+func (h *harness) waitUntilExpired(thread, owner string) {
 	h.Helper()
 	for end := time.Now().Add(stuck / 4); ; time.Sleep(leaseShort / 5) {
-		l := h.leased(thread, owner)
+		l := h.expectLease(thread, owner)
 		if l.Expired {
 			return
 		}
@@ -85,85 +85,85 @@ func (h *harness) expired(thread, owner string) {
 
 var leaseCases = []storeCase{
 	{"OneHolds", func(h *harness) {
-		h.append("a", 0, records("a", 0, 1)...)
-		h.leased("a", "")
-		h.acquire("a", "x", "", leaseLong, "x")
-		h.acquire("a", "y", "", leaseLong, "x")
-		h.acquire("a", "y", "z", leaseLong, "x")
-		h.acquire("a", "x", "", leaseLong, "x")
-		h.leased("a", "x")
+		h.mustAppend("a", 0, newRecords("a", 0, 1)...)
+		h.expectLease("a", "")
+		h.acquireLease("a", "x", "", leaseLong, "x")
+		h.acquireLease("a", "y", "", leaseLong, "x")
+		h.acquireLease("a", "y", "z", leaseLong, "x")
+		h.acquireLease("a", "x", "", leaseLong, "x")
+		h.expectLease("a", "x")
 	}},
 	{"ThreadsAreApart", func(h *harness) {
 		for _, thread := range []string{"a", "A", "a/b", "", "ü'\x00"} {
-			h.acquire(thread, "of "+thread, "", leaseLong, "of "+thread)
+			h.acquireLease(thread, "of "+thread, "", leaseLong, "of "+thread)
 		}
 		for _, thread := range []string{"a", "A", "a/b", "", "ü'\x00"} {
-			h.leased(thread, "of "+thread)
+			h.expectLease(thread, "of "+thread)
 		}
 	}},
 	{"OverDisplacesThatOne", func(h *harness) {
-		h.acquire("a", "x", "", leaseLong, "x")
-		h.acquire("a", "y", "x", leaseLong, "y")
-		h.renew("a", "x", leaseLong, "y")
-		h.release("a", "x")
-		h.leased("a", "y")
-		h.acquire("a", "z", "x", leaseLong, "y")
+		h.acquireLease("a", "x", "", leaseLong, "x")
+		h.acquireLease("a", "y", "x", leaseLong, "y")
+		h.renewLease("a", "x", leaseLong, "y")
+		h.releaseLease("a", "x")
+		h.expectLease("a", "y")
+		h.acquireLease("a", "z", "x", leaseLong, "y")
 	}},
 	{"RenewOwnOnly", func(h *harness) {
-		h.renew("a", "x", leaseLong, "")
-		h.leased("a", "")
-		h.acquire("a", "x", "", leaseShort, "x")
-		h.renew("a", "y", leaseLong, "x")
-		h.expired("a", "x")
-		h.renew("a", "y", leaseLong, "x")
-		h.renew("a", "x", leaseLong, "x")
-		if l := h.leased("a", "x"); l.Expired {
+		h.renewLease("a", "x", leaseLong, "")
+		h.expectLease("a", "")
+		h.acquireLease("a", "x", "", leaseShort, "x")
+		h.renewLease("a", "y", leaseLong, "x")
+		h.waitUntilExpired("a", "x")
+		h.renewLease("a", "y", leaseLong, "x")
+		h.renewLease("a", "x", leaseLong, "x")
+		if l := h.expectLease("a", "x"); l.Expired {
 			h.Errorf("a renewed lease has expired: %+v", l)
 		}
-		h.acquire("a", "y", "", leaseLong, "x")
+		h.acquireLease("a", "y", "", leaseLong, "x")
 	}},
 	{"ReleaseOwnOnly", func(h *harness) {
-		h.release("a", "x")
-		h.acquire("a", "x", "", leaseLong, "x")
-		h.release("a", "y")
-		h.leased("a", "x")
-		h.release("a", "x")
-		h.leased("a", "")
-		h.acquire("a", "y", "", leaseLong, "y")
+		h.releaseLease("a", "x")
+		h.acquireLease("a", "x", "", leaseLong, "x")
+		h.releaseLease("a", "y")
+		h.expectLease("a", "x")
+		h.releaseLease("a", "x")
+		h.expectLease("a", "")
+		h.acquireLease("a", "y", "", leaseLong, "y")
 	}},
 	{"ExpiredMayBeTaken", func(h *harness) {
-		h.append("a", 0, records("a", 0, 1)...)
-		h.acquire("a", "x", "", leaseShort, "x")
-		h.expired("a", "x")
-		h.acquire("a", "y", "", leaseLong, "y")
-		h.renew("a", "x", leaseLong, "y")
+		h.mustAppend("a", 0, newRecords("a", 0, 1)...)
+		h.acquireLease("a", "x", "", leaseShort, "x")
+		h.waitUntilExpired("a", "x")
+		h.acquireLease("a", "y", "", leaseLong, "y")
+		h.renewLease("a", "x", leaseLong, "y")
 	}},
 	{"GoesWithTheThread", func(h *harness) {
-		h.append("a", 0, records("a", 0, 2)...)
-		h.acquire("a", "x", "", leaseLong, "x")
-		h.prune("a", 2)
-		h.leased("a", "x")
-		h.prune("a", 3)
-		h.leased("a", "")
-		h.renew("a", "x", leaseLong, "")
+		h.mustAppend("a", 0, newRecords("a", 0, 2)...)
+		h.acquireLease("a", "x", "", leaseLong, "x")
+		h.mustPrune("a", 2)
+		h.expectLease("a", "x")
+		h.mustPrune("a", 3)
+		h.expectLease("a", "")
+		h.renewLease("a", "x", leaseLong, "")
 	}},
 	{"LeavesRecordsAlone", func(h *harness) {
-		h.acquire("a", "x", "", leaseLong, "x")
-		if l := h.threads(""); len(l) > 0 {
+		h.acquireLease("a", "x", "", leaseLong, "x")
+		if l := h.mustListThreads(""); len(l) > 0 {
 			h.Errorf("a lease makes a thread: %+v", l)
 		}
-		h.append("a", 0, records("a", 0, 3)...)
-		h.renew("a", "x", leaseLong, "x")
-		h.release("a", "x")
-		h.holds("a", records("a", 0, 3))
+		h.mustAppend("a", 0, newRecords("a", 0, 3)...)
+		h.renewLease("a", "x", leaseLong, "x")
+		h.releaseLease("a", "x")
+		h.expectRecords("a", newRecords("a", 0, 3))
 	}},
 	{"OneOfManyWins", func(h *harness) {
 		for round := range 20 {
 			var won atomic.Int32
 			thread := fmt.Sprint("t", round)
-			h.parallel(8, func(ctx context.Context, i int) error {
+			h.runParallel(8, func(ctx context.Context, i int) error {
 				owner := fmt.Sprint("o", i)
-				l, err := h.leaser().AcquireLease(ctx, thread, owner, "", leaseLong)
+				l, err := h.storeLeaser().AcquireLease(ctx, thread, owner, "", leaseLong)
 				if l.Owner == owner {
 					won.Add(1)
 				}
@@ -177,32 +177,32 @@ var leaseCases = []storeCase{
 	{"EndedContext", func(h *harness) {
 		ctx, cancel := context.WithCancel(h.Context())
 		cancel()
-		if _, err := h.leaser().AcquireLease(ctx, "a", "x", "", leaseLong); err == nil {
+		if _, err := h.storeLeaser().AcquireLease(ctx, "a", "x", "", leaseLong); err == nil {
 			h.Error("AcquireLease with an ended context")
 		}
-		h.leased("a", "")
+		h.expectLease("a", "")
 	}},
 }
 
 // durableLeases checks that a process sees what another does with leases.
 func durableLeases(t *testing.T, open func() *harness) {
 	a, b := open(), open()
-	if a.leaser() == nil {
+	if a.storeLeaser() == nil {
 		return // leases are optional
 	}
-	a.append("t", 0, records("t", 0, 1)...)
-	a.acquire("t", "a", "", leaseLong, "a")
-	b.leased("t", "a")
-	b.acquire("t", "b", "", leaseLong, "a")
-	b.acquire("t", "b", "a", leaseLong, "b")
-	a.renew("t", "a", leaseLong, "b")
-	a.release("t", "a")
-	b.release("t", "b")
-	a.leased("t", "")
-	a.acquire("t", "a", "", leaseLong, "a")
+	a.mustAppend("t", 0, newRecords("t", 0, 1)...)
+	a.acquireLease("t", "a", "", leaseLong, "a")
+	b.expectLease("t", "a")
+	b.acquireLease("t", "b", "", leaseLong, "a")
+	b.acquireLease("t", "b", "a", leaseLong, "b")
+	a.renewLease("t", "a", leaseLong, "b")
+	a.releaseLease("t", "a")
+	b.releaseLease("t", "b")
+	a.expectLease("t", "")
+	a.acquireLease("t", "a", "", leaseLong, "a")
 	if err := a.s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	b.leased("t", "a")
-	open().leased("t", "a")
+	b.expectLease("t", "a")
+	open().expectLease("t", "a")
 }

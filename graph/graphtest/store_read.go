@@ -8,44 +8,44 @@ import (
 
 var readCases = []storeCase{
 	{"UnknownThreadIsEmpty", func(h *harness) {
-		h.append("a", 0, records("a", 0, 3)...)
+		h.mustAppend("a", 0, newRecords("a", 0, 3)...)
 		for _, r := range []graph.Range{{}, {Newest: true, Limit: 1}, {FromSnapshot: true}, {After: 2, UpTo: 3}} {
-			if l := h.read("b", r); len(l) != 0 {
+			if l := h.mustRead("b", r); len(l) != 0 {
 				h.Errorf("Read(%+v) of an unknown thread: %v", r, l)
 			}
 		}
 	}},
 	{"AllRanges", func(h *harness) {
-		h.append("a", 0, records("a", 0, 16)...)
-		h.ranges("a", records("a", 0, 16))
+		h.mustAppend("a", 0, newRecords("a", 0, 16)...)
+		h.checkRanges("a", newRecords("a", 0, 16))
 	}},
 	{"AllRangesOfPrunedThread", func(h *harness) {
-		h.append("a", 0, records("a", 0, 16)...)
-		h.prune("a", 6)
-		h.ranges("a", records("a", 5, 11))
+		h.mustAppend("a", 0, newRecords("a", 0, 16)...)
+		h.mustPrune("a", 6)
+		h.checkRanges("a", newRecords("a", 5, 11))
 	}},
 	{"AllRangesWithoutSnapshot", func(h *harness) {
-		h.append("a", 0, records("a", 0, 4)...)
-		h.ranges("a", records("a", 0, 4))
+		h.mustAppend("a", 0, newRecords("a", 0, 4)...)
+		h.checkRanges("a", newRecords("a", 0, 4))
 	}},
 	{"NeighboursDoNotMix", func(h *harness) {
 		for _, thread := range []string{"a", "b", "c"} {
-			h.append(thread, 0, records(thread, 0, 16)...)
+			h.mustAppend(thread, 0, newRecords(thread, 0, 16)...)
 		}
-		h.ranges("b", records("b", 0, 16))
+		h.checkRanges("b", newRecords("b", 0, 16))
 	}},
 	{"ManyRecords", func(h *harness) {
 		const n = 3000
 		for after := 0; after < n; after += 100 {
-			h.append("a", int64(after), records("a", int64(after), 100)...)
+			h.mustAppend("a", int64(after), newRecords("a", int64(after), 100)...)
 		}
-		all := records("a", 0, n)
+		all := newRecords("a", 0, n)
 		for _, r := range []graph.Range{{}, {Newest: true}, {After: 255, UpTo: 2817}, {Newest: true, Limit: 1025, Heads: true}, {Limit: 1}} {
-			h.selects("a", all, r)
+			h.checkRange("a", all, r)
 		}
 	}},
 	{"YieldedBelongsToTheCaller", func(h *harness) {
-		h.append("a", 0, records("a", 0, 20)...)
+		h.mustAppend("a", 0, newRecords("a", 0, 20)...)
 		for rec, err := range h.s.Read(h.Context(), "a", graph.Range{}) {
 			if err != nil {
 				h.Fatal(err)
@@ -65,28 +65,28 @@ var readCases = []storeCase{
 			clear(info.First.Head)
 			clear(info.Last.Head)
 		}
-		h.holds("a", records("a", 0, 20))
+		h.expectRecords("a", newRecords("a", 0, 20))
 	}},
 	{"YieldedStaysAsItIs", func(h *harness) {
 		const n = 600
-		h.append("a", 0, records("a", 0, n)...)
-		l := h.read("a", graph.Range{})
-		h.prune("a", n+1)
-		h.append("a", 0, records("b", 0, n)...)
-		if d := diff(records("a", 0, n), l); d != "" {
+		h.mustAppend("a", 0, newRecords("a", 0, n)...)
+		l := h.mustRead("a", graph.Range{})
+		h.mustPrune("a", n+1)
+		h.mustAppend("a", 0, newRecords("b", 0, n)...)
+		if d := diffSlices(newRecords("a", 0, n), l); d != "" {
 			h.Errorf("what was read has changed since:\n%s", d)
 		}
 	}},
 }
 
-// ranges reads every combination of bounds and flags around the thread's records.
-func (h *harness) ranges(thread string, all []graph.Record) {
+// checkRanges reads every combination of bounds and flags around the thread's records.
+func (h *harness) checkRanges(thread string, all []graph.Record) {
 	h.Helper()
 	for _, after := range []int64{-1, 0, 1, 4, 5, 6, 9, 10, 15, 16, 17, 1 << 40} {
 		for _, upTo := range []int64{-1, 0, 1, 4, 5, 7, 14, 15, 16, 17, 1 << 40} {
 			for _, limit := range []int{-1, 0, 1, 3, 100} {
 				for flags := range 8 {
-					h.selects(thread, all, graph.Range{
+					h.checkRange(thread, all, graph.Range{
 						After: after, UpTo: upTo, Limit: limit,
 						FromSnapshot: flags&1 != 0, Heads: flags&2 != 0, Newest: flags&4 != 0,
 					})
@@ -96,16 +96,16 @@ func (h *harness) ranges(thread string, all []graph.Record) {
 	}
 }
 
-// selects checks that a range yields the right records of a thread that holds all.
-func (h *harness) selects(thread string, all []graph.Record, r graph.Range) {
+// checkRange checks that a range yields the right records of a thread that holds all.
+func (h *harness) checkRange(thread string, all []graph.Record, r graph.Range) {
 	h.Helper()
-	if d := diff(choose(all, r), h.read(thread, r)); d != "" {
+	if d := diffSlices(selectRecords(all, r), h.mustRead(thread, r)); d != "" {
 		h.Fatalf("Read(%q, %+v) (-want +got):\n%s", thread, r, d)
 	}
 }
 
-// choose implements graph.Range in the simplest way.
-func choose(all []graph.Record, r graph.Range) (l []graph.Record) {
+// selectRecords implements graph.Range in the simplest way.
+func selectRecords(all []graph.Record, r graph.Range) (l []graph.Record) {
 	for _, rec := range all {
 		if rec.Seq <= r.After || r.UpTo > 0 && rec.Seq > r.UpTo {
 			continue

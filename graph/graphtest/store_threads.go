@@ -10,19 +10,19 @@ import (
 
 var threadsCases = []storeCase{
 	{"NoneAtFirst", func(h *harness) {
-		if l := h.threads(""); len(l) != 0 {
+		if l := h.mustListThreads(""); len(l) != 0 {
 			h.Errorf("an empty store lists %v", l)
 		}
 	}},
 	{"FirstAndLastRecord", func(h *harness) {
-		h.append("one", 0, records("one", 0, 1)...)
-		h.append("two", 0, records("two", 0, 2)...)
-		h.append("ten", 0, records("ten", 0, 10)...)
+		h.mustAppend("one", 0, newRecords("one", 0, 1)...)
+		h.mustAppend("two", 0, newRecords("two", 0, 2)...)
+		h.mustAppend("ten", 0, newRecords("ten", 0, 10)...)
 		var want []graph.ThreadInfo
-		want = append(want, infos("two", records("two", 0, 2))...)
-		want = append(want, infos("ten", records("ten", 0, 10))...)
-		want = append(want, infos("one", records("one", 0, 1))...)
-		if d := diff(want, h.threads("")); d != "" {
+		want = append(want, newThreadInfos("two", newRecords("two", 0, 2))...)
+		want = append(want, newThreadInfos("ten", newRecords("ten", 0, 10))...)
+		want = append(want, newThreadInfos("one", newRecords("one", 0, 1))...)
+		if d := diffSlices(want, h.mustListThreads("")); d != "" {
 			h.Errorf("-want +got:\n%s", d)
 		}
 	}},
@@ -32,10 +32,10 @@ var threadsCases = []storeCase{
 			"b", "B", "%", "_", "*", "日本", "日本語", "日", "run/1", "run/1.a", "run/10", " ", "\t",
 		}
 		for _, name := range names {
-			h.append(name, 0, records(name, 0, 1)...)
+			h.mustAppend(name, 0, newRecords(name, 0, 1)...)
 		}
 		for _, prefix := range append(names, "", "r", "run/", "zzz", "a%%", "日本語学", "\U0010ffff", "é") {
-			h.lists(prefix, names)
+			h.checkListing(prefix, names)
 		}
 	}},
 	{"TenThousand", func(h *harness) {
@@ -43,15 +43,15 @@ var threadsCases = []storeCase{
 		names := make([]string, n)
 		for i := range names {
 			names[i] = fmt.Sprintf("run-%05d", i)
-			h.append(names[i], 0, records(names[i], 0, 1)...)
+			h.mustAppend(names[i], 0, newRecords(names[i], 0, 1)...)
 		}
-		h.lists("", names)
-		h.lists("run-01", names)
-		h.lists("run-09999", names)
+		h.checkListing("", names)
+		h.checkListing("run-01", names)
+		h.checkListing("run-09999", names)
 	}},
 	{"BreakEarly", func(h *harness) {
 		for i := range 100 {
-			h.append(fmt.Sprintf("run-%02d", i), 0, records("", 0, 1)...)
+			h.mustAppend(fmt.Sprintf("run-%02d", i), 0, newRecords("", 0, 1)...)
 		}
 		for range 50 {
 			for info, err := range h.s.Threads(h.Context(), "run-") {
@@ -61,12 +61,12 @@ var threadsCases = []storeCase{
 				break
 			}
 		}
-		h.append("run-99", 1, records("", 1, 1)...)
+		h.mustAppend("run-99", 1, newRecords("", 1, 1)...)
 	}},
 }
 
-// lists checks which of the names a listing has, and in which order.
-func (h *harness) lists(prefix string, names []string) {
+// checkListing checks which of the names a listing has, and in which order.
+func (h *harness) checkListing(prefix string, names []string) {
 	h.Helper()
 	var want, got []string
 	for _, name := range names {
@@ -76,13 +76,13 @@ func (h *harness) lists(prefix string, names []string) {
 	}
 	slices.Sort(want)
 	slices.Reverse(want)
-	for _, info := range h.threads(prefix) {
+	for _, info := range h.mustListThreads(prefix) {
 		got = append(got, info.Name)
-		if d := diff(infos(info.Name, records(info.Name, 0, 1)), []graph.ThreadInfo{info}); d != "" {
+		if d := diffSlices(newThreadInfos(info.Name, newRecords(info.Name, 0, 1)), []graph.ThreadInfo{info}); d != "" {
 			h.Errorf("Threads(%q) (-want +got):\n%s", prefix, d)
 		}
 	}
-	if d := diff(want, got); d != "" {
+	if d := diffSlices(want, got); d != "" {
 		h.Errorf("Threads(%q) (-want +got):\n%s", prefix, d)
 	}
 }

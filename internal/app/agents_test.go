@@ -79,7 +79,7 @@ func TestInstructions(t *testing.T) {
 	w.write("a/config.yaml", "name: A\ndynamic_instructions: true\n")
 	w.write("a/tools.sh", "# @cmd Looks.\nlook() { :; }\n# @cmd Says what to do.\n_instructions() { :; }\n")
 	p, _ := w.process(-1)
-	run, err := p.Start(Request{Agent: "./a", Prompt: "go"})
+	run, err := p.StartRun(Request{Agent: "./a", Prompt: "go"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func TestToolsOfAnAgent(t *testing.T) {
 	w.write("a/mcp.json", `{"mcpServers": {"shop": {"command": "`+server+`"}, "dead": {"command": "/nowhere/at/all"}}}`)
 	w.write("home/.config/raddle/functions/mcp.json", `{"mcpServers": {"shop": {"command": "/not/this/one"}}}`)
 	p, _ := w.process(-1)
-	run, err := p.Start(Request{Agent: "./a", Prompt: "go"})
+	run, err := p.StartRun(Request{Agent: "./a", Prompt: "go"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,9 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// bundled is the state of the installation of the agents that come with the
+// bundleInstall is the state of the installation of the agents that come with the
 // program, in this process.
-type bundled struct {
+type bundleInstall struct {
 	once sync.Once
 	err  error
 }
@@ -22,23 +22,23 @@ type bundled struct {
 // directory is read-only, only these agents are missing.
 func (p *Process) InstallBundled() error {
 	p.bundled.once.Do(func() {
-		if !bundle.Installed(p.Dirs.Agents) {
+		if !bundle.IsInstalled(p.Dirs.Agents) {
 			_, p.bundled.err = bundle.Install(p.Dirs.Agents, bundle.Options{})
 		}
 	})
 	return p.bundled.err
 }
 
-// Installed is the outcome for an agent that was to be installed.
-type Installed = bundle.Outcome
+// InstallOutcome is the outcome for an agent that was to be installed.
+type InstallOutcome = bundle.Outcome
 
 // BundledAgents returns the names of the agents that come with the program, sorted.
 func BundledAgents() []string { return bundle.Names() }
 
-// Reinstall restores agents that come with the program: those that names lists, or
+// ReinstallBundled restores agents that come with the program: those that names lists, or
 // all if it is empty. Files that the user has changed stay, unless force replaces
 // them.
-func (p *Process) Reinstall(names []string, force bool) ([]Installed, error) {
+func (p *Process) ReinstallBundled(names []string, force bool) ([]InstallOutcome, error) {
 	if len(names) == 0 {
 		names = nil
 	}
@@ -51,7 +51,7 @@ func (p *Process) Reinstall(names []string, force bool) ([]Installed, error) {
 		return nil, &Error{Kind: Usage, Err: err, Next: next}
 	}
 	if err != nil {
-		err = fmt.Errorf("the agents that come with raddle cannot be written to %s: %w", p.Dirs.Short(p.Dirs.Agents), err)
+		err = fmt.Errorf("the agents that come with raddle cannot be written to %s: %w", p.Dirs.ShortPath(p.Dirs.Agents), err)
 	}
 	return outcomes, err
 }

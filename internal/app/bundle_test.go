@@ -20,9 +20,9 @@ func TestBundledAgents(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
 	var names []string
-	for _, place := range p.Agents() {
+	for _, place := range p.ListAgents() {
 		names = append(names, place.Name)
-		a, err := p.Load(Look{Agent: place.Name, Strict: true})
+		a, err := p.Load(LoadRequest{Agent: place.Name, Strict: true})
 		if err != nil {
 			t.Errorf("%s: %v", place.Name, err)
 			continue
@@ -53,7 +53,7 @@ func TestBundledTeams(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
 	for name, want := range map[string][]string{"sisyphus": {"coder", "explore", "oracle"}, "code-reviewer": {"file-reviewer"}} {
-		a, err := p.Load(Look{Agent: name})
+		a, err := p.Load(LoadRequest{Agent: name})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,17 +69,17 @@ func TestBundledTeams(t *testing.T) {
 func TestBundledOnce(t *testing.T) {
 	w := newPlace(t)
 	p, _ := w.process(-1)
-	p.Agents()
+	p.ListAgents()
 	coder := filepath.Join(p.Dirs.Agents, "coder")
 	if err := os.RemoveAll(coder); err != nil {
 		t.Fatal(err)
 	}
 	again, _ := w.process(-1)
 	for _, q := range []*Process{p, again} {
-		if isDir(coder) || slices.ContainsFunc(q.Agents(), func(a Place) bool { return a.Name == "coder" }) {
+		if isDir(coder) || slices.ContainsFunc(q.ListAgents(), func(a Place) bool { return a.Name == "coder" }) {
 			t.Error("an agent that was deleted is there again")
 		}
-		if _, err := q.Find("coder"); err == nil || !strings.Contains(err.(*Error).Next, "raddle agents install coder") {
+		if _, err := q.FindAgent("coder"); err == nil || !strings.Contains(err.(*Error).Next, "raddle agents install coder") {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -97,9 +97,9 @@ func TestJiraHelper(t *testing.T) {
 		{"2", "mcp_invoke_atlassian", `{"tool":"check_stock","arguments":{"sku":"R-210"}}`}, {"3", "user__confirm", `{"question":"Write the issue?"}`}}}}
 	w.serve(m)
 	p, _ := w.process(-1)
-	p.Agents()
+	p.ListAgents()
 	w.write("home/.config/raddle/agents/jira-helper/mcp.json", `{"mcpServers": {"atlassian": {"command": "`+server+`"}}}`)
-	run, err := p.Start(Request{Agent: "jira-helper", Prompt: "go"})
+	run, err := p.StartRun(Request{Agent: "jira-helper", Prompt: "go"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,7 +130,7 @@ func BenchmarkInstalled(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		p.bundled = bundled{}
+		p.bundled = bundleInstall{}
 		if err := p.InstallBundled(); err != nil {
 			b.Fatal(err)
 		}

@@ -28,13 +28,13 @@ func IsPath(s string) bool {
 	return strings.HasPrefix(s, ".") || strings.ContainsAny(s, "/"+string(filepath.Separator)) || ext == ".yaml" || ext == ".yml"
 }
 
-// Find locates an agent by its name in the agents directory, or by its path. It
+// FindAgent locates an agent by its name in the agents directory, or by its path. It
 // first installs the agents that come with the program, if necessary.
-func (p *Process) Find(agent string) (Place, error) {
+func (p *Process) FindAgent(agent string) (Place, error) {
 	_ = p.InstallBundled() // unknownAgent reports it if it matters
 	switch {
 	case agent == "":
-		return Place{}, usage("name one: an agent in "+p.Dirs.Short(p.Dirs.Agents)+", or a path", "the agent's name is empty")
+		return Place{}, newUsageError("name one: an agent in "+p.Dirs.ShortPath(p.Dirs.Agents)+", or a path", "the agent's name is empty")
 	case IsPath(agent):
 		return p.findPath(agent)
 	}
@@ -47,15 +47,15 @@ func (p *Process) Find(agent string) (Place, error) {
 
 // agentDir returns the directory of the agent with a name; <AGENT>_DATA_DIR may move it.
 func (p *Process) agentDir(name string) string {
-	if moved, ok := p.env.lookup(upper(name) + "_DATA_DIR"); ok {
-		return p.Dirs.Abs(moved)
+	if moved, ok := p.env.lookup(envName(name) + "_DATA_DIR"); ok {
+		return p.Dirs.AbsPath(moved)
 	}
 	return filepath.Join(p.Dirs.Agents, name)
 }
 
 func (p *Process) unknownAgent(name string) error {
 	var known []string
-	for _, a := range p.Agents() {
+	for _, a := range p.ListAgents() {
 		known = append(known, a.Name)
 	}
 	next := wording.SuggestNearest(name, known, "")
@@ -73,22 +73,22 @@ func (p *Process) unknownAgent(name string) error {
 	default:
 		next = "the agents there are " + strings.Join(known, ", ") + "; for a path, write ./" + name
 	}
-	return usage(next, "unknown agent %q: there is no directory %s", name, p.Dirs.Short(p.agentDir(name)))
+	return newUsageError(next, "unknown agent %q: there is no directory %s", name, p.Dirs.ShortPath(p.agentDir(name)))
 }
 
 // findPath locates an agent by its directory or by its definition file.
 func (p *Process) findPath(path string) (Place, error) {
-	abs := p.Dirs.Abs(path)
+	abs := p.Dirs.AbsPath(path)
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Place{}, usage(nearSibling(abs), "unknown agent %q: there is no such file or directory", path)
+		return Place{}, newUsageError(nearSibling(abs), "unknown agent %q: there is no such file or directory", path)
 	case err != nil:
 		return Place{}, &Error{Kind: Usage, Msg: "unknown agent " + path, Err: err}
 	case info.IsDir():
 		return Place{Name: filepath.Base(abs), Dir: abs}, nil
 	case !slices.Contains(definitions, filepath.Base(abs)):
-		return Place{}, usage("name the agent's directory", "%s is not an agent: the file of an agent is graph.yaml or config.yaml", path)
+		return Place{}, newUsageError("name the agent's directory", "%s is not an agent: the file of an agent is graph.yaml or config.yaml", path)
 	}
 	dir := filepath.Dir(abs)
 	return Place{Name: filepath.Base(dir), Dir: dir}, nil
@@ -107,9 +107,9 @@ func nearSibling(path string) string {
 	return wording.SuggestNearest(filepath.Base(path), names, "")
 }
 
-// Agents returns the agents that can be called by their name, sorted. It first
+// ListAgents returns the agents that can be called by their name, sorted. It first
 // installs the agents that come with the program, if necessary.
-func (p *Process) Agents() []Place {
+func (p *Process) ListAgents() []Place {
 	_ = p.InstallBundled() // after an error, the agents that exist are still listed
 	entries, err := os.ReadDir(p.Dirs.Agents)
 	if err != nil {

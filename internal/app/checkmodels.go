@@ -10,47 +10,47 @@ import (
 // checkModels returns an error if a model that the caller named does not exist,
 // before anything runs.
 func (p *Process) checkModels(r *Record) error {
-	m := p.models()
+	m := p.newModelResolver()
 	if id := r.Override; id != "" && !m.Known(r.Dir, id) {
-		return m.notKnown(r.Dir, id, Usage)
+		return m.unknownModelError(r.Dir, id, Usage)
 	}
 	if id := r.Model; id != "" && r.Override == "" && !m.Known(r.Dir, id) {
-		return m.notKnown(r.Dir, id, Invalid)
+		return m.unknownModelError(r.Dir, id, Invalid)
 	}
 	return nil
 }
 
-// notKnown returns the error for an unknown model id of the caller.
-func (m *models) notKnown(dir, id string, kind Kind) error {
-	c, name := m.find(id)
+// unknownModelError returns the error for an unknown model id of the caller.
+func (m *modelResolver) unknownModelError(dir, id string, kind Kind) error {
+	c, name := m.findClient(id)
 	file, script := strings.CutPrefix(id, "script:")
 	switch {
 	case c != nil && name == "":
 		return &Error{Kind: kind, Msg: "model " + id + ": the client lists no chat model", Next: "name the model: " + c.Name + ":MODEL"}
 	case c != nil || script:
-		return &Error{Kind: kind, Msg: "model " + id + ": there is no file " + m.process.Dirs.Short(m.transcript(dir, c, file))}
+		return &Error{Kind: kind, Msg: "model " + id + ": there is no file " + m.process.Dirs.ShortPath(m.transcriptPath(dir, c, file))}
 	}
-	err := m.unknown(id)
+	err := m.unknownClientError(id)
 	err.Kind = kind
 	return err
 }
 
-// Callable returns an error if an agent cannot call its models, as far as that can
+// CheckCallable returns an error if an agent cannot call its models, as far as that can
 // be seen without a call: invalid transcripts, and clients that cannot be
 // called yet. A graph may continue after a node fails, so that such an error
 // would be found late. Callable does not check keys; the call does.
-func (p *Process) Callable(a *flow.Agent) error {
-	m := p.models()
+func (p *Process) CheckCallable(a *flow.Agent) error {
+	m := p.newModelResolver()
 	for _, id := range a.Models() {
-		if err := m.callable(a.Dir, id); err != nil {
+		if err := m.checkCallable(a.Dir, id); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (m *models) callable(dir, id string) error {
-	c, name := m.find(id)
+func (m *modelResolver) checkCallable(dir, id string) error {
+	c, name := m.findClient(id)
 	file, isScript := strings.CutPrefix(id, "script:")
 	switch {
 	case c != nil && c.Type == "bedrock":
@@ -60,7 +60,7 @@ func (m *models) callable(dir, id string) error {
 	case c != nil || !isScript:
 		return nil
 	}
-	if _, err := script.Open(m.transcript(dir, c, file)); err != nil {
+	if _, err := script.Open(m.transcriptPath(dir, c, file)); err != nil {
 		return &Error{Kind: Invalid, Msg: "the transcript of model " + id + " cannot be replayed", Err: err}
 	}
 	return nil

@@ -65,9 +65,9 @@ func providerOf(typ string) *provider {
 	return &providers[i]
 }
 
-// clients returns the clients that models can be called from: the clients of
+// collectClients returns the clients that models can be called from: the clients of
 // config.yaml, then the known providers that it does not name.
-func clients(c *Config, env environ) []client {
+func collectClients(c *Config, env environ) []client {
 	var all []client
 	for _, cc := range c.Clients {
 		all = append(all, configuredClient(cc, env))
@@ -77,8 +77,8 @@ func clients(c *Config, env environ) []client {
 			continue
 		}
 		cl := client{ClientConfig: ClientConfig{Name: p.name, Type: p.typ, Base: p.base}, keyNames: p.keys}
-		cl.Key, _ = env.first(p.keys)
-		if base, ok := env.first(p.at); ok {
+		cl.Key, _ = env.lookupFirst(p.keys)
+		if base, ok := env.lookupFirst(p.at); ok {
 			cl.Base = base
 		}
 		all = append(all, cl)
@@ -90,8 +90,8 @@ func clients(c *Config, env environ) []client {
 // environment, <CLIENT>_API_KEY and <CLIENT>_API_BASE, and with the defaults of its
 // type.
 func configuredClient(cc ClientConfig, env environ) client {
-	cl := client{ClientConfig: cc, configured: true, keyNames: []string{upper(cc.Name) + "_API_KEY"}}
-	at := []string{upper(cc.Name) + "_API_BASE"}
+	cl := client{ClientConfig: cc, configured: true, keyNames: []string{envName(cc.Name) + "_API_KEY"}}
+	at := []string{envName(cc.Name) + "_API_BASE"}
 	p := providerOf(cc.Type)
 	if p == nil {
 		p = providerOf(cc.Name) // a known name with another type
@@ -104,10 +104,10 @@ func configuredClient(cc ClientConfig, env environ) client {
 	case cc.KeyVar != "":
 		cl.keyNames = []string{cc.KeyVar}
 	case cl.Key == "":
-		cl.Key, _ = env.first(cl.keyNames)
+		cl.Key, _ = env.lookupFirst(cl.keyNames)
 	}
 	if cl.Base == "" {
-		cl.Base, _ = env.first(at)
+		cl.Base, _ = env.lookupFirst(at)
 	}
 	if cl.Base == "" && p != nil {
 		cl.Base = p.base
@@ -115,8 +115,8 @@ func configuredClient(cc ClientConfig, env environ) client {
 	return cl
 }
 
-// first returns the value of the first variable that is set.
-func (e environ) first(names []string) (string, bool) {
+// lookupFirst returns the value of the first variable that is set.
+func (e environ) lookupFirst(names []string) (string, bool) {
 	for _, name := range names {
 		if v, ok := e.lookup(name); ok {
 			return v, true
@@ -125,8 +125,8 @@ func (e environ) first(names []string) (string, bool) {
 	return "", false
 }
 
-// chat returns the first chat model of the client.
-func (c *client) chat() string {
+// firstChatModel returns the first chat model of the client.
+func (c *client) firstChatModel() string {
 	for _, m := range c.Models {
 		if m.Kind == "chat" {
 			return m.Name
@@ -135,8 +135,8 @@ func (c *client) chat() string {
 	return ""
 }
 
-// ready reports whether the client has the key that its calls need.
-func (c *client) ready() bool {
+// isReady reports whether the client has the key that its calls need.
+func (c *client) isReady() bool {
 	p := providerOf(c.Name)
 	return c.Key != "" || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
 }
@@ -148,7 +148,7 @@ func keyVariables(c *Config) []string {
 		names = append(names, p.keys...)
 	}
 	for _, cc := range c.Clients {
-		names = append(names, upper(cc.Name)+"_API_KEY")
+		names = append(names, envName(cc.Name)+"_API_KEY")
 		if cc.KeyVar != "" {
 			names = append(names, cc.KeyVar)
 		}

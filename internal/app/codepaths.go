@@ -30,7 +30,7 @@ func (b *toolbox) codePaths() []string {
 		paths = append(paths, b.agents[dir]...)
 	}
 	for _, path := range slices.Sorted(maps.Keys(b.servers)) {
-		for _, program := range b.servers[path].Programs() {
+		for _, program := range b.servers[path].ProgramPaths() {
 			if isFile(program) {
 				paths = append(paths, program)
 			}
@@ -59,7 +59,7 @@ func namedBeside(dir string) (paths []string) {
 		return nil
 	}
 	add := func(path string) {
-		if !within(dir, path) && !within(path, dir) && !slices.Contains(paths, path) {
+		if !isBelow(dir, path) && !isBelow(path, dir) && !slices.Contains(paths, path) {
 			paths = append(paths, path)
 		}
 	}

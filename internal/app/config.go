@@ -90,33 +90,33 @@ type setting struct {
 
 var settings = []setting{
 	{"agent_session", func(c *Config, s string) error { c.Session = s; return nil }},
-	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = boolean(s); return }},
+	{"function_calling_support", func(c *Config, s string) (err error) { c.FunctionCalling, err = parseBool(s); return }},
 	{"in_doubt", func(c *Config, s string) (err error) { c.InDoubt, err = parseDoubt(s); return }},
 	{"max_state", func(c *Config, s string) (err error) { c.MaxState, err = parseMebibytes(s); return }},
 	{"max_value", func(c *Config, s string) (err error) { c.MaxValue, err = parseMebibytes(s); return }},
 	{"max_reply", func(c *Config, s string) (err error) { c.MaxReply, err = parseMebibytes(s); return }},
 	{"mcp", func(c *Config, s string) error { c.MCPFile = s; return nil }},
-	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = boolean(s); return }},
+	{"mcp_server_support", func(c *Config, s string) (err error) { c.MCP, err = parseBool(s); return }},
 	{"model", func(c *Config, s string) error { c.Model = s; return nil }},
-	{"rag_chunk_overlap", func(c *Config, s string) (err error) { c.RAG.ChunkOverlap, err = amount(s); return }},
-	{"rag_chunk_size", func(c *Config, s string) (err error) { c.RAG.ChunkSize, err = amount(s); return }},
+	{"rag_chunk_overlap", func(c *Config, s string) (err error) { c.RAG.ChunkOverlap, err = parseCount(s); return }},
+	{"rag_chunk_size", func(c *Config, s string) (err error) { c.RAG.ChunkSize, err = parseCount(s); return }},
 	{"rag_embedding_model", func(c *Config, s string) error { c.RAG.Model = s; return nil }},
 	{"rag_extractor_model", func(c *Config, s string) error { c.RAG.Extractor = s; return nil }},
 	{"rag_reranker_model", func(c *Config, s string) error { c.RAG.Reranker = s; return nil }},
 	{"rag_template", func(c *Config, s string) error { c.RAG.Template = s; return nil }},
-	{"rag_top_k", func(c *Config, s string) (err error) { c.RAG.TopK, err = amount(s); return }},
-	{"read_timeout", func(c *Config, s string) (err error) { c.ReadTimeout, err = seconds(s); return }},
-	{"retry_patience", func(c *Config, s string) (err error) { c.Patience, err = limit(s); return }},
-	{"skills_enabled", func(c *Config, s string) (err error) { c.Skills.Enabled, err = boolean(s); return }},
+	{"rag_top_k", func(c *Config, s string) (err error) { c.RAG.TopK, err = parseCount(s); return }},
+	{"read_timeout", func(c *Config, s string) (err error) { c.ReadTimeout, err = parseSeconds(s); return }},
+	{"retry_patience", func(c *Config, s string) (err error) { c.Patience, err = parseTimeLimit(s); return }},
+	{"skills_enabled", func(c *Config, s string) (err error) { c.Skills.Enabled, err = parseBool(s); return }},
 	{"store", func(c *Config, s string) error { c.Store = s; return nil }},
-	{"stream_timeout", func(c *Config, s string) (err error) { c.StreamTimeout, err = limit(s); return }},
-	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = number(s, 0, 2); return }},
-	{"tool_timeout", func(c *Config, s string) (err error) { c.ToolTimeout, err = limit(s); return }},
-	{"top_p", func(c *Config, s string) (err error) { c.TopP, err = number(s, 0, 1); return }},
+	{"stream_timeout", func(c *Config, s string) (err error) { c.StreamTimeout, err = parseTimeLimit(s); return }},
+	{"temperature", func(c *Config, s string) (err error) { c.Temperature, err = parseNumber(s, 0, 2); return }},
+	{"tool_timeout", func(c *Config, s string) (err error) { c.ToolTimeout, err = parseTimeLimit(s); return }},
+	{"top_p", func(c *Config, s string) (err error) { c.TopP, err = parseNumber(s, 0, 1); return }},
 }
 
-// known returns all keys of config.yaml.
-func known() []string {
+// configKeys returns all keys of config.yaml.
+func configKeys() []string {
 	keys := []string{"clients", "document_loaders", "permissions", "visible_skills"}
 	for _, s := range settings {
 		keys = append(keys, s.key)
@@ -136,27 +136,27 @@ func loadConfig(dir string, env environ) (Config, error) {
 		return c, &Error{Kind: Invalid, Msg: "the configuration cannot be read", Err: err, Next: "make the file readable, or move it away"}
 	default:
 		r := &configReader{path: path, env: env}
-		if r.read(text, &c); len(r.faults) > 0 {
+		if r.readConfig(text, &c); len(r.faults) > 0 {
 			return c, &ConfigError{Faults: r.faults}
 		}
 	}
-	return c, c.environment(env)
+	return c, c.applyEnvironment(env)
 }
 
-// environment applies the RADDLE_ variables.
-func (c *Config) environment(env environ) error {
+// applyEnvironment applies the RADDLE_ variables.
+func (c *Config) applyEnvironment(env environ) error {
 	for _, s := range settings {
 		name := "RADDLE_" + strings.ToUpper(s.key)
 		if text, ok := env.lookup(name); ok {
 			if err := s.set(c, text); err != nil {
-				return invalid("correct it, or unset it", "environment variable %s: %v", name, err)
+				return newInvalidError("correct it, or unset it", "environment variable %s: %v", name, err)
 			}
 		}
 	}
 	return nil
 }
 
-func boolean(s string) (*bool, error) {
+func parseBool(s string) (*bool, error) {
 	switch strings.ToLower(s) {
 	case "true", "1", "yes", "on":
 		return new(true), nil
@@ -174,7 +174,7 @@ func parseDoubt(s string) (tool.Doubt, error) {
 	return d, nil
 }
 
-func number(s string, least, most float64) (*float64, error) {
+func parseNumber(s string, least, most float64) (*float64, error) {
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
 		return nil, fmt.Errorf("%q is not a number", s)
@@ -185,8 +185,8 @@ func number(s string, least, most float64) (*float64, error) {
 	return &f, nil
 }
 
-// amount parses a number of things.
-func amount(s string) (*int, error) {
+// parseCount parses a number of things.
+func parseCount(s string) (*int, error) {
 	n, err := strconv.Atoi(s)
 	if err != nil || n < 0 {
 		return nil, fmt.Errorf("%q must be a whole number", s)
@@ -206,15 +206,15 @@ func parseMebibytes(s string) (int, error) {
 	return n << 20, nil
 }
 
-// limit parses a time in seconds; 0 means no limit.
-func limit(s string) (time.Duration, error) {
+// parseTimeLimit parses a time in seconds; 0 means no limit.
+func parseTimeLimit(s string) (time.Duration, error) {
 	if s == "0" {
 		return -1, nil
 	}
-	return seconds(s)
+	return parseSeconds(s)
 }
 
-func seconds(s string) (time.Duration, error) {
+func parseSeconds(s string) (time.Duration, error) {
 	if f, err := strconv.ParseFloat(s, 64); err == nil && f > 0 && f < 1e9 {
 		return time.Duration(f * float64(time.Second)), nil
 	}

@@ -24,29 +24,29 @@ var (
 	modelKinds = []string{"chat", "embedding", "reranker"}
 )
 
-// clients reads a list of clients, or a mapping from their names.
-func (r *configReader) clients(n *yaml.Node, c *Config) {
-	if n = resolve(n); n.Kind == yaml.MappingNode {
+// readClients reads a list of clients, or a mapping from their names.
+func (r *configReader) readClients(n *yaml.Node, c *Config) {
+	if n = resolveAlias(n); n.Kind == yaml.MappingNode {
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			r.client(n.Content[i+1], n.Content[i].Value, c)
+			r.readClient(n.Content[i+1], n.Content[i].Value, c)
 		}
 		return
 	}
-	for _, item := range r.list(n, "clients") {
-		r.client(item, "", c)
+	for _, item := range r.readList(n, "clients") {
+		r.readClient(item, "", c)
 	}
 }
 
-func (r *configReader) client(n *yaml.Node, name string, c *Config) {
+func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 	cl := ClientConfig{Name: name}
-	r.mapping(n, "a client", clientKeys, func(key string, v *yaml.Node) {
+	r.readMapping(n, "a client", clientKeys, func(key string, v *yaml.Node) {
 		if key == "models" {
-			for _, item := range r.list(v, "models") {
-				r.model(item, &cl)
+			for _, item := range r.readList(v, "models") {
+				r.readModel(item, &cl)
 			}
 			return
 		}
-		s, ok := r.scalar(v, key)
+		s, ok := r.readScalar(v, key)
 		switch {
 		case !ok:
 		case key == "name":
@@ -54,7 +54,7 @@ func (r *configReader) client(n *yaml.Node, name string, c *Config) {
 		case key == "type":
 			cl.Type = cmp.Or(clientAliases[s], s)
 			if !slices.Contains(clientTypes, cl.Type) {
-				r.fault(v, cmp.Or(clientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
+				r.addFault(v, cmp.Or(clientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
 			}
 		case key == "api_base":
 			cl.Base = s
@@ -62,73 +62,73 @@ func (r *configReader) client(n *yaml.Node, name string, c *Config) {
 			if cl.Key = s; s != "" {
 				cl.KeyLine = v.Line
 			}
-			if m := reference.FindStringSubmatch(resolve(v).Value); m != nil {
+			if m := reference.FindStringSubmatch(resolveAlias(v).Value); m != nil {
 				cl.KeyVar = m[1]
 			}
 		}
 	})
-	r.complete(n, &cl, c)
+	r.completeClient(n, &cl, c)
 	c.Clients = append(c.Clients, cl)
 }
 
-// complete checks what can only be checked on the whole client.
-func (r *configReader) complete(n *yaml.Node, cl *ClientConfig, c *Config) {
+// completeClient checks what can only be checked on the whole client.
+func (r *configReader) completeClient(n *yaml.Node, cl *ClientConfig, c *Config) {
 	switch {
 	case cl.Type == "" && slices.Contains(clientTypes, cl.Name):
 		cl.Type = cl.Name
 	case cl.Type == "" && clientAliases[cl.Name] != "":
 		cl.Type = clientAliases[cl.Name]
 	case cl.Type == "":
-		r.fault(n, "", "a client needs a type: one of %s", strings.Join(clientTypes, ", "))
+		r.addFault(n, "", "a client needs a type: one of %s", strings.Join(clientTypes, ", "))
 	case cl.Name == "":
 		cl.Name = cl.Type
 	}
 	switch {
 	case strings.Contains(cl.Name, ":"):
-		r.fault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
+		r.addFault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
 	case slices.ContainsFunc(c.Clients, func(o ClientConfig) bool { return o.Name == cl.Name }):
-		r.fault(n, "give one of them another name", "two clients are named %q", cl.Name)
+		r.addFault(n, "give one of them another name", "two clients are named %q", cl.Name)
 	case cl.Type == "openai-compatible" && cl.Base == "":
-		r.fault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
+		r.addFault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
 	}
 }
 
-// model reads a model: its name, or a mapping.
-func (r *configReader) model(n *yaml.Node, cl *ClientConfig) {
+// readModel reads a model: its name, or a mapping.
+func (r *configReader) readModel(n *yaml.Node, cl *ClientConfig) {
 	m := ModelConfig{Kind: "chat"}
-	if resolve(n).Kind == yaml.ScalarNode {
-		m.Name, _ = r.scalar(n, "a model")
+	if resolveAlias(n).Kind == yaml.ScalarNode {
+		m.Name, _ = r.readScalar(n, "a model")
 		cl.Models = append(cl.Models, m)
 		return
 	}
-	r.mapping(n, "a model", modelKeys, func(key string, v *yaml.Node) {
+	r.readMapping(n, "a model", modelKeys, func(key string, v *yaml.Node) {
 		switch key {
 		case "name":
-			m.Name, _ = r.scalar(v, key)
+			m.Name, _ = r.readScalar(v, key)
 		case "type":
-			m.Kind, _ = r.scalar(v, key)
+			m.Kind, _ = r.readScalar(v, key)
 			if !slices.Contains(modelKinds, m.Kind) {
-				r.fault(v, wording.SuggestNearest(m.Kind, modelKinds, ""), "unknown model type %q; the types are %s", m.Kind, strings.Join(modelKinds, ", "))
+				r.addFault(v, wording.SuggestNearest(m.Kind, modelKinds, ""), "unknown model type %q; the types are %s", m.Kind, strings.Join(modelKinds, ", "))
 			}
 		case "reasoning_levels", "reasoning_effort_levels":
-			for _, item := range r.list(v, key) {
-				if s, ok := r.scalar(item, key); ok {
+			for _, item := range r.readList(v, key) {
+				if s, ok := r.readScalar(item, key); ok {
 					m.Efforts = append(m.Efforts, s)
 				}
 			}
 		default:
-			r.modelFact(key, v, &m)
+			r.readModelFact(key, v, &m)
 		}
 	})
 	if m.Name == "" {
-		r.fault(n, "", "a model needs a name")
+		r.addFault(n, "", "a model needs a name")
 	}
 	cl.Models = append(cl.Models, m)
 }
 
-// modelFact reads one fact about a model.
-func (r *configReader) modelFact(key string, v *yaml.Node, m *ModelConfig) {
-	s, ok := r.scalar(v, key)
+// readModelFact reads one fact about a model.
+func (r *configReader) readModelFact(key string, v *yaml.Node, m *ModelConfig) {
+	s, ok := r.readScalar(v, key)
 	if !ok {
 		return
 	}
@@ -139,15 +139,15 @@ func (r *configReader) modelFact(key string, v *yaml.Node, m *ModelConfig) {
 	case "max_output_tokens":
 		m.Output, err = strconv.Atoi(s)
 	case "input_price":
-		m.InputPrice, err = number(s, 0, math.MaxFloat64)
+		m.InputPrice, err = parseNumber(s, 0, math.MaxFloat64)
 	case "output_price":
-		m.OutputPrice, err = number(s, 0, math.MaxFloat64)
+		m.OutputPrice, err = parseNumber(s, 0, math.MaxFloat64)
 	case "supports_function_calling":
 		var can *bool
-		can, err = boolean(s)
+		can, err = parseBool(s)
 		m.NoTools = err == nil && !*can
 	}
 	if err != nil {
-		r.fault(v, "", "%s: %v", key, err)
+		r.addFault(v, "", "%s: %v", key, err)
 	}
 }

@@ -50,7 +50,7 @@ type configReader struct {
 	faults []Fault
 }
 
-func (r *configReader) fault(n *yaml.Node, hint, format string, args ...any) {
+func (r *configReader) addFault(n *yaml.Node, hint, format string, args ...any) {
 	f := Fault{Path: r.path, Line: 1, Col: 1, Msg: fmt.Sprintf(format, args...), Hint: hint}
 	if n != nil && n.Line > 0 {
 		f.Line, f.Col = n.Line, n.Column
@@ -58,45 +58,45 @@ func (r *configReader) fault(n *yaml.Node, hint, format string, args ...any) {
 	r.faults = append(r.faults, f)
 }
 
-func (r *configReader) read(text []byte, c *Config) {
+func (r *configReader) readConfig(text []byte, c *Config) {
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
 	if err != nil {
-		r.syntax(err)
+		r.addSyntaxFault(err)
 		return
 	}
 	var doc yaml.Node
 	if err := loader.Load(&doc); err != nil {
 		if !errors.Is(err, io.EOF) {
-			r.syntax(err)
+			r.addSyntaxFault(err)
 		}
 		return
 	}
 	if len(doc.Content) != 1 {
 		return
 	}
-	r.mapping(doc.Content[0], "the file", known(), func(key string, v *yaml.Node) {
+	r.readMapping(doc.Content[0], "the file", configKeys(), func(key string, v *yaml.Node) {
 		switch i := slices.IndexFunc(settings, func(s setting) bool { return s.key == key }); {
 		case i >= 0:
-			if s, ok := r.scalar(v, key); ok {
+			if s, ok := r.readScalar(v, key); ok {
 				if err := settings[i].set(c, s); err != nil {
-					r.fault(v, "", "%s: %v", key, err)
+					r.addFault(v, "", "%s: %v", key, err)
 				}
 			}
 		case key == "clients":
-			r.clients(v, c)
+			r.readClients(v, c)
 		case key == "document_loaders":
 			c.RAG.Loaders = map[string]string{}
-			r.mapping(v, "document_loaders", nil, func(name string, command *yaml.Node) {
-				if s, ok := r.scalar(command, name); ok {
+			r.readMapping(v, "document_loaders", nil, func(name string, command *yaml.Node) {
+				if s, ok := r.readScalar(command, name); ok {
 					c.RAG.Loaders[name] = s
 				}
 			})
 		case key == "permissions":
-			r.permissions(v, c)
+			r.readPermissions(v, c)
 		case key == "visible_skills":
 			c.Skills.Visible = []string{}
-			for _, item := range r.list(v, key) {
-				if name, ok := r.scalar(item, "a name in visible_skills"); ok {
+			for _, item := range r.readList(v, key) {
+				if name, ok := r.readScalar(item, "a name in visible_skills"); ok {
 					c.Skills.Visible = append(c.Skills.Visible, name)
 				}
 			}
@@ -104,37 +104,37 @@ func (r *configReader) read(text []byte, c *Config) {
 	})
 }
 
-// permissions reads the user's rules for calls of tools.
-func (r *configReader) permissions(n *yaml.Node, c *Config) {
+// readPermissions reads the user's rules for calls of tools.
+func (r *configReader) readPermissions(n *yaml.Node, c *Config) {
 	var err error
-	c.Permissions, err = permission.Read(r.path, n)
+	c.Permissions, err = permission.ReadRules(r.path, n)
 	if faults, ok := errors.AsType[*permission.Error](err); ok {
 		for _, f := range faults.Faults {
 			r.faults = append(r.faults, Fault{Path: f.File, Line: f.Line, Col: f.Col, Msg: f.Msg})
 		}
 	} else if err != nil {
-		r.fault(n, "", "permissions: %v", err)
+		r.addFault(n, "", "permissions: %v", err)
 	}
 }
 
-// syntax adds the error of the YAML library, with its place.
-func (r *configReader) syntax(err error) {
+// addSyntaxFault adds the error of the YAML library, with its place.
+func (r *configReader) addSyntaxFault(err error) {
 	if load, ok := errors.AsType[*yaml.LoadError](err); ok && load.Mark.Line > 0 {
-		r.fault(&yaml.Node{Line: load.Mark.Line, Column: load.Mark.Column + 1}, "", "%s", load.Message)
+		r.addFault(&yaml.Node{Line: load.Mark.Line, Column: load.Mark.Column + 1}, "", "%s", load.Message)
 		return
 	}
-	r.fault(nil, "", "%v", err)
+	r.addFault(nil, "", "%v", err)
 }
 
-// mapping calls each for every known key of a mapping, in file order; if known is nil,
+// readMapping calls each for every known key of a mapping, in file order; if known is nil,
 // for every key.
-func (r *configReader) mapping(n *yaml.Node, what string, known []string, each func(key string, v *yaml.Node)) {
-	n = resolve(n)
+func (r *configReader) readMapping(n *yaml.Node, what string, known []string, each func(key string, v *yaml.Node)) {
+	n = resolveAlias(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return
 	}
 	if n.Kind != yaml.MappingNode {
-		r.fault(n, "", "%s must be a mapping of keys to values", what)
+		r.addFault(n, "", "%s must be a mapping of keys to values", what)
 		return
 	}
 	var seen []string
@@ -142,9 +142,9 @@ func (r *configReader) mapping(n *yaml.Node, what string, known []string, each f
 		key := n.Content[i]
 		switch {
 		case slices.Contains(seen, key.Value):
-			r.fault(key, "", "key %q is given twice", key.Value)
+			r.addFault(key, "", "key %q is given twice", key.Value)
 		case key.Kind != yaml.ScalarNode || known != nil && !slices.Contains(known, key.Value):
-			r.fault(key, wording.SuggestNearest(key.Value, known, ""), "unknown key %q in %s", key.Value, what)
+			r.addFault(key, wording.SuggestNearest(key.Value, known, ""), "unknown key %q in %s", key.Value, what)
 		default:
 			each(key.Value, n.Content[i+1])
 		}
@@ -155,12 +155,12 @@ func (r *configReader) mapping(n *yaml.Node, what string, known []string, each f
 // reference matches a value that is replaced by a variable of the environment.
 var reference = regexp.MustCompile(`^\$\{([A-Za-z_][A-Za-z0-9_]*)\}$`)
 
-// scalar returns a value as text. ${NAME} is replaced by the variable's value, or by
+// readScalar returns a value as text. ${NAME} is replaced by the variable's value, or by
 // nothing if the variable is not set; a call that misses its key reports that itself.
-func (r *configReader) scalar(n *yaml.Node, what string) (string, bool) {
-	n = resolve(n)
+func (r *configReader) readScalar(n *yaml.Node, what string) (string, bool) {
+	n = resolveAlias(n)
 	if n.Kind != yaml.ScalarNode || n.Tag == "!!null" {
-		r.fault(n, "", "%s must be a single value", what)
+		r.addFault(n, "", "%s must be a single value", what)
 		return "", false
 	}
 	if m := reference.FindStringSubmatch(n.Value); m != nil {
@@ -169,19 +169,19 @@ func (r *configReader) scalar(n *yaml.Node, what string) (string, bool) {
 	return n.Value, true
 }
 
-func (r *configReader) list(n *yaml.Node, what string) []*yaml.Node {
-	n = resolve(n)
+func (r *configReader) readList(n *yaml.Node, what string) []*yaml.Node {
+	n = resolveAlias(n)
 	if n.Kind == yaml.SequenceNode {
 		return n.Content
 	}
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!null" {
-		r.fault(n, "", "%s must be a list", what)
+		r.addFault(n, "", "%s must be a list", what)
 	}
 	return nil
 }
 
-// resolve follows aliases. The library refuses aliases that contain themselves.
-func resolve(n *yaml.Node) *yaml.Node {
+// resolveAlias follows aliases. The library refuses aliases that contain themselves.
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode && n.Alias != nil {
 		n = n.Alias
 	}

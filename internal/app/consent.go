@@ -8,10 +8,10 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// Pickup is a directory that a run uses because it is in the working directory, not
+// ImplicitDir is a directory that a run uses because it is in the working directory, not
 // because the user named it. Until the user consents, its rules can only forbid, the
 // tools of its scripts ask for each call, and its servers are not started.
-type Pickup struct {
+type ImplicitDir struct {
 	Dir   string // absolute
 	Agent bool   // it belongs to an agent and is not the project's own rules
 	// Packages reports whether it holds interpreters and packages, such as .venv. Until
@@ -21,18 +21,18 @@ type Pickup struct {
 	Digest   string   // digest of the current content of Files
 }
 
-// Pickups returns what an agent picks up in the working directory without consent:
+// FindImplicitDirs returns what an agent picks up in the working directory without consent:
 // the project's own rules, and the agents that it runs from elsewhere.
-func (p *Process) Pickups(a *flow.Agent) ([]Pickup, error) {
+func (p *Process) FindImplicitDirs(a *flow.Agent) ([]ImplicitDir, error) {
 	dirs := []string{filepath.Join(p.Dirs.Work, filepath.Dir(projectFile))}
 	for _, child := range a.Agents() {
-		if !p.vouched(child.Dir, a.Dir) {
+		if !p.isNamedOrInstalled(child.Dir, a.Dir) {
 			dirs = append(dirs, child.Dir)
 		}
 	}
-	var list []Pickup
+	var list []ImplicitDir
 	for i, dir := range dirs {
-		if !isDir(dir) || p.consented(dir) {
+		if !isDir(dir) || p.hasConsent(dir) {
 			continue
 		}
 		digest, files, err := permission.Digest(dir)
@@ -40,18 +40,18 @@ func (p *Process) Pickups(a *flow.Agent) ([]Pickup, error) {
 			return nil, err
 		}
 		if len(files) > 0 {
-			list = append(list, Pickup{Dir: dir, Agent: i > 0, Files: files, Digest: digest})
+			list = append(list, ImplicitDir{Dir: dir, Agent: i > 0, Files: files, Digest: digest})
 		}
 	}
-	return append(list, p.packagePickups(a)...), nil
+	return append(list, p.findPackageDirs(a)...), nil
 }
 
-// Consent records that the user has agreed to a directory as it was shown. Runs
+// RecordConsent records that the user has agreed to a directory as it was shown. Runs
 // that start or are resumed afterwards may use it. If one of its files changes,
 // consent is needed again.
-func (p *Process) Consent(u Pickup) error {
+func (p *Process) RecordConsent(u ImplicitDir) error {
 	if !u.Packages {
-		return p.consents().Give(u.Dir, u.Digest)
+		return p.consentStore().RecordConsent(u.Dir, u.Digest)
 	}
 	digest, err := permission.DigestTree(u.Dir, p.Dirs.Work)
 	if err != nil {
@@ -60,28 +60,28 @@ func (p *Process) Consent(u Pickup) error {
 	p.mu.Lock()
 	p.trees[u.Dir] = digest
 	p.mu.Unlock()
-	return p.consents().Give(u.Dir, digest)
+	return p.consentStore().RecordConsent(u.Dir, digest)
 }
 
-// Refuse records that the user does not want packages to be used, so that raddle does
+// RecordRefusal records that the user does not want packages to be used, so that raddle does
 // not ask again. It has no effect on other directories.
-func (p *Process) Refuse(u Pickup) error {
+func (p *Process) RecordRefusal(u ImplicitDir) error {
 	if !u.Packages {
 		return nil
 	}
-	return p.consents().Refuse(u.Dir)
+	return p.consentStore().RecordRefusal(u.Dir)
 }
 
 // ConsentFile returns the path of the file that records what the user agreed to.
-func (p *Process) ConsentFile() string { return p.consents().Path }
+func (p *Process) ConsentFile() string { return p.consentStore().Path }
 
-func (p *Process) consents() permission.Consents {
+func (p *Process) consentStore() permission.Consents {
 	return permission.Consents{Path: filepath.Join(p.Dirs.State, "consents.json")}
 }
 
-// consented reports whether the user has agreed to a directory as it is now. A
+// hasConsent reports whether the user has agreed to a directory as it is now. A
 // directory that cannot be read has no consent.
-func (p *Process) consented(dir string) bool {
+func (p *Process) hasConsent(dir string) bool {
 	if !isDir(dir) {
 		return false
 	}
@@ -89,24 +89,24 @@ func (p *Process) consented(dir string) bool {
 	if err != nil {
 		return false
 	}
-	given, err := p.consents().Given(dir, digest)
+	given, err := p.consentStore().HasConsent(dir, digest)
 	return err == nil && given
 }
 
-// vouched reports whether an agent's directory is part of the one that was named, or
+// isNamedOrInstalled reports whether an agent's directory is part of the one that was named, or
 // of what the user has installed.
-func (p *Process) vouched(dir, named string) bool {
-	return within(dir, named) || within(dir, p.Dirs.Agents)
+func (p *Process) isNamedOrInstalled(dir, named string) bool {
+	return isBelow(dir, named) || isBelow(dir, p.Dirs.Agents)
 }
 
-// within reports whether a path is a directory or lies below it, with links followed.
-func within(path, dir string) bool {
-	rel, err := filepath.Rel(actual(dir), actual(path))
+// isBelow reports whether a path is a directory or lies below it, with links followed.
+func isBelow(path, dir string) bool {
+	rel, err := filepath.Rel(resolveLinks(dir), resolveLinks(path))
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// actual returns a path with links followed, or the path itself if it does not exist.
-func actual(path string) string {
+// resolveLinks returns a path with links followed, or the path itself if it does not exist.
+func resolveLinks(path string) string {
 	if r, err := filepath.EvalSymlinks(path); err == nil {
 		return r
 	}

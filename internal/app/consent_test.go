@@ -45,11 +45,11 @@ func TestConsent(t *testing.T) {
 		t.Errorf("without consent: asked for %s, server started: %v", got, started())
 	}
 	p, _ := w.process(-1)
-	a, err := p.Load(Look{Agent: "flows/main"})
+	a, err := p.Load(LoadRequest{Agent: "flows/main"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := p.Pickups(a)
+	list, err := p.FindImplicitDirs(a)
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%+v %v", list, err)
 	}
@@ -57,7 +57,7 @@ func TestConsent(t *testing.T) {
 		t.Errorf("shown are %s", files)
 	}
 	for _, u := range list {
-		if err := p.Consent(u); err != nil {
+		if err := p.RecordConsent(u); err != nil {
 			t.Fatal(err)
 		}
 	}

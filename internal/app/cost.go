@@ -9,11 +9,11 @@ import (
 	"raddle.dev/llm"
 )
 
-// Cost returns the cost of a reply in US dollars, by the name that its provider uses
+// UsageCost returns the cost of a reply in US dollars, by the name that its provider uses
 // for its model. known is false if neither config.yaml nor the catalogue has a
 // price.
-func (p *Process) Cost(model string, u llm.Usage) (dollars float64, known bool) {
-	price, known := p.price(model)
+func (p *Process) UsageCost(model string, u llm.Usage) (dollars float64, known bool) {
+	price, known := p.modelPrice(model)
 	if !known {
 		return 0, false
 	}
@@ -31,7 +31,7 @@ type ModelCalls struct {
 	Usage llm.Usage
 }
 
-func (c *Calls) add(r flow.Reply) {
+func (c *Calls) addReply(r flow.Reply) {
 	c.Count++
 	c.Usage = c.Usage.Add(r.Usage)
 	i := slices.IndexFunc(c.Models, func(m ModelCalls) bool { return m.Model == r.Model })
@@ -48,7 +48,7 @@ func (c *Calls) add(r flow.Reply) {
 // replays of a transcript.
 func (p *Process) CostOf(c Calls) (dollars float64, priced, unknown int) {
 	for _, m := range c.Models {
-		cost, known := p.Cost(m.Model, m.Usage)
+		cost, known := p.UsageCost(m.Model, m.Usage)
 		switch {
 		case known:
 			priced += m.Count
@@ -67,8 +67,8 @@ func IsReplay(model string) bool { return strings.HasPrefix(model, replayPrefix)
 // replayPrefix is the prefix of the names of transcripts.
 const replayPrefix = "script:"
 
-// Names returns the models that have answered, in the order of their first reply.
-func (c *Calls) Names() []string {
+// ModelNames returns the models that have answered, in the order of their first reply.
+func (c *Calls) ModelNames() []string {
 	names := []string{}
 	for _, m := range c.Models {
 		if m.Model != "" {
@@ -78,21 +78,21 @@ func (c *Calls) Names() []string {
 	return names
 }
 
-// price returns the price of the model whose configured name is the longest prefix of
+// modelPrice returns the price of the model whose configured name is the longest prefix of
 // the provider's name, otherwise the price in the catalogue.
-func (p *Process) price(model string) (price agent.Price, known bool) {
+func (p *Process) modelPrice(model string) (price agent.Price, known bool) {
 	longest := 0
 	for i := range p.Config.Clients {
 		for j := range p.Config.Clients[i].Models {
 			m := &p.Config.Clients[i].Models[j]
 			if (m.InputPrice != nil || m.OutputPrice != nil) && len(m.Name) > longest && strings.HasPrefix(model, m.Name) {
-				longest, price = len(m.Name), agent.Price{Input: value(m.InputPrice), Output: value(m.OutputPrice)}
+				longest, price = len(m.Name), agent.Price{Input: floatOrZero(m.InputPrice), Output: floatOrZero(m.OutputPrice)}
 			}
 		}
 	}
 	if longest > 0 {
 		return price, true
 	}
-	price = listed(model).Price
+	price = catalogueFacts(model).Price
 	return price, price != agent.Price{}
 }

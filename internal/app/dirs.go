@@ -28,7 +28,7 @@ var goneDir = filepath.Join(string(filepath.Separator), "(deleted working direct
 // workspace.
 func (d Dirs) requireWork() error {
 	if d.workGone {
-		return usage("change to a directory that exists, and try again", "the working directory was deleted")
+		return newUsageError("change to a directory that exists, and try again", "the working directory was deleted")
 	}
 	return nil
 }
@@ -46,43 +46,43 @@ func findDirs(env environ, work string) (Dirs, error) {
 		d.home, _ = os.UserHomeDir() // if there is none, whatever needs it reports that
 	}
 	if runtime.GOOS == "windows" {
-		d.Config = env.base("XDG_CONFIG_HOME", env.get("AppData"))
-		d.State = env.base("XDG_STATE_HOME", env.get("LocalAppData"))
-		d.Cache = env.base("XDG_CACHE_HOME", env.get("LocalAppData"))
+		d.Config = env.baseDir("XDG_CONFIG_HOME", env.get("AppData"))
+		d.State = env.baseDir("XDG_STATE_HOME", env.get("LocalAppData"))
+		d.Cache = env.baseDir("XDG_CACHE_HOME", env.get("LocalAppData"))
 	} else {
-		d.Config = env.base("XDG_CONFIG_HOME", filepath.Join(d.home, ".config"))
-		d.State = env.base("XDG_STATE_HOME", filepath.Join(d.home, ".local", "state"))
-		d.Cache = env.base("XDG_CACHE_HOME", filepath.Join(d.home, ".cache"))
+		d.Config = env.baseDir("XDG_CONFIG_HOME", filepath.Join(d.home, ".config"))
+		d.State = env.baseDir("XDG_STATE_HOME", filepath.Join(d.home, ".local", "state"))
+		d.Cache = env.baseDir("XDG_CACHE_HOME", filepath.Join(d.home, ".cache"))
 	}
 	if dir, ok := env.lookup("RADDLE_CONFIG_DIR"); ok {
-		d.Config = d.Abs(dir)
+		d.Config = d.AbsPath(dir)
 	}
 	for _, dir := range []string{d.Config, d.State, d.Cache} {
 		if !filepath.IsAbs(dir) {
-			return d, usage("set HOME, or RADDLE_CONFIG_DIR, XDG_STATE_HOME and XDG_CACHE_HOME",
+			return d, newUsageError("set HOME, or RADDLE_CONFIG_DIR, XDG_STATE_HOME and XDG_CACHE_HOME",
 				"there is no home directory for configuration and runs")
 		}
 	}
 	d.Agents = filepath.Join(d.Config, "agents")
 	d.Functions = filepath.Join(d.Config, "functions")
 	if dir, ok := env.lookup("RADDLE_FUNCTIONS_DIR"); ok {
-		d.Functions = d.Abs(dir)
+		d.Functions = d.AbsPath(dir)
 	}
 	return d, nil
 }
 
-// base returns raddle's directory below the one that a variable names. As the XDG
+// baseDir returns raddle's directory below the one that a variable names. As the XDG
 // specification requires, it ignores a relative path in the variable.
-func (e environ) base(name, fallback string) string {
+func (e environ) baseDir(name, fallback string) string {
 	if dir := e.get(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "raddle")
 	}
 	return filepath.Join(fallback, "raddle")
 }
 
-// Abs returns a path as the user of this process means it: relative to the working
+// AbsPath returns a path as the user of this process means it: relative to the working
 // directory, or to the home directory after "~/".
-func (d Dirs) Abs(path string) string {
+func (d Dirs) AbsPath(path string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && d.home != "" {
 		return filepath.Join(d.home, rest)
 	}
@@ -92,9 +92,9 @@ func (d Dirs) Abs(path string) string {
 	return filepath.Join(d.Work, path)
 }
 
-// Short returns a path for people: relative if it lies in the working directory,
+// ShortPath returns a path for people: relative if it lies in the working directory,
 // with "~" if it lies in the home directory.
-func (d Dirs) Short(path string) string {
+func (d Dirs) ShortPath(path string) string {
 	if !filepath.IsAbs(path) {
 		return path
 	}

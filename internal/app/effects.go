@@ -22,63 +22,63 @@ type Calls struct {
 	ids     []string // ids of the replies, including those of earlier turns, if the model gave one
 }
 
-// Calls reads the model calls that a run has recorded, including those of earlier
+// ReadModelCalls reads the model calls that a run has recorded, including those of earlier
 // drives.
-func (p *Process) Calls(ctx context.Context, id string) (Calls, error) {
-	st, found, err := p.locate(ctx, id)
+func (p *Process) ReadModelCalls(ctx context.Context, id string) (Calls, error) {
+	st, found, err := p.locateRun(ctx, id)
 	if err != nil {
 		return Calls{}, err
 	}
-	return st.calls(ctx, found)
+	return st.sumModelCalls(ctx, found)
 }
 
-// calls adds up the replies of a run. A step that runs again from its start after an
+// sumModelCalls adds up the replies of a run. A step that runs again from its start after an
 // edit, or in a fork, calls its models again: it does not count the ids of its replies.
-func (j *journals) calls(ctx context.Context, at spot) (Calls, error) {
+func (j *runStore) sumModelCalls(ctx context.Context, at runRef) (Calls, error) {
 	id := at.thread
-	heads, origin, err := j.replies(ctx, graph.Point{Thread: id})
+	heads, origin, err := j.listReplies(ctx, graph.Point{Thread: id})
 	if err != nil {
 		return Calls{}, err
 	}
 	var c Calls
 	for seen := map[string]bool{id: true}; origin.Thread != "" && !seen[origin.Thread]; {
 		seen[origin.Thread] = true
-		older, next, err := j.replies(ctx, origin)
+		older, next, err := j.listReplies(ctx, origin)
 		if err != nil {
 			return c, err
 		}
-		if err := j.each(ctx, origin.Thread, older, func(r flow.Reply, _ int64, at replyAt) { c.keep(r, at.kept) }); err != nil {
+		if err := j.readReplies(ctx, origin.Thread, older, func(r flow.Reply, _ int64, at replyPosition) { c.recordReplyID(r, at.kept) }); err != nil {
 			return c, err
 		}
 		origin = next
 	}
-	err = j.each(ctx, id, heads, func(r flow.Reply, seq int64, of replyAt) {
-		if at.holds(seq) {
-			c.add(r)
-			c.judge(r, of.node)
+	err = j.readReplies(ctx, id, heads, func(r flow.Reply, seq int64, of replyPosition) {
+		if at.containsRecord(seq) {
+			c.addReply(r)
+			c.recordFlaw(r, of.node)
 		}
-		c.keep(r, of.kept)
+		c.recordReplyID(r, of.kept)
 	})
 	return c, err
 }
 
-// judge records why a reply is not a full answer.
-func (c *Calls) judge(r flow.Reply, node string) {
+// recordFlaw records why a reply is not a full answer.
+func (c *Calls) recordFlaw(r flow.Reply, node string) {
 	if r.Flaw != "" {
 		c.Flaws = append(c.Flaws, fmt.Sprintf("%s: the reply of %s %s", node, cmp.Or(r.Model, "the model"), r.Flaw))
 		c.Useless = c.Useless || r.Useless
 	}
 }
 
-// keep records the id of a reply that will not be requested again.
-func (c *Calls) keep(r flow.Reply, kept bool) {
+// recordReplyID records the id of a reply that will not be requested again.
+func (c *Calls) recordReplyID(r flow.Reply, kept bool) {
 	if kept && r.ID != "" {
 		c.ids = append(c.ids, r.ID)
 	}
 }
 
 // A replyAt describes a reply by the place where it was recorded.
-type replyAt struct {
+type replyPosition struct {
 	kept bool   // it will not be requested again
 	node string // the node that called the model, with the nodes above it
 }
@@ -86,13 +86,13 @@ type replyAt struct {
 // nodeOf returns the public path of the node that the effect of a record belongs to.
 func nodeOf(e graph.Entry) string {
 	task, _, _ := strings.Cut(e.ID, "\x00")
-	return public(e.Path + task)
+	return publicPath(e.Path + task)
 }
 
-// replies returns the records of a run that are replies of models, and whether each
+// listReplies returns the records of a run that are replies of models, and whether each
 // counts for the work up to a point; and the run that this one was forked from.
-func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int64]replyAt, origin graph.Point, err error) {
-	kept = map[int64]replyAt{}
+func (j *runStore) listReplies(ctx context.Context, upTo graph.Point) (kept map[int64]replyPosition, origin graph.Point, err error) {
+	kept = map[int64]replyPosition{}
 	redo := upTo.Seq > 0 // replies of the current step are requested again
 	done := map[string]bool{}
 	for e, err := range graph.History(ctx, j, upTo.Thread) {
@@ -110,15 +110,15 @@ func (j *journals) replies(ctx context.Context, upTo graph.Point) (kept map[int6
 		case e.Kind == graph.KindStep && !strings.Contains(e.Path, "#"): // a team starts again with its node
 			done[e.Path] = true
 		case e.Kind == graph.KindEffect && flow.IsReply(e.ID):
-			kept[e.Seq] = replyAt{!redo || inside(e.Path, done), nodeOf(e)}
+			kept[e.Seq] = replyPosition{!redo || isInsideFrame(e.Path, done), nodeOf(e)}
 		}
 	}
 	return kept, origin, nil
 }
 
-// inside reports whether a frame, or one around it, is in frames: then one of its
+// isInsideFrame reports whether a frame, or one around it, is in frames: then one of its
 // steps ended later.
-func inside(path string, frames map[string]bool) bool {
+func isInsideFrame(path string, frames map[string]bool) bool {
 	for {
 		if frames[path] || path == "" {
 			return frames[path]
@@ -127,8 +127,8 @@ func inside(path string, frames map[string]bool) bool {
 	}
 }
 
-// each calls a function with some records of a run as replies, oldest first.
-func (j *journals) each(ctx context.Context, id string, kept map[int64]replyAt, use func(r flow.Reply, seq int64, at replyAt)) error {
+// readReplies calls a function with some records of a run as replies, oldest first.
+func (j *runStore) readReplies(ctx context.Context, id string, kept map[int64]replyPosition, use func(r flow.Reply, seq int64, at replyPosition)) error {
 	if len(kept) == 0 {
 		return nil
 	}

@@ -35,16 +35,16 @@ func (e environ) nameOf(value string) string {
 	return ""
 }
 
-// without returns the environment without the given variables.
-func (e environ) without(names []string) environ {
+// withoutNames returns the environment without the given variables.
+func (e environ) withoutNames(names []string) environ {
 	return slices.DeleteFunc(slices.Clone(e), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(names, name)
 	})
 }
 
-// upper returns a name in the form that environment variables have.
-func upper(name string) string {
+// envName returns a name in the form that environment variables have.
+func envName(name string) string {
 	return strings.ToUpper(strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_':

@@ -36,14 +36,14 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-func usage(next, format string, args ...any) *Error {
+func newUsageError(next, format string, args ...any) *Error {
 	return &Error{Kind: Usage, Msg: fmt.Sprintf(format, args...), Next: next}
 }
 
-func invalid(next, format string, args ...any) *Error {
+func newInvalidError(next, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Msg: fmt.Sprintf(format, args...), Next: next}
 }
 
-func stale(next, format string, args ...any) *Error {
+func newStaleError(next, format string, args ...any) *Error {
 	return &Error{Kind: Stale, Msg: fmt.Sprintf(format, args...), Next: next}
 }

@@ -35,9 +35,9 @@ var catalogue = []struct {
 	{"o4-mini", 200_000, 100_000, agent.Price{Input: 1.1, Output: 4.4, Cached: 0.275}},
 }
 
-// listed returns the catalogue's facts about a model by its provider's name for it.
+// catalogueFacts returns the catalogue's facts about a model by its provider's name for it.
 // The name may follow the name of the vendor, as resellers write it.
-func listed(model string) flow.ModelFacts {
+func catalogueFacts(model string) flow.ModelFacts {
 	name := model[strings.LastIndexByte(model, '/')+1:]
 	var facts flow.ModelFacts
 	longest := 0
@@ -49,8 +49,8 @@ func listed(model string) flow.ModelFacts {
 	return facts
 }
 
-// over returns facts, overridden by those of the configuration.
-func (m *ModelConfig) over(f flow.ModelFacts) flow.ModelFacts {
+// overrideFacts returns facts, overridden by those of the configuration.
+func (m *ModelConfig) overrideFacts(f flow.ModelFacts) flow.ModelFacts {
 	if m.Window > 0 {
 		f.Window = m.Window
 	}
@@ -61,13 +61,13 @@ func (m *ModelConfig) over(f flow.ModelFacts) flow.ModelFacts {
 		f.Efforts = m.Efforts
 	}
 	if m.InputPrice != nil || m.OutputPrice != nil {
-		f.Price = agent.Price{Input: value(m.InputPrice), Output: value(m.OutputPrice)}
+		f.Price = agent.Price{Input: floatOrZero(m.InputPrice), Output: floatOrZero(m.OutputPrice)}
 	}
 	f.NoTools = m.NoTools
 	return f
 }
 
-func value(f *float64) float64 {
+func floatOrZero(f *float64) float64 {
 	if f == nil {
 		return 0
 	}

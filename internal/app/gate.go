@@ -34,14 +34,14 @@ const (
 	projectFile = ".raddle/permissions.yaml"
 )
 
-// gate reads the rules for a run in a workspace.
-func (p *Process) gate(b *toolbox, agentDir string) (*gate, error) {
+// newGate reads the rules for a run in a workspace.
+func (p *Process) newGate(b *toolbox, agentDir string) (*gate, error) {
 	remember := filepath.Join(p.Dirs.Config, grantsFile)
 	project := filepath.Join(b.workspace, projectFile)
-	g := &gate{doubts: b.Doubts, code: b.codePaths, host: b.builtins(), remember: remember, policy: permission.Policy{
+	g := &gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, policy: permission.Policy{
 		Rules: []permission.Rules{p.Config.Permissions}, Workspace: b.workspace, Home: p.Dirs.home,
-		Readable: []string{agentDir}, Trusted: b.Trusts,
-		Guarded: []string{remember, p.consents().Path, filepath.Join(p.Dirs.Config, configName), project},
+		Readable: []string{agentDir}, Trusted: b.IsTrusted,
+		Guarded: []string{remember, p.consentStore().Path, filepath.Join(p.Dirs.Config, configName), project},
 	}}
 	own, err := rulesOf(remember)
 	if err != nil {
@@ -51,8 +51,8 @@ func (p *Process) gate(b *toolbox, agentDir string) (*gate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !p.consented(filepath.Dir(project)) {
-		theirs = theirs.Stricter()
+	if !p.hasConsent(filepath.Dir(project)) {
+		theirs = theirs.WithoutAllow()
 	}
 	g.policy.Rules = append(g.policy.Rules, own, theirs)
 	b.policy = g.policy
@@ -73,14 +73,14 @@ func rulesOf(path string) (permission.Rules, error) {
 	if err != nil {
 		return permission.Rules{}, err
 	}
-	return permission.Load(path, text)
+	return permission.LoadRules(path, text)
 }
 
 // Decide implements [agent.Gate].
 func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []string) (agent.Decision, error) {
 	policy := g.policy
 	policy.Code = g.code()
-	rules, err := parsed(granted)
+	rules, err := parseRules(granted)
 	if err != nil {
 		return agent.Decision{}, err
 	}
@@ -115,10 +115,10 @@ func (g *gate) Decide(_ context.Context, t tool.Tool, c tool.Call, granted []str
 
 // Always implements [agent.Gate].
 func (g *gate) Always(_ context.Context, grant []string) error {
-	if err := permission.Remember(g.remember, grant); err != nil {
+	if err := permission.RememberRules(g.remember, grant); err != nil {
 		return err
 	}
-	rules, err := parsed(grant)
+	rules, err := parseRules(grant)
 	if err != nil {
 		return err
 	}
@@ -128,12 +128,12 @@ func (g *gate) Always(_ context.Context, grant []string) error {
 	return nil
 }
 
-// parsed reads granted rules.
-func parsed(texts []string) ([]permission.Rule, error) {
+// parseRules reads granted rules.
+func parseRules(texts []string) ([]permission.Rule, error) {
 	rules := make([]permission.Rule, len(texts))
 	for i, text := range texts {
 		var err error
-		if rules[i], err = permission.Parse(text); err != nil {
+		if rules[i], err = permission.ParseRule(text); err != nil {
 			return nil, err
 		}
 	}

@@ -11,12 +11,12 @@ import (
 	"raddle.dev/tool/script"
 )
 
-// Surroundings are what the user interface adds to an agent's surroundings. The
+// UIHooks are what the user interface adds to an agent's surroundings. The
 // zero value works.
-type Surroundings struct {
+type UIHooks struct {
 	Log     *slog.Logger      // nil: no log
 	Replays func(file string) // called once for every transcript that replaces a model
-	Told    func(line string) // called with messages about the build of a knowledge base; may be nil
+	Notify  func(line string) // called with messages about the build of a knowledge base; may be nil
 	// Progress is called with the progress of a build, instead of a message for each
 	// document. If nil, Told is called.
 	Progress func(flow.Building)
@@ -36,8 +36,8 @@ type Surroundings struct {
 }
 
 // A host is the environment that an agent runs in, as its start record says.
-func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
-	box := p.toolbox(r.Workspace, r.Dir)
+func (p *Process) newHost(r *Record, s UIHooks) (flow.Host, error) {
+	box := p.newToolbox(r.Workspace, r.Dir)
 	box.log = s.Log
 	switch {
 	case r.Headless:
@@ -45,13 +45,13 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 	case s.Terminal != nil:
 		box.terminal = s.Terminal
 	}
-	secrets := p.Secrets()
+	secrets := p.SecretSet()
 	p.addDotenv(r.Dir)
-	gate, err := p.gate(box, r.Dir)
+	gate, err := p.newGate(box, r.Dir)
 	if err != nil {
 		return flow.Host{}, rulesError(err)
 	}
-	m := p.models()
+	m := p.newModelResolver()
 	m.replays, m.recorded = s.Replays, s.recorded
 	return flow.Host{
 		Models:      m,
@@ -63,7 +63,7 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 		AgentDirs:   []string{p.Dirs.Agents},
 		NoSpawn:     r.NoSpawn,
 		Variables:   r.Variables,
-		Getenv:      p.overrides(r),
+		Getenv:      p.overrideLookup(r),
 		Skills: flow.HostSkills{
 			Installed: slices.Concat(flow.InstalledSkills(p.Dirs.Config), flow.InstalledSkills(r.Workspace), flow.InstalledSkills(filepath.Join(r.Workspace, ".raddle"))),
 			Visible:   p.Config.Skills.Visible, Off: p.Config.Skills.Enabled != nil && !*p.Config.Skills.Enabled,
@@ -74,26 +74,26 @@ func (p *Process) host(r *Record, s Surroundings) (flow.Host, error) {
 		Redactor:  secrets,
 		Strict:    r.Strict,
 		Log:       s.Log,
-		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.standsFor(dir) }, Packages: box.packages,
+		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.trustsDir(dir) }, Packages: box.packageDirs,
 			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
 			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },
 			InDoubt:     p.Config.InDoubt, Doubt: s.InDoubt},
-		Retrieval: p.retrieval(s),
+		Retrieval: p.newRetrieval(s),
 		Headless:  r.Headless,
 	}, nil
 }
 
-// overrides looks up the variables that replace an agent's values: in the start
+// overrideLookup looks up the variables that replace an agent's values: in the start
 // record if they were recorded when the run started, otherwise in this process.
-func (p *Process) overrides(r *Record) func(string) string {
+func (p *Process) overrideLookup(r *Record) func(string) string {
 	if r.Overrides == nil {
 		return p.env.get
 	}
 	return func(name string) string { return r.Overrides[name] }
 }
 
-// Look says which agent to load without running it.
-type Look struct {
+// LoadRequest says which agent to load without running it.
+type LoadRequest struct {
 	Agent  string // name or path
 	Model  string // replaces every model; "": as the agent says
 	Strict bool   // unknown keys are errors
@@ -102,13 +102,13 @@ type Look struct {
 }
 
 // Load reads and checks an agent. It calls no model and needs no key.
-func (p *Process) Load(l Look) (*flow.Agent, error) {
-	place, err := p.Find(l.Agent)
+func (p *Process) Load(l LoadRequest) (*flow.Agent, error) {
+	place, err := p.FindAgent(l.Agent)
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.override(l.Model), Strict: l.Strict, Variables: l.Variables, Workspace: p.Dirs.Work}
-	host, err := p.host(r, Surroundings{})
+	r := &Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.resolveOverride(l.Model), Strict: l.Strict, Variables: l.Variables, Workspace: p.Dirs.Work}
+	host, err := p.newHost(r, UIHooks{})
 	if err != nil {
 		return nil, err
 	}

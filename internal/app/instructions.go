@@ -18,12 +18,12 @@ type Terminal struct {
 	Return func(interrupted bool)
 }
 
-// instructions returns what runs the function of an agent's file that makes its
+// buildInstructions returns what runs the function of an agent's file that makes its
 // instructions.
-func (b *toolbox) instructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
+func (b *toolbox) buildInstructions(h *script.Host, n flow.ToolNeed) func(context.Context) (string, error) {
 	return func(ctx context.Context) (string, error) {
-		if !b.standsFor(n.Dir) {
-			return "", stale("read the files, then name the agent: raddle run "+b.process.Dirs.Short(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, b.process.Dirs.Short(n.Dir))
+		if !b.trustsDir(n.Dir) {
+			return "", newStaleError("read the files, then name the agent: raddle run "+b.process.Dirs.ShortPath(n.Dir), "the scripts of agent '%s' in %s need consent before they run", n.Agent, b.process.Dirs.ShortPath(n.Dir))
 		}
 		t, absent := b.borrowTerminal(ctx)
 		if absent != nil {

@@ -14,25 +14,25 @@ import (
 	"raddle.dev/rag"
 )
 
-// Knowledge describes one knowledge base of an agent.
-type Knowledge struct {
+// KnowledgeBase describes one knowledge base of an agent.
+type KnowledgeBase struct {
 	flow.BaseFile
 	rag.Status
 	Built bool `json:"built"`
 }
 
-// Knowledge returns the state of the knowledge bases of an agent. It builds nothing.
-func (p *Process) Knowledge(ctx context.Context, agent string) ([]Knowledge, error) {
-	a, err := p.Load(Look{Agent: agent})
+// ListKnowledgeBases returns the state of the knowledge bases of an agent. It builds nothing.
+func (p *Process) ListKnowledgeBases(ctx context.Context, agent string) ([]KnowledgeBase, error) {
+	a, err := p.Load(LoadRequest{Agent: agent})
 	if err != nil {
 		return nil, err
 	}
-	list := []Knowledge{}
+	list := []KnowledgeBase{}
 	for _, f := range a.BaseFiles() {
-		k := Knowledge{BaseFile: f, Built: f.Store != ""}
+		k := KnowledgeBase{BaseFile: f, Built: f.Store != ""}
 		if k.Built {
-			if k.Status, err = p.status(ctx, f.Store); err != nil {
-				return nil, invalid("remove it and build it again: raddle rag rm", "the knowledge base %s: %v", p.Dirs.Short(f.Store), err)
+			if k.Status, err = p.knowledgeStatus(ctx, f.Store); err != nil {
+				return nil, newInvalidError("remove it and build it again: raddle rag rm", "the knowledge base %s: %v", p.Dirs.ShortPath(f.Store), err)
 			}
 		}
 		list = append(list, k)
@@ -40,7 +40,7 @@ func (p *Process) Knowledge(ctx context.Context, agent string) ([]Knowledge, err
 	return list, nil
 }
 
-func (p *Process) status(ctx context.Context, path string) (rag.Status, error) {
+func (p *Process) knowledgeStatus(ctx context.Context, path string) (rag.Status, error) {
 	base, err := rag.Open(path, rag.Options{})
 	if err != nil {
 		return rag.Status{}, err
@@ -49,33 +49,33 @@ func (p *Process) status(ctx context.Context, path string) (rag.Status, error) {
 	return base.Status(ctx)
 }
 
-// Build says what to do with the knowledge bases of an agent.
-type Build struct {
-	Agent  string // name or path
-	Anew   bool   // also rebuild bases that were built with other settings than the agent's file has now
-	Around Surroundings
+// KnowledgeBuild says what to do with the knowledge bases of an agent.
+type KnowledgeBuild struct {
+	Agent   string // name or path
+	Rebuild bool   // also rebuild bases that were built with other settings than the agent's file has now
+	Hooks   UIHooks
 }
 
 // BuildKnowledge builds the knowledge bases of an agent that are missing, and updates
 // the others. It reports to Around.Told those that it leaves with other settings than
 // the agent's file has.
-func (p *Process) BuildKnowledge(ctx context.Context, b Build) error {
-	place, err := p.Find(b.Agent)
+func (p *Process) BuildKnowledge(ctx context.Context, b KnowledgeBuild) error {
+	place, err := p.FindAgent(b.Agent)
 	if err != nil {
 		return err
 	}
-	s := b.Around
-	host, err := p.host(&Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Workspace: p.Dirs.Work}, s)
+	s := b.Hooks
+	host, err := p.newHost(&Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Workspace: p.Dirs.Work}, s)
 	if err != nil {
 		return err
 	}
-	host.Retrieval.Renew, host.Retrieval.Rebuild = true, b.Anew
+	host.Retrieval.Renew, host.Retrieval.Rebuild = true, b.Rebuild
 	a, err := flow.Load(place.Dir, host)
 	if err != nil {
 		return err
 	}
 	if len(a.BaseFiles()) == 0 {
-		return usage("give it a rag node, or documents", "agent '%s' has no documents", a.Name)
+		return newUsageError("give it a rag node, or documents", "agent '%s' has no documents", a.Name)
 	}
 	err = a.Prepare(ctx)
 	closed := a.Close()
@@ -93,11 +93,11 @@ func (p *Process) BuildKnowledge(ctx context.Context, b Build) error {
 
 // tellDiffering reports the knowledge bases that were built with other settings than
 // the files of their agents have.
-func tellDiffering(a *flow.Agent, b Build) {
+func tellDiffering(a *flow.Agent, b KnowledgeBuild) {
 	for _, each := range a.Agents() {
 		for _, f := range each.BaseFiles() {
-			if len(f.Differs) > 0 && b.Around.Told != nil {
-				b.Around.Told(fmt.Sprintf("the knowledge base '%s' was built with other settings than the file has now: %s. To build it again: raddle rag build --rebuild %s",
+			if len(f.Differs) > 0 && b.Hooks.Notify != nil {
+				b.Hooks.Notify(fmt.Sprintf("the knowledge base '%s' was built with other settings than the file has now: %s. To build it again: raddle rag build --rebuild %s",
 					f.ID, strings.Join(f.Differs, "; "), b.Agent))
 			}
 		}
@@ -112,9 +112,9 @@ func (p *Process) SearchKnowledge(ctx context.Context, agent, id, query string, 
 		return nil, err
 	}
 	if f.Store == "" {
-		return nil, usage("build it: raddle rag build "+agent, "the knowledge base '%s' is not built", f.ID)
+		return nil, newUsageError("build it: raddle rag build "+agent, "the knowledge base '%s' is not built", f.ID)
 	}
-	r := p.retrieval(Surroundings{})
+	r := p.newRetrieval(UIHooks{})
 	base, err := rag.Open(f.Store, rag.Options{Embedder: r.Embedder, Reranker: r.Reranker})
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (p *Process) SearchKnowledge(ctx context.Context, agent, id, query string, 
 // RemoveKnowledge deletes a knowledge base of an agent, or all of them if id is "".
 // It returns the files that defined them.
 func (p *Process) RemoveKnowledge(agent, id string) (removed []string, err error) {
-	a, err := p.Load(Look{Agent: agent})
+	a, err := p.Load(LoadRequest{Agent: agent})
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (p *Process) RemoveKnowledge(agent, id string) (removed []string, err error
 
 // baseFile finds a knowledge base of an agent by its id.
 func (p *Process) baseFile(agent, id string) (flow.BaseFile, error) {
-	a, err := p.Load(Look{Agent: agent})
+	a, err := p.Load(LoadRequest{Agent: agent})
 	if err != nil {
 		return flow.BaseFile{}, err
 	}
@@ -168,11 +168,11 @@ func (p *Process) baseFile(agent, id string) (flow.BaseFile, error) {
 	}
 	switch {
 	case len(files) == 0:
-		return flow.BaseFile{}, usage("", "agent '%s' has no documents", a.Name)
+		return flow.BaseFile{}, newUsageError("", "agent '%s' has no documents", a.Name)
 	case id == "" && len(files) == 1:
 		return files[0], nil
 	case id == "":
-		return flow.BaseFile{}, usage(fmt.Sprintf("name one: --node %s", ids[0]), "agent '%s' has several knowledge bases: %v", a.Name, ids)
+		return flow.BaseFile{}, newUsageError(fmt.Sprintf("name one: --node %s", ids[0]), "agent '%s' has several knowledge bases: %v", a.Name, ids)
 	}
-	return flow.BaseFile{}, usage(wording.SuggestNearest(id, ids, ""), "agent '%s' has no knowledge base %q", a.Name, id)
+	return flow.BaseFile{}, newUsageError(wording.SuggestNearest(id, ids, ""), "agent '%s' has no knowledge base %q", a.Name, id)
 }

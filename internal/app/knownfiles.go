@@ -17,7 +17,7 @@ type KnownFile struct {
 func (p *Process) KnownFiles() []KnownFile {
 	d := p.Dirs
 	files := []KnownFile{{What: "tools", Path: filepath.Join(d.Functions, "tools")}}
-	for _, path := range p.toolbox(d.Work, "").serverFiles("")[1:] { // the first belongs to an agent
+	for _, path := range p.newToolbox(d.Work, "").serverFiles("")[1:] { // the first belongs to an agent
 		files = append(files, KnownFile{What: "servers", Path: path})
 	}
 	files = append(files, KnownFile{What: "permissions", Path: filepath.Join(d.Config, grantsFile)},

@@ -32,7 +32,7 @@ func waiting(t *testing.T) (p *Process, id string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
-	run, err := p.Start(Request{Agent: "./asker"})
+	run, err := p.StartRun(Request{Agent: "./asker"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func waiting(t *testing.T) (p *Process, id string) {
 // ends or the user takes the run over.
 func TestALeaseOfAnotherMachine(t *testing.T) {
 	p, id := waiting(t)
-	st, err := p.open()
+	st, err := p.openStore()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +55,13 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 	if _, err := st.Store.(graph.Leaser).AcquireLease(t.Context(), id, far, "", time.Hour); err != nil {
 		t.Fatal(err)
 	}
-	_, resumed := p.Resume(t.Context(), id, Continue{})
-	_, removed := p.Remove(t.Context(), id)
-	_, cancelled := p.Cancel(t.Context(), id)
-	_, pruned := p.Prune(t.Context(), id, graph.Keep{})
-	gone := p.RemoveAll(t.Context(), []string{id}, func(string) {})
+	_, resumed := p.ResumeRun(t.Context(), id, ResumeOptions{})
+	_, removed := p.RemoveRun(t.Context(), id)
+	_, cancelled := p.CancelRun(t.Context(), id)
+	_, pruned := p.PruneRun(t.Context(), id, graph.Keep{})
+	gone := p.RemoveRuns(t.Context(), []string{id}, func(string) {})
 	for what, err := range map[string]error{"Resume": resumed, "Remove": removed, "Cancel": cancelled, "Prune": pruned, "RemoveAll": gone} {
-		driven, ok := errors.AsType[*DrivenError](err)
+		driven, ok := errors.AsType[*RunBusyError](err)
 		if !ok || !strings.Contains(driven.Error(), "process 77 on host far") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -69,12 +69,12 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 	if e, ok := errors.AsType[*Error](resumed); !ok || e.Kind != Stale || !strings.Contains(e.Next, "raddle resume "+id+" --takeover") {
 		t.Errorf("%+v", resumed)
 	}
-	run, err := p.Resume(t.Context(), id, Continue{Takeover: true})
+	run, err := p.ResumeRun(t.Context(), id, ResumeOptions{Takeover: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
-	res, err := run.resume(t.Context(), Driver{}, []graph.Answer{{ID: run.Questions[0].ID, Value: "yes"}})
+	res, err := run.resumeDrive(t.Context(), Driver{}, []graph.Answer{{ID: run.Questions[0].ID, Value: "yes"}})
 	if err != nil || res.Status != graph.Done {
 		t.Errorf("%v, %v", res.Status, err)
 	}
@@ -86,7 +86,7 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 // A store that cannot be written can be read, and a damaged run hides no other.
 func TestLookingAtAStore(t *testing.T) {
 	p, id := waiting(t)
-	st, err := p.open()
+	st, err := p.openStore()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,11 +106,11 @@ func TestLookingAtAStore(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(file), 0o755) })
 	p = look(t, work)
-	runs, err := p.Runs(t.Context(), "")
+	runs, err := p.ListRuns(t.Context(), "")
 	if err != nil || len(runs) != 2 || runs[0].Status != Damaged || !strings.Contains(runs[0].Reason, "record 1 of thread zz is damaged") || runs[1].Run != id || runs[1].Status != "waiting" {
 		t.Errorf("%+v, %v", runs, err)
 	}
-	if d, err := p.Show(t.Context(), id); err != nil || d.Status != "waiting" || len(d.Snapshot.Questions) != 1 {
+	if d, err := p.ReadRunDetail(t.Context(), id); err != nil || d.Status != "waiting" || len(d.Snapshot.Questions) != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

@@ -13,14 +13,14 @@ import (
 	"raddle.dev/graph"
 )
 
-// DrivenError reports that another process works on a run.
-type DrivenError struct {
+// RunBusyError reports that another process works on a run.
+type RunBusyError struct {
 	Run   string      // its thread
 	PID   int         // 0 if unknown
 	Lease graph.Lease // set if no lock of this machine says so: another machine or a program other than raddle drives the run
 }
 
-func (e *DrivenError) Error() string {
+func (e *RunBusyError) Error() string {
 	what := "run " + e.Run
 	if agent, name, ok := SessionOf(e.Run); ok {
 		what = fmt.Sprintf("session '%s' of agent '%s'", name, agent)
@@ -66,13 +66,13 @@ func lockRun(dir, run string) (*runLock, error) {
 	for try := 0; ; try++ {
 		f, err := lockFile(path)
 		if err == nil {
-			return held(f), nil
+			return recordLockHolder(f), nil
 		}
 		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("the lock of run %s: %w", run, err)
 		}
 		if try == lockTries {
-			return nil, &DrivenError{Run: run, PID: holder(path)}
+			return nil, &RunBusyError{Run: run, PID: readLockHolder(path)}
 		}
 		time.Sleep(lockPause)
 	}
@@ -81,17 +81,17 @@ func lockRun(dir, run string) (*runLock, error) {
 // lockPath returns the path of a thread's lock file.
 func lockPath(dir, thread string) string { return filepath.Join(dir, url.PathEscape(thread)) }
 
-// held records the owner in the lock file. If the disk is full it records nothing:
+// recordLockHolder records the owner in the lock file. If the disk is full it records nothing:
 // it must still be possible to remove runs.
-func held(f *os.File) *runLock {
+func recordLockHolder(f *os.File) *runLock {
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
 	return &runLock{file: f}
 }
 
-// holder reads the process id of the owner, or 0 if the file does not hold it.
-func holder(path string) int {
+// readLockHolder reads the process id of the owner, or 0 if the file does not hold it.
+func readLockHolder(path string) int {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0
@@ -111,8 +111,8 @@ func (l *runLock) release() {
 	l.file = nil
 }
 
-// driven reports whether a process drives a run, and its id.
-func driven(dir, run string) (pid int, yes bool) {
+// findDriver reports whether a process drives a run, and its id.
+func findDriver(dir, run string) (pid int, yes bool) {
 	if dir == "" {
 		return 0, false
 	}
@@ -122,7 +122,7 @@ func driven(dir, run string) (pid int, yes bool) {
 	}
 	switch err := tryLock(path); {
 	case errors.Is(err, errLocked):
-		return holder(path), true
+		return readLockHolder(path), true
 	default:
 		return 0, false
 	}

@@ -16,7 +16,7 @@ func lockFile(path string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := flock(f, syscall.LOCK_EX); err != nil {
+		if err := tryFlock(f, syscall.LOCK_EX); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		if sameFile(f, path) {
@@ -34,10 +34,10 @@ func tryLock(path string) error {
 		return err
 	}
 	defer f.Close()
-	return flock(f, syscall.LOCK_SH)
+	return tryFlock(f, syscall.LOCK_SH)
 }
 
-func flock(f *os.File, how int) error {
+func tryFlock(f *os.File, how int) error {
 	for {
 		err := syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
 		switch {

@@ -10,15 +10,17 @@ import (
 )
 
 // A spot is the place of a run in the store.
-type spot struct {
+type runRef struct {
 	thread string
 	run    string
 	first  int64 // its start record, if a session was searched
 	last   int64 // the newest record of an earlier turn of a session; 0 if the run is the last one of the thread
 }
 
-// holds reports whether a record of the thread belongs to the run.
-func (s spot) holds(seq int64) bool { return seq >= s.first && (s.last == 0 || seq <= s.last) }
+// containsRecord reports whether a record of the thread belongs to the run.
+func (s runRef) containsRecord(seq int64) bool {
+	return seq >= s.first && (s.last == 0 || seq <= s.last)
+}
 
 // runOf returns the id of the last run of a thread.
 func runOf(thread, run string) string {
@@ -30,35 +32,35 @@ func runOf(thread, run string) string {
 
 // lookUp finds the thread of a run that is to be changed or continued, by its id, a
 // unique prefix of it, or the thread's name.
-func (p *Process) lookUp(ctx context.Context, id string) (*journals, string, error) {
-	st, found, err := p.locate(ctx, id)
+func (p *Process) lookUp(ctx context.Context, id string) (*runStore, string, error) {
+	st, found, err := p.locateRun(ctx, id)
 	if err == nil && found.last > 0 {
 		agent, name, _ := SessionOf(found.thread)
-		err = stale("name the session itself: "+found.thread, "run %s is an earlier turn of session '%s' of agent '%s'", found.run, name, agent)
+		err = newStaleError("name the session itself: "+found.thread, "run %s is an earlier turn of session '%s' of agent '%s'", found.run, name, agent)
 	}
 	return st, found.thread, err
 }
 
-// locate finds a run by its id, a unique prefix of it, or the name of its thread.
-func (p *Process) locate(ctx context.Context, id string) (*journals, spot, error) {
+// locateRun finds a run by its id, a unique prefix of it, or the name of its thread.
+func (p *Process) locateRun(ctx context.Context, id string) (*runStore, runRef, error) {
 	if !strings.HasPrefix(id, sessionPrefix) {
 		id = strings.ToLower(id)
 	}
-	st, err := p.existing()
+	st, err := p.openExistingStore()
 	if err != nil && !errors.Is(err, errNoStore) {
-		return nil, spot{}, err
+		return nil, runRef{}, err
 	}
-	var found []spot
+	var found []runRef
 	if err == nil && id != "" {
-		if found, err = st.matching(ctx, id); err != nil {
-			return nil, spot{}, err
+		if found, err = st.findMatchingRuns(ctx, id); err != nil {
+			return nil, runRef{}, err
 		}
 	}
 	switch len(found) {
 	case 1:
 		return st, found[0], nil
 	case 0:
-		return nil, spot{}, stale("see the runs with: raddle runs ls", "unknown run %q: there is no such run in %s", id, p.Dirs.Short(strings.TrimPrefix(p.StoreURL(), "sqlite:")))
+		return nil, runRef{}, newStaleError("see the runs with: raddle runs ls", "unknown run %q: there is no such run in %s", id, p.Dirs.ShortPath(strings.TrimPrefix(p.StoreURL(), "sqlite:")))
 	}
 	var names []string
 	for _, f := range slices.Backward(found) {
@@ -67,25 +69,25 @@ func (p *Process) locate(ctx context.Context, id string) (*journals, spot, error
 	if len(names) > mostNamed {
 		names = append(names[:mostNamed], "...")
 	}
-	return nil, spot{}, stale("type more of the id", "%q matches several runs: %s", id, strings.Join(names, ", "))
+	return nil, runRef{}, newStaleError("type more of the id", "%q matches several runs: %s", id, strings.Join(names, ", "))
 }
 
 // mostNamed is the largest number of runs that an error names.
 const mostNamed = 5
 
-// matching returns the runs whose id, or whose thread's name, begins with id; if one
+// findMatchingRuns returns the runs whose id, or whose thread's name, begins with id; if one
 // is equal to id, only that one.
-func (j *journals) matching(ctx context.Context, id string) (found []spot, err error) {
+func (j *runStore) findMatchingRuns(ctx context.Context, id string) (found []runRef, err error) {
 	for t, err := range j.Threads(ctx, id) {
 		if err != nil {
 			return nil, err
 		}
 		_, _, kept := SessionOf(t.Name)
 		if t.Name == id {
-			return []spot{{thread: id, run: id}}, nil
+			return []runRef{{thread: id, run: id}}, nil
 		}
 		if !kept || strings.HasPrefix(id, sessionPrefix) {
-			found = append(found, spot{thread: t.Name, run: t.Name})
+			found = append(found, runRef{thread: t.Name, run: t.Name})
 		}
 	}
 	if strings.HasPrefix(id, sessionPrefix) {
@@ -95,13 +97,13 @@ func (j *journals) matching(ctx context.Context, id string) (found []spot, err e
 		if err != nil {
 			return nil, err
 		}
-		turns, err := j.turns(ctx, t.Name)
+		turns, err := j.listTurns(ctx, t.Name)
 		if err != nil {
 			return nil, err
 		}
 		for _, turn := range turns {
 			if turn.run == id {
-				return []spot{turn}, nil
+				return []runRef{turn}, nil
 			}
 			if strings.HasPrefix(turn.run, id) {
 				found = append(found, turn)
@@ -111,15 +113,15 @@ func (j *journals) matching(ctx context.Context, id string) (found []spot, err e
 	return found, nil
 }
 
-// turns returns the runs of a session that are still in its journal, newest first.
-func (j *journals) turns(ctx context.Context, thread string) (list []spot, err error) {
+// listTurns returns the runs of a session that are still in its journal, newest first.
+func (j *runStore) listTurns(ctx context.Context, thread string) (list []runRef, err error) {
 	last := int64(0)
 	for e, err := range graph.History(ctx, j, thread) {
 		if err != nil {
 			return nil, err
 		}
 		if e.Kind == graph.KindStart || e.Kind == graph.KindFork {
-			list = append(list, spot{thread: thread, run: e.What, first: e.Seq, last: last})
+			list = append(list, runRef{thread: thread, run: e.What, first: e.Seq, last: last})
 			last = e.Seq - 1
 		}
 	}

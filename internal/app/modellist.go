@@ -15,31 +15,31 @@ var vendors = map[string][]string{
 	"anthropic": {"claude-"}, "gemini": {"gemini-"}, "openai": {"gpt-", "o3", "o4"},
 }
 
-// Catalogue returns the models of the clients that are ready, those that the
+// ListModels returns the models of the clients that are ready, those that the
 // configuration names first.
-func (p *Process) Catalogue() []Model {
-	m := p.models()
+func (p *Process) ListModels() []Model {
+	m := p.newModelResolver()
 	list := []Model{}
-	for _, c := range p.Models() {
+	for _, c := range p.ListClients() {
 		if !c.Ready {
 			continue
 		}
 		names := c.Models
 		if len(names) == 0 {
-			names = catalogued(c.Client)
+			names = catalogueNames(c.Client)
 		}
 		if len(names) == 0 {
 			names = []string{""}
 		}
 		for _, name := range names {
 			id := c.Client + ":" + name
-			list = append(list, m.describe(id, name, p))
+			list = append(list, m.describeModel(id, name, p))
 		}
 	}
 	return list
 }
 
-func catalogued(client string) (names []string) {
+func catalogueNames(client string) (names []string) {
 	for _, m := range catalogue {
 		for _, prefix := range vendors[client] {
 			if strings.HasPrefix(m.name, prefix) {
@@ -50,13 +50,13 @@ func catalogued(client string) (names []string) {
 	return names
 }
 
-func (m *models) describe(id, name string, p *Process) Model {
+func (m *modelResolver) describeModel(id, name string, p *Process) Model {
 	info := Model{ID: id}
 	if name == "" {
 		return info
 	}
 	info.Window = m.Facts("", id).Window
-	if price, known := p.price(name); known {
+	if price, known := p.modelPrice(name); known {
 		info.Input, info.Output = &price.Input, &price.Output
 	}
 	return info

@@ -16,8 +16,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// models opens models by id for the agents of one process.
-type models struct {
+// modelResolver opens models by id for the agents of one process.
+type modelResolver struct {
 	process *Process
 	clients []client
 	replays func(file string) // called once for every transcript that is replayed
@@ -25,16 +25,18 @@ type models struct {
 	recorded []string // ids of replies that the run has recorded
 
 	mu      sync.Mutex
-	scripts map[string]*lazy // by the absolute path of the transcript
+	scripts map[string]*lazyModel // by the absolute path of the transcript
 }
 
-var _ flow.Models = (*models)(nil)
+var _ flow.Models = (*modelResolver)(nil)
 
-// models returns the models of a process, without an agent's surroundings.
-func (p *Process) models() *models { return &models{process: p, clients: clients(&p.Config, p.env)} }
+// newModelResolver returns the models of a process, without an agent's surroundings.
+func (p *Process) newModelResolver() *modelResolver {
+	return &modelResolver{process: p, clients: collectClients(&p.Config, p.env)}
+}
 
-// find returns the client and the model's name for an id.
-func (m *models) find(id string) (*client, string) {
+// findClient returns the client and the model's name for an id.
+func (m *modelResolver) findClient(id string) (*client, string) {
 	clientName, name := splitModel(id)
 	named := func(name string) int {
 		return slices.IndexFunc(m.clients, func(c client) bool { return c.Name == name })
@@ -48,30 +50,30 @@ func (m *models) find(id string) (*client, string) {
 	}
 	c := &m.clients[i]
 	if name == "" {
-		name = c.chat()
+		name = c.firstChatModel()
 	}
 	return c, name
 }
 
 // Known implements [flow.Models].
-func (m *models) Known(dir, id string) bool {
-	if c, name := m.find(id); c != nil {
-		return name != "" && (c.Type != "script" || isFile(m.transcript(dir, c, name)))
+func (m *modelResolver) Known(dir, id string) bool {
+	if c, name := m.findClient(id); c != nil {
+		return name != "" && (c.Type != "script" || isFile(m.transcriptPath(dir, c, name)))
 	}
 	file, ok := strings.CutPrefix(id, "script:")
-	return ok && isFile(m.transcript(dir, nil, file))
+	return ok && isFile(m.transcriptPath(dir, nil, file))
 }
 
 // Facts implements [flow.Models].
-func (m *models) Facts(_, id string) flow.ModelFacts {
-	c, name := m.find(id)
+func (m *modelResolver) Facts(_, id string) flow.ModelFacts {
+	c, name := m.findClient(id)
 	if c == nil {
 		return flow.ModelFacts{}
 	}
-	facts := listed(name)
+	facts := catalogueFacts(name)
 	for i := range c.Models {
 		if known := &c.Models[i]; known.Name == name {
-			return known.over(facts)
+			return known.overrideFacts(facts)
 		}
 	}
 	return facts
@@ -79,30 +81,30 @@ func (m *models) Facts(_, id string) flow.ModelFacts {
 
 // Open implements [flow.Models]. It opens no connection: a wrong key or address of a
 // client is an error of the first call.
-func (m *models) Open(_ context.Context, dir, id string) (llm.Model, error) {
-	c, name := m.find(id)
+func (m *modelResolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
+	c, name := m.findClient(id)
 	file, script := strings.CutPrefix(id, "script:")
 	switch {
 	case c != nil && c.Type == "script":
-		return m.replay(m.transcript(dir, c, name))
+		return m.openTranscript(m.transcriptPath(dir, c, name))
 	case c != nil && name == "":
-		return nil, invalid("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
+		return nil, newInvalidError("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	case c != nil:
-		return &lazy{open: func() (llm.Model, error) { return connect(c, name, m.process.Config, m.process.env) }}, nil
+		return &lazyModel{open: func() (llm.Model, error) { return newClientModel(c, name, m.process.Config, m.process.env) }}, nil
 	case script:
-		return m.replay(m.transcript(dir, nil, file))
+		return m.openTranscript(m.transcriptPath(dir, nil, file))
 	}
-	return nil, m.unknown(id)
+	return nil, m.unknownClientError(id)
 }
 
 // Hint implements [flow.Hinter].
-func (m *models) Hint(id string) string {
+func (m *modelResolver) Hint(id string) string {
 	clientName, _ := splitModel(id)
 	return clientHint(clientName)
 }
 
-// unknown returns the error for an id that names no client.
-func (m *models) unknown(id string) *Error {
+// unknownClientError returns the error for an id that names no client.
+func (m *modelResolver) unknownClientError(id string) *Error {
 	clientName, _ := splitModel(id)
 	var names []string
 	for _, c := range m.clients {
@@ -112,12 +114,12 @@ func (m *models) unknown(id string) *Error {
 	if next == "" {
 		next = "model ids are CLIENT:MODEL; the clients are " + strings.Join(names, ", ") + " and script (raddle info)"
 	}
-	return invalid(next, "unknown model %q: there is no client %q", id, clientName)
+	return newInvalidError(next, "unknown model %q: there is no client %q", id, clientName)
 }
 
-// transcript returns the file that a script model replays: relative to the agent's
+// transcriptPath returns the file that a script model replays: relative to the agent's
 // directory, or, for a client of config.yaml, to that file's.
-func (m *models) transcript(dir string, c *client, name string) string {
+func (m *modelResolver) transcriptPath(dir string, c *client, name string) string {
 	if c != nil && c.Base != "" {
 		name, dir = c.Base, m.process.Dirs.Config
 	}
@@ -127,15 +129,15 @@ func (m *models) transcript(dir string, c *client, name string) string {
 	return filepath.Join(dir, name)
 }
 
-// replay returns the one model that replays a file: several nodes take their
+// openTranscript returns the one model that replays a file: several nodes take their
 // replies from the same transcript, in the order of their calls.
-func (m *models) replay(path string) (llm.Model, error) {
+func (m *modelResolver) openTranscript(path string) (llm.Model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if model := m.scripts[path]; model != nil {
 		return model, nil
 	}
-	model := &lazy{open: func() (llm.Model, error) {
+	model := &lazyModel{open: func() (llm.Model, error) {
 		model, err := openScript(path, m.recorded)
 		if err == nil && m.replays != nil {
 			m.replays(path)
@@ -143,7 +145,7 @@ func (m *models) replay(path string) (llm.Model, error) {
 		return model, err
 	}}
 	if m.scripts == nil {
-		m.scripts = map[string]*lazy{}
+		m.scripts = map[string]*lazyModel{}
 	}
 	m.scripts[path] = model
 	return model, nil
@@ -164,11 +166,11 @@ type ModelInfo struct {
 	Models []string `json:"models"`
 }
 
-// Models returns the clients that can be named in model ids.
-func (p *Process) Models() []ModelInfo {
+// ListClients returns the clients that can be named in model ids.
+func (p *Process) ListClients() []ModelInfo {
 	var infos []ModelInfo
-	for _, c := range clients(&p.Config, p.env) {
-		info := ModelInfo{Client: c.Name, Type: c.Type, Base: redact.URL(c.Base), Ready: c.ready(), Models: []string{}}
+	for _, c := range collectClients(&p.Config, p.env) {
+		info := ModelInfo{Client: c.Name, Type: c.Type, Base: redact.RedactURL(c.Base), Ready: c.isReady(), Models: []string{}}
 		for _, m := range c.Models {
 			info.Models = append(info.Models, m.Name)
 		}
@@ -177,7 +179,7 @@ func (p *Process) Models() []ModelInfo {
 				info.Key = name
 			}
 		}
-		if c.configured && p.Config.key(c.Name) != "" {
+		if c.configured && p.Config.configuredKey(c.Name) != "" {
 			info.Key = "config.yaml"
 		}
 		infos = append(infos, info)
@@ -185,8 +187,8 @@ func (p *Process) Models() []ModelInfo {
 	return infos
 }
 
-// key returns what config.yaml itself says about a client's key.
-func (c *Config) key(name string) string {
+// configuredKey returns what config.yaml itself says about a client's key.
+func (c *Config) configuredKey(name string) string {
 	for _, cc := range c.Clients {
 		if cc.Name == name {
 			return cc.Key
@@ -197,7 +199,7 @@ func (c *Config) key(name string) string {
 
 // NoModel returns what to do about a graph that calls a model when none is set.
 func (p *Process) NoModel() string {
-	next := "name one: --model CLIENT:MODEL, RADDLE_MODEL, or `model:` in the graph or in " + p.Dirs.Short(filepath.Join(p.Dirs.Config, "config.yaml"))
+	next := "name one: --model CLIENT:MODEL, RADDLE_MODEL, or `model:` in the graph or in " + p.Dirs.ShortPath(filepath.Join(p.Dirs.Config, "config.yaml"))
 	if found := p.KeysFound(); len(found) > 0 {
 		return fmt.Sprintf("%s; keys found: %s", next, strings.Join(found, ", "))
 	}

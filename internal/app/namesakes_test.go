@@ -73,7 +73,7 @@ func TestWhatToolsLackIsTold(t *testing.T) {
 	w.write("a/config.yaml", "name: A\nglobal_tools: [view, ok]\nvariables: [{name: t, description: d, default: '{{UNSET}} {{SET}}'}]\n")
 	w.write("a/tools.js", "exports.a = () => 1\n")
 	p, _ := w.process(-1)
-	l, err := p.Tools(Look{Agent: "./a"})
+	l, err := p.ListTools(LoadRequest{Agent: "./a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,11 +86,11 @@ func TestWhatToolsLackIsTold(t *testing.T) {
 	if len(l.Problems) != 3 || len(l.Files) != 1 || len(l.Unused) != 2 {
 		t.Errorf("%d problems, %v, %v:\n%s", len(l.Problems), l.Files, l.Unused, all)
 	}
-	if l, err = p.Tools(Look{}); err != nil || len(l.Files) != 1 || len(l.Unused) != 1 || len(l.Problems) != 1 {
+	if l, err = p.ListTools(LoadRequest{}); err != nil || len(l.Files) != 1 || len(l.Unused) != 1 || len(l.Problems) != 1 {
 		t.Errorf("%v %v %v %v", err, l.Files, l.Unused, l.Problems)
 	}
 	w.write("b/index.yaml", "name: B\n")
-	if _, err := p.Load(Look{Agent: "./b"}); err == nil || !strings.Contains(err.Error(), "rename that to config.yaml") {
+	if _, err := p.Load(LoadRequest{Agent: "./b"}); err == nil || !strings.Contains(err.Error(), "rename that to config.yaml") {
 		t.Errorf("%v", err)
 	}
 }

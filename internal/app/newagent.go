@@ -16,14 +16,14 @@ var agentName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]*$`)
 func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 	dir := filepath.Join(p.Dirs.Agents, agent)
 	if IsPath(agent) {
-		dir = p.Dirs.Abs(agent)
+		dir = p.Dirs.AbsPath(agent)
 	}
 	place := Place{Name: filepath.Base(dir), Dir: dir}
 	if !agentName.MatchString(place.Name) {
-		return place, nil, usage("use letters, digits, - and _", "%q cannot be the name of an agent", place.Name)
+		return place, nil, newUsageError("use letters, digits, - and _", "%q cannot be the name of an agent", place.Name)
 	}
 	if hasDefinition(dir) {
-		return place, nil, usage("choose another name, or edit what is there", "there is an agent in %s already", p.Dirs.Short(dir))
+		return place, nil, newUsageError("choose another name, or edit what is there", "there is an agent in %s already", p.Dirs.ShortPath(dir))
 	}
 	files := map[bool][]newFile{false: {{"config.yaml", newConfig}, {"tools.sh", newTools}}, true: {{"graph.yaml", newGraph}}}[graph]
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -15,17 +15,17 @@ import (
 // only after consent, which covers everything in them. Those of an agent that the user
 // named or installed need no consent.
 
-// packages returns the directories whose interpreters and packages the scripts of an
+// packageDirs returns the directories whose interpreters and packages the scripts of an
 // agent may use, in order of preference.
-func (b *toolbox) packages(agentDir string) []string {
+func (b *toolbox) packageDirs(agentDir string) []string {
 	p := b.process
 	var list []string
-	if p.vouched(agentDir, b.named) {
+	if p.isNamedOrInstalled(agentDir, b.named) {
 		list = append(list, agentDir)
 	}
 	list = append(list, p.Dirs.Functions)
 	for _, dir := range b.foundPackages(agentDir) {
-		if p.consentedTree(dir, b.workspace) {
+		if p.hasTreeConsent(dir, b.workspace) {
 			list = append(list, dir)
 		}
 	}
@@ -41,13 +41,13 @@ func (b *toolbox) foundPackages(agentDir string) (dirs []string) {
 			dirs = append(dirs, dir)
 		}
 	}
-	if agentDir != "" && !b.process.vouched(agentDir, b.named) {
+	if agentDir != "" && !b.process.isNamedOrInstalled(agentDir, b.named) {
 		add(filepath.Join(agentDir, ".venv"))
 		add(filepath.Join(agentDir, "node_modules"))
 	}
 	add(filepath.Join(b.workspace, ".venv"))
-	if agentDir != "" && within(agentDir, b.workspace) {
-		for dir := filepath.Dir(agentDir); within(dir, b.workspace); dir = filepath.Dir(dir) {
+	if agentDir != "" && isBelow(agentDir, b.workspace) {
+		for dir := filepath.Dir(agentDir); isBelow(dir, b.workspace); dir = filepath.Dir(dir) {
 			add(filepath.Join(dir, "node_modules"))
 		}
 	}
@@ -61,9 +61,9 @@ func (b *toolbox) foundPackages(agentDir string) (dirs []string) {
 // pathPackages returns the directories that entries of PATH in the workspace belong
 // to.
 func (b *toolbox) pathPackages() (dirs []string) {
-	b.leftOnce.Do(func() { _, b.left = interpreter.Environment(b.process.scriptEnv(), b.workspace, nil) })
+	b.leftOnce.Do(func() { _, b.left = interpreter.FilterEnvironment(b.process.scriptEnv(), b.workspace, nil) })
 	for _, l := range b.left {
-		if l.Variable != "PATH" || !filepath.IsAbs(l.Entry) || !isDir(l.Entry) || within(b.workspace, l.Entry) {
+		if l.Variable != "PATH" || !filepath.IsAbs(l.Entry) || !isDir(l.Entry) || isBelow(b.workspace, l.Entry) {
 			continue
 		}
 		dirs = append(dirs, packageRoot(filepath.Clean(l.Entry), b.workspace))
@@ -74,7 +74,7 @@ func (b *toolbox) pathPackages() (dirs []string) {
 // packageRoot returns the environment or node_modules that a directory of programs
 // belongs to, or the directory itself.
 func packageRoot(dir, workspace string) string {
-	for at := dir; within(at, workspace) && !within(workspace, at); at = filepath.Dir(at) {
+	for at := dir; isBelow(at, workspace) && !isBelow(workspace, at); at = filepath.Dir(at) {
 		if slices.Contains([]string{".venv", "venv", "node_modules"}, filepath.Base(at)) || isFile(filepath.Join(at, "pyvenv.cfg")) {
 			return at
 		}
@@ -82,10 +82,10 @@ func packageRoot(dir, workspace string) string {
 	return dir
 }
 
-// consentedTree reports whether the user has agreed to everything in a directory, as
+// hasTreeConsent reports whether the user has agreed to everything in a directory, as
 // it is now.
-func (p *Process) consentedTree(dir, workspace string) bool {
-	answer, _, err := p.consents().Answer(dir)
+func (p *Process) hasTreeConsent(dir, workspace string) bool {
+	answer, _, err := p.consentStore().LookUpConsent(dir)
 	if err != nil || answer == "" {
 		return false
 	}
@@ -104,7 +104,9 @@ func (p *Process) consentedTree(dir, workspace string) bool {
 // childEnv returns the environment of child processes in a workspace: that of scripts,
 // without what leads into the workspace. Packages that the user has agreed to stay.
 func (b *toolbox) childEnv() []string {
-	b.envOnce.Do(func() { b.env, _ = interpreter.Environment(b.process.scriptEnv(), b.workspace, b.packages("")) })
+	b.envOnce.Do(func() {
+		b.env, _ = interpreter.FilterEnvironment(b.process.scriptEnv(), b.workspace, b.packageDirs(""))
+	})
 	return b.env
 }
 
@@ -118,8 +120,8 @@ func runsPrograms(a *flow.Agent) bool {
 	}))
 }
 
-// packagePickups returns the packages that a run would use with the user's consent.
-func (p *Process) packagePickups(a *flow.Agent) (list []Pickup) {
+// findPackageDirs returns the packages that a run would use with the user's consent.
+func (p *Process) findPackageDirs(a *flow.Agent) (list []ImplicitDir) {
 	b := &toolbox{process: p, workspace: p.Dirs.Work, named: a.Dir}
 	wanted := map[string]bool{}
 	for _, child := range a.Agents() {
@@ -148,10 +150,10 @@ func (p *Process) packagePickups(a *flow.Agent) (list []Pickup) {
 				continue
 			}
 			wanted[dir] = false
-			if _, no, err := p.consents().Answer(dir); err != nil || no || p.consentedTree(dir, p.Dirs.Work) {
+			if _, no, err := p.consentStore().LookUpConsent(dir); err != nil || no || p.hasTreeConsent(dir, p.Dirs.Work) {
 				continue
 			}
-			list = append(list, Pickup{Dir: dir, Packages: true})
+			list = append(list, ImplicitDir{Dir: dir, Packages: true})
 		}
 	}
 	return list

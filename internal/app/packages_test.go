@@ -45,14 +45,14 @@ func TestPackagesNeedConsent(t *testing.T) {
 		}
 		return strings.Join(w.lines("ran"), " ")
 	}
-	pickups := func(name string) (list []Pickup, p *Process) {
+	pickups := func(name string) (list []ImplicitDir, p *Process) {
 		t.Helper()
 		p, _ = w.process(-1)
-		a, err := p.Load(Look{Agent: "./" + name})
+		a, err := p.Load(LoadRequest{Agent: "./" + name})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if list, err = p.Pickups(a); err != nil {
+		if list, err = p.FindImplicitDirs(a); err != nil {
 			t.Fatal(err)
 		}
 		return list, p
@@ -64,10 +64,10 @@ func TestPackagesNeedConsent(t *testing.T) {
 	if len(list) != 2 || list[0].Dir != filepath.Join(w.dir, ".venv") || list[1].Dir != filepath.Join(w.dir, "tools", "bin") || !list[0].Packages {
 		t.Fatalf("%+v", list)
 	}
-	if err := p.Consent(list[0]); err != nil {
+	if err := p.RecordConsent(list[0]); err != nil {
 		t.Fatal(err)
 	}
-	if err := p.Refuse(list[1]); err != nil {
+	if err := p.RecordRefusal(list[1]); err != nil {
 		t.Fatal(err)
 	}
 	if py, g := run("py"), run("g"); py != "venv" || g != "" {

@@ -30,38 +30,38 @@ func SplitPoint(text string) (run string, at int64, err error) {
 		return run, 0, nil
 	}
 	if run == "" {
-		return "", 0, usage("name the run too: RUN"+text, "%q names no run", text)
+		return "", 0, newUsageError("name the run too: RUN"+text, "%q names no run", text)
 	}
 	at, err = strconv.ParseInt(number, 10, 64)
 	if err != nil || at < 1 {
-		return "", 0, usage("checkpoints are numbers: RUN@7; see: raddle runs show "+run, "%q names no checkpoint", text)
+		return "", 0, newUsageError("checkpoints are numbers: RUN@7; see: raddle runs show "+run, "%q names no checkpoint", text)
 	}
 	return run, at, nil
 }
 
-// point finds the run that RUN or RUN@AT names.
-func (p *Process) point(ctx context.Context, text string) (*journals, graph.Point, error) {
+// resolvePoint finds the run that RUN or RUN@AT names.
+func (p *Process) resolvePoint(ctx context.Context, text string) (*runStore, graph.Point, error) {
 	id, at, err := SplitPoint(text)
 	if err != nil {
 		return nil, graph.Point{}, err
 	}
-	st, found, err := p.locate(ctx, id)
+	st, found, err := p.locateRun(ctx, id)
 	if at == 0 {
 		at = found.last
 	}
 	return st, graph.Point{Thread: found.thread, Seq: at}, err
 }
 
-// Checkpoints returns the checkpoints of a run, newest first.
-func (p *Process) Checkpoints(ctx context.Context, id string) ([]Checkpoint, error) {
-	st, at, err := p.point(ctx, id)
+// ListCheckpoints returns the checkpoints of a run, newest first.
+func (p *Process) ListCheckpoints(ctx context.Context, id string) ([]Checkpoint, error) {
+	st, at, err := p.resolvePoint(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return st.checkpoints(ctx, at.Thread)
+	return st.listCheckpoints(ctx, at.Thread)
 }
 
-func (j *journals) checkpoints(ctx context.Context, id string) ([]Checkpoint, error) {
+func (j *runStore) listCheckpoints(ctx context.Context, id string) ([]Checkpoint, error) {
 	list := []Checkpoint{}
 	for c, err := range graph.Checkpoints(ctx, j, id) {
 		if err != nil {
@@ -80,16 +80,16 @@ func (j *journals) checkpoints(ctx context.Context, id string) ([]Checkpoint, er
 const mostListed = 12
 
 // pointError returns the error for a checkpoint that does not exist; it names those that do.
-func (j *journals) pointError(ctx context.Context, at graph.Point, err error) error {
+func (j *runStore) pointError(ctx context.Context, at graph.Point, err error) error {
 	if !errors.Is(err, graph.ErrNoPoint) {
 		return err
 	}
-	return stale(j.choices(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)
+	return newStaleError(j.describeCheckpoints(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)
 }
 
-// choices returns the checkpoints of a run as part of a sentence.
-func (j *journals) choices(ctx context.Context, id string) string {
-	list, err := j.checkpoints(ctx, id)
+// describeCheckpoints returns the checkpoints of a run as part of a sentence.
+func (j *runStore) describeCheckpoints(ctx context.Context, id string) string {
+	list, err := j.listCheckpoints(ctx, id)
 	if err != nil || len(list) == 0 {
 		return "see: raddle runs show " + id
 	}

@@ -27,11 +27,11 @@ type Process struct {
 
 	secrets *redact.Set
 	mu      sync.Mutex
-	store   *journals // nil before its first use
+	store   *runStore // nil before its first use
 	boxes   []*toolbox
 	trees   map[string]string // digests of directories with packages, "" for a missing one, from the first time they were needed
 
-	bundled bundled
+	bundled bundleInstall
 }
 
 // Open finds the directories and reads the configuration. If the configuration
@@ -65,22 +65,22 @@ func (p *Process) Close() error {
 	return errors.Join(failed...)
 }
 
-// journals is the open store of runs.
-type journals struct {
+// runStore is the open store of runs.
+type runStore struct {
 	graph.Store
 	file string // file of SQLite; "": the store exists in this process only
 }
 
-// open returns the store, opening it when it is first needed.
-func (p *Process) open() (*journals, error) { return p.openAs(location.open) }
+// openStore returns the store, opening it when it is first needed.
+func (p *Process) openStore() (*runStore, error) { return p.openAs(storeLocation.openStore) }
 
-func (p *Process) openAs(open func(location) (*journals, error)) (*journals, error) {
+func (p *Process) openAs(open func(storeLocation) (*runStore, error)) (*runStore, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.store != nil {
 		return p.store, nil
 	}
-	where, err := p.location()
+	where, err := p.parseStoreURL()
 	if err != nil {
 		return nil, err
 	}
@@ -103,10 +103,10 @@ func (p *Process) storeHint() string {
 // errNoStore reports that there is no store yet, and so no runs.
 var errNoStore = errors.New("no run has been started yet")
 
-// existing returns the store if it exists, so that a command that only reads runs
+// openExistingStore returns the store if it exists, so that a command that only reads runs
 // creates nothing. It opens a store that cannot be written for reading.
-func (p *Process) existing() (*journals, error) {
-	where, err := p.location()
+func (p *Process) openExistingStore() (*runStore, error) {
+	where, err := p.parseStoreURL()
 	if err != nil {
 		return nil, err
 	}
@@ -116,5 +116,5 @@ func (p *Process) existing() (*journals, error) {
 	if !opened && !where.exists() {
 		return nil, errNoStore
 	}
-	return p.openAs(location.openToRead)
+	return p.openAs(storeLocation.openToRead)
 }

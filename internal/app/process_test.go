@@ -64,7 +64,7 @@ func TestShort(t *testing.T) {
 	for path, want := range map[string]string{
 		"/w/x/a/b": "a/b", "/w/x": ".", "/w/y": "/w/y", "/h/a": "~/a", "/h": "/h", "rel": "rel",
 	} {
-		if got := d.Short(path); got != want {
+		if got := d.ShortPath(path); got != want {
 			t.Errorf("Short(%q) = %q, want %q", path, got, want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestStoreLocation(t *testing.T) {
 	} {
 		p := &Process{Config: Config{Store: url}}
 		var e *Error
-		if _, err := p.open(); !errors.As(err, &e) || e.Kind != Invalid || !strings.Contains(e.Error(), want) {
+		if _, err := p.openStore(); !errors.As(err, &e) || e.Kind != Invalid || !strings.Contains(e.Error(), want) {
 			t.Errorf("open %q: %v, want %q", url, err, want)
 		}
 	}
@@ -92,17 +92,17 @@ func TestStoreLocation(t *testing.T) {
 
 func TestLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "locks")
-	if _, yes := driven(dir, "r1"); yes {
+	if _, yes := findDriver(dir, "r1"); yes {
 		t.Error("a run that nobody drives is said to be driven")
 	}
 	lock, err := lockRun(dir, "r1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if pid, yes := driven(dir, "r1"); !yes || pid != os.Getpid() {
+	if pid, yes := findDriver(dir, "r1"); !yes || pid != os.Getpid() {
 		t.Errorf("driven: %d %v", pid, yes)
 	}
-	var e *DrivenError
+	var e *RunBusyError
 	if _, err := lockRun(dir, "r1"); !errors.As(err, &e) || e.PID != os.Getpid() || e.Run != "r1" {
 		t.Errorf("a second lock: %v", err)
 	}
@@ -113,7 +113,7 @@ func TestLock(t *testing.T) {
 	other.release()
 	lock.release()
 	lock.release() // releasing again does no harm
-	if _, yes := driven(dir, "r1"); yes {
+	if _, yes := findDriver(dir, "r1"); yes {
 		t.Error("a run whose lock was released is said to be driven")
 	}
 	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
@@ -121,7 +121,7 @@ func TestLock(t *testing.T) {
 	}
 	// A file that a killed process left behind is not a lock.
 	write(t, filepath.Join(dir, "r3"), "99999\n")
-	if _, yes := driven(dir, "r3"); yes {
+	if _, yes := findDriver(dir, "r3"); yes {
 		t.Error("a file that nobody holds is said to be a lock")
 	}
 	if lock, err := lockRun(dir, "r3"); err != nil {
@@ -139,8 +139,8 @@ func TestClients(t *testing.T) {
 		{Name: "groq", Type: "openai-compatible", Models: []ModelConfig{{Name: "e", Kind: "embedding"}, {Name: "c", Kind: "chat"}}},
 	}}
 	got := map[string][3]string{}
-	for _, cl := range clients(c, env) {
-		got[cl.Name] = [3]string{cl.Key, cl.Base, cl.chat()}
+	for _, cl := range collectClients(c, env) {
+		got[cl.Name] = [3]string{cl.Key, cl.Base, cl.firstChatModel()}
 	}
 	want := map[string][3]string{
 		"work":       {"wk", "", ""},
@@ -162,7 +162,7 @@ func TestClients(t *testing.T) {
 
 func TestModelsAreOpenedLate(t *testing.T) {
 	p := process(t)
-	m := p.models()
+	m := p.newModelResolver()
 	model, err := m.Open(context.Background(), "", "openai:gpt-5")
 	if err != nil {
 		t.Fatalf("opening needs a key: %v", err)
@@ -208,12 +208,12 @@ func TestSecrets(t *testing.T) {
 	secret := []string{"key-one", "key-one-and-more", "key-three", "493817", "in-a-url", "ghp_0123456789", "base-password", "base-query", "store-password", "dot token", "work-pass",
 		"mcp-password", "mcp-query", "mcp-header", "mcp-argument", "mcp-variable"}
 	for _, value := range secret {
-		if got := p.Secrets().Text(">" + value + "<"); got != ">[redacted]<" {
+		if got := p.SecretSet().Text(">" + value + "<"); got != ">[redacted]<" {
 			t.Errorf("%s is not known: %s", value, got)
 		}
 	}
 	for _, value := range []string{"kept", "nothing-of-note", "trace-value", "mcp-name", "pg://ann"} {
-		if got := p.Secrets().Text(value); got != value {
+		if got := p.SecretSet().Text(value); got != value {
 			t.Errorf("%s is taken for a secret: %s", value, got)
 		}
 	}
@@ -239,7 +239,7 @@ nodes:
   ask: {type: input, question: Who?, state_updates: {who: "{{input}}"}, next: done}
   done: {type: end, output: "{{who}}"}
 `)
-	run, err := p.Start(Request{Agent: "./a", Prompt: "x"})
+	run, err := p.StartRun(Request{Agent: "./a", Prompt: "x"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ nodes:
 	if err != nil || res.Status != graph.Done || asked != 1 || res.Value != "Ada" {
 		t.Errorf("%v %v, asked %d times, %v", res.Status, err, asked, res.Value)
 	}
-	detail, err := p.Show(context.Background(), run.ID)
+	detail, err := p.ReadRunDetail(context.Background(), run.ID)
 	if err != nil || detail.Record == nil || detail.Record.Prompt != "x" || detail.Agent != "a" {
 		t.Errorf("%+v %v", detail, err)
 	}
@@ -268,7 +268,7 @@ nodes:
   ask: {type: input, question: Who?, next: done}
   done: {type: end}
 `)
-	run, err := p.Start(Request{Agent: "./a"})
+	run, err := p.StartRun(Request{Agent: "./a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ nodes:
 	if !errors.Is(err, broken) || res.Status != graph.Waiting {
 		t.Errorf("%v %v", res.Status, err)
 	}
-	run, err = p.Resume(context.Background(), run.ID[:13], Continue{})
+	run, err = p.ResumeRun(context.Background(), run.ID[:13], ResumeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -289,7 +289,7 @@ nodes:
 	if res, err := run.Drive(context.Background(), Driver{}); err != nil || res.Status != graph.Waiting {
 		t.Errorf("%v %v", res.Status, err)
 	}
-	if _, err := p.Resume(context.Background(), run.ID, Continue{}); err == nil || !strings.Contains(err.Error(), "is being driven by process") {
+	if _, err := p.ResumeRun(context.Background(), run.ID, ResumeOptions{}); err == nil || !strings.Contains(err.Error(), "is being driven by process") {
 		t.Errorf("a second driver: %v", err)
 	}
 }
@@ -305,8 +305,8 @@ func TestLockWithoutAName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lock := held(f)
-	if pid := holder(path); pid != 0 {
+	lock := recordLockHolder(f)
+	if pid := readLockHolder(path); pid != 0 {
 		t.Errorf("holder %d", pid)
 	}
 	lock.release()

@@ -41,9 +41,9 @@ type Record struct {
 	Strict bool `json:"strict,omitempty"`
 }
 
-// encode returns the record in the form that the journal stores: without secrets.
-func (p *Process) encode(r *Record) ([]byte, error) {
-	kept, secrets := *r, p.Secrets()
+// encodeRecord returns the record in the form that the journal stores: without secrets.
+func (p *Process) encodeRecord(r *Record) ([]byte, error) {
+	kept, secrets := *r, p.SecretSet()
 	kept.Definition = secrets.Text(r.Definition)
 	kept.Variables, kept.VariablesFrom = map[string]string{}, map[string]string{}
 	for name, value := range r.Variables {
@@ -72,12 +72,12 @@ func (p *Process) restoreVariables(r *Record, next string) error {
 		if !strings.Contains(value, redact.Mask) {
 			continue
 		}
-		own := "LLM_AGENT_VAR_" + upper(name)
-		found, ok := p.env.first([]string{own, r.VariablesFrom[name]})
+		own := "LLM_AGENT_VAR_" + envName(name)
+		found, ok := p.env.lookupFirst([]string{own, r.VariablesFrom[name]})
 		if !ok {
-			return stale(fmt.Sprintf(next, own), "the value of the variable %q is a secret, so it was not recorded", name)
+			return newStaleError(fmt.Sprintf(next, own), "the value of the variable %q is a secret, so it was not recorded", name)
 		}
-		p.Secrets().Add(found)
+		p.SecretSet().Add(found)
 		r.Variables[name] = found
 	}
 	for name, value := range r.Overrides {

@@ -33,16 +33,16 @@ func (c *client) keySource(env environ) string {
 // refusedKey returns a model whose error says whose key was refused. It replaces the
 // advice of the wire, which knows the name of a variable but not where the key was found.
 func refusedKey(m llm.Model, advice, source string) llm.Model {
-	return &keyed{m, advice, source}
+	return &keySourceModel{m, advice, source}
 }
 
-type keyed struct {
+type keySourceModel struct {
 	model          llm.Model
 	advice, source string
 }
 
 // Stream implements [llm.Model].
-func (k *keyed) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+func (k *keySourceModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		for d, err := range k.model.Stream(ctx, r) {
 			var failure *llm.Error

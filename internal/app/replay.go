@@ -13,7 +13,7 @@ import (
 )
 
 // A lazy is a model that its first call opens.
-type lazy struct {
+type lazyModel struct {
 	once  sync.Once
 	open  func() (llm.Model, error)
 	model llm.Model
@@ -21,7 +21,7 @@ type lazy struct {
 }
 
 // Stream implements [llm.Model].
-func (l *lazy) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+func (l *lazyModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		l.once.Do(func() { l.model, l.err = l.open() })
 		if l.err != nil {
@@ -38,7 +38,7 @@ func (l *lazy) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, e
 
 // A replayed is a transcript whose replies differ from those of another file
 // with the same name: their ids begin with the directory's name.
-type replayed struct {
+type replayModel struct {
 	*script.Transcript
 	dir string
 }
@@ -50,7 +50,7 @@ func openScript(path string, recorded []string) (llm.Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the transcript cannot be replayed: %w", err)
 	}
-	m := &replayed{t, filepath.Base(filepath.Dir(path)) + "/"}
+	m := &replayModel{t, filepath.Base(filepath.Dir(path)) + "/"}
 	for _, id := range recorded {
 		if own, ok := strings.CutPrefix(id, m.dir+filepath.Base(path)+"#"); ok {
 			_ = t.Skip(filepath.Base(path) + "#" + own)
@@ -60,7 +60,7 @@ func openScript(path string, recorded []string) (llm.Model, error) {
 }
 
 // Stream implements [llm.Model].
-func (m *replayed) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
+func (m *replayModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return func(yield func(llm.Delta, error) bool) {
 		for d, err := range m.Transcript.Stream(ctx, r) {
 			if d.Done != nil && d.Done.ID != "" {

@@ -16,42 +16,42 @@ import (
 	"raddle.dev/internal/redact"
 )
 
-// Continue says how to continue a run.
-type Continue struct {
+// ResumeOptions says how to continue a run.
+type ResumeOptions struct {
 	Agent         string // name or path of the agent, if it has moved; "": at its old place
 	AcceptChanges bool   // continue although the agent's files have changed
 	Takeover      bool   // continue although a process of another machine holds the lease
-	Surroundings
+	UIHooks
 }
 
-// OverError reports that a run cannot be continued because it has ended. It carries
+// EndedError reports that a run cannot be continued because it has ended. It carries
 // the result, which the run's process may not have printed before it died.
-type OverError struct {
+type EndedError struct {
 	ID     string
 	Status graph.Status
 	Output string
 }
 
-func (e *OverError) Error() string { return fmt.Sprintf("run %s is over (%s)", e.ID, e.Status) }
+func (e *EndedError) Error() string { return fmt.Sprintf("run %s is over (%s)", e.ID, e.Status) }
 
-// Resume prepares to continue a run: it takes the run's lock, rebuilds the agent
+// ResumeRun prepares to continue a run: it takes the run's lock, rebuilds the agent
 // from the start record, and ends what a killed process left behind. id may be a
 // unique prefix.
-func (p *Process) Resume(ctx context.Context, id string, c Continue) (*Run, error) {
+func (p *Process) ResumeRun(ctx context.Context, id string, c ResumeOptions) (*Run, error) {
 	st, thread, err := p.lookUp(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockRun(st.locks(), thread)
+	lock, err := lockRun(st.lockDir(), thread)
 	if err != nil {
-		if driven, ok := errors.AsType[*DrivenError](err); ok {
+		if driven, ok := errors.AsType[*RunBusyError](err); ok {
 			return nil, &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it"}
 		}
 		return nil, err
 	}
 	var run *Run
-	if err = st.unleased(thread); err == nil || c.Takeover {
-		run, err = p.rebuild(ctx, st, thread, c)
+	if err = st.checkNoLease(thread); err == nil || c.Takeover {
+		run, err = p.rebuildRun(ctx, st, thread, c)
 	}
 	if err != nil {
 		lock.release()
@@ -63,40 +63,40 @@ func (p *Process) Resume(ctx context.Context, id string, c Continue) (*Run, erro
 
 // leasedElsewhere returns the error for a run whose lease another process holds, with what to do about it.
 func leasedElsewhere(id string, err error) error {
-	driven, ok := errors.AsType[*DrivenError](err)
+	driven, ok := errors.AsType[*RunBusyError](err)
 	if !ok {
 		return err
 	}
 	return &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it. If that process is gone, the lease ends by itself at that time; to continue without waiting: raddle resume " + id + " --takeover"}
 }
 
-// rebuild creates a run from its journal.
-func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Continue) (*Run, error) {
+// rebuildRun creates a run from its journal.
+func (p *Process) rebuildRun(ctx context.Context, st *runStore, thread string, c ResumeOptions) (*Run, error) {
 	snap, err := graph.Inspect(ctx, st.Store, thread, 0)
 	if err != nil {
 		return nil, err
 	}
 	id := runOf(thread, snap.Run)
 	if snap.Status.Final() {
-		over := &OverError{ID: id, Status: snap.Status, Output: flow.OutcomeOf(graph.Result{Value: snap.Result}).Output}
+		over := &EndedError{ID: id, Status: snap.Status, Output: flow.OutcomeOf(graph.Result{Value: snap.Result}).Output}
 		return nil, &Error{Kind: Stale, Err: over, Next: "see all of it with: raddle runs show " + id}
 	}
 	rec, err := decodeRecord(snap.Meta)
 	if err != nil {
-		return nil, stale("", "run %s cannot be continued from here: %v", id, err)
+		return nil, newStaleError("", "run %s cannot be continued from here: %v", id, err)
 	}
-	if err := p.relocate(id, rec, c.Agent); err != nil {
+	if err := p.relocateAgent(id, rec, c.Agent); err != nil {
 		return nil, err
 	}
 	if err := p.restoreVariables(rec, "set %s to it, then resume the run again"); err != nil {
 		return nil, err
 	}
-	calls, err := st.calls(ctx, spot{thread: thread})
+	calls, err := st.sumModelCalls(ctx, runRef{thread: thread})
 	if err != nil {
 		return nil, err
 	}
 	c.recorded = calls.ids
-	host, err := p.host(rec, c.Surroundings)
+	host, err := p.newHost(rec, c.UIHooks)
 	if err != nil {
 		return nil, err
 	}
@@ -104,28 +104,28 @@ func (p *Process) rebuild(ctx context.Context, st *journals, thread string, c Co
 	if err != nil {
 		return nil, err
 	}
-	g, err := compile(agent, host)
+	g, err := compileGraph(agent, host)
 	if err != nil {
 		return nil, err
 	}
-	if changes := flow.Changed(rec.Sources, agent.Sources()); len(changes) > 0 && !c.AcceptChanges {
-		return nil, stale("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
+	if changes := flow.DescribeChanges(rec.Sources, agent.Sources()); len(changes) > 0 && !c.AcceptChanges {
+		return nil, newStaleError("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
 			"the files of agent '%s' have changed since run %s was started:\n  %s", rec.Agent, id, strings.Join(changes, "\n  "))
 	}
 	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
-		return nil, stale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
+		return nil, newStaleError("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	return &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Resumed: true, Kept: st.file != "", Questions: snap.Questions,
-		runner: p.runner(g, st), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status,
+		runner: p.newRunner(g, st), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status,
 	}, nil
 }
 
-// relocate finds the agent's directory at its old place, or where the caller says
+// relocateAgent finds the agent's directory at its old place, or where the caller says
 // that it is now.
-func (p *Process) relocate(id string, rec *Record, agent string) error {
+func (p *Process) relocateAgent(id string, rec *Record, agent string) error {
 	if agent != "" {
-		place, err := p.Find(agent)
+		place, err := p.FindAgent(agent)
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (p *Process) relocate(id string, rec *Record, agent string) error {
 	}
 	switch _, err := os.Stat(rec.Dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return stale("if it has moved: raddle resume "+id+" --agent PATH", "the agent '%s' of run %s is gone: there is no directory %s", rec.Agent, id, rec.Dir)
+		return newStaleError("if it has moved: raddle resume "+id+" --agent PATH", "the agent '%s' of run %s is gone: there is no directory %s", rec.Agent, id, rec.Dir)
 	case err != nil:
 		return &Error{Kind: Stale, Msg: fmt.Sprintf("the agent '%s' of run %s cannot be read", rec.Agent, id), Err: err}
 	}
@@ -143,16 +143,16 @@ func (p *Process) relocate(id string, rec *Record, agent string) error {
 
 type eventSeq = iter.Seq2[graph.Event, error]
 
-func (r *Run) resume(ctx context.Context, d Driver, answers []graph.Answer) (graph.Result, error) {
+func (r *Run) resumeDrive(ctx context.Context, d Driver, answers []graph.Answer) (graph.Result, error) {
 	takeover := r.takeover
 	r.takeover = false // later drives follow a drive of this process
-	return r.follow(d, func() eventSeq {
-		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redacted(answers), AcceptChanges: r.accept, Takeover: takeover, Reply: r.reply(d.Reply), Topics: d.Topics, Pause: d.Pause})
+	return r.consumeEvents(d, func() eventSeq {
+		return r.runner.Resume(ctx, graph.Resume{Thread: r.Thread, Answers: r.redactAnswers(answers), AcceptChanges: r.accept, Takeover: takeover, Reply: r.redactReply(d.Reply), Topics: d.Topics, Pause: d.Pause})
 	})
 }
 
-// reply returns a Reply whose answers contain no secrets.
-func (r *Run) reply(answer graph.Reply) graph.Reply {
+// redactReply returns a Reply whose answers contain no secrets.
+func (r *Run) redactReply(answer graph.Reply) graph.Reply {
 	if answer == nil {
 		return nil
 	}
@@ -162,8 +162,8 @@ func (r *Run) reply(answer graph.Reply) graph.Reply {
 	}
 }
 
-// redacted returns answers without secrets, in the form that the journal gets.
-func (r *Run) redacted(answers []graph.Answer) []graph.Answer {
+// redactAnswers returns answers without secrets, in the form that the journal gets.
+func (r *Run) redactAnswers(answers []graph.Answer) []graph.Answer {
 	clean := slices.Clone(answers)
 	for i, a := range clean {
 		clean[i].Value, clean[i].Refused = redactAnswer(a.Value, r.Agent.Redact), r.Agent.Redact(a.Refused)
@@ -194,7 +194,7 @@ func redactAnswer(v any, text func(string) string) any {
 		}
 		return members
 	case json.RawMessage:
-		return redact.JSON(v, text)
+		return redact.RedactJSON(v, text)
 	}
 	return v
 }
@@ -202,17 +202,17 @@ func redactAnswer(v any, text func(string) string) any {
 // CheckAnswers returns why answers would be refused, in the words of the file format,
 // or nil. It records nothing.
 func (r *Run) CheckAnswers(ctx context.Context, answers ...graph.Answer) error {
-	if err := r.runner.CheckAnswers(ctx, r.Thread, r.redacted(answers)...); err != nil {
-		return r.explain(err)
+	if err := r.runner.CheckAnswers(ctx, r.Thread, r.redactAnswers(answers)...); err != nil {
+		return r.explainError(err)
 	}
 	return nil
 }
 
-// Structure returns the run's graph with all its parts, including those that pictures leave out.
-func (r *Run) Structure() graph.Structure { return r.runner.Graph.Structure() }
+// GraphStructure returns the run's graph with all its parts, including those that pictures leave out.
+func (r *Run) GraphStructure() graph.Structure { return r.runner.Graph.Structure() }
 
-// follow passes on the events of one drive and returns how the drive ended.
-func (r *Run) follow(d Driver, drive func() eventSeq) (graph.Result, error) {
+// consumeEvents passes on the events of one drive and returns how the drive ended.
+func (r *Run) consumeEvents(d Driver, drive func() eventSeq) (graph.Result, error) {
 	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: graph.Failed}
 	var failed error
 	for ev, err := range drive() {
@@ -228,27 +228,27 @@ func (r *Run) follow(d Driver, drive func() eventSeq) (graph.Result, error) {
 		}
 	}
 	if failed != nil {
-		failed = r.explain(failed)
+		failed = r.explainError(failed)
 		res.Err = failed
 	}
 	return res, failed
 }
 
-// explain returns an error in words for people.
-func (r *Run) explain(err error) error {
+// explainError returns an error in words for people.
+func (r *Run) explainError(err error) error {
 	changed, ok := errors.AsType[*graph.ChangedError](err)
 	switch {
 	case ok && len(changed.Missing) > 0:
-		return stale("put them back, or start a new run", "run %s is about to execute nodes that the graph no longer has: %s", r.ID, strings.Join(changed.Missing, ", "))
+		return newStaleError("put them back, or start a new run", "run %s is about to execute nodes that the graph no longer has: %s", r.ID, strings.Join(changed.Missing, ", "))
 	case ok && changed.Child != "":
-		return stale("to continue with its graph as it is now: raddle resume "+r.ID+" --accept-changes", "%s, which works in run %s, has changed since it was started, or no longer exists", changed.Child, r.ID)
+		return newStaleError("to continue with its graph as it is now: raddle resume "+r.ID+" --accept-changes", "%s, which works in run %s, has changed since it was started, or no longer exists", changed.Child, r.ID)
 	case ok:
-		return stale("to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes", "the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
+		return newStaleError("to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes", "the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
 	case errors.As(err, new(*graph.BusyError)):
 		busy, _ := errors.AsType[*graph.BusyError](err)
-		return leasedElsewhere(r.ID, &DrivenError{Run: r.Thread, Lease: busy.Lease})
+		return leasedElsewhere(r.ID, &RunBusyError{Run: r.Thread, Lease: busy.Lease})
 	case errors.Is(err, graph.ErrLeaseLost) && !errors.Is(err, graph.ErrConflict):
-		return &Error{Kind: Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.Again()}
+		return &Error{Kind: Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.ResumeCommand()}
 	case errors.Is(err, graph.ErrConflict):
 		return &Error{Kind: Stale, Msg: "another process also drives run " + r.ID, Err: err, Next: "let the other process continue; see: raddle runs ls"}
 	}

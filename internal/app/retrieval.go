@@ -11,27 +11,27 @@ import (
 	"raddle.dev/rag/embed"
 )
 
-// retrieval says how the knowledge bases of agents are built and searched.
-func (p *Process) retrieval(s Surroundings) flow.Retrieval {
+// newRetrieval says how the knowledge bases of agents are built and searched.
+func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 	c := &p.Config.RAG
 	r := flow.Retrieval{
 		Model: c.Model, RerankerModel: c.Reranker, ExtractorModel: c.Extractor, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
-		Loaders: c.Loaders, Env: (&toolbox{process: p, workspace: p.Dirs.Work}).childEnv(), Confirm: s.Confirm, Ask: s.Ask, Told: s.Told, Progress: s.Progress,
+		Loaders: c.Loaders, Env: (&toolbox{process: p, workspace: p.Dirs.Work}).childEnv(), Confirm: s.Confirm, Ask: s.Ask, Told: s.Notify, Progress: s.Progress,
 		Embedder: func(id string) (rag.Embedder, error) {
-			e, err := p.embedding(id)
+			e, err := p.embeddingConfig(id)
 			if err != nil {
 				return nil, err
 			}
 			m, err := embed.New(e)
-			return redactedEmbedder{m, p.Secrets()}, err
+			return redactedEmbedder{m, p.SecretSet()}, err
 		},
 		Reranker: func(id string) (rag.Reranker, error) {
-			e, err := p.embedding(id)
+			e, err := p.embeddingConfig(id)
 			if err != nil {
 				return nil, err
 			}
 			m, err := embed.NewReranker(e)
-			return redactedReranker{m, p.Secrets()}, err
+			return redactedReranker{m, p.SecretSet()}, err
 		},
 	}
 	if c.TopK != nil {
@@ -40,13 +40,13 @@ func (p *Process) retrieval(s Surroundings) flow.Retrieval {
 	return r
 }
 
-// embedding is the place where a model of embedding or reranking is called.
-func (p *Process) embedding(id string) (embed.Config, error) {
-	m := p.models()
-	c, name := m.find(id)
+// embeddingConfig is the place where a model of embedding or reranking is called.
+func (p *Process) embeddingConfig(id string) (embed.Config, error) {
+	m := p.newModelResolver()
+	c, name := m.findClient(id)
 	switch {
 	case c == nil:
-		return embed.Config{}, m.unknown(id)
+		return embed.Config{}, m.unknownClientError(id)
 	case c.Key == "" && c.needsKey():
 		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": set " + c.keyNames[0]}
 	}
@@ -66,7 +66,7 @@ func (p *Process) embedding(id string) (embed.Config, error) {
 		}
 	case "openai-compatible":
 	default:
-		return embed.Config{}, invalid("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",
+		return embed.Config{}, newInvalidError("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",
 			"client %q (%s) has no embedding models", c.Name, c.Type)
 	}
 	return e, nil

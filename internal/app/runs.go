@@ -34,7 +34,7 @@ type RunInfo struct {
 	Host      string         `json:"host,omitempty"` // the machine of that process, if only the lease says that the run is driven
 	Questions []OpenQuestion `json:"questions"`
 	Reason    string         `json:"reason,omitempty"` // for a failure
-	From      *At            `json:"from,omitempty"`   // for a fork: what was copied
+	From      *RunPoint      `json:"from,omitempty"`   // for a fork: what was copied
 	Final     bool           `json:"-"`
 }
 
@@ -44,9 +44,9 @@ type OpenQuestion struct {
 	Prompt string `json:"prompt"`
 }
 
-// Runs returns the runs whose ids begin with prefix, newest first.
-func (p *Process) Runs(ctx context.Context, prefix string) ([]RunInfo, error) {
-	st, err := p.existing()
+// ListRuns returns the runs whose ids begin with prefix, newest first.
+func (p *Process) ListRuns(ctx context.Context, prefix string) ([]RunInfo, error) {
+	st, err := p.openExistingStore()
 	if errors.Is(err, errNoStore) {
 		return nil, nil
 	}
@@ -61,7 +61,7 @@ func (p *Process) Runs(ctx context.Context, prefix string) ([]RunInfo, error) {
 		d, err := graph.Describe(t)
 		var i RunInfo
 		if err == nil {
-			i, err = st.info(ctx, d)
+			i, err = st.describeRun(ctx, d)
 		}
 		if damage, ok := errors.AsType[*graph.DamagedError](err); ok { // the others can be listed
 			i, err = RunInfo{Run: t.Name, Status: Damaged, Questions: []OpenQuestion{}, Reason: damage.Error()}, nil
@@ -75,11 +75,11 @@ func (p *Process) Runs(ctx context.Context, prefix string) ([]RunInfo, error) {
 	return infos, nil
 }
 
-// Family returns the same as Runs with each fork below the run that it was forked from,
+// ListRunTree returns the same as Runs with each fork below the run that it was forked from,
 // and its depth: the runs that were not forked newest first, the forks of one run in the
 // order of the points where they were forked.
-func (p *Process) Family(ctx context.Context) (infos []RunInfo, depths []int, err error) {
-	st, err := p.existing()
+func (p *Process) ListRunTree(ctx context.Context) (infos []RunInfo, depths []int, err error) {
+	st, err := p.openExistingStore()
 	if errors.Is(err, errNoStore) {
 		return nil, nil, nil
 	}
@@ -93,7 +93,7 @@ func (p *Process) Family(ctx context.Context) (infos []RunInfo, depths []int, er
 	slices.SortStableFunc(trees, func(a, b graph.Branch) int { return strings.Compare(runOf(a.Thread, a.Run), runOf(b.Thread, b.Run)) })
 	var add func(b graph.Branch, depth int) error
 	add = func(b graph.Branch, depth int) error {
-		i, err := st.info(ctx, b.RunInfo)
+		i, err := st.describeRun(ctx, b.RunInfo)
 		infos, depths = append(infos, i), append(depths, depth)
 		for _, fork := range b.Forks {
 			if err == nil {
@@ -110,7 +110,7 @@ func (p *Process) Family(ctx context.Context) (infos []RunInfo, depths []int, er
 	return infos, depths, nil
 }
 
-func (j *journals) info(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
+func (j *runStore) describeRun(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
 	_, session, kept := SessionOf(d.Thread)
 	if kept && (d.Status == graph.Crashed || d.Status == graph.Running) { // the newest record does not name the run: the oldest one counts
 		snap, err := graph.Inspect(ctx, j.Store, d.Thread, 0)
@@ -125,9 +125,9 @@ func (j *journals) info(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
 		i.Questions = append(i.Questions, OpenQuestion{q.ID, q.Prompt})
 	}
 	if d.From.Thread != "" {
-		i.From = &At{d.From.Thread, d.From.Seq}
+		i.From = &RunPoint{d.From.Thread, d.From.Seq}
 	}
-	if pid, yes := driven(j.locks(), d.Thread); yes {
+	if pid, yes := findDriver(j.lockDir(), d.Thread); yes {
 		i.Status, i.PID, i.Final = Running, pid, false
 	} else if d.Status == graph.Running {
 		i.Host, i.PID, _ = d.Lease.Holder()
@@ -143,10 +143,10 @@ type RunDetail struct {
 	Record   *Record // nil if the command line did not start the run
 }
 
-// Show reads a run from its journal alone, in its current state or in that of RUN@AT;
+// ReadRunDetail reads a run from its journal alone, in its current state or in that of RUN@AT;
 // its agent need not exist any more.
-func (p *Process) Show(ctx context.Context, point string) (*RunDetail, error) {
-	st, at, err := p.point(ctx, point)
+func (p *Process) ReadRunDetail(ctx context.Context, point string) (*RunDetail, error) {
+	st, at, err := p.resolvePoint(ctx, point)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (p *Process) Show(ctx context.Context, point string) (*RunDetail, error) {
 		return nil, st.pointError(ctx, at, err)
 	}
 	rec, _ := decodeRecord(snap.Meta)
-	i, err := st.info(ctx, snap.RunInfo)
+	i, err := st.describeRun(ctx, snap.RunInfo)
 	d := &RunDetail{RunInfo: i, At: at.Seq, Snapshot: snap, Record: rec}
 	if at.Seq == 0 || err != nil {
 		return d, err
@@ -174,17 +174,17 @@ func (p *Process) Show(ctx context.Context, point string) (*RunDetail, error) {
 		if err != nil {
 			return nil, err
 		}
-		if d.RunInfo, err = st.info(ctx, now); err != nil {
+		if d.RunInfo, err = st.describeRun(ctx, now); err != nil {
 			return nil, err
 		}
 	}
 	return d, nil
 }
 
-// History returns the records of a run, newest first: of a session all of them, of
+// ReadHistory returns the records of a run, newest first: of a session all of them, of
 // one of its runs only those of that run.
-func (p *Process) History(ctx context.Context, id string) (string, []graph.Entry, error) {
-	st, found, err := p.locate(ctx, id)
+func (p *Process) ReadHistory(ctx context.Context, id string) (string, []graph.Entry, error) {
+	st, found, err := p.locateRun(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
@@ -194,20 +194,20 @@ func (p *Process) History(ctx context.Context, id string) (string, []graph.Entry
 		if err != nil {
 			return id, nil, err
 		}
-		if found.holds(e.Seq) {
+		if found.containsRecord(e.Seq) {
 			entries = append(entries, e)
 		}
 	}
 	return id, entries, nil
 }
 
-// Remove deletes a run's journal permanently. It does not remove a run that is being driven.
-func (p *Process) Remove(ctx context.Context, id string) (string, error) {
+// RemoveRun deletes a run's journal permanently. It does not remove a run that is being driven.
+func (p *Process) RemoveRun(ctx context.Context, id string) (string, error) {
 	st, id, err := p.lookUp(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	lock, err := st.hold(id)
+	lock, err := st.lockIdleRun(id)
 	if err != nil {
 		return id, err
 	}
@@ -220,9 +220,9 @@ func (p *Process) Remove(ctx context.Context, id string) (string, error) {
 
 // LockDir is the directory of the lock files of driven runs, or "" if there is none.
 func (p *Process) LockDir() string {
-	where, err := p.location()
+	where, err := p.parseStoreURL()
 	if err != nil || where.file == "" {
 		return ""
 	}
-	return filepath.Clean((&journals{file: where.file}).locks())
+	return filepath.Clean((&runStore{file: where.file}).lockDir())
 }

@@ -13,18 +13,18 @@ import (
 	"raddle.dev/tool/script"
 )
 
-// Secrets returns the redactor of the process. It knows the secrets in the
+// SecretSet returns the redactor of the process. It knows the secrets in the
 // environment, the configuration, the .env files of the configuration directory
 // and the working directory, and the entries of MCP servers; agents and servers
 // that are opened later add theirs.
-func (p *Process) Secrets() *redact.Set {
+func (p *Process) SecretSet() *redact.Set {
 	p.known.Do(func() {
 		p.secrets = &redact.Set{}
 		p.addVariables(p.env)
 		for _, dir := range []string{p.Dirs.Config, p.Dirs.Work} {
 			p.addDotenv(dir)
 		}
-		for _, c := range clients(&p.Config, p.env) {
+		for _, c := range collectClients(&p.Config, p.env) {
 			p.secrets.Add(c.Key)
 			p.secrets.AddNamed("", c.Base)
 		}
@@ -66,10 +66,10 @@ func (p *Process) addDotenv(dir string) {
 // names.
 var named = regexp.MustCompile(`\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}`)
 
-// resolved returns the values of an agent's variables as its tools get them: {{NAME}}
+// resolveVariables returns the values of an agent's variables as its tools get them: {{NAME}}
 // is replaced by the variable of the environment. Everything else sees only the name, so
 // that a secret is in no prompt and no journal.
-func (p *Process) resolved(values map[string]string) map[string]string {
+func (p *Process) resolveVariables(values map[string]string) map[string]string {
 	out := make(map[string]string, len(values))
 	for name, value := range values {
 		out[name] = named.ReplaceAllStringFunc(value, func(found string) string {
@@ -78,14 +78,14 @@ func (p *Process) resolved(values map[string]string) map[string]string {
 			}
 			return found
 		})
-		p.Secrets().AddNamed(name, out[name])
+		p.SecretSet().AddNamed(name, out[name])
 	}
 	return out
 }
 
-// unresolved returns what is missing in the values of an agent's variables, with what
+// findUnresolvedVariables returns what is missing in the values of an agent's variables, with what
 // to do about it.
-func (p *Process) unresolved(agent string, values map[string]string) (problems []string) {
+func (p *Process) findUnresolvedVariables(agent string, values map[string]string) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		for _, found := range named.FindAllStringSubmatch(values[name], -1) {
 			if _, ok := p.env.lookup(found[1]); !ok && !strings.HasPrefix(found[1], "__") {
@@ -100,7 +100,7 @@ func (p *Process) unresolved(agent string, values map[string]string) (problems [
 // scriptEnv returns the environment of scripts: this process's without the keys of
 // model providers.
 func (p *Process) scriptEnv() []string {
-	env := p.env.without(keyVariables(&p.Config))
+	env := p.env.withoutNames(keyVariables(&p.Config))
 	if env == nil {
 		return []string{} // empty, not nil, which would mean that of this process
 	}

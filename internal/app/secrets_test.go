@@ -26,7 +26,7 @@ nodes:
   done: {type: end, output: "{{token}} {{password}} {{plain}} {{who}}"}
 `)
 	write(t, filepath.Join(p.Dirs.Work, "a", "show.sh"), `printf '{"token": "%s", "password": "%s", "plain": "%s"}' ${#LLM_AGENT_VAR_TOKEN} ${#LLM_AGENT_VAR_MY_PASSWORD} "$LLM_AGENT_VAR_PLAIN"`)
-	run, err := p.Start(Request{Agent: "./a", Variables: map[string]string{"token": token, "my-password": other, "plain": "as it is"}})
+	run, err := p.StartRun(Request{Agent: "./a", Variables: map[string]string{"token": token, "my-password": other, "plain": "as it is"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +40,12 @@ nodes:
 		}
 	}
 
-	_, err = p.Resume(t.Context(), run.ID, Continue{})
+	_, err = p.ResumeRun(t.Context(), run.ID, ResumeOptions{})
 	if err == nil || !strings.Contains(err.Error(), "my-password") || strings.Contains(err.Error(), other) {
 		t.Fatalf("without the value: %v", err)
 	}
 	p.env = append(p.env, "LLM_AGENT_VAR_MY_PASSWORD="+other)
-	again, err := p.Resume(t.Context(), run.ID, Continue{})
+	again, err := p.ResumeRun(t.Context(), run.ID, ResumeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

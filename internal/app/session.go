@@ -31,10 +31,10 @@ func SessionOf(thread string) (agent, name string, ok bool) {
 	return agent, name, ok
 }
 
-// session returns the thread of the session that a request continues or starts, or ""
+// sessionThread returns the thread of the session that a request continues or starts, or ""
 // for a run without a session. The caller's choice counts first, then the agent's file,
 // then the configuration.
-func (p *Process) session(a *flow.Agent, asked string) (string, error) {
+func (p *Process) sessionThread(a *flow.Agent, asked string) (string, error) {
 	name := asked
 	if a.Config == nil {
 		return "", nil // loading has already refused the request
@@ -50,28 +50,28 @@ func (p *Process) session(a *flow.Agent, asked string) (string, error) {
 		return "", nil
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == '@' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		return "", usage("name it with letters, digits, '-', '_' and '.'", "%q cannot be the name of a session", name)
+		return "", newUsageError("name it with letters, digits, '-', '_' and '.'", "%q cannot be the name of a session", name)
 	}
-	if !p.Kept() {
+	if !p.KeepsRuns() {
 		if asked == "" {
 			return "", nil
 		}
-		return "", usage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be saved: %s saves nothing", name, p.StoreURL())
+		return "", newUsageError("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be saved: %s saves nothing", name, p.StoreURL())
 	}
 	return sessionPrefix + a.Name + "/" + name, nil
 }
 
-// join takes the lock of a session and adds its earlier turns to a run that is
+// openSession takes the lock of a session and adds its earlier turns to a run that is
 // about to start the next one: the values of the agent's variables, and the
 // replies that were recorded.
-func (p *Process) join(run *Run) (recorded []string, err error) {
-	st, err := p.open()
+func (p *Process) openSession(run *Run) (recorded []string, err error) {
+	st, err := p.openStore()
 	if err != nil {
 		return nil, err
 	}
 	agent, name, _ := SessionOf(run.Thread)
-	if run.lock, err = lockRun(st.locks(), run.Thread); err != nil {
-		if driven, ok := errors.AsType[*DrivenError](err); ok {
+	if run.lock, err = lockRun(st.lockDir(), run.Thread); err != nil {
+		if driven, ok := errors.AsType[*RunBusyError](err); ok {
 			return nil, &Error{Kind: Stale, Err: driven, Next: "wait for it, or use another session"}
 		}
 		return nil, err
@@ -83,17 +83,17 @@ func (p *Process) join(run *Run) (recorded []string, err error) {
 	case err != nil:
 		return nil, err
 	case !snap.Status.Final():
-		return nil, stale("finish it: raddle resume "+snap.Run+"; or cancel it: raddle runs cancel "+snap.Run,
+		return nil, newStaleError("finish it: raddle resume "+snap.Run+"; or cancel it: raddle runs cancel "+snap.Run,
 			"the last turn of session '%s' of agent '%s' has not ended: run %s (%s)", name, agent, snap.Run, snap.Status)
 	}
 	if before, err := decodeRecord(snap.Meta); err == nil {
 		if before.Dir != run.Record.Dir && isDir(before.Dir) {
-			return nil, stale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.Short(before.Dir), p.Dirs.Short(run.Record.Dir))
+			return nil, newStaleError("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
 		}
 		if err := sameVariables(run, before, name); err != nil {
 			return nil, err
 		}
-		run.Record.Variables, run.Record.VariablesFrom = merged(before.Variables, run.Record.Variables), before.VariablesFrom
+		run.Record.Variables, run.Record.VariablesFrom = mergeValues(before.Variables, run.Record.Variables), before.VariablesFrom
 		if err := p.restoreVariables(run.Record, "pass it again with --agent-variable, or set %s to it"); err != nil {
 			return nil, err
 		}
@@ -101,7 +101,7 @@ func (p *Process) join(run *Run) (recorded []string, err error) {
 	if !slices.ContainsFunc(run.Agent.Models(), func(id string) bool { return strings.HasPrefix(id, "script:") }) {
 		return nil, nil // only transcripts need to know their position
 	}
-	calls, err := st.calls(context.Background(), spot{thread: run.Thread})
+	calls, err := st.sumModelCalls(context.Background(), runRef{thread: run.Thread})
 	return calls.ids, err
 }
 
@@ -116,15 +116,15 @@ func sameVariables(run *Run, before *Record, session string) error {
 			then, known = *v.Default, true
 		}
 		if given && known && now != then && !strings.Contains(then, redact.Mask) {
-			return usage("use another session, or leave the variable out: the session has its value",
+			return newUsageError("use another session, or leave the variable out: the session has its value",
 				"session '%s' of agent '%s' was started with another value of the variable %q", session, run.Agent.Name, v.Name)
 		}
 	}
 	return nil
 }
 
-// merged returns two sets of values as one; values of the second one take precedence.
-func merged(old, now map[string]string) map[string]string {
+// mergeValues returns two sets of values as one; values of the second one take precedence.
+func mergeValues(old, now map[string]string) map[string]string {
 	if len(old) == 0 {
 		return now
 	}

@@ -58,7 +58,7 @@ func turn(t *testing.T, work string, req Request, d Driver) (*Run, graph.Result,
 		t.Fatal(err)
 	}
 	defer p.Close()
-	run, err := p.Start(req)
+	run, err := p.StartRun(req)
 	if err != nil {
 		return nil, graph.Result{}, err
 	}
@@ -98,7 +98,7 @@ func TestSession(t *testing.T) {
 	}
 	p := look(t, work)
 	for id, want := range map[string]string{first.ID: "still begun", second.ID: "went on again", "session/talker/main": "went on again"} {
-		d, err := p.Show(t.Context(), id)
+		d, err := p.ReadRunDetail(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,28 +106,28 @@ func TestSession(t *testing.T) {
 			t.Errorf("%s shows %q, %+v", id, got, d.RunInfo)
 		}
 	}
-	if c, err := p.Calls(t.Context(), second.ID); err != nil || c.Count != 3 {
+	if c, err := p.ReadModelCalls(t.Context(), second.ID); err != nil || c.Count != 3 {
 		t.Errorf("calls %+v %v", c, err)
 	}
-	if c, err := p.Calls(t.Context(), first.ID); err != nil || c.Count != 3 {
+	if c, err := p.ReadModelCalls(t.Context(), first.ID); err != nil || c.Count != 3 {
 		t.Errorf("calls of the first turn: %+v %v", c, err)
 	}
 	all := 0
 	for _, id := range []string{first.ID, second.ID} {
-		_, entries, err := p.History(t.Context(), id)
+		_, entries, err := p.ReadHistory(t.Context(), id)
 		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != graph.KindStart || entries[0].Kind != graph.KindEnd {
 			t.Errorf("the records of %s: %v %v", id, entries, err)
 		}
 		all += len(entries)
 	}
-	if _, entries, err := p.History(t.Context(), first.Thread); err != nil || len(entries) != all {
+	if _, entries, err := p.ReadHistory(t.Context(), first.Thread); err != nil || len(entries) != all {
 		t.Errorf("the session has %d records, its runs %d: %v", len(entries), all, err)
 	}
-	runs, err := p.Runs(t.Context(), "")
+	runs, err := p.ListRuns(t.Context(), "")
 	if err != nil || len(runs) != 1 || runs[0].Run != second.ID || runs[0].Session != "main" {
 		t.Errorf("runs %+v %v", runs, err)
 	}
-	if _, err := p.Remove(t.Context(), first.ID); err == nil || !strings.Contains(err.Error(), "earlier turn") {
+	if _, err := p.RemoveRun(t.Context(), first.ID); err == nil || !strings.Contains(err.Error(), "earlier turn") {
 		t.Errorf("an earlier turn was removed: %v", err)
 	}
 }
@@ -157,11 +157,11 @@ func TestSessionThatWaits(t *testing.T) {
 		t.Fatalf("%v", err)
 	}
 	p := look(t, work)
-	run, err := p.Resume(t.Context(), waiting.ID, Continue{})
+	run, err := p.ResumeRun(t.Context(), waiting.ID, ResumeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := look(t, work).Start(Request{Agent: "./talker", Prompt: "GAMMA", Session: "other"}); err == nil || !strings.Contains(err.Error(), "session 'other' of agent 'talker' is being driven by process") {
+	if _, err := look(t, work).StartRun(Request{Agent: "./talker", Prompt: "GAMMA", Session: "other"}); err == nil || !strings.Contains(err.Error(), "session 'other' of agent 'talker' is being driven by process") {
 		t.Errorf("two processes drive one session: %v", err)
 	}
 	res, err = run.Drive(t.Context(), Driver{Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
@@ -186,7 +186,7 @@ func TestSessionGivenUp(t *testing.T) {
 	if err != nil || res.Status != graph.Waiting {
 		t.Fatalf("%+v %v", res, err)
 	}
-	if _, err := look(t, work).Cancel(t.Context(), waiting.ID); err != nil {
+	if _, err := look(t, work).CancelRun(t.Context(), waiting.ID); err != nil {
 		t.Fatal(err)
 	}
 	_, res, err = turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA"}, Driver{})

@@ -24,7 +24,7 @@ type Request struct {
 	Variables map[string]string // agent variables
 	Session   string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
 	Strict    bool              // unknown keys are errors
-	Surroundings
+	UIHooks
 }
 
 // Run is a run that only this process may drive until it is
@@ -47,9 +47,9 @@ type Run struct {
 	status   graph.Status // before it was resumed
 }
 
-// Again returns the command that resumes the run with the same flags: the journal does
+// ResumeCommand returns the command that resumes the run with the same flags: the journal does
 // not record what the caller consented to.
-func (r *Run) Again() string {
+func (r *Run) ResumeCommand() string {
 	line := "raddle resume " + r.ID
 	if r.moved != "" {
 		line += " --agent " + r.moved
@@ -60,67 +60,67 @@ func (r *Run) Again() string {
 	return line
 }
 
-// Start prepares a new run: it loads the agent, compiles it, and takes the run's
+// StartRun prepares a new run: it loads the agent, compiles it, and takes the run's
 // lock. It records nothing and calls no model; [Run.Drive] does.
-func (p *Process) Start(req Request) (*Run, error) {
+func (p *Process) StartRun(req Request) (*Run, error) {
 	if err := p.Dirs.requireWork(); err != nil {
 		return nil, err
 	}
-	place, err := p.Find(req.Agent)
+	place, err := p.FindAgent(req.Agent)
 	if err != nil {
 		return nil, err
 	}
 	id := graph.NewID(time.Now())
-	run := &Run{ID: id, Thread: id, Record: p.record(place, req)}
+	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req)}
 	if err := p.checkModels(run.Record); err != nil {
 		return nil, err
 	}
-	if err := p.prepare(run, req); err != nil {
+	if err := p.prepareRun(run, req); err != nil {
 		run.Close()
 		return nil, err
 	}
 	return run, nil
 }
 
-// prepare loads a run's agent; in a session, with what its earlier turns have left.
-func (p *Process) prepare(run *Run, req Request) error {
-	host, err := p.enter(run, req)
+// prepareRun loads a run's agent; in a session, with what its earlier turns have left.
+func (p *Process) prepareRun(run *Run, req Request) error {
+	host, err := p.loadAgent(run, req)
 	if err != nil {
 		return err
 	}
-	thread, err := p.session(run.Agent, req.Session)
+	thread, err := p.sessionThread(run.Agent, req.Session)
 	if err != nil {
 		return err
 	}
 	if thread != "" {
 		run.Thread = thread
-		if req.recorded, err = p.join(run); err != nil {
+		if req.recorded, err = p.openSession(run); err != nil {
 			return err
 		}
-		if host, err = p.enter(run, req); err != nil {
+		if host, err = p.loadAgent(run, req); err != nil {
 			return err
 		}
 	}
-	g, err := compile(run.Agent, host)
+	g, err := compileGraph(run.Agent, host)
 	if err != nil {
 		return err
 	}
-	if err := p.Callable(run.Agent); err != nil {
+	if err := p.CheckCallable(run.Agent); err != nil {
 		return err
 	}
 	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()
 	run.input = run.Agent.Input(req.Prompt)
 	run.Record.Prompt = run.Agent.Redact(req.Prompt)
-	if run.input.Meta, err = p.encode(run.Record); err != nil {
+	if run.input.Meta, err = p.encodeRecord(run.Record); err != nil {
 		return err
 	}
-	return p.take(run, g)
+	return p.acquireStore(run, g)
 }
 
-// enter loads a run's agent and records which variables of the environment it takes.
-func (p *Process) enter(run *Run, req Request) (flow.Host, error) {
+// loadAgent loads a run's agent and records which variables of the environment it takes.
+func (p *Process) loadAgent(run *Run, req Request) (flow.Host, error) {
 	run.Record.Overrides = nil
-	host, err := p.host(run.Record, req.Surroundings)
+	host, err := p.newHost(run.Record, req.UIHooks)
 	if err != nil {
 		return host, err
 	}
@@ -133,48 +133,48 @@ func (p *Process) enter(run *Run, req Request) (flow.Host, error) {
 		}
 		return value
 	}
-	run.Agent, err = p.admit(host, run.Record)
+	run.Agent, err = p.loadAndCheck(host, run.Record)
 	run.Record.Overrides = found
 	return host, err
 }
 
-// take gives a run its store and its lock.
-func (p *Process) take(run *Run, g *graph.Graph) error {
-	st, err := p.open()
+// acquireStore gives a run its store and its lock.
+func (p *Process) acquireStore(run *Run, g *graph.Graph) error {
+	st, err := p.openStore()
 	if err != nil {
 		return err
 	}
 	run.Kept = st.file != ""
-	run.runner = p.runner(g, st)
+	run.runner = p.newRunner(g, st)
 	if run.lock == nil {
-		run.lock, err = lockRun(st.locks(), run.Thread)
+		run.lock, err = lockRun(st.lockDir(), run.Thread)
 	}
 	return err
 }
 
-func (p *Process) record(place Place, req Request) *Record {
+func (p *Process) newRecord(place Place, req Request) *Record {
 	return &Record{
 		Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files,
-		Model: p.Config.Model, Override: p.override(req.Model), Variables: req.Variables,
+		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
 		NoSpawn: p.Config.FunctionCalling != nil && !*p.Config.FunctionCalling,
 		Strict:  req.Strict, Headless: req.Headless, Workspace: p.Dirs.Work, Version: Version(),
 	}
 }
 
-// override returns the id of a model that the caller named. The path of a transcript is
+// resolveOverride returns the id of a model that the caller named. The path of a transcript is
 // relative to the working directory if such a file exists, otherwise to the agent's directory.
-func (p *Process) override(id string) string {
+func (p *Process) resolveOverride(id string) string {
 	if file, ok := strings.CutPrefix(id, "script:"); ok && !filepath.IsAbs(file) {
-		if abs := p.Dirs.Abs(file); isFile(abs) {
+		if abs := p.Dirs.AbsPath(file); isFile(abs) {
 			return "script:" + abs
 		}
 	}
 	return id
 }
 
-// admit loads the agent of a request and checks the request against it.
-func (p *Process) admit(host flow.Host, rec *Record) (*flow.Agent, error) {
+// loadAndCheck loads the agent of a request and checks the request against it.
+func (p *Process) loadAndCheck(host flow.Host, rec *Record) (*flow.Agent, error) {
 	agent, err := flow.Load(rec.Dir, host)
 	if err != nil && host.Session != "" {
 		host.Session = ""
@@ -188,12 +188,12 @@ func (p *Process) admit(host flow.Host, rec *Record) (*flow.Agent, error) {
 	return agent, checkVariables(agent, rec.Variables)
 }
 
-// compile prepares a loaded agent to run.
-func compile(a *flow.Agent, host flow.Host) (*graph.Graph, error) {
+// compileGraph prepares a loaded agent to run.
+func compileGraph(a *flow.Agent, host flow.Host) (*graph.Graph, error) {
 	if host.Strict && flow.HasErrors(a.Findings) {
 		return nil, &StrictError{Agent: a.Name, Findings: a.Findings}
 	}
-	return a.Graph()
+	return a.CompileGraph()
 }
 
 // StrictError reports an agent that could run, but not in strict mode.
@@ -230,7 +230,7 @@ func checkVariables(a *flow.Agent, given map[string]string) error {
 	default:
 		next = "it declares " + strings.Join(declared, ", ")
 	}
-	return usage(next, "agent '%s' has no variable %q", a.Name, names[0])
+	return newUsageError(next, "agent '%s' has no variable %q", a.Name, names[0])
 }
 
 // Close releases the run, so that other processes may drive it.
@@ -243,17 +243,17 @@ func (r *Run) Close() {
 	}
 }
 
-// Ask answers open questions, in the order in which they were asked; those that
+// AskFunc answers open questions, in the order in which they were asked; those that
 // it leaves out stay open. It returns park to stop as soon as its answers are
 // used. ctx ends when the run is to stop.
-type Ask func(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error)
+type AskFunc func(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error)
 
 // Driver says how a caller takes part in a drive. With the zero value a run continues
 // until it ends or asks.
 type Driver struct {
 	Ahead  []graph.Answer       // answers to questions that a new run will ask; they are recorded with its start
 	Reply  graph.Reply          // answers questions when they are asked, before Ask; may be nil
-	Ask    Ask                  // if nil, questions stay open
+	Ask    AskFunc              // if nil, questions stay open
 	Event  func(ev graph.Event) // called for each event; may be nil
 	Topics graph.Topic          // the events to create
 	Pause  <-chan struct{}      // closing it stops the run after the current step
@@ -270,14 +270,14 @@ func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {
 		in := r.input
-		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause = r.ID, r.Thread, r.redacted(d.Ahead), r.reply(d.Reply), d.Topics, d.Pause
+		in.Run, in.Thread, in.Ahead, in.Reply, in.Topics, in.Pause = r.ID, r.Thread, r.redactAnswers(d.Ahead), r.redactReply(d.Reply), d.Topics, d.Pause
 		var err error
-		if res, err = r.follow(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
+		if res, err = r.consumeEvents(d, func() eventSeq { return r.runner.Run(ctx, in) }); err != nil {
 			return res, err
 		}
 	} else if res.Status != graph.Waiting {
 		var err error
-		if res, err = r.resume(ctx, d, nil); err != nil {
+		if res, err = r.resumeDrive(ctx, d, nil); err != nil {
 			return res, err
 		}
 	}
@@ -289,14 +289,14 @@ func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 		if park {
 			d.Ask = nil
 		}
-		if res, err = r.resume(ctx, d, answers); err != nil {
+		if res, err = r.resumeDrive(ctx, d, answers); err != nil {
 			return res, err
 		}
 	}
 	return res, nil
 }
 
-// runner returns what drives runs of a graph in a store.
-func (p *Process) runner(g *graph.Graph, st *journals) *graph.Runner {
+// newRunner returns what drives runs of a graph in a store.
+func (p *Process) newRunner(g *graph.Graph, st *runStore) *graph.Runner {
 	return &graph.Runner{Graph: g, Store: st.Store, MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
 }

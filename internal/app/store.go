@@ -12,51 +12,51 @@ import (
 	"raddle.dev/store/sqlite"
 )
 
-// location is a parsed store URL.
-type location struct {
+// storeLocation is a parsed store URL.
+type storeLocation struct {
 	file string // file of SQLite; "": memory
 }
 
-// location parses the configured store URL.
-func (p *Process) location() (location, error) {
+// parseStoreURL parses the configured store URL.
+func (p *Process) parseStoreURL() (storeLocation, error) {
 	url := p.Config.Store
 	if url == "" {
-		return location{file: filepath.Join(p.Dirs.State, "runs.db")}, nil
+		return storeLocation{file: filepath.Join(p.Dirs.State, "runs.db")}, nil
 	}
 	scheme, rest, _ := strings.Cut(url, ":")
 	switch scheme {
 	case "memory":
-		return location{}, nil
+		return storeLocation{}, nil
 	case "sqlite":
 		rest = strings.TrimPrefix(rest, "//")
 		if rest == "" {
-			return location{}, invalid("write sqlite:PATH", "the store %q names no file", url)
+			return storeLocation{}, newInvalidError("write sqlite:PATH", "the store %q names no file", url)
 		}
-		return location{file: p.Dirs.Abs(rest)}, nil
+		return storeLocation{file: p.Dirs.AbsPath(rest)}, nil
 	case "postgres", "postgresql", "redis", "rediss":
-		return location{}, invalid("use sqlite:PATH for now", "stores on %s cannot be opened yet", scheme)
+		return storeLocation{}, newInvalidError("use sqlite:PATH for now", "stores on %s cannot be opened yet", scheme)
 	}
 	next := wording.SuggestNearest(scheme, []string{"sqlite", "memory", "postgres", "redis"}, "")
 	if next == "" {
 		next = "write sqlite:PATH or memory:"
 	}
-	return location{}, invalid(next, "the store %q begins with an unknown scheme", url)
+	return storeLocation{}, newInvalidError(next, "the store %q begins with an unknown scheme", url)
 }
 
-func (l location) open() (*journals, error) {
+func (l storeLocation) openStore() (*runStore, error) {
 	if l.file == "" {
-		return &journals{Store: graph.NewMemory()}, nil
+		return &runStore{Store: graph.NewMemory()}, nil
 	}
 	st, err := sqlite.Open(l.file)
 	if err != nil {
 		return nil, err
 	}
-	return &journals{Store: st, file: l.file}, nil
+	return &runStore{Store: st, file: l.file}, nil
 }
 
 // exists reports whether there is anything at the place of the store, even if it
 // is not a store: opening it then reports that.
-func (l location) exists() bool {
+func (l storeLocation) exists() bool {
 	if l.file == "" {
 		return false
 	}
@@ -65,8 +65,8 @@ func (l location) exists() bool {
 }
 
 // openToRead opens the store to look at runs; if it cannot be written, only for reading.
-func (l location) openToRead() (*journals, error) {
-	j, err := l.open()
+func (l storeLocation) openToRead() (*runStore, error) {
+	j, err := l.openStore()
 	if err == nil || l.file == "" {
 		return j, err
 	}
@@ -74,12 +74,12 @@ func (l location) openToRead() (*journals, error) {
 	if other != nil {
 		return nil, err
 	}
-	return &journals{Store: st, file: l.file}, nil
+	return &runStore{Store: st, file: l.file}, nil
 }
 
 // StoreURL returns the place where runs are saved.
 func (p *Process) StoreURL() string {
-	where, err := p.location()
+	where, err := p.parseStoreURL()
 	switch {
 	case err != nil:
 		return p.Config.Store
@@ -89,14 +89,14 @@ func (p *Process) StoreURL() string {
 	return "sqlite:" + where.file
 }
 
-// Kept reports whether runs outlive this process.
-func (p *Process) Kept() bool {
-	where, err := p.location()
+// KeepsRuns reports whether runs outlive this process.
+func (p *Process) KeepsRuns() bool {
+	where, err := p.parseStoreURL()
 	return err == nil && where.file != ""
 }
 
-// locks returns the directory of the lock files of a store's runs, or "" if none are needed.
-func (j *journals) locks() string {
+// lockDir returns the directory of the lock files of a store's runs, or "" if none are needed.
+func (j *runStore) lockDir() string {
 	if j.file == "" {
 		return ""
 	}

@@ -35,8 +35,8 @@ type toolbox struct {
 	policy    permission.Policy         // policy of the run; gate sets it before tools are opened
 
 	leftOnce, envOnce sync.Once
-	left              []interpreter.Left // removed from the environment, because it leads into the workspace
-	env               []string           // of child processes
+	left              []interpreter.RemovedEntry // removed from the environment, because it leads into the workspace
+	env               []string                   // of child processes
 
 	mu      sync.Mutex
 	servers map[string]*mcp.Servers // by the path of their file
@@ -46,7 +46,7 @@ type toolbox struct {
 
 var _ flow.Toolbox = (*toolbox)(nil)
 
-func (p *Process) toolbox(workspace, named string) *toolbox {
+func (p *Process) newToolbox(workspace, named string) *toolbox {
 	b := &toolbox{process: p, workspace: workspace, named: named, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,50 +59,50 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 	b.mu.Lock()
 	b.agents[n.Dir] = nil
 	b.mu.Unlock()
-	h := b.scripts(n)
+	h := b.scriptHost(n)
 	set := &flow.Toolset{}
 	for _, name := range n.Global {
-		b.global(h, n, name, set)
+		b.addGlobalTool(h, n, name, set)
 	}
-	own, problems := h.Own()
+	own, problems := h.OwnTools()
 	for _, p := range problems {
 		set.Problems = append(set.Problems, p.String())
 	}
-	b.add(set, own, b.standsFor(n.Dir))
-	set.Problems = append(set.Problems, b.process.unresolved(n.Agent, n.Variables)...)
+	b.addTools(set, own, b.trustsDir(n.Dir))
+	set.Problems = append(set.Problems, b.process.findUnresolvedVariables(n.Agent, n.Variables)...)
 	if file := ownFile(n.Dir); file == "" {
 		b.otherLanguage(set, filepath.Join(n.Dir, "tools"))
 	} else {
 		set.Scripts = append(set.Scripts, file)
-		set.Instructions = b.instructions(h, n)
+		set.Instructions = b.buildInstructions(h, n)
 	}
 	if err := permission.CheckTools(b.policy.Rules, set.Tools); err != nil {
 		return nil, rulesError(err)
 	}
-	return set, b.serve(n, set)
+	return set, b.findServers(n, set)
 }
 
-// standsFor reports whether the user has approved the scripts of an agent: by naming
+// trustsDir reports whether the user has approved the scripts of an agent: by naming
 // it or an agent that it belongs to, by installing it, or by consent.
-func (b *toolbox) standsFor(dir string) bool {
-	return b.process.vouched(dir, b.named) || b.process.consented(dir)
+func (b *toolbox) trustsDir(dir string) bool {
+	return b.process.isNamedOrInstalled(dir, b.named) || b.process.hasConsent(dir)
 }
 
-// add adds tools of files. A tool with the name of a built-in tool is judged like the
+// addTools adds tools of files. A tool with the name of a built-in tool is judged like the
 // built-in one, whatever its file does: the rules and defaults for the name apply to it.
-func (b *toolbox) add(set *flow.Toolset, tools []tool.Tool, trusted bool) {
-	b.trust(tools, trusted)
+func (b *toolbox) addTools(set *flow.Toolset, tools []tool.Tool, trusted bool) {
+	b.recordTrust(tools, trusted)
 	for i, t := range tools {
-		if touches, ok := builtin.TouchesNamed(t.Name, b.builtins()); ok {
+		if touches, ok := builtin.TouchesNamed(t.Name, b.builtinHost()); ok {
 			tools[i].Touches = touches
 		}
 	}
 	set.Tools = append(set.Tools, tools...)
 }
 
-// trust records whether tools are trusted, by their names. If two have the same name and
+// recordTrust records whether tools are trusted, by their names. If two have the same name and
 // the user has not approved one of them, the name is not trusted.
-func (b *toolbox) trust(tools []tool.Tool, trusted bool) {
+func (b *toolbox) recordTrust(tools []tool.Tool, trusted bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, t := range tools {
@@ -111,27 +111,27 @@ func (b *toolbox) trust(tools []tool.Tool, trusted bool) {
 	}
 }
 
-// Trusts reports whether a tool comes from a file that the user has approved.
-func (b *toolbox) Trusts(name string) bool {
+// IsTrusted reports whether a tool comes from a file that the user has approved.
+func (b *toolbox) IsTrusted(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.trusted[name]
 }
 
-// Doubts reports whether a tool comes from a file that the user has not approved.
-func (b *toolbox) Doubts(name string) bool {
+// IsUntrusted reports whether a tool comes from a file that the user has not approved.
+func (b *toolbox) IsUntrusted(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	trusted, known := b.trusted[name]
 	return known && !trusted
 }
 
-// scripts returns the surroundings of an agent's scripts.
-func (b *toolbox) scripts(n flow.ToolNeed) *script.Host {
+// scriptHost returns the surroundings of an agent's scripts.
+func (b *toolbox) scriptHost(n flow.ToolNeed) *script.Host {
 	return &script.Host{
 		Config: b.process.Dirs.Config, Functions: b.process.Dirs.Functions, Workspace: b.workspace, Env: b.process.scriptEnv(),
-		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: b.process.resolved(n.Variables)},
-		Packages: b.packages(n.Dir),
+		Agent:    &script.Agent{Name: n.Agent, Dir: n.Dir, Variables: b.process.resolveVariables(n.Variables)},
+		Packages: b.packageDirs(n.Dir),
 		Timeout:  b.process.Config.ToolTimeout,
 		Started:  func(ctx context.Context, child json.RawMessage) error { return graph.Note(ctx, child) },
 	}
@@ -141,9 +141,9 @@ func (b *toolbox) scripts(n flow.ToolNeed) *script.Host {
 // for them.
 var toolEndings = []string{"", ".sh", ".py", ".ts"}
 
-// global finds a tool that an agent's file names: next to the agent, among the
+// addGlobalTool finds a tool that an agent's file names: next to the agent, among the
 // user's functions, then in the program.
-func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow.Toolset) {
+func (b *toolbox) addGlobalTool(h *script.Host, n flow.ToolNeed, name string, set *flow.Toolset) {
 	for _, dir := range []string{n.Dir, b.process.Dirs.Functions} {
 		file := toolFile(filepath.Join(dir, "tools"), name)
 		if file == "" {
@@ -151,19 +151,19 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 		}
 		in := *h
 		in.Functions = dir
-		tools, problems := in.Global([]string{name}, nil)
+		tools, problems := in.GlobalTools([]string{name}, nil)
 		for _, p := range problems {
 			set.Problems = append(set.Problems, p.String())
 		}
-		b.add(set, tools, dir != n.Dir || b.standsFor(dir))
+		b.addTools(set, tools, dir != n.Dir || b.trustsDir(dir))
 		set.Scripts = append(set.Scripts, file)
 		return
 	}
 	stem := strings.TrimSuffix(name, filepath.Ext(name))
 	other := b.otherLanguage(set, filepath.Join(n.Dir, "tools", stem)) || b.otherLanguage(set, filepath.Join(b.process.Dirs.Functions, "tools", stem))
-	found := builtin.LookupGroup(name, b.builtins())
+	found := builtin.LookupGroup(name, b.builtinHost())
 	for _, t := range found {
-		if t.Touches != nil && !t.Effect.Repeats() {
+		if t.Touches != nil && !t.Effect.MayRepeat() {
 			t.Repeats = func(args json.RawMessage) bool { return b.policy.OnlyReads(t, args) }
 		}
 		if !slices.ContainsFunc(set.Tools, func(have tool.Tool) bool { return have.Name == t.Name }) {
@@ -173,15 +173,15 @@ func (b *toolbox) global(h *script.Host, n flow.ToolNeed, name string, set *flow
 	if len(found) > 0 || other {
 		return // everything else has been reported already
 	}
-	next := wording.SuggestNearest(strings.TrimSuffix(name, filepath.Ext(name)), builtin.Names(), "")
+	next := wording.SuggestNearest(strings.TrimSuffix(name, filepath.Ext(name)), builtin.ToolNames(), "")
 	if next == "" {
-		next = "put its file into " + b.process.Dirs.Short(filepath.Join(b.process.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
+		next = "put its file into " + b.process.Dirs.ShortPath(filepath.Join(b.process.Dirs.Functions, "tools")) + " (raddle tools ls lists what there is)"
 	}
 	set.Problems = append(set.Problems, fmt.Sprintf("there is no tool %q: %s", name, next))
 }
 
-func (b *toolbox) builtins() builtin.Host {
-	return builtin.Host{Workspace: b.workspace, Env: b.childEnv(), Timeout: b.callTimeout(), Hidden: b.policy.Hidden}
+func (b *toolbox) builtinHost() builtin.Host {
+	return builtin.Host{Workspace: b.workspace, Env: b.childEnv(), Timeout: b.callTimeout(), Hidden: b.policy.HiddenFilter}
 }
 
 // toolFile returns the file of a tool in a directory, or "" if there is none.
@@ -215,7 +215,7 @@ func (b *toolbox) otherLanguage(set *flow.Toolset, path string) (found bool) {
 		if isFile(path + ending) {
 			set.Unused = append(set.Unused, path+ending)
 			set.Problems = append(set.Problems, fmt.Sprintf("%s is not used: raddle does not run tools in JavaScript. Write it in TypeScript, as %s.ts",
-				b.process.Dirs.Short(path+ending), filepath.Base(path)))
+				b.process.Dirs.ShortPath(path+ending), filepath.Base(path)))
 			return true
 		}
 	}
@@ -250,8 +250,8 @@ func (b *toolbox) callTimeout() time.Duration {
 	return ages
 }
 
-// serve finds the servers that an agent uses. It starts none.
-func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
+// findServers finds the servers that an agent uses. It starts none.
+func (b *toolbox) findServers(n flow.ToolNeed, set *flow.Toolset) error {
 	if len(n.Servers) == 0 {
 		return nil
 	}
@@ -262,11 +262,11 @@ func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 	home := map[string]*mcp.Servers{}
 	var known []string
 	for i, path := range b.serverFiles(n.Dir) {
-		if i == 0 && isFile(path) && !b.standsFor(n.Dir) {
-			set.Problems = append(set.Problems, fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.process.Dirs.Short(path)))
+		if i == 0 && isFile(path) && !b.trustsDir(n.Dir) {
+			set.Problems = append(set.Problems, fmt.Sprintf("the servers of %s are not used: they need consent before they run", b.process.Dirs.ShortPath(path)))
 			continue
 		}
-		servers, err := b.open(path, set)
+		servers, err := b.openServers(path, set)
 		if err != nil {
 			return err
 		}
@@ -285,18 +285,18 @@ func (b *toolbox) serve(n flow.ToolNeed, set *flow.Toolset) error {
 	var found []string
 	for _, id := range set.Servers {
 		if home[id] == nil {
-			set.Problems = append(set.Problems, fmt.Sprintf("there is no MCP server %q: name it in %s", id, b.process.Dirs.Short(b.serverFiles(n.Dir)[1])))
+			set.Problems = append(set.Problems, fmt.Sprintf("there is no MCP server %q: name it in %s", id, b.process.Dirs.ShortPath(b.serverFiles(n.Dir)[1])))
 			continue
 		}
 		found = append(found, id)
 	}
 	set.Servers = found
-	set.Serve = (&serving{home: home, told: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}).tools
+	set.Serve = (&serverTools{home: home, told: map[string]bool{}, failed: map[string]bool{}, worked: map[string]bool{}}).listTools
 	return nil
 }
 
-// open reads the servers of a file, once.
-func (b *toolbox) open(path string, set *flow.Toolset) (*mcp.Servers, error) {
+// openServers reads the servers of a file, once.
+func (b *toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.servers[path]; s != nil {
@@ -315,7 +315,7 @@ func (b *toolbox) open(path string, set *flow.Toolset) (*mcp.Servers, error) {
 		}
 		return b.process.env.lookup(name)
 	}
-	secrets := b.process.Secrets()
+	secrets := b.process.SecretSet()
 	secrets.Add(file.Secrets(lookup)...)
 	// A server runs in the directory of the file that names it, not in the workspace: npx,
 	// python -m and similar commands would run files of the workspace as the server.
@@ -339,7 +339,7 @@ func (b *toolbox) Close() error {
 }
 
 // A serving lists the functions of an agent's servers.
-type serving struct {
+type serverTools struct {
 	home map[string]*mcp.Servers
 
 	mu     sync.Mutex
@@ -348,8 +348,8 @@ type serving struct {
 	worked map[string]bool // ids of servers that have worked
 }
 
-func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, failed []error) {
-	ids = s.usable(ids)
+func (s *serverTools) listTools(ctx context.Context, ids []string) (tools []tool.Tool, failed []error) {
+	ids = s.usableServers(ids)
 	var files []*mcp.Servers
 	for _, id := range ids {
 		if f := s.home[id]; !slices.Contains(files, f) {
@@ -397,9 +397,9 @@ func (s *serving) tools(ctx context.Context, ids []string) (tools []tool.Tool, f
 	return tools, failed
 }
 
-// usable leaves out servers that could not be started: a conversation asks for its tools
+// usableServers leaves out servers that could not be started: a conversation asks for its tools
 // in every step, and should not wait for the same failure again.
-func (s *serving) usable(ids []string) (list []string) {
+func (s *serverTools) usableServers(ids []string) (list []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, id := range ids {

@@ -43,7 +43,7 @@ type callLog struct {
 // ToolCalls returns the calls of tools that a run's models have requested, up to a
 // record (0: all), in the order of the requests.
 func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, error) {
-	st, found, err := p.locate(ctx, d.Run)
+	st, found, err := p.locateRun(ctx, d.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -69,12 +69,12 @@ func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, erro
 			return nil, err
 		}
 		if e, ok := entries[r.Seq]; ok {
-			if err := log.record(e, r.Data); err != nil {
+			if err := log.recordEntry(e, r.Data); err != nil {
 				return nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
 			}
 		}
 	}
-	log.conversation(d.Snapshot.Values)
+	log.addConversation(d.Snapshot.Values)
 	return log.calls, nil
 }
 
@@ -89,12 +89,12 @@ func toolKey(what string) string {
 	return key
 }
 
-func (l *callLog) record(e graph.Entry, data []byte) error {
+func (l *callLog) recordEntry(e graph.Entry, data []byte) error {
 	switch id := toolKey(e.ID); {
 	case id == "":
-		return l.reply(e.Path, data)
+		return l.addReply(e.Path, data)
 	case e.Kind == graph.KindIntent:
-		l.settle(e.Path, id, callBegun, "")
+		l.setOutcome(e.Path, id, callBegun, "")
 		return nil
 	default:
 		var made struct {
@@ -104,14 +104,14 @@ func (l *callLog) record(e graph.Entry, data []byte) error {
 			return fmt.Errorf("the recorded outcome of a call: %w", err)
 		}
 		if made.Result != nil {
-			l.settle(e.Path, id, outcome(made.Result.Error), made.Result.Text())
+			l.setOutcome(e.Path, id, callStatus(made.Result.Error), made.Result.Text())
 		}
 		return nil
 	}
 }
 
-// reply adds the calls that a reply requests.
-func (l *callLog) reply(path string, data []byte) error {
+// addReply adds the calls that a reply requests.
+func (l *callLog) addReply(path string, data []byte) error {
 	var r struct {
 		Message llm.Message `json:"message"`
 	}
@@ -125,15 +125,15 @@ func (l *callLog) reply(path string, data []byte) error {
 	return nil
 }
 
-func (l *callLog) settle(path, id, status, text string) {
+func (l *callLog) setOutcome(path, id, status, text string) {
 	if i, ok := l.at[path+id]; ok {
 		l.calls[i].Status, l.calls[i].Outcome = status, text
 	}
 }
 
-// conversation adds the outcomes that are not effects: those of calls that were
+// addConversation adds the outcomes that are not effects: those of calls that were
 // not made, or that change only the run's state.
-func (l *callLog) conversation(values []graph.Stored) {
+func (l *callLog) addConversation(values []graph.StoredValue) {
 	for _, v := range values {
 		if v.Key != agent.Messages.Name() {
 			continue
@@ -147,7 +147,7 @@ func (l *callLog) conversation(values []graph.Stored) {
 				for _, p := range e.Message.Parts {
 					if r, ok := p.(llm.ToolResult); ok {
 						text := tool.Result{Content: r.Content}.Text()
-						l.settle("", r.CallID, outcome(r.Error), text)
+						l.setOutcome("", r.CallID, callStatus(r.Error), text)
 					}
 				}
 			}
@@ -155,7 +155,7 @@ func (l *callLog) conversation(values []graph.Stored) {
 	}
 }
 
-func outcome(failed bool) string {
+func callStatus(failed bool) string {
 	if failed {
 		return callFailed
 	}

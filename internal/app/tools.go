@@ -38,18 +38,18 @@ type ToolList struct {
 	tools []tool.Tool
 }
 
-// Tools returns the tools that an agent's models may call; without an agent, those that
+// ListTools returns the tools that an agent's models may call; without an agent, those that
 // every agent may name. It starts no server.
-func (p *Process) Tools(look Look) (*ToolList, error) {
+func (p *Process) ListTools(look LoadRequest) (*ToolList, error) {
 	list := &ToolList{Tools: []ToolInfo{}, Servers: []string{}, Files: []string{}, Problems: []string{}}
 	if look.Agent != "" {
 		a, err := p.Load(look)
 		if err != nil {
 			return nil, err
 		}
-		list.set, list.tools = a.Tools, a.Offer()
+		list.set, list.tools = a.Tools, a.AvailableTools()
 	} else {
-		set, err := p.toolbox(p.Dirs.Work, p.Dirs.Functions).Open(flow.ToolNeed{Dir: p.Dirs.Functions, Global: p.globalTools(), Servers: []string{"all"}})
+		set, err := p.newToolbox(p.Dirs.Work, p.Dirs.Functions).Open(flow.ToolNeed{Dir: p.Dirs.Functions, Global: p.globalTools(), Servers: []string{"all"}})
 		if err != nil {
 			return nil, err
 		}
@@ -60,14 +60,14 @@ func (p *Process) Tools(look Look) (*ToolList, error) {
 	list.Unused = list.set.Unused
 	list.Problems = append(list.Problems, list.set.Problems...)
 	for _, t := range list.tools {
-		list.Tools = append(list.Tools, p.describe(t))
+		list.Tools = append(list.Tools, p.newToolInfo(t))
 	}
 	return list, nil
 }
 
 // globalTools returns the names of the built-in tools, and of the files of the user's functions.
 func (p *Process) globalTools() []string {
-	names := builtin.Names()
+	names := builtin.ToolNames()
 	entries, _ := os.ReadDir(filepath.Join(p.Dirs.Functions, "tools")) // without the directory there are none
 	for _, e := range entries {
 		ext := filepath.Ext(e.Name())
@@ -80,10 +80,10 @@ func (p *Process) globalTools() []string {
 	return names
 }
 
-func (p *Process) describe(t tool.Tool) ToolInfo {
+func (p *Process) newToolInfo(t tool.Tool) ToolInfo {
 	info := ToolInfo{Name: t.Name, Description: t.Description, From: "script", Effect: string(t.Effect), Schema: t.Schema}
 	ours, known := builtin.Lookup(t.Name, builtin.Host{})
-	if known && ours.Description == t.Description || reserved(t.Name) {
+	if known && ours.Description == t.Description || isReservedName(t.Name) {
 		info.From = "built-in"
 	}
 	if len(info.Schema) == 0 {
@@ -92,9 +92,9 @@ func (p *Process) describe(t tool.Tool) ToolInfo {
 	return info
 }
 
-// reserved reports whether a name is one of the tools that agents get because of what
+// isReservedName reports whether a name is one of the tools that agents get because of what
 // their files say, without naming them.
-func reserved(name string) bool {
+func isReservedName(name string) bool {
 	return slices.ContainsFunc([]string{"user__", todoPrefix, "agent__", ragPrefix}, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
@@ -103,8 +103,8 @@ const (
 	ragPrefix  = "rag__"
 )
 
-// find returns a tool of the list, also one of a server, which it starts.
-func (l *ToolList) find(ctx context.Context, name string) (tool.Tool, error) {
+// findTool returns a tool of the list, also one of a server, which it starts.
+func (l *ToolList) findTool(ctx context.Context, name string) (tool.Tool, error) {
 	tools := l.tools
 	at := func() int { return slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == name }) }
 	if i := at(); i >= 0 {
@@ -125,16 +125,16 @@ func (l *ToolList) find(ctx context.Context, name string) (tool.Tool, error) {
 	for _, t := range slices.Concat(l.tools, tools) {
 		names = append(names, t.Name)
 	}
-	return tool.Tool{}, usage(cmp.Or(wording.SuggestNearest(name, names, ""), next, "see: raddle tools ls"), "there is no tool %q", name)
+	return tool.Tool{}, newUsageError(cmp.Or(wording.SuggestNearest(name, names, ""), next, "see: raddle tools ls"), "there is no tool %q", name)
 }
 
-// Tool describes one tool of the list.
-func (p *Process) Tool(ctx context.Context, l *ToolList, name string) (ToolInfo, error) {
-	t, err := l.find(ctx, name)
+// DescribeTool describes one tool of the list.
+func (p *Process) DescribeTool(ctx context.Context, l *ToolList, name string) (ToolInfo, error) {
+	t, err := l.findTool(ctx, name)
 	if err != nil {
 		return ToolInfo{}, err
 	}
-	info := p.describe(t)
+	info := p.newToolInfo(t)
 	if !slices.ContainsFunc(l.tools, func(o tool.Tool) bool { return o.Name == name }) {
 		info.From = "MCP server"
 	}
@@ -144,19 +144,19 @@ func (p *Process) Tool(ctx context.Context, l *ToolList, name string) (ToolInfo,
 // CallTool makes one call of a tool of the list at the user's request: it checks no
 // permissions. The text is what a model would read. The questions of tools go to ask;
 // a question that ask leaves open is an error.
-func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask) (text string, failed bool, err error) {
+func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask AskFunc) (text string, failed bool, err error) {
 	if err := p.Dirs.requireWork(); err != nil {
 		return "", false, err
 	}
-	t, err := l.find(ctx, c.Tool)
+	t, err := l.findTool(ctx, c.Tool)
 	if err != nil {
 		return "", false, err
 	}
 	if strings.HasPrefix(c.Tool, todoPrefix) {
-		return "", false, usage("run the agent", "%s needs a conversation, and there is none", c.Tool)
+		return "", false, newUsageError("run the agent", "%s needs a conversation, and there is none", c.Tool)
 	}
 	if strings.HasPrefix(c.Tool, ragPrefix) {
-		return "", false, usage("search it: raddle rag search AGENT QUERY", "%s needs the knowledge base of a run, and there is none", c.Tool)
+		return "", false, newUsageError("search it: raddle rag search AGENT QUERY", "%s needs the knowledge base of a run, and there is none", c.Tool)
 	}
 	var result tool.Result
 	node := graph.Node{Name: "call", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
@@ -171,8 +171,8 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask
 	if err != nil {
 		return "", false, err
 	}
-	err = settle(ctx, &graph.Runner{Graph: g, Store: graph.NewMemory()}, ask)
-	return p.Secrets().Text(result.Text()), result.Error, err
+	err = driveToEnd(ctx, &graph.Runner{Graph: g, Store: graph.NewMemory()}, ask)
+	return p.SecretSet().Text(result.Text()), result.Error, err
 }
 
 // runAsking makes a call, and asks the questions of its tool.
@@ -206,14 +206,14 @@ func runAsking(ctx context.Context, t tool.Tool, args json.RawMessage) (tool.Res
 	}
 }
 
-// settle drives a graph to its end.
-func settle(ctx context.Context, r *graph.Runner, ask Ask) error {
+// driveToEnd drives a graph to its end.
+func driveToEnd(ctx context.Context, r *graph.Runner, ask AskFunc) error {
 	const thread = "call"
 	res, err := r.Invoke(ctx, graph.Input{Thread: thread})
 	for err == nil && res.Status == graph.Waiting {
 		answers, _, asked := ask(ctx, res.Questions)
 		if asked != nil || len(answers) == 0 {
-			return cmp.Or(asked, error(usage("give the answer with --answer TEXT", "the question has no answer: %s", res.Questions[0].Prompt)))
+			return cmp.Or(asked, error(newUsageError("give the answer with --answer TEXT", "the question has no answer: %s", res.Questions[0].Prompt)))
 		}
 		res, err = r.InvokeResume(ctx, graph.Resume{Thread: thread, Answers: answers})
 	}

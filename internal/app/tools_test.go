@@ -136,7 +136,7 @@ func (p *place) process(limit int) (*Process, *graphtest.Crash) {
 		p.t.Fatal(err)
 	}
 	crash := &graphtest.Crash{Store: st, Limit: limit}
-	proc.store = &journals{Store: crash, file: file}
+	proc.store = &runStore{Store: crash, file: file}
 	p.t.Cleanup(func() { _ = proc.Close() })
 	return proc, crash
 }
@@ -192,7 +192,7 @@ func TestFiveCallsKilledAtEveryRecord(t *testing.T) {
 	if _, out := whole.finish(p, Request{Agent: "./five", Prompt: "go"}, nil); out != "all done" || len(whole.lines("ran")) != 5 {
 		t.Fatalf("%q, ran %v", out, whole.lines("ran"))
 	}
-	for limit := range crash.Records() {
+	for limit := range crash.RecordCount() {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) { killFive(t, limit) })
 	}
 }
@@ -200,7 +200,7 @@ func TestFiveCallsKilledAtEveryRecord(t *testing.T) {
 // finish runs a request to its end.
 func (p *place) finish(proc *Process, req Request, pick func(graph.Question) string) (*Run, string) {
 	p.t.Helper()
-	run, err := proc.Start(req)
+	run, err := proc.StartRun(req)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -224,20 +224,20 @@ func killFive(t *testing.T, limit int) {
 	w.serve(m)
 	p, crash := w.process(limit)
 	killed, _ := w.finish(p, Request{Agent: "./five", Prompt: "go"}, nil)
-	if !crash.Crashed() {
+	if !crash.HasCrashed() {
 		t.Fatal("the run was not killed")
 	}
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
 	p, _ = w.process(-1)
-	if crash.Records() == 0 || limit == 0 {
+	if crash.RecordCount() == 0 || limit == 0 {
 		return // nothing was recorded: there is no run to resume
 	}
 	before, asked := w.lines("ran"), m.requests()
 	recorded := w.effects(p, killed.ID)
-	run, err := p.Resume(t.Context(), killed.ID, Continue{})
-	if over, ok := errors.AsType[*OverError](err); ok && over.Output == "all done" {
+	run, err := p.ResumeRun(t.Context(), killed.ID, ResumeOptions{})
+	if over, ok := errors.AsType[*EndedError](err); ok && over.Output == "all done" {
 		return
 	}
 	if err != nil {
@@ -293,7 +293,7 @@ func count(lines []string, name string) (n int) {
 // effects counts the effects of a run that have an outcome, by their names.
 func (p *place) effects(proc *Process, id string) map[string]int {
 	p.t.Helper()
-	_, entries, err := proc.History(p.t.Context(), id)
+	_, entries, err := proc.ReadHistory(p.t.Context(), id)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -356,7 +356,7 @@ func TestAssistant(t *testing.T) {
 		w := newPlace(t, "RADDLE_NOTES=notes")
 		w.assistant()
 		p, crash := w.process(-1)
-		run, err := p.Start(Request{Agent: "./assistant", Prompt: prompt})
+		run, err := p.StartRun(Request{Agent: "./assistant", Prompt: prompt})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +389,7 @@ func TestAssistant(t *testing.T) {
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
-		for limit := 1; limit < crash.Records(); limit++ {
+		for limit := 1; limit < crash.RecordCount(); limit++ {
 			crashAssistant(t, prompt, want, limit)
 		}
 	}
@@ -405,8 +405,8 @@ func crashAssistant(t *testing.T, prompt, want string, limit int) {
 		t.Fatal(err)
 	}
 	p, _ = w.process(-1)
-	run, err := p.Resume(t.Context(), killed.ID, Continue{})
-	if over, ok := errors.AsType[*OverError](err); ok && over.Output == want {
+	run, err := p.ResumeRun(t.Context(), killed.ID, ResumeOptions{})
+	if over, ok := errors.AsType[*EndedError](err); ok && over.Output == want {
 		return
 	}
 	if err != nil {
@@ -434,7 +434,7 @@ func TestSecretsStayOut(t *testing.T) {
 	w.serve(m)
 	p, _ := w.process(-1)
 	var log, events bytes.Buffer
-	run, err := p.Start(Request{Agent: "./leaky", Prompt: "tell me " + token, Surroundings: Surroundings{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}})
+	run, err := p.StartRun(Request{Agent: "./leaky", Prompt: "tell me " + token, UIHooks: UIHooks{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -489,14 +489,14 @@ func TestResearch(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, _ := w.process(-1)
-	run, err := p.Start(Request{Agent: "examples/research", Prompt: "Why do warp threads break?"})
+	run, err := p.StartRun(Request{Agent: "examples/research", Prompt: "Why do warp threads break?"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer run.Close()
 	var done []string
 	res, err := run.Drive(t.Context(), Driver{Topics: graph.AllTopics, Event: func(ev graph.Event) {
-		if e, ok := ev.Body.(graph.Emitted); ok {
+		if e, ok := ev.Body.(graph.ValueEmitted); ok {
 			if d, ok := e.Value.(agent.ToolDone); ok {
 				done = append(done, d.Name)
 				if d.Error || !strings.Contains(d.Text, "break") && !strings.Contains(d.Text, "humidity.md") && d.Name != "title_of" {

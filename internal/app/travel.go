@@ -14,14 +14,14 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// At is a place in a history, as JSON.
-type At struct {
+// RunPoint is a place in a history, as JSON.
+type RunPoint struct {
 	Run string `json:"run"`
 	At  int64  `json:"at"` // number of the record
 }
 
 // String returns the place in the form that commands take.
-func (a At) String() string {
+func (a RunPoint) String() string {
 	if a.At == 0 {
 		return a.Run
 	}
@@ -36,14 +36,14 @@ type Change struct {
 	Is   json.RawMessage `json:"is,omitempty"`  // absent if the key no longer exists
 }
 
-// Diff returns the differences between the states of two points, RUN or RUN@AT, of one
+// DiffPoints returns the differences between the states of two points, RUN or RUN@AT, of one
 // run or of two.
-func (p *Process) Diff(ctx context.Context, from, to string) (was, is At, changes []Change, err error) {
-	st, a, err := p.point(ctx, from)
+func (p *Process) DiffPoints(ctx context.Context, from, to string) (was, is RunPoint, changes []Change, err error) {
+	st, a, err := p.resolvePoint(ctx, from)
 	if err != nil {
 		return was, is, nil, err
 	}
-	_, b, err := p.point(ctx, to)
+	_, b, err := p.resolvePoint(ctx, to)
 	if err != nil {
 		return was, is, nil, err
 	}
@@ -65,13 +65,13 @@ func (p *Process) Diff(ctx context.Context, from, to string) (was, is At, change
 			changes = append(changes, change)
 		}
 	}
-	return At{a.Thread, a.Seq}, At{b.Thread, b.Seq}, changes, nil
+	return RunPoint{a.Thread, a.Seq}, RunPoint{b.Thread, b.Seq}, changes, nil
 }
 
-// Fork starts a new run as a copy of another at RUN@AT and returns its id, and
+// ForkRun starts a new run as a copy of another at RUN@AT and returns its id, and
 // what was copied. A run that has ended can be copied from an earlier point.
-func (p *Process) Fork(ctx context.Context, from string) (id string, origin At, err error) {
-	st, at, err := p.point(ctx, from)
+func (p *Process) ForkRun(ctx context.Context, from string) (id string, origin RunPoint, err error) {
+	st, at, err := p.resolvePoint(ctx, from)
 	if err != nil {
 		return "", origin, err
 	}
@@ -80,13 +80,13 @@ func (p *Process) Fork(ctx context.Context, from string) (id string, origin At, 
 		return "", origin, st.pointError(ctx, at, err)
 	}
 	if snap.Status.Final() {
-		return "", origin, stale("fork it at an earlier checkpoint: "+st.choices(ctx, at.Thread), "run %s is over (%s), so a copy would have nothing to do", at.Thread, snap.Status)
+		return "", origin, newStaleError("fork it at an earlier checkpoint: "+st.describeCheckpoints(ctx, at.Thread), "run %s is over (%s), so a copy would have nothing to do", at.Thread, snap.Status)
 	}
 	id = graph.NewID(time.Now())
 	if err := graph.Fork(ctx, st, at.Thread, snap.Head, id); err != nil {
 		return "", origin, err
 	}
-	return id, At{at.Thread, snap.Head}, nil
+	return id, RunPoint{at.Thread, snap.Head}, nil
 }
 
 // Setting is a value for a key of a run's state.
@@ -95,53 +95,53 @@ type Setting struct {
 	Value any // value as returned by flow.ParseValue
 }
 
-// Edit replaces values in the state of a run that no process drives and that has not
+// EditRun replaces values in the state of a run that no process drives and that has not
 // ended; the journal keeps the old values. It first ends what a killed process left
 // behind, and returns the place of the record.
-func (p *Process) Edit(ctx context.Context, id string, set []Setting) (At, error) {
+func (p *Process) EditRun(ctx context.Context, id string, set []Setting) (RunPoint, error) {
 	if run, at, err := SplitPoint(id); err != nil || at != 0 {
 		if err == nil {
-			err = usage("edit a copy of it: raddle runs fork "+id+", then raddle runs edit on the new run", "the past of run %s cannot be edited", run)
+			err = newUsageError("edit a copy of it: raddle runs fork "+id+", then raddle runs edit on the new run", "the past of run %s cannot be edited", run)
 		}
-		return At{}, err
+		return RunPoint{}, err
 	}
-	run, err := p.Resume(ctx, id, Continue{AcceptChanges: true})
-	if over, ok := errors.AsType[*OverError](err); ok {
-		st, _, err := p.point(ctx, id)
+	run, err := p.ResumeRun(ctx, id, ResumeOptions{AcceptChanges: true})
+	if over, ok := errors.AsType[*EndedError](err); ok {
+		st, _, err := p.resolvePoint(ctx, id)
 		if err != nil {
-			return At{}, err
+			return RunPoint{}, err
 		}
-		return At{}, &Error{Kind: Stale, Err: over, Next: "fork it at an earlier checkpoint, and edit the copy: " + st.choices(ctx, over.ID)}
+		return RunPoint{}, &Error{Kind: Stale, Err: over, Next: "fork it at an earlier checkpoint, and edit the copy: " + st.describeCheckpoints(ctx, over.ID)}
 	}
 	if err != nil {
-		return At{}, err
+		return RunPoint{}, err
 	}
 	defer run.Close()
 	if run.Agent.Config != nil {
-		return At{}, usage("fork the run before the part that you want to change, and resume the copy", "run %s is a conversation with a model: its state has no keys that you can set", run.ID)
+		return RunPoint{}, newUsageError("fork the run before the part that you want to change, and resume the copy", "run %s is a conversation with a model: its state has no keys that you can set", run.ID)
 	}
 	var writes []graph.Write
 	for _, s := range set {
 		writes = append(writes, run.Agent.Replace(s.Key, s.Value))
 	}
 	seq, err := run.runner.Edit(ctx, run.Thread, writes...)
-	return At{run.ID, seq}, err
+	return RunPoint{run.ID, seq}, err
 }
 
 // Author is a record that wrote a key.
 type Author struct {
-	At
+	RunPoint
 	Time  time.Time `json:"time"`
 	Kind  string    `json:"kind"`
 	Path  string    `json:"path,omitempty"`  // of the child graph; "": the run's own graph
 	Nodes []string  `json:"nodes,omitempty"` // for a step: the nodes that wrote
-	From  *At       `json:"from,omitempty"`  // for a fork: what was copied
+	From  *RunPoint `json:"from,omitempty"`  // for a fork: what was copied
 }
 
-// Blame returns the records that wrote a key of a run, newest first. It continues in the
+// BlameKey returns the records that wrote a key of a run, newest first. It continues in the
 // runs that this one was forked from, as long as they exist.
-func (p *Process) Blame(ctx context.Context, id, key string) ([]Author, error) {
-	st, at, err := p.point(ctx, id)
+func (p *Process) BlameKey(ctx context.Context, id, key string) ([]Author, error) {
+	st, at, err := p.resolvePoint(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (p *Process) Blame(ctx context.Context, id, key string) ([]Author, error) {
 		var next graph.Point
 		for _, w := range written {
 			if w.Seq <= at.Seq {
-				list, next = append(list, author(at.Thread, &w)), w.From
+				list, next = append(list, newAuthor(at.Thread, &w)), w.From
 			}
 		}
 		at = next
@@ -172,8 +172,8 @@ func (p *Process) Blame(ctx context.Context, id, key string) ([]Author, error) {
 	return list, nil
 }
 
-func author(run string, w *graph.Written) Author {
-	a := Author{At: At{run, w.Seq}, Time: w.Time, Kind: w.Kind.String(), Path: w.Path}
+func newAuthor(run string, w *graph.BlameEntry) Author {
+	a := Author{RunPoint: RunPoint{run, w.Seq}, Time: w.Time, Kind: w.Kind.String(), Path: w.Path}
 	for _, t := range w.Tasks {
 		name := t.Node
 		if t.Index > 0 {
@@ -182,7 +182,7 @@ func author(run string, w *graph.Written) Author {
 		a.Nodes = append(a.Nodes, name)
 	}
 	if w.From.Thread != "" {
-		a.From = &At{w.From.Thread, w.From.Seq}
+		a.From = &RunPoint{w.From.Thread, w.From.Seq}
 	}
 	return a
 }
@@ -197,5 +197,5 @@ func noKey(snap *graph.Snapshot, key string) error {
 	if next == "" {
 		next = "its keys are " + strings.Join(keys, ", ")
 	}
-	return usage(next, "nothing has written the key %q in run %s", key, snap.Thread)
+	return newUsageError(next, "nothing has written the key %q in run %s", key, snap.Thread)
 }

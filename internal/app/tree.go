@@ -31,34 +31,34 @@ type Branch struct {
 	Children  []*Branch  // in the order in which they started
 }
 
-// Tree reads the parts of a run that worked from its journal, up to a record (0: all). It
+// ReadTree reads the parts of a run that worked from its journal, up to a record (0: all). It
 // includes agents that were collected, which are no longer in the run's state.
-func (p *Process) Tree(ctx context.Context, d *RunDetail) (*Branch, error) {
-	st, found, err := p.locate(ctx, d.Run)
+func (p *Process) ReadTree(ctx context.Context, d *RunDetail) (*Branch, error) {
+	st, found, err := p.locateRun(ctx, d.Run)
 	if err != nil {
 		return nil, err
 	}
 	if d.At > 0 {
 		found.last = d.At
 	}
-	return st.tree(ctx, found, d)
+	return st.buildTree(ctx, found, d)
 }
 
-func (j *journals) tree(ctx context.Context, at spot, d *RunDetail) (*Branch, error) {
+func (j *runStore) buildTree(ctx context.Context, at runRef, d *RunDetail) (*Branch, error) {
 	var entries []graph.Entry
 	for e, err := range graph.History(ctx, j, at.thread) {
 		if err != nil {
 			return nil, err
 		}
-		if at.holds(e.Seq) {
+		if at.containsRecord(e.Seq) {
 			entries = append(entries, e)
 		}
 	}
 	slices.Reverse(entries)
-	g := newGrower(d)
+	g := newTreeBuilder(d)
 	wanted := map[int64]graph.Entry{}
 	for _, e := range entries {
-		g.entry(e)
+		g.addEntry(e)
 		if e.Kind == graph.KindEffect && (flow.IsReply(e.ID) || team.IsLog(e.ID)) {
 			wanted[e.Seq] = e
 		}
@@ -69,51 +69,51 @@ func (j *journals) tree(ctx context.Context, at spot, d *RunDetail) (*Branch, er
 				return nil, err
 			}
 			if e, ok := wanted[r.Seq]; ok {
-				if err := g.data(e, r.Data); err != nil {
+				if err := g.addEffect(e, r.Data); err != nil {
 					return nil, fmt.Errorf("run %s, record %d: %w", d.Run, r.Seq, err)
 				}
 			}
 		}
 	}
-	return g.finish(d), nil
+	return g.finishTree(d), nil
 }
 
 // A grower builds a tree from the records of a journal.
-type grower struct {
+type treeBuilder struct {
 	root  *Branch
 	paths map[string]*Branch   // by path
 	order []*Branch            // in the order of their start, without the root
 	in    map[*Branch]string   // the frame, in the journal, whose task it is
 	steps map[string]time.Time // start of the current step, by frame
-	teams []*crew
+	teams []*teamLog
 	by    map[string]string // the path of the agent that has spawned an agent, by the path of the latter
 }
 
 // A crew is the log of a team, and the place of the team.
-type crew struct {
+type teamLog struct {
 	task string // of the journal
 	path string // of the task, followed by a slash
-	past team.Past
+	past team.History
 	torn bool // its beginning is no longer in the journal
 }
 
-func newGrower(d *RunDetail) *grower {
+func newTreeBuilder(d *RunDetail) *treeBuilder {
 	root := &Branch{Agent: d.Agent, Started: d.Started, Updated: d.Updated}
-	return &grower{root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}, by: map[string]string{}}
+	return &treeBuilder{root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}, by: map[string]string{}}
 }
 
 // PlainPath returns the path of nodes and agents that a path of a journal means, each
 // followed by a slash: "" for the run's own nodes, and for those of the lead of a team.
 func PlainPath(journal string) string {
-	if path := public(journal); path != "" {
+	if path := publicPath(journal); path != "" {
 		return path + "/"
 	}
 	return ""
 }
 
-// public returns the path of nodes and agents that a path of the journal means,
+// publicPath returns the path of nodes and agents that a path of the journal means,
 // without a slash at its end. The lead of a team has the path of the branch that it leads.
-func public(journal string) string {
+func publicPath(journal string) string {
 	var parts []string
 	for part := range strings.SplitSeq(strings.TrimSuffix(journal, "/"), "/") {
 		task, name, named := strings.Cut(part, "#")
@@ -145,8 +145,8 @@ func taskOf(e graph.Entry) string {
 	return task
 }
 
-// branch returns the branch of a path, and creates it if it is new.
-func (g *grower) branch(path string, began time.Time) *Branch {
+// openBranch returns the branch of a path, and creates it if it is new.
+func (g *treeBuilder) openBranch(path string, began time.Time) *Branch {
 	b := g.paths[path]
 	if b == nil {
 		b = &Branch{Path: path, Started: began}
@@ -159,43 +159,43 @@ func (g *grower) branch(path string, began time.Time) *Branch {
 	return b
 }
 
-// holder returns the branch of an effect: that of its frame for a conversation,
+// effectBranch returns the branch of an effect: that of its frame for a conversation,
 // otherwise that of its task.
-func (g *grower) holder(e graph.Entry) *Branch {
+func (g *treeBuilder) effectBranch(e graph.Entry) *Branch {
 	if flow.IsTalk(e.ID) || toolKey(e.ID) != "" {
-		return g.branch(public(e.Path), g.steps[e.Path])
+		return g.openBranch(publicPath(e.Path), g.steps[e.Path])
 	}
-	b := g.branch(public(e.Path+taskOf(e)+"/"), g.steps[e.Path])
+	b := g.openBranch(publicPath(e.Path+taskOf(e)+"/"), g.steps[e.Path])
 	g.in[b] = e.Path
 	return b
 }
 
-// entry adds the head of a record.
-func (g *grower) entry(e graph.Entry) {
+// addEntry adds the head of a record.
+func (g *treeBuilder) addEntry(e graph.Entry) {
 	switch e.Kind {
 	case graph.KindStart, graph.KindEdit, graph.KindFork, graph.KindSnapshot:
 		g.steps[e.Path] = e.Time
 	case graph.KindCall:
 		g.steps[e.Path] = e.Time
-		b := g.branch(public(e.Path), e.Time)
+		b := g.openBranch(publicPath(e.Path), e.Time)
 		b.Ended, g.in[b] = time.Time{}, parentFrame(e.Path) // it may start again
 	case graph.KindEffect:
 		if !flow.IsReply(e.ID) && toolKey(e.ID) == "" {
 			break
 		}
-		b := g.holder(e)
+		b := g.effectBranch(e)
 		if b.Ended = (time.Time{}); toolKey(e.ID) != "" {
 			b.Tools++
 		}
 	case graph.KindTask:
-		g.end(public(e.Path+e.What+"/"), e.Time)
+		g.endBranch(publicPath(e.Path+e.What+"/"), e.Time)
 	case graph.KindReturn:
-		g.end(public(e.Path), e.Time)
+		g.endBranch(publicPath(e.Path), e.Time)
 	case graph.KindStep:
 		g.steps[e.Path] = e.Time
 		g.endIn(e.Path, e.Time)
 	}
-	for path := public(e.Path); ; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
+	for path := publicPath(e.Path); ; path = path[:max(0, strings.LastIndexByte(path, '/'))] {
 		if b := g.paths[path]; b != nil && b != g.root {
 			b.Updated = e.Time
 		}
@@ -205,14 +205,14 @@ func (g *grower) entry(e graph.Entry) {
 	}
 }
 
-func (g *grower) end(path string, at time.Time) {
+func (g *treeBuilder) endBranch(path string, at time.Time) {
 	if b := g.paths[path]; b != nil && b != g.root && b.Ended.IsZero() {
 		b.Ended = at
 	}
 }
 
 // endIn ends what a step of a frame has run.
-func (g *grower) endIn(frame string, at time.Time) {
+func (g *treeBuilder) endIn(frame string, at time.Time) {
 	for _, b := range g.order {
 		if g.in[b] == frame && b.Ended.IsZero() {
 			b.Ended = at
@@ -225,27 +225,27 @@ func parentFrame(path string) string {
 	return path[:strings.LastIndexByte(strings.TrimSuffix(path, "/"), '/')+1]
 }
 
-// data adds the outcome of an effect.
-func (g *grower) data(e graph.Entry, data []byte) error {
+// addEffect adds the outcome of an effect.
+func (g *treeBuilder) addEffect(e graph.Entry, data []byte) error {
 	if team.IsLog(e.ID) {
-		g.log(e, data)
+		g.addTeamLog(e, data)
 		return nil
 	}
 	r, err := flow.ReadReply(data)
 	if err == nil {
-		g.holder(e).Calls.add(r)
+		g.effectBranch(e).Calls.addReply(r)
 	}
 	return err
 }
 
-// log adds an entry of a team's log. Without the beginning of the log, only the
+// addTeamLog adds an entry of a team's log. Without the beginning of the log, only the
 // existence of its agents is known.
-func (g *grower) log(e graph.Entry, data []byte) {
+func (g *treeBuilder) addTeamLog(e graph.Entry, data []byte) {
 	task := e.Path + taskOf(e)
-	i := slices.IndexFunc(g.teams, func(c *crew) bool { return c.task == task })
+	i := slices.IndexFunc(g.teams, func(c *teamLog) bool { return c.task == task })
 	if i < 0 {
 		i = len(g.teams)
-		g.teams = append(g.teams, &crew{task: task, path: public(task + "/")})
+		g.teams = append(g.teams, &teamLog{task: task, path: publicPath(task + "/")})
 	}
 	if c := g.teams[i]; !c.torn {
 		c.torn = c.past.Add(data) != nil

@@ -12,22 +12,22 @@ import (
 	"raddle.dev/graph"
 )
 
-// hold takes the lock of a run that is to be changed, not driven.
-func (j *journals) hold(run string) (*runLock, error) {
-	lock, err := lockRun(j.locks(), run)
+// lockIdleRun takes the lock of a run that is to be changed, not driven.
+func (j *runStore) lockIdleRun(run string) (*runLock, error) {
+	lock, err := lockRun(j.lockDir(), run)
 	if err == nil {
-		if err = j.unleased(run); err != nil {
+		if err = j.checkNoLease(run); err != nil {
 			lock.release()
 		}
 	}
-	if driven, ok := errors.AsType[*DrivenError](err); ok {
+	if driven, ok := errors.AsType[*RunBusyError](err); ok {
 		return nil, &Error{Kind: Stale, Err: driven, Next: "stop it first"}
 	}
 	return lock, err
 }
 
-// unleased returns a *DrivenError if a drive holds the lease of a run.
-func (j *journals) unleased(run string) error {
+// checkNoLease returns a *DrivenError if a drive holds the lease of a run.
+func (j *runStore) checkNoLease(run string) error {
 	st, ok := j.Store.(graph.Leaser)
 	if !ok {
 		return nil
@@ -36,8 +36,8 @@ func (j *journals) unleased(run string) error {
 	if err != nil {
 		return err
 	}
-	if l.Live() {
-		return &DrivenError{Run: run, Lease: l}
+	if l.IsLive() {
+		return &RunBusyError{Run: run, Lease: l}
 	}
 	return nil
 }
@@ -45,13 +45,13 @@ func (j *journals) unleased(run string) error {
 // stopWait limits how long a process may take to save its run after a request to stop.
 const stopWait = 15 * time.Second
 
-// stop asks the process that drives a run to stop, and waits for the lock.
-func (j *journals) stop(run string) (*runLock, error) {
-	lock, err := lockRun(j.locks(), run)
-	var busy *DrivenError
+// stopDriver asks the process that drives a run to stop, and waits for the lock.
+func (j *runStore) stopDriver(run string) (*runLock, error) {
+	lock, err := lockRun(j.lockDir(), run)
+	var busy *RunBusyError
 	if err == nil {
 		lock.release()
-		return j.hold(run)
+		return j.lockIdleRun(run)
 	}
 	if !errors.As(err, &busy) {
 		return lock, err
@@ -62,22 +62,22 @@ func (j *journals) stop(run string) (*runLock, error) {
 		return nil, refused
 	}
 	for end := time.Now().Add(stopWait); time.Now().Before(end); {
-		if lock, err = lockRun(j.locks(), run); !errors.As(err, &busy) {
+		if lock, err = lockRun(j.lockDir(), run); !errors.As(err, &busy) {
 			return lock, err
 		}
 	}
 	return nil, refused
 }
 
-// Cancel ends a run permanently: it stops the process that drives the run, ends what a
+// CancelRun ends a run permanently: it stops the process that drives the run, ends what a
 // killed process left behind, and the run cannot be resumed any more. Its journal
 // stays. A run that has ended is an [*OverError].
-func (p *Process) Cancel(ctx context.Context, id string) (string, error) {
+func (p *Process) CancelRun(ctx context.Context, id string) (string, error) {
 	st, id, err := p.lookUp(ctx, id)
 	if err != nil {
 		return "", err
 	}
-	lock, err := st.stop(id)
+	lock, err := st.stopDriver(id)
 	if err != nil {
 		return id, err
 	}
@@ -87,21 +87,21 @@ func (p *Process) Cancel(ctx context.Context, id string) (string, error) {
 		return id, err
 	}
 	if snap.Status.Final() {
-		return id, &Error{Kind: Stale, Err: &OverError{ID: id, Status: snap.Status}}
+		return id, &Error{Kind: Stale, Err: &EndedError{ID: id, Status: snap.Status}}
 	}
 	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
-		return id, stale("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
+		return id, newStaleError("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	return id, graph.Abandon(ctx, st, id, "cancelled by hand")
 }
 
-// Export passes the records of a run to a function, oldest first, with what each one records.
-func (p *Process) Export(ctx context.Context, id string, use func(graph.Entry, graph.Record) error) error {
+// ExportRecords passes the records of a run to a function, oldest first, with what each one records.
+func (p *Process) ExportRecords(ctx context.Context, id string, use func(graph.Entry, graph.Record) error) error {
 	st, id, err := p.lookUp(ctx, id)
 	if err != nil {
 		return err
 	}
-	_, entries, err := p.History(ctx, id)
+	_, entries, err := p.ReadHistory(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -121,45 +121,45 @@ func (p *Process) Export(ctx context.Context, id string, use func(graph.Entry, g
 	return nil
 }
 
-// Pruned describes what is left of a run.
-type Pruned struct {
+// PruneResult describes what is left of a run.
+type PruneResult struct {
 	Run     string `json:"run"`
 	First   int64  `json:"first"`   // number of the oldest record that is left
 	Removed int64  `json:"removed"` // records
 }
 
-// Prune removes records from the beginning of the journal of a run that no process drives.
+// PruneRun removes records from the beginning of the journal of a run that no process drives.
 // The run's status, its result and what a resume needs stay.
-func (p *Process) Prune(ctx context.Context, id string, keep graph.Keep) (Pruned, error) {
+func (p *Process) PruneRun(ctx context.Context, id string, keep graph.Keep) (PruneResult, error) {
 	st, id, err := p.lookUp(ctx, id)
 	if err != nil {
-		return Pruned{}, err
+		return PruneResult{}, err
 	}
-	lock, err := st.hold(id)
+	lock, err := st.lockIdleRun(id)
 	if err != nil {
-		return Pruned{}, err
+		return PruneResult{}, err
 	}
 	defer lock.release()
 	var was int64
 	for t, err := range st.Threads(ctx, id) {
 		if err != nil {
-			return Pruned{}, err
+			return PruneResult{}, err
 		}
 		if t.Name == id {
 			was = t.First.Seq
 		}
 	}
 	first, err := graph.Prune(ctx, st, id, keep)
-	return Pruned{Run: id, First: first, Removed: first - was}, err
+	return PruneResult{Run: id, First: first, Removed: first - was}, err
 }
 
-// RemoveAll deletes the journals of runs permanently, in batches, and returns which are
+// RemoveRuns deletes the journals of runs permanently, in batches, and returns which are
 // removed. ids are complete. A run that is being driven stops it with an error.
-func (p *Process) RemoveAll(ctx context.Context, ids []string, gone func(id string)) error {
+func (p *Process) RemoveRuns(ctx context.Context, ids []string, gone func(id string)) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	st, err := p.existing()
+	st, err := p.openExistingStore()
 	if err != nil {
 		return err
 	}
@@ -168,7 +168,7 @@ func (p *Process) RemoveAll(ctx context.Context, ids []string, gone func(id stri
 	})
 	if !ok {
 		for _, id := range ids {
-			if id, err = p.Remove(ctx, id); err != nil {
+			if id, err = p.RemoveRun(ctx, id); err != nil {
 				return err
 			}
 			gone(id)
@@ -189,9 +189,9 @@ func (p *Process) RemoveAll(ctx context.Context, ids []string, gone func(id stri
 // removedAtOnce limits how many locks are held, and how long others wait for the file.
 const removedAtOnce = 100
 
-func (j *journals) removeAll(ctx context.Context, ids []string, remove func(context.Context, ...string) error) error {
+func (j *runStore) removeAll(ctx context.Context, ids []string, remove func(context.Context, ...string) error) error {
 	for _, id := range ids {
-		lock, err := j.hold(id)
+		lock, err := j.lockIdleRun(id)
 		if err != nil {
 			return err
 		}
@@ -200,10 +200,10 @@ func (j *journals) removeAll(ctx context.Context, ids []string, remove func(cont
 	return remove(ctx, ids...)
 }
 
-// Compact returns the space of removed runs to the file system. It returns the size of
+// CompactStore returns the space of removed runs to the file system. It returns the size of
 // the store before and after, in bytes; 0 if the store is not a file.
-func (p *Process) Compact(ctx context.Context) (before, after int64, err error) {
-	st, err := p.existing()
+func (p *Process) CompactStore(ctx context.Context) (before, after int64, err error) {
+	st, err := p.openExistingStore()
 	if errors.Is(err, errNoStore) {
 		return 0, 0, nil
 	}
@@ -219,10 +219,10 @@ func (p *Process) Compact(ctx context.Context) (before, after int64, err error) 
 	return c.Compact(ctx)
 }
 
-// Over returns the runs that ended at least the given time ago. It leaves out sessions,
+// ListEndedRuns returns the runs that ended at least the given time ago. It leaves out sessions,
 // which may continue.
-func (p *Process) Over(ctx context.Context, age time.Duration) ([]string, error) {
-	runs, err := p.Runs(ctx, "")
+func (p *Process) ListEndedRuns(ctx context.Context, age time.Duration) ([]string, error) {
+	runs, err := p.ListRuns(ctx, "")
 	var ids []string
 	for _, r := range runs {
 		if r.Final && r.Session == "" && time.Since(r.Updated) >= age {

@@ -9,8 +9,8 @@ import (
 	"raddle.dev/llm/openai"
 )
 
-// connect returns the model of a client with the limits of the configuration. It opens no connection.
-func connect(c *client, name string, limits Config, env environ) (llm.Model, error) {
+// newClientModel returns the model of a client with the limits of the configuration. It opens no connection.
+func newClientModel(c *client, name string, limits Config, env environ) (llm.Model, error) {
 	m, err := wireOf(c, name, limits)
 	if err != nil || c.Key == "" {
 		return m, err
@@ -49,7 +49,7 @@ func wireOf(c *client, name string, limits Config) (llm.Model, error) {
 }
 
 func notYet(c *client) *Error {
-	return invalid("use another client; gateways that are compatible with OpenAI's interface work today", "client %q: models of type %s cannot be called yet", c.Name, c.Type)
+	return newInvalidError("use another client; gateways that are compatible with OpenAI's interface work today", "client %q: models of type %s cannot be called yet", c.Name, c.Type)
 }
 
 // ollamaBase turns a value of OLLAMA_HOST, such as "host:11434", into the

@@ -20,11 +20,11 @@ const shared = ".shared"
 
 // Names returns the names of the agents, sorted.
 func Names() []string {
-	return slices.DeleteFunc(units(), func(name string) bool { return name == shared })
+	return slices.DeleteFunc(unitNames(), func(name string) bool { return name == shared })
 }
 
-// units returns the directories of the bundle, sorted; the shared one is the first.
-func units() []string {
+// unitNames returns the directories of the bundle, sorted; the shared one is the first.
+func unitNames() []string {
 	entries, _ := embedded.ReadDir("agents") // the bundle is part of the program
 	names := make([]string, len(entries))
 	for i, e := range entries {
@@ -39,8 +39,8 @@ type file struct {
 	text []byte
 }
 
-// mode returns the mode of the file where it is installed: scripts are executable.
-func (f *file) mode() fs.FileMode {
+// fileMode returns the mode of the file where it is installed: scripts are executable.
+func (f *file) fileMode() fs.FileMode {
 	if ext := path.Ext(f.name); ext == ".sh" || ext == ".py" {
 		return 0o755
 	}
@@ -50,10 +50,10 @@ func (f *file) mode() fs.FileMode {
 // definitions are the files that make a directory an agent; it has one of them.
 var definitions = []string{"config.yaml", "graph.yaml"}
 
-func (f *file) definition() bool { return slices.Contains(definitions, f.name) }
+func (f *file) isDefinition() bool { return slices.Contains(definitions, f.name) }
 
-// files returns the files of a directory of the bundle, sorted by their names.
-func files(unit string) (list []file) {
+// listFiles returns the files of a directory of the bundle, sorted by their names.
+func listFiles(unit string) (list []file) {
 	root := "agents/" + unit
 	_ = fs.WalkDir(embedded, root, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {

@@ -54,7 +54,7 @@ func TestChanges(t *testing.T) {
 // and returns its output.
 func (b *box) script(name, state string, env ...string) (out map[string]any, errs string) {
 	b.t.Helper()
-	testneed.Programs(b.t, "python3")
+	testneed.RequirePrograms(b.t, "python3")
 	path := filepath.Join(b.agents, filepath.FromSlash(name))
 	cmd := exec.Command("python3", path)
 	cmd.Dir = filepath.Dir(filepath.Dir(path))

@@ -85,8 +85,8 @@ func TestGuide(t *testing.T) {
 		if !strings.Contains(guide, "\n| `"+name+"` | ") {
 			t.Errorf("the table of docs/guide/bundled-agents.md has no row for %s", name)
 		}
-		for _, f := range files(name) {
-			if !f.definition() {
+		for _, f := range listFiles(name) {
+			if !f.isDefinition() {
 				continue
 			}
 			_, rest, _ := strings.Cut(string(f.text), "\nvariables:\n")

@@ -177,7 +177,7 @@ func TestDemo(t *testing.T) {
 	}
 	put(t, filepath.Join(b.agents, "twin", "tools.sh"), get(t, filepath.Join(b.agents, "demo", "tools.sh.off")))
 	for agent, program := range map[string]string{"demo": "python3", "twin": "curl"} {
-		testneed.Programs(t, program)
+		testneed.RequirePrograms(t, program)
 		b.env = []string{"IPINFO_URL=" + server.URL}
 		b.want(agent, "get_ipinfo", nil, "Bergen")
 		b.env = []string{"IPINFO_URL=" + server.URL + "/broken"}

@@ -35,9 +35,9 @@ type UnknownError struct{ Name string }
 
 func (e *UnknownError) Error() string { return fmt.Sprintf("no agent %q comes with raddle", e.Name) }
 
-// Installed reports whether Install has ever written to the directory, also if its
+// IsInstalled reports whether Install has ever written to the directory, also if its
 // agents were removed since.
-func Installed(dir string) bool {
+func IsInstalled(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, manifestFile))
 	return err == nil
 }
@@ -55,16 +55,16 @@ func Install(dir string, o Options) (outcomes []Outcome, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	tidy(dir)
+	removeLeftovers(dir)
 	in := &installation{dir: dir, force: o.Force}
 	if in.manifest, err = readManifest(dir); err != nil {
 		return nil, err
 	}
-	for _, unit := range units() {
+	for _, unit := range unitNames() {
 		if unit != shared && o.Agents != nil && !slices.Contains(o.Agents, unit) {
 			continue
 		}
-		out, err := in.unit(unit)
+		out, err := in.installUnit(unit)
 		if err != nil {
 			return outcomes, errors.Join(err, in.manifest.write(dir))
 		}
@@ -75,9 +75,9 @@ func Install(dir string, o Options) (outcomes []Outcome, err error) {
 	return outcomes, in.manifest.write(dir)
 }
 
-// tidy removes what killed installations have left behind. Files that are being
+// removeLeftovers removes what killed installations have left behind. Files that are being
 // written now are less than an hour old.
-func tidy(dir string) {
+func removeLeftovers(dir string) {
 	left, _ := filepath.Glob(filepath.Join(dir, "*", unfinished)) // the pattern is well-formed
 	more, _ := filepath.Glob(filepath.Join(dir, unfinished))
 	for _, path := range append(left, more...) {
@@ -97,36 +97,36 @@ type installation struct {
 	manifest *manifest
 }
 
-// unit installs one directory of the bundle.
-func (in *installation) unit(unit string) (Outcome, error) {
+// installUnit installs one directory of the bundle.
+func (in *installation) installUnit(unit string) (Outcome, error) {
 	out := Outcome{Agent: unit}
-	all := files(unit)
-	made, err := in.whole(unit, all)
+	all := listFiles(unit)
+	made, err := in.installNewUnit(unit, all)
 	if err != nil {
 		return out, err
 	}
 	if made {
 		out.New = true
 		for _, f := range all {
-			in.manifest.Files[unit+"/"+f.name] = digest(f.text)
+			in.manifest.Files[unit+"/"+f.name] = computeDigest(f.text)
 		}
 		return out, nil
 	}
-	if unit != shared && !in.ours(unit, all) {
+	if unit != shared && !in.isInstalledUnit(unit, all) {
 		out.Foreign = true
 		return out, nil
 	}
 	for _, f := range all {
-		if err := in.file(unit, f, &out); err != nil {
+		if err := in.updateFile(unit, f, &out); err != nil {
 			return out, err
 		}
 	}
-	return out, in.outdated(unit, all, &out)
+	return out, in.removeOutdated(unit, all, &out)
 }
 
-// whole writes a directory that does not exist yet, under a temporary name first. It
+// installNewUnit writes a directory that does not exist yet, under a temporary name first. It
 // returns false if the directory exists.
-func (in *installation) whole(unit string, all []file) (made bool, err error) {
+func (in *installation) installNewUnit(unit string, all []file) (made bool, err error) {
 	target := filepath.Join(in.dir, unit)
 	if _, err := os.Lstat(target); err == nil {
 		return false, nil
@@ -141,7 +141,7 @@ func (in *installation) whole(unit string, all []file) (made bool, err error) {
 		return false, err
 	}
 	for _, f := range all {
-		if err := write(filepath.Join(build, filepath.FromSlash(f.name)), f); err != nil {
+		if err := writeFile(filepath.Join(build, filepath.FromSlash(f.name)), f); err != nil {
 			return false, err
 		}
 	}
@@ -154,32 +154,32 @@ func (in *installation) whole(unit string, all []file) (made bool, err error) {
 	return true, nil
 }
 
-// ours reports whether raddle installed a directory: it is not an agent of the user
+// isInstalledUnit reports whether raddle installed a directory: it is not an agent of the user
 // that has the same name.
-func (in *installation) ours(unit string, all []file) bool {
+func (in *installation) isInstalledUnit(unit string, all []file) bool {
 	own := false // there is a definition that does not come from the bundle
 	same := slices.ContainsFunc(all, func(f file) bool {
 		have, err := os.ReadFile(filepath.Join(in.dir, unit, f.name))
-		return f.definition() && err == nil && bytes.Equal(have, f.text)
+		return f.isDefinition() && err == nil && bytes.Equal(have, f.text)
 	})
 	for _, name := range definitions {
 		_, err := os.Lstat(filepath.Join(in.dir, unit, name))
 		own = own || err == nil && !slices.ContainsFunc(all, func(f file) bool { return f.name == name })
 	}
-	return !own && (same || in.manifest.knows(unit))
+	return !own && (same || in.manifest.hasUnit(unit))
 }
 
-// file updates one file of a directory.
-func (in *installation) file(unit string, f file, out *Outcome) error {
+// updateFile updates one file of a directory.
+func (in *installation) updateFile(unit string, f file, out *Outcome) error {
 	key, target := unit+"/"+f.name, filepath.Join(in.dir, unit, filepath.FromSlash(f.name))
-	have, own, err := in.current(key, target)
+	have, own, err := in.readCurrent(key, target)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		out.Written = append(out.Written, f.name)
 	case err != nil:
 		return err
 	case bytes.Equal(have, f.text):
-		in.manifest.Files[key] = digest(f.text)
+		in.manifest.Files[key] = computeDigest(f.text)
 		return nil
 	case !own:
 		out.Written = append(out.Written, f.name)
@@ -192,13 +192,13 @@ func (in *installation) file(unit string, f file, out *Outcome) error {
 		}
 		out.Saved = append(out.Saved, f.name)
 	}
-	in.manifest.Files[key] = digest(f.text)
-	return replace(target, f)
+	in.manifest.Files[key] = computeDigest(f.text)
+	return replaceFile(target, f)
 }
 
-// current reads an installed file, and reports whether it is the user's own: it was
+// readCurrent reads an installed file, and reports whether it is the user's own: it was
 // changed since it was installed, or is not a regular file.
-func (in *installation) current(key, target string) (text []byte, own bool, err error) {
+func (in *installation) readCurrent(key, target string) (text []byte, own bool, err error) {
 	info, err := os.Lstat(target)
 	if err != nil {
 		return nil, false, err
@@ -210,17 +210,17 @@ func (in *installation) current(key, target string) (text []byte, own bool, err 
 	if err != nil {
 		return nil, false, err
 	}
-	return text, in.manifest.changed(key, text), nil
+	return text, in.manifest.isChanged(key, text), nil
 }
 
-// outdated removes files of an earlier version that the user has not changed.
-func (in *installation) outdated(unit string, all []file, out *Outcome) error {
-	for _, name := range in.manifest.of(unit) {
+// removeOutdated removes files of an earlier version that the user has not changed.
+func (in *installation) removeOutdated(unit string, all []file, out *Outcome) error {
+	for _, name := range in.manifest.unitFiles(unit) {
 		if slices.ContainsFunc(all, func(f file) bool { return f.name == name }) {
 			continue
 		}
 		key, target := unit+"/"+name, filepath.Join(in.dir, unit, filepath.FromSlash(name))
-		_, own, err := in.current(key, target)
+		_, own, err := in.readCurrent(key, target)
 		if err == nil && !own {
 			err = os.Remove(target)
 			out.Removed = append(out.Removed, name)
@@ -233,16 +233,16 @@ func (in *installation) outdated(unit string, all []file, out *Outcome) error {
 	return nil
 }
 
-// write creates a file, and the directories above it.
-func write(target string, f file) error {
+// writeFile creates a file, and the directories above it.
+func writeFile(target string, f file) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
-	return os.WriteFile(target, f.text, f.mode())
+	return os.WriteFile(target, f.text, f.fileMode())
 }
 
-// replace writes a file under a temporary name and moves it into place.
-func replace(target string, f file) error {
+// replaceFile writes a file under a temporary name and moves it into place.
+func replaceFile(target string, f file) error {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return err
 	}
@@ -251,7 +251,7 @@ func replace(target string, f file) error {
 		return err
 	}
 	_, err = temp.Write(f.text)
-	err = errors.Join(err, temp.Chmod(f.mode()), temp.Close())
+	err = errors.Join(err, temp.Chmod(f.fileMode()), temp.Close())
 	if err == nil {
 		err = os.Rename(temp.Name(), target)
 	}

@@ -68,8 +68,8 @@ func tree(t *testing.T, dir string) map[string]string {
 // bundled is the content of a directory when everything is installed.
 func bundled() map[string]string {
 	all := map[string]string{}
-	for _, unit := range units() {
-		for _, f := range files(unit) {
+	for _, unit := range unitNames() {
+		for _, f := range listFiles(unit) {
 			all[unit+"/"+f.name] = string(f.text)
 		}
 	}
@@ -78,11 +78,11 @@ func bundled() map[string]string {
 
 func TestInstall(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "agents")
-	if Installed(dir) {
+	if IsInstalled(dir) {
 		t.Error("nothing is installed yet")
 	}
 	outcomes := install(t, dir, Options{})
-	if !Installed(dir) || len(outcomes) != len(Names()) {
+	if !IsInstalled(dir) || len(outcomes) != len(Names()) {
 		t.Errorf("outcomes %v", outcomes)
 	}
 	for _, name := range Names() {
@@ -146,7 +146,7 @@ func TestInstallUpdates(t *testing.T) {
 	}
 	older := func(name, text string) {
 		put(t, filepath.Join(dir, name), text)
-		m.Files[name] = digest([]byte(text))
+		m.Files[name] = computeDigest([]byte(text))
 	}
 	older("coder/config.yaml", "as it was")
 	older("coder/gone.sh", "not needed any more")
@@ -178,7 +178,7 @@ func TestInstallFollowsNoLinks(t *testing.T) {
 	dir := t.TempDir()
 	install(t, dir, Options{Agents: []string{"coder"}})
 	outside := filepath.Join(t.TempDir(), "tools.sh")
-	put(t, outside, string(files("coder")[1].text))
+	put(t, outside, string(listFiles("coder")[1].text))
 	link := filepath.Join(dir, "coder", "tools.sh")
 	if err := os.Remove(link); err != nil {
 		t.Fatal(err)
@@ -191,7 +191,7 @@ func TestInstallFollowsNoLinks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Files["coder/../mine.txt"] = digest([]byte("mine"))
+	m.Files["coder/../mine.txt"] = computeDigest([]byte("mine"))
 	if err := m.write(dir); err != nil {
 		t.Fatal(err)
 	}

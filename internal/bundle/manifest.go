@@ -49,14 +49,14 @@ func (m *manifest) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return replace(filepath.Join(dir, manifestFile), file{name: manifestFile, text: append(text, '\n')})
+	return replaceFile(filepath.Join(dir, manifestFile), file{name: manifestFile, text: append(text, '\n')})
 }
 
-// knows reports whether files of a directory were installed.
-func (m *manifest) knows(unit string) bool { return len(m.of(unit)) > 0 }
+// hasUnit reports whether files of a directory were installed.
+func (m *manifest) hasUnit(unit string) bool { return len(m.unitFiles(unit)) > 0 }
 
-// of returns the files of a directory that were installed, sorted.
-func (m *manifest) of(unit string) (names []string) {
+// unitFiles returns the files of a directory that were installed, sorted.
+func (m *manifest) unitFiles(unit string) (names []string) {
 	for _, key := range slices.Sorted(maps.Keys(m.Files)) {
 		if name, ok := strings.CutPrefix(key, unit+"/"); ok && filepath.IsLocal(filepath.FromSlash(name)) {
 			names = append(names, name)
@@ -65,17 +65,17 @@ func (m *manifest) of(unit string) (names []string) {
 	return names
 }
 
-// changed reports whether a text differs from the one that was installed. A text that
+// isChanged reports whether a text differs from the one that was installed. A text that
 // existed before, or that a process installed without recording it, counts as the
 // user's own.
-func (m *manifest) changed(key string, text []byte) bool {
+func (m *manifest) isChanged(key string, text []byte) bool {
 	if installed, ok := m.Files[key]; ok {
-		return installed != digest(text)
+		return installed != computeDigest(text)
 	}
 	return true
 }
 
-func digest(text []byte) string {
+func computeDigest(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }

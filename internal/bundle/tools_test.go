@@ -25,7 +25,7 @@ type box struct {
 
 func newBox(t *testing.T) *box {
 	t.Helper()
-	testneed.Programs(t, "bash", "git")
+	testneed.RequirePrograms(t, "bash", "git")
 	b := &box{t: t, agents: filepath.Join(t.TempDir(), "agents"), work: t.TempDir()}
 	install(t, b.agents, Options{})
 	return b
@@ -72,7 +72,7 @@ func (b *box) call(agent, name string, args map[string]string) (text string, fai
 	h := &script.Host{Config: config, Workspace: b.work,
 		Env:   append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.agents, "GIT_CONFIG_NOSYSTEM=1"}, b.env...),
 		Agent: &script.Agent{Name: agent, Dir: filepath.Join(b.agents, agent), Variables: b.vars}}
-	tools, problems := h.Own()
+	tools, problems := h.OwnTools()
 	for _, p := range problems {
 		b.t.Error(p)
 	}
@@ -274,7 +274,7 @@ func TestWriteFile(t *testing.T) {
 // output, and long outputs keep their beginning and their end.
 func TestBuildAndTest(t *testing.T) {
 	b := newBox(t)
-	testneed.Programs(t, "make")
+	testneed.RequirePrograms(t, "make")
 	b.refusedNothing("coder", "verify_build", "no known command to check it")
 	b.refusedNothing("sisyphus", "run_tests", "no known command to test it")
 	b.file("Makefile", "all:\n\t@echo built in $$CI\ncheck:\n\t@echo checked\ntest:\n\t@echo \"FAIL: one is not two\"; exit 3\n")

@@ -36,29 +36,29 @@ func (sh *shell) agentsLsCommand() *cobra.Command {
 		Use:     "ls",
 		Short:   "List the agents in the agents directory",
 		Example: "  raddle agents ls --output json",
-		Args:    want(0, 0, ""),
+		Args:    checkArgCount(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			p, err := sh.app()
+			p, err := sh.openProcess()
 			if err != nil {
 				return err
 			}
 			agents := []listedAgent{}
 			if err := p.InstallBundled(); err != nil && !sh.quiet {
-				sh.err.line("raddle: the agents that come with raddle could not be installed: " + err.Error())
+				sh.err.printLine("raddle: the agents that come with raddle could not be installed: " + err.Error())
 			}
-			for _, place := range p.Agents() {
+			for _, place := range p.ListAgents() {
 				agents = append(agents, listAgent(p, place))
 			}
 			if output == formatJSON {
-				return sh.json(agents)
+				return sh.printJSON(agents)
 			}
 			if len(agents) == 0 {
-				sh.err.line("raddle: there are no agents in " + p.Dirs.Short(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
+				sh.err.printLine("raddle: there are no agents in " + p.Dirs.ShortPath(p.Dirs.Agents) + "\nnext: raddle agents new NAME")
 			}
-			sh.out.text(agentsText(agents))
+			sh.out.printText(agentsText(agents))
 			return nil
 		},
 	}, &output)
@@ -66,7 +66,7 @@ func (sh *shell) agentsLsCommand() *cobra.Command {
 
 func listAgent(p *app.Process, place app.Place) listedAgent {
 	l := listedAgent{Place: place}
-	a, err := p.Load(app.Look{Agent: place.Dir})
+	a, err := p.Load(app.LoadRequest{Agent: place.Dir})
 	switch {
 	case err != nil:
 		l.Error = firstLine(err.Error())
@@ -88,7 +88,7 @@ func agentsText(agents []listedAgent) string {
 	for _, a := range agents {
 		what := firstLine(a.Description)
 		if a.Error != "" {
-			what = "cannot be loaded; see: raddle check " + quote(a.Name)
+			what = "cannot be loaded; see: raddle check " + quoteWord(a.Name)
 		}
 		tableRow(w, a.Name, orElse(a.Kind, "?"), what)
 	}
@@ -102,7 +102,7 @@ func (sh *shell) agentsShowCommand() *cobra.Command {
 		Use:               "show AGENT",
 		Short:             "Show an agent without running it, as info --agent does",
 		Example:           "  raddle agents show examples/assistant",
-		Args:              want(1, 1, "the agent"),
+		Args:              checkArgCount(1, 1, "the agent"),
 		ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
@@ -120,9 +120,9 @@ func (sh *shell) agentsNewCommand() *cobra.Command {
 		Short:   "Create a new agent",
 		Long:    "Writes the files of an agent with a tool, or of a graph: in the agents directory, or at a path.",
 		Example: "  raddle agents new helper\n  raddle agents new ./review --graph",
-		Args:    want(1, 1, "the name of the agent"),
+		Args:    checkArgCount(1, 1, "the name of the agent"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := sh.app()
+			p, err := sh.openProcess()
 			if err != nil {
 				return err
 			}
@@ -131,14 +131,14 @@ func (sh *shell) agentsNewCommand() *cobra.Command {
 				return err
 			}
 			for _, f := range files {
-				sh.out.text(f)
+				sh.out.printText(f)
 			}
 			if !sh.quiet {
 				name := place.Name
 				if app.IsPath(args[0]) {
 					name = args[0]
 				}
-				sh.err.line("next: raddle run " + quote(name) + " \"a prompt\"")
+				sh.err.printLine("next: raddle run " + quoteWord(name) + " \"a prompt\"")
 			}
 			return nil
 		},

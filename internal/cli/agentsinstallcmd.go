@@ -19,7 +19,7 @@ keeps yours as FILE.bak. An agent of your own that has the name of one of these 
 
 The first command that looks for an agent installs them, too.`,
 		Example: "  raddle agents install\n  raddle agents install coder --force",
-		Args:    want(0, -1, ""),
+		Args:    checkArgCount(0, -1, ""),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return app.BundledAgents(), cobra.ShellCompDirectiveNoFileComp
 		},
@@ -38,20 +38,20 @@ func (sh *shell) installThings(what string) error {
 }
 
 func (sh *shell) installAgents(names []string, force bool) error {
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	outcomes, err := p.Reinstall(names, force)
+	outcomes, err := p.ReinstallBundled(names, force)
 	for _, o := range outcomes {
-		sh.out.text(installedText(o))
+		sh.out.printText(installedText(o))
 	}
 	return err
 }
 
 // installedText describes the outcome for an agent, one line for each thing that a
 // person may want to know.
-func installedText(o app.Installed) string {
+func installedText(o app.InstallOutcome) string {
 	if o.Foreign {
 		return o.Agent + ": not installed: there is an agent of yours with this name; rename it to have both"
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// checked is a graph with a text with a rule, a question of a model, and an approval after it.
-const checked = `
+// checkReport is a graph with a text with a rule, a question of a model, and an approval after it.
+const checkReport = `
 -- note/graph.yaml --
 name: note
 start: note
@@ -52,7 +52,7 @@ const fixedText = "at node 'note': Input failed validation 'len(input) > 2' (got
 // open, no other question takes the answer, and the run continues with a right one.
 func TestWrongAnswersOfTheCommandLine(t *testing.T) {
 	for name, given := range map[string][]string{"bare": {"x", "yes"}, "named": {"note=x", "ok=yes"}} {
-		w := newWorkplace(t, checked)
+		w := newWorkplace(t, checkReport)
 		r := w.run("run", "./note", "--answer", given[0], "--answer", given[1], "--output", "json")
 		var report struct {
 			Run, Status, Error, Resume string
@@ -87,7 +87,7 @@ func TestWrongAnswersAtATerminal(t *testing.T) {
 		"lines": {[]string{"TERM=dumb"}, "Your answer: ", "xyz"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newWorkplace(t, checked).screen(k.env, "run", "./note", "--answer", "ok=yes")
+			s := newWorkplace(t, checkReport).screen(k.env, "run", "./note", "--answer", "ok=yes")
 			s.await(k.ready)
 			s.press("x", enter)
 			s.await("Too short: at least 3 characters.")
@@ -100,7 +100,7 @@ func TestWrongAnswersAtATerminal(t *testing.T) {
 
 // The first answer is asked for again if it was given ahead.
 func TestWrongAnswersGivenAheadAtATerminal(t *testing.T) {
-	s := newWorkplace(t, checked).screen(nil, "run", "./note", "--answer", "note=x", "--answer", "ok=yes")
+	s := newWorkplace(t, checkReport).screen(nil, "run", "./note", "--answer", "note=x", "--answer", "ok=yes")
 	s.await("Too short: at least 3 characters.")
 	s.await("Enter is done")
 	s.press("xyz", enter)
@@ -111,7 +111,7 @@ func TestWrongAnswersGivenAheadAtATerminal(t *testing.T) {
 // asks, or both, when the run starts and when it continues.
 func TestAnswersReachQuestionsInsideOfNodes(t *testing.T) {
 	for _, id := range []string{"a", "a/act", "act"} {
-		w := newWorkplace(t, checked)
+		w := newWorkplace(t, checkReport)
 		if r := w.run("run", "-q", "./llm", "--answer", "yes", "--answer", id+"=red"); r.code != 0 || r.out != `{"answer":"red"}/yes`+"\n" {
 			t.Errorf("%s: exit code %d, %q\n%s", id, r.code, r.out, r.err)
 		}
@@ -128,7 +128,7 @@ func TestAnswersReachQuestionsInsideOfNodes(t *testing.T) {
 			t.Errorf("%s, resumed: exit code %d, %q\n%s", id, r.code, r.out, r.err)
 		}
 	}
-	if r := newWorkplace(t, checked).run("run", "./llm", "--answer", "a/atc=red"); r.code != 2 || !strings.Contains(r.err, "did you mean a/act=red?") {
+	if r := newWorkplace(t, checkReport).run("run", "./llm", "--answer", "a/atc=red"); r.code != 2 || !strings.Contains(r.err, "did you mean a/act=red?") {
 		t.Errorf("mistyped: exit code %d\n%s", r.code, r.err)
 	}
 }
@@ -136,7 +136,7 @@ func TestAnswersReachQuestionsInsideOfNodes(t *testing.T) {
 // A question for consent takes a bare answer only if it is one of its options: an answer
 // that was meant for a later question stays for that.
 func TestBareAnswersAndConsent(t *testing.T) {
-	w := newWorkplace(t, checked)
+	w := newWorkplace(t, checkReport)
 	r := w.run("run", "./consent", "--answer", "yes")
 	if r.code != 5 || !strings.Contains(r.err, "a/act (fs_write) did not accept the answer yes: it must be one of once, ") || !strings.Contains(r.err, "(it is saved for later questions)") {
 		t.Fatalf("exit code %d\n%s", r.code, r.err)

@@ -17,12 +17,12 @@ var commandNames = []string{"agents", "check", "completion", "graph", "help", "i
 // their value. A test compares them with the flags.
 var takesValue = []string{"-a", "--agent", "-m", "--model", "-f", "--file", "-s", "--session", "--agent-variable", "--answer", "--output", "--color"}
 
-// rearrange translates three spellings of the reference tool. The name
+// rewriteArgs translates three spellings of the reference tool. The name
 // and the value of an agent variable become one word. -s without a name means the
 // session that is not saved. A command line without a
 // command but with -a AGENT becomes "run AGENT", or "info --agent AGENT" with
 // --info, or "tools build AGENT" with --build-tools; these two also work without an agent.
-func rearrange(args []string) []string {
+func rewriteArgs(args []string) []string {
 	args = nameSessions(joinVariables(args))
 	at, value := -1, ""
 	word := false // the first word that is not a flag has been seen
@@ -104,8 +104,8 @@ func nameSessions(args []string) []string {
 	return out
 }
 
-// want checks the number of arguments of a command.
-func want(least, most int, what string) cobra.PositionalArgs {
+// checkArgCount checks the number of arguments of a command.
+func checkArgCount(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		usage := "usage: " + cmd.UseLine()
 		switch {
@@ -131,8 +131,8 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &failure{code: exitUsage, next: next, err: err}
 }
 
-// quote returns a word so that a shell reads it as one word.
-func quote(s string) string {
+// quoteWord returns a word so that a shell reads it as one word.
+func quoteWord(s string) string {
 	if s != "" && !strings.ContainsFunc(s, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:@%+,", r)
 	}) {

@@ -19,29 +19,29 @@ var errParked = errors.New("parked")
 // An asker finds answers to questions: on the command line, from the person at the
 // terminal, or in the default of the file.
 type asker struct {
-	sh       *shell
-	given    []given
-	inDoubt  tool.Doubt // for every call that was interrupted; if unset, the person is asked
-	prompter prompter   // nil if there is no person to ask
-	stopped  func() bool
-	check    func(a graph.Answer) error          // why an answer would be refused; nil if the caller reports it
-	seen     func(q graph.Question, text string) // called with every answer that comes from the file's default
-	took     bool                                // an answer of the command line was used
+	sh         *shell
+	given      []cliAnswer
+	inDoubt    tool.Doubt // for every call that was interrupted; if unset, the person is asked
+	prompter   prompter   // nil if there is no person to ask
+	stopped    func() bool
+	check      func(a graph.Answer) error          // why an answer would be refused; nil if the caller reports it
+	onDefault  func(q graph.Question, text string) // called with every answer that comes from the file's default
+	usedAnswer bool                                // an answer of the command line was used
 }
 
 // A prompter asks a person. It returns errParked if the person leaves the
 // question open, and the context's error if that ends.
 type prompter interface {
-	ask(ctx context.Context, q graph.Question) (any, error)
-	text(ctx context.Context, prompt string) (string, error)
+	askQuestion(ctx context.Context, q graph.Question) (any, error)
+	askText(ctx context.Context, prompt string) (string, error)
 	// edit asks for a text again, if possible with the wrong one to edit.
-	edit(ctx context.Context, prompt, text string) (string, error)
+	editText(ctx context.Context, prompt, text string) (string, error)
 }
 
-// answer is an app.Ask. Answers of the command line that name a question go to
+// answerQuestions is an app.Ask. Answers of the command line that name a question go to
 // it, the others to the open questions in the order in which they were asked.
-func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error) {
-	values, err := a.fromFlags(open)
+func (a *asker) answerQuestions(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error) {
+	values, err := a.takeFlagAnswers(open)
 	if err != nil {
 		return nil, false, err
 	}
@@ -54,7 +54,7 @@ func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []gr
 	for i, q := range open {
 		if values[i] == nil && !park {
 			nth++
-			if values[i], park, err = a.ask(ctx, q, asks(q, nth, left)); err != nil {
+			if values[i], park, err = a.askPerson(ctx, q, askerLine(q, nth, left)); err != nil {
 				return nil, false, err
 			}
 		}
@@ -65,9 +65,9 @@ func (a *asker) answer(ctx context.Context, open []graph.Question) (answers []gr
 	return answers, park, nil
 }
 
-// fromFlags returns the answers of the command line to open questions, nil if
+// takeFlagAnswers returns the answers of the command line to open questions, nil if
 // there are none. If it has only answers that no question takes, it returns an error.
-func (a *asker) fromFlags(open []graph.Question) (values []any, err error) {
+func (a *asker) takeFlagAnswers(open []graph.Question) (values []any, err error) {
 	values = make([]any, len(open))
 	var passed error // why the first answer was not used
 	for _, bare := range []bool{false, true} {
@@ -75,8 +75,8 @@ func (a *asker) fromFlags(open []graph.Question) (values []any, err error) {
 			if values[i] != nil {
 				continue
 			}
-			text, ok, wrong := take(a.given, q, bare, func(text string, far int) error {
-				why := a.suits(q, text, far)
+			text, ok, wrong := takeAnswer(a.given, q, bare, func(text string, far int) error {
+				why := a.checkFlagAnswer(q, text, far)
 				if passed == nil {
 					passed = why
 				}
@@ -86,7 +86,7 @@ func (a *asker) fromFlags(open []graph.Question) (values []any, err error) {
 				return nil, wrong
 			}
 			if ok {
-				values[i], a.took = text, true
+				values[i], a.usedAnswer = text, true
 			}
 		}
 	}
@@ -95,56 +95,56 @@ func (a *asker) fromFlags(open []graph.Question) (values []any, err error) {
 			values[i] = string(a.inDoubt)
 		}
 	}
-	if passed != nil && a.prompter == nil && !a.took && !slices.ContainsFunc(values, func(v any) bool { return v != nil }) {
+	if passed != nil && a.prompter == nil && !a.usedAnswer && !slices.ContainsFunc(values, func(v any) bool { return v != nil }) {
 		return nil, passed
 	}
 	return values, nil
 }
 
-// suits returns why a text of the command line is not an answer to a question, or nil. far
+// checkFlagAnswer returns why a text of the command line is not an answer to a question, or nil. far
 // is the distance of the question from what the answer names.
-func (a *asker) suits(q graph.Question, text string, far int) error {
+func (a *asker) checkFlagAnswer(q graph.Question, text string, far int) error {
 	refuse := func(reason string) error { return &graph.AnswerError{ID: q.ID, Open: []string{q.ID}, Reason: reason} }
 	switch {
 	case q.Kind == flow.KindTrust && text != "no":
 		return refuse("consent is given at a terminal, never by --answer")
 	case q.Kind == agent.KindPermission && far > 0 && !slices.Contains(q.Options, text):
-		return refuse("it must be one of " + list(q.Options) + "; to refuse with a reason, name the question: --answer " + quote(q.ID+"=REASON"))
+		return refuse("it must be one of " + joinWords(q.Options) + "; to refuse with a reason, name the question: --answer " + quoteWord(q.ID+"=REASON"))
 	}
-	return a.refusal(q, text)
+	return a.checkAnswer(q, text)
 }
 
-// refusal returns why the run would refuse an answer, or nil.
-func (a *asker) refusal(q graph.Question, answer any) error {
+// checkAnswer returns why the run would refuse an answer, or nil.
+func (a *asker) checkAnswer(q graph.Question, answer any) error {
 	if a.check == nil {
 		return nil
 	}
 	return a.check(graph.Answer{ID: q.ID, Value: answer})
 }
 
-// ask asks the person, below a line that says who asks. Without a person it takes the
+// askPerson asks the person, below a line that says who asks. Without a person it takes the
 // question's default. It asks again if the question does not accept the answer.
-func (a *asker) ask(ctx context.Context, q graph.Question, who string) (answer any, park bool, err error) {
+func (a *asker) askPerson(ctx context.Context, q graph.Question, who string) (answer any, park bool, err error) {
 	switch {
 	case a.stopped():
 		return nil, true, nil
 	case a.prompter == nil && q.Default != "" && q.Rejected == "" && takesDefault(q):
-		a.seen(q, q.Default)
+		a.onDefault(q, q.Default)
 		return q.Default, false, nil
 	case a.prompter == nil:
 		return nil, false, nil
 	}
-	a.sh.err.still()
+	a.sh.err.clearStatus()
 	if who != "" {
-		a.sh.err.line(a.sh.err.paint(cyan, who))
+		a.sh.err.printLine(a.sh.err.paintText(cyan, who))
 	}
 	q.Rejected = flow.AnswerHeadline(q.Rejected)
-	for answer, err = a.prompter.ask(ctx, q); err == nil; answer, err = a.askAgain(ctx, q, answer) {
+	for answer, err = a.prompter.askQuestion(ctx, q); err == nil; answer, err = a.askAgain(ctx, q, answer) {
 		why := (*graph.AnswerError)(nil)
-		if err := a.refusal(q, answer); !errors.As(err, &why) {
+		if err := a.checkAnswer(q, answer); !errors.As(err, &why) {
 			return answer, false, err
 		}
-		a.sh.err.line(a.sh.err.paint(yellow, plainText(flow.AnswerHeadline(why.Reason))))
+		a.sh.err.printLine(a.sh.err.paintText(yellow, plainText(flow.AnswerHeadline(why.Reason))))
 	}
 	switch {
 	case errors.Is(err, errParked) || ctx.Err() != nil:
@@ -156,10 +156,10 @@ func (a *asker) ask(ctx context.Context, q graph.Question, who string) (answer a
 // askAgain repeats a question whose answer was wrong.
 func (a *asker) askAgain(ctx context.Context, q graph.Question, wrong any) (any, error) {
 	if text, ok := wrong.(string); ok && len(optionsOf(q)) == 0 {
-		return a.prompter.edit(ctx, "Another answer: ", text)
+		return a.prompter.editText(ctx, "Another answer: ", text)
 	}
 	q.Rejected = ""
-	return a.prompter.ask(ctx, q)
+	return a.prompter.askQuestion(ctx, q)
 }
 
 // takesDefault reports whether the default of a question answers it if there is no
@@ -168,13 +168,13 @@ func takesDefault(q graph.Question) bool {
 	return q.Kind != agent.KindPermission && q.Kind != agent.KindDoubt && q.Kind != flow.KindTrust
 }
 
-// prompter returns a prompter for the person at the terminal, or nil unless standard input
+// newPrompter returns a prompter for the person at the terminal, or nil unless standard input
 // and standard error are a terminal.
-func (sh *shell) prompter() prompter {
+func (sh *shell) newPrompter() prompter {
 	switch {
 	case !term.IsTerminal(sh.in) || !sh.err.IsTerminal():
 		return nil
-	case dumb():
+	case isDumbTerminal():
 		return &linePrompter{sh: sh}
 	}
 	return &formPrompter{sh: sh}

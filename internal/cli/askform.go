@@ -14,45 +14,45 @@ import (
 // choice itself is drawn.
 type formPrompter struct{ sh *shell }
 
-func (p *formPrompter) ask(ctx context.Context, q graph.Question) (any, error) {
-	p.sh.err.line(promptOf(q, p.sh.err.colors))
+func (p *formPrompter) askQuestion(ctx context.Context, q graph.Question) (any, error) {
+	p.sh.err.printLine(promptOf(q, p.sh.err.colors))
 	options := optionsOf(q)
 	switch {
 	case len(options) == 0:
-		return p.text(ctx, answerPrompt)
+		return p.askText(ctx, answerPrompt)
 	case q.Kind == agent.KindCheckbox:
-		return p.several(ctx, options)
+		return p.chooseSeveral(ctx, options)
 	}
-	n, err := p.choose(ctx, options, preselected(q, options))
+	n, err := p.chooseOne(ctx, options, defaultOption(q, options))
 	if err != nil {
 		return "", err
 	}
-	p.sh.err.line("> " + options[n].label)
+	p.sh.err.printLine("> " + options[n].label)
 	if options[n].ask == "" {
 		return options[n].value, nil
 	}
-	text, err := p.read(ctx, options[n].ask, "", false)
+	text, err := p.readText(ctx, options[n].ask, "", false)
 	return options[n].value + text, err
 }
 
-// choose returns the index of the chosen option. Enter alone chooses the one at chosen.
-func (p *formPrompter) choose(ctx context.Context, options []option, chosen int) (int, error) {
+// chooseOne returns the index of the chosen option. Enter alone chooses the one at chosen.
+func (p *formPrompter) chooseOne(ctx context.Context, options []option, chosen int) (int, error) {
 	field := huh.NewSelect[int]().Options(shownOptions(options)...).Value(&chosen)
-	if rows := p.rows(); len(options) > rows {
+	if rows := p.optionRows(); len(options) > rows {
 		field = field.Height(rows)
 	}
-	err := p.run(ctx, form{field: field, hint: "arrow keys and Enter; Esc leaves the question open", guarded: true})
+	err := p.runForm(ctx, form{field: field, hint: "arrow keys and Enter; Esc leaves the question open", guarded: true})
 	return chosen, err
 }
 
-// several returns any number of the options.
-func (p *formPrompter) several(ctx context.Context, options []option) (any, error) {
+// chooseSeveral returns any number of the options.
+func (p *formPrompter) chooseSeveral(ctx context.Context, options []option) (any, error) {
 	var picked []int
 	field := huh.NewMultiSelect[int]().Options(shownOptions(options)...).Filterable(false).Value(&picked)
-	if rows := p.rows(); len(options) > rows {
+	if rows := p.optionRows(); len(options) > rows {
 		field = field.Height(rows)
 	}
-	err := p.run(ctx, form{field: field, hint: "Space chooses, Enter is done; Esc leaves the question open", guarded: true})
+	err := p.runForm(ctx, form{field: field, hint: "Space chooses, Enter is done; Esc leaves the question open", guarded: true})
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (p *formPrompter) several(ctx context.Context, options []option) (any, erro
 	for _, i := range picked {
 		chosen = append(chosen, options[i].value)
 	}
-	p.sh.err.line("> " + orElse(plainText(list(chosen)), "none"))
+	p.sh.err.printLine("> " + orElse(plainText(joinWords(chosen)), "none"))
 	return chosen, nil
 }
 
@@ -72,29 +72,29 @@ func shownOptions(options []option) []huh.Option[int] {
 	return shown
 }
 
-// rows returns how many options are shown at once.
-func (p *formPrompter) rows() int {
+// optionRows returns how many options are shown at once.
+func (p *formPrompter) optionRows() int {
 	const around, least = 4, 3
 	_, rows := p.sh.err.Size()
 	return max(rows-around, least)
 }
 
-// text asks for a text.
-func (p *formPrompter) text(ctx context.Context, prompt string) (string, error) {
-	return p.read(ctx, prompt, "", true)
+// askText asks for a text.
+func (p *formPrompter) askText(ctx context.Context, prompt string) (string, error) {
+	return p.readText(ctx, prompt, "", true)
 }
 
-// edit asks for a text, starting with another one.
-func (p *formPrompter) edit(ctx context.Context, prompt, text string) (string, error) {
-	return p.read(ctx, prompt, text, false)
+// editText asks for a text, starting with another one.
+func (p *formPrompter) editText(ctx context.Context, prompt, text string) (string, error) {
+	return p.readText(ctx, prompt, text, false)
 }
 
-// read reads a text that starts as text. guarded is as in form.
-func (p *formPrompter) read(ctx context.Context, prompt, text string, guarded bool) (string, error) {
+// readText reads a text that starts as text. guarded is as in form.
+func (p *formPrompter) readText(ctx context.Context, prompt, text string, guarded bool) (string, error) {
 	field := huh.NewInput().Prompt(prompt).Value(&text)
-	if err := p.run(ctx, form{field: field, hint: "Enter is done; Esc leaves the question open", guarded: guarded}); err != nil {
+	if err := p.runForm(ctx, form{field: field, hint: "Enter is done; Esc leaves the question open", guarded: guarded}); err != nil {
 		return "", err
 	}
-	p.sh.err.line(prompt + text)
+	p.sh.err.printLine(prompt + text)
 	return text, nil
 }

@@ -20,8 +20,8 @@ const (
 	answerPrompt = "Your answer: "
 )
 
-// dumb reports whether the terminal can only print lines.
-func dumb() bool {
+// isDumbTerminal reports whether the terminal can only print lines.
+func isDumbTerminal() bool {
 	t := os.Getenv("TERM")
 	return t == "dumb" || t == ""
 }
@@ -29,61 +29,61 @@ func dumb() bool {
 // A linePrompter asks with plain lines: options are numbered.
 type linePrompter struct{ sh *shell }
 
-func (p *linePrompter) ask(ctx context.Context, q graph.Question) (any, error) {
-	p.say("%s\n", promptOf(q, false))
+func (p *linePrompter) askQuestion(ctx context.Context, q graph.Question) (any, error) {
+	p.printText("%s\n", promptOf(q, false))
 	options := optionsOf(q)
 	for i, o := range options {
-		p.say("  %d) %s\n", i+1, o.label)
+		p.printText("  %d) %s\n", i+1, o.label)
 	}
-	if err := p.settle(ctx); err != nil {
+	if err := p.discardTyped(ctx); err != nil {
 		return nil, err
 	}
 	if len(options) == 0 {
-		return p.read(ctx, answerPrompt)
+		return p.readText(ctx, answerPrompt)
 	}
 	if q.Kind == agent.KindCheckbox {
-		return p.several(ctx, options)
+		return p.chooseSeveral(ctx, options)
 	}
-	return p.one(ctx, q, options)
+	return p.chooseOne(ctx, q, options)
 }
 
-// one reads the number of an option, or a text of the person.
-func (p *linePrompter) one(ctx context.Context, q graph.Question, options []option) (any, error) {
+// chooseOne reads the number of an option, or a text of the person.
+func (p *linePrompter) chooseOne(ctx context.Context, q graph.Question, options []option) (any, error) {
 	for {
-		s, err := p.read(ctx, fmt.Sprintf("Number [1-%d]: ", len(options)))
+		s, err := p.readText(ctx, fmt.Sprintf("Number [1-%d]: ", len(options)))
 		if err != nil {
 			return "", err
 		}
 		s = strings.TrimSpace(s)
 		if s == "" && q.Kind == kindConfirm {
-			s = options[preselected(q, options)].value
+			s = options[defaultOption(q, options)].value
 		}
-		i := pick(s, options)
+		i := findOption(s, options)
 		switch {
 		case i < 0:
-			p.say("There is no option %q.\n", s)
+			p.printText("There is no option %q.\n", s)
 		case options[i].ask == "":
 			return options[i].value, nil
 		default:
-			text, err := p.read(ctx, options[i].ask)
+			text, err := p.readText(ctx, options[i].ask)
 			return options[i].value + text, err
 		}
 	}
 }
 
-// several reads the numbers of any number of options.
-func (p *linePrompter) several(ctx context.Context, options []option) (any, error) {
+// chooseSeveral reads the numbers of any number of options.
+func (p *linePrompter) chooseSeveral(ctx context.Context, options []option) (any, error) {
 next:
 	for {
-		s, err := p.read(ctx, fmt.Sprintf("Numbers [1-%d], or nothing for none of them: ", len(options)))
+		s, err := p.readText(ctx, fmt.Sprintf("Numbers [1-%d], or nothing for none of them: ", len(options)))
 		if err != nil {
 			return nil, err
 		}
 		chosen := []string{}
 		for _, word := range strings.FieldsFunc(s, func(r rune) bool { return r == ',' || r == ' ' }) {
-			i := pick(word, options)
+			i := findOption(word, options)
 			if i < 0 {
-				p.say("There is no option %q.\n", word)
+				p.printText("There is no option %q.\n", word)
 				continue next
 			}
 			chosen = append(chosen, options[i].value)
@@ -92,8 +92,8 @@ next:
 	}
 }
 
-// pick returns the index of an option by its number or its own words, or -1.
-func pick(s string, options []option) int {
+// findOption returns the index of an option by its number or its own words, or -1.
+func findOption(s string, options []option) int {
 	if i := slices.IndexFunc(options, func(o option) bool { return o.ask == "" && o.value == s }); i >= 0 {
 		return i
 	}
@@ -103,45 +103,45 @@ func pick(s string, options []option) int {
 	return -1
 }
 
-// text asks for a text.
-func (p *linePrompter) text(ctx context.Context, prompt string) (string, error) {
-	if err := p.settle(ctx); err != nil {
+// askText asks for a text.
+func (p *linePrompter) askText(ctx context.Context, prompt string) (string, error) {
+	if err := p.discardTyped(ctx); err != nil {
 		return "", err
 	}
-	return p.read(ctx, prompt)
+	return p.readText(ctx, prompt)
 }
 
-// edit asks for a text again: a line cannot be edited.
-func (p *linePrompter) edit(ctx context.Context, prompt, _ string) (string, error) {
-	return p.read(ctx, prompt)
+// editText asks for a text again: a line cannot be edited.
+func (p *linePrompter) editText(ctx context.Context, prompt, _ string) (string, error) {
+	return p.readText(ctx, prompt)
 }
 
-// settle removes what was typed before a question was shown.
-func (p *linePrompter) settle(ctx context.Context) error {
+// discardTyped removes what was typed before a question was shown.
+func (p *linePrompter) discardTyped(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-time.After(graceTime):
 	}
-	p.sh.keys.Discard()
+	p.sh.keys.DiscardInput()
 	return nil
 }
 
-// read reads a text after a prompt.
-func (p *linePrompter) read(ctx context.Context, prompt string) (string, error) {
-	defer p.sh.keys.Lend(true)()
-	p.say("%s", prompt)
-	return p.line(ctx)
+// readText reads a text after a prompt.
+func (p *linePrompter) readText(ctx context.Context, prompt string) (string, error) {
+	defer p.sh.keys.LendTerminal(true)()
+	p.printText("%s", prompt)
+	return p.readLineContext(ctx)
 }
 
-func (p *linePrompter) say(format string, args ...any) {
+func (p *linePrompter) printText(format string, args ...any) {
 	_, _ = fmt.Fprintf(p.sh.err, format, args...)
 }
 
-// line reads one line, byte by byte: what follows belongs to the next question.
+// readLineContext reads one line, byte by byte: what follows belongs to the next question.
 // The end of the input leaves the question open. When ctx ends, line abandons the
 // current read; the process ends soon.
-func (p *linePrompter) line(ctx context.Context) (string, error) {
+func (p *linePrompter) readLineContext(ctx context.Context) (string, error) {
 	type result struct {
 		text string
 		err  error
@@ -153,11 +153,11 @@ func (p *linePrompter) line(ctx context.Context) (string, error) {
 	}()
 	select {
 	case <-ctx.Done():
-		p.say("\n")
+		p.printText("\n")
 		return "", ctx.Err()
 	case r := <-done:
 		if r.err == io.EOF {
-			p.say("\n")
+			p.printText("\n")
 			return "", errParked
 		}
 		return r.text, r.err

@@ -16,16 +16,16 @@ import (
 
 // A board is what a run is doing, derived from its events: a row for each
 // conversation of an agent with its model, and for each other node that runs.
-type board struct {
-	agent  string // name of the run's agent
-	talks  bool   // the agent is one conversation, or a team
-	rows   []*row // in the order of their start
-	tasks  map[string]*row
+type statusBoard struct {
+	agent  string      // name of the run's agent
+	talks  bool        // the agent is one conversation, or a team
+	rows   []*boardRow // in the order of their start
+	tasks  map[string]*boardRow
 	tokens map[string]int // by path: a conversation continues in another drive
 }
 
 // A row is one conversation or node that runs.
-type row struct {
+type boardRow struct {
 	path   string // of its frame or task, followed by a slash
 	name   string
 	about  string // purpose of a spawned agent; "" if unknown
@@ -51,29 +51,29 @@ type runningCall struct {
 	progress string // as the tool reported it last; "" if it has not
 }
 
-func newBoard(agent string, talks bool) *board {
-	b := &board{agent: agent, talks: talks, tokens: map[string]int{}}
-	b.clear()
+func newStatusBoard(agent string, talks bool) *statusBoard {
+	b := &statusBoard{agent: agent, talks: talks, tokens: map[string]int{}}
+	b.clearRows()
 	return b
 }
 
-func (b *board) clear() { b.rows, b.tasks = nil, map[string]*row{} }
+func (b *statusBoard) clearRows() { b.rows, b.tasks = nil, map[string]*boardRow{} }
 
-// event updates the board with one event.
-func (b *board) event(ev graph.Event) {
+// handleEvent updates the board with one event.
+func (b *statusBoard) handleEvent(ev graph.Event) {
 	switch body := ev.Body.(type) {
 	case graph.TaskStarted:
-		r := b.row(b.place(ev, body.Kind), ev.Time)
+		r := b.ensureRow(b.rowPath(ev, body.Kind), ev.Time)
 		r.tasks++
 		r.kind, r.asked = body.Kind, false
 		b.tasks[ev.Path+ev.Task] = r
 	case graph.TaskDone:
-		b.done(ev, body)
-	case graph.Emitted:
-		b.emitted(ev, body.Value)
+		b.finishTask(ev, body)
+	case graph.ValueEmitted:
+		b.handleEmitted(ev, body.Value)
 	case graph.RunEnded:
 		if ev.Path == "" {
-			b.clear()
+			b.clearRows()
 		}
 	}
 }
@@ -90,9 +90,9 @@ func taskPath(ev graph.Event) string {
 // talkKinds are the kinds of nodes that only conversations have.
 var talkKinds = []string{"begin", "tools", "continue", "remind"}
 
-// place returns the path of the row that a task belongs to.
-func (b *board) place(ev graph.Event, kind string) string {
-	r := b.find(ev.Path)
+// rowPath returns the path of the row that a task belongs to.
+func (b *statusBoard) rowPath(ev graph.Event, kind string) string {
+	r := b.findRow(ev.Path)
 	talk := ev.Path == "" && b.talks || ev.Path != "" && (slices.Contains(talkKinds, kind) || ev.Node == agent.NodeThink && kind == "llm")
 	if r != nil && r.member && !r.began {
 		r.began, r.talks = true, talk // its first node shows whether it is a conversation or a graph
@@ -100,28 +100,28 @@ func (b *board) place(ev graph.Event, kind string) string {
 	if !talk && (r == nil || !r.talks) {
 		return taskPath(ev)
 	}
-	b.row(ev.Path, ev.Time).talks = true
+	b.ensureRow(ev.Path, ev.Time).talks = true
 	return ev.Path
 }
 
-func (b *board) find(path string) *row {
-	if i := slices.IndexFunc(b.rows, func(r *row) bool { return r.path == path }); i >= 0 {
+func (b *statusBoard) findRow(path string) *boardRow {
+	if i := slices.IndexFunc(b.rows, func(r *boardRow) bool { return r.path == path }); i >= 0 {
 		return b.rows[i]
 	}
 	return nil
 }
 
-func (b *board) row(path string, now time.Time) *row {
-	r := b.find(path)
+func (b *statusBoard) ensureRow(path string, now time.Time) *boardRow {
+	r := b.findRow(path)
 	if r == nil {
-		r = &row{path: path, name: b.name(path), since: now, tokens: b.tokens[path]}
+		r = &boardRow{path: path, name: b.displayName(path), since: now, tokens: b.tokens[path]}
 		b.rows = append(b.rows, r)
 	}
 	return r
 }
 
-// name returns a path for people: the name of a team's agent, or the nodes.
-func (b *board) name(path string) string {
+// displayName returns a path for people: the name of a team's agent, or the nodes.
+func (b *statusBoard) displayName(path string) string {
 	path = strings.TrimSuffix(path, "/")
 	above, last := "", path
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
@@ -134,7 +134,7 @@ func (b *board) name(path string) string {
 		above = strings.TrimSuffix(above, "/"+team.Node)
 		return above[memberEnd(above):]
 	case team.AgentOf(last) != "":
-		return nickname(last)
+		return shortAgentName(last)
 	}
 	return path[memberEnd(path):]
 }
@@ -152,17 +152,17 @@ func memberEnd(path string) int {
 	return 0
 }
 
-// nickname returns the id of a spawned agent in a form for people.
-func nickname(id string) string {
+// shortAgentName returns the id of a spawned agent in a form for people.
+func shortAgentName(id string) string {
 	return team.AgentOf(id) + " " + id[strings.LastIndexByte(id, '_')+1:]
 }
 
-// remove removes the row of a path and the rows below it.
-func (b *board) remove(path string) {
-	b.rows = slices.DeleteFunc(b.rows, func(r *row) bool { return strings.HasPrefix(r.path, path) })
+// removeRows removes the row of a path and the rows below it.
+func (b *statusBoard) removeRows(path string) {
+	b.rows = slices.DeleteFunc(b.rows, func(r *boardRow) bool { return strings.HasPrefix(r.path, path) })
 }
 
-func (b *board) done(ev graph.Event, body graph.TaskDone) {
+func (b *statusBoard) finishTask(ev graph.Event, body graph.TaskDone) {
 	id := ev.Path + ev.Task
 	r := b.tasks[id]
 	if r == nil {
@@ -175,42 +175,42 @@ func (b *board) done(ev graph.Event, body graph.TaskDone) {
 		r.calls, r.text = nil, ""
 	}
 	if !body.Waiting {
-		b.remove(taskPath(ev))
+		b.removeRows(taskPath(ev))
 	}
 }
 
-func (b *board) emitted(ev graph.Event, v any) {
+func (b *statusBoard) handleEmitted(ev graph.Event, v any) {
 	switch v := v.(type) {
 	case team.AgentStarted:
 		r := b.member(ev, v.ID, v.Parent, v.Purpose)
 		r.talks, r.queued, r.since = true, false, ev.Time
-		b.remove(queuePath(ev, v.Parent, v.Task))
+		b.removeRows(queuePath(ev, v.Parent, v.Task))
 		return
 	case team.AgentQueued:
 		b.member(ev, v.ID, v.Parent, v.Purpose).queued = true
 		return
 	case team.AgentEnded:
-		b.remove(taskPath(ev) + v.ID + "/")
+		b.removeRows(taskPath(ev) + v.ID + "/")
 		return
 	case team.TaskWaiting:
-		r := b.row(queuePath(ev, v.Parent, v.ID), ev.Time)
+		r := b.ensureRow(queuePath(ev, v.Parent, v.ID), ev.Time)
 		r.queued, r.parent, r.name = true, taskPath(ev)+v.Parent+"/", v.Agent+" for task "+v.ID+": "+v.Subject
 		return
 	}
 	if r := b.tasks[ev.Path+ev.Task]; r != nil {
-		b.said(r, v, ev.Time)
+		b.recordProgress(r, v, ev.Time)
 	}
 }
 
 // member returns the row of a spawned agent, with its name and its place.
-func (b *board) member(ev graph.Event, id, parent, purpose string) *row {
-	r := b.row(taskPath(ev)+id+"/", ev.Time)
+func (b *statusBoard) member(ev graph.Event, id, parent, purpose string) *boardRow {
+	r := b.ensureRow(taskPath(ev)+id+"/", ev.Time)
 	r.member, r.parent, r.about = true, taskPath(ev)+parent+"/", purpose
 	return r
 }
 
 // title returns the row's name, with its purpose.
-func (r *row) title() string {
+func (r *boardRow) title() string {
 	if r.about == "" {
 		return oneLine(r.name)
 	}
@@ -226,20 +226,20 @@ func queuePath(ev graph.Event, parent, id string) string {
 	return taskPath(ev) + "#" + parent + " " + id + "/"
 }
 
-// said adds what a conversation or a node reports about itself.
-func (b *board) said(r *row, v any, now time.Time) {
+// recordProgress adds what a conversation or a node reports about itself.
+func (b *statusBoard) recordProgress(r *boardRow, v any, now time.Time) {
 	const most, rest = 4096, 2048
 	switch v := v.(type) {
 	case flow.Delta:
 		r.text, r.again = r.text+v.Text, time.Time{}
 	case agent.TextDelta:
 		r.text, r.again = r.text+v.Text, time.Time{}
-	case agent.Retrying:
+	case agent.RetryScheduled:
 		r.text, r.why, r.again = "", v.Reason, now.Add(v.Wait)
 	case flow.ModelDone:
-		b.spent(r, v.Usage.Input+v.Usage.Output)
-	case agent.Replied:
-		b.spent(r, v.Usage.Input+v.Usage.Output)
+		b.addTokens(r, v.Usage.Input+v.Usage.Output)
+	case agent.ReplyDone:
+		b.addTokens(r, v.Usage.Input+v.Usage.Output)
 	case agent.ToolStarted:
 		r.calls = append(r.calls, runningCall{ToolStarted: v})
 	case agent.ToolProgress:
@@ -254,16 +254,16 @@ func (b *board) said(r *row, v any, now time.Time) {
 	}
 }
 
-func (b *board) spent(r *row, tokens int) {
+func (b *statusBoard) addTokens(r *boardRow, tokens int) {
 	r.text = ""
 	r.tokens += tokens
 	b.tokens[r.path] = r.tokens
 }
 
-// visible returns the rows to show, with their depths: spawned agents below the ones
+// visibleRows returns the rows to show, with their depths: spawned agents below the ones
 // that have spawned them, the nodes of a spawned graph below it, and of all others those
 // that have no rows below them.
-func (b *board) visible(now time.Time) (list []*row, depths []int) {
+func (b *statusBoard) visibleRows(now time.Time) (list []*boardRow, depths []int) {
 	above := map[string]bool{}
 	for _, r := range b.rows {
 		above[""] = above[""] || r.path != ""
@@ -277,7 +277,7 @@ func (b *board) visible(now time.Time) (list []*row, depths []int) {
 	for _, r := range b.rows {
 		shown[r.path] = (r.member || !above[r.path]) && now.Sub(r.since) >= patience
 	}
-	below := map[string][]*row{}
+	below := map[string][]*boardRow{}
 	for _, r := range b.rows {
 		parent := r.parent
 		if inside := strings.TrimSuffix(r.path, "/"); !shown[parent] && !r.member {
@@ -290,8 +290,8 @@ func (b *board) visible(now time.Time) (list []*row, depths []int) {
 			below[parent] = append(below[parent], r)
 		}
 	}
-	var add func(rows []*row, depth int)
-	add = func(rows []*row, depth int) {
+	var add func(rows []*boardRow, depth int)
+	add = func(rows []*boardRow, depth int) {
 		for _, r := range rows {
 			list, depths = append(list, r), append(depths, depth)
 			if r.path != "" {
@@ -303,27 +303,27 @@ func (b *board) visible(now time.Time) (list []*row, depths []int) {
 	return list, depths
 }
 
-// state returns what a row does, in a few words; "" if its name says it.
-func (r *row) state(now time.Time) string {
+// describeState returns what a row does, in a few words; "" if its name says it.
+func (r *boardRow) describeState(now time.Time) string {
 	switch {
 	case r.again.After(now):
-		return r.why + ", trying again in " + lasting(r.again.Sub(now))
+		return r.why + ", trying again in " + formatDuration(r.again.Sub(now))
 	case r.queued:
 		return "waiting for a place"
 	case r.asked && r.tasks == 0:
 		return "waiting for an answer"
 	case len(r.calls) == 1:
-		return r.calling()
+		return r.describeCall()
 	case len(r.calls) > 1:
-		return r.callingAll()
+		return r.describeCalls()
 	case r.kind == "llm" || r.talks:
 		return "thinking"
 	}
 	return r.kind
 }
 
-// callingAll describes several calls.
-func (r *row) callingAll() string {
+// describeCalls describes several calls.
+func (r *boardRow) describeCalls() string {
 	var names []string
 	collects := 0
 	for _, c := range r.calls {
@@ -335,7 +335,7 @@ func (r *row) callingAll() string {
 	if collects == len(names) {
 		return fmt.Sprintf("waiting for %d agents", collects)
 	}
-	return "tools " + list(names)
+	return "tools " + joinWords(names)
 }
 
 // mostProgress is how long the progress of a call may be in a row, in bytes.
@@ -344,8 +344,8 @@ const mostProgress = 60
 // collectTool is the tool that waits for a spawned agent.
 const collectTool = "agent__collect"
 
-// calling describes a call; if it waits for an agent, with the agent's name.
-func (r *row) calling() string {
+// describeCall describes a call; if it waits for an agent, with the agent's name.
+func (r *boardRow) describeCall() string {
 	c := r.calls[0]
 	var args struct {
 		ID  string
@@ -355,9 +355,9 @@ func (r *row) calling() string {
 	switch {
 	case c.Name != collectTool:
 	case err == nil && len(args.IDs) == 0 && team.AgentOf(args.ID) != "":
-		return "waiting for " + nickname(args.ID)
+		return "waiting for " + shortAgentName(args.ID)
 	case err == nil && len(args.IDs) > 0:
-		return "waiting for " + plural(len(args.IDs), "agent")
+		return "waiting for " + formatCount(len(args.IDs), "agent")
 	case args.ID == "":
 		return "waiting for agents"
 	}

@@ -12,8 +12,8 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// cell returns the number of terminal columns of a character.
-func cell(r rune) int {
+// runeWidth returns the number of terminal columns of a character.
+func runeWidth(r rune) int {
 	switch {
 	case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
 		return 0
@@ -25,55 +25,55 @@ func cell(r rune) int {
 	return 1
 }
 
-// cells returns the number of terminal columns of a line.
-func cells(s string) (n int) {
+// textWidth returns the number of terminal columns of a line.
+func textWidth(s string) (n int) {
 	for _, r := range s {
-		n += cell(r)
+		n += runeWidth(r)
 	}
 	return n
 }
 
-// clip returns the beginning of a line that fits into a width.
-func clip(s string, width int) string {
+// truncateEnd returns the beginning of a line that fits into a width.
+func truncateEnd(s string, width int) string {
 	for i, r := range s {
-		if width -= cell(r); width < 0 {
+		if width -= runeWidth(r); width < 0 {
 			return s[:i]
 		}
 	}
 	return s
 }
 
-// tail returns the end of a line that fits into a width.
-func tail(s string, width int) string {
-	for n := cells(s); n > width && s != ""; {
+// truncateStart returns the end of a line that fits into a width.
+func truncateStart(s string, width int) string {
+	for n := textWidth(s); n > width && s != ""; {
 		for _, r := range s {
-			n, s = n-cell(r), s[len(string(r)):]
+			n, s = n-runeWidth(r), s[len(string(r)):]
 			break
 		}
 	}
 	return s
 }
 
-// pad fills a text with spaces up to a width, or cuts it.
-func pad(s string, width int) string {
-	if n := cells(s); n <= width {
+// padText fills a text with spaces up to a width, or cuts it.
+func padText(s string, width int) string {
+	if n := textWidth(s); n <= width {
 		return s + strings.Repeat(" ", width-n)
 	}
-	return pad(clip(s, width-1)+"…", width)
+	return padText(truncateEnd(s, width-1)+"…", width)
 }
 
-// fit shortens a line to a width by removing text after its first keep bytes.
+// fitLine shortens a line to a width by removing text after its first keep bytes.
 // It leaves out characters that could move the cursor.
-func fit(line string, width, keep int) string {
+func fitLine(line string, width, keep int) string {
 	head, rest := oneLine(line[:min(keep, len(line))]), oneLine(line[min(keep, len(line)):])
-	room := width - cells(head)
+	room := width - textWidth(head)
 	switch {
-	case cells(rest) <= room:
+	case textWidth(rest) <= room:
 		return head + rest
 	case room <= 2:
-		return clip(head+rest, max(width, 0))
+		return truncateEnd(head+rest, max(width, 0))
 	}
-	return head + "…" + tail(rest, room-1)
+	return head + "…" + truncateStart(rest, room-1)
 }
 
 // oneLine returns a text as one line without characters that a terminal obeys.
@@ -87,8 +87,8 @@ func tableRow(w io.Writer, cells ...string) {
 	_, _ = io.WriteString(w, strings.Join(cells, "\t")+"\n") // to memory
 }
 
-// thousands returns a number of tokens in a form for people.
-func thousands(n int) string {
+// formatTokens returns a number of tokens in a form for people.
+func formatTokens(n int) string {
 	switch {
 	case n < 1000:
 		return fmt.Sprint(n)
@@ -98,8 +98,8 @@ func thousands(n int) string {
 	return fmt.Sprintf("%.1fM", float64(n)/1_000_000)
 }
 
-// lasting returns a duration in a form for people.
-func lasting(d time.Duration) string {
+// formatDuration returns a duration in a form for people.
+func formatDuration(d time.Duration) string {
 	s := int(d.Seconds())
 	switch {
 	case s < 60:

@@ -21,7 +21,7 @@ func (sh *shell) checkCommand() *cobra.Command {
 No model is called, and no key is needed. The exit code is 3 if there are errors.`,
 		Example: `  raddle check examples/triage
   raddle check --strict agents/*/graph.yaml`,
-		Args: want(1, -1, "the agent"),
+		Args: checkArgCount(1, -1, "the agent"),
 		ValidArgsFunction: func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return sh.agentNames(), cobra.ShellCompDirectiveDefault
 		},
@@ -29,17 +29,17 @@ No model is called, and no key is needed. The exit code is 3 if there are errors
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.check(args, strict, output)
+			return sh.checkAgents(args, strict, output)
 		},
 	}
 	cmd.Flags().BoolVar(&strict, "strict", false, "treat unknown keys as errors")
 	cmd.Flags().StringVar(&output, "output", formatText, "write the findings as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
-// checked holds the findings about one agent.
-type checked struct {
+// checkReport holds the findings about one agent.
+type checkReport struct {
 	Agent    string         `json:"agent"`
 	Dir      string         `json:"dir"`
 	OK       bool           `json:"ok"`
@@ -50,15 +50,15 @@ type checked struct {
 	err      error
 }
 
-func (sh *shell) check(agents []string, strict bool, output string) error {
-	p, err := sh.app()
+func (sh *shell) checkAgents(agents []string, strict bool, output string) error {
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	var all []checked
+	var all []checkReport
 	ok := true
 	for _, name := range agents {
-		place, err := p.Find(name)
+		place, err := p.FindAgent(name)
 		if err != nil {
 			return err
 		}
@@ -69,29 +69,29 @@ func (sh *shell) check(agents []string, strict bool, output string) error {
 		}
 	}
 	if output == formatJSON {
-		err := sh.json(struct {
-			OK     bool      `json:"ok"`
-			Agents []checked `json:"agents"`
+		err := sh.printJSON(struct {
+			OK     bool          `json:"ok"`
+			Agents []checkReport `json:"agents"`
 		}{ok, all})
 		if err != nil {
 			return err
 		}
 	}
 	if !ok {
-		return silent{exitInvalid}
+		return silentExit{exitInvalid}
 	}
 	return nil
 }
 
-func checkAgent(p *app.Process, place app.Place, strict bool) checked {
-	c := checked{Agent: place.Name, Dir: place.Dir, Findings: []flow.Finding{}}
-	agent, err := p.Load(app.Look{Agent: place.Dir, Strict: strict})
+func checkAgent(p *app.Process, place app.Place, strict bool) checkReport {
+	c := checkReport{Agent: place.Name, Dir: place.Dir, Findings: []flow.Finding{}}
+	agent, err := p.Load(app.LoadRequest{Agent: place.Dir, Strict: strict})
 	if err == nil {
 		for _, a := range agent.Agents() { // also the agents that it runs
 			c.Findings = append(c.Findings, a.Findings...)
 		}
-		c.Findings = append(c.Findings, unable(agent)...)
-		if err := p.Callable(agent); err != nil {
+		c.Findings = append(c.Findings, findRunFaults(agent)...)
+		if err := p.CheckCallable(agent); err != nil {
 			c.Findings = append(c.Findings, flow.Finding{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-model",
 				Message: err.Error(), Pos: agent.At("model")})
 		}
@@ -114,10 +114,10 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checked {
 	return c
 }
 
-// unable returns why a valid agent could not run. A model or a variable that is not set
+// findRunFaults returns why a valid agent could not run. A model or a variable that is not set
 // yet is not an error of its file.
-func unable(a *flow.Agent) []flow.Finding {
-	_, err := a.Graph()
+func findRunFaults(a *flow.Agent) []flow.Finding {
+	_, err := a.CompileGraph()
 	var (
 		refused *flow.ValidationError
 		model   *flow.MissingModelError
@@ -131,29 +131,29 @@ func unable(a *flow.Agent) []flow.Finding {
 }
 
 // showChecked writes the findings of an agent, and a summary line.
-func (sh *shell) showChecked(c *checked) {
+func (sh *shell) showChecked(c *checkReport) {
 	colors := sh.outColors()
 	for _, f := range c.Findings {
-		sh.out.text(sh.finding(f, colors))
+		sh.out.printText(sh.formatFinding(f, colors))
 	}
 	if c.err != nil && !flow.HasErrors(c.Findings) {
-		sh.out.text(term.OneLine(sh.process.Dirs.Short(c.Dir)) + ": " + paint(colors, red, "error:") + " " + c.err.Error())
+		sh.out.printText(term.OneLine(sh.process.Dirs.ShortPath(c.Dir)) + ": " + paintText(colors, red, "error:") + " " + c.err.Error())
 	}
 	if sh.quiet {
 		return
 	}
-	verdict := paint(colors, green, "ok")
+	verdict := paintText(colors, green, "ok")
 	if !c.OK {
-		verdict = paint(colors, red, plural(c.Errors, "error"))
+		verdict = paintText(colors, red, formatCount(c.Errors, "error"))
 	}
 	if c.Warnings > 0 {
-		verdict += ", " + paint(colors, yellow, plural(c.Warnings, "warning"))
+		verdict += ", " + paintText(colors, yellow, formatCount(c.Warnings, "warning"))
 	}
-	sh.out.text(term.OneLine(c.Agent) + ": " + verdict)
+	sh.out.printText(term.OneLine(c.Agent) + ": " + verdict)
 }
 
-// plural returns a number with its noun.
-func plural(n int, thing string) string {
+// formatCount returns a number with its noun.
+func formatCount(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 //	run NAME                puts the id of the newest run into a variable
 //	json NAME PATH          puts a value of the last output into a variable
 func TestScripts(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	testscript.Run(t, scriptParams("testdata/script"))
 }
 

@@ -16,43 +16,43 @@ const (
 	cyan   = string(term.Cyan)
 )
 
-// paint colours a text if colours are on.
-func (t *terminal) paint(color, s string) string { return paint(t.colors, color, s) }
+// paintText colours a text if colours are on.
+func (t *terminal) paintText(color, s string) string { return paintText(t.colors, color, s) }
 
-func paint(on bool, color, s string) string {
+func paintText(on bool, color, s string) string {
 	if !on {
 		return s
 	}
-	return term.Paint(term.Style(color), s)
+	return term.PaintText(term.Style(color), s)
 }
 
-// colors applies --color and the environment to standard error.
-func (sh *shell) colors() error {
+// applyColors applies --color and the environment to standard error.
+func (sh *shell) applyColors() error {
 	switch sh.color {
 	case "auto", "always", "never":
 	default:
 		return badUsage("use auto, always or never", "--color: %q is unknown", sh.color)
 	}
-	sh.err.colors = colorful(sh.color, sh.err.IsTerminal(), os.Getenv)
+	sh.err.colors = wantsColor(sh.color, sh.err.IsTerminal(), os.Getenv)
 	return nil
 }
 
 // outColors reports whether results may be coloured.
-func (sh *shell) outColors() bool { return colorful(sh.color, sh.out.IsTerminal(), os.Getenv) }
+func (sh *shell) outColors() bool { return wantsColor(sh.color, sh.out.IsTerminal(), os.Getenv) }
 
-// colorful decides about colours on a stream: --color first, then NO_COLOR, then
+// wantsColor decides about colours on a stream: --color first, then NO_COLOR, then
 // the variables that force them, then whether the stream is a terminal that supports
 // them.
-func colorful(flag string, terminal bool, getenv func(string) string) bool {
+func wantsColor(flag string, terminal bool, getenv func(string) string) bool {
 	switch {
 	case flag == "always":
 		return true
 	case flag == "never" || getenv("NO_COLOR") != "":
 		return false
-	case forced(getenv("CLICOLOR_FORCE")) || forced(getenv("FORCE_COLOR")):
+	case isForced(getenv("CLICOLOR_FORCE")) || isForced(getenv("FORCE_COLOR")):
 		return true
 	}
 	return terminal && getenv("TERM") != "dumb"
 }
 
-func forced(v string) bool { return v != "" && v != "0" && v != "false" }
+func isForced(v string) bool { return v != "" && v != "0" && v != "false" }

@@ -20,7 +20,7 @@ func (sh *shell) completionCommand() *cobra.Command {
 		Example: `  source <(raddle completion bash)                                      for this shell
   raddle completion zsh > "${fpath[1]}/_raddle"                         permanently
   raddle completion fish > ~/.config/fish/completions/raddle.fish`,
-		Args:      want(1, 1, "the name of a shell"),
+		Args:      checkArgCount(1, 1, "the name of a shell"),
 		ValidArgs: shells,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			root := cmd.Root()
@@ -34,21 +34,21 @@ func (sh *shell) completionCommand() *cobra.Command {
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(sh.out)
 			}
-			return badUsage(meant(args[0], shells), "there is no completion for %q", args[0])
+			return badUsage(suggestWord(args[0], shells), "there is no completion for %q", args[0])
 		},
 	}
 }
 
-// meant suggests one of a few words, or lists them.
-func meant(wrong string, known []string) string {
+// suggestWord suggests one of a few words, or lists them.
+func suggestWord(wrong string, known []string) string {
 	if near := wording.FindNearest(wrong, known); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "use one of " + list(known)
+	return "use one of " + joinWords(known)
 }
 
-// fixed completes a flag with a few words.
-func fixed(cmd *cobra.Command, flag string, words ...string) {
+// completeWords completes a flag with a few words.
+func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
@@ -68,7 +68,7 @@ func (sh *shell) completeAgents(_ *cobra.Command, args []string, _ string) ([]st
 
 func (sh *shell) agentNames() []string {
 	var names []string
-	for _, a := range sh.surroundings().Agents() {
+	for _, a := range sh.openWithFaults().ListAgents() {
 		names = append(names, term.CleanLine(a.Name))
 	}
 	return names
@@ -81,7 +81,7 @@ func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.Compl
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		runs, err := sh.surroundings().Runs(context.Background(), word)
+		runs, err := sh.openWithFaults().ListRuns(context.Background(), word)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -104,13 +104,13 @@ func (sh *shell) completePoints(most int) cobra.CompletionFunc {
 		if !ok || len(args) >= most {
 			return runs(cmd, args, word)
 		}
-		points, err := sh.surroundings().Checkpoints(context.Background(), run)
+		points, err := sh.openWithFaults().ListCheckpoints(context.Background(), run)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var names []string
 		for _, c := range points {
-			if name := (app.At{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
+			if name := (app.RunPoint{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
 				names = append(names, describeCompletion(name, pointText(&c)))
 			}
 		}
@@ -124,7 +124,7 @@ func (sh *shell) completeAnswers(_ *cobra.Command, args []string, _ string) ([]s
 	if len(args) == 0 {
 		return nil, directive
 	}
-	runs, err := sh.surroundings().Runs(context.Background(), args[0])
+	runs, err := sh.openWithFaults().ListRuns(context.Background(), args[0])
 	if err != nil || len(runs) != 1 {
 		return nil, directive
 	}

@@ -10,41 +10,41 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// consent asks the person at the terminal about directories that a run picks up
+// askConsent asks the person at the terminal about directories that a run picks up
 // although the user did not name them. given reports whether the person agreed to one,
 // which counts for runs that start from now on. Without a person, consent only prints a
 // message; answers of the command line are not consent.
-func (sh *shell) consent(p *app.Process, run *app.Run) (given bool, err error) {
-	list, err := p.Pickups(run.Agent)
+func (sh *shell) askConsent(p *app.Process, run *app.Run) (given bool, err error) {
+	list, err := p.FindImplicitDirs(run.Agent)
 	if err != nil {
 		return false, err
 	}
-	who := sh.prompter()
+	who := sh.newPrompter()
 	for _, u := range list {
 		if u.Packages {
-			asked, err := sh.packages(p, u, who == nil || run.Record.Headless)
+			asked, err := sh.askPackageConsent(p, u, who == nil || run.Record.Headless)
 			if err != nil {
 				return given, err
 			}
 			given = given || asked
 			continue
 		}
-		what := fmt.Sprintf("%s was not named by you, and may run or decide what runs: %s", term.QuoteName(p.Dirs.Short(u.Dir)), quoteNames(u.Files))
+		what := fmt.Sprintf("%s was not named by you, and may run or decide what runs: %s", term.QuoteName(p.Dirs.ShortPath(u.Dir)), quoteNames(u.Files))
 		if who == nil || run.Record.Headless {
 			if !sh.quiet {
-				sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + plainText(what) + "; " + unconsented(u))
+				sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " " + plainText(what) + "; " + describeRestrictions(u))
 			}
 			continue
 		}
-		answer, err := who.ask(context.Background(), graph.Question{Kind: kindConfirm, Prompt: what + "\nUse it, until one of these files changes?", Options: []string{"no", "yes"}})
+		answer, err := who.askQuestion(context.Background(), graph.Question{Kind: kindConfirm, Prompt: what + "\nUse it, until one of these files changes?", Options: []string{"no", "yes"}})
 		if errors.Is(err, errParked) {
-			return given, silent{exitInterrupted}
+			return given, silentExit{exitInterrupted}
 		}
 		if err != nil {
 			return given, err
 		}
 		if answer == "yes" {
-			if err := p.Consent(u); err != nil {
+			if err := p.RecordConsent(u); err != nil {
 				return given, err
 			}
 			given = true
@@ -53,31 +53,31 @@ func (sh *shell) consent(p *app.Process, run *app.Run) (given bool, err error) {
 	return given, nil
 }
 
-// packages asks about interpreters and packages in the workspace, and reports
+// askPackageConsent asks about interpreters and packages in the workspace, and reports
 // whether they may be used. It remembers a no.
-func (sh *shell) packages(p *app.Process, u app.Pickup, nobody bool) (given bool, err error) {
-	what := fmt.Sprintf("The programs and packages in %s were not named by you. Tools of this agent would run them.", term.QuoteName(p.Dirs.Short(u.Dir)))
+func (sh *shell) askPackageConsent(p *app.Process, u app.ImplicitDir, nobody bool) (given bool, err error) {
+	what := fmt.Sprintf("The programs and packages in %s were not named by you. Tools of this agent would run them.", term.QuoteName(p.Dirs.ShortPath(u.Dir)))
 	if nobody {
 		if !sh.quiet {
-			sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + plainText(what) + " raddle does not use them until you consent at a terminal.")
+			sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " " + plainText(what) + " raddle does not use them until you consent at a terminal.")
 		}
 		return false, nil
 	}
-	answer, err := sh.prompter().ask(context.Background(), graph.Question{Kind: kindConfirm, Options: []string{"no", "yes"},
-		Prompt: what + "\nUse them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.Short(p.ConsentFile()) + " to change that)."})
+	answer, err := sh.newPrompter().askQuestion(context.Background(), graph.Question{Kind: kindConfirm, Options: []string{"no", "yes"},
+		Prompt: what + "\nUse them, until one of the files changes? After a no, raddle does not ask again (delete the entry in " + p.Dirs.ShortPath(p.ConsentFile()) + " to change that)."})
 	switch {
 	case errors.Is(err, errParked):
-		return false, silent{exitInterrupted}
+		return false, silentExit{exitInterrupted}
 	case err != nil:
 		return false, err
 	case answer == "yes":
-		return true, p.Consent(u)
+		return true, p.RecordConsent(u)
 	}
-	return false, p.Refuse(u)
+	return false, p.RecordRefusal(u)
 }
 
-// unconsented says what a directory may do without consent.
-func unconsented(u app.Pickup) string {
+// describeRestrictions says what a directory may do without consent.
+func describeRestrictions(u app.ImplicitDir) string {
 	if u.Agent {
 		return "until you consent at a terminal, its tools and scripts ask each time, and its servers are not started"
 	}
@@ -90,5 +90,5 @@ func quoteNames(names []string) string {
 	for i, name := range names {
 		quoted[i] = term.QuoteName(name)
 	}
-	return list(quoted)
+	return joinWords(quoted)
 }

@@ -29,67 +29,67 @@ type drive struct {
 	sh      *shell
 	run     *app.Run
 	format  string
-	answers []given
+	answers []cliAnswer
 	inDoubt tool.Doubt // for every call that was interrupted; unset: as elsewhere
 	still   bool       // no live lines, and no text before the end
 
-	watch *watch
+	watch *runWatcher
 	stop  *stopper
 	calls app.Calls // calls of a run without an output
 
 	defaults sync.Map // questions that took their default, by ID, until their event arrives
 }
 
-// begin drives the run with the answers of the command line.
-func (d *drive) begin(answers []string) (err error) {
+// runWithAnswers drives the run with the answers of the command line.
+func (d *drive) runWithAnswers(answers []string) (err error) {
 	defer d.run.Close()
-	d.answers, err = parseAnswers(answers, questionsOf(d.run.Questions, d.run.Structure()))
+	d.answers, err = parseAnswers(answers, questionsOf(d.run.Questions, d.run.GraphStructure()))
 	if err != nil {
 		return err
 	}
-	return d.do()
+	return d.runAndReport()
 }
 
-// do works on the run until it ends, is stopped or parks, and reports on it. The
+// runAndReport works on the run until it ends, is stopped or parks, and reports on it. The
 // error carries the exit code.
-func (d *drive) do() error {
-	d.watch = d.sh.newWatch(d.run, d.format == formatStream, !d.still)
-	if d.watch.speech = d.speech(); d.watch.speech != nil && d.watch.live != nil {
+func (d *drive) runAndReport() error {
+	d.watch = d.sh.newRunWatcher(d.run, d.format == formatStream, !d.still)
+	if d.watch.speech = d.newReplyStream(); d.watch.speech != nil && d.watch.live != nil {
 		d.watch.live.mute = true
 	}
 	d.sh.watching.Store(d.watch)
 	d.stop = d.sh.newStopper()
 	d.sh.stopping.Store(d.stop)
 	if d.sh.err.IsTerminal() && !d.sh.out.isPiped() { // another program of a pipeline may read the keyboard
-		d.sh.keys.Hold()
+		d.sh.keys.CaptureInput()
 		defer d.sh.keys.Release()
 	}
-	res, err := d.follow()
-	d.watch.done()
+	res, err := d.driveRun()
+	d.watch.finishWatch()
 	d.sh.keys.Release()
 	d.stop.close()
-	return d.report(outcome{res: res, err: err, code: d.code(res, err)})
+	return d.reportOutcome(driveOutcome{res: res, err: err, code: d.driveExitCode(res, err)})
 }
 
-// follow drives the run.
-func (d *drive) follow() (graph.Result, error) {
-	ask := &asker{sh: d.sh, inDoubt: d.inDoubt, stopped: d.stop.stopped, seen: d.tookDefault,
+// driveRun drives the run.
+func (d *drive) driveRun() (graph.Result, error) {
+	ask := &asker{sh: d.sh, inDoubt: d.inDoubt, stopped: d.stop.isStopped, onDefault: d.tookDefault,
 		check: func(a graph.Answer) error { return d.run.CheckAnswers(d.stop.asking, a) }}
 	if !d.run.Record.Headless {
-		ask.prompter = d.sh.prompter()
+		ask.prompter = d.sh.newPrompter()
 	}
 	driver := app.Driver{
 		Ask: func(_ context.Context, open []graph.Question) ([]graph.Answer, bool, error) {
 			d.sh.setBusy(false)
 			defer d.sh.setBusy(true)
-			return ask.answer(d.stop.asking, open)
+			return ask.answerQuestions(d.stop.asking, open)
 		},
-		Event: d.event, Topics: d.watch.topics(), Pause: d.stop.pause,
+		Event: d.handleEvent, Topics: d.watch.eventTopics(), Pause: d.stop.pause,
 	}
 	if d.run.Resumed {
 		ask.given = d.answers
 	} else {
-		driver.Ahead = ahead(d.answers)
+		driver.Ahead = presetAnswers(d.answers)
 	}
 	if ask.prompter == nil && len(d.answers) == 0 { // otherwise the answers come first
 		driver.Reply = d.replyDefault
@@ -100,14 +100,14 @@ func (d *drive) follow() (graph.Result, error) {
 		markUsed(d.answers, res.Unused, d.run.Agent.Redact)
 	}
 	if err == nil && res.Status == graph.Waiting && ask.prompter == nil {
-		err = d.leftovers(ask, res)
+		err = d.warnUntakenAnswers(ask, res)
 	}
 	return res, err
 }
 
-// leftovers reports which answers of the command line the open questions did not take. It
+// warnUntakenAnswers reports which answers of the command line the open questions did not take. It
 // returns an error for an answer that a question refused.
-func (d *drive) leftovers(ask *asker, res graph.Result) error {
+func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 	var ids []string
 	for _, q := range res.Questions {
 		ids = append(ids, q.ID)
@@ -126,12 +126,12 @@ func (d *drive) leftovers(ask *asker, res graph.Result) error {
 			if g.id == "" {
 				far = 1
 			}
-			if why := (*graph.AnswerError)(nil); errors.As(ask.suits(q, g.text, far), &why) {
-				text := fmt.Sprintf("%s did not accept the answer %s: %s", nameOf(q), quote(g.raw), flow.AnswerHeadline(why.Reason))
+			if why := (*graph.AnswerError)(nil); errors.As(ask.checkFlagAnswer(q, g.text, far), &why) {
+				text := fmt.Sprintf("%s did not accept the answer %s: %s", nameOf(q), quoteWord(g.raw), flow.AnswerHeadline(why.Reason))
 				if !d.run.Resumed {
 					text += " (it is saved for later questions)"
 				}
-				d.sh.err.line("raddle: " + d.sh.err.paint(yellow, "warning:") + " " + plainText(text))
+				d.sh.err.printLine("raddle: " + d.sh.err.paintText(yellow, "warning:") + " " + plainText(text))
 				break
 			}
 		}
@@ -139,16 +139,16 @@ func (d *drive) leftovers(ask *asker, res graph.Result) error {
 	return nil
 }
 
-// event shows an event. If the reader of the events has closed the pipe, the run stops.
-func (d *drive) event(ev graph.Event) {
-	d.watch.event(ev)
-	if b, ok := ev.Body.(graph.Answered); ok {
+// handleEvent shows an event. If the reader of the events has closed the pipe, the run stops.
+func (d *drive) handleEvent(ev graph.Event) {
+	d.watch.handleEvent(ev)
+	if b, ok := ev.Body.(graph.QuestionAnswered); ok {
 		if q, taken := d.defaults.LoadAndDelete(b.ID); taken {
 			d.tookDefault(q.(graph.Question), q.(graph.Question).Default)
 		}
 	}
 	if d.sh.out.gone && d.format == formatStream {
-		d.stop.cancel()
+		d.stop.cancelWork()
 	}
 }
 
@@ -156,7 +156,7 @@ func (d *drive) event(ev graph.Event) {
 // and start another would read the whole journal again. The question is printed when
 // its event arrives.
 func (d *drive) replyDefault(q graph.Question) (any, bool) {
-	if d.stop.stopped() || q.Default == "" || q.Rejected != "" || !takesDefault(q) {
+	if d.stop.isStopped() || q.Default == "" || q.Rejected != "" || !takesDefault(q) {
 		return nil, false
 	}
 	d.defaults.Store(q.ID, q)
@@ -165,18 +165,18 @@ func (d *drive) replyDefault(q graph.Question) (any, bool) {
 
 func (d *drive) tookDefault(q graph.Question, text string) {
 	if !d.sh.quiet {
-		d.sh.err.line(fmt.Sprintf("raddle: question %s uses its default: %s", q.ID, text))
+		d.sh.err.printLine(fmt.Sprintf("raddle: question %s uses its default: %s", q.ID, text))
 	}
 }
 
-// code returns the exit code of a drive.
-func (d *drive) code(res graph.Result, err error) int {
-	signal := d.stop.got()
+// driveExitCode returns the exit code of a drive.
+func (d *drive) driveExitCode(res graph.Result, err error) int {
+	signal := d.stop.firstSignal()
 	switch res.Status {
 	case graph.Done:
 		o := flow.OutcomeOf(res)
 		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
-			d.calls, _ = d.sh.process.Calls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
+			d.calls, _ = d.sh.process.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
 		}
 		return doneCode(o, d.calls)
 	case graph.Waiting:
@@ -201,18 +201,18 @@ func (d *drive) code(res graph.Result, err error) int {
 	return exitCode(err)
 }
 
-// report writes the result to standard output and the rest to standard error.
-func (d *drive) report(o outcome) error {
+// reportOutcome writes the result to standard output and the rest to standard error.
+func (d *drive) reportOutcome(o driveOutcome) error {
 	if o.res.Status == graph.Done && !d.sh.quiet {
-		for _, raw := range unused(d.answers) {
-			d.sh.err.line("raddle: " + d.sh.err.paint(yellow, "warning:") + " nothing asked for the answer " + quote(raw))
+		for _, raw := range unusedAnswers(d.answers) {
+			d.sh.err.printLine("raddle: " + d.sh.err.paintText(yellow, "warning:") + " nothing asked for the answer " + quoteWord(raw))
 		}
 	}
 	switch d.format {
 	case formatText:
 		if o.res.Status == graph.Done {
-			if text := flow.OutcomeOf(o.res).Output; !d.watch.speech.whole(text) {
-				d.sh.out.text(text)
+			if text := flow.OutcomeOf(o.res).Output; !d.watch.speech.isShownInFull(text) {
+				d.sh.out.printText(text)
 			}
 		}
 	default:
@@ -223,67 +223,67 @@ func (d *drive) report(o outcome) error {
 		d.sh.writeReport(d.format, r, d.watch.seq+1)
 	}
 	if line := d.watch.spent.String(); line != "" && !d.sh.quiet {
-		d.sh.err.line(d.sh.err.paint(dim, "▸ "+line))
+		d.sh.err.printLine(d.sh.err.paintText(dim, "▸ "+line))
 	}
-	return d.notice(o)
+	return d.printNotice(o)
 }
 
-// notice says on standard error how to continue a run that is not over. It is printed
+// printNotice says on standard error how to continue a run that is not over. It is printed
 // even with --quiet, like errors.
-func (d *drive) notice(o outcome) error {
+func (d *drive) printNotice(o driveOutcome) error {
 	id := d.run.ID
 	if o.code == exitPipe {
-		return silent{o.code} // the output pipe is closed
+		return silentExit{o.code} // the output pipe is closed
 	}
 	switch o.res.Status {
 	case graph.Done:
 		if o.code == exitNoAnswer {
-			d.sh.err.line("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
-			d.sh.err.line("next: ask again, or try another model: --model CLIENT:MODEL")
+			d.sh.err.printLine("raddle: the run is done, but there is no answer: " + plainText(strings.Join(d.calls.Flaws, "; ")))
+			d.sh.err.printLine("next: ask again, or try another model: --model CLIENT:MODEL")
 		}
 		return exitSilently(o.code)
 	case graph.Waiting:
 		if why := (*graph.AnswerError)(nil); errors.As(o.err, &why) {
-			d.sh.err.line("raddle: " + plainText(d.sh.refusalText(why, o.err)))
+			d.sh.err.printLine("raddle: " + plainText(d.sh.refusalText(why, o.err)))
 			d.sh.parkNotice(d.run, o.res)
-			return silent{o.code}
+			return silentExit{o.code}
 		}
 		if o.err != nil {
-			return &failure{code: o.code, err: o.err, next: d.again(o.err)}
+			return &failure{code: o.code, err: o.err, next: d.retryHint(o.err)}
 		}
 		d.sh.parkNotice(d.run, o.res)
-		return silent{o.code}
+		return silentExit{o.code}
 	case graph.Paused, graph.Canceled:
 		text := "raddle: run " + id + " was stopped"
 		if d.run.Kept {
-			text += ", and is saved\nnext: " + resumeLine(d.run.Again(), o.res)
+			text += ", and is saved\nnext: " + resumeLine(d.run.ResumeCommand(), o.res)
 		}
-		d.sh.err.line(text)
-		return silent{o.code}
+		d.sh.err.printLine(text)
+		return silentExit{o.code}
 	}
 	if o.res.Head == 0 && !d.run.Resumed {
-		return &failure{code: o.code, err: o.err, next: d.sh.next(o.err)} // nothing was recorded
+		return &failure{code: o.code, err: o.err, next: d.sh.nextStep(o.err)} // nothing was recorded
 	}
-	next := d.sh.next(o.err)
+	next := d.sh.nextStep(o.err)
 	if next == "" {
-		next = d.again(o.err)
+		next = d.retryHint(o.err)
 	}
 	return &failure{code: o.code, err: o.err, next: next}
 }
 
-// again returns the next step after a failure.
-func (d *drive) again(err error) string {
+// retryHint returns the next step after a failure.
+func (d *drive) retryHint(err error) string {
 	if !d.run.Kept {
 		return ""
 	}
 	var budget *agent.BudgetError
 	if field := map[string]string{"tokens": "max_tokens_per_turn", "money": "max_cost_per_turn"}; errors.As(err, &budget) && budget.Of != "" && field[budget.What] != "" {
-		return fmt.Sprintf("raise %s in the config.yaml of %s, then continue: %s --accept-changes", field[budget.What], budget.Of, d.run.Again())
+		return fmt.Sprintf("raise %s in the config.yaml of %s, then continue: %s --accept-changes", field[budget.What], budget.Of, d.run.ResumeCommand())
 	}
 	if size := (*graph.StateSizeError)(nil); errors.As(err, &size) {
-		return "keep less in the state, or raise `max_state` in raddle's config.yaml, then continue: " + d.run.Again()
+		return "keep less in the state, or raise `max_state` in raddle's config.yaml, then continue: " + d.run.ResumeCommand()
 	}
-	return "fix this, then continue: " + d.run.Again()
+	return "fix this, then continue: " + d.run.ResumeCommand()
 }
 
 // refusalText says why an answer was not accepted: on a terminal in plain words, elsewhere
@@ -300,7 +300,7 @@ func exitSilently(code int) error {
 	if code == exitDone {
 		return nil
 	}
-	return silent{code}
+	return silentExit{code}
 }
 
 // writeReport writes a report as JSON, alone or as the last line of a stream.
@@ -324,9 +324,9 @@ func (sh *shell) writeReport(format string, r *report, seq int64) {
 	_, _ = sh.out.Write(b.Bytes())
 }
 
-// refuse reports an error before a run has started, in the format that the user
+// reportRefusal reports an error before a run has started, in the format that the user
 // chose, and returns it.
-func (sh *shell) refuse(format string, err error) error {
+func (sh *shell) reportRefusal(format string, err error) error {
 	if (format == formatJSON || format == formatStream) && !sh.answered && err != nil {
 		sh.writeReport(format, emptyReport(exitCode(err), err), 1)
 	}

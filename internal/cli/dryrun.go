@@ -36,27 +36,27 @@ func (sh *shell) dryRun(run *app.Run, format string) error {
 	r := dryReportOn(run.Agent, run.Record.Prompt)
 	for _, f := range run.Agent.Findings {
 		if !sh.quiet && f.Severity != flow.SeverityInfo {
-			sh.err.line(sh.finding(f, sh.err.colors))
+			sh.err.printLine(sh.formatFinding(f, sh.err.colors))
 		}
 	}
 	if format != formatText {
-		return sh.json(r)
+		return sh.printJSON(r)
 	}
-	sh.out.text(r.String())
+	sh.out.printText(r.String())
 	return nil
 }
 
 func dryReportOn(a *flow.Agent, prompt string) *dryReport {
 	r := &dryReport{Agent: a.Name, Requests: []dryRequest{}, Tools: []toolReport{}, Servers: append([]string{}, a.Tools.Servers...), Notes: []string{}, config: a.Config != nil}
 	names := []string{}
-	for _, t := range a.Offer() {
+	for _, t := range a.AvailableTools() {
 		r.Tools = append(r.Tools, toolReport{t.Name, firstLine(t.Description)})
 		r.specs = append(r.specs, t.Spec())
 		names = append(names, t.Name)
 	}
 	if a.Config != nil {
-		system, messages := a.Opening(prompt)
-		r.Requests = append(r.Requests, dryRequest{Model: first(a.Models()), System: system, Messages: messages, Tools: names})
+		system, messages := a.OpeningMessages(prompt)
+		r.Requests = append(r.Requests, dryRequest{Model: firstOrEmpty(a.Models()), System: system, Messages: messages, Tools: names})
 		if a.Config.Prompting.Dynamic {
 			r.Notes = append(r.Notes, "the script's function _instructions makes the instructions, and was not run")
 		}
@@ -69,7 +69,7 @@ func dryReportOn(a *flow.Agent, prompt string) *dryReport {
 		}
 	}
 	if len(r.Servers) > 0 {
-		r.Notes = append(r.Notes, "the tools of MCP servers are unknown until the servers start: "+list(r.Servers))
+		r.Notes = append(r.Notes, "the tools of MCP servers are unknown until the servers start: "+joinWords(r.Servers))
 	}
 	return r
 }
@@ -80,12 +80,12 @@ func dryNode(a *flow.Agent, id string, b *flow.LLMNode) dryRequest {
 		q.System = b.Instructions.String()
 	}
 	if models := a.Models(); q.Model == "" || len(models) == 1 {
-		q.Model = first(models) // --model replaces all of them
+		q.Model = firstOrEmpty(models) // --model replaces all of them
 	}
 	return q
 }
 
-func first(words []string) string {
+func firstOrEmpty(words []string) string {
 	if len(words) == 0 {
 		return ""
 	}
@@ -103,17 +103,17 @@ func (r *dryReport) String() string {
 			fmt.Fprintf(&b, "node: %s\n", q.Node)
 		}
 		fmt.Fprintf(&b, "model: %s\n", q.Model)
-		section(&b, "system", q.System)
+		writeSection(&b, "system", q.System)
 		for _, m := range q.Messages {
-			section(&b, string(m.Role), m.Text())
+			writeSection(&b, string(m.Role), m.Text())
 		}
 		if !r.config {
-			section(&b, "tools", strings.Join(q.Tools, ", "))
+			writeSection(&b, "tools", strings.Join(q.Tools, ", "))
 		}
 	}
 	if r.config {
 		for _, t := range r.specs {
-			section(&b, "tool "+t.Name, t.Description+"\n"+compact(t.Schema))
+			writeSection(&b, "tool "+t.Name, t.Description+"\n"+compactJSON(t.Schema))
 		}
 	}
 	for _, n := range r.Notes {
@@ -122,14 +122,14 @@ func (r *dryReport) String() string {
 	return b.String()
 }
 
-// section returns a text below its heading, or "" for an empty text.
-func section(b *strings.Builder, title, text string) {
+// writeSection returns a text below its heading, or "" for an empty text.
+func writeSection(b *strings.Builder, title, text string) {
 	if text = strings.TrimSpace(text); text != "" {
 		fmt.Fprintf(b, "\n[%s]\n%s\n", title, plainText(text))
 	}
 }
 
-func compact(schema json.RawMessage) string {
+func compactJSON(schema json.RawMessage) string {
 	text, err := json.Marshal(schema)
 	if err != nil || len(schema) == 0 {
 		return "{}"

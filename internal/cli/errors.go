@@ -12,29 +12,29 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// tell writes an error to standard error: what and where, why, and the next step.
-func (sh *shell) tell(err error) {
+// printError writes an error to standard error: what and where, why, and the next step.
+func (sh *shell) printError(err error) {
 	var b strings.Builder
-	b.WriteString(sh.err.paint(red, "raddle: "))
+	b.WriteString(sh.err.paintText(red, "raddle: "))
 	if list := findingsOf(err); len(list) > 0 {
-		b.WriteString(heading(err) + "\n")
+		b.WriteString(faultsHeading(err) + "\n")
 		for _, f := range list {
-			b.WriteString("  " + sh.finding(f, sh.err.colors) + "\n")
+			b.WriteString("  " + sh.formatFinding(f, sh.err.colors) + "\n")
 		}
 	} else {
-		b.WriteString(causes(err))
+		b.WriteString(formatCauses(err))
 	}
 	for _, also := range alsoFailed(err) {
 		fmt.Fprintf(&b, "also failed: %s\n", also)
 	}
-	if next := sh.next(err); next != "" {
+	if next := sh.nextStep(err); next != "" {
 		fmt.Fprintf(&b, "next: %s\n", next)
 	}
 	_, _ = sh.err.Write([]byte(b.String()))
 }
 
-// next returns what to do about an error, or "".
-func (sh *shell) next(err error) string {
+// nextStep returns what to do about an error, or "".
+func (sh *shell) nextStep(err error) string {
 	var (
 		own   *failure
 		ours  *app.Error
@@ -47,7 +47,7 @@ func (sh *shell) next(err error) string {
 	case errors.As(err, &ours):
 		return ours.Next
 	case errors.As(err, &model):
-		return sh.surroundings().NoModel()
+		return sh.openWithFaults().NoModel()
 	case errors.As(err, &needs):
 		return "set them: --agent-variable NAME VALUE"
 	}
@@ -72,9 +72,9 @@ func findingsOf(err error) []flow.Finding {
 	return nil
 }
 
-// heading returns the first line above the findings of a file.
-func heading(err error) string {
-	parts := chain(err)
+// faultsHeading returns the first line above the findings of a file.
+func faultsHeading(err error) string {
+	parts := splitErrorChain(err)
 	var load *flow.LoadError
 	if errors.As(err, &load) {
 		return fmt.Sprintf("agent '%s' cannot be loaded:", load.Agent)
@@ -82,10 +82,10 @@ func heading(err error) string {
 	return parts[0] + ":"
 }
 
-// causes returns an error in lines: the outermost words first, then its
+// formatCauses returns an error in lines: the outermost words first, then its
 // causes.
-func causes(err error) string {
-	parts := chain(err)
+func formatCauses(err error) string {
+	parts := splitErrorChain(err)
 	var b strings.Builder
 	b.WriteString(parts[0] + "\n")
 	if len(parts) == 1 {
@@ -103,10 +103,10 @@ func causes(err error) string {
 // an error of its own.
 var graphFailed = regexp.MustCompile(`(?s)^(Graph execution failed for agent '[^']*'): (.*)$`)
 
-// chain splits the text of an error into the texts of the errors that it wraps.
-func chain(err error) []string {
+// splitErrorChain splits the text of an error into the texts of the errors that it wraps.
+func splitErrorChain(err error) []string {
 	var parts []string
-	for _, p := range unwrapped(err.Error(), err) {
+	for _, p := range splitWrapped(err.Error(), err) {
 		if m := graphFailed.FindStringSubmatch(p); m != nil {
 			parts = append(parts, m[1], m[2])
 		} else {
@@ -116,22 +116,22 @@ func chain(err error) []string {
 	return parts
 }
 
-// unwrapped splits text, the text of err or of an error around it, where an error
+// splitWrapped splits text, the text of err or of an error around it, where an error
 // inside err begins.
-func unwrapped(text string, err error) []string {
-	for _, inner := range inside(err) {
+func splitWrapped(text string, err error) []string {
+	for _, inner := range innerErrors(err) {
 		rest := inner.Error()
 		if head, ok := strings.CutSuffix(text, ": "+rest); ok && rest != "" {
-			return append([]string{head}, unwrapped(rest, inner)...)
+			return append([]string{head}, splitWrapped(rest, inner)...)
 		}
-		if parts := unwrapped(text, inner); len(parts) > 1 {
+		if parts := splitWrapped(text, inner); len(parts) > 1 {
 			return parts
 		}
 	}
 	return []string{text}
 }
 
-func inside(err error) []error {
+func innerErrors(err error) []error {
 	switch e := err.(type) {
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
@@ -156,9 +156,9 @@ func alsoFailed(err error) []string {
 	return list
 }
 
-// finding returns a finding on one line, with its place as the user would write it.
-func (sh *shell) finding(f flow.Finding, colors bool) string {
-	f.Pos.File = sh.surroundings().Dirs.Short(f.Pos.File)
+// formatFinding returns a finding on one line, with its place as the user would write it.
+func (sh *shell) formatFinding(f flow.Finding, colors bool) string {
+	f.Pos.File = sh.openWithFaults().Dirs.ShortPath(f.Pos.File)
 	color := yellow
 	switch f.Severity {
 	case flow.SeverityError:
@@ -170,5 +170,5 @@ func (sh *shell) finding(f flow.Finding, colors bool) string {
 	if f.Hint != "" {
 		text += " (" + f.Hint + ")"
 	}
-	return paint(colors, bold, term.OneLine(f.Pos.String())+":") + " " + paint(colors, color, string(f.Severity)+":") + " " + term.OneLine(text)
+	return paintText(colors, bold, term.OneLine(f.Pos.String())+":") + " " + paintText(colors, color, string(f.Severity)+":") + " " + term.OneLine(text)
 }

@@ -48,10 +48,10 @@ func (e *failure) Error() string { return e.err.Error() }
 // Unwrap returns the error.
 func (e *failure) Unwrap() error { return e.err }
 
-// silent ends the command with a code after everything has been printed.
-type silent struct{ code int }
+// silentExit ends the command with a code after everything has been printed.
+type silentExit struct{ code int }
 
-func (e silent) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+func (e silentExit) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 func badUsage(next, format string, args ...any) error {
 	return &failure{code: exitUsage, next: next, err: fmt.Errorf(format, args...)}
@@ -60,7 +60,7 @@ func badUsage(next, format string, args ...any) error {
 // exitCode returns the exit code of an error.
 func exitCode(err error) int {
 	var (
-		quiet  silent
+		quiet  silentExit
 		own    *failure
 		ours   *app.Error
 		model  *llm.Error
@@ -136,16 +136,16 @@ func signalCode(s os.Signal) int {
 	return exitInterrupted
 }
 
-// finish prints what went wrong, if anything, and returns the exit code.
-func (sh *shell) finish(err error) int {
-	sh.err.still()
+// finishCommand prints what went wrong, if anything, and returns the exit code.
+func (sh *shell) finishCommand(err error) int {
+	sh.err.clearStatus()
 	if err == nil && sh.out.err != nil {
 		err = &failure{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", sh.out.err)}
 	}
 	code := exitCode(err)
-	var quiet silent
+	var quiet silentExit
 	if err != nil && !errors.As(err, &quiet) {
-		sh.tell(err)
+		sh.printError(err)
 	}
 	return code
 }

@@ -17,10 +17,10 @@ func TestAPanicHasItsOwnExitCode(t *testing.T) {
 	}
 	sh := newShell(os.Stdin, f, f)
 	defer sh.close()
-	if code := sh.guard(func() int { return 7 }); code != 7 {
+	if code := sh.runGuarded(func() int { return 7 }); code != 7 {
 		t.Errorf("exit code %d", code)
 	}
-	if code := sh.guard(func() int { panic("oops") }); code != 10 {
+	if code := sh.runGuarded(func() int { panic("oops") }); code != 10 {
 		t.Errorf("exit code %d", code)
 	}
 	text, err := os.ReadFile(f.Name())

@@ -23,13 +23,13 @@ type form struct {
 	guarded bool   // the person may not expect it: keys typed before it and during its graceTime are ignored
 }
 
-// run shows a form until it is submitted or cancelled. The caller handles
+// runForm shows a form until it is submitted or cancelled. The caller handles
 // signals and ends ctx.
-func (p *formPrompter) run(ctx context.Context, f form) error {
+func (p *formPrompter) runForm(ctx context.Context, f form) error {
 	if f.guarded {
-		p.sh.keys.Discard()
+		p.sh.keys.DiscardInput()
 	}
-	defer p.sh.keys.Lend(false)()
+	defer p.sh.keys.LendTerminal(false)()
 	options := []tea.ProgramOption{
 		tea.WithoutSignalHandler(), tea.WithInput(p.sh.in), tea.WithOutput(p.sh.err.File()), tea.WithContext(ctx), tea.WithFilter(knownSize),
 	}
@@ -39,7 +39,7 @@ func (p *formPrompter) run(ctx context.Context, f form) error {
 	shown := newShownForm(f)
 	_, err := tea.NewProgram(shown, options...).Run()
 	if shown.lines > 1 { // the cursor is in the last one
-		_, _ = p.sh.err.Write([]byte(term.Rewind(shown.lines)))
+		_, _ = p.sh.err.Write([]byte(term.RewindRows(shown.lines)))
 	}
 	switch {
 	case ctx.Err() != nil:
@@ -89,21 +89,21 @@ func newShownForm(f form) *shownForm {
 	return &shownForm{form: shown, hint: f.hint, ready: !f.guarded, cols: 80}
 }
 
-// keysCount is the message that the form accepts keys.
-type keysCount struct{}
+// keysReady is the message that the form accepts keys.
+type keysReady struct{}
 
 // Init implements tea.Model.
 func (f *shownForm) Init() tea.Cmd {
 	if f.ready {
 		return f.form.Init()
 	}
-	return tea.Batch(f.form.Init(), tea.Tick(graceTime, func(time.Time) tea.Msg { return keysCount{} }))
+	return tea.Batch(f.form.Init(), tea.Tick(graceTime, func(time.Time) tea.Msg { return keysReady{} }))
 }
 
 // Update implements tea.Model.
 func (f *shownForm) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := msg.(type) {
-	case keysCount:
+	case keysReady:
 		f.ready = true
 		return f, nil
 	case tea.WindowSizeMsg:
@@ -134,7 +134,7 @@ func (f *shownForm) View() tea.View {
 	}
 	text = strings.TrimRight(text, "\n") + "\n"
 	if f.ready {
-		text += clip(f.hint, f.cols)
+		text += truncateEnd(f.hint, f.cols)
 	}
 	f.lines = strings.Count(text, "\n") + 1
 	return tea.NewView(text)

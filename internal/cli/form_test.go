@@ -55,7 +55,7 @@ func TestFormGrace(t *testing.T) {
 			t.Fatalf("%v counts: state %v\n%s", msg, f.form.State, shown)
 		}
 	}
-	f.update(keysCount{})
+	f.update(keysReady{})
 	for _, msg := range []tea.Msg{keyPress('j'), keyPress('k'), keyPress('g'), keyPress('G'), keyPress('y'), keyPress('/')} {
 		f.update(msg)
 		if shown := f.View().Content; f.form.State != huh.StateNormal || !strings.Contains(shown, "> b") || !strings.Contains(shown, "the hint") {
@@ -89,11 +89,11 @@ func TestPreselectedDefault(t *testing.T) {
 		1: {Options: []string{"once", "no"}, Kind: agent.KindPermission},
 		2: {Options: []string{"a", "b", "c"}, Default: "c"},
 	} {
-		if got := preselected(q, optionsOf(q)); got != want {
+		if got := defaultOption(q, optionsOf(q)); got != want {
 			t.Errorf("%v: %d, want %d", q, got, want)
 		}
 	}
-	if got := preselected(graph.Question{Options: []string{"a", "b"}, Default: "own words"}, optionsOf(graph.Question{Options: []string{"a", "b"}})); got != 0 {
+	if got := defaultOption(graph.Question{Options: []string{"a", "b"}, Default: "own words"}, optionsOf(graph.Question{Options: []string{"a", "b"}})); got != 0 {
 		t.Errorf("a default that is no option: %d", got)
 	}
 }

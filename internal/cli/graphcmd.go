@@ -26,7 +26,7 @@ func (sh *shell) graphCommand() *cobra.Command {
 		Example: `  raddle graph examples/triage
   raddle graph examples/triage -o triage.svg
   raddle graph examples/triage --format dot | dot -Tpdf > triage.pdf`,
-		Args:              want(1, 1, "the agent"),
+		Args:              checkArgCount(1, 1, "the agent"),
 		ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if format == "" {
@@ -39,13 +39,13 @@ func (sh *shell) graphCommand() *cobra.Command {
 			if right {
 				o.Direction = draw.Right
 			}
-			return sh.draw(args[0], format, file, o)
+			return sh.drawGraph(args[0], format, file, o)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "", "draw as `FORMAT`: "+list(draw.Formats()))
+	cmd.Flags().StringVar(&format, "format", "", "draw as `FORMAT`: "+joinWords(draw.Formats()))
 	cmd.Flags().StringVarP(&file, "output", "o", "", "write to `FILE`; - is standard output")
 	cmd.Flags().BoolVar(&right, "right", false, "draw from left to right")
-	fixed(cmd, "format", draw.Formats()...)
+	completeWords(cmd, "format", draw.Formats()...)
 	return cmd
 }
 
@@ -61,18 +61,18 @@ func formatOf(file string) string {
 	return "mermaid"
 }
 
-func (sh *shell) draw(agent, format, file string, o draw.Options) error {
+func (sh *shell) drawGraph(agent, format, file string, o draw.Options) error {
 	if file == "-" {
 		file = ""
 	}
 	if format == "png" && file == "" && sh.out.IsTerminal() {
 		return badUsage("write it to a file: -o graph.png", "a terminal cannot show a PNG picture")
 	}
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	a, err := p.Load(app.Look{Agent: agent})
+	a, err := p.Load(app.LoadRequest{Agent: agent})
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// help writes a command's help: what it does, how to call it, examples,
+// printHelp writes a command's help: what it does, how to call it, examples,
 // commands and flags. The user asked for it, so it goes to standard output.
-func (sh *shell) help(cmd *cobra.Command, _ []string) {
+func (sh *shell) printHelp(cmd *cobra.Command, _ []string) {
 	var b strings.Builder
 	b.WriteString(cmd.Short + ".\n")
 	if cmd.Long != "" {
@@ -29,7 +29,7 @@ func (sh *shell) help(cmd *cobra.Command, _ []string) {
 		b.WriteString("\nCommands:\n")
 		for _, c := range cmd.Commands() {
 			if c.IsAvailableCommand() {
-				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), lower(c.Short))
+				fmt.Fprintf(&b, "  %-11s %s\n", c.Name(), lowerFirst(c.Short))
 			}
 		}
 	}
@@ -79,5 +79,5 @@ func (sh *shell) helpCommand(cmd *cobra.Command, args []string) error {
 	return found.Help()
 }
 
-// lower makes the first letter of a sentence lower case.
-func lower(s string) string { return strings.ToLower(s[:1]) + s[1:] }
+// lowerFirst makes the first letter of a sentence lower case.
+func lowerFirst(s string) string { return strings.ToLower(s[:1]) + s[1:] }

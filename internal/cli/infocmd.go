@@ -21,7 +21,7 @@ func (sh *shell) infoCommand() *cobra.Command {
 		Short: "Show where everything is, and what is wrong with it",
 		Example: `  raddle info
   raddle info --agent examples/triage`,
-		Args: want(0, 0, ""),
+		Args: checkArgCount(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
@@ -29,12 +29,12 @@ func (sh *shell) infoCommand() *cobra.Command {
 			if agent != "" {
 				return sh.agentInfo(agent, output)
 			}
-			return sh.info(output)
+			return sh.printInfo(output)
 		},
 	}
 	cmd.Flags().StringVarP(&agent, "agent", "a", "", "show one `AGENT`, without running it")
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	_ = cmd.RegisterFlagCompletionFunc("agent", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return sh.agentNames(), cobra.ShellCompDirectiveDefault
 	})
@@ -59,14 +59,14 @@ type infoReport struct {
 	Problems []string        `json:"problems"`
 }
 
-func (sh *shell) info(output string) error {
-	p := sh.surroundings()
+func (sh *shell) printInfo(output string) error {
+	p := sh.openWithFaults()
 	r := infoReport{
 		Version: app.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Dirs: p.Dirs, Config: filepath.Join(p.Dirs.Config, "config.yaml"),
-		Store: p.StoreURL(), Agents: append([]app.Place{}, p.Agents()...), Model: p.Config.Model, Clients: p.Models(),
+		Store: p.StoreURL(), Agents: append([]app.Place{}, p.ListAgents()...), Model: p.Config.Model, Clients: p.ListClients(),
 		Keys: append([]string{}, p.KeysFound()...), Problems: []string{}, Files: p.KnownFiles(),
 	}
-	r.Exists = exists(r.Config)
+	r.Exists = fileExists(r.Config)
 	var faults *app.ConfigError
 	switch {
 	case errors.As(sh.problem, &faults):
@@ -76,15 +76,15 @@ func (sh *shell) info(output string) error {
 	case sh.problem != nil:
 		r.Problems = append(r.Problems, sh.problem.Error())
 	}
-	runs, err := p.Runs(context.Background(), "")
+	runs, err := p.ListRuns(context.Background(), "")
 	if err != nil {
 		r.Problems = append(r.Problems, err.Error())
 	}
 	r.Runs = len(runs)
 	if output == formatJSON {
-		return sh.json(r)
+		return sh.printJSON(r)
 	}
-	sh.out.text(infoText(&r, p.Dirs.Short))
+	sh.out.printText(infoText(&r, p.Dirs.ShortPath))
 	return nil
 }
 
@@ -103,7 +103,7 @@ func infoText(r *infoReport, short func(string) string) string {
 	for _, a := range r.Agents {
 		names = append(names, a.Name)
 	}
-	row("agents", "%s (%s)", short(r.Dirs.Agents), orElse(list(names), "none"))
+	row("agents", "%s (%s)", short(r.Dirs.Agents), orElse(joinWords(names), "none"))
 	for _, f := range r.Files {
 		missing := ""
 		if !f.Exists {
@@ -129,7 +129,7 @@ func infoText(r *infoReport, short func(string) string) string {
 			line += ", key from " + c.Key
 		}
 		if len(c.Models) > 0 {
-			line += ": " + list(c.Models)
+			line += ": " + joinWords(c.Models)
 		}
 		row("client", "%s", line)
 	}
@@ -141,22 +141,22 @@ func infoText(r *infoReport, short func(string) string) string {
 
 // agentReport is what "info --agent" shows.
 type agentReport struct {
-	Agent        string           `json:"agent"`
-	Dir          string           `json:"dir"`
-	Name         string           `json:"name"`
-	Description  string           `json:"description"`
-	Version      string           `json:"version"`
-	Model        string           `json:"model"`
-	Instructions string           `json:"instructions,omitempty"` // of the agent of a config.yaml, with placeholders replaced
-	Start        string           `json:"start"`
-	Nodes        []nodeReport     `json:"nodes"`
-	Tools        []toolReport     `json:"tools"`
-	Knowledge    []app.Knowledge  `json:"knowledge"`            // bases, built or not
-	Unreadable   string           `json:"unreadable,omitempty"` // why they cannot be read
-	Variables    []variableReport `json:"variables"`
-	Starters     []string         `json:"conversation_starters"`
-	Files        []flow.Source    `json:"files"`
-	Findings     []flow.Finding   `json:"findings"`
+	Agent        string              `json:"agent"`
+	Dir          string              `json:"dir"`
+	Name         string              `json:"name"`
+	Description  string              `json:"description"`
+	Version      string              `json:"version"`
+	Model        string              `json:"model"`
+	Instructions string              `json:"instructions,omitempty"` // of the agent of a config.yaml, with placeholders replaced
+	Start        string              `json:"start"`
+	Nodes        []nodeReport        `json:"nodes"`
+	Tools        []toolReport        `json:"tools"`
+	Knowledge    []app.KnowledgeBase `json:"knowledge"`            // bases, built or not
+	Unreadable   string              `json:"unreadable,omitempty"` // why they cannot be read
+	Variables    []variableReport    `json:"variables"`
+	Starters     []string            `json:"conversation_starters"`
+	Files        []flow.Source       `json:"files"`
+	Findings     []flow.Finding      `json:"findings"`
 }
 
 type toolReport struct {
@@ -177,22 +177,22 @@ type variableReport struct {
 }
 
 func (sh *shell) agentInfo(name, output string) error {
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	a, err := p.Load(app.Look{Agent: name})
+	a, err := p.Load(app.LoadRequest{Agent: name})
 	if err != nil {
 		return err
 	}
 	r := reportOn(a)
-	if r.Knowledge, err = p.Knowledge(context.Background(), name); err != nil {
-		r.Knowledge, r.Unreadable = []app.Knowledge{}, err.Error()
+	if r.Knowledge, err = p.ListKnowledgeBases(context.Background(), name); err != nil {
+		r.Knowledge, r.Unreadable = []app.KnowledgeBase{}, err.Error()
 	}
 	if output == formatJSON {
-		return sh.json(r)
+		return sh.printJSON(r)
 	}
-	sh.out.text(agentText(&r, p.Dirs.Short))
+	sh.out.printText(agentText(&r, p.Dirs.ShortPath))
 	return nil
 }
 
@@ -212,7 +212,7 @@ func reportOn(a *flow.Agent) agentReport {
 			r.Nodes = append(r.Nodes, nodeReport{n.ID, n.Kind(), n.Description})
 		}
 	}
-	for _, t := range a.Offer() {
+	for _, t := range a.AvailableTools() {
 		what, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
 		r.Tools = append(r.Tools, toolReport{t.Name, what})
 	}
@@ -260,7 +260,7 @@ func agentText(r *agentReport, short func(string) string) string {
 		row("file", f.Path)
 	}
 	if len(r.Findings) > 0 {
-		row("findings", fmt.Sprintf("%d; see: raddle check %s", len(r.Findings), quote(short(r.Dir))))
+		row("findings", fmt.Sprintf("%d; see: raddle check %s", len(r.Findings), quoteWord(short(r.Dir))))
 	}
 	return b.String()
 }
@@ -268,7 +268,7 @@ func agentText(r *agentReport, short func(string) string) string {
 // listAgents implements --list-agents of the reference tool.
 func (sh *shell) listAgents() error {
 	for _, name := range sh.agentNames() {
-		sh.out.text(name)
+		sh.out.printText(name)
 	}
 	return nil
 }

@@ -20,19 +20,19 @@ func (sh *shell) lendTerminal() (*app.Terminal, error) {
 	case stop == nil || !sh.keys.IsForeground():
 		return nil, errors.New("raddle runs in the background")
 	}
-	sh.err.sleep()
-	takeBack := sh.keys.Lend(true)
+	sh.err.suspendStatus()
+	takeBack := sh.keys.LendTerminal(true)
 	restore := sh.keys.SaveMode()
 	sh.lent.Store(true)
 	t := &app.Terminal{Return: func(interrupted bool) {
 		restore()
 		takeBack()
 		if interrupted {
-			sh.err.line("") // behind ^C
+			sh.err.printLine("") // behind ^C
 			stop.interrupt()
 		}
 		sh.lent.Store(false)
-		sh.err.wake()
+		sh.err.resumeStatus()
 	}}
 	t.In, t.Out = sh.in, sh.err.File()
 	t.Suspended = func() {

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package cli_test
 
@@ -85,7 +85,7 @@ nodes:
 `
 
 func askingPlace(t *testing.T) *workplace {
-	testneed.Programs(t, "bash", "python3")
+	testneed.RequirePrograms(t, "bash", "python3")
 	w := newWorkplace(t, askingScripts)
 	for _, file := range []string{"config.yaml", "tools.sh"} {
 		w.write(".config/raddle/agents/kid/"+file, strings.ReplaceAll(w.read("bash/"+file), "../words", w.dir+"/words"))

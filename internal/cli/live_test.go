@@ -26,28 +26,28 @@ import (
 
 // A play is a sequence of events of a run over time.
 type play struct {
-	b  *board
+	b  *statusBoard
 	at time.Time
 }
 
 func newPlay(agent string, talks bool) *play {
-	return &play{b: newBoard(agent, talks), at: time.Unix(0, 0)}
+	return &play{b: newStatusBoard(agent, talks), at: time.Unix(0, 0)}
 }
 
 func (p *play) event(path, node string, index int, body graph.Body) {
-	p.b.event(graph.Event{Time: p.at, Path: path, Node: node, Task: fmt.Sprintf("1.%s.%d", node, index), Body: body})
+	p.b.handleEvent(graph.Event{Time: p.at, Path: path, Node: node, Task: fmt.Sprintf("1.%s.%d", node, index), Body: body})
 }
 
 func (p *play) starts(path, node, kind string) {
 	p.event(path, node, 0, graph.TaskStarted{Kind: kind})
 }
 func (p *play) emits(path, node string, v any) {
-	p.event(path, node, 0, graph.Emitted{Value: v})
+	p.event(path, node, 0, graph.ValueEmitted{Value: v})
 }
 func (p *play) done(path, node string) { p.event(path, node, 0, graph.TaskDone{}) }
 
 func (p *play) shows(cols, most int) string {
-	return strings.Join(render(p.b, p.at, cols, most), "\n")
+	return strings.Join(renderBoard(p.b, p.at, cols, most), "\n")
 }
 
 const scout, second, third, fourth = "agent_explore_1f2e3d4c", "agent_explore_00000002", "agent_review_00000003", "agent_flow_00000004"
@@ -60,7 +60,7 @@ func teamwork() *play {
 	p.done("", "begin")
 	p.starts("", team.Node, "team")
 	p.starts("team/lead/", "think", "llm")
-	p.emits("team/lead/", "think", agent.Replied{Usage: llm.Usage{Input: 1500, Output: 100}})
+	p.emits("team/lead/", "think", agent.ReplyDone{Usage: llm.Usage{Input: 1500, Output: 100}})
 	p.done("team/lead/", "think")
 	p.starts("team/lead/", "act", "tools")
 	p.emits("", team.Node, team.AgentStarted{ID: scout, Agent: "explore", Parent: team.Lead, Purpose: "find the cellar"})
@@ -74,7 +74,7 @@ func teamwork() *play {
 	}
 	p.at = p.at.Add(65 * time.Second)
 	p.emits("team/"+scout+"/", "think", agent.TextDelta{Text: "It is\nin the\x1b[31m cellar."})
-	p.emits("team/"+second+"/", "think", agent.Replied{Usage: llm.Usage{Input: 10, Output: 2}})
+	p.emits("team/"+second+"/", "think", agent.ReplyDone{Usage: llm.Usage{Input: 10, Output: 2}})
 	p.done("team/"+second+"/", "think")
 	p.starts("team/"+second+"/", "act", "tools")
 	p.emits("team/"+second+"/", "act", agent.ToolStarted{ID: "c", Name: "fs_grep"})
@@ -104,7 +104,7 @@ func testBoards(t *testing.T, tests map[string]boardTest) {
 				t.Errorf("-want +got\n%s\n%s", d, got)
 			}
 			for line := range strings.Lines(got) {
-				if n := cells(strings.TrimRight(line, "\n")); n > test.cols {
+				if n := textWidth(strings.TrimRight(line, "\n")); n > test.cols {
 					t.Errorf("%d columns, of %d: %q", n, test.cols, line)
 				}
 			}
@@ -218,7 +218,7 @@ func TestBoardShowsWaits(t *testing.T) {
 	p := newPlay("helper", true)
 	p.starts("", "think", "llm")
 	p.emits("", "think", agent.TextDelta{Text: "half"})
-	p.emits("", "think", agent.Retrying{Reason: "rate limited", Wait: 20 * time.Second, Request: 2})
+	p.emits("", "think", agent.RetryScheduled{Reason: "rate limited", Wait: 20 * time.Second, Request: 2})
 	p.at = p.at.Add(5 * time.Second)
 	if got, want := p.shows(80, 5), "… helper, rate limited, trying again in 15s 5s"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -231,14 +231,14 @@ func TestBoardShowsWaits(t *testing.T) {
 
 func TestCells(t *testing.T) {
 	for text, want := range map[string]int{"abc": 3, "日本": 4, "é": 1, "e\u0301": 1, "👍x": 3, "": 0} {
-		if got := cells(text); got != want {
+		if got := textWidth(text); got != want {
 			t.Errorf("cells(%q) = %d, want %d", text, got, want)
 		}
 	}
-	if got := pad("日本語", 5); got != "日本…" {
+	if got := padText("日本語", 5); got != "日本…" {
 		t.Errorf("%q", got)
 	}
-	if got := fit("a 日本語 text", 8, 2); got != "a … text" {
+	if got := fitLine("a 日本語 text", 8, 2); got != "a … text" {
 		t.Errorf("%q", got)
 	}
 }
@@ -272,10 +272,10 @@ func (t *terminal) hurry() { t.drawn = time.Time{} }
 // last: they never disappear until the next update.
 func TestChangingLinesDoNotBlink(t *testing.T) {
 	scr, _, written := onScreen(t, 40, 12)
-	scr.set([]string{"worker one", "worker two"})
+	scr.setStatus([]string{"worker one", "worker two"})
 	const lines = 20
 	for i := range lines {
-		scr.line(fmt.Sprint("line ", i))
+		scr.printLine(fmt.Sprint("line ", i))
 	}
 	out := written()
 	if got := strings.Count(out, "worker one"); got != lines+1 || !strings.HasSuffix(strings.TrimRight(out, "\x1b[0m"), "worker two") {
@@ -288,22 +288,22 @@ func TestChangingLines(t *testing.T) {
 	scr, _, written := onScreen(t, 40, 12)
 	for i := range 50 {
 		scr.hurry()
-		scr.set([]string{fmt.Sprint("… a ", i), strings.Repeat("b", i%40), "c"}[:1+i%3])
-		scr.line(fmt.Sprint("line ", i))
+		scr.setStatus([]string{fmt.Sprint("… a ", i), strings.Repeat("b", i%40), "c"}[:1+i%3])
+		scr.printLine(fmt.Sprint("line ", i))
 	}
 	out := &stdout{Writer: scr.Writer}
-	scr.pass(out, "The ans")
+	scr.passThrough(out, "The ans")
 	scr.hurry()
-	scr.set([]string{"not now", "nor this"})
-	scr.pass(out, "wer.")
-	scr.line("a line that waits for the end")
-	scr.pass(out, " And more")
+	scr.setStatus([]string{"not now", "nor this"})
+	scr.passThrough(out, "wer.")
+	scr.printLine("a line that waits for the end")
+	scr.passThrough(out, " And more")
 	scr.endLine(out)
-	scr.pass(out, "More.\n")
+	scr.passThrough(out, "More.\n")
 	scr.hurry()
-	scr.set([]string{"… last", "two"})
-	scr.still()
-	scr.line("the end")
+	scr.setStatus([]string{"… last", "two"})
+	scr.clearStatus()
+	scr.printLine("the end")
 	v := newVT(40)
 	v.write(written())
 	var want []string
@@ -322,7 +322,7 @@ func TestNarrowerTerminal(t *testing.T) {
 	scr, tty, written := onScreen(t, 60, 12)
 	show := func(line string, status ...string) {
 		scr.status = status
-		scr.line(line)
+		scr.printLine(line)
 	}
 	show("first", strings.Repeat("x", 59), strings.Repeat("y", 59), "z")
 	if _, err := tty.WriteString(narrower); err != nil { // for the reader, where it happened
@@ -355,10 +355,10 @@ func TestRedraws(t *testing.T) {
 		const lines = int(seconds * time.Second / each)
 		for n := range lines {
 			time.Sleep(each)
-			scr.set([]string{fmt.Sprint("§ ", n)})
+			scr.setStatus([]string{fmt.Sprint("§ ", n)})
 		}
 		for range lines {
-			scr.line("said")
+			scr.printLine("said")
 		}
 		_ = w.Close()
 		all, err := io.ReadAll(r)
@@ -384,7 +384,7 @@ func TestBoardOfMany(t *testing.T) {
 		p.event("fan/", "each", i, graph.TaskStarted{Kind: "llm"})
 	}
 	p.at = p.at.Add(time.Second)
-	lines := render(p.b, p.at, 80, 5)
+	lines := renderBoard(p.b, p.at, 80, 5)
 	if len(lines) != 5 || !slices.Contains(lines, fmt.Sprintf("  and %d more", many-4)) {
 		t.Errorf("%q", lines)
 	}

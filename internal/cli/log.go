@@ -27,7 +27,7 @@ func (h *logLines) Handle(_ context.Context, r slog.Record) error {
 		line += " " + a.String()
 		return true
 	})
-	h.sh.err.line(h.sh.err.paint(dim, term.OneLine(line)))
+	h.sh.err.printLine(h.sh.err.paintText(dim, term.OneLine(line)))
 	return nil
 }
 

@@ -27,22 +27,22 @@ func Main(args []string) int {
 	defer stop()
 	defer sh.dumpOnQuit()()
 
-	return sh.guard(func() int {
-		root := sh.root()
-		root.SetArgs(rearrange(args))
-		return sh.finish(root.Execute())
+	return sh.runGuarded(func() int {
+		root := sh.rootCommand()
+		root.SetArgs(rewriteArgs(args))
+		return sh.finishCommand(root.Execute())
 	})
 }
 
-// guard returns the exit code of a command. A panic is an internal error, which has a
+// runGuarded returns the exit code of a command. A panic is an internal error, which has a
 // code of its own: what the run has recorded so far is saved.
-func (sh *shell) guard(command func() int) (code int) {
+func (sh *shell) runGuarded(command func() int) (code int) {
 	defer func() {
 		if p := recover(); p != nil {
 			sh.keys.Release()
-			sh.err.still()
+			sh.err.clearStatus()
 			_, _ = fmt.Fprintf(sh.err, "raddle: internal error: panic: %v\n%s", p, debug.Stack())
-			sh.err.line("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
+			sh.err.printLine("next: report it with the lines above; what a run had recorded is saved: raddle runs ls")
 			code = exitFault
 		}
 	}()
@@ -60,8 +60,8 @@ func (sh *shell) dumpOnQuit() (stop func()) {
 		case <-end:
 		case <-signals:
 			sh.keys.Release()
-			sh.err.still()
-			sh.err.line("raddle: SIGQUIT")
+			sh.err.clearStatus()
+			sh.err.printLine("raddle: SIGQUIT")
 			_ = pprof.Lookup("goroutine").WriteTo(sh.err, 2)
 			os.Exit(exitQuit)
 		}
@@ -86,50 +86,50 @@ type shell struct {
 	problem  error // of the configuration
 	answered bool  // the command has written its result; an error is only printed
 	working  atomic.Bool
-	watching atomic.Pointer[watch]   // nil: no run is being driven
-	stopping atomic.Pointer[stopper] // of the run that is being driven
-	lent     atomic.Bool             // a script has the terminal
+	watching atomic.Pointer[runWatcher] // nil: no run is being driven
+	stopping atomic.Pointer[stopper]    // of the run that is being driven
+	lent     atomic.Bool                // a script has the terminal
 }
 
 // setBusy records whether nodes may be running, which a signal would have
 // to wait for.
 func (sh *shell) setBusy(yes bool) { sh.working.Store(yes) }
 
-func (sh *shell) busy() bool { return sh.working.Load() }
+func (sh *shell) isBusy() bool { return sh.working.Load() }
 
 func newShell(in, out, err *os.File) *shell {
 	screen := &terminal{Writer: term.NewWriter(err)}
-	keys := term.NewKeyboard(in, screen.sleep, screen.wake)
+	keys := term.NewKeyboard(in, screen.suspendStatus, screen.resumeStatus)
 	sh := &shell{in: in, out: &stdout{Writer: term.NewWriter(out)}, err: screen, keys: keys, color: "auto"}
-	sh.out.clean, sh.err.clean = sh.redact, sh.redact
+	sh.out.clean, sh.err.clean = sh.redactBytes, sh.redactBytes
 	return sh
 }
 
-// redact removes the secrets that the process knows from what is written.
-func (sh *shell) redact(p []byte) []byte {
+// redactBytes removes the secrets that the process knows from what is written.
+func (sh *shell) redactBytes(p []byte) []byte {
 	if sh.process == nil {
 		return p
 	}
-	return sh.process.Secrets().Bytes(p)
+	return sh.process.SecretSet().Bytes(p)
 }
 
 func (sh *shell) close() {
 	sh.keys.Release()
-	sh.err.still()
+	sh.err.clearStatus()
 	if sh.process != nil {
 		_ = sh.process.Close()
 	}
 }
 
-// app opens the process. Faults in its configuration are an error.
-func (sh *shell) app() (*app.Process, error) {
-	p := sh.surroundings()
+// openProcess opens the process. Faults in its configuration are an error.
+func (sh *shell) openProcess() (*app.Process, error) {
+	p := sh.openWithFaults()
 	return p, sh.problem
 }
 
-// surroundings opens the process for commands that also work with an invalid
+// openWithFaults opens the process for commands that also work with an invalid
 // configuration; its errors are in problem.
-func (sh *shell) surroundings() *app.Process {
+func (sh *shell) openWithFaults() *app.Process {
 	if sh.process == nil {
 		sh.process, sh.problem = app.Open(app.Options{})
 	}
@@ -138,10 +138,10 @@ func (sh *shell) surroundings() *app.Process {
 
 // NewCommand returns the tree of commands, for documents that are generated from it. The
 // commands cannot be run; Main runs them.
-func NewCommand() *cobra.Command { return newShell(os.Stdin, os.Stdout, os.Stderr).root() }
+func NewCommand() *cobra.Command { return newShell(os.Stdin, os.Stdout, os.Stderr).rootCommand() }
 
-// root returns the tree of commands.
-func (sh *shell) root() *cobra.Command {
+// rootCommand returns the tree of commands.
+func (sh *shell) rootCommand() *cobra.Command {
 	var list, version bool
 	var install string
 	root := &cobra.Command{
@@ -177,11 +177,11 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
 	flags.BoolVarP(&sh.quiet, "quiet", "q", false, "print only errors and open questions, no progress")
 	flags.BoolVarP(&sh.verbose, "verbose", "v", false, "print details of what happens")
 	flags.StringVar(&sh.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
-	fixed(root, "color", "auto", "always", "never")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return sh.colors() }
+	completeWords(root, "color", "auto", "always", "never")
+	root.PersistentPreRunE = func(*cobra.Command, []string) error { return sh.applyColors() }
 	root.SetOut(sh.out)
 	root.SetErr(sh.err)
-	root.SetHelpFunc(sh.help)
+	root.SetHelpFunc(sh.printHelp)
 	root.SetHelpCommand(&cobra.Command{Use: "help", Hidden: true, RunE: sh.helpCommand})
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
@@ -215,8 +215,8 @@ func (sh *shell) noCommand(cmd *cobra.Command, args []string) error {
 	switch near := wording.FindNearest(args[0], names); {
 	case near != "":
 		next = "did you mean: " + cmd.CommandPath() + " " + near + "?"
-	case app.IsPath(args[0]) || slices.ContainsFunc(sh.surroundings().Agents(), func(a app.Place) bool { return a.Name == args[0] }):
-		next = "to run an agent: raddle run " + quote(args[0])
+	case app.IsPath(args[0]) || slices.ContainsFunc(sh.openWithFaults().ListAgents(), func(a app.Place) bool { return a.Name == args[0] }):
+		next = "to run an agent: raddle run " + quoteWord(args[0])
 	}
 	return badUsage(next, "unknown command %q", args[0])
 }

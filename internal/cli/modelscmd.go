@@ -24,22 +24,22 @@ func (sh *shell) modelsCommand() *cobra.Command {
 		Short:   "List models, with the tokens they take and what they cost",
 		Long:    "You can also call other models of a client. The models of config.yaml come first, then those with known prices.",
 		Example: "  raddle models ls --output json",
-		Args:    want(0, 0, ""),
+		Args:    checkArgCount(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			p, err := sh.app()
+			p, err := sh.openProcess()
 			if err != nil {
 				return err
 			}
-			models := p.Catalogue()
+			models := p.ListModels()
 			if output == formatJSON {
-				return sh.json(models)
+				return sh.printJSON(models)
 			}
-			sh.out.text(modelsText(models))
+			sh.out.printText(modelsText(models))
 			if len(models) == 0 {
-				sh.err.line("raddle: no client is ready\nnext: " + p.NoModel())
+				sh.err.printLine("raddle: no client is ready\nnext: " + p.NoModel())
 			}
 			return nil
 		},
@@ -59,14 +59,14 @@ func modelsText(models []app.Model) string {
 		if m.Window > 0 {
 			window = fmt.Sprint(m.Window)
 		}
-		tableRow(w, m.ID, window, amount(m.Input), amount(m.Output))
+		tableRow(w, m.ID, window, formatPrice(m.Input), formatPrice(m.Output))
 	}
 	_ = w.Flush() // to memory
 	return b.String()
 }
 
-// amount returns a price, or "?" if it is unknown.
-func amount(price *float64) string {
+// formatPrice returns a price, or "?" if it is unknown.
+func formatPrice(price *float64) string {
 	if price == nil {
 		return "?"
 	}

@@ -31,7 +31,7 @@ func (sh *shell) promptText(words, files []string, noStdin bool) (string, error)
 		if text, err = readAll(sh.in); err != nil {
 			return "", err
 		}
-		text = joined("\n\n", strings.Join(words, " "), text)
+		text = joinNonEmpty("\n\n", strings.Join(words, " "), text)
 	case len(words) > 0:
 		text = strings.Join(words, " ")
 	case !noStdin && !term.IsTerminal(sh.in):
@@ -57,13 +57,13 @@ func (sh *shell) withFiles(text string, files []string) (string, error) {
 		if text != "" || len(files) > 1 {
 			body = "File " + filepath.ToSlash(path) + ":\n" + body
 		}
-		text = joined("\n\n", text, body)
+		text = joinNonEmpty("\n\n", text, body)
 	}
 	return text, nil
 }
 
-// joined joins the texts that are not empty.
-func joined(sep string, texts ...string) string {
+// joinNonEmpty joins the texts that are not empty.
+func joinNonEmpty(sep string, texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(s string) bool { return s == "" }), sep)
 }
 

@@ -57,9 +57,9 @@ func labelOf(q graph.Question, value string) string {
 	return value + " (" + what + ")"
 }
 
-// preselected returns the index of the option that Enter alone chooses: the default
+// defaultOption returns the index of the option that Enter alone chooses: the default
 // of the question, "no" if it asks for permission, otherwise the first.
-func preselected(q graph.Question, options []option) int {
+func defaultOption(q graph.Question, options []option) int {
 	first := q.Default
 	if first == "" && q.Kind == agent.KindPermission {
 		first = "no"
@@ -85,9 +85,9 @@ func nameOf(q graph.Question) string {
 	return q.ID
 }
 
-// above returns the path of the source of a question, without the node that asks:
+// parentPath returns the path of the source of a question, without the node that asks:
 // "" for the run's own nodes.
-func above(id string) string {
+func parentPath(id string) string {
 	path, _, _ := strings.Cut(id, "#")
 	return path[:max(0, strings.LastIndexByte(path, '/'))]
 }
@@ -95,7 +95,7 @@ func above(id string) string {
 // askerOf returns who asks, for people: a spawned agent by its name and id, others by the
 // nodes above them. "" means the agent of the run.
 func askerOf(q graph.Question) string {
-	path := above(q.ID)
+	path := parentPath(q.ID)
 	parts := strings.Split(path, "/")
 	for i, part := range slices.Backward(parts) {
 		if name := team.AgentOf(part); name != "" {
@@ -111,9 +111,9 @@ func askerOf(q graph.Question) string {
 // leadOf is the end of the path of a team's lead.
 const leadOf = team.Node + "/" + team.Lead
 
-// asks returns the line above a question that says who asks it, and its number if there
+// askerLine returns the line above a question that says who asks it, and its number if there
 // are several; "" if that is obvious.
-func asks(q graph.Question, n, of int) string {
+func askerLine(q graph.Question, n, of int) string {
 	who := askerOf(q)
 	switch {
 	case of > 1 && who != "":
@@ -129,7 +129,7 @@ func asks(q graph.Question, n, of int) string {
 // promptOf returns a question as lines. The first one is highlighted, and so are the lines
 // of a change to a file below it.
 func promptOf(q graph.Question, colors bool) string {
-	lines := strings.Split(strings.TrimRight(term.Reveal(q.Prompt), "\n"), "\n")
+	lines := strings.Split(strings.TrimRight(term.RevealText(q.Prompt), "\n"), "\n")
 	about := callOf(q).Tool != ""
 	if about {
 		lines[0] = asWritten(lines[0])
@@ -149,7 +149,7 @@ func promptOf(q graph.Question, colors bool) string {
 			color = cyan
 		}
 		if color != "" {
-			lines[i] = paint(colors, color, l)
+			lines[i] = paintText(colors, color, l)
 		}
 	}
 	if q.Kind == agent.KindDoubt {
@@ -174,7 +174,7 @@ func asWritten(s string) string {
 
 // answersText says how a question can be answered on a command line.
 func answersText(q graph.Question) string {
-	switch options := list(q.Options); {
+	switch options := joinWords(q.Options); {
 	case len(q.Options) == 0:
 		return ""
 	case q.Kind == agent.KindPermission:
@@ -193,4 +193,4 @@ const doubtHelp = "A tool that may be repeated can say so, and is then not asked
 	"`raddle resume --in-doubt retry|skip` answers all such questions."
 
 // plainText returns text from models, tools and files without characters that a terminal obeys.
-func plainText(s string) string { return term.Clean(s) }
+func plainText(s string) string { return term.CleanText(s) }

@@ -16,7 +16,7 @@ func TestPromptOf(t *testing.T) {
 	if got := promptOf(q, false); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := promptOf(q, true); !strings.Contains(got, paint(true, green, "+y")) || !strings.Contains(got, paint(true, red, "-x")) {
+	if got := promptOf(q, true); !strings.Contains(got, paintText(true, green, "+y")) || !strings.Contains(got, paintText(true, red, "-x")) {
 		t.Errorf("without its colours: %q", got)
 	}
 	q.Prompt = `May sh be called with {"c":"\\u0026"}?`
@@ -40,23 +40,23 @@ func TestPreselected(t *testing.T) {
 		{"select", []string{"yes", "no"}, 0},
 	} {
 		q := graph.Question{Kind: c.kind, Options: c.options}
-		if got := preselected(q, optionsOf(q)); got != c.want {
+		if got := defaultOption(q, optionsOf(q)); got != c.want {
 			t.Errorf("%s %v: option %d, want %d", c.kind, c.options, got, c.want)
 		}
 	}
 }
 
 func TestSpending(t *testing.T) {
-	var s spending
+	var s spendTotal
 	if s.String() != "" {
 		t.Errorf("of nothing: %q", s.String())
 	}
-	s.add(llm.Usage{Input: 10, Output: 2}, "priced", 0.5, true)
+	s.addCall(llm.Usage{Input: 10, Output: 2}, "priced", 0.5, true)
 	if got := s.String(); got != "1 model call, 10 tokens in, 2 out, 0.5000 USD" {
 		t.Errorf("%q", got)
 	}
-	s.add(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
-	s.add(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
+	s.addCall(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
+	s.addCall(llm.Usage{Input: 5, Output: 1}, "free", 0, false)
 	if got := s.String(); got != "3 model calls, 20 tokens in, 4 out, 0.5000 USD and more: the price of free is not known" {
 		t.Errorf("%q", got)
 	}

@@ -234,7 +234,7 @@ func (w *workplace) killWhileEmbedding(s *embeddings) {
 
 // TestEveryKindOfDocument finds one word in a file of each kind.
 func TestEveryKindOfDocument(t *testing.T) {
-	testneed.Programs(t, "git")
+	testneed.RequirePrograms(t, "git")
 	w := newEmbeddings(t).shelf(t, `docs, "git:repository", "notes:all"`)
 	w.write("agent/graph.yaml", strings.Replace(w.read("agent/graph.yaml"), "local:counts", "keyword", 1))
 	w.write(".config/raddle/config.yaml", `document_loaders:

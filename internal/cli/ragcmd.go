@@ -21,7 +21,7 @@ func (sh *shell) ragCommand() *cobra.Command {
 and updates what has changed; these commands do it without a run.`,
 		Example: `  raddle rag build examples/handbook
   raddle rag search examples/handbook "How many days of leave are there?"`,
-		Args: want(0, 0, ""),
+		Args: checkArgCount(0, 0, ""),
 	}
 	cmd.AddCommand(sh.ragBuildCommand(), sh.ragStatusCommand(), sh.ragSearchCommand(), sh.ragRemoveCommand())
 	return cmd
@@ -36,19 +36,19 @@ extractor model. It continues a build that was stopped.
 
 A knowledge base keeps the settings that it was built with. If the agent's file has other settings now, raddle reports it, and --rebuild
 builds it again: the old one answers until the new one is complete, and no part is sent to the same model twice.`,
-		Args: want(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
+		Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := sh.app()
+			p, err := sh.openProcess()
 			if err != nil {
 				return err
 			}
-			ctx, stop := interruptible()
+			ctx, stop := signalContext()
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal does not wait
-			err = p.BuildKnowledge(ctx, app.Build{Agent: args[0], Anew: anew, Around: sh.around()})
+			err = p.BuildKnowledge(ctx, app.KnowledgeBuild{Agent: args[0], Rebuild: anew, Hooks: sh.newUIHooks()})
 			if err != nil && ctx.Err() != nil {
-				sh.err.line("raddle: the build was stopped; the next build continues it")
-				return silent{exitInterrupted}
+				sh.err.printLine("raddle: the build was stopped; the next build continues it")
+				return silentExit{exitInterrupted}
 			}
 			return err
 		},
@@ -57,21 +57,21 @@ builds it again: the old one answers until the new one is complete, and no part 
 	return cmd
 }
 
-// retrieval adds the functions that report builds and ask before one.
-func (sh *shell) retrieval(s *app.Surroundings) {
+// addRetrievalHooks adds the functions that report builds and ask before one.
+func (sh *shell) addRetrievalHooks(s *app.UIHooks) {
 	if !sh.quiet {
-		s.Told = func(line string) { sh.err.line(term.OneLine(line)) }
+		s.Notify = func(line string) { sh.err.printLine(term.OneLine(line)) }
 		if sh.err.IsTerminal() {
-			s.Progress = (&buildLine{t: sh.err}).tell
+			s.Progress = (&buildLine{t: sh.err}).showProgress
 		}
 	}
-	if who := sh.prompter(); who != nil {
+	if who := sh.newPrompter(); who != nil {
 		s.Confirm = func(question string) (bool, error) {
-			answer, err := who.ask(context.Background(), graph.Question{Kind: "confirm", Prompt: question, Options: []string{"yes", "no"}, Default: "yes"})
+			answer, err := who.askQuestion(context.Background(), graph.Question{Kind: "confirm", Prompt: question, Options: []string{"yes", "no"}, Default: "yes"})
 			return answer == true || answer == "yes", err
 		}
 		s.Ask = func(question, usual string) (string, error) {
-			text, err := who.text(context.Background(), fmt.Sprintf("%s [%s] ", question, usual))
+			text, err := who.askText(context.Background(), fmt.Sprintf("%s [%s] ", question, usual))
 			if strings.TrimSpace(text) == "" {
 				text = usual
 			}
@@ -83,35 +83,35 @@ func (sh *shell) retrieval(s *app.Surroundings) {
 func (sh *shell) ragStatusCommand() *cobra.Command {
 	var output string
 	cmd := &cobra.Command{
-		Use: "status AGENT", Short: "Show the knowledge bases of an agent", Args: want(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
+		Use: "status AGENT", Short: "Show the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			p, err := sh.app()
+			p, err := sh.openProcess()
 			if err != nil {
 				return err
 			}
-			list, err := p.Knowledge(cmd.Context(), args[0])
+			list, err := p.ListKnowledgeBases(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
 			if output == formatJSON {
-				return sh.json(list)
+				return sh.printJSON(list)
 			}
 			for _, k := range list {
-				sh.out.text(knowledgeLine(p.Dirs.Short, k))
+				sh.out.printText(knowledgeLine(p.Dirs.ShortPath, k))
 			}
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
 // knowledgeLine describes a knowledge base, with a line for each setting that differs from how it was built.
-func knowledgeLine(short func(string) string, k app.Knowledge) string {
+func knowledgeLine(short func(string) string, k app.KnowledgeBase) string {
 	if !k.Built {
 		return fmt.Sprintf("%s: not built; documents: %s", k.ID, strings.Join(k.BaseFile.Documents, ", "))
 	}
@@ -136,12 +136,12 @@ func (sh *shell) ragSearchCommand() *cobra.Command {
 	var top int
 	cmd := &cobra.Command{
 		Use: "search AGENT QUERY...", Short: "Show the parts of documents that best match a query",
-		Args: want(2, -1, "the agent and the query"), ValidArgsFunction: sh.completeAgents,
+		Args: checkArgCount(2, -1, "the agent and the query"), ValidArgsFunction: sh.completeAgents,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			p, err := sh.app()
+			p, err := sh.openProcess()
 			if err != nil {
 				return err
 			}
@@ -150,16 +150,16 @@ func (sh *shell) ragSearchCommand() *cobra.Command {
 				return err
 			}
 			if output == formatJSON {
-				return sh.json(chunks)
+				return sh.printJSON(chunks)
 			}
-			sh.out.text(chunksText(func(source string) string { return sh.out.Name(p.Dirs.Short(source)) }, chunks))
+			sh.out.printText(chunksText(func(source string) string { return sh.out.Name(p.Dirs.ShortPath(source)) }, chunks))
 			return nil
 		},
 	}
 	cmd.Flags().StringVar(&node, "node", "", "the `ID` of the rag node, if the agent has several")
 	cmd.Flags().IntVar(&top, "top", 0, "show `N` passages; 0: the knowledge base's top_k")
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
@@ -178,18 +178,18 @@ func chunksText(name func(source string) string, chunks []flow.Chunk) string {
 func (sh *shell) ragRemoveCommand() *cobra.Command {
 	var node string
 	cmd := &cobra.Command{
-		Use: "rm AGENT", Short: "Delete the knowledge bases of an agent", Args: want(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
+		Use: "rm AGENT", Short: "Delete the knowledge bases of an agent", Args: checkArgCount(1, 1, "the agent"), ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := sh.app()
+			p, err := sh.openProcess()
 			if err != nil {
 				return err
 			}
 			removed, err := p.RemoveKnowledge(args[0], node)
 			for _, path := range removed {
-				sh.err.line("removed " + sh.err.Name(p.Dirs.Short(path)))
+				sh.err.printLine("removed " + sh.err.Name(p.Dirs.ShortPath(path)))
 			}
 			if err == nil && removed == nil {
-				sh.err.line("there was no knowledge base")
+				sh.err.printLine("there was no knowledge base")
 			}
 			return err
 		},

@@ -18,11 +18,11 @@ type buildLine struct {
 	known int       // documents that have not changed
 }
 
-// tell shows the progress of a build. The terminal draws it at a readable rate.
-func (l *buildLine) tell(p flow.Building) {
+// showProgress shows the progress of a build. The terminal draws it at a readable rate.
+func (l *buildLine) showProgress(p flow.Building) {
 	if p.Ended {
 		*l = buildLine{t: l.t}
-		l.t.still()
+		l.t.clearStatus()
 		return
 	}
 	now := time.Now()
@@ -36,13 +36,13 @@ func (l *buildLine) tell(p flow.Building) {
 		l.asked = now
 	}
 	cols, _ := l.t.Size()
-	l.t.set([]string{clip(oneLine(l.line(p, now.Sub(l.since))), cols-1)})
+	l.t.setStatus([]string{truncateEnd(oneLine(l.formatProgress(p, now.Sub(l.since))), cols-1)})
 }
 
-// line returns the text to show. Unchanged documents take no time that counts.
-func (l *buildLine) line(p flow.Building, took time.Duration) string {
+// formatProgress returns the text to show. Unchanged documents take no time that counts.
+func (l *buildLine) formatProgress(p flow.Building, took time.Duration) string {
 	if p.ToAsk > 0 {
-		return l.asking(p, took-l.asked.Sub(l.since))
+		return l.formatExtraction(p, took-l.asked.Sub(l.since))
 	}
 	text := fmt.Sprintf("… %s: %d of %d documents", l.base, p.Done, p.Total)
 	if p.Embedded > 0 {
@@ -61,9 +61,9 @@ func (l *buildLine) line(p flow.Building, took time.Duration) string {
 	return text + ", " + left.Round(time.Second).String() + " left"
 }
 
-// asking returns the text to show when all documents are read and the extractor model is
+// formatExtraction returns the text to show when all documents are read and the extractor model is
 // called for their parts.
-func (l *buildLine) asking(p flow.Building, took time.Duration) string {
+func (l *buildLine) formatExtraction(p flow.Building, took time.Duration) string {
 	text := fmt.Sprintf("… %s: entities of %d of %d parts", l.base, p.Asked, p.ToAsk)
 	if took < time.Second || p.Asked == 0 {
 		return text

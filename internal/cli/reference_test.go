@@ -11,7 +11,7 @@ import (
 
 // The reference files have no findings, and run as they are.
 func TestReferenceFilesRun(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	w := newWorkplace(t, "")
 	if err := os.CopyFS(filepath.Join(w.dir, "reference"), os.DirFS("../../examples/reference")); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ type report struct {
 	Output    *string          `json:"output"` // null if there is none
 	State     json.RawMessage  `json:"state"`
 	Path      []any            `json:"path"` // names of the nodes that ran; those of a parallel step in a list
-	Usage     usage            `json:"usage"`
+	Usage     usageReport      `json:"usage"`
 	Error     *string          `json:"error"`
 	Warnings  []string         `json:"warnings"`
 	Questions []graph.Question `json:"questions"` // open
@@ -32,7 +32,7 @@ type report struct {
 	thread    string
 }
 
-type usage struct {
+type usageReport struct {
 	Calls     int `json:"calls"` // recorded replies of models
 	Input     int `json:"input_tokens"`
 	Output    int `json:"output_tokens"`
@@ -44,9 +44,9 @@ type usage struct {
 	Models   []string `json:"models"`         // models that gave the replies, in the order of their first one
 }
 
-func usageOf(p *app.Process, c app.Calls) usage {
+func usageOf(p *app.Process, c app.Calls) usageReport {
 	n := c.Usage
-	u := usage{Calls: c.Count, Models: c.Names(), Input: n.Input, Output: n.Output, Cached: n.Cached, Reasoning: n.Reasoning}
+	u := usageReport{Calls: c.Count, Models: c.ModelNames(), Input: n.Input, Output: n.Output, Cached: n.Cached, Reasoning: n.Reasoning}
 	cost, priced, unknown := p.CostOf(c)
 	if u.Unpriced = unknown; priced > 0 || c.Count == 0 {
 		u.Cost = &cost
@@ -54,15 +54,15 @@ func usageOf(p *app.Process, c app.Calls) usage {
 	return u
 }
 
-// outcome describes how a drive ended.
-type outcome struct {
+// driveOutcome describes how a drive ended.
+type driveOutcome struct {
 	res  graph.Result
 	err  error
 	code int
 }
 
 // reportRun describes a run after a drive.
-func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report, error) {
+func (sh *shell) reportRun(run *app.Run, o driveOutcome, warnings []string) (*report, error) {
 	r := emptyReport(o.code, o.err)
 	r.thread = run.Thread
 	r.Run, r.Agent, r.Status = &run.ID, &run.Agent.Name, o.res.Status.String()
@@ -70,7 +70,7 @@ func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report,
 	if o.res.Status == graph.Done {
 		r.Output = new(flow.OutcomeOf(o.res).Output)
 	} else if run.Kept {
-		r.Resume = new(resumeLine(run.Again(), o.res))
+		r.Resume = new(resumeLine(run.ResumeCommand(), o.res))
 	}
 	if o.res.Status == graph.Waiting {
 		r.Questions = append(r.Questions, o.res.Questions...)
@@ -78,7 +78,7 @@ func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report,
 	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
 		return r, nil // nothing was recorded
 	}
-	detail, err := sh.process.Show(context.Background(), run.ID)
+	detail, err := sh.process.ReadRunDetail(context.Background(), run.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -90,30 +90,30 @@ func (sh *shell) reportRun(run *app.Run, o outcome, warnings []string) (*report,
 func (sh *shell) fromJournal(d *app.RunDetail, r *report) error {
 	ctx := context.Background() // the run's own context may have ended
 	r.State = flow.StoredJSON(d.Snapshot.Values)
-	_, entries, err := sh.process.History(ctx, d.Run)
+	_, entries, err := sh.process.ReadHistory(ctx, d.Run)
 	if err != nil {
 		return err
 	}
 	if d.At > 0 {
 		entries = slices.DeleteFunc(entries, func(e graph.Entry) bool { return e.Seq > d.At })
 	}
-	r.Path = append(r.Path, visited(entries, d.Snapshot.Status)...)
-	calls, err := sh.process.Calls(ctx, d.Run)
+	r.Path = append(r.Path, visitedNodes(entries, d.Snapshot.Status)...)
+	calls, err := sh.process.ReadModelCalls(ctx, d.Run)
 	r.Usage = usageOf(sh.process, calls)
 	return err
 }
 
 func emptyReport(code int, err error) *report {
-	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Usage: usage{Models: []string{}}, Warnings: []string{}, Questions: []graph.Question{}}
+	r := &report{Status: refused, ExitCode: code, State: json.RawMessage("{}"), Path: []any{}, Usage: usageReport{Models: []string{}}, Warnings: []string{}, Questions: []graph.Question{}}
 	if err != nil {
 		r.Error = new(err.Error())
 	}
 	return r
 }
 
-// visited returns the nodes that a run has entered, from its journal, newest record
+// visitedNodes returns the nodes that a run has entered, from its journal, newest record
 // first. Nodes of child graphs do not count.
-func visited(entries []graph.Entry, status graph.Status) []any {
+func visitedNodes(entries []graph.Entry, status graph.Status) []any {
 	var steps []any
 	add := func(names []string) {
 		switch len(names) {
@@ -161,7 +161,7 @@ func resumeLine(line string, res graph.Result) string {
 		return line + " --answer TEXT"
 	}
 	for _, q := range res.Questions {
-		line += " --answer " + quote(q.ID+"=TEXT")
+		line += " --answer " + quoteWord(q.ID+"=TEXT")
 	}
 	return line
 }
@@ -172,7 +172,7 @@ func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
 	fmt.Fprintf(&b, "raddle: run %s waits for an answer\n", run.ID)
 	for _, q := range res.Questions {
 		prompt := promptOf(q, sh.err.colors && callOf(q).Tool != "")
-		name := sh.err.paint(bold, nameOf(q))
+		name := sh.err.paintText(bold, nameOf(q))
 		if who := askerOf(q); who != "" {
 			name += ", asked by " + who
 		}
@@ -181,16 +181,16 @@ func (sh *shell) parkNotice(run *app.Run, res graph.Result) {
 			fmt.Fprintf(&b, "    %s\n", plainText(how))
 		}
 		if run.Kept && len(res.Questions) > 1 {
-			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.Again(), quote(q.ID+"=TEXT"))
+			fmt.Fprintf(&b, "    alone: %s --answer %s\n", run.ResumeCommand(), quoteWord(q.ID+"=TEXT"))
 		}
 	}
 	if run.Kept {
-		fmt.Fprintf(&b, "next: %s\n", resumeLine(run.Again(), res))
+		fmt.Fprintf(&b, "next: %s\n", resumeLine(run.ResumeCommand(), res))
 	} else {
 		b.WriteString("next: nothing, because the store is memory: and the run is lost; give answers ahead with --answer\n")
 	}
 	_, _ = sh.err.Write([]byte(b.String()))
 }
 
-// list joins words for people.
-func list(words []string) string { return strings.Join(words, ", ") }
+// joinWords joins words for people.
+func joinWords(words []string) string { return strings.Join(words, ", ") }

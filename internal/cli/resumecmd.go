@@ -14,7 +14,7 @@ import (
 
 func (sh *shell) resumeCommand() *cobra.Command {
 	var (
-		c        app.Continue
+		c        app.ResumeOptions
 		answers  []string
 		inDoubt  string
 		output   string
@@ -29,10 +29,10 @@ The prompt, the model and the variables stay the same.`,
   raddle resume 06ab --answer review=yes --answer budget=100
   raddle resume 06ab --accept-changes
   raddle resume 06ab --in-doubt skip`,
-		Args:              want(1, 1, "the id of a run"),
+		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: sh.completeRuns(1, func(r app.RunInfo) bool { return !r.Final && r.Status != app.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return sh.refuse(output, sh.resumeRun(args[0], c, answers, &drive{format: output, still: noStream, inDoubt: tool.Doubt(inDoubt)}))
+			return sh.reportRefusal(output, sh.resumeRun(args[0], c, answers, &drive{format: output, still: noStream, inDoubt: tool.Doubt(inDoubt)}))
 		},
 	}
 	flags := cmd.Flags()
@@ -43,44 +43,44 @@ The prompt, the model and the variables stay the same.`,
 	flags.StringVar(&c.Agent, "agent", "", "where the agent is now: `PATH`")
 	flags.StringVar(&output, "output", formatText, "write the result as `FORMAT`: text, json or stream-json")
 	flags.BoolVarP(&noStream, "no-stream", "S", false, "show no text and no live lines on the terminal before the end")
-	fixed(cmd, "output", formatText, formatJSON, formatStream)
-	fixed(cmd, "in-doubt", tool.Doubts...)
+	completeWords(cmd, "output", formatText, formatJSON, formatStream)
+	completeWords(cmd, "in-doubt", tool.Doubts...)
 	_ = cmd.RegisterFlagCompletionFunc("answer", sh.completeAnswers)
 	return cmd
 }
 
 // resumeRun implements the command "resume".
-func (sh *shell) resumeRun(id string, c app.Continue, answers []string, d *drive) error {
+func (sh *shell) resumeRun(id string, c app.ResumeOptions, answers []string, d *drive) error {
 	if err := checkFormat(d.format, formatText, formatJSON, formatStream); err != nil {
 		return err
 	}
 	if _, ok := tool.ParseDoubt(string(d.inDoubt)); !ok && d.inDoubt != "" {
-		return badUsage(meant(string(d.inDoubt), tool.Doubts), "--in-doubt %s: it must be one of %s", d.inDoubt, list(tool.Doubts))
+		return badUsage(suggestWord(string(d.inDoubt), tool.Doubts), "--in-doubt %s: it must be one of %s", d.inDoubt, joinWords(tool.Doubts))
 	}
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	c.Surroundings = sh.around()
+	c.UIHooks = sh.newUIHooks()
 	c.InDoubt = d.inDoubt
-	run, err := p.Resume(context.Background(), id, c)
-	if over, ok := errors.AsType[*app.OverError](err); ok { // the process that created the result may have died before it printed it
+	run, err := p.ResumeRun(context.Background(), id, c)
+	if over, ok := errors.AsType[*app.EndedError](err); ok { // the process that created the result may have died before it printed it
 		err = errors.Join(err, sh.printOver(over, d.format))
 	}
 	if err != nil {
 		return err
 	}
 	d.sh, d.run = sh, run
-	return d.begin(answers)
+	return d.runWithAnswers(answers)
 }
 
 // printOver prints the result of a run that is over, as the run did.
-func (sh *shell) printOver(over *app.OverError, format string) error {
+func (sh *shell) printOver(over *app.EndedError, format string) error {
 	if format == formatText {
-		sh.out.text(over.Output)
+		sh.out.printText(over.Output)
 		return nil
 	}
-	detail, err := sh.process.Show(context.Background(), over.ID)
+	detail, err := sh.process.ReadRunDetail(context.Background(), over.ID)
 	if err != nil {
 		return err
 	}

@@ -45,11 +45,11 @@ func callText(c *app.ToolCall, margin string) string {
 	outcome := c.Status
 	switch {
 	case c.Outcome != "":
-		outcome += ": " + brief(c.Outcome)
+		outcome += ": " + shortenLine(c.Outcome)
 	case c.Status == "begun":
 		outcome += ": its outcome is not recorded"
 	}
-	return fmt.Sprintf("%s %s\n%s  %s\n", plainText(c.Tool), brief(asWritten(string(c.Args))), margin, outcome)
+	return fmt.Sprintf("%s %s\n%s  %s\n", plainText(c.Tool), shortenLine(asWritten(string(c.Args))), margin, outcome)
 }
 
 // isEmptyLook reports whether a call has looked for messages and found none.
@@ -83,7 +83,7 @@ func stateText(state json.RawMessage) string {
 		if json.Unmarshal(value, &plain) != nil {
 			plain = asWritten(text)
 		}
-		fmt.Fprintf(&b, "%s: %s\n", plainText(fmt.Sprint(key)), brief(plain))
+		fmt.Fprintf(&b, "%s: %s\n", plainText(fmt.Sprint(key)), shortenLine(plain))
 	}
 	return b.String()
 }

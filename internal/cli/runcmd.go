@@ -35,9 +35,9 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
   raddle run examples/triage --answer yes
   git diff | raddle run reviewer - "Review this change:"
   raddle run writer -f notes.md --model openai:gpt-5 --output json`,
-		Args:              want(1, -1, "the agent"),
+		Args:              checkArgCount(1, -1, "the agent"),
 		ValidArgsFunction: sh.completeAgents,
-		RunE:              func(_ *cobra.Command, args []string) error { return sh.refuse(f.output, sh.startRun(args, &f)) },
+		RunE:              func(_ *cobra.Command, args []string) error { return sh.reportRefusal(f.output, sh.startRun(args, &f)) },
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&f.model, "model", "m", "", "use `CLIENT:MODEL` instead of every model of the agent")
@@ -51,7 +51,7 @@ otherwise the run parks with exit code 5 and "raddle resume" continues it.`,
 	flags.BoolVar(&f.headless, "headless", false, "never wait for a person: deny what needs permission, and let models decide for themselves")
 	flags.BoolVar(&f.dry, "dry-run", false, "print the requests to models, and run nothing")
 	flags.StringVarP(&f.session, "session", "s", "", "start or continue the session `NAME` (graph agents have none)")
-	fixed(cmd, "output", formatText, formatJSON, formatStream)
+	completeWords(cmd, "output", formatText, formatJSON, formatStream)
 	sh.completeModels(cmd)
 	return cmd
 }
@@ -65,11 +65,11 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 	if err != nil {
 		return err
 	}
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	if _, err := p.Find(args[0]); err != nil { // before anything is read from a pipe
+	if _, err := p.FindAgent(args[0]); err != nil { // before anything is read from a pipe
 		return err
 	}
 	text, err := sh.promptText(args[1:], f.files, f.noStdin)
@@ -78,12 +78,12 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 	}
 	req := app.Request{
 		Agent: args[0], Prompt: text, Model: f.model, Variables: variables, Session: f.session, Strict: f.strict, Headless: f.headless,
-		Surroundings: sh.around(),
+		UIHooks: sh.newUIHooks(),
 	}
 	for _, path := range f.files {
-		req.Files = append(req.Files, p.Dirs.Abs(path))
+		req.Files = append(req.Files, p.Dirs.AbsPath(path))
 	}
-	if err := sh.starter(p, &req); err != nil {
+	if err := sh.askStarter(p, &req); err != nil {
 		return err
 	}
 	run, err := sh.startWith(p, req)
@@ -95,24 +95,24 @@ func (sh *shell) startRun(args []string, f *runFlags) error {
 	}
 	if run.Agent.Config != nil && strings.TrimSpace(req.Prompt) == "" {
 		run.Close()
-		return badUsage("write one: raddle run "+quote(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
+		return badUsage("write one: raddle run "+quoteWord(args[0])+` "YOUR PROMPT"; or pipe it in`, "agent '%s' needs a prompt, and there is none", run.Agent.Name)
 	}
 	d := &drive{sh: sh, run: run, format: f.output, still: f.noStream}
-	return d.begin(f.answers)
+	return d.runWithAnswers(f.answers)
 }
 
-// around returns what the command line adds to the surroundings of agents.
-func (sh *shell) around() app.Surroundings {
-	s := app.Surroundings{Replays: func(file string) {
+// newUIHooks returns what the command line adds to the surroundings of agents.
+func (sh *shell) newUIHooks() app.UIHooks {
+	s := app.UIHooks{Replays: func(file string) {
 		if w := sh.watching.Load(); w != nil && !sh.quiet {
-			w.note("raddle: no model is called; replies come from " + sh.process.Dirs.Short(file))
+			w.addNote("raddle: no model is called; replies come from " + sh.process.Dirs.ShortPath(file))
 		}
 	}}
 	s.Terminal = sh.lendTerminal
 	if sh.verbose {
 		s.Log = slogTo(sh)
 	}
-	sh.retrieval(&s)
+	sh.addRetrievalHooks(&s)
 	return s
 }
 
@@ -139,14 +139,14 @@ func checkFormat(format string, known ...string) error {
 			return nil
 		}
 	}
-	return badUsage(meant(format, known), "there is no output format %q", format)
+	return badUsage(suggestWord(format, known), "there is no output format %q", format)
 }
 
 // completeModels completes --model with the models of configured clients.
 func (sh *shell) completeModels(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("model", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var ids []string
-		for _, c := range sh.surroundings().Models() {
+		for _, c := range sh.openWithFaults().ListClients() {
 			if len(c.Models) == 0 && c.Ready {
 				ids = append(ids, c.Client+":")
 			}

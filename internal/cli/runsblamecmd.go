@@ -20,45 +20,45 @@ func (sh *shell) runsBlameCommand() *cobra.Command {
 		Long:  "For a fork, the list continues in the run that it was forked from.",
 		Example: `  raddle runs blame 06ab owner
   raddle runs blame 06ab@7 owner --output json`,
-		Args:              want(2, 2, "the id of a run, or a key,"),
+		Args:              checkArgCount(2, 2, "the id of a run, or a key,"),
 		ValidArgsFunction: sh.completePoints(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.blame(args[0], args[1], output)
+			return sh.printBlame(args[0], args[1], output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
-func (sh *shell) blame(run, key, output string) error {
-	p, err := sh.app()
+func (sh *shell) printBlame(run, key, output string) error {
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	authors, err := p.Blame(context.Background(), run, key)
+	authors, err := p.BlameKey(context.Background(), run, key)
 	if err != nil {
 		return err
 	}
 	if output == formatJSON {
-		return sh.json(authors)
+		return sh.printJSON(authors)
 	}
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CHECKPOINT\tTIME\tWRITTEN BY")
 	for _, a := range authors {
-		tableRow(w, a.At.String(), a.Time.Local().Format(time.DateTime), writer(&a))
+		tableRow(w, a.RunPoint.String(), a.Time.Local().Format(time.DateTime), describeAuthor(&a))
 	}
 	_ = w.Flush() // it writes to memory
-	sh.out.text(b.String())
+	sh.out.printText(b.String())
 	return nil
 }
 
-// writer says what wrote a key.
-func writer(a *app.Author) string {
+// describeAuthor says what wrote a key.
+func describeAuthor(a *app.Author) string {
 	switch {
 	case a.From != nil:
 		return "before the fork of " + a.From.String()
@@ -75,5 +75,5 @@ func writer(a *app.Author) string {
 	for _, n := range a.Nodes {
 		names = append(names, a.Path+n)
 	}
-	return list(names)
+	return joinWords(names)
 }

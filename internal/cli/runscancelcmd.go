@@ -17,19 +17,19 @@ func (sh *shell) runsCancelCommand() *cobra.Command {
 		Long: `raddle stops the process that drives the run, as SIGTERM does, and waits for it. You cannot resume the run
 after that, but you can show, compare and fork it.`,
 		Example:           `  raddle runs cancel 06ab`,
-		Args:              want(1, -1, "the id of a run"),
+		Args:              checkArgCount(1, -1, "the id of a run"),
 		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return !r.Final }),
 		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := sh.app()
+			p, err := sh.openProcess()
 			if err != nil {
 				return err
 			}
 			for _, id := range args {
-				if id, err = p.Cancel(context.Background(), id); err != nil {
+				if id, err = p.CancelRun(context.Background(), id); err != nil {
 					return err
 				}
 				if !sh.quiet {
-					sh.err.line("cancelled run " + id)
+					sh.err.printLine("cancelled run " + id)
 				}
 			}
 			return nil
@@ -44,29 +44,29 @@ func (sh *shell) runsExportCommand() *cobra.Command {
 		Long: `The first line describes the run. Each other line is a record: its content, and its two parts, head and
 data, as they are in the store, in base64.`,
 		Example:           `  raddle runs export 06ab > run.jsonl`,
-		Args:              want(1, 1, "the id of a run"),
+		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: sh.completeRuns(1, nil),
-		RunE:              func(_ *cobra.Command, args []string) error { return sh.export(args[0]) },
+		RunE:              func(_ *cobra.Command, args []string) error { return sh.exportRun(args[0]) },
 	}
 }
 
-// exported is a record as "runs export" writes it.
-type exported struct {
+// exportedRecord is a record as "runs export" writes it.
+type exportedRecord struct {
 	historyLine
 	Head []byte `json:"head"`
 	Data []byte `json:"data"`
 }
 
-func (sh *shell) export(id string) error {
-	p, err := sh.app()
+func (sh *shell) exportRun(id string) error {
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	d, err := p.Show(context.Background(), id)
+	d, err := p.ReadRunDetail(context.Background(), id)
 	if err != nil {
 		return err
 	}
-	err = sh.json(struct {
+	err = sh.printJSON(struct {
 		Format   string      `json:"format"`
 		Run      app.RunInfo `json:"run"`
 		Version  string      `json:"version"` // of raddle
@@ -75,7 +75,7 @@ func (sh *shell) export(id string) error {
 	if err != nil {
 		return err
 	}
-	return p.Export(context.Background(), d.Run, func(e graph.Entry, r graph.Record) error {
-		return sh.json(exported{lineOf(&e), r.Head, r.Data})
+	return p.ExportRecords(context.Background(), d.Run, func(e graph.Entry, r graph.Record) error {
+		return sh.printJSON(exportedRecord{lineOf(&e), r.Head, r.Data})
 	})
 }

@@ -46,7 +46,7 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 		Short: "List runs, newest first",
 		Example: `  raddle runs ls
   raddle runs ls --status waiting --output json`,
-		Args: want(0, 0, ""),
+		Args: checkArgCount(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
@@ -70,8 +70,8 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 	cmd.Flags().StringVar(&agent, "agent", "", "only runs of this `AGENT`")
 	cmd.Flags().BoolVar(&tree, "tree", false, "list runs, forks below what they were forked from, with the agents and nodes that worked in each")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most `N` runs; 0: all (default 100 as text, all as json)")
-	fixed(cmd, "output", formatText, formatJSON)
-	fixed(cmd, "status", append(statusNames(), app.Running)...)
+	completeWords(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "status", append(statusNames(), app.Running)...)
 	return cmd
 }
 
@@ -85,11 +85,11 @@ func statusNames() []string {
 }
 
 func (sh *shell) listRuns(output string, limit int, keep func(app.RunInfo) bool) error {
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	all, err := p.Runs(context.Background(), "")
+	all, err := p.ListRuns(context.Background(), "")
 	if err != nil {
 		return err
 	}
@@ -116,17 +116,17 @@ const defaultRuns = 100
 // sayMore says how many runs a list has left out.
 func (sh *shell) sayMore(n int) {
 	if n > 0 && !sh.quiet {
-		sh.err.line(plural(n, "older run") + " not listed; see all with: -n 0")
+		sh.err.printLine(formatCount(n, "older run") + " not listed; see all with: -n 0")
 	}
 }
 
 // listFamily implements "runs ls --tree".
 func (sh *shell) listFamily(output string, limit int) error {
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	runs, depths, err := p.Family(context.Background())
+	runs, depths, err := p.ListRunTree(context.Background())
 	if err != nil {
 		return err
 	}
@@ -138,37 +138,37 @@ func (sh *shell) listFamily(output string, limit int) error {
 		}
 		runs, more = runs[:cut], len(runs)-cut
 	}
-	listed, err := sh.trees(p, runs)
+	listed, err := sh.readTrees(p, runs)
 	if err != nil {
 		return err
 	}
 	defer sh.sayMore(more)
 	if output == formatJSON {
-		return sh.json(listed)
+		return sh.printJSON(listed)
 	}
-	return sh.tabulate(runs, func(w io.Writer, i int) {
+	return sh.printTable(runs, func(w io.Writer, i int) {
 		id := strings.Repeat("  ", depths[i]) + runs[i].Run
 		if from := runs[i].From; depths[i] > 0 && from != nil {
 			id += fmt.Sprintf(" (from @%d)", from.At)
 		}
 		tabRow(w, id, &runs[i])
-		branches(w, &listed[i].Tree, depths[i])
+		writeBranches(w, &listed[i].Tree, depths[i])
 	})
 }
 
 // showRuns writes a list of runs.
 func (sh *shell) showRuns(output string, runs []app.RunInfo) error {
 	if output == formatJSON {
-		return sh.json(runs)
+		return sh.printJSON(runs)
 	}
-	return sh.tabulate(runs, func(w io.Writer, i int) { tabRow(w, runs[i].Run, &runs[i]) })
+	return sh.printTable(runs, func(w io.Writer, i int) { tabRow(w, runs[i].Run, &runs[i]) })
 }
 
-// tabulate writes a table with the lines that row makes of each run.
-func (sh *shell) tabulate(runs []app.RunInfo, row func(w io.Writer, i int)) error {
+// printTable writes a table with the lines that row makes of each run.
+func (sh *shell) printTable(runs []app.RunInfo, row func(w io.Writer, i int)) error {
 	if len(runs) == 0 {
 		if !sh.quiet {
-			sh.err.line("no runs")
+			sh.err.printLine("no runs")
 		}
 		return nil
 	}
@@ -180,7 +180,7 @@ func (sh *shell) tabulate(runs []app.RunInfo, row func(w io.Writer, i int)) erro
 	}
 	_ = w.Flush() // it writes to memory
 	for line := range strings.Lines(b.String()) {
-		sh.out.text(strings.TrimRight(line, " \n"))
+		sh.out.printText(strings.TrimRight(line, " \n"))
 	}
 	return nil
 }
@@ -191,7 +191,7 @@ func tabRow(w io.Writer, id string, r *app.RunInfo) {
 	if r.Session != "" {
 		agent += " -s " + r.Session
 	}
-	tableRow(w, id, agent, string(r.Status), ago(time.Since(r.Started)), waitsFor(*r))
+	tableRow(w, id, agent, string(r.Status), formatAge(time.Since(r.Started)), waitsFor(*r))
 }
 
 // waitsFor returns the last column of the list: what a run waits for, or why it failed.
@@ -215,8 +215,8 @@ func waitsFor(r app.RunInfo) string {
 	return ""
 }
 
-// ago returns a time in the past in a form for people.
-func ago(d time.Duration) string {
+// formatAge returns a time in the past in a form for people.
+func formatAge(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return fmt.Sprintf("%ds ago", max(0, int(d.Seconds())))
@@ -228,13 +228,13 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%dd ago", int(d.Hours()/24))
 }
 
-// json writes a value on one line.
-func (sh *shell) json(v any) error {
+// printJSON writes a value on one line.
+func (sh *shell) printJSON(v any) error {
 	b, err := json.Marshal(v)
 	if err != nil {
 		return err
 	}
-	sh.out.text(string(b))
+	sh.out.printText(string(b))
 	return nil
 }
 
@@ -259,7 +259,7 @@ is a conversation, and is removed only if you name it or add --sessions.`,
 			case len(args) == 0:
 				return badUsage("usage: "+cmd.UseLine(), "raddle runs rm: the id of a run is missing")
 			}
-			return sh.remove(args)
+			return sh.removeRuns(args)
 		},
 	}
 	cmd.Flags().BoolVar(&finished, "all-finished", false, "remove all runs that are over; those that wait or failed stay, and so do sessions")
@@ -270,11 +270,11 @@ is a conversation, and is removed only if you name it or add --sessions.`,
 // removeFinished removes the runs that are over, and with sessions also the sessions whose
 // last turn is over.
 func (sh *shell) removeFinished(sessions bool) error {
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	runs, err := p.Runs(context.Background(), "")
+	runs, err := p.ListRuns(context.Background(), "")
 	if err != nil {
 		return err
 	}
@@ -288,36 +288,36 @@ func (sh *shell) removeFinished(sessions bool) error {
 			conversations = append(conversations, r.Run)
 		}
 	}
-	if err := p.RemoveAll(context.Background(), ids, sh.removed); err != nil {
+	if err := p.RemoveRuns(context.Background(), ids, sh.reportRemoved); err != nil {
 		return err
 	}
 	if !sessions {
 		if n := len(conversations); n > 0 && !sh.quiet {
-			sh.err.line(fmt.Sprintf("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", plural(n, "session")))
+			sh.err.printLine(fmt.Sprintf("raddle: %s not removed; to remove sessions, too: raddle runs rm --all-finished --sessions", formatCount(n, "session")))
 		}
 		conversations = nil
 	}
-	return sh.remove(conversations)
+	return sh.removeRuns(conversations)
 }
 
-// removed says that a run was removed.
-func (sh *shell) removed(id string) {
+// reportRemoved says that a run was removed.
+func (sh *shell) reportRemoved(id string) {
 	if !sh.quiet {
-		sh.err.line("removed run " + id)
+		sh.err.printLine("removed run " + id)
 	}
 }
 
-func (sh *shell) remove(ids []string) error {
-	p, err := sh.app()
+func (sh *shell) removeRuns(ids []string) error {
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
 	for _, id := range ids {
-		id, err := p.Remove(context.Background(), id)
+		id, err := p.RemoveRun(context.Background(), id)
 		if err != nil {
 			return err
 		}
-		sh.removed(id)
+		sh.reportRemoved(id)
 	}
-	return sh.compact(p)
+	return sh.compactStore(p)
 }

@@ -20,58 +20,58 @@ With one argument, RUN@N is compared with the current state, and RUN with its ow
 		Example: `  raddle runs diff 06ab@3
   raddle runs diff 06ab@3 06ab@7
   raddle runs diff 06ab 06ac`,
-		Args:              want(1, 2, "a checkpoint"),
+		Args:              checkArgCount(1, 2, "a checkpoint"),
 		ValidArgsFunction: sh.completePoints(2),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.diff(args, output)
+			return sh.printDiff(args, output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the differences as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
-func (sh *shell) diff(args []string, output string) error {
-	p, err := sh.app()
+func (sh *shell) printDiff(args []string, output string) error {
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	from, to, err := between(p, args)
+	from, to, err := diffPoints(p, args)
 	if err != nil {
 		return err
 	}
-	was, is, changes, err := p.Diff(context.Background(), from, to)
+	was, is, changes, err := p.DiffPoints(context.Background(), from, to)
 	if err != nil {
 		return err
 	}
 	if output == formatJSON {
-		return sh.json(struct {
-			From    app.At       `json:"from"`
-			To      app.At       `json:"to"`
+		return sh.printJSON(struct {
+			From    app.RunPoint `json:"from"`
+			To      app.RunPoint `json:"to"`
 			Changes []app.Change `json:"changes"`
 		}{was, is, changes})
 	}
 	if !sh.quiet {
-		sh.err.line(fmt.Sprintf("raddle: from %s to %s: %s", was, is, differences(len(changes))))
+		sh.err.printLine(fmt.Sprintf("raddle: from %s to %s: %s", was, is, formatDifferences(len(changes))))
 	}
 	for _, c := range changes {
-		sh.out.text(changeText(&c, sh.outColors()))
+		sh.out.printText(changeText(&c, sh.outColors()))
 	}
 	return nil
 }
 
-func differences(n int) string {
+func formatDifferences(n int) string {
 	if n == 0 {
 		return "no differences"
 	}
-	return plural(n, "key") + " differ"
+	return formatCount(n, "key") + " differ"
 }
 
-// between returns the two points that diff compares.
-func between(p *app.Process, args []string) (from, to string, err error) {
+// diffPoints returns the two points that diff compares.
+func diffPoints(p *app.Process, args []string) (from, to string, err error) {
 	if len(args) == 2 {
 		if strings.HasPrefix(args[1], "@") {
 			run, _, _ := strings.Cut(args[0], "@")
@@ -83,11 +83,11 @@ func between(p *app.Process, args []string) (from, to string, err error) {
 	if err != nil || at > 0 {
 		return args[0], run, err
 	}
-	list, err := p.Checkpoints(context.Background(), run)
+	list, err := p.ListCheckpoints(context.Background(), run)
 	if err != nil || len(list) == 0 {
 		return run, run, err
 	}
-	return app.At{Run: run, At: list[len(list)-1].At}.String(), run, nil
+	return app.RunPoint{Run: run, At: list[len(list)-1].At}.String(), run, nil
 }
 
 // changeText returns a change for people: the sign of what happened, the key, and the old
@@ -100,7 +100,7 @@ func changeText(c *app.Change, colors bool) string {
 	case c.Is == nil:
 		sign, color = "-", red
 	}
-	head := paint(colors, color, sign) + " " + paint(colors, bold, c.Path+c.Key)
+	head := paintText(colors, color, sign) + " " + paintText(colors, bold, c.Path+c.Key)
 	var was, is []string
 	if c.Was != nil {
 		was = valueLines(c.Was)
@@ -109,18 +109,18 @@ func changeText(c *app.Change, colors bool) string {
 		is = valueLines(c.Is)
 	}
 	switch {
-	case c.Was == nil && short(is):
+	case c.Was == nil && isShort(is):
 		return head + ": " + is[0]
-	case c.Is == nil && short(was):
+	case c.Is == nil && isShort(was):
 		return head + ": " + was[0]
-	case c.Was != nil && c.Is != nil && short(was) && short(is):
+	case c.Was != nil && c.Is != nil && isShort(was) && isShort(is):
 		return head + ": " + was[0] + " -> " + is[0]
 	}
-	return head + "\n" + unlike(was, is, colors)
+	return head + "\n" + formatDiff(was, is, colors)
 }
 
-// unlike shows the lines in which two values differ.
-func unlike(was, is []string, colors bool) string {
+// formatDiff shows the lines in which two values differ.
+func formatDiff(was, is []string, colors bool) string {
 	head := 0
 	for head < min(len(was), len(is)) && was[head] == is[head] {
 		head++
@@ -132,15 +132,15 @@ func unlike(was, is []string, colors bool) string {
 	var b strings.Builder
 	same := func(n int) {
 		if n > 0 {
-			fmt.Fprintf(&b, "    (%s alike)\n", plural(n, "line"))
+			fmt.Fprintf(&b, "    (%s alike)\n", formatCount(n, "line"))
 		}
 	}
 	same(head)
 	for _, line := range was[head : len(was)-tail] {
-		b.WriteString("  " + paint(colors, red, "- "+line) + "\n")
+		b.WriteString("  " + paintText(colors, red, "- "+line) + "\n")
 	}
 	for _, line := range is[head : len(is)-tail] {
-		b.WriteString("  " + paint(colors, green, "+ "+line) + "\n")
+		b.WriteString("  " + paintText(colors, green, "+ "+line) + "\n")
 	}
 	same(tail)
 	return b.String()

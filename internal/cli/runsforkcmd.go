@@ -22,39 +22,39 @@ func (sh *shell) runsForkCommand() *cobra.Command {
 "raddle resume": finished steps are not run again, and the current step starts again.`,
 		Example: `  raddle runs fork 06ab@7
   raddle resume $(raddle runs fork 06ab@7)`,
-		Args:              want(1, 1, "the id of a run"),
+		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: sh.completePoints(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.fork(args[0], output)
+			return sh.forkRun(args[0], output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the id as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
-func (sh *shell) fork(from, output string) error {
-	p, err := sh.app()
+func (sh *shell) forkRun(from, output string) error {
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	id, origin, err := p.Fork(context.Background(), from)
+	id, origin, err := p.ForkRun(context.Background(), from)
 	if err != nil {
 		return err
 	}
 	if !sh.quiet {
-		sh.err.line(fmt.Sprintf("raddle: run %s is a copy of %s\nnext: raddle resume %s", sh.err.paint(cyan, id), origin, id))
+		sh.err.printLine(fmt.Sprintf("raddle: run %s is a copy of %s\nnext: raddle resume %s", sh.err.paintText(cyan, id), origin, id))
 	}
 	if output == formatJSON {
-		return sh.json(struct {
-			Run  string `json:"run"`
-			From app.At `json:"from"`
+		return sh.printJSON(struct {
+			Run  string       `json:"run"`
+			From app.RunPoint `json:"from"`
 		}{id, origin})
 	}
-	sh.out.text(id)
+	sh.out.printText(id)
 	return nil
 }
 
@@ -68,30 +68,30 @@ everything else is text. The journal keeps the old values. The current step star
 questions; to edit an older checkpoint, fork it and edit the copy.`,
 		Example: `  raddle runs edit 06ab severity=high
   raddle runs edit 06ab 'owners=[ann, bob]' approved=true`,
-		Args:              want(2, -1, "the id of a run, or KEY=VALUE,"),
+		Args:              checkArgCount(2, -1, "the id of a run, or KEY=VALUE,"),
 		ValidArgsFunction: sh.completeRuns(1, func(r app.RunInfo) bool { return !r.Final && r.Status != app.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.edit(args[0], args[1:], output)
+			return sh.editRun(args[0], args[1:], output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the result as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
-func (sh *shell) edit(id string, words []string, output string) error {
-	set, err := settings(words)
+func (sh *shell) editRun(id string, words []string, output string) error {
+	set, err := parseSettings(words)
 	if err != nil {
 		return err
 	}
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	d, err := p.Show(context.Background(), id)
+	d, err := p.ReadRunDetail(context.Background(), id)
 	if err != nil {
 		return err
 	}
@@ -99,37 +99,37 @@ func (sh *shell) edit(id string, words []string, output string) error {
 	for _, v := range d.Snapshot.Values {
 		known = append(known, v.Key)
 	}
-	at, err := p.Edit(context.Background(), id, set)
+	at, err := p.EditRun(context.Background(), id, set)
 	if err != nil {
 		return err
 	}
 	for _, s := range set {
 		keys = append(keys, s.Key)
 		if !slices.Contains(known, s.Key) && !sh.quiet {
-			sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " the state had no key " + quote(s.Key) + meantKey(s.Key, known))
+			sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " the state had no key " + quoteWord(s.Key) + suggestKey(s.Key, known))
 		}
 	}
 	if !sh.quiet {
-		sh.err.line(fmt.Sprintf("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, list(keys), at.Run))
+		sh.err.printLine(fmt.Sprintf("raddle: run %s is edited at @%d: %s\nnext: raddle resume %s", at.Run, at.At, joinWords(keys), at.Run))
 	}
 	if output == formatJSON {
-		return sh.json(struct {
-			app.At
+		return sh.printJSON(struct {
+			app.RunPoint
 			Keys []string `json:"keys"`
 		}{at, keys})
 	}
 	return nil
 }
 
-func meantKey(key string, known []string) string {
+func suggestKey(key string, known []string) string {
 	if near := wording.FindNearest(key, known); near != "" {
 		return "; did you mean " + near + "?"
 	}
 	return ""
 }
 
-// settings reads KEY=VALUE words.
-func settings(words []string) ([]app.Setting, error) {
+// parseSettings reads KEY=VALUE words.
+func parseSettings(words []string) ([]app.Setting, error) {
 	var set []app.Setting
 	for _, word := range words {
 		key, text, ok := strings.Cut(word, "=")

@@ -23,7 +23,7 @@ func (sh *shell) runsShowCommand() *cobra.Command {
 		Short:             "Show a run: status, path, state and result",
 		Long:              "raddle reads only the run's journal: the agent need not exist any more.",
 		Example:           "  raddle runs show 06ab --output json\n  raddle runs show 06ab@7",
-		Args:              want(1, 1, "the id of a run"),
+		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: sh.completePoints(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
@@ -33,12 +33,12 @@ func (sh *shell) runsShowCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
-// shown is a run as "runs show --output json" writes it.
-type shown struct {
+// runView is a run as "runs show --output json" writes it.
+type runView struct {
 	app.RunInfo
 	At        int64            `json:"at,omitempty"` // the checkpoint that is shown; absent: the current state
 	Questions []graph.Question `json:"questions"`
@@ -47,47 +47,47 @@ type shown struct {
 	State     json.RawMessage  `json:"state"`
 	Path      []any            `json:"path"`
 	Next      []string         `json:"next"`
-	Usage     usage            `json:"usage"`
+	Usage     usageReport      `json:"usage"`
 	Warnings  []string         `json:"warnings"` // replies of models that are not full answers, and an agent's open items
 	Calls     []app.ToolCall   `json:"tool_calls"`
 	Searches  []flow.Search    `json:"searches"` // in knowledge bases, with their results
 	Seconds   float64          `json:"active_seconds"`
 	Start     *app.Record      `json:"start"`       // null: the command line did not start it
 	Points    []app.Checkpoint `json:"checkpoints"` // newest first
-	Forks     []app.At         `json:"forks"`       // runs that were forked from it, and where
+	Forks     []app.RunPoint   `json:"forks"`       // runs that were forked from it, and where
 	Tree      treeNode         `json:"tree"`        // the parts that worked, and their cost
 }
 
 func (sh *shell) showRun(point, output string) error {
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	d, err := p.Show(context.Background(), point)
+	d, err := p.ReadRunDetail(context.Background(), point)
 	if err != nil {
 		return err
 	}
-	s, err := sh.describe(p, d)
+	s, err := sh.describeRun(p, d)
 	if err != nil {
 		return err
 	}
 	if output == formatJSON {
-		return sh.json(s)
+		return sh.printJSON(s)
 	}
-	sh.out.text(shownText(s))
+	sh.out.printText(shownText(s))
 	return nil
 }
 
-// describe gathers what to show of a run.
-func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
+// describeRun gathers what to show of a run.
+func (sh *shell) describeRun(p *app.Process, d *app.RunDetail) (*runView, error) {
 	ctx := context.Background()
 	r := emptyReport(0, nil)
 	if err := sh.fromJournal(d, r); err != nil {
 		return nil, err
 	}
-	s := &shown{RunInfo: d.RunInfo, At: d.At, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
-		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []app.At{}}
-	models, err := p.Calls(ctx, d.Run)
+	s := &runView{RunInfo: d.RunInfo, At: d.At, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
+		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []app.RunPoint{}}
+	models, err := p.ReadModelCalls(ctx, d.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -107,22 +107,22 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 		return nil, err
 	}
 	s.Calls = append([]app.ToolCall{}, calls...)
-	if s.Searches, err = p.Searches(ctx, d); err != nil {
+	if s.Searches, err = p.ListSearches(ctx, d); err != nil {
 		return nil, err
 	}
-	tree, err := p.Tree(ctx, d)
+	tree, err := p.ReadTree(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	s.Tree = treeOf(p, tree)
 	s.Warnings = append(s.Warnings, s.Tree.blocked()...)
-	if s.Points, err = p.Checkpoints(ctx, d.Run); err != nil {
+	if s.Points, err = p.ListCheckpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}
-	all, err := p.Runs(ctx, "")
+	all, err := p.ListRuns(ctx, "")
 	for _, other := range all {
 		if other.From != nil && other.From.Run == d.Run {
-			s.Forks = append(s.Forks, app.At{Run: other.Run, At: other.From.At})
+			s.Forks = append(s.Forks, app.RunPoint{Run: other.Run, At: other.From.At})
 		}
 	}
 	return s, err
@@ -130,7 +130,7 @@ func (sh *shell) describe(p *app.Process, d *app.RunDetail) (*shown, error) {
 
 // openItems reports, from the values of its state, an agent that ended with open items on its
 // todo list although it was asked to continue; "" if it did not.
-func openItems(values []graph.Stored) string {
+func openItems(values []graph.StoredValue) string {
 	var list agent.TodoList
 	continued := 0
 	for _, v := range values {
@@ -154,14 +154,14 @@ func openItems(values []graph.Stored) string {
 }
 
 // shownText returns a run for people.
-func shownText(s *shown) string {
+func shownText(s *runView) string {
 	var b strings.Builder
 	row := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(&b, "%-10s %s\n", name, strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n           "))
 		}
 	}
-	row("run", app.At{Run: s.Run, At: s.At}.String())
+	row("run", app.RunPoint{Run: s.Run, At: s.At}.String())
 	row("status", s.Status)
 	row("reason", s.Reason)
 	row("agent", s.Agent)
@@ -170,18 +170,18 @@ func shownText(s *shown) string {
 	}
 	if r := s.Start; r != nil {
 		row("directory", r.Dir)
-		row("model", plainText(list(s.Usage.Models)))
-		row("variables", pairs(r.Variables))
+		row("model", plainText(joinWords(s.Usage.Models)))
+		row("variables", formatVariables(r.Variables))
 		row("prompt", r.Prompt)
 	}
 	if s.From != nil {
 		row("forked", "from "+s.From.String())
 	}
-	row("started", s.Started.Local().Format(time.DateTime)+" ("+ago(time.Since(s.Started))+")")
-	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+ago(time.Since(s.Updated))+")")
+	row("started", s.Started.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Started))+")")
+	row("updated", s.Updated.Local().Format(time.DateTime)+" ("+formatAge(time.Since(s.Updated))+")")
 	row("active", fmt.Sprintf("%.2fs", s.Seconds))
 	row("path", pathText(s.Path))
-	row("next", list(s.Next))
+	row("next", joinWords(s.Next))
 	if u := s.Usage; u.Calls > 0 {
 		row("usage", u.String())
 	}
@@ -202,7 +202,7 @@ func shownText(s *shown) string {
 	}
 	switch {
 	case s.At > 0:
-		row("go back", "raddle runs fork "+app.At{Run: s.Run, At: s.At}.String())
+		row("go back", "raddle runs fork "+app.RunPoint{Run: s.Run, At: s.At}.String())
 	case s.Output != nil:
 		row("output", *s.Output)
 	case s.Status != app.Running && !s.Final:
@@ -221,16 +221,16 @@ const (
 func searchesText(searches []flow.Search) string {
 	var b strings.Builder
 	for _, s := range searches {
-		fmt.Fprintf(&b, "%s\n", brief(s.Query))
+		fmt.Fprintf(&b, "%s\n", shortenLine(s.Query))
 		for _, c := range s.Chunks {
-			fmt.Fprintf(&b, "  %s, part %d: %s\n", plainText(c.Source), c.Index+1, brief(c.Text))
+			fmt.Fprintf(&b, "  %s, part %d: %s\n", plainText(c.Source), c.Index+1, shortenLine(c.Text))
 		}
 	}
 	return b.String()
 }
 
-// brief returns a text on one line, cut to a maximum length.
-func brief(s string) string {
+// shortenLine returns a text on one line, cut to a maximum length.
+func shortenLine(s string) string {
 	s = plainText(strings.Join(strings.Fields(s), " "))
 	if r := []rune(s); len(r) > mostCallText {
 		return string(r[:mostCallText]) + "..."
@@ -264,12 +264,12 @@ func pointText(c *app.Checkpoint) string {
 		what += " in " + orElse(strings.TrimSuffix(app.PlainPath(c.Path), "/"), "the lead")
 	}
 	if len(c.Next) > 0 {
-		what += ", then " + list(c.Next)
+		what += ", then " + joinWords(c.Next)
 	}
 	return what
 }
 
-func statusOf(s *shown) graph.Status {
+func statusOf(s *runView) graph.Status {
 	if len(s.Questions) > 0 {
 		return graph.Waiting
 	}
@@ -284,7 +284,7 @@ func pathText(path []any) string {
 		case string:
 			parts = append(parts, p)
 		case []string:
-			parts = append(parts, "["+list(p)+"]")
+			parts = append(parts, "["+joinWords(p)+"]")
 		}
 	}
 	const most = 40
@@ -294,8 +294,8 @@ func pathText(path []any) string {
 	return strings.Join(parts, " -> ")
 }
 
-// pairs writes variables, sorted by their names.
-func pairs(m map[string]string) string {
+// formatVariables writes variables, sorted by their names.
+func formatVariables(m map[string]string) string {
 	var list []string
 	for k, v := range m {
 		list = append(list, k+"="+v)
@@ -317,17 +317,17 @@ func (sh *shell) runsHistoryCommand() *cobra.Command {
 		Use:               "history RUN",
 		Short:             "List the records of a run's journal, newest first",
 		Example:           `  raddle runs history 06ab`,
-		Args:              want(1, 1, "the id of a run"),
+		Args:              checkArgCount(1, 1, "the id of a run"),
 		ValidArgsFunction: sh.completeRuns(1, nil),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
 			}
-			return sh.history(args[0], output)
+			return sh.printHistory(args[0], output)
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write the list as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
@@ -345,12 +345,12 @@ func lineOf(e *graph.Entry) historyLine {
 	return historyLine{e.Seq, e.Time, e.Kind.String(), e.Path, e.What, e.Next}
 }
 
-func (sh *shell) history(id, output string) error {
-	p, err := sh.app()
+func (sh *shell) printHistory(id, output string) error {
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	_, entries, err := p.History(context.Background(), id)
+	_, entries, err := p.ReadHistory(context.Background(), id)
 	if err != nil {
 		return err
 	}
@@ -359,14 +359,14 @@ func (sh *shell) history(id, output string) error {
 		lines = append(lines, lineOf(&e))
 	}
 	if output == formatJSON {
-		return sh.json(lines)
+		return sh.printJSON(lines)
 	}
 	for _, l := range lines {
 		text := fmt.Sprintf("%6d  %s  %-9s %s", l.Seq, l.Time.Local().Format("15:04:05.000"), l.Kind, l.Path+l.What)
 		if len(l.Next) > 0 {
-			text += " -> " + list(l.Next)
+			text += " -> " + joinWords(l.Next)
 		}
-		sh.out.text(strings.TrimRight(text, " "))
+		sh.out.printText(strings.TrimRight(text, " "))
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ records of its model calls, so that usage counts only what is left. The flags sa
 journal can be cut only at a snapshot, so more may stay.`,
 		Example: `  raddle runs prune 06ab
   raddle runs prune --keep-steps 10 06ab 06ac`,
-		Args:              want(1, -1, "the id of a run"),
+		Args:              checkArgCount(1, -1, "the id of a run"),
 		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return r.Status != app.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
@@ -40,7 +40,7 @@ journal can be cut only at a snapshot, so more may stay.`,
 			if keep.Records < 0 || keep.Steps < 0 {
 				return badUsage("give 0 or more", "the number of records or steps cannot be negative")
 			}
-			return sh.prune(args, keep, output)
+			return sh.pruneRuns(args, keep, output)
 		},
 	}
 	flags := cmd.Flags()
@@ -48,28 +48,28 @@ journal can be cut only at a snapshot, so more may stay.`,
 	flags.IntVar(&keep.Records, "keep-records", 0, "keep the newest `N` records")
 	flags.StringVar(&age, "keep-since", "", "keep what was written in the last `TIME`: 12h, 7d")
 	flags.StringVar(&output, "output", formatText, "write what is left as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
-func (sh *shell) prune(ids []string, keep graph.Keep, output string) error {
-	p, err := sh.app()
+func (sh *shell) pruneRuns(ids []string, keep graph.Keep, output string) error {
+	p, err := sh.openProcess()
 	if err != nil {
 		return err
 	}
-	left := []app.Pruned{}
+	left := []app.PruneResult{}
 	for _, id := range ids {
-		one, err := p.Prune(context.Background(), id, keep)
+		one, err := p.PruneRun(context.Background(), id, keep)
 		if err != nil {
 			return err
 		}
 		left = append(left, one)
 		if !sh.quiet {
-			sh.err.line(fmt.Sprintf("raddle: run %s begins at @%d, %s removed", one.Run, one.First, plural(int(one.Removed), "record")))
+			sh.err.printLine(fmt.Sprintf("raddle: run %s begins at @%d, %s removed", one.Run, one.First, formatCount(int(one.Removed), "record")))
 		}
 	}
 	if output == formatJSON {
-		return sh.json(left)
+		return sh.printJSON(left)
 	}
 	return nil
 }
@@ -86,38 +86,38 @@ func (sh *shell) runsGCCommand() *cobra.Command {
 of the runs. That needs as much free disk space as the remaining runs take.`,
 		Example: `  raddle runs gc
   raddle runs gc --older-than 12h`,
-		Args: want(0, 0, ""),
+		Args: checkArgCount(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			d, err := parseAge("--older-than", age)
 			if err != nil {
 				return err
 			}
-			p, err := sh.app()
+			p, err := sh.openProcess()
 			if err != nil {
 				return err
 			}
-			ids, err := p.Over(context.Background(), d)
+			ids, err := p.ListEndedRuns(context.Background(), d)
 			if err != nil {
 				return err
 			}
 			if len(ids) == 0 && !sh.quiet {
-				sh.err.line("nothing to remove: no run ended that long ago")
+				sh.err.printLine("nothing to remove: no run ended that long ago")
 			}
-			if err := p.RemoveAll(context.Background(), ids, sh.removed); err != nil {
+			if err := p.RemoveRuns(context.Background(), ids, sh.reportRemoved); err != nil {
 				return err
 			}
-			return sh.compact(p)
+			return sh.compactStore(p)
 		},
 	}
 	cmd.Flags().StringVar(&age, "older-than", oldRun, "remove what ended `TIME` ago: 12h, 7d")
 	return cmd
 }
 
-// compact returns the space of removed runs to the file system.
-func (sh *shell) compact(p *app.Process) error {
-	before, after, err := p.Compact(context.Background())
+// compactStore returns the space of removed runs to the file system.
+func (sh *shell) compactStore(p *app.Process) error {
+	before, after, err := p.CompactStore(context.Background())
 	if err == nil && after < before && !sh.quiet {
-		sh.err.line(fmt.Sprintf("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before)))
+		sh.err.printLine(fmt.Sprintf("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before)))
 	}
 	return err
 }

@@ -35,26 +35,26 @@ func TestEventsConform(t *testing.T) {
 		graph.TaskDone{Err: errors.New("x"), Took: time.Second, Attempts: 2, Recorded: true, Waiting: true, Failed: true, Cached: true},
 		graph.StepCommitted{Nodes: []string{"a"}, Keys: []string{"k"}, Next: []string{"b"}, Moves: []graph.Move{{From: "a", To: []string{"b"}}, {From: "c"}}, Dropped: []string{"d"}, Halted: true},
 		graph.StepCommitted{},
-		graph.Asked{Question: q},
-		graph.Answered{ID: "a", Ahead: true, Refused: "no"},
+		graph.QuestionAsked{Question: q},
+		graph.QuestionAnswered{ID: "a", Ahead: true, Refused: "no"},
 		graph.RunEnded{Result: graph.Result{Status: graph.Done, Value: map[string]any{"output": "x", "exit_code": 70}, Steps: 1}},
 		graph.RunEnded{Result: graph.Result{Status: graph.Waiting, Questions: []graph.Question{q}, Breaks: []graph.Break{{Node: "a", After: true}}, Err: errors.New("x")}},
 	}
 	for _, v := range []any{
 		flow.ModelCall{Model: "m", Active: true, Tools: []string{"t"}}, flow.ModelCall{}, flow.Delta{Text: "t"},
 		flow.ModelDone{Model: "m", Usage: llm.Usage{Input: 1, Output: 2, Cached: 3, Reasoning: 4}}, flow.ModelDone{},
-		flow.ScriptRun{Script: "s"}, flow.Merged{Keys: []string{"k"}}, flow.ScriptNext{Node: "n"}, flow.Spawned{Agent: "a", Prompt: "p"},
-		flow.Extracting{Repair: true}, flow.Extracting{}, flow.Warning{Text: "w"},
-		agent.TextDelta{Text: "t"}, agent.ReasoningDelta{Text: "t"}, agent.Replied{Message: said, Model: "m", Usage: used, Stop: llm.StopTools, Cost: 1.5, Priced: true},
-		agent.Replied{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.Replied{Message: llm.Message{Role: llm.RoleAssistant}},
+		flow.ScriptRun{Script: "s"}, flow.KeysMerged{Keys: []string{"k"}}, flow.ScriptNext{Node: "n"}, flow.ChildSpawned{Agent: "a", Prompt: "p"},
+		flow.ExtractionStarted{Repair: true}, flow.ExtractionStarted{}, flow.Warning{Text: "w"},
+		agent.TextDelta{Text: "t"}, agent.ReasoningDelta{Text: "t"}, agent.ReplyDone{Message: said, Model: "m", Usage: used, Stop: llm.StopTools, Cost: 1.5, Priced: true},
+		agent.ReplyDone{Message: llm.Message{Role: llm.RoleTool, Parts: []llm.Part{result}}}, agent.ReplyDone{Message: llm.Message{Role: llm.RoleAssistant}},
 		agent.ToolStarted{ID: "i", Name: "n", Args: json.RawMessage(`{"a":1}`)}, agent.ToolProgress{ID: "i", Name: "n", Text: "t"}, agent.ToolDone{ID: "i", Name: "n", Text: "t", Error: true, Took: time.Second},
-		agent.Shortened{Messages: 1, Tokens: 2, Limit: 3, Summary: true}, agent.Summed{Model: "m", Usage: used}, agent.Spending{Spend: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
+		agent.WindowShortened{Messages: 1, Tokens: 2, Limit: 3, Summary: true}, agent.SummaryDone{Model: "m", Usage: used}, agent.SpendReport{Spend: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
 		team.AgentStarted{ID: "i", Agent: "a", Parent: "lead", Task: "1", Purpose: "p", Resumed: true}, team.AgentStarted{}, team.AgentQueued{ID: "i", Agent: "a", Parent: "lead", Purpose: "p"}, team.AgentQueued{},
 		team.AgentEnded{ID: "i", Agent: "a", Status: "failed", Error: "x", Spent: agent.Spend{Calls: 1, ToolCalls: 2, Usage: used, Money: 1.5, Unpriced: 1}},
 		team.AgentEnded{Status: "completed"}, team.AgentEnded{Status: "cancelled"}, team.TaskWaiting{ID: "1", Subject: "s", Agent: "a", Parent: "lead"},
-		agent.Retrying{Reason: "rate limited", Wait: time.Second, Request: 2}, agent.Spending{}, agent.Continuing{Count: 1, Max: 2, Open: 3}, agent.Warning{Text: "w"},
+		agent.RetryScheduled{Reason: "rate limited", Wait: time.Second, Request: 2}, agent.SpendReport{}, agent.ContinuationSent{Count: 1, Max: 2, Open: 3}, agent.Warning{Text: "w"},
 	} {
-		bodies = append(bodies, graph.Emitted{Value: v})
+		bodies = append(bodies, graph.ValueEmitted{Value: v})
 	}
 	for s := graph.Done; s < graph.Crashed; s++ {
 		bodies = append(bodies, graph.RunEnded{Result: graph.Result{Status: s}})

@@ -20,16 +20,16 @@ func (sh *shell) schemaCommand() *cobra.Command {
 		Long: `"result" is the schema of what --output json writes, "events" that of each line of --output stream-json.
 They are for run and resume.`,
 		Example:   `  raddle schema result > result.schema.json`,
-		Args:      want(1, 1, "the name of a schema"),
+		Args:      checkArgCount(1, 1, "the name of a schema"),
 		ValidArgs: names,
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch args[0] {
 			case "events":
-				sh.out.text(eventsSchema)
+				sh.out.printText(eventsSchema)
 			case "result":
-				sh.out.text(resultSchema)
+				sh.out.printText(resultSchema)
 			default:
-				return badUsage(meant(args[0], names), "there is no schema %q", args[0])
+				return badUsage(suggestWord(args[0], names), "there is no schema %q", args[0])
 			}
 			return nil
 		},

@@ -264,7 +264,7 @@ func newLeaks(t *testing.T, secrets []planted) (*workplace, *leakyModel) {
 // TestPlantedSecrets lets scripts, tools, servers, models and documents give away
 // 40 secrets in every form, and searches for them in everything that raddle writes or sends.
 func TestPlantedSecrets(t *testing.T) {
-	testneed.Programs(t, "python3")
+	testneed.RequirePrograms(t, "python3")
 	secrets := plant()
 	if len(secrets) != 40 {
 		t.Fatalf("%d secrets", len(secrets))

@@ -28,7 +28,7 @@ import (
 // TestSeeds runs the archives of testdata/seeds: one for each example of the documents that the file formats come from. The
 // examples stand there as they were written, with as much around them as they name.
 func TestSeeds(t *testing.T) {
-	testneed.Programs(t, "bash", "curl", "python3")
+	testneed.RequirePrograms(t, "bash", "curl", "python3")
 	params := scriptParams("testdata/seeds")
 	web := newWeb(t)
 	setup := params.Setup

@@ -16,7 +16,7 @@ import (
 
 func needBash(t *testing.T) {
 	t.Helper()
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 }
 
 // A gate is a named pipe between a test and a script: the script waits in it until

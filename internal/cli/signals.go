@@ -40,11 +40,11 @@ func (sh *shell) newStopper() *stopper {
 	s.ctx, s.cut = context.WithCancelCause(context.Background())
 	s.asking, s.mute = context.WithCancel(s.ctx)
 	signal.Notify(s.signal, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	s.done.Go(s.listen)
+	s.done.Go(s.handleSignals)
 	return s
 }
 
-func (s *stopper) listen() {
+func (s *stopper) handleSignals() {
 	var late <-chan time.Time
 	count := 0
 	for {
@@ -52,12 +52,12 @@ func (s *stopper) listen() {
 		case <-s.stop:
 			return
 		case <-late:
-			s.say("The step takes too long. Stopping now.")
-			s.cancel()
+			s.showText("The step takes too long. Stopping now.")
+			s.cancelWork()
 		case got := <-s.signal:
 			count++
 			if count == 1 {
-				s.drain(got)
+				s.drainStep(got)
 			}
 			switch {
 			case count == 1 && got != os.Interrupt:
@@ -65,65 +65,65 @@ func (s *stopper) listen() {
 				defer timer.Stop()
 				late = timer.C
 			case count == 2:
-				s.say("Stopping now. " + again(got, "to quit at once"))
-				s.cancel()
+				s.showText("Stopping now. " + repeatHint(got, "to quit at once"))
+				s.cancelWork()
 			case count > 2:
 				s.sh.keys.Release()
-				s.sh.err.still()
+				s.sh.err.clearStatus()
 				s.quit(signalCode(got))
 			}
 		}
 	}
 }
 
-// drain lets the current step finish. Ctrl-C interrupts a reply at once if nothing else is running: an agent calls its model again. Every signal ends a wait for a provider.
-func (s *stopper) drain(got os.Signal) {
+// drainStep lets the current step finish. Ctrl-C interrupts a reply at once if nothing else is running: an agent calls its model again. Every signal ends a wait for a provider.
+func (s *stopper) drainStep(got os.Signal) {
 	s.mu.Lock()
 	s.first = got
 	s.mu.Unlock()
-	asking := s.asking.Err() == nil && s.sh.busy()
+	asking := s.asking.Err() == nil && s.sh.isBusy()
 	close(s.pause)
 	s.mute()
 	switch w := s.sh.watching.Load(); {
 	case s.sh.lent.Load():
-		s.cancel() // it waits for a person
+		s.cancelWork() // it waits for a person
 	case !asking:
 	case w != nil && (w.onlyWaits() || got == os.Interrupt && w.onlyReplies()):
-		s.cancel()
+		s.cancelWork()
 	default:
-		s.say("Stopping after this step. " + again(got, "to stop now"))
+		s.showText("Stopping after this step. " + repeatHint(got, "to stop now"))
 	}
 }
 
-// again says what another signal does: only Ctrl-C can be pressed.
-func again(got os.Signal, effect string) string {
+// repeatHint says what another signal does: only Ctrl-C can be pressed.
+func repeatHint(got os.Signal, effect string) string {
 	if got != os.Interrupt {
 		return ""
 	}
 	return "Press Ctrl-C again " + effect + "."
 }
 
-// say shows a text: below the live lines if there are any, otherwise as a line.
-func (s *stopper) say(text string) {
+// showText shows a text: below the live lines if there are any, otherwise as a line.
+func (s *stopper) showText(text string) {
 	text = strings.TrimSpace(text)
 	if w := s.sh.watching.Load(); w != nil && w.live != nil {
 		w.live.setNotice(text)
 		return
 	}
-	s.sh.err.line("raddle: " + text)
+	s.sh.err.printLine("raddle: " + text)
 }
 
-// cancel interrupts running work.
-func (s *stopper) cancel() { s.cut(fmt.Errorf("interrupted")) }
+// cancelWork interrupts running work.
+func (s *stopper) cancelWork() { s.cut(fmt.Errorf("interrupted")) }
 
-// got returns the first signal, or nil.
-func (s *stopper) got() os.Signal {
+// firstSignal returns the first signal, or nil.
+func (s *stopper) firstSignal() os.Signal {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.first
 }
 
-func (s *stopper) stopped() bool { return s.got() != nil }
+func (s *stopper) isStopped() bool { return s.firstSignal() != nil }
 
 func (s *stopper) close() {
 	signal.Stop(s.signal)

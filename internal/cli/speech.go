@@ -7,36 +7,36 @@ import (
 	"raddle.dev/graph"
 )
 
-// speech shows the text of an agent's model while the model writes it, on a terminal.
-type speech struct {
+// replyStream shows the text of an agent's model while the model writes it, on a terminal.
+type replyStream struct {
 	sh   *shell
 	said strings.Builder // of the current reply, or the last one
 	over bool            // that reply is complete
 }
 
-// speech returns how a run's result is shown before its end: nil for results that go to
+// newReplyStream returns how a run's result is shown before its end: nil for results that go to
 // a program, and for graphs, whose result is not the text of a model.
-func (d *drive) speech() *speech {
+func (d *drive) newReplyStream() *replyStream {
 	if d.still || d.format != formatText || !d.sh.out.IsTerminal() || d.run.Agent.Config == nil {
 		return nil
 	}
-	return &speech{sh: d.sh}
+	return &replyStream{sh: d.sh}
 }
 
 // leadPath is the path of the agent that the user talks to, if it can spawn others.
 const leadPath = leadOf + "/"
 
-// voice reports whether text at a path of an agent's run is addressed to the
+// isReaderPath reports whether text at a path of an agent's run is addressed to the
 // user. Conversations below the run's own are not.
-func voice(path string) bool { return path == "" || path == leadPath }
+func isReaderPath(path string) bool { return path == "" || path == leadPath }
 
-// event handles an event.
-func (s *speech) event(ev graph.Event) {
-	if !voice(ev.Path) {
+// handleEvent handles an event.
+func (s *replyStream) handleEvent(ev graph.Event) {
+	if !isReaderPath(ev.Path) {
 		return
 	}
 	switch b := ev.Body.(type) {
-	case graph.Emitted:
+	case graph.ValueEmitted:
 		switch v := b.Value.(type) {
 		case agent.TextDelta:
 			if s.over {
@@ -44,30 +44,30 @@ func (s *speech) event(ev graph.Event) {
 				s.over = false
 			}
 			s.said.WriteString(v.Text)
-			s.sh.err.pass(s.sh.out, plainText(v.Text))
-		case agent.Replied:
+			s.sh.err.passThrough(s.sh.out, plainText(v.Text))
+		case agent.ReplyDone:
 			s.sh.err.endLine(s.sh.out)
 			if s.over { // it has no text
 				s.said.Reset()
 			}
 			s.over = true
-		case agent.Retrying:
-			s.restart()
+		case agent.RetryScheduled:
+			s.resetReply()
 		}
 	case graph.TaskRetry, graph.RunEnded:
-		s.restart()
+		s.resetReply()
 	}
 }
 
-// restart forgets the text of the current reply: the model will send it again.
-func (s *speech) restart() {
+// resetReply forgets the text of the current reply: the model will send it again.
+func (s *replyStream) resetReply() {
 	s.sh.err.endLine(s.sh.out)
 	if !s.over {
 		s.said.Reset()
 	}
 }
 
-// whole reports whether a result has been shown completely.
-func (s *speech) whole(result string) bool {
+// isShownInFull reports whether a result has been shown completely.
+func (s *replyStream) isShownInFull(result string) bool {
 	return s != nil && s.over && s.said.String() == result
 }

@@ -9,8 +9,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// spending is the cost of models during this process.
-type spending struct {
+// spendTotal is the cost of models during this process.
+type spendTotal struct {
 	calls   int
 	usage   llm.Usage
 	cost    float64  // US dollars
@@ -18,7 +18,7 @@ type spending struct {
 	priced  bool     // the price of at least one call is known
 }
 
-func (s *spending) add(u llm.Usage, model string, cost float64, known bool) {
+func (s *spendTotal) addCall(u llm.Usage, model string, cost float64, known bool) {
 	s.calls++
 	s.usage = s.usage.Add(u)
 	s.cost += cost
@@ -30,11 +30,11 @@ func (s *spending) add(u llm.Usage, model string, cost float64, known bool) {
 }
 
 // String returns the spending on one line, or "".
-func (s *spending) String() string {
+func (s *spendTotal) String() string {
 	if s.calls == 0 {
 		return ""
 	}
-	line := fmt.Sprintf("%s, %d tokens in", plural(s.calls, "model call"), s.usage.Input)
+	line := fmt.Sprintf("%s, %d tokens in", formatCount(s.calls, "model call"), s.usage.Input)
 	if s.usage.Cached > 0 {
 		line += fmt.Sprintf(" (%d cached)", s.usage.Cached)
 	}
@@ -46,11 +46,11 @@ func (s *spending) String() string {
 }
 
 // String returns the model calls of a run's journal on one line.
-func (u usage) String() string {
-	line := fmt.Sprintf("%s, %d tokens in, %d out", plural(u.Calls, "model call"), u.Input, u.Output)
+func (u usageReport) String() string {
+	line := fmt.Sprintf("%s, %d tokens in, %d out", formatCount(u.Calls, "model call"), u.Input, u.Output)
 	var unknown []string
 	if u.Unpriced > 0 {
-		unknown = append(unknown, plural(u.Unpriced, "call"))
+		unknown = append(unknown, formatCount(u.Unpriced, "call"))
 	}
 	switch {
 	case u.Cost != nil:

@@ -8,20 +8,20 @@ import (
 	"raddle.dev/internal/app"
 )
 
-// starter asks the person at the terminal for a prompt for an agent, if there is none: one of its conversation
+// askStarter asks the person at the terminal for a prompt for an agent, if there is none: one of its conversation
 // starters, or a text. For a graph without starters it does not ask, because a graph may need no prompt.
-func (sh *shell) starter(p *app.Process, req *app.Request) error {
-	who := sh.prompter()
+func (sh *shell) askStarter(p *app.Process, req *app.Request) error {
+	who := sh.newPrompter()
 	if req.Prompt != "" || req.Headless || who == nil {
 		return nil
 	}
-	a, err := p.Load(app.Look{Agent: req.Agent, Model: req.Model, Strict: req.Strict})
+	a, err := p.Load(app.LoadRequest{Agent: req.Agent, Model: req.Model, Strict: req.Strict})
 	if err != nil || a.Config == nil && len(a.Starters()) == 0 {
 		return nil // Start reports what is wrong
 	}
-	answer, err := who.ask(context.Background(), graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true})
+	answer, err := who.askQuestion(context.Background(), graph.Question{Kind: "select", Prompt: "What shall " + a.Name + " do?", Options: a.Starters(), Free: true})
 	if errors.Is(err, errParked) {
-		return badUsage("give it: raddle run "+quote(req.Agent)+" PROMPT", "there is no prompt")
+		return badUsage("give it: raddle run "+quoteWord(req.Agent)+" PROMPT", "there is no prompt")
 	}
 	if text, ok := answer.(string); ok {
 		req.Prompt = text

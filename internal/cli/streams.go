@@ -27,7 +27,7 @@ type stdout struct {
 	ends bool // the last byte written ended a line
 	// clean removes known secrets from what is written: a last protection, for texts that
 	// come from files and old journals.
-	clean cleaner
+	clean redactFunc
 }
 
 func (o *stdout) Write(p []byte) (int, error) {
@@ -47,17 +47,17 @@ func (o *stdout) Write(p []byte) (int, error) {
 }
 
 // A cleaner removes secrets from what is written; nil removes nothing.
-type cleaner func([]byte) []byte
+type redactFunc func([]byte) []byte
 
-func (c cleaner) apply(p []byte) []byte {
+func (c redactFunc) apply(p []byte) []byte {
 	if c == nil {
 		return p
 	}
 	return c(p)
 }
 
-// text writes a result for people: with a newline at its end if it has none.
-func (o *stdout) text(s string) {
+// printText writes a result for people: with a newline at its end if it has none.
+func (o *stdout) printText(s string) {
 	if s != "" && !strings.HasSuffix(s, "\n") {
 		s += "\n"
 	}
@@ -70,7 +70,7 @@ func (o *stdout) isPiped() bool {
 	return err == nil && info.Mode()&os.ModeNamedPipe != 0
 }
 
-func exists(path string) bool {
+func fileExists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }

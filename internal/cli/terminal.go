@@ -17,7 +17,7 @@ const redraw = 100 * time.Millisecond
 type terminal struct {
 	*term.Writer
 	colors bool
-	clean  cleaner // removes known secrets from lines
+	clean  redactFunc // removes known secrets from lines
 
 	mu     sync.Mutex
 	status []string  // the live lines; none is wider than the terminal
@@ -39,20 +39,20 @@ func (t *terminal) Write(p []byte) (int, error) {
 		t.held = append(t.held, text)
 		return len(p), nil
 	}
-	t.write(t.hide() + text + t.show())
+	t.writeRaw(t.eraseSequence() + text + t.drawSequence())
 	return len(p), nil
 }
 
-// pass writes a piece of a result to another stream, which may be shown on the same
+// passThrough writes a piece of a result to another stream, which may be shown on the same
 // screen: it removes the live lines, and the next line starts below.
-func (t *terminal) pass(out *stdout, text string) {
+func (t *terminal) passThrough(out *stdout, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.write(t.hide())
+	t.writeRaw(t.eraseSequence())
 	_, _ = out.Write([]byte(text))
 	t.open = !out.ends && t.IsTerminal()
 	if !t.open {
-		t.write(t.release() + t.show())
+		t.writeRaw(t.takeHeld() + t.drawSequence())
 	}
 }
 
@@ -64,22 +64,22 @@ func (t *terminal) endLine(out *stdout) {
 		_, _ = out.Write([]byte("\n"))
 	}
 	t.open = false
-	t.write(t.hide() + t.release() + t.show())
+	t.writeRaw(t.eraseSequence() + t.takeHeld() + t.drawSequence())
 }
 
-// release returns the lines that were held.
-func (t *terminal) release() string {
+// takeHeld returns the lines that were held.
+func (t *terminal) takeHeld() string {
 	text := strings.Join(t.held, "")
 	t.held = nil
 	return text
 }
 
-// line writes a line.
-func (t *terminal) line(s string) { _, _ = t.Write([]byte(s + "\n")) }
+// printLine writes a line.
+func (t *terminal) printLine(s string) { _, _ = t.Write([]byte(s + "\n")) }
 
-// set changes the live lines. It draws them if that is due; otherwise a later set
+// setStatus changes the live lines. It draws them if that is due; otherwise a later set
 // does. Without lines it removes the old ones at once.
-func (t *terminal) set(status []string) {
+func (t *terminal) setStatus(status []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.status = status
@@ -92,58 +92,58 @@ func (t *terminal) set(status []string) {
 		}
 		t.drawn = time.Now()
 	}
-	t.write(t.hide() + t.show())
+	t.writeRaw(t.eraseSequence() + t.drawSequence())
 }
 
-// still removes the live lines.
-func (t *terminal) still() { t.set(nil) }
+// clearStatus removes the live lines.
+func (t *terminal) clearStatus() { t.setStatus(nil) }
 
-// sleep removes the live lines until wake is called.
-func (t *terminal) sleep() {
+// suspendStatus removes the live lines until wake is called.
+func (t *terminal) suspendStatus() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asleep = true
-	t.write(t.hide())
+	t.writeRaw(t.eraseSequence())
 }
 
-// wake shows the live lines again.
-func (t *terminal) wake() {
+// resumeStatus shows the live lines again.
+func (t *terminal) resumeStatus() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asleep = false
-	t.write(t.show())
+	t.writeRaw(t.drawSequence())
 }
 
-// hide returns the text that removes the live lines. A terminal that has become narrower
+// eraseSequence returns the text that removes the live lines. A terminal that has become narrower
 // may show each of them on several lines.
-func (t *terminal) hide() string {
+func (t *terminal) eraseSequence() string {
 	if len(t.shown) == 0 {
 		return ""
 	}
 	cols, _ := t.Size()
 	rows := 0
 	for _, line := range t.shown {
-		rows += max(1, (cells(line)+cols-1)/cols)
+		rows += max(1, (textWidth(line)+cols-1)/cols)
 	}
 	t.shown = nil
-	return term.Rewind(rows)
+	return term.RewindRows(rows)
 }
 
-// show returns the text that draws the live lines.
-func (t *terminal) show() string {
+// drawSequence returns the text that draws the live lines.
+func (t *terminal) drawSequence() string {
 	if t.open || t.asleep {
 		return ""
 	}
 	t.shown = slices.Clone(t.status)
 	lines := make([]string, len(t.status))
 	for i, line := range t.status {
-		lines[i] = t.paint(dim, line)
+		lines[i] = t.paintText(dim, line)
 	}
 	return strings.Join(lines, "\n")
 }
 
-// write writes text in one piece, so that no partial update is visible.
-func (t *terminal) write(text string) {
+// writeRaw writes text in one piece, so that no partial update is visible.
+func (t *terminal) writeRaw(text string) {
 	if text != "" {
 		_, _ = t.Writer.Write([]byte(text))
 	}

@@ -15,7 +15,7 @@ import (
 
 // TestOptionalTmux answers questions in another terminal program, and checks what that shows.
 func TestOptionalTmux(t *testing.T) {
-	testneed.Programs(t, "tmux")
+	testneed.RequirePrograms(t, "tmux")
 	w := newWorkplace(t, asking)
 	exe, err := os.Executable()
 	if err == nil {

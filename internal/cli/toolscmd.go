@@ -37,7 +37,7 @@ the directory of functions. With one they are the agent's.`,
 // outputFlag gives a command --output text or json.
 func outputFlag(cmd *cobra.Command, output *string) *cobra.Command {
 	cmd.Flags().StringVar(output, "output", formatText, "write it as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
@@ -47,7 +47,7 @@ func (sh *shell) toolsLsCommand() *cobra.Command {
 		Use:               "ls [AGENT]",
 		Short:             "List tools",
 		Example:           "  raddle tools ls\n  raddle tools ls examples/assistant --output json",
-		Args:              want(0, 1, ""),
+		Args:              checkArgCount(0, 1, ""),
 		ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			l, err := sh.toolList(output, args, nil)
@@ -55,11 +55,11 @@ func (sh *shell) toolsLsCommand() *cobra.Command {
 				return err
 			}
 			if output == formatJSON {
-				return sh.json(l)
+				return sh.printJSON(l)
 			}
-			sh.out.text(toolsText(l))
+			sh.out.printText(toolsText(l))
 			for _, problem := range l.Problems {
-				sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + problem)
+				sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " " + problem)
 			}
 			return nil
 		},
@@ -72,15 +72,15 @@ func (sh *shell) toolList(output string, args []string, variables map[string]str
 	if err := checkFormat(output, formatText, formatJSON); err != nil {
 		return nil, err
 	}
-	p, err := sh.app()
+	p, err := sh.openProcess()
 	if err != nil {
 		return nil, err
 	}
-	l := app.Look{Variables: variables}
+	l := app.LoadRequest{Variables: variables}
 	if len(args) > 0 {
 		l.Agent = args[0]
 	}
-	return p.Tools(l)
+	return p.ListTools(l)
 }
 
 func toolsText(l *app.ToolList) string {
@@ -102,8 +102,8 @@ func firstLine(s string) string {
 	return plainText(s)
 }
 
-// named splits "[AGENT] NAME".
-func named(args []string) (agent []string, name string) {
+// splitAgentAndName splits "[AGENT] NAME".
+func splitAgentAndName(args []string) (agent []string, name string) {
 	return args[:len(args)-1], args[len(args)-1]
 }
 
@@ -114,36 +114,36 @@ func (sh *shell) toolsShowCommand() *cobra.Command {
 		Short:   "Show what models see of a tool",
 		Long:    "A tool of an MCP server starts the server.",
 		Example: "  raddle tools show fs_grep\n  raddle tools show examples/assistant quote",
-		Args:    want(1, 2, "the name of a tool"),
+		Args:    checkArgCount(1, 2, "the name of a tool"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			agent, name := named(args)
+			agent, name := splitAgentAndName(args)
 			l, err := sh.toolList(output, agent, nil)
 			if err != nil {
 				return err
 			}
-			ctx, stop := interruptible()
+			ctx, stop := signalContext()
 			defer stop()
-			t, err := sh.process.Tool(ctx, l, name)
+			t, err := sh.process.DescribeTool(ctx, l, name)
 			if err != nil {
 				return err
 			}
 			if output == formatJSON {
-				return sh.json(t)
+				return sh.printJSON(t)
 			}
 			var schema bytes.Buffer
 			if json.Indent(&schema, t.Schema, "           ", "  ") != nil {
 				schema.Reset()
 				schema.Write(t.Schema)
 			}
-			sh.out.text(fmt.Sprintf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "tool", t.Name, "from", t.From, "effect", orElse(t.Effect, "not declared"),
+			sh.out.printText(fmt.Sprintf("%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n%-10s %s\n", "tool", t.Name, "from", t.From, "effect", orElse(t.Effect, "not declared"),
 				"about", strings.ReplaceAll(plainText(strings.TrimSpace(t.Description)), "\n", "\n           "), "arguments", schema.String()))
 			return nil
 		},
 	}, &output)
 }
 
-// interruptible returns a context that ends with the signals that end a command.
-func interruptible() (context.Context, context.CancelFunc) {
+// signalContext returns a context that ends with the signals that end a command.
+func signalContext() (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
@@ -156,7 +156,7 @@ func (sh *shell) toolsCallCommand() *cobra.Command {
 nothing. The exit code is 1 if the call fails.`,
 		Example: `  raddle tools call get_current_time
   raddle tools call examples/assistant quote '{"items": ["R-210"]}'`,
-		Args: want(1, 3, "the name of a tool"),
+		Args: checkArgCount(1, 3, "the name of a tool"),
 		RunE: func(_ *cobra.Command, args []string) error { return sh.callTool(args, answers, variables) },
 	}
 	cmd.Flags().StringArrayVar(&answers, "answer", nil, "answer a question of the tool: `TEXT` (repeatable)")
@@ -184,29 +184,29 @@ func (sh *shell) callTool(args, answers, settings []string) error {
 	if err := json.Unmarshal(call.Args, &object); err != nil {
 		return badUsage(`write them like '{"path": "README.md"}'`, "the arguments must be a JSON object: %v", err)
 	}
-	agent, name := named(args)
+	agent, name := splitAgentAndName(args)
 	call.Tool = name
 	l, err := sh.toolList(formatText, agent, variables)
 	if err != nil {
 		return err
 	}
-	given, err := parseAnswers(answers, questions{})
+	given, err := parseAnswers(answers, questionNames{})
 	if err != nil {
 		return err
 	}
-	ctx, stop := interruptible()
+	ctx, stop := signalContext()
 	defer stop()
-	ask := &asker{sh: sh, given: given, prompter: sh.prompter(), stopped: func() bool { return ctx.Err() != nil }}
-	text, failed, err := sh.process.CallTool(ctx, l, call, ask.answer)
+	ask := &asker{sh: sh, given: given, prompter: sh.newPrompter(), stopped: func() bool { return ctx.Err() != nil }}
+	text, failed, err := sh.process.CallTool(ctx, l, call, ask.answerQuestions)
 	switch {
 	case ctx.Err() != nil:
-		return silent{exitInterrupted}
+		return silentExit{exitInterrupted}
 	case err != nil:
 		return err
 	}
-	sh.out.text(text)
+	sh.out.printText(text)
 	if failed {
-		return silent{exitFailed}
+		return silentExit{exitFailed}
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (sh *shell) toolsBuildCommand() *cobra.Command {
 		Long: `Scripts run as they are, so there is nothing to build. This command reads the declarations of their tools and
 reports errors in them, with exit code 3.`,
 		Example:           "  raddle tools build\n  raddle tools build examples/assistant",
-		Args:              want(0, 1, ""),
+		Args:              checkArgCount(0, 1, ""),
 		ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
 			l, err := sh.toolList(formatText, args, nil)
@@ -226,7 +226,7 @@ reports errors in them, with exit code 3.`,
 				return err
 			}
 			for _, problem := range l.Problems {
-				sh.err.line("raddle: " + sh.err.paint(yellow, "warning:") + " " + problem)
+				sh.err.printLine("raddle: " + sh.err.paintText(yellow, "warning:") + " " + problem)
 			}
 			scripts := 0
 			for _, t := range l.Tools {
@@ -235,10 +235,10 @@ reports errors in them, with exit code 3.`,
 				}
 			}
 			if !sh.quiet {
-				sh.err.line(fmt.Sprintf("raddle: nothing to build: %s of %s can be called", plural(scripts, "tool"), plural(len(l.Files)+len(l.Unused), "script")))
+				sh.err.printLine(fmt.Sprintf("raddle: nothing to build: %s of %s can be called", formatCount(scripts, "tool"), formatCount(len(l.Files)+len(l.Unused), "script")))
 			}
 			if len(l.Problems) > 0 {
-				return silent{exitInvalid}
+				return silentExit{exitInvalid}
 			}
 			return nil
 		},

@@ -14,19 +14,19 @@ import (
 
 // treeNode is a part of a run that worked, as "--output json" writes it.
 type treeNode struct {
-	Path      string     `json:"path"`            // of nodes and agents; "": the run
-	Agent     string     `json:"agent,omitempty"` // name of the run's agent, or of a spawned agent
-	Status    string     `json:"status"`
-	Error     string     `json:"error,omitempty"`
-	Started   *time.Time `json:"started"` // null if it has not started
-	Ended     *time.Time `json:"ended"`   // null if it has not ended
-	Seconds   float64    `json:"seconds"` // from its start to its end, or to its newest record
-	Usage     usage      `json:"usage"`   // its own, without that of its children
-	Tools     int        `json:"tool_calls"`
-	Purpose   string     `json:"purpose,omitempty"` // of a spawned agent
-	Task      *team.Task `json:"task,omitempty"`    // the task of a queue that it works on, or that no agent works on yet
-	Questions []string   `json:"questions"`         // ids of its own open questions
-	Children  []treeNode `json:"children"`
+	Path      string      `json:"path"`            // of nodes and agents; "": the run
+	Agent     string      `json:"agent,omitempty"` // name of the run's agent, or of a spawned agent
+	Status    string      `json:"status"`
+	Error     string      `json:"error,omitempty"`
+	Started   *time.Time  `json:"started"` // null if it has not started
+	Ended     *time.Time  `json:"ended"`   // null if it has not ended
+	Seconds   float64     `json:"seconds"` // from its start to its end, or to its newest record
+	Usage     usageReport `json:"usage"`   // its own, without that of its children
+	Tools     int         `json:"tool_calls"`
+	Purpose   string      `json:"purpose,omitempty"` // of a spawned agent
+	Task      *team.Task  `json:"task,omitempty"`    // the task of a queue that it works on, or that no agent works on yet
+	Questions []string    `json:"questions"`         // ids of its own open questions
+	Children  []treeNode  `json:"children"`
 }
 
 // treeOf gathers what to show of a branch and everything below it.
@@ -45,8 +45,8 @@ func treeOf(p *app.Process, b *app.Branch) treeNode {
 	return n
 }
 
-// name returns the name of a node of the tree for people.
-func (n *treeNode) name() string {
+// displayName returns the name of a node of the tree for people.
+func (n *treeNode) displayName() string {
 	id := n.Path[strings.LastIndexByte(n.Path, '/')+1:]
 	switch {
 	case n.Task != nil && n.Started == nil:
@@ -59,17 +59,17 @@ func (n *treeNode) name() string {
 	return id
 }
 
-// state returns the state of a node of the tree, in a few words.
-func (n *treeNode) state() string {
+// describeState returns the state of a node of the tree, in a few words.
+func (n *treeNode) describeState() string {
 	switch {
 	case n.Task == nil && n.Status == "queued", n.Task != nil && n.Started == nil && n.Task.Agent != "" && n.Status == "pending":
 		return "waiting for a place"
 	case n.Task == nil || n.Started != nil:
 		return n.Status
 	case len(n.Task.BlockedForEver) > 0:
-		return "permanently blocked by " + list(n.Task.BlockedForEver)
+		return "permanently blocked by " + joinWords(n.Task.BlockedForEver)
 	case len(n.Task.BlockedBy) > 0:
-		return "blocked by " + list(n.Task.BlockedBy)
+		return "blocked by " + joinWords(n.Task.BlockedBy)
 	}
 	return strings.ReplaceAll(n.Status, "_", " ")
 }
@@ -90,34 +90,34 @@ func (n *treeNode) blocked() (sentences []string) {
 	for i := range n.Children {
 		c := &n.Children[i]
 		if t := c.Task; t != nil && c.Started == nil && len(t.BlockedForEver) > 0 {
-			sentences = append(sentences, fmt.Sprintf("task %s (%s) stays blocked permanently: it needs task %s, which failed or was cancelled", t.ID, t.Subject, list(t.BlockedForEver)))
+			sentences = append(sentences, fmt.Sprintf("task %s (%s) stays blocked permanently: it needs task %s, which failed or was cancelled", t.ID, t.Subject, joinWords(t.BlockedForEver)))
 		}
 		sentences = append(sentences, c.blocked()...)
 	}
 	return sentences
 }
 
-// facts returns the rest of a line of the tree; with models it names those that answered.
-func (n *treeNode) facts(models bool) string {
+// formatFacts returns the rest of a line of the tree; with models it names those that answered.
+func (n *treeNode) formatFacts(models bool) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if n.Started != nil {
 		add("%6.2fs", n.Seconds)
 	}
 	if u := n.Usage; u.Calls > 0 {
-		add("%s", plural(u.Calls, "call"))
+		add("%s", formatCount(u.Calls, "call"))
 		if n := u.Input + u.Output; n > 0 {
-			add("%s tokens", thousands(n))
+			add("%s tokens", formatTokens(n))
 		}
 		if u.Cost != nil {
 			add("%.4f USD", *u.Cost)
 		}
 		if models && len(u.Models) > 0 {
-			add("%s", plainText(list(u.Models)))
+			add("%s", plainText(joinWords(u.Models)))
 		}
 	}
 	if n.Tools > 0 {
-		add("%s", plural(n.Tools, "tool call"))
+		add("%s", formatCount(n.Tools, "tool call"))
 	}
 	if text := n.purpose(); text != "" {
 		add("%s", text)
@@ -126,7 +126,7 @@ func (n *treeNode) facts(models bool) string {
 		add("asks %s", plainText(q))
 	}
 	if n.Error != "" {
-		add("%s", brief(n.Error))
+		add("%s", shortenLine(n.Error))
 	}
 	return strings.Join(parts, "  ")
 }
@@ -142,7 +142,7 @@ func treeText(top *treeNode) string {
 	models := map[string]bool{}
 	var add func(n *treeNode, first, rest string)
 	add = func(n *treeNode, first, rest string) {
-		names, nodes = append(names, first+oneLine(n.name())), append(nodes, n)
+		names, nodes = append(names, first+oneLine(n.displayName())), append(nodes, n)
 		for _, m := range n.Usage.Models {
 			models[m] = true
 		}
@@ -158,11 +158,11 @@ func treeText(top *treeNode) string {
 	const widest = 60
 	name, state := 0, 0
 	for i, n := range nodes {
-		name, state = max(name, min(cells(names[i]), widest)), max(state, cells(n.state()))
+		name, state = max(name, min(textWidth(names[i]), widest)), max(state, textWidth(n.describeState()))
 	}
 	var b strings.Builder
 	for i, n := range nodes {
-		b.WriteString(strings.TrimRight(pad(names[i], name)+"  "+pad(n.state(), state)+"  "+n.facts(len(models) > 1), " ") + "\n")
+		b.WriteString(strings.TrimRight(padText(names[i], name)+"  "+padText(n.describeState(), state)+"  "+n.formatFacts(len(models) > 1), " ") + "\n")
 	}
 	return b.String()
 }
@@ -173,15 +173,15 @@ type listedRun struct {
 	Tree treeNode `json:"tree"`
 }
 
-// trees reads the parts that worked in each of some runs.
-func (sh *shell) trees(p *app.Process, runs []app.RunInfo) ([]listedRun, error) {
+// readTrees reads the parts that worked in each of some runs.
+func (sh *shell) readTrees(p *app.Process, runs []app.RunInfo) ([]listedRun, error) {
 	listed := []listedRun{}
 	for _, r := range runs {
-		d, err := p.Show(context.Background(), r.Run)
+		d, err := p.ReadRunDetail(context.Background(), r.Run)
 		if err != nil {
 			return nil, err
 		}
-		tree, err := p.Tree(context.Background(), d)
+		tree, err := p.ReadTree(context.Background(), d)
 		if err != nil {
 			return nil, err
 		}
@@ -190,8 +190,8 @@ func (sh *shell) trees(p *app.Process, runs []app.RunInfo) ([]listedRun, error) 
 	return listed, nil
 }
 
-// branches writes the parts that worked in a run below its line in a list.
-func branches(w io.Writer, n *treeNode, depth int) {
+// writeBranches writes the parts that worked in a run below its line in a list.
+func writeBranches(w io.Writer, n *treeNode, depth int) {
 	for i := range n.Children {
 		c := &n.Children[i]
 		var notes []string
@@ -199,17 +199,17 @@ func branches(w io.Writer, n *treeNode, depth int) {
 			notes = append(notes, wording.CutText(text, 70, "…"))
 		}
 		if len(c.Questions) > 0 {
-			notes = append(notes, "asks "+list(c.Questions))
+			notes = append(notes, "asks "+joinWords(c.Questions))
 		}
 		if c.Error != "" {
-			notes = append(notes, "("+wording.CutText(brief(c.Error), 70, "…")+")")
+			notes = append(notes, "("+wording.CutText(shortenLine(c.Error), 70, "…")+")")
 		}
 		why := strings.Join(notes, "; ")
 		began := ""
 		if c.Started != nil {
-			began = ago(time.Since(*c.Started))
+			began = formatAge(time.Since(*c.Started))
 		}
-		tableRow(w, strings.Repeat("  ", depth+1)+"- "+c.name(), c.Agent, c.state(), began, why)
-		branches(w, c, depth+1)
+		tableRow(w, strings.Repeat("  ", depth+1)+"- "+c.displayName(), c.Agent, c.describeState(), began, why)
+		writeBranches(w, c, depth+1)
 	}
 }

@@ -46,7 +46,7 @@ func TestRearrange(t *testing.T) {
 		"--agent-variable k v -a x hello": "run x --agent-variable=k=v hello",
 	}
 	for in, want := range tests {
-		if got := strings.Join(rearrange(strings.Fields(in)), " "); got != want {
+		if got := strings.Join(rewriteArgs(strings.Fields(in)), " "); got != want {
 			t.Errorf("rearrange(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestRearrange(t *testing.T) {
 // The lists that rearrange uses match the commands.
 func TestRearrangeKnowsTheCommands(t *testing.T) {
 	sh := newShell(os.Stdin, os.Stdout, os.Stderr)
-	root := sh.root()
+	root := sh.rootCommand()
 	for _, c := range root.Commands() {
 		if !slices.Contains(commandNames, c.Name()) {
 			t.Errorf("commandNames lacks %s", c.Name())
@@ -102,7 +102,7 @@ func TestColorful(t *testing.T) {
 			name, value, _ := strings.Cut(kv, "=")
 			env[name] = value
 		}
-		if got := colorful(test.flag, test.terminal, func(name string) string { return env[name] }); got != test.want {
+		if got := wantsColor(test.flag, test.terminal, func(name string) string { return env[name] }); got != test.want {
 			t.Errorf("%+v: %v", test, got)
 		}
 	}
@@ -124,7 +124,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	take := func(id, node string, bare bool) string {
-		text, ok, _ := take(list, graph.Question{ID: id, Node: node}, bare, anyText)
+		text, ok, _ := takeAnswer(list, graph.Question{ID: id, Node: node}, bare, anyText)
 		return fmt.Sprint(text, ok)
 	}
 	for _, step := range []struct {
@@ -141,7 +141,7 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("answer for %s: %s, want %s", step.id, got, step.want)
 		}
 	}
-	if diff := cmp.Diff([]string{"x/y#2=4", "=a=6", "7", "a=b=c"}, unused(list)); diff != "" {
+	if diff := cmp.Diff([]string{"x/y#2=4", "=a=6", "7", "a=b=c"}, unusedAnswers(list)); diff != "" {
 		t.Errorf("unused (-want +got):\n%s", diff)
 	}
 }
@@ -161,18 +161,18 @@ func TestAnswersThatDoNotSuit(t *testing.T) {
 	text := graph.Question{ID: "a/act", Node: "act"}
 	for _, k := range []struct {
 		q     graph.Question
-		given []given
+		given []cliAnswer
 		want  string
 	}{
-		{ask, []given{{text: "x"}, {text: "good"}}, "good true <nil>"},
-		{ask, []given{{text: "x"}}, " false <nil>"},
-		{text, []given{{text: "x"}, {text: "good"}}, "x true bad"},
-		{ask, []given{{text: "x", id: "a"}, {text: "good", id: "act"}}, "good true <nil>"},
-		{ask, []given{{text: "good"}, {text: "x", id: "a/act"}}, "x true bad"},
-		{ask, []given{{text: "one", id: "b"}}, " false <nil>"},
-		{text, []given{{text: "far", id: "a"}, {text: "near", id: "act"}}, "near true bad"},
+		{ask, []cliAnswer{{text: "x"}, {text: "good"}}, "good true <nil>"},
+		{ask, []cliAnswer{{text: "x"}}, " false <nil>"},
+		{text, []cliAnswer{{text: "x"}, {text: "good"}}, "x true bad"},
+		{ask, []cliAnswer{{text: "x", id: "a"}, {text: "good", id: "act"}}, "good true <nil>"},
+		{ask, []cliAnswer{{text: "good"}, {text: "x", id: "a/act"}}, "x true bad"},
+		{ask, []cliAnswer{{text: "one", id: "b"}}, " false <nil>"},
+		{text, []cliAnswer{{text: "far", id: "a"}, {text: "near", id: "act"}}, "near true bad"},
 	} {
-		got, ok, wrong := take(k.given, k.q, true, suits)
+		got, ok, wrong := takeAnswer(k.given, k.q, true, suits)
 		if s := fmt.Sprint(got, " ", ok, " ", wrong); s != k.want {
 			t.Errorf("%+v: %s, want %s", k.given, s, k.want)
 		}
@@ -180,7 +180,7 @@ func TestAnswersThatDoNotSuit(t *testing.T) {
 }
 
 func TestMarkUsed(t *testing.T) {
-	list := []given{{text: "a"}, {text: "b", id: "n"}, {text: "a"}}
+	list := []cliAnswer{{text: "a"}, {text: "b", id: "n"}, {text: "a"}}
 	markUsed(list, []graph.Answer{{Value: "A"}}, strings.ToUpper)
 	if list[0].used || !list[1].used || !list[2].used {
 		t.Errorf("%+v", list)
@@ -199,7 +199,7 @@ func TestAnswersForATeam(t *testing.T) {
 	}
 	var got []string
 	for _, q := range open {
-		text, _, _ := take(list, q, false, anyText)
+		text, _, _ := takeAnswer(list, q, false, anyText)
 		got = append(got, text)
 	}
 	if diff := cmp.Diff([]string{"a=a", "b", "c", "d"}, got); diff != "" {
@@ -225,7 +225,7 @@ func TestAskers(t *testing.T) {
 		}
 	}
 	q := graph.Question{ID: "team/agent_a_00000001/act"}
-	if got := asks(q, 1, 2) + "|" + asks(q, 1, 1) + "|" + asks(graph.Question{ID: "act"}, 2, 2) + "|" + asks(graph.Question{ID: "act"}, 1, 1); got != "1/2 a (agent_a_00000001) asks:|a (agent_a_00000001) asks:|2/2|" {
+	if got := askerLine(q, 1, 2) + "|" + askerLine(q, 1, 1) + "|" + askerLine(graph.Question{ID: "act"}, 2, 2) + "|" + askerLine(graph.Question{ID: "act"}, 1, 1); got != "1/2 a (agent_a_00000001) asks:|a (agent_a_00000001) asks:|2/2|" {
 		t.Errorf("%q", got)
 	}
 }
@@ -244,7 +244,7 @@ func TestChain(t *testing.T) {
 		"joined":   {fmt.Errorf("both: %w", errors.Join(inner)), []string{"both", "at the pump", "broken pipe: really"}},
 	}
 	for name, test := range tests {
-		if diff := cmp.Diff(test.want, chain(test.err)); diff != "" {
+		if diff := cmp.Diff(test.want, splitErrorChain(test.err)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
@@ -259,7 +259,7 @@ func TestExitCodes(t *testing.T) {
 		4:   fmt.Errorf("x: %w", &llm.Error{Class: llm.Auth}),
 		7:   &graph.StepError{Tasks: []*graph.NodeError{{Err: &graph.LimitError{Status: graph.VisitLimit, Path: "child/"}}}},
 		8:   fmt.Errorf("x: %w", &app.Error{Kind: app.Stale}),
-		70:  silent{70},
+		70:  silentExit{70},
 		124: &graph.LimitError{Status: graph.TimedOut},
 	} {
 		if got := exitCode(err); got != code {
@@ -270,7 +270,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{"a=TEXT": "a=TEXT", "a b": "'a b'", "": "''", "it's": `'it'\''s'`, "x#2=T": "'x#2=T'"} {
-		if got := quote(in); got != want {
+		if got := quoteWord(in); got != want {
 			t.Errorf("quote(%q) = %s, want %s", in, got, want)
 		}
 	}
@@ -287,7 +287,7 @@ func TestFit(t *testing.T) {
 		{"a\nb\x1bc", 10, 1, "a b"},
 		{"very long head", 5, 14, "very "},
 	} {
-		if got := fit(test.line, test.width, test.keep); got != test.want {
+		if got := fitLine(test.line, test.width, test.keep); got != test.want {
 			t.Errorf("fit(%q, %d) = %q, want %q", test.line, test.width, got, test.want)
 		}
 	}

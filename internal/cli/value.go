@@ -22,11 +22,11 @@ func valueLines(encoded []byte) []string {
 			return strings.Split(text, "\n")
 		}
 	}
-	if short := flow.Compact(v); ok || len(short) <= shortValue {
+	if short := flow.CompactJSON(v); ok || len(short) <= shortValue {
 		return []string{short}
 	}
-	return strings.Split(flow.Pretty(v), "\n")
+	return strings.Split(flow.PrettyJSON(v), "\n")
 }
 
-// short reports whether lines fit on the line of a key.
-func short(lines []string) bool { return len(lines) == 1 && len(lines[0]) <= shortValue }
+// isShort reports whether lines fit on the line of a key.
+func isShort(lines []string) bool { return len(lines) == 1 && len(lines[0]) <= shortValue }

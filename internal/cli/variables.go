@@ -17,7 +17,7 @@ func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	again, err := sh.consent(p, run)
+	again, err := sh.askConsent(p, run)
 	if err == nil && !again {
 		return run, nil
 	}
@@ -25,19 +25,19 @@ func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.Start(req)
+	return p.StartRun(req)
 }
 
 // startSet starts a run. If the agent needs variables that are not set, it asks the
 // person at the terminal for them; without a person, or if they leave
 // them open, it returns that error.
 func (sh *shell) startSet(p *app.Process, req *app.Request) (*app.Run, error) {
-	run, err := p.Start(*req)
+	run, err := p.StartRun(*req)
 	needs, ok := errors.AsType[*flow.VariablesError](err)
 	if !ok {
 		return run, err
 	}
-	who := sh.prompter()
+	who := sh.newPrompter()
 	if who == nil || req.Headless {
 		return nil, err
 	}
@@ -50,16 +50,16 @@ func (sh *shell) startSet(p *app.Process, req *app.Request) (*app.Run, error) {
 	}
 	maps.Copy(values, req.Variables)
 	req.Variables = values
-	return p.Start(*req)
+	return p.StartRun(*req)
 }
 
 // askVariables asks for the values of variables.
 func (sh *shell) askVariables(who prompter, missing []flow.Variable) (map[string]string, error) {
-	sh.err.line("⚙ Init agent variables...")
+	sh.err.printLine("⚙ Init agent variables...")
 	values := map[string]string{}
 	for _, v := range missing {
 		for {
-			value, err := who.text(context.Background(), plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
+			value, err := who.askText(context.Background(), plainText(fmt.Sprintf("%s (%s): ", v.Name, strings.TrimSpace(v.Description))))
 			if err != nil {
 				return nil, err
 			}
@@ -67,7 +67,7 @@ func (sh *shell) askVariables(who prompter, missing []flow.Variable) (map[string
 				values[v.Name] = value
 				break
 			}
-			sh.err.line("This field is required")
+			sh.err.printLine("This field is required")
 		}
 	}
 	return values, nil

@@ -14,7 +14,7 @@ func (sh *shell) versionCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version, and what it was built from",
-		Args:  want(0, 0, ""),
+		Args:  checkArgCount(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
@@ -23,13 +23,13 @@ func (sh *shell) versionCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&output, "output", formatText, "write it as `FORMAT`: text or json")
-	fixed(cmd, "output", formatText, formatJSON)
+	completeWords(cmd, "output", formatText, formatJSON)
 	return cmd
 }
 
 // printVersion prints one line, for --version.
 func (sh *shell) printVersion() error {
-	sh.out.text(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
+	sh.out.printText(fmt.Sprintf("raddle %s (%s, %s/%s)", app.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH))
 	return nil
 }
 
@@ -37,7 +37,7 @@ func (sh *shell) printVersion() error {
 func (sh *shell) printBuild(output string) error {
 	b := app.ReadBuild()
 	if output == formatJSON {
-		return sh.json(b)
+		return sh.printJSON(b)
 	}
 	text := "raddle " + b.Version + "\n"
 	switch {
@@ -48,6 +48,6 @@ func (sh *shell) printBuild(output string) error {
 	default:
 		text += fmt.Sprintf("commit %s of %s\n", b.Commit, b.Time)
 	}
-	sh.out.text(text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform))
+	sh.out.printText(text + fmt.Sprintf("built with %s for %s", b.Go, b.Platform))
 	return nil
 }

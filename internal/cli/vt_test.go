@@ -58,11 +58,11 @@ func (v *vt) room() {
 }
 
 func (v *vt) put(r rune) {
-	if v.col+cell(r) > v.cols {
+	if v.col+runeWidth(r) > v.cols {
 		v.row, v.col = v.row+1, 0
 		v.room()
 	}
-	for range cell(r) {
+	for range runeWidth(r) {
 		for len(v.lines[v.row]) <= v.col {
 			v.lines[v.row] = append(v.lines[v.row], ' ')
 		}

@@ -14,18 +14,18 @@ import (
 	"raddle.dev/team"
 )
 
-// watch is what a command records and shows of a run while it drives it. Only the
+// runWatcher is what a command records and shows of a run while it drives it. Only the
 // goroutine that drives may call its methods, unless a method says otherwise.
-type watch struct {
+type runWatcher struct {
 	sh     *shell
 	run    *app.Run
 	stream bool // events go to standard output
 
 	narrator *flow.Narrator
 	log      *flow.RunLog // nil: no log
-	live     *live        // nil: no live lines
-	speech   *speech      // nil: the result is shown at the end
-	spent    spending
+	live     *liveLines   // nil: no live lines
+	speech   *replyStream // nil: the result is shown at the end
+	spent    spendTotal
 
 	begun    bool            // a drive of this process has started
 	again    map[string]bool // tasks that asked, and run again after the answer
@@ -34,20 +34,20 @@ type watch struct {
 	seq      int64
 
 	mu      sync.Mutex
-	notes   []string        // to be shown with the next piece of a reply
-	working map[string]bool // running tasks that are more than a reply, by path and id
-	tasks   map[string]task // running tasks, by path and id
+	notes   []string            // to be shown with the next piece of a reply
+	working map[string]bool     // running tasks that are more than a reply, by path and id
+	tasks   map[string]liveTask // running tasks, by path and id
 }
 
-// newWatch prepares for a run. live requests live lines if they are
+// newRunWatcher prepares for a run. live requests live lines if they are
 // possible.
-func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
-	w := &watch{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, working: map[string]bool{}, tasks: map[string]task{}}
+func (sh *shell) newRunWatcher(run *app.Run, stream, wantLive bool) *runWatcher {
+	w := &runWatcher{sh: sh, run: run, stream: stream, again: map[string]bool{}, calls: map[string]bool{}, working: map[string]bool{}, tasks: map[string]liveTask{}}
 	if !sh.quiet {
-		w.narrator = flow.Narrate(dimmed{sh.err}, run.Agent, false)
+		w.narrator = flow.NewNarrator(dimWriter{sh.err}, run.Agent, false)
 		w.narrator.Detail = sh.verbose
-		if wantLive && sh.err.IsTerminal() && !dumb() {
-			w.live = newLive(sh.err, run.Agent)
+		if wantLive && sh.err.IsTerminal() && !isDumbTerminal() {
+			w.live = newLiveLines(sh.err, run.Agent)
 		}
 	}
 	if sh.verbose {
@@ -56,16 +56,16 @@ func (sh *shell) newWatch(run *app.Run, stream, wantLive bool) *watch {
 	return w
 }
 
-// dimmed writes dimmed lines.
-type dimmed struct{ t *terminal }
+// dimWriter writes dimmed lines.
+type dimWriter struct{ t *terminal }
 
-func (d dimmed) Write(line []byte) (int, error) {
-	d.t.line(d.t.paint(dim, strings.TrimSuffix(string(line), "\n")))
+func (d dimWriter) Write(line []byte) (int, error) {
+	d.t.printLine(d.t.paintText(dim, strings.TrimSuffix(string(line), "\n")))
 	return len(line), nil
 }
 
-// topics returns the events that must be created.
-func (w *watch) topics() graph.Topic {
+// eventTopics returns the events that must be created.
+func (w *runWatcher) eventTopics() graph.Topic {
 	t := graph.TopicRun | graph.TopicQuestion | graph.TopicTask | graph.TopicEmit
 	if w.narrator != nil {
 		t |= flow.NarrateTopics
@@ -79,26 +79,26 @@ func (w *watch) topics() graph.Topic {
 	return t
 }
 
-// event handles one event.
-func (w *watch) event(ev graph.Event) {
-	w.count(ev)
+// handleEvent handles one event.
+func (w *runWatcher) handleEvent(ev graph.Event) {
+	w.countTasks(ev)
 	w.seq++
 	ev.Seq = w.seq // a command may drive several times: the sequence numbers of its stream continue
 	if w.stream {
-		w.write(ev)
+		w.writeEvent(ev)
 	}
 	switch b := ev.Body.(type) {
 	case graph.RunStarted:
-		w.started(b)
+		w.printStarted(b)
 		w.begun = true
-	case graph.Emitted:
+	case graph.ValueEmitted:
 		if call, ok := b.Value.(agent.ToolStarted); ok {
 			if w.calls[ev.Path+call.ID] {
 				return // it asked, and continues after the answer
 			}
 			w.calls[ev.Path+call.ID] = true
 		}
-		w.emitted(b.Value)
+		w.handleEmitted(b.Value)
 	case graph.TaskDone:
 		if b.Waiting {
 			w.again[ev.Path+ev.Task] = true
@@ -109,11 +109,11 @@ func (w *watch) event(ev graph.Event) {
 			return
 		}
 	}
-	w.show(ev)
+	w.showEvent(ev)
 }
 
-// count counts the running tasks, except those that only wait for a model or for the tasks inside them.
-func (w *watch) count(ev graph.Event) {
+// countTasks counts the running tasks, except those that only wait for a model or for the tasks inside them.
+func (w *runWatcher) countTasks(ev graph.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch b := ev.Body.(type) {
@@ -121,11 +121,11 @@ func (w *watch) count(ev graph.Event) {
 		if b.Kind != "llm" && b.Kind != team.Node {
 			w.working[ev.Path+ev.Task] = true
 		}
-		w.tasks[ev.Path+ev.Task] = task{path: ev.Path, below: taskPath(ev)}
-	case graph.Emitted:
+		w.tasks[ev.Path+ev.Task] = liveTask{path: ev.Path, below: taskPath(ev)}
+	case graph.ValueEmitted:
 		if t, ok := w.tasks[ev.Path+ev.Task]; ok {
 			t.waits = time.Time{}
-			if wait, ok := b.Value.(agent.Retrying); ok {
+			if wait, ok := b.Value.(agent.RetryScheduled); ok {
 				t.waits = time.Now().Add(wait.Wait)
 			}
 			w.tasks[ev.Path+ev.Task] = t
@@ -140,8 +140,8 @@ func (w *watch) count(ev graph.Event) {
 	}
 }
 
-// task is a running task.
-type task struct {
+// liveTask is a running task.
+type liveTask struct {
 	path  string    // of its frame
 	below string    // path of what it calls
 	waits time.Time // until then it waits to send a request again
@@ -149,7 +149,7 @@ type task struct {
 
 // onlyWaits reports whether every running task waits to send a request to a model
 // again: interrupting it loses nothing. It is safe for concurrent use.
-func (w *watch) onlyWaits() bool {
+func (w *runWatcher) onlyWaits() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, t := range w.tasks {
@@ -161,7 +161,7 @@ func (w *watch) onlyWaits() bool {
 }
 
 // hasTasks reports whether a task is running inside another one.
-func (w *watch) hasTasks(outer task) bool {
+func (w *runWatcher) hasTasks(outer liveTask) bool {
 	for _, t := range w.tasks {
 		if strings.HasPrefix(t.path, outer.below) {
 			return true
@@ -172,47 +172,47 @@ func (w *watch) hasTasks(outer task) bool {
 
 // onlyReplies reports whether the run is one of an agent, and all that is running are replies of models: interrupting
 // them loses nothing. It is safe for concurrent use.
-func (w *watch) onlyReplies() bool {
+func (w *runWatcher) onlyReplies() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.run.Agent.Config != nil && len(w.working) == 0
 }
 
-func (w *watch) emitted(v any) {
+func (w *runWatcher) handleEmitted(v any) {
 	switch v := v.(type) {
 	case flow.Warning:
 		w.warnings = append(w.warnings, v.Text)
 	case agent.Warning:
 		w.warnings = append(w.warnings, v.Text)
-	case agent.Replied:
+	case agent.ReplyDone:
 		if v.Priced {
-			w.spent.add(v.Usage, v.Model, v.Cost, true)
+			w.spent.addCall(v.Usage, v.Model, v.Cost, true)
 			return
 		}
-		cost, known := w.sh.process.Cost(v.Model, v.Usage)
-		w.spent.add(v.Usage, v.Model, cost, known)
-	case agent.Summed:
-		cost, known := w.sh.process.Cost(v.Model, v.Usage)
-		w.spent.add(v.Usage, v.Model, cost, known)
+		cost, known := w.sh.process.UsageCost(v.Model, v.Usage)
+		w.spent.addCall(v.Usage, v.Model, cost, known)
+	case agent.SummaryDone:
+		cost, known := w.sh.process.UsageCost(v.Model, v.Usage)
+		w.spent.addCall(v.Usage, v.Model, cost, known)
 	case flow.ModelDone:
-		cost, known := w.sh.process.Cost(v.Model, v.Usage)
-		w.spent.add(v.Usage, v.Model, cost, known)
+		cost, known := w.sh.process.UsageCost(v.Model, v.Usage)
+		w.spent.addCall(v.Usage, v.Model, cost, known)
 	}
 }
 
-// note adds a line that a model wants to show, from any goroutine. The line is
+// addNote adds a line that a model wants to show, from any goroutine. The line is
 // shown when the model writes, after the lines that lead up to it.
-func (w *watch) note(line string) {
+func (w *runWatcher) addNote(line string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.notes = append(w.notes, line)
 }
 
-func (w *watch) tellNotes(ev graph.Event) {
+func (w *runWatcher) tellNotes(ev graph.Event) {
 	switch b := ev.Body.(type) {
-	case graph.Emitted:
+	case graph.ValueEmitted:
 		switch b.Value.(type) {
-		case flow.Delta, flow.ModelDone, agent.TextDelta, agent.ReasoningDelta, agent.Replied:
+		case flow.Delta, flow.ModelDone, agent.TextDelta, agent.ReasoningDelta, agent.ReplyDone:
 		default:
 			return
 		}
@@ -223,30 +223,30 @@ func (w *watch) tellNotes(ev graph.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, line := range w.notes {
-		w.sh.err.line(line)
+		w.sh.err.printLine(line)
 	}
 	w.notes = nil
 }
 
-func (w *watch) show(ev graph.Event) {
+func (w *runWatcher) showEvent(ev graph.Event) {
 	w.tellNotes(ev)
 	if w.narrator != nil {
 		w.narrator.Event(ev)
 	}
 	if w.live != nil {
-		w.live.event(ev)
+		w.live.handleEvent(ev)
 	}
 	if w.speech != nil {
-		w.speech.event(ev)
+		w.speech.handleEvent(ev)
 	}
 	if w.log != nil {
 		w.log.Event(ev)
 	}
 }
 
-// started says which run this is. The run is recorded by now, and no node has
+// printStarted says which run this is. The run is recorded by now, and no node has
 // run yet.
-func (w *watch) started(b graph.RunStarted) {
+func (w *runWatcher) printStarted(b graph.RunStarted) {
 	if w.sh.quiet || w.begun {
 		return
 	}
@@ -254,37 +254,37 @@ func (w *watch) started(b graph.RunStarted) {
 	if b.Resumed {
 		verb = "resuming run"
 	}
-	w.sh.err.line(fmt.Sprintf("raddle: %s %s", verb, w.sh.err.paint(cyan, w.run.ID)))
+	w.sh.err.printLine(fmt.Sprintf("raddle: %s %s", verb, w.sh.err.paintText(cyan, w.run.ID)))
 	for _, f := range w.run.Agent.Findings {
 		if f.Severity != flow.SeverityInfo {
-			w.sh.err.line(w.sh.finding(f, w.sh.err.colors))
+			w.sh.err.printLine(w.sh.formatFinding(f, w.sh.err.colors))
 		}
 	}
 }
 
-// done ends the display.
-func (w *watch) done() {
+// finishWatch ends the display.
+func (w *runWatcher) finishWatch() {
 	if w.live != nil {
 		w.live.close()
 	}
 	if w.speech != nil {
 		w.sh.err.endLine(w.sh.out) // however the run ended
 	}
-	w.sh.err.still()
+	w.sh.err.clearStatus()
 }
 
-// write writes an event to standard output, as one line of JSON.
-func (w *watch) write(ev graph.Event) {
+// writeEvent writes an event to standard output, as one line of JSON.
+func (w *runWatcher) writeEvent(ev graph.Event) {
 	b, err := json.Marshal(ev)
 	if err != nil { // a node sent a value that JSON cannot represent
-		ev.Body = graph.Emitted{Value: flow.Warning{Text: err.Error()}}
+		ev.Body = graph.ValueEmitted{Value: flow.Warning{Text: err.Error()}}
 		b, _ = json.Marshal(ev)
 	}
 	if b = append(b, '\n'); w.live == nil {
 		_, _ = w.sh.out.Write(b)
 		return
 	}
-	w.sh.err.pass(w.sh.out, string(b)) // both may be on one screen
+	w.sh.err.passThrough(w.sh.out, string(b)) // both may be on one screen
 }
 
 // resultLine returns the last line of a stream: the report in the envelope of events.

@@ -25,18 +25,18 @@ var loaded = []string{
 var options = []string{"NODE_OPTIONS", "NPM_CONFIG_NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"}
 
 // A Left is something that Environment has left out: a variable, or one entry of its list.
-type Left struct {
+type RemovedEntry struct {
 	Variable string
 	Entry    string // the entry as written; an empty entry means the working directory
 }
 
-// Environment returns an environment for child processes that run in a workspace,
+// FilterEnvironment returns an environment for child processes that run in a workspace,
 // without the settings that make them load code from there: entries of search paths
 // that are relative or lie in the workspace, and settings that name such a file. Paths
 // below one of the packages stay. If the home directory lies in the workspace,
 // absolute entries below home also stay: they are the user's own programs.
-func Environment(env []string, workspace string, packages []string) (kept []string, left []Left) {
-	c := cleaner{workspace: resolveLinks(workspace)}
+func FilterEnvironment(env []string, workspace string, packages []string) (kept []string, left []RemovedEntry) {
+	c := environmentFilter{workspace: resolveLinks(workspace)}
 	for _, dir := range packages {
 		c.packages = append(c.packages, resolveLinks(dir))
 	}
@@ -51,9 +51,9 @@ func Environment(env []string, workspace string, packages []string) (kept []stri
 		switch upper := strings.ToUpper(name); {
 		case value == "":
 		case slices.Contains(searched, upper):
-			clean, gone := c.list(value)
+			clean, gone := c.filterList(value)
 			for _, entry := range gone {
-				left = append(left, Left{name, entry})
+				left = append(left, RemovedEntry{name, entry})
 			}
 			if gone != nil {
 				pair = name + "=" + clean
@@ -61,8 +61,8 @@ func Environment(env []string, workspace string, packages []string) (kept []stri
 			if gone != nil && clean == "" {
 				continue
 			}
-		case slices.Contains(loaded, upper) && !c.usable(value), slices.Contains(options, upper) && !c.harmless(value):
-			left = append(left, Left{name, value})
+		case slices.Contains(loaded, upper) && !c.isUsablePath(value), slices.Contains(options, upper) && !c.areFlagsSafe(value):
+			left = append(left, RemovedEntry{name, value})
 			continue
 		}
 		kept = append(kept, pair)
@@ -71,16 +71,16 @@ func Environment(env []string, workspace string, packages []string) (kept []stri
 }
 
 // A cleaner knows what lies in the workspace.
-type cleaner struct {
+type environmentFilter struct {
 	workspace string
 	packages  []string
 }
 
-// list returns a list without the entries that may not be used, and those entries.
-func (c cleaner) list(value string) (clean string, left []string) {
+// filterList returns a list without the entries that may not be used, and those entries.
+func (c environmentFilter) filterList(value string) (clean string, left []string) {
 	var kept []string
 	for _, entry := range filepath.SplitList(value) {
-		if c.usable(entry) {
+		if c.isUsablePath(entry) {
 			kept = append(kept, entry)
 			continue
 		}
@@ -89,9 +89,9 @@ func (c cleaner) list(value string) (clean string, left []string) {
 	return strings.Join(kept, string(filepath.ListSeparator)), left
 }
 
-// usable reports whether a path is absolute and does not lie in the workspace, or
+// isUsablePath reports whether a path is absolute and does not lie in the workspace, or
 // lies in its packages.
-func (c cleaner) usable(path string) bool {
+func (c environmentFilter) isUsablePath(path string) bool {
 	if !filepath.IsAbs(path) {
 		return false
 	}
@@ -102,13 +102,13 @@ func (c cleaner) usable(path string) bool {
 	return slices.ContainsFunc(c.packages, func(dir string) bool { return isBelow(at, dir) })
 }
 
-// harmless reports whether flags name no code, or only code that may be used.
-func (c cleaner) harmless(flags string) bool {
+// areFlagsSafe reports whether flags name no code, or only code that may be used.
+func (c environmentFilter) areFlagsSafe(flags string) bool {
 	words := strings.FieldsFunc(flags, func(r rune) bool { return r == ' ' || r == '\t' || r == '=' || r == ',' || r == '"' || r == '\'' })
 	for i, w := range words {
 		switch w {
 		case "-r", "--require", "--import", "--loader", "--experimental-loader", "-I", "-M", "-m":
-			if i+1 >= len(words) || !c.usable(words[i+1]) {
+			if i+1 >= len(words) || !c.isUsablePath(words[i+1]) {
 				return false
 			}
 			continue
@@ -119,7 +119,7 @@ func (c cleaner) harmless(flags string) bool {
 			}
 			continue
 		}
-		if strings.ContainsAny(w, `/\`) && !c.usable(w) {
+		if strings.ContainsAny(w, `/\`) && !c.isUsablePath(w) {
 			return false
 		}
 	}

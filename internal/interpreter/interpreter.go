@@ -27,9 +27,9 @@ type Search struct {
 	Workspace string
 }
 
-// Python returns the interpreter of the first of the packages that has one, otherwise
+// FindPython returns the interpreter of the first of the packages that has one, otherwise
 // the name under which it is in Path.
-func (s Search) Python() string {
+func (s Search) FindPython() string {
 	for _, dir := range s.Packages {
 		for _, name := range []string{".venv/bin/python", ".venv/Scripts/python.exe", "bin/python", "Scripts/python.exe"} {
 			if path := filepath.Join(dir, filepath.FromSlash(name)); isProgram(path) && (name[0] == '.' || isEnvironment(dir)) {
@@ -38,7 +38,7 @@ func (s Search) Python() string {
 		}
 	}
 	for _, name := range []string{"python3", "python"} {
-		if s.finds(name) {
+		if s.hasProgram(name) {
 			return name
 		}
 	}
@@ -57,18 +57,18 @@ func isEnvironment(dir string) bool {
 //go:embed packages.mjs
 var packages []byte
 
-// TypeScript returns the command that runs a TypeScript file: the program, and the arguments
+// FindTypeScript returns the command that runs a TypeScript file: the program, and the arguments
 // before the file. It writes files to scratch, a directory of the caller, that keep
 // the workspace's packages and settings out.
 //
 // The program is the tsx of the first of the packages that has one, otherwise that of
 // Path, otherwise npx, which downloads it.
-func (s Search) TypeScript(file, scratch string) (program string, args []string, err error) {
+func (s Search) FindTypeScript(file, scratch string) (program string, args []string, err error) {
 	guard, config := filepath.Join(scratch, "packages.mjs"), filepath.Join(scratch, "tsconfig.json")
 	rules, err := json.Marshal(struct {
 		Denied  []string `json:"denied"`
 		Allowed []string `json:"allowed"`
-	}{real([]string{s.Workspace}), real(s.Packages)})
+	}{resolveExistingPaths([]string{s.Workspace}), resolveExistingPaths(s.Packages)})
 	if err != nil {
 		return "", nil, err
 	}
@@ -91,16 +91,16 @@ func (s Search) TypeScript(file, scratch string) (program string, args []string,
 			}
 		}
 	}
-	if s.finds("tsx") {
+	if s.hasProgram("tsx") {
 		return "tsx", args, nil
 	}
 	// Without --prefix npx takes the program and its settings from the directory that it runs in.
 	return "npx", append([]string{"--prefix", scratch, "tsx"}, args...), nil
 }
 
-// real returns paths with links followed, as Node sees them. It leaves out what does
+// resolveExistingPaths returns paths with links followed, as Node sees them. It leaves out what does
 // not exist.
-func real(paths []string) []string {
+func resolveExistingPaths(paths []string) []string {
 	list := []string{}
 	for _, path := range paths {
 		if path == "" {
@@ -113,8 +113,8 @@ func real(paths []string) []string {
 	return list
 }
 
-// finds reports whether Path contains a program.
-func (s Search) finds(name string) bool {
+// hasProgram reports whether Path contains a program.
+func (s Search) hasProgram(name string) bool {
 	for _, dir := range filepath.SplitList(s.Path) {
 		if filepath.IsAbs(dir) && isProgram(filepath.Join(dir, name)) {
 			return true

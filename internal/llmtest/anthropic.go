@@ -11,7 +11,7 @@ import (
 // Anthropic is Anthropic's Messages API.
 func Anthropic() Vendor {
 	return Vendor{Name: "Anthropic", Check: checkAnthropic, stream: streamAnthropic, refuse: func(m string) string {
-		return `{"type":"error","error":{"type":"invalid_request_error","message":` + quote(m) + `}}`
+		return `{"type":"error","error":{"type":"invalid_request_error","message":` + quoteJSON(m) + `}}`
 	}}
 }
 
@@ -40,7 +40,7 @@ func checkAnthropic(body []byte) error {
 	}
 	var system []anthropicBlock
 	if len(r.System) > 0 {
-		if err := errors.Join(json.Unmarshal(r.System, &system), (anthropicMessage{Role: "system", Content: system}).check()); err != nil {
+		if err := errors.Join(json.Unmarshal(r.System, &system), (anthropicMessage{Role: "system", Content: system}).checkMessage()); err != nil {
 			return err
 		}
 	}
@@ -53,10 +53,10 @@ func checkAnthropic(body []byte) error {
 		if want := []string{"user", "assistant"}[i%2]; m.Role != want {
 			return fmt.Errorf("messages.%d: roles must alternate: %q where %q is due", i, m.Role, want)
 		}
-		if err := m.check(); err != nil {
+		if err := m.checkMessage(); err != nil {
 			return fmt.Errorf("messages.%d: %w", i, err)
 		}
-		if err := m.answers(open); err != nil {
+		if err := m.checkAnswers(open); err != nil {
 			return fmt.Errorf("messages.%d: %w", i, err)
 		}
 		open = open[:0]
@@ -77,8 +77,8 @@ func checkAnthropic(body []byte) error {
 	return nil
 }
 
-// check returns an error if the message by itself is not valid.
-func (m anthropicMessage) check() error {
+// checkMessage returns an error if the message by itself is not valid.
+func (m anthropicMessage) checkMessage() error {
 	if len(m.Content) == 0 {
 		return errors.New("there is no content")
 	}
@@ -89,7 +89,7 @@ func (m anthropicMessage) check() error {
 			return errors.New("text content blocks must contain non-whitespace text")
 		case b.Type == "thinking" && b.Signature == "":
 			return errors.New("a thinking block has no signature")
-		case b.Type == "tool_use" && (m.Role != "assistant" || !plain(b.ID, 200) || !plain(b.Name, 64) || !object(b.Input) || slices.Contains(ids, b.ID)):
+		case b.Type == "tool_use" && (m.Role != "assistant" || !isPlainName(b.ID, 200) || !isPlainName(b.Name, 64) || !isJSONObject(b.Input) || slices.Contains(ids, b.ID)):
 			return fmt.Errorf("the tool_use %q is not valid", b.ID)
 		case b.Type == "tool_result" && m.Role != "user":
 			return errors.New("a tool_result outside of a user's message")
@@ -104,8 +104,8 @@ func (m anthropicMessage) check() error {
 	return nil
 }
 
-// answers returns an error unless the message begins with one result for each open call.
-func (m anthropicMessage) answers(open []string) error {
+// checkAnswers returns an error unless the message begins with one result for each open call.
+func (m anthropicMessage) checkAnswers(open []string) error {
 	open = slices.Clone(open)
 	for i, b := range m.Content {
 		if b.Type != "tool_result" {
@@ -141,10 +141,10 @@ func streamAnthropic(t Turn) string {
 	send("message_start", `,"message":{"id":"r","type":"message","role":"assistant","model":"claude-x","content":[],"usage":{"input_tokens":1,"output_tokens":1}}`)
 	if t.Thought != "" {
 		block(`{"type":"thinking","thinking":"","signature":""}`,
-			`{"type":"thinking_delta","thinking":`+quote(t.Thought)+`}`, `{"type":"signature_delta","signature":"seal of `+t.Thought+`"}`)
+			`{"type":"thinking_delta","thinking":`+quoteJSON(t.Thought)+`}`, `{"type":"signature_delta","signature":"seal of `+t.Thought+`"}`)
 	}
-	if h := halves(t.Text); t.Text != "" {
-		block(`{"type":"text","text":""}`, `{"type":"text_delta","text":`+quote(h[0])+`}`, `{"type":"text_delta","text":`+quote(h[1])+`}`)
+	if h := splitHalf(t.Text); t.Text != "" {
+		block(`{"type":"text","text":""}`, `{"type":"text_delta","text":`+quoteJSON(h[0])+`}`, `{"type":"text_delta","text":`+quoteJSON(h[1])+`}`)
 	}
 	first := n
 	for _, c := range t.Calls {
@@ -152,7 +152,7 @@ func streamAnthropic(t Turn) string {
 	}
 	for h := range 2 {
 		for i, c := range t.Calls {
-			send("content_block_delta", fmt.Sprintf(`,"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`, first+i, quote(halves(c.Args)[h])))
+			send("content_block_delta", fmt.Sprintf(`,"index":%d,"delta":{"type":"input_json_delta","partial_json":%s}`, first+i, quoteJSON(splitHalf(c.Args)[h])))
 		}
 	}
 	for i := range n {

@@ -11,7 +11,7 @@ import (
 // Gemini is the content generation API of Google's Gemini.
 func Gemini() Vendor {
 	return Vendor{Name: "Gemini", Check: checkGemini, stream: streamGemini, refuse: func(m string) string {
-		return `{"error":{"code":400,"message":` + quote(m) + `,"status":"INVALID_ARGUMENT"}}`
+		return `{"error":{"code":400,"message":` + quoteJSON(m) + `,"status":"INVALID_ARGUMENT"}}`
 	}}
 }
 
@@ -47,7 +47,7 @@ func checkGemini(body []byte) error {
 		if want := []string{"user", "model"}[i%2]; c.Role != want {
 			return fmt.Errorf("contents[%d]: multiturn requests alternate between user and model: %q where %q is due", i, c.Role, want)
 		}
-		calls, responses, err := c.functions()
+		calls, responses, err := c.functionNames()
 		if err != nil {
 			return fmt.Errorf("contents[%d]: %w", i, err)
 		}
@@ -62,20 +62,20 @@ func checkGemini(body []byte) error {
 	return nil
 }
 
-// functions returns the names that a turn calls, and those that it responds to.
-func (c geminiContent) functions() (calls, responses []string, err error) {
+// functionNames returns the names that a turn calls, and those that it responds to.
+func (c geminiContent) functionNames() (calls, responses []string, err error) {
 	if len(c.Parts) == 0 {
 		return nil, nil, errors.New("parts must not be empty")
 	}
 	for i, p := range c.Parts {
 		switch {
 		case p.FunctionCall != nil:
-			if c.Role != "model" || !functionName(p.FunctionCall.Name) || !object(p.FunctionCall.Args) {
+			if c.Role != "model" || !isFunctionName(p.FunctionCall.Name) || !isJSONObject(p.FunctionCall.Args) {
 				return nil, nil, fmt.Errorf("parts[%d]: the function call is not valid", i)
 			}
 			calls = append(calls, p.FunctionCall.Name)
 		case p.FunctionResponse != nil:
-			if c.Role != "user" || len(responses) != i || !object(p.FunctionResponse.Response) {
+			if c.Role != "user" || len(responses) != i || !isJSONObject(p.FunctionResponse.Response) {
 				return nil, nil, fmt.Errorf("parts[%d]: the function response is not valid, or not at the beginning", i)
 			}
 			responses = append(responses, p.FunctionResponse.Name)
@@ -86,10 +86,10 @@ func (c geminiContent) functions() (calls, responses []string, err error) {
 	return calls, responses, nil
 }
 
-// functionName reports whether Google accepts the name of a function.
-func functionName(name string) bool {
+// isFunctionName reports whether Google accepts the name of a function.
+func isFunctionName(name string) bool {
 	rest := strings.NewReplacer(".", "", ":", "").Replace(name)
-	return len(name) <= 64 && plain(rest, 64) && !strings.ContainsAny(name[:1], ".:-0123456789")
+	return len(name) <= 64 && isPlainName(rest, 64) && !strings.ContainsAny(name[:1], ".:-0123456789")
 }
 
 // streamGemini adds a signature to the first call only, as the vendor does for parallel
@@ -100,16 +100,16 @@ func streamGemini(t Turn) string {
 		fmt.Fprintf(&b, `data: {"candidates":[{"content":{"role":"model","parts":[%s]}%s}],"modelVersion":"gemini-x"}`+"\r\n\r\n", parts, finish)
 	}
 	if t.Thought != "" {
-		send(`{"thought":true,"text":`+quote(t.Thought)+`}`, "")
+		send(`{"thought":true,"text":`+quoteJSON(t.Thought)+`}`, "")
 	}
-	if h := halves(t.Text); t.Text != "" {
-		send(`{"text":`+quote(h[0])+`}`, "")
-		send(`{"text":`+quote(h[1])+`}`, "")
+	if h := splitHalf(t.Text); t.Text != "" {
+		send(`{"text":`+quoteJSON(h[0])+`}`, "")
+		send(`{"text":`+quoteJSON(h[1])+`}`, "")
 	}
 	for i, c := range t.Calls {
 		seal := ""
 		if i == 0 {
-			seal = `,"thoughtSignature":` + quote(base64.StdEncoding.EncodeToString([]byte("seal of "+c.Name)))
+			seal = `,"thoughtSignature":` + quoteJSON(base64.StdEncoding.EncodeToString([]byte("seal of "+c.Name)))
 		}
 		args := c.Args
 		if args == "" {

@@ -11,7 +11,7 @@ import (
 // OpenAI is OpenAI's Chat Completions API.
 func OpenAI() Vendor {
 	return Vendor{Name: "OpenAI", Check: checkOpenAI, stream: streamOpenAI, refuse: func(m string) string {
-		return `{"error":{"message":` + quote(m) + `,"type":"invalid_request_error","param":"messages","code":null}}`
+		return `{"error":{"message":` + quoteJSON(m) + `,"type":"invalid_request_error","param":"messages","code":null}}`
 	}}
 }
 
@@ -46,7 +46,7 @@ func checkOpenAI(body []byte) error {
 		} else if len(open) > 0 {
 			return fmt.Errorf("messages[%d]: the tool calls %v are not answered", i, open)
 		}
-		if err := m.check(); err != nil {
+		if err := m.checkMessage(); err != nil {
 			return fmt.Errorf("messages[%d]: %w", i, err)
 		}
 		for _, c := range m.ToolCalls {
@@ -62,8 +62,8 @@ func checkOpenAI(body []byte) error {
 	return nil
 }
 
-// check returns an error if the message by itself is not valid.
-func (m openAIMessage) check() error {
+// checkMessage returns an error if the message by itself is not valid.
+func (m openAIMessage) checkMessage() error {
 	var text *string
 	var parts []struct{ Type string }
 	if len(m.Content) > 0 && json.Unmarshal(m.Content, &text) != nil && json.Unmarshal(m.Content, &parts) != nil {
@@ -83,7 +83,7 @@ func (m openAIMessage) check() error {
 		}
 	}
 	for _, c := range m.ToolCalls {
-		if c.ID == "" || len(c.ID) > 40 || c.Type != "function" || !plain(c.Function.Name, 64) || !object([]byte(c.Function.Arguments)) {
+		if c.ID == "" || len(c.ID) > 40 || c.Type != "function" || !isPlainName(c.Function.Name, 64) || !isJSONObject([]byte(c.Function.Arguments)) {
 			return fmt.Errorf("the call %+v is not valid", c)
 		}
 	}
@@ -97,17 +97,17 @@ func streamOpenAI(t Turn) string {
 		fmt.Fprintf(&b, `data: {"id":"r","model":"gpt-x","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n", delta, finish)
 	}
 	if t.Thought != "" {
-		chunk(`{"reasoning_content":`+quote(t.Thought)+`}`, "null")
+		chunk(`{"reasoning_content":`+quoteJSON(t.Thought)+`}`, "null")
 	}
-	for _, half := range halves(t.Text) {
-		chunk(`{"content":`+quote(half)+`}`, "null")
+	for _, half := range splitHalf(t.Text) {
+		chunk(`{"content":`+quoteJSON(half)+`}`, "null")
 	}
 	for i, c := range t.Calls {
 		chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"id":%q,"type":"function","function":{"name":%q,"arguments":""}}]}`, i, c.ID, c.Name), "null")
 	}
 	for h := range 2 {
 		for i, c := range t.Calls {
-			chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quote(halves(c.Args)[h])), "null")
+			chunk(fmt.Sprintf(`{"tool_calls":[{"index":%d,"function":{"arguments":%s}}]}`, i, quoteJSON(splitHalf(c.Args)[h])), "null")
 		}
 	}
 	finish := `"stop"`

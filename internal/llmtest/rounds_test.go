@@ -63,9 +63,9 @@ func TestConversations(t *testing.T) {
 	for _, v := range []Vendor{OpenAI(), Anthropic(), Gemini()} {
 		for _, apart := range []bool{false, true} {
 			t.Run(v.Name, func(t *testing.T) {
-				s := Serve(t, v, turns...)
+				s := StartServer(t, v, turns...)
 				talk(t, model(t, v, s.URL), apart)
-				last := string(s.Bodies()[len(turns)-1])
+				last := string(s.RequestBodies()[len(turns)-1])
 				seal := map[string]string{"OpenAI": `"reasoning_content":"zwei auf einmal"`, "Anthropic": `"signature":"seal of zwei auf einmal"`,
 					"Gemini": `"thoughtSignature":"c2VhbCBvZiBmaW5k"`}[v.Name]
 				for _, want := range []string{seal, "12345678901234567890", "Žluťoučký kůň 馬", "město", "half way"} {
@@ -117,7 +117,7 @@ func talk(t *testing.T, m llm.Model, apart bool) []llm.Message {
 func TestConversationsMove(t *testing.T) {
 	vendors := []Vendor{OpenAI(), Anthropic(), Gemini()}
 	for _, from := range vendors {
-		messages := talk(t, model(t, from, Serve(t, from, turns...).URL), false)
+		messages := talk(t, model(t, from, StartServer(t, from, turns...).URL), false)
 		data, err := json.Marshal(messages)
 		if err != nil {
 			t.Fatal(err)
@@ -131,11 +131,11 @@ func TestConversationsMove(t *testing.T) {
 				if err := json.Unmarshal(data, &read); err != nil {
 					t.Fatal(err)
 				}
-				s := Serve(t, to, Turn{Text: "ok"})
+				s := StartServer(t, to, Turn{Text: "ok"})
 				if _, err := llm.Generate(t.Context(), model(t, to, s.URL), llm.Request{Messages: read}); err != nil {
 					t.Fatal(err)
 				}
-				if body := string(s.Bodies()[0]); strings.Contains(body, "auf einmal") || strings.Contains(body, "c2VhbCBvZiBmaW5k") {
+				if body := string(s.RequestBodies()[0]); strings.Contains(body, "auf einmal") || strings.Contains(body, "c2VhbCBvZiBmaW5k") {
 					t.Errorf("it was told what another has sealed:\n%s", body)
 				}
 			})
@@ -157,7 +157,7 @@ func TestAwkwardRequests(t *testing.T) {
 	} {
 		for _, v := range []Vendor{OpenAI(), Anthropic(), Gemini()} {
 			t.Run(name+" at "+v.Name, func(t *testing.T) {
-				s := Serve(t, v, Turn{Text: "ok"})
+				s := StartServer(t, v, Turn{Text: "ok"})
 				reply, err := llm.Generate(t.Context(), model(t, v, s.URL), llm.Request{System: "Be brief.", Messages: messages})
 				if err != nil || reply.Text() != "ok" {
 					t.Errorf("%q, %v", reply.Text(), err)
@@ -207,11 +207,11 @@ func TestWrongCalls(t *testing.T) {
 	} {
 		for _, v := range []Vendor{OpenAI(), Anthropic(), Gemini()} {
 			t.Run(name+" at "+v.Name, func(t *testing.T) {
-				s := Serve(t, v, Turn{Text: "ok"})
+				s := StartServer(t, v, Turn{Text: "ok"})
 				if _, err := llm.Generate(t.Context(), model(t, v, s.URL), llm.Request{Messages: messages}); err != nil {
 					t.Fatal(err)
 				}
-				body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(s.Bodies()[0]))
+				body := strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(s.RequestBodies()[0]))
 				for _, m := range messages { // no output of a tool may be lost
 					for _, p := range m.Parts {
 						if r, ok := p.(llm.ToolResult); ok && !strings.Contains(body, "of "+r.CallID+r.Name) {

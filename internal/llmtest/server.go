@@ -38,9 +38,9 @@ type Server struct {
 	bodies [][]byte
 }
 
-// Serve starts a server that runs until the test ends. A request that the
+// StartServer starts a server that runs until the test ends. A request that the
 // vendor would refuse fails the test and is refused, and so is a request after the last turn.
-func Serve(t testing.TB, v Vendor, turns ...Turn) *Server {
+func StartServer(t testing.TB, v Vendor, turns ...Turn) *Server {
 	t.Helper()
 	s := &Server{turns: turns}
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,7 +48,7 @@ func Serve(t testing.TB, v Vendor, turns ...Turn) *Server {
 		if err == nil {
 			err = v.Check(body)
 		}
-		turn, ok := s.next(body)
+		turn, ok := s.nextTurn(body)
 		if err == nil && !ok {
 			err = fmt.Errorf("there is no turn left")
 		}
@@ -67,9 +67,9 @@ func Serve(t testing.TB, v Vendor, turns ...Turn) *Server {
 	return s
 }
 
-// Handler returns a handler that answers each request with the turn that answer returns for its body. A status of 400 or more refuses the request, and the text of the
+// NewHandler returns a handler that answers each request with the turn that answer returns for its body. A status of 400 or more refuses the request, and the text of the
 // turn is the reason. A request that the vendor would refuse is always refused.
-func (v Vendor) Handler(answer func(body []byte) (turn Turn, status int)) http.Handler {
+func (v Vendor) NewHandler(answer func(body []byte) (turn Turn, status int)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err == nil {
@@ -93,7 +93,7 @@ func (v Vendor) Handler(answer func(body []byte) (turn Turn, status int)) http.H
 	})
 }
 
-func (s *Server) next(body []byte) (Turn, bool) {
+func (s *Server) nextTurn(body []byte) (Turn, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.bodies = append(s.bodies, body)
@@ -105,32 +105,32 @@ func (s *Server) next(body []byte) (Turn, bool) {
 	return turn, true
 }
 
-// Bodies returns the requests so far.
-func (s *Server) Bodies() [][]byte {
+// RequestBodies returns the requests so far.
+func (s *Server) RequestBodies() [][]byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([][]byte(nil), s.bodies...)
 }
 
-// halves cuts a text in two.
-func halves(text string) [2]string {
+// splitHalf cuts a text in two.
+func splitHalf(text string) [2]string {
 	r := []rune(text)
 	return [2]string{string(r[:len(r)/2]), string(r[len(r)/2:])}
 }
 
-func quote(v any) string {
+func quoteJSON(v any) string {
 	data, _ := json.Marshal(v) // texts and maps of texts
 	return string(data)
 }
 
-// object reports whether a text is a JSON object.
-func object(text []byte) bool {
+// isJSONObject reports whether a text is a JSON object.
+func isJSONObject(text []byte) bool {
 	var m map[string]json.RawMessage
 	return json.Unmarshal(text, &m) == nil && m != nil
 }
 
-// plain reports whether a name or an id consists of 1 to most letters, digits, underscores and dashes.
-func plain(name string, most int) bool {
+// isPlainName reports whether a name or an id consists of 1 to most letters, digits, underscores and dashes.
+func isPlainName(name string, most int) bool {
 	for _, r := range name {
 		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '-' {
 			return false

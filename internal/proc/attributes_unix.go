@@ -4,5 +4,5 @@ package proc
 
 import "syscall"
 
-// attributes requests a process group for the child.
-func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+// childAttributes requests a process group for the child.
+func childAttributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

@@ -45,18 +45,18 @@ func (c *capture) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// dropped returns the number of bytes between the beginning and the end that were not kept.
-func (c *capture) dropped() int64 {
+// droppedBytes returns the number of bytes between the beginning and the end that were not kept.
+func (c *capture) droppedBytes() int64 {
 	return c.total - int64(len(c.head)+len(c.tail))
 }
 
-// bytes returns what was kept, with a line that replaces what was not.
-func (c *capture) bytes() []byte {
+// joinedOutput returns what was kept, with a line that replaces what was not.
+func (c *capture) joinedOutput() []byte {
 	if len(c.tail) == 0 {
 		return c.head
 	}
 	out := c.head
-	if n := c.dropped(); n > 0 {
+	if n := c.droppedBytes(); n > 0 {
 		out = fmt.Appendf(out, "\n[... %d bytes left out ...]\n", n)
 	}
 	out = append(out, c.tail[c.next:]...)

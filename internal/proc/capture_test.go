@@ -32,10 +32,10 @@ func TestCapture(t *testing.T) {
 					}
 					rest = rest[n:]
 				}
-				if got := string(kept.bytes()); got != c.want {
+				if got := string(kept.joinedOutput()); got != c.want {
 					t.Errorf("kept %q, want %q", got, c.want)
 				}
-				if got := kept.dropped(); got != c.dropped {
+				if got := kept.droppedBytes(); got != c.dropped {
 					t.Errorf("dropped %d, want %d", got, c.dropped)
 				}
 			})

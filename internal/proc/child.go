@@ -36,14 +36,14 @@ type output struct {
 	err  error // set before drained is closed
 }
 
-// start starts the command in its own process group and starts to move its input and output. The caller must lock the thread.
-func start(c Command) (*child, error) {
-	cmd, err := prepare(c)
+// startChild starts the command in its own process group and starts to move its input and output. The caller must lock the thread.
+func startChild(c Command) (*child, error) {
+	cmd, err := buildCommand(c)
 	if err != nil {
 		return nil, &StartError{Path: c.Path, Err: err}
 	}
 	ch := &child{cmd: cmd, exited: make(chan struct{}), drained: make(chan struct{})}
-	theirs, err := ch.connect(c)
+	theirs, err := ch.openPipes(c)
 	if err == nil {
 		ch.started = time.Now()
 		err = cmd.Start()
@@ -56,12 +56,12 @@ func start(c Command) (*child, error) {
 		ch.closePipes()
 		return nil, &StartError{Path: c.Path, Err: err}
 	}
-	ch.move(c)
+	ch.copyStreams(c)
 	return ch, nil
 }
 
-// prepare builds the command without its pipes.
-func prepare(c Command) (*exec.Cmd, error) {
+// buildCommand builds the command without its pipes.
+func buildCommand(c Command) (*exec.Cmd, error) {
 	if c.Path == "" {
 		return nil, errors.New("no program is set")
 	}
@@ -78,12 +78,12 @@ func prepare(c Command) (*exec.Cmd, error) {
 	cmd.Args[0] = c.Path
 	cmd.Dir = c.Dir
 	cmd.Env = append([]string{}, c.Env...) // not nil, which would mean the environment of this process
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = childAttributes()
 	return cmd, nil
 }
 
-// connect creates the pipes and returns the ends that belong to the child, also if it fails. A child with a terminal needs none.
-func (ch *child) connect(c Command) (theirs []*os.File, err error) {
+// openPipes creates the pipes and returns the ends that belong to the child, also if it fails. A child with a terminal needs none.
+func (ch *child) openPipes(c Command) (theirs []*os.File, err error) {
 	if c.Terminal != nil {
 		ch.lendTerminal(c.Terminal)
 		return nil, nil
@@ -93,7 +93,7 @@ func (ch *child) connect(c Command) (theirs []*os.File, err error) {
 		if err != nil {
 			return theirs, err
 		}
-		ch.outputs[i] = output{pipe: r, kept: capture{limit: c.limit()}}
+		ch.outputs[i] = output{pipe: r, kept: capture{limit: c.limitOrDefault()}}
 		theirs = append(theirs, w)
 	}
 	ch.cmd.Stdout, ch.cmd.Stderr = theirs[0], theirs[1]
@@ -108,8 +108,8 @@ func (ch *child) connect(c Command) (theirs []*os.File, err error) {
 	return append(theirs, r), nil
 }
 
-// move starts the goroutines that feed the child and read from it.
-func (ch *child) move(c Command) {
+// copyStreams starts the goroutines that feed the child and read from it.
+func (ch *child) copyStreams(c Command) {
 	if ch.stdin != nil {
 		go func() {
 			ch.stdin.Write(c.Stdin) // a child need not read its input
@@ -136,24 +136,24 @@ func (ch *child) move(c Command) {
 // waitExit blocks until the child has ended. If the system can report the end without reaping, the child's id, and with it the id of the
 // group, stays reserved until finish.
 func (ch *child) waitExit() {
-	ch.waitErr = ch.block()
+	ch.waitErr = ch.waitProcess()
 	ch.took = time.Since(ch.started)
 	close(ch.exited)
 }
 
-// supervise ends the child when ctx ends or its time is over, and returns when finish may be called: nil if the child ended by itself.
-func (ch *child) supervise(ctx context.Context, c Command) error {
-	err := ch.watch(ctx, c)
-	grace := time.NewTimer(c.grace())
+// superviseExit ends the child when ctx ends or its time is over, and returns when finish may be called: nil if the child ended by itself.
+func (ch *child) superviseExit(ctx context.Context, c Command) error {
+	err := ch.waitFirst(ctx, c)
+	grace := time.NewTimer(c.graceOrDefault())
 	defer grace.Stop()
 	cancelled := ctx.Done()
 	if err != nil {
 		cancelled = nil
-		ch.terminate()
+		ch.terminateChild()
 		select {
 		case <-ch.exited:
 		case <-grace.C:
-			ch.kill()
+			ch.killChild()
 			return err
 		}
 	}
@@ -165,8 +165,8 @@ func (ch *child) supervise(ctx context.Context, c Command) error {
 	return err
 }
 
-// watch waits for the first of three events: the end of the child, of its time, or of ctx. If several occur, the end of the child counts.
-func (ch *child) watch(ctx context.Context, c Command) error {
+// waitFirst waits for the first of three events: the end of the child, of its time, or of ctx. If several occur, the end of the child counts.
+func (ch *child) waitFirst(ctx context.Context, c Command) error {
 	var over <-chan time.Time
 	if c.Timeout > 0 {
 		t := time.NewTimer(c.Timeout)
@@ -177,7 +177,7 @@ func (ch *child) watch(ctx context.Context, c Command) error {
 	select {
 	case <-ch.exited:
 	case <-ctx.Done():
-		err = stopped(ctx, c.Path)
+		err = newStoppedError(ctx, c.Path)
 	case <-over:
 		err = &TimeoutError{Path: c.Path, After: c.Timeout}
 	}
@@ -189,15 +189,15 @@ func (ch *child) watch(ctx context.Context, c Command) error {
 	}
 }
 
-// finish kills the remaining processes of the group, reaps the child and returns the result. The child must have ended.
-func (ch *child) finish(c Command, err error) (Result, error) {
-	ch.kill()
-	reapErr := ch.reap()
-	readErr := ch.drain()
+// reapAndReport kills the remaining processes of the group, reaps the child and returns the result. The child must have ended.
+func (ch *child) reapAndReport(c Command, err error) (Result, error) {
+	ch.killChild()
+	reapErr := ch.reapProcess()
+	readErr := ch.drainOutputs()
 	stdout, stderr := &ch.outputs[0].kept, &ch.outputs[1].kept
 	res := Result{
-		Stdout: stdout.bytes(), StdoutDropped: stdout.dropped(),
-		Stderr: stderr.bytes(), StderrDropped: stderr.dropped(),
+		Stdout: stdout.joinedOutput(), StdoutDropped: stdout.droppedBytes(),
+		Stderr: stderr.joinedOutput(), StderrDropped: stderr.droppedBytes(),
 		ExitCode: -1, Duration: ch.took,
 	}
 	state := ch.cmd.ProcessState
@@ -217,8 +217,8 @@ func (ch *child) finish(c Command, err error) (Result, error) {
 	return res, nil
 }
 
-// drain waits for the end of the outputs, at most lastRead, and closes the pipes.
-func (ch *child) drain() error {
+// drainOutputs waits for the end of the outputs, at most lastRead, and closes the pipes.
+func (ch *child) drainOutputs() error {
 	for i := range ch.outputs {
 		if pipe := ch.outputs[i].pipe; pipe != nil {
 			pipe.SetReadDeadline(time.Now().Add(lastRead))

@@ -50,8 +50,8 @@ func (e *TimeoutError) Error() string { return fmt.Sprintf("%s timed out after %
 // Timeout reports true, as the errors of package net do.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// stopped returns the error of a child that was ended, or not started, because of its context.
-func stopped(ctx context.Context, path string) error {
+// newStoppedError returns the error of a child that was ended, or not started, because of its context.
+func newStoppedError(ctx context.Context, path string) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
 		return fmt.Errorf("%s was stopped: %w", path, err)

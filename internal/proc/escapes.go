@@ -15,12 +15,12 @@ func StripEscapes(text []byte) []byte {
 	}
 	out := make([]byte, 0, len(text))
 	for {
-		out = join(out, text[:i])
+		out = appendText(out, text[:i])
 		text = text[i:]
 		if len(text) == 0 {
 			return out
 		}
-		text = text[sequence(text):]
+		text = text[sequenceLength(text):]
 		i = nextControl(text)
 	}
 }
@@ -28,33 +28,33 @@ func StripEscapes(text []byte) []byte {
 // nextControl returns the index of the first control that begins a sequence or is one, or len(text).
 func nextControl(text []byte) int {
 	for i := 0; i < len(text); i++ {
-		if text[i] == esc || c1(text[i:]) != 0 {
+		if text[i] == esc || c1Control(text[i:]) != 0 {
 			return i
 		}
 	}
 	return len(text)
 }
 
-// c1 returns the one-character control that text begins with, as the second byte of its ESC form, or 0. In UTF-8 it is two bytes; a single
+// c1Control returns the one-character control that text begins with, as the second byte of its ESC form, or 0. In UTF-8 it is two bytes; a single
 // byte of that value is part of another character.
-func c1(text []byte) byte {
+func c1Control(text []byte) byte {
 	if len(text) < 2 || text[0] != 0xc2 || text[1] < 0x80 || text[1] > 0x9f || text[1] == 0x85 {
 		return 0
 	}
 	return text[1] - 0x40
 }
 
-// join appends text, except for bytes that would turn an incomplete character at the end of out into a control.
-func join(out, text []byte) []byte {
-	for len(out) > 0 && len(text) > 0 && c1([]byte{out[len(out)-1], text[0]}) != 0 {
+// appendText appends text, except for bytes that would turn an incomplete character at the end of out into a control.
+func appendText(out, text []byte) []byte {
+	for len(out) > 0 && len(text) > 0 && c1Control([]byte{out[len(out)-1], text[0]}) != 0 {
 		text = text[1:]
 	}
 	return append(out, text...)
 }
 
-// sequence returns the length of the sequence that text begins with. Its first byte is ESC or that of a one-character control.
-func sequence(text []byte) int {
-	n, kind := 2, c1(text)
+// sequenceLength returns the length of the sequence that text begins with. Its first byte is ESC or that of a one-character control.
+func sequenceLength(text []byte) int {
+	n, kind := 2, c1Control(text)
 	if kind == 0 {
 		n = 1
 		if len(text) > 1 {
@@ -64,31 +64,31 @@ func sequence(text []byte) int {
 		case kind >= 0x30 && kind <= 0x7e:
 			n = 2
 		case kind >= 0x20 && kind <= 0x2f:
-			return n + short(text[n:], 0x30)
+			return n + finalByteLength(text[n:], 0x30)
 		default:
 			return n // a lone ESC
 		}
 	}
 	switch kind {
 	case '[':
-		return n + parameters(text[n:])
+		return n + csiLength(text[n:])
 	case ']', 'P', 'X', '^', '_':
 		return n + stringEnd(text[n:])
 	}
 	return n
 }
 
-// parameters returns the length of what follows the introducer of a CSI: parameter bytes, then intermediate bytes and a final byte.
-func parameters(text []byte) int {
+// csiLength returns the length of what follows the introducer of a CSI: parameter bytes, then intermediate bytes and a final byte.
+func csiLength(text []byte) int {
 	n := 0
 	for n < len(text) && text[n] >= 0x30 && text[n] <= 0x3f {
 		n++
 	}
-	return n + short(text[n:], 0x40)
+	return n + finalByteLength(text[n:], 0x40)
 }
 
-// short returns the length of intermediate bytes and a final byte, which is at least first.
-func short(text []byte, first byte) int {
+// finalByteLength returns the length of intermediate bytes and a final byte, which is at least first.
+func finalByteLength(text []byte, first byte) int {
 	n := 0
 	for n < len(text) && text[n] >= 0x20 && text[n] <= 0x2f {
 		n++
@@ -113,8 +113,8 @@ func stringEnd(text []byte) int {
 				return i + 2
 			}
 			return 0
-		case c1(text[i:]) != 0:
-			if c1(text[i:]) == '\\' {
+		case c1Control(text[i:]) != 0:
+			if c1Control(text[i:]) == '\\' {
 				return i + 2
 			}
 			return 0

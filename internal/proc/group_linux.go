@@ -7,16 +7,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// attributes requests a process group for the child, and that the child dies together with the thread that starts it.
-func attributes() *syscall.SysProcAttr {
+// childAttributes requests a process group for the child, and that the child dies together with the thread that starts it.
+func childAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// block waits for the end of the child without reaping it, so that its id cannot be given to another process before the group
+// waitProcess waits for the end of the child without reaping it, so that its id cannot be given to another process before the group
 // is killed.
 //
 // A child that has the terminal may be stopped from the keyboard: then this process has the terminal until the child may continue.
-func (ch *child) block() error {
+func (ch *child) waitProcess() error {
 	events := unix.WEXITED | unix.WNOWAIT
 	if ch.terminal != nil {
 		events |= unix.WSTOPPED
@@ -39,5 +39,5 @@ func (ch *child) block() error {
 // cldStopped is the code by which the system reports a child that was stopped (CLD_STOPPED of siginfo).
 const cldStopped = 5
 
-// reap frees the child's id.
-func (ch *child) reap() error { return ch.cmd.Wait() }
+// reapProcess frees the child's id.
+func (ch *child) reapProcess() error { return ch.cmd.Wait() }

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-func attributes() *syscall.SysProcAttr { return nil }
+func childAttributes() *syscall.SysProcAttr { return nil }
 
-// terminate kills the child: there is no request to end that every program understands.
-func (ch *child) terminate() { ch.kill() }
+// terminateChild kills the child: there is no request to end that every program understands.
+func (ch *child) terminateChild() { ch.killChild() }
 
-func (ch *child) kill() { ch.cmd.Process.Kill() }
+func (ch *child) killChild() { ch.cmd.Process.Kill() }
 
 // lendTerminal gives the child the terminal. There is no foreground group.
 func (ch *child) lendTerminal(t *Terminal) {

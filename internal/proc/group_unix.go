@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminate asks the whole group to end. A stopped process must be continued to receive the signal.
-func (ch *child) terminate() {
+// terminateChild asks the whole group to end. A stopped process must be continued to receive the signal.
+func (ch *child) terminateChild() {
 	unix.Kill(-ch.cmd.Process.Pid, unix.SIGTERM)
 	unix.Kill(-ch.cmd.Process.Pid, unix.SIGCONT)
 }
 
-// kill ends the whole group. An empty group is not an error.
-func (ch *child) kill() { killGroup(ch.cmd.Process.Pid) }
+// killChild ends the whole group. An empty group is not an error.
+func (ch *child) killChild() { killGroup(ch.cmd.Process.Pid) }
 
 func killGroup(pgid int) error { return unix.Kill(-pgid, unix.SIGKILL) }
 

@@ -23,24 +23,24 @@ type Handle struct {
 }
 
 // A sighting is what the system reports about the process that has a certain id now.
-type sighting struct {
+type processInfo struct {
 	start string // as in Handle
 	dead  bool   // it has ended and waits to be reaped
 }
 
 // identifyChild returns the handle of a child that leads its own group. The child must not have been reaped.
 func identifyChild(pid int, mark string) Handle {
-	s, _ := look(pid)
+	s, _ := inspectProcess(pid)
 	return Handle{PID: pid, PGID: pid, Start: s.start, Mark: mark}
 }
 
-// End kills the process that h names together with its group, and returns when the process has ended. It reports whether such a
+// EndHandle kills the process that h names together with its group, and returns when the process has ended. It reports whether such a
 // process was alive. A process that only has the same id is not touched: the start must match as well. On Linux, processes that have
 // left the group and kept the Mark are killed as well.
 //
 // A handle without a start cannot be verified: End then does nothing and returns errors.ErrUnsupported. The zero handle names
 // no process; End does nothing and returns no error.
-func End(h Handle) (bool, error) {
+func EndHandle(h Handle) (bool, error) {
 	switch {
 	case h == Handle{}:
 		return false, nil
@@ -53,7 +53,7 @@ func End(h Handle) (bool, error) {
 	if h.Mark != "" {
 		defer endMarked(h.Mark)
 	}
-	s, ok := look(h.PID)
+	s, ok := inspectProcess(h.PID)
 	if !ok || s.start != h.Start {
 		return false, nil
 	}
@@ -68,7 +68,7 @@ func End(h Handle) (bool, error) {
 func (h Handle) waitGone() error {
 	deadline := time.Now().Add(endWait)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		s, ok := look(h.PID)
+		s, ok := inspectProcess(h.PID)
 		if !ok || s.dead || s.start != h.Start {
 			return nil
 		}

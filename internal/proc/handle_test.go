@@ -15,7 +15,7 @@ import (
 func survivor(t *testing.T, w *wire, script string) (*exec.Cmd, Handle) {
 	t.Helper()
 	cmd := exec.Command("bash", "-c", w.script(script))
-	cmd.SysProcAttr = attributes()
+	cmd.SysProcAttr = childAttributes()
 	cmd.SysProcAttr.Setpgid = true
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -46,13 +46,13 @@ func TestEnd(t *testing.T) {
 	}
 
 	for _, want := range []bool{true, false} {
-		if got, err := End(read); got != want || err != nil {
+		if got, err := EndHandle(read); got != want || err != nil {
 			t.Fatalf("End = %v, %v, want %v, nil", got, err, want)
 		}
 		w.expectEnd() // the grandchild too
 	}
 	cmd.Wait()
-	if got, err := End(read); got || err != nil {
+	if got, err := EndHandle(read); got || err != nil {
 		t.Errorf("End of a reaped process = %v, %v, want false, nil", got, err)
 	}
 }
@@ -77,18 +77,18 @@ func TestEndLeavesOtherProcessesAlone(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			if got, err := End(c.handle); got || (err != nil) != c.failed {
+			if got, err := EndHandle(c.handle); got || (err != nil) != c.failed {
 				t.Errorf("End = %v, %v", got, err)
 			}
 		})
 	}
-	if _, err := End(Handle{PID: h.PID, PGID: h.PGID}); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := EndHandle(Handle{PID: h.PID, PGID: h.PGID}); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("error %v without a start, want %v", err, errors.ErrUnsupported)
 	}
-	if s, ok := look(h.PID); !ok || s.dead {
+	if s, ok := inspectProcess(h.PID); !ok || s.dead {
 		t.Error("the process was ended")
 	}
-	if got, err := End(h); !got || err != nil {
+	if got, err := EndHandle(h); !got || err != nil {
 		t.Errorf("End of the right handle = %v, %v", got, err)
 	}
 }

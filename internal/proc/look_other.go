@@ -2,5 +2,5 @@
 
 package proc
 
-// look returns nothing: raddle cannot read the start of a process on this system.
-func look(int) (sighting, bool) { return sighting{}, false }
+// inspectProcess returns nothing: raddle cannot read the start of a process on this system.
+func inspectProcess(int) (processInfo, bool) { return processInfo{}, false }

@@ -18,13 +18,13 @@ func BenchmarkEndMarked(b *testing.B) {
 	})
 	b.Run("newer", func(b *testing.B) {
 		c := bash("true")
-		ch, err := start(c)
+		ch, err := startChild(c)
 		if err != nil {
 			b.Fatal(err)
 		}
 		ch.waitExit()
 		pid := ch.cmd.Process.Pid
-		if _, err := ch.finish(c, nil); err != nil {
+		if _, err := ch.reapAndReport(c, nil); err != nil {
 			b.Fatal(err)
 		}
 		for b.Loop() {

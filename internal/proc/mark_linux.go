@@ -67,7 +67,7 @@ func allProcesses() (pids []int) {
 // killMarked kills those of the processes that have the mark, and reports whether there was one.
 func killMarked(mark string, pids []int) (found bool) {
 	for _, pid := range pids {
-		if pid == os.Getpid() || !marked(pid, mark) {
+		if pid == os.Getpid() || !hasMark(pid, mark) {
 			continue
 		}
 		// The process is opened first and checked again, so that its id cannot mean another process in between.
@@ -75,7 +75,7 @@ func killMarked(mark string, pids []int) (found bool) {
 		if err != nil {
 			continue
 		}
-		if marked(pid, mark) && p.Kill() == nil {
+		if hasMark(pid, mark) && p.Kill() == nil {
 			found = true
 		}
 		p.Release()
@@ -83,7 +83,7 @@ func killMarked(mark string, pids []int) (found bool) {
 	return found
 }
 
-func marked(pid int, mark string) bool {
+func hasMark(pid int, mark string) bool {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ") // empty for a process that has ended
 	return err == nil && bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"\x00"))
 }

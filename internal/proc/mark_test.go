@@ -18,7 +18,7 @@ func TestRunEndsWhatHasLeftTheGroup(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the environment of other processes can be read on Linux only")
 	}
-	testneed.Programs(t, "setsid")
+	testneed.RequirePrograms(t, "setsid")
 	w := newWire(t)
 	c := bash(`exec 9>"$WIRE"; (setsid sleep 1000 >/dev/null 2>&1 </dev/null &)`)
 	c.Mark = "MARK=" + w.path
@@ -44,7 +44,7 @@ func TestEndFindsTheMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.Mark = mark // as if the process that ran it had died before it could look
-	if alive, err := End(h); alive || err != nil {
+	if alive, err := EndHandle(h); alive || err != nil {
 		t.Errorf("%v, %v", alive, err)
 	}
 	<-w.end

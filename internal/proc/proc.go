@@ -90,14 +90,14 @@ type Result struct {
 // must leave the group and close its output (setsid and redirections).
 func Run(ctx context.Context, c Command) (Result, error) {
 	if ctx.Err() != nil {
-		return Result{ExitCode: -1}, stopped(ctx, c.Path)
+		return Result{ExitCode: -1}, newStoppedError(ctx, c.Path)
 	}
 	// Linux kills the child when the thread that started it ends, and another goroutine may end a thread. This thread is therefore
 	// locked until the child is reaped; it waits for the child anyway.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
-	ch, err := start(c)
+	ch, err := startChild(c)
 	if err != nil {
 		return Result{ExitCode: -1}, err
 	}
@@ -109,24 +109,24 @@ func Run(ctx context.Context, c Command) (Result, error) {
 		err = c.Started(identifyChild(ch.cmd.Process.Pid, c.Mark))
 	}
 	if err != nil {
-		ch.kill()
+		ch.killChild()
 		ch.waitExit()
-		return ch.finish(c, fmt.Errorf("%s: its start could not be recorded: %w", c.Path, err))
+		return ch.reapAndReport(c, fmt.Errorf("%s: its start could not be recorded: %w", c.Path, err))
 	}
 	verdict := make(chan error, 1)
-	go func() { verdict <- ch.supervise(ctx, c) }()
+	go func() { verdict <- ch.superviseExit(ctx, c) }()
 	ch.waitExit()
-	return ch.finish(c, <-verdict)
+	return ch.reapAndReport(c, <-verdict)
 }
 
-func (c Command) grace() time.Duration {
+func (c Command) graceOrDefault() time.Duration {
 	if c.Grace > 0 {
 		return c.Grace
 	}
 	return DefaultGrace
 }
 
-func (c Command) limit() int {
+func (c Command) limitOrDefault() int {
 	if c.Limit > 0 {
 		return c.Limit
 	}

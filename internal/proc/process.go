@@ -31,26 +31,26 @@ type Process struct {
 //
 // The caller must Close the Process, also after the child has ended by itself. A child that could not be started is a [*StartError].
 func Start(c Command, stderr io.Writer) (*Process, error) {
-	p := &Process{path: c.Path, grace: c.grace(), ended: make(chan struct{})}
+	p := &Process{path: c.Path, grace: c.graceOrDefault(), ended: make(chan struct{})}
 	started := make(chan error)
-	go p.live(c, stderr, started)
+	go p.runChild(c, stderr, started)
 	if err := <-started; err != nil {
 		return nil, err
 	}
 	return p, nil
 }
 
-// live waits for the child on a thread that is locked for it, as in [Run].
-func (p *Process) live(c Command, stderr io.Writer, started chan<- error) {
+// runChild waits for the child on a thread that is locked for it, as in [Run].
+func (p *Process) runChild(c Command, stderr io.Writer, started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	errs, err := p.start(c)
+	errs, err := p.startCommand(c)
 	if err == nil && c.Started != nil {
 		if err = c.Started(identifyChild(p.child.cmd.Process.Pid, c.Mark)); err != nil {
 			err = fmt.Errorf("%s: its start could not be recorded: %w", c.Path, err)
-			p.child.kill()
+			p.child.killChild()
 			p.child.waitExit()
-			err = errors.Join(err, p.child.reap())
+			err = errors.Join(err, p.child.reapProcess())
 			p.stdin.Close()
 			p.stdout.Close()
 			errs.Close()
@@ -67,16 +67,16 @@ func (p *Process) live(c Command, stderr io.Writer, started chan<- error) {
 		io.Copy(io.Discard, errs)
 	}()
 	p.child.waitExit()
-	p.finish()
+	p.reapChild()
 	errs.SetReadDeadline(time.Now().Add(lastRead))
 	<-copied
 	errs.Close()
 	close(p.ended)
 }
 
-// start starts the child and returns the reading end of its stderr.
-func (p *Process) start(c Command) (errs *os.File, err error) {
-	cmd, err := prepare(c)
+// startCommand starts the child and returns the reading end of its stderr.
+func (p *Process) startCommand(c Command) (errs *os.File, err error) {
+	cmd, err := buildCommand(c)
 	if err != nil {
 		return nil, &StartError{Path: c.Path, Err: err}
 	}
@@ -106,11 +106,11 @@ func (p *Process) start(c Command) (errs *os.File, err error) {
 	return files[4], nil
 }
 
-// finish kills the remaining processes of the group and reaps the child.
-func (p *Process) finish() {
+// reapChild kills the remaining processes of the group and reaps the child.
+func (p *Process) reapChild() {
 	p.reaping.Lock()
-	p.child.kill()
-	err := p.child.reap()
+	p.child.killChild()
+	err := p.child.reapProcess()
 	p.reaped = true
 	p.reaping.Unlock()
 	// Only a process that left the group can keep the output open now.
@@ -134,8 +134,8 @@ func (p *Process) Write(b []byte) (int, error) { return p.stdin.Write(b) }
 func (p *Process) Close() error {
 	p.closing.Do(func() {
 		p.stdin.Close()
-		for _, step := range []func(){p.child.terminate, p.child.kill} {
-			if p.wait(p.grace) {
+		for _, step := range []func(){p.child.terminateChild, p.child.killChild} {
+			if p.waitEnded(p.grace) {
 				break
 			}
 			p.reaping.Lock()
@@ -150,8 +150,8 @@ func (p *Process) Close() error {
 	return nil
 }
 
-// wait reports whether the child ends within the time.
-func (p *Process) wait(d time.Duration) bool {
+// waitEnded reports whether the child ends within the time.
+func (p *Process) waitEnded(d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -190,7 +190,7 @@ func TestRunLeavesNoFilesAndNoZombies(t *testing.T) {
 	before := openFiles(t)
 	for range 20 {
 		pid := run()
-		if s, ok := look(pid); ok && s.dead {
+		if s, ok := inspectProcess(pid); ok && s.dead {
 			t.Errorf("process %d was not reaped", pid)
 		}
 	}

@@ -15,9 +15,9 @@ import (
 // secret on its own: shorter ones may be words that occur everywhere.
 const longPart = 16
 
-// forms returns the texts to search for if value is a secret. Escapes are not
+// secretForms returns the texts to search for if value is a secret. Escapes are not
 // among them: escapes are resolved before a text is searched.
-func forms(value string) []string {
+func secretForms(value string) []string {
 	texts := []string{value}
 	add := func(list ...string) {
 		for _, t := range list {
@@ -51,7 +51,7 @@ func forms(value string) []string {
 	add(secrets...)
 	add(documents...)
 	if documents == nil {
-		add(parts(value)...)
+		add(secretParts(value)...)
 	}
 	for _, t := range whole {
 		add(listEncodings(t)...)
@@ -77,8 +77,8 @@ func dropControls(text string) string {
 	}, text)
 }
 
-// parts returns the lines and items of a value that are secret on their own.
-func parts(value string) (list []string) {
+// secretParts returns the lines and items of a value that are secret on their own.
+func secretParts(value string) (list []string) {
 	for _, p := range strings.FieldsFunc(value, func(r rune) bool { return strings.ContainsRune("\r\n,;", r) }) {
 		p = strings.TrimSpace(p)
 		if len(p) >= longPart && p != strings.TrimSpace(value) && !strings.HasPrefix(p, "-----") {
@@ -102,15 +102,15 @@ func inBase64(value string) (list []string) {
 		list = append(list, text)
 		for _, width := range []int{64, 76} {
 			if len(text) > width {
-				list = append(list, wrap(text, width))
+				list = append(list, wrapLines(text, width))
 			}
 		}
 	}
 	return list
 }
 
-// wrap cuts a text into lines of a given length.
-func wrap(text string, width int) string {
+// wrapLines cuts a text into lines of a given length.
+func wrapLines(text string, width int) string {
 	var b strings.Builder
 	for len(text) > width {
 		b.WriteString(text[:width] + "\n")
@@ -141,7 +141,7 @@ func fromJSON(value string) (secrets, documents []string) {
 		case string:
 			if IsSecretValue(v) && (IsSecretName(name) || name == "" && len(v) >= longPart) {
 				secrets = append(secrets, v)
-				secrets = append(secrets, parts(v)...)
+				secrets = append(secrets, secretParts(v)...)
 			}
 		}
 	}
@@ -149,7 +149,7 @@ func fromJSON(value string) (secrets, documents []string) {
 	slices.Sort(secrets)
 	var compact bytes.Buffer
 	if json.Compact(&compact, []byte(value)) == nil {
-		documents = append(documents, compact.String(), spaced(compact.String()))
+		documents = append(documents, compact.String(), spaceSeparators(compact.String()))
 	}
 	for _, indent := range []string{"  ", "    ", "\t"} {
 		var b bytes.Buffer
@@ -158,14 +158,14 @@ func fromJSON(value string) (secrets, documents []string) {
 		}
 	}
 	if sorted, err := json.Marshal(v); err == nil {
-		documents = append(documents, string(sorted), spaced(string(sorted)))
+		documents = append(documents, string(sorted), spaceSeparators(string(sorted)))
 	}
 	return slices.Compact(secrets), documents
 }
 
-// spaced puts a space after each comma and colon of a compact document, as
+// spaceSeparators puts a space after each comma and colon of a compact document, as
 // Python writes JSON.
-func spaced(compact string) string {
+func spaceSeparators(compact string) string {
 	var b strings.Builder
 	inText := false
 	for i := 0; i < len(compact); i++ {

@@ -20,16 +20,16 @@ type node struct {
 func newMatcher(patterns []string) *matcher {
 	m := &matcher{nodes: make([]node, 1)}
 	for _, p := range patterns {
-		m.insert(p)
+		m.insertPattern(p)
 	}
-	m.link()
+	m.linkFailures()
 	return m
 }
 
-func (m *matcher) insert(pattern string) {
+func (m *matcher) insertPattern(pattern string) {
 	at := int32(0)
 	for i := range len(pattern) {
-		next := m.child(at, pattern[i])
+		next := m.findChild(at, pattern[i])
 		if next == 0 {
 			next = int32(len(m.nodes))
 			m.nodes = append(m.nodes, node{sibling: m.nodes[at].child, depth: m.nodes[at].depth + 1, b: pattern[i]})
@@ -43,8 +43,8 @@ func (m *matcher) insert(pattern string) {
 	m.nodes[at].match = m.nodes[at].depth
 }
 
-// child returns the child of a node for a byte; 0: there is none.
-func (m *matcher) child(at int32, b byte) int32 {
+// findChild returns the child of a node for a byte; 0: there is none.
+func (m *matcher) findChild(at int32, b byte) int32 {
 	if at == 0 {
 		return m.root[b]
 	}
@@ -56,8 +56,8 @@ func (m *matcher) child(at int32, b byte) int32 {
 	return 0
 }
 
-// link sets the node where the search continues after a mismatch, shorter prefixes first.
-func (m *matcher) link() {
+// linkFailures sets the node where the search continues after a mismatch, shorter prefixes first.
+func (m *matcher) linkFailures() {
 	var queue []int32
 	for c := m.nodes[0].child; c != 0; c = m.nodes[c].sibling {
 		queue = append(queue, c)
@@ -66,7 +66,7 @@ func (m *matcher) link() {
 		at := queue[0]
 		queue = queue[1:]
 		for c := m.nodes[at].child; c != 0; c = m.nodes[c].sibling {
-			fail := m.next(m.nodes[at].fail, m.nodes[c].b)
+			fail := m.nextState(m.nodes[at].fail, m.nodes[c].b)
 			m.nodes[c].fail = fail
 			if m.nodes[c].match == 0 {
 				m.nodes[c].match = m.nodes[fail].match
@@ -76,13 +76,13 @@ func (m *matcher) link() {
 	}
 }
 
-// next returns the longest prefix of a pattern that ends with the byte.
-func (m *matcher) next(at int32, b byte) int32 {
+// nextState returns the longest prefix of a pattern that ends with the byte.
+func (m *matcher) nextState(at int32, b byte) int32 {
 	for {
 		if at == 0 {
 			return m.root[b]
 		}
-		if c := m.child(at, b); c != 0 {
+		if c := m.findChild(at, b); c != 0 {
 			return c
 		}
 		at = m.nodes[at].fail
@@ -92,10 +92,10 @@ func (m *matcher) next(at int32, b byte) int32 {
 // A span is the part of a text from one byte offset to another.
 type span struct{ from, to int }
 
-// find returns where the text holds patterns, as spans that do not overlap, in
+// findPatterns returns where the text holds patterns, as spans that do not overlap, in
 // order. pending is the offset of the longest suffix of the last tail bytes that
 // may become a pattern when other text follows.
-func (m *matcher) find(text string, tail int) (found []span, pending int) {
+func (m *matcher) findPatterns(text string, tail int) (found []span, pending int) {
 	at := int32(0)
 	for i := range len(text) {
 		if i == tail {
@@ -104,7 +104,7 @@ func (m *matcher) find(text string, tail int) (found []span, pending int) {
 		if at == 0 {
 			at = m.root[text[i]]
 		} else {
-			at = m.next(at, text[i])
+			at = m.nextState(at, text[i])
 		}
 		if n := int(m.nodes[at].match); n > 0 {
 			found = addSpan(found, span{i + 1 - n, i + 1})

@@ -84,10 +84,10 @@ var (
 	parameter = regexp.MustCompile(`(?:^|[?&;,\s])([A-Za-z0-9_.-]+)=([^&;\s"'#]+)`)
 )
 
-// Passwords returns the secrets inside a value that is not a secret itself: the
+// FindPasswords returns the secrets inside a value that is not a secret itself: the
 // passwords of URLs, and the parameters of queries and connection strings whose
 // names are those of secrets. Each is returned as written and decoded.
-func Passwords(text string) (found []string) {
+func FindPasswords(text string) (found []string) {
 	add := func(v string) {
 		found = append(found, v)
 		for _, decode := range []func(string) (string, error){url.PathUnescape, url.QueryUnescape} {
@@ -118,9 +118,9 @@ func Passwords(text string) (found []string) {
 	return found
 }
 
-// URL returns an address that may be shown to people: without the password and the
+// RedactURL returns an address that may be shown to people: without the password and the
 // values of its query whose names are those of secrets.
-func URL(address string) string {
+func RedactURL(address string) string {
 	text := userInfo.ReplaceAllStringFunc(address, func(found string) string {
 		scheme, info, _ := strings.Cut(found, "://")
 		user, _, ok := strings.Cut(strings.TrimSuffix(info, "@"), ":")

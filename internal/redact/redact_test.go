@@ -40,7 +40,7 @@ var samples = map[string]string{
 var encoders = map[string]func(string) string{
 	"raw":        func(s string) string { return s },
 	"json":       func(s string) string { b, _ := json.Marshal(s); return string(b) },
-	"json plain": func(s string) string { return string(raw2string(s)) },
+	"json plain": func(s string) string { return string(encodeJSONString(s)) },
 	"json ascii": asciiJSON,
 	"json slash": func(s string) string { return strings.ReplaceAll(asciiJSON(s), "/", `\/`) },
 	"json twice": func(s string) string { b, _ := json.Marshal(s); b, _ = json.Marshal(string(b)); return string(b) },
@@ -69,7 +69,7 @@ var encoders = map[string]func(string) string{
 	"base64 url":    func(s string) string { return base64.URLEncoding.EncodeToString([]byte(s)) },
 	"base64 rawurl": func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) },
 	"base64 line":   func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s + "\n")) },
-	"base64 76":     func(s string) string { return wrap(base64.StdEncoding.EncodeToString([]byte(s)), 76) },
+	"base64 76":     func(s string) string { return wrapLines(base64.StdEncoding.EncodeToString([]byte(s)), 76) },
 	"base64 in url": func(s string) string { return url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(s))) },
 	"lf":            func(s string) string { return strings.ReplaceAll(s, "\r\n", "\n") },
 	"crlf":          func(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", "\r\n") },
@@ -189,12 +189,12 @@ func TestDocumentsStayValid(t *testing.T) {
 		if got := set.Text(text); got != want {
 			t.Errorf("%s became %s, want %s", text, got, want)
 		}
-		if got := string(JSON(json.RawMessage(text), set.Text)); !json.Valid([]byte(got)) || strings.Contains(got, "12345678") {
+		if got := string(RedactJSON(json.RawMessage(text), set.Text)); !json.Valid([]byte(got)) || strings.Contains(got, "12345678") {
 			t.Errorf("JSON: %s became %s", text, got)
 		}
 	}
 	opaque := strings.NewReplacer("zz\"quote\\1", "***").Replace
-	if got := string(JSON(json.RawMessage(`{"a":["zz\"quote\\1"],"n":1.50}`), opaque)); got != `{"a":["***"],"n":1.50}` {
+	if got := string(RedactJSON(json.RawMessage(`{"a":["zz\"quote\\1"],"n":1.50}`), opaque)); got != `{"a":["***"],"n":1.50}` {
 		t.Errorf("with a function of the caller: %s", got)
 	}
 }
@@ -272,7 +272,7 @@ func TestPasswordsInsideOfValues(t *testing.T) {
 		"http://h:11434/v1":            "http://h:11434/v1",
 		"":                             "",
 	} {
-		if got := URL(address); got != want {
+		if got := RedactURL(address); got != want {
 			t.Errorf("URL(%q) = %q, want %q", address, got, want)
 		}
 	}

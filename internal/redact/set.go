@@ -57,7 +57,7 @@ func (s *Set) AddNamed(name, value string) {
 		s.Add(value)
 		s.Add(decodedBase64(name, value)...)
 	}
-	if found := Passwords(value); len(found) > 0 {
+	if found := FindPasswords(value); len(found) > 0 {
 		s.Add(found...)
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -65,8 +65,8 @@ func (s *Set) AddNamed(name, value string) {
 	}
 }
 
-// matcher returns the matcher of the values, or nil if there are no values.
-func (s *Set) matcher() *matcher {
+// loadMatcher returns the matcher of the values, or nil if there are no values.
+func (s *Set) loadMatcher() *matcher {
 	if s == nil {
 		return nil
 	}
@@ -83,7 +83,7 @@ func (s *Set) matcher() *matcher {
 		var patterns []string
 		for _, v := range slices.Sorted(maps.Keys(s.values)) {
 			if s.values[v] {
-				patterns = append(patterns, forms(v)...)
+				patterns = append(patterns, secretForms(v)...)
 			} else {
 				patterns = append(patterns, listEncodings(v)...)
 			}
@@ -97,20 +97,20 @@ func (s *Set) matcher() *matcher {
 // findAll returns the spans of the text that are secrets, in order, and the offset
 // from which the text may belong to a secret when more text follows.
 func (m *matcher) findAll(text string) (found []span, pending int) {
-	all := views(text)
+	all := buildViews(text)
 	pending = len(text)
 	for _, v := range all {
-		spans, from := m.find(v.text, v.tail)
+		spans, from := m.findPatterns(v.text, v.tail)
 		for _, s := range spans {
-			found = append(found, v.origin(s))
+			found = append(found, v.originSpan(s))
 		}
-		pending = min(pending, v.origin(span{from, from}).from)
+		pending = min(pending, v.originSpan(span{from, from}).from)
 	}
-	found = merged(found)
+	found = mergeSpans(found)
 	for moved := true; moved; {
 		was := pending
 		for _, v := range all {
-			pending = v.boundary(pending)
+			pending = v.escapeBoundary(pending)
 		}
 		for _, s := range found {
 			if s.from < pending && pending < s.to {
@@ -122,8 +122,8 @@ func (m *matcher) findAll(text string) (found []span, pending int) {
 	return found, pending
 }
 
-// merged sorts spans and joins those that overlap.
-func merged(spans []span) []span {
+// mergeSpans sorts spans and joins those that overlap.
+func mergeSpans(spans []span) []span {
 	slices.SortFunc(spans, func(a, b span) int { return cmp.Or(a.from-b.from, a.to-b.to) })
 	var list []span
 	for _, s := range spans {
@@ -139,7 +139,7 @@ func merged(spans []span) []span {
 // Text returns the text with every secret replaced by [Mask]. A JSON document
 // stays a JSON document.
 func (s *Set) Text(text string) string {
-	m := s.matcher()
+	m := s.loadMatcher()
 	if m == nil || text == "" {
 		return text
 	}
@@ -148,20 +148,20 @@ func (s *Set) Text(text string) string {
 		return text
 	}
 	if isDocument(text) {
-		if out := replace(text, quoted(text, found)); json.Valid([]byte(out)) {
+		if out := replaceSpans(text, maskJSONSpans(text, found)); json.Valid([]byte(out)) {
 			return out
 		}
 	}
-	masks := make([]masked, len(found))
+	masks := make([]replacement, len(found))
 	for i, f := range found {
-		masks[i] = masked{f, Mask}
+		masks[i] = replacement{f, Mask}
 	}
-	return replace(text, masks)
+	return replaceSpans(text, masks)
 }
 
 // Bytes does the same as Text for bytes. It returns data itself if it holds no secret.
 func (s *Set) Bytes(data []byte) []byte {
-	if s.matcher() == nil {
+	if s.loadMatcher() == nil {
 		return data
 	}
 	text := string(data)
@@ -174,7 +174,7 @@ func (s *Set) Bytes(data []byte) []byte {
 // Hold returns the number of bytes at the end of the text that may belong to a
 // secret that is complete only when more text follows.
 func (s *Set) Hold(text string) int {
-	m := s.matcher()
+	m := s.loadMatcher()
 	if m == nil {
 		return 0
 	}
@@ -183,12 +183,12 @@ func (s *Set) Hold(text string) int {
 }
 
 // A masked is a span and its replacement.
-type masked struct {
+type replacement struct {
 	span
 	by string
 }
 
-func replace(text string, masks []masked) string {
+func replaceSpans(text string, masks []replacement) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	at := 0
@@ -207,17 +207,17 @@ func isDocument(text string) bool {
 	return (strings.HasPrefix(text, "{") || strings.HasPrefix(text, "[")) && json.Valid([]byte(text))
 }
 
-// quoted returns the replacements in a JSON document, so that it stays one: the
+// maskJSONSpans returns the replacements in a JSON document, so that it stays one: the
 // mask for a span inside a string, and a string for any other span, together with
 // the number that it is a part of.
-func quoted(text string, spans []span) []masked {
-	var list []masked
+func maskJSONSpans(text string, spans []span) []replacement {
+	var list []replacement
 	scalars := scanJSON(text)
 	for _, s := range spans {
 		i, _ := slices.BinarySearchFunc(scalars, s.from, func(t span, at int) int { return cmp.Compare(t.to, at+1) })
 		if i < len(scalars) && scalars[i].from <= s.from && s.to <= scalars[i].to {
 			if t := scalars[i]; text[t.from] == '"' && t.from < s.from && s.to < t.to {
-				list = append(list, masked{s, Mask})
+				list = append(list, replacement{s, Mask})
 				continue
 			}
 			s = scalars[i]
@@ -225,7 +225,7 @@ func quoted(text string, spans []span) []masked {
 		if n := len(list); n > 0 && list[n-1].to >= s.to {
 			continue // two spans in one number
 		}
-		list = append(list, masked{s, `"` + Mask + `"`})
+		list = append(list, replacement{s, `"` + Mask + `"`})
 	}
 	return list
 }
@@ -253,31 +253,31 @@ func scanJSON(text string) (list []span) {
 	return list
 }
 
-// JSON applies a redactor of texts to every string, name and number of a JSON
+// RedactJSON applies a redactor of texts to every string, name and number of a JSON
 // document, and to the document as a text. The result is a JSON document; a text that
 // is not valid JSON becomes a string.
-func JSON(raw json.RawMessage, text func(string) string) json.RawMessage {
+func RedactJSON(raw json.RawMessage, text func(string) string) json.RawMessage {
 	if !json.Valid(raw) {
-		return raw2string(text(string(raw)))
+		return encodeJSONString(text(string(raw)))
 	}
 	doc := string(raw)
-	var list []masked
+	var list []replacement
 	for _, s := range scanJSON(doc) {
 		was := doc[s.from:s.to]
 		if was[0] == '"' && json.Unmarshal([]byte(was), &was) != nil {
 			continue
 		}
 		if is := text(was); is != was {
-			list = append(list, masked{s, string(raw2string(is))})
+			list = append(list, replacement{s, string(encodeJSONString(is))})
 		}
 	}
 	out := doc
 	if len(list) > 0 {
-		out = replace(doc, list)
+		out = replaceSpans(doc, list)
 	}
 	if whole := text(out); whole != out {
 		if !json.Valid([]byte(whole)) {
-			return raw2string(whole)
+			return encodeJSONString(whole)
 		}
 		out = whole
 	}
@@ -287,8 +287,8 @@ func JSON(raw json.RawMessage, text func(string) string) json.RawMessage {
 	return json.RawMessage(out)
 }
 
-// raw2string returns a text as a JSON string.
-func raw2string(text string) json.RawMessage {
+// encodeJSONString returns a text as a JSON string.
+func encodeJSONString(text string) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)

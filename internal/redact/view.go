@@ -12,12 +12,12 @@ import (
 type view struct {
 	of   *view // the view whose escapes it resolves; nil: the original text
 	text string
-	cuts []cut // the resolved escapes, in order
-	tail int   // offset of an incomplete escape at the end, which may mean something else when more text follows
+	cuts []resolvedEscape // the resolved escapes, in order
+	tail int              // offset of an incomplete escape at the end, which may mean something else when more text follows
 }
 
 // A cut is one resolved escape.
-type cut struct{ at, n, src, srcLen int }
+type resolvedEscape struct{ at, n, src, srcLen int }
 
 // A decoder resolves one kind of escape.
 type decoder struct {
@@ -31,9 +31,9 @@ var decoders = struct{ backslash, quotes, percent, entity decoder }{
 	decoder{`\`, decodeBackslash}, decoder{`'`, decodeQuotes}, decoder{`%`, decodePercent}, decoder{`&`, decodeEntity},
 }
 
-// resolve returns the view of v that a decoder produces, or nil if v holds none of
+// resolveView returns the view of v that a decoder produces, or nil if v holds none of
 // its escapes and does not end in an incomplete one.
-func (d *decoder) resolve(v *view) *view {
+func (d *decoder) resolveView(v *view) *view {
 	first := strings.IndexByte(v.text, d.begins[0])
 	if first < 0 {
 		return nil
@@ -52,7 +52,7 @@ func (d *decoder) resolve(v *view) *view {
 				b.Grow(len(v.text))
 			}
 			b.WriteString(v.text[copied:at])
-			w.cuts = append(w.cuts, cut{at: b.Len(), n: len(value), src: at, srcLen: n})
+			w.cuts = append(w.cuts, resolvedEscape{at: b.Len(), n: len(value), src: at, srcLen: n})
 			b.WriteString(value)
 			copied = at + n
 			at = copied
@@ -70,21 +70,21 @@ func (d *decoder) resolve(v *view) *view {
 	}
 	b.WriteString(v.text[copied:])
 	w.text = b.String()
-	w.tail = w.place(rest)
+	w.tail = w.fromSource(rest)
 	return w
 }
 
-// origin returns the span of the original that a span of the view comes from.
-func (v *view) origin(s span) span {
+// originSpan returns the span of the original that a span of the view comes from.
+func (v *view) originSpan(s span) span {
 	for ; v.of != nil; v = v.of {
-		s = span{v.start(s.from), v.end(s.to)}
+		s = span{v.sourceStart(s.from), v.sourceEnd(s.to)}
 	}
 	return s
 }
 
-// start maps the offset of a byte to the text that v resolves: to the beginning
+// sourceStart maps the offset of a byte to the text that v resolves: to the beginning
 // of its escape, if it comes from one.
-func (v *view) start(at int) int {
+func (v *view) sourceStart(at int) int {
 	i := sort.Search(len(v.cuts), func(i int) bool { return v.cuts[i].at > at }) - 1
 	if i < 0 {
 		return at
@@ -96,8 +96,8 @@ func (v *view) start(at int) int {
 	return c.src + c.srcLen + at - c.at - c.n
 }
 
-// end maps the offset after a byte to the text that v resolves.
-func (v *view) end(at int) int {
+// sourceEnd maps the offset after a byte to the text that v resolves.
+func (v *view) sourceEnd(at int) int {
 	if at == 0 {
 		return 0
 	}
@@ -112,32 +112,32 @@ func (v *view) end(at int) int {
 	return c.src + c.srcLen + at - c.at - c.n
 }
 
-// boundary moves an offset of the original back until it is not inside an
+// escapeBoundary moves an offset of the original back until it is not inside an
 // escape of v or of the views below it.
-func (v *view) boundary(at int) int {
+func (v *view) escapeBoundary(at int) int {
 	if v.of == nil {
 		return at
 	}
-	at = v.of.boundary(at)
-	below := v.of.inside(at)
+	at = v.of.escapeBoundary(at)
+	below := v.of.fromOriginal(at)
 	i := sort.Search(len(v.cuts), func(i int) bool { return v.cuts[i].src >= below }) - 1
 	if i < 0 || below >= v.cuts[i].src+v.cuts[i].srcLen {
 		return at
 	}
-	return v.of.origin(span{v.cuts[i].src, v.cuts[i].src}).from
+	return v.of.originSpan(span{v.cuts[i].src, v.cuts[i].src}).from
 }
 
-// inside maps an offset of the original that is not inside an escape to the view.
-func (v *view) inside(at int) int {
+// fromOriginal maps an offset of the original that is not inside an escape to the view.
+func (v *view) fromOriginal(at int) int {
 	if v.of == nil {
 		return at
 	}
-	return v.place(v.of.inside(at))
+	return v.fromSource(v.of.fromOriginal(at))
 }
 
-// place maps an offset of the text that v resolves to v: to the beginning of the
+// fromSource maps an offset of the text that v resolves to v: to the beginning of the
 // escape that contains it, if there is one.
-func (v *view) place(at int) int {
+func (v *view) fromSource(at int) int {
 	i := sort.Search(len(v.cuts), func(i int) bool { return v.cuts[i].src >= at }) - 1
 	if i < 0 {
 		return at
@@ -149,13 +149,13 @@ func (v *view) place(at int) int {
 	return c.at + c.n + at - c.src - c.srcLen
 }
 
-// views returns the original text and every other way to read it.
-func views(text string) []*view {
+// buildViews returns the original text and every other way to read it.
+func buildViews(text string) []*view {
 	const nested = 3 // JSON inside JSON inside JSON
 	plain := &view{text: text, tail: len(text)}
 	all := []*view{plain}
 	for range nested {
-		next := decoders.backslash.resolve(all[len(all)-1])
+		next := decoders.backslash.resolveView(all[len(all)-1])
 		if next == nil {
 			break
 		}
@@ -163,7 +163,7 @@ func views(text string) []*view {
 	}
 	for _, v := range all {
 		for _, d := range []*decoder{&decoders.quotes, &decoders.percent, &decoders.entity} {
-			if w := d.resolve(v); w != nil {
+			if w := d.resolveView(v); w != nil {
 				all = append(all, w)
 			}
 		}

@@ -48,10 +48,10 @@ func New(pattern string) (dir string, remove func(), err error) {
 		return "", nil, err
 	}
 	process.users++
-	return dir, sync.OnceFunc(func() { release(dir) }), nil
+	return dir, sync.OnceFunc(func() { releaseDir(dir) }), nil
 }
 
-func release(dir string) {
+func releaseDir(dir string) {
 	_ = os.RemoveAll(dir)
 	process.Lock()
 	defer process.Unlock()

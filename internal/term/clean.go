@@ -10,11 +10,11 @@ import (
 	"raddle.dev/internal/proc"
 )
 
-// Clean returns text without anything that a terminal would obey or that changes how its other characters are shown. It removes whole
+// CleanText returns text without anything that a terminal would obey or that changes how its other characters are shown. It removes whole
 // control sequences, in their 7-bit and 8-bit forms, all control characters except line breaks and tabs, the controls of text
 // direction, and invisible characters such as tags. Line breaks of any kind become "\n", also a lone "\r", which would let the
 // rest of a line cover its beginning. Bytes that are not UTF-8 become U+FFFD. Clean(Clean(text)) equals Clean(text).
-func Clean(text string) string {
+func CleanText(text string) string {
 	if isClean(text) {
 		return text
 	}
@@ -31,8 +31,8 @@ func Clean(text string) string {
 	}, text)
 }
 
-// Reveal returns text for a person who decides about it: it shows what Clean would remove as an escape, such as \x1b or \u202e, so that nothing is hidden.
-func Reveal(text string) string {
+// RevealText returns text for a person who decides about it: it shows what Clean would remove as an escape, such as \x1b or \u202e, so that nothing is hidden.
+func RevealText(text string) string {
 	if isClean(text) {
 		return text
 	}
@@ -55,7 +55,7 @@ func Reveal(text string) string {
 }
 
 // CleanLine returns text as one line: cleaned as by Clean, with line breaks and tabs replaced by spaces.
-func CleanLine(text string) string { return Clean(OneLine(text)) }
+func CleanLine(text string) string { return CleanText(OneLine(text)) }
 
 // OneLine returns text with line breaks of any kind and tabs replaced by spaces, for a row of a table. It changes nothing else.
 func OneLine(text string) string {
@@ -78,7 +78,7 @@ func QuoteName(name string) string {
 	if isClean(name) && !strings.ContainsAny(name, "\n\t") {
 		return name
 	}
-	return Reveal(strconv.Quote(name))
+	return RevealText(strconv.Quote(name))
 }
 
 func isClean(text string) bool {

@@ -43,10 +43,10 @@ var hostile = []struct{ name, text, clean, revealed string }{
 func TestClean(t *testing.T) {
 	for _, test := range hostile {
 		t.Run(test.name, func(t *testing.T) {
-			if got := Clean(test.text); got != test.clean {
+			if got := CleanText(test.text); got != test.clean {
 				t.Errorf("Clean(%q) = %q, want %q", test.text, got, test.clean)
 			}
-			if got := Reveal(test.text); got != test.revealed {
+			if got := RevealText(test.text); got != test.revealed {
 				t.Errorf("Reveal(%q) = %q, want %q", test.text, got, test.revealed)
 			}
 		})
@@ -110,21 +110,21 @@ func FuzzClean(f *testing.F) {
 		f.Add(test.text + "\x1b")
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for name, got := range map[string]string{"Clean": Clean(text), "CleanLine": CleanLine(text), "Reveal": Reveal(text), "QuoteName": QuoteName(text)} {
+		for name, got := range map[string]string{"Clean": CleanText(text), "CleanLine": CleanLine(text), "Reveal": RevealText(text), "QuoteName": QuoteName(text)} {
 			if found := newJudge().read(got); found != nil {
 				t.Errorf("%s(%q) = %q: a terminal sees %q", name, text, got, found)
 			}
 			if !utf8.ValidString(got) || !isClean(got) {
 				t.Errorf("%s(%q) = %q is not clean", name, text, got)
 			}
-			if again := Clean(got); again != got {
+			if again := CleanText(got); again != got {
 				t.Errorf("%s(%q) = %q, and clean again %q", name, text, got, again)
 			}
 			if (name == "CleanLine" || name == "QuoteName") && strings.ContainsAny(got, "\n\t") {
 				t.Errorf("%s(%q) = %q is not one line", name, text, got)
 			}
 		}
-		if isClean(text) && Clean(text) != text {
+		if isClean(text) && CleanText(text) != text {
 			t.Errorf("Clean changes %q", text)
 		}
 	})
@@ -134,6 +134,6 @@ func BenchmarkClean(b *testing.B) {
 	text := strings.Repeat("A line of an answer, with é and 日本.\n", 1000)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		Clean(text)
+		CleanText(text)
 	}
 }

@@ -30,16 +30,16 @@ func NewKeyboard(in *os.File, suspend, resume func()) *Keyboard {
 	return &Keyboard{in: in, terminal: IsTerminal(in), suspend: suspend, resume: resume}
 }
 
-// Hold turns echo and line buffering off until Release. The caller handles SIGINT, SIGTERM and SIGHUP, and calls Release before the process ends.
-func (k *Keyboard) Hold() {
+// CaptureInput turns echo and line buffering off until Release. The caller handles SIGINT, SIGTERM and SIGHUP, and calls Release before the process ends.
+func (k *Keyboard) CaptureInput() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.terminal || k.held {
 		return
 	}
 	k.held = true
-	k.stop = k.listen()
-	k.set()
+	k.stop = k.handleSignals()
+	k.applyMode()
 }
 
 // Release gives the terminal its own mode back. It undoes Hold.
@@ -47,27 +47,27 @@ func (k *Keyboard) Release() {
 	k.mu.Lock()
 	stop := k.stop
 	k.held, k.stop = false, nil
-	k.restore()
+	k.restoreMode()
 	k.mu.Unlock()
 	if stop != nil {
 		stop()
 	}
 }
 
-// Lend gives the terminal to a question until takeBack is called: in its own mode if cooked is true, otherwise unchanged, for a program that
+// LendTerminal gives the terminal to a question until takeBack is called: in its own mode if cooked is true, otherwise unchanged, for a program that
 // sets a mode itself.
-func (k *Keyboard) Lend(cooked bool) (takeBack func()) {
+func (k *Keyboard) LendTerminal(cooked bool) (takeBack func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.lent = true
 	if cooked {
-		k.restore()
+		k.restoreMode()
 	}
 	return func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.lent = false
-		k.set()
+		k.applyMode()
 	}
 }
 
@@ -84,15 +84,15 @@ func (k *Keyboard) SaveMode() (restore func()) {
 // IsForeground reports whether this process may read the keyboard: the terminal belongs to the job in the foreground.
 func (k *Keyboard) IsForeground() bool { return isForeground(k.in) }
 
-// Discard removes what was typed and not yet read.
-func (k *Keyboard) Discard() {
+// DiscardInput removes what was typed and not yet read.
+func (k *Keyboard) DiscardInput() {
 	if k.terminal && isForeground(k.in) {
 		discardInput(k.in)
 	}
 }
 
-// set turns echo and line buffering off if the keyboard is held. The caller must hold mu.
-func (k *Keyboard) set() {
+// applyMode turns echo and line buffering off if the keyboard is held. The caller must hold mu.
+func (k *Keyboard) applyMode() {
 	if !k.held || k.lent || !isForeground(k.in) {
 		return
 	}
@@ -103,11 +103,11 @@ func (k *Keyboard) set() {
 		}
 		k.saved = saved
 	}
-	quiet(k.in)
+	disableEcho(k.in)
 }
 
-// restore gives the terminal its own mode back. The caller must hold mu.
-func (k *Keyboard) restore() {
+// restoreMode gives the terminal its own mode back. The caller must hold mu.
+func (k *Keyboard) restoreMode() {
 	if k.saved != nil && isForeground(k.in) {
 		_ = xterm.Restore(int(k.in.Fd()), k.saved)
 	}

@@ -21,8 +21,8 @@ func isForeground(tty *os.File) bool {
 	return err == nil && group == own
 }
 
-// listen handles the signals that stop and continue the process from the keyboard.
-func (k *Keyboard) listen() (stop func()) {
+// handleSignals handles the signals that stop and continue the process from the keyboard.
+func (k *Keyboard) handleSignals() (stop func()) {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTSTP, syscall.SIGCONT)
 	end := make(chan struct{})
@@ -37,7 +37,7 @@ func (k *Keyboard) listen() (stop func()) {
 				case syscall.SIGTSTP:
 					k.stopProcess(signals)
 				case syscall.SIGCONT:
-					k.locked(k.set)
+					k.withLock(k.applyMode)
 				}
 			}
 		}
@@ -55,14 +55,14 @@ func (k *Keyboard) stopProcess(signals chan os.Signal) {
 		return
 	}
 	k.suspend()
-	k.locked(k.restore)
+	k.withLock(k.restoreMode)
 	_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP) // SIGTSTP keeps its handler until the process ends
 	for got := range signals {
 		if got == syscall.SIGCONT {
 			break
 		}
 	}
-	k.locked(k.set)
+	k.withLock(k.applyMode)
 	k.resume()
 }
 
@@ -89,7 +89,7 @@ func CanSuspend() bool {
 	return err == nil && sessionErr == nil && group != session
 }
 
-func (k *Keyboard) locked(do func()) {
+func (k *Keyboard) withLock(do func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	do()

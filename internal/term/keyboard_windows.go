@@ -8,11 +8,11 @@ import (
 
 func isForeground(*os.File) bool { return true }
 
-// listen does nothing: a console does not stop processes.
-func (k *Keyboard) listen() (stop func()) { return func() {} }
+// handleSignals does nothing: a console does not stop processes.
+func (k *Keyboard) handleSignals() (stop func()) { return func() {} }
 
-// quiet turns echo and line buffering off. Ctrl-C still interrupts.
-func quiet(console *os.File) {
+// disableEcho turns echo and line buffering off. Ctrl-C still interrupts.
+func disableEcho(console *os.File) {
 	var mode uint32
 	if windows.GetConsoleMode(windows.Handle(console.Fd()), &mode) != nil {
 		return

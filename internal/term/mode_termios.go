@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quiet turns echo and line buffering off. Keys still send signals, and output is as before.
-func quiet(tty *os.File) {
+// disableEcho turns echo and line buffering off. Keys still send signals, and output is as before.
+func disableEcho(tty *os.File) {
 	mode, err := unix.IoctlGetTermios(int(tty.Fd()), getMode)
 	if err != nil {
 		return

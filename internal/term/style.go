@@ -26,32 +26,32 @@ var (
 	markEnd   = byte('>')
 )
 
-func mark(sequence string) string { return markBegin + sequence + string(markEnd) }
+func wrapMark(sequence string) string { return markBegin + sequence + string(markEnd) }
 
-// Paint returns text in a style, for a [Writer]. Text may hold other painted text. An empty text stays empty.
-func Paint(style Style, text string) string {
+// PaintText returns text in a style, for a [Writer]. Text may hold other painted text. An empty text stays empty.
+func PaintText(style Style, text string) string {
 	if text == "" {
 		return ""
 	}
-	return mark("["+string(style)+"m") + text + mark("[0m")
+	return wrapMark("["+string(style)+"m") + text + wrapMark("[0m")
 }
 
-// Rewind returns a mark that erases the last rows of the screen, for a [Writer] on a terminal. The cursor must be in the last of these rows; afterwards
+// RewindRows returns a mark that erases the last rows of the screen, for a [Writer] on a terminal. The cursor must be in the last of these rows; afterwards
 // it is at the start of the first one. On anything other than a terminal it has no effect.
-func Rewind(rows int) string {
+func RewindRows(rows int) string {
 	if rows > 1 {
-		return mark("\r") + mark(fmt.Sprintf("[%dA", rows-1)) + mark("[J")
+		return wrapMark("\r") + wrapMark(fmt.Sprintf("[%dA", rows-1)) + wrapMark("[J")
 	}
-	return mark("\r") + mark("[J")
+	return wrapMark("\r") + wrapMark("[J")
 }
 
-// Plain returns text without the marks of Paint and Rewind, for text that no [Writer] writes.
-func Plain(text string) string {
-	return render(text, func(s string) string { return s }, func(string) string { return "" })
+// StripMarks returns text without the marks of Paint and Rewind, for text that no [Writer] writes.
+func StripMarks(text string) string {
+	return renderMarks(text, func(s string) string { return s }, func(string) string { return "" })
 }
 
-// render returns text with outside text cleaned and raddle's own marks replaced.
-func render(text string, outside, own func(string) string) string {
+// renderMarks returns text with outside text cleaned and raddle's own marks replaced.
+func renderMarks(text string, outside, own func(string) string) string {
 	before, rest, found := strings.Cut(text, markBegin)
 	if !found {
 		return outside(text)

@@ -39,9 +39,9 @@ func (w *Writer) Size() (cols, rows int) {
 func (w *Writer) Write(p []byte) (int, error) {
 	var text string
 	if w.terminal {
-		text = render(string(p), Clean, expandMark)
+		text = renderMarks(string(p), CleanText, expandMark)
 	} else {
-		text = render(string(p), func(s string) string { return s }, expandStyle)
+		text = renderMarks(string(p), func(s string) string { return s }, expandStyle)
 	}
 	if text == "" {
 		return len(p), nil

@@ -61,7 +61,7 @@ func TestWriter(t *testing.T) {
 
 // What raddle paints arrives; imitations do not.
 func TestOwnSequences(t *testing.T) {
-	text := Paint(Red, "a\x1b[32mb") + Rewind(3) + Rewind(1) + "\x1b<GUESS:[31m>c" + Paint(Bold, "") + Paint(Dim, "d"+Paint(Cyan, "e"))
+	text := PaintText(Red, "a\x1b[32mb") + RewindRows(3) + RewindRows(1) + "\x1b<GUESS:[31m>c" + PaintText(Bold, "") + PaintText(Dim, "d"+PaintText(Cyan, "e"))
 	const painted = "\x1b[31mab\x1b[0m"
 	if got, want := writeTo(t, true, text), painted+"\r\x1b[2A\x1b[J"+"\r\x1b[J"+"GUESS:[31m>c"+"\x1b[2md\x1b[36me\x1b[0m\x1b[0m"; got != want {
 		t.Errorf("a terminal gets %q, want %q", got, want)
@@ -69,12 +69,12 @@ func TestOwnSequences(t *testing.T) {
 	if got, want := writeTo(t, false, text), "\x1b[31ma\x1b[32mb\x1b[0m"+"\x1b<GUESS:[31m>c"+"\x1b[2md\x1b[36me\x1b[0m\x1b[0m"; got != want {
 		t.Errorf("a pipe gets %q, want %q", got, want)
 	}
-	if got := Plain(text); got != "a\x1b[32mb\x1b<GUESS:[31m>cde" {
+	if got := StripMarks(text); got != "a\x1b[32mb\x1b<GUESS:[31m>cde" {
 		t.Errorf("Plain: %q", got)
 	}
 	own := []string{`'\r'`, "CSI 31m", "CSI 0m", "CSI 2m", "CSI 36m", "CSI 2A", "CSI J"}
 	for n := range len(text) { // a text may be cut anywhere
-		for _, found := range newJudge().read(render(text[:n], Clean, expandMark)) {
+		for _, found := range newJudge().read(renderMarks(text[:n], CleanText, expandMark)) {
 			if !slices.Contains(own, found) {
 				t.Errorf("of %q a terminal sees %s", text[:n], found)
 			}
@@ -89,15 +89,15 @@ func FuzzWriter(f *testing.F) {
 		f.Add("x", test.text)
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		text := a + Paint(Red, b+"-") + a
-		got := render(text, Clean, expandMark)
-		if want := Clean(a) + "\x1b[31m" + Clean(b+"-") + "\x1b[0m" + Clean(a); got != want {
+		text := a + PaintText(Red, b+"-") + a
+		got := renderMarks(text, CleanText, expandMark)
+		if want := CleanText(a) + "\x1b[31m" + CleanText(b+"-") + "\x1b[0m" + CleanText(a); got != want {
 			t.Errorf("of %q a terminal gets %q, want %q", text, got, want)
 		}
 		if found := newJudge().read(got); !slices.Equal(found, []string{"CSI 31m", "CSI 0m"}) {
 			t.Errorf("of %q a terminal sees %q", text, found)
 		}
-		if got := render(text, func(s string) string { return s }, expandStyle); got != a+"\x1b[31m"+b+"-\x1b[0m"+a {
+		if got := renderMarks(text, func(s string) string { return s }, expandStyle); got != a+"\x1b[31m"+b+"-\x1b[0m"+a {
 			t.Errorf("of %q a pipe gets %q", text, got)
 		}
 	})

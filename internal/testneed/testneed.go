@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// Programs skips the test unless all programs are installed. It fails the test if .ci/programs does not allow the test to use one of them.
-func Programs(t testing.TB, names ...string) {
+// RequirePrograms skips the test unless all programs are installed. It fails the test if .ci/programs does not allow the test to use one of them.
+func RequirePrograms(t testing.TB, names ...string) {
 	t.Helper()
 	groups, err := readGroups()
 	if err != nil {

@@ -75,7 +75,7 @@ func New(c Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	base := client.Base()
+	base := client.BaseURL()
 	base.Path = strings.TrimSuffix(strings.TrimSuffix(base.Path, "/"), "/v1")
 	m := &Model{name: c.Model, client: client, url: base.JoinPath("v1/messages").String(), header: map[string]string{"anthropic-version": version}}
 	if c.APIKey != "" {
@@ -87,7 +87,7 @@ func New(c Config) (*Model, error) {
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
-		body, err := m.request(wire.RepairCalls(r, callRule))
+		body, err := m.buildRequest(wire.RepairCalls(r, callRule))
 		if err != nil {
 			return llm.Reply{}, err
 		}
@@ -95,6 +95,6 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
 			return llm.Reply{}, err
 		}
-		return d.reply(len(r.Messages))
+		return d.buildReply(len(r.Messages))
 	})
 }

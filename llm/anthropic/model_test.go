@@ -56,7 +56,7 @@ func newModel(t testing.TB, base string) *Model {
 func TestFailures(t *testing.T) {
 	types := map[int]string{400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
 		429: "rate_limit_error", 500: "api_error", 503: "api_error", 504: "timeout_error", 529: "overloaded_error"}
-	wiretest.Failures(t, wiretest.Provider{
+	wiretest.CheckFailures(t, wiretest.Provider{
 		New: func(t testing.TB, base string, read time.Duration) llm.Model {
 			m, err := New(Config{Model: "claude-x", BaseURL: base, APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read})
 			if err != nil {
@@ -136,7 +136,7 @@ func TestReplies(t *testing.T) {
 			}, llm.StopTools, usage},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(c.stream))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(c.stream))
 			got, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 			if err != nil {
 				t.Fatal(err)
@@ -160,7 +160,7 @@ func TestBadToolCalls(t *testing.T) {
 		{"cut before they began", events(start, call, end("max_tokens"), stopped), "a token limit cut off the arguments of the tool call f"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(c.stream))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(c.stream))
 			_, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 			var e *llm.Error
 			if !errors.As(err, &e) || e.Class != llm.Server || !strings.Contains(err.Error(), c.want) {
@@ -172,8 +172,8 @@ func TestBadToolCalls(t *testing.T) {
 
 // TestCutAfterEnd: once the reason to stop has come, the reply is complete.
 func TestCutAfterEnd(t *testing.T) {
-	s := wiretest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
-		wiretest.Stream(events(start, textStart, text("0", "a"), end("end_turn")))(w, r)
+	s := wiretest.StartServer(t, func(w http.ResponseWriter, r *http.Request) {
+		wiretest.StreamHandler(events(start, textStart, text("0", "a"), end("end_turn")))(w, r)
 		panic(http.ErrAbortHandler)
 	})
 	reply, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})

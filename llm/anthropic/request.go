@@ -60,7 +60,7 @@ type block struct {
 	CacheControl object          `json:"cache_control,omitempty"`
 }
 
-func (m *Model) request(r llm.Request) (request, error) {
+func (m *Model) buildRequest(r llm.Request) (request, error) {
 	q := request{Model: m.name, MaxTokens: r.MaxTokens, Stream: true, Temperature: r.Temperature, TopP: r.TopP, StopSequences: r.Stop}
 	if r.System != "" {
 		q.System = []block{{Type: "text", Text: r.System}}
@@ -77,7 +77,7 @@ func (m *Model) request(r llm.Request) (request, error) {
 	}
 	q.setEffort(r.Effort)
 	var err error
-	q.Messages, err = m.turns(r.Messages)
+	q.Messages, err = m.buildMessages(r.Messages)
 	if len(q.Messages) == 0 && r.System != "" {
 		// A conversation must not be empty.
 		q.Messages, q.System = []message{{Role: "user", Content: q.System}}, nil
@@ -134,13 +134,13 @@ func (q *request) markCache() {
 	}
 }
 
-// turns joins adjacent messages of one role: users and assistants must
+// buildMessages joins adjacent messages of one role: users and assistants must
 // alternate, and all results of a reply's calls must be in one message, before
 // any other part.
-func (m *Model) turns(messages []llm.Message) ([]message, error) {
+func (m *Model) buildMessages(messages []llm.Message) ([]message, error) {
 	turns := []message{}
 	for _, msg := range messages {
-		blocks, err := m.blocks(msg)
+		blocks, err := m.messageBlocks(msg)
 		if err != nil {
 			return nil, err
 		}
@@ -160,18 +160,18 @@ func (m *Model) turns(messages []llm.Message) ([]message, error) {
 	return turns, nil
 }
 
-func (m *Model) blocks(msg llm.Message) ([]block, error) {
+func (m *Model) messageBlocks(msg llm.Message) ([]block, error) {
 	switch msg.Role {
 	case llm.RoleUser, llm.RoleAssistant, llm.RoleTool:
 	default:
-		return nil, m.client.Unsupported("a message has the unknown role " + string(msg.Role))
+		return nil, m.client.UnsupportedError("a message has the unknown role " + string(msg.Role))
 	}
 	var list []block
 	for _, p := range msg.Parts {
 		if t, ok := p.(llm.Text); ok && strings.TrimSpace(t.Text) == "" && msg.Role != llm.RoleTool {
 			continue // Anthropic rejects empty text
 		}
-		b, ok, err := m.block(msg.Role, p)
+		b, ok, err := m.partBlock(msg.Role, p)
 		if err != nil {
 			return nil, err
 		}
@@ -182,8 +182,8 @@ func (m *Model) blocks(msg llm.Message) ([]block, error) {
 	return list, nil
 }
 
-// block converts a part. ok is false for a part that must not be sent.
-func (m *Model) block(role llm.Role, p llm.Part) (b block, ok bool, err error) {
+// partBlock converts a part. ok is false for a part that must not be sent.
+func (m *Model) partBlock(role llm.Role, p llm.Part) (b block, ok bool, err error) {
 	switch p := p.(type) {
 	case llm.Text:
 		if role != llm.RoleTool {
@@ -195,7 +195,7 @@ func (m *Model) block(role llm.Role, p llm.Part) (b block, ok bool, err error) {
 		}
 	case llm.File:
 		if role == llm.RoleUser {
-			b, err = m.document(p)
+			b, err = m.documentBlock(p)
 			return b, true, err
 		}
 	case llm.Reasoning:
@@ -209,11 +209,11 @@ func (m *Model) block(role llm.Role, p llm.Part) (b block, ok bool, err error) {
 		}
 	case llm.ToolResult:
 		if role == llm.RoleTool {
-			b, err = m.result(p)
+			b, err = m.resultBlock(p)
 			return b, true, err
 		}
 	}
-	return block{}, false, m.client.Unsupported("a message of the role " + string(role) + " contains a part that is not allowed there")
+	return block{}, false, m.client.UnsupportedError("a message of the role " + string(role) + " contains a part that is not allowed there")
 }
 
 // thinkingBlock converts reasoning that Anthropic has signed. ok is false for
@@ -235,7 +235,7 @@ func imageBlock(p llm.Image) block {
 	return block{Type: "image", Source: object{"type": "base64", "media_type": p.MIME, "data": base64.StdEncoding.EncodeToString(p.Data)}}
 }
 
-func (m *Model) document(p llm.File) (block, error) {
+func (m *Model) documentBlock(p llm.File) (block, error) {
 	b := block{Type: "document", Title: p.Name}
 	switch {
 	case len(p.Data) == 0:
@@ -245,12 +245,12 @@ func (m *Model) document(p llm.File) (block, error) {
 	case strings.HasPrefix(p.MIME, "text/"), p.MIME == "application/json":
 		b.Source = object{"type": "text", "media_type": "text/plain", "data": string(p.Data)}
 	default:
-		return block{}, m.client.Unsupported("a file of the type " + p.MIME + "; Anthropic accepts PDF and text")
+		return block{}, m.client.UnsupportedError("a file of the type " + p.MIME + "; Anthropic accepts PDF and text")
 	}
 	return b, nil
 }
 
-func (m *Model) result(p llm.ToolResult) (block, error) {
+func (m *Model) resultBlock(p llm.ToolResult) (block, error) {
 	r := block{Type: "tool_result", ToolUseID: p.CallID, IsError: p.Error}
 	for _, c := range p.Content {
 		switch c := c.(type) {
@@ -261,13 +261,13 @@ func (m *Model) result(p llm.ToolResult) (block, error) {
 		case llm.Image:
 			r.Content = append(r.Content, imageBlock(c))
 		case llm.File:
-			doc, err := m.document(c)
+			doc, err := m.documentBlock(c)
 			if err != nil {
 				return block{}, err
 			}
 			r.Content = append(r.Content, doc)
 		default:
-			return block{}, m.client.Unsupported("a tool result may contain only text, images and files")
+			return block{}, m.client.UnsupportedError("a tool result may contain only text, images and files")
 		}
 	}
 	return r, nil

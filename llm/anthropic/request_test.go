@@ -95,7 +95,7 @@ func TestRequests(t *testing.T) {
 			`{` + head + `,"messages":[{"role":"user","content":[{"type":"text","text":"Write a haiku."}]}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(events(start, end("end_turn"), stopped)))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(events(start, end("end_turn"), stopped)))
 			if _, err := llm.Generate(t.Context(), newModel(t, s.URL), c.r); err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,7 @@ func TestCacheMarks(t *testing.T) {
 		{"system prompt only", llm.Request{System: "s", Tools: tools}, "tool g s"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(events(start, end("end_turn"), stopped)))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(events(start, end("end_turn"), stopped)))
 			if _, err := llm.Generate(t.Context(), newModel(t, s.URL), c.r); err != nil {
 				t.Fatal(err)
 			}
@@ -165,7 +165,7 @@ func TestCacheMarks(t *testing.T) {
 
 // TestSchemaOrder: the order of properties is part of what a model is told.
 func TestSchemaOrder(t *testing.T) {
-	s := wiretest.Serve(t, wiretest.Stream(events(start, end("end_turn"), stopped)))
+	s := wiretest.StartServer(t, wiretest.StreamHandler(events(start, end("end_turn"), stopped)))
 	const schema = `{"type":"object","properties":{"zebra":{},"apple":{}}}`
 	if _, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{
 		Messages: []llm.Message{llm.User("hi")}, Tools: []llm.ToolSpec{{Name: "f", Schema: json.RawMessage(schema)}}, Schema: json.RawMessage(schema),
@@ -217,7 +217,7 @@ func TestNew(t *testing.T) {
 			t.Errorf("New(%+v): %v, want %s", c.c, err, c.want)
 		}
 	}
-	s := wiretest.Serve(t, wiretest.Stream(events(start, end("end_turn"), stopped)))
+	s := wiretest.StartServer(t, wiretest.StreamHandler(events(start, end("end_turn"), stopped)))
 	for _, base := range []string{"", "/", "/v1", "/v1/"} {
 		m, err := New(Config{Model: "m", BaseURL: s.URL + base, Headers: map[string]string{"anthropic-beta": "x"}})
 		if err != nil {

@@ -74,66 +74,66 @@ func (d *decoder) Event(ev wire.Event) (done bool, err error) {
 	if err := d.client.Decode(ev, &e); err != nil {
 		return false, err
 	}
-	return e.Type == "message_stop", d.event(e)
+	return e.Type == "message_stop", d.applyEvent(e)
 }
 
-func (d *decoder) event(e event) error {
+func (d *decoder) applyEvent(e event) error {
 	n := int(e.Index)
 	switch e.Type {
 	case "message_start":
 		d.id, d.model = string(e.Message.ID), string(e.Message.Model)
-		d.count(e.Message.Usage)
+		d.updateUsage(e.Message.Usage)
 	case "content_block_start":
-		return d.start(n, e.ContentBlock)
+		return d.startBlock(n, e.ContentBlock)
 	case "content_block_delta":
-		return d.delta(n, e.Delta)
+		return d.applyDelta(n, e.Delta)
 	case "message_delta":
 		if e.Delta.StopReason != "" {
 			d.stop = string(e.Delta.StopReason)
 		}
-		d.count(e.Usage)
+		d.updateUsage(e.Usage)
 	}
 	return nil
 }
 
-func (d *decoder) start(n int, b blockStart) error {
+func (d *decoder) startBlock(n int, b blockStart) error {
 	switch b.Type {
 	case "text":
-		return d.parts.Text(n, b.Text)
+		return d.parts.AddText(n, b.Text)
 	case "thinking":
-		if err := d.parts.Reasoning(n, b.Thinking); err != nil {
+		if err := d.parts.AddReasoning(n, b.Thinking); err != nil {
 			return err
 		}
 		return d.parts.Seal(n, b.Signature)
 	case "redacted_thinking":
-		return d.parts.Part(llm.Reasoning{Signature: b.Data, Redacted: true, Origin: origin}, len(b.Data))
+		return d.parts.AddPart(llm.Reasoning{Signature: b.Data, Redacted: true, Origin: origin}, len(b.Data))
 	case "tool_use":
 		args := string(b.Input)
 		if args == "{}" || args == "null" {
 			args = "" // the arguments follow in fragments
 		}
-		return d.parts.Call(n, string(b.ID), b.Name, args)
+		return d.parts.AddCall(n, string(b.ID), b.Name, args)
 	}
 	return nil
 }
 
-func (d *decoder) delta(n int, delta blockDelta) error {
+func (d *decoder) applyDelta(n int, delta blockDelta) error {
 	switch delta.Type {
 	case "text_delta":
-		return d.parts.Text(n, delta.Text)
+		return d.parts.AddText(n, delta.Text)
 	case "thinking_delta":
-		return d.parts.Reasoning(n, delta.Thinking)
+		return d.parts.AddReasoning(n, delta.Thinking)
 	case "signature_delta":
 		return d.parts.Seal(n, delta.Signature)
 	case "input_json_delta":
-		return d.parts.Call(n, "", "", delta.PartialJSON)
+		return d.parts.AddCall(n, "", "", delta.PartialJSON)
 	}
 	return nil
 }
 
-// count stores counts, which are totals so far. Counts that an event leaves out
+// updateUsage stores counts, which are totals so far. Counts that an event leaves out
 // are zero and do not change the stored value.
-func (d *decoder) count(t tokens) {
+func (d *decoder) updateUsage(t tokens) {
 	if sum := int(t.InputTokens + t.CacheReadInputTokens + t.CacheCreationInputTokens); sum > 0 {
 		d.usage.Input, d.usage.Cached = sum, int(t.CacheReadInputTokens)
 	}
@@ -145,7 +145,7 @@ func (d *decoder) count(t tokens) {
 	}
 }
 
-func (d *decoder) reply(turn int) (llm.Reply, error) {
+func (d *decoder) buildReply(turn int) (llm.Reply, error) {
 	stop := llm.StopReason(d.stop)
 	switch d.stop {
 	case "end_turn", "stop_sequence", "":

@@ -57,7 +57,7 @@ func TestFailures(t *testing.T) {
 		}
 		return string(data)
 	}
-	wiretest.Failures(t, wiretest.Provider{
+	wiretest.CheckFailures(t, wiretest.Provider{
 		New: func(t testing.TB, base string, read time.Duration) llm.Model {
 			m, err := New(Config{Model: "gemini-x", BaseURL: base, APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read})
 			if err != nil {
@@ -82,9 +82,9 @@ func TestFailures(t *testing.T) {
 			llm.Error{Class: llm.RateLimited, Status: 429, Host: "127.0.0.1", Code: "RESOURCE_EXHAUSTED", Message: "Slow down.", RetryAfter: 17500 * time.Millisecond}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := wiretest.StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 				w.WriteHeader(c.status)
-				wiretest.Send(w, c.body)
+				wiretest.SendText(w, c.body)
 			})
 			_, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 			var e *llm.Error
@@ -136,7 +136,7 @@ func TestReplies(t *testing.T) {
 			[]llm.Part{llm.Image{MIME: "image/png", Data: []byte{1, 2, 3}}, llm.File{MIME: "audio/wav", Data: []byte{4}}}, llm.StopEnd},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(c.stream))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(c.stream))
 			got, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 			if err != nil {
 				t.Fatal(err)
@@ -160,7 +160,7 @@ func TestNoReply(t *testing.T) {
 		{"unknown shape", responses(`{"candidates":3}`), "server error: 127.0.0.1: the stream contains an event of an unknown form: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(c.stream))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(c.stream))
 			_, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("error is %v, want %s", err, c.want)

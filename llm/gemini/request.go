@@ -65,8 +65,8 @@ type functionResponse struct {
 	Response object `json:"response"`
 }
 
-func (m *Model) request(r llm.Request) (request, error) {
-	contents, err := m.contents(r)
+func (m *Model) buildRequest(r llm.Request) (request, error) {
+	contents, err := m.buildContents(r)
 	if err != nil {
 		return request{}, err
 	}
@@ -129,7 +129,7 @@ func thinkingConfig(effort string) object {
 	return object{"thinkingLevel": strings.ToUpper(effort), "includeThoughts": true}
 }
 
-func (m *Model) contents(r llm.Request) ([]*content, error) {
+func (m *Model) buildContents(r llm.Request) ([]*content, error) {
 	all := []*content{}
 	for _, msg := range r.Messages {
 		role := roleUser
@@ -138,9 +138,9 @@ func (m *Model) contents(r llm.Request) ([]*content, error) {
 		case llm.RoleAssistant:
 			role = roleModel
 		default:
-			return nil, m.client.Unsupported("a message has the unknown role " + string(msg.Role))
+			return nil, m.client.UnsupportedError("a message has the unknown role " + string(msg.Role))
 		}
-		parts, attached, err := m.parts(msg)
+		parts, attached, err := m.messageParts(msg)
 		if err != nil {
 			return nil, err
 		}
@@ -148,34 +148,34 @@ func (m *Model) contents(r llm.Request) ([]*content, error) {
 			parts = append(append(parts, &part{Text: "Attached by the tool:"}), attached...)
 		}
 		if len(parts) > 0 {
-			all = join(all, role, parts)
+			all = appendTurn(all, role, parts)
 		}
 	}
 	return all, nil
 }
 
-// join adds parts to the conversation, in which users and the model alternate.
+// appendTurn adds parts to the conversation, in which users and the model alternate.
 // All results of a reply's calls are in one turn, before any other part.
-func join(all []*content, role string, parts []*part) []*content {
+func appendTurn(all []*content, role string, parts []*part) []*content {
 	if n := len(all); n == 0 || all[n-1].Role != role {
 		return append(all, &content{Role: role, Parts: parts})
 	}
 	last := all[len(all)-1]
 	last.Parts = append(last.Parts, parts...)
-	slices.SortStableFunc(last.Parts, func(a, b *part) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(last.Parts, func(a, b *part) int { return cmp.Compare(partRank(a), partRank(b)) })
 	return all
 }
 
-func rank(p *part) int {
+func partRank(p *part) int {
 	if p.FunctionResponse != nil {
 		return 0
 	}
 	return 1
 }
 
-// parts returns the parts of a message, and the parts of its tool results that
+// messageParts returns the parts of a message, and the parts of its tool results that
 // the API cannot accept inside a result.
-func (m *Model) parts(msg llm.Message) (parts, attached []*part, err error) {
+func (m *Model) messageParts(msg llm.Message) (parts, attached []*part, err error) {
 	for i, p := range msg.Parts {
 		var next *part
 		switch p := p.(type) {
@@ -191,32 +191,32 @@ func (m *Model) parts(msg llm.Message) (parts, attached []*part, err error) {
 		case llm.Reasoning: // reasoning is not sent back, but its signature belongs to the text before it
 			if i > 0 && len(parts) > 0 {
 				if t, ok := msg.Parts[i-1].(llm.Text); ok && t.Text != "" {
-					parts[len(parts)-1].ThoughtSignature = seal(p.Signature, p.Origin)
+					parts[len(parts)-1].ThoughtSignature = validSignature(p.Signature, p.Origin)
 				}
 			}
 			continue
 		case llm.ToolCall:
 			next = &part{
 				FunctionCall:     &functionCall{ID: p.ID, Name: p.Name, Args: wire.ObjectArgs(p.Args)},
-				ThoughtSignature: seal(p.Signature, p.Origin),
+				ThoughtSignature: validSignature(p.Signature, p.Origin),
 			}
 		case llm.ToolResult:
 			var more []*part
-			next, more, err = m.result(p)
+			next, more, err = m.resultPart(p)
 			if err != nil {
 				return nil, nil, err
 			}
 			attached = append(attached, more...)
 		}
-		if !belongs(msg.Role, p) {
-			return nil, nil, m.client.Unsupported("a message of the role " + string(msg.Role) + " contains a part that is not allowed there")
+		if !isAllowedPart(msg.Role, p) {
+			return nil, nil, m.client.UnsupportedError("a message of the role " + string(msg.Role) + " contains a part that is not allowed there")
 		}
 		parts = append(parts, next)
 	}
 	return parts, attached, nil
 }
 
-func belongs(role llm.Role, p llm.Part) bool {
+func isAllowedPart(role llm.Role, p llm.Part) bool {
 	switch p.(type) {
 	case llm.ToolResult:
 		return role == llm.RoleTool
@@ -235,15 +235,15 @@ func mediaPart(mime, url string, data []byte) *part {
 	return &part{InlineData: &blob{Data: data, MIMEType: mime}}
 }
 
-// seal returns a signature that Google has made and accepts, or "".
-func seal(signature, from string) string {
+// validSignature returns a signature that Google has made and accepts, or "".
+func validSignature(signature, from string) string {
 	if _, err := base64.StdEncoding.DecodeString(signature); err != nil || from != origin {
 		return ""
 	}
 	return signature
 }
 
-func (m *Model) result(p llm.ToolResult) (*part, []*part, error) {
+func (m *Model) resultPart(p llm.ToolResult) (*part, []*part, error) {
 	key := "output"
 	if p.Error {
 		key = "error"
@@ -257,7 +257,7 @@ func (m *Model) result(p llm.ToolResult) (*part, []*part, error) {
 		case llm.File:
 			attached = append(attached, mediaPart(c.MIME, c.URL, c.Data))
 		default:
-			return nil, nil, m.client.Unsupported("a tool result may contain only text, images and files")
+			return nil, nil, m.client.UnsupportedError("a tool result may contain only text, images and files")
 		}
 	}
 	text := llm.Message{Parts: p.Content}.Text()

@@ -89,7 +89,7 @@ func TestRequests(t *testing.T) {
 			`{"generationConfig":{},"contents":[{"role":"user","parts":[{"text":"Write a haiku."}]}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(responses(stop)))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(responses(stop)))
 			if _, err := llm.Generate(t.Context(), newModel(t, s.URL), c.r); err != nil {
 				t.Fatal(err)
 			}
@@ -104,7 +104,7 @@ func TestRequests(t *testing.T) {
 
 // TestSchemaOrder: the order of properties is part of what a model is told.
 func TestSchemaOrder(t *testing.T) {
-	s := wiretest.Serve(t, wiretest.Stream(responses(stop)))
+	s := wiretest.StartServer(t, wiretest.StreamHandler(responses(stop)))
 	const schema = `{"type":"object","properties":{"zebra":{},"apple":{}}}`
 	if _, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{
 		Messages: []llm.Message{llm.User("hi")}, Tools: []llm.ToolSpec{{Name: "f", Schema: json.RawMessage(schema)}}, Schema: json.RawMessage(schema),
@@ -155,7 +155,7 @@ func TestNew(t *testing.T) {
 	for base, want := range map[string]string{
 		"": "/v1beta/models/m:", "/": "/v1beta/models/m:", "/v1beta": "/v1beta/models/m:", "/v1/": "/v1/models/m:", "/proxy": "/proxy/v1beta/models/m:", "/proxy/v1": "/proxy/v1/models/m:",
 	} {
-		s := wiretest.Serve(t, wiretest.Stream(responses(stop)))
+		s := wiretest.StartServer(t, wiretest.StreamHandler(responses(stop)))
 		m, err := New(Config{Model: "m", BaseURL: s.URL + base, Headers: map[string]string{"X-Team": "blue"}})
 		if err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestModelPath(t *testing.T) {
 	for name, want := range map[string]string{
 		"gemini-x": "models/gemini-x", "models/gemini-x": "models/gemini-x", "tunedModels/mine": "tunedModels/mine", "a?b c/d": "models/a%3Fb%20c/d",
 	} {
-		s := wiretest.Serve(t, wiretest.Stream(responses(stop)))
+		s := wiretest.StartServer(t, wiretest.StreamHandler(responses(stop)))
 		m, err := New(Config{Model: name, BaseURL: s.URL})
 		if err != nil {
 			t.Fatal(err)

@@ -39,14 +39,14 @@ type decoder struct {
 	finish string
 	usage  llm.Usage
 	slot   int
-	last   sort // the kind of part in slot
+	last   slotKind // the kind of part in slot
 }
 
-// sort is the kind of part that a slot of the assembly contains.
-type sort int
+// slotKind is the kind of part that a slot of the assembly contains.
+type slotKind int
 
 const (
-	nothing sort = iota
+	nothing slotKind = iota
 	textPart
 	thoughtPart
 	otherPart
@@ -62,10 +62,10 @@ func (d *decoder) Event(ev wire.Event) (done bool, err error) {
 	if err := d.client.Decode(ev, &r); err != nil {
 		return false, err
 	}
-	return false, d.response(r)
+	return false, d.applyResponse(r)
 }
 
-func (d *decoder) response(r response) error {
+func (d *decoder) applyResponse(r response) error {
 	if r.ResponseID != "" {
 		d.id = string(r.ResponseID)
 	}
@@ -81,63 +81,63 @@ func (d *decoder) response(r response) error {
 		}
 	}
 	if f := r.PromptFeedback; f.BlockReason != "" {
-		return d.client.Refused(llm.BadRequest, f.BlockReason, "the prompt was blocked ("+f.BlockReason+") "+string(f.BlockReasonMessage))
+		return d.client.RefusedError(llm.BadRequest, f.BlockReason, "the prompt was blocked ("+f.BlockReason+") "+string(f.BlockReasonMessage))
 	}
 	if len(r.Candidates) == 0 {
 		return nil
 	}
 	candidate := r.Candidates[0] // only one is ever requested
 	for _, p := range candidate.Content.Parts {
-		if err := d.part(p); err != nil {
+		if err := d.applyPart(p); err != nil {
 			return err
 		}
 	}
 	switch f := candidate.FinishReason; f {
 	case "", "FINISH_REASON_UNSPECIFIED", "CONTINUATION":
 	case "MALFORMED_FUNCTION_CALL":
-		return d.client.Refused(llm.Server, f, "the model wrote a tool call that is not valid: "+string(candidate.FinishMessage))
+		return d.client.RefusedError(llm.Server, f, "the model wrote a tool call that is not valid: "+string(candidate.FinishMessage))
 	default:
 		d.finish = f
 	}
 	return nil
 }
 
-func (d *decoder) part(p *part) (err error) {
+func (d *decoder) applyPart(p *part) (err error) {
 	switch {
 	case p == nil:
 		return nil
 	case p.FunctionCall != nil:
-		n := d.next(otherPart)
+		n := d.nextSlot(otherPart)
 		args := string(p.FunctionCall.Args)
 		if args == "null" {
 			args = ""
 		}
-		if err := d.parts.Call(n, p.FunctionCall.ID, p.FunctionCall.Name, args); err != nil {
+		if err := d.parts.AddCall(n, p.FunctionCall.ID, p.FunctionCall.Name, args); err != nil {
 			return err
 		}
 		return d.parts.Seal(n, p.ThoughtSignature)
 	case p.InlineData != nil:
-		d.next(otherPart)
+		d.nextSlot(otherPart)
 		media := p.InlineData
 		if strings.HasPrefix(media.MIMEType, "image/") {
-			return d.parts.Part(llm.Image{MIME: media.MIMEType, Data: media.Data}, len(media.Data))
+			return d.parts.AddPart(llm.Image{MIME: media.MIMEType, Data: media.Data}, len(media.Data))
 		}
-		return d.parts.Part(llm.File{Name: media.DisplayName, MIME: media.MIMEType, Data: media.Data}, len(media.Data))
+		return d.parts.AddPart(llm.File{Name: media.DisplayName, MIME: media.MIMEType, Data: media.Data}, len(media.Data))
 	case p.Text == "":
 	case p.Thought:
-		err = d.parts.Reasoning(d.next(thoughtPart), p.Text)
+		err = d.parts.AddReasoning(d.nextSlot(thoughtPart), p.Text)
 	default:
-		err = d.parts.Text(d.next(textPart), p.Text)
+		err = d.parts.AddText(d.nextSlot(textPart), p.Text)
 	}
 	if err != nil || p.ThoughtSignature == "" {
 		return err
 	}
-	return d.parts.Seal(d.next(otherPart), p.ThoughtSignature) // the signature of the text before it
+	return d.parts.Seal(d.nextSlot(otherPart), p.ThoughtSignature) // the signature of the text before it
 }
 
-// next returns the slot for a part: the last one, if it contains text of the
+// nextSlot returns the slot for a part: the last one, if it contains text of the
 // same sort.
-func (d *decoder) next(p sort) int {
+func (d *decoder) nextSlot(p slotKind) int {
 	if p != d.last || p == otherPart {
 		d.slot++
 		d.last = p
@@ -145,7 +145,7 @@ func (d *decoder) next(p sort) int {
 	return d.slot
 }
 
-func (d *decoder) reply(turn int) (llm.Reply, error) {
+func (d *decoder) buildReply(turn int) (llm.Reply, error) {
 	stop := llm.StopReason(d.finish)
 	switch d.finish {
 	case "STOP":

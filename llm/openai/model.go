@@ -70,11 +70,11 @@ func New(c Config) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{name: c.Model, client: client, url: client.Base().JoinPath("chat/completions").String(), header: map[string]string{}}
+	m := &Model{name: c.Model, client: client, url: client.BaseURL().JoinPath("chat/completions").String(), header: map[string]string{}}
 	if c.APIKey != "" {
 		m.header["Authorization"] = "Bearer " + c.APIKey
 	}
-	host := client.Base().Hostname()
+	host := client.BaseURL().Hostname()
 	m.newer = host == "api.openai.com" || strings.HasSuffix(host, ".openai.azure.com")
 	return m, nil
 }
@@ -82,7 +82,7 @@ func New(c Config) (*Model, error) {
 // Stream implements llm.Model.
 func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 	return m.client.Stream(ctx, func(ctx context.Context, emit func(llm.Delta) error) (llm.Reply, error) {
-		body, err := m.request(wire.RepairCalls(r, callRule))
+		body, err := m.buildRequest(wire.RepairCalls(r, callRule))
 		if err != nil {
 			return llm.Reply{}, err
 		}
@@ -90,6 +90,6 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
 			return llm.Reply{}, err
 		}
-		return d.reply(len(r.Messages))
+		return d.buildReply(len(r.Messages))
 	})
 }

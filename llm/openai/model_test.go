@@ -45,7 +45,7 @@ func newModel(t testing.TB, base string) *Model {
 }
 
 func TestFailures(t *testing.T) {
-	wiretest.Failures(t, wiretest.Provider{
+	wiretest.CheckFailures(t, wiretest.Provider{
 		New: func(t testing.TB, base string, read time.Duration) llm.Model {
 			m, err := New(Config{Model: "gpt-x", BaseURL: base + "/v1", APIKey: wiretest.Key, KeyName: "MY_KEY", ReadTimeout: read})
 			if err != nil {
@@ -122,7 +122,7 @@ func TestReplies(t *testing.T) {
 			parts: []llm.Part{text("xy"), call("a", "f", `{}`)}, stop: llm.StopTools},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(c.stream))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(c.stream))
 			got, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 			if err != nil {
 				t.Fatal(err)
@@ -141,7 +141,7 @@ func TestReplies(t *testing.T) {
 // TestArgumentsThatAreNoJSON: they come as a string, for the model to be told.
 func TestArgumentsThatAreNoJSON(t *testing.T) {
 	for written, want := range map[string]string{`{\"city\":`: `"{\"city\":"`, `{}{}`: `"{}{}"`, `[1]`: `[1]`} {
-		s := wiretest.Serve(t, wiretest.Stream(chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"`+written+`"}}]}`, stop)))
+		s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"`+written+`"}}]}`, stop)))
 		reply, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 		if calls := reply.Message.ToolCalls(); err != nil || len(calls) != 1 || string(calls[0].Args) != want {
 			t.Errorf("%s: calls are %+v, error %v, want %s", written, calls, err, want)
@@ -151,7 +151,7 @@ func TestArgumentsThatAreNoJSON(t *testing.T) {
 
 // TestCallWithoutAName: the call is told to the caller, who can answer that there is no such tool.
 func TestCallWithoutAName(t *testing.T) {
-	s := wiretest.Serve(t, wiretest.Stream(chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`, stop)))
+	s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(`"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{}"}}]}`, stop)))
 	r, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 	if err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestBadToolCalls(t *testing.T) {
 			"server error: 127.0.0.1: the stream contains content of an unknown form: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(c.stream))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(c.stream))
 			_, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
 			var e *llm.Error
 			if !errors.As(err, &e) || e.Class != llm.Server || !strings.HasPrefix(err.Error(), c.want) {
@@ -183,8 +183,8 @@ func TestBadToolCalls(t *testing.T) {
 
 // TestCutAfterFinish: once the reason to stop has come, the reply is complete.
 func TestCutAfterFinish(t *testing.T) {
-	s := wiretest.Serve(t, func(w http.ResponseWriter, r *http.Request) {
-		wiretest.Stream(events(`"delta":{"content":"a"}`, stop))(w, r)
+	s := wiretest.StartServer(t, func(w http.ResponseWriter, r *http.Request) {
+		wiretest.StreamHandler(events(`"delta":{"content":"a"}`, stop))(w, r)
 		panic(http.ErrAbortHandler)
 	})
 	reply, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{Messages: []llm.Message{llm.User("hi")}})
@@ -194,7 +194,7 @@ func TestCutAfterFinish(t *testing.T) {
 }
 
 func TestDeltas(t *testing.T) {
-	s := wiretest.Serve(t, wiretest.Stream(chunks(
+	s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(
 		`"delta":{"role":"assistant","content":""}`,
 		`"delta":{"reasoning_content":"hm"}`,
 		`"delta":{"content":"a"}`,
@@ -235,7 +235,7 @@ func BenchmarkOpenAIStream(b *testing.B) {
 	for i := range deltas {
 		deltas[i] = fmt.Sprintf(`"delta":{"content":"word%d "}`, i)
 	}
-	s := wiretest.Serve(b, wiretest.Stream(events(deltas...)+events(stop)+usage+"data: [DONE]\n\n"))
+	s := wiretest.StartServer(b, wiretest.StreamHandler(events(deltas...)+events(stop)+usage+"data: [DONE]\n\n"))
 	m := newModel(b, s.URL)
 	r := llm.Request{System: "Be brief.", Messages: []llm.Message{llm.User("hi")}}
 	b.ReportAllocs()

@@ -48,8 +48,8 @@ type functionCall struct {
 	Arguments string `json:"arguments"`
 }
 
-func (m *Model) request(r llm.Request) (request, error) {
-	messages, err := m.messages(r)
+func (m *Model) buildRequest(r llm.Request) (request, error) {
+	messages, err := m.buildMessages(r)
 	q := request{
 		Model: m.name, Messages: messages, Stream: true, StreamOptions: object{"include_usage": true},
 		Temperature: r.Temperature, TopP: r.TopP, ReasoningEffort: r.Effort, Stop: r.Stop,
@@ -77,7 +77,7 @@ func (m *Model) request(r llm.Request) (request, error) {
 	return q, err
 }
 
-func (m *Model) messages(r llm.Request) ([]message, error) {
+func (m *Model) buildMessages(r llm.Request) ([]message, error) {
 	list := []message{}
 	if r.System != "" {
 		list = append(list, message{Role: "system", Content: r.System})
@@ -87,13 +87,13 @@ func (m *Model) messages(r llm.Request) ([]message, error) {
 		if len(media) == 0 {
 			return nil
 		}
-		user, err := m.user(media)
+		user, err := m.userMessage(media)
 		list, media = append(list, user), nil
 		return err
 	}
 	for _, msg := range r.Messages {
 		if msg.Role == llm.RoleTool {
-			results, more, err := m.results(msg)
+			results, more, err := m.resultMessages(msg)
 			if err != nil {
 				return nil, err
 			}
@@ -103,7 +103,7 @@ func (m *Model) messages(r llm.Request) ([]message, error) {
 		if err := flush(); err != nil {
 			return nil, err
 		}
-		next, err := m.turn(msg)
+		next, err := m.turnMessage(msg)
 		if err != nil {
 			return nil, err
 		}
@@ -112,17 +112,17 @@ func (m *Model) messages(r llm.Request) ([]message, error) {
 	return list, flush()
 }
 
-func (m *Model) turn(msg llm.Message) (message, error) {
+func (m *Model) turnMessage(msg llm.Message) (message, error) {
 	switch msg.Role {
 	case llm.RoleUser:
-		return m.user(msg.Parts)
+		return m.userMessage(msg.Parts)
 	case llm.RoleAssistant:
 		return assistantMessage(msg), nil
 	}
-	return message{}, m.client.Unsupported("a message has the unknown role " + string(msg.Role))
+	return message{}, m.client.UnsupportedError("a message has the unknown role " + string(msg.Role))
 }
 
-func (m *Model) user(parts []llm.Part) (message, error) {
+func (m *Model) userMessage(parts []llm.Part) (message, error) {
 	if len(parts) == 1 {
 		if t, ok := parts[0].(llm.Text); ok {
 			return message{Role: "user", Content: t.Text}, nil
@@ -136,18 +136,18 @@ func (m *Model) user(parts []llm.Part) (message, error) {
 				list = append(list, object{"type": "text", "text": p.Text})
 			}
 		case llm.Image:
-			list = append(list, object{"type": "image_url", "image_url": object{"url": address(p.URL, p.MIME, p.Data)}})
+			list = append(list, object{"type": "image_url", "image_url": object{"url": mediaURL(p.URL, p.MIME, p.Data)}})
 		case llm.File:
 			if len(p.Data) == 0 {
-				return message{}, m.client.Unsupported("a file that is given by its address; chat completions accept only its bytes")
+				return message{}, m.client.UnsupportedError("a file that is given by its address; chat completions accept only its bytes")
 			}
-			file := object{"file_data": address("", p.MIME, p.Data)}
+			file := object{"file_data": mediaURL("", p.MIME, p.Data)}
 			if p.Name != "" {
 				file["filename"] = p.Name
 			}
 			list = append(list, object{"type": "file", "file": file})
 		default:
-			return message{}, m.client.Unsupported("a user's message may contain only text, images and files")
+			return message{}, m.client.UnsupportedError("a user's message may contain only text, images and files")
 		}
 	}
 	if len(list) == 0 {
@@ -156,7 +156,7 @@ func (m *Model) user(parts []llm.Part) (message, error) {
 	return message{Role: "user", Content: list}, nil
 }
 
-func address(url, mime string, data []byte) string {
+func mediaURL(url, mime string, data []byte) string {
 	if len(data) == 0 {
 		return url
 	}
@@ -177,12 +177,12 @@ func assistantMessage(msg llm.Message) message {
 	// Servers whose models think between tool calls require the reasoning of
 	// the current turn, and no other reasoning.
 	if len(calls) > 0 {
-		a.ReasoningContent = reasoning(msg)
+		a.ReasoningContent = reasoningText(msg)
 	}
 	return a
 }
 
-func reasoning(msg llm.Message) string {
+func reasoningText(msg llm.Message) string {
 	var b strings.Builder
 	for _, p := range msg.Parts {
 		if r, ok := p.(llm.Reasoning); ok && r.Origin == origin {
@@ -192,11 +192,11 @@ func reasoning(msg llm.Message) string {
 	return b.String()
 }
 
-func (m *Model) results(msg llm.Message) (list []message, media []llm.Part, err error) {
+func (m *Model) resultMessages(msg llm.Message) (list []message, media []llm.Part, err error) {
 	for _, p := range msg.Parts {
 		r, ok := p.(llm.ToolResult)
 		if !ok {
-			return nil, nil, m.client.Unsupported("a tool message may contain only tool results")
+			return nil, nil, m.client.UnsupportedError("a tool message may contain only tool results")
 		}
 		for _, p := range r.Content {
 			if _, ok := p.(llm.Text); !ok {

@@ -74,7 +74,7 @@ func TestRequests(t *testing.T) {
 			{"role":"user","content":"thanks"}]}`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := wiretest.Serve(t, wiretest.Stream(chunks(stop)))
+			s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(stop)))
 			if _, err := llm.Generate(t.Context(), newModel(t, s.URL), c.r); err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +89,7 @@ func TestRequests(t *testing.T) {
 
 // TestToolSchemaOrder: the order of properties is part of what a model is told.
 func TestToolSchemaOrder(t *testing.T) {
-	s := wiretest.Serve(t, wiretest.Stream(chunks(stop)))
+	s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(stop)))
 	const schema = `{"type":"object","properties":{"zebra":{},"apple":{}}}`
 	if _, err := llm.Generate(t.Context(), newModel(t, s.URL), llm.Request{
 		Messages: []llm.Message{llm.User("hi")}, Tools: []llm.ToolSpec{{Name: "f", Schema: json.RawMessage(schema)}}, Schema: json.RawMessage(schema),
@@ -143,7 +143,7 @@ func TestNew(t *testing.T) {
 		t.Errorf("with a key: %v", err)
 	}
 
-	s := wiretest.Serve(t, wiretest.Stream(chunks(stop)))
+	s := wiretest.StartServer(t, wiretest.StreamHandler(chunks(stop)))
 	m, err := New(Config{Model: "m", BaseURL: s.URL, Headers: map[string]string{"X-Team": "blue"}})
 	if err != nil {
 		t.Fatal(err)

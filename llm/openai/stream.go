@@ -83,10 +83,10 @@ func (d *decoder) Event(ev wire.Event) (done bool, err error) {
 	if err := d.client.Decode(ev, &c); err != nil {
 		return false, err
 	}
-	return false, d.chunk(c)
+	return false, d.applyChunk(c)
 }
 
-func (d *decoder) chunk(c chunk) error {
+func (d *decoder) applyChunk(c chunk) error {
 	if c.ID != "" {
 		d.id = string(c.ID)
 	}
@@ -105,7 +105,7 @@ func (d *decoder) chunk(c chunk) error {
 		if choice.Index != 0 {
 			continue // only one is ever requested
 		}
-		if err := d.delta(choice.Delta); err != nil {
+		if err := d.applyDelta(choice.Delta); err != nil {
 			return err
 		}
 		if choice.FinishReason != "" {
@@ -115,20 +115,20 @@ func (d *decoder) chunk(c chunk) error {
 	return nil
 }
 
-func (d *decoder) delta(delta delta) error {
+func (d *decoder) applyDelta(delta delta) error {
 	thought := delta.ReasoningContent // some servers send it in both fields
 	if thought == "" {
 		thought = delta.Reasoning
 	}
-	if err := d.parts.Reasoning(reasoningSlot, string(thought)); err != nil {
+	if err := d.parts.AddReasoning(reasoningSlot, string(thought)); err != nil {
 		return err
 	}
-	if err := d.content(delta.Content); err != nil {
+	if err := d.applyContent(delta.Content); err != nil {
 		return err
 	}
 	if delta.Refusal != "" {
 		d.refused = true
-		if err := d.parts.Text(textSlot, delta.Refusal); err != nil {
+		if err := d.parts.AddText(textSlot, delta.Refusal); err != nil {
 			return err
 		}
 	}
@@ -139,14 +139,14 @@ func (d *decoder) delta(delta delta) error {
 		} else if len(raw) > 0 && json.Unmarshal(raw, &args) != nil {
 			args = string(raw) // no provider sends this: the model sees what it wrote
 		}
-		if err := d.parts.Call(int(call.Index), string(call.ID), call.Function.Name, args); err != nil {
+		if err := d.parts.AddCall(int(call.Index), string(call.ID), call.Function.Name, args); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *decoder) content(raw json.RawMessage) error {
+func (d *decoder) applyContent(raw json.RawMessage) error {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil
 	}
@@ -158,28 +158,28 @@ func (d *decoder) content(raw json.RawMessage) error {
 	if !strings.HasPrefix(string(raw), "[") {
 		var whole string
 		if err := json.Unmarshal(raw, &whole); err != nil {
-			return d.client.Malformed("the stream contains content of an unknown form", err)
+			return d.client.MalformedError("the stream contains content of an unknown form", err)
 		}
-		return d.parts.Text(textSlot, whole)
+		return d.parts.AddText(textSlot, whole)
 	}
 	if err := json.Unmarshal(raw, &list); err != nil {
-		return d.client.Malformed("the stream contains content of an unknown form", err)
+		return d.client.MalformedError("the stream contains content of an unknown form", err)
 	}
 	for _, part := range list {
 		for _, t := range part.Thinking {
-			if err := d.parts.Reasoning(reasoningSlot, t.Text); err != nil {
+			if err := d.parts.AddReasoning(reasoningSlot, t.Text); err != nil {
 				return err
 			}
 		}
-		if err := d.parts.Text(textSlot, part.Text); err != nil {
+		if err := d.parts.AddText(textSlot, part.Text); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *decoder) reply(turn int) (llm.Reply, error) {
-	stop := d.stop()
+func (d *decoder) buildReply(turn int) (llm.Reply, error) {
+	stop := d.stopReason()
 	message, err := d.parts.Message(turn, stop)
 	if err != nil {
 		return llm.Reply{}, err
@@ -190,7 +190,7 @@ func (d *decoder) reply(turn int) (llm.Reply, error) {
 	return llm.Reply{ID: d.id, Message: message, Usage: d.usage, Stop: stop, Model: d.model}, nil
 }
 
-func (d *decoder) stop() llm.StopReason {
+func (d *decoder) stopReason() llm.StopReason {
 	switch {
 	case d.refused:
 		return llm.StopFilter

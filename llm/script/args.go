@@ -15,23 +15,23 @@ const (
 	maxNodes = 100000 // in the arguments of a file, including repeated aliases
 )
 
-// arguments converts a YAML mapping to JSON and keeps the order of keys and the
+// parseArguments converts a YAML mapping to JSON and keeps the order of keys and the
 // digits of numbers.
-func (l *loader) arguments(n *yaml.Node) json.RawMessage {
-	if n = resolve(n); n.Kind != yaml.MappingNode {
-		l.fault(n, "expected the arguments as a mapping, found %s", describe(n))
+func (l *loader) parseArguments(n *yaml.Node) json.RawMessage {
+	if n = resolveAlias(n); n.Kind != yaml.MappingNode {
+		l.addFault(n, "expected the arguments as a mapping, found %s", describeNode(n))
 		return nil
 	}
 	var b bytes.Buffer
-	l.json(&b, n, 0)
+	l.writeJSON(&b, n, 0)
 	return b.Bytes()
 }
 
-func (l *loader) json(b *bytes.Buffer, n *yaml.Node, depth int) {
-	n = resolve(n)
+func (l *loader) writeJSON(b *bytes.Buffer, n *yaml.Node, depth int) {
+	n = resolveAlias(n)
 	if l.nodes++; depth > maxDepth || l.nodes > maxNodes {
 		if l.nodes < maxNodes*2 { // report it once
-			l.fault(n, "the arguments are nested too deeply, or their aliases make them too large")
+			l.addFault(n, "the arguments are nested too deeply, or their aliases make them too large")
 			l.nodes = maxNodes * 2
 		}
 		b.WriteString("null")
@@ -42,22 +42,22 @@ func (l *loader) json(b *bytes.Buffer, n *yaml.Node, depth int) {
 		b.WriteByte('{')
 		seen := map[string]bool{}
 		for i := 0; i+1 < len(n.Content); i += 2 {
-			key := resolve(n.Content[i])
+			key := resolveAlias(n.Content[i])
 			switch {
 			case key.Kind != yaml.ScalarNode:
-				l.fault(key, "expected a name, found %s; put quotes around it", describe(key))
+				l.addFault(key, "expected a name, found %s; put quotes around it", describeNode(key))
 			case key.ShortTag() == "!!merge":
-				l.fault(key, "merge keys are not supported here")
+				l.addFault(key, "merge keys are not supported here")
 			case seen[key.Value]:
-				l.fault(key, "the key %q is given twice", key.Value)
+				l.addFault(key, "the key %q is given twice", key.Value)
 			}
 			seen[key.Value] = true
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			quote(b, key.Value)
+			writeQuoted(b, key.Value)
 			b.WriteByte(':')
-			l.json(b, n.Content[i+1], depth+1)
+			l.writeJSON(b, n.Content[i+1], depth+1)
 		}
 		b.WriteByte('}')
 	case yaml.SequenceNode:
@@ -66,22 +66,22 @@ func (l *loader) json(b *bytes.Buffer, n *yaml.Node, depth int) {
 			if i > 0 {
 				b.WriteByte(',')
 			}
-			l.json(b, item, depth+1)
+			l.writeJSON(b, item, depth+1)
 		}
 		b.WriteByte(']')
 	default:
-		l.scalar(b, n)
+		l.writeScalar(b, n)
 	}
 }
 
-func (l *loader) scalar(b *bytes.Buffer, n *yaml.Node) {
+func (l *loader) writeScalar(b *bytes.Buffer, n *yaml.Node) {
 	switch n.ShortTag() {
 	case "!!null":
 		b.WriteString("null")
 	case "!!bool":
 		b.WriteString(strings.ToLower(n.Value))
 	case "!!str", "!!timestamp":
-		quote(b, n.Value)
+		writeQuoted(b, n.Value)
 	case "!!int", "!!float":
 		if json.Valid([]byte(n.Value)) {
 			b.WriteString(n.Value) // keeps all digits
@@ -92,15 +92,15 @@ func (l *loader) scalar(b *bytes.Buffer, n *yaml.Node) {
 		} else if v, err := strconv.ParseFloat(n.Value, 64); err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) {
 			b.WriteString(strconv.FormatFloat(v, 'g', -1, 64))
 		} else {
-			l.fault(n, "the number %s has no form in JSON; put quotes around it if it is text", n.Value)
+			l.addFault(n, "the number %s has no form in JSON; put quotes around it if it is text", n.Value)
 		}
 	default:
-		l.fault(n, "a value with the tag %s has no form in JSON", n.ShortTag())
+		l.addFault(n, "a value with the tag %s has no form in JSON", n.ShortTag())
 	}
 }
 
-// quote writes s as JSON, without the escapes that are meant for HTML.
-func quote(b *bytes.Buffer, s string) {
+// writeQuoted writes s as JSON, without the escapes that are meant for HTML.
+func writeQuoted(b *bytes.Buffer, s string) {
 	enc := json.NewEncoder(b)
 	enc.SetEscapeHTML(false)
 	if enc.Encode(s) == nil { // a string cannot fail

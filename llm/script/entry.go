@@ -34,14 +34,14 @@ type entry struct {
 	fills     bool           // text or arguments contain placeholders for values of outcomes
 }
 
-// ordered reports whether the entry names no condition.
-func (e *entry) ordered() bool {
+// isUnconditional reports whether the entry names no condition.
+func (e *entry) isUnconditional() bool {
 	return len(e.match) == 0 && e.turn == 0 && e.digest == "" && len(e.after) == 0
 }
 
-// answers reports whether all conditions of the entry are true.
-func (e *entry) answers(r llm.Request, text string) bool {
-	if e.turn != 0 && e.turn != turn(r) {
+// matchesRequest reports whether all conditions of the entry are true.
+func (e *entry) matchesRequest(r llm.Request, text string) bool {
+	if e.turn != 0 && e.turn != turnNumber(r) {
 		return false
 	}
 	for _, m := range e.match {
@@ -50,21 +50,21 @@ func (e *entry) answers(r llm.Request, text string) bool {
 		}
 	}
 	if len(e.after) > 0 {
-		last := ending(r)
+		last := lastOutcomeText(r)
 		for _, a := range e.after {
 			if !strings.Contains(last, a) {
 				return false
 			}
 		}
 	}
-	return e.digest == "" || e.digest == digest(r)
+	return e.digest == "" || e.digest == requestDigest(r)
 }
 
 // describe returns the position and the conditions of the entry.
 func (e *entry) describe() string {
 	var conditions []string
 	for _, m := range e.match {
-		conditions = append(conditions, fmt.Sprintf("match %q", shorten(m, 40)))
+		conditions = append(conditions, fmt.Sprintf("match %q", truncateLine(m, 40)))
 	}
 	if e.turn != 0 {
 		conditions = append(conditions, fmt.Sprintf("turn %d", e.turn))
@@ -73,7 +73,7 @@ func (e *entry) describe() string {
 		conditions = append(conditions, "request "+e.digest)
 	}
 	for _, a := range e.after {
-		conditions = append(conditions, fmt.Sprintf("after %q", shorten(a, 40)))
+		conditions = append(conditions, fmt.Sprintf("after %q", truncateLine(a, 40)))
 	}
 	if len(conditions) == 0 {
 		conditions = []string{"in order"}
@@ -81,9 +81,9 @@ func (e *entry) describe() string {
 	return fmt.Sprintf("line %d (%s)", e.line, strings.Join(conditions, ", "))
 }
 
-// message returns the reply's message. Calls without an ID get one that differs
+// buildMessage returns the reply's message. Calls without an ID get one that differs
 // between the turns of a conversation and is the same in every process.
-func (e *entry) message(r llm.Request) llm.Message {
+func (e *entry) buildMessage(r llm.Request) llm.Message {
 	m := llm.Message{Role: llm.RoleAssistant}
 	if e.reasoning != "" {
 		m.Parts = append(m.Parts, llm.Reasoning{Text: e.reasoning, Origin: "script"})
@@ -100,7 +100,7 @@ func (e *entry) message(r llm.Request) llm.Message {
 	return m
 }
 
-func (e *entry) reason() llm.StopReason {
+func (e *entry) stopReason() llm.StopReason {
 	switch {
 	case e.stop != "":
 		return e.stop
@@ -110,11 +110,11 @@ func (e *entry) reason() llm.StopReason {
 	return llm.StopEnd
 }
 
-// subject returns the text in which match searches.
-func subject(r llm.Request) string { return r.System + "\n" + prompt(r) }
+// matchText returns the text in which match searches.
+func matchText(r llm.Request) string { return r.System + "\n" + userText(r) }
 
-// prompt joins the text of the user's messages.
-func prompt(r llm.Request) string {
+// userText joins the text of the user's messages.
+func userText(r llm.Request) string {
 	var texts []string
 	for _, m := range r.Messages {
 		if m.Role == llm.RoleUser {
@@ -124,8 +124,8 @@ func prompt(r llm.Request) string {
 	return strings.Join(texts, "\n")
 }
 
-// turn returns the number of the request in its conversation, starting with 1.
-func turn(r llm.Request) int {
+// turnNumber returns the number of the request in its conversation, starting with 1.
+func turnNumber(r llm.Request) int {
 	n := 1
 	for _, m := range r.Messages {
 		if m.Role == llm.RoleAssistant {
@@ -135,14 +135,14 @@ func turn(r llm.Request) int {
 	return n
 }
 
-// digest identifies a request by the content of its conversation. It leaves out
+// requestDigest identifies a request by the content of its conversation. It leaves out
 // what a transcript does not store (reasoning, signatures) and what does not
 // determine the reply (tools, sampling).
-func digest(r llm.Request) string {
+func requestDigest(r llm.Request) string {
 	h := sha256.New()
-	field(h, r.System)
+	hashFields(h, r.System)
 	for _, m := range r.Messages {
-		field(h, "message "+string(m.Role))
+		hashFields(h, "message "+string(m.Role))
 		digestParts(h, m.Parts)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
@@ -150,27 +150,27 @@ func digest(r llm.Request) string {
 
 func digestParts(h hash.Hash, parts []llm.Part) {
 	if text := (llm.Message{Parts: parts}).Text(); text != "" {
-		field(h, "text", text)
+		hashFields(h, "text", text)
 	}
 	for _, p := range parts {
 		switch p := p.(type) {
 		case llm.Image:
-			field(h, "image", p.MIME, string(p.Data), p.URL)
+			hashFields(h, "image", p.MIME, string(p.Data), p.URL)
 		case llm.File:
-			field(h, "file", p.Name, p.MIME, string(p.Data), p.URL)
+			hashFields(h, "file", p.Name, p.MIME, string(p.Data), p.URL)
 		case llm.ToolCall:
-			field(h, "call", p.ID, p.Name, compact(p.Args))
+			hashFields(h, "call", p.ID, p.Name, compactJSON(p.Args))
 		case llm.ToolResult:
-			field(h, "result", p.CallID, fmt.Sprint(p.Error))
+			hashFields(h, "result", p.CallID, fmt.Sprint(p.Error))
 			digestParts(h, p.Content)
-			field(h, "end of result")
+			hashFields(h, "end of result")
 		}
 	}
 }
 
-// field writes strings so that two different lists are never written in the
+// hashFields writes strings so that two different lists are never written in the
 // same way.
-func field(h hash.Hash, list ...string) {
+func hashFields(h hash.Hash, list ...string) {
 	for _, s := range list {
 		var size [8]byte
 		binary.LittleEndian.PutUint64(size[:], uint64(len(s)))
@@ -179,7 +179,7 @@ func field(h hash.Hash, list ...string) {
 	}
 }
 
-func compact(raw json.RawMessage) string {
+func compactJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return string(raw)
@@ -187,7 +187,7 @@ func compact(raw json.RawMessage) string {
 	return b.String()
 }
 
-// shorten returns the beginning of s in one line of at most n characters.
-func shorten(s string, n int) string {
+// truncateLine returns the beginning of s in one line of at most n characters.
+func truncateLine(s string, n int) string {
 	return wording.CutText(strings.Join(strings.Fields(s), " "), n, "...")
 }

@@ -47,7 +47,7 @@ type loader struct {
 	nodes  int // nodes visited in arguments, counted because aliases could multiply them
 }
 
-func load(data []byte) ([]*entry, []Fault) {
+func loadEntries(data []byte) ([]*entry, []Fault) {
 	var doc yaml.Node
 	if err := yaml.Load(data, &doc); err != nil {
 		if len(strings.TrimSpace(string(data))) == 0 {
@@ -57,15 +57,15 @@ func load(data []byte) ([]*entry, []Fault) {
 	}
 	var l loader
 	var entries []*entry
-	root := resolve(&doc)
+	root := resolveAlias(&doc)
 	switch {
 	case root.Kind != yaml.SequenceNode:
-		l.fault(root, "expected a list of replies, found %s", describe(root))
+		l.addFault(root, "expected a list of replies, found %s", describeNode(root))
 	case len(root.Content) == 0:
-		l.fault(root, "the list of replies is empty")
+		l.addFault(root, "the list of replies is empty")
 	default:
 		for _, n := range root.Content {
-			entries = append(entries, l.entry(n))
+			entries = append(entries, l.parseEntry(n))
 		}
 	}
 	slices.SortStableFunc(l.faults, func(a, b Fault) int {
@@ -89,12 +89,12 @@ func syntaxFault(err error) Fault {
 	return Fault{Line: e.Mark.Line, Col: e.Mark.Column, Message: message}
 }
 
-func (l *loader) fault(n *yaml.Node, format string, args ...any) {
+func (l *loader) addFault(n *yaml.Node, format string, args ...any) {
 	l.faults = append(l.faults, Fault{Line: n.Line, Col: n.Column, Message: fmt.Sprintf(format, args...)})
 }
 
-// resolve follows documents and aliases to the actual node.
-func resolve(n *yaml.Node) *yaml.Node {
+// resolveAlias follows documents and aliases to the actual node.
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	for {
 		switch {
 		case n.Kind == yaml.AliasNode && n.Alias != nil:
@@ -107,7 +107,7 @@ func resolve(n *yaml.Node) *yaml.Node {
 	}
 }
 
-func describe(n *yaml.Node) string {
+func describeNode(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a mapping"
@@ -117,17 +117,17 @@ func describe(n *yaml.Node) string {
 		if n.ShortTag() == "!!null" {
 			return "nothing"
 		}
-		return strconv.Quote(shorten(n.Value, 40))
+		return strconv.Quote(truncateLine(n.Value, 40))
 	}
 	return "something else"
 }
 
-// fields calls the reader of every key of a mapping, and reports unknown and
+// readMapping calls the reader of every key of a mapping, and reports unknown and
 // duplicate keys.
-func (l *loader) fields(n *yaml.Node, what string, readers map[string]func(*yaml.Node)) {
-	n = resolve(n)
+func (l *loader) readMapping(n *yaml.Node, what string, readers map[string]func(*yaml.Node)) {
+	n = resolveAlias(n)
 	if n.Kind != yaml.MappingNode {
-		l.fault(n, "expected %s as a mapping, found %s", what, describe(n))
+		l.addFault(n, "expected %s as a mapping, found %s", what, describeNode(n))
 		return
 	}
 	seen := map[string]bool{}
@@ -136,9 +136,9 @@ func (l *loader) fields(n *yaml.Node, what string, readers map[string]func(*yaml
 		read, ok := readers[key.Value]
 		switch {
 		case !ok || key.Kind != yaml.ScalarNode:
-			l.fault(key, "unknown key %q of %s%s", key.Value, what, suggest(key.Value, readers))
+			l.addFault(key, "unknown key %q of %s%s", key.Value, what, suggestName(key.Value, readers))
 		case seen[key.Value]:
-			l.fault(key, "the key %q is given twice", key.Value)
+			l.addFault(key, "the key %q is given twice", key.Value)
 		default:
 			seen[key.Value] = true
 			read(value)
@@ -146,63 +146,63 @@ func (l *loader) fields(n *yaml.Node, what string, readers map[string]func(*yaml
 	}
 }
 
-func (l *loader) entry(n *yaml.Node) *entry {
+func (l *loader) parseEntry(n *yaml.Node) *entry {
 	e := &entry{line: n.Line, col: n.Column}
 	said := false
 	says := func(read func(*yaml.Node)) func(*yaml.Node) {
 		return func(n *yaml.Node) { said = true; read(n) }
 	}
 	before := len(l.faults)
-	l.fields(n, "a reply", map[string]func(*yaml.Node){
-		"match":      func(n *yaml.Node) { e.match = l.strings(n) },
-		"turn":       func(n *yaml.Node) { e.turn = l.number(n, 1) },
-		"request":    func(n *yaml.Node) { e.digest = l.text(n) },
-		"after":      func(n *yaml.Node) { e.after = l.strings(n) },
-		"text":       says(func(n *yaml.Node) { e.text = l.text(n) }),
-		"reasoning":  says(func(n *yaml.Node) { e.reasoning = l.text(n) }),
-		"tool_calls": says(func(n *yaml.Node) { e.calls = l.calls(n) }),
-		"error":      says(func(n *yaml.Node) { e.err = l.failure(n) }),
-		"delay_ms":   func(n *yaml.Node) { e.delay = time.Duration(l.number(n, 0)) * time.Millisecond },
-		"repeat":     func(n *yaml.Node) { e.repeat = l.boolean(n) },
-		"usage":      func(n *yaml.Node) { e.usage = l.usage(n) },
-		"stop":       func(n *yaml.Node) { e.stop = llm.StopReason(l.text(n)) },
+	l.readMapping(n, "a reply", map[string]func(*yaml.Node){
+		"match":      func(n *yaml.Node) { e.match = l.parseStrings(n) },
+		"turn":       func(n *yaml.Node) { e.turn = l.parseNumber(n, 1) },
+		"request":    func(n *yaml.Node) { e.digest = l.parseText(n) },
+		"after":      func(n *yaml.Node) { e.after = l.parseStrings(n) },
+		"text":       says(func(n *yaml.Node) { e.text = l.parseText(n) }),
+		"reasoning":  says(func(n *yaml.Node) { e.reasoning = l.parseText(n) }),
+		"tool_calls": says(func(n *yaml.Node) { e.calls = l.parseCalls(n) }),
+		"error":      says(func(n *yaml.Node) { e.err = l.parseFailure(n) }),
+		"delay_ms":   func(n *yaml.Node) { e.delay = time.Duration(l.parseNumber(n, 0)) * time.Millisecond },
+		"repeat":     func(n *yaml.Node) { e.repeat = l.parseBool(n) },
+		"usage":      func(n *yaml.Node) { e.usage = l.parseUsage(n) },
+		"stop":       func(n *yaml.Node) { e.stop = llm.StopReason(l.parseText(n)) },
 	})
-	e.fills = e.holds()
+	e.fills = e.hasPlaceholders()
 	switch {
 	case len(l.faults) > before:
 	case !said:
-		l.fault(n, "the reply is empty; set text, reasoning, tool_calls or error")
+		l.addFault(n, "the reply is empty; set text, reasoning, tool_calls or error")
 	case e.err != nil && (e.text != "" || e.reasoning != "" || len(e.calls) > 0):
-		l.fault(n, "the reply has an error and something else; a failure is the whole reply")
+		l.addFault(n, "the reply has an error and something else; a failure is the whole reply")
 	}
 	return e
 }
 
-func (l *loader) usage(n *yaml.Node) (u llm.Usage) {
-	count := func(to *int) func(*yaml.Node) { return func(n *yaml.Node) { *to = l.number(n, 0) } }
-	l.fields(n, "usage", map[string]func(*yaml.Node){
+func (l *loader) parseUsage(n *yaml.Node) (u llm.Usage) {
+	count := func(to *int) func(*yaml.Node) { return func(n *yaml.Node) { *to = l.parseNumber(n, 0) } }
+	l.readMapping(n, "usage", map[string]func(*yaml.Node){
 		"input": count(&u.Input), "output": count(&u.Output), "cached": count(&u.Cached), "reasoning": count(&u.Reasoning),
 	})
 	return u
 }
 
-func (l *loader) calls(n *yaml.Node) []llm.ToolCall {
-	n = resolve(n)
+func (l *loader) parseCalls(n *yaml.Node) []llm.ToolCall {
+	n = resolveAlias(n)
 	if n.Kind != yaml.SequenceNode {
-		l.fault(n, "expected a list of tool calls, found %s", describe(n))
+		l.addFault(n, "expected a list of tool calls, found %s", describeNode(n))
 		return nil
 	}
 	var calls []llm.ToolCall
 	for _, item := range n.Content {
 		c := llm.ToolCall{Args: []byte("{}")}
 		before := len(l.faults)
-		l.fields(item, "a tool call", map[string]func(*yaml.Node){
-			"id":   func(n *yaml.Node) { c.ID = l.text(n) },
-			"name": func(n *yaml.Node) { c.Name = l.text(n) },
-			"args": func(n *yaml.Node) { c.Args = l.arguments(n) },
+		l.readMapping(item, "a tool call", map[string]func(*yaml.Node){
+			"id":   func(n *yaml.Node) { c.ID = l.parseText(n) },
+			"name": func(n *yaml.Node) { c.Name = l.parseText(n) },
+			"args": func(n *yaml.Node) { c.Args = l.parseArguments(n) },
 		})
 		if c.Name == "" && len(l.faults) == before {
-			l.fault(item, "the tool call has no name")
+			l.addFault(item, "the tool call has no name")
 		}
 		calls = append(calls, c)
 	}
@@ -214,50 +214,50 @@ var classes = []llm.Class{
 	llm.Auth, llm.RateLimited, llm.Overloaded, llm.ContextLength, llm.BadRequest, llm.Network, llm.Timeout, llm.Server,
 }
 
-func (l *loader) failure(n *yaml.Node) error {
-	n = resolve(n)
+func (l *loader) parseFailure(n *yaml.Node) error {
+	n = resolveAlias(n)
 	if n.Kind == yaml.ScalarNode {
 		if n.ShortTag() == "!!null" || n.Value == "" {
-			l.fault(n, "expected the text of an error, or a mapping with its class or status")
+			l.addFault(n, "expected the text of an error, or a mapping with its class or status")
 		}
 		return errors.New(n.Value)
 	}
 	e := &llm.Error{}
-	l.fields(n, "error", map[string]func(*yaml.Node){
-		"class":          func(n *yaml.Node) { e.Class = l.class(n) },
-		"status":         func(n *yaml.Node) { e.Status = l.number(n, 400) },
-		"code":           func(n *yaml.Node) { e.Code = l.text(n) },
-		"message":        func(n *yaml.Node) { e.Message = l.text(n) },
-		"retry_after_ms": func(n *yaml.Node) { e.RetryAfter = time.Duration(l.number(n, 0)) * time.Millisecond },
+	l.readMapping(n, "error", map[string]func(*yaml.Node){
+		"class":          func(n *yaml.Node) { e.Class = l.parseClass(n) },
+		"status":         func(n *yaml.Node) { e.Status = l.parseNumber(n, 400) },
+		"code":           func(n *yaml.Node) { e.Code = l.parseText(n) },
+		"message":        func(n *yaml.Node) { e.Message = l.parseText(n) },
+		"retry_after_ms": func(n *yaml.Node) { e.RetryAfter = time.Duration(l.parseNumber(n, 0)) * time.Millisecond },
 	})
 	switch {
 	case e.Class == "" && e.Status == 0 && n.Kind == yaml.MappingNode:
-		l.fault(n, "the error needs a class or a status")
+		l.addFault(n, "the error needs a class or a status")
 	case e.Class == "" && e.Status != 0:
 		e.Class = llm.StatusClass(e.Status)
 	}
 	return e
 }
 
-func (l *loader) class(n *yaml.Node) llm.Class {
-	class := llm.Class(l.text(n))
+func (l *loader) parseClass(n *yaml.Node) llm.Class {
+	class := llm.Class(l.parseText(n))
 	if !slices.Contains(classes, class) {
 		names := make([]string, len(classes))
 		for i, c := range classes {
 			names[i] = string(c)
 		}
-		l.fault(n, "unknown class %q; the classes are %s", class, strings.Join(names, ", "))
+		l.addFault(n, "unknown class %q; the classes are %s", class, strings.Join(names, ", "))
 	}
 	return class
 }
 
-func (l *loader) text(n *yaml.Node) string {
-	n = resolve(n)
+func (l *loader) parseText(n *yaml.Node) string {
+	n = resolveAlias(n)
 	switch {
 	case n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle != 0:
-		l.fault(n, "expected text, found a mapping; put quotes around text that starts with a brace")
+		l.addFault(n, "expected text, found a mapping; put quotes around text that starts with a brace")
 	case n.Kind != yaml.ScalarNode:
-		l.fault(n, "expected text, found %s", describe(n))
+		l.addFault(n, "expected text, found %s", describeNode(n))
 	case n.ShortTag() == "!!null":
 		return ""
 	default:
@@ -266,8 +266,8 @@ func (l *loader) text(n *yaml.Node) string {
 	return ""
 }
 
-func (l *loader) strings(n *yaml.Node) []string {
-	n = resolve(n)
+func (l *loader) parseStrings(n *yaml.Node) []string {
+	n = resolveAlias(n)
 	list := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		list = n.Content
@@ -275,38 +275,38 @@ func (l *loader) strings(n *yaml.Node) []string {
 	var texts []string
 	for _, item := range list {
 		before := len(l.faults)
-		s := l.text(item)
+		s := l.parseText(item)
 		if s == "" && len(l.faults) == before {
-			l.fault(item, "an empty match fits every request; leave it out")
+			l.addFault(item, "an empty match fits every request; leave it out")
 		}
 		texts = append(texts, s)
 	}
 	if len(list) == 0 {
-		l.fault(n, "an empty match fits every request; leave it out")
+		l.addFault(n, "an empty match fits every request; leave it out")
 	}
 	return texts
 }
 
-func (l *loader) number(n *yaml.Node, least int) int {
-	n = resolve(n)
+func (l *loader) parseNumber(n *yaml.Node, least int) int {
+	n = resolveAlias(n)
 	v, err := strconv.Atoi(n.Value)
 	if n.Kind != yaml.ScalarNode || err != nil || v < least || v > 1<<31 {
-		l.fault(n, "expected a whole number of at least %d, found %s", least, describe(n))
+		l.addFault(n, "expected a whole number of at least %d, found %s", least, describeNode(n))
 		return least
 	}
 	return v
 }
 
-func (l *loader) boolean(n *yaml.Node) bool {
-	n = resolve(n)
+func (l *loader) parseBool(n *yaml.Node) bool {
+	n = resolveAlias(n)
 	if n.ShortTag() != "!!bool" {
-		l.fault(n, "expected true or false, found %s", describe(n))
+		l.addFault(n, "expected true or false, found %s", describeNode(n))
 	}
 	return strings.EqualFold(n.Value, "true")
 }
 
-// suggest returns " (did you mean x?)" if one of the known keys is close to key.
-func suggest(key string, known map[string]func(*yaml.Node)) string {
+// suggestName returns " (did you mean x?)" if one of the known keys is close to key.
+func suggestName(key string, known map[string]func(*yaml.Node)) string {
 	near := wording.FindNearest(key, slices.Sorted(maps.Keys(known)))
 	if near == "" {
 		return ""

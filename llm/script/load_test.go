@@ -157,7 +157,7 @@ func FuzzParse(f *testing.F) {
 			if e.err != nil {
 				kept = &entry{turn: e.turn, digest: e.digest, err: e.err}
 			}
-			if _, err := render(kept, nil); err != nil {
+			if _, err := renderEntry(kept, nil); err != nil {
 				t.Errorf("%+v: %v", kept, err)
 			}
 		}

@@ -10,9 +10,9 @@ import (
 	"raddle.dev/llm"
 )
 
-// outcomes returns the texts of all outcomes of calls in a conversation, in
+// outcomeTexts returns the texts of all outcomes of calls in a conversation, in
 // order.
-func outcomes(r llm.Request) (texts []string) {
+func outcomeTexts(r llm.Request) (texts []string) {
 	for _, m := range r.Messages {
 		for _, p := range m.Parts {
 			if o, ok := p.(llm.ToolResult); ok {
@@ -23,25 +23,25 @@ func outcomes(r llm.Request) (texts []string) {
 	return texts
 }
 
-// ending returns the text of the outcomes after the last reply.
-func ending(r llm.Request) string {
+// lastOutcomeText returns the text of the outcomes after the last reply.
+func lastOutcomeText(r llm.Request) string {
 	from := len(r.Messages)
 	for from > 0 && r.Messages[from-1].Role != llm.RoleAssistant {
 		from--
 	}
-	return strings.Join(outcomes(llm.Request{Messages: r.Messages[from:]}), "\n")
+	return strings.Join(outcomeTexts(llm.Request{Messages: r.Messages[from:]}), "\n")
 }
 
 // place matches the placeholder of a value of an outcome.
 var place = regexp.MustCompile(`\{\{outcome\.(-?[0-9]+)((?:\.[A-Za-z0-9_-]+)*)\}\}`)
 
-// fill replaces the placeholders of a reply with values of the conversation's
+// fillValues replaces the placeholders of a reply with values of the conversation's
 // outcomes.
-func (e *entry) fill(r llm.Request) (*entry, error) {
+func (e *entry) fillValues(r llm.Request) (*entry, error) {
 	if !e.fills {
 		return e, nil
 	}
-	filled, all := *e, outcomes(r)
+	filled, all := *e, outcomeTexts(r)
 	var failed error
 	put := func(text string, escape func(string) string) string {
 		return place.ReplaceAllStringFunc(text, func(found string) string {
@@ -62,8 +62,8 @@ func (e *entry) fill(r llm.Request) (*entry, error) {
 	return &filled, failed
 }
 
-// holds reports whether a reply has placeholders.
-func (e *entry) holds() bool {
+// hasPlaceholders reports whether a reply has placeholders.
+func (e *entry) hasPlaceholders() bool {
 	for _, c := range e.calls {
 		if place.Match(c.Args) {
 			return true
@@ -92,18 +92,18 @@ func valueAt(all []string, number, path string) (string, error) {
 	for path != "" {
 		var name string
 		name, path, _ = strings.Cut(path, ".")
-		next, ok := member(value, name)
+		next, ok := lookupMember(value, name)
 		if !ok {
-			return "", fmt.Errorf("there is no %q in %s", name, shorten(show(value), 120))
+			return "", fmt.Errorf("there is no %q in %s", name, truncateLine(formatValue(value), 120))
 		}
 		value = next
 	}
-	return show(value), nil
+	return formatValue(value), nil
 }
 
-// member returns a member of an object or an element of a list. The object or
+// lookupMember returns a member of an object or an element of a list. The object or
 // list may also be a text that is JSON.
-func member(value any, name string) (any, bool) {
+func lookupMember(value any, name string) (any, bool) {
 	if text, ok := value.(string); ok {
 		dec := json.NewDecoder(strings.NewReader(text))
 		dec.UseNumber()
@@ -125,8 +125,8 @@ func member(value any, name string) (any, bool) {
 	return nil, false
 }
 
-// show returns a value as text: a text itself, other values as JSON.
-func show(value any) string {
+// formatValue returns a value as text: a text itself, other values as JSON.
+func formatValue(value any) string {
 	if text, ok := value.(string); ok {
 		return text
 	}

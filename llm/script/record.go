@@ -51,11 +51,11 @@ func (r *Recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 			var failure *llm.Error
 			switch {
 			case errors.As(err, &failure):
-				if werr := r.add(req, llm.Reply{}, failure); werr != nil {
+				if werr := r.addEntry(req, llm.Reply{}, failure); werr != nil {
 					err = errors.Join(err, werr)
 				}
 			case err == nil && d.Done != nil:
-				err = r.add(req, *d.Done, nil)
+				err = r.addEntry(req, *d.Done, nil)
 			}
 			if err != nil {
 				yield(llm.Delta{}, err)
@@ -72,22 +72,22 @@ func (r *Recorder) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 const header = "# Recorded by raddle. A reply with a request key answers exactly that request;\n" +
 	"# without the key, it answers by its other conditions.\n"
 
-// add appends an entry to the file. It replaces the file as a whole, so a
+// addEntry appends an entry to the file. It replaces the file as a whole, so a
 // concurrent reader sees either the old or the new version.
-func (r *Recorder) add(req llm.Request, reply llm.Reply, failure *llm.Error) error {
-	text, err := render(r.entry(req, reply, failure))
+func (r *Recorder) addEntry(req llm.Request, reply llm.Reply, failure *llm.Error) error {
+	text, err := renderEntry(r.newEntry(req, reply, failure))
 	if err != nil {
 		return fmt.Errorf("script: record %s: %w", r.Path, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.replace(text); err != nil {
+	if err := r.appendToFile(text); err != nil {
 		return fmt.Errorf("script: record %s: %w", r.Path, err)
 	}
 	return nil
 }
 
-func (r *Recorder) replace(text []byte) error {
+func (r *Recorder) appendToFile(text []byte) error {
 	path := r.Path
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		path = real
@@ -97,18 +97,18 @@ func (r *Recorder) replace(text []byte) error {
 		return err
 	}
 	defer unlock()
-	old, mode, err := read(path)
+	old, mode, err := readTranscript(path)
 	if err != nil {
 		return err
 	}
-	data, err := join(old, text)
+	data, err := appendEntry(old, text)
 	if err != nil {
 		return err
 	}
 	return writeFile(path, data, mode)
 }
 
-func read(path string) ([]byte, fs.FileMode, error) {
+func readTranscript(path string) ([]byte, fs.FileMode, error) {
 	const private = 0o600 // only the owner may read a conversation
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) || (err == nil && len(bytes.TrimSpace(data)) == 0) {
@@ -124,19 +124,19 @@ func read(path string) ([]byte, fs.FileMode, error) {
 	return data, info.Mode().Perm(), nil
 }
 
-// join adds an entry to the text of a transcript. It fails if the result is not
+// appendEntry adds an entry to the text of a transcript. It fails if the result is not
 // a transcript with exactly one more entry.
-func join(old, text []byte) ([]byte, error) {
+func appendEntry(old, text []byte) ([]byte, error) {
 	data := old
 	if !bytes.HasSuffix(data, []byte("\n")) {
 		data = append(data[:len(data):len(data)], '\n')
 	}
 	data = append(data[:len(data):len(data)], text...)
-	before, faults := load(old)
+	before, faults := loadEntries(old)
 	if len(faults) > 0 && !bytes.Equal(old, []byte(header)) {
 		return nil, fmt.Errorf("the file is not a transcript and was not changed: line %d: %s", faults[0].Line, faults[0].Message)
 	}
-	after, faults := load(data)
+	after, faults := loadEntries(data)
 	if len(faults) > 0 || len(after) != len(before)+1 {
 		return nil, errors.New("raddle cannot add a reply to a list in this form; start its lines with - in the first column")
 	}
@@ -169,25 +169,25 @@ func writeFile(path string, data []byte, mode fs.FileMode) (err error) {
 	return f.Close()
 }
 
-// entry returns the entry for a request and its reply or failure, without
+// newEntry returns the entry for a request and its reply or failure, without
 // secrets.
-func (r *Recorder) entry(req llm.Request, reply llm.Reply, failure *llm.Error) (*entry, []llm.Part) {
-	e := &entry{turn: turn(req), digest: digest(req), usage: reply.Usage}
+func (r *Recorder) newEntry(req llm.Request, reply llm.Reply, failure *llm.Error) (*entry, []llm.Part) {
+	e := &entry{turn: turnNumber(req), digest: requestDigest(req), usage: reply.Usage}
 	// The first line of the prompt helps readers, and matches if someone
 	// removes the digest.
-	for line := range strings.Lines(prompt(req)) {
+	for line := range strings.Lines(userText(req)) {
 		line = strings.TrimSpace(line)
 		if short := []rune(line); len(short) > 60 {
 			line = strings.TrimSpace(string(short[:60]))
 		}
-		if line != "" && r.clean(line) == line {
+		if line != "" && r.redactText(line) == line {
 			e.match = []string{line}
 			break
 		}
 	}
 	if failure != nil {
 		f := *failure
-		f.Message, f.Host, f.Err = r.clean(f.Message), "", nil
+		f.Message, f.Host, f.Err = r.redactText(f.Message), "", nil
 		f.RetryAfter = f.RetryAfter.Truncate(time.Millisecond)
 		e.err = &f
 		return e, nil
@@ -199,9 +199,9 @@ func (r *Recorder) entry(req llm.Request, reply llm.Reply, failure *llm.Error) (
 	for _, p := range reply.Message.Parts {
 		switch p := p.(type) {
 		case llm.Text:
-			e.text += r.clean(p.Text)
+			e.text += r.redactText(p.Text)
 		case llm.Reasoning:
-			e.reasoning += r.clean(p.Text)
+			e.reasoning += r.redactText(p.Text)
 		case llm.ToolCall:
 			e.calls = append(e.calls, llm.ToolCall{ID: p.ID, Name: p.Name, Args: r.cleanArgs(p.Args)})
 		default:
@@ -215,13 +215,13 @@ func (r *Recorder) entry(req llm.Request, reply llm.Reply, failure *llm.Error) (
 // not JSON are returned as they are, because the transcript rejects them.
 func (r *Recorder) cleanArgs(args json.RawMessage) json.RawMessage {
 	if !json.Valid(args) {
-		return json.RawMessage(r.clean(string(args)))
+		return json.RawMessage(r.redactText(string(args)))
 	}
-	return redact.JSON(args, r.clean)
+	return redact.RedactJSON(args, r.redactText)
 }
 
-// clean removes secrets from a text.
-func (r *Recorder) clean(s string) string {
+// redactText removes secrets from a text.
+func (r *Recorder) redactText(s string) string {
 	r.known.Do(func() { r.secrets = redact.New(r.Secrets...) })
 	return r.secrets.Text(s)
 }

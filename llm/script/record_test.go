@@ -55,10 +55,10 @@ func TestRecord(t *testing.T) {
 		"long": {Message: llm.Message{Parts: []llm.Part{llm.Text{Text: strings.Repeat("word ", 100)}}}, Stop: llm.StopLength, Usage: llm.Usage{Input: 4, Output: 3, Cached: 2, Reasoning: 1}},
 	}
 	rec := &Recorder{Path: path, Secrets: []string{secret, ""}, Model: live(func(r llm.Request) (llm.Reply, error) {
-		if prompt(r) == "fail "+secret {
+		if userText(r) == "fail "+secret {
 			return llm.Reply{}, fmt.Errorf("wrapped: %w", &llm.Error{Class: llm.RateLimited, Status: 429, Code: "c", Host: "h", Message: "no " + secret, RetryAfter: 1500 * time.Microsecond, Err: errors.New("cause")})
 		}
-		return replies[prompt(r)], nil
+		return replies[userText(r)], nil
 	})}
 	prompts := []string{"list", "What is the weather\nin Oslo?", "odd", "none", "tell", "long", "fail " + secret, "list"}
 	for _, p := range prompts {
@@ -105,7 +105,7 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%q (-want +got):\n%s", p, d)
 		}
 	}
-	if left := tr.Unused(); left != nil {
+	if left := tr.UnusedReplies(); left != nil {
 		t.Errorf("unused: %v", left)
 	}
 }
@@ -114,7 +114,7 @@ func TestRecord(t *testing.T) {
 func TestRecordText(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.yaml")
 	rec := &Recorder{Path: path, Model: live(func(r llm.Request) (llm.Reply, error) {
-		if turn(r) == 1 {
+		if turnNumber(r) == 1 {
 			return says(llm.Text{Text: "Let me see."}, llm.ToolCall{ID: "c", Name: "f", Args: json.RawMessage(`{"city":"Oslo"}`)}), nil
 		}
 		reply := says(llm.Text{Text: "It is\n18 degrees."})
@@ -150,7 +150,7 @@ func TestRecordText(t *testing.T) {
 
 func TestRecordConcurrently(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "t.yaml")
-	echo := live(func(r llm.Request) (llm.Reply, error) { return says(llm.Text{Text: "echo " + prompt(r)}), nil })
+	echo := live(func(r llm.Request) (llm.Reply, error) { return says(llm.Text{Text: "echo " + userText(r)}), nil })
 	recorders := []*Recorder{{Path: path, Model: echo}, {Path: path, Model: echo}}
 	var wg sync.WaitGroup
 	for i := range 40 {

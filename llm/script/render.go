@@ -12,15 +12,15 @@ import (
 	"raddle.dev/llm"
 )
 
-// render writes an entry as a list with one element, so that reading it gives
+// renderEntry writes an entry as a list with one element, so that reading it gives
 // the same entry.
-func render(e *entry, others []llm.Part) ([]byte, error) {
+func renderEntry(e *entry, others []llm.Part) ([]byte, error) {
 	if len(others) > 0 {
 		return nil, fmt.Errorf("a transcript cannot hold a reply with %T", others[0])
 	}
 	// Block style is easier to read, but cannot represent every text.
 	for _, style := range []yaml.Style{yaml.LiteralStyle, yaml.DoubleQuotedStyle} {
-		n, err := e.node(style)
+		n, err := e.yamlNode(style)
 		if err != nil {
 			return nil, err
 		}
@@ -28,16 +28,16 @@ func render(e *entry, others []llm.Part) ([]byte, error) {
 		if err != nil {
 			continue
 		}
-		if back, faults := load(data); len(faults) == 0 && len(back) == 1 && back[0].same(e) {
+		if back, faults := loadEntries(data); len(faults) == 0 && len(back) == 1 && back[0].equalTo(e) {
 			return data, nil
 		}
 	}
 	return nil, errors.New("the reply cannot be written as YAML")
 }
 
-// same reports whether two entries have the same content; e.line and e.col may
+// equalTo reports whether two entries have the same content; e.line and e.col may
 // differ.
-func (e *entry) same(o *entry) bool {
+func (e *entry) equalTo(o *entry) bool {
 	if len(e.match) != len(o.match) || len(e.calls) != len(o.calls) {
 		return false
 	}
@@ -47,7 +47,7 @@ func (e *entry) same(o *entry) bool {
 		}
 	}
 	for i, c := range e.calls {
-		if p := o.calls[i]; c.ID != p.ID || c.Name != p.Name || compact(c.Args) != compact(p.Args) {
+		if p := o.calls[i]; c.ID != p.ID || c.Name != p.Name || compactJSON(c.Args) != compactJSON(p.Args) {
 			return false
 		}
 	}
@@ -77,11 +77,11 @@ func (m mapping) set(key string, value *yaml.Node) {
 	m.node.Content = append(m.node.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: key}, value)
 }
 
-func (m mapping) text(key, value string) {
-	m.set(key, m.scalar(value))
+func (m mapping) setText(key, value string) {
+	m.set(key, m.scalarNode(value))
 }
 
-func (m mapping) scalar(value string) *yaml.Node {
+func (m mapping) scalarNode(value string) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: value}
 	if m.style == yaml.DoubleQuotedStyle || strings.Contains(strings.TrimSuffix(value, "\n"), "\n") {
 		n.Style = m.style
@@ -89,19 +89,19 @@ func (m mapping) scalar(value string) *yaml.Node {
 	return n
 }
 
-// count adds a number unless it is zero.
-func (m mapping) count(key string, value int) {
+// setCount adds a number unless it is zero.
+func (m mapping) setCount(key string, value int) {
 	if value != 0 {
 		m.set(key, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!int", Value: strconv.Itoa(value)})
 	}
 }
 
-func (e *entry) node(style yaml.Style) (*yaml.Node, error) {
+func (e *entry) yamlNode(style yaml.Style) (*yaml.Node, error) {
 	m := newMapping(style)
 	for _, s := range e.match { // a recorder writes at most one
-		m.text("match", s)
+		m.setText("match", s)
 	}
-	m.count("turn", e.turn)
+	m.setCount("turn", e.turn)
 	if e.digest != "" {
 		m.set("request", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: e.digest, Style: yaml.SingleQuotedStyle})
 	}
@@ -110,10 +110,10 @@ func (e *entry) node(style yaml.Style) (*yaml.Node, error) {
 		return m.node, nil
 	}
 	if e.reasoning != "" {
-		m.text("reasoning", e.reasoning)
+		m.setText("reasoning", e.reasoning)
 	}
 	if e.text != "" || len(e.calls) == 0 {
-		m.text("text", e.text)
+		m.setText("text", e.text)
 	}
 	if len(e.calls) > 0 {
 		calls, err := callsNode(e.calls, style)
@@ -125,14 +125,14 @@ func (e *entry) node(style yaml.Style) (*yaml.Node, error) {
 	if e.usage != (llm.Usage{}) {
 		u := newMapping(style)
 		u.node.Style = yaml.FlowStyle
-		u.count("input", e.usage.Input)
-		u.count("output", e.usage.Output)
-		u.count("cached", e.usage.Cached)
-		u.count("reasoning", e.usage.Reasoning)
+		u.setCount("input", e.usage.Input)
+		u.setCount("output", e.usage.Output)
+		u.setCount("cached", e.usage.Cached)
+		u.setCount("reasoning", e.usage.Reasoning)
 		m.set("usage", u.node)
 	}
 	if e.stop != "" {
-		m.text("stop", string(e.stop))
+		m.setText("stop", string(e.stop))
 	}
 	return m.node, nil
 }
@@ -142,9 +142,9 @@ func callsNode(calls []llm.ToolCall, style yaml.Style) (*yaml.Node, error) {
 	for _, c := range calls {
 		m := newMapping(style)
 		if c.ID != "" {
-			m.text("id", c.ID)
+			m.setText("id", c.ID)
 		}
-		m.text("name", c.Name)
+		m.setText("name", c.Name)
 		args, err := argumentsNode(c.Args)
 		if err != nil {
 			return nil, fmt.Errorf("the arguments of the tool call %s: %w", c.Name, err)
@@ -159,16 +159,16 @@ func failureNode(err error, style yaml.Style) *yaml.Node {
 	m := newMapping(style)
 	var e *llm.Error
 	if !errors.As(err, &e) {
-		return m.scalar(err.Error())
+		return m.scalarNode(err.Error())
 	}
-	m.text("class", string(e.Class))
-	m.count("status", e.Status)
+	m.setText("class", string(e.Class))
+	m.setCount("status", e.Status)
 	if e.Code != "" {
-		m.text("code", e.Code)
+		m.setText("code", e.Code)
 	}
 	if e.Message != "" {
-		m.text("message", e.Message)
+		m.setText("message", e.Message)
 	}
-	m.count("retry_after_ms", int(e.RetryAfter/time.Millisecond))
+	m.setCount("retry_after_ms", int(e.RetryAfter/time.Millisecond))
 	return m.node
 }

@@ -48,7 +48,7 @@ func Open(path string) (*Transcript, error) {
 // Parse reads a transcript from memory. name is the name of the file in errors
 // and in the IDs of replies.
 func Parse(name string, data []byte) (*Transcript, error) {
-	entries, faults := load(data)
+	entries, faults := loadEntries(data)
 	if len(faults) > 0 {
 		return nil, &LoadError{File: name, Faults: faults}
 	}
@@ -61,10 +61,10 @@ func Parse(name string, data []byte) (*Transcript, error) {
 func (t *Transcript) Skip(ids ...string) error {
 	numbers := make([]int, len(ids))
 	for i, id := range ids {
-		number, ok := strings.CutPrefix(id, t.id(0))
+		number, ok := strings.CutPrefix(id, t.replyID(0))
 		n, err := strconv.Atoi(number)
 		if !ok || err != nil || n < 1 || n > len(t.entries) {
-			return fmt.Errorf("script: %s has no reply %q; it has %d, from %s1 on: has the file changed?", t.file, id, len(t.entries), t.id(0))
+			return fmt.Errorf("script: %s has no reply %q; it has %d, from %s1 on: has the file changed?", t.file, id, len(t.entries), t.replyID(0))
 		}
 		numbers[i] = n
 	}
@@ -76,9 +76,9 @@ func (t *Transcript) Skip(ids ...string) error {
 	return nil
 }
 
-// id returns the ID of reply n, counted from 1; for 0 it returns the common
+// replyID returns the ID of reply n, counted from 1; for 0 it returns the common
 // prefix of all IDs.
-func (t *Transcript) id(n int) string {
+func (t *Transcript) replyID(n int) string {
 	prefix := filepath.Base(t.file) + "#"
 	if n == 0 {
 		return prefix
@@ -86,10 +86,10 @@ func (t *Transcript) id(n int) string {
 	return prefix + strconv.Itoa(n)
 }
 
-// Unused describes the replies that no request has used, in the order of the
+// UnusedReplies describes the replies that no request has used, in the order of the
 // file. Tests use it to check that an example used all of its replies. Replies
 // that Position selects never count as used.
-func (t *Transcript) Unused() []string {
+func (t *Transcript) UnusedReplies() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var list []string
@@ -111,20 +111,20 @@ func (t *Transcript) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 			return
 		}
 		if err := ctx.Err(); err != nil {
-			yield(llm.Delta{}, stopped(ctx))
+			yield(llm.Delta{}, stopError(ctx))
 			return
 		}
-		n, err := t.take(ctx, r)
+		n, err := t.takeReply(ctx, r)
 		if err != nil {
 			yield(llm.Delta{}, err)
 			return
 		}
-		e, err := t.entries[n].fill(r)
+		e, err := t.entries[n].fillValues(r)
 		if err != nil {
 			yield(llm.Delta{}, fmt.Errorf("script: %s: %w", t.file, err))
 			return
 		}
-		if err := wait(ctx, e.delay); err != nil {
+		if err := sleepContext(ctx, e.delay); err != nil {
 			yield(llm.Delta{}, err)
 			return
 		}
@@ -132,8 +132,8 @@ func (t *Transcript) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 			yield(llm.Delta{}, e.err)
 			return
 		}
-		reply := llm.Reply{ID: t.id(n + 1), Message: e.message(r), Usage: e.usage, Stop: e.reason(), Model: "script:" + filepath.Base(t.file)}
-		for _, d := range deltas(reply) {
+		reply := llm.Reply{ID: t.replyID(n + 1), Message: e.buildMessage(r), Usage: e.usage, Stop: e.stopReason(), Model: "script:" + filepath.Base(t.file)}
+		for _, d := range splitDeltas(reply) {
 			if !yield(d, nil) {
 				return
 			}
@@ -141,17 +141,17 @@ func (t *Transcript) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.De
 	}
 }
 
-// take chooses the reply for r, marks it as used and returns its index.
-func (t *Transcript) take(ctx context.Context, r llm.Request) (int, error) {
-	text := subject(r)
+// takeReply chooses the reply for r, marks it as used and returns its index.
+func (t *Transcript) takeReply(ctx context.Context, r llm.Request) (int, error) {
+	text := matchText(r)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var ordered []int
 	for i, e := range t.entries {
 		switch {
-		case e.ordered():
+		case e.isUnconditional():
 			ordered = append(ordered, i)
-		case (!t.used[i] || e.repeat) && e.answers(r, text):
+		case (!t.used[i] || e.repeat) && e.matchesRequest(r, text):
 			t.used[i] = true
 			return i, nil
 		}
@@ -164,7 +164,7 @@ func (t *Transcript) take(ctx context.Context, r llm.Request) (int, error) {
 			if last := len(ordered) - 1; p > last && last >= 0 && t.entries[ordered[last]].repeat {
 				return ordered[last], nil
 			}
-			return 0, t.unmatched(r)
+			return 0, t.unmatchedError(r)
 		}
 	}
 	for _, i := range ordered {
@@ -173,11 +173,11 @@ func (t *Transcript) take(ctx context.Context, r llm.Request) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, t.unmatched(r)
+	return 0, t.unmatchedError(r)
 }
 
-func (t *Transcript) unmatched(r llm.Request) error {
-	e := &UnmatchedError{File: t.file, Prompt: prompt(r), Turn: turn(r), Replies: len(t.entries)}
+func (t *Transcript) unmatchedError(r llm.Request) error {
+	e := &UnmatchedError{File: t.file, Prompt: userText(r), Turn: turnNumber(r), Replies: len(t.entries)}
 	for i, entry := range t.entries {
 		if !t.used[i] {
 			e.Unused = append(e.Unused, entry.describe())
@@ -199,7 +199,7 @@ type UnmatchedError struct {
 // unused replies.
 func (e *UnmatchedError) Error() string {
 	const most = 8
-	head := fmt.Sprintf("script: %s: no reply for the request %q (turn %d): ", e.File, shorten(e.Prompt, 120), e.Turn)
+	head := fmt.Sprintf("script: %s: no reply for the request %q (turn %d): ", e.File, truncateLine(e.Prompt, 120), e.Turn)
 	if len(e.Unused) == 0 {
 		return head + fmt.Sprintf("all replies (%d) are used; add one, or set repeat on one of them", e.Replies)
 	}
@@ -211,8 +211,8 @@ func (e *UnmatchedError) Error() string {
 	return head + "still unused: " + strings.Join(list, "; ") + more
 }
 
-// deltas splits a reply into the deltas that a provider would stream.
-func deltas(r llm.Reply) []llm.Delta {
+// splitDeltas splits a reply into the deltas that a provider would stream.
+func splitDeltas(r llm.Reply) []llm.Delta {
 	var list []llm.Delta
 	call := 0
 	for _, p := range r.Message.Parts {
@@ -233,7 +233,7 @@ func deltas(r llm.Reply) []llm.Delta {
 	return append(list, llm.Delta{Done: &r})
 }
 
-func wait(ctx context.Context, d time.Duration) error {
+func sleepContext(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
@@ -243,12 +243,12 @@ func wait(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return stopped(ctx)
+		return stopError(ctx)
 	}
 }
 
-// stopped returns the error of a call whose context has ended.
-func stopped(ctx context.Context) error {
+// stopError returns the error of a call whose context has ended.
+func stopError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == err {
 		return fmt.Errorf("model call stopped: %w", err)

@@ -70,7 +70,7 @@ func TestChoice(t *testing.T) {
 		{"system and all messages", "- match: [\"clerk.\\nclassify\"]\n  text: a\n- match: \"one\\ntwo\"\n  text: b", []llm.Request{system, user("one", "two")}, []string{"a", "b"}, nil},
 		{"repeat", "- match: x\n  text: a\n  repeat: true\n- text: b\n  repeat: true", []llm.Request{user("y"), user("x"), user("x"), user("y")}, []string{"b", "a", "a", "b"}, nil},
 		{"turns", "- turn: 2\n  text: b\n- turn: 1\n  text: a", []llm.Request{user("x"), after(user("x"))}, []string{"a", "b"}, nil},
-		{"digest", "- request: " + digest(user("x")) + "\n  text: a\n- request: " + digest(user("xy")) + "\n  text: b", []llm.Request{user("xy"), user("x")}, []string{"b", "a"}, nil},
+		{"digest", "- request: " + requestDigest(user("x")) + "\n  text: a\n- request: " + requestDigest(user("xy")) + "\n  text: b", []llm.Request{user("xy"), user("x")}, []string{"b", "a"}, nil},
 		{"errors", "- error: boom (429)\n- error: {status: 429, message: slow down}\n- error: {class: network, code: refused}\n- text: a",
 			[]llm.Request{user("x"), user("x"), user("x"), user("x")}, []string{"error: boom (429)", "error: rate limit (429): slow down", "error: Connection refused", "a"}, nil},
 		{"used up", "- text: a", []llm.Request{user("x"), user("the prompt")},
@@ -92,7 +92,7 @@ func TestChoice(t *testing.T) {
 			if d := cmp.Diff(c.want, got); d != "" {
 				t.Errorf("replies (-want +got):\n%s", d)
 			}
-			if d := cmp.Diff(c.unused, tr.Unused()); d != "" {
+			if d := cmp.Diff(c.unused, tr.UnusedReplies()); d != "" {
 				t.Errorf("unused (-want +got):\n%s", d)
 			}
 		})
@@ -240,8 +240,8 @@ func TestSkip(t *testing.T) {
 	for _, id := range []string{"other.yaml#1", "transcript.yaml#0", "transcript.yaml#5", "transcript.yaml#x", ""} {
 		third := parse(t, text)
 		err := third.Skip("transcript.yaml#1", id)
-		if err == nil || !strings.Contains(err.Error(), "has no reply") || len(third.Unused()) != 4 {
-			t.Errorf("Skip(%q): error %v, unused %v", id, err, third.Unused())
+		if err == nil || !strings.Contains(err.Error(), "has no reply") || len(third.UnusedReplies()) != 4 {
+			t.Errorf("Skip(%q): error %v, unused %v", id, err, third.UnusedReplies())
 		}
 	}
 }
@@ -290,7 +290,7 @@ func TestParallel(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if left := tr.Unused(); left != nil {
+	if left := tr.UnusedReplies(); left != nil {
 		t.Errorf("unused: %v", left)
 	}
 }
@@ -302,7 +302,7 @@ func TestDigest(t *testing.T) {
 		llm.Reasoning{Text: "hm", Signature: "s"}, llm.Text{}, llm.ToolCall{ID: "c", Name: "f", Args: json.RawMessage(`{"a":1}`), Signature: "s", Origin: "gemini"},
 	}
 	same.Tools = []llm.ToolSpec{{Name: "f"}}
-	if digest(base) != digest(same) {
+	if requestDigest(base) != requestDigest(same) {
 		t.Error("what a transcript does not keep changes the digest")
 	}
 	seen := map[string]int{}
@@ -315,9 +315,9 @@ func TestDigest(t *testing.T) {
 		{Messages: []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{CallID: "x"}}}}},
 		{Messages: []llm.Message{{Role: llm.RoleTool, Parts: []llm.Part{llm.ToolResult{CallID: "x", Error: true}}}}},
 	} {
-		if j, ok := seen[digest(r)]; ok {
+		if j, ok := seen[requestDigest(r)]; ok {
 			t.Errorf("requests %d and %d have one digest", j, i)
 		}
-		seen[digest(r)] = i
+		seen[requestDigest(r)] = i
 	}
 }

@@ -80,10 +80,10 @@ func newServer(c Config) (*server, error) {
 	case c.Model == "":
 		return nil, errors.New("the model's name is empty")
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("model %s: the base URL %q is not one: it needs http:// or https:// and a host", c.Model, redact.URL(c.BaseURL))
+		return nil, fmt.Errorf("model %s: the base URL %q is not one: it needs http:// or https:// and a host", c.Model, redact.RedactURL(c.BaseURL))
 	}
 	secrets := redact.New(c.Key)
-	secrets.Add(redact.Passwords(c.BaseURL)...)
+	secrets.Add(redact.FindPasswords(c.BaseURL)...)
 	return &server{c: c, secrets: secrets, host: u.Host, base: strings.TrimSuffix(c.BaseURL, "/"), client: &http.Client{
 		Transport:     c.Transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -104,13 +104,13 @@ func (m openAI) Embed(ctx context.Context, _ rag.Purpose, texts []string) ([][]f
 			Embedding []float32 `json:"embedding"`
 		} `json:"data"`
 	}
-	if err := m.post(ctx, call{path: "/embeddings", header: m.bearer(), body: body}, &reply); err != nil {
+	if err := m.postJSON(ctx, call{path: "/embeddings", header: m.authHeader(), body: body}, &reply); err != nil {
 		return nil, err
 	}
 	vectors := make([][]float32, len(reply.Data))
 	for _, d := range reply.Data {
 		if d.Index < 0 || d.Index >= len(vectors) || vectors[d.Index] != nil {
-			return nil, m.garbage(fmt.Sprintf("the indexes of %d vectors are not those of a list", len(vectors)))
+			return nil, m.unusableAnswer(fmt.Sprintf("the indexes of %d vectors are not those of a list", len(vectors)))
 		}
 		vectors[d.Index] = d.Embedding
 	}
@@ -126,7 +126,7 @@ func (m gemini) Embed(ctx context.Context, purpose rag.Purpose, texts []string) 
 	var vectors [][]float32
 	for len(texts) > 0 {
 		n := min(len(texts), geminiBatch)
-		some, err := m.some(ctx, purpose, texts[:n])
+		some, err := m.embedBatch(ctx, purpose, texts[:n])
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +136,7 @@ func (m gemini) Embed(ctx context.Context, purpose rag.Purpose, texts []string) 
 	return vectors, nil
 }
 
-func (m gemini) some(ctx context.Context, purpose rag.Purpose, texts []string) ([][]float32, error) {
+func (m gemini) embedBatch(ctx context.Context, purpose rag.Purpose, texts []string) ([][]float32, error) {
 	task := "RETRIEVAL_DOCUMENT"
 	if purpose == rag.ForQuery {
 		task = "RETRIEVAL_QUERY"
@@ -157,11 +157,11 @@ func (m gemini) some(ctx context.Context, purpose rag.Purpose, texts []string) (
 	}
 	c := call{path: "/" + name + ":batchEmbedContents", header: map[string]string{"x-goog-api-key": m.c.Key},
 		body: map[string]any{"requests": requests}}
-	if err := m.post(ctx, c, &reply); err != nil {
+	if err := m.postJSON(ctx, c, &reply); err != nil {
 		return nil, err
 	}
 	if len(reply.Embeddings) != len(texts) {
-		return nil, m.garbage(fmt.Sprintf("%d vectors came back for %d texts", len(reply.Embeddings), len(texts)))
+		return nil, m.unusableAnswer(fmt.Sprintf("%d vectors came back for %d texts", len(reply.Embeddings), len(texts)))
 	}
 	var vectors [][]float32
 	for _, e := range reply.Embeddings {
@@ -180,6 +180,6 @@ func (m ollama) Embed(ctx context.Context, _ rag.Purpose, texts []string) ([][]f
 	var reply struct {
 		Embeddings [][]float32 `json:"embeddings"`
 	}
-	err := m.post(ctx, call{path: "/api/embed", header: m.bearer(), body: body}, &reply)
+	err := m.postJSON(ctx, call{path: "/api/embed", header: m.authHeader(), body: body}, &reply)
 	return reply.Embeddings, err
 }

@@ -41,15 +41,15 @@ type call struct {
 	body   any
 }
 
-func (s *server) bearer() map[string]string {
+func (s *server) authHeader() map[string]string {
 	if s.c.Key == "" {
 		return nil
 	}
 	return map[string]string{"Authorization": "Bearer " + s.c.Key}
 }
 
-// post sends JSON and reads JSON.
-func (s *server) post(ctx context.Context, c call, reply any) error {
+// postJSON sends JSON and reads JSON.
+func (s *server) postJSON(ctx context.Context, c call, reply any) error {
 	body, err := json.Marshal(c.body)
 	if err != nil {
 		return err
@@ -66,28 +66,28 @@ func (s *server) post(ctx context.Context, c call, reply any) error {
 	}
 	res, err := s.client.Do(req)
 	if err != nil {
-		return s.broken(ctx, err)
+		return s.networkError(ctx, err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode/100 != 2 {
-		return s.refused(res)
+		return s.statusError(res)
 	}
 	data, err := io.ReadAll(io.LimitReader(res.Body, maxReply))
 	if err != nil {
-		return s.broken(ctx, err)
+		return s.networkError(ctx, err)
 	}
 	if err := json.Unmarshal(data, reply); err != nil {
-		return s.garbage("the answer is not the JSON that was expected: " + s.clean(err.Error()))
+		return s.unusableAnswer("the answer is not the JSON that was expected: " + s.cleanMessage(err.Error()))
 	}
 	return nil
 }
 
-// broken is a failure of the way to the server.
-func (s *server) broken(ctx context.Context, err error) error {
+// networkError is a failure of the way to the server.
+func (s *server) networkError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	f := &llm.Error{Class: llm.Network, Host: s.host, Code: llm.CodeUnreachable, Message: s.clean(err.Error()), Err: err}
+	f := &llm.Error{Class: llm.Network, Host: s.host, Code: llm.CodeUnreachable, Message: s.cleanMessage(err.Error()), Err: err}
 	var timeout net.Error
 	switch {
 	case errors.As(err, &timeout) && timeout.Timeout():
@@ -100,10 +100,10 @@ func (s *server) broken(ctx context.Context, err error) error {
 	return f
 }
 
-// refused is an answer that tells a failure.
-func (s *server) refused(res *http.Response) error {
+// statusError is an answer that tells a failure.
+func (s *server) statusError(res *http.Response) error {
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxFailure))
-	message := s.clean(messageOf(text))
+	message := s.cleanMessage(messageOf(text))
 	if err != nil {
 		message = "the answer broke off"
 	}
@@ -123,8 +123,8 @@ func (s *server) refused(res *http.Response) error {
 	return f
 }
 
-// garbage is an answer that cannot be used.
-func (s *server) garbage(message string) error {
+// unusableAnswer is an answer that cannot be used.
+func (s *server) unusableAnswer(message string) error {
 	return &llm.Error{Class: llm.Server, Host: s.host, Message: message}
 }
 
@@ -155,8 +155,8 @@ func messageOf(text []byte) string {
 	return line
 }
 
-// clean shortens a text that came from outside, and takes the key out of it.
-func (s *server) clean(text string) string {
+// cleanMessage shortens a text that came from outside, and takes the key out of it.
+func (s *server) cleanMessage(text string) string {
 	text = s.secrets.Text(text)
 	text = strings.ToValidUTF8(text, "�")
 	if len(text) > 500 {

@@ -24,18 +24,18 @@ func (m reranker) Rerank(ctx context.Context, query string, texts []string, top 
 			Index *int `json:"index"`
 		} `json:"results"`
 	}
-	if err := m.post(ctx, call{path: "/rerank", header: m.bearer(), body: body}, &reply); err != nil {
+	if err := m.postJSON(ctx, call{path: "/rerank", header: m.authHeader(), body: body}, &reply); err != nil {
 		return nil, err
 	}
 	order := []int{}
 	for _, r := range reply.Results {
 		if r.Index == nil || *r.Index < 0 || *r.Index >= len(texts) {
-			return nil, m.garbage("an index that is none of a text came back")
+			return nil, m.unusableAnswer("an index that is none of a text came back")
 		}
 		order = append(order, *r.Index)
 	}
 	if len(order) == 0 && len(texts) > 0 {
-		return nil, m.garbage("no results came back")
+		return nil, m.unusableAnswer("no results came back")
 	}
 	return order, nil
 }

@@ -116,7 +116,7 @@ func TestBestBreaksTiesByOrder(t *testing.T) {
 	}
 	best.Add(Match{Text: 9, Score: 2})
 	want := []Match{{9, 2}, {1, 1}, {2, 1}}
-	if diff := cmp.Diff(want, best.Sorted()); diff != "" {
+	if diff := cmp.Diff(want, best.SortMatches()); diff != "" {
 		t.Errorf("kept (-want +got):\n%s", diff)
 	}
 }

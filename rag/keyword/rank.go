@@ -49,7 +49,7 @@ func (c Corpus) Rank(tokens []string, top int) ([]Match, error) {
 		return nil, nil
 	}
 	scores := make([]float64, len(c.Lengths))
-	average := c.average()
+	average := c.averageLength()
 	for _, t := range distinct {
 		postings, err := c.Postings(t)
 		if err != nil {
@@ -68,10 +68,10 @@ func (c Corpus) Rank(tokens []string, top int) ([]Match, error) {
 			best.Add(Match{Text: uint32(i), Score: s})
 		}
 	}
-	return best.Sorted(), nil
+	return best.SortMatches(), nil
 }
 
-func (c Corpus) average() float64 {
+func (c Corpus) averageLength() float64 {
 	total := 0.0
 	for _, n := range c.Lengths {
 		total += float64(n)
@@ -101,7 +101,7 @@ func (h *Best) Add(m Match) {
 	}
 	if len(h.all) < h.top {
 		h.all = append(h.all, m)
-		for i := len(h.all) - 1; i > 0 && h.worse(i, (i-1)/2); i = (i - 1) / 2 {
+		for i := len(h.all) - 1; i > 0 && h.isWorse(i, (i-1)/2); i = (i - 1) / 2 {
 			h.all[i], h.all[(i-1)/2] = h.all[(i-1)/2], h.all[i]
 		}
 		return
@@ -110,19 +110,19 @@ func (h *Best) Add(m Match) {
 		return
 	}
 	h.all[0] = m
-	h.sink()
+	h.siftDown()
 }
 
-func (h *Best) worse(i, j int) bool {
+func (h *Best) isWorse(i, j int) bool {
 	x, y := h.all[i], h.all[j]
 	return x.Score < y.Score || x.Score == y.Score && h.less(y.Text, x.Text)
 }
 
-func (h *Best) sink() {
+func (h *Best) siftDown() {
 	for i := 0; ; {
 		worst := i
 		for _, child := range []int{2*i + 1, 2*i + 2} {
-			if child < len(h.all) && h.worse(child, worst) {
+			if child < len(h.all) && h.isWorse(child, worst) {
 				worst = child
 			}
 		}
@@ -134,8 +134,8 @@ func (h *Best) sink() {
 	}
 }
 
-// Sorted returns what was kept, best first, and ends the use of h.
-func (h *Best) Sorted() []Match {
+// SortMatches returns what was kept, best first, and ends the use of h.
+func (h *Best) SortMatches() []Match {
 	slices.SortFunc(h.all, func(x, y Match) int {
 		if c := cmp.Compare(y.Score, x.Score); c != 0 {
 			return c

@@ -11,16 +11,16 @@ func Stem(word string) string {
 	if s, ok := irregular[word]; ok {
 		return s
 	}
-	w := newStemmed(word)
-	w.possessive()
+	w := newStemmer(word)
+	w.removePossessive()
 	if !invariant[string(w.b)] {
-		w.plural()
+		w.removePlural()
 		if !invariant[string(w.b)] {
-			w.past()
+			w.removePastSuffix()
 			w.finalY()
-			w.replace(longEndings, w.r1)
-			w.shorten()
-			w.drop()
+			w.replaceEnding(longEndings, w.r1)
+			w.replaceShortEndings()
+			w.removeLastEnding()
 			w.finalE()
 		}
 	}
@@ -40,13 +40,13 @@ var invariant = map[string]bool{
 }
 
 // A stemmed is a word on its way to its stem. A y that is a consonant is written Y.
-type stemmed struct {
+type stemmer struct {
 	b      []byte
 	r1, r2 int // where the two regions begin that endings must lie in
 }
 
-func newStemmed(word string) *stemmed {
-	w := &stemmed{b: []byte(strings.TrimPrefix(word, "'"))}
+func newStemmer(word string) *stemmer {
+	w := &stemmer{b: []byte(strings.TrimPrefix(word, "'"))}
 	for i, c := range w.b {
 		if c == 'y' && (i == 0 || isVowel(w.b[i-1])) {
 			w.b[i] = 'Y'
@@ -59,14 +59,14 @@ func newStemmed(word string) *stemmed {
 		}
 	}
 	if w.r1 == len(w.b) {
-		w.r1 = w.region(0)
+		w.r1 = w.regionStart(0)
 	}
-	w.r2 = w.region(w.r1)
+	w.r2 = w.regionStart(w.r1)
 	return w
 }
 
-// region is the place after the first consonant that follows a vowel at or after from.
-func (w *stemmed) region(from int) int {
+// regionStart is the place after the first consonant that follows a vowel at or after from.
+func (w *stemmer) regionStart(from int) int {
 	for i := from + 1; i < len(w.b); i++ {
 		if !isVowel(w.b[i]) && isVowel(w.b[i-1]) {
 			return i + 1
@@ -77,13 +77,13 @@ func (w *stemmed) region(from int) int {
 
 func isVowel(c byte) bool { return strings.IndexByte("aeiouy", c) >= 0 }
 
-func (w *stemmed) ends(s string) bool { return strings.HasSuffix(string(w.b), s) }
+func (w *stemmer) hasSuffix(s string) bool { return strings.HasSuffix(string(w.b), s) }
 
-// cut replaces the last n bytes.
-func (w *stemmed) cut(n int, with string) { w.b = append(w.b[:len(w.b)-n], with...) }
+// replaceSuffix replaces the last n bytes.
+func (w *stemmer) replaceSuffix(n int, with string) { w.b = append(w.b[:len(w.b)-n], with...) }
 
 // vowelBefore tells whether there is a vowel before place end.
-func (w *stemmed) vowelBefore(end int) bool {
+func (w *stemmer) vowelBefore(end int) bool {
 	for _, c := range w.b[:max(0, end)] {
 		if isVowel(c) {
 			return true
@@ -92,64 +92,64 @@ func (w *stemmed) vowelBefore(end int) bool {
 	return false
 }
 
-func (w *stemmed) possessive() {
+func (w *stemmer) removePossessive() {
 	for _, s := range []string{"'s'", "'s", "'"} {
-		if w.ends(s) {
-			w.cut(len(s), "")
+		if w.hasSuffix(s) {
+			w.replaceSuffix(len(s), "")
 			return
 		}
 	}
 }
 
-func (w *stemmed) plural() {
+func (w *stemmer) removePlural() {
 	n := len(w.b)
 	switch {
-	case w.ends("sses"):
-		w.cut(2, "")
-	case w.ends("ied"), w.ends("ies"):
+	case w.hasSuffix("sses"):
+		w.replaceSuffix(2, "")
+	case w.hasSuffix("ied"), w.hasSuffix("ies"):
 		if n > 4 {
-			w.cut(2, "")
+			w.replaceSuffix(2, "")
 		} else {
-			w.cut(1, "")
+			w.replaceSuffix(1, "")
 		}
-	case w.ends("us"), w.ends("ss"):
-	case w.ends("s") && w.vowelBefore(n-2):
-		w.cut(1, "")
+	case w.hasSuffix("us"), w.hasSuffix("ss"):
+	case w.hasSuffix("s") && w.vowelBefore(n-2):
+		w.replaceSuffix(1, "")
 	}
 }
 
-// past takes off ed and ing.
-func (w *stemmed) past() {
+// removePastSuffix takes off ed and ing.
+func (w *stemmer) removePastSuffix() {
 	for _, s := range []string{"eedly", "eed"} {
-		if w.ends(s) {
+		if w.hasSuffix(s) {
 			if len(w.b)-len(s) >= w.r1 {
-				w.cut(len(s), "ee")
+				w.replaceSuffix(len(s), "ee")
 			}
 			return
 		}
 	}
 	for _, s := range []string{"ingly", "edly", "ing", "ed"} {
-		if !w.ends(s) {
+		if !w.hasSuffix(s) {
 			continue
 		}
 		if !w.vowelBefore(len(w.b) - len(s)) {
 			return
 		}
-		w.cut(len(s), "")
+		w.replaceSuffix(len(s), "")
 		switch {
-		case w.ends("at"), w.ends("bl"), w.ends("iz"):
-			w.cut(0, "e")
-		case w.ends("bb"), w.ends("dd"), w.ends("ff"), w.ends("gg"), w.ends("mm"), w.ends("nn"), w.ends("pp"), w.ends("rr"), w.ends("tt"):
-			w.cut(1, "")
+		case w.hasSuffix("at"), w.hasSuffix("bl"), w.hasSuffix("iz"):
+			w.replaceSuffix(0, "e")
+		case w.hasSuffix("bb"), w.hasSuffix("dd"), w.hasSuffix("ff"), w.hasSuffix("gg"), w.hasSuffix("mm"), w.hasSuffix("nn"), w.hasSuffix("pp"), w.hasSuffix("rr"), w.hasSuffix("tt"):
+			w.replaceSuffix(1, "")
 		case w.r1 >= len(w.b) && w.shortSyllable(len(w.b)):
-			w.cut(0, "e")
+			w.replaceSuffix(0, "e")
 		}
 		return
 	}
 }
 
 // shortSyllable tells whether the syllable before place end is short: a vowel between consonants, or one that begins the word.
-func (w *stemmed) shortSyllable(end int) bool {
+func (w *stemmer) shortSyllable(end int) bool {
 	if end == 2 {
 		return isVowel(w.b[0]) && !isVowel(w.b[1])
 	}
@@ -160,7 +160,7 @@ func (w *stemmed) shortSyllable(end int) bool {
 	return !isVowel(c) && c != 'w' && c != 'x' && c != 'Y' && isVowel(w.b[end-2]) && !isVowel(w.b[end-3])
 }
 
-func (w *stemmed) finalY() {
+func (w *stemmer) finalY() {
 	n := len(w.b)
 	if n > 2 && (w.b[n-1] == 'y' || w.b[n-1] == 'Y') && !isVowel(w.b[n-2]) {
 		w.b[n-1] = 'i'
@@ -183,10 +183,10 @@ var shortEndings = []ending{
 	{"ness", ""}, {"ful", ""},
 }
 
-// replace replaces the first ending that fits and lies behind region.
-func (w *stemmed) replace(endings []ending, region int) {
+// replaceEnding replaces the first ending that fits and lies behind region.
+func (w *stemmer) replaceEnding(endings []ending, region int) {
 	for _, e := range endings {
-		if !w.ends(e.from) {
+		if !w.hasSuffix(e.from) {
 			continue
 		}
 		at := len(w.b) - len(e.from)
@@ -198,39 +198,39 @@ func (w *stemmed) replace(endings []ending, region int) {
 		case e.from == "li" && (at == 0 || strings.IndexByte("cdeghkmnrt", w.b[at-1]) < 0):
 		case e.from == "ative" && at < w.r2:
 		default:
-			w.cut(len(e.from), e.to)
+			w.replaceSuffix(len(e.from), e.to)
 		}
 		return
 	}
 }
 
-func (w *stemmed) shorten() { w.replace(shortEndings, w.r1) }
+func (w *stemmer) replaceShortEndings() { w.replaceEnding(shortEndings, w.r1) }
 
 var lastEndings = []string{
 	"ement", "ance", "ence", "able", "ible", "ment", "ant", "ent", "ism", "ate", "iti", "ous", "ive", "ize", "ion", "al", "er", "ic",
 }
 
-func (w *stemmed) drop() {
+func (w *stemmer) removeLastEnding() {
 	for _, s := range lastEndings {
-		if !w.ends(s) {
+		if !w.hasSuffix(s) {
 			continue
 		}
 		at := len(w.b) - len(s)
 		if at >= w.r2 && (s != "ion" || at > 0 && (w.b[at-1] == 's' || w.b[at-1] == 't')) {
-			w.cut(len(s), "")
+			w.replaceSuffix(len(s), "")
 		}
 		return
 	}
 }
 
-func (w *stemmed) finalE() {
+func (w *stemmer) finalE() {
 	n := len(w.b)
 	switch {
-	case w.ends("e"):
+	case w.hasSuffix("e"):
 		if n-1 >= w.r2 || n-1 >= w.r1 && !w.shortSyllable(n-1) {
-			w.cut(1, "")
+			w.replaceSuffix(1, "")
 		}
-	case w.ends("l") && n-1 >= w.r2 && n > 1 && w.b[n-2] == 'l':
-		w.cut(1, "")
+	case w.hasSuffix("l") && n-1 >= w.r2 && n > 1 && w.b[n-2] == 'l':
+		w.replaceSuffix(1, "")
 	}
 }

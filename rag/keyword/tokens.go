@@ -33,7 +33,7 @@ func (t *Tokenizer) Tokens(text string) (all []string) {
 	if t.stems == nil || len(t.stems) > remembered {
 		t.stems = map[string]string{}
 	}
-	text = fold(text)
+	text = foldText(text)
 	for text != "" {
 		word, rest := nextWord(text)
 		text = rest
@@ -56,8 +56,8 @@ func (t *Tokenizer) Tokens(text string) (all []string) {
 	return all
 }
 
-// fold lowers the case and takes off what makes a letter differ from its ASCII form.
-func fold(text string) string {
+// foldText lowers the case and takes off what makes a letter differ from its ASCII form.
+func foldText(text string) string {
 	if isASCII(text) {
 		return strings.ToLower(text)
 	}
@@ -98,19 +98,19 @@ func nextWord(text string) (word, rest string) {
 	if !isWord(first) {
 		return "", text[size:]
 	}
-	if alone(first) {
+	if isOwnWord(first) {
 		return text[:size], text[size:]
 	}
 	end := size
 	last := first
 	for end < len(text) {
 		r, n := utf8.DecodeRuneInString(text[end:])
-		if isWord(r) && !alone(r) {
+		if isWord(r) && !isOwnWord(r) {
 			last, end = r, end+n
 			continue
 		}
 		after, m := utf8.DecodeRuneInString(text[end+n:])
-		if !joins(last, r, after) {
+		if !isInsideWord(last, r, after) {
 			break
 		}
 		last, end = after, end+n+m
@@ -125,13 +125,13 @@ func isWord(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
 }
 
-// alone tells which characters are words by themselves: those of scripts that put no spaces between words.
-func alone(r rune) bool {
+// isOwnWord tells which characters are words by themselves: those of scripts that put no spaces between words.
+func isOwnWord(r rune) bool {
 	return r >= 0x2e80 && unicode.In(r, unicode.Han, unicode.Hiragana)
 }
 
-// joins tells whether r is inside a word, as in don't, e.g. and 1,000.50.
-func joins(before, r, after rune) bool {
+// isInsideWord tells whether r is inside a word, as in don't, e.g. and 1,000.50.
+func isInsideWord(before, r, after rune) bool {
 	switch r {
 	case '.', '\'':
 		return isLetter(before) && isLetter(after) || isDigit(before) && isDigit(after)
@@ -143,5 +143,5 @@ func joins(before, r, after rune) bool {
 	return false
 }
 
-func isLetter(r rune) bool { return r != utf8.RuneError && unicode.IsLetter(r) && !alone(r) }
+func isLetter(r rune) bool { return r != utf8.RuneError && unicode.IsLetter(r) && !isOwnWord(r) }
 func isDigit(r rune) bool  { return unicode.IsDigit(r) }

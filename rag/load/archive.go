@@ -29,19 +29,21 @@ const (
 func openArchive(data []byte, kind string, most int64) (*archive, error) {
 	a := &archive{kind: kind, left: markupShare * most, most: most}
 	if bytes.Count(data, []byte("PK\x01\x02")) > maxParts {
-		return nil, a.broken(fmt.Errorf("it holds more than %d files", maxParts))
+		return nil, a.brokenError(fmt.Errorf("it holds more than %d files", maxParts))
 	}
 	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		return nil, a.broken(err)
+		return nil, a.brokenError(err)
 	}
 	a.zip = z
 	return a, nil
 }
 
-func (a *archive) broken(err error) error { return fmt.Errorf("a broken %s file: %w", a.kind, err) }
+func (a *archive) brokenError(err error) error {
+	return fmt.Errorf("a broken %s file: %w", a.kind, err)
+}
 
-func (a *archive) has(name string) bool {
+func (a *archive) hasFile(name string) bool {
 	for _, f := range a.zip.File {
 		if f.Name == name {
 			return true
@@ -65,7 +67,7 @@ func (r *markupReader) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	r.read += int64(n)
 	if r.archive.left -= int64(n); r.archive.left < 0 {
-		return 0, fmt.Errorf("too large: it unpacks to more than %s; divide it, or leave it out", megabytes(markupShare*r.archive.most))
+		return 0, fmt.Errorf("too large: it unpacks to more than %s; divide it, or leave it out", formatMegabytes(markupShare*r.archive.most))
 	}
 	if r.piece >= 0 && r.read-r.piece > maxPiece {
 		return 0, errLargePiece
@@ -81,11 +83,11 @@ type visitor struct {
 	size  func() int // bytes of the text so far
 }
 
-// visit reads an XML file of the archive.
-func (a *archive) visit(name string, v visitor) error {
+// visitXML reads an XML file of the archive.
+func (a *archive) visitXML(name string, v visitor) error {
 	f, err := a.zip.Open(name)
 	if err != nil {
-		return a.broken(fmt.Errorf("it holds no %s", name))
+		return a.brokenError(fmt.Errorf("it holds no %s", name))
 	}
 	defer f.Close()
 	r := &markupReader{archive: a, from: f}
@@ -98,12 +100,12 @@ func (a *archive) visit(name string, v visitor) error {
 			return nil
 		}
 		if err != nil {
-			return a.broken(fmt.Errorf("%s: %w", name, err))
+			return a.brokenError(fmt.Errorf("%s: %w", name, err))
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
 			if depth++; depth > maxNested {
-				return a.broken(fmt.Errorf("%s: its elements are nested more than %d deep", name, maxNested))
+				return a.brokenError(fmt.Errorf("%s: its elements are nested more than %d deep", name, maxNested))
 			}
 			v.start(t.Name.Local, func(key string) string { return xmlAttribute(t, key) })
 		case xml.EndElement:
@@ -128,7 +130,7 @@ func xmlAttribute(t xml.StartElement, key string) string {
 }
 
 // A prose collects paragraphs, headings, items of lists and rows of tables as Markdown.
-type prose struct {
+type markdownWriter struct {
 	out       strings.Builder
 	paragraph strings.Builder
 	level     int // of the heading that the paragraph is; 0: it is none
@@ -138,38 +140,38 @@ type prose struct {
 	filled    bool // the cell holds text
 }
 
-func (w *prose) size() int { return w.out.Len() + w.paragraph.Len() + w.row.Len() }
+func (w *markdownWriter) textSize() int { return w.out.Len() + w.paragraph.Len() + w.row.Len() }
 
-func (w *prose) startRow() {
+func (w *markdownWriter) startRow() {
 	if w.cells == 0 {
 		w.row.Reset()
 		w.row.WriteByte('|')
 	}
 }
 
-func (w *prose) startCell() {
+func (w *markdownWriter) startCell() {
 	if w.cells++; w.cells == 1 {
 		w.filled = false
 		w.row.WriteByte(' ')
 	}
 }
 
-func (w *prose) endCell() {
+func (w *markdownWriter) endCell() {
 	if w.cells--; w.cells == 0 {
 		w.row.WriteString(" |")
 	}
 }
 
-func (w *prose) endRow() {
+func (w *markdownWriter) endRow() {
 	if w.cells == 0 {
 		w.out.WriteString(w.row.String() + "\n")
 		w.row.Reset()
 	}
 }
 
-func (w *prose) endTable() { w.out.WriteByte('\n') }
+func (w *markdownWriter) endTable() { w.out.WriteByte('\n') }
 
-func (w *prose) endParagraph() {
+func (w *markdownWriter) endParagraph() {
 	text := strings.TrimSpace(w.paragraph.String())
 	level, item := w.level, w.item
 	w.paragraph.Reset()
@@ -191,4 +193,4 @@ func (w *prose) endParagraph() {
 	}
 }
 
-func (w *prose) text() string { return strings.TrimSpace(w.out.String()) + "\n" }
+func (w *markdownWriter) trimmedText() string { return strings.TrimSpace(w.out.String()) + "\n" }

@@ -15,8 +15,8 @@ import (
 	"raddle.dev/internal/tempdir"
 )
 
-// run runs a loader's command on input and returns what it gave.
-func (o *Options) run(ctx context.Context, command, input string) ([]byte, error) {
+// runLoader runs a loader's command on input and returns what it gave.
+func (o *Options) runLoader(ctx context.Context, command, input string) ([]byte, error) {
 	words, err := shell.Fields(quoteInputs(command), func(string) string { return "" })
 	if err != nil || len(words) == 0 {
 		return nil, fmt.Errorf("the loader's command %q cannot be read: quote it as for a shell", command)
@@ -67,11 +67,11 @@ func quoteInputs(command string) string {
 	return strings.NewReplacer("${1}", inputMark, "${2}", outputMark, "$1", inputMark, "$2", outputMark).Replace(command)
 }
 
-// convert runs the loader of an extension on a file, which is made first if there is none.
-func (f *File) convert(ctx context.Context, command string) ([]byte, error) {
+// convertFile runs the loader of an extension on a file, which is made first if there is none.
+func (f *File) convertFile(ctx context.Context, command string) ([]byte, error) {
 	o := f.entry.o
 	if f.entry.local {
-		return o.run(ctx, command, f.entry.Path)
+		return o.runLoader(ctx, command, f.entry.Path)
 	}
 	temp, remove, err := tempdir.New("load-*")
 	if err != nil {
@@ -82,21 +82,21 @@ func (f *File) convert(ctx context.Context, command string) ([]byte, error) {
 	if err := os.WriteFile(path, f.data, 0o600); err != nil {
 		return nil, err
 	}
-	return o.run(ctx, command, path)
+	return o.runLoader(ctx, command, path)
 }
 
-// protocol lists what a loader makes of the rest of a source: one text, or a JSON list of them.
-func (l *lister) protocol(p place) {
-	out, err := l.o.run(l.ctx, l.o.Loaders[p.loader], p.at)
+// listProtocol lists what a loader makes of the rest of a source: one text, or a JSON list of them.
+func (l *lister) listProtocol(p sourceSpec) {
+	out, err := l.o.runLoader(l.ctx, l.o.Loaders[p.loader], p.at)
 	if err != nil {
-		l.problem(p.source, "", err)
+		l.addProblem(p.source, "", err)
 		return
 	}
-	l.loaded(p, out)
+	l.addLoaderOutput(p, out)
 }
 
-// loaded adds what a command has printed for a source.
-func (l *lister) loaded(p place, out []byte) {
+// addLoaderOutput adds what a command has printed for a source.
+func (l *lister) addLoaderOutput(p sourceSpec, out []byte) {
 	var list []struct {
 		Path     string         `json:"path"`
 		Contents string         `json:"contents"`
@@ -104,7 +104,7 @@ func (l *lister) loaded(p place, out []byte) {
 		Metadata map[string]any `json:"metadata"`
 	}
 	if json.Unmarshal(out, &list) != nil || len(list) == 0 {
-		l.add(Entry{Path: p.source, Source: p.source, data: out})
+		l.addEntry(Entry{Path: p.source, Source: p.source, data: out})
 		return
 	}
 	for i, d := range list {
@@ -115,6 +115,6 @@ func (l *lister) loaded(p place, out []byte) {
 		for k, v := range d.Metadata {
 			metadata[k] = fmt.Sprint(v)
 		}
-		l.add(Entry{Path: d.Path, Source: p.source, data: []byte(d.Contents + d.Text), metadata: metadata})
+		l.addEntry(Entry{Path: d.Path, Source: p.source, data: []byte(d.Contents + d.Text), metadata: metadata})
 	}
 }

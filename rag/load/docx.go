@@ -8,8 +8,8 @@ func wordText(data []byte, most int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var w prose
-	err = a.visit("word/document.xml", w.visitor(func(name string, attribute func(string) string) {
+	var w markdownWriter
+	err = a.visitXML("word/document.xml", w.visitor(func(name string, attribute func(string) string) {
 		switch name {
 		case "tab":
 			w.paragraph.WriteByte(' ')
@@ -24,12 +24,12 @@ func wordText(data []byte, most int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return w.text(), nil
+	return w.trimmedText(), nil
 }
 
 // visitor returns what reads the paragraphs and tables that the text and the slides of Microsoft's formats share. others gets the elements that
 // begin and are not among these.
-func (w *prose) visitor(others func(name string, attribute func(string) string)) visitor {
+func (w *markdownWriter) visitor(others func(name string, attribute func(string) string)) visitor {
 	inText := false
 	return visitor{
 		start: func(name string, attribute func(string) string) {
@@ -65,7 +65,7 @@ func (w *prose) visitor(others func(name string, attribute func(string) string))
 				w.paragraph.Write(text)
 			}
 		},
-		size: w.size,
+		size: w.textSize,
 	}
 }
 

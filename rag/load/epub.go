@@ -17,19 +17,19 @@ func bookText(data []byte, most int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	chapters, err := a.chapters()
+	chapters, err := a.listChapters()
 	if err != nil {
 		return "", err
 	}
 	var out strings.Builder
 	for _, name := range chapters {
-		chapter, err := a.chapter(name)
+		chapter, err := a.readChapter(name)
 		if err != nil {
 			return "", err
 		}
 		text, err := pageText(chapter, most)
 		if err != nil {
-			return "", a.broken(fmt.Errorf("%s: %w", name, err))
+			return "", a.brokenError(fmt.Errorf("%s: %w", name, err))
 		}
 		if text = strings.TrimSpace(text); text != "" {
 			out.WriteString(text + "\n\n")
@@ -44,16 +44,16 @@ func bookText(data []byte, most int64) (string, error) {
 	return out.String(), nil
 }
 
-// chapter reads a file of the book.
-func (a *archive) chapter(name string) (string, error) {
+// readChapter reads a file of the book.
+func (a *archive) readChapter(name string) (string, error) {
 	f, err := a.zip.Open(name)
 	if err != nil {
-		return "", a.broken(fmt.Errorf("it holds no %s", name))
+		return "", a.brokenError(fmt.Errorf("it holds no %s", name))
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(&markupReader{archive: a, from: f, piece: -1}, maxChapter+1))
 	if err != nil {
-		return "", a.broken(fmt.Errorf("%s: %w", name, err))
+		return "", a.brokenError(fmt.Errorf("%s: %w", name, err))
 	}
 	if len(data) > maxChapter {
 		return "", tooLarge(int64(len(data)), maxChapter)
@@ -62,8 +62,8 @@ func (a *archive) chapter(name string) (string, error) {
 	return page, err
 }
 
-// chapters lists the files of the book in the order of reading.
-func (a *archive) chapters() (names []string, err error) {
+// listChapters lists the files of the book in the order of reading.
+func (a *archive) listChapters() (names []string, err error) {
 	nothing := visitor{end: func(string) {}, text: func([]byte) {}, size: func() int { return 0 }}
 	container, contents := nothing, nothing
 	at := ""
@@ -72,7 +72,7 @@ func (a *archive) chapters() (names []string, err error) {
 			at = attribute("full-path")
 		}
 	}
-	if err := a.visit("META-INF/container.xml", container); err != nil {
+	if err := a.visitXML("META-INF/container.xml", container); err != nil {
 		return nil, err
 	}
 	files := map[string]string{}
@@ -89,11 +89,11 @@ func (a *archive) chapters() (names []string, err error) {
 			}
 		}
 	}
-	if err := a.visit(at, contents); err != nil {
+	if err := a.visitXML(at, contents); err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, a.broken(errors.New("it names no chapters"))
+		return nil, a.brokenError(errors.New("it names no chapters"))
 	}
 	return names, nil
 }

@@ -22,8 +22,8 @@ func isRepository(source string) bool {
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && strings.HasSuffix(u.Path, ".git")
 }
 
-// git runs git, which never asks anybody anything.
-func (l *lister) git(args ...string) ([]byte, error) {
+// runGit runs git, which never asks anybody anything.
+func (l *lister) runGit(args ...string) ([]byte, error) {
 	env := append(slices.Clone(l.o.Env), "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https:ssh:git:file",
 		"GIT_SSH_COMMAND=ssh -oBatchMode=yes")
 	res, err := proc.Run(l.ctx, proc.Command{Path: "git", Args: args, Env: env, Timeout: commandTimeout})
@@ -36,40 +36,40 @@ func (l *lister) git(args ...string) ([]byte, error) {
 	return res.Stdout, nil
 }
 
-// repository lists the files that git knows: of the folder p.at, or of a shallow clone of an address, which is read and removed.
-func (l *lister) repository(p place) {
+// listRepository lists the files that git knows: of the folder p.at, or of a shallow clone of an address, which is read and removed.
+func (l *lister) listRepository(p sourceSpec) {
 	if p.kind == aLocalRepository {
-		for _, name := range l.tracked(p, p.at) {
-			l.file(p.source, filepath.Join(p.at, name))
+		for _, name := range l.listTracked(p, p.at) {
+			l.addFile(p.source, filepath.Join(p.at, name))
 		}
 		return
 	}
 	temp, remove, err := tempdir.New("load-*")
 	if err != nil {
-		l.problem(p.source, "", err)
+		l.addProblem(p.source, "", err)
 		return
 	}
 	defer remove()
-	if _, err := l.git("clone", "--quiet", "--depth=1", "--no-tags", "--single-branch", "--config=core.symlinks=false", "--", p.at, temp); err != nil {
-		l.problem(p.source, "", err)
+	if _, err := l.runGit("clone", "--quiet", "--depth=1", "--no-tags", "--single-branch", "--config=core.symlinks=false", "--", p.at, temp); err != nil {
+		l.addProblem(p.source, "", err)
 		return
 	}
-	for _, name := range l.tracked(p, temp) {
+	for _, name := range l.listTracked(p, temp) {
 		at := strings.TrimSuffix(p.at, "/") + "/" + name
 		data, err := readFile(filepath.Join(temp, filepath.FromSlash(name)), l.o.maxBytes())
 		if err != nil {
-			l.problem(p.source, at, err)
+			l.addProblem(p.source, at, err)
 			continue
 		}
-		l.add(Entry{Path: at, Source: p.source, ext: extension(name), data: data})
+		l.addEntry(Entry{Path: at, Source: p.source, ext: fileExtension(name), data: data})
 	}
 }
 
-// tracked are the names of the regular files that git knows, sorted.
-func (l *lister) tracked(p place, dir string) (names []string) {
-	out, err := l.git("-C", dir, "ls-files", "-z", "--stage")
+// listTracked are the names of the regular files that git knows, sorted.
+func (l *lister) listTracked(p sourceSpec, dir string) (names []string) {
+	out, err := l.runGit("-C", dir, "ls-files", "-z", "--stage")
 	if err != nil {
-		l.problem(p.source, "", err)
+		l.addProblem(p.source, "", err)
 		return nil
 	}
 	for line := range bytes.SplitSeq(out, []byte{0}) {

@@ -65,7 +65,7 @@ func cleanPage(n *html.Node) {
 		case isHidden(child):
 			n.RemoveChild(child)
 		case child.DataAtom == atom.Img:
-			n.InsertBefore(&html.Node{Type: html.TextNode, Data: attribute(child, "alt")}, child)
+			n.InsertBefore(&html.Node{Type: html.TextNode, Data: attributeValue(child, "alt")}, child)
 			n.RemoveChild(child)
 		case child.DataAtom == atom.A:
 			cleanPage(child)
@@ -85,7 +85,7 @@ func cleanPage(n *html.Node) {
 	}
 }
 
-func attribute(n *html.Node, key string) string {
+func attributeValue(n *html.Node, key string) string {
 	for _, a := range n.Attr {
 		if a.Key == key {
 			return a.Val

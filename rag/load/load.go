@@ -66,7 +66,7 @@ func (o Options) maxPages() int {
 	return DefaultMaxPages
 }
 
-func (o Options) timeout() time.Duration {
+func (o Options) pageTimeout() time.Duration {
 	if o.Timeout > 0 {
 		return o.Timeout
 	}
@@ -139,9 +139,9 @@ func List(ctx context.Context, sources []string, o Options) ([]Entry, []Problem,
 	}
 	o.Dir = dir
 	var mistakes []error
-	var places []place
+	var places []sourceSpec
 	for _, s := range sources {
-		p, err := o.place(s)
+		p, err := o.parseSource(s)
 		if err != nil {
 			mistakes = append(mistakes, err)
 		}
@@ -151,7 +151,7 @@ func List(ctx context.Context, sources []string, o Options) ([]Entry, []Problem,
 		return nil, nil, err
 	}
 	for _, p := range places {
-		l.list(p)
+		l.listSource(p)
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
 		}
@@ -169,31 +169,31 @@ type lister struct {
 	problems []Problem
 }
 
-func (l *lister) list(p place) {
+func (l *lister) listSource(p sourceSpec) {
 	found, told := l.found, len(l.problems)
 	switch p.kind {
 	case aLocal:
-		l.local(p)
+		l.listLocal(p)
 	case aProtocol:
-		l.protocol(p)
+		l.listProtocol(p)
 	case aPage:
-		l.page(p)
+		l.listPage(p)
 	case aCrawl:
-		l.crawl(p)
+		l.crawlSite(p)
 	case aRepository, aLocalRepository:
-		l.repository(p)
+		l.listRepository(p)
 	}
 	if l.found == found && len(l.problems) == told {
-		l.problem(p.source, "", ErrNothing)
+		l.addProblem(p.source, "", ErrNothing)
 	}
 }
 
-func (l *lister) problem(source, path string, err error) {
+func (l *lister) addProblem(source, path string, err error) {
 	l.problems = append(l.problems, Problem{Source: source, Path: path, Err: err})
 }
 
-// add takes e unless its path is known.
-func (l *lister) add(e Entry) {
+// addEntry takes e unless its path is known.
+func (l *lister) addEntry(e Entry) {
 	l.found++
 	if l.seen[e.Path] {
 		return
@@ -204,7 +204,7 @@ func (l *lister) add(e Entry) {
 }
 
 // versions are added to the hashes of files, by extension, so that a new way to read them reads them again.
-var versions = map[string]string{"pdf": pdfReader, "xlsx": sheetReader, "html": pageReader, "htm": pageReader, "xhtml": pageReader}
+var versions = map[string]string{"pdf": pdfReader, "xlsx": sheetVersion, "html": pageReader, "htm": pageReader, "xhtml": pageReader}
 
 // Read returns the bytes of the document. It may block on a network.
 func (e Entry) Read(ctx context.Context) (*File, error) {
@@ -226,17 +226,17 @@ func (e Entry) Read(ctx context.Context) (*File, error) {
 }
 
 // A place is a source that has been understood.
-type place struct {
+type sourceSpec struct {
 	source string
-	kind   kind
+	kind   sourceKind
 	loader string // the protocol's key
 	at     string // a path, a pattern, a URL without its stars, or what the protocol gets
 }
 
-type kind int
+type sourceKind int
 
 const (
-	aLocal kind = iota
+	aLocal sourceKind = iota
 	aProtocol
 	aPage
 	aCrawl
@@ -244,31 +244,31 @@ const (
 	aLocalRepository
 )
 
-// place decides what a source is.
-func (o *Options) place(source string) (place, error) {
+// parseSource decides what a source is.
+func (o *Options) parseSource(source string) (sourceSpec, error) {
 	if isRepository(source) {
-		return place{source: source, kind: aRepository, at: source}, nil
+		return sourceSpec{source: source, kind: aRepository, at: source}, nil
 	}
 	if strings.HasPrefix(source, "http://") || strings.HasPrefix(source, "https://") {
 		if at, ok := strings.CutSuffix(source, "**"); ok {
-			return place{source: source, kind: aCrawl, at: at}, nil
+			return sourceSpec{source: source, kind: aCrawl, at: at}, nil
 		}
-		return place{source: source, kind: aPage, at: source}, nil
+		return sourceSpec{source: source, kind: aPage, at: source}, nil
 	}
 	if path, ok := strings.CutPrefix(source, "git:"); ok {
-		at, err := o.path(source, path)
-		return place{source: source, kind: aLocalRepository, at: at}, err
+		at, err := o.resolvePath(source, path)
+		return sourceSpec{source: source, kind: aLocalRepository, at: at}, err
 	}
 	if key, rest, ok := strings.Cut(source, ":"); ok && o.Loaders[key] != "" {
-		at, err := o.path(source, rest)
-		return place{source: source, kind: aProtocol, loader: key, at: at}, err
+		at, err := o.resolvePath(source, rest)
+		return sourceSpec{source: source, kind: aProtocol, loader: key, at: at}, err
 	}
-	at, err := o.path(source, source)
-	return place{source: source, kind: aLocal, at: at}, err
+	at, err := o.resolvePath(source, source)
+	return sourceSpec{source: source, kind: aLocal, at: at}, err
 }
 
-// path resolves a path of the file system. A relative one may not leave the directory.
-func (o *Options) path(source, path string) (string, error) {
+// resolvePath resolves a path of the file system. A relative one may not leave the directory.
+func (o *Options) resolvePath(source, path string) (string, error) {
 	switch {
 	case strings.HasPrefix(path, "~/"):
 		home, err := homeDir(o.Env)

@@ -238,7 +238,7 @@ func TestHashChangesWithTheLoader(t *testing.T) {
 }
 
 func TestGit(t *testing.T) {
-	testneed.Programs(t, "git")
+	testneed.RequirePrograms(t, "git")
 	dir := t.TempDir()
 	repo := filepath.Join(dir, "repo")
 	write(t, repo, map[string]string{"docs/a.md": "tracked", ".gitignore": "*.log\n", "x.log": "ignored"})
@@ -256,7 +256,7 @@ func TestGit(t *testing.T) {
 		t.Errorf("texts (-want +got):\n%s\nproblems: %v", diff, problems)
 	}
 	l := lister{ctx: t.Context(), o: &Options{Dir: dir, Env: os.Environ()}, seen: map[string]bool{}}
-	l.repository(place{source: "clone", kind: aRepository, at: "file://" + repo})
+	l.listRepository(sourceSpec{source: "clone", kind: aRepository, at: "file://" + repo})
 	if len(l.entries) != 2 || len(l.problems) > 0 || l.entries[1].Path != "file://"+repo+"/docs/a.md" || string(l.entries[1].data) != "tracked" {
 		t.Errorf("entries %+v, problems %v", l.entries, l.problems)
 	}

@@ -14,30 +14,30 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// local lists a file, a folder, or what matches a pattern.
-func (l *lister) local(p place) {
+// listLocal lists a file, a folder, or what matches a pattern.
+func (l *lister) listLocal(p sourceSpec) {
 	info, err := os.Stat(p.at)
 	switch {
 	case err == nil && info.IsDir():
-		l.walk(walk{source: p.source, top: p.at, follow: true})
+		l.listFolder(folderWalk{source: p.source, top: p.at, follow: true})
 	case err == nil && !info.Mode().IsRegular():
-		l.problem(p.source, p.at, notRegular(info.Mode()))
+		l.addProblem(p.source, p.at, notRegular(info.Mode()))
 	case err == nil:
-		l.file(p.source, p.at)
+		l.addFile(p.source, p.at)
 	case !errors.Is(err, fs.ErrNotExist):
-		l.problem(p.source, "", fmt.Errorf("cannot be opened: %w", withoutPath(err)))
+		l.addProblem(p.source, "", fmt.Errorf("cannot be opened: %w", withoutPath(err)))
 	case strings.ContainsAny(p.at, "*?[{"):
 		top, pattern := doublestar.SplitPattern(filepath.ToSlash(p.at))
 		if !doublestar.ValidatePattern(pattern) {
-			l.problem(p.source, "", errors.New("this pattern cannot be read: close its brackets and braces"))
+			l.addProblem(p.source, "", errors.New("this pattern cannot be read: close its brackets and braces"))
 			return
 		}
-		l.walk(walk{source: p.source, top: filepath.FromSlash(top), pattern: pattern, follow: true})
+		l.listFolder(folderWalk{source: p.source, top: filepath.FromSlash(top), pattern: pattern, follow: true})
 	}
 }
 
 // A walk goes through a folder.
-type walk struct {
+type folderWalk struct {
 	source  string
 	top     string
 	pattern string   // of paths below top, with slashes; empty: all files
@@ -45,25 +45,25 @@ type walk struct {
 	above   []string // the real paths of the folders that the walk is in
 }
 
-func (l *lister) walk(w walk) {
+func (l *lister) listFolder(w folderWalk) {
 	if _, err := os.Stat(w.top); errors.Is(err, fs.ErrNotExist) {
 		return
 	}
-	l.folder(w, w.top)
+	l.walkFolder(w, w.top)
 }
 
-func (l *lister) folder(w walk, dir string) {
+func (l *lister) walkFolder(w folderWalk, dir string) {
 	if l.ctx.Err() != nil {
 		return
 	}
 	real, err := filepath.EvalSymlinks(dir)
 	if err == nil && slices.Contains(w.above, real) {
-		l.problem(w.source, dir, fmt.Errorf("a symbolic link that leads back to %s: the loop is left out", real))
+		l.addProblem(w.source, dir, fmt.Errorf("a symbolic link that leads back to %s: the loop is left out", real))
 		return
 	}
 	entries, err2 := os.ReadDir(dir) // sorted
 	if err := errors.Join(err, err2); err != nil {
-		l.problem(w.source, dir, fmt.Errorf("this folder cannot be read: %w", withoutPath(err)))
+		l.addProblem(w.source, dir, fmt.Errorf("this folder cannot be read: %w", withoutPath(err)))
 		return
 	}
 	w.above = append(slices.Clip(w.above), real)
@@ -85,23 +85,23 @@ func (l *lister) folder(w walk, dir string) {
 		switch {
 		case mode.IsDir() && e.Name() == ".git":
 		case mode.IsDir() && deeper:
-			l.folder(w, path)
-		case mode.IsDir() || !w.matches(path) || slices.Contains(l.o.Skip, filepath.Join(real, e.Name())):
+			l.walkFolder(w, path)
+		case mode.IsDir() || !w.matchesPattern(path) || slices.Contains(l.o.Skip, filepath.Join(real, e.Name())):
 		case mode.IsRegular():
-			l.file(w.source, path)
+			l.addFile(w.source, path)
 		default:
-			l.problem(w.source, path, notRegular(mode))
+			l.addProblem(w.source, path, notRegular(mode))
 		}
 	}
 }
 
-func (l *lister) brokenLink(w walk, path string, err error) {
-	if w.matches(path) {
-		l.problem(w.source, path, fmt.Errorf("a symbolic link that leads nowhere: %w", withoutPath(err)))
+func (l *lister) brokenLink(w folderWalk, path string, err error) {
+	if w.matchesPattern(path) {
+		l.addProblem(w.source, path, fmt.Errorf("a symbolic link that leads nowhere: %w", withoutPath(err)))
 	}
 }
 
-func (w walk) matches(path string) bool {
+func (w folderWalk) matchesPattern(path string) bool {
 	if w.pattern == "" {
 		return true
 	}
@@ -113,11 +113,11 @@ func (w walk) matches(path string) bool {
 	return err == nil && ok
 }
 
-func (l *lister) file(source, path string) {
+func (l *lister) addFile(source, path string) {
 	if slices.Contains(l.o.Skip, path) {
 		return
 	}
-	l.add(Entry{Path: path, Source: source, ext: extension(path), local: true, fetch: l.o.fromDisk(path)})
+	l.addEntry(Entry{Path: path, Source: source, ext: fileExtension(path), local: true, fetch: l.o.fromDisk(path)})
 }
 
 // fromDisk reads a file when its entry is read.
@@ -132,12 +132,12 @@ func (o *Options) fromDisk(path string) func(context.Context) (content, error) {
 		default:
 			err = withoutPath(err)
 		}
-		return content{data: data, ext: extension(path)}, err
+		return content{data: data, ext: fileExtension(path)}, err
 	}
 }
 
-// extension is in lower case, without its dot.
-func extension(path string) string {
+// fileExtension is in lower case, without its dot.
+func fileExtension(path string) string {
 	return strings.ToLower(strings.TrimPrefix(filepath.Ext(path), "."))
 }
 
@@ -186,13 +186,13 @@ func withoutPath(err error) error {
 }
 
 func tooLarge(size, most int64) error {
-	if megabytes(size) == megabytes(most) {
-		return fmt.Errorf("too large: more than the %s that a document may have; divide it, or leave it out", megabytes(most))
+	if formatMegabytes(size) == formatMegabytes(most) {
+		return fmt.Errorf("too large: more than the %s that a document may have; divide it, or leave it out", formatMegabytes(most))
 	}
-	return fmt.Errorf("too large: %s, where a document may have %s; divide it, or leave it out", megabytes(size), megabytes(most))
+	return fmt.Errorf("too large: %s, where a document may have %s; divide it, or leave it out", formatMegabytes(size), formatMegabytes(most))
 }
 
-func megabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }
+func formatMegabytes(n int64) string { return fmt.Sprintf("%.1f MB", float64(n)/(1<<20)) }
 
 func homeDir(env []string) (string, error) {
 	for _, e := range slices.Backward(env) {

@@ -8,10 +8,10 @@ func openDocumentText(data []byte, kind string, most int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var w prose
+	var w markdownWriter
 	paragraphs, skipped := 0, 0
 	leftOut := func(name string) bool { return name == "tracked-changes" || name == "annotation" }
-	err = a.visit("content.xml", visitor{
+	err = a.visitXML("content.xml", visitor{
 		start: func(name string, attribute func(string) string) {
 			switch name {
 			case "p", "h":
@@ -55,10 +55,10 @@ func openDocumentText(data []byte, kind string, most int64) (string, error) {
 				w.paragraph.Write(text)
 			}
 		},
-		size: w.size,
+		size: w.textSize,
 	})
 	if err != nil {
 		return "", err
 	}
-	return w.text(), nil
+	return w.trimmedText(), nil
 }

@@ -10,7 +10,7 @@ import (
 
 // TestOptionalPDFToText reads a PDF with the loader that the guide names.
 func TestOptionalPDFToText(t *testing.T) {
-	testneed.Programs(t, "pdftotext")
+	testneed.RequirePrograms(t, "pdftotext")
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.pdf": string(makePDF("The first page.", "The second page."))})
 	texts, problems := read(t, Options{Dir: dir, Env: os.Environ(), Loaders: map[string]string{"pdf": "pdftotext $1 -"}}, ".")
@@ -21,7 +21,7 @@ func TestOptionalPDFToText(t *testing.T) {
 
 // TestOptionalPandoc reads a format that raddle does not know, with a loader that writes to $2.
 func TestOptionalPandoc(t *testing.T) {
-	testneed.Programs(t, "pandoc")
+	testneed.RequirePrograms(t, "pandoc")
 	dir := t.TempDir()
 	write(t, dir, map[string]string{"a.rst": "Title\n=====\n\nA *slanted* word.\n"})
 	texts, problems := read(t, Options{Dir: dir, Env: os.Environ(), Loaders: map[string]string{"rst": "pandoc -f rst -t plain -o $2 $1"}}, ".")

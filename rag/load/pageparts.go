@@ -44,16 +44,16 @@ func eachPagePart(page string, do func(part string) error) error {
 				continue
 			}
 			open := tagText(z, tag, string(name), more)
-			if p.full(tag) {
+			if p.isFull(tag) {
 				if err := do(p.out.String()); err != nil {
 					return err
 				}
-				p.restart()
+				p.startNext()
 			}
-			p.start(tag, open)
+			p.startElement(tag, open)
 		case html.EndTagToken:
 			name, _ := z.TagName()
-			p.end(atom.Lookup(name))
+			p.endElement(atom.Lookup(name))
 		}
 		p.tokens++
 	}
@@ -115,8 +115,8 @@ var (
 	selfEnding = []atom.Atom{atom.P, atom.Li, atom.Td, atom.Th, atom.Tr, atom.Dt, atom.Dd, atom.Option, atom.Tbody}
 )
 
-// full reports whether the part ends before an element.
-func (p *pagePart) full(next atom.Atom) bool {
+// isFull reports whether the part ends before an element.
+func (p *pagePart) isFull(next atom.Atom) bool {
 	size := max(p.out.Len()/(partBytes/100), p.tokens/(partTokens/100)) // in hundredths
 	if size < 100 || size >= 100*partSlack {
 		return size >= 100
@@ -125,15 +125,15 @@ func (p *pagePart) full(next atom.Atom) bool {
 		!slices.ContainsFunc(p.open, func(o openElement) bool { return o.tag != atom.P && slices.Contains(wholeTags, o.tag) })
 }
 
-// restart begins the next part.
-func (p *pagePart) restart() {
+// startNext begins the next part.
+func (p *pagePart) startNext() {
 	p.out, p.tokens = strings.Builder{}, 0
 	for _, o := range p.open {
 		p.out.WriteString(o.text)
 	}
 }
 
-func (p *pagePart) start(tag atom.Atom, text string) {
+func (p *pagePart) startElement(tag atom.Atom, text string) {
 	if slices.Contains(voidTags, tag) {
 		p.out.WriteString(text)
 		return
@@ -157,7 +157,7 @@ func (p *pagePart) start(tag atom.Atom, text string) {
 	p.out.WriteString(text)
 }
 
-func (p *pagePart) end(tag atom.Atom) {
+func (p *pagePart) endElement(tag atom.Atom) {
 	for i := len(p.open) - 1; i >= 0; i-- {
 		if p.open[i].tag == tag {
 			p.open = p.open[:i]

@@ -16,28 +16,28 @@ func slidesText(data []byte, most int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	slides := a.numbered("ppt/slides/slide")
+	slides := a.numberedFiles("ppt/slides/slide")
 	if len(slides) == 0 {
-		return "", a.broken(errors.New("it holds no slides"))
+		return "", a.brokenError(errors.New("it holds no slides"))
 	}
-	var w prose
+	var w markdownWriter
 	for i, name := range slides {
 		fmt.Fprintf(&w.out, "## Slide %d\n\n", i+1)
-		if err := a.slide(name, &w); err != nil {
+		if err := a.readSlide(name, &w); err != nil {
 			return "", err
 		}
 		notes := "ppt/notesSlides/notesSlide" + strings.TrimPrefix(path.Base(name), "slide")
-		if a.has(notes) {
-			if err := a.slide(notes, &w); err != nil {
+		if a.hasFile(notes) {
+			if err := a.readSlide(notes, &w); err != nil {
 				return "", err
 			}
 		}
 	}
-	return w.text(), nil
+	return w.trimmedText(), nil
 }
 
-// numbered lists the files whose names are prefix, a number and .xml, by the number.
-func (a *archive) numbered(prefix string) (names []string) {
+// numberedFiles lists the files whose names are prefix, a number and .xml, by the number.
+func (a *archive) numberedFiles(prefix string) (names []string) {
 	number := func(name string) int {
 		middle, isXML := strings.CutSuffix(strings.TrimPrefix(name, prefix), ".xml")
 		n, err := strconv.Atoi(middle)
@@ -55,7 +55,7 @@ func (a *archive) numbered(prefix string) (names []string) {
 	return names
 }
 
-// slide adds the paragraphs of a slide.
-func (a *archive) slide(name string, w *prose) error {
-	return a.visit(name, w.visitor(func(string, func(string) string) {}))
+// readSlide adds the paragraphs of a slide.
+func (a *archive) readSlide(name string, w *markdownWriter) error {
+	return a.visitXML(name, w.visitor(func(string, func(string) string) {}))
 }

@@ -31,7 +31,7 @@ func (f *File) readText(ctx context.Context) (Document, error) {
 	if command := e.o.Loaders[e.ext]; command != "" {
 		doc.Ext = ""
 		var out []byte
-		if out, err = f.convert(ctx, command); err == nil {
+		if out, err = f.convertFile(ctx, command); err == nil {
 			doc.Text, doc.Warning, err = plainText(out)
 		}
 		return doc, err
@@ -237,10 +237,10 @@ func jsonText(text string, most int64) string {
 					end++
 				}
 			}
-			w.value(text[i : end+1])
+			w.writeValue(text[i : end+1])
 			i = end
 		default:
-			w.sign(c)
+			w.writePunctuation(c)
 		}
 	}
 	return w.out.String()
@@ -257,38 +257,38 @@ type indenter struct {
 	empty bool // nothing stands behind the last opening bracket
 }
 
-func (w *indenter) line() {
+func (w *indenter) breakLine() {
 	w.out.WriteByte('\n')
 	w.out.WriteString(strings.Repeat(" ", min(w.depth, maxIndent)))
 }
 
-func (w *indenter) value(text string) {
+func (w *indenter) writeValue(text string) {
 	if w.empty {
-		w.line()
+		w.breakLine()
 	}
 	w.empty = false
 	w.out.WriteString(text)
 }
 
-func (w *indenter) sign(c byte) {
+func (w *indenter) writePunctuation(c byte) {
 	switch c {
 	case '{', '[':
-		w.value(string(c))
+		w.writeValue(string(c))
 		w.depth++
 		w.empty = true
 	case '}', ']':
 		w.depth--
 		if !w.empty {
-			w.line()
+			w.breakLine()
 		}
 		w.empty = false
 		w.out.WriteByte(c)
 	case ',':
 		w.out.WriteByte(c)
-		w.line()
+		w.breakLine()
 	case ':':
 		w.out.WriteString(": ")
 	default:
-		w.value(string(c))
+		w.writeValue(string(c))
 	}
 }

@@ -29,37 +29,37 @@ type content struct {
 	at   *url.URL // where it was in the end; nil: not of the web
 }
 
-// page lists one page.
-func (l *lister) page(p place) {
+// listPage lists one page.
+func (l *lister) listPage(p sourceSpec) {
 	if command := l.o.Loaders["url"]; command != "" {
-		out, err := l.o.run(l.ctx, command, p.at)
+		out, err := l.o.runLoader(l.ctx, command, p.at)
 		if err != nil {
-			l.problem(p.source, "", err)
+			l.addProblem(p.source, "", err)
 			return
 		}
-		l.loaded(p, out)
+		l.addLoaderOutput(p, out)
 		return
 	}
 	o := l.o
-	l.add(Entry{Path: p.at, Source: p.source, fetch: func(ctx context.Context) (content, error) {
-		return o.get(ctx, p.at, func(*url.URL) bool { return true })
+	l.addEntry(Entry{Path: p.at, Source: p.source, fetch: func(ctx context.Context) (content, error) {
+		return o.fetchPage(ctx, p.at, func(*url.URL) bool { return true })
 	}})
 }
 
-// crawl lists a page and all that it leads to below its folder.
-func (l *lister) crawl(p place) {
+// crawlSite lists a page and all that it leads to below its folder.
+func (l *lister) crawlSite(p sourceSpec) {
 	if command := l.o.Loaders["recursive_url"]; command != "" {
-		out, err := l.o.run(l.ctx, command, p.at)
+		out, err := l.o.runLoader(l.ctx, command, p.at)
 		if err != nil {
-			l.problem(p.source, "", err)
+			l.addProblem(p.source, "", err)
 			return
 		}
-		l.loaded(p, out)
+		l.addLoaderOutput(p, out)
 		return
 	}
 	start, err := url.Parse(p.at)
 	if err != nil || start.Host == "" {
-		l.problem(p.source, "", errors.New("not an address"))
+		l.addProblem(p.source, "", errors.New("not an address"))
 		return
 	}
 	ctx, cancel := context.WithTimeout(l.ctx, crawlTime)
@@ -68,19 +68,19 @@ func (l *lister) crawl(p place) {
 	level := []*url.URL{start}
 	for len(level) > 0 && ctx.Err() == nil {
 		if room := l.o.maxPages() - c.pages; len(level) > room {
-			l.problem(p.source, "", fmt.Errorf("stopped after %d pages, there are more: name a narrower address", l.o.maxPages()))
+			l.addProblem(p.source, "", fmt.Errorf("stopped after %d pages, there are more: name a narrower address", l.o.maxPages()))
 			level = level[:room]
 		}
-		level = c.level(ctx, level, func(at string, got content, err error) {
+		level = c.fetchLevel(ctx, level, func(at string, got content, err error) {
 			if err != nil {
-				l.problem(p.source, at, err)
+				l.addProblem(p.source, at, err)
 				return
 			}
-			l.add(Entry{Path: at, Source: p.source, ext: got.ext, data: got.data})
+			l.addEntry(Entry{Path: at, Source: p.source, ext: got.ext, data: got.data})
 		})
 	}
 	if ctx.Err() != nil && l.ctx.Err() == nil {
-		l.problem(p.source, "", fmt.Errorf("stopped after %s, there may be more: name a narrower address", crawlTime))
+		l.addProblem(p.source, "", fmt.Errorf("stopped after %s, there may be more: name a narrower address", crawlTime))
 	}
 }
 
@@ -92,15 +92,15 @@ type crawler struct {
 	pages int
 }
 
-// inside tells whether u belongs to the crawl: the same host, and not above the start.
-func (c *crawler) inside(u *url.URL) bool {
+// isInside tells whether u belongs to the crawl: the same host, and not above the start.
+func (c *crawler) isInside(u *url.URL) bool {
 	top := c.start.EscapedPath()
 	top = top[:strings.LastIndex(top, "/")+1]
 	return (u.Scheme == "http" || u.Scheme == "https") && u.Host == c.start.Host && strings.HasPrefix(u.EscapedPath(), top)
 }
 
-// level gets pages, tells each in their order, and returns what they lead to.
-func (c *crawler) level(ctx context.Context, pages []*url.URL, tell func(at string, got content, err error)) (next []*url.URL) {
+// fetchLevel gets pages, tells each in their order, and returns what they lead to.
+func (c *crawler) fetchLevel(ctx context.Context, pages []*url.URL, tell func(at string, got content, err error)) (next []*url.URL) {
 	c.pages += len(pages)
 	got := make([]content, len(pages))
 	failed := make([]error, len(pages))
@@ -110,7 +110,7 @@ func (c *crawler) level(ctx context.Context, pages []*url.URL, tell func(at stri
 		slots <- struct{}{}
 		wait.Go(func() {
 			defer func() { <-slots }()
-			got[i], failed[i] = c.o.get(ctx, u.String(), c.inside)
+			got[i], failed[i] = c.o.fetchPage(ctx, u.String(), c.isInside)
 		})
 	}
 	wait.Wait()
@@ -129,7 +129,7 @@ func (c *crawler) level(ctx context.Context, pages []*url.URL, tell func(at stri
 			continue
 		}
 		for _, link := range linksOf(got[i].data, got[i].at) {
-			if at := link.String(); c.inside(link) && !c.seen[at] {
+			if at := link.String(); c.isInside(link) && !c.seen[at] {
 				c.seen[at] = true
 				next = append(next, link)
 			}
@@ -138,10 +138,10 @@ func (c *crawler) level(ctx context.Context, pages []*url.URL, tell func(at stri
 	return next
 }
 
-// get reads a page. It follows redirections on the same host where allowed says so.
-func (o *Options) get(ctx context.Context, at string, allowed func(*url.URL) bool) (content, error) {
+// fetchPage reads a page. It follows redirections on the same host where allowed says so.
+func (o *Options) fetchPage(ctx context.Context, at string, allowed func(*url.URL) bool) (content, error) {
 	caller := ctx
-	ctx, cancel := context.WithTimeout(ctx, o.timeout())
+	ctx, cancel := context.WithTimeout(ctx, o.pageTimeout())
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -178,9 +178,9 @@ func (o *Options) get(ctx context.Context, at string, allowed func(*url.URL) boo
 		return content{}, o.notGot(caller, ctx, err)
 	}
 	if int64(len(got.data)) > o.maxBytes() {
-		return content{}, fmt.Errorf("too large: more than the %s that a document may have; leave it out", megabytes(o.maxBytes()))
+		return content{}, fmt.Errorf("too large: more than the %s that a document may have; leave it out", formatMegabytes(o.maxBytes()))
 	}
-	got.data, err = decode(got.data, parameters["charset"])
+	got.data, err = decodeText(got.data, parameters["charset"])
 	return got, err
 }
 
@@ -190,7 +190,7 @@ func (o *Options) notGot(caller, ctx context.Context, err error) error {
 		return caller.Err()
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("no answer within %s", o.timeout())
+		return fmt.Errorf("no answer within %s", o.pageTimeout())
 	}
 	if u := (*url.Error)(nil); errors.As(err, &u) {
 		err = u.Err // the address is told already
@@ -219,19 +219,19 @@ func extensionOf(kind string, at *url.URL) (string, error) {
 		return "", failf("Unexpected media type %s", kind)
 	case extensions[kind] != "":
 		if kind == "text/plain" {
-			if ext := extension(path.Base(at.Path)); ext != "" {
+			if ext := fileExtension(path.Base(at.Path)); ext != "" {
 				return ext, nil
 			}
 		}
 		return extensions[kind], nil
 	case kind == "" || kind == "application/octet-stream":
-		return extension(path.Base(at.Path)), nil
+		return fileExtension(path.Base(at.Path)), nil
 	}
 	return sub, nil
 }
 
-// decode turns text of another encoding into UTF-8.
-func decode(data []byte, charset string) ([]byte, error) {
+// decodeText turns text of another encoding into UTF-8.
+func decodeText(data []byte, charset string) ([]byte, error) {
 	if charset == "" || strings.EqualFold(charset, "utf-8") {
 		return data, nil
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// sheetReader is part of the hash of XLSX files, so that a new way to read them reads them again.
-const sheetReader = "\x00xlsx 2"
+// sheetVersion is part of the hash of XLSX files, so that a new way to read them reads them again.
+const sheetVersion = "\x00xlsx 2"
 
 // sheetsText takes the text out of an XLSX file: under a heading for each sheet a paragraph for each row, with a line "column: value" for each
 // value. The first row of a sheet names the columns. Values are as the file stores them, except dates and times, which it stores as numbers of days.
@@ -34,7 +34,7 @@ func sheetsText(data []byte, most int64) (string, error) {
 	var out strings.Builder
 	for _, s := range book.sheets {
 		out.WriteString("## " + s.name + "\n\n")
-		if err := a.sheet(s.file, &book, &out); err != nil {
+		if err := a.readSheet(s.file, &book, &out); err != nil {
 			return "", err
 		}
 	}
@@ -49,12 +49,12 @@ const (
 // sharedStrings reads the texts that cells refer to by number.
 func (a *archive) sharedStrings() (all []string, err error) {
 	const name = "xl/sharedStrings.xml"
-	if !a.has(name) {
+	if !a.hasFile(name) {
 		return nil, nil
 	}
 	var b strings.Builder
 	total, inText, phonetic := 0, false, false
-	err = a.visit(name, visitor{
+	err = a.visitXML(name, visitor{
 		start: func(name string, _ func(string) string) {
 			inText = name == "t" && !phonetic
 			phonetic = phonetic || name == "rPh"
@@ -107,7 +107,7 @@ func (a *archive) workbook() (book workbookParts, err error) {
 			files[attribute("Id")] = strings.TrimPrefix(path.Clean(target), "/")
 		}
 	}
-	if err := a.visit("xl/_rels/workbook.xml.rels", relations); err != nil {
+	if err := a.visitXML("xl/_rels/workbook.xml.rels", relations); err != nil {
 		return book, err
 	}
 	inSheets := false
@@ -117,21 +117,21 @@ func (a *archive) workbook() (book workbookParts, err error) {
 			v := attribute("date1904")
 			book.from1904 = v == "1" || v == "true"
 		}
-		if file := files[attribute("id")]; inSheets && name == "sheet" && len(book.sheets) < maxParts && a.has(file) {
+		if file := files[attribute("id")]; inSheets && name == "sheet" && len(book.sheets) < maxParts && a.hasFile(file) {
 			book.sheets = append(book.sheets, sheetFile{attribute("name"), file})
 		}
 	}
-	if err := a.visit("xl/workbook.xml", visit); err != nil {
+	if err := a.visitXML("xl/workbook.xml", visit); err != nil {
 		return book, err
 	}
 	if len(book.sheets) == 0 {
-		return book, a.broken(errors.New("it holds no sheets"))
+		return book, a.brokenError(errors.New("it holds no sheets"))
 	}
 	return book, nil
 }
 
 // A sheet is being read.
-type sheet struct {
+type sheetReader struct {
 	out     *strings.Builder
 	most    int // bytes of out
 	book    *workbookParts
@@ -144,16 +144,16 @@ type sheet struct {
 	inValue bool
 }
 
-func (a *archive) sheet(name string, book *workbookParts, out *strings.Builder) error {
-	s := sheet{out: out, most: int(a.most), book: book}
-	return a.visit(name, visitor{start: s.start, end: s.end, text: func(text []byte) {
+func (a *archive) readSheet(name string, book *workbookParts, out *strings.Builder) error {
+	s := sheetReader{out: out, most: int(a.most), book: book}
+	return a.visitXML(name, visitor{start: s.startElement, end: s.endElement, text: func(text []byte) {
 		if s.inValue {
 			s.value.Write(text)
 		}
 	}, size: func() int { return out.Len() + s.value.Len() }})
 }
 
-func (s *sheet) start(name string, attribute func(string) string) {
+func (s *sheetReader) startElement(name string, attribute func(string) string) {
 	switch name {
 	case "row":
 		s.row, s.column = map[int]string{}, -1
@@ -169,7 +169,7 @@ func (s *sheet) start(name string, attribute func(string) string) {
 	}
 }
 
-func (s *sheet) end(name string) {
+func (s *sheetReader) endElement(name string) {
 	switch name {
 	case "v", "t":
 		s.inValue = false
@@ -195,7 +195,7 @@ func (s *sheet) end(name string) {
 }
 
 // endRow writes a row. The first one of a sheet is the heading of the others. It stops where the text is too large: many cells may share one.
-func (s *sheet) endRow() {
+func (s *sheetReader) endRow() {
 	if len(s.row) == 0 {
 		return
 	}

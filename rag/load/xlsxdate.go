@@ -16,12 +16,12 @@ const maxStyles = 1 << 16
 // cellFormats reads which styles of cells show dates and times, by the number of the style.
 func (a *archive) cellFormats() (styles []dateFormat, err error) {
 	const name = "xl/styles.xml"
-	if !a.has(name) {
+	if !a.hasFile(name) {
 		return nil, nil
 	}
 	custom := map[string]dateFormat{}
 	inStyles := false
-	err = a.visit(name, visitor{
+	err = a.visitXML(name, visitor{
 		start: func(name string, attribute func(string) string) {
 			switch {
 			case name == "numFmt" && len(custom) < maxStyles:

@@ -36,11 +36,11 @@ func parseCharTable(data []byte) *charTable {
 			}
 		case "endbfchar", "endcidchar":
 			for ; len(args) >= 2; args = args[2:] {
-				t.add(args[0], args[0], args[1])
+				t.addRange(args[0], args[0], args[1])
 			}
 		case "endbfrange", "endcidrange":
 			for ; len(args) >= 3; args = args[3:] {
-				t.add(args[0], args[1], args[2])
+				t.addRange(args[0], args[1], args[2])
 			}
 		}
 		return nil
@@ -51,7 +51,7 @@ func parseCharTable(data []byte) *charTable {
 	return t
 }
 
-func (t *charTable) add(low, high, value operand) {
+func (t *charTable) addRange(low, high, value operand) {
 	if n := len(low.text); n < 1 || n > 4 {
 		return
 	}
@@ -68,8 +68,8 @@ func codeOf(s string) uint32 {
 	return code
 }
 
-// next returns the length of the first code of s, which is not empty. A table without code spaces has codes of two bytes.
-func (t *charTable) next(s string) int {
+// codeLength returns the length of the first code of s, which is not empty. A table without code spaces has codes of two bytes.
+func (t *charTable) codeLength(s string) int {
 	known := false
 	for n := 1; n <= 4; n++ {
 		known = known || len(t.spaces[n]) > 0
@@ -88,8 +88,8 @@ func (t *charTable) next(s string) int {
 	return min(2, len(s))
 }
 
-// find returns the range of a code.
-func (t *charTable) find(code uint32, length int) (charRange, bool) {
+// findRange returns the range of a code.
+func (t *charTable) findRange(code uint32, length int) (charRange, bool) {
 	i, found := slices.BinarySearchFunc(t.ranges, charRange{length: length, low: code}, func(a, b charRange) int {
 		return cmp.Or(cmp.Compare(a.length, b.length), cmp.Compare(a.low, b.low))
 	})
@@ -104,7 +104,7 @@ func (t *charTable) find(code uint32, length int) (charRange, bool) {
 
 // textOf returns the text of a code, or "" where the table has none.
 func (t *charTable) textOf(code uint32, length int) string {
-	r, ok := t.find(code, length)
+	r, ok := t.findRange(code, length)
 	if !ok {
 		return ""
 	}

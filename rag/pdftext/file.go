@@ -42,9 +42,9 @@ func readTable(ctx context.Context, data []byte, at int64, packed, containers ma
 		return nil
 	}
 	l := lexer{data: data[:min(int64(len(data)), at+64)], at: int(at)}
-	id, _, _ := l.next()
-	generation, _, _ := l.next()
-	_, operator, _ := l.next()
+	id, _, _ := l.nextToken()
+	generation, _, _ := l.nextToken()
+	_, operator, _ := l.nextToken()
 	if operator != "obj" || id.kind != numberOperand || generation.kind != numberOperand || id.number < 1 || id.number > maxObjects {
 		return nil
 	}
@@ -134,7 +134,7 @@ func (s *source) ReadAt(p []byte, at int64) (int, error) {
 	if at < 0 {
 		return 0, io.EOF
 	}
-	if s.memory.exceeded() {
+	if s.memory.isExceeded() {
 		panic(errTooMuchMemory)
 	}
 	if s.reads != nil {

@@ -125,32 +125,32 @@ func (f *font) readGlyphWidths(v pdf.Value) {
 	}
 }
 
-// next returns the first code of s, which is not empty, and its length in bytes.
-func (f *font) next(s string) (code uint32, length int) {
+// nextCode returns the first code of s, which is not empty, and its length in bytes.
+func (f *font) nextCode(s string) (code uint32, length int) {
 	length = 1
 	switch {
 	case f.codes != nil:
-		length = f.codes.next(s)
+		length = f.codes.codeLength(s)
 	case f.composite:
 		length = min(2, len(s))
 	}
 	return codeOf(s[:length]), length
 }
 
-// glyph returns what is drawn for a code.
-func (f *font) glyph(code uint32, length int) glyph {
+// lookupGlyph returns what is drawn for a code.
+func (f *font) lookupGlyph(code uint32, length int) glyph {
 	key := uint64(length)<<32 | uint64(code)
 	g, ok := f.glyphs[key]
 	if !ok {
-		g = glyph{text: cleanText(f.text(code, length)), width: f.width(code, length) * f.scale}
+		g = glyph{text: cleanText(f.glyphText(code, length)), width: f.glyphWidth(code, length) * f.scale}
 		f.glyphs[key] = g
 	}
 	return g
 }
 
-func (f *font) width(code uint32, length int) float64 {
+func (f *font) glyphWidth(code uint32, length int) float64 {
 	if f.codes != nil {
-		if r, ok := f.codes.find(code, length); ok {
+		if r, ok := f.codes.findRange(code, length); ok {
 			code = r.glyph + code - r.low
 		}
 	}
@@ -160,7 +160,7 @@ func (f *font) width(code uint32, length int) float64 {
 	return f.missing
 }
 
-func (f *font) text(code uint32, length int) string {
+func (f *font) glyphText(code uint32, length int) string {
 	if f.unicode != nil {
 		if text := f.unicode.textOf(code, length); text != "" {
 			return text

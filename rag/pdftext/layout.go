@@ -47,8 +47,8 @@ type rowKey struct{ x, y, v int }
 
 func newLayout() *layout { return &layout{rows: map[rowKey][]*line{}} }
 
-// add adds a glyph: at transforms the unit square of the font to the page, and the next glyph stands width units further.
-func (l *layout) add(at matrix, width float64, text string) {
+// addGlyph adds a glyph: at transforms the unit square of the font to the page, and the next glyph stands width units further.
+func (l *layout) addGlyph(at matrix, width float64, text string) {
 	across := math.Hypot(at[0], at[1])
 	direction := [2]float64{at[0] / across, at[1] / across}
 	size := math.Abs(direction[0]*at[3] - direction[1]*at[2]) // the height, slanted or not
@@ -58,8 +58,8 @@ func (l *layout) add(at matrix, width float64, text string) {
 	u := at[4]*direction[0] + at[5]*direction[1]
 	v := at[5]*direction[0] - at[4]*direction[1]
 	end := u + max(width, 0)*across
-	if !l.continues(direction, u, v, size) {
-		l.finish()
+	if !l.continuesPiece(direction, u, v, size) {
+		l.finishPiece()
 		l.current = &line{direction: direction, v: v, size: size, pieces: []piece{{u0: u, u1: u}}}
 	}
 	p := &l.current.pieces[0]
@@ -77,8 +77,8 @@ func (l *layout) add(at matrix, width float64, text string) {
 	p.u1 = max(p.u1, end)
 }
 
-// continues reports whether a glyph belongs to the piece that is growing.
-func (l *layout) continues(direction [2]float64, u, v, size float64) bool {
+// continuesPiece reports whether a glyph belongs to the piece that is growing.
+func (l *layout) continuesPiece(direction [2]float64, u, v, size float64) bool {
 	c := l.current
 	if c == nil || direction[0]*c.direction[0]+direction[1]*c.direction[1] < 0.99 {
 		return false
@@ -88,8 +88,8 @@ func (l *layout) continues(direction [2]float64, u, v, size float64) bool {
 	return math.Abs(v-c.v) < sameLine*larger && gap > -stepBack*larger && gap < joinGap*larger
 }
 
-// finish adds the piece that is growing to a line that it touches, or makes a line of it.
-func (l *layout) finish() {
+// finishPiece adds the piece that is growing to a line that it touches, or makes a line of it.
+func (l *layout) finishPiece() {
 	c := l.current
 	l.current = nil
 	if c == nil || len(strings.TrimSpace(string(c.pieces[0].text))) == 0 {
@@ -99,13 +99,13 @@ func (l *layout) finish() {
 	for _, dv := range []int{0, -1, 1} {
 		near := l.rows[rowKey{key.x, key.y, key.v + dv}]
 		for i := len(near) - 1; i >= max(0, len(near)-maxNearby); i-- {
-			if near[i].join(c, joinGap) {
+			if near[i].joinPiece(c, joinGap) {
 				l.last = near[i]
 				return
 			}
 		}
 	}
-	if l.last != nil && l.last.before(c) && l.last.join(c, math.Inf(1)) {
+	if l.last != nil && l.last.endsBefore(c) && l.last.joinPiece(c, math.Inf(1)) {
 		return
 	}
 	l.last = c
@@ -113,14 +113,14 @@ func (l *layout) finish() {
 	l.rows[key] = append(l.rows[key], c)
 }
 
-// before reports whether other, which was drawn after the line, stands behind its end, as the next cell of a table does.
-func (l *line) before(other *line) bool {
+// endsBefore reports whether other, which was drawn after the line, stands behind its end, as the next cell of a table does.
+func (l *line) endsBefore(other *line) bool {
 	return l.direction == other.direction && other.pieces[0].u0 >= l.pieces[len(l.pieces)-1].u1
 }
 
-// join takes the only piece of other where it fits between or beside the pieces of the line, with at most maxGap to one of them, and reports
+// joinPiece takes the only piece of other where it fits between or beside the pieces of the line, with at most maxGap to one of them, and reports
 // whether it did. A piece that is there already, drawn again to look bold, is dropped.
-func (l *line) join(other *line, maxGap float64) bool {
+func (l *line) joinPiece(other *line, maxGap float64) bool {
 	p := other.pieces[0]
 	size := max(l.size, other.size)
 	if math.Abs(l.v-other.v) > samePiece*size || len(l.pieces) >= maxPieces {
@@ -151,7 +151,7 @@ func (l *line) join(other *line, maxGap float64) bool {
 	return true
 }
 
-func (l *line) text() string {
+func (l *line) lineText() string {
 	var b []byte
 	for i, p := range l.pieces {
 		if i > 0 && p.u0-l.pieces[i-1].u1 > spaceGap*l.size {
@@ -169,17 +169,17 @@ func appendSpace(b []byte) []byte {
 	return append(b, ' ')
 }
 
-// text returns the lines, with an empty one between paragraphs.
-func (l *layout) text() string {
-	l.finish()
+// pageText returns the lines, with an empty one between paragraphs.
+func (l *layout) pageText() string {
+	l.finishPiece()
 	usual := l.usualPitch()
 	var b strings.Builder
 	for i, line := range l.lines {
-		text := line.text()
+		text := line.lineText()
 		if i+1 < len(l.lines) {
 			next := l.lines[i+1]
-			if pitch, ok := pitch(line, next); ok && pitch < pageMargin*usual {
-				if head, divided := dividedWord(text, next.text()); divided {
+			if pitch, ok := linePitch(line, next); ok && pitch < pageMargin*usual {
+				if head, divided := dividedWord(text, next.lineText()); divided {
 					b.WriteString(head)
 				} else {
 					b.WriteString(text + "\n")
@@ -192,8 +192,8 @@ func (l *layout) text() string {
 	return b.String()
 }
 
-// pitch returns the distance of the baselines as a part of the size. ok is false where b does not stand below a.
-func pitch(a, b *line) (pitch float64, ok bool) {
+// linePitch returns the distance of the baselines as a part of the size. ok is false where b does not stand below a.
+func linePitch(a, b *line) (pitch float64, ok bool) {
 	size := max(a.size, b.size)
 	pitch = (a.v - b.v) / size
 	aligned := a.direction[0]*b.direction[0]+a.direction[1]*b.direction[1] > 0.99
@@ -204,7 +204,7 @@ func pitch(a, b *line) (pitch float64, ok bool) {
 func (l *layout) usualPitch() float64 {
 	var all []float64
 	for i := 1; i < len(l.lines); i++ {
-		if pitch, ok := pitch(l.lines[i-1], l.lines[i]); ok {
+		if pitch, ok := linePitch(l.lines[i-1], l.lines[i]); ok {
 			all = append(all, pitch)
 		}
 	}

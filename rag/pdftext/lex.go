@@ -42,7 +42,7 @@ func readOperators(data []byte, do func(operator string, args []operand) error) 
 	l := lexer{data: data}
 	var args []operand
 	for {
-		value, operator, ok := l.next()
+		value, operator, ok := l.nextToken()
 		switch {
 		case !ok:
 			return nil
@@ -60,8 +60,8 @@ func readOperators(data []byte, do func(operator string, args []operand) error) 
 	}
 }
 
-// next returns a value or an operator. ok is false at the end.
-func (l *lexer) next() (value operand, operator string, ok bool) {
+// nextToken returns a value or an operator. ok is false at the end.
+func (l *lexer) nextToken() (value operand, operator string, ok bool) {
 	for {
 		l.skipSpace()
 		if l.at >= len(l.data) {
@@ -71,23 +71,23 @@ func (l *lexer) next() (value operand, operator string, ok bool) {
 		l.at++
 		switch c {
 		case '(':
-			return operand{kind: stringOperand, text: l.literal()}, "", true
+			return operand{kind: stringOperand, text: l.readLiteral()}, "", true
 		case '<':
 			if l.at < len(l.data) && l.data[l.at] == '<' {
 				l.at++
 				l.skipDictionary()
 				return operand{kind: otherOperand}, "", true
 			}
-			return operand{kind: stringOperand, text: l.hexadecimal()}, "", true
+			return operand{kind: stringOperand, text: l.readHexString()}, "", true
 		case '/':
-			return operand{kind: nameOperand, text: l.name()}, "", true
+			return operand{kind: nameOperand, text: l.readName()}, "", true
 		case '[':
-			return operand{kind: arrayOperand, list: l.array()}, "", true
+			return operand{kind: arrayOperand, list: l.readArray()}, "", true
 		case ']', ')', '>', '{', '}':
 			continue
 		}
 		l.at--
-		value, operator = parseWord(l.word())
+		value, operator = parseWord(l.readWord())
 		return value, operator, true
 	}
 }
@@ -106,8 +106,8 @@ func parseWord(word string) (operand, string) {
 	return operand{}, word
 }
 
-// array reads to the closing bracket. Arrays inside it and operators are left out.
-func (l *lexer) array() []operand {
+// readArray reads to the closing bracket. Arrays inside it and operators are left out.
+func (l *lexer) readArray() []operand {
 	var list []operand
 	depth := 1
 	for depth > 0 {
@@ -125,7 +125,7 @@ func (l *lexer) array() []operand {
 			depth++
 			continue
 		}
-		value, operator, ok := l.next()
+		value, operator, ok := l.nextToken()
 		if !ok {
 			break
 		}
@@ -142,7 +142,7 @@ func (l *lexer) skipDictionary() {
 		switch c := l.data[l.at]; {
 		case c == '(':
 			l.at++
-			l.literal()
+			l.readLiteral()
 		case c == '%':
 			l.skipSpace()
 		case bytes.HasPrefix(l.data[l.at:], []byte("<<")):
@@ -188,8 +188,8 @@ func (l *lexer) skipSpace() {
 	}
 }
 
-// literal reads a string whose opening parenthesis has been read.
-func (l *lexer) literal() string {
+// readLiteral reads a string whose opening parenthesis has been read.
+func (l *lexer) readLiteral() string {
 	var b []byte
 	for depth := 1; l.at < len(l.data); {
 		c := l.data[l.at]
@@ -202,7 +202,7 @@ func (l *lexer) literal() string {
 				return string(b)
 			}
 		case '\\':
-			b = l.escape(b)
+			b = l.readEscape(b)
 			continue
 		}
 		b = append(b, c)
@@ -212,8 +212,8 @@ func (l *lexer) literal() string {
 
 var escapes = map[byte]byte{'n': '\n', 'r': '\r', 't': '\t', 'b': '\b', 'f': '\f'}
 
-// escape appends what stands for the bytes after a backslash.
-func (l *lexer) escape(b []byte) []byte {
+// readEscape appends what stands for the bytes after a backslash.
+func (l *lexer) readEscape(b []byte) []byte {
 	if l.at >= len(l.data) {
 		return b
 	}
@@ -240,8 +240,8 @@ func (l *lexer) escape(b []byte) []byte {
 	return append(b, c)
 }
 
-// hexadecimal reads a string whose opening sign has been read.
-func (l *lexer) hexadecimal() string {
+// readHexString reads a string whose opening sign has been read.
+func (l *lexer) readHexString() string {
 	var b []byte
 	half, digits := 0, 0
 	for l.at < len(l.data) {
@@ -266,7 +266,7 @@ func (l *lexer) hexadecimal() string {
 	return string(b)
 }
 
-func (l *lexer) name() string {
+func (l *lexer) readName() string {
 	start := l.at
 	for l.at < len(l.data) && !isSpace(l.data[l.at]) && !isDelimiter(l.data[l.at]) {
 		l.at++
@@ -287,8 +287,8 @@ func (l *lexer) name() string {
 	return string(b)
 }
 
-// word reads at least one byte.
-func (l *lexer) word() string {
+// readWord reads at least one byte.
+func (l *lexer) readWord() string {
 	start := l.at
 	for l.at++; l.at < len(l.data) && !isSpace(l.data[l.at]) && !isDelimiter(l.data[l.at]); {
 		l.at++

@@ -30,7 +30,7 @@ func checkTables(data []byte) error {
 		}
 		rest = rest[i+len("/Columns"):]
 		l := lexer{data: rest[:min(len(rest), 64)]}
-		if v, _, ok := l.next(); ok && v.kind == numberOperand && (v.number < 0 || v.number > maxColumns) {
+		if v, _, ok := l.nextToken(); ok && v.kind == numberOperand && (v.number < 0 || v.number > maxColumns) {
 			return errManyObjects
 		}
 	}
@@ -39,7 +39,7 @@ func checkTables(data []byte) error {
 		return nil
 	}
 	l := lexer{data: data, at: i + len("startxref")}
-	start, _, _ := l.next()
+	start, _, _ := l.nextToken()
 	at := start.number
 	for range maxTables {
 		if !(at >= 0 && at < float64(len(data))) { // no number, perhaps
@@ -57,22 +57,22 @@ func checkTables(data []byte) error {
 // checkTable checks one table, and returns where the previous one begins.
 func checkTable(data []byte, at int) (previous []float64, err error) {
 	l := lexer{data: data, at: at}
-	first, word, _ := l.next()
+	first, word, _ := l.nextToken()
 	if word == "xref" {
 		for {
-			start, word, ok := l.next()
+			start, word, ok := l.nextToken()
 			if !ok || word != "" && word != "trailer" {
 				return nil, nil
 			}
 			if word == "trailer" {
 				break
 			}
-			n, _, _ := l.next()
+			n, _, _ := l.nextToken()
 			if start.number < 0 || n.number < 0 || start.number+n.number > maxObjects {
 				return nil, errManyObjects
 			}
 			for range 3 * int(n.number) {
-				if _, _, ok := l.next(); !ok {
+				if _, _, ok := l.nextToken(); !ok {
 					return nil, nil
 				}
 			}
@@ -80,8 +80,8 @@ func checkTable(data []byte, at int) (previous []float64, err error) {
 	} else if first.kind != numberOperand {
 		return nil, nil
 	} else {
-		l.next() // the generation
-		l.next() // obj
+		l.nextToken() // the generation
+		l.nextToken() // obj
 	}
 	numbers := l.readNumbers()
 	for name, most := range map[string]float64{"Size": maxObjects, "Index": maxObjects, "W": maxWidth, "Columns": maxColumns} {
@@ -114,7 +114,7 @@ func (l *lexer) readNumbers() map[string][]float64 {
 			}
 			continue
 		}
-		v, _, ok := l.next()
+		v, _, ok := l.nextToken()
 		switch {
 		case !ok || depth == 0:
 			return all
@@ -149,15 +149,15 @@ const (
 // newMemoryWatch starts a watch from what is in use now. Garbage would hide the growth, so a large heap is collected first.
 func newMemoryWatch() *memoryWatch {
 	w := &memoryWatch{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
-	if w.start = w.used(); w.start > largeHeap {
+	if w.start = w.usedBytes(); w.start > largeHeap {
 		w.start = w.collected()
 	}
 	w.next = w.start + mostGrowth
 	return w
 }
 
-// used returns the bytes in use, with garbage.
-func (w *memoryWatch) used() uint64 {
+// usedBytes returns the bytes in use, with garbage.
+func (w *memoryWatch) usedBytes() uint64 {
 	metrics.Read(w.sample)
 	return w.sample[0].Value.Uint64()
 }
@@ -165,12 +165,12 @@ func (w *memoryWatch) used() uint64 {
 // collected returns the bytes in use, without garbage.
 func (w *memoryWatch) collected() uint64 {
 	runtime.GC()
-	return w.used()
+	return w.usedBytes()
 }
 
-// exceeded reports whether the process uses too much more than when the watch began.
-func (w *memoryWatch) exceeded() bool {
-	if w == nil || w.used() <= w.next {
+// isExceeded reports whether the process uses too much more than when the watch began.
+func (w *memoryWatch) isExceeded() bool {
+	if w == nil || w.usedBytes() <= w.next {
 		return false
 	}
 	used := w.collected()

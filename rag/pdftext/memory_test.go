@@ -92,12 +92,12 @@ func TestMemoryOfOthersDoesNotCount(t *testing.T) {
 	var held [][]byte
 	grow := func() { held = append(held, bytes.Repeat([]byte("x"), mostGrowth+moreGrowth)) }
 	elsewhere := newMemoryWatch()
-	if grow(); !elsewhere.exceeded() || elsewhere.released() {
+	if grow(); !elsewhere.isExceeded() || elsewhere.released() {
 		t.Error("memory that stays is taken for the file's")
 	}
 	own := newMemoryWatch()
 	grow()
-	exceeded := own.exceeded()
+	exceeded := own.isExceeded()
 	if held[1] = nil; !exceeded || !own.released() {
 		t.Error("memory that is free when the file is let go is not taken for the file's")
 	}

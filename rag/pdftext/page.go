@@ -77,13 +77,13 @@ func (d *document) readPage(page, resources pdf.Value) (string, error) {
 			all = append(append(all, '\n'), data...)
 		}
 	}
-	if err := p.paint(all, 0); err != nil {
+	if err := p.paintStream(all, 0); err != nil {
 		return "", err
 	}
 	if len(p.layout.lines) > maxLines {
 		return "", errTooMuchWork
 	}
-	return p.layout.text(), nil
+	return p.layout.pageText(), nil
 }
 
 // maxLines is how many lines a page may have.
@@ -124,7 +124,7 @@ func (d *document) readStream(v pdf.Value) ([]byte, error) {
 	return data, err
 }
 
-func (p *painter) paint(data []byte, depth int) error {
+func (p *painter) paintStream(data []byte, depth int) error {
 	if p.doc.work -= int64(len(data)) + 1000; p.doc.work < 0 {
 		return errTooMuchWork
 	}
@@ -132,12 +132,12 @@ func (p *painter) paint(data []byte, depth int) error {
 		if len(p.layout.lines) > maxLines {
 			return errTooMuchWork
 		}
-		return p.do(operator, args, depth)
+		return p.applyOperator(operator, args, depth)
 	})
 }
 
-// do carries one operator out. Operands that are missing or of the wrong kind count as zero.
-func (p *painter) do(operator string, args []operand, depth int) error {
+// applyOperator carries one operator out. Operands that are missing or of the wrong kind count as zero.
+func (p *painter) applyOperator(operator string, args []operand, depth int) error {
 	number := func(i int) float64 {
 		if i < len(args) {
 			return args[i].number
@@ -180,17 +180,17 @@ func (p *painter) do(operator string, args []operand, depth int) error {
 	case "T*":
 		p.moveLine(0, -s.leading)
 	case "Tj":
-		return p.show(args)
+		return p.showStrings(args)
 	case "'":
 		p.moveLine(0, -s.leading)
-		return p.show(args)
+		return p.showStrings(args)
 	case "\"":
 		s.wordSpace, s.charSpace = number(0), number(1)
 		p.moveLine(0, -s.leading)
-		return p.show(args)
+		return p.showStrings(args)
 	case "TJ":
 		if len(args) > 0 {
-			return p.show(args[0].list)
+			return p.showStrings(args[0].list)
 		}
 	case "Do":
 		return p.paintForm(args, depth)
@@ -222,8 +222,8 @@ func (p *painter) setFont(args []operand) error {
 	return p.doc.ctx.Err()
 }
 
-// show draws strings, with displacements between them in thousandths of the size.
-func (p *painter) show(list []operand) error {
+// showStrings draws strings, with displacements between them in thousandths of the size.
+func (p *painter) showStrings(list []operand) error {
 	s := &p.state
 	if s.font == nil {
 		return nil
@@ -237,9 +237,9 @@ func (p *painter) show(list []operand) error {
 			continue
 		}
 		for rest := item.text; rest != ""; {
-			code, length := s.font.next(rest)
+			code, length := s.font.nextCode(rest)
 			rest = rest[length:]
-			p.showGlyph(s.font.glyph(code, length), code == ' ' && length == 1)
+			p.showGlyph(s.font.lookupGlyph(code, length), code == ' ' && length == 1)
 			if p.doc.drawn%4096 == 0 && p.doc.ctx.Err() != nil {
 				return p.doc.ctx.Err()
 			}
@@ -261,8 +261,8 @@ func (p *painter) showGlyph(g glyph, isSpace bool) {
 	advance *= s.horizontalScale
 	at := matrix{s.size * s.horizontalScale, 0, 0, s.size, 0, s.rise}.multiply(p.text).multiply(s.ctm)
 	p.text = matrix{1, 0, 0, 1, advance, 0}.multiply(p.text)
-	if at.usable() {
-		p.layout.add(at, advance/(s.size*s.horizontalScale), g.text)
+	if at.isVisible() {
+		p.layout.addGlyph(at, advance/(s.size*s.horizontalScale), g.text)
 	}
 }
 
@@ -291,7 +291,7 @@ func (p *painter) paintForm(args []operand, depth int) error {
 		}
 		inner.state.ctm = m.multiply(inner.state.ctm)
 	}
-	return inner.paint(data, depth+1)
+	return inner.paintStream(data, depth+1)
 }
 
 // A matrix is the transformation [a b 0; c d 0; e f 1] of row vectors.
@@ -316,8 +316,8 @@ func (m matrix) multiply(n matrix) matrix {
 	}
 }
 
-// usable reports whether something that m transforms can be seen.
-func (m matrix) usable() bool {
+// isVisible reports whether something that m transforms can be seen.
+func (m matrix) isVisible() bool {
 	for _, v := range m {
 		if math.IsNaN(v) || math.Abs(v) > 1e7 {
 			return false

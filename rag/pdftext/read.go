@@ -94,7 +94,7 @@ func readPages(ctx context.Context, data []byte, maxBytes int64, watch *memoryWa
 	const most = 16 << 20 // bytes of one stream
 	d := document{ctx: ctx, maxBytes: min(maxBytes, most), work: 8 * maxBytes, fonts: map[string]*font{}}
 	pages := pageWalk{doc: &d, most: maxBytes, left: r.Trailer().Key("Size").Int64()}
-	if err := pages.walk(r.Trailer().Key("Root").Key("Pages"), pdf.Value{}, 0); err != nil {
+	if err := pages.walkPages(r.Trailer().Key("Root").Key("Pages"), pdf.Value{}, 0); err != nil {
 		return "", err
 	}
 	if d.unknown > d.drawn/2 {
@@ -115,8 +115,8 @@ type pageWalk struct {
 // maxTreeDepth is how deep trees of pages may be.
 const maxTreeDepth = 64
 
-// walk reads the pages below node, which inherit the resources.
-func (w *pageWalk) walk(node, resources pdf.Value, depth int) error {
+// walkPages reads the pages below node, which inherit the resources.
+func (w *pageWalk) walkPages(node, resources pdf.Value, depth int) error {
 	if w.left--; w.left < 0 || depth > maxTreeDepth {
 		return errPageLoop
 	}
@@ -128,7 +128,7 @@ func (w *pageWalk) walk(node, resources pdf.Value, depth int) error {
 	}
 	if kids := node.Key("Kids"); kids.Kind() == pdf.Array {
 		for i := range kids.Len() {
-			if err := w.walk(kids.Index(i), resources, depth+1); err != nil {
+			if err := w.walkPages(kids.Index(i), resources, depth+1); err != nil {
 				return err
 			}
 		}

@@ -181,14 +181,14 @@ func TestCharTable(t *testing.T) {
 		2 beginbfrange <10> <12> <0061> <20> <21> [<0066006C> <0031>] endbfrange
 		1 begincidrange <8100> <8102> 7 endcidrange endcmap`))
 	for code, want := range map[string]string{"\x01": "A", "\x80\x01": "😀", "\x10": "a", "\x12": "c", "\x13": "", "\x20": "fl", "\x21": "1", "\x22": ""} {
-		if n := table.next(code); n != len(code) || table.textOf(codeOf(code), n) != want {
+		if n := table.codeLength(code); n != len(code) || table.textOf(codeOf(code), n) != want {
 			t.Errorf("%x: %d bytes, text %q, want %q", code, n, table.textOf(codeOf(code), n), want)
 		}
 	}
-	if r, ok := table.find(0x8101, 2); !ok || r.glyph != 7 {
+	if r, ok := table.findRange(0x8101, 2); !ok || r.glyph != 7 {
 		t.Errorf("range %+v, %t", r, ok)
 	}
-	if n := table.next("\x80"); n != 1 {
+	if n := table.codeLength("\x80"); n != 1 {
 		t.Errorf("the first half of a code has %d bytes", n)
 	}
 }

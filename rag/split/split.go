@@ -39,7 +39,7 @@ func Text(text string, o Options) []string {
 	s.keep = slices.ContainsFunc(o.Separators, func(sep string) bool {
 		return strings.ContainsFunc(sep, func(r rune) bool { return !unicode.IsSpace(r) })
 	})
-	s.cut(text, o.Separators)
+	s.splitText(text, o.Separators)
 	return s.chunks
 }
 
@@ -49,30 +49,30 @@ type splitter struct {
 	chunks        []string
 }
 
-// cut divides text at the first separator that occurs, and what is still too long at those after it.
-func (s *splitter) cut(text string, separators []string) {
-	sep, rest := choose(text, separators)
+// splitText divides text at the first separator that occurs, and what is still too long at those after it.
+func (s *splitter) splitText(text string, separators []string) {
+	sep, rest := chooseSeparator(text, separators)
 	m := merger{splitter: s, glue: sep}
 	if s.keep {
 		m.glue = ""
 	}
-	for piece := range s.pieces(text, sep) {
+	for piece := range s.splitPieces(text, sep) {
 		if len(piece) < s.size {
-			m.add(piece)
+			m.addPiece(piece)
 			continue
 		}
-		m.flush()
+		m.flushChunk()
 		if len(rest) == 0 {
-			s.emit(piece)
+			s.addChunk(piece)
 		} else {
-			s.cut(piece, rest)
+			s.splitText(piece, rest)
 		}
 	}
-	m.flush()
+	m.flushChunk()
 }
 
-// choose returns the first separator in text and those that come after it. Without any, the last one stands for all.
-func choose(text string, separators []string) (sep string, rest []string) {
+// chooseSeparator returns the first separator in text and those that come after it. Without any, the last one stands for all.
+func chooseSeparator(text string, separators []string) (sep string, rest []string) {
 	for i, sep := range separators {
 		if sep == "" {
 			return "", nil
@@ -87,8 +87,8 @@ func choose(text string, separators []string) (sep string, rest []string) {
 	return "", nil
 }
 
-// pieces yields the parts of text between every sep, without empty ones. They are not collected: a text may have as many as it has letters.
-func (s *splitter) pieces(text, sep string) iter.Seq[string] {
+// splitPieces yields the parts of text between every sep, without empty ones. They are not collected: a text may have as many as it has letters.
+func (s *splitter) splitPieces(text, sep string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for text != "" {
 			end := len(text)
@@ -127,10 +127,10 @@ type merger struct {
 	total  int      // bytes of pieces
 }
 
-func (m *merger) add(piece string) {
+func (m *merger) addPiece(piece string) {
 	tooLong := func() bool { return m.total+len(piece)+len(m.pieces)*len(m.glue) > m.size }
 	if tooLong() && len(m.pieces) > 0 {
-		m.emit(strings.Join(m.pieces, m.glue))
+		m.addChunk(strings.Join(m.pieces, m.glue))
 		for m.total > m.overlap || tooLong() && m.total > 0 {
 			m.total -= len(m.pieces[0])
 			m.pieces = m.pieces[1:]
@@ -140,14 +140,14 @@ func (m *merger) add(piece string) {
 	m.total += len(piece)
 }
 
-// flush ends the chunk that is growing.
-func (m *merger) flush() {
-	m.emit(strings.Join(m.pieces, m.glue))
+// flushChunk ends the chunk that is growing.
+func (m *merger) flushChunk() {
+	m.addChunk(strings.Join(m.pieces, m.glue))
 	m.pieces, m.total = m.pieces[:0], 0
 }
 
-// emit adds a chunk. It is a copy, so that a small one does not keep the whole text in memory.
-func (s *splitter) emit(chunk string) {
+// addChunk adds a chunk. It is a copy, so that a small one does not keep the whole text in memory.
+func (s *splitter) addChunk(chunk string) {
 	if chunk = strings.TrimSpace(chunk); chunk != "" {
 		s.chunks = append(s.chunks, strings.Clone(chunk))
 	}

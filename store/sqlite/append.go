@@ -25,32 +25,32 @@ func (s *Store) Append(ctx context.Context, thread string, after int64, recs []g
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	err := s.patiently(ctx, func() error { return s.w.append(thread, after, recs) })
+	err := s.retryWhileBusy(ctx, func() error { return s.w.appendRecords(thread, after, recs) })
 	if err != nil {
-		return s.explain(fmt.Sprintf("append to thread %q", thread), err)
+		return s.explainError(fmt.Sprintf("append to thread %q", thread), err)
 	}
 	return nil
 }
 
-func (w *writer) append(thread string, after int64, recs []graph.Record) error {
+func (w *writer) appendRecords(thread string, after int64, recs []graph.Record) error {
 	switch {
 	case after < 0 || after > maxSeq:
 		return graph.ErrConflict
 	case after+int64(len(recs)) > maxSeq:
 		return fmt.Errorf("a thread holds at most %d records", int64(maxSeq))
-	case after > 0 && fits(recs) == len(recs):
-		return w.extend(thread, after, recs)
+	case after > 0 && countFitting(recs) == len(recs):
+		return w.insertRecords(thread, after, recs)
 	}
-	return w.transaction(func() error {
+	return w.runTransaction(func() error {
 		if after == 0 {
-			if err := w.found(thread, &recs[0]); err != nil {
+			if err := w.createThread(thread, &recs[0]); err != nil {
 				return err
 			}
 			after, recs = 1, recs[1:]
 		}
 		for len(recs) > 0 {
-			n := fits(recs)
-			if err := w.extend(thread, after, recs[:n]); err != nil {
+			n := countFitting(recs)
+			if err := w.insertRecords(thread, after, recs[:n]); err != nil {
 				return err
 			}
 			after, recs = after+int64(n), recs[n:]
@@ -59,8 +59,8 @@ func (w *writer) append(thread string, after int64, recs []graph.Record) error {
 	})
 }
 
-// fits returns how many of recs go into one statement: at least one.
-func fits(recs []graph.Record) int {
+// countFitting returns how many of recs go into one statement: at least one.
+func countFitting(recs []graph.Record) int {
 	bytes := 0
 	for i := range recs {
 		bytes += len(recs[i].Head) + len(recs[i].Data)
@@ -71,8 +71,8 @@ func fits(recs []graph.Record) int {
 	return len(recs)
 }
 
-// found creates a thread and its first record.
-func (w *writer) found(thread string, r *graph.Record) error {
+// createThread creates a thread and its first record.
+func (w *writer) createThread(thread string, r *graph.Record) error {
 	res, err := w.exec("INSERT INTO thread(name) VALUES(?) ON CONFLICT DO NOTHING", thread)
 	if err != nil {
 		return err
@@ -94,10 +94,10 @@ func (w *writer) found(thread string, r *graph.Record) error {
 	return err
 }
 
-// extend adds records to a thread in one statement.
-func (w *writer) extend(thread string, after int64, recs []graph.Record) error {
+// insertRecords adds records to a thread in one statement.
+func (w *writer) insertRecords(thread string, after int64, recs []graph.Record) error {
 	if w.insert[len(recs)] == "" {
-		w.insert[len(recs)] = insert(len(recs))
+		w.insert[len(recs)] = buildInsert(len(recs))
 	}
 	bytes := 0
 	for i := range recs {
@@ -115,7 +115,7 @@ func (w *writer) extend(thread string, after int64, recs []graph.Record) error {
 	if cap(w.heads) > batchBytes {
 		w.heads = nil
 	}
-	if taken(err) {
+	if isKeyTaken(err) {
 		return graph.ErrConflict
 	}
 	if err != nil {
@@ -129,13 +129,13 @@ func (w *writer) extend(thread string, after int64, recs []graph.Record) error {
 	return nil
 }
 
-// insert returns the statement that adds rows after record ?2 of thread ?1. It fails if
+// buildInsert returns the statement that adds rows after record ?2 of thread ?1. It fails if
 // the sequence number is taken. If the record or the thread is missing, the statement
 // for a single row fails too, because a key cannot be text, and the one for several
 // rows adds nothing. Both could be an INSERT … SELECT, but as that reads the table that
 // it writes, SQLite sends its rows through a temporary table, which makes a single row
 // a fifth more expensive.
-func insert(rows int) string {
+func buildInsert(rows int) string {
 	const into = "INSERT INTO record(id, kind, time, head, data) "
 	if rows == 1 {
 		return into + "VALUES(ifnull((SELECT p.id + 1 FROM thread t CROSS JOIN record p WHERE t.name = ?1 AND p.id = t.id << 32 | ?2), 'none'), ?3, ?4, ?5, ?6)"

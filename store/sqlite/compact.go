@@ -14,17 +14,17 @@ func (s *Store) Delete(ctx context.Context, threads ...string) error {
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	err := s.patiently(ctx, func() error {
-		return s.w.transaction(func() error {
+	err := s.retryWhileBusy(ctx, func() error {
+		return s.w.runTransaction(func() error {
 			for _, thread := range threads {
-				if err := s.w.prune(thread, maxSeq+1); err != nil {
+				if err := s.w.pruneThread(thread, maxSeq+1); err != nil {
 					return err
 				}
 			}
 			return nil
 		})
 	})
-	return s.explain(fmt.Sprintf("delete %d threads", len(threads)), err)
+	return s.explainError(fmt.Sprintf("delete %d threads", len(threads)), err)
 }
 
 // compactShare is the part of the file, in percent, that must be unused before Compact
@@ -42,12 +42,12 @@ func (s *Store) Compact(ctx context.Context) (before, after int64, err error) {
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	before = s.size()
-	err = s.patiently(ctx, s.w.compact)
-	return before, s.size(), s.explain("make the file smaller", err)
+	before = s.fileSize()
+	err = s.retryWhileBusy(ctx, s.w.compactFile)
+	return before, s.fileSize(), s.explainError("make the file smaller", err)
 }
 
-func (w *writer) compact() error {
+func (w *writer) compactFile() error {
 	if w.conn == nil {
 		return w.none
 	}
@@ -71,8 +71,8 @@ func (w *writer) compact() error {
 	return nil
 }
 
-// size returns the size of the file and its log, in bytes.
-func (s *Store) size() (n int64) {
+// fileSize returns the size of the file and its log, in bytes.
+func (s *Store) fileSize() (n int64) {
 	for _, path := range []string{s.path, s.path + "-wal"} {
 		if i, err := os.Stat(path); err == nil {
 			n += i.Size()

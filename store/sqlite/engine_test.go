@@ -81,9 +81,9 @@ func TestCrashAtEveryRecord(t *testing.T) {
 			g := looping(t, happened)
 			crash := &graphtest.Crash{Store: open(t, path), Limit: limit, Lost: lost}
 			_, err := drive(t, &graph.Runner{Graph: g, Store: crash})
-			if !crash.Crashed() {
+			if !crash.HasCrashed() {
 				if err != nil || limit < 10 {
-					t.Fatalf("without a crash, after %d records: %v", crash.Records(), err)
+					t.Fatalf("without a crash, after %d records: %v", crash.RecordCount(), err)
 				}
 				break
 			}

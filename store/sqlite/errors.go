@@ -31,13 +31,13 @@ var advice = map[int]string{
 	lib.SQLITE_TOOBIG:   "a value is larger than SQLite can hold (1 GB)",
 }
 
-// explain adds to an error what was tried, where, and what to do next. Conflicts and
+// explainError adds to an error what was tried, where, and what to do next. Conflicts and
 // the ends of contexts do not change.
-func (s *Store) explain(op string, err error) error {
+func (s *Store) explainError(op string, err error) error {
 	if err == nil || errors.Is(err, graph.ErrConflict) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	text := advice[code(err)]
+	text := advice[resultCode(err)]
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
 		text = advice[lib.SQLITE_CANTOPEN]
 	}
@@ -47,8 +47,8 @@ func (s *Store) explain(op string, err error) error {
 	return fmt.Errorf("sqlite: %s: %s: %w", op, s.path, err)
 }
 
-// code returns the primary result code of an error of SQLite, else 0.
-func code(err error) int {
+// resultCode returns the primary result code of an error of SQLite, else 0.
+func resultCode(err error) int {
 	var e *driver.Error
 	if errors.As(err, &e) {
 		return e.Code() & 0xff
@@ -56,14 +56,14 @@ func code(err error) int {
 	return 0
 }
 
-func busy(err error) bool {
-	c := code(err)
+func isBusy(err error) bool {
+	c := resultCode(err)
 	return c == lib.SQLITE_BUSY || c == lib.SQLITE_LOCKED
 }
 
-// taken reports whether a row's key was not free, or could not be computed because the
+// isKeyTaken reports whether a row's key was not free, or could not be computed because the
 // row before it is missing.
-func taken(err error) bool {
-	c := code(err)
+func isKeyTaken(err error) bool {
+	c := resultCode(err)
 	return c == lib.SQLITE_CONSTRAINT || c == lib.SQLITE_MISMATCH
 }

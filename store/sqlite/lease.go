@@ -16,26 +16,26 @@ var _ graph.Leaser = (*Store)(nil)
 func (s *Store) AcquireLease(ctx context.Context, thread, owner, over string, ttl time.Duration) (graph.Lease, error) {
 	const take = `INSERT INTO lease(name, owner, until) VALUES(?1, ?2, ?3)
 		ON CONFLICT(name) DO UPDATE SET owner = ?2, until = ?3 WHERE until <= ?4 OR owner IN (?2, ?5)`
-	return s.lease(ctx, "acquire", thread, func(now time.Time) (sql.Result, error) {
+	return s.changeLease(ctx, "acquire", thread, func(now time.Time) (sql.Result, error) {
 		return s.w.exec(take, thread, owner, now.Add(ttl).UnixMicro(), now.UnixMicro(), over)
 	}, owner, ttl)
 }
 
 // RenewLease implements graph.Leaser.
 func (s *Store) RenewLease(ctx context.Context, thread, owner string, ttl time.Duration) (graph.Lease, error) {
-	return s.lease(ctx, "renew", thread, func(now time.Time) (sql.Result, error) {
+	return s.changeLease(ctx, "renew", thread, func(now time.Time) (sql.Result, error) {
 		return s.w.exec("UPDATE lease SET until = ?3 WHERE name = ?1 AND owner = ?2", thread, owner, now.Add(ttl).UnixMicro())
 	}, owner, ttl)
 }
 
-// lease changes the lease of a thread and returns the lease after the change.
-func (s *Store) lease(ctx context.Context, what, thread string, change func(now time.Time) (sql.Result, error), owner string, ttl time.Duration) (l graph.Lease, err error) {
+// changeLease changes the lease of a thread and returns the lease after the change.
+func (s *Store) changeLease(ctx context.Context, what, thread string, change func(now time.Time) (sql.Result, error), owner string, ttl time.Duration) (l graph.Lease, err error) {
 	if err := ctx.Err(); err != nil {
 		return l, err
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	err = s.patiently(ctx, func() error {
+	err = s.retryWhileBusy(ctx, func() error {
 		now := time.Now()
 		res, err := change(now)
 		if err != nil {
@@ -48,7 +48,7 @@ func (s *Store) lease(ctx context.Context, what, thread string, change func(now 
 		l, err = s.readLease(thread)
 		return err
 	})
-	return l, s.explain(fmt.Sprintf("%s the lease of thread %q", what, thread), err)
+	return l, s.explainError(fmt.Sprintf("%s the lease of thread %q", what, thread), err)
 }
 
 // ReleaseLease implements graph.Leaser.
@@ -58,11 +58,11 @@ func (s *Store) ReleaseLease(ctx context.Context, thread, owner string) error {
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	err := s.patiently(ctx, func() error {
+	err := s.retryWhileBusy(ctx, func() error {
 		_, err := s.w.exec("DELETE FROM lease WHERE name = ? AND owner = ?", thread, owner)
 		return err
 	})
-	return s.explain(fmt.Sprintf("release the lease of thread %q", thread), err)
+	return s.explainError(fmt.Sprintf("release the lease of thread %q", thread), err)
 }
 
 // ReadLease implements graph.Leaser.
@@ -70,8 +70,8 @@ func (s *Store) ReadLease(ctx context.Context, thread string) (l graph.Lease, er
 	if s.old {
 		return l, ctx.Err()
 	}
-	err = s.query(ctx, func() error { l, err = s.readLease(thread); return err })
-	return l, s.explain(fmt.Sprintf("read the lease of thread %q", thread), err)
+	err = s.runQuery(ctx, func() error { l, err = s.readLease(thread); return err })
+	return l, s.explainError(fmt.Sprintf("read the lease of thread %q", thread), err)
 }
 
 func (s *Store) readLease(thread string) (graph.Lease, error) {

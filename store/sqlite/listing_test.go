@@ -33,7 +33,7 @@ func (w *weighing) Read(ctx context.Context, thread string, r graph.Range) iter.
 func TestAListingReadsNoState(t *testing.T) {
 	const steps = 10_000
 	s := openImpatient(t, filepath.Join(t.TempDir(), "runs.db"))
-	text := graph.Last[string]("text").Codec(graph.Codec[string]{
+	text := graph.Last[string]("text").WithCodec(graph.Codec[string]{
 		Tag:    "write-only",
 		Encode: func(b []byte, v string) ([]byte, error) { return append(b, v...), nil },
 		Decode: func([]byte) (string, error) { return "", errors.New("a listing has decoded a value") },

@@ -64,13 +64,13 @@ const basesOfSchema1 = "12, 14"
 // does not change such a file.
 func Open(path string) (*Store, error) {
 	s := &Store{path: path, patience: patience}
-	if err := s.open(path); err != nil {
-		return nil, s.explain("open", err)
+	if err := s.openFile(path); err != nil {
+		return nil, s.explainError("open", err)
 	}
 	return s, nil
 }
 
-func (s *Store) open(path string) error {
+func (s *Store) openFile(path string) error {
 	if path == "" {
 		return errors.New("the path is empty: name the file to keep journals in")
 	}
@@ -79,10 +79,10 @@ func (s *Store) open(path string) error {
 		return err
 	}
 	s.path = path
-	if err := create(path); err != nil {
+	if err := createFile(path); err != nil {
 		return err
 	}
-	c, err := driver.NewConnector(dsn(path))
+	c, err := driver.NewConnector(formatDSN(path))
 	if err != nil {
 		return err
 	}
@@ -90,14 +90,14 @@ func (s *Store) open(path string) error {
 	s.db.SetMaxOpenConns(readers + 1)
 	s.db.SetMaxIdleConns(readers + 1)
 	s.read.on = s.db
-	if err := s.patiently(context.Background(), s.connect); err != nil {
+	if err := s.retryWhileBusy(context.Background(), s.connectWriter); err != nil {
 		return errors.Join(err, s.db.Close())
 	}
 	return nil
 }
 
-// dsn returns a URI, so that no character of the path has a special meaning.
-func dsn(path string) string {
+// formatDSN returns a URI, so that no character of the path has a special meaning.
+func formatDSN(path string) string {
 	path = filepath.ToSlash(path)
 	if !strings.HasPrefix(path, "/") { // C:/…
 		path = "/" + path
@@ -115,7 +115,7 @@ func dsn(path string) string {
 // process uses: that would drop every lock of the process on it.
 var creating sync.Mutex
 
-func create(path string) error {
+func createFile(path string) error {
 	creating.Lock()
 	defer creating.Unlock()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -135,20 +135,20 @@ func create(path string) error {
 	return err
 }
 
-// connect opens the writer's connection, after it has checked whose file it is.
-func (s *Store) connect() (err error) {
+// connectWriter opens the writer's connection, after it has checked whose file it is.
+func (s *Store) connectWriter() (err error) {
 	ctx := context.Background()
 	c, err := s.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
-	s.w.use(c)
+	s.w.useConnection(c)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.w.close())
 		}
 	}()
-	found, err := check(ctx, c)
+	found, err := checkSchema(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -160,10 +160,10 @@ func (s *Store) connect() (err error) {
 		return fmt.Errorf("the file system does not allow a write-ahead log (journal mode %q): put the file on a local disk", mode)
 	}
 	if found == version {
-		return s.w.probe()
+		return s.w.checkWritable()
 	}
-	return s.w.transaction(func() error {
-		found, err := check(ctx, c) // another process may have created the schema first
+	return s.w.runTransaction(func() error {
+		found, err := checkSchema(ctx, c) // another process may have created the schema first
 		if err != nil || found == version {
 			return err
 		}
@@ -176,9 +176,9 @@ func (s *Store) connect() (err error) {
 	})
 }
 
-// check returns the version of this package's schema that the file has; 0 if it is
+// checkSchema returns the version of this package's schema that the file has; 0 if it is
 // empty.
-func check(ctx context.Context, c *sql.Conn) (found int64, err error) {
+func checkSchema(ctx context.Context, c *sql.Conn) (found int64, err error) {
 	var app, ver, tables int64
 	const q = "SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_application_id, pragma_user_version"
 	if err := c.QueryRowContext(ctx, q).Scan(&app, &ver, &tables); err != nil {

@@ -31,7 +31,7 @@ func TestQueryPlans(t *testing.T) {
 	for range s.Threads(t.Context(), "") {
 		break
 	}
-	texts := []string{insert(1), insert(3)}
+	texts := []string{buildInsert(1), buildInsert(3)}
 	for text := range s.read.byText {
 		texts = append(texts, text)
 	}

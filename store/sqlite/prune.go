@@ -15,13 +15,13 @@ func (s *Store) Prune(ctx context.Context, thread string, before int64) error {
 	}
 	s.w.mu.Lock()
 	defer s.w.mu.Unlock()
-	err := s.patiently(ctx, func() error {
-		return s.w.transaction(func() error { return s.w.prune(thread, before) })
+	err := s.retryWhileBusy(ctx, func() error {
+		return s.w.runTransaction(func() error { return s.w.pruneThread(thread, before) })
 	})
-	return s.explain(fmt.Sprintf("prune thread %q", thread), err)
+	return s.explainError(fmt.Sprintf("prune thread %q", thread), err)
 }
 
-func (w *writer) prune(thread string, before int64) error {
+func (w *writer) pruneThread(thread string, before int64) error {
 	if w.conn == nil {
 		return w.none
 	}

@@ -20,10 +20,10 @@ const (
 func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq2[graph.Record, error] {
 	return func(yield func(graph.Record, error) bool) {
 		var sp span
-		err := s.query(ctx, func() (err error) { sp, err = s.span(thread, r); return err })
+		err := s.runQuery(ctx, func() (err error) { sp, err = s.findSpan(thread, r); return err })
 		var page []graph.Record
 		for err == nil && sp.left > 0 {
-			err = s.query(ctx, func() (err error) { page, err = s.page(sp, page[:0]); return err })
+			err = s.runQuery(ctx, func() (err error) { page, err = s.readPage(sp, page[:0]); return err })
 			for i := range page {
 				if !yield(page[i], nil) {
 					return
@@ -32,17 +32,17 @@ func (s *Store) Read(ctx context.Context, thread string, r graph.Range) iter.Seq
 			sp.advance(int64(len(page)))
 		}
 		if err != nil {
-			yield(graph.Record{}, s.explain(fmt.Sprintf("read thread %q", thread), err))
+			yield(graph.Record{}, s.explainError(fmt.Sprintf("read thread %q", thread), err))
 		}
 	}
 }
 
-// query runs one query of an iteration, unless the iteration has ended.
-func (s *Store) query(ctx context.Context, f func() error) error {
+// runQuery runs one query of an iteration, unless the iteration has ended.
+func (s *Store) runQuery(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return s.patiently(ctx, f)
+	return s.retryWhileBusy(ctx, f)
 }
 
 // span is what an iteration still has to yield: left records of a thread, starting at
@@ -62,13 +62,13 @@ func (sp *span) advance(n int64) {
 	sp.at += n
 }
 
-// span returns what r selects at this moment.
-func (s *Store) span(thread string, r graph.Range) (span, error) {
+// findSpan returns what r selects at this moment.
+func (s *Store) findSpan(thread string, r graph.Range) (span, error) {
 	text := `SELECT t.id,
 		ifnull((SELECT min(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0),
 		ifnull((SELECT max(id) FROM record WHERE id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0), `
 	if r.FromSnapshot {
-		text += "ifnull((SELECT max(id) FROM record WHERE kind IN (" + s.bases() + ") AND id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0)"
+		text += "ifnull((SELECT max(id) FROM record WHERE kind IN (" + s.baseKinds() + ") AND id > t.id << 32 | ?2 AND id <= t.id << 32 | ?3) & 0xffffffff, 0)"
 	} else {
 		text += "0"
 	}
@@ -100,8 +100,8 @@ func (s *Store) span(thread string, r graph.Range) (span, error) {
 	return sp, err
 }
 
-// page reads the first records of sp into page, and at least one.
-func (s *Store) page(sp span, page []graph.Record) ([]graph.Record, error) {
+// readPage reads the first records of sp into page, and at least one.
+func (s *Store) readPage(sp span, page []graph.Record) ([]graph.Record, error) {
 	n := min(sp.left, pageRows)
 	from, to, order, data := sp.at, sp.at+n-1, "ASC", "data"
 	if sp.down {
@@ -132,7 +132,7 @@ func (s *Store) page(sp span, page []graph.Record) ([]graph.Record, error) {
 			return page, errChanged
 		}
 		rec.Seq = sp.at
-		unseal(&rec, kind)
+		decodeRow(&rec, kind)
 		page = append(page, rec)
 		bytes += len(rec.Head) + len(rec.Data)
 	}

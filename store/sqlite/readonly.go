@@ -20,7 +20,7 @@ func OpenReadOnly(path string) (*Store, error) {
 	s := &Store{path: path, patience: patience, readOnly: true}
 	s.w.none = errReadOnly
 	if err := s.openReadOnly(); err != nil {
-		return nil, s.explain("open for reading", err)
+		return nil, s.explainError("open for reading", err)
 	}
 	return s, nil
 }
@@ -52,7 +52,7 @@ func (s *Store) openReadOnly() (err error) {
 
 // connectReadOnly opens the file with options of SQLite, and checks whose file it is.
 func (s *Store) connectReadOnly(options string) (err error) {
-	c, err := driver.NewConnector(dsn(s.path) + options)
+	c, err := driver.NewConnector(formatDSN(s.path) + options)
 	if err != nil {
 		return err
 	}
@@ -65,13 +65,13 @@ func (s *Store) connectReadOnly(options string) (err error) {
 	s.db.SetMaxOpenConns(readers)
 	s.db.SetMaxIdleConns(readers)
 	s.read.on = s.db
-	return s.patiently(context.Background(), func() error {
+	return s.retryWhileBusy(context.Background(), func() error {
 		c, err := s.db.Conn(context.Background())
 		if err != nil {
 			return err
 		}
 		defer c.Close()
-		found, err := check(context.Background(), c)
+		found, err := checkSchema(context.Background(), c)
 		if err == nil && found == 0 {
 			err = errors.New("the file is empty: no journal was ever written to it")
 		}

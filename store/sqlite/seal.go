@@ -51,10 +51,10 @@ func headBytes(r *graph.Record) int {
 	return len(r.Head)
 }
 
-// unseal reads kind, head and checksum of a record from its row. A row that this
+// decodeRow reads kind, head and checksum of a record from its row. A row that this
 // package cannot have written is damaged: its record gets a checksum that does not
 // match.
-func unseal(r *graph.Record, kind int64) {
+func decodeRow(r *graph.Record, kind int64) {
 	r.Kind = graph.Kind(kind)
 	if kind&^(narrow-1) == sealed {
 		r.Kind &^= sealed

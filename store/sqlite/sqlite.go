@@ -42,8 +42,8 @@ type Store struct {
 	old      bool // read-only, and with schema 1
 }
 
-// bases returns the kinds that the index of snapshots covers.
-func (s *Store) bases() string {
+// baseKinds returns the kinds that the index of snapshots covers.
+func (s *Store) baseKinds() string {
 	if s.old {
 		return basesOfSchema1
 	}
@@ -59,7 +59,7 @@ func (s *Store) Close() error {
 	defer s.w.mu.Unlock()
 	if s.readOnly {
 		s.w.none = errClosed
-		return s.explain("close", errors.Join(s.read.close(), s.db.Close()))
+		return s.explainError("close", errors.Join(s.read.close(), s.db.Close()))
 	}
 	if s.w.conn == nil {
 		return nil
@@ -68,17 +68,17 @@ func (s *Store) Close() error {
 	// part to them: the last process that closes the file does the rest.
 	_, err := s.w.conn.ExecContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)")
 	err = errors.Join(err, s.w.close(), s.read.close(), s.db.Close())
-	return s.explain("close", err)
+	return s.explainError("close", err)
 }
 
-// patiently calls f until the file is not locked, the Store's patience has ended or ctx
+// retryWhileBusy calls f until the file is not locked, the Store's patience has ended or ctx
 // is cancelled. SQLite itself waits for busyTimeout in each call.
-func (s *Store) patiently(ctx context.Context, f func() error) error {
+func (s *Store) retryWhileBusy(ctx context.Context, f func() error) error {
 	err := f()
-	if !busy(err) {
+	if !isBusy(err) {
 		return err
 	}
-	for start := time.Now(); busy(err) && time.Since(start) < s.patience; err = f() {
+	for start := time.Now(); isBusy(err) && time.Since(start) < s.patience; err = f() {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()

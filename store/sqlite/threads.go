@@ -33,17 +33,17 @@ LIMIT ?`
 // iteration may or may not be in it.
 func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.ThreadInfo, error] {
 	return func(yield func(graph.ThreadInfo, error) bool) {
-		below := successor(prefix)
+		below := prefixUpperBound(prefix)
 		for size := firstThreads; ; size = min(size*moreThreads, maxThreads) {
 			var page []graph.ThreadInfo
-			err := s.query(ctx, func() (err error) { page, err = s.threads(prefix, below, size); return err })
+			err := s.runQuery(ctx, func() (err error) { page, err = s.readThreads(prefix, below, size); return err })
 			for _, t := range page {
 				if !yield(t, nil) {
 					return
 				}
 			}
 			if err != nil {
-				yield(graph.ThreadInfo{}, s.explain(fmt.Sprintf("list threads %q", prefix), err))
+				yield(graph.ThreadInfo{}, s.explainError(fmt.Sprintf("list threads %q", prefix), err))
 			}
 			if err != nil || len(page) < size {
 				return
@@ -53,9 +53,9 @@ func (s *Store) Threads(ctx context.Context, prefix string) iter.Seq2[graph.Thre
 	}
 }
 
-// successor returns the bound above all names with the prefix: a string, or if there is
+// prefixUpperBound returns the bound above all names with the prefix: a string, or if there is
 // none a blob, which SQLite sorts after every string.
-func successor(prefix string) any {
+func prefixUpperBound(prefix string) any {
 	b := []byte(prefix)
 	for i := len(b) - 1; i >= 0; i-- {
 		if b[i] < 0xff {
@@ -66,7 +66,7 @@ func successor(prefix string) any {
 	return []byte{0}
 }
 
-func (s *Store) threads(from string, below any, limit int) ([]graph.ThreadInfo, error) {
+func (s *Store) readThreads(from string, below any, limit int) ([]graph.ThreadInfo, error) {
 	text := listThreads
 	if s.old {
 		text = strings.ReplaceAll(text, "LEFT JOIN lease", "LEFT JOIN (SELECT NULL AS name, NULL AS owner, NULL AS until)")
@@ -91,8 +91,8 @@ func (s *Store) threads(from string, below any, limit int) ([]graph.ThreadInfo, 
 			return page, err
 		}
 		f.Seq, l.Seq = f.Seq&maxSeq, l.Seq&maxSeq
-		unseal(f, first)
-		unseal(l, last)
+		decodeRow(f, first)
+		decodeRow(l, last)
 		t.Head, t.Lease = l.Seq, leaseOf(owner.String, until.Int64)
 		page = append(page, t)
 	}

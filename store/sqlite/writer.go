@@ -20,7 +20,7 @@ type writer struct {
 	heads  []byte // of the records of one statement
 }
 
-func (w *writer) use(c *sql.Conn) {
+func (w *writer) useConnection(c *sql.Conn) {
 	w.conn, w.stmts = c, &statements{on: c}
 }
 
@@ -41,9 +41,9 @@ func (w *writer) exec(text string, args ...any) (sql.Result, error) {
 	return st.ExecContext(context.Background(), args...)
 }
 
-// transaction stores all changes of f or none. It waits for the file's lock only at its
+// runTransaction stores all changes of f or none. It waits for the file's lock only at its
 // beginning.
-func (w *writer) transaction(f func() error) error {
+func (w *writer) runTransaction(f func() error) error {
 	if _, err := w.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
@@ -57,11 +57,11 @@ func (w *writer) transaction(f func() error) error {
 	return err
 }
 
-// probe detects immediately, and not at the first record, that the file cannot be
+// checkWritable detects immediately, and not at the first record, that the file cannot be
 // written. A lock of another process is not an error here. (BEGIN IMMEDIATE is not
 // enough: SQLite turns it into BEGIN if it cannot write.)
-func (w *writer) probe() error {
-	if _, err := w.exec("DELETE FROM record WHERE id = 0"); !busy(err) {
+func (w *writer) checkWritable() error {
+	if _, err := w.exec("DELETE FROM record WHERE id = 0"); !isBusy(err) {
 		return err
 	}
 	return nil

@@ -18,8 +18,8 @@ type param struct {
 	about    string
 }
 
-// schema is the JSON Schema of arguments, with the properties in order.
-func schema(params []param) json.RawMessage {
+// argumentSchema is the JSON Schema of arguments, with the properties in order.
+func argumentSchema(params []param) json.RawMessage {
 	var properties []string
 	required := []string{}
 	for _, p := range params {
@@ -44,9 +44,9 @@ func jsonText(s string) string {
 // arguments are the values of a call, by the parameter's name.
 type arguments map[string]string
 
-// parse reads the arguments of a call. A number may come as text, and the other
+// parseArguments reads the arguments of a call. A number may come as text, and the other
 // way round: models do both.
-func parse(params []param, raw json.RawMessage) (arguments, error) {
+func parseArguments(params []param, raw json.RawMessage) (arguments, error) {
 	given := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(raw)) > 0 {
 		if err := json.Unmarshal(raw, &given); err != nil {
@@ -55,14 +55,14 @@ func parse(params []param, raw json.RawMessage) (arguments, error) {
 	}
 	a := arguments{}
 	for _, p := range params {
-		value, ok := p.find(given)
+		value, ok := p.findValue(given)
 		if !ok {
 			if p.required {
 				return nil, fmt.Errorf("the argument %s is missing", p.name)
 			}
 			continue
 		}
-		text, err := p.text(value)
+		text, err := p.valueText(value)
 		if err != nil {
 			return nil, err
 		}
@@ -71,8 +71,8 @@ func parse(params []param, raw json.RawMessage) (arguments, error) {
 	return a, nil
 }
 
-// find takes the value under any of the names; null is no value.
-func (p param) find(given map[string]json.RawMessage) (json.RawMessage, bool) {
+// findValue takes the value under any of the names; null is no value.
+func (p param) findValue(given map[string]json.RawMessage) (json.RawMessage, bool) {
 	for _, name := range []string{p.name, p.alias, strings.ReplaceAll(p.name, "_", "-")} {
 		if value, ok := given[name]; ok && name != "" && string(value) != "null" {
 			return value, true
@@ -81,7 +81,7 @@ func (p param) find(given map[string]json.RawMessage) (json.RawMessage, bool) {
 	return nil, false
 }
 
-func (p param) text(value json.RawMessage) (string, error) {
+func (p param) valueText(value json.RawMessage) (string, error) {
 	var text string
 	if json.Unmarshal(value, &text) != nil {
 		text = string(value)
@@ -94,8 +94,8 @@ func (p param) text(value json.RawMessage) (string, error) {
 	return text, nil
 }
 
-// number is the value of a parameter, or what stands for it.
-func (a arguments) number(name string, otherwise int) int {
+// intValue is the value of a parameter, or what stands for it.
+func (a arguments) intValue(name string, otherwise int) int {
 	n, err := strconv.Atoi(strings.TrimSpace(a[name]))
 	if err != nil {
 		return otherwise
@@ -103,9 +103,9 @@ func (a arguments) number(name string, otherwise int) int {
 	return n
 }
 
-// clip keeps the beginning and the end of a text that is too long.
-func (h Host) clip(text string) string {
-	limit := h.limit()
+// clipOutput keeps the beginning and the end of a text that is too long.
+func (h Host) clipOutput(text string) string {
+	limit := h.outputLimit()
 	if len(text) <= limit {
 		return text
 	}

@@ -61,8 +61,8 @@ type Host struct {
 // endings are what files of tools end in.
 var endings = []string{".sh", ".py", ".ts", ".js"}
 
-// Names are the names of all tools, sorted.
-func Names() []string {
+// ToolNames are the names of all tools, sorted.
+func ToolNames() []string {
 	names := make([]string, len(definitions))
 	for i, d := range definitions {
 		names[i] = d.name
@@ -76,13 +76,13 @@ func Names() []string {
 func Lookup(name string, h Host) (tool.Tool, bool) {
 	name = trimEnding(name)
 	if slices.Contains(webSearchNames, name) {
-		return webSearch(name, h).tool(h), true
+		return webSearch(name, h).buildTool(h), true
 	}
 	i := slices.IndexFunc(definitions, func(d definition) bool { return d.name == name })
 	if i < 0 {
 		return tool.Tool{}, false
 	}
-	return definitions[i].tool(h), true
+	return definitions[i].buildTool(h), true
 }
 
 // A definition is one tool.
@@ -100,20 +100,20 @@ type definition struct {
 // definitions are all tools.
 var definitions = slices.Concat(fileTools, findTools, commandTools, webTools, searchTools, messageTools, localTools)
 
-// tool puts a definition to work for a host.
-func (d definition) tool(h Host) tool.Tool {
+// buildTool puts a definition to work for a host.
+func (d definition) buildTool(h Host) tool.Tool {
 	return tool.Tool{
-		Name: d.name, Description: d.about, Schema: schema(d.params),
+		Name: d.name, Description: d.about, Schema: argumentSchema(d.params),
 		Effect: d.effect, Parallel: d.parallel, Polls: d.polls,
 		Touches: func(raw json.RawMessage) (tool.Touch, error) {
-			a, err := parse(d.params, raw)
+			a, err := parseArguments(d.params, raw)
 			if err != nil || d.touches == nil {
 				return tool.Touch{}, err
 			}
 			return d.touches(h, a)
 		},
 		Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
-			a, err := parse(d.params, c.Args)
+			a, err := parseArguments(d.params, c.Args)
 			if err != nil {
 				return tool.Result{}, err
 			}
@@ -122,8 +122,8 @@ func (d definition) tool(h Host) tool.Tool {
 	}
 }
 
-// env is a setting, "" where there is none.
-func (h Host) env(name string) string {
+// envValue is a setting, "" where there is none.
+func (h Host) envValue(name string) string {
 	for _, entry := range slices.Backward(h.Env) {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
 			return v
@@ -132,9 +132,9 @@ func (h Host) env(name string) string {
 	return ""
 }
 
-// path is a path as the system takes it. ~ stands for the home directory.
-func (h Host) path(p string) string {
-	if home := h.env("HOME"); home != "" && (p == "~" || strings.HasPrefix(p, "~/")) {
+// resolvePath is a path as the system takes it. ~ stands for the home directory.
+func (h Host) resolvePath(p string) string {
+	if home := h.envValue("HOME"); home != "" && (p == "~" || strings.HasPrefix(p, "~/")) {
 		p = filepath.Join(home, p[1:])
 	}
 	if filepath.IsAbs(p) {
@@ -143,21 +143,21 @@ func (h Host) path(p string) string {
 	return filepath.Join(h.Workspace, p)
 }
 
-func (h Host) limit() int {
+func (h Host) outputLimit() int {
 	if h.Limit > 0 {
 		return h.Limit
 	}
 	return DefaultLimit
 }
 
-func (h Host) timeout() time.Duration {
+func (h Host) programTimeout() time.Duration {
 	if h.Timeout > 0 {
 		return h.Timeout
 	}
 	return DefaultTimeout
 }
 
-func (h Host) now() time.Time {
+func (h Host) currentTime() time.Time {
 	if h.Now != nil {
 		return h.Now()
 	}

@@ -20,12 +20,12 @@ var commandTools = []definition{
 		name: "execute_command", about: "Run a shell command in the workspace and get what it prints.",
 		params: []param{{name: "command", required: true, about: "The command, as bash reads it"}},
 		touches: func(h Host, a arguments) (tool.Touch, error) {
-			if h.has("bash") {
+			if h.hasProgram("bash") {
 				return tool.Touch{Commands: []string{a["command"]}}, nil
 			}
 			return tool.Touch{Commands: []string{"sh -c " + shellQuote(a["command"])}}, nil // which reads some texts in another way
 		},
-		run: command,
+		run: executeCommand,
 	},
 	{
 		name:   "execute_py_code",
@@ -34,7 +34,7 @@ var commandTools = []definition{
 		touches: func(_ Host, a arguments) (tool.Touch, error) {
 			return tool.Touch{Commands: []string{"python3 -c " + shellQuote(a["code"])}}, nil
 		},
-		run: python,
+		run: executePython,
 	},
 	{
 		name:   "execute_sql_code",
@@ -43,7 +43,7 @@ var commandTools = []definition{
 		touches: func(_ Host, a arguments) (tool.Touch, error) {
 			return tool.Touch{Commands: []string{"usql -c " + shellQuote(a["code"])}}, nil
 		},
-		run: sql,
+		run: executeSQL,
 	},
 	{
 		name: "query_jira_issues", about: "Find Jira issues with a JQL query, with the program jira.", effect: tool.ReadOnly, parallel: true,
@@ -52,24 +52,24 @@ var commandTools = []definition{
 			return tool.Touch{Commands: []string{"jira issue ls -q " + shellQuote(a["jql_query"]) + " --plain"}}, nil
 		},
 		run: func(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-			return missing(h.program(ctx, "query_jira_issues", proc.Command{Path: "jira", Args: []string{"issue", "ls", "-q", a["jql_query"], "--plain"}}))
+			return reportMissing(h.runProgram(ctx, "query_jira_issues", proc.Command{Path: "jira", Args: []string{"issue", "ls", "-q", a["jql_query"], "--plain"}}))
 		},
 	},
 }
 
 func shellQuote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
-func command(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+func executeCommand(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	c := proc.Command{Path: "bash", Args: []string{"-c", a["command"]}}
-	if !h.has("bash") {
+	if !h.hasProgram("bash") {
 		c.Path = "sh"
 	}
-	return missing(h.program(ctx, "execute_command", c))
+	return reportMissing(h.runProgram(ctx, "execute_command", c))
 }
 
-// has reports whether programs would find another one by its name.
-func (h Host) has(name string) bool {
-	path := h.env("PATH")
+// hasProgram reports whether programs would find another one by its name.
+func (h Host) hasProgram(name string) bool {
+	path := h.envValue("PATH")
 	if path == "" {
 		path = os.Getenv("PATH")
 	}
@@ -82,36 +82,36 @@ func (h Host) has(name string) bool {
 //go:embed run.py
 var runPython string
 
-func python(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+func executePython(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	c := proc.Command{Path: "python3", Args: []string{"-c", runPython}, Stdin: []byte(a["code"])}
-	result, err := h.program(ctx, "execute_py_code", c)
+	result, err := h.runProgram(ctx, "execute_py_code", c)
 	if errors.Is(err, exec.ErrNotFound) {
 		c.Path = "python"
-		result, err = h.program(ctx, "execute_py_code", c)
+		result, err = h.runProgram(ctx, "execute_py_code", c)
 	}
-	return missing(result, err)
+	return reportMissing(result, err)
 }
 
-func sql(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-	dsn := h.env("USQL_DSN")
+func executeSQL(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+	dsn := h.envValue("USQL_DSN")
 	if dsn == "" {
-		return tool.Failed("the environment variable USQL_DSN, which names the database, is not set"), nil
+		return tool.FailedResult("the environment variable USQL_DSN, which names the database, is not set"), nil
 	}
-	return missing(h.program(ctx, "execute_sql_code", proc.Command{Path: "usql", Args: []string{"-c", a["code"], dsn}}))
+	return reportMissing(h.runProgram(ctx, "execute_sql_code", proc.Command{Path: "usql", Args: []string{"-c", a["code"], dsn}}))
 }
 
-// missing tells the model of a program that is not there; other errors stay.
-func missing(r tool.Result, err error) (tool.Result, error) {
+// reportMissing tells the model of a program that is not there; other errors stay.
+func reportMissing(r tool.Result, err error) (tool.Result, error) {
 	if e, ok := errors.AsType[*proc.StartError](err); ok {
-		return tool.Failed("Unable to run %s, %v", e.Path, e.Err), nil
+		return tool.FailedResult("Unable to run %s, %v", e.Path, e.Err), nil
 	}
 	return r, err
 }
 
-// program runs a child in the workspace and tells what it wrote. A child that
+// runProgram runs a child in the workspace and tells what it wrote. A child that
 // could not be started is an error, one that failed a result.
-func (h Host) program(ctx context.Context, name string, c proc.Command) (tool.Result, error) {
-	c.Dir, c.Env, c.Timeout, c.Limit = h.Workspace, h.childEnv(), h.timeout(), h.limit()
+func (h Host) runProgram(ctx context.Context, name string, c proc.Command) (tool.Result, error) {
+	c.Dir, c.Env, c.Timeout, c.Limit = h.Workspace, h.childEnv(), h.programTimeout(), h.outputLimit()
 	res, err := proc.Run(ctx, c)
 	output := string(proc.StripEscapes(res.Stdout))
 	stderr := strings.TrimSpace(string(proc.StripEscapes(res.Stderr)))
@@ -140,14 +140,14 @@ func (h Host) program(ctx context.Context, name string, c proc.Command) (tool.Re
 	if len(told) == 0 {
 		return tool.Result{}, nil
 	}
-	result := tool.JSON(told)
+	result := tool.JSONResult(told)
 	result.Error = err != nil
 	return result, nil
 }
 
 // childEnv is the environment of programs. Many refuse to work without TERM.
 func (h Host) childEnv() []string {
-	if h.env("TERM") != "" {
+	if h.envValue("TERM") != "" {
 		return h.Env
 	}
 	return append(h.Env[:len(h.Env):len(h.Env)], "TERM=dumb")

@@ -16,7 +16,7 @@ import (
 )
 
 func TestExecuteCommand(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := place(t, map[string]string{"a": "x"})
 	h.Env = append(h.Env, "GIVEN=value")
 	for command, want := range map[string]string{
@@ -36,7 +36,7 @@ func TestExecuteCommand(t *testing.T) {
 }
 
 func TestCommandsEnd(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := place(t, nil)
 	h.Timeout = 100 * time.Millisecond
 	if got := use(t, h, "execute_command", object{"command": "echo begun; sleep 60"}); got != `{"output":"begun\n","tool_call_error":"Tool call 'execute_command' timed out after 0.1s and was killed"}` {
@@ -72,7 +72,7 @@ func TestLongCommandOutput(t *testing.T) {
 }
 
 func TestExecutePython(t *testing.T) {
-	testneed.Programs(t, "python3")
+	testneed.RequirePrograms(t, "python3")
 	h := place(t, nil)
 	for code, want := range map[string]string{
 		"print('a')\n1 + 1":             "a\n2\n",

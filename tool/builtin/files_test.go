@@ -367,7 +367,7 @@ func TestTouches(t *testing.T) {
 }
 
 func TestEveryToolIsComplete(t *testing.T) {
-	names := builtin.Names()
+	names := builtin.ToolNames()
 	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) {
 		t.Errorf("not sorted, or twice: %v", names)
 	}

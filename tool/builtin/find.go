@@ -38,7 +38,7 @@ var findTools = []definition{
 			{name: "pattern", required: true, about: "Pattern of names or of paths, such as *.go or src/**/*_test.go"},
 			{name: "path", about: "Directory to look in, the workspace if not given"},
 		},
-		touches: readsTree, run: glob,
+		touches: readsTree, run: globFiles,
 	},
 	{
 		name: "fs_grep", effect: tool.ReadOnly, parallel: true,
@@ -48,7 +48,7 @@ var findTools = []definition{
 			{name: "path", about: "File or directory to search, the workspace if not given"},
 			{name: "include", about: "Pattern of the names of files to search, such as *.{ts,tsx}"},
 		},
-		touches: readsTree, run: grep,
+		touches: readsTree, run: grepFiles,
 	},
 }
 
@@ -57,7 +57,7 @@ func readsTree(h Host, a arguments) (tool.Touch, error) {
 	path := "."
 	if a["path"] != "" {
 		var err error
-		if path, err = h.given(a); err != nil {
+		if path, err = h.pathArgument(a); err != nil {
 			return tool.Touch{}, err
 		}
 	}
@@ -74,7 +74,7 @@ type search struct {
 	left    int                    // how many files and directories were hidden
 }
 
-func (h Host) search(tool string, skipped ...string) *search {
+func (h Host) newSearch(tool string, skipped ...string) *search {
 	s := &search{skipped: skipped}
 	if h.Hidden != nil {
 		s.hidden = h.Hidden(tool)
@@ -82,8 +82,8 @@ func (h Host) search(tool string, skipped ...string) *search {
 	return s
 }
 
-// note says what was left out.
-func (s *search) note() string {
+// describeSkipped says what was left out.
+func (s *search) describeSkipped() string {
 	switch s.left {
 	case 0:
 		return ""
@@ -94,25 +94,25 @@ func (s *search) note() string {
 }
 
 // A found file is one that fits, with what it is sorted by.
-type found struct {
+type foundFile struct {
 	path string
 	when time.Time
 }
 
-func glob(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+func globFiles(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	pattern := filepath.ToSlash(a["pattern"])
 	if !doublestar.ValidatePattern(pattern) {
-		return tool.Failed("%q is no pattern: a bracket or a brace is not closed", pattern), nil
+		return tool.FailedResult("%q is no pattern: a bracket or a brace is not closed", pattern), nil
 	}
-	root := h.path(a["path"])
-	var all []found
-	look := h.search("fs_glob", skippedDirs...)
-	err := look.walk(ctx, root, func(path string, d fs.DirEntry) error {
-		if !fits(root, path, pattern) {
+	root := h.resolvePath(a["path"])
+	var all []foundFile
+	look := h.newSearch("fs_glob", skippedDirs...)
+	err := look.walkFiles(ctx, root, func(path string, d fs.DirEntry) error {
+		if !matchesPattern(root, path, pattern) {
 			return nil
 		}
 		if info, err := d.Info(); err == nil {
-			all = append(all, found{path: path, when: info.ModTime()})
+			all = append(all, foundFile{path: path, when: info.ModTime()})
 		}
 		return nil
 	})
@@ -120,9 +120,9 @@ func glob(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 		return tool.Result{}, ctx.Err()
 	}
 	if err != nil {
-		return failed(a["path"], err)
+		return fileError(a["path"], err)
 	}
-	slices.SortFunc(all, func(x, y found) int {
+	slices.SortFunc(all, func(x, y foundFile) int {
 		if c := y.when.Compare(x.when); c != 0 {
 			return c
 		}
@@ -134,17 +134,17 @@ func glob(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 			fmt.Fprintf(&b, "(the newest %d of %d files; use a narrower pattern for the rest)\n", mostFound, len(all))
 			break
 		}
-		b.WriteString(h.shown(f.path) + "\n")
+		b.WriteString(h.displayPath(f.path) + "\n")
 	}
 	if len(all) == 0 {
 		b.WriteString("No files found")
 	}
-	return tool.Text(h.clip(b.String()) + look.note()), nil
+	return tool.TextResult(h.clipOutput(b.String()) + look.describeSkipped()), nil
 }
 
-// fits compares a path with a pattern: its name, where the pattern has no /, else
+// matchesPattern compares a path with a pattern: its name, where the pattern has no /, else
 // all of it below the root.
-func fits(root, path, pattern string) bool {
+func matchesPattern(root, path, pattern string) bool {
 	name := filepath.Base(path)
 	if strings.Contains(pattern, "/") {
 		rel, err := filepath.Rel(root, path)
@@ -160,9 +160,9 @@ func fits(root, path, pattern string) bool {
 	return doublestar.MatchUnvalidated(pattern, name)
 }
 
-// walk visits the files below a directory, or the one file. Links are not
+// walkFiles visits the files below a directory, or the one file. Links are not
 // followed, and what cannot be read is passed over.
-func (s *search) walk(ctx context.Context, root string, each func(path string, d fs.DirEntry) error) error {
+func (s *search) walkFiles(ctx context.Context, root string, each func(path string, d fs.DirEntry) error) error {
 	info, err := os.Stat(root)
 	if err != nil {
 		return err
@@ -203,43 +203,43 @@ func (s *search) walk(ctx context.Context, root string, each func(path string, d
 	})
 }
 
-// shown is a path as the model should name it: relative where it is in the
+// displayPath is a path as the model should name it: relative where it is in the
 // workspace.
-func (h Host) shown(path string) string {
+func (h Host) displayPath(path string) string {
 	if rel, err := filepath.Rel(h.Workspace, path); err == nil && filepath.IsLocal(rel) {
 		return rel
 	}
 	return path
 }
 
-func grep(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+func grepFiles(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	re, err := regexp.Compile(a["pattern"])
 	if err != nil {
-		return tool.Failed("the pattern is no regular expression: %v", err), nil
+		return tool.FailedResult("the pattern is no regular expression: %v", err), nil
 	}
 	include := a["include"]
 	if include != "" && !doublestar.ValidatePattern(include) {
-		return tool.Failed("%q is no pattern of names: a bracket or a brace is not closed", include), nil
+		return tool.FailedResult("%q is no pattern of names: a bracket or a brace is not closed", include), nil
 	}
-	root := h.path(a["path"])
+	root := h.resolvePath(a["path"])
 	hits := hits{host: h}
-	look := h.search("fs_grep", slices.Concat(skippedDirs, alsoNotSought)...)
-	err = look.walk(ctx, root, func(path string, d fs.DirEntry) error {
+	look := h.newSearch("fs_grep", slices.Concat(skippedDirs, alsoNotSought)...)
+	err = look.walkFiles(ctx, root, func(path string, d fs.DirEntry) error {
 		switch {
-		case !d.Type().IsRegular(), include != "" && !fits(root, path, include):
+		case !d.Type().IsRegular(), include != "" && !matchesPattern(root, path, include):
 			return nil
 		case path != root && slices.ContainsFunc(unsoughtFiles, func(p string) bool { return doublestar.MatchUnvalidated(p, d.Name()) }):
 			return nil
 		}
-		return hits.search(path, re)
+		return hits.searchFile(path, re)
 	})
 	if ctx.Err() != nil {
 		return tool.Result{}, ctx.Err()
 	}
 	if err != nil && err != fs.SkipAll {
-		return failed(a["path"], err)
+		return fileError(a["path"], err)
 	}
-	return tool.Text(h.clip(hits.text()) + look.note()), nil
+	return tool.TextResult(h.clipOutput(hits.formatHits()) + look.describeSkipped()), nil
 }
 
 // hits are the lines found so far.
@@ -250,11 +250,11 @@ type hits struct {
 	large []string // files that were not searched
 }
 
-// search looks through one file. It returns fs.SkipAll when there is enough.
-func (s *hits) search(path string, re *regexp.Regexp) error {
+// searchFile looks through one file. It returns fs.SkipAll when there is enough.
+func (s *hits) searchFile(path string, re *regexp.Regexp) error {
 	if info, err := os.Stat(path); err != nil || info.Size() > largestGrep {
 		if err == nil {
-			s.large = append(s.large, s.host.shown(path))
+			s.large = append(s.large, s.host.displayPath(path))
 		}
 		return nil
 	}
@@ -278,12 +278,12 @@ func (s *hits) search(path string, re *regexp.Regexp) error {
 		if cut {
 			shown += "... (truncated)"
 		}
-		fmt.Fprintf(&s.b, "%s:%d:%s\n", s.host.shown(path), number, shown)
+		fmt.Fprintf(&s.b, "%s:%d:%s\n", s.host.displayPath(path), number, shown)
 	}
 	return nil
 }
 
-func (s *hits) text() string {
+func (s *hits) formatHits() string {
 	if s.count > mostHits {
 		fmt.Fprintf(&s.b, "(the first %d lines; there are more: narrow the search)\n", mostHits)
 	}

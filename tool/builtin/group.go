@@ -38,14 +38,14 @@ var webSearchNames = []string{"web_search", "web_search_loki", "web_search_coyot
 // set; Tavily if none is.
 func webSearch(name string, h Host) definition {
 	chosen := "web_search_tavily"
-	if h.env("TAVILY_API_KEY") == "" && h.env("PERPLEXITY_API_KEY") != "" {
+	if h.envValue("TAVILY_API_KEY") == "" && h.envValue("PERPLEXITY_API_KEY") != "" {
 		chosen = "web_search_perplexity"
 	}
 	d := definitions[slices.IndexFunc(definitions, func(d definition) bool { return d.name == chosen })]
 	d.name, d.about = name, "Search the web, and get an answer."
-	if h.env("TAVILY_API_KEY") == "" && h.env("PERPLEXITY_API_KEY") == "" {
+	if h.envValue("TAVILY_API_KEY") == "" && h.envValue("PERPLEXITY_API_KEY") == "" {
 		d.run = func(context.Context, Host, arguments) (tool.Result, error) {
-			return tool.Failed("%s needs a key: set TAVILY_API_KEY or PERPLEXITY_API_KEY", name), nil
+			return tool.FailedResult("%s needs a key: set TAVILY_API_KEY or PERPLEXITY_API_KEY", name), nil
 		}
 	}
 	return d

@@ -11,7 +11,7 @@ var localTools = []definition{
 	{
 		name: "get_current_time", about: "Get the date, the time and the time zone.", effect: tool.ReadOnly, parallel: true, polls: true,
 		run: func(_ context.Context, h Host, _ arguments) (tool.Result, error) {
-			return tool.Text(h.now().Format(time.UnixDate)), nil
+			return tool.TextResult(h.currentTime().Format(time.UnixDate)), nil
 		},
 	},
 }

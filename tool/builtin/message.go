@@ -42,7 +42,7 @@ var messageTools = []definition{
 			{name: "to_number", required: true, about: "Number with + and the code of the country"},
 			{name: "message", required: true, about: "Text of the message"},
 		},
-		touches: service("send_twilio", twilioBase), run: sendTwilio,
+		touches: serviceTouches("send_twilio", twilioBase), run: sendTwilio,
 	},
 }
 
@@ -54,8 +54,8 @@ type mailServer struct {
 }
 
 func (h Host) mailServer() (mailServer, error) {
-	text := h.env("EMAIL_SMTP_ADDR")
-	s := mailServer{user: h.env("EMAIL_SMTP_USER"), password: h.env("EMAIL_SMTP_PASS")}
+	text := h.envValue("EMAIL_SMTP_ADDR")
+	s := mailServer{user: h.envValue("EMAIL_SMTP_USER"), password: h.envValue("EMAIL_SMTP_PASS")}
 	if text == "" || s.user == "" || s.password == "" {
 		return s, errors.New("mail needs the environment variables EMAIL_SMTP_ADDR, EMAIL_SMTP_USER and EMAIL_SMTP_PASS")
 	}
@@ -81,29 +81,29 @@ func sendMail(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	}
 	from, err := mail.ParseAddress(s.user)
 	if err != nil {
-		return tool.Failed("EMAIL_SMTP_USER is no address that mail can come from"), nil
+		return tool.FailedResult("EMAIL_SMTP_USER is no address that mail can come from"), nil
 	}
-	from.Name = h.env("EMAIL_SENDER_NAME")
+	from.Name = h.envValue("EMAIL_SENDER_NAME")
 	to, err := mail.ParseAddress(a["recipient"])
 	if err != nil {
-		return tool.Failed("%q is no address of mail", a["recipient"]), nil
+		return tool.FailedResult("%q is no address of mail", a["recipient"]), nil
 	}
 	if strings.ContainsAny(a["subject"], "\r\n") {
-		return tool.Failed("a subject is one line"), nil
+		return tool.FailedResult("a subject is one line"), nil
 	}
-	if err := s.deliver(ctx, from.Address, to.Address, h.letter(from, to, a)); err != nil {
+	if err := s.sendMessage(ctx, from.Address, to.Address, h.formatMessage(from, to, a)); err != nil {
 		if ctx.Err() != nil {
 			return tool.Result{}, context.Cause(ctx)
 		}
-		return tool.Failed("the mail was not sent: %v", err), nil
+		return tool.FailedResult("the mail was not sent: %v", err), nil
 	}
-	return tool.Text("Email sent to " + to.Address), nil
+	return tool.TextResult("Email sent to " + to.Address), nil
 }
 
-// letter is a message with its header.
-func (h Host) letter(from, to *mail.Address, a arguments) string {
+// formatMessage is a message with its header.
+func (h Host) formatMessage(from, to *mail.Address, a arguments) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\n", from, to, mime.QEncoding.Encode("utf-8", a["subject"]), h.now().Format(time.RFC1123Z))
+	fmt.Fprintf(&b, "From: %s\r\nTo: %s\r\nSubject: %s\r\nDate: %s\r\n", from, to, mime.QEncoding.Encode("utf-8", a["subject"]), h.currentTime().Format(time.RFC1123Z))
 	b.WriteString("MIME-Version: 1.0\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n")
 	w := quotedprintable.NewWriter(&b)
 	_, _ = w.Write([]byte(a["body"])) // a strings.Builder takes everything
@@ -111,8 +111,8 @@ func (h Host) letter(from, to *mail.Address, a arguments) string {
 	return b.String()
 }
 
-// deliver speaks to the server. The end of ctx cuts the connection.
-func (s mailServer) deliver(ctx context.Context, from, to, letter string) error {
+// sendMessage speaks to the server. The end of ctx cuts the connection.
+func (s mailServer) sendMessage(ctx context.Context, from, to, letter string) error {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.addr)
@@ -157,14 +157,14 @@ func (s mailServer) deliver(ctx context.Context, from, to, letter string) error 
 }
 
 func sendTwilio(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-	sid, token, from := h.env("TWILIO_ACCOUNT_SID"), h.env("TWILIO_AUTH_TOKEN"), h.env("TWILIO_FROM_NUMBER")
+	sid, token, from := h.envValue("TWILIO_ACCOUNT_SID"), h.envValue("TWILIO_AUTH_TOKEN"), h.envValue("TWILIO_FROM_NUMBER")
 	if sid == "" || token == "" || from == "" {
-		return tool.Failed("messages need the environment variables TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_FROM_NUMBER"), nil
+		return tool.FailedResult("messages need the environment variables TWILIO_ACCOUNT_SID, TWILIO_AUTH_TOKEN and TWILIO_FROM_NUMBER"), nil
 	}
 	if strings.HasPrefix(a["to_number"], "whatsapp:") && !strings.HasPrefix(from, "whatsapp:") {
 		from = "whatsapp:" + from
 	}
-	_, failure, bad, err := h.ask(ctx, request{
+	_, failure, bad, err := h.askService(ctx, request{
 		tool: "send_twilio", base: twilioBase, path: "/2010-04-01/Accounts/" + url.PathEscape(sid) + "/Messages.json",
 		kind: "application/x-www-form-urlencoded", user: sid, password: token,
 		body: url.Values{"From": {from}, "To": {a["to_number"]}, "Body": {a["message"]}}.Encode(),
@@ -172,5 +172,5 @@ func sendTwilio(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	if bad || err != nil {
 		return failure, err
 	}
-	return tool.Text("Message sent to " + a["to_number"]), nil
+	return tool.TextResult("Message sent to " + a["to_number"]), nil
 }

@@ -44,7 +44,7 @@ func TouchesNamed(name string, h Host) (func(args json.RawMessage) (tool.Touch, 
 	}
 	h.Hidden = nil // a script leaves nothing out
 	return func(raw json.RawMessage) (tool.Touch, error) {
-		a, err := d.foreign(raw)
+		a, err := d.parseForeign(raw)
 		if err == nil && d.touches != nil {
 			var touch tool.Touch
 			if touch, err = d.touches(h, a); err == nil {
@@ -58,9 +58,9 @@ func TouchesNamed(name string, h Host) (func(args json.RawMessage) (tool.Touch, 
 	}, true
 }
 
-// foreign reads the arguments of a call of a script. A list of one value is taken for
+// parseForeign reads the arguments of a call of a script. A list of one value is taken for
 // the value, as scripts do.
-func (d definition) foreign(raw json.RawMessage) (arguments, error) {
+func (d definition) parseForeign(raw json.RawMessage) (arguments, error) {
 	given := map[string]json.RawMessage{}
 	if len(raw) > 0 {
 		if err := json.Unmarshal(raw, &given); err != nil {
@@ -92,5 +92,5 @@ func (d definition) foreign(raw json.RawMessage) (arguments, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parse(d.params, plain)
+	return parseArguments(d.params, plain)
 }

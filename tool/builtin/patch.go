@@ -15,20 +15,20 @@ import (
 	"raddle.dev/tool"
 )
 
-func patch(_ context.Context, h Host, a arguments) (tool.Result, error) {
-	path := h.path(a["path"])
+func patchFile(_ context.Context, h Host, a arguments) (tool.Result, error) {
+	path := h.resolvePath(a["path"])
 	before, err := readFile(path)
 	if err != nil {
-		return failed(a["path"], err)
+		return fileError(a["path"], err)
 	}
 	after, hunks, err := applyPatch(string(before), a["contents"])
 	if err != nil {
-		return tool.Failed("%s is unchanged: %v", a["path"], err), nil
+		return tool.FailedResult("%s is unchanged: %v", a["path"], err), nil
 	}
-	if err := replace(path, after); err != nil {
-		return failed(a["path"], err)
+	if err := replaceFile(path, after); err != nil {
+		return fileError(a["path"], err)
 	}
-	return tool.Text(fmt.Sprintf("Applied %d hunks to %s.", hunks, a["path"])), nil
+	return tool.TextResult(fmt.Sprintf("Applied %d hunks to %s.", hunks, a["path"])), nil
 }
 
 // Preview is a unified diff of what a call of fs_write or fs_patch would change,
@@ -39,11 +39,11 @@ func Preview(h Host, c tool.Call, name string) string {
 	if i < 0 || name != "fs_write" && name != "fs_patch" {
 		return ""
 	}
-	a, err := parse(fileTools[i].params, c.Args)
+	a, err := parseArguments(fileTools[i].params, c.Args)
 	if err != nil {
 		return ""
 	}
-	old, err := readFile(h.path(a["path"]))
+	old, err := readFile(h.resolvePath(a["path"]))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return ""
 	}
@@ -74,17 +74,17 @@ func applyPatch(text, patch string) (string, int, error) {
 	}
 	if strings.Contains(text, "\r\n") && !strings.Contains(patch, "\r\n") {
 		for i := range hunks {
-			crlf(hunks[i].old)
-			crlf(hunks[i].new)
+			convertToCRLF(hunks[i].old)
+			convertToCRLF(hunks[i].new)
 		}
 	}
 	lines := splitLines(text)
 	var out strings.Builder
 	at := 0 // lines before this are done
 	for i, hk := range hunks {
-		found := find(lines, at, hk)
+		found := findHunk(lines, at, hk)
 		if found < 0 {
-			return "", 0, mismatch(lines, at, i, hk)
+			return "", 0, mismatchError(lines, at, i, hk)
 		}
 		for _, l := range lines[at:found] {
 			out.WriteString(l)
@@ -113,7 +113,7 @@ func splitLines(text string) []string {
 	return lines
 }
 
-func crlf(lines []string) {
+func convertToCRLF(lines []string) {
 	for i, l := range lines {
 		if body, ok := strings.CutSuffix(l, "\n"); ok {
 			lines[i] = body + "\r\n"
@@ -142,7 +142,7 @@ func parsePatch(patch string) ([]hunk, error) {
 			i++
 			continue
 		}
-		if err := hunks[len(hunks)-1].add(line, i); err != nil {
+		if err := hunks[len(hunks)-1].addLine(line, i); err != nil {
 			return nil, err
 		}
 	}
@@ -157,8 +157,8 @@ func parsePatch(patch string) ([]hunk, error) {
 	return hunks, nil
 }
 
-// add takes one line of the patch.
-func (hk *hunk) add(line string, i int) error {
+// addLine takes one line of the patch.
+func (hk *hunk) addLine(line string, i int) error {
 	if !strings.HasSuffix(line, "\n") {
 		line += "\n" // the end of the patch, not of the file
 	}
@@ -179,9 +179,9 @@ func (hk *hunk) add(line string, i int) error {
 	return nil
 }
 
-// find is the place of a hunk, at or behind a line: the nearest to where the
+// findHunk is the place of a hunk, at or behind a line: the nearest to where the
 // patch says it is, else the first.
-func find(lines []string, from int, hk hunk) int {
+func findHunk(lines []string, from int, hk hunk) int {
 	if len(hk.old) == 0 { // nothing to hold on to: where the patch says, else the end
 		if hk.line > 0 {
 			return min(max(hk.line, from), len(lines))
@@ -190,10 +190,10 @@ func find(lines []string, from int, hk hunk) int {
 	}
 	best := -1
 	for i := from; i+len(hk.old) <= len(lines); i++ {
-		if matching(lines[i:], hk.old) < len(hk.old) {
+		if countMatching(lines[i:], hk.old) < len(hk.old) {
 			continue
 		}
-		if best < 0 || hk.line > 0 && distance(i, hk.line-1) < distance(best, hk.line-1) {
+		if best < 0 || hk.line > 0 && lineDistance(i, hk.line-1) < lineDistance(best, hk.line-1) {
 			best = i
 		}
 		if hk.line == 0 {
@@ -203,11 +203,11 @@ func find(lines []string, from int, hk hunk) int {
 	return best
 }
 
-func distance(a, b int) int { return max(a-b, b-a) }
+func lineDistance(a, b int) int { return max(a-b, b-a) }
 
-// matching counts the lines that are the same from the beginning on. The last
+// countMatching counts the lines that are the same from the beginning on. The last
 // line of a file need not have a line break.
-func matching(lines, want []string) int {
+func countMatching(lines, want []string) int {
 	for i, w := range want {
 		if i >= len(lines) || lines[i] != w && (i != len(lines)-1 || lines[i]+"\n" != w) {
 			return i
@@ -216,12 +216,12 @@ func matching(lines, want []string) int {
 	return len(want)
 }
 
-// mismatch says why a hunk has no place: where it fits best, and what differs
+// mismatchError says why a hunk has no place: where it fits best, and what differs
 // there.
-func mismatch(lines []string, from, i int, hk hunk) error {
+func mismatchError(lines []string, from, i int, hk hunk) error {
 	best, most := -1, 0
 	for at := from; at < len(lines); at++ {
-		if n := matching(lines[at:], hk.old); n > most {
+		if n := countMatching(lines[at:], hk.old); n > most {
 			best, most = at, n
 		}
 	}

@@ -79,13 +79,13 @@ func TestSearchLeavesOutWhatIsDenied(t *testing.T) {
 	if err := os.Symlink(filepath.Join(h.Workspace, "secrets"), filepath.Join(h.Workspace, "link")); err != nil {
 		t.Fatal(err)
 	}
-	rules, err := permission.Load("rules.yaml", []byte("deny: ['any read(**/.env)', any read(secrets), fs_glob(c.*)]"))
+	rules, err := permission.LoadRules("rules.yaml", []byte("deny: ['any read(**/.env)', any read(secrets), fs_glob(c.*)]"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	policy := permission.Policy{Rules: []permission.Rules{rules}, Workspace: h.Workspace}
 	open := h
-	h.Hidden = policy.Hidden
+	h.Hidden = policy.HiddenFilter
 	const one, two = "(1 file or directory was left out: permission rules do not let this tool read it)", "(2 files or directories were left out: permission rules do not let this tool read them)"
 	for _, c := range []struct {
 		tool string

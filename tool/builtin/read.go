@@ -16,31 +16,31 @@ const (
 	largeFile = 50 << 10 // bytes from which on a file is called large
 )
 
-func read(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-	path := h.path(a["path"])
+func readPath(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+	path := h.resolvePath(a["path"])
 	info, err := os.Stat(path)
 	if err != nil {
-		return failed(a["path"], err)
+		return fileError(a["path"], err)
 	}
 	if info.IsDir() {
-		return listing(h, a["path"])
+		return listEntries(h, a["path"])
 	}
 	text, err := readFile(path)
 	if err != nil {
-		return failed(a["path"], err)
+		return fileError(a["path"], err)
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
-		return tool.Failed("%s is no text: it has %d bytes, some of them zero", a["path"], len(text)), nil
+		return tool.FailedResult("%s is no text: it has %d bytes, some of them zero", a["path"], len(text)), nil
 	}
-	offset, limit := max(a.number("offset", 1), 1), a.number("limit", readLines)
+	offset, limit := max(a.intValue("offset", 1), 1), a.intValue("limit", readLines)
 	if limit <= 0 {
 		limit = readLines
 	}
-	return tool.Text(h.clip(numbered(string(text), offset, limit))), nil
+	return tool.TextResult(h.clipOutput(numberLines(string(text), offset, limit))), nil
 }
 
-// numbered are some lines of a text with their numbers.
-func numbered(text string, offset, limit int) string {
+// numberLines are some lines of a text with their numbers.
+func numberLines(text string, offset, limit int) string {
 	var lines []string
 	if text != "" {
 		lines = strings.Split(strings.TrimSuffix(text, "\n"), "\n")
@@ -67,11 +67,11 @@ func numbered(text string, offset, limit int) string {
 	return b.String()
 }
 
-// listing is a directory with / behind the names of directories.
-func listing(h Host, path string) (tool.Result, error) {
-	entries, err := os.ReadDir(h.path(path))
+// listEntries is a directory with / behind the names of directories.
+func listEntries(h Host, path string) (tool.Result, error) {
+	entries, err := os.ReadDir(h.resolvePath(path))
 	if err != nil {
-		return failed(path, err)
+		return fileError(path, err)
 	}
 	var b strings.Builder
 	for _, e := range entries {
@@ -81,5 +81,5 @@ func listing(h Host, path string) (tool.Result, error) {
 		}
 		b.WriteByte('\n')
 	}
-	return tool.Text(h.clip(b.String())), nil
+	return tool.TextResult(h.clipOutput(b.String())), nil
 }

@@ -179,12 +179,12 @@ func (s *scenario) makeRules(rt *rapid.T) {
 	if allow != "" {
 		s.rules += "allow: ['" + allow + "']\n"
 	}
-	rules, err := permission.Load("rules.yaml", []byte(s.rules))
+	rules, err := permission.LoadRules("rules.yaml", []byte(s.rules))
 	if err != nil {
 		rt.Fatal(err)
 	}
 	s.policy = permission.Policy{Rules: []permission.Rules{rules}, Workspace: s.host.Workspace, Home: filepath.Join(s.base, "outside")}
-	s.host.Hidden = s.policy.Hidden
+	s.host.Hidden = s.policy.HiddenFilter
 }
 
 // means reports whether a pattern matches a file or a directory above it.

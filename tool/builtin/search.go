@@ -21,21 +21,21 @@ const (
 )
 
 var searchTools = []definition{
-	searching("search_wikipedia", "Get the introduction of the Wikipedia article that fits best.", wikipediaBase, wikipedia),
-	searching("search_arxiv", "Search arXiv for papers; the answer is an Atom feed.", arxivBase, arxiv),
-	searching("search_wolframalpha", "Ask Wolfram Alpha, for calculations and facts.", wolframBase, wolfram),
-	searching("web_search_perplexity", "Search the web with Perplexity, and get an answer.", perplexityBase, perplexity),
-	searching("web_search_tavily", "Search the web with Tavily, and get an answer.", tavilyBase, tavily),
+	searchDefinition("search_wikipedia", "Get the introduction of the Wikipedia article that fits best.", wikipediaBase, searchWikipedia),
+	searchDefinition("search_arxiv", "Search arXiv for papers; the answer is an Atom feed.", arxivBase, searchArxiv),
+	searchDefinition("search_wolframalpha", "Ask Wolfram Alpha, for calculations and facts.", wolframBase, searchWolfram),
+	searchDefinition("web_search_perplexity", "Search the web with Perplexity, and get an answer.", perplexityBase, searchPerplexity),
+	searchDefinition("web_search_tavily", "Search the web with Tavily, and get an answer.", tavilyBase, searchTavily),
 }
 
-func searching(name, about, base string, run func(context.Context, Host, arguments) (tool.Result, error)) definition {
+func searchDefinition(name, about, base string, run func(context.Context, Host, arguments) (tool.Result, error)) definition {
 	return definition{
 		name: name, about: about, effect: tool.ReadOnly, parallel: true,
-		params: []param{queryParam}, touches: service(name, base), run: run,
+		params: []param{queryParam}, touches: serviceTouches(name, base), run: run,
 	}
 }
 
-func wikipedia(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+func searchWikipedia(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	var answer struct {
 		Query struct {
 			Pages []struct{ Title, Extract string }
@@ -49,24 +49,24 @@ func wikipedia(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 		return failure, err
 	}
 	if len(answer.Query.Pages) == 0 {
-		return tool.Failed("Wikipedia has nothing about %s", a["query"]), nil
+		return tool.FailedResult("Wikipedia has nothing about %s", a["query"]), nil
 	}
 	page := answer.Query.Pages[0]
-	return tool.JSON(map[string]string{"title": page.Title, "output": h.clip(page.Extract)}), nil
+	return tool.JSONResult(map[string]string{"title": page.Title, "output": h.clipOutput(page.Extract)}), nil
 }
 
-func arxiv(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+func searchArxiv(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	most := 3
-	if n, err := strconv.Atoi(h.env("ARXIV_MAX_RESULTS")); err == nil && n > 0 {
+	if n, err := strconv.Atoi(h.envValue("ARXIV_MAX_RESULTS")); err == nil && n > 0 {
 		most = n
 	}
-	return h.plain(ctx, request{tool: "search_arxiv", base: arxivBase, path: "/api/query", query: url.Values{
+	return h.askText(ctx, request{tool: "search_arxiv", base: arxivBase, path: "/api/query", query: url.Values{
 		"search_query": {"all:" + a["query"]}, "max_results": {strconv.Itoa(most)},
 	}})
 }
 
-func wolfram(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-	key := h.env("WOLFRAM_API_ID")
+func searchWolfram(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+	key := h.envValue("WOLFRAM_API_ID")
 	if key == "" {
 		return noKey("WOLFRAM_API_ID")
 	}
@@ -100,15 +100,15 @@ func wolfram(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 			pods = append(pods, found)
 		}
 	}
-	return tool.JSON(pods), nil
+	return tool.JSONResult(pods), nil
 }
 
-func perplexity(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-	key := h.env("PERPLEXITY_API_KEY")
+func searchPerplexity(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+	key := h.envValue("PERPLEXITY_API_KEY")
 	if key == "" {
 		return noKey("PERPLEXITY_API_KEY")
 	}
-	model := h.env("PERPLEXITY_WEB_SEARCH_MODEL")
+	model := h.envValue("PERPLEXITY_WEB_SEARCH_MODEL")
 	if model == "" {
 		model = "sonar"
 	}
@@ -125,17 +125,17 @@ func perplexity(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 		return failure, err
 	}
 	if len(answer.Choices) == 0 {
-		return tool.Failed("Perplexity has no answer"), nil
+		return tool.FailedResult("Perplexity has no answer"), nil
 	}
 	text := answer.Choices[0].Message.Content
 	for i, c := range answer.Citations {
 		text += "\n[" + strconv.Itoa(i+1) + "] " + c
 	}
-	return tool.Text(h.clip(text)), nil
+	return tool.TextResult(h.clipOutput(text)), nil
 }
 
-func tavily(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-	key := h.env("TAVILY_API_KEY")
+func searchTavily(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+	key := h.envValue("TAVILY_API_KEY")
 	if key == "" {
 		return noKey("TAVILY_API_KEY")
 	}
@@ -156,17 +156,17 @@ func tavily(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	for _, r := range answer.Results {
 		b.WriteString("\n- " + r.Title + " " + r.URL)
 	}
-	return tool.Text(h.clip(strings.TrimSpace(b.String()))), nil
+	return tool.TextResult(h.clipOutput(strings.TrimSpace(b.String()))), nil
 }
 
 // askJSON reads the answer of a service into v.
 func (h Host) askJSON(ctx context.Context, r request, v any) (failure tool.Result, bad bool, err error) {
-	body, failure, bad, err := h.ask(ctx, r)
+	body, failure, bad, err := h.askService(ctx, r)
 	if bad || err != nil {
 		return failure, bad, err
 	}
 	if err := json.Unmarshal(body, v); err != nil {
-		return tool.Failed("the answer of the service is no JSON of the expected form: %v", err), true, nil
+		return tool.FailedResult("the answer of the service is no JSON of the expected form: %v", err), true, nil
 	}
 	return tool.Result{}, false, nil
 }
@@ -177,5 +177,5 @@ func jsonBody(v any) string {
 }
 
 func noKey(name string) (tool.Result, error) {
-	return tool.Failed("the environment variable %s, which holds the key of the service, is not set", name), nil
+	return tool.FailedResult("the environment variable %s, which holds the key of the service, is not set", name), nil
 }

@@ -35,37 +35,37 @@ var webTools = []definition{
 			}
 			return tool.Touch{Network: []string{u.Host}}, nil
 		},
-		run: fetch,
+		run: fetchPage,
 	},
 	{
 		name: "fetch_url_via_jina", about: "Get a page from the web as Markdown, through the reader of jina.ai.", effect: tool.ReadOnly, parallel: true,
-		params: []param{urlParam}, touches: service("fetch_url_via_jina", "https://r.jina.ai"),
+		params: []param{urlParam}, touches: serviceTouches("fetch_url_via_jina", "https://r.jina.ai"),
 		run: func(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 			if _, err := pageURL(a["url"]); err != nil {
 				return tool.Result{}, err
 			}
 			req := request{tool: "fetch_url_via_jina", base: "https://r.jina.ai", path: "/" + a["url"]}
-			if key := h.env("JINA_API_KEY"); key != "" {
+			if key := h.envValue("JINA_API_KEY"); key != "" {
 				req.header = map[string]string{"Authorization": "Bearer " + key}
 			}
-			return h.plain(ctx, req)
+			return h.askText(ctx, req)
 		},
 	},
 	{
 		name: "get_current_weather", about: "Get the weather of a place now.", effect: tool.ReadOnly, parallel: true, polls: true,
 		params:  []param{{name: "location", required: true, about: "A town, such as London"}},
-		touches: service("get_current_weather", "https://wttr.in"),
+		touches: serviceTouches("get_current_weather", "https://wttr.in"),
 		run: func(ctx context.Context, h Host, a arguments) (tool.Result, error) {
-			return h.plain(ctx, request{tool: "get_current_weather", base: "https://wttr.in", path: "/" + url.PathEscape(a["location"]),
+			return h.askText(ctx, request{tool: "get_current_weather", base: "https://wttr.in", path: "/" + url.PathEscape(a["location"]),
 				query: url.Values{"format": {"4"}, "M": {""}}})
 		},
 	},
 }
 
-// service is what a tool touches that asks one service.
-func service(name, base string) func(Host, arguments) (tool.Touch, error) {
+// serviceTouches is what a tool touches that asks one service.
+func serviceTouches(name, base string) func(Host, arguments) (tool.Touch, error) {
 	return func(h Host, _ arguments) (tool.Touch, error) {
-		u, err := url.Parse(h.base(name, base))
+		u, err := url.Parse(h.serviceURL(name, base))
 		if err != nil {
 			return tool.Touch{}, err
 		}
@@ -73,7 +73,7 @@ func service(name, base string) func(Host, arguments) (tool.Touch, error) {
 	}
 }
 
-func (h Host) base(name, base string) string {
+func (h Host) serviceURL(name, base string) string {
 	if b := h.Base[name]; b != "" {
 		return strings.TrimSuffix(b, "/")
 	}
@@ -88,9 +88,9 @@ func pageURL(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// fetch gets a page. A redirection to another host is told, not followed: the
+// fetchPage gets a page. A redirection to another host is told, not followed: the
 // permission was for this one.
-func fetch(ctx context.Context, h Host, a arguments) (tool.Result, error) {
+func fetchPage(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 	u, err := pageURL(a["url"])
 	if err != nil {
 		return tool.Result{}, err
@@ -100,43 +100,43 @@ func fetch(ctx context.Context, h Host, a arguments) (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	req.Header.Set("Accept", "text/html, text/*;q=0.9, application/json;q=0.9, */*;q=0.5")
-	body, resp, err := h.exchange(req)
+	body, resp, err := h.sendRequest(req)
 	if err != nil {
-		return h.unreachable(ctx, u.Host, err)
+		return h.reportUnreachable(ctx, u.Host, err)
 	}
 	if to := resp.Header.Get("Location"); resp.StatusCode >= 300 && resp.StatusCode < 400 && to != "" {
 		if next, err := resp.Request.URL.Parse(to); err == nil {
 			to = next.String()
 		}
-		return tool.Failed("%s redirects to another host: fetch %s", a["url"], to), nil
+		return tool.FailedResult("%s redirects to another host: fetch %s", a["url"], to), nil
 	}
-	text, err := readable(body, resp.Header.Get("Content-Type"), u)
+	text, err := pageText(body, resp.Header.Get("Content-Type"), u)
 	if err != nil {
-		return tool.Failed("%s: %v", a["url"], err), nil
+		return tool.FailedResult("%s: %v", a["url"], err), nil
 	}
 	if resp.StatusCode >= 400 {
-		return tool.Failed("%s answers %s: %s", a["url"], resp.Status, shortened(text)), nil
+		return tool.FailedResult("%s answers %s: %s", a["url"], resp.Status, shortenFailure(text)), nil
 	}
-	return tool.Text(h.clip(text)), nil
+	return tool.TextResult(h.clipOutput(text)), nil
 }
 
-// readable is a page as text.
-func readable(body []byte, contentType string, u *url.URL) (string, error) {
+// pageText is a page as text.
+func pageText(body []byte, contentType string, u *url.URL) (string, error) {
 	if contentType == "" {
 		contentType = http.DetectContentType(body)
 	}
 	kind, _, _ := mime.ParseMediaType(contentType)
 	switch {
 	case kind == "text/html" || kind == "application/xhtml+xml":
-		return markdown(string(body), u)
+		return htmlToMarkdown(string(body), u)
 	case !utf8.Valid(body) || strings.ContainsRune(string(body), 0):
 		return "", fmt.Errorf("it is no text but %s, %d bytes", kind, len(body))
 	}
 	return string(body), nil
 }
 
-// markdown converts a page, without its pictures.
-func markdown(page string, u *url.URL) (string, error) {
+// htmlToMarkdown converts a page, without its pictures.
+func htmlToMarkdown(page string, u *url.URL) (string, error) {
 	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
 	for _, tag := range []string{"img", "picture", "svg", "video", "audio"} {
 		c.Register.TagType(tag, converter.TagTypeRemove, converter.PriorityEarly)
@@ -153,9 +153,9 @@ type request struct {
 	user, password   string
 }
 
-// ask returns the answer of a service. What goes wrong is a result, with true.
-func (h Host) ask(ctx context.Context, r request) (body []byte, failure tool.Result, bad bool, err error) {
-	target := h.base(r.tool, r.base) + r.path
+// askService returns the answer of a service. What goes wrong is a result, with true.
+func (h Host) askService(ctx context.Context, r request) (body []byte, failure tool.Result, bad bool, err error) {
+	target := h.serviceURL(r.tool, r.base) + r.path
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
 	}
@@ -165,7 +165,7 @@ func (h Host) ask(ctx context.Context, r request) (body []byte, failure tool.Res
 	}
 	req, err := http.NewRequestWithContext(ctx, method, target, content)
 	if err != nil {
-		return nil, tool.Failed("the request cannot be made from these arguments"), true, nil
+		return nil, tool.FailedResult("the request cannot be made from these arguments"), true, nil
 	}
 	if r.kind != "" {
 		req.Header.Set("Content-Type", r.kind)
@@ -176,28 +176,28 @@ func (h Host) ask(ctx context.Context, r request) (body []byte, failure tool.Res
 	if r.user != "" {
 		req.SetBasicAuth(r.user, r.password)
 	}
-	body, resp, err := h.exchange(req)
+	body, resp, err := h.sendRequest(req)
 	if err != nil {
-		failure, err = h.unreachable(ctx, req.URL.Host, err)
+		failure, err = h.reportUnreachable(ctx, req.URL.Host, err)
 		return nil, failure, true, err
 	}
 	if resp.StatusCode >= 300 {
-		return nil, tool.Failed("%s answers %s: %s", req.URL.Host, resp.Status, shortened(string(body))), true, nil
+		return nil, tool.FailedResult("%s answers %s: %s", req.URL.Host, resp.Status, shortenFailure(string(body))), true, nil
 	}
 	return body, tool.Result{}, false, nil
 }
 
-// plain returns the answer of a service as it is.
-func (h Host) plain(ctx context.Context, r request) (tool.Result, error) {
-	body, failure, bad, err := h.ask(ctx, r)
+// askText returns the answer of a service as it is.
+func (h Host) askText(ctx context.Context, r request) (tool.Result, error) {
+	body, failure, bad, err := h.askService(ctx, r)
 	if bad || err != nil {
 		return failure, err
 	}
-	return tool.Text(h.clip(strings.ToValidUTF8(string(body), "?"))), nil
+	return tool.TextResult(h.clipOutput(strings.ToValidUTF8(string(body), "?"))), nil
 }
 
-// exchange sends a request and reads the answer, within limits.
-func (h Host) exchange(req *http.Request) ([]byte, *http.Response, error) {
+// sendRequest sends a request and reads the answer, within limits.
+func (h Host) sendRequest(req *http.Request) ([]byte, *http.Response, error) {
 	client := http.Client{Timeout: fetchTimeout}
 	if h.Client != nil {
 		client = *h.Client
@@ -221,20 +221,20 @@ func (h Host) exchange(req *http.Request) ([]byte, *http.Response, error) {
 	return body, resp, err
 }
 
-// unreachable tells of a request that failed, without its URL: keys stand in
+// reportUnreachable tells of a request that failed, without its URL: keys stand in
 // some.
-func (h Host) unreachable(ctx context.Context, host string, err error) (tool.Result, error) {
+func (h Host) reportUnreachable(ctx context.Context, host string, err error) (tool.Result, error) {
 	if ctx.Err() != nil {
 		return tool.Result{}, context.Cause(ctx)
 	}
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
 	}
-	return tool.Failed("%s cannot be reached: %v", host, err), nil
+	return tool.FailedResult("%s cannot be reached: %v", host, err), nil
 }
 
-// shortened is the beginning of what a service says about a failure.
-func shortened(text string) string {
+// shortenFailure is the beginning of what a service says about a failure.
+func shortenFailure(text string) string {
 	text, cut := firstRunes(strings.ToValidUTF8(strings.TrimSpace(text), "?"), 500)
 	if cut {
 		text += " ..."

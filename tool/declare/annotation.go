@@ -14,19 +14,19 @@ type cursor struct {
 	at   int
 }
 
-func (c *cursor) rest() string { return c.text[c.at:] }
+func (c *cursor) remainingText() string { return c.text[c.at:] }
 
-// take consumes a literal, if it comes next.
-func (c *cursor) take(lit string) bool {
-	if !strings.HasPrefix(c.rest(), lit) {
+// acceptLiteral consumes a literal, if it comes next.
+func (c *cursor) acceptLiteral(lit string) bool {
+	if !strings.HasPrefix(c.remainingText(), lit) {
 		return false
 	}
 	c.at += len(lit)
 	return true
 }
 
-// while consumes the longest text of such bytes.
-func (c *cursor) while(ok func(byte) bool) string {
+// takeWhile consumes the longest text of such bytes.
+func (c *cursor) takeWhile(ok func(byte) bool) string {
 	start := c.at
 	for c.at < len(c.text) && ok(c.text[c.at]) {
 		c.at++
@@ -34,12 +34,12 @@ func (c *cursor) while(ok func(byte) bool) string {
 	return c.text[start:c.at]
 }
 
-// until consumes what stands before the first of the bytes, or all.
-func (c *cursor) until(stops string) string {
-	return c.while(func(b byte) bool { return strings.IndexByte(stops, b) < 0 })
+// takeUntil consumes what stands before the first of the bytes, or all.
+func (c *cursor) takeUntil(stops string) string {
+	return c.takeWhile(func(b byte) bool { return strings.IndexByte(stops, b) < 0 })
 }
 
-func (c *cursor) blanks() string { return c.while(isBlank) }
+func (c *cursor) takeBlanks() string { return c.takeWhile(isBlank) }
 
 func isBlank(b byte) bool { return b == ' ' || b == '\t' }
 
@@ -47,71 +47,71 @@ func isNameByte(b byte) bool {
 	return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= '0' && b <= '9' || strings.IndexByte("_-.:@", b) >= 0
 }
 
-// tail is the description that ends an annotation: nothing, or a blank and text.
-func (c *cursor) tail() (string, error) {
-	if c.rest() != "" && c.blanks() == "" {
+// readDescription is the description that ends an annotation: nothing, or a blank and text.
+func (c *cursor) readDescription() (string, error) {
+	if c.remainingText() != "" && c.takeBlanks() == "" {
 		return "", errSyntax
 	}
-	return strings.TrimSpace(c.rest()), nil
+	return strings.TrimSpace(c.remainingText()), nil
 }
 
 // An annotated parameter is what an @option, @flag, @arg or @env line says.
-type annotated struct {
+type annotatedParameter struct {
 	option      Option
 	description string
 	mode        byte // the modifier: ! * + ~ or 0
 }
 
 // parseOption reads what follows @option or @flag.
-func parseOption(text string, flag bool) (annotated, error) {
+func parseOption(text string, flag bool) (annotatedParameter, error) {
 	c := &cursor{text: text}
-	a := annotated{option: Option{Flag: flag}}
+	a := annotatedParameter{option: Option{Flag: flag}}
 	prefix, name, err := c.optionName(flag)
 	if err != nil {
 		return a, err
 	}
 	if flag {
-		if c.take("*") {
+		if c.acceptLiteral("*") {
 			a.option.Multi = true
 		}
-		a.option.Env = c.env(name)
-	} else if err = c.value(&a, &name); err != nil {
+		a.option.Env = c.readEnvName(name)
+	} else if err = c.readValue(&a, &name); err != nil {
 		return a, err
 	}
-	a.description, err = c.tail()
-	a.option.finish(prefix, name)
+	a.description, err = c.readDescription()
+	a.option.deriveFields(prefix, name)
 	return a, err
 }
 
 // parseArg reads what follows @arg.
-func parseArg(text string) (annotated, error) {
+func parseArg(text string) (annotatedParameter, error) {
 	c := &cursor{text: text}
-	a := annotated{}
-	name := c.while(isNameByte)
+	a := annotatedParameter{}
+	name := c.takeWhile(isNameByte)
 	if name == "" {
 		return a, errSyntax
 	}
-	err := c.value(&a, &name)
+	err := c.readValue(&a, &name)
 	if err != nil {
 		return a, err
 	}
-	a.description, err = c.tail()
-	a.option.finish("", name)
+	a.description, err = c.readDescription()
+	a.option.deriveFields("", name)
 	return a, err
 }
 
 // parseEnv reads what follows @env.
 func parseEnv(text string) (EnvVar, error) {
 	c := &cursor{text: text}
-	a := annotated{}
-	name := c.while(isNameByte)
+	a := annotatedParameter{}
+	name := c.takeWhile(isNameByte)
 	if name == "" || name != c.varName(name) {
 		return EnvVar{}, errSyntax
 	}
-	if err := c.value(&a, &name); err != nil {
+	if err := c.readValue(&a, &name); err != nil {
 		return EnvVar{}, err
 	}
-	_, err := c.tail()
+	_, err := c.readDescription()
 	if a.mode != 0 && a.mode != '!' {
 		err = errSyntax // an environment variable has one value
 	}
@@ -125,24 +125,24 @@ func parseEnv(text string) (EnvVar, error) {
 
 // optionName reads "[-s] --name" or "-s", and returns the dashes and the name.
 func (c *cursor) optionName(flag bool) (prefix, name string, err error) {
-	c.blanks()
+	c.takeBlanks()
 	start := c.at
-	if s := c.rest(); len(s) > 2 && (s[0] == '-' || s[0] == '+') && !isBlank(s[1]) && isBlank(s[2]) {
+	if s := c.remainingText(); len(s) > 2 && (s[0] == '-' || s[0] == '+') && !isBlank(s[1]) && isBlank(s[2]) {
 		c.at += 2 // a short name, if a long one follows
-		c.blanks()
-		if !strings.HasPrefix(c.rest(), "-") && !strings.HasPrefix(c.rest(), "+") {
+		c.takeBlanks()
+		if !strings.HasPrefix(c.remainingText(), "-") && !strings.HasPrefix(c.remainingText(), "+") {
 			c.at = start
 		}
 	}
 	for _, p := range []string{"--", "-", "+"} {
-		if c.take(p) {
+		if c.acceptLiteral(p) {
 			prefix = p
 			break
 		}
 	}
-	name = c.while(isNameByte)
-	if name == "" && prefix != "" && prefix != "--" && flag && c.rest() != "" && !isBlank(c.rest()[0]) {
-		name = c.rest()[:1] // a short flag may be any sign
+	name = c.takeWhile(isNameByte)
+	if name == "" && prefix != "" && prefix != "--" && flag && c.remainingText() != "" && !isBlank(c.remainingText()[0]) {
+		name = c.remainingText()[:1] // a short flag may be any sign
 		c.at++
 	}
 	if prefix == "" || name == "" {
@@ -151,11 +151,11 @@ func (c *cursor) optionName(flag bool) (prefix, name string, err error) {
 	return prefix, name, nil
 }
 
-// value reads what follows the name: modifier, default or choices, the bound
+// readValue reads what follows the name: modifier, default or choices, the bound
 // environment variable and notations.
-func (c *cursor) value(a *annotated, name *string) error {
+func (c *cursor) readValue(a *annotatedParameter, name *string) error {
 	o := &a.option
-	if s := c.rest(); s != "" && strings.IndexByte("!*+~", s[0]) >= 0 {
+	if s := c.remainingText(); s != "" && strings.IndexByte("!*+~", s[0]) >= 0 {
 		a.mode = s[0]
 		c.at++
 	}
@@ -166,7 +166,7 @@ func (c *cursor) value(a *annotated, name *string) error {
 		o.Max = -1
 	case '*', '+':
 		o.Multi, o.Required = true, a.mode == '+'
-		if s := c.rest(); s != "" && strings.IndexByte(",:;@|/", s[0]) >= 0 {
+		if s := c.remainingText(); s != "" && strings.IndexByte(",:;@|/", s[0]) >= 0 {
 			o.Delimiter = s[:1]
 			c.at++
 		}
@@ -176,16 +176,16 @@ func (c *cursor) value(a *annotated, name *string) error {
 	switch {
 	case *name == "":
 		err = errSyntax
-	case c.take("["):
-		err = c.choices(o)
-	case a.mode == 0 && c.take("="):
+	case c.acceptLiteral("["):
+		err = c.readChoices(o)
+	case a.mode == 0 && c.acceptLiteral("="):
 		o.Default, err = c.defaultValue()
 	}
 	if err != nil {
 		return err
 	}
-	o.Env = c.env(*name)
-	for c.notation(o) {
+	o.Env = c.readEnvName(*name)
+	for c.readNotation(o) {
 	}
 	o.Required = o.Required && !o.Default.Given
 	return nil
@@ -202,12 +202,12 @@ func plainName(name string) string {
 	return name
 }
 
-// choices reads the inside of brackets.
-func (c *cursor) choices(o *Option) error {
-	unchecked := c.take("?")
-	if c.take("`") {
-		fn, ok := c.fn()
-		if !ok || !c.take("]") {
+// readChoices reads the inside of brackets.
+func (c *cursor) readChoices(o *Option) error {
+	unchecked := c.acceptLiteral("?")
+	if c.acceptLiteral("`") {
+		fn, ok := c.readFuncName()
+		if !ok || !c.acceptLiteral("]") {
 			return errSyntax
 		}
 		o.ChoiceFn, o.Unchecked = fn, unchecked
@@ -216,60 +216,60 @@ func (c *cursor) choices(o *Option) error {
 	if unchecked {
 		return errSyntax
 	}
-	first := c.take("=")
+	first := c.acceptLiteral("=")
 	for {
-		v, ok := c.choice()
+		v, ok := c.readChoice()
 		if !ok {
 			return errSyntax
 		}
 		o.Choices = append(o.Choices, v)
-		if !c.take("|") {
+		if !c.acceptLiteral("|") {
 			break
 		}
 	}
 	if first {
 		o.Default = Value{Text: o.Choices[0], Given: true}
 	}
-	if !c.take("]") || first && len(o.Choices) < 2 {
+	if !c.acceptLiteral("]") || first && len(o.Choices) < 2 {
 		return errSyntax
 	}
 	return nil
 }
 
-func (c *cursor) choice() (string, bool) {
-	if v, ok := c.quoted(); ok {
+func (c *cursor) readChoice() (string, bool) {
+	if v, ok := c.readQuoted(); ok {
 		return v, true
 	}
-	if s := c.rest(); s == "" || s[0] == '=' || s[0] == '`' {
+	if s := c.remainingText(); s == "" || s[0] == '=' || s[0] == '`' {
 		return "", false
 	}
-	return c.until("|]"), true
+	return c.takeUntil("|]"), true
 }
 
 func (c *cursor) defaultValue() (Value, error) {
-	if c.take("`") {
-		fn, ok := c.fn()
+	if c.acceptLiteral("`") {
+		fn, ok := c.readFuncName()
 		if !ok {
 			return Value{}, errSyntax
 		}
 		return Value{Fn: fn, Given: true}, nil
 	}
-	if v, ok := c.quoted(); ok {
+	if v, ok := c.readQuoted(); ok {
 		return Value{Text: v, Given: true}, nil
 	}
-	return Value{Text: c.until(" \t"), Given: true}, nil
+	return Value{Text: c.takeUntil(" \t"), Given: true}, nil
 }
 
-// fn reads the name of a function up to the closing backquote.
-func (c *cursor) fn() (string, bool) {
-	name := c.until("`")
-	return name, isFuncName(name) && c.take("`")
+// readFuncName reads the name of a function up to the closing backquote.
+func (c *cursor) readFuncName() (string, bool) {
+	name := c.takeUntil("`")
+	return name, isFuncName(name) && c.acceptLiteral("`")
 }
 
-// quoted reads a text in quotes of either kind. A backslash keeps the quote
+// readQuoted reads a text in quotes of either kind. A backslash keeps the quote
 // after it from ending the text, and stays.
-func (c *cursor) quoted() (string, bool) {
-	s := c.rest()
+func (c *cursor) readQuoted() (string, bool) {
+	s := c.remainingText()
 	if s == "" || s[0] != '\'' && s[0] != '"' {
 		return "", false
 	}
@@ -285,14 +285,14 @@ func (c *cursor) quoted() (string, bool) {
 	return "", false
 }
 
-// env reads " $$" or " $NAME", which bind an environment variable.
-func (c *cursor) env(name string) string {
+// readEnvName reads " $$" or " $NAME", which bind an environment variable.
+func (c *cursor) readEnvName(name string) string {
 	start := c.at
-	if c.take(" $") {
-		if c.take("$") {
-			return strings.ToUpper(strings.TrimPrefix(variable(name), "argc_"))
+	if c.acceptLiteral(" $") {
+		if c.acceptLiteral("$") {
+			return strings.ToUpper(strings.TrimPrefix(variableName(name), "argc_"))
 		}
-		if v := c.varName(c.rest()); v != "" {
+		if v := c.varName(c.remainingText()); v != "" {
 			c.at += len(v)
 			return v
 		}
@@ -313,9 +313,9 @@ func (c *cursor) varName(text string) string {
 	return text[:n]
 }
 
-// notation reads one " <TEXT>", with exactly one blank before it.
-func (c *cursor) notation(o *Option) bool {
-	s := c.rest()
+// readNotation reads one " <TEXT>", with exactly one blank before it.
+func (c *cursor) readNotation(o *Option) bool {
+	s := c.remainingText()
 	if !strings.HasPrefix(s, " <") {
 		return false
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bash declares the functions of a bash script by the comments above them, in
+// ParseBash declares the functions of a bash script by the comments above them, in
 // the grammar of the annotations @describe, @cmd, @option, @flag, @arg, @env and
 // @meta. A script without @cmd is one tool under the file's name, whose main
 // function runs; with @cmd each annotated function is a tool. Lines between
@@ -17,19 +17,19 @@ import (
 //
 // Annotations and functions begin in the first column. That rule finds what the
 // grammar calls a function also in scripts that a shell parser would refuse.
-func Bash(path string, src []byte) File {
-	b := &bash{file: File{Path: path, Language: LanguageBash}, functions: map[string]int{}}
+func ParseBash(path string, src []byte) File {
+	b := &bashParser{file: File{Path: path, Language: LanguageBash}, functions: map[string]int{}}
 	b.lines = strings.Split(string(src), "\n")
 	for i := range b.lines {
 		b.lines[i] = strings.TrimSuffix(b.lines[i], "\r")
 	}
-	b.root = &block{line: 1, name: stem(path)}
+	b.root = &block{line: 1, name: fileStem(path)}
 	b.current = b.root
 	for b.at = 0; b.at < len(b.lines); b.at++ {
-		b.line()
+		b.readLine()
 	}
 	b.closeCommand()
-	b.declare()
+	b.declareAll()
 	return b.file
 }
 
@@ -44,16 +44,16 @@ type block struct {
 	inherit     bool   // @meta inherit-flag-options
 	broken      string // why the tool cannot be declared
 	brokenAt    int
-	functions   []uses
+	functions   []functionUse
 }
 
-// uses is a shell function that an annotation names.
-type uses struct {
+// functionUse is a shell function that an annotation names.
+type functionUse struct {
 	name string
 	line int
 }
 
-type bash struct {
+type bashParser struct {
 	file      File
 	lines     []string
 	at        int
@@ -65,8 +65,8 @@ type bash struct {
 	several   bool // there is a @cmd
 }
 
-// line reads the line at b.at, and skips what belongs to it.
-func (b *bash) line() {
+// readLine reads the line at b.at, and skips what belongs to it.
+func (b *bashParser) readLine() {
 	text := b.lines[b.at]
 	if strings.Contains(text, "# ARGC-BUILD {") {
 		for b.at < len(b.lines) && !strings.Contains(b.lines[b.at], "# ARGC-BUILD }") {
@@ -75,15 +75,15 @@ func (b *bash) line() {
 		return
 	}
 	if tag, rest, ok := tagLine(text); ok {
-		b.tag(tag, rest)
+		b.handleTag(tag, rest)
 		return
 	}
 	if name, ok := effectOf(text); ok {
-		b.effect(name)
+		b.addEffect(name)
 		return
 	}
 	if name, ok := functionLine(text); ok {
-		b.function(name)
+		b.readFunction(name)
 	}
 }
 
@@ -114,17 +114,17 @@ func effectOf(line string) (string, bool) {
 func functionLine(line string) (string, bool) {
 	if rest, ok := strings.CutPrefix(line, "function"); ok && rest != "" && isBlank(rest[0]) {
 		c := cursor{text: strings.TrimLeft(rest, " \t")}
-		name := c.until(notInNames)
+		name := c.takeUntil(notInNames)
 		return name, name != ""
 	}
 	c := cursor{text: line}
-	name := c.until(notInNames)
-	c.blanks()
-	if name == "" || strings.HasPrefix(name, "#") || !c.take("(") {
+	name := c.takeUntil(notInNames)
+	c.takeBlanks()
+	if name == "" || strings.HasPrefix(name, "#") || !c.acceptLiteral("(") {
 		return "", false
 	}
-	c.blanks()
-	return name, c.take(")")
+	c.takeBlanks()
+	return name, c.acceptLiteral(")")
 }
 
 // notInNames are the bytes that end the name of a function.
@@ -132,40 +132,40 @@ const notInNames = " \t\"'`()[]{}<>$&\\;|"
 
 func isFuncName(name string) bool { return name != "" && !strings.ContainsAny(name, notInNames) }
 
-// tag handles one annotation.
-func (b *bash) tag(tag, rest string) {
+// handleTag handles one annotation.
+func (b *bashParser) handleTag(tag, rest string) {
 	line := b.at + 1
 	if tag == "cmd" {
 		b.closeCommand()
 		b.several = true
 		b.open = &block{line: line}
 		b.current = b.open // an effect among the comments below belongs to it
-		b.open.description = b.described(rest)
+		b.open.description = b.readDescription(rest)
 		return
 	}
 	if !slices.Contains([]string{"describe", "version", "author", "meta", "alias", "option", "flag", "arg", "env"}, tag) {
-		b.file.problem(line, "", "@%s(line %d) is unknown tag: the line is ignored; write it without '@' at its beginning", tag, line)
+		b.file.addProblem(line, "", "@%s(line %d) is unknown tag: the line is ignored; write it without '@' at its beginning", tag, line)
 		return
 	}
 	if b.current == nil {
-		b.file.problem(line, "", "@%s(line %d) shouldn't be here, @cmd is missing? The line is ignored", tag, line)
-		b.described("")
+		b.file.addProblem(line, "", "@%s(line %d) shouldn't be here, @cmd is missing? The line is ignored", tag, line)
+		b.readDescription("")
 		return
 	}
 	switch tag {
 	case "describe":
-		b.current.description = b.described(rest)
+		b.current.description = b.readDescription(rest)
 	case "meta":
-		b.meta(strings.TrimSpace(rest))
+		b.readMeta(strings.TrimSpace(rest))
 	case "option", "flag", "arg":
-		b.parameter(tag, rest)
+		b.readParameter(tag, rest)
 	case "env":
-		b.env(rest)
+		b.readEnv(rest)
 	}
 }
 
-// described is a description with the comment lines that continue it.
-func (b *bash) described(first string) string {
+// readDescription is a description with the comment lines that continue it.
+func (b *bashParser) readDescription(first string) string {
 	text := []string{strings.TrimSpace(first)}
 	for b.at+1 < len(b.lines) {
 		line := b.lines[b.at+1]
@@ -175,7 +175,7 @@ func (b *bash) described(first string) string {
 		}
 		b.at++
 		if name, ok := effectOf(line); ok {
-			b.effect(name)
+			b.addEffect(name)
 			continue
 		}
 		if body != "" && isBlank(body[0]) {
@@ -186,17 +186,17 @@ func (b *bash) described(first string) string {
 	return strings.TrimSpace(strings.Join(text, "\n"))
 }
 
-func (b *bash) effect(name string) {
+func (b *bashParser) addEffect(name string) {
 	if b.current == nil {
-		b.file.problem(b.at+1, "", "an effect is declared below @cmd and above its function: move the line")
+		b.file.addProblem(b.at+1, "", "an effect is declared below @cmd and above its function: move the line")
 		return
 	}
-	if problem := b.current.about.add(name); problem != "" {
-		b.file.problem(b.at+1, "", "%s", problem)
+	if problem := b.current.about.addAnnotation(name); problem != "" {
+		b.file.addProblem(b.at+1, "", "%s", problem)
 	}
 }
 
-func (b *bash) meta(text string) {
+func (b *bashParser) readMeta(text string) {
 	key, value, _ := strings.Cut(text, " ")
 	value = strings.TrimSpace(value)
 	switch key {
@@ -217,33 +217,33 @@ func (b *bash) meta(text string) {
 	}
 }
 
-// breaks marks the current tool as one that cannot be declared.
-func (b *bash) breaks(line int, why string) {
+// markBroken marks the current tool as one that cannot be declared.
+func (b *bashParser) markBroken(line int, why string) {
 	if b.current.broken == "" {
 		b.current.broken, b.current.brokenAt = why, line
 	}
 }
 
-func (b *bash) parameter(tag, rest string) {
+func (b *bashParser) readParameter(tag, rest string) {
 	line := b.at + 1
 	c := cursor{text: rest}
-	var a annotated
+	var a annotatedParameter
 	var err error
 	switch {
-	case c.blanks() == "":
+	case c.takeBlanks() == "":
 		err = errSyntax
 	case tag == "arg":
-		a, err = parseArg(c.rest())
+		a, err = parseArg(c.remainingText())
 	default:
-		a, err = parseOption(c.rest(), tag == "flag")
+		a, err = parseOption(c.remainingText(), tag == "flag")
 	}
-	more := b.described(a.description)
+	more := b.readDescription(a.description)
 	if err != nil {
-		b.breaks(line, "@"+tag+" does not follow the grammar, as in: # @option --name! <INT> what it is")
+		b.markBroken(line, "@"+tag+" does not follow the grammar, as in: # @option --name! <INT> what it is")
 		return
 	}
 	o := a.option
-	b.use(line, o.Default.Fn, o.ChoiceFn)
+	b.addFunctionUse(line, o.Default.Fn, o.ChoiceFn)
 	k := &b.current.command
 	if tag == "arg" {
 		k.Positional = append(k.Positional, o)
@@ -251,44 +251,44 @@ func (b *bash) parameter(tag, rest string) {
 	}
 	for _, other := range k.Options {
 		if other.Var == o.Var {
-			b.file.problem(line, "", "@%s(line %d) has '%s' already exists: the line is ignored, rename one of them", tag, line, o.Name)
+			b.file.addProblem(line, "", "@%s(line %d) has '%s' already exists: the line is ignored, rename one of them", tag, line, o.Name)
 			return
 		}
 	}
-	p := o.property(more)
+	p := o.buildProperty(more)
 	k.Options = append(k.Options, o)
-	b.current.schema.put(p)
+	b.current.schema.putProperty(p)
 }
 
-func (b *bash) env(rest string) {
+func (b *bashParser) readEnv(rest string) {
 	line := b.at + 1
 	env, err := parseEnv(strings.TrimSpace(rest))
-	b.described("")
+	b.readDescription("")
 	if err != nil {
-		b.breaks(line, "@env does not follow the grammar, as in: # @env API_KEY! what it is")
+		b.markBroken(line, "@env does not follow the grammar, as in: # @env API_KEY! what it is")
 		return
 	}
-	b.use(line, env.Default.Fn, env.ChoiceFn)
+	b.addFunctionUse(line, env.Default.Fn, env.ChoiceFn)
 	b.current.command.Env = append(b.current.command.Env, env)
 }
 
-func (b *bash) use(line int, names ...string) {
+func (b *bashParser) addFunctionUse(line int, names ...string) {
 	for _, n := range names {
 		if n != "" {
-			b.current.functions = append(b.current.functions, uses{n, line})
+			b.current.functions = append(b.current.functions, functionUse{n, line})
 		}
 	}
 }
 
 // closeCommand complains of a @cmd that no function has followed.
-func (b *bash) closeCommand() {
+func (b *bashParser) closeCommand() {
 	if b.open != nil {
-		b.file.problem(b.open.line, "", "@cmd(line %d) missing function? Write 'name() {' below it, in the first column", b.open.line)
+		b.file.addProblem(b.open.line, "", "@cmd(line %d) missing function? Write 'name() {' below it, in the first column", b.open.line)
 	}
 	b.open = nil
 }
 
-func (b *bash) function(name string) {
+func (b *bashParser) readFunction(name string) {
 	if _, known := b.functions[name]; !known {
 		b.functions[name] = b.at + 1
 	}

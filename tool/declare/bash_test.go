@@ -113,7 +113,7 @@ func TestBashToolsOfTheReference(t *testing.T) {
 			"demo_sh(string! string, string_enum! string foo|bar, string_optional string, boolean boolean, integer! integer, number! number, array! array[string], array_optional array[string])"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := Bash("tools/"+name+".sh", script(c.lines...))
+			f := ParseBash("tools/"+name+".sh", script(c.lines...))
 			if got := shorts(t, f); got != c.want || f.Problems != nil {
 				t.Errorf("got  %s %v\nwant %s", got, problems(f), c.want)
 			}
@@ -145,7 +145,7 @@ func TestBashToolsOfAgents(t *testing.T) {
 				}
 				src += words[0] + "() {\n  local path=\"$1\"\n  cat <<EOF\n  # @unknown text in a function\nEOF\n}\n\n"
 			}
-			f := Bash("agents/"+name+"/tools.sh", []byte(src))
+			f := ParseBash("agents/"+name+"/tools.sh", []byte(src))
 			if got := shorts(t, f); got != c.want || f.Problems != nil {
 				t.Errorf("got  %s %v\nwant %s", got, problems(f), c.want)
 			}
@@ -213,7 +213,7 @@ func TestBashOptions(t *testing.T) {
 		"@env NAME[=a|b] text":           "",
 	} {
 		t.Run(line, func(t *testing.T) {
-			f := Bash("t.sh", []byte("# @describe T.\n# "+line+"\nmain() { :; }\n_f() { :; }\n"))
+			f := ParseBash("t.sh", []byte("# @describe T.\n# "+line+"\nmain() { :; }\n_f() { :; }\n"))
 			got := shorts(t, f)
 			if want == "syntax" {
 				if got != "" || len(f.Problems) != 1 || f.Problems[0].Line != 2 || !strings.HasPrefix(f.Problems[0].Text, "syntax error at line 2") {
@@ -229,7 +229,7 @@ func TestBashOptions(t *testing.T) {
 }
 
 func TestBashDescriptions(t *testing.T) {
-	f := Bash("my-tool.sh", []byte("#!/bin/bash\r\n# @describe   First line.  \r\n#   indented\r\n##\ttab\r\n#\r\n# \\@escaped\r\n# raddle: read-only\r\n# last\r\n\r\n# not part\r\n# @option --a One\r\n# two\r\n# @option --b\r\n#three\r\nmain () {\r\n"))
+	f := ParseBash("my-tool.sh", []byte("#!/bin/bash\r\n# @describe   First line.  \r\n#   indented\r\n##\ttab\r\n#\r\n# \\@escaped\r\n# raddle: read-only\r\n# last\r\n\r\n# not part\r\n# @option --a One\r\n# two\r\n# @option --b\r\n#three\r\nmain () {\r\n"))
 	same(t, f, `{"name":"my_tool","description":"First line.\n  indented\ntab\n\n@escaped\nlast","parameters":{"type":"object","properties":{"a":{"type":"string","description":"One\ntwo"},"b":{"type":"string","description":"three"}},"required":[]}}`)
 	if f.Problems != nil || f.Declarations[0].Effect != "read-only" {
 		t.Errorf("%v %+v", problems(f), f.Declarations)
@@ -267,7 +267,7 @@ func TestBashFiles(t *testing.T) {
 		"eval":             {"# @describe T.\nmain() { :; }\neval \"$(argc --argc-eval \"$0\" \"$@\")\"\n", "t()", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := Bash("t.sh", []byte(c.src))
+			f := ParseBash("t.sh", []byte(c.src))
 			if got := shorts(t, f); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
@@ -288,7 +288,7 @@ func TestBashFiles(t *testing.T) {
 }
 
 func TestBashCommand(t *testing.T) {
-	f := Bash("t.sh", []byte("# @describe T.\n# @meta require-tools a,b c\n# @meta dotenv\n# @env KEY! K\n# @env MODE[=x|y] M\n# @option --a-b*, $$ <X> A\n# @option --p <A> <B?> P\n# @arg f=1 F\nmain() { :; }\n"))
+	f := ParseBash("t.sh", []byte("# @describe T.\n# @meta require-tools a,b c\n# @meta dotenv\n# @env KEY! K\n# @env MODE[=x|y] M\n# @option --a-b*, $$ <X> A\n# @option --p <A> <B?> P\n# @arg f=1 F\nmain() { :; }\n"))
 	want := &Command{
 		Options: []Option{
 			{Key: "a_b", Name: "--a-b", Var: "argc_a_b", Multi: true, Delimiter: ",", Min: 1, Max: 1, Env: "A_B", Notations: []string{"X"}},
@@ -306,7 +306,7 @@ func TestBashCommand(t *testing.T) {
 func FuzzBash(f *testing.F) {
 	f.Add("# @describe T.\n# @option -a --b!*,[=`x`|'y'] $$ <A> <B+> text\n# more\nmain() { :; }\n")
 	f.Add("# @cmd A\n# @flag +x\n# @arg a~\n# @env A=`b`\n# @meta dotenv\na() {\n# ARGC-BUILD {\n")
-	f.Fuzz(func(t *testing.T, src string) { wellFormed(t, Bash("t.sh", []byte(src))) })
+	f.Fuzz(func(t *testing.T, src string) { wellFormed(t, ParseBash("t.sh", []byte(src))) })
 }
 
 // wellFormed holds what is true of every file, whatever is in it.
@@ -335,7 +335,7 @@ func BenchmarkBash(b *testing.B) {
 	text := []byte(src.String())
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if f := Bash("tools.sh", text); len(f.Declarations) != 100 {
+		if f := ParseBash("tools.sh", text); len(f.Declarations) != 100 {
 			b.Fatal(problems(f))
 		}
 	}
@@ -345,9 +345,9 @@ func BenchmarkBash(b *testing.B) {
 // alone.
 func TestInDoubtIsDeclared(t *testing.T) {
 	for _, f := range []File{
-		Bash("t.sh", []byte("# raddle: in-doubt ask\n# @cmd A.\n# raddle: in-doubt retry\na() { :; }\n# @cmd B.\n# raddle: dangerous, in-doubt skip\nb() { :; }\n# @cmd C.\nc() { :; }\n# @cmd D.\n# raddle: in-doubt\nd() { :; }\n")),
-		Python("t.py", []byte("# raddle: in-doubt retry\ndef a():\n    \"A\"\n# raddle: dangerous\n# raddle: in-doubt skip\ndef b():\n    \"B\"\ndef c():\n    \"C\"\n# raddle: in-doubt maybe\ndef d():\n    \"D\"\n")),
-		TypeScript("t.ts", []byte("/** A\n * @raddle in-doubt retry */\nexport function a() {}\n/** B\n * @raddle dangerous\n * @raddle in-doubt skip */\nexport function b() {}\n/** C */\nexport function c() {}\n/** D\n * @raddle in-doubt no */\nexport function d() {}\n")),
+		ParseBash("t.sh", []byte("# raddle: in-doubt ask\n# @cmd A.\n# raddle: in-doubt retry\na() { :; }\n# @cmd B.\n# raddle: dangerous, in-doubt skip\nb() { :; }\n# @cmd C.\nc() { :; }\n# @cmd D.\n# raddle: in-doubt\nd() { :; }\n")),
+		ParsePython("t.py", []byte("# raddle: in-doubt retry\ndef a():\n    \"A\"\n# raddle: dangerous\n# raddle: in-doubt skip\ndef b():\n    \"B\"\ndef c():\n    \"C\"\n# raddle: in-doubt maybe\ndef d():\n    \"D\"\n")),
+		ParseTypeScript("t.ts", []byte("/** A\n * @raddle in-doubt retry */\nexport function a() {}\n/** B\n * @raddle dangerous\n * @raddle in-doubt skip */\nexport function b() {}\n/** C */\nexport function c() {}\n/** D\n * @raddle in-doubt no */\nexport function d() {}\n")),
 	} {
 		var got []string
 		for _, d := range f.Declarations {
@@ -366,7 +366,7 @@ func TestInDoubtIsDeclared(t *testing.T) {
 // An effect among the comments below @cmd belongs to that command, whichever it
 // is.
 func TestBashEffectsOfCommands(t *testing.T) {
-	f := Bash("t.sh", []byte("# @cmd A.\n# raddle: read-only\na() { :; }\n# @cmd B.\n# raddle: idempotent\n# more\nb() { :; }\n# @cmd C.\n# @flag --x\n# raddle: dangerous\nc() { :; }\n# @cmd D.\nd() { :; }\n"))
+	f := ParseBash("t.sh", []byte("# @cmd A.\n# raddle: read-only\na() { :; }\n# @cmd B.\n# raddle: idempotent\n# more\nb() { :; }\n# @cmd C.\n# @flag --x\n# raddle: dangerous\nc() { :; }\n# @cmd D.\nd() { :; }\n"))
 	if f.Problems != nil || len(f.Declarations) != 4 {
 		t.Fatalf("%d declarations, problems %v", len(f.Declarations), f.Problems)
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// declare turns what was read into declarations.
-func (b *bash) declare() {
+// declareAll turns what was read into declarations.
+func (b *bashParser) declareAll() {
 	if !b.several {
 		b.declareRoot()
 	}
@@ -16,31 +16,31 @@ func (b *bash) declare() {
 }
 
 // declareRoot declares a script without commands.
-func (b *bash) declareRoot() {
+func (b *bashParser) declareRoot() {
 	r := b.root
 	line, found := b.functions["main"]
 	if !found {
 		line = r.line
-		b.file.problem(0, "", "there is no function main, which is what a call runs: write 'main() {' in the first column")
+		b.file.addProblem(0, "", "there is no function main, which is what a call runs: write 'main() {' in the first column")
 	}
-	if d := b.declaration(r); d != nil {
+	if d := b.buildDeclaration(r); d != nil {
 		d.Name, d.Function, d.Line = strings.ReplaceAll(r.name, "-", "_"), "main", line
-		b.file.add(*d)
+		b.file.addDeclaration(*d)
 	}
 }
 
 // declareCommand declares one function of several. Nested commands and those
 // whose name begins with an underscore stay private.
-func (b *bash) declareCommand(c *block) {
+func (b *bashParser) declareCommand(c *block) {
 	private := strings.HasPrefix(c.name, "_") || strings.Contains(c.name, "::")
 	if private && c.name != instructions {
 		return
 	}
-	b.inherit(c)
+	b.inheritFromRoot(c)
 	if c.name == instructions && c.description == "" {
 		c.description = instructions // nobody reads it
 	}
-	d := b.declaration(c)
+	d := b.buildDeclaration(c)
 	if d == nil {
 		return
 	}
@@ -51,11 +51,11 @@ func (b *bash) declareCommand(c *block) {
 		b.file.Instructions = d
 		return
 	}
-	b.file.add(*d)
+	b.file.addDeclaration(*d)
 }
 
-// inherit gives a command what it takes over from the root.
-func (b *bash) inherit(c *block) {
+// inheritFromRoot gives a command what it takes over from the root.
+func (b *bashParser) inheritFromRoot(c *block) {
 	r, k := &b.root.command, &c.command
 	k.Requires = append(append([]string(nil), r.Requires...), k.Requires...)
 	if k.Dotenv == "" {
@@ -80,7 +80,7 @@ func (b *bash) inherit(c *block) {
 
 // inheritOptions puts the root's options before the command's own, which stand
 // in for those of the same name.
-func (b *bash) inheritOptions(c *block) {
+func (b *bashParser) inheritOptions(c *block) {
 	var options []Option
 	var properties []property
 	for i, o := range b.root.command.Options {
@@ -111,27 +111,27 @@ func hasEnv(envs []EnvVar, name string) bool {
 	return false
 }
 
-// declaration is the tool of a block without its name, or nil if it has to be
+// buildDeclaration is the tool of a block without its name, or nil if it has to be
 // left out.
-func (b *bash) declaration(c *block) *Declaration {
+func (b *bashParser) buildDeclaration(c *block) *Declaration {
 	if c.broken == "" && c != b.root && b.root.inherit {
 		c.broken, c.brokenAt = b.root.broken, b.root.brokenAt
 	}
 	if c.broken != "" {
-		b.file.problem(c.brokenAt, c.name, "syntax error at line %d: %s", c.brokenAt, c.broken)
+		b.file.addProblem(c.brokenAt, c.name, "syntax error at line %d: %s", c.brokenAt, c.broken)
 		return nil
 	}
 	if c.description == "" {
 		name, tag := c.name, "@describe"
 		if c != b.root {
-			name, tag = stem(b.file.Path)+" "+c.name, "@cmd"
+			name, tag = fileStem(b.file.Path)+" "+c.name, "@cmd"
 		}
-		b.file.problem(c.line, c.name, "Tool definition missing or empty description: %s: say after %s what it does", name, tag)
+		b.file.addProblem(c.line, c.name, "Tool definition missing or empty description: %s: say after %s what it does", name, tag)
 		return nil
 	}
 	for _, f := range c.functions {
 		if _, ok := b.functions[f.name]; !ok {
-			b.file.problem(f.line, "", "%s(line %d) is missing: write the function, or take its name out of the annotation", f.name, f.line)
+			b.file.addProblem(f.line, "", "%s(line %d) is missing: write the function, or take its name out of the annotation", f.name, f.line)
 		}
 	}
 	s := schema{kind: "object", properties: c.schema.properties, required: []string{}}
@@ -142,32 +142,32 @@ func (b *bash) declaration(c *block) *Declaration {
 	}
 	command := c.command
 	d := &Declaration{Description: c.description, Command: &command}
-	s.properties = offered(s.properties)
-	s.required = dropped(s.required)
-	d.Schema = s.json()
+	s.properties = modelProperties(s.properties)
+	s.required = modelNames(s.required)
+	d.Schema = s.jsonText()
 	d.Effect, d.InDoubt = c.about.effect, c.about.inDoubt
 	return d
 }
 
-// offered are the properties without those that belong to the command line.
-func offered(all []property) []property {
+// modelProperties are the properties without those that belong to the command line.
+func modelProperties(all []property) []property {
 	var out []property
 	for _, p := range all {
-		if !reserved(p.name) {
+		if !isReserved(p.name) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-func dropped(names []string) []string {
+func modelNames(names []string) []string {
 	out := []string{}
 	for _, n := range names {
-		if !reserved(n) {
+		if !isReserved(n) {
 			out = append(out, n)
 		}
 	}
 	return out
 }
 
-func reserved(key string) bool { return key == "help" || key == "version" }
+func isReserved(key string) bool { return key == "help" || key == "version" }

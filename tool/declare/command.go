@@ -51,8 +51,8 @@ type EnvVar struct {
 	ChoiceFn string // as in Option
 }
 
-// Array tells whether the variable is an array.
-func (o Option) Array() bool { return !o.Flag && (o.Multi || o.Max != 1) }
+// IsArray tells whether the variable is an array.
+func (o Option) IsArray() bool { return !o.Flag && (o.Multi || o.Max != 1) }
 
 // AnyText tells whether every text is a value: the option is declared as a
 // single string without choices.
@@ -76,9 +76,9 @@ func (o Option) Label() string {
 	return o.Name + " <" + n + ">"
 }
 
-// variable is the name of an option's shell variable. Signs that no variable
+// variableName is the name of an option's shell variable. Signs that no variable
 // may have become underscores.
-func variable(id string) string {
+func variableName(id string) string {
 	return "argc_" + strings.Map(func(r rune) rune {
 		if r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
 			return r
@@ -87,13 +87,13 @@ func variable(id string) string {
 	}, id)
 }
 
-// finish derives what follows from an option's name, prefix and notations.
-func (o *Option) finish(prefix, name string) {
+// deriveFields derives what follows from an option's name, prefix and notations.
+func (o *Option) deriveFields(prefix, name string) {
 	id := name
 	if prefix == "+" {
 		id = "plus_" + name
 	}
-	o.Name, o.Var, o.Key = prefix+name, variable(id), strings.ReplaceAll(id, "-", "_")
+	o.Name, o.Var, o.Key = prefix+name, variableName(id), strings.ReplaceAll(id, "-", "_")
 	if o.Flag {
 		return
 	}
@@ -115,8 +115,8 @@ func (o *Option) finish(prefix, name string) {
 	}
 }
 
-// property is the option as a model sees it.
-func (o *Option) property(description string) property {
+// buildProperty is the option as a model sees it.
+func (o *Option) buildProperty(description string) property {
 	p := property{o.Key, schema{kind: "string", description: description, enum: o.Choices}}
 	switch {
 	case o.Flag:

@@ -62,11 +62,11 @@ type Declaration struct {
 // MarshalJSON is the declaration as providers are sent it: name, description
 // and parameters.
 func (d Declaration) MarshalJSON() ([]byte, error) {
-	var w writer
-	w.object(func() {
-		w.member("name", d.Name)
-		w.member("description", d.Description)
-		w.raw("parameters", d.Schema)
+	var w jsonWriter
+	w.writeObject(func() {
+		w.writeMember("name", d.Name)
+		w.writeMember("description", d.Description)
+		w.writeRaw("parameters", d.Schema)
 	})
 	return []byte(w.String()), nil
 }
@@ -96,11 +96,11 @@ func Load(path string) File {
 		return f
 	}
 	parse := map[Language]func(string, []byte) File{
-		LanguageBash: Bash, LanguagePython: Python, LanguageTypeScript: TypeScript,
+		LanguageBash: ParseBash, LanguagePython: ParsePython, LanguageTypeScript: ParseTypeScript,
 	}[f.Language]
 	switch {
 	case f.Language == "":
-		return failed("Unable to extract language from tool file: %s", stem(path))
+		return failed("Unable to extract language from tool file: %s", fileStem(path))
 	case parse == nil:
 		return failed("Unsupported tool file extension '.%s': write tools in bash (.sh), Python (.py) or TypeScript (.ts)", f.Language)
 	}
@@ -122,27 +122,27 @@ func Load(path string) File {
 	return parse(path, src)
 }
 
-func (f *File) problem(line int, lost, format string, args ...any) {
+func (f *File) addProblem(line int, lost, format string, args ...any) {
 	f.Problems = append(f.Problems, Problem{File: f.Path, Line: line, Text: fmt.Sprintf(format, args...), Lost: lost})
 }
 
-// add appends a declaration, unless its name is taken or none at all.
-func (f *File) add(d Declaration) {
+// addDeclaration appends a declaration, unless its name is taken or none at all.
+func (f *File) addDeclaration(d Declaration) {
 	if d.Name == "" {
-		f.problem(d.Line, d.Function, "the name '%s' has nothing that a tool's name may have: use letters, digits and underscores", d.Function)
+		f.addProblem(d.Line, d.Function, "the name '%s' has nothing that a tool's name may have: use letters, digits and underscores", d.Function)
 		return
 	}
 	for _, other := range f.Declarations {
 		if other.Name == d.Name {
-			f.problem(d.Line, d.Function, "the tool '%s' is declared already, by '%s' in line %d: rename one of them", d.Name, other.Function, other.Line)
+			f.addProblem(d.Line, d.Function, "the tool '%s' is declared already, by '%s' in line %d: rename one of them", d.Name, other.Function, other.Line)
 			return
 		}
 	}
 	f.Declarations = append(f.Declarations, d)
 }
 
-// stem is a file's name without directory and extension.
-func stem(path string) string {
+// fileStem is a file's name without directory and extension.
+func fileStem(path string) string {
 	name := filepath.Base(path)
 	return strings.TrimSuffix(name, filepath.Ext(name))
 }
@@ -154,8 +154,8 @@ func inTools(path string) bool { return filepath.Base(filepath.Dir(path)) == "to
 // instructions is the function that writes an agent's instructions.
 const instructions = "_instructions"
 
-// normal is a name of a Python or TypeScript function as models see it.
-func normal(name string) string {
+// normalizeName is a name of a Python or TypeScript function as models see it.
+func normalizeName(name string) string {
 	parts := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
 	})
@@ -170,7 +170,7 @@ type annotations struct {
 
 // annotate adds the text of one annotation: an effect, "in-doubt" and a choice, or
 // both with a comma between them. It returns what is wrong with the text, or "".
-func (e *annotations) add(text string) (problem string) {
+func (e *annotations) addAnnotation(text string) (problem string) {
 	for part := range strings.SplitSeq(text, ",") {
 		part = strings.TrimSpace(part)
 		if choice, ok := strings.CutPrefix(part, "in-doubt"); ok {

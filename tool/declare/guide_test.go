@@ -19,7 +19,7 @@ func TestGuide(t *testing.T) {
 	effects := map[string]string{"bash": "read-only", "python": "idempotent", "ts": "read-only"}
 	for _, block := range regexp.MustCompile("(?s)```(bash|python|ts)\n(.*?)```").FindAllSubmatch(guide, -1) {
 		language := string(block[1])
-		parse := map[string]func(string, []byte) File{"bash": Bash, "python": Python, "ts": TypeScript}[language]
+		parse := map[string]func(string, []byte) File{"bash": ParseBash, "python": ParsePython, "ts": ParseTypeScript}[language]
 		f := parse("agent/tools.x", block[2])
 		if got := shorts(t, f); got != want[language] || f.Problems != nil || string(f.Declarations[0].Effect) != effects[language] {
 			t.Errorf("%s: got %s %v", language, got, problems(f))

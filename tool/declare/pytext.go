@@ -24,8 +24,8 @@ type statement struct {
 	end      bool // there is nothing more
 }
 
-// statement returns the next logical line and the comments directly above it.
-func (sc *scanner) statement() (st statement, complaint string) {
+// nextStatement returns the next logical line and the comments directly above it.
+func (sc *scanner) nextStatement() (st statement, complaint string) {
 	for sc.at < len(sc.src) {
 		start := sc.at
 		for sc.at < len(sc.src) && strings.IndexByte(" \t\f\r", sc.src[sc.at]) >= 0 {
@@ -49,7 +49,7 @@ func (sc *scanner) statement() (st statement, complaint string) {
 			}
 		default:
 			st.indent, st.line = indent, sc.line
-			st.text, complaint = sc.logical()
+			st.text, complaint = sc.readLogicalLine()
 			return st, complaint
 		}
 	}
@@ -57,8 +57,8 @@ func (sc *scanner) statement() (st statement, complaint string) {
 	return st, ""
 }
 
-// logical reads up to the line break that ends a statement.
-func (sc *scanner) logical() (text, complaint string) {
+// readLogicalLine reads up to the line break that ends a statement.
+func (sc *scanner) readLogicalLine() (text, complaint string) {
 	start, first, depth := sc.at, sc.line, 0
 	for sc.at < len(sc.src) {
 		switch c := sc.src[sc.at]; c {
@@ -101,24 +101,24 @@ func (sc *scanner) logical() (text, complaint string) {
 	return sc.src[start:], ""
 }
 
-// body is the docstring of a function whose header has just been read.
-func (sc *scanner) body(indent int) (string, bool) {
+// peekDocstring is the docstring of a function whose header has just been read.
+func (sc *scanner) peekDocstring(indent int) (string, bool) {
 	ahead := *sc
-	st, complaint := ahead.statement()
+	st, complaint := ahead.nextStatement()
 	if complaint != "" || st.end || st.indent <= indent {
 		return "", false
 	}
-	return docstring(st.text)
+	return parseDocstring(st.text)
 }
 
-// docstring is the value of a statement that is a text and nothing else.
-func docstring(text string) (string, bool) {
+// parseDocstring is the value of a statement that is a text and nothing else.
+func parseDocstring(text string) (string, bool) {
 	if i := topLevel(text, 0, ';'); i >= 0 {
 		text = text[:i]
 	}
 	var b strings.Builder
 	rest := strings.TrimSpace(stripComments(text))
-	whole := strings.HasPrefix(rest, "(") && balanced(rest, 0) == len(rest)-1
+	whole := strings.HasPrefix(rest, "(") && closingBracket(rest, 0) == len(rest)-1
 	if whole {
 		rest = strings.TrimSpace(rest[1 : len(rest)-1])
 	}
@@ -163,8 +163,8 @@ func quoteEnd(s string, i int) int {
 	return -1
 }
 
-// balanced is the index of the bracket that closes the one at open, or -1.
-func balanced(s string, open int) int {
+// closingBracket is the index of the bracket that closes the one at open, or -1.
+func closingBracket(s string, open int) int {
 	depth := 0
 	for i := open; i < len(s); i++ {
 		switch s[i] {
@@ -196,7 +196,7 @@ func topLevel(s string, from int, b byte) int {
 		}
 		switch s[i] {
 		case '(', '[', '{':
-			end := balanced(s, i)
+			end := closingBracket(s, i)
 			if end < 0 {
 				return -1
 			}
@@ -273,13 +273,13 @@ func stringLiteral(s string) (value, rest string, ok bool) {
 	}
 	value = strings.ReplaceAll(s[n+width:end-width], "\r\n", "\n")
 	if !raw {
-		value = unescape(value)
+		value = unescapePython(value)
 	}
 	return value, s[end:], true
 }
 
-// unescape replaces Python's escapes. What is none stays as it is.
-func unescape(s string) string {
+// unescapePython replaces Python's escapes. What is none stays as it is.
+func unescapePython(s string) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}

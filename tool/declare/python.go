@@ -2,22 +2,22 @@ package declare
 
 import "strings"
 
-// Python declares the functions of a Python file by their signatures and
+// ParsePython declares the functions of a Python file by their signatures and
 // docstrings. Of a file in a directory called tools only the function run is
 // declared, under the file's name; of any other file every function of the
 // module whose name does not begin with an underscore. Functions within
 // classes, conditions and functions, and those that are async, are not seen.
 // A comment "# raddle: read-only" right above a function declares its effect, and
 // "# raddle: in-doubt retry" what is done with a call that was cut off.
-func Python(path string, src []byte) File {
+func ParsePython(path string, src []byte) File {
 	f := File{Path: path, Language: LanguagePython}
 	sc := scanner{src: string(src), line: 1, comment: "#"}
 	var about annotations
 	var wrong Problem
 	for {
-		st, err := sc.statement()
+		st, err := sc.nextStatement()
 		if err != "" {
-			f.problem(st.line, "", "failed to parse python: %s", err)
+			f.addProblem(st.line, "", "failed to parse python: %s", err)
 			break
 		}
 		if st.end {
@@ -25,7 +25,7 @@ func Python(path string, src []byte) File {
 		}
 		for _, c := range st.comments {
 			if text, ok := findAnnotation(strings.TrimLeft(c, "#")); ok {
-				if problem := about.add(text); problem != "" {
+				if problem := about.addAnnotation(text); problem != "" {
 					wrong = Problem{File: path, Line: st.line, Text: problem}
 				}
 			}
@@ -43,19 +43,19 @@ func Python(path string, src []byte) File {
 
 // pythonFunction declares one function, unless it is private.
 func (f *File) pythonFunction(sc *scanner, st statement, about annotations, wrong Problem) {
-	name, params, rest, ok := signature(st.text)
+	name, params, rest, ok := splitSignature(st.text)
 	if !ok {
-		f.problem(st.line, name, "failed to parse python: the signature of '%s' is not complete", name)
+		f.addProblem(st.line, name, "failed to parse python: the signature of '%s' is not complete", name)
 		return
 	}
-	doc, documented := docstring(strings.TrimSpace(rest))
+	doc, documented := parseDocstring(strings.TrimSpace(rest))
 	if rest = strings.TrimSpace(rest); rest == "" || strings.HasPrefix(rest, "#") {
-		doc, documented = sc.body(st.indent)
+		doc, documented = sc.peekDocstring(st.indent)
 	}
-	if f.private(name) {
+	if f.isPrivate(name) {
 		return
 	}
-	d := f.named(name, st.line)
+	d := f.newDeclaration(name, st.line)
 	d.Description = strings.TrimSpace(doc)
 	d.Effect, d.InDoubt = about.effect, about.inDoubt
 	if wrong.Text != "" {
@@ -63,54 +63,54 @@ func (f *File) pythonFunction(sc *scanner, st statement, about annotations, wron
 	}
 	if !documented || d.Description == "" {
 		if name != instructions {
-			f.problem(st.line, name, "Missing or empty description on function: %s: begin it with a docstring, or its name with an underscore to hide it", name)
+			f.addProblem(st.line, name, "Missing or empty description on function: %s: begin it with a docstring, or its name with an underscore to hide it", name)
 			return
 		}
 	}
 	all, complaint := parseParameters(params)
 	if complaint != "" {
-		f.problem(st.line, name, "failed to parse python: in function '%s': %s", name, complaint)
+		f.addProblem(st.line, name, "failed to parse python: in function '%s': %s", name, complaint)
 		return
 	}
 	s := pythonSchema(all, docArguments(doc))
-	d.Schema = s.json()
+	d.Schema = s.jsonText()
 	for _, p := range all {
 		d.Params = append(d.Params, p.name)
 	}
-	f.keep(d)
+	f.placeDeclaration(d)
 }
 
-// private tells whether a function of a Python or TypeScript file is not for a model.
-func (f *File) private(name string) bool {
+// isPrivate tells whether a function of a Python or TypeScript file is not for a model.
+func (f *File) isPrivate(name string) bool {
 	if inTools(f.Path) {
 		return name != "run"
 	}
 	return strings.HasPrefix(name, "_") && name != instructions
 }
 
-// named begins the declaration of a Python or TypeScript function.
-func (f *File) named(function string, line int) Declaration {
-	d := Declaration{Name: normal(function), Function: function, Line: line, Agent: true, Params: []string{}}
+// newDeclaration begins the declaration of a Python or TypeScript function.
+func (f *File) newDeclaration(function string, line int) Declaration {
+	d := Declaration{Name: normalizeName(function), Function: function, Line: line, Agent: true, Params: []string{}}
 	switch {
 	case inTools(f.Path):
-		d.Name, d.Agent = normal(stem(f.Path)), false
+		d.Name, d.Agent = normalizeName(fileStem(f.Path)), false
 	case function == instructions:
 		d.Name = instructions
 	}
 	return d
 }
 
-// keep adds a declaration where it belongs.
-func (f *File) keep(d Declaration) {
+// placeDeclaration adds a declaration where it belongs.
+func (f *File) placeDeclaration(d Declaration) {
 	if d.Function == instructions {
 		f.Instructions = &d
 		return
 	}
-	f.add(d)
+	f.addDeclaration(d)
 }
 
-// signature splits "def name(params) -> type: rest".
-func signature(text string) (name, params, rest string, ok bool) {
+// splitSignature splits "def name(params) -> type: rest".
+func splitSignature(text string) (name, params, rest string, ok bool) {
 	text = strings.TrimLeft(text[len("def"):], " \t\\\n")
 	open := strings.IndexByte(text, '(')
 	if open < 0 {
@@ -120,7 +120,7 @@ func signature(text string) (name, params, rest string, ok bool) {
 	if i := strings.IndexByte(name, '['); i >= 0 {
 		name = strings.TrimSpace(name[:i]) // type parameters
 	}
-	end := balanced(text, open)
+	end := closingBracket(text, open)
 	if end < 0 || !isIdentifier(name) {
 		return name, "", "", false
 	}
@@ -160,7 +160,7 @@ func parseParameters(text string) (all []parameter, complaint string) {
 		} else if rest, ok := strings.CutPrefix(part, "*"); ok {
 			part, p.kind, group, at = rest, '*', 2, 1
 		}
-		if i := assignment(part); i >= 0 {
+		if i := defaultIndex(part); i >= 0 {
 			part, p.defaulted = part[:i], true
 		}
 		p.name, p.annotation, _ = strings.Cut(part, ":")
@@ -185,15 +185,15 @@ func parameterTexts(text string) (parts []string) {
 			part = parts[len(parts)-1] + "," + part
 			parts = parts[:len(parts)-1]
 		}
-		i := assignment(part)
+		i := defaultIndex(part)
 		open = i >= 0 && strings.HasPrefix(strings.TrimSpace(part[i+1:]), "lambda") && topLevel(part, i, ':') < 0
 		parts = append(parts, part)
 	}
 	return parts
 }
 
-// assignment is the index of the = of a default, or -1.
-func assignment(text string) int {
+// defaultIndex is the index of the = of a default, or -1.
+func defaultIndex(text string) int {
 	for from := 0; ; {
 		i := topLevel(text, from, '=')
 		if i < 0 || i+1 >= len(text) || text[i+1] != '=' {
@@ -234,7 +234,7 @@ func pythonSchema(all []parameter, docs map[string]docArgument) *schema {
 		if !p.defaulted && !kind.optional && !doc.optional {
 			s.required = append(s.required, p.name)
 		}
-		s.put(property{p.name, kind.schema})
+		s.putProperty(property{p.name, kind.schema})
 	}
 	return s
 }

@@ -53,7 +53,7 @@ func TestPythonTypes(t *testing.T) {
 		"":                                   "",
 	} {
 		t.Run(param, func(t *testing.T) {
-			f := Python("tools.py", []byte("def f("+param+"):\n    'F.'\n"))
+			f := ParsePython("tools.py", []byte("def f("+param+"):\n    'F.'\n"))
 			if got := shorts(t, f); got != "f("+want+")" || f.Problems != nil {
 				t.Errorf("got %s %v, want f(%s)", got, problems(f), want)
 			}
@@ -78,7 +78,7 @@ func TestPythonDocstrings(t *testing.T) {
 			if c.body == "" {
 				src = "def f(a, b: int = 1): 'F.'; return 1\n"
 			}
-			f := Python("tools.py", []byte(src+"    return a\n"))
+			f := ParsePython("tools.py", []byte(src+"    return a\n"))
 			same(t, f, `{"name":"f",`+c.want+`}`)
 		})
 	}
@@ -132,7 +132,7 @@ def formatted(x):
 def user(x): "First."
 def USER(x): "Second."
 `
-	f := Python("agents/a/tools.py", []byte(src))
+	f := ParsePython("agents/a/tools.py", []byte(src))
 	if got, want := shorts(t, f), "getuser(name! string) two_words() run() user(x! string)"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -150,7 +150,7 @@ def USER(x): "Second."
 			t.Errorf("want %q in %v", w, got)
 		}
 	}
-	global := Python("functions/tools/Get-it.now.py", []byte(src))
+	global := ParsePython("functions/tools/Get-it.now.py", []byte(src))
 	if got := shorts(t, global); got != "get_it_now()" || global.Declarations[0].Agent || global.Problems != nil {
 		t.Errorf("got %s %v", got, problems(global))
 	}
@@ -165,7 +165,7 @@ func TestPythonProblems(t *testing.T) {
 		"def f((a, b)): 'F.'\n":           "t.py:3: failed to parse python: in function 'f': a parameter is not a name",
 		"# raddle: safe\ndef f(): 'F.'\n": "t.py:4: the effect 'safe' is unknown",
 	} {
-		f := Python("t.py", []byte(good+src))
+		f := ParsePython("t.py", []byte(good+src))
 		if len(f.Problems) != 1 || !strings.HasPrefix(f.Problems[0].String(), want) || !strings.HasPrefix(shorts(t, f), "good()") {
 			t.Errorf("%q: got %s %v, want %s", src, shorts(t, f), problems(f), want)
 		}
@@ -200,7 +200,7 @@ func TestTypeScriptTypes(t *testing.T) {
 		"$a: string /* , */, // c\n b: string,":    "$a! string, b! string",
 	} {
 		t.Run(param, func(t *testing.T) {
-			f := TypeScript("tools.ts", []byte("/** F. */\nexport function f("+param+"): void {}\n"))
+			f := ParseTypeScript("tools.ts", []byte("/** F. */\nexport function f("+param+"): void {}\n"))
 			if got := shorts(t, f); got != "f("+want+")" || f.Problems != nil {
 				t.Errorf("got %s %v, want f(%s)", got, problems(f), want)
 			}
@@ -209,7 +209,7 @@ func TestTypeScriptTypes(t *testing.T) {
 }
 
 func TestTypeScriptFiles(t *testing.T) {
-	f := TypeScript("agents/a/tools.ts", []byte("// export function no() {}\n"+
+	f := ParseTypeScript("agents/a/tools.ts", []byte("// export function no() {}\n"+
 		"const text = `export function no() { ${'}'} `, r = /export function \\/[/{]/;\n"+
 		"function helper() { /** No. */ function inner() {} }\n"+
 		"/** Overload. */\nexport function over(a: string): void;\nexport function over(a: number): void;\n/** Over. */\nexport function over(a: any): { x: number } { return { x: 1 } }\n"+
@@ -267,10 +267,10 @@ func TestLoad(t *testing.T) {
 
 func FuzzPython(f *testing.F) {
 	f.Add("# raddle: read-only\n@d\ndef f(a: List[Literal['x', -1]] | None = {1:2}[1], /, *b, **c) -> int: # c\n  r'''F\\x41\n  Args:\n    a (int?): b'''\n")
-	f.Fuzz(func(t *testing.T, src string) { wellFormed(t, Python("tools.py", []byte(src))) })
+	f.Fuzz(func(t *testing.T, src string) { wellFormed(t, ParsePython("tools.py", []byte(src))) })
 }
 
 func FuzzTypeScript(f *testing.F) {
 	f.Add("/** F.\n * @param a - b\n * @raddle read-only */\nexport default async function f<T>(a?: Array<'x' | 2>[] = `${{}}`, b: (c: {}) => void): { x: T } { return /[/]/ }\n")
-	f.Fuzz(func(t *testing.T, src string) { wellFormed(t, TypeScript("tools.ts", []byte(src))) })
+	f.Fuzz(func(t *testing.T, src string) { wellFormed(t, ParseTypeScript("tools.ts", []byte(src))) })
 }

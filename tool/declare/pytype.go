@@ -22,12 +22,12 @@ func hintOf(text string) *hint {
 	if members := splitTop(text, '|'); len(members) > 1 {
 		return unionOf(members)
 	}
-	if strings.HasPrefix(text, "(") && balanced(text, 0) == len(text)-1 {
+	if strings.HasPrefix(text, "(") && closingBracket(text, 0) == len(text)-1 {
 		return hintOf(text[1 : len(text)-1])
 	}
-	name, args, subscript := subscript(text)
+	name, args, subscript := splitSubscript(text)
 	if !subscript {
-		return &hint{schema: schema{kind: simple(text)}}
+		return &hint{schema: schema{kind: schemaKind(text)}}
 	}
 	switch name {
 	case "List", "list":
@@ -66,7 +66,7 @@ func unionOf(members []string) *hint {
 	return h
 }
 
-func simple(name string) string {
+func schemaKind(name string) string {
 	switch name {
 	case "int":
 		return "integer"
@@ -78,10 +78,10 @@ func simple(name string) string {
 	return "string"
 }
 
-// subscript splits "Name[args]".
-func subscript(text string) (name, args string, ok bool) {
+// splitSubscript splits "Name[args]".
+func splitSubscript(text string) (name, args string, ok bool) {
 	open := strings.IndexByte(text, '[')
-	if open <= 0 || balanced(text, open) != len(text)-1 {
+	if open <= 0 || closingBracket(text, open) != len(text)-1 {
 		return "", "", false
 	}
 	return strings.TrimSpace(text[:open]), text[open+1 : len(text)-1], true
@@ -144,5 +144,5 @@ func docHint(kind string) *hint {
 	if strings.HasPrefix(kind, "list[") {
 		return hintOf(kind)
 	}
-	return &hint{schema: schema{kind: simple(kind)}}
+	return &hint{schema: schema{kind: schemaKind(kind)}}
 }

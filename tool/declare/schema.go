@@ -21,43 +21,43 @@ type property struct {
 	schema
 }
 
-// json is the schema as text.
-func (s *schema) json() json.RawMessage {
-	var w writer
-	s.write(&w)
+// jsonText is the schema as text.
+func (s *schema) jsonText() json.RawMessage {
+	var w jsonWriter
+	s.writeTo(&w)
 	return json.RawMessage(w.String())
 }
 
-func (s *schema) write(w *writer) {
-	w.object(func() {
-		w.member("type", s.kind)
+func (s *schema) writeTo(w *jsonWriter) {
+	w.writeObject(func() {
+		w.writeMember("type", s.kind)
 		if s.description != "" {
-			w.member("description", s.description)
+			w.writeMember("description", s.description)
 		}
 		if s.kind == "object" {
-			w.key("properties")
-			w.object(func() {
+			w.writeKey("properties")
+			w.writeObject(func() {
 				for i := range s.properties {
-					w.key(s.properties[i].name)
-					s.properties[i].write(w)
+					w.writeKey(s.properties[i].name)
+					s.properties[i].writeTo(w)
 				}
 			})
 		}
 		if s.items != nil {
-			w.key("items")
-			s.items.write(w)
+			w.writeKey("items")
+			s.items.writeTo(w)
 		}
 		if len(s.enum) > 0 {
-			w.list("enum", s.enum)
+			w.writeList("enum", s.enum)
 		}
 		if s.required != nil {
-			w.list("required", s.required)
+			w.writeList("required", s.required)
 		}
 	})
 }
 
-// put adds a property, or replaces the one of that name in its place.
-func (s *schema) put(p property) {
+// putProperty adds a property, or replaces the one of that name in its place.
+func (s *schema) putProperty(p property) {
 	for i := range s.properties {
 		if s.properties[i].name == p.name {
 			s.properties[i] = p
@@ -68,12 +68,12 @@ func (s *schema) put(p property) {
 }
 
 // A writer writes compact JSON with the keys in the order of the calls.
-type writer struct {
+type jsonWriter struct {
 	strings.Builder
 	more bool // a comma is due before the next key
 }
 
-func (w *writer) object(members func()) {
+func (w *jsonWriter) writeObject(members func()) {
 	w.WriteByte('{')
 	w.more = false
 	members()
@@ -81,40 +81,40 @@ func (w *writer) object(members func()) {
 	w.more = true
 }
 
-func (w *writer) key(name string) {
+func (w *jsonWriter) writeKey(name string) {
 	if w.more {
 		w.WriteByte(',')
 	}
 	w.more = true
-	w.text(name)
+	w.writeText(name)
 	w.WriteByte(':')
 }
 
-func (w *writer) member(name, value string) {
-	w.key(name)
-	w.text(value)
+func (w *jsonWriter) writeMember(name, value string) {
+	w.writeKey(name)
+	w.writeText(value)
 }
 
-func (w *writer) raw(name string, value json.RawMessage) {
-	w.key(name)
+func (w *jsonWriter) writeRaw(name string, value json.RawMessage) {
+	w.writeKey(name)
 	w.Write(value)
 }
 
-func (w *writer) list(name string, values []string) {
-	w.key(name)
+func (w *jsonWriter) writeList(name string, values []string) {
+	w.writeKey(name)
 	w.WriteByte('[')
 	for i, v := range values {
 		if i > 0 {
 			w.WriteByte(',')
 		}
-		w.text(v)
+		w.writeText(v)
 	}
 	w.WriteByte(']')
 }
 
-// text writes a string without escapes for HTML, which would reach the model.
-func (w *writer) text(s string) {
-	if plain(s) {
+// writeText writes a string without escapes for HTML, which would reach the model.
+func (w *jsonWriter) writeText(s string) {
+	if isPlainJSON(s) {
 		w.WriteByte('"')
 		w.WriteString(s)
 		w.WriteByte('"')
@@ -127,8 +127,8 @@ func (w *writer) text(s string) {
 	w.WriteString(strings.TrimSuffix(b.String(), "\n"))
 }
 
-// plain tells whether a string is its own JSON, but for the quotes.
-func plain(s string) bool {
+// isPlainJSON tells whether a string is its own JSON, but for the quotes.
+func isPlainJSON(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return false

@@ -41,7 +41,7 @@ func same(t *testing.T, f File, want ...string) {
 }
 
 func TestBashScriptIsOneTool(t *testing.T) {
-	f := Bash("tools/stock_lookup.sh", []byte(`# file: stock_lookup.sh
+	f := ParseBash("tools/stock_lookup.sh", []byte(`# file: stock_lookup.sh
 # @describe Look up stock.
 # Second sentence.
 # @option --sku!                     Item code
@@ -74,7 +74,7 @@ _dates() { echo today; }
 }
 
 func TestBashCommandsAreTools(t *testing.T) {
-	f := Bash("agents/calc/tools.sh", []byte(`# @env LLM_OUTPUT=/dev/stdout
+	f := ParseBash("agents/calc/tools.sh", []byte(`# @env LLM_OUTPUT=/dev/stdout
 # @cmd Sum numbers
 # @option --values+ Addends
 add-up() { :; }
@@ -93,7 +93,7 @@ greet_() { :; }
 }
 
 func TestPythonFunction(t *testing.T) {
-	f := Python("agents/hotel/tools.py", []byte(`# file: tools.py of an agent
+	f := ParsePython("agents/hotel/tools.py", []byte(`# file: tools.py of an agent
 def book_room(city: str, nights: int = 1, kinds: Optional[List[str]] = None, tier: Literal["low","high"] = "low"):
     """Reserve a room.
 
@@ -113,7 +113,7 @@ def book_room(city: str, nights: int = 1, kinds: Optional[List[str]] = None, tie
 }
 
 func TestTypeScriptFunction(t *testing.T) {
-	f := TypeScript("functions/tools/demo_ts.ts", []byte(`import { readFileSync } from "fs";
+	f := ParseTypeScript("functions/tools/demo_ts.ts", []byte(`import { readFileSync } from "fs";
 const re = /[/"{]/g, half = 4 / 2;
 /**
  * Finds what matches.

@@ -11,8 +11,8 @@ type tsScanner struct {
 	last byte // the last byte of the token before, of those that are code
 }
 
-// next is the next token with comments; empty: there is none.
-func (ts *tsScanner) next() string {
+// nextToken is the next token with comments; empty: there is none.
+func (ts *tsScanner) nextToken() string {
 	for ts.at < len(ts.src) && strings.IndexByte(" \t\r\n", ts.src[ts.at]) >= 0 {
 		ts.at++
 	}
@@ -50,10 +50,10 @@ func (ts *tsScanner) next() string {
 	return tok
 }
 
-// code is the next token that is no comment.
-func (ts *tsScanner) code() string {
+// nextCode is the next token that is no comment.
+func (ts *tsScanner) nextCode() string {
 	for {
-		tok := ts.next()
+		tok := ts.nextToken()
 		if !strings.HasPrefix(tok, "//") && !strings.HasPrefix(tok, "/*") {
 			return tok
 		}
@@ -66,10 +66,10 @@ func (ts *tsScanner) beginsValue() bool {
 	return ts.last == 0 || !isWordByte(ts.last) && strings.IndexByte(")]}'\"`", ts.last) < 0
 }
 
-// line is the line of the next token, from 1.
-func (ts *tsScanner) line() int {
+// nextLine is the line of the next token, from 1.
+func (ts *tsScanner) nextLine() int {
 	ahead := *ts
-	tok := ahead.code()
+	tok := ahead.nextCode()
 	return ts.lineAt(ahead.at - len(tok))
 }
 
@@ -78,7 +78,7 @@ func (ts *tsScanner) lineAt(at int) int { return strings.Count(ts.src[:at], "\n"
 // skipBrackets reads behind the bracket that closes the one just read.
 func (ts *tsScanner) skipBrackets() bool {
 	for depth := 1; depth > 0; {
-		switch tok := ts.code(); {
+		switch tok := ts.nextCode(); {
 		case tok == "":
 			return false
 		case isOpening(tok):
@@ -92,7 +92,7 @@ func (ts *tsScanner) skipBrackets() bool {
 
 func (ts *tsScanner) skipAngles() {
 	for depth := 1; depth > 0; {
-		switch ts.code() {
+		switch ts.nextCode() {
 		case "":
 			return
 		case "<":
@@ -114,7 +114,7 @@ func (ts *tsScanner) hasBody() bool {
 	fresh := true // a type may begin here, so that a brace belongs to it
 	for {
 		before := *ts
-		switch tok := ts.code(); {
+		switch tok := ts.nextCode(); {
 		case tok == "" || tok == ";" || tok == "export":
 			*ts = before
 			return false
@@ -209,7 +209,7 @@ func regexpEnd(s string, i int) int {
 // bracketsTS is the index of the bracket that closes the one at open, or -1.
 func bracketsTS(s string, open int) int {
 	ts := tsScanner{src: s, at: open}
-	if tok := ts.next(); !isOpening(tok) || !ts.skipBrackets() {
+	if tok := ts.nextToken(); !isOpening(tok) || !ts.skipBrackets() {
 		return -1
 	}
 	return ts.at - 1
@@ -221,7 +221,7 @@ func topTS(s string, from int, sign byte) int {
 	ts := tsScanner{src: s, at: from}
 	angles := 0
 	for {
-		tok := ts.code()
+		tok := ts.nextCode()
 		at := ts.at - len(tok)
 		switch {
 		case tok == "":
@@ -264,7 +264,7 @@ func dropTSComments(s string) string {
 	ts := tsScanner{src: s}
 	last := 0
 	for {
-		tok := ts.next()
+		tok := ts.nextToken()
 		if tok == "" {
 			break
 		}

@@ -2,20 +2,20 @@ package declare
 
 import "strings"
 
-// TypeScript declares the exported functions of a TypeScript file by their
+// ParseTypeScript declares the exported functions of a TypeScript file by their
 // signatures and the JSDoc comments above them. Of a file in a directory called
 // tools only the function run is declared, under the file's name. A line
 // "@raddle read-only" of the comment declares an effect.
-func TypeScript(path string, src []byte) File {
+func ParseTypeScript(path string, src []byte) File {
 	f := File{Path: path, Language: LanguageTypeScript}
 	ts := &tsScanner{src: string(src)}
 	depth, doc := 0, ""
 	for {
-		tok := ts.next()
+		tok := ts.nextToken()
 		switch {
 		case tok == "":
 			if depth > 0 {
-				f.problem(0, "", "failed to parse typescript: a bracket is not closed")
+				f.addProblem(0, "", "failed to parse typescript: a bracket is not closed")
 			}
 			return f
 		case strings.HasPrefix(tok, "/*") || strings.HasPrefix(tok, "//"):
@@ -30,43 +30,43 @@ func TypeScript(path string, src []byte) File {
 		case isClosing(tok):
 			depth--
 		case tok == "export" && depth == 0:
-			f.exported(ts, doc)
+			f.declareExported(ts, doc)
 		}
 		doc = ""
 	}
 }
 
-// exported declares what follows "export", if it is a function with a body.
-func (f *File) exported(ts *tsScanner, doc string) {
+// declareExported declares what follows "export", if it is a function with a body.
+func (f *File) declareExported(ts *tsScanner, doc string) {
 	start := *ts
-	tok := ts.code()
+	tok := ts.nextCode()
 	for tok == "default" || tok == "async" {
-		tok = ts.code()
+		tok = ts.nextCode()
 	}
 	if tok != "function" {
 		*ts = start
 		return
 	}
-	line := ts.line() // of the function's name
-	name := ts.code()
+	line := ts.nextLine() // of the function's name
+	name := ts.nextCode()
 	if name == "*" || !isScriptName(name) {
 		return
 	}
-	tok = ts.code()
+	tok = ts.nextCode()
 	if tok == "<" {
 		ts.skipAngles()
-		tok = ts.code()
+		tok = ts.nextCode()
 	}
 	if tok != "(" {
 		return
 	}
 	open := ts.at
 	if !ts.skipBrackets() {
-		f.problem(line, name, "failed to parse typescript: the parameters of '%s' are not closed", name)
+		f.addProblem(line, name, "failed to parse typescript: the parameters of '%s' are not closed", name)
 		return
 	}
 	params, base := ts.src[open:ts.at-1], open
-	if !ts.hasBody() || f.private(name) {
+	if !ts.hasBody() || f.isPrivate(name) {
 		return
 	}
 	f.typescriptFunction(tsFunction{name, params, doc, line}, ts, base)
@@ -79,18 +79,18 @@ type tsFunction struct {
 }
 
 func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, base int) {
-	d := f.named(fn.name, fn.line)
-	text, docs, notes := jsdoc(fn.doc)
+	d := f.newDeclaration(fn.name, fn.line)
+	text, docs, notes := parseJSDoc(fn.doc)
 	d.Description = text
 	var about annotations
 	for _, note := range notes {
-		if problem := about.add(note); problem != "" {
-			f.problem(fn.line, "", "%s", problem)
+		if problem := about.addAnnotation(note); problem != "" {
+			f.addProblem(fn.line, "", "%s", problem)
 		}
 	}
 	d.Effect, d.InDoubt = about.effect, about.inDoubt
 	if text == "" && fn.name != instructions {
-		f.problem(fn.line, fn.name, "Missing or empty description on function: %s: write a comment /** ... */ right above it", fn.name)
+		f.addProblem(fn.line, fn.name, "Missing or empty description on function: %s: write a comment /** ... */ right above it", fn.name)
 		return
 	}
 	s := &schema{kind: "object"}
@@ -103,7 +103,7 @@ func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, base int) {
 		name, kind, optional, wrong := tsParameter(p)
 		if wrong != "" {
 			line := ts.lineAt(at + len(part) - len(strings.TrimLeft(part, " \t\r\n")))
-			f.problem(line, fn.name, "line %d: %s, in function '%s'", line, wrong, fn.name)
+			f.addProblem(line, fn.name, "line %d: %s, in function '%s'", line, wrong, fn.name)
 			return
 		}
 		h := tsHint(kind)
@@ -111,11 +111,11 @@ func (f *File) typescriptFunction(fn tsFunction, ts *tsScanner, base int) {
 		if !optional && !h.optional {
 			s.required = append(s.required, name)
 		}
-		s.put(property{name, h.schema})
+		s.putProperty(property{name, h.schema})
 		d.Params = append(d.Params, name)
 	}
-	d.Schema = s.json()
-	f.keep(d)
+	d.Schema = s.jsonText()
+	f.placeDeclaration(d)
 }
 
 // tsParameter splits "name?: type = default".
@@ -209,7 +209,7 @@ func tsUnion(members []string) *hint {
 // tsLiteral is the text of a literal type: a text in quotes, a number, a truth value.
 func tsLiteral(s string) (string, bool) {
 	if len(s) >= 2 && (s[0] == '"' || s[0] == '\'') && quoteEnd(s, 0) == len(s) {
-		return unescape(s[1 : len(s)-1]), true
+		return unescapePython(s[1 : len(s)-1]), true
 	}
 	digits := strings.TrimLeft(strings.TrimPrefix(s, "-"), "0123456789._")
 	if s == "true" || s == "false" || s != "" && s != "-" && digits == "" {
@@ -218,9 +218,9 @@ func tsLiteral(s string) (string, bool) {
 	return "", false
 }
 
-// jsdoc reads a comment: the text before the first tag, the parameters, and
+// parseJSDoc reads a comment: the text before the first tag, the parameters, and
 // the annotations.
-func jsdoc(comment string) (text string, params map[string]string, notes []string) {
+func parseJSDoc(comment string) (text string, params map[string]string, notes []string) {
 	params = map[string]string{}
 	var lines []string
 	tags := false

@@ -42,30 +42,30 @@ type openCall struct {
 	asker asker
 }
 
-// call calls a tool. The error is of the caller's context if that has ended, a
+// callTool calls a tool. The error is of the caller's context if that has ended, a
 // question for a person, and otherwise something to tell the model.
-func (s *server) call(ctx context.Context, r request) (*sdk.CallToolResult, error) {
-	res, err := s.once(ctx, r)
+func (s *server) callTool(ctx context.Context, r request) (*sdk.CallToolResult, error) {
+	res, err := s.callOnce(ctx, r)
 	if errors.Is(err, sdk.ErrSessionMissing) {
 		// The server was started again while nobody called, and has refused.
-		res, err = s.once(ctx, r)
+		res, err = s.callOnce(ctx, r)
 	}
 	return res, err
 }
 
-func (s *server) once(ctx context.Context, r request) (*sdk.CallToolResult, error) {
+func (s *server) callOnce(ctx context.Context, r request) (*sdk.CallToolResult, error) {
 	o := s.takeAsking(r.Key)
 	switch {
 	case o != nil:
-		o.asker.answer(r.Answers)
+		o.asker.sendAnswers(r.Answers)
 	case len(r.Answers) > 0 && !r.repeats && !r.Repeat:
 		return nil, tool.ErrCutOff
 	default:
 		c, err := s.connect(ctx)
 		if err != nil {
-			return nil, s.told(ctx, err)
+			return nil, s.wrapError(ctx, err)
 		}
-		o = c.open(r)
+		o = c.startCall(r)
 	}
 	limit := time.NewTimer(s.options.CallTimeout)
 	defer limit.Stop()
@@ -73,11 +73,11 @@ func (s *server) once(ctx context.Context, r request) (*sdk.CallToolResult, erro
 	for extensions := 0; ; {
 		select {
 		case <-o.done:
-			return s.finish(ctx, o)
+			return s.finishCall(ctx, o)
 		case text := <-o.moved:
 			if r.Progress != nil && time.Since(shown) >= progressPause {
 				shown = time.Now()
-				r.Progress(s.clean(text))
+				r.Progress(s.redactText(text))
 			}
 			if extensions++; extensions <= mostExtensions {
 				limit.Reset(s.options.CallTimeout)
@@ -90,27 +90,27 @@ func (s *server) once(ctx context.Context, r request) (*sdk.CallToolResult, erro
 			return nil, ctx.Err()
 		case <-limit.C:
 			o.cancel()
-			s.hung(o.conn)
+			s.recordHang(o.conn)
 			return nil, fmt.Errorf("MCP server '%s' timed out after %v; the call was cancelled, and whether it took effect is not known",
 				s.config.ID, s.options.CallTimeout)
 		}
 	}
 }
 
-// finish returns what has come of a call.
-func (s *server) finish(ctx context.Context, o *openCall) (*sdk.CallToolResult, error) {
+// finishCall returns what has come of a call.
+func (s *server) finishCall(ctx context.Context, o *openCall) (*sdk.CallToolResult, error) {
 	switch {
 	case o.err == nil:
-		s.worked()
+		s.recordSuccess()
 		plainResult(o.res)
 		return o.res, nil
 	case isAnswer(o.err):
-		s.worked()
-		return nil, s.told(ctx, o.err)
-	case o.conn.survives(ctx, o.err):
-		s.worked()
+		s.recordSuccess()
+		return nil, s.wrapError(ctx, o.err)
+	case o.conn.isAlive(ctx, o.err):
+		s.recordSuccess()
 		return nil, fmt.Errorf("MCP server '%s': the tool has run, but its result cannot be read, and a repetition will not change that: %s",
-			s.config.ID, s.clean(o.err.Error()))
+			s.config.ID, s.redactText(o.err.Error()))
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
 	}
@@ -119,21 +119,21 @@ func (s *server) finish(ctx context.Context, o *openCall) (*sdk.CallToolResult, 
 		return nil, fmt.Errorf("MCP server '%s': %w", s.config.ID, sdk.ErrSessionMissing)
 	}
 	return nil, fmt.Errorf("MCP server '%s' was lost during the call (%s%s); whether the call took effect is not known; "+
-		"the server is started again for the next call", s.config.ID, s.clean(o.conn.why(o.err)), o.conn.stderr.quote())
+		"the server is started again for the next call", s.config.ID, s.redactText(o.conn.describeEnd(o.err)), o.conn.stderr.quoteLast())
 }
 
-func (s *server) told(ctx context.Context, err error) error {
+func (s *server) wrapError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return fmt.Errorf("MCP server '%s': %s", s.config.ID, s.clean(err.Error()))
+	return fmt.Errorf("MCP server '%s': %s", s.config.ID, s.redactText(err.Error()))
 }
 
 // openCallKey is the key of the call in the context of its requests.
 type openCallKey struct{}
 
-// open begins a call.
-func (c *connection) open(r request) *openCall {
+// startCall begins a call.
+func (c *connection) startCall(r request) *openCall {
 	o := &openCall{conn: c, moved: make(chan string, 1), done: make(chan struct{})}
 	o.asker = newAsker(r.Answers, r.Key != "")
 	c.mu.Lock()
@@ -148,13 +148,13 @@ func (c *connection) open(r request) *openCall {
 	go func() {
 		defer cancel()
 		o.res, o.err = c.session.CallTool(ctx, params)
-		c.forget(o)
+		c.removeCall(o)
 		close(o.done)
 	}()
 	return o
 }
 
-func (c *connection) forget(o *openCall) {
+func (c *connection) removeCall(o *openCall) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, other := range c.calls {
@@ -165,8 +165,8 @@ func (c *connection) forget(o *openCall) {
 	}
 }
 
-// progress passes on what the server reports of a call.
-func (c *connection) progress(p *sdk.ProgressNotificationParams) {
+// reportProgress passes on what the server reports of a call.
+func (c *connection) reportProgress(p *sdk.ProgressNotificationParams) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, o := range c.calls {
@@ -214,7 +214,7 @@ func (s *server) takeAsking(key string) *openCall {
 	defer s.mu.Unlock()
 	o := s.asking[key]
 	delete(s.asking, key)
-	if o != nil && o.conn.broken() {
+	if o != nil && o.conn.isBroken() {
 		return nil // its end is not known
 	}
 	return o

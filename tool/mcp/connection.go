@@ -44,10 +44,10 @@ type connection struct {
 	opened int         // calls so far
 }
 
-// dial starts the server, greets it and lists its tools, within the start timeout. A
+// openConnection starts the server, greets it and lists its tools, within the start timeout. A
 // server that refuses "initialize" after it has missed the time for "server/discover"
 // speaks a new protocol and has started slowly: it is started again, and gets more time.
-func (s *server) dial(config Server) (*connection, error) {
+func (s *server) openConnection(config Server) (*connection, error) {
 	started := time.Now()
 	d := &discoverer{limit: discovery}
 	c, err := s.greet(config, s.options.StartTimeout, d)
@@ -63,9 +63,9 @@ func (s *server) greet(config Server, timeout time.Duration, d *discoverer) (*co
 	c.ended, c.end = context.WithCancel(s.life)
 	// The context of a connection must outlive its start: a stream hangs on it.
 	late := time.AfterFunc(timeout, c.end)
-	transport, err := s.transport(c, config)
+	transport, err := s.openTransport(c, config)
 	if err == nil {
-		client := s.client(c)
+		client := s.newClient(c)
 		client.AddSendingMiddleware(d.limitDiscovery)
 		c.session, err = client.Connect(c.ended, transport, nil)
 		d.refused = d.missed && isAnswer(err)
@@ -75,7 +75,7 @@ func (s *server) greet(config Server, timeout time.Duration, d *discoverer) (*co
 			_ = c.session.Wait() // why it ended is told by whoever used it
 			c.end()
 		}()
-		err = c.refresh(c.ended)
+		err = c.refreshTools(c.ended)
 	}
 	inTime := late.Stop()
 	if err == nil && inTime {
@@ -85,31 +85,31 @@ func (s *server) greet(config Server, timeout time.Duration, d *discoverer) (*co
 		})
 		return c, nil
 	}
-	cause := c.why(err)
+	cause := c.describeEnd(err)
 	c.end()
 	c.close()
 	switch {
 	case s.life.Err() != nil:
 		return nil, errClosed
 	case !inTime:
-		return nil, fmt.Errorf("it was not ready within %v and was ended%s", s.options.StartTimeout, c.stderr.quote())
+		return nil, fmt.Errorf("it was not ready within %v and was ended%s", s.options.StartTimeout, c.stderr.quoteLast())
 	}
-	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quote())
+	return nil, fmt.Errorf("it could not be started: %s%s", cause, c.stderr.quoteLast())
 }
 
-// client returns the side of the protocol that is raddle's.
-func (s *server) client(c *connection) *sdk.Client {
+// newClient returns the side of the protocol that is raddle's.
+func (s *server) newClient(c *connection) *sdk.Client {
 	capabilities := &sdk.ClientCapabilities{}
 	if s.options.Workspace != "" {
 		//lint:ignore SA1019 The protocol replaces roots, but most servers know nothing else yet.
 		capabilities.RootsV2 = &sdk.RootCapabilities{}
 	}
-	client := sdk.NewClient(&sdk.Implementation{Name: "raddle", Version: version()}, &sdk.ClientOptions{
+	client := sdk.NewClient(&sdk.Implementation{Name: "raddle", Version: moduleVersion()}, &sdk.ClientOptions{
 		Capabilities:                capabilities,
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { c.stale.Store(true) },
-		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { c.progress(r.Params) },
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { c.reportProgress(r.Params) },
 		ElicitationHandler: func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-			return s.elicit(ctx, c, r.Params)
+			return s.handleElicitation(ctx, c, r.Params)
 		},
 	})
 	if s.options.Workspace != "" {
@@ -142,18 +142,18 @@ func (d *discoverer) limitDiscovery(next sdk.MethodHandler) sdk.MethodHandler {
 	}
 }
 
-// version is that of this module in the program that uses it.
-func version() string {
+// moduleVersion is that of this module in the program that uses it.
+func moduleVersion() string {
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
 		return info.Main.Version
 	}
 	return "unknown"
 }
 
-func (c *connection) broken() bool { return c.ended.Err() != nil }
+func (c *connection) isBroken() bool { return c.ended.Err() != nil }
 
-// why says what became of the server; err is how that was noticed.
-func (c *connection) why(err error) string {
+// describeEnd says what became of the server; err is how that was noticed.
+func (c *connection) describeEnd(err error) string {
 	gone := err == nil || isPipeEnd(err)
 	if c.process != nil && gone {
 		select {
@@ -176,10 +176,10 @@ func isPipeEnd(err error) bool {
 	return errors.Is(err, errPipe) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, context.Canceled)
 }
 
-// survives reports whether the connection works although a call ended with err. A
+// isAlive reports whether the connection works although a call ended with err. A
 // server on the network is asked.
-func (c *connection) survives(ctx context.Context, err error) bool {
-	if c.broken() || isPipeEnd(err) || errors.Is(err, sdk.ErrSessionMissing) {
+func (c *connection) isAlive(ctx context.Context, err error) bool {
+	if c.isBroken() || isPipeEnd(err) || errors.Is(err, sdk.ErrSessionMissing) {
 		return false
 	}
 	if c.process != nil {
@@ -214,15 +214,15 @@ func (c *connection) close() {
 	}
 }
 
-// tools returns the list as it was read last.
-func (c *connection) tools() []*sdk.Tool {
+// currentTools returns the list as it was read last.
+func (c *connection) currentTools() []*sdk.Tool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.list
 }
 
-// catalogue returns the connection of the server, its tools up to date.
-func (s *server) catalogue(ctx context.Context) (*connection, error) {
+// connectWithTools returns the connection of the server, its tools up to date.
+func (s *server) connectWithTools(ctx context.Context) (*connection, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -232,14 +232,14 @@ func (s *server) catalogue(ctx context.Context) (*connection, error) {
 	}
 	limited, cancel := context.WithTimeout(ctx, s.options.StartTimeout)
 	defer cancel()
-	if err := c.refresh(limited); err != nil {
-		return nil, errors.New(s.clean("its tools could not be listed: " + err.Error()))
+	if err := c.refreshTools(limited); err != nil {
+		return nil, errors.New(s.redactText("its tools could not be listed: " + err.Error()))
 	}
 	return c, nil
 }
 
-// refresh reads all pages of the list.
-func (c *connection) refresh(ctx context.Context) error {
+// refreshTools reads all pages of the list.
+func (c *connection) refreshTools(ctx context.Context) error {
 	c.stale.Store(false)
 	var list []*sdk.Tool
 	seen := map[string]bool{"": true}

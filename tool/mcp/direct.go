@@ -15,26 +15,26 @@ import (
 // longestName is what every provider takes for the name of a function.
 const longestName = 64
 
-// direct returns the tools of a server under their own names.
-func (s *server) direct(list []*sdk.Tool) []tool.Tool {
+// directTools returns the tools of a server under their own names.
+func (s *server) directTools(list []*sdk.Tool) []tool.Tool {
 	var all []tool.Tool
 	for i, name := range s.directNames(list) {
 		t := list[i]
-		effect := effect(t)
+		effect := toolEffect(t)
 		all = append(all, tool.Tool{
-			Name: name, Description: s.clean(t.Description), Schema: schema(t),
+			Name: name, Description: s.redactText(t.Description), Schema: inputSchema(t),
 			Effect: effect, Parallel: effect == tool.ReadOnly,
-			InDoubt: s.config.InDoubt, Touches: func(args json.RawMessage) (tool.Touch, error) { return touches(t, args), nil },
+			InDoubt: s.config.InDoubt, Touches: func(args json.RawMessage) (tool.Touch, error) { return toolTouches(t, args), nil },
 			Run: func(ctx context.Context, c tool.Call) (tool.Result, error) {
-				args, ok := object(c.Args)
+				args, ok := parseObject(c.Args)
 				if !ok {
-					return tool.Failed("the arguments of %s are not an object", name), nil
+					return tool.FailedResult("the arguments of %s are not an object", name), nil
 				}
-				res, err := s.call(ctx, request{Call: c, name: t.Name, with: args, repeats: effect.Repeats()})
+				res, err := s.callTool(ctx, request{Call: c, name: t.Name, with: args, repeats: effect.MayRepeat()})
 				if err != nil {
 					return tool.Result{}, err
 				}
-				return s.cleaned(plain(res)), nil
+				return s.redactResult(messageResult(res)), nil
 			},
 		})
 	}
@@ -77,8 +77,8 @@ func safeName(name string, marked bool) string {
 	return safe[:min(len(safe), longestName-len(mark))] + mark
 }
 
-// schema is the schema of a tool's arguments.
-func schema(t *sdk.Tool) json.RawMessage {
+// inputSchema is the schema of a tool's arguments.
+func inputSchema(t *sdk.Tool) json.RawMessage {
 	text, err := json.Marshal(t.InputSchema)
 	if err != nil || t.InputSchema == nil {
 		return json.RawMessage(`{"type":"object"}`)
@@ -86,9 +86,9 @@ func schema(t *sdk.Tool) json.RawMessage {
 	return text
 }
 
-// effect takes the server's word for what a tool does. That it says nothing of
+// toolEffect takes the server's word for what a tool does. That it says nothing of
 // destruction is not taken for a warning.
-func effect(t *sdk.Tool) tool.Effect {
+func toolEffect(t *sdk.Tool) tool.Effect {
 	a := t.Annotations
 	switch {
 	case a == nil:
@@ -108,8 +108,8 @@ func effect(t *sdk.Tool) tool.Effect {
 func invokeEffect(list []*sdk.Tool) tool.Effect {
 	all := tool.ReadOnly
 	for _, t := range list {
-		switch e := effect(t); {
-		case !e.Repeats():
+		switch e := toolEffect(t); {
+		case !e.MayRepeat():
 			return tool.Undeclared
 		case e == tool.Idempotent:
 			all = e

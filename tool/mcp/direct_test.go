@@ -26,7 +26,7 @@ func TestSafeName(t *testing.T) {
 
 func TestEntry(t *testing.T) {
 	for entry, want := range map[string]string{"mcp:github": "github", "mcp:": "", "github": "", "mcp_search_github": ""} {
-		if id, ok := Entry(entry); ok != (want != "") || ok && id != want {
+		if id, ok := ParseEntry(entry); ok != (want != "") || ok && id != want {
 			t.Errorf("%s: %q, %v", entry, id, ok)
 		}
 	}
@@ -45,7 +45,7 @@ func TestAbsent(t *testing.T) {
 		{some, "mcp_search_good", `{"tool_call_error":"MCP server 'good' is not among the tools of this request"}`},
 		{some, "other", ""},
 	} {
-		r, ok := c.servers.Absent(llm.ToolCall{Name: c.call})
+		r, ok := c.servers.AnswerAbsent(llm.ToolCall{Name: c.call})
 		if ok != (c.want != "") || ok && r.Text() != c.want {
 			t.Errorf("%s: %s, %v, want %s", c.call, r.Text(), ok, c.want)
 		}
@@ -53,7 +53,7 @@ func TestAbsent(t *testing.T) {
 }
 
 func TestWords(t *testing.T) {
-	if got := strings.Join(words("readFile get_sum-2 HTTPServer Čas"), " "); got != "read file get sum 2 httpserver čas" {
+	if got := strings.Join(splitWords("readFile get_sum-2 HTTPServer Čas"), " "); got != "read file get sum 2 httpserver čas" {
 		t.Errorf("words are %q", got)
 	}
 }

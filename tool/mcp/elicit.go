@@ -38,12 +38,12 @@ func newAsker(known []tool.Answer, can bool) asker {
 	return a
 }
 
-// answer gives all answers so far to the question that waits.
-func (a *asker) answer(all []tool.Answer) { a.answers <- all }
+// sendAnswers gives all answers so far to the question that waits.
+func (a *asker) sendAnswers(all []tool.Answer) { a.answers <- all }
 
-// recorded returns the first answer to a question of this text that was not used yet: a
+// recordedAnswer returns the first answer to a question of this text that was not used yet: a
 // call that is made again asks in any order.
-func (s *askerState) recorded(prompt string) (tool.Answer, bool) {
+func (s *askerState) recordedAnswer(prompt string) (tool.Answer, bool) {
 	for i, a := range s.known {
 		if !s.used[i] && a.Prompt == prompt {
 			s.used[i] = true
@@ -53,9 +53,9 @@ func (s *askerState) recorded(prompt string) (tool.Answer, bool) {
 	return tool.Answer{}, false
 }
 
-// ask returns the answer to a question: the recorded one if the call is made again.
-func (a *asker) ask(ctx context.Context, q tool.Question) (tool.Answer, error) {
-	if known, ok := a.state.recorded(q.Prompt); ok {
+// askQuestion returns the answer to a question: the recorded one if the call is made again.
+func (a *asker) askQuestion(ctx context.Context, q tool.Question) (tool.Answer, error) {
+	if known, ok := a.state.recordedAnswer(q.Prompt); ok {
 		return known, nil
 	}
 	select {
@@ -68,14 +68,14 @@ func (a *asker) ask(ctx context.Context, q tool.Question) (tool.Answer, error) {
 	case <-ctx.Done():
 		return tool.Answer{}, ctx.Err()
 	}
-	if known, ok := a.state.recorded(q.Prompt); ok {
+	if known, ok := a.state.recordedAnswer(q.Prompt); ok {
 		return known, nil
 	}
 	return tool.Answer{}, fmt.Errorf("the question %q got no answer", q.Prompt)
 }
 
-// elicit asks the person who made a call what the server wants to know.
-func (s *server) elicit(ctx context.Context, c *connection, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
+// handleElicitation asks the person who made a call what the server wants to know.
+func (s *server) handleElicitation(ctx context.Context, c *connection, p *sdk.ElicitParams) (*sdk.ElicitResult, error) {
 	if p.Mode != "" && p.Mode != "form" {
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "raddle has no elicitation of mode " + p.Mode}
 	}
@@ -108,8 +108,8 @@ func (s *server) elicit(ctx context.Context, c *connection, p *sdk.ElicitParams)
 		}
 	}()
 	return fillForm(p, func(q tool.Question) (tool.Answer, error) {
-		q.Prompt = s.clean(fmt.Sprintf("MCP server %s asks: %s", s.config.ID, q.Prompt))
-		return o.asker.ask(ended, q)
+		q.Prompt = s.redactText(fmt.Sprintf("MCP server %s asks: %s", s.config.ID, q.Prompt))
+		return o.asker.askQuestion(ended, q)
 	})
 }
 
@@ -151,7 +151,7 @@ func fillForm(p *sdk.ElicitParams, ask func(tool.Question) (tool.Answer, error))
 	content := map[string]any{}
 	for _, name := range sortedKeys(form.Properties) {
 		field := form.Properties[name]
-		q := field.question(name, p.Message, len(form.Properties) == 1, slices.Contains(form.Required, name))
+		q := field.buildQuestion(name, p.Message, len(form.Properties) == 1, slices.Contains(form.Required, name))
 		for first := q.Prompt; ; {
 			answer, err := ask(q)
 			if err != nil {
@@ -160,7 +160,7 @@ func fillForm(p *sdk.ElicitParams, ask func(tool.Question) (tool.Answer, error))
 			if answer.Refused != "" {
 				return &sdk.ElicitResult{Action: "decline"}, nil
 			}
-			value, problem := field.read(answerText(answer), slices.Contains(form.Required, name))
+			value, problem := field.parseAnswer(answerText(answer), slices.Contains(form.Required, name))
 			if problem == "" {
 				if value != nil {
 					content[name] = value
@@ -173,9 +173,9 @@ func fillForm(p *sdk.ElicitParams, ask func(tool.Question) (tool.Answer, error))
 	return &sdk.ElicitResult{Action: "accept", Content: content}, nil
 }
 
-// question is what a person is asked for a field.
-func (f *formField) question(name, message string, only, required bool) tool.Question {
-	q := tool.Question{Kind: "input", Prompt: message, Options: f.options()}
+// buildQuestion is what a person is asked for a field.
+func (f *formField) buildQuestion(name, message string, only, required bool) tool.Question {
+	q := tool.Question{Kind: "input", Prompt: message, Options: f.fieldOptions()}
 	label := cmp.Or(f.Title, name)
 	if f.Description != "" {
 		label += ": " + f.Description
@@ -198,7 +198,7 @@ func (f *formField) question(name, message string, only, required bool) tool.Que
 	return q
 }
 
-func (f *formField) options() []string {
+func (f *formField) fieldOptions() []string {
 	if len(f.Enum) > 0 {
 		return f.Enum
 	}
@@ -209,8 +209,8 @@ func (f *formField) options() []string {
 	return list
 }
 
-// read returns the value of an answer, nil for none, or what is wrong with it.
-func (f *formField) read(text string, required bool) (value any, problem string) {
+// parseAnswer returns the value of an answer, nil for none, or what is wrong with it.
+func (f *formField) parseAnswer(text string, required bool) (value any, problem string) {
 	trimmed := strings.TrimSpace(text)
 	if trimmed == "" && f.Type != "boolean" {
 		switch {
@@ -242,7 +242,7 @@ func (f *formField) read(text string, required bool) (value any, problem string)
 		}
 		return n, ""
 	}
-	if options := f.options(); len(options) > 0 && !slices.Contains(options, trimmed) {
+	if options := f.fieldOptions(); len(options) > 0 && !slices.Contains(options, trimmed) {
 		return nil, "answer with one of " + strings.Join(options, ", ")
 	}
 	return text, ""

@@ -19,48 +19,48 @@ type expansion struct {
 	secrets []string
 }
 
-// expand returns s with its references filled in, and the secrets among them.
-func expand(s Server, lookup func(string) (string, bool)) (Server, []string, error) {
+// expandServer returns s with its references filled in, and the secrets among them.
+func expandServer(s Server, lookup func(string) (string, bool)) (Server, []string, error) {
 	x := expansion{lookup: lookup}
-	s.Command = x.text("", s.Command)
+	s.Command = x.expandText("", s.Command)
 	s.Args = slices.Clone(s.Args)
 	for i, a := range s.Args {
-		s.Args[i] = x.text("", a)
+		s.Args[i] = x.expandText("", a)
 	}
-	s.Env = x.table(s.Env)
-	s.Dir = x.text("", s.Dir)
-	s.URL = x.text("", s.URL)
-	s.Headers = x.table(s.Headers)
+	s.Env = x.expandTable(s.Env)
+	s.Dir = x.expandText("", s.Dir)
+	s.URL = x.expandText("", s.URL)
+	s.Headers = x.expandTable(s.Headers)
 	for _, text := range append([]string{s.URL, s.Command}, s.Args...) {
-		x.secrets = append(x.secrets, redact.Passwords(text)...)
+		x.secrets = append(x.secrets, redact.FindPasswords(text)...)
 	}
 	for i, a := range s.Args[:max(0, len(s.Args)-1)] {
 		if strings.HasPrefix(a, "-") && redact.IsSecretName(a) {
-			x.secret(s.Args[i+1])
+			x.addSecret(s.Args[i+1])
 		}
 	}
 	if len(x.missing) > 0 {
 		slices.Sort(x.missing)
-		return s, x.found(), fmt.Errorf("%s: it refers to what the environment does not have: %s; set it and try again",
+		return s, x.foundSecrets(), fmt.Errorf("%s: it refers to what the environment does not have: %s; set it and try again",
 			s.Pos, strings.Join(slices.Compact(x.missing), ", "))
 	}
-	return s, x.found(), nil
+	return s, x.foundSecrets(), nil
 }
 
-func (x *expansion) table(m map[string]string) map[string]string {
+func (x *expansion) expandTable(m map[string]string) map[string]string {
 	out := make(map[string]string, len(m))
 	for _, name := range sortedKeys(m) {
-		out[name] = x.text(name, m[name])
+		out[name] = x.expandText(name, m[name])
 		if redact.IsSecretField(name) {
-			x.secret(out[name])
+			x.addSecret(out[name])
 		}
-		x.secrets = append(x.secrets, redact.Passwords(out[name])...)
+		x.secrets = append(x.secrets, redact.FindPasswords(out[name])...)
 	}
 	return out
 }
 
-// text fills in a text; name is the variable or header that it is the value of.
-func (x *expansion) text(name, s string) string {
+// expandText fills in a text; name is the variable or header that it is the value of.
+func (x *expansion) expandText(name, s string) string {
 	return reference.ReplaceAllStringFunc(s, func(ref string) string {
 		match := reference.FindStringSubmatch(ref)
 		plain, vault := match[1], match[2]
@@ -70,22 +70,22 @@ func (x *expansion) text(name, s string) string {
 			return ""
 		}
 		if vault != "" || redact.IsSecretField(plain) || redact.IsSecretField(name) {
-			x.secret(v)
+			x.addSecret(v)
 		}
 		return v
 	})
 }
 
-// found returns the values that were noted, sorted, without those that no redactor
+// foundSecrets returns the values that were noted, sorted, without those that no redactor
 // looks for.
-func (x *expansion) found() []string {
+func (x *expansion) foundSecrets() []string {
 	list := slices.DeleteFunc(x.secrets, func(v string) bool { return !redact.IsFindable(v) })
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-// secret notes a value, and what follows the scheme in a header like "Bearer x".
-func (x *expansion) secret(v string) {
+// addSecret notes a value, and what follows the scheme in a header like "Bearer x".
+func (x *expansion) addSecret(v string) {
 	x.secrets = append(x.secrets, v)
 	if _, token, ok := strings.Cut(v, " "); ok {
 		x.secrets = append(x.secrets, token)
@@ -98,7 +98,7 @@ func (x *expansion) secret(v string) {
 // arguments.
 func (f *File) Secrets(lookup func(string) (string, bool)) (values []string) {
 	for _, s := range f.Servers {
-		_, own, _ := expand(s, lookup) // a reference that is missing has no value
+		_, own, _ := expandServer(s, lookup) // a reference that is missing has no value
 		values = append(values, own...)
 	}
 	slices.Sort(values)

@@ -100,10 +100,10 @@ func Parse(path string, data []byte) (File, error) {
 	if len(bytes.TrimSpace(text.text)) == 0 {
 		return f, nil
 	}
-	if err := text.check(); err != nil {
+	if err := text.validateJSON(); err != nil {
 		return f, &FileError{Path: path, Err: err}
 	}
-	top, err := text.members(0)
+	top, err := text.readMembers(0)
 	if err != nil {
 		return f, &FileError{Path: path, Err: err}
 	}
@@ -111,24 +111,24 @@ func Parse(path string, data []byte) (File, error) {
 		if m.key != "mcpServers" {
 			continue
 		}
-		entries, err := text.members(m.value)
+		entries, err := text.readMembers(m.value)
 		if err != nil {
 			return f, &FileError{Path: path, Err: err}
 		}
 		for _, e := range entries {
-			f.add(text, e)
+			f.addServer(text, e)
 		}
 	}
 	slices.SortStableFunc(f.Servers, func(a, b Server) int { return strings.Compare(a.ID, b.ID) })
 	return f, nil
 }
 
-func (f *File) add(text source, e member) {
-	r := entryReader{source: text, server: Server{ID: e.key, Pos: text.pos(e.at)}, file: f}
-	r.read(e)
+func (f *File) addServer(text source, e member) {
+	r := entryReader{source: text, server: Server{ID: e.key, Pos: text.formatPosition(e.at)}, file: f}
+	r.readEntry(e)
 	i := slices.IndexFunc(f.Servers, func(s Server) bool { return s.ID == e.key })
 	if i >= 0 {
-		r.fault(e.at, "is declared twice; the other one is at %s", f.Servers[i].Pos)
+		r.addFault(e.at, "is declared twice; the other one is at %s", f.Servers[i].Pos)
 		f.Servers[i] = r.server
 		return
 	}
@@ -155,20 +155,20 @@ type source struct {
 	text []byte
 }
 
-func (s source) pos(at int) string {
+func (s source) formatPosition(at int) string {
 	before := s.text[:min(at, len(s.text))]
 	line := bytes.Count(before, []byte("\n"))
 	column := len([]rune(string(before[bytes.LastIndexByte(before, '\n')+1:])))
 	return fmt.Sprintf("%s:%d:%d", s.path, line+1, column+1)
 }
 
-// check finds what is not JSON.
-func (s source) check() error {
+// validateJSON finds what is not JSON.
+func (s source) validateJSON() error {
 	var v json.RawMessage
 	err := json.Unmarshal(s.text, &v)
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return &Problem{Pos: s.pos(max(0, int(syntax.Offset)-1)), Message: err.Error()}
+		return &Problem{Pos: s.formatPosition(max(0, int(syntax.Offset)-1)), Message: err.Error()}
 	}
 	return err
 }
@@ -179,12 +179,12 @@ type member struct {
 	at, value int
 }
 
-// members lists the members of the object at an offset of a valid text.
-func (s source) members(at int) ([]member, error) {
+// readMembers lists the members of the object at an offset of a valid text.
+func (s source) readMembers(at int) ([]member, error) {
 	dec := json.NewDecoder(bytes.NewReader(s.text[at:]))
 	open, err := dec.Token()
 	if err != nil || open != json.Delim('{') {
-		return nil, &Problem{Pos: s.pos(s.begin(at)), Message: "want an object"}
+		return nil, &Problem{Pos: s.formatPosition(s.skipSpace(at)), Message: "want an object"}
 	}
 	var list []member
 	for dec.More() {
@@ -194,24 +194,24 @@ func (s source) members(at int) ([]member, error) {
 			return nil, err
 		}
 		name, _ := key.(string)
-		m := member{key: name, at: s.begin(before), value: at + int(dec.InputOffset())}
+		m := member{key: name, at: s.skipSpace(before), value: at + int(dec.InputOffset())}
 		var skip json.RawMessage
 		if err := dec.Decode(&skip); err != nil {
 			return nil, err
 		}
-		m.value = s.begin(m.value)
+		m.value = s.skipSpace(m.value)
 		list = append(list, m)
 	}
 	return list, nil
 }
 
-// begin passes over white space and the punctuation before a key or a value.
-func (s source) begin(at int) int {
+// skipSpace passes over white space and the punctuation before a key or a value.
+func (s source) skipSpace(at int) int {
 	return at + len(s.text[at:]) - len(bytes.TrimLeft(s.text[at:], " \t\r\n,:"))
 }
 
-// decode reads the value at an offset.
-func (s source) decode(at int, v any) error {
+// decodeValue reads the value at an offset.
+func (s source) decodeValue(at int, v any) error {
 	dec := json.NewDecoder(bytes.NewReader(s.text[at:]))
 	dec.UseNumber()
 	return dec.Decode(v)

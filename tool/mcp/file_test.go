@@ -92,7 +92,7 @@ func TestLoadWithoutServers(t *testing.T) {
 func TestExpand(t *testing.T) {
 	values := map[string]string{"HOME": "/home/me", "GH_TOKEN": "ghp_0123456789", "VAULTED": "pass word", "SHORT": "ab"}
 	lookup := func(name string) (string, bool) { v, ok := values[name]; return v, ok }
-	s, secrets, err := expand(Server{
+	s, secrets, err := expandServer(Server{
 		Pos: "m.json:1:1", Command: "${HOME}/bin/x", Args: []string{"{{VAULTED}}-{{ SHORT }}", "{{.Names}}", "$HOME ${1}"}, Dir: "${HOME}",
 		Env:     map[string]string{"PAT": "${GH_TOKEN}", "API_KEY": "literal-key", "PLACE": "${HOME}"},
 		Headers: map[string]string{"Authorization": "Bearer ${GH_TOKEN}"},
@@ -111,7 +111,7 @@ func TestExpand(t *testing.T) {
 	if d := cmp.Diff([]string{"Bearer ghp_0123456789", "ghp_0123456789", "literal-key", "pass word"}, secrets); d != "" {
 		t.Errorf("secrets (-want +got):\n%s", d)
 	}
-	_, _, err = expand(Server{Pos: "m.json:1:1", URL: "http://${HOST}/${HOST}?{{KEY}}"}, lookup)
+	_, _, err = expandServer(Server{Pos: "m.json:1:1", URL: "http://${HOST}/${HOST}?{{KEY}}"}, lookup)
 	if want := "m.json:1:1: it refers to what the environment does not have: HOST, KEY; set it and try again"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}

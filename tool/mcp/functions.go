@@ -19,20 +19,20 @@ const (
 	mostHits  = 20
 )
 
-// tools returns what a server offers: the three functions, then each of its
+// buildTools returns what a server offers: the three functions, then each of its
 // tools if it has few.
-func (s *server) tools(c *connection) []tool.Tool {
-	id, list := s.config.ID, c.tools()
+func (s *server) buildTools(c *connection) []tool.Tool {
+	id, list := s.config.ID, c.currentTools()
 	all := []tool.Tool{
 		{
 			Name: functionName("invoke", id),
 			Description: fmt.Sprintf("Calls a tool of the MCP server %s with its arguments. "+
-				"Ask mcp_describe_%s first what arguments the tool takes.", id, id) + s.instructions(c),
+				"Ask mcp_describe_%s first what arguments the tool takes.", id, id) + s.serverInstructions(c),
 			Schema: json.RawMessage(`{"type":"object","properties":{` +
 				`"tool":{"type":"string","description":"The name of the tool"},` +
 				`"arguments":{"type":"object","description":"The arguments of the tool"}},"required":["tool"]}`),
 			Effect: invokeEffect(list), Parallel: invokeEffect(list) == tool.ReadOnly,
-			InDoubt: s.config.InDoubt, Repeats: s.invokeRepeats, Touches: s.invokeTouches, Run: s.invoke,
+			InDoubt: s.config.InDoubt, Repeats: s.invokeRepeats, Touches: s.invokeTouches, Run: s.invokeTool,
 		},
 		{
 			Name:        functionName("search", id),
@@ -40,26 +40,26 @@ func (s *server) tools(c *connection) []tool.Tool {
 			Schema: json.RawMessage(`{"type":"object","properties":{` +
 				`"query":{"type":"string","description":"What the tool should do"},` +
 				`"top_k":{"type":"integer","default":8,"description":"How many tools to return, at most 20"}},"required":["query"]}`),
-			Effect: tool.ReadOnly, Parallel: true, Run: s.search,
+			Effect: tool.ReadOnly, Parallel: true, Run: s.searchTools,
 		},
 		{
 			Name:        functionName("describe", id),
 			Description: fmt.Sprintf("Returns the full schema of the arguments of one tool of the MCP server %s.", id),
 			Schema: json.RawMessage(`{"type":"object","properties":{` +
 				`"tool":{"type":"string","description":"The name of the tool"}},"required":["tool"]}`),
-			Effect: tool.ReadOnly, Parallel: true, Run: s.describe,
+			Effect: tool.ReadOnly, Parallel: true, Run: s.describeTool,
 		},
 	}
-	all = append(all, s.readers(c)...)
+	all = append(all, s.readerTools(c)...)
 	if len(list) <= s.options.Direct {
-		all = append(all, s.direct(list)...)
+		all = append(all, s.directTools(list)...)
 	}
 	return all
 }
 
-func (s *server) search(ctx context.Context, c tool.Call) (tool.Result, error) {
-	args := fields(c.Args)
-	query, failed := args.text("query")
+func (s *server) searchTools(ctx context.Context, c tool.Call) (tool.Result, error) {
+	args := parseArguments(c.Args)
+	query, failed := args.textField("query")
 	if failed != nil {
 		return *failed, nil
 	}
@@ -67,34 +67,34 @@ func (s *server) search(ctx context.Context, c tool.Call) (tool.Result, error) {
 	if v, ok := args["top_k"]; ok {
 		var n float64
 		if json.Unmarshal(v, &n) != nil || n < 0 || n != math.Trunc(n) {
-			return tool.Failed("Invalid 'top_k' in arguments"), nil
+			return tool.FailedResult("Invalid 'top_k' in arguments"), nil
 		}
 		most = int(min(n, mostHits))
 	}
-	conn, err := s.catalogue(ctx)
+	conn, err := s.connectWithTools(ctx)
 	if err != nil {
-		return tool.Result{}, s.told(ctx, err)
+		return tool.Result{}, s.wrapError(ctx, err)
 	}
-	hits := search(s.config.ID, conn.tools(), query, most)
+	hits := rankTools(s.config.ID, conn.currentTools(), query, most)
 	for i := range hits {
-		hits[i].Description = s.clean(hits[i].Description)
+		hits[i].Description = s.redactText(hits[i].Description)
 	}
-	return tool.JSON(hits), nil
+	return tool.JSONResult(hits), nil
 }
 
-func (s *server) describe(ctx context.Context, c tool.Call) (tool.Result, error) {
-	name, failed := fields(c.Args).text("tool")
+func (s *server) describeTool(ctx context.Context, c tool.Call) (tool.Result, error) {
+	name, failed := parseArguments(c.Args).textField("tool")
 	if failed != nil {
 		return *failed, nil
 	}
-	t, failed, err := s.find(ctx, name)
+	t, failed, err := s.findTool(ctx, name)
 	if failed != nil || err != nil {
-		return deref(failed), err
+		return derefResult(failed), err
 	}
 	type property struct {
 		Type string `json:"type"`
 	}
-	return s.cleaned(tool.JSON(struct {
+	return s.redactResult(tool.JSONResult(struct {
 		Type       string `json:"type"`
 		Properties struct {
 			Tool      property        `json:"tool"`
@@ -103,44 +103,44 @@ func (s *server) describe(ctx context.Context, c tool.Call) (tool.Result, error)
 	}{"object", struct {
 		Tool      property        `json:"tool"`
 		Arguments json.RawMessage `json:"arguments"`
-	}{property{"string"}, schema(t)}})), nil
+	}{property{"string"}, inputSchema(t)}})), nil
 }
 
-func (s *server) invoke(ctx context.Context, c tool.Call) (tool.Result, error) {
-	args := fields(c.Args)
-	name, failed := args.text("tool")
+func (s *server) invokeTool(ctx context.Context, c tool.Call) (tool.Result, error) {
+	args := parseArguments(c.Args)
+	name, failed := args.textField("tool")
 	if failed != nil {
 		return *failed, nil
 	}
-	with, ok := object(args["arguments"])
+	with, ok := parseObject(args["arguments"])
 	if !ok {
-		return tool.Failed("Invalid 'arguments' in arguments"), nil
+		return tool.FailedResult("Invalid 'arguments' in arguments"), nil
 	}
-	t, failed, err := s.find(ctx, name)
+	t, failed, err := s.findTool(ctx, name)
 	if failed != nil || err != nil {
-		return deref(failed), err
+		return derefResult(failed), err
 	}
-	res, err := s.call(ctx, request{Call: c, name: t.Name, with: with, repeats: effect(t).Repeats()})
+	res, err := s.callTool(ctx, request{Call: c, name: t.Name, with: with, repeats: toolEffect(t).MayRepeat()})
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return s.cleaned(raw(res)), nil
+	return s.redactResult(rawResult(res)), nil
 }
 
-// find looks a tool up in the list of the server.
-func (s *server) find(ctx context.Context, name string) (*sdk.Tool, *tool.Result, error) {
-	c, err := s.catalogue(ctx)
+// findTool looks a tool up in the list of the server.
+func (s *server) findTool(ctx context.Context, name string) (*sdk.Tool, *tool.Result, error) {
+	c, err := s.connectWithTools(ctx)
 	if err != nil {
-		return nil, nil, s.told(ctx, err)
+		return nil, nil, s.wrapError(ctx, err)
 	}
-	list := c.tools()
+	list := c.currentTools()
 	i := slices.IndexFunc(list, func(t *sdk.Tool) bool { return t.Name == name })
 	if i < 0 {
 		text := fmt.Sprintf("%s not found in %s MCP server catalog", name, s.config.ID)
 		if near := nearNames(name, list); len(near) > 0 {
 			text += ". Near it: " + strings.Join(near, ", ")
 		}
-		unknown := tool.Failed("%s", text)
+		unknown := tool.FailedResult("%s", text)
 		return nil, &unknown, nil
 	}
 	return list[i], nil, nil
@@ -188,7 +188,7 @@ func sharedStart(a, b string) int {
 	return n
 }
 
-func deref(r *tool.Result) tool.Result {
+func derefResult(r *tool.Result) tool.Result {
 	if r == nil {
 		return tool.Result{}
 	}
@@ -198,30 +198,30 @@ func deref(r *tool.Result) tool.Result {
 // arguments are the fields of a call's arguments.
 type arguments map[string]json.RawMessage
 
-func fields(args json.RawMessage) arguments {
+func parseArguments(args json.RawMessage) arguments {
 	var m arguments
 	_ = json.Unmarshal(args, &m) // what is no object has no fields
 	return m
 }
 
-// text reads a field that must be there.
-func (a arguments) text(name string) (string, *tool.Result) {
+// textField reads a field that must be there.
+func (a arguments) textField(name string) (string, *tool.Result) {
 	v, ok := a[name]
 	if !ok {
-		r := tool.Failed("Missing '%s' in arguments", name)
+		r := tool.FailedResult("Missing '%s' in arguments", name)
 		return "", &r
 	}
 	var s *string
 	if json.Unmarshal(v, &s) != nil || s == nil {
-		r := tool.Failed("Invalid '%s' in arguments", name)
+		r := tool.FailedResult("Invalid '%s' in arguments", name)
 		return "", &r
 	}
 	return *s, nil
 }
 
-// object returns an object as it was written. Absent and null are an empty one,
+// parseObject returns an object as it was written. Absent and null are an empty one,
 // and a string that holds an object, which some models write, is that object.
-func object(v json.RawMessage) (json.RawMessage, bool) {
+func parseObject(v json.RawMessage) (json.RawMessage, bool) {
 	var text string
 	if json.Unmarshal(v, &text) == nil && text != "" {
 		v = json.RawMessage(text)

@@ -22,13 +22,13 @@ func (r *requester) noteRequest(req *http.Request) error {
 	}
 	req.Body = io.NopCloser(bytes.NewReader(text))
 	if m, err := jsonrpc.DecodeMessage(text); err == nil {
-		r.inbox.note(m)
+		r.inbox.recordRequest(m)
 	}
 	return nil
 }
 
-// clean returns the body of an answer with nothing but messages.
-func (r *requester) clean(resp *http.Response) io.Reader {
+// filterBody returns the body of an answer with nothing but messages.
+func (r *requester) filterBody(resp *http.Response) io.Reader {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // without one it is neither
 	switch {
 	case resp.StatusCode != http.StatusOK:
@@ -50,7 +50,7 @@ type messageBody struct {
 // Read implements io.Reader.
 func (b *messageBody) Read(p []byte) (int, error) {
 	if b.text == nil {
-		text, err := b.message()
+		text, err := b.readMessage()
 		if err != nil {
 			return 0, err
 		}
@@ -59,21 +59,21 @@ func (b *messageBody) Read(p []byte) (int, error) {
 	return b.text.Read(p)
 }
 
-func (b *messageBody) message() ([]byte, error) {
+func (b *messageBody) readMessage() ([]byte, error) {
 	var all []byte
 	for {
 		b.lines.before = all
-		line, err := b.lines.next()
+		line, err := b.lines.nextLine()
 		if long := (*longLineError)(nil); errors.As(err, &long) {
 			return encodeFirst(b.inbox.tooLong(long), all)
 		}
 		if all = append(all, line...); len(all) > maxLine {
 			var scan idScanner
-			scan.write(all)
+			scan.scanBytes(all)
 			return encodeFirst(b.inbox.tooLong(&longLineError{size: len(all), isReply: !scan.method, id: scan.id, start: all[:maxStderr]}), nil)
 		}
 		if err == io.EOF {
-			return encodeFirst(b.inbox.messages(all), all)
+			return encodeFirst(b.inbox.parseMessages(all), all)
 		}
 		if err != nil {
 			return nil, err
@@ -106,29 +106,29 @@ func (b *eventBody) Read(p []byte) (int, error) {
 			return 0, b.end
 		}
 		b.lines.before = b.data
-		line, err := b.lines.next()
+		line, err := b.lines.nextLine()
 		if long := (*longLineError)(nil); errors.As(err, &long) {
 			b.data = nil
-			b.write(b.inbox.tooLong(long))
+			b.writeMessages(b.inbox.tooLong(long))
 			continue
 		}
 		if line = bytes.TrimRight(line, "\r\n"); err == nil || len(line) > 0 {
-			b.line(line)
+			b.addLine(line)
 		}
 		if b.end = err; err != nil {
-			b.finish()
+			b.finishEvent()
 		}
 	}
 	return b.ready.Read(p)
 }
 
-// line takes in a line of the stream.
-func (b *eventBody) line(line []byte) {
+// addLine takes in a line of the stream.
+func (b *eventBody) addLine(line []byte) {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
 	switch {
 	case len(line) == 0:
-		b.finish()
+		b.finishEvent()
 		b.ready.WriteByte('\n')
 	case string(name) == "data" && !b.other:
 		if len(b.data) > 0 {
@@ -147,16 +147,16 @@ func (b *eventBody) line(line []byte) {
 	}
 }
 
-// finish ends the event under way.
-func (b *eventBody) finish() {
+// finishEvent ends the event under way.
+func (b *eventBody) finishEvent() {
 	if len(b.data) > 0 {
-		b.write(b.inbox.messages(b.data))
+		b.writeMessages(b.inbox.parseMessages(b.data))
 	}
 	b.data, b.other = nil, false
 }
 
-// write makes messages readable, each as an event.
-func (b *eventBody) write(list []jsonrpc.Message) {
+// writeMessages makes messages readable, each as an event.
+func (b *eventBody) writeMessages(list []jsonrpc.Message) {
 	for _, m := range list {
 		text, err := jsonrpc.EncodeMessage(m)
 		if err != nil {

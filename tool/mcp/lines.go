@@ -28,15 +28,15 @@ type longLineError struct {
 
 func (e *longLineError) Error() string { return fmt.Sprintf("a line of %d bytes", e.size) }
 
-// next returns the next line. With the last one, which may be empty, comes the error
+// nextLine returns the next line. With the last one, which may be empty, comes the error
 // that ended the reading. A line above the limit is a *longLineError.
-func (r *lineReader) next() ([]byte, error) {
+func (r *lineReader) nextLine() ([]byte, error) {
 	var line []byte
 	for {
 		piece, err := r.source.ReadSlice('\n')
 		line = append(line, piece...)
 		if len(line) > r.limit {
-			return nil, r.skip(line, err == bufio.ErrBufferFull)
+			return nil, r.skipLine(line, err == bufio.ErrBufferFull)
 		}
 		if err != bufio.ErrBufferFull {
 			return line, err
@@ -44,16 +44,16 @@ func (r *lineReader) next() ([]byte, error) {
 	}
 }
 
-// skip reads the rest of a line, and finds the id that it belongs to.
-func (r *lineReader) skip(line []byte, more bool) *longLineError {
+// skipLine reads the rest of a line, and finds the id that it belongs to.
+func (r *lineReader) skipLine(line []byte, more bool) *longLineError {
 	var scan idScanner
-	scan.write(r.before)
-	scan.write(line)
+	scan.scanBytes(r.before)
+	scan.scanBytes(line)
 	long := &longLineError{size: len(line), start: append([]byte(nil), line[:min(len(line), maxStderr)]...)}
 	line = nil
 	for more {
 		piece, err := r.source.ReadSlice('\n')
-		scan.write(piece)
+		scan.scanBytes(piece)
 		long.size += len(piece)
 		more = err == bufio.ErrBufferFull
 	}
@@ -78,17 +78,17 @@ type idScanner struct {
 	key, value      []byte
 }
 
-func (s *idScanner) write(piece []byte) {
+func (s *idScanner) scanBytes(piece []byte) {
 	for _, b := range piece {
-		s.scan(b)
+		s.scanByte(b)
 	}
 }
 
-func (s *idScanner) scan(b byte) {
+func (s *idScanner) scanByte(b byte) {
 	switch {
 	case s.quoted:
 		if s.quoted = s.escaped || b != '"'; s.depth == 1 {
-			s.keep(b)
+			s.appendByte(b)
 		}
 		s.escaped = !s.escaped && b == '\\'
 		return
@@ -113,12 +113,12 @@ func (s *idScanner) scan(b byte) {
 		return
 	}
 	if s.depth == 1 {
-		s.keep(b)
+		s.appendByte(b)
 	}
 }
 
-// keep adds a byte to the key or the value that is being read.
-func (s *idScanner) keep(b byte) {
+// appendByte adds a byte to the key or the value that is being read.
+func (s *idScanner) appendByte(b byte) {
 	to := &s.key
 	if s.inValue {
 		to = &s.value

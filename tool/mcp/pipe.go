@@ -23,20 +23,20 @@ type pipe struct {
 	process io.ReadWriteCloser
 
 	incoming chan jsonrpc.Message // closed after the child's last message
-	outgoing chan outgoing
+	outgoing chan outgoingLine
 	closed   chan struct{}
 	closing  sync.Once
 }
 
 // An outgoing is a line for the child.
-type outgoing struct {
+type outgoingLine struct {
 	line    []byte
 	written chan<- error // has room for the result
 }
 
 // Connect implements sdk.Transport. It is called once.
 func (p *pipe) Connect(context.Context) (sdk.Connection, error) {
-	p.incoming, p.outgoing = make(chan jsonrpc.Message), make(chan outgoing)
+	p.incoming, p.outgoing = make(chan jsonrpc.Message), make(chan outgoingLine)
 	p.closed = make(chan struct{})
 	go p.readAll()
 	go p.writeAll()
@@ -68,10 +68,10 @@ func (p *pipe) Write(ctx context.Context, m jsonrpc.Message) error {
 	if err != nil {
 		return err
 	}
-	p.note(m)
+	p.recordRequest(m)
 	written := make(chan error, 1)
 	select {
-	case p.outgoing <- outgoing{append(line, '\n'), written}:
+	case p.outgoing <- outgoingLine{append(line, '\n'), written}:
 	case <-p.closed:
 		return errPipe
 	case <-ctx.Done():
@@ -108,12 +108,12 @@ func (p *pipe) readAll() {
 	defer close(p.incoming)
 	lines := newLineReader(p.process, maxLine)
 	for {
-		line, err := lines.next()
+		line, err := lines.nextLine()
 		var messages []jsonrpc.Message
 		if long := (*longLineError)(nil); errors.As(err, &long) {
 			messages, err = p.tooLong(long), nil
 		} else {
-			messages = p.messages(line)
+			messages = p.parseMessages(line)
 		}
 		for _, m := range messages {
 			select {

@@ -15,21 +15,21 @@ import (
 // longestInstructions is the number of bytes of a server's instructions that the model reads.
 const longestInstructions = 8 << 10
 
-// instructions are the server's own, as the end of a description.
-func (s *server) instructions(c *connection) string {
+// serverInstructions are the server's own, as the end of a description.
+func (s *server) serverInstructions(c *connection) string {
 	res := c.session.InitializeResult()
 	if res == nil || strings.TrimSpace(res.Instructions) == "" {
 		return ""
 	}
-	text := s.clean(strings.TrimSpace(res.Instructions))
+	text := s.redactText(strings.TrimSpace(res.Instructions))
 	if len(text) > longestInstructions {
 		text = strings.ToValidUTF8(text[:longestInstructions], "") + " ..."
 	}
 	return "\n\nInstructions of the server:\n" + text
 }
 
-// readers returns the functions for resources and prompts, of a server that has them.
-func (s *server) readers(c *connection) (list []tool.Tool) {
+// readerTools returns the functions for resources and prompts, of a server that has them.
+func (s *server) readerTools(c *connection) (list []tool.Tool) {
 	res := c.session.InitializeResult()
 	if res == nil || res.Capabilities == nil {
 		return nil
@@ -41,7 +41,7 @@ func (s *server) readers(c *connection) (list []tool.Tool) {
 			Description: fmt.Sprintf("Without a uri, lists the resources of the MCP server %s: data that it offers for reading, and templates of "+
 				"their addresses. With a uri, returns the contents of that resource.", id),
 			Schema: json.RawMessage(`{"type":"object","properties":{"uri":{"type":"string","description":"The address of the resource to read"}}}`),
-			Effect: tool.ReadOnly, Parallel: true, Touches: resourceTouches, Run: s.resources,
+			Effect: tool.ReadOnly, Parallel: true, Touches: resourceTouches, Run: s.readResources,
 		})
 	}
 	if res.Capabilities.Prompts != nil {
@@ -51,7 +51,7 @@ func (s *server) readers(c *connection) (list []tool.Tool) {
 				"arguments. With a name, returns that text.", id),
 			Schema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string","description":"The prompt to return"},` +
 				`"arguments":{"type":"object","additionalProperties":{"type":"string"},"description":"The arguments of the prompt"}}}`),
-			Effect: tool.ReadOnly, Parallel: true, Run: s.prompts,
+			Effect: tool.ReadOnly, Parallel: true, Run: s.readPrompts,
 		})
 	}
 	return list
@@ -60,7 +60,7 @@ func (s *server) readers(c *connection) (list []tool.Tool) {
 // resourceTouches returns what reading a resource reaches, as far as its address says.
 func resourceTouches(args json.RawMessage) (touch tool.Touch, err error) {
 	var uri string
-	_ = json.Unmarshal(fields(args)["uri"], &uri) // what is no text reads nothing
+	_ = json.Unmarshal(parseArguments(args)["uri"], &uri) // what is no text reads nothing
 	u, err := url.Parse(uri)
 	switch {
 	case err != nil:
@@ -73,20 +73,20 @@ func resourceTouches(args json.RawMessage) (touch tool.Touch, err error) {
 	return touch, nil
 }
 
-// ask makes a request that only reads, within the time of a call.
-func ask[R any](ctx context.Context, s *server, do func(context.Context, *sdk.ClientSession) (R, error)) (tool.Result, error) {
+// askServer makes a request that only reads, within the time of a call.
+func askServer[R any](ctx context.Context, s *server, do func(context.Context, *sdk.ClientSession) (R, error)) (tool.Result, error) {
 	c, err := s.connect(ctx)
 	if err != nil {
-		return tool.Result{}, s.told(ctx, err)
+		return tool.Result{}, s.wrapError(ctx, err)
 	}
 	limited, cancel := context.WithTimeout(ctx, s.options.CallTimeout)
 	defer cancel()
 	defer context.AfterFunc(c.ended, cancel)()
 	res, err := do(limited, c.session)
 	if err != nil {
-		return tool.Result{}, s.told(ctx, err)
+		return tool.Result{}, s.wrapError(ctx, err)
 	}
-	s.worked()
+	s.recordSuccess()
 	text, err := json.Marshal(res)
 	if err != nil {
 		return tool.Result{}, err
@@ -95,7 +95,7 @@ func ask[R any](ctx context.Context, s *server, do func(context.Context, *sdk.Cl
 	if err := json.Unmarshal(text, &v); err != nil {
 		return tool.Result{}, err
 	}
-	return s.cleaned(tool.JSON(plainValue(v))), nil
+	return s.redactResult(tool.JSONResult(plainValue(v))), nil
 }
 
 // A page of a list, and where the next one begins.
@@ -104,8 +104,8 @@ type page[T any] struct {
 	next  string
 }
 
-// pages reads all pages of a list.
-func pages[T any](read func(cursor string) (page[T], error)) ([]T, error) {
+// readPages reads all pages of a list.
+func readPages[T any](read func(cursor string) (page[T], error)) ([]T, error) {
 	all := []T{}
 	for cursor, n := "", 0; n < maxPages; n++ {
 		p, err := read(cursor)
@@ -121,14 +121,14 @@ func pages[T any](read func(cursor string) (page[T], error)) ([]T, error) {
 	return all, nil
 }
 
-func (s *server) resources(ctx context.Context, c tool.Call) (tool.Result, error) {
-	args := fields(c.Args)
+func (s *server) readResources(ctx context.Context, c tool.Call) (tool.Result, error) {
+	args := parseArguments(c.Args)
 	if _, ok := args["uri"]; ok {
-		uri, failed := args.text("uri")
+		uri, failed := args.textField("uri")
 		if failed != nil {
 			return *failed, nil
 		}
-		return ask(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
+		return askServer(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
 			res, err := c.ReadResource(ctx, &sdk.ReadResourceParams{URI: uri})
 			if err != nil {
 				return nil, err
@@ -136,8 +136,8 @@ func (s *server) resources(ctx context.Context, c tool.Call) (tool.Result, error
 			return map[string]any{"contents": contentsOf(res)}, nil
 		})
 	}
-	return ask(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
-		list, err := pages(func(cursor string) (page[*sdk.Resource], error) {
+	return askServer(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
+		list, err := readPages(func(cursor string) (page[*sdk.Resource], error) {
 			res, err := c.ListResources(ctx, &sdk.ListResourcesParams{Cursor: cursor})
 			if err != nil {
 				return page[*sdk.Resource]{}, err
@@ -147,7 +147,7 @@ func (s *server) resources(ctx context.Context, c tool.Call) (tool.Result, error
 		if err != nil {
 			return nil, err
 		}
-		templates, err := pages(func(cursor string) (page[*sdk.ResourceTemplate], error) {
+		templates, err := readPages(func(cursor string) (page[*sdk.ResourceTemplate], error) {
 			res, err := c.ListResourceTemplates(ctx, &sdk.ListResourceTemplatesParams{Cursor: cursor})
 			if err != nil {
 				return page[*sdk.ResourceTemplate]{}, err
@@ -177,11 +177,11 @@ func contentsOf(res *sdk.ReadResourceResult) []any {
 	return list
 }
 
-func (s *server) prompts(ctx context.Context, c tool.Call) (tool.Result, error) {
-	args := fields(c.Args)
+func (s *server) readPrompts(ctx context.Context, c tool.Call) (tool.Result, error) {
+	args := parseArguments(c.Args)
 	if _, ok := args["name"]; !ok {
-		return ask(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
-			list, err := pages(func(cursor string) (page[*sdk.Prompt], error) {
+		return askServer(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
+			list, err := readPages(func(cursor string) (page[*sdk.Prompt], error) {
 				res, err := c.ListPrompts(ctx, &sdk.ListPromptsParams{Cursor: cursor})
 				if err != nil {
 					return page[*sdk.Prompt]{}, err
@@ -191,16 +191,16 @@ func (s *server) prompts(ctx context.Context, c tool.Call) (tool.Result, error) 
 			return map[string]any{"prompts": list}, err
 		})
 	}
-	name, failed := args.text("name")
+	name, failed := args.textField("name")
 	if failed != nil {
 		return *failed, nil
 	}
-	raw, ok := object(args["arguments"])
+	raw, ok := parseObject(args["arguments"])
 	var with map[string]string
 	if !ok || json.Unmarshal(raw, &with) != nil {
-		return tool.Failed("Invalid 'arguments' in arguments: their values must be strings"), nil
+		return tool.FailedResult("Invalid 'arguments' in arguments: their values must be strings"), nil
 	}
-	return ask(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
+	return askServer(ctx, s, func(ctx context.Context, c *sdk.ClientSession) (any, error) {
 		return c.GetPrompt(ctx, &sdk.GetPromptParams{Name: name, Arguments: with})
 	})
 }

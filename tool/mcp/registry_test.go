@@ -20,7 +20,7 @@ import (
 const everything = "mcp-server-everything"
 
 func TestExtraServerOfTheRegistryOverStdio(t *testing.T) {
-	testneed.Programs(t, everything)
+	testneed.RequirePrograms(t, everything)
 	f, err := Parse("mcp.json", []byte(`{"mcpServers":{"everything":{"command":"mcp-server-everything"}}}`))
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestExtraServerOfTheRegistryOverStdio(t *testing.T) {
 }
 
 func TestExtraServerOfTheRegistryOverHTTP(t *testing.T) {
-	testneed.Programs(t, everything)
+	testneed.RequirePrograms(t, everything)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -17,9 +17,9 @@ import (
 // pictures are the types of images that every model with eyes can see.
 var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
-// raw is the result as the server gave it, in JSON. Bytes that a model cannot
+// rawResult is the result as the server gave it, in JSON. Bytes that a model cannot
 // read as text are attached or left out, and a note is in their place.
-func raw(res *sdk.CallToolResult) tool.Result {
+func rawResult(res *sdk.CallToolResult) tool.Result {
 	type outcome struct {
 		Content           []any `json:"content"`
 		StructuredContent any   `json:"structuredContent,omitempty"`
@@ -28,7 +28,7 @@ func raw(res *sdk.CallToolResult) tool.Result {
 	o := outcome{Content: []any{}, StructuredContent: res.StructuredContent, IsError: res.IsError}
 	var attached []llm.Part
 	for _, c := range res.Content {
-		part, note := media(c)
+		part, note := mediaPart(c)
 		if part == nil && note == "" {
 			o.Content = append(o.Content, c)
 			continue
@@ -37,16 +37,16 @@ func raw(res *sdk.CallToolResult) tool.Result {
 			attached = append(attached, part)
 			note = "attached"
 		}
-		o.Content = append(o.Content, noted(c, note))
+		o.Content = append(o.Content, withNote(c, note))
 	}
-	result := tool.JSON(o)
+	result := tool.JSONResult(o)
 	result.Content = append(result.Content, attached...)
 	result.Error = res.IsError
 	return result
 }
 
-// noted is a content with a note in place of its bytes.
-func noted(c sdk.Content, note string) any {
+// withNote is a content with a note in place of its bytes.
+func withNote(c sdk.Content, note string) any {
 	switch c := c.(type) {
 	case *sdk.ImageContent:
 		return map[string]string{"type": "image", "mimeType": c.MIMEType, "data": note}
@@ -60,13 +60,13 @@ func noted(c sdk.Content, note string) any {
 	return c
 }
 
-// plain is the result as parts of a message: texts as they are, and structured
+// messageResult is the result as parts of a message: texts as they are, and structured
 // content where no text says the same.
-func plain(res *sdk.CallToolResult) tool.Result {
+func messageResult(res *sdk.CallToolResult) tool.Result {
 	result := tool.Result{Error: res.IsError}
 	told := res.StructuredContent == nil
 	for _, c := range res.Content {
-		part, note := media(c)
+		part, note := mediaPart(c)
 		text := note
 		switch c := c.(type) {
 		case *sdk.TextContent:
@@ -83,18 +83,18 @@ func plain(res *sdk.CallToolResult) tool.Result {
 		case part != nil:
 			result.Content = append(result.Content, part)
 		case text != "":
-			result.Content = append(result.Content, llm.Text{Text: separated(result.Content, text)})
+			result.Content = append(result.Content, llm.Text{Text: withLineBreak(result.Content, text)})
 		}
 	}
 	if !told {
-		text := tool.JSON(res.StructuredContent).Text()
-		result.Content = append(result.Content, llm.Text{Text: separated(result.Content, text)})
+		text := tool.JSONResult(res.StructuredContent).Text()
+		result.Content = append(result.Content, llm.Text{Text: withLineBreak(result.Content, text)})
 	}
 	return result
 }
 
-// separated puts a line break before a text that follows another one.
-func separated(before []llm.Part, text string) string {
+// withLineBreak puts a line break before a text that follows another one.
+func withLineBreak(before []llm.Part, text string) string {
 	if len(before) == 0 {
 		return text
 	}
@@ -104,9 +104,9 @@ func separated(before []llm.Part, text string) string {
 	return text
 }
 
-// media returns the part for a content that is no text, or a note if there is
+// mediaPart returns the part for a content that is no text, or a note if there is
 // none that models take. Text has neither.
-func media(c sdk.Content) (llm.Part, string) {
+func mediaPart(c sdk.Content) (llm.Part, string) {
 	switch c := c.(type) {
 	case *sdk.ImageContent:
 		return bytesPart(c.MIMEType, "", c.Data)
@@ -181,11 +181,11 @@ func plainValue(v any) any {
 	return v
 }
 
-// cleaned takes the known secrets out of the texts of a result.
-func (s *server) cleaned(r tool.Result) tool.Result {
+// redactResult takes the known secrets out of the texts of a result.
+func (s *server) redactResult(r tool.Result) tool.Result {
 	for i, p := range r.Content {
 		if t, ok := p.(llm.Text); ok {
-			r.Content[i] = llm.Text{Text: s.clean(t.Text)}
+			r.Content[i] = llm.Text{Text: s.redactText(t.Text)}
 		}
 	}
 	return r

@@ -24,22 +24,22 @@ const (
 	lengthPart = 0.75
 )
 
-// search ranks the tools of a server by Okapi BM25 over name, description and
+// rankTools ranks the tools of a server by Okapi BM25 over name, description and
 // server, best first; equals are in the order of names. Tools that share no word with the query are
 // left out.
-func search(server string, tools []*sdk.Tool, query string, most int) []hit {
+func rankTools(server string, tools []*sdk.Tool, query string, most int) []hit {
 	texts := make([][]string, len(tools))
 	within := map[string]int{} // in how many tools a word is
 	total := 0
 	for i, t := range tools {
-		texts[i] = words(t.Name + " " + t.Description + " " + server)
+		texts[i] = splitWords(t.Name + " " + t.Description + " " + server)
 		total += len(texts[i])
-		for _, w := range unique(texts[i]) {
+		for _, w := range uniqueWords(texts[i]) {
 			within[w]++
 		}
 	}
 	average := float64(total) / float64(max(1, len(tools)))
-	asked := unique(words(query))
+	asked := uniqueWords(splitWords(query))
 	type ranked struct {
 		tool  *sdk.Tool
 		score float64
@@ -48,7 +48,7 @@ func search(server string, tools []*sdk.Tool, query string, most int) []hit {
 	for i, t := range tools {
 		score := 0.0
 		for _, w := range asked {
-			n := float64(count(texts[i], w))
+			n := float64(countWord(texts[i], w))
 			if n == 0 {
 				continue
 			}
@@ -67,9 +67,9 @@ func search(server string, tools []*sdk.Tool, query string, most int) []hit {
 	return hits
 }
 
-// words splits a text at everything that is no letter or digit, and names like
+// splitWords splits a text at everything that is no letter or digit, and names like
 // readFile where a capital begins a word, in lower case.
-func words(text string) []string {
+func splitWords(text string) []string {
 	var list []string
 	var word []rune
 	flush := func() {
@@ -95,13 +95,13 @@ func words(text string) []string {
 	return list
 }
 
-func unique(list []string) []string {
+func uniqueWords(list []string) []string {
 	list = slices.Clone(list)
 	slices.Sort(list)
 	return slices.Compact(list)
 }
 
-func count(list []string, word string) (n int) {
+func countWord(list []string, word string) (n int) {
 	for _, w := range list {
 		if w == word {
 			n++

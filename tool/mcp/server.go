@@ -42,7 +42,7 @@ var errClosed = errors.New("the MCP servers have been closed")
 // connect returns the connection, which it makes if there is none. The start is
 // shared with others, so it goes on when ctx ends.
 func (s *server) connect(ctx context.Context) (*connection, error) {
-	a, err := s.attempt()
+	a, err := s.currentAttempt()
 	if err != nil {
 		return nil, err
 	}
@@ -54,14 +54,14 @@ func (s *server) connect(ctx context.Context) (*connection, error) {
 	}
 }
 
-// attempt returns the attempt that counts, and begins one if there is none.
-func (s *server) attempt() (*attempt, error) {
+// currentAttempt returns the attempt that counts, and begins one if there is none.
+func (s *server) currentAttempt() (*attempt, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
 		return nil, errClosed
 	}
-	if s.current != nil && !s.current.over() {
+	if s.current != nil && !s.current.isOver() {
 		return s.current, nil
 	}
 	if s.current != nil { // it failed, or its connection broke
@@ -73,31 +73,31 @@ func (s *server) attempt() (*attempt, error) {
 	}
 	a := &attempt{done: make(chan struct{})}
 	s.current = a
-	go s.begin(a, pause(s.failures))
+	go s.startAttempt(a, restartDelay(s.failures))
 	return a, nil
 }
 
-// over tells whether nothing can come of the attempt any more.
-func (a *attempt) over() bool {
+// isOver tells whether nothing can come of the attempt any more.
+func (a *attempt) isOver() bool {
 	select {
 	case <-a.done:
-		return a.err != nil || a.conn.broken()
+		return a.err != nil || a.conn.isBroken()
 	default:
 		return false
 	}
 }
 
-// pause is the time before a start that follows so many failures: the first
+// restartDelay is the time before a start that follows so many failures: the first
 // restart is at once.
-func pause(failures int) time.Duration {
+func restartDelay(failures int) time.Duration {
 	if failures < 2 {
 		return 0
 	}
 	return min(250*time.Millisecond<<min(failures-1, 10), 30*time.Second)
 }
 
-// begin makes the connection.
-func (s *server) begin(a *attempt, pause time.Duration) {
+// startAttempt makes the connection.
+func (s *server) startAttempt(a *attempt, pause time.Duration) {
 	defer close(a.done)
 	select {
 	case <-time.After(pause):
@@ -105,32 +105,32 @@ func (s *server) begin(a *attempt, pause time.Duration) {
 		a.err = errClosed
 		return
 	}
-	config, err := s.resolve()
+	config, err := s.resolveConfig()
 	if err == nil {
-		a.conn, err = s.dial(config)
+		a.conn, err = s.openConnection(config)
 	}
 	if err != nil {
-		a.err = errors.New(s.clean(err.Error()))
+		a.err = errors.New(s.redactText(err.Error()))
 		s.options.Log.Warn("MCP server did not start", "server", s.config.ID, "error", a.err)
 		return
 	}
-	s.options.Log.Debug("MCP server started", "server", s.config.ID, "tools", len(a.conn.tools()))
+	s.options.Log.Debug("MCP server started", "server", s.config.ID, "tools", len(a.conn.currentTools()))
 }
 
-// resolve fills in the references of the entry.
-func (s *server) resolve() (Server, error) {
+// resolveConfig fills in the references of the entry.
+func (s *server) resolveConfig() (Server, error) {
 	if s.config.problem != nil {
 		return Server{}, fmt.Errorf("%s: it %s", s.config.problem.Pos, s.config.problem.Message)
 	}
-	config, secrets, err := expand(s.config, s.options.Lookup)
+	config, secrets, err := expandServer(s.config, s.options.Lookup)
 	s.mu.Lock()
 	s.secrets = redact.New(secrets...)
 	s.mu.Unlock()
 	return config, err
 }
 
-// clean takes terminal escapes, NUL characters and the known secrets out of a text.
-func (s *server) clean(text string) string {
+// redactText takes terminal escapes, NUL characters and the known secrets out of a text.
+func (s *server) redactText(text string) string {
 	text = plainText(text)
 	s.mu.Lock()
 	own := s.secrets
@@ -138,16 +138,16 @@ func (s *server) clean(text string) string {
 	return s.options.Redact(own.Text(text))
 }
 
-// worked notes a call that was answered.
-func (s *server) worked() {
+// recordSuccess notes a call that was answered.
+func (s *server) recordSuccess() {
 	s.mu.Lock()
 	s.failures, s.hangs = 0, 0
 	s.mu.Unlock()
 }
 
-// hung notes a call that was not answered in time. A server that lets two in a
+// recordHang notes a call that was not answered in time. A server that lets two in a
 // row hang is ended, so that the next call gets a fresh one.
-func (s *server) hung(c *connection) {
+func (s *server) recordHang(c *connection) {
 	s.mu.Lock()
 	s.hangs++
 	drop := s.hangs >= 2

@@ -67,7 +67,7 @@ type Servers struct {
 // Open makes the servers of a file known and starts none. The caller must Close
 // them.
 func Open(f File, o Options) *Servers {
-	o = o.filled()
+	o = o.withDefaults()
 	life, end := context.WithCancel(context.Background())
 	s := &Servers{end: end}
 	if t, ok := http.DefaultTransport.(*http.Transport); ok {
@@ -81,7 +81,7 @@ func Open(f File, o Options) *Servers {
 	return s
 }
 
-func (o Options) filled() Options {
+func (o Options) withDefaults() Options {
 	if o.Env == nil {
 		o.Env = os.Environ()
 	}
@@ -132,9 +132,9 @@ func (s *Servers) IDs() []string {
 	return ids
 }
 
-// Programs lists the commands and arguments of the servers over stdio as paths, each
+// ProgramPaths lists the commands and arguments of the servers over stdio as paths, each
 // relative one as seen from where its server runs. Most of them name no file.
-func (s *Servers) Programs() (paths []string) {
+func (s *Servers) ProgramPaths() (paths []string) {
 	if s == nil {
 		return nil
 	}
@@ -171,18 +171,18 @@ func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error
 		if slices.Index(ids, id) < i {
 			continue
 		}
-		v := s.find(id)
+		v := s.findServer(id)
 		if v == nil {
-			errs[i] = &ServerError{Server: id, Err: s.unknown(id)}
+			errs[i] = &ServerError{Server: id, Err: s.unknownServer(id)}
 			continue
 		}
 		all.Go(func() {
-			c, err := v.catalogue(ctx)
+			c, err := v.connectWithTools(ctx)
 			if err != nil {
 				errs[i] = &ServerError{Server: id, Err: err}
 				return
 			}
-			results[i] = v.tools(c)
+			results[i] = v.buildTools(c)
 		})
 	}
 	all.Wait()
@@ -190,14 +190,14 @@ func (s *Servers) Tools(ctx context.Context, ids []string) ([]tool.Tool, []error
 	return slices.Concat(results...), failed
 }
 
-func (s *Servers) unknown(id string) error {
+func (s *Servers) unknownServer(id string) error {
 	if s == nil || len(s.list) == 0 {
 		return fmt.Errorf("%s MCP server not found in config: no server is configured", id)
 	}
 	return fmt.Errorf("%s MCP server not found in config, which has %s", id, strings.Join(s.IDs(), ", "))
 }
 
-func (s *Servers) find(id string) *server {
+func (s *Servers) findServer(id string) *server {
 	if s == nil {
 		return nil
 	}
@@ -208,31 +208,31 @@ func (s *Servers) find(id string) *server {
 	return s.list[i]
 }
 
-// Entry tells whether an entry of a list of tools means all of a server, as in
+// ParseEntry tells whether an entry of a list of tools means all of a server, as in
 // "mcp:github", and which.
-func Entry(entry string) (id string, ok bool) {
+func ParseEntry(entry string) (id string, ok bool) {
 	id, ok = strings.CutPrefix(entry, "mcp:")
 	return id, ok && id != ""
 }
 
-// Absent answers a call to one of the functions of a server that was not
+// AnswerAbsent answers a call to one of the functions of a server that was not
 // offered; false: the name is none of those. Servers may be nil.
-func (s *Servers) Absent(call llm.ToolCall) (tool.Result, bool) {
+func (s *Servers) AnswerAbsent(call llm.ToolCall) (tool.Result, bool) {
 	for _, f := range []string{"invoke", "search", "describe", "resources", "prompts"} {
 		id, ok := strings.CutPrefix(call.Name, "mcp_"+f+"_")
 		switch {
 		case !ok:
 			continue
 		case s == nil || len(s.list) == 0:
-			return tool.Failed("MCP is not configured"), true
-		case s.find(id) != nil:
-			return tool.Failed("MCP server '%s' is not among the tools of this request", id), true
+			return tool.FailedResult("MCP is not configured"), true
+		case s.findServer(id) != nil:
+			return tool.FailedResult("MCP server '%s' is not among the tools of this request", id), true
 		case f == "search":
-			return tool.JSON([]hit{}), true
+			return tool.JSONResult([]hit{}), true
 		case f == "invoke":
-			return tool.Failed("Invoked MCP server does not exist: %s", id), true
+			return tool.FailedResult("Invoked MCP server does not exist: %s", id), true
 		}
-		return tool.Failed("%s MCP server not found in config", id), true
+		return tool.FailedResult("%s MCP server not found in config", id), true
 	}
 	return tool.Result{}, false
 }

@@ -111,7 +111,7 @@ func run(t *testing.T, v tool.Tool, args string) tool.Result {
 	}
 	r, err := v.Run(t.Context(), tool.Call{ID: "1", Args: json.RawMessage(args)})
 	if err != nil {
-		return tool.Failed("%v", err)
+		return tool.FailedResult("%v", err)
 	}
 	return r
 }
@@ -284,7 +284,7 @@ func TestKilledAgainAndAgain(t *testing.T) {
 
 func TestPause(t *testing.T) {
 	for failures, want := range map[int]time.Duration{0: 0, 1: 0, 2: 500 * time.Millisecond, 3: time.Second, 100: 30 * time.Second} {
-		if got := pause(failures); got != want {
+		if got := restartDelay(failures); got != want {
 			t.Errorf("pause(%d) = %v, want %v", failures, got, want)
 		}
 	}

@@ -34,17 +34,17 @@ func (l *stderrLog) Write(p []byte) (int, error) {
 		if !ok {
 			line, rest = l.rest, nil
 		}
-		l.keep(line)
+		l.recordLine(line)
 		l.rest = append([]byte(nil), rest...)
 	}
 }
 
-// keep logs a line and adds it to the last ones. The caller must hold mu.
-func (l *stderrLog) keep(line []byte) {
+// recordLine logs a line and adds it to the last ones. The caller must hold mu.
+func (l *stderrLog) recordLine(line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 {
 		return
 	}
-	text := l.server.line(line)
+	text := l.server.logLine(line)
 	l.server.options.Log.Debug("MCP server", "server", l.server.config.ID, "stderr", text)
 	if len(text) > quotedBytes {
 		text = strings.ToValidUTF8(text[:quotedBytes], "") + " ..."
@@ -55,15 +55,15 @@ func (l *stderrLog) keep(line []byte) {
 	}
 }
 
-// quote returns the last lines as the end of a message, empty if there are none. A nil
+// quoteLast returns the last lines as the end of a message, empty if there are none. A nil
 // log has none.
-func (l *stderrLog) quote() string {
+func (l *stderrLog) quoteLast() string {
 	if l == nil {
 		return ""
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.keep(l.rest)
+	l.recordLine(l.rest)
 	l.rest = nil
 	if len(l.last) == 0 {
 		return ""

@@ -11,12 +11,12 @@ import (
 	"raddle.dev/tool"
 )
 
-// touches returns what a call of a tool reaches, as far as its annotations say. Only
+// toolTouches returns what a call of a tool reaches, as far as its annotations say. Only
 // a tool that says that it reads is taken for harmless. One with openWorldHint
 // reaches the network: the hosts of the URLs among its arguments, or any host.
 // Without that hint a tool that only reads is taken to stay on this machine, though
 // the protocol's default is the opposite: few servers write the hint.
-func touches(t *sdk.Tool, args json.RawMessage) (touch tool.Touch) {
+func toolTouches(t *sdk.Tool, args json.RawMessage) (touch tool.Touch) {
 	a := t.Annotations
 	switch {
 	case a == nil:
@@ -38,44 +38,44 @@ func touches(t *sdk.Tool, args json.RawMessage) (touch tool.Touch) {
 // invokeTouches returns what a call of mcp_invoke reaches: what the tool that it
 // names does.
 func (s *server) invokeTouches(raw json.RawMessage) (tool.Touch, error) {
-	args := fields(raw)
-	name, failed := args.text("tool")
+	args := parseArguments(raw)
+	name, failed := args.textField("tool")
 	if failed != nil {
 		return tool.Touch{Unknown: "names no tool"}, nil
 	}
-	with, _ := object(args["arguments"])
+	with, _ := parseObject(args["arguments"])
 	list, i := s.findListed(name)
 	if i < 0 {
 		return tool.Touch{Unknown: "names a tool that the server has not listed"}, nil
 	}
-	touch := touches(list[i], with)
+	touch := toolTouches(list[i], with)
 	if touch.Unknown != "" {
 		touch.Unknown = "calls " + name + ", which " + touch.Unknown
 	}
-	touch.Passed = &tool.Passed{Tool: s.directNames(list)[i], Args: with}
+	touch.Passed = &tool.PassedCall{Tool: s.directNames(list)[i], Args: with}
 	return touch, nil
 }
 
 // invokeRepeats reports whether the tool that a call of mcp_invoke names may be called
 // again. A tool that the server has not listed may not.
 func (s *server) invokeRepeats(raw json.RawMessage) bool {
-	name, failed := fields(raw).text("tool")
+	name, failed := parseArguments(raw).textField("tool")
 	if failed != nil {
 		return false
 	}
 	list, i := s.findListed(name)
-	return i >= 0 && effect(list[i]).Repeats()
+	return i >= 0 && toolEffect(list[i]).MayRepeat()
 }
 
 // findListed returns the tools as the server has listed them last, and the place of the
 // one with that name; -1 if it is not among them.
 func (s *server) findListed(name string) ([]*sdk.Tool, int) {
-	list := s.listed()
+	list := s.lastTools()
 	return list, slices.IndexFunc(list, func(t *sdk.Tool) bool { return t.Name == name })
 }
 
-// listed returns the tools as the server has listed them last, without starting it.
-func (s *server) listed() []*sdk.Tool {
+// lastTools returns the tools as the server has listed them last, without starting it.
+func (s *server) lastTools() []*sdk.Tool {
 	s.mu.Lock()
 	a := s.current
 	s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *server) listed() []*sdk.Tool {
 	select {
 	case <-a.done:
 		if a.conn != nil {
-			return a.conn.tools()
+			return a.conn.currentTools()
 		}
 	default:
 	}

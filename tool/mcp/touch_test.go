@@ -62,7 +62,7 @@ func TestWhatServersDeclareDecides(t *testing.T) {
 		{"deny: [any host(pkg.go.dev)]", "fetch", url, permission.Deny, ""},
 		{"{allow: [mcp_*], ask: [mcp__good__echo]}", "echo", `{}`, permission.Ask, ""},
 	} {
-		rules, err := permission.Load("rules", []byte(c.rules))
+		rules, err := permission.LoadRules("rules", []byte(c.rules))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestAGrantForOneToolIsNotTheServer(t *testing.T) {
 	for _, args := range []string{`{"tool":"fetch","arguments":{}}`, `{"tool":"die"}`} {
 		policy.Granted = nil
 		for _, text := range decide(args).Grant {
-			r, err := permission.Parse(text)
+			r, err := permission.ParseRule(text)
 			if err != nil {
 				t.Fatal(err)
 			}

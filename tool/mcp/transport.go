@@ -22,11 +22,11 @@ const (
 	reconnect = 2        // attempts to take up a broken stream again
 )
 
-// transport starts the child of a server over stdio, or prepares the way over
+// openTransport starts the child of a server over stdio, or prepares the way over
 // the network.
-func (s *server) transport(c *connection, config Server) (sdk.Transport, error) {
+func (s *server) openTransport(c *connection, config Server) (sdk.Transport, error) {
 	if config.Transport == Stdio {
-		return s.spawn(c, config)
+		return s.startChild(c, config)
 	}
 	at, err := url.Parse(config.URL)
 	if err != nil || at.Host == "" || (at.Scheme != "http" && at.Scheme != "https") {
@@ -49,8 +49,8 @@ func (s *server) transport(c *connection, config Server) (sdk.Transport, error) 
 	return &sdk.StreamableClientTransport{Endpoint: config.URL, HTTPClient: client, MaxRetries: reconnect, MaxEventSize: -1}, nil
 }
 
-// spawn starts the child.
-func (s *server) spawn(c *connection, config Server) (sdk.Transport, error) {
+// startChild starts the child.
+func (s *server) startChild(c *connection, config Server) (sdk.Transport, error) {
 	dir := s.options.Dir
 	if config.Dir != "" {
 		dir = config.Dir
@@ -74,7 +74,7 @@ func (s *server) spawn(c *connection, config Server) (sdk.Transport, error) {
 
 // noteStray logs what a server writes that is no message.
 func (s *server) noteStray(text []byte) {
-	s.options.Log.Debug("MCP server wrote what is no message", "server", s.config.ID, "text", s.line(text))
+	s.options.Log.Debug("MCP server wrote what is no message", "server", s.config.ID, "text", s.logLine(text))
 }
 
 // A requester adds the headers of an entry to requests to its server, takes what is no
@@ -110,7 +110,7 @@ func (r *requester) RoundTrip(req *http.Request) (*http.Response, error) {
 		done()
 		return nil, fmt.Errorf("%s wants to know who asks (401): put a valid credential into the headers of the entry", req.URL.Host)
 	}
-	resp.Body = &body{Reader: r.clean(resp), Closer: resp.Body, done: done}
+	resp.Body = &body{Reader: r.filterBody(resp), Closer: resp.Body, done: done}
 	return resp, nil
 }
 
@@ -127,9 +127,9 @@ func (b *body) Close() error {
 	return err
 }
 
-// line is a line of a server as a log may show it.
-func (s *server) line(text []byte) string {
-	clean := s.clean(string(proc.StripEscapes(bytes.TrimSpace(text))))
+// logLine is a line of a server as a log may show it.
+func (s *server) logLine(text []byte) string {
+	clean := s.redactText(string(proc.StripEscapes(bytes.TrimSpace(text))))
 	if len(clean) > maxStderr {
 		clean = clean[:maxStderr] + "..."
 	}

@@ -32,8 +32,8 @@ func newInbox(reject func(text []byte)) *inbox {
 	return &inbox{reject: reject, pending: map[jsonrpc.ID]bool{}}
 }
 
-// note remembers a request until its answer or its cancellation.
-func (b *inbox) note(m jsonrpc.Message) {
+// recordRequest remembers a request until its answer or its cancellation.
+func (b *inbox) recordRequest(m jsonrpc.Message) {
 	request, ok := m.(*jsonrpc.Request)
 	if !ok {
 		return
@@ -54,11 +54,11 @@ func (b *inbox) note(m jsonrpc.Message) {
 	}
 }
 
-// messages returns the messages of a line. Everything else of the line is rejected.
-func (b *inbox) messages(line []byte) (list []jsonrpc.Message) {
+// parseMessages returns the messages of a line. Everything else of the line is rejected.
+func (b *inbox) parseMessages(line []byte) (list []jsonrpc.Message) {
 	line = bytes.TrimSpace(bytes.TrimPrefix(bytes.ToValidUTF8(line, []byte("\uFFFD")), []byte("\uFEFF")))
 	if json.Valid(line) {
-		return b.value(line, false)
+		return b.parseValue(line, false)
 	}
 	// A progress bar or a text without an end of line may stand before an answer.
 	for range mostStarts {
@@ -79,7 +79,7 @@ func (b *inbox) messages(line []byte) (list []jsonrpc.Message) {
 			line = line[at+1:]
 			continue
 		}
-		list = append(list, b.value(value, true)...)
+		list = append(list, b.parseValue(value, true)...)
 		line = line[at+int(dec.InputOffset()):]
 	}
 	b.rejectText(line)
@@ -92,10 +92,10 @@ func (b *inbox) rejectText(text []byte) {
 	}
 }
 
-// value returns the messages of a JSON value: an object is one, a list may hold several.
+// parseValue returns the messages of a JSON value: an object is one, a list may hold several.
 // Of a value that follows other text only answers count, because servers also print
 // the requests that they get.
-func (b *inbox) value(value json.RawMessage, onlyReplies bool) []jsonrpc.Message {
+func (b *inbox) parseValue(value json.RawMessage, onlyReplies bool) []jsonrpc.Message {
 	var list []json.RawMessage
 	if json.Unmarshal(value, &list) != nil {
 		list = []json.RawMessage{value}
@@ -108,7 +108,7 @@ func (b *inbox) value(value json.RawMessage, onlyReplies bool) []jsonrpc.Message
 		var m jsonrpc.Message
 		if json.Unmarshal(item, &fields) == nil && fields != nil {
 			if fields["method"] == nil {
-				m = b.reply(fields)
+				m = b.parseReply(fields)
 			} else if !onlyReplies {
 				m, _ = jsonrpc.DecodeMessage(item) // what is no message is rejected below
 			}
@@ -122,15 +122,15 @@ func (b *inbox) value(value json.RawMessage, onlyReplies bool) []jsonrpc.Message
 	return messages
 }
 
-// reply returns the answer to one of our requests, nil if the fields are none. What
+// parseReply returns the answer to one of our requests, nil if the fields are none. What
 // is wrong with the answer becomes the error of the request.
-func (b *inbox) reply(fields map[string]json.RawMessage) jsonrpc.Message {
-	result, failure := present(fields["result"]), present(fields["error"])
+func (b *inbox) parseReply(fields map[string]json.RawMessage) jsonrpc.Message {
+	result, failure := nonNull(fields["result"]), nonNull(fields["error"])
 	versioned := string(fields["jsonrpc"]) == `"2.0"`
 	if result == nil && failure == nil && !versioned {
 		return nil // a line of a log that happens to have an id
 	}
-	id, ok := b.answered(fields["id"], failure != nil)
+	id, ok := b.takePending(fields["id"], failure != nil)
 	if !ok {
 		return nil
 	}
@@ -138,26 +138,26 @@ func (b *inbox) reply(fields map[string]json.RawMessage) jsonrpc.Message {
 	case failure != nil:
 		return &jsonrpc.Response{ID: id, Error: wireError(failure)}
 	case result == nil:
-		return &jsonrpc.Response{ID: id, Error: unreadable("it has neither a result nor an error")}
+		return &jsonrpc.Response{ID: id, Error: unreadableError("it has neither a result nor an error")}
 	}
 	return &jsonrpc.Response{ID: id, Result: result}
 }
 
-// present is a value that is there and not null.
-func present(value json.RawMessage) json.RawMessage {
+// nonNull is a value that is there and not null.
+func nonNull(value json.RawMessage) json.RawMessage {
 	if string(value) == "null" {
 		return nil
 	}
 	return value
 }
 
-// answered returns the request that an answer with this id is for, and takes it from
+// takePending returns the request that an answer with this id is for, and takes it from
 // the pending ones. A number that has become a string is the number. A failure without an id is for
 // the only request that there is.
-func (b *inbox) answered(raw json.RawMessage, failed bool) (jsonrpc.ID, bool) {
+func (b *inbox) takePending(raw json.RawMessage, failed bool) (jsonrpc.ID, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if present(raw) == nil {
+	if nonNull(raw) == nil {
 		if failed && len(b.pending) == 1 {
 			for id := range b.pending {
 				delete(b.pending, id)
@@ -189,18 +189,18 @@ func (b *inbox) tooLong(long *longLineError) []jsonrpc.Message {
 	var id jsonrpc.ID
 	ok := false
 	if long.isReply {
-		id, ok = b.answered(long.id, false)
+		id, ok = b.takePending(long.id, false)
 	}
 	if !ok {
 		b.reject(slices.Concat(long.start, []byte(" ...")))
 		return nil
 	}
-	return []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: unreadable(
+	return []jsonrpc.Message{&jsonrpc.Response{ID: id, Error: unreadableError(
 		fmt.Sprintf("it has %.1f MiB, and the limit is %d MiB; ask for less at once", float64(long.size)/(1<<20), maxLine>>20))}}
 }
 
-// unreadable is the error of a request whose answer has come and is of no use.
-func unreadable(reason string) *jsonrpc.Error {
+// unreadableError is the error of a request whose answer has come and is of no use.
+func unreadableError(reason string) *jsonrpc.Error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the answer cannot be read: " + reason}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // An access is a file or directory that a command reads or writes.
 type access struct {
-	facet   facet
+	kind    needKind
 	word    word
 	reach   reach
 	follows bool // links below a directory are followed, wherever they lead
@@ -16,46 +16,46 @@ type access struct {
 	asked   bool // the command asks anyway: what is not known about the word is no further reason
 }
 
-// file is a file that is read or written, from wherever the text may work.
-func (s *shell) file(f facet, w word) { s.access(access{facet: f, word: w}) }
+// addFileAccess is a file that is read or written, from wherever the text may work.
+func (s *shellAnalyzer) addFileAccess(f needKind, w word) { s.addAccess(access{kind: f, word: w}) }
 
-// access adds what a rule must allow for a file that a command reads or writes.
-func (s *shell) access(a access) {
+// addAccess adds what a rule must allow for a file that a command reads or writes.
+func (s *shellAnalyzer) addAccess(a access) {
 	w := a.word
 	if w.vague || w.splits || s.lost && !filepath.IsAbs(w.text) {
 		s.unknownFile(a, "is known only when it runs")
 		return
 	}
-	if w.plain() && isDevice(w.text) {
+	if w.isPlain() && isDevice(w.text) {
 		return
 	}
 	for _, dir := range s.dirs {
-		s.one(a, dir, w.text)
+		s.addPathNeed(a, dir, w.text)
 		if w.glob == "" {
 			continue
 		}
-		found, ok := s.area.expand(dir, w.glob)
+		found, ok := s.area.expandPattern(dir, w.glob)
 		if !ok {
 			s.unknownFile(a, "stands for files that are too many or too far to look at")
 			return
 		}
 		for _, name := range found {
-			s.one(a, dir, name)
+			s.addPathNeed(a, dir, name)
 		}
 	}
 }
 
 // unknownFile is a file of which only the shell will know the name.
-func (s *shell) unknownFile(a access, why string) {
-	n := need{facet: a.facet, text: a.word.text, fallback: Ask, why: why, guess: a.guess, repeated: a.asked}
+func (s *shellAnalyzer) unknownFile(a access, why string) {
+	n := need{kind: a.kind, text: a.word.text, fallback: Ask, why: why, guess: a.guess, repeated: a.asked}
 	if a.guess {
 		n.fallback, n.why = Allow, ""
 	}
 	s.needs = append(s.needs, n)
 }
 
-func (s *shell) one(a access, dir, name string) {
-	n := s.area.file(a.facet, a.reach, a.word.text, dir, name)
+func (s *shellAnalyzer) addPathNeed(a access, dir, name string) {
+	n := s.area.fileNeed(a.kind, a.reach, a.word.text, dir, name)
 	n.follows, n.guess = a.follows, a.guess
 	switch {
 	case a.guess:
@@ -66,55 +66,55 @@ func (s *shell) one(a access, dir, name string) {
 	s.needs = append(s.needs, n)
 }
 
-// listed is a word that a command prints or repeats: with a wildcard outside of quotes
+// addListing is a word that a command prints or repeats: with a wildcard outside of quotes
 // it tells the names in directories.
-func (s *shell) listed(w word) {
+func (s *shellAnalyzer) addListing(w word) {
 	if w.glob == "" {
 		return
 	}
 	if s.lost && !filepath.IsAbs(w.text) {
-		s.unknownFile(access{facet: reading, word: w}, "is known only when it runs")
+		s.unknownFile(access{kind: reading, word: w}, "is known only when it runs")
 		return
 	}
 	for _, dir := range s.dirs {
-		found, ok := s.area.expand(dir, w.glob)
+		found, ok := s.area.expandPattern(dir, w.glob)
 		if !ok {
-			s.doubt(w.text, "stands for files that are too many or too far to look at")
+			s.addUncertain(w.text, "stands for files that are too many or too far to look at")
 			return
 		}
 		seen := map[string]bool{}
 		for _, name := range found {
 			if up := filepath.Dir(name); !seen[up] {
 				seen[up] = true
-				s.one(access{facet: reading, word: w}, dir, up)
+				s.addPathNeed(access{kind: reading, word: w}, dir, up)
 			}
 		}
 	}
 }
 
 // parentListed is a file of which a command tells whether it exists.
-func (s *shell) parentListed(w word) {
-	if !w.plain() || w.text == "" || isDevice(w.text) {
+func (s *shellAnalyzer) parentListed(w word) {
+	if !w.isPlain() || w.text == "" || isDevice(w.text) {
 		return
 	}
 	if s.lost && !filepath.IsAbs(w.text) {
-		s.unknownFile(access{facet: reading, word: w}, "is known only when it runs")
+		s.unknownFile(access{kind: reading, word: w}, "is known only when it runs")
 		return
 	}
 	for _, dir := range s.dirs {
-		all, err := places(dir, w.text)
+		all, err := possiblePaths(dir, w.text)
 		if err != nil {
-			all = []string{joined(dir, w.text)}
+			all = []string{joinDir(dir, w.text)}
 		}
 		for _, path := range all {
-			s.one(access{facet: reading, word: w}, dir, filepath.Dir(path))
+			s.addPathNeed(access{kind: reading, word: w}, dir, filepath.Dir(path))
 		}
 	}
 }
 
-// accesses adds what a command of a known kind reads. asked reports whether the
+// addReads adds what a command of a known kind reads. asked reports whether the
 // command asks anyway.
-func (s *shell) accesses(words []word, asked bool) {
+func (s *shellAnalyzer) addReads(words []word, asked bool) {
 	name, args := words[0].text, words[1:]
 	h, ok := readers[name]
 	switch {
@@ -127,24 +127,24 @@ func (s *shell) accesses(words []word, asked bool) {
 		s.findReads(args, names, asked)
 		return
 	case name == "test" || name == "[":
-		s.tested(args)
+		s.addTestedFiles(args)
 	}
 	if h.text {
 		for _, a := range args {
-			s.listed(a)
+			s.addListing(a)
 			s.maybeListed(a)
 		}
 		return
 	}
 	how, here := reachOf(name, args)
-	files := h.files(args)
+	files := h.fileArguments(args)
 	if len(files) == 0 && here && (s.reading || name != "rg") {
 		files = []word{literalWord(".")}
 	}
 	for _, f := range files {
-		a := access{facet: reading, word: f, reach: how, asked: asked}
+		a := access{kind: reading, word: f, reach: how, asked: asked}
 		a.follows = name == "diff" || how == contents && asked
-		s.access(a)
+		s.addAccess(a)
 	}
 }
 
@@ -184,7 +184,7 @@ func hasFlag(args []word, letters string, long ...string) bool {
 
 // findReads adds the directories in which find looks, and the files whose times it
 // compares.
-func (s *shell) findReads(args []word, how reach, asked bool) {
+func (s *shellAnalyzer) findReads(args []word, how reach, asked bool) {
 	var roots []word
 	i := 0
 	for ; i < len(args); i++ {
@@ -196,7 +196,7 @@ func (s *shell) findReads(args []word, how reach, asked bool) {
 			i++
 			continue
 		}
-		if args[i].plain() && (strings.HasPrefix(t, "-") || t == "(" || t == "!" || t == ")") {
+		if args[i].isPlain() && (strings.HasPrefix(t, "-") || t == "(" || t == "!" || t == ")") {
 			break
 		}
 		roots = append(roots, args[i])
@@ -206,30 +206,30 @@ func (s *shell) findReads(args []word, how reach, asked bool) {
 	}
 	follows := hasFlag(args, "L", "follow")
 	for _, root := range roots {
-		s.access(access{facet: reading, word: root, reach: how, follows: follows, asked: asked})
+		s.addAccess(access{kind: reading, word: root, reach: how, follows: follows, asked: asked})
 	}
 	for ; i+1 < len(args); i++ {
 		if t := args[i].text; strings.HasPrefix(t, "-newer") || t == "-anewer" || t == "-cnewer" || t == "-samefile" {
-			s.access(access{facet: reading, word: args[i+1], asked: asked})
+			s.addAccess(access{kind: reading, word: args[i+1], asked: asked})
 		}
 	}
 }
 
 // findWrites adds what find may change: everything below the directories in which it
 // looks.
-func (s *shell) findWrites(args []word) {
+func (s *shellAnalyzer) findWrites(args []word) {
 	from := len(s.needs)
 	s.findReads(args, contents, true)
 	for i := from; i < len(s.needs); i++ {
-		s.needs[i].facet, s.needs[i].guess, s.needs[i].fallback = writing, true, Allow
+		s.needs[i].kind, s.needs[i].guess, s.needs[i].fallback = writing, true, Allow
 	}
 }
 
-// tested adds the files whose existence test asks for.
-func (s *shell) tested(args []word) {
+// addTestedFiles adds the files whose existence test asks for.
+func (s *shellAnalyzer) addTestedFiles(args []word) {
 	for i, a := range args {
 		switch {
-		case !a.plain():
+		case !a.isPlain():
 		case unaryTests().MatchString(a.text) && !slices.Contains([]string{"-n", "-z", "-t"}, a.text) && i+1 < len(args):
 			s.parentListed(args[i+1])
 		case slices.Contains([]string{"-nt", "-ot", "-ef"}, a.text) && i > 0 && i+1 < len(args):
@@ -241,8 +241,8 @@ func (s *shell) tested(args []word) {
 
 // maybeListed asks where an expansion outside of quotes may turn a quoted wildcard
 // elsewhere in the text into names of files.
-func (s *shell) maybeListed(w word) {
+func (s *shellAnalyzer) maybeListed(w word) {
 	if w.splits && s.wild {
-		s.doubt(w.text, "may stand for names of files anywhere")
+		s.addUncertain(w.text, "may stand for names of files anywhere")
 	}
 }

@@ -40,12 +40,12 @@ func CheckTools(rules []Rules, tools []tool.Tool) error {
 // cannot match: none of the tools that it means declares what it touches. It is empty
 // where the rule is fine.
 func (r Rule) patternInVain(declares map[string]bool) (name string) {
-	if r.bare || r.facet != "" || r.pattern == "*" || argumentsText().MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
+	if r.bare || r.kind != "" || r.pattern == "*" || argumentsText().MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
 		return ""
 	}
 	for tool, touches := range declares {
 		switch {
-		case !like(r.tool, tool):
+		case !matchesWildcard(r.tool, tool):
 		case touches:
 			return ""
 		case name == "" || tool < name:

@@ -23,14 +23,14 @@ type Consents struct {
 	Path string // of the file that holds them; it need not exist
 }
 
-// Given reports whether the consent for a directory holds for its files as they
+// HasConsent reports whether the consent for a directory holds for its files as they
 // are now, of which digest tells.
-func (c Consents) Given(dir, digest string) (bool, error) {
+func (c Consents) HasConsent(dir, digest string) (bool, error) {
 	dir, err := resolveAbs(dir)
 	if err != nil {
 		return false, fmt.Errorf("look up a consent: %w", err)
 	}
-	known, err := c.read()
+	known, err := c.loadConsents()
 	if err != nil {
 		return false, fmt.Errorf("look up a consent: %w", err)
 	}
@@ -38,14 +38,14 @@ func (c Consents) Given(dir, digest string) (bool, error) {
 	return ok && given == digest, nil
 }
 
-// Give records the consent for a directory with the digest that the person was
+// RecordConsent records the consent for a directory with the digest that the person was
 // asked about.
-func (c Consents) Give(dir, digest string) error {
+func (c Consents) RecordConsent(dir, digest string) error {
 	dir, err := resolveAbs(dir)
 	if err != nil {
 		return fmt.Errorf("record a consent: %w", err)
 	}
-	known, err := c.read()
+	known, err := c.loadConsents()
 	if err != nil {
 		return fmt.Errorf("record a consent: %w", err)
 	}
@@ -63,18 +63,18 @@ func (c Consents) Give(dir, digest string) error {
 // refused stands in the place of a digest.
 const refused = "no"
 
-// Refuse records that somebody does not want a directory to be used, so that nobody
+// RecordRefusal records that somebody does not want a directory to be used, so that nobody
 // is asked again.
-func (c Consents) Refuse(dir string) error { return c.Give(dir, refused) }
+func (c Consents) RecordRefusal(dir string) error { return c.RecordConsent(dir, refused) }
 
-// Answer tells what is recorded for a directory: a digest to hold against the one of
+// LookUpConsent tells what is recorded for a directory: a digest to hold against the one of
 // its files, whether it was refused, or neither.
-func (c Consents) Answer(dir string) (digest string, no bool, err error) {
+func (c Consents) LookUpConsent(dir string) (digest string, no bool, err error) {
 	dir, err = resolveAbs(dir)
 	if err != nil {
 		return "", false, fmt.Errorf("look up a consent: %w", err)
 	}
-	known, err := c.read()
+	known, err := c.loadConsents()
 	if err != nil {
 		return "", false, fmt.Errorf("look up a consent: %w", err)
 	}
@@ -84,7 +84,7 @@ func (c Consents) Answer(dir string) (digest string, no bool, err error) {
 	return known[dir], false, nil
 }
 
-func (c Consents) read() (map[string]string, error) {
+func (c Consents) loadConsents() (map[string]string, error) {
 	known := map[string]string{}
 	text, err := os.ReadFile(c.Path)
 	if errors.Is(err, fs.ErrNotExist) || c.Path == "" {
@@ -104,7 +104,7 @@ func resolveAbs(dir string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return resolve(dir)
+	return resolvePath(dir)
 }
 
 var (
@@ -155,28 +155,28 @@ func Digest(dir string) (digest string, files []string, err error) {
 // Python. Of a link it covers where it leads; and what is there, where that lies in
 // the workspace but not in the directory itself.
 func DigestTree(dir, workspace string) (string, error) {
-	t := tree{sum: sha256.New(), dir: dir, workspace: workspace, seen: map[string]bool{}}
+	t := treeDigest{sum: sha256.New(), dir: dir, workspace: workspace, seen: map[string]bool{}}
 	if real, err := resolveAbs(dir); err == nil {
 		t.dir = real
 	}
 	if real, err := resolveAbs(workspace); err == nil {
 		t.workspace = real
 	}
-	if err := t.add(t.dir, ""); err != nil {
+	if err := t.addPath(t.dir, ""); err != nil {
 		return "", fmt.Errorf("look at the files of %s: %w", dir, err)
 	}
 	return hex.EncodeToString(t.sum.Sum(nil)), nil
 }
 
 // A tree is a digest on its way.
-type tree struct {
+type treeDigest struct {
 	sum            hash.Hash
 	dir, workspace string
 	seen           map[string]bool // targets of links
 }
 
-// add takes in a directory or file under a name.
-func (t *tree) add(root, as string) error {
+// addPath takes in a directory or file under a name.
+func (t *treeDigest) addPath(root, as string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -192,7 +192,7 @@ func (t *tree) add(root, as string) error {
 		}
 		switch {
 		case d.Type()&fs.ModeSymlink != 0:
-			return t.link(path, name)
+			return t.addLink(path, name)
 		case d.Type().IsRegular():
 			fmt.Fprintf(t.sum, "%o ", info.Mode().Perm()&0o111)
 			return addFile(t.sum, path, name, info.Size())
@@ -201,24 +201,24 @@ func (t *tree) add(root, as string) error {
 	})
 }
 
-func (t *tree) link(path, name string) error {
+func (t *treeDigest) addLink(path, name string) error {
 	to, err := os.Readlink(path)
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(t.sum, "link %d:%s %d:%s", len(name), name, len(to), to)
-	at, err := resolve(path)
-	if err != nil || !within(t.workspace, at, false) || within(t.dir, at, false) || t.seen[at] {
+	at, err := resolvePath(path)
+	if err != nil || !isWithin(t.workspace, at, false) || isWithin(t.dir, at, false) || t.seen[at] {
 		return nil // it leads to the user's own files, or to what is covered
 	}
-	if within(at, t.dir, false) {
+	if isWithin(at, t.dir, false) {
 		return fmt.Errorf("the link %s leads to a directory around it", name)
 	}
 	t.seen[at] = true
 	if _, err := os.Lstat(at); err != nil {
 		return nil // to nothing
 	}
-	return t.add(at, name)
+	return t.addPath(at, name)
 }
 
 func addFile(sum io.Writer, path, name string, size int64) error {

@@ -100,7 +100,7 @@ func decide(t testing.TB, p permission.Policy, tl tool.Tool, c tool.Call) permis
 
 func rules(t testing.TB, yaml string) permission.Rules {
 	t.Helper()
-	r, err := permission.Load("rules.yaml", []byte(yaml))
+	r, err := permission.LoadRules("rules.yaml", []byte(yaml))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestGrantsAllow(t *testing.T) {
 		for _, where := range []string{"granted", "allowed"} {
 			p := r.policy
 			for _, text := range d.Grant {
-				rule, err := permission.Parse(text)
+				rule, err := permission.ParseRule(text)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -318,7 +318,7 @@ func TestAnswersOnOffer(t *testing.T) {
 			t.Errorf("%s: %v, want %v", text, got, want)
 		}
 	}
-	granted, err := permission.Parse("execute_command(git push)")
+	granted, err := permission.ParseRule("execute_command(git push)")
 	if err != nil {
 		t.Fatal(err)
 	}

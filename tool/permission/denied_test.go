@@ -285,7 +285,7 @@ func TestGrantForNamesIsNoGrantForContents(t *testing.T) {
 	} {
 		p := r.policy
 		for _, g := range c.grant {
-			rule, err := permission.Parse(g)
+			rule, err := permission.ParseRule(g)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,7 +10,7 @@ import (
 )
 
 func ExamplePolicy_Decide() {
-	user, err := permission.Load("permissions.yaml", []byte("allow:\n  - execute_command(go test *)\n"))
+	user, err := permission.LoadRules("permissions.yaml", []byte("allow:\n  - execute_command(go test *)\n"))
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// file is the need for a file that is read or written, with what is right where
+// fileNeed is the need for a file that is read or written, with what is right where
 // no rule speaks of it. The name is absolute or relative to dir, the text is how
 // the call has it.
-func (a area) file(f facet, how reach, text, dir, name string) need {
-	n := need{facet: f, reach: how, text: text}
+func (a area) fileNeed(f needKind, how reach, text, dir, name string) need {
+	n := need{kind: f, reach: how, text: text}
 	paths, via, err := placesVia(dir, name)
 	if err != nil {
 		n.fallback, n.why = Ask, fmt.Sprintf("cannot be looked at (%v)", err)
@@ -20,11 +20,11 @@ func (a area) file(f facet, how reach, text, dir, name string) need {
 	}
 	n.paths, n.via = paths, via
 	for _, path := range paths {
-		if what, root := a.guard(path); f == writing && what != "" {
+		if what, root := a.guardReason(path); f == writing && what != "" {
 			n.fallback, n.root, n.why = Ask, root, "is not written without asking: "+what
 			return n
 		}
-		if !a.inside(f, path) {
+		if !a.isInside(f, path) {
 			n.fallback, n.why = Ask, "is outside the workspace"
 			if path != filepath.Clean(name) {
 				n.why += " (" + path + ")"
@@ -47,18 +47,18 @@ func (a area) leadsOut(dir string) bool {
 		return false
 	}
 	t := readTree(dir)
-	return !t.whole || slices.ContainsFunc(t.links, func(path string) bool { return !a.inside(reading, path) })
+	return !t.whole || slices.ContainsFunc(t.links, func(path string) bool { return !a.isInside(reading, path) })
 }
 
-func (a area) inside(f facet, path string) bool {
-	if within(a.workspace, path, false) {
+func (a area) isInside(f needKind, path string) bool {
+	if isWithin(a.workspace, path, false) {
 		return true
 	}
 	if f == writing {
 		return false
 	}
 	for _, dir := range a.readable {
-		if within(dir, path, false) {
+		if isWithin(dir, path, false) {
 			return true
 		}
 	}
@@ -71,10 +71,10 @@ const (
 	mostWildcards = 2   // parts of the path with a wildcard
 )
 
-// expand returns the names that a pattern of files stands for now. It reports
+// expandPattern returns the names that a pattern of files stands for now. It reports
 // false where there are too many, or where they lie outside of the workspace.
-func (a area) expand(dir, pattern string) (names []string, ok bool) {
-	if pattern, ok = widened(pattern); !ok {
+func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
+	if pattern, ok = widenClasses(pattern); !ok {
 		return nil, false
 	}
 	if !filepath.IsAbs(pattern) {
@@ -83,10 +83,10 @@ func (a area) expand(dir, pattern string) (names []string, ok bool) {
 	base, wildcards := "", 0
 	for part := range strings.SplitSeq(filepath.ToSlash(pattern), "/") {
 		switch {
-		case strings.HasPrefix(part, ".") && !strings.HasPrefix(part, ".\\") && strings.ContainsAny(unescaped(part), "*?[") &&
+		case strings.HasPrefix(part, ".") && !strings.HasPrefix(part, ".\\") && strings.ContainsAny(dropEscaped(part), "*?[") &&
 			strings.IndexByte(".*?[", part[1]) >= 0:
 			return nil, false // .* stands for .. as well
-		case strings.ContainsAny(unescaped(part), "*?["):
+		case strings.ContainsAny(dropEscaped(part), "*?["):
 			wildcards++
 		case wildcards == 0:
 			base += "/" + strings.ReplaceAll(part, `\`, "")
@@ -94,12 +94,12 @@ func (a area) expand(dir, pattern string) (names []string, ok bool) {
 			return nil, false
 		}
 	}
-	paths, err := places(dir, base)
+	paths, err := possiblePaths(dir, base)
 	if err != nil || wildcards > mostWildcards {
 		return nil, false
 	}
 	for _, path := range paths {
-		if !a.inside(reading, path) {
+		if !a.isInside(reading, path) {
 			return nil, false
 		}
 	}
@@ -109,9 +109,9 @@ func (a area) expand(dir, pattern string) (names []string, ok bool) {
 	return names, err == nil && len(names) <= mostFiles
 }
 
-// widened returns a pattern with ? for each class of characters such as [!a-z], which
+// widenClasses returns a pattern with ? for each class of characters such as [!a-z], which
 // shells read in different ways. It reports false where a class holds a slash.
-func widened(pattern string) (string, bool) {
+func widenClasses(pattern string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
 		if pattern[i] == '\\' && i+1 < len(pattern) {
@@ -178,8 +178,8 @@ func hidesDotFiles(pattern, name []string) bool {
 	return false
 }
 
-// unescaped is a part of a pattern without what stands behind a backslash.
-func unescaped(part string) string {
+// dropEscaped is a part of a pattern without what stands behind a backslash.
+func dropEscaped(part string) string {
 	var b strings.Builder
 	for i := 0; i < len(part); i++ {
 		if part[i] == '\\' {

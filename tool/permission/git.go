@@ -16,9 +16,9 @@ var gitReads = map[string]func(args []string) bool{
 	"branch": onlyFlags("-a", "-r", "-v", "-vv", "--all", "--list", "--remotes", "--show-current", "--verbose"),
 	"tag":    onlyFlags("-l", "--list"),
 	"remote": onlyFlags("-v", "--verbose"),
-	"stash":  begins("list"),
+	"stash":  beginsWith("list"),
 	"reflog": onlyFlags("show"),
-	"config": begins("--get", "--list", "-l", "--get-all"),
+	"config": beginsWith("--get", "--list", "-l", "--get-all"),
 }
 
 // gitActs are flags with which those commands run programs or write files.
@@ -31,7 +31,7 @@ func onlyFlags(known ...string) func([]string) bool {
 	}
 }
 
-func begins(known ...string) func([]string) bool {
+func beginsWith(known ...string) func([]string) bool {
 	return func(args []string) bool { return len(args) > 0 && slices.Contains(known, args[0]) }
 }
 
@@ -60,12 +60,12 @@ func gitCheck(args []word) string {
 	if !ok || fits != nil && !fits(all[1:]) {
 		return "is a command of git that is not known to read only"
 	}
-	h := harmless{flags: gitActs, letters: "O"}
+	h := readOnlyRule{flags: gitActs, letters: "O"}
 	for _, a := range all[1:] {
 		if a == "--" {
 			break
 		}
-		if strings.HasPrefix(a, "-") && len(a) > 1 && h.forbids(a) {
+		if strings.HasPrefix(a, "-") && len(a) > 1 && h.forbidsFlag(a) {
 			return "does more than read with " + a
 		}
 	}
@@ -75,12 +75,12 @@ func gitCheck(args []word) string {
 // feignedRepository reports whether git might take a directory for a repository
 // though nothing named .git says so: anybody who writes files can make one, with
 // a configuration that names programs to run.
-func (s *shell) feignedRepository(args []word) bool {
+func (s *shellAnalyzer) feignedRepository(args []word) bool {
 	dirs := slices.Clone(s.dirs)
 	for i, a := range args {
 		if a.text == "-C" && i+1 < len(args) {
 			for _, dir := range s.dirs {
-				all, err := places(dir, args[i+1].text)
+				all, err := possiblePaths(dir, args[i+1].text)
 				if err != nil {
 					return true
 				}
@@ -88,10 +88,10 @@ func (s *shell) feignedRepository(args []word) bool {
 			}
 		}
 	}
-	return slices.ContainsFunc(dirs, feigned)
+	return slices.ContainsFunc(dirs, isBareRepository)
 }
 
-func feigned(dir string) bool {
+func isBareRepository(dir string) bool {
 	for {
 		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
 			return false
@@ -129,16 +129,16 @@ var gitWritesFiles = []string{"am", "apply", "bisect", "checkout", "cherry-pick"
 
 // gitAccesses adds what a command of git reads. What it tells of contents comes from
 // anywhere in the repository, unless the files are named behind --.
-func (s *shell) gitAccesses(args []word, asked bool) {
-	for _, f := range (harmless{}).files(args) {
-		s.access(access{facet: reading, word: f, asked: asked})
-		if _, file, ok := strings.Cut(f.text, ":"); ok && f.plain() && file != "" {
-			s.access(access{facet: reading, word: literalWord(file), asked: asked})
+func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
+	for _, f := range (readOnlyRule{}).fileArguments(args) {
+		s.addAccess(access{kind: reading, word: f, asked: asked})
+		if _, file, ok := strings.Cut(f.text, ":"); ok && f.isPlain() && file != "" {
+			s.addAccess(access{kind: reading, word: literalWord(file), asked: asked})
 		}
 	}
 	dirs, sub, rest, known := s.gitCommand(args)
 	if !known {
-		s.needs = append(s.needs, need{facet: reading, text: "git", guess: true})
+		s.needs = append(s.needs, need{kind: reading, text: "git", guess: true})
 		return
 	}
 	if sub == "" {
@@ -153,24 +153,24 @@ func (s *shell) gitAccesses(args []word, asked bool) {
 		tells = true
 	}
 	if slices.ContainsFunc(files, func(f word) bool {
-		return !f.plain() || strings.HasPrefix(f.text, ":") || strings.ContainsAny(f.text, "*?[")
+		return !f.isPlain() || strings.HasPrefix(f.text, ":") || strings.ContainsAny(f.text, "*?[")
 	}) {
 		files = nil
 	}
 	for _, dir := range dirs {
 		places := []string{}
 		for _, f := range files {
-			places = append(places, joined(dir, f.text))
+			places = append(places, joinDir(dir, f.text))
 		}
 		if len(files) == 0 {
 			places = []string{repositoryOf(dir)}
 		}
 		for _, place := range places {
 			if tells {
-				s.one(access{facet: reading, word: literalWord(place), reach: contents}, dir, place)
+				s.addPathNeed(access{kind: reading, word: literalWord(place), reach: contents}, dir, place)
 			}
 			if slices.Contains(gitWritesFiles, sub) {
-				s.one(access{facet: writing, word: literalWord(place), reach: contents, guess: true}, dir, place)
+				s.addPathNeed(access{kind: writing, word: literalWord(place), reach: contents, guess: true}, dir, place)
 			}
 		}
 	}
@@ -191,19 +191,19 @@ func gitTells(sub string, rest []word) bool {
 
 // gitCommand finds the command of git among the arguments, with the directories that
 // it may work in. It reports false where a flag before it may change what it reads.
-func (s *shell) gitCommand(args []word) (dirs []string, sub string, rest []word, known bool) {
+func (s *shellAnalyzer) gitCommand(args []word) (dirs []string, sub string, rest []word, known bool) {
 	dirs = slices.Clone(s.dirs)
 	for i := 0; i < len(args); i++ {
 		t := args[i].text
 		switch {
-		case !args[i].plain():
+		case !args[i].isPlain():
 			return nil, "", nil, false
 		case t == "-C" && i+1 < len(args):
-			if i++; !args[i].plain() {
+			if i++; !args[i].isPlain() {
 				return nil, "", nil, false
 			}
 			for j, dir := range dirs {
-				dirs[j] = joined(dir, args[i].text)
+				dirs[j] = joinDir(dir, args[i].text)
 			}
 		case slices.Contains([]string{"--no-pager", "-P", "-p", "--paginate", "--version", "--help", "--bare", "--literal-pathspecs", "--no-optional-locks"}, t):
 		case strings.HasPrefix(t, "-"):

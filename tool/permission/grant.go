@@ -30,9 +30,9 @@ func (d Decision) Answers() []Answer {
 	return []Answer{Once, Run, Always, No}
 }
 
-// grant is the narrowest rule that allows a need, and whether there is one.
-func (m matcher) grant(n need) (rule string, ok bool) {
-	switch n.facet {
+// narrowestGrant is the narrowest rule that allows a need, and whether there is one.
+func (m matcher) narrowestGrant(n need) (rule string, ok bool) {
+	switch n.kind {
 	case theCall:
 		return m.grantCall(), true
 	case command:
@@ -49,7 +49,7 @@ func (m matcher) grant(n need) (rule string, ok bool) {
 	}
 	who := m.tool
 	if m.shell {
-		who = "any " + string(n.facet)
+		who = "any " + string(n.kind)
 	}
 	path := m.shortPath(n.paths[0])
 	if n.reach != itself && isDir(n.paths[0]) {
@@ -76,16 +76,16 @@ func (m matcher) grantCommand(n need) (string, bool) {
 	}
 	all := append(n.env[:len(n.env):len(n.env)], n.words...)
 	for _, w := range all {
-		if !w.plain() {
+		if !w.isPlain() {
 			return "", false
 		}
 	}
-	return m.tool + "(" + texts(all) + ")", true
+	return m.tool + "(" + joinWords(all) + ")", true
 }
 
 // shortPath is a path as a pattern that matches it and nothing else.
 func (m matcher) shortPath(path string) string {
-	if path != m.area.workspace && within(m.area.workspace, path, false) {
+	if path != m.area.workspace && isWithin(m.area.workspace, path, false) {
 		if rel, err := filepath.Rel(m.area.workspace, path); err == nil && !strings.HasPrefix(rel, "~") {
 			return escapePattern(rel)
 		}

@@ -26,10 +26,10 @@ var codeFiles = map[string]string{
 // agentTools are the files that hold an agent's own tools.
 var agentTools = []string{"tools.sh", "tools.py", "tools.ts"}
 
-// guard names what makes writing a path a matter to ask about though it lies in
+// guardReason names what makes writing a path a matter to ask about though it lies in
 // the workspace, with its root; empty: nothing. A rule that allows the write must
 // name the root, or something in it.
-func (a area) guard(path string) (what, root string) {
+func (a area) guardReason(path string) (what, root string) {
 	for _, list := range []struct {
 		paths    []string
 		it, lies string
@@ -39,10 +39,10 @@ func (a area) guard(path string) (what, root string) {
 		{a.readable, "it belongs to the agent", ""},
 	} {
 		for _, g := range list.paths {
-			if within(g, path, true) {
+			if isWithin(g, path, true) {
 				return list.it, g
 			}
-			if list.lies != "" && within(path, g, true) {
+			if list.lies != "" && isWithin(path, g, true) {
 				return list.lies, g
 			}
 		}
@@ -62,7 +62,7 @@ func (a area) guard(path string) (what, root string) {
 // codeAround looks at the directories around a file that may run: those of agents,
 // and environments of Python whatever they are called.
 func (a area) codeAround(path string) (what, root string) {
-	for dir := filepath.Dir(path); within(a.workspace, dir, false); dir = filepath.Dir(dir) {
+	for dir := filepath.Dir(path); isWithin(a.workspace, dir, false); dir = filepath.Dir(dir) {
 		if isFile(filepath.Join(dir, "pyvenv.cfg")) {
 			return codeDirs["venv"], dir
 		}

@@ -28,15 +28,15 @@ var runners = []string{"bwrap", "chrt", "direnv", "docker", "expect", "faketime"
 	"parallel", "podman", "prlimit", "proxychains", "rlwrap", "runuser", "script", "setarch", "setpriv", "ssh", "start-stop-daemon", "su", "systemd-run", "taskset",
 	"tsocks", "unbuffer", "unshare"}
 
-// guesses adds the files and hosts that the words of a command may name, of which it
+// addGuesses adds the files and hosts that the words of a command may name, of which it
 // is not known what it does with them. Only rules that deny or ask heed them.
-func (s *shell) guesses(env, words []word) {
+func (s *shellAnalyzer) addGuesses(env, words []word) {
 	if !s.watched || len(words) == 0 {
 		return
 	}
 	name, args := words[0].text, words[1:]
 	if slices.Contains(copiers, name) {
-		s.sources(args)
+		s.addCopySources(args)
 	}
 	how, known := names, slices.Contains(carriers, name)
 	if known {
@@ -45,31 +45,31 @@ func (s *shell) guesses(env, words []word) {
 	seen := map[string]bool{}
 	for _, a := range slices.Concat(env, args) {
 		s.guessHosts(name, a)
-		if !a.plain() {
-			s.guess(a, how)
+		if !a.isPlain() {
+			s.addGuess(a, how)
 			continue
 		}
 		for _, text := range pathsIn(a.text) {
 			if !seen[text] {
 				seen[text] = true
-				s.guess(literalWord(text), how)
+				s.addGuess(literalWord(text), how)
 			}
 		}
 	}
 	if slices.Contains(heres, name) {
-		s.guess(literalWord("."), contents)
+		s.addGuess(literalWord("."), contents)
 	}
 }
 
-// guess adds a word that may be a file that is read or written.
-func (s *shell) guess(w word, how reach) {
-	for _, f := range []facet{reading, writing} {
-		s.access(access{facet: f, word: w, reach: how, guess: true, follows: true})
+// addGuess adds a word that may be a file that is read or written.
+func (s *shellAnalyzer) addGuess(w word, how reach) {
+	for _, f := range []needKind{reading, writing} {
+		s.addAccess(access{kind: f, word: w, reach: how, guess: true, follows: true})
 	}
 }
 
-// sources adds what a command such as cp copies, with everything below it.
-func (s *shell) sources(args []word) {
+// addCopySources adds what a command such as cp copies, with everything below it.
+func (s *shellAnalyzer) addCopySources(args []word) {
 	var operands []word
 	for _, a := range args {
 		if a.vague || a.splits || a.text != "" && !strings.HasPrefix(a.text, "-") {
@@ -80,7 +80,7 @@ func (s *shell) sources(args []word) {
 		operands = operands[:len(operands)-1]
 	}
 	for _, a := range operands {
-		s.access(access{facet: reading, word: a, reach: contents, follows: true, asked: true})
+		s.addAccess(access{kind: reading, word: a, reach: contents, follows: true, asked: true})
 	}
 }
 
@@ -120,15 +120,15 @@ var netPrograms = []string{"aria2c", "curl", "dig", "ftp", "host", "http", "http
 	"telnet", "tftp", "w3m", "wget", "xh"}
 
 // guessHosts adds the hosts that a word may name.
-func (s *shell) guessHosts(name string, w word) {
+func (s *shellAnalyzer) guessHosts(name string, w word) {
 	if w.vague || w.splits {
 		if slices.Contains(netPrograms, name) {
-			s.needs = append(s.needs, need{facet: network, text: w.text, hosts: []string{"*"}, guess: true})
+			s.needs = append(s.needs, need{kind: network, text: w.text, hosts: []string{"*"}, guess: true})
 		}
 		return
 	}
 	for _, host := range hostsIn(w.text, slices.Contains(netPrograms, name)) {
-		s.needs = append(s.needs, need{facet: network, text: host[0], hosts: host, guess: true})
+		s.needs = append(s.needs, need{kind: network, text: host[0], hosts: host, guess: true})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // A harmless says how a command that only reads is told from the same command
 // doing more.
-type harmless struct {
+type readOnlyRule struct {
 	text     bool     // its arguments are texts, not files
 	skip     int      // so many operands before the files are no files, such as the pattern of grep
 	skipped  string   // letters of flags that stand in for those operands
@@ -24,7 +24,7 @@ type harmless struct {
 
 // readers are the commands that run without asking: they read, and do nothing
 // else with the flags that are not listed.
-var readers = map[string]harmless{
+var readers = map[string]readOnlyRule{
 	":": {text: true, anywhere: true}, "true": {text: true, anywhere: true}, "false": {text: true, anywhere: true},
 	"echo": {text: true, anywhere: true}, "pwd": {text: true, anywhere: true},
 	"basename": {text: true, anywhere: true}, "dirname": {text: true, anywhere: true},
@@ -57,17 +57,17 @@ var readers = map[string]harmless{
 	"find": {check: findCheck},
 }
 
-var grep = harmless{skip: 1, skipped: "ef", letters: "R", flags: []string{"dereference-recursive"}}
+var grep = readOnlyRule{skip: 1, skipped: "ef", letters: "R", flags: []string{"dereference-recursive"}}
 
 // versions are programs that may be asked for their version. Those of languages
 // are not among them: what stands in for them may heed files of the workspace.
 var versions = []string{"bash", "gcc", "git", "make"}
 
-// judge decides on a command with a plain name: the verdict without any rule, and
+// judgeCommand decides on a command with a plain name: the verdict without any rule, and
 // the reason.
-func (s *shell) judge(words []word) (verdict Verdict, why string) {
+func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string) {
 	name, args := words[0].text, words[1:]
-	if slices.Contains(versions, name) && len(args) == 1 && args[0].plain() && args[0].text == "--version" {
+	if slices.Contains(versions, name) && len(args) == 1 && args[0].isPlain() && args[0].text == "--version" {
 		return Allow, ""
 	}
 	h, ok := readers[name]
@@ -77,20 +77,20 @@ func (s *shell) judge(words []word) (verdict Verdict, why string) {
 	if h.anywhere {
 		return Allow, ""
 	}
-	if why := h.faults(args); why != "" {
+	if why := h.findViolation(args); why != "" {
 		return Ask, why
 	}
 	if name == "git" && s.feignedRepository(args) {
 		return Ask, "would take a directory of the workspace for a repository and heed its configuration"
 	}
-	if s.dashes(args) {
+	if s.mayBecomeFlag(args) {
 		return Ask, "has a pattern that may stand for a file whose name begins with -"
 	}
 	return Allow, ""
 }
 
-// faults is the reason why the command does more than read.
-func (h harmless) faults(args []word) string {
+// findViolation is the reason why the command does more than read.
+func (h readOnlyRule) findViolation(args []word) string {
 	operands, ended := 0, false
 	for i, a := range args {
 		if (a.vague || a.splits) && h.check == nil {
@@ -101,7 +101,7 @@ func (h harmless) faults(args []word) string {
 			operands++
 		case a.text == "--":
 			ended = true
-		case h.forbids(a.text):
+		case h.forbidsFlag(a.text):
 			return "does more than read with " + args[i].text
 		}
 	}
@@ -114,8 +114,8 @@ func (h harmless) faults(args []word) string {
 	return ""
 }
 
-// forbids reports whether a flag is one with which the command does more than read.
-func (h harmless) forbids(flag string) bool {
+// forbidsFlag reports whether a flag is one with which the command does more than read.
+func (h readOnlyRule) forbidsFlag(flag string) bool {
 	if long, ok := strings.CutPrefix(flag, "--"); ok {
 		long, _, _ = strings.Cut(long, "=")
 		return long != "" && slices.ContainsFunc(h.flags, func(f string) bool { return strings.HasPrefix(f, long) })
@@ -123,9 +123,9 @@ func (h harmless) forbids(flag string) bool {
 	return strings.ContainsAny(flag[1:], h.letters) || slices.Contains(h.flags, flag[1:])
 }
 
-// files are the arguments that may be files: operands, and what stands behind a
+// fileArguments are the arguments that may be files: operands, and what stands behind a
 // flag. What is no file after all lies in the workspace, as any name does.
-func (h harmless) files(args []word) (files []word) {
+func (h readOnlyRule) fileArguments(args []word) (files []word) {
 	skip := h.skip
 	for _, a := range args {
 		if a.text == "--" {
@@ -170,8 +170,8 @@ func standsIn(flag string) bool {
 	return strings.HasPrefix("--regexp", name) || strings.HasPrefix("--files", name)
 }
 
-// dashes reports whether a pattern of files may turn into a flag.
-func (s *shell) dashes(args []word) bool {
+// mayBecomeFlag reports whether a pattern of files may turn into a flag.
+func (s *shellAnalyzer) mayBecomeFlag(args []word) bool {
 	if !slices.ContainsFunc(args, func(a word) bool { return a.glob != "" && strings.ContainsAny(a.glob[:1], "*?[") }) {
 		return false
 	}
@@ -200,7 +200,7 @@ const longestSleep = 300
 func sleepCheck(args []word) string {
 	total := 0.0
 	for _, a := range args {
-		if !a.plain() {
+		if !a.isPlain() {
 			continue
 		}
 		text, unit := a.text, 1.0
@@ -231,7 +231,7 @@ func allPlain(args []word) bool {
 var printfSets = compileLater(`%[^%a-zA-Z]*[hlLjzt]*n`)
 
 func printfCheck(args []word) string {
-	if len(args) == 0 || !args[0].plain() {
+	if len(args) == 0 || !args[0].isPlain() {
 		return unknownArgument
 	}
 	if format := args[0].text; strings.HasPrefix(format, "-") || printfSets().MatchString(format) {
@@ -265,16 +265,16 @@ func testCheck(args []word) string {
 			return "may run commands in a subscript"
 		}
 	}
-	if n := len(args); n > 0 && args[n-1].plain() && args[n-1].text == "]" {
+	if n := len(args); n > 0 && args[n-1].isPlain() && args[n-1].text == "]" {
 		args = args[:n-1]
 	}
-	if len(args) > 0 && args[0].plain() && args[0].text == "!" {
+	if len(args) > 0 && args[0].isPlain() && args[0].text == "!" {
 		args = args[1:]
 	}
 	if allPlain(args) {
 		return ""
 	}
-	certain := func(i int, re *regexp.Regexp) bool { return args[i].plain() && re.MatchString(args[i].text) }
+	certain := func(i int, re *regexp.Regexp) bool { return args[i].isPlain() && re.MatchString(args[i].text) }
 	one := func(i int) bool { return !args[i].splits }
 	switch {
 	case len(args) == 1 && one(0), len(args) == 2 && certain(0, unaryTests()) && one(1),
@@ -294,10 +294,10 @@ func setCheck(args []word) string {
 	for i := 0; i < len(args); i++ {
 		a := args[i]
 		switch {
-		case !a.plain():
+		case !a.isPlain():
 			return unknownArgument
 		case setFlags().MatchString(a.text):
-		case setOption().MatchString(a.text) && i+1 < len(args) && args[i+1].plain() && slices.Contains(setOptions, args[i+1].text):
+		case setOption().MatchString(a.text) && i+1 < len(args) && args[i+1].isPlain() && slices.Contains(setOptions, args[i+1].text):
 			i++
 		default:
 			return "changes how the shell works"
@@ -308,7 +308,7 @@ func setCheck(args []word) string {
 
 func readCheck(args []word) string {
 	for _, a := range args {
-		if !a.plain() || a.text != "-r" && !ownName(a.text) {
+		if !a.isPlain() || a.text != "-r" && !ownName(a.text) {
 			return "may set a variable that other programs heed"
 		}
 	}

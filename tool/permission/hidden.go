@@ -1,12 +1,12 @@
 package permission
 
-// Hidden returns whether a tool that looks through directories must leave a file or a
+// HiddenFilter returns whether a tool that looks through directories must leave a file or a
 // directory out: a rule that denies or asks means it. A directory is asked about
 // before what is in it, and paths are absolute and without links. The function is for
 // one search: it does not see rules that are added later. Where the policy cannot be
 // used, everything is hidden.
-func (p *Policy) Hidden(tool string) func(path string) bool {
-	a, err := p.area()
+func (p *Policy) HiddenFilter(tool string) func(path string) bool {
+	a, err := p.resolveArea()
 	if err != nil {
 		return func(string) bool { return true }
 	}
@@ -15,7 +15,7 @@ func (p *Policy) Hidden(tool string) func(path string) bool {
 	for _, rules := range p.Rules {
 		for _, list := range [][]Rule{rules.Deny, rules.Ask} {
 			for _, r := range list {
-				if m.speaks(r, need{facet: reading}) && !r.bare {
+				if m.appliesTo(r, need{kind: reading}) && !r.bare {
 					patterns = append(patterns, m.deniedPaths(r))
 				}
 			}
@@ -23,7 +23,7 @@ func (p *Policy) Hidden(tool string) func(path string) bool {
 	}
 	return func(path string) bool {
 		for _, p := range patterns {
-			if matches, _ := p.compare(path); matches || p.unclear {
+			if matches, _ := p.comparePath(path); matches || p.unclear {
 				return true
 			}
 		}

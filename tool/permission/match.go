@@ -9,11 +9,11 @@ import (
 )
 
 // A fit is how far a rule speaks of a need.
-type fit int
+type matchLevel int
 
 const (
-	no    fit = iota
-	maybe     // nobody can tell before the call runs
+	no    matchLevel = iota
+	maybe            // nobody can tell before the call runs
 	sure
 )
 
@@ -32,38 +32,38 @@ type matcher struct {
 	passedArgs map[string]string // and its arguments as text
 }
 
-// forbids is how far a rule that denies or asks speaks of a need: one of the
+// forbidsNeed is how far a rule that denies or asks speaks of a need: one of the
 // things that it may be is enough.
-func (m matcher) forbids(r Rule, n need) fit {
-	if !m.speaks(r, n) {
+func (m matcher) forbidsNeed(r Rule, n need) matchLevel {
+	if !m.appliesTo(r, n) {
 		return no
 	}
 	if r.bare {
 		return sure
 	}
-	switch n.facet {
+	switch n.kind {
 	case command:
 		return m.forbidsCommand(r, n)
 	case reading, writing:
 		return m.forbidsPath(r, n)
 	case network:
 		if n.guess {
-			return min(maybe, m.host(r, n))
+			return min(maybe, m.matchHost(r, n))
 		}
-		return m.host(r, n)
+		return m.matchHost(r, n)
 	}
-	return m.arguments(r)
+	return m.matchCallArguments(r)
 }
 
-// covers reports whether a rule allows a need, whatever it turns out to be.
-func (m matcher) covers(r Rule, n need) bool {
-	if !m.speaks(r, n) {
+// coversNeed reports whether a rule allows a need, whatever it turns out to be.
+func (m matcher) coversNeed(r Rule, n need) bool {
+	if !m.appliesTo(r, n) {
 		return false
 	}
 	if r.bare {
 		return n.root == ""
 	}
-	switch n.facet {
+	switch n.kind {
 	case command:
 		if r.broken {
 			return false
@@ -75,20 +75,20 @@ func (m matcher) covers(r Rule, n need) bool {
 	case reading, writing:
 		return len(n.paths) > 0 && !slices.ContainsFunc(n.paths, func(path string) bool { return !m.coversPath(r, n, path) })
 	case network:
-		return m.host(r, n) == sure
+		return m.matchHost(r, n) == sure
 	}
-	return m.arguments(r) == sure
+	return m.matchCallArguments(r) == sure
 }
 
-// speaks reports whether a rule is about this tool and this kind of need.
-func (m matcher) speaks(r Rule, n need) bool {
-	if !like(r.tool, m.tool) && (m.passed == "" || !like(r.tool, m.passed)) {
+// appliesTo reports whether a rule is about this tool and this kind of need.
+func (m matcher) appliesTo(r Rule, n need) bool {
+	if !matchesWildcard(r.tool, m.tool) && (m.passed == "" || !matchesWildcard(r.tool, m.passed)) {
 		return false
 	}
-	if r.facet != "" {
-		return r.facet == n.facet
+	if r.kind != "" {
+		return r.kind == n.kind
 	}
-	return r.bare || !m.shell || n.facet == command
+	return r.bare || !m.shell || n.kind == command
 }
 
 // coversWords reports whether the words of a pattern allow a command.
@@ -101,7 +101,7 @@ func coversWords(pattern []string, words []word) bool {
 			return false
 		}
 		w := words[i]
-		if w.splits || w.glob != "" || w.vague && p != "*" || !w.vague && !like(p, w.text) {
+		if w.splits || w.glob != "" || w.vague && p != "*" || !w.vague && !matchesWildcard(p, w.text) {
 			return false
 		}
 	}
@@ -111,16 +111,16 @@ func coversWords(pattern []string, words []word) bool {
 // mayHide reports whether what a rule denies may be hidden in a need whose text cannot
 // be understood: code for an interpreter, or a call of a tool that declares nothing.
 func (m matcher) mayHide(r Rule, n need) bool {
-	if !n.opaque || !like(r.tool, m.tool) && (m.passed == "" || !like(r.tool, m.passed)) {
+	if !n.opaque || !matchesWildcard(r.tool, m.tool) && (m.passed == "" || !matchesWildcard(r.tool, m.passed)) {
 		return false
 	}
-	if n.facet == command {
-		return r.facet != "" || !r.bare
+	if n.kind == command {
+		return r.kind != "" || !r.bare
 	}
-	return r.facet == "" && !r.bare && !argumentsText().MatchString(r.pattern)
+	return r.kind == "" && !r.bare && !argumentsText().MatchString(r.pattern)
 }
 
-func (m matcher) forbidsCommand(r Rule, n need) fit {
+func (m matcher) forbidsCommand(r Rule, n need) matchLevel {
 	if r.broken || len(n.words) == 0 {
 		return maybe
 	}
@@ -128,11 +128,11 @@ func (m matcher) forbidsCommand(r Rule, n need) fit {
 	if n.runner {
 		best = max(best, forbidsRunner(r.words, n.words[1:]))
 	}
-	if first := n.words[0]; first.plain() {
+	if first := n.words[0]; first.isPlain() {
 		base := append([]word{literalWord(filepath.Base(first.text))}, n.words[1:]...)
 		best = max(best, forbidsWords(r.words, base))
 	}
-	if n.words[0].plain() {
+	if n.words[0].isPlain() {
 		base := append([]word{literalWord(filepath.Base(n.words[0].text))}, n.words[1:]...)
 		best = max(best, forbidsLoosely(r.words, base))
 	}
@@ -144,10 +144,10 @@ func (m matcher) forbidsCommand(r Rule, n need) fit {
 
 // forbidsRunner asks where a command that the rule denies may be among the arguments
 // of another one, as several words or in one.
-func forbidsRunner(pattern []string, args []word) fit {
+func forbidsRunner(pattern []string, args []word) matchLevel {
 	var pieces []word
 	for _, a := range args {
-		if !a.plain() {
+		if !a.isPlain() {
 			pieces = append(pieces, a)
 			continue
 		}
@@ -157,7 +157,7 @@ func forbidsRunner(pattern []string, args []word) fit {
 	}
 	for i, first := range pieces {
 		rest := slices.Clone(pieces[i:])
-		if first.plain() {
+		if first.isPlain() {
 			rest[0] = literalWord(filepath.Base(first.text))
 		}
 		if forbidsWords(pattern, rest) != no || len(rest) > len(pattern) && forbidsWords(pattern, rest[:len(pattern)]) != no {
@@ -169,8 +169,8 @@ func forbidsRunner(pattern []string, args []word) fit {
 
 // forbidsLoosely asks where flags alone keep a command from what the rule denies: for
 // a rule about "git push *" also "git -C dir push", for "rm -rf *" also "rm -f -r".
-func forbidsLoosely(pattern []string, words []word) fit {
-	if len(pattern) < 2 || !like(pattern[0], words[0].text) {
+func forbidsLoosely(pattern []string, words []word) matchLevel {
+	if len(pattern) < 2 || !matchesWildcard(pattern[0], words[0].text) {
 		return no
 	}
 	letters := ""
@@ -194,7 +194,7 @@ func forbidsLoosely(pattern []string, words []word) fit {
 			if at >= len(words) {
 				return no
 			}
-			if w := words[at]; !w.plain() || like(p, w.text) {
+			if w := words[at]; !w.isPlain() || matchesWildcard(p, w.text) {
 				at++
 				break
 			}
@@ -219,7 +219,7 @@ func forbidsLoosely(pattern []string, words []word) fit {
 // shortFlags are flags of one letter, or several in one word.
 var shortFlags = compileLater(`^-[A-Za-z]+$`)
 
-func forbidsWords(pattern []string, words []word) fit {
+func forbidsWords(pattern []string, words []word) matchLevel {
 	result := sure
 	for i, p := range pattern {
 		if p == "*" && i == len(pattern)-1 {
@@ -235,7 +235,7 @@ func forbidsWords(pattern []string, words []word) fit {
 			if p != "*" {
 				result = maybe
 			}
-		case !like(p, w.text):
+		case !matchesWildcard(p, w.text):
 			return no
 		}
 	}
@@ -274,11 +274,11 @@ func (m matcher) absolutePattern(r Rule) string {
 func (m matcher) pathPattern(r Rule) string {
 	p := m.absolutePattern(r)
 	base, rest := p, ""
-	if strings.ContainsAny(unescaped(p), "*?[{") {
+	if strings.ContainsAny(dropEscaped(p), "*?[{") {
 		base, rest = doublestar.SplitPattern(p)
 		rest = "/" + rest
 	}
-	at, err := resolve(filepath.FromSlash(unescapePattern(base)))
+	at, err := resolvePath(filepath.FromSlash(unescapePattern(base)))
 	if err != nil {
 		return p
 	}
@@ -309,7 +309,7 @@ func (m matcher) coversPath(r Rule, n need, path string) bool {
 	}
 	if n.root != "" {
 		base, _ := doublestar.SplitPattern(pattern)
-		if !within(n.root, filepath.FromSlash(unescapePattern(base)), true) && pattern != escapePattern(path) {
+		if !isWithin(n.root, filepath.FromSlash(unescapePattern(base)), true) && pattern != escapePattern(path) {
 			return false
 		}
 	}
@@ -321,13 +321,13 @@ const unlikely = "/\x01"
 
 func unescapePattern(pattern string) string { return strings.ReplaceAll(pattern, `\`, "") }
 
-// host compares the name of a host, or the URL that the call would fetch from it.
-func (m matcher) host(r Rule, n need) fit {
+// matchHost compares the name of a host, or the URL that the call would fetch from it.
+func (m matcher) matchHost(r Rule, n need) matchLevel {
 	if argumentsText().MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
-		return m.arguments(r)
+		return m.matchCallArguments(r)
 	}
 	for _, h := range n.hosts {
-		if h != "*" && like(strings.ToLower(r.pattern), strings.ToLower(h)) || r.pattern == "*" {
+		if h != "*" && matchesWildcard(strings.ToLower(r.pattern), strings.ToLower(h)) || r.pattern == "*" {
 			return sure
 		}
 	}
@@ -340,20 +340,20 @@ func (m matcher) host(r Rule, n need) fit {
 // argumentsText is how a pattern of arguments begins.
 var argumentsText = compileLater(`^[A-Za-z_][A-Za-z0-9_.-]*=`)
 
-// arguments compares the arguments with name=pattern, name=pattern: those of the
+// matchCallArguments compares the arguments with name=pattern, name=pattern: those of the
 // call, and those of the call that it passes on.
-func (m matcher) arguments(r Rule) fit {
+func (m matcher) matchCallArguments(r Rule) matchLevel {
 	best := no
-	if like(r.tool, m.tool) {
+	if matchesWildcard(r.tool, m.tool) {
 		best = matchArguments(r, m.args)
 	}
-	if m.passed != "" && like(r.tool, m.passed) {
+	if m.passed != "" && matchesWildcard(r.tool, m.passed) {
 		best = max(best, matchArguments(r, m.passedArgs))
 	}
 	return best
 }
 
-func matchArguments(r Rule, args map[string]string) fit {
+func matchArguments(r Rule, args map[string]string) matchLevel {
 	if r.pattern == "*" {
 		return sure
 	}
@@ -364,7 +364,7 @@ func matchArguments(r Rule, args map[string]string) fit {
 		}
 		name, pattern, _ := strings.Cut(part, "=")
 		value, ok := args[name]
-		if !ok || !like(pattern, value) {
+		if !ok || !matchesWildcard(pattern, value) {
 			return no
 		}
 	}

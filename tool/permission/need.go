@@ -32,8 +32,8 @@ const (
 
 // A need is one thing that must be allowed for a call to run.
 type need struct {
-	facet facet
-	text  string // as a person reads it
+	kind needKind
+	text string // as a person reads it
 
 	env   []word   // of a command: the assignments before it
 	words []word   // of a command; none: the text could not be taken apart
@@ -58,7 +58,7 @@ type need struct {
 
 // commandNeed is a need for a command.
 func commandNeed(env, words []word, verdict Verdict, why string) need {
-	return need{facet: command, text: texts(append(env[:len(env):len(env)], words...)), env: env, words: words, fallback: verdict, why: why}
+	return need{kind: command, text: joinWords(append(env[:len(env):len(env)], words...)), env: env, words: words, fallback: verdict, why: why}
 }
 
 // opaqueNeed is a need for a command of which nobody can tell what it does before it
@@ -69,8 +69,8 @@ func opaqueNeed(env, words []word, why string) need {
 	return n
 }
 
-// doubt is a part of a shell text of which nobody can tell what it does before
+// uncertainNeed is a part of a shell text of which nobody can tell what it does before
 // it runs.
-func doubt(text, why string) need {
-	return need{facet: command, text: text, fallback: Ask, why: why, opaque: true}
+func uncertainNeed(text, why string) need {
+	return need{kind: command, text: text, fallback: Ask, why: why, opaque: true}
 }

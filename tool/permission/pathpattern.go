@@ -30,7 +30,7 @@ func (m matcher) deniedPaths(r Rule) pathPattern {
 	}
 	var p pathPattern
 	for _, text := range slices.Compact([]string{m.pathPattern(r), m.absolutePattern(r)}) {
-		if !doublestar.ValidatePattern(text) || !p.add(text) {
+		if !doublestar.ValidatePattern(text) || !p.addPattern(text) {
 			p.unclear = true
 		}
 	}
@@ -40,7 +40,7 @@ func (m matcher) deniedPaths(r Rule) pathPattern {
 	return p
 }
 
-func (p *pathPattern) add(text string) bool {
+func (p *pathPattern) addPattern(text string) bool {
 	all, ok := expandBraces(text)
 	for _, one := range all {
 		parts := slices.DeleteFunc(strings.Split(one, "/"), func(part string) bool { return part == "" || part == "." })
@@ -110,9 +110,9 @@ func findBraces(pattern string) (from, to int, commas []int) {
 	return -1, 0, nil
 }
 
-// compare reports whether the pattern matches a path or a directory above it, and
+// comparePath reports whether the pattern matches a path or a directory above it, and
 // whether it may match something below the path.
-func (p pathPattern) compare(path string) (matches, below bool) {
+func (p pathPattern) comparePath(path string) (matches, below bool) {
 	path = filepath.ToSlash(path)
 	for _, side := range []struct {
 		patterns [][]string
@@ -153,7 +153,7 @@ func compareParts(pattern, path []string) (matches, below bool) {
 }
 
 // forbidsPath is how far a rule that denies or asks speaks of a file or directory.
-func (m matcher) forbidsPath(r Rule, n need) fit {
+func (m matcher) forbidsPath(r Rule, n need) matchLevel {
 	if len(n.paths) == 0 {
 		return maybe
 	}
@@ -163,7 +163,7 @@ func (m matcher) forbidsPath(r Rule, n need) fit {
 		best = maybe
 	}
 	for _, path := range slices.Concat(n.paths, n.via) {
-		matches, below := p.compare(path)
+		matches, below := p.comparePath(path)
 		if matches && n.guess {
 			return maybe
 		}
@@ -173,11 +173,11 @@ func (m matcher) forbidsPath(r Rule, n need) fit {
 		if n.reach == itself || best == maybe || !isDir(path) {
 			continue
 		}
-		inside := within(m.area.workspace, path, false)
+		inside := isWithin(m.area.workspace, path, false)
 		switch {
 		case below && n.reach == contents,
-			below && !inside && within(path, m.area.workspace, false), // too much to look at
-			below && m.treeOf(path).holds(p),
+			below && !inside && isWithin(path, m.area.workspace, false), // too much to look at
+			below && m.treeOf(path).mayHold(p),
 			n.follows && (inside || !n.guess) && m.treeOf(path).leadsTo(p):
 			best = maybe
 		}

@@ -12,11 +12,11 @@ import (
 // linksFollowed is how many symbolic links a path may lead through.
 const linksFollowed = 100
 
-// resolve returns the absolute path that the system would open, with symbolic
+// resolvePath returns the absolute path that the system would open, with symbolic
 // links followed one by one. Of a path that does not exist, what exists is
 // resolved and the rest appended. Unlike filepath.Clean it does not take a/link/..
 // for a.
-func resolve(path string) (string, error) {
+func resolvePath(path string) (string, error) {
 	at, _, err := resolveVia(path)
 	return at, err
 }
@@ -50,7 +50,7 @@ func resolveVia(path string) (at string, via []string, err error) {
 		case info.Mode()&fs.ModeSymlink == 0:
 			at = next
 			continue
-		case within("/proc", next, false):
+		case isWithin("/proc", next, false):
 			return "", nil, fmt.Errorf("%s leads through %s, which is different in each process", path, next)
 		}
 		if links++; links > linksFollowed {
@@ -69,9 +69,9 @@ func resolveVia(path string) (at string, via []string, err error) {
 	return at, via, nil
 }
 
-// places returns all that a path may mean: as the shell and the system read it,
+// possiblePaths returns all that a path may mean: as the shell and the system read it,
 // and cleaned first, as programs do. The path is absolute or relative to dir.
-func places(dir, path string) ([]string, error) {
+func possiblePaths(dir, path string) ([]string, error) {
 	all, _, err := placesVia(dir, path)
 	return all, err
 }
@@ -95,9 +95,9 @@ func placesVia(dir, path string) (all, via []string, err error) {
 	return []string{raw, clean}, append(via, more...), nil
 }
 
-// within reports whether a path is a directory or lies below it. Upper and lower
+// isWithin reports whether a path is a directory or lies below it. Upper and lower
 // case are the same where fold is set.
-func within(dir, path string, fold bool) bool {
+func isWithin(dir, path string, fold bool) bool {
 	if fold {
 		dir, path = strings.ToLower(dir), strings.ToLower(path)
 	}
@@ -128,19 +128,19 @@ type area struct {
 	code      []string
 }
 
-// area resolves the directories of the policy.
-func (p *Policy) area() (area, error) {
+// resolveArea resolves the directories of the policy.
+func (p *Policy) resolveArea() (area, error) {
 	var a area
 	var err error
 	if !filepath.IsAbs(p.Workspace) {
 		return a, fmt.Errorf("the workspace of a permission policy must be an absolute path, not %q", p.Workspace)
 	}
-	if a.workspace, err = resolve(p.Workspace); err != nil {
+	if a.workspace, err = resolvePath(p.Workspace); err != nil {
 		return a, err
 	}
 	all := func(paths []string) (list []string) {
 		for _, path := range paths {
-			if at, e := resolve(path); e == nil && filepath.IsAbs(path) {
+			if at, e := resolvePath(path); e == nil && filepath.IsAbs(path) {
 				list = append(list, at)
 			} else {
 				err = errors.Join(err, e)

@@ -65,16 +65,16 @@ type Decision struct {
 // Decide decides on a call. An error is arguments that the tool cannot use, or a
 // policy that names no workspace; the call must not run.
 func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
-	m, needs, err := p.analyze(t, c.Args)
+	m, needs, err := p.analyzeCall(t, c.Args)
 	if err != nil {
 		return Decision{}, err
 	}
-	return p.judge(m, needs), nil
+	return p.judgeNeeds(m, needs), nil
 }
 
-// analyze takes a call apart into what it needs.
-func (p *Policy) analyze(t tool.Tool, args json.RawMessage) (matcher, []need, error) {
-	a, err := p.area()
+// analyzeCall takes a call apart into what it needs.
+func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need, error) {
+	a, err := p.resolveArea()
 	if err != nil {
 		return matcher{}, nil, fmt.Errorf("decide on %s: %w", t.Name, err)
 	}
@@ -92,41 +92,41 @@ func (p *Policy) analyze(t tool.Tool, args json.RawMessage) (matcher, []need, er
 	if touch.Passed != nil {
 		m.passed, m.passedArgs = touch.Passed.Tool, argumentTexts(touch.Passed.Args)
 	}
-	return m, p.needs(t, touch, m), nil
+	return m, p.listNeeds(t, touch, m), nil
 }
 
 // OnlyReads reports whether all that a call does is seen, and is reading: nothing is
 // written, no host is reached, and every command is one that runs without asking. It
 // asks no rule.
 func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
-	_, needs, err := p.analyze(t, args)
+	_, needs, err := p.analyzeCall(t, args)
 	if err != nil || t.Touches == nil {
 		return false
 	}
 	return !slices.ContainsFunc(needs, func(n need) bool {
-		return n.facet != reading && (n.fallback != Allow || n.facet == writing || n.facet == network)
+		return n.kind != reading && (n.fallback != Allow || n.kind == writing || n.kind == network)
 	})
 }
 
-// needs lists what a call needs. The first need is the call itself.
-func (p *Policy) needs(t tool.Tool, touch tool.Touch, m matcher) []need {
-	needs := []need{p.call(t, touch)}
+// listNeeds lists what a call needs. The first need is the call itself.
+func (p *Policy) listNeeds(t tool.Tool, touch tool.Touch, m matcher) []need {
+	needs := []need{p.callNeed(t, touch)}
 	for _, f := range touch.Reads {
-		needs = append(needs, m.area.file(reading, contents, f, m.area.workspace, f))
+		needs = append(needs, m.area.fileNeed(reading, contents, f, m.area.workspace, f))
 	}
 	for _, f := range touch.Lists {
-		needs = append(needs, m.area.file(reading, itself, f, m.area.workspace, f))
+		needs = append(needs, m.area.fileNeed(reading, itself, f, m.area.workspace, f))
 	}
 	for _, f := range touch.Writes {
-		needs = append(needs, m.area.file(writing, contents, f, m.area.workspace, f))
+		needs = append(needs, m.area.fileNeed(writing, contents, f, m.area.workspace, f))
 	}
 	for _, text := range touch.Commands {
-		s := shell{area: m.area, home: p.Home, dirs: []string{m.area.workspace}, watched: p.watchesFiles()}
-		s.take(text)
+		s := shellAnalyzer{area: m.area, home: p.Home, dirs: []string{m.area.workspace}, watched: p.watchesFiles()}
+		s.analyzeText(text)
 		needs = append(needs, s.needs...)
 	}
 	for _, host := range touch.Network {
-		n := need{facet: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network"}
+		n := need{kind: network, text: host, hosts: m.hostForms(host), fallback: Ask, why: "is on the network"}
 		if host == "*" {
 			n.text, n.why = t.Name, "reaches the network, and does not say where"
 		}
@@ -138,15 +138,15 @@ func (p *Policy) needs(t tool.Tool, touch tool.Touch, m matcher) []need {
 // watchesFiles reports whether a rule denies or asks about what calls of any tool read,
 // write or reach on the network.
 func (p *Policy) watchesFiles() bool {
-	about := func(r Rule) bool { return r.facet == reading || r.facet == writing || r.facet == network }
+	about := func(r Rule) bool { return r.kind == reading || r.kind == writing || r.kind == network }
 	return slices.ContainsFunc(p.Rules, func(r Rules) bool {
 		return slices.ContainsFunc(r.Deny, about) || slices.ContainsFunc(r.Ask, about)
 	})
 }
 
-// call is the need for the tool itself.
-func (p *Policy) call(t tool.Tool, touch tool.Touch) need {
-	n := need{facet: theCall, text: t.Name, opaque: t.Touches == nil || touch.Unknown != ""}
+// callNeed is the need for the tool itself.
+func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
+	n := need{kind: theCall, text: t.Name, opaque: t.Touches == nil || touch.Unknown != ""}
 	trusted := p.Trusted != nil && p.Trusted(t.Name)
 	switch {
 	case t.Effect == tool.Dangerous:
@@ -160,21 +160,21 @@ func (p *Policy) call(t tool.Tool, touch tool.Touch) need {
 	return n
 }
 
-// judge puts the rules and the needs together: the strictest need decides.
-func (p *Policy) judge(m matcher, needs []need) Decision {
+// judgeNeeds puts the rules and the needs together: the strictest need decides.
+func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 	d := Decision{Lasting: true}
 	var denied []string
 	nameable, seen := true, map[string]bool{}
 	var risky []need
 	for _, n := range needs {
-		verdict, why, rule := p.verdict(m, n)
+		verdict, why, rule := p.decideNeed(m, n)
 		if verdict == Allow {
 			continue
 		}
 		if verdict == Ask {
 			risky = append(risky, n)
 		}
-		reason := strings.TrimSpace(shorten(n.text) + " " + why)
+		reason := strings.TrimSpace(shortenReason(n.text) + " " + why)
 		if n.repeated && !rule && d.Verdict != Allow {
 			nameable = false
 			continue
@@ -190,7 +190,7 @@ func (p *Policy) judge(m matcher, needs []need) Decision {
 			continue
 		}
 		d.Lasting = d.Lasting && !rule
-		grant, ok := m.grant(n)
+		grant, ok := m.narrowestGrant(n)
 		nameable = nameable && ok
 		if key := "grant " + grant; !seen[key] {
 			seen[key] = true
@@ -210,12 +210,12 @@ func (p *Policy) judge(m matcher, needs []need) Decision {
 	return d
 }
 
-// verdict decides on one need. It reports whether a rule was the reason.
-func (p *Policy) verdict(m matcher, n need) (v Verdict, why string, rule bool) {
+// decideNeed decides on one need. It reports whether a rule was the reason.
+func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why string, rule bool) {
 	best, by := no, Rule{}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Deny {
-			f := m.forbids(r, n)
+			f := m.forbidsNeed(r, n)
 			if f == no && m.mayHide(r, n) {
 				f = maybe
 			}
@@ -225,19 +225,19 @@ func (p *Policy) verdict(m matcher, n need) (v Verdict, why string, rule bool) {
 		}
 	}
 	if best == sure {
-		return Deny, "is denied by the rule " + by.where(), true
+		return Deny, "is denied by the rule " + by.describeRule(), true
 	}
-	covered := func(r Rule) bool { return m.covers(r, n) }
+	covered := func(r Rule) bool { return m.coversNeed(r, n) }
 	if slices.ContainsFunc(p.Granted, covered) {
 		return Allow, "", false
 	}
 	if best == maybe {
-		return Ask, n.mayBe() + " what the rule " + by.where() + " denies", true
+		return Ask, n.mayBe() + " what the rule " + by.describeRule() + " denies", true
 	}
 	for _, rules := range p.Rules {
 		for _, r := range rules.Ask {
-			if m.forbids(r, n) != no {
-				return Ask, "is asked about by the rule " + r.where(), true
+			if m.forbidsNeed(r, n) != no {
+				return Ask, "is asked about by the rule " + r.describeRule(), true
 			}
 		}
 	}
@@ -252,16 +252,16 @@ func (p *Policy) verdict(m matcher, n need) (v Verdict, why string, rule bool) {
 // mayBe says how a rule that denies might be about the need.
 func (n need) mayBe() string {
 	switch {
-	case (n.facet == reading || n.facet == writing) && n.reach != itself && slices.ContainsFunc(n.paths, isDir):
+	case (n.kind == reading || n.kind == writing) && n.reach != itself && slices.ContainsFunc(n.paths, isDir):
 		return "may hold"
-	case n.facet == command && n.opaque:
+	case n.kind == command && n.opaque:
 		return "may do"
 	}
 	return "may be"
 }
 
-// where is a rule with its place.
-func (r Rule) where() string {
+// describeRule is a rule with its place.
+func (r Rule) describeRule() string {
 	if r.Source == "" {
 		return r.Text
 	}
@@ -271,7 +271,7 @@ func (r Rule) where() string {
 // longestReason is how much of a command a reason tells, in bytes.
 const longestReason = 300
 
-func shorten(text string) string {
+func shortenReason(text string) string {
 	if len(text) <= longestReason {
 		return text
 	}

@@ -18,15 +18,15 @@ import (
 const fileHead = `# Rules from answers of "always". Delete what is no longer wanted.
 `
 
-// Remember adds rules to the list allow of a file of rules, which need not exist.
+// RememberRules adds rules to the list allow of a file of rules, which need not exist.
 // The file is replaced as a whole, so a crash leaves the old one or the new one.
 // Of two processes that remember at the same moment, one may win.
-func Remember(path string, rules []string) error {
+func RememberRules(path string, rules []string) error {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remember permissions: %w", err)
 	}
-	if text, err = Append(path, text, rules); err != nil {
+	if text, err = AppendRules(path, text, rules); err != nil {
 		return fmt.Errorf("remember permissions: %w", err)
 	}
 	if err := replaceFile(path, text); err != nil {
@@ -53,11 +53,11 @@ func replaceFile(path string, text []byte) error {
 	return os.Rename(f.Name(), path)
 }
 
-// Append returns the text of a file of rules with further rules at the end of its
+// AppendRules returns the text of a file of rules with further rules at the end of its
 // list allow, and all else as it was, comments included. What the list has
 // already is left out. The file's name is for messages.
-func Append(file string, text []byte, rules []string) ([]byte, error) {
-	before, err := Load(file, text)
+func AppendRules(file string, text []byte, rules []string) ([]byte, error) {
+	before, err := LoadRules(file, text)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,8 @@ func Append(file string, text []byte, rules []string) ([]byte, error) {
 	if len(rules) == 0 {
 		return text, nil
 	}
-	out := insert(text, rules)
-	after, err := Load(file, out)
+	out := insertRules(text, rules)
+	after, err := LoadRules(file, out)
 	if err != nil || len(after.Allow) != len(before.Allow)+len(rules) || len(after.Ask) != len(before.Ask) || len(after.Deny) != len(before.Deny) {
 		return nil, fmt.Errorf("%s: the list allow is written in a form that cannot be added to: put each rule on a line of its own", file)
 	}
@@ -80,8 +80,8 @@ func Append(file string, text []byte, rules []string) ([]byte, error) {
 	return out, nil
 }
 
-// insert puts rules where the list allow ends, as far as that can be seen.
-func insert(text []byte, rules []string) []byte {
+// insertRules puts rules where the list allow ends, as far as that can be seen.
+func insertRules(text []byte, rules []string) []byte {
 	if len(bytes.TrimSpace(text)) == 0 {
 		text = []byte(fileHead)
 	}

@@ -20,7 +20,7 @@ func write(t testing.TB, path, text string) {
 }
 
 func TestFaultsOfRules(t *testing.T) {
-	_, err := permission.Load("rules.yaml", []byte(`alow: [x]
+	_, err := permission.LoadRules("rules.yaml", []byte(`alow: [x]
 deny:
   - fs_write(src
   - any wrte(x)
@@ -48,12 +48,12 @@ ask: everything
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, text := range []string{"- a", "allow: [a", "allow: {", "allow: [a]\nallow: [b]"} {
-		if _, err := permission.Load("rules.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "rules.yaml:") {
+		if _, err := permission.LoadRules("rules.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "rules.yaml:") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
 	for _, text := range []string{"", "# nothing\n", "allow:\n", "{}"} {
-		if _, err := permission.Load("rules.yaml", []byte(text)); err != nil {
+		if _, err := permission.LoadRules("rules.yaml", []byte(text)); err != nil {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -73,21 +73,21 @@ func TestAppendKeepsTheFile(t *testing.T) {
 		"an empty list": {"allow:\ndeny: [x]\n", "allow:\n  " + added + "  - \"fs_write(ü*)\"\n  - \"old\"\ndeny: [x]\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := permission.Append("f.yaml", []byte(c.before), rules)
+			got, err := permission.AppendRules("f.yaml", []byte(c.before), rules)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(c.after, string(got)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			again, err := permission.Append("f.yaml", got, rules)
+			again, err := permission.AppendRules("f.yaml", got, rules)
 			if err != nil || string(again) != string(got) {
 				t.Errorf("the second time: %v\n%s", err, again)
 			}
 		})
 	}
 	for _, before := range []string{"allow: [old, other]\n", "allow: [x", "allow:\n  - |\n    old\n"} {
-		if got, err := permission.Append("f.yaml", []byte(before), rules); err == nil {
+		if got, err := permission.AppendRules("f.yaml", []byte(before), rules); err == nil {
 			t.Errorf("%q became %q", before, got)
 		}
 	}
@@ -96,7 +96,7 @@ func TestAppendKeepsTheFile(t *testing.T) {
 func TestRemember(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "permissions.yaml")
 	for _, rule := range []string{"a(x)", "b", "a(x)"} {
-		if err := permission.Remember(path, []string{rule}); err != nil {
+		if err := permission.RememberRules(path, []string{rule}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -111,7 +111,7 @@ func TestRemember(t *testing.T) {
 	if err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)
 	}
-	if err := permission.Remember(path, []string{"no such rule"}); err == nil {
+	if err := permission.RememberRules(path, []string{"no such rule"}); err == nil {
 		t.Error("a rule that cannot be read was written")
 	}
 }
@@ -133,7 +133,7 @@ func TestConsentEndsWithAChange(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ok, err := c.Given(agent, digest)
+		ok, err := c.HasConsent(agent, digest)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func TestConsentEndsWithAChange(t *testing.T) {
 	if diff := cmp.Diff([]string{"tools.sh"}, files); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if err := c.Give(agent, digest); err != nil {
+	if err := c.RecordConsent(agent, digest); err != nil {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(agent, "docs", "a.md"), "other text")
@@ -172,7 +172,7 @@ func TestConsentEndsWithAChange(t *testing.T) {
 		t.Error("a changed script needs no consent")
 	}
 	write(t, c.Path, "{")
-	if _, err := c.Given(agent, digest); err == nil {
+	if _, err := c.HasConsent(agent, digest); err == nil {
 		t.Error("a broken file of consents was taken for an empty one")
 	}
 }

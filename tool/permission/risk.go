@@ -47,9 +47,9 @@ func interpreterOf(name string) (interpreter, bool) {
 	return interpreter{}, false
 }
 
-// code reports whether an interpreter runs what it reads, and whether it runs code from
+// runsCode reports whether an interpreter runs what it reads, and whether it runs code from
 // its arguments. Neither: it runs a file, or nothing.
-func (it interpreter) code(args []word) (reads, inline bool) {
+func (it interpreter) runsCode(args []word) (reads, inline bool) {
 	uncertain := 0 // flags that may take the word behind them
 	for i, a := range args {
 		letters := strings.TrimPrefix(a.text, "-")
@@ -94,16 +94,16 @@ const inputRisk = "runs whatever it is given as code"
 
 // riskOf returns the harm that a command may do, and whether it runs what it reads as
 // code. No answer about such a command lasts longer than the call.
-func (s *shell) riskOf(words []word) (risk string, stdin bool) {
+func (s *shellAnalyzer) riskOf(words []word) (risk string, stdin bool) {
 	name, args := filepath.Base(words[0].text), words[1:]
 	if it, ok := interpreterOf(name); ok && !s.functions[words[0].text] {
-		if reads, _ := it.code(args); reads {
+		if reads, _ := it.runsCode(args); reads {
 			return inputRisk, true
 		}
 	}
 	switch name {
 	case "source", ".":
-		if len(args) > 0 && (!args[0].plain() || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")) {
+		if len(args) > 0 && (!args[0].isPlain() || strings.HasPrefix(args[0].text, "/dev/") || strings.HasPrefix(args[0].text, "/proc/")) {
 			return inputRisk, true
 		}
 	case "make", "gmake", "awk", "gawk", "mawk", "sed":
@@ -130,14 +130,14 @@ func listHosts(args []word) string {
 	var hosts []string
 	unknown := false
 	for _, a := range args {
-		unknown = unknown || !a.plain()
+		unknown = unknown || !a.isPlain()
 		for _, h := range hostsIn(a.text, false) {
 			hosts = append(hosts, h[0])
 		}
 	}
 	urls := len(hosts) > 0
 	for i, a := range args {
-		if urls || !a.plain() || strings.HasPrefix(a.text, "-") || i > 0 && takesValue().MatchString(args[i-1].text) {
+		if urls || !a.isPlain() || strings.HasPrefix(a.text, "-") || i > 0 && takesValue().MatchString(args[i-1].text) {
 			continue
 		}
 		for _, h := range hostsIn(a.text, true) {
@@ -206,7 +206,7 @@ func gitDestroys(args []word) string {
 	case "push":
 		if hasFlag(rest, "fd", "force", "force-with-lease", "force-if-includes", "mirror", "delete", "prune") ||
 			slices.ContainsFunc(rest, func(a word) bool {
-				return !a.plain() || strings.HasPrefix(a.text, "+") || strings.HasPrefix(a.text, ":")
+				return !a.isPlain() || strings.HasPrefix(a.text, "+") || strings.HasPrefix(a.text, ":")
 			}) {
 			return "replaces or removes what others have on the server"
 		}
@@ -237,19 +237,19 @@ func gitDestroys(args []word) string {
 }
 
 // hidesCode reports whether the words of a command hold code that is not looked into.
-func (s *shell) hidesCode(words []word) bool {
+func (s *shellAnalyzer) hidesCode(words []word) bool {
 	name, args := filepath.Base(words[0].text), words[1:]
 	if it, ok := interpreterOf(name); ok {
-		reads, inline := it.code(args)
+		reads, inline := it.runsCode(args)
 		return reads || inline
 	}
 	switch name {
 	case "awk", "gawk", "mawk", "nawk":
-		return slices.ContainsFunc(args, func(a word) bool { return !a.plain() || awkActs().MatchString(a.text) })
+		return slices.ContainsFunc(args, func(a word) bool { return !a.isPlain() || awkActs().MatchString(a.text) })
 	case "sed", "gsed":
-		return slices.ContainsFunc(args, func(a word) bool { return !a.plain() }) || !sedReplaces(args)
+		return slices.ContainsFunc(args, func(a word) bool { return !a.isPlain() }) || !sedReplaces(args)
 	case "xargs", "source", ".", "trap", "bind", "complete", "enable", "hash", "mapfile", "readarray", "shopt", "vim", "vi", "nvim", "emacs", "gdb", "set":
-		return name != "source" && name != "." || len(args) == 0 || !args[0].plain()
+		return name != "source" && name != "." || len(args) == 0 || !args[0].isPlain()
 	case "export", "ssh":
 		return true
 	}
@@ -289,7 +289,7 @@ func risksOf(asking, all []need) (risks []string) {
 		if host, ok := strings.CutPrefix(n.risk, "reaches the network ("); ok {
 			from = append(from, strings.TrimSuffix(host, ")"))
 		}
-		runs = runs || n.facet == command && (n.stdin || runsFile(n))
+		runs = runs || n.kind == command && (n.stdin || runsFile(n))
 	}
 	for _, n := range asking {
 		if n.risk != "" && !slices.Contains(risks, n.risk) {
@@ -312,5 +312,5 @@ func runsFile(n need) bool {
 	}
 	name := n.words[0].text
 	_, interprets := interpreterOf(name)
-	return interprets || !n.words[0].plain() || strings.Contains(name, "/") || name == "source" || name == "." || name == "eval"
+	return interprets || !n.words[0].isPlain() || strings.Contains(name, "/") || name == "source" || name == "." || name == "eval"
 }

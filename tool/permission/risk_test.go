@@ -101,7 +101,7 @@ func TestOldRulesForInterpreters(t *testing.T) {
 		{"execute_command", "echo x | sh", permission.Allow},
 	} {
 		p := r.policy
-		rule, err := permission.Parse(c.rule)
+		rule, err := permission.ParseRule(c.rule)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,14 +11,14 @@ import (
 )
 
 // A facet is one kind of thing that a call needs.
-type facet string
+type needKind string
 
 const (
-	theCall facet = "call"    // the call of the tool itself
-	command facet = "command" // a simple command of a shell text
-	reading facet = "read"    // a file or directory that is read
-	writing facet = "write"   // a file or directory that is written, made or removed
-	network facet = "host"    // a host that is spoken to
+	theCall needKind = "call"    // the call of the tool itself
+	command needKind = "command" // a simple command of a shell text
+	reading needKind = "read"    // a file or directory that is read
+	writing needKind = "write"   // a file or directory that is written, made or removed
+	network needKind = "host"    // a host that is spoken to
 )
 
 // facets are those that a rule for any tool may name.
@@ -48,7 +48,7 @@ type Rule struct {
 	line, col int
 
 	tool    string   // pattern of the tool's name
-	facet   facet    // of a rule for any tool; empty: all
+	kind    needKind // of a rule for any tool; empty: all
 	pattern string   // between the parentheses
 	bare    bool     // there are no parentheses
 	words   []string // the pattern as words of a command: see split
@@ -58,8 +58,8 @@ type Rule struct {
 // nameText is what a tool's name in a rule may look like.
 var nameText = compileLater(`^[A-Za-z0-9_.*-]+$`)
 
-// Parse reads a rule. An error says what is wrong with the text.
-func Parse(text string) (Rule, error) {
+// ParseRule reads a rule. An error says what is wrong with the text.
+func ParseRule(text string) (Rule, error) {
 	r := Rule{Text: strings.TrimSpace(text), bare: true}
 	head := r.Text
 	if i := strings.IndexByte(head, '('); i >= 0 {
@@ -79,7 +79,7 @@ func Parse(text string) (Rule, error) {
 		return Rule{}, fmt.Errorf("rule %q: %q is no name of a tool: letters, digits, _, -, . and * only", text, head)
 	}
 	r.tool = head
-	return r.finish()
+	return r.parsePattern()
 }
 
 // forAny makes it a rule for what calls of any tool need.
@@ -91,34 +91,34 @@ func (r Rule) forAny(kind string) (Rule, error) {
 		}
 		return Rule{}, fmt.Errorf("rule %q: after any stands one of %s, not %q%s", r.Text, strings.Join(facets, ", "), kind, hint)
 	}
-	r.tool, r.facet = "*", facet(kind)
-	if r.facet == reading || r.facet == writing {
+	r.tool, r.kind = "*", needKind(kind)
+	if r.kind == reading || r.kind == writing {
 		if !r.bare && !doublestar.ValidatePattern(r.pattern) {
 			return Rule{}, fmt.Errorf("rule %q: %q is no pattern of paths: a bracket or a brace is not closed", r.Text, r.pattern)
 		}
 	}
-	return r.finish()
+	return r.parsePattern()
 }
 
-// finish reads what is between the parentheses.
-func (r Rule) finish() (Rule, error) {
+// parsePattern reads what is between the parentheses.
+func (r Rule) parsePattern() (Rule, error) {
 	if r.bare {
 		return r, nil
 	}
 	if r.pattern == "" {
 		return Rule{}, fmt.Errorf("rule %q: there is nothing between the parentheses: leave them out to mean every call", r.Text)
 	}
-	words, err := split(r.pattern)
-	if err != nil && r.facet == command {
+	words, err := splitPattern(r.pattern)
+	if err != nil && r.kind == command {
 		return Rule{}, fmt.Errorf("rule %q: %w", r.Text, err)
 	}
 	r.words, r.broken = words, err != nil
 	return r, nil
 }
 
-// split takes a pattern of a command apart at blanks. In the words, a * is any
+// splitPattern takes a pattern of a command apart at blanks. In the words, a * is any
 // text and a \ takes the meaning from the next character; quotes are gone.
-func split(pattern string) ([]string, error) {
+func splitPattern(pattern string) ([]string, error) {
 	var words []string
 	var b strings.Builder
 	open, begun := rune(0), false
@@ -161,9 +161,9 @@ func split(pattern string) ([]string, error) {
 	return words, nil
 }
 
-// like reports whether a text matches a pattern in which * is any text and \
+// matchesWildcard reports whether a text matches a pattern in which * is any text and \
 // takes the meaning from the next character.
-func like(pattern, text string) bool {
+func matchesWildcard(pattern, text string) bool {
 	// star and mark are where to go on when the text since the last * does not fit.
 	p, t, star, mark := 0, 0, -1, 0
 	for t < len(text) {

@@ -18,9 +18,9 @@ type Rules struct {
 	Allow, Ask, Deny []Rule
 }
 
-// Stricter returns the rules without those that allow: what may be taken from a
+// WithoutAllow returns the rules without those that allow: what may be taken from a
 // file to which nobody has consented yet.
-func (r Rules) Stricter() Rules { return Rules{Ask: r.Ask, Deny: r.Deny} }
+func (r Rules) WithoutAllow() Rules { return Rules{Ask: r.Ask, Deny: r.Deny} }
 
 // A Fault is one thing that is wrong with rules in a file.
 type Fault struct {
@@ -44,9 +44,9 @@ func (e *Error) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Load reads the text of a file that holds nothing but rules: the lists allow,
+// LoadRules reads the text of a file that holds nothing but rules: the lists allow,
 // ask and deny. The file's name is for messages. Faults are an *Error.
-func Load(file string, text []byte) (Rules, error) {
+func LoadRules(file string, text []byte) (Rules, error) {
 	r := reader{file: file}
 	var doc yaml.Node
 	loader, err := yaml.NewLoader(bytes.NewReader(text))
@@ -57,20 +57,20 @@ func Load(file string, text []byte) (Rules, error) {
 		return Rules{}, nil
 	}
 	if err != nil {
-		r.syntax(err)
+		r.addSyntaxError(err)
 	} else if len(doc.Content) == 1 {
-		return Read(file, doc.Content[0])
+		return ReadRules(file, doc.Content[0])
 	}
-	return Rules{}, r.err()
+	return Rules{}, r.faultsError()
 }
 
-// Read takes the rules from a part of a YAML document, such as the value of
+// ReadRules takes the rules from a part of a YAML document, such as the value of
 // permissions in a configuration. The file's name is for messages. Faults are an
 // *Error.
-func Read(file string, node *yaml.Node) (Rules, error) {
+func ReadRules(file string, node *yaml.Node) (Rules, error) {
 	r := reader{file: file}
-	rules := r.mapping(node)
-	if err := r.err(); err != nil {
+	rules := r.readMapping(node)
+	if err := r.faultsError(); err != nil {
 		return Rules{}, err
 	}
 	return rules, nil
@@ -82,80 +82,80 @@ type reader struct {
 	faults []Fault
 }
 
-func (r *reader) err() error {
+func (r *reader) faultsError() error {
 	if len(r.faults) == 0 {
 		return nil
 	}
 	return &Error{Faults: r.faults}
 }
 
-func (r *reader) fault(n *yaml.Node, format string, args ...any) {
+func (r *reader) addFault(n *yaml.Node, format string, args ...any) {
 	r.faults = append(r.faults, Fault{File: r.file, Line: max(n.Line, 1), Col: max(n.Column, 1), Msg: fmt.Sprintf(format, args...)})
 }
 
-func (r *reader) syntax(err error) {
+func (r *reader) addSyntaxError(err error) {
 	if load, ok := errors.AsType[*yaml.LoadError](err); ok && load.Mark.Line > 0 {
-		r.fault(&yaml.Node{Line: load.Mark.Line, Column: load.Mark.Column + 1}, "%s", load.Message)
+		r.addFault(&yaml.Node{Line: load.Mark.Line, Column: load.Mark.Column + 1}, "%s", load.Message)
 		return
 	}
-	r.fault(&yaml.Node{}, "%v", err)
+	r.addFault(&yaml.Node{}, "%v", err)
 }
 
 var lists = []string{"allow", "ask", "deny"}
 
-func (r *reader) mapping(n *yaml.Node) (rules Rules) {
-	n = resolved(n)
+func (r *reader) readMapping(n *yaml.Node) (rules Rules) {
+	n = resolveAlias(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return rules
 	}
 	if n.Kind != yaml.MappingNode {
-		r.fault(n, "permissions are a mapping with the lists allow, ask and deny")
+		r.addFault(n, "permissions are a mapping with the lists allow, ask and deny")
 		return rules
 	}
 	var seen []string
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if slices.Contains(seen, key.Value) {
-			r.fault(key, "key %q is given twice", key.Value)
+			r.addFault(key, "key %q is given twice", key.Value)
 			continue
 		}
 		seen = append(seen, key.Value)
 		switch key.Value {
 		case "allow":
-			rules.Allow = r.list(key.Value, value)
+			rules.Allow = r.readList(key.Value, value)
 		case "ask":
-			rules.Ask = r.list(key.Value, value)
+			rules.Ask = r.readList(key.Value, value)
 		case "deny":
-			rules.Deny = r.list(key.Value, value)
+			rules.Deny = r.readList(key.Value, value)
 		default:
 			hint := "the keys are allow, ask and deny"
 			if near := wording.FindNearest(key.Value, lists); near != "" {
 				hint = "did you mean " + near + "?"
 			}
-			r.fault(key, "unknown key %q in permissions: %s", key.Value, hint)
+			r.addFault(key, "unknown key %q in permissions: %s", key.Value, hint)
 		}
 	}
 	return rules
 }
 
-func (r *reader) list(key string, n *yaml.Node) (rules []Rule) {
-	n = resolved(n)
+func (r *reader) readList(key string, n *yaml.Node) (rules []Rule) {
+	n = resolveAlias(n)
 	if n.Kind == yaml.ScalarNode && n.Tag == "!!null" {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode {
-		r.fault(n, "%s is a list of rules", key)
+		r.addFault(n, "%s is a list of rules", key)
 		return nil
 	}
 	for _, item := range n.Content {
-		item = resolved(item)
+		item = resolveAlias(item)
 		if item.Kind != yaml.ScalarNode {
-			r.fault(item, "a rule is a text such as fs_write(src/**); one with ': ' or a leading * needs quotes")
+			r.addFault(item, "a rule is a text such as fs_write(src/**); one with ': ' or a leading * needs quotes")
 			continue
 		}
-		rule, err := Parse(item.Value)
+		rule, err := ParseRule(item.Value)
 		if err != nil {
-			r.fault(item, "%v", err)
+			r.addFault(item, "%v", err)
 			continue
 		}
 		rule.file, rule.line, rule.col = r.file, item.Line, item.Column
@@ -165,7 +165,7 @@ func (r *reader) list(key string, n *yaml.Node) (rules []Rule) {
 	return rules
 }
 
-func resolved(n *yaml.Node) *yaml.Node {
+func resolveAlias(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode && n.Alias != nil {
 		n = n.Alias
 	}

@@ -16,7 +16,7 @@ const (
 
 // A shell takes a shell text apart. All that it finds becomes needs; what it does
 // not understand becomes a doubt, and asks.
-type shell struct {
+type shellAnalyzer struct {
 	area  area
 	home  string
 	dirs  []string // where the commands that follow may work
@@ -38,27 +38,27 @@ type shell struct {
 	texts     map[*syntax.Lit]bool      // what the shell takes as it is, or the parser has taken apart to the end
 }
 
-// take looks into a text.
-func (s *shell) take(text string) {
+// analyzeText looks into a text.
+func (s *shellAnalyzer) analyzeText(text string) {
 	if len(text) > longestShell {
-		s.doubt(text[:80]+" ...", "is too long to be looked into")
+		s.addUncertain(text[:80]+" ...", "is too long to be looked into")
 		return
 	}
 	if i := strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\uFFFD' }); i >= 0 {
-		s.doubt(text, "holds a character that shells read in different ways")
+		s.addUncertain(text, "holds a character that shells read in different ways")
 		return
 	}
-	s.read(text, syntax.LangBash)
+	s.analyzeAs(text, syntax.LangBash)
 	if s.posix {
-		s.read(text, syntax.LangPOSIX)
+		s.analyzeAs(text, syntax.LangPOSIX)
 	}
 }
 
-// read looks into a text as one kind of shell reads it.
-func (s *shell) read(text string, lang syntax.LangVariant) {
-	file, err := parse(text, lang)
+// analyzeAs looks into a text as one kind of shell reads it.
+func (s *shellAnalyzer) analyzeAs(text string, lang syntax.LangVariant) {
+	file, err := parseShell(text, lang)
 	if err != nil {
-		s.doubt(text, fmt.Sprintf("cannot be understood as shell (%v)", err))
+		s.addUncertain(text, fmt.Sprintf("cannot be understood as shell (%v)", err))
 		return
 	}
 	s.source = text
@@ -69,7 +69,7 @@ func (s *shell) read(text string, lang syntax.LangVariant) {
 	})
 	s.wild = slices.ContainsFunc(slices.Collect(syntax.Preorder(file)), s.holdsWildcard)
 	for _, stmt := range file.Stmts {
-		s.walk(stmt)
+		s.walkNodes(stmt)
 		if f, ok := stmt.Cmd.(*syntax.FuncDecl); ok && !stmt.Background && len(stmt.Redirs) == 0 && f.Name != nil {
 			s.functions[f.Name.Value] = true
 		}
@@ -78,20 +78,20 @@ func (s *shell) read(text string, lang syntax.LangVariant) {
 
 // holdsWildcard reports whether a node is a text with a wildcard that the shell takes as
 // it is: quoted, or the value of a variable.
-func (s *shell) holdsWildcard(n syntax.Node) bool {
+func (s *shellAnalyzer) holdsWildcard(n syntax.Node) bool {
 	switch n := n.(type) {
 	case *syntax.SglQuoted, *syntax.DblQuoted:
-		return quotedWildcard().MatchString(s.src(n))
+		return quotedWildcard().MatchString(s.sourceOf(n))
 	case *syntax.Assign:
-		return n.Value != nil && quotedWildcard().MatchString(s.src(n.Value))
+		return n.Value != nil && quotedWildcard().MatchString(s.sourceOf(n.Value))
 	case *syntax.Redirect:
-		return n.Hdoc != nil && quotedWildcard().MatchString(s.src(n.Hdoc))
+		return n.Hdoc != nil && quotedWildcard().MatchString(s.sourceOf(n.Hdoc))
 	}
 	return false
 }
 
-// parse reads a text. A parser that breaks is an error like another.
-func parse(text string, lang syntax.LangVariant) (file *syntax.File, err error) {
+// parseShell reads a text. A parser that breaks is an error like another.
+func parseShell(text string, lang syntax.LangVariant) (file *syntax.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("the parser failed: %v", r)
@@ -100,22 +100,24 @@ func parse(text string, lang syntax.LangVariant) (file *syntax.File, err error) 
 	return syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
 }
 
-// nested looks into a text that a command of this one runs in a shell.
-func (s *shell) nested(text string, posix bool) {
+// analyzeNested looks into a text that a command of this one runs in a shell.
+func (s *shellAnalyzer) analyzeNested(text string, posix bool) {
 	if s.depth >= deepestShell {
-		s.doubt(text, "is a shell in too many shells")
+		s.addUncertain(text, "is a shell in too many shells")
 		return
 	}
-	inner := shell{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, lost: s.lost, repeats: s.repeats, watched: s.watched}
-	inner.take(text)
+	inner := shellAnalyzer{area: s.area, home: s.home, dirs: s.dirs, depth: s.depth + 1, posix: posix, lost: s.lost, repeats: s.repeats, watched: s.watched}
+	inner.analyzeText(text)
 	s.needs = append(s.needs, inner.needs...)
 	s.dirs, s.lost = inner.dirs, inner.lost
 }
 
-func (s *shell) doubt(text, why string) { s.needs = append(s.needs, doubt(text, why)) }
+func (s *shellAnalyzer) addUncertain(text, why string) {
+	s.needs = append(s.needs, uncertainNeed(text, why))
+}
 
-// src is the source of a part of the text.
-func (s *shell) src(n syntax.Node) string {
+// sourceOf is the source of a part of the text.
+func (s *shellAnalyzer) sourceOf(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || to > len(s.source) || from >= to {
 		return "a part of the command"
@@ -123,27 +125,27 @@ func (s *shell) src(n syntax.Node) string {
 	return s.source[from:to]
 }
 
-func (s *shell) word(n *syntax.Word) word { return known(n, s.src(n), s.home) }
+func (s *shellAnalyzer) resolveWord(n *syntax.Word) word { return parseWord(n, s.sourceOf(n), s.home) }
 
-// walk visits everything below a node, in the order of the text.
-func (s *shell) walk(n syntax.Node) {
+// walkNodes visits everything below a node, in the order of the text.
+func (s *shellAnalyzer) walkNodes(n syntax.Node) {
 	var around []syntax.Node
 	syntax.Walk(n, func(n syntax.Node) bool {
 		if n == nil {
-			s.enter(around[len(around)-1], -1)
+			s.countEnclosing(around[len(around)-1], -1)
 			around = around[:len(around)-1]
 			return true
 		}
 		around = append(around, n)
-		s.enter(n, 1)
-		s.node(n)
+		s.countEnclosing(n, 1)
+		s.visitNode(n)
 		return true
 	})
 }
 
-// enter counts what is around the nodes below: what runs them more than once or
+// countEnclosing counts what is around the nodes below: what runs them more than once or
 // later, and what puts their output into a text.
-func (s *shell) enter(n syntax.Node, by int) {
+func (s *shellAnalyzer) countEnclosing(n syntax.Node, by int) {
 	switch n.(type) {
 	case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
 		s.repeats += by
@@ -152,19 +154,19 @@ func (s *shell) enter(n syntax.Node, by int) {
 	}
 }
 
-// node looks at one node; what is below it is visited on its own.
-func (s *shell) node(n syntax.Node) {
+// visitNode looks at one node; what is below it is visited on its own.
+func (s *shellAnalyzer) visitNode(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.CallExpr:
 		s.callExpr(n)
 	case *syntax.Redirect:
-		s.redirect(n)
+		s.visitRedirect(n)
 	case *syntax.DeclClause:
-		s.declaration(n)
+		s.checkDeclaration(n)
 	case *syntax.WordIter:
-		s.assigned(n.Name.Value, n)
+		s.checkAssignment(n.Name.Value, n)
 		for _, item := range n.Items {
-			s.listed(s.word(item))
+			s.addListing(s.resolveWord(item))
 		}
 	case *syntax.BinaryCmd:
 		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
@@ -176,62 +178,62 @@ func (s *shell) node(n syntax.Node) {
 		}
 	case *syntax.WhileClause:
 		if isEndless(n) {
-			s.doubt(s.src(n), "never ends by itself")
+			s.addUncertain(s.sourceOf(n), "never ends by itself")
 		}
 	case *syntax.DblQuoted:
-		s.inert(n.Parts)
+		s.markInert(n.Parts)
 	case *syntax.CmdSubst:
 		// The shell takes backslashes out before it reads what is between backquotes.
-		if n.Backquotes && strings.Contains(s.src(n), `\`) {
-			s.doubt(s.src(n), "has backslashes between backquotes, which are hard to read: write $(...)")
+		if n.Backquotes && strings.Contains(s.sourceOf(n), `\`) {
+			s.addUncertain(s.sourceOf(n), "has backslashes between backquotes, which are hard to read: write $(...)")
 		}
 	case *syntax.FuncDecl:
-		s.function(n)
+		s.checkFunction(n)
 	case *syntax.Lit:
 		if !s.texts[n] && unquotedSubstitution(n.Value) {
-			s.doubt(n.Value, "may be run by the shell")
+			s.addUncertain(n.Value, "may be run by the shell")
 		}
 	case *syntax.ParamExp:
-		s.parameter(n)
+		s.checkParameter(n)
 	case *syntax.ArithmExp:
-		s.arithmetic(n.X, n)
+		s.checkArithmetic(n.X, n)
 	case *syntax.ArithmCmd:
-		s.arithmetic(n.X, n)
+		s.checkArithmetic(n.X, n)
 	case *syntax.CStyleLoop:
-		s.doubt(s.src(n), "calculates with variables, which may run commands")
+		s.addUncertain(s.sourceOf(n), "calculates with variables, which may run commands")
 	case *syntax.LetClause, *syntax.CoprocClause, *syntax.ExtGlob, *syntax.TestDecl:
-		s.doubt(s.src(n), "is more than can be told before it runs")
+		s.addUncertain(s.sourceOf(n), "is more than can be told before it runs")
 	case *syntax.ArrayExpr:
-		s.doubt(s.src(n), "is an array, whose subscripts may run commands")
+		s.addUncertain(s.sourceOf(n), "is an array, whose subscripts may run commands")
 	case *syntax.UnaryTest:
 		if n.Op == syntax.TsVarSet || n.Op == syntax.TsRefVar {
-			s.doubt(s.src(n), "may run commands in a subscript")
+			s.addUncertain(s.sourceOf(n), "may run commands in a subscript")
 		}
 		if x, ok := n.X.(*syntax.Word); ok && n.Op >= syntax.TsExists && n.Op <= syntax.TsNoEmpty {
-			s.parentListed(s.word(x))
+			s.parentListed(s.resolveWord(x))
 		}
 	case *syntax.BinaryTest:
 		if n.Op >= syntax.TsEql && n.Op <= syntax.TsGtr {
-			s.number(n.X, n)
-			s.number(n.Y, n)
+			s.checkNumber(n.X, n)
+			s.checkNumber(n.Y, n)
 		}
 	}
 }
 
-// arithmetic lets pass what has numbers only: the value of a variable is
+// checkArithmetic lets pass what has numbers only: the value of a variable is
 // calculated in turn, and may hold a command.
-func (s *shell) arithmetic(x syntax.ArithmExpr, whole syntax.Node) {
+func (s *shellAnalyzer) checkArithmetic(x syntax.ArithmExpr, whole syntax.Node) {
 	for n := range syntax.Preorder(x) {
 		if w, ok := n.(*syntax.Word); ok && !isNumber(w) {
-			s.doubt(s.src(whole), "calculates with variables, which may run commands")
+			s.addUncertain(s.sourceOf(whole), "calculates with variables, which may run commands")
 			return
 		}
 	}
 }
 
-func (s *shell) number(x syntax.TestExpr, whole syntax.Node) {
+func (s *shellAnalyzer) checkNumber(x syntax.TestExpr, whole syntax.Node) {
 	if w, ok := x.(*syntax.Word); !ok || !isNumber(w) {
-		s.doubt(s.src(whole), "calculates with variables, which may run commands")
+		s.addUncertain(s.sourceOf(whole), "calculates with variables, which may run commands")
 	}
 }
 
@@ -240,29 +242,29 @@ func isNumber(w *syntax.Word) bool {
 	return lit != "" && strings.Trim(lit, "0123456789") == ""
 }
 
-func (s *shell) parameter(n *syntax.ParamExp) {
+func (s *shellAnalyzer) checkParameter(n *syntax.ParamExp) {
 	const why = "is an expansion that may run commands or change variables"
 	switch {
 	case n.Excl, n.Index != nil, n.NestedParam != nil, n.Flags != nil, n.Width, n.Names != 0:
-		s.doubt(s.src(n), why)
+		s.addUncertain(s.sourceOf(n), why)
 	case n.Slice != nil:
 		for _, x := range []syntax.ArithmExpr{n.Slice.Offset, n.Slice.Length} {
 			if x != nil {
-				s.arithmetic(x, n)
+				s.checkArithmetic(x, n)
 			}
 		}
 	case n.Exp != nil:
 		switch n.Exp.Op {
 		case syntax.OtherParamOps, syntax.AssignUnset, syntax.AssignUnsetOrNull:
-			s.doubt(s.src(n), why)
+			s.addUncertain(s.sourceOf(n), why)
 		}
 	}
 }
 
-// assigned looks at a name that is given a value.
-func (s *shell) assigned(name string, n syntax.Node) {
+// checkAssignment looks at a name that is given a value.
+func (s *shellAnalyzer) checkAssignment(name string, n syntax.Node) {
 	if !ownName(name) {
-		s.doubt(s.src(n), "changes a variable that other programs may heed")
+		s.addUncertain(s.sourceOf(n), "changes a variable that other programs may heed")
 	}
 }
 
@@ -275,37 +277,37 @@ func ownName(name string) bool {
 	return name != "histchars" && name != "auto_resume"
 }
 
-// declaration is export, declare, local and their like.
-func (s *shell) declaration(n *syntax.DeclClause) {
+// checkDeclaration is export, declare, local and their like.
+func (s *shellAnalyzer) checkDeclaration(n *syntax.DeclClause) {
 	switch n.Variant.Value {
 	case "declare", "local", "readonly", "typeset":
 		for _, a := range n.Args {
 			if a.Name == nil || a.Index != nil {
-				s.doubt(s.src(n), "changes variables in a way that cannot be told")
+				s.addUncertain(s.sourceOf(n), "changes variables in a way that cannot be told")
 				return
 			}
-			s.assigned(a.Name.Value, n)
+			s.checkAssignment(a.Name.Value, n)
 		}
 	default:
-		s.doubt(s.src(n), "changes the surroundings of other programs")
+		s.addUncertain(s.sourceOf(n), "changes the surroundings of other programs")
 	}
 }
 
 // callExpr is a simple command, or assignments alone.
-func (s *shell) callExpr(n *syntax.CallExpr) {
+func (s *shellAnalyzer) callExpr(n *syntax.CallExpr) {
 	var env []word
 	for _, a := range n.Assigns {
 		if a.Index != nil {
-			s.doubt(s.src(a), "is an array, whose subscripts may run commands")
+			s.addUncertain(s.sourceOf(a), "is an array, whose subscripts may run commands")
 		}
 		value := word{}
 		if a.Value != nil {
-			value = s.word(a.Value)
+			value = s.resolveWord(a.Value)
 		}
 		value.text = a.Name.Value + "=" + value.text
 		env = append(env, value)
 		if len(n.Args) == 0 {
-			s.assigned(a.Name.Value, a)
+			s.checkAssignment(a.Name.Value, a)
 		}
 	}
 	if len(n.Args) == 0 {
@@ -313,10 +315,10 @@ func (s *shell) callExpr(n *syntax.CallExpr) {
 	}
 	words := make([]word, len(n.Args))
 	for i, a := range n.Args {
-		words[i] = s.word(a)
+		words[i] = s.resolveWord(a)
 	}
 	s.reading = !s.piped[n]
-	s.run(env, words)
+	s.analyzeCommand(env, words)
 }
 
 // isEndless reports whether a loop goes on until something inside it ends it, and there
@@ -351,29 +353,29 @@ func isEndless(loop *syntax.WhileClause) bool {
 	return true
 }
 
-// redirect is a file that is opened, or a text that is given.
-func (s *shell) redirect(n *syntax.Redirect) {
+// visitRedirect is a file that is opened, or a text that is given.
+func (s *shellAnalyzer) visitRedirect(n *syntax.Redirect) {
 	if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
-		s.assigned(strings.Trim(n.N.Value, "{}"), n)
+		s.checkAssignment(strings.Trim(n.N.Value, "{}"), n)
 	}
-	w := s.word(n.Word)
+	w := s.resolveWord(n.Word)
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc:
-		s.document(n)
+		s.checkHereDocument(n)
 	case syntax.WordHdoc:
 	case syntax.DplIn, syntax.DplOut:
-		if !w.plain() || strings.Trim(w.text, "0123456789-") != "" {
-			s.file(writing, w)
+		if !w.isPlain() || strings.Trim(w.text, "0123456789-") != "" {
+			s.addFileAccess(writing, w)
 		}
 	case syntax.RdrIn:
-		s.file(reading, w)
+		s.addFileAccess(reading, w)
 	default:
-		s.file(writing, w)
+		s.addFileAccess(writing, w)
 	}
 }
 
-// inert notes text in which nothing is left to be run.
-func (s *shell) inert(parts []syntax.WordPart) {
+// markInert notes text in which nothing is left to be run.
+func (s *shellAnalyzer) markInert(parts []syntax.WordPart) {
 	for _, p := range parts {
 		if lit, ok := p.(*syntax.Lit); ok {
 			s.texts[lit] = true
@@ -381,9 +383,9 @@ func (s *shell) inert(parts []syntax.WordPart) {
 	}
 }
 
-// document looks at a here-document. Shells do not agree on where the odd ones
+// checkHereDocument looks at a here-document. Shells do not agree on where the odd ones
 // end, and what follows the end is run.
-func (s *shell) document(n *syntax.Redirect) {
+func (s *shellAnalyzer) checkHereDocument(n *syntax.Redirect) {
 	end, quoted := "", false
 	if len(n.Word.Parts) == 1 {
 		switch part := n.Word.Parts[0].(type) {
@@ -401,23 +403,23 @@ func (s *shell) document(n *syntax.Redirect) {
 			}
 		}
 	}
-	joined := !quoted && n.Hdoc != nil && strings.Contains(s.src(n.Hdoc), "\\\n")
+	joined := !quoted && n.Hdoc != nil && strings.Contains(s.sourceOf(n.Hdoc), "\\\n")
 	if !syntax.ValidName(end) || s.inside > 0 || joined {
-		s.doubt(s.src(n), "begins a here-document whose end cannot be told for sure")
+		s.addUncertain(s.sourceOf(n), "begins a here-document whose end cannot be told for sure")
 		return
 	}
 	if quoted && n.Hdoc != nil {
-		s.inert(n.Hdoc.Parts)
+		s.markInert(n.Hdoc.Parts)
 	}
 }
 
-// function keeps to functions with names of their own.
-func (s *shell) function(n *syntax.FuncDecl) {
+// checkFunction keeps to functions with names of their own.
+func (s *shellAnalyzer) checkFunction(n *syntax.FuncDecl) {
 	if n.Name == nil {
-		s.doubt(s.src(n), "is more than can be told before it runs")
+		s.addUncertain(s.sourceOf(n), "is more than can be told before it runs")
 		return
 	}
 	if _, ok := readers[n.Name.Value]; ok {
-		s.doubt(n.Name.Value+"()", "changes what a command means")
+		s.addUncertain(n.Name.Value+"()", "changes what a command means")
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"raddle.dev/tool/permission"
 )
 
-// harmless are commands that run without asking.
-const harmless = `
+// readOnlyRule are commands that run without asking.
+const readOnlyRule = `
 ls
 ls -la src
 pwd; whoami
@@ -381,7 +381,7 @@ func lines(text string) []string {
 
 func TestHarmlessShell(t *testing.T) {
 	r := newRoom(t)
-	for _, text := range lines(harmless) {
+	for _, text := range lines(readOnlyRule) {
 		text = strings.ReplaceAll(text, "agent:", r.agent)
 		if strings.HasSuffix(text, "<<EOF") {
 			text += "\nplain $x\nEOF"

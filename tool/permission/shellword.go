@@ -14,8 +14,8 @@ type word struct {
 	glob   string // of a word with * ? or [ outside of quotes: the pattern; the shell puts names of files in its place
 }
 
-// plain is a word whose text is certain.
-func (w word) plain() bool { return !w.vague && !w.splits && w.glob == "" }
+// isPlain is a word whose text is certain.
+func (w word) isPlain() bool { return !w.vague && !w.splits && w.glob == "" }
 
 func literalWord(text string) word { return word{text: text} }
 
@@ -26,21 +26,21 @@ type wordReader struct {
 	magic                bool // a character of a pattern of files stands outside of quotes
 }
 
-// known reads a parsed word. The source is for what cannot be told, home is what
+// parseWord reads a parsed word. The source is for what cannot be told, home is what
 // ~ stands for.
-func known(n *syntax.Word, source, home string) word {
+func parseWord(n *syntax.Word, source, home string) word {
 	var r wordReader
 	for i, part := range n.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			r.bare(part.Value, i == 0, home)
+			r.addUnquoted(part.Value, i == 0, home)
 		case *syntax.SglQuoted:
-			r.quoted(part.Value)
+			r.addQuoted(part.Value)
 			r.w.vague = r.w.vague || part.Dollar && strings.Contains(part.Value, `\`)
 		case *syntax.DblQuoted:
-			r.double(part)
+			r.addDoubleQuoted(part)
 		case *syntax.ProcSubst:
-			r.quoted("/dev/fd/63")
+			r.addQuoted("/dev/fd/63")
 		default: // an expansion outside of quotes
 			r.w.vague, r.w.splits = true, true
 		}
@@ -57,14 +57,14 @@ func known(n *syntax.Word, source, home string) word {
 	return r.w
 }
 
-// bare takes text outside of quotes.
-func (r *wordReader) bare(value string, first bool, home string) {
+// addUnquoted takes text outside of quotes.
+func (r *wordReader) addUnquoted(value string, first bool, home string) {
 	if first && strings.HasPrefix(value, "~") {
 		rest := value[1:]
 		if home == "" || rest != "" && rest[0] != '/' {
 			r.w.vague = true
 		} else {
-			r.quoted(home)
+			r.addQuoted(home)
 			value = rest
 		}
 	}
@@ -72,7 +72,7 @@ func (r *wordReader) bare(value string, first bool, home string) {
 		c := value[i]
 		if c == '\\' {
 			if i++; i < len(value) && value[i] != '\n' {
-				r.quoted(value[i : i+1])
+				r.addQuoted(value[i : i+1])
 			}
 			continue
 		}
@@ -85,8 +85,8 @@ func (r *wordReader) bare(value string, first bool, home string) {
 	}
 }
 
-// quoted takes text that stands for itself.
-func (r *wordReader) quoted(value string) {
+// addQuoted takes text that stands for itself.
+func (r *wordReader) addQuoted(value string) {
 	r.text.WriteString(value)
 	for i := range len(value) {
 		if strings.IndexByte(`*?[]\{},`, value[i]) >= 0 {
@@ -96,12 +96,12 @@ func (r *wordReader) quoted(value string) {
 	}
 }
 
-func (r *wordReader) double(n *syntax.DblQuoted) {
+func (r *wordReader) addDoubleQuoted(n *syntax.DblQuoted) {
 	r.w.vague = r.w.vague || n.Dollar
 	for _, part := range n.Parts {
 		switch part := part.(type) {
 		case *syntax.Lit:
-			r.quoted(unescapeDouble(part.Value))
+			r.addQuoted(unescapeDouble(part.Value))
 		case *syntax.ParamExp:
 			r.w.vague = true
 			several := part.Param == nil || part.Param.Value == "@" || part.Index != nil || part.Excl || part.Names != 0
@@ -129,19 +129,19 @@ func unescapeDouble(value string) string {
 	return b.String()
 }
 
-// texts joins words as they would be typed.
-func texts(words []word) string {
+// joinWords joins words as they would be typed.
+func joinWords(words []word) string {
 	all := make([]string, len(words))
 	for i, w := range words {
-		if all[i] = w.text; w.plain() {
-			all[i] = quote(w.text)
+		if all[i] = w.text; w.isPlain() {
+			all[i] = quoteWord(w.text)
 		}
 	}
 	return strings.Join(all, " ")
 }
 
-// quote writes a text as a word that the shell and the rules read as that text.
-func quote(text string) string {
+// quoteWord writes a text as a word that the shell and the rules read as that text.
+func quoteWord(text string) string {
 	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%^"
 	if text != "" && strings.Trim(text, safe) == "" {
 		return text

@@ -31,7 +31,7 @@ func (m matcher) treeOf(dir string) *subtree {
 func readTree(dir string) *subtree {
 	t := &subtree{whole: true}
 	// A link is not entered, so that the walk begins where it leads.
-	if at, err := resolve(dir); err == nil {
+	if at, err := resolvePath(dir); err == nil {
 		dir = at
 	}
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -44,7 +44,7 @@ func readTree(dir string) *subtree {
 		}
 		t.paths = append(t.paths, path)
 		if d.Type()&fs.ModeSymlink != 0 {
-			to, err := resolve(path)
+			to, err := resolvePath(path)
 			if err != nil {
 				t.whole = false
 				return nil
@@ -56,10 +56,10 @@ func readTree(dir string) *subtree {
 	return t
 }
 
-// holds reports whether something that a pattern matches is in the tree, or may be.
-func (t *subtree) holds(p pathPattern) bool {
+// mayHold reports whether something that a pattern matches is in the tree, or may be.
+func (t *subtree) mayHold(p pathPattern) bool {
 	return !t.whole || p.unclear || slices.ContainsFunc(t.paths, func(path string) bool {
-		matches, _ := p.compare(path)
+		matches, _ := p.comparePath(path)
 		return matches
 	})
 }
@@ -68,7 +68,7 @@ func (t *subtree) holds(p pathPattern) bool {
 // matches, or may match below it.
 func (t *subtree) leadsTo(p pathPattern) bool {
 	return !t.whole || slices.ContainsFunc(t.links, func(path string) bool {
-		matches, below := p.compare(path)
+		matches, below := p.comparePath(path)
 		return matches || below && isDir(path)
 	})
 }

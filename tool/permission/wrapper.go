@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// run looks at a simple command: the assignments before it, and its words, of
+// analyzeCommand looks at a simple command: the assignments before it, and its words, of
 // which there is at least one.
-func (s *shell) run(env, words []word) {
-	if !words[0].plain() {
+func (s *shellAnalyzer) analyzeCommand(env, words []word) {
+	if !words[0].isPlain() {
 		s.needs = append(s.needs, opaqueNeed(env, words, "is a command that is known only when it runs"))
-		s.guesses(env, words)
+		s.addGuesses(env, words)
 		return
 	}
 	name := words[0].text
@@ -24,12 +24,12 @@ func (s *shell) run(env, words []word) {
 	}
 	switch {
 	case name == "cd" || name == "pushd":
-		s.chdir(words)
+		s.changeDirectory(words)
 		return
-	case s.wrapped(words):
+	case s.analyzeWrapped(words):
 		return
 	}
-	verdict, why := s.judge(words)
+	verdict, why := s.judgeCommand(words)
 	if s.functions[name] && !slices.Contains(special, name) {
 		verdict, why = Allow, "" // what it does was looked at where it is declared
 	}
@@ -45,12 +45,12 @@ func (s *shell) run(env, words []word) {
 	if name == "popd" || name == "." || name == "source" {
 		s.lost = true
 	}
-	s.accesses(words, verdict == Ask)
-	for _, f := range s.written(words) {
-		s.access(access{facet: writing, word: f, reach: contents})
+	s.addReads(words, verdict == Ask)
+	for _, f := range s.writtenFiles(words) {
+		s.addAccess(access{kind: writing, word: f, reach: contents})
 	}
 	if _, reads := readers[name]; verdict == Ask && (!reads || strings.HasPrefix(why, "does more") || strings.HasPrefix(why, "writes a file")) {
-		s.guesses(env, words)
+		s.addGuesses(env, words)
 	}
 }
 
@@ -77,7 +77,7 @@ func harmlessEnv(env []word, name string) bool {
 		variable, value, _ := strings.Cut(e.text, "=")
 		switch {
 		case variable == "IFS" && name == "read":
-		case !e.plain() || strings.ContainsAny(value, "/\\"):
+		case !e.isPlain() || strings.ContainsAny(value, "/\\"):
 			return false
 		case variable == "LANG" || strings.HasPrefix(variable, "LC_") || variable == "NO_COLOR" || variable == "COLUMNS":
 		default:
@@ -87,21 +87,21 @@ func harmlessEnv(env []word, name string) bool {
 	return true
 }
 
-// chdir changes where what follows works. Where that cannot be told, it asks.
-func (s *shell) chdir(words []word) {
+// changeDirectory changes where what follows works. Where that cannot be told, it asks.
+func (s *shellAnalyzer) changeDirectory(words []word) {
 	args := words[1:]
 	if len(args) == 2 && args[0].text == "--" {
 		args = args[1:]
 	}
-	if len(args) != 1 || !args[0].plain() || strings.HasPrefix(args[0].text, "-") || s.repeats > 0 || s.declares || len(s.dirs) >= mostDirs {
+	if len(args) != 1 || !args[0].isPlain() || strings.HasPrefix(args[0].text, "-") || s.repeats > 0 || s.declares || len(s.dirs) >= mostDirs {
 		s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes to a directory that is known only when it runs"))
 		s.lost = true
 		return
 	}
 	s.needs = append(s.needs, commandNeed(nil, words, Allow, ""))
-	s.file(reading, args[0])
+	s.addFileAccess(reading, args[0])
 	for _, dir := range slices.Clone(s.dirs) {
-		all, err := places(dir, args[0].text)
+		all, err := possiblePaths(dir, args[0].text)
 		if err != nil {
 			continue // it asks already
 		}
@@ -148,24 +148,24 @@ var wrappers = map[string]wrapper{
 // in another way.
 var shells = map[string]bool{"bash": false, "sh": true, "dash": true, "ash": true}
 
-// wrapped looks at a command that runs another one, and reports whether it is one.
-func (s *shell) wrapped(words []word) bool {
+// analyzeWrapped looks at a command that runs another one, and reports whether it is one.
+func (s *shellAnalyzer) analyzeWrapped(words []word) bool {
 	name, args := words[0].text, words[1:]
 	switch {
 	case name == "bash" || shells[name]:
 		return s.inShell(words)
 	case name == "eval":
-		s.eval(words)
+		s.analyzeEval(words)
 		return true
 	case name == "alias":
-		s.alias(words)
+		s.analyzeAlias(words)
 		return true
 	case name == "find":
-		return s.find(words)
+		return s.analyzeFind(words)
 	case name == "watch":
-		s.watch(words)
+		s.analyzeWatch(words)
 		return true
-	case (name == "command") && len(args) > 0 && args[0].plain() && (args[0].text == "-v" || args[0].text == "-V"):
+	case (name == "command") && len(args) > 0 && args[0].isPlain() && (args[0].text == "-v" || args[0].text == "-V"):
 		s.needs = append(s.needs, commandNeed(nil, words, Allow, ""))
 		return true
 	}
@@ -173,11 +173,11 @@ func (s *shell) wrapped(words []word) bool {
 	if !ok {
 		return false
 	}
-	env, inner, known := w.inner(args)
+	env, inner, known := w.innerCommand(args)
 	switch {
 	case !known:
 		s.needs = append(s.needs, opaqueNeed(nil, words, "runs a command that cannot be made out"))
-		s.guesses(nil, words)
+		s.addGuesses(nil, words)
 	case w.asks:
 		s.needs = append(s.needs, commandNeed(nil, words, Ask, "runs a command with other rights or in other surroundings"))
 	}
@@ -190,22 +190,22 @@ func (s *shell) wrapped(words []word) bool {
 	if w.more {
 		inner = append(slices.Clone(inner), word{text: "...", vague: true, splits: true})
 	}
-	s.within(env, inner)
+	s.analyzeInner(env, inner)
 	return true
 }
 
-// within looks at a command inside another one: a shell's own commands and
+// analyzeInner looks at a command inside another one: a shell's own commands and
 // functions are not what runs there.
-func (s *shell) within(env, inner []word) {
+func (s *shellAnalyzer) analyzeInner(env, inner []word) {
 	functions := s.functions
 	s.functions = nil
-	s.run(env, inner)
+	s.analyzeCommand(env, inner)
 	s.functions = functions
 }
 
-// inner finds the command that a wrapper runs. What it finds is looked at also
+// innerCommand finds the command that a wrapper runs. What it finds is looked at also
 // where it is not known to be all.
-func (w wrapper) inner(args []word) (env, inner []word, known bool) {
+func (w wrapper) innerCommand(args []word) (env, inner []word, known bool) {
 	known = true
 	operands := w.operands
 	for i := 0; i < len(args); i++ {
@@ -218,7 +218,7 @@ func (w wrapper) inner(args []word) (env, inner []word, known bool) {
 			rest := args[i+1:]
 			return env, rest[min(operands, len(rest)):], known && len(rest) > 0
 		case flag:
-			takes, ok := w.flag(a.text)
+			takes, ok := w.knownFlag(a.text)
 			known = known && ok
 			if takes {
 				i++
@@ -234,8 +234,8 @@ func (w wrapper) inner(args []word) (env, inner []word, known bool) {
 	return env, nil, known
 }
 
-// flag reports whether a flag is known, and takes the next word as its value.
-func (w wrapper) flag(flag string) (takes, known bool) {
+// knownFlag reports whether a flag is known, and takes the next word as its value.
+func (w wrapper) knownFlag(flag string) (takes, known bool) {
 	if strings.HasPrefix(flag, "--") {
 		name, _, _ := strings.Cut(flag, "=")
 		return false, slices.Contains(w.longs, name)
@@ -247,10 +247,10 @@ func (w wrapper) flag(flag string) (takes, known bool) {
 }
 
 // inShell looks at bash -c and its like.
-func (s *shell) inShell(words []word) bool {
+func (s *shellAnalyzer) inShell(words []word) bool {
 	args := words[1:]
 	for i, a := range args {
-		if !a.plain() || !strings.HasPrefix(a.text, "-") {
+		if !a.isPlain() || !strings.HasPrefix(a.text, "-") {
 			break
 		}
 		letters := a.text[1:]
@@ -260,8 +260,8 @@ func (s *shell) inShell(words []word) bool {
 		if i > 0 || strings.Trim(letters, "celu") != "" || i+1 >= len(args) {
 			break
 		}
-		if text := args[i+1]; text.plain() && !strings.Contains(text.text, "{}") {
-			s.nested(text.text, shells[words[0].text])
+		if text := args[i+1]; text.isPlain() && !strings.Contains(text.text, "{}") {
+			s.analyzeNested(text.text, shells[words[0].text])
 			return true
 		}
 		break
@@ -269,24 +269,24 @@ func (s *shell) inShell(words []word) bool {
 	return false // a script, or a text that nobody knows
 }
 
-func (s *shell) eval(words []word) {
+func (s *shellAnalyzer) analyzeEval(words []word) {
 	args := make([]string, 0, len(words))
 	for _, a := range words[1:] {
-		if !a.plain() {
+		if !a.isPlain() {
 			s.needs = append(s.needs, opaqueNeed(nil, words, "runs a text that is known only then"))
 			s.lost = true
 			return
 		}
 		args = append(args, a.text)
 	}
-	s.nested(strings.Join(args, " "), s.posix)
+	s.analyzeNested(strings.Join(args, " "), s.posix)
 }
 
-// watch runs a text again and again until somebody ends it.
-func (s *shell) watch(words []word) {
+// analyzeWatch runs a text again and again until somebody ends it.
+func (s *shellAnalyzer) analyzeWatch(words []word) {
 	s.needs = append(s.needs, commandNeed(nil, words, Ask, "never ends by itself"))
 	for i, a := range words[1:] {
-		if !a.plain() {
+		if !a.isPlain() {
 			s.needs = append(s.needs, opaqueNeed(nil, words, "runs a text that is known only then"))
 			return
 		}
@@ -297,24 +297,24 @@ func (s *shell) watch(words []word) {
 		for _, w := range words[i+1:] {
 			rest = append(rest, w.text)
 		}
-		s.nested(strings.Join(rest, " "), true)
+		s.analyzeNested(strings.Join(rest, " "), true)
 		return
 	}
 }
 
-// alias asks, and looks at what the names would stand for.
-func (s *shell) alias(words []word) {
+// analyzeAlias asks, and looks at what the names would stand for.
+func (s *shellAnalyzer) analyzeAlias(words []word) {
 	s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes what commands mean"))
 	for _, a := range words[1:] {
-		if _, text, ok := strings.Cut(a.text, "="); ok && a.plain() {
-			s.nested(text, s.posix)
+		if _, text, ok := strings.Cut(a.text, "="); ok && a.isPlain() {
+			s.analyzeNested(text, s.posix)
 		}
 	}
 }
 
-// find looks at the commands that find -exec runs, and reports whether it has
+// analyzeFind looks at the commands that find -exec runs, and reports whether it has
 // dealt with all of the command.
-func (s *shell) find(words []word) bool {
+func (s *shellAnalyzer) analyzeFind(words []word) bool {
 	args := words[1:]
 	if !allPlain(args) {
 		return false
@@ -336,7 +336,7 @@ func (s *shell) find(words []word) bool {
 			rest = append(rest, args[i]) // it asks
 		}
 		if inner := args[i+1 : end]; len(inner) > 0 {
-			s.within(nil, inner)
+			s.analyzeInner(nil, inner)
 		}
 		i, runs = end, true
 	}
@@ -345,15 +345,15 @@ func (s *shell) find(words []word) bool {
 			return a.text == "-delete" || strings.HasPrefix(a.text, "-fprint") || a.text == "-fls"
 		}) {
 			s.findWrites(args)
-			s.guesses(nil, words)
+			s.addGuesses(nil, words)
 		}
 		return false
 	}
-	verdict, why := s.judge(append([]word{words[0]}, rest...))
+	verdict, why := s.judgeCommand(append([]word{words[0]}, rest...))
 	if !filesOnly(rest) {
 		verdict, why = max(verdict, Ask), "may find links that lead out of the workspace: -type f and no alternatives would keep to files"
 	}
-	if s.dashes(args) {
+	if s.mayBecomeFlag(args) {
 		verdict, why = Ask, "has a pattern that may stand for a file whose name begins with -"
 	}
 	n := commandNeed(nil, words, verdict, why)

@@ -22,21 +22,21 @@ var outputs = map[string][]string{
 	"sort": {"-o", "--output"}, "tar": {"-C", "--directory", "-f", "--file"}, "unzip": {"-d"}, "tree": {"-o"},
 }
 
-// written lists the files that a command writes, as far as its words tell.
-func (s *shell) written(words []word) (files []word) {
+// writtenFiles lists the files that a command writes, as far as its words tell.
+func (s *shellAnalyzer) writtenFiles(words []word) (files []word) {
 	name, args := words[0].text, words[1:]
 	switch {
 	case slices.Contains(writers, name):
 		files = operandsOf(args)
 		if slices.Contains(intoDirectory, name) {
-			files = append(files, s.arrivals(files)...)
+			files = append(files, s.targetFiles(files)...)
 		}
 		return append(files, flagValues(args, []string{"-t", "--target-directory"})...)
 	case name == "sed" && slices.ContainsFunc(args, editsInPlace):
 		return operandsOf(args)
 	case name == "dd":
 		for _, a := range args {
-			if file, ok := strings.CutPrefix(a.text, "of="); ok && a.plain() {
+			if file, ok := strings.CutPrefix(a.text, "of="); ok && a.isPlain() {
 				files = append(files, literalWord(file))
 			}
 		}
@@ -64,9 +64,9 @@ func flagValues(args []word, flags []string) (files []word) {
 			switch {
 			case a.text == flag && i+1 < len(args) && args[i+1].text != "":
 				files = append(files, args[i+1])
-			case a.plain() && long && strings.HasPrefix(a.text, flag+"="):
+			case a.isPlain() && long && strings.HasPrefix(a.text, flag+"="):
 				files = append(files, literalWord(a.text[len(flag)+1:]))
-			case a.plain() && !long && len(a.text) > len(flag) && strings.HasPrefix(a.text, flag):
+			case a.isPlain() && !long && len(a.text) > len(flag) && strings.HasPrefix(a.text, flag):
 				files = append(files, literalWord(a.text[len(flag):]))
 			}
 		}
@@ -83,24 +83,24 @@ func editsInPlace(a word) bool {
 	return strings.HasPrefix(a.text, "-") && strings.Contains(a.text, "i")
 }
 
-// arrivals lists the names under which operands arrive in the last one, where that
+// targetFiles lists the names under which operands arrive in the last one, where that
 // is a directory.
-func (s *shell) arrivals(operands []word) (files []word) {
-	if len(operands) < 2 || !operands[len(operands)-1].plain() {
+func (s *shellAnalyzer) targetFiles(operands []word) (files []word) {
+	if len(operands) < 2 || !operands[len(operands)-1].isPlain() {
 		return nil
 	}
 	to := operands[len(operands)-1].text
-	if !slices.ContainsFunc(s.dirs, func(dir string) bool { return isDir(joined(dir, to)) }) {
+	if !slices.ContainsFunc(s.dirs, func(dir string) bool { return isDir(joinDir(dir, to)) }) {
 		return nil
 	}
 	for _, from := range operands[:len(operands)-1] {
-		if !from.plain() {
+		if !from.isPlain() {
 			continue
 		}
 		files = append(files, literalWord(filepath.Join(to, filepath.Base(from.text))))
 		// "cp -r DIR/. ." copies what is in the directory: its first level is looked at.
 		for _, dir := range s.dirs {
-			inside, err := filepath.Glob(filepath.Join(escapeGlob(joined(dir, from.text)), "*"))
+			inside, err := filepath.Glob(filepath.Join(escapeGlob(joinDir(dir, from.text)), "*"))
 			if err != nil || len(inside) > mostFiles {
 				continue
 			}
@@ -114,7 +114,7 @@ func (s *shell) arrivals(operands []word) (files []word) {
 	return files
 }
 
-func joined(dir, path string) string {
+func joinDir(dir, path string) string {
 	if filepath.IsAbs(path) {
 		return path
 	}
@@ -126,7 +126,7 @@ func joined(dir, path string) string {
 func gitWrites(args []word) []word {
 	dir := ""
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
-		if args[0].text == "-C" && len(args) > 1 && args[1].plain() {
+		if args[0].text == "-C" && len(args) > 1 && args[1].isPlain() {
 			dir = args[1].text
 			args = args[1:]
 		}

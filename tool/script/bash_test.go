@@ -38,7 +38,7 @@ func surroundings(t *testing.T) *Host {
 func one(t *testing.T, h *Host, file, source string) tool.Tool {
 	t.Helper()
 	write(t, h.Functions, "tools/"+file, source)
-	tools, problems := h.Global([]string{file}, nil)
+	tools, problems := h.GlobalTools([]string{file}, nil)
 	if len(tools) != 1 || len(problems) > 0 {
 		t.Fatalf("%d tools, problems: %v", len(tools), problems)
 	}
@@ -115,7 +115,7 @@ func shown(t *testing.T, r tool.Result) string {
 }
 
 func TestBashArguments(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	h.Env = append(h.Env, "argc_num=from outside")
 	tl := one(t, h, "every_kind.sh", everyKind)
@@ -176,7 +176,7 @@ func TestBashArguments(t *testing.T) {
 }
 
 func TestBashArgumentLine(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	got := shown(t, call(t, one(t, surroundings(t), "every_kind.sh", everyKind), `{"tag":["a","b"],"text":"x y","verbose":true}`))
 	if want := "args [every_kind] [--text] [x y] [--tag] [a] [--tag] [b] [--verbose]"; !strings.HasSuffix(got, want) {
 		t.Errorf("want %q at the end of\n%s", want, got)
@@ -184,7 +184,7 @@ func TestBashArgumentLine(t *testing.T) {
 }
 
 func TestBashBoundOption(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	h.Env = append(h.Env, "BOUND_VALUE=from the environment")
 	tl := one(t, h, "every_kind.sh", everyKind)
@@ -199,7 +199,7 @@ func TestBashBoundOption(t *testing.T) {
 }
 
 func TestBashRefusals(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	tl := one(t, surroundings(t), "every_kind.sh", everyKind)
 	for args, want := range map[string]string{
 		`{}`:                                 "error: the following required arguments were not provided:\n  --text <TEXT>",
@@ -213,12 +213,12 @@ func TestBashRefusals(t *testing.T) {
 		`[1]`:                                "error: invalid JSON data: the arguments are no JSON object",
 		`{"text":"x","text2":"y","aaa":"z"}`: "error: unexpected argument `--aaa` found",
 	} {
-		want := tool.JSON(map[string]string{"tool_call_error": "Tool call 'every_kind' exited with code 1", "stderr": want})
-		var object failed
+		want := tool.JSONResult(map[string]string{"tool_call_error": "Tool call 'every_kind' exited with code 1", "stderr": want})
+		var object failureBody
 		if err := json.Unmarshal([]byte(want.Text()), &object); err != nil {
 			t.Fatal(err)
 		}
-		want = tool.JSON(object)
+		want = tool.JSONResult(object)
 		want.Error = true
 		if diff := cmp.Diff(want, call(t, tl, args)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", args, diff)
@@ -227,7 +227,7 @@ func TestBashRefusals(t *testing.T) {
 }
 
 func TestBashLargeArgument(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	tl := one(t, h, "size.sh", "# @describe Counts.\n# @option --contents! What\nmain() { printf %s \"${#argc_contents}\" >>\"$LLM_OUTPUT\"; }\n")
 	large := strings.Repeat("ab'\n", 300_000)

@@ -12,7 +12,7 @@ import (
 
 // BenchmarkBashCall is the cost of a call that does nothing.
 func BenchmarkBashCall(b *testing.B) {
-	testneed.Programs(b, "bash")
+	testneed.RequirePrograms(b, "bash")
 	dir := b.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "tools"), 0o755); err != nil {
 		b.Fatal(err)
@@ -21,7 +21,7 @@ func BenchmarkBashCall(b *testing.B) {
 		b.Fatal(err)
 	}
 	h := &Host{Functions: dir, Workspace: dir, Env: []string{"PATH=" + os.Getenv("PATH")}}
-	tools, problems := h.Global([]string{"t"}, nil)
+	tools, problems := h.GlobalTools([]string{"t"}, nil)
 	if len(tools) != 1 {
 		b.Fatal(problems)
 	}

@@ -19,15 +19,15 @@ type environment struct{ vars map[string]string }
 
 func (e *environment) set(name, value string) { e.vars[name] = value }
 
-// preset sets a variable that has no value yet.
-func (e *environment) preset(name, value string) {
+// setDefault sets a variable that has no value yet.
+func (e *environment) setDefault(name, value string) {
 	if e.vars[name] == "" {
 		e.vars[name] = value
 	}
 }
 
-// list is the environment as a process takes it, sorted.
-func (e *environment) list() []string {
+// sortedPairs is the environment as a process takes it, sorted.
+func (e *environment) sortedPairs() []string {
 	all := make([]string, 0, len(e.vars))
 	for name, value := range e.vars {
 		all = append(all, name+"="+value)
@@ -36,9 +36,9 @@ func (e *environment) list() []string {
 	return all
 }
 
-// dotenv reads a file as [ReadDotenv] does. What is set already stays. A file that is
+// loadDotenv reads a file as [ReadDotenv] does. What is set already stays. A file that is
 // not trusted sets no variable that decides what code programs run.
-func (e *environment) dotenv(path string, trusted bool) {
+func (e *environment) loadDotenv(path string, trusted bool) {
 	for name, value := range ReadDotenv(path) {
 		if _, set := e.vars[name]; !set && (trusted || !interpreter.SetsCode(name)) {
 			e.vars[name] = value
@@ -85,10 +85,10 @@ var promised = []string{
 	"LLM_AGENT_ROOT_DIR", "LLM_AGENT_CACHE_DIR", "LLM_AGENT_RAW_JSON", "RADDLE_IDEMPOTENCY_KEY",
 }
 
-// environment is what the call's process sees.
-func (r *running) environment() *environment {
+// buildEnvironment is what the call's process sees.
+func (r *scriptCall) buildEnvironment() *environment {
 	h, e := r.host, &environment{vars: map[string]string{}}
-	inherited, _ := interpreter.Environment(h.Env, h.workspace(), h.Packages)
+	inherited, _ := interpreter.FilterEnvironment(h.Env, h.workspaceDir(), h.Packages)
 	for _, pair := range inherited {
 		name, value, ok := strings.Cut(pair, "=")
 		if ok && name != "" && !strings.HasPrefix(name, "argc_") {
@@ -99,7 +99,7 @@ func (r *running) environment() *environment {
 		delete(e.vars, name) // of the tool that has started us, if one has
 	}
 	r.readDotenvs(e)
-	r.contract(e)
+	r.setToolVariables(e)
 	if t := e.vars["TERM"]; t == "" || t == "dumb" {
 		e.set("TERM", "xterm-256color") // tput fails without one that it knows
 	}
@@ -107,7 +107,7 @@ func (r *running) environment() *environment {
 	e.set("FORCE_COLOR", "1")
 	// Whoever runs tools has asked already: a script that asks again would find
 	// nobody.
-	e.preset("AUTO_CONFIRM", "true")
+	e.setDefault("AUTO_CONFIRM", "true")
 	if r.call.Key != "" {
 		e.set("RADDLE_IDEMPOTENCY_KEY", r.call.Key)
 	}
@@ -115,21 +115,21 @@ func (r *running) environment() *environment {
 }
 
 // readDotenvs reads the files of variables, the nearest first.
-func (r *running) readDotenvs(e *environment) {
+func (r *scriptCall) readDotenvs(e *environment) {
 	h := r.host
 	if c := r.Command; c != nil && c.Dotenv != "" {
 		path := c.Dotenv
 		if !filepath.IsAbs(path) {
-			path = filepath.Join(h.workspace(), path)
+			path = filepath.Join(h.workspaceDir(), path)
 		}
-		e.dotenv(path, false)
+		e.loadDotenv(path, false)
 	}
 	if h.Agent != nil {
-		e.dotenv(filepath.Join(h.Agent.Dir, ".env"), true)
+		e.loadDotenv(filepath.Join(h.Agent.Dir, ".env"), true)
 	}
 	for _, dir := range []string{h.Functions, h.Config} {
 		if dir != "" {
-			e.dotenv(filepath.Join(dir, ".env"), true)
+			e.loadDotenv(filepath.Join(dir, ".env"), true)
 		}
 	}
 }
@@ -150,7 +150,7 @@ const dataFileVariable = "LLM_TOOL_DATA_FILE"
 // refuseTooLarge returns what is wrong if the arguments do not fit into the variable that
 // the script reads them from. Scripts whose text does not name that variable get their
 // arguments in another way, and so do those that name LLM_TOOL_DATA_FILE.
-func (r *running) refuseTooLarge() string {
+func (r *scriptCall) refuseTooLarge() string {
 	limit := inlineLimit(runtime.GOOS)
 	if len(r.call.Args) <= limit {
 		return ""
@@ -163,8 +163,8 @@ func (r *running) refuseTooLarge() string {
 		len(r.call.Args), r.Name, limit)
 }
 
-// contract sets the variables that tools are promised.
-func (r *running) contract(e *environment) {
+// setToolVariables sets the variables that tools are promised.
+func (r *scriptCall) setToolVariables(e *environment) {
 	h, stem := r.host, strings.TrimSuffix(filepath.Base(r.file), filepath.Ext(r.file))
 	base, raw := h.Functions, "LLM_TOOL_RAW_JSON"
 	if h.Agent != nil {
@@ -188,11 +188,11 @@ func (r *running) contract(e *environment) {
 	if root := r.utilsRoot(e.vars["LLM_ROOT_DIR"]); root != "" {
 		e.set("LLM_ROOT_DIR", root)
 	}
-	e.set("LLM_OUTPUT", r.path("output"))
+	e.set("LLM_OUTPUT", r.callPath("output"))
 	if r.language == declare.LanguageBash {
-		e.set("LLM_PROMPT_UTILS_FILE", cmp.Or(userHelpers(h.Functions), r.path("prompt-utils.sh")))
+		e.set("LLM_PROMPT_UTILS_FILE", cmp.Or(userHelpers(h.Functions), r.callPath("prompt-utils.sh")))
 	}
-	e.set(dataFileVariable, r.path("data.json"))
+	e.set(dataFileVariable, r.callPath("data.json"))
 	if len(r.call.Args) <= inlineLimit(runtime.GOOS) {
 		e.set(raw, string(r.call.Args))
 	}
@@ -206,7 +206,7 @@ func (r *running) contract(e *environment) {
 // utilsRoot is the root of a collection of tools laid out like llm-functions, for a
 // script that calls $LLM_ROOT_DIR/utils/...: the first directory around it that has
 // utils. It is empty where root has one, or no directory does.
-func (r *running) utilsRoot(root string) string {
+func (r *scriptCall) utilsRoot(root string) string {
 	text, err := os.ReadFile(r.file)
 	if err != nil || !bytes.Contains(text, []byte("/utils/")) || isDir(filepath.Join(root, "utils")) {
 		return ""

@@ -50,7 +50,7 @@ func common(more map[string]string) map[string]string {
 }
 
 func TestEnvironment(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	t.Setenv("NOT_HANDED_IN", "secret")
 	global := "# @describe T.\n# @option --x\nmain() { " + printEnv + "; }\n"
 
@@ -80,7 +80,7 @@ func TestEnvironment(t *testing.T) {
 }
 
 func TestEnvironmentFiles(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := agent(t, map[string]string{
 		"tools.sh": "# @cmd T.\nt() { " + printEnv + "; }\n",
 		".env":     "# a comment\nexport NEAR=agent\nQUOTED=\"a b # c\"\nSINGLE='x'\nNOT_RUN=$(echo run) `x` ${HOME}\nPROCESS=file\nbroken line\n =x\nEMPTY=\nSPACED = v \n",
@@ -103,7 +103,7 @@ func TestEnvironmentFiles(t *testing.T) {
 
 func TestEnvironmentIsSorted(t *testing.T) {
 	e := &environment{vars: map[string]string{"B": "2", "A": "1", "C": "3"}}
-	if got := e.list(); !slices.IsSorted(got) || len(got) != 3 {
+	if got := e.sortedPairs(); !slices.IsSorted(got) || len(got) != 3 {
 		t.Errorf("got %v", got)
 	}
 }

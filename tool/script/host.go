@@ -76,15 +76,15 @@ type Agent struct {
 // languages are the extensions of tools in the order in which they are looked for.
 var languages = []string{".sh", ".py", ".ts"}
 
-// Own returns the tools of the agent's own file: tools.sh, else tools.py, else
+// OwnTools returns the tools of the agent's own file: tools.sh, else tools.py, else
 // tools.ts. An agent without one has none.
-func (h *Host) Own() ([]tool.Tool, []declare.Problem) {
+func (h *Host) OwnTools() ([]tool.Tool, []declare.Problem) {
 	path := h.ownFile()
 	if path == "" {
 		return nil, nil
 	}
 	f := declare.Load(path)
-	return h.tools(f, true), f.Problems
+	return h.buildTools(f, true), f.Problems
 }
 
 // ownFile is the agent's file of tools; empty: there is none.
@@ -101,25 +101,25 @@ func (h *Host) ownFile() string {
 	return ""
 }
 
-// Global returns the global tools of these names. A name is a file of the
+// GlobalTools returns the global tools of these names. A name is a file of the
 // directory of tools, with or without its extension, or an alias: a list of such
 // names with commas between them. A tool that two files declare is taken from
 // the first. What is broken is reported and left out.
-func (h *Host) Global(names []string, aliases map[string]string) (tools []tool.Tool, problems []declare.Problem) {
+func (h *Host) GlobalTools(names []string, aliases map[string]string) (tools []tool.Tool, problems []declare.Problem) {
 	files := map[string]bool{}
 	from := map[string]string{} // file by tool
 	if h.Functions == "" && len(names) > 0 {
 		return nil, []declare.Problem{{File: "tools", Text: "there is no directory of functions, so no global tool can be found: " + strings.Join(names, ", ")}}
 	}
-	for _, name := range h.expand(names, aliases) {
-		path := h.find(name)
+	for _, name := range h.expandAliases(names, aliases) {
+		path := h.toolPath(name)
 		if files[path] {
 			continue
 		}
 		files[path] = true
 		f := declare.Load(path)
 		problems = append(problems, f.Problems...)
-		for _, t := range h.tools(f, false) {
+		for _, t := range h.buildTools(f, false) {
 			if first, taken := from[t.Name]; taken {
 				problems = append(problems, declare.Problem{File: path, Lost: t.Name,
 					Text: "the tool '" + t.Name + "' is left out: " + first + " declares it already; name one of the files only"})
@@ -132,11 +132,11 @@ func (h *Host) Global(names []string, aliases map[string]string) (tools []tool.T
 	return tools, problems
 }
 
-// expand replaces aliases that are no files by what they stand for.
-func (h *Host) expand(names []string, aliases map[string]string) (all []string) {
+// expandAliases replaces aliases that are no files by what they stand for.
+func (h *Host) expandAliases(names []string, aliases map[string]string) (all []string) {
 	for _, name := range names {
 		list, ok := aliases[name]
-		if _, err := os.Stat(h.find(name)); err == nil || !ok {
+		if _, err := os.Stat(h.toolPath(name)); err == nil || !ok {
 			all = append(all, name)
 			continue
 		}
@@ -149,9 +149,9 @@ func (h *Host) expand(names []string, aliases map[string]string) (all []string) 
 	return all
 }
 
-// find is the file of a global tool, whether it exists or not. A name never
+// toolPath is the file of a global tool, whether it exists or not. A name never
 // leads out of the directory.
-func (h *Host) find(name string) string {
+func (h *Host) toolPath(name string) string {
 	dir := filepath.Join(h.Functions, "tools")
 	path := filepath.Join(dir, filepath.Base(filepath.Clean("/"+name)))
 	for _, ext := range append([]string{""}, languages...) {
@@ -165,15 +165,15 @@ func (h *Host) find(name string) string {
 	return path
 }
 
-// tools are the declared functions of a file.
-func (h *Host) tools(f declare.File, own bool) []tool.Tool {
+// buildTools are the declared functions of a file.
+func (h *Host) buildTools(f declare.File, own bool) []tool.Tool {
 	tools := make([]tool.Tool, 0, len(f.Declarations))
 	guards := guardLines(f)
 	for i, d := range f.Declarations {
-		s := &script{host: h, file: absolute(f.Path), language: f.Language, own: own, Declaration: d}
+		s := &script{host: h, file: absolutePath(f.Path), language: f.Language, own: own, Declaration: d}
 		tools = append(tools, tool.Tool{
 			Name: d.Name, Description: d.Description, Schema: d.Schema,
-			Effect: d.Effect, InDoubt: d.InDoubt, Parallel: d.Effect == tool.ReadOnly, Run: s.run,
+			Effect: d.Effect, InDoubt: d.InDoubt, Parallel: d.Effect == tool.ReadOnly, Run: s.runTool,
 		})
 		if d.Effect == tool.Undeclared && isGuarded(f, i, guards) {
 			tools[len(tools)-1].Touches = func(json.RawMessage) (tool.Touch, error) {
@@ -220,30 +220,30 @@ func isGuarded(f declare.File, i int, lines []int) bool {
 	return slices.ContainsFunc(lines, func(n int) bool { return n < first || n >= from && n < to })
 }
 
-func absolute(path string) string {
+func absolutePath(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
 	}
 	return path
 }
 
-func (h *Host) timeout() time.Duration {
+func (h *Host) callTimeout() time.Duration {
 	if h.Timeout == 0 {
 		return DefaultTimeout
 	}
 	return max(h.Timeout, 0)
 }
 
-func (h *Host) limit() int {
+func (h *Host) outputLimit() int {
 	if h.Limit > 0 {
 		return h.Limit
 	}
 	return DefaultLimit
 }
 
-func (h *Host) workspace() string {
+func (h *Host) workspaceDir() string {
 	if h.Workspace != "" {
-		return absolute(h.Workspace)
+		return absolutePath(h.Workspace)
 	}
-	return absolute(".")
+	return absolutePath(".")
 }

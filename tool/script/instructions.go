@@ -47,10 +47,10 @@ func (h *Host) Instructions(ctx context.Context, t *Terminal) (string, error) {
 		return "", fmt.Errorf("dynamic instructions: %w", err)
 	}
 	defer remove()
-	s := &script{host: h, file: absolute(path), language: f.Language, own: true, Declaration: *f.Instructions}
-	r := &running{script: s, dir: dir, data: map[string]json.RawMessage{}}
+	s := &script{host: h, file: absolutePath(path), language: f.Language, own: true, Declaration: *f.Instructions}
+	r := &scriptCall{script: s, dir: dir, data: map[string]json.RawMessage{}}
 	r.call.Args = json.RawMessage(`{}`)
-	cmd, wrong, err := r.command()
+	cmd, wrong, err := r.buildCommand()
 	if err == nil && wrong != "" {
 		err = errors.New(wrong)
 	}
@@ -60,17 +60,17 @@ func (h *Host) Instructions(ctx context.Context, t *Terminal) (string, error) {
 	if t != nil {
 		cmd.Terminal = (*proc.Terminal)(t)
 	}
-	res, err := r.execute(ctx, cmd)
+	res, err := r.runProcess(ctx, cmd)
 	if t != nil && wasInterrupted(err) {
 		return "", fmt.Errorf("dynamic instructions: %w", ErrInterrupted)
 	}
 	if err != nil {
-		if text := strings.TrimSpace(clean(res.Stderr)); text != "" {
+		if text := strings.TrimSpace(cleanText(res.Stderr)); text != "" {
 			return "", fmt.Errorf("dynamic instructions: %w\n%s", err, text)
 		}
 		return "", fmt.Errorf("dynamic instructions: %w", err)
 	}
-	output := readOutput(r.path("output"), proc.DefaultLimit)
+	output := readOutput(r.callPath("output"), proc.DefaultLimit)
 	if output == "" {
 		return "", errors.New("dynamic instructions: No return value from '_instructions' function")
 	}

@@ -67,7 +67,7 @@ func agent(t *testing.T, files map[string]string) *Host {
 // own are the agent's own tools by name.
 func own(t *testing.T, h *Host) map[string]tool.Tool {
 	t.Helper()
-	tools, problems := h.Own()
+	tools, problems := h.OwnTools()
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}
@@ -79,7 +79,7 @@ func own(t *testing.T, h *Host) map[string]tool.Tool {
 }
 
 func TestPython(t *testing.T) {
-	testneed.Programs(t, "python3")
+	testneed.RequirePrograms(t, "python3")
 	h := agent(t, map[string]string{"tools.py": pythonTools, "helper.py": "word = 'beside'\n"})
 	tools := own(t, h)
 	write(t, h.Workspace, "json.py", "raise SystemExit('the workspace was imported')\n")
@@ -123,8 +123,8 @@ func TestPython(t *testing.T) {
 }
 
 func TestPythonOfTheWorkspace(t *testing.T) {
-	testneed.Programs(t, "python3")
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "python3")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	write(t, h.Workspace, ".venv/bin/python", "#!/usr/bin/env bash\nprintf virtual >\"$LLM_OUTPUT\"\n")
 	if err := os.Chmod(filepath.Join(h.Workspace, ".venv/bin/python"), 0o755); err != nil {
@@ -143,7 +143,7 @@ func TestPythonOfTheWorkspace(t *testing.T) {
 }
 
 func TestExtraTypeScript(t *testing.T) {
-	testneed.Programs(t, "tsx")
+	testneed.RequirePrograms(t, "tsx")
 	h := agent(t, map[string]string{"tools.ts": `import { word } from "./helper";
 /** Echoes. */
 export function echo(text: string, n: number = 2, tags?: string[]): object {
@@ -175,8 +175,8 @@ export function nothing(): void {}
 }
 
 func TestInstructions(t *testing.T) {
-	testneed.Programs(t, "bash")
-	testneed.Programs(t, "python3")
+	testneed.RequirePrograms(t, "bash")
+	testneed.RequirePrograms(t, "python3")
 	for name, c := range map[string]struct {
 		file, source, stdin, want, fails string
 	}{
@@ -190,7 +190,7 @@ func TestInstructions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{c.file: c.source, "helper.py": "word = ''\n"}
 			h := agent(t, files)
-			tools, _ := h.Own()
+			tools, _ := h.OwnTools()
 			for _, tl := range tools {
 				if strings.Contains(tl.Name, "instructions") {
 					t.Errorf("%s is offered", tl.Name)
@@ -226,7 +226,7 @@ func typed(t *testing.T, text string) *Terminal {
 }
 
 func TestFilesOfTools(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	say := "# @describe Says.\nmain() { basename \"$0\" >>\"$LLM_OUTPUT\"; }\n"
 	for _, name := range []string{"both.sh", "shell.sh", "one.sh", "two.sh"} {
@@ -237,7 +237,7 @@ func TestFilesOfTools(t *testing.T) {
 	write(t, h.Config, "outside.sh", say)
 
 	names := []string{"both", "both.py", "shell.sh", "pair", "broken", "absent", "../../outside.sh", "shell"}
-	tools, problems := h.Global(names, map[string]string{"pair": "one, two.sh", "both": "one"})
+	tools, problems := h.GlobalTools(names, map[string]string{"pair": "one, two.sh", "both": "one"})
 	var got []string
 	for _, tl := range tools {
 		got = append(got, tl.Name)
@@ -251,7 +251,7 @@ func TestFilesOfTools(t *testing.T) {
 		}
 	}
 
-	if tools, problems = (&Host{}).Global([]string{"both"}, nil); tools != nil || len(problems) != 1 {
+	if tools, problems = (&Host{}).GlobalTools([]string{"both"}, nil); tools != nil || len(problems) != 1 {
 		t.Errorf("without a directory: %v %v", tools, problems)
 	}
 
@@ -260,7 +260,7 @@ func TestFilesOfTools(t *testing.T) {
 	if tl := mine["add_up"]; len(mine) != 1 || tl.Effect != tool.ReadOnly || !tl.Parallel || call(t, tl, `{}`).Text() != `{"output":"sum\n"}` {
 		t.Errorf("%v", mine)
 	}
-	if list, problems := surroundings(t).Own(); list != nil || problems != nil {
+	if list, problems := surroundings(t).OwnTools(); list != nil || problems != nil {
 		t.Error("there are tools without an agent", list, problems)
 	}
 }
@@ -268,7 +268,7 @@ func TestFilesOfTools(t *testing.T) {
 // TestSharedFilesOfAgents is how agents share functions: by a file beside them,
 // found from the root.
 func TestSharedFilesOfAgents(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := agent(t, map[string]string{"tools.sh": `#!/usr/bin/env bash
 set -eo pipefail
 source "$LLM_PROMPT_UTILS_FILE"

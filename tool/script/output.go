@@ -13,38 +13,38 @@ import (
 	"raddle.dev/tool"
 )
 
-// clean is text as a model may read it: without escapes, and valid UTF-8.
-func clean(text []byte) string {
+// cleanText is text as a model may read it: without escapes, and valid UTF-8.
+func cleanText(text []byte) string {
 	return strings.ToValidUTF8(string(proc.StripEscapes(text)), "\uFFFD")
 }
 
-// value is the result of a call that went well: the JSON value that it wrote,
+// successResult is the result of a call that went well: the JSON value that it wrote,
 // else its text.
-func value(output string) tool.Result {
+func successResult(output string) tool.Result {
 	switch {
 	case output == "" || output == "null":
 		return tool.Result{}
 	case json.Valid([]byte(output)):
-		return tool.JSON(json.RawMessage(output))
+		return tool.JSONResult(json.RawMessage(output))
 	}
-	return tool.Text(output)
+	return tool.TextResult(output)
 }
 
-// failure is the result of a call that went wrong, with all that it has written.
-func failure(what string, res proc.Result, output string) tool.Result {
-	object := failed{
+// failureResult is the result of a call that went wrong, with all that it has written.
+func failureResult(what string, res proc.Result, output string) tool.Result {
+	object := failureBody{
 		What:   what,
-		Stderr: strings.TrimSpace(clean(res.Stderr)),
-		Stdout: strings.TrimSpace(clean(res.Stdout)),
+		Stderr: strings.TrimSpace(cleanText(res.Stderr)),
+		Stdout: strings.TrimSpace(cleanText(res.Stdout)),
 		Output: strings.TrimSpace(output),
 	}
-	r := tool.JSON(object)
+	r := tool.JSONResult(object)
 	r.Error = true
 	return r
 }
 
-// failed is the shape of a failure; the order of the keys is part of it.
-type failed struct {
+// failureBody is the shape of a failure; the order of the keys is part of it.
+type failureBody struct {
 	What   string `json:"tool_call_error"`
 	Stderr string `json:"stderr,omitempty"`
 	Stdout string `json:"stdout,omitempty"`
@@ -70,7 +70,7 @@ func readOutput(path string, limit int) string {
 		if err != nil {
 			return ""
 		}
-		return clean(text)
+		return cleanText(text)
 	}
 	head, tail := make([]byte, limit/2), make([]byte, limit-limit/2)
 	n, err1 := f.ReadAt(head, 0)
@@ -80,7 +80,7 @@ func readOutput(path string, limit int) string {
 	}
 	head, tail = wholeHead(head[:n]), wholeTail(tail[:m])
 	left := size - int64(len(head)) - int64(len(tail))
-	return clean(head) + fmt.Sprintf("\n[... %d bytes left out ...]\n", left) + clean(tail)
+	return cleanText(head) + fmt.Sprintf("\n[... %d bytes left out ...]\n", left) + cleanText(tail)
 }
 
 // readJSON is a result that is JSON and longer than limit, shortened to a JSON value
@@ -94,7 +94,7 @@ func readJSON(path string, limit int) (tool.Result, bool) {
 	if err != nil {
 		return tool.Result{}, false
 	}
-	return shortenJSON([]byte(clean(text)), limit)
+	return shortenJSON([]byte(cleanText(text)), limit)
 }
 
 // wholeHead drops a character that is cut off at the end.

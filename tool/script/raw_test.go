@@ -16,7 +16,7 @@ import (
 const showRaw = `printf '%s|%s' "${argc_content-unset}" "$LLM_TOOL_RAW_JSON" >>"$LLM_OUTPUT"`
 
 func TestRenamedArgumentsReachTheRawJSON(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	tl := one(t, h, "save.sh", "# @describe Save.\n# @option --path!\n# @option --content!\nmain() { "+showRaw+"; }\n")
 	for name, c := range map[string]struct{ args, want string }{
@@ -34,7 +34,7 @@ func TestRenamedArgumentsReachTheRawJSON(t *testing.T) {
 }
 
 func TestRenamedArgumentsReachTheRawJSONOfAnAgentsTool(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := agent(t, map[string]string{"tools.sh": "# @cmd Save.\n# @option --contents!\nsave() { printf '%s' \"$LLM_AGENT_RAW_JSON\" >>\"$LLM_OUTPUT\"; }\n"})
 	if got := call(t, own(t, h)["save"], `{"content":"x"}`).Text(); got != `{"contents":"x"}` {
 		t.Errorf("got %s", got)
@@ -52,7 +52,7 @@ func argumentsOf(t *testing.T, n int) string {
 }
 
 func TestLargeArgumentsAreInTheEnvironment(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	tl := one(t, h, "t.sh", "# @describe T.\n# @option --x\nmain() { echo \"size ${#LLM_TOOL_RAW_JSON} $(cmp \"$LLM_TOOL_DATA_FILE\" <(printf %s \"$LLM_TOOL_RAW_JSON\") && echo same)\" >>\"$LLM_OUTPUT\"; }\n")
 	for _, size := range []int{9, inlineLimit("windows"), inlineLimit(runtime.GOOS)} {
@@ -67,7 +67,7 @@ func TestLargeArgumentsAreInTheEnvironment(t *testing.T) {
 }
 
 func TestTooLargeArgumentsFailBeforeTheScriptRuns(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	ran := filepath.Join(h.Workspace, "ran")
 	tl := one(t, h, "t.sh", "# @describe T.\n# @option --x\nmain() { touch ran; jq -r .x <<<\"$LLM_TOOL_RAW_JSON\"; }\n")
@@ -81,7 +81,7 @@ func TestTooLargeArgumentsFailBeforeTheScriptRuns(t *testing.T) {
 }
 
 func TestScriptsThatReadTheDataFileTakeLargeArguments(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := agent(t, map[string]string{"tools.sh": "# @cmd T.\n# @option --x\nt() { echo \"${LLM_AGENT_RAW_JSON-none} ${#argc_x} $(wc -c <\"$LLM_TOOL_DATA_FILE\")\" >>\"$LLM_OUTPUT\"; }\n"})
 	h.Env = append(h.Env, "LLM_TOOL_DATA_FILE=/outer")
 	if got := shown(t, call(t, own(t, h)["t"], argumentsOf(t, 200_000))); got != "none 200000 200008\n" {

@@ -62,7 +62,7 @@ eval "$(argc --argc-eval "$0" "$@")"
 `
 
 func TestBashScriptsAsTheyAre(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	for name, source := range map[string]string{"built": built, "raw": raw} {
 		t.Run(name, func(t *testing.T) {
 			h := surroundings(t)
@@ -81,7 +81,7 @@ func TestBashScriptsAsTheyAre(t *testing.T) {
 }
 
 func TestBashKeepsItsOptions(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	for name, c := range map[string]struct{ source, want string }{
 		"errexit while loading":  {"set -e\nfalse\nmain() { :; }\n", `{"tool_call_error":"Tool call 't' exited with code 1"}`},
@@ -108,7 +108,7 @@ func TestBashKeepsItsOptions(t *testing.T) {
 }
 
 func TestBashEnvironmentAnnotations(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	h.Env = append(h.Env, "MODE=fast")
 	source := `# @describe T.
@@ -139,7 +139,7 @@ main() { :; }
 }
 
 func TestResults(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	for name, c := range map[string]struct{ body, want string }{
 		"nothing":             {`:`, `"DONE"`},
@@ -175,11 +175,11 @@ func TestResults(t *testing.T) {
 }
 
 func TestMuchOutputIsBounded(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	h.Limit = 1000
 	got := call(t, one(t, h, "t.sh", "# @describe T.\nmain() { { echo first; yes é | head -c 5000000; echo last; } | tee -a \"$LLM_OUTPUT\"; exit 1; }\n"), `{}`)
-	var object failed
+	var object failureBody
 	if err := json.Unmarshal([]byte(got.Text()), &object); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestMuchOutputIsBounded(t *testing.T) {
 }
 
 func TestFloodOnStdoutTakesNoMemory(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	tl := one(t, h, "t.sh", "# @describe T.\nmain() { head -c 300000000 /dev/zero | tr '\\0' x; echo done >>\"$LLM_OUTPUT\"; }\n")
 	var before, after runtime.MemStats
@@ -240,7 +240,7 @@ func gone(t *testing.T, end <-chan struct{}) {
 }
 
 func TestTimeoutEndsEverything(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	end := wire(t, h)
 	h.Timeout = 500 * time.Millisecond
@@ -253,13 +253,13 @@ func TestTimeoutEndsEverything(t *testing.T) {
 }
 
 func TestDaemonDoesNotOutliveItsCall(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	daemons := map[string]string{
 		"in the background": `sleep 4711 >/dev/null 2>&1 & disown`,
 		"holds the output":  `sleep 4711 & disown`,
 	}
 	if runtime.GOOS == "linux" {
-		testneed.Programs(t, "setsid")
+		testneed.RequirePrograms(t, "setsid")
 		daemons["in a session of its own"] = `(setsid bash -c 'sleep 4711; :' >/dev/null 2>&1 </dev/null &)`
 	}
 	for name, start := range daemons {
@@ -276,7 +276,7 @@ func TestDaemonDoesNotOutliveItsCall(t *testing.T) {
 }
 
 func TestCancelledCall(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	end := wire(t, h)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -294,7 +294,7 @@ func TestCancelledCall(t *testing.T) {
 }
 
 func TestPrintedLinesAndStart(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	var lines []string
 	var child proc.Handle
@@ -314,7 +314,7 @@ func TestPrintedLinesAndStart(t *testing.T) {
 }
 
 func TestNothingIsLeftBehind(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)

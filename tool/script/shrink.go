@@ -23,7 +23,7 @@ func shortenJSON(text []byte, limit int) (tool.Result, bool) {
 	}
 	note := fmt.Sprintf("the result is %d bytes of JSON, and more than %d are not kept: long texts, lists and objects are cut, and say so", len(text), limit)
 	for size := limit / 4; size > 0; size /= 2 {
-		r := tool.JSON(struct {
+		r := tool.JSONResult(struct {
 			Truncated string `json:"truncated"`
 			Result    any    `json:"result"`
 		}{note, cutValue(v, size)})

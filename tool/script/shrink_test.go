@@ -11,7 +11,7 @@ import (
 
 // A long JSON result stays JSON with the names of its keys, and says that it was cut.
 func TestLongJSONStaysJSON(t *testing.T) {
-	testneed.Programs(t, "python3")
+	testneed.RequirePrograms(t, "python3")
 	h := surroundings(t)
 	tl := one(t, h, "t.py", `def run(n: int, kind: str = "rows"):
     'T.'
@@ -30,7 +30,7 @@ func TestLongJSONStaysJSON(t *testing.T) {
 				n = 2_000_000
 			}
 			got := call(t, tl, fmt.Sprintf(`{"n":%d,"kind":%q}`, n, kind)).Text()
-			if !json.Valid([]byte(got)) || len(got) > h.limit() {
+			if !json.Valid([]byte(got)) || len(got) > h.outputLimit() {
 				t.Fatalf("%s, %d: %d bytes, begins %.80s", kind, n, len(got), got)
 			}
 			long := strings.HasPrefix(got, `{"truncated":"the result is `)
@@ -55,7 +55,7 @@ func TestLongJSONStaysJSON(t *testing.T) {
 
 // Null is no value of an option that need not be given.
 func TestNullIsAbsent(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	h := surroundings(t)
 	tl := one(t, h, "t.sh", "# @describe T.\n# @option --must! Any\n# @option --may Any\n# @option --with=x Any\nmain() { echo \"$argc_must ${argc_may-unset} $argc_with\" >>\"$LLM_OUTPUT\"; }\n")
 	if got := call(t, tl, `{"must":"a","may":null,"with":null}`).Text(); got != `{"output":"a unset x\n"}` {
@@ -65,7 +65,7 @@ func TestNullIsAbsent(t *testing.T) {
 
 // Tools laid out like those of llm-functions find what lies in utils.
 func TestUtilsBesideTools(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	const source = "ROOT_DIR=\"${LLM_ROOT_DIR:-none}\"\n# @describe T.\nmain() { bash \"$ROOT_DIR/utils/say.sh\" >>\"$LLM_OUTPUT\"; }\n"
 	h := agent(t, map[string]string{"tools.sh": "# @cmd T.\nsay() { bash \"$LLM_ROOT_DIR/utils/say.sh\" >>\"$LLM_OUTPUT\"; }\n"})
 	write(t, h.Functions, "utils/say.sh", "echo functions\n")

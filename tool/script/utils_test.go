@@ -17,7 +17,7 @@ import (
 // bash runs a text with the helpers at hand, without TERM or any program of tput's kind.
 func helped(t *testing.T, text string) (stdout, stderr string, err error) {
 	t.Helper()
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	path := filepath.Join(t.TempDir(), "prompt-utils.sh")
 	if err := os.WriteFile(path, promptUtils, 0o600); err != nil {
 		t.Fatal(err)
@@ -58,8 +58,8 @@ func TestHelpersWithoutTerminal(t *testing.T) {
 }
 
 func TestHelpersOnTerminal(t *testing.T) {
-	testneed.Programs(t, "bash")
-	testneed.Programs(t, "ps")
+	testneed.RequirePrograms(t, "bash")
+	testneed.RequirePrograms(t, "ps")
 	path := filepath.Join(t.TempDir(), "prompt-utils.sh")
 	if err := os.WriteFile(path, promptUtils, 0o600); err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestPatchFile(t *testing.T) {
 }
 
 func TestHelpersAreThereForTools(t *testing.T) {
-	testneed.Programs(t, "bash")
+	testneed.RequirePrograms(t, "bash")
 	tl := one(t, surroundings(t), "t.sh", `#!/usr/bin/env bash
 set -e
 # @describe T.
@@ -126,7 +126,7 @@ main() {
 	info "done" >>"$LLM_OUTPUT"
 }
 `)
-	testneed.Programs(t, "tput")
+	testneed.RequirePrograms(t, "tput")
 	if got := call(t, tl, `{}`).Text(); got != `{"output":"INFO: done\n"}` {
 		t.Errorf("got %s", got)
 	}

@@ -91,20 +91,20 @@ func runsAlone(t *testing.T, file, source string) {
 
 // Nothing that lies in the workspace runs with a tool, however it lies there.
 func TestNothingOfTheWorkspaceRuns(t *testing.T) {
-	testneed.Programs(t, "bash", "python3")
+	testneed.RequirePrograms(t, "bash", "python3")
 	runsAlone(t, "t.sh", "# @describe T.\n# @meta dotenv\nmain() { cat /dev/null; bash -c :; printf 'done %s' \"$HARMLESS\" >>\"$LLM_OUTPUT\"; }\n")
 	runsAlone(t, "t.py", "import json, subprocess\ndef run():\n    'T.'\n    subprocess.run(['bash', '-c', ':'])\n    return 'done yes'\n")
 }
 
 func TestExtraNothingOfTheWorkspaceRunsWithTypeScript(t *testing.T) {
-	testneed.Programs(t, "tsx")
+	testneed.RequirePrograms(t, "tsx")
 	runsAlone(t, "t.ts", "import { readFileSync } from \"fs\";\n/** T. */\nexport function run() { return typeof readFileSync === \"function\" ? \"done yes\" : \"replaced\"; }\n")
 }
 
 // A TypeScript tool of an agent in the workspace gets packages of its own, and those
 // of the workspace only after consent.
 func TestExtraPackagesOfTheWorkspace(t *testing.T) {
-	testneed.Programs(t, "tsx")
+	testneed.RequirePrograms(t, "tsx")
 	for _, source := range []string{
 		"import { x } from \"NAME\";\n/** T. */\nexport function go() { return x; }\n",
 		"/** T. */\nexport async function go() { return (await import(\"NAME\")).x; }\n",

@@ -5,15 +5,15 @@ import "slices"
 // placeAcross gives every vertex its x. Four times, from each corner, every vertex is aligned with the middle one of
 // its neighbours, and the blocks that arise are packed; the middle of the four results is taken. It keeps the order
 // and the distances, because each of the four does.
-func (s *sketch) placeAcross() {
+func (s *layoutState) placeAcross() {
 	s.markConflicts()
 	var all [4][]int
 	narrow, width := 0, 0
 	var lows, highs [4]int
 	for i := range all {
 		c := corner{s: s, fromBelow: i&1 != 0, fromRight: i&2 != 0}
-		all[i] = c.pack(c.align())
-		lows[i], highs[i] = s.extent(all[i])
+		all[i] = c.packBlocks(c.alignVertices())
+		lows[i], highs[i] = s.horizontalExtent(all[i])
 		if w := highs[i] - lows[i]; i == 0 || w < width {
 			narrow, width = i, w
 		}
@@ -34,8 +34,8 @@ func (s *sketch) placeAcross() {
 	}
 }
 
-// extent returns the left and right end of a placement.
-func (s *sketch) extent(xs []int) (lo, hi int) {
+// horizontalExtent returns the left and right end of a placement.
+func (s *layoutState) horizontalExtent(xs []int) (lo, hi int) {
 	for v, x := range xs {
 		l, r := x-s.vs[v].left, x+s.vs[v].right
 		if v == 0 {
@@ -46,8 +46,8 @@ func (s *sketch) extent(xs []int) (lo, hi int) {
 	return lo, hi
 }
 
-// distance is the least distance of the middles of two neighbours.
-func (s *sketch) distance(left, right int) int {
+// minDistance is the least distance of the middles of two neighbours.
+func (s *layoutState) minDistance(left, right int) int {
 	a, b := &s.vs[left], &s.vs[right]
 	gap := edgeGap
 	switch {
@@ -60,7 +60,7 @@ func (s *sketch) distance(left, right int) int {
 }
 
 // markConflicts finds the segments that cross the inner part of a long edge: the long edge stays straight.
-func (s *sketch) markConflicts() {
+func (s *layoutState) markConflicts() {
 	inner := func(g int) bool { return s.isPiece(s.segs[g].up) && s.isPiece(s.segs[g].down) }
 	for _, layer := range s.layers {
 		// The inner segments that end in this layer, from left to right, split it into stretches: a segment that ends
@@ -91,12 +91,12 @@ func (s *sketch) markConflicts() {
 
 // corner is one of the four directions of placeAcross.
 type corner struct {
-	s                    *sketch
+	s                    *layoutState
 	fromBelow, fromRight bool
 }
 
-// align joins vertices of neighbouring layers to blocks and returns the root of each vertex's block.
-func (c corner) align() []int {
+// alignVertices joins vertices of neighbouring layers to blocks and returns the root of each vertex's block.
+func (c corner) alignVertices() []int {
 	s := c.s
 	root, next := make([]int, len(s.vs)), make([]int, len(s.vs))
 	for v := range root {
@@ -113,11 +113,11 @@ func (c corner) align() []int {
 			if c.fromRight {
 				v = s.layers[l][len(s.layers[l])-1-j]
 			}
-			for _, u := range c.middles(v) {
-				if next[v] == v && limit < c.place(u) {
+			for _, u := range c.middleNeighbours(v) {
+				if next[v] == v && limit < c.positionOf(u) {
 					next[u], root[v] = v, root[u]
 					next[v] = root[v]
-					limit = c.place(u)
+					limit = c.positionOf(u)
 				}
 			}
 		}
@@ -125,17 +125,17 @@ func (c corner) align() []int {
 	return root
 }
 
-// place is the position of a vertex as seen from the corner.
-func (c corner) place(v int) int {
+// positionOf is the position of a vertex as seen from the corner.
+func (c corner) positionOf(v int) int {
 	if c.fromRight {
 		return len(c.s.layers[c.s.vs[v].layer]) - 1 - c.s.vs[v].pos
 	}
 	return c.s.vs[v].pos
 }
 
-// middles returns the middle neighbours of v in the layer before, those it may be aligned with; of two, the one that
+// middleNeighbours returns the middle neighbours of v in the layer before, those it may be aligned with; of two, the one that
 // is nearer to the corner comes first.
-func (c corner) middles(v int) []int {
+func (c corner) middleNeighbours(v int) []int {
 	s := c.s
 	segs := s.ups[v]
 	if c.fromBelow {
@@ -165,9 +165,9 @@ func (c corner) middles(v int) []int {
 	return out
 }
 
-// pack places the blocks: each as near to the corner's side as its neighbours allow, then back towards the other
+// packBlocks places the blocks: each as near to the corner's side as its neighbours allow, then back towards the other
 // side as far as there is room before the next block.
-func (c corner) pack(root []int) []int {
+func (c corner) packBlocks(root []int) []int {
 	s := c.s
 	type gap struct{ from, to, size int }
 	gaps := make([][]gap, len(s.vs)) // by block: the blocks behind it
@@ -178,7 +178,7 @@ func (c corner) pack(root []int) []int {
 			if c.fromRight {
 				a, b = b, a
 			}
-			gaps[a] = append(gaps[a], gap{a, b, s.distance(layer[i-1], layer[i])})
+			gaps[a] = append(gaps[a], gap{a, b, s.minDistance(layer[i-1], layer[i])})
 			waits[b]++
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 // bendBackEdges puts a further piece of every edge that runs upwards next to its lower and its upper node: there it
 // bends into the side of the node.
-func (s *sketch) bendBackEdges() {
+func (s *layoutState) bendBackEdges() {
 	beside := make(map[int]*[4][]int) // by node vertex: left ups, left downs, right ups, right downs (edges)
 	for e, chain := range s.chains {
 		if !s.reversed[e] {
@@ -27,13 +27,13 @@ func (s *sketch) bendBackEdges() {
 	for l, layer := range s.layers {
 		s.layers[l] = s.withBends(layer, beside)
 	}
-	s.link()
-	s.number()
+	s.buildSegments()
+	s.numberVertices()
 }
 
 // withBends returns a layer with the bends next to its nodes. Of several bends at one side the one whose edge leads
 // to the node's own side is the nearest, so that they do not cross.
-func (s *sketch) withBends(layer []int, beside map[int]*[4][]int) []int {
+func (s *layoutState) withBends(layer []int, beside map[int]*[4][]int) []int {
 	var wide []int
 	for _, v := range layer {
 		b := beside[v]
@@ -42,19 +42,19 @@ func (s *sketch) withBends(layer []int, beside map[int]*[4][]int) []int {
 			continue
 		}
 		for _, slot := range []int{1, 0} {
-			wide = append(wide, s.bends(v, b[slot], slot == 0)...)
+			wide = append(wide, s.addBends(v, b[slot], slot == 0)...)
 		}
 		wide = append(wide, v)
 		for _, slot := range []int{2, 3} {
-			wide = append(wide, s.bends(v, b[slot], slot == 2)...)
+			wide = append(wide, s.addBends(v, b[slot], slot == 2)...)
 		}
 	}
 	return wide
 }
 
-// bends adds one bend next to v for each edge, in the order of the edges in the layer from which they come (if ups,
+// addBends adds one bend next to v for each edge, in the order of the edges in the layer from which they come (if ups,
 // the layer above v, else below).
-func (s *sketch) bends(v int, edges []int, ups bool) []int {
+func (s *layoutState) addBends(v int, edges []int, ups bool) []int {
 	neighbour := func(e int) int {
 		if ups {
 			return s.chains[e][len(s.chains[e])-2]
@@ -66,7 +66,7 @@ func (s *sketch) bends(v int, edges []int, ups bool) []int {
 	})
 	var ids []int
 	for _, e := range edges {
-		id := s.add(vertex{node: -1, edge: e, layer: s.vs[v].layer})
+		id := s.addVertex(vertex{node: -1, edge: e, layer: s.vs[v].layer})
 		at := 1
 		if ups {
 			at = len(s.chains[e]) - 1

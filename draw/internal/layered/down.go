@@ -2,7 +2,7 @@ package layered
 
 // placeDown gives every layer its height and y. Layers between which edges run far across stand further apart, so
 // that these do not become flat.
-func (s *sketch) placeDown() {
+func (s *layoutState) placeDown() {
 	s.top, s.bottom = make([]int, len(s.layers)), make([]int, len(s.layers))
 	y := 0
 	for l, layer := range s.layers {
@@ -13,12 +13,12 @@ func (s *sketch) placeDown() {
 		for _, v := range layer {
 			height = max(height, s.vs[v].height, s.loopHeight(v))
 		}
-		s.top[l], s.bottom[l] = y, y+even(height)
+		s.top[l], s.bottom[l] = y, y+roundUpToEven(height)
 		y = s.bottom[l]
 	}
 }
 
-func (s *sketch) gapAbove(l int) int {
+func (s *layoutState) gapAbove(l int) int {
 	gap := layerGap
 	switch {
 	case s.isLabel[l]:
@@ -36,19 +36,19 @@ func (s *sketch) gapAbove(l int) int {
 	return gap + min(far/10, 64)
 }
 
-// box returns the position of a node: in the middle of its layer's height.
-func (s *sketch) box(node int) Rect {
+// nodeRect returns the position of a node: in the middle of its layer's height.
+func (s *layoutState) nodeRect(node int) Rect {
 	n := s.g.Nodes[node]
 	v := s.vs[node] // the vertices of the nodes come first, in their order
 	middle := (s.top[v.layer] + s.bottom[v.layer]) / 2
 	return Rect{v.x - n.W/2, middle - n.H/2, n.W, n.H}
 }
 
-// layout collects the result and moves it to the origin.
-func (s *sketch) layout() *Layout {
+// buildLayout collects the result and moves it to the origin.
+func (s *layoutState) buildLayout() *Layout {
 	out := &Layout{Nodes: make([]Rect, len(s.g.Nodes)), Edges: make([]Route, len(s.g.Edges))}
 	for i := range out.Nodes {
-		out.Nodes[i] = s.box(i)
+		out.Nodes[i] = s.nodeRect(i)
 	}
 	at := s.findPorts()
 	eased := s.easeLayers(at)
@@ -56,7 +56,7 @@ func (s *sketch) layout() *Layout {
 		if s.isLoop(e) {
 			continue
 		}
-		out.Edges[e] = s.route(e, at, eased)
+		out.Edges[e] = s.routeEdge(e, at, eased)
 	}
 	for i := range s.g.Nodes {
 		s.drawLoops(i, out.Edges)
@@ -65,7 +65,7 @@ func (s *sketch) layout() *Layout {
 	return out
 }
 
-func (s *sketch) moveToOrigin(out *Layout) {
+func (s *layoutState) moveToOrigin(out *Layout) {
 	first := true
 	var lo, hi Point
 	see := func(x0, y0, x1, y1 int) {

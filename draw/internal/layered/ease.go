@@ -4,13 +4,13 @@ import "math"
 
 // isLoose reports whether a vertex is a piece that passes a layer of labels without a label of its own. Such a piece
 // keeps edges apart from labels, but the edge need not pass at its x.
-func (s *sketch) isLoose(v int) bool {
+func (s *layoutState) isLoose(v int) bool {
 	return s.isPiece(v) && !s.vs[v].label && s.isLabel[s.vs[v].layer]
 }
 
 // easeLayers chooses for every loose piece the points by which its edge passes: as few as can be, so that the edge
 // swings from the layer above to the layer below without a step at the labels.
-func (s *sketch) easeLayers(at ports) [][]Point {
+func (s *layoutState) easeLayers(at ports) [][]Point {
 	eased := make([][]Point, len(s.vs))
 	for l, layer := range s.layers {
 		if !s.isLabel[l] {
@@ -19,17 +19,17 @@ func (s *sketch) easeLayers(at ports) [][]Point {
 		lines := make([][]Point, len(layer))
 		stiff := make([]bool, len(layer))
 		for i, v := range layer {
-			lines[i] = s.passage(v, at, false)
+			lines[i] = s.pathThroughLayer(v, at, false)
 		}
 		for changed := true; changed; {
 			changed = false
 			for i := 1; i < len(layer); i++ {
-				if !s.tangled(l, lines[i-1], lines[i]) {
+				if !s.hasTangle(l, lines[i-1], lines[i]) {
 					continue
 				}
 				for _, j := range []int{i - 1, i} {
 					if !stiff[j] && s.isLoose(layer[j]) {
-						lines[j] = s.passage(layer[j], at, true)
+						lines[j] = s.pathThroughLayer(layer[j], at, true)
 						stiff[j], changed = true, true
 					}
 				}
@@ -42,19 +42,19 @@ func (s *sketch) easeLayers(at ports) [][]Point {
 	return eased
 }
 
-// passage is the way of a piece in a layer of labels from the layer above to the layer below. A loose piece takes the
+// pathThroughLayer is the way of a piece in a layer of labels from the layer above to the layer below. A loose piece takes the
 // direct way if that is free. Else, if its x would make a step in the way, it passes a point as near to the direct
 // way as its neighbours allow. Where that is too narrow, and whenever it is to be stiff, it passes straight down.
-func (s *sketch) passage(v int, at ports, stiff bool) []Point {
-	a, b := s.around(v, at)
-	upright := s.upright(v)
+func (s *layoutState) pathThroughLayer(v int, at ports, stiff bool) []Point {
+	a, b := s.adjacentPoints(v, at)
+	upright := s.verticalPath(v)
 	if stiff || !s.isLoose(v) {
 		return appendNew([]Point{a}, append(upright, b)...)
 	}
 	top, bottom := upright[0].Y, upright[1].Y
-	lo, hi := s.bounds(v)
+	lo, hi := s.movableRange(v)
 	free := func(line []Point) bool {
-		path := smooth(line)
+		path := smoothLine(line)
 		x, y := xAt(path, top), xAt(path, bottom)
 		return min(x, y) >= lo && max(x, y) <= hi
 	}
@@ -63,7 +63,7 @@ func (s *sketch) passage(v int, at ports, stiff bool) []Point {
 		return direct
 	}
 	if x := s.vs[v].x; x > min(a.X, b.X) && x < max(a.X, b.X) {
-		p := Point{int(math.Round(min(max(xAt(smooth(direct), (top+bottom)/2), lo), hi))), (top + bottom) / 2}
+		p := Point{int(math.Round(min(max(xAt(smoothLine(direct), (top+bottom)/2), lo), hi))), (top + bottom) / 2}
 		off := math.Abs(middleSlope(a, p, b)) * float64(bottom-top) * 0.7 // half the height, and some more
 		p.X = int(math.Round(min(max(float64(p.X), lo+off), hi-off)))
 		if via := appendNew([]Point{a}, p, b); free(via) {
@@ -73,8 +73,8 @@ func (s *sketch) passage(v int, at ports, stiff bool) []Point {
 	return appendNew([]Point{a}, upright[0], upright[1], b)
 }
 
-// around returns where the edge of a piece leaves the layer above and enters the layer below.
-func (s *sketch) around(v int, at ports) (a, b Point) {
+// adjacentPoints returns where the edge of a piece leaves the layer above and enters the layer below.
+func (s *layoutState) adjacentPoints(v int, at ports) (a, b Point) {
 	e, l := s.vs[v].edge, s.vs[v].layer
 	chain := s.chains[e]
 	i := l - s.vs[chain[0]].layer
@@ -99,9 +99,9 @@ func (s *sketch) around(v int, at ports) (a, b Point) {
 	return a, b
 }
 
-// bounds returns how far to the left and right a loose piece may move: up to the labels next to it, and half the way
+// movableRange returns how far to the left and right a loose piece may move: up to the labels next to it, and half the way
 // to other loose pieces.
-func (s *sketch) bounds(v int) (lo, hi float64) {
+func (s *layoutState) movableRange(v int) (lo, hi float64) {
 	layer, pos, x := s.layers[s.vs[v].layer], s.vs[v].pos, s.vs[v].x
 	lo, hi = math.Inf(-1), math.Inf(1)
 	if pos > 0 {
@@ -119,11 +119,11 @@ func (s *sketch) bounds(v int) (lo, hi float64) {
 	return lo, hi
 }
 
-// tangled reports whether two neighbouring ways through a layer of labels meet above or below the layer, although
+// hasTangle reports whether two neighbouring ways through a layer of labels meet above or below the layer, although
 // they begin or end there in the right order.
-func (s *sketch) tangled(l int, left, right []Point) bool {
+func (s *layoutState) hasTangle(l int, left, right []Point) bool {
 	const samples = 6
-	p, q := smooth(left), smooth(right)
+	p, q := smoothLine(left), smoothLine(right)
 	n, m := len(left)-1, len(right)-1
 	meet := func(from, to, apart int) bool {
 		if apart < 0 {

@@ -73,14 +73,14 @@ const (
 // maxPieces bounds the pieces into which long edges are cut, and with them memory and time.
 const maxPieces = 200_000
 
-// Place computes the layout of g. It returns an error if an edge has an unknown end or the graph is too large.
-func Place(g Graph) (*Layout, error) {
+// LayoutGraph computes the layout of g. It returns an error if an edge has an unknown end or the graph is too large.
+func LayoutGraph(g Graph) (*Layout, error) {
 	for i, e := range g.Edges {
 		if min(e.From, e.To) < 0 || max(e.From, e.To) >= len(g.Nodes) {
 			return nil, fmt.Errorf("layered: edge %d runs from %d to %d, but there are %d nodes", i, e.From, e.To, len(g.Nodes))
 		}
 	}
-	s := newSketch(g)
+	s := newLayoutState(g)
 	s.breakCycles()
 	s.assignLayers()
 	if err := s.cutEdges(); err != nil {
@@ -90,12 +90,12 @@ func Place(g Graph) (*Layout, error) {
 	s.bendBackEdges()
 	s.placeAcross()
 	s.placeDown()
-	return s.layout(), nil
+	return s.buildLayout(), nil
 }
 
-// Transposed returns g with widths and heights exchanged: lay it out, then call [Layout.Transpose] to get a picture
+// WithSwappedAxes returns g with widths and heights exchanged: lay it out, then call [Layout.Transpose] to get a picture
 // that flows from left to right. The Flat of a node must already be that of its left and right side.
-func (g Graph) Transposed() Graph {
+func (g Graph) WithSwappedAxes() Graph {
 	t := Graph{Nodes: make([]Node, len(g.Nodes)), Edges: make([]Edge, len(g.Edges))}
 	for i, n := range g.Nodes {
 		t.Nodes[i] = Node{W: n.H, H: n.W, Flat: n.Flat}
@@ -107,8 +107,8 @@ func (g Graph) Transposed() Graph {
 	return t
 }
 
-// Transpose exchanges x and y everywhere.
-func (l *Layout) Transpose() {
+// SwapAxes exchanges x and y everywhere.
+func (l *Layout) SwapAxes() {
 	l.W, l.H = l.H, l.W
 	for i, r := range l.Nodes {
 		l.Nodes[i] = Rect{r.Y, r.X, r.H, r.W}

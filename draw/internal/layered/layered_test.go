@@ -32,16 +32,16 @@ func TestPlaceProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := anyGraph(t)
 		if rapid.Bool().Draw(t, "right") {
-			g = g.Transposed()
+			g = g.WithSwappedAxes()
 		}
-		l, err := Place(g)
+		l, err := LayoutGraph(g)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, fault := range faults(g, l) {
 			t.Error(fault)
 		}
-		again, err := Place(g)
+		again, err := LayoutGraph(g)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +56,7 @@ func faults(g Graph, l *Layout) (list []string) {
 	fault := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	whole := Rect{0, 0, l.W, l.H}
 	for i, r := range l.Nodes {
-		if n := g.Nodes[i]; r.W != even(n.W) || r.H != even(n.H) {
+		if n := g.Nodes[i]; r.W != roundUpToEven(n.W) || r.H != roundUpToEven(n.H) {
 			fault("node %d: size %dx%d, want %dx%d", i, r.W, r.H, n.W, n.H)
 		}
 		if !within(r, whole) {
@@ -167,7 +167,7 @@ func sampled(path []Point) []Point {
 		a, b, c, d := path[i], path[i+1], path[i+2], path[i+3]
 		for j := range steps + 1 {
 			t := float64(j) / steps
-			out = append(out, Point{int(bezier(a.X, b.X, c.X, d.X, t)), int(bezier(a.Y, b.Y, c.Y, d.Y, t))})
+			out = append(out, Point{int(evalBezier(a.X, b.X, c.X, d.X, t)), int(evalBezier(a.Y, b.Y, c.Y, d.Y, t))})
 		}
 	}
 	return out
@@ -195,7 +195,7 @@ func TestPlaceFlow(t *testing.T) {
 			for range tt.nodes {
 				g.Nodes = append(g.Nodes, box)
 			}
-			l, err := Place(g)
+			l, err := LayoutGraph(g)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -213,7 +213,7 @@ func TestPlaceFlow(t *testing.T) {
 
 func TestPlaceChainIsStraight(t *testing.T) {
 	g := Graph{Nodes: []Node{{W: 20, H: 20}, {W: 101, H: 51}, {W: 60, H: 30}}, Edges: []Edge{{From: 0, To: 1}, {From: 1, To: 2}}}
-	l, err := Place(g)
+	l, err := LayoutGraph(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +229,7 @@ func TestPlaceChainIsStraight(t *testing.T) {
 
 func TestPlaceBackEdgeUsesSides(t *testing.T) {
 	g := Graph{Nodes: []Node{{W: 100, H: 50}, {W: 100, H: 50}}, Edges: []Edge{{From: 0, To: 1}, {From: 1, To: 0}}}
-	l, err := Place(g)
+	l, err := LayoutGraph(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func TestPlaceBackEdgeUsesSides(t *testing.T) {
 }
 
 func TestPlaceErrors(t *testing.T) {
-	if _, err := Place(Graph{Nodes: make([]Node, 2), Edges: []Edge{{From: 0, To: 2}}}); err == nil {
+	if _, err := LayoutGraph(Graph{Nodes: make([]Node, 2), Edges: []Edge{{From: 0, To: 2}}}); err == nil {
 		t.Error("an edge to an unknown node: no error")
 	}
 	g := Graph{Nodes: make([]Node, 3000)}
@@ -252,13 +252,13 @@ func TestPlaceErrors(t *testing.T) {
 			g.Edges = append(g.Edges, Edge{From: i - 1, To: i}, Edge{From: 0, To: i})
 		}
 	}
-	if _, err := Place(g); err == nil {
+	if _, err := LayoutGraph(g); err == nil {
 		t.Error("4.5 million pieces: no error")
 	}
 }
 
 func TestPlaceEmpty(t *testing.T) {
-	l, err := Place(Graph{})
+	l, err := LayoutGraph(Graph{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +282,7 @@ func TestInversions(t *testing.T) {
 				}
 			}
 		}
-		if got := inversions(keys); got != want {
+		if got := countInversions(keys); got != want {
 			t.Errorf("%d crossings, want %d", got, want)
 		}
 	})
@@ -291,18 +291,18 @@ func TestInversions(t *testing.T) {
 func TestApart(t *testing.T) {
 	tests := []struct {
 		name  string
-		wants []want
+		wants []targetPosition
 		step  int
 		want  []int
 	}{
-		{"free", []want{{0, 1}, {20, 1}}, 10, []int{0, 20}},
-		{"pushed apart", []want{{0, 1}, {0, 1}}, 10, []int{-5, 5}},
-		{"the heavy one stays", []want{{0, 100}, {0, 1}}, 10, []int{0, 10}},
-		{"in a row", []want{{5, 1}, {5, 1}, {5, 1}}, 4, []int{1, 5, 9}},
-		{"out of order", []want{{10, 1}, {0, 1}}, 0, []int{5, 5}},
+		{"free", []targetPosition{{0, 1}, {20, 1}}, 10, []int{0, 20}},
+		{"pushed apart", []targetPosition{{0, 1}, {0, 1}}, 10, []int{-5, 5}},
+		{"the heavy one stays", []targetPosition{{0, 100}, {0, 1}}, 10, []int{0, 10}},
+		{"in a row", []targetPosition{{5, 1}, {5, 1}, {5, 1}}, 4, []int{1, 5, 9}},
+		{"out of order", []targetPosition{{10, 1}, {0, 1}}, 0, []int{5, 5}},
 	}
 	for _, tt := range tests {
-		if d := cmp.Diff(tt.want, apart(tt.wants, tt.step)); d != "" {
+		if d := cmp.Diff(tt.want, separatePositions(tt.wants, tt.step)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, d)
 		}
 	}
@@ -318,7 +318,7 @@ func BenchmarkPlace(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Place(g); err != nil {
+		if _, err := LayoutGraph(g); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -1,7 +1,7 @@
 package layered
 
 // loopRoom is the room that the loops of a node and their labels take at its right side.
-func (s *sketch) loopRoom(node int) int {
+func (s *layoutState) loopRoom(node int) int {
 	room := 0
 	for _, e := range s.loops[node] {
 		room += loopGap
@@ -13,7 +13,7 @@ func (s *sketch) loopRoom(node int) int {
 }
 
 // loopHeight is the height that the labels of the loops of a vertex need.
-func (s *sketch) loopHeight(v int) int {
+func (s *layoutState) loopHeight(v int) int {
 	height := 0
 	if n := s.vs[v].node; n >= 0 {
 		for _, e := range s.loops[n] {
@@ -24,8 +24,8 @@ func (s *sketch) loopHeight(v int) int {
 }
 
 // drawLoops draws the loops of a node, each around the ones before, its label to the right of it.
-func (s *sketch) drawLoops(node int, routes []Route) {
-	box := s.box(node)
+func (s *layoutState) drawLoops(node int, routes []Route) {
+	box := s.nodeRect(node)
 	x, y := box.X+box.W, box.Y+box.H/2
 	far, half := x, 4
 	for _, e := range s.loops[node] {
@@ -34,10 +34,10 @@ func (s *sketch) drawLoops(node int, routes []Route) {
 		start, end := Point{x, y - half}, Point{x, y + half}
 		r := min(10, half)
 		a, b := Point{far, y - half + r}, Point{far, y + half - r}
-		path := append([]Point{start}, bend(start, a, 1)...)
-		path = append(path, line(a, b)...)
-		back := append([]Point{end}, bend(end, b, 1)...)
-		reverse(back)
+		path := append([]Point{start}, curveFromSide(start, a, 1)...)
+		path = append(path, straightCurve(a, b)...)
+		back := append([]Point{end}, curveFromSide(end, b, 1)...)
+		reversePath(back)
 		routes[e] = Route{Path: append(path, back[1:]...)}
 		if label := s.g.Edges[e]; label.LabelW > 0 {
 			routes[e].Label = Point{far + loopLabel + (label.LabelW+1)/2, y}

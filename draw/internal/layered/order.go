@@ -10,20 +10,20 @@ const sweeps = 16
 
 // orderLayers chooses the order within each layer: first with all edges at the top and bottom of their nodes, then,
 // when it is known at which side the edges that run upwards have the shorter way, with these at the sides.
-func (s *sketch) orderLayers() {
-	s.link()
+func (s *layoutState) orderLayers() {
+	s.buildSegments()
 	s.firstOrder()
-	s.number()
+	s.numberVertices()
 	s.reduceCrossings()
 	s.startAgain()
 	if s.chooseSides() {
-		s.link()
+		s.buildSegments()
 		s.reduceCrossings()
 	}
 }
 
 // firstOrder walks down from the first nodes and gives every vertex the next place in its layer.
-func (s *sketch) firstOrder() {
+func (s *layoutState) firstOrder() {
 	s.layers = make([][]int, len(s.isLabel))
 	roots := make([]int, len(s.vs))
 	for v := range roots {
@@ -51,8 +51,8 @@ func (s *sketch) firstOrder() {
 }
 
 // startAgain tries the order in which the nodes are given, if the first order did not avoid all crossings.
-func (s *sketch) startAgain() {
-	fewest := s.crossings()
+func (s *layoutState) startAgain() {
+	fewest := s.countCrossings()
 	if fewest == 0 {
 		return
 	}
@@ -60,17 +60,17 @@ func (s *sketch) startAgain() {
 	for _, layer := range s.layers {
 		slices.Sort(layer)
 	}
-	s.number()
+	s.numberVertices()
 	s.reduceCrossings()
-	if s.crossings() >= fewest {
+	if s.countCrossings() >= fewest {
 		s.layers = best
-		s.number()
+		s.numberVertices()
 	}
 }
 
 // reduceCrossings sorts the layers up and down by the middle of their neighbours and keeps the best order found.
-func (s *sketch) reduceCrossings() {
-	best, fewest := s.copyOrder(), s.crossings()
+func (s *layoutState) reduceCrossings() {
+	best, fewest := s.copyOrder(), s.countCrossings()
 	for i := 0; i < sweeps && fewest > 0; i++ {
 		down, mirror := i%2 == 0, i%4 >= 2
 		for j := 1; j < len(s.layers); j++ {
@@ -81,15 +81,15 @@ func (s *sketch) reduceCrossings() {
 			s.sortLayer(l, down, mirror)
 		}
 		s.swapNeighbours()
-		if n := s.crossings(); n < fewest {
+		if n := s.countCrossings(); n < fewest {
 			best, fewest = s.copyOrder(), n
 		}
 	}
 	s.layers = best
-	s.number()
+	s.numberVertices()
 }
 
-func (s *sketch) copyOrder() [][]int {
+func (s *layoutState) copyOrder() [][]int {
 	c := make([][]int, len(s.layers))
 	for i, l := range s.layers {
 		c[i] = slices.Clone(l)
@@ -98,12 +98,12 @@ func (s *sketch) copyOrder() [][]int {
 }
 
 // upKey and downKey say where a segment ends in the order of its upper and of its lower layer.
-func (s *sketch) upKey(g int) int   { return 4*s.vs[s.segs[g].up].pos + s.segs[g].upPort }
-func (s *sketch) downKey(g int) int { return 4*s.vs[s.segs[g].down].pos + s.segs[g].downPort }
+func (s *layoutState) upKey(g int) int   { return 4*s.vs[s.segs[g].up].pos + s.segs[g].upPort }
+func (s *layoutState) downKey(g int) int { return 4*s.vs[s.segs[g].down].pos + s.segs[g].downPort }
 
 // sortLayer sorts the vertices of a layer that have neighbours in the layer before; the others keep their places.
 // With mirror, equal vertices change their order, which leads out of a dead end.
-func (s *sketch) sortLayer(l int, down, mirror bool) {
+func (s *layoutState) sortLayer(l int, down, mirror bool) {
 	type item struct {
 		v      int
 		middle float64
@@ -143,7 +143,7 @@ func (s *sketch) sortLayer(l int, down, mirror bool) {
 }
 
 // swapNeighbours exchanges neighbours as long as that removes crossings.
-func (s *sketch) swapNeighbours() {
+func (s *layoutState) swapNeighbours() {
 	for range 8 {
 		better := false
 		for _, layer := range s.layers {
@@ -163,7 +163,7 @@ func (s *sketch) swapNeighbours() {
 }
 
 // crossingsOf counts the crossings between the segments of two neighbours if a stood left of b.
-func (s *sketch) crossingsOf(a, b int) int {
+func (s *layoutState) crossingsOf(a, b int) int {
 	n := 0
 	for _, i := range s.ups[a] {
 		for _, j := range s.ups[b] {
@@ -182,8 +182,8 @@ func (s *sketch) crossingsOf(a, b int) int {
 	return n
 }
 
-// crossings counts all crossings in the present order.
-func (s *sketch) crossings() int {
+// countCrossings counts all crossings in the present order.
+func (s *layoutState) countCrossings() int {
 	n := 0
 	var keys [][2]int
 	for _, layer := range s.layers {
@@ -193,13 +193,13 @@ func (s *sketch) crossings() int {
 				keys = append(keys, [2]int{s.upKey(g), s.downKey(g)})
 			}
 		}
-		n += inversions(keys)
+		n += countInversions(keys)
 	}
 	return n
 }
 
-// inversions counts the pairs of segments that cross: left of the other at one end, right of it at the other.
-func inversions(keys [][2]int) int {
+// countInversions counts the pairs of segments that cross: left of the other at one end, right of it at the other.
+func countInversions(keys [][2]int) int {
 	slices.SortFunc(keys, func(a, b [2]int) int {
 		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]))
 	})
@@ -223,7 +223,7 @@ func inversions(keys [][2]int) int {
 
 // chooseSides decides for every edge that runs upwards at which side of its nodes it has fewer other edges to cross.
 // It reports whether there is such an edge.
-func (s *sketch) chooseSides() bool {
+func (s *layoutState) chooseSides() bool {
 	found := false
 	for e, chain := range s.chains {
 		if !s.reversed[e] {

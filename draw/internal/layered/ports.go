@@ -14,7 +14,7 @@ type ports struct {
 }
 
 // findPorts spreads the edges along the sides of their nodes, in the order in which they continue.
-func (s *sketch) findPorts() ports {
+func (s *layoutState) findPorts() ports {
 	p := ports{make([]int, len(s.g.Edges)), make([]int, len(s.g.Edges))}
 	n := len(s.g.Nodes)
 	tops, bottoms := make([][]int, n), make([][]int, n)
@@ -23,7 +23,7 @@ func (s *sketch) findPorts() ports {
 		if len(chain) == 0 {
 			continue
 		}
-		u, v := s.ends(e)
+		u, v := s.edgeNodes(e)
 		if !s.reversed[e] {
 			bottoms[u] = append(bottoms[u], e)
 			tops[v] = append(tops[v], e)
@@ -37,17 +37,17 @@ func (s *sketch) findPorts() ports {
 		}
 	}
 	for i := range s.g.Nodes {
-		s.spread(i, bottoms[i], p.upper, func(e int) int { return s.chains[e][1] })
-		s.spread(i, tops[i], p.lower, func(e int) int { return s.chains[e][len(s.chains[e])-2] })
+		s.spreadPorts(i, bottoms[i], p.upper, func(e int) int { return s.chains[e][1] })
+		s.spreadPorts(i, tops[i], p.lower, func(e int) int { return s.chains[e][len(s.chains[e])-2] })
 		s.spreadSide(i, sides[i][-1], p)
 		s.spreadSide(i, sides[i][1], p)
 	}
 	return p
 }
 
-// spread gives each edge at the top or bottom of a node its x: straight towards where the edge continues, not further
+// spreadPorts gives each edge at the top or bottom of a node its x: straight towards where the edge continues, not further
 // from the middle than the edges need, and apart from its neighbours.
-func (s *sketch) spread(node int, edges []int, at []int, next func(e int) int) {
+func (s *layoutState) spreadPorts(node int, edges []int, at []int, next func(e int) int) {
 	k := len(edges)
 	if k == 0 {
 		return
@@ -61,26 +61,26 @@ func (s *sketch) spread(node int, edges []int, at []int, next func(e int) int) {
 		step = min(portGap, 2*half/(k-1))
 		reach = min(step*(k-1), half)
 	}
-	wants := make([]want, k)
+	wants := make([]targetPosition, k)
 	for i, e := range edges {
 		to := s.vs[next(e)].x
 		from, upTo := max(x-reach, x-half+i*step), min(x+reach, x+half-(k-1-i)*step)
-		wants[i] = want{at: min(max(to, from), upTo), weight: 1}
+		wants[i] = targetPosition{at: min(max(to, from), upTo), weight: 1}
 		if wants[i].at == to {
 			wants[i].weight = 100 // would run straight
 		}
 	}
-	for i, w := range apart(wants, step) {
+	for i, w := range separatePositions(wants, step) {
 		at[edges[i]] = w
 	}
 }
 
-// want is the preferred position of something, and its weight.
-type want struct{ at, weight int }
+// targetPosition is the preferred position of something, and its weight.
+type targetPosition struct{ at, weight int }
 
-// apart moves the sorted wants as little as possible (in the mean of the squares) so that neighbours are at least
+// separatePositions moves the sorted wants as little as possible (in the mean of the squares) so that neighbours are at least
 // step apart: without the steps this is a monotone regression, done by pooling neighbours that are out of order.
-func apart(wants []want, step int) []int {
+func separatePositions(wants []targetPosition, step int) []int {
 	type pool struct{ sum, weight, n int }
 	var pools []pool
 	for i, w := range wants {
@@ -113,7 +113,7 @@ func floorDiv(a, b int) int {
 
 // spreadSide gives each edge at the left or right side of a node its y. Those that lead up stand above those that
 // lead down, and of each kind the one with the nearest bend stands outermost, so that bends do not cross.
-func (s *sketch) spreadSide(node int, edges []int, p ports) {
+func (s *layoutState) spreadSide(node int, edges []int, p ports) {
 	if len(edges) == 0 {
 		return
 	}
@@ -124,7 +124,7 @@ func (s *sketch) spreadSide(node int, edges []int, p ports) {
 	}
 	var ends []end
 	for _, e := range edges {
-		u, _ := s.ends(e)
+		u, _ := s.edgeNodes(e)
 		chain := s.chains[e]
 		bend, leads := chain[len(chain)-2], -1
 		if u == node {
@@ -139,7 +139,7 @@ func (s *sketch) spreadSide(node int, edges []int, p ports) {
 		}
 		return -a.leads * (a.far - b.far)
 	})
-	box := s.box(node)
+	box := s.nodeRect(node)
 	step := min(12, max(0, box.H-12)/len(ends))
 	y := box.Y + box.H/2 - step*(len(ends)-1)/2
 	for _, d := range ends {

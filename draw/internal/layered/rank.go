@@ -4,7 +4,7 @@ import "fmt"
 
 // breakCycles finds the edges that close a cycle: those that lead back to a node of the path on which a depth-first
 // walk has come. Nodes and edges are walked in the given order, so that what is declared first flows downwards.
-func (s *sketch) breakCycles() {
+func (s *layoutState) breakCycles() {
 	const (
 		fresh = iota
 		open
@@ -46,21 +46,21 @@ func (s *sketch) breakCycles() {
 
 // assignLayers gives every node the first layer below all its predecessors, then moves nodes between their
 // neighbours where that makes the edges shorter.
-func (s *sketch) assignLayers() {
+func (s *layoutState) assignLayers() {
 	n := len(s.g.Nodes)
 	in, out := make([][]int, n), make([][]int, n)
 	for e := range s.g.Edges {
 		if !s.isLoop(e) {
-			u, v := s.ends(e)
+			u, v := s.edgeNodes(e)
 			out[u] = append(out[u], e)
 			in[v] = append(in[v], e)
 		}
 	}
 	s.layerOf = make([]int, n)
-	order := s.topological(in, out)
+	order := s.topologicalOrder(in, out)
 	for _, v := range order {
 		for _, e := range in[v] {
-			u, _ := s.ends(e)
+			u, _ := s.edgeNodes(e)
 			s.layerOf[v] = max(s.layerOf[v], s.layerOf[u]+1)
 		}
 	}
@@ -68,17 +68,17 @@ func (s *sketch) assignLayers() {
 		moved := false
 		for i := range order {
 			v := order[len(order)-1-i]
-			moved = s.settle(v, in[v], out[v]) || moved
+			moved = s.balanceNode(v, in[v], out[v]) || moved
 		}
 		if !moved {
 			break
 		}
 	}
-	s.compress()
+	s.removeEmptyLayers()
 }
 
-// topological returns the nodes so that every edge leads forward.
-func (s *sketch) topological(in, out [][]int) []int {
+// topologicalOrder returns the nodes so that every edge leads forward.
+func (s *layoutState) topologicalOrder(in, out [][]int) []int {
 	waits := make([]int, len(in))
 	var order []int
 	for v := range in {
@@ -88,7 +88,7 @@ func (s *sketch) topological(in, out [][]int) []int {
 	}
 	for i := 0; i < len(order); i++ {
 		for _, e := range out[order[i]] {
-			_, w := s.ends(e)
+			_, w := s.edgeNodes(e)
 			if waits[w]--; waits[w] == 0 {
 				order = append(order, w)
 			}
@@ -97,19 +97,19 @@ func (s *sketch) topological(in, out [][]int) []int {
 	return order
 }
 
-// settle moves one node as near to the heavier of its two sides as its neighbours allow.
-func (s *sketch) settle(v int, in, out []int) bool {
+// balanceNode moves one node as near to the heavier of its two sides as its neighbours allow.
+func (s *layoutState) balanceNode(v int, in, out []int) bool {
 	pull, lo, hi := 0, 0, s.layerOf[v]
 	for i, e := range out {
-		_, w := s.ends(e)
-		pull += s.weight(e)
+		_, w := s.edgeNodes(e)
+		pull += s.edgeWeight(e)
 		if i == 0 || s.layerOf[w]-1 < hi {
 			hi = s.layerOf[w] - 1
 		}
 	}
 	for _, e := range in {
-		u, _ := s.ends(e)
-		pull -= s.weight(e)
+		u, _ := s.edgeNodes(e)
+		pull -= s.edgeWeight(e)
 		lo = max(lo, s.layerOf[u]+1)
 	}
 	to := s.layerOf[v]
@@ -124,8 +124,8 @@ func (s *sketch) settle(v int, in, out []int) bool {
 	return moved
 }
 
-// compress removes layers without nodes.
-func (s *sketch) compress() {
+// removeEmptyLayers removes layers without nodes.
+func (s *layoutState) removeEmptyLayers() {
 	last := 0
 	for _, l := range s.layerOf {
 		last = max(last, l)
@@ -147,18 +147,18 @@ func (s *sketch) compress() {
 
 // cutEdges opens a layer for labels where one is needed and cuts every edge into pieces, one for each layer it
 // passes.
-func (s *sketch) cutEdges() error {
+func (s *layoutState) cutEdges() error {
 	s.openLabelLayers()
 	for i, n := range s.g.Nodes {
 		half := n.W / 2
-		s.add(vertex{node: i, edge: -1, left: half, right: half + s.loopRoom(i), height: n.H, layer: s.layerOf[i]})
+		s.addVertex(vertex{node: i, edge: -1, left: half, right: half + s.loopRoom(i), height: n.H, layer: s.layerOf[i]})
 	}
 	s.chains = make([][]int, len(s.g.Edges))
 	for e := range s.g.Edges {
 		if s.isLoop(e) {
 			continue
 		}
-		u, v := s.ends(e)
+		u, v := s.edgeNodes(e)
 		chain := []int{u}
 		at := s.labelLayer(e)
 		for l := s.layerOf[u] + 1; l < s.layerOf[v]; l++ {
@@ -167,7 +167,7 @@ func (s *sketch) cutEdges() error {
 				half := (s.g.Edges[e].LabelW + 1) / 2
 				piece.left, piece.right, piece.height, piece.label = half, half, s.g.Edges[e].LabelH, true
 			}
-			chain = append(chain, s.add(piece))
+			chain = append(chain, s.addVertex(piece))
 		}
 		if len(s.vs) > maxPieces {
 			return fmt.Errorf("layered: %d nodes and %d edges make more than %d pieces, too many to lay out",
@@ -180,7 +180,7 @@ func (s *sketch) cutEdges() error {
 
 // labelLayer returns the layer of the label of an edge, -1 without a label: next to the node from which the edge
 // comes.
-func (s *sketch) labelLayer(e int) int {
+func (s *layoutState) labelLayer(e int) int {
 	if s.g.Edges[e].LabelW <= 0 {
 		return -1
 	}
@@ -193,11 +193,11 @@ func (s *sketch) labelLayer(e int) int {
 
 // openLabelLayers inserts a layer below every layer of nodes from which a label hangs, or between whose nodes an edge
 // needs a bend to be distinguished from another.
-func (s *sketch) openLabelLayers() {
+func (s *layoutState) openLabelLayers() {
 	type pair struct{ u, v int }
 	count := make(map[pair]int)
 	for e := range s.g.Edges {
-		u, v := s.ends(e)
+		u, v := s.edgeNodes(e)
 		count[pair{u, v}]++
 	}
 	open := make([]bool, len(s.isLabel))
@@ -205,7 +205,7 @@ func (s *sketch) openLabelLayers() {
 		if s.isLoop(e) {
 			continue
 		}
-		u, v := s.ends(e)
+		u, v := s.edgeNodes(e)
 		short := s.layerOf[v] == s.layerOf[u]+1
 		switch {
 		case edge.LabelW > 0 && s.reversed[e]:

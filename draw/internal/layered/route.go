@@ -3,10 +3,10 @@ package layered
 // bendRadius is the radius of the bend of an edge into the side of a node.
 const bendRadius = 16
 
-// route draws the way of an edge through its pieces. Within a layer it runs straight down, between two layers it
+// routeEdge draws the way of an edge through its pieces. Within a layer it runs straight down, between two layers it
 // swings from one x to the next and never leaves the space between them: so it meets no node and no foreign label.
 // Only where it passes labels without having one, it may take another way, given by eased.
-func (s *sketch) route(e int, at ports, eased [][]Point) Route {
+func (s *layoutState) routeEdge(e int, at ports, eased [][]Point) Route {
 	chain := s.chains[e]
 	first, last := s.vs[chain[0]], s.vs[chain[len(chain)-1]]
 	inside := chain[1 : len(chain)-1]
@@ -18,7 +18,7 @@ func (s *sketch) route(e int, at ports, eased [][]Point) Route {
 		end = []Point{{up.X, min(up.Y, s.top[last.layer])}, up}
 		inside = inside[1 : len(inside)-1]
 	} else {
-		upper, lower := s.box(first.node), s.box(last.node)
+		upper, lower := s.nodeRect(first.node), s.nodeRect(last.node)
 		line = appendNew(line, Point{at.upper[e], upper.Y + upper.H}, Point{at.upper[e], s.bottom[first.layer]})
 		end = []Point{{at.lower[e], s.top[last.layer]}, {at.lower[e], lower.Y}}
 	}
@@ -26,22 +26,22 @@ func (s *sketch) route(e int, at ports, eased [][]Point) Route {
 		if s.isLoose(v) {
 			line = appendNew(line, eased[v]...)
 		} else {
-			line = appendNew(line, s.upright(v)...)
+			line = appendNew(line, s.verticalPath(v)...)
 		}
 		if s.vs[v].label {
 			r.Label = Point{s.vs[v].x, (s.top[s.vs[v].layer] + s.bottom[s.vs[v].layer]) / 2}
 		}
 	}
-	r.Path = smooth(appendNew(line, end...))
+	r.Path = smoothLine(appendNew(line, end...))
 	if s.reversed[e] {
 		r.Path = s.withBendCurves(e, at, r.Path)
-		reverse(r.Path)
+		reversePath(r.Path)
 	}
 	return r
 }
 
-// upright is the straight way of a piece through its layer.
-func (s *sketch) upright(v int) []Point {
+// verticalPath is the straight way of a piece through its layer.
+func (s *layoutState) verticalPath(v int) []Point {
 	x, l := s.vs[v].x, s.vs[v].layer
 	return []Point{{x, s.top[l]}, {x, s.bottom[l]}}
 }
@@ -56,50 +56,50 @@ func appendNew(line []Point, points ...Point) []Point {
 }
 
 // bendPoints returns where an upward edge is vertical again next to its upper and its lower node.
-func (s *sketch) bendPoints(e int, at ports) (down, up Point) {
+func (s *layoutState) bendPoints(e int, at ports) (down, up Point) {
 	if !s.reversed[e] {
 		return
 	}
 	chain := s.chains[e]
 	a, b := s.vs[chain[1]], s.vs[chain[len(chain)-2]]
-	ra := s.radius(chain[0], a.x)
-	rb := s.radius(chain[len(chain)-1], b.x)
+	ra := s.sideBendRadius(chain[0], a.x)
+	rb := s.sideBendRadius(chain[len(chain)-1], b.x)
 	return Point{a.x, at.upper[e] + ra}, Point{b.x, at.lower[e] - rb}
 }
 
-// radius returns the radius of the bend from the side of a node to x.
-func (s *sketch) radius(node, x int) int {
+// sideBendRadius returns the radius of the bend from the side of a node to x.
+func (s *layoutState) sideBendRadius(node, x int) int {
 	far := s.vs[node].x - x
 	return max(0, min(bendRadius, max(far, -far)-s.g.Nodes[s.vs[node].node].W/2))
 }
 
 // withBendCurves adds, at both ends of the path of an upward edge, the curve into the side of the node.
-func (s *sketch) withBendCurves(e int, at ports, path []Point) []Point {
-	u, v := s.ends(e)
+func (s *layoutState) withBendCurves(e int, at ports, path []Point) []Point {
+	u, v := s.edgeNodes(e)
 	start := Point{s.sideOf(u, s.side[e]), at.upper[e]}
 	end := Point{s.sideOf(v, s.side[e]), at.lower[e]}
 	first, last := path[0], path[len(path)-1]
-	out := append([]Point{start}, bend(start, first, s.side[e])...)
+	out := append([]Point{start}, curveFromSide(start, first, s.side[e])...)
 	out = append(out, path[1:]...)
-	back := append([]Point{end}, bend(end, last, s.side[e])...)
-	reverse(back)
+	back := append([]Point{end}, curveFromSide(end, last, s.side[e])...)
+	reversePath(back)
 	return append(out, back[1:]...)
 }
 
-// bend leads from the side of a node to a vertical line: level first, then a quarter of a circle.
-func bend(from, to Point, side int) []Point {
+// curveFromSide leads from the side of a node to a vertical line: level first, then a quarter of a circle.
+func curveFromSide(from, to Point, side int) []Point {
 	r := from.Y - to.Y
 	r = max(r, -r)
 	turn := Point{to.X - side*r, from.Y}
 	if (turn.X-from.X)*side < 0 {
 		turn.X = from.X
 	}
-	path := line(from, turn)
-	return append(path, quarter(turn, Point{to.X, from.Y}, to)...)
+	path := straightCurve(from, turn)
+	return append(path, quarterCircle(turn, Point{to.X, from.Y}, to)...)
 }
 
-// quarter is the curve from a to b that is tangent to the lines a–c and c–b.
-func quarter(a, c, b Point) []Point {
+// quarterCircle is the curve from a to b that is tangent to the lines a–c and c–b.
+func quarterCircle(a, c, b Point) []Point {
 	const n, d = 55, 100 // the usual approximation of a quarter of a circle
 	return []Point{
 		{a.X + (c.X-a.X)*n/d, a.Y + (c.Y-a.Y)*n/d},
@@ -108,8 +108,8 @@ func quarter(a, c, b Point) []Point {
 	}
 }
 
-// line is a straight curve.
-func line(a, b Point) []Point {
+// straightCurve is a straight curve.
+func straightCurve(a, b Point) []Point {
 	return []Point{
 		{a.X + (b.X-a.X)/3, a.Y + (b.Y-a.Y)/3},
 		{b.X - (b.X-a.X)/3, b.Y - (b.Y-a.Y)/3},
@@ -117,13 +117,13 @@ func line(a, b Point) []Point {
 	}
 }
 
-func reverse(path []Point) {
+func reversePath(path []Point) {
 	for i, j := 0, len(path)-1; i < j; i, j = i+1, j-1 {
 		path[i], path[j] = path[j], path[i]
 	}
 }
 
 // sideOf is the x of the left (-1) or right (1) side of a node.
-func (s *sketch) sideOf(node, side int) int {
+func (s *layoutState) sideOf(node, side int) int {
 	return s.vs[node].x + side*s.g.Nodes[node].W/2
 }

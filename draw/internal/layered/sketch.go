@@ -19,8 +19,8 @@ type seg struct {
 	conflict         bool // crosses the straight part of a long edge: not to be drawn straight itself
 }
 
-// sketch is the layout while it is computed.
-type sketch struct {
+// layoutState is the layout while it is computed.
+type layoutState struct {
 	g        Graph
 	reversed []bool // by edge: runs upwards
 	loops    [][]int
@@ -37,15 +37,15 @@ type sketch struct {
 	bottom   []int   // by layer
 }
 
-func newSketch(g Graph) *sketch {
-	s := &sketch{
+func newLayoutState(g Graph) *layoutState {
+	s := &layoutState{
 		g:        Graph{Nodes: make([]Node, len(g.Nodes)), Edges: g.Edges},
 		reversed: make([]bool, len(g.Edges)),
 		loops:    make([][]int, len(g.Nodes)),
 		side:     make([]int, len(g.Edges)),
 	}
 	for i, n := range g.Nodes {
-		n.W, n.H = even(n.W), even(n.H)
+		n.W, n.H = roundUpToEven(n.W), roundUpToEven(n.H)
 		n.Flat = min(n.Flat, n.W)
 		s.g.Nodes[i] = n
 	}
@@ -57,10 +57,10 @@ func newSketch(g Graph) *sketch {
 	return s
 }
 
-func even(n int) int { return n + n&1 }
+func roundUpToEven(n int) int { return n + n&1 }
 
-// ends returns the upper and the lower node of an edge.
-func (s *sketch) ends(edge int) (upper, lower int) {
+// edgeNodes returns the upper and the lower node of an edge.
+func (s *layoutState) edgeNodes(edge int) (upper, lower int) {
 	e := s.g.Edges[edge]
 	if s.reversed[edge] {
 		return e.To, e.From
@@ -68,22 +68,22 @@ func (s *sketch) ends(edge int) (upper, lower int) {
 	return e.From, e.To
 }
 
-func (s *sketch) isLoop(edge int) bool { return s.g.Edges[edge].From == s.g.Edges[edge].To }
+func (s *layoutState) isLoop(edge int) bool { return s.g.Edges[edge].From == s.g.Edges[edge].To }
 
-func (s *sketch) weight(edge int) int { return max(1, s.g.Edges[edge].Weight) }
+func (s *layoutState) edgeWeight(edge int) int { return max(1, s.g.Edges[edge].Weight) }
 
-// add puts a vertex at the end of its layer.
-func (s *sketch) add(v vertex) int {
+// addVertex puts a vertex at the end of its layer.
+func (s *layoutState) addVertex(v vertex) int {
 	id := len(s.vs)
 	s.vs = append(s.vs, v)
 	return id
 }
 
 // isPiece reports whether a vertex is a piece of an edge.
-func (s *sketch) isPiece(v int) bool { return s.vs[v].node < 0 }
+func (s *layoutState) isPiece(v int) bool { return s.vs[v].node < 0 }
 
-// link builds the segments from the chains.
-func (s *sketch) link() {
+// buildSegments builds the segments from the chains.
+func (s *layoutState) buildSegments() {
 	s.segs = s.segs[:0]
 	s.ups = make([][]int, len(s.vs))
 	s.downs = make([][]int, len(s.vs))
@@ -106,8 +106,8 @@ func (s *sketch) link() {
 	}
 }
 
-// number stores every vertex's place in its layer.
-func (s *sketch) number() {
+// numberVertices stores every vertex's place in its layer.
+func (s *layoutState) numberVertices() {
 	for _, layer := range s.layers {
 		for i, v := range layer {
 			s.vs[v].pos = i

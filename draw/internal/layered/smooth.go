@@ -2,10 +2,10 @@ package layered
 
 import "math"
 
-// smooth turns a line that leads downwards into curves that are vertical at both ends. Between two points the curve
+// smoothLine turns a line that leads downwards into curves that are vertical at both ends. Between two points the curve
 // never leaves their x and y: it is the monotone interpolation of Fritsch and Carlson, with x as a function of y.
-func smooth(line []Point) []Point {
-	line = straighten(line)
+func smoothLine(line []Point) []Point {
+	line = dropVerticalMidpoints(line)
 	if len(line) == 0 {
 		return nil
 	}
@@ -16,13 +16,13 @@ func smooth(line []Point) []Point {
 	path := []Point{line[0]}
 	for i := 1; i < len(line); i++ {
 		a, b := line[i-1], line[i]
-		path = append(path, handle(a, b.Y-a.Y, slope[i-1]), handle(b, a.Y-b.Y, slope[i]), b)
+		path = append(path, controlPoint(a, b.Y-a.Y, slope[i-1]), controlPoint(b, a.Y-b.Y, slope[i]), b)
 	}
 	return path
 }
 
-// straighten removes points in the middle of a vertical stretch.
-func straighten(line []Point) []Point {
+// dropVerticalMidpoints removes points in the middle of a vertical stretch.
+func dropVerticalMidpoints(line []Point) []Point {
 	var out []Point
 	for i, p := range line {
 		if i > 0 && i < len(line)-1 && line[i-1].X == p.X && line[i+1].X == p.X {
@@ -43,9 +43,9 @@ func middleSlope(a, b, c Point) float64 {
 	return 2 / (1/s1 + 1/s2)
 }
 
-// handle is the control point of a curve at p for a piece of height dy. A vertical end gets a long handle, which
+// controlPoint is the control point of a curve at p for a piece of height dy. A vertical end gets a long handle, which
 // makes a rounder swing.
-func handle(p Point, dy int, slope float64) Point {
+func controlPoint(p Point, dy int, slope float64) Point {
 	if slope == 0 {
 		return Point{p.X, p.Y + dy/2}
 	}
@@ -61,16 +61,16 @@ func xAt(path []Point, y int) float64 {
 	a, b, c, d := path[i], path[i+1], path[i+2], path[i+3]
 	lo, hi := 0.0, 1.0
 	for range 24 { // find the parameter at which the curve has fallen to y
-		if t := (lo + hi) / 2; bezier(a.Y, b.Y, c.Y, d.Y, t) < float64(y) {
+		if t := (lo + hi) / 2; evalBezier(a.Y, b.Y, c.Y, d.Y, t) < float64(y) {
 			lo = t
 		} else {
 			hi = t
 		}
 	}
-	return bezier(a.X, b.X, c.X, d.X, lo)
+	return evalBezier(a.X, b.X, c.X, d.X, lo)
 }
 
-func bezier(a, b, c, d int, t float64) float64 {
+func evalBezier(a, b, c, d int, t float64) float64 {
 	u := 1 - t
 	return float64(float64(a)*u*u*u) + float64(3*float64(b)*u*u*t) + float64(3*float64(c)*u*t*t) + float64(float64(d)*t*t*t)
 }

@@ -113,7 +113,7 @@ func run(ctx context.Context) error {
 		switch b := ev.Body.(type) {
 		case graph.StepCommitted:
 			fmt.Printf("step of %s%s\n", ev.Path, strings.Join(b.Nodes, ", "))
-		case graph.Asked:
+		case graph.QuestionAsked:
 			fmt.Printf("%s%s asks: %s %q\n", ev.Path, b.Question.Node, b.Question.Prompt, b.Question.Options)
 		case graph.RunEnded:
 			fmt.Println("the run is", b.Result.Status)

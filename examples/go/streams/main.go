@@ -58,7 +58,7 @@ func (l *listener) hear(ev graph.Event) {
 	switch b := ev.Body.(type) {
 	case graph.RunStarted:
 		fmt.Println("graph", b.Graph)
-	case graph.Emitted:
+	case graph.ValueEmitted:
 		word := fmt.Sprint(b.Value)
 		l.words[ev.Node] = append(l.words[ev.Node], word)
 		if l.live {

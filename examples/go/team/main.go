@@ -38,7 +38,7 @@ func forecast() (tool.Tool, error) {
 	type question struct {
 		Day string `json:"day"`
 	}
-	t, err := shape.Tool("forecast", "The weather of a day.", func(context.Context, question) (map[string]string, error) {
+	t, err := shape.NewTool("forecast", "The weather of a day.", func(context.Context, question) (map[string]string, error) {
 		return map[string]string{"morning": "sun", "evening": "rain"}, nil
 	})
 	t.Effect = tool.ReadOnly
@@ -77,7 +77,7 @@ func outing() (*graph.Graph, error) {
 // tell prints the events that come in the same order every time.
 func tell(ev graph.Event) {
 	switch b := ev.Body.(type) {
-	case graph.Emitted:
+	case graph.ValueEmitted:
 		if v, ok := b.Value.(team.AgentStarted); ok && v.Resumed {
 			fmt.Println(v.ID, "continues")
 		} else if ok {

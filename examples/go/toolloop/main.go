@@ -36,7 +36,7 @@ func tools() ([]tool.Tool, error) {
 	type article struct {
 		Article string `json:"article"`
 	}
-	count, err := shape.Tool("count", "How many of an article are in stock.", func(_ context.Context, in article) (map[string]int, error) {
+	count, err := shape.NewTool("count", "How many of an article are in stock.", func(_ context.Context, in article) (map[string]int, error) {
 		return map[string]int{in.Article: len(in.Article)}, nil
 	})
 	if err != nil {
@@ -48,7 +48,7 @@ func tools() ([]tool.Tool, error) {
 		Article string `json:"article"`
 		N       int    `json:"n" jsonschema:"how many"`
 	}
-	order, err := shape.Tool("order", "Order articles.", func(_ context.Context, in quantity) (string, error) {
+	order, err := shape.NewTool("order", "Order articles.", func(_ context.Context, in quantity) (string, error) {
 		fmt.Printf("  ordering %d %s\n", in.N, in.Article) // a real tool would send the shop graph.EffectKey of its context
 		return "ordered", nil
 	})
@@ -73,17 +73,17 @@ func (clerk) Always(context.Context, []string) error { return nil }
 // tell prints what happens.
 func tell(ev graph.Event) {
 	switch b := ev.Body.(type) {
-	case graph.Emitted:
+	case graph.ValueEmitted:
 		switch v := b.Value.(type) {
 		case agent.TextDelta:
 			fmt.Print(v.Text)
-		case agent.Replied:
+		case agent.ReplyDone:
 			fmt.Println()
 			for _, c := range v.Message.ToolCalls() {
 				fmt.Printf("  calls %s %s\n", c.Name, c.Args)
 			}
 		}
-	case graph.Asked:
+	case graph.QuestionAsked:
 		fmt.Printf("%s %q\nContinue with one of these as the argument.\n", b.Question.Prompt, b.Question.Options)
 	case graph.RunEnded:
 		fmt.Println("the run is", b.Result.Status)

@@ -49,10 +49,10 @@ func (c *Client) NewAssembly(origin string, emit func(llm.Delta) error) *Assembl
 	return &Assembly{client: c, origin: origin, emit: emit, slots: map[int]*block{}}
 }
 
-// grow adds n to the size of the reply and fails if the limit is exceeded.
-func (a *Assembly) grow(n int) error {
+// addSize adds n to the size of the reply and fails if the limit is exceeded.
+func (a *Assembly) addSize(n int) error {
 	if a.size += n; a.client.largest > 0 && a.size > a.client.largest {
-		return a.client.limit(fmt.Sprintf("the reply is larger than %s", formatBytes(a.client.largest)), "max_reply")
+		return a.client.limitError(fmt.Sprintf("the reply is larger than %s", formatBytes(a.client.largest)), "max_reply")
 	}
 	return nil
 }
@@ -64,43 +64,43 @@ func formatBytes(n int) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// open makes b the block of slot n.
-func (a *Assembly) open(n int, b *block) (*block, error) {
+// openBlock makes b the block of slot n.
+func (a *Assembly) openBlock(n int, b *block) (*block, error) {
 	a.slots[n] = b
 	a.blocks = append(a.blocks, b)
-	return b, a.grow(blockSize)
+	return b, a.addSize(blockSize)
 }
 
-// write appends text to the block of slot n. If that is not of kind k, it opens
+// writeText appends text to the block of slot n. If that is not of kind k, it opens
 // a new one.
-func (a *Assembly) write(n int, k kind, text string) (err error) {
+func (a *Assembly) writeText(n int, k kind, text string) (err error) {
 	b := a.slots[n]
 	if b == nil || b.kind != k {
-		if b, err = a.open(n, &block{kind: k}); err != nil {
+		if b, err = a.openBlock(n, &block{kind: k}); err != nil {
 			return err
 		}
 	}
 	b.text.WriteString(text)
-	return a.grow(len(text))
+	return a.addSize(len(text))
 }
 
-// Text appends to the text of slot n.
-func (a *Assembly) Text(n int, text string) error {
+// AddText appends to the text of slot n.
+func (a *Assembly) AddText(n int, text string) error {
 	if text == "" {
 		return nil
 	}
-	if err := a.write(n, textBlock, text); err != nil {
+	if err := a.writeText(n, textBlock, text); err != nil {
 		return err
 	}
 	return a.emit(llm.Delta{Text: text})
 }
 
-// Reasoning appends to the reasoning of slot n.
-func (a *Assembly) Reasoning(n int, text string) error {
+// AddReasoning appends to the reasoning of slot n.
+func (a *Assembly) AddReasoning(n int, text string) error {
 	if text == "" {
 		return nil
 	}
-	if err := a.write(n, reasoningBlock, text); err != nil {
+	if err := a.writeText(n, reasoningBlock, text); err != nil {
 		return err
 	}
 	return a.emit(llm.Delta{Reasoning: text})
@@ -114,22 +114,22 @@ func (a *Assembly) Seal(n int, seal string) (err error) {
 	}
 	b := a.slots[n]
 	if b == nil || b.kind == textBlock {
-		if b, err = a.open(n, &block{kind: reasoningBlock}); err != nil {
+		if b, err = a.openBlock(n, &block{kind: reasoningBlock}); err != nil {
 			return err
 		}
 	}
 	b.seal.WriteString(seal)
-	return a.grow(len(seal))
+	return a.addSize(len(seal))
 }
 
-// Call appends a fragment to the tool call of slot n. A fragment with a name
+// AddCall appends a fragment to the tool call of slot n. A fragment with a name
 // and a different id than the slot opens a new call there: servers without
 // indexes send every call under the same one.
-func (a *Assembly) Call(n int, id, name, args string) (err error) {
+func (a *Assembly) AddCall(n int, id, name, args string) (err error) {
 	b := a.slots[n]
 	opens := b == nil || b.kind != callBlock || (id != "" && name != "" && b.id != "" && id != b.id)
 	if opens {
-		if b, err = a.open(n, &block{kind: callBlock, index: a.calls}); err != nil {
+		if b, err = a.openBlock(n, &block{kind: callBlock, index: a.calls}); err != nil {
 			return err
 		}
 		a.calls++
@@ -145,16 +145,16 @@ func (a *Assembly) Call(n int, id, name, args string) (err error) {
 	if d == (llm.ToolCallDelta{Index: b.index}) && !opens {
 		return nil
 	}
-	if err := a.grow(len(d.ID) + len(d.Name) + len(args)); err != nil {
+	if err := a.addSize(len(d.ID) + len(d.Name) + len(args)); err != nil {
 		return err
 	}
 	return a.emit(llm.Delta{ToolCall: &d})
 }
 
-// Part adds a complete part of size bytes.
-func (a *Assembly) Part(p llm.Part, size int) error {
+// AddPart adds a complete part of size bytes.
+func (a *Assembly) AddPart(p llm.Part, size int) error {
 	a.blocks = append(a.blocks, &block{kind: partBlock, part: p})
-	return a.grow(blockSize + size)
+	return a.addSize(blockSize + size)
 }
 
 // unnamedCall is the name of a call without a name. No tool has this name, so

@@ -32,7 +32,7 @@ func (b *body) Read(p []byte) (int, error) {
 	n, err := b.rc.Read(p)
 	b.timer.Stop()
 	if err != nil && err != io.EOF {
-		err = b.client.broken(b.ctx, err)
+		err = b.client.brokenStreamError(b.ctx, err)
 	}
 	return n, err
 }
@@ -49,7 +49,7 @@ func (b *body) Close() error {
 // otherwise the failure that it describes.
 func (c *Client) expectEvents(resp *http.Response) error {
 	if resp.StatusCode >= 300 || resp.StatusCode < 200 {
-		return c.refusal(resp)
+		return c.responseError(resp)
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if kind == "text/event-stream" {

@@ -81,11 +81,11 @@ func New(c Config) (*Client, error) {
 	}
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || (base.Scheme != "https" && base.Scheme != "http") {
-		return nil, fmt.Errorf("%s: base URL %q: it must be an address like %s", c.Name, redact.URL(address), c.Default)
+		return nil, fmt.Errorf("%s: base URL %q: it must be an address like %s", c.Name, redact.RedactURL(address), c.Default)
 	}
 	own := &Client{
 		base: base, read: c.Read, total: c.StreamTimeout, largest: c.MaxReply, headers: c.Headers, keyName: c.KeyName, hasKey: c.Key != "",
-		secrets: secrets(c.Key, address, c.Headers),
+		secrets: newSecretSet(c.Key, address, c.Headers),
 	}
 	if own.read <= 0 {
 		own.read = readTimeout
@@ -110,8 +110,8 @@ func New(c Config) (*Client, error) {
 	return own, nil
 }
 
-// Base returns the base URL.
-func (c *Client) Base() *url.URL {
+// BaseURL returns the base URL.
+func (c *Client) BaseURL() *url.URL {
 	u := *c.base
 	return &u
 }
@@ -128,12 +128,12 @@ var sharedTransport = sync.OnceValue(func() http.RoundTripper {
 	return t
 })
 
-// secrets returns a redactor for what must not appear in any message: the key,
+// newSecretSet returns a redactor for what must not appear in any message: the key,
 // the passwords of the address, and the values of headers, with and without a
 // leading scheme.
-func secrets(key, address string, headers map[string]string) *redact.Set {
+func newSecretSet(key, address string, headers map[string]string) *redact.Set {
 	set := redact.New(key)
-	set.Add(redact.Passwords(address)...)
+	set.Add(redact.FindPasswords(address)...)
 	for _, v := range headers {
 		_, token, _ := strings.Cut(v, " ")
 		set.Add(v, token)
@@ -170,7 +170,7 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	resp, err := c.http.Do(timed)
 	timer.Stop()
 	if err != nil {
-		err = c.Failure(ctx, err)
+		err = c.ClassifyError(ctx, err)
 		end()
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func newClient(t testing.TB, c Config) *Client {
 
 func do(t testing.TB, c *Client) error {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.Base().String(), strings.NewReader("{}"))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, c.BaseURL().String(), strings.NewReader("{}"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestHTTP2(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer resp.Body.Close()
-			for ev, err := range client.Events(resp.Body) {
+			for ev, err := range client.ReadEvents(resp.Body) {
 				switch {
 				case err == nil && string(ev.Data) != "HTTP/2.0":
 					t.Errorf("the server speaks %s", ev.Data)
@@ -153,7 +153,7 @@ func TestHTTP2(t *testing.T) {
 
 // TestFailureOfOthers: what nobody knows is a fault of the server.
 func TestFailureOfOthers(t *testing.T) {
-	err := newClient(t, Config{}).Failure(t.Context(), errors.New("odd"))
+	err := newClient(t, Config{}).ClassifyError(t.Context(), errors.New("odd"))
 	if err == nil || err.Error() != "server error: api.example.org: odd" {
 		t.Errorf("error is %v", err)
 	}
@@ -177,7 +177,7 @@ func TestStopped(t *testing.T) {
 		{past, []error{context.DeadlineExceeded}, "model call stopped: context deadline exceeded"},
 		{caused, []error{context.Canceled, why}, "model call stopped: context canceled (enough)"},
 	} {
-		err := Stopped(c.ctx)
+		err := StopError(c.ctx)
 		if (err == nil) != (c.want == nil) {
 			t.Errorf("error is %v, want %v", err, c.want)
 			continue
@@ -214,7 +214,7 @@ func TestParse(t *testing.T) {
 		{`3`, "", "", 0},
 		{`oops`, "", "", 0},
 	} {
-		got, ok := parse([]byte(c.in))
+		got, ok := parseErrorDocument([]byte(c.in))
 		var codes []string
 		for _, code := range got.codes {
 			if code != "" {
@@ -247,7 +247,7 @@ func TestClassify(t *testing.T) {
 		{0, []string{"unknown"}, llm.Server},
 		{0, nil, llm.Server},
 	} {
-		if got := client.classify(told{codes: c.codes}, c.status); got.Class != c.want {
+		if got := client.buildError(providerError{codes: c.codes}, c.status); got.Class != c.want {
 			t.Errorf("%d %v is %q, want %q", c.status, c.codes, got.Class, c.want)
 		}
 	}
@@ -289,7 +289,7 @@ func TestClean(t *testing.T) {
 		strings.Repeat("é", 1001):      strings.Repeat("é", 1000) + "...",
 		"Incorrect key: s\u200becret.": "Incorrect key: s\u200becret.",
 	} {
-		if got := client.clean(in); got != want {
+		if got := client.cleanText(in); got != want {
 			t.Errorf("clean(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -338,7 +338,7 @@ func TestEvents(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var got []event
-			for ev, err := range newClient(t, Config{}).Events(strings.NewReader(c.in)) {
+			for ev, err := range newClient(t, Config{}).ReadEvents(strings.NewReader(c.in)) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -353,7 +353,7 @@ func TestEvents(t *testing.T) {
 
 func TestEventTooLong(t *testing.T) {
 	var got error
-	for _, err := range newClient(t, Config{}).Events(io.LimitReader(endless{}, maxEvent+100)) {
+	for _, err := range newClient(t, Config{}).ReadEvents(io.LimitReader(endless{}, maxEvent+100)) {
 		got = err
 	}
 	if got == nil || !strings.Contains(got.Error(), "too long") {

@@ -22,10 +22,10 @@ type Event struct {
 	Cut  bool   // the stream ended inside the event
 }
 
-// Events returns the server-sent events of r, without those that have no data.
+// ReadEvents returns the server-sent events of r, without those that have no data.
 // An event that is cut off by the end of the stream is returned too, with Cut
 // set, because some servers omit the last empty line.
-func (c *Client) Events(r io.Reader) iter.Seq2[Event, error] {
+func (c *Client) ReadEvents(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(make([]byte, 0, 16<<10), maxEvent)
@@ -57,7 +57,7 @@ func (c *Client) Events(r io.Reader) iter.Seq2[Event, error] {
 		}
 		switch err := lines.Err(); {
 		case errors.Is(err, bufio.ErrTooLong):
-			yield(Event{}, c.Malformed("an event of the stream is too long", err))
+			yield(Event{}, c.MalformedError("an event of the stream is too long", err))
 		case err != nil:
 			yield(Event{}, err)
 		case seen:
@@ -69,7 +69,7 @@ func (c *Client) Events(r io.Reader) iter.Seq2[Event, error] {
 // Decode reads the JSON of an event into v. If the event reports a failure,
 // Decode returns that failure.
 func (c *Client) Decode(ev Event, v any) error {
-	if err := c.Told(ev.Data); err != nil {
+	if err := c.EventError(ev.Data); err != nil {
 		return err
 	}
 	err := json.Unmarshal(ev.Data, v)
@@ -78,11 +78,11 @@ func (c *Client) Decode(ev Event, v any) error {
 	case err == nil:
 		return nil
 	case !errors.As(err, &syntax):
-		return c.Malformed("the stream contains an event of an unknown form", err)
+		return c.MalformedError("the stream contains an event of an unknown form", err)
 	case ev.Cut:
 		return c.EndedEarly()
 	}
-	return c.Malformed("the stream contains an event that is not JSON", err)
+	return c.MalformedError("the stream contains an event that is not JSON", err)
 }
 
 func syntaxError(data []byte) error {
@@ -102,7 +102,7 @@ func (c *Client) ParseArgs(name, text string, stop llm.StopReason) (json.RawMess
 		return json.RawMessage(text), nil
 	}
 	if stop == llm.StopLength {
-		return nil, c.Malformed("a token limit cut off the arguments of the tool call "+name, syntaxError([]byte(text)))
+		return nil, c.MalformedError("a token limit cut off the arguments of the tool call "+name, syntaxError([]byte(text)))
 	}
 	return json.Marshal(text)
 }

@@ -13,44 +13,44 @@ import (
 	"raddle.dev/llm"
 )
 
-// Failure converts the error of a call to the error for the caller. If ctx has
+// ClassifyError converts the error of a call to the error for the caller. If ctx has
 // ended for a reason of the caller's, that error has the error of ctx in its
 // chain; otherwise it is an *llm.Error. An *llm.Error in the chain of err is
 // returned itself.
-func (c *Client) Failure(ctx context.Context, err error) error {
-	if stopped := Stopped(ctx); stopped != nil {
+func (c *Client) ClassifyError(ctx context.Context, err error) error {
+	if stopped := StopError(ctx); stopped != nil {
 		return stopped
 	}
 	switch context.Cause(ctx) {
 	case errSilent:
-		return c.silent()
+		return c.timeoutError()
 	case errLong:
-		return c.limit(fmt.Sprintf("the reply was not complete after %v", c.total), "stream_timeout")
+		return c.limitError(fmt.Sprintf("the reply was not complete after %v", c.total), "stream_timeout")
 	}
 	var known *llm.Error
 	if errors.As(err, &known) {
 		return known
 	}
-	if e := c.network(err); e != nil {
+	if e := c.networkError(err); e != nil {
 		return e
 	}
-	return &llm.Error{Class: llm.Server, Host: c.base.Hostname(), Message: c.clean(err.Error()), Err: err}
+	return &llm.Error{Class: llm.Server, Host: c.base.Hostname(), Message: c.cleanText(err.Error()), Err: err}
 }
 
-// broken is Failure for an error in the middle of a body, where every error
+// brokenStreamError is Failure for an error in the middle of a body, where every error
 // that is not a timeout means that the connection broke.
-func (c *Client) broken(ctx context.Context, err error) error {
-	err = c.Failure(ctx, err)
+func (c *Client) brokenStreamError(ctx context.Context, err error) error {
+	err = c.ClassifyError(ctx, err)
 	var known *llm.Error
 	if !errors.As(err, &known) || known.Class == llm.Timeout || known.Class == llm.Limit {
 		return err
 	}
-	return c.reset("the connection broke in the middle of the reply", known.Err)
+	return c.resetError("the connection broke in the middle of the reply", known.Err)
 }
 
-// Stopped returns nil unless ctx has ended for a reason of the caller's. The
+// StopError returns nil unless ctx has ended for a reason of the caller's. The
 // error satisfies errors.Is with ctx.Err() and with the cause of ctx.
-func Stopped(ctx context.Context) error {
+func StopError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if deadline, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(deadline) {
 		// A dialer with the same deadline can report it before the context does.
@@ -75,52 +75,52 @@ func IsFailure(err error) bool {
 // EndedEarly returns the failure of a stream that ends without its terminal
 // marker.
 func (c *Client) EndedEarly() error {
-	return c.reset("stream ended early, before the reply was complete", io.ErrUnexpectedEOF)
+	return c.resetError("stream ended early, before the reply was complete", io.ErrUnexpectedEOF)
 }
 
-// Malformed returns the failure of a stream that violates the provider's
+// MalformedError returns the failure of a stream that violates the provider's
 // protocol.
-func (c *Client) Malformed(what string, err error) error {
+func (c *Client) MalformedError(what string, err error) error {
 	return &llm.Error{
 		Class: llm.Server, Host: c.base.Hostname(), Err: err,
-		Message: c.clean(fmt.Sprintf("%s: %v", what, err)),
+		Message: c.cleanText(fmt.Sprintf("%s: %v", what, err)),
 	}
 }
 
-// Refused returns the failure of a request that the provider answered with a
+// RefusedError returns the failure of a request that the provider answered with a
 // reason instead of a reply.
-func (c *Client) Refused(class llm.Class, code, why string) error {
-	return &llm.Error{Class: class, Code: code, Host: c.base.Hostname(), Message: c.clean(why)}
+func (c *Client) RefusedError(class llm.Class, code, why string) error {
+	return &llm.Error{Class: class, Code: code, Host: c.base.Hostname(), Message: c.cleanText(why)}
 }
 
-// Unsupported returns the failure of a request that the provider's API cannot
+// UnsupportedError returns the failure of a request that the provider's API cannot
 // represent.
-func (c *Client) Unsupported(what string) error {
+func (c *Client) UnsupportedError(what string) error {
 	return &llm.Error{Class: llm.BadRequest, Host: c.base.Hostname(), Message: what}
 }
 
-func (c *Client) silent() error {
+func (c *Client) timeoutError() error {
 	return &llm.Error{
 		Class: llm.Timeout, Host: c.base.Host,
 		Message: fmt.Sprintf("the server sent nothing for %v", c.read),
 	}
 }
 
-// limit returns the failure of a reply that exceeds a limit of the client.
+// limitError returns the failure of a reply that exceeds a limit of the client.
 // setting names the setting that raises the limit.
-func (c *Client) limit(what, setting string) error {
+func (c *Client) limitError(what, setting string) error {
 	return &llm.Error{Class: llm.Limit, Host: c.base.Hostname(), Message: what + ", which is the limit (" + setting + ")"}
 }
 
-func (c *Client) reset(what string, err error) error {
+func (c *Client) resetError(what string, err error) error {
 	return &llm.Error{Class: llm.Network, Code: llm.CodeReset, Host: c.base.Host, Message: what, Err: err}
 }
 
-// network classifies an error that occurs before there is a response. It
+// networkError classifies an error that occurs before there is a response. It
 // returns nil if err is not a network error. Only errors that are transient in
 // any case contain the port, because its digits must not be mistaken for a
 // status.
-func (c *Client) network(err error) error {
+func (c *Client) networkError(err error) error {
 	var (
 		timeout interface{ Timeout() bool }
 		errno   syscall.Errno
@@ -139,7 +139,7 @@ func (c *Client) network(err error) error {
 		return &llm.Error{Class: llm.Timeout, Host: c.base.Host, Message: "no connection within the time limit"}
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED),
 		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
-		return c.reset("the server closed the connection without an answer", err)
+		return c.resetError("the server closed the connection without an answer", err)
 	case errors.As(err, &dns):
 		return &llm.Error{Class: llm.Network, Code: llm.CodeUnreachable, Host: host, Message: "cannot look up the host: " + dns.Err, Err: err}
 	case errors.As(err, &errno):
@@ -151,5 +151,5 @@ func (c *Client) network(err error) error {
 	default:
 		return nil
 	}
-	return &llm.Error{Class: llm.Network, Code: llm.CodeUnreachable, Host: host, Message: c.clean("no connection: " + err.Error()), Err: err}
+	return &llm.Error{Class: llm.Network, Code: llm.CodeUnreachable, Host: host, Message: c.cleanText("no connection: " + err.Error()), Err: err}
 }

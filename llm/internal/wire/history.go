@@ -32,7 +32,7 @@ const noResult = "There is no result: the call was interrupted."
 // Adding messages at the end of a history does not change the messages before
 // them, as the providers' prompt caches require.
 func RepairCalls(r llm.Request, rule CallRule) llm.Request {
-	h := history{
+	h := callRepair{
 		rule: rule, names: map[string]string{}, taken: map[string]bool{}, ids: map[string]bool{},
 		results: pairResults(r.Messages), messages: make([]llm.Message, 0, len(r.Messages)),
 	}
@@ -107,8 +107,8 @@ func pairResults(messages []llm.Message) pairing {
 	return p
 }
 
-// history is a repair in progress.
-type history struct {
+// callRepair is a repair in progress.
+type callRepair struct {
 	rule     CallRule
 	names    map[string]string // valid names by the names in the history
 	taken    map[string]bool   // the valid names that are in use
@@ -119,7 +119,7 @@ type history struct {
 }
 
 // addCalls adds a message of the assistant, and one with the results of its calls.
-func (h *history) addCalls(i int, m llm.Message) {
+func (h *callRepair) addCalls(i int, m llm.Message) {
 	parts := make([]llm.Part, len(m.Parts))
 	var results []llm.Part
 	for j, part := range m.Parts {
@@ -144,7 +144,7 @@ func (h *history) addCalls(i int, m llm.Message) {
 
 // addOthers adds the parts of a message of results that are not results of
 // calls.
-func (h *history) addOthers(i int, m llm.Message) {
+func (h *callRepair) addOthers(i int, m llm.Message) {
 	var foreign, stray []llm.Part
 	for j, part := range m.Parts {
 		result, ok := part.(llm.ToolResult)
@@ -165,12 +165,12 @@ func (h *history) addOthers(i int, m llm.Message) {
 }
 
 // validName returns the name that the provider receives for a tool.
-func (h *history) validName(name string) string {
+func (h *callRepair) validName(name string) string {
 	if valid, ok := h.names[name]; ok {
 		return valid
 	}
 	valid := name
-	if !h.accepts(name) {
+	if !h.acceptsName(name) {
 		stem := replaceRunes(name, h.rule.NameMarks)
 		if strings.Trim(stem, "_") == "" {
 			stem = "unnamed_tool"
@@ -188,14 +188,14 @@ func (h *history) validName(name string) string {
 	return valid
 }
 
-func (h *history) accepts(name string) bool {
+func (h *callRepair) acceptsName(name string) bool {
 	return name != "" && len(name) <= h.rule.NameMax && replaceRunes(name, h.rule.NameMarks) == name &&
 		(!h.rule.LetterFirst || isLetter(rune(name[0])) || name[0] == '_')
 }
 
 // validID returns an id that no earlier call has. Generated ids contain the
 // number of the call, so that they stay the same while a conversation grows.
-func (h *history) validID(id string) string {
+func (h *callRepair) validID(id string) string {
 	h.calls++
 	valid := id
 	if id == "" || len(id) > h.rule.IDMax || (!h.rule.AnyID && replaceRunes(id, "") != id) || h.ids[id] {

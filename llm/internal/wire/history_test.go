@@ -139,8 +139,8 @@ func FuzzRepairCalls(f *testing.F) {
 					continue
 				}
 				result := got.Messages[k+1].Parts[j].(llm.ToolResult)
-				h := history{rule: strictRule}
-				if !h.accepts(call.Name) || seen[call.ID] || call.ID == "" || len(call.ID) > strictRule.IDMax || result.CallID != call.ID || result.Name != call.Name {
+				h := callRepair{rule: strictRule}
+				if !h.acceptsName(call.Name) || seen[call.ID] || call.ID == "" || len(call.ID) > strictRule.IDMax || result.CallID != call.ID || result.Name != call.Name {
 					t.Fatalf("call %+v with result %+v", call, result)
 				}
 				seen[call.ID] = true

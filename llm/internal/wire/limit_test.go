@@ -19,14 +19,14 @@ func TestReplyLimit(t *testing.T) {
 		name string
 		add  func(a *Assembly, n int) error
 	}{
-		{"text", func(a *Assembly, _ int) error { return a.Text(0, "0123456789") }},
-		{"reasoning", func(a *Assembly, _ int) error { return a.Reasoning(0, "0123456789") }},
-		{"arguments", func(a *Assembly, _ int) error { return a.Call(0, "", "f", "0123456789") }},
+		{"text", func(a *Assembly, _ int) error { return a.AddText(0, "0123456789") }},
+		{"reasoning", func(a *Assembly, _ int) error { return a.AddReasoning(0, "0123456789") }},
+		{"arguments", func(a *Assembly, _ int) error { return a.AddCall(0, "", "f", "0123456789") }},
 		{"signatures", func(a *Assembly, _ int) error { return a.Seal(0, "0123456789") }},
-		{"media", func(a *Assembly, _ int) error { return a.Part(llm.File{Data: make([]byte, 1000)}, 1000) }},
-		{"calls without arguments", func(a *Assembly, n int) error { return a.Call(n, "", "f", "") }},
+		{"media", func(a *Assembly, _ int) error { return a.AddPart(llm.File{Data: make([]byte, 1000)}, 1000) }},
+		{"calls without arguments", func(a *Assembly, n int) error { return a.AddCall(n, "", "f", "") }},
 		{"all in turns", func(a *Assembly, n int) error {
-			return errors.Join(a.Text(1, "0123456789"), a.Reasoning(2, "0123456789"), a.Call(3, "", "f", "0123456789"))
+			return errors.Join(a.AddText(1, "0123456789"), a.AddReasoning(2, "0123456789"), a.AddCall(3, "", "f", "0123456789"))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestReplyLimit(t *testing.T) {
 				err = c.add(a, n)
 			}
 			var e *llm.Error
-			if !errors.As(err, &e) || e.Class != llm.Limit || e.Transient() ||
+			if !errors.As(err, &e) || e.Class != llm.Limit || e.IsTransient() ||
 				!strings.HasPrefix(err.Error(), "reply beyond the limit: api.example.org: the reply is larger than 1 MiB") {
 				t.Errorf("error after %d pieces is %v", n, err)
 			}
@@ -54,11 +54,11 @@ func TestReplyLimit(t *testing.T) {
 		a := newClient(t, Config{MaxReply: limit}).NewAssembly("test", func(llm.Delta) error { return nil })
 		piece := strings.Repeat("x", 1<<20-blockSize)
 		for range 16 {
-			if err := a.Text(0, piece); err != nil {
+			if err := a.AddText(0, piece); err != nil {
 				t.Fatalf("limit %d: %v", limit, err)
 			}
 		}
-		if err := a.Text(0, strings.Repeat("x", 1<<20)); (err != nil) != (limit == 0) {
+		if err := a.AddText(0, strings.Repeat("x", 1<<20)); (err != nil) != (limit == 0) {
 			t.Errorf("limit %d: error is %v", limit, err)
 		}
 	}
@@ -93,13 +93,13 @@ func TestStreamTimeout(t *testing.T) {
 				}()
 				return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body}, nil
 			})}})
-			stream, err := client.post(t.Context(), client.Base().String(), nil, struct{}{})
+			stream, err := client.postJSON(t.Context(), client.BaseURL().String(), nil, struct{}{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer stream.Close()
 			var last error
-			for _, err := range client.Events(stream) {
+			for _, err := range client.ReadEvents(stream) {
 				last = err
 			}
 			got := ""
@@ -121,7 +121,7 @@ func TestRequestBody(t *testing.T) {
 		return nil, errors.Join(err, io.EOF)
 	})}})
 	post := func(address string, body any) error {
-		stream, err := client.post(t.Context(), address, nil, body)
+		stream, err := client.postJSON(t.Context(), address, nil, body)
 		if err == nil {
 			stream.Close()
 		}

@@ -37,7 +37,7 @@ func (c *Client) Stream(ctx context.Context, call func(ctx context.Context, emit
 		switch {
 		case errors.Is(err, errLeft):
 		case err != nil:
-			yield(llm.Delta{}, c.Failure(ctx, err))
+			yield(llm.Delta{}, c.ClassifyError(ctx, err))
 		default:
 			yield(llm.Delta{Done: &reply}, nil)
 		}
@@ -56,12 +56,12 @@ type Decoder interface {
 // Exchange sends body as JSON to address and passes the events of the answer to
 // d. header is added to the headers of every request.
 func (c *Client) Exchange(ctx context.Context, address string, header map[string]string, body any, d Decoder) error {
-	stream, err := c.post(ctx, address, header, body)
+	stream, err := c.postJSON(ctx, address, header, body)
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	for ev, err := range c.Events(stream) {
+	for ev, err := range c.ReadEvents(stream) {
 		if d.Complete() && IsFailure(err) {
 			return nil
 		}
@@ -78,18 +78,18 @@ func (c *Client) Exchange(ctx context.Context, address string, header map[string
 	return nil
 }
 
-// post sends body as JSON to address and returns the body of the answer once it
+// postJSON sends body as JSON to address and returns the body of the answer once it
 // is known to be an event stream. The caller must close it.
-func (c *Client) post(ctx context.Context, address string, header map[string]string, body any) (io.ReadCloser, error) {
+func (c *Client) postJSON(ctx context.Context, address string, header map[string]string, body any) (io.ReadCloser, error) {
 	var data bytes.Buffer
 	encoder := json.NewEncoder(&data)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {
-		return nil, c.Unsupported(c.clean("the request cannot be written as JSON; is every schema valid JSON? " + err.Error()))
+		return nil, c.UnsupportedError(c.cleanText("the request cannot be written as JSON; is every schema valid JSON? " + err.Error()))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, &data)
 	if err != nil {
-		return nil, c.Unsupported(c.clean("the address cannot be used: " + err.Error()))
+		return nil, c.UnsupportedError(c.cleanText("the address cannot be used: " + err.Error()))
 	}
 	req.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}, "User-Agent": {"raddle"}}
 	for k, v := range header {

@@ -48,17 +48,17 @@ var classes = map[string]llm.Class{
 	"NOT_FOUND":           llm.BadRequest,
 }
 
-// told is a provider's description of a failure.
-type told struct {
+// providerError is a provider's description of a failure.
+type providerError struct {
 	message    string
 	codes      []string // from the most to the least precise
 	status     int      // a status in the JSON; 0: none
 	retryAfter time.Duration
 }
 
-// parse reads the error documents of the providers and of the usual
+// parseErrorDocument reads the error documents of the providers and of the usual
 // OpenAI-compatible servers. It reports whether data is one.
-func parse(data []byte) (told, bool) {
+func parseErrorDocument(data []byte) (providerError, bool) {
 	data = bytes.TrimSpace(data)
 	if list := []json.RawMessage(nil); json.Unmarshal(data, &list) == nil && len(list) > 0 {
 		data = list[0] // Google sends its document in a list if the request asks for one
@@ -67,7 +67,7 @@ func parse(data []byte) (told, bool) {
 		Error, Message, Detail json.RawMessage
 	}
 	if json.Unmarshal(data, &doc) != nil {
-		return told{}, false
+		return providerError{}, false
 	}
 	for _, raw := range []json.RawMessage{doc.Error, doc.Message, doc.Detail} {
 		if len(raw) == 0 || string(raw) == "null" {
@@ -78,16 +78,16 @@ func parse(data []byte) (told, bool) {
 			if t, ok := parseObject(raw); ok {
 				return t, true
 			}
-			return told{message: string(raw)}, true
+			return providerError{message: string(raw)}, true
 		}
 		t, _ := parseObject(data) // the codes may be next to the text
 		t.message = text
 		return t, text != ""
 	}
-	return told{}, false
+	return providerError{}, false
 }
 
-func parseObject(raw json.RawMessage) (told, bool) {
+func parseObject(raw json.RawMessage) (providerError, bool) {
 	var e struct {
 		Message, Type string
 		Code          json.RawMessage // a name or a number
@@ -95,9 +95,9 @@ func parseObject(raw json.RawMessage) (told, bool) {
 		Details       json.RawMessage // a list at Google
 	}
 	if json.Unmarshal(raw, &e) != nil {
-		return told{}, false
+		return providerError{}, false
 	}
-	t := told{message: e.Message}
+	t := providerError{message: e.Message}
 	var details []struct{ Reason, RetryDelay string }
 	if json.Unmarshal(e.Details, &details) != nil {
 		details = nil
@@ -120,9 +120,9 @@ func parseObject(raw json.RawMessage) (told, bool) {
 	return t, true
 }
 
-// Told returns the failure that data, an event of a stream, reports, or nil if
+// EventError returns the failure that data, an event of a stream, reports, or nil if
 // it reports none.
-func (c *Client) Told(data []byte) error {
+func (c *Client) EventError(data []byte) error {
 	if !bytes.Contains(data, []byte(`"error"`)) {
 		return nil
 	}
@@ -130,31 +130,31 @@ func (c *Client) Told(data []byte) error {
 	if json.Unmarshal(data, &doc) != nil || len(doc.Error) == 0 || string(doc.Error) == "null" {
 		return nil
 	}
-	t, _ := parse(data)
-	return c.classify(t, t.status)
+	t, _ := parseErrorDocument(data)
+	return c.buildError(t, t.status)
 }
 
-// refusal returns the failure that a response with an error status describes.
-func (c *Client) refusal(resp *http.Response) error {
+// responseError returns the failure that a response with an error status describes.
+func (c *Client) responseError(resp *http.Response) error {
 	if resp.StatusCode < 400 {
 		return &llm.Error{
 			Class: llm.BadRequest, Status: resp.StatusCode, Host: c.base.Hostname(),
-			Message: c.clean(fmt.Sprintf("the endpoint redirects to %s: set the base URL to the final address", resp.Header.Get("Location"))),
+			Message: c.cleanText(fmt.Sprintf("the endpoint redirects to %s: set the base URL to the final address", resp.Header.Get("Location"))),
 		}
 	}
 	data, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	t, ok := parse(data)
+	t, ok := parseErrorDocument(data)
 	switch {
 	case ok:
 	case err != nil && len(data) == 0:
 		t.message = http.StatusText(resp.StatusCode)
 	default:
-		t.message = c.excerpt(data)
+		t.message = c.bodyExcerpt(data)
 	}
 	if t.message == "" {
 		t.message = http.StatusText(resp.StatusCode)
 	}
-	e := c.classify(t, resp.StatusCode)
+	e := c.buildError(t, resp.StatusCode)
 	if wait := retryAfter(resp.Header); wait > 0 {
 		e.RetryAfter = wait
 	}
@@ -166,19 +166,19 @@ func (c *Client) refusal(resp *http.Response) error {
 func (c *Client) notEvents(data []byte, kind string) error {
 	var doc struct{ Error json.RawMessage }
 	if json.Unmarshal(data, &doc) == nil && len(doc.Error) > 0 && string(doc.Error) != "null" {
-		t, _ := parse(data)
-		return c.classify(t, t.status)
+		t, _ := parseErrorDocument(data)
+		return c.buildError(t, t.status)
 	}
 	if kind == "" {
 		kind = "data without a content type"
 	}
 	return &llm.Error{
 		Class: llm.BadRequest, Host: c.base.Hostname(),
-		Message: c.clean(fmt.Sprintf("the endpoint answered with %s instead of an event stream; check the base URL and whether it supports streaming: %s", kind, c.excerpt(data))),
+		Message: c.cleanText(fmt.Sprintf("the endpoint answered with %s instead of an event stream; check the base URL and whether it supports streaming: %s", kind, c.bodyExcerpt(data))),
 	}
 }
 
-func (c *Client) classify(t told, status int) *llm.Error {
+func (c *Client) buildError(t providerError, status int) *llm.Error {
 	e := &llm.Error{Class: llm.Server, Status: status, Host: c.base.Hostname(), RetryAfter: t.retryAfter}
 	if status != 0 {
 		e.Class = llm.StatusClass(status)
@@ -194,12 +194,12 @@ func (c *Client) classify(t told, status int) *llm.Error {
 			break
 		}
 	}
-	e.Message = c.clean(t.message) + c.advice(e)
+	e.Message = c.cleanText(t.message) + c.errorAdvice(e)
 	return e
 }
 
-// advice returns what the user can do, preceded by a separator.
-func (c *Client) advice(e *llm.Error) string {
+// errorAdvice returns what the user can do, preceded by a separator.
+func (c *Client) errorAdvice(e *llm.Error) string {
 	switch {
 	case e.Class == llm.Auth && !c.hasKey:
 		return "; no API key was sent: set " + c.keyName
@@ -226,10 +226,10 @@ func retryAfter(h http.Header) time.Duration {
 	return 0
 }
 
-// excerpt shortens a body that is not the provider's JSON to the title of a web
+// bodyExcerpt shortens a body that is not the provider's JSON to the title of a web
 // page or the first characters. It removes secrets first, because half of a
 // secret would not be found.
-func (c *Client) excerpt(data []byte) string {
+func (c *Client) bodyExcerpt(data []byte) string {
 	text := c.secrets.Text(string(data))
 	lower := strings.ToLower(text)
 	if i := strings.Index(lower, "<title>"); i >= 0 && len(lower) == len(text) {
@@ -243,8 +243,8 @@ func (c *Client) excerpt(data []byte) string {
 	return text
 }
 
-// clean converts provider text to one line for a terminal, and removes secrets.
-func (c *Client) clean(text string) string {
+// cleanText converts provider text to one line for a terminal, and removes secrets.
+func (c *Client) cleanText(text string) string {
 	const most = 1000
 	text = c.secrets.Text(text)
 	text = strings.ToValidUTF8(text, "?")

@@ -40,15 +40,15 @@ var request = llm.Request{Messages: []llm.Message{llm.User("hi")}}
 // phrases are the texts by which a failure is known to be passing.
 var phrases = []string{"timed out", "rate limit", "429", "Connection reset", "Connection refused", "produced no output"}
 
-// Failures checks that the wire classifies every kind of failure, says what the
+// CheckFailures checks that the wire classifies every kind of failure, says what the
 // provider said, and never shows the key.
-func Failures(t *testing.T, p Provider) {
-	t.Run("status", func(t *testing.T) { statuses(t, p) })
-	t.Run("stream", func(t *testing.T) { streams(t, p) })
-	t.Run("refused", func(t *testing.T) { refused(t, p) })
-	t.Run("hang", func(t *testing.T) { hangs(t, p) })
-	t.Run("context", func(t *testing.T) { contexts(t, p) })
-	t.Run("leave", func(t *testing.T) { leave(t, p) })
+func CheckFailures(t *testing.T, p Provider) {
+	t.Run("status", func(t *testing.T) { checkStatuses(t, p) })
+	t.Run("stream", func(t *testing.T) { checkStreams(t, p) })
+	t.Run("refused", func(t *testing.T) { checkRefused(t, p) })
+	t.Run("hang", func(t *testing.T) { checkHangs(t, p) })
+	t.Run("context", func(t *testing.T) { checkContexts(t, p) })
+	t.Run("leave", func(t *testing.T) { checkLeave(t, p) })
 	t.Run("single use", func(t *testing.T) { singleUse(t, p) })
 }
 
@@ -62,7 +62,7 @@ type want struct {
 	after     time.Duration
 }
 
-func (w want) check(t *testing.T, err error) {
+func (w want) checkError(t *testing.T, err error) {
 	t.Helper()
 	var e *llm.Error
 	if !errors.As(err, &e) {
@@ -84,8 +84,8 @@ func (w want) check(t *testing.T, err error) {
 	for _, s := range phrases {
 		byText = byText || strings.Contains(text, s)
 	}
-	if byText != w.transient || e.Transient() != w.transient {
-		t.Errorf("%q is transient by text: %v, by class: %v; want %v", text, byText, e.Transient(), w.transient)
+	if byText != w.transient || e.IsTransient() != w.transient {
+		t.Errorf("%q is transient by text: %v, by class: %v; want %v", text, byText, e.IsTransient(), w.transient)
 	}
 	if e.RetryAfter != w.after {
 		t.Errorf("RetryAfter is %v, want %v", e.RetryAfter, w.after)
@@ -100,7 +100,7 @@ func (w want) check(t *testing.T, err error) {
 	}
 }
 
-func statuses(t *testing.T, p Provider) {
+func checkStatuses(t *testing.T, p Provider) {
 	for _, c := range []struct {
 		status int
 		want   want
@@ -116,50 +116,50 @@ func statuses(t *testing.T, p Provider) {
 		{529, want{class: llm.Overloaded, prefix: "provider overloaded (529): "}},
 	} {
 		t.Run(fmt.Sprint(c.status), func(t *testing.T) {
-			s := Serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				if c.status == 429 {
 					w.Header().Set("Retry-After", "7")
 				}
 				w.WriteHeader(c.status)
-				Send(w, p.Error(c.status, "the key "+Key+" is\nnot liked\x1b[31m"))
+				SendText(w, p.Error(c.status, "the key "+Key+" is\nnot liked\x1b[31m"))
 			})
 			_, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
 			c.want.contains = append(c.want.contains, "the key [redacted] is not liked[31m")
-			c.want.check(t, err)
+			c.want.checkError(t, err)
 			if n := len(s.Requests()); n != 1 {
 				t.Errorf("%d requests were sent, want 1: nothing may be retried", n)
 			}
 		})
 	}
 	t.Run("500 with a web page", func(t *testing.T) {
-		s := Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(500)
-			Send(w, "<html><head><title>Bad luck</title></head></html>")
+			SendText(w, "<html><head><title>Bad luck</title></head></html>")
 		})
 		_, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
-		want{class: llm.Server, prefix: "server error (500): ", contains: []string{`web page with the title "Bad luck"`}}.check(t, err)
+		want{class: llm.Server, prefix: "server error (500): ", contains: []string{`web page with the title "Bad luck"`}}.checkError(t, err)
 	})
 	t.Run("503 without a body", func(t *testing.T) {
-		s := Serve(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(503) })
+		s := StartServer(t, func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(503) })
 		_, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
-		want{class: llm.Overloaded, prefix: "provider overloaded (503): ", contains: []string{"Service Unavailable"}}.check(t, err)
+		want{class: llm.Overloaded, prefix: "provider overloaded (503): ", contains: []string{"Service Unavailable"}}.checkError(t, err)
 	})
 	t.Run("redirect", func(t *testing.T) {
-		elsewhere := Serve(t, Stream(p.Start+p.Rest))
-		s := Serve(t, func(w http.ResponseWriter, r *http.Request) {
+		elsewhere := StartServer(t, StreamHandler(p.Start+p.Rest))
+		s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "/login")
 			w.WriteHeader(http.StatusTemporaryRedirect)
 		})
 		_, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
-		want{class: llm.BadRequest, prefix: "bad request (307): ", contains: []string{"/login"}}.check(t, err)
+		want{class: llm.BadRequest, prefix: "bad request (307): ", contains: []string{"/login"}}.checkError(t, err)
 		if n := len(elsewhere.Requests()); n != 0 {
 			t.Error("the redirect was followed")
 		}
 	})
 }
 
-func streams(t *testing.T, p Provider) {
+func checkStreams(t *testing.T, p Provider) {
 	cut := want{class: llm.Network, code: llm.CodeReset, prefix: "Connection reset: ", transient: true}
 	page := want{class: llm.BadRequest, prefix: "bad request: ", contains: []string{"text/html", "Welcome"}}
 	for _, c := range []struct {
@@ -167,43 +167,43 @@ func streams(t *testing.T, p Provider) {
 		handler http.HandlerFunc
 		want    want
 	}{
-		{"ends early", Stream(p.Start), cut},
-		{"ends inside an event", Stream(p.Start + p.Rest[:len(p.Rest)/8]), cut},
+		{"ends early", StreamHandler(p.Start), cut},
+		{"ends inside an event", StreamHandler(p.Start + p.Rest[:len(p.Rest)/8]), cut},
 		{"reset", func(w http.ResponseWriter, r *http.Request) {
-			Stream(p.Start)(w, r)
-			drop(t, w)
+			StreamHandler(p.Start)(w, r)
+			dropConnection(t, w)
 		}, cut},
-		{"reset before the answer", func(w http.ResponseWriter, r *http.Request) { drop(t, w) }, cut},
-		{"malformed", Stream(p.Start + "data: {\"oops\n\n" + p.Rest),
+		{"reset before the answer", func(w http.ResponseWriter, r *http.Request) { dropConnection(t, w) }, cut},
+		{"malformed", StreamHandler(p.Start + "data: {\"oops\n\n" + p.Rest),
 			want{class: llm.Server, prefix: "server error: ", contains: []string{"not JSON"}}},
-		{"overloaded in the stream", Stream(p.Start + p.StreamError),
+		{"overloaded in the stream", StreamHandler(p.Start + p.StreamError),
 			want{class: llm.Overloaded, prefix: "provider overloaded", contains: []string{"too busy"}}},
 		{"page", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
-			Send(w, "<!doctype html><title>Welcome</title>")
+			SendText(w, "<!doctype html><title>Welcome</title>")
 		}, page},
 		{"not streaming", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			Send(w, ` {"id":"x","answer":"Hello"}`)
+			SendText(w, ` {"id":"x","answer":"Hello"}`)
 		}, want{class: llm.BadRequest, prefix: "bad request: ", contains: []string{"application/json", "event stream", `"answer":"Hello"`}}},
 		{"failure with status 200", func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
-			Send(w, p.Error(401, "who are you"))
+			SendText(w, p.Error(401, "who are you"))
 		}, want{class: llm.Auth, prefix: "authentication failed", contains: []string{"who are you", p.KeyName}}},
 		{"nothing", func(w http.ResponseWriter, r *http.Request) {},
 			want{class: llm.Server, prefix: "server error: ", contains: []string{"empty body"}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := Serve(t, c.handler)
+			s := StartServer(t, c.handler)
 			_, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
-			c.want.check(t, err)
+			c.want.checkError(t, err)
 		})
 	}
 	for _, kind := range []string{"", "text/plain", "application/json"} {
 		t.Run("events as "+kind, func(t *testing.T) {
-			s := Serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header()["Content-Type"] = []string{kind}
-				Send(w, "\r\n"+strings.ReplaceAll(strings.ReplaceAll(p.Start+p.Rest, "\r", ""), "\n", "\r\n"))
+				SendText(w, "\r\n"+strings.ReplaceAll(strings.ReplaceAll(p.Start+p.Rest, "\r", ""), "\n", "\r\n"))
 			})
 			reply, err := llm.Generate(t.Context(), p.New(t, s.URL, long), request)
 			if err != nil || reply.Text() != "Hello" {
@@ -213,8 +213,8 @@ func streams(t *testing.T, p Provider) {
 	}
 }
 
-// drop closes the connection in a way that the client sees as a reset.
-func drop(t *testing.T, w http.ResponseWriter) {
+// dropConnection closes the connection in a way that the client sees as a reset.
+func dropConnection(t *testing.T, w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
 		t.Error(err)
@@ -226,7 +226,7 @@ func drop(t *testing.T, w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-func refused(t *testing.T, p Provider) {
+func checkRefused(t *testing.T, p Provider) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -236,25 +236,25 @@ func refused(t *testing.T, p Provider) {
 		t.Fatal(err)
 	}
 	_, err = llm.Generate(t.Context(), p.New(t, "http://"+address, long), request)
-	want{class: llm.Network, code: llm.CodeRefused, prefix: "Connection refused: " + address + ": ", transient: true}.check(t, err)
+	want{class: llm.Network, code: llm.CodeRefused, prefix: "Connection refused: " + address + ": ", transient: true}.checkError(t, err)
 }
 
-func hangs(t *testing.T, p Provider) {
+func checkHangs(t *testing.T, p Provider) {
 	for name, start := range map[string]string{"before the answer": "", "in the stream": p.Start} {
 		t.Run(name, func(t *testing.T) {
-			s := Serve(t, func(w http.ResponseWriter, r *http.Request) {
+			s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
 				if start != "" {
-					Stream(start)(w, r)
+					StreamHandler(start)(w, r)
 				}
 				<-r.Context().Done()
 			})
 			_, err := llm.Generate(t.Context(), p.New(t, s.URL, short), request)
-			want{class: llm.Timeout, prefix: "request timed out: ", contains: []string{"50ms"}, transient: true}.check(t, err)
+			want{class: llm.Timeout, prefix: "request timed out: ", contains: []string{"50ms"}, transient: true}.checkError(t, err)
 		})
 	}
 }
 
-func contexts(t *testing.T, p Provider) {
+func checkContexts(t *testing.T, p Provider) {
 	why := errors.New("enough")
 	for _, c := range []struct {
 		name string
@@ -274,8 +274,8 @@ func contexts(t *testing.T, p Provider) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			left := make(chan struct{})
-			s := Serve(t, func(w http.ResponseWriter, r *http.Request) {
-				Stream(p.Start)(w, r)
+			s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
+				StreamHandler(p.Start)(w, r)
 				<-r.Context().Done()
 				close(left)
 			})
@@ -299,7 +299,7 @@ func contexts(t *testing.T, p Provider) {
 		})
 	}
 	t.Run("before the call", func(t *testing.T) {
-		s := Serve(t, Stream(p.Start+p.Rest))
+		s := StartServer(t, StreamHandler(p.Start+p.Rest))
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err := llm.Generate(ctx, p.New(t, s.URL, long), request)
@@ -309,10 +309,10 @@ func contexts(t *testing.T, p Provider) {
 	})
 }
 
-func leave(t *testing.T, p Provider) {
+func checkLeave(t *testing.T, p Provider) {
 	left := make(chan struct{})
-	s := Serve(t, func(w http.ResponseWriter, r *http.Request) {
-		Stream(p.Start)(w, r)
+	s := StartServer(t, func(w http.ResponseWriter, r *http.Request) {
+		StreamHandler(p.Start)(w, r)
 		<-r.Context().Done()
 		close(left)
 	})
@@ -326,7 +326,7 @@ func leave(t *testing.T, p Provider) {
 }
 
 func singleUse(t *testing.T, p Provider) {
-	s := Serve(t, Stream(p.Start+p.Rest))
+	s := StartServer(t, StreamHandler(p.Start+p.Rest))
 	seq := p.New(t, s.URL, long).Stream(t.Context(), request)
 	var texts []string
 	for d, err := range seq {

@@ -30,8 +30,8 @@ type Request struct {
 	Body         []byte
 }
 
-// Serve starts a server that answers with h until the test ends.
-func Serve(t testing.TB, h http.HandlerFunc) *Server {
+// StartServer starts a server that answers with h until the test ends.
+func StartServer(t testing.TB, h http.HandlerFunc) *Server {
 	t.Helper()
 	s := &Server{}
 	inner := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -56,16 +56,16 @@ func (s *Server) Requests() []Request {
 	return append([]Request(nil), s.requests...)
 }
 
-// Stream answers with the text of an event stream.
-func Stream(text string) http.HandlerFunc {
+// StreamHandler answers with the text of an event stream.
+func StreamHandler(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
-		Send(w, text)
+		SendText(w, text)
 	}
 }
 
-// Send writes text and sees that it leaves at once.
-func Send(w http.ResponseWriter, text string) {
+// SendText writes text and sees that it leaves at once.
+func SendText(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text) // a client that has left is no concern of the server's
 	_ = http.NewResponseController(w).Flush()
 }
@@ -74,13 +74,13 @@ func Send(w http.ResponseWriter, text string) {
 // last digit.
 func EqualJSON(t testing.TB, want, got []byte) {
 	t.Helper()
-	w, g := value(t, want), value(t, got)
+	w, g := parseJSON(t, want), parseJSON(t, got)
 	if d := cmp.Diff(w, g); d != "" {
 		t.Errorf("JSON (-want +got):\n%s\nall of it: %s", d, got)
 	}
 }
 
-func value(t testing.TB, data []byte) any {
+func parseJSON(t testing.TB, data []byte) any {
 	t.Helper()
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
