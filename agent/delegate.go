@@ -66,7 +66,7 @@ func delegateCall(ctx context.Context, kind, id, text string) (tool.Result, erro
 	return tool.Result{}, errors.Join(err, graph.DropChild(ctx, name))
 }
 
-// A bill adds up the cost of the agents and models that a tool call uses.
+// A toolSpend adds up the cost of the agents and models that a tool call uses.
 type toolSpend struct {
 	mu    sync.Mutex
 	spent Spend

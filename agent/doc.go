@@ -58,7 +58,7 @@
 // An [Agent] is a node that runs an agent, and an [AgentTool] is a tool that
 // runs one. Each entry of a conversation says which node wrote it, in which run
 // and at which path. [LastResponse], [Response] and [Responses] return what
-// nodes have said; readers of events use [Final] and [Terminal].
+// nodes have said; readers of events use [FinalReply] and [TerminalFilter].
 //
 // # Tools that need the engine
 //

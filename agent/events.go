@@ -7,7 +7,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// These are the values that the nodes emit while they run, as [graph.Emitted]
+// These are the values that the nodes emit while they run, as [graph.ValueEmitted]
 // events. They are not emitted again for what an earlier drive recorded. Each
 // value marshals to a JSON object with an additional field "type".
 type (

@@ -19,7 +19,7 @@ type Config struct {
 	Request    llm.Request                         // see Think.Request
 	System     func(s graph.State) (string, error) // see Think.System
 	Models     map[string]llm.Model                // further models: see Override.Model
-	Visibility Visibility                          // see Think.See
+	Visibility Visibility                          // see Think.Visibility
 	Tools      []tool.Tool
 	Agents     []AgentTool                                    // further tools
 	ListTools  func(ctx context.Context) ([]tool.Tool, error) // further tools, requested in every step; nil: none

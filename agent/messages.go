@@ -11,7 +11,7 @@ import (
 
 // Messages is the conversation as a list of changes. It only grows, and each
 // step records only what it adds; History combines the entries into messages.
-// Write it with Append, ReplaceLastUser and RemoveAll.
+// Write it with AppendMessages, ReplaceLastUser and RemoveAll.
 var Messages = graph.Append[Entry]("messages")
 
 // An Entry is one addition to a conversation.

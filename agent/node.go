@@ -17,7 +17,7 @@ type Agent struct {
 	// Input returns the message for the agent. If nil, it is what the user
 	// says: UserInput, or else the user's last message. It must be pure.
 	Input func(s graph.State) (llm.Message, error)
-	// See is the part of the conversation that the agent sees in addition to
+	// Visibility is the part of the conversation that the agent sees in addition to
 	// its input. With IsolatedInvocation it sees only its own calls and their
 	// outcomes.
 	Visibility Visibility

@@ -10,7 +10,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// A purse is a budget that concurrent agents share. It is in a context made by
+// A sharedBudget is a budget that concurrent agents share. It is in a context made by
 // Budget.Share.
 type sharedBudget struct {
 	Budget
@@ -28,7 +28,7 @@ func sharedBudgetOf(ctx context.Context) *sharedBudget {
 
 // Share returns a context whose agents all use one budget together, at every
 // depth, in addition to their own budgets: children of a team, agents that are
-// nodes or tools, and every caller of a model from Charged.
+// nodes or tools, and every caller of a model from MeterModel.
 //
 // A model call starts when the budget has room for what was spent and what the
 // running calls may still cost, or when no other call is running; otherwise it
@@ -59,7 +59,7 @@ func (b Budget) Share(ctx context.Context, scope string, spent Spend) context.Co
 // MeterModel returns a model whose calls are paid from the shared budgets of their
 // context, with the prices of b if it has any. The cost of a model call inside
 // a tool call is part of what the agent has spent. The model nodes of this
-// package charge their models themselves, and Charged returns a charged model
+// package charge their models themselves, and MeterModel returns a metered model
 // unchanged.
 func (b Budget) MeterModel(m llm.Model) llm.Model {
 	if c, ok := m.(*meteredModel); ok {
@@ -104,7 +104,7 @@ func (b *Budget) meterCall(ctx context.Context, m llm.Model, r llm.Request, yiel
 	}
 }
 
-// ledger is the state of a purse: what the journal records, and what one drive
+// ledger is the state of a shared budget: what the journal records, and what one drive
 // knows.
 type ledger struct {
 	Spent  Spend    `json:"spent,omitzero"`
@@ -115,7 +115,7 @@ type ledger struct {
 	reserved reservation // of all running calls
 }
 
-// A hold is what running calls may cost.
+// A reservation is what running calls may cost.
 type reservation struct {
 	calls, tokens int
 	money         float64
@@ -129,7 +129,7 @@ func (h *reservation) add(o reservation, times int) {
 	}
 }
 
-// A charge is a running model call and what the purses reserve for it.
+// reservations are what the shared budgets hold for one running model call.
 type reservations struct {
 	estimate int // tokens of the request, uncorrected
 	entries  []ledgerReservation
@@ -141,8 +141,8 @@ type ledgerReservation struct {
 	reservation
 }
 
-// reserveCall waits until all purses have room for a call, the innermost first, so
-// that a call that waits for an outer purse does not block others.
+// reserveCall waits until all shared budgets have room for a call, the innermost first, so
+// that a call that waits for an outer budget does not block others.
 func (b *Budget) reserveCall(ctx context.Context, p *sharedBudget, r *llm.Request) (*reservations, error) {
 	c := &reservations{estimate: headTokens(r)}
 	for i := range r.Messages {
@@ -268,7 +268,7 @@ func (c *reservations) release() {
 	c.entries = nil
 }
 
-// beginTool counts a tool call in the purses that limit tool calls, once,
+// beginTool counts a tool call in the shared budgets that limit tool calls, once,
 // however often it is started again. The caller must call done when the call
 // will not be made again.
 func beginTool(ctx context.Context) (done func(), err error) {

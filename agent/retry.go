@@ -23,7 +23,7 @@ const DefaultPatience = 2 * time.Minute
 
 // Retry says when a request that failed is sent again. All requests of one call are
 // one effect: the reply is recorded, and is never requested again. Each wait is
-// emitted as a Retrying event, counts for timeouts, and ends with its context.
+// emitted as a RetryScheduled event, counts for timeouts, and ends with its context.
 type Retry struct {
 	// Patience is the time between the first failure and the last repetition of a
 	// request that meets a rate limit, a provider that fails or is overloaded, or a
@@ -37,7 +37,7 @@ type Retry struct {
 	// that the provider asks for, which is at most Patience, or DefaultPatience if that
 	// is negative. 0 and 1: one.
 	Attempts int
-	If       func(error) bool // nil: llm.Error.Transient
+	If       func(error) bool // nil: llm.Error.IsTransient
 	// Failed is called before another attempt; nil: nothing is called.
 	Failed func(ctx context.Context, attempt int, err error)
 }

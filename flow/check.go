@@ -12,7 +12,7 @@ import (
 // Check runs the validator of the file format on a graph: all checks in a fixed
 // order, each through the nodes in file order. The findings and their texts are
 // defined by the format. A graph with errors is not run unless it disables the
-// validator. See also [File.Proof] and [File.Advise].
+// validator. See also [File.CheckPlaceholders] and [File.Advise].
 func (f *File) Check(k CheckContext) []Finding {
 	c := &checker{f: f, k: k, w: f.buildNetwork(), report: report{class: ClassValidate}}
 	c.checkTargets()

@@ -13,7 +13,7 @@ import (
 
 // spawnSet contains the agents that an agent may spawn, and the agents that these
 // may spawn. All of them are searched in the directories that the agent itself
-// uses. Agents that may spawn the same agents have the same crew.
+// uses. Agents that may spawn the same agents have the same spawn set.
 type spawnSet struct {
 	agents map[string]*Agent
 	faults map[string]error  // of those that cannot be spawned
@@ -38,7 +38,7 @@ func (a *Agent) canSpawn() bool {
 }
 
 // isTeamLead reports whether the agent is the lead under which others are spawned: a
-// member of a team shares the crew of its lead.
+// member of a team shares the spawn set of its lead.
 func (a *Agent) isTeamLead() bool {
 	if a.Config != nil {
 		return a.Config.Team.CanSpawn && !a.member
@@ -87,7 +87,7 @@ func (l *loader) resolveSpawnSet(a *Agent) {
 	}
 }
 
-// loadSpawnSet loads a crew.
+// loadSpawnSet loads a spawn set.
 func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
 	c := a.spawnSet
 	for queue := []*Agent{a}; len(queue) > 0; queue = queue[1:] {

@@ -6,7 +6,7 @@ import (
 	"raddle.dev/llm"
 )
 
-// These are the values that nodes emit while they run, as [graph.Emitted]
+// These are the values that nodes emit while they run, as [graph.ValueEmitted]
 // events.
 type (
 	// ModelCall says that a model is about to be called. Active reports whether

@@ -39,7 +39,7 @@ type keySet struct {
 	keys map[string]graph.Key[any]
 }
 
-// mostKeys limits how many keys a keyring caches; a key can always be created
+// mostKeys limits how many keys a keySet caches; a key can always be created
 // again.
 const mostKeys = 1000
 

@@ -45,7 +45,7 @@ func (x *drive) addPresetAnswers(answers []Answer) ([]byte, error) {
 
 // registerQuestion numbers a question of a node, and returns the place, from 1, of the answer that
 // was given ahead for it, or 0. wrong says why the node refuses that answer. Tasks that
-// run together do not take an answer that another of them could use: see handOut.
+// run together do not take an answer that another of them could use: see assignPresetAnswers.
 func (x *drive) registerQuestion(q *Question, base string, n *cnode, together bool) (ahead int, wrong error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()

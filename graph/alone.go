@@ -24,7 +24,7 @@ func (k Key[T]) WrittenValue(w Write) (v T, ok bool) {
 }
 
 // Value returns what the write puts into its key. It is for readers that do not know
-// the key. The caller must not change it. See Key.Written.
+// the key. The caller must not change it. See Key.WrittenValue.
 func (w Write) Value() any { return unboxNil(w.val) }
 
 // IsReset reports whether the write replaces the value without calling the key's

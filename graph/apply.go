@@ -39,7 +39,7 @@ func (b *buffers) setBuffer(slot int, buf any) {
 // reset the one that reset it, -1 if there is none.
 type mark struct{ slot, by, reset int }
 
-// A folding is the state of one call of apply.
+// An applyState holds what one call of apply works on.
 type applyState struct {
 	st    State
 	own   bool // apply may write st.v

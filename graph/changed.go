@@ -42,7 +42,7 @@ func (x *drive) compareGraphs(s *replay, accept bool) (consents []Record, err er
 }
 
 // comparison walks through the frames that have not ended and compares the graphs of
-// named children with those that the nodes have now. Those of a Sub that is Apart are
+// named children with those that the nodes have now. Those of a ChildGraph with OutsideDigest are
 // not part of the digest of the run's graph.
 type comparison struct {
 	*replay

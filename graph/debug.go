@@ -30,7 +30,7 @@ func isModified(err error) bool {
 	return errors.As(err, &m)
 }
 
-// A watched is a state with the stored form of its values at one moment.
+// A watchedState is a state with the stored form of its values at one moment.
 type watchedState struct {
 	st    State
 	forms [][]byte // by slot

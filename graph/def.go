@@ -41,7 +41,7 @@ type Send struct {
 type Halt struct{ Value any }
 
 // Node is one node. Give it a Run, or a child Graph with In and Out, or both: then Run
-// calls the child with Call. A Run with Children calls them with CallNamed.
+// calls the child with Call. A Run with Children calls them with CallChild.
 type Node struct {
 	Name  string // unique; not empty, not End, without '/', '#' and '[' (they build paths)
 	Kind  string // for pictures and events: "llm", "script", …
@@ -66,7 +66,7 @@ type Node struct {
 	Out     func(State, Child) (Update, error) // the node's update; nil: none. Pure
 	Inherit bool                               // the child reads the parent's keys if it has not written them itself
 
-	Children map[string]ChildGraph // kinds of children that run under names, several at once: see CallNamed. Not together with Graph
+	Children map[string]ChildGraph // kinds of children that run under names, several at once: see CallChild. Not together with Graph
 
 	Routes                  []string          // what Goto and Send may name, in addition to End
 	AnyRoute                bool              // Goto and Send may name every node of the graph; Routes is then not needed

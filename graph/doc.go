@@ -67,11 +67,11 @@
 // # Children that run together
 //
 // A node runs its child graph with Call, once in a task. A node with Children runs
-// any number of them with CallNamed, each under a name, several at once from
+// any number of them with CallChild, each under a name, several at once from
 // goroutines. The tasks of a child are below the node's task and the name, in the
 // journal and in the ids of questions: "team/alice/ask". A node that runs again
-// calls Named for the children that it has started, calls the same names again, and
-// each child continues where it stopped. Drop ends a child and removes it. A child that
+// calls ChildNames for the children that it has started, calls the same names again, and
+// each child continues where it stopped. DropChild ends a child and removes it. A child that
 // can continue only after another child that waits calls Suspend.
 //
 // Share returns a value that all tasks of a run share, at every depth: it
@@ -80,7 +80,7 @@
 //
 // # Test it
 //
-// A node is a function: NewState makes a state to call it with, and Key.Written reads
+// A node is a function: NewState makes a state to call it with, and Key.WrittenValue reads
 // what it wrote. Runner.Debug detects nodes that modify what they read, and values that
 // change when they are stored and read back; package graphtest has a clock, ids
 // and a store that crashes.

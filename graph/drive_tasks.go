@@ -6,7 +6,7 @@ import (
 )
 
 // executeTasks runs the tasks of a step and, at the root, delivers their events. It returns
-// false if another goroutine has replaced this one: see lane.left.
+// false if another goroutine has replaced this one: see lane.isReplaced.
 func (x *drive) executeTasks(ctx context.Context, f *frame, ts []task, root bool) bool {
 	t := &ts[0]
 	switch {

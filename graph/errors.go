@@ -250,7 +250,7 @@ type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// A panicked error carries the stack to the NodeError around it.
+// A recoveredPanic carries the stack to the NodeError around it.
 type recoveredPanic struct {
 	msg   string
 	err   error // the panic's value, if it is an error

@@ -17,8 +17,8 @@ const (
 	TopicRun      Topic = 1 << iota // RunStarted
 	TopicStep                       // StepCommitted
 	TopicTask                       // TaskStarted, TaskRetry, TaskDone
-	TopicEmit                       // Emitted
-	TopicQuestion                   // Asked, Answered
+	TopicEmit                       // ValueEmitted
+	TopicQuestion                   // QuestionAsked, QuestionAnswered
 	TopicPhase                      // PhaseStarted
 
 	// AllTopics is what happens in a run: all topics but TopicPhase, which says how the
@@ -41,7 +41,7 @@ type Event struct {
 }
 
 // Body is one of RunStarted, StepCommitted, TaskStarted, TaskRetry, TaskDone,
-// Emitted, Asked, Answered, PhaseStarted and RunEnded.
+// ValueEmitted, QuestionAsked, QuestionAnswered, PhaseStarted and RunEnded.
 type Body interface{ kind() string }
 
 // RunStarted is the first event of a drive.

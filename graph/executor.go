@@ -24,7 +24,7 @@ func (goroutines) Execute(n, limit int, task func(i int)) {
 	c.runTasks(nil, nil, nil)
 }
 
-// A crew works through the tasks of a step. As long as a task is left, one worker is
+// A workerPool works through the tasks of a step. As long as a task is left, one worker is
 // about to take it, and starts another worker when it has taken it: a task that blocks
 // delays no other task, and tasks that do not block share a few goroutines.
 type workerPool struct {

@@ -12,7 +12,7 @@ import (
 )
 
 // A guide may name examples of these packages: those of graph by their names,
-// those of the others as in draw.ExampleMermaid.
+// those of the others as in draw.ExampleWriteMermaid.
 var guideExamples = map[string]string{"": ".", "graphtest": "graphtest", "draw": "../draw", "agent": "../agent", "shape": "../agent/shape", "team": "../team", "rag": "../rag", "sqlite": "../store/sqlite"}
 
 // namedExample finds the examples in a guide's text.

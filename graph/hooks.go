@@ -28,7 +28,7 @@ type Hooks struct {
 	// changes nothing. Hooks of the graph come before those of the node.
 	Before func(ctx context.Context, i Info, s State) (Setup, error)
 	// After gets what the node returned, or what the previous After returned: it may
-	// replace the update, and turn an error into an update. Key.Written reads the
+	// replace the update, and turn an error into an update. Key.WrittenValue reads the
 	// values of Update.Writes. Hooks of the node come before those of the graph. It is
 	// not called for a node that waits.
 	After func(ctx context.Context, i Info, s State, u Update, err error) (Update, error)

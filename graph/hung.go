@@ -62,7 +62,7 @@ type lane struct {
 
 // successor continues after a lane was left.
 type successor interface {
-	// succeed continues after a task that hangs, on its own goroutine, with another
+	// takeOverTask continues after a task that hangs, on its own goroutine, with another
 	// lane.
 	takeOverTask(t *task, hung error)
 }

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// A Sub is a graph that a node may run as a child under several names: see CallNamed.
+// A ChildGraph is a graph that a node may run as a child under several names: see CallChild.
 type ChildGraph struct {
 	Graph   *Graph
 	Inherit bool // the child reads the parent's keys if it has not written them itself
-	// Apart keeps the graph out of the digest of the parent's, for many graphs of which
+	// OutsideDigest keeps the graph out of the digest of the parent's, for many graphs of which
 	// a run uses few: it is compared when a run is resumed while such a child has not
 	// ended.
 	OutsideDigest bool
@@ -25,7 +25,7 @@ type ChildGraph struct {
 // the journal, so that a node that runs again and calls the same names continues each
 // child where it stopped; a child that has returned is not run again.
 //
-// If a child waits or is paused, CallNamed returns ErrWaiting or ErrPaused, and the
+// If a child waits or is paused, CallChild returns ErrWaiting or ErrPaused, and the
 // other children continue: the node must return when none of them runs any more, and
 // the questions of all are open together. Whatever the node returns then, its task
 // waits as long as a child waits that was not dropped. A child that still runs when the
@@ -33,12 +33,12 @@ type ChildGraph struct {
 // cancels only this child.
 //
 // A name must not be empty and must not contain '/', '#' or '['. It can be called once
-// in an attempt of the node, and again after Drop. If a child that was started fails,
+// in an attempt of the node, and again after DropChild. If a child that was started fails,
 // Child holds the state that it has reached.
 func CallChild(ctx context.Context, name, kind string, set ...Write) (Child, error) {
 	c := callerOf(ctx)
 	if c == nil {
-		return Child{}, errors.New("graph: CallNamed needs the context of a node")
+		return Child{}, errors.New("graph: CallChild needs the context of a node")
 	}
 	t := c.holdTask()
 	sub, err := t.findChildGraph(name, kind)

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A Shared is a value that the tasks of a run share, at every depth, for example a
+// A SharedValue is a value that the tasks of a run share, at every depth, for example a
 // budget. It belongs to the run, not to a step, and the journal keeps it: a drive
 // starts with what the previous one has recorded. It is safe for concurrent use.
 type SharedValue[T any] struct {

@@ -20,7 +20,7 @@ func (f *frame) endStep() {
 	}
 }
 
-// A strand drives a frame on a separate goroutine, so that another can continue after a
+// A frameDriver drives a frame on a separate goroutine, so that another can continue after a
 // node that hangs.
 type frameDriver struct {
 	x     *drive

@@ -176,7 +176,7 @@ func Cause(ctx context.Context) string {
 	return t.ref.cause
 }
 
-// Emit sends a value to the run's consumer as an Emitted event, and to the Hooks.Emit
+// Emit sends a value to the run's consumer as a ValueEmitted event, and to the Hooks.Emit
 // of its node and of the nodes above. The consumer gets it if it asked for TopicEmit;
 // Emit waits for a slow consumer. v should marshal to JSON. Values of one task arrive in
 // order.
@@ -255,7 +255,7 @@ func (t *task) deliverEventAt(at time.Time, b Body) {
 
 // run executes the task: its events, attempts and OnError; siblings says whether others
 // of the step may still be running when it ends. It returns false if another goroutine
-// has replaced this one: see lane.left.
+// has replaced this one: see lane.isReplaced.
 func (t *task) run(siblings bool) bool {
 	if !t.startTask() {
 		if t.err != nil {

@@ -11,7 +11,7 @@ type Change struct {
 	Path string // of the frame: "" is the root
 	Key  string
 	Tag  string   // of the type or codec, at the second point if the key is present there
-	Was  [][]byte // its parts at the first point, as in Stored; nil: absent
+	Was  [][]byte // its parts at the first point, as in StoredValue; nil: absent
 	Is   [][]byte // its parts at the second; nil: absent
 }
 

@@ -62,7 +62,7 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 // A Part is one piece of a message: a Text, Image, File, Reasoning, ToolCall or
 // ToolResult. The set is closed.
 type Part interface {
-	// tag is the part's "type" in JSON.
+	// typeTag is the part's "type" in JSON.
 	typeTag() string
 }
 

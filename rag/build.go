@@ -164,7 +164,7 @@ type builder struct {
 // version3 is what makes a document the same.
 type version3 struct{ path, hash, recipe string }
 
-// A stored document is a row.
+// A storedDocument is a row of the documents table.
 type storedDocument struct {
 	version3
 	id     int64
@@ -175,7 +175,7 @@ type storedDocument struct {
 	extracted string // the recipe by which all its chunks were asked about
 }
 
-// A prepared document is cut but not yet stored.
+// A preparedDocument is cut but not yet stored.
 type preparedDocument struct {
 	entry    load.Entry
 	hash     string

@@ -62,7 +62,7 @@ func largestOf(v []float32) float32 {
 	return math.Float32frombits(largest)
 }
 
-// A needle is a vector of length one, made ready for being compared with codes.
+// A codedQuery is a vector of length one, made ready for being compared with codes.
 type codedQuery struct {
 	codes []int16
 	unit  float32 // what a one stands for
@@ -90,7 +90,7 @@ func (c *codes) encodeQuery(q []float32) codedQuery {
 	return out
 }
 
-// A guess is what is known of a vector's cosine to a needle.
+// A cosineEstimate is what is known of the cosine between a vector and a codedQuery.
 type cosineEstimate struct {
 	at    uint32
 	value float32
@@ -110,7 +110,7 @@ func (c *codes) estimateFine(q codedQuery, i int) cosineEstimate {
 	return cosineEstimate{uint32(i), float32(sum * float64(c.scale[i]) * float64(q.unit)), left*1.01 + q.loss*(1+left) + slack}
 }
 
-// A floor is what the best of some numbers are at least: what is certainly below it is not among them.
+// topScores keeps a lower bound of the best of some numbers: a number that is certainly below it is not among them.
 type topScores struct {
 	top  int
 	best []float32 // a heap, the least first

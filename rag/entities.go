@@ -191,7 +191,7 @@ func readWeight(said any) float64 {
 	return 1
 }
 
-// A joined graph is what the facts of many chunks say together.
+// An entityGraph is what the facts of many chunks say together.
 type entityGraph struct {
 	entities []entity
 	mentions [][]int64 // of each entity: the chunks, in order

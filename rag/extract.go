@@ -114,7 +114,7 @@ func (x *extraction) linkChunk(ctx context.Context, tx *sql.Tx, chunk int64, row
 	return err
 }
 
-// A hashed chunk is a row and what its text is known by.
+// A hashedChunk is a row with the hash of its text.
 type hashedChunk struct {
 	id   int64
 	hash textHash

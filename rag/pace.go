@@ -16,7 +16,7 @@ const (
 	calmAfter  = 16 // batches that succeed before one more may be sent at a time
 )
 
-// A pace decides how many batches may be on their way at the same time. Where the model asks for less, or does not answer in time, there
+// A callLimiter decides how many batches may be in progress at the same time. Where the model asks for less, or does not answer in time, there
 // are half as many from then on, and all wait as long as it asks for.
 type callLimiter struct {
 	slots chan struct{} // what is in it may be taken
@@ -111,7 +111,7 @@ func (p *callLimiter) recordOutcome(limit int, err error) (again bool) {
 	return limit > 1 && p.active > 1
 }
 
-// A paced Embedder keeps to a pace. Failures of too many calls are its own business. What waits ends with the context of a call, and what
+// A pacedEmbedder is an Embedder whose calls a callLimiter admits. Failures of too many calls are its own business. What waits ends with the context of a call, and what
 // was sent with that of all: its answer is not thrown away because another one has failed.
 type pacedEmbedder struct {
 	Embedder
@@ -140,7 +140,7 @@ type reply struct {
 	err     error
 }
 
-// inOrder embeds batches and keeps each in their order. No more are on their way, or wait for their turn to be kept, than a pace allows at
+// inOrder embeds batches and keeps each in their order. No more are on their way, or wait for their turn to be kept, than a callLimiter allows at
 // most. After a failure nothing more is sent, but what is on its way is waited for and kept.
 func (w *builder) inOrder(ctx context.Context, batches [][]string, keep func(texts []string, vectors [][]float32) error) error {
 	var wait sync.WaitGroup

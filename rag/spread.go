@@ -218,7 +218,7 @@ type neighbour struct {
 	weight float64
 }
 
-// A reached entity is one that a search has come to.
+// A reachedEntity is one that a search has come to.
 type reachedEntity struct {
 	id    int64
 	score float64

@@ -187,7 +187,7 @@ func (s agentHandle) deliverSeveral(ctx context.Context, c tool.Call, ids, unkno
 	return tool.JSONResult(g), nil
 }
 
-// A prompting records when agent__collect last returned because of a question.
+// A promptRecord records when agent__collect last returned because of a question.
 type promptRecord struct {
 	task  string // of the caller: calls of one reply have the same task
 	at    time.Time

@@ -21,7 +21,7 @@ type Config struct {
 	Name   string            // of the graph; empty: "team"
 	Lead   Member            // the agent that receives the user's messages
 	Agents map[string]Member // the other agents by name; a name must not contain '/', '#' or '['
-	Depth  int               // the depth of the lead if its context does not say it: see At
+	Depth  int               // the depth of the lead if its context does not say it: see WithDepth
 
 	// Escalate makes the user__* tools of spawned agents ask the agent that
 	// spawned them, if there is no person to ask: see Member.Patience.
@@ -206,7 +206,7 @@ func (c *Config) leadBudget() agent.Budget {
 	return b
 }
 
-// An offered is an agent that can be spawned.
+// A spawnableAgent is an agent that can be spawned.
 type spawnableAgent struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`

@@ -14,7 +14,7 @@
 // # How a team runs
 //
 // The graph has one node. Its task runs the lead and every spawned agent as a
-// named child graph (graph.CallNamed), so all of them are in one journal, and
+// named child graph (graph.CallChild), so all of them are in one journal, and
 // their questions are questions of the run: "team/agent_explore_1f2e3d4c/act".
 // A person can answer them in any order, also while the lead waits in
 // agent__collect.
@@ -33,7 +33,7 @@
 // edit inside a turn, the turn starts from scratch.
 //
 // A team can run inside an agent of another team, as part of that agent's
-// graph. The depth comes from the context (see At), so that Spawn.Depth counts
+// graph. The depth comes from the context (see WithDepth), so that Spawn.Depth counts
 // all agents above.
 //
 // # Limits

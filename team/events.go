@@ -10,7 +10,7 @@ import (
 )
 
 // These are the values that the team's node emits while it runs, as
-// [graph.Emitted] events. Events of the agents themselves come from the paths
+// [graph.ValueEmitted] events. Events of the agents themselves come from the paths
 // of the agents. Each value marshals to a JSON object with an additional field
 // "type".
 type (

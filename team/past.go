@@ -10,7 +10,7 @@ import (
 	"raddle.dev/agent"
 )
 
-// A Past is the history of a team as the journal of a run records it. It
+// A History is the past of a team as the journal of a run records it. It
 // includes agents that were collected or cancelled, of which the state keeps
 // nothing. Pass it the team's log: the data of the effects for which IsLog
 // returns true, of one task, in their order. It needs neither the agents nor

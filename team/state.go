@@ -69,7 +69,7 @@ type member struct {
 	atWork           int       // number of children, without those that are queued
 }
 
-// A mail is a message in an inbox.
+// An inboxMessage is a message in an inbox.
 type inboxMessage struct {
 	From      string  `json:"from"`
 	Payload   payload `json:"payload"`

@@ -34,7 +34,7 @@ type supervisor struct {
 	stuck    map[string]bool         // tasks that a reminder has named, by agent and task; guarded by mu
 }
 
-// A post is an agent that was launched in this drive.
+// A runningAgent is an agent that was launched in this drive.
 type runningAgent struct {
 	blocked bool // it waits for a person or is paused: it makes no progress in this drive
 	cancel  context.CancelFunc
@@ -42,7 +42,7 @@ type runningAgent struct {
 	spent   agent.Spend   // its cost, valid when called is closed
 }
 
-// A seat is an agent's place in its team. The agent's tools find it in their
+// An agentHandle is an agent's place in its team. The agent's tools find it in their
 // context.
 type agentHandle struct {
 	*supervisor
@@ -59,7 +59,7 @@ func handleOf(ctx context.Context) (agentHandle, bool) {
 type depthKey struct{}
 
 // Depth returns the number of agents above the agent that a context belongs to.
-// The contexts of the agents of a team contain it; At sets it for others.
+// The contexts of the agents of a team contain it; WithDepth sets it for others.
 func Depth(ctx context.Context) int {
 	depth, _ := ctx.Value(depthKey{}).(int)
 	return depth

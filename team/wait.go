@@ -84,8 +84,8 @@ func (x *supervisor) canProgress(id string) bool {
 	})
 }
 
-// spawnedHandle returns the seat of the spawned agent that ctx belongs to. The
-// lead of a team inside an agent of another team uses that agent's seat.
+// spawnedHandle returns the handle of the spawned agent that ctx belongs to. The
+// lead of a team inside an agent of another team uses that agent's handle.
 func spawnedHandle(ctx context.Context) (s agentHandle, ok bool) {
 	for s, ok = handleOf(ctx); ok && s.id == lead; {
 		s, ok = handleOf(s.ctx)

@@ -106,7 +106,7 @@ type Touch struct {
 	Passed *PassedCall
 }
 
-// A Passed is a call that a call passes on to a tool.
+// A PassedCall is a call that a call passes on to a tool.
 type PassedCall struct {
 	Tool string          // its name, as rules know it
 	Args json.RawMessage // a JSON object

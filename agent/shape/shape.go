@@ -21,14 +21,14 @@ import (
 )
 
 // A Shape is the form of answers that are a T. It is immutable and safe for
-// concurrent use. Create one with Of.
+// concurrent use. Create one with New.
 type Shape[T any] struct {
 	schema   json.RawMessage
 	resolved *jsonschema.Resolved
 }
 
 // New returns the shape of a T. T is usually a struct with json tags and, for
-// descriptions of its fields for the model, jsonschema tags. Of fails for types
+// descriptions of its fields for the model, jsonschema tags. New fails for types
 // that have no JSON Schema, such as functions, maps whose keys are not texts,
 // and types that contain themselves.
 func New[T any]() (*Shape[T], error) {

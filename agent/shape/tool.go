@@ -23,7 +23,7 @@ import (
 // error ends the run.
 //
 // The returned tool declares no effect: set its Effect, Parallel and Touches if
-// you know them. Tool fails for types that have no JSON Schema, and if In is
+// you know them. NewTool fails for types that have no JSON Schema, and if In is
 // not a struct.
 func NewTool[In, Out any](name, description string, fn func(ctx context.Context, in In) (Out, error)) (tool.Tool, error) {
 	fail := func(err error) (tool.Tool, error) { return tool.Tool{}, fmt.Errorf("tool %q: %w", name, err) }

@@ -60,7 +60,7 @@ func newHiddenCodec[T any]() graph.Codec[T] {
 	}
 }
 
-// A vault is a graph that passes secrets through every kind of record that holds
+// A secretGraph is a graph that passes secrets through every kind of record that holds
 // values: the start, parallel tasks, overlays of a Send, a child, steps.
 type secretGraph struct {
 	known  graph.Key[string]
@@ -128,7 +128,7 @@ func (v *secretGraph) runAsk(ctx context.Context, s graph.State) (graph.Update, 
 	return graph.Put(v.list.Set([]string{sealedWord}), v.hidden.Set(hiddenWord)), err
 }
 
-// durableSecrets runs the vault, continues it through another store, edits, forks and
+// durableSecrets runs the secretGraph, continues it through another store, edits, forks and
 // prunes it, and searches every byte.
 func durableSecrets(t *testing.T, place string, open func() *harness) {
 	v := newSecretGraph(t)

@@ -38,7 +38,7 @@ func (m *modelResolver) unknownModelError(dir, id string, kind Kind) error {
 // CheckCallable returns an error if an agent cannot call its models, as far as that can
 // be seen without a call: invalid transcripts, and clients that cannot be
 // called yet. A graph may continue after a node fails, so that such an error
-// would be found late. Callable does not check keys; the call does.
+// would be found late. CheckCallable does not check keys; the call does.
 func (p *Process) CheckCallable(a *flow.Agent) error {
 	m := p.newModelResolver()
 	for _, id := range a.Models() {

@@ -7,6 +7,6 @@
 // receives the events of a run and answers its questions.
 //
 // A run is self-contained: its start record holds a [Record] with everything
-// that its start depended on, so that [Process.Resume] needs only the id of the
+// that its start depended on, so that [Process.ResumeRun] needs only the id of the
 // run.
 package app

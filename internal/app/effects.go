@@ -77,7 +77,7 @@ func (c *Calls) recordReplyID(r flow.Reply, kept bool) {
 	}
 }
 
-// A replyAt describes a reply by the place where it was recorded.
+// A replyPosition is a reply and the place where it was recorded.
 type replyPosition struct {
 	kept bool   // it will not be requested again
 	node string // the node that called the model, with the nodes above it

@@ -9,7 +9,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// A spot is the place of a run in the store.
+// A runRef is the place of a run in the store.
 type runRef struct {
 	thread string
 	run    string

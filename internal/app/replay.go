@@ -12,7 +12,7 @@ import (
 	"raddle.dev/llm/script"
 )
 
-// A lazy is a model that its first call opens.
+// A lazyModel is a model that its first call opens.
 type lazyModel struct {
 	once  sync.Once
 	open  func() (llm.Model, error)
@@ -36,7 +36,7 @@ func (l *lazyModel) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Del
 	}
 }
 
-// A replayed is a transcript whose replies differ from those of another file
+// A replayModel is a transcript whose replies differ from those of another file
 // with the same name: their ids begin with the directory's name.
 type replayModel struct {
 	*script.Transcript

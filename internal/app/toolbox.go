@@ -338,7 +338,7 @@ func (b *toolbox) Close() error {
 	return first
 }
 
-// A serving lists the functions of an agent's servers.
+// serverTools lists the functions of an agent's servers.
 type serverTools struct {
 	home map[string]*mcp.Servers
 

@@ -78,7 +78,7 @@ func (j *runStore) buildTree(ctx context.Context, at runRef, d *RunDetail) (*Bra
 	return g.finishTree(d), nil
 }
 
-// A grower builds a tree from the records of a journal.
+// A treeBuilder builds a tree from the records of a journal.
 type treeBuilder struct {
 	root  *Branch
 	paths map[string]*Branch   // by path
@@ -89,7 +89,7 @@ type treeBuilder struct {
 	by    map[string]string // the path of the agent that has spawned an agent, by the path of the latter
 }
 
-// A crew is the log of a team, and the place of the team.
+// A teamLog is the log of a team, and the place of the team.
 type teamLog struct {
 	task string // of the journal
 	path string // of the task, followed by a slash

@@ -26,7 +26,7 @@ func (j *runStore) lockIdleRun(run string) (*runLock, error) {
 	return lock, err
 }
 
-// checkNoLease returns a *DrivenError if a drive holds the lease of a run.
+// checkNoLease returns a *RunBusyError if a drive holds the lease of a run.
 func (j *runStore) checkNoLease(run string) error {
 	st, ok := j.Store.(graph.Leaser)
 	if !ok {
@@ -71,7 +71,7 @@ func (j *runStore) stopDriver(run string) (*runLock, error) {
 
 // CancelRun ends a run permanently: it stops the process that drives the run, ends what a
 // killed process left behind, and the run cannot be resumed any more. Its journal
-// stays. A run that has ended is an [*OverError].
+// stays. A run that has ended is an [*EndedError].
 func (p *Process) CancelRun(ctx context.Context, id string) (string, error) {
 	st, id, err := p.lookUp(ctx, id)
 	if err != nil {

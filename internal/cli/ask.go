@@ -34,11 +34,11 @@ type asker struct {
 type prompter interface {
 	askQuestion(ctx context.Context, q graph.Question) (any, error)
 	askText(ctx context.Context, prompt string) (string, error)
-	// edit asks for a text again, if possible with the wrong one to edit.
+	// editText asks for a text again, if possible with the wrong one to edit.
 	editText(ctx context.Context, prompt, text string) (string, error)
 }
 
-// answerQuestions is an app.Ask. Answers of the command line that name a question go to
+// answerQuestions is an app.AskFunc. Answers of the command line that name a question go to
 // it, the others to the open questions in the order in which they were asked.
 func (a *asker) answerQuestions(ctx context.Context, open []graph.Question) (answers []graph.Answer, park bool, err error) {
 	values, err := a.takeFlagAnswers(open)

@@ -14,7 +14,7 @@ import (
 	"raddle.dev/team"
 )
 
-// A board is what a run is doing, derived from its events: a row for each
+// A statusBoard is what a run is doing, derived from its events: a row for each
 // conversation of an agent with its model, and for each other node that runs.
 type statusBoard struct {
 	agent  string      // name of the run's agent
@@ -24,7 +24,7 @@ type statusBoard struct {
 	tokens map[string]int // by path: a conversation continues in another drive
 }
 
-// A row is one conversation or node that runs.
+// A boardRow is one conversation or node that runs.
 type boardRow struct {
 	path   string // of its frame or task, followed by a slash
 	name   string

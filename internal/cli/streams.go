@@ -46,7 +46,7 @@ func (o *stdout) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A cleaner removes secrets from what is written; nil removes nothing.
+// A redactFunc removes secrets from what is written; nil removes nothing.
 type redactFunc func([]byte) []byte
 
 func (c redactFunc) apply(p []byte) []byte {

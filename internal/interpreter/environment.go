@@ -24,7 +24,7 @@ var loaded = []string{
 // options are variables that hold flags of a program, which may name code.
 var options = []string{"NODE_OPTIONS", "NPM_CONFIG_NODE_OPTIONS", "PERL5OPT", "RUBYOPT", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"}
 
-// A Left is something that Environment has left out: a variable, or one entry of its list.
+// A RemovedEntry is something that FilterEnvironment has left out: a variable, or one entry of its list.
 type RemovedEntry struct {
 	Variable string
 	Entry    string // the entry as written; an empty entry means the working directory
@@ -70,7 +70,7 @@ func FilterEnvironment(env []string, workspace string, packages []string) (kept 
 	return kept, left
 }
 
-// A cleaner knows what lies in the workspace.
+// An environmentFilter knows which paths are in the workspace.
 type environmentFilter struct {
 	workspace string
 	packages  []string

@@ -22,7 +22,7 @@ type Handle struct {
 	Mark string `json:"mark,omitempty"`
 }
 
-// A sighting is what the system reports about the process that has a certain id now.
+// A processInfo is what the system reports about the process that has a certain id now.
 type processInfo struct {
 	start string // as in Handle
 	dead  bool   // it has ended and waits to be reaped

@@ -182,7 +182,7 @@ func (s *Set) Hold(text string) int {
 	return len(text) - pending
 }
 
-// A masked is a span and its replacement.
+// A replacement is a span and the text that replaces it.
 type replacement struct {
 	span
 	by string

@@ -16,7 +16,7 @@ type view struct {
 	tail int              // offset of an incomplete escape at the end, which may mean something else when more text follows
 }
 
-// A cut is one resolved escape.
+// A resolvedEscape is one resolved escape.
 type resolvedEscape struct{ at, n, src, srcLen int }
 
 // A decoder resolves one kind of escape.

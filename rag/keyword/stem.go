@@ -39,7 +39,7 @@ var invariant = map[string]bool{
 	"inning": true, "outing": true, "canning": true, "herring": true, "earring": true, "proceed": true, "exceed": true, "succeed": true,
 }
 
-// A stemmed is a word on its way to its stem. A y that is a consonant is written Y.
+// A stemmer reduces one word to its stem. A y that is a consonant is written Y.
 type stemmer struct {
 	b      []byte
 	r1, r2 int // where the two regions begin that endings must lie in

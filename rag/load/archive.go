@@ -129,7 +129,7 @@ func xmlAttribute(t xml.StartElement, key string) string {
 	return ""
 }
 
-// A prose collects paragraphs, headings, items of lists and rows of tables as Markdown.
+// A markdownWriter collects paragraphs, headings, items of lists and rows of tables as Markdown.
 type markdownWriter struct {
 	out       strings.Builder
 	paragraph strings.Builder

@@ -225,7 +225,7 @@ func (e Entry) Read(ctx context.Context) (*File, error) {
 	return &File{Hash: hex.EncodeToString(h.Sum(nil)), entry: e, data: e.data}, nil
 }
 
-// A place is a source that has been understood.
+// A sourceSpec is a source after parsing.
 type sourceSpec struct {
 	source string
 	kind   sourceKind

@@ -36,7 +36,7 @@ func (l *lister) listLocal(p sourceSpec) {
 	}
 }
 
-// A walk goes through a folder.
+// A folderWalk goes through a folder.
 type folderWalk struct {
 	source  string
 	top     string

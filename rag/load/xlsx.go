@@ -130,7 +130,7 @@ func (a *archive) workbook() (book workbookParts, err error) {
 	return book, nil
 }
 
-// A sheet is being read.
+// A sheetReader reads one sheet.
 type sheetReader struct {
 	out     *strings.Builder
 	most    int // bytes of out

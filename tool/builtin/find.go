@@ -93,7 +93,7 @@ func (s *search) describeSkipped() string {
 	return fmt.Sprintf("\n(%d files or directories were left out: permission rules do not let this tool read them)", s.left)
 }
 
-// A found file is one that fits, with what it is sorted by.
+// A foundFile is a file that fits, with what it is sorted by.
 type foundFile struct {
 	path string
 	when time.Time

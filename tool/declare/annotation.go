@@ -55,7 +55,7 @@ func (c *cursor) readDescription() (string, error) {
 	return strings.TrimSpace(c.remainingText()), nil
 }
 
-// An annotated parameter is what an @option, @flag, @arg or @env line says.
+// An annotatedParameter is what an @option, @flag, @arg or @env line says.
 type annotatedParameter struct {
 	option      Option
 	description string

@@ -2,7 +2,7 @@
 // from signatures in Python and TypeScript. It runs nothing, needs no
 // interpreter, and changes no file; what it returns depends on the text alone.
 //
-//	f := declare.Bash("tools/fs_cat.sh", source)
+//	f := declare.ParseBash("tools/fs_cat.sh", source)
 //	for _, d := range f.Declarations { ... }
 //	for _, p := range f.Problems { log.Print(p) }
 //

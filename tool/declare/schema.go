@@ -67,7 +67,7 @@ func (s *schema) putProperty(p property) {
 	s.properties = append(s.properties, p)
 }
 
-// A writer writes compact JSON with the keys in the order of the calls.
+// A jsonWriter writes compact JSON with the keys in the order of the calls.
 type jsonWriter struct {
 	strings.Builder
 	more bool // a comma is due before the next key

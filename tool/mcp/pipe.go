@@ -28,7 +28,7 @@ type pipe struct {
 	closing  sync.Once
 }
 
-// An outgoing is a line for the child.
+// An outgoingLine is a line for the child.
 type outgoingLine struct {
 	line    []byte
 	written chan<- error // has room for the result

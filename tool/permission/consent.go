@@ -168,7 +168,7 @@ func DigestTree(dir, workspace string) (string, error) {
 	return hex.EncodeToString(t.sum.Sum(nil)), nil
 }
 
-// A tree is a digest on its way.
+// A treeDigest collects the digest of a tree of files.
 type treeDigest struct {
 	sum            hash.Hash
 	dir, workspace string

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A harmless says how a command that only reads is told from the same command
+// A readOnlyRule says how a command that only reads is told from the same command
 // doing more.
 type readOnlyRule struct {
 	text     bool     // its arguments are texts, not files

@@ -8,7 +8,7 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// A fit is how far a rule speaks of a need.
+// A matchLevel says how much of a need a rule matches.
 type matchLevel int
 
 const (

@@ -10,7 +10,7 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// A facet is one kind of thing that a call needs.
+// A needKind is one kind of thing that a call needs.
 type needKind string
 
 const (

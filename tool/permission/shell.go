@@ -14,7 +14,7 @@ const (
 	mostDirs     = 16       // directories that a text may work in
 )
 
-// A shell takes a shell text apart. All that it finds becomes needs; what it does
+// A shellAnalyzer takes a shell text apart. All that it finds becomes needs; what it does
 // not understand becomes a doubt, and asks.
 type shellAnalyzer struct {
 	area  area

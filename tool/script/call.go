@@ -69,7 +69,7 @@ func (s *script) runTool(ctx context.Context, c tool.Call) (tool.Result, error) 
 	return r.buildResult(ctx, res, err)
 }
 
-// A running is one call of a script under way.
+// A scriptCall is one running call of a script.
 type scriptCall struct {
 	*script
 	dir  string // the call's own, removed with it

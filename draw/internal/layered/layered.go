@@ -11,7 +11,7 @@ package layered
 
 import "fmt"
 
-// Graph is the input of the layout. Edges flow from top to bottom; for another direction see [Layout.Transpose].
+// Graph is the input of the layout. Edges flow from top to bottom; for another direction see [Layout.SwapAxes].
 type Graph struct {
 	Nodes []Node
 	Edges []Edge
@@ -93,7 +93,7 @@ func LayoutGraph(g Graph) (*Layout, error) {
 	return s.buildLayout(), nil
 }
 
-// WithSwappedAxes returns g with widths and heights exchanged: lay it out, then call [Layout.Transpose] to get a picture
+// WithSwappedAxes returns g with widths and heights exchanged: lay it out, then call [Layout.SwapAxes] to get a picture
 // that flows from left to right. The Flat of a node must already be that of its left and right side.
 func (g Graph) WithSwappedAxes() Graph {
 	t := Graph{Nodes: make([]Node, len(g.Nodes)), Edges: make([]Edge, len(g.Edges))}

@@ -149,7 +149,7 @@ var (
 )
 
 // Do sends req and returns the response once it is known to be an event stream.
-// Its errors are those of Client.Failure, and so are those of reading the body.
+// Its errors are those of Client.ClassifyError, and so are those of reading the body.
 // At most the read timeout passes between two bytes, and at most the stream
 // timeout until the end.
 func (c *Client) Do(req *http.Request) (*http.Response, error) {
