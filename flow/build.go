@@ -14,7 +14,7 @@ import (
 
 // CompileGraph compiles the agent and the graphs that its agent nodes run. It fails
 // with a [*ValidationError] if the validator rejects the file, and with a
-// [*NotYetError], [*MissingModelError] or [*VariablesError] if the agent cannot
+// [*MissingModelError] or [*VariablesError] if the agent cannot
 // run.
 func (a *Agent) CompileGraph() (*graph.Graph, error) {
 	if err := a.ValidationFailure(); err != nil {
