@@ -76,7 +76,7 @@ var fieldName = regexp.MustCompile(`^[a-z][a-z_]*$`)
 func fieldsAskedFor(t *testing.T, file string) []string {
 	t.Helper()
 	found := map[string]bool{}
-	asks := []string{"str", "plainStr", "strings", "pairs", "any", "float", "seconds", "maybeSeconds", "count", "maybeCount", "flag", "maybeFlag", "find", "get", "mapping", "missing"}
+	asks := []string{"readText", "plainStr", "readTexts", "readPairs", "readAny", "readFloat", "readSeconds", "maybeSeconds", "readCount", "maybeCount", "readFlag", "maybeFlag", "findField", "getField", "mapping", "reportMissing"}
 	eachCall(parsed(t, file), func(method string, args []ast.Expr) {
 		if !slices.Contains(asks, method) {
 			return
@@ -134,7 +134,7 @@ func TestGuideListsEveryCode(t *testing.T) {
 // of a Finding, or as an argument of the methods that make one.
 func findingCodes(t *testing.T, file string, codes map[string]bool) {
 	t.Helper()
-	place := map[string]int{"errorAt": 2, "warnAt": 2, "graph": 2, "warn": 2, "fail": 2}
+	place := map[string]int{"errorAt": 2, "warnAt": 2, "addGraphFinding": 2, "addFault": 2}
 	tree := parsed(t, file)
 	eachCall(tree, func(method string, args []ast.Expr) {
 		if at, ok := place[method]; ok && at < len(args) {
