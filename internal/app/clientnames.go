@@ -1,5 +1,8 @@
 package app
 
+// clientTypes are the values of the type of a client in config.yaml.
+var clientTypes = []string{"openai", "openai-compatible", "anthropic", "gemini", "ollama", "script", "bedrock"}
+
 // clientAliases maps names that other programs use for clients to the clients of
 // raddle. A client of config.yaml with such a name takes precedence.
 var clientAliases = map[string]string{"claude": "anthropic"}

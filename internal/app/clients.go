@@ -5,9 +5,6 @@ import (
 	"strings"
 )
 
-// clientTypes are the values of the type of a client in config.yaml.
-var clientTypes = []string{"openai", "openai-compatible", "anthropic", "gemini", "ollama", "script", "bedrock"}
-
 // A provider is a service that raddle knows without configuration: its models can be
 // called as NAME:MODEL if its key is in the environment.
 type provider struct {
@@ -113,16 +110,6 @@ func configuredClient(cc ClientConfig, env environ) client {
 		cl.Base = p.base
 	}
 	return cl
-}
-
-// lookupFirst returns the value of the first variable that is set.
-func (e environ) lookupFirst(names []string) (string, bool) {
-	for _, name := range names {
-		if v, ok := e.lookup(name); ok {
-			return v, true
-		}
-	}
-	return "", false
 }
 
 // firstChatModel returns the first chat model of the client.

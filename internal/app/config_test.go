@@ -45,7 +45,7 @@ func TestConfig(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			if test.file != "" {
-				write(t, filepath.Join(dir, "config.yaml"), test.file)
+				dir = writeConfig(t, test.file)
 			}
 			got, err := loadConfig(dir, test.env)
 			if err != nil {
@@ -81,8 +81,7 @@ func TestConfigFaults(t *testing.T) {
 	}
 	for file, wants := range tests {
 		t.Run(file, func(t *testing.T) {
-			dir := t.TempDir()
-			write(t, filepath.Join(dir, "config.yaml"), file)
+			dir := writeConfig(t, file)
 			_, err := loadConfig(dir, nil)
 			var faults *ConfigError
 			if !errors.As(err, &faults) || len(faults.Faults) != len(wants) {
@@ -105,12 +104,12 @@ func TestConfigEnvironmentFault(t *testing.T) {
 	}
 }
 
-func write(t *testing.T, path, text string) {
+// writeConfig writes a config.yaml and returns its directory.
+func writeConfig(t *testing.T, text string) string {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, configName), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	return dir
 }

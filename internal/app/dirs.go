@@ -16,8 +16,8 @@ type Dirs struct {
 	State     string `json:"state"`     // runs and journals
 	Cache     string `json:"cache"`     // data that can be created again
 	Work      string `json:"work"`      // where the process was started
-	home      string
-	workGone  bool // the directory where the process was started no longer exists
+	Home      string `json:"-"`         // of the user; "" if there is none
+	workGone  bool   // the directory where the process was started no longer exists
 }
 
 // goneDir replaces a working directory that was deleted. It never exists, so
@@ -35,24 +35,24 @@ func (d Dirs) requireWork() error {
 
 // findDirs applies RADDLE_CONFIG_DIR, RADDLE_FUNCTIONS_DIR and the XDG variables.
 func findDirs(env environ, work string) (Dirs, error) {
-	d := Dirs{Work: work, home: env.get("HOME")}
+	d := Dirs{Work: work, Home: env.get("HOME")}
 	if work == "" {
 		var err error
 		if d.Work, err = os.Getwd(); err != nil {
 			d.Work, d.workGone = goneDir, true
 		}
 	}
-	if d.home == "" {
-		d.home, _ = os.UserHomeDir() // if there is none, whatever needs it reports that
+	if d.Home == "" {
+		d.Home, _ = os.UserHomeDir() // if there is none, whatever needs it reports that
 	}
 	if runtime.GOOS == "windows" {
 		d.Config = env.baseDir("XDG_CONFIG_HOME", env.get("AppData"))
 		d.State = env.baseDir("XDG_STATE_HOME", env.get("LocalAppData"))
 		d.Cache = env.baseDir("XDG_CACHE_HOME", env.get("LocalAppData"))
 	} else {
-		d.Config = env.baseDir("XDG_CONFIG_HOME", filepath.Join(d.home, ".config"))
-		d.State = env.baseDir("XDG_STATE_HOME", filepath.Join(d.home, ".local", "state"))
-		d.Cache = env.baseDir("XDG_CACHE_HOME", filepath.Join(d.home, ".cache"))
+		d.Config = env.baseDir("XDG_CONFIG_HOME", filepath.Join(d.Home, ".config"))
+		d.State = env.baseDir("XDG_STATE_HOME", filepath.Join(d.Home, ".local", "state"))
+		d.Cache = env.baseDir("XDG_CACHE_HOME", filepath.Join(d.Home, ".cache"))
 	}
 	if dir, ok := env.lookup("RADDLE_CONFIG_DIR"); ok {
 		d.Config = d.AbsPath(dir)
@@ -83,8 +83,8 @@ func (e environ) baseDir(name, fallback string) string {
 // AbsPath returns a path as the user of this process means it: relative to the working
 // directory, or to the home directory after "~/".
 func (d Dirs) AbsPath(path string) string {
-	if rest, ok := strings.CutPrefix(path, "~/"); ok && d.home != "" {
-		return filepath.Join(d.home, rest)
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && d.Home != "" {
+		return filepath.Join(d.Home, rest)
 	}
 	if filepath.IsAbs(path) {
 		return filepath.Clean(path)
@@ -101,8 +101,8 @@ func (d Dirs) ShortPath(path string) string {
 	if rel, err := filepath.Rel(d.Work, path); err == nil && filepath.IsLocal(rel) {
 		return rel
 	}
-	if d.home != "" && d.home != "/" {
-		if rel, err := filepath.Rel(d.home, path); err == nil && filepath.IsLocal(rel) && rel != "." {
+	if d.Home != "" && d.Home != "/" {
+		if rel, err := filepath.Rel(d.Home, path); err == nil && filepath.IsLocal(rel) && rel != "." {
 			return filepath.Join("~", rel)
 		}
 	}

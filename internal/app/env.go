@@ -25,6 +25,16 @@ func (e environ) get(name string) string {
 	return v
 }
 
+// lookupFirst returns the value of the first variable that is set.
+func (e environ) lookupFirst(names []string) (string, bool) {
+	for _, name := range names {
+		if v, ok := e.lookup(name); ok {
+			return v, true
+		}
+	}
+	return "", false
+}
+
 // nameOf returns the name of the first variable that has a value, or "".
 func (e environ) nameOf(value string) string {
 	for _, entry := range e {

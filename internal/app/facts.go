@@ -49,8 +49,8 @@ func catalogueFacts(model string) flow.ModelFacts {
 	return facts
 }
 
-// overrideFacts returns facts, overridden by those of the configuration.
-func (m *ModelConfig) overrideFacts(f flow.ModelFacts) flow.ModelFacts {
+// overrideFacts returns facts, overridden by what the configuration says about the model.
+func overrideFacts(f flow.ModelFacts, m *ModelConfig) flow.ModelFacts {
 	if m.Window > 0 {
 		f.Window = m.Window
 	}

@@ -39,7 +39,7 @@ func (p *Process) newGate(b *toolbox, agentDir string) (*gate, error) {
 	remember := filepath.Join(p.Dirs.Config, grantsFile)
 	project := filepath.Join(b.workspace, projectFile)
 	g := &gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, policy: permission.Policy{
-		Rules: []permission.Rules{p.Config.Permissions}, Workspace: b.workspace, Home: p.Dirs.home,
+		Rules: []permission.Rules{p.Config.Permissions}, Workspace: b.workspace, Home: p.Dirs.Home,
 		Readable: []string{agentDir}, Trusted: b.IsTrusted,
 		Guarded: []string{remember, p.consentStore().Path, filepath.Join(p.Dirs.Config, configName), project},
 	}}

@@ -73,7 +73,7 @@ func (m *modelResolver) Facts(_, id string) flow.ModelFacts {
 	facts := catalogueFacts(name)
 	for i := range c.Models {
 		if known := &c.Models[i]; known.Name == name {
-			return known.overrideFacts(facts)
+			return overrideFacts(facts, known)
 		}
 	}
 	return facts
@@ -179,7 +179,7 @@ func (p *Process) ListClients() []ModelInfo {
 				info.Key = name
 			}
 		}
-		if c.configured && p.Config.configuredKey(c.Name) != "" {
+		if c.configured && configuredKey(&p.Config, c.Name) != "" {
 			info.Key = "config.yaml"
 		}
 		infos = append(infos, info)
@@ -188,7 +188,7 @@ func (p *Process) ListClients() []ModelInfo {
 }
 
 // configuredKey returns what config.yaml itself says about a client's key.
-func (c *Config) configuredKey(name string) string {
+func configuredKey(c *Config, name string) string {
 	for _, cc := range c.Clients {
 		if cc.Name == name {
 			return cc.Key

@@ -27,54 +27,11 @@ func process(t *testing.T, env ...string) *Process {
 	return p
 }
 
-func TestDirs(t *testing.T) {
-	tests := map[string]struct {
-		env  environ
-		want Dirs
-	}{
-		"home": {
-			env:  environ{"HOME=/h"},
-			want: Dirs{Config: "/h/.config/raddle", Agents: "/h/.config/raddle/agents", Functions: "/h/.config/raddle/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
-		},
-		"the standard's variables": {
-			env:  environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "XDG_STATE_HOME=/s", "XDG_CACHE_HOME=relative"},
-			want: Dirs{Config: "/c/raddle", Agents: "/c/raddle/agents", Functions: "/c/raddle/functions", State: "/s/raddle", Cache: "/h/.cache/raddle"},
-		},
-		"our own": {
-			env:  environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "RADDLE_CONFIG_DIR=mine"},
-			want: Dirs{Config: "/w/mine", Agents: "/w/mine/agents", Functions: "/w/mine/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := findDirs(test.env, "/w")
-			if err != nil {
-				t.Fatal(err)
-			}
-			test.want.Work, test.want.home = "/w", "/h"
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Dirs{})); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestShort(t *testing.T) {
-	d := Dirs{Work: "/w/x", home: "/h"}
-	for path, want := range map[string]string{
-		"/w/x/a/b": "a/b", "/w/x": ".", "/w/y": "/w/y", "/h/a": "~/a", "/h": "/h", "rel": "rel",
-	} {
-		if got := d.ShortPath(path); got != want {
-			t.Errorf("Short(%q) = %q, want %q", path, got, want)
-		}
-	}
-}
-
 func TestStoreLocation(t *testing.T) {
 	for url, want := range map[string]string{
 		"": "sqlite:/h/.local/state/raddle/runs.db", "memory:": "memory:", "sqlite:a.db": "sqlite:/w/a.db", "sqlite:///a/b.db": "sqlite:/a/b.db", "sqlite:~/b.db": "sqlite:/h/b.db",
 	} {
-		p := &Process{Dirs: Dirs{Work: "/w", State: "/h/.local/state/raddle", home: "/h"}, Config: Config{Store: url}}
+		p := &Process{Dirs: Dirs{Work: "/w", State: "/h/.local/state/raddle", Home: "/h"}, Config: Config{Store: url}}
 		if got := p.StoreURL(); got != want {
 			t.Errorf("StoreURL for %q = %q, want %q", url, got, want)
 		}
@@ -312,5 +269,15 @@ func TestLockWithoutAName(t *testing.T) {
 	lock.release()
 	if isFile(path) {
 		t.Error("the lock's file is still there")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
