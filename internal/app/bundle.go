@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"raddle.dev/internal/bundle"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
 )
 
@@ -48,7 +49,7 @@ func (p *Process) ReinstallBundled(names []string, force bool) ([]InstallOutcome
 		if next == "" {
 			next = "see: raddle agents install --help"
 		}
-		return nil, &Error{Kind: Usage, Err: err, Next: next}
+		return nil, &failure.Error{Kind: failure.Usage, Err: err, Next: next}
 	}
 	if err != nil {
 		err = fmt.Errorf("the agents that come with raddle cannot be written to %s: %w", p.Dirs.ShortPath(p.Dirs.Agents), err)

@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
+	"raddle.dev/internal/failure"
 )
 
 // Every agent that comes with raddle has no finding, nor do the agents that it runs. It
@@ -79,7 +80,7 @@ func TestBundledOnce(t *testing.T) {
 		if isDir(coder) || slices.ContainsFunc(q.ListAgents(), func(a Place) bool { return a.Name == "coder" }) {
 			t.Error("an agent that was deleted is there again")
 		}
-		if _, err := q.FindAgent("coder"); err == nil || !strings.Contains(err.(*Error).Next, "raddle agents install coder") {
+		if _, err := q.FindAgent("coder"); err == nil || !strings.Contains(err.(*failure.Error).Next, "raddle agents install coder") {
 			t.Errorf("got %v", err)
 		}
 	}

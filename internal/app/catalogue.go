@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"raddle.dev/internal/bundle"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
 )
 
@@ -34,7 +36,7 @@ func (p *Process) FindAgent(agent string) (Place, error) {
 	_ = p.InstallBundled() // unknownAgent reports it if it matters
 	switch {
 	case agent == "":
-		return Place{}, newUsageError("name one: an agent in "+p.Dirs.ShortPath(p.Dirs.Agents)+", or a path", "the agent's name is empty")
+		return Place{}, failure.NewUsage("name one: an agent in "+p.Dirs.ShortPath(p.Dirs.Agents)+", or a path", "the agent's name is empty")
 	case IsPath(agent):
 		return p.findPath(agent)
 	}
@@ -47,7 +49,7 @@ func (p *Process) FindAgent(agent string) (Place, error) {
 
 // agentDir returns the directory of the agent with a name; <AGENT>_DATA_DIR may move it.
 func (p *Process) agentDir(name string) string {
-	if moved, ok := p.env.lookup(envName(name) + "_DATA_DIR"); ok {
+	if moved, ok := p.env.Lookup(config.FormatVariable(name) + "_DATA_DIR"); ok {
 		return p.Dirs.AbsPath(moved)
 	}
 	return filepath.Join(p.Dirs.Agents, name)
@@ -73,7 +75,7 @@ func (p *Process) unknownAgent(name string) error {
 	default:
 		next = "the agents there are " + strings.Join(known, ", ") + "; for a path, write ./" + name
 	}
-	return newUsageError(next, "unknown agent %q: there is no directory %s", name, p.Dirs.ShortPath(p.agentDir(name)))
+	return failure.NewUsage(next, "unknown agent %q: there is no directory %s", name, p.Dirs.ShortPath(p.agentDir(name)))
 }
 
 // findPath locates an agent by its directory or by its definition file.
@@ -82,13 +84,13 @@ func (p *Process) findPath(path string) (Place, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Place{}, newUsageError(nearSibling(abs), "unknown agent %q: there is no such file or directory", path)
+		return Place{}, failure.NewUsage(nearSibling(abs), "unknown agent %q: there is no such file or directory", path)
 	case err != nil:
-		return Place{}, &Error{Kind: Usage, Msg: "unknown agent " + path, Err: err}
+		return Place{}, &failure.Error{Kind: failure.Usage, Msg: "unknown agent " + path, Err: err}
 	case info.IsDir():
 		return Place{Name: filepath.Base(abs), Dir: abs}, nil
 	case !slices.Contains(definitions, filepath.Base(abs)):
-		return Place{}, newUsageError("name the agent's directory", "%s is not an agent: the file of an agent is graph.yaml or config.yaml", path)
+		return Place{}, failure.NewUsage("name the agent's directory", "%s is not an agent: the file of an agent is graph.yaml or config.yaml", path)
 	}
 	dir := filepath.Dir(abs)
 	return Place{Name: filepath.Base(dir), Dir: dir}, nil

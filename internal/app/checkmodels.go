@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/failure"
 	"raddle.dev/llm/script"
 )
 
@@ -12,23 +13,23 @@ import (
 func (p *Process) checkModels(r *Record) error {
 	m := p.newModelResolver()
 	if id := r.Override; id != "" && !m.Known(r.Dir, id) {
-		return m.unknownModelError(r.Dir, id, Usage)
+		return m.unknownModelError(r.Dir, id, failure.Usage)
 	}
 	if id := r.Model; id != "" && r.Override == "" && !m.Known(r.Dir, id) {
-		return m.unknownModelError(r.Dir, id, Invalid)
+		return m.unknownModelError(r.Dir, id, failure.Invalid)
 	}
 	return nil
 }
 
 // unknownModelError returns the error for an unknown model id of the caller.
-func (m *modelResolver) unknownModelError(dir, id string, kind Kind) error {
+func (m *modelResolver) unknownModelError(dir, id string, kind failure.Kind) error {
 	c, name := m.findClient(id)
 	file, script := strings.CutPrefix(id, "script:")
 	switch {
 	case c != nil && name == "":
-		return &Error{Kind: kind, Msg: "model " + id + ": the client lists no chat model", Next: "name the model: " + c.Name + ":MODEL"}
+		return &failure.Error{Kind: kind, Msg: "model " + id + ": the client lists no chat model", Next: "name the model: " + c.Name + ":MODEL"}
 	case c != nil || script:
-		return &Error{Kind: kind, Msg: "model " + id + ": there is no file " + m.process.Dirs.ShortPath(m.transcriptPath(dir, c, file))}
+		return &failure.Error{Kind: kind, Msg: "model " + id + ": there is no file " + m.process.Dirs.ShortPath(m.transcriptPath(dir, c, file))}
 	}
 	err := m.unknownClientError(id)
 	err.Kind = kind
@@ -61,7 +62,7 @@ func (m *modelResolver) checkCallable(dir, id string) error {
 		return nil
 	}
 	if _, err := script.Open(m.transcriptPath(dir, c, file)); err != nil {
-		return &Error{Kind: Invalid, Msg: "the transcript of model " + id + " cannot be replayed", Err: err}
+		return &failure.Error{Kind: failure.Invalid, Msg: "the transcript of model " + id + " cannot be replayed", Err: err}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"raddle.dev/internal/config"
 	"slices"
 	"strings"
 )
@@ -38,7 +39,7 @@ var otherKeys = []string{
 // A client is a provider with an address and a key, from config.yaml or from the
 // environment.
 type client struct {
-	ClientConfig
+	config.Client
 	keyNames   []string // variables that may hold the key; messages name the first
 	configured bool
 }
@@ -64,7 +65,7 @@ func providerOf(typ string) *provider {
 
 // collectClients returns the clients that models can be called from: the clients of
 // config.yaml, then the known providers that it does not name.
-func collectClients(c *Config, env environ) []client {
+func collectClients(c *config.Config, env config.Environ) []client {
 	var all []client
 	for _, cc := range c.Clients {
 		all = append(all, configuredClient(cc, env))
@@ -73,9 +74,9 @@ func collectClients(c *Config, env environ) []client {
 		if slices.ContainsFunc(all, func(c client) bool { return c.Name == p.name }) {
 			continue
 		}
-		cl := client{ClientConfig: ClientConfig{Name: p.name, Type: p.typ, Base: p.base}, keyNames: p.keys}
-		cl.Key, _ = env.lookupFirst(p.keys)
-		if base, ok := env.lookupFirst(p.at); ok {
+		cl := client{Client: config.Client{Name: p.name, Type: p.typ, Base: p.base}, keyNames: p.keys}
+		cl.Key, _ = env.LookupFirst(p.keys)
+		if base, ok := env.LookupFirst(p.at); ok {
 			cl.Base = base
 		}
 		all = append(all, cl)
@@ -86,9 +87,9 @@ func collectClients(c *Config, env environ) []client {
 // configuredClient completes a client of config.yaml with values from the
 // environment, <CLIENT>_API_KEY and <CLIENT>_API_BASE, and with the defaults of its
 // type.
-func configuredClient(cc ClientConfig, env environ) client {
-	cl := client{ClientConfig: cc, configured: true, keyNames: []string{envName(cc.Name) + "_API_KEY"}}
-	at := []string{envName(cc.Name) + "_API_BASE"}
+func configuredClient(cc config.Client, env config.Environ) client {
+	cl := client{Client: cc, configured: true, keyNames: []string{config.FormatVariable(cc.Name) + "_API_KEY"}}
+	at := []string{config.FormatVariable(cc.Name) + "_API_BASE"}
 	p := providerOf(cc.Type)
 	if p == nil {
 		p = providerOf(cc.Name) // a known name with another type
@@ -101,10 +102,10 @@ func configuredClient(cc ClientConfig, env environ) client {
 	case cc.KeyVar != "":
 		cl.keyNames = []string{cc.KeyVar}
 	case cl.Key == "":
-		cl.Key, _ = env.lookupFirst(cl.keyNames)
+		cl.Key, _ = env.LookupFirst(cl.keyNames)
 	}
 	if cl.Base == "" {
-		cl.Base, _ = env.lookupFirst(at)
+		cl.Base, _ = env.LookupFirst(at)
 	}
 	if cl.Base == "" && p != nil {
 		cl.Base = p.base
@@ -129,13 +130,13 @@ func (c *client) isReady() bool {
 }
 
 // keyVariables returns the variables that may hold keys, including configured ones.
-func keyVariables(c *Config) []string {
+func keyVariables(c *config.Config) []string {
 	names := slices.Clone(otherKeys)
 	for _, p := range providers {
 		names = append(names, p.keys...)
 	}
 	for _, cc := range c.Clients {
-		names = append(names, envName(cc.Name)+"_API_KEY")
+		names = append(names, config.FormatVariable(cc.Name)+"_API_KEY")
 		if cc.KeyVar != "" {
 			names = append(names, cc.KeyVar)
 		}
@@ -148,7 +149,7 @@ func keyVariables(c *Config) []string {
 func (p *Process) KeysFound() []string {
 	var found []string
 	for _, name := range keyVariables(&p.Config) {
-		if _, ok := p.env.lookup(name); ok {
+		if _, ok := p.env.Lookup(name); ok {
 			found = append(found, name)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
+	"raddle.dev/internal/config"
 )
 
 // catalogue is what providers publish about their models: tokens, and list prices as of
@@ -50,7 +51,7 @@ func catalogueFacts(model string) flow.ModelFacts {
 }
 
 // overrideFacts returns facts, overridden by what the configuration says about the model.
-func overrideFacts(f flow.ModelFacts, m *ModelConfig) flow.ModelFacts {
+func overrideFacts(f flow.ModelFacts, m *config.Model) flow.ModelFacts {
 	if m.Window > 0 {
 		f.Window = m.Window
 	}

@@ -8,6 +8,8 @@ import (
 	"sync"
 
 	"raddle.dev/agent"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
 	"raddle.dev/tool/permission"
@@ -41,7 +43,7 @@ func (p *Process) newGate(b *toolbox, agentDir string) (*gate, error) {
 	g := &gate{doubts: b.IsUntrusted, code: b.codePaths, host: b.builtinHost(), remember: remember, policy: permission.Policy{
 		Rules: []permission.Rules{p.Config.Permissions}, Workspace: b.workspace, Home: p.Dirs.Home,
 		Readable: []string{agentDir}, Trusted: b.IsTrusted,
-		Guarded: []string{remember, p.consentStore().Path, filepath.Join(p.Dirs.Config, configName), project},
+		Guarded: []string{remember, p.consentStore().Path, filepath.Join(p.Dirs.Config, config.FileName), project},
 	}}
 	own, err := rulesOf(remember)
 	if err != nil {
@@ -61,7 +63,7 @@ func (p *Process) newGate(b *toolbox, agentDir string) (*gate, error) {
 
 // rulesError reports rules that cannot be used. With such rules nothing runs.
 func rulesError(err error) error {
-	return &Error{Kind: Invalid, Msg: "the permission rules cannot be used", Err: err, Next: "correct them"}
+	return &failure.Error{Kind: failure.Invalid, Msg: "the permission rules cannot be used", Err: err, Next: "correct them"}
 }
 
 // rulesOf reads a file of rules, which need not exist.

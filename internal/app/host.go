@@ -87,7 +87,7 @@ func (p *Process) newHost(r *Record, s UIHooks) (flow.Host, error) {
 // record if they were recorded when the run started, otherwise in this process.
 func (p *Process) overrideLookup(r *Record) func(string) string {
 	if r.Overrides == nil {
-		return p.env.get
+		return p.env.Get
 	}
 	return func(name string) string { return r.Overrides[name] }
 }

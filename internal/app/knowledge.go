@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
@@ -32,7 +33,7 @@ func (p *Process) ListKnowledgeBases(ctx context.Context, agent string) ([]Knowl
 		k := KnowledgeBase{BaseFile: f, Built: f.Store != ""}
 		if k.Built {
 			if k.Status, err = p.knowledgeStatus(ctx, f.Store); err != nil {
-				return nil, newInvalidError("remove it and build it again: raddle rag rm", "the knowledge base %s: %v", p.Dirs.ShortPath(f.Store), err)
+				return nil, failure.NewInvalid("remove it and build it again: raddle rag rm", "the knowledge base %s: %v", p.Dirs.ShortPath(f.Store), err)
 			}
 		}
 		list = append(list, k)
@@ -75,7 +76,7 @@ func (p *Process) BuildKnowledge(ctx context.Context, b KnowledgeBuild) error {
 		return err
 	}
 	if len(a.BaseFiles()) == 0 {
-		return newUsageError("give it a rag node, or documents", "agent '%s' has no documents", a.Name)
+		return failure.NewUsage("give it a rag node, or documents", "agent '%s' has no documents", a.Name)
 	}
 	err = a.Prepare(ctx)
 	closed := a.Close()
@@ -88,7 +89,7 @@ func (p *Process) BuildKnowledge(ctx context.Context, b KnowledgeBuild) error {
 	case errors.As(err, &down), errors.As(err, &unfit), ctx.Err() != nil:
 		return err // the agent itself is valid
 	}
-	return &Error{Kind: Invalid, Err: err}
+	return &failure.Error{Kind: failure.Invalid, Err: err}
 }
 
 // tellDiffering reports the knowledge bases that were built with other settings than
@@ -112,7 +113,7 @@ func (p *Process) SearchKnowledge(ctx context.Context, agent, id, query string, 
 		return nil, err
 	}
 	if f.Store == "" {
-		return nil, newUsageError("build it: raddle rag build "+agent, "the knowledge base '%s' is not built", f.ID)
+		return nil, failure.NewUsage("build it: raddle rag build "+agent, "the knowledge base '%s' is not built", f.ID)
 	}
 	r := p.newRetrieval(UIHooks{})
 	base, err := rag.Open(f.Store, rag.Options{Embedder: r.Embedder, Reranker: r.Reranker})
@@ -168,11 +169,11 @@ func (p *Process) baseFile(agent, id string) (flow.BaseFile, error) {
 	}
 	switch {
 	case len(files) == 0:
-		return flow.BaseFile{}, newUsageError("", "agent '%s' has no documents", a.Name)
+		return flow.BaseFile{}, failure.NewUsage("", "agent '%s' has no documents", a.Name)
 	case id == "" && len(files) == 1:
 		return files[0], nil
 	case id == "":
-		return flow.BaseFile{}, newUsageError(fmt.Sprintf("name one: --node %s", ids[0]), "agent '%s' has several knowledge bases: %v", a.Name, ids)
+		return flow.BaseFile{}, failure.NewUsage(fmt.Sprintf("name one: --node %s", ids[0]), "agent '%s' has several knowledge bases: %v", a.Name, ids)
 	}
-	return flow.BaseFile{}, newUsageError(wording.SuggestNearest(id, ids, ""), "agent '%s' has no knowledge base %q", a.Name, id)
+	return flow.BaseFile{}, failure.NewUsage(wording.SuggestNearest(id, ids, ""), "agent '%s' has no knowledge base %q", a.Name, id)
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 )
 
 const asker = `
@@ -66,7 +67,7 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if e, ok := errors.AsType[*Error](resumed); !ok || e.Kind != Stale || !strings.Contains(e.Next, "raddle resume "+id+" --takeover") {
+	if e, ok := errors.AsType[*failure.Error](resumed); !ok || e.Kind != failure.Stale || !strings.Contains(e.Next, "raddle resume "+id+" --takeover") {
 		t.Errorf("%+v", resumed)
 	}
 	run, err := p.ResumeRun(t.Context(), id, ResumeOptions{Takeover: true})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 )
 
 // A runRef is the place of a run in the store.
@@ -36,7 +37,7 @@ func (p *Process) lookUp(ctx context.Context, id string) (*runStore, string, err
 	st, found, err := p.locateRun(ctx, id)
 	if err == nil && found.last > 0 {
 		agent, name, _ := SessionOf(found.thread)
-		err = newStaleError("name the session itself: "+found.thread, "run %s is an earlier turn of session '%s' of agent '%s'", found.run, name, agent)
+		err = failure.NewStale("name the session itself: "+found.thread, "run %s is an earlier turn of session '%s' of agent '%s'", found.run, name, agent)
 	}
 	return st, found.thread, err
 }
@@ -60,7 +61,7 @@ func (p *Process) locateRun(ctx context.Context, id string) (*runStore, runRef, 
 	case 1:
 		return st, found[0], nil
 	case 0:
-		return nil, runRef{}, newStaleError("see the runs with: raddle runs ls", "unknown run %q: there is no such run in %s", id, p.Dirs.ShortPath(strings.TrimPrefix(p.StoreURL(), "sqlite:")))
+		return nil, runRef{}, failure.NewStale("see the runs with: raddle runs ls", "unknown run %q: there is no such run in %s", id, p.Dirs.ShortPath(strings.TrimPrefix(p.StoreURL(), "sqlite:")))
 	}
 	var names []string
 	for _, f := range slices.Backward(found) {
@@ -69,7 +70,7 @@ func (p *Process) locateRun(ctx context.Context, id string) (*runStore, runRef, 
 	if len(names) > mostNamed {
 		names = append(names[:mostNamed], "...")
 	}
-	return nil, runRef{}, newStaleError("type more of the id", "%q matches several runs: %s", id, strings.Join(names, ", "))
+	return nil, runRef{}, failure.NewStale("type more of the id", "%q matches several runs: %s", id, strings.Join(names, ", "))
 }
 
 // mostNamed is the largest number of runs that an error names.

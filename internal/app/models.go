@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
@@ -43,7 +45,7 @@ func (m *modelResolver) findClient(id string) (*client, string) {
 	}
 	i := named(clientName)
 	if i < 0 {
-		i = named(clientAliases[clientName])
+		i = named(config.ClientAliases[clientName])
 	}
 	if i < 0 {
 		return nil, ""
@@ -88,7 +90,7 @@ func (m *modelResolver) Open(_ context.Context, dir, id string) (llm.Model, erro
 	case c != nil && c.Type == "script":
 		return m.openTranscript(m.transcriptPath(dir, c, name))
 	case c != nil && name == "":
-		return nil, newInvalidError("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
+		return nil, failure.NewInvalid("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	case c != nil:
 		return &lazyModel{open: func() (llm.Model, error) { return newClientModel(c, name, m.process.Config, m.process.env) }}, nil
 	case script:
@@ -100,21 +102,21 @@ func (m *modelResolver) Open(_ context.Context, dir, id string) (llm.Model, erro
 // Hint implements [flow.Hinter].
 func (m *modelResolver) Hint(id string) string {
 	clientName, _ := splitModel(id)
-	return clientHint(clientName)
+	return config.ClientHint(clientName)
 }
 
 // unknownClientError returns the error for an id that names no client.
-func (m *modelResolver) unknownClientError(id string) *Error {
+func (m *modelResolver) unknownClientError(id string) *failure.Error {
 	clientName, _ := splitModel(id)
 	var names []string
 	for _, c := range m.clients {
 		names = append(names, c.Name)
 	}
-	next := cmp.Or(clientHint(clientName), wording.SuggestNearest(clientName, append(names, "script"), ""))
+	next := cmp.Or(config.ClientHint(clientName), wording.SuggestNearest(clientName, append(names, "script"), ""))
 	if next == "" {
 		next = "model ids are CLIENT:MODEL; the clients are " + strings.Join(names, ", ") + " and script (raddle info)"
 	}
-	return newInvalidError(next, "unknown model %q: there is no client %q", id, clientName)
+	return failure.NewInvalid(next, "unknown model %q: there is no client %q", id, clientName)
 }
 
 // transcriptPath returns the file that a script model replays: relative to the agent's
@@ -175,7 +177,7 @@ func (p *Process) ListClients() []ModelInfo {
 			info.Models = append(info.Models, m.Name)
 		}
 		for _, name := range c.keyNames {
-			if _, ok := p.env.lookup(name); ok && info.Key == "" {
+			if _, ok := p.env.Lookup(name); ok && info.Key == "" {
 				info.Key = name
 			}
 		}
@@ -188,7 +190,7 @@ func (p *Process) ListClients() []ModelInfo {
 }
 
 // configuredKey returns what config.yaml itself says about a client's key.
-func configuredKey(c *Config, name string) string {
+func configuredKey(c *config.Config, name string) string {
 	for _, cc := range c.Clients {
 		if cc.Name == name {
 			return cc.Key

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"raddle.dev/internal/failure"
 	"regexp"
 )
 
@@ -20,10 +21,10 @@ func (p *Process) NewAgent(agent string, graph bool) (Place, []string, error) {
 	}
 	place := Place{Name: filepath.Base(dir), Dir: dir}
 	if !agentName.MatchString(place.Name) {
-		return place, nil, newUsageError("use letters, digits, - and _", "%q cannot be the name of an agent", place.Name)
+		return place, nil, failure.NewUsage("use letters, digits, - and _", "%q cannot be the name of an agent", place.Name)
 	}
 	if hasDefinition(dir) {
-		return place, nil, newUsageError("choose another name, or edit what is there", "there is an agent in %s already", p.Dirs.ShortPath(dir))
+		return place, nil, failure.NewUsage("choose another name, or edit what is there", "there is an agent in %s already", p.Dirs.ShortPath(dir))
 	}
 	files := map[bool][]newFile{false: {{"config.yaml", newConfig}, {"tools.sh", newTools}}, true: {{"graph.yaml", newGraph}}}[graph]
 	if err := os.MkdirAll(dir, 0o755); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 )
 
 // Checkpoint is a place in a run's history that can be shown, compared and forked.
@@ -30,11 +31,11 @@ func SplitPoint(text string) (run string, at int64, err error) {
 		return run, 0, nil
 	}
 	if run == "" {
-		return "", 0, newUsageError("name the run too: RUN"+text, "%q names no run", text)
+		return "", 0, failure.NewUsage("name the run too: RUN"+text, "%q names no run", text)
 	}
 	at, err = strconv.ParseInt(number, 10, 64)
 	if err != nil || at < 1 {
-		return "", 0, newUsageError("checkpoints are numbers: RUN@7; see: raddle runs show "+run, "%q names no checkpoint", text)
+		return "", 0, failure.NewUsage("checkpoints are numbers: RUN@7; see: raddle runs show "+run, "%q names no checkpoint", text)
 	}
 	return run, at, nil
 }
@@ -84,7 +85,7 @@ func (j *runStore) pointError(ctx context.Context, at graph.Point, err error) er
 	if !errors.Is(err, graph.ErrNoPoint) {
 		return err
 	}
-	return newStaleError(j.describeCheckpoints(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)
+	return failure.NewStale(j.describeCheckpoints(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)
 }
 
 // describeCheckpoints returns the checkpoints of a run as part of a sentence.

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 )
 
@@ -19,10 +21,10 @@ type Options struct {
 // Process is the part of a raddle process that all user interfaces share. It is
 // safe for concurrent use.
 type Process struct {
-	Dirs   Dirs
-	Config Config
+	Dirs   config.Dirs
+	Config config.Config
 
-	env   environ
+	env   config.Environ
 	known sync.Once // sets secrets
 
 	secrets *redact.Set
@@ -38,12 +40,12 @@ type Process struct {
 // has errors, it returns them together with a Process that works without it, so
 // that the caller can still report on the surroundings.
 func Open(o Options) (*Process, error) {
-	p := &Process{env: environOf(o.Environ), trees: map[string]string{}}
+	p := &Process{env: config.NewEnviron(o.Environ), trees: map[string]string{}}
 	var err error
-	if p.Dirs, err = findDirs(p.env, o.Work); err != nil {
+	if p.Dirs, err = config.FindDirs(p.env, o.Work); err != nil {
 		return p, err
 	}
-	p.Config, err = loadConfig(p.Dirs.Config, p.env)
+	p.Config, err = config.Load(p.Dirs.Config, p.env)
 	if o.Store != "" {
 		p.Config.Store = o.Store
 	}
@@ -86,7 +88,7 @@ func (p *Process) openAs(open func(storeLocation) (*runStore, error)) (*runStore
 	}
 	st, err := open(where)
 	if err != nil {
-		return nil, &Error{Kind: Invalid, Msg: "the store of runs cannot be opened", Err: err, Next: p.storeHint()}
+		return nil, &failure.Error{Kind: failure.Invalid, Msg: "the store of runs cannot be opened", Err: err, Next: p.storeHint()}
 	}
 	p.store = st
 	return st, nil

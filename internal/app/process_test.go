@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/llm"
 )
 
@@ -31,7 +33,7 @@ func TestStoreLocation(t *testing.T) {
 	for url, want := range map[string]string{
 		"": "sqlite:/h/.local/state/raddle/runs.db", "memory:": "memory:", "sqlite:a.db": "sqlite:/w/a.db", "sqlite:///a/b.db": "sqlite:/a/b.db", "sqlite:~/b.db": "sqlite:/h/b.db",
 	} {
-		p := &Process{Dirs: Dirs{Work: "/w", State: "/h/.local/state/raddle", Home: "/h"}, Config: Config{Store: url}}
+		p := &Process{Dirs: config.Dirs{Work: "/w", State: "/h/.local/state/raddle", Home: "/h"}, Config: config.Config{Store: url}}
 		if got := p.StoreURL(); got != want {
 			t.Errorf("StoreURL for %q = %q, want %q", url, got, want)
 		}
@@ -39,9 +41,9 @@ func TestStoreLocation(t *testing.T) {
 	for url, want := range map[string]string{
 		"postgres://x": "cannot be opened yet", "redis://x": "cannot be opened yet", "sqlite:": "names no file", "file:x": "unknown scheme", "x.db": "unknown scheme",
 	} {
-		p := &Process{Config: Config{Store: url}}
-		var e *Error
-		if _, err := p.openStore(); !errors.As(err, &e) || e.Kind != Invalid || !strings.Contains(e.Error(), want) {
+		p := &Process{Config: config.Config{Store: url}}
+		var e *failure.Error
+		if _, err := p.openStore(); !errors.As(err, &e) || e.Kind != failure.Invalid || !strings.Contains(e.Error(), want) {
 			t.Errorf("open %q: %v, want %q", url, err, want)
 		}
 	}
@@ -89,11 +91,11 @@ func TestLock(t *testing.T) {
 }
 
 func TestClients(t *testing.T) {
-	env := environ{"OPENAI_API_KEY=ok", "GOOGLE_API_KEY=gk", "OLLAMA_HOST=far:1", "WORK_API_KEY=wk", "MINE_API_BASE=http://mine"}
-	c := &Config{Clients: []ClientConfig{
+	env := config.Environ{"OPENAI_API_KEY=ok", "GOOGLE_API_KEY=gk", "OLLAMA_HOST=far:1", "WORK_API_KEY=wk", "MINE_API_BASE=http://mine"}
+	c := &config.Config{Clients: []config.Client{
 		{Name: "work", Type: "openai"},
 		{Name: "mine", Type: "openai-compatible", Base: "http://x/v1"},
-		{Name: "groq", Type: "openai-compatible", Models: []ModelConfig{{Name: "e", Kind: "embedding"}, {Name: "c", Kind: "chat"}}},
+		{Name: "groq", Type: "openai-compatible", Models: []config.Model{{Name: "e", Kind: "embedding"}, {Name: "c", Kind: "chat"}}},
 	}}
 	got := map[string][3]string{}
 	for _, cl := range collectClients(c, env) {
@@ -155,7 +157,7 @@ func TestAddresses(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	p := process(t, "OPENAI_API_KEY=key-one", "MINE_API_KEY=key-one-and-more", "COHERE_API_KEY=493817", "OTHER=kept", "DATABASE_URL=pg://ann:in-a-url@h/x", "GITHUB_PAT=ghp_0123456789")
-	p.Config.Clients = []ClientConfig{{Name: "mine", Type: "openai", Key: "key-three", Base: "http://u:base-password@h/v1?key=base-query"}}
+	p.Config.Clients = []config.Client{{Name: "mine", Type: "openai", Key: "key-three", Base: "http://u:base-password@h/v1?key=base-query"}}
 	p.Config.Store = "other://u:store-password@h"
 	write(t, filepath.Join(p.Dirs.Config, ".env"), "export DOT_TOKEN='dot token'\nNOTE=nothing-of-note\n")
 	write(t, filepath.Join(p.Dirs.Work, ".env"), "WORK_PASS=work-pass\n")

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 )
 
@@ -48,7 +50,7 @@ func (p *Process) encodeRecord(r *Record) ([]byte, error) {
 	kept.Variables, kept.VariablesFrom = map[string]string{}, map[string]string{}
 	for name, value := range r.Variables {
 		kept.Variables[name] = secrets.Text(value)
-		if from := p.env.nameOf(value); from != "" && kept.Variables[name] != value {
+		if from := p.env.FindName(value); from != "" && kept.Variables[name] != value {
 			kept.VariablesFrom[name] = from
 		}
 	}
@@ -72,17 +74,17 @@ func (p *Process) restoreVariables(r *Record, next string) error {
 		if !strings.Contains(value, redact.Mask) {
 			continue
 		}
-		own := "LLM_AGENT_VAR_" + envName(name)
-		found, ok := p.env.lookupFirst([]string{own, r.VariablesFrom[name]})
+		own := "LLM_AGENT_VAR_" + config.FormatVariable(name)
+		found, ok := p.env.LookupFirst([]string{own, r.VariablesFrom[name]})
 		if !ok {
-			return newStaleError(fmt.Sprintf(next, own), "the value of the variable %q is a secret, so it was not recorded", name)
+			return failure.NewStale(fmt.Sprintf(next, own), "the value of the variable %q is a secret, so it was not recorded", name)
 		}
 		p.SecretSet().Add(found)
 		r.Variables[name] = found
 	}
 	for name, value := range r.Overrides {
 		if strings.Contains(value, redact.Mask) {
-			r.Overrides[name] = p.env.get(name)
+			r.Overrides[name] = p.env.Get(name)
 		}
 	}
 	return nil

@@ -7,21 +7,22 @@ import (
 	"iter"
 	"strings"
 
+	"raddle.dev/internal/config"
 	"raddle.dev/llm"
 )
 
 // keySource returns the client of a key and where the key comes from, for messages.
-func (c *client) keySource(env environ) string {
+func (c *client) keySource(env config.Environ) string {
 	from := "config.yaml"
 	if c.KeyLine > 0 {
-		from = fmt.Sprintf("%s:%d", configName, c.KeyLine)
+		from = fmt.Sprintf("%s:%d", config.FileName, c.KeyLine)
 	}
 	switch {
 	case c.KeyVar != "":
 		from = c.KeyVar + ", named in " + from
 	case c.KeyLine == 0:
 		for _, name := range c.keyNames {
-			if _, ok := env.lookup(name); ok {
+			if _, ok := env.Lookup(name); ok {
 				from = name
 				break
 			}

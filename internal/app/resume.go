@@ -13,6 +13,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 )
 
@@ -45,7 +46,7 @@ func (p *Process) ResumeRun(ctx context.Context, id string, c ResumeOptions) (*R
 	lock, err := lockRun(st.lockDir(), thread)
 	if err != nil {
 		if driven, ok := errors.AsType[*RunBusyError](err); ok {
-			return nil, &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it"}
+			return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or stop it"}
 		}
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func leasedElsewhere(id string, err error) error {
 	if !ok {
 		return err
 	}
-	return &Error{Kind: Stale, Err: driven, Next: "wait for it, or stop it. If that process is gone, the lease ends by itself at that time; to continue without waiting: raddle resume " + id + " --takeover"}
+	return &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or stop it. If that process is gone, the lease ends by itself at that time; to continue without waiting: raddle resume " + id + " --takeover"}
 }
 
 // rebuildRun creates a run from its journal.
@@ -79,11 +80,11 @@ func (p *Process) rebuildRun(ctx context.Context, st *runStore, thread string, c
 	id := runOf(thread, snap.Run)
 	if snap.Status.Final() {
 		over := &EndedError{ID: id, Status: snap.Status, Output: flow.OutcomeOf(graph.Result{Value: snap.Result}).Output}
-		return nil, &Error{Kind: Stale, Err: over, Next: "see all of it with: raddle runs show " + id}
+		return nil, &failure.Error{Kind: failure.Stale, Err: over, Next: "see all of it with: raddle runs show " + id}
 	}
 	rec, err := decodeRecord(snap.Meta)
 	if err != nil {
-		return nil, newStaleError("", "run %s cannot be continued from here: %v", id, err)
+		return nil, failure.NewStale("", "run %s cannot be continued from here: %v", id, err)
 	}
 	if err := p.relocateAgent(id, rec, c.Agent); err != nil {
 		return nil, err
@@ -109,11 +110,11 @@ func (p *Process) rebuildRun(ctx context.Context, st *runStore, thread string, c
 		return nil, err
 	}
 	if changes := flow.DescribeChanges(rec.Sources, agent.Sources()); len(changes) > 0 && !c.AcceptChanges {
-		return nil, newStaleError("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
+		return nil, failure.NewStale("to continue with the files as they are now: raddle resume "+id+" --accept-changes",
 			"the files of agent '%s' have changed since run %s was started:\n  %s", rec.Agent, id, strings.Join(changes, "\n  "))
 	}
 	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
-		return nil, newStaleError("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
+		return nil, failure.NewStale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	return &Run{
 		ID: id, Thread: thread, Agent: agent, Record: rec, Resumed: true, Kept: st.file != "", Questions: snap.Questions,
@@ -134,9 +135,9 @@ func (p *Process) relocateAgent(id string, rec *Record, agent string) error {
 	}
 	switch _, err := os.Stat(rec.Dir); {
 	case errors.Is(err, fs.ErrNotExist):
-		return newStaleError("if it has moved: raddle resume "+id+" --agent PATH", "the agent '%s' of run %s is gone: there is no directory %s", rec.Agent, id, rec.Dir)
+		return failure.NewStale("if it has moved: raddle resume "+id+" --agent PATH", "the agent '%s' of run %s is gone: there is no directory %s", rec.Agent, id, rec.Dir)
 	case err != nil:
-		return &Error{Kind: Stale, Msg: fmt.Sprintf("the agent '%s' of run %s cannot be read", rec.Agent, id), Err: err}
+		return &failure.Error{Kind: failure.Stale, Msg: fmt.Sprintf("the agent '%s' of run %s cannot be read", rec.Agent, id), Err: err}
 	}
 	return nil
 }
@@ -239,21 +240,21 @@ func (r *Run) explainError(err error) error {
 	changed, ok := errors.AsType[*graph.ChangedError](err)
 	switch {
 	case ok && len(changed.Missing) > 0:
-		return newStaleError("put them back, or start a new run", "run %s is about to execute nodes that the graph no longer has: %s", r.ID, strings.Join(changed.Missing, ", "))
+		return failure.NewStale("put them back, or start a new run", "run %s is about to execute nodes that the graph no longer has: %s", r.ID, strings.Join(changed.Missing, ", "))
 	case ok && changed.Child != "":
-		return newStaleError("to continue with its graph as it is now: raddle resume "+r.ID+" --accept-changes", "%s, which works in run %s, has changed since it was started, or no longer exists", changed.Child, r.ID)
+		return failure.NewStale("to continue with its graph as it is now: raddle resume "+r.ID+" --accept-changes", "%s, which works in run %s, has changed since it was started, or no longer exists", changed.Child, r.ID)
 	case ok:
-		return newStaleError("to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes", "the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
+		return failure.NewStale("to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes", "the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
 	case errors.As(err, new(*graph.BusyError)):
 		busy, _ := errors.AsType[*graph.BusyError](err)
 		return leasedElsewhere(r.ID, &RunBusyError{Run: r.Thread, Lease: busy.Lease})
 	case errors.Is(err, graph.ErrLeaseLost) && !errors.Is(err, graph.ErrConflict):
-		return &Error{Kind: Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.ResumeCommand()}
+		return &failure.Error{Kind: failure.Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.ResumeCommand()}
 	case errors.Is(err, graph.ErrConflict):
-		return &Error{Kind: Stale, Msg: "another process also drives run " + r.ID, Err: err, Next: "let the other process continue; see: raddle runs ls"}
+		return &failure.Error{Kind: failure.Stale, Msg: "another process also drives run " + r.ID, Err: err, Next: "let the other process continue; see: raddle runs ls"}
 	}
 	if answer, ok := errors.AsType[*graph.AnswerError](err); ok {
-		return &Error{Kind: Usage, Err: r.Agent.Explain(answer)}
+		return &failure.Error{Kind: failure.Usage, Err: r.Agent.Explain(answer)}
 	}
 	return r.Agent.Explain(err)
 }

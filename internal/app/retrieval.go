@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
@@ -66,7 +67,7 @@ func (p *Process) embeddingConfig(id string) (embed.Config, error) {
 		}
 	case "openai-compatible":
 	default:
-		return embed.Config{}, newInvalidError("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",
+		return embed.Config{}, failure.NewInvalid("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",
 			"client %q (%s) has no embedding models", c.Name, c.Type)
 	}
 	return e, nil

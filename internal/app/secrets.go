@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/config"
 	"raddle.dev/internal/redact"
 	"raddle.dev/tool/mcp"
 	"raddle.dev/tool/script"
@@ -31,7 +32,7 @@ func (p *Process) SecretSet() *redact.Set {
 		p.secrets.AddNamed("", p.Config.Store)
 		for _, path := range (&toolbox{process: p, workspace: p.Dirs.Work}).serverFiles("")[1:] { // the first belongs to an agent
 			if file, err := mcp.Load(path); err == nil {
-				p.secrets.Add(file.Secrets(p.env.lookup)...)
+				p.secrets.Add(file.Secrets(p.env.Lookup)...)
 			}
 		}
 	})
@@ -39,14 +40,14 @@ func (p *Process) SecretSet() *redact.Set {
 }
 
 // addVariables adds the secrets in an environment.
-func (p *Process) addVariables(env environ) {
+func (p *Process) addVariables(env config.Environ) {
 	for _, entry := range env {
 		if name, value, ok := strings.Cut(entry, "="); ok {
 			p.secrets.AddNamed(name, value)
 		}
 	}
 	for _, name := range keyVariables(&p.Config) {
-		p.secrets.Add(env.get(name))
+		p.secrets.Add(env.Get(name))
 	}
 }
 
@@ -55,7 +56,7 @@ func (p *Process) addDotenv(dir string) {
 	if dir == "" {
 		return
 	}
-	var env environ
+	var env config.Environ
 	for name, value := range script.ReadDotenv(filepath.Join(dir, ".env")) {
 		env = append(env, name+"="+value)
 	}
@@ -73,7 +74,7 @@ func (p *Process) resolveVariables(values map[string]string) map[string]string {
 	out := make(map[string]string, len(values))
 	for name, value := range values {
 		out[name] = named.ReplaceAllStringFunc(value, func(found string) string {
-			if v, ok := p.env.lookup(found[2 : len(found)-2]); ok {
+			if v, ok := p.env.Lookup(found[2 : len(found)-2]); ok {
 				return v
 			}
 			return found
@@ -88,7 +89,7 @@ func (p *Process) resolveVariables(values map[string]string) map[string]string {
 func (p *Process) findUnresolvedVariables(agent string, values map[string]string) (problems []string) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		for _, found := range named.FindAllStringSubmatch(values[name], -1) {
-			if _, ok := p.env.lookup(found[1]); !ok && !strings.HasPrefix(found[1], "__") {
+			if _, ok := p.env.Lookup(found[1]); !ok && !strings.HasPrefix(found[1], "__") {
 				problems = append(problems, fmt.Sprintf("the variable %q of agent %s names %s, which is not set in the environment: tools get the text as it is. Set %s",
 					name, agent, found[0], found[1]))
 			}
@@ -100,7 +101,7 @@ func (p *Process) findUnresolvedVariables(agent string, values map[string]string
 // scriptEnv returns the environment of scripts: this process's without the keys of
 // model providers.
 func (p *Process) scriptEnv() []string {
-	env := p.env.withoutNames(keyVariables(&p.Config))
+	env := p.env.WithoutNames(keyVariables(&p.Config))
 	if env == nil {
 		return []string{} // empty, not nil, which would mean that of this process
 	}

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
 )
 
@@ -50,13 +51,13 @@ func (p *Process) sessionThread(a *flow.Agent, asked string) (string, error) {
 		return "", nil
 	}
 	if strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == '@' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
-		return "", newUsageError("name it with letters, digits, '-', '_' and '.'", "%q cannot be the name of a session", name)
+		return "", failure.NewUsage("name it with letters, digits, '-', '_' and '.'", "%q cannot be the name of a session", name)
 	}
 	if !p.KeepsRuns() {
 		if asked == "" {
 			return "", nil
 		}
-		return "", newUsageError("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be saved: %s saves nothing", name, p.StoreURL())
+		return "", failure.NewUsage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be saved: %s saves nothing", name, p.StoreURL())
 	}
 	return sessionPrefix + a.Name + "/" + name, nil
 }
@@ -72,7 +73,7 @@ func (p *Process) openSession(run *Run) (recorded []string, err error) {
 	agent, name, _ := SessionOf(run.Thread)
 	if run.lock, err = lockRun(st.lockDir(), run.Thread); err != nil {
 		if driven, ok := errors.AsType[*RunBusyError](err); ok {
-			return nil, &Error{Kind: Stale, Err: driven, Next: "wait for it, or use another session"}
+			return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or use another session"}
 		}
 		return nil, err
 	}
@@ -83,12 +84,12 @@ func (p *Process) openSession(run *Run) (recorded []string, err error) {
 	case err != nil:
 		return nil, err
 	case !snap.Status.Final():
-		return nil, newStaleError("finish it: raddle resume "+snap.Run+"; or cancel it: raddle runs cancel "+snap.Run,
+		return nil, failure.NewStale("finish it: raddle resume "+snap.Run+"; or cancel it: raddle runs cancel "+snap.Run,
 			"the last turn of session '%s' of agent '%s' has not ended: run %s (%s)", name, agent, snap.Run, snap.Status)
 	}
 	if before, err := decodeRecord(snap.Meta); err == nil {
 		if before.Dir != run.Record.Dir && isDir(before.Dir) {
-			return nil, newStaleError("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
+			return nil, failure.NewStale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
 		}
 		if err := sameVariables(run, before, name); err != nil {
 			return nil, err
@@ -116,7 +117,7 @@ func sameVariables(run *Run, before *Record, session string) error {
 			then, known = *v.Default, true
 		}
 		if given && known && now != then && !strings.Contains(then, redact.Mask) {
-			return newUsageError("use another session, or leave the variable out: the session has its value",
+			return failure.NewUsage("use another session, or leave the variable out: the session has its value",
 				"session '%s' of agent '%s' was started with another value of the variable %q", session, run.Agent.Name, v.Name)
 		}
 	}

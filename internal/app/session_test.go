@@ -14,6 +14,7 @@ import (
 	"raddle.dev/agent"
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 )
 
 // talker is an agent that keeps a list over its turns and asks in one of them.
@@ -152,8 +153,8 @@ func TestSessionThatWaits(t *testing.T) {
 		t.Fatalf("%+v %v", res, err)
 	}
 	_, _, err = turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA", Session: "other"}, Driver{})
-	e, ok := errors.AsType[*Error](err)
-	if !ok || e.Kind != Stale || !strings.Contains(e.Next, "raddle resume "+waiting.ID) {
+	e, ok := errors.AsType[*failure.Error](err)
+	if !ok || e.Kind != failure.Stale || !strings.Contains(e.Next, "raddle resume "+waiting.ID) {
 		t.Fatalf("%v", err)
 	}
 	p := look(t, work)

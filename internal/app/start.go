@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/wording"
 )
@@ -63,7 +64,7 @@ func (r *Run) ResumeCommand() string {
 // StartRun prepares a new run: it loads the agent, compiles it, and takes the run's
 // lock. It records nothing and calls no model; [Run.Drive] does.
 func (p *Process) StartRun(req Request) (*Run, error) {
-	if err := p.Dirs.requireWork(); err != nil {
+	if err := p.Dirs.RequireWork(); err != nil {
 		return nil, err
 	}
 	place, err := p.FindAgent(req.Agent)
@@ -127,7 +128,7 @@ func (p *Process) loadAgent(run *Run, req Request) (flow.Host, error) {
 	host.Session = req.Session
 	found := map[string]string{}
 	host.Getenv = func(name string) string {
-		value, set := p.env.lookup(name)
+		value, set := p.env.Lookup(name)
 		if set {
 			found[name] = value
 		}
@@ -179,7 +180,7 @@ func (p *Process) loadAndCheck(host flow.Host, rec *Record) (*flow.Agent, error)
 	if err != nil && host.Session != "" {
 		host.Session = ""
 		if _, other := flow.Load(rec.Dir, host); other == nil {
-			return nil, &Error{Kind: Usage, Err: err} // only the session is wrong
+			return nil, &failure.Error{Kind: failure.Usage, Err: err} // only the session is wrong
 		}
 	}
 	if err != nil {
@@ -230,7 +231,7 @@ func checkVariables(a *flow.Agent, given map[string]string) error {
 	default:
 		next = "it declares " + strings.Join(declared, ", ")
 	}
-	return newUsageError(next, "agent '%s' has no variable %q", a.Name, names[0])
+	return failure.NewUsage(next, "agent '%s' has no variable %q", a.Name, names[0])
 }
 
 // Close releases the run, so that other processes may drive it.
@@ -265,7 +266,7 @@ type Driver struct {
 func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 	tempdir.RemoveStale()
 	if err := r.Agent.Prepare(ctx); err != nil {
-		return graph.Result{Run: r.ID, Status: r.status}, &Error{Kind: Invalid, Err: err}
+		return graph.Result{Run: r.ID, Status: r.status}, &failure.Error{Kind: failure.Invalid, Err: err}
 	}
 	res := graph.Result{Run: r.ID, Thread: r.Thread, Status: r.status, Questions: r.Questions}
 	if !r.Resumed {

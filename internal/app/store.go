@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
 	"raddle.dev/store/sqlite"
 )
@@ -30,17 +31,17 @@ func (p *Process) parseStoreURL() (storeLocation, error) {
 	case "sqlite":
 		rest = strings.TrimPrefix(rest, "//")
 		if rest == "" {
-			return storeLocation{}, newInvalidError("write sqlite:PATH", "the store %q names no file", url)
+			return storeLocation{}, failure.NewInvalid("write sqlite:PATH", "the store %q names no file", url)
 		}
 		return storeLocation{file: p.Dirs.AbsPath(rest)}, nil
 	case "postgres", "postgresql", "redis", "rediss":
-		return storeLocation{}, newInvalidError("use sqlite:PATH for now", "stores on %s cannot be opened yet", scheme)
+		return storeLocation{}, failure.NewInvalid("use sqlite:PATH for now", "stores on %s cannot be opened yet", scheme)
 	}
 	next := wording.SuggestNearest(scheme, []string{"sqlite", "memory", "postgres", "redis"}, "")
 	if next == "" {
 		next = "write sqlite:PATH or memory:"
 	}
-	return storeLocation{}, newInvalidError(next, "the store %q begins with an unknown scheme", url)
+	return storeLocation{}, failure.NewInvalid(next, "the store %q begins with an unknown scheme", url)
 }
 
 func (l storeLocation) openStore() (*runStore, error) {

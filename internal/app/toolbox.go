@@ -313,7 +313,7 @@ func (b *toolbox) openServers(path string, set *flow.Toolset) (*mcp.Servers, err
 		if name == workspaceVariable {
 			return b.workspace, true
 		}
-		return b.process.env.lookup(name)
+		return b.process.env.Lookup(name)
 	}
 	secrets := b.process.SecretSet()
 	secrets.Add(file.Secrets(lookup)...)

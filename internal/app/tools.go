@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
@@ -125,7 +126,7 @@ func (l *ToolList) findTool(ctx context.Context, name string) (tool.Tool, error)
 	for _, t := range slices.Concat(l.tools, tools) {
 		names = append(names, t.Name)
 	}
-	return tool.Tool{}, newUsageError(cmp.Or(wording.SuggestNearest(name, names, ""), next, "see: raddle tools ls"), "there is no tool %q", name)
+	return tool.Tool{}, failure.NewUsage(cmp.Or(wording.SuggestNearest(name, names, ""), next, "see: raddle tools ls"), "there is no tool %q", name)
 }
 
 // DescribeTool describes one tool of the list.
@@ -145,7 +146,7 @@ func (p *Process) DescribeTool(ctx context.Context, l *ToolList, name string) (T
 // permissions. The text is what a model would read. The questions of tools go to ask;
 // a question that ask leaves open is an error.
 func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask AskFunc) (text string, failed bool, err error) {
-	if err := p.Dirs.requireWork(); err != nil {
+	if err := p.Dirs.RequireWork(); err != nil {
 		return "", false, err
 	}
 	t, err := l.findTool(ctx, c.Tool)
@@ -153,10 +154,10 @@ func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask Ask
 		return "", false, err
 	}
 	if strings.HasPrefix(c.Tool, todoPrefix) {
-		return "", false, newUsageError("run the agent", "%s needs a conversation, and there is none", c.Tool)
+		return "", false, failure.NewUsage("run the agent", "%s needs a conversation, and there is none", c.Tool)
 	}
 	if strings.HasPrefix(c.Tool, ragPrefix) {
-		return "", false, newUsageError("search it: raddle rag search AGENT QUERY", "%s needs the knowledge base of a run, and there is none", c.Tool)
+		return "", false, failure.NewUsage("search it: raddle rag search AGENT QUERY", "%s needs the knowledge base of a run, and there is none", c.Tool)
 	}
 	var result tool.Result
 	node := graph.Node{Name: "call", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
@@ -213,7 +214,7 @@ func driveToEnd(ctx context.Context, r *graph.Runner, ask AskFunc) error {
 	for err == nil && res.Status == graph.Waiting {
 		answers, _, asked := ask(ctx, res.Questions)
 		if asked != nil || len(answers) == 0 {
-			return cmp.Or(asked, error(newUsageError("give the answer with --answer TEXT", "the question has no answer: %s", res.Questions[0].Prompt)))
+			return cmp.Or(asked, error(failure.NewUsage("give the answer with --answer TEXT", "the question has no answer: %s", res.Questions[0].Prompt)))
 		}
 		res, err = r.InvokeResume(ctx, graph.Resume{Thread: thread, Answers: answers})
 	}

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/wording"
 )
 
@@ -80,7 +81,7 @@ func (p *Process) ForkRun(ctx context.Context, from string) (id string, origin R
 		return "", origin, st.pointError(ctx, at, err)
 	}
 	if snap.Status.Final() {
-		return "", origin, newStaleError("fork it at an earlier checkpoint: "+st.describeCheckpoints(ctx, at.Thread), "run %s is over (%s), so a copy would have nothing to do", at.Thread, snap.Status)
+		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.describeCheckpoints(ctx, at.Thread), "run %s is over (%s), so a copy would have nothing to do", at.Thread, snap.Status)
 	}
 	id = graph.NewID(time.Now())
 	if err := graph.Fork(ctx, st, at.Thread, snap.Head, id); err != nil {
@@ -101,7 +102,7 @@ type Setting struct {
 func (p *Process) EditRun(ctx context.Context, id string, set []Setting) (RunPoint, error) {
 	if run, at, err := SplitPoint(id); err != nil || at != 0 {
 		if err == nil {
-			err = newUsageError("edit a copy of it: raddle runs fork "+id+", then raddle runs edit on the new run", "the past of run %s cannot be edited", run)
+			err = failure.NewUsage("edit a copy of it: raddle runs fork "+id+", then raddle runs edit on the new run", "the past of run %s cannot be edited", run)
 		}
 		return RunPoint{}, err
 	}
@@ -111,14 +112,14 @@ func (p *Process) EditRun(ctx context.Context, id string, set []Setting) (RunPoi
 		if err != nil {
 			return RunPoint{}, err
 		}
-		return RunPoint{}, &Error{Kind: Stale, Err: over, Next: "fork it at an earlier checkpoint, and edit the copy: " + st.describeCheckpoints(ctx, over.ID)}
+		return RunPoint{}, &failure.Error{Kind: failure.Stale, Err: over, Next: "fork it at an earlier checkpoint, and edit the copy: " + st.describeCheckpoints(ctx, over.ID)}
 	}
 	if err != nil {
 		return RunPoint{}, err
 	}
 	defer run.Close()
 	if run.Agent.Config != nil {
-		return RunPoint{}, newUsageError("fork the run before the part that you want to change, and resume the copy", "run %s is a conversation with a model: its state has no keys that you can set", run.ID)
+		return RunPoint{}, failure.NewUsage("fork the run before the part that you want to change, and resume the copy", "run %s is a conversation with a model: its state has no keys that you can set", run.ID)
 	}
 	var writes []graph.Write
 	for _, s := range set {
@@ -197,5 +198,5 @@ func noKey(snap *graph.Snapshot, key string) error {
 	if next == "" {
 		next = "its keys are " + strings.Join(keys, ", ")
 	}
-	return newUsageError(next, "nothing has written the key %q in run %s", key, snap.Thread)
+	return failure.NewUsage(next, "nothing has written the key %q in run %s", key, snap.Thread)
 }

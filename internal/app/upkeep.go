@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/failure"
 )
 
 // lockIdleRun takes the lock of a run that is to be changed, not driven.
@@ -21,7 +22,7 @@ func (j *runStore) lockIdleRun(run string) (*runLock, error) {
 		}
 	}
 	if driven, ok := errors.AsType[*RunBusyError](err); ok {
-		return nil, &Error{Kind: Stale, Err: driven, Next: "stop it first"}
+		return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "stop it first"}
 	}
 	return lock, err
 }
@@ -56,7 +57,7 @@ func (j *runStore) stopDriver(run string) (*runLock, error) {
 	if !errors.As(err, &busy) {
 		return lock, err
 	}
-	refused := &Error{Kind: Stale, Err: busy, Next: "stop it first"}
+	refused := &failure.Error{Kind: failure.Stale, Err: busy, Next: "stop it first"}
 	process, err := os.FindProcess(busy.PID)
 	if busy.PID == 0 || err != nil || process.Signal(syscall.SIGTERM) != nil {
 		return nil, refused
@@ -87,10 +88,10 @@ func (p *Process) CancelRun(ctx context.Context, id string) (string, error) {
 		return id, err
 	}
 	if snap.Status.Final() {
-		return id, &Error{Kind: Stale, Err: &EndedError{ID: id, Status: snap.Status}}
+		return id, &failure.Error{Kind: failure.Stale, Err: &EndedError{ID: id, Status: snap.Status}}
 	}
 	if errs := flow.EndSurvivors(snap.InDoubt); len(errs) > 0 {
-		return id, newStaleError("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
+		return id, failure.NewStale("end them by hand, then cancel it again", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	return id, graph.Abandon(ctx, st, id, "cancelled by hand")
 }

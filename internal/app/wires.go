@@ -3,6 +3,8 @@ package app
 import (
 	"strings"
 
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/llm"
 	"raddle.dev/llm/anthropic"
 	"raddle.dev/llm/gemini"
@@ -10,7 +12,7 @@ import (
 )
 
 // newClientModel returns the model of a client with the limits of the configuration. It opens no connection.
-func newClientModel(c *client, name string, limits Config, env environ) (llm.Model, error) {
+func newClientModel(c *client, name string, limits config.Config, env config.Environ) (llm.Model, error) {
 	m, err := wireOf(c, name, limits)
 	if err != nil || c.Key == "" {
 		return m, err
@@ -19,7 +21,7 @@ func newClientModel(c *client, name string, limits Config, env environ) (llm.Mod
 }
 
 // wireOf returns the model of a client; its errors know only the name of a variable.
-func wireOf(c *client, name string, limits Config) (llm.Model, error) {
+func wireOf(c *client, name string, limits config.Config) (llm.Model, error) {
 	key := c.keyNames[0]
 	if c.Key == "" && c.needsKey() {
 		text := "no API key: set " + key
@@ -48,8 +50,8 @@ func wireOf(c *client, name string, limits Config) (llm.Model, error) {
 	return nil, notYet(c)
 }
 
-func notYet(c *client) *Error {
-	return newInvalidError("use another client; gateways that are compatible with OpenAI's interface work today", "client %q: models of type %s cannot be called yet", c.Name, c.Type)
+func notYet(c *client) *failure.Error {
+	return failure.NewInvalid("use another client; gateways that are compatible with OpenAI's interface work today", "client %q: models of type %s cannot be called yet", c.Name, c.Type)
 }
 
 // ollamaBase turns a value of OLLAMA_HOST, such as "host:11434", into the

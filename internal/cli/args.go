@@ -128,7 +128,7 @@ func flagError(cmd *cobra.Command, err error) error {
 			next = "did you mean --" + near + "?"
 		}
 	}
-	return &failure{code: exitUsage, next: next, err: err}
+	return &exitError{code: exitUsage, next: next, err: err}
 }
 
 // quoteWord returns a word so that a shell reads it as one word.

@@ -14,6 +14,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/failure"
 	"raddle.dev/tool"
 )
 
@@ -114,7 +115,7 @@ func (d *drive) warnUntakenAnswers(ask *asker, res graph.Result) error {
 	}
 	for _, q := range res.Questions {
 		if q.Rejected != "" && !d.run.Resumed {
-			return &app.Error{Kind: app.Usage, Err: d.run.Agent.Explain(&graph.AnswerError{ID: q.ID, Open: ids, Reason: q.Rejected})}
+			return &failure.Error{Kind: failure.Usage, Err: d.run.Agent.Explain(&graph.AnswerError{ID: q.ID, Open: ids, Reason: q.Rejected})}
 		}
 	}
 	for _, g := range d.answers {
@@ -249,7 +250,7 @@ func (d *drive) printNotice(o driveOutcome) error {
 			return silentExit{o.code}
 		}
 		if o.err != nil {
-			return &failure{code: o.code, err: o.err, next: d.retryHint(o.err)}
+			return &exitError{code: o.code, err: o.err, next: d.retryHint(o.err)}
 		}
 		d.sh.parkNotice(d.run, o.res)
 		return silentExit{o.code}
@@ -262,13 +263,13 @@ func (d *drive) printNotice(o driveOutcome) error {
 		return silentExit{o.code}
 	}
 	if o.res.Head == 0 && !d.run.Resumed {
-		return &failure{code: o.code, err: o.err, next: d.sh.nextStep(o.err)} // nothing was recorded
+		return &exitError{code: o.code, err: o.err, next: d.sh.nextStep(o.err)} // nothing was recorded
 	}
 	next := d.sh.nextStep(o.err)
 	if next == "" {
 		next = d.retryHint(o.err)
 	}
-	return &failure{code: o.code, err: o.err, next: next}
+	return &exitError{code: o.code, err: o.err, next: next}
 }
 
 // retryHint returns the next step after a failure.

@@ -9,6 +9,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/failure"
 	"raddle.dev/internal/term"
 )
 
@@ -36,8 +37,8 @@ func (sh *shell) printError(err error) {
 // nextStep returns what to do about an error, or "".
 func (sh *shell) nextStep(err error) string {
 	var (
-		own   *failure
-		ours  *app.Error
+		own   *exitError
+		ours  *failure.Error
 		model *flow.MissingModelError
 		needs *flow.VariablesError
 	)

@@ -11,6 +11,8 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/llm"
 )
 
@@ -36,17 +38,17 @@ const (
 	exitTerminated  = 143
 )
 
-// A failure is an error with an exit code and, if there is one, the next step.
-type failure struct {
+// An exitError is an error with an exit code and, if there is one, the next step.
+type exitError struct {
 	code int
 	next string
 	err  error
 }
 
-func (e *failure) Error() string { return e.err.Error() }
+func (e *exitError) Error() string { return e.err.Error() }
 
 // Unwrap returns the error.
-func (e *failure) Unwrap() error { return e.err }
+func (e *exitError) Unwrap() error { return e.err }
 
 // silentExit ends the command with a code after everything has been printed.
 type silentExit struct{ code int }
@@ -54,17 +56,17 @@ type silentExit struct{ code int }
 func (e silentExit) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
 func badUsage(next, format string, args ...any) error {
-	return &failure{code: exitUsage, next: next, err: fmt.Errorf(format, args...)}
+	return &exitError{code: exitUsage, next: next, err: fmt.Errorf(format, args...)}
 }
 
 // exitCode returns the exit code of an error.
 func exitCode(err error) int {
 	var (
 		quiet  silentExit
-		own    *failure
-		ours   *app.Error
+		own    *exitError
+		ours   *failure.Error
 		model  *llm.Error
-		config *app.ConfigError
+		file   *config.FileError
 		answer *graph.AnswerError
 		limit  *graph.LimitError
 		budget *agent.BudgetError
@@ -81,7 +83,7 @@ func exitCode(err error) int {
 		return exitAuth
 	case errors.As(err, &ours):
 		return kindCode(ours.Kind)
-	case errors.As(err, &config), invalidAgent(err):
+	case errors.As(err, &file), invalidAgent(err):
 		return exitInvalid
 	case errors.As(err, &answer), errors.As(err, &needs):
 		return exitUsage
@@ -95,11 +97,11 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-func kindCode(k app.Kind) int {
+func kindCode(k failure.Kind) int {
 	switch k {
-	case app.Usage:
+	case failure.Usage:
 		return exitUsage
-	case app.Invalid:
+	case failure.Invalid:
 		return exitInvalid
 	}
 	return exitStale
@@ -140,7 +142,7 @@ func signalCode(s os.Signal) int {
 func (sh *shell) finishCommand(err error) int {
 	sh.err.clearStatus()
 	if err == nil && sh.out.err != nil {
-		err = &failure{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", sh.out.err)}
+		err = &exitError{code: exitFailed, err: fmt.Errorf("the result cannot be written: %w", sh.out.err)}
 	}
 	code := exitCode(err)
 	var quiet silentExit

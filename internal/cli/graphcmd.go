@@ -94,7 +94,7 @@ func writeFile(path string, data []byte) (err error) {
 		if p, ok := errors.AsType[*fs.PathError](err); ok {
 			err = p.Err // its path is that of the temporary file
 		}
-		return &failure{code: exitUsage, err: fmt.Errorf("write %s: %w", path, err)}
+		return &exitError{code: exitUsage, err: fmt.Errorf("write %s: %w", path, err)}
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		if err := os.WriteFile(path, data, 0o644); err != nil {

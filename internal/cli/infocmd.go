@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/config"
 )
 
 func (sh *shell) infoCommand() *cobra.Command {
@@ -46,7 +47,7 @@ func (sh *shell) infoCommand() *cobra.Command {
 type infoReport struct {
 	Version  string          `json:"version"`
 	Platform string          `json:"platform"`
-	Dirs     app.Dirs        `json:"dirs"`
+	Dirs     config.Dirs     `json:"dirs"`
 	Config   string          `json:"config"` // path of config.yaml
 	Exists   bool            `json:"config_exists"`
 	Store    string          `json:"store"`
@@ -67,7 +68,7 @@ func (sh *shell) printInfo(output string) error {
 		Keys: append([]string{}, p.KeysFound()...), Problems: []string{}, Files: p.KnownFiles(),
 	}
 	r.Exists = fileExists(r.Config)
-	var faults *app.ConfigError
+	var faults *config.FileError
 	switch {
 	case errors.As(sh.problem, &faults):
 		for _, f := range faults.Faults {

@@ -49,7 +49,7 @@ func (sh *shell) withFiles(text string, files []string) (string, error) {
 		content, err := os.ReadFile(path)
 		switch {
 		case err != nil:
-			return "", &failure{code: exitUsage, err: fmt.Errorf("-f: %w", err)}
+			return "", &exitError{code: exitUsage, err: fmt.Errorf("-f: %w", err)}
 		case !utf8.Valid(content):
 			return "", badUsage("only text can be put into a prompt", "-f: %s is not UTF-8 text", path)
 		}
@@ -73,7 +73,7 @@ func readAll(r io.Reader) (string, error) {
 	b, err := io.ReadAll(r)
 	switch {
 	case err != nil:
-		return "", &failure{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
+		return "", &exitError{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
 	case !utf8.Valid(b):
 		return "", badUsage("", "standard input is not UTF-8 text")
 	}
@@ -108,7 +108,7 @@ func readSoon(r io.Reader, wait time.Duration) (string, error) {
 		}
 		rest, err := io.ReadAll(r)
 		if err != nil {
-			return "", &failure{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
+			return "", &exitError{code: exitUsage, err: fmt.Errorf("standard input: %w", err)}
 		}
 		return readAll(strings.NewReader(string(f.b) + string(rest)))
 	}

@@ -15,6 +15,8 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
 	"raddle.dev/llm"
 )
 
@@ -239,7 +241,7 @@ func TestChain(t *testing.T) {
 	}{
 		"one":      {errors.New("a: b"), []string{"a: b"}},
 		"wrapped":  {fmt.Errorf("outside: %w", inner), []string{"outside", "at the pump", "broken pipe: really"}},
-		"reworded": {&failure{err: fmt.Errorf("told otherwise (%w)", inner)}, []string{"told otherwise (at the pump: broken pipe: really)"}},
+		"reworded": {&exitError{err: fmt.Errorf("told otherwise (%w)", inner)}, []string{"told otherwise (at the pump: broken pipe: really)"}},
 		"a graph":  {fmt.Errorf("Graph execution failed for agent 'x': at node 'n': %w", inner), []string{"Graph execution failed for agent 'x'", "at node 'n'", "at the pump", "broken pipe: really"}},
 		"joined":   {fmt.Errorf("both: %w", errors.Join(inner)), []string{"both", "at the pump", "broken pipe: really"}},
 	}
@@ -255,10 +257,10 @@ func TestExitCodes(t *testing.T) {
 		0:   nil,
 		1:   errors.New("x"),
 		2:   badUsage("", "x"),
-		3:   &app.ConfigError{},
+		3:   &config.FileError{},
 		4:   fmt.Errorf("x: %w", &llm.Error{Class: llm.Auth}),
 		7:   &graph.StepError{Tasks: []*graph.NodeError{{Err: &graph.LimitError{Status: graph.VisitLimit, Path: "child/"}}}},
-		8:   fmt.Errorf("x: %w", &app.Error{Kind: app.Stale}),
+		8:   fmt.Errorf("x: %w", &failure.Error{Kind: failure.Stale}),
 		70:  silentExit{70},
 		124: &graph.LimitError{Status: graph.TimedOut},
 	} {

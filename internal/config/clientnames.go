@@ -1,15 +1,15 @@
-package app
+package config
 
 // clientTypes are the values of the type of a client in config.yaml.
 var clientTypes = []string{"openai", "openai-compatible", "anthropic", "gemini", "ollama", "script", "bedrock"}
 
-// clientAliases maps names that other programs use for clients to the clients of
+// ClientAliases maps names that other programs use for clients to the clients of
 // raddle. A client of config.yaml with such a name takes precedence.
-var clientAliases = map[string]string{"claude": "anthropic"}
+var ClientAliases = map[string]string{"claude": "anthropic"}
 
-// clientHint returns what to do about a client that other programs support and
+// ClientHint returns what to do about a client that other programs support and
 // raddle does not, or "".
-func clientHint(name string) string {
+func ClientHint(name string) string {
 	const gateway = "name a client with type openai-compatible and the api_base of an interface that is compatible with OpenAI's"
 	switch name {
 	case "vertexai":

@@ -1,4 +1,6 @@
-package app
+// Package failure has the error of everything that fails before a run works: what is
+// wrong, of which kind it is, and what a person can do about it.
+package failure
 
 import "fmt"
 
@@ -36,14 +38,17 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-func newUsageError(next, format string, args ...any) *Error {
+// NewUsage returns an error of kind [Usage]; next may be "".
+func NewUsage(next, format string, args ...any) *Error {
 	return &Error{Kind: Usage, Msg: fmt.Sprintf(format, args...), Next: next}
 }
 
-func newInvalidError(next, format string, args ...any) *Error {
+// NewInvalid returns an error of kind [Invalid]; next may be "".
+func NewInvalid(next, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Msg: fmt.Sprintf(format, args...), Next: next}
 }
 
-func newStaleError(next, format string, args ...any) *Error {
+// NewStale returns an error of kind [Stale]; next may be "".
+func NewStale(next, format string, args ...any) *Error {
 	return &Error{Kind: Stale, Msg: fmt.Sprintf(format, args...), Next: next}
 }

@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"testing"
@@ -8,25 +8,25 @@ import (
 
 func TestDirs(t *testing.T) {
 	tests := map[string]struct {
-		env  environ
+		env  Environ
 		want Dirs
 	}{
 		"home": {
-			env:  environ{"HOME=/h"},
+			env:  Environ{"HOME=/h"},
 			want: Dirs{Config: "/h/.config/raddle", Agents: "/h/.config/raddle/agents", Functions: "/h/.config/raddle/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
 		},
 		"the standard's variables": {
-			env:  environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "XDG_STATE_HOME=/s", "XDG_CACHE_HOME=relative"},
+			env:  Environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "XDG_STATE_HOME=/s", "XDG_CACHE_HOME=relative"},
 			want: Dirs{Config: "/c/raddle", Agents: "/c/raddle/agents", Functions: "/c/raddle/functions", State: "/s/raddle", Cache: "/h/.cache/raddle"},
 		},
 		"our own": {
-			env:  environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "RADDLE_CONFIG_DIR=mine"},
+			env:  Environ{"HOME=/h", "XDG_CONFIG_HOME=/c", "RADDLE_CONFIG_DIR=mine"},
 			want: Dirs{Config: "/w/mine", Agents: "/w/mine/agents", Functions: "/w/mine/functions", State: "/h/.local/state/raddle", Cache: "/h/.cache/raddle"},
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := findDirs(test.env, "/w")
+			got, err := FindDirs(test.env, "/w")
 			if err != nil {
 				t.Fatal(err)
 			}

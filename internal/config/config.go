@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"errors"
@@ -11,12 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/failure"
 	"raddle.dev/tool"
 	"raddle.dev/tool/permission"
 )
 
-// configName is the name of the configuration file.
-const configName = "config.yaml"
+// FileName is the name of the configuration file.
+const FileName = "config.yaml"
 
 // Config is the configuration from config.yaml, the environment and the caller's
 // flags; later sources override earlier ones. The zero Config works.
@@ -38,30 +39,30 @@ type Config struct {
 	MCP             *bool         // nil: on
 	MCPFile         string        // a further file of MCP servers, relative to the configuration
 	Permissions     permission.Rules
-	RAG             RAGConfig
-	Skills          SkillsConfig
-	Clients         []ClientConfig
+	RAG             RAG
+	Skills          Skills
+	Clients         []Client
 }
 
-// ClientConfig is a named provider of models.
-type ClientConfig struct {
+// Client is a named provider of models.
+type Client struct {
 	Name    string
 	Type    string
 	Base    string // URL; "": the default of the provider
 	Key     string
-	KeyVar  string        // variable that Key is taken from; "": config.yaml holds the key itself, or no key
-	KeyLine int           // line of api_key in config.yaml; 0: there is no such key
-	Models  []ModelConfig // in file order; the client's bare name means the first chat model
+	KeyVar  string  // variable that Key is taken from; "": config.yaml holds the key itself, or no key
+	KeyLine int     // line of api_key in config.yaml; 0: there is no such key
+	Models  []Model // in file order; the client's bare name means the first chat model
 }
 
-// SkillsConfig says which skills graphs may enable.
-type SkillsConfig struct {
+// Skills says which skills graphs may enable.
+type Skills struct {
 	Enabled *bool    // nil: on; off: names of skills are not checked
 	Visible []string // nil: all installed skills
 }
 
-// RAGConfig says how to build knowledge bases if agents do not say it.
-type RAGConfig struct {
+// RAG says how to build knowledge bases if agents do not say it.
+type RAG struct {
 	Model, Reranker         string // for embedding and for reranking; "": none
 	Extractor               string // model that finds entities; "": none
 	ChunkSize, ChunkOverlap *int
@@ -70,8 +71,8 @@ type RAGConfig struct {
 	Loaders                 map[string]string // commands that read documents, by extension or protocol
 }
 
-// ModelConfig is a model that config.yaml lists for a client.
-type ModelConfig struct {
+// Model is a model that config.yaml lists for a client.
+type Model struct {
 	Name    string
 	Kind    string   // "chat", "embedding" or "reranker"
 	Efforts []string // levels of reasoning effort that it supports
@@ -125,31 +126,32 @@ func configKeys() []string {
 	return keys
 }
 
-// loadConfig reads config.yaml, if it exists, and the environment.
-func loadConfig(dir string, env environ) (Config, error) {
+// Load reads config.yaml of a directory, if it exists, and then the environment. Errors of
+// the file are a [*FileError]; other errors are a [*failure.Error].
+func Load(dir string, env Environ) (Config, error) {
 	var c Config
-	path := filepath.Join(dir, configName)
+	path := filepath.Join(dir, FileName)
 	text, err := os.ReadFile(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:
-		return c, &Error{Kind: Invalid, Msg: "the configuration cannot be read", Err: err, Next: "make the file readable, or move it away"}
+		return c, &failure.Error{Kind: failure.Invalid, Msg: "the configuration cannot be read", Err: err, Next: "make the file readable, or move it away"}
 	default:
 		r := &configReader{path: path, env: env}
 		if r.readConfig(text, &c); len(r.faults) > 0 {
-			return c, &ConfigError{Faults: r.faults}
+			return c, &FileError{Faults: r.faults}
 		}
 	}
 	return c, c.applyEnvironment(env)
 }
 
 // applyEnvironment applies the RADDLE_ variables.
-func (c *Config) applyEnvironment(env environ) error {
+func (c *Config) applyEnvironment(env Environ) error {
 	for _, s := range settings {
 		name := "RADDLE_" + strings.ToUpper(s.key)
-		if text, ok := env.lookup(name); ok {
+		if text, ok := env.Lookup(name); ok {
 			if err := s.set(c, text); err != nil {
-				return newInvalidError("correct it, or unset it", "environment variable %s: %v", name, err)
+				return failure.NewInvalid("correct it, or unset it", "environment variable %s: %v", name, err)
 			}
 		}
 	}

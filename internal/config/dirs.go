@@ -1,8 +1,9 @@
-package app
+package config
 
 import (
 	"os"
 	"path/filepath"
+	"raddle.dev/internal/failure"
 	"runtime"
 	"strings"
 )
@@ -24,18 +25,18 @@ type Dirs struct {
 // that relative paths name nothing.
 var goneDir = filepath.Join(string(filepath.Separator), "(deleted working directory)")
 
-// requireWork returns an error if the working directory was deleted: a run needs a
+// RequireWork returns an error if the working directory was deleted: a run needs a
 // workspace.
-func (d Dirs) requireWork() error {
+func (d Dirs) RequireWork() error {
 	if d.workGone {
-		return newUsageError("change to a directory that exists, and try again", "the working directory was deleted")
+		return failure.NewUsage("change to a directory that exists, and try again", "the working directory was deleted")
 	}
 	return nil
 }
 
-// findDirs applies RADDLE_CONFIG_DIR, RADDLE_FUNCTIONS_DIR and the XDG variables.
-func findDirs(env environ, work string) (Dirs, error) {
-	d := Dirs{Work: work, Home: env.get("HOME")}
+// FindDirs applies RADDLE_CONFIG_DIR, RADDLE_FUNCTIONS_DIR and the XDG variables.
+func FindDirs(env Environ, work string) (Dirs, error) {
+	d := Dirs{Work: work, Home: env.Get("HOME")}
 	if work == "" {
 		var err error
 		if d.Work, err = os.Getwd(); err != nil {
@@ -46,26 +47,26 @@ func findDirs(env environ, work string) (Dirs, error) {
 		d.Home, _ = os.UserHomeDir() // if there is none, whatever needs it reports that
 	}
 	if runtime.GOOS == "windows" {
-		d.Config = env.baseDir("XDG_CONFIG_HOME", env.get("AppData"))
-		d.State = env.baseDir("XDG_STATE_HOME", env.get("LocalAppData"))
-		d.Cache = env.baseDir("XDG_CACHE_HOME", env.get("LocalAppData"))
+		d.Config = env.baseDir("XDG_CONFIG_HOME", env.Get("AppData"))
+		d.State = env.baseDir("XDG_STATE_HOME", env.Get("LocalAppData"))
+		d.Cache = env.baseDir("XDG_CACHE_HOME", env.Get("LocalAppData"))
 	} else {
 		d.Config = env.baseDir("XDG_CONFIG_HOME", filepath.Join(d.Home, ".config"))
 		d.State = env.baseDir("XDG_STATE_HOME", filepath.Join(d.Home, ".local", "state"))
 		d.Cache = env.baseDir("XDG_CACHE_HOME", filepath.Join(d.Home, ".cache"))
 	}
-	if dir, ok := env.lookup("RADDLE_CONFIG_DIR"); ok {
+	if dir, ok := env.Lookup("RADDLE_CONFIG_DIR"); ok {
 		d.Config = d.AbsPath(dir)
 	}
 	for _, dir := range []string{d.Config, d.State, d.Cache} {
 		if !filepath.IsAbs(dir) {
-			return d, newUsageError("set HOME, or RADDLE_CONFIG_DIR, XDG_STATE_HOME and XDG_CACHE_HOME",
+			return d, failure.NewUsage("set HOME, or RADDLE_CONFIG_DIR, XDG_STATE_HOME and XDG_CACHE_HOME",
 				"there is no home directory for configuration and runs")
 		}
 	}
 	d.Agents = filepath.Join(d.Config, "agents")
 	d.Functions = filepath.Join(d.Config, "functions")
-	if dir, ok := env.lookup("RADDLE_FUNCTIONS_DIR"); ok {
+	if dir, ok := env.Lookup("RADDLE_FUNCTIONS_DIR"); ok {
 		d.Functions = d.AbsPath(dir)
 	}
 	return d, nil
@@ -73,8 +74,8 @@ func findDirs(env environ, work string) (Dirs, error) {
 
 // baseDir returns raddle's directory below the one that a variable names. As the XDG
 // specification requires, it ignores a relative path in the variable.
-func (e environ) baseDir(name, fallback string) string {
-	if dir := e.get(name); filepath.IsAbs(dir) {
+func (e Environ) baseDir(name, fallback string) string {
+	if dir := e.Get(name); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "raddle")
 	}
 	return filepath.Join(fallback, "raddle")

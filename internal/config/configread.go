@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"bytes"
@@ -31,11 +31,11 @@ func (f Fault) String() string {
 	return s
 }
 
-// ConfigError reports a config.yaml that cannot be used, with all its errors.
-type ConfigError struct{ Faults []Fault }
+// FileError reports a config.yaml that cannot be used, with all its errors.
+type FileError struct{ Faults []Fault }
 
 // Error lists the errors, one per line.
-func (e *ConfigError) Error() string {
+func (e *FileError) Error() string {
 	lines := []string{"the configuration has errors:"}
 	for _, f := range e.Faults {
 		lines = append(lines, "  "+f.String())
@@ -46,7 +46,7 @@ func (e *ConfigError) Error() string {
 // A configReader reads a file strictly: everything it does not know is an error.
 type configReader struct {
 	path   string
-	env    environ
+	env    Environ
 	faults []Fault
 }
 
@@ -164,7 +164,7 @@ func (r *configReader) readScalar(n *yaml.Node, what string) (string, bool) {
 		return "", false
 	}
 	if m := reference.FindStringSubmatch(n.Value); m != nil {
-		return r.env.get(m[1]), true
+		return r.env.Get(m[1]), true
 	}
 	return n.Value, true
 }

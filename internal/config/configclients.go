@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ func (r *configReader) readClients(n *yaml.Node, c *Config) {
 }
 
 func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
-	cl := ClientConfig{Name: name}
+	cl := Client{Name: name}
 	r.readMapping(n, "a client", clientKeys, func(key string, v *yaml.Node) {
 		if key == "models" {
 			for _, item := range r.readList(v, "models") {
@@ -52,9 +52,9 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 		case key == "name":
 			cl.Name = s
 		case key == "type":
-			cl.Type = cmp.Or(clientAliases[s], s)
+			cl.Type = cmp.Or(ClientAliases[s], s)
 			if !slices.Contains(clientTypes, cl.Type) {
-				r.addFault(v, cmp.Or(clientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
+				r.addFault(v, cmp.Or(ClientHint(s), wording.SuggestNearest(s, clientTypes, "")), "unknown client type %q; the types are %s", s, strings.Join(clientTypes, ", "))
 			}
 		case key == "api_base":
 			cl.Base = s
@@ -72,12 +72,12 @@ func (r *configReader) readClient(n *yaml.Node, name string, c *Config) {
 }
 
 // completeClient checks what can only be checked on the whole client.
-func (r *configReader) completeClient(n *yaml.Node, cl *ClientConfig, c *Config) {
+func (r *configReader) completeClient(n *yaml.Node, cl *Client, c *Config) {
 	switch {
 	case cl.Type == "" && slices.Contains(clientTypes, cl.Name):
 		cl.Type = cl.Name
-	case cl.Type == "" && clientAliases[cl.Name] != "":
-		cl.Type = clientAliases[cl.Name]
+	case cl.Type == "" && ClientAliases[cl.Name] != "":
+		cl.Type = ClientAliases[cl.Name]
 	case cl.Type == "":
 		r.addFault(n, "", "a client needs a type: one of %s", strings.Join(clientTypes, ", "))
 	case cl.Name == "":
@@ -86,7 +86,7 @@ func (r *configReader) completeClient(n *yaml.Node, cl *ClientConfig, c *Config)
 	switch {
 	case strings.Contains(cl.Name, ":"):
 		r.addFault(n, "", "the client's name %q has a colon; model ids are CLIENT:MODEL", cl.Name)
-	case slices.ContainsFunc(c.Clients, func(o ClientConfig) bool { return o.Name == cl.Name }):
+	case slices.ContainsFunc(c.Clients, func(o Client) bool { return o.Name == cl.Name }):
 		r.addFault(n, "give one of them another name", "two clients are named %q", cl.Name)
 	case cl.Type == "openai-compatible" && cl.Base == "":
 		r.addFault(n, "", "client %q needs an api_base: the address of its server", cl.Name)
@@ -94,8 +94,8 @@ func (r *configReader) completeClient(n *yaml.Node, cl *ClientConfig, c *Config)
 }
 
 // readModel reads a model: its name, or a mapping.
-func (r *configReader) readModel(n *yaml.Node, cl *ClientConfig) {
-	m := ModelConfig{Kind: "chat"}
+func (r *configReader) readModel(n *yaml.Node, cl *Client) {
+	m := Model{Kind: "chat"}
 	if resolveAlias(n).Kind == yaml.ScalarNode {
 		m.Name, _ = r.readScalar(n, "a model")
 		cl.Models = append(cl.Models, m)
@@ -127,7 +127,7 @@ func (r *configReader) readModel(n *yaml.Node, cl *ClientConfig) {
 }
 
 // readModelFact reads one fact about a model.
-func (r *configReader) readModelFact(key string, v *yaml.Node, m *ModelConfig) {
+func (r *configReader) readModelFact(key string, v *yaml.Node, m *Model) {
 	s, ok := r.readScalar(v, key)
 	if !ok {
 		return

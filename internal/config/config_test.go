@@ -1,4 +1,4 @@
-package app
+package config
 
 import (
 	"errors"
@@ -9,36 +9,37 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/internal/failure"
 )
 
 func TestConfig(t *testing.T) {
 	tests := map[string]struct {
 		file string
-		env  environ
+		env  Environ
 		want Config
 	}{
 		"nothing":                   {},
 		"a file with comments only": {file: "# model: x\n"},
 		"the file": {
 			file: "model: a:b\ntemperature: 0.5\ntop_p: 1\nfunction_calling_support: false\nread_timeout: 5m\nstream_timeout: 0\nmax_reply: 2\nmax_value: 3\nmax_state: 0\nretry_patience: 0\nstore: 'memory:'\nrag_top_k: 3\n",
-			want: Config{Model: "a:b", Temperature: new(0.5), TopP: new(1.0), FunctionCalling: new(false), ReadTimeout: 5 * time.Minute, StreamTimeout: -1, MaxReply: 2 << 20, MaxValue: 3 << 20, MaxState: -1, Patience: -1, Store: "memory:", RAG: RAGConfig{TopK: new(3)}},
+			want: Config{Model: "a:b", Temperature: new(0.5), TopP: new(1.0), FunctionCalling: new(false), ReadTimeout: 5 * time.Minute, StreamTimeout: -1, MaxReply: 2 << 20, MaxValue: 3 << 20, MaxState: -1, Patience: -1, Store: "memory:", RAG: RAG{TopK: new(3)}},
 		},
 		"the environment beats the file": {
 			file: "model: a:b\nstore: sqlite:x\n",
-			env:  environ{"RADDLE_MODEL=c:d", "RADDLE_STORE=", "RADDLE_READ_TIMEOUT=20"},
+			env:  Environ{"RADDLE_MODEL=c:d", "RADDLE_STORE=", "RADDLE_READ_TIMEOUT=20"},
 			want: Config{Model: "c:d", Store: "sqlite:x", ReadTimeout: 20 * time.Second},
 		},
 		"clients in a list": {
 			file: "clients:\n- {type: openai, api_key: '${KEY}'}\n- name: mine\n  type: openai-compatible\n  api_base: http://x\n  models: [a, {name: b, type: embedding, reasoning_levels: [low]}]\n",
-			env:  environ{"KEY=secret"},
-			want: Config{Clients: []ClientConfig{
+			env:  Environ{"KEY=secret"},
+			want: Config{Clients: []Client{
 				{Name: "openai", Type: "openai", Key: "secret", KeyVar: "KEY", KeyLine: 2},
-				{Name: "mine", Type: "openai-compatible", Base: "http://x", Models: []ModelConfig{{Name: "a", Kind: "chat"}, {Name: "b", Kind: "embedding", Efforts: []string{"low"}}}},
+				{Name: "mine", Type: "openai-compatible", Base: "http://x", Models: []Model{{Name: "a", Kind: "chat"}, {Name: "b", Kind: "embedding", Efforts: []string{"low"}}}},
 			}},
 		},
 		"clients by name": {
 			file: "clients:\n  gemini: {api_key: k}\n  far: {type: ollama, api_base: h}\n",
-			want: Config{Clients: []ClientConfig{{Name: "gemini", Type: "gemini", Key: "k", KeyLine: 2}, {Name: "far", Type: "ollama", Base: "h"}}},
+			want: Config{Clients: []Client{{Name: "gemini", Type: "gemini", Key: "k", KeyLine: 2}, {Name: "far", Type: "ollama", Base: "h"}}},
 		},
 	}
 	for name, test := range tests {
@@ -47,7 +48,7 @@ func TestConfig(t *testing.T) {
 			if test.file != "" {
 				dir = writeConfig(t, test.file)
 			}
-			got, err := loadConfig(dir, test.env)
+			got, err := Load(dir, test.env)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -82,8 +83,8 @@ func TestConfigFaults(t *testing.T) {
 	for file, wants := range tests {
 		t.Run(file, func(t *testing.T) {
 			dir := writeConfig(t, file)
-			_, err := loadConfig(dir, nil)
-			var faults *ConfigError
+			_, err := Load(dir, nil)
+			var faults *FileError
 			if !errors.As(err, &faults) || len(faults.Faults) != len(wants) {
 				t.Fatalf("%v, want %d faults", err, len(wants))
 			}
@@ -97,9 +98,9 @@ func TestConfigFaults(t *testing.T) {
 }
 
 func TestConfigEnvironmentFault(t *testing.T) {
-	_, err := loadConfig(t.TempDir(), environ{"RADDLE_FUNCTION_CALLING_SUPPORT=maybe"})
-	var e *Error
-	if !errors.As(err, &e) || e.Kind != Invalid || !strings.Contains(e.Msg, "RADDLE_FUNCTION_CALLING_SUPPORT") {
+	_, err := Load(t.TempDir(), Environ{"RADDLE_FUNCTION_CALLING_SUPPORT=maybe"})
+	var e *failure.Error
+	if !errors.As(err, &e) || e.Kind != failure.Invalid || !strings.Contains(e.Msg, "RADDLE_FUNCTION_CALLING_SUPPORT") {
 		t.Errorf("%v", err)
 	}
 }
@@ -108,7 +109,7 @@ func TestConfigEnvironmentFault(t *testing.T) {
 func writeConfig(t *testing.T, text string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, configName), []byte(text), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, FileName), []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir
