@@ -191,8 +191,9 @@ func (v *nodeRun) logf(level slog.Level, format string, args ...any) {
 	}
 }
 
-// levelTrace is below slog's levels: it logs whole states, including secrets.
-const levelTrace = slog.LevelDebug - 4
+// LevelTrace is the level of log records that hold whole states. It is below the
+// levels of log/slog.
+const LevelTrace = slog.LevelDebug - 4
 
 func (v *nodeRun) logEntry() {
 	if v.branch || !v.host().log().Enabled(v, slog.LevelDebug) {
@@ -208,7 +209,7 @@ func (v *nodeRun) logEntry() {
 		keys[i] = string(appendString(nil, k))
 	}
 	v.logf(slog.LevelDebug, "[%s] state: %d bytes, keys=[%s]", v.node.ID, len(state), strings.Join(keys, ", "))
-	v.logf(levelTrace, "[%s] full state: %s", v.node.ID, state)
+	v.logf(LevelTrace, "[%s] full state: %s", v.node.ID, state)
 }
 
 func (v *nodeRun) logMove() {

@@ -85,6 +85,7 @@ type StepCommitted struct {
 	Dropped []string `json:"dropped,omitempty"` // targets that a Halt cancelled
 	Halted  bool     `json:"halted,omitempty"`
 	Seq     int64    `json:"record,omitempty"` // sequence number of the step's record: a point to fork at once it is durable; 0: there is no store
+	State   State    `json:"-"`                // of the frame after the step; not part of the JSON, because it may be large
 }
 
 // Move is one node of a committed step and where it led: node names, or End. A source

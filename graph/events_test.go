@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -50,6 +51,24 @@ func TestEventsOfARunAreOneSequence(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestStepsHaveTheirState(t *testing.T) {
+	var kept []graph.State
+	for ev, err := range (&graph.Runner{Graph: chainOf(t, 2)}).Run(t.Context(), graph.Input{Topics: graph.TopicStep}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := ev.Body.(graph.StepCommitted); ok {
+			kept = append(kept, b.State)
+			if text, err := json.Marshal(ev); err != nil || strings.Contains(strings.ToLower(string(text)), "state") {
+				t.Errorf("the JSON of the event has the state: %s %v", text, err)
+			}
+		}
+	}
+	if len(kept) != 2 || counter.Get(kept[0]) != 1 || counter.Get(kept[1]) != 2 {
+		t.Errorf("%d states: %v", len(kept), kept)
 	}
 }
 

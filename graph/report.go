@@ -6,7 +6,7 @@ import "slices"
 func (x *drive) deliverStepCommitted(f *frame, ts []task, was *frontier, dropped []string, seq int64, root bool) {
 	now, next := len(was.tasks), len(f.next.tasks)
 	l := &nameLists{all: make([]string, 0, now+next+max(now, next)+1)}
-	b := StepCommitted{Nodes: l.listNodes(f.g, was), Next: l.listNodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq}
+	b := StepCommitted{Nodes: l.listNodes(f.g, was), Next: l.listNodes(f.g, &f.next), Dropped: dropped, Halted: f.halted, Seq: seq, State: f.st}
 	for _, ws := range f.writes {
 		for _, w := range ws {
 			l.add(w.key.name)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 // UIHooks are what the user interface adds to an agent's surroundings. The
 // zero value works.
 type UIHooks struct {
-	Log     *slog.Logger      // nil: no log
+	Log     *slog.Logger      // of a run; nil: that of the process
 	Replays func(file string) // called once for every transcript that replaces a model
 	Notify  func(line string) // called with messages about the build of a knowledge base; may be nil
 	// Progress is called with the progress of a build, instead of a message for each
@@ -38,7 +39,8 @@ type UIHooks struct {
 // A host is the environment that an agent runs in, as its start record says.
 func (p *Process) newHost(r *Record, s UIHooks) (flow.Host, error) {
 	box := p.newToolbox(r.Workspace, r.Dir)
-	box.log = s.Log
+	log := cmp.Or(s.Log, p.log)
+	box.log = log
 	switch {
 	case r.Headless:
 		box.terminal = func() (*Terminal, error) { return nil, errors.New("raddle was started with --headless") }
@@ -73,7 +75,7 @@ func (p *Process) newHost(r *Record, s UIHooks) (flow.Host, error) {
 		Workspace: r.Workspace,
 		Redactor:  secrets,
 		Strict:    r.Strict,
-		Log:       s.Log,
+		Log:       log,
 		Tooling: flow.Tooling{Box: box, Gate: gate, Doubts: func(dir string) bool { return !box.trustsDir(dir) }, Packages: box.packageDirs,
 			Bin:         filepath.Join(p.Dirs.Functions, "bin"),
 			PromptUtils: func() (string, error) { return script.PromptUtils(p.Dirs.Functions, p.Dirs.Cache) },

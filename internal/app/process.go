@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"log/slog"
 	"sync"
 
 	"raddle.dev/graph"
@@ -13,9 +14,10 @@ import (
 // Options change how a process uses its surroundings. The zero value changes
 // nothing.
 type Options struct {
-	Environ []string // nil: the environment of this process
-	Work    string   // working directory; "": that of this process
-	Store   string   // URL; "": as the configuration says
+	Environ []string     // nil: the environment of this process
+	Work    string       // working directory; "": that of this process
+	Store   string       // URL; "": as the configuration says
+	Log     *slog.Logger // developer log; nil: none
 }
 
 // Process is the part of a raddle process that all user interfaces share. It is
@@ -25,7 +27,8 @@ type Process struct {
 	Config config.Config
 
 	env   config.Environ
-	known sync.Once // sets secrets
+	log   *slog.Logger // nil: no log
+	known sync.Once    // sets secrets
 
 	secrets *redact.Set
 	mu      sync.Mutex
@@ -40,7 +43,7 @@ type Process struct {
 // has errors, it returns them together with a Process that works without it, so
 // that the caller can still report on the surroundings.
 func Open(o Options) (*Process, error) {
-	p := &Process{env: config.NewEnviron(o.Environ), trees: map[string]string{}}
+	p := &Process{env: config.NewEnviron(o.Environ), log: o.Log, trees: map[string]string{}}
 	var err error
 	if p.Dirs, err = config.FindDirs(p.env, o.Work); err != nil {
 		return p, err

@@ -47,7 +47,7 @@ type toolbox struct {
 var _ flow.Toolbox = (*toolbox)(nil)
 
 func (p *Process) newToolbox(workspace, named string) *toolbox {
-	b := &toolbox{process: p, workspace: workspace, named: named, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
+	b := &toolbox{process: p, workspace: workspace, named: named, log: p.log, servers: map[string]*mcp.Servers{}, agents: map[string][]string{}, trusted: map[string]bool{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.boxes = append(p.boxes, b)

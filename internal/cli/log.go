@@ -8,10 +8,7 @@ import (
 	"raddle.dev/internal/term"
 )
 
-// logHandler writes log records to standard error as plain lines.
-func (sh *shell) logHandler() slog.Handler { return &logLines{sh: sh} }
-
-// logLines is a handler for people: the level, the message, the attributes.
+// logLines is a handler for people, which writes to standard error: the level, the message, the attributes.
 type logLines struct {
 	sh    *shell
 	attrs string
@@ -41,4 +38,14 @@ func (h *logLines) WithAttrs(attrs []slog.Attr) slog.Handler {
 
 func (h *logLines) WithGroup(string) slog.Handler { return h }
 
-func slogTo(sh *shell) *slog.Logger { return slog.New(sh.logHandler()) }
+// runLogger returns the logger of a run: the developer log if there is one, else the lines that -v
+// prints, else nil.
+func (sh *shell) runLogger() *slog.Logger {
+	switch {
+	case sh.devLog != nil:
+		return sh.devLog
+	case sh.verbose:
+		return slog.New(&logLines{sh: sh})
+	}
+	return nil
+}

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"log"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -82,6 +84,8 @@ type shell struct {
 	quiet    bool
 	verbose  bool
 	color    string
+	logLevel string       // as --log-level says
+	devLog   *slog.Logger // nil: there is no developer log
 	process  *app.Process
 	problem  error // of the configuration
 	answered bool  // the command has written its result; an error is only printed
@@ -131,7 +135,8 @@ func (sh *shell) openProcess() (*app.Process, error) {
 // configuration; its errors are in problem.
 func (sh *shell) openWithFaults() *app.Process {
 	if sh.process == nil {
-		sh.process, sh.problem = app.Open(app.Options{})
+		sh.process, sh.problem = app.Open(app.Options{Log: sh.devLog})
+		logDirs(sh.devLog, sh.process.Dirs)
 	}
 	return sh.process
 }
@@ -178,7 +183,11 @@ signal, 141 output pipe closed; an end node may set 64 to 113.`,
 	flags.BoolVarP(&sh.verbose, "verbose", "v", false, "print details of what happens")
 	flags.StringVar(&sh.color, "color", "auto", "use colours: `WHEN` is auto, always or never")
 	completeWords(root, "color", "auto", "always", "never")
-	root.PersistentPreRunE = func(*cobra.Command, []string) error { return sh.applyColors() }
+	flags.StringVar(&sh.logLevel, "log-level", "", "write a developer log: `LEVEL` is "+joinWords(logLevelNames))
+	completeWords(root, "log-level", logLevelNames...)
+	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
+		return errors.Join(sh.applyColors(), sh.openDevLog(cmd.Flags().Changed("log-level")))
+	}
 	root.SetOut(sh.out)
 	root.SetErr(sh.err)
 	root.SetHelpFunc(sh.printHelp)

@@ -109,9 +109,7 @@ func (sh *shell) newUIHooks() app.UIHooks {
 		}
 	}}
 	s.Terminal = sh.lendTerminal
-	if sh.verbose {
-		s.Log = slogTo(sh)
-	}
+	s.Log = sh.runLogger()
 	sh.addRetrievalHooks(&s)
 	return s
 }

@@ -23,6 +23,7 @@ type runWatcher struct {
 
 	narrator *flow.Narrator
 	log      *flow.RunLog // nil: no log
+	events   *eventLog    // nil: no log of events
 	live     *liveLines   // nil: no live lines
 	speech   *replyStream // nil: the result is shown at the end
 	spent    spendTotal
@@ -50,9 +51,10 @@ func (sh *shell) newRunWatcher(run *app.Run, stream, wantLive bool) *runWatcher 
 			w.live = newLiveLines(sh.err, run.Agent)
 		}
 	}
-	if sh.verbose {
-		w.log = flow.LogRun(slogTo(sh), run.Agent)
+	if log := sh.runLogger(); log != nil {
+		w.log = flow.LogRun(log, run.Agent)
 	}
+	w.events = newEventLog(sh.devLog, sh.redactBytes, run.Agent)
 	return w
 }
 
@@ -73,7 +75,7 @@ func (w *runWatcher) eventTopics() graph.Topic {
 	if w.log != nil {
 		t |= flow.LogTopics
 	}
-	if w.stream {
+	if w.stream || w.events != nil {
 		t |= graph.AllTopics
 	}
 	return t
@@ -86,6 +88,9 @@ func (w *runWatcher) handleEvent(ev graph.Event) {
 	ev.Seq = w.seq // a command may drive several times: the sequence numbers of its stream continue
 	if w.stream {
 		w.writeEvent(ev)
+	}
+	if w.events != nil {
+		w.events.logEvent(ev)
 	}
 	switch b := ev.Body.(type) {
 	case graph.RunStarted:
