@@ -2,6 +2,8 @@ package raddle_test
 
 import (
 	"go/ast"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -119,4 +121,24 @@ func exportedReceiver(d *ast.FuncDecl) bool {
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(text, "\n")
 	return line
+}
+
+// pathInText matches the Go files that a document names.
+var pathInText = regexp.MustCompile("`([a-z_][a-z0-9_/]*[.]go)`")
+
+// TestArchitectureNamesExistingFiles keeps the map of the code true.
+func TestArchitectureNamesExistingFiles(t *testing.T) {
+	text, err := os.ReadFile("ARCHITECTURE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := pathInText.FindAllStringSubmatch(string(text), -1)
+	if len(named) < 20 {
+		t.Fatalf("ARCHITECTURE.md names %d files: is %s still right?", len(named), pathInText)
+	}
+	for _, m := range named {
+		if _, err := os.Stat(m[1]); err != nil {
+			t.Errorf("ARCHITECTURE.md names %s, which does not exist: write where its code is now", m[1])
+		}
+	}
 }
