@@ -125,6 +125,19 @@ func Example_agentEvents() {
 	// helper/think replies "Five."
 }
 
+// Two nodes have one budget: the second request would exceed it.
+func ExampleBudget_Share() {
+	g := line(agent.Think{Model: tells("Red.")}.Node("first"), agent.Think{Model: tells("Blue.")}.Node("second"))
+	ctx := agent.Budget{Calls: 1}.Share(context.Background(), "", agent.Spend{})
+	res, err := (&graph.Runner{Graph: g}).Invoke(ctx, graph.Input{Set: agent.Turn("Which colour?")})
+	fmt.Println(agent.LastResponse(res.State))
+	fmt.Println(err)
+	// Output:
+	// user: Which colour?
+	// Red.
+	// node second (step 1, attempt 1): the budget of the run and the agents below it for calls is used up: 1 of 1; raise it and resume, or start a new turn
+}
+
 // A model calls an agent as it calls any tool. What the agent asks, the run asks.
 func ExampleAgentTool() {
 	painter := compiled(agent.Config{Tools: agent.UserTools(false),
