@@ -1,0 +1,111 @@
+// Package stores opens the store that a URL names. A kind of store is one row of a table:
+// how its URL names a place, and how what is there is opened.
+package stores
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/wording"
+)
+
+// A kind is a kind of store. One that has no open function is a plan: its URLs are
+// refused with a message that says so.
+type kind struct {
+	schemes []string // of its URLs; messages use the first
+	locate  func(url, rest string, dirs config.Dirs) (place string, err error)
+	open    func(place string) (graph.Store, error)
+	read    func(place string) (graph.Store, error) // opens for reading only; nil: there is no such way
+	exists  func(place string) bool                 // reports whether there is anything at the place, even if it is not a store
+	lockDir func(place string) string               // directory of the locks of its runs; nil: no other process can see its runs
+	keeps   bool                                    // its runs outlive the process
+}
+
+var kinds = []kind{
+	{schemes: []string{"sqlite"}, locate: locateFile, open: openFile, read: readFile, exists: existsFile, lockDir: fileLockDir, keeps: true},
+	{schemes: []string{"memory"}, locate: locateMemory, open: openMemory, exists: func(string) bool { return false }},
+	{schemes: []string{"postgres", "postgresql"}},
+	{schemes: []string{"redis", "rediss"}},
+}
+
+// A Location is where a store is, as its URL says. It is not opened yet.
+type Location struct {
+	kind  *kind
+	place string
+}
+
+// Parse returns the location that a URL names; "" names a file in the directory of state.
+// Relative paths belong to the working directory. The error is a [*failure.Error].
+func Parse(url string, dirs config.Dirs) (Location, error) {
+	if url == "" {
+		return Location{&kinds[0], filepath.Join(dirs.State, "runs.db")}, nil
+	}
+	scheme, rest, _ := strings.Cut(url, ":")
+	i := slices.IndexFunc(kinds, func(k kind) bool { return slices.Contains(k.schemes, scheme) })
+	switch {
+	case i < 0:
+		next := wording.SuggestNearest(scheme, listSchemes(), "")
+		if next == "" {
+			next = "write sqlite:PATH or memory:"
+		}
+		return Location{}, failure.NewInvalid(next, "the store %q begins with an unknown scheme", url)
+	case kinds[i].open == nil:
+		return Location{}, failure.NewInvalid("use sqlite:PATH for now", "stores on %s cannot be opened yet", scheme)
+	}
+	place, err := kinds[i].locate(url, rest, dirs)
+	return Location{&kinds[i], place}, err
+}
+
+// listSchemes returns the first scheme of each kind.
+func listSchemes() []string {
+	var names []string
+	for i := range kinds {
+		names = append(names, kinds[i].schemes[0])
+	}
+	return names
+}
+
+// URL returns the location in the form that [Parse] reads, with an absolute path.
+func (l Location) URL() string { return l.kind.schemes[0] + ":" + l.place }
+
+// Place returns the location as a person knows it: the path of a file, otherwise the URL.
+func (l Location) Place() string {
+	if l.place == "" {
+		return l.URL()
+	}
+	return l.place
+}
+
+// KeepsRuns reports whether runs outlive the process.
+func (l Location) KeepsRuns() bool { return l.kind.keeps }
+
+// LockDir returns the directory of the lock files of runs, or "" if none are needed.
+func (l Location) LockDir() string {
+	if l.kind.lockDir == nil {
+		return ""
+	}
+	return l.kind.lockDir(l.place)
+}
+
+// Exists reports whether there is anything at the location, even if it is not a store:
+// opening it then reports that.
+func (l Location) Exists() bool { return l.kind.exists(l.place) }
+
+// Open opens the store, and creates it if it does not exist.
+func (l Location) Open() (graph.Store, error) { return l.kind.open(l.place) }
+
+// OpenToRead opens the store to look at runs; if it cannot be written, only for reading.
+func (l Location) OpenToRead() (graph.Store, error) {
+	st, err := l.Open()
+	if err == nil || l.kind.read == nil {
+		return st, err
+	}
+	if st, other := l.kind.read(l.place); other == nil {
+		return st, nil
+	}
+	return nil, err
+}

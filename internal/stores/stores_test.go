@@ -1,0 +1,78 @@
+package stores
+
+import (
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"raddle.dev/graph"
+	"raddle.dev/graph/graphtest"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
+)
+
+func TestParse(t *testing.T) {
+	dirs := config.Dirs{Work: "/w", State: "/h/.local/state/raddle", Home: "/h"}
+	tests := map[string]struct {
+		url, locks string
+		kept       bool
+	}{
+		"":                 {"sqlite:/h/.local/state/raddle/runs.db", "/h/.local/state/raddle/runs.db.locks", true},
+		"memory:":          {"memory:", "", false},
+		"sqlite:a.db":      {"sqlite:/w/a.db", "/w/a.db.locks", true},
+		"sqlite:///a/b.db": {"sqlite:/a/b.db", "/a/b.db.locks", true},
+		"sqlite:~/b.db":    {"sqlite:/h/b.db", "/h/b.db.locks", true},
+	}
+	for url, want := range tests {
+		l, err := Parse(url, dirs)
+		if err != nil {
+			t.Errorf("%q: %v", url, err)
+			continue
+		}
+		if l.URL() != want.url || l.LockDir() != want.locks || l.KeepsRuns() != want.kept {
+			t.Errorf("%q: %s, %s, %v, want %+v", url, l.URL(), l.LockDir(), l.KeepsRuns(), want)
+		}
+	}
+	faults := map[string][2]string{
+		"postgres://x": {"stores on postgres cannot be opened yet", "use sqlite:PATH for now"}, "rediss://x": {"stores on rediss cannot be opened yet", "use sqlite:PATH for now"},
+		"sqlite:": {"names no file", "write sqlite:PATH"}, "sqlte:x": {"unknown scheme", "did you mean sqlite?"}, "x.db": {"unknown scheme", "write sqlite:PATH or memory:"},
+	}
+	for url, want := range faults {
+		_, err := Parse(url, dirs)
+		e, ok := errors.AsType[*failure.Error](err)
+		if !ok || e.Kind != failure.Invalid || !strings.Contains(e.Msg, want[0]) || e.Next != want[1] {
+			t.Errorf("%q: %+v, want %q", url, err, want)
+		}
+	}
+}
+
+// Every kind that can be opened is a store, wherever its place is.
+func TestKinds(t *testing.T) {
+	for i := range kinds {
+		k := &kinds[i]
+		if k.open == nil {
+			continue
+		}
+		t.Run(k.schemes[0], func(t *testing.T) {
+			graphtest.TestStore(t, func(t *testing.T) graph.Store {
+				l, err := Parse(k.schemes[0]+":"+filepath.Join(t.TempDir(), "runs.db"), config.Dirs{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if l.Exists() {
+					t.Errorf("%s exists before it was opened", l.Place())
+				}
+				st, err := l.OpenToRead()
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = st.Close() })
+				if l.Exists() != l.KeepsRuns() {
+					t.Errorf("%s exists: %v", l.Place(), l.Exists())
+				}
+				return st
+			})
+		})
+	}
+}
