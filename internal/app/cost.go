@@ -1,11 +1,9 @@
 package app
 
 import (
-	"slices"
 	"strings"
 
 	"raddle.dev/agent"
-	"raddle.dev/flow"
 	"raddle.dev/llm"
 )
 
@@ -22,25 +20,6 @@ func (p *Process) UsageCost(model string, u llm.Usage) (dollars float64, known b
 	}
 	const million = 1e6
 	return (float64(u.Input-u.Cached)*price.Input + float64(u.Cached)*price.Cached + float64(u.Output)*price.Output) / million, true
-}
-
-// ModelCalls are the calls of one model.
-type ModelCalls struct {
-	Model string // the provider's name for it; empty if the provider reports none
-	Count int
-	Usage llm.Usage
-}
-
-func (c *Calls) addReply(r flow.Reply) {
-	c.Count++
-	c.Usage = c.Usage.Add(r.Usage)
-	i := slices.IndexFunc(c.Models, func(m ModelCalls) bool { return m.Model == r.Model })
-	if i < 0 {
-		i = len(c.Models)
-		c.Models = append(c.Models, ModelCalls{Model: r.Model})
-	}
-	c.Models[i].Count++
-	c.Models[i].Usage = c.Models[i].Usage.Add(r.Usage)
 }
 
 // CostOf returns the cost of calls in US dollars, without the calls whose price is
@@ -66,17 +45,6 @@ func IsReplay(model string) bool { return strings.HasPrefix(model, replayPrefix)
 
 // replayPrefix is the prefix of the names of transcripts.
 const replayPrefix = "script:"
-
-// ModelNames returns the models that have answered, in the order of their first reply.
-func (c *Calls) ModelNames() []string {
-	names := []string{}
-	for _, m := range c.Models {
-		if m.Model != "" {
-			names = append(names, m.Model)
-		}
-	}
-	return names
-}
 
 // modelPrice returns the price of the model whose configured name is the longest prefix of
 // the provider's name, otherwise the price in the catalogue.

@@ -48,7 +48,7 @@ func waiting(t *testing.T) (p *Process, id string) {
 // ends or the user takes the run over.
 func TestALeaseOfAnotherMachine(t *testing.T) {
 	p, id := waiting(t)
-	st, err := p.openStore()
+	st, err := p.Runs.OpenStore()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,10 +57,10 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, resumed := p.ResumeRun(t.Context(), id, ResumeOptions{})
-	_, removed := p.RemoveRun(t.Context(), id)
-	_, cancelled := p.CancelRun(t.Context(), id)
-	_, pruned := p.PruneRun(t.Context(), id, graph.Keep{})
-	gone := p.RemoveRuns(t.Context(), []string{id}, func(string) {})
+	_, removed := p.Runs.RemoveRun(t.Context(), id)
+	_, cancelled := p.Runs.CancelRun(t.Context(), id)
+	_, pruned := p.Runs.PruneRun(t.Context(), id, graph.Keep{})
+	gone := p.Runs.RemoveRuns(t.Context(), []string{id}, func(string) {})
 	for what, err := range map[string]error{"Resume": resumed, "Remove": removed, "Cancel": cancelled, "Prune": pruned, "RemoveAll": gone} {
 		driven, ok := errors.AsType[*RunBusyError](err)
 		if !ok || !strings.Contains(driven.Error(), "process 77 on host far") {
@@ -87,7 +87,7 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 // A store that cannot be written can be read, and a damaged run hides no other.
 func TestLookingAtAStore(t *testing.T) {
 	p, id := waiting(t)
-	st, err := p.openStore()
+	st, err := p.Runs.OpenStore()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +95,7 @@ func TestLookingAtAStore(t *testing.T) {
 	if err := st.Append(t.Context(), "zz", 0, []graph.Record{broken}); err != nil {
 		t.Fatal(err)
 	}
-	file, work := st.file, p.Dirs.Work
+	file, work := st.Location.Place(), p.Dirs.Work
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -107,11 +107,11 @@ func TestLookingAtAStore(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(file), 0o755) })
 	p = look(t, work)
-	runs, err := p.ListRuns(t.Context(), "")
+	runs, err := p.Runs.ListRuns(t.Context(), "")
 	if err != nil || len(runs) != 2 || runs[0].Status != Damaged || !strings.Contains(runs[0].Reason, "record 1 of thread zz is damaged") || runs[1].Run != id || runs[1].Status != "waiting" {
 		t.Errorf("%+v, %v", runs, err)
 	}
-	if d, err := p.ReadRunDetail(t.Context(), id); err != nil || d.Status != "waiting" || len(d.Snapshot.Questions) != 1 {
+	if d, err := p.Runs.ReadRunDetail(t.Context(), id); err != nil || d.Status != "waiting" || len(d.Snapshot.Questions) != 1 {
 		t.Errorf("%+v, %v", d, err)
 	}
 }

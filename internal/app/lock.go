@@ -117,7 +117,7 @@ func findDriver(dir, run string) (pid int, yes bool) {
 		return 0, false
 	}
 	path := lockPath(dir, run)
-	if !isFile(path) {
+	if info, err := os.Stat(path); err != nil || info.IsDir() {
 		return 0, false
 	}
 	switch err := tryLock(path); {

@@ -8,7 +8,26 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/stores"
 )
+
+// sessionPrefix is the prefix of the names of the threads that runs of one conversation
+// append to. Every other thread is one run and has its name.
+const sessionPrefix = "session/"
+
+// NameSession returns the name of the thread of an agent's session.
+func NameSession(agent, name string) string { return sessionPrefix + agent + "/" + name }
+
+// SessionOf splits the name of a session's thread. ok is false for the thread of
+// a single run.
+func SessionOf(thread string) (agent, name string, ok bool) {
+	rest, ok := strings.CutPrefix(thread, sessionPrefix)
+	if !ok {
+		return "", "", false
+	}
+	agent, name, ok = strings.Cut(rest, "/")
+	return agent, name, ok
+}
 
 // A runRef is the place of a run in the store.
 type runRef struct {
@@ -33,8 +52,8 @@ func runOf(thread, run string) string {
 
 // lookUp finds the thread of a run that is to be changed or continued, by its id, a
 // unique prefix of it, or the thread's name.
-func (p *Process) lookUp(ctx context.Context, id string) (*runStore, string, error) {
-	st, found, err := p.locateRun(ctx, id)
+func (a *Archive) lookUp(ctx context.Context, id string) (*Store, string, error) {
+	st, found, err := a.locateRun(ctx, id)
 	if err == nil && found.last > 0 {
 		agent, name, _ := SessionOf(found.thread)
 		err = failure.NewStale("name the session itself: "+found.thread, "run %s is an earlier turn of session '%s' of agent '%s'", found.run, name, agent)
@@ -43,11 +62,11 @@ func (p *Process) lookUp(ctx context.Context, id string) (*runStore, string, err
 }
 
 // locateRun finds a run by its id, a unique prefix of it, or the name of its thread.
-func (p *Process) locateRun(ctx context.Context, id string) (*runStore, runRef, error) {
+func (a *Archive) locateRun(ctx context.Context, id string) (*Store, runRef, error) {
 	if !strings.HasPrefix(id, sessionPrefix) {
 		id = strings.ToLower(id)
 	}
-	st, err := p.openExistingStore()
+	st, err := a.openExistingStore()
 	if err != nil && !errors.Is(err, errNoStore) {
 		return nil, runRef{}, err
 	}
@@ -61,7 +80,7 @@ func (p *Process) locateRun(ctx context.Context, id string) (*runStore, runRef, 
 	case 1:
 		return st, found[0], nil
 	case 0:
-		return nil, runRef{}, failure.NewStale("see the runs with: raddle runs ls", "unknown run %q: there is no such run in %s", id, p.Dirs.ShortPath(strings.TrimPrefix(p.StoreURL(), "sqlite:")))
+		return nil, runRef{}, failure.NewStale("see the runs with: raddle runs ls", "unknown run %q: there is no such run in %s", id, a.describePlace())
 	}
 	var names []string
 	for _, f := range slices.Backward(found) {
@@ -73,13 +92,22 @@ func (p *Process) locateRun(ctx context.Context, id string) (*runStore, runRef, 
 	return nil, runRef{}, failure.NewStale("type more of the id", "%q matches several runs: %s", id, strings.Join(names, ", "))
 }
 
+// describePlace returns where the store is, in a form for people.
+func (a *Archive) describePlace() string {
+	at, err := stores.Parse(a.url, a.dirs)
+	if err != nil {
+		return a.url
+	}
+	return a.dirs.ShortPath(at.Place())
+}
+
 // mostNamed is the largest number of runs that an error names.
 const mostNamed = 5
 
 // findMatchingRuns returns the runs whose id, or whose thread's name, begins with id; if one
 // is equal to id, only that one.
-func (j *runStore) findMatchingRuns(ctx context.Context, id string) (found []runRef, err error) {
-	for t, err := range j.Threads(ctx, id) {
+func (s *Store) findMatchingRuns(ctx context.Context, id string) (found []runRef, err error) {
+	for t, err := range s.Threads(ctx, id) {
 		if err != nil {
 			return nil, err
 		}
@@ -94,11 +122,11 @@ func (j *runStore) findMatchingRuns(ctx context.Context, id string) (found []run
 	if strings.HasPrefix(id, sessionPrefix) {
 		return found, nil
 	}
-	for t, err := range j.Threads(ctx, sessionPrefix) {
+	for t, err := range s.Threads(ctx, sessionPrefix) {
 		if err != nil {
 			return nil, err
 		}
-		turns, err := j.listTurns(ctx, t.Name)
+		turns, err := s.listTurns(ctx, t.Name)
 		if err != nil {
 			return nil, err
 		}
@@ -115,9 +143,9 @@ func (j *runStore) findMatchingRuns(ctx context.Context, id string) (found []run
 }
 
 // listTurns returns the runs of a session that are still in its journal, newest first.
-func (j *runStore) listTurns(ctx context.Context, thread string) (list []runRef, err error) {
+func (s *Store) listTurns(ctx context.Context, thread string) (list []runRef, err error) {
 	last := int64(0)
-	for e, err := range graph.History(ctx, j, thread) {
+	for e, err := range graph.History(ctx, s, thread) {
 		if err != nil {
 			return nil, err
 		}

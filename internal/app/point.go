@@ -41,12 +41,12 @@ func SplitPoint(text string) (run string, at int64, err error) {
 }
 
 // resolvePoint finds the run that RUN or RUN@AT names.
-func (p *Process) resolvePoint(ctx context.Context, text string) (*runStore, graph.Point, error) {
+func (a *Archive) resolvePoint(ctx context.Context, text string) (*Store, graph.Point, error) {
 	id, at, err := SplitPoint(text)
 	if err != nil {
 		return nil, graph.Point{}, err
 	}
-	st, found, err := p.locateRun(ctx, id)
+	st, found, err := a.locateRun(ctx, id)
 	if at == 0 {
 		at = found.last
 	}
@@ -54,17 +54,17 @@ func (p *Process) resolvePoint(ctx context.Context, text string) (*runStore, gra
 }
 
 // ListCheckpoints returns the checkpoints of a run, newest first.
-func (p *Process) ListCheckpoints(ctx context.Context, id string) ([]Checkpoint, error) {
-	st, at, err := p.resolvePoint(ctx, id)
+func (a *Archive) ListCheckpoints(ctx context.Context, id string) ([]Checkpoint, error) {
+	st, at, err := a.resolvePoint(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return st.listCheckpoints(ctx, at.Thread)
 }
 
-func (j *runStore) listCheckpoints(ctx context.Context, id string) ([]Checkpoint, error) {
+func (s *Store) listCheckpoints(ctx context.Context, id string) ([]Checkpoint, error) {
 	list := []Checkpoint{}
-	for c, err := range graph.Checkpoints(ctx, j, id) {
+	for c, err := range graph.Checkpoints(ctx, s, id) {
 		if err != nil {
 			return nil, err
 		}
@@ -81,16 +81,16 @@ func (j *runStore) listCheckpoints(ctx context.Context, id string) ([]Checkpoint
 const mostListed = 12
 
 // pointError returns the error for a checkpoint that does not exist; it names those that do.
-func (j *runStore) pointError(ctx context.Context, at graph.Point, err error) error {
+func (s *Store) pointError(ctx context.Context, at graph.Point, err error) error {
 	if !errors.Is(err, graph.ErrNoPoint) {
 		return err
 	}
-	return failure.NewStale(j.describeCheckpoints(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)
+	return failure.NewStale(s.describeCheckpoints(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)
 }
 
 // describeCheckpoints returns the checkpoints of a run as part of a sentence.
-func (j *runStore) describeCheckpoints(ctx context.Context, id string) string {
-	list, err := j.listCheckpoints(ctx, id)
+func (s *Store) describeCheckpoints(ctx context.Context, id string) string {
+	list, err := s.listCheckpoints(ctx, id)
 	if err != nil || len(list) == 0 {
 		return "see: raddle runs show " + id
 	}

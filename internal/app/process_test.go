@@ -13,7 +13,6 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/config"
-	"raddle.dev/internal/failure"
 	"raddle.dev/llm"
 )
 
@@ -27,67 +26,6 @@ func process(t *testing.T, env ...string) *Process {
 	}
 	t.Cleanup(func() { _ = p.Close() })
 	return p
-}
-
-func TestStoreLocation(t *testing.T) {
-	for url, want := range map[string]string{
-		"": "sqlite:/h/.local/state/raddle/runs.db", "memory:": "memory:", "sqlite:a.db": "sqlite:/w/a.db", "sqlite:///a/b.db": "sqlite:/a/b.db", "sqlite:~/b.db": "sqlite:/h/b.db",
-	} {
-		p := &Process{Dirs: config.Dirs{Work: "/w", State: "/h/.local/state/raddle", Home: "/h"}, Config: config.Config{Store: url}}
-		if got := p.StoreURL(); got != want {
-			t.Errorf("StoreURL for %q = %q, want %q", url, got, want)
-		}
-	}
-	for url, want := range map[string]string{
-		"postgres://x": "cannot be opened yet", "redis://x": "cannot be opened yet", "sqlite:": "names no file", "file:x": "unknown scheme", "x.db": "unknown scheme",
-	} {
-		p := &Process{Config: config.Config{Store: url}}
-		var e *failure.Error
-		if _, err := p.openStore(); !errors.As(err, &e) || e.Kind != failure.Invalid || !strings.Contains(e.Error(), want) {
-			t.Errorf("open %q: %v, want %q", url, err, want)
-		}
-	}
-}
-
-func TestLock(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "locks")
-	if _, yes := findDriver(dir, "r1"); yes {
-		t.Error("a run that nobody drives is said to be driven")
-	}
-	lock, err := lockRun(dir, "r1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pid, yes := findDriver(dir, "r1"); !yes || pid != os.Getpid() {
-		t.Errorf("driven: %d %v", pid, yes)
-	}
-	var e *RunBusyError
-	if _, err := lockRun(dir, "r1"); !errors.As(err, &e) || e.PID != os.Getpid() || e.Run != "r1" {
-		t.Errorf("a second lock: %v", err)
-	}
-	other, err := lockRun(dir, "r2")
-	if err != nil {
-		t.Errorf("another run: %v", err)
-	}
-	other.release()
-	lock.release()
-	lock.release() // releasing again does no harm
-	if _, yes := findDriver(dir, "r1"); yes {
-		t.Error("a run whose lock was released is said to be driven")
-	}
-	if entries, _ := os.ReadDir(dir); len(entries) > 0 {
-		t.Errorf("files are left: %v", entries)
-	}
-	// A file that a killed process left behind is not a lock.
-	write(t, filepath.Join(dir, "r3"), "99999\n")
-	if _, yes := findDriver(dir, "r3"); yes {
-		t.Error("a file that nobody holds is said to be a lock")
-	}
-	if lock, err := lockRun(dir, "r3"); err != nil {
-		t.Errorf("a file that nobody holds: %v", err)
-	} else {
-		lock.release()
-	}
 }
 
 func TestClients(t *testing.T) {
@@ -211,7 +149,7 @@ nodes:
 	if err != nil || res.Status != graph.Done || asked != 1 || res.Value != "Ada" {
 		t.Errorf("%v %v, asked %d times, %v", res.Status, err, asked, res.Value)
 	}
-	detail, err := p.ReadRunDetail(context.Background(), run.ID)
+	detail, err := p.Runs.ReadRunDetail(context.Background(), run.ID)
 	if err != nil || detail.Record == nil || detail.Record.Prompt != "x" || detail.Agent != "a" {
 		t.Errorf("%+v %v", detail, err)
 	}
@@ -253,27 +191,6 @@ nodes:
 	}
 }
 
-// A lock without the id of its owner, as on a full disk, is held all the same.
-func TestLockWithoutAName(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "run")
-	if err := os.WriteFile(path, nil, 0o400); err != nil {
-		t.Fatal(err)
-	}
-	f, err := os.Open(path) // writing to it fails
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock := recordLockHolder(f)
-	if pid := readLockHolder(path); pid != 0 {
-		t.Errorf("holder %d", pid)
-	}
-	lock.release()
-	if isFile(path) {
-		t.Error("the lock's file is still there")
-	}
-}
-
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -282,4 +199,13 @@ func write(t *testing.T, path, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func openStore(t *testing.T, p *Process) *Store {
+	t.Helper()
+	st, err := p.Runs.OpenStore()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
 }

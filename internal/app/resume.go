@@ -25,25 +25,15 @@ type ResumeOptions struct {
 	UIHooks
 }
 
-// EndedError reports that a run cannot be continued because it has ended. It carries
-// the result, which the run's process may not have printed before it died.
-type EndedError struct {
-	ID     string
-	Status graph.Status
-	Output string
-}
-
-func (e *EndedError) Error() string { return fmt.Sprintf("run %s is over (%s)", e.ID, e.Status) }
-
 // ResumeRun prepares to continue a run: it takes the run's lock, rebuilds the agent
 // from the start record, and ends what a killed process left behind. id may be a
 // unique prefix.
 func (p *Process) ResumeRun(ctx context.Context, id string, c ResumeOptions) (*Run, error) {
-	st, thread, err := p.lookUp(ctx, id)
+	st, thread, err := p.Runs.lookUp(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := lockRun(st.lockDir(), thread)
+	lock, err := st.LockRun(thread)
 	if err != nil {
 		if driven, ok := errors.AsType[*RunBusyError](err); ok {
 			return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or stop it"}
@@ -72,7 +62,7 @@ func leasedElsewhere(id string, err error) error {
 }
 
 // rebuildRun creates a run from its journal.
-func (p *Process) rebuildRun(ctx context.Context, st *runStore, thread string, c ResumeOptions) (*Run, error) {
+func (p *Process) rebuildRun(ctx context.Context, st *Store, thread string, c ResumeOptions) (*Run, error) {
 	snap, err := graph.Inspect(ctx, st.Store, thread, 0)
 	if err != nil {
 		return nil, err
@@ -92,11 +82,9 @@ func (p *Process) rebuildRun(ctx context.Context, st *runStore, thread string, c
 	if err := p.restoreVariables(rec, "set %s to it, then resume the run again"); err != nil {
 		return nil, err
 	}
-	calls, err := st.sumModelCalls(ctx, runRef{thread: thread})
-	if err != nil {
+	if c.recorded, err = st.ListReplyIDs(ctx, thread); err != nil {
 		return nil, err
 	}
-	c.recorded = calls.ids
 	host, err := p.newHost(rec, c.UIHooks)
 	if err != nil {
 		return nil, err
@@ -117,7 +105,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runStore, thread string, c
 		return nil, failure.NewStale("end them by hand, then resume", "processes that an earlier drive of run %s started cannot be ended: %v", id, errors.Join(errs...))
 	}
 	return &Run{
-		ID: id, Thread: thread, Agent: agent, Record: rec, Resumed: true, Kept: st.file != "", Questions: snap.Questions,
+		ID: id, Thread: thread, Agent: agent, Record: rec, Resumed: true, Kept: st.Location.KeepsRuns(), Questions: snap.Questions,
 		runner: p.newRunner(g, st), accept: c.AcceptChanges, takeover: c.Takeover, moved: c.Agent, status: snap.Status,
 	}, nil
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -45,8 +44,8 @@ type OpenQuestion struct {
 }
 
 // ListRuns returns the runs whose ids begin with prefix, newest first.
-func (p *Process) ListRuns(ctx context.Context, prefix string) ([]RunInfo, error) {
-	st, err := p.openExistingStore()
+func (a *Archive) ListRuns(ctx context.Context, prefix string) ([]RunInfo, error) {
+	st, err := a.openExistingStore()
 	if errors.Is(err, errNoStore) {
 		return nil, nil
 	}
@@ -78,8 +77,8 @@ func (p *Process) ListRuns(ctx context.Context, prefix string) ([]RunInfo, error
 // ListRunTree returns the same as Runs with each fork below the run that it was forked from,
 // and its depth: the runs that were not forked newest first, the forks of one run in the
 // order of the points where they were forked.
-func (p *Process) ListRunTree(ctx context.Context) (infos []RunInfo, depths []int, err error) {
-	st, err := p.openExistingStore()
+func (a *Archive) ListRunTree(ctx context.Context) (infos []RunInfo, depths []int, err error) {
+	st, err := a.openExistingStore()
 	if errors.Is(err, errNoStore) {
 		return nil, nil, nil
 	}
@@ -110,10 +109,10 @@ func (p *Process) ListRunTree(ctx context.Context) (infos []RunInfo, depths []in
 	return infos, depths, nil
 }
 
-func (j *runStore) describeRun(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
+func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
 	_, session, kept := SessionOf(d.Thread)
 	if kept && (d.Status == graph.Crashed || d.Status == graph.Running) { // the newest record does not name the run: the oldest one counts
-		snap, err := graph.Inspect(ctx, j.Store, d.Thread, 0)
+		snap, err := graph.Inspect(ctx, s.Store, d.Thread, 0)
 		if err != nil {
 			return RunInfo{}, err
 		}
@@ -127,7 +126,7 @@ func (j *runStore) describeRun(ctx context.Context, d graph.RunInfo) (RunInfo, e
 	if d.From.Thread != "" {
 		i.From = &RunPoint{d.From.Thread, d.From.Seq}
 	}
-	if pid, yes := findDriver(j.lockDir(), d.Thread); yes {
+	if pid, yes := findDriver(s.Location.LockDir(), d.Thread); yes {
 		i.Status, i.PID, i.Final = Running, pid, false
 	} else if d.Status == graph.Running {
 		i.Host, i.PID, _ = d.Lease.Holder()
@@ -145,8 +144,8 @@ type RunDetail struct {
 
 // ReadRunDetail reads a run from its journal alone, in its current state or in that of RUN@AT;
 // its agent need not exist any more.
-func (p *Process) ReadRunDetail(ctx context.Context, point string) (*RunDetail, error) {
-	st, at, err := p.resolvePoint(ctx, point)
+func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*RunDetail, error) {
+	st, at, err := a.resolvePoint(ctx, point)
 	if err != nil {
 		return nil, err
 	}
@@ -183,8 +182,8 @@ func (p *Process) ReadRunDetail(ctx context.Context, point string) (*RunDetail, 
 
 // ReadHistory returns the records of a run, newest first: of a session all of them, of
 // one of its runs only those of that run.
-func (p *Process) ReadHistory(ctx context.Context, id string) (string, []graph.Entry, error) {
-	st, found, err := p.locateRun(ctx, id)
+func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []graph.Entry, error) {
+	st, found, err := a.locateRun(ctx, id)
 	if err != nil {
 		return "", nil, err
 	}
@@ -202,8 +201,8 @@ func (p *Process) ReadHistory(ctx context.Context, id string) (string, []graph.E
 }
 
 // RemoveRun deletes a run's journal permanently. It does not remove a run that is being driven.
-func (p *Process) RemoveRun(ctx context.Context, id string) (string, error) {
-	st, id, err := p.lookUp(ctx, id)
+func (a *Archive) RemoveRun(ctx context.Context, id string) (string, error) {
+	st, id, err := a.lookUp(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -216,13 +215,4 @@ func (p *Process) RemoveRun(ctx context.Context, id string) (string, error) {
 		return id, fmt.Errorf("remove run %s: %w", id, err)
 	}
 	return id, nil
-}
-
-// LockDir is the directory of the lock files of driven runs, or "" if there is none.
-func (p *Process) LockDir() string {
-	where, err := p.parseStoreURL()
-	if err != nil || where.file == "" {
-		return ""
-	}
-	return filepath.Clean((&runStore{file: where.file}).lockDir())
 }

@@ -10,8 +10,8 @@ import (
 
 // ListSearches returns the searches in knowledge bases that a run has made up to a
 // record (0: all), with their results, in order.
-func (p *Process) ListSearches(ctx context.Context, d *RunDetail) ([]flow.Search, error) {
-	st, found, err := p.locateRun(ctx, d.Run)
+func (a *Archive) ListSearches(ctx context.Context, d *RunDetail) ([]flow.Search, error) {
+	st, found, err := a.locateRun(ctx, d.Run)
 	if err != nil {
 		return nil, err
 	}

@@ -14,23 +14,8 @@ import (
 	"raddle.dev/internal/redact"
 )
 
-// sessionPrefix is the prefix of the names of the threads that runs of one conversation
-// append to. Every other thread is one run and has its name.
-const sessionPrefix = "session/"
-
 // temporary is the session that is not saved.
 const temporary = "temp"
-
-// SessionOf splits the name of a session's thread. ok is false for the thread of
-// a single run.
-func SessionOf(thread string) (agent, name string, ok bool) {
-	rest, ok := strings.CutPrefix(thread, sessionPrefix)
-	if !ok {
-		return "", "", false
-	}
-	agent, name, ok = strings.Cut(rest, "/")
-	return agent, name, ok
-}
 
 // sessionThread returns the thread of the session that a request continues or starts, or ""
 // for a run without a session. The caller's choice counts first, then the agent's file,
@@ -53,25 +38,25 @@ func (p *Process) sessionThread(a *flow.Agent, asked string) (string, error) {
 	if strings.ContainsFunc(name, func(r rune) bool { return r == '/' || r == '@' || unicode.IsSpace(r) || unicode.IsControl(r) }) {
 		return "", failure.NewUsage("name it with letters, digits, '-', '_' and '.'", "%q cannot be the name of a session", name)
 	}
-	if !p.KeepsRuns() {
+	if !p.Runs.KeepsRuns() {
 		if asked == "" {
 			return "", nil
 		}
-		return "", failure.NewUsage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be saved: %s saves nothing", name, p.StoreURL())
+		return "", failure.NewUsage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be saved: %s saves nothing", name, p.Runs.StoreURL())
 	}
-	return sessionPrefix + a.Name + "/" + name, nil
+	return NameSession(a.Name, name), nil
 }
 
 // openSession takes the lock of a session and adds its earlier turns to a run that is
 // about to start the next one: the values of the agent's variables, and the
 // replies that were recorded.
 func (p *Process) openSession(run *Run) (recorded []string, err error) {
-	st, err := p.openStore()
+	st, err := p.Runs.OpenStore()
 	if err != nil {
 		return nil, err
 	}
 	agent, name, _ := SessionOf(run.Thread)
-	if run.lock, err = lockRun(st.lockDir(), run.Thread); err != nil {
+	if run.lock, err = st.LockRun(run.Thread); err != nil {
 		if driven, ok := errors.AsType[*RunBusyError](err); ok {
 			return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or use another session"}
 		}
@@ -102,8 +87,7 @@ func (p *Process) openSession(run *Run) (recorded []string, err error) {
 	if !slices.ContainsFunc(run.Agent.Models(), func(id string) bool { return strings.HasPrefix(id, "script:") }) {
 		return nil, nil // only transcripts need to know their position
 	}
-	calls, err := st.sumModelCalls(context.Background(), runRef{thread: run.Thread})
-	return calls.ids, err
+	return st.ListReplyIDs(context.Background(), run.Thread)
 }
 
 // sameVariables returns an error if a variable has another value than at the start of

@@ -99,7 +99,7 @@ func TestSession(t *testing.T) {
 	}
 	p := look(t, work)
 	for id, want := range map[string]string{first.ID: "still begun", second.ID: "went on again", "session/talker/main": "went on again"} {
-		d, err := p.ReadRunDetail(t.Context(), id)
+		d, err := p.Runs.ReadRunDetail(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -107,28 +107,28 @@ func TestSession(t *testing.T) {
 			t.Errorf("%s shows %q, %+v", id, got, d.RunInfo)
 		}
 	}
-	if c, err := p.ReadModelCalls(t.Context(), second.ID); err != nil || c.Count != 3 {
+	if c, err := p.Runs.ReadModelCalls(t.Context(), second.ID); err != nil || c.Count != 3 {
 		t.Errorf("calls %+v %v", c, err)
 	}
-	if c, err := p.ReadModelCalls(t.Context(), first.ID); err != nil || c.Count != 3 {
+	if c, err := p.Runs.ReadModelCalls(t.Context(), first.ID); err != nil || c.Count != 3 {
 		t.Errorf("calls of the first turn: %+v %v", c, err)
 	}
 	all := 0
 	for _, id := range []string{first.ID, second.ID} {
-		_, entries, err := p.ReadHistory(t.Context(), id)
+		_, entries, err := p.Runs.ReadHistory(t.Context(), id)
 		if err != nil || len(entries) == 0 || entries[len(entries)-1].Kind != graph.KindStart || entries[0].Kind != graph.KindEnd {
 			t.Errorf("the records of %s: %v %v", id, entries, err)
 		}
 		all += len(entries)
 	}
-	if _, entries, err := p.ReadHistory(t.Context(), first.Thread); err != nil || len(entries) != all {
+	if _, entries, err := p.Runs.ReadHistory(t.Context(), first.Thread); err != nil || len(entries) != all {
 		t.Errorf("the session has %d records, its runs %d: %v", len(entries), all, err)
 	}
-	runs, err := p.ListRuns(t.Context(), "")
+	runs, err := p.Runs.ListRuns(t.Context(), "")
 	if err != nil || len(runs) != 1 || runs[0].Run != second.ID || runs[0].Session != "main" {
 		t.Errorf("runs %+v %v", runs, err)
 	}
-	if _, err := p.RemoveRun(t.Context(), first.ID); err == nil || !strings.Contains(err.Error(), "earlier turn") {
+	if _, err := p.Runs.RemoveRun(t.Context(), first.ID); err == nil || !strings.Contains(err.Error(), "earlier turn") {
 		t.Errorf("an earlier turn was removed: %v", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestSessionGivenUp(t *testing.T) {
 	if err != nil || res.Status != graph.Waiting {
 		t.Fatalf("%+v %v", res, err)
 	}
-	if _, err := look(t, work).CancelRun(t.Context(), waiting.ID); err != nil {
+	if _, err := look(t, work).Runs.CancelRun(t.Context(), waiting.ID); err != nil {
 		t.Fatal(err)
 	}
 	_, res, err = turn(t, work, Request{Agent: "./talker", Prompt: "GAMMA"}, Driver{})
@@ -242,7 +242,7 @@ func TestSessionOf200Turns(t *testing.T) {
 	}
 	var bytes, at [turns + 1]int
 	turn := 0
-	for r, err := range p.store.Read(t.Context(), "session/a/long", graph.Range{}) {
+	for r, err := range openStore(t, p).Read(t.Context(), "session/a/long", graph.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -141,14 +141,14 @@ func (p *Process) loadAgent(run *Run, req Request) (flow.Host, error) {
 
 // acquireStore gives a run its store and its lock.
 func (p *Process) acquireStore(run *Run, g *graph.Graph) error {
-	st, err := p.openStore()
+	st, err := p.Runs.OpenStore()
 	if err != nil {
 		return err
 	}
-	run.Kept = st.file != ""
+	run.Kept = st.Location.KeepsRuns()
 	run.runner = p.newRunner(g, st)
 	if run.lock == nil {
-		run.lock, err = lockRun(st.lockDir(), run.Thread)
+		run.lock, err = st.LockRun(run.Thread)
 	}
 	return err
 }
@@ -298,6 +298,6 @@ func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 }
 
 // newRunner returns what drives runs of a graph in a store.
-func (p *Process) newRunner(g *graph.Graph, st *runStore) *graph.Runner {
+func (p *Process) newRunner(g *graph.Graph, st *Store) *graph.Runner {
 	return &graph.Runner{Graph: g, Store: st.Store, MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
 }

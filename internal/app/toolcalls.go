@@ -42,8 +42,8 @@ type callLog struct {
 
 // ToolCalls returns the calls of tools that a run's models have requested, up to a
 // record (0: all), in the order of the requests.
-func (p *Process) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, error) {
-	st, found, err := p.locateRun(ctx, d.Run)
+func (a *Archive) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, error) {
+	st, found, err := a.locateRun(ctx, d.Run)
 	if err != nil {
 		return nil, err
 	}

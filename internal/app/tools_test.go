@@ -136,7 +136,10 @@ func (p *place) process(limit int) (*Process, *graphtest.Crash) {
 		p.t.Fatal(err)
 	}
 	crash := &graphtest.Crash{Store: st, Limit: limit}
-	proc.store = &runStore{Store: crash, file: file}
+	proc.Runs = NewArchive(proc.Dirs, "sqlite:"+file)
+	if err := proc.Runs.AttachStore(crash); err != nil {
+		p.t.Fatal(err)
+	}
 	p.t.Cleanup(func() { _ = proc.Close() })
 	return proc, crash
 }
@@ -293,7 +296,7 @@ func count(lines []string, name string) (n int) {
 // effects counts the effects of a run that have an outcome, by their names.
 func (p *place) effects(proc *Process, id string) map[string]int {
 	p.t.Helper()
-	_, entries, err := proc.ReadHistory(p.t.Context(), id)
+	_, entries, err := proc.Runs.ReadHistory(p.t.Context(), id)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -444,7 +447,7 @@ func TestSecretsStayOut(t *testing.T) {
 		t.Fatalf("%+v %v", res, err)
 	}
 	var journal bytes.Buffer
-	for r, err := range p.store.Read(t.Context(), run.Thread, graph.Range{}) {
+	for r, err := range openStore(t, p).Read(t.Context(), run.Thread, graph.Range{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

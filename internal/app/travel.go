@@ -39,23 +39,23 @@ type Change struct {
 
 // DiffPoints returns the differences between the states of two points, RUN or RUN@AT, of one
 // run or of two.
-func (p *Process) DiffPoints(ctx context.Context, from, to string) (was, is RunPoint, changes []Change, err error) {
-	st, a, err := p.resolvePoint(ctx, from)
+func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is RunPoint, changes []Change, err error) {
+	st, first, err := a.resolvePoint(ctx, from)
 	if err != nil {
 		return was, is, nil, err
 	}
-	_, b, err := p.resolvePoint(ctx, to)
+	_, second, err := a.resolvePoint(ctx, to)
 	if err != nil {
 		return was, is, nil, err
 	}
-	for _, at := range []*graph.Point{&a, &b} {
+	for _, at := range []*graph.Point{&first, &second} {
 		snap, err := graph.Inspect(ctx, st.Store, at.Thread, at.Seq)
 		if err != nil {
 			return was, is, nil, st.pointError(ctx, *at, err)
 		}
 		at.Seq = snap.Head
 	}
-	list, err := graph.Diff(ctx, st, a, b)
+	list, err := graph.Diff(ctx, st, first, second)
 	if err != nil {
 		return was, is, nil, err
 	}
@@ -66,13 +66,13 @@ func (p *Process) DiffPoints(ctx context.Context, from, to string) (was, is RunP
 			changes = append(changes, change)
 		}
 	}
-	return RunPoint{a.Thread, a.Seq}, RunPoint{b.Thread, b.Seq}, changes, nil
+	return RunPoint{first.Thread, first.Seq}, RunPoint{second.Thread, second.Seq}, changes, nil
 }
 
 // ForkRun starts a new run as a copy of another at RUN@AT and returns its id, and
 // what was copied. A run that has ended can be copied from an earlier point.
-func (p *Process) ForkRun(ctx context.Context, from string) (id string, origin RunPoint, err error) {
-	st, at, err := p.resolvePoint(ctx, from)
+func (a *Archive) ForkRun(ctx context.Context, from string) (id string, origin RunPoint, err error) {
+	st, at, err := a.resolvePoint(ctx, from)
 	if err != nil {
 		return "", origin, err
 	}
@@ -90,45 +90,6 @@ func (p *Process) ForkRun(ctx context.Context, from string) (id string, origin R
 	return id, RunPoint{at.Thread, snap.Head}, nil
 }
 
-// Setting is a value for a key of a run's state.
-type Setting struct {
-	Key   string
-	Value any // value as returned by flow.ParseValue
-}
-
-// EditRun replaces values in the state of a run that no process drives and that has not
-// ended; the journal keeps the old values. It first ends what a killed process left
-// behind, and returns the place of the record.
-func (p *Process) EditRun(ctx context.Context, id string, set []Setting) (RunPoint, error) {
-	if run, at, err := SplitPoint(id); err != nil || at != 0 {
-		if err == nil {
-			err = failure.NewUsage("edit a copy of it: raddle runs fork "+id+", then raddle runs edit on the new run", "the past of run %s cannot be edited", run)
-		}
-		return RunPoint{}, err
-	}
-	run, err := p.ResumeRun(ctx, id, ResumeOptions{AcceptChanges: true})
-	if over, ok := errors.AsType[*EndedError](err); ok {
-		st, _, err := p.resolvePoint(ctx, id)
-		if err != nil {
-			return RunPoint{}, err
-		}
-		return RunPoint{}, &failure.Error{Kind: failure.Stale, Err: over, Next: "fork it at an earlier checkpoint, and edit the copy: " + st.describeCheckpoints(ctx, over.ID)}
-	}
-	if err != nil {
-		return RunPoint{}, err
-	}
-	defer run.Close()
-	if run.Agent.Config != nil {
-		return RunPoint{}, failure.NewUsage("fork the run before the part that you want to change, and resume the copy", "run %s is a conversation with a model: its state has no keys that you can set", run.ID)
-	}
-	var writes []graph.Write
-	for _, s := range set {
-		writes = append(writes, run.Agent.Replace(s.Key, s.Value))
-	}
-	seq, err := run.runner.Edit(ctx, run.Thread, writes...)
-	return RunPoint{run.ID, seq}, err
-}
-
 // Author is a record that wrote a key.
 type Author struct {
 	RunPoint
@@ -141,8 +102,8 @@ type Author struct {
 
 // BlameKey returns the records that wrote a key of a run, newest first. It continues in the
 // runs that this one was forked from, as long as they exist.
-func (p *Process) BlameKey(ctx context.Context, id, key string) ([]Author, error) {
-	st, at, err := p.resolvePoint(ctx, id)
+func (a *Archive) BlameKey(ctx context.Context, id, key string) ([]Author, error) {
+	st, at, err := a.resolvePoint(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -33,8 +33,8 @@ type Branch struct {
 
 // ReadTree reads the parts of a run that worked from its journal, up to a record (0: all). It
 // includes agents that were collected, which are no longer in the run's state.
-func (p *Process) ReadTree(ctx context.Context, d *RunDetail) (*Branch, error) {
-	st, found, err := p.locateRun(ctx, d.Run)
+func (a *Archive) ReadTree(ctx context.Context, d *RunDetail) (*Branch, error) {
+	st, found, err := a.locateRun(ctx, d.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -44,9 +44,9 @@ func (p *Process) ReadTree(ctx context.Context, d *RunDetail) (*Branch, error) {
 	return st.buildTree(ctx, found, d)
 }
 
-func (j *runStore) buildTree(ctx context.Context, at runRef, d *RunDetail) (*Branch, error) {
+func (s *Store) buildTree(ctx context.Context, at runRef, d *RunDetail) (*Branch, error) {
 	var entries []graph.Entry
-	for e, err := range graph.History(ctx, j, at.thread) {
+	for e, err := range graph.History(ctx, s, at.thread) {
 		if err != nil {
 			return nil, err
 		}
@@ -64,7 +64,7 @@ func (j *runStore) buildTree(ctx context.Context, at runRef, d *RunDetail) (*Bra
 		}
 	}
 	if len(wanted) > 0 {
-		for r, err := range graph.Records(ctx, j, at.thread, graph.Range{}) {
+		for r, err := range graph.Records(ctx, s, at.thread, graph.Range{}) {
 			if err != nil {
 				return nil, err
 			}

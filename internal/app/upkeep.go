@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"syscall"
@@ -14,10 +15,10 @@ import (
 )
 
 // lockIdleRun takes the lock of a run that is to be changed, not driven.
-func (j *runStore) lockIdleRun(run string) (*runLock, error) {
-	lock, err := lockRun(j.lockDir(), run)
+func (s *Store) lockIdleRun(run string) (*runLock, error) {
+	lock, err := lockRun(s.Location.LockDir(), run)
 	if err == nil {
-		if err = j.checkNoLease(run); err != nil {
+		if err = s.checkNoLease(run); err != nil {
 			lock.release()
 		}
 	}
@@ -28,8 +29,8 @@ func (j *runStore) lockIdleRun(run string) (*runLock, error) {
 }
 
 // checkNoLease returns a *RunBusyError if a drive holds the lease of a run.
-func (j *runStore) checkNoLease(run string) error {
-	st, ok := j.Store.(graph.Leaser)
+func (s *Store) checkNoLease(run string) error {
+	st, ok := s.Store.(graph.Leaser)
 	if !ok {
 		return nil
 	}
@@ -47,12 +48,12 @@ func (j *runStore) checkNoLease(run string) error {
 const stopWait = 15 * time.Second
 
 // stopDriver asks the process that drives a run to stop, and waits for the lock.
-func (j *runStore) stopDriver(run string) (*runLock, error) {
-	lock, err := lockRun(j.lockDir(), run)
+func (s *Store) stopDriver(run string) (*runLock, error) {
+	lock, err := lockRun(s.Location.LockDir(), run)
 	var busy *RunBusyError
 	if err == nil {
 		lock.release()
-		return j.lockIdleRun(run)
+		return s.lockIdleRun(run)
 	}
 	if !errors.As(err, &busy) {
 		return lock, err
@@ -63,18 +64,28 @@ func (j *runStore) stopDriver(run string) (*runLock, error) {
 		return nil, refused
 	}
 	for end := time.Now().Add(stopWait); time.Now().Before(end); {
-		if lock, err = lockRun(j.lockDir(), run); !errors.As(err, &busy) {
+		if lock, err = lockRun(s.Location.LockDir(), run); !errors.As(err, &busy) {
 			return lock, err
 		}
 	}
 	return nil, refused
 }
 
+// EndedError reports that a run cannot be continued because it has ended. It carries
+// the result, which the run's process may not have printed before it died.
+type EndedError struct {
+	ID     string
+	Status graph.Status
+	Output string
+}
+
+func (e *EndedError) Error() string { return fmt.Sprintf("run %s is over (%s)", e.ID, e.Status) }
+
 // CancelRun ends a run permanently: it stops the process that drives the run, ends what a
 // killed process left behind, and the run cannot be resumed any more. Its journal
 // stays. A run that has ended is an [*EndedError].
-func (p *Process) CancelRun(ctx context.Context, id string) (string, error) {
-	st, id, err := p.lookUp(ctx, id)
+func (a *Archive) CancelRun(ctx context.Context, id string) (string, error) {
+	st, id, err := a.lookUp(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -97,12 +108,12 @@ func (p *Process) CancelRun(ctx context.Context, id string) (string, error) {
 }
 
 // ExportRecords passes the records of a run to a function, oldest first, with what each one records.
-func (p *Process) ExportRecords(ctx context.Context, id string, use func(graph.Entry, graph.Record) error) error {
-	st, id, err := p.lookUp(ctx, id)
+func (a *Archive) ExportRecords(ctx context.Context, id string, use func(graph.Entry, graph.Record) error) error {
+	st, id, err := a.lookUp(ctx, id)
 	if err != nil {
 		return err
 	}
-	_, entries, err := p.ReadHistory(ctx, id)
+	_, entries, err := a.ReadHistory(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -131,8 +142,8 @@ type PruneResult struct {
 
 // PruneRun removes records from the beginning of the journal of a run that no process drives.
 // The run's status, its result and what a resume needs stay.
-func (p *Process) PruneRun(ctx context.Context, id string, keep graph.Keep) (PruneResult, error) {
-	st, id, err := p.lookUp(ctx, id)
+func (a *Archive) PruneRun(ctx context.Context, id string, keep graph.Keep) (PruneResult, error) {
+	st, id, err := a.lookUp(ctx, id)
 	if err != nil {
 		return PruneResult{}, err
 	}
@@ -156,11 +167,11 @@ func (p *Process) PruneRun(ctx context.Context, id string, keep graph.Keep) (Pru
 
 // RemoveRuns deletes the journals of runs permanently, in batches, and returns which are
 // removed. ids are complete. A run that is being driven stops it with an error.
-func (p *Process) RemoveRuns(ctx context.Context, ids []string, gone func(id string)) error {
+func (a *Archive) RemoveRuns(ctx context.Context, ids []string, gone func(id string)) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	st, err := p.openExistingStore()
+	st, err := a.openExistingStore()
 	if err != nil {
 		return err
 	}
@@ -169,7 +180,7 @@ func (p *Process) RemoveRuns(ctx context.Context, ids []string, gone func(id str
 	})
 	if !ok {
 		for _, id := range ids {
-			if id, err = p.RemoveRun(ctx, id); err != nil {
+			if id, err = a.RemoveRun(ctx, id); err != nil {
 				return err
 			}
 			gone(id)
@@ -190,9 +201,9 @@ func (p *Process) RemoveRuns(ctx context.Context, ids []string, gone func(id str
 // removedAtOnce limits how many locks are held, and how long others wait for the file.
 const removedAtOnce = 100
 
-func (j *runStore) removeAll(ctx context.Context, ids []string, remove func(context.Context, ...string) error) error {
+func (s *Store) removeAll(ctx context.Context, ids []string, remove func(context.Context, ...string) error) error {
 	for _, id := range ids {
-		lock, err := j.lockIdleRun(id)
+		lock, err := s.lockIdleRun(id)
 		if err != nil {
 			return err
 		}
@@ -203,8 +214,8 @@ func (j *runStore) removeAll(ctx context.Context, ids []string, remove func(cont
 
 // CompactStore returns the space of removed runs to the file system. It returns the size of
 // the store before and after, in bytes; 0 if the store is not a file.
-func (p *Process) CompactStore(ctx context.Context) (before, after int64, err error) {
-	st, err := p.openExistingStore()
+func (a *Archive) CompactStore(ctx context.Context) (before, after int64, err error) {
+	st, err := a.openExistingStore()
 	if errors.Is(err, errNoStore) {
 		return 0, 0, nil
 	}
@@ -222,8 +233,8 @@ func (p *Process) CompactStore(ctx context.Context) (before, after int64, err er
 
 // ListEndedRuns returns the runs that ended at least the given time ago. It leaves out sessions,
 // which may continue.
-func (p *Process) ListEndedRuns(ctx context.Context, age time.Duration) ([]string, error) {
-	runs, err := p.ListRuns(ctx, "")
+func (a *Archive) ListEndedRuns(ctx context.Context, age time.Duration) ([]string, error) {
+	runs, err := a.ListRuns(ctx, "")
 	var ids []string
 	for _, r := range runs {
 		if r.Final && r.Session == "" && time.Since(r.Updated) >= age {

@@ -81,7 +81,7 @@ func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.Compl
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		runs, err := sh.openWithFaults().ListRuns(context.Background(), word)
+		runs, err := sh.openWithFaults().Runs.ListRuns(context.Background(), word)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -104,7 +104,7 @@ func (sh *shell) completePoints(most int) cobra.CompletionFunc {
 		if !ok || len(args) >= most {
 			return runs(cmd, args, word)
 		}
-		points, err := sh.openWithFaults().ListCheckpoints(context.Background(), run)
+		points, err := sh.openWithFaults().Runs.ListCheckpoints(context.Background(), run)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
@@ -124,7 +124,7 @@ func (sh *shell) completeAnswers(_ *cobra.Command, args []string, _ string) ([]s
 	if len(args) == 0 {
 		return nil, directive
 	}
-	runs, err := sh.openWithFaults().ListRuns(context.Background(), args[0])
+	runs, err := sh.openWithFaults().Runs.ListRuns(context.Background(), args[0])
 	if err != nil || len(runs) != 1 {
 		return nil, directive
 	}

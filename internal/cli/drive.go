@@ -177,7 +177,7 @@ func (d *drive) driveExitCode(res graph.Result, err error) int {
 	case graph.Done:
 		o := flow.OutcomeOf(res)
 		if o.ExitCode == exitDone && strings.TrimSpace(o.Output) == "" {
-			d.calls, _ = d.sh.process.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
+			d.calls, _ = d.sh.process.Runs.ReadModelCalls(context.Background(), d.run.ID) // if the journal cannot be read, the report fails
 		}
 		return doneCode(o, d.calls)
 	case graph.Waiting:

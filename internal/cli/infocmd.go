@@ -64,7 +64,7 @@ func (sh *shell) printInfo(output string) error {
 	p := sh.openWithFaults()
 	r := infoReport{
 		Version: app.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Dirs: p.Dirs, Config: filepath.Join(p.Dirs.Config, "config.yaml"),
-		Store: p.StoreURL(), Agents: append([]app.Place{}, p.ListAgents()...), Model: p.Config.Model, Clients: p.ListClients(),
+		Store: p.Runs.StoreURL(), Agents: append([]app.Place{}, p.ListAgents()...), Model: p.Config.Model, Clients: p.ListClients(),
 		Keys: append([]string{}, p.KeysFound()...), Problems: []string{}, Files: p.KnownFiles(),
 	}
 	r.Exists = fileExists(r.Config)
@@ -77,7 +77,7 @@ func (sh *shell) printInfo(output string) error {
 	case sh.problem != nil:
 		r.Problems = append(r.Problems, sh.problem.Error())
 	}
-	runs, err := p.ListRuns(context.Background(), "")
+	runs, err := p.Runs.ListRuns(context.Background(), "")
 	if err != nil {
 		r.Problems = append(r.Problems, err.Error())
 	}

@@ -78,7 +78,7 @@ func (sh *shell) reportRun(run *app.Run, o driveOutcome, warnings []string) (*re
 	if o.res.Head == 0 && !run.Resumed && o.res.Status == graph.Failed {
 		return r, nil // nothing was recorded
 	}
-	detail, err := sh.process.ReadRunDetail(context.Background(), run.ID)
+	detail, err := sh.process.Runs.ReadRunDetail(context.Background(), run.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +90,7 @@ func (sh *shell) reportRun(run *app.Run, o driveOutcome, warnings []string) (*re
 func (sh *shell) fromJournal(d *app.RunDetail, r *report) error {
 	ctx := context.Background() // the run's own context may have ended
 	r.State = flow.StoredJSON(d.Snapshot.Values)
-	_, entries, err := sh.process.ReadHistory(ctx, d.Run)
+	_, entries, err := sh.process.Runs.ReadHistory(ctx, d.Run)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func (sh *shell) fromJournal(d *app.RunDetail, r *report) error {
 		entries = slices.DeleteFunc(entries, func(e graph.Entry) bool { return e.Seq > d.At })
 	}
 	r.Path = append(r.Path, visitedNodes(entries, d.Snapshot.Status)...)
-	calls, err := sh.process.ReadModelCalls(ctx, d.Run)
+	calls, err := sh.process.Runs.ReadModelCalls(ctx, d.Run)
 	r.Usage = usageOf(sh.process, calls)
 	return err
 }

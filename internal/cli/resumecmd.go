@@ -80,7 +80,7 @@ func (sh *shell) printOver(over *app.EndedError, format string) error {
 		sh.out.printText(over.Output)
 		return nil
 	}
-	detail, err := sh.process.ReadRunDetail(context.Background(), over.ID)
+	detail, err := sh.process.Runs.ReadRunDetail(context.Background(), over.ID)
 	if err != nil {
 		return err
 	}

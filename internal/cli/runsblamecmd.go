@@ -39,7 +39,7 @@ func (sh *shell) printBlame(run, key, output string) error {
 	if err != nil {
 		return err
 	}
-	authors, err := p.BlameKey(context.Background(), run, key)
+	authors, err := p.Runs.BlameKey(context.Background(), run, key)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ after that, but you can show, compare and fork it.`,
 				return err
 			}
 			for _, id := range args {
-				if id, err = p.CancelRun(context.Background(), id); err != nil {
+				if id, err = p.Runs.CancelRun(context.Background(), id); err != nil {
 					return err
 				}
 				if !sh.quiet {
@@ -62,7 +62,7 @@ func (sh *shell) exportRun(id string) error {
 	if err != nil {
 		return err
 	}
-	d, err := p.ReadRunDetail(context.Background(), id)
+	d, err := p.Runs.ReadRunDetail(context.Background(), id)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (sh *shell) exportRun(id string) error {
 	if err != nil {
 		return err
 	}
-	return p.ExportRecords(context.Background(), d.Run, func(e graph.Entry, r graph.Record) error {
+	return p.Runs.ExportRecords(context.Background(), d.Run, func(e graph.Entry, r graph.Record) error {
 		return sh.printJSON(exportedRecord{lineOf(&e), r.Head, r.Data})
 	})
 }

@@ -89,7 +89,7 @@ func (sh *shell) listRuns(output string, limit int, keep func(app.RunInfo) bool)
 	if err != nil {
 		return err
 	}
-	all, err := p.ListRuns(context.Background(), "")
+	all, err := p.Runs.ListRuns(context.Background(), "")
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (sh *shell) listFamily(output string, limit int) error {
 	if err != nil {
 		return err
 	}
-	runs, depths, err := p.ListRunTree(context.Background())
+	runs, depths, err := p.Runs.ListRunTree(context.Background())
 	if err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func (sh *shell) removeFinished(sessions bool) error {
 	if err != nil {
 		return err
 	}
-	runs, err := p.ListRuns(context.Background(), "")
+	runs, err := p.Runs.ListRuns(context.Background(), "")
 	if err != nil {
 		return err
 	}
@@ -288,7 +288,7 @@ func (sh *shell) removeFinished(sessions bool) error {
 			conversations = append(conversations, r.Run)
 		}
 	}
-	if err := p.RemoveRuns(context.Background(), ids, sh.reportRemoved); err != nil {
+	if err := p.Runs.RemoveRuns(context.Background(), ids, sh.reportRemoved); err != nil {
 		return err
 	}
 	if !sessions {
@@ -313,7 +313,7 @@ func (sh *shell) removeRuns(ids []string) error {
 		return err
 	}
 	for _, id := range ids {
-		id, err := p.RemoveRun(context.Background(), id)
+		id, err := p.Runs.RemoveRun(context.Background(), id)
 		if err != nil {
 			return err
 		}

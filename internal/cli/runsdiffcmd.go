@@ -43,7 +43,7 @@ func (sh *shell) printDiff(args []string, output string) error {
 	if err != nil {
 		return err
 	}
-	was, is, changes, err := p.DiffPoints(context.Background(), from, to)
+	was, is, changes, err := p.Runs.DiffPoints(context.Background(), from, to)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func diffPoints(p *app.Process, args []string) (from, to string, err error) {
 	if err != nil || at > 0 {
 		return args[0], run, err
 	}
-	list, err := p.ListCheckpoints(context.Background(), run)
+	list, err := p.Runs.ListCheckpoints(context.Background(), run)
 	if err != nil || len(list) == 0 {
 		return run, run, err
 	}

@@ -41,7 +41,7 @@ func (sh *shell) forkRun(from, output string) error {
 	if err != nil {
 		return err
 	}
-	id, origin, err := p.ForkRun(context.Background(), from)
+	id, origin, err := p.Runs.ForkRun(context.Background(), from)
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (sh *shell) editRun(id string, words []string, output string) error {
 	if err != nil {
 		return err
 	}
-	d, err := p.ReadRunDetail(context.Background(), id)
+	d, err := p.Runs.ReadRunDetail(context.Background(), id)
 	if err != nil {
 		return err
 	}

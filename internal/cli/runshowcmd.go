@@ -63,7 +63,7 @@ func (sh *shell) showRun(point, output string) error {
 	if err != nil {
 		return err
 	}
-	d, err := p.ReadRunDetail(context.Background(), point)
+	d, err := p.Runs.ReadRunDetail(context.Background(), point)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (sh *shell) describeRun(p *app.Process, d *app.RunDetail) (*runView, error)
 	}
 	s := &runView{RunInfo: d.RunInfo, At: d.At, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
 		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []app.RunPoint{}}
-	models, err := p.ReadModelCalls(ctx, d.Run)
+	models, err := p.Runs.ReadModelCalls(ctx, d.Run)
 	if err != nil {
 		return nil, err
 	}
@@ -102,24 +102,24 @@ func (sh *shell) describeRun(p *app.Process, d *app.RunDetail) (*runView, error)
 	if d.Snapshot.Status.Final() {
 		s.Next, s.Questions = []string{}, []graph.Question{}
 	}
-	calls, err := p.ToolCalls(ctx, d)
+	calls, err := p.Runs.ToolCalls(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	s.Calls = append([]app.ToolCall{}, calls...)
-	if s.Searches, err = p.ListSearches(ctx, d); err != nil {
+	if s.Searches, err = p.Runs.ListSearches(ctx, d); err != nil {
 		return nil, err
 	}
-	tree, err := p.ReadTree(ctx, d)
+	tree, err := p.Runs.ReadTree(ctx, d)
 	if err != nil {
 		return nil, err
 	}
 	s.Tree = treeOf(p, tree)
 	s.Warnings = append(s.Warnings, s.Tree.blocked()...)
-	if s.Points, err = p.ListCheckpoints(ctx, d.Run); err != nil {
+	if s.Points, err = p.Runs.ListCheckpoints(ctx, d.Run); err != nil {
 		return nil, err
 	}
-	all, err := p.ListRuns(ctx, "")
+	all, err := p.Runs.ListRuns(ctx, "")
 	for _, other := range all {
 		if other.From != nil && other.From.Run == d.Run {
 			s.Forks = append(s.Forks, app.RunPoint{Run: other.Run, At: other.From.At})
@@ -350,7 +350,7 @@ func (sh *shell) printHistory(id, output string) error {
 	if err != nil {
 		return err
 	}
-	_, entries, err := p.ReadHistory(context.Background(), id)
+	_, entries, err := p.Runs.ReadHistory(context.Background(), id)
 	if err != nil {
 		return err
 	}

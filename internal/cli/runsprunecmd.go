@@ -59,7 +59,7 @@ func (sh *shell) pruneRuns(ids []string, keep graph.Keep, output string) error {
 	}
 	left := []app.PruneResult{}
 	for _, id := range ids {
-		one, err := p.PruneRun(context.Background(), id, keep)
+		one, err := p.Runs.PruneRun(context.Background(), id, keep)
 		if err != nil {
 			return err
 		}
@@ -96,14 +96,14 @@ of the runs. That needs as much free disk space as the remaining runs take.`,
 			if err != nil {
 				return err
 			}
-			ids, err := p.ListEndedRuns(context.Background(), d)
+			ids, err := p.Runs.ListEndedRuns(context.Background(), d)
 			if err != nil {
 				return err
 			}
 			if len(ids) == 0 && !sh.quiet {
 				sh.err.printLine("nothing to remove: no run ended that long ago")
 			}
-			if err := p.RemoveRuns(context.Background(), ids, sh.reportRemoved); err != nil {
+			if err := p.Runs.RemoveRuns(context.Background(), ids, sh.reportRemoved); err != nil {
 				return err
 			}
 			return sh.compactStore(p)
@@ -115,7 +115,7 @@ of the runs. That needs as much free disk space as the remaining runs take.`,
 
 // compactStore returns the space of removed runs to the file system.
 func (sh *shell) compactStore(p *app.Process) error {
-	before, after, err := p.CompactStore(context.Background())
+	before, after, err := p.Runs.CompactStore(context.Background())
 	if err == nil && after < before && !sh.quiet {
 		sh.err.printLine(fmt.Sprintf("the store has %s, %s before", formatMegabytes(after), formatMegabytes(before)))
 	}

@@ -177,11 +177,11 @@ type listedRun struct {
 func (sh *shell) readTrees(p *app.Process, runs []app.RunInfo) ([]listedRun, error) {
 	listed := []listedRun{}
 	for _, r := range runs {
-		d, err := p.ReadRunDetail(context.Background(), r.Run)
+		d, err := p.Runs.ReadRunDetail(context.Background(), r.Run)
 		if err != nil {
 			return nil, err
 		}
-		tree, err := p.ReadTree(context.Background(), d)
+		tree, err := p.Runs.ReadTree(context.Background(), d)
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/flow"
@@ -22,10 +23,40 @@ type Calls struct {
 	ids     []string // ids of the replies, including those of earlier turns, if the model gave one
 }
 
+// ModelCalls are the calls of one model.
+type ModelCalls struct {
+	Model string // the provider's name for it; empty if the provider reports none
+	Count int
+	Usage llm.Usage
+}
+
+func (c *Calls) addReply(r flow.Reply) {
+	c.Count++
+	c.Usage = c.Usage.Add(r.Usage)
+	i := slices.IndexFunc(c.Models, func(m ModelCalls) bool { return m.Model == r.Model })
+	if i < 0 {
+		i = len(c.Models)
+		c.Models = append(c.Models, ModelCalls{Model: r.Model})
+	}
+	c.Models[i].Count++
+	c.Models[i].Usage = c.Models[i].Usage.Add(r.Usage)
+}
+
+// ModelNames returns the models that have answered, in the order of their first reply.
+func (c *Calls) ModelNames() []string {
+	names := []string{}
+	for _, m := range c.Models {
+		if m.Model != "" {
+			names = append(names, m.Model)
+		}
+	}
+	return names
+}
+
 // ReadModelCalls reads the model calls that a run has recorded, including those of earlier
 // drives.
-func (p *Process) ReadModelCalls(ctx context.Context, id string) (Calls, error) {
-	st, found, err := p.locateRun(ctx, id)
+func (a *Archive) ReadModelCalls(ctx context.Context, id string) (Calls, error) {
+	st, found, err := a.locateRun(ctx, id)
 	if err != nil {
 		return Calls{}, err
 	}
@@ -34,25 +65,25 @@ func (p *Process) ReadModelCalls(ctx context.Context, id string) (Calls, error) 
 
 // sumModelCalls adds up the replies of a run. A step that runs again from its start after an
 // edit, or in a fork, calls its models again: it does not count the ids of its replies.
-func (j *runStore) sumModelCalls(ctx context.Context, at runRef) (Calls, error) {
+func (s *Store) sumModelCalls(ctx context.Context, at runRef) (Calls, error) {
 	id := at.thread
-	heads, origin, err := j.listReplies(ctx, graph.Point{Thread: id})
+	heads, origin, err := s.listReplies(ctx, graph.Point{Thread: id})
 	if err != nil {
 		return Calls{}, err
 	}
 	var c Calls
 	for seen := map[string]bool{id: true}; origin.Thread != "" && !seen[origin.Thread]; {
 		seen[origin.Thread] = true
-		older, next, err := j.listReplies(ctx, origin)
+		older, next, err := s.listReplies(ctx, origin)
 		if err != nil {
 			return c, err
 		}
-		if err := j.readReplies(ctx, origin.Thread, older, func(r flow.Reply, _ int64, at replyPosition) { c.recordReplyID(r, at.kept) }); err != nil {
+		if err := s.readReplies(ctx, origin.Thread, older, func(r flow.Reply, _ int64, at replyPosition) { c.recordReplyID(r, at.kept) }); err != nil {
 			return c, err
 		}
 		origin = next
 	}
-	err = j.readReplies(ctx, id, heads, func(r flow.Reply, seq int64, of replyPosition) {
+	err = s.readReplies(ctx, id, heads, func(r flow.Reply, seq int64, of replyPosition) {
 		if at.containsRecord(seq) {
 			c.addReply(r)
 			c.recordFlaw(r, of.node)
@@ -91,11 +122,11 @@ func nodeOf(e graph.Entry) string {
 
 // listReplies returns the records of a run that are replies of models, and whether each
 // counts for the work up to a point; and the run that this one was forked from.
-func (j *runStore) listReplies(ctx context.Context, upTo graph.Point) (kept map[int64]replyPosition, origin graph.Point, err error) {
+func (s *Store) listReplies(ctx context.Context, upTo graph.Point) (kept map[int64]replyPosition, origin graph.Point, err error) {
 	kept = map[int64]replyPosition{}
 	redo := upTo.Seq > 0 // replies of the current step are requested again
 	done := map[string]bool{}
-	for e, err := range graph.History(ctx, j, upTo.Thread) {
+	for e, err := range graph.History(ctx, s, upTo.Thread) {
 		if err != nil {
 			return nil, origin, err
 		}
@@ -128,11 +159,11 @@ func isInsideFrame(path string, frames map[string]bool) bool {
 }
 
 // readReplies calls a function with some records of a run as replies, oldest first.
-func (j *runStore) readReplies(ctx context.Context, id string, kept map[int64]replyPosition, use func(r flow.Reply, seq int64, at replyPosition)) error {
+func (s *Store) readReplies(ctx context.Context, id string, kept map[int64]replyPosition, use func(r flow.Reply, seq int64, at replyPosition)) error {
 	if len(kept) == 0 {
 		return nil
 	}
-	for r, err := range graph.Records(ctx, j, id, graph.Range{}) {
+	for r, err := range graph.Records(ctx, s, id, graph.Range{}) {
 		if err != nil {
 			return err
 		}

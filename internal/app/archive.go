@@ -1,0 +1,143 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"raddle.dev/graph"
+	"raddle.dev/internal/config"
+	"raddle.dev/internal/failure"
+	"raddle.dev/internal/stores"
+)
+
+// Archive has the runs of a store: it lists and shows them, compares and copies them, and
+// removes them. It opens the store when it is first needed, and is safe for concurrent use.
+type Archive struct {
+	dirs config.Dirs
+	url  string // of the store
+
+	mu    sync.Mutex
+	store *Store // nil before its first use
+}
+
+// NewArchive returns the runs of the store that a URL names; "" names the usual one. It
+// opens nothing: an error of the URL is an error of the first call that needs the store.
+func NewArchive(dirs config.Dirs, url string) *Archive { return &Archive{dirs: dirs, url: url} }
+
+// Store is an open store of runs.
+type Store struct {
+	graph.Store
+	Location stores.Location
+}
+
+// AttachStore makes the archive use an open store instead of opening the one of its URL,
+// which says where it is. Close closes it.
+func (a *Archive) AttachStore(st graph.Store) error {
+	at, err := stores.Parse(a.url, a.dirs)
+	if err != nil {
+		return err
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.store = &Store{st, at}
+	return nil
+}
+
+// Close closes the store, if it is open.
+func (a *Archive) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.store == nil {
+		return nil
+	}
+	err := a.store.Close()
+	a.store = nil
+	return err
+}
+
+// OpenStore returns the store, opening it when it is first needed, and creating it if it
+// does not exist.
+func (a *Archive) OpenStore() (*Store, error) { return a.openAs(stores.Location.Open) }
+
+func (a *Archive) openAs(open func(stores.Location) (graph.Store, error)) (*Store, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.store != nil {
+		return a.store, nil
+	}
+	at, err := stores.Parse(a.url, a.dirs)
+	if err != nil {
+		return nil, err
+	}
+	st, err := open(at)
+	if err != nil {
+		return nil, &failure.Error{Kind: failure.Invalid, Msg: "the store of runs cannot be opened", Err: err, Next: a.storeHint()}
+	}
+	a.store = &Store{st, at}
+	return a.store, nil
+}
+
+// storeHint returns what to do about a store that cannot be opened.
+func (a *Archive) storeHint() string {
+	if a.url == "" {
+		return "name another file: RADDLE_STORE=sqlite:PATH, or `store` in config.yaml; RADDLE_STORE=memory: saves nothing"
+	}
+	return "correct `store` in config.yaml or RADDLE_STORE"
+}
+
+// errNoStore reports that there is no store yet, and so no runs.
+var errNoStore = errors.New("no run has been started yet")
+
+// openExistingStore returns the store if it exists, so that a command that only reads runs
+// creates nothing. It opens a store that cannot be written for reading.
+func (a *Archive) openExistingStore() (*Store, error) {
+	at, err := stores.Parse(a.url, a.dirs)
+	if err != nil {
+		return nil, err
+	}
+	a.mu.Lock()
+	opened := a.store != nil
+	a.mu.Unlock()
+	if !opened && !at.Exists() {
+		return nil, errNoStore
+	}
+	return a.openAs(stores.Location.OpenToRead)
+}
+
+// StoreURL returns the place where runs are saved; if the configured URL is not valid, that.
+func (a *Archive) StoreURL() string {
+	at, err := stores.Parse(a.url, a.dirs)
+	if err != nil {
+		return a.url
+	}
+	return at.URL()
+}
+
+// KeepsRuns reports whether runs outlive this process.
+func (a *Archive) KeepsRuns() bool {
+	at, err := stores.Parse(a.url, a.dirs)
+	return err == nil && at.KeepsRuns()
+}
+
+// LockDir returns the directory of the lock files of driven runs, or "" if there is none.
+func (a *Archive) LockDir() string {
+	at, err := stores.Parse(a.url, a.dirs)
+	if err != nil {
+		return ""
+	}
+	return at.LockDir()
+}
+
+// LockRun takes the lock of a run that is to be driven. The error is a [*BusyError] if
+// another process holds it.
+func (s *Store) LockRun(thread string) (*runLock, error) {
+	return lockRun(s.Location.LockDir(), thread)
+}
+
+// ListReplyIDs returns the ids of the replies of models that a thread has recorded and that
+// will not be requested again.
+func (s *Store) ListReplyIDs(ctx context.Context, thread string) ([]string, error) {
+	calls, err := s.sumModelCalls(ctx, runRef{thread: thread})
+	return calls.ids, err
+}

@@ -1,0 +1,52 @@
+package app
+
+import (
+	"encoding/json"
+	"errors"
+
+	"raddle.dev/flow"
+)
+
+// Record is what a run saves about its start, so that it can be shown and continued
+// without the command that started it.
+type Record struct {
+	Agent      string            `json:"agent"`
+	Dir        string            `json:"dir"`        // absolute
+	Definition string            `json:"definition"` // text of graph.yaml
+	Sources    []flow.Source     `json:"sources"`    // every file that the run depends on
+	Prompt     string            `json:"prompt"`
+	Files      []string          `json:"files,omitempty"`     // absolute; their text is in the prompt
+	Model      string            `json:"model,omitempty"`     // for graphs that do not name a model
+	Override   string            `json:"override,omitempty"`  // replaces every model
+	Variables  map[string]string `json:"variables,omitempty"` // set by the caller; without secrets
+	Workspace  string            `json:"workspace"`           // the caller's working directory
+	Version    string            `json:"version"`             // of raddle
+
+	Temperature *float64 `json:"temperature,omitempty"`
+	TopP        *float64 `json:"top_p,omitempty"`
+	NoSpawn     bool     `json:"no_spawn,omitempty"`
+	Headless    bool     `json:"headless,omitempty"` // no person will ever be asked
+
+	// Overrides are the variables of the environment that replaced values of the
+	// agent or of one below it. It is nil if an earlier version did not record them.
+	Overrides map[string]string `json:"overrides"`
+
+	// VariablesFrom maps a variable that is a secret to the variable of the
+	// environment that had its value.
+	VariablesFrom map[string]string `json:"variables_from,omitempty"`
+
+	Strict bool `json:"strict,omitempty"`
+}
+
+var errForeign = errors.New("it was not started by raddle's command line")
+
+func decodeRecord(meta []byte) (*Record, error) {
+	var r Record
+	if len(meta) == 0 {
+		return nil, errForeign
+	}
+	if err := json.Unmarshal(meta, &r); err != nil || r.Dir == "" {
+		return nil, errForeign
+	}
+	return &r, nil
+}
