@@ -5,12 +5,13 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 	"raddle.dev/llm/script"
 )
 
 // checkModels returns an error if a model that the caller named does not exist,
 // before anything runs.
-func (p *Process) checkModels(r *Record) error {
+func (p *Process) checkModels(r *runs.Record) error {
 	m := p.newModelResolver()
 	if id := r.Override; id != "" && !m.Known(r.Dir, id) {
 		return m.unknownModelError(r.Dir, id, failure.Usage)

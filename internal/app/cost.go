@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"raddle.dev/agent"
+	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 )
 
@@ -25,7 +26,7 @@ func (p *Process) UsageCost(model string, u llm.Usage) (dollars float64, known b
 // CostOf returns the cost of calls in US dollars, without the calls whose price is
 // unknown, and the number of calls with and without a price. It does not count
 // replays of a transcript.
-func (p *Process) CostOf(c Calls) (dollars float64, priced, unknown int) {
+func (p *Process) CostOf(c runs.Calls) (dollars float64, priced, unknown int) {
 	for _, m := range c.Models {
 		cost, known := p.UsageCost(m.Model, m.Usage)
 		switch {

@@ -6,6 +6,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 )
 
 // Setting is a value for a key of a run's state.
@@ -17,32 +18,32 @@ type Setting struct {
 // EditRun replaces values in the state of a run that no process drives and that has not
 // ended; the journal keeps the old values. It first ends what a killed process left
 // behind, and returns the place of the record.
-func (p *Process) EditRun(ctx context.Context, id string, set []Setting) (RunPoint, error) {
-	if run, at, err := SplitPoint(id); err != nil || at != 0 {
+func (p *Process) EditRun(ctx context.Context, id string, set []Setting) (runs.Point, error) {
+	if run, at, err := runs.SplitPoint(id); err != nil || at != 0 {
 		if err == nil {
 			err = failure.NewUsage("edit a copy of it: raddle runs fork "+id+", then raddle runs edit on the new run", "the past of run %s cannot be edited", run)
 		}
-		return RunPoint{}, err
+		return runs.Point{}, err
 	}
 	run, err := p.ResumeRun(ctx, id, ResumeOptions{AcceptChanges: true})
-	if over, ok := errors.AsType[*EndedError](err); ok {
+	if over, ok := errors.AsType[*runs.EndedError](err); ok {
 		st, err := p.Runs.OpenStore()
 		if err != nil {
-			return RunPoint{}, err
+			return runs.Point{}, err
 		}
-		return RunPoint{}, &failure.Error{Kind: failure.Stale, Err: over, Next: "fork it at an earlier checkpoint, and edit the copy: " + st.describeCheckpoints(ctx, over.ID)}
+		return runs.Point{}, &failure.Error{Kind: failure.Stale, Err: over, Next: "fork it at an earlier checkpoint, and edit the copy: " + st.DescribeCheckpoints(ctx, over.ID)}
 	}
 	if err != nil {
-		return RunPoint{}, err
+		return runs.Point{}, err
 	}
 	defer run.Close()
 	if run.Agent.Config != nil {
-		return RunPoint{}, failure.NewUsage("fork the run before the part that you want to change, and resume the copy", "run %s is a conversation with a model: its state has no keys that you can set", run.ID)
+		return runs.Point{}, failure.NewUsage("fork the run before the part that you want to change, and resume the copy", "run %s is a conversation with a model: its state has no keys that you can set", run.ID)
 	}
 	var writes []graph.Write
 	for _, s := range set {
 		writes = append(writes, run.Agent.Replace(s.Key, s.Value))
 	}
 	seq, err := run.runner.Edit(ctx, run.Thread, writes...)
-	return RunPoint{run.ID, seq}, err
+	return runs.Point{Run: run.ID, At: seq}, err
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/runs"
 	"raddle.dev/tool"
 	"raddle.dev/tool/script"
 )
@@ -37,7 +38,7 @@ type UIHooks struct {
 }
 
 // A host is the environment that an agent runs in, as its start record says.
-func (p *Process) newHost(r *Record, s UIHooks) (flow.Host, error) {
+func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	box := p.newToolbox(r.Workspace, r.Dir)
 	log := cmp.Or(s.Log, p.log)
 	box.log = log
@@ -87,7 +88,7 @@ func (p *Process) newHost(r *Record, s UIHooks) (flow.Host, error) {
 
 // overrideLookup looks up the variables that replace an agent's values: in the start
 // record if they were recorded when the run started, otherwise in this process.
-func (p *Process) overrideLookup(r *Record) func(string) string {
+func (p *Process) overrideLookup(r *runs.Record) func(string) string {
 	if r.Overrides == nil {
 		return p.env.Get
 	}
@@ -109,7 +110,7 @@ func (p *Process) Load(l LoadRequest) (*flow.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.resolveOverride(l.Model), Strict: l.Strict, Variables: l.Variables, Workspace: p.Dirs.Work}
+	r := &runs.Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Override: p.resolveOverride(l.Model), Strict: l.Strict, Variables: l.Variables, Workspace: p.Dirs.Work}
 	host, err := p.newHost(r, UIHooks{})
 	if err != nil {
 		return nil, err

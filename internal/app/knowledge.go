@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
@@ -66,7 +67,7 @@ func (p *Process) BuildKnowledge(ctx context.Context, b KnowledgeBuild) error {
 		return err
 	}
 	s := b.Hooks
-	host, err := p.newHost(&Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Workspace: p.Dirs.Work}, s)
+	host, err := p.newHost(&runs.Record{Agent: place.Name, Dir: place.Dir, Model: p.Config.Model, Workspace: p.Dirs.Work}, s)
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 )
 
 const asker = `
@@ -62,7 +63,7 @@ func TestALeaseOfAnotherMachine(t *testing.T) {
 	_, pruned := p.Runs.PruneRun(t.Context(), id, graph.Keep{})
 	gone := p.Runs.RemoveRuns(t.Context(), []string{id}, func(string) {})
 	for what, err := range map[string]error{"Resume": resumed, "Remove": removed, "Cancel": cancelled, "Prune": pruned, "RemoveAll": gone} {
-		driven, ok := errors.AsType[*RunBusyError](err)
+		driven, ok := errors.AsType[*runs.BusyError](err)
 		if !ok || !strings.Contains(driven.Error(), "process 77 on host far") {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -107,9 +108,9 @@ func TestLookingAtAStore(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = os.Chmod(filepath.Dir(file), 0o755) })
 	p = look(t, work)
-	runs, err := p.Runs.ListRuns(t.Context(), "")
-	if err != nil || len(runs) != 2 || runs[0].Status != Damaged || !strings.Contains(runs[0].Reason, "record 1 of thread zz is damaged") || runs[1].Run != id || runs[1].Status != "waiting" {
-		t.Errorf("%+v, %v", runs, err)
+	list, err := p.Runs.ListRuns(t.Context(), "")
+	if err != nil || len(list) != 2 || list[0].Status != runs.Damaged || !strings.Contains(list[0].Reason, "record 1 of thread zz is damaged") || list[1].Run != id || list[1].Status != "waiting" {
+		t.Errorf("%+v, %v", list, err)
 	}
 	if d, err := p.Runs.ReadRunDetail(t.Context(), id); err != nil || d.Status != "waiting" || len(d.Snapshot.Questions) != 1 {
 		t.Errorf("%+v, %v", d, err)

@@ -7,6 +7,7 @@ import (
 
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/redact"
+	"raddle.dev/internal/runs"
 )
 
 // Options change how a process uses its surroundings. The zero value changes
@@ -23,7 +24,7 @@ type Options struct {
 type Process struct {
 	Dirs   config.Dirs
 	Config config.Config
-	Runs   *Archive // runs of the store that the configuration names
+	Runs   *runs.Archive // runs of the store that the configuration names
 
 	env   config.Environ
 	log   *slog.Logger // nil: no log
@@ -49,7 +50,7 @@ func Open(o Options) (*Process, error) {
 			p.Config.Store = o.Store
 		}
 	}
-	p.Runs = NewArchive(p.Dirs, p.Config.Store)
+	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
 	return p, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 )
 
@@ -201,7 +202,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-func openStore(t *testing.T, p *Process) *Store {
+func openStore(t *testing.T, p *Process) *runs.Store {
 	t.Helper()
 	st, err := p.Runs.OpenStore()
 	if err != nil {

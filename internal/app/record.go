@@ -8,10 +8,11 @@ import (
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
+	"raddle.dev/internal/runs"
 )
 
 // encodeRecord returns the record in the form that the journal stores: without secrets.
-func (p *Process) encodeRecord(r *Record) ([]byte, error) {
+func (p *Process) encodeRecord(r *runs.Record) ([]byte, error) {
 	kept, secrets := *r, p.SecretSet()
 	kept.Definition = secrets.Text(r.Definition)
 	kept.Variables, kept.VariablesFrom = map[string]string{}, map[string]string{}
@@ -36,7 +37,7 @@ func (p *Process) encodeRecord(r *Record) ([]byte, error) {
 
 // restoreVariables restores the values of variables that the journal does not
 // hold because they are secrets. They come from the environment.
-func (p *Process) restoreVariables(r *Record, next string) error {
+func (p *Process) restoreVariables(r *runs.Record, next string) error {
 	for name, value := range r.Variables {
 		if !strings.Contains(value, redact.Mask) {
 			continue

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
+	"raddle.dev/internal/runs"
 )
 
 // ResumeOptions says how to continue a run.
@@ -29,23 +30,23 @@ type ResumeOptions struct {
 // from the start record, and ends what a killed process left behind. id may be a
 // unique prefix.
 func (p *Process) ResumeRun(ctx context.Context, id string, c ResumeOptions) (*Run, error) {
-	st, thread, err := p.Runs.lookUp(ctx, id)
+	st, thread, err := p.Runs.FindThread(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	lock, err := st.LockRun(thread)
 	if err != nil {
-		if driven, ok := errors.AsType[*RunBusyError](err); ok {
+		if driven, ok := errors.AsType[*runs.BusyError](err); ok {
 			return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or stop it"}
 		}
 		return nil, err
 	}
 	var run *Run
-	if err = st.checkNoLease(thread); err == nil || c.Takeover {
+	if err = st.CheckNoLease(thread); err == nil || c.Takeover {
 		run, err = p.rebuildRun(ctx, st, thread, c)
 	}
 	if err != nil {
-		lock.release()
+		lock.Release()
 		return nil, leasedElsewhere(id, err)
 	}
 	run.lock = lock
@@ -54,7 +55,7 @@ func (p *Process) ResumeRun(ctx context.Context, id string, c ResumeOptions) (*R
 
 // leasedElsewhere returns the error for a run whose lease another process holds, with what to do about it.
 func leasedElsewhere(id string, err error) error {
-	driven, ok := errors.AsType[*RunBusyError](err)
+	driven, ok := errors.AsType[*runs.BusyError](err)
 	if !ok {
 		return err
 	}
@@ -62,17 +63,17 @@ func leasedElsewhere(id string, err error) error {
 }
 
 // rebuildRun creates a run from its journal.
-func (p *Process) rebuildRun(ctx context.Context, st *Store, thread string, c ResumeOptions) (*Run, error) {
+func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string, c ResumeOptions) (*Run, error) {
 	snap, err := graph.Inspect(ctx, st.Store, thread, 0)
 	if err != nil {
 		return nil, err
 	}
-	id := runOf(thread, snap.Run)
+	id := runs.RunOf(thread, snap.Run)
 	if snap.Status.Final() {
-		over := &EndedError{ID: id, Status: snap.Status, Output: flow.OutcomeOf(graph.Result{Value: snap.Result}).Output}
+		over := &runs.EndedError{ID: id, Status: snap.Status, Output: flow.OutcomeOf(graph.Result{Value: snap.Result}).Output}
 		return nil, &failure.Error{Kind: failure.Stale, Err: over, Next: "see all of it with: raddle runs show " + id}
 	}
-	rec, err := decodeRecord(snap.Meta)
+	rec, err := runs.DecodeRecord(snap.Meta)
 	if err != nil {
 		return nil, failure.NewStale("", "run %s cannot be continued from here: %v", id, err)
 	}
@@ -112,7 +113,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *Store, thread string, c Re
 
 // relocateAgent finds the agent's directory at its old place, or where the caller says
 // that it is now.
-func (p *Process) relocateAgent(id string, rec *Record, agent string) error {
+func (p *Process) relocateAgent(id string, rec *runs.Record, agent string) error {
 	if agent != "" {
 		place, err := p.FindAgent(agent)
 		if err != nil {
@@ -235,7 +236,7 @@ func (r *Run) explainError(err error) error {
 		return failure.NewStale("to continue with the graph as it is now: raddle resume "+r.ID+" --accept-changes", "the graph of agent '%s' has changed since run %s was started", r.Record.Agent, r.ID)
 	case errors.As(err, new(*graph.BusyError)):
 		busy, _ := errors.AsType[*graph.BusyError](err)
-		return leasedElsewhere(r.ID, &RunBusyError{Run: r.Thread, Lease: busy.Lease})
+		return leasedElsewhere(r.ID, &runs.BusyError{Run: r.Thread, Lease: busy.Lease})
 	case errors.Is(err, graph.ErrLeaseLost) && !errors.Is(err, graph.ErrConflict):
 		return &failure.Error{Kind: failure.Stale, Msg: "run " + r.ID + " was stopped: the store could not be reached for so long that another process may have taken it over", Err: err, Next: "continue with: " + r.ResumeCommand()}
 	case errors.Is(err, graph.ErrConflict):

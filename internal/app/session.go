@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
+	"raddle.dev/internal/runs"
 )
 
 // temporary is the session that is not saved.
@@ -44,7 +45,7 @@ func (p *Process) sessionThread(a *flow.Agent, asked string) (string, error) {
 		}
 		return "", failure.NewUsage("choose a store that saves runs: RADDLE_STORE=sqlite:PATH", "session '%s' cannot be saved: %s saves nothing", name, p.Runs.StoreURL())
 	}
-	return NameSession(a.Name, name), nil
+	return runs.NameSession(a.Name, name), nil
 }
 
 // openSession takes the lock of a session and adds its earlier turns to a run that is
@@ -55,9 +56,9 @@ func (p *Process) openSession(run *Run) (recorded []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	agent, name, _ := SessionOf(run.Thread)
+	agent, name, _ := runs.SessionOf(run.Thread)
 	if run.lock, err = st.LockRun(run.Thread); err != nil {
-		if driven, ok := errors.AsType[*RunBusyError](err); ok {
+		if driven, ok := errors.AsType[*runs.BusyError](err); ok {
 			return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "wait for it, or use another session"}
 		}
 		return nil, err
@@ -72,7 +73,7 @@ func (p *Process) openSession(run *Run) (recorded []string, err error) {
 		return nil, failure.NewStale("finish it: raddle resume "+snap.Run+"; or cancel it: raddle runs cancel "+snap.Run,
 			"the last turn of session '%s' of agent '%s' has not ended: run %s (%s)", name, agent, snap.Run, snap.Status)
 	}
-	if before, err := decodeRecord(snap.Meta); err == nil {
+	if before, err := runs.DecodeRecord(snap.Meta); err == nil {
 		if before.Dir != run.Record.Dir && isDir(before.Dir) {
 			return nil, failure.NewStale("choose another name for this session", "session '%s' belongs to the agent in %s, not to the one in %s", name, p.Dirs.ShortPath(before.Dir), p.Dirs.ShortPath(run.Record.Dir))
 		}
@@ -93,7 +94,7 @@ func (p *Process) openSession(run *Run) (recorded []string, err error) {
 // sameVariables returns an error if a variable has another value than at the start of
 // the session: the system prompt would still contain the old one. A value that
 // is a secret was not recorded, and is not compared.
-func sameVariables(run *Run, before *Record, session string) error {
+func sameVariables(run *Run, before *runs.Record, session string) error {
 	for _, v := range run.Agent.Variables() {
 		now, given := run.Record.Variables[v.Name]
 		then, known := before.Variables[v.Name]

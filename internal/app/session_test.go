@@ -104,7 +104,7 @@ func TestSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := flow.OutcomeOf(graph.Result{Value: d.Snapshot.Result}).Output; got != want || d.Session != "main" || d.Status != "done" {
-			t.Errorf("%s shows %q, %+v", id, got, d.RunInfo)
+			t.Errorf("%s shows %q, %+v", id, got, d.Info)
 		}
 	}
 	if c, err := p.Runs.ReadModelCalls(t.Context(), second.ID); err != nil || c.Count != 3 {
@@ -124,9 +124,9 @@ func TestSession(t *testing.T) {
 	if _, entries, err := p.Runs.ReadHistory(t.Context(), first.Thread); err != nil || len(entries) != all {
 		t.Errorf("the session has %d records, its runs %d: %v", len(entries), all, err)
 	}
-	runs, err := p.Runs.ListRuns(t.Context(), "")
-	if err != nil || len(runs) != 1 || runs[0].Run != second.ID || runs[0].Session != "main" {
-		t.Errorf("runs %+v %v", runs, err)
+	list, err := p.Runs.ListRuns(t.Context(), "")
+	if err != nil || len(list) != 1 || list[0].Run != second.ID || list[0].Session != "main" {
+		t.Errorf("runs %+v %v", list, err)
 	}
 	if _, err := p.Runs.RemoveRun(t.Context(), first.ID); err == nil || !strings.Contains(err.Error(), "earlier turn") {
 		t.Errorf("an earlier turn was removed: %v", err)

@@ -11,6 +11,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/wording"
 )
@@ -34,13 +35,13 @@ type Run struct {
 	ID        string
 	Thread    string // of its session; otherwise the run's own, with the same name
 	Agent     *flow.Agent
-	Record    *Record
+	Record    *runs.Record
 	Resumed   bool
 	Kept      bool             // the run outlives this process
 	Questions []graph.Question // those that were open when it was resumed
 
 	runner   *graph.Runner
-	lock     *runLock
+	lock     *runs.Lock
 	input    graph.Input // of a run that has not started
 	accept   bool
 	takeover bool
@@ -153,8 +154,8 @@ func (p *Process) acquireStore(run *Run, g *graph.Graph) error {
 	return err
 }
 
-func (p *Process) newRecord(place Place, req Request) *Record {
-	return &Record{
+func (p *Process) newRecord(place Place, req Request) *runs.Record {
+	return &runs.Record{
 		Agent: place.Name, Dir: place.Dir, Prompt: req.Prompt, Files: req.Files,
 		Model: p.Config.Model, Override: p.resolveOverride(req.Model), Variables: req.Variables,
 		Temperature: p.Config.Temperature, TopP: p.Config.TopP,
@@ -175,7 +176,7 @@ func (p *Process) resolveOverride(id string) string {
 }
 
 // loadAndCheck loads the agent of a request and checks the request against it.
-func (p *Process) loadAndCheck(host flow.Host, rec *Record) (*flow.Agent, error) {
+func (p *Process) loadAndCheck(host flow.Host, rec *runs.Record) (*flow.Agent, error) {
 	agent, err := flow.Load(rec.Dir, host)
 	if err != nil && host.Session != "" {
 		host.Session = ""
@@ -240,7 +241,7 @@ func (r *Run) Close() {
 		_ = r.Agent.Close() // only readers remain
 	}
 	if r.lock != nil {
-		r.lock.release()
+		r.lock.Release()
 	}
 }
 
@@ -298,6 +299,6 @@ func (r *Run) Drive(ctx context.Context, d Driver) (graph.Result, error) {
 }
 
 // newRunner returns what drives runs of a graph in a store.
-func (p *Process) newRunner(g *graph.Graph, st *Store) *graph.Runner {
+func (p *Process) newRunner(g *graph.Graph, st *runs.Store) *graph.Runner {
 	return &graph.Runner{Graph: g, Store: st.Store, MaxState: max(0, cmp.Or(p.Config.MaxState, 64<<20))}
 }

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
 	"raddle.dev/tool"
 	"raddle.dev/tool/builtin"
@@ -145,7 +146,7 @@ func (p *Process) DescribeTool(ctx context.Context, l *ToolList, name string) (T
 // CallTool makes one call of a tool of the list at the user's request: it checks no
 // permissions. The text is what a model would read. The questions of tools go to ask;
 // a question that ask leaves open is an error.
-func (p *Process) CallTool(ctx context.Context, l *ToolList, c ToolCall, ask AskFunc) (text string, failed bool, err error) {
+func (p *Process) CallTool(ctx context.Context, l *ToolList, c runs.ToolCall, ask AskFunc) (text string, failed bool, err error) {
 	if err := p.Dirs.RequireWork(); err != nil {
 		return "", false, err
 	}

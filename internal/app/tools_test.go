@@ -26,6 +26,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/graph/graphtest"
 	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/runs"
 	"raddle.dev/store/sqlite"
 )
 
@@ -136,7 +137,7 @@ func (p *place) process(limit int) (*Process, *graphtest.Crash) {
 		p.t.Fatal(err)
 	}
 	crash := &graphtest.Crash{Store: st, Limit: limit}
-	proc.Runs = NewArchive(proc.Dirs, "sqlite:"+file)
+	proc.Runs = runs.NewArchive(proc.Dirs, "sqlite:"+file)
 	if err := proc.Runs.AttachStore(crash); err != nil {
 		p.t.Fatal(err)
 	}
@@ -240,7 +241,7 @@ func killFive(t *testing.T, limit int) {
 	before, asked := w.lines("ran"), m.requests()
 	recorded := w.effects(p, killed.ID)
 	run, err := p.ResumeRun(t.Context(), killed.ID, ResumeOptions{})
-	if over, ok := errors.AsType[*EndedError](err); ok && over.Output == "all done" {
+	if over, ok := errors.AsType[*runs.EndedError](err); ok && over.Output == "all done" {
 		return
 	}
 	if err != nil {
@@ -409,7 +410,7 @@ func crashAssistant(t *testing.T, prompt, want string, limit int) {
 	}
 	p, _ = w.process(-1)
 	run, err := p.ResumeRun(t.Context(), killed.ID, ResumeOptions{})
-	if over, ok := errors.AsType[*EndedError](err); ok && over.Output == want {
+	if over, ok := errors.AsType[*runs.EndedError](err); ok && over.Output == want {
 		return
 	}
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
 )
@@ -76,17 +76,17 @@ func (sh *shell) agentNames() []string {
 
 // completeRuns completes arguments with ids of runs, described by their agent and
 // status. keep selects the runs.
-func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.CompletionFunc {
+func (sh *shell) completeRuns(most int, keep func(runs.Info) bool) cobra.CompletionFunc {
 	return func(_ *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		if most > 0 && len(args) >= most {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
-		runs, err := sh.openWithFaults().Runs.ListRuns(context.Background(), word)
+		list, err := sh.openWithFaults().Runs.ListRuns(context.Background(), word)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveError
 		}
 		var ids []string
-		for _, r := range runs {
+		for _, r := range list {
 			if keep == nil || keep(r) {
 				ids = append(ids, describeCompletion(r.Run, r.Agent+", "+r.Status))
 			}
@@ -98,11 +98,11 @@ func (sh *shell) completeRuns(most int, keep func(app.RunInfo) bool) cobra.Compl
 // completePoints completes arguments with ids of runs, and after an @ with the
 // run's checkpoints.
 func (sh *shell) completePoints(most int) cobra.CompletionFunc {
-	runs := sh.completeRuns(most, nil)
+	complete := sh.completeRuns(most, nil)
 	return func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
 		run, _, ok := strings.Cut(word, "@")
 		if !ok || len(args) >= most {
-			return runs(cmd, args, word)
+			return complete(cmd, args, word)
 		}
 		points, err := sh.openWithFaults().Runs.ListCheckpoints(context.Background(), run)
 		if err != nil {
@@ -110,7 +110,7 @@ func (sh *shell) completePoints(most int) cobra.CompletionFunc {
 		}
 		var names []string
 		for _, c := range points {
-			if name := (app.RunPoint{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
+			if name := (runs.Point{Run: run, At: c.At}).String(); strings.HasPrefix(name, word) {
 				names = append(names, describeCompletion(name, pointText(&c)))
 			}
 		}
@@ -124,12 +124,12 @@ func (sh *shell) completeAnswers(_ *cobra.Command, args []string, _ string) ([]s
 	if len(args) == 0 {
 		return nil, directive
 	}
-	runs, err := sh.openWithFaults().Runs.ListRuns(context.Background(), args[0])
-	if err != nil || len(runs) != 1 {
+	list, err := sh.openWithFaults().Runs.ListRuns(context.Background(), args[0])
+	if err != nil || len(list) != 1 {
 		return nil, directive
 	}
 	var ids []string
-	for _, q := range runs[0].Questions {
+	for _, q := range list[0].Questions {
 		prompt, _, _ := strings.Cut(q.Prompt, "\n")
 		ids = append(ids, describeCompletion(q.ID+"=", wording.CutText(prompt, 60, "…")))
 	}

@@ -15,6 +15,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 	"raddle.dev/tool"
 )
 
@@ -36,7 +37,7 @@ type drive struct {
 
 	watch *runWatcher
 	stop  *stopper
-	calls app.Calls // calls of a run without an output
+	calls runs.Calls // calls of a run without an output
 
 	defaults sync.Map // questions that took their default, by ID, until their event arrives
 }

@@ -13,6 +13,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 )
 
@@ -120,7 +121,7 @@ func invalidAgent(err error) bool {
 
 // doneCode returns the exit code of a run that is done: that of its end node, or an error
 // if models were called and none gave a useful reply.
-func doneCode(o flow.Outcome, c app.Calls) int {
+func doneCode(o flow.Outcome, c runs.Calls) int {
 	if o.ExitCode == exitDone && c.Useless && strings.TrimSpace(o.Output) == "" {
 		return exitNoAnswer
 	}

@@ -77,11 +77,11 @@ func (sh *shell) printInfo(output string) error {
 	case sh.problem != nil:
 		r.Problems = append(r.Problems, sh.problem.Error())
 	}
-	runs, err := p.Runs.ListRuns(context.Background(), "")
+	list, err := p.Runs.ListRuns(context.Background(), "")
 	if err != nil {
 		r.Problems = append(r.Problems, err.Error())
 	}
-	r.Runs = len(runs)
+	r.Runs = len(list)
 	if output == formatJSON {
 		return sh.printJSON(r)
 	}

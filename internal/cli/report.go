@@ -10,6 +10,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 // refused is the status in a report about a run that has not started.
@@ -44,7 +45,7 @@ type usageReport struct {
 	Models   []string `json:"models"`         // models that gave the replies, in the order of their first one
 }
 
-func usageOf(p *app.Process, c app.Calls) usageReport {
+func usageOf(p *app.Process, c runs.Calls) usageReport {
 	n := c.Usage
 	u := usageReport{Calls: c.Count, Models: c.ModelNames(), Input: n.Input, Output: n.Output, Cached: n.Cached, Reasoning: n.Reasoning}
 	cost, priced, unknown := p.CostOf(c)
@@ -87,7 +88,7 @@ func (sh *shell) reportRun(run *app.Run, o driveOutcome, warnings []string) (*re
 }
 
 // fromJournal adds what a journal says: earlier drives count too.
-func (sh *shell) fromJournal(d *app.RunDetail, r *report) error {
+func (sh *shell) fromJournal(d *runs.Detail, r *report) error {
 	ctx := context.Background() // the run's own context may have ended
 	r.State = flow.StoredJSON(d.Snapshot.Values)
 	_, entries, err := sh.process.Runs.ReadHistory(ctx, d.Run)

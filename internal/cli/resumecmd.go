@@ -9,6 +9,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 	"raddle.dev/tool"
 )
 
@@ -30,7 +31,7 @@ The prompt, the model and the variables stay the same.`,
   raddle resume 06ab --accept-changes
   raddle resume 06ab --in-doubt skip`,
 		Args:              checkArgCount(1, 1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(1, func(r app.RunInfo) bool { return !r.Final && r.Status != app.Running }),
+		ValidArgsFunction: sh.completeRuns(1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return sh.reportRefusal(output, sh.resumeRun(args[0], c, answers, &drive{format: output, still: noStream, inDoubt: tool.Doubt(inDoubt)}))
 		},
@@ -64,7 +65,7 @@ func (sh *shell) resumeRun(id string, c app.ResumeOptions, answers []string, d *
 	c.UIHooks = sh.newUIHooks()
 	c.InDoubt = d.inDoubt
 	run, err := p.ResumeRun(context.Background(), id, c)
-	if over, ok := errors.AsType[*app.EndedError](err); ok { // the process that created the result may have died before it printed it
+	if over, ok := errors.AsType[*runs.EndedError](err); ok { // the process that created the result may have died before it printed it
 		err = errors.Join(err, sh.printOver(over, d.format))
 	}
 	if err != nil {
@@ -75,7 +76,7 @@ func (sh *shell) resumeRun(id string, c app.ResumeOptions, answers []string, d *
 }
 
 // printOver prints the result of a run that is over, as the run did.
-func (sh *shell) printOver(over *app.EndedError, format string) error {
+func (sh *shell) printOver(over *runs.EndedError, format string) error {
 	if format == formatText {
 		sh.out.printText(over.Output)
 		return nil

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 // callsText lists calls of tools with their outcomes, oldest first, under the agent or node that made them if there are several. It leaves out
 // calls that look into an empty inbox.
-func callsText(calls []app.ToolCall) string {
+func callsText(calls []runs.ToolCall) string {
 	calls = slices.DeleteFunc(slices.Clone(calls), isEmptyLook)
 	var b strings.Builder
 	if more := len(calls) - mostCalls; more > 0 {
@@ -26,7 +26,7 @@ func callsText(calls []app.ToolCall) string {
 		}
 	}
 	for _, maker := range makers {
-		margin, path := "", plainText(app.PlainPath(maker))
+		margin, path := "", plainText(runs.PlainPath(maker))
 		if len(makers) > 1 {
 			fmt.Fprintf(&b, "%s\n", orElse(strings.TrimSuffix(path, "/"), "the lead"))
 			margin, path = "  ", ""
@@ -41,7 +41,7 @@ func callsText(calls []app.ToolCall) string {
 }
 
 // callText returns a call and, on a line after margin, its outcome.
-func callText(c *app.ToolCall, margin string) string {
+func callText(c *runs.ToolCall, margin string) string {
 	outcome := c.Status
 	switch {
 	case c.Outcome != "":
@@ -53,7 +53,7 @@ func callText(c *app.ToolCall, margin string) string {
 }
 
 // isEmptyLook reports whether a call has looked for messages and found none.
-func isEmptyLook(c app.ToolCall) bool {
+func isEmptyLook(c runs.ToolCall) bool {
 	var box struct{ Messages *[]json.RawMessage }
 	return c.Tool == "agent__check_inbox" && json.Unmarshal([]byte(c.Outcome), &box) == nil && box.Messages != nil && len(*box.Messages) == 0
 }

@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 func TestCallsAreShownByAgent(t *testing.T) {
 	const one = "1.team.0#agent_reader_00000001/"
-	calls := []app.ToolCall{
+	calls := []runs.ToolCall{
 		{Tool: "agent__spawn", Args: json.RawMessage(`{"agent":"reader"}`), Status: "done", Outcome: "ok"},
 		{Path: one, Tool: "fs_read", Args: json.RawMessage(`{"path":"a"}`), Status: "begun"},
 		{Path: one, Tool: "agent__check_inbox", Args: json.RawMessage(`{}`), Status: "done", Outcome: `{"messages":[],"count":0}`},

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 func (sh *shell) runsBlameCommand() *cobra.Command {
@@ -50,7 +50,7 @@ func (sh *shell) printBlame(run, key, output string) error {
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CHECKPOINT\tTIME\tWRITTEN BY")
 	for _, a := range authors {
-		tableRow(w, a.RunPoint.String(), a.Time.Local().Format(time.DateTime), describeAuthor(&a))
+		tableRow(w, a.Point.String(), a.Time.Local().Format(time.DateTime), describeAuthor(&a))
 	}
 	_ = w.Flush() // it writes to memory
 	sh.out.printText(b.String())
@@ -58,7 +58,7 @@ func (sh *shell) printBlame(run, key, output string) error {
 }
 
 // describeAuthor says what wrote a key.
-func describeAuthor(a *app.Author) string {
+func describeAuthor(a *runs.Author) string {
 	switch {
 	case a.From != nil:
 		return "before the fork of " + a.From.String()

@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 func (sh *shell) runsCancelCommand() *cobra.Command {
@@ -18,7 +19,7 @@ func (sh *shell) runsCancelCommand() *cobra.Command {
 after that, but you can show, compare and fork it.`,
 		Example:           `  raddle runs cancel 06ab`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return !r.Final }),
+		ValidArgsFunction: sh.completeRuns(0, func(r runs.Info) bool { return !r.Final }),
 		RunE: func(_ *cobra.Command, args []string) error {
 			p, err := sh.openProcess()
 			if err != nil {
@@ -67,11 +68,11 @@ func (sh *shell) exportRun(id string) error {
 		return err
 	}
 	err = sh.printJSON(struct {
-		Format   string      `json:"format"`
-		Run      app.RunInfo `json:"run"`
-		Version  string      `json:"version"` // of raddle
-		Exported time.Time   `json:"exported"`
-	}{"raddle-journal-1", d.RunInfo, app.Version(), time.Now().UTC()})
+		Format   string    `json:"format"`
+		Run      runs.Info `json:"run"`
+		Version  string    `json:"version"` // of raddle
+		Exported time.Time `json:"exported"`
+	}{"raddle-journal-1", d.Info, app.Version(), time.Now().UTC()})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
 )
 
@@ -60,7 +60,7 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 			if tree {
 				return sh.listFamily(output, limit)
 			}
-			return sh.listRuns(output, limit, func(r app.RunInfo) bool {
+			return sh.listRuns(output, limit, func(r runs.Info) bool {
 				return (status == "" || r.Status == status) && (agent == "" || r.Agent == agent)
 			})
 		},
@@ -71,7 +71,7 @@ func (sh *shell) runsLsCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&tree, "tree", false, "list runs, forks below what they were forked from, with the agents and nodes that worked in each")
 	cmd.Flags().IntVarP(&limit, "limit", "n", 0, "at most `N` runs; 0: all (default 100 as text, all as json)")
 	completeWords(cmd, "output", formatText, formatJSON)
-	completeWords(cmd, "status", append(statusNames(), app.Running)...)
+	completeWords(cmd, "status", append(statusNames(), runs.Running)...)
 	return cmd
 }
 
@@ -84,7 +84,7 @@ func statusNames() []string {
 	return names
 }
 
-func (sh *shell) listRuns(output string, limit int, keep func(app.RunInfo) bool) error {
+func (sh *shell) listRuns(output string, limit int, keep func(runs.Info) bool) error {
 	p, err := sh.openProcess()
 	if err != nil {
 		return err
@@ -93,17 +93,17 @@ func (sh *shell) listRuns(output string, limit int, keep func(app.RunInfo) bool)
 	if err != nil {
 		return err
 	}
-	runs, more := []app.RunInfo{}, 0
+	list, more := []runs.Info{}, 0
 	for _, r := range all {
 		switch {
 		case !keep(r):
-		case limit > 0 && len(runs) == limit:
+		case limit > 0 && len(list) == limit:
 			more++
 		default:
-			runs = append(runs, r)
+			list = append(list, r)
 		}
 	}
-	if err := sh.showRuns(output, runs); err != nil {
+	if err := sh.showRuns(output, list); err != nil {
 		return err
 	}
 	sh.sayMore(more)
@@ -126,19 +126,19 @@ func (sh *shell) listFamily(output string, limit int) error {
 	if err != nil {
 		return err
 	}
-	runs, depths, err := p.Runs.ListRunTree(context.Background())
+	list, depths, err := p.Runs.ListRunTree(context.Background())
 	if err != nil {
 		return err
 	}
 	more := 0
-	if limit > 0 && len(runs) > limit {
+	if limit > 0 && len(list) > limit {
 		cut := limit // after a run with all its forks
-		for cut < len(runs) && depths[cut] > 0 {
+		for cut < len(list) && depths[cut] > 0 {
 			cut++
 		}
-		runs, more = runs[:cut], len(runs)-cut
+		list, more = list[:cut], len(list)-cut
 	}
-	listed, err := sh.readTrees(p, runs)
+	listed, err := sh.readTrees(p, list)
 	if err != nil {
 		return err
 	}
@@ -146,27 +146,27 @@ func (sh *shell) listFamily(output string, limit int) error {
 	if output == formatJSON {
 		return sh.printJSON(listed)
 	}
-	return sh.printTable(runs, func(w io.Writer, i int) {
-		id := strings.Repeat("  ", depths[i]) + runs[i].Run
-		if from := runs[i].From; depths[i] > 0 && from != nil {
+	return sh.printTable(list, func(w io.Writer, i int) {
+		id := strings.Repeat("  ", depths[i]) + list[i].Run
+		if from := list[i].From; depths[i] > 0 && from != nil {
 			id += fmt.Sprintf(" (from @%d)", from.At)
 		}
-		tabRow(w, id, &runs[i])
+		tabRow(w, id, &list[i])
 		writeBranches(w, &listed[i].Tree, depths[i])
 	})
 }
 
 // showRuns writes a list of runs.
-func (sh *shell) showRuns(output string, runs []app.RunInfo) error {
+func (sh *shell) showRuns(output string, list []runs.Info) error {
 	if output == formatJSON {
-		return sh.printJSON(runs)
+		return sh.printJSON(list)
 	}
-	return sh.printTable(runs, func(w io.Writer, i int) { tabRow(w, runs[i].Run, &runs[i]) })
+	return sh.printTable(list, func(w io.Writer, i int) { tabRow(w, list[i].Run, &list[i]) })
 }
 
 // printTable writes a table with the lines that row makes of each run.
-func (sh *shell) printTable(runs []app.RunInfo, row func(w io.Writer, i int)) error {
-	if len(runs) == 0 {
+func (sh *shell) printTable(list []runs.Info, row func(w io.Writer, i int)) error {
+	if len(list) == 0 {
 		if !sh.quiet {
 			sh.err.printLine("no runs")
 		}
@@ -175,7 +175,7 @@ func (sh *shell) printTable(runs []app.RunInfo, row func(w io.Writer, i int)) er
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "RUN\tAGENT\tSTATUS\tSTARTED\tWAITS FOR")
-	for i := range runs {
+	for i := range list {
 		row(w, i)
 	}
 	_ = w.Flush() // it writes to memory
@@ -186,7 +186,7 @@ func (sh *shell) printTable(runs []app.RunInfo, row func(w io.Writer, i int)) er
 }
 
 // tabRow returns the line of a run.
-func tabRow(w io.Writer, id string, r *app.RunInfo) {
+func tabRow(w io.Writer, id string, r *runs.Info) {
 	agent := r.Agent
 	if r.Session != "" {
 		agent += " -s " + r.Session
@@ -195,11 +195,11 @@ func tabRow(w io.Writer, id string, r *app.RunInfo) {
 }
 
 // waitsFor returns the last column of the list: what a run waits for, or why it failed.
-func waitsFor(r app.RunInfo) string {
+func waitsFor(r runs.Info) string {
 	switch {
-	case r.Status == app.Running && r.Host != "":
+	case r.Status == runs.Running && r.Host != "":
 		return fmt.Sprintf("(process %d on %s)", r.PID, plainText(r.Host))
-	case r.Status == app.Running && r.PID != 0:
+	case r.Status == runs.Running && r.PID != 0:
 		return fmt.Sprintf("(process %d)", r.PID)
 	case len(r.Questions) > 0 && !r.Final:
 		first, _, _ := strings.Cut(r.Questions[0].Prompt, "\n")
@@ -208,7 +208,7 @@ func waitsFor(r app.RunInfo) string {
 			text += fmt.Sprintf(" (and %d more)", more)
 		}
 		return text
-	case r.Reason != "" && (r.Status == graph.Failed.String() || r.Status == app.Damaged):
+	case r.Reason != "" && (r.Status == graph.Failed.String() || r.Status == runs.Damaged):
 		first, _, _ := strings.Cut(r.Reason, "\n")
 		return "(" + wording.CutText(first, 70, "…") + ")"
 	}
@@ -247,7 +247,7 @@ func (sh *shell) runsRmCommand() *cobra.Command {
 is a conversation, and is removed only if you name it or add --sessions.`,
 		Example: `  raddle runs rm 06ab 06ac
   raddle runs rm --all-finished`,
-		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return r.Status != app.Running }),
+		ValidArgsFunction: sh.completeRuns(0, func(r runs.Info) bool { return r.Status != runs.Running }),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case finished && len(args) > 0:
@@ -274,12 +274,12 @@ func (sh *shell) removeFinished(sessions bool) error {
 	if err != nil {
 		return err
 	}
-	runs, err := p.Runs.ListRuns(context.Background(), "")
+	list, err := p.Runs.ListRuns(context.Background(), "")
 	if err != nil {
 		return err
 	}
 	var ids, conversations []string
-	for _, r := range runs {
+	for _, r := range list {
 		switch {
 		case !r.Final:
 		case r.Session == "":

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 func (sh *shell) runsDiffCommand() *cobra.Command {
@@ -49,9 +50,9 @@ func (sh *shell) printDiff(args []string, output string) error {
 	}
 	if output == formatJSON {
 		return sh.printJSON(struct {
-			From    app.RunPoint `json:"from"`
-			To      app.RunPoint `json:"to"`
-			Changes []app.Change `json:"changes"`
+			From    runs.Point    `json:"from"`
+			To      runs.Point    `json:"to"`
+			Changes []runs.Change `json:"changes"`
 		}{was, is, changes})
 	}
 	if !sh.quiet {
@@ -79,7 +80,7 @@ func diffPoints(p *app.Process, args []string) (from, to string, err error) {
 		}
 		return args[0], args[1], nil
 	}
-	run, at, err := app.SplitPoint(args[0])
+	run, at, err := runs.SplitPoint(args[0])
 	if err != nil || at > 0 {
 		return args[0], run, err
 	}
@@ -87,12 +88,12 @@ func diffPoints(p *app.Process, args []string) (from, to string, err error) {
 	if err != nil || len(list) == 0 {
 		return run, run, err
 	}
-	return app.RunPoint{Run: run, At: list[len(list)-1].At}.String(), run, nil
+	return runs.Point{Run: run, At: list[len(list)-1].At}.String(), run, nil
 }
 
 // changeText returns a change for people: the sign of what happened, the key, and the old
 // and the new value, below the key if they are long.
-func changeText(c *app.Change, colors bool) string {
+func changeText(c *runs.Change, colors bool) string {
 	sign, color := "~", yellow
 	switch {
 	case c.Was == nil:

@@ -10,6 +10,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
 )
 
@@ -50,8 +51,8 @@ func (sh *shell) forkRun(from, output string) error {
 	}
 	if output == formatJSON {
 		return sh.printJSON(struct {
-			Run  string       `json:"run"`
-			From app.RunPoint `json:"from"`
+			Run  string     `json:"run"`
+			From runs.Point `json:"from"`
 		}{id, origin})
 	}
 	sh.out.printText(id)
@@ -69,7 +70,7 @@ questions; to edit an older checkpoint, fork it and edit the copy.`,
 		Example: `  raddle runs edit 06ab severity=high
   raddle runs edit 06ab 'owners=[ann, bob]' approved=true`,
 		Args:              checkArgCount(2, -1, "the id of a run, or KEY=VALUE,"),
-		ValidArgsFunction: sh.completeRuns(1, func(r app.RunInfo) bool { return !r.Final && r.Status != app.Running }),
+		ValidArgsFunction: sh.completeRuns(1, func(r runs.Info) bool { return !r.Final && r.Status != runs.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
@@ -114,7 +115,7 @@ func (sh *shell) editRun(id string, words []string, output string) error {
 	}
 	if output == formatJSON {
 		return sh.printJSON(struct {
-			app.RunPoint
+			runs.Point
 			Keys []string `json:"keys"`
 		}{at, keys})
 	}

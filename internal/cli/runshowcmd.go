@@ -14,6 +14,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 func (sh *shell) runsShowCommand() *cobra.Command {
@@ -39,23 +40,23 @@ func (sh *shell) runsShowCommand() *cobra.Command {
 
 // runView is a run as "runs show --output json" writes it.
 type runView struct {
-	app.RunInfo
-	At        int64            `json:"at,omitempty"` // the checkpoint that is shown; absent: the current state
-	Questions []graph.Question `json:"questions"`
-	Output    *string          `json:"output"`
-	ExitCode  *int             `json:"exit_code"`
-	State     json.RawMessage  `json:"state"`
-	Path      []any            `json:"path"`
-	Next      []string         `json:"next"`
-	Usage     usageReport      `json:"usage"`
-	Warnings  []string         `json:"warnings"` // replies of models that are not full answers, and an agent's open items
-	Calls     []app.ToolCall   `json:"tool_calls"`
-	Searches  []flow.Search    `json:"searches"` // in knowledge bases, with their results
-	Seconds   float64          `json:"active_seconds"`
-	Start     *app.Record      `json:"start"`       // null: the command line did not start it
-	Points    []app.Checkpoint `json:"checkpoints"` // newest first
-	Forks     []app.RunPoint   `json:"forks"`       // runs that were forked from it, and where
-	Tree      treeNode         `json:"tree"`        // the parts that worked, and their cost
+	runs.Info
+	At        int64             `json:"at,omitempty"` // the checkpoint that is shown; absent: the current state
+	Questions []graph.Question  `json:"questions"`
+	Output    *string           `json:"output"`
+	ExitCode  *int              `json:"exit_code"`
+	State     json.RawMessage   `json:"state"`
+	Path      []any             `json:"path"`
+	Next      []string          `json:"next"`
+	Usage     usageReport       `json:"usage"`
+	Warnings  []string          `json:"warnings"` // replies of models that are not full answers, and an agent's open items
+	Calls     []runs.ToolCall   `json:"tool_calls"`
+	Searches  []flow.Search     `json:"searches"` // in knowledge bases, with their results
+	Seconds   float64           `json:"active_seconds"`
+	Start     *runs.Record      `json:"start"`       // null: the command line did not start it
+	Points    []runs.Checkpoint `json:"checkpoints"` // newest first
+	Forks     []runs.Point      `json:"forks"`       // runs that were forked from it, and where
+	Tree      treeNode          `json:"tree"`        // the parts that worked, and their cost
 }
 
 func (sh *shell) showRun(point, output string) error {
@@ -79,14 +80,14 @@ func (sh *shell) showRun(point, output string) error {
 }
 
 // describeRun gathers what to show of a run.
-func (sh *shell) describeRun(p *app.Process, d *app.RunDetail) (*runView, error) {
+func (sh *shell) describeRun(p *app.Process, d *runs.Detail) (*runView, error) {
 	ctx := context.Background()
 	r := emptyReport(0, nil)
 	if err := sh.fromJournal(d, r); err != nil {
 		return nil, err
 	}
-	s := &runView{RunInfo: d.RunInfo, At: d.At, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
-		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []app.RunPoint{}}
+	s := &runView{Info: d.Info, At: d.At, Questions: append(r.Questions, d.Snapshot.Questions...), State: r.State, Path: r.Path, Usage: r.Usage,
+		Next: append([]string{}, d.Snapshot.Next...), Seconds: d.Snapshot.Active.Seconds(), Start: d.Record, Forks: []runs.Point{}}
 	models, err := p.Runs.ReadModelCalls(ctx, d.Run)
 	if err != nil {
 		return nil, err
@@ -106,7 +107,7 @@ func (sh *shell) describeRun(p *app.Process, d *app.RunDetail) (*runView, error)
 	if err != nil {
 		return nil, err
 	}
-	s.Calls = append([]app.ToolCall{}, calls...)
+	s.Calls = append([]runs.ToolCall{}, calls...)
 	if s.Searches, err = p.Runs.ListSearches(ctx, d); err != nil {
 		return nil, err
 	}
@@ -122,7 +123,7 @@ func (sh *shell) describeRun(p *app.Process, d *app.RunDetail) (*runView, error)
 	all, err := p.Runs.ListRuns(ctx, "")
 	for _, other := range all {
 		if other.From != nil && other.From.Run == d.Run {
-			s.Forks = append(s.Forks, app.RunPoint{Run: other.Run, At: other.From.At})
+			s.Forks = append(s.Forks, runs.Point{Run: other.Run, At: other.From.At})
 		}
 	}
 	return s, err
@@ -161,7 +162,7 @@ func shownText(s *runView) string {
 			fmt.Fprintf(&b, "%-10s %s\n", name, strings.ReplaceAll(strings.TrimRight(value, "\n"), "\n", "\n           "))
 		}
 	}
-	row("run", app.RunPoint{Run: s.Run, At: s.At}.String())
+	row("run", runs.Point{Run: s.Run, At: s.At}.String())
 	row("status", s.Status)
 	row("reason", s.Reason)
 	row("agent", s.Agent)
@@ -202,10 +203,10 @@ func shownText(s *runView) string {
 	}
 	switch {
 	case s.At > 0:
-		row("go back", "raddle runs fork "+app.RunPoint{Run: s.Run, At: s.At}.String())
+		row("go back", "raddle runs fork "+runs.Point{Run: s.Run, At: s.At}.String())
 	case s.Output != nil:
 		row("output", *s.Output)
-	case s.Status != app.Running && !s.Final:
+	case s.Status != runs.Running && !s.Final:
 		row("continue", resumeLine("raddle resume "+s.Run, graph.Result{Status: statusOf(s), Questions: s.Questions}))
 	}
 	return b.String()
@@ -242,7 +243,7 @@ func shortenLine(s string) string {
 const mostPoints = 15
 
 // pointsText lists checkpoints, newest first.
-func pointsText(points []app.Checkpoint) string {
+func pointsText(points []runs.Checkpoint) string {
 	var b strings.Builder
 	for i, c := range points {
 		if i == mostPoints {
@@ -255,13 +256,13 @@ func pointsText(points []app.Checkpoint) string {
 }
 
 // pointText describes a checkpoint.
-func pointText(c *app.Checkpoint) string {
+func pointText(c *runs.Checkpoint) string {
 	what := c.Kind
 	if c.What != "" {
 		what += " of " + c.What
 	}
 	if c.Path != "" {
-		what += " in " + orElse(strings.TrimSuffix(app.PlainPath(c.Path), "/"), "the lead")
+		what += " in " + orElse(strings.TrimSuffix(runs.PlainPath(c.Path), "/"), "the lead")
 	}
 	if len(c.Next) > 0 {
 		what += ", then " + joinWords(c.Next)

@@ -11,6 +11,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 func (sh *shell) runsPruneCommand() *cobra.Command {
@@ -25,7 +26,7 @@ journal can be cut only at a snapshot, so more may stay.`,
 		Example: `  raddle runs prune 06ab
   raddle runs prune --keep-steps 10 06ab 06ac`,
 		Args:              checkArgCount(1, -1, "the id of a run"),
-		ValidArgsFunction: sh.completeRuns(0, func(r app.RunInfo) bool { return r.Status != app.Running }),
+		ValidArgsFunction: sh.completeRuns(0, func(r runs.Info) bool { return r.Status != runs.Running }),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if err := checkFormat(output, formatText, formatJSON); err != nil {
 				return err
@@ -57,7 +58,7 @@ func (sh *shell) pruneRuns(ids []string, keep graph.Keep, output string) error {
 	if err != nil {
 		return err
 	}
-	left := []app.PruneResult{}
+	left := []runs.PruneResult{}
 	for _, id := range ids {
 		one, err := p.Runs.PruneRun(context.Background(), id, keep)
 		if err != nil {

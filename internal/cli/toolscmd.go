@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 )
 
 func (sh *shell) toolsCommand() *cobra.Command {
@@ -169,7 +170,7 @@ func (sh *shell) callTool(args, answers, settings []string) error {
 	if err != nil {
 		return err
 	}
-	call := app.ToolCall{Args: json.RawMessage("{}")}
+	call := runs.ToolCall{Args: json.RawMessage("{}")}
 	if last := strings.TrimSpace(args[len(args)-1]); len(args) > 1 && (len(args) == 3 || last == "-" || strings.HasPrefix(last, "{")) {
 		if args = args[:len(args)-1]; last == "-" {
 			text, err := readAll(sh.in)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/runs"
 	"raddle.dev/internal/wording"
 	"raddle.dev/team"
 )
@@ -30,7 +31,7 @@ type treeNode struct {
 }
 
 // treeOf gathers what to show of a branch and everything below it.
-func treeOf(p *app.Process, b *app.Branch) treeNode {
+func treeOf(p *app.Process, b *runs.Branch) treeNode {
 	n := treeNode{Path: b.Path, Agent: b.Agent, Status: b.Status, Error: b.Error, Usage: usageOf(p, b.Calls), Tools: b.Tools, Purpose: b.Purpose, Task: b.Task,
 		Questions: append([]string{}, b.Questions...), Children: []treeNode{}}
 	if !b.Started.IsZero() {
@@ -169,14 +170,14 @@ func treeText(top *treeNode) string {
 
 // listedRun is a run as "runs ls --tree --output json" writes it.
 type listedRun struct {
-	app.RunInfo
+	runs.Info
 	Tree treeNode `json:"tree"`
 }
 
 // readTrees reads the parts that worked in each of some runs.
-func (sh *shell) readTrees(p *app.Process, runs []app.RunInfo) ([]listedRun, error) {
+func (sh *shell) readTrees(p *app.Process, list []runs.Info) ([]listedRun, error) {
 	listed := []listedRun{}
-	for _, r := range runs {
+	for _, r := range list {
 		d, err := p.Runs.ReadRunDetail(context.Background(), r.Run)
 		if err != nil {
 			return nil, err

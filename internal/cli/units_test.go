@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"raddle.dev/graph"
-	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/runs"
 	"raddle.dev/llm"
 )
 
@@ -341,7 +341,7 @@ func TestSchemasAgree(t *testing.T) {
 func TestPlainPath(t *testing.T) {
 	for journal, want := range map[string]string{"": "", "1.each.0/": "each/", "2.each.3/": "each[3]/", "1.team.0#lead/": "", "1.team.0#agent_a_00000001/": "team/agent_a_00000001/",
 		"3.ask.0/1.team.0#lead/": "ask/", "1.team.0#agent_a_00000001/2.my.node.1/": "team/agent_a_00000001/my.node[1]/"} {
-		if got := app.PlainPath(journal); got != want {
+		if got := runs.PlainPath(journal); got != want {
 			t.Errorf("%q: %q, want %q", journal, got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"context"
@@ -33,7 +33,7 @@ type Branch struct {
 
 // ReadTree reads the parts of a run that worked from its journal, up to a record (0: all). It
 // includes agents that were collected, which are no longer in the run's state.
-func (a *Archive) ReadTree(ctx context.Context, d *RunDetail) (*Branch, error) {
+func (a *Archive) ReadTree(ctx context.Context, d *Detail) (*Branch, error) {
 	st, found, err := a.locateRun(ctx, d.Run)
 	if err != nil {
 		return nil, err
@@ -44,7 +44,7 @@ func (a *Archive) ReadTree(ctx context.Context, d *RunDetail) (*Branch, error) {
 	return st.buildTree(ctx, found, d)
 }
 
-func (s *Store) buildTree(ctx context.Context, at runRef, d *RunDetail) (*Branch, error) {
+func (s *Store) buildTree(ctx context.Context, at runRef, d *Detail) (*Branch, error) {
 	var entries []graph.Entry
 	for e, err := range graph.History(ctx, s, at.thread) {
 		if err != nil {
@@ -97,7 +97,7 @@ type teamLog struct {
 	torn bool // its beginning is no longer in the journal
 }
 
-func newTreeBuilder(d *RunDetail) *treeBuilder {
+func newTreeBuilder(d *Detail) *treeBuilder {
 	root := &Branch{Agent: d.Agent, Started: d.Started, Updated: d.Updated}
 	return &treeBuilder{root: root, paths: map[string]*Branch{"": root}, in: map[*Branch]string{}, steps: map[string]time.Time{}, by: map[string]string{}}
 }

@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"context"
@@ -131,7 +131,7 @@ func (a *Archive) LockDir() string {
 
 // LockRun takes the lock of a run that is to be driven. The error is a [*BusyError] if
 // another process holds it.
-func (s *Store) LockRun(thread string) (*runLock, error) {
+func (s *Store) LockRun(thread string) (*Lock, error) {
 	return lockRun(s.Location.LockDir(), thread)
 }
 

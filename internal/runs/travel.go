@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"bytes"
@@ -15,14 +15,14 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// RunPoint is a place in a history, as JSON.
-type RunPoint struct {
+// Point is a place in a history, as JSON.
+type Point struct {
 	Run string `json:"run"`
 	At  int64  `json:"at"` // number of the record
 }
 
 // String returns the place in the form that commands take.
-func (a RunPoint) String() string {
+func (a Point) String() string {
 	if a.At == 0 {
 		return a.Run
 	}
@@ -39,7 +39,7 @@ type Change struct {
 
 // DiffPoints returns the differences between the states of two points, RUN or RUN@AT, of one
 // run or of two.
-func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is RunPoint, changes []Change, err error) {
+func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is Point, changes []Change, err error) {
 	st, first, err := a.resolvePoint(ctx, from)
 	if err != nil {
 		return was, is, nil, err
@@ -66,12 +66,12 @@ func (a *Archive) DiffPoints(ctx context.Context, from, to string) (was, is RunP
 			changes = append(changes, change)
 		}
 	}
-	return RunPoint{first.Thread, first.Seq}, RunPoint{second.Thread, second.Seq}, changes, nil
+	return Point{first.Thread, first.Seq}, Point{second.Thread, second.Seq}, changes, nil
 }
 
 // ForkRun starts a new run as a copy of another at RUN@AT and returns its id, and
 // what was copied. A run that has ended can be copied from an earlier point.
-func (a *Archive) ForkRun(ctx context.Context, from string) (id string, origin RunPoint, err error) {
+func (a *Archive) ForkRun(ctx context.Context, from string) (id string, origin Point, err error) {
 	st, at, err := a.resolvePoint(ctx, from)
 	if err != nil {
 		return "", origin, err
@@ -81,23 +81,23 @@ func (a *Archive) ForkRun(ctx context.Context, from string) (id string, origin R
 		return "", origin, st.pointError(ctx, at, err)
 	}
 	if snap.Status.Final() {
-		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.describeCheckpoints(ctx, at.Thread), "run %s is over (%s), so a copy would have nothing to do", at.Thread, snap.Status)
+		return "", origin, failure.NewStale("fork it at an earlier checkpoint: "+st.DescribeCheckpoints(ctx, at.Thread), "run %s is over (%s), so a copy would have nothing to do", at.Thread, snap.Status)
 	}
 	id = graph.NewID(time.Now())
 	if err := graph.Fork(ctx, st, at.Thread, snap.Head, id); err != nil {
 		return "", origin, err
 	}
-	return id, RunPoint{at.Thread, snap.Head}, nil
+	return id, Point{at.Thread, snap.Head}, nil
 }
 
 // Author is a record that wrote a key.
 type Author struct {
-	RunPoint
+	Point
 	Time  time.Time `json:"time"`
 	Kind  string    `json:"kind"`
 	Path  string    `json:"path,omitempty"`  // of the child graph; "": the run's own graph
 	Nodes []string  `json:"nodes,omitempty"` // for a step: the nodes that wrote
-	From  *RunPoint `json:"from,omitempty"`  // for a fork: what was copied
+	From  *Point    `json:"from,omitempty"`  // for a fork: what was copied
 }
 
 // BlameKey returns the records that wrote a key of a run, newest first. It continues in the
@@ -135,7 +135,7 @@ func (a *Archive) BlameKey(ctx context.Context, id, key string) ([]Author, error
 }
 
 func newAuthor(run string, w *graph.BlameEntry) Author {
-	a := Author{RunPoint: RunPoint{run, w.Seq}, Time: w.Time, Kind: w.Kind.String(), Path: w.Path}
+	a := Author{Point: Point{run, w.Seq}, Time: w.Time, Kind: w.Kind.String(), Path: w.Path}
 	for _, t := range w.Tasks {
 		name := t.Node
 		if t.Index > 0 {
@@ -144,7 +144,7 @@ func newAuthor(run string, w *graph.BlameEntry) Author {
 		a.Nodes = append(a.Nodes, name)
 	}
 	if w.From.Thread != "" {
-		a.From = &RunPoint{w.From.Thread, w.From.Seq}
+		a.From = &Point{w.From.Thread, w.From.Seq}
 	}
 	return a
 }

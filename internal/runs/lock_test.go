@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func TestLock(t *testing.T) {
 	if pid, yes := findDriver(dir, "r1"); !yes || pid != os.Getpid() {
 		t.Errorf("driven: %d %v", pid, yes)
 	}
-	var e *RunBusyError
+	var e *BusyError
 	if _, err := lockRun(dir, "r1"); !errors.As(err, &e) || e.PID != os.Getpid() || e.Run != "r1" {
 		t.Errorf("a second lock: %v", err)
 	}
@@ -27,9 +27,9 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Errorf("another run: %v", err)
 	}
-	other.release()
-	lock.release()
-	lock.release() // releasing again does no harm
+	other.Release()
+	lock.Release()
+	lock.Release() // releasing again does no harm
 	if _, yes := findDriver(dir, "r1"); yes {
 		t.Error("a run whose lock was released is said to be driven")
 	}
@@ -46,7 +46,7 @@ func TestLock(t *testing.T) {
 	if lock, err := lockRun(dir, "r3"); err != nil {
 		t.Errorf("a file that nobody holds: %v", err)
 	} else {
-		lock.release()
+		lock.Release()
 	}
 }
 
@@ -65,7 +65,7 @@ func TestLockWithoutAName(t *testing.T) {
 	if pid := readLockHolder(path); pid != 0 {
 		t.Errorf("holder %d", pid)
 	}
-	lock.release()
+	lock.Release()
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the lock's file is still there")
 	}

@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"context"
@@ -42,7 +42,7 @@ type callLog struct {
 
 // ToolCalls returns the calls of tools that a run's models have requested, up to a
 // record (0: all), in the order of the requests.
-func (a *Archive) ToolCalls(ctx context.Context, d *RunDetail) ([]ToolCall, error) {
+func (a *Archive) ToolCalls(ctx context.Context, d *Detail) ([]ToolCall, error) {
 	st, found, err := a.locateRun(ctx, d.Run)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"errors"
@@ -13,14 +13,14 @@ import (
 	"raddle.dev/graph"
 )
 
-// RunBusyError reports that another process works on a run.
-type RunBusyError struct {
+// BusyError reports that another process works on a run.
+type BusyError struct {
 	Run   string      // its thread
 	PID   int         // 0 if unknown
 	Lease graph.Lease // set if no lock of this machine says so: another machine or a program other than raddle drives the run
 }
 
-func (e *RunBusyError) Error() string {
+func (e *BusyError) Error() string {
 	what := "run " + e.Run
 	if agent, name, ok := SessionOf(e.Run); ok {
 		what = fmt.Sprintf("session '%s' of agent '%s'", name, agent)
@@ -44,20 +44,20 @@ const (
 	lockPause = 10 * time.Millisecond
 )
 
-// A runLock is held while a run is driven. The system releases it when the process
+// A Lock is held while a run is driven. The system releases it when the process
 // ends, whatever the reason.
 //
 // The lease that a drive holds in the store has the same purpose for other machines and
 // programs that use package graph. The lock covers more: the time in which a run is
 // prepared, in which a person thinks about a question, and in which it is edited or
 // removed. It does not depend on a clock.
-type runLock struct{ file *os.File }
+type Lock struct{ file *os.File }
 
 // lockRun takes the lock of a run, in a directory that it creates if necessary.
 // If dir is empty, there are no locks.
-func lockRun(dir, run string) (*runLock, error) {
+func lockRun(dir, run string) (*Lock, error) {
 	if dir == "" {
-		return &runLock{}, nil
+		return &Lock{}, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("the lock of run %s: %w", run, err)
@@ -72,7 +72,7 @@ func lockRun(dir, run string) (*runLock, error) {
 			return nil, fmt.Errorf("the lock of run %s: %w", run, err)
 		}
 		if try == lockTries {
-			return nil, &RunBusyError{Run: run, PID: readLockHolder(path)}
+			return nil, &BusyError{Run: run, PID: readLockHolder(path)}
 		}
 		time.Sleep(lockPause)
 	}
@@ -83,11 +83,11 @@ func lockPath(dir, thread string) string { return filepath.Join(dir, url.PathEsc
 
 // recordLockHolder records the owner in the lock file. If the disk is full it records nothing:
 // it must still be possible to remove runs.
-func recordLockHolder(f *os.File) *runLock {
+func recordLockHolder(f *os.File) *Lock {
 	if err := f.Truncate(0); err == nil {
 		_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
 	}
-	return &runLock{file: f}
+	return &Lock{file: f}
 }
 
 // readLockHolder reads the process id of the owner, or 0 if the file does not hold it.
@@ -100,9 +100,9 @@ func readLockHolder(path string) int {
 	return pid
 }
 
-// release releases the lock. It removes the file first: once the file is unlocked,
+// Release releases the lock. It removes the file first: once the file is unlocked,
 // another process may be about to use it.
-func (l *runLock) release() {
+func (l *Lock) Release() {
 	if l.file == nil {
 		return
 	}

@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 )
 
 // lockIdleRun takes the lock of a run that is to be changed, not driven.
-func (s *Store) lockIdleRun(run string) (*runLock, error) {
+func (s *Store) lockIdleRun(run string) (*Lock, error) {
 	lock, err := lockRun(s.Location.LockDir(), run)
 	if err == nil {
-		if err = s.checkNoLease(run); err != nil {
-			lock.release()
+		if err = s.CheckNoLease(run); err != nil {
+			lock.Release()
 		}
 	}
-	if driven, ok := errors.AsType[*RunBusyError](err); ok {
+	if driven, ok := errors.AsType[*BusyError](err); ok {
 		return nil, &failure.Error{Kind: failure.Stale, Err: driven, Next: "stop it first"}
 	}
 	return lock, err
 }
 
-// checkNoLease returns a *RunBusyError if a drive holds the lease of a run.
-func (s *Store) checkNoLease(run string) error {
+// CheckNoLease returns a [*BusyError] if a drive holds the lease of a run.
+func (s *Store) CheckNoLease(run string) error {
 	st, ok := s.Store.(graph.Leaser)
 	if !ok {
 		return nil
@@ -39,7 +39,7 @@ func (s *Store) checkNoLease(run string) error {
 		return err
 	}
 	if l.IsLive() {
-		return &RunBusyError{Run: run, Lease: l}
+		return &BusyError{Run: run, Lease: l}
 	}
 	return nil
 }
@@ -48,11 +48,11 @@ func (s *Store) checkNoLease(run string) error {
 const stopWait = 15 * time.Second
 
 // stopDriver asks the process that drives a run to stop, and waits for the lock.
-func (s *Store) stopDriver(run string) (*runLock, error) {
+func (s *Store) stopDriver(run string) (*Lock, error) {
 	lock, err := lockRun(s.Location.LockDir(), run)
-	var busy *RunBusyError
+	var busy *BusyError
 	if err == nil {
-		lock.release()
+		lock.Release()
 		return s.lockIdleRun(run)
 	}
 	if !errors.As(err, &busy) {
@@ -85,7 +85,7 @@ func (e *EndedError) Error() string { return fmt.Sprintf("run %s is over (%s)", 
 // killed process left behind, and the run cannot be resumed any more. Its journal
 // stays. A run that has ended is an [*EndedError].
 func (a *Archive) CancelRun(ctx context.Context, id string) (string, error) {
-	st, id, err := a.lookUp(ctx, id)
+	st, id, err := a.FindThread(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -93,7 +93,7 @@ func (a *Archive) CancelRun(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return id, err
 	}
-	defer lock.release()
+	defer lock.Release()
 	snap, err := graph.Inspect(ctx, st.Store, id, 0)
 	if err != nil {
 		return id, err
@@ -109,7 +109,7 @@ func (a *Archive) CancelRun(ctx context.Context, id string) (string, error) {
 
 // ExportRecords passes the records of a run to a function, oldest first, with what each one records.
 func (a *Archive) ExportRecords(ctx context.Context, id string, use func(graph.Entry, graph.Record) error) error {
-	st, id, err := a.lookUp(ctx, id)
+	st, id, err := a.FindThread(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ type PruneResult struct {
 // PruneRun removes records from the beginning of the journal of a run that no process drives.
 // The run's status, its result and what a resume needs stay.
 func (a *Archive) PruneRun(ctx context.Context, id string, keep graph.Keep) (PruneResult, error) {
-	st, id, err := a.lookUp(ctx, id)
+	st, id, err := a.FindThread(ctx, id)
 	if err != nil {
 		return PruneResult{}, err
 	}
@@ -151,7 +151,7 @@ func (a *Archive) PruneRun(ctx context.Context, id string, keep graph.Keep) (Pru
 	if err != nil {
 		return PruneResult{}, err
 	}
-	defer lock.release()
+	defer lock.Release()
 	var was int64
 	for t, err := range st.Threads(ctx, id) {
 		if err != nil {
@@ -207,7 +207,7 @@ func (s *Store) removeAll(ctx context.Context, ids []string, remove func(context
 		if err != nil {
 			return err
 		}
-		defer lock.release()
+		defer lock.Release()
 	}
 	return remove(ctx, ids...)
 }

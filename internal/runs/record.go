@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"encoding/json"
@@ -40,7 +40,7 @@ type Record struct {
 
 var errForeign = errors.New("it was not started by raddle's command line")
 
-func decodeRecord(meta []byte) (*Record, error) {
+func DecodeRecord(meta []byte) (*Record, error) {
 	var r Record
 	if len(meta) == 0 {
 		return nil, errForeign

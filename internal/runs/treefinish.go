@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 )
 
 // finishTree moves each branch to its place in the tree, and sets its status.
-func (g *treeBuilder) finishTree(d *RunDetail) *Branch {
+func (g *treeBuilder) finishTree(d *Detail) *Branch {
 	g.root.Status, g.root.Error, g.root.Updated = d.Status, d.Reason, d.Updated
 	if d.At > 0 {
 		g.root.Status, g.root.Updated = d.Snapshot.Status.String(), d.Snapshot.Updated
@@ -125,7 +125,7 @@ func (g *treeBuilder) parentBranch(b *Branch) *Branch {
 }
 
 // assignQuestions assigns each open question to the innermost branch that it comes from.
-func (g *treeBuilder) assignQuestions(d *RunDetail) {
+func (g *treeBuilder) assignQuestions(d *Detail) {
 	if d.Snapshot.Status.Final() {
 		return
 	}

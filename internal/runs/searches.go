@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 // ListSearches returns the searches in knowledge bases that a run has made up to a
 // record (0: all), with their results, in order.
-func (a *Archive) ListSearches(ctx context.Context, d *RunDetail) ([]flow.Search, error) {
+func (a *Archive) ListSearches(ctx context.Context, d *Detail) ([]flow.Search, error) {
 	st, found, err := a.locateRun(ctx, d.Run)
 	if err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"context"
@@ -85,11 +85,11 @@ func (s *Store) pointError(ctx context.Context, at graph.Point, err error) error
 	if !errors.Is(err, graph.ErrNoPoint) {
 		return err
 	}
-	return failure.NewStale(s.describeCheckpoints(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)
+	return failure.NewStale(s.DescribeCheckpoints(ctx, at.Thread), "run %s has no checkpoint @%d", at.Thread, at.Seq)
 }
 
-// describeCheckpoints returns the checkpoints of a run as part of a sentence.
-func (s *Store) describeCheckpoints(ctx context.Context, id string) string {
+// DescribeCheckpoints returns the checkpoints of a run as part of a sentence.
+func (s *Store) DescribeCheckpoints(ctx context.Context, id string) string {
 	list, err := s.listCheckpoints(ctx, id)
 	if err != nil || len(list) == 0 {
 		return "see: raddle runs show " + id

@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"context"
@@ -20,8 +20,8 @@ const (
 	Damaged = "damaged" // the store does not hold what was written
 )
 
-// RunInfo is one line of a list of runs.
-type RunInfo struct {
+// Info is one line of a list of runs.
+type Info struct {
 	Run       string         `json:"run"`
 	Session   string         `json:"session,omitempty"` // the session whose newest turn it is
 	Agent     string         `json:"agent"`
@@ -33,7 +33,7 @@ type RunInfo struct {
 	Host      string         `json:"host,omitempty"` // the machine of that process, if only the lease says that the run is driven
 	Questions []OpenQuestion `json:"questions"`
 	Reason    string         `json:"reason,omitempty"` // for a failure
-	From      *RunPoint      `json:"from,omitempty"`   // for a fork: what was copied
+	From      *Point         `json:"from,omitempty"`   // for a fork: what was copied
 	Final     bool           `json:"-"`
 }
 
@@ -44,7 +44,7 @@ type OpenQuestion struct {
 }
 
 // ListRuns returns the runs whose ids begin with prefix, newest first.
-func (a *Archive) ListRuns(ctx context.Context, prefix string) ([]RunInfo, error) {
+func (a *Archive) ListRuns(ctx context.Context, prefix string) ([]Info, error) {
 	st, err := a.openExistingStore()
 	if errors.Is(err, errNoStore) {
 		return nil, nil
@@ -52,32 +52,32 @@ func (a *Archive) ListRuns(ctx context.Context, prefix string) ([]RunInfo, error
 	if err != nil {
 		return nil, err
 	}
-	var infos []RunInfo
+	var infos []Info
 	for t, err := range st.Threads(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
 		d, err := graph.Describe(t)
-		var i RunInfo
+		var i Info
 		if err == nil {
 			i, err = st.describeRun(ctx, d)
 		}
 		if damage, ok := errors.AsType[*graph.DamagedError](err); ok { // the others can be listed
-			i, err = RunInfo{Run: t.Name, Status: Damaged, Questions: []OpenQuestion{}, Reason: damage.Error()}, nil
+			i, err = Info{Run: t.Name, Status: Damaged, Questions: []OpenQuestion{}, Reason: damage.Error()}, nil
 		}
 		if err != nil {
 			return nil, err
 		}
 		infos = append(infos, i)
 	}
-	slices.SortStableFunc(infos, func(a, b RunInfo) int { return strings.Compare(b.Run, a.Run) })
+	slices.SortStableFunc(infos, func(a, b Info) int { return strings.Compare(b.Run, a.Run) })
 	return infos, nil
 }
 
 // ListRunTree returns the same as Runs with each fork below the run that it was forked from,
 // and its depth: the runs that were not forked newest first, the forks of one run in the
 // order of the points where they were forked.
-func (a *Archive) ListRunTree(ctx context.Context) (infos []RunInfo, depths []int, err error) {
+func (a *Archive) ListRunTree(ctx context.Context) (infos []Info, depths []int, err error) {
 	st, err := a.openExistingStore()
 	if errors.Is(err, errNoStore) {
 		return nil, nil, nil
@@ -89,7 +89,7 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []RunInfo, depths []in
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(trees, func(a, b graph.Branch) int { return strings.Compare(runOf(a.Thread, a.Run), runOf(b.Thread, b.Run)) })
+	slices.SortStableFunc(trees, func(a, b graph.Branch) int { return strings.Compare(RunOf(a.Thread, a.Run), RunOf(b.Thread, b.Run)) })
 	var add func(b graph.Branch, depth int) error
 	add = func(b graph.Branch, depth int) error {
 		i, err := st.describeRun(ctx, b.RunInfo)
@@ -109,22 +109,22 @@ func (a *Archive) ListRunTree(ctx context.Context) (infos []RunInfo, depths []in
 	return infos, depths, nil
 }
 
-func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (RunInfo, error) {
+func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (Info, error) {
 	_, session, kept := SessionOf(d.Thread)
 	if kept && (d.Status == graph.Crashed || d.Status == graph.Running) { // the newest record does not name the run: the oldest one counts
 		snap, err := graph.Inspect(ctx, s.Store, d.Thread, 0)
 		if err != nil {
-			return RunInfo{}, err
+			return Info{}, err
 		}
 		d.Run, d.Label, d.Graph, d.Started = snap.Run, snap.Label, snap.Graph, snap.Started
 	}
-	i := RunInfo{Run: runOf(d.Thread, d.Run), Session: session, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
+	i := Info{Run: RunOf(d.Thread, d.Run), Session: session, Agent: d.Label, Graph: d.Graph, Status: d.Status.String(), Started: d.Started, Updated: d.Updated,
 		Questions: []OpenQuestion{}, Reason: flow.PlainReason(d.Reason), Final: d.Status.Final()}
 	for _, q := range d.Questions {
 		i.Questions = append(i.Questions, OpenQuestion{q.ID, q.Prompt})
 	}
 	if d.From.Thread != "" {
-		i.From = &RunPoint{d.From.Thread, d.From.Seq}
+		i.From = &Point{d.From.Thread, d.From.Seq}
 	}
 	if pid, yes := findDriver(s.Location.LockDir(), d.Thread); yes {
 		i.Status, i.PID, i.Final = Running, pid, false
@@ -134,9 +134,9 @@ func (s *Store) describeRun(ctx context.Context, d graph.RunInfo) (RunInfo, erro
 	return i, nil
 }
 
-// RunDetail is the state of a run, now or at an earlier point, as its journal records it.
-type RunDetail struct {
-	RunInfo
+// Detail is the state of a run, now or at an earlier point, as its journal records it.
+type Detail struct {
+	Info
 	At       int64 // the requested record; 0: the newest
 	Snapshot *graph.Snapshot
 	Record   *Record // nil if the command line did not start the run
@@ -144,7 +144,7 @@ type RunDetail struct {
 
 // ReadRunDetail reads a run from its journal alone, in its current state or in that of RUN@AT;
 // its agent need not exist any more.
-func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*RunDetail, error) {
+func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*Detail, error) {
 	st, at, err := a.resolvePoint(ctx, point)
 	if err != nil {
 		return nil, err
@@ -153,9 +153,9 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*RunDetail, 
 	if err != nil {
 		return nil, st.pointError(ctx, at, err)
 	}
-	rec, _ := decodeRecord(snap.Meta)
+	rec, _ := DecodeRecord(snap.Meta)
 	i, err := st.describeRun(ctx, snap.RunInfo)
-	d := &RunDetail{RunInfo: i, At: at.Seq, Snapshot: snap, Record: rec}
+	d := &Detail{Info: i, At: at.Seq, Snapshot: snap, Record: rec}
 	if at.Seq == 0 || err != nil {
 		return d, err
 	}
@@ -173,7 +173,7 @@ func (a *Archive) ReadRunDetail(ctx context.Context, point string) (*RunDetail, 
 		if err != nil {
 			return nil, err
 		}
-		if d.RunInfo, err = st.describeRun(ctx, now); err != nil {
+		if d.Info, err = st.describeRun(ctx, now); err != nil {
 			return nil, err
 		}
 	}
@@ -202,7 +202,7 @@ func (a *Archive) ReadHistory(ctx context.Context, id string) (string, []graph.E
 
 // RemoveRun deletes a run's journal permanently. It does not remove a run that is being driven.
 func (a *Archive) RemoveRun(ctx context.Context, id string) (string, error) {
-	st, id, err := a.lookUp(ctx, id)
+	st, id, err := a.FindThread(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -210,7 +210,7 @@ func (a *Archive) RemoveRun(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return id, err
 	}
-	defer lock.release()
+	defer lock.Release()
 	if err := st.Prune(ctx, id, math.MaxInt64); err != nil {
 		return id, fmt.Errorf("remove run %s: %w", id, err)
 	}

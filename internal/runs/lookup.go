@@ -1,4 +1,4 @@
-package app
+package runs
 
 import (
 	"context"
@@ -42,17 +42,17 @@ func (s runRef) containsRecord(seq int64) bool {
 	return seq >= s.first && (s.last == 0 || seq <= s.last)
 }
 
-// runOf returns the id of the last run of a thread.
-func runOf(thread, run string) string {
+// RunOf returns the id of the last run of a thread.
+func RunOf(thread, run string) string {
 	if _, _, ok := SessionOf(thread); ok {
 		return run
 	}
 	return thread
 }
 
-// lookUp finds the thread of a run that is to be changed or continued, by its id, a
+// FindThread finds the thread of a run that is to be changed or continued, by its id, a
 // unique prefix of it, or the thread's name.
-func (a *Archive) lookUp(ctx context.Context, id string) (*Store, string, error) {
+func (a *Archive) FindThread(ctx context.Context, id string) (*Store, string, error) {
 	st, found, err := a.locateRun(ctx, id)
 	if err == nil && found.last > 0 {
 		agent, name, _ := SessionOf(found.thread)
