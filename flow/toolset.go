@@ -2,6 +2,7 @@ package flow
 
 import (
 	"context"
+	"io"
 	"slices"
 
 	"raddle.dev/tool"
@@ -38,6 +39,9 @@ type Toolset struct {
 	// Instructions runs the function of the script that returns the agent's
 	// instructions; nil: there is no script.
 	Instructions func(ctx context.Context) (string, error)
+	// RunWords runs a function of one of Scripts as a command, with the words of a
+	// command line. It returns the exit code; nil: there are no scripts.
+	RunWords func(ctx context.Context, file string, words []string, stdout, stderr io.Writer) (code int, err error)
 }
 
 // toolNames returns the names of the tools, sorted.

@@ -76,6 +76,7 @@ func (b *toolbox) Open(n flow.ToolNeed) (*flow.Toolset, error) {
 		set.Scripts = append(set.Scripts, file)
 		set.Instructions = b.buildInstructions(h, n)
 	}
+	set.RunWords = runWords(h, n.Dir)
 	if err := permission.CheckTools(b.policy.Rules, set.Tools); err != nil {
 		return nil, rulesError(err)
 	}

@@ -38,6 +38,7 @@ type ToolList struct {
 
 	set   *flow.Toolset
 	tools []tool.Tool
+	dir   string // of the agent; "": these are the tools of no agent
 }
 
 // ListTools returns the tools that an agent's models may call; without an agent, those that
@@ -49,7 +50,7 @@ func (p *Process) ListTools(look LoadRequest) (*ToolList, error) {
 		if err != nil {
 			return nil, err
 		}
-		list.set, list.tools = a.Tools, a.AvailableTools()
+		list.set, list.tools, list.dir = a.Tools, a.AvailableTools(), a.Dir
 	} else {
 		set, err := p.newToolbox(p.Dirs.Work, p.Dirs.Functions).Open(flow.ToolNeed{Dir: p.Dirs.Functions, Global: p.globalTools(), Servers: []string{"all"}})
 		if err != nil {

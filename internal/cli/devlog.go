@@ -53,7 +53,7 @@ func (c redactFunc) cleanAttr(groups []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case slog.Level:
 		if len(groups) == 0 && a.Key == slog.LevelKey {
-			return slog.String(a.Key, levelName(v))
+			return slog.String(a.Key, nameLevel(v))
 		}
 	case string:
 		return slog.String(a.Key, string(c([]byte(v))))
@@ -63,7 +63,7 @@ func (c redactFunc) cleanAttr(groups []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-func levelName(l slog.Level) string {
+func nameLevel(l slog.Level) string {
 	if l == flow.LevelTrace {
 		return "TRACE"
 	}
@@ -127,15 +127,15 @@ func (l *eventLog) logEvent(ev graph.Event) {
 	if !trace {
 		data = wording.CutText(data, longestEventData, "…")
 	}
-	l.log.LogAttrs(context.Background(), level, wire.Kind, append(eventPlace(ev), slog.String("data", data))...)
+	l.log.LogAttrs(context.Background(), level, wire.Kind, append(describePlace(ev), slog.String("data", data))...)
 	if b, ok := ev.Body.(graph.StepCommitted); ok && trace && l.states && ev.Path == "" {
 		l.log.LogAttrs(context.Background(), flow.LevelTrace, "state after the step",
-			append(eventPlace(ev), slog.String("nodes", strings.Join(b.Nodes, ",")), slog.String("state", stateJSON(b.State)))...)
+			append(describePlace(ev), slog.String("nodes", strings.Join(b.Nodes, ",")), slog.String("state", encodeState(b.State)))...)
 	}
 }
 
-// eventPlace returns the attributes that say where an event happened.
-func eventPlace(ev graph.Event) []slog.Attr {
+// describePlace returns the attributes that say where an event happened.
+func describePlace(ev graph.Event) []slog.Attr {
 	list := []slog.Attr{slog.String("run", ev.Run)}
 	if ev.Path != "" {
 		list = append(list, slog.String("path", ev.Path))
@@ -147,8 +147,8 @@ func eventPlace(ev graph.Event) []slog.Attr {
 	return list
 }
 
-// stateJSON returns a state as one JSON object, sorted by key.
-func stateJSON(s graph.State) string {
+// encodeState returns a state as one JSON object, sorted by key.
+func encodeState(s graph.State) string {
 	values := map[string]json.RawMessage{}
 	for _, name := range s.Keys() {
 		v, _ := s.Value(name)

@@ -31,7 +31,7 @@ the directory of functions. With one they are the agent's.`,
 		Args: sh.noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(sh.toolsLsCommand(), sh.toolsShowCommand(), sh.toolsCallCommand(), sh.toolsBuildCommand())
+	cmd.AddCommand(sh.toolsLsCommand(), sh.toolsShowCommand(), sh.toolsCallCommand(), sh.toolsBuildCommand(), sh.toolsExecCommand())
 	return cmd
 }
 
@@ -215,10 +215,13 @@ func (sh *shell) callTool(args, answers, settings []string) error {
 func (sh *shell) toolsBuildCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "build [AGENT]",
-		Short: "Check the declarations of tools",
-		Long: `Scripts run as they are, so there is nothing to build. This command reads the declarations of their tools and
-reports errors in them, with exit code 3.`,
-		Example:           "  raddle tools build\n  raddle tools build examples/assistant",
+		Short: "Check tools, and make their scripts commands",
+		Long: `This command reads the declarations of the tools in scripts and reports errors in them, with exit code 3. For
+each script it writes a runner to the cache directory and prints its path: a program with the functions of the script as
+commands. Scripts themselves stay as they are, and agents need no runner.`,
+		Example: `  raddle tools build
+  raddle tools build examples/assistant
+  $(raddle tools build -q examples/assistant) quote --items R-210`,
 		Args:              checkArgCount(0, 1, ""),
 		ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -235,11 +238,50 @@ reports errors in them, with exit code 3.`,
 					scripts++
 				}
 			}
+			runners, err := sh.process.BuildRunners(l)
+			if err != nil {
+				return err
+			}
 			if !sh.quiet {
-				sh.err.printLine(fmt.Sprintf("raddle: nothing to build: %s of %s can be called", formatCount(scripts, "tool"), formatCount(len(l.Files)+len(l.Unused), "script")))
+				sh.err.printLine(fmt.Sprintf("raddle: %s of %s can be called", formatCount(scripts, "tool"), formatCount(len(l.Files)+len(l.Unused), "script")))
+			}
+			for _, path := range runners {
+				sh.out.printText(path)
 			}
 			if len(l.Problems) > 0 {
 				return silentExit{exitInvalid}
+			}
+			return nil
+		},
+	}
+}
+
+// toolsExecCommand is what runners call.
+func (sh *shell) toolsExecCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "exec -- DIR FILE [WORDS...]",
+		Short:  "Run a function of a script as a command",
+		Hidden: true,
+		Args:   checkArgCount(2, -1, "the script"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			var agent []string
+			if args[0] != "" {
+				agent = args[:1]
+			}
+			l, err := sh.toolList(formatText, agent, nil)
+			if err != nil {
+				return err
+			}
+			ctx, stop := signalContext()
+			defer stop()
+			code, err := sh.process.ExecTool(ctx, l, args[1], args[2:], sh.out, sh.err)
+			switch {
+			case ctx.Err() != nil:
+				return silentExit{exitInterrupted}
+			case err != nil:
+				return err
+			case code != 0:
+				return silentExit{code}
 			}
 			return nil
 		},

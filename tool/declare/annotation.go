@@ -66,10 +66,11 @@ type annotatedParameter struct {
 func parseOption(text string, flag bool) (annotatedParameter, error) {
 	c := &cursor{text: text}
 	a := annotatedParameter{option: Option{Flag: flag}}
-	prefix, name, err := c.optionName(flag)
+	short, prefix, name, err := c.optionName(flag)
 	if err != nil {
 		return a, err
 	}
+	a.option.Short = short
 	if flag {
 		if c.acceptLiteral("*") {
 			a.option.Multi = true
@@ -123,8 +124,8 @@ func parseEnv(text string) (EnvVar, error) {
 	return env, err
 }
 
-// optionName reads "[-s] --name" or "-s", and returns the dashes and the name.
-func (c *cursor) optionName(flag bool) (prefix, name string, err error) {
+// optionName reads "[-s] --name" or "-s", and returns the short name, the dashes and the name.
+func (c *cursor) optionName(flag bool) (short, prefix, name string, err error) {
 	c.takeBlanks()
 	start := c.at
 	if s := c.remainingText(); len(s) > 2 && (s[0] == '-' || s[0] == '+') && !isBlank(s[1]) && isBlank(s[2]) {
@@ -132,6 +133,8 @@ func (c *cursor) optionName(flag bool) (prefix, name string, err error) {
 		c.takeBlanks()
 		if !strings.HasPrefix(c.remainingText(), "-") && !strings.HasPrefix(c.remainingText(), "+") {
 			c.at = start
+		} else {
+			short = s[:2]
 		}
 	}
 	for _, p := range []string{"--", "-", "+"} {
@@ -146,9 +149,9 @@ func (c *cursor) optionName(flag bool) (prefix, name string, err error) {
 		c.at++
 	}
 	if prefix == "" || name == "" {
-		return "", "", errSyntax
+		return "", "", "", errSyntax
 	}
-	return prefix, name, nil
+	return short, prefix, name, nil
 }
 
 // readValue reads what follows the name: modifier, default or choices, the bound

@@ -15,10 +15,11 @@ type Command struct {
 
 // An Option is one argument of a bash function.
 type Option struct {
-	Key  string // its property in the schema
-	Name string // as declared, with dashes: "--max-rows"
-	Var  string // the shell variable, "argc_max_rows"
-	Flag bool   // it has no value
+	Key   string // its property in the schema
+	Name  string // as declared, with dashes: "--max-rows"
+	Short string // its short name, "-m"; empty: none
+	Var   string // the shell variable, "argc_max_rows"
+	Flag  bool   // it has no value
 	// Multi: it may be given several times. The variable of a flag counts then,
 	// that of another option is an array.
 	Multi     bool

@@ -50,11 +50,7 @@ func (r *scriptCall) bashCall(env *environment) (instructions []byte, wrong stri
 			b.addAbsent(o)
 		}
 	}
-	for _, p := range r.Command.Positional {
-		if b.addAbsent(p); p.Default.Given {
-			b.addInstruction("positional", p.Var)
-		}
-	}
+	b.addPositional(r.Command.Positional, r.positional)
 	for _, v := range r.Command.Env {
 		b.addEnv(v)
 	}
@@ -64,6 +60,31 @@ func (r *scriptCall) bashCall(env *environment) (instructions []byte, wrong stri
 	b.addInstruction("arguments", "argc__args", b.line...)
 	b.addInstruction("function", r.Function)
 	return b.words.Bytes(), b.wrong
+}
+
+// addPositional sets what stands for @arg. A model gives no words, so only defaults count then.
+func (b *bashCall) addPositional(list []declare.Option, words []string) {
+	for _, p := range list {
+		switch {
+		case len(words) == 0:
+			if b.addAbsent(p); p.Default.Given {
+				b.addInstruction("positional", p.Var)
+			}
+		case p.IsArray():
+			b.checkChoices(p, words)
+			b.addInstruction("list", p.Var, words...)
+			b.addInstruction("positionals", p.Var, words...)
+			words = nil
+		default:
+			b.checkChoices(p, words[:1])
+			b.addInstruction("set", p.Var, words[0])
+			b.addInstruction("positional", p.Var)
+			words = words[1:]
+		}
+	}
+	if len(words) > 0 {
+		b.refuseCall("error: unexpected argument `%s` found", words[0])
+	}
 }
 
 // givenArguments are the arguments by the variables of their options. A key may be spelt

@@ -75,6 +75,8 @@ type scriptCall struct {
 	dir  string // the call's own, removed with it
 	call tool.Call
 	data map[string]json.RawMessage
+
+	positional []string // what @arg takes; only a command line gives it
 }
 
 func (r *scriptCall) callPath(name string) string { return filepath.Join(r.dir, name) }

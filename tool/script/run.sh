@@ -56,6 +56,7 @@ while (( _raddle_at < ${#_raddle_ops[@]} )); do
 	default-fn) if [[ -z "${!_raddle_name-}" ]]; then printf -v "$_raddle_name" %s "$("$_raddle_value")"; fi ;;
 	required) if [[ -z "${!_raddle_name-}" ]]; then _raddle_args+=$'\n'"  $_raddle_value"; fi ;;
 	choice-fn) _raddle_check "\`<$_raddle_name>\`" "$("$_raddle_value")" "${_raddle_values[@]:1}" ;;
+	positionals) argc__positionals+=("${_raddle_values[@]}") ;;
 	positional) argc__positionals[${#argc__positionals[@]}]=${!_raddle_name-} ;;
 	env-required) if [[ -z "${!_raddle_name-}" ]]; then _raddle_envs+=$'\n'"  $_raddle_name"; fi ;;
 	env-default) if [[ -z "${!_raddle_name-}" ]]; then export "$_raddle_name=$_raddle_value"; fi ;;
