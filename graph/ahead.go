@@ -65,7 +65,7 @@ func (x *drive) registerQuestion(q *Question, base string, n *cnode, together bo
 	return ahead, wrong
 }
 
-// replyTo asks Runner.Reply for an answer within the drive. The value is JSON; if nil,
+// replyTo asks the Reply of the input or resume for an answer within the drive. The value is JSON; if nil,
 // the question stays open.
 func (x *drive) replyTo(q *Question, n *cnode) []byte {
 	if x.reply == nil {

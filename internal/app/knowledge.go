@@ -59,7 +59,7 @@ type KnowledgeBuild struct {
 }
 
 // BuildKnowledge builds the knowledge bases of an agent that are missing, and updates
-// the others. It reports to Hooks.Notify those that it leaves with other settings than
+// the others. It reports to UIHooks.Notify those that it leaves with other settings than
 // the agent's file has.
 func (p *Process) BuildKnowledge(ctx context.Context, b KnowledgeBuild) error {
 	place, err := p.FindAgent(b.Agent)
