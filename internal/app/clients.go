@@ -145,11 +145,11 @@ func keyVariables(c *config.Config) []string {
 	return slices.Compact(names)
 }
 
-// KeysFound returns the names of the variables that hold a provider's key.
-func (p *Process) KeysFound() []string {
+// ListKeysFound returns the names of the variables that hold a provider's key.
+func (m *modelResolver) ListKeysFound() []string {
 	var found []string
-	for _, name := range keyVariables(&p.Config) {
-		if _, ok := p.env.Lookup(name); ok {
+	for _, name := range keyVariables(m.config) {
+		if _, ok := m.env.Lookup(name); ok {
 			found = append(found, name)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 // UsageCost returns the cost of a reply in US dollars, by the name that its provider uses
 // for its model. known is false if neither config.yaml nor the catalogue has a
 // price.
-func (p *Process) UsageCost(model string, u llm.Usage) (dollars float64, known bool) {
-	price, known := p.modelPrice(model)
+func (m *modelResolver) UsageCost(model string, u llm.Usage) (dollars float64, known bool) {
+	price, known := m.modelPrice(model)
 	if !known {
 		return 0, false
 	}
@@ -26,14 +26,14 @@ func (p *Process) UsageCost(model string, u llm.Usage) (dollars float64, known b
 // CostOf returns the cost of calls in US dollars, without the calls whose price is
 // unknown, and the number of calls with and without a price. It does not count
 // replays of a transcript.
-func (p *Process) CostOf(c runs.Calls) (dollars float64, priced, unknown int) {
-	for _, m := range c.Models {
-		cost, known := p.UsageCost(m.Model, m.Usage)
+func (m *modelResolver) CostOf(c runs.Calls) (dollars float64, priced, unknown int) {
+	for _, made := range c.Models {
+		cost, known := m.UsageCost(made.Model, made.Usage)
 		switch {
 		case known:
-			priced += m.Count
-		case !IsReplay(m.Model):
-			unknown += m.Count
+			priced += made.Count
+		case !IsReplay(made.Model):
+			unknown += made.Count
 		}
 		dollars += cost
 	}
@@ -49,13 +49,13 @@ const replayPrefix = "script:"
 
 // modelPrice returns the price of the model whose configured name is the longest prefix of
 // the provider's name, otherwise the price in the catalogue.
-func (p *Process) modelPrice(model string) (price agent.Price, known bool) {
+func (m *modelResolver) modelPrice(model string) (price agent.Price, known bool) {
 	longest := 0
-	for i := range p.Config.Clients {
-		for j := range p.Config.Clients[i].Models {
-			m := &p.Config.Clients[i].Models[j]
-			if (m.InputPrice != nil || m.OutputPrice != nil) && len(m.Name) > longest && strings.HasPrefix(model, m.Name) {
-				longest, price = len(m.Name), agent.Price{Input: floatOrZero(m.InputPrice), Output: floatOrZero(m.OutputPrice)}
+	for i := range m.config.Clients {
+		for j := range m.config.Clients[i].Models {
+			listed := &m.config.Clients[i].Models[j]
+			if (listed.InputPrice != nil || listed.OutputPrice != nil) && len(listed.Name) > longest && strings.HasPrefix(model, listed.Name) {
+				longest, price = len(listed.Name), agent.Price{Input: floatOrZero(listed.InputPrice), Output: floatOrZero(listed.OutputPrice)}
 			}
 		}
 	}

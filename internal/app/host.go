@@ -54,8 +54,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 	if err != nil {
 		return flow.Host{}, rulesError(err)
 	}
-	m := p.newModelResolver()
-	m.replays, m.recorded = s.Replays, s.recorded
+	m := p.Models.ForRun(s.recorded, s.Replays)
 	return flow.Host{
 		Models:      m,
 		Model:       r.Model,

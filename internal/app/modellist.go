@@ -17,10 +17,9 @@ var vendors = map[string][]string{
 
 // ListModels returns the models of the clients that are ready, those that the
 // configuration names first.
-func (p *Process) ListModels() []Model {
-	m := p.newModelResolver()
+func (m *modelResolver) ListModels() []Model {
 	list := []Model{}
-	for _, c := range p.ListClients() {
+	for _, c := range m.ListClients() {
 		if !c.Ready {
 			continue
 		}
@@ -33,7 +32,7 @@ func (p *Process) ListModels() []Model {
 		}
 		for _, name := range names {
 			id := c.Client + ":" + name
-			list = append(list, m.describeModel(id, name, p))
+			list = append(list, m.describeModel(id, name))
 		}
 	}
 	return list
@@ -50,13 +49,13 @@ func catalogueNames(client string) (names []string) {
 	return names
 }
 
-func (m *modelResolver) describeModel(id, name string, p *Process) Model {
+func (m *modelResolver) describeModel(id, name string) Model {
 	info := Model{ID: id}
 	if name == "" {
 		return info
 	}
 	info.Window = m.Facts("", id).Window
-	if price, known := p.modelPrice(name); known {
+	if price, known := m.modelPrice(name); known {
 		info.Input, info.Output = &price.Input, &price.Output
 	}
 	return info

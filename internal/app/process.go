@@ -24,7 +24,8 @@ type Options struct {
 type Process struct {
 	Dirs   config.Dirs
 	Config config.Config
-	Runs   *runs.Archive // runs of the store that the configuration names
+	Models *modelResolver // models of the configured clients
+	Runs   *runs.Archive  // runs of the store that the configuration names
 
 	env   config.Environ
 	log   *slog.Logger // nil: no log
@@ -50,6 +51,7 @@ func Open(o Options) (*Process, error) {
 			p.Config.Store = o.Store
 		}
 	}
+	p.Models = NewModelResolver(&p.Config, p.Dirs, p.env)
 	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
 	return p, err
 }

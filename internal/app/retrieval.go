@@ -2,12 +2,9 @@ package app
 
 import (
 	"context"
-	"strings"
 
 	"raddle.dev/flow"
-	"raddle.dev/internal/failure"
 	"raddle.dev/internal/redact"
-	"raddle.dev/llm"
 	"raddle.dev/rag"
 	"raddle.dev/rag/embed"
 )
@@ -19,7 +16,7 @@ func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 		Model: c.Model, RerankerModel: c.Reranker, ExtractorModel: c.Extractor, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
 		Loaders: c.Loaders, Env: (&toolbox{process: p, workspace: p.Dirs.Work}).childEnv(), Confirm: s.Confirm, Ask: s.Ask, Told: s.Notify, Progress: s.Progress,
 		Embedder: func(id string) (rag.Embedder, error) {
-			e, err := p.embeddingConfig(id)
+			e, err := p.Models.embeddingConfig(id)
 			if err != nil {
 				return nil, err
 			}
@@ -27,7 +24,7 @@ func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 			return redactedEmbedder{m, p.SecretSet()}, err
 		},
 		Reranker: func(id string) (rag.Reranker, error) {
-			e, err := p.embeddingConfig(id)
+			e, err := p.Models.embeddingConfig(id)
 			if err != nil {
 				return nil, err
 			}
@@ -39,38 +36,6 @@ func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 		r.TopK = *c.TopK
 	}
 	return r
-}
-
-// embeddingConfig is the place where a model of embedding or reranking is called.
-func (p *Process) embeddingConfig(id string) (embed.Config, error) {
-	m := p.newModelResolver()
-	c, name := m.findClient(id)
-	switch {
-	case c == nil:
-		return embed.Config{}, m.unknownClientError(id)
-	case c.Key == "" && c.needsKey():
-		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": set " + c.keyNames[0]}
-	}
-	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], KeySource: c.keySource(p.env), Model: name, Timeout: p.Config.ReadTimeout}
-	switch c.Type {
-	case "gemini":
-		e.API = embed.Gemini
-		if e.BaseURL == "" {
-			e.BaseURL = "https://generativelanguage.googleapis.com/v1beta"
-		}
-	case "ollama":
-		e.API = embed.Ollama
-		e.BaseURL = strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
-	case "openai":
-		if e.BaseURL == "" {
-			e.BaseURL = "https://api.openai.com/v1"
-		}
-	case "openai-compatible":
-	default:
-		return embed.Config{}, failure.NewInvalid("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",
-			"client %q (%s) has no embedding models", c.Name, c.Type)
-	}
-	return e, nil
 }
 
 // A redactedEmbedder keeps secrets in documents and queries from the embedding

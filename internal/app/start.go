@@ -74,7 +74,7 @@ func (p *Process) StartRun(req Request) (*Run, error) {
 	}
 	id := graph.NewID(time.Now())
 	run := &Run{ID: id, Thread: id, Record: p.newRecord(place, req)}
-	if err := p.checkModels(run.Record); err != nil {
+	if err := p.Models.CheckNames(run.Record.Dir, run.Record.Override, run.Record.Model); err != nil {
 		return nil, err
 	}
 	if err := p.prepareRun(run, req); err != nil {
@@ -107,7 +107,7 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 	if err != nil {
 		return err
 	}
-	if err := p.CheckCallable(run.Agent); err != nil {
+	if err := p.Models.CheckCallable(run.Agent); err != nil {
 		return err
 	}
 	run.Record.Sources, run.Record.Definition = run.Agent.Sources(), run.Agent.Definition()

@@ -91,7 +91,7 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checkReport {
 			c.Findings = append(c.Findings, a.Findings...)
 		}
 		c.Findings = append(c.Findings, findRunFaults(agent)...)
-		if err := p.CheckCallable(agent); err != nil {
+		if err := p.Models.CheckCallable(agent); err != nil {
 			c.Findings = append(c.Findings, flow.Finding{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-model",
 				Message: err.Error(), Pos: agent.At("model")})
 		}

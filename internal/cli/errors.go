@@ -48,7 +48,7 @@ func (sh *shell) nextStep(err error) string {
 	case errors.As(err, &ours):
 		return ours.Next
 	case errors.As(err, &model):
-		return sh.openWithFaults().NoModel()
+		return sh.openWithFaults().Models.ExplainMissingModel()
 	case errors.As(err, &needs):
 		return "set them: --agent-variable NAME VALUE"
 	}

@@ -64,8 +64,8 @@ func (sh *shell) printInfo(output string) error {
 	p := sh.openWithFaults()
 	r := infoReport{
 		Version: app.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH, Dirs: p.Dirs, Config: filepath.Join(p.Dirs.Config, "config.yaml"),
-		Store: p.Runs.StoreURL(), Agents: append([]app.Place{}, p.ListAgents()...), Model: p.Config.Model, Clients: p.ListClients(),
-		Keys: append([]string{}, p.KeysFound()...), Problems: []string{}, Files: p.KnownFiles(),
+		Store: p.Runs.StoreURL(), Agents: append([]app.Place{}, p.ListAgents()...), Model: p.Config.Model, Clients: p.Models.ListClients(),
+		Keys: append([]string{}, p.Models.ListKeysFound()...), Problems: []string{}, Files: p.KnownFiles(),
 	}
 	r.Exists = fileExists(r.Config)
 	var faults *config.FileError

@@ -33,13 +33,13 @@ func (sh *shell) modelsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			models := p.ListModels()
+			models := p.Models.ListModels()
 			if output == formatJSON {
 				return sh.printJSON(models)
 			}
 			sh.out.printText(modelsText(models))
 			if len(models) == 0 {
-				sh.err.printLine("raddle: no client is ready\nnext: " + p.NoModel())
+				sh.err.printLine("raddle: no client is ready\nnext: " + p.Models.ExplainMissingModel())
 			}
 			return nil
 		},

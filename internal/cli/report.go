@@ -48,7 +48,7 @@ type usageReport struct {
 func usageOf(p *app.Process, c runs.Calls) usageReport {
 	n := c.Usage
 	u := usageReport{Calls: c.Count, Models: c.ModelNames(), Input: n.Input, Output: n.Output, Cached: n.Cached, Reasoning: n.Reasoning}
-	cost, priced, unknown := p.CostOf(c)
+	cost, priced, unknown := p.Models.CostOf(c)
 	if u.Unpriced = unknown; priced > 0 || c.Count == 0 {
 		u.Cost = &cost
 	}

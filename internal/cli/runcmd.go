@@ -144,7 +144,7 @@ func checkFormat(format string, known ...string) error {
 func (sh *shell) completeModels(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("model", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var ids []string
-		for _, c := range sh.openWithFaults().ListClients() {
+		for _, c := range sh.openWithFaults().Models.ListClients() {
 			if len(c.Models) == 0 && c.Ready {
 				ids = append(ids, c.Client+":")
 			}

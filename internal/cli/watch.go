@@ -194,13 +194,13 @@ func (w *runWatcher) handleEmitted(v any) {
 			w.spent.addCall(v.Usage, v.Model, v.Cost, true)
 			return
 		}
-		cost, known := w.sh.process.UsageCost(v.Model, v.Usage)
+		cost, known := w.sh.process.Models.UsageCost(v.Model, v.Usage)
 		w.spent.addCall(v.Usage, v.Model, cost, known)
 	case agent.SummaryDone:
-		cost, known := w.sh.process.UsageCost(v.Model, v.Usage)
+		cost, known := w.sh.process.Models.UsageCost(v.Model, v.Usage)
 		w.spent.addCall(v.Usage, v.Model, cost, known)
 	case flow.ModelDone:
-		cost, known := w.sh.process.UsageCost(v.Model, v.Usage)
+		cost, known := w.sh.process.Models.UsageCost(v.Model, v.Usage)
 		w.spent.addCall(v.Usage, v.Model, cost, known)
 	}
 }

@@ -18,9 +18,12 @@ import (
 	"raddle.dev/llm"
 )
 
-// modelResolver opens models by id for the agents of one process.
+// modelResolver finds models by their ids, and opens them. It also knows their clients, and
+// what models can do and cost. It is safe for concurrent use.
 type modelResolver struct {
-	process *Process
+	dirs    config.Dirs
+	config  *config.Config
+	env     config.Environ
 	clients []client
 	replays func(file string) // called once for every transcript that is replayed
 
@@ -32,9 +35,16 @@ type modelResolver struct {
 
 var _ flow.Models = (*modelResolver)(nil)
 
-// newModelResolver returns the models of a process, without an agent's surroundings.
-func (p *Process) newModelResolver() *modelResolver {
-	return &modelResolver{process: p, clients: collectClients(&p.Config, p.env)}
+// NewModelResolver returns the models of the clients that a configuration and an environment
+// name. The configuration must not change afterwards.
+func NewModelResolver(c *config.Config, dirs config.Dirs, env config.Environ) *modelResolver {
+	return &modelResolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env)}
+}
+
+// ForRun returns the same models for one run: transcripts start after the replies that the
+// run has recorded, and replays, if not nil, is called once for every transcript.
+func (m *modelResolver) ForRun(recorded []string, replays func(file string)) *modelResolver {
+	return &modelResolver{dirs: m.dirs, config: m.config, env: m.env, clients: m.clients, recorded: recorded, replays: replays}
 }
 
 // findClient returns the client and the model's name for an id.
@@ -60,10 +70,10 @@ func (m *modelResolver) findClient(id string) (*client, string) {
 // Known implements [flow.Models].
 func (m *modelResolver) Known(dir, id string) bool {
 	if c, name := m.findClient(id); c != nil {
-		return name != "" && (c.Type != "script" || isFile(m.transcriptPath(dir, c, name)))
+		return name != "" && (c.Type != "script" || isTranscript(m.transcriptPath(dir, c, name)))
 	}
 	file, ok := strings.CutPrefix(id, "script:")
-	return ok && isFile(m.transcriptPath(dir, nil, file))
+	return ok && isTranscript(m.transcriptPath(dir, nil, file))
 }
 
 // Facts implements [flow.Models].
@@ -92,7 +102,7 @@ func (m *modelResolver) Open(_ context.Context, dir, id string) (llm.Model, erro
 	case c != nil && name == "":
 		return nil, failure.NewInvalid("name the model: "+c.Name+":MODEL", "client %q lists no chat model", c.Name)
 	case c != nil:
-		return &lazyModel{open: func() (llm.Model, error) { return newClientModel(c, name, m.process.Config, m.process.env) }}, nil
+		return &lazyModel{open: func() (llm.Model, error) { return newClientModel(c, name, *m.config, m.env) }}, nil
 	case script:
 		return m.openTranscript(m.transcriptPath(dir, nil, file))
 	}
@@ -123,7 +133,7 @@ func (m *modelResolver) unknownClientError(id string) *failure.Error {
 // directory, or, for a client of config.yaml, to that file's.
 func (m *modelResolver) transcriptPath(dir string, c *client, name string) string {
 	if c != nil && c.Base != "" {
-		name, dir = c.Base, m.process.Dirs.Config
+		name, dir = c.Base, m.dirs.Config
 	}
 	if filepath.IsAbs(name) {
 		return filepath.Clean(name)
@@ -153,7 +163,8 @@ func (m *modelResolver) openTranscript(path string) (llm.Model, error) {
 	return model, nil
 }
 
-func isFile(path string) bool {
+// isTranscript reports whether there is a file at a path that a transcript may be read from.
+func isTranscript(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.IsDir()
 }
@@ -169,19 +180,19 @@ type ModelInfo struct {
 }
 
 // ListClients returns the clients that can be named in model ids.
-func (p *Process) ListClients() []ModelInfo {
+func (m *modelResolver) ListClients() []ModelInfo {
 	var infos []ModelInfo
-	for _, c := range collectClients(&p.Config, p.env) {
+	for _, c := range m.clients {
 		info := ModelInfo{Client: c.Name, Type: c.Type, Base: redact.RedactURL(c.Base), Ready: c.isReady(), Models: []string{}}
-		for _, m := range c.Models {
-			info.Models = append(info.Models, m.Name)
+		for _, model := range c.Models {
+			info.Models = append(info.Models, model.Name)
 		}
 		for _, name := range c.keyNames {
-			if _, ok := p.env.Lookup(name); ok && info.Key == "" {
+			if _, ok := m.env.Lookup(name); ok && info.Key == "" {
 				info.Key = name
 			}
 		}
-		if c.configured && configuredKey(&p.Config, c.Name) != "" {
+		if c.configured && configuredKey(m.config, c.Name) != "" {
 			info.Key = "config.yaml"
 		}
 		infos = append(infos, info)
@@ -199,10 +210,10 @@ func configuredKey(c *config.Config, name string) string {
 	return ""
 }
 
-// NoModel returns what to do about a graph that calls a model when none is set.
-func (p *Process) NoModel() string {
-	next := "name one: --model CLIENT:MODEL, RADDLE_MODEL, or `model:` in the graph or in " + p.Dirs.ShortPath(filepath.Join(p.Dirs.Config, "config.yaml"))
-	if found := p.KeysFound(); len(found) > 0 {
+// ExplainMissingModel returns what to do about a graph that calls a model when none is set.
+func (m *modelResolver) ExplainMissingModel() string {
+	next := "name one: --model CLIENT:MODEL, RADDLE_MODEL, or `model:` in the graph or in " + m.dirs.ShortPath(filepath.Join(m.dirs.Config, config.FileName))
+	if found := m.ListKeysFound(); len(found) > 0 {
 		return fmt.Sprintf("%s; keys found: %s", next, strings.Join(found, ", "))
 	}
 	return next + "; no provider's key was found in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...)"

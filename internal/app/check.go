@@ -5,19 +5,18 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/failure"
-	"raddle.dev/internal/runs"
 	"raddle.dev/llm/script"
 )
 
-// checkModels returns an error if a model that the caller named does not exist,
-// before anything runs.
-func (p *Process) checkModels(r *runs.Record) error {
-	m := p.newModelResolver()
-	if id := r.Override; id != "" && !m.Known(r.Dir, id) {
-		return m.unknownModelError(r.Dir, id, failure.Usage)
+// CheckNames returns an error if a model does not exist that the caller named for an agent
+// in a directory, before anything runs: override replaces every model of the agent, and
+// model, of the configuration, is for graphs that name none. Both may be "".
+func (m *modelResolver) CheckNames(dir, override, model string) error {
+	if override != "" && !m.Known(dir, override) {
+		return m.unknownModelError(dir, override, failure.Usage)
 	}
-	if id := r.Model; id != "" && r.Override == "" && !m.Known(r.Dir, id) {
-		return m.unknownModelError(r.Dir, id, failure.Invalid)
+	if model != "" && override == "" && !m.Known(dir, model) {
+		return m.unknownModelError(dir, model, failure.Invalid)
 	}
 	return nil
 }
@@ -30,7 +29,7 @@ func (m *modelResolver) unknownModelError(dir, id string, kind failure.Kind) err
 	case c != nil && name == "":
 		return &failure.Error{Kind: kind, Msg: "model " + id + ": the client lists no chat model", Next: "name the model: " + c.Name + ":MODEL"}
 	case c != nil || script:
-		return &failure.Error{Kind: kind, Msg: "model " + id + ": there is no file " + m.process.Dirs.ShortPath(m.transcriptPath(dir, c, file))}
+		return &failure.Error{Kind: kind, Msg: "model " + id + ": there is no file " + m.dirs.ShortPath(m.transcriptPath(dir, c, file))}
 	}
 	err := m.unknownClientError(id)
 	err.Kind = kind
@@ -40,9 +39,8 @@ func (m *modelResolver) unknownModelError(dir, id string, kind failure.Kind) err
 // CheckCallable returns an error if an agent cannot call its models, as far as that can
 // be seen without a call: invalid transcripts, and clients that cannot be
 // called yet. A graph may continue after a node fails, so that such an error
-// would be found late. CheckCallable does not check keys; the call does.
-func (p *Process) CheckCallable(a *flow.Agent) error {
-	m := p.newModelResolver()
+// would be found late. CheckCheckCallable does not check keys; the call does.
+func (m *modelResolver) CheckCallable(a *flow.Agent) error {
 	for _, id := range a.Models() {
 		if err := m.checkCallable(a.Dir, id); err != nil {
 			return err

@@ -1,0 +1,40 @@
+package app
+
+import (
+	"strings"
+
+	"raddle.dev/internal/failure"
+	"raddle.dev/llm"
+	"raddle.dev/rag/embed"
+)
+
+// embeddingConfig returns where a model of embedding or reranking is called, and with which key.
+func (m *modelResolver) embeddingConfig(id string) (embed.Config, error) {
+	c, name := m.findClient(id)
+	switch {
+	case c == nil:
+		return embed.Config{}, m.unknownClientError(id)
+	case c.Key == "" && c.needsKey():
+		return embed.Config{}, &llm.Error{Class: llm.Auth, Host: c.Name, Message: "there is no key for the embedding model " + id + ": set " + c.keyNames[0]}
+	}
+	e := embed.Config{API: embed.OpenAI, BaseURL: c.Base, Key: c.Key, KeyName: c.keyNames[0], KeySource: c.keySource(m.env), Model: name, Timeout: m.config.ReadTimeout}
+	switch c.Type {
+	case "gemini":
+		e.API = embed.Gemini
+		if e.BaseURL == "" {
+			e.BaseURL = "https://generativelanguage.googleapis.com/v1beta"
+		}
+	case "ollama":
+		e.API = embed.Ollama
+		e.BaseURL = strings.TrimSuffix(strings.TrimRight(e.BaseURL, "/"), "/v1")
+	case "openai":
+		if e.BaseURL == "" {
+			e.BaseURL = "https://api.openai.com/v1"
+		}
+	case "openai-compatible":
+	default:
+		return embed.Config{}, failure.NewInvalid("name a model of a client that embeds: openai, gemini, ollama or an openai-compatible one, or write `keyword`",
+			"client %q (%s) has no embedding models", c.Name, c.Type)
+	}
+	return e, nil
+}
