@@ -1,5 +1,5 @@
-// Package app is the process behind every user interface of raddle: it opens
-// the models by name, finds agents, and drives runs of them. One process at a time
+// Package app is the process behind every user interface of raddle: it finds
+// agents, gives them their models, tools and permissions, and drives runs of them. One process at a time
 // works on a run, and any later process can continue it.
 //
 // It prints nothing and asks no questions itself. The caller passes a [Driver] that

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/provider"
 	"raddle.dev/internal/redact"
 	"raddle.dev/internal/runs"
 )
@@ -24,8 +25,8 @@ type Options struct {
 type Process struct {
 	Dirs   config.Dirs
 	Config config.Config
-	Models *modelResolver // models of the configured clients
-	Runs   *runs.Archive  // runs of the store that the configuration names
+	Models *provider.Resolver // models of the configured clients
+	Runs   *runs.Archive      // runs of the store that the configuration names
 
 	env   config.Environ
 	log   *slog.Logger // nil: no log
@@ -51,7 +52,7 @@ func Open(o Options) (*Process, error) {
 			p.Config.Store = o.Store
 		}
 	}
-	p.Models = NewModelResolver(&p.Config, p.Dirs, p.env)
+	p.Models = provider.NewResolver(&p.Config, p.Dirs, p.env)
 	p.Runs = runs.NewArchive(p.Dirs, p.Config.Store)
 	return p, err
 }

@@ -16,7 +16,7 @@ func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 		Model: c.Model, RerankerModel: c.Reranker, ExtractorModel: c.Extractor, ChunkSize: c.ChunkSize, ChunkOverlap: c.ChunkOverlap, Template: c.Template,
 		Loaders: c.Loaders, Env: (&toolbox{process: p, workspace: p.Dirs.Work}).childEnv(), Confirm: s.Confirm, Ask: s.Ask, Told: s.Notify, Progress: s.Progress,
 		Embedder: func(id string) (rag.Embedder, error) {
-			e, err := p.Models.embeddingConfig(id)
+			e, err := p.Models.EmbeddingConfig(id)
 			if err != nil {
 				return nil, err
 			}
@@ -24,7 +24,7 @@ func (p *Process) newRetrieval(s UIHooks) flow.Retrieval {
 			return redactedEmbedder{m, p.SecretSet()}, err
 		},
 		Reranker: func(id string) (rag.Reranker, error) {
-			e, err := p.Models.embeddingConfig(id)
+			e, err := p.Models.EmbeddingConfig(id)
 			if err != nil {
 				return nil, err
 			}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/provider"
 	"raddle.dev/internal/redact"
 	"raddle.dev/tool/mcp"
 	"raddle.dev/tool/script"
@@ -25,7 +26,7 @@ func (p *Process) SecretSet() *redact.Set {
 		for _, dir := range []string{p.Dirs.Config, p.Dirs.Work} {
 			p.addDotenv(dir)
 		}
-		for _, c := range collectClients(&p.Config, p.env) {
+		for _, c := range provider.CompleteClients(&p.Config, p.env) {
 			p.secrets.Add(c.Key)
 			p.secrets.AddNamed("", c.Base)
 		}
@@ -46,7 +47,7 @@ func (p *Process) addVariables(env config.Environ) {
 			p.secrets.AddNamed(name, value)
 		}
 	}
-	for _, name := range keyVariables(&p.Config) {
+	for _, name := range provider.ListKeyVariables(&p.Config) {
 		p.secrets.Add(env.Get(name))
 	}
 }
@@ -101,7 +102,7 @@ func (p *Process) findUnresolvedVariables(agent string, values map[string]string
 // scriptEnv returns the environment of scripts: this process's without the keys of
 // model providers.
 func (p *Process) scriptEnv() []string {
-	env := p.env.WithoutNames(keyVariables(&p.Config))
+	env := p.env.WithoutNames(provider.ListKeyVariables(&p.Config))
 	if env == nil {
 		return []string{} // empty, not nil, which would mean that of this process
 	}

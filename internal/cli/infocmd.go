@@ -13,6 +13,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/provider"
 )
 
 func (sh *shell) infoCommand() *cobra.Command {
@@ -45,19 +46,19 @@ func (sh *shell) infoCommand() *cobra.Command {
 // infoReport is what "info --output json" writes. Of keys it contains only the names
 // of the variables.
 type infoReport struct {
-	Version  string          `json:"version"`
-	Platform string          `json:"platform"`
-	Dirs     config.Dirs     `json:"dirs"`
-	Config   string          `json:"config"` // path of config.yaml
-	Exists   bool            `json:"config_exists"`
-	Store    string          `json:"store"`
-	Runs     int             `json:"runs"`
-	Agents   []app.Place     `json:"agents"`
-	Model    string          `json:"model"`
-	Clients  []app.ModelInfo `json:"clients"`
-	Files    []app.KnownFile `json:"files"` // of tools, MCP servers and permissions
-	Keys     []string        `json:"keys"`
-	Problems []string        `json:"problems"`
+	Version  string                `json:"version"`
+	Platform string                `json:"platform"`
+	Dirs     config.Dirs           `json:"dirs"`
+	Config   string                `json:"config"` // path of config.yaml
+	Exists   bool                  `json:"config_exists"`
+	Store    string                `json:"store"`
+	Runs     int                   `json:"runs"`
+	Agents   []app.Place           `json:"agents"`
+	Model    string                `json:"model"`
+	Clients  []provider.ClientInfo `json:"clients"`
+	Files    []app.KnownFile       `json:"files"` // of tools, MCP servers and permissions
+	Keys     []string              `json:"keys"`
+	Problems []string              `json:"problems"`
 }
 
 func (sh *shell) printInfo(output string) error {

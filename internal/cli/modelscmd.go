@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/provider"
 )
 
 func (sh *shell) modelsCommand() *cobra.Command {
@@ -47,7 +47,7 @@ func (sh *shell) modelsCommand() *cobra.Command {
 	return cmd
 }
 
-func modelsText(models []app.Model) string {
+func modelsText(models []provider.Model) string {
 	if len(models) == 0 {
 		return ""
 	}

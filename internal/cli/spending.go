@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"raddle.dev/internal/app"
+	"raddle.dev/internal/provider"
 	"raddle.dev/llm"
 )
 
@@ -23,7 +23,7 @@ func (s *spendTotal) addCall(u llm.Usage, model string, cost float64, known bool
 	s.usage = s.usage.Add(u)
 	s.cost += cost
 	s.priced = s.priced || known
-	replayed := app.IsReplay(model)
+	replayed := provider.IsReplay(model)
 	if model = orElse(model, "the model"); !known && !replayed && !slices.Contains(s.unknown, model) {
 		s.unknown = append(s.unknown, model)
 	}

@@ -1,4 +1,4 @@
-package app
+package provider
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 // CheckNames returns an error if a model does not exist that the caller named for an agent
 // in a directory, before anything runs: override replaces every model of the agent, and
 // model, of the configuration, is for graphs that name none. Both may be "".
-func (m *modelResolver) CheckNames(dir, override, model string) error {
+func (m *Resolver) CheckNames(dir, override, model string) error {
 	if override != "" && !m.Known(dir, override) {
 		return m.unknownModelError(dir, override, failure.Usage)
 	}
@@ -22,7 +22,7 @@ func (m *modelResolver) CheckNames(dir, override, model string) error {
 }
 
 // unknownModelError returns the error for an unknown model id of the caller.
-func (m *modelResolver) unknownModelError(dir, id string, kind failure.Kind) error {
+func (m *Resolver) unknownModelError(dir, id string, kind failure.Kind) error {
 	c, name := m.findClient(id)
 	file, script := strings.CutPrefix(id, "script:")
 	switch {
@@ -39,8 +39,8 @@ func (m *modelResolver) unknownModelError(dir, id string, kind failure.Kind) err
 // CheckCallable returns an error if an agent cannot call its models, as far as that can
 // be seen without a call: invalid transcripts, and clients that cannot be
 // called yet. A graph may continue after a node fails, so that such an error
-// would be found late. CheckCheckCallable does not check keys; the call does.
-func (m *modelResolver) CheckCallable(a *flow.Agent) error {
+// would be found late. CheckCallable does not check keys; the call does.
+func (m *Resolver) CheckCallable(a *flow.Agent) error {
 	for _, id := range a.Models() {
 		if err := m.checkCallable(a.Dir, id); err != nil {
 			return err
@@ -49,7 +49,7 @@ func (m *modelResolver) CheckCallable(a *flow.Agent) error {
 	return nil
 }
 
-func (m *modelResolver) checkCallable(dir, id string) error {
+func (m *Resolver) checkCallable(dir, id string) error {
 	c, name := m.findClient(id)
 	file, isScript := strings.CutPrefix(id, "script:")
 	switch {

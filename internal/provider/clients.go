@@ -1,4 +1,4 @@
-package app
+package provider
 
 import (
 	"raddle.dev/internal/config"
@@ -84,6 +84,16 @@ func collectClients(c *config.Config, env config.Environ) []client {
 	return all
 }
 
+// CompleteClients returns the clients that models can be called from, with the keys and
+// addresses that their calls use.
+func CompleteClients(c *config.Config, env config.Environ) []config.Client {
+	var all []config.Client
+	for _, cl := range collectClients(c, env) {
+		all = append(all, cl.Client)
+	}
+	return all
+}
+
 // configuredClient completes a client of config.yaml with values from the
 // environment, <CLIENT>_API_KEY and <CLIENT>_API_BASE, and with the defaults of its
 // type.
@@ -129,8 +139,8 @@ func (c *client) isReady() bool {
 	return c.Key != "" || c.KeyVar == "" && (c.configured && c.Base != "" || p != nil && p.free)
 }
 
-// keyVariables returns the variables that may hold keys, including configured ones.
-func keyVariables(c *config.Config) []string {
+// ListKeyVariables returns the variables that may hold keys, including configured ones.
+func ListKeyVariables(c *config.Config) []string {
 	names := slices.Clone(otherKeys)
 	for _, p := range providers {
 		names = append(names, p.keys...)
@@ -146,9 +156,9 @@ func keyVariables(c *config.Config) []string {
 }
 
 // ListKeysFound returns the names of the variables that hold a provider's key.
-func (m *modelResolver) ListKeysFound() []string {
+func (m *Resolver) ListKeysFound() []string {
 	var found []string
-	for _, name := range keyVariables(m.config) {
+	for _, name := range ListKeyVariables(m.config) {
 		if _, ok := m.env.Lookup(name); ok {
 			found = append(found, name)
 		}

@@ -1,4 +1,4 @@
-package app
+package provider
 
 import "strings"
 
@@ -17,7 +17,7 @@ var vendors = map[string][]string{
 
 // ListModels returns the models of the clients that are ready, those that the
 // configuration names first.
-func (m *modelResolver) ListModels() []Model {
+func (m *Resolver) ListModels() []Model {
 	list := []Model{}
 	for _, c := range m.ListClients() {
 		if !c.Ready {
@@ -49,7 +49,7 @@ func catalogueNames(client string) (names []string) {
 	return names
 }
 
-func (m *modelResolver) describeModel(id, name string) Model {
+func (m *Resolver) describeModel(id, name string) Model {
 	info := Model{ID: id}
 	if name == "" {
 		return info

@@ -1,4 +1,4 @@
-package app
+package provider
 
 import (
 	"cmp"
@@ -18,9 +18,9 @@ import (
 	"raddle.dev/llm"
 )
 
-// modelResolver finds models by their ids, and opens them. It also knows their clients, and
+// Resolver finds models by their ids, and opens them. It also knows their clients, and
 // what models can do and cost. It is safe for concurrent use.
-type modelResolver struct {
+type Resolver struct {
 	dirs    config.Dirs
 	config  *config.Config
 	env     config.Environ
@@ -33,22 +33,22 @@ type modelResolver struct {
 	scripts map[string]*lazyModel // by the absolute path of the transcript
 }
 
-var _ flow.Models = (*modelResolver)(nil)
+var _ flow.Models = (*Resolver)(nil)
 
-// NewModelResolver returns the models of the clients that a configuration and an environment
+// NewResolver returns the models of the clients that a configuration and an environment
 // name. The configuration must not change afterwards.
-func NewModelResolver(c *config.Config, dirs config.Dirs, env config.Environ) *modelResolver {
-	return &modelResolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env)}
+func NewResolver(c *config.Config, dirs config.Dirs, env config.Environ) *Resolver {
+	return &Resolver{dirs: dirs, config: c, env: env, clients: collectClients(c, env)}
 }
 
 // ForRun returns the same models for one run: transcripts start after the replies that the
 // run has recorded, and replays, if not nil, is called once for every transcript.
-func (m *modelResolver) ForRun(recorded []string, replays func(file string)) *modelResolver {
-	return &modelResolver{dirs: m.dirs, config: m.config, env: m.env, clients: m.clients, recorded: recorded, replays: replays}
+func (m *Resolver) ForRun(recorded []string, replays func(file string)) *Resolver {
+	return &Resolver{dirs: m.dirs, config: m.config, env: m.env, clients: m.clients, recorded: recorded, replays: replays}
 }
 
 // findClient returns the client and the model's name for an id.
-func (m *modelResolver) findClient(id string) (*client, string) {
+func (m *Resolver) findClient(id string) (*client, string) {
 	clientName, name := splitModel(id)
 	named := func(name string) int {
 		return slices.IndexFunc(m.clients, func(c client) bool { return c.Name == name })
@@ -68,7 +68,7 @@ func (m *modelResolver) findClient(id string) (*client, string) {
 }
 
 // Known implements [flow.Models].
-func (m *modelResolver) Known(dir, id string) bool {
+func (m *Resolver) Known(dir, id string) bool {
 	if c, name := m.findClient(id); c != nil {
 		return name != "" && (c.Type != "script" || isTranscript(m.transcriptPath(dir, c, name)))
 	}
@@ -77,7 +77,7 @@ func (m *modelResolver) Known(dir, id string) bool {
 }
 
 // Facts implements [flow.Models].
-func (m *modelResolver) Facts(_, id string) flow.ModelFacts {
+func (m *Resolver) Facts(_, id string) flow.ModelFacts {
 	c, name := m.findClient(id)
 	if c == nil {
 		return flow.ModelFacts{}
@@ -93,7 +93,7 @@ func (m *modelResolver) Facts(_, id string) flow.ModelFacts {
 
 // Open implements [flow.Models]. It opens no connection: a wrong key or address of a
 // client is an error of the first call.
-func (m *modelResolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
+func (m *Resolver) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	c, name := m.findClient(id)
 	file, script := strings.CutPrefix(id, "script:")
 	switch {
@@ -110,13 +110,13 @@ func (m *modelResolver) Open(_ context.Context, dir, id string) (llm.Model, erro
 }
 
 // Hint implements [flow.Hinter].
-func (m *modelResolver) Hint(id string) string {
+func (m *Resolver) Hint(id string) string {
 	clientName, _ := splitModel(id)
 	return config.ClientHint(clientName)
 }
 
 // unknownClientError returns the error for an id that names no client.
-func (m *modelResolver) unknownClientError(id string) *failure.Error {
+func (m *Resolver) unknownClientError(id string) *failure.Error {
 	clientName, _ := splitModel(id)
 	var names []string
 	for _, c := range m.clients {
@@ -131,7 +131,7 @@ func (m *modelResolver) unknownClientError(id string) *failure.Error {
 
 // transcriptPath returns the file that a script model replays: relative to the agent's
 // directory, or, for a client of config.yaml, to that file's.
-func (m *modelResolver) transcriptPath(dir string, c *client, name string) string {
+func (m *Resolver) transcriptPath(dir string, c *client, name string) string {
 	if c != nil && c.Base != "" {
 		name, dir = c.Base, m.dirs.Config
 	}
@@ -143,7 +143,7 @@ func (m *modelResolver) transcriptPath(dir string, c *client, name string) strin
 
 // openTranscript returns the one model that replays a file: several nodes take their
 // replies from the same transcript, in the order of their calls.
-func (m *modelResolver) openTranscript(path string) (llm.Model, error) {
+func (m *Resolver) openTranscript(path string) (llm.Model, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if model := m.scripts[path]; model != nil {
@@ -169,8 +169,8 @@ func isTranscript(path string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// ModelInfo is a client as it is shown to a person, without its key.
-type ModelInfo struct {
+// ClientInfo is a client as it is shown to a person, without its key.
+type ClientInfo struct {
 	Client string   `json:"client"`
 	Type   string   `json:"type"`
 	Base   string   `json:"api_base,omitempty"`
@@ -180,10 +180,10 @@ type ModelInfo struct {
 }
 
 // ListClients returns the clients that can be named in model ids.
-func (m *modelResolver) ListClients() []ModelInfo {
-	var infos []ModelInfo
+func (m *Resolver) ListClients() []ClientInfo {
+	var infos []ClientInfo
 	for _, c := range m.clients {
-		info := ModelInfo{Client: c.Name, Type: c.Type, Base: redact.RedactURL(c.Base), Ready: c.isReady(), Models: []string{}}
+		info := ClientInfo{Client: c.Name, Type: c.Type, Base: redact.RedactURL(c.Base), Ready: c.isReady(), Models: []string{}}
 		for _, model := range c.Models {
 			info.Models = append(info.Models, model.Name)
 		}
@@ -211,7 +211,7 @@ func configuredKey(c *config.Config, name string) string {
 }
 
 // ExplainMissingModel returns what to do about a graph that calls a model when none is set.
-func (m *modelResolver) ExplainMissingModel() string {
+func (m *Resolver) ExplainMissingModel() string {
 	next := "name one: --model CLIENT:MODEL, RADDLE_MODEL, or `model:` in the graph or in " + m.dirs.ShortPath(filepath.Join(m.dirs.Config, config.FileName))
 	if found := m.ListKeysFound(); len(found) > 0 {
 		return fmt.Sprintf("%s; keys found: %s", next, strings.Join(found, ", "))

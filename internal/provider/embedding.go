@@ -1,4 +1,4 @@
-package app
+package provider
 
 import (
 	"strings"
@@ -8,8 +8,8 @@ import (
 	"raddle.dev/rag/embed"
 )
 
-// embeddingConfig returns where a model of embedding or reranking is called, and with which key.
-func (m *modelResolver) embeddingConfig(id string) (embed.Config, error) {
+// EmbeddingConfig returns where a model of embedding or reranking is called, and with which key.
+func (m *Resolver) EmbeddingConfig(id string) (embed.Config, error) {
 	c, name := m.findClient(id)
 	switch {
 	case c == nil:

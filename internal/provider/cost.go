@@ -1,4 +1,4 @@
-package app
+package provider
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 // UsageCost returns the cost of a reply in US dollars, by the name that its provider uses
 // for its model. known is false if neither config.yaml nor the catalogue has a
 // price.
-func (m *modelResolver) UsageCost(model string, u llm.Usage) (dollars float64, known bool) {
+func (m *Resolver) UsageCost(model string, u llm.Usage) (dollars float64, known bool) {
 	price, known := m.modelPrice(model)
 	if !known {
 		return 0, false
@@ -26,7 +26,7 @@ func (m *modelResolver) UsageCost(model string, u llm.Usage) (dollars float64, k
 // CostOf returns the cost of calls in US dollars, without the calls whose price is
 // unknown, and the number of calls with and without a price. It does not count
 // replays of a transcript.
-func (m *modelResolver) CostOf(c runs.Calls) (dollars float64, priced, unknown int) {
+func (m *Resolver) CostOf(c runs.Calls) (dollars float64, priced, unknown int) {
 	for _, made := range c.Models {
 		cost, known := m.UsageCost(made.Model, made.Usage)
 		switch {
@@ -49,7 +49,7 @@ const replayPrefix = "script:"
 
 // modelPrice returns the price of the model whose configured name is the longest prefix of
 // the provider's name, otherwise the price in the catalogue.
-func (m *modelResolver) modelPrice(model string) (price agent.Price, known bool) {
+func (m *Resolver) modelPrice(model string) (price agent.Price, known bool) {
 	longest := 0
 	for i := range m.config.Clients {
 		for j := range m.config.Clients[i].Models {

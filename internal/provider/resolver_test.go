@@ -1,4 +1,4 @@
-package app
+package provider
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func TestClients(t *testing.T) {
 }
 
 func TestModelsAreOpenedLate(t *testing.T) {
-	m := NewModelResolver(&config.Config{}, config.Dirs{}, nil)
+	m := NewResolver(&config.Config{}, config.Dirs{}, nil)
 	model, err := m.Open(context.Background(), "", "openai:gpt-5")
 	if err != nil {
 		t.Fatalf("opening needs a key: %v", err)
