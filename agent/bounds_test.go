@@ -320,7 +320,7 @@ func (k *kept) Append(ctx context.Context, thread string, after int64, recs []gr
 	return k.Store.Append(ctx, thread, after, recs)
 }
 
-// TestEvents tells what happens as it happens, and nothing twice.
+// TestEvents checks that events report what happens while it happens, and nothing twice.
 func TestEvents(t *testing.T) {
 	m := replay(t, `
 - reasoning: Hm.
@@ -366,7 +366,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestOutcomesWithoutACall are told as well.
+// TestOutcomesWithoutACall checks that such outcomes are reported as well.
 func TestOutcomesWithoutACall(t *testing.T) {
 	var c counted
 	m := countReplies(both(call("a", "fly", `{}`), call("b", "look", `[]`), call("c", "todo__list", `{}`), call("d", "put", `{}`)), say("ok"))

@@ -16,7 +16,7 @@ import (
 
 // TestCancelInEachPhase stops a turn before the first token, in the middle of a
 // reply, in a tool and at a question. Whether the next turn takes its place or the
-// run goes on, a strict server accepts every request.
+// run continues, a strict server accepts every request.
 func TestCancelInEachPhase(t *testing.T) {
 	for _, phase := range []string{"before the first token", "in the reply", "in a tool", "in tools side by side", "at a question"} {
 		for _, resume := range []bool{false, true} {
@@ -95,7 +95,7 @@ func cancelIn(t *testing.T, phase string, resume bool) {
 	s.check()
 }
 
-// checkOutcomes looks at what the model was told in the end, and what was done.
+// checkOutcomes compares what the model got in the end with what was done.
 func checkOutcomes(t *testing.T, phase string, resume bool, body string, calls []string) {
 	var told struct{ Messages []wireMessage }
 	if err := json.Unmarshal([]byte(body), &told); err != nil {

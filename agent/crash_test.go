@@ -206,7 +206,7 @@ func TestCrashInRandomPlans(t *testing.T) {
 
 // crashEverywhere breaks a run after each of its records in turn. What was
 // recorded is never done again; what may have been done is done again only by a
-// tool that stands it, or with somebody's consent; and all ends as if nothing had
+// tool that stands it, or with a person's consent; and all ends as if nothing had
 // happened.
 func crashEverywhere(t *testing.T, plan [][]planned) {
 	in := graph.Input{Thread: "t", Run: "run", Set: agent.Turn("Go.")}

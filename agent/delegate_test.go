@@ -140,7 +140,7 @@ func TestTwoAgentToolsAsk(t *testing.T) {
 }
 
 // The caller's budget bounds what the agents that it calls cost, although these have
-// none; with more, all go on where they were.
+// none; with more, all continue where they were.
 func TestAgentToolsSpendFromTheCaller(t *testing.T) {
 	boss, helper := newWorld(), newWorld()
 	in := graph.Input{Thread: "t", Run: "run", Set: agent.Turn("Go.")}

@@ -105,7 +105,7 @@ func Example_agentHooks() {
 	// Five.
 }
 
-// A hook of an agent's node gets what happens in the agent: here without anybody who
+// A hook of an agent's node gets what happens in the agent: here without a caller that
 // reads the events of the run.
 func Example_agentEvents() {
 	helper := compiled(agent.Config{Model: countReplies(call("a", "count", `{"article":"bolts"}`), say("Five.")), Tools: []tool.Tool{count}}.Compile())
@@ -205,7 +205,7 @@ func ExampleVisibleEntries() {
 	// user: second | assistant: A again
 }
 
-// A thread is a session: it goes on with what was said, and a new one may begin
+// A thread is a session: it continues with what was said, and a new one may begin
 // with what another holds.
 func Example_session() {
 	r := &graph.Runner{Graph: compiled(agent.Config{Model: tells("Yes.")}.Compile()), Store: graph.NewMemory()}

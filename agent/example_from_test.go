@@ -16,7 +16,7 @@ import (
 
 // The examples that docs/guide/coming-from.md names for conversations.
 
-// tells is a model that prints what it is told and answers with a text.
+// tells is a model that prints what it gets and answers with a text.
 func tells(answer string) llm.Model {
 	return agent.ModelFunc(func(_ context.Context, r llm.Request) iter.Seq2[llm.Delta, error] {
 		return func(yield func(llm.Delta, error) bool) {
@@ -80,7 +80,7 @@ func ExampleOneShotFor() {
 	// Bonjour.
 }
 
-// Between two models the conversation begins anew, and the journal keeps all.
+// Between two models the conversation starts again, and the journal keeps all.
 func ExampleRemoveAll() {
 	anew := graph.Node{Name: "anew", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
 		return graph.Put(agent.RemoveAll(), agent.UserInput.Set("Judge this: "+agent.LastResponse(s))), nil

@@ -24,7 +24,7 @@ func pretend(transcript string) llm.Model {
 }
 
 // count is a tool: a name, a schema and a function. What it says of itself decides
-// how it is run: it changes nothing, and may run beside other calls.
+// how it is run: it changes nothing, and may run at the same time as other calls.
 var count = tool.Tool{
 	Name:        "count",
 	Description: "How many of an article are in stock.",
@@ -132,7 +132,7 @@ func ExampleGate() {
 	// done <nil> Both are on their way.
 }
 
-// The model asks the user. The run ends, and goes on when there is an answer: in
+// The model asks the user. The run ends, and continues when there is an answer: in
 // another process, with the same store, just as well.
 func ExampleUserTools() {
 	config := agent.Config{
@@ -187,7 +187,7 @@ func ExampleOutput() {
 	// {Bolts:5 Nuts:4} <nil>
 }
 
-// A turn that was stopped is followed by another: the model is told what became
+// A turn that was stopped is followed by another: the model is informed of what happened to
 // of the call that was cut off.
 func ExampleNext() {
 	ctx, cancel := context.WithCancel(context.Background())

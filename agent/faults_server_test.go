@@ -101,7 +101,7 @@ var (
 	strictID   = regexp.MustCompile(`^(?s:.{1,40})$`)
 )
 
-// checkHistory refuses what OpenAI refuses, and besides what only the strictest of the
+// checkHistory refuses what OpenAI refuses, and also what only the strictest of the
 // compatible servers do: an id that occurs twice in the whole history.
 func checkHistory(body []byte) error {
 	if err := llmtest.OpenAI().Check(body); err != nil {

@@ -130,7 +130,7 @@ func runFaults(t *testing.T, answers []http.HandlerFunc, waits int, want string)
 	}
 }
 
-// What a model gets wrong is its own to mend: the run goes on, and what is repeated of it in
+// What a model gets wrong is its own to mend: the run continues, and what is repeated of it in
 // the history is valid.
 func TestAgentsGetPastOddCalls(t *testing.T) {
 	odd := map[string]http.HandlerFunc{}

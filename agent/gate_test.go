@@ -82,8 +82,8 @@ func TestPermission(t *testing.T) {
 func TestDeniedWithoutAsking(t *testing.T) {
 	for _, k := range []struct{ name, call, args, want string }{
 		{"a rule", "rm", "{}", "permission denied: rm is never allowed"},
-		{"arguments of no use", "look", `{"path":"odd"}`, "the path is odd"},
-		{"nobody is there", "put", "{}", "permission denied: this call of put needs the consent of a person, and there is none."},
+		{"invalid arguments", "look", `{"path":"odd"}`, "the path is odd"},
+		{"no person to ask", "put", "{}", "permission denied: this call of put needs the consent of a person, and there is none."},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			var c counted

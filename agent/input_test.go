@@ -230,7 +230,7 @@ func TestNodesSideBySideHearTheUserOnce(t *testing.T) {
 	}
 }
 
-// What one node does to the conversation is not seen by those beside it, however
+// What one node does to the conversation is not seen by concurrent nodes, however
 // late they begin.
 func TestAnEditIsNotSeenInTheSameStep(t *testing.T) {
 	edited := make(chan struct{})

@@ -163,7 +163,7 @@ func drive(t *testing.T, dir, killAt string) (said []string) {
 }
 
 // TestKilled kills a process with SIGKILL before, in and after each of five calls
-// and around both model calls, and has another process go on.
+// and around both model calls, and has another process continue.
 func TestKilled(t *testing.T) {
 	places := []string{"model 1", "model 3"}
 	for i := range 5 {

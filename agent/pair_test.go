@@ -144,7 +144,7 @@ func TestTwoModelNodesCrash(t *testing.T) {
 	}
 }
 
-// A tools node that nobody has told whose calls it makes makes none where it cannot
+// A tools node without the name of its model node makes no calls where it cannot
 // know, and says what to do.
 func TestWhoseCallsIsNotKnown(t *testing.T) {
 	var c counted

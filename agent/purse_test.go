@@ -18,7 +18,7 @@ import (
 )
 
 // paying is a model whose calls take a second and cost 30 tokens. It knows how many
-// were under way at once, and in which second each began.
+// were running at once, and in which second each began.
 type paying struct {
 	mu        sync.Mutex
 	now, most int
@@ -55,7 +55,7 @@ func (p *paying) model(say func(r llm.Request) (llm.Message, error)) llm.Model {
 	})
 }
 
-// beside is a graph with agents that begin together.
+// beside is a graph with agents that start together.
 func beside(t testing.TB, p *paying, agents map[string]func(r llm.Request) (llm.Message, error), tools ...tool.Tool) *graph.Graph {
 	t.Helper()
 	d := graph.Def{Name: "beside", Keys: agent.Keys()}
@@ -149,7 +149,7 @@ func TestNobodyWaitsForGood(t *testing.T) {
 	})
 }
 
-// Who waits for room and is cut off goes, and leaves what there is to the others.
+// A call that waits for room and is cancelled leaves the room to the others.
 func TestCutOffWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &paying{began: time.Now()}

@@ -176,7 +176,7 @@ func TestAWaitEndsAtOnce(t *testing.T) {
 	}
 }
 
-// What an agent has is not asked for again when a later request fails for good.
+// What an agent has is not asked for again when a later request fails after its last try.
 func TestARecordedReplyIsNotRequestedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c counted

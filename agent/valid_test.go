@@ -14,7 +14,7 @@ import (
 )
 
 // TestWhateverIsWritten writes conversations that no loop would make, in any order
-// and with every operation. A strict server accepts what becomes of them.
+// and with every operation. A strict server accepts the resulting histories.
 func TestWhateverIsWritten(t *testing.T) {
 	s := strict(t, func(w http.ResponseWriter, _ *http.Request, _ []wireMessage) { saying(w, "Well.") })
 	g := compile(t, agent.Config{Model: s.model(), Window: agent.Window{Tokens: 3000}})

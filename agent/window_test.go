@@ -64,7 +64,7 @@ func (s *sizes) Append(ctx context.Context, thread string, after int64, recs []g
 
 // TestTwoHundredTurns holds a conversation that is much longer than the window: what
 // the journal takes grows with what is said, the window is kept, and a note or a
-// summary stands for what was left out.
+// summary replaces what was left out.
 func TestTwoHundredTurns(t *testing.T) {
 	for _, summed := range []bool{false, true} {
 		t.Run(fmt.Sprint("summary ", summed), func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestNothingFits(t *testing.T) {
 	}
 }
 
-// TestProviderSaysTooLong shortens a request whose limit nobody has told us.
+// TestProviderSaysTooLong shortens a request whose limit is not configured.
 func TestProviderSaysTooLong(t *testing.T) {
 	m := &measured{limit: 1000, answer: func(llm.Request) llm.Message { return say(words(100, "well")) }}
 	r := &graph.Runner{Store: graph.NewMemory(), Graph: compile(t, agent.Config{Model: m})}
@@ -226,7 +226,7 @@ func TestWindowedHistoriesAreValid(t *testing.T) {
 }
 
 // TestSoftLimit has a conversation summed up long before the window is full, with
-// the newest messages as they were, and not anew for every reply.
+// the newest messages as they were, and not again for every reply.
 func TestSoftLimit(t *testing.T) {
 	const turns, soft, keep = 40, 600, 4
 	sums := 0

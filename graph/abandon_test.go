@@ -9,7 +9,7 @@ import (
 )
 
 // A run that is ended by hand is over for everybody: listings, resumes, and
-// whoever starts another one behind it.
+// the process that starts another one after it.
 func TestAbandon(t *testing.T) {
 	asks := parallel(t, graph.Node{Name: "ask", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		_, err := graph.Interrupt[string](ctx, graph.Ask{Prompt: "well?"})

@@ -10,7 +10,7 @@ import (
 )
 
 // crowd is a graph of three siblings: a node that asks, one that sends two tasks
-// that ask, and a child whose two nodes ask beside each other.
+// that ask, and a child whose two nodes ask concurrently.
 func crowd(t *testing.T) *graph.Graph {
 	child := compile(t, graph.Def{Name: "child", Keys: []graph.AnyKey{list}, Start: []string{"x", "y"},
 		Nodes: []graph.Node{{Name: "x", Run: asker("x")}, {Name: "y", Run: asker("y")}},

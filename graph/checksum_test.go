@@ -12,7 +12,7 @@ import (
 )
 
 // A flipped bit anywhere in a record is an error that names the thread and the record,
-// for whoever reads it; what can be read without it stays as it was.
+// for every reader; what can be read without it stays as it was.
 func TestADamagedRecordIsAnError(t *testing.T) {
 	e := newEverything(t)
 	mem := graph.NewMemory()

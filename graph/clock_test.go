@@ -31,7 +31,7 @@ func (b *cracked) Wait(ctx context.Context, _ time.Duration) error {
 }
 
 // A panic in the clock, at whatever call and on whatever goroutine, is an error of
-// the run, and of no node: the process lives, and the run goes on with a better one.
+// the run, and of no node: the process lives, and the run continues with a better one.
 func TestAClockThatPanicsFailsTheRun(t *testing.T) {
 	failed := 0
 	for _, store := range []bool{true, false} {

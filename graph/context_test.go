@@ -123,7 +123,7 @@ func TestAnAttemptIsRefusedInTheNext(t *testing.T) {
 	}
 }
 
-// A child that a failed attempt has left running is not run a second time beside it.
+// A child that a failed attempt has left running is not run a second time while it runs.
 func TestAChildLeftRunningHoldsUpTheNextAttempt(t *testing.T) {
 	running, leave, left := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	child := compile(t, graph.Def{Name: "child", Keys: []graph.AnyKey{counter}, Start: []string{"c"},

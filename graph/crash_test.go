@@ -92,7 +92,7 @@ func (e *everything) work(ctx context.Context, s graph.State) (graph.Update, err
 	if n := notes.Get(s); n[len(n)-1] != "private" {
 		return graph.Update{}, errors.New("the overlay is lost")
 	}
-	_ = append(notes.Get(s), "clobber?") // must reach nobody
+	_ = append(notes.Get(s), "clobber?") // must not be visible elsewhere
 	v, err := e.effect(ctx, "fetch", fmt.Sprint("work", i))
 	if err != nil {
 		return graph.Update{}, err
@@ -140,7 +140,7 @@ func outcome(r graph.Result) []any {
 	return []any{r.Value, topic.Get(s), item.Get(s), notes.Get(s), hits.Get(s), tags.Get(s), bag.Get(s)}
 }
 
-// answers are what the questions of everything get, whoever asks them when.
+// answers are what the questions of everything get, whichever node asks, and when.
 func answer(q graph.Question) graph.Answer {
 	if q.Type == "number" {
 		return graph.Answer{ID: q.ID, Value: len(q.ID)}
@@ -206,7 +206,7 @@ func (sequential) Execute(n, _ int, task func(int)) {
 	}
 }
 
-// Stop after every record in turn, go on in a new process: the outcome is the
+// Stop after every record in turn, continue in a new process: the outcome is the
 // same, and no recorded effect happens again.
 func TestCrashAtEveryRecord(t *testing.T) {
 	whole := newEverything(t)

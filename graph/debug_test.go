@@ -114,7 +114,7 @@ func TestDebugFindsReducersBranchesAndChildren(t *testing.T) {
 	wantModified(t, err, "in", "the node", "list")
 }
 
-// With Debug a run goes on with what a resumed run would read.
+// With Debug a run continues with what a resumed run would read.
 func TestDebugReadsBackEveryValue(t *testing.T) {
 	type secretive struct {
 		Shown  string

@@ -39,7 +39,7 @@ func ExampleNewState() {
 }
 
 // With Debug a run finds the node that modifies what it has read: here it sorts a
-// list in place, which a node beside it may read at the same time.
+// list in place, which a concurrent node may read at the same time.
 func Example_debug() {
 	words := graph.Append[string]("words")
 	g, err := graph.Compile(graph.Def{
@@ -87,7 +87,7 @@ func ExampleJSONCodec() {
 	// <nil>
 }
 
-// A Before hook hands a context to the node and its children, and is told how the
+// A Before hook hands a context to the node and its children, and gets how the
 // attempt ended: that is what the span of a trace needs.
 func ExampleSetup() {
 	type span struct{}

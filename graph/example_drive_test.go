@@ -11,7 +11,7 @@ import (
 // The examples of this file steer a run from outside: by what one drive of it is
 // given, and by an edit between two drives.
 
-// Set folds writes into the state when a run goes on: new input, or a correction.
+// Set folds writes into the state when a run continues: new input, or a correction.
 // What is recorded stays as it is.
 func ExampleResume() {
 	ctx := context.Background()
@@ -25,7 +25,7 @@ func ExampleResume() {
 	// done [another draft reviewed: another draft printed] <nil>
 }
 
-// Breaks hold for one drive, and need nothing in the graph. The next drive goes on
+// Breaks hold for one drive, and need nothing in the graph. The next drive continues
 // from there, with breaks of its own or none.
 func ExampleBreak() {
 	ctx := context.Background()
@@ -42,7 +42,7 @@ func ExampleBreak() {
 	// done [] <nil>
 }
 
-// A pause lets the step under way finish. Grace bounds that: when it has passed
+// A pause lets the current step finish. Grace bounds that: when it has passed
 // the tasks are cancelled, and run again on resume.
 func Example_pauseWithGrace() {
 	ctx, pause := context.Background(), make(chan struct{})
@@ -52,7 +52,7 @@ func Example_pauseWithGrace() {
 		Nodes: []graph.Node{{Name: "write", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 			if slow {
 				close(pause)
-				<-ctx.Done() // longer than anybody wants to wait
+				<-ctx.Done() // longer than a person waits
 				return graph.Update{}, ctx.Err()
 			}
 			return graph.Put(story.Set([]string{"a draft"})), nil

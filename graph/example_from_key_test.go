@@ -19,7 +19,7 @@ import (
 // This file has the examples of what a key does not tell its journal; see
 // example_from_test.go.
 
-// redacted stores a mark in place of a value: who reads the journal, a resume too,
+// redacted stores a mark instead of a value: a reader of the journal, a resume too,
 // finds the mark.
 func redacted() graph.Codec[string] {
 	const mark = "(redacted)"
@@ -64,7 +64,7 @@ func encrypted(secret []byte) (graph.Codec[string], error) {
 	}, nil
 }
 
-// holds tells whether the files of a database, its log included, hold a text.
+// holds reports whether the files of a database, its log included, hold a text.
 func holds(database, text string) bool {
 	files, err := filepath.Glob(database + "*")
 	if err != nil || len(files) < 2 {
@@ -116,7 +116,7 @@ func inFile(keys []graph.AnyKey, send graph.Func, set []graph.Write, then func(d
 
 // A key with a codec that stores a mark is redacted: its value is in the state of
 // the drive that wrote it, and nowhere else. A node that runs after a resume gets
-// the mark, and fetches the value anew, outside Do, whose results are journaled
+// the mark, and fetches the value again, outside Do, whose results are journaled
 // as they are.
 func Example_redactedKey() {
 	token, letter := graph.Last[string]("token").WithCodec(redacted()), graph.Last[string]("letter")
@@ -137,7 +137,7 @@ func Example_redactedKey() {
 	// done; in the file: the letter true, the token false
 }
 
-// A key with a codec that encrypts comes back for whoever has the secret.
+// A key with a codec that encrypts comes back for every reader that has the secret.
 func Example_encryptedKey() {
 	codec, err := encrypted([]byte("kept by a vault, not by the program"))
 	if err != nil {

@@ -79,7 +79,7 @@ func Example_phases() {
 	// 0 update [write]
 }
 
-// A node sends values of any type, and how far it is, to whoever listens.
+// A node sends values of any type, and how far it is, to the readers of its events.
 func Example_progress() {
 	g := sound(graph.Def{
 		Name: "load",
@@ -120,7 +120,7 @@ func Example_eventsAsJSON() {
 }
 
 // Leaving the loop over events cancels the run, waits for its tasks and saves
-// what they did. Nobody has to read on, and nothing goes on unseen.
+// what they did. The caller need not read further, and nothing happens unseen.
 func Example_leavingTheLoop() {
 	ctx := context.Background()
 	r := &graph.Runner{Graph: steps("write", "print"), Store: graph.NewMemory()}
@@ -167,7 +167,7 @@ func Example_breakpoints() {
 	// done [write review print] <nil>
 }
 
-// Closing Pause, from anywhere, stops the run when the step under way is done.
+// Closing Pause, from anywhere, stops the run when the current step is done.
 func Example_pause() {
 	ctx, pause := context.Background(), make(chan struct{})
 	r := &graph.Runner{Graph: steps("write", "print"), Store: graph.NewMemory()}
@@ -228,7 +228,7 @@ func Example_parallelQuestions() {
 }
 
 // A question of a child graph has the nodes above it in its id. It is answered
-// like any other; the child goes on where it was.
+// like any other; the child continues where it was.
 func Example_nestedQuestion() {
 	g := sound(graph.Def{
 		Name: "parent",
@@ -257,7 +257,7 @@ func Example_nestedQuestion() {
 	// done [Ada] <nil>
 }
 
-// Every visit of a node asks anew: an answer belongs to one question, not to a
+// Every visit of a node asks again: an answer belongs to one question, not to a
 // name.
 func Example_questionInALoop() {
 	g := sound(graph.Def{
@@ -289,7 +289,7 @@ func Example_questionInALoop() {
 }
 
 // Answers may be given before they are asked for, and a question may be refused.
-// Without a store nobody can ask.
+// Without a store a node cannot ask.
 func Example_answersAhead() {
 	ctx := context.Background()
 	r := &graph.Runner{Graph: questioning(graph.Ask{Prompt: "Who?"}), Store: graph.NewMemory()}
@@ -493,7 +493,7 @@ func Example_twoWriters() {
 	// [somebody else was here] <nil>
 }
 
-// A fork is a new branch: effects of the step under way are made again, and have
+// A fork is a new branch: effects of the unfinished step are made again, and have
 // another key.
 func Example_forkedEffect() {
 	var keys []string

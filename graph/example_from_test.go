@@ -375,8 +375,8 @@ func Example_hookReplaces() {
 	// Output: a canned reply of ask <nil>
 }
 
-// A hook after a node sees its error, and may go on with an update in its place:
-// here failures are collected in a key. Error is told of each failed attempt.
+// A hook after a node sees its error, and may continue with an update instead:
+// here failures are collected in a key. Error is called for each failed attempt.
 func Example_hookRecovers() {
 	problems := graph.Append[string]("problems")
 	g := sound(graph.Def{

@@ -9,7 +9,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// A second drive of a thread learns who is at work, and can wait or take over.
+// A second drive of a thread learns which process drives it, and can wait or take over.
 func ExampleBusyError() {
 	ctx := context.Background()
 	begun, goOn := make(chan bool), make(chan bool)
@@ -42,7 +42,7 @@ func ExampleBusyError() {
 	// done
 }
 
-// The run goes on without a node that does not look at its context.
+// The run continues without a node that does not look at its context.
 func ExampleHungError() {
 	g, err := graph.Compile(graph.Def{Name: "deaf", Start: []string{"call"}, Edges: []graph.Edge{anEdge("call", graph.End)},
 		Nodes: []graph.Node{{Name: "call", Timeout: time.Millisecond, Run: func(context.Context, graph.State) (graph.Update, error) {

@@ -304,7 +304,7 @@ func ExampleDo() {
 	// done 42 <nil>
 }
 
-// A node asks with Interrupt. The run waits in the store until somebody resumes
+// A node asks with Interrupt. The run waits in the store until a process resumes
 // it with an answer; the process may end meanwhile.
 func ExampleInterrupt() {
 	sent := graph.Last[bool]("sent")

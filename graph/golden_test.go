@@ -159,7 +159,7 @@ func subgraphShape(t *testing.T) shape {
 		Edges: []graph.Edge{edge("sub", graph.End)}}}
 }
 
-// Two children ask side by side, beside a node that is done; they are answered
+// Two children ask side by side, next to a node that is done; they are answered
 // one after the other.
 func questionShape(t *testing.T) shape {
 	child := compile(t, graph.Def{Name: "inner", Start: []string{"ask"}, Nodes: []graph.Node{{Name: "ask", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {

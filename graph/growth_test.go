@@ -52,7 +52,7 @@ func joinOf(t testing.TB, n int) *graph.Graph {
 
 func noop(context.Context, graph.State) (graph.Update, error) { return graph.Update{}, nil }
 
-// besideOf counts to n beside a text that no step touches.
+// besideOf counts to n next to a text that no step touches.
 func besideOf(t testing.TB, n int) *graph.Graph {
 	return untilCounted(t, graph.Node{Name: "a", Run: func(_ context.Context, s graph.State) (graph.Update, error) {
 		u := graph.Put(counter.Set(counter.Get(s) + 1))
@@ -94,7 +94,7 @@ func effectsOf(t testing.TB, n int) *graph.Graph {
 		Edges: []graph.Edge{edge("a", graph.End)}})
 }
 
-// childrenOf is n children beside each other, of three steps each.
+// childrenOf is n concurrent children, of three steps each.
 func childrenOf(t testing.TB, n int) *graph.Graph {
 	return compile(t, graph.Def{Name: "children", Keys: []graph.AnyKey{counter}, Start: []string{"split"},
 		Nodes: []graph.Node{

@@ -35,7 +35,7 @@ func (b brittle) MarshalJSON() ([]byte, error) {
 func (b *brittle) UnmarshalJSON([]byte) error { return nil }
 
 // panicking is every place where the engine calls what a user has written, while a
-// run is under way: each makes the node that calls it, or the definition and the
+// run is in progress: each makes the node that calls it, or the definition and the
 // runner around it.
 var panicking = map[string]func(f *fuse, n *graph.Node, d *graph.Def, r *graph.Runner){
 	"a node": func(f *fuse, n *graph.Node, _ *graph.Def, _ *graph.Runner) {

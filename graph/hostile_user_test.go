@@ -119,7 +119,7 @@ func TestReadersThatStop(t *testing.T) {
 			}
 			stop()
 			if pulls == 0 {
-				return // it has not begun
+				return // it has not started
 			}
 			res, err := resume(t, r)
 			is(t, graph.Done, res, err)

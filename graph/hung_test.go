@@ -71,7 +71,7 @@ func (d *hangs) refused(t *testing.T) {
 	}
 }
 
-// Whatever ends the context of a node that does not look at it: the run goes on
+// Whatever ends the context of a node that does not look at it: the run continues
 // without the node after HungAfter, names it, and refuses what it still does.
 func TestANodeThatDoesNotReturn(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -175,7 +175,7 @@ func TestANodeThatDoesNotReturn(t *testing.T) {
 }
 
 // A timeout of a node that was left behind is a failure like others: the node is tried
-// again, beside the attempt that still runs, and OnError follows.
+// again, while the first attempt still runs, and OnError follows.
 func TestANodeThatWasLeftBehindIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newHang(time.Hour)
@@ -232,7 +232,7 @@ func (inTurn) Execute(n, _ int, task func(i int)) {
 	}
 }
 
-// Each attempt of a node may hang, and so may the nodes behind it: the run goes on each
+// Each attempt of a node may hang, and so may the nodes behind it: the run continues each
 // time. A node that was left behind and then ends its goroutine ends nothing else.
 func TestNodesThatHangOneAfterTheOther(t *testing.T) {
 	for _, topics := range []graph.Topic{0, graph.AllTopics} {

@@ -57,7 +57,7 @@ func TestRacingResumesMakeAnEffectOnce(t *testing.T) {
 	}
 }
 
-// Workers that resume whatever is not at work make each effect once.
+// Workers that resume every run that no process drives make each effect once.
 func TestWorkersThatResumeWhatHasCrashed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const runs = 25

@@ -138,7 +138,7 @@ func TestHistoryIsReadable(t *testing.T) {
 	}
 }
 
-// askGraph is a node "b" that asks, in a child of node "sub", beside a named child.
+// askGraph is a node "b" that asks, in a child of node "sub", next to a named child.
 func askGraph(t *testing.T) *graph.Graph {
 	t.Helper()
 	child := compile(t, graph.Def{Name: "child", Start: []string{"b"}, Nodes: []graph.Node{{Name: "b", Run: asks(nil)}}, Edges: []graph.Edge{edge("b", graph.End)}})

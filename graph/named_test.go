@@ -199,7 +199,7 @@ func TestNamedChildThatFails(t *testing.T) {
 		return tellAll(ctx, got)
 	}))
 	res, err := start(t, r)
-	is(t, graph.Waiting, res, err) // the other child goes on
+	is(t, graph.Waiting, res, err) // the other child continues
 	res, err = resume(t, r, says("team/a/ask", "one"))
 	if is(t, graph.Done, res, err); !strings.Contains(list.Get(res.State)[0], "a:a one") {
 		t.Error(list.Get(res.State))
@@ -318,7 +318,7 @@ func TestPauseOfNamedChildren(t *testing.T) {
 	}
 }
 
-// A child that waits for another suspends itself, and both go on after the answer.
+// A child that waits for another suspends itself, and both continue after the answer.
 func TestSuspend(t *testing.T) {
 	asks := parallel(t, graph.Node{Name: "ask", Run: asker("q")})
 	ready := false

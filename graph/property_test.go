@@ -179,7 +179,7 @@ func journalOf(t interface {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Sum = 0 // as before there were checksums: whoever changes a record need not make another
+		r.Sum = 0 // as before there were checksums: a change of a record need not make another
 		recs = append(recs, r)
 	}
 	return recs
@@ -273,7 +273,7 @@ func TestEveryPrefixOfARandomJournalLeadsToTheSameEnd(t *testing.T) {
 			}
 			p := newPlay(t, s, part)
 			p.w.calm, p.runner.Executor = n%2 == 0, nil
-			for k := range whole.w.failed { // the world goes on
+			for k := range whole.w.failed { // the world continues
 				p.w.failed[k] = true
 			}
 			same(t, want, p.finish(), "after %d of %d records", n, len(recs))
@@ -387,7 +387,7 @@ func TestAnswersGivenAheadChangeNothing(t *testing.T) {
 	})
 }
 
-// Leaving the loop at any event and going on ends like a run whose events were
+// Leaving the loop at any event and continuing ends like a run whose events were
 // all read, and the events keep their rules.
 func TestLeavingAtAnyEventChangesNothing(t *testing.T) {
 	property(t, func(t *rapid.T) {
@@ -421,7 +421,7 @@ type reading struct {
 	t      *rapid.T
 	w      *world
 	wrote  map[string][]string // keys, by path and task
-	done   map[string][]string // tasks of the step under way, by path and step
+	done   map[string][]string // tasks of the unfinished step, by path and step
 	ended  int
 	result graph.Result
 }
@@ -520,7 +520,7 @@ func TestEventsKeepTheirRules(t *testing.T) {
 }
 
 // A journal in a file is the one in memory, and may be continued by another
-// process: each drive opens the file anew.
+// process: each drive opens the file again.
 func TestAFileHoldsTheSameJournalAsMemory(t *testing.T) {
 	place, n := t.TempDir(), 0
 	property(t, func(t *rapid.T) {

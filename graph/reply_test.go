@@ -10,7 +10,7 @@ import (
 	"raddle.dev/graph"
 )
 
-// Questions that somebody answers within the drive do not end it: the answers are in
+// Questions that are answered within the drive do not end it: the answers are in
 // the journal, and a resume returns them. What the question does not take stays open.
 func TestQuestionsAnsweredWithinTheDrive(t *testing.T) {
 	settled(t, func(t *testing.T) {

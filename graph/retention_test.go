@@ -47,7 +47,7 @@ func parked(t testing.TB, r *graph.Runner, pause int) bool {
 }
 
 // However short a thread is cut, wherever it was parked, it is listed as before and
-// goes on to the same end.
+// continues to the same end.
 func TestPruneKeepsWhatAResumeNeeds(t *testing.T) {
 	onEveryStore(t, func(t *testing.T, st graph.Store) {
 		e := newEverything(t)
@@ -87,7 +87,7 @@ func TestPruneKeepsWhatAResumeNeeds(t *testing.T) {
 	})
 }
 
-// Cut again and again while the run goes on, with every number of records to keep:
+// Cut again and again while the run continues, with every number of records to keep:
 // what is kept stays whole.
 func TestPruneAtEveryCut(t *testing.T) {
 	e := newEverything(t)
@@ -204,7 +204,7 @@ func TestPruneByRecordsStepsAndAge(t *testing.T) {
 	}
 }
 
-// Where a drive may be at work, nothing is appended behind its back.
+// If a drive may be running, nothing is appended.
 func TestPruneLeavesARunningThreadAlone(t *testing.T) {
 	ctx := t.Context()
 	st := graph.NewMemory()

@@ -12,7 +12,7 @@ import (
 )
 
 // flaky is a graph whose node "pay" makes an effect and is done, while "work"
-// beside it makes one and fails: twice, in the lowest of two graphs.
+// next to it makes one and fails: twice, in the lowest of two graphs.
 func flaky(t *testing.T, c *tally, retry graph.Retry) *graph.Graph {
 	pay := func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		_, err := graph.Do(ctx, "pay", func(context.Context) (int, error) { return c.add("paid"), nil })
@@ -56,7 +56,7 @@ func TestARetriedChildRepeatsNoEffect(t *testing.T) {
 	}
 }
 
-// The time of a child begins anew when its node is tried again, and when a run
+// The time of a child starts again when its node is tried again, and when a run
 // that failed is resumed; else neither could help.
 func TestARetryGivesAChildItsTimeAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestARetryGivesAChildItsTimeAgain(t *testing.T) {
 }
 
 // A step whose time has passed fails its tasks as a node's timeout does: OnError
-// takes over, also for a task that had not begun. A timeout further up does not.
+// takes over, also for a task that had not started. A timeout further up does not.
 func TestOnErrorTakesAStepTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(ctx context.Context, _ graph.State) (graph.Update, error) {

@@ -92,7 +92,7 @@ func TestBreaksOfADrive(t *testing.T) {
 	}
 }
 
-// A pause waits for as long as its grace; what takes longer is cancelled, is nobody's
+// A pause waits for as long as its grace; what takes longer is cancelled, is not anyone's
 // failure, and runs again.
 func TestAPauseWithGrace(t *testing.T) {
 	for _, inChild := range []bool{false, true} {

@@ -161,7 +161,7 @@ func TestACancelledRunIsNobodysFailure(t *testing.T) {
 }
 
 // A panic in anything of the caller's is an error that names it; the process and
-// its other runs go on.
+// its other runs continue.
 func TestPanicsAreErrorsWhereverTheyAre(t *testing.T) {
 	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{say("x")}, Edges: []graph.Edge{edge("x", graph.End)}})
 	bomb := graph.Last[string]("bomb").WithCodec(graph.Codec[string]{Tag: "t",
@@ -226,7 +226,7 @@ func TestAFailureInAChildIsItsNodes(t *testing.T) {
 	}
 }
 
-// A retried child goes on where it failed, with all that is below it: what was
+// A retried child continues where it failed, with all that is below it: what was
 // recorded there is not done again, in this drive or the next.
 func TestARetriedChildGoesOnWhereItFailed(t *testing.T) {
 	for _, drives := range []int{1, 2} {
@@ -378,7 +378,7 @@ func TestEventsTellTheirPath(t *testing.T) {
 	}
 }
 
-// A step that cannot be folded or routed names the tasks at fault. They run again
+// A step that cannot be folded or routed names the tasks that caused it. They run again
 // when the run is resumed, and the others do not.
 func TestTheTasksAtFaultForAStepRunAgain(t *testing.T) {
 	even := graph.Fold("even", func(_ int, _ bool, n int) (int, error) {
@@ -443,7 +443,7 @@ func TestTheTasksAtFaultForAStepRunAgain(t *testing.T) {
 	}
 }
 
-// A node that ends its goroutine has failed, wherever it runs, and nobody waits
+// A node that ends its goroutine has failed, wherever it runs, and no task waits
 // for it for ever.
 func TestANodeThatEndsItsGoroutineHasFailed(t *testing.T) {
 	exits := func(context.Context, graph.State) (graph.Update, error) {

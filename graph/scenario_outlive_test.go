@@ -47,7 +47,7 @@ func TestGoroutinesThatOutliveTheirNodeAreRefused(t *testing.T) {
 	})
 }
 
-// An effect that is under way when its node returns does no harm to what follows.
+// An effect that is in progress when its node returns does no harm to what follows.
 func TestAnEffectThatOutlivesItsNodeDoesNoHarm(t *testing.T) {
 	settled(t, func(t *testing.T) {
 		under, release, done := make(chan struct{}), make(chan struct{}), make(chan struct{})
@@ -80,7 +80,7 @@ func TestAnEffectThatOutlivesItsNodeDoesNoHarm(t *testing.T) {
 	})
 }
 
-// Leaving the loop at any event leaves no goroutine behind, and the run goes on
+// Leaving the loop at any event leaves no goroutine behind, and the run continues
 // from there.
 func TestLeavingAtEachEventLeavesNothingBehind(t *testing.T) {
 	for at, more := int64(1), true; more; at++ {

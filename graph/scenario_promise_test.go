@@ -84,7 +84,7 @@ func TestMapReduce(t *testing.T) {
 	}
 }
 
-// Events that nobody asks for are not built: a run that is only told of questions
+// Events outside Topics are not built: a run that reports only questions
 // allocates what a run without a reader does, whatever its length.
 func TestUnheardEventsCostNothing(t *testing.T) {
 	g := chainOf(t, 200)

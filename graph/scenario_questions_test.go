@@ -387,7 +387,7 @@ func TestAnswersThatDoNotFitChangeNothing(t *testing.T) {
 	}
 }
 
-// A number that is no integer is refused before it is recorded.
+// A number that is not an integer is refused before it is recorded.
 func TestAnAnswerThatIsNoIntegerIsRefused(t *testing.T) {
 	g := parallel(t, graph.Node{Name: "a", Run: func(ctx context.Context, _ graph.State) (graph.Update, error) {
 		n, err := graph.Interrupt[int](ctx, graph.Ask{Prompt: "how many?"})
@@ -519,7 +519,7 @@ func TestAQuestionInsideAnEffect(t *testing.T) {
 }
 
 // A pause inside a child stops the whole run at the child's next step, and the
-// child goes on from there.
+// child continues from there.
 func TestAPauseInsideAChild(t *testing.T) {
 	pause := make(chan struct{})
 	var c tally

@@ -28,13 +28,13 @@ type sketch struct {
 	Shuffle uint64 // of the declarations
 }
 
-// hasty tells whether failures cancel siblings anywhere: then the order in which
+// hasty reports whether failures cancel siblings anywhere: then the order in which
 // tasks run decides which of them run in vain.
 func (s sketch) hasty() bool {
 	return s.Fast || s.has(func(p piece) bool { return p.Child != nil && p.Child.Fast })
 }
 
-// has tells whether a piece is anywhere in the sketch.
+// has reports whether a piece is anywhere in the sketch.
 func (s sketch) has(it func(piece) bool) bool {
 	var in func(ps []piece) bool
 	in = func(ps []piece) bool {
@@ -320,7 +320,7 @@ func (b *builder) send(p piece, next string) (string, error) {
 	return b.node("split", split), nil
 }
 
-// failing are the nodes that fail before they work, or for good.
+// failing are the nodes that fail before they work, or permanently.
 func (b *builder) failing(p piece, next string) string {
 	w := b.w
 	switch p.Kind {
@@ -411,7 +411,7 @@ type visit struct {
 func (w *world) run(as []act, finish func(*visit, graph.State) (graph.Update, error)) graph.Func {
 	return func(ctx context.Context, s graph.State) (u graph.Update, err error) {
 		v := &visit{w: w, ctx: ctx, seen: digestOf(glance(s), graph.TaskPath(ctx), graph.Visit(ctx), graph.Cause(ctx))}
-		_ = append(rLog.Get(s), "clobbered") // must reach nobody
+		_ = append(rLog.Get(s), "clobbered") // must not be visible elsewhere
 		for i, a := range as {
 			if err := v.act(a, i); err != nil {
 				return graph.Update{}, err
@@ -490,7 +490,7 @@ func (v *visit) effects(a act, i int) error {
 	return err
 }
 
-// both runs two functions, beside each other unless the world is calm.
+// both runs two functions, concurrently unless the world is calm.
 func (v *visit) both(left, right func() (string, error)) (l, r string, err error) {
 	var errL, errR error
 	if v.w.calm {
@@ -524,7 +524,7 @@ func (v *visit) asks(a act, i int) error {
 	return err
 }
 
-// answerTo is what a question gets, whoever is asked when.
+// answerTo is what a question gets, whichever is asked first.
 func answerTo(q graph.Question) graph.Answer {
 	if q.Type == "number" {
 		return graph.Answer{ID: q.ID, Value: len(q.Prompt)}

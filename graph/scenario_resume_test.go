@@ -132,7 +132,7 @@ func TestTimeoutsMeasureActiveTime(t *testing.T) {
 		for _, store := range []graph.Store{r.Store, crashed} {
 			r.Store = store
 			for i, id := range []string{"x", "y", "x#2", "y#2"} {
-				time.Sleep(24 * time.Hour) // somebody thinks, or nobody looks
+				time.Sleep(24 * time.Hour) // a person thinks, or does not look
 				if s, err := graph.Inspect(t.Context(), store, thread, 0); err != nil || s.Active != 40*time.Minute {
 					t.Fatalf("%d: active %v, %v", i, s.Active, err)
 				}
@@ -298,7 +298,7 @@ func TestAnInheritingChildKeepsWhatItWrote(t *testing.T) {
 }
 
 // heavy is a graph with everything open at once, and heavy: overlays, effects and
-// children beside each other, while snapshots are taken.
+// concurrent children, while snapshots are taken.
 func heavy(t testing.TB, c *tally, weight int) *graph.Graph {
 	fat := func(s string) string { return s + strings.Repeat(".", weight) }
 	child := compile(t, graph.Def{Name: "c", Keys: all, Start: []string{"x"}, Nodes: []graph.Node{

@@ -97,7 +97,7 @@ func TestABranchIsTakenOncePerTarget(t *testing.T) {
 	}
 }
 
-// A branch sees the writes of the whole step, whoever finishes first.
+// A branch sees the writes of the whole step, whichever node finishes first.
 func TestABranchSeesTheWholeStep(t *testing.T) {
 	g := compile(t, graph.Def{Name: "g", Keys: all, Start: []string{"a", "b"}, Nodes: []graph.Node{
 		{Name: "a", Run: writes(newReducerKey.Set(1))}, {Name: "b", Run: writes(newReducerKey.Set(2))}, say("three"), say("other"),
@@ -177,7 +177,7 @@ func TestAJoinInALoopArmsAgain(t *testing.T) {
 }
 
 // A source that is done twice before its join fires counts once: also when its
-// second time is in the step that completes the join, and whoever is declared first.
+// second time is in the step that completes the join, and whichever node is declared first.
 func TestASourceThatIsDoneTwiceCountsOnce(t *testing.T) {
 	for _, order := range [][]int{{0, 1}, {1, 0}} {
 		two := []graph.Node{{Name: "a", Run: writes(newReducerKey.Set(1))}, {Name: "b", Run: idle}}
@@ -241,7 +241,7 @@ func TestSendsSeeTheirOverlaysAndNobodyElseDoes(t *testing.T) {
 }
 
 // A node that is a target of Send and of edges in one step runs for each Send and
-// once for the edges; and a Send delays nobody.
+// once for the edges; and a Send delays no task.
 func TestSendsAndEdgesToOneNode(t *testing.T) {
 	for _, n := range []int{2, 40} { // few and many tasks are looked up differently
 		d := graph.Def{Start: []string{"split", "x", "y"}, Nodes: []graph.Node{work, sends(n), say("x"), say("y"), say("z"), say("gather")},

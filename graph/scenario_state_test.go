@@ -268,7 +268,7 @@ func TestValuesKeepTheirTypesAcrossAResume(t *testing.T) {
 	}
 }
 
-// In an open graph nodes write names that nobody declared; they are kept, and
+// In an open graph nodes write undeclared names; they are kept, and
 // what a changed graph no longer declares is kept too.
 func TestUndeclaredKeysAreKept(t *testing.T) {
 	def := func(open bool) graph.Def {

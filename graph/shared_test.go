@@ -21,7 +21,7 @@ type purse struct {
 }
 
 // spender is a child that takes one coin in each of three steps, inside an effect,
-// when the purse has one that nobody uses.
+// when the purse has an unused one.
 func spender(t testing.TB, coins int) *graph.Graph {
 	t.Helper()
 	spend := func(ctx context.Context) (int, error) {
@@ -137,7 +137,7 @@ func TestSharedValueAfterACrash(t *testing.T) {
 			}
 		}
 		res, err := run(st.Store)
-		if lost := spent - made; lost > 0 { // paid for, and cut off before anybody had it
+		if lost := spent - made; lost > 0 { // paid for, and cut off before a child had it
 			if err == nil || !strings.Contains(err.Error(), "no coin is left") {
 				t.Errorf("crash after %d records: %d coins bought nothing, and all the same: %v", limit, lost, err)
 			}
@@ -149,7 +149,7 @@ func TestSharedValueAfterACrash(t *testing.T) {
 	}
 }
 
-// Those who wait for each other's coins leave nobody waiting for good: neither when
+// Children that wait for each other's coins do not wait forever: neither when
 // one is cut off nor when there are none.
 func TestSharedValueIsWaitedFor(t *testing.T) {
 	for _, coins := range []int{0, 1, 5} {

@@ -144,7 +144,7 @@ func TestDiff(t *testing.T) {
 	}
 }
 
-// What a child under way holds is compared under its path.
+// What a child in progress holds is compared under its path.
 func TestDiffInsideAChild(t *testing.T) {
 	e := newEverything(t)
 	st := graph.NewMemory()
@@ -204,7 +204,7 @@ func TestBlameNamesTheNodesOfParallelSteps(t *testing.T) {
 			"tags":  {`step "" 1 work[1] work[2] work[3] work[4]`},
 			"notes": {`step "" 4 sub[1] sub[2]`, `step "" 2 gather[0]`, `step "" 1 work[1] work[2] work[3] work[4]`, `step "" 0 plan[0]`},
 			"topic": {`step "" 5 fin[0]`},
-			"item":  nil, // overlays are nobody's writes
+			"item":  nil, // overlays are not writes of a task
 		} {
 			if diff := cmp.Diff(want, blamed(t, st, "t", key)); diff != "" {
 				t.Errorf("key %s:\n%s", key, diff)

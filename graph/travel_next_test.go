@@ -58,7 +58,7 @@ func TestEditChoosesWhatRunsNext(t *testing.T) {
 	}
 }
 
-// What is under way ends with the choice: questions, children, arrivals, visits.
+// Unfinished work ends with the choice: questions, children, arrivals, visits.
 func TestAChoiceEndsWhatIsUnderWay(t *testing.T) {
 	visit := 0
 	child := compile(t, graph.Def{Name: "child", Keys: all, Start: []string{"q"}, Nodes: []graph.Node{{Name: "q", Run: asks(nil)}}, Edges: []graph.Edge{edge("q", graph.End)}})
@@ -113,7 +113,7 @@ func TestChoicesThatAreRefused(t *testing.T) {
 	}
 }
 
-// Who reads the events can fork at each step, while the run goes on.
+// A reader of the events can fork at each step, while the run continues.
 func TestAStepTellsItsRecord(t *testing.T) {
 	for _, level := range []graph.Durability{graph.EveryEffect, graph.EveryStep} {
 		st := graph.NewMemory()

@@ -112,7 +112,7 @@ func TestForkAtEveryRecordLeadsToTheSameEnd(t *testing.T) {
 	})
 }
 
-// Answers given ahead that the step under way used are there for its copy.
+// Answers given ahead that the unfinished step used are there for its copy.
 func TestForkGivesAnswersGivenAheadBack(t *testing.T) {
 	e := newEverything(t)
 	st := graph.NewMemory()
@@ -235,7 +235,7 @@ func asking(t testing.TB, keys *[]string) *graph.Graph {
 		}, Edges: []graph.Edge{edge("first", "ask"), edge("ask", graph.End)}})
 }
 
-// The step under way runs again in its new branch, under other effect keys; steps
+// The unfinished step runs again in its new branch, under other effect keys; steps
 // that are done do not.
 func TestANewBranchRepeatsTheStepUnderWay(t *testing.T) {
 	ctx := t.Context()
@@ -357,7 +357,7 @@ func TestEditAndDriveExcludeEachOther(t *testing.T) {
 	}
 }
 
-// behind is a store on which somebody else is faster.
+// behind is a store on which another writer is faster.
 type behind struct {
 	graph.Store
 	first func()
@@ -411,7 +411,7 @@ func TestPointsThatAreNot(t *testing.T) {
 	})
 }
 
-// The time between a crash and an edit is nobody's working time.
+// The time between a crash and an edit is not counted as active time.
 func TestEditAfterACrashCountsNoTime(t *testing.T) {
 	mem, clock := graph.NewMemory(), &calendar{day: 1}
 	r := &graph.Runner{Graph: said(t, "a", "b"), Store: &dying{Store: mem, left: 2}, Clock: clock}

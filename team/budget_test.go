@@ -27,7 +27,7 @@ type till struct {
 	mu          sync.Mutex
 	made        int // by the model: what a crash has kept from the agent, too
 	paid        int
-	now, most   int // calls under way
+	now, most   int // calls in progress
 	begun, done int
 }
 
@@ -149,7 +149,7 @@ func TestAgentsShareABudget(t *testing.T) {
 				if k.budget.ToolCalls == 0 && x.paid < k.most-2*perCall {
 					t.Errorf("only %d tokens were spent of %d", x.paid, k.most)
 				}
-				// With more, all go on where they were: nothing is done again.
+				// With more, all continue where they were: nothing is done again.
 				r.Graph = compile(t, eight(x, agent.Budget{Tokens: 2 * wholeTurn}))
 				res, err = r.InvokeResume(t.Context(), graph.Resume{Thread: "t"})
 				if err != nil || agent.LastResponse(res.State) != "all is done" {
@@ -163,7 +163,7 @@ func TestAgentsShareABudget(t *testing.T) {
 	}
 }
 
-// A process that goes on knows what the one that was killed has spent, at whatever
+// A process that continues knows what the one that was killed has spent, at whatever
 // record that was.
 func TestSharedBudgetAfterACrash(t *testing.T) {
 	budget := agent.Budget{Tokens: 4000}
@@ -198,7 +198,7 @@ func TestSharedBudgetAfterACrash(t *testing.T) {
 }
 
 // An agent that has used up a budget of its own, for itself and the agents that are
-// its tools, has failed: the others go on.
+// its tools, has failed: the others continue.
 func TestOwnBudgetIsNobodyElses(t *testing.T) {
 	s := newStage()
 	helper, err := agent.Config{Model: s.model("helper", func(context.Context, view) llm.Message { return words("helped") })}.Compile()

@@ -44,8 +44,8 @@ func askers(s *stage, spawn team.Spawn) team.Config {
 	return c
 }
 
-// Whoever has been spawned was allowed to be: narrower rules, which came while the run
-// was parked, hold for agents that are spawned from then on, and nobody's work is lost.
+// Every spawned agent was allowed: narrower rules, which came while the run
+// was parked, hold for agents that are spawned from then on, and no agent's work is lost.
 func TestNarrowerRulesAfterAPause(t *testing.T) {
 	for name, rule := range map[string]team.Spawn{"places": {Max: 1}, "none": {Max: -1}, "depth": {Max: 3, Depth: -1}, "names": {Max: 3, Only: []string{}}} {
 		t.Run(name, func(t *testing.T) {
@@ -90,7 +90,7 @@ func TestCancelledTogether(t *testing.T) {
 			case 0:
 				return calls(v, spawnCall("parent")...)
 			case 1:
-				synctest.Wait() // all are at work
+				synctest.Wait() // all are running
 				began = time.Now()
 				return calls(v, "agent__cancel", fmt.Sprintf(`{"id":%q}`, ids(v)[0]))
 			}
@@ -115,7 +115,7 @@ func TestCancelledTogether(t *testing.T) {
 	})
 }
 
-// An agent that is not there any more when it is to go on, which the caller accepts,
+// An agent that does not exist any more when it should continue, which the caller accepts,
 // has failed for that reason, and so has a task that was to be given to it.
 func TestAgentsThatAreGone(t *testing.T) {
 	for why, change := range map[string]func(map[string]team.Member){
@@ -157,7 +157,7 @@ func TestSummariesArePaidFor(t *testing.T) {
 	}
 }
 
-// A parked run is held against the graphs of the agents that are at work in it, and
+// A parked run is compared with the graphs of the agents that are running in it, and
 // not against those of all that it might have spawned: one that is installed or
 // removed meanwhile changes nothing. What has changed is consented to once.
 func TestChangedAgentsOfAParkedTeam(t *testing.T) {

@@ -116,7 +116,7 @@ func (s *stage) total() (requests, works int) {
 }
 
 // A team is broken after each of its records: no reply that is recorded is asked
-// for again, no work is done again without somebody's word, nobody who has
+// for again, no work is done again without an answer, no agent that has
 // finished runs again, and all ends as if nothing had happened.
 func TestCrashAfterEveryRecord(t *testing.T) {
 	calm := newStage()
@@ -250,8 +250,8 @@ func TestQuestionsWhileTheLeadCollects(t *testing.T) {
 	}
 }
 
-// A run that is cancelled goes on with the agents inside their loops: what they
-// have done is not done again, and nobody is taken for one that has failed.
+// A run that is cancelled continues with the agents inside their loops: what they
+// have done is not done again, and no agent counts as failed.
 func TestCancelledRunGoesOn(t *testing.T) {
 	s := newStage()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -286,7 +286,7 @@ func TestCancelledRunGoesOn(t *testing.T) {
 	}
 }
 
-// After an edit the turn begins anew: nothing of the agents before is left.
+// After an edit the turn starts again: nothing of the agents before is left.
 func TestEditBeginsTheTurnAnew(t *testing.T) {
 	s := newStage()
 	c := pair(s, one([]string{"a"}, func(_ context.Context, v view) llm.Message {
@@ -322,7 +322,7 @@ func TestEditBeginsTheTurnAnew(t *testing.T) {
 	}
 }
 
-// Answers given ahead reach agents, and the team goes on in the same drive.
+// Answers given ahead reach agents, and the team continues in the same drive.
 func TestAnswersAhead(t *testing.T) {
 	s := newStage()
 	r := &graph.Runner{Graph: compile(t, four(s)), Store: graph.NewMemory()}

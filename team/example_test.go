@@ -20,7 +20,7 @@ func played(name, text string) llm.Model {
 	return m
 }
 
-// A lead starts an agent, waits for it, and tells what it has found. The ids of
+// A lead starts an agent, waits for it, and reports what it has found. The ids of
 // agents are made of the run and the call, so that a transcript can name them.
 func ExampleConfig() {
 	lead := played("lead.yaml", `

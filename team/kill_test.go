@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child runs a team, or goes on with it, in a database of its own, and says on
+// child runs a team, or continues with it, in a database of its own, and says on
 // standard output what its models are asked.
 func child(dir string) error {
 	st, err := sqlite.Open(filepath.Join(dir, "runs.db"))
@@ -81,7 +81,7 @@ func heard(t *testing.T, dir string, killAt int) (said []string) {
 	return said
 }
 
-// A process with several agents at work is killed with SIGKILL, and another goes
+// A process with several agents running is killed with SIGKILL, and another goes
 // on: no reply that has led to another request is asked for again.
 func TestKilled(t *testing.T) {
 	whole := heard(t, t.TempDir(), 0)

@@ -40,7 +40,7 @@ func newPlan(seed uint64) (p plan) {
 	return p
 }
 
-// done tells whether a task can be done, and begun.
+// done reports whether a task can be done, and started.
 func (p *plan) done(i int) (done, begun bool) {
 	for _, on := range p.needs[i] {
 		if ok, _ := p.done(on); !ok {
@@ -50,7 +50,7 @@ func (p *plan) done(i int) (done, begun bool) {
 	return !p.doomed[i], true
 }
 
-// queued is a lead that makes the tasks and waits until none is at work.
+// queued is a lead that makes the tasks and waits until none is running.
 func (p *plan) queued(s *stage) team.Config {
 	leads := func(_ context.Context, v view) llm.Message {
 		var pairs []string
@@ -109,7 +109,7 @@ func TestQueueThroughCrashes(t *testing.T) {
 			s, st := newStage(), graph.Store(graph.NewMemory())
 			g := compile(t, p.queued(s))
 			limit, doubts := rng.IntN(count.RecordCount()), 0
-			for died := true; died; limit = rng.IntN(count.RecordCount()) { // and again, while it goes on
+			for died := true; died; limit = rng.IntN(count.RecordCount()) { // and again, while it continues
 				_, n, err := finish(t, &graph.Runner{Graph: g, Store: &graphtest.Crash{Store: st, Limit: limit}})
 				if died = errors.Is(err, graphtest.ErrCrash); err != nil && !died {
 					t.Fatal(err)
@@ -225,7 +225,7 @@ func (w *weighed) Append(ctx context.Context, thread string, after int64, recs [
 	return w.Store.Append(ctx, thread, after, recs)
 }
 
-// How an agent has ended is told as it was: failed where it failed and where its time
+// How an agent has ended is reported as it was: failed where it failed and where its time
 // was over, nothing of one that was cancelled; and its place is free.
 func TestHowAgentsEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"raddle.dev/team"
 )
 
-// logOf reads a team's log from a journal, as whoever has nothing but the journal.
+// logOf reads a team's log from a journal, like a program that has only the journal.
 func logOf(t *testing.T, st graph.Store) *team.History {
 	t.Helper()
 	entries := map[int64]bool{}
@@ -42,7 +42,7 @@ func logOf(t *testing.T, st graph.Store) *team.History {
 	return past
 }
 
-// What has become of agents can be read from the journal when nothing else is left
+// What happened to agents can be read from the journal when nothing else is left
 // of them, and events have told it.
 func TestPast(t *testing.T) {
 	s := newStage()

@@ -15,7 +15,7 @@ type crew struct {
 	*state
 	most    int
 	entries []entry
-	began   map[string]int // how often a task was begun
+	began   map[string]int // how often a task was started
 	seen    map[string]bool
 }
 
@@ -78,7 +78,7 @@ func (s *state) picture() (lines []string) {
 	return lines
 }
 
-// look counts what has begun since it was last called, and finds who runs.
+// look counts what has started since it was last called, and finds which agents run.
 func (c *crew) look(t *testing.T) (ids []string) {
 	t.Helper()
 	for _, m := range c.childrenOf(lead) {
@@ -136,7 +136,7 @@ func (c *crew) finish(t *testing.T, rng *rand.Rand, broken map[string]bool) bool
 }
 
 // Twenty tasks with dependencies of all kinds, done, failed and cancelled in any
-// order, with processes that die in between: every task that can be done is begun
+// order, with processes that die in between: every task that can be done is started
 // and done exactly once, and no other.
 func TestQueueDoesAllThatCanBeDone(t *testing.T) {
 	kinds := map[string]int{}

@@ -3,7 +3,7 @@ package team
 import "testing"
 
 // An agent that is cancelled may be in the middle of a call: it changes nothing,
-// and may spawn nobody.
+// and may spawn no agent.
 func TestCallsOfACancelledAgent(t *testing.T) {
 	s := newState(map[string]string{"helper": ""}, map[string]Spawn{"": {Max: 4, Depth: 3}, "helper": {Max: 4, Depth: 3}})
 	m := s.addMember(lead, "helper", "help", "k")

@@ -144,7 +144,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// A lead that ends its turn too early is told so, and then those who still run are
+// A lead that ends its turn too early gets a reminder, and then the agents that still run are
 // cancelled. No task of the queue takes their place.
 func TestReminders(t *testing.T) {
 	s := newStage()
@@ -248,7 +248,7 @@ func TestNextTurn(t *testing.T) {
 	}
 }
 
-// A run that is paused while the lead collects goes on with the agents where they
+// A run that is paused while the lead collects continues with the agents where they
 // were.
 func TestPauseWhileTheLeadCollects(t *testing.T) {
 	s := newStage()
@@ -300,7 +300,7 @@ func TestTerminalHearsTheLead(t *testing.T) {
 	}
 }
 
-// A lead that does other things while an agent waits for its reply is told so in
+// A lead that does other things while an agent waits for its reply gets a reminder in
 // what its tools say.
 func TestNotice(t *testing.T) {
 	for text, want := range map[string]string{`{"output":"worked"}`: `{"output":"worked","pending_escalations":[{"escalation_id":"esc_`,

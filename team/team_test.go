@@ -26,7 +26,7 @@ type part func(ctx context.Context, v view) llm.Message
 // A view is a request as a part sees it.
 type view struct {
 	round   int      // replies so far
-	asked   string   // what the agent was told first
+	asked   string   // what the agent got first
 	results []string // of all calls so far
 }
 
@@ -49,7 +49,7 @@ type stage struct {
 	mu       sync.Mutex
 	requests map[string]int // by agent, prompt and round
 	calls    map[string]int // of the tool "work", by arguments
-	told     io.Writer      // a line for each request; nil: nobody listens
+	told     io.Writer      // a line for each request; nil: no reader
 }
 
 func newStage() *stage { return &stage{requests: map[string]int{}, calls: map[string]int{}} }
@@ -74,7 +74,7 @@ func (s *stage) model(name string, p part) llm.Model {
 			s.mu.Lock()
 			s.requests[fmt.Sprint(name, "/", v.asked, "/", v.round)]++
 			if s.told != nil {
-				_, _ = fmt.Fprintf(s.told, "request %s/%s/%d\n", name, v.asked, v.round) // whoever listens may be gone
+				_, _ = fmt.Fprintf(s.told, "request %s/%s/%d\n", name, v.asked, v.round) // the reader may be gone
 			}
 			s.mu.Unlock()
 			m := p(ctx, v)
