@@ -1,6 +1,9 @@
 package flow
 
-import "fmt"
+import (
+	"fmt"
+	"raddle.dev/internal/jsonvalue"
+)
 
 // Advise reports what the file format allows but is probably a mistake: nodes
 // that always fail, settings without effect, and placeholders that never have a
@@ -109,7 +112,7 @@ func (a *adviser) initialState() {
 		if reducer := a.f.Reducer(key); reducer != "" && !reducerAccepts(reducer, v) {
 			a.add(Finding{
 				Severity: SeverityWarning, Code: "reducer-type", Pos: at,
-				Message: fmt.Sprintf("`%s` starts as %s, and reducer '%s' needs %s: its first write fails", key, TypeName(v), reducer, reducerWants[reducer]),
+				Message: fmt.Sprintf("`%s` starts as %s, and reducer '%s' needs %s: its first write fails", key, jsonvalue.TypeName(v), reducer, reducerWants[reducer]),
 			})
 		}
 	}
@@ -123,7 +126,7 @@ var reducerWants = map[string]string{
 }
 
 func reducerAccepts(reducer string, current any) bool {
-	switch kind := TypeName(current); reducerWants[reducer] {
+	switch kind := jsonvalue.TypeName(current); reducerWants[reducer] {
 	case "an array":
 		return kind == "array"
 	case "a string":

@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"path/filepath"
+	"raddle.dev/internal/jsonvalue"
 	"slices"
 	"strings"
 )
@@ -129,8 +130,8 @@ func (a *adviser) adviseRetrieval(n *Node, r *RAGNode) {
 // adviseSchema reports an output_schema that is not a schema.
 func (a *adviser) adviseSchema(n *Node) {
 	schema := n.outputSchema()
-	if _, ok := schema.(*Object); schema != nil && !ok {
-		a.warnAt(n, n.At("output_schema"), "output-schema", fmt.Sprintf("`output_schema` is %s, not a map", TypeName(schema)), "write a JSON schema: `type: object` and `properties`")
+	if _, ok := schema.(*jsonvalue.Object); schema != nil && !ok {
+		a.warnAt(n, n.At("output_schema"), "output-schema", fmt.Sprintf("`output_schema` is %s, not a map", jsonvalue.TypeName(schema)), "write a JSON schema: `type: object` and `properties`")
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
 )
 
@@ -35,14 +36,14 @@ func (r *caseRun) host() Host {
 		h.Model = "fake:main"
 	}
 	vars, _ := c.Host.Get("variables")
-	if o, ok := vars.(*Object); ok {
+	if o, ok := vars.(*jsonvalue.Object); ok {
 		for name, v := range o.All() {
 			h.Variables[name] = fmt.Sprint(v)
 		}
 	}
 	env, _ := c.Host.Get("env")
 	h.Env = os.Environ()
-	if o, ok := env.(*Object); ok {
+	if o, ok := env.(*jsonvalue.Object); ok {
 		for name, v := range o.All() {
 			h.Env = append(h.Env, name+"="+fmt.Sprint(v))
 		}
@@ -54,7 +55,7 @@ func (r *caseRun) host() Host {
 func (r *caseRun) answer(q graph.Question) graph.Answer {
 	r.t.Helper()
 	if up, ok := r.c.Host.Get("escalation"); ok && intOf(r.c.Host, "depth") > 0 {
-		return r.escalated(q, up.(*Object))
+		return r.escalated(q, up.(*jsonvalue.Object))
 	}
 	if !flagOf(r.c.Host, "tty", true) {
 		return graph.Answer{ID: q.ID, Refused: "no terminal"}
@@ -83,7 +84,7 @@ func (r *caseRun) answer(q graph.Question) graph.Answer {
 	return graph.Answer{ID: q.ID, Value: textOf(p, "answer")}
 }
 
-func (r *caseRun) escalated(q graph.Question, up *Object) graph.Answer {
+func (r *caseRun) escalated(q graph.Question, up *jsonvalue.Object) graph.Answer {
 	tag := map[string]string{"select": "[ask] ", "input": "[input] "}[q.Kind]
 	r.sameText(up, "question", tag+q.Prompt)
 	switch outcome := textOf(up, "outcome"); outcome {
@@ -96,7 +97,7 @@ func (r *caseRun) escalated(q graph.Question, up *Object) graph.Answer {
 	}
 }
 
-func (r *caseRun) sameText(o *Object, key, got string) {
+func (r *caseRun) sameText(o *jsonvalue.Object, key, got string) {
 	r.t.Helper()
 	if want, ok := o.Get(key); ok && want != got {
 		r.t.Errorf("%s is %q, want %q", key, got, want)
@@ -110,7 +111,7 @@ func (r *caseRun) child(ctx context.Context, s Spawn) (string, error) {
 		r.mu.Unlock()
 		return "", fmt.Errorf("agent %s has no scripted run left", s.Agent)
 	}
-	stub := r.stubs[s.Agent][0].(*Object)
+	stub := r.stubs[s.Agent][0].(*jsonvalue.Object)
 	r.stubs[s.Agent] = r.stubs[s.Agent][1:]
 	r.sameText(stub, "expect_prompt", s.Prompt)
 	r.mu.Unlock()
@@ -124,7 +125,7 @@ func (r *caseRun) child(ctx context.Context, s Spawn) (string, error) {
 }
 
 // pause waits as long as a script says.
-func pause(ctx context.Context, o *Object) error {
+func pause(ctx context.Context, o *jsonvalue.Object) error {
 	select {
 	case <-time.After(time.Duration(intOf(o, "delay_ms")) * time.Millisecond):
 		return nil
@@ -147,7 +148,7 @@ func (m caseModels) Open(_ context.Context, _, id string) (llm.Model, error) {
 
 func (m caseModels) Facts(_, id string) ModelFacts {
 	levels, _ := m.run.c.Host.Get("reasoning_levels")
-	o, _ := levels.(*Object)
+	o, _ := levels.(*jsonvalue.Object)
 	return ModelFacts{Efforts: append([]string{}, texts(o, id)...)}
 }
 
@@ -174,11 +175,11 @@ func (m caseModel) Stream(ctx context.Context, req llm.Request) iter.Seq2[llm.De
 	}
 }
 
-func (r *caseRun) reply(model string, req llm.Request) (*Object, error) {
+func (r *caseRun) reply(model string, req llm.Request) (*jsonvalue.Object, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	user := req.Messages[0].Text()
-	r.calls = append(r.calls, NewObject(Member{"user", user}, Member{"system", req.System}, Member{"model", model}))
+	r.calls = append(r.calls, jsonvalue.NewObject(jsonvalue.Member{Key: "user", Value: user}, jsonvalue.Member{Key: "system", Value: req.System}, jsonvalue.Member{Key: "model", Value: model}))
 	for _, s := range r.script {
 		if s.used > 0 && !flagOf(s.Object, "repeat", false) {
 			continue
@@ -195,7 +196,7 @@ func (r *caseRun) reply(model string, req llm.Request) (*Object, error) {
 }
 
 // checkRequest compares a request with what its reply expects of it.
-func (r *caseRun) checkRequest(s *Object, model, user string, req llm.Request) {
+func (r *caseRun) checkRequest(s *jsonvalue.Object, model, user string, req llm.Request) {
 	r.sameText(s, "expect_user", user)
 	r.sameText(s, "expect_model", model)
 	if want, ok := s.Get("expect_system"); ok {
@@ -226,7 +227,7 @@ func (r *caseRun) checkRequest(s *Object, model, user string, req llm.Request) {
 	}
 	for key, got := range map[string]*float64{"expect_temperature": req.Temperature, "expect_top_p": req.TopP} {
 		want, ok := s.Get(key)
-		switch f, number := asFloat(want); {
+		switch f, number := jsonvalue.AsFloat(want); {
 		case !ok:
 		case !number && got != nil, number && (got == nil || *got != f):
 			r.t.Errorf("%s: want %v", key, want)

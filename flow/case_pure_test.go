@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/internal/jsonvalue"
 )
 
 // unitsElsewhere are unit tables of functions that other packages have, and run in their tests.
@@ -24,25 +25,27 @@ var unitsElsewhere = map[string]string{
 var casesElsewhere = []string{"rag-bm25-order", "rag-fusion-table", "rag-glob-table", "rag-sources-table"}
 
 // units run one row of a table; got is compared with the row's want.
-var units = map[string]func(c *caseFile, row *Object) (got any, err error){
-	"template_strict": func(c *caseFile, row *Object) (any, error) { return rowTemplate(row).Render(rowState(c, row)) },
-	"template_lenient": func(c *caseFile, row *Object) (any, error) {
+var units = map[string]func(c *caseFile, row *jsonvalue.Object) (got any, err error){
+	"template_strict": func(c *caseFile, row *jsonvalue.Object) (any, error) {
+		return rowTemplate(row).Render(rowState(c, row))
+	},
+	"template_lenient": func(c *caseFile, row *jsonvalue.Object) (any, error) {
 		return rowTemplate(row).RenderLenient(rowState(c, row)), nil
 	},
-	"template_raw": func(c *caseFile, row *Object) (any, error) { return rowTemplate(row).Eval(rowState(c, row)) },
-	"length_predicate": func(_ *caseFile, row *Object) (any, error) {
+	"template_raw": func(c *caseFile, row *jsonvalue.Object) (any, error) { return rowTemplate(row).Eval(rowState(c, row)) },
+	"length_predicate": func(_ *caseFile, row *jsonvalue.Object) (any, error) {
 		p, err := parsePredicate(rowText(row, "expr"))
 		return p.isSatisfiedBy(uint64(len(rowText(row, "in")))), err
 	},
-	"is_transient": func(_ *caseFile, row *Object) (any, error) { return isTransient(rowText(row, "in")), nil },
-	"json_fast_path": func(_ *caseFile, row *Object) (any, error) {
+	"is_transient": func(_ *caseFile, row *jsonvalue.Object) (any, error) { return isTransient(rowText(row, "in")), nil },
+	"json_fast_path": func(_ *caseFile, row *jsonvalue.Object) (any, error) {
 		v, ok := fastPath(rowText(row, "in"))
 		if !ok {
 			return nil, errNoFastPath
 		}
 		return v, nil
 	},
-	"script_output": func(_ *caseFile, row *Object) (any, error) {
+	"script_output": func(_ *caseFile, row *jsonvalue.Object) (any, error) {
 		text := rowText(row, "in")
 		if stdout := rowText(row, "stdout"); stdout != "" {
 			text = stdout
@@ -53,7 +56,7 @@ var units = map[string]func(c *caseFile, row *Object) (got any, err error){
 		}
 		return r, nil
 	},
-	"reducer": func(_ *caseFile, row *Object) (any, error) {
+	"reducer": func(_ *caseFile, row *jsonvalue.Object) (any, error) {
 		current, _ := row.Get("current")
 		incoming, _ := row.Get("incoming")
 		present := current != "absent"
@@ -100,9 +103,9 @@ func unitCase(t *testing.T, c *caseFile) {
 		t.Fatalf("unknown unit %q", c.Unit)
 	}
 	for i, v := range c.Rows {
-		row, ok := v.(*Object)
+		row, ok := v.(*jsonvalue.Object)
 		if !ok {
-			t.Fatalf("row %d is %s", i, TypeName(v))
+			t.Fatalf("row %d is %s", i, jsonvalue.TypeName(v))
 		}
 		t.Run(strconv.Itoa(i), func(t *testing.T) {
 			got, err := run(c, row)
@@ -111,12 +114,12 @@ func unitCase(t *testing.T, c *caseFile) {
 	}
 }
 
-func checkRow(t *testing.T, row *Object, got any, err error) {
+func checkRow(t *testing.T, row *jsonvalue.Object, got any, err error) {
 	t.Helper()
-	text := CompactJSON(row)
+	text := jsonvalue.Compact(row)
 	if none := flagOf(row, "none", false); none {
 		if err == nil {
-			t.Errorf("%s: got %s", text, CompactJSON(got))
+			t.Errorf("%s: got %s", text, jsonvalue.Compact(got))
 		}
 		return
 	}
@@ -134,40 +137,40 @@ func checkRow(t *testing.T, row *Object, got any, err error) {
 		return
 	}
 	want, _ := row.Get("want")
-	if !Equal(got, want) || CompactJSON(got) != CompactJSON(want) {
-		t.Errorf("%s: got %s", text, CompactJSON(got))
+	if !jsonvalue.Equal(got, want) || jsonvalue.Compact(got) != jsonvalue.Compact(want) {
+		t.Errorf("%s: got %s", text, jsonvalue.Compact(got))
 	}
 }
 
 // matchesText compares an error with the outermost text of it.
 func matchesText(got, want string) bool { return got == want || strings.HasPrefix(got, want+": ") }
 
-func checkScript(t *testing.T, row *Object, got scriptResult) {
+func checkScript(t *testing.T, row *jsonvalue.Object, got scriptResult) {
 	t.Helper()
 	want, listed := row.Get("state")
-	if state, _ := want.(*Object); listed && !Equal(got.Writes, state) {
-		t.Errorf("%s: writes %s", CompactJSON(row), CompactJSON(got.Writes))
+	if state, _ := want.(*jsonvalue.Object); listed && !jsonvalue.Equal(got.Writes, state) {
+		t.Errorf("%s: writes %s", jsonvalue.Compact(row), jsonvalue.Compact(got.Writes))
 	}
 	next, _ := row.Get("next")
 	if text, routed := next.(string); routed != got.Routed || text != got.Next {
-		t.Errorf("%s: next %q (%t)", CompactJSON(row), got.Next, got.Routed)
+		t.Errorf("%s: next %q (%t)", jsonvalue.Compact(row), got.Next, got.Routed)
 	}
 }
 
-func rowText(row *Object, key string) string {
+func rowText(row *jsonvalue.Object, key string) string {
 	v, _ := row.Get(key)
 	text, _ := v.(string)
 	return text
 }
 
-func rowTemplate(row *Object) Template { return ParseTemplate(rowText(row, "in")) }
+func rowTemplate(row *jsonvalue.Object) Template { return ParseTemplate(rowText(row, "in")) }
 
-func rowState(c *caseFile, row *Object) func(string) (any, bool) {
+func rowState(c *caseFile, row *jsonvalue.Object) func(string) (any, bool) {
 	state := c.State
 	if own, ok := row.Get("state"); ok {
 		state = own
 	}
-	o, _ := state.(*Object)
+	o, _ := state.(*jsonvalue.Object)
 	return o.Get
 }
 
@@ -178,11 +181,11 @@ func parseCase(t *testing.T, c *caseFile) {
 		return
 	}
 	parsed, _ := c.Expect.Get("parsed")
-	fields, _ := parsed.(*Object)
+	fields, _ := parsed.(*jsonvalue.Object)
 	data := fileData(f)
 	for path, want := range fields.All() {
 		if got := lookData(data, path); !sameField(got, want) {
-			t.Errorf("%s is %s, want %s", path, CompactJSON(got), CompactJSON(want))
+			t.Errorf("%s is %s, want %s", path, jsonvalue.Compact(got), jsonvalue.Compact(want))
 		}
 	}
 }
@@ -205,7 +208,7 @@ func validateCase(t *testing.T, c *caseFile) {
 		}
 		wanted, got := []string{}, []string{}
 		for _, v := range want.([]any) {
-			o := v.(*Object)
+			o := v.(*jsonvalue.Object)
 			node, _ := o.Get("node")
 			wanted = append(wanted, findingText(node, strings.ReplaceAll(rowText(o, "message"), "{agent_dir}", dir)))
 		}
@@ -224,7 +227,7 @@ func validateCase(t *testing.T, c *caseFile) {
 	}
 	checkWarningNodes(t, c, findings)
 	for _, v := range list(c.Expect, "warnings_include") {
-		o := v.(*Object)
+		o := v.(*jsonvalue.Object)
 		node, _ := o.Get("node")
 		if want := findingText(node, rowText(o, "message")); !slices.Contains(findingTexts(findings), want) {
 			t.Errorf("no warning %q", want)
@@ -248,7 +251,7 @@ func checkWarningNodes(t *testing.T, c *caseFile, findings []Finding) {
 			got = append(got, f.Node)
 		}
 	}
-	if !Equal(got, want) {
-		t.Errorf("nodes of warnings are %s, want %s", CompactJSON(got), CompactJSON(want))
+	if !jsonvalue.Equal(got, want) {
+		t.Errorf("nodes of warnings are %s, want %s", jsonvalue.Compact(got), jsonvalue.Compact(want))
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/rag"
 )
 
@@ -27,7 +28,7 @@ func (r *caseRun) retrieval() Retrieval {
 			if !ok {
 				return nil, false
 			}
-			return &scriptedBase{run: r, node: node, script: script.(*Object)}, true
+			return &scriptedBase{run: r, node: node, script: script.(*jsonvalue.Object)}, true
 		},
 	}
 	if flagOf(r.c.Host, "tty", true) {
@@ -58,7 +59,7 @@ type caseEmbedder struct{ run *caseRun }
 
 func (e caseEmbedder) Embed(_ context.Context, purpose rag.Purpose, texts []string) ([][]float32, error) {
 	given, _ := e.run.c.Host.Get("embeddings")
-	table, _ := given.(*Object)
+	table, _ := given.(*jsonvalue.Object)
 	vectors := make([][]float32, len(texts))
 	for i, text := range texts {
 		v, ok := table.Get(text)
@@ -67,7 +68,7 @@ func (e caseEmbedder) Embed(_ context.Context, purpose rag.Purpose, texts []stri
 			continue
 		}
 		for _, x := range v.([]any) {
-			f, _ := asFloat(x)
+			f, _ := jsonvalue.AsFloat(x)
 			vectors[i] = append(vectors[i], float32(f))
 		}
 	}
@@ -91,7 +92,7 @@ func wordVector(text string) []float32 {
 type scriptedBase struct {
 	run    *caseRun
 	node   string
-	script *Object
+	script *jsonvalue.Object
 }
 
 func (b *scriptedBase) Search(ctx context.Context, query string, o rag.SearchOptions) ([]rag.Hit, error) {
@@ -103,9 +104,9 @@ func (b *scriptedBase) Search(ctx context.Context, query string, o rag.SearchOpt
 		top = rag.DefaultTopK
 	}
 	b.run.mu.Lock()
-	b.run.searches = append(b.run.searches, NewObject(Member{"node", b.node}, Member{"query", query}, Member{"top_k", int64(top)}))
+	b.run.searches = append(b.run.searches, jsonvalue.NewObject(jsonvalue.Member{Key: "node", Value: b.node}, jsonvalue.Member{Key: "query", Value: query}, jsonvalue.Member{Key: "top_k", Value: int64(top)}))
 	b.run.mu.Unlock()
-	delay := NewObject(Member{"delay_ms", int64(intOf(b.script, "search_delay_ms"))})
+	delay := jsonvalue.NewObject(jsonvalue.Member{Key: "delay_ms", Value: int64(intOf(b.script, "search_delay_ms"))})
 	if err := pause(ctx, delay); err != nil {
 		return nil, err
 	}
@@ -118,7 +119,7 @@ func (b *scriptedBase) Search(ctx context.Context, query string, o rag.SearchOpt
 func (b *scriptedBase) rank(query string, top int) ([]rag.Hit, error) {
 	ranked := func(key string) []string {
 		lists, _ := b.script.Get(key)
-		o, _ := lists.(*Object)
+		o, _ := lists.(*jsonvalue.Object)
 		list := texts(o, query)
 		return list[:min(top, len(list))]
 	}
@@ -136,18 +137,18 @@ func (b *scriptedBase) rank(query string, top int) ([]rag.Hit, error) {
 		}
 	}
 	if reorder, ok := b.script.Get("rerank"); ok {
-		return b.reranked(reorder.(*Object), query, ids, top)
+		return b.reranked(reorder.(*jsonvalue.Object), query, ids, top)
 	}
 	slices.SortStableFunc(ids, func(x, y string) int { return cmp.Compare(scores[y], scores[x]) })
 	return b.hits(ids[:min(top, len(ids))]), nil
 }
 
-func (b *scriptedBase) reranked(reorder *Object, query string, ids []string, top int) ([]rag.Hit, error) {
+func (b *scriptedBase) reranked(reorder *jsonvalue.Object, query string, ids []string, top int) ([]rag.Hit, error) {
 	v, ok := reorder.Get(query)
 	if !ok {
 		return nil, fmt.Errorf("no scripted order for %q", query)
 	}
-	order := v.(*Object)
+	order := v.(*jsonvalue.Object)
 	hits := b.hits(ids)
 	var sent []string
 	for _, h := range hits {
@@ -176,7 +177,7 @@ func (b *scriptedBase) hits(ids []string) []rag.Hit {
 			b.run.t.Errorf("no chunk %s", id)
 			continue
 		}
-		f := files[file].(*Object)
+		f := files[file].(*jsonvalue.Object)
 		hits = append(hits, rag.Hit{Path: textOf(f, "path"), Text: texts(f, "chunks")[chunk], Chunk: chunk})
 	}
 	return hits
@@ -189,12 +190,12 @@ func (r *caseRun) checkRetrieval() {
 		for _, s := range r.searches {
 			got = append(got, s)
 		}
-		if !Equal(want, got) {
-			r.t.Errorf("searches %s, want %s", CompactJSON(got), CompactJSON(want))
+		if !jsonvalue.Equal(want, got) {
+			r.t.Errorf("searches %s, want %s", jsonvalue.Compact(got), jsonvalue.Compact(want))
 		}
 	}
 	again, _ := r.c.Expect.Get("second_run")
-	o, ok := again.(*Object)
+	o, ok := again.(*jsonvalue.Object)
 	if !ok {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/testneed"
 )
 
@@ -47,20 +48,20 @@ type caseRun struct {
 
 	mu      sync.Mutex
 	script  []*scriptedReply
-	calls   []*Object // requests made, in order
-	people  []*Object // what the person does, in order
+	calls   []*jsonvalue.Object // requests made, in order
+	people  []*jsonvalue.Object // what the person does, in order
 	stubs   map[string][]any
 	visited []any
 	stderr  bytes.Buffer
 	log     *recordedLog
 
-	searches []*Object
+	searches []*jsonvalue.Object
 	embedded int // chunks
 	stop     context.CancelFunc
 }
 
 type scriptedReply struct {
-	*Object
+	*jsonvalue.Object
 	used int
 }
 
@@ -68,13 +69,13 @@ func runCase(t *testing.T, c *caseFile) {
 	testneed.RequirePrograms(t, c.Requires...)
 	r := &caseRun{t: t, c: c, dir: c.makeDirs(t), log: &recordedLog{}, stubs: map[string][]any{}}
 	for _, v := range c.LLM {
-		r.script = append(r.script, &scriptedReply{Object: v.(*Object)})
+		r.script = append(r.script, &scriptedReply{Object: v.(*jsonvalue.Object)})
 	}
 	for _, v := range c.User {
-		r.people = append(r.people, v.(*Object))
+		r.people = append(r.people, v.(*jsonvalue.Object))
 	}
 	for name, v := range c.Agents.All() {
-		r.stubs[name] = list(v.(*Object), "stub")
+		r.stubs[name] = list(v.(*jsonvalue.Object), "stub")
 	}
 	r.fill()
 	begun := time.Now()
@@ -100,7 +101,7 @@ func (r *caseRun) fill() {
 	state := f.InitialState.Clone()
 	state.Set("initial_prompt", r.c.Prompt)
 	state.Set(key, "")
-	pad := strings.Repeat("x", total-JSONSize(state))
+	pad := strings.Repeat("x", total-jsonvalue.Size(state))
 	text := strings.Replace(r.c.Graph, "start:", "initial_state: {"+key+": \""+pad+"\"}\nstart:", 1)
 	if f.InitialState.Len() > 0 {
 		r.t.Fatal("fill_state of a graph with an initial_state of its own")
@@ -202,7 +203,7 @@ func (r *caseRun) check(res graph.Result, err error, took time.Duration) {
 		t.Errorf("%d model calls, want %v", len(r.calls), want)
 	}
 	for i, want := range list(e, "llm_requests") {
-		for key, v := range want.(*Object).All() {
+		for key, v := range want.(*jsonvalue.Object).All() {
 			if got, _ := r.calls[i].Get(key); got != v {
 				t.Errorf("request %d: %s is %q, want %q", i, key, got, v)
 			}
@@ -211,14 +212,14 @@ func (r *caseRun) check(res graph.Result, err error, took time.Duration) {
 	for _, s := range r.script {
 		optional := flagOf(s.Object, "optional", false) || flagOf(s.Object, "repeat", false)
 		if never := flagOf(s.Object, "never", false); never && s.used > 0 || !never && !optional && s.used == 0 {
-			t.Errorf("reply %s was used %d times", CompactJSON(s.Object), s.used)
+			t.Errorf("reply %s was used %d times", jsonvalue.Compact(s.Object), s.used)
 		}
 	}
 	if len(r.people) > 0 {
 		t.Errorf("%d answers were not asked for", len(r.people))
 	}
 	if most, ok := e.Get("max_seconds"); ok {
-		if limit, _ := asFloat(most); took.Seconds() > limit {
+		if limit, _ := jsonvalue.AsFloat(most); took.Seconds() > limit {
 			t.Errorf("it took %v, at most %v s allowed", took, limit)
 		}
 	}
@@ -235,15 +236,15 @@ func (r *caseRun) check(res graph.Result, err error, took time.Duration) {
 func (r *caseRun) checkState(res graph.Result) {
 	t, e := r.t, r.c.Expect
 	if want, ok := e.Get("state"); ok {
-		for key, v := range want.(*Object).All() {
-			if got, present := res.State.Value(key); !present || !Equal(got, v) {
-				t.Errorf("state %s is %s (present: %v), want %s", key, CompactJSON(got), present, CompactJSON(v))
+		for key, v := range want.(*jsonvalue.Object).All() {
+			if got, present := res.State.Value(key); !present || !jsonvalue.Equal(got, v) {
+				t.Errorf("state %s is %s (present: %v), want %s", key, jsonvalue.Compact(got), present, jsonvalue.Compact(v))
 			}
 		}
 	}
 	for _, key := range texts(e, "state_absent") {
 		if got, present := res.State.Value(key); present {
-			t.Errorf("state has %s: %s", key, CompactJSON(got))
+			t.Errorf("state has %s: %s", key, jsonvalue.Compact(got))
 		}
 	}
 	if key := textOf(e, "file_gone"); key != "" {
@@ -296,8 +297,8 @@ func (r *caseRun) checkFindings() {
 		}
 	}
 	for _, w := range list(e, "warnings_include") {
-		node, _ := w.(*Object).Get("node")
-		if want := findingText(node, textOf(w.(*Object), "message")); !slices.Contains(warnings, want) {
+		node, _ := w.(*jsonvalue.Object).Get("node")
+		if want := findingText(node, textOf(w.(*jsonvalue.Object), "message")); !slices.Contains(warnings, want) {
 			t.Errorf("no warning %q among %q", want, warnings)
 		}
 	}
@@ -311,7 +312,7 @@ func (r *caseRun) checkFindings() {
 func (r *caseRun) checkLog() {
 	var want []string
 	for _, v := range list(r.c.Expect, "log_lines_in_order") {
-		o := v.(*Object)
+		o := v.(*jsonvalue.Object)
 		line := regexp.QuoteMeta(textOf(o, "text"))
 		if pattern := textOf(o, "regex"); pattern != "" {
 			line = strings.TrimSuffix(strings.TrimPrefix(pattern, "^"), "$")
@@ -339,13 +340,13 @@ func linesInOrder(t *testing.T, what string, want, got []string) {
 	}
 }
 
-func textOf(o *Object, key string) string {
+func textOf(o *jsonvalue.Object, key string) string {
 	v, _ := o.Get(key)
 	s, _ := v.(string)
 	return s
 }
 
-func intOf(o *Object, key string) int {
+func intOf(o *jsonvalue.Object, key string) int {
 	v, _ := o.Get(key)
 	n, _ := v.(int64)
 	return int(n)

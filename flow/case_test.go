@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"raddle.dev/internal/jsonvalue"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,12 +23,12 @@ type caseFile struct {
 	HasGraph                    bool
 	Later, Disputed             bool
 	Requires                    []string
-	Files, Agents, Host, RAG    *Object
-	FillState                   *Object
-	Expect, ExpectCode          *Object
+	Files, Agents, Host, RAG    *jsonvalue.Object
+	FillState                   *jsonvalue.Object
+	Expect, ExpectCode          *jsonvalue.Object
 	LLM, User, Rows             []any
 	State                       any
-	Raw                         *Object // all of the file
+	Raw                         *jsonvalue.Object // all of the file
 }
 
 // caseKeys are the keys that a case may have.
@@ -76,7 +77,7 @@ func readCase(t *testing.T, path string) *caseFile {
 	if len(d.list) > 0 {
 		t.Fatalf("%s", d.list[0])
 	}
-	raw, ok := yamlValue(d.root).(*Object)
+	raw, ok := yamlValue(d.root).(*jsonvalue.Object)
 	if !ok {
 		t.Fatalf("%s: a case must be a map", path)
 	}
@@ -94,7 +95,7 @@ func readCase(t *testing.T, path string) *caseFile {
 	_, c.HasGraph = raw.Get("graph")
 	caseField(t, c, "later", &c.Later)
 	caseField(t, c, "disputed", &c.Disputed)
-	for key, to := range map[string]**Object{
+	for key, to := range map[string]**jsonvalue.Object{
 		"files": &c.Files, "agents": &c.Agents, "host": &c.Host, "rag": &c.RAG, "fill_state": &c.FillState,
 		"expect": &c.Expect, "expect_code": &c.ExpectCode,
 	} {
@@ -121,21 +122,21 @@ func caseField[T any](t *testing.T, c *caseFile, key string, to *T) {
 	}
 	typed, ok := v.(T)
 	if !ok {
-		t.Errorf("%s: %s is %s", c.Path, key, TypeName(v))
+		t.Errorf("%s: %s is %s", c.Path, key, jsonvalue.TypeName(v))
 		return
 	}
 	*to = typed
 }
 
 // list is a list in an object, nil when it is missing.
-func list(o *Object, key string) []any {
+func list(o *jsonvalue.Object, key string) []any {
 	v, _ := o.Get(key)
 	items, _ := v.([]any)
 	return items
 }
 
 // texts is a list of strings in an object, nil when it is missing.
-func texts(o *Object, key string) []string {
+func texts(o *jsonvalue.Object, key string) []string {
 	var out []string
 	for _, v := range list(o, key) {
 		out = append(out, v.(string))
@@ -144,7 +145,7 @@ func texts(o *Object, key string) []string {
 }
 
 // flagOf is a boolean in an object, def when it is missing.
-func flagOf(o *Object, key string, def bool) bool {
+func flagOf(o *jsonvalue.Object, key string, def bool) bool {
 	if v, ok := o.Get(key); ok {
 		return v.(bool)
 	}
@@ -165,9 +166,9 @@ func (c *caseFile) makeDirs(t *testing.T) string {
 	}
 	writeCaseFiles(t, dir, c.Files)
 	for name, v := range c.Agents.All() {
-		agent, _ := v.(*Object)
+		agent, _ := v.(*jsonvalue.Object)
 		files, _ := agent.Get("files")
-		if content, ok := files.(*Object); ok {
+		if content, ok := files.(*jsonvalue.Object); ok {
 			writeCaseFiles(t, filepath.Join(root, name), content)
 			continue
 		}
@@ -176,7 +177,7 @@ func (c *caseFile) makeDirs(t *testing.T) string {
 	return dir
 }
 
-func writeCaseFiles(t *testing.T, dir string, files *Object) {
+func writeCaseFiles(t *testing.T, dir string, files *jsonvalue.Object) {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -24,7 +25,7 @@ type caseTools struct {
 func (b caseTools) Open(ToolNeed) (*Toolset, error) {
 	set := &Toolset{}
 	results, _ := b.run.c.Host.Get("tool_results")
-	texts, _ := results.(*Object)
+	texts, _ := results.(*jsonvalue.Object)
 	for _, file := range b.known.Tools {
 		name := toolStem(file)
 		set.Tools = append(set.Tools, tool.Tool{Name: name, Run: func(context.Context, tool.Call) (tool.Result, error) {
@@ -42,19 +43,19 @@ func (b caseTools) Open(ToolNeed) (*Toolset, error) {
 }
 
 // said is the message of a scripted reply.
-func said(reply *Object, turn int) llm.Message {
+func said(reply *jsonvalue.Object, turn int) llm.Message {
 	m := llm.Message{Role: llm.RoleAssistant, Parts: []llm.Part{llm.Text{Text: textOf(reply, "text")}}}
 	for i, v := range list(reply, "tool_calls") {
-		call := v.(*Object)
+		call := v.(*jsonvalue.Object)
 		args, _ := call.Get("args")
-		m.Parts = append(m.Parts, llm.ToolCall{ID: fmt.Sprintf("call%d.%d", turn, i), Name: textOf(call, "name"), Args: json.RawMessage(CompactJSON(args))})
+		m.Parts = append(m.Parts, llm.ToolCall{ID: fmt.Sprintf("call%d.%d", turn, i), Name: textOf(call, "name"), Args: json.RawMessage(jsonvalue.Compact(args))})
 	}
 	return m
 }
 
 // checkTools compares the offered tools and servers, and the last outcome, with
 // what a reply expects of them.
-func (r *caseRun) checkTools(s *Object, req llm.Request) {
+func (r *caseRun) checkTools(s *jsonvalue.Object, req llm.Request) {
 	offered := map[string][]string{"expect_tools": {}, "expect_mcp": {}}
 	for _, t := range req.Tools {
 		if id, ok := strings.CutPrefix(t.Name, serverPrefix); ok {

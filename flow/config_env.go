@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/internal/jsonvalue"
 	"strconv"
 	"strings"
 )
@@ -122,14 +123,14 @@ func (o *envOverrides) overrideVariables() {
 	if !ok {
 		return
 	}
-	parsed, err := ParseJSON([]byte(v))
+	parsed, err := jsonvalue.Parse([]byte(v))
 	if err != nil {
 		o.warnInvalid(name, err)
 		return
 	}
 	list, ok := parsed.([]any)
 	if !ok {
-		o.warnInvalid(name, fmt.Errorf("it must be a JSON list of objects with a name, not a %s", TypeName(parsed)))
+		o.warnInvalid(name, fmt.Errorf("it must be a JSON list of objects with a name, not a %s", jsonvalue.TypeName(parsed)))
 		return
 	}
 	variables := make([]Variable, 0, len(list))
@@ -145,9 +146,9 @@ func (o *envOverrides) overrideVariables() {
 }
 
 func envVariable(item any) (Variable, error) {
-	obj, ok := item.(*Object)
+	obj, ok := item.(*jsonvalue.Object)
 	if !ok {
-		return Variable{}, fmt.Errorf("it must be an object with a name, not a %s", TypeName(item))
+		return Variable{}, fmt.Errorf("it must be an object with a name, not a %s", jsonvalue.TypeName(item))
 	}
 	text := func(key string) (string, bool) {
 		v, _ := obj.Get(key)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/wording"
 )
 
@@ -307,7 +308,7 @@ func (m *fields) readFloat(name string) *float64 {
 	}
 	if s := resolveAlias(n); s.Kind == yaml.ScalarNode {
 		v, _ := scalarValue(s)
-		if f, ok := asFloat(v); ok {
+		if f, ok := jsonvalue.AsFloat(v); ok {
 			return &f
 		}
 	}

@@ -1,5 +1,7 @@
 package flow
 
+import "raddle.dev/internal/jsonvalue"
+
 // File is a graph.yaml that has been read: its fields with defaults filled in,
 // and their positions. It does not change after Parse.
 type File struct {
@@ -18,7 +20,7 @@ type File struct {
 	Skills               Skills
 	Variables            []Variable
 	Settings             Settings
-	InitialState         *Object
+	InitialState         *jsonvalue.Object
 	Reducers             []KeyReducer // in file order
 	Start                string
 	Nodes                []*Node // in file order

@@ -1,28 +1,29 @@
 package flow
 
 import (
+	"raddle.dev/internal/jsonvalue"
 	"strconv"
 	"strings"
 )
 
 // fileData is a parsed file as data under the names of its fields, with unset
 // optional fields as null.
-func fileData(f *File) *Object {
-	o := NewObject(
-		Member{"name", f.Name}, Member{"description", f.Description}, Member{"version", f.Version},
-		Member{"model", maybe(f.Model)}, Member{"temperature", number(f.Temperature)}, Member{"top_p", number(f.TopP)},
-		Member{"reasoning_effort", maybe(f.ReasoningEffort)},
+func fileData(f *File) *jsonvalue.Object {
+	o := jsonvalue.NewObject(
+		jsonvalue.Member{Key: "name", Value: f.Name}, jsonvalue.Member{Key: "description", Value: f.Description}, jsonvalue.Member{Key: "version", Value: f.Version},
+		jsonvalue.Member{Key: "model", Value: maybe(f.Model)}, jsonvalue.Member{Key: "temperature", Value: number(f.Temperature)}, jsonvalue.Member{Key: "top_p", Value: number(f.TopP)},
+		jsonvalue.Member{Key: "reasoning_effort", Value: maybe(f.ReasoningEffort)},
 	)
 	addPatience(o, f.Patience)
 	put(o, "global_tools", textList(f.GlobalTools, true), "mcp_servers", textList(f.MCPServers, true),
 		"conversation_starters", textList(f.ConversationStarters, true), "initial_state", f.InitialState, "start", f.Start)
 	addSkills(o, f.Skills)
-	o.Set("settings", NewObject(
-		Member{"max_loop_iterations", int64(f.Settings.MaxLoopIterations)}, Member{"timeout", seconds(f.Settings.Timeout)},
-		Member{"log_state_snapshots", f.Settings.LogStateSnapshots}, Member{"validate_before_run", f.Settings.ValidateBeforeRun},
-		Member{"max_concurrency", int64(f.Settings.MaxConcurrency)},
+	o.Set("settings", jsonvalue.NewObject(
+		jsonvalue.Member{Key: "max_loop_iterations", Value: int64(f.Settings.MaxLoopIterations)}, jsonvalue.Member{Key: "timeout", Value: seconds(f.Settings.Timeout)},
+		jsonvalue.Member{Key: "log_state_snapshots", Value: f.Settings.LogStateSnapshots}, jsonvalue.Member{Key: "validate_before_run", Value: f.Settings.ValidateBeforeRun},
+		jsonvalue.Member{Key: "max_concurrency", Value: int64(f.Settings.MaxConcurrency)},
 	))
-	reducers, nodes := &Object{}, &Object{}
+	reducers, nodes := &jsonvalue.Object{}, &jsonvalue.Object{}
 	for _, r := range f.Reducers {
 		reducers.Set(r.Key, r.Reducer)
 	}
@@ -32,7 +33,7 @@ func fileData(f *File) *Object {
 		if v.Default != nil {
 			def = *v.Default
 		}
-		variables = append(variables, NewObject(Member{"name", v.Name}, Member{"description", v.Description}, Member{"default", def}))
+		variables = append(variables, jsonvalue.NewObject(jsonvalue.Member{Key: "name", Value: v.Name}, jsonvalue.Member{Key: "description", Value: v.Description}, jsonvalue.Member{Key: "default", Value: def}))
 	}
 	for _, n := range f.Nodes {
 		nodes.Set(n.ID, nodeData(n))
@@ -43,13 +44,13 @@ func fileData(f *File) *Object {
 	return o
 }
 
-func nodeData(n *Node) *Object {
-	o := NewObject(Member{"id", n.ID}, Member{"type", n.Kind()}, Member{"description", n.Description})
+func nodeData(n *Node) *jsonvalue.Object {
+	o := jsonvalue.NewObject(jsonvalue.Member{Key: "id", Value: n.ID}, jsonvalue.Member{Key: "type", Value: n.Kind()}, jsonvalue.Member{Key: "description", Value: n.Description})
 	if n.Next != nil {
 		o.Set("next", textList(n.Next, true))
 	}
 	if n.Updates != nil {
-		updates := &Object{}
+		updates := &jsonvalue.Object{}
 		for _, u := range n.Updates {
 			updates.Set(u.Key, u.Value.String())
 		}
@@ -61,7 +62,7 @@ func nodeData(n *Node) *Object {
 	case *ScriptNode:
 		put(o, "script", b.Script, "fallback", maybe(b.Fallback), "timeout", int64(b.Timeout))
 	case *ApprovalNode:
-		routes := &Object{}
+		routes := &jsonvalue.Object{}
 		for _, r := range b.Routes {
 			routes.Set(r.Answer, r.Target)
 		}
@@ -88,7 +89,7 @@ func nodeData(n *Node) *Object {
 	return o
 }
 
-func llmData(o *Object, b *LLMNode) {
+func llmData(o *jsonvalue.Object, b *LLMNode) {
 	if b.Instructions != nil {
 		o.Set("instructions", b.Instructions.String())
 	}
@@ -101,19 +102,19 @@ func llmData(o *Object, b *LLMNode) {
 }
 
 // addPatience adds a field that the cases do not have where it is not written.
-func addPatience(o *Object, p *Seconds) {
+func addPatience(o *jsonvalue.Object, p *Seconds) {
 	if p != nil {
 		o.Set("retry_patience", seconds(p))
 	}
 }
 
-func addSkills(o *Object, s Skills) {
+func addSkills(o *jsonvalue.Object, s Skills) {
 	put(o, "skills_enabled", flagData(s.Enabled), "enabled_skills", textList(s.Names, false),
 		"inject_skill_instructions", flagData(s.Inject), "skill_instructions", maybe(s.Instructions))
 }
 
 // put sets members from names and values in turn.
-func put(o *Object, pairs ...any) {
+func put(o *jsonvalue.Object, pairs ...any) {
 	for i := 0; i < len(pairs); i += 2 {
 		o.Set(pairs[i].(string), pairs[i+1])
 	}
@@ -171,7 +172,7 @@ func lookData(v any, path string) any {
 		return v
 	}
 	switch x := v.(type) {
-	case *Object:
+	case *jsonvalue.Object:
 		for end := len(path); end > 0; end-- {
 			if end < len(path) && path[end] != '.' && path[end] != '[' {
 				continue
@@ -195,14 +196,14 @@ func lookData(v any, path string) any {
 // sameField compares a field with what a case wants: a list of one is as good
 // as its element, and the kind of a number does not matter.
 func sameField(got, want any) bool {
-	if Equal(got, want) {
+	if jsonvalue.Equal(got, want) {
 		return true
 	}
-	a, okA := asFloat(got)
-	b, okB := asFloat(want)
+	a, okA := jsonvalue.AsFloat(got)
+	b, okB := jsonvalue.AsFloat(want)
 	if okA && okB {
 		return a == b
 	}
 	one, _ := got.([]any)
-	return len(one) == 1 && Equal(one[0], want)
+	return len(one) == 1 && jsonvalue.Equal(one[0], want)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/wording"
 )
 
@@ -88,8 +89,8 @@ func prefixPath(path, message string) string {
 }
 
 func (in *inspector) inspectNode(n *yaml.Node, depth int) measure {
-	if depth > maxDepth {
-		in.addFault(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("more than %d nested levels", maxDepth)})
+	if depth > jsonvalue.MaxDepth {
+		in.addFault(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("more than %d nested levels", jsonvalue.MaxDepth)})
 		return measure{}
 	}
 	if n.Anchor != "" && n.Kind != yaml.AliasNode {
@@ -140,8 +141,8 @@ func (in *inspector) inspectAlias(n *yaml.Node, depth int) measure {
 		in.addFault(n, Finding{Code: "yaml-alias-cycle", Message: fmt.Sprintf("alias *%s refers to a value that contains it", n.Value)})
 	case !known: // the anchored node was broken
 		markBroken(n)
-	case depth+m.height > maxDepth:
-		in.addFault(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("alias *%s makes more than %d nested levels", n.Value, maxDepth)})
+	case depth+m.height > jsonvalue.MaxDepth:
+		in.addFault(n, Finding{Code: "yaml-depth", Message: fmt.Sprintf("alias *%s makes more than %d nested levels", n.Value, jsonvalue.MaxDepth)})
 	case in.expanded+m.weight > maxExpanded:
 		in.addFault(n, Finding{Code: "yaml-alias-size", Message: "repetition limit exceeded: the aliases of this file expand to too much text"})
 	default:
@@ -230,7 +231,7 @@ func describeNode(n *yaml.Node) string {
 	case string:
 		return fmt.Sprintf("string %q", wording.CutText(x, 60, "..."))
 	case float64:
-		return fmt.Sprintf("floating point `%s`", appendFloat(nil, x))
+		return fmt.Sprintf("floating point `%s`", jsonvalue.AppendFloat(nil, x))
 	default:
 		return fmt.Sprintf("integer `%v`", x)
 	}

@@ -7,21 +7,22 @@ import (
 	"sync"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 )
 
 // valueCodec stores values of the state as compact JSON.
 var valueCodec = graph.Codec[any]{
 	Tag:    "json",
-	Encode: AppendJSON,
-	Decode: func(b []byte) (any, error) { return parseStored(b) },
+	Encode: jsonvalue.Append,
+	Decode: func(b []byte) (any, error) { return jsonvalue.ParseStored(b) },
 }
 
 // listCodec stores a list, or what was added to it, as a compact JSON array.
 var listCodec = graph.Codec[[]any]{
 	Tag:    "json list",
-	Encode: func(dst []byte, list []any) ([]byte, error) { return AppendJSON(dst, list) },
+	Encode: func(dst []byte, list []any) ([]byte, error) { return jsonvalue.Append(dst, list) },
 	Decode: func(b []byte) ([]any, error) {
-		v, err := parseStored(b)
+		v, err := jsonvalue.ParseStored(b)
 		list, _ := v.([]any)
 		return list, err
 	},
@@ -118,9 +119,9 @@ func appendState(b []byte, s graph.State) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, name), ':')
+		b = append(jsonvalue.AppendString(b, name), ':')
 		v, _ := s.Value(name)
-		encoded, err := AppendJSON(b, v)
+		encoded, err := jsonvalue.Append(b, v)
 		if err != nil { // a value of a key of another package
 			encoded = append(b, "null"...)
 		}
@@ -137,7 +138,7 @@ func StoredJSON(values []graph.StoredValue) []byte {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(appendString(b, v.Key), ':')
+		b = append(jsonvalue.AppendString(b, v.Key), ':')
 		b = appendParts(b, v.Tag, v.Parts)
 	}
 	return append(b, '}')
@@ -151,7 +152,7 @@ const textTag = "string"
 func appendParts(b []byte, tag string, parts [][]byte) []byte {
 	switch {
 	case tag == textTag || len(parts) == 1 && !json.Valid(parts[0]):
-		return appendString(b, string(bytes.Join(parts, nil)))
+		return jsonvalue.AppendString(b, string(bytes.Join(parts, nil)))
 	case len(parts) == 1:
 		return append(b, parts[0]...)
 	}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/internal/jsonvalue"
 	"slices"
 	"strings"
 )
@@ -68,9 +69,9 @@ func (n *Node) outputSchema() any {
 // schemaProperties returns the top-level properties that a node's output_schema
 // declares, in file order.
 func (n *Node) schemaProperties() []string {
-	o, _ := n.outputSchema().(*Object)
+	o, _ := n.outputSchema().(*jsonvalue.Object)
 	properties, _ := o.Get("properties")
-	declared, _ := properties.(*Object)
+	declared, _ := properties.(*jsonvalue.Object)
 	var names []string
 	for name := range declared.All() {
 		names = append(names, name)
@@ -88,7 +89,7 @@ func (n *Node) openSchema() bool {
 	if n.schemaProperties() == nil {
 		return true
 	}
-	o := schema.(*Object)
+	o := schema.(*jsonvalue.Object)
 	for _, word := range []string{"$ref", "allOf", "anyOf", "oneOf", "patternProperties", "if"} {
 		if _, ok := o.Get(word); ok {
 			return true

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"raddle.dev/internal/jsonvalue"
 	"strconv"
 	"strings"
 )
@@ -224,18 +225,18 @@ func (a *Agent) applyEnvironment(getenv func(string) string) error {
 }
 
 func parseNames(text string) ([]string, error) {
-	v, err := ParseJSON([]byte(text))
+	v, err := jsonvalue.Parse([]byte(text))
 	if err != nil {
 		return nil, fmt.Errorf("it must be a JSON list of names: %w", err)
 	}
 	items, ok := v.([]any)
 	if !ok {
-		return nil, fmt.Errorf("it must be a JSON list of names, not a %s", TypeName(v))
+		return nil, fmt.Errorf("it must be a JSON list of names, not a %s", jsonvalue.TypeName(v))
 	}
 	names := make([]string, len(items))
 	for i, item := range items {
 		if names[i], ok = item.(string); !ok {
-			return nil, fmt.Errorf("it must be a JSON list of names, and element %d is a %s", i+1, TypeName(item))
+			return nil, fmt.Errorf("it must be a JSON list of names, and element %d is a %s", i+1, jsonvalue.TypeName(item))
 		}
 	}
 	return names, nil

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/wording"
 )
 
@@ -17,7 +18,7 @@ import (
 // and the start node. [File.Check] is the validator of the graph.
 func Parse(path string, text []byte) (*File, error) {
 	d := readYAML(path, text)
-	f := &File{Path: path, fileText: fileText{text: text}, InitialState: &Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}
+	f := &File{Path: path, fileText: fileText{text: text}, InitialState: &jsonvalue.Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}
 	if d.fatal {
 		return nil, newParseError(d, nil, nil)
 	}
@@ -130,7 +131,7 @@ func (p *parser) parseSettings(m *fields) {
 // reported.
 func (p *parser) initialState(m *fields) {
 	if n := m.mapping("initial_state"); n != nil {
-		p.f.InitialState = yamlValue(n).(*Object)
+		p.f.InitialState = yamlValue(n).(*jsonvalue.Object)
 	}
 }
 

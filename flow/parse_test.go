@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/internal/jsonvalue"
 )
 
 func mustParse(t testing.TB, text string) *File {
@@ -35,7 +36,7 @@ func TestParseEveryField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), PrettyJSON(fileData(f))+"\n"); diff != "" {
+	if diff := cmp.Diff(string(want), jsonvalue.Pretty(fileData(f))+"\n"); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, k := range kinds {
@@ -73,8 +74,8 @@ nodes:
 		"nodes.a.timeout": int64(300), "nodes.s.timeout": int64(30), "nodes.r.timeout": int64(120), "nodes.r.query": "{{initial_prompt}}",
 		"nodes.m.output_key": "output", "nodes.m.max_concurrency": nil, "nodes.e.output": "", "nodes.e.description": "", "nodes.e.id": "e",
 	} {
-		if got := lookData(data, path); !Equal(got, want) {
-			t.Errorf("%s is %s", path, CompactJSON(got))
+		if got := lookData(data, path); !jsonvalue.Equal(got, want) {
+			t.Errorf("%s is %s", path, jsonvalue.Compact(got))
 		}
 	}
 	if f.InitialState.Len() != 0 || f.Node("nobody") != nil || f.Reducer("x") != "" {
@@ -102,8 +103,8 @@ nodes:
 		"variables[0].name": "1", "variables[0].description": "no", "variables[0].default": "3",
 		"nodes.1.id": "1", "nodes.1.description": "1.50", "nodes.1.next": []any{"2", "true"},
 	} {
-		if got := lookData(data, path); !Equal(got, want) {
-			t.Errorf("%s is %s, want %s", path, CompactJSON(got), CompactJSON(want))
+		if got := lookData(data, path); !jsonvalue.Equal(got, want) {
+			t.Errorf("%s is %s, want %s", path, jsonvalue.Compact(got), jsonvalue.Compact(want))
 		}
 	}
 }
@@ -163,7 +164,7 @@ nodes:
   y: {type: end}
 `)
 	want := `{"z":3.0,"a":3,"big":18446744073709551615,"date":"2001-01-01","on":"off","nan":null,"list":[{"y":1,"x":2}]}`
-	if got := CompactJSON(f.InitialState); got != want {
+	if got := jsonvalue.Compact(f.InitialState); got != want {
 		t.Error(got)
 	}
 	n := f.Nodes[0]
@@ -322,7 +323,7 @@ func TestParseHostileSizes(t *testing.T) {
 		return b.String() + tail
 	}
 	head, end := "name: g\nstart: n0\nnodes:\n", "  e: {type: end}\n"
-	id := func(i int) string { return CompactJSON(int64(i)) }
+	id := func(i int) string { return jsonvalue.Compact(int64(i)) }
 	var big strings.Builder
 	for i := range 1000 {
 		big.WriteString("k" + id(i) + ": x, ")
@@ -370,7 +371,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		if o, ok := yamlValue(readYAML(path, text).root).(*Object); ok {
+		if o, ok := yamlValue(readYAML(path, text).root).(*jsonvalue.Object); ok {
 			if graph, ok := o.Get("graph"); ok {
 				f.Add([]byte(graph.(string)))
 			}

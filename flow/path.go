@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"raddle.dev/internal/jsonvalue"
 	"strconv"
 	"strings"
 )
@@ -82,7 +83,7 @@ func (p *path) resolveValue(lookup func(key string) (any, bool)) (any, bool) {
 
 func (s step) selectFrom(v any) (any, bool) {
 	if s.index < 0 {
-		o, _ := v.(*Object)
+		o, _ := v.(*jsonvalue.Object)
 		return o.Get(s.name)
 	}
 	if list, _ := v.([]any); s.index < len(list) {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/internal/jsonvalue"
 )
 
 func TestFastPath(t *testing.T) {
@@ -14,8 +15,8 @@ func TestFastPath(t *testing.T) {
 		"<think>hm {</think>{\"a\":1}": `{"a":1}`, "<think>a</think> \n<think>b</think>\n```json\n1\n```": "1", " <think></think>1": "1",
 	} {
 		got, ok := fastPath(answer)
-		if !ok || CompactJSON(got) != want {
-			t.Errorf("%q gives %s, %t", answer, CompactJSON(got), ok)
+		if !ok || jsonvalue.Compact(got) != want {
+			t.Errorf("%q gives %s, %t", answer, jsonvalue.Compact(got), ok)
 		}
 	}
 	for _, answer := range []string{
@@ -23,13 +24,13 @@ func TestFastPath(t *testing.T) {
 		"{} <think>a</think>", "```", "``````", "{'a':1}", "{\"a\":1,}", "1 2", "```json\n{}\n``` bye",
 	} {
 		if got, ok := fastPath(answer); ok {
-			t.Errorf("%q gives %s", answer, CompactJSON(got))
+			t.Errorf("%q gives %s", answer, jsonvalue.Compact(got))
 		}
 	}
 }
 
 func TestSchemaTexts(t *testing.T) {
-	schema := NewObject(Member{"type", "object"}, Member{"properties", &Object{}})
+	schema := jsonvalue.NewObject(jsonvalue.Member{Key: "type", Value: "object"}, jsonvalue.Member{Key: "properties", Value: &jsonvalue.Object{}})
 	pretty := "{\n  \"type\": \"object\",\n  \"properties\": {}\n}"
 	want := "Do it.\n\n\nRespond with a JSON object that matches this schema. Output ONLY the JSON object with no surrounding prose or markdown fences.\n\nSchema:\n" + pretty
 	if diff := cmp.Diff(want, withSchemaHint("Do it.\n", schema)); diff != "" {
@@ -89,7 +90,7 @@ func TestPredicate(t *testing.T) {
 
 func TestScriptOutput(t *testing.T) {
 	r, err := readScriptOutput("s.sh", " {\"b\":1,\"_next\":\"x\",\"a\":null}\n")
-	if err != nil || r.Next != "x" || !r.Routed || CompactJSON(r.Writes) != `{"b":1,"a":null}` {
+	if err != nil || r.Next != "x" || !r.Routed || jsonvalue.Compact(r.Writes) != `{"b":1,"a":null}` {
 		t.Errorf("%+v, %v", r, err)
 	}
 	for text, routed := range map[string]bool{`{"_next":""}`: true, `{"_next":null}`: false, `{"_next":["a"]}`: false, `{}`: false} {
@@ -117,13 +118,13 @@ func TestReducersDoNotChangeTheirArguments(t *testing.T) {
 	first, _ := reducers["append"](list, true, "b")
 	second, _ := reducers["append"](list, true, "c")
 	third, _ := reducers["extend"](list, true, []any{"d", "e"})
-	if CompactJSON([]any{list, first, second, third}) != `[["a"],["a","b"],["a","c"],["a","d","e"]]` {
-		t.Error(CompactJSON([]any{list, first, second, third}))
+	if jsonvalue.Compact([]any{list, first, second, third}) != `[["a"],["a","b"],["a","c"],["a","d","e"]]` {
+		t.Error(jsonvalue.Compact([]any{list, first, second, third}))
 	}
-	old := NewObject(Member{"a", int64(1)})
-	merged, _ := reducers["merge"](old, true, NewObject(Member{"b", int64(2)}, Member{"a", int64(3)}))
-	if CompactJSON([]any{old, merged}) != `[{"a":1},{"a":3,"b":2}]` {
-		t.Error(CompactJSON([]any{old, merged}))
+	old := jsonvalue.NewObject(jsonvalue.Member{Key: "a", Value: int64(1)})
+	merged, _ := reducers["merge"](old, true, jsonvalue.NewObject(jsonvalue.Member{Key: "b", Value: int64(2)}, jsonvalue.Member{Key: "a", Value: int64(3)}))
+	if jsonvalue.Compact([]any{old, merged}) != `[{"a":1},{"a":3,"b":2}]` {
+		t.Error(jsonvalue.Compact([]any{old, merged}))
 	}
 }
 
@@ -140,12 +141,12 @@ func TestReducersOnNumbers(t *testing.T) {
 		{"max", nil, 2.0, true, "2"},
 		{"min", uint64(1 << 63), int64(7), false, "7"},
 		{"sum", uint64(1 << 63), int64(0), false, "9.223372036854776e18"},
-		{"max", -0.5, negativeZero, false, "0"},
+		{"max", -0.5, jsonvalue.NegativeZero, false, "0"},
 		{"sum", 1e300, 1.0, false, "1e300"},
 	} {
 		got, err := reducers[tt.reducer](tt.current, !tt.absent, tt.incoming)
-		if err != nil || CompactJSON(got) != tt.want {
-			t.Errorf("%s %v %v: %s, %v, want %s", tt.reducer, tt.current, tt.incoming, CompactJSON(got), err, tt.want)
+		if err != nil || jsonvalue.Compact(got) != tt.want {
+			t.Errorf("%s %v %v: %s, %v, want %s", tt.reducer, tt.current, tt.incoming, jsonvalue.Compact(got), err, tt.want)
 		}
 	}
 	if _, err := reducers["sum"](1.7e308, true, 1.7e308); err == nil || err.Error() != "reducer 'sum' computed a number that is out of range" {

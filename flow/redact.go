@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/redact"
 	"raddle.dev/llm"
 )
@@ -53,8 +54,8 @@ func (h *Host) redactValue(v any) any {
 			list[i] = h.redactValue(item)
 		}
 		return list
-	case *Object:
-		o := &Object{}
+	case *jsonvalue.Object:
+		o := &jsonvalue.Object{}
 		for name, member := range v.All() {
 			o.Set(h.redact(name), h.redactValue(member))
 		}

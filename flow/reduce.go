@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"math"
+	"raddle.dev/internal/jsonvalue"
 	"slices"
 )
 
@@ -27,7 +28,7 @@ var reducers = map[string]reduceFunc{
 }
 
 func wrongKind(reducer, want, which string, v any) error {
-	return fmt.Errorf("reducer '%s' requires %s for the %s value, got %s", reducer, want, which, TypeName(v))
+	return fmt.Errorf("reducer '%s' requires %s for the %s value, got %s", reducer, want, which, jsonvalue.TypeName(v))
 }
 
 func currentArray(reducer string, current any, present bool) ([]any, error) {
@@ -81,11 +82,11 @@ func concatReducer(current any, present bool, incoming any) (any, error) {
 // incoming one.
 func numberReducer(name string, fold func(a, b float64) float64) reduceFunc {
 	return func(current any, present bool, incoming any) (any, error) {
-		old, ok := asFloat(current)
+		old, ok := jsonvalue.AsFloat(current)
 		if present && !ok {
 			return nil, wrongKind(name, "a number", "current", current)
 		}
-		result, ok := asFloat(incoming)
+		result, ok := jsonvalue.AsFloat(incoming)
 		if !ok {
 			return nil, wrongKind(name, "a number", "incoming", incoming)
 		}
@@ -103,11 +104,11 @@ func numberReducer(name string, fold func(a, b float64) float64) reduceFunc {
 }
 
 func mergeReducer(current any, present bool, incoming any) (any, error) {
-	old, ok := current.(*Object)
+	old, ok := current.(*jsonvalue.Object)
 	if present && !ok {
 		return nil, wrongKind("merge", "an object (or absent)", "current", current)
 	}
-	more, ok := incoming.(*Object)
+	more, ok := incoming.(*jsonvalue.Object)
 	if !ok {
 		return nil, wrongKind("merge", "an object", "incoming", incoming)
 	}

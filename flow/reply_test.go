@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 )
@@ -130,7 +131,7 @@ func TestParseValue(t *testing.T) {
 		v, err := ParseValue(text)
 		got := ""
 		if err == nil {
-			got = CompactJSON(v)
+			got = jsonvalue.Compact(v)
 		}
 		if got != want {
 			t.Errorf("%q is read as %s (%v), want %s", text, got, err, want)

@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
 )
 
@@ -37,7 +38,7 @@ func (v *nodeRun) runLLM(b *LLMNode) error {
 // applyResult stores a node's result in its state.
 func (v *nodeRun) applyResult(value any) {
 	v.output = &value
-	if o, ok := value.(*Object); ok {
+	if o, ok := value.(*jsonvalue.Object); ok {
 		v.mergeObject(o)
 	}
 	v.applyUpdates("output", value)

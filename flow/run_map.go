@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 )
 
 // A map is one node of one step: it calls a graph of two nodes, one that sends
@@ -78,7 +79,7 @@ func (b *MapNode) evalItems(s graph.State) ([]any, error) {
 	}
 	items, ok := over.([]any)
 	if !ok {
-		return nil, failf("`over` template '%s' must resolve to an array, got %s", b.Over, TypeName(over))
+		return nil, failf("`over` template '%s' must resolve to an array, got %s", b.Over, jsonvalue.TypeName(over))
 	}
 	return items, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/rag"
 )
 
@@ -63,7 +64,7 @@ func (v *nodeRun) runRAG(b *RAGNode) error {
 	for _, s := range rag.SourcePaths(hits) {
 		sources = append(sources, s)
 	}
-	v.applyUpdates("output", NewObject(Member{"context", v.host().redact(rag.FormatContext(hits))}, Member{"sources", sources}))
+	v.applyUpdates("output", jsonvalue.NewObject(jsonvalue.Member{Key: "context", Value: v.host().redact(rag.FormatContext(hits))}, jsonvalue.Member{Key: "sources", Value: sources}))
 	return v.goNext()
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/jsonvalue"
 )
 
 // Scalars are resolved in this file by the core schema of YAML 1.2 and never by
@@ -52,7 +53,7 @@ func scalarValue(n *yaml.Node) (any, bool) {
 		return n.Value, true
 	default:
 		v := plainValue(n.Value)
-		if f, ok := asFloat(v); ok && tag == "float" {
+		if f, ok := jsonvalue.AsFloat(v); ok && tag == "float" {
 			v = f
 		}
 		return v, tag == valueTag(v)
@@ -122,7 +123,7 @@ func plainNumber(s string) (any, bool) {
 // wholeYAML is wholeNumber for YAML, where a plus sign is allowed and minus
 // zero is the integer zero.
 func wholeYAML(s string) (any, bool) {
-	v := wholeNumber(strings.TrimPrefix(s, "+"))
+	v := jsonvalue.WholeNumber(strings.TrimPrefix(s, "+"))
 	if f, ok := v.(float64); ok && f == 0 {
 		return int64(0), true
 	}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"math"
+	"raddle.dev/internal/jsonvalue"
 	"testing"
 )
 
@@ -62,7 +63,7 @@ nan: .nan
 	want := `{"plain":"017","quoted":"1","single":"1.0","literal":"1\n","folded":"a b","tagged":"1","short":"12","int":7,"float":1.0,` +
 		`"nulltag":null,"long":"true","map":{"z":1,"a":[1.0,1]},"1":"one","true":"yes","":"empty","anchor":{"deep":["x"]},` +
 		`"alias":{"deep":["x"]},"key":"name","name":"by alias","nan":null,"<<":{"merge":"no"}}`
-	if got := CompactJSON(yamlValue(d.root)); got != want {
+	if got := jsonvalue.Compact(yamlValue(d.root)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

@@ -1,13 +1,16 @@
 package flow
 
-import "strings"
+import (
+	"raddle.dev/internal/jsonvalue"
+	"strings"
+)
 
 // schemaHint returns the text that asks a model for an answer that matches a
 // schema.
 func schemaHint(schema any) string {
 	return "Respond with a JSON object that matches this schema. " +
 		"Output ONLY the JSON object with no surrounding prose or markdown fences.\n\n" +
-		"Schema:\n" + PrettyJSON(schema)
+		"Schema:\n" + jsonvalue.Pretty(schema)
 }
 
 // withSchemaHint appends the hint for a schema to a text, after one blank line.
@@ -31,7 +34,7 @@ func fastPath(answer string) (any, bool) {
 	if rest, ok := strings.CutSuffix(text, "```"); ok {
 		text = strings.TrimSpace(rest)
 	}
-	v, err := ParseJSON([]byte(text))
+	v, err := jsonvalue.Parse([]byte(text))
 	return v, err == nil
 }
 
@@ -59,7 +62,7 @@ const extractorSystem = "You convert text into data. You are given a JSON schema
 
 // extractorPrompt asks to convert a model's answer to JSON with a schema.
 func extractorPrompt(schema any, answer string) string {
-	return "Schema:\n" + PrettyJSON(schema) + "\n\nInput:\n" + answer
+	return "Schema:\n" + jsonvalue.Pretty(schema) + "\n\nInput:\n" + answer
 }
 
 // repairPrompt asks again, with the previous answer of the extractor as the

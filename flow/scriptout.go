@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"raddle.dev/internal/jsonvalue"
 	"strings"
 )
 
@@ -10,7 +11,7 @@ const nextKey = "_next"
 
 // scriptResult is what a script printed.
 type scriptResult struct {
-	Writes *Object // without _next
+	Writes *jsonvalue.Object // without _next
 	Next   string
 	Routed bool // _next is a string, which may be empty
 
@@ -20,11 +21,11 @@ type scriptResult struct {
 // parseScriptOutput decodes the standard output of a script: one JSON object. A
 // _next that is not a string is ignored.
 func parseScriptOutput(stdout string) (scriptResult, error) {
-	v, rounded, err := parseJSON([]byte(strings.TrimSpace(stdout)), maxDepth)
+	v, rounded, err := jsonvalue.ParseRounded([]byte(strings.TrimSpace(stdout)))
 	if err != nil {
 		return scriptResult{}, failf("Script output must be valid JSON: %w", err)
 	}
-	writes, ok := v.(*Object)
+	writes, ok := v.(*jsonvalue.Object)
 	if !ok {
 		return scriptResult{}, failf("Script output must be a JSON object, not array or primitive")
 	}

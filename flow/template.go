@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/internal/jsonvalue"
 	"strconv"
 	"strings"
 )
@@ -196,7 +197,7 @@ func appendText(dst []byte, v any) []byte {
 	if s, ok := v.(string); ok {
 		return append(dst, s...)
 	}
-	out, err := AppendJSON(dst, v)
+	out, err := jsonvalue.Append(dst, v)
 	if err != nil {
 		return append(dst, "null"...)
 	}

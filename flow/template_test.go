@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/internal/jsonvalue"
 )
 
 // state parses a JSON object and gives its lookup.
 func state(t testing.TB, text string) func(string) (any, bool) {
 	t.Helper()
-	v, err := ParseJSON([]byte(text))
+	v, err := jsonvalue.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v.(*Object).Get
+	return v.(*jsonvalue.Object).Get
 }
 
 func TestTemplatePaths(t *testing.T) {
@@ -67,8 +68,8 @@ func TestTemplateEval(t *testing.T) {
 		"{{items}}}": `"[1,{\"k\":2.0}]}"`,
 	} {
 		got, err := ParseTemplate(text).Eval(lookup)
-		if err != nil || CompactJSON(got) != want {
-			t.Errorf("%q gives %s, %v, want %s", text, CompactJSON(got), err, want)
+		if err != nil || jsonvalue.Compact(got) != want {
+			t.Errorf("%q gives %s, %v, want %s", text, jsonvalue.Compact(got), err, want)
 		}
 	}
 	for _, text := range []string{"{{x}}", " {{x}} y"} {

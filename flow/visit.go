@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/jsonvalue"
 )
 
 // nodeRun is one execution of a node: the state before its step, what it has
@@ -18,7 +19,7 @@ type nodeRun struct {
 	*runtime
 	node   *Node
 	before graph.State
-	writes Object // what the node has written; only the last value of a key counts
+	writes jsonvalue.Object // what the node has written; only the last value of a key counts
 
 	hidden string // a scoped variable …
 	value  any    // … and its value, while state_updates run
@@ -103,7 +104,7 @@ func (v *nodeRun) applyUpdates(scoped string, value any) {
 }
 
 // mergeObject writes the members of an object, and emits an event.
-func (v *nodeRun) mergeObject(o *Object) {
+func (v *nodeRun) mergeObject(o *jsonvalue.Object) {
 	keys := make([]string, 0, o.Len())
 	for name, val := range o.All() {
 		v.writes.Set(name, val)
@@ -163,7 +164,7 @@ func (v *nodeRun) buildUpdate() (graph.Update, error) {
 	}
 	for name, val := range v.writes.All() {
 		was, present := v.before.Value(name)
-		if present && Equal(was, val) {
+		if present && jsonvalue.Equal(was, val) {
 			continue
 		}
 		w, err := v.keySet.writeValue(name, val)
@@ -206,7 +207,7 @@ func (v *nodeRun) logEntry() {
 	state := StateJSON(v.before)
 	keys := v.before.Keys()
 	for i, k := range keys {
-		keys[i] = string(appendString(nil, k))
+		keys[i] = string(jsonvalue.AppendString(nil, k))
 	}
 	v.logf(slog.LevelDebug, "[%s] state: %d bytes, keys=[%s]", v.node.ID, len(state), strings.Join(keys, ", "))
 	v.logf(LevelTrace, "[%s] full state: %s", v.node.ID, state)

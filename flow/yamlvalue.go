@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"go.yaml.in/yaml/v4"
+	"raddle.dev/internal/jsonvalue"
 )
 
 // resolveAlias returns the node to which an alias refers.
@@ -27,7 +28,7 @@ func yamlValue(n *yaml.Node) any {
 		}
 		return list
 	case yaml.MappingNode:
-		o := &Object{members: make([]Member, 0, len(n.Content)/2)}
+		o := &jsonvalue.Object{Members: make([]jsonvalue.Member, 0, len(n.Content)/2)}
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			if key := n.Content[i]; !isBroken(key) {
 				o.Set(key.Value, yamlValue(n.Content[i+1]))

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/internal/jsonvalue"
 )
 
 // shortValue is the longest value that is shown on the line of its key.
@@ -12,7 +13,7 @@ const shortValue = 60
 // valueLines shows a value of a state to people: text unchanged if it reads as
 // text, otherwise quoted; other values as JSON, on several lines if it is long.
 func valueLines(encoded []byte) []string {
-	v, err := flow.ParseJSON(encoded)
+	v, err := jsonvalue.Parse(encoded)
 	if err != nil { // another program wrote it
 		return []string{string(encoded)}
 	}
@@ -22,10 +23,10 @@ func valueLines(encoded []byte) []string {
 			return strings.Split(text, "\n")
 		}
 	}
-	if short := flow.CompactJSON(v); ok || len(short) <= shortValue {
+	if short := jsonvalue.Compact(v); ok || len(short) <= shortValue {
 		return []string{short}
 	}
-	return strings.Split(flow.PrettyJSON(v), "\n")
+	return strings.Split(jsonvalue.Pretty(v), "\n")
 }
 
 // isShort reports whether lines fit on the line of a key.

@@ -1,10 +1,10 @@
-package flow
+package jsonvalue
 
 import "fmt"
 
-// maxDepth is the maximum depth of values in files, script output and model
+// MaxDepth is the maximum depth of values in files, script output and model
 // replies. It prevents recursion from exhausting the stack.
-const maxDepth = 1000
+const MaxDepth = 1000
 
 // TypeName returns the JSON type of a state value as messages name it: null,
 // bool, number, string, array or object. For other Go types it returns the Go
@@ -90,8 +90,8 @@ func equalObjects(a, b *Object) bool {
 	return true
 }
 
-// asFloat returns a number of any kind as a float.
-func asFloat(v any) (float64, bool) {
+// AsFloat returns a number of any kind as a float.
+func AsFloat(v any) (float64, bool) {
 	switch x := v.(type) {
 	case int64:
 		return float64(x), true

@@ -1,4 +1,4 @@
-package flow
+package jsonvalue
 
 import (
 	"encoding/json"
@@ -30,11 +30,11 @@ func TestEncode(t *testing.T) {
 		{NewObject(Member{"z", []any{int64(1), nil}}, Member{"a", NewObject(Member{"k", "v"})}), `{"z":[1,null],"a":{"k":"v"}}`},
 	}
 	for _, tt := range tests {
-		got, err := AppendJSON(nil, tt.v)
+		got, err := Append(nil, tt.v)
 		if err != nil || string(got) != tt.want {
 			t.Errorf("AppendJSON(%#v) = %s, %v, want %s", tt.v, got, err, tt.want)
 		}
-		if size := JSONSize(tt.v); size != len(tt.want) {
+		if size := Size(tt.v); size != len(tt.want) {
 			t.Errorf("JSONSize(%#v) = %d, want %d", tt.v, size, len(tt.want))
 		}
 	}
@@ -42,7 +42,7 @@ func TestEncode(t *testing.T) {
 
 func TestEncodeFloats(t *testing.T) {
 	for want, f := range map[string]float64{
-		"0.0": 0, "-0.0": negativeZero, "1.0": 1, "-3.0": -3, "2.5": 2.5, "0.1": 0.1, "10.0": 10,
+		"0.0": 0, "-0.0": NegativeZero, "1.0": 1, "-3.0": -3, "2.5": 2.5, "0.1": 0.1, "10.0": 10,
 		"1000000000000000.0": 1e15, "9007199254740993.0": 9007199254740993, "1e16": 1e16, "1e21": 1e21,
 		"-1.5e300": -1.5e300, "0.00001": 1e-5, "1e-6": 1e-6, "1.25e-7": 1.25e-7, "5e-324": 5e-324,
 		"1.7976931348623157e308": math.MaxFloat64, "1.2345678901234568e17": 123456789012345678,
@@ -51,21 +51,21 @@ func TestEncodeFloats(t *testing.T) {
 		if want == "9007199254740993.0" {
 			want = "9007199254740992.0"
 		}
-		if got := CompactJSON(f); got != want {
+		if got := Compact(f); got != want {
 			t.Errorf("Compact(%g) = %s, want %s", f, got, want)
 		}
 	}
-	if got := CompactJSON(math.Inf(-1)); got != "null" {
+	if got := Compact(math.Inf(-1)); got != "null" {
 		t.Errorf("infinity is written as %s", got)
 	}
 }
 
 func TestEncodeRefusesOtherTypes(t *testing.T) {
 	for _, v := range []any{1, float32(1), map[string]any{}, []string{"a"}, struct{}{}} {
-		if text, err := AppendJSON(nil, []any{NewObject(Member{"k", v})}); err == nil {
+		if text, err := Append(nil, []any{NewObject(Member{"k", v})}); err == nil {
 			t.Errorf("%T was written as %s", v, text)
 		}
-		if got := CompactJSON(v); got != "null" {
+		if got := Compact(v); got != "null" {
 			t.Errorf("Compact(%T) = %s", v, got)
 		}
 	}
@@ -90,14 +90,14 @@ func TestPretty(t *testing.T) {
     }
   ]
 }`
-	if diff := cmp.Diff(want, PrettyJSON(v)); diff != "" {
+	if diff := cmp.Diff(want, Pretty(v)); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestEqual(t *testing.T) {
 	parse := func(text string) any {
-		v, err := ParseJSON([]byte(text))
+		v, err := Parse([]byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package flow
+package jsonvalue
 
 import (
 	"fmt"
@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// AppendJSON appends the compact JSON text of a state value: members in order,
+// Append appends the compact JSON text of a state value: members in order,
 // only the escapes that JSON requires, floats always with a fraction or an
 // exponent (3.0, 1e21), integers without. A float that is not a finite number
 // becomes null, and bytes that are not UTF-8 become U+FFFD, because JSON has
 // neither. It fails only for a Go type that is not a state value.
-func AppendJSON(dst []byte, v any) ([]byte, error) {
+func Append(dst []byte, v any) ([]byte, error) {
 	switch x := v.(type) {
 	case []any:
 		return appendArray(dst, x)
@@ -22,19 +22,19 @@ func AppendJSON(dst []byte, v any) ([]byte, error) {
 	return appendScalar(dst, v)
 }
 
-// CompactJSON returns the text of AppendJSON as a string. A value that is not a
+// Compact returns the text of AppendJSON as a string. A value that is not a
 // state value becomes null.
-func CompactJSON(v any) string {
-	text, err := AppendJSON(nil, v)
+func Compact(v any) string {
+	text, err := Append(nil, v)
 	if err != nil {
 		return "null"
 	}
 	return string(text)
 }
 
-// PrettyJSON returns the JSON text of a state value on several lines, indented by
+// Pretty returns the JSON text of a state value on several lines, indented by
 // two spaces. Empty arrays and objects stay on one line.
-func PrettyJSON(v any) string {
+func Pretty(v any) string {
 	return string(appendPretty(nil, v, 0))
 }
 
@@ -45,7 +45,7 @@ func appendArray(dst []byte, list []any) ([]byte, error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if dst, err = AppendJSON(dst, v); err != nil {
+		if dst, err = Append(dst, v); err != nil {
 			return dst, err
 		}
 	}
@@ -58,12 +58,12 @@ func appendObject(dst []byte, o *Object) ([]byte, error) {
 	}
 	var err error
 	dst = append(dst, '{')
-	for i := range o.members {
+	for i := range o.Members {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		dst = append(appendString(dst, o.members[i].Key), ':')
-		if dst, err = AppendJSON(dst, o.members[i].Value); err != nil {
+		dst = append(AppendString(dst, o.Members[i].Key), ':')
+		if dst, err = Append(dst, o.Members[i].Value); err != nil {
 			return dst, err
 		}
 	}
@@ -77,13 +77,13 @@ func appendScalar(dst []byte, v any) ([]byte, error) {
 	case bool:
 		return strconv.AppendBool(dst, x), nil
 	case string:
-		return appendString(dst, x), nil
+		return AppendString(dst, x), nil
 	case int64:
 		return strconv.AppendInt(dst, x, 10), nil
 	case uint64:
 		return strconv.AppendUint(dst, x, 10), nil
 	case float64:
-		return appendFloat(dst, x), nil
+		return AppendFloat(dst, x), nil
 	}
 	return dst, fmt.Errorf("a Go value of type %T is not a state value: it must be nil, bool, string, int64, uint64, float64, []any or *flow.Object", v)
 }
@@ -103,10 +103,10 @@ func appendPretty(dst []byte, v any, depth int) []byte {
 		if x.Len() == 0 {
 			return append(dst, "{}"...)
 		}
-		for i := range x.members {
+		for i := range x.Members {
 			dst = appendLine(dst, "{,"[min(i, 1)], depth+1)
-			dst = append(appendString(dst, x.members[i].Key), ": "...)
-			dst = appendPretty(dst, x.members[i].Value, depth+1)
+			dst = append(AppendString(dst, x.Members[i].Key), ": "...)
+			dst = appendPretty(dst, x.Members[i].Value, depth+1)
 		}
 		return append(appendBreak(dst, depth), '}')
 	}
@@ -131,10 +131,10 @@ func appendBreak(dst []byte, depth int) []byte {
 	return dst
 }
 
-// appendFloat writes the shortest text that reads back as f. Between 1e-5 and
+// AppendFloat writes the shortest text that reads back as f. Between 1e-5 and
 // 1e16 it has a decimal point and no exponent; outside this range it has an
 // exponent without plus sign and leading zeros.
-func appendFloat(dst []byte, f float64) []byte {
+func AppendFloat(dst []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(dst, "null"...)
 	}
@@ -169,8 +169,8 @@ func appendFloat(dst []byte, f float64) []byte {
 
 const hexDigits = "0123456789abcdef"
 
-// appendString writes a quoted JSON string.
-func appendString(dst []byte, s string) []byte {
+// AppendString writes a quoted JSON string.
+func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	if !utf8.ValidString(s) {
 		s = toValid(s)

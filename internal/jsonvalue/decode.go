@@ -1,4 +1,4 @@
-package flow
+package jsonvalue
 
 import (
 	"bytes"
@@ -13,40 +13,43 @@ import (
 // every step.
 const journalDepth = 100_000
 
-// JSONError says where a text is not valid JSON. Line and Column start at 1;
+// SyntaxError says where a text is not valid JSON. Line and Column start at 1;
 // columns count bytes.
-type JSONError struct {
+type SyntaxError struct {
 	Line, Column int
 	Reason       string
 }
 
 // Error returns the reason and the position.
-func (e *JSONError) Error() string {
+func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("%s at line %d column %d", e.Reason, e.Line, e.Column)
 }
 
-// ParseJSON reads exactly one JSON value, with white space around it. It is
+// Parse reads exactly one JSON value, with white space around it. It is
 // strict: no comments, no trailing commas, no lone surrogates, at most 1000
 // levels. Objects keep the order of their members. If a key occurs several
 // times, the last value is used at the position of the first. An integer that
 // fits becomes int64 or uint64, any other number float64. The error is a
 // [*JSONError].
-func ParseJSON(data []byte) (any, error) {
-	v, _, err := parseJSON(data, maxDepth)
+func Parse(data []byte) (any, error) {
+	v, _, err := parseWithin(data, MaxDepth)
 	return v, err
 }
 
-// parseStored reads what AppendJSON has written to a journal. Values in a state
-// may be deeper than ParseJSON accepts.
-func parseStored(data []byte) (any, error) {
-	v, _, err := parseJSON(data, journalDepth)
+// ParseStored reads what Append has written to a journal. Values in a state
+// may be deeper than Parse accepts.
+func ParseStored(data []byte) (any, error) {
+	v, _, err := parseWithin(data, journalDepth)
 	return v, err
 }
 
-// parseJSON reads one value. rounded is the first whole number in it that no
+// ParseRounded is Parse. rounded is the first whole number in the value that no
 // integer type can represent and that therefore became a float, or "" if there
 // is none.
-func parseJSON(data []byte, depth int) (v any, rounded string, err error) {
+func ParseRounded(data []byte) (v any, rounded string, err error) { return parseWithin(data, MaxDepth) }
+
+// parseWithin reads one value of at most depth levels.
+func parseWithin(data []byte, depth int) (v any, rounded string, err error) {
 	p := jsonParser{data: data, room: depth}
 	if v, err = p.parseValue(); err != nil {
 		return nil, "", err
@@ -71,7 +74,7 @@ func (p *jsonParser) syntaxError(reason string) error {
 	if p.at >= len(p.data) {
 		reason = "the text ends too early: " + reason
 	}
-	return &JSONError{
+	return &SyntaxError{
 		Line:   1 + bytes.Count(before, []byte{'\n'}),
 		Column: len(before) - bytes.LastIndexByte(before, '\n'),
 		Reason: reason,
@@ -181,7 +184,7 @@ func (p *jsonParser) parseObject() (any, error) {
 	if empty || err != nil {
 		return o, err
 	}
-	o.members = make([]Member, 0, 4)
+	o.Members = make([]Member, 0, 4)
 	for {
 		if p.peek() != '"' {
 			return nil, p.syntaxError("expected a member's name in double quotes")
@@ -237,7 +240,7 @@ func (p *jsonParser) parseNumber() (any, error) {
 	}
 	text := string(p.data[start:p.at])
 	if whole {
-		if v := wholeNumber(text); v != nil {
+		if v := WholeNumber(text); v != nil {
 			if f, isFloat := v.(float64); isFloat && f != 0 && p.rounded == "" {
 				p.rounded = text
 			}
@@ -260,13 +263,13 @@ func (p *jsonParser) skipDigits() int {
 	return p.at - start
 }
 
-// wholeNumber reads decimal digits with an optional minus sign: as an integer
+// WholeNumber reads decimal digits with an optional minus sign: as an integer
 // if it fits, else as a float. Minus zero is a float, because no integer
 // represents it. The result is nil if the number is too large for a float.
-func wholeNumber(text string) any {
+func WholeNumber(text string) any {
 	if i, err := strconv.ParseInt(text, 10, 64); err == nil {
 		if i == 0 && text[0] == '-' {
-			return negativeZero
+			return NegativeZero
 		}
 		return i
 	}

@@ -1,26 +1,26 @@
-package flow
+package jsonvalue
 
 import (
 	"math"
 	"unicode/utf8"
 )
 
-var negativeZero = math.Copysign(0, -1)
+var NegativeZero = math.Copysign(0, -1)
 
-// JSONSize returns the length in bytes of the compact JSON text of a state
+// Size returns the length in bytes of the compact JSON text of a state
 // value, without building the text.
-func JSONSize(v any) int {
+func Size(v any) int {
 	switch x := v.(type) {
 	case []any:
 		size := 2 + max(len(x)-1, 0)
 		for _, item := range x {
-			size += JSONSize(item)
+			size += Size(item)
 		}
 		return size
 	case *Object:
 		size := 2 + max(x.Len()-1, 0)
 		for key, item := range x.All() {
-			size += stringSize(key) + 1 + JSONSize(item)
+			size += stringSize(key) + 1 + Size(item)
 		}
 		return size
 	case string:

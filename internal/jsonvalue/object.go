@@ -1,4 +1,4 @@
-package flow
+package jsonvalue
 
 import "iter"
 
@@ -10,7 +10,7 @@ const indexAbove = 8
 // and nil are empty objects; nil can be read but not changed. Do not change an
 // object that is part of a state: Clone it first.
 type Object struct {
-	members []Member
+	Members []Member
 	index   map[string]int
 }
 
@@ -23,7 +23,7 @@ type Member struct {
 // NewObject returns an object with the members in their order. If a key occurs
 // several times, the last value is used at the position of the first.
 func NewObject(members ...Member) *Object {
-	o := &Object{members: make([]Member, 0, len(members))}
+	o := &Object{Members: make([]Member, 0, len(members))}
 	for _, m := range members {
 		o.Set(m.Key, m.Value)
 	}
@@ -35,13 +35,13 @@ func (o *Object) Len() int {
 	if o == nil {
 		return 0
 	}
-	return len(o.members)
+	return len(o.Members)
 }
 
 // Get returns the value of a member and whether there is one.
 func (o *Object) Get(key string) (any, bool) {
 	if i := o.indexOf(key); i >= 0 {
-		return o.members[i].Value, true
+		return o.Members[i].Value, true
 	}
 	return nil, false
 }
@@ -50,14 +50,14 @@ func (o *Object) Get(key string) (any, bool) {
 // one keeps its position.
 func (o *Object) Set(key string, v any) {
 	if i := o.indexOf(key); i >= 0 {
-		o.members[i].Value = v
+		o.Members[i].Value = v
 		return
 	}
-	o.members = append(o.members, Member{key, v})
+	o.Members = append(o.Members, Member{key, v})
 	switch {
 	case o.index != nil:
-		o.index[key] = len(o.members) - 1
-	case len(o.members) > indexAbove:
+		o.index[key] = len(o.Members) - 1
+	case len(o.Members) > indexAbove:
 		o.rebuildIndex()
 	}
 }
@@ -69,7 +69,7 @@ func (o *Object) Delete(key string) bool {
 	if i < 0 {
 		return false
 	}
-	o.members = append(o.members[:i], o.members[i+1:]...)
+	o.Members = append(o.Members[:i], o.Members[i+1:]...)
 	if o.index != nil {
 		o.rebuildIndex()
 	}
@@ -82,7 +82,7 @@ func (o *Object) All() iter.Seq2[string, any] {
 		if o == nil {
 			return
 		}
-		for _, m := range o.members {
+		for _, m := range o.Members {
 			if !yield(m.Key, m.Value) {
 				return
 			}
@@ -97,8 +97,8 @@ func (o *Object) Clone() *Object {
 	if o == nil {
 		return c
 	}
-	c.members = append(make([]Member, 0, len(o.members)), o.members...)
-	if len(c.members) > indexAbove {
+	c.Members = append(make([]Member, 0, len(o.Members)), o.Members...)
+	if len(c.Members) > indexAbove {
 		c.rebuildIndex()
 	}
 	return c
@@ -106,17 +106,17 @@ func (o *Object) Clone() *Object {
 
 // MarshalJSON writes the members in order. It fails for a value that is not a
 // state value.
-func (o *Object) MarshalJSON() ([]byte, error) { return AppendJSON(nil, o) }
+func (o *Object) MarshalJSON() ([]byte, error) { return Append(nil, o) }
 
 // UnmarshalJSON reads an object and keeps the order of its members.
 func (o *Object) UnmarshalJSON(data []byte) error {
-	v, err := ParseJSON(data)
+	v, err := Parse(data)
 	if err != nil {
 		return err
 	}
 	read, ok := v.(*Object)
 	if !ok {
-		return &JSONError{Line: 1, Column: 1, Reason: "expected an object, got " + TypeName(v)}
+		return &SyntaxError{Line: 1, Column: 1, Reason: "expected an object, got " + TypeName(v)}
 	}
 	*o = *read
 	return nil
@@ -132,8 +132,8 @@ func (o *Object) indexOf(key string) int {
 		}
 		return -1
 	}
-	for i := range o.members {
-		if o.members[i].Key == key {
+	for i := range o.Members {
+		if o.Members[i].Key == key {
 			return i
 		}
 	}
@@ -141,8 +141,8 @@ func (o *Object) indexOf(key string) int {
 }
 
 func (o *Object) rebuildIndex() {
-	o.index = make(map[string]int, len(o.members)+len(o.members)/2)
-	for i := range o.members {
-		o.index[o.members[i].Key] = i
+	o.index = make(map[string]int, len(o.Members)+len(o.Members)/2)
+	for i := range o.Members {
+		o.index[o.Members[i].Key] = i
 	}
 }

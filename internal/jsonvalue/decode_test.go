@@ -1,4 +1,4 @@
-package flow
+package jsonvalue
 
 import (
 	"bytes"
@@ -11,12 +11,12 @@ import (
 
 func TestParseJSON(t *testing.T) {
 	for text, want := range map[string]any{
-		" null ": nil, "true": true, "\tfalse\r\n": false, "0": int64(0), "-0": negativeZero, "-12": int64(-12), "1.0": 1.0,
+		" null ": nil, "true": true, "\tfalse\r\n": false, "0": int64(0), "-0": NegativeZero, "-12": int64(-12), "1.0": 1.0,
 		"9223372036854775807": int64(math.MaxInt64), "9223372036854775808": uint64(1 << 63), "-9223372036854775808": int64(math.MinInt64),
 		"18446744073709551616": 18446744073709551616.0, "-9223372036854775809": -9223372036854775809.0, "1e2": 100.0, "1.5E-3": 0.0015,
 		`"a\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\u2028"`: "a\"\\/\b\f\n\r\té😀\u2028", `"é"`: "é",
 	} {
-		got, err := ParseJSON([]byte(text))
+		got, err := Parse([]byte(text))
 		if err != nil || !Equal(got, want) || TypeName(got) != TypeName(want) {
 			t.Errorf("ParseJSON(%s) = %#v, %v, want %#v", text, got, err, want)
 		}
@@ -24,11 +24,11 @@ func TestParseJSON(t *testing.T) {
 }
 
 func TestParseJSONKeepsOrder(t *testing.T) {
-	v, err := ParseJSON([]byte(`{"z": 1, "a": [ ], "z": {"b":2, "a":{}}, "": 3}`))
+	v, err := Parse([]byte(`{"z": 1, "a": [ ], "z": {"b":2, "a":{}}, "": 3}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := CompactJSON(v); got != `{"z":{"b":2,"a":{}},"a":[],"":3}` {
+	if got := Compact(v); got != `{"z":{"b":2,"a":{}},"a":[],"":3}` {
 		t.Error(got)
 	}
 }
@@ -60,37 +60,37 @@ func TestParseJSONErrors(t *testing.T) {
 		"{} {}":              "unexpected text after the value at line 1 column 4",
 		"// x\n1":            "expected a value at line 1 column 1",
 	} {
-		v, err := ParseJSON([]byte(text))
-		var bad *JSONError
+		v, err := Parse([]byte(text))
+		var bad *SyntaxError
 		if !errors.As(err, &bad) || err.Error() != want {
 			t.Errorf("ParseJSON(%q) = %v, %v, want %s", text, v, err, want)
 		}
 	}
-	if _, err := ParseJSON(bytes.Repeat([]byte("9"), 400)); err == nil {
+	if _, err := Parse(bytes.Repeat([]byte("9"), 400)); err == nil {
 		t.Error("a number of 400 digits was read")
 	}
 }
 
 func TestParseJSONDepth(t *testing.T) {
 	nested := func(n int) []byte { return []byte(strings.Repeat(`[{"a":`, n) + "1" + strings.Repeat("}]", n)) }
-	if _, err := ParseJSON(nested(500)); err != nil {
+	if _, err := Parse(nested(500)); err != nil {
 		t.Errorf("1000 levels: %v", err)
 	}
-	if _, err := ParseJSON(nested(501)); err == nil {
+	if _, err := Parse(nested(501)); err == nil {
 		t.Error("1002 levels were read")
 	}
-	if _, err := ParseJSON(bytes.Repeat([]byte("["), 4<<20)); err == nil {
+	if _, err := Parse(bytes.Repeat([]byte("["), 4<<20)); err == nil {
 		t.Error("brackets without end were read")
 	}
-	v, err := parseStored(nested(20_000))
+	v, err := ParseStored(nested(20_000))
 	if err != nil {
 		t.Fatalf("a journal may hold 40000 levels: %v", err)
 	}
-	if len(CompactJSON(v)) != len(nested(20_000)) {
+	if len(Compact(v)) != len(nested(20_000)) {
 		t.Error("it came back different")
 	}
 	flat := []byte("[" + strings.Repeat("[],", 2000) + "{}]")
-	if _, err := ParseJSON(flat); err != nil {
+	if _, err := Parse(flat); err != nil {
 		t.Errorf("many empty lists are not deep: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestParseJSONAgrees(t *testing.T) {
 	for _, text := range []string{
 		`{"a":[1,2,{"b":null}],"c":"\u0041"}`, `[[[]]]`, `"\ud83d\ude00"`, ` [ 1 , -2.5e3 , "x" ] `, `{"":""}`, `[`, `{]`, `"\`, `1 2`, `-`, `.5`, `+1`,
 	} {
-		_, err := ParseJSON([]byte(text))
+		_, err := Parse([]byte(text))
 		if valid := json.Valid([]byte(text)); valid != (err == nil) {
 			t.Errorf("%s: %v, but valid is %t", text, err, valid)
 		}
@@ -112,30 +112,30 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		v, err := ParseJSON(data)
+		v, err := Parse(data)
 		if err != nil {
 			return
 		}
 		if !json.Valid(data) {
 			t.Fatalf("read %q, which is no JSON", data)
 		}
-		text, err := AppendJSON(nil, v)
+		text, err := Append(nil, v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(text) != JSONSize(v) {
-			t.Fatalf("size %d of %s", JSONSize(v), text)
+		if len(text) != Size(v) {
+			t.Fatalf("size %d of %s", Size(v), text)
 		}
-		again, err := ParseJSON(text)
+		again, err := Parse(text)
 		if err != nil || !Equal(v, again) {
 			t.Fatalf("%s came back as %v (%v)", text, again, err)
 		}
-		if second := CompactJSON(again); second != string(text) {
+		if second := Compact(again); second != string(text) {
 			t.Fatalf("%s became %s", text, second)
 		}
-		pretty, err := ParseJSON([]byte(PrettyJSON(v)))
-		if err != nil || CompactJSON(pretty) != string(text) {
-			t.Fatalf("%s is not %s", PrettyJSON(v), text)
+		pretty, err := Parse([]byte(Pretty(v)))
+		if err != nil || Compact(pretty) != string(text) {
+			t.Fatalf("%s is not %s", Pretty(v), text)
 		}
 	})
 }
@@ -148,7 +148,7 @@ func stateText() []byte {
 		if i > 0 {
 			b.WriteString(",")
 		}
-		b.WriteString(`{"id":` + CompactJSON(int64(i)) + `,"score":0.25,"title":"A title with \"quotes\" and ünicode","tags":["a","b"],"done":false}`)
+		b.WriteString(`{"id":` + Compact(int64(i)) + `,"score":0.25,"title":"A title with \"quotes\" and ünicode","tags":["a","b"],"done":false}`)
 	}
 	b.WriteString("]}")
 	return []byte(b.String())
@@ -159,34 +159,34 @@ func BenchmarkParseJSON(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ParseJSON(text); err != nil {
+		if _, err := Parse(text); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkAppendJSON(b *testing.B) {
-	v, err := ParseJSON(stateText())
+	v, err := Parse(stateText())
 	if err != nil {
 		b.Fatal(err)
 	}
 	var out []byte
-	b.SetBytes(int64(JSONSize(v)))
+	b.SetBytes(int64(Size(v)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if out, err = AppendJSON(out[:0], v); err != nil {
+		if out, err = Append(out[:0], v); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
 func BenchmarkJSONSize(b *testing.B) {
-	v, err := ParseJSON(stateText())
+	v, err := Parse(stateText())
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		JSONSize(v)
+		Size(v)
 	}
 }
