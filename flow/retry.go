@@ -12,8 +12,8 @@ import (
 	"raddle.dev/llm"
 )
 
-// retryPatience returns retry_patience in the form that package agent uses.
-func (s Seconds) retryPatience() time.Duration {
+// patienceOf returns retry_patience in the form that package agent uses.
+func patienceOf(s Seconds) time.Duration {
 	if s == 0 {
 		return -1
 	}
@@ -23,7 +23,7 @@ func (s Seconds) retryPatience() time.Duration {
 // retryPatience returns how long a config.yaml's agent repeats a request.
 func (a *Agent) retryPatience() time.Duration {
 	if p := a.Config.Sampling.Patience; p != nil {
-		return p.retryPatience()
+		return patienceOf(*p)
 	}
 	return a.host.Bounds.Patience
 }
@@ -33,7 +33,7 @@ func (a *Agent) retryPatience() time.Duration {
 func (a *Agent) retryPolicy(own *Seconds, attempts int) agent.Retry {
 	r := agent.Retry{Patience: -1, Attempts: attempts, If: mayPass, Failed: a.attemptFailed}
 	if p := cmp.Or(own, a.File.Patience); p != nil {
-		r.Patience = p.retryPatience()
+		r.Patience = patienceOf(*p)
 	}
 	return r
 }
