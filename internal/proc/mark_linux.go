@@ -7,15 +7,10 @@ import (
 	"time"
 )
 
-// endMarked kills every process of this user that started with the variable in its environment. If a process starts others during the
-// search, the next round finds them.
+// endMarked kills every process of this user that started with the variable in its environment.
 func endMarked(mark string) {
-	const rounds = 5
-	for range rounds {
-		if !killMarked(mark, allProcesses()) {
-			return
-		}
-	}
+	last, _ := lastProcess()
+	searchMarked(mark, allProcesses(), last)
 }
 
 // endMarkedSince does the same as endMarked for the processes that a child that has just ended may have started. Process ids are assigned in
@@ -30,13 +25,43 @@ func endMarkedSince(mark string, child int, life time.Duration) {
 		endMarked(mark)
 		return
 	}
-	var newer []int
-	for pid := child + 1; pid <= last; pid++ {
-		newer = append(newer, pid)
+	searchMarked(mark, processesBetween(child, last), last)
+}
+
+// searchMarked kills those of the processes that have the mark. It searches again as long as it finds one, as long as one is just becoming another
+// program, and among those that were started during a search: one that ended may have started another. last is the id that the system had
+// assigned last when pids were listed.
+func searchMarked(mark string, pids []int, last int) {
+	const (
+		rounds = 200
+		pause  = time.Millisecond
+	)
+	for range rounds {
+		killed, starting := killMarked(mark, pids)
+		newest, err := lastProcess()
+		switch {
+		case killed || starting:
+			if starting {
+				time.Sleep(pause)
+			}
+			pids = allProcesses()
+		case newest == last || err != nil:
+			return
+		case newest < last: // the ids start again
+			pids = allProcesses()
+		default:
+			pids = processesBetween(last, newest)
+		}
+		last = newest
 	}
-	if killMarked(mark, newer) {
-		endMarked(mark)
+}
+
+// processesBetween returns the ids after one process up to another.
+func processesBetween(after, last int) (pids []int) {
+	for pid := after + 1; pid <= last; pid++ {
+		pids = append(pids, pid)
 	}
+	return pids
 }
 
 // lastProcess returns the id that the system assigned last.
@@ -64,10 +89,18 @@ func allProcesses() (pids []int) {
 	return pids
 }
 
-// killMarked kills those of the processes that have the mark, and reports whether there was one.
-func killMarked(mark string, pids []int) (found bool) {
+// killMarked kills those of the processes that have the mark. It reports whether there was one, and whether there was one that is just becoming
+// another program, so that its environment cannot be read yet.
+func killMarked(mark string, pids []int) (killed, starting bool) {
 	for _, pid := range pids {
-		if pid == os.Getpid() || !hasMark(pid, mark) {
+		if pid == os.Getpid() {
+			continue
+		}
+		switch marked, known := hasMark(pid, mark); {
+		case !known:
+			starting = true
+			continue
+		case !marked:
 			continue
 		}
 		// The process is opened first and checked again, so that its id cannot mean another process in between.
@@ -75,15 +108,46 @@ func killMarked(mark string, pids []int) (found bool) {
 		if err != nil {
 			continue
 		}
-		if hasMark(pid, mark) && p.Kill() == nil {
-			found = true
+		marked, known := hasMark(pid, mark)
+		starting = starting || !known
+		if marked && p.Kill() == nil {
+			killed = true
 		}
 		p.Release()
 	}
-	return found
+	return killed, starting
 }
 
-func hasMark(pid int, mark string) bool {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ") // empty for a process that has ended
-	return err == nil && bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"\x00"))
+// hasMark reports whether the process started with the mark in its environment. known is false if that cannot be read yet: a process has neither
+// arguments nor environment while the system replaces its program.
+func hasMark(pid int, mark string) (marked, known bool) {
+	dir := "/proc/" + strconv.Itoa(pid)
+	env, err := os.ReadFile(dir + "/environ")
+	if err == nil && len(env) == 0 {
+		// The environment is empty, or it was that of the program before. One that is read after the new program has its arguments counts.
+		args, err := os.ReadFile(dir + "/cmdline")
+		if err != nil {
+			return false, true
+		}
+		if len(args) == 0 {
+			return false, !isStarting(dir)
+		}
+		env, _ = os.ReadFile(dir + "/environ")
+	}
+	return bytes.Contains(append([]byte{0}, env...), []byte("\x00"+mark+"\x00")), true
+}
+
+// isStarting reports whether a process without arguments is about to get some. One that has ended, and a thread of the system, which is a child
+// of process 2, never get any.
+func isStarting(dir string) bool {
+	stat, err := os.ReadFile(dir + "/stat")
+	if err != nil {
+		return false
+	}
+	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:]) // after the name: the state and the parent
+	if len(fields) < 2 {
+		return false
+	}
+	state, parent := string(fields[0]), string(fields[1])
+	return state != "Z" && state != "X" && parent != "2" && parent != "0"
 }
