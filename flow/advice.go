@@ -3,13 +3,14 @@ package flow
 import (
 	"fmt"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 )
 
 // Advise reports what the file format allows but is probably a mistake: nodes
 // that always fail, settings without effect, and placeholders that never have a
 // value. All findings are warnings.
-func (f *File) Advise() []Finding {
-	a := &adviser{f: f, report: report{class: ClassAdvice}, reached: f.reachableNodes(), text: f.newLocator()}
+func (f *File) Advise() []strictyaml.Finding {
+	a := &adviser{f: f, Report: strictyaml.Report{Class: strictyaml.ClassAdvice}, reached: f.reachableNodes(), text: f.newLocator()}
 	a.adviseSettings()
 	a.initialState()
 	for _, n := range f.Nodes {
@@ -21,20 +22,20 @@ func (f *File) Advise() []Finding {
 	}
 	a.neverSet()
 	a.fanOuts()
-	return a.findings
+	return a.Findings
 }
 
 // adviser is one run of the advice.
 type adviser struct {
-	report
+	strictyaml.Report
 	f       *File
 	text    *locator
 	reached map[string]bool // nodes that a run can reach; all of them if a script can be reached
 }
 
 // warnAt reports a finding about a node.
-func (a *adviser) warnAt(n *Node, at Pos, code, message, hint string) {
-	a.add(Finding{Severity: SeverityWarning, Code: code, Node: n.ID, Message: message, Hint: hint, Pos: at})
+func (a *adviser) warnAt(n *Node, at strictyaml.Pos, code, message, hint string) {
+	a.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: code, Node: n.ID, Message: message, Hint: hint, Pos: at})
 }
 
 // reachableNodes returns the nodes that a run can reach by themselves, not only as the
@@ -85,9 +86,9 @@ func (f *File) allButBranches() map[string]bool {
 
 func (a *adviser) adviseSettings() {
 	s := a.f.Settings
-	at := a.f.settings.fieldPosition
+	at := a.f.settings.FieldPosition
 	add := func(field, message string) {
-		a.add(Finding{Severity: SeverityWarning, Code: "zero-limit", Message: message, Pos: at(field)})
+		a.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: "zero-limit", Message: message, Pos: at(field)})
 	}
 	if s.MaxLoopIterations == 0 {
 		add("max_loop_iterations", "settings.max_loop_iterations is 0: the first node is refused")
@@ -98,20 +99,20 @@ func (a *adviser) adviseSettings() {
 }
 
 func (a *adviser) initialState() {
-	place := a.f.src.keyPositions("initial_state")
+	place := a.f.src.KeyPositions("initial_state")
 	i := 0
 	for key, v := range a.f.InitialState.All() {
 		at := place(i)
 		i++
 		if key == promptKey {
-			a.add(Finding{
-				Severity: SeverityWarning, Code: "initial-prompt", Pos: at,
+			a.Add(strictyaml.Finding{
+				Severity: strictyaml.SeverityWarning, Code: "initial-prompt", Pos: at,
 				Message: "`initial_prompt` in initial_state is overwritten by the caller's prompt", Hint: "remove it",
 			})
 		}
 		if reducer := a.f.Reducer(key); reducer != "" && !reducerAccepts(reducer, v) {
-			a.add(Finding{
-				Severity: SeverityWarning, Code: "reducer-type", Pos: at,
+			a.Add(strictyaml.Finding{
+				Severity: strictyaml.SeverityWarning, Code: "reducer-type", Pos: at,
 				Message: fmt.Sprintf("`%s` starts as %s, and reducer '%s' needs %s: its first write fails", key, jsonvalue.TypeName(v), reducer, reducerWants[reducer]),
 			})
 		}
@@ -146,7 +147,7 @@ func (a *adviser) reducedUpdates(n *Node) {
 	if !a.reached[n.ID] {
 		return
 	}
-	place := n.src.itemPositions("state_updates")
+	place := n.src.ItemPositions("state_updates")
 	for i, u := range n.Updates {
 		switch reducer := a.f.Reducer(u.Key); reducer {
 		case "sum", "max", "min", "extend", "merge":

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
 )
@@ -117,9 +118,9 @@ func (a *adviser) adviseRetrieval(n *Node, r *RAGNode) {
 		a.warnAt(n, n.At("chunk_overlap"), "rag-chunks", fmt.Sprintf("`chunk_overlap` (%d) must be smaller than `chunk_size` (%d)", *r.ChunkOverlap, *r.ChunkSize), "")
 	}
 	if r.Driver != "" && r.Driver != ownDriver && ragDrivers[r.Driver] {
-		a.add(Finding{Severity: SeverityInfo, Code: "rag-driver", Node: n.ID, Message: driverText(r.Driver), Pos: n.At("driver")})
+		a.Add(strictyaml.Finding{Severity: strictyaml.SeverityInfo, Code: "rag-driver", Node: n.ID, Message: driverText(r.Driver), Pos: n.At("driver")})
 	}
-	place := n.src.itemPositions("documents")
+	place := n.src.ItemPositions("documents")
 	for i, d := range r.Documents {
 		if !strings.Contains(d, "://") && slices.Contains(strings.Split(filepath.ToSlash(d), "/"), "..") {
 			a.warnAt(n, place(i), "rag-document", fmt.Sprintf("Invalid document path: '%s'", d), "documents must not be above the agent directory")

@@ -14,13 +14,13 @@ import (
 func (a *adviser) advisePlaceholders(n *Node) {
 	for _, u := range append(n.bodyTemplates(), n.updateTemplates()...) {
 		for _, part := range u.template.parts {
-			if part.path != nil && part.path.never && !a.isFull() {
+			if part.path != nil && part.path.never && !a.IsFull() {
 				a.warnAt(n, a.text.locatePlaceholder(n, u, part.path), "template-path",
 					fmt.Sprintf("{{%s}} never has a value: %s", part.path.text, describeMissEffect(u)), "write key, key.member or key[0]")
 			}
 		}
 		if near := nearPlaceholder.FindStringSubmatch(u.template.text); near != nil {
-			a.warnAt(n, n.src.itemPositions(u.field)(u.item), "template-literal",
+			a.warnAt(n, n.src.ItemPositions(u.field)(u.item), "template-literal",
 				fmt.Sprintf("%s is not a placeholder and stays as it is", wording.CutText(near[0], 60, "...")), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
 		}
 	}
@@ -50,7 +50,7 @@ func (a *adviser) neverSet() {
 	for _, n := range a.f.Nodes {
 		k, _ := kindOf(n.Kind())
 		for _, u := range append(n.bodyTemplates(), n.updateTemplates()...) {
-			if !u.strict && !a.isFull() {
+			if !u.strict && !a.IsFull() {
 				a.adviseUnsetKeys(n, u, set, names, k.scoped)
 			}
 		}
@@ -84,7 +84,7 @@ func (a *adviser) adviseUnsetKeys(n *Node, u use, set map[string]bool, names []s
 			continue
 		}
 		key := part.path.root
-		if set[key] || seen[key] || a.isFull() || u.field == "state_updates" && key == scoped {
+		if set[key] || seen[key] || a.IsFull() || u.field == "state_updates" && key == scoped {
 			continue
 		}
 		seen[key] = true

@@ -6,17 +6,18 @@ import (
 	"strings"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
 )
 
 // Agent is an agent directory that has been read, with the agents that it runs.
 // It is either a graph or a model with tools. It does not change after Load.
 type Agent struct {
-	Name     string    // of the directory
-	Dir      string    // absolute
-	File     *File     // of a graph; else nil
-	Config   *Config   // of a model with tools; else nil
-	Tools    *Toolset  // what it may call; an llm node may call what it lists
-	Findings []Finding // of the file, the validator and the proof, in the order in which they run
+	Name     string               // of the directory
+	Dir      string               // absolute
+	File     *File                // of a graph; else nil
+	Config   *Config              // of a model with tools; else nil
+	Tools    *Toolset             // what it may call; an llm node may call what it lists
+	Findings []strictyaml.Finding // of the file, the validator and the proof, in the order in which they run
 
 	host *Host
 	loadContext
@@ -210,7 +211,7 @@ func (a *Agent) Path() string {
 
 // At returns the position of a top-level field in the agent's file, or the top
 // of the file if the field is missing.
-func (a *Agent) At(field string) Pos {
+func (a *Agent) At(field string) strictyaml.Pos {
 	if a.Config != nil {
 		return a.Config.At(field)
 	}
@@ -221,7 +222,7 @@ func (a *Agent) At(field string) Pos {
 type MissingModelError struct {
 	Agent string
 	Node  string // the first of these nodes; empty: the agent itself
-	Pos   Pos
+	Pos   strictyaml.Pos
 }
 
 func (e *MissingModelError) Error() string {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 )
 
 // unitsElsewhere are unit tables of functions that other packages have, and run in their tests.
@@ -200,8 +201,8 @@ func validateCase(t *testing.T, c *caseFile) {
 	findings := f.Check(c.known(dir))
 	for _, kind := range []struct {
 		key      string
-		severity Severity
-	}{{"errors", SeverityError}, {"warnings", SeverityWarning}} {
+		severity strictyaml.Severity
+	}{{"errors", strictyaml.SeverityError}, {"warnings", strictyaml.SeverityWarning}} {
 		want, listed := c.Expect.Get(kind.key)
 		if !listed {
 			continue
@@ -235,7 +236,7 @@ func validateCase(t *testing.T, c *caseFile) {
 	}
 }
 
-func checkWarningNodes(t *testing.T, c *caseFile, findings []Finding) {
+func checkWarningNodes(t *testing.T, c *caseFile, findings []strictyaml.Finding) {
 	t.Helper()
 	want, listed := c.Expect.Get("warnings_nodes")
 	if !listed {
@@ -244,7 +245,7 @@ func checkWarningNodes(t *testing.T, c *caseFile, findings []Finding) {
 	got := []any{}
 	for _, f := range findings {
 		switch {
-		case f.Severity != SeverityWarning:
+		case f.Severity != strictyaml.SeverityWarning:
 		case f.Node == "":
 			got = append(got, nil)
 		default:

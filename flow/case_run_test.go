@@ -17,6 +17,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/testneed"
 )
 
@@ -291,7 +292,7 @@ func (r *caseRun) checkFindings() {
 	var warnings, nodes []string
 	if r.agent != nil {
 		for _, f := range r.agent.Findings {
-			if f.Class == ClassValidate && f.Severity == SeverityWarning {
+			if f.Class == strictyaml.ClassValidate && f.Severity == strictyaml.SeverityWarning {
 				warnings, nodes = append(warnings, findingText(f.Node, f.Message)), append(nodes, f.Node)
 			}
 		}

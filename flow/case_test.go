@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 	"regexp"
 	"slices"
 	"strings"
@@ -73,11 +74,11 @@ func readCase(t *testing.T, path string) *caseFile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := readYAML(path, text)
-	if len(d.list) > 0 {
-		t.Fatalf("%s", d.list[0])
+	d := strictyaml.Read(path, text)
+	if len(d.List) > 0 {
+		t.Fatalf("%s", d.List[0])
 	}
-	raw, ok := yamlValue(d.root).(*jsonvalue.Object)
+	raw, ok := strictyaml.DecodeValue(d.Root).(*jsonvalue.Object)
 	if !ok {
 		t.Fatalf("%s: a case must be a map", path)
 	}

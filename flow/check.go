@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 	"raddle.dev/rag"
 )
@@ -13,8 +14,8 @@ import (
 // order, each through the nodes in file order. The findings and their texts are
 // defined by the format. A graph with errors is not run unless it disables the
 // validator. See also [File.CheckPlaceholders] and [File.Advise].
-func (f *File) Check(k CheckContext) []Finding {
-	c := &checker{f: f, k: k, w: f.buildNetwork(), report: report{class: ClassValidate}}
+func (f *File) Check(k CheckContext) []strictyaml.Finding {
+	c := &checker{f: f, k: k, w: f.buildNetwork(), Report: strictyaml.Report{Class: strictyaml.ClassValidate}}
 	c.checkTargets()
 	c.checkCycles()
 	c.checkReachability()
@@ -29,29 +30,29 @@ func (f *File) Check(k CheckContext) []Finding {
 	c.checkInteraction()
 	c.parallelWrites()
 	c.parallelReads()
-	return c.findings
+	return c.Findings
 }
 
 // checker is one run of the validator.
 type checker struct {
-	report
+	strictyaml.Report
 	f *File
 	k CheckContext
 	w *network
 }
 
 // errorAt reports an error of a node.
-func (c *checker) errorAt(n *Node, at Pos, code, format string, args ...any) {
-	c.add(Finding{Severity: SeverityError, Code: code, Node: n.ID, Message: fmt.Sprintf(format, args...), Pos: at})
+func (c *checker) errorAt(n *Node, at strictyaml.Pos, code, format string, args ...any) {
+	c.Add(strictyaml.Finding{Severity: strictyaml.SeverityError, Code: code, Node: n.ID, Message: fmt.Sprintf(format, args...), Pos: at})
 }
 
-func (c *checker) warnAt(n *Node, at Pos, code, message string) {
-	c.add(Finding{Severity: SeverityWarning, Code: code, Node: n.ID, Message: message, Pos: at})
+func (c *checker) warnAt(n *Node, at strictyaml.Pos, code, message string) {
+	c.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: code, Node: n.ID, Message: message, Pos: at})
 }
 
 // addGraphFinding reports a finding that is not about a single node.
-func (c *checker) addGraphFinding(s Severity, at Pos, code, message string) {
-	c.add(Finding{Severity: s, Code: code, Message: message, Pos: at})
+func (c *checker) addGraphFinding(s strictyaml.Severity, at strictyaml.Pos, code, message string) {
+	c.Add(strictyaml.Finding{Severity: s, Code: code, Message: message, Pos: at})
 }
 
 func (c *checker) checkTargets() {
@@ -61,13 +62,13 @@ func (c *checker) checkTargets() {
 	}
 	for _, n := range c.f.Nodes {
 		for _, e := range n.declaredEdges() {
-			if c.f.byID[e.to] != nil || c.isFull() {
+			if c.f.byID[e.to] != nil || c.IsFull() {
 				continue
 			}
-			c.add(Finding{
-				Severity: SeverityError, Code: "unknown-target", Node: n.ID,
+			c.Add(strictyaml.Finding{
+				Severity: strictyaml.SeverityError, Code: "unknown-target", Node: n.ID,
 				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.to, e.label),
-				Hint:    wording.SuggestNearest(e.to, ids, "`"), Pos: n.src.itemPositions(e.field)(e.item),
+				Hint:    wording.SuggestNearest(e.to, ids, "`"), Pos: n.src.ItemPositions(e.field)(e.item),
 			})
 		}
 	}
@@ -82,8 +83,8 @@ func (c *checker) checkCycles() {
 	for _, i := range append(loop, loop[0]) {
 		ids = append(ids, c.f.Nodes[i].ID)
 	}
-	c.add(Finding{
-		Severity: SeverityError, Code: "cycle", Message: "Cycle detected: " + strings.Join(ids, " -> "),
+	c.Add(strictyaml.Finding{
+		Severity: strictyaml.SeverityError, Code: "cycle", Message: "Cycle detected: " + strings.Join(ids, " -> "),
 		Hint: "a loop goes through a script node that emits `_next`", Pos: c.f.Nodes[loop[0]].Pos(),
 	})
 }
@@ -102,9 +103,9 @@ func (c *checker) checkReachability() {
 	}
 	switch {
 	case ends == 0:
-		c.addGraphFinding(SeverityError, c.f.At("nodes"), "no-end", "Graph has no end nodes; execution would never terminate")
+		c.addGraphFinding(strictyaml.SeverityError, c.f.At("nodes"), "no-end", "Graph has no end nodes; execution would never terminate")
 	case !reached:
-		c.addGraphFinding(SeverityWarning, c.f.At("start"), "end-unreachable",
+		c.addGraphFinding(strictyaml.SeverityWarning, c.f.At("start"), "end-unreachable",
 			"No end node is reachable from the start node via declared edges (a script's `_next` may still route to one)")
 	}
 }
@@ -148,7 +149,7 @@ func (c *checker) checkApprovals() {
 		for _, r := range a.Routes {
 			routes[r.Answer] = true
 		}
-		optionAt, routeAt := n.src.itemPositions("options"), n.src.keyPositions("routes")
+		optionAt, routeAt := n.src.ItemPositions("options"), n.src.KeyPositions("routes")
 		for i, o := range a.Options {
 			options[o] = true
 			if !routes[o] {
@@ -208,7 +209,7 @@ func (c *checker) checkModels() {
 		if !ok {
 			continue
 		}
-		toolAt := n.src.itemPositions("tools")
+		toolAt := n.src.ItemPositions("tools")
 		for i, tool := range l.Tools {
 			server, isServer := strings.CutPrefix(tool, "mcp:")
 			switch {
@@ -221,11 +222,11 @@ func (c *checker) checkModels() {
 			}
 		}
 		if l.Model != "" && (c.k.Model == nil || !c.k.Model(l.Model)) {
-			found := Finding{Severity: SeverityError, Code: "unknown-model", Node: n.ID, Message: fmt.Sprintf("llm node references unknown model '%s'", l.Model), Pos: n.At("model")}
+			found := strictyaml.Finding{Severity: strictyaml.SeverityError, Code: "unknown-model", Node: n.ID, Message: fmt.Sprintf("llm node references unknown model '%s'", l.Model), Pos: n.At("model")}
 			if c.k.ModelHint != nil {
 				found.Hint = c.k.ModelHint(l.Model)
 			}
-			c.add(found)
+			c.Add(found)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
 )
@@ -9,7 +10,7 @@ const deadlock = "must be >= 1 (got 0); a zero cap would deadlock the executor"
 
 func (c *checker) checkConcurrency() {
 	if c.f.Settings.MaxConcurrency == 0 {
-		c.addGraphFinding(SeverityError, c.f.settings.fieldPosition("max_concurrency"), "concurrency", "settings.max_concurrency "+deadlock)
+		c.addGraphFinding(strictyaml.SeverityError, c.f.settings.FieldPosition("max_concurrency"), "concurrency", "settings.max_concurrency "+deadlock)
 	}
 	for _, n := range c.f.Nodes {
 		if m, ok := n.Body.(*MapNode); ok && m.MaxConcurrency != nil && *m.MaxConcurrency == 0 {
@@ -51,7 +52,7 @@ func (c *checker) branchNode(n *Node, output string) {
 			"branch node '%s' has a `next` declared, but map branches must be atomic (one node, one execution per item). "+
 				"Remove `next` or restructure the workflow so any chaining happens after the map.", n.ID)
 	}
-	place := n.src.keyPositions("state_updates")
+	place := n.src.KeyPositions("state_updates")
 	for i, u := range n.Updates {
 		if u.Key != output {
 			c.errorAt(n, place(i), "map-branch-write",

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
 )
@@ -148,7 +149,7 @@ func (c *checker) parallelWrites() {
 	for _, g := range c.f.fanOutGroups() {
 		keys, by := g.writersByKey(known)
 		for _, key := range keys {
-			if len(by[key]) < 2 || c.f.Reducer(key) != "" || c.isFull() {
+			if len(by[key]) < 2 || c.f.Reducer(key) != "" || c.IsFull() {
 				continue
 			}
 			var ids []string
@@ -161,7 +162,7 @@ func (c *checker) parallelWrites() {
 				"or rename one node's output.", strings.Join(ids, ", "), key, key, key)
 			if !seen[message] {
 				seen[message] = true
-				c.addGraphFinding(SeverityError, g.from.At("next"), "parallel-writes", message)
+				c.addGraphFinding(strictyaml.SeverityError, g.from.At("next"), "parallel-writes", message)
 			}
 		}
 	}
@@ -205,7 +206,7 @@ func (c *checker) siblingReads(n *Node, reads []string, by map[string][]*Node) [
 	at := map[*Node]int{}
 	for _, key := range reads {
 		for _, writer := range by[key] {
-			if writer == n || c.isFull() {
+			if writer == n || c.IsFull() {
 				continue
 			}
 			i, ok := at[writer]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
 )
@@ -39,10 +40,10 @@ func (c *checker) checkSkills() {
 		return
 	}
 	universe := c.f.Skills.Names
-	place := c.f.src.itemPositions("enabled_skills")
+	place := c.f.src.ItemPositions("enabled_skills")
 	for i, skill := range universe {
 		if message := c.skillFault("graph 'enabled_skills'", skill); message != "" {
-			c.addGraphFinding(SeverityError, place(i), "skill", message)
+			c.addGraphFinding(strictyaml.SeverityError, place(i), "skill", message)
 		}
 	}
 	listed := map[string]bool{}
@@ -54,14 +55,14 @@ func (c *checker) checkSkills() {
 		if !ok || l.Skills.isDisabled() {
 			continue
 		}
-		place := n.src.itemPositions("enabled_skills")
+		place := n.src.ItemPositions("enabled_skills")
 		for i, skill := range l.Skills.Names {
 			message := c.skillFault("llm node 'enabled_skills'", skill)
 			if message == "" && universe != nil && !listed[skill] {
 				message = fmt.Sprintf("llm node 'enabled_skills' references '%s' which is not in graph-level 'enabled_skills' (%s)",
 					skill, strings.Join(universe, ", "))
 			}
-			if message != "" && !c.isFull() {
+			if message != "" && !c.IsFull() {
 				c.errorAt(n, place(i), "skill", "%s", message)
 			}
 		}

@@ -8,10 +8,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/internal/strictyaml"
 )
 
 // texts of findings, with their nodes.
-func findingTexts(findings []Finding) []string {
+func findingTexts(findings []strictyaml.Finding) []string {
 	texts := []string{}
 	for _, f := range findings {
 		texts = append(texts, findingText(f.Node, f.Message))
@@ -181,7 +182,7 @@ nodes:
 `)
 	var got []string
 	for _, found := range f.Check(CheckContext{}) {
-		if found.Severity == SeverityError {
+		if found.Severity == strictyaml.SeverityError {
 			got = append(got, found.Code+" "+found.Node)
 		}
 	}
@@ -203,27 +204,27 @@ func TestValidationError(t *testing.T) {
 	if err.Error() != want {
 		t.Error(err)
 	}
-	if !HasErrors(findings) || HasErrors(f.Findings) || !HasErrors(PromoteUnknownKeys(f.Findings)) || HasErrors(f.Findings) {
+	if !strictyaml.HasErrors(findings) || strictyaml.HasErrors(f.Findings) || !strictyaml.HasErrors(strictyaml.PromoteUnknownKeys(f.Findings)) || strictyaml.HasErrors(f.Findings) {
 		t.Error("strict changes the wrong findings")
 	}
-	if ValidationFailure(PromoteUnknownKeys(f.Findings)) != nil {
+	if ValidationFailure(strictyaml.PromoteUnknownKeys(f.Findings)) != nil {
 		t.Error("an unknown key is no finding of the validator")
 	}
 	if got := f.Findings[0].String(); got != "graph.yaml:4:44: warning: [a] unknown key `nodes.a.extra` is ignored" {
 		t.Error(got)
 	}
-	if (Pos{File: "x"}).String() != "x" {
+	if (strictyaml.Pos{File: "x"}).String() != "x" {
 		t.Error("a place without a line")
 	}
 }
 
 func TestReportIsBounded(t *testing.T) {
-	r := report{class: ClassAdvice}
-	for range maxFindings + 5 {
-		r.add(Finding{Severity: SeverityWarning, Message: "again"})
+	r := strictyaml.Report{Class: strictyaml.ClassAdvice}
+	for range strictyaml.MaxFindings + 5 {
+		r.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Message: "again"})
 	}
-	if last := r.findings[len(r.findings)-1]; len(r.findings) != maxFindings+1 || last.Code != "too-many-findings" {
-		t.Errorf("%d findings, the last is %v", len(r.findings), last)
+	if last := r.Findings[len(r.Findings)-1]; len(r.Findings) != strictyaml.MaxFindings+1 || last.Code != "too-many-findings" {
+		t.Errorf("%d findings, the last is %v", len(r.Findings), last)
 	}
 }
 
@@ -233,19 +234,19 @@ func TestKinds(t *testing.T) {
 	names := []string{}
 	for _, k := range kinds {
 		names = append(names, k.name)
-		m := newFields(&problems{}, source{}, "")
+		m := strictyaml.NewFields(&strictyaml.Problems{}, strictyaml.Mapping{}, "")
 		body := k.decode(m)
 		if body.Kind() != k.name {
 			t.Errorf("%s makes %s", k.name, body.Kind())
 		}
 		listed := slices.Sorted(slices.Values(slices.Concat(k.required, k.optional)))
 		listed = slices.DeleteFunc(listed, func(f string) bool { return f == "state_updates" })
-		asked := slices.Sorted(slices.Values(m.known))
+		asked := slices.Sorted(slices.Values(m.Known))
 		if diff := cmp.Diff(listed, asked); diff != "" {
 			t.Errorf("%s (-listed +asked):\n%s", k.name, diff)
 		}
 		var missing []string
-		for _, f := range m.p.list {
+		for _, f := range m.Problems.List {
 			missing = append(missing, f.Message)
 		}
 		if len(missing) != len(k.required) {

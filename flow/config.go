@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/tool"
 )
 
@@ -29,10 +30,10 @@ type Config struct {
 
 	// Findings are the warnings of ParseConfig: unknown keys, and values that
 	// were changed.
-	Findings []Finding
+	Findings []strictyaml.Finding
 
 	text []byte
-	src  source
+	src  strictyaml.Mapping
 }
 
 // Sampling says how the model of an agent is called.
@@ -40,7 +41,7 @@ type Sampling struct {
 	Model             string // empty: the caller's
 	Temperature, TopP *float64
 	ReasoningEffort   string
-	Patience          *Seconds // retry_patience; nil: the caller's
+	Patience          *strictyaml.Seconds // retry_patience; nil: the caller's
 }
 
 // Prompting is the text that an agent receives before a conversation.
@@ -67,12 +68,12 @@ type Continue struct {
 type Team struct {
 	CanSpawn          bool
 	MaxConcurrent     int
-	MaxDepth          int       // of the children; the root has depth 0
-	Spawnable         *[]string // nil: any agent
-	SummaryModel      string    // empty: the agent's own
-	SummaryThreshold  int       // number of characters above which a child's output is summarized
-	Escalate          bool      // the children's questions for the person go to the agent that spawned them
-	EscalationTimeout Seconds   // how long a question to the parent model may stay open
+	MaxDepth          int                // of the children; the root has depth 0
+	Spawnable         *[]string          // nil: any agent
+	SummaryModel      string             // empty: the agent's own
+	SummaryThreshold  int                // number of characters above which a child's output is summarized
+	Escalate          bool               // the children's questions for the person go to the agent that spawned them
+	EscalationTimeout strictyaml.Seconds // how long a question to the parent model may stay open
 }
 
 // Documents are what an agent can search.
@@ -84,13 +85,13 @@ type Documents struct {
 
 // Limits limit the work of an agent.
 type Limits struct {
-	Iterations  int      // model calls of one turn
-	Compression *int     // number of tokens above which a conversation is summarized; nil: depends on the model's window
-	KeepLast    int      // number of messages that a summary keeps as they are
-	ToolResult  int      // maximum number of characters of a tool result for the model; 0: the host's limit
-	Timeout     *Seconds // of one turn; nil: none
-	Tokens      int      // of one turn; 0: no limit
-	Cost        *float64 // in US dollars, of one turn; nil: no limit
+	Iterations  int                 // model calls of one turn
+	Compression *int                // number of tokens above which a conversation is summarized; nil: depends on the model's window
+	KeepLast    int                 // number of messages that a summary keeps as they are
+	ToolResult  int                 // maximum number of characters of a tool result for the model; 0: the host's limit
+	Timeout     *strictyaml.Seconds // of one turn; nil: none
+	Tokens      int                 // of one turn; 0: no limit
+	Cost        *float64            // in US dollars, of one turn; nil: no limit
 }
 
 // These are the defaults of the file format.
@@ -105,7 +106,7 @@ const (
 
 // At returns the position of a top-level field's value, or the top of the file
 // if the field is missing.
-func (c *Config) At(field string) Pos { return c.src.fieldPosition(field) }
+func (c *Config) At(field string) strictyaml.Pos { return c.src.FieldPosition(field) }
 
 // Variable returns a declared variable, or nil if there is none with that name.
 func (c *Config) Variable(name string) *Variable {
@@ -122,127 +123,127 @@ func (c *Config) Variable(name string) *Variable {
 // [*ParseError]. Unknown keys are not errors; they are among the findings of
 // the [Config].
 func ParseConfig(path string, text []byte) (*Config, error) {
-	d := readYAML(path, text)
+	d := strictyaml.Read(path, text)
 	c := &Config{Path: path, text: text}
-	if d.fatal {
+	if d.Fatal {
 		return nil, newParseError(d, nil, nil)
 	}
-	c.src = d.mapping()
-	if d.holdsMapping() {
-		m := newFields(&d.problems, c.src, "")
-		m.plain, m.config = true, true
+	c.src = d.ReadMapping()
+	if d.HoldsMapping() {
+		m := strictyaml.NewFields(&d.Problems, c.src, "")
+		m.Plain, m.Forgiving = true, true
 		c.readFields(m)
 	}
-	if len(d.list) > 0 {
+	if len(d.List) > 0 {
 		return nil, newParseError(d, nil, c.Findings)
 	}
-	sortFindings(c.Findings)
+	strictyaml.SortFindings(c.Findings)
 	return c, nil
 }
 
-func (c *Config) readFields(m *fields) {
-	c.Name = m.readText("name", required)
-	c.Description = m.readText("description", optional)
-	c.Version = m.readText("version", optional)
+func (c *Config) readFields(m *strictyaml.Fields) {
+	c.Name = m.ReadText("name", strictyaml.Required)
+	c.Description = m.ReadText("description", strictyaml.Optional)
+	c.Version = m.ReadText("version", strictyaml.Optional)
 	c.Sampling = Sampling{
-		Model: m.readText("model", optional), Temperature: m.readFloat("temperature"), TopP: m.readFloat("top_p"),
-		ReasoningEffort: m.readText("reasoning_effort", optional), Patience: m.maybeSeconds("retry_patience"),
+		Model: m.ReadText("model", strictyaml.Optional), Temperature: m.ReadFloat("temperature"), TopP: m.ReadFloat("top_p"),
+		ReasoningEffort: m.ReadText("reasoning_effort", strictyaml.Optional), Patience: m.ReadOptionalSeconds("retry_patience"),
 	}
 	c.Prompting = Prompting{
-		Instructions: m.readText("instructions", optional), Dynamic: m.readFlag("dynamic_instructions", false),
-		Starters: m.readTexts("conversation_starters", optional),
+		Instructions: m.ReadText("instructions", strictyaml.Optional), Dynamic: m.ReadFlag("dynamic_instructions", false),
+		Starters: m.ReadTexts("conversation_starters", strictyaml.Optional),
 		Tell: Tell{
-			Todo: m.readFlag("inject_todo_instructions", true), Spawn: m.readFlag("inject_spawn_instructions", true),
-			Teammates: m.readFlag("inject_teammate_instructions", true), User: m.readFlag("inject_user_instructions", true),
+			Todo: m.ReadFlag("inject_todo_instructions", true), Spawn: m.ReadFlag("inject_spawn_instructions", true),
+			Teammates: m.ReadFlag("inject_teammate_instructions", true), User: m.ReadFlag("inject_user_instructions", true),
 		},
 	}
-	var found []Finding
+	var found []strictyaml.Finding
 	c.Variables, found = readVariables(m)
-	if m.hasValue("agent_session") {
-		session := m.readText("agent_session", optional)
+	if m.HasValue("agent_session") {
+		session := m.ReadText("agent_session", strictyaml.Optional)
 		c.Session = &session
 	}
-	c.GlobalTools = m.readTexts("global_tools", optional)
-	c.MCPServers = m.readTexts("mcp_servers", optional)
-	c.Documents = Documents{Paths: m.readTexts("documents", optional), Model: m.readText("embedding_model", optional),
-		ChunkSize: m.maybeCount("chunk_size"), ChunkOverlap: m.maybeCount("chunk_overlap")}
+	c.GlobalTools = m.ReadTexts("global_tools", strictyaml.Optional)
+	c.MCPServers = m.ReadTexts("mcp_servers", strictyaml.Optional)
+	c.Documents = Documents{Paths: m.ReadTexts("documents", strictyaml.Optional), Model: m.ReadText("embedding_model", strictyaml.Optional),
+		ChunkSize: m.ReadOptionalCount("chunk_size"), ChunkOverlap: m.ReadOptionalCount("chunk_overlap")}
 	c.Continue = Continue{
-		Auto: m.readFlag("auto_continue", false), Max: m.readCount("max_auto_continues", defaultContinues),
-		Prompt: m.readText("continuation_prompt", optional),
+		Auto: m.ReadFlag("auto_continue", false), Max: m.ReadCount("max_auto_continues", defaultContinues),
+		Prompt: m.ReadText("continuation_prompt", strictyaml.Optional),
 	}
 	c.Team = readTeam(m)
 	c.Limits = readLimits(m)
 	c.InDoubt = readDoubt(m)
 	c.Skills = Skills{
-		Enabled: m.maybeFlag("skills_enabled"), Names: m.readTexts("enabled_skills", optional),
-		Inject: m.maybeFlag("inject_skill_instructions"), Instructions: m.readText("skill_instructions", optional),
+		Enabled: m.ReadOptionalFlag("skills_enabled"), Names: m.ReadTexts("enabled_skills", strictyaml.Optional),
+		Inject: m.ReadOptionalFlag("inject_skill_instructions"), Instructions: m.ReadText("skill_instructions", strictyaml.Optional),
 	}
 	for _, without := range []string{"enabled_macros", "memory"} {
-		m.findField(without)
+		m.FindField(without)
 	}
-	c.Findings = append(append(c.Findings, found...), m.unknownKeys("", nil)...)
+	c.Findings = append(append(c.Findings, found...), m.UnknownKeys("", nil)...)
 	c.warnUnusedFields(m)
 }
 
 // warnUnusedFields warns about fields that are set but have no effect yet.
-func (c *Config) warnUnusedFields(m *fields) {
+func (c *Config) warnUnusedFields(m *strictyaml.Fields) {
 	for _, f := range []struct {
 		name string
 		set  bool
 	}{
-		{"enabled_macros", m.hasValue("enabled_macros")}, {"enabled_skills", len(c.Skills.Names) > 0}, {"memory", m.hasValue("memory")},
+		{"enabled_macros", m.HasValue("enabled_macros")}, {"enabled_skills", len(c.Skills.Names) > 0}, {"memory", m.HasValue("memory")},
 	} {
 		if f.set {
-			c.Findings = append(c.Findings, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "not-yet",
+			c.Findings = append(c.Findings, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "not-yet",
 				Message: "`" + f.name + "` has no effect yet", Pos: c.At(f.name)})
 		}
 	}
 }
 
-func readTeam(m *fields) Team {
+func readTeam(m *strictyaml.Fields) Team {
 	t := Team{
-		CanSpawn:          m.readFlag("can_spawn_agents", false),
-		MaxConcurrent:     m.readCount("max_concurrent_agents", defaultConcurrentAgents),
-		MaxDepth:          m.readCount("max_agent_depth", defaultMaxDepth),
-		SummaryModel:      m.readText("summarization_model", optional),
-		SummaryThreshold:  m.readCount("summarization_threshold", defaultSummaryThreshold),
-		EscalationTimeout: m.readSeconds("escalation_timeout", defaultEscalationTimeout),
+		CanSpawn:          m.ReadFlag("can_spawn_agents", false),
+		MaxConcurrent:     m.ReadCount("max_concurrent_agents", defaultConcurrentAgents),
+		MaxDepth:          m.ReadCount("max_agent_depth", defaultMaxDepth),
+		SummaryModel:      m.ReadText("summarization_model", strictyaml.Optional),
+		SummaryThreshold:  m.ReadCount("summarization_threshold", defaultSummaryThreshold),
+		EscalationTimeout: m.ReadSeconds("escalation_timeout", defaultEscalationTimeout),
 	}
-	switch to := m.readText("escalate", optional); to {
+	switch to := m.ReadText("escalate", strictyaml.Optional); to {
 	case "":
 	case "agent":
 		t.Escalate = true
 	default:
-		m.addFault(m.findField("escalate"), "escalate", "invalid-value", fmt.Sprintf("invalid value: %q, expected agent", to))
+		m.AddFault(m.FindField("escalate"), "escalate", "invalid-value", fmt.Sprintf("invalid value: %q, expected agent", to))
 	}
-	if m.hasValue("spawnable_agents") {
-		names := m.readTexts("spawnable_agents", optional)
+	if m.HasValue("spawnable_agents") {
+		names := m.ReadTexts("spawnable_agents", strictyaml.Optional)
 		t.Spawnable = &names
 	}
 	return t
 }
 
-func readDoubt(m *fields) tool.Doubt {
-	name := m.readText("in_doubt", optional)
+func readDoubt(m *strictyaml.Fields) tool.Doubt {
+	name := m.ReadText("in_doubt", strictyaml.Optional)
 	d, ok := tool.ParseDoubt(name)
 	if !ok && name != "" {
-		m.addFault(m.findField("in_doubt"), "in_doubt", "invalid-value", fmt.Sprintf("invalid value: %q, expected %s", name, strings.Join(tool.Doubts, ", ")))
+		m.AddFault(m.FindField("in_doubt"), "in_doubt", "invalid-value", fmt.Sprintf("invalid value: %q, expected %s", name, strings.Join(tool.Doubts, ", ")))
 	}
 	return d
 }
 
-func readLimits(m *fields) Limits {
+func readLimits(m *strictyaml.Fields) Limits {
 	l := Limits{
-		Iterations:  m.readCount("max_iterations", defaultIterations),
-		Compression: m.maybeCount("compression_threshold"),
-		KeepLast:    m.readCount("compression_keep_last", defaultKeepLast),
-		ToolResult:  m.readCount("max_tool_result_chars", 0),
-		Timeout:     m.maybeSeconds("timeout"),
-		Tokens:      m.readCount("max_tokens_per_turn", 0),
-		Cost:        m.readFloat("max_cost_per_turn"),
+		Iterations:  m.ReadCount("max_iterations", defaultIterations),
+		Compression: m.ReadOptionalCount("compression_threshold"),
+		KeepLast:    m.ReadCount("compression_keep_last", defaultKeepLast),
+		ToolResult:  m.ReadCount("max_tool_result_chars", 0),
+		Timeout:     m.ReadOptionalSeconds("timeout"),
+		Tokens:      m.ReadCount("max_tokens_per_turn", 0),
+		Cost:        m.ReadFloat("max_cost_per_turn"),
 	}
 	if l.Cost != nil && *l.Cost < 0 {
-		m.addFault(m.findField("max_cost_per_turn"), "max_cost_per_turn", "invalid-value", fmt.Sprintf("invalid value: %v, expected an amount in US dollars", *l.Cost))
+		m.AddFault(m.FindField("max_cost_per_turn"), "max_cost_per_turn", "invalid-value", fmt.Sprintf("invalid value: %v, expected an amount in US dollars", *l.Cost))
 	}
 	return l
 }

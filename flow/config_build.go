@@ -12,6 +12,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/team"
 	"raddle.dev/tool"
@@ -320,7 +321,7 @@ func (c *conversation) newPlaceholderFiller() *placeholderFiller {
 	values := a.variableValues()
 	for _, v := range a.Config.Variables {
 		if value, ok := values[v.Name]; ok {
-			p.variables = append(p.variables, pair{v.Name, value})
+			p.variables = append(p.variables, strictyaml.Pair{Key: v.Name, Value: value})
 		}
 	}
 	return p

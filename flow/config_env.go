@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 	"strconv"
 	"strings"
 )
@@ -57,8 +58,8 @@ func (o *envOverrides) lookupEnv(suffix string) (name, value string, ok bool) {
 }
 
 func (o *envOverrides) warnInvalid(name string, err error) {
-	o.config.Findings = append(o.config.Findings, Finding{
-		Severity: SeverityWarning, Class: ClassAdvice, Code: "environment", Pos: Pos{o.config.Path, 1, 1},
+	o.config.Findings = append(o.config.Findings, strictyaml.Finding{
+		Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "environment", Pos: strictyaml.Pos{File: o.config.Path, Line: 1, Col: 1},
 		Message: fmt.Sprintf("the environment variable %s is not used: %v", name, err),
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/rag"
 )
 
@@ -25,20 +26,20 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 		return err
 	}
 	l.agents[a.loadContext] = a
-	a.Findings = append(append([]Finding(nil), a.Config.Findings...), a.toolFindings()...)
+	a.Findings = append(append([]strictyaml.Finding(nil), a.Config.Findings...), a.toolFindings()...)
 	if id := a.Config.Team.SummaryModel; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
-		a.addWarning(Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
+		a.addWarning(strictyaml.Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
 	}
 	if id := a.Config.Documents.Model; id != "" && id != rag.Keyword && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
-		a.addWarning(Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
+		a.addWarning(strictyaml.Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
 	}
 	a.adviseDocuments()
 	if a.Config.Team.Spawnable != nil && !a.Config.Team.CanSpawn {
-		a.addWarning(Finding{Code: "spawnable-unused", Message: "spawnable_agents has no effect", Hint: "add `can_spawn_agents: true`", Pos: a.At("spawnable_agents")})
+		a.addWarning(strictyaml.Finding{Code: "spawnable-unused", Message: "spawnable_agents has no effect", Hint: "add `can_spawn_agents: true`", Pos: a.At("spawnable_agents")})
 	}
 	l.resolveSpawnSet(a)
 	if h.Strict {
-		a.Findings = PromoteUnknownKeys(a.Findings)
+		a.Findings = strictyaml.PromoteUnknownKeys(a.Findings)
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -40,13 +41,13 @@ instruction: typo
 		Team: Team{CanSpawn: true, MaxConcurrent: 4, MaxDepth: 3, Spawnable: &[]string{}, SummaryThreshold: 4000,
 			EscalationTimeout: 300},
 		Limits: Limits{Iterations: 100, Compression: &threshold, KeepLast: 6},
-		Findings: []Finding{
-			{Severity: SeverityWarning, Class: ClassUnknownKey, Code: "unknown-key", Message: "unknown key `instruction` is ignored",
-				Hint: "did you mean `instructions`?", Pos: Pos{"config.yaml", 13, 1}},
+		Findings: []strictyaml.Finding{
+			{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassUnknownKey, Code: "unknown-key", Message: "unknown key `instruction` is ignored",
+				Hint: "did you mean `instructions`?", Pos: strictyaml.Pos{File: "config.yaml", Line: 13, Col: 1}},
 		},
 	}
-	c.text, c.src = nil, source{}
-	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{}, source{})); diff != "" {
+	c.text, c.src = nil, strictyaml.Mapping{}
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{}, strictyaml.Mapping{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -115,9 +116,9 @@ func TestConfigOverrides(t *testing.T) {
 		`the environment variable MY_BOT_TOP_P is not used: "much" is not a number`,
 		"the environment variable MY_BOT_MCP_SERVERS is not used: it must be a JSON list of names: expected a value at line 1 column 1",
 	} {
-		want.Findings = append(want.Findings, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "environment", Message: m, Pos: Pos{"config.yaml", 1, 1}})
+		want.Findings = append(want.Findings, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "environment", Message: m, Pos: strictyaml.Pos{File: "config.yaml", Line: 1, Col: 1}})
 	}
-	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{}, source{})); diff != "" {
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{}, strictyaml.Mapping{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -125,7 +126,7 @@ func TestConfigOverrides(t *testing.T) {
 func TestTexts(t *testing.T) {
 	env := map[string]string{"SHELL": "/usr/bin/Nu", "LANG": "de_AT.UTF-8"}
 	x := &placeholderFiller{
-		variables: []pair{{"who", "Ada in {{__cwd__}}"}, {"secret", "{{TOKEN}}"}},
+		variables: []strictyaml.Pair{{Key: "who", Value: "Ada in {{__cwd__}}"}, {Key: "secret", Value: "{{TOKEN}}"}},
 		tools:     []tool.Tool{{Name: "a_b", Description: "\nDoes it.\nAt length."}, {Name: "c"}},
 		env:       func(name string) string { return env[name] }, cwd: "/home/ada",
 		now: time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)),

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -18,7 +19,7 @@ import (
 // variables, then the special variables, so that the value of a variable may
 // contain a special one. Other names stay as they are.
 type placeholderFiller struct {
-	variables []pair // in the order of their declaration
+	variables []strictyaml.Pair // in the order of their declaration
 	tools     []tool.Tool
 	env       func(name string) string
 	cwd       string
@@ -29,7 +30,7 @@ var specialName = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
 func (t *placeholderFiller) fillText(text string) string {
 	for _, v := range t.variables {
-		text = strings.ReplaceAll(text, "{{"+v.key+"}}", v.value)
+		text = strings.ReplaceAll(text, "{{"+v.Key+"}}", v.Value)
 	}
 	return specialName.ReplaceAllStringFunc(text, func(found string) string {
 		if value, ok := t.specialValue(found[2 : len(found)-2]); ok {

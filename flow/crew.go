@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 )
 
@@ -164,20 +165,20 @@ func (a *Agent) checkSpawnNames(c *spawnSet) {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return
 	}
-	at := a.Config.src.itemPositions("spawnable_agents")
+	at := a.Config.src.ItemPositions("spawnable_agents")
 	for i, name := range *a.Config.Team.Spawnable {
 		switch err := c.faults[name]; {
 		case c.dirs[name] == "":
-			a.addWarning(Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(c.dirs), "`"), Pos: at(i)})
+			a.addWarning(strictyaml.Finding{Code: "spawnable-unknown", Message: fmt.Sprintf("spawnable_agents: there is no agent '%s'", name), Hint: wording.SuggestNearest(name, sortedNames(c.dirs), "`"), Pos: at(i)})
 		case err != nil:
-			a.addWarning(Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
+			a.addWarning(strictyaml.Finding{Code: "spawnable-broken", Message: fmt.Sprintf("spawnable_agents: '%s' cannot be spawned: %v", name, err), Pos: at(i)})
 		}
 	}
 }
 
 // addWarning adds a warning, once.
-func (a *Agent) addWarning(f Finding) {
-	f.Severity, f.Class = SeverityWarning, ClassAdvice
+func (a *Agent) addWarning(f strictyaml.Finding) {
+	f.Severity, f.Class = strictyaml.SeverityWarning, strictyaml.ClassAdvice
 	if !slices.Contains(a.Findings, f) { // it may be a member of several teams
 		a.Findings = append(a.Findings, f)
 	}

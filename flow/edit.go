@@ -7,6 +7,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
 )
 
 // ParseValue reads a value that a person typed, as graph.yaml would read it on
@@ -18,21 +19,21 @@ func ParseValue(text string) (any, error) {
 	case trimmed == "" || strings.Contains(trimmed, "\n") && !isBracketed(trimmed):
 		return text, nil
 	case !isBracketed(trimmed):
-		if v, ok := scalarValue(&yaml.Node{Kind: yaml.ScalarNode, Value: trimmed}); ok {
+		if v, ok := strictyaml.DecodeScalar(&yaml.Node{Kind: yaml.ScalarNode, Value: trimmed}); ok {
 			if _, same := v.(string); !same {
 				return v, nil
 			}
 		}
 		return text, nil
 	}
-	d := readYAML("", []byte(trimmed))
-	if len(d.list) > 0 {
-		return nil, fmt.Errorf("%s (to use it as text, put it in quotes)", d.list[0].Message)
+	d := strictyaml.Read("", []byte(trimmed))
+	if len(d.List) > 0 {
+		return nil, fmt.Errorf("%s (to use it as text, put it in quotes)", d.List[0].Message)
 	}
-	if d.root == nil { // a comment
+	if d.Root == nil { // a comment
 		return text, nil
 	}
-	return yamlValue(d.root), nil
+	return strictyaml.DecodeValue(d.Root), nil
 }
 
 // isBracketed reports whether a text is written as a list, a map or quoted text.

@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/store/sqlite"
@@ -138,7 +139,7 @@ nodes:
 		fmt.Println(err)
 		return
 	}
-	for _, list := range [][]flow.Finding{f.Findings, f.Check(flow.CheckContext{}), f.CheckPlaceholders(), f.Advise()} {
+	for _, list := range [][]strictyaml.Finding{f.Findings, f.Check(flow.CheckContext{}), f.CheckPlaceholders(), f.Advise()} {
 		for _, found := range list {
 			fmt.Println(found)
 		}

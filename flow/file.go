@@ -1,6 +1,9 @@
 package flow
 
-import "raddle.dev/internal/jsonvalue"
+import (
+	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
+)
 
 // File is a graph.yaml that has been read: its fields with defaults filled in,
 // and their positions. It does not change after Parse.
@@ -12,8 +15,8 @@ type File struct {
 	Model                string // default model of llm nodes; empty: the caller's
 	Temperature, TopP    *float64
 	ReasoningEffort      string
-	Patience             *Seconds // retry_patience of llm nodes; nil: a failed request is only repeated as max_attempts says
-	WorkingDir           string   // of script nodes that do not set it; empty: WorkingDirCaller
+	Patience             *strictyaml.Seconds // retry_patience of llm nodes; nil: a failed request is only repeated as max_attempts says
+	WorkingDir           string              // of script nodes that do not set it; empty: WorkingDirCaller
 	GlobalTools          []string
 	MCPServers           []string
 	ConversationStarters []string
@@ -27,7 +30,7 @@ type File struct {
 
 	// Findings are the warnings of Parse: unknown keys, and values that were
 	// changed.
-	Findings []Finding
+	Findings []strictyaml.Finding
 
 	fileText
 	byID     map[string]*Node
@@ -37,15 +40,15 @@ type File struct {
 // fileText is the text of a file, and the positions of its fields.
 type fileText struct {
 	text     []byte
-	src      source
-	settings source
+	src      strictyaml.Mapping
+	settings strictyaml.Mapping
 }
 
 // Settings is the settings block of a graph.
 type Settings struct {
-	MaxLoopIterations int      // visits of one node; 0 rejects the first node
-	Timeout           *Seconds // of the whole run; nil: none
-	MaxConcurrency    int      // branches of a super-step at a time
+	MaxLoopIterations int                 // visits of one node; 0 rejects the first node
+	Timeout           *strictyaml.Seconds // of the whole run; nil: none
+	MaxConcurrency    int                 // branches of a super-step at a time
 	LogStateSnapshots bool
 	ValidateBeforeRun bool
 }
@@ -91,7 +94,7 @@ func (f *File) Reducer(key string) string { return f.reducers[key] }
 
 // At returns the position of a top-level field's value, or the top of the file
 // if the field is missing.
-func (f *File) At(field string) Pos { return f.src.fieldPosition(field) }
+func (f *File) At(field string) strictyaml.Pos { return f.src.FieldPosition(field) }
 
 // Node is one node of a graph: the fields that all types share, and the rest
 // in Body.
@@ -102,7 +105,7 @@ type Node struct {
 	Updates     []Update // state_updates in order; nil: none; empty: an empty map
 	Body        Body
 
-	src source
+	src strictyaml.Mapping
 }
 
 // Body contains the fields of a node's type: one of *AgentNode, *ApprovalNode,
@@ -116,8 +119,8 @@ type Body interface {
 func (n *Node) Kind() string { return n.Body.Kind() }
 
 // Pos returns the position of the node's id.
-func (n *Node) Pos() Pos { return n.src.pos }
+func (n *Node) Pos() strictyaml.Pos { return n.src.Pos }
 
 // At returns the position of a field's value, or of the node if the field is
 // missing.
-func (n *Node) At(field string) Pos { return n.src.fieldPosition(field) }
+func (n *Node) At(field string) strictyaml.Pos { return n.src.FieldPosition(field) }

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 	"strconv"
 	"strings"
 )
@@ -102,7 +103,7 @@ func llmData(o *jsonvalue.Object, b *LLMNode) {
 }
 
 // addPatience adds a field that the cases do not have where it is not written.
-func addPatience(o *jsonvalue.Object, p *Seconds) {
+func addPatience(o *jsonvalue.Object, p *strictyaml.Seconds) {
 	if p != nil {
 		o.Set("retry_patience", seconds(p))
 	}
@@ -141,7 +142,7 @@ func count(n *int) any {
 	return int64(*n)
 }
 
-func seconds(s *Seconds) any {
+func seconds(s *strictyaml.Seconds) any {
 	if s == nil {
 		return nil
 	}

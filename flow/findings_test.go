@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	"raddle.dev/internal/strictyaml"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files with what the code does now")
@@ -64,7 +65,7 @@ func findingsText(dir string, graph []byte) string {
 		}
 		return b.String()
 	}
-	for _, list := range [][]Finding{f.Findings, f.Check(CheckContext{Dir: dir}), f.CheckPlaceholders(), f.Advise()} {
+	for _, list := range [][]strictyaml.Finding{f.Findings, f.Check(CheckContext{Dir: dir}), f.CheckPlaceholders(), f.Advise()} {
 		for _, found := range list {
 			b.WriteString(string(found.Class) + "/" + found.Code + " " + found.String() + "\n")
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/llm/script"
 	"raddle.dev/team"
@@ -65,7 +66,7 @@ func TestGuideToTeams(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if slices.ContainsFunc(a.Findings, func(f Finding) bool { return f.Code != "initial-prompt" }) {
+		if slices.ContainsFunc(a.Findings, func(f strictyaml.Finding) bool { return f.Code != "initial-prompt" }) {
 			t.Errorf("%s: %v", name, a.Findings)
 		}
 		g, err := a.CompileGraph()

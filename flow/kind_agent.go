@@ -1,11 +1,13 @@
 package flow
 
+import "raddle.dev/internal/strictyaml"
+
 // AgentNode runs another agent and waits for its result.
 type AgentNode struct {
 	Agent        string
 	Prompt       Template // strict
 	OutputSchema any      // nil: the text is not parsed
-	Timeout      Seconds
+	Timeout      strictyaml.Seconds
 }
 
 // Kind returns "agent".
@@ -17,12 +19,12 @@ var agentKind = kind{
 	required: []string{"agent", "prompt"},
 	optional: []string{"state_updates", "output_schema", "timeout"},
 	scoped:   "output",
-	decode: func(m *fields) Body {
+	decode: func(m *strictyaml.Fields) Body {
 		return &AgentNode{
-			Agent:        m.readText("agent", required),
-			Prompt:       ParseTemplate(m.readText("prompt", required)),
-			OutputSchema: m.readAny("output_schema"),
-			Timeout:      m.readSeconds("timeout", 300),
+			Agent:        m.ReadText("agent", strictyaml.Required),
+			Prompt:       ParseTemplate(m.ReadText("prompt", strictyaml.Required)),
+			OutputSchema: m.ReadAny("output_schema"),
+			Timeout:      m.ReadSeconds("timeout", 300),
 		}
 	},
 }

@@ -1,5 +1,7 @@
 package flow
 
+import "raddle.dev/internal/strictyaml"
+
 // ApprovalNode asks a person to choose, and routes by the answer.
 type ApprovalNode struct {
 	Question Template // strict
@@ -28,15 +30,15 @@ var approvalKind = kind{
 	required: []string{"question", "options", "routes", "on_other"},
 	optional: []string{"state_updates"},
 	scoped:   "choice",
-	decode: func(m *fields) Body {
+	decode: func(m *strictyaml.Fields) Body {
 		a := &ApprovalNode{
-			Question: ParseTemplate(m.readText("question", required)),
-			Options:  m.readTexts("options", required),
+			Question: ParseTemplate(m.ReadText("question", strictyaml.Required)),
+			Options:  m.ReadTexts("options", strictyaml.Required),
 		}
-		for _, p := range m.readPairs("routes", required) {
-			a.Routes = append(a.Routes, Route{p.key, p.value})
+		for _, p := range m.ReadPairs("routes", strictyaml.Required) {
+			a.Routes = append(a.Routes, Route{p.Key, p.Value})
 		}
-		a.OnOther = m.readText("on_other", required)
+		a.OnOther = m.ReadText("on_other", strictyaml.Required)
 		return a
 	},
 }

@@ -1,6 +1,9 @@
 package flow
 
-import "fmt"
+import (
+	"fmt"
+	"raddle.dev/internal/strictyaml"
+)
 
 // EndNode ends the run with a result.
 type EndNode struct {
@@ -19,11 +22,11 @@ var endKind = kind{
 	name:     "end",
 	doc:      "Ends the run with a result.",
 	optional: []string{"output", "state_updates", "exit_code"},
-	decode: func(m *fields) Body {
-		e := &EndNode{Output: ParseTemplate(m.readText("output", defaulted))}
-		if code := m.maybeCount("exit_code"); code != nil {
+	decode: func(m *strictyaml.Fields) Body {
+		e := &EndNode{Output: ParseTemplate(m.ReadText("output", strictyaml.Defaulted))}
+		if code := m.ReadOptionalCount("exit_code"); code != nil {
 			if e.ExitCode = *code; *code < minExitCode || *code > maxExitCode {
-				m.addFault(m.findField("exit_code"), "exit_code", "invalid-value",
+				m.AddFault(m.FindField("exit_code"), "exit_code", "invalid-value",
 					fmt.Sprintf("invalid value: integer `%d`, expected an exit code from %d to %d", *code, minExitCode, maxExitCode))
 			}
 		}

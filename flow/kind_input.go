@@ -1,5 +1,7 @@
 package flow
 
+import "raddle.dev/internal/strictyaml"
+
 // InputNode asks a person for a text.
 type InputNode struct {
 	Question   Template // strict
@@ -16,11 +18,11 @@ var inputKind = kind{
 	required: []string{"question"},
 	optional: []string{"default", "validation", "state_updates"},
 	scoped:   "input",
-	decode: func(m *fields) Body {
+	decode: func(m *strictyaml.Fields) Body {
 		return &InputNode{
-			Question:   ParseTemplate(m.readText("question", required)),
-			Default:    ParseTemplate(m.readText("default", optional)),
-			Validation: m.readText("validation", optional),
+			Question:   ParseTemplate(m.ReadText("question", strictyaml.Required)),
+			Default:    ParseTemplate(m.ReadText("default", strictyaml.Optional)),
+			Validation: m.ReadText("validation", strictyaml.Optional),
 		}
 	},
 }

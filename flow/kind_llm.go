@@ -1,5 +1,7 @@
 package flow
 
+import "raddle.dev/internal/strictyaml"
+
 // LLMNode is one conversation with a model, with tools if it lists some.
 type LLMNode struct {
 	Instructions      *Template // strict; nil: no system prompt
@@ -11,9 +13,9 @@ type LLMNode struct {
 	Fallback          string // the node after a failure; empty: the next
 	MaxAttempts       int
 	MaxIterations     int
-	OutputSchema      any      // nil: the text is not parsed
-	Timeout           *Seconds // nil: none
-	Patience          *Seconds // retry_patience; nil: the graph's
+	OutputSchema      any                 // nil: the text is not parsed
+	Timeout           *strictyaml.Seconds // nil: none
+	Patience          *strictyaml.Seconds // retry_patience; nil: the graph's
 	Skills            Skills
 }
 
@@ -30,29 +32,29 @@ var llmKind = kind{
 		"skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions",
 	},
 	scoped: "output",
-	decode: func(m *fields) Body {
+	decode: func(m *strictyaml.Fields) Body {
 		l := &LLMNode{
-			Prompt:          ParseTemplate(m.readText("prompt", required)),
-			Tools:           m.readTexts("tools", optional),
-			Model:           m.readText("model", optional),
-			Temperature:     m.readFloat("temperature"),
-			TopP:            m.readFloat("top_p"),
-			ReasoningEffort: m.readText("reasoning_effort", optional),
-			Fallback:        m.readText("fallback", optional),
-			MaxAttempts:     m.readCount("max_attempts", 1),
-			MaxIterations:   m.readCount("max_iterations", 10),
-			OutputSchema:    m.readAny("output_schema"),
-			Timeout:         m.maybeSeconds("timeout"),
-			Patience:        m.maybeSeconds("retry_patience"),
+			Prompt:          ParseTemplate(m.ReadText("prompt", strictyaml.Required)),
+			Tools:           m.ReadTexts("tools", strictyaml.Optional),
+			Model:           m.ReadText("model", strictyaml.Optional),
+			Temperature:     m.ReadFloat("temperature"),
+			TopP:            m.ReadFloat("top_p"),
+			ReasoningEffort: m.ReadText("reasoning_effort", strictyaml.Optional),
+			Fallback:        m.ReadText("fallback", strictyaml.Optional),
+			MaxAttempts:     m.ReadCount("max_attempts", 1),
+			MaxIterations:   m.ReadCount("max_iterations", 10),
+			OutputSchema:    m.ReadAny("output_schema"),
+			Timeout:         m.ReadOptionalSeconds("timeout"),
+			Patience:        m.ReadOptionalSeconds("retry_patience"),
 			Skills: Skills{
-				Enabled:      m.maybeFlag("skills_enabled"),
-				Names:        m.readTexts("enabled_skills", optional),
-				Inject:       m.maybeFlag("inject_skill_instructions"),
-				Instructions: m.readText("skill_instructions", optional),
+				Enabled:      m.ReadOptionalFlag("skills_enabled"),
+				Names:        m.ReadTexts("enabled_skills", strictyaml.Optional),
+				Inject:       m.ReadOptionalFlag("inject_skill_instructions"),
+				Instructions: m.ReadText("skill_instructions", strictyaml.Optional),
 			},
 		}
-		if m.hasValue("instructions") {
-			t := ParseTemplate(m.readText("instructions", optional))
+		if m.HasValue("instructions") {
+			t := ParseTemplate(m.ReadText("instructions", strictyaml.Optional))
 			l.Instructions = &t
 		}
 		return l

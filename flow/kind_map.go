@@ -1,5 +1,7 @@
 package flow
 
+import "raddle.dev/internal/strictyaml"
+
 // MapNode runs one node for every item of a list.
 type MapNode struct {
 	Over           Template // strict and typed: an array
@@ -18,17 +20,17 @@ var mapKind = kind{
 	doc:      "Runs one node for every item of a list and collects the results.",
 	required: []string{"over", "as", "branch", "collect_into"},
 	optional: []string{"output_key", "max_concurrency"},
-	decode: func(m *fields) Body {
+	decode: func(m *strictyaml.Fields) Body {
 		n := &MapNode{
-			Over:           ParseTemplate(m.readText("over", required)),
-			As:             m.readText("as", required),
-			Branch:         m.readText("branch", required),
+			Over:           ParseTemplate(m.ReadText("over", strictyaml.Required)),
+			As:             m.ReadText("as", strictyaml.Required),
+			Branch:         m.ReadText("branch", strictyaml.Required),
 			OutputKey:      "output",
-			CollectInto:    m.readText("collect_into", required),
-			MaxConcurrency: m.maybeCount("max_concurrency"),
+			CollectInto:    m.ReadText("collect_into", strictyaml.Required),
+			MaxConcurrency: m.ReadOptionalCount("max_concurrency"),
 		}
-		if m.hasValue("output_key") {
-			n.OutputKey = m.readText("output_key", defaulted)
+		if m.HasValue("output_key") {
+			n.OutputKey = m.ReadText("output_key", strictyaml.Defaulted)
 		}
 		return n
 	},

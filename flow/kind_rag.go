@@ -1,5 +1,7 @@
 package flow
 
+import "raddle.dev/internal/strictyaml"
+
 // RAGNode searches the knowledge base that belongs to the node.
 type RAGNode struct {
 	Documents       []string
@@ -10,7 +12,7 @@ type RAGNode struct {
 	ChunkOverlap    *int
 	RerankerModel   string
 	BatchSize       *int
-	Timeout         Seconds
+	Timeout         strictyaml.Seconds
 	ExtractorModel  string
 	ExtractorPrompt string
 	GraphHops       *int
@@ -33,25 +35,25 @@ var ragKind = kind{
 		"graph_hops", "driver",
 	},
 	scoped: "output",
-	decode: func(m *fields) Body {
+	decode: func(m *strictyaml.Fields) Body {
 		query := defaultQuery
-		if m.hasValue("query") {
-			query = m.readText("query", optional)
+		if m.HasValue("query") {
+			query = m.ReadText("query", strictyaml.Optional)
 		}
 		return &RAGNode{
-			Documents:       m.readTexts("documents", required),
+			Documents:       m.ReadTexts("documents", strictyaml.Required),
 			Query:           ParseTemplate(query),
-			TopK:            m.maybeCount("top_k"),
-			EmbeddingModel:  m.readText("embedding_model", optional),
-			ChunkSize:       m.maybeCount("chunk_size"),
-			ChunkOverlap:    m.maybeCount("chunk_overlap"),
-			RerankerModel:   m.readText("reranker_model", optional),
-			BatchSize:       m.maybeCount("batch_size"),
-			Timeout:         m.readSeconds("timeout", 120),
-			ExtractorModel:  m.readText("extractor_model", optional),
-			ExtractorPrompt: m.readText("extractor_prompt", optional),
-			GraphHops:       m.maybeCount("graph_hops"),
-			Driver:          m.readText("driver", optional),
+			TopK:            m.ReadOptionalCount("top_k"),
+			EmbeddingModel:  m.ReadText("embedding_model", strictyaml.Optional),
+			ChunkSize:       m.ReadOptionalCount("chunk_size"),
+			ChunkOverlap:    m.ReadOptionalCount("chunk_overlap"),
+			RerankerModel:   m.ReadText("reranker_model", strictyaml.Optional),
+			BatchSize:       m.ReadOptionalCount("batch_size"),
+			Timeout:         m.ReadSeconds("timeout", 120),
+			ExtractorModel:  m.ReadText("extractor_model", strictyaml.Optional),
+			ExtractorPrompt: m.ReadText("extractor_prompt", strictyaml.Optional),
+			GraphHops:       m.ReadOptionalCount("graph_hops"),
+			Driver:          m.ReadText("driver", strictyaml.Optional),
 		}
 	},
 }

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/internal/strictyaml"
 	"slices"
 )
 
@@ -9,7 +10,7 @@ import (
 type ScriptNode struct {
 	Script     string // path, relative to the agent directory
 	Fallback   string // the node after a failure; empty: the next
-	Timeout    Seconds
+	Timeout    strictyaml.Seconds
 	WorkingDir string // WorkingDirAgent or WorkingDirCaller; empty: as the graph says
 }
 
@@ -23,15 +24,15 @@ const (
 var workingDirs = []string{WorkingDirCaller, WorkingDirAgent}
 
 // readWorkingDir returns the value of working_dir, or "" if it is not set.
-func readWorkingDir(m *fields) string {
+func readWorkingDir(m *strictyaml.Fields) string {
 	const name = "working_dir"
-	n := m.getField(name, optional)
+	n := m.GetField(name, strictyaml.Optional)
 	if n == nil {
 		return ""
 	}
-	dir := m.decodeText(n, name, m.plain)
+	dir := m.DecodeText(n, name, m.Plain)
 	if !slices.Contains(workingDirs, dir) {
-		m.addFault(n, name, "invalid-value", fmt.Sprintf("unknown directory `%s`, expected `%s` (where raddle was started) or `%s` (the agent's directory)", dir, WorkingDirCaller, WorkingDirAgent))
+		m.AddFault(n, name, "invalid-value", fmt.Sprintf("unknown directory `%s`, expected `%s` (where raddle was started) or `%s` (the agent's directory)", dir, WorkingDirCaller, WorkingDirAgent))
 	}
 	return dir
 }
@@ -44,11 +45,11 @@ var scriptKind = kind{
 	doc:      "Runs a bash, Python or TypeScript script and merges the JSON object it prints.",
 	required: []string{"script"},
 	optional: []string{"state_updates", "fallback", "timeout", "working_dir"},
-	decode: func(m *fields) Body {
+	decode: func(m *strictyaml.Fields) Body {
 		return &ScriptNode{
-			Script:     m.readText("script", required),
-			Fallback:   m.readText("fallback", optional),
-			Timeout:    m.readSeconds("timeout", 30),
+			Script:     m.ReadText("script", strictyaml.Required),
+			Fallback:   m.ReadText("fallback", strictyaml.Optional),
+			Timeout:    m.ReadSeconds("timeout", 30),
 			WorkingDir: readWorkingDir(m),
 		}
 	},

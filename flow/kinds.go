@@ -3,6 +3,7 @@ package flow
 import (
 	"fmt"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
 )
@@ -14,7 +15,7 @@ type kind struct {
 	required []string // fields besides type
 	optional []string // fields besides id, type, description and next
 	scoped   string   // the variable that its state_updates can read; empty: none
-	decode   func(m *fields) Body
+	decode   func(m *strictyaml.Fields) Body
 }
 
 // kinds are all types of nodes, by name.

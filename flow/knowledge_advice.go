@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"raddle.dev/internal/strictyaml"
 	"strings"
 )
 
@@ -23,7 +24,7 @@ func (a *Agent) adviseDocuments() {
 				path = filepath.Join(a.Dir, path)
 			}
 			if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-				a.addWarning(Finding{Code: "document-missing", Message: fmt.Sprintf("documents: there is no file or folder '%s'", d), Hint: "relative paths start at the agent's directory", Pos: at(i)})
+				a.addWarning(strictyaml.Finding{Code: "document-missing", Message: fmt.Sprintf("documents: there is no file or folder '%s'", d), Hint: "relative paths start at the agent's directory", Pos: at(i)})
 			}
 		}
 	}
@@ -31,11 +32,11 @@ func (a *Agent) adviseDocuments() {
 
 // documentsAt returns a function that returns the position of a source of a
 // base.
-func (a *Agent) documentsAt(id string) func(i int) Pos {
+func (a *Agent) documentsAt(id string) func(i int) strictyaml.Pos {
 	if a.Config != nil {
-		return a.Config.src.itemPositions("documents")
+		return a.Config.src.ItemPositions("documents")
 	}
-	return a.File.Node(id).src.itemPositions("documents")
+	return a.File.Node(id).src.ItemPositions("documents")
 }
 
 // plainPath reports whether a source is the path of one file or folder: not a

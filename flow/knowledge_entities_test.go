@@ -14,6 +14,7 @@ import (
 
 	"raddle.dev/graph"
 	"raddle.dev/internal/llmtest"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/llm/openai"
 )
@@ -188,8 +189,8 @@ func TestExtractorFailures(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "extractor model elsewhere:reader: there is no such model") {
 		t.Errorf("an unknown model: %v", err)
 	}
-	if !slices.ContainsFunc(a.Findings, func(f Finding) bool {
-		return f.Severity == SeverityWarning && f.Message == "rag node references unknown model 'elsewhere:reader'" && f.Pos.Line == 4
+	if !slices.ContainsFunc(a.Findings, func(f strictyaml.Finding) bool {
+		return f.Severity == strictyaml.SeverityWarning && f.Message == "rag node references unknown model 'elsewhere:reader'" && f.Pos.Line == 4
 	}) {
 		t.Errorf("findings %v", a.Findings)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 	"strconv"
 	"strings"
 )
@@ -20,7 +21,7 @@ const (
 // contains everything that is wrong with it.
 type LoadError struct {
 	Agent    string
-	Findings []Finding
+	Findings []strictyaml.Finding
 	err      error
 }
 
@@ -150,10 +151,10 @@ func (a *Agent) openTools(global, servers []string) (err error) {
 
 // toolFindings returns the problems of the agent's tools, at the position of
 // the field that names them.
-func (a *Agent) toolFindings() []Finding {
-	var found []Finding
+func (a *Agent) toolFindings() []strictyaml.Finding {
+	var found []strictyaml.Finding
 	for _, p := range a.Tools.Problems {
-		found = append(found, Finding{Severity: SeverityWarning, Class: ClassAdvice, Code: "tool-missing", Message: p, Pos: a.At("global_tools")})
+		found = append(found, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "tool-missing", Message: p, Pos: a.At("global_tools")})
 	}
 	return found
 }
@@ -191,8 +192,8 @@ func readFile(path string) ([]byte, error) {
 		return nil, err
 	case info.IsDir():
 		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("is a directory")}
-	case info.Size() > 2*maxFileSize:
-		return nil, fmt.Errorf("it has %d MiB; a graph file has at most %d", info.Size()>>20, maxFileSize>>20)
+	case info.Size() > 2*strictyaml.MaxFileSize:
+		return nil, fmt.Errorf("it has %d MiB; a graph file has at most %d", info.Size()>>20, strictyaml.MaxFileSize>>20)
 	}
 	return os.ReadFile(path)
 }
@@ -277,14 +278,14 @@ func (a *Agent) admitEffort() error {
 }
 
 // collectFindings collects the findings of the file, the validator and the proof.
-func (a *Agent) collectFindings() []Finding {
-	findings := append([]Finding(nil), a.File.Findings...)
+func (a *Agent) collectFindings() []strictyaml.Finding {
+	findings := append([]strictyaml.Finding(nil), a.File.Findings...)
 	findings = append(findings, a.File.Check(a.host.checkContext(a.Dir, a.Tools))...)
 	findings = append(findings, a.toolFindings()...)
 	findings = append(findings, a.File.CheckPlaceholders()...)
 	findings = append(findings, a.File.Advise()...)
 	if a.host.Strict {
-		findings = PromoteUnknownKeys(findings)
+		findings = strictyaml.PromoteUnknownKeys(findings)
 	}
 	return findings
 }
@@ -318,7 +319,7 @@ func (l *loader) loadChildren(a *Agent) {
 func (a *Agent) addLoadFailure(n *Node, name string, err error) {
 	a.broken[name] = err
 	err = failf("Agent '%s' failed: %w", name, err)
-	a.Findings = append(a.Findings, Finding{Severity: SeverityError, Class: ClassParse, Code: "agent-broken", Node: n.ID, Message: err.Error(), Pos: n.At("agent")})
+	a.Findings = append(a.Findings, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: "agent-broken", Node: n.ID, Message: err.Error(), Pos: n.At("agent")})
 	var load *LoadError
 	if errors.As(err, &load) {
 		a.Findings = append(a.Findings, load.Findings...)

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"bytes"
+	"raddle.dev/internal/strictyaml"
 	"unicode/utf8"
 )
 
@@ -24,8 +25,8 @@ func (f *File) newLocator() *locator {
 // locatePlaceholder returns the position of the first placeholder of a template with
 // the same text as p. If the file writes it with escapes or by an alias, it is
 // the position of the template.
-func (l *locator) locatePlaceholder(n *Node, u use, p *path) Pos {
-	from := n.src.itemPositions(u.field)(u.item)
+func (l *locator) locatePlaceholder(n *Node, u use, p *path) strictyaml.Pos {
+	from := n.src.ItemPositions(u.field)(u.item)
 	start := l.offsetOf(from)
 	if start < 0 || start < len(l.text) && l.text[start] == '*' {
 		return from
@@ -43,7 +44,7 @@ const maxColumn = 100_000
 
 // offsetOf returns the index of a position in the text, or -1 if there is no
 // position.
-func (l *locator) offsetOf(p Pos) int {
+func (l *locator) offsetOf(p strictyaml.Pos) int {
 	if p.Line < 1 || p.Line > len(l.lines) || p.Col > maxColumn {
 		return -1
 	}
@@ -59,10 +60,10 @@ func (l *locator) offsetOf(p Pos) int {
 }
 
 // positionAt returns the position of an index at or after a known position.
-func (l *locator) positionAt(from Pos, at int) Pos {
+func (l *locator) positionAt(from strictyaml.Pos, at int) strictyaml.Pos {
 	line := from.Line
 	for line < len(l.lines) && l.lines[line] <= at {
 		line++
 	}
-	return Pos{from.File, line, 1 + utf8.RuneCount(l.text[l.lines[line-1]:at])}
+	return strictyaml.Pos{File: from.File, Line: line, Col: 1 + utf8.RuneCount(l.text[l.lines[line-1]:at])}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
 )
 
 // RunLog writes the log records of a run that its nodes do not write
@@ -50,7 +51,7 @@ func (l *RunLog) Event(e graph.Event) {
 		}
 		l.started = true
 		for _, f := range l.agent.Findings {
-			if f.Severity == SeverityWarning {
+			if f.Severity == strictyaml.SeverityWarning {
 				l.logText(slog.LevelWarn, f.Text())
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 )
 
@@ -17,22 +18,22 @@ import (
 // Parse checks only the file itself: types, required fields, the version, ids
 // and the start node. [File.Check] is the validator of the graph.
 func Parse(path string, text []byte) (*File, error) {
-	d := readYAML(path, text)
+	d := strictyaml.Read(path, text)
 	f := &File{Path: path, fileText: fileText{text: text}, InitialState: &jsonvalue.Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}
-	if d.fatal {
+	if d.Fatal {
 		return nil, newParseError(d, nil, nil)
 	}
-	f.src = d.mapping()
-	p := &parser{f: f, problems: &d.problems}
-	if !d.holdsMapping() {
+	f.src = d.ReadMapping()
+	p := &parser{f: f, Problems: &d.Problems}
+	if !d.HoldsMapping() {
 		return nil, newParseError(d, nil, nil)
 	}
-	p.parseFile(newFields(p.problems, p.f.src, ""))
+	p.parseFile(strictyaml.NewFields(p.Problems, p.f.src, ""))
 	p.checkStructure()
-	if len(d.list) > 0 || len(p.broken) > 0 {
+	if len(d.List) > 0 || len(p.broken) > 0 {
 		return nil, newParseError(d, p.broken, f.Findings)
 	}
-	sortFindings(f.Findings)
+	strictyaml.SortFindings(f.Findings)
 	return f, nil
 }
 
@@ -40,25 +41,25 @@ func Parse(path string, text []byte) (*File, error) {
 // before those of the structure, and the first one in the file is the text of
 // the error. Missing top-level fields come last, because they are only noticed
 // at the end of the file.
-func newParseError(d *document, structure, warnings []Finding) *ParseError {
-	e := &ParseError{Path: d.path}
-	sortFindings(d.list)
-	if len(d.list) > 0 {
-		first := slices.IndexFunc(d.list, func(f Finding) bool {
+func newParseError(d *strictyaml.Document, structure, warnings []strictyaml.Finding) *ParseError {
+	e := &ParseError{Path: d.Path}
+	strictyaml.SortFindings(d.List)
+	if len(d.List) > 0 {
+		first := slices.IndexFunc(d.List, func(f strictyaml.Finding) bool {
 			return f.Code != "missing-field" || f.Pos.Line > 1 || f.Pos.Col > 1
 		})
-		e.text = yamlError(d.list[max(first, 0)])
+		e.text = yamlError(d.List[max(first, 0)])
 	} else {
 		e.text = structure[0].Message
 	}
-	e.Findings = slices.Concat(d.list, structure, warnings)
-	sortFindings(e.Findings)
+	e.Findings = slices.Concat(d.List, structure, warnings)
+	strictyaml.SortFindings(e.Findings)
 	return e
 }
 
 // yamlError returns the text of a problem with the reading of a file, with
 // advice for its kind.
-func yamlError(f Finding) string {
+func yamlError(f strictyaml.Finding) string {
 	text := fmt.Sprintf("YAML parsing error: %s at line %d column %d", f.Message, f.Pos.Line, f.Pos.Col)
 	if f.Hint != "" {
 		text += " (" + f.Hint + ")"
@@ -68,119 +69,119 @@ func yamlError(f Finding) string {
 
 // parser fills a File.
 type parser struct {
-	*problems
+	*strictyaml.Problems
 	f      *File
-	broken []Finding // structure, in the order of the checks
+	broken []strictyaml.Finding // structure, in the order of the checks
 }
 
 // parseFile reads the top level; m are its fields.
-func (p *parser) parseFile(m *fields) {
+func (p *parser) parseFile(m *strictyaml.Fields) {
 	f := p.f
-	m.plain = true
-	f.Name = m.readText("name", required)
-	f.Description = m.readText("description", optional)
+	m.Plain = true
+	f.Name = m.ReadText("name", strictyaml.Required)
+	f.Description = m.ReadText("description", strictyaml.Optional)
 	f.Version = "1.0"
-	if m.hasValue("version") {
-		f.Version = m.readText("version", optional)
+	if m.HasValue("version") {
+		f.Version = m.ReadText("version", strictyaml.Optional)
 	}
-	f.Model = m.readText("model", optional)
-	f.Temperature = m.readFloat("temperature")
-	f.TopP = m.readFloat("top_p")
-	f.ReasoningEffort = m.readText("reasoning_effort", optional)
-	f.Patience = m.maybeSeconds("retry_patience")
+	f.Model = m.ReadText("model", strictyaml.Optional)
+	f.Temperature = m.ReadFloat("temperature")
+	f.TopP = m.ReadFloat("top_p")
+	f.ReasoningEffort = m.ReadText("reasoning_effort", strictyaml.Optional)
+	f.Patience = m.ReadOptionalSeconds("retry_patience")
 	f.WorkingDir = readWorkingDir(m)
-	f.GlobalTools = m.readTexts("global_tools", optional)
-	f.MCPServers = m.readTexts("mcp_servers", optional)
-	f.ConversationStarters = m.readTexts("conversation_starters", optional)
+	f.GlobalTools = m.ReadTexts("global_tools", strictyaml.Optional)
+	f.MCPServers = m.ReadTexts("mcp_servers", strictyaml.Optional)
+	f.ConversationStarters = m.ReadTexts("conversation_starters", strictyaml.Optional)
 	f.Skills = Skills{
-		Enabled:      m.maybeFlag("skills_enabled"),
-		Names:        m.readTexts("enabled_skills", optional),
-		Inject:       m.maybeFlag("inject_skill_instructions"),
-		Instructions: m.readText("skill_instructions", optional),
+		Enabled:      m.ReadOptionalFlag("skills_enabled"),
+		Names:        m.ReadTexts("enabled_skills", strictyaml.Optional),
+		Inject:       m.ReadOptionalFlag("inject_skill_instructions"),
+		Instructions: m.ReadText("skill_instructions", strictyaml.Optional),
 	}
-	m.findField("enabled_macros") // known, but without effect
-	var found []Finding
+	m.FindField("enabled_macros") // known, but without effect
+	var found []strictyaml.Finding
 	f.Variables, found = readVariables(m)
 	f.Findings = append(f.Findings, found...)
 	p.parseSettings(m)
 	p.initialState(m)
 	p.parseReducers(m)
-	f.Start = m.readText("start", required)
+	f.Start = m.ReadText("start", strictyaml.Required)
 	p.parseNodes(m)
-	f.Findings = append(f.Findings, m.unknownKeys("", nil)...)
+	f.Findings = append(f.Findings, m.UnknownKeys("", nil)...)
 }
 
-func (p *parser) parseSettings(m *fields) {
-	s := newFields(p.problems, source{pos: m.src.pos, node: m.mapping("settings")}, "settings")
-	s.plain = true
-	if s.src.node != nil {
-		s.src.pos = m.src.positionOf(s.src.node)
+func (p *parser) parseSettings(m *strictyaml.Fields) {
+	s := strictyaml.NewFields(p.Problems, strictyaml.Mapping{Pos: m.Source.Pos, Node: m.ReadMapping("settings")}, "settings")
+	s.Plain = true
+	if s.Source.Node != nil {
+		s.Source.Pos = m.Source.PositionOf(s.Source.Node)
 	}
 	p.f.Settings = Settings{
-		MaxLoopIterations: s.readCount("max_loop_iterations", 100),
-		Timeout:           s.maybeSeconds("timeout"),
-		MaxConcurrency:    s.readCount("max_concurrency", 8),
-		LogStateSnapshots: s.readFlag("log_state_snapshots", true),
-		ValidateBeforeRun: s.readFlag("validate_before_run", true),
+		MaxLoopIterations: s.ReadCount("max_loop_iterations", 100),
+		Timeout:           s.ReadOptionalSeconds("timeout"),
+		MaxConcurrency:    s.ReadCount("max_concurrency", 8),
+		LogStateSnapshots: s.ReadFlag("log_state_snapshots", true),
+		ValidateBeforeRun: s.ReadFlag("validate_before_run", true),
 	}
-	p.f.settings = s.src
-	p.f.Findings = append(p.f.Findings, s.unknownKeys("", nil)...)
+	p.f.settings = s.Source
+	p.f.Findings = append(p.f.Findings, s.UnknownKeys("", nil)...)
 }
 
 // initialState reads the initial state, which must be a map; another type is
 // reported.
-func (p *parser) initialState(m *fields) {
-	if n := m.mapping("initial_state"); n != nil {
-		p.f.InitialState = yamlValue(n).(*jsonvalue.Object)
+func (p *parser) initialState(m *strictyaml.Fields) {
+	if n := m.ReadMapping("initial_state"); n != nil {
+		p.f.InitialState = strictyaml.DecodeValue(n).(*jsonvalue.Object)
 	}
 }
 
 // readVariables returns the agent variables, and findings about their unknown
 // keys.
-func readVariables(m *fields) (variables []Variable, found []Finding) {
-	n := m.getField("variables", optional)
+func readVariables(m *strictyaml.Fields) (variables []Variable, found []strictyaml.Finding) {
+	n := m.GetField("variables", strictyaml.Optional)
 	if n == nil {
 		return nil, nil
 	}
-	list := resolveAlias(n)
+	list := strictyaml.ResolveAlias(n)
 	if list.Kind != yaml.SequenceNode {
-		m.wrongType(n, "variables", aList)
+		m.WrongType(n, "variables", strictyaml.WantList)
 		return nil, nil
 	}
 	for i, item := range list.Content {
 		name := fmt.Sprintf("variables[%d]", i)
-		if resolveAlias(item).Kind != yaml.MappingNode {
-			if !isBroken(resolveAlias(item)) {
-				m.wrongType(item, name, aMapping)
+		if strictyaml.ResolveAlias(item).Kind != yaml.MappingNode {
+			if !strictyaml.IsBroken(strictyaml.ResolveAlias(item)) {
+				m.WrongType(item, name, strictyaml.WantMapping)
 			}
 			continue
 		}
-		v := newFields(m.p, source{m.src.positionOf(item), item}, name)
-		v.plain = true
-		variable := Variable{Name: v.readText("name", required), Description: v.readText("description", required)}
-		if v.hasValue("default") {
-			def := v.readText("default", optional)
+		v := strictyaml.NewFields(m.Problems, strictyaml.Mapping{Pos: m.Source.PositionOf(item), Node: item}, name)
+		v.Plain = true
+		variable := Variable{Name: v.ReadText("name", strictyaml.Required), Description: v.ReadText("description", strictyaml.Required)}
+		if v.HasValue("default") {
+			def := v.ReadText("default", strictyaml.Optional)
 			variable.Default = &def
 		}
 		variables = append(variables, variable)
-		found = append(found, v.unknownKeys("", nil)...)
+		found = append(found, v.UnknownKeys("", nil)...)
 	}
 	return variables, found
 }
 
-func (p *parser) parseReducers(m *fields) {
-	n := m.mapping("reducers")
+func (p *parser) parseReducers(m *strictyaml.Fields) {
+	n := m.ReadMapping("reducers")
 	if n == nil {
 		return
 	}
-	content := resolveAlias(n).Content
-	for i, pair := range m.readPairs("reducers", optional) {
-		if _, ok := reducers[pair.value]; !ok {
-			m.addFault(content[2*i+1], "reducers."+pair.key, "unknown-variant", unknownVariant(pair.value, reducerNames))
+	content := strictyaml.ResolveAlias(n).Content
+	for i, pair := range m.ReadPairs("reducers", strictyaml.Optional) {
+		if _, ok := reducers[pair.Value]; !ok {
+			m.AddFault(content[2*i+1], "reducers."+pair.Key, "unknown-variant", unknownVariant(pair.Value, reducerNames))
 			continue
 		}
-		p.f.Reducers = append(p.f.Reducers, KeyReducer{pair.key, pair.value})
-		p.f.reducers[pair.key] = pair.value
+		p.f.Reducers = append(p.f.Reducers, KeyReducer{pair.Key, pair.Value})
+		p.f.reducers[pair.Key] = pair.Value
 	}
 }
 
@@ -188,56 +189,56 @@ func unknownVariant(got string, allowed []string) string {
 	return fmt.Sprintf("unknown variant `%s`, expected one of `%s`", got, strings.Join(allowed, "`, `"))
 }
 
-func (p *parser) parseNodes(m *fields) {
-	m.known = append(m.known, "nodes")
-	if m.src.fieldNode("nodes") == nil {
-		m.reportMissing("nodes")
+func (p *parser) parseNodes(m *strictyaml.Fields) {
+	m.Known = append(m.Known, "nodes")
+	if m.Source.FieldNode("nodes") == nil {
+		m.ReportMissing("nodes")
 		return
 	}
-	n := m.mapping("nodes")
+	n := m.ReadMapping("nodes")
 	if n == nil {
 		return
 	}
-	content := resolveAlias(n).Content
+	content := strictyaml.ResolveAlias(n).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		key, value := content[i], content[i+1]
-		if isBroken(key) {
+		if strictyaml.IsBroken(key) {
 			continue
 		}
-		node := &Node{ID: key.Value, src: source{m.src.positionOf(key), value}}
+		node := &Node{ID: key.Value, src: strictyaml.Mapping{Pos: m.Source.PositionOf(key), Node: value}}
 		p.f.Nodes = append(p.f.Nodes, node)
 		p.f.byID[node.ID] = node
-		switch body := resolveAlias(value); {
+		switch body := strictyaml.ResolveAlias(value); {
 		case body.Kind == yaml.MappingNode:
 			p.parseNode(node)
-		case !isBroken(body):
-			m.wrongType(value, "nodes."+key.Value, aMapping)
+		case !strictyaml.IsBroken(body):
+			m.WrongType(value, "nodes."+key.Value, strictyaml.WantMapping)
 		}
 	}
 }
 
 func (p *parser) parseNode(n *Node) {
-	m := newFields(p.problems, n.src, "nodes."+n.ID)
-	id := m.plainStr("id")
+	m := strictyaml.NewFields(p.Problems, n.src, "nodes."+n.ID)
+	id := m.ReadPlainText("id")
 	if id != "" && id != n.ID {
-		p.broken = append(p.broken, Finding{
-			Severity: SeverityError, Class: ClassParse, Code: "node-id", Node: n.ID, Pos: n.At("id"),
+		p.broken = append(p.broken, strictyaml.Finding{
+			Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: "node-id", Node: n.ID, Pos: n.At("id"),
 			Message: fmt.Sprintf("Node ID mismatch: key '%s' does not match node.id '%s'", n.ID, id),
 			Hint:    "remove id: it is filled in from the key",
 		})
 	}
-	n.Description = m.plainStr("description")
-	n.Next = m.readNext()
-	typeNode := m.getField("type", required)
+	n.Description = m.ReadPlainText("description")
+	n.Next = m.ReadNext()
+	typeNode := m.GetField("type", strictyaml.Required)
 	if typeNode == nil {
 		return
 	}
-	name := m.readText("type", required)
+	name := m.ReadText("type", strictyaml.Required)
 	k, ok := kindOf(name)
 	if !ok {
-		if _, isText := scalarText(typeNode, false); isText {
-			p.add(Finding{
-				Code: "unknown-variant", Message: prefixPath(m.path+".type", unknownVariant(name, kindOrder)),
+		if _, isText := strictyaml.ScalarText(typeNode, false); isText {
+			p.Add(strictyaml.Finding{
+				Code: "unknown-variant", Message: strictyaml.PrefixPath(m.Path+".type", unknownVariant(name, kindOrder)),
 				Hint: wording.SuggestNearest(name, kindOrder, "`"), Pos: n.At("type"),
 			})
 		}
@@ -245,14 +246,14 @@ func (p *parser) parseNode(n *Node) {
 	}
 	n.Body = k.decode(m)
 	if k.name != "map" {
-		for _, pair := range m.readPairs("state_updates", optional) {
-			n.Updates = append(n.Updates, Update{pair.key, ParseTemplate(pair.value)})
+		for _, pair := range m.ReadPairs("state_updates", strictyaml.Optional) {
+			n.Updates = append(n.Updates, Update{pair.Key, ParseTemplate(pair.Value)})
 		}
-		if n.Updates == nil && m.hasValue("state_updates") {
+		if n.Updates == nil && m.HasValue("state_updates") {
 			n.Updates = []Update{}
 		}
 	}
-	p.f.Findings = append(p.f.Findings, m.unknownKeys(n.ID, k.hintForKey)...)
+	p.f.Findings = append(p.f.Findings, m.UnknownKeys(n.ID, k.hintForKey)...)
 }
 
 // checkStructure makes the checks that need more than one field.
@@ -260,9 +261,9 @@ func (p *parser) checkStructure() {
 	f := p.f
 	ids := p.broken // found while reading
 	p.broken = nil
-	add := func(code string, at Pos, message, hint string) {
-		p.broken = append(p.broken, Finding{
-			Severity: SeverityError, Class: ClassParse, Code: code, Message: message, Hint: hint, Pos: at,
+	add := func(code string, at strictyaml.Pos, message, hint string) {
+		p.broken = append(p.broken, strictyaml.Finding{
+			Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: code, Message: message, Hint: hint, Pos: at,
 		})
 	}
 	if f.Version != "1.0" {
@@ -273,8 +274,8 @@ func (p *parser) checkStructure() {
 	if f.Name == "" && p.hasText("name") {
 		add("empty-name", f.At("name"), "Graph must have a non-empty 'name' field", "")
 	}
-	switch nodes := f.src.fieldNode("nodes"); {
-	case nodes == nil || resolveAlias(nodes).Kind != yaml.MappingNode && !emptyScalar(resolveAlias(nodes)):
+	switch nodes := f.src.FieldNode("nodes"); {
+	case nodes == nil || strictyaml.ResolveAlias(nodes).Kind != yaml.MappingNode && !strictyaml.IsEmpty(strictyaml.ResolveAlias(nodes)):
 	case len(f.Nodes) == 0:
 		add("no-nodes", f.At("nodes"), fmt.Sprintf("Graph '%s' has no nodes defined", f.Name), "")
 	case f.byID[f.Start] == nil && p.hasText("start"):
@@ -289,10 +290,10 @@ func (p *parser) checkStructure() {
 
 // hasText reports whether a top-level text is set and was read.
 func (p *parser) hasText(field string) bool {
-	n := p.f.src.fieldNode(field)
+	n := p.f.src.FieldNode(field)
 	if n == nil {
 		return false
 	}
-	_, ok := scalarText(n, true)
-	return ok && !isBroken(resolveAlias(n))
+	_, ok := strictyaml.ScalarText(n, true)
+	return ok && !strictyaml.IsBroken(strictyaml.ResolveAlias(n))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 )
 
 func mustParse(t testing.TB, text string) *File {
@@ -46,7 +47,7 @@ func TestParseEveryField(t *testing.T) {
 			continue
 		}
 		for _, field := range slices.Concat(k.required, k.optional) {
-			if n := f.Nodes[i]; n.src.fieldNode(field) == nil {
+			if n := f.Nodes[i]; n.src.FieldNode(field) == nil {
 				t.Errorf("node %s has no %s", n.ID, field)
 			}
 		}
@@ -241,14 +242,14 @@ func TestParseHugeNumbers(t *testing.T) {
 	if l.Timeout.Duration() < 290*365*24*time.Hour || l.MaxAttempts <= 0 {
 		t.Errorf("%v, %d", l.Timeout.Duration(), l.MaxAttempts)
 	}
-	if Seconds(90).Duration() != 90*time.Second {
+	if strictyaml.Seconds(90).Duration() != 90*time.Second {
 		t.Error("seconds")
 	}
 }
 
 func TestParseRefusesLargeFiles(t *testing.T) {
 	text := "name: g\nstart: a\nnodes: {a: {type: end}}\n#"
-	fits := text + strings.Repeat("x", maxFileSize-len(text))
+	fits := text + strings.Repeat("x", strictyaml.MaxFileSize-len(text))
 	if _, err := Parse("g", []byte(fits)); err != nil {
 		t.Errorf("4 MiB: %v", err)
 	}
@@ -266,12 +267,12 @@ func TestParseEncodings(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
-	for text, want := range map[string]Pos{
-		"name: é\xff":          {"g", 1, 8},
-		"a: b\nname: \"\x00\"": {"g", 2, 8},
-		"\xff\xfen\x00":        {"g", 1, 1},
-		"x: \u0080":            {"g", 1, 4},
-		"x: \uffff":            {"g", 1, 4},
+	for text, want := range map[string]strictyaml.Pos{
+		"name: é\xff":          {File: "g", Line: 1, Col: 8},
+		"a: b\nname: \"\x00\"": {File: "g", Line: 2, Col: 8},
+		"\xff\xfen\x00":        {File: "g", Line: 1, Col: 1},
+		"x: \u0080":            {File: "g", Line: 1, Col: 4},
+		"x: \uffff":            {File: "g", Line: 1, Col: 4},
 	} {
 		_, err := Parse("g", []byte(text))
 		var bad *ParseError
@@ -371,7 +372,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		if o, ok := yamlValue(readYAML(path, text).root).(*jsonvalue.Object); ok {
+		if o, ok := strictyaml.DecodeValue(strictyaml.Read(path, text).Root).(*jsonvalue.Object); ok {
 			if graph, ok := o.Get("graph"); ok {
 				f.Add([]byte(graph.(string)))
 			}
@@ -382,10 +383,10 @@ func FuzzLoad(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		file, err := Parse("graph.yaml", text)
-		var findings []Finding
+		var findings []strictyaml.Finding
 		if err != nil {
 			var bad *ParseError
-			if !errors.As(err, &bad) || len(bad.Findings) == 0 || bad.Error() == "" || !HasErrors(bad.Findings) {
+			if !errors.As(err, &bad) || len(bad.Findings) == 0 || bad.Error() == "" || !strictyaml.HasErrors(bad.Findings) {
 				t.Fatalf("error without findings: %v", err)
 			}
 			findings = bad.Findings

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 )
 
@@ -29,10 +30,10 @@ const maxProof = 100
 // from the start node, and names the shortest such path. All findings are
 // warnings. What it reports is certain as far as the file says; a placeholder
 // that is not reported may still have no value.
-func (f *File) CheckPlaceholders() []Finding {
+func (f *File) CheckPlaceholders() []strictyaml.Finding {
 	p := newProver(f)
 	p.findMisses()
-	return p.findings
+	return p.Findings
 }
 
 // read is a placeholder in a strict field.
@@ -46,7 +47,7 @@ type read struct {
 // prover contains a graph as indices: nodes in file order, keys in order of
 // their first strict use.
 type prover struct {
-	report
+	strictyaml.Report
 	f       *File
 	index   map[string]int
 	keys    []string
@@ -87,7 +88,7 @@ type miss struct {
 
 func newProver(f *File) *prover {
 	p := &prover{
-		report: report{class: ClassProof},
+		Report: strictyaml.Report{Class: strictyaml.ClassProof},
 		f:      f, index: map[string]int{}, keyAt: map[string]int{}, exits: make([][]exit, len(f.Nodes)), free: make([]bool, len(f.Nodes)),
 	}
 	for i, n := range f.Nodes {
@@ -193,8 +194,8 @@ func (p *prover) reportMiss(m miss, l *locator) {
 		return
 	}
 	key := p.keys[m.read.key]
-	p.add(Finding{
-		Severity: SeverityWarning, Code: "template-unassigned", Node: n.ID,
+	p.Add(strictyaml.Finding{
+		Severity: strictyaml.SeverityWarning, Code: "template-unassigned", Node: n.ID,
 		Message: fmt.Sprintf("`%s` reads {{%s}}, but nothing sets `%s` on the path %s",
 			m.read.use.field, m.read.path.text, key, wayText(way)),
 		Hint: p.missHint(key), Pos: l.locatePlaceholder(n, m.read.use, m.read.path),

@@ -3,6 +3,7 @@ package flow
 import (
 	"cmp"
 	"fmt"
+	"raddle.dev/internal/strictyaml"
 	"slices"
 )
 
@@ -47,8 +48,8 @@ func (p *prover) findMisses() {
 	}
 	if len(p.found) > maxProof {
 		n := p.f.Nodes[p.found[maxProof].read.node]
-		p.add(Finding{
-			Severity: SeverityWarning, Code: "too-many-findings", Node: n.ID, Pos: n.Pos(),
+		p.Add(strictyaml.Finding{
+			Severity: strictyaml.SeverityWarning, Code: "too-many-findings", Node: n.ID, Pos: n.Pos(),
 			Message: fmt.Sprintf("more than %d placeholders have no value on some path; the rest is not listed", maxProof),
 		})
 	}

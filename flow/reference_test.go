@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"raddle.dev/internal/strictyaml"
 )
 
 // TestReferenceAgentHasEveryField holds the reference of config.yaml to the fields that the decoder asks for.
@@ -16,9 +18,9 @@ func TestReferenceAgentHasEveryField(t *testing.T) {
 	if err != nil || len(c.Findings) > 0 {
 		t.Fatal(err, c.Findings)
 	}
-	m := newFields(&problems{}, c.src, "")
+	m := strictyaml.NewFields(&strictyaml.Problems{}, c.src, "")
 	(&Config{src: c.src}).readFields(m)
-	compareFields(t, "config.yaml", m.known, c.src)
+	compareFields(t, "config.yaml", m.Known, c.src)
 }
 
 // TestReferenceGraphHasEveryField holds the reference of graph.yaml to the fields that the decoder asks for, and to the fields of
@@ -29,14 +31,14 @@ func TestReferenceGraphHasEveryField(t *testing.T) {
 	if err != nil || len(f.Findings) > 0 {
 		t.Fatal(err, f.Findings)
 	}
-	m := newFields(&problems{}, f.src, "")
-	p := &parser{problems: m.p, f: &File{fileText: fileText{src: f.src}, byID: map[string]*Node{}, reducers: map[string]string{}}}
+	m := strictyaml.NewFields(&strictyaml.Problems{}, f.src, "")
+	p := &parser{Problems: m.Problems, f: &File{fileText: fileText{src: f.src}, byID: map[string]*Node{}, reducers: map[string]string{}}}
 	p.parseFile(m)
-	compareFields(t, "graph.yaml", m.known, f.src)
+	compareFields(t, "graph.yaml", m.Known, f.src)
 	nested := keysOf(f.settings)
-	maps.Copy(nested, keysOf(source{node: resolveAlias(f.src.fieldNode("variables")).Content[0]}))
+	maps.Copy(nested, keysOf(strictyaml.Mapping{Node: strictyaml.ResolveAlias(f.src.FieldNode("variables")).Content[0]}))
 	for _, name := range fieldsAskedFor(t, "parse.go") {
-		if !nested[name] && !slices.Contains(m.known, name) && !slices.Contains([]string{"id", "type", "state_updates"}, name) {
+		if !nested[name] && !slices.Contains(m.Known, name) && !slices.Contains([]string{"id", "type", "state_updates"}, name) {
 			t.Errorf("graph.yaml has no `%s`", name)
 		}
 	}
@@ -55,16 +57,16 @@ func TestReferenceGraphHasEveryField(t *testing.T) {
 	}
 }
 
-func keysOf(s source) map[string]bool {
+func keysOf(s strictyaml.Mapping) map[string]bool {
 	keys := map[string]bool{}
-	content := resolveAlias(s.node).Content
+	content := strictyaml.ResolveAlias(s.Node).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		keys[content[i].Value] = true
 	}
 	return keys
 }
 
-func compareFields(t *testing.T, file string, known []string, s source) {
+func compareFields(t *testing.T, file string, known []string, s strictyaml.Mapping) {
 	t.Helper()
 	written := keysOf(s)
 	for _, name := range known {

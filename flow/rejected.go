@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/internal/strictyaml"
 	"strings"
 )
 
@@ -10,7 +11,7 @@ import (
 // in the order of the file.
 type ParseError struct {
 	Path     string
-	Findings []Finding
+	Findings []strictyaml.Finding
 	text     string
 }
 
@@ -19,7 +20,7 @@ func (e *ParseError) Error() string { return e.text }
 
 // ValidationError says that the validator rejects a graph.
 type ValidationError struct {
-	Findings []Finding // the errors among the findings
+	Findings []strictyaml.Finding // the errors among the findings
 }
 
 // Error returns the errors, one per line.
@@ -34,10 +35,10 @@ func (e *ValidationError) Error() string {
 
 // ValidationFailure returns a [*ValidationError] with the errors of the validator among
 // the findings, or nil if there are none.
-func ValidationFailure(findings []Finding) error {
-	var errs []Finding
+func ValidationFailure(findings []strictyaml.Finding) error {
+	var errs []strictyaml.Finding
 	for _, f := range findings {
-		if f.Severity == SeverityError && f.Class == ClassValidate {
+		if f.Severity == strictyaml.SeverityError && f.Class == strictyaml.ClassValidate {
 			errs = append(errs, f)
 		}
 	}

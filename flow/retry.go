@@ -9,11 +9,12 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/graph"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 )
 
 // patienceOf returns retry_patience in the form that package agent uses.
-func patienceOf(s Seconds) time.Duration {
+func patienceOf(s strictyaml.Seconds) time.Duration {
 	if s == 0 {
 		return -1
 	}
@@ -30,7 +31,7 @@ func (a *Agent) retryPatience() time.Duration {
 
 // retryPolicy returns the rule of a node of a graph: its attempts, and patience only
 // if the node or its graph sets it.
-func (a *Agent) retryPolicy(own *Seconds, attempts int) agent.Retry {
+func (a *Agent) retryPolicy(own *strictyaml.Seconds, attempts int) agent.Retry {
 	r := agent.Retry{Patience: -1, Attempts: attempts, If: mayPass, Failed: a.attemptFailed}
 	if p := cmp.Or(own, a.File.Patience); p != nil {
 		r.Patience = patienceOf(*p)

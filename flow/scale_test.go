@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"raddle.dev/internal/strictyaml"
 	gort "runtime"
 	"strings"
 	"testing"
@@ -75,7 +76,7 @@ func loadScaleAgent(tb testing.TB, dir string) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if HasErrors(a.Findings) {
+	if strictyaml.HasErrors(a.Findings) {
 		tb.Fatal(a.Findings[0])
 	}
 	if _, err := a.CompileGraph(); err != nil {

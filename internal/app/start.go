@@ -12,6 +12,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/failure"
 	"raddle.dev/internal/runs"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/tempdir"
 	"raddle.dev/internal/wording"
 )
@@ -192,7 +193,7 @@ func (p *Process) loadAndCheck(host flow.Host, rec *runs.Record) (*flow.Agent, e
 
 // compileGraph prepares a loaded agent to run.
 func compileGraph(a *flow.Agent, host flow.Host) (*graph.Graph, error) {
-	if host.Strict && flow.HasErrors(a.Findings) {
+	if host.Strict && strictyaml.HasErrors(a.Findings) {
 		return nil, &StrictError{Agent: a.Name, Findings: a.Findings}
 	}
 	return a.CompileGraph()
@@ -201,7 +202,7 @@ func compileGraph(a *flow.Agent, host flow.Host) (*graph.Graph, error) {
 // StrictError reports an agent that could run, but not in strict mode.
 type StrictError struct {
 	Agent    string
-	Findings []flow.Finding
+	Findings []strictyaml.Finding
 }
 
 func (e *StrictError) Error() string {

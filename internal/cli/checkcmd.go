@@ -8,6 +8,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
 )
 
@@ -40,13 +41,13 @@ No model is called, and no key is needed. The exit code is 3 if there are errors
 
 // checkReport holds the findings about one agent.
 type checkReport struct {
-	Agent    string         `json:"agent"`
-	Dir      string         `json:"dir"`
-	OK       bool           `json:"ok"`
-	Errors   int            `json:"errors"`
-	Warnings int            `json:"warnings"`
-	Error    string         `json:"error,omitempty"` // error of a file that cannot be loaded
-	Findings []flow.Finding `json:"findings"`
+	Agent    string               `json:"agent"`
+	Dir      string               `json:"dir"`
+	OK       bool                 `json:"ok"`
+	Errors   int                  `json:"errors"`
+	Warnings int                  `json:"warnings"`
+	Error    string               `json:"error,omitempty"` // error of a file that cannot be loaded
+	Findings []strictyaml.Finding `json:"findings"`
 	err      error
 }
 
@@ -84,7 +85,7 @@ func (sh *shell) checkAgents(agents []string, strict bool, output string) error 
 }
 
 func checkAgent(p *app.Process, place app.Place, strict bool) checkReport {
-	c := checkReport{Agent: place.Name, Dir: place.Dir, Findings: []flow.Finding{}}
+	c := checkReport{Agent: place.Name, Dir: place.Dir, Findings: []strictyaml.Finding{}}
 	agent, err := p.Load(app.LoadRequest{Agent: place.Dir, Strict: strict})
 	if err == nil {
 		for _, a := range agent.Agents() { // also the agents that it runs
@@ -92,7 +93,7 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checkReport {
 		}
 		c.Findings = append(c.Findings, findRunFaults(agent)...)
 		if err := p.Models.CheckCallable(agent); err != nil {
-			c.Findings = append(c.Findings, flow.Finding{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-model",
+			c.Findings = append(c.Findings, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "no-model",
 				Message: err.Error(), Pos: agent.At("model")})
 		}
 	} else {
@@ -101,9 +102,9 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checkReport {
 	}
 	for _, f := range c.Findings {
 		switch f.Severity {
-		case flow.SeverityError:
+		case strictyaml.SeverityError:
 			c.Errors++
-		case flow.SeverityWarning:
+		case strictyaml.SeverityWarning:
 			c.Warnings++
 		}
 	}
@@ -116,7 +117,7 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checkReport {
 
 // findRunFaults returns why a valid agent could not run. A model or a variable that is not set
 // yet is not an error of its file.
-func findRunFaults(a *flow.Agent) []flow.Finding {
+func findRunFaults(a *flow.Agent) []strictyaml.Finding {
 	_, err := a.CompileGraph()
 	var (
 		refused *flow.ValidationError
@@ -124,10 +125,10 @@ func findRunFaults(a *flow.Agent) []flow.Finding {
 		needs   *flow.VariablesError
 	)
 	switch {
-	case err == nil || errors.As(err, &refused) || errors.As(err, &model) || errors.As(err, &needs) || flow.HasErrors(a.Findings):
+	case err == nil || errors.As(err, &refused) || errors.As(err, &model) || errors.As(err, &needs) || strictyaml.HasErrors(a.Findings):
 		return nil
 	}
-	return []flow.Finding{{Severity: flow.SeverityError, Class: flow.ClassValidate, Code: "no-graph", Message: err.Error(), Pos: flow.Pos{File: a.Path()}}}
+	return []strictyaml.Finding{{Severity: strictyaml.SeverityError, Class: strictyaml.ClassValidate, Code: "no-graph", Message: err.Error(), Pos: strictyaml.Pos{File: a.Path()}}}
 }
 
 // showChecked writes the findings of an agent, and a summary line.
@@ -136,7 +137,7 @@ func (sh *shell) showChecked(c *checkReport) {
 	for _, f := range c.Findings {
 		sh.out.printText(sh.formatFinding(f, colors))
 	}
-	if c.err != nil && !flow.HasErrors(c.Findings) {
+	if c.err != nil && !strictyaml.HasErrors(c.Findings) {
 		sh.out.printText(term.OneLine(sh.process.Dirs.ShortPath(c.Dir)) + ": " + paintText(colors, red, "error:") + " " + c.err.Error())
 	}
 	if sh.quiet {

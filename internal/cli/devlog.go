@@ -13,6 +13,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
+	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/wording"
 )
 
@@ -152,7 +153,7 @@ func encodeState(s graph.State) string {
 	values := map[string]json.RawMessage{}
 	for _, name := range s.Keys() {
 		v, _ := s.Value(name)
-		text, err := flow.AppendJSON(nil, v)
+		text, err := jsonvalue.Append(nil, v)
 		if err != nil { // a value that only the agent's own nodes know
 			text, err = json.Marshal(v)
 		}

@@ -7,6 +7,7 @@ import (
 
 	"raddle.dev/flow"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 )
 
@@ -35,7 +36,7 @@ func (sh *shell) dryRun(run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
 	for _, f := range run.Agent.Findings {
-		if !sh.quiet && f.Severity != flow.SeverityInfo {
+		if !sh.quiet && f.Severity != strictyaml.SeverityInfo {
 			sh.err.printLine(sh.formatFinding(f, sh.err.colors))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
 )
 
@@ -56,7 +57,7 @@ func (sh *shell) nextStep(err error) string {
 }
 
 // findingsOf returns the findings with positions that an error contains.
-func findingsOf(err error) []flow.Finding {
+func findingsOf(err error) []strictyaml.Finding {
 	var (
 		load    *flow.LoadError
 		refused *flow.ValidationError
@@ -158,13 +159,13 @@ func alsoFailed(err error) []string {
 }
 
 // formatFinding returns a finding on one line, with its place as the user would write it.
-func (sh *shell) formatFinding(f flow.Finding, colors bool) string {
+func (sh *shell) formatFinding(f strictyaml.Finding, colors bool) string {
 	f.Pos.File = sh.openWithFaults().Dirs.ShortPath(f.Pos.File)
 	color := yellow
 	switch f.Severity {
-	case flow.SeverityError:
+	case strictyaml.SeverityError:
 		color = red
-	case flow.SeverityInfo:
+	case strictyaml.SeverityInfo:
 		color = cyan
 	}
 	text := f.Text()

@@ -14,6 +14,7 @@ import (
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
 	"raddle.dev/internal/provider"
+	"raddle.dev/internal/strictyaml"
 )
 
 func (sh *shell) infoCommand() *cobra.Command {
@@ -143,22 +144,22 @@ func infoText(r *infoReport, short func(string) string) string {
 
 // agentReport is what "info --agent" shows.
 type agentReport struct {
-	Agent        string              `json:"agent"`
-	Dir          string              `json:"dir"`
-	Name         string              `json:"name"`
-	Description  string              `json:"description"`
-	Version      string              `json:"version"`
-	Model        string              `json:"model"`
-	Instructions string              `json:"instructions,omitempty"` // of the agent of a config.yaml, with placeholders replaced
-	Start        string              `json:"start"`
-	Nodes        []nodeReport        `json:"nodes"`
-	Tools        []toolReport        `json:"tools"`
-	Knowledge    []app.KnowledgeBase `json:"knowledge"`            // bases, built or not
-	Unreadable   string              `json:"unreadable,omitempty"` // why they cannot be read
-	Variables    []variableReport    `json:"variables"`
-	Starters     []string            `json:"conversation_starters"`
-	Files        []flow.Source       `json:"files"`
-	Findings     []flow.Finding      `json:"findings"`
+	Agent        string               `json:"agent"`
+	Dir          string               `json:"dir"`
+	Name         string               `json:"name"`
+	Description  string               `json:"description"`
+	Version      string               `json:"version"`
+	Model        string               `json:"model"`
+	Instructions string               `json:"instructions,omitempty"` // of the agent of a config.yaml, with placeholders replaced
+	Start        string               `json:"start"`
+	Nodes        []nodeReport         `json:"nodes"`
+	Tools        []toolReport         `json:"tools"`
+	Knowledge    []app.KnowledgeBase  `json:"knowledge"`            // bases, built or not
+	Unreadable   string               `json:"unreadable,omitempty"` // why they cannot be read
+	Variables    []variableReport     `json:"variables"`
+	Starters     []string             `json:"conversation_starters"`
+	Files        []flow.Source        `json:"files"`
+	Findings     []strictyaml.Finding `json:"findings"`
 }
 
 type toolReport struct {
@@ -202,7 +203,7 @@ func (sh *shell) agentInfo(name, output string) error {
 func reportOn(a *flow.Agent) agentReport {
 	r := agentReport{
 		Agent: a.Name, Dir: a.Dir, Nodes: []nodeReport{}, Variables: []variableReport{}, Tools: []toolReport{}, Starters: a.Starters(),
-		Files: a.Sources(), Findings: append([]flow.Finding{}, a.Findings...),
+		Files: a.Sources(), Findings: append([]strictyaml.Finding{}, a.Findings...),
 	}
 	if c := a.Config; c != nil {
 		r.Name, r.Description, r.Version, r.Model = c.Name, c.Description, c.Version, c.Sampling.Model

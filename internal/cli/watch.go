@@ -11,6 +11,7 @@ import (
 	"raddle.dev/flow"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
+	"raddle.dev/internal/strictyaml"
 	"raddle.dev/team"
 )
 
@@ -261,7 +262,7 @@ func (w *runWatcher) printStarted(b graph.RunStarted) {
 	}
 	w.sh.err.printLine(fmt.Sprintf("raddle: %s %s", verb, w.sh.err.paintText(cyan, w.run.ID)))
 	for _, f := range w.run.Agent.Findings {
-		if f.Severity != flow.SeverityInfo {
+		if f.Severity != strictyaml.SeverityInfo {
 			w.sh.err.printLine(w.sh.formatFinding(f, w.sh.err.colors))
 		}
 	}

@@ -85,7 +85,7 @@ func appendScalar(dst []byte, v any) ([]byte, error) {
 	case float64:
 		return AppendFloat(dst, x), nil
 	}
-	return dst, fmt.Errorf("a Go value of type %T is not a state value: it must be nil, bool, string, int64, uint64, float64, []any or *flow.Object", v)
+	return dst, fmt.Errorf("a Go value of type %T is not a state value: it must be nil, bool, string, int64, uint64, float64, []any or *jsonvalue.Object", v)
 }
 
 func appendPretty(dst []byte, v any, depth int) []byte {

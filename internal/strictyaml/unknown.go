@@ -1,4 +1,4 @@
-package flow
+package strictyaml
 
 import (
 	"fmt"
@@ -7,31 +7,31 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// unknownKeys returns a finding for every key that was not read from m. node is the
+// UnknownKeys returns a finding for every key that was not read from m. node is the
 // id of the node that m belongs to, and may be empty. If hint is not nil, its
 // result for a key is preferred to the nearest known key.
-func (m *fields) unknownKeys(node string, hint func(key string) string) []Finding {
-	if m.src.node == nil {
+func (m *Fields) UnknownKeys(node string, hint func(key string) string) []Finding {
+	if m.Source.Node == nil {
 		return nil
 	}
 	var found []Finding
-	content := resolveAlias(m.src.node).Content
+	content := ResolveAlias(m.Source.Node).Content
 	for i := 0; i+1 < len(content); i += 2 {
 		key := content[i]
-		if isBroken(key) || slices.Contains(m.known, key.Value) || len(found) >= maxFindings {
+		if IsBroken(key) || slices.Contains(m.Known, key.Value) || len(found) >= MaxFindings {
 			continue
 		}
 		found = append(found, Finding{
 			Severity: SeverityWarning, Class: ClassUnknownKey, Code: "unknown-key", Node: node,
 			Message: fmt.Sprintf("unknown key `%s` is ignored", m.fieldPath(key.Value)),
-			Hint:    m.hintForKey(key.Value, hint), Pos: m.src.positionOf(key),
+			Hint:    m.hintForKey(key.Value, hint), Pos: m.Source.PositionOf(key),
 		})
 	}
 	return found
 }
 
 // hintForKey returns what an unknown key probably means.
-func (m *fields) hintForKey(key string, hint func(key string) string) string {
+func (m *Fields) hintForKey(key string, hint func(key string) string) string {
 	if key == "<<" {
 		return "YAML 1.2 has no merge keys: write all fields"
 	}
@@ -40,5 +40,5 @@ func (m *fields) hintForKey(key string, hint func(key string) string) string {
 			return text
 		}
 	}
-	return wording.SuggestNearest(key, m.known, "`")
+	return wording.SuggestNearest(key, m.Known, "`")
 }

@@ -1,4 +1,4 @@
-package flow
+package strictyaml
 
 import (
 	"fmt"
@@ -10,13 +10,13 @@ import (
 )
 
 // maxExpanded limits the size of a file with its aliases expanded.
-const maxExpanded = 4 * maxFileSize
+const maxExpanded = 4 * MaxFileSize
 
 // inspector walks a YAML tree once and adds a finding for every node that
 // cannot be used. Such nodes are marked as broken, so that later readers skip
 // them without another message and can recurse safely.
 type inspector struct {
-	d        *document
+	d        *Document
 	path     []segment
 	open     map[*yaml.Node]bool    // anchored nodes around the current one
 	measured map[*yaml.Node]measure // anchored nodes that are finished
@@ -57,9 +57,9 @@ type measure struct {
 	height int // levels below it
 }
 
-func inspectTree(d *document) {
+func inspectTree(d *Document) {
 	in := &inspector{d: d, open: map[*yaml.Node]bool{}, measured: map[*yaml.Node]measure{}}
-	in.inspectNode(d.root, 0)
+	in.inspectNode(d.Root, 0)
 }
 
 // markBroken marks a node that already has a finding.
@@ -67,21 +67,21 @@ func markBroken(n *yaml.Node) {
 	*n = yaml.Node{Kind: yaml.ScalarNode, Tag: tagBroken, Style: yaml.TaggedStyle, Line: n.Line, Column: n.Column}
 }
 
-func isBroken(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == tagBroken }
+func IsBroken(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == tagBroken }
 
 func (in *inspector) addFault(n *yaml.Node, f Finding) {
 	if in.d.isFull() {
 		markBroken(n)
 		return
 	}
-	f.Pos = Pos{in.d.path, n.Line, n.Column}
-	f.Message = prefixPath(pathText(in.path), f.Message)
-	in.d.add(f)
+	f.Pos = Pos{in.d.Path, n.Line, n.Column}
+	f.Message = PrefixPath(pathText(in.path), f.Message)
+	in.d.Add(f)
 	markBroken(n)
 }
 
-// prefixPath puts the path of a field before a message.
-func prefixPath(path, message string) string {
+// PrefixPath puts the path of a field before a message.
+func PrefixPath(path, message string) string {
 	if path == "" {
 		return message
 	}
@@ -158,7 +158,7 @@ func (in *inspector) inspectScalar(n *yaml.Node) {
 		in.addFault(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("unsupported tag `%s`", n.Tag)})
 		return
 	}
-	if _, ok := scalarValue(n); !ok {
+	if _, ok := DecodeScalar(n); !ok {
 		in.addFault(n, Finding{Code: "yaml-tag", Message: fmt.Sprintf("invalid value: %q does not fit the tag `%s`", n.Value, n.Tag)})
 	}
 }
@@ -203,7 +203,7 @@ func (in *inspector) inspectKeys(n *yaml.Node) {
 func (in *inspector) rejectUnquotedTemplate(n *yaml.Node) bool {
 	inner := n.Content[0]
 	if n.Style&yaml.FlowStyle == 0 || inner.Kind != yaml.MappingNode || inner.Style&yaml.FlowStyle == 0 ||
-		len(inner.Content) != 2 || inner.Content[0].Kind != yaml.ScalarNode || !emptyScalar(n.Content[1]) {
+		len(inner.Content) != 2 || inner.Content[0].Kind != yaml.ScalarNode || !IsEmpty(n.Content[1]) {
 		return false
 	}
 	in.addFault(n, Finding{
@@ -223,7 +223,7 @@ func describeNode(n *yaml.Node) string {
 	case yaml.AliasNode:
 		return describeNode(n.Alias)
 	}
-	switch v, _ := scalarValue(n); x := v.(type) {
+	switch v, _ := DecodeScalar(n); x := v.(type) {
 	case nil:
 		return "unit value"
 	case bool:

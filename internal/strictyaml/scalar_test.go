@@ -1,4 +1,4 @@
-package flow
+package strictyaml
 
 import (
 	"math"
@@ -56,14 +56,14 @@ key: &k name
 nan: .nan
 <<: {merge: no}
 `
-	d := readYAML("v.yaml", []byte(text))
-	if len(d.list) > 0 {
-		t.Fatal(d.list)
+	d := Read("v.yaml", []byte(text))
+	if len(d.List) > 0 {
+		t.Fatal(d.List)
 	}
 	want := `{"plain":"017","quoted":"1","single":"1.0","literal":"1\n","folded":"a b","tagged":"1","short":"12","int":7,"float":1.0,` +
 		`"nulltag":null,"long":"true","map":{"z":1,"a":[1.0,1]},"1":"one","true":"yes","":"empty","anchor":{"deep":["x"]},` +
 		`"alias":{"deep":["x"]},"key":"name","name":"by alias","nan":null,"<<":{"merge":"no"}}`
-	if got := jsonvalue.Compact(yamlValue(d.root)); got != want {
+	if got := jsonvalue.Compact(DecodeValue(d.Root)); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }

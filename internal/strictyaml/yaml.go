@@ -1,4 +1,4 @@
-package flow
+package strictyaml
 
 import (
 	"bytes"
@@ -12,37 +12,37 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// maxFileSize is the size above which a graph file is rejected.
-const maxFileSize = 4 << 20
+// MaxFileSize is the size above which a graph file is rejected.
+const MaxFileSize = 4 << 20
 
-// document is one YAML file: its tree, in which unusable nodes are marked, and
+// Document is one YAML file: its tree, in which unusable nodes are marked, and
 // the problems that were found.
-type document struct {
-	path string
+type Document struct {
+	Path string
 	text []byte
-	root *yaml.Node // nil: only comments, or a fatal problem
-	problems
+	Root *yaml.Node // nil: only comments, or a fatal problem
+	Problems
 }
 
-// problems collects findings on the reading of one file.
-type problems struct {
-	list  []Finding
-	fatal bool // the text is not YAML
+// Problems collects findings on the reading of one file.
+type Problems struct {
+	List  []Finding
+	Fatal bool // the text is not YAML
 }
 
-func (p *problems) add(f Finding) {
+func (p *Problems) Add(f Finding) {
 	f.Severity, f.Class = SeverityError, ClassParse
 	if !p.isFull() {
-		p.list = append(p.list, f)
+		p.List = append(p.List, f)
 	}
 }
 
 // isFull reports whether further findings would be dropped.
-func (p *problems) isFull() bool { return len(p.list) >= maxFindings }
+func (p *Problems) isFull() bool { return len(p.List) >= MaxFindings }
 
-// readYAML parses the text of a file that must contain one YAML document.
-func readYAML(path string, text []byte) *document {
-	d := &document{path: path, text: text}
+// Read parses the text of a file that must contain one YAML document.
+func Read(path string, text []byte) *Document {
+	d := &Document{Path: path, text: text}
 	if f, ok := findUnreadableText(text); ok {
 		d.recordFatal(f)
 		return d
@@ -52,8 +52,8 @@ func readYAML(path string, text []byte) *document {
 		d.recordFatal(*f)
 		return d
 	}
-	if root != nil && !emptyScalar(root) {
-		d.root = root
+	if root != nil && !IsEmpty(root) {
+		d.Root = root
 		inspectTree(d)
 	}
 	return d
@@ -113,27 +113,27 @@ func acceptVersion(text []byte) []byte {
 }
 
 // recordFatal records the problem that ends the reading.
-func (d *document) recordFatal(f Finding) {
-	d.fatal = true
-	f.Pos.File = d.path
-	d.add(f)
+func (d *Document) recordFatal(f Finding) {
+	d.Fatal = true
+	f.Pos.File = d.Path
+	d.Add(f)
 }
 
-func emptyScalar(n *yaml.Node) bool {
+func IsEmpty(n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode {
 		return false
 	}
-	v, ok := scalarValue(n)
+	v, ok := DecodeScalar(n)
 	return ok && v == nil
 }
 
 // findUnreadableText finds a problem that prevents the parser from reading the text,
 // and for which the parser would give no position.
 func findUnreadableText(text []byte) (Finding, bool) {
-	if len(text) > maxFileSize {
+	if len(text) > MaxFileSize {
 		return Finding{
 			Code:    "file-too-large",
-			Message: fmt.Sprintf("the file has %d bytes; a graph file may have at most %d (4 MiB)", len(text), maxFileSize),
+			Message: fmt.Sprintf("the file has %d bytes; a graph file may have at most %d (4 MiB)", len(text), MaxFileSize),
 			Hint:    "move large texts into files that a script or rag node reads",
 			Pos:     Pos{Line: 1, Col: 1},
 		}, true
@@ -254,21 +254,21 @@ func lineOf(text []byte, n int) []byte {
 	return line
 }
 
-// holdsMapping reports whether the file contains fields. An empty mapping
+// HoldsMapping reports whether the file contains fields. An empty mapping
 // counts.
-func (d *document) holdsMapping() bool {
-	if d.root == nil || resolveAlias(d.root).Kind == yaml.MappingNode {
+func (d *Document) HoldsMapping() bool {
+	if d.Root == nil || ResolveAlias(d.Root).Kind == yaml.MappingNode {
 		return true
 	}
-	if !isBroken(d.root) {
-		d.add(Finding{
-			Code: "invalid-type", Pos: Pos{d.path, d.root.Line, d.root.Column},
-			Message: fmt.Sprintf("invalid type: %s, expected a map", describeNode(d.root)),
+	if !IsBroken(d.Root) {
+		d.Add(Finding{
+			Code: "invalid-type", Pos: Pos{d.Path, d.Root.Line, d.Root.Column},
+			Message: fmt.Sprintf("invalid type: %s, expected a map", describeNode(d.Root)),
 		})
 	}
 	return false
 }
 
-// mapping returns the members of the whole file. Its position is the top of the
+// ReadMapping returns the members of the whole file. Its position is the top of the
 // file.
-func (d *document) mapping() source { return source{pos: Pos{d.path, 1, 1}, node: d.root} }
+func (d *Document) ReadMapping() Mapping { return Mapping{Pos: Pos{d.Path, 1, 1}, Node: d.Root} }

@@ -1,4 +1,4 @@
-package flow
+package strictyaml
 
 import (
 	"math"
@@ -39,9 +39,9 @@ func coreTag(n *yaml.Node) string {
 	return "?"
 }
 
-// scalarValue returns the value of a scalar: nil, bool, int64, uint64, float64
+// DecodeScalar returns the value of a scalar: nil, bool, int64, uint64, float64
 // or string. ok is false if the text does not match an explicit tag.
-func scalarValue(n *yaml.Node) (any, bool) {
+func DecodeScalar(n *yaml.Node) (any, bool) {
 	const quoted = yaml.SingleQuotedStyle | yaml.DoubleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 	switch tag := coreTag(n); tag {
 	case "":
