@@ -47,7 +47,7 @@ func (b *toolbox) foundPackages(agentDir string) (dirs []string) {
 	}
 	add(filepath.Join(b.workspace, ".venv"))
 	if agentDir != "" && isBelow(agentDir, b.workspace) {
-		for dir := filepath.Dir(agentDir); isBelow(dir, b.workspace); dir = filepath.Dir(dir) {
+		for dir := filepath.Dir(agentDir); dir != b.workspace && isBelow(dir, b.workspace); dir = filepath.Dir(dir) { // the root is its own parent
 			add(filepath.Join(dir, "node_modules"))
 		}
 	}

@@ -5,6 +5,7 @@ package app
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -105,5 +106,20 @@ func TestServersDoNotStartInTheWorkspace(t *testing.T) {
 	want := filepath.Join(w.dir, "home/.config/raddle/functions") + "\n" + w.dir + " " + w.dir
 	if got := strings.Join(w.lines("where"), "\n"); got != want {
 		t.Errorf("the server ran in %q, want %q", got, want)
+	}
+}
+
+func TestPackagesAreFoundInARootWorkspace(t *testing.T) {
+	dir := t.TempDir()
+	agent, packages := filepath.Join(dir, "agents", "mine"), filepath.Join(dir, "node_modules")
+	for _, d := range []string{agent, packages} {
+		if err := os.MkdirAll(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, workspace := range []string{dir, filepath.VolumeName(dir) + string(filepath.Separator)} {
+		if found := process(t).newToolbox(workspace, "").foundPackages(agent); !slices.Contains(found, packages) {
+			t.Errorf("in the workspace %s: %q", workspace, found)
+		}
 	}
 }

@@ -220,8 +220,7 @@ func (sh *shell) toolsBuildCommand() *cobra.Command {
 each script it writes a runner to the cache directory and prints its path: a program with the functions of the script as
 commands. Scripts themselves stay as they are, and agents need no runner.`,
 		Example: `  raddle tools build
-  raddle tools build examples/assistant
-  $(raddle tools build -q examples/assistant) quote --items R-210`,
+  raddle tools build examples/assistant`,
 		Args:              checkArgCount(0, 1, ""),
 		ValidArgsFunction: sh.completeAgents,
 		RunE: func(_ *cobra.Command, args []string) error {
