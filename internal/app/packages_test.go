@@ -99,7 +99,7 @@ func TestPackagesNeedConsent(t *testing.T) {
 func TestServersDoNotStartInTheWorkspace(t *testing.T) {
 	w := newPlace(t)
 	w.write("home/.config/raddle/functions/mcp.json", `{"mcpServers": {"s": {"command": "sh", "args": ["-c", "pwd > '`+w.dir+`/where'; echo $RADDLE_WORKSPACE ${RADDLE_WORKSPACE} >> '`+w.dir+`/where'"]}}}`)
-	w.write("a/config.yaml", "name: A\nmcp_servers: [s]\n")
+	w.write("a/config.yaml", "name: A\nmcp_servers: [s]\nglobal_tools: [fs_cat]\n")
 	w.serve(&model{t: t, text: "done"})
 	p, _ := w.process(-1)
 	w.finish(p, Request{Agent: "./a", Prompt: "go"}, nil)
