@@ -22,7 +22,7 @@ func Append(dst []byte, v any) ([]byte, error) {
 	return appendScalar(dst, v)
 }
 
-// Compact returns the text of AppendJSON as a string. A value that is not a
+// Compact returns the text of Append as a string. A value that is not a
 // state value becomes null.
 func Compact(v any) string {
 	text, err := Append(nil, v)

@@ -120,7 +120,7 @@ func plainNumber(s string) (any, bool) {
 	return f, err == nil
 }
 
-// wholeYAML is wholeNumber for YAML, where a plus sign is allowed and minus
+// wholeYAML is jsonvalue.WholeNumber for YAML, where a plus sign is allowed and minus
 // zero is the integer zero.
 func wholeYAML(s string) (any, bool) {
 	v := jsonvalue.WholeNumber(strings.TrimPrefix(s, "+"))
