@@ -313,6 +313,9 @@ func argsObject(args json.RawMessage) (json.RawMessage, bool) {
 	var text string
 	if json.Unmarshal(args, &text) == nil {
 		args = json.RawMessage(text)
+		if object, ok := repairObject(text); ok {
+			args = object
+		}
 	}
 	var o map[string]json.RawMessage
 	switch {
