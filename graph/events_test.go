@@ -46,7 +46,7 @@ func TestEventsOfARunAreOneSequence(t *testing.T) {
 		"0 TaskStarted plan", "0 TaskDone plan", "0 TaskStarted audit", "0 TaskDone audit", "0 StepCommitted ",
 		"1 TaskStarted work", "1 TaskDone work", "1 TaskStarted work", "1 TaskDone work",
 		"1 TaskStarted work", "1 TaskDone work", "1 TaskStarted work", "1 TaskDone work",
-		"1 Asked work", "1 Asked work",
+		"1 QuestionAsked work", "1 QuestionAsked work",
 		"1 RunEnded waiting",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
