@@ -242,7 +242,7 @@ func TestEditAfterAKill(t *testing.T) {
 	if got := wait(t, again); got != 0 || w.read("log") != "a\na\nb\n" {
 		t.Errorf("resumed: exit code %d, log %q\n%s", got, w.read("log"), c)
 	}
-	if r := w.run("runs", "show", run); !strings.Contains(r.out, `"extra":1`) {
+	if r := w.run("runs", "show", run); !strings.Contains(r.out, "extra: 1") {
 		t.Errorf("show: %s%s", r.out, r.err)
 	}
 }

@@ -14,8 +14,8 @@ var shown = []struct{ name, row string }{
 	{"W3, a loop of 1,000 steps", "W3Loop/iters=500"},
 	{"W4, 400 messages", "W4Messages/saver=none/steps=400"},
 	{"W4, 400 messages, SQLite", "W4Messages/saver=sqlite/steps=400"},
-	{"W5, 1 MB beside a counter, in memory", "W5Ckpt/state=1MB/saver=mem"},
-	{"W5, 1 MB beside a counter, SQLite", "W5Ckpt/state=1MB/saver=sqlite"},
+	{"W5, 1 MB next to a counter, in memory", "W5Ckpt/state=1MB/saver=mem"},
+	{"W5, 1 MB next to a counter, SQLite", "W5Ckpt/state=1MB/saver=sqlite"},
 	{"W6, a run of 5 nodes", "W6Throughput"},
 	{"W7, a question and its resume", "W7Interrupt"},
 }
