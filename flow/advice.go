@@ -6,11 +6,11 @@ import (
 	"raddle.dev/internal/strictyaml"
 )
 
-// Advise reports what the file format allows but is probably a mistake: nodes
+// AdviseFile reports what the file format allows but is probably a mistake: nodes
 // that always fail, settings without effect, and placeholders that never have a
 // value. All findings are warnings.
-func (f *File) Advise() []strictyaml.Finding {
-	a := &adviser{f: f, Report: strictyaml.Report{Class: strictyaml.ClassAdvice}, reached: f.reachableNodes(), text: f.newLocator()}
+func AdviseFile(f *File) []strictyaml.Finding {
+	a := &adviser{f: f, Report: strictyaml.Report{Class: strictyaml.ClassAdvice}, reached: reachableNodes(f), text: newLocator(f)}
 	a.adviseSettings()
 	a.initialState()
 	for _, n := range f.Nodes {
@@ -40,7 +40,7 @@ func (a *adviser) warnAt(n *Node, at strictyaml.Pos, code, message, hint string)
 
 // reachableNodes returns the nodes that a run can reach by themselves, not only as the
 // branch of a map. A script may route to any node.
-func (f *File) reachableNodes() map[string]bool {
+func reachableNodes(f *File) map[string]bool {
 	seen := map[string]bool{}
 	queue := []*Node{f.byID[f.Start]}
 	for len(queue) > 0 {
@@ -51,7 +51,7 @@ func (f *File) reachableNodes() map[string]bool {
 		}
 		seen[n.ID] = true
 		if n.Kind() == "script" {
-			return f.allButBranches()
+			return allButBranches(f)
 		}
 		for _, e := range n.declaredEdges() {
 			if e.field != "branch" && (e.field != "next" || n.Kind() != "approval" && n.Kind() != "end") {
@@ -63,7 +63,7 @@ func (f *File) reachableNodes() map[string]bool {
 }
 
 // allButBranches returns all nodes except those that only a map leads to.
-func (f *File) allButBranches() map[string]bool {
+func allButBranches(f *File) map[string]bool {
 	all := map[string]bool{}
 	for _, n := range f.Nodes {
 		all[n.ID] = true

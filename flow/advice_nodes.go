@@ -138,7 +138,7 @@ func (a *adviser) adviseSchema(n *Node) {
 
 // fanOuts reports parallel branches that always conflict.
 func (a *adviser) fanOuts() {
-	for _, g := range a.f.fanOutGroups() {
+	for _, g := range fanOutGroups(a.f) {
 		ends := 0
 		by := map[string]*Node{} // maps by the key they collect into
 		for _, n := range g.members {

@@ -40,7 +40,7 @@ func describeMissEffect(u use) string {
 // always empty. A script, or a reply with a schema without properties, may set
 // any key; in this case nothing is reported.
 func (a *adviser) neverSet() {
-	set := a.f.settableKeys()
+	set := settableKeys(a.f)
 	for _, n := range a.f.Nodes {
 		if n.Kind() == "script" || n.openSchema() {
 			return
@@ -59,13 +59,13 @@ func (a *adviser) neverSet() {
 
 // settableKeys returns the keys that are known to be set by the caller, in
 // initial_state or by a node.
-func (f *File) settableKeys() map[string]bool {
+func settableKeys(f *File) map[string]bool {
 	set := map[string]bool{promptKey: true}
 	for key := range f.InitialState.All() {
 		set[key] = true
 	}
 	for _, n := range f.Nodes {
-		for _, key := range n.writtenKeys() {
+		for _, key := range writtenKeys(n) {
 			set[key] = true
 		}
 		if m, ok := n.Body.(*MapNode); ok {

@@ -76,7 +76,7 @@ func (b *builder) buildNode(r *runtime, n *Node) (graph.Node, error) {
 	node := graph.Node{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
 	switch body := n.Body.(type) {
 	case *InputNode:
-		node.CheckAnswer, node.Quiet = body.checkAnswer, true
+		node.CheckAnswer, node.Quiet = func(q graph.Question, answer graph.Answer) error { return checkInputAnswer(body, q, answer) }, true
 	case *ApprovalNode, *EndNode:
 		node.Quiet = true
 	case *ScriptNode:

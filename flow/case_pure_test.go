@@ -198,7 +198,7 @@ func validateCase(t *testing.T, c *caseFile) {
 		return
 	}
 	dir := c.makeDirs(t)
-	findings := f.Check(c.known(dir))
+	findings := ValidateFile(f, c.known(dir))
 	for _, kind := range []struct {
 		key      string
 		severity strictyaml.Severity

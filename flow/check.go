@@ -10,11 +10,11 @@ import (
 	"raddle.dev/rag"
 )
 
-// Check runs the validator of the file format on a graph: all checks in a fixed
+// ValidateFile runs the validator of the file format on a graph: all checks in a fixed
 // order, each through the nodes in file order. The findings and their texts are
 // defined by the format. A graph with errors is not run unless it disables the
-// validator. See also [File.CheckPlaceholders] and [File.Advise].
-func (f *File) Check(k CheckContext) []strictyaml.Finding {
+// validator. See also [ProvePlaceholders] and [AdviseFile].
+func ValidateFile(f *File, k CheckContext) []strictyaml.Finding {
 	c := &checker{f: f, k: k, w: f.buildNetwork(), Report: strictyaml.Report{Class: strictyaml.ClassValidate}}
 	c.checkTargets()
 	c.checkCycles()
@@ -195,8 +195,8 @@ func (c *checker) checkModels() {
 		return
 	}
 	known := c.k
-	known.Servers = slices.Concat(known.Servers, c.f.namedServers())
-	tools := known.toolNames(c.f.hasKind("agent"))
+	known.Servers = slices.Concat(known.Servers, namedServers(c.f))
+	tools := known.toolNames(hasKind(c.f, "agent"))
 	servers := map[string]bool{}
 	for _, s := range known.Servers {
 		servers[s] = true
@@ -213,7 +213,7 @@ func (c *checker) checkModels() {
 		for i, tool := range l.Tools {
 			server, isServer := strings.CutPrefix(tool, "mcp:")
 			switch {
-			case isServer && !servers[server] && c.f.wantsAllServers():
+			case isServer && !servers[server] && wantsAllServers(c.f):
 				c.warnAt(n, toolAt(i), "unknown-server", fmt.Sprintf("there is no MCP server '%s'; the node runs without it", server))
 			case isServer && !servers[server]:
 				c.errorAt(n, toolAt(i), "unknown-server", "llm node references unknown MCP server '%s'", tool)
@@ -234,19 +234,19 @@ func (c *checker) checkModels() {
 // wantsAllServers reports whether mcp_servers requests every server. Then a node
 // may name a server that exists only on other machines: the graph runs without
 // it.
-func (f *File) wantsAllServers() bool { return slices.Equal(f.MCPServers, []string{"all"}) }
+func wantsAllServers(f *File) bool { return slices.Equal(f.MCPServers, []string{"all"}) }
 
 // namedServers returns the ids in the graph's mcp_servers. They count as known
 // even if no mcp.json defines them: the graph then runs without these servers.
-func (f *File) namedServers() []string {
-	if f.wantsAllServers() {
+func namedServers(f *File) []string {
+	if wantsAllServers(f) {
 		return nil
 	}
 	return f.MCPServers
 }
 
 // hasKind reports whether a graph has a node of a type.
-func (f *File) hasKind(name string) bool {
+func hasKind(f *File, name string) bool {
 	for _, n := range f.Nodes {
 		if n.Kind() == name {
 			return true

@@ -14,7 +14,7 @@ type group struct {
 }
 
 // fanOutGroups returns the fan-outs of a graph: every next with more than one target.
-func (f *File) fanOutGroups() []group {
+func fanOutGroups(f *File) []group {
 	var list []group
 	for _, n := range f.Nodes {
 		if len(n.Next) < 2 {
@@ -39,7 +39,7 @@ func (f *File) fanOutGroups() []group {
 // each node once.
 func (c *checker) checkInteraction() {
 	seen := map[string]bool{}
-	for _, g := range c.f.fanOutGroups() {
+	for _, g := range fanOutGroups(c.f) {
 		for _, n := range g.members {
 			if seen[n.ID] {
 				continue
@@ -60,7 +60,7 @@ func (c *checker) checkInteraction() {
 }
 
 // writtenKeys returns the keys that a node is known to write, each once.
-func (n *Node) writtenKeys() []string {
+func writtenKeys(n *Node) []string {
 	var keys []string
 	seen := map[string]bool{}
 	add := func(key string) {
@@ -80,7 +80,7 @@ func (n *Node) writtenKeys() []string {
 
 // readKeys returns the keys that a node's templates read, each once, without its
 // scoped variable.
-func (n *Node) readKeys() []string {
+func readKeys(n *Node) []string {
 	k, _ := kindOf(n.Kind())
 	var keys []string
 	seen := map[string]bool{k.scoped: true}
@@ -119,8 +119,8 @@ func (k *groupKeys) cachedKeys(memo map[*Node][]string, n *Node, compute func(*N
 	return keys
 }
 
-func (k *groupKeys) readsOf(n *Node) []string  { return k.cachedKeys(k.reads, n, (*Node).readKeys) }
-func (k *groupKeys) writesOf(n *Node) []string { return k.cachedKeys(k.writes, n, (*Node).writtenKeys) }
+func (k *groupKeys) readsOf(n *Node) []string  { return k.cachedKeys(k.reads, n, readKeys) }
+func (k *groupKeys) writesOf(n *Node) []string { return k.cachedKeys(k.writes, n, writtenKeys) }
 
 func newGroupKeys() *groupKeys {
 	return &groupKeys{reads: map[*Node][]string{}, writes: map[*Node][]string{}}
@@ -146,7 +146,7 @@ func (g group) writersByKey(k *groupKeys) (keys []string, by map[string][]*Node)
 func (c *checker) parallelWrites() {
 	seen := map[string]bool{}
 	known := newGroupKeys()
-	for _, g := range c.f.fanOutGroups() {
+	for _, g := range fanOutGroups(c.f) {
 		keys, by := g.writersByKey(known)
 		for _, key := range keys {
 			if len(by[key]) < 2 || c.f.Reducer(key) != "" || c.IsFull() {
@@ -174,7 +174,7 @@ func (c *checker) parallelReads() {
 	type pair struct{ reader, writer string }
 	seen := map[pair]bool{}
 	known := newGroupKeys()
-	for _, g := range c.f.fanOutGroups() {
+	for _, g := range fanOutGroups(c.f) {
 		_, by := g.writersByKey(known)
 		for _, n := range g.members {
 			for _, sibling := range c.siblingReads(n, known.readsOf(n), by) {

@@ -29,14 +29,14 @@ func InstalledSkills(dir string) []string {
 	return names
 }
 
-// isDisabled reports whether skills are disabled at this level.
-func (s Skills) isDisabled() bool { return s.Enabled != nil && !*s.Enabled }
+// areSkillsDisabled reports whether skills are disabled at this level.
+func areSkillsDisabled(s Skills) bool { return s.Enabled != nil && !*s.Enabled }
 
 // checkSkills checks the names of the skills that the graph and its llm nodes
 // enable, unless skills are disabled. Each name gets only the first finding
 // that applies.
 func (c *checker) checkSkills() {
-	if c.k.NoSkills || c.f.Skills.isDisabled() {
+	if c.k.NoSkills || areSkillsDisabled(c.f.Skills) {
 		return
 	}
 	universe := c.f.Skills.Names
@@ -52,7 +52,7 @@ func (c *checker) checkSkills() {
 	}
 	for _, n := range c.f.Nodes {
 		l, ok := n.Body.(*LLMNode)
-		if !ok || l.Skills.isDisabled() {
+		if !ok || areSkillsDisabled(l.Skills) {
 			continue
 		}
 		place := n.src.ItemPositions("enabled_skills")

@@ -31,16 +31,16 @@ func TestCheckTools(t *testing.T) {
 		"l: llm node references unknown MCP server 'mcp:'",
 		"l: llm node references unknown tool '.sh'",
 	}
-	if diff := cmp.Diff(want, findingTexts(mustParse(t, text("")).Check(k))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(ValidateFile(mustParse(t, text("")), k))); diff != "" {
 		t.Error(diff)
 	}
 	agent := "  x: {type: agent, agent: y, prompt: p, next: e}\n"
 	want = append(slices.Delete(want, 1, 2), "x: unreachable")
-	got := findingTexts(mustParse(t, text(agent)).Check(k))
+	got := findingTexts(ValidateFile(mustParse(t, text(agent)), k))
 	if len(got) != 4 || got[1] != want[0] {
 		t.Errorf("with an agent node: %q", got)
 	}
-	if got := mustParse(t, text("")).Check(CheckContext{}); len(got) != 0 {
+	if got := ValidateFile(mustParse(t, text("")), CheckContext{}); len(got) != 0 {
 		t.Errorf("without a loaded agent: %v", got)
 	}
 }
@@ -57,7 +57,7 @@ func TestCheckSkillsThatAreOff(t *testing.T) {
 		"node off":   {"", ", skills_enabled: false", []string{"graph 'enabled_skills': 'away' is not installed"}},
 	} {
 		f := mustParse(t, "name: g\nstart: l\n"+c.graph+"enabled_skills: [seen, away]\nnodes:\n  l: {type: llm, prompt: p, next: e, enabled_skills: [away]"+c.node+"}\n  e: {type: end}\n")
-		if diff := cmp.Diff(c.want, findingTexts(f.Check(k))); diff != "" {
+		if diff := cmp.Diff(c.want, findingTexts(ValidateFile(f, k))); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
@@ -69,7 +69,7 @@ func TestCheckServersOfTheGraph(t *testing.T) {
 		"l: llm node references unknown MCP server 'mcp:typo'",
 		"l: llm node references unknown MCP server 'mcp:all'",
 	}
-	if diff := cmp.Diff(want, findingTexts(f.Check(CheckContext{Loaded: true, Servers: []string{"s"}}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, CheckContext{Loaded: true, Servers: []string{"s"}}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -82,11 +82,11 @@ func TestCheckSkills(t *testing.T) {
 		"l: llm node 'enabled_skills': 'hidden' is not in the global 'visible_skills' allow-list",
 		"l: llm node 'enabled_skills': 'away' is not installed",
 	}
-	if diff := cmp.Diff(want, findingTexts(f.Check(k))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, k))); diff != "" {
 		t.Error(diff)
 	}
 	want = []string{"l: llm node 'enabled_skills' references 'away' which is not in graph-level 'enabled_skills' (seen, hidden)"}
-	if diff := cmp.Diff(want, findingTexts(f.Check(CheckContext{}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, CheckContext{}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -117,12 +117,12 @@ nodes:
 		"g: Agent '' not found (directory missing)",
 		"h: Agent 'memory' not found (directory missing)",
 	}
-	if diff := cmp.Diff(want, findingTexts(f.Check(CheckContext{Dir: dir}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, CheckContext{Dir: dir}))); diff != "" {
 		t.Error(diff)
 	}
 	k := CheckContext{Dir: dir, AgentDirs: []string{root, filepath.Join(root, "more")}, Agent: func(name string) bool { return name == "memory" }}
 	want = []string{"d: Agent 'file' not found (directory missing)", "g: Agent '' not found (directory missing)"}
-	if diff := cmp.Diff(want, findingTexts(f.Check(k))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, k))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -135,7 +135,7 @@ func TestCheckScriptPaths(t *testing.T) {
 		"  c: {type: script, script: "+filepath.Join(dir, "shared", "b.sh")+", next: d}\n  d: {type: script, script: none.sh, next: e}\n  e: {type: end}\n")
 	agent := filepath.Join(dir, "agent")
 	want := []string{"d: Script file not found: '" + filepath.Join(agent, "none.sh") + "'"}
-	if diff := cmp.Diff(want, findingTexts(f.Check(CheckContext{Dir: agent}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, CheckContext{Dir: agent}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -151,7 +151,7 @@ func TestCheckCycles(t *testing.T) {
 	} {
 		f := mustParse(t, "name: g\nstart: a\nnodes:\n  "+tt.nodes+"\n  e: {type: end}\n")
 		got := ""
-		for _, found := range f.Check(CheckContext{}) {
+		for _, found := range ValidateFile(f, CheckContext{}) {
 			if found.Code == "cycle" {
 				got += found.Message
 			}
@@ -181,7 +181,7 @@ nodes:
   e: {type: end}
 `)
 	var got []string
-	for _, found := range f.Check(CheckContext{}) {
+	for _, found := range ValidateFile(f, CheckContext{}) {
 		if found.Severity == strictyaml.SeverityError {
 			got = append(got, found.Code+" "+found.Node)
 		}
@@ -194,7 +194,7 @@ nodes:
 
 func TestValidationError(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: a\nnodes:\n  a: {type: llm, prompt: '{{x}}', next: b, extra: 1}\n")
-	findings := slices.Concat(f.Findings, f.Check(CheckContext{}), f.CheckPlaceholders())
+	findings := slices.Concat(f.Findings, ValidateFile(f, CheckContext{}), ProvePlaceholders(f))
 	err := ValidationFailure(findings)
 	var invalid *ValidationError
 	if !errors.As(err, &invalid) || len(invalid.Findings) != 2 {
@@ -290,7 +290,7 @@ func TestProofFindsNothingInSoundGraphs(t *testing.T) {
 			continue
 		}
 		f, err := Parse("graph.yaml", []byte(c.Graph))
-		if err == nil && c.Kind == "run" && len(f.CheckPlaceholders()) > 0 {
+		if err == nil && c.Kind == "run" && len(ProvePlaceholders(f)) > 0 {
 			found = append(found, c.ID)
 		}
 	}

@@ -102,6 +102,7 @@ const (
 	defaultEscalationTimeout = 300
 	defaultIterations        = 100
 	defaultKeepLast          = 6
+	defaultMaxDepth          = 3
 )
 
 // At returns the position of a top-level field's value, or the top of the file

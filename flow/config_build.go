@@ -149,7 +149,7 @@ func (c *conversation) loopConfig() agent.Config {
 	l.Name, l.Request, l.System = a.Name, req, c.systemPrompt
 	l.MaxIterations = f.Limits.Iterations
 	l.Retry.Patience = a.retryPatience()
-	l.Budget = f.Limits.tightenBudget(l.Budget)
+	l.Budget = tightenBudget(f.Limits, l.Budget)
 	if soft := f.Limits.Compression; soft != nil {
 		l.Window.Soft, l.Window.Keep, l.Window.Summary = *soft, f.Limits.KeepLast, l.Model
 	}
@@ -225,7 +225,7 @@ func truncateMiddle(text string, most int) string {
 }
 
 // tightenBudget adds the file's limits to a budget: the lower limit applies.
-func (l Limits) tightenBudget(b agent.Budget) agent.Budget {
+func tightenBudget(l Limits, b agent.Budget) agent.Budget {
 	if l.Tokens > 0 && (b.Tokens == 0 || l.Tokens < b.Tokens) {
 		b.Tokens = l.Tokens
 	}

@@ -12,7 +12,7 @@ import (
 // names of the variables start with the agent's name, as its directory has it
 // or else as its file has it. A value that cannot be read causes a warning, and
 // the file's value stays.
-func (c *Config) applyEnvironment(dir string, getenv func(string) string) {
+func applyEnvironment(c *Config, dir string, getenv func(string) string) {
 	o := &envOverrides{config: c, getenv: getenv, prefixes: []string{envPrefix(dir)}}
 	if own := envPrefix(c.Name); own != o.prefixes[0] {
 		o.prefixes = append(o.prefixes, own)

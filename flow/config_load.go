@@ -14,7 +14,7 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	if a.Config, err = ParseConfig(path, text); err != nil {
 		return failf("Failed to load agent config at '%s': %w", path, err)
 	}
-	a.Config.applyEnvironment(a.Name, l.host.getenv)
+	applyEnvironment(a.Config, a.Name, l.host.getenv)
 	h := a.host
 	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
 		return failf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))

@@ -105,7 +105,7 @@ func TestConfigOverrides(t *testing.T) {
 	}
 	half := 0.5
 	c := &Config{Path: "config.yaml", Name: "Bot", Sampling: Sampling{Temperature: &half, TopP: &half}, MCPServers: []string{"all"}}
-	c.applyEnvironment("my-bot", func(name string) string { return env[name] })
+	applyEnvironment(c, "my-bot", func(name string) string { return env[name] })
 	one, two := "1", "2"
 	want := &Config{
 		Path: "config.yaml", Name: "Bot", Sampling: Sampling{Model: "a:b", TopP: &half, ReasoningEffort: "high"},

@@ -29,7 +29,7 @@ type spawnSetKey struct {
 	names string      // that the agent may spawn
 }
 
-// canSpawn reports whether the agent's models may spawn others: a config.yaml
+// canNodeSpawn reports whether the agent's models may spawn others: a config.yaml
 // says so, and a graph may if it runs agents.
 func (a *Agent) canSpawn() bool {
 	if a.Config != nil {
@@ -46,7 +46,7 @@ func (a *Agent) isTeamLead() bool {
 	}
 	return a.canSpawn() && slices.ContainsFunc(a.File.Nodes, func(n *Node) bool {
 		b, ok := n.Body.(*LLMNode)
-		return ok && b.canSpawn()
+		return ok && canNodeSpawn(b)
 	})
 }
 
@@ -58,8 +58,8 @@ func (a *Agent) maxSpawnDepth() int {
 	return a.host.maxDepth()
 }
 
-// canSpawn reports whether the node lists a tool for agents that spawn others.
-func (b *LLMNode) canSpawn() bool {
+// canNodeSpawn reports whether the node lists a tool for agents that spawn others.
+func canNodeSpawn(b *LLMNode) bool {
 	return slices.ContainsFunc(b.Tools, func(name string) bool { return slices.Contains(supervisorTools, name) })
 }
 

@@ -127,7 +127,7 @@ nodes:
 }
 
 // A file can be checked without a directory around it.
-func ExampleFile_Check() {
+func ExampleValidateFile() {
 	f, err := flow.Parse("graph.yaml", []byte(`
 name: sketch
 start: draft
@@ -139,7 +139,7 @@ nodes:
 		fmt.Println(err)
 		return
 	}
-	for _, list := range [][]strictyaml.Finding{f.Findings, f.Check(flow.CheckContext{}), f.CheckPlaceholders(), f.Advise()} {
+	for _, list := range [][]strictyaml.Finding{f.Findings, flow.ValidateFile(f, flow.CheckContext{}), flow.ProvePlaceholders(f), flow.AdviseFile(f)} {
 		for _, found := range list {
 			fmt.Println(found)
 		}

@@ -65,7 +65,7 @@ func findingsText(dir string, graph []byte) string {
 		}
 		return b.String()
 	}
-	for _, list := range [][]strictyaml.Finding{f.Findings, f.Check(CheckContext{Dir: dir}), f.CheckPlaceholders(), f.Advise()} {
+	for _, list := range [][]strictyaml.Finding{f.Findings, ValidateFile(f, CheckContext{Dir: dir}), ProvePlaceholders(f), AdviseFile(f)} {
 		for _, found := range list {
 			b.WriteString(string(found.Class) + "/" + found.Code + " " + found.String() + "\n")
 		}

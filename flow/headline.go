@@ -22,7 +22,7 @@ func AnswerHeadline(reason string) string {
 	if err != nil {
 		return reason
 	}
-	text := p.describeRequirement()
+	text := describeRequirement(p)
 	if p.isSatisfiedBy(got) { // the length counts bytes
 		text += " Letters such as é count as two or more."
 	}
@@ -30,7 +30,7 @@ func AnswerHeadline(reason string) string {
 }
 
 // describeRequirement says what the predicate requires of a text that does not satisfy it.
-func (p predicate) describeRequirement() string {
+func describeRequirement(p predicate) string {
 	switch {
 	case p.op == ">" && p.limit < ^uint64(0):
 		return "Too short: at least " + formatCharacters(p.limit+1) + "."

@@ -147,8 +147,6 @@ type Spawn struct {
 	Model  string // the parent's, for children that set none
 }
 
-const defaultMaxDepth = 3
-
 func (h *Host) maxDepth() int {
 	if h.Bounds.Depth > 0 {
 		return h.Bounds.Depth

@@ -280,10 +280,10 @@ func (a *Agent) admitEffort() error {
 // collectFindings collects the findings of the file, the validator and the proof.
 func (a *Agent) collectFindings() []strictyaml.Finding {
 	findings := append([]strictyaml.Finding(nil), a.File.Findings...)
-	findings = append(findings, a.File.Check(a.host.checkContext(a.Dir, a.Tools))...)
+	findings = append(findings, ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
 	findings = append(findings, a.toolFindings()...)
-	findings = append(findings, a.File.CheckPlaceholders()...)
-	findings = append(findings, a.File.Advise()...)
+	findings = append(findings, ProvePlaceholders(a.File)...)
+	findings = append(findings, AdviseFile(a.File)...)
 	if a.host.Strict {
 		findings = strictyaml.PromoteUnknownKeys(findings)
 	}

@@ -12,7 +12,7 @@ type locator struct {
 	lines []int // the offset of each line
 }
 
-func (f *File) newLocator() *locator {
+func newLocator(f *File) *locator {
 	l := &locator{text: f.text, lines: []int{0}}
 	for i, c := range f.text {
 		if c == '\n' {

@@ -16,7 +16,7 @@ import (
 // are not errors; they are among the findings of the [File].
 //
 // Parse checks only the file itself: types, required fields, the version, ids
-// and the start node. [File.Check] is the validator of the graph.
+// and the start node. ValidateFile of package check is the validator of the graph.
 func Parse(path string, text []byte) (*File, error) {
 	d := strictyaml.Read(path, text)
 	f := &File{Path: path, fileText: fileText{text: text}, InitialState: &jsonvalue.Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}

@@ -350,9 +350,9 @@ func TestParseHostileSizes(t *testing.T) {
 	} {
 		start := time.Now()
 		if f, err := Parse("g", []byte(text)); err == nil {
-			f.Check(CheckContext{Loaded: true})
-			f.CheckPlaceholders()
-			f.Advise()
+			ValidateFile(f, CheckContext{Loaded: true})
+			ProvePlaceholders(f)
+			AdviseFile(f)
 		} else if !errors.As(err, new(*ParseError)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -391,7 +391,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			findings = bad.Findings
 		} else {
-			findings = slices.Concat(file.Findings, file.Check(CheckContext{Loaded: true}), file.CheckPlaceholders(), file.Advise())
+			findings = slices.Concat(file.Findings, ValidateFile(file, CheckContext{Loaded: true}), ProvePlaceholders(file), AdviseFile(file))
 		}
 		for _, found := range findings {
 			if found.Pos.Line < 1 || found.Pos.Col < 1 || found.Pos.File != "graph.yaml" || found.Message == "" || found.Code == "" {
@@ -423,8 +423,8 @@ func BenchmarkCheck(b *testing.B) {
 	f := mustParse(b, string(text))
 	b.ReportAllocs()
 	for b.Loop() {
-		f.Check(CheckContext{Loaded: true})
-		f.CheckPlaceholders()
-		f.Advise()
+		ValidateFile(f, CheckContext{Loaded: true})
+		ProvePlaceholders(f)
+		AdviseFile(f)
 	}
 }

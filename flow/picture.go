@@ -50,11 +50,11 @@ func (a *Agent) buildStructure(above map[string]bool) graph.Structure {
 				info.Child = &inner
 			}
 		}
-		if b, ok := n.Body.(*LLMNode); ok && a.spawnSet != nil && b.canSpawn() {
+		if b, ok := n.Body.(*LLMNode); ok && a.spawnSet != nil && canNodeSpawn(b) {
 			info.Children = a.spawnSet.memberStructures(above)
 		}
 		s.Nodes = append(s.Nodes, info)
-		s.Edges = append(s.Edges, n.pictureEdges()...)
+		s.Edges = append(s.Edges, pictureEdges(n)...)
 	}
 	return s
 }
@@ -117,7 +117,7 @@ func (a *Agent) loopShape() graph.Structure {
 }
 
 // pictureEdges returns the edges of a node as a picture shows them.
-func (n *Node) pictureEdges() (list []graph.EdgeInfo) {
+func pictureEdges(n *Node) (list []graph.EdgeInfo) {
 	add := func(to, label string, kind graph.EdgeKind) {
 		list = append(list, graph.EdgeInfo{From: n.ID, To: to, Label: label, Kind: kind})
 	}

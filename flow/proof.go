@@ -26,11 +26,11 @@ import (
 // path.
 const maxProof = 100
 
-// CheckPlaceholders reports placeholders in strict fields that have no value on some path
+// ProvePlaceholders reports placeholders in strict fields that have no value on some path
 // from the start node, and names the shortest such path. All findings are
 // warnings. What it reports is certain as far as the file says; a placeholder
 // that is not reported may still have no value.
-func (f *File) CheckPlaceholders() []strictyaml.Finding {
+func ProvePlaceholders(f *File) []strictyaml.Finding {
 	p := newProver(f)
 	p.findMisses()
 	return p.Findings
@@ -103,7 +103,7 @@ func newProver(f *File) *prover {
 		p.addSets(i, n)
 	}
 	p.regions = p.findRegions()
-	p.settable = f.settableKeys()
+	p.settable = settableKeys(f)
 	return p
 }
 

@@ -42,7 +42,7 @@ func (p *prover) findMisses() {
 		}
 	}
 	slices.SortStableFunc(p.found, func(a, b miss) int { return cmp.Compare(a.read.node, b.read.node) })
-	l := p.f.newLocator()
+	l := newLocator(p.f)
 	for _, m := range p.found[:min(len(p.found), maxProof)] {
 		p.reportMiss(m, l)
 	}

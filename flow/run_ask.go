@@ -42,9 +42,9 @@ func takesDefault(answer, fallback string) bool {
 	return fallback != "" && (answer == "" || answer == fallback)
 }
 
-// checkAnswer returns why an answer fails the validation, before the answer is
+// checkInputAnswer returns why an answer fails the validation, before the answer is
 // recorded. An invalid validation fails the node.
-func (b *InputNode) checkAnswer(q graph.Question, a graph.Answer) error {
+func checkInputAnswer(b *InputNode, q graph.Question, a graph.Answer) error {
 	answer, ok := a.Value.(string)
 	if _, err := parsePredicate(b.Validation); !ok || err != nil || takesDefault(answer, q.Default) {
 		return nil

@@ -59,7 +59,7 @@ func canBeBranch(n *Node) bool {
 // only task that sees the item.
 func (r *runtime) fanOutFunc(b *MapNode) graph.Func {
 	return func(ctx context.Context, s graph.State) (graph.Update, error) {
-		items, err := b.evalItems(s)
+		items, err := evalItems(b, s)
 		if err != nil {
 			return graph.Update{}, err
 		}
@@ -72,7 +72,7 @@ func (r *runtime) fanOutFunc(b *MapNode) graph.Func {
 }
 
 // evalItems returns the list over which a map runs.
-func (b *MapNode) evalItems(s graph.State) ([]any, error) {
+func evalItems(b *MapNode, s graph.State) ([]any, error) {
 	over, err := b.Over.Eval(s.Value)
 	if err != nil {
 		return nil, newChainError("evaluating `over` template", err)
@@ -115,7 +115,7 @@ func (v *nodeRun) runMap(b *MapNode) error {
 		return v.noNext()
 	}
 	name := fmt.Sprintf("map node '%s'", v.node.ID)
-	items, err := b.evalItems(v.before)
+	items, err := evalItems(b, v.before)
 	if err != nil {
 		return failf("%s: %w", name, err)
 	}

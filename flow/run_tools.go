@@ -33,7 +33,7 @@ func (b *builder) compileLoop(r *runtime, n *Node, body *LLMNode) (*graph.Graph,
 	c.Retry = a.retryPolicy(body.Patience, body.MaxAttempts)
 	c.AroundModel = []agent.ModelMiddleware{announceCall(ModelCall{Model: id, Active: body.Model == "", Tools: body.Tools})}
 	def, err := c.Def()
-	if a.spawnSet != nil && body.canSpawn() {
+	if a.spawnSet != nil && canNodeSpawn(body) {
 		def, err = b.buildNodeTeam(a, c)
 	}
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *Agent) resolveToolList(n *Node, b *LLMNode) (tools []tool.Tool, servers
 			switch {
 			case slices.Contains(a.Tools.Servers, id):
 				servers = append(servers, id)
-			case !a.File.wantsAllServers() && !slices.Contains(a.File.namedServers(), id):
+			case !wantsAllServers(a.File) && !slices.Contains(namedServers(a.File), id):
 				return nil, nil, failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
 			}
 			continue

@@ -70,7 +70,7 @@ func TestWorkingDirHint(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		for _, f := range f.Check(CheckContext{Dir: agent, Workspace: project}) {
+		for _, f := range ValidateFile(f, CheckContext{Dir: agent, Workspace: project}) {
 			if f.Code == "working-dir" {
 				got = f.Message
 			}
