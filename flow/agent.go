@@ -107,9 +107,6 @@ func (a *Agent) Input(prompt string) graph.Input {
 // Redact removes the known secrets from a text.
 func (a *Agent) Redact(text string) string { return a.host.redact(text) }
 
-// promptKey is the key of the caller's text.
-const promptKey = "initial_prompt"
-
 // initialWrites returns the first writes of a run. They replace values: reducers
 // combine only what nodes write.
 func (a *Agent) initialWrites(prompt string) []graph.Write {

@@ -124,3 +124,6 @@ func (n *Node) Pos() strictyaml.Pos { return n.src.Pos }
 // At returns the position of a field's value, or of the node if the field is
 // missing.
 func (n *Node) At(field string) strictyaml.Pos { return n.src.FieldPosition(field) }
+
+// promptKey is the key of the caller's text.
+const promptKey = "initial_prompt"

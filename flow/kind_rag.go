@@ -1,6 +1,10 @@
 package flow
 
-import "raddle.dev/internal/strictyaml"
+import (
+	"fmt"
+
+	"raddle.dev/internal/strictyaml"
+)
 
 // RAGNode searches the knowledge base that belongs to the node.
 type RAGNode struct {
@@ -56,4 +60,11 @@ var ragKind = kind{
 			Driver:          m.ReadText("driver", strictyaml.Optional),
 		}
 	},
+}
+
+// ownDriver is the driver of the format for which raddle uses its own file.
+const ownDriver = "yaml"
+
+func driverText(driver string) string {
+	return fmt.Sprintf("`driver: %s` has no effect: the knowledge base is a file of raddle's own, with vectors, words and entities in it", driver)
 }

@@ -186,13 +186,6 @@ func (a *Agent) buildBase(ctx context.Context, k knowledge, at buildPlace) (Sear
 	return base, nil
 }
 
-// ownDriver is the driver of the format for which raddle uses its own file.
-const ownDriver = "yaml"
-
-func driverText(driver string) string {
-	return fmt.Sprintf("`driver: %s` has no effect: the knowledge base is a file of raddle's own, with vectors, words and entities in it", driver)
-}
-
 // progressReporter returns a function that reports the progress of a build.
 func (a *Agent) progressReporter(id string) func(rag.Progress) {
 	return func(p rag.Progress) {
