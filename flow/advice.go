@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 )
@@ -9,7 +10,7 @@ import (
 // AdviseFile reports what the file format allows but is probably a mistake: nodes
 // that always fail, settings without effect, and placeholders that never have a
 // value. All findings are warnings.
-func AdviseFile(f *File) []strictyaml.Finding {
+func AdviseFile(f *spec.File) []strictyaml.Finding {
 	a := &adviser{f: f, Report: strictyaml.Report{Class: strictyaml.ClassAdvice}, reached: reachableNodes(f), text: newLocator(f)}
 	a.adviseSettings()
 	a.initialState()
@@ -28,21 +29,21 @@ func AdviseFile(f *File) []strictyaml.Finding {
 // adviser is one run of the advice.
 type adviser struct {
 	strictyaml.Report
-	f       *File
+	f       *spec.File
 	text    *locator
 	reached map[string]bool // nodes that a run can reach; all of them if a script can be reached
 }
 
 // warnAt reports a finding about a node.
-func (a *adviser) warnAt(n *Node, at strictyaml.Pos, code, message, hint string) {
+func (a *adviser) warnAt(n *spec.Node, at strictyaml.Pos, code, message, hint string) {
 	a.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: code, Node: n.ID, Message: message, Hint: hint, Pos: at})
 }
 
 // reachableNodes returns the nodes that a run can reach by themselves, not only as the
 // branch of a map. A script may route to any node.
-func reachableNodes(f *File) map[string]bool {
+func reachableNodes(f *spec.File) map[string]bool {
 	seen := map[string]bool{}
-	queue := []*Node{f.byID[f.Start]}
+	queue := []*spec.Node{f.ByID[f.Start]}
 	for len(queue) > 0 {
 		n := queue[0]
 		queue = queue[1:]
@@ -53,9 +54,9 @@ func reachableNodes(f *File) map[string]bool {
 		if n.Kind() == "script" {
 			return allButBranches(f)
 		}
-		for _, e := range n.declaredEdges() {
-			if e.field != "branch" && (e.field != "next" || n.Kind() != "approval" && n.Kind() != "end") {
-				queue = append(queue, f.byID[e.to])
+		for _, e := range n.DeclaredEdges() {
+			if e.Field != "branch" && (e.Field != "next" || n.Kind() != "approval" && n.Kind() != "end") {
+				queue = append(queue, f.ByID[e.To])
 			}
 		}
 	}
@@ -63,20 +64,20 @@ func reachableNodes(f *File) map[string]bool {
 }
 
 // allButBranches returns all nodes except those that only a map leads to.
-func allButBranches(f *File) map[string]bool {
+func allButBranches(f *spec.File) map[string]bool {
 	all := map[string]bool{}
 	for _, n := range f.Nodes {
 		all[n.ID] = true
 	}
 	for _, n := range f.Nodes {
-		if m, ok := n.Body.(*MapNode); ok {
+		if m, ok := n.Body.(*spec.MapNode); ok {
 			delete(all, m.Branch)
 		}
 	}
 	for _, n := range f.Nodes {
-		for _, e := range n.declaredEdges() {
-			if e.field != "branch" && f.byID[e.to] != nil {
-				all[e.to] = true
+		for _, e := range n.DeclaredEdges() {
+			if e.Field != "branch" && f.ByID[e.To] != nil {
+				all[e.To] = true
 			}
 		}
 	}
@@ -86,7 +87,7 @@ func allButBranches(f *File) map[string]bool {
 
 func (a *adviser) adviseSettings() {
 	s := a.f.Settings
-	at := a.f.settings.FieldPosition
+	at := a.f.SettingsSource.FieldPosition
 	add := func(field, message string) {
 		a.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: "zero-limit", Message: message, Pos: at(field)})
 	}
@@ -99,12 +100,12 @@ func (a *adviser) adviseSettings() {
 }
 
 func (a *adviser) initialState() {
-	place := a.f.src.KeyPositions("initial_state")
+	place := a.f.Src.KeyPositions("initial_state")
 	i := 0
 	for key, v := range a.f.InitialState.All() {
 		at := place(i)
 		i++
-		if key == promptKey {
+		if key == spec.PromptKey {
 			a.Add(strictyaml.Finding{
 				Severity: strictyaml.SeverityWarning, Code: "initial-prompt", Pos: at,
 				Message: "`initial_prompt` in initial_state is overwritten by the caller's prompt", Hint: "remove it",
@@ -143,11 +144,11 @@ func reducerAccepts(reducer string, current any) bool {
 // reducedUpdates reports state_updates of keys whose reducer does not accept
 // text: state_updates only store text. The branch of a map is left out, because
 // its writes are not reduced.
-func (a *adviser) reducedUpdates(n *Node) {
+func (a *adviser) reducedUpdates(n *spec.Node) {
 	if !a.reached[n.ID] {
 		return
 	}
-	place := n.src.ItemPositions("state_updates")
+	place := n.Src.ItemPositions("state_updates")
 	for i, u := range n.Updates {
 		switch reducer := a.f.Reducer(u.Key); reducer {
 		case "sum", "max", "min", "extend", "merge":
@@ -156,7 +157,7 @@ func (a *adviser) reducedUpdates(n *Node) {
 				"let a script or an output_schema write the key with its type")
 		}
 	}
-	if m, ok := n.Body.(*MapNode); ok {
+	if m, ok := n.Body.(*spec.MapNode); ok {
 		switch reducer := a.f.Reducer(m.CollectInto); reducer {
 		case "sum", "max", "min", "concat", "merge":
 			a.warnAt(n, n.At("collect_into"), "reducer-type",

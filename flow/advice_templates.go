@@ -6,21 +6,22 @@ import (
 	"regexp"
 	"slices"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/wording"
 )
 
 // advisePlaceholders reports placeholders that can never have a value, and texts that
 // look like placeholders but are not.
-func (a *adviser) advisePlaceholders(n *Node) {
-	for _, u := range append(n.bodyTemplates(), n.updateTemplates()...) {
-		for _, part := range u.template.parts {
-			if part.path != nil && part.path.never && !a.IsFull() {
-				a.warnAt(n, a.text.locatePlaceholder(n, u, part.path), "template-path",
-					fmt.Sprintf("{{%s}} never has a value: %s", part.path.text, describeMissEffect(u)), "write key, key.member or key[0]")
+func (a *adviser) advisePlaceholders(n *spec.Node) {
+	for _, u := range append(n.BodyTemplates(), n.UpdateTemplates()...) {
+		for _, part := range u.Template.Parts {
+			if part.Path != nil && part.Path.Never && !a.IsFull() {
+				a.warnAt(n, a.text.locatePlaceholder(n, u, part.Path), "template-path",
+					fmt.Sprintf("{{%s}} never has a value: %s", part.Path.Text, describeMissEffect(u)), "write key, key.member or key[0]")
 			}
 		}
-		if near := nearPlaceholder.FindStringSubmatch(u.template.text); near != nil {
-			a.warnAt(n, n.src.ItemPositions(u.field)(u.item), "template-literal",
+		if near := nearPlaceholder.FindStringSubmatch(u.Template.Text); near != nil {
+			a.warnAt(n, n.Src.ItemPositions(u.Field)(u.Item), "template-literal",
 				fmt.Sprintf("%s is not a placeholder and stays as it is", wording.CutText(near[0], 60, "...")), fmt.Sprintf("write {{%s}}", near[1]+near[2]))
 		}
 	}
@@ -29,8 +30,8 @@ func (a *adviser) advisePlaceholders(n *Node) {
 // nearPlaceholder matches placeholders in the form of other template languages.
 var nearPlaceholder = regexp.MustCompile(`\{\{(?:\s+([\w.\[\]]+)\s*|\s*([\w.\[\]]+)\s+)\}\}`)
 
-func describeMissEffect(u use) string {
-	if u.strict {
+func describeMissEffect(u spec.TemplateUse) string {
+	if u.Strict {
 		return "the node fails"
 	}
 	return "it is replaced by the empty text"
@@ -42,16 +43,16 @@ func describeMissEffect(u use) string {
 func (a *adviser) neverSet() {
 	set := settableKeys(a.f)
 	for _, n := range a.f.Nodes {
-		if n.Kind() == "script" || n.openSchema() {
+		if n.Kind() == "script" || n.OpenSchema() {
 			return
 		}
 	}
 	names := slices.Sorted(maps.Keys(set))
 	for _, n := range a.f.Nodes {
-		k, _ := kindOf(n.Kind())
-		for _, u := range append(n.bodyTemplates(), n.updateTemplates()...) {
-			if !u.strict && !a.IsFull() {
-				a.adviseUnsetKeys(n, u, set, names, k.scoped)
+		k, _ := spec.KindOf(n.Kind())
+		for _, u := range append(n.BodyTemplates(), n.UpdateTemplates()...) {
+			if !u.Strict && !a.IsFull() {
+				a.adviseUnsetKeys(n, u, set, names, k.Scoped)
 			}
 		}
 	}
@@ -59,8 +60,8 @@ func (a *adviser) neverSet() {
 
 // settableKeys returns the keys that are known to be set by the caller, in
 // initial_state or by a node.
-func settableKeys(f *File) map[string]bool {
-	set := map[string]bool{promptKey: true}
+func settableKeys(f *spec.File) map[string]bool {
+	set := map[string]bool{spec.PromptKey: true}
 	for key := range f.InitialState.All() {
 		set[key] = true
 	}
@@ -68,7 +69,7 @@ func settableKeys(f *File) map[string]bool {
 		for _, key := range writtenKeys(n) {
 			set[key] = true
 		}
-		if m, ok := n.Body.(*MapNode); ok {
+		if m, ok := n.Body.(*spec.MapNode); ok {
 			set[m.CollectInto], set[m.As] = true, true
 		}
 	}
@@ -77,14 +78,14 @@ func settableKeys(f *File) map[string]bool {
 
 // adviseUnsetKeys reports the placeholders of one lenient template whose key is never
 // set, each key once.
-func (a *adviser) adviseUnsetKeys(n *Node, u use, set map[string]bool, names []string, scoped string) {
+func (a *adviser) adviseUnsetKeys(n *spec.Node, u spec.TemplateUse, set map[string]bool, names []string, scoped string) {
 	seen := map[string]bool{}
-	for _, part := range u.template.parts {
-		if part.path == nil || part.path.never {
+	for _, part := range u.Template.Parts {
+		if part.Path == nil || part.Path.Never {
 			continue
 		}
-		key := part.path.root
-		if set[key] || seen[key] || a.IsFull() || u.field == "state_updates" && key == scoped {
+		key := part.Path.Root
+		if set[key] || seen[key] || a.IsFull() || u.Field == "state_updates" && key == scoped {
 			continue
 		}
 		seen[key] = true
@@ -92,15 +93,15 @@ func (a *adviser) adviseUnsetKeys(n *Node, u use, set map[string]bool, names []s
 		if isScoped(key) {
 			hint = fmt.Sprintf("{{%s}} exists only in the state_updates of the node that makes it", key)
 		}
-		a.warnAt(n, a.text.locatePlaceholder(n, u, part.path), "template-never-set",
-			fmt.Sprintf("nothing in this graph sets `%s`: {{%s}} is always empty", key, part.path.text), hint)
+		a.warnAt(n, a.text.locatePlaceholder(n, u, part.Path), "template-never-set",
+			fmt.Sprintf("nothing in this graph sets `%s`: {{%s}} is always empty", key, part.Path.Text), hint)
 	}
 }
 
 // isScoped reports whether a name is a variable of some type's state_updates.
 func isScoped(name string) bool {
-	for _, k := range kinds {
-		if k.scoped == name && name != "" {
+	for _, k := range spec.Kinds {
+		if k.Scoped == name && name != "" {
 			return true
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/strictyaml"
 )
@@ -14,8 +15,8 @@ import (
 type Agent struct {
 	Name     string               // of the directory
 	Dir      string               // absolute
-	File     *File                // of a graph; else nil
-	Config   *Config              // of a model with tools; else nil
+	File     *spec.File           // of a graph; else nil
+	Config   *spec.Config         // of a model with tools; else nil
 	Tools    *Toolset             // what it may call; an llm node may call what it lists
 	Findings []strictyaml.Finding // of the file, the validator and the proof, in the order in which they run
 
@@ -47,7 +48,7 @@ func (a *Agent) ValidationFailure() error {
 	if a.Config != nil || !a.File.Settings.ValidateBeforeRun {
 		return nil
 	}
-	return ValidationFailure(a.Findings)
+	return spec.ValidationFailure(a.Findings)
 }
 
 // ScriptFiles returns the files that may run as scripts: those of its tools and
@@ -61,7 +62,7 @@ func (a *Agent) ScriptFiles() []string {
 		return files
 	}
 	for _, n := range a.File.Nodes {
-		if b, ok := n.Body.(*ScriptNode); ok {
+		if b, ok := n.Body.(*spec.ScriptNode); ok {
 			files = append(files, b.Script)
 		}
 	}
@@ -91,7 +92,7 @@ func (a *Agent) Agents() []*Agent {
 			continue
 		}
 		for _, n := range all[i].File.Nodes {
-			if b, ok := n.Body.(*AgentNode); ok {
+			if b, ok := n.Body.(*spec.AgentNode); ok {
 				add(all[i].children[b.Agent])
 			}
 		}
@@ -116,11 +117,11 @@ func (a *Agent) initialWrites(prompt string) []graph.Write {
 	ring := &keySet{file: a.File}
 	var set []graph.Write
 	for name, v := range a.File.InitialState.All() {
-		if name != promptKey {
+		if name != spec.PromptKey {
 			set = append(set, ring.replaceValue(name, a.host.redactValue(v)))
 		}
 	}
-	return append(set, ring.replaceValue(promptKey, prompt))
+	return append(set, ring.replaceValue(spec.PromptKey, prompt))
 }
 
 // Outcome is the result of an agent's run for its caller.
@@ -170,7 +171,7 @@ func (a *Agent) ownModel() string {
 }
 
 // Variables returns the variables that the agent's file declares.
-func (a *Agent) Variables() []Variable {
+func (a *Agent) Variables() []spec.Variable {
 	if a.Config != nil {
 		return a.Config.Variables
 	}
@@ -191,7 +192,7 @@ func (a *Agent) Models() []string {
 		return ids
 	}
 	for _, n := range a.File.Nodes {
-		if b, ok := n.Body.(*LLMNode); ok {
+		if b, ok := n.Body.(*spec.LLMNode); ok {
 			add(b.Model)
 		}
 	}
@@ -231,7 +232,7 @@ func (e *MissingModelError) Error() string {
 
 // VariablesError says that the caller must set agent variables.
 type VariablesError struct {
-	Missing []Variable
+	Missing []spec.Variable
 }
 
 func (e *VariablesError) Error() string {
@@ -253,7 +254,7 @@ func (a *Agent) checkReady() error {
 		return a.checkVariables()
 	}
 	for _, n := range a.reachableNodes() {
-		if b, ok := n.Body.(*LLMNode); ok && a.modelID(b.Model) == "" {
+		if b, ok := n.Body.(*spec.LLMNode); ok && a.modelID(b.Model) == "" {
 			return &MissingModelError{a.Name, n.ID, n.Pos()}
 		}
 	}
@@ -263,7 +264,7 @@ func (a *Agent) checkReady() error {
 // checkVariables returns an error that names the variables that still need a value, or
 // nil.
 func (a *Agent) checkVariables() error {
-	var missing []Variable
+	var missing []spec.Variable
 	for _, v := range a.Variables() {
 		if _, set := a.host.Variables[v.Name]; !set && v.Default == nil {
 			missing = append(missing, v)
@@ -276,7 +277,7 @@ func (a *Agent) checkVariables() error {
 }
 
 // variableValue returns the value of an agent variable.
-func (a *Agent) variableValue(v Variable) string {
+func (a *Agent) variableValue(v spec.Variable) string {
 	if s, ok := a.host.Variables[v.Name]; ok {
 		return s
 	}
@@ -288,7 +289,7 @@ func (a *Agent) variableValue(v Variable) string {
 
 // reachableNodes returns the nodes that a run can reach, sorted by id. A script may
 // route to any node, so a graph with a reachable script reaches all of them.
-func (a *Agent) reachableNodes() []*Node {
+func (a *Agent) reachableNodes() []*spec.Node {
 	seen := map[string]bool{}
 	todo := []string{a.File.Start}
 	scripted := false
@@ -299,18 +300,18 @@ func (a *Agent) reachableNodes() []*Node {
 			continue
 		}
 		seen[n.ID] = true
-		_, script := n.Body.(*ScriptNode)
+		_, script := n.Body.(*spec.ScriptNode)
 		scripted = scripted || script
-		for _, e := range n.declaredEdges() {
-			todo = append(todo, e.to)
+		for _, e := range n.DeclaredEdges() {
+			todo = append(todo, e.To)
 		}
 	}
-	var nodes []*Node
+	var nodes []*spec.Node
 	for _, n := range a.File.Nodes {
 		if seen[n.ID] || scripted {
 			nodes = append(nodes, n)
 		}
 	}
-	slices.SortFunc(nodes, func(a, b *Node) int { return strings.Compare(a.ID, b.ID) })
+	slices.SortFunc(nodes, func(a, b *spec.Node) int { return strings.Compare(a.ID, b.ID) })
 	return nodes
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/team"
 )
@@ -43,7 +44,7 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 	r := &runtime{agent: a, keySet: &keySet{file: a.File}, models: &modelCache{host: a.host, dir: a.Dir}, unbuilt: map[string]error{}}
 	f := a.File
 	def := graph.Def{
-		Name: f.Name, Version: fmt.Sprintf("%x", sha256.Sum256(f.text)), Open: r.keySet.openKey, Start: []string{f.Start},
+		Name: f.Name, Version: fmt.Sprintf("%x", sha256.Sum256(f.Text)), Open: r.keySet.openKey, Start: []string{f.Start},
 		MaxVisits: f.Settings.MaxLoopIterations, Concurrency: max(1, f.Settings.MaxConcurrency), MustHalt: true,
 	}
 	if t := f.Settings.Timeout; t != nil {
@@ -55,7 +56,7 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 			return nil, err
 		}
 		node.Run = r.nodeFunc(n)
-		if _, script := n.Body.(*ScriptNode); script {
+		if _, script := n.Body.(*spec.ScriptNode); script {
 			node.AnyRoute = true // its _next may name any node
 		} else {
 			node.Routes = r.routesOf(n)
@@ -72,22 +73,22 @@ func (b *builder) compileAgent(a *Agent) (*graph.Graph, error) {
 
 // buildNode returns a node without its function: its name and the graph that it
 // calls.
-func (b *builder) buildNode(r *runtime, n *Node) (graph.Node, error) {
+func (b *builder) buildNode(r *runtime, n *spec.Node) (graph.Node, error) {
 	node := graph.Node{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
 	switch body := n.Body.(type) {
-	case *InputNode:
+	case *spec.InputNode:
 		node.CheckAnswer, node.Quiet = func(q graph.Question, answer graph.Answer) error { return checkInputAnswer(body, q, answer) }, true
-	case *ApprovalNode, *EndNode:
+	case *spec.ApprovalNode, *spec.EndNode:
 		node.Quiet = true
-	case *ScriptNode:
+	case *spec.ScriptNode:
 		node.CheckAnswer = checkConsent
-	case *AgentNode:
+	case *spec.AgentNode:
 		g, err := b.compileChild(r, body.Agent)
 		if err != nil {
 			return node, err
 		}
 		node.Graph = g
-	case *LLMNode:
+	case *spec.LLMNode:
 		if len(body.Tools) > 0 {
 			g, err := b.compileLoop(r, n, body)
 			if err != nil {
@@ -95,7 +96,7 @@ func (b *builder) buildNode(r *runtime, n *Node) (graph.Node, error) {
 			}
 			node.Graph = g
 		}
-	case *MapNode:
+	case *spec.MapNode:
 		g, err := b.compileBranches(r, n, body)
 		if err != nil {
 			return node, err
@@ -126,13 +127,13 @@ func (b *builder) compileChild(r *runtime, name string) (*graph.Graph, error) {
 
 // routesOf returns the nodes that the declared edges of a node lead to, each
 // once.
-func (r *runtime) routesOf(n *Node) []string {
+func (r *runtime) routesOf(n *spec.Node) []string {
 	var names []string
 	seen := map[string]bool{}
-	for _, e := range n.declaredEdges() {
-		if !seen[e.to] && r.agent.File.Node(e.to) != nil {
-			seen[e.to] = true
-			names = append(names, e.to)
+	for _, e := range n.DeclaredEdges() {
+		if !seen[e.To] && r.agent.File.Node(e.To) != nil {
+			seen[e.To] = true
+			names = append(names, e.To)
 		}
 	}
 	if names == nil {
@@ -154,28 +155,28 @@ type runtime struct {
 // runBody executes the node according to its type.
 func (v *nodeRun) runBody() error {
 	switch b := v.node.Body.(type) {
-	case *AgentNode:
+	case *spec.AgentNode:
 		return v.runAgent(b)
-	case *ApprovalNode:
+	case *spec.ApprovalNode:
 		return v.runApproval(b)
-	case *EndNode:
+	case *spec.EndNode:
 		return v.runEnd(b)
-	case *InputNode:
+	case *spec.InputNode:
 		return v.runInput(b)
-	case *LLMNode:
+	case *spec.LLMNode:
 		return v.runLLM(b)
-	case *MapNode:
+	case *spec.MapNode:
 		return v.runMap(b)
-	case *RAGNode:
+	case *spec.RAGNode:
 		return v.runRAG(b)
-	case *ScriptNode:
+	case *spec.ScriptNode:
 		return v.runScript(b)
 	}
 	return fmt.Errorf("a node of type %s cannot run", v.node.Kind())
 }
 
 // nodeFunc returns the function of a node.
-func (r *runtime) nodeFunc(n *Node) graph.Func {
+func (r *runtime) nodeFunc(n *spec.Node) graph.Func {
 	return r.agent.host.redactErrors(func(ctx context.Context, s graph.State) (graph.Update, error) {
 		if r.agent.File.Settings.MaxLoopIterations == 0 {
 			return graph.Update{}, &graph.LimitError{Status: graph.VisitLimit, Graph: r.agent.File.Name, Node: n.ID, Count: 1}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 )
@@ -35,8 +36,8 @@ var units = map[string]func(c *caseFile, row *jsonvalue.Object) (got any, err er
 	},
 	"template_raw": func(c *caseFile, row *jsonvalue.Object) (any, error) { return rowTemplate(row).Eval(rowState(c, row)) },
 	"length_predicate": func(_ *caseFile, row *jsonvalue.Object) (any, error) {
-		p, err := parsePredicate(rowText(row, "expr"))
-		return p.isSatisfiedBy(uint64(len(rowText(row, "in")))), err
+		p, err := spec.ParsePredicate(rowText(row, "expr"))
+		return p.IsSatisfiedBy(uint64(len(rowText(row, "in")))), err
 	},
 	"is_transient": func(_ *caseFile, row *jsonvalue.Object) (any, error) { return isTransient(rowText(row, "in")), nil },
 	"json_fast_path": func(_ *caseFile, row *jsonvalue.Object) (any, error) {
@@ -64,7 +65,7 @@ var units = map[string]func(c *caseFile, row *jsonvalue.Object) (got any, err er
 		if !present {
 			current = nil
 		}
-		return reducers[rowText(row, "reducer")](current, present, incoming)
+		return spec.ReducersByKey[rowText(row, "reducer")](current, present, incoming)
 	},
 }
 
@@ -164,7 +165,7 @@ func rowText(row *jsonvalue.Object, key string) string {
 	return text
 }
 
-func rowTemplate(row *jsonvalue.Object) Template { return ParseTemplate(rowText(row, "in")) }
+func rowTemplate(row *jsonvalue.Object) spec.Template { return spec.ParseTemplate(rowText(row, "in")) }
 
 func rowState(c *caseFile, row *jsonvalue.Object) func(string) (any, bool) {
 	state := c.State
@@ -176,7 +177,7 @@ func rowState(c *caseFile, row *jsonvalue.Object) func(string) (any, bool) {
 }
 
 func parseCase(t *testing.T, c *caseFile) {
-	f, err := Parse("graph.yaml", []byte(c.Graph))
+	f, err := spec.Parse("graph.yaml", []byte(c.Graph))
 	c.wantErrors(t, err)
 	if err != nil {
 		return
@@ -192,7 +193,7 @@ func parseCase(t *testing.T, c *caseFile) {
 }
 
 func validateCase(t *testing.T, c *caseFile) {
-	f, err := Parse("graph.yaml", []byte(c.Graph))
+	f, err := spec.Parse("graph.yaml", []byte(c.Graph))
 	c.wantErrors(t, err)
 	if err != nil {
 		return

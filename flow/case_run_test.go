@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
@@ -94,7 +95,7 @@ func (r *caseRun) fill() {
 	if r.c.FillState == nil {
 		return
 	}
-	f, err := Parse("graph.yaml", []byte(r.c.Graph))
+	f, err := spec.Parse("graph.yaml", []byte(r.c.Graph))
 	if err != nil {
 		r.t.Fatal(err)
 	}

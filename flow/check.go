@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 	"raddle.dev/rag"
@@ -14,8 +15,8 @@ import (
 // order, each through the nodes in file order. The findings and their texts are
 // defined by the format. A graph with errors is not run unless it disables the
 // validator. See also [ProvePlaceholders] and [AdviseFile].
-func ValidateFile(f *File, k CheckContext) []strictyaml.Finding {
-	c := &checker{f: f, k: k, w: f.buildNetwork(), Report: strictyaml.Report{Class: strictyaml.ClassValidate}}
+func ValidateFile(f *spec.File, k CheckContext) []strictyaml.Finding {
+	c := &checker{f: f, k: k, w: f.BuildNetwork(), Report: strictyaml.Report{Class: strictyaml.ClassValidate}}
 	c.checkTargets()
 	c.checkCycles()
 	c.checkReachability()
@@ -36,17 +37,17 @@ func ValidateFile(f *File, k CheckContext) []strictyaml.Finding {
 // checker is one run of the validator.
 type checker struct {
 	strictyaml.Report
-	f *File
+	f *spec.File
 	k CheckContext
-	w *network
+	w *spec.Network
 }
 
 // errorAt reports an error of a node.
-func (c *checker) errorAt(n *Node, at strictyaml.Pos, code, format string, args ...any) {
+func (c *checker) errorAt(n *spec.Node, at strictyaml.Pos, code, format string, args ...any) {
 	c.Add(strictyaml.Finding{Severity: strictyaml.SeverityError, Code: code, Node: n.ID, Message: fmt.Sprintf(format, args...), Pos: at})
 }
 
-func (c *checker) warnAt(n *Node, at strictyaml.Pos, code, message string) {
+func (c *checker) warnAt(n *spec.Node, at strictyaml.Pos, code, message string) {
 	c.Add(strictyaml.Finding{Severity: strictyaml.SeverityWarning, Code: code, Node: n.ID, Message: message, Pos: at})
 }
 
@@ -61,21 +62,21 @@ func (c *checker) checkTargets() {
 		ids = append(ids, n.ID)
 	}
 	for _, n := range c.f.Nodes {
-		for _, e := range n.declaredEdges() {
-			if c.f.byID[e.to] != nil || c.IsFull() {
+		for _, e := range n.DeclaredEdges() {
+			if c.f.ByID[e.To] != nil || c.IsFull() {
 				continue
 			}
 			c.Add(strictyaml.Finding{
 				Severity: strictyaml.SeverityError, Code: "unknown-target", Node: n.ID,
-				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.to, e.label),
-				Hint:    wording.SuggestNearest(e.to, ids, "`"), Pos: n.src.ItemPositions(e.field)(e.item),
+				Message: fmt.Sprintf("References non-existent node '%s' in %s", e.To, e.Label),
+				Hint:    wording.SuggestNearest(e.To, ids, "`"), Pos: n.Src.ItemPositions(e.Field)(e.Item),
 			})
 		}
 	}
 }
 
 func (c *checker) checkCycles() {
-	loop := c.w.findCycle()
+	loop := c.w.FindCycle()
 	if loop == nil {
 		return
 	}
@@ -90,7 +91,7 @@ func (c *checker) checkCycles() {
 }
 
 func (c *checker) checkReachability() {
-	seen := c.w.reachableFrom(c.w.index[c.f.Start])
+	seen := c.w.ReachableFrom(c.w.Index[c.f.Start])
 	ends, reached := 0, false
 	for i, n := range c.f.Nodes {
 		if !seen[i] {
@@ -112,7 +113,7 @@ func (c *checker) checkReachability() {
 
 func (c *checker) checkScripts() {
 	for _, n := range c.f.Nodes {
-		s, ok := n.Body.(*ScriptNode)
+		s, ok := n.Body.(*spec.ScriptNode)
 		if !ok || c.k.Dir == "" {
 			continue
 		}
@@ -126,7 +127,7 @@ func (c *checker) checkScripts() {
 
 func (c *checker) checkAgents() {
 	for _, n := range c.f.Nodes {
-		a, ok := n.Body.(*AgentNode)
+		a, ok := n.Body.(*spec.AgentNode)
 		if !ok || c.k.Dir == "" {
 			continue
 		}
@@ -141,7 +142,7 @@ func (c *checker) checkAgents() {
 
 func (c *checker) checkApprovals() {
 	for _, n := range c.f.Nodes {
-		a, ok := n.Body.(*ApprovalNode)
+		a, ok := n.Body.(*spec.ApprovalNode)
 		if !ok {
 			continue
 		}
@@ -149,7 +150,7 @@ func (c *checker) checkApprovals() {
 		for _, r := range a.Routes {
 			routes[r.Answer] = true
 		}
-		optionAt, routeAt := n.src.ItemPositions("options"), n.src.KeyPositions("routes")
+		optionAt, routeAt := n.Src.ItemPositions("options"), n.Src.KeyPositions("routes")
 		for i, o := range a.Options {
 			options[o] = true
 			if !routes[o] {
@@ -169,7 +170,7 @@ var ragDrivers = map[string]bool{"": true, "yaml": true, "duckdb": true, "qdrant
 
 func (c *checker) checkRetrieval() {
 	for _, n := range c.f.Nodes {
-		r, ok := n.Body.(*RAGNode)
+		r, ok := n.Body.(*spec.RAGNode)
 		if !ok {
 			continue
 		}
@@ -202,14 +203,14 @@ func (c *checker) checkModels() {
 		servers[s] = true
 	}
 	for _, n := range c.f.Nodes {
-		if r, ok := n.Body.(*RAGNode); ok {
+		if r, ok := n.Body.(*spec.RAGNode); ok {
 			c.ragModels(n, r)
 		}
-		l, ok := n.Body.(*LLMNode)
+		l, ok := n.Body.(*spec.LLMNode)
 		if !ok {
 			continue
 		}
-		toolAt := n.src.ItemPositions("tools")
+		toolAt := n.Src.ItemPositions("tools")
 		for i, tool := range l.Tools {
 			server, isServer := strings.CutPrefix(tool, "mcp:")
 			switch {
@@ -234,11 +235,11 @@ func (c *checker) checkModels() {
 // wantsAllServers reports whether mcp_servers requests every server. Then a node
 // may name a server that exists only on other machines: the graph runs without
 // it.
-func wantsAllServers(f *File) bool { return slices.Equal(f.MCPServers, []string{"all"}) }
+func wantsAllServers(f *spec.File) bool { return slices.Equal(f.MCPServers, []string{"all"}) }
 
 // namedServers returns the ids in the graph's mcp_servers. They count as known
 // even if no mcp.json defines them: the graph then runs without these servers.
-func namedServers(f *File) []string {
+func namedServers(f *spec.File) []string {
 	if wantsAllServers(f) {
 		return nil
 	}
@@ -246,7 +247,7 @@ func namedServers(f *File) []string {
 }
 
 // hasKind reports whether a graph has a node of a type.
-func hasKind(f *File, name string) bool {
+func hasKind(f *spec.File, name string) bool {
 	for _, n := range f.Nodes {
 		if n.Kind() == name {
 			return true
@@ -256,7 +257,7 @@ func hasKind(f *File, name string) bool {
 }
 
 // ragModels warns about models that no client has.
-func (c *checker) ragModels(n *Node, r *RAGNode) {
+func (c *checker) ragModels(n *spec.Node, r *spec.RAGNode) {
 	unknown := func(id string) bool { return id != "" && (c.k.Model == nil || !c.k.Model(id)) }
 	if unknown(r.ExtractorModel) {
 		c.warnAt(n, n.At("extractor_model"), "unknown-model", fmt.Sprintf("rag node references unknown model '%s'", r.ExtractorModel))

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
@@ -10,10 +11,10 @@ const deadlock = "must be >= 1 (got 0); a zero cap would deadlock the executor"
 
 func (c *checker) checkConcurrency() {
 	if c.f.Settings.MaxConcurrency == 0 {
-		c.addGraphFinding(strictyaml.SeverityError, c.f.settings.FieldPosition("max_concurrency"), "concurrency", "settings.max_concurrency "+deadlock)
+		c.addGraphFinding(strictyaml.SeverityError, c.f.SettingsSource.FieldPosition("max_concurrency"), "concurrency", "settings.max_concurrency "+deadlock)
 	}
 	for _, n := range c.f.Nodes {
-		if m, ok := n.Body.(*MapNode); ok && m.MaxConcurrency != nil && *m.MaxConcurrency == 0 {
+		if m, ok := n.Body.(*spec.MapNode); ok && m.MaxConcurrency != nil && *m.MaxConcurrency == 0 {
 			c.errorAt(n, n.At("max_concurrency"), "concurrency", "map node's `max_concurrency` %s", deadlock)
 		}
 	}
@@ -29,11 +30,11 @@ var branchFaults = map[string]string{
 
 func (c *checker) mapBranches() {
 	for _, n := range c.f.Nodes {
-		m, ok := n.Body.(*MapNode)
+		m, ok := n.Body.(*spec.MapNode)
 		if !ok {
 			continue
 		}
-		branch := c.f.byID[m.Branch]
+		branch := c.f.ByID[m.Branch]
 		if branch == nil {
 			continue // reported as a target
 		}
@@ -46,13 +47,13 @@ func (c *checker) mapBranches() {
 }
 
 // branchNode checks the requirements for a node that a map runs.
-func (c *checker) branchNode(n *Node, output string) {
+func (c *checker) branchNode(n *spec.Node, output string) {
 	if n.Next != nil {
 		c.errorAt(n, n.At("next"), "map-branch-next",
 			"branch node '%s' has a `next` declared, but map branches must be atomic (one node, one execution per item). "+
 				"Remove `next` or restructure the workflow so any chaining happens after the map.", n.ID)
 	}
-	place := n.src.KeyPositions("state_updates")
+	place := n.Src.KeyPositions("state_updates")
 	for i, u := range n.Updates {
 		if u.Key != output {
 			c.errorAt(n, place(i), "map-branch-write",
@@ -60,7 +61,7 @@ func (c *checker) branchNode(n *Node, output string) {
 					"Rename the write, or move the side effect outside the map.", n.ID, u.Key, output)
 		}
 	}
-	if properties := n.schemaProperties(); properties != nil {
+	if properties := n.SchemaProperties(); properties != nil {
 		slices.Sort(properties)
 		c.errorAt(n, n.At("output_schema"), "map-branch-schema",
 			"branch node '%s' has an `output_schema` with top-level properties (%s); map branches must write only through their `output_key` ('%s'). "+

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
@@ -9,12 +10,12 @@ import (
 
 // group is the distinct targets of one fan-out, in the order of the list.
 type group struct {
-	from    *Node
-	members []*Node
+	from    *spec.Node
+	members []*spec.Node
 }
 
 // fanOutGroups returns the fan-outs of a graph: every next with more than one target.
-func fanOutGroups(f *File) []group {
+func fanOutGroups(f *spec.File) []group {
 	var list []group
 	for _, n := range f.Nodes {
 		if len(n.Next) < 2 {
@@ -23,7 +24,7 @@ func fanOutGroups(f *File) []group {
 		g := group{from: n}
 		seen := map[string]bool{}
 		for _, id := range n.Next {
-			if to := f.byID[id]; to != nil && !seen[id] {
+			if to := f.ByID[id]; to != nil && !seen[id] {
 				seen[id] = true
 				g.members = append(g.members, to)
 			}
@@ -60,7 +61,7 @@ func (c *checker) checkInteraction() {
 }
 
 // writtenKeys returns the keys that a node is known to write, each once.
-func writtenKeys(n *Node) []string {
+func writtenKeys(n *spec.Node) []string {
 	var keys []string
 	seen := map[string]bool{}
 	add := func(key string) {
@@ -72,7 +73,7 @@ func writtenKeys(n *Node) []string {
 	for _, u := range n.Updates {
 		add(u.Key)
 	}
-	for _, key := range n.schemaProperties() {
+	for _, key := range n.SchemaProperties() {
 		add(key)
 	}
 	return keys
@@ -80,12 +81,12 @@ func writtenKeys(n *Node) []string {
 
 // readKeys returns the keys that a node's templates read, each once, without its
 // scoped variable.
-func readKeys(n *Node) []string {
-	k, _ := kindOf(n.Kind())
+func readKeys(n *spec.Node) []string {
+	k, _ := spec.KindOf(n.Kind())
 	var keys []string
-	seen := map[string]bool{k.scoped: true}
-	for _, t := range append(n.bodyTemplates(), n.updateTemplates()...) {
-		for _, key := range t.template.Keys() {
+	seen := map[string]bool{k.Scoped: true}
+	for _, t := range append(n.BodyTemplates(), n.UpdateTemplates()...) {
+		for _, key := range t.Template.Keys() {
 			if !seen[key] {
 				seen[key] = true
 				keys = append(keys, key)
@@ -102,11 +103,11 @@ const maxGroupWork = 1_000_000
 
 // groupKeys caches the keys of the nodes in groups.
 type groupKeys struct {
-	reads, writes map[*Node][]string
+	reads, writes map[*spec.Node][]string
 	work          int
 }
 
-func (k *groupKeys) cachedKeys(memo map[*Node][]string, n *Node, compute func(*Node) []string) []string {
+func (k *groupKeys) cachedKeys(memo map[*spec.Node][]string, n *spec.Node, compute func(*spec.Node) []string) []string {
 	keys, ok := memo[n]
 	if !ok {
 		keys = compute(n)
@@ -119,16 +120,16 @@ func (k *groupKeys) cachedKeys(memo map[*Node][]string, n *Node, compute func(*N
 	return keys
 }
 
-func (k *groupKeys) readsOf(n *Node) []string  { return k.cachedKeys(k.reads, n, readKeys) }
-func (k *groupKeys) writesOf(n *Node) []string { return k.cachedKeys(k.writes, n, writtenKeys) }
+func (k *groupKeys) readsOf(n *spec.Node) []string  { return k.cachedKeys(k.reads, n, readKeys) }
+func (k *groupKeys) writesOf(n *spec.Node) []string { return k.cachedKeys(k.writes, n, writtenKeys) }
 
 func newGroupKeys() *groupKeys {
-	return &groupKeys{reads: map[*Node][]string{}, writes: map[*Node][]string{}}
+	return &groupKeys{reads: map[*spec.Node][]string{}, writes: map[*spec.Node][]string{}}
 }
 
 // writersByKey returns the members of a group by the key that they write.
-func (g group) writersByKey(k *groupKeys) (keys []string, by map[string][]*Node) {
-	by = map[string][]*Node{}
+func (g group) writersByKey(k *groupKeys) (keys []string, by map[string][]*spec.Node) {
+	by = map[string][]*spec.Node{}
 	for _, n := range g.members {
 		for _, key := range k.writesOf(n) {
 			if by[key] == nil {
@@ -195,15 +196,15 @@ func (c *checker) parallelReads() {
 
 // siblingKeys contains the keys that one node reads and another one writes.
 type siblingKeys struct {
-	node *Node
+	node *spec.Node
 	keys []string
 }
 
 // siblingReads returns the other members of the group whose writes a node
 // reads, in file order.
-func (c *checker) siblingReads(n *Node, reads []string, by map[string][]*Node) []siblingKeys {
+func (c *checker) siblingReads(n *spec.Node, reads []string, by map[string][]*spec.Node) []siblingKeys {
 	var list []siblingKeys
-	at := map[*Node]int{}
+	at := map[*spec.Node]int{}
 	for _, key := range reads {
 		for _, writer := range by[key] {
 			if writer == n || c.IsFull() {
@@ -218,6 +219,6 @@ func (c *checker) siblingReads(n *Node, reads []string, by map[string][]*Node) [
 			list[i].keys = append(list[i].keys, key)
 		}
 	}
-	slices.SortFunc(list, func(a, b siblingKeys) int { return c.w.index[a.node.ID] - c.w.index[b.node.ID] })
+	slices.SortFunc(list, func(a, b siblingKeys) int { return c.w.Index[a.node.ID] - c.w.Index[b.node.ID] })
 	return list
 }

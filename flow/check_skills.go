@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ func InstalledSkills(dir string) []string {
 }
 
 // areSkillsDisabled reports whether skills are disabled at this level.
-func areSkillsDisabled(s Skills) bool { return s.Enabled != nil && !*s.Enabled }
+func areSkillsDisabled(s spec.Skills) bool { return s.Enabled != nil && !*s.Enabled }
 
 // checkSkills checks the names of the skills that the graph and its llm nodes
 // enable, unless skills are disabled. Each name gets only the first finding
@@ -40,7 +41,7 @@ func (c *checker) checkSkills() {
 		return
 	}
 	universe := c.f.Skills.Names
-	place := c.f.src.ItemPositions("enabled_skills")
+	place := c.f.Src.ItemPositions("enabled_skills")
 	for i, skill := range universe {
 		if message := c.skillFault("graph 'enabled_skills'", skill); message != "" {
 			c.addGraphFinding(strictyaml.SeverityError, place(i), "skill", message)
@@ -51,11 +52,11 @@ func (c *checker) checkSkills() {
 		listed[skill] = true
 	}
 	for _, n := range c.f.Nodes {
-		l, ok := n.Body.(*LLMNode)
+		l, ok := n.Body.(*spec.LLMNode)
 		if !ok || areSkillsDisabled(l.Skills) {
 			continue
 		}
-		place := n.src.ItemPositions("enabled_skills")
+		place := n.Src.ItemPositions("enabled_skills")
 		for i, skill := range l.Skills.Names {
 			message := c.skillFault("llm node 'enabled_skills'", skill)
 			if message == "" && universe != nil && !listed[skill] {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 )
 
@@ -195,8 +196,8 @@ nodes:
 func TestValidationError(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: a\nnodes:\n  a: {type: llm, prompt: '{{x}}', next: b, extra: 1}\n")
 	findings := slices.Concat(f.Findings, ValidateFile(f, CheckContext{}), ProvePlaceholders(f))
-	err := ValidationFailure(findings)
-	var invalid *ValidationError
+	err := spec.ValidationFailure(findings)
+	var invalid *spec.ValidationError
 	if !errors.As(err, &invalid) || len(invalid.Findings) != 2 {
 		t.Fatal(err)
 	}
@@ -207,7 +208,7 @@ func TestValidationError(t *testing.T) {
 	if !strictyaml.HasErrors(findings) || strictyaml.HasErrors(f.Findings) || !strictyaml.HasErrors(strictyaml.PromoteUnknownKeys(f.Findings)) || strictyaml.HasErrors(f.Findings) {
 		t.Error("strict changes the wrong findings")
 	}
-	if ValidationFailure(strictyaml.PromoteUnknownKeys(f.Findings)) != nil {
+	if spec.ValidationFailure(strictyaml.PromoteUnknownKeys(f.Findings)) != nil {
 		t.Error("an unknown key is no finding of the validator")
 	}
 	if got := f.Findings[0].String(); got != "graph.yaml:4:44: warning: [a] unknown key `nodes.a.extra` is ignored" {
@@ -232,44 +233,44 @@ func TestReportIsBounded(t *testing.T) {
 // for a field must list it, and the other way round.
 func TestKinds(t *testing.T) {
 	names := []string{}
-	for _, k := range kinds {
-		names = append(names, k.name)
+	for _, k := range spec.Kinds {
+		names = append(names, k.Name)
 		m := strictyaml.NewFields(&strictyaml.Problems{}, strictyaml.Mapping{}, "")
-		body := k.decode(m)
-		if body.Kind() != k.name {
-			t.Errorf("%s makes %s", k.name, body.Kind())
+		body := k.Decode(m)
+		if body.Kind() != k.Name {
+			t.Errorf("%s makes %s", k.Name, body.Kind())
 		}
-		listed := slices.Sorted(slices.Values(slices.Concat(k.required, k.optional)))
+		listed := slices.Sorted(slices.Values(slices.Concat(k.Required, k.Optional)))
 		listed = slices.DeleteFunc(listed, func(f string) bool { return f == "state_updates" })
 		asked := slices.Sorted(slices.Values(m.Known))
 		if diff := cmp.Diff(listed, asked); diff != "" {
-			t.Errorf("%s (-listed +asked):\n%s", k.name, diff)
+			t.Errorf("%s (-listed +asked):\n%s", k.Name, diff)
 		}
 		var missing []string
 		for _, f := range m.Problems.List {
 			missing = append(missing, f.Message)
 		}
-		if len(missing) != len(k.required) {
-			t.Errorf("%s requires %q but says %q", k.name, k.required, missing)
+		if len(missing) != len(k.Required) {
+			t.Errorf("%s requires %q but says %q", k.Name, k.Required, missing)
 		}
-		if k.doc == "" || slices.Contains(k.optional, "state_updates") == (k.name == "map") {
-			t.Errorf("%s: doc %q, state_updates", k.name, k.doc)
+		if k.Doc == "" || slices.Contains(k.Optional, "state_updates") == (k.Name == "map") {
+			t.Errorf("%s: doc %q, state_updates", k.Name, k.Doc)
 		}
 	}
 	if !slices.IsSorted(names) {
 		t.Errorf("types are not sorted: %q", names)
 	}
-	if diff := cmp.Diff(names, slices.Sorted(slices.Values(kindOrder))); diff != "" {
+	if diff := cmp.Diff(names, slices.Sorted(slices.Values(spec.KindOrder))); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(slices.Sorted(slices.Values(reducerNames)), reducerTable()); diff != "" {
+	if diff := cmp.Diff(slices.Sorted(slices.Values(spec.ReducerNames)), reducerTable()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func reducerTable() []string {
 	var names []string
-	for name := range reducers {
+	for name := range spec.ReducersByKey {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -289,7 +290,7 @@ func TestProofFindsNothingInSoundGraphs(t *testing.T) {
 		if !c.HasGraph || !strings.HasPrefix(c.Path, "testdata") {
 			continue
 		}
-		f, err := Parse("graph.yaml", []byte(c.Graph))
+		f, err := spec.Parse("graph.yaml", []byte(c.Graph))
 		if err == nil && c.Kind == "run" && len(ProvePlaceholders(f)) > 0 {
 			found = append(found, c.ID)
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"raddle.dev/flow/spec"
 	"regexp"
 	"strings"
 )
@@ -18,7 +19,7 @@ const longestScript = 1 << 18
 
 // workingDir warns about a script that runs in the caller's directory and names
 // a file that exists only in the agent's directory.
-func (c *checker) workingDir(n *Node, s *ScriptNode) {
+func (c *checker) workingDir(n *spec.Node, s *spec.ScriptNode) {
 	if s.WorkingDir != "" || c.f.WorkingDir != "" || c.k.Workspace == "" || c.k.Workspace == c.k.Dir {
 		return
 	}

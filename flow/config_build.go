@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
@@ -225,7 +226,7 @@ func truncateMiddle(text string, most int) string {
 }
 
 // tightenBudget adds the file's limits to a budget: the lower limit applies.
-func tightenBudget(l Limits, b agent.Budget) agent.Budget {
+func tightenBudget(l spec.Limits, b agent.Budget) agent.Budget {
 	if l.Tokens > 0 && (b.Tokens == 0 || l.Tokens < b.Tokens) {
 		b.Tokens = l.Tokens
 	}
@@ -301,7 +302,7 @@ func (c *conversation) loadInstructions(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if strings.TrimSpace(text) == "" {
-			return "", failf("No return value from '_instructions' function")
+			return "", spec.Failf("No return value from '_instructions' function")
 		}
 	}
 	p := c.newPlaceholderFiller()

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 	"strconv"
@@ -12,7 +13,7 @@ import (
 // names of the variables start with the agent's name, as its directory has it
 // or else as its file has it. A value that cannot be read causes a warning, and
 // the file's value stays.
-func applyEnvironment(c *Config, dir string, getenv func(string) string) {
+func applyEnvironment(c *spec.Config, dir string, getenv func(string) string) {
 	o := &envOverrides{config: c, getenv: getenv, prefixes: []string{envPrefix(dir)}}
 	if own := envPrefix(c.Name); own != o.prefixes[0] {
 		o.prefixes = append(o.prefixes, own)
@@ -43,7 +44,7 @@ func envPrefix(agent string) string {
 const unset = "null"
 
 type envOverrides struct {
-	config   *Config
+	config   *spec.Config
 	getenv   func(string) string
 	prefixes []string
 }
@@ -134,7 +135,7 @@ func (o *envOverrides) overrideVariables() {
 		o.warnInvalid(name, fmt.Errorf("it must be a JSON list of objects with a name, not a %s", jsonvalue.TypeName(parsed)))
 		return
 	}
-	variables := make([]Variable, 0, len(list))
+	variables := make([]spec.Variable, 0, len(list))
 	for i, item := range list {
 		variable, err := envVariable(item)
 		if err != nil {
@@ -146,19 +147,19 @@ func (o *envOverrides) overrideVariables() {
 	o.config.Variables = variables
 }
 
-func envVariable(item any) (Variable, error) {
+func envVariable(item any) (spec.Variable, error) {
 	obj, ok := item.(*jsonvalue.Object)
 	if !ok {
-		return Variable{}, fmt.Errorf("it must be an object with a name, not a %s", jsonvalue.TypeName(item))
+		return spec.Variable{}, fmt.Errorf("it must be an object with a name, not a %s", jsonvalue.TypeName(item))
 	}
 	text := func(key string) (string, bool) {
 		v, _ := obj.Get(key)
 		if v == nil {
 			return "", false
 		}
-		return string(appendText(nil, v)), true
+		return string(spec.AppendText(nil, v)), true
 	}
-	var v Variable
+	var v spec.Variable
 	if v.Name, ok = text("name"); !ok || v.Name == "" {
 		return v, fmt.Errorf("it has no name")
 	}

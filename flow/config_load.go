@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/rag"
 )
@@ -11,16 +12,16 @@ import (
 // loadConfig reads a config.yaml into the agent.
 func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	path := filepath.Join(a.Dir, configFile)
-	if a.Config, err = ParseConfig(path, text); err != nil {
-		return failf("Failed to load agent config at '%s': %w", path, err)
+	if a.Config, err = spec.ParseConfig(path, text); err != nil {
+		return spec.Failf("Failed to load agent config at '%s': %w", path, err)
 	}
 	applyEnvironment(a.Config, a.Name, l.host.getenv)
 	h := a.host
 	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
-		return failf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))
+		return spec.Failf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))
 	}
 	if h.NoSpawn {
-		return failf("Please enable function calling support before using the agent.")
+		return spec.Failf("Please enable function calling support before using the agent.")
 	}
 	if err := a.openTools(a.Config.GlobalTools, a.Config.MCPServers); err != nil {
 		return err

@@ -8,13 +8,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
 
 func TestParseConfig(t *testing.T) {
-	c, err := ParseConfig("config.yaml", []byte(`
+	c, err := spec.ParseConfig("config.yaml", []byte(`
 name: Sql
 version: 1
 temperature: 1
@@ -32,22 +33,22 @@ instruction: typo
 		t.Fatal(err)
 	}
 	one, session, rows, threshold := 1.0, "temp", "20", 900
-	want := &Config{
-		Path: "config.yaml", Name: "Sql", Version: "1", Sampling: Sampling{Temperature: &one},
-		Prompting: Prompting{Tell: Tell{true, true, true, true}},
-		Variables: []Variable{{Name: "dsn", Description: "where the database is"}, {"limit", "rows", &rows}},
+	want := &spec.Config{
+		Path: "config.yaml", Name: "Sql", Version: "1", Sampling: spec.Sampling{Temperature: &one},
+		Prompting: spec.Prompting{Tell: spec.Tell{Todo: true, Spawn: true, Teammates: true, User: true}},
+		Variables: []spec.Variable{{Name: "dsn", Description: "where the database is"}, {Name: "limit", Description: "rows", Default: &rows}},
 		Session:   &session, MCPServers: []string{"ddg-search"},
-		Continue: Continue{Max: 10},
-		Team: Team{CanSpawn: true, MaxConcurrent: 4, MaxDepth: 3, Spawnable: &[]string{}, SummaryThreshold: 4000,
+		Continue: spec.Continue{Max: 10},
+		Team: spec.Team{CanSpawn: true, MaxConcurrent: 4, MaxDepth: 3, Spawnable: &[]string{}, SummaryThreshold: 4000,
 			EscalationTimeout: 300},
-		Limits: Limits{Iterations: 100, Compression: &threshold, KeepLast: 6},
+		Limits: spec.Limits{Iterations: 100, Compression: &threshold, KeepLast: 6},
 		Findings: []strictyaml.Finding{
 			{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassUnknownKey, Code: "unknown-key", Message: "unknown key `instruction` is ignored",
 				Hint: "did you mean `instructions`?", Pos: strictyaml.Pos{File: "config.yaml", Line: 13, Col: 1}},
 		},
 	}
-	c.text, c.src = nil, strictyaml.Mapping{}
-	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{}, strictyaml.Mapping{})); diff != "" {
+	c.Text, c.Src = nil, strictyaml.Mapping{}
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(spec.Config{}, strictyaml.Mapping{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -60,7 +61,7 @@ func TestSwitchesOfAConfig(t *testing.T) {
 		"": "false", "null": "false", // the default
 	} {
 		got := "error"
-		if c, err := ParseConfig("config.yaml", []byte("name: x\nauto_continue: "+text+"\n")); err == nil {
+		if c, err := spec.ParseConfig("config.yaml", []byte("name: x\nauto_continue: "+text+"\n")); err == nil {
 			got = strconv.FormatBool(c.Continue.Auto)
 		}
 		if got != want {
@@ -70,8 +71,8 @@ func TestSwitchesOfAConfig(t *testing.T) {
 }
 
 func TestParseConfigSaysAllThatIsWrong(t *testing.T) {
-	_, err := ParseConfig("config.yaml", []byte("temperature: warm\nmax_auto_continues: -1\nglobal_tools: fs_cat.sh\nvariables: [{name: x}]\n"))
-	parse, ok := err.(*ParseError)
+	_, err := spec.ParseConfig("config.yaml", []byte("temperature: warm\nmax_auto_continues: -1\nglobal_tools: fs_cat.sh\nvariables: [{name: x}]\n"))
+	parse, ok := err.(*spec.ParseError)
 	if !ok {
 		t.Fatalf("got %v", err)
 	}
@@ -90,7 +91,7 @@ func TestParseConfigSaysAllThatIsWrong(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for _, text := range []string{"", "[]", "a: [", "name: x\n---\nname: y\n"} {
-		if _, err := ParseConfig("c", []byte(text)); err == nil {
+		if _, err := spec.ParseConfig("c", []byte(text)); err == nil {
 			t.Errorf("%q was taken", text)
 		}
 	}
@@ -104,13 +105,13 @@ func TestConfigOverrides(t *testing.T) {
 		"BOT_MODEL":        "by:name", "BOT_REASONING_EFFORT": "high",
 	}
 	half := 0.5
-	c := &Config{Path: "config.yaml", Name: "Bot", Sampling: Sampling{Temperature: &half, TopP: &half}, MCPServers: []string{"all"}}
+	c := &spec.Config{Path: "config.yaml", Name: "Bot", Sampling: spec.Sampling{Temperature: &half, TopP: &half}, MCPServers: []string{"all"}}
 	applyEnvironment(c, "my-bot", func(name string) string { return env[name] })
 	one, two := "1", "2"
-	want := &Config{
-		Path: "config.yaml", Name: "Bot", Sampling: Sampling{Model: "a:b", TopP: &half, ReasoningEffort: "high"},
+	want := &spec.Config{
+		Path: "config.yaml", Name: "Bot", Sampling: spec.Sampling{Model: "a:b", TopP: &half, ReasoningEffort: "high"},
 		Session: new(string), GlobalTools: []string{"fs_cat.sh"}, MCPServers: []string{"all"},
-		Variables: []Variable{{"a", "", &one}, {"b", "d", &two}},
+		Variables: []spec.Variable{{Name: "a", Description: "", Default: &one}, {Name: "b", Description: "d", Default: &two}},
 	}
 	for _, m := range []string{
 		`the environment variable MY_BOT_TOP_P is not used: "much" is not a number`,
@@ -118,7 +119,7 @@ func TestConfigOverrides(t *testing.T) {
 	} {
 		want.Findings = append(want.Findings, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassAdvice, Code: "environment", Message: m, Pos: strictyaml.Pos{File: "config.yaml", Line: 1, Col: 1}})
 	}
-	if diff := cmp.Diff(want, c, cmp.AllowUnexported(Config{}, strictyaml.Mapping{})); diff != "" {
+	if diff := cmp.Diff(want, c, cmp.AllowUnexported(spec.Config{}, strictyaml.Mapping{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -178,7 +179,7 @@ func TestOpening(t *testing.T) {
 
 // An agent of this kind runs no other: it is listed alone.
 func TestConfigAgents(t *testing.T) {
-	a := &Agent{Dir: "/a", Config: &Config{}}
+	a := &Agent{Dir: "/a", Config: &spec.Config{}}
 	if got := a.Agents(); len(got) != 1 || got[0] != a {
 		t.Errorf("%v", got)
 	}

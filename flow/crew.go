@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 )
@@ -35,7 +36,7 @@ func (a *Agent) canSpawn() bool {
 	if a.Config != nil {
 		return a.Config.Team.CanSpawn
 	}
-	return slices.ContainsFunc(a.File.Nodes, func(n *Node) bool { return n.Kind() == "agent" })
+	return slices.ContainsFunc(a.File.Nodes, func(n *spec.Node) bool { return n.Kind() == "agent" })
 }
 
 // isTeamLead reports whether the agent is the lead under which others are spawned: a
@@ -44,8 +45,8 @@ func (a *Agent) isTeamLead() bool {
 	if a.Config != nil {
 		return a.Config.Team.CanSpawn && !a.member
 	}
-	return a.canSpawn() && slices.ContainsFunc(a.File.Nodes, func(n *Node) bool {
-		b, ok := n.Body.(*LLMNode)
+	return a.canSpawn() && slices.ContainsFunc(a.File.Nodes, func(n *spec.Node) bool {
+		b, ok := n.Body.(*spec.LLMNode)
 		return ok && canNodeSpawn(b)
 	})
 }
@@ -59,7 +60,7 @@ func (a *Agent) maxSpawnDepth() int {
 }
 
 // canNodeSpawn reports whether the node lists a tool for agents that spawn others.
-func canNodeSpawn(b *LLMNode) bool {
+func canNodeSpawn(b *spec.LLMNode) bool {
 	return slices.ContainsFunc(b.Tools, func(name string) bool { return slices.Contains(supervisorTools, name) })
 }
 
@@ -102,7 +103,7 @@ func (l *loader) loadSpawnSet(a *Agent, at loadContext) {
 				err = child.checkRunnable()
 			}
 			if _, nameless := errors.AsType[*MissingModelError](err); err != nil && !(nameless && at.parent == "") { // it may still get a model from its lead
-				c.faults[name] = failf("Agent '%s' failed: %w", name, err)
+				c.faults[name] = spec.Failf("Agent '%s' failed: %w", name, err)
 				continue
 			}
 			if c.agents[name] = child; child.Config != nil && child.canSpawn() {
@@ -165,7 +166,7 @@ func (a *Agent) checkSpawnNames(c *spawnSet) {
 	if a.Config == nil || a.Config.Team.Spawnable == nil {
 		return
 	}
-	at := a.Config.src.ItemPositions("spawnable_agents")
+	at := a.Config.Src.ItemPositions("spawnable_agents")
 	for i, name := range *a.Config.Team.Spawnable {
 		switch err := c.faults[name]; {
 		case c.dirs[name] == "":

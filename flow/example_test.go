@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
@@ -128,7 +129,7 @@ nodes:
 
 // A file can be checked without a directory around it.
 func ExampleValidateFile() {
-	f, err := flow.Parse("graph.yaml", []byte(`
+	f, err := spec.Parse("graph.yaml", []byte(`
 name: sketch
 start: draft
 nodes:

@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 	"strconv"
@@ -9,7 +10,7 @@ import (
 
 // fileData is a parsed file as data under the names of its fields, with unset
 // optional fields as null.
-func fileData(f *File) *jsonvalue.Object {
+func fileData(f *spec.File) *jsonvalue.Object {
 	o := jsonvalue.NewObject(
 		jsonvalue.Member{Key: "name", Value: f.Name}, jsonvalue.Member{Key: "description", Value: f.Description}, jsonvalue.Member{Key: "version", Value: f.Version},
 		jsonvalue.Member{Key: "model", Value: maybe(f.Model)}, jsonvalue.Member{Key: "temperature", Value: number(f.Temperature)}, jsonvalue.Member{Key: "top_p", Value: number(f.TopP)},
@@ -45,7 +46,7 @@ func fileData(f *File) *jsonvalue.Object {
 	return o
 }
 
-func nodeData(n *Node) *jsonvalue.Object {
+func nodeData(n *spec.Node) *jsonvalue.Object {
 	o := jsonvalue.NewObject(jsonvalue.Member{Key: "id", Value: n.ID}, jsonvalue.Member{Key: "type", Value: n.Kind()}, jsonvalue.Member{Key: "description", Value: n.Description})
 	if n.Next != nil {
 		o.Set("next", textList(n.Next, true))
@@ -58,29 +59,29 @@ func nodeData(n *Node) *jsonvalue.Object {
 		o.Set("state_updates", updates)
 	}
 	switch b := n.Body.(type) {
-	case *AgentNode:
+	case *spec.AgentNode:
 		put(o, "agent", b.Agent, "prompt", b.Prompt.String(), "output_schema", b.OutputSchema, "timeout", int64(b.Timeout))
-	case *ScriptNode:
+	case *spec.ScriptNode:
 		put(o, "script", b.Script, "fallback", maybe(b.Fallback), "timeout", int64(b.Timeout))
-	case *ApprovalNode:
+	case *spec.ApprovalNode:
 		routes := &jsonvalue.Object{}
 		for _, r := range b.Routes {
 			routes.Set(r.Answer, r.Target)
 		}
 		put(o, "question", b.Question.String(), "options", textList(b.Options, true), "routes", routes, "on_other", b.OnOther)
-	case *InputNode:
+	case *spec.InputNode:
 		put(o, "question", b.Question.String(), "default", maybe(b.Default.String()), "validation", maybe(b.Validation))
-	case *EndNode:
+	case *spec.EndNode:
 		put(o, "output", b.Output.String())
 		if b.ExitCode != 0 {
 			put(o, "exit_code", int64(b.ExitCode))
 		}
-	case *MapNode:
+	case *spec.MapNode:
 		put(o, "over", b.Over.String(), "as", b.As, "branch", b.Branch, "collect_into", b.CollectInto,
 			"output_key", b.OutputKey, "max_concurrency", count(b.MaxConcurrency))
-	case *LLMNode:
+	case *spec.LLMNode:
 		llmData(o, b)
-	case *RAGNode:
+	case *spec.RAGNode:
 		put(o, "documents", textList(b.Documents, true), "query", b.Query.String(), "top_k", count(b.TopK),
 			"embedding_model", maybe(b.EmbeddingModel), "chunk_size", count(b.ChunkSize), "chunk_overlap", count(b.ChunkOverlap),
 			"reranker_model", maybe(b.RerankerModel), "batch_size", count(b.BatchSize), "timeout", int64(b.Timeout),
@@ -90,7 +91,7 @@ func nodeData(n *Node) *jsonvalue.Object {
 	return o
 }
 
-func llmData(o *jsonvalue.Object, b *LLMNode) {
+func llmData(o *jsonvalue.Object, b *spec.LLMNode) {
 	if b.Instructions != nil {
 		o.Set("instructions", b.Instructions.String())
 	}
@@ -109,7 +110,7 @@ func addPatience(o *jsonvalue.Object, p *strictyaml.Seconds) {
 	}
 }
 
-func addSkills(o *jsonvalue.Object, s Skills) {
+func addSkills(o *jsonvalue.Object, s spec.Skills) {
 	put(o, "skills_enabled", flagData(s.Enabled), "enabled_skills", textList(s.Names, false),
 		"inject_skill_instructions", flagData(s.Inject), "skill_instructions", maybe(s.Instructions))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 )
 
@@ -56,8 +57,8 @@ func TestFindings(t *testing.T) {
 
 func findingsText(dir string, graph []byte) string {
 	var b strings.Builder
-	f, err := Parse("graph.yaml", graph)
-	var bad *ParseError
+	f, err := spec.Parse("graph.yaml", graph)
+	var bad *spec.ParseError
 	if errors.As(err, &bad) {
 		b.WriteString("! " + strings.ReplaceAll(bad.Error(), "\n", "\n  ") + "\n")
 		for _, found := range bad.Findings {

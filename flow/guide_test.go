@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"raddle.dev/flow/spec"
 	"regexp"
 	"slices"
 	"strconv"
@@ -32,22 +33,22 @@ func TestGuideNamesEveryFieldOfEveryNode(t *testing.T) {
 			t.Errorf("the guide does not name the field `%s`, which every node has", field)
 		}
 	}
-	for _, k := range kinds {
-		_, section, ok := strings.Cut(text, "\n### "+k.name+"\n")
+	for _, k := range spec.Kinds {
+		_, section, ok := strings.Cut(text, "\n### "+k.Name+"\n")
 		if !ok {
-			t.Errorf("the guide has no section %q", "### "+k.name)
+			t.Errorf("the guide has no section %q", "### "+k.Name)
 			continue
 		}
 		if end := strings.Index(section, "\n##"); end >= 0 {
 			section = section[:end]
 		}
-		for _, field := range slices.Concat(k.required, k.optional) {
+		for _, field := range slices.Concat(k.Required, k.Optional) {
 			if !strings.Contains(section, "`"+field+"`") {
-				t.Errorf("the guide's section %q does not name the field `%s`", k.name, field)
+				t.Errorf("the guide's section %q does not name the field `%s`", k.Name, field)
 			}
 		}
 	}
-	for _, name := range reducerNames {
+	for _, name := range spec.ReducerNames {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("the guide does not name the reducer `%s`", name)
 		}

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+	"raddle.dev/flow/spec"
 	"regexp"
 	"strconv"
 )
@@ -17,33 +18,33 @@ func AnswerHeadline(reason string) string {
 	if found == nil {
 		return reason
 	}
-	p, err := parsePredicate(found[1])
+	p, err := spec.ParsePredicate(found[1])
 	got, _ := strconv.ParseUint(found[2], 10, 64) // an overflow is the largest number
 	if err != nil {
 		return reason
 	}
 	text := describeRequirement(p)
-	if p.isSatisfiedBy(got) { // the length counts bytes
+	if p.IsSatisfiedBy(got) { // the length counts bytes
 		text += " Letters such as é count as two or more."
 	}
 	return text
 }
 
 // describeRequirement says what the predicate requires of a text that does not satisfy it.
-func describeRequirement(p predicate) string {
+func describeRequirement(p spec.Predicate) string {
 	switch {
-	case p.op == ">" && p.limit < ^uint64(0):
-		return "Too short: at least " + formatCharacters(p.limit+1) + "."
-	case p.op == ">=":
-		return "Too short: at least " + formatCharacters(p.limit) + "."
-	case p.op == "<" && p.limit > 0:
-		return "Too long: at most " + formatCharacters(p.limit-1) + "."
-	case p.op == "<=":
-		return "Too long: at most " + formatCharacters(p.limit) + "."
-	case p.op == "==":
-		return "Wrong length: exactly " + formatCharacters(p.limit) + "."
+	case p.Op == ">" && p.Limit < ^uint64(0):
+		return "Too short: at least " + formatCharacters(p.Limit+1) + "."
+	case p.Op == ">=":
+		return "Too short: at least " + formatCharacters(p.Limit) + "."
+	case p.Op == "<" && p.Limit > 0:
+		return "Too long: at most " + formatCharacters(p.Limit-1) + "."
+	case p.Op == "<=":
+		return "Too long: at most " + formatCharacters(p.Limit) + "."
+	case p.Op == "==":
+		return "Wrong length: exactly " + formatCharacters(p.Limit) + "."
 	}
-	return fmt.Sprintf("No answer can satisfy len(input) %s %d.", p.op, p.limit)
+	return fmt.Sprintf("No answer can satisfy len(input) %s %d.", p.Op, p.Limit)
 }
 
 func formatCharacters(n uint64) string {

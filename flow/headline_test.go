@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 )
 
@@ -20,7 +21,7 @@ func TestAnswerHeadline(t *testing.T) {
 		{"len(input) < 0", "a", "No answer can satisfy len(input) < 0."},
 		{"len(input) > 18446744073709551615", "a", "No answer can satisfy len(input) > 18446744073709551615."},
 	} {
-		err := validateInput(k.validation, k.answer)
+		err := spec.ValidateInput(k.validation, k.answer)
 		if err == nil {
 			t.Fatal(k)
 		}

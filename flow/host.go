@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
 )
@@ -151,7 +152,7 @@ func (h *Host) maxDepth() int {
 	if h.Bounds.Depth > 0 {
 		return h.Bounds.Depth
 	}
-	return defaultMaxDepth
+	return spec.DefaultMaxDepth
 }
 
 // mostValue returns the maximum size in bytes of a text that a template may

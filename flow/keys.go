@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
 )
@@ -35,7 +36,7 @@ var listCodec = graph.Codec[[]any]{
 // journal stores only what was added: a log that grows over a long run is
 // stored once. All other reducers combine whole values.
 type keySet struct {
-	file *File
+	file *spec.File
 	mu   sync.Mutex
 	keys map[string]graph.Key[any]
 }
@@ -70,7 +71,7 @@ func (r *keySet) stateKey(name string) graph.Key[any] {
 	defer r.mu.Unlock()
 	k, ok := r.keys[name]
 	if !ok {
-		k = newStateKey(name, reducers[r.file.Reducer(name)])
+		k = newStateKey(name, spec.ReducersByKey[r.file.Reducer(name)])
 		if r.keys == nil {
 			r.keys = map[string]graph.Key[any]{}
 		}
@@ -81,7 +82,7 @@ func (r *keySet) stateKey(name string) graph.Key[any] {
 	return k
 }
 
-func newStateKey(name string, reduce reduceFunc) graph.Key[any] {
+func newStateKey(name string, reduce spec.ReduceFunc) graph.Key[any] {
 	if reduce == nil {
 		return graph.Dyn(name).WithCodec(valueCodec)
 	}
@@ -95,7 +96,7 @@ func (r *keySet) writeValue(name string, v any) (graph.Write, error) {
 	if !r.isAppendOnly(name) {
 		return r.stateKey(name).Set(v), nil
 	}
-	added, err := reducers[r.file.Reducer(name)](nil, false, v)
+	added, err := spec.ReducersByKey[r.file.Reducer(name)](nil, false, v)
 	if err != nil {
 		return graph.Write{}, fmt.Errorf("key %q: %w", name, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/rag"
 )
 
@@ -159,7 +160,7 @@ func (a *Agent) knowledgeBases() []knowledge {
 		return list
 	}
 	for _, n := range a.File.Nodes {
-		if b, ok := n.Body.(*RAGNode); ok {
+		if b, ok := n.Body.(*spec.RAGNode); ok {
 			list = append(list, knowledge{id: n.ID, documents: b.Documents, sized: b.ChunkOverlap != nil, driver: b.Driver, options: rag.Options{
 				Model: b.EmbeddingModel, ChunkSize: valueOr(b.ChunkSize, 0), ChunkOverlap: valueOr(b.ChunkOverlap, 0),
 				TopK: valueOr(b.TopK, 0), Batch: valueOr(b.BatchSize, 0), RerankerModel: b.RerankerModel,
@@ -196,7 +197,7 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 		a.reportLine(fmt.Sprintf("the documents of agent '%s' are not used: no embedding model is set (set `embedding_model: keyword` to search them by words alone)", a.Name))
 		return false, nil
 	case r.Confirm == nil:
-		return false, failf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone. The settings `rag_embedding_model`, `rag_chunk_size` and `rag_chunk_overlap` of the configuration count, too.)", a.Name, k.id)
+		return false, spec.Failf("Agent '%s' requires RAG for rag node '%s', but its knowledge base is not built and the node does not fully specify how to build it. Set `embedding_model`, `chunk_size`, and `chunk_overlap` on the node, or run the agent once interactively. (`embedding_model: keyword` needs no model: it searches by words alone. The settings `rag_embedding_model`, `rag_chunk_size` and `rag_chunk_overlap` of the configuration count, too.)", a.Name, k.id)
 	default:
 		question := "Initialize RAG knowledge base for rag node '" + k.id + "'?"
 		if own {
@@ -209,14 +210,14 @@ func (a *Agent) mayBuild(k *knowledge) (bool, error) {
 		case !yes && own:
 			return false, nil
 		case !yes:
-			return false, failf("Agent '%s' has rag node '%s' but its RAG was not initialized. RAG initialization is required for this agent.", a.Name, k.id)
+			return false, spec.Failf("Agent '%s' has rag node '%s' but its RAG was not initialized. RAG initialization is required for this agent.", a.Name, k.id)
 		}
 	}
 	return true, a.completeOptions(k, !specified)
 }
 
 func noDocuments(k knowledge) error {
-	return failf("Cannot build RAG knowledge base '%s' with no documents", k.id)
+	return spec.Failf("Cannot build RAG knowledge base '%s' with no documents", k.id)
 }
 
 // completeOptions takes missing settings from the host, then from a person if ask is
@@ -233,7 +234,7 @@ func (a *Agent) completeOptions(k *knowledge, ask bool) error {
 		}
 	}
 	if o.Model == "" {
-		return failf("RAG knowledge base needs an embedding model. Set `embedding_model` on the rag node, or run the agent interactively once. (`embedding_model: keyword` needs no model: it searches by words alone.)")
+		return spec.Failf("RAG knowledge base needs an embedding model. Set `embedding_model` on the rag node, or run the agent interactively once. (`embedding_model: keyword` needs no model: it searches by words alone.)")
 	}
 	if o.ChunkSize == 0 {
 		size, err := a.resolveNumber("Chunk size, in bytes:", r.ChunkSize, rag.DefaultChunkSize, ask)
@@ -274,7 +275,7 @@ func (a *Agent) resolveNumber(question string, said *int, usual int, ask bool) (
 	}
 	n, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil || n < 0 {
-		return 0, failf("%s %q is not a number", question, text)
+		return 0, spec.Failf("%s %q is not a number", question, text)
 	}
 	return n, nil
 }

@@ -34,9 +34,9 @@ func (a *Agent) adviseDocuments() {
 // base.
 func (a *Agent) documentsAt(id string) func(i int) strictyaml.Pos {
 	if a.Config != nil {
-		return a.Config.src.ItemPositions("documents")
+		return a.Config.Src.ItemPositions("documents")
 	}
-	return a.File.Node(id).src.ItemPositions("documents")
+	return a.File.Node(id).Src.ItemPositions("documents")
 }
 
 // plainPath reports whether a source is the path of one file or folder: not a

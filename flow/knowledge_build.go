@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/llm"
 	"raddle.dev/rag"
 	"raddle.dev/rag/load"
@@ -30,7 +31,7 @@ func (a *Agent) openBase(ctx context.Context, k knowledge) (Searcher, error) {
 	case err == nil:
 		return a.openExistingBase(ctx, k, path, text)
 	case !errors.Is(err, os.ErrNotExist):
-		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
+		return nil, spec.Failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
 	}
 	if build, err := a.mayBuild(&k); !build {
 		return nil, err
@@ -43,7 +44,7 @@ func (a *Agent) openBase(ctx context.Context, k knowledge) (Searcher, error) {
 // is.
 func (a *Agent) openExistingBase(ctx context.Context, k knowledge, path string, text []byte) (Searcher, error) {
 	fail := func(err error) (Searcher, error) {
-		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
+		return nil, spec.Failf("Failed to load rag '%s' at '%s': %w", k.id, path, err)
 	}
 	r := &a.host.Retrieval
 	p, own := readPointer(text)
@@ -87,7 +88,7 @@ func (a *Agent) refreshBase(ctx context.Context, base *rag.Base, k knowledge, p 
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil && renew:
-		return failf("rag '%s' stays as it was: %w", k.id, err)
+		return spec.Failf("rag '%s' stays as it was: %w", k.id, err)
 	case err != nil:
 		a.reportLine(fmt.Sprintf("⚠️ the knowledge base '%s' stays as it was: %v", k.id, err))
 		return nil
@@ -150,11 +151,11 @@ type buildPlace struct {
 func (a *Agent) buildBase(ctx context.Context, k knowledge, at buildPlace) (Searcher, error) {
 	base, err := rag.Open(filepath.Join(a.Dir, at.store), a.ragOptions(k))
 	if err != nil {
-		return nil, failf("Failed to load rag '%s' at '%s': %w", k.id, at.path, err)
+		return nil, spec.Failf("Failed to load rag '%s' at '%s': %w", k.id, at.path, err)
 	}
 	if a.host.Retrieval.Rebuild {
 		if err := base.ForgetRefused(ctx); err != nil {
-			return nil, errors.Join(failf("rag '%s': %w", k.id, err), base.Close())
+			return nil, errors.Join(spec.Failf("rag '%s': %w", k.id, err), base.Close())
 		}
 	}
 	a.reportLine("⚙ Initializing RAG...")
@@ -164,8 +165,8 @@ func (a *Agent) buildBase(ctx context.Context, k knowledge, at buildPlace) (Sear
 	if e := k.options.Extraction; e.Model != "" {
 		a.reportLine("Extractor model: " + e.Model)
 	}
-	if k.driver != "" && k.driver != ownDriver {
-		a.reportLine(driverText(k.driver))
+	if k.driver != "" && k.driver != spec.OwnDriver {
+		a.reportLine(spec.DescribeDriver(k.driver))
 	}
 	report, err := base.Build(ctx, k.documents, a.progressReporter(k.id))
 	a.progressEnds(k.id)
@@ -180,7 +181,7 @@ func (a *Agent) buildBase(ctx context.Context, k knowledge, at buildPlace) (Sear
 	}
 	if err != nil {
 		_ = base.Close()
-		return nil, failf("rag '%s': %w", k.id, err)
+		return nil, spec.Failf("rag '%s': %w", k.id, err)
 	}
 	a.reportLine("✓ Saved RAG to '" + at.path + "'.")
 	return base, nil

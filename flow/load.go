@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 	"strconv"
@@ -106,7 +107,7 @@ func (l *loader) loadAgent(s loadContext) (*Agent, error) {
 
 // wrapLoadError returns the result of a load, with its error as a [*LoadError].
 func (l *loader) wrapLoadError(a *Agent, err error) (*Agent, error) {
-	var parse *ParseError
+	var parse *spec.ParseError
 	switch {
 	case err == nil:
 		return a, nil
@@ -119,8 +120,8 @@ func (l *loader) wrapLoadError(a *Agent, err error) (*Agent, error) {
 // loadGraph reads a graph.yaml into the agent.
 func (l *loader) loadGraph(a *Agent, text []byte) (err error) {
 	path := filepath.Join(a.Dir, graphFile)
-	if a.File, err = Parse(path, text); err != nil {
-		return failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", a.Name, path, err)
+	if a.File, err = spec.Parse(path, text); err != nil {
+		return spec.Failf("Failed to load graph.yaml for agent '%s': Failed to parse graph file at '%s': %w", a.Name, path, err)
 	}
 	if err := a.applyEnvironment(l.host.getenv); err != nil {
 		return err
@@ -144,7 +145,7 @@ func (a *Agent) openTools(global, servers []string) (err error) {
 	a.learnSecrets()
 	a.Tools, err = a.host.openToolset(ToolNeed{Agent: a.Name, Dir: a.Dir, Global: global, Servers: servers, Variables: a.variableValues()})
 	if err != nil {
-		return failf("the tools of agent '%s': %w", a.Name, err)
+		return spec.Failf("the tools of agent '%s': %w", a.Name, err)
 	}
 	return nil
 }
@@ -164,21 +165,21 @@ func readDefinition(name, dir string) ([]byte, error) {
 	path, config := filepath.Join(dir, graphFile), filepath.Join(dir, configFile)
 	switch isGraph, isConfig := fileExists(path), fileExists(config); {
 	case isGraph && isConfig:
-		return nil, failf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
+		return nil, spec.Failf("Agent '%s' has both config.yaml and graph.yaml. A graph agent is defined by graph.yaml alone; a normal agent by config.yaml alone. Remove one of the two files.", name)
 	case isConfig:
 		text, err := readFile(config)
 		if err != nil {
-			return nil, failf("Failed to read agent config file at '%s': %w", config, err)
+			return nil, spec.Failf("Failed to read agent config file at '%s': %w", config, err)
 		}
 		return text, nil
 	case !isGraph && fileExists(filepath.Join(dir, "index.yaml")):
-		return nil, failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'. It has an index.yaml, as llm-functions and aichat write it: rename that to config.yaml", name, dir)
+		return nil, spec.Failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'. It has an index.yaml, as llm-functions and aichat write it: rename that to config.yaml", name, dir)
 	case !isGraph:
-		return nil, failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
+		return nil, spec.Failf("Agent '%s' has neither a config.yaml nor a graph.yaml at '%s'", name, dir)
 	}
 	text, err := readFile(path)
 	if err != nil {
-		return nil, failf("Failed to load graph.yaml for agent '%s': Failed to read graph file at '%s': %w", name, path, err)
+		return nil, spec.Failf("Failed to load graph.yaml for agent '%s': Failed to read graph file at '%s': %w", name, path, err)
 	}
 	return text, nil
 }
@@ -247,10 +248,10 @@ func parseNames(text string) ([]string, error) {
 func (a *Agent) checkFormat() error {
 	h, f := a.host, a.File
 	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
-		return failf("%s", h.unknownModel(id))
+		return spec.Failf("%s", h.unknownModel(id))
 	}
 	if h.Session != "" && a.depth == h.Depth {
-		return failf("Graph-based agent '%s' does not support sessions. The graph manages its own state; re-run without a session.", a.Name)
+		return spec.Failf("Graph-based agent '%s' does not support sessions. The graph manages its own state; re-run without a session.", a.Name)
 	}
 	return a.admitEffort()
 }
@@ -267,14 +268,14 @@ func (a *Agent) admitEffort() error {
 		return nil // the levels are unknown
 	}
 	if len(levels) == 0 {
-		return failf("Agent has reasoning_effort '%s' configured but the model does not support reasoning effort", effort)
+		return spec.Failf("Agent has reasoning_effort '%s' configured but the model does not support reasoning effort", effort)
 	}
 	for _, l := range levels {
 		if l == effort {
 			return nil
 		}
 	}
-	return failf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, strings.Join(levels, ", "))
+	return spec.Failf("Agent's reasoning_effort '%s' is not valid for the model. Supported levels: %s", effort, strings.Join(levels, ", "))
 }
 
 // collectFindings collects the findings of the file, the validator and the proof.
@@ -297,7 +298,7 @@ func (l *loader) loadChildren(a *Agent) {
 		return
 	}
 	for _, n := range a.File.Nodes {
-		b, ok := n.Body.(*AgentNode)
+		b, ok := n.Body.(*spec.AgentNode)
 		if !ok || a.children[b.Agent] != nil {
 			continue
 		}
@@ -316,9 +317,9 @@ func (l *loader) loadChildren(a *Agent) {
 
 // addLoadFailure records that a child cannot be loaded, with everything that is wrong
 // with it.
-func (a *Agent) addLoadFailure(n *Node, name string, err error) {
+func (a *Agent) addLoadFailure(n *spec.Node, name string, err error) {
 	a.broken[name] = err
-	err = failf("Agent '%s' failed: %w", name, err)
+	err = spec.Failf("Agent '%s' failed: %w", name, err)
 	a.Findings = append(a.Findings, strictyaml.Finding{Severity: strictyaml.SeverityError, Class: strictyaml.ClassParse, Code: "agent-broken", Node: n.ID, Message: err.Error(), Pos: n.At("agent")})
 	var load *LoadError
 	if errors.As(err, &load) {

@@ -2,6 +2,7 @@ package flow
 
 import (
 	"bytes"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"unicode/utf8"
 )
@@ -12,9 +13,9 @@ type locator struct {
 	lines []int // the offset of each line
 }
 
-func newLocator(f *File) *locator {
-	l := &locator{text: f.text, lines: []int{0}}
-	for i, c := range f.text {
+func newLocator(f *spec.File) *locator {
+	l := &locator{text: f.Text, lines: []int{0}}
+	for i, c := range f.Text {
 		if c == '\n' {
 			l.lines = append(l.lines, i+1)
 		}
@@ -25,14 +26,14 @@ func newLocator(f *File) *locator {
 // locatePlaceholder returns the position of the first placeholder of a template with
 // the same text as p. If the file writes it with escapes or by an alias, it is
 // the position of the template.
-func (l *locator) locatePlaceholder(n *Node, u use, p *path) strictyaml.Pos {
-	from := n.src.ItemPositions(u.field)(u.item)
+func (l *locator) locatePlaceholder(n *spec.Node, u spec.TemplateUse, p *spec.Path) strictyaml.Pos {
+	from := n.Src.ItemPositions(u.Field)(u.Item)
 	start := l.offsetOf(from)
 	if start < 0 || start < len(l.text) && l.text[start] == '*' {
 		return from
 	}
-	window := l.text[start:min(len(l.text), start+4*len(u.template.text)+1024)]
-	found := bytes.Index(window, []byte("{{"+p.text+"}}"))
+	window := l.text[start:min(len(l.text), start+4*len(u.Template.Text)+1024)]
+	found := bytes.Index(window, []byte("{{"+p.Text+"}}"))
 	if found < 0 {
 		return from
 	}

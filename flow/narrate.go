@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/term"
 	"raddle.dev/internal/wording"
@@ -112,15 +113,15 @@ func (n *Narrator) childFrame(f frame, id string) (frame, bool) {
 	f.indent += "  "
 	f.branch = false
 	switch b := node.Body.(type) {
-	case *AgentNode:
+	case *spec.AgentNode:
 		child := f.agent.children[b.Agent]
 		if child == nil {
 			return f, false
 		}
 		f.agent, f.talks = child, child.Config != nil
-	case *LLMNode:
+	case *spec.LLMNode:
 		f.talks = true
-	case *MapNode:
+	case *spec.MapNode:
 		f.branch = true
 		return f, n.Detail
 	default:

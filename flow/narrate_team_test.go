@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 	"raddle.dev/team"
@@ -16,7 +17,7 @@ import (
 // Lines of agents that work at the same time name the one they are about; those of
 // the lead are the run's own.
 func TestNarrateTeam(t *testing.T) {
-	a := &Agent{Name: "boss", Config: &Config{}, host: &Host{}}
+	a := &Agent{Name: "boss", Config: &spec.Config{}, host: &Host{}}
 	var out strings.Builder
 	n := NewNarrator(&out, a, false)
 	at := time.Unix(0, 0)

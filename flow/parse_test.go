@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 )
 
-func mustParse(t testing.TB, text string) *File {
+func mustParse(t testing.TB, text string) *spec.File {
 	t.Helper()
-	f, err := Parse("graph.yaml", []byte(text))
+	f, err := spec.Parse("graph.yaml", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,14 +41,14 @@ func TestParseEveryField(t *testing.T) {
 	if diff := cmp.Diff(string(want), jsonvalue.Pretty(fileData(f))+"\n"); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, k := range kinds {
-		i := slices.IndexFunc(f.Nodes, func(n *Node) bool { return n.Kind() == k.name })
+	for _, k := range spec.Kinds {
+		i := slices.IndexFunc(f.Nodes, func(n *spec.Node) bool { return n.Kind() == k.Name })
 		if i < 0 {
-			t.Errorf("no node of type %s", k.name)
+			t.Errorf("no node of type %s", k.Name)
 			continue
 		}
-		for _, field := range slices.Concat(k.required, k.optional) {
-			if n := f.Nodes[i]; n.src.FieldNode(field) == nil {
+		for _, field := range slices.Concat(k.Required, k.Optional) {
+			if n := f.Nodes[i]; n.Src.FieldNode(field) == nil {
 				t.Errorf("node %s has no %s", n.ID, field)
 			}
 		}
@@ -142,12 +143,12 @@ nodes:
   r: {type: rag, documents: [x], query: null, state_updates: {}}
 `)
 	l := f.Node("l")
-	b := l.Body.(*LLMNode)
+	b := l.Body.(*spec.LLMNode)
 	if l.Next != nil || l.Updates != nil || b.Instructions != nil || b.Tools != nil || b.Model != "" || b.Timeout != nil || b.OutputSchema != nil || b.Skills.Names != nil {
 		t.Errorf("null is not unset: %+v %+v", l, b)
 	}
 	r := f.Node("r")
-	if r.Updates == nil || len(r.Updates) != 0 || r.Body.(*RAGNode).Query.String() != defaultQuery {
+	if r.Updates == nil || len(r.Updates) != 0 || r.Body.(*spec.RAGNode).Query.String() != spec.DefaultQuery {
 		t.Errorf("%+v", r)
 	}
 	if f.Version != "1.0" || f.Settings.MaxConcurrency != 8 {
@@ -169,7 +170,7 @@ nodes:
 		t.Error(got)
 	}
 	n := f.Nodes[0]
-	a := n.Body.(*ApprovalNode)
+	a := n.Body.(*spec.ApprovalNode)
 	if n.ID != "z" || a.Routes[0].Answer != "b" || n.Updates[0].Key != "k2" || a.Options[0] != "b" {
 		t.Errorf("order is lost: %+v %+v", n, a)
 	}
@@ -182,7 +183,7 @@ nodes:
 }
 
 func TestParseErrorText(t *testing.T) {
-	_, err := Parse("dir/graph.yaml", []byte("name: g\nstart: x\nnodes:\n  x: {output: hi}\n"))
+	_, err := spec.Parse("dir/graph.yaml", []byte("name: g\nstart: x\nnodes:\n  x: {output: hi}\n"))
 	want := "YAML parsing error: nodes.x: missing field `type` at line 4 column 3\n\n" +
 		"Hint: Check that all required fields are present.\n" +
 		"Top-level required fields: `name`, `start`, `nodes`.\n" +
@@ -197,14 +198,14 @@ func TestParseErrorText(t *testing.T) {
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
 		t.Error(diff)
 	}
-	_, err = Parse("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: job}\n"))
+	_, err = spec.Parse("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: job}\n"))
 	want = "YAML parsing error: nodes.x.type: unknown variant `job`, expected one of `agent`, `script`, `approval`, `input`, `llm`, `rag`, `end`, `map` at line 4 column 13\n\n" +
 		"Hint: Check for typos in field names or `type:` values.\n" +
 		"Valid node types: agent, script, approval, input, llm, rag, end."
 	if err.Error() != want {
 		t.Error(err)
 	}
-	_, err = Parse("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: end, exit_code: 1}\n"))
+	_, err = spec.Parse("g", []byte("name: g\nstart: x\nnodes:\n  x: {type: end, exit_code: 1}\n"))
 	if want = "YAML parsing error: nodes.x.exit_code: invalid value: integer `1`, expected an exit code from 64 to 113 at line 4 column 29"; err.Error() != want {
 		t.Error(err)
 	}
@@ -229,7 +230,7 @@ func TestParseOrderOfErrors(t *testing.T) {
 		"name: g\nstart: a\nskills_enabled: 1\nnodes: {a: {type: end}}":                        "skills_enabled: invalid type: integer `1`, expected a boolean",
 		"name: g\nstart: a\nnodes: {a: {type: llm, prompt: p, timeout: 18446744073709551616}}": "timeout: invalid type: floating point",
 	} {
-		_, err := Parse("g", []byte(text))
+		_, err := spec.Parse("g", []byte(text))
 		if err == nil || !strings.Contains(strings.SplitN(err.Error(), "\n", 2)[0], want) {
 			t.Errorf("%s\ngives %v, want %s", text, err, want)
 		}
@@ -238,7 +239,7 @@ func TestParseOrderOfErrors(t *testing.T) {
 
 func TestParseHugeNumbers(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: a\nnodes: {a: {type: llm, prompt: p, timeout: 18446744073709551615, max_attempts: 18446744073709551615}}")
-	l := f.Node("a").Body.(*LLMNode)
+	l := f.Node("a").Body.(*spec.LLMNode)
 	if l.Timeout.Duration() < 290*365*24*time.Hour || l.MaxAttempts <= 0 {
 		t.Errorf("%v, %d", l.Timeout.Duration(), l.MaxAttempts)
 	}
@@ -250,10 +251,10 @@ func TestParseHugeNumbers(t *testing.T) {
 func TestParseRefusesLargeFiles(t *testing.T) {
 	text := "name: g\nstart: a\nnodes: {a: {type: end}}\n#"
 	fits := text + strings.Repeat("x", strictyaml.MaxFileSize-len(text))
-	if _, err := Parse("g", []byte(fits)); err != nil {
+	if _, err := spec.Parse("g", []byte(fits)); err != nil {
 		t.Errorf("4 MiB: %v", err)
 	}
-	_, err := Parse("g", []byte(fits+"x"))
+	_, err := spec.Parse("g", []byte(fits+"x"))
 	if err == nil || !strings.Contains(err.Error(), "the file has 4194305 bytes; a graph file may have at most 4194304 (4 MiB)") {
 		t.Error(err)
 	}
@@ -262,8 +263,8 @@ func TestParseRefusesLargeFiles(t *testing.T) {
 func TestParseEncodings(t *testing.T) {
 	valid := "name: g\nstart: a\nnodes: {a: {type: end, output: é}}\n"
 	for _, text := range []string{"\ufeff" + valid, strings.ReplaceAll(valid, "\n", "\r\n"), "%YAML 1.2\n---\n" + valid + "...\n", valid + "# é"} {
-		f, err := Parse("g", []byte(text))
-		if err != nil || f.Node("a").Body.(*EndNode).Output.String() != "é" {
+		f, err := spec.Parse("g", []byte(text))
+		if err != nil || f.Node("a").Body.(*spec.EndNode).Output.String() != "é" {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -274,8 +275,8 @@ func TestParseEncodings(t *testing.T) {
 		"x: \u0080":            {File: "g", Line: 1, Col: 4},
 		"x: \uffff":            {File: "g", Line: 1, Col: 4},
 	} {
-		_, err := Parse("g", []byte(text))
-		var bad *ParseError
+		_, err := spec.Parse("g", []byte(text))
+		var bad *spec.ParseError
 		if !errors.As(err, &bad) || bad.Findings[0].Pos != want {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -304,7 +305,7 @@ func TestParseLimits(t *testing.T) {
 		"unknown anchor":  {head + "  a: *nobody", "unknown anchor 'nobody' referenced"},
 		"alias of broken": {head + "  a: &a {{x}}\n  b: *a", "quote it"},
 	} {
-		_, err := Parse("g", []byte(tt.text))
+		_, err := spec.Parse("g", []byte(tt.text))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -349,11 +350,11 @@ func TestParseHostileSizes(t *testing.T) {
 		"one line":     fill("{name: g, start: n0, nodes: {", func(i int) string { return "n" + id(i) + ": {type: llm, prompt: \"{{k}}\"}, " }, "}}"),
 	} {
 		start := time.Now()
-		if f, err := Parse("g", []byte(text)); err == nil {
+		if f, err := spec.Parse("g", []byte(text)); err == nil {
 			ValidateFile(f, CheckContext{Loaded: true})
 			ProvePlaceholders(f)
 			AdviseFile(f)
-		} else if !errors.As(err, new(*ParseError)) {
+		} else if !errors.As(err, new(*spec.ParseError)) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if took := time.Since(start); took > 20*time.Second {
@@ -382,10 +383,10 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		file, err := Parse("graph.yaml", text)
+		file, err := spec.Parse("graph.yaml", text)
 		var findings []strictyaml.Finding
 		if err != nil {
-			var bad *ParseError
+			var bad *spec.ParseError
 			if !errors.As(err, &bad) || len(bad.Findings) == 0 || bad.Error() == "" || !strictyaml.HasErrors(bad.Findings) {
 				t.Fatalf("error without findings: %v", err)
 			}
@@ -409,7 +410,7 @@ func BenchmarkParse(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse("graph.yaml", text); err != nil {
+		if _, err := spec.Parse("graph.yaml", text); err != nil {
 			b.Fatal(err)
 		}
 	}

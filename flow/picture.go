@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/team"
 )
@@ -44,13 +45,13 @@ func (a *Agent) buildStructure(above map[string]bool) graph.Structure {
 	s := graph.Structure{Name: a.File.Name, Start: []string{a.File.Start}}
 	for _, n := range a.File.Nodes {
 		info := graph.NodeInfo{Name: n.ID, Kind: n.Kind(), Doc: n.Description}
-		if b, ok := n.Body.(*AgentNode); ok {
+		if b, ok := n.Body.(*spec.AgentNode); ok {
 			if child := a.children[b.Agent]; child != nil && !above[child.Dir] {
 				inner := child.buildStructure(above)
 				info.Child = &inner
 			}
 		}
-		if b, ok := n.Body.(*LLMNode); ok && a.spawnSet != nil && canNodeSpawn(b) {
+		if b, ok := n.Body.(*spec.LLMNode); ok && a.spawnSet != nil && canNodeSpawn(b) {
 			info.Children = a.spawnSet.memberStructures(above)
 		}
 		s.Nodes = append(s.Nodes, info)
@@ -117,29 +118,29 @@ func (a *Agent) loopShape() graph.Structure {
 }
 
 // pictureEdges returns the edges of a node as a picture shows them.
-func pictureEdges(n *Node) (list []graph.EdgeInfo) {
+func pictureEdges(n *spec.Node) (list []graph.EdgeInfo) {
 	add := func(to, label string, kind graph.EdgeKind) {
 		list = append(list, graph.EdgeInfo{From: n.ID, To: to, Label: label, Kind: kind})
 	}
 	switch b := n.Body.(type) {
-	case *EndNode:
+	case *spec.EndNode:
 		add(graph.End, "", graph.EdgePlain)
 		return list
-	case *ApprovalNode:
+	case *spec.ApprovalNode:
 		for _, r := range b.Routes {
 			add(r.Target, r.Answer, graph.EdgeBranch)
 		}
 		add(b.OnOther, "other", graph.EdgeBranch)
 		return list
-	case *LLMNode:
+	case *spec.LLMNode:
 		if b.Fallback != "" {
 			defer add(b.Fallback, "fallback", graph.EdgeError)
 		}
-	case *ScriptNode:
+	case *spec.ScriptNode:
 		if b.Fallback != "" {
 			defer add(b.Fallback, "fallback", graph.EdgeError)
 		}
-	case *MapNode:
+	case *spec.MapNode:
 		add(b.Branch, "for each "+b.As, graph.EdgeRoute)
 	}
 	for _, to := range slices.Compact(slices.Clone(n.Next)) {

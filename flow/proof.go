@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/wording"
 )
@@ -30,7 +31,7 @@ const maxProof = 100
 // from the start node, and names the shortest such path. All findings are
 // warnings. What it reports is certain as far as the file says; a placeholder
 // that is not reported may still have no value.
-func ProvePlaceholders(f *File) []strictyaml.Finding {
+func ProvePlaceholders(f *spec.File) []strictyaml.Finding {
 	p := newProver(f)
 	p.findMisses()
 	return p.Findings
@@ -39,8 +40,8 @@ func ProvePlaceholders(f *File) []strictyaml.Finding {
 // read is a placeholder in a strict field.
 type read struct {
 	node int
-	use  use
-	path *path
+	use  spec.TemplateUse
+	path *spec.Path
 	key  int // index in prover.keys
 }
 
@@ -48,7 +49,7 @@ type read struct {
 // their first strict use.
 type prover struct {
 	strictyaml.Report
-	f       *File
+	f       *spec.File
 	index   map[string]int
 	keys    []string
 	keyAt   map[string]int
@@ -86,7 +87,7 @@ type miss struct {
 	via  int // the map node that runs the reader as its branch, or -1
 }
 
-func newProver(f *File) *prover {
+func newProver(f *spec.File) *prover {
 	p := &prover{
 		Report: strictyaml.Report{Class: strictyaml.ClassProof},
 		f:      f, index: map[string]int{}, keyAt: map[string]int{}, exits: make([][]exit, len(f.Nodes)), free: make([]bool, len(f.Nodes)),
@@ -96,7 +97,7 @@ func newProver(f *File) *prover {
 	}
 	for i, n := range f.Nodes {
 		p.exits[i] = p.exitsOf(n)
-		p.free[i] = n.Kind() == "script" || n.openSchema()
+		p.free[i] = n.Kind() == "script" || n.OpenSchema()
 		p.addReads(i, n)
 	}
 	for i, n := range f.Nodes {
@@ -108,7 +109,7 @@ func newProver(f *File) *prover {
 }
 
 // exitsOf returns the ways to leave a node at run time.
-func (p *prover) exitsOf(n *Node) []exit {
+func (p *prover) exitsOf(n *spec.Node) []exit {
 	var list []exit
 	add := func(e exit, targets ...string) {
 		for _, id := range targets {
@@ -119,41 +120,41 @@ func (p *prover) exitsOf(n *Node) []exit {
 		}
 	}
 	updates := exit{by: []byte{byUpdates}}
-	success := exit{by: []byte{byUpdates, byProperties}, any: n.openSchema()}
+	success := exit{by: []byte{byUpdates, byProperties}, any: n.OpenSchema()}
 	switch b := n.Body.(type) {
-	case *AgentNode:
+	case *spec.AgentNode:
 		add(success, n.Next...)
-	case *LLMNode:
+	case *spec.LLMNode:
 		add(success, n.Next...)
 		add(updates, b.Fallback)
-	case *ScriptNode:
+	case *spec.ScriptNode:
 		add(exit{any: true}, n.Next...)
 		add(exit{}, b.Fallback)
-	case *ApprovalNode:
+	case *spec.ApprovalNode:
 		for _, r := range b.Routes {
 			add(updates, r.Target)
 		}
 		add(updates, b.OnOther)
-	case *InputNode:
+	case *spec.InputNode:
 		add(updates, n.Next[:min(1, len(n.Next))]...)
-	case *RAGNode:
+	case *spec.RAGNode:
 		add(updates, n.Next...)
-	case *MapNode:
+	case *spec.MapNode:
 		add(exit{by: []byte{byCollect}}, n.Next...)
 	}
 	return list
 }
 
 // addReads collects the strict placeholders of a node, each key once.
-func (p *prover) addReads(i int, n *Node) {
+func (p *prover) addReads(i int, n *spec.Node) {
 	seen := map[string]bool{}
-	for _, u := range n.bodyTemplates() {
-		for _, part := range u.template.parts {
-			if !u.strict || part.path == nil || part.path.never {
+	for _, u := range n.BodyTemplates() {
+		for _, part := range u.Template.Parts {
+			if !u.Strict || part.Path == nil || part.Path.Never {
 				continue
 			}
-			key := part.path.root
-			if _, initial := p.f.InitialState.Get(key); initial || key == promptKey || seen[key] {
+			key := part.Path.Root
+			if _, initial := p.f.InitialState.Get(key); initial || key == spec.PromptKey || seen[key] {
 				continue
 			}
 			seen[key] = true
@@ -163,13 +164,13 @@ func (p *prover) addReads(i int, n *Node) {
 				p.keyAt[key] = at
 				p.keys = append(p.keys, key)
 			}
-			p.reads = append(p.reads, read{i, u, part.path, at})
+			p.reads = append(p.reads, read{i, u, part.Path, at})
 		}
 	}
 }
 
 // addSets collects the keys that a node sets and another node reads.
-func (p *prover) addSets(i int, n *Node) {
+func (p *prover) addSets(i int, n *spec.Node) {
 	add := func(kind int, key string) {
 		if at, ok := p.keyAt[key]; ok {
 			p.sets[kind] = append(p.sets[kind], setKey{i, at})
@@ -178,10 +179,10 @@ func (p *prover) addSets(i int, n *Node) {
 	for _, u := range n.Updates {
 		add(byUpdates, u.Key)
 	}
-	for _, key := range n.schemaProperties() {
+	for _, key := range n.SchemaProperties() {
 		add(byProperties, key)
 	}
-	if m, ok := n.Body.(*MapNode); ok {
+	if m, ok := n.Body.(*spec.MapNode); ok {
 		add(byCollect, m.CollectInto)
 	}
 }
@@ -197,7 +198,7 @@ func (p *prover) reportMiss(m miss, l *locator) {
 	p.Add(strictyaml.Finding{
 		Severity: strictyaml.SeverityWarning, Code: "template-unassigned", Node: n.ID,
 		Message: fmt.Sprintf("`%s` reads {{%s}}, but nothing sets `%s` on the path %s",
-			m.read.use.field, m.read.path.text, key, wayText(way)),
+			m.read.use.Field, m.read.path.Text, key, wayText(way)),
 		Hint: p.missHint(key), Pos: l.locatePlaceholder(n, m.read.use, m.read.path),
 	})
 }

@@ -3,6 +3,7 @@ package flow
 import (
 	"cmp"
 	"fmt"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 	"slices"
 )
@@ -64,7 +65,7 @@ func (p *prover) checkRead(flow *block, r read) {
 		return
 	}
 	for _, m := range p.regions.mapsOf[r.node] {
-		if flow.unset[m]&bit != 0 && p.f.Nodes[m].Body.(*MapNode).As != p.keys[r.key] {
+		if flow.unset[m]&bit != 0 && p.f.Nodes[m].Body.(*spec.MapNode).As != p.keys[r.key] {
 			p.found = append(p.found, miss{r, m})
 			return
 		}

@@ -1,6 +1,9 @@
 package flow
 
-import "slices"
+import (
+	"raddle.dev/flow/spec"
+	"slices"
+)
 
 // maxRegionWork limits the total number of nodes in the steps of all regions.
 const maxRegionWork = 500_000
@@ -26,7 +29,7 @@ func (p *prover) findRegions() *regions {
 	r := &regions{opaque: make([]bool, len(p.f.Nodes)), mapsOf: map[int][]int{}}
 	work := 0
 	for i, n := range p.f.Nodes {
-		if m, ok := n.Body.(*MapNode); ok {
+		if m, ok := n.Body.(*spec.MapNode); ok {
 			if branch, ok := p.index[m.Branch]; ok {
 				r.mapsOf[branch] = append(r.mapsOf[branch], i)
 			}
@@ -50,7 +53,7 @@ func (p *prover) findRegions() *regions {
 }
 
 // fanOut returns the nodes that a node starts in one super-step.
-func (p *prover) fanOut(i int, n *Node) []int {
+func (p *prover) fanOut(i int, n *spec.Node) []int {
 	switch n.Kind() {
 	case "approval", "input", "end":
 		return nil // next is ignored, or only its first element is used

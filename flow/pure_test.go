@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 )
 
@@ -56,9 +57,9 @@ func TestPredicate(t *testing.T) {
 		{"len(input) > 0", "", false}, {"len(input) > 0", "x", true}, {"len(input)>=2", "é", true}, {"len(input) == 2", "é", true},
 		{"  len(input)   <=  3  ", "abcd", false}, {"len(input) < 1", "", true}, {"len(input) >= +2", "ab", true}, {"len(input) == 007", "1234567", true},
 	} {
-		p, err := parsePredicate(tt.expr)
-		if err != nil || p.isSatisfiedBy(uint64(len(tt.in))) != tt.want {
-			t.Errorf("%s of %q: %t, %v", tt.expr, tt.in, p.isSatisfiedBy(uint64(len(tt.in))), err)
+		p, err := spec.ParsePredicate(tt.expr)
+		if err != nil || p.IsSatisfiedBy(uint64(len(tt.in))) != tt.want {
+			t.Errorf("%s of %q: %t, %v", tt.expr, tt.in, p.IsSatisfiedBy(uint64(len(tt.in))), err)
 		}
 	}
 	for expr, want := range map[string]string{
@@ -75,15 +76,15 @@ func TestPredicate(t *testing.T) {
 		"len(input) >":     "Invalid right-hand side in validation 'len(input) >'",
 		"len(input) >> 1":  "Invalid right-hand side in validation 'len(input) >> 1'",
 	} {
-		_, err := parsePredicate(expr)
+		_, err := spec.ParsePredicate(expr)
 		if err == nil || !matchesText(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", expr, err, want)
 		}
 	}
-	if err := validateInput("len(input) == 4", "éé1"); err == nil || err.Error() != "Input failed validation 'len(input) == 4' (got 3 chars)" {
+	if err := spec.ValidateInput("len(input) == 4", "éé1"); err == nil || err.Error() != "Input failed validation 'len(input) == 4' (got 3 chars)" {
 		t.Error(err)
 	}
-	if validateInput("", "") != nil || validateInput("len(input) == 4", "éé") != nil {
+	if spec.ValidateInput("", "") != nil || spec.ValidateInput("len(input) == 4", "éé") != nil {
 		t.Error("a good answer is refused")
 	}
 }
@@ -115,14 +116,14 @@ func TestScriptOutput(t *testing.T) {
 func TestReducersDoNotChangeTheirArguments(t *testing.T) {
 	list := make([]any, 1, 8)
 	list[0] = "a"
-	first, _ := reducers["append"](list, true, "b")
-	second, _ := reducers["append"](list, true, "c")
-	third, _ := reducers["extend"](list, true, []any{"d", "e"})
+	first, _ := spec.ReducersByKey["append"](list, true, "b")
+	second, _ := spec.ReducersByKey["append"](list, true, "c")
+	third, _ := spec.ReducersByKey["extend"](list, true, []any{"d", "e"})
 	if jsonvalue.Compact([]any{list, first, second, third}) != `[["a"],["a","b"],["a","c"],["a","d","e"]]` {
 		t.Error(jsonvalue.Compact([]any{list, first, second, third}))
 	}
 	old := jsonvalue.NewObject(jsonvalue.Member{Key: "a", Value: int64(1)})
-	merged, _ := reducers["merge"](old, true, jsonvalue.NewObject(jsonvalue.Member{Key: "b", Value: int64(2)}, jsonvalue.Member{Key: "a", Value: int64(3)}))
+	merged, _ := spec.ReducersByKey["merge"](old, true, jsonvalue.NewObject(jsonvalue.Member{Key: "b", Value: int64(2)}, jsonvalue.Member{Key: "a", Value: int64(3)}))
 	if jsonvalue.Compact([]any{old, merged}) != `[{"a":1},{"a":3,"b":2}]` {
 		t.Error(jsonvalue.Compact([]any{old, merged}))
 	}
@@ -144,12 +145,12 @@ func TestReducersOnNumbers(t *testing.T) {
 		{"max", -0.5, jsonvalue.NegativeZero, false, "0"},
 		{"sum", 1e300, 1.0, false, "1e300"},
 	} {
-		got, err := reducers[tt.reducer](tt.current, !tt.absent, tt.incoming)
+		got, err := spec.ReducersByKey[tt.reducer](tt.current, !tt.absent, tt.incoming)
 		if err != nil || jsonvalue.Compact(got) != tt.want {
 			t.Errorf("%s %v %v: %s, %v, want %s", tt.reducer, tt.current, tt.incoming, jsonvalue.Compact(got), err, tt.want)
 		}
 	}
-	if _, err := reducers["sum"](1.7e308, true, 1.7e308); err == nil || err.Error() != "reducer 'sum' computed a number that is out of range" {
+	if _, err := spec.ReducersByKey["sum"](1.7e308, true, 1.7e308); err == nil || err.Error() != "reducer 'sum' computed a number that is out of range" {
 		t.Error(err)
 	}
 }

@@ -8,50 +8,51 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 )
 
 // TestReferenceAgentHasEveryField holds the reference of config.yaml to the fields that the decoder asks for.
 func TestReferenceAgentHasEveryField(t *testing.T) {
 	text := readReference(t, "../examples/reference/agent/config.yaml")
-	c, err := ParseConfig("config.yaml", text)
+	c, err := spec.ParseConfig("config.yaml", text)
 	if err != nil || len(c.Findings) > 0 {
 		t.Fatal(err, c.Findings)
 	}
-	m := strictyaml.NewFields(&strictyaml.Problems{}, c.src, "")
-	(&Config{src: c.src}).readFields(m)
-	compareFields(t, "config.yaml", m.Known, c.src)
+	m := strictyaml.NewFields(&strictyaml.Problems{}, c.Src, "")
+	(&spec.Config{Src: c.Src}).ReadFields(m)
+	compareFields(t, "config.yaml", m.Known, c.Src)
 }
 
 // TestReferenceGraphHasEveryField holds the reference of graph.yaml to the fields that the decoder asks for, and to the fields of
 // each type of node.
 func TestReferenceGraphHasEveryField(t *testing.T) {
 	text := readReference(t, "../examples/reference/graph/graph.yaml")
-	f, err := Parse("graph.yaml", text)
+	f, err := spec.Parse("graph.yaml", text)
 	if err != nil || len(f.Findings) > 0 {
 		t.Fatal(err, f.Findings)
 	}
-	m := strictyaml.NewFields(&strictyaml.Problems{}, f.src, "")
-	p := &parser{Problems: m.Problems, f: &File{fileText: fileText{src: f.src}, byID: map[string]*Node{}, reducers: map[string]string{}}}
-	p.parseFile(m)
-	compareFields(t, "graph.yaml", m.Known, f.src)
-	nested := keysOf(f.settings)
-	maps.Copy(nested, keysOf(strictyaml.Mapping{Node: strictyaml.ResolveAlias(f.src.FieldNode("variables")).Content[0]}))
+	m := strictyaml.NewFields(&strictyaml.Problems{}, f.Src, "")
+	p := &spec.FileParser{Problems: m.Problems, File: &spec.File{FileText: spec.FileText{Src: f.Src}, ByID: map[string]*spec.Node{}, ReducersByKey: map[string]string{}}}
+	p.ParseFile(m)
+	compareFields(t, "graph.yaml", m.Known, f.Src)
+	nested := keysOf(f.SettingsSource)
+	maps.Copy(nested, keysOf(strictyaml.Mapping{Node: strictyaml.ResolveAlias(f.Src.FieldNode("variables")).Content[0]}))
 	for _, name := range fieldsAskedFor(t, "parse.go") {
 		if !nested[name] && !slices.Contains(m.Known, name) && !slices.Contains([]string{"id", "type", "state_updates"}, name) {
 			t.Errorf("graph.yaml has no `%s`", name)
 		}
 	}
-	for _, k := range kinds {
+	for _, k := range spec.Kinds {
 		has := map[string]bool{}
 		for _, n := range f.Nodes {
-			if n.Kind() == k.name {
-				maps.Copy(has, keysOf(n.src))
+			if n.Kind() == k.Name {
+				maps.Copy(has, keysOf(n.Src))
 			}
 		}
-		for _, name := range slices.Concat(k.required, k.optional) {
+		for _, name := range slices.Concat(k.Required, k.Optional) {
 			if !has[name] {
-				t.Errorf("graph.yaml has no node of the type %s with `%s`", k.name, name)
+				t.Errorf("graph.yaml has no node of the type %s with `%s`", k.Name, name)
 			}
 		}
 	}

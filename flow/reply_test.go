@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
@@ -144,7 +145,7 @@ func TestParseValue(t *testing.T) {
 func TestNarratorCountsDrives(t *testing.T) {
 	var out strings.Builder
 	at := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
-	n := NewNarrator(&out, &Agent{File: &File{Name: "g", Start: "a"}}, false)
+	n := NewNarrator(&out, &Agent{File: &spec.File{Name: "g", Start: "a"}}, false)
 	for _, e := range []graph.Event{
 		{Time: at, Body: graph.RunStarted{}},
 		{Time: at.Add(time.Second), Path: "child/", Body: graph.RunStarted{}},

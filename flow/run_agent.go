@@ -7,12 +7,13 @@ import (
 	"fmt"
 	"strings"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/team"
 )
 
 // runAgent runs another agent and uses its result.
-func (v *nodeRun) runAgent(b *AgentNode) error {
+func (v *nodeRun) runAgent(b *spec.AgentNode) error {
 	prompt, err := v.renderStrict(b.Prompt, fmt.Sprintf("Failed to interpolate prompt for agent '%s'", b.Agent))
 	if err != nil {
 		return err
@@ -35,14 +36,14 @@ func (v *nodeRun) runAgent(b *AgentNode) error {
 }
 
 // runChild runs the child, within its timeout, and returns its text.
-func (v *nodeRun) runChild(b *AgentNode, prompt string) (string, error) {
+func (v *nodeRun) runChild(b *spec.AgentNode, prompt string) (string, error) {
 	failed := func(err error) error { return newChainError(fmt.Sprintf("Agent '%s' failed", b.Agent), err) }
 	depth, most := v.agentDepth()+1, v.host().maxDepth()
 	if depth > most {
-		return "", failed(failf("Max agent depth exceeded (%d/%d)", depth, most))
+		return "", failed(spec.Failf("Max agent depth exceeded (%d/%d)", depth, most))
 	}
 	if v.host().NoSpawn {
-		return "", failed(failf("Function calling support must be enabled to spawn agents."))
+		return "", failed(spec.Failf("Function calling support must be enabled to spawn agents."))
 	}
 	ctx, cancel := context.WithTimeoutCause(team.WithDepth(v, depth), max(1, b.Timeout.Duration()), errNodeTimeout)
 	defer cancel()
@@ -51,7 +52,7 @@ func (v *nodeRun) runChild(b *AgentNode, prompt string) (string, error) {
 	case err == nil || isWaiting(err) || v.Err() != nil:
 		return text, err
 	case context.Cause(ctx) == errNodeTimeout:
-		return "", failf("Agent '%s' timed out after %ds", b.Agent, b.Timeout)
+		return "", spec.Failf("Agent '%s' timed out after %ds", b.Agent, b.Timeout)
 	}
 	return "", failed(err)
 }
@@ -64,7 +65,7 @@ func (v *nodeRun) agentDepth() int { return max(v.host().Depth, team.Depth(v)) }
 // position of each finding. Otherwise callers would treat it as an error in the
 // parent's file.
 func childText(err error) error {
-	var refused *ValidationError
+	var refused *spec.ValidationError
 	if !errors.As(err, &refused) {
 		return errors.New(err.Error())
 	}

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 )
 
 // runEnd finishes the run with a rendered output.
-func (v *nodeRun) runEnd(b *EndNode) error {
+func (v *nodeRun) runEnd(b *spec.EndNode) error {
 	v.applyUpdates("", nil)
 	text, err := v.renderLenient(b.Output)
 	if err != nil {
@@ -19,13 +20,13 @@ func (v *nodeRun) runEnd(b *EndNode) error {
 }
 
 // runApproval asks a person to choose, and routes by the answer.
-func (v *nodeRun) runApproval(b *ApprovalNode) error {
+func (v *nodeRun) runApproval(b *spec.ApprovalNode) error {
 	question, err := v.renderStrict(b.Question, "Failed to interpolate approval question")
 	if err != nil {
 		return err
 	}
 	if v.host().Headless {
-		return failf("Approval response missing 'answer' field")
+		return spec.Failf("Approval response missing 'answer' field")
 	}
 	answer, err := graph.Interrupt[string](v, graph.Ask{Kind: "select", Prompt: question, Options: b.Options, Free: true})
 	if err != nil {
@@ -44,21 +45,21 @@ func takesDefault(answer, fallback string) bool {
 
 // checkInputAnswer returns why an answer fails the validation, before the answer is
 // recorded. An invalid validation fails the node.
-func checkInputAnswer(b *InputNode, q graph.Question, a graph.Answer) error {
+func checkInputAnswer(b *spec.InputNode, q graph.Question, a graph.Answer) error {
 	answer, ok := a.Value.(string)
-	if _, err := parsePredicate(b.Validation); !ok || err != nil || takesDefault(answer, q.Default) {
+	if _, err := spec.ParsePredicate(b.Validation); !ok || err != nil || takesDefault(answer, q.Default) {
 		return nil
 	}
-	return validateInput(b.Validation, answer)
+	return spec.ValidateInput(b.Validation, answer)
 }
 
 // runInput asks a person for a text.
-func (v *nodeRun) runInput(b *InputNode) error {
+func (v *nodeRun) runInput(b *spec.InputNode) error {
 	question, err := v.renderStrict(b.Question, "Failed to interpolate input question")
 	if err != nil {
 		return err
 	}
-	fallback, err := b.Default.renderLenient(v.lookupKey, v.host().mostValue())
+	fallback, err := b.Default.RenderLenientWithin(v.lookupKey, v.host().mostValue())
 	if err != nil {
 		return newChainError("the default of an input node", err)
 	}
@@ -75,7 +76,7 @@ func (v *nodeRun) runInput(b *InputNode) error {
 	}
 	if takesDefault(answer, fallback) {
 		answer = fallback
-	} else if err := validateInput(b.Validation, answer); err != nil {
+	} else if err := spec.ValidateInput(b.Validation, answer); err != nil {
 		return err
 	}
 	v.applyUpdates("input", v.host().redact(answer))
@@ -91,7 +92,7 @@ func (v *nodeRun) askText(ask graph.Ask) (string, error) {
 	case !v.host().Headless:
 		return graph.Interrupt[string](v, ask)
 	case ask.Default == "":
-		return "", failf("Input response missing 'answer' field")
+		return "", spec.Failf("Input response missing 'answer' field")
 	}
 	return ask.Default, nil
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
@@ -17,7 +18,7 @@ var errNodeTimeout = errors.New("the node's timeout has passed")
 
 // runLLM holds one conversation with a model. A failure is a result too:
 // state_updates can read it, and it has a route.
-func (v *nodeRun) runLLM(b *LLMNode) error {
+func (v *nodeRun) runLLM(b *spec.LLMNode) error {
 	answer, err := v.askWithRetry(b)
 	if isWaiting(err) {
 		return err
@@ -45,7 +46,7 @@ func (v *nodeRun) applyResult(value any) {
 }
 
 // llmFailed follows the route of a failure: fallback, else next.
-func (v *nodeRun) llmFailed(b *LLMNode, result, log string, err error) error {
+func (v *nodeRun) llmFailed(b *spec.LLMNode, result, log string, err error) error {
 	if isFatal(v, err) || v.branch && b.Fallback == "" {
 		return err
 	}
@@ -64,13 +65,13 @@ func (v *nodeRun) llmFailed(b *LLMNode, result, log string, err error) error {
 
 // askWithRetry renders the node's texts and asks the model. It repeats the request
 // after temporary errors.
-func (v *nodeRun) askWithRetry(b *LLMNode) (string, error) {
+func (v *nodeRun) askWithRetry(b *spec.LLMNode) (string, error) {
 	req, err := v.buildRequest(b)
 	if err != nil {
 		return "", err
 	}
 	if b.MaxAttempts > 0 && b.MaxIterations == 0 {
-		return "", failf("llm node ended without producing output")
+		return "", spec.Failf("llm node ended without producing output")
 	}
 	ctx := context.Context(v)
 	if b.Timeout != nil {
@@ -82,7 +83,7 @@ func (v *nodeRun) askWithRetry(b *LLMNode) (string, error) {
 		return v.useTools(ctx, b, req)
 	}
 	if b.MaxAttempts == 0 {
-		return "", failf("llm node exhausted retries")
+		return "", spec.Failf("llm node exhausted retries")
 	}
 	if answer, ok := v.recordedAttempt(b); ok {
 		return answer, nil
@@ -90,7 +91,7 @@ func (v *nodeRun) askWithRetry(b *LLMNode) (string, error) {
 	v.announce = &ModelCall{Model: v.agent.modelID(b.Model), Active: b.Model == "", Tools: b.Tools}
 	answer, err := v.askModel(ctx, attemptName(1), modelUse{b.Model, v.agent.retryPolicy(b.Patience, b.MaxAttempts)}, req)
 	if err != nil && v.Err() == nil && context.Cause(ctx) == errNodeTimeout {
-		return "", failf("llm node timed out after %ds", *b.Timeout)
+		return "", spec.Failf("llm node timed out after %ds", *b.Timeout)
 	}
 	return answer, err
 }
@@ -100,7 +101,7 @@ const mostNamedAttempts = 10
 
 // recordedAttempt returns the reply to a later attempt than the first, recorded
 // by an older version in which each attempt was an effect.
-func (v *nodeRun) recordedAttempt(b *LLMNode) (answer string, ok bool) {
+func (v *nodeRun) recordedAttempt(b *spec.LLMNode) (answer string, ok bool) {
 	over, cancel := context.WithCancel(v)
 	cancel() // then the engine treats the error as an interrupted call, not as a failure of the effect
 	for attempt := 2; attempt <= min(b.MaxAttempts, mostNamedAttempts); attempt++ {
@@ -113,7 +114,7 @@ func (v *nodeRun) recordedAttempt(b *LLMNode) (answer string, ok bool) {
 }
 
 // buildRequest returns the conversation at the start of the node.
-func (v *nodeRun) buildRequest(b *LLMNode) (llm.Request, error) {
+func (v *nodeRun) buildRequest(b *spec.LLMNode) (llm.Request, error) {
 	var req llm.Request
 	var instructions string
 	var err error
@@ -211,7 +212,7 @@ func (c *modelCache) openModel(ctx context.Context, id string) (llm.Model, error
 		return nil, errors.New("no model is set: set `model:` in graph.yaml, or choose one for the run")
 	}
 	if c.host.Models == nil || !c.host.Models.Known(c.dir, id) {
-		return nil, failf("Unknown model '%s' on llm node", id)
+		return nil, spec.Failf("Unknown model '%s' on llm node", id)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

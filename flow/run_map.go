@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
 )
@@ -21,7 +22,7 @@ const fanNode = "(items)"
 var branchResults = graph.Append[any]("(results)").WithCodec(listCodec)
 
 // compileBranches compiles the graph of a map node.
-func (b *builder) compileBranches(r *runtime, n *Node, body *MapNode) (*graph.Graph, error) {
+func (b *builder) compileBranches(r *runtime, n *spec.Node, body *spec.MapNode) (*graph.Graph, error) {
 	def := graph.Def{Name: n.ID, Keys: []graph.AnyKey{branchResults}, Open: r.keySet.openKey, Start: []string{fanNode}}
 	def.Concurrency = max(1, r.agent.File.Settings.MaxConcurrency)
 	if c := body.MaxConcurrency; c != nil {
@@ -44,12 +45,12 @@ func (b *builder) compileBranches(r *runtime, n *Node, body *MapNode) (*graph.Gr
 }
 
 // canBeBranch reports whether a node can be a branch; the validator reports more.
-func canBeBranch(n *Node) bool {
+func canBeBranch(n *spec.Node) bool {
 	if n == nil {
 		return false
 	}
 	switch n.Body.(type) {
-	case *MapNode, *EndNode, *RAGNode:
+	case *spec.MapNode, *spec.EndNode, *spec.RAGNode:
 		return false
 	}
 	return true
@@ -57,7 +58,7 @@ func canBeBranch(n *Node) bool {
 
 // fanOutFunc returns a function that sends every item to a branch task, which is the
 // only task that sees the item.
-func (r *runtime) fanOutFunc(b *MapNode) graph.Func {
+func (r *runtime) fanOutFunc(b *spec.MapNode) graph.Func {
 	return func(ctx context.Context, s graph.State) (graph.Update, error) {
 		items, err := evalItems(b, s)
 		if err != nil {
@@ -72,14 +73,14 @@ func (r *runtime) fanOutFunc(b *MapNode) graph.Func {
 }
 
 // evalItems returns the list over which a map runs.
-func evalItems(b *MapNode, s graph.State) ([]any, error) {
+func evalItems(b *spec.MapNode, s graph.State) ([]any, error) {
 	over, err := b.Over.Eval(s.Value)
 	if err != nil {
 		return nil, newChainError("evaluating `over` template", err)
 	}
 	items, ok := over.([]any)
 	if !ok {
-		return nil, failf("`over` template '%s' must resolve to an array, got %s", b.Over, jsonvalue.TypeName(over))
+		return nil, spec.Failf("`over` template '%s' must resolve to an array, got %s", b.Over, jsonvalue.TypeName(over))
 	}
 	return items, nil
 }
@@ -89,7 +90,7 @@ var errNoOutput = errors.New("the branch has no result")
 
 // branchBody returns a function that runs the branch for one item and returns
 // only its result.
-func (r *runtime) branchBody(n *Node, b *MapNode) graph.Func {
+func (r *runtime) branchBody(n *spec.Node, b *spec.MapNode) graph.Func {
 	return r.agent.host.redactErrors(func(ctx context.Context, s graph.State) (graph.Update, error) {
 		v := &nodeRun{Context: r.withSharedBudget(ctx), runtime: r, node: n, before: s, branch: true, outputKey: b.OutputKey}
 		if err := v.runBody(); err != nil {
@@ -110,20 +111,20 @@ func (r *runtime) branchBody(n *Node, b *MapNode) graph.Func {
 }
 
 // runMap runs the branch for every item and collects the results.
-func (v *nodeRun) runMap(b *MapNode) error {
+func (v *nodeRun) runMap(b *spec.MapNode) error {
 	if v.node.Next == nil {
 		return v.noNext()
 	}
 	name := fmt.Sprintf("map node '%s'", v.node.ID)
 	items, err := evalItems(b, v.before)
 	if err != nil {
-		return failf("%s: %w", name, err)
+		return spec.Failf("%s: %w", name, err)
 	}
 	if branch := v.agent.File.Node(b.Branch); len(items) > 0 && !canBeBranch(branch) {
 		if branch == nil {
 			return v.unknownNodeError(b.Branch)
 		}
-		return failf("%s points to branch '%s' which is of type %s: such a node cannot run for every item", name, b.Branch, branch.Kind())
+		return spec.Failf("%s points to branch '%s' which is of type %s: such a node cannot run for every item", name, b.Branch, branch.Kind())
 	}
 	child, err := graph.Call(v)
 	if err != nil {
@@ -138,7 +139,7 @@ func (v *nodeRun) runMap(b *MapNode) error {
 }
 
 // branchError returns an error that names the first item that failed.
-func (v *nodeRun) branchError(b *MapNode, name string, err error) error {
+func (v *nodeRun) branchError(b *spec.MapNode, name string, err error) error {
 	var step *graph.StepError
 	if isWaiting(err) || v.Err() != nil || !errors.As(err, &step) || len(step.Tasks) == 0 {
 		return err
@@ -146,7 +147,7 @@ func (v *nodeRun) branchError(b *MapNode, name string, err error) error {
 	first := step.Tasks[0]
 	at := fmt.Sprintf("%s: sub-branch [%d]", name, first.Index-1)
 	if errors.Is(first.Err, errNoOutput) {
-		return failf("%s did not write `output_key` '%s'", at, b.OutputKey)
+		return spec.Failf("%s did not write `output_key` '%s'", at, b.OutputKey)
 	}
 	return newChainError(at+" failed", first.Err)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/rag"
@@ -39,13 +40,13 @@ type Chunk struct {
 
 // runRAG searches the node's knowledge base with its query. The result is
 // recorded, so that a run that continues in another process uses the same one.
-func (v *nodeRun) runRAG(b *RAGNode) error {
+func (v *nodeRun) runRAG(b *spec.RAGNode) error {
 	query, err := v.renderStrict(b.Query, "Failed to interpolate rag node query")
 	if err != nil {
 		return err
 	}
 	if v.agent.bases[v.node.ID] == nil {
-		return failf("rag node '%s' has no initialized knowledge base", v.node.ID)
+		return spec.Failf("rag node '%s' has no initialized knowledge base", v.node.ID)
 	}
 	ctx, cancel := context.WithTimeoutCause(v, b.Timeout.Duration(), errNodeTimeout)
 	defer cancel()
@@ -53,7 +54,7 @@ func (v *nodeRun) runRAG(b *RAGNode) error {
 	switch {
 	case err == nil:
 	case v.Err() == nil && context.Cause(ctx) == errNodeTimeout:
-		return failf("rag node '%s' timed out after %ds", v.node.ID, b.Timeout)
+		return spec.Failf("rag node '%s' timed out after %ds", v.node.ID, b.Timeout)
 	case v.Err() != nil:
 		return err
 	default:

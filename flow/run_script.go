@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/interpreter"
 	"raddle.dev/internal/proc"
@@ -18,7 +19,7 @@ import (
 )
 
 // runScript runs a script and merges the object that it prints.
-func (v *nodeRun) runScript(b *ScriptNode) error {
+func (v *nodeRun) runScript(b *spec.ScriptNode) error {
 	if err := v.mayRun(b); err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func checkConsent(q graph.Question, a graph.Answer) error {
 }
 
 // mayRun asks before a script of an untrusted directory runs.
-func (v *nodeRun) mayRun(b *ScriptNode) error {
+func (v *nodeRun) mayRun(b *spec.ScriptNode) error {
 	doubts := v.host().Tooling.Doubts
 	if doubts == nil || !doubts(v.agent.Dir) {
 		return nil
@@ -95,7 +96,7 @@ func (e *notStartedError) Unwrap() error { return e.cause }
 // scriptFailed follows the route of a failure: fallback, else next. The output
 // of the script is dropped. If the script did not start, the run fails there
 // and continues there after the problem is solved.
-func (v *nodeRun) scriptFailed(b *ScriptNode, err error) error {
+func (v *nodeRun) scriptFailed(b *spec.ScriptNode, err error) error {
 	var (
 		plain      *plainError // an unknown node in _next is not a failure of the script
 		notStarted *notStartedError
@@ -115,13 +116,13 @@ func (v *nodeRun) scriptFailed(b *ScriptNode, err error) error {
 }
 
 // executeAndParse runs the script and decodes its output.
-func (v *nodeRun) executeAndParse(b *ScriptNode) (scriptResult, error) {
+func (v *nodeRun) executeAndParse(b *spec.ScriptNode) (scriptResult, error) {
 	path := b.Script
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(v.agent.Dir, path)
 	}
 	if info, err := os.Stat(path); err != nil || info.IsDir() {
-		return scriptResult{}, failf("Script file not found: '%s'", path)
+		return scriptResult{}, spec.Failf("Script file not found: '%s'", path)
 	}
 	if err := checkExtension(path); err != nil {
 		return scriptResult{}, err
@@ -163,7 +164,7 @@ func (v *nodeRun) checkResult(r scriptResult) error {
 
 // updatesKey reports whether state_updates write a key.
 func (v *nodeRun) updatesKey(key string) bool {
-	return slices.ContainsFunc(v.node.Updates, func(u Update) bool { return u.Key == key })
+	return slices.ContainsFunc(v.node.Updates, func(u spec.Update) bool { return u.Key == key })
 }
 
 // checkExtension rejects a script whose extension has no interpreter.
@@ -172,9 +173,9 @@ func checkExtension(path string) error {
 	case "sh", "py", "ts":
 		return nil
 	case "":
-		return failf("Script has no file extension: '%s'", path)
+		return spec.Failf("Script has no file extension: '%s'", path)
 	default:
-		return failf("Unsupported script extension '.%s' for '%s'", strings.TrimPrefix(filepath.Ext(path), "."), path)
+		return spec.Failf("Unsupported script extension '.%s' for '%s'", strings.TrimPrefix(filepath.Ext(path), "."), path)
 	}
 }
 
@@ -211,7 +212,7 @@ func (v *nodeRun) interpreterOf(path string, env []string) (program string, args
 // executeScript runs the child process and returns its output, trimmed. It records
 // the identity of the process as soon as it runs, so that a later drive can end
 // it.
-func (v *nodeRun) executeScript(ctx context.Context, b *ScriptNode, path string) (string, error) {
+func (v *nodeRun) executeScript(ctx context.Context, b *spec.ScriptNode, path string) (string, error) {
 	timeout := b.Timeout.Duration()
 	key := graph.EffectKey(ctx)
 	env, cleanup, err := v.scriptEnv(key)
@@ -239,15 +240,15 @@ func (v *nodeRun) executeScript(ctx context.Context, b *ScriptNode, path string)
 		return "", v.scriptError(path, timeout, res, err)
 	}
 	if res.StdoutDropped > 0 {
-		return "", failf("Script '%s' printed more than %d MiB to stdout", path, proc.DefaultLimit>>20)
+		return "", spec.Failf("Script '%s' printed more than %d MiB to stdout", path, proc.DefaultLimit>>20)
 	}
 	return v.host().redact(strings.TrimSpace(string(res.Stdout))), nil
 }
 
 // workingDir returns the directory in which the script of a node runs. "" means
 // that of the process, for programs that set no workspace.
-func (v *nodeRun) workingDir(b *ScriptNode) string {
-	if b.WorkingDir == WorkingDirAgent || b.WorkingDir == "" && v.agent.File.WorkingDir == WorkingDirAgent {
+func (v *nodeRun) workingDir(b *spec.ScriptNode) string {
+	if b.WorkingDir == spec.WorkingDirAgent || b.WorkingDir == "" && v.agent.File.WorkingDir == spec.WorkingDirAgent {
 		return v.agent.Dir
 	}
 	return v.host().Workspace
@@ -263,14 +264,14 @@ func (v *nodeRun) scriptError(path string, timeout time.Duration, res proc.Resul
 	)
 	switch {
 	case errors.As(err, &late):
-		return failf("Script '%s' timed out after %ds", path, int64(timeout/time.Second))
+		return spec.Failf("Script '%s' timed out after %ds", path, int64(timeout/time.Second))
 	case errors.As(err, &exit):
 		code := "None"
 		if exit.Signal == "" {
 			code = fmt.Sprintf("Some(%d)", exit.Code)
 		}
 		stderr := strings.TrimSpace(string(proc.StripEscapes(res.Stderr)))
-		return failf("Script '%s' failed with exit code %s:\n%s", path, code, v.host().redact(stderr))
+		return spec.Failf("Script '%s' failed with exit code %s:\n%s", path, code, v.host().redact(stderr))
 	case errors.As(err, &absent):
 		return &notStartedError{newChainError(fmt.Sprintf("Failed to spawn script process for '%s'", path), err)}
 	}

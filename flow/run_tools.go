@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
@@ -17,7 +18,7 @@ import (
 // compileLoop compiles the conversation of an llm node that lists tools: a child
 // graph, so that each reply and each outcome is in the journal. A node that
 // lists tools to spawn agents leads a team, which ends with the node.
-func (b *builder) compileLoop(r *runtime, n *Node, body *LLMNode) (*graph.Graph, error) {
+func (b *builder) compileLoop(r *runtime, n *spec.Node, body *spec.LLMNode) (*graph.Graph, error) {
 	a := r.agent
 	tools, servers, err := a.resolveToolList(n, body)
 	if err != nil {
@@ -61,7 +62,7 @@ func announceCall(call ModelCall) agent.ModelMiddleware {
 }
 
 // resolveToolList returns the tools that an llm node lists, and the servers.
-func (a *Agent) resolveToolList(n *Node, b *LLMNode) (tools []tool.Tool, servers []string, err error) {
+func (a *Agent) resolveToolList(n *spec.Node, b *spec.LLMNode) (tools []tool.Tool, servers []string, err error) {
 	offer := a.localTools()
 	for _, name := range b.Tools {
 		if id, ok := strings.CutPrefix(name, serverPrefix); ok {
@@ -69,7 +70,7 @@ func (a *Agent) resolveToolList(n *Node, b *LLMNode) (tools []tool.Tool, servers
 			case slices.Contains(a.Tools.Servers, id):
 				servers = append(servers, id)
 			case !wantsAllServers(a.File) && !slices.Contains(namedServers(a.File), id):
-				return nil, nil, failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
+				return nil, nil, spec.Failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
 			}
 			continue
 		}
@@ -80,14 +81,14 @@ func (a *Agent) resolveToolList(n *Node, b *LLMNode) (tools []tool.Tool, servers
 		case i >= 0 && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name == offer[i].Name }):
 			tools = append(tools, offer[i])
 		case i < 0 && !strings.HasPrefix(name, "mcp_"):
-			return nil, nil, failf("llm node references unknown tool '%s'. Agent '%s' provides: [%s]", name, a.Name, strings.Join(a.Tools.toolNames(), ", "))
+			return nil, nil, spec.Failf("llm node references unknown tool '%s'. Agent '%s' provides: [%s]", name, a.Name, strings.Join(a.Tools.toolNames(), ", "))
 		}
 	}
 	return tools, servers, nil
 }
 
 // useTools holds the conversation and returns what the model has said in it.
-func (v *nodeRun) useTools(ctx context.Context, b *LLMNode, req llm.Request) (string, error) {
+func (v *nodeRun) useTools(ctx context.Context, b *spec.LLMNode, req llm.Request) (string, error) {
 	done, err := graph.Call(ctx, append(agent.TurnWith(req.Messages[0]), systemKey.Set(req.System))...)
 	var limit *graph.LimitError
 	var budget *agent.BudgetError
@@ -97,10 +98,10 @@ func (v *nodeRun) useTools(ctx context.Context, b *LLMNode, req llm.Request) (st
 	case isWaiting(err) || v.Err() != nil:
 		return "", err
 	case context.Cause(ctx) == errNodeTimeout:
-		return "", failf("llm node timed out after %ds", *b.Timeout)
+		return "", spec.Failf("llm node timed out after %ds", *b.Timeout)
 	case errors.As(err, &budget): // a limit other than the number of replies
 	case errors.As(err, &limit) && limit.Status == graph.VisitLimit:
-		return "", failf("llm node hit max_iterations (%d) before LLM concluded", b.MaxIterations)
+		return "", spec.Failf("llm node hit max_iterations (%d) before LLM concluded", b.MaxIterations)
 	}
 	return "", childCause(err)
 }

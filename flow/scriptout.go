@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"strings"
 )
@@ -23,11 +24,11 @@ type scriptResult struct {
 func parseScriptOutput(stdout string) (scriptResult, error) {
 	v, rounded, err := jsonvalue.ParseRounded([]byte(strings.TrimSpace(stdout)))
 	if err != nil {
-		return scriptResult{}, failf("Script output must be valid JSON: %w", err)
+		return scriptResult{}, spec.Failf("Script output must be valid JSON: %w", err)
 	}
 	writes, ok := v.(*jsonvalue.Object)
 	if !ok {
-		return scriptResult{}, failf("Script output must be a JSON object, not array or primitive")
+		return scriptResult{}, spec.Failf("Script output must be a JSON object, not array or primitive")
 	}
 	r := scriptResult{Writes: writes, Rounded: rounded}
 	if next, ok := writes.Get(nextKey); ok {
@@ -41,11 +42,11 @@ func parseScriptOutput(stdout string) (scriptResult, error) {
 // and with a special error for a script that printed nothing.
 func readScriptOutput(path, stdout string) (scriptResult, error) {
 	if strings.TrimSpace(stdout) == "" {
-		return scriptResult{}, failf("Script '%s' produced no output (scripts must emit a single JSON object on stdout)", path)
+		return scriptResult{}, spec.Failf("Script '%s' produced no output (scripts must emit a single JSON object on stdout)", path)
 	}
 	r, err := parseScriptOutput(stdout)
 	if err != nil {
-		return r, failf("Failed to merge output from script '%s': %w", path, err)
+		return r, spec.Failf("Failed to merge output from script '%s': %w", path, err)
 	}
 	return r, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"raddle.dev/flow/spec"
 	"slices"
 )
 
@@ -28,9 +29,9 @@ func (a *Agent) Sources() []Source {
 // Definition returns the text of the agent's file as it was loaded.
 func (a *Agent) Definition() string {
 	if a.Config != nil {
-		return string(a.Config.text)
+		return string(a.Config.Text)
 	}
-	return string(a.File.text)
+	return string(a.File.Text)
 }
 
 type sources struct {
@@ -58,9 +59,9 @@ func (s *sources) addAgent(a *Agent) {
 	}
 	for _, n := range a.File.Nodes {
 		switch b := n.Body.(type) {
-		case *ScriptNode:
+		case *spec.ScriptNode:
 			s.addFile(CheckContext{Dir: a.Dir}.scriptPath(b.Script))
-		case *AgentNode:
+		case *spec.AgentNode:
 			if child := a.children[b.Agent]; child != nil {
 				s.addAgent(child)
 			}

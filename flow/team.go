@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/team"
 )
@@ -44,7 +45,7 @@ func (b *builder) compileTeam(a *Agent) *team.Config {
 		for name, child := range a.spawnSet.agents {
 			m, err := b.compileMember(shared, child)
 			if err != nil {
-				m = team.Member{Fault: failf("Agent '%s' failed: %w", name, err)}
+				m = team.Member{Fault: spec.Failf("Agent '%s' failed: %w", name, err)}
 			}
 			shared.Agents[name] = m
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"raddle.dev/flow/spec"
 )
 
 // lateBases records the agents that opened knowledge bases after the run
@@ -30,7 +31,7 @@ func (a *Agent) prepareSpawn(ctx context.Context) error {
 	now := maps.Clone(o.done)
 	err := a.prepareBases(ctx, now)
 	if err == nil && a.Config != nil && a.bases[ownBase] == nil {
-		err = failf("its documents have no knowledge base, and raddle does not ask how to build one for a spawned agent. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
+		err = spec.Failf("its documents have no knowledge base, and raddle does not ask how to build one for a spawned agent. Set `embedding_model` (`keyword` needs no model: it searches by words alone), or build it with `raddle rag build`.")
 	}
 	if err == nil {
 		o.done = now

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 )
 
@@ -46,7 +47,7 @@ func TestRenderedTextsHaveALimit(t *testing.T) {
 				}
 				return
 			}
-			var size *ValueSizeError
+			var size *spec.ValueSizeError
 			if !errors.As(err, &size) || !strings.Contains(err.Error(), k.want) {
 				t.Errorf("%v, %v, want %q", res.Status, err, k.want)
 			}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/jsonvalue"
 )
@@ -17,7 +18,7 @@ import (
 type nodeRun struct {
 	context.Context
 	*runtime
-	node   *Node
+	node   *spec.Node
 	before graph.State
 	writes jsonvalue.Object // what the node has written; only the last value of a key counts
 
@@ -48,8 +49,8 @@ func (v *nodeRun) lookupKey(name string) (any, bool) {
 
 // renderStrict renders a template in which every placeholder must have a value, and
 // removes secrets from the text.
-func (v *nodeRun) renderStrict(t Template, failure string) (string, error) {
-	text, err := t.renderStrict(v.lookupKey, v.host().mostValue())
+func (v *nodeRun) renderStrict(t spec.Template, failure string) (string, error) {
+	text, err := t.RenderStrictWithin(v.lookupKey, v.host().mostValue())
 	if err != nil {
 		return "", newChainError(failure, err)
 	}
@@ -58,8 +59,8 @@ func (v *nodeRun) renderStrict(t Template, failure string) (string, error) {
 
 // renderLenient renders a template in which placeholders without a value are empty,
 // and removes secrets from the text.
-func (v *nodeRun) renderLenient(t Template) (string, error) {
-	text, err := t.renderLenient(v.lookupKey, v.host().mostValue())
+func (v *nodeRun) renderLenient(t spec.Template) (string, error) {
+	text, err := t.RenderLenientWithin(v.lookupKey, v.host().mostValue())
 	return v.host().redact(text), err
 }
 
@@ -72,7 +73,7 @@ const mostValues = 4
 func (v *nodeRun) countBytes(n int) error {
 	v.writtenBytes += n
 	if most := v.host().mostValue(); most > 0 && v.writtenBytes/mostValues > most {
-		return fmt.Errorf("all texts of the node together: %w", &ValueSizeError{most})
+		return fmt.Errorf("all texts of the node together: %w", &spec.ValueSizeError{Limit: most})
 	}
 	return nil
 }
@@ -130,12 +131,12 @@ func (v *nodeRun) goNext() error {
 // noNext returns the failure of a node that has no next node.
 func (v *nodeRun) noNext() error {
 	switch v.node.Body.(type) {
-	case *ScriptNode:
-		return failf("script node '%s' did not emit `_next` and has no static `next`", v.node.ID)
-	case *InputNode:
-		return failf("Input node has no `next` set")
+	case *spec.ScriptNode:
+		return spec.Failf("script node '%s' did not emit `_next` and has no static `next`", v.node.ID)
+	case *spec.InputNode:
+		return spec.Failf("Input node has no `next` set")
 	}
-	return failf("%s node '%s' has no `next` and is not an end node", v.node.Kind(), v.node.ID)
+	return spec.Failf("%s node '%s' has no `next` and is not an end node", v.node.Kind(), v.node.ID)
 }
 
 // goTo routes to nodes by name.

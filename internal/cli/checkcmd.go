@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/internal/term"
@@ -120,7 +121,7 @@ func checkAgent(p *app.Process, place app.Place, strict bool) checkReport {
 func findRunFaults(a *flow.Agent) []strictyaml.Finding {
 	_, err := a.CompileGraph()
 	var (
-		refused *flow.ValidationError
+		refused *spec.ValidationError
 		model   *flow.MissingModelError
 		needs   *flow.VariablesError
 	)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/strictyaml"
 	"raddle.dev/llm"
@@ -64,7 +65,7 @@ func dryReportOn(a *flow.Agent, prompt string) *dryReport {
 	} else {
 		r.Notes = append(r.Notes, "placeholders are filled when a node runs; which nodes run is decided then")
 		for _, n := range a.File.Nodes {
-			if b, ok := n.Body.(*flow.LLMNode); ok {
+			if b, ok := n.Body.(*spec.LLMNode); ok {
 				r.Requests = append(r.Requests, dryNode(a, n.ID, b))
 			}
 		}
@@ -75,7 +76,7 @@ func dryReportOn(a *flow.Agent, prompt string) *dryReport {
 	return r
 }
 
-func dryNode(a *flow.Agent, id string, b *flow.LLMNode) dryRequest {
+func dryNode(a *flow.Agent, id string, b *spec.LLMNode) dryRequest {
 	q := dryRequest{Node: id, Model: b.Model, Messages: []llm.Message{llm.User(b.Prompt.String())}, Tools: append([]string{}, b.Tools...)}
 	if b.Instructions != nil {
 		q.System = b.Instructions.String()

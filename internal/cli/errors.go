@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/failure"
@@ -60,7 +61,7 @@ func (sh *shell) nextStep(err error) string {
 func findingsOf(err error) []strictyaml.Finding {
 	var (
 		load    *flow.LoadError
-		refused *flow.ValidationError
+		refused *spec.ValidationError
 		strict  *app.StrictError
 	)
 	switch {

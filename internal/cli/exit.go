@@ -9,6 +9,7 @@ import (
 
 	"raddle.dev/agent"
 	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/app"
 	"raddle.dev/internal/config"
@@ -112,7 +113,7 @@ func kindCode(k failure.Kind) int {
 func invalidAgent(err error) bool {
 	var (
 		load    *flow.LoadError
-		refused *flow.ValidationError
+		refused *spec.ValidationError
 		strict  *app.StrictError
 		model   *flow.MissingModelError
 	)

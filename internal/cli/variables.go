@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/app"
 )
 
@@ -54,7 +55,7 @@ func (sh *shell) startSet(p *app.Process, req *app.Request) (*app.Run, error) {
 }
 
 // askVariables asks for the values of variables.
-func (sh *shell) askVariables(who prompter, missing []flow.Variable) (map[string]string, error) {
+func (sh *shell) askVariables(who prompter, missing []spec.Variable) (map[string]string, error) {
 	sh.err.printLine("⚙ Init agent variables...")
 	values := map[string]string{}
 	for _, v := range missing {

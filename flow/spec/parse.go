@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"fmt"
@@ -19,16 +19,16 @@ import (
 // and the start node. ValidateFile of package check is the validator of the graph.
 func Parse(path string, text []byte) (*File, error) {
 	d := strictyaml.Read(path, text)
-	f := &File{Path: path, fileText: fileText{text: text}, InitialState: &jsonvalue.Object{}, byID: map[string]*Node{}, reducers: map[string]string{}}
+	f := &File{Path: path, FileText: FileText{Text: text}, InitialState: &jsonvalue.Object{}, ByID: map[string]*Node{}, ReducersByKey: map[string]string{}}
 	if d.Fatal {
 		return nil, newParseError(d, nil, nil)
 	}
-	f.src = d.ReadMapping()
-	p := &parser{f: f, Problems: &d.Problems}
+	f.Src = d.ReadMapping()
+	p := &FileParser{File: f, Problems: &d.Problems}
 	if !d.HoldsMapping() {
 		return nil, newParseError(d, nil, nil)
 	}
-	p.parseFile(strictyaml.NewFields(p.Problems, p.f.src, ""))
+	p.ParseFile(strictyaml.NewFields(p.Problems, p.File.Src, ""))
 	p.checkStructure()
 	if len(d.List) > 0 || len(p.broken) > 0 {
 		return nil, newParseError(d, p.broken, f.Findings)
@@ -67,16 +67,16 @@ func yamlError(f strictyaml.Finding) string {
 	return text + typeHint(f.Message)
 }
 
-// parser fills a File.
-type parser struct {
+// FileParser fills a File.
+type FileParser struct {
 	*strictyaml.Problems
-	f      *File
+	File   *File
 	broken []strictyaml.Finding // structure, in the order of the checks
 }
 
-// parseFile reads the top level; m are its fields.
-func (p *parser) parseFile(m *strictyaml.Fields) {
-	f := p.f
+// ParseFile reads the top level; m are its fields.
+func (p *FileParser) ParseFile(m *strictyaml.Fields) {
+	f := p.File
 	m.Plain = true
 	f.Name = m.ReadText("name", strictyaml.Required)
 	f.Description = m.ReadText("description", strictyaml.Optional)
@@ -111,28 +111,28 @@ func (p *parser) parseFile(m *strictyaml.Fields) {
 	f.Findings = append(f.Findings, m.UnknownKeys("", nil)...)
 }
 
-func (p *parser) parseSettings(m *strictyaml.Fields) {
+func (p *FileParser) parseSettings(m *strictyaml.Fields) {
 	s := strictyaml.NewFields(p.Problems, strictyaml.Mapping{Pos: m.Source.Pos, Node: m.ReadMapping("settings")}, "settings")
 	s.Plain = true
 	if s.Source.Node != nil {
 		s.Source.Pos = m.Source.PositionOf(s.Source.Node)
 	}
-	p.f.Settings = Settings{
+	p.File.Settings = Settings{
 		MaxLoopIterations: s.ReadCount("max_loop_iterations", 100),
 		Timeout:           s.ReadOptionalSeconds("timeout"),
 		MaxConcurrency:    s.ReadCount("max_concurrency", 8),
 		LogStateSnapshots: s.ReadFlag("log_state_snapshots", true),
 		ValidateBeforeRun: s.ReadFlag("validate_before_run", true),
 	}
-	p.f.settings = s.Source
-	p.f.Findings = append(p.f.Findings, s.UnknownKeys("", nil)...)
+	p.File.SettingsSource = s.Source
+	p.File.Findings = append(p.File.Findings, s.UnknownKeys("", nil)...)
 }
 
 // initialState reads the initial state, which must be a map; another type is
 // reported.
-func (p *parser) initialState(m *strictyaml.Fields) {
+func (p *FileParser) initialState(m *strictyaml.Fields) {
 	if n := m.ReadMapping("initial_state"); n != nil {
-		p.f.InitialState = strictyaml.DecodeValue(n).(*jsonvalue.Object)
+		p.File.InitialState = strictyaml.DecodeValue(n).(*jsonvalue.Object)
 	}
 }
 
@@ -169,19 +169,19 @@ func readVariables(m *strictyaml.Fields) (variables []Variable, found []strictya
 	return variables, found
 }
 
-func (p *parser) parseReducers(m *strictyaml.Fields) {
+func (p *FileParser) parseReducers(m *strictyaml.Fields) {
 	n := m.ReadMapping("reducers")
 	if n == nil {
 		return
 	}
 	content := strictyaml.ResolveAlias(n).Content
 	for i, pair := range m.ReadPairs("reducers", strictyaml.Optional) {
-		if _, ok := reducers[pair.Value]; !ok {
-			m.AddFault(content[2*i+1], "reducers."+pair.Key, "unknown-variant", unknownVariant(pair.Value, reducerNames))
+		if _, ok := ReducersByKey[pair.Value]; !ok {
+			m.AddFault(content[2*i+1], "reducers."+pair.Key, "unknown-variant", unknownVariant(pair.Value, ReducerNames))
 			continue
 		}
-		p.f.Reducers = append(p.f.Reducers, KeyReducer{pair.Key, pair.Value})
-		p.f.reducers[pair.Key] = pair.Value
+		p.File.Reducers = append(p.File.Reducers, KeyReducer{pair.Key, pair.Value})
+		p.File.ReducersByKey[pair.Key] = pair.Value
 	}
 }
 
@@ -189,7 +189,7 @@ func unknownVariant(got string, allowed []string) string {
 	return fmt.Sprintf("unknown variant `%s`, expected one of `%s`", got, strings.Join(allowed, "`, `"))
 }
 
-func (p *parser) parseNodes(m *strictyaml.Fields) {
+func (p *FileParser) parseNodes(m *strictyaml.Fields) {
 	m.Known = append(m.Known, "nodes")
 	if m.Source.FieldNode("nodes") == nil {
 		m.ReportMissing("nodes")
@@ -205,9 +205,9 @@ func (p *parser) parseNodes(m *strictyaml.Fields) {
 		if strictyaml.IsBroken(key) {
 			continue
 		}
-		node := &Node{ID: key.Value, src: strictyaml.Mapping{Pos: m.Source.PositionOf(key), Node: value}}
-		p.f.Nodes = append(p.f.Nodes, node)
-		p.f.byID[node.ID] = node
+		node := &Node{ID: key.Value, Src: strictyaml.Mapping{Pos: m.Source.PositionOf(key), Node: value}}
+		p.File.Nodes = append(p.File.Nodes, node)
+		p.File.ByID[node.ID] = node
 		switch body := strictyaml.ResolveAlias(value); {
 		case body.Kind == yaml.MappingNode:
 			p.parseNode(node)
@@ -217,8 +217,8 @@ func (p *parser) parseNodes(m *strictyaml.Fields) {
 	}
 }
 
-func (p *parser) parseNode(n *Node) {
-	m := strictyaml.NewFields(p.Problems, n.src, "nodes."+n.ID)
+func (p *FileParser) parseNode(n *Node) {
+	m := strictyaml.NewFields(p.Problems, n.Src, "nodes."+n.ID)
 	id := m.ReadPlainText("id")
 	if id != "" && id != n.ID {
 		p.broken = append(p.broken, strictyaml.Finding{
@@ -234,18 +234,18 @@ func (p *parser) parseNode(n *Node) {
 		return
 	}
 	name := m.ReadText("type", strictyaml.Required)
-	k, ok := kindOf(name)
+	k, ok := KindOf(name)
 	if !ok {
 		if _, isText := strictyaml.ScalarText(typeNode, false); isText {
 			p.Add(strictyaml.Finding{
-				Code: "unknown-variant", Message: strictyaml.PrefixPath(m.Path+".type", unknownVariant(name, kindOrder)),
-				Hint: wording.SuggestNearest(name, kindOrder, "`"), Pos: n.At("type"),
+				Code: "unknown-variant", Message: strictyaml.PrefixPath(m.Path+".type", unknownVariant(name, KindOrder)),
+				Hint: wording.SuggestNearest(name, KindOrder, "`"), Pos: n.At("type"),
 			})
 		}
 		return
 	}
-	n.Body = k.decode(m)
-	if k.name != "map" {
+	n.Body = k.Decode(m)
+	if k.Name != "map" {
 		for _, pair := range m.ReadPairs("state_updates", strictyaml.Optional) {
 			n.Updates = append(n.Updates, Update{pair.Key, ParseTemplate(pair.Value)})
 		}
@@ -253,12 +253,12 @@ func (p *parser) parseNode(n *Node) {
 			n.Updates = []Update{}
 		}
 	}
-	p.f.Findings = append(p.f.Findings, m.UnknownKeys(n.ID, k.hintForKey)...)
+	p.File.Findings = append(p.File.Findings, m.UnknownKeys(n.ID, k.hintForKey)...)
 }
 
 // checkStructure makes the checks that need more than one field.
-func (p *parser) checkStructure() {
-	f := p.f
+func (p *FileParser) checkStructure() {
+	f := p.File
 	ids := p.broken // found while reading
 	p.broken = nil
 	add := func(code string, at strictyaml.Pos, message, hint string) {
@@ -274,11 +274,11 @@ func (p *parser) checkStructure() {
 	if f.Name == "" && p.hasText("name") {
 		add("empty-name", f.At("name"), "Graph must have a non-empty 'name' field", "")
 	}
-	switch nodes := f.src.FieldNode("nodes"); {
+	switch nodes := f.Src.FieldNode("nodes"); {
 	case nodes == nil || strictyaml.ResolveAlias(nodes).Kind != yaml.MappingNode && !strictyaml.IsEmpty(strictyaml.ResolveAlias(nodes)):
 	case len(f.Nodes) == 0:
 		add("no-nodes", f.At("nodes"), fmt.Sprintf("Graph '%s' has no nodes defined", f.Name), "")
-	case f.byID[f.Start] == nil && p.hasText("start"):
+	case f.ByID[f.Start] == nil && p.hasText("start"):
 		names := make([]string, len(f.Nodes))
 		for i, n := range f.Nodes {
 			names[i] = n.ID
@@ -289,8 +289,8 @@ func (p *parser) checkStructure() {
 }
 
 // hasText reports whether a top-level text is set and was read.
-func (p *parser) hasText(field string) bool {
-	n := p.f.src.FieldNode(field)
+func (p *FileParser) hasText(field string) bool {
+	n := p.File.Src.FieldNode(field)
 	if n == nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"fmt"
@@ -26,21 +26,21 @@ type RAGNode struct {
 // Kind returns "rag".
 func (*RAGNode) Kind() string { return "rag" }
 
-// defaultQuery is the query of a rag node that sets none.
-const defaultQuery = "{{initial_prompt}}"
+// DefaultQuery is the query of a rag node that sets none.
+const DefaultQuery = "{{initial_prompt}}"
 
 var ragKind = kind{
-	name:     "rag",
-	doc:      "Searches the documents that belong to the node.",
-	required: []string{"documents"},
-	optional: []string{
+	Name:     "rag",
+	Doc:      "Searches the documents that belong to the node.",
+	Required: []string{"documents"},
+	Optional: []string{
 		"query", "top_k", "embedding_model", "chunk_size", "chunk_overlap", "reranker_model",
 		"batch_size", "state_updates", "timeout", "extractor_model", "extractor_prompt",
 		"graph_hops", "driver",
 	},
-	scoped: "output",
-	decode: func(m *strictyaml.Fields) Body {
-		query := defaultQuery
+	Scoped: "output",
+	Decode: func(m *strictyaml.Fields) Body {
+		query := DefaultQuery
 		if m.HasValue("query") {
 			query = m.ReadText("query", strictyaml.Optional)
 		}
@@ -62,9 +62,9 @@ var ragKind = kind{
 	},
 }
 
-// ownDriver is the driver of the format for which raddle uses its own file.
-const ownDriver = "yaml"
+// OwnDriver is the driver of the format for which raddle uses its own file.
+const OwnDriver = "yaml"
 
-func driverText(driver string) string {
+func DescribeDriver(driver string) string {
 	return fmt.Sprintf("`driver: %s` has no effect: the knowledge base is a file of raddle's own, with vectors, words and entities in it", driver)
 }

@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"fmt"
@@ -32,8 +32,8 @@ type Config struct {
 	// were changed.
 	Findings []strictyaml.Finding
 
-	text []byte
-	src  strictyaml.Mapping
+	Text []byte
+	Src  strictyaml.Mapping
 }
 
 // Sampling says how the model of an agent is called.
@@ -102,12 +102,12 @@ const (
 	defaultEscalationTimeout = 300
 	defaultIterations        = 100
 	defaultKeepLast          = 6
-	defaultMaxDepth          = 3
+	DefaultMaxDepth          = 3
 )
 
 // At returns the position of a top-level field's value, or the top of the file
 // if the field is missing.
-func (c *Config) At(field string) strictyaml.Pos { return c.src.FieldPosition(field) }
+func (c *Config) At(field string) strictyaml.Pos { return c.Src.FieldPosition(field) }
 
 // Variable returns a declared variable, or nil if there is none with that name.
 func (c *Config) Variable(name string) *Variable {
@@ -125,15 +125,15 @@ func (c *Config) Variable(name string) *Variable {
 // the [Config].
 func ParseConfig(path string, text []byte) (*Config, error) {
 	d := strictyaml.Read(path, text)
-	c := &Config{Path: path, text: text}
+	c := &Config{Path: path, Text: text}
 	if d.Fatal {
 		return nil, newParseError(d, nil, nil)
 	}
-	c.src = d.ReadMapping()
+	c.Src = d.ReadMapping()
 	if d.HoldsMapping() {
-		m := strictyaml.NewFields(&d.Problems, c.src, "")
+		m := strictyaml.NewFields(&d.Problems, c.Src, "")
 		m.Plain, m.Forgiving = true, true
-		c.readFields(m)
+		c.ReadFields(m)
 	}
 	if len(d.List) > 0 {
 		return nil, newParseError(d, nil, c.Findings)
@@ -142,7 +142,7 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	return c, nil
 }
 
-func (c *Config) readFields(m *strictyaml.Fields) {
+func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.Name = m.ReadText("name", strictyaml.Required)
 	c.Description = m.ReadText("description", strictyaml.Optional)
 	c.Version = m.ReadText("version", strictyaml.Optional)
@@ -205,7 +205,7 @@ func readTeam(m *strictyaml.Fields) Team {
 	t := Team{
 		CanSpawn:          m.ReadFlag("can_spawn_agents", false),
 		MaxConcurrent:     m.ReadCount("max_concurrent_agents", defaultConcurrentAgents),
-		MaxDepth:          m.ReadCount("max_agent_depth", defaultMaxDepth),
+		MaxDepth:          m.ReadCount("max_agent_depth", DefaultMaxDepth),
 		SummaryModel:      m.ReadText("summarization_model", strictyaml.Optional),
 		SummaryThreshold:  m.ReadCount("summarization_threshold", defaultSummaryThreshold),
 		EscalationTimeout: m.ReadSeconds("escalation_timeout", defaultEscalationTimeout),

@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"fmt"
@@ -7,16 +7,16 @@ import (
 	"slices"
 )
 
-// reducerNames are the reducers in the order in which messages list them.
-var reducerNames = []string{"append", "extend", "concat", "sum", "max", "min", "merge", "overwrite"}
+// ReducerNames are the reducers in the order in which messages list them.
+var ReducerNames = []string{"append", "extend", "concat", "sum", "max", "min", "merge", "overwrite"}
 
-// reduceFunc combines the current and an incoming value. present reports
+// ReduceFunc combines the current and an incoming value. present reports
 // whether there is a current value; null counts as one.
-type reduceFunc func(current any, present bool, incoming any) (any, error)
+type ReduceFunc func(current any, present bool, incoming any) (any, error)
 
-// reducers are the reducers that a graph file can use. They never change their
+// ReducersByKey are the reducers that a graph file can use. They never change their
 // arguments.
-var reducers = map[string]reduceFunc{
+var ReducersByKey = map[string]ReduceFunc{
 	"append":    appendReducer,
 	"extend":    extendReducer,
 	"concat":    concatReducer,
@@ -80,7 +80,7 @@ func concatReducer(current any, present bool, incoming any) (any, error) {
 // numberReducer returns a reducer that computes with 64-bit floats; whole
 // results become integers. If there is no current value, the result is the
 // incoming one.
-func numberReducer(name string, fold func(a, b float64) float64) reduceFunc {
+func numberReducer(name string, fold func(a, b float64) float64) ReduceFunc {
 	return func(current any, present bool, incoming any) (any, error) {
 		old, ok := jsonvalue.AsFloat(current)
 		if present && !ok {

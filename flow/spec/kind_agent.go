@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import "raddle.dev/internal/strictyaml"
 
@@ -14,12 +14,12 @@ type AgentNode struct {
 func (*AgentNode) Kind() string { return "agent" }
 
 var agentKind = kind{
-	name:     "agent",
-	doc:      "Runs another agent with a prompt and waits for its result.",
-	required: []string{"agent", "prompt"},
-	optional: []string{"state_updates", "output_schema", "timeout"},
-	scoped:   "output",
-	decode: func(m *strictyaml.Fields) Body {
+	Name:     "agent",
+	Doc:      "Runs another agent with a prompt and waits for its result.",
+	Required: []string{"agent", "prompt"},
+	Optional: []string{"state_updates", "output_schema", "timeout"},
+	Scoped:   "output",
+	Decode: func(m *strictyaml.Fields) Body {
 		return &AgentNode{
 			Agent:        m.ReadText("agent", strictyaml.Required),
 			Prompt:       ParseTemplate(m.ReadText("prompt", strictyaml.Required)),

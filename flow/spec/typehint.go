@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"fmt"
@@ -31,15 +31,15 @@ func missingHint() string {
 	b.WriteString("\n\nHint: Check that all required fields are present.\n" +
 		"Top-level required fields: `name`, `start`, `nodes`.\n" +
 		"Each node requires `type` plus that type's fields:")
-	for _, name := range kindOrder {
-		k, _ := kindOf(name)
+	for _, name := range KindOrder {
+		k, _ := KindOf(name)
 		switch {
 		case name == "map":
 			continue
-		case k.required == nil:
+		case k.Required == nil:
 			fmt.Fprintf(&b, "\n- %-10s(no required fields)", name+":")
 		default:
-			fmt.Fprintf(&b, "\n- %-10s`%s`", name+":", strings.Join(k.required, "`, `"))
+			fmt.Fprintf(&b, "\n- %-10s`%s`", name+":", strings.Join(k.Required, "`, `"))
 		}
 	}
 	return b.String()

@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"raddle.dev/internal/jsonvalue"
@@ -32,16 +32,16 @@ type File struct {
 	// changed.
 	Findings []strictyaml.Finding
 
-	fileText
-	byID     map[string]*Node
-	reducers map[string]string
+	FileText
+	ByID          map[string]*Node
+	ReducersByKey map[string]string
 }
 
-// fileText is the text of a file, and the positions of its fields.
-type fileText struct {
-	text     []byte
-	src      strictyaml.Mapping
-	settings strictyaml.Mapping
+// FileText is the text of a file, and the positions of its fields.
+type FileText struct {
+	Text           []byte
+	Src            strictyaml.Mapping
+	SettingsSource strictyaml.Mapping
 }
 
 // Settings is the settings block of a graph.
@@ -87,14 +87,14 @@ type Route struct {
 }
 
 // Node returns the node with an id, or nil if there is none.
-func (f *File) Node(id string) *Node { return f.byID[id] }
+func (f *File) Node(id string) *Node { return f.ByID[id] }
 
 // Reducer returns the name of a key's reducer, or "" if it has none.
-func (f *File) Reducer(key string) string { return f.reducers[key] }
+func (f *File) Reducer(key string) string { return f.ReducersByKey[key] }
 
 // At returns the position of a top-level field's value, or the top of the file
 // if the field is missing.
-func (f *File) At(field string) strictyaml.Pos { return f.src.FieldPosition(field) }
+func (f *File) At(field string) strictyaml.Pos { return f.Src.FieldPosition(field) }
 
 // Node is one node of a graph: the fields that all types share, and the rest
 // in Body.
@@ -105,7 +105,7 @@ type Node struct {
 	Updates     []Update // state_updates in order; nil: none; empty: an empty map
 	Body        Body
 
-	src strictyaml.Mapping
+	Src strictyaml.Mapping
 }
 
 // Body contains the fields of a node's type: one of *AgentNode, *ApprovalNode,
@@ -119,11 +119,11 @@ type Body interface {
 func (n *Node) Kind() string { return n.Body.Kind() }
 
 // Pos returns the position of the node's id.
-func (n *Node) Pos() strictyaml.Pos { return n.src.Pos }
+func (n *Node) Pos() strictyaml.Pos { return n.Src.Pos }
 
 // At returns the position of a field's value, or of the node if the field is
 // missing.
-func (n *Node) At(field string) strictyaml.Pos { return n.src.FieldPosition(field) }
+func (n *Node) At(field string) strictyaml.Pos { return n.Src.FieldPosition(field) }
 
-// promptKey is the key of the caller's text.
-const promptKey = "initial_prompt"
+// PromptKey is the key of the caller's text.
+const PromptKey = "initial_prompt"

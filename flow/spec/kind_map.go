@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import "raddle.dev/internal/strictyaml"
 
@@ -16,11 +16,11 @@ type MapNode struct {
 func (*MapNode) Kind() string { return "map" }
 
 var mapKind = kind{
-	name:     "map",
-	doc:      "Runs one node for every item of a list and collects the results.",
-	required: []string{"over", "as", "branch", "collect_into"},
-	optional: []string{"output_key", "max_concurrency"},
-	decode: func(m *strictyaml.Fields) Body {
+	Name:     "map",
+	Doc:      "Runs one node for every item of a list and collects the results.",
+	Required: []string{"over", "as", "branch", "collect_into"},
+	Optional: []string{"output_key", "max_concurrency"},
+	Decode: func(m *strictyaml.Fields) Body {
 		n := &MapNode{
 			Over:           ParseTemplate(m.ReadText("over", strictyaml.Required)),
 			As:             m.ReadText("as", strictyaml.Required),

@@ -1,16 +1,16 @@
-package flow
+package spec
 
 // edge is a declared edge from one node to another.
 type edge struct {
-	to    string
-	label string // the field that declares it, for messages
-	field string
-	item  int // index in the field
+	To    string
+	Label string // the field that declares it, for messages
+	Field string
+	Item  int // index in the field
 }
 
-// declaredEdges returns the declared edges of a node, including ignored ones: next,
+// DeclaredEdges returns the declared edges of a node, including ignored ones: next,
 // then those of its type, in file order.
-func (n *Node) declaredEdges() []edge {
+func (n *Node) DeclaredEdges() []edge {
 	var list []edge
 	for i, to := range n.Next {
 		list = append(list, edge{to, "'next'", "next", i})
@@ -35,21 +35,21 @@ func (n *Node) declaredEdges() []edge {
 	return list
 }
 
-// network contains the declared edges of a graph as indices of nodes in file
+// Network contains the declared edges of a graph as indices of nodes in file
 // order. Edges to nodes that do not exist are left out.
-type network struct {
-	index map[string]int
+type Network struct {
+	Index map[string]int
 	next  [][]int
 }
 
-func (f *File) buildNetwork() *network {
-	w := &network{index: make(map[string]int, len(f.Nodes)), next: make([][]int, len(f.Nodes))}
+func (f *File) BuildNetwork() *Network {
+	w := &Network{Index: make(map[string]int, len(f.Nodes)), next: make([][]int, len(f.Nodes))}
 	for i, n := range f.Nodes {
-		w.index[n.ID] = i
+		w.Index[n.ID] = i
 	}
 	for i, n := range f.Nodes {
-		for _, e := range n.declaredEdges() {
-			if to, ok := w.index[e.to]; ok {
+		for _, e := range n.DeclaredEdges() {
+			if to, ok := w.Index[e.To]; ok {
 				w.next[i] = append(w.next[i], to)
 			}
 		}
@@ -57,9 +57,9 @@ func (f *File) buildNetwork() *network {
 	return w
 }
 
-// reachableFrom returns, for each node, whether declared edges lead to it from a
+// ReachableFrom returns, for each node, whether declared edges lead to it from a
 // node. The node itself is reachable.
-func (w *network) reachableFrom(from int) []bool {
+func (w *Network) ReachableFrom(from int) []bool {
 	seen := make([]bool, len(w.next))
 	seen[from] = true
 	queue := []int{from}
@@ -76,10 +76,10 @@ func (w *network) reachableFrom(from int) []bool {
 	return seen
 }
 
-// findCycle returns the nodes of the first cycle that a depth-first search from
+// FindCycle returns the nodes of the first cycle that a depth-first search from
 // each node in file order finds, starting where the search enters it. It
 // returns nil if there is none.
-func (w *network) findCycle() []int {
+func (w *Network) FindCycle() []int {
 	const (
 		fresh = iota
 		onPath

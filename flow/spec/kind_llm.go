@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import "raddle.dev/internal/strictyaml"
 
@@ -23,16 +23,16 @@ type LLMNode struct {
 func (*LLMNode) Kind() string { return "llm" }
 
 var llmKind = kind{
-	name:     "llm",
-	doc:      "Asks a model, which may use the listed tools.",
-	required: []string{"prompt"},
-	optional: []string{
+	Name:     "llm",
+	Doc:      "Asks a model, which may use the listed tools.",
+	Required: []string{"prompt"},
+	Optional: []string{
 		"instructions", "tools", "model", "temperature", "top_p", "fallback", "max_attempts",
 		"max_iterations", "state_updates", "output_schema", "timeout", "reasoning_effort", "retry_patience",
 		"skills_enabled", "enabled_skills", "inject_skill_instructions", "skill_instructions",
 	},
-	scoped: "output",
-	decode: func(m *strictyaml.Fields) Body {
+	Scoped: "output",
+	Decode: func(m *strictyaml.Fields) Body {
 		l := &LLMNode{
 			Prompt:          ParseTemplate(m.ReadText("prompt", strictyaml.Required)),
 			Tools:           m.ReadTexts("tools", strictyaml.Optional),

@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"fmt"
@@ -19,10 +19,10 @@ func (*EndNode) Kind() string { return "end" }
 const minExitCode, maxExitCode = 64, 113
 
 var endKind = kind{
-	name:     "end",
-	doc:      "Ends the run with a result.",
-	optional: []string{"output", "state_updates", "exit_code"},
-	decode: func(m *strictyaml.Fields) Body {
+	Name:     "end",
+	Doc:      "Ends the run with a result.",
+	Optional: []string{"output", "state_updates", "exit_code"},
+	Decode: func(m *strictyaml.Fields) Body {
 		e := &EndNode{Output: ParseTemplate(m.ReadText("output", strictyaml.Defaulted))}
 		if code := m.ReadOptionalCount("exit_code"); code != nil {
 			if e.ExitCode = *code; *code < minExitCode || *code > maxExitCode {

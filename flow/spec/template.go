@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"fmt"
@@ -13,19 +13,19 @@ import (
 // space between the braces, is plain text. There is no escape. The zero value
 // is the empty text. A Template is safe for concurrent use.
 type Template struct {
-	text  string
-	parts []part
+	Text  string
+	Parts []part
 }
 
 // part is plain text followed by a placeholder (nil: none).
 type part struct {
 	text string
-	path *path
+	Path *Path
 }
 
 // ParseTemplate parses a text. Every text is a template.
 func ParseTemplate(text string) Template {
-	t := Template{text: text}
+	t := Template{Text: text}
 	done := 0
 	for at := 0; ; {
 		open := strings.Index(text[at:], "{{")
@@ -42,12 +42,12 @@ func ParseTemplate(text string) Template {
 			continue
 		}
 		p := parsePath(text[open+2 : end])
-		t.parts = append(t.parts, part{text[done:open], &p})
+		t.Parts = append(t.Parts, part{text[done:open], &p})
 		at = end + 2
 		done = at
 	}
-	if t.parts != nil && done < len(text) {
-		t.parts = append(t.parts, part{text[done:], nil})
+	if t.Parts != nil && done < len(text) {
+		t.Parts = append(t.Parts, part{text[done:], nil})
 	}
 	return t
 }
@@ -58,14 +58,14 @@ func inPath(c byte) bool {
 }
 
 // String returns the text as written.
-func (t Template) String() string { return t.text }
+func (t Template) String() string { return t.Text }
 
 // Paths returns the texts between the braces in order, including repeated ones.
 func (t Template) Paths() []string {
 	var paths []string
-	for _, p := range t.parts {
-		if p.path != nil {
-			paths = append(paths, p.path.text)
+	for _, p := range t.Parts {
+		if p.Path != nil {
+			paths = append(paths, p.Path.Text)
 		}
 	}
 	return paths
@@ -76,10 +76,10 @@ func (t Template) Paths() []string {
 func (t Template) Keys() []string {
 	var keys []string
 	seen := map[string]bool{}
-	for _, p := range t.parts {
-		if p.path != nil && !p.path.never && !seen[p.path.root] {
-			seen[p.path.root] = true
-			keys = append(keys, p.path.root)
+	for _, p := range t.Parts {
+		if p.Path != nil && !p.Path.Never && !seen[p.Path.Root] {
+			seen[p.Path.Root] = true
+			keys = append(keys, p.Path.Root)
 		}
 	}
 	return keys
@@ -89,11 +89,11 @@ func (t Template) Keys() []string {
 // unchanged, any other value as compact JSON. Placeholders inside a value are
 // not replaced. If placeholders have no value, the error is a [*MissingError].
 func (t Template) Render(lookup func(key string) (any, bool)) (string, error) {
-	return t.renderStrict(lookup, 0)
+	return t.RenderStrictWithin(lookup, 0)
 }
 
-// renderStrict is Render with a limit on the size.
-func (t Template) renderStrict(lookup func(key string) (any, bool), most int) (string, error) {
+// RenderStrictWithin is Render with a limit on the size.
+func (t Template) RenderStrictWithin(lookup func(key string) (any, bool), most int) (string, error) {
 	text, missing, err := t.renderLimited(lookup, most)
 	if missing != nil {
 		return "", &MissingError{Paths: missing}
@@ -104,12 +104,12 @@ func (t Template) renderStrict(lookup func(key string) (any, bool), most int) (s
 // RenderLenient is Render, except that placeholders without a value are
 // replaced by the empty text.
 func (t Template) RenderLenient(lookup func(key string) (any, bool)) string {
-	text, _ := t.renderLenient(lookup, 0) // without a limit it cannot fail
+	text, _ := t.RenderLenientWithin(lookup, 0) // without a limit it cannot fail
 	return text
 }
 
-// renderLenient is RenderLenient with a limit on the size.
-func (t Template) renderLenient(lookup func(key string) (any, bool), most int) (string, error) {
+// RenderLenientWithin is RenderLenient with a limit on the size.
+func (t Template) RenderLenientWithin(lookup func(key string) (any, bool), most int) (string, error) {
 	text, _, err := t.renderLimited(lookup, most)
 	return text, err
 }
@@ -118,30 +118,30 @@ func (t Template) renderLenient(lookup func(key string) (any, bool), most int) (
 // optional white space around it, and otherwise the rendered text. If a value
 // is missing, the error is a [*MissingError].
 func (t Template) Eval(lookup func(key string) (any, bool)) (any, error) {
-	p := t.singlePath()
+	p := t.SinglePath()
 	if p == nil {
 		return t.trimSpace().Render(lookup)
 	}
 	v, ok := p.resolveValue(lookup)
 	if !ok {
-		return nil, &MissingError{Paths: []string{p.text}}
+		return nil, &MissingError{Paths: []string{p.Text}}
 	}
 	return v, nil
 }
 
-// singlePath returns the path of a template that is one placeholder, or nil.
-func (t Template) singlePath() *path {
-	text := strings.TrimSpace(t.text)
-	for i, p := range t.parts {
-		if i == 0 && p.path != nil && len(text) == len(p.path.text)+len("{{}}") {
-			return p.path
+// SinglePath returns the path of a template that is one placeholder, or nil.
+func (t Template) SinglePath() *Path {
+	text := strings.TrimSpace(t.Text)
+	for i, p := range t.Parts {
+		if i == 0 && p.Path != nil && len(text) == len(p.Path.Text)+len("{{}}") {
+			return p.Path
 		}
 	}
 	return nil
 }
 
 func (t Template) trimSpace() Template {
-	if text := strings.TrimSpace(t.text); text != t.text {
+	if text := strings.TrimSpace(t.Text); text != t.Text {
 		return ParseTemplate(text)
 	}
 	return t
@@ -168,32 +168,32 @@ func spokenSize(n int) string {
 // renderLimited replaces the placeholders. With a limit above 0 it fails before it
 // creates a text that is longer.
 func (t Template) renderLimited(lookup func(key string) (any, bool), most int) (text string, missing []string, err error) {
-	if t.parts == nil {
-		return t.text, nil, nil
+	if t.Parts == nil {
+		return t.Text, nil, nil
 	}
-	out := make([]byte, 0, 2*len(t.text))
-	for _, p := range t.parts {
+	out := make([]byte, 0, 2*len(t.Text))
+	for _, p := range t.Parts {
 		out = append(out, p.text...)
-		if p.path == nil {
+		if p.Path == nil {
 			continue
 		}
-		v, ok := p.path.resolveValue(lookup)
+		v, ok := p.Path.resolveValue(lookup)
 		if !ok {
-			missing = append(missing, p.path.text)
+			missing = append(missing, p.Path.Text)
 			continue
 		}
 		if s, ok := v.(string); ok && most > 0 && len(s) > most-len(out) {
 			return "", missing, &ValueSizeError{most}
 		}
-		if out = appendText(out, v); most > 0 && len(out) > most {
+		if out = AppendText(out, v); most > 0 && len(out) > most {
 			return "", missing, &ValueSizeError{most}
 		}
 	}
 	return string(out), missing, nil
 }
 
-// appendText appends a value in the form in which templates show it.
-func appendText(dst []byte, v any) []byte {
+// AppendText appends a value in the form in which templates show it.
+func AppendText(dst []byte, v any) []byte {
 	if s, ok := v.(string); ok {
 		return append(dst, s...)
 	}

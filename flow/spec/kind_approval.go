@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import "raddle.dev/internal/strictyaml"
 
@@ -25,12 +25,12 @@ func (a *ApprovalNode) Target(answer string) string {
 }
 
 var approvalKind = kind{
-	name:     "approval",
-	doc:      "Asks a person to choose and routes by the answer.",
-	required: []string{"question", "options", "routes", "on_other"},
-	optional: []string{"state_updates"},
-	scoped:   "choice",
-	decode: func(m *strictyaml.Fields) Body {
+	Name:     "approval",
+	Doc:      "Asks a person to choose and routes by the answer.",
+	Required: []string{"question", "options", "routes", "on_other"},
+	Optional: []string{"state_updates"},
+	Scoped:   "choice",
+	Decode: func(m *strictyaml.Fields) Body {
 		a := &ApprovalNode{
 			Question: ParseTemplate(m.ReadText("question", strictyaml.Required)),
 			Options:  m.ReadTexts("options", strictyaml.Required),

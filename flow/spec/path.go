@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"raddle.dev/internal/jsonvalue"
@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// path is a parsed placeholder: a key of the state and what to select in its
+// Path is a parsed placeholder: a key of the state and what to select in its
 // value.
-type path struct {
-	text  string // as written between the braces
-	root  string
+type Path struct {
+	Text  string // as written between the braces
+	Root  string
 	steps []step
-	never bool // malformed: it has no value in any state
+	Never bool // malformed: it has no value in any state
 }
 
 // step selects a member of an object or an element of an array.
@@ -24,31 +24,31 @@ type step struct {
 // parsePath parses a text of letters, digits, underscores, dots and brackets.
 // Every text is a path, though some never have a value: an empty key, a bracket
 // that is not a closed [n], text after a closing bracket.
-func parsePath(text string) path {
-	p := path{text: text}
+func parsePath(text string) Path {
+	p := Path{Text: text}
 	for i, segment := range strings.Split(text, ".") {
 		name, indices, indexed := strings.Cut(segment, "[")
 		if i == 0 {
-			p.root = name
-			p.never = name == ""
+			p.Root = name
+			p.Never = name == ""
 		} else if name != "" {
 			p.steps = append(p.steps, step{name: name, index: -1})
 		}
 		if strings.Contains(name, "]") {
-			p.never = true
+			p.Never = true
 		}
 		if indexed && !p.addIndices(indices) {
-			p.never = true
+			p.Never = true
 		}
 	}
-	if end := strings.IndexByte(p.root, ']'); end >= 0 {
-		p.root = p.root[:end]
+	if end := strings.IndexByte(p.Root, ']'); end >= 0 {
+		p.Root = p.Root[:end]
 	}
 	return p
 }
 
 // addIndices parses the part of a segment after the first opening bracket.
-func (p *path) addIndices(text string) bool {
+func (p *Path) addIndices(text string) bool {
 	for {
 		digits, rest, closed := strings.Cut(text, "]")
 		n, err := strconv.ParseUint(digits, 10, 63)
@@ -70,11 +70,11 @@ func (p *path) addIndices(text string) bool {
 const maxIndex = 1 << 30
 
 // resolveValue returns the value of the path; ok is false if there is none.
-func (p *path) resolveValue(lookup func(key string) (any, bool)) (any, bool) {
-	if p.never {
+func (p *Path) resolveValue(lookup func(key string) (any, bool)) (any, bool) {
+	if p.Never {
 		return nil, false
 	}
-	v, ok := lookup(p.root)
+	v, ok := lookup(p.Root)
 	for i := 0; ok && i < len(p.steps); i++ {
 		v, ok = p.steps[i].selectFrom(v)
 	}

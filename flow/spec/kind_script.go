@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import (
 	"fmt"
@@ -41,11 +41,11 @@ func readWorkingDir(m *strictyaml.Fields) string {
 func (*ScriptNode) Kind() string { return "script" }
 
 var scriptKind = kind{
-	name:     "script",
-	doc:      "Runs a bash, Python or TypeScript script and merges the JSON object it prints.",
-	required: []string{"script"},
-	optional: []string{"state_updates", "fallback", "timeout", "working_dir"},
-	decode: func(m *strictyaml.Fields) Body {
+	Name:     "script",
+	Doc:      "Runs a bash, Python or TypeScript script and merges the JSON object it prints.",
+	Required: []string{"script"},
+	Optional: []string{"state_updates", "fallback", "timeout", "working_dir"},
+	Decode: func(m *strictyaml.Fields) Body {
 		return &ScriptNode{
 			Script:     m.ReadText("script", strictyaml.Required),
 			Fallback:   m.ReadText("fallback", strictyaml.Optional),

@@ -1,4 +1,4 @@
-package flow
+package spec
 
 import "raddle.dev/internal/strictyaml"
 
@@ -13,12 +13,12 @@ type InputNode struct {
 func (*InputNode) Kind() string { return "input" }
 
 var inputKind = kind{
-	name:     "input",
-	doc:      "Asks a person for a text.",
-	required: []string{"question"},
-	optional: []string{"default", "validation", "state_updates"},
-	scoped:   "input",
-	decode: func(m *strictyaml.Fields) Body {
+	Name:     "input",
+	Doc:      "Asks a person for a text.",
+	Required: []string{"question"},
+	Optional: []string{"default", "validation", "state_updates"},
+	Scoped:   "input",
+	Decode: func(m *strictyaml.Fields) Body {
 		return &InputNode{
 			Question:   ParseTemplate(m.ReadText("question", strictyaml.Required)),
 			Default:    ParseTemplate(m.ReadText("default", strictyaml.Optional)),

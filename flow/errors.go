@@ -1,7 +1,0 @@
-package flow
-
-import "fmt"
-
-// failf returns an error whose text the file format defines. These texts start
-// with a capital letter, unlike other errors of this module.
-func failf(format string, args ...any) error { return fmt.Errorf(format, args...) }
