@@ -2,6 +2,7 @@ package flow
 
 import (
 	"fmt"
+
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"

@@ -3,11 +3,12 @@ package flow
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
+
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
-	"slices"
-	"strings"
 )
 
 // adviseRoutes reports a node that leads to no other node, and a next that is

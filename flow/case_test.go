@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 )
 
 // A conformance case is one YAML file under testdata/cases, or in a directory

@@ -117,7 +117,7 @@ func (c *checker) checkScripts() {
 		if !ok || c.k.Dir == "" {
 			continue
 		}
-		if path := c.k.scriptPath(s.Script); !fileExists(path) {
+		if path := spec.ScriptPath(c.k.Dir, s.Script); !hasFile(path) {
 			c.errorAt(n, n.At("script"), "script-missing", "Script file not found: '%s'", path)
 			continue
 		}

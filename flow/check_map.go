@@ -1,10 +1,11 @@
 package flow
 
 import (
-	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
+
+	"raddle.dev/flow/spec"
+	"raddle.dev/internal/strictyaml"
 )
 
 const deadlock = "must be >= 1 (got 0); a zero cap would deadlock the executor"

@@ -2,10 +2,11 @@ package flow
 
 import (
 	"fmt"
-	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
+
+	"raddle.dev/flow/spec"
+	"raddle.dev/internal/strictyaml"
 )
 
 // group is the distinct targets of one fan-out, in the order of the list.

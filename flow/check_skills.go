@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"raddle.dev/flow/spec"
-	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
+
+	"raddle.dev/flow/spec"
+	"raddle.dev/internal/strictyaml"
 )
 
 // InstalledSkills returns the sorted names of the skills below a directory: the

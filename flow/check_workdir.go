@@ -5,9 +5,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"raddle.dev/flow/spec"
 	"regexp"
 	"strings"
+
+	"raddle.dev/flow/spec"
 )
 
 // relativePath matches a word of a script that may be a path relative to the
@@ -23,7 +24,7 @@ func (c *checker) workingDir(n *spec.Node, s *spec.ScriptNode) {
 	if s.WorkingDir != "" || c.f.WorkingDir != "" || c.k.Workspace == "" || c.k.Workspace == c.k.Dir {
 		return
 	}
-	file, err := os.Open(c.k.scriptPath(s.Script))
+	file, err := os.Open(spec.ScriptPath(c.k.Dir, s.Script))
 	if err != nil {
 		return // it is reported as missing
 	}
@@ -37,7 +38,7 @@ func (c *checker) workingDir(n *spec.Node, s *spec.ScriptNode) {
 			continue
 		}
 		for _, m := range relativePath.FindAllStringSubmatch(line, -1) {
-			if name := m[1]; fileExists(filepath.Join(c.k.Dir, name)) && !fileExists(filepath.Join(c.k.Workspace, name)) {
+			if name := m[1]; hasFile(filepath.Join(c.k.Dir, name)) && !hasFile(filepath.Join(c.k.Workspace, name)) {
 				c.warnAt(n, n.At("script"), "working-dir", fmt.Sprintf("script '%s' names %s, which exists in the agent's directory only, and runs where raddle is started (to run it in the agent's directory: `working_dir: agent`)", s.Script, name))
 				return
 			}

@@ -2,11 +2,12 @@ package flow
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
+
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
-	"strconv"
-	"strings"
 )
 
 // applyEnvironment applies the environment's values instead of those of the file. The

@@ -1,11 +1,12 @@
 package flow
 
 import (
+	"strconv"
+	"strings"
+
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
-	"strconv"
-	"strings"
 )
 
 // fileData is a parsed file as data under the names of its fields, with unset

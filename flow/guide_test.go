@@ -7,12 +7,13 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"raddle.dev/flow/spec"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"raddle.dev/flow/spec"
 )
 
 // guide is the text of the guide to the file format.

@@ -2,9 +2,10 @@ package flow
 
 import (
 	"fmt"
-	"raddle.dev/flow/spec"
 	"regexp"
 	"strconv"
+
+	"raddle.dev/flow/spec"
 )
 
 // failedValidation matches the fixed text of an answer that fails its

@@ -6,8 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"raddle.dev/internal/strictyaml"
 	"strings"
+
+	"raddle.dev/internal/strictyaml"
 )
 
 // adviseDocuments warns about files and folders of documents that do not exist.

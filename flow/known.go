@@ -4,7 +4,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // CheckContext is what the validator knows about the environment of a graph. With the
@@ -44,14 +43,6 @@ type CheckContext struct {
 	NoSkills bool
 }
 
-// scriptPath returns the full path of a script.
-func (k CheckContext) scriptPath(script string) string {
-	if filepath.IsAbs(script) {
-		return script
-	}
-	return filepath.Join(k.Dir, script)
-}
-
 // lookAgent finds the directory of an agent: found reports whether it exists,
 // defined whether it contains a definition.
 func (k CheckContext) lookAgent(name string) (found, defined bool) {
@@ -68,45 +59,17 @@ func (k CheckContext) lookAgent(name string) (found, defined bool) {
 			continue
 		}
 		found = true
-		if fileExists(filepath.Join(path, "graph.yaml")) || fileExists(filepath.Join(path, "config.yaml")) {
+		if hasFile(filepath.Join(path, "graph.yaml")) || hasFile(filepath.Join(path, "config.yaml")) {
 			return true, true
 		}
 	}
 	return found, false
 }
 
-func fileExists(path string) bool {
+// hasFile reports whether there is a file or a directory at a path.
+func hasFile(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
-}
-
-// builtinTools are the tools that every host of a graph offers.
-var builtinTools = []string{
-	"agent__check_inbox", "agent__send_message",
-	"user__ask", "user__checkbox", "user__confirm", "user__input", "user__select",
-}
-
-// supervisorTools are additional tools of a graph that has an agent node.
-var supervisorTools = []string{
-	"agent__cancel", "agent__check", "agent__collect", "agent__list", "agent__list_available",
-	"agent__list_running", "agent__reply_escalation", "agent__spawn", "agent__task_complete",
-	"agent__task_create", "agent__task_fail", "agent__task_list",
-}
-
-// toolAliases are other names of built-in tools.
-var toolAliases = map[string]string{"user__select": "user__ask", "agent__list_running": "agent__list"}
-
-// toolExtensions are the extensions of files that declare a tool.
-var toolExtensions = []string{".sh", ".py", ".ts", ".js"}
-
-// toolStem returns the name of a tool without the extension of its file.
-func toolStem(name string) string {
-	for _, ext := range toolExtensions {
-		if stem, ok := strings.CutSuffix(name, ext); ok && stem != "" {
-			return stem
-		}
-	}
-	return name
 }
 
 // toolNames returns the names that a whitelist may contain.

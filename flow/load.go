@@ -6,11 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
-	"strconv"
-	"strings"
 )
 
 const (
@@ -341,4 +342,10 @@ func (l *loader) findAgentDir(a *Agent, name string) string {
 		}
 	}
 	return ""
+}
+
+// fileExists reports whether there is a file or a directory at a path.
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

@@ -2,9 +2,10 @@ package flow
 
 import (
 	"bytes"
+	"unicode/utf8"
+
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
-	"unicode/utf8"
 )
 
 // locator finds placeholders in the text of a file.

@@ -3,9 +3,10 @@ package flow
 import (
 	"cmp"
 	"fmt"
+	"slices"
+
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
-	"slices"
 )
 
 // maxProofWork limits the steps of the analysis. A graph that needs more is

@@ -1,8 +1,9 @@
 package flow
 
 import (
-	"raddle.dev/flow/spec"
 	"slices"
+
+	"raddle.dev/flow/spec"
 )
 
 // maxRegionWork limits the total number of nodes in the steps of all regions.

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"raddle.dev/internal/strictyaml"
 	gort "runtime"
 	"strings"
 	"testing"
+
+	"raddle.dev/internal/strictyaml"
 )
 
 // scaleShapes are graphs of about n nodes whose nodes write a key each and read

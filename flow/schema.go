@@ -1,8 +1,9 @@
 package flow
 
 import (
-	"raddle.dev/internal/jsonvalue"
 	"strings"
+
+	"raddle.dev/internal/jsonvalue"
 )
 
 // schemaHint returns the text that asks a model for an answer that matches a

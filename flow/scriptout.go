@@ -1,9 +1,10 @@
 package flow
 
 import (
+	"strings"
+
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
-	"strings"
 )
 
 // nextKey is the member of a script's output that names the next node. It is

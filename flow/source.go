@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"raddle.dev/flow/spec"
 	"slices"
+
+	"raddle.dev/flow/spec"
 )
 
 // Source is a file on which a run depends.
@@ -60,7 +61,7 @@ func (s *sources) addAgent(a *Agent) {
 	for _, n := range a.File.Nodes {
 		switch b := n.Body.(type) {
 		case *spec.ScriptNode:
-			s.addFile(CheckContext{Dir: a.Dir}.scriptPath(b.Script))
+			s.addFile(spec.ScriptPath(a.Dir, b.Script))
 		case *spec.AgentNode:
 			if child := a.children[b.Agent]; child != nil {
 				s.addAgent(child)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+
 	"raddle.dev/flow/spec"
 )
 

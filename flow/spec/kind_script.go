@@ -2,8 +2,10 @@ package spec
 
 import (
 	"fmt"
-	"raddle.dev/internal/strictyaml"
+	"path/filepath"
 	"slices"
+
+	"raddle.dev/internal/strictyaml"
 )
 
 // ScriptNode runs a script and merges the JSON object that it prints.
@@ -53,4 +55,12 @@ var scriptKind = kind{
 			WorkingDir: readWorkingDir(m),
 		}
 	},
+}
+
+// ScriptPath returns the full path of a script of an agent in a directory.
+func ScriptPath(dir, script string) string {
+	if filepath.IsAbs(script) {
+		return script
+	}
+	return filepath.Join(dir, script)
 }

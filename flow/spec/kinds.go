@@ -2,10 +2,11 @@ package spec
 
 import (
 	"fmt"
-	"raddle.dev/internal/jsonvalue"
-	"raddle.dev/internal/strictyaml"
 	"slices"
 	"strings"
+
+	"raddle.dev/internal/jsonvalue"
+	"raddle.dev/internal/strictyaml"
 )
 
 // kind is one type of node. To add a type, add one entry here and one file.

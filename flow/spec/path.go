@@ -1,9 +1,10 @@
 package spec
 
 import (
-	"raddle.dev/internal/jsonvalue"
 	"strconv"
 	"strings"
+
+	"raddle.dev/internal/jsonvalue"
 )
 
 // Path is a parsed placeholder: a key of the state and what to select in its

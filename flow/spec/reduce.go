@@ -3,8 +3,9 @@ package spec
 import (
 	"fmt"
 	"math"
-	"raddle.dev/internal/jsonvalue"
 	"slices"
+
+	"raddle.dev/internal/jsonvalue"
 )
 
 // ReducerNames are the reducers in the order in which messages list them.

@@ -2,8 +2,9 @@ package spec
 
 import (
 	"fmt"
-	"raddle.dev/internal/strictyaml"
 	"strings"
+
+	"raddle.dev/internal/strictyaml"
 )
 
 // ParseError says that a file is not a graph. Its text is the first problem in

@@ -2,9 +2,10 @@ package spec
 
 import (
 	"fmt"
-	"raddle.dev/internal/jsonvalue"
 	"strconv"
 	"strings"
+
+	"raddle.dev/internal/jsonvalue"
 )
 
 // Template is a text with {{path}} placeholders, parsed once and rendered
