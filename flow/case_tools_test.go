@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
@@ -27,7 +28,7 @@ func (b caseTools) Open(ToolNeed) (*Toolset, error) {
 	results, _ := b.run.c.Host.Get("tool_results")
 	texts, _ := results.(*jsonvalue.Object)
 	for _, file := range b.known.Tools {
-		name := toolStem(file)
+		name := spec.ToolStem(file)
 		set.Tools = append(set.Tools, tool.Tool{Name: name, Run: func(context.Context, tool.Call) (tool.Result, error) {
 			return tool.TextResult(textOf(texts, name)), nil
 		}})

@@ -218,7 +218,7 @@ func (c *checker) checkModels() {
 				c.warnAt(n, toolAt(i), "unknown-server", fmt.Sprintf("there is no MCP server '%s'; the node runs without it", server))
 			case isServer && !servers[server]:
 				c.errorAt(n, toolAt(i), "unknown-server", "llm node references unknown MCP server '%s'", tool)
-			case !isServer && !tools[toolStem(tool)]:
+			case !isServer && !tools[spec.ToolStem(tool)]:
 				c.errorAt(n, toolAt(i), "unknown-tool", "llm node references unknown tool '%s'", tool)
 			}
 		}

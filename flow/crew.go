@@ -61,7 +61,7 @@ func (a *Agent) maxSpawnDepth() int {
 
 // canNodeSpawn reports whether the node lists a tool for agents that spawn others.
 func canNodeSpawn(b *spec.LLMNode) bool {
-	return slices.ContainsFunc(b.Tools, func(name string) bool { return slices.Contains(supervisorTools, name) })
+	return slices.ContainsFunc(b.Tools, func(name string) bool { return slices.Contains(spec.SupervisorTools, name) })
 }
 
 // resolveSpawnSet loads the agents that the agent may spawn. An error in one of them

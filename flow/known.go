@@ -3,6 +3,7 @@ package flow
 import (
 	"os"
 	"path/filepath"
+	"raddle.dev/flow/spec"
 	"slices"
 )
 
@@ -75,11 +76,11 @@ func hasFile(path string) bool {
 // toolNames returns the names that a whitelist may contain.
 func (k CheckContext) toolNames(supervisor bool) map[string]bool {
 	names := map[string]bool{}
-	for _, name := range slices.Concat(k.Tools, builtinTools) {
-		names[toolStem(name)] = true
+	for _, name := range slices.Concat(k.Tools, spec.BuiltinTools) {
+		names[spec.ToolStem(name)] = true
 	}
 	if supervisor {
-		for _, name := range supervisorTools {
+		for _, name := range spec.SupervisorTools {
 			names[name] = true
 		}
 	}

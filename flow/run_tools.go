@@ -75,7 +75,7 @@ func (a *Agent) resolveToolList(n *spec.Node, b *spec.LLMNode) (tools []tool.Too
 			continue
 		}
 		i := slices.IndexFunc(offer, func(t tool.Tool) bool {
-			return t.Name == name || t.Name == toolStem(name) || toolAliases[name] == t.Name
+			return t.Name == name || t.Name == spec.ToolStem(name) || spec.ToolAliases[name] == t.Name
 		})
 		switch {
 		case i >= 0 && !slices.ContainsFunc(tools, func(t tool.Tool) bool { return t.Name == offer[i].Name }):
