@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
@@ -199,7 +200,7 @@ func validateCase(t *testing.T, c *caseFile) {
 		return
 	}
 	dir := c.makeDirs(t)
-	findings := ValidateFile(f, c.known(dir))
+	findings := check.ValidateFile(f, c.known(dir))
 	for _, kind := range []struct {
 		key      string
 		severity strictyaml.Severity

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/flow/check"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
 )
@@ -201,7 +202,7 @@ func writeCaseFile(t testing.TB, dir, name, text string) {
 }
 
 // known is what a case's host lets the validator know.
-func (c *caseFile) known(dir string) CheckContext {
+func (c *caseFile) known(dir string) check.Context {
 	models := []string{"fake:main", "fake:small"}
 	if v, ok := c.Host.Get("models"); ok {
 		models = nil
@@ -209,7 +210,7 @@ func (c *caseFile) known(dir string) CheckContext {
 			models = append(models, m.(string))
 		}
 	}
-	return CheckContext{
+	return check.Context{
 		Dir:     dir,
 		Loaded:  flagOf(c.Host, "agent_context", true),
 		Tools:   append(texts(c.Host, "tools"), texts(c.Host, "global_tool_files")...),

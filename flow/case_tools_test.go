@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/llm"
@@ -19,7 +20,7 @@ import (
 // it; a server is one function, named by its prefix.
 type caseTools struct {
 	run   *caseRun
-	known CheckContext
+	known check.Context
 }
 
 // Open implements Toolbox.

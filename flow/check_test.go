@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 )
@@ -25,29 +26,29 @@ func TestCheckTools(t *testing.T) {
 	text := func(nodes string) string {
 		return "name: g\nstart: l\nnodes:\n  l: {type: llm, prompt: p, next: e, tools: [a, a.sh, b, b.py, c.rb, user__ask, user__select, agent__check_inbox, agent__spawn, 'mcp:s', 'mcp:', mcp_search_s, .sh]}\n" + nodes + "  e: {type: end}\n"
 	}
-	k := CheckContext{Loaded: true, Tools: []string{"a", "b.py"}, Servers: []string{"s"}}
+	k := check.Context{Loaded: true, Tools: []string{"a", "b.py"}, Servers: []string{"s"}}
 	want := []string{
 		"l: llm node references unknown tool 'c.rb'",
 		"l: llm node references unknown tool 'agent__spawn'",
 		"l: llm node references unknown MCP server 'mcp:'",
 		"l: llm node references unknown tool '.sh'",
 	}
-	if diff := cmp.Diff(want, findingTexts(ValidateFile(mustParse(t, text("")), k))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(check.ValidateFile(mustParse(t, text("")), k))); diff != "" {
 		t.Error(diff)
 	}
 	agent := "  x: {type: agent, agent: y, prompt: p, next: e}\n"
 	want = append(slices.Delete(want, 1, 2), "x: unreachable")
-	got := findingTexts(ValidateFile(mustParse(t, text(agent)), k))
+	got := findingTexts(check.ValidateFile(mustParse(t, text(agent)), k))
 	if len(got) != 4 || got[1] != want[0] {
 		t.Errorf("with an agent node: %q", got)
 	}
-	if got := ValidateFile(mustParse(t, text("")), CheckContext{}); len(got) != 0 {
+	if got := check.ValidateFile(mustParse(t, text("")), check.Context{}); len(got) != 0 {
 		t.Errorf("without a loaded agent: %v", got)
 	}
 }
 
 func TestCheckSkillsThatAreOff(t *testing.T) {
-	k := CheckContext{Loaded: true, Skills: []string{"seen"}}
+	k := check.Context{Loaded: true, Skills: []string{"seen"}}
 	for name, c := range map[string]struct {
 		graph, node string
 		want        []string
@@ -58,7 +59,7 @@ func TestCheckSkillsThatAreOff(t *testing.T) {
 		"node off":   {"", ", skills_enabled: false", []string{"graph 'enabled_skills': 'away' is not installed"}},
 	} {
 		f := mustParse(t, "name: g\nstart: l\n"+c.graph+"enabled_skills: [seen, away]\nnodes:\n  l: {type: llm, prompt: p, next: e, enabled_skills: [away]"+c.node+"}\n  e: {type: end}\n")
-		if diff := cmp.Diff(c.want, findingTexts(ValidateFile(f, k))); diff != "" {
+		if diff := cmp.Diff(c.want, findingTexts(check.ValidateFile(f, k))); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
 	}
@@ -70,24 +71,24 @@ func TestCheckServersOfTheGraph(t *testing.T) {
 		"l: llm node references unknown MCP server 'mcp:typo'",
 		"l: llm node references unknown MCP server 'mcp:all'",
 	}
-	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, CheckContext{Loaded: true, Servers: []string{"s"}}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(check.ValidateFile(f, check.Context{Loaded: true, Servers: []string{"s"}}))); diff != "" {
 		t.Error(diff)
 	}
 }
 
 func TestCheckSkills(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: l\nenabled_skills: [seen, hidden]\nnodes:\n  l: {type: llm, prompt: p, next: e, enabled_skills: [seen, hidden, away]}\n  e: {type: end}\n")
-	k := CheckContext{Loaded: true, Skills: []string{"seen", "hidden"}, VisibleSkills: []string{"seen"}}
+	k := check.Context{Loaded: true, Skills: []string{"seen", "hidden"}, VisibleSkills: []string{"seen"}}
 	want := []string{
 		"graph 'enabled_skills': 'hidden' is not in the global 'visible_skills' allow-list",
 		"l: llm node 'enabled_skills': 'hidden' is not in the global 'visible_skills' allow-list",
 		"l: llm node 'enabled_skills': 'away' is not installed",
 	}
-	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, k))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(check.ValidateFile(f, k))); diff != "" {
 		t.Error(diff)
 	}
 	want = []string{"l: llm node 'enabled_skills' references 'away' which is not in graph-level 'enabled_skills' (seen, hidden)"}
-	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, CheckContext{}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(check.ValidateFile(f, check.Context{}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -118,12 +119,12 @@ nodes:
 		"g: Agent '' not found (directory missing)",
 		"h: Agent 'memory' not found (directory missing)",
 	}
-	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, CheckContext{Dir: dir}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(check.ValidateFile(f, check.Context{Dir: dir}))); diff != "" {
 		t.Error(diff)
 	}
-	k := CheckContext{Dir: dir, AgentDirs: []string{root, filepath.Join(root, "more")}, Agent: func(name string) bool { return name == "memory" }}
+	k := check.Context{Dir: dir, AgentDirs: []string{root, filepath.Join(root, "more")}, Agent: func(name string) bool { return name == "memory" }}
 	want = []string{"d: Agent 'file' not found (directory missing)", "g: Agent '' not found (directory missing)"}
-	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, k))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(check.ValidateFile(f, k))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -136,7 +137,7 @@ func TestCheckScriptPaths(t *testing.T) {
 		"  c: {type: script, script: "+filepath.Join(dir, "shared", "b.sh")+", next: d}\n  d: {type: script, script: none.sh, next: e}\n  e: {type: end}\n")
 	agent := filepath.Join(dir, "agent")
 	want := []string{"d: Script file not found: '" + filepath.Join(agent, "none.sh") + "'"}
-	if diff := cmp.Diff(want, findingTexts(ValidateFile(f, CheckContext{Dir: agent}))); diff != "" {
+	if diff := cmp.Diff(want, findingTexts(check.ValidateFile(f, check.Context{Dir: agent}))); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -152,7 +153,7 @@ func TestCheckCycles(t *testing.T) {
 	} {
 		f := mustParse(t, "name: g\nstart: a\nnodes:\n  "+tt.nodes+"\n  e: {type: end}\n")
 		got := ""
-		for _, found := range ValidateFile(f, CheckContext{}) {
+		for _, found := range check.ValidateFile(f, check.Context{}) {
 			if found.Code == "cycle" {
 				got += found.Message
 			}
@@ -182,7 +183,7 @@ nodes:
   e: {type: end}
 `)
 	var got []string
-	for _, found := range ValidateFile(f, CheckContext{}) {
+	for _, found := range check.ValidateFile(f, check.Context{}) {
 		if found.Severity == strictyaml.SeverityError {
 			got = append(got, found.Code+" "+found.Node)
 		}
@@ -195,7 +196,7 @@ nodes:
 
 func TestValidationError(t *testing.T) {
 	f := mustParse(t, "name: g\nstart: a\nnodes:\n  a: {type: llm, prompt: '{{x}}', next: b, extra: 1}\n")
-	findings := slices.Concat(f.Findings, ValidateFile(f, CheckContext{}), ProvePlaceholders(f))
+	findings := slices.Concat(f.Findings, check.ValidateFile(f, check.Context{}), check.ProvePlaceholders(f))
 	err := spec.ValidationFailure(findings)
 	var invalid *spec.ValidationError
 	if !errors.As(err, &invalid) || len(invalid.Findings) != 2 {
@@ -291,7 +292,7 @@ func TestProofFindsNothingInSoundGraphs(t *testing.T) {
 			continue
 		}
 		f, err := spec.Parse("graph.yaml", []byte(c.Graph))
-		if err == nil && c.Kind == "run" && len(ProvePlaceholders(f)) > 0 {
+		if err == nil && c.Kind == "run" && len(check.ProvePlaceholders(f)) > 0 {
 			found = append(found, c.ID)
 		}
 	}

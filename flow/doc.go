@@ -7,9 +7,6 @@
 // decodes state values. The other half compiles files to graphs and runs their
 // nodes.
 //
-// Size: the exported names are the fields of two file formats, a type for each
-// group of fields, and the events of the nodes.
-//
 // # Values
 //
 // A value of a graph's state is one of nil, bool, string, int64, uint64 (only

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/internal/strictyaml"
@@ -140,7 +141,7 @@ nodes:
 		fmt.Println(err)
 		return
 	}
-	for _, list := range [][]strictyaml.Finding{f.Findings, flow.ValidateFile(f, flow.CheckContext{}), flow.ProvePlaceholders(f), flow.AdviseFile(f)} {
+	for _, list := range [][]strictyaml.Finding{f.Findings, check.ValidateFile(f, check.Context{}), check.ProvePlaceholders(f), check.AdviseFile(f)} {
 		for _, found := range list {
 			fmt.Println(found)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/strictyaml"
 )
@@ -66,7 +67,7 @@ func findingsText(dir string, graph []byte) string {
 		}
 		return b.String()
 	}
-	for _, list := range [][]strictyaml.Finding{f.Findings, ValidateFile(f, CheckContext{Dir: dir}), ProvePlaceholders(f), AdviseFile(f)} {
+	for _, list := range [][]strictyaml.Finding{f.Findings, check.ValidateFile(f, check.Context{Dir: dir}), check.ProvePlaceholders(f), check.AdviseFile(f)} {
 		for _, found := range list {
 			b.WriteString(string(found.Class) + "/" + found.Code + " " + found.String() + "\n")
 		}

@@ -59,7 +59,7 @@ func TestGuideNamesEveryFieldOfEveryNode(t *testing.T) {
 // The guide names whatever the parser asks a file for.
 func TestGuideNamesEveryTopLevelField(t *testing.T) {
 	text := guide(t)
-	fields := fieldsAskedFor(t, "parse.go")
+	fields := fieldsAskedFor(t, "spec/parse.go")
 	for _, must := range []string{"name", "nodes", "max_concurrency", "variables", "default"} {
 		if !slices.Contains(fields, must) {
 			t.Fatalf("`%s` is not among what the parser asks for, %q: have the methods that read fields other names?", must, fields)
@@ -156,7 +156,7 @@ func findingCodes(t *testing.T, file string, codes map[string]bool) {
 		}
 		return true
 	})
-	if file == "parse.go" { // structure has a function for it
+	if file == "spec/parse.go" { // structure has a function for it
 		ast.Inspect(tree, func(n ast.Node) bool {
 			if call, ok := n.(*ast.CallExpr); ok {
 				if f, ok := call.Fun.(*ast.Ident); ok && f.Name == "add" {
@@ -174,7 +174,7 @@ func findingCodes(t *testing.T, file string, codes map[string]bool) {
 func sourceFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, dir := range []string{".", "../internal/strictyaml"} {
+	for _, dir := range []string{".", "spec", "check", "../internal/strictyaml"} {
 		found, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +233,7 @@ func TestGuideNamesEveryFieldOfConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := string(b)
-	fields := append(fieldsAskedFor(t, "config.go"), "variables", "enabled_macros", "memory")
+	fields := append(fieldsAskedFor(t, "spec/config.go"), "variables", "enabled_macros", "memory")
 	for _, must := range []string{"name", "timeout", "auto_continue", "compression_threshold", "spawnable_agents", "enabled_skills"} {
 		if !slices.Contains(fields, must) {
 			t.Fatalf("`%s` is not among what the parser asks for, %q: have the methods that read fields other names?", must, fields)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/llm"
 	"raddle.dev/tool"
@@ -191,9 +192,9 @@ func (h *Host) childEnviron() []string {
 }
 
 // checkContext returns what the validator knows about the environment.
-func (h *Host) checkContext(dir string, tools *Toolset) CheckContext {
-	k := CheckContext{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
-		Tools: tools.toolNames(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
+func (h *Host) checkContext(dir string, tools *Toolset) check.Context {
+	k := check.Context{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
+		Tools: tools.toolNames(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, check.InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
 	k.ModelHint = h.modelHint
 	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
 	return k

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
@@ -282,10 +283,10 @@ func (a *Agent) admitEffort() error {
 // collectFindings collects the findings of the file, the validator and the proof.
 func (a *Agent) collectFindings() []strictyaml.Finding {
 	findings := append([]strictyaml.Finding(nil), a.File.Findings...)
-	findings = append(findings, ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
+	findings = append(findings, check.ValidateFile(a.File, a.host.checkContext(a.Dir, a.Tools))...)
 	findings = append(findings, a.toolFindings()...)
-	findings = append(findings, ProvePlaceholders(a.File)...)
-	findings = append(findings, AdviseFile(a.File)...)
+	findings = append(findings, check.ProvePlaceholders(a.File)...)
+	findings = append(findings, check.AdviseFile(a.File)...)
 	if a.host.Strict {
 		findings = strictyaml.PromoteUnknownKeys(findings)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/internal/jsonvalue"
 	"raddle.dev/internal/strictyaml"
@@ -351,9 +352,9 @@ func TestParseHostileSizes(t *testing.T) {
 	} {
 		start := time.Now()
 		if f, err := spec.Parse("g", []byte(text)); err == nil {
-			ValidateFile(f, CheckContext{Loaded: true})
-			ProvePlaceholders(f)
-			AdviseFile(f)
+			check.ValidateFile(f, check.Context{Loaded: true})
+			check.ProvePlaceholders(f)
+			check.AdviseFile(f)
 		} else if !errors.As(err, new(*spec.ParseError)) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -392,7 +393,7 @@ func FuzzLoad(f *testing.F) {
 			}
 			findings = bad.Findings
 		} else {
-			findings = slices.Concat(file.Findings, ValidateFile(file, CheckContext{Loaded: true}), ProvePlaceholders(file), AdviseFile(file))
+			findings = slices.Concat(file.Findings, check.ValidateFile(file, check.Context{Loaded: true}), check.ProvePlaceholders(file), check.AdviseFile(file))
 		}
 		for _, found := range findings {
 			if found.Pos.Line < 1 || found.Pos.Col < 1 || found.Pos.File != "graph.yaml" || found.Message == "" || found.Code == "" {
@@ -424,8 +425,8 @@ func BenchmarkCheck(b *testing.B) {
 	f := mustParse(b, string(text))
 	b.ReportAllocs()
 	for b.Loop() {
-		ValidateFile(f, CheckContext{Loaded: true})
-		ProvePlaceholders(f)
-		AdviseFile(f)
+		check.ValidateFile(f, check.Context{Loaded: true})
+		check.ProvePlaceholders(f)
+		check.AdviseFile(f)
 	}
 }

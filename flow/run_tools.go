@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"raddle.dev/agent"
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 	"raddle.dev/llm"
@@ -69,7 +70,7 @@ func (a *Agent) resolveToolList(n *spec.Node, b *spec.LLMNode) (tools []tool.Too
 			switch {
 			case slices.Contains(a.Tools.Servers, id):
 				servers = append(servers, id)
-			case !wantsAllServers(a.File) && !slices.Contains(namedServers(a.File), id):
+			case !check.WantsAllServers(a.File) && !slices.Contains(check.NamedServers(a.File), id):
 				return nil, nil, spec.Failf("llm node references unknown MCP server '%s'. Agent '%s' has MCP servers: [%s]", name, a.Name, strings.Join(slices.Sorted(slices.Values(a.Tools.Servers)), ", "))
 			}
 			continue

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"raddle.dev/flow/check"
 	"raddle.dev/flow/spec"
 	"raddle.dev/graph"
 )
@@ -71,7 +72,7 @@ func TestWorkingDirHint(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		for _, f := range ValidateFile(f, CheckContext{Dir: agent, Workspace: project}) {
+		for _, f := range check.ValidateFile(f, check.Context{Dir: agent, Workspace: project}) {
 			if f.Code == "working-dir" {
 				got = f.Message
 			}

@@ -142,6 +142,7 @@ func ParseConfig(path string, text []byte) (*Config, error) {
 	return c, nil
 }
 
+// ReadFields reads the fields of a config.yaml from m.
 func (c *Config) ReadFields(m *strictyaml.Fields) {
 	c.Name = m.ReadText("name", strictyaml.Required)
 	c.Description = m.ReadText("description", strictyaml.Optional)

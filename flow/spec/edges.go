@@ -42,6 +42,7 @@ type Network struct {
 	next  [][]int
 }
 
+// BuildNetwork returns the declared edges of the file.
 func (f *File) BuildNetwork() *Network {
 	w := &Network{Index: make(map[string]int, len(f.Nodes)), next: make([][]int, len(f.Nodes))}
 	for i, n := range f.Nodes {

@@ -65,6 +65,7 @@ var ragKind = kind{
 // OwnDriver is the driver of the format for which raddle uses its own file.
 const OwnDriver = "yaml"
 
+// DescribeDriver says that a driver of another program has no effect.
 func DescribeDriver(driver string) string {
 	return fmt.Sprintf("`driver: %s` has no effect: the knowledge base is a file of raddle's own, with vectors, words and entities in it", driver)
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"raddle.dev/flow"
+	"raddle.dev/flow/check"
 	"raddle.dev/internal/runs"
 	"raddle.dev/tool"
 	"raddle.dev/tool/script"
@@ -67,7 +68,7 @@ func (p *Process) newHost(r *runs.Record, s UIHooks) (flow.Host, error) {
 		Variables:   r.Variables,
 		Getenv:      p.overrideLookup(r),
 		Skills: flow.HostSkills{
-			Installed: slices.Concat(flow.InstalledSkills(p.Dirs.Config), flow.InstalledSkills(r.Workspace), flow.InstalledSkills(filepath.Join(r.Workspace, ".raddle"))),
+			Installed: slices.Concat(check.InstalledSkills(p.Dirs.Config), check.InstalledSkills(r.Workspace), check.InstalledSkills(filepath.Join(r.Workspace, ".raddle"))),
 			Visible:   p.Config.Skills.Visible, Off: p.Config.Skills.Enabled != nil && !*p.Config.Skills.Enabled,
 		},
 		Env:       box.childEnv(),

@@ -1,4 +1,4 @@
-package flow
+package check
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ import (
 // order, each through the nodes in file order. The findings and their texts are
 // defined by the format. A graph with errors is not run unless it disables the
 // validator. See also [ProvePlaceholders] and [AdviseFile].
-func ValidateFile(f *spec.File, k CheckContext) []strictyaml.Finding {
+func ValidateFile(f *spec.File, k Context) []strictyaml.Finding {
 	c := &checker{f: f, k: k, w: f.BuildNetwork(), Report: strictyaml.Report{Class: strictyaml.ClassValidate}}
 	c.checkTargets()
 	c.checkCycles()
@@ -38,7 +38,7 @@ func ValidateFile(f *spec.File, k CheckContext) []strictyaml.Finding {
 type checker struct {
 	strictyaml.Report
 	f *spec.File
-	k CheckContext
+	k Context
 	w *spec.Network
 }
 
@@ -196,7 +196,7 @@ func (c *checker) checkModels() {
 		return
 	}
 	known := c.k
-	known.Servers = slices.Concat(known.Servers, namedServers(c.f))
+	known.Servers = slices.Concat(known.Servers, NamedServers(c.f))
 	tools := known.toolNames(hasKind(c.f, "agent"))
 	servers := map[string]bool{}
 	for _, s := range known.Servers {
@@ -214,7 +214,7 @@ func (c *checker) checkModels() {
 		for i, tool := range l.Tools {
 			server, isServer := strings.CutPrefix(tool, "mcp:")
 			switch {
-			case isServer && !servers[server] && wantsAllServers(c.f):
+			case isServer && !servers[server] && WantsAllServers(c.f):
 				c.warnAt(n, toolAt(i), "unknown-server", fmt.Sprintf("there is no MCP server '%s'; the node runs without it", server))
 			case isServer && !servers[server]:
 				c.errorAt(n, toolAt(i), "unknown-server", "llm node references unknown MCP server '%s'", tool)
@@ -232,15 +232,15 @@ func (c *checker) checkModels() {
 	}
 }
 
-// wantsAllServers reports whether mcp_servers requests every server. Then a node
+// WantsAllServers reports whether mcp_servers requests every server. Then a node
 // may name a server that exists only on other machines: the graph runs without
 // it.
-func wantsAllServers(f *spec.File) bool { return slices.Equal(f.MCPServers, []string{"all"}) }
+func WantsAllServers(f *spec.File) bool { return slices.Equal(f.MCPServers, []string{"all"}) }
 
-// namedServers returns the ids in the graph's mcp_servers. They count as known
+// NamedServers returns the ids in the graph's mcp_servers. They count as known
 // even if no mcp.json defines them: the graph then runs without these servers.
-func namedServers(f *spec.File) []string {
-	if wantsAllServers(f) {
+func NamedServers(f *spec.File) []string {
+	if WantsAllServers(f) {
 		return nil
 	}
 	return f.MCPServers

@@ -1,15 +1,16 @@
-package flow
+package check
 
 import (
 	"os"
 	"path/filepath"
-	"raddle.dev/flow/spec"
 	"slices"
+
+	"raddle.dev/flow/spec"
 )
 
-// CheckContext is what the validator knows about the environment of a graph. With the
+// Context is what the validator knows about the environment of a graph. With the
 // zero value it checks only the file itself.
-type CheckContext struct {
+type Context struct {
 	// Dir is the agent directory. If empty, scripts and agents are not checked.
 	Dir string
 	// AgentDirs are the directories in which agents are searched by name, in
@@ -46,7 +47,7 @@ type CheckContext struct {
 
 // lookAgent finds the directory of an agent: found reports whether it exists,
 // defined whether it contains a definition.
-func (k CheckContext) lookAgent(name string) (found, defined bool) {
+func (k Context) lookAgent(name string) (found, defined bool) {
 	if k.Agent != nil && k.Agent(name) {
 		return true, true
 	}
@@ -74,7 +75,7 @@ func hasFile(path string) bool {
 }
 
 // toolNames returns the names that a whitelist may contain.
-func (k CheckContext) toolNames(supervisor bool) map[string]bool {
+func (k Context) toolNames(supervisor bool) map[string]bool {
 	names := map[string]bool{}
 	for _, name := range slices.Concat(k.Tools, spec.BuiltinTools) {
 		names[spec.ToolStem(name)] = true
