@@ -341,7 +341,7 @@ func cutOffMessage(calls []llm.ToolCall) llm.Message {
 }
 
 func underWayMessage(calls []llm.ToolCall) llm.Message {
-	return outcomeOf(calls, tool.TextResult("The call is still under way."))
+	return outcomeOf(calls, tool.TextResult("The call is still running."))
 }
 
 // outcomeOf returns a message with the same outcome for several calls.

@@ -98,7 +98,7 @@ func TestTwoModelNodesInOneStep(t *testing.T) {
 					told = append(told, shape(req.Messages)...)
 				}
 			}
-			if all := strings.Join(told, "\n"); strings.Contains(all, "cut off") || !strings.Contains(all, `result c1: {"output":"The call is still under way."}`) {
+			if all := strings.Join(told, "\n"); strings.Contains(all, "cut off") || !strings.Contains(all, `result c1: {"output":"The call is still running."}`) {
 				t.Errorf("calls under way are told as\n%s", all)
 			}
 			said := strings.Join(shape(agent.History(res.State)), "\n")

@@ -107,10 +107,10 @@ func (b *Budget) meterCall(ctx context.Context, m llm.Model, r llm.Request, yiel
 // ledger is the state of a shared budget: what the journal records, and what one drive
 // knows.
 type ledger struct {
-	Spent  Spend    `json:"spent,omitzero"`
-	Factor int      `json:"factor,omitempty"` // the highest ratio of reported to estimated request tokens so far, in per cent
-	Reply  int      `json:"reply,omitempty"`  // tokens of the longest reply
-	Begun  []string `json:"begun,omitempty"`  // tool calls that are counted and may be made again
+	Spent        Spend    `json:"spent,omitzero"`
+	Factor       int      `json:"factor,omitempty"` // the highest ratio of reported to estimated request tokens so far, in per cent
+	Reply        int      `json:"reply,omitempty"`  // tokens of the longest reply
+	CountedCalls []string `json:"begun,omitempty"`  // tool calls that are counted and may be made again
 
 	reserved reservation // of all running calls
 }
@@ -284,14 +284,14 @@ func beginTool(ctx context.Context) (done func(), err error) {
 		}
 		var over error
 		err = h.Use(func(t *ledger) bool {
-			if slices.Contains(t.Begun, key) {
+			if slices.Contains(t.CountedCalls, key) {
 				return false
 			}
 			if over = p.allowsTools(p.base.add(t.Spent), 1); over != nil {
 				return false
 			}
 			t.Spent.ToolCalls++
-			t.Begun = append(t.Begun, key)
+			t.CountedCalls = append(t.CountedCalls, key)
 			return true
 		})
 		if err == nil {
@@ -305,7 +305,7 @@ func beginTool(ctx context.Context) (done func(), err error) {
 	return func() {
 		for _, h := range counted {
 			_ = h.Use(func(t *ledger) bool { // recorded together with the next change
-				t.Begun = slices.DeleteFunc(t.Begun, func(k string) bool { return k == key })
+				t.CountedCalls = slices.DeleteFunc(t.CountedCalls, func(k string) bool { return k == key })
 				return false
 			})
 		}

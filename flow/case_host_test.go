@@ -140,7 +140,7 @@ type caseModels struct {
 	known func(id string) bool
 }
 
-func (m caseModels) Known(_, id string) bool { return m.known(id) }
+func (m caseModels) IsKnown(_, id string) bool { return m.known(id) }
 
 func (m caseModels) Open(_ context.Context, _, id string) (llm.Model, error) {
 	return caseModel{m.run, id}, nil

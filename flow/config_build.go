@@ -24,7 +24,7 @@ import (
 var (
 	saidKey   = graph.Last[string]("prompt") // what the user says in this turn
 	systemKey = graph.Last[string]("system") // the system prompt without the texts about tools; created once for a thread
-	begunKey  = graph.Last[bool]("begun")    // the beginning of the conversation is in the state
+	openedKey = graph.Last[bool]("begun")    // the beginning of the conversation is in the state
 )
 
 // These are the nodes of such an agent, around those of package agent.
@@ -67,7 +67,7 @@ func (b *builder) buildLoop(c *conversation) (graph.Def, error) {
 
 // wrapTurn adds the beginning and the end to a turn.
 func (c *conversation) wrapTurn(d *graph.Def) {
-	d.Keys = append(d.Keys, saidKey, systemKey, begunKey)
+	d.Keys = append(d.Keys, saidKey, systemKey, openedKey)
 	d.Nodes = append(d.Nodes, graph.Node{Name: nodeBegin, Kind: "begin", Run: c.agent.host.redactErrors(c.beginTurn)}, graph.Node{Name: nodeDone, Kind: "end", Run: c.finishTurn, Routes: []string{graph.End}, Quiet: true})
 	redirectEnds(d.Edges, nodeDone)
 	d.Edges = append(d.Edges, graph.Edge{From: []string{nodeBegin}, To: d.Start})
@@ -277,7 +277,7 @@ func (c *conversation) beginTurn(ctx context.Context, s graph.State) (graph.Upda
 	if err != nil {
 		return graph.Update{}, err
 	}
-	if begunKey.Get(s) {
+	if openedKey.Get(s) {
 		return graph.Put(agent.AppendMessages(llm.User(prompt))), nil
 	}
 	text, err := graph.Do(ctx, "instructions", c.loadInstructions)
@@ -285,7 +285,7 @@ func (c *conversation) beginTurn(ctx context.Context, s graph.State) (graph.Upda
 		return graph.Update{}, err
 	}
 	system, messages := openingMessages(text, prompt)
-	return graph.Put(systemKey.Set(system), begunKey.Set(true), agent.AppendMessages(messages...)), nil
+	return graph.Put(systemKey.Set(system), openedKey.Set(true), agent.AppendMessages(messages...)), nil
 }
 
 // loadInstructions returns the instructions from the agent's file or its script,

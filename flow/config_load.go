@@ -17,7 +17,7 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	}
 	applyEnvironment(a.Config, a.Name, l.host.getenv)
 	h := a.host
-	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
+	if id := a.Config.Sampling.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
 		return spec.Failf("Failed to load agent config at '%s': %s", path, h.unknownModel(id))
 	}
 	if h.NoSpawn {
@@ -28,10 +28,10 @@ func (l *loader) loadConfig(a *Agent, text []byte) (err error) {
 	}
 	l.agents[a.loadContext] = a
 	a.Findings = append(append([]strictyaml.Finding(nil), a.Config.Findings...), a.toolFindings()...)
-	if id := a.Config.Team.SummaryModel; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
+	if id := a.Config.Team.SummaryModel; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
 		a.addWarning(strictyaml.Finding{Code: "summary-model", Message: fmt.Sprintf("summarization_model: unknown chat model '%s'; long outputs of agents will be cut", id), Pos: a.At("summarization_model")})
 	}
-	if id := a.Config.Documents.Model; id != "" && id != rag.Keyword && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
+	if id := a.Config.Documents.Model; id != "" && id != rag.Keyword && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
 		a.addWarning(strictyaml.Finding{Code: "embedding-model", Message: fmt.Sprintf("embedding_model: unknown model '%s'; the documents cannot be searched", id), Hint: "name CLIENT:MODEL, or `keyword` to search by words alone", Pos: a.At("embedding_model")})
 	}
 	a.adviseDocuments()

@@ -101,7 +101,7 @@ type Tooling struct {
 type Models interface {
 	// Known reports whether an agent in dir may use a model with this name. It
 	// opens nothing.
-	Known(dir, id string) bool
+	IsKnown(dir, id string) bool
 	// Open opens a model for an agent in dir. If credentials are missing, Open
 	// may succeed and the first call fail.
 	Open(ctx context.Context, dir, id string) (llm.Model, error)
@@ -196,7 +196,7 @@ func (h *Host) checkContext(dir string, tools *Toolset) check.Context {
 	k := check.Context{Dir: dir, Workspace: h.Workspace, AgentDirs: append([]string{parentOf(dir)}, h.AgentDirs...), Loaded: !h.Offline,
 		Tools: tools.toolNames(), Servers: tools.Servers, Skills: slices.Concat(h.Skills.Installed, check.InstalledSkills(dir)), VisibleSkills: h.Skills.Visible, NoSkills: h.Skills.Off}
 	k.ModelHint = h.modelHint
-	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.Known(dir, id) }
+	k.Model = func(id string) bool { return h.Models == nil || h.Override != "" || h.Models.IsKnown(dir, id) }
 	return k
 }
 

@@ -128,7 +128,7 @@ func (a *Agent) ragOptions(k knowledge) rag.Options {
 		if a.host.Models == nil {
 			return nil, errors.New("there are no models here")
 		}
-		if !a.host.Models.Known(a.Dir, model) {
+		if !a.host.Models.IsKnown(a.Dir, model) {
 			if _, err := a.host.Models.Open(ctx, a.Dir, model); err != nil {
 				return nil, err
 			}

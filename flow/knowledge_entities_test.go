@@ -72,7 +72,7 @@ func (s *entityServer) fail(status int) {
 }
 
 // Known implements [Models].
-func (s *entityServer) Known(_, id string) bool { return strings.HasPrefix(id, "local:") }
+func (s *entityServer) IsKnown(_, id string) bool { return strings.HasPrefix(id, "local:") }
 
 // Facts implements [Models].
 func (s *entityServer) Facts(string, string) ModelFacts { return ModelFacts{} }

@@ -249,7 +249,7 @@ func parseNames(text string) ([]string, error) {
 // checkFormat makes the checks of the file format that come before its validator.
 func (a *Agent) checkFormat() error {
 	h, f := a.host, a.File
-	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.Known(a.Dir, id) {
+	if id := f.Model; id != "" && h.Override == "" && h.Models != nil && !h.Offline && !h.Models.IsKnown(a.Dir, id) {
 		return spec.Failf("%s", h.unknownModel(id))
 	}
 	if h.Session != "" && a.depth == h.Depth {

@@ -34,8 +34,8 @@ type Narrator struct {
 
 // stopwatch adds up the time of drives. Between drives a run waits.
 type stopwatch struct {
-	begun time.Time
-	took  time.Duration
+	startedAt time.Time
+	took      time.Duration
 }
 
 func (s *stopwatch) observeEvent(e graph.Event) {
@@ -44,14 +44,14 @@ func (s *stopwatch) observeEvent(e graph.Event) {
 	}
 	switch e.Body.(type) {
 	case graph.RunStarted:
-		s.begun = e.Time
+		s.startedAt = e.Time
 	case graph.RunEnded:
-		s.took += e.Time.Sub(s.begun)
+		s.took += e.Time.Sub(s.startedAt)
 	}
 }
 
 // elapsedAt returns the total time of all drives at a moment of the current drive.
-func (s *stopwatch) elapsedAt(now time.Time) time.Duration { return s.took + now.Sub(s.begun) }
+func (s *stopwatch) elapsedAt(now time.Time) time.Duration { return s.took + now.Sub(s.startedAt) }
 
 // NarrateTopics are the events that a Narrator needs.
 const NarrateTopics = graph.TopicRun | graph.TopicTask | graph.TopicStep | graph.TopicEmit

@@ -16,9 +16,9 @@ import (
 
 // agentTally is what a Narrator knows about a spawned agent.
 type agentTally struct {
-	begun  time.Duration // on the stopwatch
-	calls  int
-	tokens int
+	startedAt time.Duration // on the stopwatch
+	calls     int
+	tokens    int
 }
 
 // memberFrame returns the frame of an agent of a team. What a spawned agent is
@@ -119,7 +119,7 @@ func (n *Narrator) narrateTeam(f frame, e graph.Event, v any) bool {
 		if v.Task != "" {
 			verb += ", for task " + v.Task
 		}
-		n.agentTallies[v.ID] = &agentTally{begun: n.watch.elapsedAt(e.Time)}
+		n.agentTallies[v.ID] = &agentTally{startedAt: n.watch.elapsedAt(e.Time)}
 		n.printLine(f.indent, "%s %s", n.who(v.ID), verb)
 	case team.AgentEnded:
 		n.printLine(f.indent, "%s %s%s", n.who(v.ID), v.Status, n.describeCost(e, v))
@@ -145,7 +145,7 @@ func (n *Narrator) describeCost(e graph.Event, v team.AgentEnded) string {
 	if c := n.agentTallies[v.ID]; c != nil {
 		calls := max(c.calls, v.Spent.Calls)
 		tokens := max(c.tokens, v.Spent.Usage.Input+v.Spent.Usage.Output)
-		text = fmt.Sprintf(" in %s (%s, %d tokens)", formatElapsed(n.watch.elapsedAt(e.Time)-c.begun), formatCount(calls, "model call"), tokens)
+		text = fmt.Sprintf(" in %s (%s, %d tokens)", formatElapsed(n.watch.elapsedAt(e.Time)-c.startedAt), formatCount(calls, "model call"), tokens)
 	}
 	if v.Error != "" {
 		text += ": " + wording.CutText(v.Error, mostArgs, "...")

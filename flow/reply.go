@@ -27,8 +27,7 @@ type Reply struct {
 	Text  string    `json:"text"`
 	Model string    `json:"model,omitempty"`
 	Usage llm.Usage `json:"usage,omitzero"`
-	// Flaw is that of [llm.Reply]. Useless reports whether there is no text at
-	// all.
+	// Flaw says what is wrong with the reply, as the Flaw of [llm.Reply] does. Useless reports whether the reply has no text.
 	Flaw    string `json:"flaw,omitempty"`
 	Useless bool   `json:"useless,omitempty"`
 }

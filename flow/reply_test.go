@@ -20,7 +20,7 @@ import (
 // oneModel is a Models with a single one.
 type oneModel struct{ model llm.Model }
 
-func (oneModel) Known(_, _ string) bool { return true }
+func (oneModel) IsKnown(_, _ string) bool { return true }
 
 func (m oneModel) Open(context.Context, string, string) (llm.Model, error) { return m.model, nil }
 

@@ -211,7 +211,7 @@ func (c *modelCache) openModel(ctx context.Context, id string) (llm.Model, error
 	if id == "" {
 		return nil, errors.New("no model is set: set `model:` in graph.yaml, or choose one for the run")
 	}
-	if c.host.Models == nil || !c.host.Models.Known(c.dir, id) {
+	if c.host.Models == nil || !c.host.Models.IsKnown(c.dir, id) {
 		return nil, spec.Failf("Unknown model '%s' on llm node", id)
 	}
 	c.mu.Lock()

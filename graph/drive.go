@@ -33,8 +33,8 @@ type drive struct {
 	exitedTask atomic.Pointer[task]  // a task that ended its goroutine
 	singleTask *singleTaskRunner     // runs the steps with one task; nil: not started
 
-	begun  time.Time
-	before time.Duration // active time of earlier drives
+	startedAt time.Time
+	before    time.Duration // active time of earlier drives
 
 	failures atomic.Int32 // drives that failed in the current step of the root
 	stops    breakpoints
@@ -51,7 +51,7 @@ func (x *drive) now() time.Time { return x.clock.Now() }
 
 // activeTime returns the time that drives have worked on the run. Without timeouts it is
 // never called, and the clock is not read.
-func (x *drive) activeTime() time.Duration { return x.before + x.now().Sub(x.begun) }
+func (x *drive) activeTime() time.Duration { return x.before + x.now().Sub(x.startedAt) }
 
 // attachThread takes the thread's lease, reads the thread and makes the drive its writer. If
 // another drive holds the lease, attach returns that lease, and the drive may only
@@ -59,7 +59,7 @@ func (x *drive) activeTime() time.Duration { return x.before + x.now().Sub(x.beg
 func (x *drive) attachThread(ctx context.Context, takeover bool) (s *replay, by Lease, err error) {
 	x.ctx, x.cancel = context.WithCancel(ctx)
 	x.out.cancel, x.out.thread, x.out.run = x.cancel, x.thread, x.run
-	x.begun = x.now()
+	x.startedAt = x.now()
 	if err := x.fatalError(); err != nil {
 		return nil, by, err
 	}

@@ -252,7 +252,7 @@ func (c *effectCall) isInDoubt() bool {
 	o := c.t.inner.results[c.id]
 	c.t.mu.Unlock()
 	if o.known != unknown || c.t.raw == nil {
-		return o.known == begun
+		return o.known == intentRecorded
 	}
 	_, open := c.t.raw.notes[c.id]
 	return open
@@ -316,7 +316,7 @@ func (c *effectCall) recordIntent(note []byte) error {
 	if j == nil {
 		return nil
 	}
-	if err := c.t.saveOutcome(c, outcome{known: begun}); err != nil {
+	if err := c.t.saveOutcome(c, outcome{known: intentRecorded}); err != nil {
 		return err
 	}
 	return j.addRecord(KindIntent, putString(putString(nil, c.t.frame.path), c.id), note, j.level == EveryEffect)
@@ -351,9 +351,9 @@ type outcome struct {
 type stage uint8
 
 const (
-	unknown stage = iota
-	begun         // its intent was recorded
-	failed        // and then it failed
+	unknown        stage = iota
+	intentRecorded       // its intent was recorded
+	failed               // and then it failed
 	succeeded
 )
 

@@ -90,8 +90,8 @@ type lease struct {
 	owner  string
 	lose   func(error) // ends the drive
 
-	begun   time.Time
-	renewed atomic.Int64 // time of the last renewal, in nanoseconds after begun
+	startedAt time.Time
+	renewed   atomic.Int64 // time of the last renewal, in nanoseconds after startedAt
 
 	mu    sync.Mutex // guards the fields below; held while the store is called
 	timer *time.Timer
@@ -113,10 +113,10 @@ func (x *drive) acquireLease(ctx context.Context, takeover bool) (by Lease, err 
 			err = fmt.Errorf("lease of thread %s: %w", x.thread, err)
 		}
 	}()
-	l := &lease{store: st, thread: x.thread, owner: newOwner(), begun: time.Now()}
+	l := &lease{store: st, thread: x.thread, owner: newOwner(), startedAt: time.Now()}
 	over, taken := "", false
 	for range 4 { // the lease may have changed its owner again meanwhile
-		l.renewed.Store(int64(time.Since(l.begun)))
+		l.renewed.Store(int64(time.Since(l.startedAt)))
 		if by, err = st.AcquireLease(ctx, l.thread, l.owner, over, leaseTTL); err != nil {
 			return Lease{}, err
 		}
@@ -184,7 +184,7 @@ func (l *lease) startRenewal(lose func(error)) {
 
 // timeSinceRenewal returns the time since the lease was last known to be held.
 func (l *lease) timeSinceRenewal() time.Duration {
-	return time.Since(l.begun) - time.Duration(l.renewed.Load())
+	return time.Since(l.startedAt) - time.Duration(l.renewed.Load())
 }
 
 // renewOnTimer renews the lease in the background.
@@ -217,7 +217,7 @@ func (l *lease) renew() (err error) {
 			l.lose(fmt.Errorf("thread %s: %w: it could not be renewed for %v: %w", l.thread, ErrLeaseLost, leaseTTL, err))
 		}
 	}()
-	at := time.Since(l.begun)
+	at := time.Since(l.startedAt)
 	now, err := l.store.RenewLease(ctx, l.thread, l.owner, leaseTTL)
 	if err != nil {
 		return err

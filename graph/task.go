@@ -25,7 +25,7 @@ type task struct {
 	lane   *lane           // lane that runs the task; nil: it is not watched
 	held   bool            // the node may still hold the task when the step has ended
 
-	begun     time.Time // set if its events are read, or Retry.Within applies
+	startedAt time.Time // set if its events are read, or Retry.Within applies
 	hit       bool      // the update comes from the cache
 	recorded  bool      // the update, or the open question, comes from the journal
 	attempt   int
@@ -302,10 +302,10 @@ func (t *task) startTask() bool {
 	}
 	told := t.drive.topics&TopicTask != 0
 	if told || t.retry().Within > 0 {
-		t.begun = t.drive.now()
+		t.startedAt = t.drive.now()
 	}
 	if told {
-		t.deliverEventAt(t.begun, t.node().started)
+		t.deliverEventAt(t.startedAt, t.node().started)
 	}
 	return true
 }
@@ -386,7 +386,7 @@ func (t *task) deliverTaskDone() {
 		err = t.recovered
 	}
 	now := t.drive.now()
-	t.deliverEventAt(now, TaskDone{Err: err, Took: now.Sub(t.begun), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
+	t.deliverEventAt(now, TaskDone{Err: err, Took: now.Sub(t.startedAt), Attempts: t.attempt, Waiting: t.waiting, Cached: t.hit, Failed: t.recovered != nil})
 }
 
 // runAttempts calls the node until it succeeds, waits, or may not be retried. If hung is
@@ -418,7 +418,7 @@ func (t *task) runAttempts(n *cnode, hung error) bool {
 			return true
 		}
 		after := retry.attemptDelay(t.attempt, t.drive.run+t.frame.path+t.localID())
-		if within := retry.Within; within > 0 && t.drive.now().Add(after).Sub(t.begun) > within {
+		if within := retry.Within; within > 0 && t.drive.now().Add(after).Sub(t.startedAt) > within {
 			t.err = t.wrapNodeError(fmt.Errorf("no attempt is left within %v: %w", within, t.err))
 			return true
 		}

@@ -141,7 +141,7 @@ func (s *state) applyCancel(e entry) outcome {
 
 // dispatchWaiting starts the agents of an agent that wait for a place, and then the
 // tasks of its queue that can start, while there are free places.
-func (s *state) dispatchWaiting(by, key string) (begun []spawnResult) {
+func (s *state) dispatchWaiting(by, key string) (started []spawnResult) {
 	m := s.agents[by]
 	for _, child := range m.children {
 		if child.queued && m.atWork < s.maxConcurrent(m) {
@@ -159,9 +159,9 @@ func (s *state) dispatchWaiting(by, key string) (begun []spawnResult) {
 		s.startMember(m)
 		owner := "auto:" + m.name
 		t.Status, t.Owner, t.AgentID, m.task = taskInProgress, &owner, m.id, t.ID
-		begun = append(begun, newSpawnResult(m))
+		started = append(started, newSpawnResult(m))
 	}
-	return begun
+	return started
 }
 
 // noteWaitingTask records that a task waits for a place, once.

@@ -114,7 +114,7 @@ func AgentOf(id string) string {
 // emitStarted emits the event for an agent that is launched.
 func (x *supervisor) emitStarted(m *member) {
 	if m.id != lead {
-		graph.Emit(x.ctx, AgentStarted{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose, Resumed: !x.begun})
+		graph.Emit(x.ctx, AgentStarted{ID: m.id, Agent: m.name, Parent: m.parent, Task: m.task, Purpose: m.purpose, Resumed: !x.relaunched})
 	}
 }
 

@@ -96,11 +96,11 @@ func (p *History) addSpawned(e entry) {
 	for _, m := range p.state.lined {
 		p.account(m).Status = queued
 	}
-	for _, m := range p.state.begun {
+	for _, m := range p.state.newlyStarted {
 		a := p.account(m)
 		a.Status, a.Began = running, e.At
 	}
-	p.state.lined, p.state.begun = nil, nil
+	p.state.lined, p.state.newlyStarted = nil, nil
 }
 
 // account returns the account of an agent, and creates it if there is none.

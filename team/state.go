@@ -32,7 +32,7 @@ type state struct {
 	known        map[string]string // the existing agents, each with the reason why it cannot be spawned, or ""
 	limits       map[string]int    // how many agents each may run at once in this turn, according to its first entry
 	agents       map[string]*member
-	begun        []*member // started since the last call of launch
+	newlyStarted []*member // started since the last call of launch
 	lined        []*member // spawned without a place since the last call of launch
 	queues       map[string]*queue
 	escalations  []*escalation
@@ -269,7 +269,7 @@ func (s *state) isFull(id string) bool {
 func (s *state) startMember(m *member) {
 	m.queued = false
 	s.agents[m.parent].atWork++
-	s.begun = append(s.begun, m)
+	s.newlyStarted = append(s.newlyStarted, m)
 }
 
 // addMember adds an agent that has no place yet.

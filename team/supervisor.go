@@ -25,7 +25,7 @@ type supervisor struct {
 	childCtx context.Context // of all agents
 
 	runningAgents map[string]*runningAgent // guarded by mu
-	begun         bool                     // the agents that an earlier drive left running are launched; guarded by mu
+	relaunched    bool                     // the agents that an earlier drive left running are launched; guarded by mu
 	failed        error                    // of the lead, or of the journal; guarded by mu
 	broke         error                    // the shared budget is used up: an agent that calls a model or waits for others stops; guarded by mu
 	result        graph.State              // of the lead, when it has ended
@@ -88,7 +88,7 @@ func (c *Config) runTeam(ctx context.Context, s graph.State) (graph.Update, erro
 	x.mu.Lock()
 	x.startAgent(*x.state.agents[lead])
 	x.startPending()
-	x.begun = true
+	x.relaunched = true
 	x.mu.Unlock()
 	x.work.Wait()
 	x.mu.Lock()
@@ -128,12 +128,12 @@ func (x *supervisor) dropEndedFrames(fresh bool) error {
 // startPending starts the agents that have a place and are not running yet. The
 // caller must hold mu.
 func (x *supervisor) startPending() {
-	for _, m := range x.state.begun {
+	for _, m := range x.state.newlyStarted {
 		if m.status == running && x.state.agents[m.id] == m { // otherwise an earlier drive has ended it
 			x.startAgent(*m)
 		}
 	}
-	x.state.begun = nil
+	x.state.newlyStarted = nil
 	x.emitWaiting()
 }
 

@@ -44,7 +44,7 @@ func (a *adviser) warnAt(n *spec.Node, at strictyaml.Pos, code, message, hint st
 // branch of a map. A script may route to any node.
 func reachableNodes(f *spec.File) map[string]bool {
 	seen := map[string]bool{}
-	queue := []*spec.Node{f.ByID[f.Start]}
+	queue := []*spec.Node{f.Node(f.Start)}
 	for len(queue) > 0 {
 		n := queue[0]
 		queue = queue[1:]
@@ -57,7 +57,7 @@ func reachableNodes(f *spec.File) map[string]bool {
 		}
 		for _, e := range n.DeclaredEdges() {
 			if e.Field != "branch" && (e.Field != "next" || n.Kind() != "approval" && n.Kind() != "end") {
-				queue = append(queue, f.ByID[e.To])
+				queue = append(queue, f.Node(e.To))
 			}
 		}
 	}
@@ -77,7 +77,7 @@ func allButBranches(f *spec.File) map[string]bool {
 	}
 	for _, n := range f.Nodes {
 		for _, e := range n.DeclaredEdges() {
-			if e.Field != "branch" && f.ByID[e.To] != nil {
+			if e.Field != "branch" && f.Node(e.To) != nil {
 				all[e.To] = true
 			}
 		}

@@ -63,7 +63,7 @@ func (c *checker) checkTargets() {
 	}
 	for _, n := range c.f.Nodes {
 		for _, e := range n.DeclaredEdges() {
-			if c.f.ByID[e.To] != nil || c.IsFull() {
+			if c.f.Node(e.To) != nil || c.IsFull() {
 				continue
 			}
 			c.Add(strictyaml.Finding{

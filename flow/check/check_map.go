@@ -35,7 +35,7 @@ func (c *checker) mapBranches() {
 		if !ok {
 			continue
 		}
-		branch := c.f.ByID[m.Branch]
+		branch := c.f.Node(m.Branch)
 		if branch == nil {
 			continue // reported as a target
 		}

@@ -25,7 +25,7 @@ func fanOutGroups(f *spec.File) []group {
 		g := group{from: n}
 		seen := map[string]bool{}
 		for _, id := range n.Next {
-			if to := f.ByID[id]; to != nil && !seen[id] {
+			if to := f.Node(id); to != nil && !seen[id] {
 				seen[id] = true
 				g.members = append(g.members, to)
 			}
