@@ -16,7 +16,7 @@ import (
 const (
 	maxOneWordShare   = 16.0 // percent of the names of functions and methods
 	maxDialectPer10k  = 17.0 // matches of dialectPatterns in 10,000 words of comments
-	maxParticiples    = 6
+	maxParticiples    = 2
 	maxPackageLines   = 13000
 	lookPackageLines  = 6000
 	maxTypeMethods    = 120

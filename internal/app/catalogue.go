@@ -84,7 +84,7 @@ func (p *Process) findPath(path string) (Place, error) {
 	info, err := os.Stat(abs)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return Place{}, failure.NewUsage(nearSibling(abs), "unknown agent %q: there is no such file or directory", path)
+		return Place{}, failure.NewUsage(suggestSibling(abs, path), "unknown agent %q: there is no such file or directory", path)
 	case err != nil:
 		return Place{}, &failure.Error{Kind: failure.Usage, Msg: "unknown agent " + path, Err: err}
 	case info.IsDir():
@@ -96,9 +96,9 @@ func (p *Process) findPath(path string) (Place, error) {
 	return Place{Name: filepath.Base(dir), Dir: dir}, nil
 }
 
-// nearSibling suggests a name in the same directory for a path that does not exist.
-func nearSibling(path string) string {
-	entries, err := os.ReadDir(filepath.Dir(path))
+// suggestSibling suggests another name in the same directory for a path that does not exist. It is written as the user wrote the path.
+func suggestSibling(abs, written string) string {
+	entries, err := os.ReadDir(filepath.Dir(abs))
 	if err != nil {
 		return ""
 	}
@@ -106,7 +106,15 @@ func nearSibling(path string) string {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	return wording.SuggestNearest(filepath.Base(path), names, "")
+	near := wording.FindNearest(filepath.Base(abs), names)
+	if near == "" {
+		return ""
+	}
+	parent := filepath.Dir(filepath.Clean(written))
+	if parent == "." && strings.HasPrefix(written, "."+string(filepath.Separator)) {
+		return "did you mean ." + string(filepath.Separator) + near + "?"
+	}
+	return "did you mean " + filepath.Join(parent, near) + "?"
 }
 
 // ListAgents returns the agents that can be called by their name, sorted. It first

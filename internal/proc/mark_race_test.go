@@ -4,7 +4,6 @@ package proc
 
 import (
 	"testing"
-	"time"
 
 	"raddle.dev/internal/testneed"
 )
@@ -20,10 +19,6 @@ func TestRunEndsWhatIsBeingStarted(t *testing.T) {
 		if _, err := Run(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case <-w.end:
-		case <-time.After(20 * time.Second):
-			t.Fatal("a process that the script started is alive")
-		}
+		<-w.end // no process that the script started is alive
 	}
 }

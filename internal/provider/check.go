@@ -12,10 +12,10 @@ import (
 // in a directory, before anything runs: override replaces every model of the agent, and
 // model, of the configuration, is for graphs that name none. Both may be "".
 func (m *Resolver) CheckNames(dir, override, model string) error {
-	if override != "" && !m.Known(dir, override) {
+	if override != "" && !m.IsKnown(dir, override) {
 		return m.unknownModelError(dir, override, failure.Usage)
 	}
-	if model != "" && override == "" && !m.Known(dir, model) {
+	if model != "" && override == "" && !m.IsKnown(dir, model) {
 		return m.unknownModelError(dir, model, failure.Invalid)
 	}
 	return nil

@@ -67,8 +67,8 @@ func (m *Resolver) findClient(id string) (*client, string) {
 	return c, name
 }
 
-// Known implements [flow.Models].
-func (m *Resolver) Known(dir, id string) bool {
+// IsKnown implements [flow.Models].
+func (m *Resolver) IsKnown(dir, id string) bool {
 	if c, name := m.findClient(id); c != nil {
 		return name != "" && (c.Type != "script" || isTranscript(m.transcriptPath(dir, c, name)))
 	}

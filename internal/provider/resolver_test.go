@@ -53,7 +53,7 @@ func TestModelsAreOpenedLate(t *testing.T) {
 		t.Errorf("calling without a key: %v", err)
 	}
 	for id, want := range map[string]bool{"openai:x": true, "openai": false, "opnai:x": false, "ollama:a:b": true, "script:none": false, "": false} {
-		if got := m.Known("", id); got != want {
+		if got := m.IsKnown("", id); got != want {
 			t.Errorf("Known(%q) = %v", id, got)
 		}
 	}

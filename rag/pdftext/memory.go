@@ -150,7 +150,7 @@ const (
 func newMemoryWatch() *memoryWatch {
 	w := &memoryWatch{sample: []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}}
 	if w.start = w.usedBytes(); w.start > largeHeap {
-		w.start = w.collected()
+		w.start = w.countCollected()
 	}
 	w.next = w.start + mostGrowth
 	return w
@@ -162,8 +162,8 @@ func (w *memoryWatch) usedBytes() uint64 {
 	return w.sample[0].Value.Uint64()
 }
 
-// collected returns the bytes in use, without garbage.
-func (w *memoryWatch) collected() uint64 {
+// countCollected returns the bytes in use, without garbage.
+func (w *memoryWatch) countCollected() uint64 {
 	runtime.GC()
 	return w.usedBytes()
 }
@@ -173,7 +173,7 @@ func (w *memoryWatch) isExceeded() bool {
 	if w == nil || w.usedBytes() <= w.next {
 		return false
 	}
-	used := w.collected()
+	used := w.countCollected()
 	w.next = max(used+moreGrowth, w.start+mostGrowth)
 	if used <= w.start+mostGrowth {
 		return false
@@ -182,5 +182,5 @@ func (w *memoryWatch) isExceeded() bool {
 	return true
 }
 
-// released reports whether the memory that was too much is free again, now that the file is let go: it was the file's.
-func (w *memoryWatch) released() bool { return w.most > 0 && w.collected()+mostGrowth/2 < w.most }
+// isReleased reports whether the memory that was too much is free again, now that the file is let go: it was the file's.
+func (w *memoryWatch) isReleased() bool { return w.most > 0 && w.countCollected()+mostGrowth/2 < w.most }

@@ -92,13 +92,13 @@ func TestMemoryOfOthersDoesNotCount(t *testing.T) {
 	var held [][]byte
 	grow := func() { held = append(held, bytes.Repeat([]byte("x"), mostGrowth+moreGrowth)) }
 	elsewhere := newMemoryWatch()
-	if grow(); !elsewhere.isExceeded() || elsewhere.released() {
+	if grow(); !elsewhere.isExceeded() || elsewhere.isReleased() {
 		t.Error("memory that stays is taken for the file's")
 	}
 	own := newMemoryWatch()
 	grow()
 	exceeded := own.isExceeded()
-	if held[1] = nil; !exceeded || !own.released() {
+	if held[1] = nil; !exceeded || !own.isReleased() {
 		t.Error("memory that is free when the file is let go is not taken for the file's")
 	}
 	others.Go(func() {

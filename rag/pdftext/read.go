@@ -53,7 +53,7 @@ func Read(ctx context.Context, data []byte, maxBytes int64) (string, error) {
 	defer reading.Unlock()
 	for range maxAttempts {
 		text, watch, err := readWatched(ctx, data, maxBytes)
-		if !errors.Is(err, errTooMuchMemory) || watch.released() {
+		if !errors.Is(err, errTooMuchMemory) || watch.isReleased() {
 			return text, err
 		}
 	}

@@ -57,8 +57,8 @@ var def = graph.Def{
 	MaxVisits: 10,
 }
 
-// stopped shows where a run has stopped and the state there.
-func stopped(res graph.Result) {
+// printStop shows where a run has stopped and the state there.
+func printStop(res graph.Result) {
 	for _, b := range res.Breaks {
 		if b.After {
 			fmt.Print("after ", b.Node)
@@ -83,7 +83,7 @@ func run(ctx context.Context) error {
 	r := &graph.Runner{Graph: g, Store: graph.NewMemory()}
 	res, err := r.Invoke(ctx, graph.Input{Thread: "t", Set: []graph.Write{guess.Set(1)}})
 	for err == nil && res.Status == graph.Paused {
-		stopped(res)
+		printStop(res)
 		res, err = r.InvokeResume(ctx, graph.Resume{Thread: "t"})
 	}
 	if err != nil {
