@@ -21,7 +21,7 @@ import (
 // providers here.
 type replays struct{}
 
-func (replays) IsKnown(_, id string) bool              { return strings.HasPrefix(id, "script:") }
+func (replays) IsKnown(_, id string) bool            { return strings.HasPrefix(id, "script:") }
 func (replays) Facts(string, string) flow.ModelFacts { return flow.ModelFacts{} }
 func (replays) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	return script.Open(filepath.Join(dir, strings.TrimPrefix(id, "script:")))

@@ -27,7 +27,7 @@ type transcripts struct {
 	calls map[string]int // by prompt and length of the conversation
 }
 
-func (*transcripts) IsKnown(_, id string) bool              { return strings.HasPrefix(id, "script:") }
+func (*transcripts) IsKnown(_, id string) bool            { return strings.HasPrefix(id, "script:") }
 func (*transcripts) Facts(string, string) flow.ModelFacts { return flow.ModelFacts{} }
 
 func (c *transcripts) Open(_ context.Context, dir, id string) (llm.Model, error) {

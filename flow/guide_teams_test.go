@@ -23,7 +23,7 @@ type scripts struct {
 	opened map[string]llm.Model
 }
 
-func (*scripts) IsKnown(_, id string) bool         { return strings.HasPrefix(id, "script:") }
+func (*scripts) IsKnown(_, id string) bool       { return strings.HasPrefix(id, "script:") }
 func (*scripts) Facts(string, string) ModelFacts { return ModelFacts{} }
 func (s *scripts) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	s.mu.Lock()

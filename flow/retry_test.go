@@ -23,7 +23,7 @@ type busyModels struct {
 	times    []time.Duration
 }
 
-func (*busyModels) IsKnown(_, _ string) bool                                    { return true }
+func (*busyModels) IsKnown(_, _ string) bool                                  { return true }
 func (*busyModels) Facts(_, _ string) ModelFacts                              { return ModelFacts{} }
 func (m *busyModels) Open(context.Context, string, string) (llm.Model, error) { return m, nil }
 

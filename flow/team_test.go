@@ -89,7 +89,7 @@ func newTroupe(t *testing.T, files map[string]string, roles map[string]role) *tr
 	return x
 }
 
-func (x *troupe) IsKnown(_, id string) bool         { return strings.HasPrefix(id, "m:") }
+func (x *troupe) IsKnown(_, id string) bool       { return strings.HasPrefix(id, "m:") }
 func (x *troupe) Facts(string, string) ModelFacts { return ModelFacts{} }
 func (x *troupe) Open(_ context.Context, dir, id string) (llm.Model, error) {
 	name := filepath.Base(dir)

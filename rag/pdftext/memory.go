@@ -183,4 +183,6 @@ func (w *memoryWatch) isExceeded() bool {
 }
 
 // isReleased reports whether the memory that was too much is free again, now that the file is let go: it was the file's.
-func (w *memoryWatch) isReleased() bool { return w.most > 0 && w.countCollected()+mostGrowth/2 < w.most }
+func (w *memoryWatch) isReleased() bool {
+	return w.most > 0 && w.countCollected()+mostGrowth/2 < w.most
+}
