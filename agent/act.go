@@ -257,6 +257,10 @@ func primaryError(errs []error) (err error) {
 // not of the tool: the run waits, is cancelled or cannot be saved.
 func (x *actStep) resolveCall(ctx context.Context, c llm.ToolCall) (tool.Result, error) {
 	args, ok := argsObject(c.Args)
+	if x.isCutOff(c, ok) {
+		return x.emitDone(ctx, c, tool.FailedResult("The arguments of the call '%s' are not complete: a token limit cut off your reply inside them. The tool was not called. "+
+			"Call it again with shorter arguments, for example in several calls that each do a part.", c.Name)), nil
+	}
 	if !ok {
 		return x.emitDone(ctx, c, tool.FailedResult("The call '%s' has invalid arguments: %s", c.Name, c.Args)), nil
 	}
@@ -305,6 +309,14 @@ func (x *actStep) repeatLimit() int {
 func (x *actStep) upTo(id string) []pastCall {
 	first := len(x.past) - len(x.round.calls)
 	return x.past[:first+1+slices.IndexFunc(x.round.calls, func(c llm.ToolCall) bool { return c.ID == id })]
+}
+
+// isCutOff reports whether a token limit cut off the arguments of a call, which
+// can happen to the last call of a reply only. valid says whether they are an
+// object nevertheless.
+func (x *actStep) isCutOff(c llm.ToolCall, valid bool) bool {
+	last := x.round.calls[len(x.round.calls)-1]
+	return x.round.cut && c.ID == last.ID && (!valid || string(c.Args) == `""`)
 }
 
 // argsObject returns the arguments of a call as a JSON object. Empty arguments are

@@ -13,6 +13,7 @@ type round struct {
 	passed  bool           // another message followed the reply
 	by      string         // the node that made the calls
 	at      int            // the index of the reply's entry
+	cut     bool           // a token limit cut the reply off
 }
 
 // newestRound returns the newest round of a node, or of any node if of is empty. The
@@ -31,6 +32,7 @@ func newestRound(entries []Entry, of string) (r round) {
 			outcomes = append(outcomes, e.Message.Parts...)
 		case e.Message.Role == llm.RoleAssistant && (of == "" || e.By == of):
 			r.calls, r.by, r.at = e.Message.ToolCalls(), e.By, i
+			r.cut = e.Reply != nil && e.Reply.Stop == llm.StopLength
 			r.pending, r.passed = pendingCalls(r.calls, outcomes), r.passed || said > i
 			return r
 		case e.Op == OpSaid: // its writer may run in parallel and not have seen the reply

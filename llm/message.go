@@ -110,7 +110,9 @@ type ToolCall struct {
 	Name string `json:"name"` // of the tool
 	// Args is a JSON object, as the model wrote it. If the model wrote
 	// something else, Args is that value, or a JSON string with the text if it
-	// is not valid JSON: report this to the model.
+	// is not valid JSON: report this to the model. In the last call of a reply
+	// that a token limit cut off (Reply.Stop is StopLength), such a string is the
+	// part of the arguments that arrived, and may be empty.
 	Args json.RawMessage `json:"args"`
 	// Signature and Origin are as in Reasoning, for providers that sign calls.
 	Signature string `json:"signature,omitempty"`

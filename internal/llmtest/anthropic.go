@@ -162,6 +162,9 @@ func streamAnthropic(t Turn) string {
 	if len(t.Calls) > 0 {
 		stop = "tool_use"
 	}
+	if t.Cut {
+		stop = "max_tokens"
+	}
 	send("message_delta", `,"delta":{"stop_reason":"`+stop+`"},"usage":{"output_tokens":2}`)
 	send("message_stop", "")
 	return b.String()

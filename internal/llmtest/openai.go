@@ -114,6 +114,9 @@ func streamOpenAI(t Turn) string {
 	if len(t.Calls) > 0 {
 		finish = `"tool_calls"`
 	}
+	if t.Cut {
+		finish = `"length"`
+	}
 	chunk(`{}`, finish)
 	return b.String() + "data: [DONE]\n\n"
 }

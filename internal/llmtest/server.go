@@ -15,6 +15,7 @@ type Turn struct {
 	Thought string // with a signature if the vendor has one
 	Text    string
 	Calls   []Call
+	Cut     bool // a token limit ends the turn, so that the arguments of the last call may be incomplete
 }
 
 // A Call is a tool call of a turn.

@@ -145,7 +145,7 @@ func (d *decoder) updateUsage(t tokens) {
 	}
 }
 
-func (d *decoder) buildReply(turn int) (llm.Reply, error) {
+func (d *decoder) buildReply(turn int) llm.Reply {
 	stop := llm.StopReason(d.stop)
 	switch d.stop {
 	case "end_turn", "stop_sequence", "":
@@ -157,9 +157,6 @@ func (d *decoder) buildReply(turn int) (llm.Reply, error) {
 	case "refusal":
 		stop = llm.StopFilter
 	}
-	message, err := d.parts.Message(turn, stop)
-	if err != nil {
-		return llm.Reply{}, err
-	}
-	return llm.Reply{ID: d.id, Message: message, Usage: d.usage, Stop: stop, Model: d.model}, nil
+	message := d.parts.Message(turn, stop)
+	return llm.Reply{ID: d.id, Message: message, Usage: d.usage, Stop: stop, Model: d.model}
 }

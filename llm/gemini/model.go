@@ -105,6 +105,6 @@ func (m *Model) Stream(ctx context.Context, r llm.Request) iter.Seq2[llm.Delta, 
 		if err := m.client.Exchange(ctx, m.url, m.header, body, d); err != nil {
 			return llm.Reply{}, err
 		}
-		return d.buildReply(len(r.Messages))
+		return d.buildReply(len(r.Messages)), nil
 	})
 }

@@ -145,7 +145,7 @@ func (d *decoder) nextSlot(p slotKind) int {
 	return d.slot
 }
 
-func (d *decoder) buildReply(turn int) (llm.Reply, error) {
+func (d *decoder) buildReply(turn int) llm.Reply {
 	stop := llm.StopReason(d.finish)
 	switch d.finish {
 	case "STOP":
@@ -156,12 +156,9 @@ func (d *decoder) buildReply(turn int) (llm.Reply, error) {
 		"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION":
 		stop = llm.StopFilter
 	}
-	message, err := d.parts.Message(turn, stop)
-	if err != nil {
-		return llm.Reply{}, err
-	}
+	message := d.parts.Message(turn, stop)
 	if stop == llm.StopEnd && len(message.ToolCalls()) > 0 {
 		stop = llm.StopTools
 	}
-	return llm.Reply{ID: d.id, Message: message, Usage: d.usage, Stop: stop, Model: d.model}, nil
+	return llm.Reply{ID: d.id, Message: message, Usage: d.usage, Stop: stop, Model: d.model}
 }

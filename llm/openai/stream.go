@@ -178,16 +178,13 @@ func (d *decoder) applyContent(raw json.RawMessage) error {
 	return nil
 }
 
-func (d *decoder) buildReply(turn int) (llm.Reply, error) {
+func (d *decoder) buildReply(turn int) llm.Reply {
 	stop := d.stopReason()
-	message, err := d.parts.Message(turn, stop)
-	if err != nil {
-		return llm.Reply{}, err
-	}
+	message := d.parts.Message(turn, stop)
 	if stop == llm.StopEnd && len(message.ToolCalls()) > 0 {
 		stop = llm.StopTools
 	}
-	return llm.Reply{ID: d.id, Message: message, Usage: d.usage, Stop: stop, Model: d.model}, nil
+	return llm.Reply{ID: d.id, Message: message, Usage: d.usage, Stop: stop, Model: d.model}
 }
 
 func (d *decoder) stopReason() llm.StopReason {

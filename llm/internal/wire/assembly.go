@@ -164,7 +164,7 @@ const unnamedCall = "unnamed"
 // Message returns the assembled message. A call without an id, or with the id
 // of another call, gets an id made from turn, which must differ between the
 // replies of a conversation.
-func (a *Assembly) Message(turn int, stop llm.StopReason) (llm.Message, error) {
+func (a *Assembly) Message(turn int, stop llm.StopReason) llm.Message {
 	m := llm.Message{Role: llm.RoleAssistant}
 	ids := map[string]bool{}
 	for _, b := range a.blocks {
@@ -179,11 +179,8 @@ func (a *Assembly) Message(turn int, stop llm.StopReason) (llm.Message, error) {
 			if b.name == "" {
 				b.name = unnamedCall
 			}
-			args, err := a.client.ParseArgs(b.name, b.text.String(), stop)
-			if err != nil {
-				return llm.Message{}, err
-			}
-			call := llm.ToolCall{ID: b.id, Name: b.name, Args: args, Signature: b.seal.String()}
+			cut := stop == llm.StopLength && b.index == a.calls-1
+			call := llm.ToolCall{ID: b.id, Name: b.name, Args: parseArgs(b.text.String(), cut), Signature: b.seal.String()}
 			if call.ID == "" || ids[call.ID] {
 				call.ID = fmt.Sprintf("call_%d_%d", turn, b.index)
 			}
@@ -194,5 +191,5 @@ func (a *Assembly) Message(turn int, stop llm.StopReason) (llm.Message, error) {
 			m.Parts = append(m.Parts, call)
 		}
 	}
-	return m, nil
+	return m
 }

@@ -8,8 +8,6 @@ import (
 	"io"
 	"iter"
 	"strings"
-
-	"raddle.dev/llm"
 )
 
 // maxEvent limits one line of an event stream; an image is sent in one line.
@@ -85,26 +83,19 @@ func (c *Client) Decode(ev Event, v any) error {
 	return c.MalformedError("the stream contains an event that is not JSON", err)
 }
 
-func syntaxError(data []byte) error {
-	var v any
-	return json.Unmarshal(data, &v)
-}
-
-// ParseArgs returns the complete arguments of a tool call. An empty text means
-// no arguments; valid JSON is kept unchanged; any other text becomes a JSON
-// string, so that the model can be informed what it wrote. Only arguments that
-// a token limit cut off are an error.
-func (c *Client) ParseArgs(name, text string, stop llm.StopReason) (json.RawMessage, error) {
-	if strings.TrimSpace(text) == "" && stop != llm.StopLength {
-		return json.RawMessage("{}"), nil
+// parseArgs returns the arguments of a tool call. Valid JSON is kept unchanged.
+// Any other text becomes a JSON string, so that the model can be informed what
+// it wrote. An empty text means no arguments, unless a token limit cut the
+// arguments off: then it becomes an empty JSON string, as llm.ToolCall documents.
+func parseArgs(text string, cut bool) json.RawMessage {
+	if strings.TrimSpace(text) == "" && !cut {
+		return json.RawMessage("{}")
 	}
 	if json.Valid([]byte(text)) {
-		return json.RawMessage(text), nil
+		return json.RawMessage(text)
 	}
-	if stop == llm.StopLength {
-		return nil, c.MalformedError("a token limit cut off the arguments of the tool call "+name, syntaxError([]byte(text)))
-	}
-	return json.Marshal(text)
+	quoted, _ := json.Marshal(text) // a text can always be encoded
+	return quoted
 }
 
 // ObjectArgs returns arguments in a form that a request may contain: anything
