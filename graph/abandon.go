@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // Abandon ends the run of a thread by hand and permanently: nothing more of it runs,
@@ -32,7 +34,7 @@ func (s *replay) newAbandonRecord(reason string) Record {
 	if !s.driving {
 		at = max(at, time.Now().UnixMicro())
 	}
-	head := putBool(putString([]byte{byte(Abandoned)}, reason), false)
-	head = putInt(putString(head, s.run.id), 0) // no question is open
+	head := wire.PutBool(wire.PutString([]byte{byte(Abandoned)}, reason), false)
+	head = wire.PutInt(wire.PutString(head, s.run.id), 0) // no question is open
 	return Record{Kind: KindEnd, Time: at, Head: s.run.appendSummary(putBroken(head, nil))}
 }

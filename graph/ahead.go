@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
 )
 
 // presetAnswer is an answer given with the start of a run.
@@ -31,13 +34,13 @@ type questionState struct {
 
 // addPresetAnswers stores the answers given with the start, and returns them encoded.
 func (x *drive) addPresetAnswers(answers []Answer) ([]byte, error) {
-	b := putInt(nil, len(answers))
+	b := wire.PutInt(nil, len(answers))
 	for _, a := range answers {
-		v, err := marshalJSON(a.Value)
+		v, err := value.MarshalJSON(a.Value)
 		if err != nil {
 			return nil, &AnswerError{ID: a.ID, Reason: err.Error()}
 		}
-		b = putString(putString(putString(b, a.ID), v), a.Refused)
+		b = wire.PutString(wire.PutString(wire.PutString(b, a.ID), v), a.Refused)
 		x.ahead = append(x.ahead, presetAnswer{id: a.ID, value: v, refused: a.Refused})
 	}
 	return b, nil
@@ -75,7 +78,7 @@ func (x *drive) replyTo(q *Question, n *cnode) []byte {
 	if !ok {
 		return nil
 	}
-	b, err := marshalJSON(v)
+	b, err := value.MarshalJSON(v)
 	if err != nil || describeMismatch(q, b, "") != "" || n.checkAnswer(q, Answer{ID: q.ID}, b) != nil {
 		return nil
 	}
@@ -183,7 +186,7 @@ func (x *drive) assignPresetAnswers(f *frame) (bool, error) {
 		if wrong != nil {
 			o.q.q.Rejected = wrong.Error()
 			given = append(given, Record{Kind: KindAnswer, Head: answerHead(o.path, o.key, i, a.refused), Data: a.value},
-				Record{Kind: KindQuestion, Head: putString(putString(putString(nil, o.path), o.key), o.q.base), Data: o.q.q.encode()})
+				Record{Kind: KindQuestion, Head: wire.PutTexts(nil, o.path, o.key, o.q.base), Data: o.q.q.encode()})
 			continue
 		}
 		o.q.answered, o.q.now, o.q.ahead, o.q.answer, o.q.refused = true, true, i, a.value, a.refused

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/value"
 )
 
 // CheckAnswers reports whether Resume would accept the answers. The error is the one
@@ -56,7 +59,7 @@ func (g *Graph) checkAnswers(s *replay, answers []Answer) (asked []openQuestion,
 		if slices.ContainsFunc(asked, func(o openQuestion) bool { return o.q == open[at].q }) {
 			return nil, nil, wrong(a, errors.New("answered twice"))
 		}
-		b, err := marshalJSON(a.Value)
+		b, err := value.MarshalJSON(a.Value)
 		if err != nil {
 			return nil, nil, wrong(a, err)
 		}
@@ -80,7 +83,7 @@ func (n *cnode) checkAnswer(q *Question, a Answer, value []byte) (err error) {
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicError("CheckAnswer of node "+n.Name, p)
+			err = panics.NewError("CheckAnswer of node "+n.Name, p)
 		}
 	}()
 	a.Value = nil

@@ -3,6 +3,8 @@ package graph
 import (
 	"fmt"
 	"slices"
+
+	"raddle.dev/graph/internal/panics"
 )
 
 // A patch is the effect of one step on one key, as the journal stores it.
@@ -178,7 +180,7 @@ func callReducer(k *keyDef, old any, present bool, upd any) (v any, err error) {
 	if k.begin == nil { // the reducers of Append and Merge belong to this package
 		defer func() {
 			if p := recover(); p != nil {
-				v, err = nil, panicError(fmt.Sprintf("the reducer of key %q", k.name), p)
+				v, err = nil, panics.NewError(fmt.Sprintf("the reducer of key %q", k.name), p)
 			}
 		}()
 	}

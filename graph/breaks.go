@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // Break is a place where a run stops because a node or the caller asks for it: see
@@ -121,9 +123,9 @@ type brokenStep struct {
 }
 
 func putBroken(b []byte, steps []brokenStep) []byte {
-	b = putInt(b, len(steps))
+	b = wire.PutInt(b, len(steps))
 	for _, s := range steps {
-		b = putInt(putString(b, s.path), s.step)
+		b = wire.PutInt(wire.PutString(b, s.path), s.step)
 	}
 	return b
 }
@@ -136,15 +138,15 @@ func brokenSteps(m map[string]int) (steps []brokenStep) {
 	return steps
 }
 
-func readBroken(r *reader) map[string]int {
-	n := r.count()
+func readBroken(r *wire.Reader) map[string]int {
+	n := r.Count()
 	if n == 0 {
 		return nil
 	}
 	steps := make(map[string]int, n)
 	for range n {
-		path := r.string()
-		steps[path] = r.int()
+		path := r.Text()
+		steps[path] = r.Int()
 	}
 	return steps
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // Child is the outcome of a child graph.
@@ -212,7 +214,7 @@ func (x *drive) driveChild(ctx context.Context, f *frame) (Status, error) {
 	}
 	x.j.addStateSize(-f.storedSize())
 	if err == nil && x.j != nil {
-		err = x.j.addRecord(KindReturn, putString(nil, f.path), nil, false)
+		err = x.j.addRecord(KindReturn, wire.PutString(nil, f.path), nil, false)
 	}
 	return status, err
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // compareGraphs compares the graphs with those that the run was started with, and returns
@@ -36,7 +38,7 @@ func (x *drive) compareGraphs(s *replay, accept bool) (consents []Record, err er
 			c.Thread = x.thread
 			return nil, &c.ChangedError
 		}
-		consents = append(consents, Record{Kind: KindEffect, Head: putString(putString(nil, sharedPath), c.consent), Data: []byte(strconv.Quote(c.Is))})
+		consents = append(consents, Record{Kind: KindEffect, Head: wire.PutTexts(nil, sharedPath, c.consent), Data: []byte(strconv.Quote(c.Is))})
 	}
 	return consents, nil
 }

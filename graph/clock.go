@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"raddle.dev/graph/internal/panics"
 )
 
 // checkedClock wraps a Clock of the caller: a panic in it fails the drive, on any
@@ -16,7 +18,7 @@ type checkedClock struct {
 func (c *checkedClock) Now() (now time.Time) {
 	defer func() {
 		if p := recover(); p != nil {
-			c.drive.setFault(panicError("Runner.Clock", p))
+			c.drive.setFault(panics.NewError("Runner.Clock", p))
 			now = time.Now()
 		}
 	}()
@@ -26,7 +28,7 @@ func (c *checkedClock) Now() (now time.Time) {
 func (c *checkedClock) Wait(ctx context.Context, d time.Duration) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicError("Runner.Clock", p)
+			err = panics.NewError("Runner.Clock", p)
 			c.drive.setFault(err)
 		}
 	}()
@@ -52,7 +54,7 @@ func (x *drive) fatalError() error {
 func (x *drive) newID() (id string, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			id, err = "", panicError("Runner.IDs", p)
+			id, err = "", panics.NewError("Runner.IDs", p)
 		}
 	}()
 	now := x.now()

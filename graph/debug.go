@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+
+	"raddle.dev/graph/internal/value"
 )
 
 // ModifiedError says that a function changed a slice, a map or the target of a pointer
@@ -163,11 +165,11 @@ func readBackUpdate(u Update) (_ Update, err error) {
 		u.Send[i] = s
 	}
 	if u.Halt != nil {
-		b, err := encodeDynamic(nil, u.Halt.Value)
+		b, err := value.EncodeAny(nil, u.Halt.Value)
 		if err != nil {
 			return u, fmt.Errorf("halt: %w", err)
 		}
-		v, err := decodeDynamic(b)
+		v, err := value.DecodeAny(b)
 		if err != nil {
 			return u, fmt.Errorf("halt: %w", err)
 		}

@@ -9,6 +9,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
 )
 
 // drive is one process that works on a run.
@@ -124,9 +127,9 @@ func (x *drive) beginFrame(f *frame, set []Write, k Kind, head, tail []byte) err
 		return nil
 	}
 	if k == KindCall {
-		head = putString(nil, f.path)
+		head = wire.PutString(nil, f.path)
 	}
-	head = putTags(putString(head, f.g.digest), f.g.table.keys)
+	head = putTags(wire.PutString(head, f.g.digest), f.g.table.keys)
 	_, err := x.commitPatches(f, k, head, tail, k == KindStart && x.j.level < QuestionsOnly)
 	return err
 }
@@ -151,19 +154,19 @@ func (x *drive) commitPatches(f *frame, k Kind, head, tail []byte, flush bool) (
 		return 0, err
 	}
 	if k == KindStep {
-		if head = putBool(head, f.halted); f.halted {
-			b, err := encodeDynamic(nil, f.value)
+		if head = wire.PutBool(head, f.halted); f.halted {
+			b, err := value.EncodeAny(nil, f.value)
 			if err != nil {
 				return 0, fmt.Errorf("halt: %w", err)
 			}
-			data = putString(data, b)
+			data = wire.PutString(data, b)
 		}
 	}
 	steps := f.step
 	if k == KindStep {
 		steps++
 	}
-	head, data = putInt(head, steps), append(data, tail...)
+	head, data = wire.PutInt(head, steps), append(data, tail...)
 	f.head, f.data = reusableBuffer(head), reusableBuffer(data)
 	if !flush { // the buffers are still in use when add returns
 		head, data = slices.Clone(head), slices.Clone(data)
@@ -184,7 +187,7 @@ func reusableBuffer(b []byte) []byte {
 
 // encodePatches encodes what apply recorded, in a buffer of the frame.
 func (x *drive) encodePatches(f *frame) ([]byte, error) {
-	data := putInt(f.data[:0], len(f.rec))
+	data := wire.PutInt(f.data[:0], len(f.rec))
 	grew, largest, at := 0, -1, 0
 	var few [4]int
 	deltas := few[:0]
@@ -300,19 +303,19 @@ func firstError(err, store error) error {
 
 // recordEnd journals that the drive stops.
 func (x *drive) recordEnd(f *frame, status Status, err error) error {
-	head := putString(append(make([]byte, 0, 64), byte(status)), errorText(err))
+	head := wire.PutString(append(make([]byte, 0, 64), byte(status)), errorText(err))
 	var data []byte
-	if head = putBool(head, f.halted); f.halted {
-		b, err := encodeDynamic(nil, f.value)
+	if head = wire.PutBool(head, f.halted); f.halted {
+		b, err := value.EncodeAny(nil, f.value)
 		if err != nil {
 			return err
 		}
-		data = putString(nil, b)
+		data = wire.PutString(nil, b)
 	}
-	head = putString(head, x.run)
-	head = putInt(head, len(f.asked))
+	head = wire.PutString(head, x.run)
+	head = wire.PutInt(head, len(f.asked))
 	for _, q := range f.asked {
-		head = putString(putString(head, q.ID), q.Prompt)
+		head = wire.PutTexts(head, q.ID, q.Prompt)
 	}
 	return x.j.addRecord(KindEnd, x.j.run.appendSummary(putBroken(head, x.listBrokenSteps(f))), data, true)
 }

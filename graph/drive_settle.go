@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // collectTaskResults looks at how the tasks ended; running means that the step can be applied.
@@ -106,7 +108,7 @@ func (x *drive) applyStep(f *frame, ts []task, root bool) error {
 	f.st, f.next, f.tasks = st, next, was.tasks[:0]
 	f.arrivals.list = was.arrived // reuse its memory
 	if x.j != nil {
-		if seq, err = x.commitPatches(f, KindStep, putString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
+		if seq, err = x.commitPatches(f, KindStep, wire.PutString(f.head[:0], f.path), nil, x.j.level < QuestionsOnly); err != nil {
 			f.st, f.next, f.halted, f.value, f.arrivals.list = before, was, false, nil, nil // undo the step in memory
 			if w := (*writeError)(nil); errors.As(err, &w) {
 				return x.attributeError(f, ts, w.by, w.err)
@@ -168,7 +170,7 @@ func (x *drive) attributeError(f *frame, ts []task, by int, err error) error {
 	for i, t := range at {
 		ids[i] = ts[t].localID()
 	}
-	if e := x.j.addRecord(KindVoid, putStrings(putString(nil, f.path), ids), nil, false); e != nil {
+	if e := x.j.addRecord(KindVoid, wire.PutStrings(wire.PutString(nil, f.path), ids), nil, false); e != nil {
 		return firstError(err, e)
 	}
 	return err

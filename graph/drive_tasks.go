@@ -3,6 +3,8 @@ package graph
 import (
 	"context"
 	"errors"
+
+	"raddle.dev/graph/internal/panics"
 )
 
 // executeTasks runs the tasks of a step and, at the root, delivers their events. It returns
@@ -104,7 +106,7 @@ func (x *drive) runAllTasks(ctx context.Context, f *frame, ts []task) {
 	g := f.g
 	defer func() {
 		if p := recover(); p != nil {
-			notRun(ts, panicError("the Executor", p))
+			notRun(ts, panics.NewError("the Executor", p))
 		} else {
 			notRun(ts, errNotRun)
 		}

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+
+	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
 )
 
 // InDoubt says what happens to an effect whose intent was recorded and whose outcome
@@ -47,7 +50,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 	if c == nil {
 		return v, errors.New("graph: Do needs the context of a node")
 	}
-	if err := checkStored[T](); err != nil {
+	if err := value.CheckType[T](); err != nil {
 		return v, fmt.Errorf("effect %q: its result: %w", e.Name, err)
 	}
 	call, err := c.holdTask().beginEffect(int(c.attempt), e)
@@ -56,7 +59,7 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 	}
 	defer call.finish()
 	if b, ok := call.recordedResult(); ok {
-		if v, err = decodeValue[T](b); err != nil {
+		if v, err = value.Decode[T](b); err != nil {
 			err = fmt.Errorf("effect %q: its recorded result cannot be read: %w; Edit or Fork the thread to make the effect again", e.Name, err)
 		}
 		return v, err
@@ -75,12 +78,12 @@ func DoEffect[T any](ctx context.Context, e Effect, fn func(context.Context) (T,
 	if !debug && !call.isResultNeeded() {
 		return v, nil
 	}
-	b, err := encodeValue(nil, v)
+	b, err := value.Encode(nil, v)
 	if err != nil {
 		return v, fmt.Errorf("effect %q: %w", e.Name, err)
 	}
 	if debug {
-		if v, err = decodeValue[T](b); err != nil {
+		if v, err = value.Decode[T](b); err != nil {
 			return v, fmt.Errorf("effect %q: %w (what was recorded cannot be read again)", e.Name, err)
 		}
 	}
@@ -267,7 +270,7 @@ func (c *effectCall) recordFailure(ctx context.Context) {
 	if c.t.saveOutcome(c, outcome{known: failed}) != nil {
 		return
 	}
-	_ = c.t.drive.j.addRecord(KindFailure, putString(putString(nil, c.t.frame.path), c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
+	_ = c.t.drive.j.addRecord(KindFailure, wire.PutTexts(nil, c.t.frame.path, c.id), nil, false) // if this record is lost, the effect is in doubt, which does no harm
 }
 
 func (c *effectCall) applyDoubtPolicy() (skip bool, err error) {
@@ -319,7 +322,7 @@ func (c *effectCall) recordIntent(note []byte) error {
 	if err := c.t.saveOutcome(c, outcome{known: intentRecorded}); err != nil {
 		return err
 	}
-	return j.addRecord(KindIntent, putString(putString(nil, c.t.frame.path), c.id), note, j.level == EveryEffect)
+	return j.addRecord(KindIntent, wire.PutTexts(nil, c.t.frame.path, c.id), note, j.level == EveryEffect)
 }
 
 // isResultNeeded reports whether the result may be needed again.
@@ -333,7 +336,7 @@ func (c *effectCall) recordResult(b []byte) error {
 	if err := c.t.checkNotHung(c.attempt); err != nil {
 		return err
 	}
-	if err := j.addRecord(KindEffect, putString(putString(nil, c.t.frame.path), c.id), b, j.level == EveryEffect); err != nil {
+	if err := j.addRecord(KindEffect, wire.PutTexts(nil, c.t.frame.path, c.id), b, j.level == EveryEffect); err != nil {
 		return err
 	}
 	if c.t.node().Retry.Attempts > 1 {

@@ -3,9 +3,10 @@ package graph
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
 	"time"
+
+	"raddle.dev/graph/internal/value"
 )
 
 var (
@@ -250,17 +251,9 @@ type RefusedError struct{ Reason string }
 
 func (e *RefusedError) Error() string { return e.Reason }
 
-// A recoveredPanic carries the stack to the NodeError around it.
-type recoveredPanic struct {
-	msg   string
-	err   error // the panic's value, if it is an error
-	stack []byte
-}
-
-func (e *recoveredPanic) Error() string { return e.msg }
-func (e *recoveredPanic) Unwrap() error { return e.err }
-
-func panicError(where string, p any) error {
-	err, _ := p.(error)
-	return &recoveredPanic{msg: fmt.Sprintf("panic in %s: %v", where, p), err: err, stack: debug.Stack()}
-}
+// TypeError says that values of a type can be written to the journal but cannot be read
+// back unchanged. Compile returns it for keys; Do, Interrupt and Share return it before
+// anything happens. Its fields are texts: Type is the type of the key, the result or the
+// answer; Path is the place inside the type, such as result.Err; Reason says what is
+// wrong there, and Fix what to do.
+type TypeError = value.TypeError

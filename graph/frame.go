@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"raddle.dev/graph/internal/value"
 )
 
 // A frame is one running graph: the root of a run, or a child under a task.
@@ -153,7 +155,7 @@ func (f *rawFrame) decodeFrame(fr *frame, set ...Write) (*frame, error) {
 	}
 	if f.value != nil {
 		var err error
-		if fr.value, err = decodeDynamic(f.value); err != nil {
+		if fr.value, err = value.DecodeAny(f.value); err != nil {
 			return nil, err
 		}
 	}

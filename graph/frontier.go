@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"raddle.dev/graph/internal/panics"
 )
 
 // A taskRef is one task that is to run: a node, its place among the tasks of a Send (0
@@ -184,7 +186,7 @@ func (r *router) followBranch(n *cnode, p *pick) error {
 func evaluateBranch(n *cnode, p *pick, st State) (labels []string, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			err = panicError("the branch function of node "+n.Name, v)
+			err = panics.NewError("the branch function of node "+n.Name, v)
 		}
 	}()
 	if labels, err = p.choose(st); err != nil {

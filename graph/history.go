@@ -6,6 +6,9 @@ import (
 	"iter"
 	"strings"
 	"time"
+
+	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
 )
 
 // RunInfo describes a run as a listing shows it.
@@ -43,49 +46,49 @@ func Describe(t ThreadInfo) (RunInfo, error) {
 			return i, err
 		}
 	}
-	h := &reader{b: t.First.Head}
+	h := &wire.Reader{Rest: t.First.Head}
 	switch {
 	case t.First.Kind == KindStart:
-		i.Run, i.Label, i.Graph = h.string(), h.string(), h.string()
+		i.Run, i.Label, i.Graph = h.Text(), h.Text(), h.Text()
 	case t.First.Kind.isBase():
-		h.readSnapshotHead(&i)
+		readSnapshotHead(h, &i)
 	}
-	l := &reader{b: t.Last.Head}
+	l := &wire.Reader{Rest: t.Last.Head}
 	switch {
 	case t.Last.Kind == KindEnd:
-		l.readEnd(&i)
+		readEnd(l, &i)
 		readBroken(l)
-		l.readSummary(&i)
+		readSummary(l, &i)
 	case t.Last.Kind == KindEdit:
-		l.readEditHead(&i)
-		l.readPosition(&Entry{})
-		l.strings()
-		l.readSummary(&i)
+		readEditHead(l, &i)
+		readPosition(l, &Entry{})
+		l.Texts()
+		readSummary(l, &i)
 	case t.Last.Kind == KindStart:
-		i.Run, i.Label, i.Graph, i.Started = l.string(), l.string(), l.string(), i.Updated
+		i.Run, i.Label, i.Graph, i.Started = l.Text(), l.Text(), l.Text(), i.Updated
 		i.Status, i.Reason, i.Questions = Crashed, "", nil
 	case t.Head == t.First.Seq:
 	case t.Last.Kind.isBase():
 		last := RunInfo{Status: Crashed}
-		l.readSnapshotHead(&last)
+		readSnapshotHead(l, &last)
 		last.Thread, last.Head, last.Updated, last.From = i.Thread, i.Head, i.Updated, i.From
 		i = last
 	default:
 		i.Status, i.Reason, i.Questions = Crashed, "", nil
 	}
-	if err := firstError(h.err, l.err); err != nil {
+	if err := firstError(h.Err, l.Err); err != nil {
 		return i, fmt.Errorf("thread %s: %w", t.Name, err)
 	}
 	i.applyLease(t.Lease)
 	return i, nil
 }
 
-func (h *reader) readEnd(i *RunInfo) {
-	i.Status, i.Reason, i.Questions = Status(h.byte()), h.string(), nil
-	h.bool()
-	i.Run = h.string()
-	for range h.count() {
-		i.Questions = append(i.Questions, Question{ID: h.string(), Prompt: h.string()})
+func readEnd(h *wire.Reader, i *RunInfo) {
+	i.Status, i.Reason, i.Questions = Status(h.Byte()), h.Text(), nil
+	h.Bool()
+	i.Run = h.Text()
+	for range h.Count() {
+		i.Questions = append(i.Questions, Question{ID: h.Text(), Prompt: h.Text()})
 	}
 }
 
@@ -186,7 +189,7 @@ func Inspect(ctx context.Context, st Store, thread string, at int64) (*Snapshot,
 		}
 	}
 	if s.run.value != nil {
-		if v.Result, err = decodeDynamic(s.run.value); err != nil {
+		if v.Result, err = value.DecodeAny(s.run.value); err != nil {
 			return nil, err
 		}
 	}
@@ -224,60 +227,60 @@ func History(ctx context.Context, st Store, thread string) iter.Seq2[Entry, erro
 
 func decodeEntry(r Record) (Entry, error) {
 	e := Entry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
-	h := &reader{b: r.Head}
+	h := &wire.Reader{Rest: r.Head}
 	var i RunInfo
 	switch r.Kind {
 	case KindStart:
-		e.What = h.string()
-		h.string()
-		h.string()
-		h.string()
+		e.What = h.Text()
+		h.Text()
+		h.Text()
+		h.Text()
 		readTags(h)
-		h.readNextNodes(&e)
+		readNextNodes(h, &e)
 	case KindCall:
-		e.Path = h.string()
-		h.string()
+		e.Path = h.Text()
+		h.Text()
 		readTags(h)
-		h.readNextNodes(&e)
+		readNextNodes(h, &e)
 	case KindStep:
-		e.Path = h.string()
-		h.readNextNodes(&e)
+		e.Path = h.Text()
+		readNextNodes(h, &e)
 	case KindIntent, KindEffect, KindFailure:
-		e.Path, e.ID = h.string(), h.string()
+		e.Path, e.ID = h.Text(), h.Text()
 		e.What = showParts(e.ID)
 	case KindTask:
-		e.Path, e.What = h.string(), h.string()
+		e.Path, e.What = h.Text(), h.Text()
 	case KindVoid:
-		e.Path = h.string()
-		e.What = strings.Join(h.strings(), ", ")
+		e.Path = h.Text()
+		e.What = strings.Join(h.Texts(), ", ")
 	case KindQuestion:
-		e.Path = h.string()
-		h.string()
-		e.What = h.string()
+		e.Path = h.Text()
+		h.Text()
+		e.What = h.Text()
 	case KindAnswer:
-		e.Path, e.What = h.string(), showParts(h.string())
+		e.Path, e.What = h.Text(), showParts(h.Text())
 	case KindReturn:
-		if e.Path = h.string(); len(h.b) > 0 && h.bool() {
+		if e.Path = h.Text(); len(h.Rest) > 0 && h.Bool() {
 			e.What = "dropped"
 		}
 	case KindEdit:
-		e.Path = h.readEditHead(&i)
-		h.readPosition(&e)
-		e.What = strings.Join(h.strings(), ", ")
+		e.Path = readEditHead(h, &i)
+		readPosition(h, &e)
+		e.What = strings.Join(h.Texts(), ", ")
 	case KindClaim:
-		e.What = h.string()
+		e.What = h.Text()
 	case KindSnapshot, KindFork:
-		h.readSnapshotHead(&i)
-		h.readPosition(&e)
+		readSnapshotHead(h, &i)
+		readPosition(h, &e)
 		e.What = i.Run
 		if r.Kind == KindFork {
 			e.From = i.From
 		}
 	case KindEnd:
-		e.What = Status(h.byte()).String()
+		e.What = Status(h.Byte()).String()
 	}
-	if h.err != nil {
-		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, h.err)
+	if h.Err != nil {
+		return e, fmt.Errorf("record %d (%s): %w", r.Seq, r.Kind, h.Err)
 	}
 	return e, nil
 }
@@ -288,14 +291,14 @@ func showParts(id string) string {
 }
 
 // readNextNodes reads what runs next, and the steps done if the record holds them.
-func (h *reader) readNextNodes(e *Entry) {
+func readNextNodes(h *wire.Reader, e *Entry) {
 	f := &rawFrame{}
 	f.tasks, _ = readHeads(h)
 	e.Next = f.nextNames()
 	if e.Kind == KindStep {
-		h.bool()
+		h.Bool()
 	}
-	if len(h.b) > 0 { // older records do not have it
-		e.Step = h.int()
+	if len(h.Rest) > 0 { // older records do not have it
+		e.Step = h.Int()
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"raddle.dev/graph/internal/panics"
 )
 
 // Info names the task that a hook is called for, or that a context belongs to.
@@ -185,7 +187,7 @@ func (t *task) callListeners(ctx context.Context, l *listener, v any) {
 		if p := recover(); p != nil {
 			t.mu.Lock()
 			defer t.mu.Unlock()
-			t.ensureInner().fault = panicError("Hooks.Emit of node "+t.node().Name, p)
+			t.ensureInner().fault = panics.NewError("Hooks.Emit of node "+t.node().Name, p)
 		}
 	}()
 	i := t.attemptInfo(attemptOf(ctx))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"sync"
+
+	"raddle.dev/graph/internal/panics"
 )
 
 // Durability says when a run waits for its store. A crash loses at most what the run
@@ -163,7 +165,7 @@ func (j *journal) writePending() error {
 func (j *journal) appendBatch(head int64, batch []Record) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicError("Store.Append", p)
+			err = panics.NewError("Store.Append", p)
 		}
 	}()
 	j.sums.setChecksums(head, batch)

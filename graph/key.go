@@ -9,6 +9,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+
+	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/value"
 )
 
 // A fold says how a key's writes are stored in the journal: as the new value, or as
@@ -60,7 +63,7 @@ func (k *keyDef) decodeStored(b []byte) (v any, err error) {
 // codecFault adds the key's name to an error or a panic of a codec.
 func (k *keyDef) codecFault(err *error) {
 	if p := recover(); p != nil {
-		*err = panicError("the codec", p)
+		*err = panics.NewError("the codec", p)
 	}
 	if *err != nil {
 		*err = fmt.Errorf("key %q: %w", k.name, *err)
@@ -73,7 +76,7 @@ func (k *keyDef) checkStorable() error {
 	if k.custom {
 		return nil
 	}
-	if f := storageOf(k.typ).fault; f != nil {
+	if f := value.StorageOf(k.typ).Fault; f != nil {
 		return fmt.Errorf("key %q: %w", k.name, f)
 	}
 	return nil
@@ -156,8 +159,8 @@ func newKey[T any](name string) *keyDef {
 		name:   name,
 		tag:    typeTag[T](),
 		typ:    reflect.TypeFor[T](),
-		encode: func(dst []byte, v any) ([]byte, error) { t, _ := v.(T); return encodeValue(dst, t) },
-		decode: func(b []byte) (any, error) { return decodeValue[T](b) },
+		encode: func(dst []byte, v any) ([]byte, error) { t, _ := v.(T); return value.Encode(dst, t) },
+		decode: func(b []byte) (any, error) { return value.Decode[T](b) },
 	}
 }
 
@@ -273,6 +276,25 @@ func Merge[K comparable, V any](name string) Key[map[K]V] {
 		return acc, nil
 	}
 	return Key[map[K]V]{d}
+}
+
+// Register makes T storable where a value has an interface type: in Dyn keys and
+// Last[any], in the elements of lists and maps of any at any depth (Append[any],
+// Merge[string, any], Last[[]map[string]any], and inside values that are stored in this
+// way), in results of Do[any], and in the value of a Halt. name must not change as long
+// as journals hold it.
+//
+// These need no Register: nil, bool, string, all sizes of integers and floats, []byte,
+// time.Time, time.Duration, json.Number, json.RawMessage, any, and slices, maps and
+// pointers of these and of registered types. All are read back with the Go type that
+// they had; a time loses its monotonic clock reading, and a nil []any or map[string]any
+// becomes an empty one.
+//
+// T itself is stored like the value of a typed key: see Key. A T that cannot be read
+// again is refused when a value of it is written. Call Register while the program
+// starts; registering a name for a second type panics.
+func Register[T any](name string) {
+	value.Register[T](name)
 }
 
 // Codec says how the values of a key are stored.

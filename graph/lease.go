@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/process"
+	"raddle.dev/graph/internal/wire"
 )
 
 // Leaser may be implemented by a Store, so that a running drive can be detected: every
@@ -49,13 +52,13 @@ type Lease struct {
 // IsLive reports whether the drive that holds the lease may still run: the lease has not
 // expired, and its process is not known to have ended. Only processes of this host can
 // be known to have ended.
-func (l Lease) IsLive() bool { return l.Owner != "" && !l.Expired && !ownerGone(l.Owner) }
+func (l Lease) IsLive() bool { return l.Owner != "" && !l.Expired && !process.HasOwnerEnded(l.Owner) }
 
 // Holder returns the process that holds the lease: the name of its host and its number.
 // ok is false if the owner was not made by this package.
 func (l Lease) Holder() (host string, pid int, ok bool) {
-	o, ok := parseOwner(l.Owner)
-	return o.name, o.pid, ok
+	p, ok := process.ParseOwner(l.Owner)
+	return p.Host, p.PID, ok
 }
 
 func (l Lease) String() string {
@@ -79,9 +82,6 @@ const (
 	leaseEvery = leaseTTL / 3    // between renewals
 	leaseRetry = 1 * time.Second // after a renewal that failed
 )
-
-// drives counts the drives of this process, so that each has its own owner.
-var drives atomic.Int64
 
 // lease is the lease that a drive holds.
 type lease struct {
@@ -107,13 +107,13 @@ func (x *drive) acquireLease(ctx context.Context, takeover bool) (by Lease, err 
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicError("Store.AcquireLease", p)
+			err = panics.NewError("Store.AcquireLease", p)
 		}
 		if err != nil {
 			err = fmt.Errorf("lease of thread %s: %w", x.thread, err)
 		}
 	}()
-	l := &lease{store: st, thread: x.thread, owner: newOwner(), startedAt: time.Now()}
+	l := &lease{store: st, thread: x.thread, owner: process.NewOwner(), startedAt: time.Now()}
 	over, taken := "", false
 	for range 4 { // the lease may have changed its owner again meanwhile
 		l.renewed.Store(int64(time.Since(l.startedAt)))
@@ -147,7 +147,7 @@ func (x *drive) appendFence(ctx context.Context) error {
 		if by, err := x.lease.readDisplacingLease(ctx); err != nil || by.Owner != "" {
 			return err // attach reports it
 		}
-		claim := Record{Kind: KindClaim, Time: x.now().UnixMicro(), Head: putString(nil, s.run.id)}
+		claim := Record{Kind: KindClaim, Time: x.now().UnixMicro(), Head: wire.PutString(nil, s.run.id)}
 		if err = appendSealed(ctx, x.r.Store, x.thread, s.head, claim); !errors.Is(err, ErrConflict) {
 			return err
 		}
@@ -210,7 +210,7 @@ func (l *lease) renew() (err error) {
 	defer cancel()
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicError("Store.RenewLease", p)
+			err = panics.NewError("Store.RenewLease", p)
 		}
 		if err != nil && !l.over && l.timeSinceRenewal() >= leaseTTL {
 			l.over = true
@@ -261,54 +261,4 @@ func (l *lease) release() {
 	l.over = true
 	defer func() { _ = recover() }() // if this fails, the lease expires by itself
 	_ = l.store.ReleaseLease(context.Background(), l.thread, l.owner)
-}
-
-// owner is the content of Lease.Owner.
-type owner struct {
-	host  string // identifies the boot of a host and its process numbers; "": unknown
-	name  string // of the host
-	pid   int
-	start string // when the process started; "": unknown
-}
-
-// thisProcess is the owner of every drive of this process.
-var thisProcess = sync.OnceValue(func() owner {
-	o := owner{host: hostID(), pid: os.Getpid()}
-	o.name, _ = os.Hostname()
-	o.name = strings.ReplaceAll(o.name, "/", "-")
-	o.start, _ = processStart(o.pid)
-	return o
-})
-
-// newOwner returns an owner that no other drive has.
-func newOwner() string {
-	return ownerPrefix() + strconv.FormatInt(drives.Add(1), 10)
-}
-
-var ownerPrefix = sync.OnceValue(func() string {
-	o := thisProcess()
-	unique := o.start
-	if unique == "" { // the process number may be used again
-		unique = strconv.FormatInt(time.Now().UnixNano(), 36)
-	}
-	return strings.Join([]string{"1", o.host, o.name, strconv.Itoa(o.pid), o.start, unique}, "/") + "."
-})
-
-func parseOwner(s string) (o owner, ok bool) {
-	part := strings.Split(s, "/")
-	if len(part) != 6 || part[0] != "1" {
-		return o, false
-	}
-	pid, err := strconv.Atoi(part[3])
-	return owner{host: part[1], name: part[2], pid: pid, start: part[4]}, err == nil
-}
-
-// ownerGone reports whether the process of an owner is known to have ended.
-func ownerGone(s string) bool {
-	o, ok := parseOwner(s)
-	if this := thisProcess(); !ok || o.host == "" || o.host != this.host || o.pid == this.pid && o.start == this.start {
-		return false
-	}
-	start, exists := processStart(o.pid)
-	return !exists || start != "" && start != o.start
 }

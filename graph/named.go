@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // A ChildGraph is a graph that a node may run as a child under several names: see CallChild.
@@ -106,7 +108,7 @@ func DropChild(ctx context.Context, name string) error {
 	if k != nil && (k.status == Waiting || k.status == Paused) {
 		x.j.addStateSize(-k.frame.storedSize())
 	}
-	return x.j.addRecord(KindReturn, putBool(putString(nil, path), true), nil, false)
+	return x.j.addRecord(KindReturn, wire.PutBool(wire.PutString(nil, path), true), nil, false)
 }
 
 // ChildNames returns the names of the children that earlier drives or attempts of the task

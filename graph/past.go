@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // A thread remembers the runs that it has seen by the hashes of their ids, so that a
@@ -18,23 +20,23 @@ func hashOf(run string) uint64 {
 }
 
 func putHashes(b []byte, hs []uint64) []byte {
-	b = putInt(b, len(hs))
+	b = wire.PutInt(b, len(hs))
 	for _, h := range hs {
 		b = binary.BigEndian.AppendUint64(b, h)
 	}
 	return b
 }
 
-func readHashes(r *reader) []uint64 {
-	n := r.count()
-	if n*8 > len(r.b) {
-		r.markDamaged("a list is longer than its record")
+func readHashes(r *wire.Reader) []uint64 {
+	n := r.Count()
+	if n*8 > len(r.Rest) {
+		r.MarkDamaged("a list is longer than its record")
 		return nil
 	}
 	hs := make([]uint64, n)
 	for i := range hs {
-		hs[i] = binary.BigEndian.Uint64(r.b)
-		r.b = r.b[8:]
+		hs[i] = binary.BigEndian.Uint64(r.Rest)
+		r.Rest = r.Rest[8:]
 	}
 	return hs
 }
@@ -74,7 +76,7 @@ func (x *drive) findRunEnd(ctx context.Context, run string) (int64, error) {
 		case r.Kind == KindEnd && end == 0:
 			end = r.Seq
 		case r.Kind == KindStart:
-			if h := (&reader{b: r.Head}); h.string() == run && end > 0 {
+			if h := (&wire.Reader{Rest: r.Head}); h.Text() == run && end > 0 {
 				return end, nil
 			}
 			end = 0

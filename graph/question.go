@@ -12,6 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
 )
 
 // Ask is a question of a node.
@@ -62,7 +65,7 @@ func Interrupt[A any](ctx context.Context, ask Ask) (A, error) {
 	if c == nil {
 		return zero, errors.New("graph: Interrupt needs the context of a node")
 	}
-	if f := storageOf(reflect.TypeFor[A]()).reply; f != nil {
+	if f := value.StorageOf(reflect.TypeFor[A]()).Reply; f != nil {
 		return zero, fmt.Errorf("question %q: its answer: %w", ask.Name, f)
 	}
 	t := c.holdTask()
@@ -99,7 +102,7 @@ func jsonType(t reflect.Type) string {
 	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()), t == reflect.TypeFor[[]byte]():
 		return "string"
 	}
-	if integerTypes[t.Kind().String()] > 0 {
+	if value.IntegerSizes[t.Kind().String()] > 0 {
 		return "number"
 	}
 	switch t.Kind() {
@@ -135,7 +138,7 @@ func (t *task) askQuestion(attempt int, ask Ask, typ reflect.Type) (key string, 
 	}
 	q := Question{Node: t.node().Name, Kind: ask.Kind, Prompt: ask.Prompt, Options: ask.Options,
 		Free: ask.Free || len(ask.Options) == 0, Default: ask.Default, Type: jsonType(typ)}
-	if q.Type == "number" && integerTypes[typ.Kind().String()] > 0 {
+	if q.Type == "number" && value.IntegerSizes[typ.Kind().String()] > 0 {
 		q.Integer = typ.Kind().String()
 	}
 	if ask.Data != nil {
@@ -147,7 +150,7 @@ func (t *task) askQuestion(attempt int, ask Ask, typ reflect.Type) (key string, 
 	}
 	base := t.publicPath()
 	ahead, wrong := x.registerQuestion(&q, base, t.node(), t.hasConcurrentTasks())
-	head := putString(putString(putString(nil, f.path), key), base)
+	head := wire.PutTexts(nil, f.path, key, base)
 	given := presetAnswer{}
 	switch {
 	case ahead > 0:
@@ -193,7 +196,7 @@ func (t *task) askAgain(attempt int, key string, why error) error {
 	if err := t.markWaiting(attempt, q); err != nil {
 		return err
 	}
-	if err := t.drive.j.addRecord(KindQuestion, putString(putString(putString(nil, t.frame.path), key), was.base), q.encode(), false); err != nil {
+	if err := t.drive.j.addRecord(KindQuestion, wire.PutTexts(nil, t.frame.path, key, was.base), q.encode(), false); err != nil {
 		return err
 	}
 	return ErrWaiting
@@ -243,7 +246,7 @@ func answerOf(value []byte, refused string) ([]byte, error) {
 }
 
 func answerHead(path, key string, ahead int, refused string) []byte {
-	return putString(putInt(putString(putString(nil, path), key), ahead), refused)
+	return wire.PutString(wire.PutInt(wire.PutTexts(nil, path, key), ahead), refused)
 }
 
 // describeMismatch returns why an answer does not fit a question, or "".
@@ -268,14 +271,10 @@ func describeMismatch(q *Question, value []byte, refused string) string {
 	return "it must be one of " + strings.Join(q.Options, ", ")
 }
 
-// integerTypes maps the Go types of integers to their sizes in bits.
-var integerTypes = map[string]int{"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int": strconv.IntSize,
-	"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint": strconv.IntSize}
-
 // isInteger reports whether a JSON number is a value of a Go type of integers.
 func isInteger(number, typ string) bool {
 	var err error
-	if bits := integerTypes[typ]; typ[0] == 'u' {
+	if bits := value.IntegerSizes[typ]; typ[0] == 'u' {
 		_, err = strconv.ParseUint(number, 10, bits)
 	} else {
 		_, err = strconv.ParseInt(number, 10, bits)
@@ -340,21 +339,21 @@ func (x *drive) recordAnswers(s *replay, answers []Answer, claim Record) error {
 func (q *Question) encode() []byte {
 	b := make([]byte, 0, 64+len(q.Prompt)+len(q.Data))
 	for _, part := range []string{q.ID, q.Node, q.Kind, q.Prompt, q.Default, q.Type} {
-		b = putString(b, part)
+		b = wire.PutString(b, part)
 	}
-	b = putString(putBool(putStrings(b, q.Options), q.Free), q.Data)
-	return putString(putString(b, q.Integer), q.Rejected)
+	b = wire.PutString(wire.PutBool(wire.PutStrings(b, q.Options), q.Free), q.Data)
+	return wire.PutTexts(b, q.Integer, q.Rejected)
 }
 
-func (q *Question) decode(r *reader) {
+func (q *Question) decode(r *wire.Reader) {
 	for _, part := range []*string{&q.ID, &q.Node, &q.Kind, &q.Prompt, &q.Default, &q.Type} {
-		*part = r.string()
+		*part = r.Text()
 	}
-	q.Options, q.Free, q.Data = r.strings(), r.bool(), nilIfEmpty(bytes.Clone(r.bytes()))
-	if q.Integer, q.Rejected = "", ""; len(r.b) > 0 { // older records do not have them
-		q.Integer, q.Rejected = r.string(), r.string()
+	q.Options, q.Free, q.Data = r.Texts(), r.Bool(), nilIfEmpty(bytes.Clone(r.Bytes()))
+	if q.Integer, q.Rejected = "", ""; len(r.Rest) > 0 { // older records do not have them
+		q.Integer, q.Rejected = r.Text(), r.Text()
 	}
-	if integerTypes[q.Integer] == 0 {
+	if value.IntegerSizes[q.Integer] == 0 {
 		q.Integer = ""
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"maps"
 	"strings"
 	"time"
+
+	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/wire"
 )
 
 // A replay is a thread's journal folded into what a drive needs. Values stay encoded:
@@ -133,10 +136,10 @@ func (s *replay) applyRecord(r *Record) error {
 	s.bytes += len(r.Head) + len(r.Data)
 	s.weight += len(r.Head) + len(r.Data) + recordWeight
 	s.updateActiveTime(r)
-	h, d := &reader{b: r.Head}, &reader{b: r.Data}
+	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
 	if r.Kind.isBase() {
 		s.decode(d)
-		return errors.Join(h.err, d.err)
+		return errors.Join(h.Err, d.Err)
 	}
 	switch r.Kind {
 	case KindStart:
@@ -144,31 +147,31 @@ func (s *replay) applyRecord(r *Record) error {
 	case KindClaim:
 		s.applyClaim(h, d)
 	case KindCall:
-		path := h.string()
+		path := h.Text()
 		delete(s.frames, path)
 		s.ensureFrame(path).applyBegin(h, d, s.active)
 	case KindIntent:
-		f := s.ensureFrame(h.string())
-		setEntry(&f.notes, h.string(), d.b)
+		f := s.ensureFrame(h.Text())
+		setEntry(&f.notes, h.Text(), d.Rest)
 	case KindEffect:
-		f := s.ensureFrame(h.string())
-		setEntry(&f.effects, h.string(), d.b)
+		f := s.ensureFrame(h.Text())
+		setEntry(&f.effects, h.Text(), d.Rest)
 	case KindFailure:
-		f := s.ensureFrame(h.string())
-		delete(f.notes, h.string())
+		f := s.ensureFrame(h.Text())
+		delete(f.notes, h.Text())
 	case KindTask:
-		f := s.ensureFrame(h.string())
-		setEntry(&f.done, h.string(), d.b)
+		f := s.ensureFrame(h.Text())
+		setEntry(&f.done, h.Text(), d.Rest)
 	case KindVoid:
-		f := s.ensureFrame(h.string())
-		for _, task := range h.strings() {
+		f := s.ensureFrame(h.Text())
+		for _, task := range h.Texts() {
 			delete(f.done, task)
 		}
 	case KindStep:
 		s.applyStep(h, d)
 	case KindReturn:
-		path := h.string()
-		if len(h.b) > 0 && h.bool() {
+		path := h.Text()
+		if len(h.Rest) > 0 && h.Bool() {
 			s.dropChild(path)
 			break
 		}
@@ -184,7 +187,7 @@ func (s *replay) applyRecord(r *Record) error {
 	default:
 		return fmt.Errorf("record of unknown kind %d: written by a newer version?", r.Kind)
 	}
-	return errors.Join(h.err, d.err)
+	return errors.Join(h.Err, d.Err)
 }
 
 // updateActiveTime adds to the active time: the time between records of one drive.
@@ -207,42 +210,42 @@ func (s *replay) updateActiveTime(r *Record) {
 	s.last = r.Time
 }
 
-func (s *replay) applyStart(r *Record, h, d *reader) {
+func (s *replay) applyStart(r *Record, h, d *wire.Reader) {
 	if s.run.id != "" {
 		s.runs = append(s.runs, hashOf(s.run.id))
 	}
-	s.run = runHead{id: h.string(), label: h.string(), graph: h.string(), started: r.Time, status: Running}
+	s.run = runHead{id: h.Text(), label: h.Text(), graph: h.Text(), started: r.Time, status: Running}
 	s.asked, s.branch = nil, ""
 	f := s.ensureFrame("")
 	s.frames = map[string]*rawFrame{"": f} // the children belonged to an abandoned run
 	f.applyBegin(h, d, 0)
-	s.ahead = make([]presetAnswer, d.count())
+	s.ahead = make([]presetAnswer, d.Count())
 	for i := range s.ahead {
-		s.ahead[i] = presetAnswer{id: d.string(), value: d.bytes(), refused: d.string()}
+		s.ahead[i] = presetAnswer{id: d.Text(), value: d.Bytes(), refused: d.Text()}
 	}
-	s.meta = d.bytes()
+	s.meta = d.Bytes()
 }
 
 // applyClaim reads the record of a drive that takes over: the graph it runs, if that has
 // changed, and what its caller wrote. Older records have neither.
-func (s *replay) applyClaim(h, d *reader) {
+func (s *replay) applyClaim(h, d *wire.Reader) {
 	s.run.status = Running
 	f := s.ensureFrame("")
-	h.string()
-	if len(h.b) > 0 {
-		f.digest = h.string()
+	h.Text()
+	if len(h.Rest) > 0 {
+		f.digest = h.Text()
 		for k, tag := range readTags(h) {
 			setEntry(&f.tags, k, tag)
 		}
 	}
-	if len(d.b) > 0 {
+	if len(d.Rest) > 0 {
 		f.applyPatches(readPatches(d))
 	}
 }
 
 // applyBegin reads what KindStart and KindCall share.
-func (f *rawFrame) applyBegin(h, d *reader, active time.Duration) {
-	f.digest = h.string()
+func (f *rawFrame) applyBegin(h, d *wire.Reader, active time.Duration) {
+	f.digest = h.Text()
 	f.since, f.from = active, f.step
 	f.halted, f.value, f.returned = false, nil, false
 	clear(f.visits)
@@ -252,7 +255,7 @@ func (f *rawFrame) applyBegin(h, d *reader, active time.Duration) {
 }
 
 // applyFrontier reads a frontier and removes what belonged to the step before it.
-func (f *rawFrame) applyFrontier(h, d *reader) {
+func (f *rawFrame) applyFrontier(h, d *wire.Reader) {
 	f.tasks, f.arrived = readFrontier(h, d)
 	f.countVisits()
 	f.forgetStep()
@@ -275,8 +278,8 @@ func (f *rawFrame) countVisits() {
 	}
 }
 
-func (s *replay) applyStep(h, d *reader) {
-	path := h.string()
+func (s *replay) applyStep(h, d *wire.Reader) {
+	path := h.Text()
 	if path == "" {
 		s.run.failures = 0
 	}
@@ -289,8 +292,8 @@ func (s *replay) applyStep(h, d *reader) {
 	f.step++
 	f.applyPatches(readPatches(d))
 	f.applyFrontier(h, d)
-	if f.halted = h.bool(); f.halted {
-		f.value = d.bytes()
+	if f.halted = h.Bool(); f.halted {
+		f.value = d.Bytes()
 	}
 }
 
@@ -304,10 +307,10 @@ func (f *rawFrame) applyPatches(ps []rawPatch) {
 	}
 }
 
-func (s *replay) applyQuestion(h, d *reader) {
-	f := s.ensureFrame(h.string())
-	key := h.string()
-	q := &rawQuestion{base: h.string()}
+func (s *replay) applyQuestion(h, d *wire.Reader) {
+	f := s.ensureFrame(h.Text())
+	key := h.Text()
+	q := &rawQuestion{base: h.Text()}
 	q.q.decode(d)
 	if f.asks[key] == nil { // otherwise it is asked again
 		f.order = append(f.order, key)
@@ -316,32 +319,32 @@ func (s *replay) applyQuestion(h, d *reader) {
 	setEntry(&f.asks, key, q)
 }
 
-func (s *replay) applyAnswer(h, d *reader) {
-	f := s.ensureFrame(h.string())
-	q := f.asks[h.string()]
-	ahead := h.int()
+func (s *replay) applyAnswer(h, d *wire.Reader) {
+	f := s.ensureFrame(h.Text())
+	q := f.asks[h.Text()]
+	ahead := h.Int()
 	if q == nil || ahead > len(s.ahead) {
-		h.markDamaged("an answer without a question")
+		h.MarkDamaged("an answer without a question")
 		return
 	}
-	q.answered, q.ahead, q.refused, q.answer = true, ahead, h.string(), d.b
+	q.answered, q.ahead, q.refused, q.answer = true, ahead, h.Text(), d.Rest
 	if ahead > 0 {
 		s.ahead[ahead-1] = presetAnswer{id: s.ahead[ahead-1].id, used: true}
 	}
 }
 
-func (s *replay) applyEnd(h, d *reader) {
-	if s.run.status = Status(h.byte()); s.run.status == Failed {
+func (s *replay) applyEnd(h, d *wire.Reader) {
+	if s.run.status = Status(h.Byte()); s.run.status == Failed {
 		s.run.failures++
 	}
-	s.run.reason = h.string()
-	if h.bool() {
-		s.run.value = d.bytes()
+	s.run.reason = h.Text()
+	if h.Bool() {
+		s.run.value = d.Bytes()
 	}
-	h.string() // the run's id
-	for range h.count() {
-		h.string() // a question, for listings
-		h.string()
+	h.Text() // the run's id
+	for range h.Count() {
+		h.Text() // a question, for listings
+		h.Text()
 	}
 	s.run.broken = readBroken(h)
 }
@@ -426,7 +429,7 @@ func loadToDrive(ctx context.Context, st Store, thread string) (s *replay, err e
 func foldAll(ctx context.Context, thread string, st Store, r Range) (s *replay, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s, err = nil, fmt.Errorf("read thread %s: %w", thread, panicError("Store.Read", p))
+			s, err = nil, fmt.Errorf("read thread %s: %w", thread, panics.NewError("Store.Read", p))
 		}
 	}()
 	if st == nil {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"math/rand/v2"
 	"time"
+
+	"raddle.dev/graph/internal/panics"
 )
 
 const (
@@ -25,7 +27,7 @@ func (t *task) retry() *Retry {
 func (r *Retry) shouldRetry(attempt int, err error) (again bool, fault error) {
 	defer func() {
 		if p := recover(); p != nil {
-			again, fault = false, panicError("Retry.If", p)
+			again, fault = false, panics.NewError("Retry.If", p)
 		}
 	}()
 	return attempt < r.Attempts && (r.If == nil || r.If(err)), nil

@@ -7,6 +7,9 @@ import (
 	"iter"
 	"slices"
 	"time"
+
+	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
 )
 
 // Runner drives runs of one graph. The zero value of each field but Graph works. A
@@ -228,8 +231,8 @@ func (x *drive) startRun(ctx context.Context, in Input) (Result, error) {
 	}
 	if x.j != nil {
 		x.j.run = runHead{label: in.Label, graph: x.r.Graph.def.Name}
-		head = putString(putString(putString(make([]byte, 0, 256), x.run), in.Label), x.r.Graph.def.Name)
-		tail = putString(tail, in.Meta)
+		head = wire.PutTexts(make([]byte, 0, 256), x.run, in.Label, x.r.Graph.def.Name)
+		tail = wire.PutString(tail, in.Meta)
 	}
 	if err := x.beginFrame(f, in.Set, KindStart, head, tail); err != nil {
 		return Result{Thread: x.thread, Run: x.run}, err
@@ -342,9 +345,9 @@ func (x *drive) resumeRun(ctx context.Context, in Resume) (Result, error) {
 // newClaimRecord makes the record of a drive that takes over: with what set writes, and with the
 // graph if it is not the one that the run was driven with.
 func (x *drive) newClaimRecord(f *frame, set []Write) (Record, error) {
-	rec := Record{Kind: KindClaim, Head: putString(nil, x.run)}
+	rec := Record{Kind: KindClaim, Head: wire.PutString(nil, x.run)}
 	if g := x.r.Graph; f.raw.digest != g.digest {
-		rec.Head = putTags(putString(rec.Head, g.digest), g.table.keys)
+		rec.Head = putTags(wire.PutString(rec.Head, g.digest), g.table.keys)
 	}
 	if len(set) == 0 {
 		return rec, nil
@@ -367,7 +370,7 @@ func (x *drive) newClaimRecord(f *frame, set []Write) (Record, error) {
 func (x *drive) finalResult(s *replay, f *frame) (Result, error) {
 	res := Result{Thread: x.thread, Run: s.run.id, Status: s.run.status, State: f.st, Head: s.head}
 	if s.run.value != nil {
-		v, err := decodeDynamic(s.run.value)
+		v, err := value.DecodeAny(s.run.value)
 		if err != nil {
 			return res, err
 		}

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+
+	"raddle.dev/graph/internal/value"
+	"raddle.dev/graph/internal/wire"
 )
 
 // A SharedValue is a value that the tasks of a run share, at every depth, for example a
@@ -52,7 +55,7 @@ func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 	if err := t.checkNotHung(nth); err != nil {
 		return nil, err
 	}
-	if err := checkStored[T](); err != nil {
+	if err := value.CheckType[T](); err != nil {
 		return nil, fmt.Errorf("shared value %q: %w", name, err)
 	}
 	x := t.drive
@@ -63,7 +66,7 @@ func Share[T any](ctx context.Context, name string) (*SharedValue[T], error) {
 		v := new(T)
 		if b, ok := x.kept[sharedID(name)]; ok {
 			var err error
-			if *v, err = decodeValue[T](b); err != nil {
+			if *v, err = value.Decode[T](b); err != nil {
 				return nil, fmt.Errorf("shared value %q: %w", name, err)
 			}
 		}
@@ -130,11 +133,11 @@ func (s *SharedValue[T]) recordValue() error {
 	if j == nil {
 		return nil
 	}
-	b, err := encodeValue(nil, *s.value)
+	b, err := value.Encode(nil, *s.value)
 	if err != nil {
 		return fmt.Errorf("shared value %q: %w", s.name, err)
 	}
 	j.addStateSize(len(b) - s.of.size)
 	s.of.size = len(b)
-	return j.addRecord(KindEffect, putString(putString(nil, sharedPath), sharedID(s.name)), b, j.level == EveryEffect)
+	return j.addRecord(KindEffect, wire.PutTexts(nil, sharedPath, sharedID(s.name)), b, j.level == EveryEffect)
 }

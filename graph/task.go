@@ -7,6 +7,9 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"raddle.dev/graph/internal/panics"
+	"raddle.dev/graph/internal/wire"
 )
 
 // task is one node in one step. A task whose context was never looked up is used again
@@ -445,7 +448,7 @@ func (t *task) runAttempt(n *cnode) (err error) {
 		if l.isReplaced() {
 			err = errLeft
 		} else if p != nil {
-			err = t.wrapNodeError(panicError("node "+n.Name, p))
+			err = t.wrapNodeError(panics.NewError("node "+n.Name, p))
 		}
 	}()
 	ctx := t.first
@@ -478,7 +481,7 @@ func (t *task) concludeAttempt(ctx *taskCtx, n *cnode, up Update, err error) (fa
 	if err != nil && n.hooks != nil && !t.isSuspended() {
 		defer func() {
 			if p := recover(); p != nil {
-				failure = t.wrapNodeError(panicError("node "+n.Name, p))
+				failure = t.wrapNodeError(panics.NewError("node "+n.Name, p))
 			}
 		}()
 		defer func() { t.callErrorHooks(ctx, failure) }()
@@ -521,9 +524,9 @@ func (t *task) callNode(ctx context.Context, n *cnode, st State) (Update, error)
 // wrapNodeError adds to an error where it happened.
 func (t *task) wrapNodeError(err error) error {
 	e := &NodeError{Path: t.frame.public, Node: t.node().Name, Task: t.localID(), Index: t.ref.index, Step: t.step, Attempt: t.attempt, Err: err}
-	var p *recoveredPanic
+	var p *panics.Error
 	if errors.As(err, &p) {
-		e.Stack = p.stack
+		e.Stack = p.Stack
 	}
 	return e
 }
@@ -549,7 +552,7 @@ func (t *task) recordUpdate() error {
 	}
 	b, err := putUpdate(nil, &t.up)
 	if err == nil {
-		err = j.addRecord(KindTask, putString(putString(nil, t.frame.path), t.localID()), b, j.level == EveryEffect)
+		err = j.addRecord(KindTask, wire.PutTexts(nil, t.frame.path, t.localID()), b, j.level == EveryEffect)
 	}
 	if err != nil {
 		return t.wrapNodeError(err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // A Point is a place in a thread's history: everything up to one record. Places inside
@@ -141,7 +143,7 @@ func (r *Runner) newEditRecord(s *replay, set []Write, next *frontier) (Record, 
 	if _, _, err := applyWrites(f.st, [][]Write{set}, nil, &done); err != nil {
 		return Record{}, err
 	}
-	data := putInt(nil, len(done))
+	data := wire.PutInt(nil, len(done))
 	var keys []string
 	for _, p := range done {
 		v, err := p.key.encodeStored(nil, p.val)
@@ -161,7 +163,7 @@ func (r *Runner) newEditRecord(s *replay, set []Write, next *frontier) (Record, 
 	if next != nil {
 		end := len(data)
 		if data, err = putNext(data, r.Graph, next); err == nil {
-			err = s.applyNextNodes(&reader{b: data[end:]})
+			err = s.applyNextNodes(&wire.Reader{Rest: data[end:]})
 		}
 		if err != nil {
 			return Record{}, err
@@ -181,16 +183,16 @@ func (s *replay) pauseForEdit(branch string) {
 }
 
 // applyEdit folds the record of an edit.
-func (s *replay) applyEdit(h, d *reader) {
-	path := h.string()
-	s.pauseForEdit(h.string())
+func (s *replay) applyEdit(h, d *wire.Reader) {
+	path := h.Text()
+	s.pauseForEdit(h.Text())
 	f := s.ensureFrame(path)
-	for k, tag := range h.readRetypedKeys() {
+	for k, tag := range readRetypedKeys(h) {
 		setEntry(&f.tags, k, tag)
 	}
 	f.applyPatches(readPatches(d))
-	if len(d.b) > 0 && d.err == nil {
-		d.err = s.applyNextNodes(d)
+	if len(d.Rest) > 0 && d.Err == nil {
+		d.Err = s.applyNextNodes(d)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // BlameEntry is one record that wrote a key.
@@ -63,7 +65,7 @@ func Blame(ctx context.Context, st Store, thread, key string) ([]BlameEntry, err
 // findWrite returns what a record that is about to be folded writes to a key; nil:
 // nothing.
 func (s *replay) findWrite(r Record, key string) (*BlameEntry, error) {
-	h, d := &reader{b: r.Head}, &reader{b: r.Data}
+	h, d := &wire.Reader{Rest: r.Head}, &wire.Reader{Rest: r.Data}
 	w := &BlameEntry{Seq: r.Seq, Time: timeOf(r.Time), Kind: r.Kind}
 	switch r.Kind {
 	case KindStart:
@@ -72,13 +74,13 @@ func (s *replay) findWrite(r Record, key string) (*BlameEntry, error) {
 			return nil, nil
 		}
 	case KindCall, KindStep, KindEdit:
-		w.Path = h.string()
+		w.Path = h.Text()
 	default:
 		return nil, nil
 	}
 	ps := readPatches(d)
-	if h.err != nil || d.err != nil {
-		return nil, firstError(h.err, d.err)
+	if h.Err != nil || d.Err != nil {
+		return nil, firstError(h.Err, d.Err)
 	}
 	ps = slices.DeleteFunc(ps, func(p rawPatch) bool { return p.key != key })
 	if len(ps) == 0 {
@@ -98,7 +100,7 @@ func (f *rawFrame) findWriters(key string, ps []rawPatch) (ws []Writer) {
 	for i, t := range f.tasks {
 		wrote := slices.ContainsFunc(ps, func(p rawPatch) bool { return p.by == i })
 		if up, ok := f.done[strconv.Itoa(f.step)+"."+t.node+"."+strconv.Itoa(t.index)]; ok && !wrote {
-			wrote = slices.ContainsFunc(readPatches(&reader{b: up}), func(p rawPatch) bool { return p.key == key })
+			wrote = slices.ContainsFunc(readPatches(&wire.Reader{Rest: up}), func(p rawPatch) bool { return p.key == key })
 		}
 		if wrote {
 			ws = append(ws, Writer{t.node, t.index})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // EditNext is Edit with a choice of the nodes of the root that run next, instead of
@@ -54,13 +56,13 @@ func (g *Graph) newFrontier(next []string) (*frontier, error) {
 // putNext appends the last part of the data of an edit that chooses what runs next.
 func putNext(data []byte, g *Graph, fr *frontier) ([]byte, error) {
 	h, d, err := putFrontier(nil, nil, g, fr)
-	return putString(putString(data, h), d), err
+	return wire.PutString(wire.PutString(data, h), d), err
 }
 
 // applyNextNodes reads what putNext wrote: the nodes that were to run do not count as visited.
-func (s *replay) applyNextNodes(d *reader) error {
+func (s *replay) applyNextNodes(d *wire.Reader) error {
 	f := s.ensureFrame("")
-	h, own := &reader{b: d.bytes()}, &reader{b: d.bytes()}
+	h, own := &wire.Reader{Rest: d.Bytes()}, &wire.Reader{Rest: d.Bytes()}
 	for i, t := range f.tasks {
 		if i == 0 || f.tasks[i-1].node != t.node {
 			setEntry(&f.visits, t.node, max(f.visits[t.node]-1, 0))
@@ -70,5 +72,5 @@ func (s *replay) applyNextNodes(d *reader) error {
 	f.countVisits()
 	f.halted, f.value, f.above = false, nil, false
 	s.frames = map[string]*rawFrame{"": f}
-	return firstError(h.err, own.err)
+	return firstError(h.Err, own.Err)
 }

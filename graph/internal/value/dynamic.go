@@ -1,4 +1,4 @@
-package graph
+package value
 
 import (
 	"bytes"
@@ -10,6 +10,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // The dynamic codec is self-describing: one letter gives the type of what follows, so
@@ -37,21 +39,7 @@ var types struct {
 	byType map[reflect.Type]string
 }
 
-// Register makes T storable where a value has an interface type: in Dyn keys and
-// Last[any], in the elements of lists and maps of any at any depth (Append[any],
-// Merge[string, any], Last[[]map[string]any], and inside values that are stored in this
-// way), in results of Do[any], and in the value of a Halt. name must not change as long
-// as journals hold it.
-//
-// These need no Register: nil, bool, string, all sizes of integers and floats, []byte,
-// time.Time, time.Duration, json.Number, json.RawMessage, any, and slices, maps and
-// pointers of these and of registered types. All are read back with the Go type that
-// they had; a time loses its monotonic clock reading, and a nil []any or map[string]any
-// becomes an empty one.
-//
-// T itself is stored like the value of a typed key: see Key. A T that cannot be read
-// again is refused when a value of it is written. Call Register while the program
-// starts; registering a name for a second type panics.
+// Register lets values of T be stored under a name. A second type for the name panics.
 func Register[T any](name string) {
 	t := reflect.TypeFor[T]()
 	types.Lock()
@@ -65,7 +53,8 @@ func Register[T any](name string) {
 	types.byName[name], types.byType[t] = t, name
 }
 
-func encodeDynamic(dst []byte, v any) ([]byte, error) { return putDynamic(dst, v, 0) }
+// EncodeAny appends a value with its type: see Register.
+func EncodeAny(dst []byte, v any) ([]byte, error) { return putDynamic(dst, v, 0) }
 
 // putDynamic writes what reader.dynamic reads. It refuses values that are nested
 // deeper.
@@ -90,14 +79,14 @@ func putDynamic(dst []byte, v any, depth int) (_ []byte, err error) {
 	case float64:
 		return binary.BigEndian.AppendUint64(append(dst, dynFloat), math.Float64bits(x)), nil
 	case string:
-		return putString(append(dst, dynString), x), nil
+		return wire.PutString(append(dst, dynString), x), nil
 	case []byte:
-		return putString(append(dst, dynBytes), x), nil
+		return wire.PutString(append(dst, dynBytes), x), nil
 	case time.Time:
 		t, err := x.MarshalText()
-		return putString(append(dst, dynTime), t), err
+		return wire.PutString(append(dst, dynTime), t), err
 	case []any:
-		dst = putInt(append(dst, dynList), len(x))
+		dst = wire.PutInt(append(dst, dynList), len(x))
 		for _, e := range x {
 			if dst, err = putDynamic(dst, e, depth+1); err != nil {
 				return dst, err
@@ -105,9 +94,9 @@ func putDynamic(dst []byte, v any, depth int) (_ []byte, err error) {
 		}
 		return dst, nil
 	case map[string]any:
-		dst = putInt(append(dst, dynMap), len(x))
+		dst = wire.PutInt(append(dst, dynMap), len(x))
 		for _, k := range slices.Sorted(maps.Keys(x)) {
-			if dst, err = putDynamic(putString(dst, k), x[k], depth+1); err != nil {
+			if dst, err = putDynamic(wire.PutString(dst, k), x[k], depth+1); err != nil {
 				return dst, err
 			}
 		}
@@ -127,24 +116,24 @@ func putTyped(dst []byte, v any, depth int) ([]byte, error) {
 	if !known {
 		return dst, fmt.Errorf("a value of type %T cannot be stored: call graph.Register for it, or use a typed key", v)
 	}
-	if f := storageOf(t).fault; f != nil {
+	if f := StorageOf(t).Fault; f != nil {
 		return dst, f
 	}
 	if !registered {
-		return encodeMixed(putString(append(dst, dynTyped), expr), reflect.ValueOf(v), depth+1)
+		return encodeMixed(wire.PutString(append(dst, dynTyped), expr), reflect.ValueOf(v), depth+1)
 	}
 	j, err := encodeNamed(v, depth+1)
-	return putString(putString(append(dst, dynNamed), name), j), err
+	return wire.PutString(wire.PutString(append(dst, dynNamed), name), j), err
 }
 
 // encodeNamed returns the stored form of a value of a registered type.
 func encodeNamed(v any, depth int) ([]byte, error) {
 	p := reflect.New(reflect.TypeOf(v))
 	p.Elem().Set(reflect.ValueOf(v))
-	if storageOf(p.Type().Elem()).form == formMixed {
+	if StorageOf(p.Type().Elem()).form == formMixed {
 		return encodeMixed([]byte{mixedMark}, p.Elem(), depth)
 	}
-	return marshalJSON(p.Interface())
+	return MarshalJSON(p.Interface())
 }
 
 func registeredName(t reflect.Type) (name string, ok bool) {
@@ -160,10 +149,22 @@ func registeredType(name string) reflect.Type {
 	return types.byName[name]
 }
 
-func decodeDynamic(b []byte) (any, error) {
-	r := &reader{b: b}
+// A reader reads values of records.
+type reader struct{ wire.Reader }
+
+// DecodeAny reads what EncodeAny wrote.
+func DecodeAny(b []byte) (any, error) {
+	r := &reader{wire.Reader{Rest: b}}
 	v := r.readDynamic(0)
-	return v, r.err
+	return v, r.Err
+}
+
+// ReadAny reads what EncodeAny wrote in the middle of a record.
+func ReadAny(from *wire.Reader) any {
+	r := &reader{*from}
+	v := r.readDynamic(0)
+	*from = r.Reader
+	return v
 }
 
 // deepest bounds the nesting of dynamic values, so that a damaged record cannot exhaust
@@ -176,44 +177,44 @@ const fewElements = 16
 
 func (r *reader) readDynamic(depth int) any {
 	if depth > deepest {
-		r.markDamaged("nested too deep")
+		r.MarkDamaged("nested too deep")
 		return nil
 	}
-	switch c := r.byte(); c {
+	switch c := r.Byte(); c {
 	case dynNil:
 		return nil
 	case dynTrue, dynFalse:
 		return c == dynTrue
 	case dynInt:
-		return int(r.varint())
+		return int(r.Varint())
 	case dynInt64:
-		return r.varint()
+		return r.Varint()
 	case dynUint64:
-		return r.uvarint()
+		return r.Uvarint()
 	case dynFloat:
-		return r.float()
+		return r.Float()
 	case dynString:
-		return r.string()
+		return r.Text()
 	case dynBytes:
-		return bytes.Clone(r.bytes())
+		return bytes.Clone(r.Bytes())
 	case dynTime:
 		var t time.Time
-		if err := t.UnmarshalText(r.bytes()); err != nil && r.err == nil {
-			r.err = err
+		if err := t.UnmarshalText(r.Bytes()); err != nil && r.Err == nil {
+			r.Err = err
 		}
 		return t
 	case dynList:
-		n := r.count()
+		n := r.Count()
 		l := make([]any, 0, min(n, fewElements))
-		for len(l) < n && r.err == nil {
+		for len(l) < n && r.Err == nil {
 			l = append(l, r.readDynamic(depth+1))
 		}
 		return l
 	case dynMap:
-		n := r.count()
+		n := r.Count()
 		m := make(map[string]any, min(n, fewElements))
-		for i := 0; i < n && r.err == nil; i++ {
-			k := r.string()
+		for i := 0; i < n && r.Err == nil; i++ {
+			k := r.Text()
 			m[k] = r.readDynamic(depth + 1)
 		}
 		return m
@@ -222,44 +223,44 @@ func (r *reader) readDynamic(depth int) any {
 	case dynTyped:
 		return r.readTyped(depth)
 	default:
-		r.markDamaged("a value of unknown type")
+		r.MarkDamaged("a value of unknown type")
 		return nil
 	}
 }
 
 func (r *reader) readNamed(depth int) any {
-	name, j := r.string(), r.bytes()
-	if r.err != nil {
+	name, j := r.Text(), r.Bytes()
+	if r.Err != nil {
 		return nil
 	}
 	t := registeredType(name)
 	if t == nil {
-		r.err = fmt.Errorf("the journal holds a value of type %q: call graph.Register for it", name)
+		r.Err = fmt.Errorf("the journal holds a value of type %q: call graph.Register for it", name)
 		return nil
 	}
 	p := reflect.New(t)
 	var err error
 	if len(j) > 0 && j[0] == mixedMark {
-		in := &reader{b: j[1:]}
+		in := &reader{wire.Reader{Rest: j[1:]}}
 		in.readMixed(p.Elem(), depth+1)
-		err = in.err
+		err = in.Err
 	} else {
 		err = unmarshalJSON(j, p.Interface())
 	}
 	if err != nil {
-		r.err = fmt.Errorf("a value of type %q: %w", name, err)
+		r.Err = fmt.Errorf("a value of type %q: %w", name, err)
 	}
 	return p.Elem().Interface()
 }
 
 func (r *reader) readTyped(depth int) any {
-	expr := r.string()
-	if r.err != nil {
+	expr := r.Text()
+	if r.Err != nil {
 		return nil
 	}
 	t, err := parseTypeExpression(expr)
 	if err != nil {
-		r.err = err
+		r.Err = err
 		return nil
 	}
 	v := reflect.New(t).Elem()

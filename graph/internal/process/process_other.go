@@ -1,6 +1,6 @@
 //go:build !darwin && !linux && !windows
 
-package graph
+package process
 
 // hostID is unknown here: leases of killed processes end when they expire.
 func hostID() string { return "" }

@@ -1,4 +1,4 @@
-package graph
+package value
 
 import (
 	"encoding"
@@ -9,13 +9,18 @@ import (
 	"sync"
 )
 
-// A storage says how values of a Go type are stored in the journal, and why they cannot
+// Storage says how values of a Go type are stored in the journal, and why they cannot
 // be read back, if they cannot.
-type storage struct {
+type Storage struct {
+	// Fault says why a value of a key, Do or Share cannot be read back; nil: it can.
+	Fault *TypeError
+
+	// Reply is Fault for an answer: JSON that others wrote, which loses nothing when it
+	// is decoded into an any.
+	Reply *TypeError
+
 	form   form
-	direct bool       // JSON needs no pointer to the value
-	fault  *TypeError // for a value of a key, Do or Share
-	reply  *TypeError // for an answer: JSON that others wrote, which loses nothing when it is decoded into an any
+	direct bool // JSON needs no pointer to the value
 }
 
 // A form is one way of storing values.
@@ -27,25 +32,25 @@ const (
 	formMixed               // slices, maps and pointers with an interface inside: see encodeMixed
 )
 
-// storages caches storageOf by reflect.Type.
+// storages caches StorageOf by reflect.Type.
 var storages sync.Map
 
-// storageOf returns how values of a type are stored. It is safe for concurrent use.
-func storageOf(t reflect.Type) *storage {
+// StorageOf returns how values of a type are stored. It is safe for concurrent use.
+func StorageOf(t reflect.Type) *Storage {
 	if s, ok := storages.Load(t); ok {
-		return s.(*storage)
+		return s.(*Storage)
 	}
-	s := &storage{direct: (t.Kind() == reflect.Map || t.Kind() == reflect.Pointer) && !hasOwnForm(t)}
+	s := &Storage{direct: (t.Kind() == reflect.Map || t.Kind() == reflect.Pointer) && !hasOwnForm(t)}
 	switch {
 	case t.Kind() == reflect.Interface:
 		s.form = formDynamic
 	case holdsInterface(t, nil):
 		s.form = formMixed
 	}
-	s.fault = faultOf(t, false)
-	s.reply = faultOf(t, true)
+	s.Fault = faultOf(t, false)
+	s.Reply = faultOf(t, true)
 	kept, _ := storages.LoadOrStore(t, s)
-	return kept.(*storage)
+	return kept.(*Storage)
 }
 
 // TypeError says that values of a type can be written to the journal but cannot be read
@@ -62,9 +67,9 @@ func (e *TypeError) Error() string {
 	return fmt.Sprintf("type %s cannot be stored: %s %s: %s", e.Type, e.Path, e.Reason, e.Fix)
 }
 
-// checkStored returns why results of type T cannot be recorded, or nil.
-func checkStored[T any]() error {
-	if f := storageOf(reflect.TypeFor[T]()).fault; f != nil {
+// CheckType returns why results of type T cannot be recorded, or nil.
+func CheckType[T any]() error {
+	if f := StorageOf(reflect.TypeFor[T]()).Fault; f != nil {
 		return f
 	}
 	return nil
@@ -114,7 +119,7 @@ func faultOf(t reflect.Type, reply bool) *TypeError {
 	w := &typeWalk{reply: reply, seen: map[seenType]bool{}}
 	w.walkType(t, "", !reply, true)
 	if f := w.fault; f != nil {
-		if f.Type = typeName(t); f.Path == "" {
+		if f.Type = TypeName(t); f.Path == "" {
 			f.Path = "it"
 		}
 	}
@@ -187,14 +192,14 @@ func elementPath(path string) string {
 	return path + "[]"
 }
 
-// typeName returns the name of a type for messages.
-func typeName(t reflect.Type) string { return strings.ReplaceAll(t.String(), "interface {}", "any") }
+// TypeName returns the name of a type for messages.
+func TypeName(t reflect.Type) string { return strings.ReplaceAll(t.String(), "interface {}", "any") }
 
 func (w *typeWalk) walkInterface(t reflect.Type, path string, mixed bool) {
 	switch {
 	case mixed:
 	case t.NumMethod() > 0:
-		w.reportFault(path, fmt.Sprintf("is %s, an interface, and JSON cannot say which type to decode", typeName(t)), fixType)
+		w.reportFault(path, fmt.Sprintf("is %s, an interface, and JSON cannot say which type to decode", TypeName(t)), fixType)
 	case !w.reply:
 		w.reportFault(path, "is any: JSON would bring it back as another type (an int64 as a float64)", fixType+"; JSONCodec accepts the loss")
 	}
@@ -247,7 +252,7 @@ func (w *typeWalk) checkMapKey(t reflect.Type, path string) {
 			return
 		}
 	}
-	w.reportFault(path, fmt.Sprintf("is a map whose keys are %s", typeName(t)), "use keys that are texts or integers, or that have MarshalText and UnmarshalText")
+	w.reportFault(path, fmt.Sprintf("is a map whose keys are %s", TypeName(t)), "use keys that are texts or integers, or that have MarshalText and UnmarshalText")
 }
 
 // walkStruct looks into the fields that JSON stores.
@@ -258,7 +263,7 @@ func (w *typeWalk) walkStruct(t reflect.Type, path string, addressable bool) {
 		}
 	}
 	if !w.reply && t.NumField() > 0 && !keepsFields(t) {
-		w.reportFault(path, fmt.Sprintf("is a %s, which has only fields that are not exported, and JSON leaves these out", typeName(t)), "export them, or "+fixMethods)
+		w.reportFault(path, fmt.Sprintf("is a %s, which has only fields that are not exported, and JSON leaves these out", TypeName(t)), "export them, or "+fixMethods)
 	}
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -1,4 +1,7 @@
-package graph
+// Package value stores Go values as bytes and reads them back with the types that they
+// had: the values of keys, the results of effects, and what a Halt holds. It also says
+// which types cannot be read back.
+package value
 
 import (
 	"bytes"
@@ -6,14 +9,16 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+
+	"raddle.dev/graph/internal/panics"
 )
 
-// encodeValue appends the stored form of a typed value: text for numbers and
+// Encode appends the stored form of a typed value: text for numbers and
 // strings, bytes as they are, the dynamic codec for interfaces, encodeMixed for
 // lists and maps with interfaces inside, JSON for the rest.
-func encodeValue[T any](dst []byte, v T) ([]byte, error) {
+func Encode[T any](dst []byte, v T) ([]byte, error) {
 	if reflect.TypeFor[T]().Kind() == reflect.Interface { // whatever type it holds
-		return encodeDynamic(dst, v)
+		return EncodeAny(dst, v)
 	}
 	switch x := any(v).(type) {
 	case int:
@@ -31,10 +36,10 @@ func encodeValue[T any](dst []byte, v T) ([]byte, error) {
 	return encodeOther(dst, v)
 }
 
-// encodeOther is encodeValue for values that are stored as JSON or by encodeMixed. The
+// encodeOther is Encode for values that are stored as JSON or by encodeMixed. The
 // JSON encoder gets a pointer, so that it calls methods with pointer receivers.
 func encodeOther[T any](dst []byte, v T) (j []byte, err error) {
-	switch how := storageOf(reflect.TypeFor[T]()); {
+	switch how := StorageOf(reflect.TypeFor[T]()); {
 	case how.form == formMixed:
 		return encodeMixed(append(dst, mixedMark), reflect.ValueOf(&v).Elem(), 0)
 	case how.direct:
@@ -48,8 +53,8 @@ func encodeOther[T any](dst []byte, v T) (j []byte, err error) {
 	return append(dst, j...), err
 }
 
-// decodeValue reads what encodeValue wrote. It keeps no reference to b.
-func decodeValue[T any](b []byte) (v T, err error) {
+// Decode reads what Encode wrote. It keeps no reference to b.
+func Decode[T any](b []byte) (v T, err error) {
 	switch p := any(&v).(type) {
 	case *int:
 		*p, err = strconv.Atoi(string(b))
@@ -67,13 +72,13 @@ func decodeValue[T any](b []byte) (v T, err error) {
 		return v, nil
 	}
 	if reflect.TypeFor[T]().Kind() == reflect.Interface {
-		x, err := decodeDynamic(b)
+		x, err := DecodeAny(b)
 		if err != nil {
 			return v, err
 		}
 		v, ok := x.(T)
 		if !ok && x != nil {
-			return v, fmt.Errorf("the journal holds a %T, which is not a %s", x, typeName(reflect.TypeFor[T]()))
+			return v, fmt.Errorf("the journal holds a %T, which is not a %s", x, TypeName(reflect.TypeFor[T]()))
 		}
 		return v, nil
 	}
@@ -85,11 +90,11 @@ func decodeValue[T any](b []byte) (v T, err error) {
 	return v, err
 }
 
-// marshalJSON returns the JSON of a value. A panic in one of its methods becomes an error.
-func marshalJSON(v any) (b []byte, err error) {
+// MarshalJSON returns the JSON of a value. A panic in one of its methods becomes an error.
+func MarshalJSON(v any) (b []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicError(fmt.Sprintf("the JSON of a %T", v), p)
+			err = panics.NewError(fmt.Sprintf("the JSON of a %T", v), p)
 		}
 	}()
 	return json.Marshal(v)
@@ -99,7 +104,7 @@ func marshalJSON(v any) (b []byte, err error) {
 func unmarshalJSON(b []byte, into any) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = panicError(fmt.Sprintf("the JSON of a %T", into), p)
+			err = panics.NewError(fmt.Sprintf("the JSON of a %T", into), p)
 		}
 	}()
 	return json.Unmarshal(b, into)

@@ -1,4 +1,4 @@
-package graph
+package value
 
 import (
 	"cmp"
@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"raddle.dev/graph/internal/wire"
 )
 
 // mixedMark is the first byte of what encodeMixed has written for a key or an effect.
@@ -28,18 +30,18 @@ func encodeMixed(dst []byte, v reflect.Value, depth int) (_ []byte, err error) {
 	if t.Kind() == reflect.Interface {
 		return putDynamic(dst, v.Interface(), depth)
 	}
-	if storageOf(t).form != formMixed {
+	if StorageOf(t).form != formMixed {
 		return encodeLeaf(dst, v)
 	}
 	if t.Kind() != reflect.Array {
 		if v.IsNil() {
-			return putInt(dst, 0), nil
+			return wire.PutInt(dst, 0), nil
 		}
 		if t.Kind() == reflect.Pointer {
-			return encodeMixed(putInt(dst, 1), v.Elem(), depth+1)
+			return encodeMixed(wire.PutInt(dst, 1), v.Elem(), depth+1)
 		}
 	}
-	dst = putInt(dst, v.Len()+1)
+	dst = wire.PutInt(dst, v.Len()+1)
 	if t.Kind() == reflect.Map {
 		return encodeEntries(dst, v, depth)
 	}
@@ -63,7 +65,7 @@ func encodeMixed(dst []byte, v reflect.Value, depth int) (_ []byte, err error) {
 func encodeEntries(dst []byte, v reflect.Value, depth int) (_ []byte, err error) {
 	if m, ok := v.Interface().(map[string]any); ok {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
-			if dst, err = putDynamic(putString(dst, k), m[k], depth+1); err != nil {
+			if dst, err = putDynamic(wire.PutString(dst, k), m[k], depth+1); err != nil {
 				return dst, err
 			}
 		}
@@ -94,12 +96,12 @@ func encodeEntries(dst []byte, v reflect.Value, depth int) (_ []byte, err error)
 // as JSON.
 func encodeLeaf(dst []byte, v reflect.Value) ([]byte, error) {
 	if v.Type() == stringType {
-		return putString(dst, v.String()), nil
+		return wire.PutString(dst, v.String()), nil
 	}
 	p := reflect.New(v.Type()) // JSON calls methods with pointer receivers, too
 	p.Elem().Set(v)
-	j, err := marshalJSON(p.Interface())
-	return putString(dst, j), err
+	j, err := MarshalJSON(p.Interface())
+	return wire.PutString(dst, j), err
 }
 
 var stringType = reflect.TypeFor[string]()
@@ -107,14 +109,14 @@ var stringType = reflect.TypeFor[string]()
 // decodeMixed reads what encodeMixed wrote into v, which must be settable. It keeps no
 // reference to b.
 func decodeMixed(b []byte, v reflect.Value) error {
-	r := &reader{b: b}
+	r := &reader{wire.Reader{Rest: b}}
 	r.readMixed(v, 0)
-	return r.err
+	return r.Err
 }
 
 func (r *reader) readMixed(v reflect.Value, depth int) {
 	if depth > deepest {
-		r.markDamaged("nested too deep")
+		r.MarkDamaged("nested too deep")
 		return
 	}
 	t := v.Type()
@@ -122,23 +124,23 @@ func (r *reader) readMixed(v reflect.Value, depth int) {
 		r.readInterface(v, depth)
 		return
 	}
-	if storageOf(t).form != formMixed {
+	if StorageOf(t).form != formMixed {
 		r.readLeaf(v)
 		return
 	}
-	n := r.int()
+	n := r.Int()
 	if t.Kind() == reflect.Pointer {
-		if n == 1 && r.err == nil {
+		if n == 1 && r.Err == nil {
 			v.Set(reflect.New(t.Elem()))
 			r.readMixed(v.Elem(), depth+1)
 		}
 		return
 	}
-	if n == 0 || r.err != nil {
+	if n == 0 || r.Err != nil {
 		return
 	}
-	if n--; n > len(r.b) {
-		r.markDamaged("a list is longer than its record")
+	if n--; n > len(r.Rest) {
+		r.MarkDamaged("a list is longer than its record")
 		return
 	}
 	switch t.Kind() {
@@ -148,7 +150,7 @@ func (r *reader) readMixed(v reflect.Value, depth int) {
 		r.readEntries(v, n, depth)
 	case reflect.Array:
 		if n != t.Len() {
-			r.markDamaged("an array of another length")
+			r.MarkDamaged("an array of another length")
 			return
 		}
 		for i := range n {
@@ -160,14 +162,14 @@ func (r *reader) readMixed(v reflect.Value, depth int) {
 func (r *reader) readElements(v reflect.Value, n, depth int) {
 	if list, ok := v.Addr().Interface().(*[]any); ok {
 		*list = make([]any, 0, min(n, fewElements))
-		for len(*list) < n && r.err == nil {
+		for len(*list) < n && r.Err == nil {
 			*list = append(*list, r.readDynamic(depth+1))
 		}
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, min(n, fewElements)))
 	zero := reflect.Zero(v.Type().Elem())
-	for i := 0; i < n && r.err == nil; i++ {
+	for i := 0; i < n && r.Err == nil; i++ {
 		v.Set(reflect.Append(v, zero))
 		r.readMixed(v.Index(i), depth+1)
 	}
@@ -176,14 +178,14 @@ func (r *reader) readElements(v reflect.Value, n, depth int) {
 func (r *reader) readEntries(v reflect.Value, n, depth int) {
 	if m, ok := v.Addr().Interface().(*map[string]any); ok {
 		*m = make(map[string]any, min(n, fewElements))
-		for i := 0; i < n && r.err == nil; i++ {
-			k := r.string()
+		for i := 0; i < n && r.Err == nil; i++ {
+			k := r.Text()
 			(*m)[k] = r.readDynamic(depth + 1)
 		}
 		return
 	}
 	v.Set(reflect.MakeMapWithSize(v.Type(), min(n, fewElements)))
-	for i := 0; i < n && r.err == nil; i++ {
+	for i := 0; i < n && r.Err == nil; i++ {
 		k, e := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 		r.readLeaf(k)
 		r.readMixed(e, depth+1)
@@ -192,23 +194,23 @@ func (r *reader) readEntries(v reflect.Value, n, depth int) {
 }
 
 func (r *reader) readLeaf(v reflect.Value) {
-	b := r.bytes()
+	b := r.Bytes()
 	switch {
-	case r.err != nil:
+	case r.Err != nil:
 	case v.Type() == stringType:
 		v.SetString(string(b))
 	default:
-		r.err = unmarshalJSON(b, v.Addr().Interface())
+		r.Err = unmarshalJSON(b, v.Addr().Interface())
 	}
 }
 
 func (r *reader) readInterface(v reflect.Value, depth int) {
 	x := r.readDynamic(depth)
-	if x == nil || r.err != nil {
+	if x == nil || r.Err != nil {
 		return
 	}
 	if !reflect.TypeOf(x).AssignableTo(v.Type()) {
-		r.err = fmt.Errorf("the journal holds a %T, which is not a %s", x, typeName(v.Type()))
+		r.Err = fmt.Errorf("the journal holds a %T, which is not a %s", x, TypeName(v.Type()))
 		return
 	}
 	v.Set(reflect.ValueOf(x))
@@ -241,7 +243,7 @@ func typeExpression(t reflect.Type, depth int) (expr string, ok bool) {
 	if name, registered := registeredName(t); registered {
 		return strconv.Quote(name), true
 	}
-	name := typeName(t)
+	name := TypeName(t)
 	if n, known := namedTypes[name]; known {
 		return name, n == t
 	}
@@ -263,9 +265,13 @@ func typeExpression(t reflect.Type, depth int) (expr string, ok bool) {
 	return "", false
 }
 
+// IntegerSizes maps the Go types of integers to their sizes in bits.
+var IntegerSizes = map[string]int{"int8": 8, "int16": 16, "int32": 32, "int64": 64, "int": strconv.IntSize,
+	"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "uint": strconv.IntSize}
+
 // isMapKey reports whether type expressions allow a type for the keys of maps.
 func isMapKey(t reflect.Type) bool {
-	return namedTypes[t.Name()] == t && (t.Kind() == reflect.String || integerTypes[t.Kind().String()] > 0)
+	return namedTypes[t.Name()] == t && (t.Kind() == reflect.String || IntegerSizes[t.Kind().String()] > 0)
 }
 
 // parseTypeExpression returns the type that typeExpression was called for.

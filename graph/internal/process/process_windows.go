@@ -1,4 +1,4 @@
-package graph
+package process
 
 import (
 	"encoding/hex"
