@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -223,11 +224,14 @@ type MissingModelError struct {
 	Pos   strictyaml.Pos
 }
 
-func (e *MissingModelError) Error() string {
+func (e *MissingModelError) Error() string { return e.Pos.String() + ": " + e.describe() }
+
+// describe returns the error without the position.
+func (e *MissingModelError) describe() string {
 	if e.Node == "" {
-		return fmt.Sprintf("%s: agent '%s' needs a model, and none is set", e.Pos, e.Agent)
+		return fmt.Sprintf("agent '%s' needs a model, and none is set", e.Agent)
 	}
-	return fmt.Sprintf("%s: node '%s' of agent '%s' needs a model, and none is set", e.Pos, e.Node, e.Agent)
+	return fmt.Sprintf("node '%s' of agent '%s' needs a model, and none is set", e.Node, e.Agent)
 }
 
 // VariablesError says that the caller must set agent variables.
@@ -264,16 +268,98 @@ func (a *Agent) checkReady() error {
 // checkVariables returns an error that names the variables that still need a value, or
 // nil.
 func (a *Agent) checkVariables() error {
+	if missing := a.missingVariables(); missing != nil {
+		return &VariablesError{missing}
+	}
+	return nil
+}
+
+func (a *Agent) missingVariables() []spec.Variable {
 	var missing []spec.Variable
 	for _, v := range a.Variables() {
 		if _, set := a.host.Variables[v.Name]; !set && v.Default == nil {
 			missing = append(missing, v)
 		}
 	}
-	if missing != nil {
-		return &VariablesError{missing}
+	return missing
+}
+
+// MissingVariables returns the variables without a value, each name once: those of
+// the agent, without which it cannot run, and those of the graphs below it, whose nodes
+// fail without them.
+func (a *Agent) MissingVariables() []spec.Variable {
+	missing := a.missingVariables()
+	for _, child := range a.graphsBelow() {
+		for _, v := range child.missingVariables() {
+			if !slices.ContainsFunc(missing, func(m spec.Variable) bool { return m.Name == v.Name }) {
+				missing = append(missing, v)
+			}
+		}
 	}
-	return nil
+	return missing
+}
+
+// UnreadyChildren returns a warning for each agent node, here and in the graphs below, that will
+// fail because its agent has no model or no value for a variable.
+func (a *Agent) UnreadyChildren() []strictyaml.Finding {
+	var findings []strictyaml.Finding
+	for _, parent := range append([]*Agent{a}, a.graphsBelow()...) {
+		if parent.File == nil {
+			continue
+		}
+		for _, n := range parent.reachableNodes() {
+			b, ok := n.Body.(*spec.AgentNode)
+			if !ok || parent.children[b.Agent] == nil || parent.childFault(b.Agent) != nil {
+				continue
+			}
+			if err := parent.children[b.Agent].checkReady(); err != nil {
+				findings = append(findings, strictyaml.Finding{Severity: strictyaml.SeverityWarning, Class: strictyaml.ClassValidate, Code: "agent-unready", Node: n.ID,
+					Message: "This node will fail: " + describeUnready(err), Pos: n.At("agent")})
+			}
+		}
+	}
+	return findings
+}
+
+// describeUnready returns an error of checkReady in one line.
+func describeUnready(err error) string {
+	if model, ok := errors.AsType[*MissingModelError](err); ok {
+		return model.describe()
+	}
+	values, ok := errors.AsType[*VariablesError](err)
+	if !ok {
+		return err.Error()
+	}
+	names := make([]string, len(values.Missing))
+	for i, v := range values.Missing {
+		names[i] = "'" + v.Name + "'"
+	}
+	return "a value is missing for " + strings.Join(names, ", ") + " (--agent-variable NAME VALUE)"
+}
+
+// graphsBelow returns the graphs that agent nodes run, here and below, each once.
+func (a *Agent) graphsBelow() []*Agent {
+	var all []*Agent
+	seen := map[*Agent]bool{a: true}
+	var visit func(*Agent)
+	visit = func(parent *Agent) {
+		if parent.File == nil {
+			return
+		}
+		for _, n := range parent.File.Nodes {
+			b, ok := n.Body.(*spec.AgentNode)
+			if !ok {
+				continue
+			}
+			if child := parent.children[b.Agent]; child != nil && !seen[child] {
+				seen[child] = true
+				all = append(all, child)
+				visit(child)
+			}
+		}
+	}
+	visit(a)
+	return all
 }
 
 // variableValue returns the value of an agent variable.

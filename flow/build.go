@@ -83,11 +83,7 @@ func (b *builder) buildNode(r *runtime, n *spec.Node) (graph.Node, error) {
 	case *spec.ScriptNode:
 		node.CheckAnswer = checkConsent
 	case *spec.AgentNode:
-		g, err := b.compileChild(r, body.Agent)
-		if err != nil {
-			return node, err
-		}
-		node.Graph = g
+		node.Graph = b.compileChild(r, body.Agent)
 	case *spec.LLMNode:
 		if len(body.Tools) > 0 {
 			g, err := b.compileLoop(r, n, body)
@@ -107,22 +103,18 @@ func (b *builder) buildNode(r *runtime, n *spec.Node) (graph.Node, error) {
 }
 
 // compileChild compiles the agent of an agent node. It returns nil if there is none,
-// or if it cannot run: then the visit of the node fails. If a model or a value
-// is missing that the caller must give before the run, child returns an error.
-func (b *builder) compileChild(r *runtime, name string) (*graph.Graph, error) {
+// or if it cannot run: then the visit of the node fails with the reason.
+func (b *builder) compileChild(r *runtime, name string) *graph.Graph {
 	child := r.agent.children[name]
 	if child == nil || r.agent.childFault(name) != nil {
-		return nil, nil
+		return nil
 	}
 	g, err := b.compileAgent(child)
-	var model *MissingModelError
-	var values *VariablesError
-	switch {
-	case err == nil || errors.As(err, &model) || errors.As(err, &values):
-		return g, err
+	if err != nil {
+		r.unbuilt[name] = err
+		return nil
 	}
-	r.unbuilt[name] = err
-	return nil, nil
+	return g
 }
 
 // routesOf returns the nodes that the declared edges of a node lead to, each

@@ -66,7 +66,14 @@ func (v *nodeRun) agentDepth() int { return max(v.host().Depth, team.Depth(v)) }
 // parent's file.
 func childText(err error) error {
 	var refused *spec.ValidationError
-	if !errors.As(err, &refused) {
+	var model *MissingModelError
+	var values *VariablesError
+	switch {
+	case errors.As(err, &model):
+		return fmt.Errorf("%v: name one with --model, RADDLE_MODEL, or in that file", err)
+	case errors.As(err, &values):
+		return fmt.Errorf("%v\nSet them with --agent-variable NAME VALUE", err)
+	case !errors.As(err, &refused):
 		return errors.New(err.Error())
 	}
 	var text strings.Builder

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,6 +78,7 @@ func (p *Process) rebuildRun(ctx context.Context, st *runs.Store, thread string,
 	if err != nil {
 		return nil, failure.NewStale("", "run %s cannot be continued from here: %v", id, err)
 	}
+	rec.Model = cmp.Or(rec.Model, p.Config.Model) // for nodes that failed because no model was set
 	if err := p.relocateAgent(id, rec, c.Agent); err != nil {
 		return nil, err
 	}

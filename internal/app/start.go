@@ -27,6 +27,7 @@ type Request struct {
 	Variables map[string]string // agent variables
 	Session   string            // session to continue or start; "temp": none; "": as the agent says. An error for graphs, in the words of the file format
 	Strict    bool              // unknown keys are errors
+	NeedAll   bool              // a missing variable of a graph below the agent is an error before the run, too: there is a person who can set it
 	UIHooks
 }
 
@@ -103,6 +104,9 @@ func (p *Process) prepareRun(run *Run, req Request) error {
 		if host, err = p.loadAgent(run, req); err != nil {
 			return err
 		}
+	}
+	if missing := run.Agent.MissingVariables(); req.NeedAll && missing != nil && run.Agent.ValidationFailure() == nil {
+		return &flow.VariablesError{Missing: missing}
 	}
 	g, err := compileGraph(run.Agent, host)
 	if err != nil {
@@ -212,8 +216,12 @@ func (e *StrictError) Error() string {
 // checkVariables returns an error for variables that the agent does not declare.
 func checkVariables(a *flow.Agent, given map[string]string) error {
 	var declared []string
-	for _, v := range a.Variables() {
-		declared = append(declared, v.Name)
+	for _, each := range a.Agents() {
+		for _, v := range each.Variables() {
+			if !slices.Contains(declared, v.Name) {
+				declared = append(declared, v.Name)
+			}
+		}
 	}
 	var names []string
 	for name := range given {

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"raddle.dev/flow"
@@ -36,7 +37,7 @@ type dryRequest struct {
 func (sh *shell) dryRun(run *app.Run, format string) error {
 	defer run.Close()
 	r := dryReportOn(run.Agent, run.Record.Prompt)
-	for _, f := range run.Agent.Findings {
+	for _, f := range append(slices.Clip(run.Agent.Findings), run.Agent.UnreadyChildren()...) {
 		if !sh.quiet && f.Severity != strictyaml.SeverityInfo {
 			sh.err.printLine(sh.formatFinding(f, sh.err.colors))
 		}

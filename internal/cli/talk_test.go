@@ -146,6 +146,36 @@ func TestLeavingAVariable(t *testing.T) {
 	}
 }
 
+// At a terminal, the variables of the agents below are asked for before the run.
+func TestVariablesOfAChild(t *testing.T) {
+	w := newWorkplace(t, `
+-- above/graph.yaml --
+name: above
+variables: [{name: town, description: Where to?}]
+start: kid
+nodes:
+  kid: {type: agent, agent: kid, prompt: p, state_updates: {reply: "{{output}}"}, next: done}
+  done: {type: end, output: "{{reply}}"}
+-- kid/graph.yaml --
+name: kid
+variables: [{name: day, description: When?}, {name: town, description: Where?}]
+start: look
+nodes:
+  look: {type: script, script: look.sh, next: done}
+  done: {type: end, output: "{{text}}"}
+-- kid/look.sh --
+echo "{\"text\": \"in $LLM_AGENT_VAR_TOWN on $LLM_AGENT_VAR_DAY\"}"
+`)
+	s := w.screen(nil, "run", "./above")
+	s.await("town (Where to?): ")
+	s.answer("Oslo", enter)
+	s.await("day (When?): ")
+	s.answer("Friday", enter)
+	s.await("kid was not named by you")
+	s.answer(down, enter)
+	s.ends(0, "in Oslo on Friday")
+}
+
 const speaking = `
 -- speak/config.yaml --
 name: speak

@@ -33,14 +33,12 @@ func (sh *shell) startWith(p *app.Process, req app.Request) (*app.Run, error) {
 // person at the terminal for them; without a person, or if they leave
 // them open, it returns that error.
 func (sh *shell) startSet(p *app.Process, req *app.Request) (*app.Run, error) {
+	who := sh.newPrompter()
+	req.NeedAll = who != nil && !req.Headless
 	run, err := p.StartRun(*req)
 	needs, ok := errors.AsType[*flow.VariablesError](err)
-	if !ok {
+	if !ok || !req.NeedAll {
 		return run, err
-	}
-	who := sh.newPrompter()
-	if who == nil || req.Headless {
-		return nil, err
 	}
 	values, asked := sh.askVariables(who, needs.Missing)
 	if errors.Is(asked, errParked) {

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -261,7 +262,7 @@ func (w *runWatcher) printStarted(b graph.RunStarted) {
 		verb = "resuming run"
 	}
 	w.sh.err.printLine(fmt.Sprintf("raddle: %s %s", verb, w.sh.err.paintText(cyan, w.run.ID)))
-	for _, f := range w.run.Agent.Findings {
+	for _, f := range append(slices.Clip(w.run.Agent.Findings), w.run.Agent.UnreadyChildren()...) {
 		if f.Severity != strictyaml.SeverityInfo {
 			w.sh.err.printLine(w.sh.formatFinding(f, w.sh.err.colors))
 		}
