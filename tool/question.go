@@ -5,8 +5,8 @@ import (
 	"errors"
 )
 
-// A Question is an error of [Tool.Run]: the call cannot go on before a person answers. The
-// loop asks, and calls Run again with all answers so far in [Call.Answers].
+// A Question is an error of [Tool.Run]: the call cannot continue before a person answers. The loop
+// asks, and calls Run again with all answers so far in [Call.Answers].
 type Question struct {
 	Kind    string   `json:"kind,omitempty"` // "confirm", "select", "input", as for the tools by which a model asks
 	Prompt  string   `json:"prompt"`
@@ -22,6 +22,6 @@ type Answer struct {
 	Refused string          `json:"refused,omitempty"` // not empty: there is no answer, for this reason
 }
 
-// ErrCutOff is an error of [Tool.Run]: the call had been made, asked a question, and its end
-// will not be known. The loop treats it as a call that a crash cut off.
+// ErrCutOff is an error of [Tool.Run]: the call was made and asked a question, and its outcome
+// cannot be known. The loop treats it like a call that a crash cut off.
 var ErrCutOff = errors.New("the call was cut off before its outcome was known")

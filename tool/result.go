@@ -15,11 +15,11 @@ type Result struct {
 	Error   bool       `json:"error,omitempty"`
 }
 
-// done stands for a result that says nothing: a model that is told nothing tends
-// to repeat the call.
+// done is the text of a result that has none: a model that reads an empty result tends to repeat
+// the call.
 const done = `"DONE"`
 
-// TextResult is a result of plain text.
+// TextResult returns a result of plain text.
 func TextResult(text string) Result {
 	if text == "" {
 		return Result{}
@@ -27,7 +27,7 @@ func TextResult(text string) Result {
 	return JSONResult(map[string]string{"output": text})
 }
 
-// JSONResult is a result whose text is the JSON of v, without escapes for HTML. A
+// JSONResult returns a result whose text is the JSON of v, without escapes for HTML. A
 // json.RawMessage is taken as it is.
 func JSONResult(v any) Result {
 	text, err := compactJSON(v)
@@ -37,14 +37,13 @@ func JSONResult(v any) Result {
 	return Result{Content: []llm.Part{llm.Text{Text: text}}}
 }
 
-// FailedResult is the result of a call that went wrong.
+// FailedResult returns the result of a call that failed.
 func FailedResult(format string, args ...any) Result {
 	text, _ := compactJSON(map[string]string{"tool_call_error": fmt.Sprintf(format, args...)})
 	return Result{Content: []llm.Part{llm.Text{Text: text}}, Error: true}
 }
 
-// Text returns the text of the result: "DONE" in quotes where it has none and
-// no other part either.
+// Text returns the text of the result, or "DONE" in quotes if the result has no parts.
 func (r Result) Text() string {
 	if len(r.Content) == 0 {
 		return done
@@ -58,7 +57,7 @@ func (r Result) Text() string {
 	return b.String()
 }
 
-// MessagePart is the result as a message carries it.
+// MessagePart returns the result as a part of a message.
 func (r Result) MessagePart(call llm.ToolCall) llm.ToolResult {
 	content := r.Content
 	if len(content) == 0 {

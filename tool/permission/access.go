@@ -16,7 +16,7 @@ type access struct {
 	asked   bool // the command asks anyway: what is not known about the word is no further reason
 }
 
-// addFileAccess is a file that is read or written, from wherever the text may work.
+// addFileAccess adds a file that is read or written, for every directory in which the text may work.
 func (s *shellAnalyzer) addFileAccess(f needKind, w word) { s.addAccess(access{kind: f, word: w}) }
 
 // addAccess adds what a rule must allow for a file that a command reads or writes.
@@ -45,7 +45,7 @@ func (s *shellAnalyzer) addAccess(a access) {
 	}
 }
 
-// unknownFile is a file of which only the shell will know the name.
+// unknownFile returns the need for a file whose name only the shell will know.
 func (s *shellAnalyzer) unknownFile(a access, why string) {
 	n := need{kind: a.kind, text: a.word.text, fallback: Ask, why: why, guess: a.guess, repeated: a.asked}
 	if a.guess {
@@ -66,8 +66,8 @@ func (s *shellAnalyzer) addPathNeed(a access, dir, name string) {
 	s.needs = append(s.needs, n)
 }
 
-// addListing is a word that a command prints or repeats: with a wildcard outside of quotes
-// it tells the names in directories.
+// addListing adds a word that a command prints or repeats: a wildcard outside of quotes reveals the
+// names in directories.
 func (s *shellAnalyzer) addListing(w word) {
 	if w.glob == "" {
 		return
@@ -92,7 +92,7 @@ func (s *shellAnalyzer) addListing(w word) {
 	}
 }
 
-// parentListed is a file of which a command tells whether it exists.
+// parentListed adds a file whose existence a command reveals.
 func (s *shellAnalyzer) parentListed(w word) {
 	if !w.isPlain() || w.text == "" || isDevice(w.text) {
 		return
@@ -148,8 +148,8 @@ func (s *shellAnalyzer) addReads(words []word, asked bool) {
 	}
 }
 
-// reachOf returns how much of a directory a reader reads, and whether it reads the
-// directory that it works in where no file is named.
+// reachOf returns how much of a directory a reader reads, and whether it reads its working
+// directory if no file is named.
 func reachOf(name string, args []word) (how reach, here bool) {
 	switch name {
 	case "grep", "egrep", "fgrep":
@@ -239,7 +239,7 @@ func (s *shellAnalyzer) addTestedFiles(args []word) {
 	}
 }
 
-// maybeListed asks where an expansion outside of quotes may turn a quoted wildcard
+// maybeListed adds a need that asks if an expansion outside of quotes may turn a quoted wildcard
 // elsewhere in the text into names of files.
 func (s *shellAnalyzer) maybeListed(w word) {
 	if w.splits && s.wild {

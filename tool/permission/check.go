@@ -7,12 +7,11 @@ import (
 	"raddle.dev/tool"
 )
 
-// CheckTools returns what is wrong with rules once the tools are known, as an *Error
-// with the place of each rule. A rule with a pattern of files, commands or hosts can
-// never match a call of a tool that declares nothing about what it touches, so such a
-// rule would protect nothing. Rules about arguments, such as
-// create_issue(project=web), need no declaration. Rules for names that no tool has
-// are no fault. Where two tools have one name, the later one counts.
+// CheckTools returns what is wrong with rules once the tools are known, as an *Error with the place
+// of each rule. A rule with a pattern of files, commands or hosts can never match a call of a tool
+// that declares nothing about what it touches, so such a rule would protect nothing. Rules about
+// arguments, such as create_issue(project=web), need no declaration. A rule for a name that no tool
+// has is not an error. If two tools have the same name, the later one counts.
 func CheckTools(rules []Rules, tools []tool.Tool) error {
 	declares := map[string]bool{}
 	for _, t := range tools {
@@ -36,9 +35,8 @@ func CheckTools(rules []Rules, tools []tool.Tool) error {
 	return nil
 }
 
-// patternInVain returns the name of a tool that the rule means although its pattern
-// cannot match: none of the tools that it means declares what it touches. It is empty
-// where the rule is fine.
+// patternInVain returns the name of a tool that the rule means although its pattern cannot match:
+// none of the tools that it means declares what it touches. It returns "" if the rule is fine.
 func (r Rule) patternInVain(declares map[string]bool) (name string) {
 	if r.bare || r.kind != "" || r.pattern == "*" || argumentsText().MatchString(r.pattern) && !strings.Contains(r.pattern, "://") {
 		return ""

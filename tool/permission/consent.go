@@ -15,16 +15,15 @@ import (
 	"strings"
 )
 
-// Consents remember for which directories somebody agreed that their scripts and
-// rules may be used though nobody named them: what was picked up because it lay
-// there. A consent is for the files as they were; when one of them changes it is
-// needed again. The zero value remembers nothing.
+// Consents remember for which directories a person agreed that raddle may use the scripts and rules
+// that it found there, without a configuration that names them. A consent covers the files as they
+// were; when one of them changes, raddle asks again. The zero value remembers nothing.
 type Consents struct {
 	Path string // of the file that holds them; it need not exist
 }
 
-// HasConsent reports whether the consent for a directory holds for its files as they
-// are now, of which digest tells.
+// HasConsent reports whether there is a consent for a directory with this digest, which is the
+// digest of its files now.
 func (c Consents) HasConsent(dir, digest string) (bool, error) {
 	dir, err := resolveAbs(dir)
 	if err != nil {
@@ -60,15 +59,15 @@ func (c Consents) RecordConsent(dir, digest string) error {
 	return nil
 }
 
-// refused stands in the place of a digest.
+// refused is recorded in place of a digest.
 const refused = "no"
 
-// RecordRefusal records that somebody does not want a directory to be used, so that nobody
-// is asked again.
+// RecordRefusal records that a person does not want a directory to be used, so that raddle does not
+// ask again.
 func (c Consents) RecordRefusal(dir string) error { return c.RecordConsent(dir, refused) }
 
-// LookUpConsent tells what is recorded for a directory: a digest to hold against the one of
-// its files, whether it was refused, or neither.
+// LookUpConsent returns what is recorded for a directory: a digest to compare with that of its
+// files, whether it was refused, or neither.
 func (c Consents) LookUpConsent(dir string) (digest string, no bool, err error) {
 	dir, err = resolveAbs(dir)
 	if err != nil {
@@ -113,11 +112,10 @@ var (
 	passedOver    = []string{".git", "node_modules", ".venv", "sessions", "cache"}
 )
 
-// Digest is a digest of everything in a directory that may run or that decides
-// what runs: scripts, files that may be executed, agent files, rules, servers.
-// The files that count are returned as well, relative to the directory, for a
-// person to see. What is in .git, sessions and cache does not count, nor what is in
-// node_modules and .venv, for which [DigestTree] is.
+// Digest returns a digest of everything in a directory that may run or that decides what runs:
+// scripts, executable files, agent files, rules, servers. It also returns these files, relative to
+// the directory, so that a person can see them. Files in .git, sessions and cache do not count.
+// Files in node_modules and .venv do not count either: use [DigestTree] for them.
 func Digest(dir string) (digest string, files []string, err error) {
 	sum := sha256.New()
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
@@ -151,9 +149,9 @@ func Digest(dir string) (digest string, files []string, err error) {
 	return hex.EncodeToString(sum.Sum(nil)), files, nil
 }
 
-// DigestTree is a digest of all that is in a directory, such as an environment of
-// Python. Of a link it covers where it leads; and what is there, where that lies in
-// the workspace but not in the directory itself.
+// DigestTree returns a digest of everything in a directory, such as a Python environment. For a
+// link, it covers the target's path, and also the target's contents if the target is in the
+// workspace but not in the directory itself.
 func DigestTree(dir, workspace string) (string, error) {
 	t := treeDigest{sum: sha256.New(), dir: dir, workspace: workspace, seen: map[string]bool{}}
 	if real, err := resolveAbs(dir); err == nil {
@@ -175,7 +173,7 @@ type treeDigest struct {
 	seen           map[string]bool // targets of links
 }
 
-// addPath takes in a directory or file under a name.
+// addPath adds a directory or file under a name.
 func (t *treeDigest) addPath(root, as string) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

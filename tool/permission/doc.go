@@ -1,7 +1,6 @@
-// Package permission decides whether a tool call may run, from what the call
-// would touch, from rules that people wrote, and from answers they gave. It only
-// decides: it asks nobody, runs nothing and writes nothing but what [Remember]
-// and [Consents] are told to.
+// Package permission decides whether a tool call may run, from what the call would touch, from
+// rules that people wrote, and from answers they gave. It only decides: it shows no questions and
+// runs nothing. Only [RememberRules] and the methods of [Consents] that record write files.
 //
 //	policy := permission.Policy{Rules: []permission.Rules{user}, Workspace: dir}
 //	decision, err := policy.Decide(t, call)
@@ -18,11 +17,10 @@
 //     allowed, a small list of commands that only read is allowed, everything
 //     else asks.
 //
-// Rules that deny or ask are wider than rules that allow: they mean everything below
-// a directory that they match, each directory in which they may match something, and
-// whatever of a shell text cannot be understood. Rules that allow mean only what is
-// certain to match.
+// Rules that deny or ask are wider than rules that allow: they mean everything below a directory
+// that they match, each directory in which they may match something, and every part of a shell text
+// that cannot be understood. Rules that allow mean only what is certain to match.
 //
-// What is enforced is the call, not the process: a program that was allowed to
-// run does whatever its user may.
+// The decision covers the call, not the process: a program that is allowed to run can do everything
+// that its user can do.
 package permission

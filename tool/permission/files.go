@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// fileNeed is the need for a file that is read or written, with what is right where
-// no rule speaks of it. The name is absolute or relative to dir, the text is how
-// the call has it.
+// fileNeed returns the need for a file that is read or written, with the verdict for the case that
+// no rule covers it. The name is absolute or relative to dir, the text is how the call has it.
 func (a area) fileNeed(f needKind, how reach, text, dir, name string) need {
 	n := need{kind: f, reach: how, text: text}
 	paths, via, err := placesVia(dir, name)
@@ -65,14 +64,14 @@ func (a area) isInside(f needKind, path string) bool {
 	return false
 }
 
-// What a pattern of files may stand for is looked up within bounds.
+// The limits for looking up the names that a pattern of files matches.
 const (
 	mostFiles     = 500 // names
 	mostWildcards = 2   // parts of the path with a wildcard
 )
 
-// expandPattern returns the names that a pattern of files stands for now. It reports
-// false where there are too many, or where they lie outside of the workspace.
+// expandPattern returns the names that a pattern of files matches now. It reports false if there
+// are too many, or if they lie outside of the workspace.
 func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 	if pattern, ok = widenClasses(pattern); !ok {
 		return nil, false
@@ -85,7 +84,7 @@ func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 		switch {
 		case strings.HasPrefix(part, ".") && !strings.HasPrefix(part, ".\\") && strings.ContainsAny(dropEscaped(part), "*?[") &&
 			strings.IndexByte(".*?[", part[1]) >= 0:
-			return nil, false // .* stands for .. as well
+			return nil, false // .* also matches ..
 		case strings.ContainsAny(dropEscaped(part), "*?["):
 			wildcards++
 		case wildcards == 0:
@@ -109,8 +108,8 @@ func (a area) expandPattern(dir, pattern string) (names []string, ok bool) {
 	return names, err == nil && len(names) <= mostFiles
 }
 
-// widenClasses returns a pattern with ? for each class of characters such as [!a-z], which
-// shells read in different ways. It reports false where a class holds a slash.
+// widenClasses returns a pattern with ? for each class of characters such as [!a-z], which shells
+// read in different ways. It reports false if a class holds a slash.
 func widenClasses(pattern string) (string, bool) {
 	var b strings.Builder
 	for i := 0; i < len(pattern); i++ {
@@ -137,8 +136,8 @@ func widenClasses(pattern string) (string, bool) {
 	return b.String(), true
 }
 
-// classEnd is the place of the bracket that ends the class beginning at from, -1 where
-// there is none.
+// classEnd returns the index of the bracket that ends the class beginning at from, or -1 if there
+// is none.
 func classEnd(pattern string, from int) int {
 	i := from + 1
 	if i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^') {
@@ -159,13 +158,13 @@ func classEnd(pattern string, from int) int {
 	return -1
 }
 
-// partsOf are the names of a path or pattern.
+// partsOf returns the names in a path or pattern.
 func partsOf(path string) []string {
 	return slices.DeleteFunc(strings.Split(filepath.ToSlash(path), "/"), func(part string) bool { return part == "" || part == "." })
 }
 
-// hidesDotFiles reports whether a shell leaves out a name that fits a pattern: a wildcard at
-// the beginning of a part does not stand for a dot.
+// hidesDotFiles reports whether a shell leaves out a name that fits a pattern: a wildcard at the
+// beginning of a part does not match a dot.
 func hidesDotFiles(pattern, name []string) bool {
 	if len(pattern) != len(name) {
 		return false // one leads through ..
@@ -178,7 +177,7 @@ func hidesDotFiles(pattern, name []string) bool {
 	return false
 }
 
-// dropEscaped is a part of a pattern without what stands behind a backslash.
+// dropEscaped returns a part of a pattern without the backslashes and the characters that follow them.
 func dropEscaped(part string) string {
 	var b strings.Builder
 	for i := 0; i < len(part); i++ {

@@ -72,9 +72,9 @@ func gitCheck(args []word) string {
 	return ""
 }
 
-// feignedRepository reports whether git might take a directory for a repository
-// though nothing named .git says so: anybody who writes files can make one, with
-// a configuration that names programs to run.
+// feignedRepository reports whether git might take a directory for a repository although it has
+// nothing named .git: a person who can write files can make one, with a configuration that names
+// programs to run.
 func (s *shellAnalyzer) feignedRepository(args []word) bool {
 	dirs := slices.Clone(s.dirs)
 	for i, a := range args {
@@ -107,15 +107,14 @@ func isBareRepository(dir string) bool {
 	}
 }
 
-// gitNames are commands of git that tell no contents of files, unless a flag asks for
-// a patch.
+// gitNames are commands of git that do not reveal the contents of files, unless a flag asks for a
+// patch.
 var gitNames = []string{"add", "bisect", "branch", "cherry-pick", "check-ignore", "checkout", "clean", "clone", "commit", "config", "count-objects", "describe", "fetch",
 	"for-each-ref", "fsck", "gc", "help", "init", "log", "ls-files", "ls-remote", "ls-tree", "merge", "merge-base", "mv", "name-rev", "notes", "prune", "pull",
 	"push", "rebase", "reflog", "remote", "reset", "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show-ref", "status", "submodule", "switch",
 	"symbolic-ref", "tag", "update-index", "version", "worktree"}
 
-// gitPlain are flags with which git log still tells no contents; others may ask for
-// a patch.
+// gitPlain are flags with which git log still reveals no contents; others may ask for a patch.
 var gitPlain = compileLater(`^(-[0-9]+|-[aginvzE]+[0-9]*|--(abbrev|abbrev-commit|after|all|author|before|branches|committer|count|date|decorate|diff-filter|` +
 	`first-parent|follow|format|graph|grep|max-count|merges|name-only|name-status|no-abbrev|no-color|no-decorate|no-merges|numstat|oneline|pretty|reflog|relative-date|remotes|` +
 	`reverse|shortstat|since|skip|source|stat|summary|tags|topo-order|date-order|until)(=.*)?)$`)
@@ -123,12 +122,12 @@ var gitPlain = compileLater(`^(-[0-9]+|-[aginvzE]+[0-9]*|--(abbrev|abbrev-commit
 // gitPatches are other commands that show a patch with -p or -v.
 var gitPatches = []string{"add", "checkout", "commit", "reset", "restore", "stash", "status"}
 
-// gitWritesFiles are commands of git that write files of the working tree by what the
-// repository holds.
+// gitWritesFiles are commands of git that write files of the working tree from the contents of the
+// repository.
 var gitWritesFiles = []string{"am", "apply", "bisect", "checkout", "cherry-pick", "clean", "merge", "mv", "pull", "rebase", "reset", "restore", "revert", "rm", "stash", "submodule", "switch", "worktree"}
 
-// gitAccesses adds what a command of git reads. What it tells of contents comes from
-// anywhere in the repository, unless the files are named behind --.
+// gitAccesses adds what a command of git reads. The contents that it reveals may come from anywhere
+// in the repository, unless files are named after --.
 func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 	for _, f := range (readOnlyRule{}).fileArguments(args) {
 		s.addAccess(access{kind: reading, word: f, asked: asked})
@@ -176,7 +175,7 @@ func (s *shellAnalyzer) gitAccesses(args []word, asked bool) {
 	}
 }
 
-// gitTells reports whether a command of git may tell contents of files.
+// gitTells reports whether a command of git may reveal contents of files.
 func gitTells(sub string, rest []word) bool {
 	switch {
 	case !slices.Contains(gitNames, sub):
@@ -189,8 +188,8 @@ func gitTells(sub string, rest []word) bool {
 	return slices.Contains(gitPatches, sub) && hasFlag(rest, "pv", "patch", "verbose")
 }
 
-// gitCommand finds the command of git among the arguments, with the directories that
-// it may work in. It reports false where a flag before it may change what it reads.
+// gitCommand finds the command of git among the arguments, with the directories that it may work
+// in. It reports false if a flag before it may change what it reads.
 func (s *shellAnalyzer) gitCommand(args []word) (dirs []string, sub string, rest []word, known bool) {
 	dirs = slices.Clone(s.dirs)
 	for i := 0; i < len(args); i++ {
@@ -215,7 +214,7 @@ func (s *shellAnalyzer) gitCommand(args []word) (dirs []string, sub string, rest
 	return dirs, "", nil, true
 }
 
-// repositoryOf is the directory of the repository that a directory belongs to, or the
+// repositoryOf returns the directory of the repository that a directory belongs to, or the
 // directory itself.
 func repositoryOf(dir string) string {
 	for at := dir; ; {

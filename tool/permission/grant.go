@@ -8,7 +8,7 @@ import (
 // An Answer is what a person may say to a call that asks.
 type Answer string
 
-// The answers. No may come with a reason, which the model is told.
+// The answers. No may come with a reason, which the model reads.
 const (
 	Once   Answer = "once"   // this call, and nothing else
 	Run    Answer = "run"    // what Decision.Grant says, until the run ends
@@ -16,8 +16,8 @@ const (
 	No     Answer = "no"
 )
 
-// Answers are those that make sense for a decision that asks, in the order in
-// which to offer them.
+// Answers returns the answers that make sense for a decision that asks, in the order in which to
+// offer them.
 func (d Decision) Answers() []Answer {
 	switch {
 	case d.Verdict != Ask:
@@ -30,7 +30,7 @@ func (d Decision) Answers() []Answer {
 	return []Answer{Once, Run, Always, No}
 }
 
-// narrowestGrant is the narrowest rule that allows a need, and whether there is one.
+// narrowestGrant returns the narrowest rule that allows a need, and whether there is one.
 func (m matcher) narrowestGrant(n need) (rule string, ok bool) {
 	switch n.kind {
 	case theCall:
@@ -58,8 +58,8 @@ func (m matcher) narrowestGrant(n need) (rule string, ok bool) {
 	return who + "(" + path + ")", true
 }
 
-// grantCall allows the tool; of a tool that stands for many, the one that the call
-// names.
+// grantCall returns a rule that allows the tool. For a tool that calls others by name, the rule
+// allows only the tool that the call names.
 func (m matcher) grantCall() string {
 	if one := m.args["tool"]; one != "" && strings.Trim(one, nameLetters) == "" {
 		return m.tool + "(tool=" + one + ")"
@@ -83,7 +83,7 @@ func (m matcher) grantCommand(n need) (string, bool) {
 	return m.tool + "(" + joinWords(all) + ")", true
 }
 
-// shortPath is a path as a pattern that matches it and nothing else.
+// shortPath returns a pattern that matches only this path.
 func (m matcher) shortPath(path string) string {
 	if path != m.area.workspace && isWithin(m.area.workspace, path, false) {
 		if rel, err := filepath.Rel(m.area.workspace, path); err == nil && !strings.HasPrefix(rel, "~") {

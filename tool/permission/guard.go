@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// codeDirs are names of directories whose files run, or decide what runs, without
-// anybody naming them, with the reason to ask before they are written.
+// codeDirs are names of directories whose files run, or decide what runs, although no command names
+// them, with the reason to ask before they are written.
 var codeDirs = map[string]string{
 	".git": "it belongs to git", ".githooks": "it belongs to git", ".husky": "it belongs to git",
 	".venv": "interpreters and packages run from there", "venv": "interpreters and packages run from there",
@@ -26,9 +26,9 @@ var codeFiles = map[string]string{
 // agentTools are the files that hold an agent's own tools.
 var agentTools = []string{"tools.sh", "tools.py", "tools.ts"}
 
-// guardReason names what makes writing a path a matter to ask about though it lies in
-// the workspace, with its root; empty: nothing. A rule that allows the write must
-// name the root, or something in it.
+// guardReason returns why writing a path needs a question although the path is in the workspace,
+// with the root that is guarded; "": it needs none. A rule that allows the write must name the
+// root, or something in it.
 func (a area) guardReason(path string) (what, root string) {
 	for _, list := range []struct {
 		paths    []string
@@ -59,8 +59,8 @@ func (a area) guardReason(path string) (what, root string) {
 	return a.codeAround(path)
 }
 
-// codeAround looks at the directories around a file that may run: those of agents,
-// and environments of Python whatever they are called.
+// codeAround looks for directories around a file whose contents may run: directories of agents, and
+// Python environments with any name.
 func (a area) codeAround(path string) (what, root string) {
 	for dir := filepath.Dir(path); isWithin(a.workspace, dir, false); dir = filepath.Dir(dir) {
 		if isFile(filepath.Join(dir, "pyvenv.cfg")) {

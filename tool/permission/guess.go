@@ -13,13 +13,13 @@ var quotedWildcard = compileLater(`(^|[\s"'=:(])(/|~|\.\.|\w+/)[^\s"']*[*?\[]|\.
 // copiers read all operands but the last one, with everything below them.
 var copiers = []string{"cp", "install", "ln", "mv", "rsync"}
 
-// carriers are programs that read or write everything below the directories that they
-// are given. Of other programs it is not known.
+// carriers are programs that read or write everything below the directories in their arguments. For
+// other programs this is not known.
 var carriers = []string{"7z", "7za", "ack", "ag", "ar", "bsdtar", "chgrp", "chmod", "chown", "cpio", "fd", "fdfind", "gzip", "pax", "rclone", "rgrep", "rm", "scp",
 	"shred", "star", "tar", "ug", "ugrep", "xz", "zip", "zstd"}
 
-// heres are carriers that work in the directory where they are started when no other one is
-// named, or that write files there.
+// heres are carriers that work in the directory in which they are started if no other one is named,
+// or that write files there.
 var heres = []string{"7z", "7za", "ack", "ag", "bsdtar", "cpio", "fd", "fdfind", "patch", "pax", "rgrep", "star", "tar", "ug", "ugrep", "unzip"}
 
 // runners are programs that may run a command among their arguments, in ways that are
@@ -28,8 +28,8 @@ var runners = []string{"bwrap", "chrt", "direnv", "docker", "expect", "faketime"
 	"parallel", "podman", "prlimit", "proxychains", "rlwrap", "runuser", "script", "setarch", "setpriv", "ssh", "start-stop-daemon", "su", "systemd-run", "taskset",
 	"tsocks", "unbuffer", "unshare"}
 
-// addGuesses adds the files and hosts that the words of a command may name, of which it
-// is not known what it does with them. Only rules that deny or ask heed them.
+// addGuesses adds the files and hosts that the words of a command may name, if it is not known what
+// the command does with them. Only rules that deny or ask use them.
 func (s *shellAnalyzer) addGuesses(env, words []word) {
 	if !s.watched || len(words) == 0 {
 		return
@@ -87,12 +87,12 @@ func (s *shellAnalyzer) addCopySources(args []word) {
 // notInPaths matches what separates a path from other text.
 var notInPaths = compileLater(`[\s"'` + "`" + `()<>|;&,=:@!$?*\[\]{}]+`)
 
-// longestPath is the length from which on a text is not taken for a path.
+// longestPath is the length in bytes from which a text is not taken for a path.
 const longestPath = 4096
 
-// pathsIn lists what of an argument may be a path: all of it, what stands behind the
-// letter of a flag, and the pieces between characters that separate values, as in
-// file=@a.txt, a:b or an inline script.
+// pathsIn lists the parts of an argument that may be paths: all of it, the text after the letter of
+// a flag, and the pieces between characters that separate values, as in file=@a.txt, a:b or an
+// inline script.
 func pathsIn(text string) (paths []string) {
 	add := func(p string) {
 		if rest, ok := strings.CutPrefix(p, "file://"); ok {

@@ -8,17 +8,16 @@ import (
 	"strings"
 )
 
-// A readOnlyRule says how a command that only reads is told from the same command
-// doing more.
+// A readOnlyRule says with which arguments a command only reads.
 type readOnlyRule struct {
 	text     bool     // its arguments are texts, not files
-	skip     int      // so many operands before the files are no files, such as the pattern of grep
-	skipped  string   // letters of flags that stand in for those operands
+	skip     int      // how many operands come before the files, such as the pattern of grep
+	skipped  string   // letters of flags that replace those operands
 	most     int      // with more operands than this it does more than read; 0: any number
 	letters  string   // flags of one letter with which it does more than read
-	flags    []string // and long ones, without the dashes; whatever they may be short for counts
+	flags    []string // long flags with which it does more, without the dashes; abbreviations count too
 	anywhere bool     // arguments that only the shell knows make no difference
-	// check gives the reason why it is not harmless with these arguments; nil: nothing else to look at.
+	// check returns the reason why the command is not harmless with these arguments; nil: there is nothing else to check.
 	check func(args []word) string
 }
 
@@ -59,12 +58,12 @@ var readers = map[string]readOnlyRule{
 
 var grep = readOnlyRule{skip: 1, skipped: "ef", letters: "R", flags: []string{"dereference-recursive"}}
 
-// versions are programs that may be asked for their version. Those of languages
-// are not among them: what stands in for them may heed files of the workspace.
+// versions are programs that may be asked for their version. Programs of languages are not among
+// them: a launcher that replaces them may read files of the workspace.
 var versions = []string{"bash", "gcc", "git", "make"}
 
-// judgeCommand decides on a command with a plain name: the verdict without any rule, and
-// the reason.
+// judgeCommand returns the verdict on a command with a plain name if no rule covers it, and the
+// reason.
 func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string) {
 	name, args := words[0].text, words[1:]
 	if slices.Contains(versions, name) && len(args) == 1 && args[0].isPlain() && args[0].text == "--version" {
@@ -89,7 +88,7 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 	return Allow, ""
 }
 
-// findViolation is the reason why the command does more than read.
+// findViolation returns the reason why the command does more than read.
 func (h readOnlyRule) findViolation(args []word) string {
 	operands, ended := 0, false
 	for i, a := range args {
@@ -123,8 +122,8 @@ func (h readOnlyRule) forbidsFlag(flag string) bool {
 	return strings.ContainsAny(flag[1:], h.letters) || slices.Contains(h.flags, flag[1:])
 }
 
-// fileArguments are the arguments that may be files: operands, and what stands behind a
-// flag. What is no file after all lies in the workspace, as any name does.
+// fileArguments returns the arguments that may be files: operands, and values of flags. An argument
+// that turns out not to be a file does no harm: as a relative name, it lies in the workspace.
 func (h readOnlyRule) fileArguments(args []word) (files []word) {
 	skip := h.skip
 	for _, a := range args {
@@ -133,7 +132,7 @@ func (h readOnlyRule) fileArguments(args []word) (files []word) {
 		}
 		long := strings.HasPrefix(a.text, "--")
 		if strings.HasPrefix(a.text, "-") && (!long && strings.ContainsAny(a.text, h.skipped) || long && standsIn(a.text)) {
-			skip = 0 // wherever the flag stands
+			skip = 0 // the flag may be in any position
 		}
 	}
 	ended := false
@@ -163,8 +162,8 @@ func (h readOnlyRule) fileArguments(args []word) (files []word) {
 	return files
 }
 
-// standsIn reports whether a long flag takes the place of the pattern: --regexp,
-// --file, --files, also abbreviated.
+// standsIn reports whether a long flag replaces the pattern: --regexp, --file, --files, also
+// abbreviated.
 func standsIn(flag string) bool {
 	name, _, _ := strings.Cut(flag, "=")
 	return strings.HasPrefix("--regexp", name) || strings.HasPrefix("--files", name)
@@ -227,7 +226,7 @@ func allPlain(args []word) bool {
 	return !slices.ContainsFunc(args, func(a word) bool { return a.vague || a.splits })
 }
 
-// printfSets is a format that gives a variable a value.
+// printfSets matches a format that sets a variable.
 var printfSets = compileLater(`%[^%a-zA-Z]*[hlLjzt]*n`)
 
 func printfCheck(args []word) string {
@@ -257,8 +256,8 @@ var (
 	binaryTests = compileLater(`^(=|==|!=|<|>|-eq|-ne|-lt|-le|-gt|-ge|-nt|-ot|-ef)$`)
 )
 
-// testCheck keeps away from test -v, whose operand may run a command. An
-// argument that only the shell knows must stand where it is no operator.
+// testCheck refuses test -v, whose operand may run a command. An argument that only the shell knows
+// must be in a position where it cannot be an operator.
 func testCheck(args []word) string {
 	for _, a := range args {
 		if a.text == "-v" || a.text == "-R" {
@@ -327,7 +326,7 @@ func jqCheck(args []word) string {
 	return ""
 }
 
-// sedPrints is a script that prints lines by number and does nothing else.
+// sedPrints matches a script that only prints lines by number.
 var sedPrints = compileLater(`^([0-9]+|\$)(,([0-9]+|\$))?[pdq](;([0-9]+|\$)(,([0-9]+|\$))?[pdq])*$`)
 
 func sedCheck(args []word) string {

@@ -1,10 +1,9 @@
 package permission
 
-// HiddenFilter returns whether a tool that looks through directories must leave a file or a
-// directory out: a rule that denies or asks means it. A directory is asked about
-// before what is in it, and paths are absolute and without links. The function is for
-// one search: it does not see rules that are added later. Where the policy cannot be
-// used, everything is hidden.
+// HiddenFilter returns a function that reports whether a tool that searches directories must leave
+// out a file or a directory, because a rule that denies or asks means it. Call it for a directory
+// before the files in it, with absolute paths without links. The function is for one search: it
+// does not see rules that are added later. If the policy cannot be used, it hides everything.
 func (p *Policy) HiddenFilter(tool string) func(path string) bool {
 	a, err := p.resolveArea()
 	if err != nil {

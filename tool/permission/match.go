@@ -13,11 +13,11 @@ type matchLevel int
 
 const (
 	no    matchLevel = iota
-	maybe            // nobody can tell before the call runs
+	maybe            // it cannot be known before the call runs
 	sure
 )
 
-// A matcher holds what rules are compared with besides the need itself.
+// A matcher holds what rules are compared with, in addition to the need itself.
 type matcher struct {
 	tool  string
 	shell bool // the tool runs commands: the patterns of its rules are commands
@@ -167,7 +167,7 @@ func forbidsRunner(pattern []string, args []word) matchLevel {
 	return no
 }
 
-// forbidsLoosely asks where flags alone keep a command from what the rule denies: for
+// forbidsLoosely reports whether a command differs only in its flags from what the rule denies: for
 // a rule about "git push *" also "git -C dir push", for "rm -rf *" also "rm -f -r".
 func forbidsLoosely(pattern []string, words []word) matchLevel {
 	if len(pattern) < 2 || !matchesWildcard(pattern[0], words[0].text) {
@@ -250,7 +250,7 @@ func forbidsWords(pattern []string, words []word) matchLevel {
 	return result
 }
 
-// absolutePattern is the pattern of a rule as an absolute one.
+// absolutePattern returns the pattern of a rule as an absolute pattern.
 func (m matcher) absolutePattern(r Rule) string {
 	p := filepath.ToSlash(r.pattern)
 	switch {
@@ -269,8 +269,8 @@ func (m matcher) absolutePattern(r Rule) string {
 	return p
 }
 
-// pathPattern is the pattern of a rule as an absolute one. Links in the part
-// before the first wildcard are followed, as they are in the paths of calls.
+// pathPattern returns the pattern of a rule as an absolute pattern. Links in the part before the
+// first wildcard are followed, as they are in the paths of calls.
 func (m matcher) pathPattern(r Rule) string {
 	p := m.absolutePattern(r)
 	base, rest := p, ""
@@ -316,7 +316,7 @@ func (m matcher) coversPath(r Rule, n need, path string) bool {
 	return matchesPath(pattern, path)
 }
 
-// unlikely stands for any name below a directory.
+// unlikely is a name that is used in place of any name below a directory.
 const unlikely = "/\x01"
 
 func unescapePattern(pattern string) string { return strings.ReplaceAll(pattern, `\`, "") }

@@ -1,9 +1,9 @@
 package permission
 
-// A Verdict is what becomes of a call.
+// A Verdict says whether a call runs.
 type Verdict int
 
-// The verdicts, from the mild to the strict.
+// The verdicts, from the mildest to the strictest.
 const (
 	Allow Verdict = iota
 	Ask
@@ -43,34 +43,33 @@ type need struct {
 
 	reach   reach // of a file that is a directory
 	follows bool  // links below that directory are followed
-	guess   bool  // the word may be something else than a file or a host: a rule that denies only asks
+	guess   bool  // the word may not be a file or a host at all: a rule that denies only asks
 
 	opaque bool   // of a command or call: what it does cannot be seen, so every rule that denies might apply
 	runner bool   // of a command: its arguments may be a command in turn
 	stdin  bool   // of a command: it runs what it reads as code
 	risk   string // of a command: the harm that it may do, as the end of a sentence that begins with "it"; empty: none that is known
 
-	repeated bool    // the reason of the fallback is told already where another need asks
-	fallback Verdict // where no rule says anything
+	repeated bool    // another need that asks already gives the reason of the fallback
+	fallback Verdict // the verdict if no rule covers the need
 	why      string  // the reason of the fallback, as the end of a sentence that begins with text
 	root     string  // of a guarded path: what a rule must name
 }
 
-// commandNeed is a need for a command.
+// commandNeed returns a need for a command.
 func commandNeed(env, words []word, verdict Verdict, why string) need {
 	return need{kind: command, text: joinWords(append(env[:len(env):len(env)], words...)), env: env, words: words, fallback: verdict, why: why}
 }
 
-// opaqueNeed is a need for a command of which nobody can tell what it does before it
-// runs.
+// opaqueNeed returns a need for a command whose effect cannot be known before it runs.
 func opaqueNeed(env, words []word, why string) need {
 	n := commandNeed(env, words, Ask, why)
 	n.opaque = true
 	return n
 }
 
-// uncertainNeed is a part of a shell text of which nobody can tell what it does before
-// it runs.
+// uncertainNeed returns a need for a part of a shell text whose effect cannot be known before it
+// runs.
 func uncertainNeed(text, why string) need {
 	return need{kind: command, text: text, fallback: Ask, why: why, opaque: true}
 }

@@ -19,7 +19,7 @@ type pathPattern struct {
 // mostStars is how many ** a pattern may have: each multiplies the work.
 const mostStars = 5
 
-// mostAlternatives is how many patterns one with braces may stand for.
+// mostAlternatives is how many patterns may result from one with braces.
 const mostAlternatives = 200
 
 // deniedPaths returns the pattern of a rule. Links in the part before the first
@@ -59,8 +59,8 @@ func (p *pathPattern) addPattern(text string) bool {
 	return ok
 }
 
-// expandBraces returns the patterns that one with braces stands for. It reports false
-// where there are too many.
+// expandBraces returns the patterns that result from one with braces. It reports false if there are
+// too many.
 func expandBraces(pattern string) ([]string, bool) {
 	done, open := []string{}, []string{pattern}
 	for len(open) > 0 {
@@ -83,8 +83,8 @@ func expandBraces(pattern string) ([]string, bool) {
 	return done, true
 }
 
-// findBraces finds the first pair of braces and the commas directly in it; from is -1
-// where there is none.
+// findBraces finds the first pair of braces and the commas directly in it; from is -1 if there is
+// none.
 func findBraces(pattern string) (from, to int, commas []int) {
 	from = -1
 	depth := 0
@@ -152,7 +152,7 @@ func compareParts(pattern, path []string) (matches, below bool) {
 	return compareParts(pattern[1:], path[1:])
 }
 
-// forbidsPath is how far a rule that denies or asks speaks of a file or directory.
+// forbidsPath returns how much of a file or directory a rule that denies or asks covers.
 func (m matcher) forbidsPath(r Rule, n need) matchLevel {
 	if len(n.paths) == 0 {
 		return maybe

@@ -21,8 +21,9 @@ func resolvePath(path string) (string, error) {
 	return at, err
 }
 
-// resolveVia also returns the names under which the path was reached, before each link
-// was followed. A link of /proc leads elsewhere in each process, and is an error.
+// resolveVia is like resolvePath. It also returns the names under which the path was reached,
+// before each link was followed. A link in /proc leads to a different place in each process, and is
+// an error.
 func resolveVia(path string) (at string, via []string, err error) {
 	rest := strings.Split(filepath.ToSlash(path), "/")
 	at = filepath.VolumeName(path) + string(filepath.Separator)
@@ -76,7 +77,7 @@ func possiblePaths(dir, path string) ([]string, error) {
 	return all, err
 }
 
-// placesVia also returns the names under which they were reached.
+// placesVia is like possiblePaths. It also returns the names under which the paths were reached.
 func placesVia(dir, path string) (all, via []string, err error) {
 	if !filepath.IsAbs(path) {
 		path = dir + string(filepath.Separator) + path
@@ -110,7 +111,7 @@ func isWithin(dir, path string, fold bool) bool {
 	return strings.HasPrefix(path, dir)
 }
 
-// devices are no files: what is read from them or written to them stays in the call.
+// devices do not count as files: data that is read from them or written to them stays in the call.
 func isDevice(path string) bool {
 	switch path {
 	case "/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr":
@@ -120,7 +121,7 @@ func isDevice(path string) bool {
 	return ok && number != "" && strings.Trim(number, "0123456789") == ""
 }
 
-// An area is what of the file system a policy knows by itself.
+// An area holds the directories that a policy knows without any rule.
 type area struct {
 	workspace string
 	readable  []string

@@ -19,13 +19,13 @@ import (
 // A Policy is what decisions are made from. It is only read: it may be used by
 // several goroutines at once, and a changed copy is a new policy.
 type Policy struct {
-	Rules     []Rules // of the user, of the project, and so on: all of them count alike
-	Granted   []Rule  // by answers for this run; they also beat rules that ask
+	Rules     []Rules // of the user, of the project, and so on: all count the same
+	Granted   []Rule  // given by answers for this run; they also beat rules that ask
 	Workspace string  // absolute; where tools run, and what they may read and write
-	Home      string  // absolute, what ~ stands for; empty: ~ is known to nobody and asks
+	Home      string  // absolute, the meaning of ~; empty: a path with ~ asks
 
-	// Readable are directories outside of the workspace that may be read without
-	// asking: the agent's own. Writing there asks, also where they lie inside.
+	// Readable are directories outside of the workspace that may be read without asking: the
+	// agent's own. Writing there asks, even if they are inside of the workspace.
 	Readable []string
 	// Guarded are files and directories that are not written without asking, also
 	// in the workspace: those that hold permissions. No rule with a wildcard
@@ -36,13 +36,13 @@ type Policy struct {
 	// directories of agents and the libraries of their scripts.
 	Code []string
 
-	// Trusted reports whether somebody consented to a tool by naming what it
-	// belongs to. Such a tool runs though nobody knows what it does, unless it is
+	// Trusted reports whether a person consented to a tool by naming the script or server that it
+	// belongs to. Such a tool runs although it does not declare what it touches, unless it is
 	// declared dangerous. nil: no tool is trusted.
 	Trusted func(name string) bool
 }
 
-// A Decision is what becomes of a call, and why.
+// A Decision says whether a call runs, and why.
 type Decision struct {
 	Verdict Verdict
 	// Risks say in plain words which harm the parts that ask may do, as the end of a
@@ -62,8 +62,8 @@ type Decision struct {
 	Lasting bool
 }
 
-// Decide decides on a call. An error is arguments that the tool cannot use, or a
-// policy that names no workspace; the call must not run.
+// Decide decides on a call. It returns an error if the tool cannot use the arguments, or if the
+// policy names no workspace; then the call must not run.
 func (p *Policy) Decide(t tool.Tool, c tool.Call) (Decision, error) {
 	m, needs, err := p.analyzeCall(t, c.Args)
 	if err != nil {
@@ -95,9 +95,9 @@ func (p *Policy) analyzeCall(t tool.Tool, args json.RawMessage) (matcher, []need
 	return m, p.listNeeds(t, touch, m), nil
 }
 
-// OnlyReads reports whether all that a call does is seen, and is reading: nothing is
-// written, no host is reached, and every command is one that runs without asking. It
-// asks no rule.
+// OnlyReads reports whether everything that a call does is known, and is reading: it writes
+// nothing, reaches no host, and every command is one that runs without asking. It does not use
+// rules.
 func (p *Policy) OnlyReads(t tool.Tool, args json.RawMessage) bool {
 	_, needs, err := p.analyzeCall(t, args)
 	if err != nil || t.Touches == nil {
@@ -144,7 +144,7 @@ func (p *Policy) watchesFiles() bool {
 	})
 }
 
-// callNeed is the need for the tool itself.
+// callNeed returns the need for the tool itself.
 func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
 	n := need{kind: theCall, text: t.Name, opaque: t.Touches == nil || touch.Unknown != ""}
 	trusted := p.Trusted != nil && p.Trusted(t.Name)
@@ -160,7 +160,7 @@ func (p *Policy) callNeed(t tool.Tool, touch tool.Touch) need {
 	return n
 }
 
-// judgeNeeds puts the rules and the needs together: the strictest need decides.
+// judgeNeeds compares the needs with the rules: the strictest need decides.
 func (p *Policy) judgeNeeds(m matcher, needs []need) Decision {
 	d := Decision{Lasting: true}
 	var denied []string
@@ -249,7 +249,7 @@ func (p *Policy) decideNeed(m matcher, n need) (v Verdict, why string, rule bool
 	return n.fallback, n.why, false
 }
 
-// mayBe says how a rule that denies might be about the need.
+// mayBe returns a sentence that says how a rule that denies might be about the need.
 func (n need) mayBe() string {
 	switch {
 	case (n.kind == reading || n.kind == writing) && n.reach != itself && slices.ContainsFunc(n.paths, isDir):
@@ -260,7 +260,7 @@ func (n need) mayBe() string {
 	return "may be"
 }
 
-// describeRule is a rule with its place.
+// describeRule returns a rule with its place.
 func (r Rule) describeRule() string {
 	if r.Source == "" {
 		return r.Text
@@ -268,7 +268,7 @@ func (r Rule) describeRule() string {
 	return r.Text + " (" + r.Source + ")"
 }
 
-// longestReason is how much of a command a reason tells, in bytes.
+// longestReason is how many bytes of a command a reason quotes.
 const longestReason = 300
 
 func shortenReason(text string) string {
@@ -282,8 +282,8 @@ func shortenReason(text string) string {
 	return text[:end] + " ..."
 }
 
-// hostForms are the ways in which a rule may name a host: its name, with its
-// port, and the URLs among the arguments that lie on it.
+// hostForms returns the forms in which a rule may name a host: its name, the name with the port,
+// and the URLs among the arguments that lie on it.
 func (m matcher) hostForms(host string) []string {
 	forms := []string{host}
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -304,7 +304,7 @@ func (m matcher) hostForms(host string) []string {
 	return slices.Compact(forms)
 }
 
-// argumentTexts are the arguments by name: texts as they are, all else as JSON.
+// argumentTexts returns the arguments by name: texts as they are, all other values as JSON.
 func argumentTexts(args json.RawMessage) map[string]string {
 	var raw map[string]json.RawMessage
 	if json.Unmarshal(args, &raw) != nil {

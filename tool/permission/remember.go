@@ -18,9 +18,9 @@ import (
 const fileHead = `# Rules from answers of "always". Delete what is no longer wanted.
 `
 
-// RememberRules adds rules to the list allow of a file of rules, which need not exist.
-// The file is replaced as a whole, so a crash leaves the old one or the new one.
-// Of two processes that remember at the same moment, one may win.
+// RememberRules adds rules to the list allow of a file of rules, which need not exist. The file is
+// replaced as a whole, so a crash leaves the old one or the new one. If two processes write rules
+// at the same moment, the rules of one may be lost.
 func RememberRules(path string, rules []string) error {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -45,7 +45,7 @@ func replaceFile(path string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name()) // it is gone where all went well
+	defer os.Remove(f.Name()) // it no longer exists if the rename succeeded
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err

@@ -14,12 +14,12 @@ type interpreter struct {
 	values string   // letters of flags that take the next word as their value
 	longs  []string // long flags behind which the code stands
 	module string   // letters of flags that name a module to run
-	reads  string   // letters of flags with which it reads code whatever else there is
+	reads  string   // letters of flags with which it reads code, whatever the other arguments are
 }
 
 var shellLike = interpreter{inline: "c", plain: "abefhiklmnpqrtuvxBCEHPT", values: "oO", reads: "s"}
 
-// interpreters by name, without the number of a version behind it.
+// interpreters maps names, without a version number at the end.
 var interpreters = map[string]interpreter{
 	"sh": shellLike, "bash": shellLike, "rbash": shellLike, "dash": shellLike, "ash": shellLike, "zsh": shellLike, "ksh": shellLike, "mksh": shellLike,
 	"yash": shellLike, "fish": shellLike, "csh": shellLike, "tcsh": shellLike, "pwsh": {inline: "c"}, "nu": {inline: "c"},
@@ -47,8 +47,8 @@ func interpreterOf(name string) (interpreter, bool) {
 	return interpreter{}, false
 }
 
-// runsCode reports whether an interpreter runs what it reads, and whether it runs code from
-// its arguments. Neither: it runs a file, or nothing.
+// runsCode reports whether an interpreter runs what it reads, and whether it runs code from its
+// arguments. If neither is true, it runs a file, or nothing.
 func (it interpreter) runsCode(args []word) (reads, inline bool) {
 	uncertain := 0 // flags that may take the word behind them
 	for i, a := range args {
@@ -89,7 +89,7 @@ func (it interpreter) runsCode(args []word) (reads, inline bool) {
 	return true, false
 }
 
-// inputRisk is the risk of running what is read as code.
+// inputRisk is the risk of running input as code.
 const inputRisk = "runs whatever it is given as code"
 
 // riskOf returns the harm that a command may do, and whether it runs what it reads as
@@ -122,7 +122,7 @@ func (s *shellAnalyzer) riskOf(words []word) (risk string, stdin bool) {
 // downloaders are programs that fetch from the network.
 var downloaders = []string{"aria2c", "curl", "ftp", "http", "https", "lftp", "lynx", "nc", "ncat", "netcat", "sftp", "socat", "telnet", "tftp", "w3m", "wget", "xh"}
 
-// takesValue matches flags of downloaders behind which no address stands.
+// takesValue matches flags of downloaders whose value is not an address.
 var takesValue = compileLater(`^(-[oHdXAuebcFTKmwxrEQtyYzOPUaiRD]|--[a-z-]+)$`)
 
 // listHosts names the hosts of a download, as a person reads them.
@@ -161,7 +161,7 @@ var destructive = map[string]string{
 	"mkswap": "formats a disk", "shutdown": "stops this machine", "reboot": "stops this machine", "poweroff": "stops this machine", "halt": "stops this machine",
 }
 
-// describeDamage returns what a command does for good; empty: nothing that is known.
+// describeDamage returns what a command does that cannot be undone; "": nothing that is known.
 func describeDamage(name string, args []word) string {
 	switch what := destructive[name]; {
 	case what != "":
@@ -281,8 +281,8 @@ func sedReplaces(args []word) bool {
 	return true
 }
 
-// risksOf lists what the parts of a call that ask may do. A download beside something
-// that runs code runs code from the network.
+// risksOf lists what the parts of a call that ask may do. A download in the same call as something
+// that runs code counts as running code from the network.
 func risksOf(asking, all []need) (risks []string) {
 	from, runs := []string{}, false
 	for _, n := range all {

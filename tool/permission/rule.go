@@ -18,28 +18,27 @@ const (
 	command needKind = "command" // a simple command of a shell text
 	reading needKind = "read"    // a file or directory that is read
 	writing needKind = "write"   // a file or directory that is written, made or removed
-	network needKind = "host"    // a host that is spoken to
+	network needKind = "host"    // a host that the call connects to
 )
 
 // facets are those that a rule for any tool may name.
 var facets = []string{string(command), string(reading), string(writing), string(network)}
 
-// A Rule says of which calls it speaks. It is written in one of the forms
+// A Rule is a pattern of calls. It is written in one of the forms
 //
-//	fs_write                       every call of a tool; * stands for any text in the name
+//	fs_write                       every call of a tool; * is any text in the name
 //	fs_write(src/**)               calls of a tool where what they need matches
 //	execute_command(git status *)
 //	fetch_url_via_curl(https://api.example.com/*)
 //	mcp_invoke_tracker(tool=list_*, project=web)
 //	any write(/tmp/**)             what calls of any tool need: command, read, write or host
 //
-// In a command, each word of the pattern stands for one word, in which * is any
-// text; a * as the last word is any number of further words, also none. Quotes
-// and backslashes take the meaning from *. A path is relative to the workspace,
-// absolute, or begins with ~/; *, ?, [a-z], {a,b} and ** are what they are in
-// shells, and dir/** includes dir. A host is a name such as *.example.com, or
-// the beginning of a URL with ://. Of a tool that does not tell what it touches,
-// the pattern lists arguments.
+// In a command, each word of the pattern matches one word, in which * is any text; a * as the last
+// word matches any number of further words, also none. Inside quotes and after a backslash, * is
+// only a star. A path is relative to the workspace, absolute, or begins with ~/; *, ?, [a-z], {a,b}
+// and ** are what they are in shells, and dir/** includes dir. A host is a name such as
+// *.example.com, or the beginning of a URL with ://. For a tool that does not declare what it
+// touches, the pattern lists arguments.
 type Rule struct {
 	Text   string // as it was written
 	Source string // where, as "file:line:col"; empty: nowhere in a file
@@ -82,7 +81,7 @@ func ParseRule(text string) (Rule, error) {
 	return r.parsePattern()
 }
 
-// forAny makes it a rule for what calls of any tool need.
+// forAny changes the rule into one for the needs of all tools.
 func (r Rule) forAny(kind string) (Rule, error) {
 	if !slices.Contains(facets, kind) {
 		hint := ""

@@ -12,14 +12,14 @@ import (
 	"raddle.dev/internal/wording"
 )
 
-// Rules are what one file says, each list in the order of the file. The order
-// does not matter: deny beats ask, and ask beats allow.
+// Rules are the rules of one file, each list in the order of the file. The order does not matter:
+// deny beats ask, and ask beats allow.
 type Rules struct {
 	Allow, Ask, Deny []Rule
 }
 
-// WithoutAllow returns the rules without those that allow: what may be taken from a
-// file to which nobody has consented yet.
+// WithoutAllow returns the rules without those that allow: the part that counts before a person has
+// consented to the file.
 func (r Rules) WithoutAllow() Rules { return Rules{Ask: r.Ask, Deny: r.Deny} }
 
 // A Fault is one thing that is wrong with rules in a file.
@@ -29,13 +29,13 @@ type Fault struct {
 	Msg       string
 }
 
-// String is the fault in one line, with its place.
+// String returns the fault in one line, with its place.
 func (f Fault) String() string { return fmt.Sprintf("%s:%d:%d: %s", f.File, f.Line, f.Col, f.Msg) }
 
-// An Error is rules that cannot be used, with all that is wrong with them.
+// An Error says that rules cannot be used, and lists all faults in them.
 type Error struct{ Faults []Fault }
 
-// Error lists the faults, one a line.
+// Error lists the faults, one on each line.
 func (e *Error) Error() string {
 	lines := []string{"the permission rules have faults:"}
 	for _, f := range e.Faults {

@@ -14,31 +14,31 @@ const (
 	mostDirs     = 16       // directories that a text may work in
 )
 
-// A shellAnalyzer takes a shell text apart. All that it finds becomes needs; what it does
-// not understand becomes a doubt, and asks.
+// A shellAnalyzer takes a shell text apart. Everything that it finds becomes a need; a part that it
+// does not understand becomes a need that asks.
 type shellAnalyzer struct {
 	area  area
 	home  string
 	dirs  []string // where the commands that follow may work
 	depth int
 	posix bool // it may be a shell that is not bash
-	lost  bool // and where else, cannot be told: relative names may be any file
+	lost  bool // other directories are possible, but unknown: relative names may be any file
 	needs []need
 
-	watched bool // there are rules about files or hosts that deny or ask: what commands may reach is worth guessing
+	watched bool // there are rules about files or hosts that deny or ask: it is useful to guess what commands may reach
 
 	source    string
 	repeats   int                       // loops and functions around what is looked at
 	inside    int                       // substitutions around it
-	functions map[string]bool           // declared before what is looked at, whatever happens
+	functions map[string]bool           // declared on every path to the current node
 	declares  bool                      // there is a function anywhere
 	piped     map[*syntax.CallExpr]bool // those that read what another command prints
 	reading   bool                      // the command at hand does not read what another one prints
-	wild      bool                      // a text that is no pattern of files where it stands would be one elsewhere
-	texts     map[*syntax.Lit]bool      // what the shell takes as it is, or the parser has taken apart to the end
+	wild      bool                      // a text that is not a pattern of files in its place would be one in another place
+	texts     map[*syntax.Lit]bool      // text that the shell takes as it is, or that the parser has taken apart completely
 }
 
-// analyzeText looks into a text.
+// analyzeText analyzes a text.
 func (s *shellAnalyzer) analyzeText(text string) {
 	if len(text) > longestShell {
 		s.addUncertain(text[:80]+" ...", "is too long to be looked into")
@@ -54,7 +54,7 @@ func (s *shellAnalyzer) analyzeText(text string) {
 	}
 }
 
-// analyzeAs looks into a text as one kind of shell reads it.
+// analyzeAs analyzes a text as one kind of shell reads it.
 func (s *shellAnalyzer) analyzeAs(text string, lang syntax.LangVariant) {
 	file, err := parseShell(text, lang)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *shellAnalyzer) holdsWildcard(n syntax.Node) bool {
 	return false
 }
 
-// parseShell reads a text. A parser that breaks is an error like another.
+// parseShell reads a text. A panic of the parser is returned as an error.
 func parseShell(text string, lang syntax.LangVariant) (file *syntax.File, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -100,7 +100,7 @@ func parseShell(text string, lang syntax.LangVariant) (file *syntax.File, err er
 	return syntax.NewParser(syntax.Variant(lang)).Parse(strings.NewReader(text), "")
 }
 
-// analyzeNested looks into a text that a command of this one runs in a shell.
+// analyzeNested analyzes a text that a command of this text runs in a shell.
 func (s *shellAnalyzer) analyzeNested(text string, posix bool) {
 	if s.depth >= deepestShell {
 		s.addUncertain(text, "is a shell in too many shells")
@@ -116,7 +116,7 @@ func (s *shellAnalyzer) addUncertain(text, why string) {
 	s.needs = append(s.needs, uncertainNeed(text, why))
 }
 
-// sourceOf is the source of a part of the text.
+// sourceOf returns the source of a part of the text.
 func (s *shellAnalyzer) sourceOf(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
 	if from < 0 || to > len(s.source) || from >= to {
@@ -143,8 +143,8 @@ func (s *shellAnalyzer) walkNodes(n syntax.Node) {
 	})
 }
 
-// countEnclosing counts what is around the nodes below: what runs them more than once or
-// later, and what puts their output into a text.
+// countEnclosing counts the constructs around the nodes below: those that run the nodes more than
+// once or later, and those that put the nodes' output into a text.
 func (s *shellAnalyzer) countEnclosing(n syntax.Node, by int) {
 	switch n.(type) {
 	case *syntax.ForClause, *syntax.WhileClause, *syntax.FuncDecl:
@@ -154,7 +154,7 @@ func (s *shellAnalyzer) countEnclosing(n syntax.Node, by int) {
 	}
 }
 
-// visitNode looks at one node; what is below it is visited on its own.
+// visitNode analyzes one node, without the nodes below it.
 func (s *shellAnalyzer) visitNode(n syntax.Node) {
 	switch n := n.(type) {
 	case *syntax.CallExpr:
@@ -220,8 +220,8 @@ func (s *shellAnalyzer) visitNode(n syntax.Node) {
 	}
 }
 
-// checkArithmetic lets pass what has numbers only: the value of a variable is
-// calculated in turn, and may hold a command.
+// checkArithmetic accepts only numbers: the shell also evaluates the value of a variable, which may
+// hold a command.
 func (s *shellAnalyzer) checkArithmetic(x syntax.ArithmExpr, whole syntax.Node) {
 	for n := range syntax.Preorder(x) {
 		if w, ok := n.(*syntax.Word); ok && !isNumber(w) {
@@ -261,7 +261,7 @@ func (s *shellAnalyzer) checkParameter(n *syntax.ParamExp) {
 	}
 }
 
-// checkAssignment looks at a name that is given a value.
+// checkAssignment checks the assignment of a value to a name.
 func (s *shellAnalyzer) checkAssignment(name string, n syntax.Node) {
 	if !ownName(name) {
 		s.addUncertain(s.sourceOf(n), "changes a variable that other programs may heed")
@@ -277,7 +277,7 @@ func ownName(name string) bool {
 	return name != "histchars" && name != "auto_resume"
 }
 
-// checkDeclaration is export, declare, local and their like.
+// checkDeclaration checks export, declare, local and similar commands.
 func (s *shellAnalyzer) checkDeclaration(n *syntax.DeclClause) {
 	switch n.Variant.Value {
 	case "declare", "local", "readonly", "typeset":
@@ -293,7 +293,7 @@ func (s *shellAnalyzer) checkDeclaration(n *syntax.DeclClause) {
 	}
 }
 
-// callExpr is a simple command, or assignments alone.
+// callExpr analyzes a simple command, or assignments without a command.
 func (s *shellAnalyzer) callExpr(n *syntax.CallExpr) {
 	var env []word
 	for _, a := range n.Assigns {
@@ -321,8 +321,7 @@ func (s *shellAnalyzer) callExpr(n *syntax.CallExpr) {
 	s.analyzeCommand(env, words)
 }
 
-// isEndless reports whether a loop goes on until something inside it ends it, and there
-// is nothing that would.
+// isEndless reports whether only something inside a loop can end it, and nothing inside does.
 func isEndless(loop *syntax.WhileClause) bool {
 	if len(loop.Cond) != 1 {
 		return false
@@ -353,7 +352,7 @@ func isEndless(loop *syntax.WhileClause) bool {
 	return true
 }
 
-// visitRedirect is a file that is opened, or a text that is given.
+// visitRedirect analyzes a redirection: a file that is opened, or a text that becomes the input.
 func (s *shellAnalyzer) visitRedirect(n *syntax.Redirect) {
 	if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
 		s.checkAssignment(strings.Trim(n.N.Value, "{}"), n)
@@ -374,7 +373,7 @@ func (s *shellAnalyzer) visitRedirect(n *syntax.Redirect) {
 	}
 }
 
-// markInert notes text in which nothing is left to be run.
+// markInert records a text in which the shell runs nothing more.
 func (s *shellAnalyzer) markInert(parts []syntax.WordPart) {
 	for _, p := range parts {
 		if lit, ok := p.(*syntax.Lit); ok {
@@ -383,8 +382,8 @@ func (s *shellAnalyzer) markInert(parts []syntax.WordPart) {
 	}
 }
 
-// checkHereDocument looks at a here-document. Shells do not agree on where the odd ones
-// end, and what follows the end is run.
+// checkHereDocument checks a here-document. Shells disagree on where an unusual one ends, and they
+// run the text after the end.
 func (s *shellAnalyzer) checkHereDocument(n *syntax.Redirect) {
 	end, quoted := "", false
 	if len(n.Word.Parts) == 1 {
@@ -413,7 +412,7 @@ func (s *shellAnalyzer) checkHereDocument(n *syntax.Redirect) {
 	}
 }
 
-// checkFunction keeps to functions with names of their own.
+// checkFunction asks about a function that has the name of a command.
 func (s *shellAnalyzer) checkFunction(n *syntax.FuncDecl) {
 	if n.Name == nil {
 		s.addUncertain(s.sourceOf(n), "is more than can be told before it runs")

@@ -6,28 +6,28 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// A word is what is known of a word of a command before the shell runs.
+// A word holds what is known about a word of a command before the shell runs.
 type word struct {
-	text   string // what the shell makes of it; the source where that is not known
+	text   string // the text after the shell's expansion; the source if that is not known
 	vague  bool   // only the shell will know the text
-	splits bool   // it may become any number of words, also none
+	splits bool   // the shell may expand it to any number of words, also none
 	glob   string // of a word with * ? or [ outside of quotes: the pattern; the shell puts names of files in its place
 }
 
-// isPlain is a word whose text is certain.
+// isPlain reports whether the text of the word is certain.
 func (w word) isPlain() bool { return !w.vague && !w.splits && w.glob == "" }
 
 func literalWord(text string) word { return word{text: text} }
 
-// A wordReader turns one parsed word into what is known of it.
+// A wordReader turns one parsed word into a word.
 type wordReader struct {
 	text, glob, unquoted strings.Builder
 	w                    word
-	magic                bool // a character of a pattern of files stands outside of quotes
+	magic                bool // a character of a pattern of files is outside of quotes
 }
 
-// parseWord reads a parsed word. The source is for what cannot be told, home is what
-// ~ stands for.
+// parseWord reads a parsed word. The source is used for parts that are not known, home is what ~
+// means.
 func parseWord(n *syntax.Word, source, home string) word {
 	var r wordReader
 	for i, part := range n.Parts {
@@ -57,7 +57,7 @@ func parseWord(n *syntax.Word, source, home string) word {
 	return r.w
 }
 
-// addUnquoted takes text outside of quotes.
+// addUnquoted adds text outside of quotes.
 func (r *wordReader) addUnquoted(value string, first bool, home string) {
 	if first && strings.HasPrefix(value, "~") {
 		rest := value[1:]
@@ -85,7 +85,7 @@ func (r *wordReader) addUnquoted(value string, first bool, home string) {
 	}
 }
 
-// addQuoted takes text that stands for itself.
+// addQuoted adds text without special characters.
 func (r *wordReader) addQuoted(value string) {
 	r.text.WriteString(value)
 	for i := range len(value) {
@@ -112,7 +112,7 @@ func (r *wordReader) addDoubleQuoted(n *syntax.DblQuoted) {
 	}
 }
 
-// unescapeDouble removes the backslashes that have a meaning in double quotes.
+// unescapeDouble removes the backslashes that escape a character in double quotes.
 func unescapeDouble(value string) string {
 	if !strings.Contains(value, `\`) {
 		return value
@@ -129,7 +129,7 @@ func unescapeDouble(value string) string {
 	return b.String()
 }
 
-// joinWords joins words as they would be typed.
+// joinWords joins words as a person would type them.
 func joinWords(words []word) string {
 	all := make([]string, len(words))
 	for i, w := range words {
@@ -149,8 +149,7 @@ func quoteWord(text string) string {
 	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
-// unquotedSubstitution reports whether text that the parser took as it is might
-// be run by the shell all the same.
+// unquotedSubstitution reports whether the shell might run text that the parser read as plain text.
 func unquotedSubstitution(value string) bool {
 	for i := 0; i < len(value); i++ {
 		switch value[i] {

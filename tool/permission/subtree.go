@@ -9,14 +9,14 @@ import (
 // mostEntries is how many names below a directory are looked at.
 const mostEntries = 100_000
 
-// A subtree is what lies below a directory. Links are not followed.
+// A subtree holds the names below a directory. Links are not followed.
 type subtree struct {
 	paths []string // of everything, absolute
 	links []string // where the links among them lead
 	whole bool     // nothing was left out
 }
 
-// treeOf looks below a directory, once for each decision.
+// treeOf reads the names below a directory, once for each decision.
 func (m matcher) treeOf(dir string) *subtree {
 	if t := m.trees[dir]; t != nil {
 		return t

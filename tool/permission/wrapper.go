@@ -66,8 +66,7 @@ func changesProgram(e word) bool {
 		slices.Contains([]string{"PATH", "ENV", "IFS", "HOME", "PWD", "OLDPWD", "CDPATH", "SHELLOPTS", "BASHOPTS", "PS4", "SHELL", "EDITOR", "PAGER", "LESSOPEN", "TAR_OPTIONS", "MAKEFLAGS"}, name)
 }
 
-// special are the shell's own commands that some shells prefer to a function of
-// the same name.
+// special are built-in commands that some shells prefer to a function of the same name.
 var special = []string{".", "exec", "eval", "export", "readonly", "return", "set", "shift", "source", "times", "trap", "unset"}
 
 // harmlessEnv reports whether assignments before a command make no difference to
@@ -87,7 +86,7 @@ func harmlessEnv(env []word, name string) bool {
 	return true
 }
 
-// changeDirectory changes where what follows works. Where that cannot be told, it asks.
+// changeDirectory changes the directory of the commands that follow. If the directory is unknown, it adds a need that asks.
 func (s *shellAnalyzer) changeDirectory(words []word) {
 	args := words[1:]
 	if len(args) == 2 && args[0].text == "--" {
@@ -113,17 +112,16 @@ func (s *shellAnalyzer) changeDirectory(words []word) {
 	}
 }
 
-// A wrapper is a command that runs another one, which is then looked at by
-// itself.
+// A wrapper is a command that runs another one, which is then analyzed separately.
 type wrapper struct {
 	values   string   // letters of flags that take the next word as their value
 	flags    string   // letters of flags that take none
-	doubtful string   // letters of flags, among those above, with which the command cannot be made out
-	longs    []string // long flags that it may have, with their value behind =
+	doubtful string   // letters of flags, among those above, with which the command cannot be determined
+	longs    []string // long flags that it may have, with their value after =
 	operands int      // operands before the command
 	assigns  bool     // NAME=value may stand before the command
-	more     bool     // the command gets further arguments that nobody knows yet
-	asks     bool     // it asks whatever the command is
+	more     bool     // the command gets further arguments that are not known yet
+	asks     bool     // it asks for every command
 	empty    Verdict  // without a command
 }
 
@@ -144,8 +142,8 @@ var wrappers = map[string]wrapper{
 	"busybox": {}, "toybox": {},
 }
 
-// shells run a text as bash does; true: or as POSIX says, which reads some texts
-// in another way.
+// shells maps the names of shells to whether they may read a text as POSIX says, which differs from
+// bash for some texts.
 var shells = map[string]bool{"bash": false, "sh": true, "dash": true, "ash": true}
 
 // analyzeWrapped looks at a command that runs another one, and reports whether it is one.
@@ -203,8 +201,8 @@ func (s *shellAnalyzer) analyzeInner(env, inner []word) {
 	s.functions = functions
 }
 
-// innerCommand finds the command that a wrapper runs. What it finds is looked at also
-// where it is not known to be all.
+// innerCommand finds the command that a wrapper runs. The caller analyzes it even if it may be
+// incomplete.
 func (w wrapper) innerCommand(args []word) (env, inner []word, known bool) {
 	known = true
 	operands := w.operands
@@ -246,7 +244,7 @@ func (w wrapper) knownFlag(flag string) (takes, known bool) {
 	return false, strings.Trim(flag[1:], w.flags) == ""
 }
 
-// inShell looks at bash -c and its like.
+// inShell analyzes bash -c and similar commands.
 func (s *shellAnalyzer) inShell(words []word) bool {
 	args := words[1:]
 	for i, a := range args {
@@ -266,7 +264,7 @@ func (s *shellAnalyzer) inShell(words []word) bool {
 		}
 		break
 	}
-	return false // a script, or a text that nobody knows
+	return false // a script, or a text that is not known
 }
 
 func (s *shellAnalyzer) analyzeEval(words []word) {
@@ -282,7 +280,7 @@ func (s *shellAnalyzer) analyzeEval(words []word) {
 	s.analyzeNested(strings.Join(args, " "), s.posix)
 }
 
-// analyzeWatch runs a text again and again until somebody ends it.
+// analyzeWatch analyzes watch, which runs a text repeatedly until a person ends it.
 func (s *shellAnalyzer) analyzeWatch(words []word) {
 	s.needs = append(s.needs, commandNeed(nil, words, Ask, "never ends by itself"))
 	for i, a := range words[1:] {
@@ -302,7 +300,7 @@ func (s *shellAnalyzer) analyzeWatch(words []word) {
 	}
 }
 
-// analyzeAlias asks, and looks at what the names would stand for.
+// analyzeAlias adds a need that asks, and analyzes the texts that the names would run.
 func (s *shellAnalyzer) analyzeAlias(words []word) {
 	s.needs = append(s.needs, commandNeed(nil, words, Ask, "changes what commands mean"))
 	for _, a := range words[1:] {

@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// writers are commands of which the operands are files that they write. They ask;
-// that the files are known is for the rules that deny, and for files that no rule
-// with a wildcard covers.
+// writers are commands whose operands are files that they write. They ask; the files are listed for
+// the rules that deny, and for guarded files, which no rule with a wildcard covers.
 var writers = []string{"chmod", "chown", "cp", "install", "ln", "mkdir", "mv", "patch", "rm", "rmdir", "rsync", "shred", "tee", "touch", "truncate", "unlink"}
 
-// intoDirectory are those that put files below their last operand where that is a
-// directory.
+// intoDirectory are those that put files below their last operand if that is a directory.
 var intoDirectory = []string{"cp", "install", "ln", "mv", "rsync"}
 
 // outputs are the flags of other commands that name a file or directory to write.
@@ -46,7 +44,7 @@ func (s *shellAnalyzer) writtenFiles(words []word) (files []word) {
 	return append(files, flagValues(args, outputs[name])...)
 }
 
-// operandsOf lists the arguments that are no flags.
+// operandsOf lists the arguments that are not flags.
 func operandsOf(args []word) (files []word) {
 	for _, a := range args {
 		if a.text != "" && !a.vague && !a.splits && !strings.HasPrefix(a.text, "-") {
@@ -83,8 +81,7 @@ func editsInPlace(a word) bool {
 	return strings.HasPrefix(a.text, "-") && strings.Contains(a.text, "i")
 }
 
-// targetFiles lists the names under which operands arrive in the last one, where that
-// is a directory.
+// targetFiles lists the names that the operands get in the last one, if that is a directory.
 func (s *shellAnalyzer) targetFiles(operands []word) (files []word) {
 	if len(operands) < 2 || !operands[len(operands)-1].isPlain() {
 		return nil
