@@ -32,7 +32,7 @@ func TextResult(text string) Result {
 func JSONResult(v any) Result {
 	text, err := compactJSON(v)
 	if err != nil {
-		return FailedResult("the result cannot be told: %v", err)
+		return FailedResult("the result cannot be encoded as JSON: %v", err)
 	}
 	return Result{Content: []llm.Part{llm.Text{Text: text}}}
 }

@@ -20,7 +20,7 @@ func TestResultText(t *testing.T) {
 		"text":     {tool.TextResult("a <b> & c\n"), `{"output":"a <b> & c\n"}`, false},
 		"value":    {tool.JSONResult(json.RawMessage(`{"b":1,"a":2}`)), `{"b":1,"a":2}`, false},
 		"failure":  {tool.FailedResult("no %s", "way"), `{"tool_call_error":"no way"}`, true},
-		"unspoken": {tool.JSONResult(func() {}), `{"tool_call_error":"the result cannot be told: json: unsupported type: func()"}`, true},
+		"unspoken": {tool.JSONResult(func() {}), `{"tool_call_error":"the result cannot be encoded as JSON: json: unsupported type: func()"}`, true},
 		"a picture": {tool.Result{Content: []llm.Part{llm.Image{MIME: "image/png", Data: []byte{1}}}},
 			"", false},
 	} {

@@ -36,7 +36,7 @@ func (s *shellAnalyzer) addAccess(a access) {
 		}
 		found, ok := s.area.expandPattern(dir, w.glob)
 		if !ok {
-			s.unknownFile(a, "stands for files that are too many or too far to look at")
+			s.unknownFile(a, "matches too many files, or files outside of the workspace")
 			return
 		}
 		for _, name := range found {
@@ -45,7 +45,7 @@ func (s *shellAnalyzer) addAccess(a access) {
 	}
 }
 
-// unknownFile returns the need for a file whose name only the shell will know.
+// unknownFile adds a file whose name only the shell will know.
 func (s *shellAnalyzer) unknownFile(a access, why string) {
 	n := need{kind: a.kind, text: a.word.text, fallback: Ask, why: why, guess: a.guess, repeated: a.asked}
 	if a.guess {
@@ -79,7 +79,7 @@ func (s *shellAnalyzer) addListing(w word) {
 	for _, dir := range s.dirs {
 		found, ok := s.area.expandPattern(dir, w.glob)
 		if !ok {
-			s.addUncertain(w.text, "stands for files that are too many or too far to look at")
+			s.addUncertain(w.text, "matches too many files, or files outside of the workspace")
 			return
 		}
 		seen := map[string]bool{}
@@ -243,6 +243,6 @@ func (s *shellAnalyzer) addTestedFiles(args []word) {
 // elsewhere in the text into names of files.
 func (s *shellAnalyzer) maybeListed(w word) {
 	if w.splits && s.wild {
-		s.addUncertain(w.text, "may stand for names of files anywhere")
+		s.addUncertain(w.text, "may expand to names of files anywhere")
 	}
 }

@@ -34,7 +34,7 @@ func (a area) guardReason(path string) (what, root string) {
 		paths    []string
 		it, lies string
 	}{
-		{a.guarded, "it decides about permissions", "what decides about permissions lies in it"},
+		{a.guarded, "it decides about permissions", "it holds files that decide about permissions"},
 		{a.code, "its files run without being named", "files that run without being named lie in it"},
 		{a.readable, "it belongs to the agent", ""},
 	} {

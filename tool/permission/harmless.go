@@ -83,7 +83,7 @@ func (s *shellAnalyzer) judgeCommand(words []word) (verdict Verdict, why string)
 		return Ask, "would take a directory of the workspace for a repository and heed its configuration"
 	}
 	if s.mayBecomeFlag(args) {
-		return Ask, "has a pattern that may stand for a file whose name begins with -"
+		return Ask, "has a pattern that may match a file whose name begins with -"
 	}
 	return Allow, ""
 }
@@ -210,7 +210,7 @@ func sleepCheck(args []word) string {
 		}
 		seconds, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return "waits for a time that cannot be told"
+			return "waits for a time that is not known"
 		}
 		total += seconds * unit
 	}

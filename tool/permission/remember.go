@@ -35,7 +35,7 @@ func RememberRules(path string, rules []string) error {
 	return nil
 }
 
-// replaceFile writes a file beside the old one and moves it there.
+// replaceFile writes a new file next to the old one and renames it to the old name.
 func replaceFile(path string, text []byte) error {
 	dir := filepath.Dir(path)
 	if err := os.MkdirAll(dir, 0o700); err != nil {

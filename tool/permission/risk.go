@@ -90,7 +90,7 @@ func (it interpreter) runsCode(args []word) (reads, inline bool) {
 }
 
 // inputRisk is the risk of running input as code.
-const inputRisk = "runs whatever it is given as code"
+const inputRisk = "runs its input as code"
 
 // riskOf returns the harm that a command may do, and whether it runs what it reads as
 // code. No answer about such a command lasts longer than the call.
@@ -156,7 +156,7 @@ func listHosts(args []word) string {
 
 // destructive are programs whose effect cannot be undone.
 var destructive = map[string]string{
-	"rm": "removes files for good", "unlink": "removes files for good", "shred": "destroys files for good", "truncate": "empties or cuts files",
+	"rm": "removes files permanently", "unlink": "removes files permanently", "shred": "destroys files permanently", "truncate": "empties or cuts files",
 	"dd": "overwrites a file or a disk", "wipefs": "destroys a disk", "fdisk": "changes a disk", "sfdisk": "changes a disk", "parted": "changes a disk",
 	"mkswap": "formats a disk", "shutdown": "stops this machine", "reboot": "stops this machine", "poweroff": "stops this machine", "halt": "stops this machine",
 }
@@ -176,11 +176,11 @@ func describeDamage(name string, args []word) string {
 		}
 	case "find":
 		if slices.ContainsFunc(args, func(a word) bool { return a.text == "-delete" }) {
-			return "removes files for good"
+			return "removes files permanently"
 		}
 	case "rsync":
 		if slices.ContainsFunc(args, func(a word) bool { return strings.HasPrefix(a.text, "--del") || a.text == "--remove-source-files" }) {
-			return "removes files for good"
+			return "removes files permanently"
 		}
 	case "git":
 		return gitDestroys(args)

@@ -51,7 +51,7 @@ type Rule struct {
 	pattern string   // between the parentheses
 	bare    bool     // there are no parentheses
 	words   []string // the pattern as words of a command: see split
-	broken  bool     // the words cannot be told apart, for an unclosed quote
+	broken  bool     // the words cannot be separated, because of an unclosed quote
 }
 
 // nameText is what a tool's name in a rule may look like.
@@ -75,7 +75,7 @@ func ParseRule(text string) (Rule, error) {
 		if head == "" {
 			return Rule{}, fmt.Errorf("rule %q: the name of a tool is missing", text)
 		}
-		return Rule{}, fmt.Errorf("rule %q: %q is no name of a tool: letters, digits, _, -, . and * only", text, head)
+		return Rule{}, fmt.Errorf("rule %q: %q is not a name of a tool: letters, digits, _, -, . and * only", text, head)
 	}
 	r.tool = head
 	return r.parsePattern()
@@ -88,12 +88,12 @@ func (r Rule) forAny(kind string) (Rule, error) {
 		if near := wording.FindNearest(kind, facets); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
-		return Rule{}, fmt.Errorf("rule %q: after any stands one of %s, not %q%s", r.Text, strings.Join(facets, ", "), kind, hint)
+		return Rule{}, fmt.Errorf("rule %q: any must be followed by one of %s, not %q%s", r.Text, strings.Join(facets, ", "), kind, hint)
 	}
 	r.tool, r.kind = "*", needKind(kind)
 	if r.kind == reading || r.kind == writing {
 		if !r.bare && !doublestar.ValidatePattern(r.pattern) {
-			return Rule{}, fmt.Errorf("rule %q: %q is no pattern of paths: a bracket or a brace is not closed", r.Text, r.pattern)
+			return Rule{}, fmt.Errorf("rule %q: %q is not a pattern of paths: a bracket or a brace is not closed", r.Text, r.pattern)
 		}
 	}
 	return r.parsePattern()
@@ -152,7 +152,7 @@ func splitPattern(pattern string) ([]string, error) {
 		}
 	}
 	if open != 0 || escaped {
-		return nil, errors.New("a quote is not closed, or a \\ stands at the end")
+		return nil, errors.New("a quote is not closed, or the text ends with a backslash")
 	}
 	if begun {
 		words = append(words, b.String())
@@ -163,7 +163,7 @@ func splitPattern(pattern string) ([]string, error) {
 // matchesWildcard reports whether a text matches a pattern in which * is any text and \
 // takes the meaning from the next character.
 func matchesWildcard(pattern, text string) bool {
-	// star and mark are where to go on when the text since the last * does not fit.
+	// star and mark are the positions to continue from if the text after the last * does not match.
 	p, t, star, mark := 0, 0, -1, 0
 	for t < len(text) {
 		if p < len(pattern) && pattern[p] == '*' {

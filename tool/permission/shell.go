@@ -202,7 +202,7 @@ func (s *shellAnalyzer) visitNode(n syntax.Node) {
 	case *syntax.CStyleLoop:
 		s.addUncertain(s.sourceOf(n), "calculates with variables, which may run commands")
 	case *syntax.LetClause, *syntax.CoprocClause, *syntax.ExtGlob, *syntax.TestDecl:
-		s.addUncertain(s.sourceOf(n), "is more than can be told before it runs")
+		s.addUncertain(s.sourceOf(n), "cannot be known before it runs")
 	case *syntax.ArrayExpr:
 		s.addUncertain(s.sourceOf(n), "is an array, whose subscripts may run commands")
 	case *syntax.UnaryTest:
@@ -283,7 +283,7 @@ func (s *shellAnalyzer) checkDeclaration(n *syntax.DeclClause) {
 	case "declare", "local", "readonly", "typeset":
 		for _, a := range n.Args {
 			if a.Name == nil || a.Index != nil {
-				s.addUncertain(s.sourceOf(n), "changes variables in a way that cannot be told")
+				s.addUncertain(s.sourceOf(n), "changes variables in a way that cannot be known")
 				return
 			}
 			s.checkAssignment(a.Name.Value, n)
@@ -404,7 +404,7 @@ func (s *shellAnalyzer) checkHereDocument(n *syntax.Redirect) {
 	}
 	joined := !quoted && n.Hdoc != nil && strings.Contains(s.sourceOf(n.Hdoc), "\\\n")
 	if !syntax.ValidName(end) || s.inside > 0 || joined {
-		s.addUncertain(s.sourceOf(n), "begins a here-document whose end cannot be told for sure")
+		s.addUncertain(s.sourceOf(n), "begins a here-document whose end is uncertain")
 		return
 	}
 	if quoted && n.Hdoc != nil {
@@ -412,10 +412,10 @@ func (s *shellAnalyzer) checkHereDocument(n *syntax.Redirect) {
 	}
 }
 
-// checkFunction asks about a function that has the name of a command.
+// checkFunction asks about a function that has the name of one of the readers.
 func (s *shellAnalyzer) checkFunction(n *syntax.FuncDecl) {
 	if n.Name == nil {
-		s.addUncertain(s.sourceOf(n), "is more than can be told before it runs")
+		s.addUncertain(s.sourceOf(n), "cannot be known before it runs")
 		return
 	}
 	if _, ok := readers[n.Name.Value]; ok {

@@ -352,7 +352,7 @@ func (s *shellAnalyzer) analyzeFind(words []word) bool {
 		verdict, why = max(verdict, Ask), "may find links that lead out of the workspace: -type f and no alternatives would keep to files"
 	}
 	if s.mayBecomeFlag(args) {
-		verdict, why = Ask, "has a pattern that may stand for a file whose name begins with -"
+		verdict, why = Ask, "has a pattern that may match a file whose name begins with -"
 	}
 	n := commandNeed(nil, words, verdict, why)
 	n.risk, _ = s.riskOf(words)
